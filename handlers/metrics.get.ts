@@ -1,0 +1,6 @@
+import { access } from '../lib/http/access.ts'
+import { route } from '../lib/http/context.ts'
+import { sendMetrics } from '../lib/telemetry/scrape.ts'
+
+/** GET /metrics: the Prometheus text format (interop-core 1.10). Open, never fails. */
+export default route().get('/metrics', access('open'), sendMetrics)

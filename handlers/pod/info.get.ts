@@ -1,0 +1,23 @@
+import { z } from 'zod'
+import { sharedRead } from '../../lib/db/folded.ts'
+import { access } from '../../lib/http/access.ts'
+import { route } from '../../lib/http/context.ts'
+import { charge, kib } from '../../lib/http/read-budget.ts'
+import { sendJson } from '../../lib/http/respond.ts'
+import { query } from '../../lib/http/validate.ts'
+
+const Query = z.object({ include_dead: z.enum(['true', 'false']).default('true') })
+
+const list = sharedRead<'true' | 'false'>(async (db, includeDead) => {
+  const bytes = await db.read.json(
+    (sql) => sql`
+      select coalesce(json_agg(pod_record(p) order by p.pod_namespace, p.pod_name), '[]')
+      from pod p where ${includeDead === 'true'}::boolean or not p.is_dead`,
+  )
+  return bytes!
+})
+
+/** GET /pod/info: all pods, or with `include_dead=false` those running now, by namespace and name. */
+export default route().get('/pod/info', access('read'), query(Query), charge(kib(5_000 * 4_096)), async (c) =>
+  sendJson(c, await list(c.get('deps').db, c.req.valid('query').include_dead)),
+)

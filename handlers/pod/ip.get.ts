@@ -1,0 +1,55 @@
+import { z } from 'zod'
+import { foldedLookup } from '../../lib/db/folded.ts'
+import { access } from '../../lib/http/access.ts'
+import { route } from '../../lib/http/context.ts'
+import { noData } from '../../lib/http/errors.ts'
+import { pathText } from '../../lib/http/fields.ts'
+import { sendJson } from '../../lib/http/respond.ts'
+import { params, query } from '../../lib/http/validate.ts'
+import { canonicalAddress } from '../../lib/net/address.ts'
+import { parseInstant } from '../../lib/net/timestamp.ts'
+
+const Params = z.object({ ip: pathText })
+const Query = z.object({
+  at: z
+    .string()
+    .transform((text, c) => {
+      if (text.trim() === '') return null
+      const time = parseInstant(text)
+      if (time === null) c.addIssue({ code: 'custom', message: 'expected RFC 3339, or naive UTC as YYYY-MM-DDTHH:MM:SS' })
+      return time
+    })
+    .optional(),
+})
+
+const podNow = foldedLookup<string>(async (db, ips) => {
+  const rows = await db.read((sql) =>
+    sql`
+      select (select pod_record(p)
+              from pod_address a join pod p on p.pod_name = a.pod_name
+              where a.ip = k.ip
+              order by p.is_dead, p.time_stamp desc, p.pod_name limit 1)
+      from json_array_elements_text(${JSON.stringify(ips)}::text::json) with ordinality k(ip, n) order by k.n`.raw(),
+  )
+  return rows.map(([record]) => record as Buffer | null)
+})
+
+const podAt = foldedLookup<{ ip: string; at: string }>(async (db, keys) => {
+  const rows = await db.read((sql) =>
+    sql`
+      select (select pod_record(p) from pod_holding(k.ip, k.at) p)
+      from rows from (json_to_recordset(${JSON.stringify(keys)}::text::json) as (ip text, at timestamp)) with ordinality k(ip, at, n)
+      order by k.n`.raw(),
+  )
+  return rows.map(([record]) => record as Buffer | null)
+})
+
+/** GET /pod/ip/{ip}: who holds an address now, or held it `at` a time (start-time guard); 404 `No data found`. */
+export default route().get('/pod/ip/:ip', access('read'), params(Params), query(Query), async (c) => {
+  const { db } = c.get('deps')
+  const ip = canonicalAddress(c.req.valid('param').ip)
+  const { at } = c.req.valid('query')
+  const record = at ? await podAt(db, { ip, at }) : await podNow(db, ip)
+  if (!record) throw noData()
+  return sendJson(c, record)
+})

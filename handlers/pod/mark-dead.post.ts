@@ -1,0 +1,28 @@
+import { z } from 'zod'
+import { access } from '../../lib/http/access.ts'
+import { route } from '../../lib/http/context.ts'
+import { address, name } from '../../lib/http/fields.ts'
+import { sendJson } from '../../lib/http/respond.ts'
+import { body } from '../../lib/http/validate.ts'
+import { canonicalAddress } from '../../lib/net/address.ts'
+
+const MarkDead = z.object({ pod_name: name, pod_ip: address.nullish() })
+
+/** POST /pod/mark_dead: marks a pod dead, by name and, when it is sent, primary address; answers the rows changed, 0 or 1. */
+export default route().post('/pod/mark_dead', access('ingest'), body(MarkDead), async (c) => {
+  const { db, log } = c.get('deps')
+  const { pod_name, pod_ip } = c.req.valid('json')
+  if (pod_name.trim() === '') {
+    log.warn('mark_dead without a pod name: nothing marked')
+    return sendJson(c, '0')
+  }
+  const ip = pod_ip?.trim() ? canonicalAddress(pod_ip) : null
+  if (ip === null) log.warn({ pod: pod_name }, 'mark_dead without an address: by name only')
+  const rows = await db.ingest(
+    (sql) => sql`
+      update pod set is_dead = true
+      where pod_name = ${pod_name} and (${ip}::text is null or pod_ip = ${ip})
+      returning 1`,
+  )
+  return sendJson(c, String(rows.length))
+})

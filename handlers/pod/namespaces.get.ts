@@ -1,0 +1,23 @@
+import { sharedRead } from '../../lib/db/folded.ts'
+import { access } from '../../lib/http/access.ts'
+import { route } from '../../lib/http/context.ts'
+import { charge } from '../../lib/http/read-budget.ts'
+import { sendJson } from '../../lib/http/respond.ts'
+
+// One index look-up a namespace, instead of a walk over every live pod.
+const list = sharedRead<'all'>(async (db) => {
+  const bytes = await db.read.json(
+    (sql) => sql`
+      with recursive step(namespace) as (
+        (select pod_namespace from pod where not is_dead and pod_namespace is not null order by pod_namespace limit 1)
+        union all
+        select (select pod_namespace from pod
+                where not is_dead and pod_namespace > step.namespace order by pod_namespace limit 1)
+        from step where step.namespace is not null)
+      select coalesce(json_agg(namespace order by namespace), '[]') from step where namespace is not null`,
+  )
+  return bytes!
+})
+
+/** GET /pod/namespaces: the namespaces of pods running now, each once, ascending. */
+export default route().get('/pod/namespaces', access('read'), charge(64), async (c) => sendJson(c, await list(c.get('deps').db, 'all')))

@@ -1,0 +1,24 @@
+import health from './health.get.ts'
+import metrics from './metrics.get.ts'
+import podInfo from './pod/info.get.ts'
+import podByAddress from './pod/ip.get.ts'
+import podList from './pod/list.get.ts'
+import podMarkDead from './pod/mark-dead.post.ts'
+import podByName from './pod/name.get.ts'
+import podNamespaces from './pod/namespaces.get.ts'
+import podSpec from './pod/spec.post.ts'
+import traffic from './pod/traffic.get.ts'
+import trafficPost from './pod/traffic.post.ts'
+import trafficBatch from './pod/traffic-batch.post.ts'
+import trafficByName from './pod/traffic-by-name.get.ts'
+import serviceInfo from './svc/info.get.ts'
+import serviceByAddress from './svc/ip.get.ts'
+import serviceSpec from './svc/spec.post.ts'
+
+/** The whole API. */
+export const routes = [
+  ...[health, metrics],
+  ...[podSpec, podMarkDead, podInfo, podNamespaces, podByName, podByAddress, podList],
+  ...[trafficPost, trafficBatch, traffic, trafficByName],
+  ...[serviceSpec, serviceInfo, serviceByAddress],
+]

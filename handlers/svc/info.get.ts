@@ -1,0 +1,18 @@
+import { sharedRead } from '../../lib/db/folded.ts'
+import { access } from '../../lib/http/access.ts'
+import { route } from '../../lib/http/context.ts'
+import { charge, kib } from '../../lib/http/read-budget.ts'
+import { sendJson } from '../../lib/http/respond.ts'
+
+const list = sharedRead<'all'>(async (db) => {
+  const bytes = await db.read.json(
+    (sql) => sql`
+      select coalesce(json_agg(service_record(s) order by s.svc_namespace, s.svc_name, s.svc_ip), '[]') from service s`,
+  )
+  return bytes!
+})
+
+/** GET /svc/info: all services by namespace, name and address. */
+export default route().get('/svc/info', access('read'), charge(kib(1_000 * 4_096)), async (c) =>
+  sendJson(c, await list(c.get('deps').db, 'all')),
+)

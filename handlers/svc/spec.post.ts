@@ -1,0 +1,34 @@
+import { foldedWrite } from '../../lib/db/folded.ts'
+import { access } from '../../lib/http/access.ts'
+import { route } from '../../lib/http/context.ts'
+import { sendJson } from '../../lib/http/respond.ts'
+import { body } from '../../lib/http/validate.ts'
+import {
+  asPostedService,
+  hasClusterAddress,
+  normalizeService,
+  ServicePost,
+  type ServiceRecord,
+  serviceUid,
+} from '../../lib/services/index.ts'
+
+const upsert = foldedWrite<ServiceRecord>({
+  key: (service) => service.svc_ip,
+  run: (db, services) => {
+    const rows = services.map((service) => ({ ...service, svc_uid: serviceUid(service.service_spec) }))
+    return db.ingest((sql) => sql`select upsert_services(${JSON.stringify(rows)}::text::json)`)
+  },
+})
+
+/** POST /svc/spec: upserts a service by its cluster address; answers the record as posted, normalised (interop-core 1.5). */
+export default route().post('/svc/spec', access('ingest'), body(ServicePost), async (c) => {
+  const { db, log } = c.get('deps')
+  const post = c.req.valid('json')
+  if (!hasClusterAddress(post)) {
+    log.warn({ service: post.svc_name, namespace: post.svc_namespace }, 'service without a cluster address: nothing written')
+    return sendJson(c, JSON.stringify(asPostedService(post)))
+  }
+  const service = normalizeService(post)
+  await upsert(db, service)
+  return sendJson(c, JSON.stringify(service))
+})

@@ -1,0 +1,33 @@
+import type { Config } from './config.ts'
+import type { Database } from './db/index.ts'
+import type { Deps } from './deps.ts'
+import { ReadBudget } from './http/read-budget.ts'
+import { createTokens } from './http/tokens.ts'
+import type { Log } from './log.ts'
+import { createMetrics } from './metrics.ts'
+import { FlowWriter, SeenFlows } from './traffic/index.ts'
+
+/** Two generations of these: with keys of about a hundred characters some 50 MB. */
+const SEEN_FLOWS_PER_GENERATION = 100_000
+const SEEN_GENERATION_MS = 120_000
+
+/** Everything a request needs, around one database. */
+export function buildDeps(options: { config: Config; db: Database; log: Log; draining?: () => boolean }): Deps {
+  const { config, db, log, draining = () => false } = options
+  const seen = new SeenFlows({ maxKeys: SEEN_FLOWS_PER_GENERATION, generationMs: SEEN_GENERATION_MS, now: () => performance.now() })
+  // What was confirmed on lost connections may be gone with the server behind them.
+  db.onPoolReplaced((gate) => {
+    if (gate === 'ingest') seen.clear()
+  })
+  return {
+    config,
+    log,
+    db,
+    metrics: createMetrics(),
+    budget: new ReadBudget({ totalKib: config.readMemoryBudgetMb * 1024, waitMs: config.readAcquireWaitMs }),
+    authenticate: createTokens(config).authenticate,
+    flows: new FlowWriter(db.ingest, seen),
+    seen,
+    draining,
+  }
+}

@@ -1,0 +1,275 @@
+import { readFileSync } from 'node:fs'
+import { isIPv4, isIPv6 } from 'node:net'
+import { z } from 'zod'
+
+/** The environment cannot be used. The message names each bad variable on a line of its own and holds no secret value. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+}
+
+/** Where to listen; `host` is bound as written, an IPv6 address without its brackets. */
+export interface SocketAddress {
+  readonly host: string
+  readonly port: number
+}
+
+const tokenVariables = ['BROKER_TOKEN_READ', 'BROKER_TOKEN_INGEST', 'BROKER_TOKEN_SUPPLYCHAIN', 'BROKER_AUTH_TOKEN'] as const
+export type TokenVariable = (typeof tokenVariables)[number]
+
+/** A token as configured: the variable that grants its scopes, the one that supplied it (with `_FILE` or not), its value. */
+export interface ConfiguredToken {
+  readonly variable: TokenVariable
+  readonly source: string
+  readonly value: string
+}
+
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+const shortTokenChars = 16
+/** Ingest, reads and jobs each have a gate on the pool, and each gate needs connections of its own. */
+const minPoolSize = 6
+const readBudgetShareOfMemoryLimit = 0.3
+/** Timers and the settings of PostgreSQL count milliseconds in 31 bits. */
+const maxMs = 2_147_483_647
+const maxSecs = Math.floor(maxMs / 1000)
+const maxMb = 1024 * 1024
+
+interface Row<T> {
+  readonly name: string
+  readonly type: string
+  readonly fallback: T
+  /** The default as README prints it. */
+  readonly shown: string
+  /** What becomes of a value that cannot be read: `refused` stops the start, `default` warns and goes on with the default. */
+  readonly nonsense: 'refused' | 'default'
+  readonly meaning: string
+  readonly schema: z.ZodType<T, string>
+  /** A number outside is moved to the nearer end, with a warning. */
+  readonly range?: readonly [min: number, max: number]
+}
+
+/** The environment: one row for each variable, in the order README prints them. The tokens have a table of their own below. */
+const rows = {
+  nodeEnv: word('NODE_ENV', ['development', 'production', 'test'], 'development', '`production` requires `DATABASE_URL`.'),
+  listen: address(
+    'LISTEN_ADDR',
+    ['[::]:9090', '0.0.0.0:9090'],
+    'Address of the API, bound as written. The default takes the second where the host has no IPv6.',
+  ),
+  adminListen: address('ADMIN_ADDR', ['127.0.0.1:9091'], 'Address of the probes `/livez` and `/readyz` and of a second `/metrics`.'),
+  databaseUrl: databaseUrl('DATABASE_URL', 'The PostgreSQL server to use. Without it an embedded one is started, except in production.'),
+  dataDir: text('DATA_DIR', '.data', 'Folder of the embedded PostgreSQL server.'),
+  logLevel: word('LOG_LEVEL', logLevels, 'info', 'Lowest level that is logged.'),
+  migrateOnStart: flag('MIGRATE_ON_START', true, 'Whether the server migrates the schema before it listens.'),
+  dbPoolMaxSize: whole('DB_POOL_MAX_SIZE', 32, [minPoolSize, 1000], 'Database connections, at most.'),
+  dbStatementTimeoutMs: whole('DB_STATEMENT_TIMEOUT_MS', 30_000, [0, maxMs], 'Milliseconds a statement may take; 0 = no end.'),
+  dbPrepare: flag('DB_PREPARE', true, 'Named prepared statements; `false` behind a transaction pooler.'),
+  dbMigrationMaxRetries: whole('DB_MIGRATION_MAX_RETRIES', 10, [1, 10_000], 'Attempts at migrating before the start fails.'),
+  readMemoryBudgetMb: whole('BROKER_READ_MEMORY_BUDGET_MB', 256, [1, maxMb], 'MiB that list routes may hold at once; what is above waits.'),
+  readAcquireWaitMs: whole('BROKER_READ_ACQUIRE_WAIT_MS', 5000, [0, maxMs], 'Milliseconds a read waits for that memory; 0 = fail at once.'),
+  memoryLimitMb: {
+    ...whole('BROKER_MEMORY_LIMIT_MB', 0, [0, maxMb], 'MiB the process may use: the read budget is lowered to 30 % of it.'),
+    shown: 'unset',
+  },
+  jobs: word('JOBS', ['in-process', 'external'], 'in-process', '`external`: the server runs no jobs, a scheduler runs `jobs/run`.'),
+  peerLateResolveWindowSecs: whole(
+    'PEER_LATE_RESOLVE_WINDOW_SECS',
+    600,
+    [0, maxSecs],
+    'Seconds for which a flow without a peer is tried again; 0 = off.',
+  ),
+  peerLateResolveIntervalSecs: whole(
+    'PEER_LATE_RESOLVE_INTERVAL_SECS',
+    60,
+    [5, maxSecs],
+    'Seconds between passes over flows without a peer and over stale pods.',
+  ),
+  peerStaleAliveSecs: whole(
+    'PEER_STALE_ALIVE_SECS',
+    900,
+    [0, maxSecs],
+    'Seconds without a post after which a pod is marked dead; 0 = off.',
+  ),
+  auditInflightPermits: whole('AUDIT_INFLIGHT_PERMITS', 16, [1, 1024], 'Flows evaluated at once, at most.'),
+} satisfies Record<string, Row<unknown>>
+
+const tokenMeanings: Record<TokenVariable, string> = {
+  BROKER_TOKEN_READ: 'Token with the scope `read`. Any token turns authentication on.',
+  BROKER_TOKEN_INGEST: 'Token with the scopes `ingest` and `read`.',
+  BROKER_TOKEN_SUPPLYCHAIN: 'Token with the scopes `supplychain` and `read`.',
+  BROKER_AUTH_TOKEN: 'Shared token of older installations: `read` and `ingest`.',
+}
+
+type Settings = { readonly [K in keyof typeof rows]: (typeof rows)[K] extends Row<infer T> ? T : never }
+
+/** The environment as read; keys carry their units. Holds secrets: print `redacted(config)`. */
+export interface Config extends Settings {
+  readonly tokens: readonly ConfiguredToken[]
+  /** What was read otherwise than written, one sentence each. */
+  readonly warnings: readonly string[]
+}
+
+/**
+ * Reads the environment. Values are trimmed, blank is unset.
+ * @throws ConfigError for every variable that is refused, all at once.
+ */
+export function loadConfig(env: NodeJS.ProcessEnv): Config {
+  const errors: string[] = []
+  const warnings: string[] = []
+  const values = Object.fromEntries(Object.entries(rows).map(([key, row]) => [key, readRow(row, env, errors, warnings)])) as Settings
+  const tokens = tokenVariables.flatMap((variable) => readToken(variable, env, errors, warnings))
+  if (values.nodeEnv === 'production' && trimmed(env, 'DATABASE_URL') === '') errors.push('DATABASE_URL is required in production')
+  if (errors.length > 0) throw new ConfigError(errors.join('\n'))
+
+  const budgetLimitMb = Math.max(1, Math.floor(values.memoryLimitMb * readBudgetShareOfMemoryLimit))
+  if (values.memoryLimitMb === 0 || values.readMemoryBudgetMb <= budgetLimitMb) return { ...values, tokens, warnings }
+  warnings.push(`BROKER_READ_MEMORY_BUDGET_MB: ${values.readMemoryBudgetMb} is lowered to ${budgetLimitMb}, 30 % of BROKER_MEMORY_LIMIT_MB`)
+  return { ...values, readMemoryBudgetMb: budgetLimitMb, tokens, warnings }
+}
+
+/** The configuration by variable, fit to print: no password, and of the tokens the variables that supplied them. */
+export function redacted(config: Config): Record<string, string | number | boolean | string[] | null> {
+  const printed = Object.entries(rows).map(([key, row]) => [row.name, printable(config[key as keyof typeof rows])])
+  return {
+    ...Object.fromEntries(printed),
+    [rows.databaseUrl.name]: config.databaseUrl === null ? null : withoutPassword(config.databaseUrl),
+    tokens: config.tokens.map((token) => token.source),
+  }
+}
+
+/** The table of README: every variable, its type, default and meaning. Markdown, without a line end. */
+export function configTable(): string {
+  const settings = Object.values(rows).map((row: Row<unknown>) => [row.name, row.type, row.shown, row.meaning])
+  const tokens = tokenVariables.flatMap((name) => [
+    [name, 'text', 'unset', tokenMeanings[name]],
+    [`${name}_FILE`, 'path', 'unset', `The same, read from a file at start.`],
+  ])
+  const lines = [...settings, ...tokens].map(([name, ...rest]) => `| \`${name}\` | ${rest.join(' | ')} |`)
+  return ['| Variable | Type | Default | Meaning |', '|---|---|---|---|', ...lines].join('\n')
+}
+
+function readRow(row: Row<unknown>, env: NodeJS.ProcessEnv, errors: string[], warnings: string[]): unknown {
+  const text = trimmed(env, row.name)
+  if (text === '') return row.fallback
+  const result = row.schema.safeParse(text)
+  if (!result.success) {
+    if (row.nonsense === 'refused') errors.push(`${row.name}: expected ${row.type}`)
+    else warnings.push(`${row.name}: expected ${row.type}; the default ${row.shown} is used`)
+    return row.fallback
+  }
+  const value = result.data
+  if (row.range === undefined || typeof value !== 'number') return value
+  const [min, max] = row.range
+  const moved = Math.min(Math.max(value, min), max)
+  if (moved !== value) warnings.push(`${row.name}: ${moved < value ? `more than ${max}` : `less than ${min}`}; ${moved} is used`)
+  return moved
+}
+
+function readToken(variable: TokenVariable, env: NodeJS.ProcessEnv, errors: string[], warnings: string[]): ConfiguredToken[] {
+  const fileVariable = `${variable}_FILE`
+  const path = trimmed(env, fileVariable)
+  let value = trimmed(env, variable)
+  if (value !== '' && path !== '') {
+    errors.push(`${variable} and ${fileVariable} are both set: keep one`)
+    return []
+  }
+  const source = path === '' ? variable : fileVariable
+  if (path !== '') {
+    try {
+      value = readFileSync(path, 'utf8').trim()
+    } catch (error) {
+      errors.push(`${fileVariable}: ${path} cannot be read (${(error as NodeJS.ErrnoException).code})`)
+      return []
+    }
+    // An empty secret must not turn authentication off.
+    if (value === '') errors.push(`${fileVariable}: ${path} is empty`)
+  }
+  if (value === '') return []
+  if (value.length < shortTokenChars) warnings.push(`${source}: the token is shorter than ${shortTokenChars} characters`)
+  if (!/^[\x20-\x7e]+$/.test(value)) warnings.push(`${source}: the token has characters outside printable ASCII; no client can send it`)
+  return [{ variable, source, value }]
+}
+
+function trimmed(env: NodeJS.ProcessEnv, name: string): string {
+  return env[name]?.trim() ?? ''
+}
+
+function word<const W extends string>(name: string, words: readonly W[], fallback: NoInfer<W>, meaning: string) {
+  const schema = z.string().toLowerCase().pipe(z.enum(words)) as z.ZodType<W, string>
+  return { name, type: words.join(', '), fallback: fallback as W, shown: `\`${fallback}\``, nonsense: 'refused', meaning, schema } as const
+}
+
+function flag(name: string, fallback: boolean, meaning: string) {
+  const schema: z.ZodType<boolean, string> = z.stringbool({ truthy: ['true', '1', 'yes', 'on'], falsy: ['false', '0', 'no', 'off'] })
+  return { name, type: 'true, false', fallback, shown: `\`${fallback}\``, nonsense: 'refused', meaning, schema } as const
+}
+
+function whole(name: string, fallback: number, range: readonly [min: number, max: number], meaning: string) {
+  const schema: z.ZodType<number, string> = z
+    .string()
+    .regex(/^\+?\d+$/)
+    .transform(Number)
+  const type = range[0] === 0 ? 'whole number' : `whole number from ${range[0]}`
+  return { name, type, fallback, shown: `\`${fallback}\``, nonsense: 'default', meaning, schema, range } as const
+}
+
+function text(name: string, fallback: string, meaning: string) {
+  const schema: z.ZodType<string, string> = z.string()
+  return { name, type: 'path', fallback, shown: `\`${fallback}\``, nonsense: 'refused', meaning, schema } as const
+}
+
+/** Addresses to try in order; a value gives one. */
+function address(name: string, defaults: readonly string[], meaning: string) {
+  const schema: z.ZodType<readonly SocketAddress[], string> = z.string().transform((value, context) => {
+    const parsed = parseAddress(value)
+    if (parsed === null) context.addIssue('not an address')
+    return parsed === null ? [] : [parsed]
+  })
+  const shown = defaults.map((one) => `\`${one}\``).join(', then ')
+  const fallback = defaults.map((one) => parseAddress(one)!) as readonly SocketAddress[]
+  return { name, type: 'host:port or [IPv6]:port', fallback, shown, nonsense: 'refused', meaning, schema } as const
+}
+
+function databaseUrl(name: string, meaning: string) {
+  const schema: z.ZodType<string | null, string> = z.string().refine(isPostgresUrl)
+  const type = 'postgres://user:password@host:port/database'
+  return { name, type, fallback: null, shown: 'embedded server', nonsense: 'refused', meaning, schema } as const
+}
+
+/** `host:port`, `[IPv6]:port`; null for anything else. Port 0 lets the system choose. */
+function parseAddress(value: string): SocketAddress | null {
+  const [, v6, name, digits] = /^(?:\[([^\]]*)\]|([\w.-]+)):(\d{1,5})$/.exec(value) ?? []
+  const port = Number(digits)
+  const host = v6 ?? name
+  if (host === undefined || !(port <= 65_535)) return null
+  // A name that ends in a number is an IPv4 address or a mistake.
+  const known = v6 === undefined ? isIPv4(host) || !/(^|\.)\d+$/.test(host) : isIPv6(v6)
+  return known ? { host, port } : null
+}
+
+/** Whether the driver will be able to read it; several hosts, `h1:5432,h2:5432`, are allowed. */
+function isPostgresUrl(value: string): boolean {
+  if (!/^postgres(ql)?:\/\//.test(value)) return false
+  try {
+    const url = new URL(value.replace(/,[^/?@]*(?=[/?]|$)/, ''))
+    decodeURIComponent(url.username + url.password)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The URL up to its query, which may hold a password of its own, with the password starred. */
+function withoutPassword(url: string): string {
+  const [, scheme, credentials, location, rest] = /^(\w+:\/\/)(?:([^?#]*)@)?([^?#]*)(.*)$/s.exec(url) ?? []
+  // Then the password itself may hold the `?`, and what looks like a host is a part of it.
+  if (rest?.includes('@')) return `${scheme}***`
+  if (credentials === undefined) return `${scheme}${location}`
+  const colon = credentials.indexOf(':')
+  return `${scheme}${colon < 0 ? credentials : `${credentials.slice(0, colon)}:***`}@${location}`
+}
+
+function printable(value: unknown): string | number | boolean | null {
+  if (Array.isArray(value))
+    return value.map((one: SocketAddress) => `${one.host.includes(':') ? `[${one.host}]` : one.host}:${one.port}`).join(', ')
+  return value as string | number | boolean | null
+}

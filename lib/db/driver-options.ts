@@ -1,0 +1,122 @@
+/** The options every connection of the service is opened with, and why. */
+import type postgres from 'postgres'
+
+export type GateName = 'ingest' | 'read' | 'probe'
+
+/** A connection string, or the driver's own options for host, port, user, password, database and TLS. */
+export type Connection =
+  | string
+  | {
+      host?: string
+      port?: number
+      path?: string
+      user?: string
+      password?: string
+      database?: string
+      ssl?: 'require' | 'allow' | 'prefer' | 'verify-full' | boolean | object
+    }
+
+export interface DriverSettings {
+  /** Milliseconds; 0 leaves the server's own setting in force. */
+  statementTimeoutMs: number
+  prepare: boolean
+  applicationName: string
+  onnotice: (notice: postgres.Notice) => void
+}
+
+const CONNECT_TIMEOUT_SECONDS = 5
+const IDLE_TIMEOUT_SECONDS = 600
+
+const DATE_OIDS = [1082, 1114, 1184]
+
+/** OIDs of the array types a statement may cast a parameter to. */
+const ARRAY_OIDS = {
+  json: 199,
+  cidr: 651,
+  bool: 1000,
+  bytea: 1001,
+  int2: 1005,
+  int4: 1007,
+  text: 1009,
+  varchar: 1015,
+  int8: 1016,
+  float4: 1021,
+  float8: 1022,
+  inet: 1041,
+  timestamp: 1115,
+  date: 1182,
+  timestamptz: 1185,
+  numeric: 1231,
+  uuid: 2951,
+  jsonb: 3807,
+}
+
+function element(value: unknown): string {
+  if (value === null) return 'null'
+  if (value === undefined) throw new TypeError('undefined in an array parameter')
+  if (Array.isArray(value)) return arrayLiteral(value)
+  const text =
+    value instanceof Date ? value.toISOString() : value instanceof Uint8Array ? `\\x${Buffer.from(value).toString('hex')}` : String(value)
+  return `"${text.replace(/["\\]/g, '\\$&')}"`
+}
+
+function arrayLiteral(value: unknown): string {
+  return Array.isArray(value) ? `{${value.map(element).join(',')}}` : String(value)
+}
+
+// The driver learns array types with a query per connection whose rejection nobody handles; that is switched off
+// below, so it has to be told how to write the ones in use. Results keep them as text.
+function arrayTypes(): Record<string, postgres.PostgresType> {
+  const types: Record<string, unknown> = {}
+  for (const [name, oid] of Object.entries(ARRAY_OIDS)) types[`${name}Array`] = { to: oid, serialize: arrayLiteral }
+  return types as Record<string, postgres.PostgresType>
+}
+
+const types = {
+  ...arrayTypes(),
+  // A Date has milliseconds where the database has microseconds, and reads a zoneless timestamp in the process's zone: text both ways.
+  date: {
+    to: 1184,
+    from: DATE_OIDS,
+    serialize: (value: unknown) => (value instanceof Date ? value.toISOString() : String(value)),
+    parse: (text: string) => text,
+  },
+}
+
+/**
+ * Session settings sent with the startup packet.
+ *
+ * A transaction pooler refuses settings it does not track, so without prepared statements (the sign of one) only
+ * the name goes along.
+ */
+function session(gate: GateName, settings: DriverSettings): Record<string, string> {
+  const name = { application_name: settings.applicationName }
+  if (!settings.prepare) return name
+  return {
+    ...name,
+    ...(settings.statementTimeoutMs > 0 ? { statement_timeout: String(settings.statementTimeoutMs) } : {}),
+    TimeZone: 'UTC',
+    jit: 'off',
+    // Every statement of these two is an index look-up; a plan cached while a table was empty must not remain a scan of it.
+    ...(gate === 'probe' ? {} : { enable_seqscan: 'off', enable_hashjoin: 'off', enable_mergejoin: 'off' }),
+  }
+}
+
+/** Options of one connection. Results: bigint, numeric, dates and times arrive as text; json and jsonb parsed unless read raw. */
+export function driverOptions(gate: GateName, settings: DriverSettings): postgres.Options<Record<string, postgres.PostgresType>> {
+  return {
+    max: 1,
+    prepare: settings.prepare,
+    fetch_types: false,
+    connect_timeout: CONNECT_TIMEOUT_SECONDS,
+    idle_timeout: IDLE_TIMEOUT_SECONDS,
+    // The driver never ends a busy connection by age, and an idle one ends by the line above.
+    max_lifetime: null,
+    // The socket is opened with keep-alive already.
+    keep_alive: null,
+    debug: false,
+    onnotice: settings.onnotice,
+    connection: session(gate, settings),
+    types,
+  }
+}

@@ -1,0 +1,50 @@
+import { chownSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { EmbeddedUnavailable } from './binaries.ts'
+import type { Launcher } from './launcher.ts'
+import type { Log } from './log.ts'
+import { type Output, readOutput } from './output.ts'
+
+/** The superuser of an embedded cluster. Only its socket folder guards it: authentication is `trust`. */
+export const SUPERUSER = 'broker'
+
+// Far longer than initdb takes, so an older draft belongs to a process that was killed in the middle.
+const DRAFT_ABANDONED_MS = 10 * 60_000
+
+/**
+ * Makes the cluster folder unless it exists. It is built aside and renamed into place whole, so that a crash leaves no
+ * half cluster and, of two processes that start at once, the slower one finds the folder taken and uses it.
+ */
+export async function ensureCluster(cluster: string, initdb: string, launcher: Launcher, log: Log): Promise<void> {
+  if (existsSync(join(cluster, 'PG_VERSION'))) return
+  removeAbandonedDrafts(cluster)
+  const draft = mkdtempSync(`${cluster}.new-`)
+  try {
+    if (launcher.account) chownSync(draft, launcher.account.uid, launcher.account.gid)
+    await runInitdb(initdb, draft, launcher, log)
+    renameSync(draft, cluster)
+    log('info', 'embedded PostgreSQL: new cluster', { folder: cluster })
+  } catch (error) {
+    rmSync(draft, { recursive: true, force: true })
+    if (!existsSync(join(cluster, 'PG_VERSION'))) throw error
+  }
+}
+
+async function runInitdb(initdb: string, folder: string, launcher: Launcher, log: Log): Promise<void> {
+  const args = ['-D', folder, '-U', SUPERUSER, '--encoding=UTF8', '--locale=C', '--auth=trust', '--no-instructions']
+  const child = launcher.spawn(initdb, args)
+  const output: Output = readOutput(child, (line) => log('debug', line))
+  const failure = await output.ended
+  if (failure)
+    throw new EmbeddedUnavailable(`the embedded PostgreSQL cannot create its cluster in ${folder} (${failure}): ${output.tail()}`)
+}
+
+function removeAbandonedDrafts(cluster: string): void {
+  const parent = dirname(cluster)
+  for (const name of readdirSync(parent)) {
+    if (!name.startsWith(`${basename(cluster)}.new-`)) continue
+    const draft = join(parent, name)
+    const made = statSync(draft, { throwIfNoEntry: false })?.birthtimeMs ?? Number.POSITIVE_INFINITY
+    if (Date.now() - made > DRAFT_ABANDONED_MS) rmSync(draft, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,77 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { bringUp, finishStopping, type Running, type Site } from './bring-up.ts'
+import { isPostmaster, readPidFile } from './pid-file.ts'
+
+const LOOK_MS = 1_000
+const STUCK_STOPPING_LOOKS = 5
+const BACKOFF_MIN_MS = 100
+const BACKOFF_MAX_MS = 10_000
+const STEADY_MS = 60_000
+
+export interface Supervisor {
+  readonly running: Running
+  /** Ends the supervision, a restart under way included; the server itself is left alone. */
+  stop(): Promise<void>
+}
+
+/**
+ * Keeps a server running that this process or another one started: an exit of our own child is seen at once, that of
+ * another process's within a second. Holds no process open.
+ */
+export function supervise(site: Site, first: Running, abort: AbortController): Supervisor {
+  let running = first
+  let upSince = Date.now()
+  let quickDeaths = 0
+  let stoppingLooks = 0
+  let recovery: Promise<void> | undefined
+
+  const timer = setInterval(look, LOOK_MS).unref()
+  follow()
+
+  function follow(): void {
+    running.ended?.then(look)
+  }
+
+  function look(): void {
+    if (recovery || abort.signal.aborted) return
+    const file = readPidFile(site.cluster)
+    const isUp = file?.pid === running.pid && isPostmaster(file.pid, site.cluster)
+    stoppingLooks = isUp && file.status === 'stopping' ? stoppingLooks + 1 : 0
+    if (stoppingLooks === STUCK_STOPPING_LOOKS) finishStopping(running.pid)
+    if (!isUp) recovery = recover().finally(() => (recovery = undefined))
+  }
+
+  async function recover(): Promise<void> {
+    site.log('warn', 'embedded PostgreSQL: the server is gone, starting it again', { pid: running.pid })
+    quickDeaths = Date.now() - upSince < STEADY_MS ? quickDeaths + 1 : 0
+    while (!abort.signal.aborted) {
+      try {
+        // The first restart does not wait; a server that keeps dying does, ever longer.
+        if (quickDeaths > 1) await delay(backoffMs(quickDeaths), undefined, { signal: abort.signal, ref: false })
+        running = await bringUp(site, abort.signal)
+        upSince = Date.now()
+        site.log('info', 'embedded PostgreSQL: up again', { pid: running.pid })
+        return follow()
+      } catch (error) {
+        if (abort.signal.aborted) return
+        quickDeaths += 1
+        site.log('warn', 'embedded PostgreSQL: the restart failed', { error: (error as Error).message })
+      }
+    }
+  }
+
+  return {
+    get running() {
+      return running
+    },
+    async stop() {
+      abort.abort()
+      clearInterval(timer)
+      await recovery
+    },
+  }
+}
+
+function backoffMs(deaths: number): number {
+  return Math.min(BACKOFF_MIN_MS * 2 ** (deaths - 2), BACKOFF_MAX_MS)
+}

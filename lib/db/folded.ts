@@ -1,0 +1,53 @@
+import type { Database } from './database.ts'
+import { createFold } from './fold.ts'
+
+/** One fold a database and route, made when the route first runs there. */
+function perDatabase<Call>(make: (db: Database) => Call): (db: Database) => Call {
+  const made = new WeakMap<Database, Call>()
+  return (db) => {
+    const call = made.get(db) ?? make(db)
+    made.set(db, call)
+    return call
+  }
+}
+
+/** A small write that folds: `run` writes all items in one statement. Items of one key go one after the other. */
+export function foldedWrite<Item>(options: {
+  key: (item: Item) => string
+  run: (db: Database, items: Item[]) => Promise<unknown>
+}): (db: Database, item: Item) => Promise<void> {
+  const foldOf = perDatabase((db) =>
+    createFold<Item, void>({
+      key: options.key,
+      run: async (items) => {
+        await options.run(db, items)
+        return items.map(() => undefined)
+      },
+    }),
+  )
+  return (db, item) => foldOf(db)(item)
+}
+
+/** A point look-up that folds: `run` answers one JSON text, or null, for each key in their order. */
+export function foldedLookup<Key>(
+  run: (db: Database, keys: Key[]) => Promise<readonly (Buffer | null)[]>,
+): (db: Database, key: Key) => Promise<Buffer | null> {
+  const foldOf = perDatabase((db) => createFold<Key, Buffer | null>({ run: (keys) => run(db, keys) }))
+  return (db, key) => foldOf(db)(key)
+}
+
+/** A list that many ask for at once: who asks while it is being read shares the next reading of it with the others. */
+export function sharedRead<Key extends string | number>(
+  run: (db: Database, key: Key) => Promise<Buffer>,
+): (db: Database, key: Key) => Promise<Buffer> {
+  const foldOf = perDatabase((db) =>
+    createFold<Key, Buffer>({
+      run: async (keys) => {
+        const bodies = new Map<Key, Promise<Buffer>>()
+        for (const key of keys) if (!bodies.has(key)) bodies.set(key, run(db, key))
+        return Promise.all(keys.map((key) => bodies.get(key)!))
+      },
+    }),
+  )
+  return (db, key) => foldOf(db)(key)
+}

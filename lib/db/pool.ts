@@ -1,0 +1,362 @@
+/**
+ * The connections of one gate, each a driver instance of its own.
+ *
+ * The driver (postgres 3.4.9) has faults that only matter when it reconnects or pipelines: a connection closed with
+ * an unsent write never writes again, a statement given to a connection between its error and its close is never
+ * answered, a clean close during startup is retried without pause. So a driver instance here has exactly one
+ * connection, carries at most one statement, and is thrown away with its socket; it never gets to reconnect.
+ */
+import type { Socket } from 'node:net'
+import postgres from 'postgres'
+import { type Connection, type DriverSettings, driverOptions, type GateName } from './driver-options.ts'
+import { openPool } from './embedded/socket-url.ts'
+import { classify, DatabaseUnavailable, isTransient } from './errors.ts'
+import { Entrant, type GateLimits, type GateStats, SlotGate } from './gate.ts'
+import { dial, type Endpoint } from './socket.ts'
+
+/** The driver without `begin`, `reserve`, `listen` and `end`: a statement is its own transaction here. */
+export type Sql = postgres.ISql
+
+/** What a statement callback returns: a driver query that has not been started. */
+export type Statement = (sql: Sql) => PromiseLike<readonly unknown[]>
+
+export interface Log {
+  debug(fields: object, message: string): void
+  warn(fields: object, message: string): void
+}
+
+export interface PoolOptions extends GateLimits {
+  gate: GateName
+  connection: Connection
+  settings: DriverSettings
+  slots: number
+  /** A statement silent for this long means the pool is lost. */
+  deadlineMs: number
+  /** Further attempts after a deadlock, a serialization failure or a lost connection. */
+  retries: number
+  log: Log
+  /** The pool was replaced, or its last connection was lost. Must not throw. */
+  onRenewed: () => void
+}
+
+export interface PoolStats extends GateStats {
+  /** Connections that have answered at least once and still stand. */
+  open: number
+  idle: number
+  /** How often a silent statement cost the whole pool. */
+  replaced: number
+  /** Connections lost under a statement. */
+  lost: number
+  retried: number
+}
+
+interface Slot {
+  driver: postgres.Sql | null
+  socket: Socket | null
+  /** The connection has answered. */
+  proven: boolean
+  flight: Flight | null
+}
+
+const SWEEPS_PER_DEADLINE = 20
+/** A connection lost later than this into a call is not worth a second attempt: the call would last too long. */
+const RETRY_WITHIN_MS = 2_000
+const RETRY_JITTER_MS = 15
+
+/** One call, from the gate to its answer, over all its attempts. */
+class Flight extends Entrant<Slot> {
+  readonly statement: Statement
+  readonly raw: boolean
+  readonly startedAt = performance.now()
+  readonly resolve: (value: never) => void
+  readonly reject: (error: Error) => void
+  readonly #pool: Pool
+  attempts = 0
+  /** Nobody waits for the answer any more: not worth another attempt. */
+  isAbandoned = false
+  /** Sweeps of the pool when the present attempt began. */
+  sweeps = 0
+  /** The present attempt; null while waiting for the next. */
+  query: PromiseLike<unknown> | null = null
+
+  constructor(pool: Pool, statement: Statement, raw: boolean, resolve: (value: never) => void, reject: (error: Error) => void) {
+    super()
+    this.#pool = pool
+    this.statement = statement
+    this.raw = raw
+    this.resolve = resolve
+    this.reject = reject
+  }
+
+  admit(slot: Slot): void {
+    this.#pool.launch(slot, this)
+  }
+
+  refuse(error: DatabaseUnavailable): void {
+    this.reject(error)
+  }
+}
+
+export class Pool {
+  readonly #options: PoolOptions
+  readonly #slots: readonly Slot[]
+  readonly #gate: SlotGate<Slot>
+  readonly #sweepMs: number
+  #sweeper: NodeJS.Timeout | null = null
+  // Silence is counted in sweeps, not on the clock: while the event loop is blocked no sweep runs, and answers that
+  // already lie in the socket are not mistaken for silence.
+  #sweeps = 0
+  #open = 0
+  #replaced = 0
+  #lost = 0
+  #retried = 0
+  #hostIndex = 0
+  #onEmpty: (() => void) | null = null
+
+  constructor(options: PoolOptions) {
+    this.#options = options
+    this.#slots = Array.from({ length: options.slots }, () => ({ driver: null, socket: null, proven: false, flight: null }))
+    this.#gate = new SlotGate(this.#slots, options)
+    this.#sweepMs = Math.max(1, options.deadlineMs / SWEEPS_PER_DEADLINE)
+  }
+
+  /** All rows, or with `raw` the first column of the first row as bytes (null when there is none). */
+  run<T>(statement: Statement, raw: boolean): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#gate.enter(new Flight(this, statement, raw, resolve, reject))
+    })
+  }
+
+  /** Like `run`, but the caller waits at most `ms`; a statement already sent keeps its slot until it ends. */
+  within<T>(ms: number, statement: Statement): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const done = (error: Error) => {
+        clearTimeout(timer)
+        reject(error)
+      }
+      const answer = (value: T) => {
+        clearTimeout(timer)
+        resolve(value)
+      }
+      const flight = new Flight(this, statement, false, answer, done)
+      const timer = setTimeout(() => {
+        this.#gate.abandon(flight)
+        flight.isAbandoned = true
+        reject(new DatabaseUnavailable(`no answer within ${ms} ms`, 'PROBE_TIMEOUT'))
+      }, ms)
+      this.#gate.enter(flight)
+    })
+  }
+
+  get stats(): PoolStats {
+    return {
+      ...this.#gate.stats,
+      open: this.#open,
+      idle: this.#slots.reduce((count, slot) => count + (slot.proven && slot.flight === null ? 1 : 0), 0),
+      replaced: this.#replaced,
+      lost: this.#lost,
+      retried: this.#retried,
+    }
+  }
+
+  /** Refuses new calls, gives those in flight `timeoutMs`, then cuts every connection. Never rejects. */
+  async end(timeoutMs: number): Promise<void> {
+    this.#gate.close()
+    let timer: NodeJS.Timeout | undefined
+    const bound = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, timeoutMs)
+    })
+    const empty = new Promise<void>((resolve) => {
+      this.#onEmpty = resolve
+    })
+    for (const slot of this.#slots) if (slot.flight === null) this.#farewell(slot)
+    this.#checkEmpty()
+    await Promise.race([empty, bound])
+    clearTimeout(timer)
+    this.#abandonAll(new DatabaseUnavailable('shutting down', 'DATABASE_ENDED'))
+    if (this.#sweeper !== null) clearInterval(this.#sweeper)
+    this.#sweeper = null
+  }
+
+  /** First or next attempt of a flight on a slot that is its own. Called by the gate. */
+  launch(slot: Slot, flight: Flight): void {
+    slot.flight = flight
+    flight.sweeps = this.#sweeps
+    this.#sweeper ??= setInterval(() => this.#sweep(), this.#sweepMs).unref()
+    let query: PromiseLike<readonly unknown[]>
+    try {
+      const pending = flight.statement(slot.driver ?? this.#connect(slot))
+      query = flight.raw ? (pending as postgres.PendingQuery<postgres.Row[]>).raw() : pending
+    } catch (error) {
+      this.#finish(slot)
+      flight.reject(error as Error)
+      return
+    }
+    flight.query = query
+    query.then(
+      (rows) => {
+        if (flight.query === query) this.#succeed(slot, flight, rows)
+      },
+      (error: unknown) => {
+        if (flight.query === query) this.#fail(slot, flight, error)
+      },
+    )
+  }
+
+  #succeed(slot: Slot, flight: Flight, rows: readonly unknown[]): void {
+    flight.query = null
+    this.#prove(slot)
+    flight.resolve((flight.raw ? ((rows[0] as (Buffer | null)[] | undefined)?.[0] ?? null) : rows) as never)
+    this.#finish(slot)
+  }
+
+  #fail(slot: Slot, flight: Flight, error: unknown): void {
+    flight.query = null
+    const problem = classify(error)
+    const isLost = problem instanceof DatabaseUnavailable
+    if (isLost) this.#lost++
+    // After anything but an ordinary error of the server the connection may hold half a message: not one to reuse.
+    if (isLost || !isOrdinary(error)) this.#drop(slot)
+    else this.#prove(slot)
+    if (this.#mayRetry(flight, problem)) {
+      flight.attempts++
+      this.#retried++
+      setTimeout(
+        () => {
+          if (slot.flight === flight) this.launch(slot, flight)
+        },
+        1 + Math.random() * RETRY_JITTER_MS * flight.attempts,
+      )
+      return
+    }
+    flight.reject(problem)
+    this.#finish(slot)
+  }
+
+  #mayRetry(flight: Flight, problem: Error): boolean {
+    if (flight.isAbandoned || flight.attempts >= this.#options.retries || !isTransient(problem)) return false
+    return !(problem instanceof DatabaseUnavailable) || performance.now() - flight.startedAt < RETRY_WITHIN_MS
+  }
+
+  #finish(slot: Slot): void {
+    slot.flight = null
+    if (this.#onEmpty !== null) this.#farewell(slot)
+    this.#gate.leave(slot)
+    if (this.#onEmpty !== null) this.#checkEmpty()
+  }
+
+  #connect(slot: Slot): postgres.Sql {
+    const { connection, gate, settings } = this.#options
+    let dialled = 0
+    let failure: unknown = new DatabaseUnavailable('connection closed', 'CONNECTION_CLOSED')
+    const options = {
+      ...driverOptions(gate, settings),
+      socket: (endpoint: Endpoint) => {
+        // A second round over the hosts is the driver reconnecting by itself.
+        if (slot.driver !== driver || dialled++ === endpoint.host.length) {
+          this.#closed(slot, driver, failure)
+          throw new DatabaseUnavailable('connection closed during startup', 'CONNECTION_CLOSED')
+        }
+        const index = this.#hostIndex++
+        const socket = dial(endpoint, index)
+        socket.once('connect', () => {
+          this.#hostIndex = index
+        })
+        socket.once('error', (error) => {
+          failure = error
+        })
+        slot.socket = socket
+        return socket
+      },
+      onclose: () => this.#closed(slot, driver, failure),
+    } as postgres.Options<Record<string, postgres.PostgresType>>
+    const driver: postgres.Sql = openPool(connection, options)
+    slot.driver = driver
+    return driver
+  }
+
+  /** The driver says its connection is gone, with or without a statement under way. Must not throw: nobody would catch it. */
+  #closed(slot: Slot, driver: postgres.Sql, failure: unknown): void {
+    if (slot.driver !== driver) return
+    this.#drop(slot)
+    if (slot.flight?.query) this.#fail(slot, slot.flight, failure)
+    this.#checkEmpty()
+  }
+
+  #prove(slot: Slot): void {
+    if (slot.proven) return
+    slot.proven = true
+    this.#open++
+  }
+
+  /** Forgets the connection of a slot; the last one to go renews the pool, since the next may lead to another server. */
+  #drop(slot: Slot): void {
+    if (this.#cut(slot) && this.#open === 0) this.#options.onRenewed()
+  }
+
+  #cut(slot: Slot): boolean {
+    const { proven } = slot
+    slot.socket?.destroy()
+    slot.socket = null
+    slot.driver = null
+    slot.proven = false
+    if (proven) this.#open--
+    return proven
+  }
+
+  #sweep(): void {
+    this.#sweeps++
+    let flying = false
+    for (const { flight } of this.#slots) {
+      if (flight === null) continue
+      flying = true
+      if (flight.query !== null && this.#sweeps - flight.sweeps > SWEEPS_PER_DEADLINE) {
+        this.#replace()
+        return
+      }
+    }
+    if (!flying && this.#sweeper !== null) {
+      clearInterval(this.#sweeper)
+      this.#sweeper = null
+    }
+  }
+
+  #replace(): void {
+    const { gate, deadlineMs, log, onRenewed } = this.#options
+    this.#replaced++
+    log.warn({ gate, deadlineMs, inFlight: this.#gate.inFlight }, 'database went silent: pool replaced')
+    const waiting = this.#slots.filter((slot) => slot.flight?.query)
+    for (const slot of this.#slots) this.#cut(slot)
+    onRenewed()
+    for (const { flight } of waiting) {
+      flight!.query = null
+      flight!.reject(new DatabaseUnavailable(`no answer for ${deadlineMs} ms`, 'POOL_REPLACED'))
+    }
+    // Only now: a slot that is freed takes the next statement at once, and that one is not lost.
+    for (const slot of waiting) this.#finish(slot)
+  }
+
+  #abandonAll(error: DatabaseUnavailable): void {
+    for (const slot of this.#slots) {
+      const { flight } = slot
+      this.#cut(slot)
+      if (flight === null) continue
+      flight.query = null
+      flight.reject(error)
+      slot.flight = null
+      this.#gate.leave(slot)
+    }
+  }
+
+  #farewell(slot: Slot): void {
+    slot.driver?.end().catch(() => {})
+  }
+
+  #checkEmpty(): void {
+    if (this.#onEmpty !== null && this.#slots.every((slot) => slot.driver === null && slot.flight === null)) this.#onEmpty()
+  }
+}
+
+function isOrdinary(error: unknown): boolean {
+  return error instanceof postgres.PostgresError && error.severity === 'ERROR'
+}

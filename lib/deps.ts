@@ -1,0 +1,21 @@
+import type { Logger } from 'pino'
+import type { Config } from './config.ts'
+import type { Database } from './db/index.ts'
+import type { ReadBudget } from './http/read-budget.ts'
+import type { Tokens } from './http/tokens.ts'
+import type { Metrics } from './metrics.ts'
+import type { FlowWriter, SeenFlows } from './traffic/index.ts'
+
+/** What handlers are given: nothing is reached for at module level. */
+export interface Deps {
+  config: Config
+  log: Logger
+  db: Database
+  metrics: Metrics
+  budget: ReadBudget
+  authenticate: Tokens['authenticate']
+  flows: FlowWriter
+  seen: SeenFlows
+  /** True from the first SIGTERM on: answers then carry `Connection: close`. */
+  draining: () => boolean
+}

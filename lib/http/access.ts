@@ -1,0 +1,37 @@
+import type { MiddlewareHandler } from 'hono'
+import type { Env } from './context.ts'
+import { header } from './context.ts'
+import { HttpError } from './errors.ts'
+import type { Scope } from './tokens.ts'
+
+const declared = new WeakMap<object, Scope>()
+
+/**
+ * Declares the scope that a route needs, and asks for it: 401 without a known token, 403 without the scope
+ * (core-telemetry, Authentication; interop-core 4.2). It runs on the routed path, so an unknown path is 404 before.
+ */
+export function access(scope: Scope): MiddlewareHandler<Env> {
+  const check: MiddlewareHandler<Env> = async (c, next) => {
+    if (scope !== 'open') authorize(c.get('deps').authenticate(header(c, 'authorization')), scope)
+    await next()
+  }
+  declared.set(check, scope)
+  return check
+}
+
+function authorize(granted: ReadonlySet<Scope> | null, scope: Scope): void {
+  if (!granted) throw new HttpError(401, 'missing or invalid bearer token', { 'www-authenticate': 'Bearer' })
+  if (!granted.has(scope)) throw new HttpError(403, `token lacks the '${scope}' scope`)
+}
+
+/** Every route with the scope it declared; throws for one that declared none, so that such a server never starts. */
+export function declaredRoutes(routes: readonly { method: string; path: string; handler: object }[]): Map<string, Scope> {
+  const scopes = new Map<string, Scope | undefined>()
+  for (const { method, path, handler } of routes) {
+    if (method === 'ALL') continue
+    const name = `${method} ${path}`
+    scopes.set(name, scopes.get(name) ?? declared.get(handler))
+  }
+  for (const [name, scope] of scopes) if (!scope) throw new Error(`route has no declared scope: ${name}`)
+  return scopes as Map<string, Scope>
+}

@@ -1,0 +1,52 @@
+import { randomUUID } from 'node:crypto'
+import { Hono } from 'hono'
+import { cors } from 'hono/cors'
+import { routePath } from 'hono/route'
+import type { Deps } from '../deps.ts'
+import { access, declaredRoutes } from './access.ts'
+import { type Context, type Env, header } from './context.ts'
+import { onError } from './errors.ts'
+
+const CORS_MAX_AGE_SECONDS = 3600
+
+/**
+ * The frame around every route: request id, access log, metrics, preflights, errors, and an empty 404 for what matches
+ * nothing. Throws when a route declares no scope.
+ */
+export function createApp(deps: Deps, routes: readonly Hono<Env>[]): Hono<Env> {
+  const app = new Hono<Env>()
+  app.use(async (c, next) => {
+    const startedAt = performance.now()
+    c.set('deps', deps)
+    c.set('requestId', requestId(header(c, 'x-request-id')))
+    await next()
+    observe(c, deps, performance.now() - startedAt)
+  })
+  app.options('*', access('open'), cors({ origin: '*', maxAge: CORS_MAX_AGE_SECONDS }))
+  for (const one of routes) app.route('/', one)
+  app.notFound(
+    (c) =>
+      new Response(null, {
+        status: 404,
+        headers: { 'content-length': '0', 'access-control-allow-origin': '*', 'x-request-id': c.get('requestId') },
+      }),
+  )
+  app.onError(onError)
+  declaredRoutes(app.routes)
+  return app
+}
+
+// A caller's own id is kept when it cannot be anything but an id.
+const requestId = (sent: string | undefined) => (sent && /^[\w-]{8,64}$/.test(sent) ? sent : randomUUID())
+
+function observe(c: Context, { log, metrics }: Deps, ms: number): void {
+  const { method } = c.req
+  const { status } = c.res
+  const pattern = routePath(c, -1)
+  const route = pattern === '/*' || pattern === '*' ? 'unmatched' : pattern
+  metrics.requests.labels(KNOWN_METHODS.has(method) ? method : 'other', route, String(status)).observe(ms / 1000)
+  log.info({ requestId: c.get('requestId'), method, route, status, ms: Math.round(ms * 1000) / 1000, bytes: c.get('bytes') }, 'request')
+}
+
+// A label is never the client's to choose.
+const KNOWN_METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'])

@@ -1,0 +1,51 @@
+import type { Server } from 'node:http'
+import { createServer } from 'node:http'
+import { createAdaptorServer } from '@hono/node-server'
+import type { SocketAddress } from '../config.ts'
+
+/** Longer than clients and proxies keep theirs, so that none is closed under a request. */
+const KEEP_ALIVE_MS = 75_000
+const REQUEST_TIMEOUT_MS = 30_000
+const HEADERS_TIMEOUT_MS = 10_000
+/** A socket on which nothing moves for so long is cut: a stalled reader must not hold memory for ever. */
+const STALLED_SOCKET_MS = 120_000
+const IDLE_SWEEP_MS = 100
+
+type Fetch = Parameters<typeof createAdaptorServer>[0]['fetch']
+
+/** Listens on the first of the addresses that can be bound. */
+export async function listen(fetch: Fetch, addresses: readonly SocketAddress[]): Promise<{ server: Server; address: SocketAddress }> {
+  const serverOptions = {
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    noDelay: true,
+  }
+  let failure: unknown
+  for (const { host, port } of addresses) {
+    const server = createAdaptorServer({ fetch, createServer, serverOptions }) as Server
+    server.setTimeout(STALLED_SOCKET_MS)
+    try {
+      await new Promise<void>((resolve, reject) => server.once('error', reject).listen({ host, port, backlog: 1024 }, resolve))
+      const bound = server.address() as { port: number }
+      return { server, address: { host, port: bound.port } }
+    } catch (error) {
+      failure = error
+      // Only a host without that family falls back; a port in use must be told.
+      if (!['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EINVAL'].includes((error as NodeJS.ErrnoException).code ?? '')) break
+    }
+  }
+  throw failure
+}
+
+/** Stops accepting, lets requests in flight end for up to `maxMs`, then cuts what is left. */
+export async function close(server: Server, maxMs: number): Promise<void> {
+  // close() ends idle connections only once; those that were busy then turn idle later.
+  const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS)
+  const cut = setTimeout(() => server.closeAllConnections(), maxMs)
+  await new Promise<void>((resolve) => server.close(() => resolve()))
+  clearInterval(sweep)
+  clearTimeout(cut)
+}
+
+export const shown = ({ host, port }: SocketAddress) => `http://${host.includes(':') ? `[${host}]` : host}:${port}`

@@ -1,0 +1,94 @@
+import type { MiddlewareHandler } from 'hono'
+import type { Context, Env } from './context.ts'
+import { HttpError } from './errors.ts'
+
+interface Waiter {
+  kib: number
+  grant: () => void
+  expires: NodeJS.Timeout
+}
+
+/**
+ * The memory that list routes may hold at once (interop-core 6.1). Each charges its worst case before its statement runs;
+ * what does not fit waits in line, first come first served, and is shed with 503 when its turn does not come in time.
+ * A list is whole or shed, never cut.
+ */
+export class ReadBudget {
+  readonly totalKib: number
+  readonly #waitMs: number
+  readonly #line: Waiter[] = []
+  #availableKib: number
+  #shed = 0
+
+  constructor(options: { totalKib: number; waitMs: number }) {
+    this.totalKib = options.totalKib
+    this.#availableKib = options.totalKib
+    this.#waitMs = options.waitMs
+  }
+
+  get availableKib(): number {
+    return this.#availableKib
+  }
+
+  get shed(): number {
+    return this.#shed
+  }
+
+  /** Takes `kib` (at least 1, at most the total: a read over the total runs alone). Resolves to its release, callable once. */
+  acquire(kib: number): Promise<() => void> | (() => void) {
+    const cost = Math.min(Math.max(1, Math.ceil(kib)), this.totalKib)
+    if (this.#line.length === 0 && cost <= this.#availableKib) return this.#take(cost)
+    if (this.#waitMs === 0) throw this.#refuse(cost)
+    return new Promise((resolve, reject) => {
+      const waiter: Waiter = {
+        kib: cost,
+        grant: () => {
+          clearTimeout(waiter.expires)
+          resolve(this.#take(cost))
+        },
+        expires: setTimeout(() => {
+          this.#line.splice(this.#line.indexOf(waiter), 1)
+          reject(this.#refuse(cost))
+          this.#serve()
+        }, this.#waitMs),
+      }
+      this.#line.push(waiter)
+    })
+  }
+
+  #take(kib: number): () => void {
+    this.#availableKib -= kib
+    let held = true
+    return () => {
+      if (!held) return
+      held = false
+      this.#availableKib += kib
+      this.#serve()
+    }
+  }
+
+  #serve(): void {
+    while (this.#line[0] && this.#line[0].kib <= this.#availableKib) this.#line.shift()!.grant()
+  }
+
+  // Clients look for both phrases.
+  #refuse(kib: number): HttpError {
+    this.#shed += 1
+    const text = `read memory budget exhausted: the read needs ${kib} KiB of a ${this.totalKib} KiB budget; retry in a moment`
+    return new HttpError(503, text, { 'retry-after': '1' })
+  }
+}
+
+export const kib = (bytes: number) => Math.max(1, Math.ceil(bytes / 1024))
+
+/** Charges a route to the read budget until its answer has left, or its client has. */
+export function charge(cost: number | ((c: Context) => number)): MiddlewareHandler<Env> {
+  return async (c, next) => {
+    const release = await c.get('deps').budget.acquire(typeof cost === 'number' ? cost : cost(c))
+    const outgoing = c.env?.outgoing
+    if (!outgoing) return next().finally(release)
+    if (outgoing.destroyed) release()
+    else outgoing.once('close', release)
+    await next()
+  }
+}

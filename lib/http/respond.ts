@@ -1,0 +1,64 @@
+import { promisify } from 'node:util'
+import { constants, gzip } from 'node:zlib'
+import type { Context } from './context.ts'
+import { header } from './context.ts'
+
+/** Bodies below this many bytes are not worth compressing. */
+export const GZIP_MIN_BYTES = 8 * 1024
+
+const gzipAsync = promisify(gzip)
+
+/** The headers of every answer. Plain objects: building web `Headers` costs half the rate (it leaves the adapter's short way). */
+function headersFor(c: Context, contentType: string, extra?: Record<string, string>): Record<string, string> {
+  const headers: Record<string, string> = {
+    'content-type': contentType,
+    'access-control-allow-origin': '*',
+    'x-request-id': c.get('requestId'),
+  }
+  if (c.get('deps').draining()) headers.connection = 'close'
+  return extra ? Object.assign(headers, extra) : headers
+}
+
+/** A plain text answer of any status. */
+export function respond(c: Context, status: number, text: string, extra?: Record<string, string>): Response {
+  const body = Buffer.from(text)
+  c.set('bytes', body.length)
+  const headers = headersFor(c, 'text/plain; charset=utf-8', extra)
+  headers['content-length'] = String(body.length)
+  return new Response(body, { status, headers })
+}
+
+/** 200 with JSON that is already text or bytes: nothing is parsed or serialised here. Compressed when asked and worth it. */
+export function sendJson(c: Context, body: Buffer | string): Response | Promise<Response> {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  return bytes.length >= GZIP_MIN_BYTES ? sendLarge(c, bytes) : sendBytes(c, bytes)
+}
+
+function sendBytes(c: Context, bytes: Buffer, extra?: Record<string, string>): Response {
+  c.set('bytes', bytes.length)
+  const headers = headersFor(c, 'application/json', extra)
+  headers['content-length'] = String(bytes.length)
+  return new Response(bytes as Uint8Array<ArrayBuffer>, { status: 200, headers })
+}
+
+function sendLarge(c: Context, bytes: Buffer): Response | Promise<Response> {
+  const vary = { vary: 'accept-encoding' }
+  if (!acceptsGzip(header(c, 'accept-encoding'))) return sendBytes(c, bytes, vary)
+  return gzipAsync(bytes, { level: constants.Z_BEST_SPEED }).then((packed) => sendBytes(c, packed, { ...vary, 'content-encoding': 'gzip' }))
+}
+
+/** 200 with JSON that comes in pieces, each asked for when the socket has room for it. */
+export function sendStream(c: Context, body: ReadableStream<Uint8Array>): Response {
+  return new Response(body, { status: 200, headers: headersFor(c, 'application/json') })
+}
+
+/** RFC 9110, 12.5.3: a coding with a weight of zero is refused. */
+export function acceptsGzip(value: string | undefined): boolean {
+  if (!value) return false
+  for (const part of value.split(',')) {
+    const [coding, ...parameters] = part.trim().toLowerCase().split(';')
+    if (coding?.trim() !== 'gzip' && coding?.trim() !== '*') continue
+    return !parameters.some((p) => /^\s*q=0(\.0*)?\s*$/.test(p))
+  }
+  return false
+}

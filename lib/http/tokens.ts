@@ -1,0 +1,56 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { type Config, ConfigError, type TokenVariable } from '../config.ts'
+
+/** What a route can ask for: `open` asks for nothing. */
+export type Scope = 'open' | 'read' | 'ingest' | 'supplychain'
+
+export interface Tokens {
+  /** Whether any token is configured. */
+  readonly enabled: boolean
+  /** The variables that supplied tokens. */
+  readonly sources: readonly string[]
+  /**
+   * The scopes that an `Authorization` header grants, null when it carries no known token. With no token configured every
+   * caller may read and ingest; supply-chain data always needs a token of its own.
+   */
+  authenticate(header: string | undefined): ReadonlySet<Scope> | null
+}
+
+const prefixes = ['Bearer ', 'bearer ']
+
+const grants: Record<TokenVariable, ReadonlySet<Scope>> = {
+  BROKER_TOKEN_READ: new Set(['open', 'read']),
+  BROKER_TOKEN_INGEST: new Set(['open', 'ingest', 'read']),
+  BROKER_TOKEN_SUPPLYCHAIN: new Set(['open', 'supplychain', 'read']),
+  BROKER_AUTH_TOKEN: new Set(['open', 'read', 'ingest']),
+}
+const withoutAuth: ReadonlySet<Scope> = new Set(['open', 'read', 'ingest'])
+
+/**
+ * The configured tokens, compared by digest: one length for all, so that the time of a comparison tells nothing about a token.
+ * (interop-core D10 and section 4)
+ * @throws ConfigError naming both variables when two hold the same value.
+ */
+export function createTokens(config: Pick<Config, 'tokens'>): Tokens {
+  const known = config.tokens.map(({ variable, source, value }) => ({ source, scopes: grants[variable], digest: digest(value) }))
+  for (const [i, one] of known.entries()) {
+    const twin = known.slice(i + 1).find((other) => timingSafeEqual(one.digest, other.digest))
+    if (twin) throw new ConfigError(`${one.source} and ${twin.source} hold the same token: give each its own`)
+  }
+
+  function authenticate(header: string | undefined): ReadonlySet<Scope> | null {
+    if (known.length === 0) return withoutAuth
+    if (header === undefined || !prefixes.some((prefix) => header.startsWith(prefix))) return null
+    const presented = digest(header.slice(prefixes[0]!.length).trim())
+    let granted: ReadonlySet<Scope> | null = null
+    // Stopping at the first match would tell which token it was.
+    for (const { scopes, digest: expected } of known) if (timingSafeEqual(presented, expected)) granted = scopes
+    return granted
+  }
+
+  return { enabled: known.length > 0, sources: known.map((token) => token.source), authenticate }
+}
+
+function digest(token: string): Buffer {
+  return createHash('sha256').update(token).digest()
+}

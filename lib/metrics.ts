@@ -1,0 +1,51 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+
+/** Seconds; few buckets, since a scrape blocks. */
+const DURATION_BUCKETS_SECONDS = [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 30]
+
+/** Everything the process counts. Labels are route patterns and outcomes, never pods, namespaces or addresses. */
+export type Metrics = ReturnType<typeof createMetrics>
+
+export function createMetrics() {
+  const registry = new Registry()
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 20 })
+  const counter = <L extends string>(name: string, help: string, labelNames: L[] = []) => new Counter({ name, help, labelNames, registers })
+  const gauge = <L extends string>(name: string, help: string, labelNames: L[] = []) => new Gauge({ name, help, labelNames, registers })
+  const startedAt = performance.now()
+
+  return {
+    registry,
+    requests: new Histogram({
+      name: 'broker_http_request_duration_seconds',
+      help: 'Time to the first byte of the answer, by route pattern.',
+      labelNames: ['method', 'route', 'status'] as const,
+      buckets: DURATION_BUCKETS_SECONDS,
+      registers,
+    }),
+    flows: counter('broker_traffic_flows_total', 'Flows received, by what became of them.', ['outcome']),
+    dbSchemaReady: gauge('broker_db_schema_ready', '1 when no migration is pending.'),
+    dbReachable: gauge('broker_db_reachable', '1 when the database answered in this scrape.'),
+    dbPoolIdle: gauge('broker_db_pool_idle', 'Database slots that are free.'),
+    dbPoolMax: gauge('broker_db_pool_max', 'Database slots in all.'),
+    dbGateWaiting: gauge('broker_db_gate_waiting', 'Statements waiting for a slot.', ['gate']),
+    dbGateRefused: gauge('broker_db_gate_refused', 'Statements refused because the line was full or the wait too long.', ['gate']),
+    readBudgetTotal: gauge('broker_read_budget_kib_total', 'KiB that list routes may hold at once.'),
+    readBudgetAvailable: gauge('broker_read_budget_kib_available', 'KiB of it that are free.'),
+    readShed: gauge('broker_read_shed_total', 'Reads shed by the budget.'),
+    seenFlows: gauge('broker_traffic_seen_set_entries', 'Recently confirmed flows held in memory.'),
+    auditEnabled: gauge('broker_audit_enabled', '1 when flows are forwarded to an evaluator.'),
+    auditPermits: gauge('broker_audit_inflight_available', 'Flows that may be evaluated beside those that are.'),
+    auditDropped: counter('broker_audit_dropped_total', 'Flows shed by the full audit queue.'),
+    profileCacheHits: counter('broker_seccomp_profiles_cache_hits_total', 'Profile reads answered from memory.'),
+    profileCacheMisses: counter('broker_seccomp_profiles_cache_misses_total', 'Profile reads that asked the database.'),
+    uptime: new Gauge({
+      name: 'broker_uptime_seconds',
+      help: 'Seconds since the start.',
+      registers,
+      collect() {
+        this.set((performance.now() - startedAt) / 1000)
+      },
+    }),
+  }
+}

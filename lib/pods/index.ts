@@ -1,0 +1,1 @@
+export { asPosted, normalizePod, PodPost, type PodRecord, uidOf } from './post.ts'

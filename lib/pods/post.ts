@@ -1,0 +1,155 @@
+import { z } from 'zod'
+import { address, id, MAX_ADDRESS_CHARS, naiveTime, name, word } from '../http/fields.ts'
+import { checkFreeForm, deserializeError } from '../http/json-text.ts'
+import { canonicalAddress } from '../net/address.ts'
+import { parseRfc3339 } from '../net/timestamp.ts'
+
+/** More addresses than a pod can have (two families, a few networks each). */
+const MAX_POD_ADDRESSES = 64
+const CAPTURE_LEVELS = new Set(['full', 'high', 'medium', 'low', 'custom'])
+
+const object = z.custom<Record<string, unknown>>(
+  (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+  'expected an object',
+)
+
+/** The body of POST /pod/spec (interop-core 1.1). Unknown keys are dropped. */
+export const PodPost = z.object({
+  pod_name: name,
+  pod_ip: address,
+  time_stamp: naiveTime,
+  node_name: name,
+  is_dead: z.boolean(),
+  pod_namespace: name.nullish(),
+  pod_obj: object.nullish(),
+  pod_identity: name.nullish(),
+  workload_selector_labels: z.record(z.string(), z.string()).nullish(),
+  pod_ips: z.unknown().optional(),
+  workload_kind: id.nullish(),
+  workload_name: name.nullish(),
+  capture_level: word.nullish(),
+  host_network: z.boolean().nullish(),
+  started_at: naiveTime.nullish(),
+})
+export type PodPost = z.output<typeof PodPost>
+
+/** A pod record with its keys in wire order (interop-core D6), and beside it what only the table holds. */
+export interface PodRecord {
+  pod_name: string
+  pod_ip: string
+  pod_namespace: string | null
+  pod_obj: Record<string, unknown> | null
+  time_stamp: string
+  node_name: string
+  is_dead: boolean
+  pod_identity: string | null
+  workload_selector_labels: Record<string, string> | null
+  pod_ips: unknown
+  workload_kind: string | null
+  workload_name: string | null
+  capture_level: string | null
+  host_network: boolean | null
+  started_at: string | null
+}
+
+/** The record as posted: every key, null where nothing was sent. What a blank pod_name is answered with. */
+export function asPosted(post: PodPost): PodRecord {
+  return {
+    pod_name: post.pod_name,
+    pod_ip: post.pod_ip,
+    pod_namespace: post.pod_namespace ?? null,
+    pod_obj: post.pod_obj ?? null,
+    time_stamp: post.time_stamp,
+    node_name: post.node_name,
+    is_dead: post.is_dead,
+    pod_identity: post.pod_identity ?? null,
+    workload_selector_labels: post.workload_selector_labels ?? null,
+    pod_ips: post.pod_ips ?? null,
+    workload_kind: post.workload_kind ?? null,
+    workload_name: post.workload_name ?? null,
+    capture_level: post.capture_level ?? null,
+    host_network: post.host_network ?? null,
+    started_at: post.started_at ?? null,
+  }
+}
+
+/**
+ * The record as stored, in the order that interop-core 1.1 gives: the start is derived before the status is stripped, and
+ * host_network from the manifest. `warn` hears of values that were dropped.
+ */
+export function normalizePod(post: PodPost, warn: (message: string) => void): PodRecord & { pod_ips: string[] } {
+  const pod_ip = canonicalAddress(post.pod_ip)
+  return {
+    ...asPosted(post),
+    pod_ip,
+    pod_obj: post.pod_obj ? compact(post.pod_obj) : null,
+    pod_ips: allAddresses(pod_ip, post.pod_ips),
+    capture_level: captureLevel(post.capture_level, warn),
+    host_network: post.host_network ?? hostNetwork(post.pod_obj),
+    started_at: post.started_at ?? startTime(post.pod_obj, warn),
+  }
+}
+
+/** `metadata.uid` of a compacted manifest; null when there is none or it is empty. */
+export function uidOf(manifest: Record<string, unknown> | null): string | null {
+  const uid = member(manifest, 'metadata', 'uid')
+  return typeof uid === 'string' && uid !== '' ? uid : null
+}
+
+/** `metadata` without `managedFields`, and `spec.hostNetwork`; containers, volumes and status go (interop-core D4). */
+function compact(manifest: Record<string, unknown>): Record<string, unknown> {
+  const kept: Record<string, unknown> = {}
+  if (isObject(manifest.metadata)) {
+    const { managedFields: _dropped, ...metadata } = manifest.metadata
+    checkFreeForm(metadata, 'pod_obj.metadata')
+    kept.metadata = metadata
+  }
+  const value = member(manifest, 'spec', 'hostNetwork')
+  if (value !== undefined && value !== null) {
+    checkFreeForm(value, 'pod_obj.spec.hostNetwork')
+    kept.spec = { hostNetwork: value }
+  }
+  return kept
+}
+
+function hostNetwork(manifest: PodPost['pod_obj']): boolean | null {
+  return manifest ? member(manifest, 'spec', 'hostNetwork') === true : null
+}
+
+function startTime(manifest: PodPost['pod_obj'], warn: (message: string) => void): string | null {
+  const text = member(manifest, 'status', 'startTime')
+  if (text === undefined || text === null) return null
+  const time = typeof text === 'string' ? parseRfc3339(text) : null
+  if (time === null) warn('pod_obj.status.startTime is not an RFC 3339 time')
+  return time
+}
+
+function captureLevel(sent: string | null | undefined, warn: (message: string) => void): string | null {
+  if (sent === null || sent === undefined) return null
+  const level = sent.trim().toLowerCase()
+  if (CAPTURE_LEVELS.has(level)) return level
+  warn('capture_level is not a known level')
+  return null
+}
+
+/** The primary address first, then the others, canonical and each once; blanks and non-strings are dropped. */
+function allAddresses(primary: string, sent: unknown): string[] {
+  const all = new Set(primary.trim() === '' ? [] : [primary])
+  for (const one of Array.isArray(sent) ? sent : []) {
+    if (typeof one !== 'string' || one.trim() === '') continue
+    const trimmed = one.trim()
+    if (trimmed.length > MAX_ADDRESS_CHARS) throw deserializeError(`pod_ips: an address has more than ${MAX_ADDRESS_CHARS} characters`)
+    all.add(canonicalAddress(trimmed))
+    if (all.size > MAX_POD_ADDRESSES) throw deserializeError(`pod_ips: more than ${MAX_POD_ADDRESSES} addresses`)
+  }
+  return [...all]
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function member(value: unknown, outer: string, inner: string): unknown {
+  const object = isObject(value) ? value[outer] : undefined
+  return isObject(object) ? object[inner] : undefined
+}

@@ -1,0 +1,79 @@
+/** The process: configuration, database, app, listen, drain. The one file that knows both lib/ and handlers/. */
+import { routes } from '../handlers/router.ts'
+import { migrate } from '../sql/migrate.ts'
+import { createAdmin } from './admin.ts'
+import { buildDeps } from './build.ts'
+import { type Config, ConfigError, loadConfig, redacted } from './config.ts'
+import { type EmbeddedServer, startEmbedded } from './db/embedded.ts'
+import { openDatabase } from './db/index.ts'
+import { createApp } from './http/app.ts'
+import { close, listen, shown } from './http/listen.ts'
+import { createTokens } from './http/tokens.ts'
+import { createLog, type Log } from './log.ts'
+
+/** Kubernetes goes on sending to a pod for a moment after it was told to stop. */
+const ENDPOINTS_PROPAGATION_MS = 3_000
+const FINISH_REQUESTS_MS = 12_000
+const END_DATABASE_MS = 2_000
+/** Below the grace period of a pod, whatever hangs. */
+const SHUTDOWN_MS = 19_000
+
+async function start(config: Config, log: Log): Promise<void> {
+  log.info({ config: redacted(config), node: process.version }, 'starting')
+  for (const warning of config.warnings) log.warn(warning)
+  createTokens(config)
+
+  const embedded = config.databaseUrl === null ? await startEmbedded({ dataDir: config.dataDir, log: plain(log) }) : null
+  const connection = embedded?.options ?? config.databaseUrl!
+  if (config.migrateOnStart) await migrate({ connection, log: plain(log), maxRetries: config.dbMigrationMaxRetries })
+
+  const db = openDatabase({
+    connection,
+    poolMax: config.dbPoolMaxSize,
+    statementTimeoutMs: config.dbStatementTimeoutMs,
+    prepare: config.dbPrepare,
+    applicationName: 'cluster-telemetry-broker',
+    log,
+  })
+  let draining = false
+  const deps = buildDeps({ config, db, log, draining: () => draining })
+  const api = await listen(createApp(deps, routes).fetch, config.listen)
+  const admin = await listen(createAdmin(deps).fetch, config.adminListen)
+  log.info({ api: shown(api.address), admin: shown(admin.address) }, 'listening')
+
+  const stop = async (signal: string) => {
+    if (draining) process.exit(1)
+    draining = true
+    log.info({ signal }, 'stopping')
+    setTimeout(() => process.exit(1), SHUTDOWN_MS).unref()
+    if (config.nodeEnv === 'production') await new Promise((resolve) => setTimeout(resolve, ENDPOINTS_PROPAGATION_MS))
+    await close(api.server, FINISH_REQUESTS_MS)
+    await close(admin.server, 0)
+    await db.end(END_DATABASE_MS)
+    await stopEmbedded(embedded, log)
+    log.info('stopped')
+    process.exit(0)
+  }
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal))
+}
+
+async function stopEmbedded(embedded: EmbeddedServer | null, log: Log): Promise<void> {
+  await embedded?.stop().catch((error) => log.warn({ err: error }, 'the embedded database did not stop'))
+}
+
+const plain =
+  (log: Log) =>
+  (level: 'debug' | 'info' | 'warn', message: string, fields: object = {}): void =>
+    log[level](fields, message)
+
+try {
+  const config = loadConfig(process.env)
+  const log = createLog(config)
+  await start(config, log).catch((error) => {
+    log.fatal({ err: error }, error instanceof Error ? error.message : 'the start failed')
+    process.exit(1)
+  })
+} catch (error) {
+  process.stderr.write(`${error instanceof ConfigError ? error.message : error}\n`)
+  process.exit(1)
+}

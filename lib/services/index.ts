@@ -1,0 +1,65 @@
+import { z } from 'zod'
+import { address, naiveTime, name } from '../http/fields.ts'
+import { checkFreeForm } from '../http/json-text.ts'
+import { canonicalAddress } from '../net/address.ts'
+
+type Json = Record<string, unknown>
+
+const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The body of POST /svc/spec (interop-core 1.5). Unknown keys are dropped. */
+export const ServicePost = z.object({
+  svc_ip: address,
+  time_stamp: naiveTime,
+  svc_name: name.nullish(),
+  svc_namespace: name.nullish(),
+  service_spec: z.custom<Json>(isObject, 'expected an object').nullish(),
+})
+export type ServicePost = z.output<typeof ServicePost>
+
+/** A service record with its keys in wire order. */
+export interface ServiceRecord {
+  svc_ip: string
+  svc_name: string | null
+  svc_namespace: string | null
+  service_spec: Json | null
+  time_stamp: string
+}
+
+/** Services without an address of their own, ExternalName and headless ones, are not stored. */
+export const hasClusterAddress = (post: ServicePost) => post.svc_ip !== '' && post.svc_ip !== 'None'
+
+/** The record as posted: every key, null where nothing was sent. */
+export function asPostedService(post: ServicePost): ServiceRecord {
+  return {
+    svc_ip: post.svc_ip,
+    svc_name: post.svc_name ?? null,
+    svc_namespace: post.svc_namespace ?? null,
+    service_spec: post.service_spec ?? null,
+    time_stamp: post.time_stamp,
+  }
+}
+
+/** The record as stored: canonical address, and a spec without `status` and `metadata.managedFields`. */
+export function normalizeService(post: ServicePost): ServiceRecord {
+  return {
+    ...asPostedService(post),
+    svc_ip: canonicalAddress(post.svc_ip),
+    service_spec: post.service_spec ? compact(post.service_spec) : null,
+  }
+}
+
+/** `metadata.uid` of a service object; null when there is none or it is empty. */
+export function serviceUid(spec: Json | null): string | null {
+  const uid = isObject(spec?.metadata) ? spec.metadata.uid : null
+  return typeof uid === 'string' && uid !== '' ? uid : null
+}
+
+function compact({ status: _status, ...spec }: Json): Json {
+  if (isObject(spec.metadata)) {
+    const { managedFields: _dropped, ...metadata } = spec.metadata
+    spec.metadata = metadata
+  }
+  checkFreeForm(spec, 'service_spec')
+  return spec
+}

@@ -1,0 +1,30 @@
+import { schemaState } from '../db/schema-state.ts'
+import type { Deps } from '../deps.ts'
+import type { Context } from '../http/context.ts'
+import { respond } from '../http/respond.ts'
+
+const MAX_WAIT_MS = 100
+
+/** Reads every gauge and answers the text format; the database is given 100 ms to answer. */
+export async function sendMetrics(c: Context): Promise<Response> {
+  return respond(c, 200, await scrape(c.get('deps')), { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' })
+}
+
+export async function scrape({ db, metrics, budget, config, seen }: Deps): Promise<string> {
+  const state = await schemaState(db, MAX_WAIT_MS)
+  const { max, gates } = db.stats()
+  metrics.dbReachable.set(state === 'unreachable' ? 0 : 1)
+  metrics.dbSchemaReady.set(state === 'ready' ? 1 : 0)
+  metrics.dbPoolMax.set(max)
+  metrics.dbPoolIdle.set(Object.values(gates).reduce((free, gate) => free + gate.slots - gate.inFlight, 0))
+  for (const [name, gate] of Object.entries(gates)) {
+    metrics.dbGateWaiting.labels(name).set(gate.waiting)
+    metrics.dbGateRefused.labels(name).set(gate.rejected + gate.timedOut)
+  }
+  metrics.readBudgetTotal.set(budget.totalKib)
+  metrics.readBudgetAvailable.set(budget.availableKib)
+  metrics.readShed.set(budget.shed)
+  metrics.seenFlows.set(seen.size)
+  metrics.auditPermits.set(config.auditInflightPermits)
+  return metrics.registry.metrics()
+}

@@ -1,0 +1,100 @@
+import type { Gate, Sql } from '../db/index.ts'
+import type { Flow } from './flow.ts'
+
+/** A flow on its way to the table; `n` numbers it within the statement. `hold`: only ask whether the table has it. */
+export type Outgoing = Flow & { n: number; hold?: boolean }
+
+export interface Outcome {
+  /** What was inserted: a uuid each, or the whole records where they were asked for. */
+  inserted: (string | { uuid: string })[]
+  /** Numbers of the flows that a stored row already matches. */
+  known: number[]
+}
+
+/** The whole document is one parameter. A string bound to a json parameter would be encoded again: hence the cast from text. */
+const input = (sql: Sql, flows: Outgoing[]) => sql`
+  input as materialized (
+    select * from json_to_recordset(${JSON.stringify(flows)}::text::json) as i(
+      n int, uuid text, pod_name text, pod_namespace text, pod_ip text, pod_port text, ip_protocol text, traffic_type text,
+      traffic_in_out_ip text, traffic_in_out_port text, decision text, time_stamp timestamp, drop_cause text,
+      syn_retries bigint, hold boolean))`
+
+// "offset 0" keeps each of these a look-up: without it the planner may hash the whole table.
+const knownFlow = (sql: Sql) => sql`
+  exists (select from traffic t
+          where t.pod_ip = i.pod_ip and t.traffic_in_out_ip = i.traffic_in_out_ip and t.traffic_type = i.traffic_type
+            and t.decision = i.decision and t.pod_port = i.pod_port and t.traffic_in_out_port = i.traffic_in_out_port offset 0)`
+
+const knownUdp = (sql: Sql) => sql`
+  (exists (select from traffic t
+           where t.pod_ip = i.pod_ip and t.traffic_in_out_ip = i.traffic_in_out_ip and t.traffic_type = i.traffic_type
+             and t.decision = i.decision and t.pod_port = i.pod_port offset 0)
+   or exists (select from traffic t
+           where t.pod_ip = i.pod_ip and t.traffic_in_out_ip = i.traffic_in_out_ip and t.traffic_type = i.traffic_type
+             and t.decision = i.decision and t.traffic_in_out_port = i.traffic_in_out_port offset 0))`
+
+/** The peer of each flow, a pod before a service, by the flow's own time (interop-core 2.2). */
+const insertStamped = (sql: Sql) => sql`
+    insert into traffic (uuid, pod_name, pod_namespace, pod_ip, pod_port, ip_protocol, traffic_type, traffic_in_out_ip,
+                         traffic_in_out_port, decision, time_stamp, peer_kind, peer_namespace, peer_name, peer_uid,
+                         peer_workload_kind, peer_workload_name, peer_resolved_at, drop_cause, syn_retries)
+    select i.uuid, i.pod_name, i.pod_namespace, i.pod_ip, i.pod_port, i.ip_protocol, i.traffic_type, i.traffic_in_out_ip,
+           i.traffic_in_out_port, i.decision, i.time_stamp,
+           case when p.pod_name is not null then case when p.host_network then 'node' else 'pod' end
+                when s.svc_ip is not null then 'service' end,
+           case when p.pod_name is not null then p.pod_namespace else s.svc_namespace end,
+           case when p.pod_name is not null then p.pod_name else s.svc_name end,
+           case when p.pod_name is not null then p.pod_uid else s.svc_uid end,
+           p.workload_kind, p.workload_name,
+           case when p.pod_name is not null or s.svc_ip is not null then now() at time zone 'utc' end,
+           i.drop_cause, i.syn_retries
+    from fresh i
+    left join lateral pod_holding(i.traffic_in_out_ip, i.time_stamp) p on true
+    left join service s on p.pod_name is null and s.svc_ip = i.traffic_in_out_ip
+    order by i.pod_ip, i.traffic_in_out_ip, i.traffic_type, i.decision, i.pod_port, i.traffic_in_out_port, i.uuid`
+
+const answer = (sql: Sql) => sql`
+  select json_build_object('inserted', (select json_agg(r.answer) from inserted r),
+                           'known', (select json_agg(j.n) from judged j where j.known))`
+
+/** The inserted row as the caller wants it: building a record costs more than inserting it, so only single posts ask for one. */
+const returning = (sql: Sql, records: boolean) => sql`
+    returning case when ${records}::boolean then traffic_record(traffic.*) else to_json(uuid) end as answer`
+
+/**
+ * Inserts flows that are expected to be new. Only UDP is looked for first, since no index covers what a UDP flow matches
+ * among others; a duplicate of any other kind fails the statement with 23505 and nothing of it is stored. A third cheaper
+ * than asking for each flow.
+ */
+export async function insertNew(gate: Gate, flows: Outgoing[], records: boolean): Promise<Outcome> {
+  return outcome(
+    await gate.json(
+      (sql) => sql`
+  with ${input(sql, flows)},
+  judged as materialized (select i.*, coalesce(i.ip_protocol = 'UDP' and ${knownUdp(sql)}, false) as known from input i),
+  fresh as (select * from judged where not known),
+  inserted as (${insertStamped(sql)} ${returning(sql, records)})
+  ${answer(sql)}`,
+    ),
+  )
+}
+
+/** Inserts the flows that no stored row matches, whoever else is inserting; says of the others whether a stored row was seen. */
+export async function insertUnlessKnown(gate: Gate, flows: Outgoing[], records: boolean): Promise<Outcome> {
+  return outcome(
+    await gate.json(
+      (sql) => sql`
+  with ${input(sql, flows)},
+  judged as materialized (
+    select i.*, case when i.ip_protocol = 'UDP' then ${knownUdp(sql)} else ${knownFlow(sql)} end as known from input i),
+  fresh as (select * from judged where not known and hold is not true),
+  inserted as (${insertStamped(sql)} on conflict do nothing ${returning(sql, records)})
+  ${answer(sql)}`,
+    ),
+  )
+}
+
+function outcome(bytes: Buffer | null): Outcome {
+  const { inserted, known } = JSON.parse(String(bytes)) as { [K in keyof Outcome]: Outcome[K] | null }
+  return { inserted: inserted ?? [], known: known ?? [] }
+}

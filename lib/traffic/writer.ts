@@ -1,0 +1,218 @@
+import { DatabaseBusy, DatabaseUnavailable, type Gate } from '../db/index.ts'
+import { canonicalize, type Flow, flowKey, isDuplicate, pairKey, repeatKey } from './flow.ts'
+import { insertNew, insertUnlessKnown, type Outcome, type Outgoing } from './insert.ts'
+import type { SeenFlows } from './seen.ts'
+
+const LANES = 2
+/** A statement is filled with whole posts up to this many flows; a larger post travels alone. */
+const MAX_FLOWS_PER_STATEMENT = 1_000
+const MAX_WAITING_FLOWS = 50_000
+const UNIQUE_VIOLATION = '23505'
+
+/** What became of a post: the inserted flows, as uuids or as whole records, in no order. */
+export type Inserted = Outcome['inserted']
+
+/** A post on its way: resolved when each of its flows is stored or known to be a duplicate. */
+interface Post {
+  undecided: number
+  failed: boolean
+  readonly records: boolean
+  readonly inserted: Inserted
+  readonly resolve: (inserted: Inserted) => void
+  readonly reject: (error: unknown) => void
+}
+
+interface Entry {
+  readonly post: Post
+  readonly flow: Flow
+  readonly key: string | null
+  readonly pair: string
+  /** How often it had to wait for an earlier flow that it may be a duplicate of. */
+  waits: number
+  decided: boolean
+}
+
+/**
+ * Writes flows, each once (core-telemetry, Deduplication; interop-core section 3). Posts that arrive while a statement is in
+ * flight leave together in the next. The outcome is that of posting every flow in turn: a flow that could be a duplicate of
+ * an earlier one whose fate is still open waits for it, and an earlier one that was not stored suppresses nothing.
+ * The unique indexes decide between processes.
+ */
+export class FlowWriter {
+  readonly #gate: Gate
+  readonly #seen: SeenFlows
+  #line: Entry[] = []
+  #statements = 0
+  #gathering = false
+  /** Whether the flows that get this far have lately all been new. */
+  #expectNew = false
+  readonly #openPairs = new Map<string, Entry[]>()
+  readonly #openUuids = new Map<string, number>()
+
+  constructor(gate: Gate, seen: SeenFlows) {
+    this.#gate = gate
+    this.#seen = seen
+  }
+
+  /** Stores what is new of `flows` (changed in place: addresses become canonical). Resolves after commit. */
+  write(flows: Flow[], options: { records: boolean }): Promise<Inserted> {
+    const repeats = new Set<string>()
+    const fresh: [flow: Flow, key: string | null][] = []
+    this.#seen.expire()
+    for (const flow of flows) {
+      const key = flowKey(canonicalize(flow))
+      if (key === null ? isRepeat(flow, repeats) : this.#seen.has(key)) continue
+      fresh.push([flow, key])
+    }
+    if (fresh.length === 0) return Promise.resolve([])
+    if (this.#line.length > MAX_WAITING_FLOWS) return Promise.reject(new DatabaseUnavailable('too many flows are waiting', 'LINE_FULL'))
+    return new Promise((resolve, reject) => {
+      const post: Post = { undecided: fresh.length, failed: false, records: options.records, inserted: [], resolve, reject }
+      for (const [flow, key] of fresh) this.#line.push({ post, flow, key, pair: pairKey(flow), waits: 0, decided: false })
+      if (this.#statements === 0) this.#depart()
+      else if (this.#statements < LANES && !this.#gathering) this.#gather()
+    })
+  }
+
+  // With a statement under way, what else arrives in this turn of the event loop shares the free lane.
+  #gather(): void {
+    this.#gathering = true
+    setImmediate(() => {
+      this.#gathering = false
+      if (this.#statements < LANES) this.#depart()
+    })
+  }
+
+  #depart(): void {
+    const sent: Entry[] = []
+    const held: Entry[] = []
+    const behind: Entry[] = []
+    let taken = 0
+    for (const entry of this.#line) {
+      if (sent.length >= MAX_FLOWS_PER_STATEMENT && entry.post !== sent.at(-1)?.post) break
+      taken++
+      if (entry.post.failed) continue
+      if (entry.key !== null && this.#seen.has(entry.key)) {
+        decide(entry)
+        continue
+      }
+      if (!this.#mayRepeatOpen(entry)) sent.push(entry)
+      // Who waits a second time is looked for in the table meanwhile: a long chain of possible duplicates is then soon settled.
+      else if (entry.waits++ === 0) behind.push(entry)
+      else held.push(entry)
+      this.#open(entry)
+    }
+    for (const entry of behind) this.#close(entry)
+    this.#line = [...behind, ...this.#line.slice(taken)]
+    if (sent.length + held.length > 0) this.#run(sent, held)
+  }
+
+  /** Whether an earlier flow, of this process and undecided, could make this one a duplicate. */
+  #mayRepeatOpen({ flow, pair }: Entry): boolean {
+    return this.#openUuids.has(flow.uuid) || (this.#openPairs.get(pair)?.some((earlier) => isDuplicate(flow, earlier.flow)) ?? false)
+  }
+
+  #open(entry: Entry): void {
+    this.#openUuids.set(entry.flow.uuid, (this.#openUuids.get(entry.flow.uuid) ?? 0) + 1)
+    const others = this.#openPairs.get(entry.pair)
+    if (others) others.push(entry)
+    else this.#openPairs.set(entry.pair, [entry])
+  }
+
+  #close(entry: Entry): void {
+    const { uuid } = entry.flow
+    const uses = this.#openUuids.get(uuid)! - 1
+    if (uses === 0) this.#openUuids.delete(uuid)
+    else this.#openUuids.set(uuid, uses)
+    const others = this.#openPairs.get(entry.pair)!
+    if (others.length === 1) this.#openPairs.delete(entry.pair)
+    else others.splice(others.indexOf(entry), 1)
+  }
+
+  /** Never rejects. */
+  async #run(sent: Entry[], held: Entry[]): Promise<void> {
+    this.#statements++
+    try {
+      await this.#store(sent, held)
+    } catch (error) {
+      if (concernsAll(error)) for (const { post } of [...sent, ...held]) fail(post, error)
+      else await this.#storeOneByOne(sent, held)
+    }
+    for (const entry of sent) this.#close(entry)
+    for (const entry of held) this.#close(entry)
+    this.#statements--
+    const undecided = held.filter((entry) => !entry.decided)
+    if (undecided.length > 0) this.#line = [...undecided, ...this.#line]
+    while (this.#line.length > 0 && this.#statements < LANES) {
+      const before = this.#statements
+      this.#depart()
+      if (this.#statements === before) break
+    }
+  }
+
+  async #store(sent: Entry[], held: Entry[]): Promise<void> {
+    const records = sent.some((entry) => entry.post.records)
+    const outgoing = [
+      ...sent.map(({ flow }, n): Outgoing => ({ ...flow, n })),
+      ...held.map(({ flow }, i): Outgoing => ({ ...flow, n: sent.length + i, hold: true })),
+    ]
+    const outcome = await this.#insert(outgoing, records, held.length > 0)
+    const stored = new Map(outcome.inserted.map((one) => [typeof one === 'string' ? one : one.uuid, one]))
+    const known = new Set(outcome.known)
+    if (held.length === 0) this.#expectNew = stored.size === sent.length
+    for (const [n, entry] of sent.entries()) {
+      const row = stored.get(entry.flow.uuid)
+      if (row !== undefined) entry.post.inserted.push(row)
+      // A flow that was neither stored nor known met its match, or its uuid, in a statement that ran beside: ask again next time.
+      if (entry.key !== null && (row !== undefined || known.has(n))) this.#seen.add(entry.key)
+      decide(entry)
+    }
+    for (const [i, entry] of held.entries()) {
+      if (!known.has(sent.length + i)) continue
+      if (entry.key !== null) this.#seen.add(entry.key)
+      decide(entry)
+    }
+  }
+
+  async #insert(outgoing: Outgoing[], records: boolean, ask: boolean): Promise<Outcome> {
+    if (ask || !this.#expectNew) return insertUnlessKnown(this.#gate, outgoing, records)
+    try {
+      return await insertNew(this.#gate, outgoing, records)
+    } catch (error) {
+      if ((error as { code?: string }).code !== UNIQUE_VIOLATION) throw error
+      return insertUnlessKnown(this.#gate, outgoing, records)
+    }
+  }
+
+  /** A fault of one post must not fail its neighbours. */
+  async #storeOneByOne(sent: Entry[], held: Entry[]): Promise<void> {
+    for (const post of new Set([...sent, ...held].map((entry) => entry.post))) {
+      const own = (entry: Entry) => entry.post === post
+      try {
+        await this.#store(sent.filter(own), held.filter(own))
+      } catch (error) {
+        fail(post, error)
+      }
+    }
+  }
+}
+
+function decide(entry: Entry): void {
+  const { post } = entry
+  entry.decided = true
+  post.undecided--
+  if (post.undecided === 0 && !post.failed) post.resolve(post.inserted)
+}
+
+function fail(post: Post, error: unknown): void {
+  if (post.failed) return
+  post.failed = true
+  post.reject(error)
+}
+
+const concernsAll = (error: unknown) => error instanceof DatabaseBusy || error instanceof DatabaseUnavailable
+
+function isRepeat(flow: Flow, seen: Set<string>): boolean {
+  const key = repeatKey(flow)
+  return seen.size === seen.add(key).size
+}

@@ -1,0 +1,55 @@
+// Runs the tests against one PostgreSQL server: `npm test [files or folders...]`; without any, all but the benchmarks.
+// The server is an embedded one in a temporary folder, or the one at DATABASE_URL (15 to 18; the role may create databases).
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+
+const CONCURRENCY = 2
+const NOT_BY_DEFAULT = join('test', 'bench')
+
+/** Node 20 takes no patterns, so folders are searched here. */
+function testFiles(path) {
+  if (!existsSync(path)) throw new Error(`no such test file: ${path}`)
+  if (!statSync(path).isDirectory()) return [path]
+  const entries = readdirSync(path, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))
+  return entries.flatMap((entry) => {
+    const child = join(path, entry.name)
+    if (entry.isDirectory()) return child === NOT_BY_DEFAULT ? [] : testFiles(child)
+    return entry.name.endsWith('.test.ts') ? [child] : []
+  })
+}
+
+const paths = process.argv.slice(2)
+const files = (paths.length > 0 ? paths : ['test']).flatMap(testFiles)
+
+/** The signal that asked us to end, after which nothing new is started. */
+let endedBy
+let tests
+const server = spawn(process.execPath, ['--import', 'tsx', 'test/support/serve.ts'], { stdio: ['pipe', 'pipe', 'inherit'] })
+const serverExit = once(server, 'exit')
+for (const signal of ['SIGINT', 'SIGTERM']) {
+  process.on(signal, () => {
+    endedBy ??= signal
+    tests?.kill('SIGTERM')
+    server.stdin.end()
+  })
+}
+
+const [line] = await Promise.race([once(createInterface({ input: server.stdout }), 'line'), serverExit.then(() => [])])
+let code = 1
+if (line !== undefined && !endedBy) {
+  const { url, template } = JSON.parse(line)
+  // Not DATABASE_URL: a program under test that reads it would work on the maintenance database.
+  const { DATABASE_URL: _, ...environment } = process.env
+  const env = { ...environment, NODE_ENV: 'test', BROKER_TEST_URL: url, BROKER_TEST_TEMPLATE: template }
+  const args = ['--import', 'tsx', '--test', `--test-concurrency=${CONCURRENCY}`, ...files]
+  tests = spawn(process.execPath, args, { stdio: 'inherit', env })
+  const [exitCode] = await once(tests, 'exit')
+  code = exitCode ?? 1
+}
+server.stdin.end()
+const [serverCode] = await serverExit
+if (serverCode !== 0) process.stderr.write('the test server did not end as it should\n')
+process.exitCode = endedBy ? 130 : code || (serverCode ?? 1)

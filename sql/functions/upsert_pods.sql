@@ -1,0 +1,88 @@
+-- Writes pod records, each name once in the document; returns how many were written. A null never overwrites a stored value.
+-- Agents post every pod again each minute: what changes nothing is found by reading alone and takes no lock. What changes is
+-- locked first, in the order of the names, so that the addresses are set against the row as it then is.
+create or replace function upsert_pods(doc json) returns integer
+language plpgsql
+as $$
+declare
+  names text[];
+  moved text[];
+begin
+  with input as (
+    select * from json_to_recordset(doc) as i(
+      pod_name text, pod_ip text, pod_namespace text, pod_obj json, time_stamp timestamp, node_name text, is_dead boolean,
+      pod_identity text, workload_selector_labels json, pod_ips text[], workload_kind text, workload_name text,
+      capture_level text, host_network boolean, started_at timestamp, pod_uid text))
+  select array_agg(i.pod_name order by i.pod_name) into names
+  from input i
+  left join pod p on p.pod_name = i.pod_name
+  where p.pod_name is null
+     or p.pod_ip <> i.pod_ip or p.time_stamp <> i.time_stamp or p.node_name <> i.node_name or p.is_dead <> i.is_dead
+     or p.pod_ips <> i.pod_ips
+     or i.pod_namespace    is distinct from p.pod_namespace    and i.pod_namespace    is not null
+     or i.pod_identity     is distinct from p.pod_identity     and i.pod_identity     is not null
+     or i.workload_kind    is distinct from p.workload_kind    and i.workload_kind    is not null
+     or i.workload_name    is distinct from p.workload_name    and i.workload_name    is not null
+     or i.capture_level    is distinct from p.capture_level    and i.capture_level    is not null
+     or i.host_network     is distinct from p.host_network     and i.host_network     is not null
+     or i.started_at       is distinct from p.started_at       and i.started_at       is not null
+     or i.pod_obj::text    is distinct from p.pod_obj::text    and i.pod_obj          is not null
+     or i.workload_selector_labels::text is distinct from p.workload_selector_labels::text and i.workload_selector_labels is not null;
+
+  if names is null then
+    return 0;
+  end if;
+
+  perform from pod where pod_name = any (names) order by pod_name for update;
+
+  with input as (
+    select * from json_to_recordset(doc) as i(
+      pod_name text, pod_ip text, pod_namespace text, pod_obj json, time_stamp timestamp, node_name text, is_dead boolean,
+      pod_identity text, workload_selector_labels json, pod_ips text[], workload_kind text, workload_name text,
+      capture_level text, host_network boolean, started_at timestamp, pod_uid text)
+    where i.pod_name = any (names)
+  ), before as (
+    select pod_name, pod_ips from pod where pod_name = any (names)
+  ), written as (
+    insert into pod as p (pod_name, pod_ip, pod_namespace, pod_obj, time_stamp, node_name, is_dead, pod_identity,
+                          workload_selector_labels, pod_ips, workload_kind, workload_name, capture_level, host_network,
+                          started_at, pod_uid)
+    select pod_name, pod_ip, pod_namespace, pod_obj, time_stamp, node_name, is_dead, pod_identity,
+           workload_selector_labels, pod_ips, workload_kind, workload_name, capture_level, host_network, started_at, pod_uid
+    from input order by pod_name
+    on conflict (pod_name) do update set
+      pod_ip                   = excluded.pod_ip,
+      pod_namespace            = coalesce(excluded.pod_namespace, p.pod_namespace),
+      pod_obj                  = coalesce(excluded.pod_obj, p.pod_obj),
+      time_stamp               = excluded.time_stamp,
+      node_name                = excluded.node_name,
+      is_dead                  = excluded.is_dead,
+      pod_identity             = coalesce(excluded.pod_identity, p.pod_identity),
+      workload_selector_labels = coalesce(excluded.workload_selector_labels, p.workload_selector_labels),
+      pod_ips                  = excluded.pod_ips,
+      workload_kind            = coalesce(excluded.workload_kind, p.workload_kind),
+      workload_name            = coalesce(excluded.workload_name, p.workload_name),
+      capture_level            = coalesce(excluded.capture_level, p.capture_level),
+      host_network             = coalesce(excluded.host_network, p.host_network),
+      started_at               = coalesce(excluded.started_at, p.started_at),
+      pod_uid                  = case when excluded.pod_obj is null then p.pod_uid else excluded.pod_uid end
+    returning p.pod_name, p.pod_ips
+  )
+  select array_agg(w.pod_name order by w.pod_name) into moved
+  from written w
+  left join before b on b.pod_name = w.pod_name
+  where b.pod_ips is distinct from w.pod_ips;
+
+  if moved is not null then
+    delete from pod_address a using pod p
+    where a.pod_name = any (moved) and p.pod_name = a.pod_name and a.ip <> all (p.pod_ips);
+
+    insert into pod_address (ip, pod_name)
+    select distinct unnest(p.pod_ips), p.pod_name from pod p where p.pod_name = any (moved)
+    order by 1, 2
+    on conflict do nothing;
+  end if;
+
+  return cardinality(names);
+end
+$$;

@@ -1,0 +1,131 @@
+/** Brings a database to this release's schema; also the entry point `node dist/sql/migrate.js`. */
+import { existsSync, realpathSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type postgres from 'postgres'
+import type { Log } from '../lib/db/embedded.ts'
+import { applyFunctions, applyMigration, createHistory, type LockPatience } from './migrate/apply.ts'
+import { codeOf, DatabaseUnreachable, isUnreachable, SchemaTooNew, UnsupportedDatabase } from './migrate/errors.ts'
+import { readFunctions, readMigrations, SQL_FOLDER } from './migrate/files.ts'
+import { type Connection, withConnection, withLock } from './migrate/session.ts'
+
+export { DatabaseUnreachable, MigrationFailed, SchemaTooNew, UnsupportedDatabase } from './migrate/errors.ts'
+
+export interface MigrateOptions {
+  /** A URL (unix sockets in either libpq form) or the driver's options. A database role that may create tables. */
+  connection: Connection
+  log: Log
+  /** How long one statement may wait for a lock before its file is rolled back and tried again. */
+  lockTimeoutMs?: number
+  /** Attempts, for an unreachable database and for a file that finds its tables locked alike. */
+  maxRetries?: number
+  /** Between two attempts. */
+  retryPauseMs?: number
+  /** Holds `migrations/` and `functions/`. */
+  folder?: string
+}
+
+export interface MigrateResult {
+  /** Names of the files this call applied, in order. */
+  applied: string[]
+  /** The schema's version now. */
+  version: number
+}
+
+const OLDEST_SERVER = 150_000
+
+/** The newest version in the folder, 0 for an empty one. */
+export function schemaVersion(folder: string = SQL_FOLDER): number {
+  return readMigrations(folder).at(-1)?.version ?? 0
+}
+
+/**
+ * Applies what is missing, in order, then the functions when they changed. Any number of processes may call it at once:
+ * one works, the others wait and find nothing left to do. A database that is up to date is only read.
+ * @throws SchemaTooNew, UnsupportedDatabase, MigrationFailed, DatabaseUnreachable
+ */
+export async function migrate(options: MigrateOptions): Promise<MigrateResult> {
+  const { connection, log, maxRetries = 10, retryPauseMs = 2_000, lockTimeoutMs = 2_000, folder = SQL_FOLDER } = options
+  const patience: LockPatience = { lockTimeoutMs, attempts: maxRetries, pauseMs: retryPauseMs }
+  const applied: string[] = []
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await bringUpToDate(connection, folder, patience, applied, log)
+      return { applied, version: schemaVersion(folder) }
+    } catch (error) {
+      if (!isUnreachable(error)) throw error
+      const reason = codeOf(error)
+      if (attempt >= maxRetries)
+        throw new DatabaseUnreachable(`no connection to the database (${reason}) in ${attempt} attempts`, { cause: error })
+      log('warn', 'migrate: no connection to the database, trying again', { code: reason, attempt })
+      await delay(retryPauseMs)
+    }
+  }
+}
+
+async function bringUpToDate(connection: Connection, folder: string, patience: LockPatience, applied: string[], log: Log): Promise<void> {
+  const migrations = readMigrations(folder)
+  const functions = readFunctions(folder)
+  const known = migrations.at(-1)?.version ?? 0
+
+  /** What the database lacks. */
+  async function compare(sql: postgres.Sql) {
+    const history = await readHistory(sql)
+    const newest = Math.max(0, ...history.versions.keys())
+    if (newest > known) throw new SchemaTooNew(newest, known)
+    for (const [version, name] of history.versions) {
+      if (migrations.find((file) => file.version === version)?.name === name) continue
+      throw new UnsupportedDatabase(`the database was migrated by ${name}, which this release does not have`)
+    }
+    return {
+      migrations: migrations.filter(({ version }) => !history.versions.has(version)),
+      isFunctionsStale: history.functionsHash !== functions.hash,
+    }
+  }
+
+  const isCurrent = await withConnection(connection, log, async (sql) => {
+    await assertSupported(sql)
+    const missing = await compare(sql)
+    return missing.migrations.length === 0 && !missing.isFunctionsStale
+  })
+  if (isCurrent) return
+
+  await withLock(connection, log, async ({ sql, assertLocked }) => {
+    await createHistory(sql)
+    const missing = await compare(sql)
+    for (const file of missing.migrations) {
+      assertLocked()
+      const start = Date.now()
+      await applyMigration(sql, file, patience, log)
+      applied.push(file.name)
+      log('info', 'migrate: applied', { file: file.name, ms: Date.now() - start })
+    }
+    assertLocked()
+    if (missing.isFunctionsStale) await applyFunctions(sql, functions, patience, log)
+  })
+}
+
+async function readHistory(sql: postgres.Sql): Promise<{ versions: Map<number, string>; functionsHash: string | undefined }> {
+  const [found] = await sql<
+    { is_there: boolean }[]
+  >`select to_regclass('schema_migration') is not null and to_regclass('schema_functions') is not null as is_there`
+  if (!found?.is_there) return { versions: new Map(), functionsHash: undefined }
+  const rows = await sql<{ version: number; name: string }[]>`select version, name from schema_migration`
+  const [functions] = await sql<{ hash: string }[]>`select hash from schema_functions`
+  return { versions: new Map(rows.map(({ version, name }) => [version, name])), functionsHash: functions?.hash }
+}
+
+async function assertSupported(sql: postgres.Sql): Promise<void> {
+  const [server] = await sql<{ encoding: string; number: number; version: string }[]>`
+    select current_setting('server_encoding')         as encoding,
+           current_setting('server_version_num')::int as number,
+           current_setting('server_version')          as version`
+  if (server!.number < OLDEST_SERVER) throw new UnsupportedDatabase(`PostgreSQL ${server!.version} is too old: 15 or newer is needed`)
+  if (server!.encoding !== 'UTF8')
+    throw new UnsupportedDatabase(`the database's encoding is ${server!.encoding}: create it with encoding UTF8`)
+}
+
+const program = process.argv[1]
+const isEntryPoint = program !== undefined && existsSync(program) && realpathSync(program) === fileURLToPath(import.meta.url)
+// Not awaited: it imports this module, whose evaluation has to end first.
+if (isEntryPoint) import('./migrate/main.ts').then(({ main }) => main())

@@ -1,0 +1,99 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type postgres from 'postgres'
+import type { Log } from '../../lib/db/embedded.ts'
+import { codeOf, isContended, isUnreachable, MigrationFailed } from './errors.ts'
+import type { FunctionFiles, MigrationFile } from './files.ts'
+import { LIFT_LIMITS } from './session.ts'
+
+/** How long a file may wait for a lock, and how often it is tried. A waiting DDL statement stops all traffic behind it. */
+export interface LockPatience {
+  lockTimeoutMs: number
+  attempts: number
+  pauseMs: number
+}
+
+/** Creates the tables that remember what was applied. */
+export async function createHistory(sql: postgres.Sql): Promise<void> {
+  await sql.unsafe(`
+    create table if not exists schema_migration (
+      version    integer   primary key,
+      name       text      not null,
+      applied_at timestamp not null default (now() at time zone 'utc')
+    );
+    create table if not exists schema_functions (
+      is_only    boolean   primary key default true check (is_only),
+      hash       text      not null,
+      applied_at timestamp not null default (now() at time zone 'utc')
+    )`)
+}
+
+/**
+ * Applies one file and records it, both or neither. A file outside a transaction is recorded after its statement and
+ * runs again when that record is missing.
+ * @throws MigrationFailed; connection errors pass through
+ */
+export async function applyMigration(sql: postgres.Sql, file: MigrationFile, patience: LockPatience, log: Log): Promise<void> {
+  const record = `insert into schema_migration (version, name) values (${file.version}, '${file.name}')`
+  if (!file.isAlone) {
+    // The record comes first: should the lock ever fail us, a second migrator stops at its key before it touches anything.
+    await inTransaction(sql, `migrations/${file.name}.sql`, `${record};`, file.text, patience, log)
+    return
+  }
+  await dropInvalidIndexes(sql, file.text)
+  // Outside a transaction there is no `set local`. Waiting is harmless here: concurrent statements hold up no traffic.
+  await sql.unsafe('set statement_timeout = 0')
+  await sql.unsafe('set lock_timeout = 0')
+  await sql.unsafe(file.text).catch((error) => fail(`migrations/${file.name}.sql`, file.text, 0, error))
+  await sql.unsafe('reset statement_timeout')
+  await sql.unsafe('reset lock_timeout')
+  await sql.unsafe(record)
+}
+
+/** Applies all function files in one transaction and remembers their hash. Errors as `applyMigration`. */
+export async function applyFunctions(sql: postgres.Sql, functions: FunctionFiles, patience: LockPatience, log: Log): Promise<void> {
+  const record = `
+    insert into schema_functions (hash) values ('${functions.hash}')
+    on conflict (is_only) do update set hash = excluded.hash, applied_at = excluded.applied_at;`
+  await inTransaction(sql, 'functions', record, functions.text, patience, log)
+}
+
+async function inTransaction(
+  sql: postgres.Sql,
+  name: string,
+  record: string,
+  text: string,
+  patience: LockPatience,
+  log: Log,
+): Promise<void> {
+  const head = `begin; ${LIFT_LIMITS} set local lock_timeout = ${patience.lockTimeoutMs}; ${record}\n`
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await sql.unsafe(`${head}${text}\n;commit`)
+      return
+    } catch (error) {
+      if (isUnreachable(error)) throw error
+      await sql.unsafe('rollback')
+      if (!isContended(error) || attempt >= patience.attempts) fail(name, text, head.length, error)
+      log('warn', 'migrate: held up by other sessions, trying again', { file: name, code: codeOf(error), attempt })
+      await delay(patience.pauseMs)
+    }
+  }
+}
+
+/** A concurrent build that failed leaves its index behind, invalid but in the way: `if not exists` would settle for it. */
+async function dropInvalidIndexes(sql: postgres.Sql, text: string): Promise<void> {
+  for (const [, name] of text.matchAll(/\bindex\s+concurrently\s+if\s+not\s+exists\s+"?(\w+)"?/gi)) {
+    const invalid = await sql<{ id: string }[]>`
+      select quote_ident(relname) as id
+      from pg_index join pg_class on pg_class.oid = indexrelid
+      where relname = ${name!} and not indisvalid and pg_table_is_visible(indexrelid)`
+    for (const { id } of invalid) await sql.unsafe(`drop index concurrently if exists ${id}`)
+  }
+}
+
+function fail(name: string, text: string, headLength: number, error: unknown): never {
+  if (isUnreachable(error)) throw error
+  const position = Number((error as { position?: unknown }).position ?? Number.NaN) - headLength
+  const line = position > 0 ? `:${text.slice(0, position).split('\n').length}` : ''
+  throw new MigrationFailed(`${name}${line}: ${(error as Error).message}`, { cause: error })
+}

@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export interface MigrationFile {
+  version: number
+  /** File name without `.sql`, for instance `0001_pods`. */
+  name: string
+  text: string
+  /** Marked `-- no-transaction` on the first line: one statement that PostgreSQL refuses inside a transaction. */
+  isAlone: boolean
+}
+
+export interface FunctionFiles {
+  /** SHA-256 of names and contents, hexadecimal. */
+  hash: string
+  /** All files in the order of their names, one string. */
+  text: string
+}
+
+/** The schema's folder, beside this one both in the sources and in dist. */
+export const SQL_FOLDER = dirname(dirname(fileURLToPath(import.meta.url)))
+
+const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/
+
+/** The files of `<folder>/migrations` by version. Throws on a name that is not `NNNN_name.sql` and on a number used twice. */
+export function readMigrations(folder: string): MigrationFile[] {
+  const migrations = sqlFiles(join(folder, 'migrations')).map(({ file, text }): MigrationFile => {
+    const version = Number(FILE_NAME.exec(file)?.[1])
+    if (!version) throw new Error(`migrations/${file}: the name must be NNNN_name.sql, in lower case, from 0001`)
+    const isAlone = text.split('\n', 1)[0]!.includes('-- no-transaction')
+    // It runs again when the process died between the statement and the record of it.
+    if (isAlone && !/\bif\s+(not\s+)?exists\b/i.test(text))
+      throw new Error(`migrations/${file}: without a transaction, "if [not] exists" is needed`)
+    return { version, name: file.slice(0, -'.sql'.length), text, isAlone }
+  })
+  for (const [index, { version, name }] of migrations.entries()) {
+    if (migrations[index - 1]?.version === version) throw new Error(`migrations/${name}.sql: another file has the number ${version}`)
+  }
+  return migrations
+}
+
+/** The files of `<folder>/functions`. */
+export function readFunctions(folder: string): FunctionFiles {
+  const files = sqlFiles(join(folder, 'functions'))
+  const hash = createHash('sha256')
+  for (const { file, text } of files) hash.update(`${file}\0${text}\0`)
+  return { hash: hash.digest('hex'), text: files.map(({ text }) => `${text}\n;\n`).join('') }
+}
+
+function sqlFiles(folder: string): { file: string; text: string }[] {
+  if (!existsSync(folder)) return []
+  return readdirSync(folder)
+    .filter((file) => file.endsWith('.sql'))
+    .sort()
+    .map((file) => ({ file, text: readFileSync(join(folder, file), 'utf8') }))
+}

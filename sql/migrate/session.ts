@@ -1,0 +1,84 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type postgres from 'postgres'
+import { type Log, openPool } from '../../lib/db/embedded.ts'
+
+export type Connection = string | postgres.Options<Record<string, postgres.PostgresType>>
+
+/** One connection for statements, while a second one holds the lock that keeps other migrators out. */
+export interface LockedSession {
+  sql: postgres.Sql
+  /** Throws when the lock was lost with its connection. To be called before each step. */
+  assertLocked(): void
+}
+
+// Two-key space of the advisory locks: shared with nothing that locks by one 64-bit key.
+const LOCK = [0x62726f6b, 1] as const
+const LOCK_POLL_MS = 100
+const LOCK_REPORT_MS = 10_000
+
+/** Lifts the limits that a role may set for its sessions, up to the end of the transaction; not all exist in each release. */
+export const LIFT_LIMITS = `select set_config(name, '0', true) from pg_settings
+  where name in ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout');`
+
+/**
+ * Runs `work` under the migration lock and ends both connections.
+ *
+ * The lock belongs to an idle transaction of its own: it goes with its connection, holds through a transaction pooler,
+ * and carries no snapshot that `create index concurrently` would wait for. For the same reason a migrator that finds it
+ * taken asks again later instead of waiting inside a statement.
+ */
+export async function withLock<T>(connection: Connection, log: Log, work: (session: LockedSession) => Promise<T>): Promise<T> {
+  let isLost = false
+  const lock = open(connection, log, () => (isLost = true))
+  const sql = open(connection, log)
+  try {
+    await takeLock(lock, log)
+    const assertLocked = () => {
+      if (isLost) throw Object.assign(new Error('the connection that holds the migration lock was lost'), { code: 'CONNECTION_CLOSED' })
+    }
+    return await work({ sql, assertLocked })
+  } finally {
+    await Promise.all([lock.end({ timeout: 1 }), sql.end({ timeout: 1 })])
+  }
+}
+
+/** Runs `work` on one connection without the lock. */
+export async function withConnection<T>(connection: Connection, log: Log, work: (sql: postgres.Sql) => Promise<T>): Promise<T> {
+  const sql = open(connection, log)
+  try {
+    return await work(sql)
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
+}
+
+function open(connection: Connection, log: Log, onclose?: () => void): postgres.Sql {
+  return openPool(connection, {
+    max: 1,
+    prepare: false,
+    fetch_types: false,
+    connect_timeout: 5,
+    idle_timeout: 0,
+    max_lifetime: null,
+    connection: { application_name: 'broker-migrate' },
+    onnotice: ({ message, code }) => log('debug', message ?? 'notice', { code }),
+    ...(onclose ? { onclose } : {}),
+  })
+}
+
+async function takeLock(sql: postgres.Sql, log: Log): Promise<void> {
+  let reported = Date.now()
+  for (;;) {
+    const results = await sql.unsafe<{ taken: boolean }[]>(
+      `begin; ${LIFT_LIMITS} select pg_try_advisory_xact_lock(${LOCK.join(', ')}) as taken`,
+    )
+    const rows = (results as unknown as { taken: boolean }[][]).at(-1)
+    if (rows?.[0]?.taken) return
+    await sql.unsafe('rollback')
+    if (Date.now() - reported >= LOCK_REPORT_MS) {
+      reported = Date.now()
+      log('info', 'migrate: waiting for another migration to end')
+    }
+    await delay(LOCK_POLL_MS)
+  }
+}

@@ -1,0 +1,8 @@
+-- Every address of every pod row, for look-ups by address: a GIN index over pod.pod_ips stalls under writes.
+create table pod_address (
+  ip       text collate "C" not null,
+  pod_name text collate "C" not null,
+  primary key (ip, pod_name)
+);
+
+create index pod_address_by_pod on pod_address (pod_name);

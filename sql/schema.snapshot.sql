@@ -1,0 +1,90 @@
+-- The effect of all migrations, written by `UPDATE_SNAPSHOTS=1 npm test test/lib/schema.test.ts`.
+
+table public.pod with (autovacuum_vacuum_scale_factor=0.05, fillfactor=60)
+  pod_name text collate "C" not null
+  pod_ip text collate "C" not null
+  pod_namespace text collate "C"
+  pod_obj json
+  time_stamp timestamp without time zone not null
+  node_name text collate "C" not null
+  is_dead boolean not null
+  pod_identity text
+  workload_selector_labels json
+  pod_ips text[] not null
+  workload_kind text collate "C"
+  workload_name text collate "C"
+  capture_level text
+  host_network boolean
+  started_at timestamp without time zone
+  pod_uid text
+  constraint pod_pkey PRIMARY KEY (pod_name)
+  CREATE INDEX pod_by_namespace ON public.pod USING btree (pod_namespace, pod_name)
+  CREATE INDEX pod_by_node ON public.pod USING btree (node_name, pod_namespace, pod_name) WHERE (NOT is_dead)
+  CREATE INDEX pod_namespace_alive ON public.pod USING btree (pod_namespace) WHERE (NOT is_dead)
+  CREATE UNIQUE INDEX pod_pkey ON public.pod USING btree (pod_name)
+
+table public.pod_address
+  ip text collate "C" not null
+  pod_name text collate "C" not null
+  constraint pod_address_pkey PRIMARY KEY (ip, pod_name)
+  CREATE INDEX pod_address_by_pod ON public.pod_address USING btree (pod_name)
+  CREATE UNIQUE INDEX pod_address_pkey ON public.pod_address USING btree (ip, pod_name)
+
+table public.schema_functions
+  is_only boolean not null default true
+  hash text not null
+  applied_at timestamp without time zone not null default (now() AT TIME ZONE 'utc'::text)
+  constraint schema_functions_is_only_check CHECK (is_only)
+  constraint schema_functions_pkey PRIMARY KEY (is_only)
+  CREATE UNIQUE INDEX schema_functions_pkey ON public.schema_functions USING btree (is_only)
+
+table public.schema_migration
+  version integer not null
+  name text not null
+  applied_at timestamp without time zone not null default (now() AT TIME ZONE 'utc'::text)
+  constraint schema_migration_pkey PRIMARY KEY (version)
+  CREATE UNIQUE INDEX schema_migration_pkey ON public.schema_migration USING btree (version)
+
+table public.service with (fillfactor=80)
+  svc_ip text collate "C" not null
+  svc_name text collate "C"
+  svc_namespace text collate "C"
+  service_spec json
+  time_stamp timestamp without time zone not null
+  svc_uid text
+  constraint service_pkey PRIMARY KEY (svc_ip)
+  CREATE INDEX service_by_namespace ON public.service USING btree (svc_namespace, svc_name, svc_ip)
+  CREATE UNIQUE INDEX service_pkey ON public.service USING btree (svc_ip)
+
+table public.traffic with (fillfactor=95)
+  uuid text collate "C" not null
+  pod_name text collate "C"
+  pod_namespace text collate "C"
+  pod_ip text collate "C"
+  pod_port text collate "C"
+  ip_protocol text collate "C"
+  traffic_type text collate "C"
+  traffic_in_out_ip text collate "C"
+  traffic_in_out_port text collate "C"
+  decision text collate "C"
+  time_stamp timestamp without time zone not null
+  peer_kind text
+  peer_namespace text
+  peer_name text
+  peer_uid text
+  peer_workload_kind text
+  peer_workload_name text
+  peer_resolved_at timestamp without time zone
+  drop_cause text
+  syn_retries bigint
+  constraint traffic_pkey PRIMARY KEY (uuid)
+  CREATE INDEX traffic_by_pod ON public.traffic USING btree (pod_name, time_stamp DESC, uuid DESC)
+  CREATE UNIQUE INDEX traffic_flow ON public.traffic USING btree (pod_ip, traffic_in_out_ip, traffic_type, decision, pod_port, traffic_in_out_port)
+  CREATE INDEX traffic_newest ON public.traffic USING btree (time_stamp DESC, uuid DESC)
+  CREATE UNIQUE INDEX traffic_pkey ON public.traffic USING btree (uuid)
+  CREATE UNIQUE INDEX traffic_udp_any_peer_port ON public.traffic USING btree (pod_ip, traffic_in_out_ip, traffic_type, decision, pod_port) WHERE (ip_protocol = 'UDP'::text)
+  CREATE UNIQUE INDEX traffic_udp_any_pod_port ON public.traffic USING btree (pod_ip, traffic_in_out_ip, traffic_type, decision, traffic_in_out_port) WHERE (ip_protocol = 'UDP'::text)
+
+function public.pod_holding(address text, at timestamp without time zone) returns SETOF pod language sql stable parallel safe
+
+function public.wire_time(t timestamp without time zone) returns text language sql immutable parallel safe

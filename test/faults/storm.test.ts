@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Database, DatabaseBusy, DatabaseUnavailable, openDatabase } from '../../lib/db/index.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+
+const APPLICATION = 'storm-test'
+const KILL_EVERY_MS = 40
+const STORM_MS = 5_000
+const READERS = 32
+const WRITERS = 8
+
+let home: TestDatabase
+let database: Database
+const uncaught: unknown[] = []
+const collect = (error: unknown) => uncaught.push(error)
+
+interface Tally {
+  answered: number
+  errors: unknown[]
+}
+
+let nextId = 0
+
+/** Reads and writes from all workers for `ms`. A write that was answered is in `confirmed`. */
+async function load(ms: number, confirmed: number[]): Promise<Tally> {
+  const end = performance.now() + ms
+  const tally: Tally = { answered: 0, errors: [] }
+  const attempt = async (call: () => Promise<unknown>) => {
+    try {
+      await call()
+      tally.answered++
+    } catch (error) {
+      tally.errors.push(error)
+      await delay(1)
+    }
+  }
+  const reader = async (worker: number) => {
+    for (let i = 0; performance.now() < end; i++) {
+      const expected = `${worker}:${i}`
+      await attempt(async () => {
+        const answer = await database.read.json((sql) => sql`select to_json(${expected}::text)`)
+        assert.equal(answer?.toString(), `"${expected}"`)
+      })
+    }
+  }
+  const writer = async () => {
+    while (performance.now() < end) {
+      const id = nextId++
+      await attempt(async () => {
+        await database.ingest((sql) => sql`insert into storm (id) values (${id}) on conflict do nothing`)
+        confirmed.push(id)
+      })
+    }
+  }
+  await Promise.all([...Array.from({ length: READERS }, (_, worker) => reader(worker)), ...Array.from({ length: WRITERS }, writer)])
+  return tally
+}
+
+async function storm(signal: AbortSignal): Promise<number> {
+  let kills = 0
+  while (!signal.aborted) {
+    const [row] = await home.adminSql`
+      select count(*)::int as n
+      from (select pg_terminate_backend(pid) from pg_stat_activity where application_name = ${APPLICATION}) k`
+    kills += row!.n
+    await delay(KILL_EVERY_MS)
+  }
+  return kills
+}
+
+describe('storm', () => {
+  before(async () => {
+    home = await createTestDatabase()
+    await home.adminSql`create table storm (id bigint primary key, at timestamptz not null default now())`
+    database = openDatabase({
+      connection: home.connection,
+      poolMax: 12,
+      statementTimeoutMs: 2_000,
+      prepare: true,
+      applicationName: APPLICATION,
+      log: { debug() {}, warn() {} },
+    })
+    process.on('uncaughtException', collect)
+    process.on('unhandledRejection', collect)
+  })
+
+  after(async () => {
+    await database.end(500)
+    process.off('uncaughtException', collect)
+    process.off('unhandledRejection', collect)
+    await home.drop()
+  })
+
+  test('backends killed every 40 ms: clients see 503s at most, and the rate comes back', { timeout: 60_000 }, async () => {
+    const confirmed: number[] = []
+    await load(500, confirmed)
+    const calm = await load(1_000, confirmed)
+    assert.deepEqual(calm.errors, [])
+
+    const stop = new AbortController()
+    const killer = storm(stop.signal)
+    const rough = await load(STORM_MS, confirmed)
+    stop.abort()
+    const kills = await killer
+
+    assert.ok(kills > 50, `only ${kills} kills`)
+    for (const error of rough.errors) {
+      assert.ok(error instanceof DatabaseUnavailable || error instanceof DatabaseBusy, String(error))
+    }
+    const { inFlight, waiting } = database.read.stats
+    assert.deepEqual({ inFlight, waiting }, { inFlight: 0, waiting: 0 })
+    assert.equal(database.ingest.stats.inFlight, 0)
+
+    const recovered = await load(1_000, confirmed)
+    assert.deepEqual(recovered.errors, [])
+    assert.ok(recovered.answered >= calm.answered * 0.7, `${recovered.answered} calls after the storm, ${calm.answered} before`)
+    assert.deepEqual(uncaught, [])
+
+    const { max, open, idle } = database.stats()
+    assert.ok(open <= max && idle === open, JSON.stringify(database.stats()))
+    const stored = new Set((await home.adminSql`select id from storm`).map(({ id }) => Number(id)))
+    assert.deepEqual(
+      confirmed.filter((id) => !stored.has(id)),
+      [],
+      'a confirmed write is missing',
+    )
+  })
+})

@@ -1,0 +1,278 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { type Config, ConfigError, configTable, loadConfig, redacted } from '../../lib/config.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'config-'))
+after(() => rmSync(folder, { recursive: true }))
+const secret = 'a-secret-value-9d1f'
+
+function fileWith(name: string, text: string): string {
+  const path = join(folder, name)
+  writeFileSync(path, text)
+  return path
+}
+
+/** The lines of the ConfigError that this environment gives. */
+function refusal(env: NodeJS.ProcessEnv): string[] {
+  try {
+    loadConfig(env)
+  } catch (error) {
+    assert.ok(error instanceof ConfigError)
+    return error.message.split('\n')
+  }
+  assert.fail('the environment was accepted')
+}
+
+test('an empty environment gives the defaults', () => {
+  assert.deepEqual(loadConfig({}), {
+    nodeEnv: 'development',
+    listen: [
+      { host: '::', port: 9090 },
+      { host: '0.0.0.0', port: 9090 },
+    ],
+    adminListen: [{ host: '127.0.0.1', port: 9091 }],
+    databaseUrl: null,
+    dataDir: '.data',
+    logLevel: 'info',
+    migrateOnStart: true,
+    dbPoolMaxSize: 32,
+    dbStatementTimeoutMs: 30_000,
+    dbPrepare: true,
+    dbMigrationMaxRetries: 10,
+    readMemoryBudgetMb: 256,
+    readAcquireWaitMs: 5000,
+    memoryLimitMb: 0,
+    jobs: 'in-process',
+    peerLateResolveWindowSecs: 600,
+    peerLateResolveIntervalSecs: 60,
+    peerStaleAliveSecs: 900,
+    auditInflightPermits: 16,
+    tokens: [],
+    warnings: [],
+  })
+})
+
+test('blank is unset, for every variable', () => {
+  const names = [...configTable().matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name!)
+  assert.ok(names.length > 20)
+  for (const blank of ['', ' ', '\t \n']) {
+    assert.deepEqual(loadConfig(Object.fromEntries(names.map((name) => [name, blank]))), loadConfig({}))
+  }
+})
+
+test('values are trimmed', () => {
+  const config = loadConfig({ LOG_LEVEL: ' debug\n', DB_POOL_MAX_SIZE: ' 12 ', DATA_DIR: ' /srv/data ', BROKER_TOKEN_READ: `  ${secret} ` })
+  assert.equal(config.logLevel, 'debug')
+  assert.equal(config.dbPoolMaxSize, 12)
+  assert.equal(config.dataDir, '/srv/data')
+  assert.equal(config.tokens[0]?.value, secret)
+  assert.deepEqual(config.warnings, [])
+})
+
+const numbers: [name: string, key: keyof Config, text: string, value: number][] = [
+  ['DB_POOL_MAX_SIZE', 'dbPoolMaxSize', '6', 6],
+  ['DB_STATEMENT_TIMEOUT_MS', 'dbStatementTimeoutMs', '0', 0],
+  ['DB_STATEMENT_TIMEOUT_MS', 'dbStatementTimeoutMs', '2147483647', 2147483647],
+  ['DB_MIGRATION_MAX_RETRIES', 'dbMigrationMaxRetries', '1', 1],
+  ['BROKER_READ_MEMORY_BUDGET_MB', 'readMemoryBudgetMb', '1', 1],
+  ['BROKER_READ_ACQUIRE_WAIT_MS', 'readAcquireWaitMs', '0', 0],
+  ['PEER_LATE_RESOLVE_WINDOW_SECS', 'peerLateResolveWindowSecs', '0', 0],
+  ['PEER_LATE_RESOLVE_INTERVAL_SECS', 'peerLateResolveIntervalSecs', '5', 5],
+  ['PEER_STALE_ALIVE_SECS', 'peerStaleAliveSecs', '0', 0],
+  ['AUDIT_INFLIGHT_PERMITS', 'auditInflightPermits', '1', 1],
+]
+for (const [name, key, text, value] of numbers) {
+  test(`${name}=${text} is taken as it is`, () => {
+    const config = loadConfig({ [name]: text })
+    assert.equal(config[key], value)
+    assert.deepEqual(config.warnings, [])
+  })
+}
+
+const moved: [name: string, key: keyof Config, text: string, value: number][] = [
+  ['DB_POOL_MAX_SIZE', 'dbPoolMaxSize', '5', 6],
+  ['DB_POOL_MAX_SIZE', 'dbPoolMaxSize', '0', 6],
+  ['DB_POOL_MAX_SIZE', 'dbPoolMaxSize', '1001', 1000],
+  ['DB_STATEMENT_TIMEOUT_MS', 'dbStatementTimeoutMs', '2147483648', 2147483647],
+  ['DB_MIGRATION_MAX_RETRIES', 'dbMigrationMaxRetries', '0', 1],
+  ['BROKER_READ_MEMORY_BUDGET_MB', 'readMemoryBudgetMb', '0', 1],
+  ['BROKER_READ_ACQUIRE_WAIT_MS', 'readAcquireWaitMs', '9'.repeat(400), 2147483647],
+  ['PEER_LATE_RESOLVE_INTERVAL_SECS', 'peerLateResolveIntervalSecs', '4', 5],
+  ['AUDIT_INFLIGHT_PERMITS', 'auditInflightPermits', '0', 1],
+]
+for (const [name, key, text, value] of moved) {
+  test(`${name}=${text.slice(0, 12)} is moved to ${value} with a warning`, () => {
+    const config = loadConfig({ [name]: text })
+    assert.equal(config[key], value)
+    assert.equal(config.warnings.length, 1)
+    assert.ok(config.warnings[0]?.startsWith(`${name}:`))
+  })
+}
+
+for (const name of [...new Set(numbers.map(([name]) => name)), 'BROKER_MEMORY_LIMIT_MB']) {
+  test(`nonsense in ${name} is the default, with a warning`, () => {
+    for (const nonsense of ['many', '-1', '1.5', '1e3', '0x10', '12 34', '١٢', 'NaN', 'null']) {
+      const { warnings, ...values } = loadConfig({ [name]: nonsense })
+      const { warnings: none, ...defaults } = loadConfig({})
+      assert.deepEqual(values, defaults, nonsense)
+      assert.equal(warnings.length, 1, nonsense)
+      assert.ok(warnings[0]?.startsWith(`${name}:`), nonsense)
+    }
+  })
+}
+
+const refused: [name: string, values: string[]][] = [
+  ['NODE_ENV', ['prod', 'staging']],
+  ['LOG_LEVEL', ['verbose', '30', 'info,debug']],
+  ['JOBS', ['none', 'in process']],
+  ['MIGRATE_ON_START', ['maybe', '2', 'truee']],
+  ['DB_PREPARE', ['maybe', '-1']],
+  [
+    'DATABASE_URL',
+    ['nonsense', 'mysql://h/db', `postgres:${secret}`, `postgres://u:${secret}@h:port/db`, `postgres://u:%zz${secret}@h/db`],
+  ],
+]
+// biome-ignore format: a list
+const badAddresses = [
+  '9090', ':9090', 'localhost', 'localhost:', 'localhost:65536', 'localhost:-1', 'localhost:http', '::1:9090', '[::1]', '[::1]:', '[]:9090', '[127.0.0.1]:9090',
+  '[::g]:9090', '1.2.3:9090', '256.0.0.1:9090', 'http://localhost:9090', 'local host:9090', 'a,b:9090',
+]
+for (const [name, values] of [...refused, ['LISTEN_ADDR', badAddresses], ['ADMIN_ADDR', badAddresses]] as typeof refused) {
+  test(`nonsense in ${name} is refused on one line that names it and not the value`, () => {
+    for (const value of values) {
+      const lines = refusal({ [name]: value })
+      assert.equal(lines.length, 1, value)
+      assert.ok(lines[0]?.startsWith(`${name}:`), lines[0])
+      assert.ok(!lines[0]?.includes(secret))
+    }
+  })
+}
+
+test('every bad variable has a line of its own', () => {
+  const lines = refusal({ LISTEN_ADDR: 'x', LOG_LEVEL: 'x', JOBS: 'x', DB_POOL_MAX_SIZE: 'x', NODE_ENV: 'production' })
+  assert.deepEqual(
+    lines.map((line) => line.split(/[: ]/)[0]),
+    ['LISTEN_ADDR', 'LOG_LEVEL', 'JOBS', 'DATABASE_URL'],
+  )
+})
+
+test('an explicit address is bound as written and alone', () => {
+  const cases: [string, string, number][] = [
+    ['0.0.0.0:80', '0.0.0.0', 80],
+    ['[::]:9090', '::', 9090],
+    ['[::1]:0', '::1', 0],
+    ['[fe80::1%eth0]:65535', 'fe80::1%eth0', 65535],
+    ['localhost:9090', 'localhost', 9090],
+    ['broker-0.svc:9090', 'broker-0.svc', 9090],
+  ]
+  for (const [text, host, port] of cases) {
+    assert.deepEqual(loadConfig({ LISTEN_ADDR: text }).listen, [{ host, port }])
+    assert.deepEqual(loadConfig({ ADMIN_ADDR: text }).adminListen, [{ host, port }])
+  }
+})
+
+test('words and flags are read in any case', () => {
+  const config = loadConfig({ LOG_LEVEL: 'WARN', JOBS: 'External', MIGRATE_ON_START: 'False', DB_PREPARE: 'off', NODE_ENV: 'Test' })
+  assert.deepEqual(
+    [config.logLevel, config.jobs, config.migrateOnStart, config.dbPrepare, config.nodeEnv],
+    ['warn', 'external', false, false, 'test'],
+  )
+  for (const yes of ['true', '1', 'yes', 'on']) assert.equal(loadConfig({ DB_PREPARE: yes }).dbPrepare, true)
+  for (const no of ['false', '0', 'no', 'off']) assert.equal(loadConfig({ MIGRATE_ON_START: no }).migrateOnStart, false)
+})
+
+test('production without a database is one clear line', () => {
+  assert.deepEqual(refusal({ NODE_ENV: 'production' }), ['DATABASE_URL is required in production'])
+  assert.deepEqual(refusal({ NODE_ENV: 'production', DATABASE_URL: '  ' }), ['DATABASE_URL is required in production'])
+  assert.equal(refusal({ NODE_ENV: 'production', DATABASE_URL: 'x' }).length, 1)
+  assert.equal(loadConfig({ NODE_ENV: 'production', DATABASE_URL: 'postgres://u@h/db' }).databaseUrl, 'postgres://u@h/db')
+})
+
+test('the memory limit lowers the read budget to 30 % of it', () => {
+  const at = (budget: string, limit: string) => {
+    const { readMemoryBudgetMb, warnings } = loadConfig({ BROKER_READ_MEMORY_BUDGET_MB: budget, BROKER_MEMORY_LIMIT_MB: limit })
+    return [readMemoryBudgetMb, warnings.length]
+  }
+  assert.deepEqual(at('256', '512'), [153, 1])
+  assert.deepEqual(at('', '512'), [153, 1])
+  assert.deepEqual(at('300', '1000'), [300, 0])
+  assert.deepEqual(at('301', '1000'), [300, 1])
+  assert.deepEqual(at('256', '0'), [256, 0])
+  assert.deepEqual(at('256', '1'), [1, 1])
+})
+
+test('each token comes from its variable or from a file, whose line end is not part of it', () => {
+  for (const variable of ['BROKER_TOKEN_READ', 'BROKER_TOKEN_INGEST', 'BROKER_TOKEN_SUPPLYCHAIN', 'BROKER_AUTH_TOKEN'] as const) {
+    assert.deepEqual(loadConfig({ [variable]: secret }).tokens, [{ variable, source: variable, value: secret }])
+    const path = fileWith(variable, `${secret}\r\n`)
+    const config = loadConfig({ [`${variable}_FILE`]: ` ${path} `, [variable]: ' ' })
+    assert.deepEqual(config.tokens, [{ variable, source: `${variable}_FILE`, value: secret }])
+  }
+})
+
+test('a variable and its file together are refused', () => {
+  const lines = refusal({ BROKER_TOKEN_READ: secret, BROKER_TOKEN_READ_FILE: fileWith('both', 'x'.repeat(20)) })
+  assert.equal(lines.length, 1)
+  assert.match(lines[0]!, /BROKER_TOKEN_READ and BROKER_TOKEN_READ_FILE/)
+  assert.ok(!lines[0]!.includes(secret))
+})
+
+test('a token file that cannot be read, or is empty, is refused with its variable and path', () => {
+  for (const path of [join(folder, 'absent'), folder, fileWith('empty', ''), fileWith('blank', ' \n')]) {
+    const lines = refusal({ BROKER_AUTH_TOKEN_FILE: path })
+    assert.equal(lines.length, 1)
+    assert.ok(lines[0]!.includes('BROKER_AUTH_TOKEN_FILE') && lines[0]!.includes(path), lines[0])
+  }
+})
+
+test('a short token is a warning that names the variable', () => {
+  const warnings = (value: string) => loadConfig({ BROKER_TOKEN_READ: value }).warnings
+  assert.deepEqual(warnings('x'.repeat(16)), [])
+  assert.equal(warnings('x'.repeat(15)).length, 1)
+  assert.match(warnings('quince')[0]!, /^BROKER_TOKEN_READ:/)
+  assert.ok(!warnings('quince')[0]!.includes('quince'))
+})
+
+test('a token that no header can carry is a warning', () => {
+  assert.equal(loadConfig({ BROKER_TOKEN_READ: `${secret}\n${secret}` }).warnings.length, 1)
+  assert.equal(loadConfig({ BROKER_TOKEN_READ: `${secret}é` }).warnings.length, 1)
+})
+
+test('what is printed holds neither tokens nor the password', () => {
+  const env = {
+    BROKER_TOKEN_READ: `${secret}-1`,
+    BROKER_TOKEN_INGEST_FILE: fileWith('ingest', `${secret}-2`),
+    DATABASE_URL: `postgres://app:${secret}@db:5432/broker`,
+  }
+  const printed = redacted(loadConfig(env))
+  assert.ok(!JSON.stringify(printed).includes(secret))
+  assert.deepEqual(printed.tokens, ['BROKER_TOKEN_READ', 'BROKER_TOKEN_INGEST_FILE'])
+  assert.equal(printed.DATABASE_URL, 'postgres://app:***@db:5432/broker')
+  assert.equal(printed.LISTEN_ADDR, '[::]:9090, 0.0.0.0:9090')
+  assert.equal(printed.DB_POOL_MAX_SIZE, 32)
+})
+
+const urls: [url: string, printed: string][] = [
+  ['postgres://db/broker', 'postgres://db/broker'],
+  ['postgresql://app@db/broker', 'postgresql://app@db/broker'],
+  [`postgres://app:${secret}@db1:5432,db2:5433/broker`, 'postgres://app:***@db1:5432,db2:5433/broker'],
+  [`postgres://app:x@${secret}@db/broker`, 'postgres://app:***@db/broker'],
+  [`postgres:///broker?host=/run/pg&password=${secret}`, 'postgres:///broker'],
+  [`postgres://app@db/broker?password=a@${secret}`, 'postgres://***'],
+  [`postgres://app:1?${secret}@db/broker`, 'postgres://***'],
+  [`postgres://app:1/${secret}@db/broker`, 'postgres://app:***@db/broker'],
+]
+for (const [url, printed] of urls) {
+  test(`the database is printed as ${printed}`, () => assert.equal(redacted(loadConfig({ DATABASE_URL: url })).DATABASE_URL, printed))
+}
+
+test('README holds the table', () => {
+  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
+  assert.ok(
+    readme.includes(`<!-- config:start -->\n${configTable()}\n<!-- config:end -->`),
+    'README.md drifted: run `npx tsx scripts/readme-config.ts`',
+  )
+})

@@ -1,0 +1,475 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import net from 'node:net'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import {
+  type Database,
+  DatabaseBusy,
+  type DatabaseOptions,
+  DatabaseUnavailable,
+  openDatabase,
+  type Sql,
+  splitPool,
+} from '../../lib/db/index.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { startProxy } from '../support/proxy.ts'
+
+let home: TestDatabase
+const opened: Database[] = []
+
+function open(options: Partial<DatabaseOptions> = {}): Database {
+  const database = openDatabase({
+    connection: home.connection,
+    poolMax: 3,
+    statementTimeoutMs: 5_000,
+    prepare: true,
+    applicationName: 'database-test',
+    log: { debug() {}, warn() {} },
+    ...options,
+  })
+  opened.push(database)
+  return database
+}
+
+const one = (sql: Sql) => sql`select 1 as one`
+const sleep = (seconds: number) => (sql: Sql) => sql`select pg_sleep(${seconds}::float8)`
+
+async function failure(promise: Promise<unknown>): Promise<Error & { code?: string }> {
+  return promise.then(
+    () => assert.fail('resolved'),
+    (error: Error) => error,
+  )
+}
+
+async function elapsedMs(work: () => Promise<unknown>): Promise<number> {
+  const start = performance.now()
+  await work()
+  return performance.now() - start
+}
+
+/** The present value of a setting in a session of that gate. */
+async function setting(database: Database, gate: 'ingest' | 'read' | 'probe', name: string): Promise<string> {
+  const [row] = await database[gate]((sql) => sql<{ value: string }[]>`select current_setting(${name}) as value`)
+  return row!.value
+}
+
+describe('database', () => {
+  before(async () => {
+    home = await createTestDatabase()
+  })
+
+  after(async () => {
+    await Promise.all(opened.map((database) => database.end(100)))
+    await home.drop()
+  })
+
+  describe('values', () => {
+    test('json gives the bytes of one column, null for SQL NULL and for no row', async () => {
+      const { read } = open()
+      assert.deepEqual(await read.json((sql) => sql`select json_build_object('a', ${'é"'}::text)`), Buffer.from('{"a" : "é\\""}'))
+      assert.equal(await read.json((sql) => sql`select null::json`), null)
+      assert.equal(await read.json((sql) => sql`select 1 where false`), null)
+    })
+
+    test('bigint, numeric and timestamps arrive as exact text', async () => {
+      const { read } = open()
+      const [row] = await read(
+        (sql) =>
+          sql`select 9007199254740993::bigint as id, 0.10::numeric as n, '2026-01-02 03:04:05.678901'::timestamp as at, '{"a":1}'::jsonb as doc`,
+      )
+      assert.deepEqual({ ...row }, { id: '9007199254740993', n: '0.10', at: '2026-01-02 03:04:05.678901', doc: { a: 1 } })
+    })
+
+    test('timestamp parameters are taken as written, dates as UTC', async () => {
+      const { read } = open()
+      const text = '2026-01-02 03:04:05.678901'
+      const [row] = await read(
+        (sql) => sql`select ${text}::timestamp as text, ${new Date('2026-01-02T03:04:05.678Z')}::timestamptz at time zone 'utc' as date`,
+      )
+      assert.deepEqual({ ...row }, { text, date: '2026-01-02 03:04:05.678' })
+    })
+
+    test('arrays survive every character', async () => {
+      const { read } = open()
+      const texts = ['', 'a,b', '{}', '"', '\\', "'", 'null', 'NULL', ' é\n\t', '\\"']
+      const [row] = await read((sql) => sql`select to_json(${texts}::text[]) as texts, to_json(${[1, -2]}::bigint[]) as ids`)
+      assert.deepEqual({ ...row }, { texts, ids: [1, -2] })
+      const [nulls] = await read((sql) => sql`select to_json(${['a', null] as string[]}::text[]) as texts, to_json(${[]}::text[]) as none`)
+      assert.deepEqual({ ...nulls }, { texts: ['a', null], none: [] })
+    })
+  })
+
+  describe('sessions', () => {
+    test('carry the name, UTC, the statement timeout, and plans by index except for jobs', async () => {
+      const database = open({ statementTimeoutMs: 4_321 })
+      for (const gate of ['ingest', 'read', 'probe'] as const) {
+        assert.equal(await setting(database, gate, 'application_name'), 'database-test')
+        assert.equal(await setting(database, gate, 'TimeZone'), 'UTC')
+        assert.equal(await setting(database, gate, 'statement_timeout'), '4321ms')
+        assert.equal(await setting(database, gate, 'jit'), 'off')
+        for (const plan of ['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin']) {
+          assert.equal(await setting(database, gate, plan), gate === 'probe' ? 'on' : 'off')
+        }
+      }
+    })
+
+    test('without prepared statements carry only the name and leave no statement behind', async () => {
+      const database = open({ prepare: false, statementTimeoutMs: 4_321 })
+      assert.equal(await setting(database, 'read', 'application_name'), 'database-test')
+      assert.equal(await setting(database, 'read', 'statement_timeout'), '0')
+      assert.equal(await setting(database, 'read', 'enable_seqscan'), 'on')
+      assert.equal(String(await database.read.json((sql) => sql`select count(*) from pg_prepared_statements`)), '0')
+    })
+
+    test('split the pool over three gates, one each at least', () => {
+      assert.deepEqual(splitPool(1), { ingest: 1, read: 1, probe: 1 })
+      assert.deepEqual(splitPool(4), { ingest: 1, read: 2, probe: 1 })
+      assert.deepEqual(splitPool(32), { ingest: 15, read: 15, probe: 2 })
+    })
+
+    test('never exceed the gate, and go back to zero', async () => {
+      const database = open({ poolMax: 5, applicationName: 'database-test-limit' })
+      const count = (sql: Sql) =>
+        sql<
+          { n: number }[]
+        >`select count(*)::int as n, pg_sleep(0.005) from pg_stat_activity where application_name = 'database-test-limit'`
+      const counts = await Promise.all(Array.from({ length: 40 }, () => database.read(count)))
+      assert.equal(Math.max(...counts.map(([row]) => row!.n)), 2)
+      const { inFlight, waiting, open: standing, idle } = database.read.stats
+      assert.deepEqual({ inFlight, waiting, standing, idle }, { inFlight: 0, waiting: 0, standing: 2, idle: 2 })
+    })
+  })
+
+  describe('faults of the statement', () => {
+    test('a statement timeout is DatabaseBusy and says what the database said', async () => {
+      const error = await failure(open({ statementTimeoutMs: 100 }).read((sql) => sql`select pg_sleep(3), ${'secret'}::text`))
+      assert.ok(error instanceof DatabaseBusy)
+      assert.equal(error.message, 'database busy: canceling statement due to statement timeout')
+      assert.equal(error.retryAfterSeconds, 5)
+      assert.doesNotMatch(JSON.stringify(error, Object.getOwnPropertyNames(error)), /secret|pg_sleep/)
+    })
+
+    test('a lock timeout is DatabaseBusy', async () => {
+      const error = await failure(open().read((sql) => sql`do $$ begin raise exception 'no lock' using errcode = '55P03'; end $$`))
+      assert.ok(error instanceof DatabaseBusy)
+    })
+
+    test('a deadlock is tried again and both callers succeed', async () => {
+      const database = open({ poolMax: 5 })
+      const both = (first: number, second: number) => (sql: Sql) =>
+        sql`
+        with a as materialized (select pg_advisory_xact_lock(${first}::int)),
+             s as materialized (select pg_sleep(0.2) from a)
+        select pg_advisory_xact_lock(${second}::int) from s`
+      await Promise.all([database.read(both(1, 2)), database.read(both(2, 1))])
+      assert.ok(database.read.stats.retried >= 1)
+    })
+
+    test('a serialization failure is tried again a bounded number of times', async () => {
+      const database = open({ retries: 2 })
+      let attempts = 0
+      const error = await failure(
+        database.read((sql) => {
+          attempts++
+          return sql`do $$ begin raise exception 'again' using errcode = '40001'; end $$`
+        }),
+      )
+      assert.ok(error instanceof DatabaseBusy)
+      assert.equal(attempts, 3)
+    })
+
+    test('what the statement got wrong comes back unchanged and is not repeated', async () => {
+      const database = open()
+      let attempts = 0
+      const error = await failure(
+        database.read((sql) => {
+          attempts++
+          return sql`select * from no_such_table`
+        }),
+      )
+      assert.equal(error.name, 'PostgresError')
+      assert.equal(error.code, '42P01')
+      assert.equal(attempts, 1)
+      assert.equal(database.read.stats.open, 1)
+    })
+
+    test('undefined parameters, one after another, cost no pool', async () => {
+      const database = open({ deadlineMs: 500 })
+      const bad = (sql: Sql) => sql`select ${undefined as unknown as string}::text`
+      await database.read(one)
+      const errors = await Promise.all([failure(database.read(bad)), failure(database.read(bad)), failure(database.read(bad))])
+      for (const error of errors) assert.equal(error.code, 'UNDEFINED_VALUE')
+      assert.equal((await database.read(one)).length, 1)
+      assert.equal(database.read.stats.replaced, 0)
+    })
+
+    test('a table altered under a prepared statement goes unnoticed', async () => {
+      const database = open()
+      await home.adminSql`create table altered (a int)`
+      await home.adminSql`insert into altered values (1)`
+      const all = (sql: Sql) => sql`select * from altered where a = ${1}`
+      assert.deepEqual([...(await database.read(all))], [{ a: 1 }])
+      await home.adminSql`alter table altered add b int`
+      assert.deepEqual([...(await database.read(all))], [{ a: 1, b: null }])
+    })
+
+    test('a server that has become read-only is left, for there may be another', async () => {
+      const database = open({ retries: 1 })
+      await home.adminSql`create table written (a int)`
+      await database.ingest((sql) => sql`set default_transaction_read_only = on`)
+      await database.ingest((sql) => sql`insert into written values (1)`)
+      assert.equal(database.ingest.stats.lost, 1)
+    })
+
+    test('a callback that throws rejects and gives its slot back', async () => {
+      const database = open()
+      const error = await failure(
+        database.read(() => {
+          throw new RangeError('built badly')
+        }),
+      )
+      assert.ok(error instanceof RangeError)
+      assert.equal(database.read.stats.inFlight, 0)
+    })
+  })
+
+  describe('the gate', () => {
+    test('full: refuses quickly, and leaves the other gates alone', async () => {
+      const database = open({ maxQueue: 1 })
+      const busy = [database.read(sleep(0.4)), database.read(sleep(0))]
+      const quick = await elapsedMs(async () => {
+        const error = await failure(database.read(one))
+        assert.ok(error instanceof DatabaseUnavailable)
+        assert.equal(error.code, 'GATE_FULL')
+        assert.equal(error.retryAfterSeconds, 1)
+      })
+      assert.ok(quick < 50, `${quick} ms`)
+      await database.ingest(one)
+      await database.probe(one)
+      assert.equal(database.read.stats.inFlight, 1)
+      await Promise.all(busy)
+    })
+
+    test('waits at most waitMs', async () => {
+      const database = open({ waitMs: 100 })
+      const busy = database.read(sleep(0.5))
+      const error = await failure(database.read(one))
+      assert.ok(error instanceof DatabaseUnavailable)
+      assert.equal(error.code, 'GATE_TIMEOUT')
+      await busy
+    })
+
+    test('within: the caller leaves in time, the statement frees its slot when it ends', async () => {
+      const database = open()
+      const waited = await elapsedMs(async () => {
+        const error = await failure(database.probe.within(100, sleep(0.4)))
+        assert.ok(error instanceof DatabaseUnavailable)
+      })
+      assert.ok(waited < 300, `${waited} ms`)
+      assert.equal(database.probe.stats.inFlight, 1)
+      let wasBuilt = false
+      await failure(
+        database.probe.within(50, (sql) => {
+          wasBuilt = true
+          return one(sql)
+        }),
+      )
+      assert.equal(database.probe.stats.waiting, 0)
+      await delay(400)
+      assert.equal(database.probe.stats.inFlight, 0)
+      assert.equal(wasBuilt, false)
+      assert.equal((await database.probe.within(500, one)).length, 1)
+    })
+  })
+
+  describe('lost connections', () => {
+    test('nobody listening: DatabaseUnavailable, soon', async () => {
+      const server = net.createServer().listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      const { port } = server.address() as net.AddressInfo
+      server.close()
+      await once(server, 'close')
+      const database = open({ connection: { host: '127.0.0.1', port, user: 'nobody', database: 'nothing' } })
+      const took = await elapsedMs(async () => {
+        const error = await failure(database.read(one))
+        assert.ok(error instanceof DatabaseUnavailable)
+        assert.equal(error.code, 'ECONNREFUSED')
+      })
+      assert.ok(took < 1_000, `${took} ms`)
+      assert.equal(database.read.stats.retried, 2)
+    })
+
+    test('no such socket: DatabaseUnavailable', async () => {
+      const database = open({ connection: { host: '/nonexistent', port: 5432, user: 'nobody', database: 'nothing' } })
+      assert.ok((await failure(database.read(one))) instanceof DatabaseUnavailable)
+    })
+
+    test('a server that closes during startup is not dialled without end', async () => {
+      const proxy = await startProxy(home.connection)
+      proxy.slam(true)
+      const database = open({ connection: proxy.connection })
+      const took = await elapsedMs(async () => {
+        assert.ok((await failure(database.read(one))) instanceof DatabaseUnavailable)
+      })
+      assert.ok(took < 1_000, `${took} ms`)
+      assert.ok(proxy.accepted <= 3, `dialled ${proxy.accepted} times`)
+      proxy.slam(false)
+      assert.equal((await database.read(one)).length, 1)
+      await database.end()
+      await proxy.close()
+    })
+
+    for (const harm of ['cut', 'halfClose'] as const) {
+      test(`${harm} under a statement: it is sent again on a new connection, and listeners hear of it`, async () => {
+        const proxy = await startProxy(home.connection)
+        const database = open({ connection: proxy.connection })
+        const heard: string[] = []
+        database.onPoolReplaced((gate) => heard.push(gate))
+        await database.read(one)
+        const answer = database.read((sql) => sql`select 2 as two, pg_sleep(0.2)`)
+        await delay(50)
+        proxy[harm]()
+        assert.equal((await answer)[0]!.two, 2)
+        assert.deepEqual(heard, ['read'])
+        assert.equal(database.generation, 1)
+        const { lost, retried, replaced } = database.read.stats
+        assert.deepEqual({ lost, retried, replaced }, { lost: 1, retried: 1, replaced: 0 })
+        await database.end()
+        await proxy.close()
+      })
+    }
+
+    test('without retries the caller hears DatabaseUnavailable', async () => {
+      const proxy = await startProxy(home.connection)
+      const database = open({ connection: proxy.connection, retries: 0 })
+      const error = failure(database.read(sleep(1)))
+      await delay(100)
+      proxy.cut()
+      assert.ok((await error) instanceof DatabaseUnavailable)
+      await database.end()
+      await proxy.close()
+    })
+
+    test('cut while idle costs nobody anything', async () => {
+      const proxy = await startProxy(home.connection)
+      const database = open({ connection: proxy.connection, retries: 0 })
+      await database.read(one)
+      proxy.cut()
+      await delay(50)
+      assert.equal(database.read.stats.open, 0)
+      assert.equal((await database.read(one)).length, 1)
+      await database.end()
+      await proxy.close()
+    })
+
+    test('silence: the pool is replaced, everything in flight told at once, and service resumes', async () => {
+      const proxy = await startProxy(home.connection)
+      const database = open({ connection: proxy.connection, poolMax: 7, deadlineMs: 400 })
+      const heard: string[] = []
+      database.onPoolReplaced((gate) => heard.push(gate))
+      await Promise.all([database.read(sleep(0.01)), database.read(sleep(0.01)), database.read(sleep(0.01))])
+      proxy.pause()
+      const early = failure(database.read(one))
+      await delay(200)
+      const late = failure(database.read(one))
+      const took = await elapsedMs(async () => {
+        for (const error of await Promise.all([early, late])) {
+          assert.ok(error instanceof DatabaseUnavailable)
+          assert.equal(error.code, 'POOL_REPLACED')
+        }
+      })
+      assert.ok(took > 150 && took < 320, `${took} ms`)
+      assert.deepEqual(heard, ['read'])
+      assert.equal(database.generation, 1)
+      const { inFlight, replaced, open: standing } = database.read.stats
+      assert.deepEqual({ inFlight, replaced, standing }, { inFlight: 0, replaced: 1, standing: 0 })
+      assert.equal((await failure(database.read(one))).code, 'POOL_REPLACED')
+      assert.equal(database.generation, 2)
+      proxy.resume()
+      assert.equal((await database.read(one)).length, 1)
+      await database.end()
+      await proxy.close()
+    })
+
+    test('slow is not silent: a blocked event loop replaces nothing', async () => {
+      const database = open({ deadlineMs: 300 })
+      await database.read(one)
+      const answer = database.read(sleep(0.05))
+      await delay(20)
+      const until = performance.now() + 600
+      while (performance.now() < until);
+      await answer
+      assert.equal(database.read.stats.replaced, 0)
+    })
+
+    test('a dead first host leads to the second', async () => {
+      const proxy = await startProxy(home.connection)
+      const { user, password, host, port, database: name } = proxy.connection
+      const database = open({ connection: `postgres://${user}:${password}@127.0.0.1:1,${host}:${port}/${name}` })
+      assert.equal((await database.read(one)).length, 1)
+      assert.equal((await database.ingest(one)).length, 1)
+      await database.end()
+      await proxy.close()
+    })
+  })
+
+  describe('end', () => {
+    test('lets statements finish, then refuses', async () => {
+      const database = open()
+      const answer = database.read(sleep(0.1))
+      await Promise.all([answer, database.end(2_000)])
+      const error = await failure(database.read(one))
+      assert.ok(error instanceof DatabaseUnavailable)
+      assert.equal(error.code, 'DATABASE_ENDED')
+      await database.end()
+    })
+
+    test('returns at once when idle and says goodbye to the server', async () => {
+      const database = open({ applicationName: 'database-test-end' })
+      await Promise.all([database.read(one), database.ingest(one), database.probe(one)])
+      const took = await elapsedMs(() => database.end())
+      assert.ok(took < 500, `${took} ms`)
+      await delay(50)
+      const [row] = await home.adminSql`select count(*)::int as n from pg_stat_activity where application_name = 'database-test-end'`
+      assert.equal(row!.n, 0)
+    })
+
+    test('is bounded under a hanging statement, one that waits and a server gone silent', async () => {
+      const proxy = await startProxy(home.connection)
+      const database = open({ connection: proxy.connection })
+      await database.ingest(one)
+      const errors = [failure(database.read(sleep(3))), failure(database.read(one))]
+      await delay(50)
+      proxy.pause()
+      const took = await elapsedMs(() => database.end(200))
+      assert.ok(took >= 150 && took < 500, `${took} ms`)
+      for (const error of await Promise.all(errors)) assert.ok(error instanceof DatabaseUnavailable)
+      assert.deepEqual([database.stats().open, database.read.stats.inFlight], [0, 0])
+      await proxy.close()
+    })
+  })
+
+  describe('the fence', () => {
+    const FORBIDDEN =
+      /\.begin\s*\(|\.reserve\s*\(|\.(readable|writable)\s*\(\)|[`'"]\s*copy\s|\bcopy\b[^\n]*\b(from\s+stdin|to\s+stdout)\b/i
+
+    test('no transaction, reserved connection or copy outside sql/', () => {
+      for (const root of ['handlers', 'lib', 'jobs']) {
+        for (const name of readdirSync(root, { recursive: true, encoding: 'utf8' })) {
+          if (!name.endsWith('.ts')) continue
+          const file = join(root, name)
+          assert.doesNotMatch(readFileSync(file, 'utf8'), FORBIDDEN, file)
+        }
+      }
+    })
+
+    test('recognises what it forbids', () => {
+      for (const text of ['await sql.begin(async', 'sql.reserve()', 'sql`\n  copy pod from stdin`', 'select; copy pod to stdout'])
+        assert.match(text, FORBIDDEN)
+      for (const text of ['const copy = [...rows]', 'a copy of the row', 'this.beginning()']) assert.doesNotMatch(text, FORBIDDEN)
+    })
+  })
+})

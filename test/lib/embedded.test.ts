@@ -1,0 +1,312 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { after, type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { findBinaries, linkLibraries } from '../../lib/db/embedded/binaries.ts'
+import { isPostmaster, readPidFile } from '../../lib/db/embedded/pid-file.ts'
+import { type EmbeddedServer, EmbeddedUnavailable, openPool, startEmbedded } from '../../lib/db/embedded.ts'
+import { until } from '../support/until.ts'
+
+const isRoot = process.getuid?.() === 0
+const CHILD = fileURLToPath(new URL('../support/embedded-process.ts', import.meta.url))
+
+/** One installation's data folder and what runs on it; all of it ends with the test, in reverse order. */
+interface Installation {
+  /** mkdtemp makes it 0700 and ours. */
+  dataDir: string
+  start(folder?: string): Promise<EmbeddedServer>
+  other(): Other
+  atEnd(action: () => unknown): void
+}
+
+interface Other {
+  process: ChildProcess
+  up: Promise<{ pid: number; attached: boolean }>
+  leave(): Promise<void>
+}
+
+function emptyInstallation(t: TestContext): Installation {
+  const dataDir = mkdtempSync(join(tmpdir(), 'broker-embedded-'))
+  const actions = [() => stopLeftOver(dataDir).then(() => rmSync(dataDir, { recursive: true, force: true }))] as (() => unknown)[]
+  const atEnd = (action: () => unknown) => void actions.unshift(action)
+  t.after(async () => {
+    for (const action of actions) await action()
+  })
+  return {
+    dataDir,
+    atEnd,
+    async start(folder = dataDir) {
+      const server = await startEmbedded({ dataDir: folder, log: () => {} })
+      atEnd(() => server.stop())
+      return server
+    },
+    other() {
+      const child = spawn(process.execPath, ['--import', 'tsx', CHILD, dataDir], { stdio: ['pipe', 'pipe', 'inherit'], detached: true })
+      const exit = once(child, 'exit')
+      const up = once(createInterface({ input: child.stdout }), 'line').then(([line]) => JSON.parse(line))
+      atEnd(async () => {
+        if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+        await exit
+      })
+      const leave = async () => {
+        child.stdin.end()
+        assert.deepEqual(await exit, [0, null])
+      }
+      return { process: child, up, leave }
+    },
+  }
+}
+
+let pristine: Promise<string> | undefined
+after(async () => pristine && rmSync(await pristine, { recursive: true, force: true }))
+
+/** One with a cluster that has not run yet: a copy, since making one takes longest. */
+async function installation(t: TestContext): Promise<Installation> {
+  pristine ??= makePristine()
+  const site = emptyInstallation(t)
+  spawnSync('cp', ['-Rp', join(await pristine, 'postgres'), site.dataDir])
+  return site
+}
+
+async function makePristine(): Promise<string> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'broker-embedded-'))
+  await (await startEmbedded({ dataDir, log: () => {} })).stop()
+  return dataDir
+}
+
+async function stopLeftOver(dataDir: string): Promise<void> {
+  const pid = readPidFile(join(dataDir, 'postgres'))?.pid
+  if (pid === undefined || isGone(dataDir, pid)) return
+  process.kill(pid, 'SIGQUIT')
+  await until('the left-over server is gone', () => isGone(dataDir, pid))
+}
+
+async function query<T>(server: EmbeddedServer, statement: string): Promise<T[]> {
+  const sql = openPool(server.options, { max: 1, fetch_types: false, connect_timeout: 2, onnotice: () => {} })
+  try {
+    return (await sql.unsafe(statement)) as unknown as T[]
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
+}
+
+const isGone = (dataDir: string, pid: number) => !isPostmaster(pid, join(dataDir, 'postgres'))
+
+test('a fresh folder becomes a durable UTF8 server on a private socket', async (t) => {
+  const site = emptyInstallation(t)
+  const dataDir = join(site.dataDir, 'not', 'there yet')
+  const server = await site.start(dataDir)
+  assert.equal(server.attached, false)
+  const [settings] = await query(
+    server,
+    `select current_setting('server_encoding') as encoding, current_setting('listen_addresses') as listen, current_setting('fsync') as fsync,
+            current_setting('full_page_writes') as pages, current_setting('synchronous_commit') as commit,
+            current_setting('timezone') as zone, current_setting('max_connections') as connections`,
+  )
+  assert.deepEqual(
+    { ...(settings as object) },
+    { encoding: 'UTF8', listen: '', fsync: 'on', pages: 'on', commit: 'on', zone: 'UTC', connections: '200' },
+  )
+  assert.equal(server.options.host, join(dataDir, 'postgres-socket'))
+  assert.equal(statSync(server.options.host).mode & 0o777, 0o700)
+  assert.deepEqual(readdirSync(dataDir).sort(), ['postgres', 'postgres-socket'])
+  await server.stop()
+  assert.ok(isGone(dataDir, server.pid))
+  assert.deepEqual(readdirSync(server.options.host), [])
+})
+
+test('the data is kept between runs', async (t) => {
+  const site = await installation(t)
+  const first = await site.start()
+  await query(first, 'create table kept as select 42 as answer')
+  await first.stop()
+  const second = await site.start()
+  assert.notEqual(second.pid, first.pid)
+  assert.deepEqual([...(await query(second, 'select answer from kept'))], [{ answer: 42 }])
+})
+
+test('root runs it as another user, below a folder that only root can enter', { skip: !isRoot && 'needs root' }, async (t) => {
+  const site = emptyInstallation(t)
+  const { dataDir } = site
+  assert.deepEqual([statSync(dataDir).mode & 0o777, statSync(dataDir).uid], [0o700, 0])
+  const server = await site.start()
+  assert.match(readFileSync(`/proc/${server.pid}/status`, 'utf8'), /^Uid:\t([1-9]\d*)\t\1\t\1\t\1$/m)
+  assert.equal(statSync(dataDir).uid, 0)
+  assert.notEqual(statSync(join(dataDir, 'postgres')).uid, 0)
+})
+
+test('two processes that start at once on an empty folder share one server', async (t) => {
+  const site = emptyInstallation(t)
+  const { dataDir } = site
+  const others = [site.other(), site.other()]
+  const [one, two] = await Promise.all(others.map((other) => other.up))
+  assert.equal(one!.pid, two!.pid)
+  assert.deepEqual([one!.attached, two!.attached].sort(), [false, true])
+  assert.deepEqual(readdirSync(dataDir).sort(), ['postgres', 'postgres-socket'])
+  await Promise.all(others.map((other) => other.leave()))
+  assert.ok(isGone(dataDir, one!.pid))
+})
+
+test('who leaves while others are connected leaves the server running; the last one out stops it', async (t) => {
+  const site = await installation(t)
+  const { dataDir } = site
+  const owner = site.other()
+  const { pid } = await owner.up
+  const server = await site.start()
+  assert.deepEqual({ pid: server.pid, attached: server.attached }, { pid, attached: true })
+
+  const pool = openPool(server.options, { max: 1, fetch_types: false })
+  site.atEnd(() => pool.end({ timeout: 1 }))
+  await pool`select 1`
+  await owner.leave()
+  assert.equal((await pool`select 1 as alive`)[0]!.alive, 1)
+  assert.equal(server.pid, pid)
+
+  await pool.end()
+  await server.stop()
+  assert.ok(isGone(dataDir, pid))
+})
+
+test('kill -9 of the server is recovered with the data by the process that started it', async (t) => {
+  const site = await installation(t)
+  const { dataDir } = site
+  const server = await site.start()
+  await query(server, 'create table kept as select 42 as answer')
+  const killed = server.pid
+  process.kill(killed, 'SIGKILL')
+  const rows = await until('the server answers again', () => query(server, 'select answer from kept'))
+  assert.deepEqual([...rows], [{ answer: 42 }])
+  assert.notEqual(readPidFile(join(dataDir, 'postgres'))?.pid, killed)
+  await until('the new one is supervised', () => server.pid !== killed)
+  assert.equal(server.attached, false)
+})
+
+test('an attached process takes over when the server dies with its owner', async (t) => {
+  const site = await installation(t)
+  const { dataDir } = site
+  const owner = site.other()
+  const { pid } = await owner.up
+  const server = await site.start()
+  await query(server, 'create table kept as select 42 as answer')
+  process.kill(-owner.process.pid!, 'SIGKILL') // the group: owner and server
+  await until('the killed server is gone', () => isGone(dataDir, pid))
+  const rows = await until('the server answers again', () => query(server, 'select answer from kept'))
+  assert.deepEqual([...rows], [{ answer: 42 }])
+  await until('it is ours now', () => !server.attached && server.pid !== pid)
+})
+
+test('a server told to stop, but held up by a client that stays, is replaced', async (t) => {
+  const site = await installation(t)
+  const server = await site.start()
+  const pool = openPool(server.options, { max: 1, fetch_types: false })
+  site.atEnd(() => pool.end({ timeout: 1 }))
+  await pool`select 1`
+  const told = server.pid
+  process.kill(told, 'SIGTERM')
+  await until('another one is up', () => server.pid !== told)
+  assert.equal((await query<{ one: number }>(server, 'select 1 as one'))[0]!.one, 1)
+})
+
+test('after kill -9 of everything the next start recovers', async (t) => {
+  const site = await installation(t)
+  const { dataDir } = site
+  const owner = site.other()
+  const { pid } = await owner.up
+  process.kill(-owner.process.pid!, 'SIGKILL')
+  await until('the killed server is gone', () => isGone(dataDir, pid))
+  assert.equal(readPidFile(join(dataDir, 'postgres'))?.pid, pid)
+  const server = await site.start()
+  assert.equal(server.attached, false)
+  assert.equal((await query(server, 'select 1')).length, 1)
+})
+
+test('a stale pid file whose number belongs to another program now is no obstacle', async (t) => {
+  const site = await installation(t)
+  const { dataDir } = site
+  const cluster = join(dataDir, 'postgres')
+  const first = await site.start()
+  const pidFile = readFileSync(join(cluster, 'postmaster.pid'), 'utf8')
+  await first.stop()
+  // Of the server's own user: a process of another user does not impress PostgreSQL.
+  const { uid, gid } = statSync(cluster)
+  const bystander = spawn('sleep', ['600'], isRoot ? { uid, gid } : {})
+  site.atEnd(() => bystander.kill())
+  await once(bystander, 'spawn')
+  writeFileSync(join(cluster, 'postmaster.pid'), pidFile.replace(/^\d+/, String(bystander.pid)))
+  const second = await site.start()
+  assert.equal((await query(second, 'select 1')).length, 1)
+  assert.equal(bystander.exitCode, null)
+})
+
+test('where the path is too long for a socket address, the socket goes to the temporary folder', async (t) => {
+  const site = emptyInstallation(t)
+  const dataDir = join(site.dataDir, 'long'.repeat(30))
+  mkdirSync(dataDir)
+  const server = await site.start(dataDir)
+  site.atEnd(async () => {
+    await server.stop()
+    rmSync(server.options.host, { recursive: true, force: true })
+  })
+  assert.equal(dirname(server.options.host), tmpdir())
+  assert.equal(statSync(server.options.host).mode & 0o777, 0o700)
+  const second = await site.start(dataDir)
+  assert.equal(second.pid, server.pid)
+})
+
+test('a pool opens on the options and on both libpq forms of the URL', async (t) => {
+  const site = emptyInstallation(t)
+  const server = await site.start(join(site.dataDir, 'blank, comma "quoted"'))
+  const { user, host, database } = server.options
+  for (const connection of [server.options, server.url, `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}`]) {
+    const sql = openPool(connection, { max: 1, fetch_types: false })
+    const [row] = await sql`select current_user as user, current_database() as database`
+    await sql.end()
+    assert.deepEqual({ ...row }, { user, database })
+  }
+  const tcp = openPool('postgresql://me:pass%2Fword@example.test:6543/db', { max: 1 })
+  assert.deepEqual([tcp.options.host, tcp.options.port, tcp.options.user, tcp.options.database], [['example.test'], [6543], 'me', 'db'])
+  await tcp.end()
+})
+
+test('a folder that cannot be a cluster ends in the words of the server', async (t) => {
+  const site = await installation(t)
+  const { dataDir } = site
+  const first = await site.start()
+  await first.stop()
+  writeFileSync(join(dataDir, 'postgres', 'PG_VERSION'), '9\n')
+  await assert.rejects(startEmbedded({ dataDir, log: () => {} }), (error: Error) => {
+    assert.ok(error instanceof EmbeddedUnavailable)
+    assert.match(error.message, /incompatible with server.*DATABASE_URL/)
+    return true
+  })
+})
+
+test('a platform without binaries or sockets is told to set DATABASE_URL', () => {
+  for (const [platform, arch] of [
+    ['win32', 'x64'],
+    ['aix', 'ppc64'],
+  ] as const) {
+    assert.throws(() => findBinaries(platform, arch), { name: 'EmbeddedUnavailable', message: /DATABASE_URL/ })
+  }
+})
+
+test('library links that the installation left out are made, once', (t) => {
+  const root = mkdtempSync(join(tmpdir(), 'broker-links-'))
+  t.after(() => rmSync(root, { recursive: true }))
+  mkdirSync(join(root, 'native/lib'), { recursive: true })
+  writeFileSync(join(root, 'native/lib/libpq.so.5.18'), 'library')
+  writeFileSync(
+    join(root, 'native/pg-symlinks.json'),
+    JSON.stringify([{ source: 'native/lib/libpq.so.5.18', target: 'native/lib/libpq.so.5' }]),
+  )
+  linkLibraries(root)
+  linkLibraries(root)
+  const link = join(root, 'native/lib/libpq.so.5')
+  assert.ok(lstatSync(link).isSymbolicLink())
+  assert.equal(readFileSync(link, 'utf8'), 'library')
+})

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { DatabaseUnavailable } from '../../lib/db/errors.ts'
+import { Entrant, SlotGate } from '../../lib/db/gate.ts'
+
+class Caller extends Entrant<string> {
+  slot: string | undefined
+  error: DatabaseUnavailable | undefined
+
+  admit(slot: string): void {
+    this.slot = slot
+  }
+
+  refuse(error: DatabaseUnavailable): void {
+    this.error = error
+  }
+}
+
+function enter(gate: SlotGate<string>): Caller {
+  const caller = new Caller()
+  gate.enter(caller)
+  return caller
+}
+
+const LIMITS = { maxQueue: 10, waitMs: 10_000 }
+
+describe('gate', () => {
+  test('admits as many as it has slots before enter returns, never more', () => {
+    const gate = new SlotGate(['a', 'b'], LIMITS)
+    const callers = [enter(gate), enter(gate), enter(gate)]
+    assert.deepEqual(
+      callers.map(({ slot }) => slot),
+      ['a', 'b', undefined],
+    )
+    assert.deepEqual(gate.stats, { slots: 2, inFlight: 2, waiting: 1, rejected: 0, timedOut: 0, reached: 1 })
+    gate.close()
+  })
+
+  test('hands a slot to whoever waits longest', () => {
+    const gate = new SlotGate(['a'], LIMITS)
+    enter(gate)
+    const waiting = [enter(gate), enter(gate), enter(gate)]
+    gate.leave('a')
+    gate.leave('a')
+    assert.deepEqual(
+      waiting.map(({ slot }) => slot),
+      ['a', 'a', undefined],
+    )
+    assert.equal(gate.stats.inFlight, 1)
+    gate.close()
+  })
+
+  test('uses the slot freed last, so that others may go idle', () => {
+    const gate = new SlotGate(['a', 'b', 'c'], LIMITS)
+    enter(gate)
+    enter(gate)
+    gate.leave('b')
+    assert.equal(enter(gate).slot, 'b')
+  })
+
+  test('refuses at once when the queue is full', () => {
+    const gate = new SlotGate(['a'], { maxQueue: 1, waitMs: 10_000 })
+    enter(gate)
+    enter(gate)
+    const refused = enter(gate)
+    assert.ok(refused.error instanceof DatabaseUnavailable)
+    assert.equal(refused.error.code, 'GATE_FULL')
+    assert.equal(gate.stats.rejected, 1)
+    gate.close()
+  })
+
+  test('refuses each waiter when its own wait is over', async () => {
+    const gate = new SlotGate(['a'], { maxQueue: 10, waitMs: 60 })
+    enter(gate)
+    const first = enter(gate)
+    await delay(40)
+    const second = enter(gate)
+    await delay(30)
+    assert.equal(first.error?.code, 'GATE_TIMEOUT')
+    assert.ok(!second.error)
+    await delay(50)
+    assert.equal((second as Caller).error?.code, 'GATE_TIMEOUT')
+    assert.deepEqual(gate.stats, { slots: 1, inFlight: 1, waiting: 0, rejected: 0, timedOut: 2, reached: 2 })
+    gate.leave('a')
+    assert.equal(enter(gate).slot, 'a')
+  })
+
+  test('forgets who gave up, wherever in the queue', () => {
+    const gate = new SlotGate(['a'], LIMITS)
+    enter(gate)
+    const [first, second, third] = [enter(gate), enter(gate), enter(gate)] as const
+    assert.equal(gate.abandon(second), true)
+    assert.equal(gate.abandon(second), false)
+    gate.leave('a')
+    assert.equal(gate.abandon(first), false)
+    gate.leave('a')
+    assert.deepEqual([first.slot, second.slot, third.slot], ['a', undefined, 'a'])
+    gate.leave('a')
+    assert.deepEqual([gate.stats.inFlight, gate.stats.waiting], [0, 0])
+  })
+
+  test('closed: refuses those who wait and those who come, even with a slot free', () => {
+    const gate = new SlotGate(['a'], LIMITS)
+    enter(gate)
+    const waiting = enter(gate)
+    gate.close()
+    gate.leave('a')
+    assert.equal(waiting.error?.code, 'DATABASE_ENDED')
+    assert.equal(enter(gate).error?.code, 'DATABASE_ENDED')
+    assert.equal(gate.stats.inFlight, 0)
+  })
+})

@@ -1,0 +1,283 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import type postgres from 'postgres'
+import { openPool } from '../../lib/db/embedded.ts'
+import { type MigrateOptions, migrate, schemaVersion } from '../../sql/migrate.ts'
+import { createTestDatabase } from '../support/database.ts'
+import { until } from '../support/until.ts'
+
+type Files = Record<string, string>
+
+/** A schema folder; `add` writes more files. Keys are paths such as `migrations/0001_a.sql`. */
+function schemaFolder(t: TestContext, files: Files) {
+  const folder = mkdtempSync(join(tmpdir(), 'broker-migrate-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  for (const part of ['migrations', 'functions']) mkdirSync(join(folder, part))
+  const add = (more: Files) => {
+    for (const [name, text] of Object.entries(more)) writeFileSync(join(folder, name), text)
+  }
+  add(files)
+  return { folder, add }
+}
+
+/** A database without a trace of the product's own migrations. */
+async function emptyDatabase(t: TestContext): Promise<{ sql: postgres.Sql; url: string }> {
+  const database = await createTestDatabase()
+  t.after(() => database.drop())
+  await database.adminSql.unsafe('drop schema public cascade; create schema public')
+  return { sql: database.adminSql, url: database.url }
+}
+
+interface Line {
+  level: string
+  message: string
+}
+
+function run(url: string, folder: string, options: Partial<MigrateOptions> = {}) {
+  const lines: Line[] = []
+  const result = migrate({
+    connection: url,
+    folder,
+    log: (level, message) => lines.push({ level, message }),
+    retryPauseMs: 20,
+    ...options,
+  })
+  return Object.assign(result, { lines })
+}
+
+const TWO = {
+  'migrations/0001_first.sql': '-- reason\ncreate table first (id int primary key)',
+  'migrations/0002_second.sql': '-- reason\ncreate table second (id int);\ninsert into second values (1); -- no newline at the end',
+}
+
+test('applies the files in order, remembers them, and finds nothing to do the next time', async (t) => {
+  const { folder, add } = schemaFolder(t, TWO)
+  const { sql, url } = await emptyDatabase(t)
+  assert.equal(schemaVersion(folder), 2)
+  assert.deepEqual(await run(url, folder), { applied: ['0001_first', '0002_second'], version: 2 })
+  assert.deepEqual(await run(url, folder), { applied: [], version: 2 })
+  add({ 'migrations/0010_later.sql': 'alter table first add column name text' })
+  assert.deepEqual(await run(url, folder), { applied: ['0010_later'], version: 10 })
+  const rows = await sql`select version, name, abs(extract(epoch from now() at time zone 'utc' - applied_at)) < 600 as is_recent
+                         from schema_migration order by version`
+  assert.deepEqual(
+    rows.map(({ version, name, is_recent }) => [version, name, is_recent]),
+    [
+      [1, '0001_first', true],
+      [2, '0002_second', true],
+      [10, '0010_later', true],
+    ],
+  )
+})
+
+test('the product has a schema, found from the sources', () => {
+  assert.ok(Number.isInteger(schemaVersion()))
+})
+
+test('a file that fails leaves nothing behind and is named with its line', async (t) => {
+  const { folder, add } = schemaFolder(t, {
+    ...TWO,
+    'migrations/0003_bad.sql': 'create table third (id int);\n\nselect nonsense from first;\n',
+  })
+  const { sql, url } = await emptyDatabase(t)
+  await assert.rejects(run(url, folder), {
+    name: 'MigrationFailed',
+    message: /migrations\/0003_bad\.sql:3: column "nonsense" does not exist/,
+  })
+  assert.deepEqual(
+    [...(await sql`select to_regclass('third')::text as third, max(version) as version from schema_migration`)],
+    [{ third: null, version: 2 }],
+  )
+  add({ 'migrations/0003_bad.sql': 'create table third (id int)' })
+  assert.deepEqual((await run(url, folder)).applied, ['0003_bad'])
+})
+
+test('four processes at once on an empty database all succeed, and each file runs once', async (t) => {
+  const { folder } = schemaFolder(t, {
+    ...TWO,
+    'migrations/0003_index.sql':
+      '-- no-transaction: the table is large\ncreate index concurrently if not exists second_by_id on second (id)',
+    'migrations/0004_slow.sql': 'select pg_sleep(0.3); create table fourth (id int)',
+    'functions/one.sql': "create or replace function one() returns int language sql as 'select 1'",
+  })
+  const { sql, url } = await emptyDatabase(t)
+  const script = `
+    import { migrate } from ${JSON.stringify(new URL('../../sql/migrate.ts', import.meta.url).href)}
+    const result = await migrate({ connection: process.argv[1], folder: process.argv[2], log: () => {} })
+    console.log(JSON.stringify(result))`
+  const runs = Array.from({ length: 4 }, async () => {
+    const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script, url, folder], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let output = ''
+    child.stdout.on('data', (chunk) => (output += chunk))
+    const [code] = await once(child, 'close')
+    assert.equal(code, 0)
+    return JSON.parse(output) as { applied: string[]; version: number }
+  })
+  const results = await Promise.all(runs)
+  assert.deepEqual(
+    results.map(({ version }) => version),
+    [4, 4, 4, 4],
+  )
+  assert.deepEqual(results.flatMap(({ applied }) => applied).sort(), ['0001_first', '0002_second', '0003_index', '0004_slow'])
+  assert.deepEqual([...(await sql`select one(), (select count(*)::int from second) as rows`)], [{ one: 1, rows: 1 }])
+})
+
+test('a schema newer than the code is refused and left alone', async (t) => {
+  const newer = schemaFolder(t, TWO)
+  const older = schemaFolder(t, { 'migrations/0001_first.sql': TWO['migrations/0001_first.sql'], 'functions/f.sql': 'select 1' })
+  const { sql, url } = await emptyDatabase(t)
+  await run(url, newer.folder)
+  const before = await sql`select hash from schema_functions`
+  await assert.rejects(run(url, older.folder), { name: 'SchemaTooNew', message: /version 2 .* up to 1/ })
+  assert.deepEqual([...(await sql`select hash from schema_functions`)], [...before])
+})
+
+test('a database migrated by a file that this release does not have is refused', async (t) => {
+  const { sql, url } = await emptyDatabase(t)
+  await run(url, schemaFolder(t, TWO).folder)
+  await sql`update schema_migration set name = '0001_other' where version = 1`
+  await assert.rejects(run(url, schemaFolder(t, TWO).folder), { name: 'UnsupportedDatabase', message: /0001_other/ })
+})
+
+test('functions are applied again when their text changes, and only then', async (t) => {
+  const { folder, add } = schemaFolder(t, {
+    'functions/one.sql': "create or replace function one() returns int language sql as 'select 1';",
+  })
+  const { sql, url } = await emptyDatabase(t)
+  await run(url, folder)
+  const [first] = await sql`select applied_at::text, one() from schema_functions`
+  assert.equal(first!.one, 1)
+  await run(url, folder)
+  assert.equal((await sql`select applied_at::text from schema_functions`)[0]!.applied_at, first!.applied_at)
+  add({
+    'functions/one.sql': "create or replace function one() returns int language sql as 'select 11';",
+    'functions/two.sql': 'select one()',
+  })
+  await run(url, folder)
+  assert.equal((await sql`select one()`)[0]!.one, 11)
+  add({ 'functions/two.sql': 'select no_such_function()' })
+  await assert.rejects(run(url, folder), { name: 'MigrationFailed', message: /functions.*no_such_function/ })
+  assert.equal((await sql`select one()`)[0]!.one, 11)
+})
+
+test('waits for a table lock no longer than the limit, then tries again', async (t) => {
+  const { folder, add } = schemaFolder(t, { 'migrations/0001_first.sql': TWO['migrations/0001_first.sql'] })
+  const { url } = await emptyDatabase(t)
+  await run(url, folder)
+  add({ 'migrations/0002_column.sql': 'alter table first add column name text' })
+
+  const holder = openPool(url, { max: 1, fetch_types: false })
+  t.after(() => holder.end({ timeout: 1 }))
+  await holder.unsafe('begin; lock table first in access share mode')
+  await assert.rejects(run(url, folder, { lockTimeoutMs: 20, maxRetries: 2 }), {
+    name: 'MigrationFailed',
+    message: /0002_column.*lock timeout/,
+  })
+
+  const patient = run(url, folder, { lockTimeoutMs: 20, maxRetries: 1_000 })
+  await until('it was held up', () => patient.lines.some(({ message }) => message.includes('held up')))
+  await holder.unsafe('commit')
+  assert.deepEqual((await patient).applied, ['0002_column'])
+})
+
+test('a database with tight limits does not cut a migration short', async (t) => {
+  const { folder } = schemaFolder(t, {
+    'migrations/0001_slow.sql': 'create table slow as select 1 as id; select pg_sleep(0.4)',
+    'migrations/0002_index.sql': '-- no-transaction\ncreate index concurrently if not exists slow_by_id on slow (pause(id))',
+  })
+  const { sql, url } = await emptyDatabase(t)
+  await sql.unsafe("create function pause(int) returns int immutable language plpgsql as 'begin perform pg_sleep(0.4); return 1; end'")
+  const name = new URL(url).pathname.slice(1)
+  await sql.unsafe(
+    `alter database ${name} set statement_timeout = 200; alter database ${name} set idle_in_transaction_session_timeout = 200`,
+  )
+  assert.deepEqual((await run(url, folder)).applied, ['0001_slow', '0002_index'])
+})
+
+test('an invalid index that a failed concurrent build left behind is built again', async (t) => {
+  const { folder } = schemaFolder(t, {
+    'migrations/0001_rows.sql': 'create table rows (id int); insert into rows values (1), (1)',
+    'migrations/0002_unique.sql': '-- no-transaction\ncreate unique index concurrently if not exists rows_by_id on rows (id)',
+  })
+  const { sql, url } = await emptyDatabase(t)
+  await assert.rejects(run(url, folder), { name: 'MigrationFailed', message: /0002_unique\.sql.*rows_by_id/ })
+  const isValid = () => sql<{ indisvalid: boolean }[]>`select indisvalid from pg_index where indexrelid = to_regclass('rows_by_id')`
+  assert.equal((await isValid())[0]?.indisvalid, false)
+  await sql`delete from rows where ctid = (select min(ctid) from rows)`
+  assert.deepEqual((await run(url, folder)).applied, ['0002_unique'])
+  assert.equal((await isValid())[0]?.indisvalid, true)
+
+  // The process died between the statement and its record.
+  await sql`delete from schema_migration where version = 2`
+  assert.deepEqual((await run(url, folder)).applied, ['0002_unique'])
+})
+
+test('file names, numbers and repeatability are checked before anything runs', async (t) => {
+  for (const [files, message] of [
+    [{ 'migrations/1_short.sql': '' }, /NNNN_name/],
+    [{ 'migrations/0000_zero.sql': '' }, /NNNN_name/],
+    [{ 'migrations/0001_a.sql': '', 'migrations/0001_b.sql': '' }, /number 1/],
+    [{ 'migrations/0001_a.sql': '-- no-transaction\ncreate index concurrently a on b (c)' }, /exists/],
+  ] as const) {
+    const { folder } = schemaFolder(t, files)
+    assert.throws(() => schemaVersion(folder), { message })
+    await assert.rejects(run('postgresql://nobody@127.0.0.1:1/none', folder), { message })
+  }
+})
+
+test('an encoding other than UTF8 is refused', async (t) => {
+  const { folder } = schemaFolder(t, TWO)
+  const { sql, url } = await emptyDatabase(t)
+  const name = new URL(url).pathname.slice(1)
+  await sql.unsafe(`create database ${name}_l1 template template0 encoding 'LATIN1' locale 'C'`)
+  try {
+    await assert.rejects(run(url.replace(name, `${name}_l1`), folder), { name: 'UnsupportedDatabase', message: /LATIN1.*UTF8/ })
+  } finally {
+    await sql.unsafe(`drop database ${name}_l1 with (force)`)
+  }
+})
+
+test('an unreachable database is tried again up to the limit', async (t) => {
+  const { folder } = schemaFolder(t, TWO)
+  const closed = createServer().listen(0, '127.0.0.1')
+  await once(closed, 'listening')
+  const { port } = closed.address() as { port: number }
+  await new Promise((resolve) => closed.close(resolve))
+  const url = `postgresql://nobody@127.0.0.1:${port}/none`
+  const attempt = run(url, folder, { maxRetries: 3 })
+  await assert.rejects(attempt, { name: 'DatabaseUnreachable', message: /ECONNREFUSED.*3 attempts/ })
+  assert.equal(attempt.lines.filter(({ level }) => level === 'warn').length, 2)
+})
+
+test('a migration whose connections are cut is taken up again', async (t) => {
+  const { folder } = schemaFolder(t, { ...TWO, 'migrations/0003_slow.sql': 'create table third (id int); select pg_sleep(0.5)' })
+  const { sql, url } = await emptyDatabase(t)
+  const attempt = run(url, folder)
+  const cut = await until(
+    'both connections are seen',
+    async () => {
+      const rows = await sql<{ pid: number }[]>`
+        select pid from pg_stat_activity
+        where datname = current_database() and application_name = 'broker-migrate' and pid <> pg_backend_pid()`
+      const isSlow = (
+        await sql`select from pg_stat_activity where query like '%pg_sleep(0.5)%' and state = 'active' and pid <> pg_backend_pid()`
+      ).length
+      return isSlow > 0 && rows.length === 2 && rows
+    },
+    10_000,
+  )
+  for (const { pid } of cut) await sql`select pg_terminate_backend(${pid})`
+  assert.equal((await attempt).version, 3)
+  assert.deepEqual(
+    [...(await sql`select count(*)::int as files, to_regclass('third')::text as third from schema_migration`)],
+    [{ files: 3, third: 'third' }],
+  )
+})

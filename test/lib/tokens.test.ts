@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { ConfigError, loadConfig } from '../../lib/config.ts'
+import { createTokens } from '../../lib/http/tokens.ts'
+
+const read = 'tok-read-5b1c0f9a7e21'
+const ingest = 'tok-ingest-c2d84e6f0b35'
+const supplychain = 'tok-supply-90ad3f7712ce'
+const shared = 'tok-shared-e4471b8d6a0f'
+const all = { BROKER_TOKEN_READ: read, BROKER_TOKEN_INGEST: ingest, BROKER_TOKEN_SUPPLYCHAIN: supplychain, BROKER_AUTH_TOKEN: shared }
+
+const tokens = (env: NodeJS.ProcessEnv) => createTokens(loadConfig(env))
+const granted = (env: NodeJS.ProcessEnv, header?: string) => {
+  const scopes = tokens(env).authenticate(header)
+  return scopes && [...scopes].sort()
+}
+
+test('each variable grants its scopes', () => {
+  assert.deepEqual(granted(all, `Bearer ${read}`), ['open', 'read'])
+  assert.deepEqual(granted(all, `Bearer ${ingest}`), ['ingest', 'open', 'read'])
+  assert.deepEqual(granted(all, `Bearer ${supplychain}`), ['open', 'read', 'supplychain'])
+  assert.deepEqual(granted(all, `Bearer ${shared}`), ['ingest', 'open', 'read'])
+})
+
+test('with no token configured everyone reads and ingests, and nobody writes supply-chain data', () => {
+  for (const header of [undefined, '', 'Bearer whatever', 'Basic x']) assert.deepEqual(granted({}, header), ['ingest', 'open', 'read'])
+  assert.equal(tokens({}).enabled, false)
+  assert.equal(tokens({ BROKER_TOKEN_READ: '  ' }).enabled, false)
+})
+
+for (const [variable, value] of Object.entries(all)) {
+  test(`${variable} alone turns authentication on`, () => {
+    const one = tokens({ [variable]: value })
+    assert.equal(one.enabled, true)
+    assert.deepEqual(one.sources, [variable])
+    assert.equal(one.authenticate(undefined), null)
+    assert.ok(one.authenticate(`Bearer ${value}`))
+    for (const other of Object.values(all)) if (other !== value) assert.equal(one.authenticate(`Bearer ${other}`), null)
+  })
+}
+
+test('the prefix is `Bearer ` or `bearer `, the rest is trimmed', () => {
+  for (const header of [`Bearer ${read}`, `bearer ${read}`, `Bearer    ${read}  `, `bearer \t${read}`])
+    assert.ok(granted(all, header), header)
+  for (const header of [
+    '',
+    ' ',
+    'Bearer',
+    'Bearer ',
+    'bearer  ',
+    read,
+    `BEARER ${read}`,
+    `BeareR ${read}`,
+    ` Bearer ${read}`,
+    `Bearer${read}`,
+    `Bearer\t${read}`,
+    `Basic ${read}`,
+    `Bearer ${read} x`,
+    `Bearer ${read},Bearer ${read}`,
+    `Bearer ${read.slice(0, -1)}`,
+    `Bearer ${read.slice(1)}`,
+    `Bearer ${read}x`,
+    `Bearer ${read.toUpperCase()}`,
+    `Bearer ${'x'.repeat(100_000)}`,
+  ]) {
+    assert.equal(granted(all, header), null, header.slice(0, 40))
+  }
+})
+
+test('a short token works, with a warning', () => {
+  assert.deepEqual(granted({ BROKER_AUTH_TOKEN: 'short' }, 'Bearer short'), ['ingest', 'open', 'read'])
+  assert.equal(loadConfig({ BROKER_AUTH_TOKEN: 'short' }).warnings.length, 1)
+})
+
+test('one value in two variables is refused: both are named, the value is not', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tokens-'))
+  const path = join(folder, 'token')
+  writeFileSync(path, `${read}\n`)
+  const variables = Object.keys(all)
+  const sources = variables.flatMap((variable) => [
+    { name: variable, value: ` ${read}` },
+    { name: `${variable}_FILE`, value: path },
+  ])
+  for (const one of sources) {
+    for (const two of sources) {
+      if (one.name.replace('_FILE', '') >= two.name.replace('_FILE', '')) continue
+      const config = loadConfig({ [one.name]: one.value, [two.name]: two.value })
+      assert.throws(
+        () => createTokens(config),
+        (error) => {
+          assert.ok(error instanceof ConfigError)
+          assert.ok(error.message.includes(`${one.name} `) || error.message.includes(`and ${one.name} `))
+          assert.ok(error.message.split(' ').includes(two.name))
+          return !error.message.includes(read)
+        },
+      )
+    }
+  }
+  rmSync(folder, { recursive: true })
+})
+
+test('the sources are named, file forms as such', () => {
+  assert.deepEqual(tokens(all).sources, Object.keys(all))
+})

@@ -1,0 +1,12 @@
+/**
+ * Another process of the same installation, for tests: `node --import tsx embedded-process.ts <dataDir>` prints
+ * `{ pid, attached }` when its server is up, and leaves in an orderly way when its standard input ends.
+ */
+import { once } from 'node:events'
+import { startEmbedded } from '../../lib/db/embedded.ts'
+
+const server = await startEmbedded({ dataDir: process.argv[2]!, log: () => {} })
+process.stdout.write(`${JSON.stringify({ pid: server.pid, attached: server.attached })}\n`)
+process.stdin.resume()
+await once(process.stdin, 'end')
+await server.stop()

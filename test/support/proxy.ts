@@ -1,0 +1,117 @@
+/** A TCP proxy in front of a PostgreSQL server that can misbehave on command. */
+import { once } from 'node:events'
+import net from 'node:net'
+
+export interface Proxy {
+  /** For the driver: the server behind the proxy. */
+  readonly connection: { host: string; port: number; user: string; password: string; database: string }
+  /** Client connections accepted so far. */
+  readonly accepted: number
+  /** Goes silent: connections are accepted and kept, and nothing is passed on in either direction. */
+  pause(): void
+  /** Passes on what was held back and everything after. */
+  resume(): void
+  /** Resets every connection. */
+  cut(): void
+  /** Ends the server's side of every connection towards the client, and goes on reading from it. */
+  halfClose(): void
+  /** While on, accepts and closes cleanly at once, as a pooler without a server does. */
+  slam(on: boolean): void
+  close(): Promise<void>
+}
+
+interface Pair {
+  client: net.Socket
+  upstream: net.Socket
+  /** Cut off from each other for good. */
+  parted: boolean
+}
+
+/** Listens on a free loopback port. `connection` is what the driver takes: options with a host (or socket folder), or a URL. */
+export async function startProxy(connection: string | { host: string; port: number; user: string; database: string }): Promise<Proxy> {
+  const target = typeof connection === 'string' ? fromUrl(connection) : { password: '', ...connection }
+  const pairs = new Set<Pair>()
+  let accepted = 0
+  let paused = false
+  let slamming = false
+
+  const server = net.createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
+    accepted++
+    client.on('error', () => {})
+    if (slamming) {
+      client.end()
+      client.resume()
+      return
+    }
+    const upstream = dial(target.host, target.port)
+    const pair: Pair = { client, upstream, parted: false }
+    pairs.add(pair)
+    upstream.on('error', () => client.destroy())
+    client.on('close', () => {
+      upstream.destroy()
+      pairs.delete(pair)
+    })
+    client.on('data', (bytes) => upstream.write(bytes))
+    client.on('end', () => upstream.end())
+    upstream.on('data', (bytes) => pair.parted || client.write(bytes))
+    upstream.on('end', () => client.end())
+    if (paused) hold(pair)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+
+  function hold({ client, upstream }: Pair): void {
+    client.pause()
+    upstream.pause()
+  }
+
+  return {
+    connection: { ...target, host: '127.0.0.1', port: (server.address() as net.AddressInfo).port },
+    get accepted() {
+      return accepted
+    },
+    pause() {
+      paused = true
+      for (const pair of pairs) hold(pair)
+    },
+    resume() {
+      paused = false
+      for (const { client, upstream } of pairs) {
+        client.resume()
+        upstream.resume()
+      }
+    },
+    cut() {
+      for (const { client } of pairs) client.resetAndDestroy()
+    },
+    halfClose() {
+      for (const pair of pairs) {
+        pair.parted = true
+        pair.client.end()
+      }
+    },
+    slam(on) {
+      slamming = on
+    },
+    async close() {
+      for (const { client } of pairs) client.destroy()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+function dial(host: string, port: number): net.Socket {
+  return host.startsWith('/') ? net.connect({ path: `${host}/.s.PGSQL.${port}` }) : net.connect({ host, port, noDelay: true })
+}
+
+function fromUrl(url: string) {
+  const { hostname, port, username, password, pathname } = new URL(url)
+  return {
+    host: decodeURIComponent(hostname),
+    port: Number(port || 5432),
+    user: decodeURIComponent(username),
+    password: decodeURIComponent(password),
+    database: pathname.slice(1),
+  }
+}

@@ -1,0 +1,17 @@
+/**
+ * The database server of a whole test run, for scripts/test.mjs: prints where it is as one line of JSON and stops when
+ * its standard input ends, which is also how a killed parent looks.
+ */
+import { startTestServer } from './server.ts'
+
+// Ctrl-C reaches the whole process group; the tests end first, then the input.
+process.on('SIGINT', () => {})
+process.on('SIGTERM', () => {})
+process.stdin.resume()
+const isOver = new Promise((resolve) => process.stdin.once('close', resolve).once('end', resolve))
+
+const server = await startTestServer(process.env.DATABASE_URL)
+process.stdout.write(`${JSON.stringify({ url: server.url, template: server.template })}\n`)
+await isOver
+await server.stop()
+process.exit(0)

@@ -1,0 +1,85 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openPool, startEmbedded } from '../../lib/db/embedded.ts'
+import { migrate } from '../../sql/migrate.ts'
+
+/** A server for tests with a migrated template database. */
+export interface TestServer {
+  /** Of the database from which others are created and dropped. */
+  url: string
+  /** A database name; also the prefix of every database made from it. */
+  template: string
+  /** Drops the template and everything made from it, and stops the server if we started it. */
+  stop(): Promise<void>
+}
+
+const log = (level: string, message: string, fields?: object) => {
+  if (level === 'warn') process.stderr.write(`${message} ${JSON.stringify(fields)}\n`)
+}
+
+/** Uses `databaseUrl` (its role may create databases), else an embedded server in a temporary folder. */
+export async function startTestServer(databaseUrl: string | undefined): Promise<TestServer> {
+  const template = `broker_test_${randomBytes(4).toString('hex')}`
+  const { url, end } = databaseUrl ? { url: databaseUrl, end: async () => {} } : await startTemporary()
+  try {
+    await administer(url, `create database ${template} template template0 encoding 'UTF8'`)
+    await migrate({ connection: withDatabase(url, template), log })
+    // A template must be at rest; this also keeps the autovacuum launcher and curious people out.
+    await administer(url, `alter database ${template} allow_connections false`)
+  } catch (error) {
+    await dropDatabases(url, template)
+    await end()
+    throw error
+  }
+  return {
+    url,
+    template,
+    async stop() {
+      await dropDatabases(url, template)
+      await end()
+    },
+  }
+}
+
+/** The same server, another database. */
+export function withDatabase(url: string, database: string): string {
+  return url.replace(/^(\w+:\/\/[^/?]*)(?:\/[^?]*)?/, `$1/${database}`)
+}
+
+/** Runs one statement outside a transaction on a connection of its own. */
+export async function administer(url: string, statement: string): Promise<void> {
+  const sql = openPool(url, { max: 1, fetch_types: false, onnotice: () => {} })
+  try {
+    await sql.unsafe(statement)
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
+}
+
+async function startTemporary() {
+  const dataDir = mkdtempSync(join(tmpdir(), 'broker-test-'))
+  const remove = () => rmSync(dataDir, { recursive: true, force: true })
+  try {
+    const server = await startEmbedded({ dataDir, log })
+    const end = async () => {
+      await server.stop()
+      remove()
+    }
+    return { url: server.url, end }
+  } catch (error) {
+    remove()
+    throw error
+  }
+}
+
+async function dropDatabases(url: string, prefix: string): Promise<void> {
+  const sql = openPool(url, { max: 1, fetch_types: false, onnotice: () => {} })
+  try {
+    const found = await sql<{ datname: string }[]>`select datname from pg_database where starts_with(datname, ${prefix})`
+    for (const { datname } of found) await sql.unsafe(`drop database if exists ${datname} with (force)`)
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
+}

@@ -1,0 +1,18 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+/** Asks until the answer is truthy, and returns it. A question that throws counts as "not yet". */
+export async function until<T>(what: string, ask: () => T | Promise<T>, limitMs = 20_000): Promise<Exclude<T, false | null | undefined>> {
+  const limit = Date.now() + limitMs
+  let last: unknown
+  while (Date.now() < limit) {
+    try {
+      const answer = await ask()
+      if (answer) return answer as Exclude<T, false | null | undefined>
+      last = answer
+    } catch (error) {
+      last = error
+    }
+    await delay(20)
+  }
+  throw new Error(`not within ${limitMs} ms: ${what}`, { cause: last })
+}
