@@ -7,6 +7,8 @@ import podMarkDead from './pod/mark-dead.post.ts'
 import podByName from './pod/name.get.ts'
 import podNamespaces from './pod/namespaces.get.ts'
 import podSpec from './pod/spec.post.ts'
+import syscallsPost from './pod/syscalls.post.ts'
+import syscallsByName from './pod/syscalls-by-name.get.ts'
 import traffic from './pod/traffic.get.ts'
 import trafficPost from './pod/traffic.post.ts'
 import trafficBatch from './pod/traffic-batch.post.ts'
@@ -20,5 +22,6 @@ export const routes = [
   ...[health, metrics],
   ...[podSpec, podMarkDead, podInfo, podNamespaces, podByName, podByAddress, podList],
   ...[trafficPost, trafficBatch, traffic, trafficByName],
+  ...[syscallsPost, syscallsByName],
   ...[serviceSpec, serviceInfo, serviceByAddress],
 ]

@@ -1,5 +1,7 @@
-/** The process: configuration, database, app, listen, drain. The one file that knows both lib/ and handlers/. */
+/** The process: configuration, database, app, listen, jobs, drain. The one file of lib/ that knows handlers/ and jobs/. */
 import { routes } from '../handlers/router.ts'
+import { chains } from '../jobs/index.ts'
+import { startSchedule } from '../jobs/schedule.ts'
 import { migrate } from '../sql/migrate.ts'
 import { createAdmin } from './admin.ts'
 import { buildDeps } from './build.ts'
@@ -14,6 +16,8 @@ import { createLog, type Log } from './log.ts'
 /** Kubernetes goes on sending to a pod for a moment after it was told to stop. */
 const ENDPOINTS_PROPAGATION_MS = 3_000
 const FINISH_REQUESTS_MS = 12_000
+/** What a batch is given to end. */
+const STOP_JOBS_MS = 5_000
 const END_DATABASE_MS = 2_000
 /** Below the grace period of a pod, whatever hangs. */
 const SHUTDOWN_MS = 19_000
@@ -40,15 +44,18 @@ async function start(config: Config, log: Log): Promise<void> {
   const api = await listen(createApp(deps, routes).fetch, config.listen)
   const admin = await listen(createAdmin(deps).fetch, config.adminListen)
   log.info({ api: shown(api.address), admin: shown(admin.address) }, 'listening')
+  const schedule = startSchedule(config.jobs === 'in-process' ? chains : [], deps)
 
   const stop = async (signal: string) => {
     if (draining) process.exit(1)
     draining = true
     log.info({ signal }, 'stopping')
     setTimeout(() => process.exit(1), SHUTDOWN_MS).unref()
+    const jobsStopped = schedule.stop(STOP_JOBS_MS)
     if (config.nodeEnv === 'production') await new Promise((resolve) => setTimeout(resolve, ENDPOINTS_PROPAGATION_MS))
     await close(api.server, FINISH_REQUESTS_MS)
     await close(admin.server, 0)
+    await jobsStopped
     await db.end(END_DATABASE_MS)
     await stopEmbedded(embedded, log)
     log.info('stopped')

@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, statSync } from 'node:fs'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
@@ -11,7 +12,6 @@ const NOT_BY_DEFAULT = join('test', 'bench')
 
 /** Node 20 takes no patterns, so folders are searched here. */
 function testFiles(path) {
-  if (!existsSync(path)) throw new Error(`no such test file: ${path}`)
   if (!statSync(path).isDirectory()) return [path]
   const entries = readdirSync(path, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))
   return entries.flatMap((entry) => {
@@ -22,19 +22,32 @@ function testFiles(path) {
 }
 
 const paths = process.argv.slice(2)
-const files = (paths.length > 0 ? paths : ['test']).flatMap(testFiles)
+const missing = paths.filter((path) => !existsSync(path))
+const files = missing.length > 0 ? [] : (paths.length > 0 ? paths : ['test']).flatMap(testFiles)
+if (files.length === 0) {
+  process.stderr.write(`no such tests: ${missing.join(' ')}\n`)
+  process.exit(1)
+}
 
 /** The signal that asked us to end, after which nothing new is started. */
 let endedBy
 let tests
-const server = spawn(process.execPath, ['--import', 'tsx', 'test/support/serve.ts'], { stdio: ['pipe', 'pipe', 'inherit'] })
+// Both lead a process group of their own: Ctrl-C must not take the database from tests that are ending, and what tests
+// started and did not end is found by their group.
+const server = spawn(process.execPath, ['--import', 'tsx', 'test/support/serve.ts'], { stdio: ['pipe', 'pipe', 'inherit'], detached: true })
 const serverExit = once(server, 'exit')
-for (const signal of ['SIGINT', 'SIGTERM']) {
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   process.on(signal, () => {
     endedBy ??= signal
-    tests?.kill('SIGTERM')
+    signalTests('SIGTERM')
     server.stdin.end()
   })
+}
+
+function signalTests(signal) {
+  try {
+    if (tests) process.kill(-tests.pid, signal)
+  } catch {} // nobody left
 }
 
 const [line] = await Promise.race([once(createInterface({ input: server.stdout }), 'line'), serverExit.then(() => [])])
@@ -45,11 +58,12 @@ if (line !== undefined && !endedBy) {
   const { DATABASE_URL: _, ...environment } = process.env
   const env = { ...environment, NODE_ENV: 'test', BROKER_TEST_URL: url, BROKER_TEST_TEMPLATE: template }
   const args = ['--import', 'tsx', '--test', `--test-concurrency=${CONCURRENCY}`, ...files]
-  tests = spawn(process.execPath, args, { stdio: 'inherit', env })
+  tests = spawn(process.execPath, args, { stdio: 'inherit', env, detached: true })
   const [exitCode] = await once(tests, 'exit')
+  signalTests('SIGKILL')
   code = exitCode ?? 1
 }
 server.stdin.end()
 const [serverCode] = await serverExit
 if (serverCode !== 0) process.stderr.write('the test server did not end as it should\n')
-process.exitCode = endedBy ? 130 : code || (serverCode ?? 1)
+process.exitCode = endedBy ? 128 + constants.signals[endedBy] : code || (serverCode ?? 1)

@@ -1,5 +1,13 @@
 -- The effect of all migrations, written by `UPDATE_SNAPSHOTS=1 npm test test/lib/schema.test.ts`.
 
+table public.job_run with (fillfactor=50)
+  job text collate "C" not null
+  finished_at timestamp without time zone not null
+  duration_ms bigint not null
+  rows bigint not null
+  constraint job_run_pkey PRIMARY KEY (job)
+  CREATE UNIQUE INDEX job_run_pkey ON public.job_run USING btree (job)
+
 table public.pod with (autovacuum_vacuum_scale_factor=0.05, fillfactor=60)
   pod_name text collate "C" not null
   pod_ip text collate "C" not null
@@ -29,6 +37,15 @@ table public.pod_address
   constraint pod_address_pkey PRIMARY KEY (ip, pod_name)
   CREATE INDEX pod_address_by_pod ON public.pod_address USING btree (pod_name)
   CREATE UNIQUE INDEX pod_address_pkey ON public.pod_address USING btree (ip, pod_name)
+
+table public.pod_syscalls with (fillfactor=70)
+  pod_name text collate "C" not null
+  pod_namespace text not null
+  syscalls text not null
+  arch text not null
+  time_stamp timestamp without time zone not null
+  constraint pod_syscalls_pkey PRIMARY KEY (pod_name)
+  CREATE UNIQUE INDEX pod_syscalls_pkey ON public.pod_syscalls USING btree (pod_name)
 
 table public.schema_functions
   is_only boolean not null default true
@@ -86,5 +103,19 @@ table public.traffic with (fillfactor=95)
   CREATE UNIQUE INDEX traffic_udp_any_pod_port ON public.traffic USING btree (pod_ip, traffic_in_out_ip, traffic_type, decision, traffic_in_out_port) WHERE (ip_protocol = 'UDP'::text)
 
 function public.pod_holding(address text, at timestamp without time zone) returns SETOF pod language sql stable parallel safe
+
+function public.pod_record(p pod) returns json language sql stable parallel safe
+
+function public.service_record(s service) returns json language sql stable parallel safe
+
+function public.traffic_record(t traffic) returns json language sql stable parallel safe
+
+function public.union_names(first text, second text) returns text language sql immutable parallel safe
+
+function public.union_syscalls(doc json) returns integer language plpgsql
+
+function public.upsert_pods(doc json) returns integer language plpgsql
+
+function public.upsert_services(doc json) returns integer language plpgsql
 
 function public.wire_time(t timestamp without time zone) returns text language sql immutable parallel safe

@@ -3,7 +3,7 @@ import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { body } from '../../lib/http/validate.ts'
-import { asPosted, normalizePod, PodPost, type PodRecord, uidOf } from '../../lib/pods/index.ts'
+import { echoOf, normalizePod, PodPost, type PodRecord, uidOf } from '../../lib/pods/index.ts'
 
 const upsert = foldedWrite<PodRecord>({
   key: (pod) => pod.pod_name,
@@ -19,7 +19,7 @@ export default route().post('/pod/spec', access('ingest'), body(PodPost), async 
   const post = c.req.valid('json')
   if (post.pod_name.trim() === '') {
     log.warn({ node: post.node_name }, 'pod without a name: nothing written')
-    return sendJson(c, JSON.stringify(asPosted(post)))
+    return sendJson(c, JSON.stringify(echoOf(post)))
   }
   const pod = normalizePod(post, (message) => log.warn({ pod: post.pod_name, node: post.node_name }, message))
   await upsert(db, pod)

@@ -1,12 +1,11 @@
-import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { body } from '../../lib/http/validate.ts'
-import { Flow } from '../../lib/traffic/index.ts'
+import { FlowBatch } from '../../lib/traffic/index.ts'
 
 /** POST /pod/traffic/batch: stores what is new of an array of flows; answers the number of rows inserted. */
-export default route().post('/pod/traffic/batch', access('ingest'), body(z.array(Flow)), async (c) => {
+export default route().post('/pod/traffic/batch', access('ingest'), body(FlowBatch), async (c) => {
   const { flows, metrics } = c.get('deps')
   const batch = c.req.valid('json')
   const inserted = await flows.write(batch, { records: false })

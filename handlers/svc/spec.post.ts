@@ -4,7 +4,7 @@ import { route } from '../../lib/http/context.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { body } from '../../lib/http/validate.ts'
 import {
-  asPostedService,
+  echoOfService,
   hasClusterAddress,
   normalizeService,
   ServicePost,
@@ -26,7 +26,7 @@ export default route().post('/svc/spec', access('ingest'), body(ServicePost), as
   const post = c.req.valid('json')
   if (!hasClusterAddress(post)) {
     log.warn({ service: post.svc_name, namespace: post.svc_namespace }, 'service without a cluster address: nothing written')
-    return sendJson(c, JSON.stringify(asPostedService(post)))
+    return sendJson(c, JSON.stringify(echoOfService(post)))
   }
   const service = normalizeService(post)
   await upsert(db, service)

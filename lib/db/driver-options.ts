@@ -25,7 +25,6 @@ export interface DriverSettings {
 }
 
 const CONNECT_TIMEOUT_SECONDS = 5
-const IDLE_TIMEOUT_SECONDS = 600
 
 const DATE_OIDS = [1082, 1114, 1184]
 
@@ -109,8 +108,8 @@ export function driverOptions(gate: GateName, settings: DriverSettings): postgre
     prepare: settings.prepare,
     fetch_types: false,
     connect_timeout: CONNECT_TIMEOUT_SECONDS,
-    idle_timeout: IDLE_TIMEOUT_SECONDS,
-    // The driver never ends a busy connection by age, and an idle one ends by the line above.
+    // Idle connections end with the pool's own rounds; neither timer of the driver ever ends a busy one.
+    idle_timeout: null as unknown as undefined,
     max_lifetime: null,
     // The socket is opened with keep-alive already.
     keep_alive: null,

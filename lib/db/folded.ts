@@ -2,7 +2,7 @@ import type { Database } from './database.ts'
 import { createFold } from './fold.ts'
 
 /** One fold a database and route, made when the route first runs there. */
-function perDatabase<Call>(make: (db: Database) => Call): (db: Database) => Call {
+export function perDatabase<Call>(make: (db: Database) => Call): (db: Database) => Call {
   const made = new WeakMap<Database, Call>()
   return (db) => {
     const call = made.get(db) ?? make(db)

@@ -45,7 +45,7 @@ export interface PoolStats extends GateStats {
   idle: number
   /** How often a silent statement cost the whole pool. */
   replaced: number
-  /** Connections lost under a statement. */
+  /** Attempts that failed for want of a connection. */
   lost: number
   retried: number
 }
@@ -55,6 +55,8 @@ interface Slot {
   socket: Socket | null
   /** The connection has answered. */
   proven: boolean
+  /** Rounds of the reaper since the last statement. */
+  quietRounds: number
   flight: Flight | null
 }
 
@@ -62,6 +64,10 @@ const SWEEPS_PER_DEADLINE = 20
 /** A connection lost later than this into a call is not worth a second attempt: the call would last too long. */
 const RETRY_WITHIN_MS = 2_000
 const RETRY_JITTER_MS = 15
+/** Connections unused for ten rounds are closed. The driver's own idle timeout would set and clear a timer per statement. */
+const REAP_EVERY_MS = 60_000
+const REAP_AFTER_ROUNDS = 10
+const GOODBYE_SECONDS = 1
 
 /** One call, from the gate to its answer, over all its attempts. */
 class Flight extends Entrant<Slot> {
@@ -103,6 +109,7 @@ export class Pool {
   readonly #gate: SlotGate<Slot>
   readonly #sweepMs: number
   #sweeper: NodeJS.Timeout | null = null
+  #reaper: NodeJS.Timeout | null = null
   // Silence is counted in sweeps, not on the clock: while the event loop is blocked no sweep runs, and answers that
   // already lie in the socket are not mistaken for silence.
   #sweeps = 0
@@ -111,11 +118,13 @@ export class Pool {
   #lost = 0
   #retried = 0
   #hostIndex = 0
+  /** Sockets of connections that have been told to end. */
+  readonly #leaving = new Set<Socket>()
   #onEmpty: (() => void) | null = null
 
   constructor(options: PoolOptions) {
     this.#options = options
-    this.#slots = Array.from({ length: options.slots }, () => ({ driver: null, socket: null, proven: false, flight: null }))
+    this.#slots = Array.from({ length: options.slots }, () => ({ driver: null, socket: null, proven: false, quietRounds: 0, flight: null }))
     this.#gate = new SlotGate(this.#slots, options)
     this.#sweepMs = Math.max(1, options.deadlineMs / SWEEPS_PER_DEADLINE)
   }
@@ -169,18 +178,22 @@ export class Pool {
     const empty = new Promise<void>((resolve) => {
       this.#onEmpty = resolve
     })
-    for (const slot of this.#slots) if (slot.flight === null) this.#farewell(slot)
+    for (const slot of this.#slots) if (slot.flight === null) this.#retire(slot)
     this.#checkEmpty()
     await Promise.race([empty, bound])
     clearTimeout(timer)
     this.#abandonAll(new DatabaseUnavailable('shutting down', 'DATABASE_ENDED'))
+    for (const socket of this.#leaving) socket.destroy()
     if (this.#sweeper !== null) clearInterval(this.#sweeper)
+    if (this.#reaper !== null) clearInterval(this.#reaper)
     this.#sweeper = null
+    this.#reaper = null
   }
 
   /** First or next attempt of a flight on a slot that is its own. Called by the gate. */
   launch(slot: Slot, flight: Flight): void {
     slot.flight = flight
+    slot.quietRounds = 0
     flight.sweeps = this.#sweeps
     this.#sweeper ??= setInterval(() => this.#sweep(), this.#sweepMs).unref()
     let query: PromiseLike<readonly unknown[]>
@@ -240,7 +253,7 @@ export class Pool {
 
   #finish(slot: Slot): void {
     slot.flight = null
-    if (this.#onEmpty !== null) this.#farewell(slot)
+    if (this.#onEmpty !== null) this.#retire(slot)
     this.#gate.leave(slot)
     if (this.#onEmpty !== null) this.#checkEmpty()
   }
@@ -272,6 +285,7 @@ export class Pool {
     } as postgres.Options<Record<string, postgres.PostgresType>>
     const driver: postgres.Sql = openPool(connection, options)
     slot.driver = driver
+    this.#reaper ??= setInterval(() => this.#reap(), REAP_EVERY_MS).unref()
     return driver
   }
 
@@ -295,8 +309,12 @@ export class Pool {
   }
 
   #cut(slot: Slot): boolean {
-    const { proven } = slot
     slot.socket?.destroy()
+    return this.#detach(slot)
+  }
+
+  #detach(slot: Slot): boolean {
+    const { proven } = slot
     slot.socket = null
     slot.driver = null
     slot.proven = false
@@ -336,6 +354,14 @@ export class Pool {
     for (const slot of waiting) this.#finish(slot)
   }
 
+  #reap(): void {
+    let isLast = false
+    for (const slot of this.#slots) {
+      if (slot.flight === null && ++slot.quietRounds > REAP_AFTER_ROUNDS) isLast = this.#retire(slot) && this.#open === 0
+    }
+    if (isLast) this.#options.onRenewed()
+  }
+
   #abandonAll(error: DatabaseUnavailable): void {
     for (const slot of this.#slots) {
       const { flight } = slot
@@ -348,12 +374,24 @@ export class Pool {
     }
   }
 
-  #farewell(slot: Slot): void {
-    slot.driver?.end().catch(() => {})
+  /** Parts with an unused connection politely; its slot may connect anew at once. True when it had answered. */
+  #retire(slot: Slot): boolean {
+    const { driver, socket } = slot
+    if (driver === null) return false
+    if (socket === null) return this.#detach(slot)
+    this.#leaving.add(socket)
+    const gone = () => {
+      socket.destroy()
+      this.#leaving.delete(socket)
+      this.#checkEmpty()
+    }
+    driver.end({ timeout: GOODBYE_SECONDS }).then(gone, gone)
+    return this.#detach(slot)
   }
 
   #checkEmpty(): void {
-    if (this.#onEmpty !== null && this.#slots.every((slot) => slot.driver === null && slot.flight === null)) this.#onEmpty()
+    if (this.#onEmpty === null || this.#leaving.size > 0) return
+    if (this.#slots.every((slot) => slot.driver === null && slot.flight === null)) this.#onEmpty()
   }
 }
 

@@ -11,9 +11,9 @@ const declared = new WeakMap<object, Scope>()
  * (core-telemetry, Authentication; interop-core 4.2). It runs on the routed path, so an unknown path is 404 before.
  */
 export function access(scope: Scope): MiddlewareHandler<Env> {
-  const check: MiddlewareHandler<Env> = async (c, next) => {
+  const check: MiddlewareHandler<Env> = (c, next) => {
     if (scope !== 'open') authorize(c.get('deps').authenticate(header(c, 'authorization')), scope)
-    await next()
+    return next()
   }
   declared.set(check, scope)
   return check

@@ -15,11 +15,13 @@ export const address = z.string().max(MAX_ADDRESS_CHARS)
 export const word = z.string().max(MAX_WORD_CHARS)
 export const id = z.string().max(MAX_ID_CHARS)
 
+export const NAIVE_TIME_RULE = 'expected YYYY-MM-DDTHH:MM:SS with up to nine fraction digits and no zone'
+
 /** A naive UTC time as agents write it, in its canonical form with at most microseconds (interop-core 1.0). */
 export const naiveTime = z.string().transform((text, c) => {
   const time = parseNaive(text)
   if (time !== null) return time
-  c.addIssue({ code: 'custom', message: 'expected YYYY-MM-DDTHH:MM:SS with up to nine fraction digits and no zone' })
+  c.addIssue({ code: 'custom', message: NAIVE_TIME_RULE })
   return z.NEVER
 })
 

@@ -1,5 +1,4 @@
-import { zValidator } from '@hono/zod-validator'
-import type { MiddlewareHandler } from 'hono'
+import type { Context as HonoContext, MiddlewareHandler } from 'hono'
 import type { z } from 'zod'
 import { MAX_CORE_BODY_BYTES, readBody } from './body.ts'
 import type { Context, Env } from './context.ts'
@@ -15,26 +14,32 @@ type Validated<Target extends string, S extends z.ZodType> = MiddlewareHandler<
 /** Validates a JSON body read under a limit; `c.req.valid('json')` is what the schema made of it. 400 names field and rule. */
 export function body<S extends z.ZodType>(schema: S, maxBytes = MAX_CORE_BODY_BYTES): Validated<'json', S> {
   return async (c, next) => {
-    const value = parseJson(await readBody(c as Context, maxBytes))
-    const result = schema.safeParse(value)
+    const result = schema.safeParse(parseJson(await readBody(c as Context, maxBytes)))
     if (!result.success) throw deserializeError(describe(result.error.issues[0]!))
     c.req.addValidatedData('json', result.data as object)
-    await next()
+    return next()
   }
 }
 
 /** Validates path parameters; 400 names the parameter. */
-export function params<S extends z.ZodType>(schema: S) {
-  return zValidator('param', schema, (result) => {
-    if (!result.success) throw new HttpError(400, `Path deserialize error: ${describe(result.error.issues[0] as Issue)}`)
-  }) as unknown as Validated<'param', S>
-}
+export const params = <S extends z.ZodType>(schema: S) => validated('param', 'Path', schema, (c) => c.req.param())
 
-/** Validates the query; 400 names the parameter. Unknown parameters are ignored. */
-export function query<S extends z.ZodType>(schema: S) {
-  return zValidator('query', schema, (result) => {
-    if (!result.success) throw new HttpError(400, `Query deserialize error: ${describe(result.error.issues[0] as Issue)}`)
-  }) as unknown as Validated<'query', S>
+/** Validates the query; 400 names the parameter. Unknown parameters are ignored, of a repeated one the first counts. */
+export const query = <S extends z.ZodType>(schema: S) => validated('query', 'Query', schema, (c) => c.req.query())
+
+// Synchronous, unlike the public validator: three promises a request are a tenth of a look-up.
+function validated<T extends 'param' | 'query', S extends z.ZodType>(
+  target: T,
+  what: string,
+  schema: S,
+  read: (c: HonoContext<Env>) => unknown,
+): Validated<T, S> {
+  return (c, next) => {
+    const result = schema.safeParse(read(c))
+    if (!result.success) throw new HttpError(400, `${what} deserialize error: ${describe(result.error.issues[0]!)}`)
+    c.req.addValidatedData(target, result.data as object)
+    return next()
+  }
 }
 
 type Issue = Pick<z.core.$ZodIssue, 'path' | 'message'>

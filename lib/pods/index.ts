@@ -1,1 +1,1 @@
-export { asPosted, normalizePod, PodPost, type PodRecord, uidOf } from './post.ts'
+export { echoOf, normalizePod, PodPost, type PodRecord, uidOf } from './post.ts'

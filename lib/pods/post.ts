@@ -52,8 +52,15 @@ export interface PodRecord {
   started_at: string | null
 }
 
-/** The record as posted: every key, null where nothing was sent. What a blank pod_name is answered with. */
-export function asPosted(post: PodPost): PodRecord {
+/** What a blank pod_name is answered with: the record as posted, unless it is nested too deep to be written out again. */
+export function echoOf(post: PodPost): PodRecord {
+  checkFreeForm(post.pod_obj, 'pod_obj')
+  checkFreeForm(post.pod_ips, 'pod_ips')
+  return asPosted(post)
+}
+
+/** Every key, null where nothing was sent. */
+function asPosted(post: PodPost): PodRecord {
   return {
     pod_name: post.pod_name,
     pod_ip: post.pod_ip,

@@ -29,8 +29,14 @@ export interface ServiceRecord {
 /** Services without an address of their own, ExternalName and headless ones, are not stored. */
 export const hasClusterAddress = (post: ServicePost) => post.svc_ip !== '' && post.svc_ip !== 'None'
 
-/** The record as posted: every key, null where nothing was sent. */
-export function asPostedService(post: ServicePost): ServiceRecord {
+/** What a service without an address is answered with: the record as posted, unless it is nested too deep to be written out again. */
+export function echoOfService(post: ServicePost): ServiceRecord {
+  checkFreeForm(post.service_spec, 'service_spec')
+  return asPosted(post)
+}
+
+/** Every key, null where nothing was sent. */
+function asPosted(post: ServicePost): ServiceRecord {
   return {
     svc_ip: post.svc_ip,
     svc_name: post.svc_name ?? null,
@@ -43,7 +49,7 @@ export function asPostedService(post: ServicePost): ServiceRecord {
 /** The record as stored: canonical address, and a spec without `status` and `metadata.managedFields`. */
 export function normalizeService(post: ServicePost): ServiceRecord {
   return {
-    ...asPostedService(post),
+    ...asPosted(post),
     svc_ip: canonicalAddress(post.svc_ip),
     service_spec: post.service_spec ? compact(post.service_spec) : null,
   }

@@ -1,24 +1,90 @@
 import { z } from 'zod'
-import { address, id, naiveTime, name, word } from '../http/fields.ts'
+import { MAX_ADDRESS_CHARS, MAX_ID_CHARS, MAX_NAME_CHARS, MAX_WORD_CHARS, NAIVE_TIME_RULE } from '../http/fields.ts'
 import { canonicalAddress } from '../net/address.ts'
+import { parseNaive } from '../net/timestamp.ts'
 
-/** A flow as an agent posts it (interop-core 1.4). Unknown keys are dropped, the client's `peer_*` among them. */
-export const Flow = z.object({
-  uuid: id,
-  pod_name: name.nullish(),
-  pod_namespace: name.nullish(),
-  pod_ip: address.nullish(),
-  pod_port: word.nullish(),
-  ip_protocol: word.nullish(),
-  traffic_type: word.nullish(),
-  traffic_in_out_ip: address.nullish(),
-  traffic_in_out_port: word.nullish(),
-  decision: word.nullish(),
-  time_stamp: naiveTime,
-  drop_cause: word.nullish(),
-  syn_retries: z.int().nullish(),
+const text = z.string().nullish()
+
+/** Types only: a length rule on each of twelve fields would cost three times the rest of the schema, see `judge`. */
+const Shape = z.object({
+  uuid: z.string(),
+  pod_name: text,
+  pod_namespace: text,
+  pod_ip: text,
+  pod_port: text,
+  ip_protocol: text,
+  traffic_type: text,
+  traffic_in_out_ip: text,
+  traffic_in_out_port: text,
+  decision: text,
+  time_stamp: z.string(),
+  drop_cause: text,
+  syn_retries: z.number().nullish(),
 })
-export type Flow = z.output<typeof Flow>
+
+/** A flow as an agent posts it (interop-core 1.4), its time in canonical form. Unknown keys are dropped, the client's `peer_*` too. */
+export type Flow = z.output<typeof Shape>
+
+const MAX_CHARS: readonly [field: keyof Flow, chars: number][] = [
+  ['uuid', MAX_ID_CHARS],
+  ['pod_name', MAX_NAME_CHARS],
+  ['pod_namespace', MAX_NAME_CHARS],
+  ['pod_ip', MAX_ADDRESS_CHARS],
+  ['pod_port', MAX_WORD_CHARS],
+  ['ip_protocol', MAX_WORD_CHARS],
+  ['traffic_type', MAX_WORD_CHARS],
+  ['traffic_in_out_ip', MAX_ADDRESS_CHARS],
+  ['traffic_in_out_port', MAX_WORD_CHARS],
+  ['decision', MAX_WORD_CHARS],
+  ['drop_cause', MAX_WORD_CHARS],
+]
+
+type Fault = [field: keyof Flow, rule: string]
+
+/** The rules beyond types, the first that is broken; puts the time into canonical form. */
+function judge(flow: Flow): Fault | null {
+  const time = parseNaive(flow.time_stamp)
+  if (time === null) return ['time_stamp', NAIVE_TIME_RULE]
+  flow.time_stamp = time
+  if (flow.syn_retries != null && !Number.isSafeInteger(flow.syn_retries)) return ['syn_retries', 'expected an integer']
+  if (!isLong(flow)) return null
+  for (const [field, chars] of MAX_CHARS)
+    if (((flow[field] as string | null | undefined)?.length ?? 0) > chars) return [field, `more than ${chars} characters`]
+  return null
+}
+
+/** Whether any field is longer than the shortest limit. Spelled out: a loop over names costs more than all else here. */
+function isLong(f: Flow): boolean {
+  return (
+    f.uuid.length > MAX_WORD_CHARS ||
+    (f.pod_name != null && f.pod_name.length > MAX_WORD_CHARS) ||
+    (f.pod_namespace != null && f.pod_namespace.length > MAX_WORD_CHARS) ||
+    (f.pod_ip != null && f.pod_ip.length > MAX_WORD_CHARS) ||
+    (f.pod_port != null && f.pod_port.length > MAX_WORD_CHARS) ||
+    (f.ip_protocol != null && f.ip_protocol.length > MAX_WORD_CHARS) ||
+    (f.traffic_type != null && f.traffic_type.length > MAX_WORD_CHARS) ||
+    (f.traffic_in_out_ip != null && f.traffic_in_out_ip.length > MAX_WORD_CHARS) ||
+    (f.traffic_in_out_port != null && f.traffic_in_out_port.length > MAX_WORD_CHARS) ||
+    (f.decision != null && f.decision.length > MAX_WORD_CHARS) ||
+    (f.drop_cause != null && f.drop_cause.length > MAX_WORD_CHARS)
+  )
+}
+
+/** The body of POST /pod/traffic. */
+export const FlowPost = Shape.superRefine((flow, c) => {
+  const fault = judge(flow)
+  if (fault) c.addIssue({ code: 'custom', path: [fault[0]], message: fault[1] })
+})
+
+/** The body of POST /pod/traffic/batch: refused whole at its first bad element (interop-core D16). */
+export const FlowBatch = z.array(Shape).superRefine((flows, c) => {
+  for (let i = 0; i < flows.length; i++) {
+    const fault = judge(flows[i]!)
+    if (!fault) continue
+    c.addIssue({ code: 'custom', path: [i, fault[0]], message: fault[1] })
+    return
+  }
+})
 
 /** Puts both addresses into canonical form, before anything compares them (interop-core 2.3). */
 export function canonicalize(flow: Flow): Flow {

@@ -1,4 +1,4 @@
-export { Flow } from './flow.ts'
+export { FlowBatch, FlowPost } from './flow.ts'
 export { asArray, type Page, readPage, streamPages } from './pages.ts'
 export { SeenFlows } from './seen.ts'
 export { FlowWriter } from './writer.ts'

@@ -23,12 +23,16 @@ interface Post {
 }
 
 interface Entry {
+  /** Place in the order of arrival. */
+  readonly seq: number
   readonly post: Post
   readonly flow: Flow
   readonly key: string | null
   readonly pair: string
   /** How often it had to wait for an earlier flow that it may be a duplicate of. */
   waits: number
+  /** In a statement that inserts it, or was. */
+  sent: boolean
   decided: boolean
 }
 
@@ -47,7 +51,8 @@ export class FlowWriter {
   /** Whether the flows that get this far have lately all been new. */
   #expectNew = false
   readonly #openPairs = new Map<string, Entry[]>()
-  readonly #openUuids = new Map<string, number>()
+  readonly #openUuids = new Map<string, Entry[]>()
+  #arrivals = 0
 
   constructor(gate: Gate, seen: SeenFlows) {
     this.#gate = gate
@@ -68,7 +73,8 @@ export class FlowWriter {
     if (this.#line.length > MAX_WAITING_FLOWS) return Promise.reject(new DatabaseUnavailable('too many flows are waiting', 'LINE_FULL'))
     return new Promise((resolve, reject) => {
       const post: Post = { undecided: fresh.length, failed: false, records: options.records, inserted: [], resolve, reject }
-      for (const [flow, key] of fresh) this.#line.push({ post, flow, key, pair: pairKey(flow), waits: 0, decided: false })
+      for (const [flow, key] of fresh)
+        this.#line.push({ seq: this.#arrivals++, post, flow, key, pair: pairKey(flow), waits: 0, sent: false, decided: false })
       if (this.#statements === 0) this.#depart()
       else if (this.#statements < LANES && !this.#gathering) this.#gather()
     })
@@ -96,7 +102,10 @@ export class FlowWriter {
         decide(entry)
         continue
       }
-      if (!this.#mayRepeatOpen(entry)) sent.push(entry)
+      if (!this.#mustWait(entry)) {
+        entry.sent = true
+        sent.push(entry)
+      }
       // Who waits a second time is looked for in the table meanwhile: a long chain of possible duplicates is then soon settled.
       else if (entry.waits++ === 0) behind.push(entry)
       else held.push(entry)
@@ -107,26 +116,25 @@ export class FlowWriter {
     if (sent.length + held.length > 0) this.#run(sent, held)
   }
 
-  /** Whether an earlier flow, of this process and undecided, could make this one a duplicate. */
-  #mayRepeatOpen({ flow, pair }: Entry): boolean {
-    return this.#openUuids.has(flow.uuid) || (this.#openPairs.get(pair)?.some((earlier) => isDuplicate(flow, earlier.flow)) ?? false)
+  /**
+   * Whether an earlier flow, of this process and undecided, could make this one a duplicate; or, while it waits itself, be made
+   * one by this. Only earlier ones count: two that wait for each other would do so for ever.
+   */
+  #mustWait({ seq, flow, pair }: Entry): boolean {
+    if (this.#openUuids.get(flow.uuid)?.some((other) => other.seq < seq)) return true
+    const others = this.#openPairs.get(pair)
+    if (others === undefined) return false
+    return others.some((other) => other.seq < seq && (isDuplicate(flow, other.flow) || (!other.sent && isDuplicate(other.flow, flow))))
   }
 
   #open(entry: Entry): void {
-    this.#openUuids.set(entry.flow.uuid, (this.#openUuids.get(entry.flow.uuid) ?? 0) + 1)
-    const others = this.#openPairs.get(entry.pair)
-    if (others) others.push(entry)
-    else this.#openPairs.set(entry.pair, [entry])
+    append(this.#openUuids, entry.flow.uuid, entry)
+    append(this.#openPairs, entry.pair, entry)
   }
 
   #close(entry: Entry): void {
-    const { uuid } = entry.flow
-    const uses = this.#openUuids.get(uuid)! - 1
-    if (uses === 0) this.#openUuids.delete(uuid)
-    else this.#openUuids.set(uuid, uses)
-    const others = this.#openPairs.get(entry.pair)!
-    if (others.length === 1) this.#openPairs.delete(entry.pair)
-    else others.splice(others.indexOf(entry), 1)
+    remove(this.#openUuids, entry.flow.uuid, entry)
+    remove(this.#openPairs, entry.pair, entry)
   }
 
   /** Never rejects. */
@@ -142,7 +150,7 @@ export class FlowWriter {
     for (const entry of held) this.#close(entry)
     this.#statements--
     const undecided = held.filter((entry) => !entry.decided)
-    if (undecided.length > 0) this.#line = [...undecided, ...this.#line]
+    if (undecided.length > 0) this.#line = [...undecided, ...this.#line].sort((a, b) => a.seq - b.seq)
     while (this.#line.length > 0 && this.#statements < LANES) {
       const before = this.#statements
       this.#depart()
@@ -195,6 +203,18 @@ export class FlowWriter {
       }
     }
   }
+}
+
+function append(entries: Map<string, Entry[]>, key: string, entry: Entry): void {
+  const others = entries.get(key)
+  if (others) others.push(entry)
+  else entries.set(key, [entry])
+}
+
+function remove(entries: Map<string, Entry[]>, key: string, entry: Entry): void {
+  const others = entries.get(key)!
+  if (others.length === 1) entries.delete(key)
+  else others.splice(others.indexOf(entry), 1)
 }
 
 function decide(entry: Entry): void {

@@ -3,14 +3,18 @@ import { after, before, describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Database, DatabaseBusy, DatabaseUnavailable, openDatabase } from '../../lib/db/index.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { type Proxy, startProxy } from '../support/proxy.ts'
 
 const APPLICATION = 'storm-test'
 const KILL_EVERY_MS = 40
 const STORM_MS = 5_000
 const READERS = 32
 const WRITERS = 8
+/** Well below the driver's connect timeout of 5 s, where a connection that is dead for good would show. */
+const SLOWEST_MS = 3_000
 
 let home: TestDatabase
+let proxy: Proxy
 let database: Database
 const uncaught: unknown[] = []
 const collect = (error: unknown) => uncaught.push(error)
@@ -18,6 +22,7 @@ const collect = (error: unknown) => uncaught.push(error)
 interface Tally {
   answered: number
   errors: unknown[]
+  slowestMs: number
 }
 
 let nextId = 0
@@ -25,13 +30,18 @@ let nextId = 0
 /** Reads and writes from all workers for `ms`. A write that was answered is in `confirmed`. */
 async function load(ms: number, confirmed: number[]): Promise<Tally> {
   const end = performance.now() + ms
-  const tally: Tally = { answered: 0, errors: [] }
+  const tally: Tally = { answered: 0, errors: [], slowestMs: 0 }
   const attempt = async (call: () => Promise<unknown>) => {
-    try {
-      await call()
+    const start = performance.now()
+    const failed = await call().then(
+      () => null,
+      (error: unknown) => ({ error }),
+    )
+    tally.slowestMs = Math.max(tally.slowestMs, performance.now() - start)
+    if (failed === null) {
       tally.answered++
-    } catch (error) {
-      tally.errors.push(error)
+    } else {
+      tally.errors.push(failed.error)
       await delay(1)
     }
   }
@@ -59,11 +69,12 @@ async function load(ms: number, confirmed: number[]): Promise<Tally> {
 
 async function storm(signal: AbortSignal): Promise<number> {
   let kills = 0
-  while (!signal.aborted) {
+  for (let round = 0; !signal.aborted; round++) {
     const [row] = await home.adminSql`
       select count(*)::int as n
       from (select pg_terminate_backend(pid) from pg_stat_activity where application_name = ${APPLICATION}) k`
     kills += row!.n
+    if (round % 2 === 1) proxy.cut()
     await delay(KILL_EVERY_MS)
   }
   return kills
@@ -73,8 +84,10 @@ describe('storm', () => {
   before(async () => {
     home = await createTestDatabase()
     await home.adminSql`create table storm (id bigint primary key, at timestamptz not null default now())`
+    // Over TCP, so that connections can also be reset: that, not an orderly close, is what upsets the driver.
+    proxy = await startProxy(home.connection)
     database = openDatabase({
-      connection: home.connection,
+      connection: proxy.connection,
       poolMax: 12,
       statementTimeoutMs: 2_000,
       prepare: true,
@@ -87,12 +100,15 @@ describe('storm', () => {
 
   after(async () => {
     await database.end(500)
+    await proxy.close()
     process.off('uncaughtException', collect)
     process.off('unhandledRejection', collect)
     await home.drop()
   })
 
-  test('backends killed every 40 ms: clients see 503s at most, and the rate comes back', { timeout: 60_000 }, async () => {
+  test('backends killed and connections reset every 40 ms: clients see 503s at most, and the rate comes back', {
+    timeout: 60_000,
+  }, async () => {
     const confirmed: number[] = []
     await load(500, confirmed)
     const calm = await load(1_000, confirmed)
@@ -108,12 +124,14 @@ describe('storm', () => {
     for (const error of rough.errors) {
       assert.ok(error instanceof DatabaseUnavailable || error instanceof DatabaseBusy, String(error))
     }
+    assert.ok(rough.slowestMs < SLOWEST_MS, `a call took ${rough.slowestMs} ms`)
     const { inFlight, waiting } = database.read.stats
     assert.deepEqual({ inFlight, waiting }, { inFlight: 0, waiting: 0 })
     assert.equal(database.ingest.stats.inFlight, 0)
 
     const recovered = await load(1_000, confirmed)
     assert.deepEqual(recovered.errors, [])
+    assert.ok(recovered.slowestMs < SLOWEST_MS, `a call took ${recovered.slowestMs} ms after the storm`)
     assert.ok(recovered.answered >= calm.answered * 0.7, `${recovered.answered} calls after the storm, ${calm.answered} before`)
     assert.deepEqual(uncaught, [])
 

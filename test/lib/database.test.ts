@@ -233,6 +233,8 @@ describe('database', () => {
       )
       assert.ok(error instanceof RangeError)
       assert.equal(database.read.stats.inFlight, 0)
+      const took = await elapsedMs(() => database.end())
+      assert.ok(took < 500, `${took} ms`)
     })
   })
 
@@ -285,7 +287,7 @@ describe('database', () => {
     })
   })
 
-  describe('lost connections', () => {
+  describe('lost connections', { timeout: 30_000 }, () => {
     test('nobody listening: DatabaseUnavailable, soon', async () => {
       const server = net.createServer().listen(0, '127.0.0.1')
       await once(server, 'listening')
@@ -392,6 +394,19 @@ describe('database', () => {
       assert.equal((await database.read(one)).length, 1)
       await database.end()
       await proxy.close()
+    })
+
+    test('unused connections are closed after ten minutes, used ones kept', async (t) => {
+      t.mock.timers.enable({ apis: ['setInterval'] })
+      const database = open({ retries: 0 })
+      await Promise.all([database.read(one), database.ingest(one)])
+      for (let minute = 0; minute < 11; minute++) {
+        t.mock.timers.tick(60_000)
+        await database.ingest(one)
+      }
+      assert.deepEqual([database.read.stats.open, database.ingest.stats.open], [0, 1])
+      assert.equal(database.generation, 1)
+      assert.equal((await database.read(one)).length, 1)
     })
 
     test('slow is not silent: a blocked event loop replaces nothing', async () => {

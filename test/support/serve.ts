@@ -4,9 +4,6 @@
  */
 import { startTestServer } from './server.ts'
 
-// Ctrl-C reaches the whole process group; the tests end first, then the input.
-process.on('SIGINT', () => {})
-process.on('SIGTERM', () => {})
 process.stdin.resume()
 const isOver = new Promise((resolve) => process.stdin.once('close', resolve).once('end', resolve))
 

@@ -11,7 +11,7 @@ export interface TestServer {
   url: string
   /** A database name; also the prefix of every database made from it. */
   template: string
-  /** Drops the template and everything made from it, and stops the server if we started it. */
+  /** Stops the server if we started it, else drops the template and everything made from it. */
   stop(): Promise<void>
 }
 
@@ -22,25 +22,17 @@ const log = (level: string, message: string, fields?: object) => {
 /** Uses `databaseUrl` (its role may create databases), else an embedded server in a temporary folder. */
 export async function startTestServer(databaseUrl: string | undefined): Promise<TestServer> {
   const template = `broker_test_${randomBytes(4).toString('hex')}`
-  const { url, end } = databaseUrl ? { url: databaseUrl, end: async () => {} } : await startTemporary()
+  const { url, end } = databaseUrl ? { url: databaseUrl, end: () => dropDatabases(databaseUrl, template) } : await startTemporary()
   try {
     await administer(url, `create database ${template} template template0 encoding 'UTF8'`)
     await migrate({ connection: withDatabase(url, template), log })
-    // A template must be at rest; this also keeps the autovacuum launcher and curious people out.
+    // A template that someone is connected to cannot be copied.
     await administer(url, `alter database ${template} allow_connections false`)
   } catch (error) {
-    await dropDatabases(url, template)
     await end()
     throw error
   }
-  return {
-    url,
-    template,
-    async stop() {
-      await dropDatabases(url, template)
-      await end()
-    },
-  }
+  return { url, template, stop: end }
 }
 
 /** The same server, another database. */
@@ -64,6 +56,11 @@ async function startTemporary() {
   try {
     const server = await startEmbedded({ dataDir, log })
     const end = async () => {
+      // A test that failed may have left its pool open, and the server stays up for its clients.
+      await administer(
+        server.url,
+        `select pg_terminate_backend(pid) from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`,
+      )
       await server.stop()
       remove()
     }

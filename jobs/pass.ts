@@ -1,0 +1,54 @@
+/** One pass of one job, and the table `job_run` that remembers it for every process. */
+import type { Database } from '../lib/db/index.ts'
+import type { Job, JobContext, Pass } from './job.ts'
+import type { JobName } from './locks.ts'
+
+export interface Report extends Pass {
+  readonly durationMs: number
+  /** Unix time in seconds, by the clock of the database; null when the pass did not go to its end. */
+  readonly finishedAt: number | null
+}
+
+/** The last pass that went to its end, in whichever process. */
+export interface LastPass {
+  readonly finishedAt: number
+  /** Seconds since, by the clock of the database. */
+  readonly agoSecs: number
+  readonly durationMs: number
+}
+
+/** Runs the job, and records the pass unless it was skipped or aborted. Rejects as the job does. */
+export async function runPass(job: Job, context: JobContext): Promise<Report> {
+  const startedAt = performance.now()
+  const pass = await job.run(context)
+  const durationMs = Math.round(performance.now() - startedAt)
+  const isComplete = pass.outcome === 'done' || pass.outcome === 'capped'
+  return { ...pass, durationMs, finishedAt: isComplete ? await record(context.db, job.name, pass.rows, durationMs) : null }
+}
+
+async function record(db: Database, job: JobName, rows: number, durationMs: number): Promise<number> {
+  const [row] = await db.probe(
+    (sql) => sql<{ finished_at: number }[]>`
+  insert into job_run (job, finished_at, duration_ms, rows)
+  values (${job}, now() at time zone 'utc', ${durationMs}, ${rows})
+  on conflict (job) do update set
+    finished_at = excluded.finished_at,
+    duration_ms = excluded.duration_ms,
+    rows        = excluded.rows
+  returning extract(epoch from finished_at)::float8 as finished_at`,
+  )
+  return row!.finished_at
+}
+
+/** Null when the job never went to its end on this database. */
+export async function lastPass(db: Database, job: JobName): Promise<LastPass | null> {
+  const [row] = await db.probe(
+    (sql) => sql<LastPass[]>`
+  select extract(epoch from finished_at)::float8                               as "finishedAt",
+         extract(epoch from now() at time zone 'utc' - finished_at)::float8    as "agoSecs",
+         duration_ms::float8                                                  as "durationMs"
+  from job_run
+  where job = ${job}`,
+  )
+  return row ?? null
+}

@@ -1,0 +1,94 @@
+/** One pass of one job, then the end: `node dist/jobs/run.js <name> [--dry-run]`, exit code 0 or 1. Intervals are ignored. */
+import { type Config, ConfigError, loadConfig } from '../lib/config.ts'
+import { startEmbedded } from '../lib/db/embedded.ts'
+import { type Connection, openDatabase } from '../lib/db/index.ts'
+import { schemaState } from '../lib/db/schema-state.ts'
+import { createLog, type Log } from '../lib/log.ts'
+import { migrate } from '../sql/migrate.ts'
+import { jobs } from './index.ts'
+import type { Job, JobContext } from './job.ts'
+import { runPass } from './pass.ts'
+
+const SCHEMA_ANSWER_MS = 15_000
+const END_DATABASE_MS = 2_000
+/** The jobs' gate is the only one in use, and opens no more than it needs. */
+const POOL_MAX = 3
+
+/** The job asked for and whether to count only; null when the arguments name none. */
+function readArguments(args: readonly string[]): { job: Job; isDryRun: boolean } | null {
+  const names = args.filter((arg) => arg !== '--dry-run')
+  const job = jobs.find(({ name }) => name === names[0])
+  return job === undefined || names.length > 1 ? null : { job, isDryRun: names.length < args.length }
+}
+
+/** Resolves to the exit code. */
+async function run(job: Job, isDryRun: boolean, config: Config, log: Log): Promise<number> {
+  for (const warning of config.warnings) log.warn(warning)
+  if (job.everySecs(config) === null) {
+    log.info({ job: job.name }, 'the job is turned off')
+    return 0
+  }
+  return withConnection(config, log, async (connection) => {
+    const db = openDatabase({
+      connection,
+      poolMax: POOL_MAX,
+      statementTimeoutMs: config.dbStatementTimeoutMs,
+      prepare: config.dbPrepare,
+      applicationName: 'cluster-telemetry-broker-job',
+      log,
+    })
+    const abort = new AbortController()
+    const stop = (signal: string) => {
+      if (abort.signal.aborted) process.exit(1)
+      log.info({ signal }, 'stopping after this batch')
+      abort.abort()
+    }
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, stop)
+    try {
+      const state = await schemaState(db, SCHEMA_ANSWER_MS)
+      if (state !== 'ready') throw new Error(state === 'outdated' ? 'the schema is not that of this release: migrate first' : 'no database')
+      const context: JobContext = { config, db, log, signal: abort.signal }
+      if (isDryRun) {
+        log.info({ job: job.name, isDryRun, rows: await job.count(context) }, 'rows that a pass would change')
+        return 0
+      }
+      const report = await runPass(job, context)
+      log.info({ job: job.name, ...report }, 'job pass')
+      return report.outcome === 'aborted' ? 1 : 0
+    } finally {
+      await db.end(END_DATABASE_MS)
+    }
+  })
+}
+
+/** The configured database, else the embedded one, which is ours alone and so brought up to date like the server does. */
+async function withConnection<T>(config: Config, log: Log, work: (connection: Connection) => Promise<T>): Promise<T> {
+  if (config.databaseUrl !== null) return work(config.databaseUrl)
+  const plain = (level: 'debug' | 'info' | 'warn', message: string, fields: object = {}) => log[level](fields, message)
+  const embedded = await startEmbedded({ dataDir: config.dataDir, log: plain })
+  try {
+    if (config.migrateOnStart) await migrate({ connection: embedded.options, log: plain, maxRetries: config.dbMigrationMaxRetries })
+    return await work(embedded.options)
+  } finally {
+    await embedded.stop().catch((error) => log.warn({ err: error }, 'the embedded database did not stop'))
+  }
+}
+
+const asked = readArguments(process.argv.slice(2))
+if (asked === null) {
+  process.stderr.write(`usage: run <job> [--dry-run]; the jobs are ${jobs.map(({ name }) => name).join(', ')}\n`)
+  process.exit(1)
+}
+try {
+  const config = loadConfig(process.env)
+  const log = createLog(config)
+  process.exit(
+    await run(asked.job, asked.isDryRun, config, log).catch((error) => {
+      log.fatal({ job: asked.job.name, err: error }, error instanceof Error ? error.message : 'the job failed')
+      return 1
+    }),
+  )
+} catch (error) {
+  process.stderr.write(`${error instanceof ConfigError ? error.message : error}\n`)
+  process.exit(1)
+}

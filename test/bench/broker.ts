@@ -1,0 +1,41 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+
+export interface Bench {
+  port: number
+  /** Peak resident memory of the Node process so far, MiB. */
+  peakMib(): Promise<number>
+  stop(): Promise<void>
+}
+
+/** The built broker as its own process, on an embedded database in a temporary folder unless DATABASE_URL is set. */
+export async function startBroker(): Promise<Bench> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'broker-bench-'))
+  const env = { ...process.env, DATA_DIR: dataDir, LISTEN_ADDR: '127.0.0.1:0', ADMIN_ADDR: '127.0.0.1:0' }
+  const child = spawn(process.execPath, ['dist/lib/server.js'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  process.once('exit', () => child.kill('SIGKILL'))
+  const port = await new Promise<number>((resolve, reject) => {
+    child.once('exit', (code) => reject(new Error(`the broker ended with ${code}`)))
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const address = line.includes('"listening"') ? (JSON.parse(line) as { api: string }).api : null
+      if (address) resolve(Number(new URL(address).port))
+    })
+  })
+  return {
+    port,
+    peakMib: async () => {
+      const status = await readFile(`/proc/${child.pid}/status`, 'utf8').catch(() => '')
+      return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1_024
+    },
+    async stop() {
+      const exited = once(child, 'exit')
+      child.kill('SIGTERM')
+      await exited
+      await rm(dataDir, { recursive: true, force: true })
+    },
+  }
+}

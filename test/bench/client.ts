@@ -1,0 +1,105 @@
+/**
+ * A load generator that costs little: keep-alive sockets, one request under way on each, requests rendered to bytes before the
+ * clock starts, answers read only as far as their length.
+ */
+import { connect, type Socket } from 'node:net'
+
+export interface Load {
+  port: number
+  connections: number
+  /** Longest time of the phase, in milliseconds. */
+  forMs: number
+  /** Request number `i` as bytes; null ends the phase. */
+  request: (i: number) => Buffer | null
+}
+
+export interface Measured {
+  calls: number
+  failed: number
+  seconds: number
+  p50Ms: number
+  p99Ms: number
+}
+
+export function get(path: string): Buffer {
+  return Buffer.from(`GET ${path} HTTP/1.1\r\nhost: broker\r\n\r\n`)
+}
+
+export function post(path: string, body: string): Buffer {
+  return Buffer.from(
+    `POST ${path} HTTP/1.1\r\nhost: broker\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  )
+}
+
+/** Sends until the time or the requests are over. */
+export async function run({ port, connections, forMs, request }: Load): Promise<Measured> {
+  const latencies: number[] = []
+  let failed = 0
+  let next = 0
+  const startedAt = performance.now()
+  const worker = async () => {
+    const socket = await open(port)
+    const answers = reader(socket)
+    for (;;) {
+      if (performance.now() - startedAt > forMs) break
+      const bytes = request(next++)
+      if (bytes === null) break
+      const sentAt = performance.now()
+      socket.write(bytes)
+      const status = await answers()
+      latencies.push(performance.now() - sentAt)
+      if (status !== 200) failed++
+    }
+    socket.destroy()
+  }
+  await Promise.all(Array.from({ length: connections }, worker))
+  const seconds = (performance.now() - startedAt) / 1_000
+  latencies.sort((a, b) => a - b)
+  const at = (q: number) => latencies[Math.floor(q * (latencies.length - 1))] ?? 0
+  return { calls: latencies.length, failed, seconds, p50Ms: at(0.5), p99Ms: at(0.99) }
+}
+
+function open(port: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true }, () => resolve(socket))
+    socket.once('error', reject)
+  })
+}
+
+/** Each call resolves with the status of the next answer once its body has passed. Chunked bodies end with their last chunk. */
+function reader(socket: Socket): () => Promise<number> {
+  let done: ((status: number) => void) | undefined
+  let status = 0
+  let left = -1
+  let head = ''
+  const finish = () => {
+    left = -1
+    head = ''
+    done?.(status)
+  }
+  socket.on('data', (chunk: Buffer) => {
+    if (left === -1) {
+      head += chunk.toString('latin1')
+      const end = head.indexOf('\r\n\r\n')
+      if (end < 0) return
+      status = Number(head.slice(9, 12))
+      const length = /\r\ncontent-length: (\d+)/i.exec(head.slice(0, end))
+      left = length ? Number(length[1]) - (head.length - end - 4) : -2
+      if (left === -2) {
+        if (head.endsWith('0\r\n\r\n')) finish()
+      } else if (left === 0) finish()
+      return
+    }
+    if (left === -2) {
+      head = (head + chunk.toString('latin1', Math.max(0, chunk.length - 8))).slice(-16)
+      if (head.endsWith('0\r\n\r\n')) finish()
+      return
+    }
+    left -= chunk.length
+    if (left === 0) finish()
+  })
+  return () =>
+    new Promise((resolve) => {
+      done = resolve
+    })
+}

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { gunzipSync } from 'node:zlib'
+import { access } from '../../lib/http/access.ts'
+import { createApp } from '../../lib/http/app.ts'
+import { route } from '../../lib/http/context.ts'
+import { acceptsGzip, GZIP_MIN_BYTES, respond, sendJson, sendStream } from '../../lib/http/respond.ts'
+import { startApp } from '../support/app.ts'
+
+for (const value of [
+  ...['gzip', 'GZIP', ' gzip ', 'gzip;q=1', 'gzip;q=0.001', 'gzip ; q=0.5', 'deflate, gzip', 'deflate;q=1.0, gzip;q=0.5', '*', '*;q=0.1'],
+  ...['gzip, deflate, br, zstd', 'br;q=0, gzip', 'gzip;foo=bar'],
+]) {
+  test(`gzip is wanted by ${JSON.stringify(value)}`, () => assert.equal(acceptsGzip(value), true))
+}
+
+for (const value of [
+  ...[undefined, '', 'identity', 'deflate, br', 'gzip;q=0', 'gzip;q=0.0', 'gzip;q=0.000', 'gzip; q=0', 'gzip;Q=0', '*;q=0', 'gzipped', 'x'],
+  ...['gzip;q=0, *', 'br, gzip;q=0'],
+]) {
+  test(`gzip is not wanted by ${JSON.stringify(value)}`, () => assert.equal(acceptsGzip(value), false))
+}
+
+// RFC 9110, 12.5.3: the asterisk stands for the codings that are not named.
+for (const [value, expected] of [
+  ['*, gzip;q=0', false],
+  ['*;q=0, gzip', true],
+  ['identity;q=0.5, *;q=0, gzip;q=1.0', true],
+] as const) {
+  test(`a coding that is named counts before the asterisk: ${value}`, { todo: 'the first of the two decides' }, () =>
+    assert.equal(acceptsGzip(value), expected),
+  )
+}
+
+const app = await startApp()
+let draining = false
+const bodies: Record<string, string | Buffer> = {
+  text: '{"a":"é"}',
+  bytes: Buffer.from('{"a":"é"}'),
+  small: JSON.stringify('x'.repeat(GZIP_MIN_BYTES - 3)),
+  large: JSON.stringify('x'.repeat(GZIP_MIN_BYTES - 2)),
+  'large-bytes': Buffer.from(JSON.stringify('x'.repeat(GZIP_MIN_BYTES))),
+}
+const probe = createApp({ ...app.deps, draining: () => draining }, [
+  ...Object.entries(bodies).map(([name, body]) => route().get(`/${name}`, access('open'), (c) => sendJson(c, body))),
+  route().get('/teapot', access('open'), (c) => respond(c, 418, 'été', { 'x-extra': '1' })),
+  route().get('/stream', access('open'), (c) => sendStream(c, new Blob(['[1,', '2]']).stream())),
+])
+const get = (path: string, headers: Record<string, string> = {}, method = 'GET') => probe.request(path, { method, headers })
+
+test('JSON is sent as it is, text or bytes, with its length in bytes', async () => {
+  for (const path of ['/text', '/bytes']) {
+    const answer = await get(path, { 'accept-encoding': 'gzip' })
+    assert.equal(answer.status, 200)
+    assert.equal(answer.headers.get('content-type'), 'application/json')
+    assert.equal(answer.headers.get('content-length'), '10')
+    assert.equal(answer.headers.get('content-encoding'), null)
+    assert.equal(await answer.text(), '{"a":"é"}')
+  }
+})
+
+test('from 8 KiB on an answer is compressed for who asks, and says on what that depends', async () => {
+  for (const path of ['/large', '/large-bytes']) {
+    const packed = await get(path, { 'accept-encoding': 'deflate, gzip' })
+    assert.equal(packed.headers.get('content-encoding'), 'gzip')
+    assert.equal(packed.headers.get('vary'), 'accept-encoding')
+    const bytes = Buffer.from(await packed.arrayBuffer())
+    assert.equal(packed.headers.get('content-length'), String(bytes.length))
+    assert.equal(gunzipSync(bytes).toString(), String(bodies[path.slice(1)]))
+    for (const headers of [{}, { 'accept-encoding': 'br' }, { 'accept-encoding': 'gzip;q=0' }]) {
+      const plain = await get(path, headers as Record<string, string>)
+      assert.equal(plain.headers.get('content-encoding'), null)
+      assert.equal(plain.headers.get('vary'), 'accept-encoding')
+      assert.equal(await plain.text(), String(bodies[path.slice(1)]))
+    }
+  }
+})
+
+test('below 8 KiB nothing is compressed', async () => {
+  const answer = await get('/small', { 'accept-encoding': 'gzip' })
+  assert.equal(answer.headers.get('content-encoding'), null)
+  assert.equal((await answer.text()).length, GZIP_MIN_BYTES - 1)
+})
+
+test('text has its status, its length in bytes and its headers', async () => {
+  const answer = await get('/teapot')
+  assert.equal(answer.status, 418)
+  assert.equal(answer.headers.get('content-type'), 'text/plain; charset=utf-8')
+  assert.equal(answer.headers.get('content-length'), '5')
+  assert.equal(answer.headers.get('x-extra'), '1')
+  assert.equal(await answer.text(), 'été')
+})
+
+test('every answer may be read by any origin and carries its request id', async () => {
+  for (const path of ['/text', '/large', '/teapot', '/stream', '/unknown']) {
+    const answer = await get(path, { 'x-request-id': 'id-12345678' })
+    assert.equal(answer.headers.get('access-control-allow-origin'), '*', path)
+    assert.equal(answer.headers.get('x-request-id'), 'id-12345678', path)
+  }
+})
+
+test('a stream has no length', async () => {
+  const answer = await get('/stream')
+  assert.equal(answer.headers.get('content-type'), 'application/json')
+  assert.equal(answer.headers.get('content-length'), null)
+  assert.equal(await answer.text(), '[1,2]')
+})
+
+test('HEAD has the status and headers of GET and no body', async () => {
+  for (const path of ['/text', '/large', '/teapot', '/unknown']) {
+    for (const encoding of ['identity', 'gzip']) {
+      const headers = { 'accept-encoding': encoding, 'x-request-id': 'id-12345678' }
+      const [head, whole] = [await get(path, headers, 'HEAD'), await get(path, headers)]
+      assert.equal(head.status, whole.status)
+      assert.deepEqual([...head.headers], [...whole.headers], path)
+      assert.equal((await head.arrayBuffer()).byteLength, 0)
+    }
+  }
+})
+
+test('while the process drains, answers end their connection', async () => {
+  assert.equal((await get('/text')).headers.get('connection'), null)
+  draining = true
+  for (const path of ['/text', '/large', '/teapot', '/stream']) assert.equal((await get(path)).headers.get('connection'), 'close', path)
+  draining = false
+})

@@ -1,0 +1,239 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { beforeEach, test } from 'node:test'
+import { lateResolve } from '../../jobs/late-resolve.ts'
+import { until } from '../support/until.ts'
+import { abortedAfter, inside, isWaiting, startScene } from './scene.ts'
+
+const scene = await startScene(lateResolve)
+const { ago, pod, service, run, count, sql } = scene
+const NO_PEER = { kind: null, namespace: null, name: null, uid: null, workload_kind: null, workload_name: null, resolved: false }
+
+beforeEach(async () => {
+  await sql`truncate traffic, pod, pod_address, service`
+})
+
+/** Stores a flow without a peer, a minute old. */
+async function flow(peerIp: string | null, fields: Record<string, unknown> = {}): Promise<string> {
+  const row = { uuid: randomUUID(), pod_name: 'seen', pod_ip: '10.0.0.1', traffic_in_out_ip: peerIp, time_stamp: ago(60), ...fields }
+  await sql`insert into traffic ${sql(row)}`
+  return row.uuid
+}
+
+/** Stores `n` flows of one microsecond to 10.9.x.y, an address each unless given. */
+async function manyFlows(n: number, secsAgo: number, peerIp: string | null = null): Promise<void> {
+  await sql`
+    insert into traffic (uuid, pod_name, traffic_in_out_ip, time_stamp)
+    select gen_random_uuid()::text, 'seen', coalesce(${peerIp}::text, format('10.9.%s.%s', i / 250, i % 250)), ${ago(secsAgo)}::text::timestamp
+    from generate_series(1, ${n}::int) i`
+}
+
+async function peer(uuid: string) {
+  const [row] = await sql`
+    select peer_kind as kind, peer_namespace as namespace, peer_name as name, peer_uid as uid, peer_workload_kind as workload_kind,
+           peer_workload_name as workload_name, peer_resolved_at is not null as resolved
+    from traffic where uuid = ${uuid}`
+  return { ...row }
+}
+
+async function stampedRows(): Promise<number> {
+  const [row] = await sql<{ n: number }[]>`select count(*)::int as n from traffic where peer_kind is not null`
+  return row!.n
+}
+
+test('a pod that was posted after the flow is stamped with all its members', async () => {
+  const { pod_name, pod_ip } = await pod({ pod_ip: '10.0.0.2' })
+  const uuid = await flow(pod_ip)
+  assert.deepEqual(await run(), { outcome: 'done', rows: 1, batches: 1 })
+  assert.deepEqual(await peer(uuid), {
+    kind: 'pod',
+    namespace: 'shop',
+    name: pod_name,
+    uid: `uid-${pod_name}`,
+    workload_kind: 'Deployment',
+    workload_name: 'web',
+    resolved: true,
+  })
+  const [row] = await sql`select peer_resolved_at between ${ago(0)}::text::timestamp and now() at time zone 'utc' as is_now from traffic`
+  assert.equal(row!.is_now, true)
+})
+
+test('any address of a pod will do', async () => {
+  await pod({ pod_name: 'dual', pod_ip: '10.0.0.2', pod_ips: ['10.0.0.2', 'fd00::2'] })
+  const uuid = await flow('fd00::2')
+  await run()
+  assert.equal((await peer(uuid)).name, 'dual')
+})
+
+test('the kind is node for a pod on the host network, pod where that is unknown', async () => {
+  await pod({ pod_ip: '10.0.0.2', host_network: true })
+  await pod({ pod_ip: '10.0.0.3', host_network: false })
+  await pod({ pod_ip: '10.0.0.4', host_network: null })
+  const uuids = [await flow('10.0.0.2'), await flow('10.0.0.3'), await flow('10.0.0.4')]
+  await run()
+  const kinds = await Promise.all(uuids.map(async (uuid) => (await peer(uuid)).kind))
+  assert.deepEqual(kinds, ['node', 'pod', 'pod'])
+})
+
+test('a service is stamped where no pod holds the address, and has no workload', async () => {
+  await service('10.96.0.1')
+  const uuid = await flow('10.96.0.1')
+  await run()
+  assert.deepEqual(await peer(uuid), { ...NO_PEER, kind: 'service', namespace: 'shop', name: 'web', uid: 'uid-svc', resolved: true })
+})
+
+test('a pod goes before a service of the same address, unless the guard rules it out', async () => {
+  await service('10.96.0.1')
+  await pod({ pod_name: 'before', pod_ip: '10.96.0.1', started_at: ago(30) })
+  const [older, newer] = [await flow('10.96.0.1'), await flow('10.96.0.1', { time_stamp: ago(20) })]
+  await run()
+  assert.equal((await peer(older)).kind, 'service')
+  assert.equal((await peer(newer)).name, 'before')
+})
+
+test('the start-time guard: not later, not unknown, the same microsecond will do', async () => {
+  await pod({ pod_ip: '10.0.0.2', started_at: `${ago(60)}001` })
+  await pod({ pod_ip: '10.0.0.3', started_at: null })
+  await pod({ pod_ip: '10.0.0.4', started_at: ago(60) })
+  const uuids = [await flow('10.0.0.2'), await flow('10.0.0.3'), await flow('10.0.0.4')]
+  assert.equal((await run()).rows, 1)
+  const kinds = await Promise.all(uuids.map(async (uuid) => (await peer(uuid)).kind))
+  assert.deepEqual(kinds, [null, null, 'pod'])
+})
+
+test('a dead pod is a peer up to its last record, and only where no living one is', async () => {
+  await pod({ pod_ip: '10.0.0.2', is_dead: true, time_stamp: ago(60) })
+  await pod({ pod_ip: '10.0.0.3', is_dead: true, time_stamp: ago(61) })
+  await pod({ pod_name: 'dead', pod_ip: '10.0.0.4', is_dead: true, started_at: ago(100) })
+  await pod({ pod_name: 'alive', pod_ip: '10.0.0.4', started_at: ago(200) })
+  const uuids = [await flow('10.0.0.2'), await flow('10.0.0.3'), await flow('10.0.0.4')]
+  await run()
+  assert.equal((await peer(uuids[0]!)).kind, 'pod')
+  assert.deepEqual(await peer(uuids[1]!), NO_PEER)
+  assert.equal((await peer(uuids[2]!)).name, 'alive')
+})
+
+test('the window: a flow exactly that old is stamped, one a microsecond older is not', async () => {
+  await pod({ pod_ip: '10.0.0.2', started_at: ago(7200) })
+  const result = await sql.begin(async (now) => {
+    await now`
+      insert into traffic (uuid, traffic_in_out_ip, time_stamp)
+      values ('at', '10.0.0.2', now() at time zone 'utc' - interval '600 s'),
+             ('past', '10.0.0.2', now() at time zone 'utc' - interval '600.000001 s')`
+    assert.equal(await count({ db: inside(now) }), 1)
+    return run({ db: inside(now) })
+  })
+  assert.equal(result.rows, 1)
+  assert.equal((await peer('at')).kind, 'pod')
+  assert.deepEqual(await peer('past'), NO_PEER)
+})
+
+test('the window is that of the configuration, and 0 turns the job off', async () => {
+  await pod({ pod_ip: '10.0.0.2' })
+  await flow('10.0.0.2')
+  const { config } = scene.context()
+  assert.equal((await run({ config: { ...config, peerLateResolveWindowSecs: 30 } })).rows, 0)
+  assert.equal((await run({ config: { ...config, peerLateResolveWindowSecs: 3600 } })).rows, 1)
+  assert.equal(lateResolve.everySecs({ ...config, peerLateResolveWindowSecs: 0 }), null)
+  assert.equal(lateResolve.everySecs({ ...config, peerLateResolveIntervalSecs: 5 }), 5)
+})
+
+test('a stamped flow is never changed, and one without a peer address never stamped', async () => {
+  await pod({ pod_ip: '10.0.0.2' })
+  const stamped = await flow('10.0.0.2', { peer_kind: 'pod', peer_name: 'earlier', peer_resolved_at: ago(50) })
+  await flow(null)
+  const before = await sql`select * from traffic order by uuid`
+  assert.equal((await run()).rows, 0)
+  assert.deepEqual([...(await sql`select * from traffic order by uuid`)], [...before])
+  assert.equal((await peer(stamped)).name, 'earlier')
+})
+
+test('a flow that somebody stamps while the pass is at it keeps that stamp', async () => {
+  await pod({ pod_name: 'ours', pod_ip: '10.0.0.2' })
+  const [contested, free] = [await flow('10.0.0.2'), await flow('10.0.0.2')]
+  let pass: ReturnType<typeof run> | undefined
+  await sql.begin(async (other) => {
+    await other`update traffic set peer_kind = 'pod', peer_name = 'theirs', peer_resolved_at = now() where uuid = ${contested}`
+    pass = run()
+    await until('the pass waits for the row', () => isWaiting(sql))
+  })
+  assert.deepEqual(await pass, { outcome: 'done', rows: 1, batches: 1 })
+  assert.equal((await peer(contested)).name, 'theirs')
+  assert.equal((await peer(free)).name, 'ours')
+})
+
+test('flows that stay without a peer are looked at once in a pass, and hide none behind them', async () => {
+  await manyFlows(2500, 120)
+  await pod({ pod_ip: '10.0.0.2' })
+  const uuid = await flow('10.0.0.2')
+  assert.deepEqual(await run(), { outcome: 'done', rows: 1, batches: 2 })
+  assert.equal((await peer(uuid)).kind, 'pod')
+})
+
+test('a pass looks at 20 000 flows, the oldest', async () => {
+  await pod({ pod_ip: '10.0.0.2' })
+  await manyFlows(19_999, 120)
+  const inTime = await flow('10.0.0.2', { time_stamp: ago(110) })
+  const tooMany = await flow('10.0.0.2', { time_stamp: ago(100) })
+  assert.equal(await count(), 1)
+  assert.deepEqual(await run(), { outcome: 'capped', rows: 1, batches: 10 })
+  assert.equal((await peer(inTime)).kind, 'pod')
+  assert.deepEqual(await peer(tooMany), NO_PEER)
+  // The one that was stamped makes room.
+  assert.deepEqual(await run(), { outcome: 'capped', rows: 1, batches: 10 })
+  assert.equal((await peer(tooMany)).kind, 'pod')
+})
+
+test('two processes at once stamp every flow once', async (t) => {
+  await pod({ pod_ip: '10.0.0.2' })
+  await manyFlows(6000, 60, '10.0.0.2')
+  await sql`create table stamp (uuid text)`
+  await sql`
+    create function note_stamp() returns trigger language plpgsql
+    as $$ begin insert into stamp values (new.uuid); return new; end $$`
+  await sql`create trigger note_stamp after update on traffic for each row execute function note_stamp()`
+  t.after(() => sql`drop function note_stamp cascade`)
+  const passes = await Promise.all([run(), run({ db: scene.otherProcess(t) })])
+  assert.ok(passes.some(({ outcome }) => outcome === 'done'))
+  assert.equal(passes[0].rows + passes[1].rows, 6000)
+  const [row] = await sql`select count(*)::int as stamps, count(distinct uuid)::int as flows from stamp`
+  assert.deepEqual({ ...row }, { stamps: 6000, flows: 6000 })
+})
+
+test('with the lock held elsewhere it reports skipped and does nothing', async () => {
+  await pod({ pod_ip: '10.0.0.2' })
+  const uuid = await flow('10.0.0.2')
+  await scene.whileLocked('late-resolve', async () => assert.deepEqual(await run(), { outcome: 'skipped', rows: 0, batches: 0 }))
+  assert.deepEqual(await peer(uuid), NO_PEER)
+  await scene.whileLocked('stale-sweep', async () => assert.equal((await run()).rows, 1))
+})
+
+test('aborted between two batches it leaves whole rows, and the next pass does the rest', async () => {
+  await pod({ pod_ip: '10.0.0.2' })
+  await manyFlows(2500, 60, '10.0.0.2')
+  assert.deepEqual(await run(abortedAfter(1, scene.db)), { outcome: 'aborted', rows: 2000, batches: 1 })
+  const [row] = await sql`
+    select count(*) filter (where peer_kind is not null and peer_name is not null and peer_resolved_at is not null)::int as whole,
+           count(*) filter (where coalesce(peer_kind, peer_name, peer_uid, peer_resolved_at::text) is null)::int as untouched
+    from traffic`
+  assert.deepEqual({ ...row }, { whole: 2000, untouched: 500 })
+  assert.deepEqual(await run(), { outcome: 'done', rows: 500, batches: 1 })
+})
+
+test('aborted before the first batch it does nothing', async () => {
+  await pod({ pod_ip: '10.0.0.2' })
+  await flow('10.0.0.2')
+  assert.deepEqual(await run({ signal: AbortSignal.abort() }), { outcome: 'aborted', rows: 0, batches: 0 })
+  assert.equal(await stampedRows(), 0)
+})
+
+test('counting says what a pass would stamp, and stamps nothing', async () => {
+  await pod({ pod_ip: '10.0.0.2' })
+  await service('10.96.0.1')
+  await manyFlows(1500, 60, '10.0.0.2')
+  await flow('10.96.0.1')
+  await flow('192.0.2.1')
+  await scene.whileLocked('late-resolve', async () => assert.equal(await count(), 1501))
+  assert.equal(await stampedRows(), 0)
+  assert.equal((await run()).rows, 1501)
+})

@@ -1,0 +1,107 @@
+import { randomUUID } from 'node:crypto'
+import type { TestContext } from 'node:test'
+import type postgres from 'postgres'
+import type { Job, JobContext } from '../../jobs/job.ts'
+import { JOB_LOCKS, type JobName } from '../../jobs/locks.ts'
+import type { Config } from '../../lib/config.ts'
+import { type Database, openDatabase } from '../../lib/db/index.ts'
+import { startApp } from '../support/app.ts'
+
+const NEVER = new AbortController().signal
+const CONNECTIONS = 3
+
+/** A database with one job on it, and what it takes to arrange and look at rows. Times are seconds before the start of the file. */
+export async function startScene(job: Job, configured: Partial<Config> = {}) {
+  const app = await startApp()
+  const { sql, deps, url } = app
+  const [clock] = await sql<{ ms: number }[]>`select extract(epoch from now())::float8 * 1000 as ms`
+  const ago = (secs: number) => new Date(clock!.ms - secs * 1000).toISOString().slice(0, -1)
+  const context = (changes: Partial<JobContext> = {}): JobContext => ({
+    config: { ...deps.config, ...configured },
+    db: app.db,
+    log: deps.log,
+    signal: NEVER,
+    ...changes,
+  })
+
+  return {
+    ...app,
+    ago,
+    context,
+    run: (changes?: Partial<JobContext>) => job.run(context(changes)),
+    count: (changes?: Partial<JobContext>) => job.count(context(changes)),
+
+    /** Stores a pod as a post would. */
+    async pod(fields: Record<string, unknown> = {}) {
+      const pod_name = `pod-${randomUUID()}`
+      const pod_ip = `10.1.${Math.floor(Math.random() * 256)}.${Math.floor(Math.random() * 256)}`
+      const pod = {
+        pod_name,
+        pod_ip,
+        pod_namespace: 'shop',
+        time_stamp: ago(0),
+        node_name: 'node-a',
+        is_dead: false,
+        workload_kind: 'Deployment',
+        workload_name: 'web',
+        started_at: ago(3600),
+        pod_uid: `uid-${pod_name}`,
+        ...fields,
+      }
+      await sql`select upsert_pods(${JSON.stringify([{ pod_ips: [pod.pod_ip], ...pod }])}::text::json)`
+      return pod as typeof pod & Record<string, unknown>
+    },
+
+    async service(svc_ip: string) {
+      const service = { svc_ip, svc_name: 'web', svc_namespace: 'shop', time_stamp: ago(0), svc_uid: 'uid-svc' }
+      await sql`select upsert_services(${JSON.stringify([service])}::text::json)`
+    },
+
+    /** Another process on the same database. */
+    otherProcess(t: TestContext): Database {
+      const other = openDatabase({
+        connection: url,
+        poolMax: CONNECTIONS,
+        statementTimeoutMs: 30_000,
+        prepare: true,
+        applicationName: 'broker-test-other',
+        log: deps.log,
+      })
+      t.after(() => other.end(1_000))
+      return other
+    },
+
+    /** Has the lock of a job taken while `work` runs. */
+    async whileLocked(name: JobName, work: () => Promise<void>): Promise<void> {
+      await sql.begin(async (other) => {
+        const space = 0x6a6f_6273
+        await other`select pg_advisory_xact_lock(${space}::int, ${JOB_LOCKS[name]}::int)`
+        await work()
+      })
+    },
+  }
+}
+
+/** A database whose statements all run inside the transaction, so that "now" stands still. */
+export function inside(transaction: postgres.TransactionSql): Database {
+  return { probe: (statement: (sql: postgres.TransactionSql) => unknown) => statement(transaction) } as unknown as Database
+}
+
+/** The database, and a signal that is aborted once `batches` statements have been answered. */
+export function abortedAfter(batches: number, db: Database): Pick<JobContext, 'db' | 'signal'> {
+  const abort = new AbortController()
+  let answered = 0
+  const probe = async (statement: Parameters<Database['probe']>[0]) => {
+    const rows = await db.probe(statement)
+    if (++answered === batches) abort.abort()
+    return rows
+  }
+  return { db: { probe } as unknown as Database, signal: abort.signal }
+}
+
+/** True once a session of this database waits for a lock that another one holds. */
+export async function isWaiting(sql: postgres.Sql): Promise<boolean> {
+  const [row] = await sql<{ n: number }[]>`
+    select count(*)::int as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  return row!.n > 0
+}

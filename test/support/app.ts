@@ -1,0 +1,91 @@
+import { after } from 'node:test'
+import { pino } from 'pino'
+import { routes } from '../../handlers/router.ts'
+import { buildDeps } from '../../lib/build.ts'
+import { loadConfig } from '../../lib/config.ts'
+import { openDatabase } from '../../lib/db/index.ts'
+import { createApp } from '../../lib/http/app.ts'
+import { createTestDatabase } from './database.ts'
+
+/** Tokens for tests about access, one a variable; pass them as `env`. */
+export const TOKENS = {
+  BROKER_TOKEN_READ: 'read-token-for-tests',
+  BROKER_TOKEN_INGEST: 'ingest-token-for-tests',
+  BROKER_TOKEN_SUPPLYCHAIN: 'supplychain-token-for-tests',
+  BROKER_AUTH_TOKEN: 'shared-token-for-tests',
+}
+
+export interface Answer {
+  status: number
+  headers: Headers
+  text: string
+  // biome-ignore lint/suspicious/noExplicitAny: a body is what the test says it is.
+  json: any
+}
+
+/**
+ * The whole app on a database of its own, without a socket. `env` configures it; everything ends with the test file.
+ * `logged` holds the lines of the log, parsed.
+ */
+export async function startApp(env: NodeJS.ProcessEnv = {}) {
+  const database = await createTestDatabase()
+  const logged: Record<string, unknown>[] = []
+  const log = pino({ level: 'debug' }, { write: (line: string) => void logged.push(JSON.parse(line)) })
+  const config = loadConfig({ NODE_ENV: 'test', LOG_LEVEL: 'debug', ...env })
+  const db = openDatabase({
+    connection: database.connection,
+    poolMax: 8,
+    statementTimeoutMs: config.dbStatementTimeoutMs,
+    prepare: true,
+    applicationName: 'broker-test',
+    log,
+  })
+  const deps = buildDeps({ config, db, log })
+  const app = createApp(deps, routes)
+  after(async () => {
+    await db.end(1_000)
+    await database.drop()
+  })
+
+  /** `body` is sent as JSON unless it is a string or bytes. */
+  async function request(
+    method: string,
+    path: string,
+    options: { body?: unknown; headers?: Record<string, string>; token?: string } = {},
+  ): Promise<Answer> {
+    const { body, token } = options
+    const raw = typeof body === 'string' || body instanceof Uint8Array
+    const headers = {
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(token ? { authorization: `Bearer ${token}` } : {}),
+      ...options.headers,
+    }
+    const answer = await app.request(path, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body: (raw ? body : JSON.stringify(body)) as string }),
+    })
+    const text = await answer.text()
+    return { status: answer.status, headers: answer.headers, text, json: parsed(text) }
+  }
+  return {
+    app,
+    deps,
+    db,
+    sql: database.adminSql,
+    url: database.url,
+    logged,
+    request,
+    get: (path: string, options?: { headers?: Record<string, string>; token?: string }) => request('GET', path, options),
+    post: (path: string, body: unknown, options?: { headers?: Record<string, string>; token?: string }) =>
+      request('POST', path, { ...options, body }),
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
