@@ -13,11 +13,10 @@ export interface Outcome {
 
 /** The whole document is one parameter. A string bound to a json parameter would be encoded again: hence the cast from text. */
 const input = (sql: Sql, flows: Outgoing[]) => sql`
-  input as materialized (
-    select * from json_to_recordset(${JSON.stringify(flows)}::text::json) as i(
-      n int, uuid text, pod_name text, pod_namespace text, pod_ip text, pod_port text, ip_protocol text, traffic_type text,
-      traffic_in_out_ip text, traffic_in_out_port text, decision text, time_stamp timestamp, drop_cause text,
-      syn_retries bigint, hold boolean))`
+  json_to_recordset(${JSON.stringify(flows)}::text::json) as i(
+    n int, uuid text, pod_name text, pod_namespace text, pod_ip text, pod_port text, ip_protocol text, traffic_type text,
+    traffic_in_out_ip text, traffic_in_out_port text, decision text, time_stamp timestamp, drop_cause text,
+    syn_retries bigint, hold boolean)`
 
 // "offset 0" keeps each of these a look-up: without it the planner may hash the whole table.
 const knownFlow = (sql: Sql) => sql`
@@ -53,13 +52,11 @@ const insertStamped = (sql: Sql) => sql`
     left join service s on p.pod_name is null and s.svc_ip = i.traffic_in_out_ip
     order by i.pod_ip, i.traffic_in_out_ip, i.traffic_type, i.decision, i.pod_port, i.traffic_in_out_port, i.uuid`
 
-const answer = (sql: Sql) => sql`
-  select json_build_object('inserted', (select json_agg(r.answer) from inserted r),
-                           'known', (select json_agg(j.n) from judged j where j.known))`
-
 /** The inserted row as the caller wants it: building a record costs more than inserting it, so only single posts ask for one. */
 const returning = (sql: Sql, records: boolean) => sql`
     returning case when ${records}::boolean then traffic_record(traffic.*) else to_json(uuid) end as answer`
+
+const known = (sql: Sql) => sql`'known', (select json_agg(j.n) from judged j where j.known)`
 
 /**
  * Inserts flows that are expected to be new. Only UDP is looked for first, since no index covers what a UDP flow matches
@@ -67,16 +64,18 @@ const returning = (sql: Sql, records: boolean) => sql`
  * than asking for each flow.
  */
 export async function insertNew(gate: Gate, flows: Outgoing[], records: boolean): Promise<Outcome> {
-  return outcome(
-    await gate.json(
-      (sql) => sql`
-  with ${input(sql, flows)},
-  judged as materialized (select i.*, coalesce(i.ip_protocol = 'UDP' and ${knownUdp(sql)}, false) as known from input i),
+  const bytes = await gate.json(
+    (sql) => sql`
+  with judged as materialized (select i.*, coalesce(i.ip_protocol = 'UDP' and ${knownUdp(sql)}, false) as known from ${input(sql, flows)}),
   fresh as (select * from judged where not known),
-  inserted as (${insertStamped(sql)} ${returning(sql, records)})
-  ${answer(sql)}`,
-    ),
+  inserted as (${insertStamped(sql)} ${records ? returning(sql, true) : sql``})
+  select json_build_object(${records ? sql`'inserted', (select json_agg(r.answer) from inserted r),` : sql``} ${known(sql)})`,
   )
+  const result = outcome(bytes)
+  if (records) return result
+  // What was not known is stored, or the statement had failed.
+  const dropped = new Set(result.known)
+  return { inserted: flows.filter((flow) => !dropped.has(flow.n)).map((flow) => flow.uuid), known: result.known }
 }
 
 /** Inserts the flows that no stored row matches, whoever else is inserting; says of the others whether a stored row was seen. */
@@ -84,17 +83,16 @@ export async function insertUnlessKnown(gate: Gate, flows: Outgoing[], records: 
   return outcome(
     await gate.json(
       (sql) => sql`
-  with ${input(sql, flows)},
-  judged as materialized (
-    select i.*, case when i.ip_protocol = 'UDP' then ${knownUdp(sql)} else ${knownFlow(sql)} end as known from input i),
+  with judged as materialized (
+    select i.*, case when i.ip_protocol = 'UDP' then ${knownUdp(sql)} else ${knownFlow(sql)} end as known from ${input(sql, flows)}),
   fresh as (select * from judged where not known and hold is not true),
   inserted as (${insertStamped(sql)} on conflict do nothing ${returning(sql, records)})
-  ${answer(sql)}`,
+  select json_build_object('inserted', (select json_agg(r.answer) from inserted r), ${known(sql)})`,
     ),
   )
 }
 
 function outcome(bytes: Buffer | null): Outcome {
-  const { inserted, known } = JSON.parse(String(bytes)) as { [K in keyof Outcome]: Outcome[K] | null }
+  const { inserted, known } = JSON.parse(String(bytes)) as { [K in keyof Outcome]?: Outcome[K] | null }
   return { inserted: inserted ?? [], known: known ?? [] }
 }
