@@ -7,6 +7,10 @@ import type { Log } from './log.ts'
 import { createMetrics } from './metrics.ts'
 import { FlowWriter, SeenFlows } from './traffic/index.ts'
 
+/** Bodies that are being read, judged or written at once: 16 of the largest, hundreds of ordinary ones. */
+const BODIES_KIB = 32 * 1024
+const BODY_WAIT_MS = 5_000
+
 /** Two generations of these: with keys of about a hundred characters some 50 MB. */
 const SEEN_FLOWS_PER_GENERATION = 100_000
 const SEEN_GENERATION_MS = 120_000
@@ -25,6 +29,11 @@ export function buildDeps(options: { config: Config; db: Database; log: Log; dra
     db,
     metrics: createMetrics(),
     budget: new ReadBudget({ totalKib: config.readMemoryBudgetMb * 1024, waitMs: config.readAcquireWaitMs }),
+    bodies: new ReadBudget({
+      totalKib: BODIES_KIB,
+      waitMs: BODY_WAIT_MS,
+      refusal: (kib, total) => `too many bodies at once: ${kib} KiB of ${total} KiB; retry in a moment`,
+    }),
     authenticate: createTokens(config).authenticate,
     flows: new FlowWriter(db.ingest, seen),
     seen,

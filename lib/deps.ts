@@ -13,6 +13,8 @@ export interface Deps {
   db: Database
   metrics: Metrics
   budget: ReadBudget
+  /** The same for request bodies, in the other direction. */
+  bodies: ReadBudget
   authenticate: Tokens['authenticate']
   flows: FlowWriter
   seen: SeenFlows

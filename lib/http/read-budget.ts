@@ -20,10 +20,13 @@ export class ReadBudget {
   #availableKib: number
   #shed = 0
 
-  constructor(options: { totalKib: number; waitMs: number }) {
+  readonly #refusal: (kib: number, totalKib: number) => string
+
+  constructor(options: { totalKib: number; waitMs: number; refusal?: (kib: number, totalKib: number) => string }) {
     this.totalKib = options.totalKib
     this.#availableKib = options.totalKib
     this.#waitMs = options.waitMs
+    this.#refusal = options.refusal ?? readRefusal
   }
 
   get availableKib(): number {
@@ -71,13 +74,15 @@ export class ReadBudget {
     while (this.#line[0] && this.#line[0].kib <= this.#availableKib) this.#line.shift()!.grant()
   }
 
-  // Clients look for both phrases.
   #refuse(kib: number): HttpError {
     this.#shed += 1
-    const text = `read memory budget exhausted: the read needs ${kib} KiB of a ${this.totalKib} KiB budget; retry in a moment`
-    return new HttpError(503, text, { 'retry-after': '1' })
+    return new HttpError(503, this.#refusal(kib, this.totalKib), { 'retry-after': '1' })
   }
 }
+
+// Clients look for both phrases.
+const readRefusal = (kib: number, totalKib: number) =>
+  `read memory budget exhausted: the read needs ${kib} KiB of a ${totalKib} KiB budget; retry in a moment`
 
 export const kib = (bytes: number) => Math.max(1, Math.ceil(bytes / 1024))
 

@@ -46,11 +46,13 @@ const KINDS = COLUMNS.map(([, kind]) => kind)
  * The select list over rows `t`: their number, the number of nulls in them, then each column joined with the separator, a
  * null as the mark. The two numbers prove that no value holds a separator or looks like the mark.
  */
-export function columns(sql: Sql) {
-  const names = COLUMNS.map(([key]) => `t.${key}`)
-  const joined = COLUMNS.map(([key, kind]) => `string_agg(coalesce(t.${key}${kind === 'text' ? '' : '::text'}, e'\\x01'), e'\\x1f')`)
-  return sql.unsafe(`count(*)::text, coalesce(sum(num_nulls(${names.join(', ')})), 0)::text, ${joined.join(', ')}`)
-}
+export const columns = (sql: Sql) => sql.unsafe(SELECT_LIST)
+
+const SELECT_LIST = [
+  'count(*)::text',
+  `coalesce(sum(num_nulls(${COLUMNS.map(([key]) => `t.${key}`).join(', ')})), 0)::text`,
+  ...COLUMNS.map(([key, kind]) => `string_agg(coalesce(t.${key}${kind === 'text' ? '' : '::text'}, e'\\x01'), e'\\x1f')`),
+].join(', ')
 
 export interface Rendered {
   /** The flows as JSON objects joined with commas, without the brackets of an array. */

@@ -1,8 +1,9 @@
+import type postgres from 'postgres'
 import type { Gate, Sql } from '../db/index.ts'
 import { columns, type Rendered, render } from './columns.ts'
 
 /** Rows of traffic newest first, as a subquery of alias `t`. */
-export type Page = (sql: Sql) => ReturnType<Sql>
+export type Page = (sql: Sql) => postgres.PendingQuery<postgres.Row[]>
 
 /** One page of flows as JSON objects joined with commas. */
 export async function readPage(gate: Gate, page: Page): Promise<Rendered> {
@@ -10,6 +11,35 @@ export async function readPage(gate: Gate, page: Page): Promise<Rendered> {
   const rendered = render(row as unknown as (Buffer | null)[])
   return rendered ?? readAwkwardPage(gate, page)
 }
+
+/** The newest flows of each of the pods, `limit` at most, in one statement. */
+export async function readFirstPages(gate: Gate, pods: readonly string[], limit: number): Promise<Rendered[]> {
+  const rows = await gate((sql) =>
+    sql`
+      select page.*
+      from json_array_elements_text(${JSON.stringify(pods)}::text::json) with ordinality k(name, n)
+      cross join lateral (
+        select ${columns(sql)}
+        from (select * from traffic where pod_name = k.name order by time_stamp desc, uuid desc limit ${limit}) t) page
+      order by k.n`.raw(),
+  )
+  return Promise.all(
+    pods.map((pod, i) => render(rows[i] as unknown as (Buffer | null)[]) ?? readAwkwardPage(gate, (sql) => newestOf(sql, pod, limit))),
+  )
+}
+
+const newestOf = (sql: Sql, pod: string, limit: number) =>
+  sql`select * from traffic where pod_name = ${pod} order by time_stamp desc, uuid desc limit ${limit}`
+
+/** The flows of a pod that come after the last of a page. */
+export const readNextPage = (gate: Gate, pod: string, after: { time: string; uuid: string }, limit: number) =>
+  readPage(
+    gate,
+    (sql) => sql`
+      select * from traffic
+      where pod_name = ${pod} and (time_stamp, uuid) < (${after.time}::text::timestamp, ${after.uuid})
+      order by time_stamp desc, uuid desc limit ${limit}`,
+  )
 
 /** The same for values that the fast way cannot carry, at three times the cost. */
 async function readAwkwardPage(gate: Gate, page: Page): Promise<Rendered> {
@@ -46,7 +76,6 @@ export function streamPages(
     {
       async pull(controller) {
         try {
-          page ??= null
           if (opened) page = await next(page!.last!)
           if (page!.count === 0) {
             controller.enqueue(CLOSE)

@@ -38,6 +38,8 @@ export class SeenFlows {
     if (late < 0) return
     this.#turn()
     if (late >= this.#generationMs) this.#old = new Set()
+    // On schedule, however late this call: else what is old now would see up to a third generation.
+    else this.#turnsAt -= late
   }
 
   clear(): void {

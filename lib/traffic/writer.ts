@@ -106,12 +106,13 @@ export class FlowWriter {
         entry.sent = true
         sent.push(entry)
       }
-      // Who waits a second time is looked for in the table meanwhile: a long chain of possible duplicates is then soon settled.
-      else if (entry.waits++ === 0) behind.push(entry)
-      else held.push(entry)
+      // Who waits again is looked for in the table meanwhile, so that many duplicates of one flow are soon settled; ever more
+      // rarely, since each flow of a long chain waits for the fate of the one before.
+      else if (isPowerOfTwo(entry.waits++)) held.push(entry)
+      else behind.push(entry)
       this.#open(entry)
     }
-    for (const entry of behind) this.#close(entry)
+    this.#closeAll(behind)
     this.#line = [...behind, ...this.#line.slice(taken)]
     if (sent.length + held.length > 0) this.#run(sent, held)
   }
@@ -122,9 +123,10 @@ export class FlowWriter {
    */
   #mustWait({ seq, flow, pair }: Entry): boolean {
     if (this.#openUuids.get(flow.uuid)?.some((other) => other.seq < seq)) return true
-    const others = this.#openPairs.get(pair)
-    if (others === undefined) return false
-    return others.some((other) => other.seq < seq && (isDuplicate(flow, other.flow) || (!other.sent && isDuplicate(other.flow, flow))))
+    const couldRepeat = (other: Entry) =>
+      other.seq < seq && (isDuplicate(flow, other.flow) || (!other.sent && isDuplicate(other.flow, flow)))
+    // From the end: in a chain, the one to wait for is the one before.
+    return this.#openPairs.get(pair)?.findLast(couldRepeat) !== undefined
   }
 
   #open(entry: Entry): void {
@@ -132,9 +134,13 @@ export class FlowWriter {
     append(this.#openPairs, entry.pair, entry)
   }
 
-  #close(entry: Entry): void {
-    remove(this.#openUuids, entry.flow.uuid, entry)
-    remove(this.#openPairs, entry.pair, entry)
+  // The last to be opened first: they stand at the ends of their lists.
+  #closeAll(entries: readonly Entry[]): void {
+    for (let i = entries.length - 1; i >= 0; i--) {
+      const entry = entries[i]!
+      remove(this.#openUuids, entry.flow.uuid, entry)
+      remove(this.#openPairs, entry.pair, entry)
+    }
   }
 
   /** Never rejects. */
@@ -146,8 +152,8 @@ export class FlowWriter {
       if (concernsAll(error)) for (const { post } of [...sent, ...held]) fail(post, error)
       else await this.#storeOneByOne(sent, held)
     }
-    for (const entry of sent) this.#close(entry)
-    for (const entry of held) this.#close(entry)
+    this.#closeAll(held)
+    this.#closeAll(sent)
     this.#statements--
     const undecided = held.filter((entry) => !entry.decided)
     if (undecided.length > 0) this.#line = [...undecided, ...this.#line].sort((a, b) => a.seq - b.seq)
@@ -214,7 +220,7 @@ function append(entries: Map<string, Entry[]>, key: string, entry: Entry): void 
 function remove(entries: Map<string, Entry[]>, key: string, entry: Entry): void {
   const others = entries.get(key)!
   if (others.length === 1) entries.delete(key)
-  else others.splice(others.indexOf(entry), 1)
+  else others.splice(others.lastIndexOf(entry), 1)
 }
 
 function decide(entry: Entry): void {
@@ -229,6 +235,8 @@ function fail(post: Post, error: unknown): void {
   post.failed = true
   post.reject(error)
 }
+
+const isPowerOfTwo = (n: number) => n > 0 && (n & (n - 1)) === 0
 
 const concernsAll = (error: unknown) => error instanceof DatabaseBusy || error instanceof DatabaseUnavailable
 
