@@ -44,9 +44,9 @@ async function record(db: Database, job: JobName, rows: number, durationMs: numb
 export async function lastPass(db: Database, job: JobName): Promise<LastPass | null> {
   const [row] = await db.probe(
     (sql) => sql<LastPass[]>`
-  select extract(epoch from finished_at)::float8                               as "finishedAt",
-         extract(epoch from now() at time zone 'utc' - finished_at)::float8    as "agoSecs",
-         duration_ms::float8                                                  as "durationMs"
+  select extract(epoch from finished_at)::float8                            as "finishedAt",
+         extract(epoch from now() at time zone 'utc' - finished_at)::float8 as "agoSecs",
+         duration_ms::float8                                                as "durationMs"
   from job_run
   where job = ${job}`,
   )

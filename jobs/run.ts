@@ -14,11 +14,12 @@ const END_DATABASE_MS = 2_000
 /** The jobs' gate is the only one in use, and opens no more than it needs. */
 const POOL_MAX = 3
 
-/** The job asked for and whether to count only; null when the arguments name none. */
-function readArguments(args: readonly string[]): { job: Job; isDryRun: boolean } | null {
+/** The job asked for and whether to count only, or what is wrong with the arguments. */
+function readArguments(args: readonly string[]): { job: Job; isDryRun: boolean } | string {
   const names = args.filter((arg) => arg !== '--dry-run')
   const job = jobs.find(({ name }) => name === names[0])
-  return job === undefined || names.length > 1 ? null : { job, isDryRun: names.length < args.length }
+  if (names.length !== 1) return `expected one job, got ${names.length}`
+  return job === undefined ? `unknown job ${JSON.stringify(names[0])}` : { job, isDryRun: names.length < args.length }
 }
 
 /** Resolves to the exit code. */
@@ -75,8 +76,8 @@ async function withConnection<T>(config: Config, log: Log, work: (connection: Co
 }
 
 const asked = readArguments(process.argv.slice(2))
-if (asked === null) {
-  process.stderr.write(`usage: run <job> [--dry-run]; the jobs are ${jobs.map(({ name }) => name).join(', ')}\n`)
+if (typeof asked === 'string') {
+  process.stderr.write(`${asked}; usage: run <job> [--dry-run], where <job> is one of ${jobs.map(({ name }) => name).join(', ')}\n`)
   process.exit(1)
 }
 try {

@@ -42,14 +42,8 @@ export function startSchedule(chains: readonly (readonly Job[])[], options: Sche
       const turn = run(chain).finally(() => awake.delete(turn))
       awake.add(turn)
     }
-    const options = {
-      timezone: 'UTC',
-      protect: true,
-      unref: true,
-      allowPast: true,
-      catch: (err: unknown) => log.error({ err }, 'job timer'),
-    }
-    timers.set(chain, new Cron(at, options, wake))
+    const onFault = (err: unknown) => log.error({ err }, 'a timer of jobs failed')
+    timers.set(chain, new Cron(at, { timezone: 'UTC', protect: true, unref: true, allowPast: true, catch: onFault }, wake))
   }
 
   /** Never rejects. */
@@ -97,9 +91,11 @@ export function startSchedule(chains: readonly (readonly Job[])[], options: Sche
     const firstSecs = Math.min(...chain.map((job) => job.firstAfterSecs ?? job.everySecs(config)!))
     sleep(chain, firstSecs, JITTER * firstSecs)
   }
+  const jobs = enabled.flat().map((job) => job.name)
+  log.info({ jobs }, 'jobs scheduled')
 
   return {
-    jobs: enabled.flat().map((job) => job.name),
+    jobs,
     async stop(maxMs) {
       abort.abort()
       for (const timer of timers.values()) timer.stop()

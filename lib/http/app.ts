@@ -19,6 +19,8 @@ export function createApp(deps: Deps, routes: readonly Hono<Env>[]): Hono<Env> {
     const startedAt = performance.now()
     c.set('deps', deps)
     c.set('requestId', requestId(header(c, 'x-request-id')))
+    // For the answers that are not built here.
+    if (deps.draining()) c.header('connection', 'close')
     await next()
     observe(c, deps, performance.now() - startedAt)
   })
@@ -28,7 +30,12 @@ export function createApp(deps: Deps, routes: readonly Hono<Env>[]): Hono<Env> {
     (c) =>
       new Response(null, {
         status: 404,
-        headers: { 'content-length': '0', 'access-control-allow-origin': '*', 'x-request-id': c.get('requestId') },
+        headers: {
+          'content-length': '0',
+          'access-control-allow-origin': '*',
+          'x-request-id': c.get('requestId'),
+          ...(deps.draining() ? { connection: 'close' } : {}),
+        },
       }),
   )
   app.onError(onError)

@@ -1,5 +1,6 @@
 import type { Server } from 'node:http'
 import { createServer } from 'node:http'
+import type { Socket } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
 import type { SocketAddress } from '../config.ts'
 
@@ -10,6 +11,9 @@ const HEADERS_TIMEOUT_MS = 10_000
 /** A socket on which nothing moves for so long is cut: a stalled reader must not hold memory for ever. */
 const STALLED_SOCKET_MS = 120_000
 const IDLE_SWEEP_MS = 100
+
+/** What is connected, since Node has no list of it. */
+const connections = new WeakMap<Server, Set<Socket>>()
 
 type Fetch = Parameters<typeof createAdaptorServer>[0]['fetch']
 
@@ -25,6 +29,7 @@ export async function listen(fetch: Fetch, addresses: readonly SocketAddress[]):
   for (const { host, port } of addresses) {
     const server = createAdaptorServer({ fetch, createServer, serverOptions }) as Server
     server.setTimeout(STALLED_SOCKET_MS)
+    track(server)
     try {
       await new Promise<void>((resolve, reject) => server.once('error', reject).listen({ host, port, backlog: 1024 }, resolve))
       const bound = server.address() as { port: number }
@@ -41,11 +46,28 @@ export async function listen(fetch: Fetch, addresses: readonly SocketAddress[]):
 /** Stops accepting, lets requests in flight end for up to `maxMs`, then cuts what is left. */
 export async function close(server: Server, maxMs: number): Promise<void> {
   // close() ends idle connections only once; those that were busy then turn idle later.
-  const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS)
+  const sweep = setInterval(() => {
+    server.closeIdleConnections()
+    closeSilentConnections(server)
+  }, IDLE_SWEEP_MS)
   const cut = setTimeout(() => server.closeAllConnections(), maxMs)
   await new Promise<void>((resolve) => server.close(() => resolve()))
   clearInterval(sweep)
   clearTimeout(cut)
+}
+
+function track(server: Server): void {
+  const sockets = new Set<Socket>()
+  connections.set(server, sockets)
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+}
+
+/** To Node a connection on which nothing ever came is not idle but about to send its first request. */
+function closeSilentConnections(server: Server): void {
+  for (const socket of connections.get(server) ?? []) if (socket.bytesRead === 0) socket.destroy()
 }
 
 export const shown = ({ host, port }: SocketAddress) => `http://${host.includes(':') ? `[${host}]` : host}:${port}`

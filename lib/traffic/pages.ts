@@ -72,11 +72,13 @@ export function streamPages(
 ): ReadableStream<Uint8Array> {
   let page: Rendered | null = first
   let opened = false
+  let isGone = false
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         try {
           if (opened) page = await next(page!.last!)
+          if (isGone) return
           if (page!.count === 0) {
             controller.enqueue(CLOSE)
             controller.close()
@@ -85,9 +87,13 @@ export function streamPages(
           controller.enqueue(Buffer.concat([opened ? COMMA : OPEN, page!.json]))
           opened = true
         } catch (error) {
+          if (isGone) return
           onError(error as Error)
           controller.error(error)
         }
+      },
+      cancel() {
+        isGone = true
       },
     },
     { highWaterMark: 0 },

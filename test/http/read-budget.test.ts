@@ -118,33 +118,52 @@ test('a read over the total is charged the total and runs alone', async () => {
   assert.equal(one.availableKib, 100)
 })
 
-test('who waits too long is shed with 503, is counted, and takes nothing', async () => {
-  const one = budget(100, 20)
-  const release = one.acquire(100) as () => void
-  await assert.rejects(Promise.resolve(one.acquire(250)), (error: HttpError) => {
-    assert.ok(refused(error))
-    assert.deepEqual(error.headers, { 'retry-after': '1' })
-    assert.match(error.message, /^read memory budget exhausted/)
-    assert.match(error.message, /needs 100 KiB of a 100 KiB budget/)
-    return true
-  })
-  await assert.rejects(Promise.resolve(one.acquire(7)), /needs 7 KiB of a 100 KiB budget/)
+test('who waits too long is shed with 503, is counted, and takes nothing', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const one = budget(100, 5_000)
+  const { entered, come, leave } = visitors(one)
+  await come('a', 100)
+  const arrivals = [come('huge', 250), come('small', 7)]
+  t.mock.timers.tick(4_999)
+  assert.equal(one.shed, 0)
+  t.mock.timers.tick(1)
+  const [huge, small] = await Promise.all(arrivals.map((arrival) => arrival.catch((error) => error as HttpError)))
+  assert.ok(refused(huge) && refused(small))
+  assert.deepEqual((huge as HttpError).headers, { 'retry-after': '1' })
+  assert.match((huge as HttpError).message, /^read memory budget exhausted: .*needs 100 KiB of a 100 KiB budget/)
+  assert.match((small as HttpError).message, /needs 7 KiB of a 100 KiB budget/)
   assert.equal(one.shed, 2)
-  release()
+  await leave('a')
   assert.equal(one.availableKib, 100)
+  assert.deepEqual(entered, ['a'])
 })
 
-test('when the head of the line gives up, who is behind it and fits is let in', async () => {
-  const one = budget(100, 30)
+test('when the head of the line gives up, who is behind it and fits is let in', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const one = budget(100, 5_000)
   const { entered, come } = visitors(one)
   await come('a', 60)
   const head = come('head', 80)
-  // Later in line and later to expire: what lets it in is that the head has left.
-  const next = new Promise<void>((resolve) => setTimeout(resolve, 10)).then(() => come('next', 40))
+  t.mock.timers.tick(1_000)
+  const next = come('next', 40)
+  t.mock.timers.tick(4_000)
   await assert.rejects(head, refused)
   await next
   assert.deepEqual(entered, ['a', 'next'])
   assert.deepEqual([one.shed, one.availableKib], [1, 0])
+})
+
+test('who was let in is not shed when its wait would have ended', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const one = budget(100, 5_000)
+  const { entered, come, leave } = visitors(one)
+  await come('a', 100)
+  void come('b', 100)
+  t.mock.timers.tick(4_999)
+  await leave('a')
+  t.mock.timers.tick(10_000)
+  assert.deepEqual(entered, ['a', 'b'])
+  assert.deepEqual([one.shed, one.availableKib], [0, 0])
 })
 
 test('without a wait what does not fit is shed at once', () => {

@@ -166,7 +166,7 @@ test('flows that stay without a peer are looked at once in a pass, and hide none
   await manyFlows(2500, 120)
   await pod({ pod_ip: '10.0.0.2' })
   const uuid = await flow('10.0.0.2')
-  assert.deepEqual(await run(), { outcome: 'done', rows: 1, batches: 2 })
+  assert.deepEqual(await run(), { outcome: 'done', rows: 1, batches: 3 })
   assert.equal((await peer(uuid)).kind, 'pod')
 })
 
@@ -176,11 +176,11 @@ test('a pass looks at 20 000 flows, the oldest', async () => {
   const inTime = await flow('10.0.0.2', { time_stamp: ago(110) })
   const tooMany = await flow('10.0.0.2', { time_stamp: ago(100) })
   assert.equal(await count(), 1)
-  assert.deepEqual(await run(), { outcome: 'capped', rows: 1, batches: 10 })
+  assert.deepEqual(await run(), { outcome: 'capped', rows: 1, batches: 20 })
   assert.equal((await peer(inTime)).kind, 'pod')
   assert.deepEqual(await peer(tooMany), NO_PEER)
   // The one that was stamped makes room.
-  assert.deepEqual(await run(), { outcome: 'capped', rows: 1, batches: 10 })
+  assert.deepEqual(await run(), { outcome: 'capped', rows: 1, batches: 20 })
   assert.equal((await peer(tooMany)).kind, 'pod')
 })
 
@@ -211,13 +211,13 @@ test('with the lock held elsewhere it reports skipped and does nothing', async (
 test('aborted between two batches it leaves whole rows, and the next pass does the rest', async () => {
   await pod({ pod_ip: '10.0.0.2' })
   await manyFlows(2500, 60, '10.0.0.2')
-  assert.deepEqual(await run(abortedAfter(1, scene.db)), { outcome: 'aborted', rows: 2000, batches: 1 })
+  assert.deepEqual(await run(abortedAfter(1, scene.db)), { outcome: 'aborted', rows: 1000, batches: 1 })
   const [row] = await sql`
     select count(*) filter (where peer_kind is not null and peer_name is not null and peer_resolved_at is not null)::int as whole,
            count(*) filter (where coalesce(peer_kind, peer_name, peer_uid, peer_resolved_at::text) is null)::int as untouched
     from traffic`
-  assert.deepEqual({ ...row }, { whole: 2000, untouched: 500 })
-  assert.deepEqual(await run(), { outcome: 'done', rows: 500, batches: 1 })
+  assert.deepEqual({ ...row }, { whole: 1000, untouched: 1500 })
+  assert.deepEqual(await run(), { outcome: 'done', rows: 1500, batches: 2 })
 })
 
 test('aborted before the first batch it does nothing', async () => {

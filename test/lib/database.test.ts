@@ -15,10 +15,11 @@ import {
   splitPool,
 } from '../../lib/db/index.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { startProxy } from '../support/proxy.ts'
+import { type FaultyProxy, startProxy } from '../support/proxy.ts'
 
 let home: TestDatabase
 const opened: Database[] = []
+const proxies: FaultyProxy[] = []
 
 function open(options: Partial<DatabaseOptions> = {}): Database {
   const database = openDatabase({
@@ -32,6 +33,12 @@ function open(options: Partial<DatabaseOptions> = {}): Database {
   })
   opened.push(database)
   return database
+}
+
+async function proxied(): Promise<FaultyProxy> {
+  const proxy = await startProxy(home.connection)
+  proxies.push(proxy)
+  return proxy
 }
 
 const one = (sql: Sql) => sql`select 1 as one`
@@ -63,6 +70,7 @@ describe('database', () => {
 
   after(async () => {
     await Promise.all(opened.map((database) => database.end(100)))
+    await Promise.all(proxies.map((proxy) => proxy.close()))
     await home.drop()
   })
 
@@ -248,7 +256,7 @@ describe('database', () => {
         assert.equal(error.code, 'GATE_FULL')
         assert.equal(error.retryAfterSeconds, 1)
       })
-      assert.ok(quick < 50, `${quick} ms`)
+      assert.ok(quick < 200, `${quick} ms`)
       await database.ingest(one)
       await database.probe(one)
       assert.equal(database.read.stats.inFlight, 1)
@@ -270,7 +278,7 @@ describe('database', () => {
         const error = await failure(database.probe.within(100, sleep(0.4)))
         assert.ok(error instanceof DatabaseUnavailable)
       })
-      assert.ok(waited < 300, `${waited} ms`)
+      assert.ok(waited < 350, `${waited} ms`)
       assert.equal(database.probe.stats.inFlight, 1)
       let wasBuilt = false
       await failure(
@@ -310,7 +318,7 @@ describe('database', () => {
     })
 
     test('a server that closes during startup is not dialled without end', async () => {
-      const proxy = await startProxy(home.connection)
+      const proxy = await proxied()
       proxy.slam(true)
       const database = open({ connection: proxy.connection })
       const took = await elapsedMs(async () => {
@@ -320,13 +328,11 @@ describe('database', () => {
       assert.ok(proxy.accepted <= 3, `dialled ${proxy.accepted} times`)
       proxy.slam(false)
       assert.equal((await database.read(one)).length, 1)
-      await database.end()
-      await proxy.close()
     })
 
     for (const harm of ['cut', 'halfClose'] as const) {
       test(`${harm} under a statement: it is sent again on a new connection, and listeners hear of it`, async () => {
-        const proxy = await startProxy(home.connection)
+        const proxy = await proxied()
         const database = open({ connection: proxy.connection })
         const heard: string[] = []
         database.onPoolReplaced((gate) => heard.push(gate))
@@ -339,51 +345,47 @@ describe('database', () => {
         assert.equal(database.generation, 1)
         const { lost, retried, replaced } = database.read.stats
         assert.deepEqual({ lost, retried, replaced }, { lost: 1, retried: 1, replaced: 0 })
-        await database.end()
-        await proxy.close()
       })
     }
 
     test('without retries the caller hears DatabaseUnavailable', async () => {
-      const proxy = await startProxy(home.connection)
+      const proxy = await proxied()
       const database = open({ connection: proxy.connection, retries: 0 })
       const error = failure(database.read(sleep(1)))
       await delay(100)
       proxy.cut()
       assert.ok((await error) instanceof DatabaseUnavailable)
-      await database.end()
-      await proxy.close()
     })
 
     test('cut while idle costs nobody anything', async () => {
-      const proxy = await startProxy(home.connection)
+      const proxy = await proxied()
       const database = open({ connection: proxy.connection, retries: 0 })
       await database.read(one)
       proxy.cut()
       await delay(50)
       assert.equal(database.read.stats.open, 0)
       assert.equal((await database.read(one)).length, 1)
-      await database.end()
-      await proxy.close()
     })
 
     test('silence: the pool is replaced, everything in flight told at once, and service resumes', async () => {
-      const proxy = await startProxy(home.connection)
-      const database = open({ connection: proxy.connection, poolMax: 7, deadlineMs: 400 })
+      const proxy = await proxied()
+      const database = open({ connection: proxy.connection, poolMax: 7, deadlineMs: 1_000 })
       const heard: string[] = []
       database.onPoolReplaced((gate) => heard.push(gate))
       await Promise.all([database.read(sleep(0.01)), database.read(sleep(0.01)), database.read(sleep(0.01))])
       proxy.pause()
-      const early = failure(database.read(one))
-      await delay(200)
-      const late = failure(database.read(one))
-      const took = await elapsedMs(async () => {
-        for (const error of await Promise.all([early, late])) {
-          assert.ok(error instanceof DatabaseUnavailable)
-          assert.equal(error.code, 'POOL_REPLACED')
-        }
-      })
-      assert.ok(took > 150 && took < 320, `${took} ms`)
+      const start = performance.now()
+      const told = async () => {
+        const error = await failure(database.read(one))
+        assert.ok(error instanceof DatabaseUnavailable)
+        assert.equal(error.code, 'POOL_REPLACED')
+        return performance.now() - start
+      }
+      const early = told()
+      await delay(500)
+      const [first, second] = await Promise.all([early, told()])
+      assert.ok(first >= 900, `given up after ${first} ms`)
+      assert.ok(second - first < 200, `told ${second - first} ms later`)
       assert.deepEqual(heard, ['read'])
       assert.equal(database.generation, 1)
       const { inFlight, replaced, open: standing } = database.read.stats
@@ -392,8 +394,6 @@ describe('database', () => {
       assert.equal(database.generation, 2)
       proxy.resume()
       assert.equal((await database.read(one)).length, 1)
-      await database.end()
-      await proxy.close()
     })
 
     test('unused connections are closed after ten minutes, used ones kept', async (t) => {
@@ -421,13 +421,11 @@ describe('database', () => {
     })
 
     test('a dead first host leads to the second', async () => {
-      const proxy = await startProxy(home.connection)
+      const proxy = await proxied()
       const { user, password, host, port, database: name } = proxy.connection
       const database = open({ connection: `postgres://${user}:${password}@127.0.0.1:1,${host}:${port}/${name}` })
       assert.equal((await database.read(one)).length, 1)
       assert.equal((await database.ingest(one)).length, 1)
-      await database.end()
-      await proxy.close()
     })
   })
 
@@ -453,17 +451,16 @@ describe('database', () => {
     })
 
     test('is bounded under a hanging statement, one that waits and a server gone silent', async () => {
-      const proxy = await startProxy(home.connection)
+      const proxy = await proxied()
       const database = open({ connection: proxy.connection })
       await database.ingest(one)
       const errors = [failure(database.read(sleep(3))), failure(database.read(one))]
       await delay(50)
       proxy.pause()
       const took = await elapsedMs(() => database.end(200))
-      assert.ok(took >= 150 && took < 500, `${took} ms`)
+      assert.ok(took >= 150 && took < 1_000, `${took} ms`)
       for (const error of await Promise.all(errors)) assert.ok(error instanceof DatabaseUnavailable)
       assert.deepEqual([database.stats().open, database.read.stats.inFlight], [0, 0])
-      await proxy.close()
     })
   })
 

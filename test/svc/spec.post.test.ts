@@ -27,11 +27,11 @@ const posted = async (fields: Record<string, unknown> = {}) => {
   assert.deepEqual(answer.json, await stored(answer.json.svc_ip))
   return answer.json
 }
-/** Posts in that order under one address; what is stored then. */
+/** Posts in that order under one address, a second apart; what is stored then. */
 const storedAfter = async (first: object, second: object) => {
   const { svc_ip } = servicePost()
   await posted({ ...first, svc_ip })
-  assert.equal((await post(servicePost({ ...second, svc_ip }))).status, 200)
+  assert.equal((await post(servicePost({ time_stamp: '2024-05-01T10:00:01', ...second, svc_ip }))).status, 200)
   return stored(svc_ip)
 }
 const version = async (ip: string) => (await app.sql`select xmin::text, ctid::text from service where svc_ip = ${ip}`)[0]
@@ -143,6 +143,7 @@ test('POST /svc/spec 200: the uid beside the row follows service_spec', async ()
     [{}, null],
     [{ service_spec: { metadata: { uid: 'one' } } }, 'one'],
     [{ svc_name: 'x' }, 'one'],
+    [{ time_stamp: '2024-05-01T10:00:02' }, 'one'],
     [{ service_spec: null, svc_name: 'y' }, 'one'],
     [{ service_spec: { metadata: { uid: 'two' } } }, 'two'],
     [{ service_spec: { metadata: { uid: '' } } }, null],

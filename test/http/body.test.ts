@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type IncomingMessage, type RequestOptions, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { connect } from 'node:net'
+import test, { after } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { z } from 'zod'
+import { access } from '../../lib/http/access.ts'
+import { createApp } from '../../lib/http/app.ts'
+import { route } from '../../lib/http/context.ts'
+import { listen } from '../../lib/http/listen.ts'
+import { sendJson } from '../../lib/http/respond.ts'
+import { body, params, query } from '../../lib/http/validate.ts'
+import { startApp } from '../support/app.ts'
+import { until } from '../support/until.ts'
+
+const MAX_BYTES = 1_000
+const app = await startApp()
+const Item = z.object({ name: z.string(), list: z.array(z.object({ n: z.number() })).optional() })
+const probe = createApp(app.deps, [
+  route().post('/echo', access('open'), body(Item, MAX_BYTES), (c) => sendJson(c, JSON.stringify(c.req.valid('json')))),
+  route().get(
+    '/items/:id',
+    access('open'),
+    params(z.object({ id: z.string().max(5) })),
+    query(z.object({ limit: z.coerce.number().default(7), b: z.string().optional() })),
+    (c) => sendJson(c, JSON.stringify({ ...c.req.valid('param'), ...c.req.valid('query') })),
+  ),
+])
+const { server } = await listen(probe.fetch, [{ host: '127.0.0.1', port: 0 }])
+const { port } = server.address() as AddressInfo
+after(() => {
+  server.closeAllConnections()
+  server.close()
+})
+
+interface Sent {
+  status: number
+  text: string
+  headers: Record<string, unknown>
+}
+type Send = (bytes: Buffer | string, headers?: Record<string, string>) => Promise<Sent>
+
+async function answered(answer: IncomingMessage): Promise<Sent> {
+  return { status: answer.statusCode!, headers: answer.headers, text: Buffer.concat(await answer.toArray()).toString() }
+}
+/** One POST over a socket; with `chunked` the length is not announced. */
+async function overSocket(bytes: Buffer | string, headers: Record<string, string>, chunked: boolean): Promise<Sent> {
+  const length = chunked ? { 'transfer-encoding': 'chunked' } : { 'content-length': String(Buffer.byteLength(bytes)) }
+  const options: RequestOptions = {
+    port,
+    path: '/echo',
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...length, ...headers },
+  }
+  const sent = request(options)
+  sent.on('error', () => {})
+  sent.end(bytes)
+  const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+  return answered(answer)
+}
+
+const ways: Record<string, Send> = {
+  'without a socket': async (bytes, headers = {}) => {
+    const answer = await probe.request('/echo', {
+      method: 'POST',
+      body: bytes as string,
+      headers: { 'content-type': 'application/json', ...headers },
+    })
+    return { status: answer.status, text: await answer.text(), headers: Object.fromEntries(answer.headers) }
+  },
+  'over a socket': (bytes, headers = {}) => overSocket(bytes, headers, false),
+  'over a socket in chunks': (bytes, headers = {}) => overSocket(bytes, headers, true),
+}
+const small = '{"name":"é"}'
+const sized = (bytes: number) => small + ' '.repeat(bytes - Buffer.byteLength(small))
+const gzip = { 'content-encoding': 'gzip' }
+
+for (const [way, send] of Object.entries(ways)) {
+  test(`${way}: a body is read and validated`, async () => {
+    const answer = await send(small)
+    assert.deepEqual([answer.status, answer.text], [200, small])
+  })
+
+  test(`${way}: any JSON content type is taken, no other`, async () => {
+    for (const type of [
+      'application/json',
+      'application/json; charset=utf-8',
+      'APPLICATION/JSON',
+      'application/json ;x=y',
+      'application/ld+json',
+    ])
+      assert.equal((await send(small, { 'content-type': type })).status, 200, type)
+    for (const type of [
+      'text/plain',
+      'text/json',
+      'application/jsonp',
+      'application/x-www-form-urlencoded',
+      'json',
+      'application/json+x',
+      '',
+    ]) {
+      const answer = await send(small, { 'content-type': type })
+      assert.deepEqual([answer.status, answer.text], [400, 'Content type error: expected application/json'], type)
+    }
+  })
+
+  test(`${way}: the limit is on the bytes sent, to the byte`, async () => {
+    assert.equal((await send(sized(MAX_BYTES))).status, 200)
+    for (const bytes of [MAX_BYTES + 1, 10 * MAX_BYTES]) {
+      const answer = await send(sized(bytes))
+      assert.deepEqual([answer.status, answer.text], [413, `body is larger than ${MAX_BYTES} bytes`])
+    }
+  })
+
+  test(`${way}: the limit is on the bytes unpacked, too`, async () => {
+    assert.equal((await send(gzipSync(sized(MAX_BYTES)), gzip)).status, 200)
+    assert.equal((await send(gzipSync(sized(MAX_BYTES + 1)), gzip)).status, 413)
+    assert.equal((await send(gzipSync(Buffer.alloc(50_000_000)), gzip)).status, 413)
+  })
+
+  test(`${way}: gzip in any case is unpacked, identity left alone, no coding means none`, async () => {
+    for (const coding of ['gzip', 'GZip', ' gzip ']) assert.equal((await send(gzipSync(small), { 'content-encoding': coding })).text, small)
+    for (const coding of ['identity', 'Identity']) assert.equal((await send(small, { 'content-encoding': coding })).text, small)
+    assert.equal((await send(gzipSync(small))).status, 400)
+  })
+
+  test(`${way}: another coding is 415 with those that are known`, async () => {
+    for (const coding of ['br', 'deflate', 'zstd', 'gzip, gzip', 'x'.repeat(2_000)]) {
+      const answer = await send(small, { 'content-encoding': coding })
+      assert.equal(answer.status, 415)
+      assert.ok(answer.text.startsWith(`content-encoding ${coding.slice(0, 40)} is not known`))
+      assert.ok(answer.text.length < 120)
+      assert.equal(answer.headers['accept-encoding'], 'gzip, identity')
+    }
+  })
+
+  test(`${way}: a gzip that is none, or ends early, or is damaged, is 400`, async () => {
+    const packed = gzipSync(sized(500))
+    const damaged = Buffer.from(packed)
+    damaged[damaged.length - 5]! ^= 0xff
+    for (const bytes of [Buffer.from(small), packed.subarray(0, -1), packed.subarray(0, 12), damaged, Buffer.alloc(0)]) {
+      const answer = await send(bytes, gzip)
+      assert.deepEqual([answer.status, answer.text], [400, 'the body is not valid gzip'])
+    }
+  })
+
+  test(`${way}: bytes that are not UTF-8 are 400, packed or not`, async () => {
+    for (const bad of [[0xff], [0xc3], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80]]) {
+      const bytes = Buffer.concat([Buffer.from('{"name":"'), Buffer.from(bad), Buffer.from('"}')])
+      for (const answer of [await send(bytes), await send(gzipSync(bytes), gzip)])
+        assert.deepEqual([answer.status, answer.text], [400, 'Json deserialize error: the body is not UTF-8'])
+    }
+  })
+
+  test(`${way}: what the schema refuses is 400, with the first field by its path`, async () => {
+    for (const [text, says] of Object.entries({
+      '{}': /^Json deserialize error: name: /,
+      '{"name":7}': /^Json deserialize error: name: .*expected string, received number/,
+      '{"name":"x","list":[{"n":1},{"n":"2"}]}': /^Json deserialize error: list\[1\]\.n: /,
+      '[]': /^Json deserialize error: .*expected object/,
+      '': /^Json deserialize error: invalid JSON/,
+    })) {
+      const answer = await send(text)
+      assert.equal(answer.status, 400)
+      assert.match(answer.text, says)
+    }
+  })
+}
+
+test('a body announced as too large is refused before it is sent', { timeout: 20_000 }, async () => {
+  const socket = connect(port, '127.0.0.1')
+  socket.write(`POST /echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${MAX_BYTES + 1}\r\n\r\n`)
+  const [head] = (await once(socket, 'data')) as [Buffer]
+  assert.match(head.toString(), /^HTTP\/1\.1 413 /)
+  socket.destroy()
+})
+
+test('a body that never ends is refused once it is too large', { timeout: 20_000 }, async () => {
+  const sent = request({ port, path: '/echo', method: 'POST', headers: { 'content-type': 'application/json' } })
+  sent.on('error', () => {})
+  sent.write(sized(MAX_BYTES))
+  sent.write(' ')
+  const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+  assert.equal(answer.statusCode, 413)
+  sent.destroy()
+})
+
+test('a body that is cut short is never taken for a whole one', async () => {
+  app.logged.length = 0
+  const socket = connect(port, '127.0.0.1')
+  socket.write(`POST /echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n${small}`, () =>
+    socket.destroy(),
+  )
+  const line = await until('the request is logged', () => app.logged.find((one) => one.msg === 'request'))
+  assert.deepEqual([line.route, line.status], ['/echo', 400])
+})
+
+test('path and query are validated, by name; defaults apply, and of a repeated parameter the first counts', async () => {
+  const get = async (path: string) => {
+    const answer = await probe.request(path)
+    return [answer.status, await answer.text()] as const
+  }
+  assert.deepEqual(await get('/items/a'), [200, '{"id":"a","limit":7}'])
+  assert.deepEqual(await get('/items/%C3%A9?b=%20x+y&limit=3&limit=9&unknown=1'), [200, '{"id":"é","limit":3,"b":" x y"}'])
+  const [status, text] = await get('/items/toolong?limit=9')
+  assert.equal(status, 400)
+  assert.match(text, /^Path deserialize error: id: /)
+  const [, queryText] = await get('/items/a?limit=x')
+  assert.match(queryText, /^Query deserialize error: limit: /)
+})

@@ -1,0 +1,225 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import type { Gate } from '../../lib/db/index.ts'
+import { readPage } from '../../lib/traffic/index.ts'
+import { startApp } from '../support/app.ts'
+
+const app = await startApp()
+
+type Row = Record<string, string | number | null>
+
+const TEXTS = [
+  ...['uuid', 'pod_name', 'pod_namespace', 'pod_ip', 'pod_port', 'ip_protocol', 'traffic_type', 'traffic_in_out_ip'],
+  ...['traffic_in_out_port', 'decision', 'peer_kind', 'peer_namespace', 'peer_name', 'peer_uid', 'peer_workload_kind'],
+  ...['peer_workload_name', 'drop_cause'],
+]
+
+/** The read gate, counting: one statement a list, and a second one for values that columns cannot carry. */
+function countingGate() {
+  const { read } = app.db
+  const count = { statements: 0 }
+  const gate = ((statement: never) => {
+    count.statements++
+    return read(statement)
+  }) as unknown as Gate
+  return { gate, count }
+}
+
+async function hold(rows: Row[]): Promise<void> {
+  await app.sql`truncate traffic`
+  await app.sql`insert into traffic select * from json_populate_recordset(null::traffic, ${JSON.stringify(rows)}::text::json)`
+}
+
+/** Renders the table; asserts that it is what the database makes of the same rows. Answers how many statements that took. */
+async function assertRendered(): Promise<number> {
+  const { gate, count } = countingGate()
+  const page = await readPage(gate, (sql) => sql`select * from traffic order by time_stamp desc, uuid desc`)
+  const expected = await app.sql`
+    select traffic_record(t) as record, time_stamp::text as time, uuid from traffic t order by time_stamp desc, uuid desc`
+  assert.equal(page.count, expected.length)
+  const found = JSON.parse(`[${page.json}]`)
+  assert.deepEqual(
+    found,
+    expected.map(({ record }) => record),
+  )
+  for (const [i, row] of found.entries()) assert.deepEqual(Object.keys(row), Object.keys(expected[i]!.record))
+  const last = expected.at(-1)
+  assert.deepEqual(page.last, last ? { time: last.time, uuid: last.uuid } : null)
+  return count.statements
+}
+const bare = (fields: Row = {}): Row => ({ uuid: 'u', time_stamp: '2024-05-01T10:00:00', ...fields })
+
+// ---- Any values ---------------------------------------------------------------------------------------------------------------
+
+const CONTROLS = Array.from({ length: 31 }, (_, i) => String.fromCharCode(i + 1))
+const awkward = fc.constantFrom(
+  ...CONTROLS,
+  '"',
+  '\\',
+  '/',
+  ' ',
+  '!',
+  '#',
+  '\u007f',
+  '\u0085',
+  '\u2028',
+  '\ufeff',
+  '\ufffd',
+  'é',
+  '\u{1f680}',
+)
+const text = fc.oneof(
+  { weight: 2, arbitrary: fc.constantFrom(null, '', '\u0001', '\u001f', '\u0001\u001f', '\u001f\u0001', 'null', '"') },
+  { weight: 2, arbitrary: fc.string({ unit: awkward, maxLength: 6 }) },
+  { weight: 3, arbitrary: fc.string({ unit: 'grapheme', maxLength: 12 }).map((one) => one.replaceAll('\0', '')) },
+)
+const plain = fc.constantFrom(null, '', '10.0.0.1', 'TCP', 'a "quoted\\ name"', 'é\u{1f680}\u2028', '\n\t\b\u0002\u001e')
+const pad = (value: number, digits: number) => String(value).padStart(digits, '0')
+const fraction = fc.oneof(
+  fc.constant(0),
+  fc.nat(999).map((ms) => ms * 1000),
+  fc.nat(999_999),
+  fc.constantFrom(1, 10, 100, 999_999, 100_000, 10_000, 999_000),
+)
+const time = fc
+  .tuple(fc.integer({ min: 1, max: 9999 }), fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 28 }), fc.nat(86_399), fraction)
+  .map(([year, month, day, second, micros]) => {
+    const clock = [Math.floor(second / 3600), Math.floor(second / 60) % 60, second % 60].map((part) => pad(part, 2)).join(':')
+    return `${pad(year, 4)}-${pad(month, 2)}-${pad(day, 2)}T${clock}.${pad(micros, 6)}`
+  })
+
+const rowsOf = (value: fc.Arbitrary<string | null>, maxLength: number) =>
+  fc
+    .array(
+      fc.record({
+        ...Object.fromEntries(TEXTS.map((key) => [key, value])),
+        time_stamp: time,
+        peer_resolved_at: fc.option(time),
+        syn_retries: fc.option(fc.oneof(fc.maxSafeInteger(), fc.integer({ min: -5, max: 5 }))),
+      }),
+      { maxLength },
+    )
+    // No two alike, neither by uuid nor by flow.
+    .map((rows) =>
+      rows.map(
+        (row, i): Row => ({
+          ...row,
+          uuid: `${(row as Row).uuid}${i}`,
+          pod_port: `${(row as Row).pod_port}${i}`,
+          traffic_in_out_port: `${i}`,
+        }),
+      ),
+    )
+
+test('whatever the values, a list is what the database makes of the rows', { timeout: 120_000 }, async () => {
+  let slow = 0
+  await fc.assert(
+    fc.asyncProperty(rowsOf(text, 6), async (rows) => {
+      await hold(rows)
+      if ((await assertRendered()) > 1) slow++
+    }),
+    { numRuns: 250 },
+  )
+  assert.ok(slow > 0, 'none of them took the long way')
+})
+
+test('ordinary values, escapes among them, never take the long way', { timeout: 120_000 }, async () => {
+  await fc.assert(
+    fc.asyncProperty(rowsOf(plain, 12), async (rows) => {
+      await hold(rows)
+      assert.equal(await assertRendered(), 1)
+    }),
+    { numRuns: 100 },
+  )
+})
+
+// ---- Single ones --------------------------------------------------------------------------------------------------------------
+
+test('no rows', async () => {
+  await hold([])
+  const { gate, count } = countingGate()
+  const page = await readPage(gate, (sql) => sql`select * from traffic`)
+  assert.deepEqual([page.json.length, page.count, page.last, count.statements], [0, 0, null, 1])
+})
+
+for (const value of ['\u001f', '\u001fa', 'a\u001f', '\u001f\u001f', '\u0001\u001f', '\u0001'])
+  test(`a value of ${JSON.stringify(value)} takes the long way, in every column and place`, async () => {
+    for (const key of TEXTS) {
+      for (const row of [0, 1, 2]) {
+        await hold([0, 1, 2].map((i) => bare({ uuid: `u${i}`, ...(i === row ? { [key]: value } : {}) })))
+        assert.equal(await assertRendered(), 2, key)
+      }
+    }
+  })
+
+test('separators in several columns do not make up for each other', async () => {
+  await hold([
+    bare({ uuid: '1', pod_name: 'a\u001fb', pod_namespace: '\u0001' }),
+    bare({ uuid: '2', pod_name: 'c\u001fd', pod_namespace: '\u001f' }),
+    bare({ uuid: '3\u001f4', pod_name: '\u0001\u001f\u0001' }),
+  ])
+  assert.equal(await assertRendered(), 2)
+})
+
+test('the mark of a null inside a longer value is an ordinary character', async () => {
+  await hold([bare({ pod_name: 'a\u0001', pod_namespace: '\u0001a', decision: '\u0001\u0001', drop_cause: '\u0001\u001e' })])
+  assert.equal(await assertRendered(), 1)
+})
+
+test('empty texts in every column', async () => {
+  await hold([bare(Object.fromEntries(TEXTS.map((key) => [key, '']))), bare()])
+  assert.equal(await assertRendered(), 1)
+})
+
+test('fractions of zero, three and six digits, as few as are needed', async () => {
+  const times = {
+    '10:00:00': '10:00:00',
+    '10:00:00.1': '10:00:00.100',
+    '10:00:00.12': '10:00:00.120',
+    '10:00:00.123': '10:00:00.123',
+    '10:00:00.1234': '10:00:00.123400',
+    '10:00:00.12345': '10:00:00.123450',
+    '10:00:00.123456': '10:00:00.123456',
+    '10:00:00.000001': '10:00:00.000001',
+    '10:00:00.00001': '10:00:00.000010',
+    '10:00:00.001': '10:00:00.001',
+  }
+  for (const [stored, shown] of Object.entries(times)) {
+    await hold([bare({ time_stamp: `2024-05-01T${stored}`, peer_resolved_at: `0001-01-01T${stored}` })])
+    assert.equal(await assertRendered(), 1)
+    const { json } = await readPage(app.db.read, (sql) => sql`select * from traffic`)
+    const { time_stamp, peer_resolved_at } = JSON.parse(String(json))
+    assert.deepEqual([time_stamp, peer_resolved_at], [`2024-05-01T${shown}`, `0001-01-01T${shown}`])
+  }
+})
+
+test('numbers to the last digit', async () => {
+  for (const digits of ['0', '-1', '9007199254740991', '9223372036854775807', '-9223372036854775808']) {
+    await hold([bare()])
+    await app.sql`update traffic set syn_retries = ${digits}`
+    const { json } = await readPage(app.db.read, (sql) => sql`select * from traffic`)
+    assert.match(String(json), new RegExp(`"syn_retries":${digits}}$`))
+  }
+})
+
+test('more escapes than there is room for take the long way, and up to there the short one', async () => {
+  const fill = (count: number, value: string) => app.sql`
+    insert into traffic (uuid, time_stamp, pod_name)
+    select n::text, timestamp '2024-05-01' + n * interval '1 second', ${value} from generate_series(1, ${count}::int) n`
+  await app.sql`truncate traffic`
+  await fill(2_000, '\u0002'.repeat(200))
+  assert.equal(await assertRendered(), 2)
+  await app.sql`truncate traffic`
+  await fill(50, '"'.repeat(100))
+  assert.equal(await assertRendered(), 1)
+})
+
+test('around the limit of escapes a list is whole, whichever way it takes', async () => {
+  const ways = new Set<number>()
+  for (let escapes = 64_000; escapes <= 68_000; escapes += 97) {
+    await hold([bare({ pod_name: '"'.repeat(escapes) })])
+    ways.add(await assertRendered())
+  }
+  assert.deepEqual([...ways].sort(), [1, 2])
+})
