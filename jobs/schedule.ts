@@ -29,10 +29,9 @@ export function startSchedule(chains: readonly (readonly Job[])[], options: Sche
   const { config, db, log, metrics, random = Math.random } = options
   const abort = new AbortController()
   const context: JobContext = { config, db, log, signal: abort.signal }
-  const timers = new Map<readonly Job[], Cron>()
   const awake = new Set<Promise<void>>()
 
-  /** Sets the one timer of a chain: it is set again only when the chain has run, so a chain never overtakes itself. */
+  /** Sets the one timer of a chain. It is set again only when the chain has run, so a chain never overtakes itself. */
   function sleep(chain: readonly Job[], secs: number, jitterSecs: number): void {
     if (abort.signal.aborted) return
     const ms = Math.max(MIN_SLEEP_MS, 1000 * (secs + (2 * random() - 1) * jitterSecs))
@@ -43,10 +42,10 @@ export function startSchedule(chains: readonly (readonly Job[])[], options: Sche
       awake.add(turn)
     }
     const onFault = (err: unknown) => log.error({ err }, 'a timer of jobs failed')
-    timers.set(chain, new Cron(at, { timezone: 'UTC', protect: true, unref: true, allowPast: true, catch: onFault }, wake))
+    new Cron(at, { timezone: 'UTC', protect: true, unref: true, allowPast: true, catch: onFault }, wake)
   }
 
-  /** Never rejects. */
+  /** Never rejects. A chain that wakes after the end does nothing. */
   async function run(chain: readonly Job[]): Promise<void> {
     let nextSecs = Number.POSITIVE_INFINITY
     let jitterSecs = 0
@@ -98,7 +97,6 @@ export function startSchedule(chains: readonly (readonly Job[])[], options: Sche
     jobs,
     async stop(maxMs) {
       abort.abort()
-      for (const timer of timers.values()) timer.stop()
       let timeout: NodeJS.Timeout | undefined
       const bound = new Promise<void>((resolve) => {
         timeout = setTimeout(resolve, maxMs)

@@ -21,7 +21,8 @@ const secretPaths = ['', 'headers.', 'req.headers.', 'request.headers.'].flatMap
 const classesWithValues = new Set(['22', '23', 'P0'])
 const maxCauses = 4
 
-const options = {
+/** How lines are made; the tests read theirs made the same way. */
+export const lineOptions = {
   base: null,
   timestamp: stdTimeFunctions.isoTime,
   formatters: { level: (level: string) => ({ level }) },
@@ -36,7 +37,7 @@ const options = {
  * a reader that stalls never blocks the process, it loses lines and a warning says how many.
  */
 export function createLog(config: Pick<Config, 'logLevel'>): Log {
-  const settings = { ...options, level: config.logLevel }
+  const settings = { ...lineOptions, level: config.logLevel }
   const pretty = process.stdout.isTTY ? findPretty() : null
   if (pretty) return pino(settings, pretty({ sync: true, translateTime: 'SYS:HH:MM:ss.l' }))
   const log: Log = pino(

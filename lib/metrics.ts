@@ -32,7 +32,7 @@ export function createMetrics() {
     dbGateRefused: gauge('broker_db_gate_refused', 'Statements refused because the line was full or the wait too long.', ['gate']),
     readBudgetTotal: gauge('broker_read_budget_kib_total', 'KiB that list routes may hold at once.'),
     readBudgetAvailable: gauge('broker_read_budget_kib_available', 'KiB of it that are free.'),
-    readShed: gauge('broker_read_shed_total', 'Reads shed by the budget.'),
+    readShed: counter('broker_read_shed_total', 'Reads shed by the budget.'),
     seenFlows: gauge('broker_traffic_seen_set_entries', 'Recently confirmed flows held in memory.'),
     auditEnabled: gauge('broker_audit_enabled', '1 when flows are forwarded to an evaluator.'),
     auditPermits: gauge('broker_audit_inflight_available', 'Flows that may be evaluated beside those that are.'),
@@ -43,12 +43,13 @@ export function createMetrics() {
     jobDuration: gauge('broker_job_duration_seconds', 'Seconds that this pass took.', ['job']),
     jobRows: counter('broker_job_rows_total', 'Rows that passes in this process changed.', ['job']),
     jobPasses: counter('broker_job_passes_total', 'Passes in this process, by outcome.', ['job', 'outcome']),
-    uptime: new Gauge({
+    uptime: new Counter({
       name: 'broker_uptime_seconds',
       help: 'Seconds since the start.',
       registers,
       collect() {
-        this.set((performance.now() - startedAt) / 1000)
+        this.reset()
+        this.inc((performance.now() - startedAt) / 1000)
       },
     }),
   }

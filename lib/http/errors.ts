@@ -26,13 +26,8 @@ export function onError(error: Error, c: Context): Response {
   if (error instanceof DatabaseUnavailable) {
     return respond(c, 503, 'database unavailable; retry in a moment', { 'retry-after': String(error.retryAfterSeconds) })
   }
-  const { code, severity, constraint_name, routine } = error as {
-    code?: string
-    severity?: string
-    constraint_name?: string
-    routine?: string
-  }
   const requestId = c.get('requestId')
-  c.get('deps').log.error({ requestId, code, severity, constraint_name, routine, error: code ? undefined : error }, 'request failed')
+  // Under `err` the log keeps what names the fault and leaves out values.
+  c.get('deps').log.error({ requestId, err: error }, 'request failed')
   return respond(c, 500, `internal error, request ${requestId}`)
 }

@@ -4,6 +4,7 @@ import { HttpError } from './errors.ts'
 export const MAX_JSON_DEPTH = 100
 
 const MAX_SHOWN_PATH_CHARS = 200
+const MAX_SHOWN_KEY_CHARS = 60
 
 export const deserializeError = (message: string) => new HttpError(400, `Json deserialize error: ${message}`)
 
@@ -19,7 +20,7 @@ export function parseJson(text: string): unknown {
     throw deserializeError(`invalid JSON: ${position(error as Error)}`)
   }
   // Only an escape can spell them, since the bytes were valid UTF-8: bodies without one are not walked.
-  if (text.includes('\\u') && /\\u(?:0000|[dD][89a-fA-F])/.test(text)) walk(value, checkStrings)
+  if (text.includes('\\u') && /\\u(?:0000|[dD][89a-fA-F])/.test(text)) refuse(findFault(value, textFault), '')
   return value
 }
 
@@ -28,10 +29,7 @@ export function parseJson(text: string): unknown {
  * 400, naming the field.
  */
 export function checkFreeForm(value: unknown, field: string): void {
-  walk(value, (at) => {
-    if (at.depth > MAX_JSON_DEPTH) throw deserializeError(`${field}: nested deeper than ${MAX_JSON_DEPTH} levels`)
-    if (typeof at.value === 'number' && !Number.isFinite(at.value)) throw deserializeError(`${field}.${at.path}: number out of range`)
-  })
+  refuse(findFault(value, storableFault), field)
 }
 
 // Node's own message quotes the body; only the place is told.
@@ -39,32 +37,57 @@ const position = (error: Error) => /at position \d+/.exec(error.message)?.[0] ??
 
 interface Place {
   value: unknown
-  path: string
+  /** The key or index under which `value` stands in `parent`. */
+  key: string
+  parent: Place | null
   depth: number
 }
 
-/** Depth first with a stack of its own: a body of a million brackets must not overflow ours. */
-function walk(root: unknown, visit: (at: Place) => void): void {
-  const stack: Place[] = [{ value: root, path: '', depth: 0 }]
-  for (let at = stack.pop(); at; at = stack.pop()) {
-    visit(at)
-    const { value, path, depth } = at
-    if (typeof value !== 'object' || value === null) continue
-    const step = path.length > MAX_SHOWN_PATH_CHARS ? () => path : childPath(path, Array.isArray(value))
-    for (const [key, child] of Object.entries(value)) stack.push({ value: child, path: step(key), depth: depth + 1 })
+/** What is wrong with a value; a bad key is a fault of the object that has it. */
+function textFault({ value }: Place): string | null {
+  if (typeof value === 'string') return faultOf(value)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return null
+  for (const key of Object.keys(value)) {
+    const fault = faultOf(key)
+    if (fault !== null) return fault
   }
+  return null
 }
 
-const childPath = (path: string, inArray: boolean) => (key: string) => (inArray ? `${path}[${key}]` : `${path}${path ? '.' : ''}${key}`)
-
-function checkStrings({ value, path }: Place): void {
-  if (typeof value === 'string') checkString(value, path)
-  else if (typeof value === 'object' && value !== null && !Array.isArray(value))
-    for (const key of Object.keys(value)) checkString(key, path)
+function faultOf(text: string): string | null {
+  if (text.includes('\0')) return 'U+0000 is not allowed'
+  return text.isWellFormed() ? null : 'half a surrogate pair is not allowed'
 }
 
-function checkString(text: string, path: string): void {
-  const where = path ? `${path}: ` : ''
-  if (text.includes('\0')) throw deserializeError(`${where}U+0000 is not allowed`)
-  if (!text.isWellFormed()) throw deserializeError(`${where}half a surrogate pair is not allowed`)
+const TOO_DEEP = `nested deeper than ${MAX_JSON_DEPTH} levels`
+
+function storableFault({ value, depth }: Place): string | null {
+  if (depth > MAX_JSON_DEPTH) return TOO_DEEP
+  return typeof value === 'number' && !Number.isFinite(value) ? 'number out of range' : null
+}
+
+/** Depth first with a stack of its own: a body of a million brackets must not overflow ours. */
+function findFault(root: unknown, judge: (at: Place) => string | null): { at: Place; fault: string } | null {
+  const stack: Place[] = [{ value: root, key: '', parent: null, depth: 0 }]
+  for (let at = stack.pop(); at; at = stack.pop()) {
+    const fault = judge(at)
+    if (fault !== null) return { at, fault }
+    const { value } = at
+    if (typeof value !== 'object' || value === null) continue
+    for (const key of Object.keys(value))
+      stack.push({ value: (value as Record<string, unknown>)[key], key, parent: at, depth: at.depth + 1 })
+  }
+  return null
+}
+
+function refuse(found: { at: Place; fault: string } | null, field: string): void {
+  if (found === null) return
+  let path = ''
+  // The innermost steps say most; a hostile path may be a million steps long.
+  for (let at = found.at; found.fault !== TOO_DEEP && at.parent !== null && path.length < MAX_SHOWN_PATH_CHARS; at = at.parent) {
+    const step = at.key.slice(0, MAX_SHOWN_KEY_CHARS)
+    path = (Array.isArray(at.parent.value) ? `[${step}]` : `.${step}`) + path
+  }
+  const where = `${field}${path}`.replace(/^\./, '')
+  throw deserializeError(where ? `${where}: ${found.fault}` : found.fault)
 }

@@ -54,13 +54,12 @@ export function sendStream(c: Context, body: ReadableStream<Uint8Array>): Respon
   return new Response(body, { status: 200, headers: headersFor(c, 'application/json') })
 }
 
-/** RFC 9110, 12.5.3: a coding with a weight of zero is refused. */
+/** Whether gzip may be used: its own weight decides, else that of `*`; a weight of zero refuses (RFC 9110, 12.5.3). */
 export function acceptsGzip(value: string | undefined): boolean {
-  if (!value) return false
-  for (const part of value.split(',')) {
-    const [coding, ...parameters] = part.trim().toLowerCase().split(';')
-    if (coding?.trim() !== 'gzip' && coding?.trim() !== '*') continue
-    return !parameters.some((p) => /^\s*q=0(\.0*)?\s*$/.test(p))
+  const weights = new Map<string, boolean>()
+  for (const part of value?.toLowerCase().split(',') ?? []) {
+    const [coding = '', ...parameters] = part.split(';').map((text) => text.trim())
+    weights.set(coding, !parameters.some((one) => /^q\s*=\s*0(\.0*)?$/.test(one)))
   }
-  return false
+  return weights.get('gzip') ?? weights.get('x-gzip') ?? weights.get('*') ?? false
 }

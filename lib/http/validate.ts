@@ -1,7 +1,7 @@
 import type { Context as HonoContext, MiddlewareHandler } from 'hono'
 import type { z } from 'zod'
 import { MAX_CORE_BODY_BYTES, readBody } from './body.ts'
-import { type Context, type Env, header } from './context.ts'
+import type { Context, Env } from './context.ts'
 import { HttpError } from './errors.ts'
 import { deserializeError, parseJson } from './json-text.ts'
 import { kib } from './read-budget.ts'
@@ -14,15 +14,15 @@ type Validated<Target extends string, S extends z.ZodType> = MiddlewareHandler<
 
 /**
  * Validates a JSON body read under a limit; `c.req.valid('json')` is what the schema made of it. 400 names field and rule.
- * Bodies under way share a budget: as many as fit are read at once, the rest wait their turn.
+ * Bodies share a budget while they are judged and written, by what they really hold: an announced length costs nothing to send.
  */
 export function body<S extends z.ZodType>(schema: S, maxBytes = MAX_CORE_BODY_BYTES): Validated<'json', S> {
   return async (c, next) => {
-    const announced = Number(header(c as Context, 'content-length') ?? maxBytes)
-    const held = c.get('deps').bodies.acquire(kib(Math.min(announced || 0, maxBytes)))
+    const text = await readBody(c as Context, maxBytes)
+    const held = c.get('deps').bodies.acquire(kib(text.length))
     const release = typeof held === 'function' ? held : await held
     try {
-      const result = schema.safeParse(parseJson(await readBody(c as Context, maxBytes)))
+      const result = schema.safeParse(parseJson(text))
       if (!result.success) throw deserializeError(describe(result.error.issues[0]!))
       c.req.addValidatedData('json', result.data as object)
       await next()

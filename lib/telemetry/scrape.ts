@@ -23,7 +23,8 @@ export async function scrape({ db, metrics, budget, config, seen }: Deps): Promi
   }
   metrics.readBudgetTotal.set(budget.totalKib)
   metrics.readBudgetAvailable.set(budget.availableKib)
-  metrics.readShed.set(budget.shed)
+  metrics.readShed.reset()
+  metrics.readShed.inc(budget.shed)
   metrics.seenFlows.set(seen.size)
   metrics.auditPermits.set(config.auditInflightPermits)
   return metrics.registry.metrics()

@@ -97,6 +97,6 @@ test('an error of the database is logged by its code, without statement or value
   }
 })
 
-test('an error of ours is logged with where it came from', { todo: 'it is logged as `"error":{}`' }, async () => {
+test('an error of ours is logged with where it came from', async () => {
   for (const name of ['unknown', 'coded', 'sync']) assert.match((await ask(name)).log, /errors\.test\.ts/, name)
 })

@@ -119,7 +119,7 @@ test('a place is told in a few hundred characters, however deep it is', () => {
   assert.ok(message.length < 400, String(message.length))
 })
 
-test('a place is told in a few hundred characters, however long its keys are', { todo: 'a key of a megabyte is answered whole' }, () => {
+test('a place is told in a few hundred characters, however long its keys are', () => {
   const message = refusal(() => parseJson(`{"${'k'.repeat(1e6)}":"\\u0000"}`))
   assert.ok(message.length < 400, String(message.length))
 })
@@ -148,7 +148,7 @@ test('any other value is fine', () => {
   for (const value of [null, undefined, true, '', 'text', [], {}, { a: null, '': '' }]) checkFreeForm(value, 'x')
 })
 
-test('a number that is the whole value is named without a place', { todo: 'it ends in a dot: `x.: number out of range`' }, () => {
+test('a number that is the whole value is named without a place', () => {
   assert.equal(
     refusal(() => checkFreeForm(Number.POSITIVE_INFINITY, 'x')),
     'x: number out of range',

@@ -27,9 +27,7 @@ for (const [value, expected] of [
   ['*;q=0, gzip', true],
   ['identity;q=0.5, *;q=0, gzip;q=1.0', true],
 ] as const) {
-  test(`a coding that is named counts before the asterisk: ${value}`, { todo: 'the first of the two decides' }, () =>
-    assert.equal(acceptsGzip(value), expected),
-  )
+  test(`a coding that is named counts before the asterisk: ${value}`, () => assert.equal(acceptsGzip(value), expected))
 }
 
 const app = await startApp()

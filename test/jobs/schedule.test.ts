@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mock, type TestContext, test } from 'node:test'
 import { chains } from '../../jobs/index.ts'
 import type { Job, JobContext, Pass } from '../../jobs/job.ts'
@@ -7,7 +9,7 @@ import { type ScheduleOptions, startSchedule } from '../../jobs/schedule.ts'
 import type { Database } from '../../lib/db/index.ts'
 import { createMetrics } from '../../lib/metrics.ts'
 import { until } from '../support/until.ts'
-import { startScene } from './scene.ts'
+import { isWaiting, startScene } from './scene.ts'
 
 const scene = await startScene(chains[0]![0]!)
 const { sql, logged } = scene
@@ -112,6 +114,17 @@ test('the jobs of a chain run one after the other, in their order', async (t) =>
   start(t, [[slow('audit-retention'), slow('dead-pod-retention')]])
   await until('both ran', () => order.length === 4)
   assert.deepEqual(order, ['audit-retention begins', 'audit-retention ends', 'dead-pod-retention begins', 'dead-pod-retention ends'])
+})
+
+test('a chain of jobs with different intervals wakes for the one that is due first', async (t) => {
+  const tick = stillTime(t)
+  const often = job('late-resolve', { everySecs: () => 600 })
+  const seldom = job('stale-sweep', { everySecs: () => 3600 })
+  start(t, [[often, seldom]], { db: longAgo, random: () => 0.5 })
+  await tick(3)
+  assert.equal(often.runs.length, 1)
+  await tick(602)
+  assert.equal(often.runs.length, 2)
 })
 
 test('a job that fails is logged and counted, keeps none from running, and comes again', async (t) => {
@@ -282,4 +295,55 @@ test('the two jobs of the peers run by the schedule on real rows', async (t) => 
   const [flow] = await sql`select peer_name from traffic`
   assert.equal(flow!.peer_name, 'peer')
   assert.equal((await scene.get('/pod/name/gone')).json.is_dead, true)
+})
+
+/** The whole server on this file's database; `printed()` is its log so far. */
+function startServer(t: TestContext, env: NodeJS.ProcessEnv) {
+  const { PATH, HOME } = process.env
+  const addresses = { LISTEN_ADDR: '127.0.0.1:0', ADMIN_ADDR: '127.0.0.1:0' }
+  const child = spawn(process.execPath, ['--import', 'tsx', 'lib/server.ts'], {
+    env: { PATH, HOME, DATABASE_URL: scene.url, ...addresses, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.after(() => child.kill('SIGKILL'))
+  let log = ''
+  child.stdout.on('data', (bytes) => {
+    log += bytes
+  })
+  return { child, printed: () => log }
+}
+
+test('the server runs the jobs, and when told to stop lets the batch under way end before it leaves with 0', async (t) => {
+  await sql`truncate job_run, traffic, pod, pod_address`
+  await scene.pod({ pod_name: 'peer', pod_ip: '10.0.0.2' })
+  await sql`
+    insert into traffic (uuid, traffic_in_out_ip, time_stamp)
+    select unnest(array['contested', 'free']), '10.0.0.2', ${scene.ago(5)}::text::timestamp`
+  const { child, printed } = startServer(t, { PEER_LATE_RESOLVE_INTERVAL_SECS: '5' })
+  await sql.begin(async (other) => {
+    await other`update traffic set syn_retries = 1 where uuid = 'contested'`
+    await until('a job waits for the row', () => isWaiting(sql))
+    child.kill('SIGTERM')
+    await until('it is stopping', () => printed().includes('"stopping"'))
+    assert.equal(child.exitCode, null)
+  })
+  const [code] = await once(child, 'exit')
+  assert.equal(code, 0)
+  assert.match(printed(), /"job":"late-resolve","outcome":"done","rows":1,/)
+  assert.equal((await sql`select from traffic where uuid = 'free' and peer_name = 'peer'`).length, 1)
+  assert.equal((await sql`select from job_run where job = 'late-resolve'`).length, 1)
+  assert.equal((await sql`select from job_run where job = 'stale-sweep'`).length, 0)
+  assert.equal(
+    (await sql`select from pg_stat_activity where application_name = 'cluster-telemetry-broker' and datname = current_database()`).length,
+    0,
+  )
+})
+
+test('with JOBS=external the server schedules none', async (t) => {
+  const { child, printed } = startServer(t, { JOBS: 'external' })
+  await until('it is up', () => printed().includes('jobs scheduled'))
+  assert.match(printed(), /"jobs":\[\],"msg":"jobs scheduled"/)
+  child.kill('SIGTERM')
+  const [code] = await once(child, 'exit')
+  assert.equal(code, 0)
 })

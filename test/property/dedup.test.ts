@@ -9,6 +9,9 @@ import { openDatabase } from '../../lib/db/index.ts'
 import { createApp } from '../../lib/http/app.ts'
 import { startApp } from '../support/app.ts'
 
+/** `DEDUP_RUNS=<n>` for a longer search. */
+const RUNS = Number(process.env.DEDUP_RUNS ?? 50)
+
 const first = await startApp()
 
 /** A second replica on the same database. */
@@ -150,7 +153,7 @@ const step: fc.Arbitrary<Step> = fc
   })
   .map((one) => (one.single ? { ...one, body: one.body.slice(0, 1) } : one))
 
-test('one post after the other, the broker stores what a plain array by the rules would', { timeout: 25_000 }, async () => {
+test('one post after the other, the broker stores what a plain array by the rules would', { timeout: 240_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 10 }), async (steps) => {
       const run = runs++
@@ -163,11 +166,11 @@ test('one post after the other, the broker stores what a plain array by the rule
       const expected = rows.map((row) => row.uuid).sort()
       assert.deepEqual((await storedIn(run)).map((row) => row.uuid).sort(), expected)
     }),
-    { numRuns: 400 },
+    { numRuns: RUNS * 4 },
   )
 })
 
-test('a body of many flows is stored as if each had been posted in turn', { timeout: 25_000 }, async () => {
+test('a body of many flows is stored as if each had been posted in turn', { timeout: 240_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.array(sketch, { minLength: 10, maxLength: 150 }), { minLength: 1, maxLength: 3 }), async (bodies) => {
       const run = runs++
@@ -178,7 +181,7 @@ test('a body of many flows is stored as if each had been posted in turn', { time
       }
       assert.deepEqual((await storedIn(run)).map((row) => row.uuid).sort(), rows.map((row) => row.uuid).sort())
     }),
-    { numRuns: 60 },
+    { numRuns: RUNS },
   )
 })
 
@@ -210,7 +213,7 @@ interface Client {
 
 const client: fc.Arbitrary<Client> = fc.record({ posts: fc.array(step, { minLength: 1, maxLength: 4 }), replica: fc.boolean() })
 
-test('clients of two replicas at once store each flow once and lose none', { timeout: 25_000 }, async () => {
+test('clients of two replicas at once store each flow once and lose none', { timeout: 240_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(client, { minLength: 2, maxLength: 6 }), fc.boolean(), async (clients, echoed) => {
       const run = runs++
@@ -244,11 +247,11 @@ test('clients of two replicas at once store each flow once and lose none', { tim
         counts.reduce((sum, one) => sum + one, 0),
       )
     }),
-    { numRuns: Number(process.env.N ?? 200) },
+    { numRuns: RUNS * 2 },
   )
 })
 
-test('many clients of one replica, all at once', { timeout: 25_000 }, async () => {
+test('many clients of one replica, all at once', { timeout: 240_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (posts) => {
       const run = runs++
@@ -260,7 +263,6 @@ test('many clients of one replica, all at once', { timeout: 25_000 }, async () =
         counts.reduce((sum, one) => sum + one, 0),
       )
     }),
-    { numRuns: 100 },
+    { numRuns: RUNS },
   )
 })
-setTimeout(async () => { console.log(await first.sql`select deadlocks, xact_commit, xact_rollback from pg_stat_database where datname=current_database()`, await first.sql`select application_name, state, wait_event_type, wait_event, left(query, 80) q, now()-query_start d from pg_stat_activity where datname=current_database()`, first.db.stats().gates.ingest, db.stats().gates.ingest) }, 15000).unref()

@@ -5,6 +5,7 @@ import { buildDeps } from '../../lib/build.ts'
 import { loadConfig } from '../../lib/config.ts'
 import { openDatabase } from '../../lib/db/index.ts'
 import { createApp } from '../../lib/http/app.ts'
+import { lineOptions } from '../../lib/log.ts'
 import { createTestDatabase } from './database.ts'
 
 /** Tokens for tests about access, one a variable; pass them as `env`. */
@@ -30,7 +31,10 @@ export interface Answer {
 export async function startApp(env: NodeJS.ProcessEnv = {}) {
   const database = await createTestDatabase()
   const logged: Record<string, unknown>[] = []
-  const log = pino({ level: 'debug' }, { write: (line: string) => void logged.push(JSON.parse(line)) })
+  const log = pino(
+    { level: 'debug', serializers: lineOptions.serializers, hooks: lineOptions.hooks },
+    { write: (line: string) => void logged.push(JSON.parse(line)) },
+  )
   const config = loadConfig({ NODE_ENV: 'test', LOG_LEVEL: 'debug', ...env })
   const db = openDatabase({
     connection: database.connection,

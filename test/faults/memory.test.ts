@@ -1,0 +1,231 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import http from 'node:http'
+import { after, before, beforeEach, describe, type TestContext, test } from 'node:test'
+import { type Broker, flow, get, metric, post, type Reply, request, residentMb, startBroker } from '../support/broker.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { until } from '../support/until.ts'
+
+const CLIENTS = 64
+const HEAP_MB = 160
+const BUDGET_MB = 100
+/**
+ * The most that may ever be resident. Beside the heap: what the read budget admits, twice, for a list is there as columns and
+ * as JSON; the bodies under way, as bytes and as text; and the program itself with its libraries and the loader.
+ */
+const CEILING_MB = HEAP_MB + 2 * BUDGET_MB + 2 * 32 + 60
+const MAX_LIST_ROWS = 20_000
+const POD_ROWS = 120_000
+const BODY_BYTES = 2 * 1024 * 1024
+const MAX_BODY_FLOWS = 4_500
+const SHED = /read memory budget.*needs \d+ KiB of a \d+ KiB budget/
+
+let database: TestDatabase
+let broker: Broker
+
+before(async () => {
+  database = await createTestDatabase()
+  await database.adminSql`
+    insert into traffic (uuid, pod_name, pod_namespace, pod_ip, pod_port, ip_protocol, traffic_type, traffic_in_out_ip, traffic_in_out_port,
+                         decision, time_stamp, peer_kind, peer_namespace, peer_name, peer_uid, peer_workload_kind, peer_workload_name)
+    select gen_random_uuid()::text, 'busy', 'shop', '10.1.0.1', '0', 'TCP', 'EGRESS', '10.2.' || n / 65536 || '.' || n, '443',
+           'ALLOW', timestamp '2026-01-01' + n * interval '1 second', 'pod', 'shop', 'payments-7d4b9c6f5-' || n, gen_random_uuid()::text, 'Deployment', 'payments'
+    from generate_series(1, ${POD_ROWS}::int) n`
+})
+
+beforeEach(async () => {
+  broker = await startBroker({
+    databaseUrl: database.url,
+    nodeArgs: [`--max-old-space-size=${HEAP_MB}`],
+    env: { BROKER_READ_MEMORY_BUDGET_MB: String(BUDGET_MB), BROKER_READ_ACQUIRE_WAIT_MS: '2000', JOBS: 'external' },
+  })
+})
+
+after(() => database.drop())
+
+/** What came of a list: its rows when it is whole, or the text of a refusal. Keeps nothing of it in memory. */
+interface Outcome {
+  status: number
+  rows: number
+  isWhole: boolean
+  text: string
+}
+
+const ROW = Buffer.from('{"uuid":"')
+
+/** Reads a list to its end; `pause` is waited for after its first bytes. */
+async function readList(url: string, pause?: Promise<void>): Promise<Outcome> {
+  const outgoing = http.get(url, { agent: false })
+  const [incoming] = (await once(outgoing, 'response')) as [http.IncomingMessage]
+  incoming.pause()
+  await pause
+  const outcome: Outcome = { status: incoming.statusCode!, rows: 0, isWhole: false, text: '' }
+  let tail = Buffer.alloc(0)
+  let first = true
+  for await (const chunk of incoming) {
+    const bytes = Buffer.concat([tail, chunk as Buffer])
+    if (first && outcome.status !== 200) outcome.text += chunk
+    if (first) assert.equal(outcome.status === 200, bytes[0] === 0x5b)
+    first = false
+    let at = bytes.indexOf(ROW)
+    for (; at >= 0; at = bytes.indexOf(ROW, at + 1)) outcome.rows++
+    // Shorter than what is searched for, so that nothing is counted twice.
+    tail = bytes.subarray(Math.max(0, bytes.length - ROW.length + 1))
+  }
+  outcome.isWhole = tail.subarray(-2).toString() === '}]'
+  return outcome
+}
+
+function checkList({ status, rows, isWhole, text }: Outcome, expected: number): void {
+  if (status === 200) {
+    assert.ok(isWhole)
+    assert.equal(rows, expected)
+  } else {
+    assert.equal(status, 503)
+    assert.match(text, SHED)
+  }
+}
+
+/** As many valid flows as a body may hold, none of which is known; `round` makes them unlike those of other calls. */
+function largestBody(round: number): string {
+  const flows: string[] = []
+  let length = 2
+  for (let i = 0; flows.length < MAX_BODY_FLOWS; i++) {
+    const text = JSON.stringify({ ...flow(round * MAX_BODY_FLOWS + i, 'poster'), pod_ip: '10.9.9.9' })
+    if (length + text.length + 1 > BODY_BYTES) break
+    flows.push(text)
+    length += text.length + 1
+  }
+  // Blanks count, too.
+  return `[${flows.join(',')}]`.padEnd(BODY_BYTES)
+}
+
+function checkPost({ status, headers, text }: Reply): void {
+  if (status === 200) return
+  assert.equal(status, 503, text)
+  assert.ok(headers['retry-after'])
+}
+
+/** The process lives, was never above the ceiling, and goes back to what it needs when nothing is asked of it. */
+async function checkMemory(t: TestContext): Promise<void> {
+  assert.equal(broker.hasExited, false, broker.stderr)
+  const { peak } = residentMb(broker.pid) ?? { peak: 0 }
+  t.diagnostic(`resident at most ${Math.round(peak)} MiB of ${CEILING_MB}`)
+  assert.ok(peak < CEILING_MB, `${peak} MiB were resident, ${CEILING_MB} are allowed`)
+  await until('the whole read budget is free', async () => (await metric(broker, 'broker_read_budget_kib_available')) === BUDGET_MB * 1024)
+  // Collecting garbage takes a little traffic, and V8 its time.
+  await until(
+    'what lists and bodies took is given back',
+    async () => {
+      for (let i = 0; i < 50; i++) await get(`${broker.url}/pod/name/nobody`)
+      const inUse = (await metric(broker, 'nodejs_heap_size_used_bytes')) + (await metric(broker, 'nodejs_external_memory_bytes'))
+      return inUse < 80 * 1024 * 1024
+    },
+    60_000,
+  )
+  const errors = broker.log.filter(({ level }) => level === 'error' || level === 'fatal')
+  assert.deepEqual(errors, [])
+  assert.equal((await broker.stop()).code, 0)
+}
+
+describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, { timeout: 300_000 }, () => {
+  test('64 clients that ask for the longest lists at once, some of them slow: each whole or shed', async (t) => {
+    let resume = () => {}
+    const paused = new Promise<void>((resolve) => {
+      resume = resolve
+    })
+    t.after(resume)
+    const lists = Array.from({ length: CLIENTS }, (_, i) => {
+      // Half of them ask for the very same list, which is then read once for all.
+      const limit = i % 2 === 0 ? MAX_LIST_ROWS : MAX_LIST_ROWS - i
+      const url = `${broker.url}/pod/traffic?limit=${limit}`
+      return { limit, isSlow: i % 8 === 7, done: readList(url, i % 8 === 7 ? paused : undefined) }
+    })
+    const quick = await Promise.all(lists.filter(({ isSlow }) => !isSlow).map(async ({ limit, done }) => ({ limit, outcome: await done })))
+    resume()
+    const slow = await Promise.all(lists.filter(({ isSlow }) => isSlow).map(async ({ limit, done }) => ({ limit, outcome: await done })))
+    for (const { limit, outcome } of [...quick, ...slow]) checkList(outcome, limit)
+    const statuses = [...quick, ...slow].map(({ outcome }) => outcome.status)
+    assert.ok(statuses.includes(200) && statuses.includes(503), `all were ${statuses[0]}`)
+    await checkMemory(t)
+  })
+
+  test('64 clients that ask for all flows of a pod at once, some of them slow: each whole or shed', async (t) => {
+    const url = `${broker.url}/pod/traffic/busy`
+    let resume = () => {}
+    const paused = new Promise<void>((resolve) => {
+      resume = resolve
+    })
+    t.after(resume)
+    const slow = readList(url, paused)
+    const quick = await Promise.all(Array.from({ length: CLIENTS - 1 }, () => readList(url)))
+    resume()
+    const all = [await slow, ...quick]
+    for (const outcome of all) checkList(outcome, POD_ROWS)
+    assert.equal(all[0]!.status, 200)
+    assert.ok(all.some(({ status }) => status === 503))
+    await checkMemory(t)
+  })
+
+  test('clients that ask for lists and go away before they come hold no more than those that stay', async (t) => {
+    for (let round = 0; round < 6; round++) {
+      const asked = Array.from({ length: CLIENTS }, (_, i) => {
+        const path = i % 2 === 0 ? `/pod/traffic?limit=${MAX_LIST_ROWS - i}` : '/pod/traffic/busy'
+        const outgoing = http.get(`${broker.url}${path}`, { agent: false })
+        outgoing.on('error', () => {})
+        outgoing.on('response', (incoming) => incoming.destroy())
+        return outgoing
+      })
+      // Of some of them a list is being read by now.
+      await until('a list is being read', async () => (await metric(broker, 'broker_read_budget_kib_available')) < BUDGET_MB * 1024)
+      for (const outgoing of asked) outgoing.destroy()
+    }
+    await checkMemory(t)
+  })
+
+  test('64 bodies of the largest size at once, flows: stored or refused', async (t) => {
+    const bodies = Array.from({ length: CLIENTS }, (_, i) => largestBody(i))
+    const answers = await Promise.all(bodies.map((body) => request(`${broker.url}/pod/traffic/batch`, { method: 'POST', body })))
+    for (const answer of answers) checkPost(answer)
+    const stored = answers.reduce((sum, { status, json }) => sum + (status === 200 ? json : 0), 0)
+    assert.ok(stored > 0)
+    const [row] = await database.adminSql`select count(*)::int as n from traffic where pod_name = 'poster'`
+    assert.ok(row!.n >= stored)
+    await checkMemory(t)
+  })
+
+  for (const [what, letter] of [
+    ['Latin letters', 'x'],
+    ['letters of two bytes in memory', '\u20ac'],
+  ] as const) {
+    test(`64 bodies of the largest size at once, manifests in ${what}: stored or refused`, async (t) => {
+      const note = letter.repeat(Math.floor((BODY_BYTES - 1_000) / Buffer.byteLength(letter)))
+      const answers = await Promise.all(
+        Array.from({ length: CLIENTS }, (_, i) =>
+          post(`${broker.url}/pod/spec`, {
+            pod_name: `large-${i}`,
+            pod_ip: `10.4.0.${i}`,
+            time_stamp: '2026-01-01T00:00:00',
+            node_name: 'node-1',
+            is_dead: false,
+            pod_obj: { metadata: { annotations: { note } } },
+          }),
+        ),
+      )
+      for (const answer of answers) checkPost(answer)
+      assert.ok(answers.some(({ status }) => status === 200))
+      await checkMemory(t)
+    })
+  }
+
+  test('all of it at once', async (t) => {
+    const bodies = Array.from({ length: CLIENTS / 4 }, (_, i) => largestBody(CLIENTS + i))
+    const lists = Array.from({ length: CLIENTS / 2 }, () => readList(`${broker.url}/pod/traffic?limit=${MAX_LIST_ROWS}`))
+    const streams = Array.from({ length: CLIENTS / 4 }, () => readList(`${broker.url}/pod/traffic/busy`))
+    const posts = bodies.map((body) => request(`${broker.url}/pod/traffic/batch`, { method: 'POST', body }))
+    for (const outcome of await Promise.all(lists)) checkList(outcome, MAX_LIST_ROWS)
+    for (const outcome of await Promise.all(streams)) checkList(outcome, POD_ROWS)
+    for (const answer of await Promise.all(posts)) checkPost(answer)
+    await checkMemory(t)
+  })
+})

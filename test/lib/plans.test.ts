@@ -1,0 +1,235 @@
+/**
+ * The plan of every statement that serves a list or a look-up, on tables of tens of thousands of rows: taken from the route as
+ * it runs, planned in the route's own session, for its parameters and for any.
+ */
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import { routes } from '../../handlers/router.ts'
+import { buildDeps } from '../../lib/build.ts'
+import type { Database, Gate, Sql } from '../../lib/db/index.ts'
+import { declaredRoutes } from '../../lib/http/access.ts'
+import { createApp } from '../../lib/http/app.ts'
+import { startApp } from '../support/app.ts'
+
+const ROWS = 20_000
+/** Rows of one pod, more than two pages. */
+const BIG = 11_000
+/** More than a pod, an address or a document has; much less than a table. */
+const FEW = 1_000
+
+interface Plan {
+  'Node Type': string
+  'Plan Rows': number
+  'Index Cond'?: string
+  'Recheck Cond'?: string
+  'Relation Name'?: string
+  'Index Name'?: string
+  'Function Name'?: string
+  Plans?: Plan[]
+}
+interface Statement {
+  text: string
+  plan: Plan
+  parameters: number
+}
+
+const PREFIX = 'explain (format json) '
+const home = await startApp()
+let heard: Statement[] = []
+
+/** The gate, with each statement explained by the session that then runs it. */
+function explaining(gate: Gate): Gate {
+  const listen = async (statement: (sql: Sql) => unknown) => {
+    const answer = await gate((sql) => sql`explain (format json) ${statement(sql) as ReturnType<typeof sql>}`)
+    const { string, types } = (answer as unknown as { statement: { string: string; types: number[] } }).statement
+    assert.ok(string.startsWith(PREFIX))
+    heard.push({ text: string.slice(PREFIX.length), parameters: types.length, plan: planOf(answer[0]!) })
+  }
+  const call = async (statement: never) => {
+    await listen(statement)
+    return gate(statement)
+  }
+  const json: Gate['json'] = async (statement) => {
+    await listen(statement)
+    return gate.json(statement)
+  }
+  return Object.assign(call as unknown as Gate, { json, within: gate.within })
+}
+
+const planOf = (row: Record<string, unknown>) => (row['QUERY PLAN'] as { Plan: Plan }[])[0]!.Plan
+
+const db: Database = Object.create(home.db, { read: { value: explaining(home.db.read) }, ingest: { value: explaining(home.db.ingest) } })
+const deps = buildDeps({ config: home.deps.config, db, log: home.deps.log })
+const app = createApp(deps, routes)
+
+/** The plan for any parameters, under the settings of the route's session. */
+function genericPlan({ text, parameters }: Statement): Promise<Plan> {
+  return home.sql.begin(async (sql) => {
+    for (const setting of ['enable_seqscan = off', 'enable_hashjoin = off', 'enable_mergejoin = off', 'jit = off'])
+      await sql.unsafe(`set local ${setting}`)
+    await sql.unsafe('set local plan_cache_mode = force_generic_plan')
+    await sql.unsafe(`prepare any_parameters as ${text}`)
+    const values = Array.from({ length: parameters }, () => 'null').join(', ')
+    const [row] = await sql.unsafe(`${PREFIX} execute any_parameters${parameters > 0 ? `(${values})` : ''}`)
+    await sql.unsafe('deallocate any_parameters')
+    return planOf(row!)
+  })
+}
+
+interface Found {
+  node: Plan
+  /** Whether a limit above stops the node as soon as it has enough. */
+  isLimited: boolean
+}
+
+function nodesOf(plan: Plan, isLimited = false): Found[] {
+  const type = plan['Node Type']
+  // A limit reaches through what passes rows on as they come.
+  const passes = isLimited && ['Subquery Scan', 'Result', 'Incremental Sort', 'Nested Loop', 'Append'].includes(type)
+  const below = type === 'Limit' || passes
+  return [{ node: plan, isLimited }, ...(plan.Plans ?? []).flatMap((child) => nodesOf(child, below))]
+}
+
+const shown = (node: Plan) => `${node['Node Type']} ${node['Index Name'] ?? ''} ${node['Relation Name'] ?? ''} of ${node['Plan Rows']} rows`
+
+/** `isWhole`: the route answers the whole table, so that walking an index from end to end is what it has to do. */
+function assertGood(plan: Plan, isWhole: boolean, text: string): void {
+  for (const { node, isLimited } of nodesOf(plan)) {
+    const type = node['Node Type']
+    const of = `${shown(node)} in ${text}`
+    assert.ok(!type.includes('Seq Scan'), of)
+    assert.ok(type !== 'Sort' || node['Plan Rows'] <= FEW, `a sort of a whole table: ${of}`)
+    if (type === 'Function Scan') assert.match(node['Function Name']!, /^json_|^generate_series$|^unnest$/, `cannot be seen through: ${of}`)
+    if (!/^(Index|Bitmap Index)/.test(type) || isWhole || isLimited) continue
+    assert.ok(node['Index Cond'] !== undefined, `an index walked from end to end: ${of}`)
+  }
+}
+
+const flow = (n: number, protocol: string) => ({
+  uuid: `new-${n}`,
+  pod_ip: '10.0.0.1',
+  pod_port: '0',
+  ip_protocol: protocol,
+  traffic_type: 'EGRESS',
+  traffic_in_out_ip: `10.250.0.${n}`,
+  traffic_in_out_port: `new-${n}`,
+  decision: 'ALLOW',
+  time_stamp: '2024-05-01T10:00:00',
+})
+
+interface Example {
+  path: string
+  body?: unknown
+  /** Statements it takes. */
+  statements?: number
+  isWhole?: boolean
+  status?: number
+}
+
+/** At least one for each route that asks the database. */
+const examples: Record<string, Example[]> = {
+  'GET /pod/info': [
+    { path: '/pod/info', isWhole: true },
+    { path: '/pod/info?include_dead=false', isWhole: true },
+  ],
+  'GET /pod/namespaces': [{ path: '/pod/namespaces' }],
+  'GET /pod/name/:name': [{ path: '/pod/name/pod-7' }],
+  'GET /pod/ip/:ip': [{ path: '/pod/ip/10.0.0.7' }, { path: '/pod/ip/10.0.0.7?at=2024-05-01T10:00:00' }],
+  'GET /pod/list/:node': [{ path: '/pod/list/node-7' }],
+  'GET /pod/traffic': [{ path: '/pod/traffic' }, { path: '/pod/traffic?limit=1' }, { path: '/pod/traffic?limit=20000' }],
+  'GET /pod/traffic/:name': [
+    { path: '/pod/traffic/pod-7' },
+    { path: '/pod/traffic/nobody', status: 404 },
+    { path: '/pod/traffic/big', statements: 4 },
+    { path: '/pod/traffic/odd', statements: 2 },
+  ],
+  'GET /pod/syscalls/:name': [{ path: '/pod/syscalls/pod-7' }],
+  'GET /svc/info': [{ path: '/svc/info', isWhole: true }],
+  'GET /svc/ip/:ip': [{ path: '/svc/ip/10.96.0.7' }],
+  'POST /pod/traffic': [
+    { path: '/pod/traffic', body: flow(1, 'TCP') },
+    { path: '/pod/traffic', body: flow(2, 'TCP') },
+    { path: '/pod/traffic', body: flow(3, 'UDP') },
+  ],
+  'POST /pod/traffic/batch': [
+    { path: '/pod/traffic/batch', body: [flow(4, 'TCP'), flow(5, 'SCTP')] },
+    // What was expected to be new and was not is asked for again: two statements.
+    { path: '/pod/traffic/batch', body: [{ ...flow(8, 'TCP'), uuid: 'new-4' }], statements: 2 },
+    { path: '/pod/traffic/batch', body: [flow(6, 'TCP'), flow(4, 'UDP')] },
+  ],
+  'POST /pod/mark_dead': [
+    { path: '/pod/mark_dead', body: { pod_name: 'pod-7' } },
+    { path: '/pod/mark_dead', body: { pod_name: 'pod-7', pod_ip: '10.0.0.7' } },
+  ],
+}
+/** They ask the database nothing, ask it through a gate of its own, or call one function that is not seen through. */
+const WITHOUT = new Set(['GET /health', 'GET /metrics', 'GET /version', 'POST /pod/spec', 'POST /svc/spec', 'POST /pod/syscalls'])
+
+describe('plans', () => {
+  before(async () => {
+    const { sql } = home
+    await sql`
+      insert into pod (pod_name, pod_ip, pod_namespace, pod_obj, time_stamp, node_name, is_dead, pod_ips, started_at)
+      select 'pod-' || n, '10.0.' || (n >> 8) || '.' || (n & 255), 'ns-' || n % 50, '{}', timestamp '2024-05-01', 'node-' || n % 400,
+             n % 5 = 0, array['10.0.' || (n >> 8) || '.' || (n & 255), 'fd00::' || n], timestamp '2024-04-01'
+      from generate_series(1, ${ROWS}::int) n`
+    await sql`insert into pod_address (ip, pod_name) select unnest(pod_ips), pod_name from pod`
+    await sql`
+      insert into service (svc_ip, svc_name, svc_namespace, service_spec, time_stamp)
+      select '10.96.' || (n >> 8) || '.' || (n & 255), 'svc-' || n, 'ns-' || n % 50, '{}', timestamp '2024-05-01'
+      from generate_series(1, ${ROWS}::int) n`
+    await sql`
+      insert into pod_syscalls (pod_name, pod_namespace, syscalls, arch, time_stamp)
+      select 'pod-' || n, '', 'read,write', 'x86_64', timestamp '2024-05-01' from generate_series(1, ${ROWS}::int) n`
+    await sql`
+      insert into traffic (uuid, pod_name, pod_ip, pod_port, ip_protocol, traffic_type, traffic_in_out_ip, traffic_in_out_port, decision, time_stamp)
+      select 'flow-' || n, case when n <= ${BIG} then 'big' else 'pod-' || n % 500 end, '10.0.' || n % 100 || '.1', '0',
+             case n % 10 when 0 then 'UDP' else 'TCP' end, 'EGRESS', '10.1.' || (n >> 8) || '.' || (n & 255), '443', 'ALLOW',
+             timestamp '2024-05-01' - n * interval '1 second'
+      from generate_series(1, ${ROWS + BIG}::int) n`
+    await sql`insert into traffic (uuid, pod_name, time_stamp) values (e'odd\\x1f', 'odd', timestamp '2000-01-01')`
+    await sql.unsafe('analyze')
+  })
+
+  for (const [route, all] of Object.entries(examples)) {
+    for (const { path, body, statements = 1, isWhole = false, status = 200 } of all) {
+      test(`${route} as ${path} ${body === undefined ? '' : JSON.stringify(body).slice(0, 60)}`, async () => {
+        heard = []
+        const headers = { 'content-type': 'application/json' }
+        const answer = await app.request(path, body === undefined ? {} : { method: 'POST', headers, body: JSON.stringify(body) })
+        await answer.text()
+        assert.equal(answer.status, status)
+        assert.equal(heard.length, statements)
+        for (const statement of heard) {
+          assertGood(statement.plan, isWhole, statement.text)
+          assertGood(await genericPlan(statement), isWhole, `${statement.text} for any parameters`)
+        }
+      })
+    }
+  }
+
+  test('every route that asks the database is here', () => {
+    const known = [...declaredRoutes(routes.flatMap((one) => one.routes)).keys()]
+    const missing = known.filter((name) => !name.startsWith('OPTIONS') && !examples[name] && !WITHOUT.has(name))
+    assert.deepEqual(missing, [], 'routes without an example in this file')
+  })
+
+  test('the check sees what it looks for', async () => {
+    const explain = async (text: string) => planOf((await home.sql.unsafe(PREFIX + text))[0]!)
+    const bad = {
+      'Seq Scan': 'select * from traffic',
+      'a sort of a whole table': 'select * from (select * from pod order by pod_namespace, pod_name offset 0) p order by node_name',
+      'from end to end': "select pod_name from pod where pod_name like '%7' order by pod_name",
+      'cannot be seen through':
+        "select * from wire_time(timestamp '2024-05-01') w, pod_holding('10.0.0.1', now()::timestamp + random() * interval '1 s') p",
+    }
+    await home.sql.begin(async (sql) => {
+      for (const [what, text] of Object.entries(bad)) {
+        await sql.unsafe(`set local enable_seqscan = ${what === 'Seq Scan' ? 'on' : 'off'}`)
+        const [row] = await sql.unsafe(PREFIX + text)
+        assert.throws(() => assertGood(planOf(row!), false, text), new RegExp(what))
+      }
+    })
+    assertGood(await explain('select * from traffic order by time_stamp desc, uuid desc limit 10'), false, '')
+  })
+})
