@@ -24,8 +24,6 @@ export interface DriverSettings {
   onnotice: (notice: postgres.Notice) => void
 }
 
-const CONNECT_TIMEOUT_SECONDS = 5
-
 const DATE_OIDS = [1082, 1114, 1184]
 
 /** OIDs of the array types a statement may cast a parameter to. */
@@ -107,7 +105,8 @@ export function driverOptions(gate: GateName, settings: DriverSettings): postgre
     max: 1,
     prepare: settings.prepare,
     fetch_types: false,
-    connect_timeout: CONNECT_TIMEOUT_SECONDS,
+    // The driver's own timer may fire on a socket that it has let go of, and throws where nobody can catch it: the pool keeps time.
+    connect_timeout: 0,
     // Idle connections end with the pool's own rounds; neither timer of the driver ever ends a busy one.
     idle_timeout: null as unknown as undefined,
     max_lifetime: null,

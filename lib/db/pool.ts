@@ -53,6 +53,8 @@ export interface PoolStats extends GateStats {
 interface Slot {
   driver: postgres.Sql | null
   socket: Socket | null
+  /** Runs out when the server does not let us in. */
+  greeting: NodeJS.Timeout | undefined
   /** The connection has answered. */
   proven: boolean
   /** Rounds of the reaper since the last statement. */
@@ -68,6 +70,8 @@ const RETRY_JITTER_MS = 15
 const REAP_EVERY_MS = 60_000
 const REAP_AFTER_ROUNDS = 10
 const GOODBYE_SECONDS = 1
+/** From dialling until the server has let us in. */
+const CONNECT_TIMEOUT_MS = 5_000
 
 /** One call, from the gate to its answer, over all its attempts. */
 class Flight extends Entrant<Slot> {
@@ -124,7 +128,14 @@ export class Pool {
 
   constructor(options: PoolOptions) {
     this.#options = options
-    this.#slots = Array.from({ length: options.slots }, () => ({ driver: null, socket: null, proven: false, quietRounds: 0, flight: null }))
+    this.#slots = Array.from({ length: options.slots }, () => ({
+      driver: null,
+      socket: null,
+      greeting: undefined,
+      proven: false,
+      quietRounds: 0,
+      flight: null,
+    }))
     this.#gate = new SlotGate(this.#slots, options)
     this.#sweepMs = Math.max(1, options.deadlineMs / SWEEPS_PER_DEADLINE)
   }
@@ -282,9 +293,15 @@ export class Pool {
         return socket
       },
       onclose: () => this.#closed(slot, driver, failure),
+      // The server's first parameter comes when it has let us in.
+      onparameter: () => clearTimeout(slot.greeting),
     } as postgres.Options<Record<string, postgres.PostgresType>>
     const driver: postgres.Sql = openPool(connection, options)
     slot.driver = driver
+    slot.greeting = setTimeout(
+      () => this.#closed(slot, driver, new DatabaseUnavailable(`no connection within ${CONNECT_TIMEOUT_MS} ms`, 'CONNECT_TIMEOUT')),
+      CONNECT_TIMEOUT_MS,
+    ).unref()
     this.#reaper ??= setInterval(() => this.#reap(), REAP_EVERY_MS).unref()
     return driver
   }
@@ -315,6 +332,7 @@ export class Pool {
 
   #detach(slot: Slot): boolean {
     const { proven } = slot
+    clearTimeout(slot.greeting)
     slot.socket = null
     slot.driver = null
     slot.proven = false

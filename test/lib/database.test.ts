@@ -485,3 +485,24 @@ describe('database', () => {
     })
   })
 })
+
+test('a server that takes the connection and says nothing is given up, and calls go on being answered', async () => {
+  const silent = net.createServer((socket) => socket.on('error', () => {})).listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  const { port } = silent.address() as net.AddressInfo
+  const db = openDatabase({
+    connection: { host: '127.0.0.1', port, user: 'u', database: 'd' },
+    poolMax: 3,
+    statementTimeoutMs: 0,
+    prepare: true,
+    applicationName: 'silent',
+    log: { debug() {}, warn() {} },
+  })
+  await assert.rejects(
+    db.read((sql) => sql`select 1`),
+    (error: Error) => error instanceof DatabaseUnavailable && error.code === 'CONNECT_TIMEOUT',
+  )
+  assert.equal(db.stats().gates.read.inFlight, 0)
+  await db.end(100)
+  silent.close()
+})
