@@ -2,9 +2,14 @@ import type { Sql } from '../lib/db/index.ts'
 import { inBatches, type Job } from './job.ts'
 import { held } from './locks.ts'
 
-const BATCH_ROWS = 1_000
-/** A pass looks at 20 000 flows, the oldest, whether or not they get a peer (interop-core 7.1). */
-const MAX_BATCHES = 20
+/** Flows without a peer that a pass tries, the oldest first (interop-core 7.1). */
+const MAX_TRIED = 20_000
+/** Of these, in one statement. */
+const MAX_TRIED_AT_ONCE = 1_000
+/** Rows that one statement reads, whether or not they have a peer. */
+const MAX_READ_AT_ONCE = 5_000
+/** Ten million rows read. */
+const MAX_BATCHES = 2_000
 
 /** Where a pass has got to: every flow up to this one has been looked at. No time: it begins at the start of the window. */
 interface Cursor {
@@ -14,22 +19,12 @@ interface Cursor {
 
 const START: Cursor = { time: null, uuid: '' }
 
-/**
- * Flows that may still get a peer, oldest first. "offset 0" has the table read by its index on time: by the share of flows
- * without a peer, of which it may have stale numbers, the planner may prefer to read and sort the whole table in every batch.
- * One bound and not two: of two, an index scan begins at the earlier.
- */
-const candidates = (sql: Sql, windowSecs: number, after: Cursor, maxRows: number) => sql`
-    select t.place, t.uuid, t.time_stamp, t.traffic_in_out_ip
-    from (select t.ctid as place, t.uuid, t.time_stamp, t.traffic_in_out_ip, t.peer_kind
-          from traffic t
-          where (t.time_stamp, t.uuid)
-              > (coalesce(${after.time}::text::timestamp, now() at time zone 'utc' - make_interval(secs => ${windowSecs})), ${after.uuid})
-          order by t.time_stamp, t.uuid
-          offset 0) t
-    where t.peer_kind is null and t.traffic_in_out_ip is not null
-    order by t.time_stamp, t.uuid
-    limit ${maxRows}`
+// One bound and not two: of two, an index scan begins at the earlier.
+const isAfter = (sql: Sql, after: Cursor, windowSecs: number) => sql`
+    (t.time_stamp, t.uuid)
+      > (coalesce(${after.time}::text::timestamp, now() at time zone 'utc' - make_interval(secs => ${windowSecs})), ${after.uuid})`
+
+const isOpen = (sql: Sql) => sql`t.peer_kind is null and t.traffic_in_out_ip is not null`
 
 /** The peers of those that have one by now, as at ingest: a pod before a service, by the flow's own time (interop-core 2.2). */
 const peers = (sql: Sql) => sql`
@@ -46,21 +41,35 @@ const peers = (sql: Sql) => sql`
 
 /**
  * Looks again for the peers of young flows that had none when they came in (interop-core 7.1). A stamped flow is never changed.
- * Rows are updated by their place, for by key the planner may again read the whole table; a row that has moved since is left
- * to the next pass.
+ *
+ * Two habits keep a statement short whatever the planner believes about the table. Rows are read by time under a limit and
+ * only then asked for a peer: by the share of flows without one, of which it may have stale numbers, it would rather read
+ * and sort the whole window each time. And rows are updated by their place, not by key; one that has moved since is left to
+ * the next pass.
  */
 export const lateResolve: Job = {
   name: 'late-resolve',
   everySecs: (config) => (config.peerLateResolveWindowSecs === 0 ? null : config.peerLateResolveIntervalSecs),
 
   async run({ config, db, signal }) {
+    const windowSecs = config.peerLateResolveWindowSecs
     let after = START
-    return inBatches(signal, MAX_BATCHES, async () => {
+    let tried = 0
+    const pass = await inBatches(signal, MAX_BATCHES, async () => {
+      const maxTried = Math.min(MAX_TRIED_AT_ONCE, MAX_TRIED - tried)
       const [batch] = await db.probe(
-        (sql) => sql<{ is_held: boolean; found: number; rows: number; time: string | null; uuid: string | null }[]>`
+        (sql) => sql<{ is_held: boolean; tried: number; rows: number; time: string | null; uuid: string | null }[]>`
   with ${held(sql, 'late-resolve')},
   candidate as materialized (
-    select * from (${candidates(sql, config.peerLateResolveWindowSecs, after, BATCH_ROWS)}) c where (select is_held from held)),
+    select t.place, t.uuid, t.time_stamp, t.traffic_in_out_ip
+    from (select t.ctid as place, t.uuid, t.time_stamp, t.traffic_in_out_ip, t.peer_kind
+          from traffic t
+          where ${isAfter(sql, after, windowSecs)}
+          order by t.time_stamp, t.uuid
+          limit ${MAX_READ_AT_ONCE}) t
+    where (select is_held from held) and ${isOpen(sql)}
+    order by t.time_stamp, t.uuid
+    limit ${maxTried}),
   stamped as (
     update traffic t
     set peer_kind = r.kind, peer_namespace = r.namespace, peer_name = r.name, peer_uid = r.uid,
@@ -68,21 +77,35 @@ export const lateResolve: Job = {
     from (${peers(sql)}) r
     where t.ctid = r.place and t.peer_kind is null
     returning t.uuid)
-  select h.is_held, (select count(*)::int from candidate) as found, (select count(*)::int from stamped) as rows,
-         last.time_stamp::text as time, last.uuid
+  select h.is_held,
+         (select count(*)::int from candidate) as tried,
+         (select count(*)::int from stamped)   as rows,
+         coalesce(c.time_stamp, t.time_stamp)::text as time, coalesce(c.uuid, t.uuid) as uuid
   from held h
-  left join lateral (select c.time_stamp, c.uuid from candidate c order by c.time_stamp desc, c.uuid desc limit 1) last on true`,
+  left join lateral ( -- the last candidate, where there were as many as may be
+    select c.time_stamp, c.uuid from candidate c order by c.time_stamp, c.uuid offset ${maxTried - 1} limit 1) c on true
+  left join lateral ( -- else the last row read, likewise; else the window is at its end
+    select t.time_stamp, t.uuid from traffic t
+    where c.uuid is null and h.is_held and ${isAfter(sql, after, windowSecs)}
+    order by t.time_stamp, t.uuid offset ${MAX_READ_AT_ONCE - 1} limit 1) t on true`,
       )
-      const { is_held, found, rows, time, uuid } = batch!
+      const { is_held, rows, time, uuid } = batch!
+      tried += batch!.tried
       if (time !== null && uuid !== null) after = { time, uuid }
-      return { isHeld: is_held, rows, isLast: found < BATCH_ROWS }
+      return { isHeld: is_held, rows, isLast: time === null || tried >= MAX_TRIED }
     })
+    return pass.outcome === 'done' && tried >= MAX_TRIED ? { ...pass, outcome: 'capped' } : pass
   },
 
   async count({ config, db }) {
     const [row] = await db.probe(
       (sql) => sql<{ rows: number }[]>`
-  with candidate as materialized (${candidates(sql, config.peerLateResolveWindowSecs, START, BATCH_ROWS * MAX_BATCHES)})
+  with candidate as materialized (
+    select t.ctid as place, t.time_stamp, t.traffic_in_out_ip
+    from traffic t
+    where ${isAfter(sql, START, config.peerLateResolveWindowSecs)} and ${isOpen(sql)}
+    order by t.time_stamp, t.uuid
+    limit ${MAX_TRIED})
   select count(*)::int as rows from (${peers(sql)}) r`,
     )
     return row!.rows

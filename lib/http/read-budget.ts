@@ -1,3 +1,5 @@
+import type { Socket } from 'node:net'
+import type { Writable } from 'node:stream'
 import type { MiddlewareHandler } from 'hono'
 import type { Context, Env } from './context.ts'
 import { HttpError } from './errors.ts'
@@ -86,14 +88,41 @@ const readRefusal = (kib: number, totalKib: number) =>
 
 export const kib = (bytes: number) => Math.max(1, Math.ceil(bytes / 1024))
 
-/** Charges a route to the read budget until its answer has left, or its client has. */
+/**
+ * Charges a route to the read budget until its work is done and its answer has left, or its client has. Both count: a client that
+ * goes away does not end the statement, whose list then still arrives.
+ */
 export function charge(cost: number | ((c: Context) => number)): MiddlewareHandler<Env> {
   return async (c, next) => {
     const release = await c.get('deps').budget.acquire(typeof cost === 'number' ? cost : cost(c))
-    const outgoing = c.env?.outgoing
-    if (!outgoing) return next().finally(release)
-    if (outgoing.destroyed) release()
-    else outgoing.once('close', release)
-    await next()
+    const { incoming, outgoing } = c.env ?? {}
+    if (!incoming || !outgoing) return next().finally(release)
+    if (incoming.socket.destroyed) {
+      release()
+      throw new HttpError(CLIENT_GONE, 'the client has gone')
+    }
+    let isHalfDone = false
+    const half = () => {
+      if (isHalfDone) release()
+      isHalfDone = true
+    }
+    onLeft(incoming.socket, outgoing, half)
+    await next().finally(half)
   }
+}
+
+/** Never sent: what the log and the metrics call a request whose client left while it waited in line. */
+const CLIENT_GONE = 499
+
+/** Calls once, when the answer has left or its connection has ended. */
+function onLeft(socket: Socket, outgoing: Writable & { socket: unknown }, left: () => void): void {
+  // Pipelined behind another: it gets the socket later, and until then does not hear of its end.
+  const isBehind = outgoing.socket === null
+  const once = () => {
+    outgoing.off('close', once)
+    if (isBehind) socket.off('close', once)
+    left()
+  }
+  outgoing.once('close', once)
+  if (isBehind) socket.setMaxListeners(0).once('close', once)
 }

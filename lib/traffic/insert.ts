@@ -1,5 +1,8 @@
+import type postgres from 'postgres'
 import type { Gate, Sql } from '../db/index.ts'
 import type { Flow } from './flow.ts'
+
+type Fragment = postgres.PendingQuery<postgres.Row[]>
 
 /** A flow on its way to the table; `n` numbers it within the statement. `hold`: only ask whether the table has it. */
 export type Outgoing = Flow & { n: number; hold?: boolean }
@@ -33,7 +36,7 @@ const knownUdp = (sql: Sql) => sql`
              and t.decision = i.decision and t.traffic_in_out_port = i.traffic_in_out_port offset 0))`
 
 /** The peer of each flow, a pod before a service, by the flow's own time (interop-core 2.2). */
-const insertStamped = (sql: Sql) => sql`
+const insertStamped = (sql: Sql, source: Fragment, condition: Fragment) => sql`
     insert into traffic (uuid, pod_name, pod_namespace, pod_ip, pod_port, ip_protocol, traffic_type, traffic_in_out_ip,
                          traffic_in_out_port, decision, time_stamp, peer_kind, peer_namespace, peer_name, peer_uid,
                          peer_workload_kind, peer_workload_name, peer_resolved_at, drop_cause, syn_retries)
@@ -47,47 +50,43 @@ const insertStamped = (sql: Sql) => sql`
            p.workload_kind, p.workload_name,
            case when p.pod_name is not null or s.svc_ip is not null then now() at time zone 'utc' end,
            i.drop_cause, i.syn_retries
-    from fresh i
+    from ${source}
     left join lateral pod_holding(i.traffic_in_out_ip, i.time_stamp) p on true
     left join service s on p.pod_name is null and s.svc_ip = i.traffic_in_out_ip
+    where ${condition}
     order by i.pod_ip, i.traffic_in_out_ip, i.traffic_type, i.decision, i.pod_port, i.traffic_in_out_port, i.uuid`
-
-/** The inserted row as the caller wants it: building a record costs more than inserting it, so only single posts ask for one. */
-const returning = (sql: Sql, records: boolean) => sql`
-    returning case when ${records}::boolean then traffic_record(traffic.*) else to_json(uuid) end as answer`
-
-const known = (sql: Sql) => sql`'known', (select json_agg(j.n) from judged j where j.known)`
 
 /**
  * Inserts flows that are expected to be new. Only UDP is looked for first, since no index covers what a UDP flow matches
- * among others; a duplicate of any other kind fails the statement with 23505 and nothing of it is stored. A third cheaper
- * than asking for each flow.
+ * among others; a duplicate of any other kind fails the statement with 23505 and nothing of it is stored. Half the work of
+ * judging every flow.
  */
-export async function insertNew(gate: Gate, flows: Outgoing[], records: boolean): Promise<Outcome> {
-  const bytes = await gate.json(
-    (sql) => sql`
-  with judged as materialized (select i.*, coalesce(i.ip_protocol = 'UDP' and ${knownUdp(sql)}, false) as known from ${input(sql, flows)}),
-  fresh as (select * from judged where not known),
-  inserted as (${insertStamped(sql)} ${records ? returning(sql, true) : sql``})
-  select json_build_object(${records ? sql`'inserted', (select json_agg(r.answer) from inserted r),` : sql``} ${known(sql)})`,
+export async function insertNew(gate: Gate, flows: Outgoing[]): Promise<Outcome> {
+  const rows = await gate((sql) =>
+    sql`${insertStamped(sql, input(sql, flows), sql`i.ip_protocol is distinct from 'UDP' or not ${knownUdp(sql)}`)} returning uuid`.raw(),
   )
-  const result = outcome(bytes)
-  if (records) return result
-  // What was not known is stored, or the statement had failed.
-  const dropped = new Set(result.known)
-  return { inserted: flows.filter((flow) => !dropped.has(flow.n)).map((flow) => flow.uuid), known: result.known }
+  const inserted = rows.map((row) => String(row[0]))
+  if (inserted.length === flows.length) return { inserted, known: [] }
+  const stored = new Set(inserted)
+  return { inserted, known: flows.filter((flow) => !stored.has(flow.uuid)).map((flow) => flow.n) }
 }
 
-/** Inserts the flows that no stored row matches, whoever else is inserting; says of the others whether a stored row was seen. */
+/**
+ * Inserts the flows that no stored row matches, whoever else is inserting; says of the others whether a stored row was seen.
+ * Building a record costs more than inserting it, so only single posts ask for one.
+ */
 export async function insertUnlessKnown(gate: Gate, flows: Outgoing[], records: boolean): Promise<Outcome> {
   return outcome(
     await gate.json(
       (sql) => sql`
   with judged as materialized (
     select i.*, case when i.ip_protocol = 'UDP' then ${knownUdp(sql)} else ${knownFlow(sql)} end as known from ${input(sql, flows)}),
-  fresh as (select * from judged where not known and hold is not true),
-  inserted as (${insertStamped(sql)} on conflict do nothing ${returning(sql, records)})
-  select json_build_object('inserted', (select json_agg(r.answer) from inserted r), ${known(sql)})`,
+  inserted as (
+    ${insertStamped(sql, sql`judged i`, sql`not i.known and i.hold is not true`)}
+    on conflict do nothing
+    returning case when ${records}::boolean then traffic_record(traffic.*) else to_json(uuid) end as answer)
+  select json_build_object('inserted', (select json_agg(r.answer) from inserted r),
+                           'known', (select json_agg(j.n) from judged j where j.known))`,
     ),
   )
 }

@@ -189,9 +189,9 @@ export class FlowWriter {
   }
 
   async #insert(outgoing: Outgoing[], records: boolean, ask: boolean): Promise<Outcome> {
-    if (ask || !this.#expectNew) return insertUnlessKnown(this.#gate, outgoing, records)
+    if (ask || records || !this.#expectNew) return insertUnlessKnown(this.#gate, outgoing, records)
     try {
-      return await insertNew(this.#gate, outgoing, records)
+      return await insertNew(this.#gate, outgoing)
     } catch (error) {
       if ((error as { code?: string }).code !== UNIQUE_VIOLATION) throw error
       return insertUnlessKnown(this.#gate, outgoing, records)

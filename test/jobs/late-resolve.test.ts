@@ -170,6 +170,27 @@ test('flows that stay without a peer are looked at once in a pass, and hide none
   assert.equal((await peer(uuid)).kind, 'pod')
 })
 
+test('flows that have a peer are passed over in any number, and do not count', async () => {
+  await manyFlows(12_000, 120)
+  await sql`update traffic set peer_kind = 'pod'`
+  await manyFlows(20, 110)
+  await pod({ pod_ip: '10.0.0.2' })
+  const uuid = await flow('10.0.0.2')
+  assert.deepEqual(await run(), { outcome: 'done', rows: 1, batches: 3 })
+  assert.equal((await peer(uuid)).kind, 'pod')
+})
+
+test('no flow falls between two batches, full or not', async () => {
+  // One to each side of the 5 000 rows that a statement reads.
+  await manyFlows(4_999, 120)
+  await sql`update traffic set peer_kind = 'pod'`
+  await pod({ pod_ip: '10.0.0.2', started_at: ago(3600) })
+  const uuids = [await flow('10.0.0.2', { time_stamp: ago(110) }), await flow('10.0.0.2', { time_stamp: ago(109) })]
+  await manyFlows(10, 100)
+  assert.deepEqual(await run(), { outcome: 'done', rows: 2, batches: 2 })
+  for (const uuid of uuids) assert.equal((await peer(uuid)).kind, 'pod')
+})
+
 test('a pass looks at 20 000 flows, the oldest', async () => {
   await pod({ pod_ip: '10.0.0.2' })
   await manyFlows(19_999, 120)
@@ -182,6 +203,21 @@ test('a pass looks at 20 000 flows, the oldest', async () => {
   // The one that was stamped makes room.
   assert.deepEqual(await run(), { outcome: 'capped', rows: 1, batches: 20 })
   assert.equal((await peer(tooMany)).kind, 'pod')
+})
+
+test('the 20 000 are counted over batches that were not full', async () => {
+  await manyFlows(300, 130)
+  await sql`update traffic set pod_name = 'early'`
+  await manyFlows(6000, 125)
+  await sql`update traffic set peer_kind = 'pod' where pod_name = 'seen'`
+  await manyFlows(19_699, 120)
+  await pod({ pod_ip: '10.0.0.2' })
+  const inTime = await flow('10.0.0.2', { time_stamp: ago(110) })
+  const tooMany = await flow('10.0.0.2', { time_stamp: ago(100) })
+  const pass = await run()
+  assert.deepEqual([pass.outcome, pass.rows], ['capped', 1])
+  assert.equal((await peer(inTime)).kind, 'pod')
+  assert.deepEqual(await peer(tooMany), NO_PEER)
 })
 
 test('two processes at once stamp every flow once', async (t) => {

@@ -103,6 +103,26 @@ test('GET /pod/traffic/{name} 200: rows of one time across the edges of pages', 
   assert.deepEqual(await uuids('at-once'), numbers('at-once', 10_001).reverse())
 })
 
+test('GET /pod/traffic/{name} 200: the same order for values that hold control characters', async () => {
+  const uuidsOf = ['\u001f', 'a\u001fb', 'B', 'é\u0001', 'z', '0\u001f']
+  await store(uuidsOf.map((uuid) => ({ uuid: `odd ${uuid}`, pod_name: 'odd\u001f', time_stamp: T('10:00:00') })))
+  const sorted = await app.sql`select uuid from traffic where pod_name = ${'odd\u001f'} order by uuid desc`
+  assert.deepEqual(
+    await uuids('odd\u001f'),
+    sorted.map(({ uuid }) => uuid),
+  )
+})
+
+test('GET /pod/traffic/{name} 200: many pods at once each get their own rows, of whatever kind and number', async () => {
+  const counts = [1, 30, 4_999, 5_000, 5_001, 2]
+  await Promise.all(counts.map((count) => storeMany(`many-${count}`, count)))
+  await store([{ uuid: 'control', pod_name: 'many-odd\u001f', time_stamp: T('10:00:00') }])
+  const ask = async (count: number) => assert.deepEqual(await uuids(`many-${count}`), numbers(`many-${count}`, count))
+  const askOdd = async () => assert.deepEqual(await uuids('many-odd\u001f'), ['control'])
+  const askNobody = async () => assertNoData(await of('many-nobody'))
+  for (let round = 0; round < 3; round++) await Promise.all([...counts, ...counts].flatMap((count) => [ask(count), askOdd(), askNobody()]))
+})
+
 /** The chunks of a streamed list, one at a time, without a socket. */
 async function chunksOf(pod: string) {
   const answer = await app.app.request(`/pod/traffic/${pod}`)

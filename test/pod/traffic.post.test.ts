@@ -259,6 +259,7 @@ test('POST /pod/traffic 200: UDP is compared by five members with rows of every 
   const tcp = flow()
   await assertNew(tcp)
   await assertDuplicate(again(tcp, { ip_protocol: 'UDP', pod_port: '1' }))
+  await assertDuplicate(again(tcp, { ip_protocol: 'UDP', traffic_in_out_port: '1' }))
   const udp = flow({ ip_protocol: 'UDP' })
   await assertNew(udp)
   await assertNew(again(udp, { ip_protocol: 'TCP', pod_port: '1' }))

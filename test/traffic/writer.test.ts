@@ -7,7 +7,9 @@ import { startApp } from '../support/app.ts'
 import { whileLocked } from '../support/routes.ts'
 import { until } from '../support/until.ts'
 
-const app = await startApp({ DB_STATEMENT_TIMEOUT_MS: '2000' })
+const app = await startApp()
+/** With little patience. */
+const hasty = await startApp({ DB_STATEMENT_TIMEOUT_MS: '300' })
 const { sql } = app
 
 type Flow = Parameters<FlowWriter['write']>[0][number]
@@ -38,8 +40,7 @@ const again = (one: Flow, fields: Partial<Flow> = {}): Flow => ({ ...one, uuid: 
  * A writer on the real database. Its statements are counted and, while `hold` is set, kept from leaving until `release`, in
  * the order in which they were made.
  */
-function makeWriter(clock = { now: 0 }) {
-  const real = app.db.ingest
+function makeWriter(clock = { now: 0 }, real = app.db.ingest) {
   const waiting: (() => void)[] = []
   const control = {
     hold: false,
@@ -55,12 +56,15 @@ function makeWriter(clock = { now: 0 }) {
       while (waiting.length > 0) control.release()
     },
   }
-  const json: Gate['json'] = async (statement) => {
+  const counted = async <T>(run: () => Promise<T>): Promise<T> => {
     control.statements++
     if (control.hold) await new Promise<void>((resolve) => waiting.push(resolve))
-    return real.json(statement)
+    return run()
   }
-  const gate = Object.assign(((statement: never) => real(statement)) as unknown as Gate, { json, within: real.within })
+  const gate = Object.assign(((statement: never) => counted(() => real(statement))) as unknown as Gate, {
+    json: ((statement) => counted(() => real.json(statement))) as Gate['json'],
+    within: real.within,
+  })
   const seen = new SeenFlows({ maxKeys: 1_000, generationMs: 1_000, now: () => clock.now })
   const writer = new FlowWriter(gate, seen)
   const write = (...flows: Flow[]) => writer.write(flows, { records: false })
@@ -210,9 +214,9 @@ test('a fault of one post fails it alone', async () => {
 })
 
 test('a database that is busy fails all who wait for the statement; what they sent is new afterwards', async () => {
-  const { write, seen } = makeWriter()
+  const { write, seen } = makeWriter({ now: 0 }, hasty.db.ingest)
   const flows = Array.from({ length: 6 }, () => flow())
-  await whileLocked(sql, 'traffic', async () => {
+  await whileLocked(hasty.sql, 'traffic', async () => {
     const outcomes = await Promise.allSettled(flows.map((one) => write(one)))
     for (const outcome of outcomes) assert.ok(outcome.status === 'rejected' && outcome.reason instanceof DatabaseBusy)
   })
