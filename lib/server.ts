@@ -1,4 +1,5 @@
 /** The process: configuration, database, app, listen, jobs, drain. The one file of lib/ that knows handlers/ and jobs/. */
+import { setFlagsFromString } from 'node:v8'
 import { routes } from '../handlers/router.ts'
 import { chains } from '../jobs/index.ts'
 import { startSchedule } from '../jobs/schedule.ts'
@@ -12,6 +13,9 @@ import { createApp } from './http/app.ts'
 import { close, listen, shown } from './http/listen.ts'
 import { createTokens } from './http/tokens.ts'
 import { createLog, type Log } from './log.ts'
+
+// The default lets the heap grow fourfold between collections on a large machine: 530 MiB at full load where this needs half.
+setFlagsFromString('--heap-growing-percent=30')
 
 /** Kubernetes goes on sending to a pod for a moment after it was told to stop. */
 const ENDPOINTS_PROPAGATION_MS = 3_000

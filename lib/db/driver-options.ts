@@ -83,16 +83,16 @@ const types = {
 /**
  * Session settings sent with the startup packet.
  *
- * A transaction pooler refuses settings it does not track, so without prepared statements (the sign of one) only
- * the name goes along.
+ * A transaction pooler refuses settings it does not track, so without prepared statements (the sign of one) only the
+ * few that every pooler tracks go along.
  */
 function session(gate: GateName, settings: DriverSettings): Record<string, string> {
-  const name = { application_name: settings.applicationName }
+  // Lists read times as text; poolers track these three.
+  const name = { application_name: settings.applicationName, TimeZone: 'UTC', DateStyle: 'ISO, MDY' }
   if (!settings.prepare) return name
   return {
     ...name,
     ...(settings.statementTimeoutMs > 0 ? { statement_timeout: String(settings.statementTimeoutMs) } : {}),
-    TimeZone: 'UTC',
     jit: 'off',
     // Every statement of these two is an index look-up; a plan cached while a table was empty must not remain a scan of it.
     ...(gate === 'probe' ? {} : { enable_seqscan: 'off', enable_hashjoin: 'off', enable_mergejoin: 'off' }),

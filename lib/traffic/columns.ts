@@ -57,6 +57,8 @@ const SELECT_LIST = [
 export interface Rendered {
   /** The flows as JSON objects joined with commas, without the brackets of an array. */
   json: Buffer
+  /** The same within the brackets, on the same memory, where there was room for them. */
+  array?: Buffer
   count: number
   /** Where the list ended, for the page that follows; null when it is empty. */
   last: { time: string; uuid: string } | null
@@ -75,7 +77,9 @@ export function render(row: readonly (Buffer | null)[]): Rendered | null {
   const out = Buffer.allocUnsafe(
     values.reduce((sum, value) => sum + value.length, ESCAPES_BYTES) + count * (KEYS_LENGTH + 2 + 4 * COLUMNS.length),
   )
-  let end = 0
+  // The brackets of an array are there in case they are wanted: adding them later would copy megabytes.
+  out[0] = 0x5b
+  let end = 1
   let nullsSeen = 0
   for (let r = 0; r < count; r++) {
     if (r > 0) out[end++] = 0x2c
@@ -127,8 +131,15 @@ export function render(row: readonly (Buffer | null)[]): Rendered | null {
     out[end++] = 0x7d
   }
   // What did not fit was not written: more escapes than there was room for.
-  const whole = end <= out.length && nullsSeen === nulls && values.every((value, c) => at[c] === value.length + 1)
-  return whole ? { json: out.subarray(0, end), count, last: { time: lastOf(values[TIME_COLUMN]!), uuid: lastOf(values[0]!) } } : null
+  const whole = end < out.length && nullsSeen === nulls && values.every((value, c) => at[c] === value.length + 1)
+  if (!whole) return null
+  out[end] = 0x5d
+  return {
+    json: out.subarray(1, end),
+    array: out.subarray(0, end + 1),
+    count,
+    last: { time: lastOf(values[TIME_COLUMN]!), uuid: lastOf(values[0]!) },
+  }
 }
 
 /** `\"`, `\\`, or six bytes for a control character (RFC 8259, section 7). */

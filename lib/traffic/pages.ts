@@ -58,7 +58,7 @@ const COMMA = Buffer.from(',')
 const CLOSE = Buffer.from(']')
 
 /** The array of one page. */
-export const asArray = ({ json }: Rendered) => Buffer.concat([OPEN, json, CLOSE], json.length + 2)
+export const asArray = ({ json, array }: Rendered) => array ?? Buffer.concat([OPEN, json, CLOSE], json.length + 2)
 
 /**
  * An array of unknown length in bounded memory: the first page at once, each other when the reader has taken the one before.

@@ -12,6 +12,14 @@ export interface Bench {
   stop(): Promise<void>
 }
 
+/** A process that answers every request with five bytes, on the HTTP stack of the broker. */
+export async function startBare(): Promise<{ port: number; stop(): void }> {
+  const child = spawn(process.execPath, ['--import', 'tsx', 'test/bench/bare.ts'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  process.once('exit', () => child.kill('SIGKILL'))
+  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
+  return { port: Number(line), stop: () => void child.kill('SIGKILL') }
+}
+
 /** The built broker as its own process, on an embedded database in a temporary folder unless DATABASE_URL is set. */
 export async function startBroker(): Promise<Bench> {
   const dataDir = await mkdtemp(join(tmpdir(), 'broker-bench-'))

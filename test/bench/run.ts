@@ -1,10 +1,10 @@
 /**
  * `npm run bench`: every path that has a number to hold, printed beside it. Client, broker and PostgreSQL share the machine;
- * compare within one run. Options: `--seconds 4` a phase, `--only name,name`.
+ * compare within one run, and with the first row: the numbers to hold were taken where it was 78 000/s. Options: `--seconds 4` a phase, `--only name,name`.
  */
 import { parseArgs } from 'node:util'
 import { flowBatch, podAddress, podName, podSpec, singleFlow } from './bodies.ts'
-import { startBroker } from './broker.ts'
+import { startBare, startBroker } from './broker.ts'
 import { get, type Measured, post, run } from './client.ts'
 
 const { values: options } = parseArgs({ options: { seconds: { type: 'string', default: '4' }, only: { type: 'string' } } })
@@ -58,6 +58,25 @@ function row(name: string, connections: number, figure: string, target: string, 
   return `| ${cells.join(' | ')} |`
 }
 
+/** What the machine gives today: a route that does nothing, on the same HTTP stack and in its own process. */
+async function reference(): Promise<void> {
+  const bare = await startBare()
+  await run({ port: bare.port, connections: 64, forMs: FOR_MS / 4, request: () => get('/bare') })
+  const measured = await run({ port: bare.port, connections: 64, forMs: FOR_MS, request: () => get('/bare') })
+  print(
+    row(
+      '(a route that does nothing)',
+      64,
+      Math.round(measured.calls / measured.seconds)
+        .toLocaleString('en')
+        .replaceAll(',', ' '),
+      '78 000 then',
+      measured,
+    ),
+  )
+  bare.stop()
+}
+
 /** Batches of flows never sent before, rendered before the clock starts. */
 function newBatches(count: number, pods: number): Buffer[] {
   const first = flows / BATCH
@@ -84,6 +103,8 @@ async function reads(label: string, pods: number): Promise<Record<string, number
 print(`Node ${process.version}, ${process.platform}, ${FOR_MS / 1_000} s a phase, ${new Date().toISOString().slice(0, 10)}`)
 print(`| ${'path'.padEnd(44)} |   c |         figure |         hold |   p50 ms |   p99 ms | failed |`)
 print(`|${'-'.repeat(46)}|----:|---------------:|-------------:|---------:|---------:|-------:|`)
+
+await reference()
 
 const specs = Array.from({ length: PODS }, (_, i) => post('/pod/spec', podSpec(i)))
 await send(PODS, (i) => specs[i]!)

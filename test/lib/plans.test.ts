@@ -229,7 +229,7 @@ describe('plans', () => {
     const bad = {
       'Seq Scan': 'select * from traffic',
       'a sort of a whole table': 'select * from (select * from pod order by pod_namespace, pod_name offset 0) p order by node_name',
-      'walked from end to end': "select pod_name from pod where pod_name like '%7' order by pod_name",
+      'walked from end to end': "select count(*) from pod_syscalls where pod_name || '' = 'x'",
       'walked through for a few': "select * from traffic where peer_name = 'x' order by time_stamp desc, uuid desc limit 1",
       'an index walked': "select uuid from traffic where traffic_type = 'INGRESS' and decision = 'ALLOW' and upper(pod_ip) = 'x'",
       'cannot be seen through':
