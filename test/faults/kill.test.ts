@@ -204,7 +204,7 @@ async function aBackend(dataDir: string): Promise<number> {
   const sql = connectTo(dataDir, 1)
   try {
     const [row] = await sql`
-      select pid from pg_stat_activity where application_name = 'cluster-telemetry-broker' and query like '%input as materialized%' limit 1`
+      select pid from pg_stat_activity where application_name = 'cluster-telemetry-broker' and query like '%insert into traffic%' and pid <> pg_backend_pid() limit 1`
     return row!.pid
   } finally {
     await sql.end({ timeout: 1 })

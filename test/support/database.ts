@@ -24,9 +24,14 @@ const CREATE_LIMIT_MS = 30_000
 
 let server: Promise<Pick<TestServer, 'url' | 'template'>> | undefined
 let ownServer: TestServer | undefined
+const leftOpen = new Set<() => Promise<void>>()
 
 // Here and not where it starts: a hook registered inside a test would stop the server with that test.
-after(() => ownServer?.stop())
+// An open connection would keep the process of the file alive after its last test.
+after(async () => {
+  for (const drop of leftOpen) await drop()
+  await ownServer?.stop()
+})
 
 /** Clones the run's template. A file that is run without scripts/test.mjs gets a server of its own. */
 export async function createTestDatabase(): Promise<TestDatabase> {
@@ -39,10 +44,13 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   const adminSql = openPool(url, { max: 4, fetch_types: false, onnotice: () => {} })
   let dropped: Promise<void> | undefined
   const drop = async () => {
+    leftOpen.delete(dropOnce)
     await adminSql.end({ timeout: 1 })
     await administer(serverUrl, `drop database if exists ${name} with (force)`)
   }
-  return { url, connection: driverConnection(url), adminSql, drop: () => (dropped ??= drop()) }
+  const dropOnce = () => (dropped ??= drop())
+  leftOpen.add(dropOnce)
+  return { url, connection: driverConnection(url), adminSql, drop: dropOnce }
 }
 
 async function findServer(): Promise<Pick<TestServer, 'url' | 'template'>> {
