@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { address, id, MAX_ADDRESS_CHARS, naiveTime, name, word } from '../http/fields.ts'
+import { address, id, MAX_ADDRESS_CHARS, MAX_ID_CHARS, naiveTime, name, word } from '../http/fields.ts'
 import { checkFreeForm, deserializeError } from '../http/json-text.ts'
 import { canonicalAddress } from '../net/address.ts'
 import { parseRfc3339 } from '../net/timestamp.ts'
@@ -97,10 +97,10 @@ export function normalizePod(post: PodPost, warn: (message: string) => void): Po
   }
 }
 
-/** `metadata.uid` of a compacted manifest; null when there is none or it is empty. */
+/** `metadata.uid` of a compacted manifest; null when there is none, it is empty, or longer than any id: every flow to the pod repeats it. */
 export function uidOf(manifest: Record<string, unknown> | null): string | null {
   const uid = member(manifest, 'metadata', 'uid')
-  return typeof uid === 'string' && uid !== '' ? uid : null
+  return typeof uid === 'string' && uid !== '' && uid.length <= MAX_ID_CHARS ? uid : null
 }
 
 /** `metadata` without `managedFields`, and `spec.hostNetwork`; containers, volumes and status go (interop-core D4). */

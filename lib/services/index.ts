@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { address, naiveTime, name } from '../http/fields.ts'
+import { address, MAX_ID_CHARS, naiveTime, name } from '../http/fields.ts'
 import { checkFreeForm } from '../http/json-text.ts'
 import { canonicalAddress } from '../net/address.ts'
 
@@ -55,10 +55,10 @@ export function normalizeService(post: ServicePost): ServiceRecord {
   }
 }
 
-/** `metadata.uid` of a service object; null when there is none or it is empty. */
+/** `metadata.uid` of a service object; null when there is none, it is empty or longer than any id. */
 export function serviceUid(spec: Json | null): string | null {
   const uid = isObject(spec?.metadata) ? spec.metadata.uid : null
-  return typeof uid === 'string' && uid !== '' ? uid : null
+  return typeof uid === 'string' && uid !== '' && uid.length <= MAX_ID_CHARS ? uid : null
 }
 
 function compact({ status: _status, ...spec }: Json): Json {
