@@ -7,7 +7,7 @@ import type { Log } from './log.ts'
 import { createMetrics } from './metrics.ts'
 import { FlowWriter, SeenFlows } from './traffic/index.ts'
 
-/** Bodies that are being judged or written at once: 16 of the largest, hundreds of ordinary ones. */
+/** Bodies that are being judged or written at once: 4 of the largest, hundreds of ordinary ones. */
 const BODIES_KIB = 32 * 1024
 const BODY_WAIT_MS = 5_000
 

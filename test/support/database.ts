@@ -41,7 +41,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   await cloneTemplate(serverUrl, name, template)
 
   const url = withDatabase(serverUrl, name)
-  const adminSql = openPool(url, { max: 4, fetch_types: false, onnotice: () => {} })
+  const adminSql = openPool(url, { max: 4, fetch_types: false, connect_timeout: 0, onnotice: () => {} })
   let dropped: Promise<void> | undefined
   const drop = async () => {
     leftOpen.delete(dropOnce)
