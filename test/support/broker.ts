@@ -96,7 +96,10 @@ async function stopPostgres(dataDir: string): Promise<void> {
 /** A pool on the embedded database of a folder; end it before the broker is expected to take its database along. */
 export function connectTo(dataDir: string, max = 2) {
   const { socketDir, port } = readPidFile(join(dataDir, 'postgres'))!
-  return openPool({ host: socketDir, port, user: 'broker', database: 'postgres' }, { max, fetch_types: false, onnotice: () => {} })
+  return openPool(
+    { host: socketDir, port, user: 'broker', database: 'postgres' },
+    { max, fetch_types: false, connect_timeout: 0, onnotice: () => {} },
+  )
 }
 
 class Launched implements Broker {

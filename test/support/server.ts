@@ -42,7 +42,7 @@ export function withDatabase(url: string, database: string): string {
 
 /** Runs one statement outside a transaction on a connection of its own. */
 export async function administer(url: string, statement: string): Promise<void> {
-  const sql = openPool(url, { max: 1, fetch_types: false, onnotice: () => {} })
+  const sql = openPool(url, { max: 1, fetch_types: false, connect_timeout: 0, onnotice: () => {} })
   try {
     await sql.unsafe(statement)
   } finally {
@@ -72,7 +72,7 @@ async function startTemporary() {
 }
 
 async function dropDatabases(url: string, prefix: string): Promise<void> {
-  const sql = openPool(url, { max: 1, fetch_types: false, onnotice: () => {} })
+  const sql = openPool(url, { max: 1, fetch_types: false, connect_timeout: 0, onnotice: () => {} })
   try {
     const found = await sql<{ datname: string }[]>`select datname from pg_database where starts_with(datname, ${prefix})`
     for (const { datname } of found) await sql.unsafe(`drop database if exists ${datname} with (force)`)
