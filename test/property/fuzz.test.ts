@@ -669,7 +669,7 @@ function exchange(one: ApiRequest, target: string, content: Buffer | null, again
   const length = content && !one.chunked ? { 'content-length': content.length } : {}
   return new Promise((resolve, reject) => {
     const outgoing = http.request({
-      agent,
+      agent: again ? false : agent,
       host: '127.0.0.1',
       port: broker.port,
       method: one.method,
