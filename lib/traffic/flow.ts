@@ -102,11 +102,6 @@ export function flowKey(f: Flow): string | null {
   return `${f.ip_protocol === 'UDP' ? 'u' : 't'}${f.pod_ip}\0${f.pod_port}\0${f.traffic_type}\0${f.traffic_in_out_ip}\0${f.traffic_in_out_port}\0${f.decision}`
 }
 
-/** Flows that could be duplicates of each other have the same pair: every rule compares these four members. */
-export function pairKey(f: Flow): string {
-  return `${f.pod_ip}\0${f.traffic_in_out_ip}\0${f.traffic_type}\0${f.decision}`
-}
-
 function hasWholeKey(f: Flow): boolean {
   return (
     f.pod_ip != null &&
@@ -119,14 +114,24 @@ function hasWholeKey(f: Flow): boolean {
 }
 
 /**
- * Whether `later` is a duplicate of `earlier`, were that one stored: all six members equal, or for a UDP event five of them
- * with either port left out (interop-core section 3 and D13). A null equals nothing. Both are of one pair.
+ * What flows are compared by (interop-core section 3): all six members, and the five without one of the ports. Null where a
+ * member is null, which equals nothing. Flows whose keys differ in all three are no duplicates of each other.
  */
-export function isDuplicate(later: Flow, earlier: Flow): boolean {
-  const samePodPort = later.pod_port != null && later.pod_port === earlier.pod_port
-  const samePeerPort = later.traffic_in_out_port != null && later.traffic_in_out_port === earlier.traffic_in_out_port
-  if (later.pod_ip == null || later.traffic_type == null || later.traffic_in_out_ip == null || later.decision == null) return false
-  return later.ip_protocol === 'UDP' ? samePodPort || samePeerPort : samePodPort && samePeerPort
+export interface MatchKeys {
+  readonly all: string | null
+  readonly podPort: string | null
+  readonly peerPort: string | null
+}
+
+export function matchKeys(f: Flow): MatchKeys {
+  if (f.pod_ip == null || f.traffic_type == null || f.traffic_in_out_ip == null || f.decision == null)
+    return { all: null, podPort: null, peerPort: null }
+  const pair = `${f.pod_ip}\0${f.traffic_in_out_ip}\0${f.traffic_type}\0${f.decision}`
+  return {
+    all: f.pod_port == null || f.traffic_in_out_port == null ? null : `${pair}\0a${f.pod_port}\0${f.traffic_in_out_port}`,
+    podPort: f.pod_port == null ? null : `${pair}\0p${f.pod_port}`,
+    peerPort: f.traffic_in_out_port == null ? null : `${pair}\0q${f.traffic_in_out_port}`,
+  }
 }
 
 /** The seven members that make a repeat inside one body, nulls being equal there. */

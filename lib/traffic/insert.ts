@@ -4,8 +4,8 @@ import type { Flow } from './flow.ts'
 
 type Fragment = postgres.PendingQuery<postgres.Row[]>
 
-/** A flow on its way to the table; `n` numbers it within the statement. `hold`: only ask whether the table has it. */
-export type Outgoing = Flow & { n: number; hold?: boolean }
+/** A flow on its way to the table; `n` numbers it within the statement. */
+export type Outgoing = Flow & { n: number }
 
 export interface Outcome {
   /** What was inserted: a uuid each, or the whole records where they were asked for. */
@@ -19,7 +19,7 @@ const input = (sql: Sql, flows: Outgoing[]) => sql`
   json_to_recordset(${JSON.stringify(flows)}::text::json) as i(
     n int, uuid text, pod_name text, pod_namespace text, pod_ip text, pod_port text, ip_protocol text, traffic_type text,
     traffic_in_out_ip text, traffic_in_out_port text, decision text, time_stamp timestamp, drop_cause text,
-    syn_retries bigint, hold boolean)`
+    syn_retries bigint)`
 
 // "offset 0" keeps each of these a look-up: without it the planner may hash the whole table.
 const knownFlow = (sql: Sql) => sql`
@@ -34,6 +34,8 @@ const knownUdp = (sql: Sql) => sql`
    or exists (select from traffic t
            where t.pod_ip = i.pod_ip and t.traffic_in_out_ip = i.traffic_in_out_ip and t.traffic_type = i.traffic_type
              and t.decision = i.decision and t.traffic_in_out_port = i.traffic_in_out_port offset 0))`
+
+const isKnown = (sql: Sql) => sql`case when i.ip_protocol = 'UDP' then ${knownUdp(sql)} else ${knownFlow(sql)} end`
 
 /** The peer of each flow, a pod before a service, by the flow's own time (interop-core 2.2). */
 const insertStamped = (sql: Sql, source: Fragment, condition: Fragment) => sql`
@@ -80,15 +82,28 @@ export async function insertUnlessKnown(gate: Gate, flows: Outgoing[], records: 
     await gate.json(
       (sql) => sql`
   with judged as materialized (
-    select i.*, case when i.ip_protocol = 'UDP' then ${knownUdp(sql)} else ${knownFlow(sql)} end as known from ${input(sql, flows)}),
+    select i.*, ${isKnown(sql)} as known from ${input(sql, flows)}),
   inserted as (
-    ${insertStamped(sql, sql`judged i`, sql`not i.known and i.hold is not true`)}
+    ${insertStamped(sql, sql`judged i`, sql`not i.known`)}
     on conflict do nothing
     returning case when ${records}::boolean then traffic_record(traffic.*) else to_json(uuid) end as answer)
   select json_build_object('inserted', (select json_agg(r.answer) from inserted r),
                            'known', (select json_agg(j.n) from judged j where j.known))`,
     ),
   )
+}
+
+/** Asks only: the numbers of the flows that a stored row matches, and of those whose uuid a stored row has. */
+export async function askStored(gate: Gate, flows: Outgoing[]): Promise<{ known: number[]; taken: number[] }> {
+  const bytes = await gate.json(
+    (sql) => sql`
+  select json_build_object(
+    'known', coalesce(json_agg(j.n) filter (where j.known), '[]'),
+    'taken', coalesce(json_agg(j.n) filter (where j.taken), '[]'))
+  from (select i.n, ${isKnown(sql)} as known, exists (select from traffic t where t.uuid = i.uuid offset 0) as taken
+        from ${input(sql, flows)}) j`,
+  )
+  return JSON.parse(String(bytes))
 }
 
 function outcome(bytes: Buffer | null): Outcome {

@@ -1,7 +1,9 @@
 import { DatabaseBusy, DatabaseUnavailable, type Gate } from '../db/index.ts'
-import { canonicalize, type Flow, flowKey, isDuplicate, pairKey, repeatKey } from './flow.ts'
-import { insertNew, insertUnlessKnown, type Outcome, type Outgoing } from './insert.ts'
+import { Departure, type Traveller } from './departure.ts'
+import { canonicalize, type Flow, flowKey, matchKeys, repeatKey } from './flow.ts'
+import { askStored, insertNew, insertUnlessKnown, type Outcome, type Outgoing } from './insert.ts'
 import type { SeenFlows } from './seen.ts'
+import { type Suppressed, settle } from './settle.ts'
 
 const LANES = 2
 /** A statement is filled with whole posts up to this many flows; a larger post travels alone. */
@@ -22,36 +24,29 @@ interface Post {
   readonly reject: (error: unknown) => void
 }
 
-interface Entry {
+interface Entry extends Traveller {
   /** Place in the order of arrival. */
   readonly seq: number
   readonly post: Post
-  readonly flow: Flow
+  /** What its repeats are known by once it is stored, or a duplicate. */
   readonly key: string | null
-  readonly pair: string
-  /** How often it had to wait for an earlier flow that it may be a duplicate of. */
-  waits: number
-  /** In a statement that inserts it, or was. */
-  sent: boolean
   decided: boolean
 }
 
 /**
  * Writes flows, each once (core-telemetry, Deduplication; interop-core section 3). Posts that arrive while a statement is in
  * flight leave together in the next. The outcome is that of posting every flow in turn: a flow that could be a duplicate of
- * an earlier one whose fate is still open waits for it, and an earlier one that was not stored suppresses nothing.
- * The unique indexes decide between processes.
+ * one in flight waits for it, those that could be duplicates of each other are settled here once the table has told which it
+ * knows, and a flow that was not stored suppresses nothing. The unique indexes decide between processes.
  */
 export class FlowWriter {
   readonly #gate: Gate
   readonly #seen: SeenFlows
   #line: Entry[] = []
-  #statements = 0
+  readonly #inFlight = new Set<Departure<Entry>>()
   #gathering = false
   /** Whether the flows that get this far have lately all been new. */
   #expectNew = false
-  readonly #openPairs = new Map<string, Entry[]>()
-  readonly #openUuids = new Map<string, Entry[]>()
   #arrivals = 0
 
   constructor(gate: Gate, seen: SeenFlows) {
@@ -74,9 +69,9 @@ export class FlowWriter {
     return new Promise((resolve, reject) => {
       const post: Post = { undecided: fresh.length, failed: false, records: options.records, inserted: [], resolve, reject }
       for (const [flow, key] of fresh)
-        this.#line.push({ seq: this.#arrivals++, post, flow, key, pair: pairKey(flow), waits: 0, sent: false, decided: false })
-      if (this.#statements === 0) this.#depart()
-      else if (this.#statements < LANES && !this.#gathering) this.#gather()
+        this.#line.push({ seq: this.#arrivals++, post, flow, key, keys: matchKeys(flow), decided: false })
+      if (this.#inFlight.size === 0) this.#depart()
+      else if (this.#inFlight.size < LANES && !this.#gathering) this.#gather()
     })
   }
 
@@ -85,111 +80,102 @@ export class FlowWriter {
     this.#gathering = true
     setImmediate(() => {
       this.#gathering = false
-      if (this.#statements < LANES) this.#depart()
+      if (this.#inFlight.size < LANES) this.#depart()
     })
   }
 
   #depart(): void {
-    const sent: Entry[] = []
-    const held: Entry[] = []
-    const behind: Entry[] = []
+    const departure = new Departure<Entry>()
+    const behind = new Departure<Entry>()
     let taken = 0
     for (const entry of this.#line) {
-      if (sent.length >= MAX_FLOWS_PER_STATEMENT && entry.post !== sent.at(-1)?.post) break
+      const { entries } = departure
+      if (entries.length >= MAX_FLOWS_PER_STATEMENT && entry.post !== entries.at(-1)!.post) break
       taken++
       if (entry.post.failed) continue
-      if (entry.key !== null && this.#seen.has(entry.key)) {
-        decide(entry)
-        continue
-      }
-      if (!this.#mustWait(entry)) {
-        entry.sent = true
-        sent.push(entry)
-      }
-      // Who waits again is looked for in the table meanwhile, so that many duplicates of one flow are soon settled; ever more
-      // rarely, since each flow of a long chain waits for the fate of the one before.
-      else if (isPowerOfTwo(entry.waits++)) held.push(entry)
-      else behind.push(entry)
-      this.#open(entry)
+      if (entry.key !== null && this.#seen.has(entry.key)) decide(entry)
+      else if (this.#mustWait(entry, behind)) behind.add(entry)
+      else departure.add(entry)
     }
-    this.#closeAll(behind)
-    this.#line = [...behind, ...this.#line.slice(taken)]
-    if (sent.length + held.length > 0) this.#run(sent, held)
+    this.#line = behind.entries.concat(this.#line.slice(taken))
+    if (departure.entries.length > 0) this.#run(departure)
   }
 
-  /**
-   * Whether an earlier flow, of this process and undecided, could make this one a duplicate; or, while it waits itself, be made
-   * one by this. Only earlier ones count: two that wait for each other would do so for ever.
-   */
-  #mustWait({ seq, flow, pair }: Entry): boolean {
-    if (this.#openUuids.get(flow.uuid)?.some((other) => other.seq < seq)) return true
-    const couldRepeat = (other: Entry) =>
-      other.seq < seq && (isDuplicate(flow, other.flow) || (!other.sent && isDuplicate(other.flow, flow)))
-    // From the end: in a chain, the one to wait for is the one before.
-    return this.#openPairs.get(pair)?.findLast(couldRepeat) !== undefined
-  }
-
-  #open(entry: Entry): void {
-    append(this.#openUuids, entry.flow.uuid, entry)
-    append(this.#openPairs, entry.pair, entry)
-  }
-
-  // The last to be opened first: they stand at the ends of their lists.
-  #closeAll(entries: readonly Entry[]): void {
-    for (let i = entries.length - 1; i >= 0; i--) {
-      const entry = entries[i]!
-      remove(this.#openUuids, entry.flow.uuid, entry)
-      remove(this.#openPairs, entry.pair, entry)
-    }
+  /** Whether a flow in flight could make this one a duplicate; or one that waits itself could, or be made one by this. */
+  #mustWait(entry: Entry, behind: Departure<Entry>): boolean {
+    for (const other of this.#inFlight) if (other.couldStop(entry)) return true
+    return behind.entries.length > 0 && (behind.couldStop(entry) || behind.couldBeStoppedBy(entry))
   }
 
   /** Never rejects. */
-  async #run(sent: Entry[], held: Entry[]): Promise<void> {
-    this.#statements++
+  async #run(departure: Departure<Entry>): Promise<void> {
+    const { entries } = departure
+    this.#inFlight.add(departure)
     try {
-      await this.#store(sent, held)
+      await this.#store(departure)
     } catch (error) {
-      if (concernsAll(error)) for (const { post } of [...sent, ...held]) fail(post, error)
-      else await this.#storeOneByOne(sent, held)
+      if (concernsAll(error)) for (const { post } of entries) fail(post, error)
+      else await this.#storeOneByOne(entries)
     }
-    this.#closeAll(held)
-    this.#closeAll(sent)
-    this.#statements--
-    const undecided = held.filter((entry) => !entry.decided)
-    if (undecided.length > 0) this.#line = [...undecided, ...this.#line].sort((a, b) => a.seq - b.seq)
-    while (this.#line.length > 0 && this.#statements < LANES) {
-      const before = this.#statements
+    this.#inFlight.delete(departure)
+    const undecided = entries.filter((entry) => !entry.decided)
+    if (undecided.length > 0) this.#line = undecided.concat(this.#line).sort((a, b) => a.seq - b.seq)
+    while (this.#line.length > 0 && this.#inFlight.size < LANES) {
+      const before = this.#inFlight.size
       this.#depart()
-      if (this.#statements === before) break
+      if (this.#inFlight.size === before) break
     }
   }
 
-  async #store(sent: Entry[], held: Entry[]): Promise<void> {
-    const records = sent.some((entry) => entry.post.records)
-    const outgoing = [
-      ...sent.map(({ flow }, n): Outgoing => ({ ...flow, n })),
-      ...held.map(({ flow }, i): Outgoing => ({ ...flow, n: sent.length + i, hold: true })),
-    ]
-    const outcome = await this.#insert(outgoing, records, held.length > 0)
-    const stored = new Map(outcome.inserted.map((one) => [typeof one === 'string' ? one : one.uuid, one]))
+  async #store(departure: Departure<Entry>): Promise<void> {
+    const contested = departure.contested()
+    if (contested.length === 0) return this.#storeAll(departure.entries, [])
+    const answer = await askStored(this.#gate, numbered(contested))
+    const known = new Set(answer.known)
+    const taken = new Set(answer.taken)
+    const places = new Map(contested.map((entry, n) => [entry, n]))
+    const settlement = settle(departure.entries, (entry) => {
+      const n = places.get(entry)
+      return n === undefined ? undefined : { isKnown: known.has(n), isTaken: taken.has(n) }
+    })
+    for (const entry of settlement.known) this.#decideKnown(entry)
+    for (const entry of settlement.taken) decide(entry)
+    if (settlement.accepted.length > 0) await this.#storeAll(settlement.accepted, settlement.suppressed)
+  }
+
+  /** Stores flows of which none is a duplicate of another; decides those that they suppress, once they are stored. */
+  async #storeAll(entries: readonly Entry[], suppressed: readonly Suppressed<Entry>[]): Promise<void> {
+    const records = entries.some((entry) => entry.post.records)
+    const outcome = await this.#insert(numbered(entries), records)
+    const rows = new Map(outcome.inserted.map((one) => [typeof one === 'string' ? one : one.uuid, one]))
     const known = new Set(outcome.known)
-    if (held.length === 0) this.#expectNew = stored.size === sent.length
-    for (const [n, entry] of sent.entries()) {
-      const row = stored.get(entry.flow.uuid)
-      if (row !== undefined) entry.post.inserted.push(row)
+    this.#expectNew = rows.size === entries.length
+    const stored = new Set<Entry>()
+    for (const [n, entry] of entries.entries()) {
+      const row = rows.get(entry.flow.uuid)
+      if (row !== undefined) {
+        entry.post.inserted.push(row)
+        stored.add(entry)
+      }
       // A flow that was neither stored nor known met its match, or its uuid, in a statement that ran beside: ask again next time.
-      if (entry.key !== null && (row !== undefined || known.has(n))) this.#seen.add(entry.key)
-      decide(entry)
+      if (row !== undefined || known.has(n)) this.#decideKnown(entry)
+      else decide(entry)
     }
-    for (const [i, entry] of held.entries()) {
-      if (!known.has(sent.length + i)) continue
-      if (entry.key !== null) this.#seen.add(entry.key)
-      decide(entry)
+    for (const { entry, by, isMatch } of suppressed) {
+      // What stopped the other one may not stop this one: it goes back to the line.
+      if (!stored.has(by)) continue
+      if (isMatch) this.#decideKnown(entry)
+      else decide(entry)
     }
   }
 
-  async #insert(outgoing: Outgoing[], records: boolean, ask: boolean): Promise<Outcome> {
-    if (ask || records || !this.#expectNew) return insertUnlessKnown(this.#gate, outgoing, records)
+  #decideKnown(entry: Entry): void {
+    if (entry.key !== null) this.#seen.add(entry.key)
+    decide(entry)
+  }
+
+  async #insert(outgoing: Outgoing[], records: boolean): Promise<Outcome> {
+    if (records || !this.#expectNew) return insertUnlessKnown(this.#gate, outgoing, records)
     try {
       return await insertNew(this.#gate, outgoing)
     } catch (error) {
@@ -199,11 +185,17 @@ export class FlowWriter {
   }
 
   /** A fault of one post must not fail its neighbours. */
-  async #storeOneByOne(sent: Entry[], held: Entry[]): Promise<void> {
-    for (const post of new Set([...sent, ...held].map((entry) => entry.post))) {
-      const own = (entry: Entry) => entry.post === post
+  async #storeOneByOne(entries: readonly Entry[]): Promise<void> {
+    const posts = new Map<Post, Departure<Entry>>()
+    for (const entry of entries) {
+      if (entry.decided) continue
+      const own = posts.get(entry.post) ?? new Departure<Entry>()
+      own.add(entry)
+      posts.set(entry.post, own)
+    }
+    for (const [post, own] of posts) {
       try {
-        await this.#store(sent.filter(own), held.filter(own))
+        await this.#store(own)
       } catch (error) {
         fail(post, error)
       }
@@ -211,17 +203,7 @@ export class FlowWriter {
   }
 }
 
-function append(entries: Map<string, Entry[]>, key: string, entry: Entry): void {
-  const others = entries.get(key)
-  if (others) others.push(entry)
-  else entries.set(key, [entry])
-}
-
-function remove(entries: Map<string, Entry[]>, key: string, entry: Entry): void {
-  const others = entries.get(key)!
-  if (others.length === 1) entries.delete(key)
-  else others.splice(others.lastIndexOf(entry), 1)
-}
+const numbered = (entries: readonly Entry[]) => entries.map(({ flow }, n): Outgoing => ({ ...flow, n }))
 
 function decide(entry: Entry): void {
   const { post } = entry
@@ -235,8 +217,6 @@ function fail(post: Post, error: unknown): void {
   post.failed = true
   post.reject(error)
 }
-
-const isPowerOfTwo = (n: number) => n > 0 && (n & (n - 1)) === 0
 
 const concernsAll = (error: unknown) => error instanceof DatabaseBusy || error instanceof DatabaseUnavailable
 

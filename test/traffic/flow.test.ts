@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { canonicalize, FlowBatch, FlowPost, flowKey, isDuplicate, pairKey, repeatKey } from '../../lib/traffic/flow.ts'
+import { canonicalize, FlowBatch, FlowPost, flowKey, matchKeys, repeatKey } from '../../lib/traffic/flow.ts'
 
 type Flow = ReturnType<typeof FlowPost.parse>
 
@@ -42,26 +42,17 @@ test('repeat keys are equal exactly for the same seven members, a missing one be
   )
 })
 
-test('a duplicate is one by the rule of the later flow, and has the pair of the earlier', () => {
-  fc.assert(
-    fc.property(flow, flow, (later, earlier) => {
-      const isUdp = later.ip_protocol === 'UDP'
-      const expected = isUdp
-        ? isEqual(later, earlier, without('pod_port')) || isEqual(later, earlier, without('traffic_in_out_port'))
-        : isEqual(later, earlier, SIX)
-      // Only flows of one pair are ever compared, as the writer does.
-      const found = pairKey(later) === pairKey(earlier) && isDuplicate(later, earlier)
-      assert.equal(found, expected)
-    }),
-    { numRuns: 5_000 },
-  )
-})
-
-test('duplicates of UDP are mutual, those of other protocols too', () => {
+test('two flows share a key exactly when the members that it stands for are equal and none of them is null', () => {
+  const shares = (a: string | null, b: string | null) => a !== null && a === b
   fc.assert(
     fc.property(flow, flow, (a, b) => {
-      if (pairKey(a) !== pairKey(b) || (a.ip_protocol === 'UDP') !== (b.ip_protocol === 'UDP')) return
-      assert.equal(isDuplicate(a, b), isDuplicate(b, a))
+      const [mine, theirs] = [matchKeys(a), matchKeys(b)]
+      assert.equal(shares(mine.all, theirs.all), isEqual(a, b, SIX))
+      assert.equal(shares(mine.podPort, theirs.podPort), isEqual(a, b, without('traffic_in_out_port')))
+      assert.equal(shares(mine.peerPort, theirs.peerPort), isEqual(a, b, without('pod_port')))
+      const others = [theirs.podPort, theirs.peerPort]
+      assert.ok(mine.all === null || !others.includes(mine.all))
+      assert.ok(mine.podPort === null || mine.podPort !== theirs.peerPort)
     }),
     { numRuns: 5_000 },
   )
