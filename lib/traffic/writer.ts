@@ -68,8 +68,7 @@ export class FlowWriter {
     if (this.#line.length > MAX_WAITING_FLOWS) return Promise.reject(new DatabaseUnavailable('too many flows are waiting', 'LINE_FULL'))
     return new Promise((resolve, reject) => {
       const post: Post = { undecided: fresh.length, failed: false, records: options.records, inserted: [], resolve, reject }
-      for (const [flow, key] of fresh)
-        this.#line.push({ seq: this.#arrivals++, post, flow, key, keys: matchKeys(flow), decided: false })
+      for (const [flow, key] of fresh) this.#line.push({ seq: this.#arrivals++, post, flow, key, keys: matchKeys(flow), decided: false })
       if (this.#inFlight.size === 0) this.#depart()
       else if (this.#inFlight.size < LANES && !this.#gathering) this.#gather()
     })

@@ -71,7 +71,10 @@ test('a departure knows who could be a duplicate of whom, and names all between 
       const departure = new Departure<Traveller>()
       for (const other of all) departure.add(entryOf(other))
       const entry = entryOf(one)
-      assert.equal(departure.couldStop(entry), all.some((other) => isDuplicate(one, other) || other.uuid === one.uuid))
+      assert.equal(
+        departure.couldStop(entry),
+        all.some((other) => isDuplicate(one, other) || other.uuid === one.uuid),
+      )
       const isOvertaken = all.some((other) => other.isUdp && isDuplicate(other, one))
       assert.equal(departure.couldBeStoppedBy(entry), isOvertaken)
       const contested = departure.contested().map((other) => departure.entries.indexOf(other))
@@ -79,7 +82,10 @@ test('a departure knows who could be a duplicate of whom, and names all between 
         for (const [earlier, other] of all.slice(0, later).entries())
           if (isDuplicate(sketch, other) || sketch.uuid === other.uuid)
             assert.ok(contested.includes(later) && contested.includes(earlier), `${earlier} and ${later} of ${JSON.stringify(all)}`)
-      assert.deepEqual(contested, contested.toSorted((a, b) => a - b))
+      assert.deepEqual(
+        contested,
+        contested.toSorted((a, b) => a - b),
+      )
     }),
     { numRuns: 3_000 },
   )
