@@ -32,6 +32,8 @@ const readBudgetShareOfMemoryLimit = 0.3
 const maxMs = 2_147_483_647
 const maxSecs = Math.floor(maxMs / 1000)
 const maxMb = 1024 * 1024
+const maxDays = 36_500
+const batchRows = [100, 100_000] as const
 
 interface Row<T> {
   readonly name: string
@@ -89,7 +91,76 @@ const rows = {
     [0, maxSecs],
     'Seconds without a post after which a pod is marked dead; 0 = off.',
   ),
+  evaluatorUrl: httpUrl('EVALUATOR_URL', 'refused', 'The policy evaluator that new flows are forwarded to; without it none are.'),
   auditInflightPermits: whole('AUDIT_INFLIGHT_PERMITS', 16, [1, 1024], 'Flows evaluated at once, at most.'),
+  auditQueueCapacity: whole(
+    'AUDIT_QUEUE_CAPACITY',
+    2048,
+    [1, 1_000_000],
+    'Flows that wait to be evaluated, at most; what is above is shed.',
+  ),
+  auditEvalTimeoutMs: whole('AUDIT_EVAL_TIMEOUT_MS', 500, [50, maxMs], 'Milliseconds the evaluator may take for a flow.'),
+  auditRetentionDays: whole('AUDIT_VERDICTS_RETENTION_DAYS', 30, [0, maxDays], 'Days that verdicts are kept; 0 = for ever.'),
+  auditRetentionIntervalSecs: whole(
+    'AUDIT_VERDICTS_RETENTION_INTERVAL_SECS',
+    3600,
+    [60, maxSecs],
+    'Seconds between passes over old verdicts and dead pods.',
+  ),
+  auditRetentionBatchSize: whole('AUDIT_VERDICTS_RETENTION_BATCH_SIZE', 5000, batchRows, 'Rows of these that one statement deletes.'),
+  deadPodRetentionDays: {
+    ...whole('DEAD_POD_RETENTION_DAYS', 0, [0, maxDays], 'Days that dead pods are kept; 0 = as long as verdicts.'),
+    shown: 'days of verdicts, or `7`',
+  },
+  trafficRetentionDays: whole(
+    'POD_TRAFFIC_RETENTION_DAYS',
+    14,
+    [0, maxDays],
+    'Days after which flows may go that no live pod needs; 0 = never.',
+  ),
+  trafficRetentionIntervalSecs: whole('POD_TRAFFIC_RETENTION_INTERVAL_SECS', 3600, [60, maxSecs], 'Seconds between passes over old flows.'),
+  trafficRetentionBatchSize: whole('POD_TRAFFIC_RETENTION_BATCH_SIZE', 5000, batchRows, 'Flows that one statement looks at.'),
+  trafficMaxRowsPerPod: whole(
+    'POD_TRAFFIC_MAX_ROWS_PER_POD',
+    0,
+    [0, 1_000_000_000],
+    'Flows of a pod above which old ones without a peer go; 0 = no cap.',
+  ),
+  imageInventoryRetentionDays: whole(
+    'IMAGE_INVENTORY_RETENTION_DAYS',
+    30,
+    [0, maxDays],
+    'Days that images are kept that run nowhere; 0 = for ever.',
+  ),
+  imageInventoryIntervalSecs: whole(
+    'IMAGE_INVENTORY_RETENTION_INTERVAL_SECS',
+    3600,
+    [60, maxSecs],
+    'Seconds between passes over old images.',
+  ),
+  imageInventoryBatchSize: whole('IMAGE_INVENTORY_RETENTION_BATCH_SIZE', 5000, batchRows, 'Rows of these that one statement deletes.'),
+  imageRunningWindowSecs: whole(
+    'IMAGE_INVENTORY_RUNNING_WINDOW_SECS',
+    900,
+    [360, 604_800],
+    'Seconds for which a container counts as running after it was last reported.',
+  ),
+  telemetryEnabled: { ...flag('TELEMETRY_ENABLED', true, 'Whether to ask once a day which releases there are.'), nonsense: 'default' },
+  telemetryEndpoint: httpUrl('TELEMETRY_ENDPOINT', 'default', 'The version service to ask; without it nobody is asked.'),
+  telemetryIntervalSecs: whole('TELEMETRY_INTERVAL_SECS', 86_400, [3600, maxSecs], 'Seconds between two such questions.'),
+  chartVersion: {
+    ...text('CHART_VERSION', 'unknown', 'Version of the chart that installed the broker.'),
+    type: 'text',
+    // Build metadata is nobody's business and takes no part in comparisons (SemVer 2.0.0, 10).
+    schema: z.string().transform((version) => version.replace(/\+.*$/s, '') || 'unknown') as z.ZodType<string, string>,
+  },
+  kubeVersion: { ...text('KUBE_VERSION', 'unknown', 'Version of Kubernetes at install.'), type: 'text' },
+  features: {
+    ...text('FEATURES', 'none', 'Features that the chart turned on.'),
+    type: 'slugs with commas between',
+    nonsense: 'default',
+    schema: z.string().regex(/^[a-z0-9_,]{1,400}$/) as z.ZodType<string, string>,
+  },
 } satisfies Record<string, Row<unknown>>
 
 const tokenMeanings: Record<TokenVariable, string> = {
@@ -131,7 +202,6 @@ export function redacted(config: Config): Record<string, string | number | boole
   const printed = Object.entries(rows).map(([key, row]) => [row.name, printable(config[key as keyof typeof rows])])
   return {
     ...Object.fromEntries(printed),
-    [rows.databaseUrl.name]: config.databaseUrl === null ? null : withoutPassword(config.databaseUrl),
     tokens: config.tokens.map((token) => token.source),
   }
 }
@@ -229,6 +299,11 @@ function address(name: string, defaults: readonly string[], meaning: string) {
   return { name, type: 'host:port or [IPv6]:port', fallback, shown, nonsense: 'refused', meaning, schema } as const
 }
 
+function httpUrl(name: string, nonsense: 'refused' | 'default', meaning: string) {
+  const schema: z.ZodType<string | null, string> = z.string().refine((value) => /^https?:\/\//i.test(value) && URL.canParse(value))
+  return { name, type: 'http:// or https:// URL', fallback: null, shown: 'unset', nonsense, meaning, schema } as const
+}
+
 function databaseUrl(name: string, meaning: string) {
   const schema: z.ZodType<string | null, string> = z.string().refine(isPostgresUrl)
   const type = 'postgres://user:password@host:port/database'
@@ -271,5 +346,6 @@ function withoutPassword(url: string): string {
 function printable(value: unknown): string | number | boolean | null {
   if (Array.isArray(value))
     return value.map((one: SocketAddress) => `${one.host.includes(':') ? `[${one.host}]` : one.host}:${one.port}`).join(', ')
+  if (typeof value === 'string' && value.includes('://')) return withoutPassword(value)
   return value as string | number | boolean | null
 }

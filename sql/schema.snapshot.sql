@@ -1,5 +1,40 @@
 -- The effect of all migrations, written by `UPDATE_SNAPSHOTS=1 npm test test/lib/schema.test.ts`.
 
+table public.audit_verdict
+  id bigint not null generated always as identity
+  policy_uid text not null
+  policy_namespace text collate "C" not null
+  policy_name text collate "C" not null
+  direction text collate "C" not null
+  src_namespace text
+  src_pod text
+  dst_namespace text
+  dst_pod text
+  dst_port bigint not null
+  protocol text not null
+  reason text not null
+  observed_at timestamp without time zone not null
+  verdict text collate "C" not null
+  constraint audit_verdict_direction_check CHECK ((direction = ANY (ARRAY['Ingress'::text, 'Egress'::text])))
+  constraint audit_verdict_verdict_check CHECK ((verdict = ANY (ARRAY['Allow'::text, 'WouldDeny'::text])))
+  constraint audit_verdict_pkey PRIMARY KEY (id)
+  CREATE INDEX audit_verdict_by_name ON public.audit_verdict USING btree (policy_name, verdict, direction, observed_at DESC, id DESC)
+  CREATE INDEX audit_verdict_by_namespace ON public.audit_verdict USING btree (policy_namespace, verdict, direction, observed_at DESC, id DESC)
+  CREATE INDEX audit_verdict_by_outcome ON public.audit_verdict USING btree (verdict, direction, observed_at DESC, id DESC)
+  CREATE INDEX audit_verdict_by_policy ON public.audit_verdict USING btree (policy_namespace, policy_name, verdict, direction, observed_at DESC, id DESC)
+  CREATE INDEX audit_verdict_newest ON public.audit_verdict USING btree (observed_at DESC, id DESC)
+  CREATE UNIQUE INDEX audit_verdict_pkey ON public.audit_verdict USING btree (id)
+
+table public.install
+  is_only boolean not null default true
+  install_id uuid not null
+  created_at timestamp without time zone not null
+  latest json
+  checked_at timestamp without time zone
+  constraint install_is_only_check CHECK (is_only)
+  constraint install_pkey PRIMARY KEY (is_only)
+  CREATE UNIQUE INDEX install_pkey ON public.install USING btree (is_only)
+
 table public.job_run with (fillfactor=50)
   job text collate "C" not null
   finished_at timestamp without time zone not null
@@ -7,6 +42,25 @@ table public.job_run with (fillfactor=50)
   rows bigint not null
   constraint job_run_pkey PRIMARY KEY (job)
   CREATE UNIQUE INDEX job_run_pkey ON public.job_run USING btree (job)
+
+table public.node_facts with (fillfactor=80)
+  node_name text collate "C" not null
+  provider text collate "C" not null
+  distro text collate "C" not null
+  cni text collate "C" not null
+  ip_family text collate "C" not null
+  node_os text collate "C" not null
+  policy_enforcement text collate "C"
+  time_stamp timestamp without time zone not null
+  constraint node_facts_policy_enforcement_check CHECK ((policy_enforcement = ANY (ARRAY['enforced'::text, 'unenforced'::text, 'unknown'::text])))
+  constraint node_facts_pkey PRIMARY KEY (node_name)
+  CREATE UNIQUE INDEX node_facts_pkey ON public.node_facts USING btree (node_name)
+
+table public.node_heartbeat with (fillfactor=70)
+  node_name text collate "C" not null
+  updated_at timestamp without time zone not null
+  constraint node_heartbeat_pkey PRIMARY KEY (node_name)
+  CREATE UNIQUE INDEX node_heartbeat_pkey ON public.node_heartbeat USING btree (node_name)
 
 table public.pod with (autovacuum_vacuum_scale_factor=0.05, fillfactor=60)
   pod_name text collate "C" not null

@@ -49,7 +49,28 @@ test('an empty environment gives the defaults', () => {
     peerLateResolveWindowSecs: 600,
     peerLateResolveIntervalSecs: 60,
     peerStaleAliveSecs: 900,
+    evaluatorUrl: null,
     auditInflightPermits: 16,
+    auditQueueCapacity: 2048,
+    auditEvalTimeoutMs: 500,
+    auditRetentionDays: 30,
+    auditRetentionIntervalSecs: 3600,
+    auditRetentionBatchSize: 5000,
+    deadPodRetentionDays: 0,
+    trafficRetentionDays: 14,
+    trafficRetentionIntervalSecs: 3600,
+    trafficRetentionBatchSize: 5000,
+    trafficMaxRowsPerPod: 0,
+    imageInventoryRetentionDays: 30,
+    imageInventoryIntervalSecs: 3600,
+    imageInventoryBatchSize: 5000,
+    imageRunningWindowSecs: 900,
+    telemetryEnabled: true,
+    telemetryEndpoint: null,
+    telemetryIntervalSecs: 86_400,
+    chartVersion: 'unknown',
+    kubeVersion: 'unknown',
+    features: 'none',
     tokens: [],
     warnings: [],
   })
@@ -83,6 +104,21 @@ const numbers: [name: string, key: keyof Config, text: string, value: number][] 
   ['PEER_LATE_RESOLVE_INTERVAL_SECS', 'peerLateResolveIntervalSecs', '5', 5],
   ['PEER_STALE_ALIVE_SECS', 'peerStaleAliveSecs', '0', 0],
   ['AUDIT_INFLIGHT_PERMITS', 'auditInflightPermits', '1', 1],
+  ['AUDIT_QUEUE_CAPACITY', 'auditQueueCapacity', '1', 1],
+  ['AUDIT_EVAL_TIMEOUT_MS', 'auditEvalTimeoutMs', '50', 50],
+  ['AUDIT_VERDICTS_RETENTION_DAYS', 'auditRetentionDays', '0', 0],
+  ['AUDIT_VERDICTS_RETENTION_INTERVAL_SECS', 'auditRetentionIntervalSecs', '60', 60],
+  ['AUDIT_VERDICTS_RETENTION_BATCH_SIZE', 'auditRetentionBatchSize', '100', 100],
+  ['DEAD_POD_RETENTION_DAYS', 'deadPodRetentionDays', '3', 3],
+  ['POD_TRAFFIC_RETENTION_DAYS', 'trafficRetentionDays', '0', 0],
+  ['POD_TRAFFIC_RETENTION_INTERVAL_SECS', 'trafficRetentionIntervalSecs', '60', 60],
+  ['POD_TRAFFIC_RETENTION_BATCH_SIZE', 'trafficRetentionBatchSize', '100000', 100_000],
+  ['POD_TRAFFIC_MAX_ROWS_PER_POD', 'trafficMaxRowsPerPod', '20000', 20_000],
+  ['IMAGE_INVENTORY_RETENTION_DAYS', 'imageInventoryRetentionDays', '0', 0],
+  ['IMAGE_INVENTORY_RETENTION_INTERVAL_SECS', 'imageInventoryIntervalSecs', '60', 60],
+  ['IMAGE_INVENTORY_RETENTION_BATCH_SIZE', 'imageInventoryBatchSize', '100', 100],
+  ['IMAGE_INVENTORY_RUNNING_WINDOW_SECS', 'imageRunningWindowSecs', '604800', 604_800],
+  ['TELEMETRY_INTERVAL_SECS', 'telemetryIntervalSecs', '3600', 3600],
 ]
 for (const [name, key, text, value] of numbers) {
   test(`${name}=${text} is taken as it is`, () => {
@@ -102,6 +138,17 @@ const moved: [name: string, key: keyof Config, text: string, value: number][] = 
   ['BROKER_READ_ACQUIRE_WAIT_MS', 'readAcquireWaitMs', '9'.repeat(400), 2147483647],
   ['PEER_LATE_RESOLVE_INTERVAL_SECS', 'peerLateResolveIntervalSecs', '4', 5],
   ['AUDIT_INFLIGHT_PERMITS', 'auditInflightPermits', '0', 1],
+  ['AUDIT_QUEUE_CAPACITY', 'auditQueueCapacity', '0', 1],
+  ['AUDIT_EVAL_TIMEOUT_MS', 'auditEvalTimeoutMs', '49', 50],
+  ['AUDIT_VERDICTS_RETENTION_INTERVAL_SECS', 'auditRetentionIntervalSecs', '59', 60],
+  ['AUDIT_VERDICTS_RETENTION_BATCH_SIZE', 'auditRetentionBatchSize', '99', 100],
+  ['AUDIT_VERDICTS_RETENTION_BATCH_SIZE', 'auditRetentionBatchSize', '100001', 100_000],
+  ['POD_TRAFFIC_RETENTION_INTERVAL_SECS', 'trafficRetentionIntervalSecs', '1', 60],
+  ['POD_TRAFFIC_RETENTION_BATCH_SIZE', 'trafficRetentionBatchSize', '1', 100],
+  ['IMAGE_INVENTORY_RETENTION_INTERVAL_SECS', 'imageInventoryIntervalSecs', '59', 60],
+  ['IMAGE_INVENTORY_RUNNING_WINDOW_SECS', 'imageRunningWindowSecs', '359', 360],
+  ['IMAGE_INVENTORY_RUNNING_WINDOW_SECS', 'imageRunningWindowSecs', '604801', 604_800],
+  ['TELEMETRY_INTERVAL_SECS', 'telemetryIntervalSecs', '3599', 3600],
 ]
 for (const [name, key, text, value] of moved) {
   test(`${name}=${text.slice(0, 12)} is moved to ${value} with a warning`, () => {
@@ -130,6 +177,7 @@ const refused: [name: string, values: string[]][] = [
   ['JOBS', ['none', 'in process']],
   ['MIGRATE_ON_START', ['maybe', '2', 'truee']],
   ['DB_PREPARE', ['maybe', '-1']],
+  ['EVALUATOR_URL', ['evaluator:8080', 'ftp://evaluator', 'http://', `http://u:${secret}@:x`, '/evaluate']],
   [
     'DATABASE_URL',
     ['nonsense', 'mysql://h/db', `postgres:${secret}`, `postgres://u:${secret}@h:port/db`, `postgres://u:%zz${secret}@h/db`],
@@ -182,6 +230,27 @@ test('words and flags are read in any case', () => {
   )
   for (const yes of ['true', '1', 'yes', 'on']) assert.equal(loadConfig({ DB_PREPARE: yes }).dbPrepare, true)
   for (const no of ['false', '0', 'no', 'off']) assert.equal(loadConfig({ MIGRATE_ON_START: no }).migrateOnStart, false)
+})
+
+test('the check-in is on unless it is told off in so many words, and only a URL is an address', () => {
+  for (const off of ['false', '0', 'no', 'off', 'FALSE', ' Off '])
+    assert.equal(loadConfig({ TELEMETRY_ENABLED: off }).telemetryEnabled, false)
+  for (const on of ['true', '1', 'maybe', 'disabled', '']) assert.equal(loadConfig({ TELEMETRY_ENABLED: on }).telemetryEnabled, true)
+  assert.equal(loadConfig({ TELEMETRY_ENDPOINT: 'https://v.test/x' }).telemetryEndpoint, 'https://v.test/x')
+  for (const nonsense of ['v.test', 'ftp://v.test', 'https://']) {
+    const { telemetryEndpoint, warnings } = loadConfig({ TELEMETRY_ENDPOINT: nonsense })
+    assert.equal(telemetryEndpoint, null)
+    assert.equal(warnings.length, 1)
+  }
+})
+
+test('build metadata is cut from the version of the chart, and features are slugs', () => {
+  const chart = (text: string) => loadConfig({ CHART_VERSION: text }).chartVersion
+  assert.deepEqual([chart('2.4.0+build.7'), chart('2.4.0'), chart('+x'), chart(' ')], ['2.4.0', '2.4.0', 'unknown', 'unknown'])
+  const features = (text: string) => loadConfig({ FEATURES: text }).features
+  assert.equal(features('ai,audit,netpol_2'), 'ai,audit,netpol_2')
+  assert.equal(features('a'.repeat(400)).length, 400)
+  for (const bad of ['a'.repeat(401), 'ai audit', 'AI', 'ai;sso', '']) assert.equal(features(bad), 'none', bad)
 })
 
 test('production without a database is one clear line', () => {
@@ -246,11 +315,13 @@ test('what is printed holds neither tokens nor the password', () => {
     BROKER_TOKEN_READ: `${secret}-1`,
     BROKER_TOKEN_INGEST_FILE: fileWith('ingest', `${secret}-2`),
     DATABASE_URL: `postgres://app:${secret}@db:5432/broker`,
+    EVALUATOR_URL: `http://app:${secret}@evaluator:8080/`,
   }
   const printed = redacted(loadConfig(env))
   assert.ok(!JSON.stringify(printed).includes(secret))
   assert.deepEqual(printed.tokens, ['BROKER_TOKEN_READ', 'BROKER_TOKEN_INGEST_FILE'])
   assert.equal(printed.DATABASE_URL, 'postgres://app:***@db:5432/broker')
+  assert.equal(printed.EVALUATOR_URL, 'http://app:***@evaluator:8080/')
   assert.equal(printed.LISTEN_ADDR, '[::]:9090, 0.0.0.0:9090')
   assert.equal(printed.DB_POOL_MAX_SIZE, 32)
 })
