@@ -1,3 +1,4 @@
+import auditVerdicts from './audit/verdicts.get.ts'
 import health from './health.get.ts'
 import metrics from './metrics.get.ts'
 import podInfo from './pod/info.get.ts'
@@ -24,4 +25,5 @@ export const routes = [
   ...[trafficPost, trafficBatch, traffic, trafficByName],
   ...[syscallsPost, syscallsByName],
   ...[serviceSpec, serviceInfo, serviceByAddress],
+  ...[auditVerdicts],
 ]

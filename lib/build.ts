@@ -1,3 +1,4 @@
+import { AuditForwarder } from './audit/index.ts'
 import type { Config } from './config.ts'
 import type { Database } from './db/index.ts'
 import type { Deps } from './deps.ts'
@@ -23,11 +24,24 @@ export function buildDeps(options: { config: Config; db: Database; log: Log; dra
   db.onPoolReplaced((gate) => {
     if (gate === 'ingest') seen.clear()
   })
+  const metrics = createMetrics()
+  const audit =
+    config.evaluatorUrl === null
+      ? null
+      : new AuditForwarder({
+          url: config.evaluatorUrl,
+          permits: config.auditInflightPermits,
+          queueCapacity: config.auditQueueCapacity,
+          timeoutMs: config.auditEvalTimeoutMs,
+          db,
+          log,
+          metrics,
+        })
   return {
     config,
     log,
     db,
-    metrics: createMetrics(),
+    metrics,
     budget: new ReadBudget({ totalKib: config.readMemoryBudgetMb * 1024, waitMs: config.readAcquireWaitMs }),
     bodies: new ReadBudget({
       totalKib: BODIES_KIB,
@@ -35,7 +49,8 @@ export function buildDeps(options: { config: Config; db: Database; log: Log; dra
       refusal: (kib, total) => `too many bodies at once: ${kib} KiB of ${total} KiB; retry in a moment`,
     }),
     authenticate: createTokens(config).authenticate,
-    flows: new FlowWriter(db.ingest, seen),
+    flows: new FlowWriter(db.ingest, seen, (flow) => audit?.offer(flow)),
+    audit,
     seen,
     draining,
   }

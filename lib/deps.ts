@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { AuditForwarder } from './audit/index.ts'
 import type { Config } from './config.ts'
 import type { Database } from './db/index.ts'
 import type { ReadBudget } from './http/read-budget.ts'
@@ -17,6 +18,8 @@ export interface Deps {
   bodies: ReadBudget
   authenticate: Tokens['authenticate']
   flows: FlowWriter
+  /** Null without an evaluator. */
+  audit: AuditForwarder | null
   seen: SeenFlows
   /** True from the first SIGTERM on: answers then carry `Connection: close`. */
   draining: () => boolean

@@ -19,7 +19,9 @@ setFlagsFromString('--heap-growing-percent=30')
 
 /** Kubernetes goes on sending to a pod for a moment after it was told to stop. */
 const ENDPOINTS_PROPAGATION_MS = 3_000
-const FINISH_REQUESTS_MS = 12_000
+const FINISH_REQUESTS_MS = 10_000
+/** What is queued for the evaluator then. */
+const DRAIN_AUDIT_MS = 2_000
 /** What a batch is given to end. */
 const STOP_JOBS_MS = 5_000
 const END_DATABASE_MS = 2_000
@@ -60,6 +62,7 @@ async function start(config: Config, log: Log): Promise<void> {
     await close(api.server, FINISH_REQUESTS_MS)
     await close(admin.server, 0)
     await jobsStopped
+    await deps.audit?.drain(DRAIN_AUDIT_MS)
     await db.end(END_DATABASE_MS)
     await stopEmbedded(embedded, log)
     log.info('stopped')

@@ -80,9 +80,9 @@ table public.pod with (autovacuum_vacuum_scale_factor=0.05, fillfactor=60)
   started_at timestamp without time zone
   pod_uid text
   constraint pod_pkey PRIMARY KEY (pod_name)
+  CREATE INDEX pod_alive_in_order ON public.pod USING btree (pod_namespace, pod_name) WHERE (NOT is_dead)
   CREATE INDEX pod_by_namespace ON public.pod USING btree (pod_namespace, pod_name)
   CREATE INDEX pod_by_node ON public.pod USING btree (node_name, pod_namespace, pod_name) WHERE (NOT is_dead)
-  CREATE INDEX pod_namespace_alive ON public.pod USING btree (pod_namespace) WHERE (NOT is_dead)
   CREATE UNIQUE INDEX pod_pkey ON public.pod USING btree (pod_name)
 
 table public.pod_address

@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { sharedRead } from '../../lib/db/folded.ts'
 import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
-import { charge, kib } from '../../lib/http/read-budget.ts'
+import { pageLimit } from '../../lib/http/fields.ts'
+import { chargeRows } from '../../lib/http/read-budget.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { query } from '../../lib/http/validate.ts'
 import { asArray, readPage } from '../../lib/traffic/index.ts'
@@ -13,11 +14,7 @@ const MAX_ROWS = 20_000
 const ROW_BYTES = 2_560
 
 const Query = z.object({
-  limit: z
-    .string()
-    .regex(/^[+-]?\d+$/, 'expected an integer')
-    .transform((text) => Math.min(Math.max(Number(text), 1), MAX_ROWS))
-    .default(DEFAULT_ROWS),
+  limit: pageLimit(DEFAULT_ROWS, MAX_ROWS),
 })
 
 const newest = sharedRead<number>(async (db, limit) =>
@@ -25,10 +22,6 @@ const newest = sharedRead<number>(async (db, limit) =>
 )
 
 /** GET /pod/traffic: the newest flows, `limit` 5000 unless sent, clamped to 1..20000. */
-export default route().get(
-  '/pod/traffic',
-  access('read'),
-  query(Query),
-  charge((c) => kib(c.req.valid('query' as never)['limit'] * ROW_BYTES)),
-  async (c) => sendJson(c, await newest(c.get('deps').db, c.req.valid('query').limit)),
+export default route().get('/pod/traffic', access('read'), query(Query), chargeRows(ROW_BYTES), async (c) =>
+  sendJson(c, await newest(c.get('deps').db, c.req.valid('query').limit)),
 )

@@ -21,6 +21,11 @@ export interface Gate {
   json<T extends Rows>(statement: (sql: Sql) => postgres.PendingQuery<T>): Promise<Buffer | null>
   /** Waits at most `ms`, then rejects with DatabaseUnavailable; the abandoned statement holds its slot until it ends. */
   within<T extends Rows>(ms: number, statement: (sql: Sql) => postgres.PendingQuery<T>): Promise<postgres.RowList<T>>
+  /**
+   * For what must not be repeated: there is no second attempt, so that after a lost connection it may or may not have been
+   * done. Waits at most `ms` for its turn, then rejects with DatabaseUnavailable.
+   */
+  once<T extends Rows>(ms: number, statement: (sql: Sql) => postgres.PendingQuery<T>): Promise<postgres.RowList<T>>
   readonly stats: PoolStats
 }
 
@@ -156,6 +161,7 @@ function asGate(pool: Pool): Gate {
     Object.assign(run, {
       json: (statement: (sql: Sql) => PromiseLike<readonly unknown[]>) => pool.run<Buffer | null>(statement, true),
       within: (ms: number, statement: (sql: Sql) => PromiseLike<readonly unknown[]>) => pool.within(ms, statement),
+      once: (ms: number, statement: (sql: Sql) => PromiseLike<readonly unknown[]>) => pool.once(ms, statement),
     }),
     'stats',
     { get: () => pool.stats, enumerable: true },

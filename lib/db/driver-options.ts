@@ -94,8 +94,9 @@ function session(gate: GateName, settings: DriverSettings): Record<string, strin
     ...name,
     ...(settings.statementTimeoutMs > 0 ? { statement_timeout: String(settings.statementTimeoutMs) } : {}),
     jit: 'off',
-    // Every statement of these two is an index look-up; a plan cached while a table was empty must not remain a scan of it.
-    ...(gate === 'probe' ? {} : { enable_seqscan: 'off', enable_hashjoin: 'off', enable_mergejoin: 'off' }),
+    // Every statement of these two is an index look-up; a plan cached while a table was empty must not remain a scan of it. A bitmap
+    // loses the order of its index.
+    ...(gate === 'probe' ? {} : { enable_seqscan: 'off', enable_bitmapscan: 'off', enable_hashjoin: 'off', enable_mergejoin: 'off' }),
   }
 }
 

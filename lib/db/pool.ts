@@ -168,6 +168,19 @@ export class Pool {
     })
   }
 
+  /** Like `run`, but the caller waits at most `ms` for its turn, and there is no second attempt. */
+  once<T>(ms: number, statement: Statement): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const flight = new Flight(this, statement, false, resolve, reject)
+      flight.isAbandoned = true
+      this.#gate.enter(flight)
+      if (!flight.queued) return
+      setTimeout(() => {
+        if (this.#gate.abandon(flight)) reject(new DatabaseUnavailable(`waited ${ms} ms for a connection`, 'GATE_TIMEOUT'))
+      }, ms).unref()
+    })
+  }
+
   get stats(): PoolStats {
     return {
       ...this.#gate.stats,

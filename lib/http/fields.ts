@@ -25,5 +25,13 @@ export const naiveTime = z.string().transform((text, c) => {
   return z.NEVER
 })
 
+/** A query parameter `limit`: any integer, moved into 1..`max`. */
+export const pageLimit = (rows: number, max: number) =>
+  z
+    .string()
+    .regex(/^[+-]?\d+$/, 'expected an integer')
+    .transform((text) => Math.min(Math.max(Number(text), 1), max))
+    .default(rows)
+
 /** A path parameter: whatever the path holds, but U+0000, which no stored text can equal. */
 export const pathText = z.string().refine((text) => !text.includes('\0'), 'U+0000 is not allowed')

@@ -111,6 +111,9 @@ export function charge(cost: number | ((c: Context) => number)): MiddlewareHandl
   }
 }
 
+/** Charges a list by the validated query parameter `limit`, at so many bytes a row. */
+export const chargeRows = (rowBytes: number) => charge((c) => kib((c.req.valid('query' as never) as { limit: number }).limit * rowBytes))
+
 /** Never sent: what the log and the metrics call a request whose client left while it waited in line. */
 const CLIENT_GONE = 499
 

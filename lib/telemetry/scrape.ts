@@ -10,7 +10,7 @@ export async function sendMetrics(c: Context): Promise<Response> {
   return respond(c, 200, await scrape(c.get('deps')), { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' })
 }
 
-export async function scrape({ db, metrics, budget, config, seen }: Deps): Promise<string> {
+export async function scrape({ db, metrics, budget, config, seen, audit }: Deps): Promise<string> {
   const state = await schemaState(db, MAX_WAIT_MS)
   const { max, gates } = db.stats()
   metrics.dbReachable.set(state === 'unreachable' ? 0 : 1)
@@ -26,6 +26,8 @@ export async function scrape({ db, metrics, budget, config, seen }: Deps): Promi
   metrics.readShed.reset()
   metrics.readShed.inc(budget.shed)
   metrics.seenFlows.set(seen.size)
-  metrics.auditPermits.set(config.auditInflightPermits)
+  metrics.auditEnabled.set(audit === null ? 0 : 1)
+  metrics.auditPermits.set(audit?.availablePermits ?? config.auditInflightPermits)
+  metrics.auditWaiting.set(audit?.waiting ?? 0)
   return metrics.registry.metrics()
 }

@@ -42,6 +42,7 @@ interface Entry extends Traveller {
 export class FlowWriter {
   readonly #gate: Gate
   readonly #seen: SeenFlows
+  readonly #onStored: (flow: Flow) => void
   #line: Entry[] = []
   readonly #inFlight = new Set<Departure<Entry>>()
   #gathering = false
@@ -49,9 +50,11 @@ export class FlowWriter {
   #expectNew = false
   #arrivals = 0
 
-  constructor(gate: Gate, seen: SeenFlows) {
+  /** `onStored` hears of each flow that was inserted, after commit, once. It must not throw. */
+  constructor(gate: Gate, seen: SeenFlows, onStored: (flow: Flow) => void = () => {}) {
     this.#gate = gate
     this.#seen = seen
+    this.#onStored = onStored
   }
 
   /** Stores what is new of `flows` (changed in place: addresses become canonical). Resolves after commit. */
@@ -155,6 +158,7 @@ export class FlowWriter {
       if (row !== undefined) {
         entry.post.inserted.push(row)
         stored.add(entry)
+        this.#onStored(entry.flow)
       }
       // A flow that was neither stored nor known met its match, or its uuid, in a statement that ran beside: ask again next time.
       if (row !== undefined || known.has(n)) this.#decideKnown(entry)

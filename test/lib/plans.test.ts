@@ -68,7 +68,13 @@ const app = createApp(deps, routes)
 /** The plan for any parameters, under the settings of the route's session. */
 function genericPlan({ text, parameters }: Statement): Promise<Plan> {
   return home.sql.begin(async (sql) => {
-    for (const setting of ['enable_seqscan = off', 'enable_hashjoin = off', 'enable_mergejoin = off', 'jit = off'])
+    for (const setting of [
+      'enable_seqscan = off',
+      'enable_bitmapscan = off',
+      'enable_hashjoin = off',
+      'enable_mergejoin = off',
+      'jit = off',
+    ])
       await sql.unsafe(`set local ${setting}`)
     await sql.unsafe('set local plan_cache_mode = force_generic_plan')
     await sql.unsafe(`prepare any_parameters as ${text}`)
@@ -156,6 +162,13 @@ const examples: Record<string, Example[]> = {
   'GET /pod/syscalls/:name': [{ path: '/pod/syscalls/pod-7' }],
   'GET /svc/info': [{ path: '/svc/info', isWhole: true }],
   'GET /svc/ip/:ip': [{ path: '/svc/ip/10.96.0.7' }],
+  'GET /audit/verdicts': [
+    '',
+    '?policy=p-7',
+    '?namespace=ns-7',
+    '?policy=p-7&namespace=ns-7',
+    '?verdict=Allow&direction=Egress&limit=500',
+  ].map((query) => ({ path: `/audit/verdicts${query}`, isOrdered: false })),
   'POST /pod/traffic': [
     { path: '/pod/traffic', body: flow(1, 'TCP') },
     { path: '/pod/traffic', body: flow(2, 'TCP') },
@@ -197,6 +210,11 @@ describe('plans', () => {
              case n % 10 when 0 then 'UDP' else 'TCP' end, 'EGRESS', '10.1.' || (n >> 8) || '.' || (n & 255), '443', 'ALLOW',
              timestamp '2024-05-01' - n * interval '1 second'
       from generate_series(1, ${ROWS + BIG}::int) n`
+    await sql`
+      insert into audit_verdict (policy_uid, policy_namespace, policy_name, direction, dst_port, protocol, reason, observed_at, verdict)
+      select '', 'ns-' || n % 20, 'p-' || n % 30, case n % 3 when 0 then 'Ingress' else 'Egress' end, 443, 'TCP', '',
+             timestamp '2024-05-01' - n * interval '1 second', case n % 7 when 0 then 'WouldDeny' else 'Allow' end
+      from generate_series(1, ${ROWS}::int) n`
     await sql`insert into traffic (uuid, pod_name, time_stamp) values (e'odd\\x1f', 'odd', timestamp '2000-01-01')`
     await sql.unsafe('analyze')
   })

@@ -1,0 +1,54 @@
+import { z } from 'zod'
+import { access } from '../../lib/http/access.ts'
+import { route } from '../../lib/http/context.ts'
+import { pageLimit, pathText } from '../../lib/http/fields.ts'
+import { chargeRows } from '../../lib/http/read-budget.ts'
+import { sendJson } from '../../lib/http/respond.ts'
+import { query } from '../../lib/http/validate.ts'
+
+const DEFAULT_ROWS = 100
+const MAX_ROWS = 500
+const ROW_BYTES = 1_024
+
+const VERDICTS = ['Allow', 'WouldDeny'] as const
+const DIRECTIONS = ['Ingress', 'Egress'] as const
+
+/** One of the words; an empty value is no filter. */
+const filter = (words: readonly string[]) =>
+  z.enum(['', ...words], { error: ({ input }) => `${JSON.stringify(input)} is not one of ${words.join(', ')}` }).default('')
+
+const Query = z.object({
+  policy: pathText.optional(),
+  namespace: pathText.optional(),
+  verdict: filter(VERDICTS),
+  direction: filter(DIRECTIONS),
+  limit: pageLimit(DEFAULT_ROWS, MAX_ROWS),
+})
+
+/** GET /audit/verdicts: verdicts, newest first (core-telemetry, Audit verdicts). Without a filter, of all policies. */
+export default route().get('/audit/verdicts', access('read'), query(Query), chargeRows(ROW_BYTES), async (c) => {
+  const { policy, namespace, verdict, direction, limit } = c.req.valid('query')
+  // Each outcome is a run of an index in the order of the list: at most four are merged, none is read past the limit.
+  const rows = await c.get('deps').db.read.json(
+    (sql) => sql`
+  select coalesce(json_agg(json_build_object(
+           'id', r.id, 'policy_uid', r.policy_uid, 'policy_namespace', r.policy_namespace, 'policy_name', r.policy_name,
+           'direction', r.direction, 'src_namespace', r.src_namespace, 'src_pod', r.src_pod, 'dst_namespace', r.dst_namespace,
+           'dst_pod', r.dst_pod, 'dst_port', r.dst_port, 'protocol', r.protocol, 'reason', r.reason,
+           'observed_at', wire_time(r.observed_at), 'verdict', r.verdict) order by r.observed_at desc, r.id desc), '[]')
+  from (select a.*
+        from (values ('Allow'), ('WouldDeny')) v(verdict)
+        cross join (values ('Ingress'), ('Egress')) d(direction)
+        cross join lateral (
+          select * from audit_verdict a
+          where a.verdict = v.verdict and a.direction = d.direction
+            ${policy ? sql`and a.policy_name = ${policy}` : sql``}
+            ${namespace === undefined ? sql`` : sql`and a.policy_namespace = ${namespace}`}
+          order by a.observed_at desc, a.id desc
+          limit ${limit}) a
+        where ${verdict} in ('', v.verdict) and ${direction} in ('', d.direction)
+        order by a.observed_at desc, a.id desc
+        limit ${limit}) r`,
+  )
+  return sendJson(c, rows!)
+})

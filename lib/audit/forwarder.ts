@@ -1,0 +1,158 @@
+import type { Database } from '../db/index.ts'
+import type { Log } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
+import type { Flow } from '../traffic/index.ts'
+import { Evaluator, type Reply } from './evaluator.ts'
+import { droppedPod, type EvaluateRequest, evaluateRequest } from './flow.ts'
+import { BoundedQueue } from './queue.ts'
+import { BadReply, readCause, readVerdicts, type Verdict } from './reply.ts'
+import { createStore } from './store.ts'
+
+export interface ForwarderOptions {
+  readonly url: string
+  /** Flows evaluated at once, at most. */
+  readonly permits: number
+  readonly queueCapacity: number
+  /** For each call. */
+  readonly timeoutMs: number
+  readonly db: Database
+  readonly log: Log
+  readonly metrics: Metrics
+}
+
+interface Question {
+  readonly flow: Flow
+  readonly request: EvaluateRequest
+}
+
+/** Of warnings of one kind, one in this time: an evaluator that is down fails thousands of flows a second. */
+const WARN_EVERY_MS = 10_000
+
+/**
+ * Forwards new flows to the policy evaluator and stores its verdicts (core-telemetry, Events; interop-core section 5). Ingest
+ * never waits for it: a flow that finds the queue full is shed and counted, one whose evaluation fails is lost.
+ */
+export class AuditForwarder {
+  readonly #options: ForwarderOptions
+  readonly #evaluator: Evaluator
+  readonly #store: ReturnType<typeof createStore>
+  readonly #queue: BoundedQueue<Question>
+  readonly #warnedAt = new Map<string, number>()
+  #inFlight = 0
+  #isClosed = false
+  #onIdle: (() => void) | null = null
+
+  constructor(options: ForwarderOptions) {
+    this.#options = options
+    this.#evaluator = new Evaluator(options.url, options.timeoutMs)
+    this.#store = createStore(options.db)
+    this.#queue = new BoundedQueue(options.queueCapacity)
+  }
+
+  /** The cap less the flows that are being evaluated. */
+  get availablePermits(): number {
+    return this.#options.permits - this.#inFlight
+  }
+
+  get waiting(): number {
+    return this.#queue.length
+  }
+
+  /** Takes a flow that was just stored. Returns at once and never throws. */
+  offer(flow: Flow): void {
+    const request = evaluateRequest(flow)
+    if (request === null) return
+    if (this.#isClosed || !this.#queue.push({ flow, request })) this.#options.metrics.auditDropped.inc()
+    else this.#next()
+  }
+
+  /** Evaluates what is queued for up to `maxMs`; what is left then is counted as shed, and what comes later too. Never rejects. */
+  async drain(maxMs: number): Promise<void> {
+    const idle = new Promise<void>((resolve) => {
+      this.#onIdle = resolve
+    })
+    let timer: NodeJS.Timeout | undefined
+    const bound = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, maxMs)
+    })
+    this.#checkIdle()
+    await Promise.race([idle, bound])
+    clearTimeout(timer)
+    this.#isClosed = true
+    const shed = this.#queue.clear()
+    this.#options.metrics.auditDropped.inc(shed)
+    if (shed + this.#inFlight > 0) this.#options.log.warn({ shed, cut: this.#inFlight }, 'flows were not evaluated: shutting down')
+    this.#evaluator.close()
+  }
+
+  #next(): void {
+    while (this.#inFlight < this.#options.permits && this.#queue.length > 0) {
+      this.#inFlight++
+      this.#judge(this.#queue.shift()!).then(() => {
+        this.#inFlight--
+        this.#next()
+        this.#checkIdle()
+      })
+    }
+  }
+
+  #checkIdle(): void {
+    if (this.#inFlight === 0 && this.#queue.length === 0) this.#onIdle?.()
+  }
+
+  /** Never rejects. */
+  async #judge({ flow, request }: Question): Promise<void> {
+    await this.#classify(flow)
+    const verdicts = await this.#evaluate(request)
+    if (verdicts === null || verdicts.length === 0) return
+    try {
+      await this.#store.judgement({ request, verdicts })
+      this.#options.metrics.auditVerdicts.inc(verdicts.length)
+    } catch (error) {
+      this.#warn('verdicts are lost: they could not be stored', { code: (error as { code?: string }).code })
+    }
+  }
+
+  /** The verdicts, null when there is no answer to be had. */
+  async #evaluate(request: EvaluateRequest): Promise<Verdict[] | null> {
+    const { log, metrics } = this.#options
+    let reply: Reply
+    try {
+      reply = await this.#evaluator.post('/evaluate', request)
+    } catch (error) {
+      metrics.auditFlows.inc({ outcome: 'unreachable' })
+      log.debug({ err: error }, 'the evaluator did not answer')
+      return null
+    }
+    try {
+      if (reply.status < 200 || reply.status > 299) throw new BadReply(`status ${reply.status}`)
+      const verdicts = readVerdicts(reply.text)
+      metrics.auditFlows.inc({ outcome: 'evaluated' })
+      return verdicts
+    } catch (error) {
+      metrics.auditFlows.inc({ outcome: 'refused' })
+      this.#warn('the answer of the evaluator is of no use', { reason: (error as Error).message })
+      return null
+    }
+  }
+
+  /** Asks which policies stopped a dropped flow. An evaluator that does not know the question leaves the cause open. */
+  async #classify(flow: Flow): Promise<void> {
+    const dropped = droppedPod(flow)
+    if (dropped === null) return
+    try {
+      const { status, text } = await this.#evaluator.get('/policy-coverage', { ...dropped, direction: 'Egress' })
+      const cause = status === 200 ? readCause(text) : null
+      if (cause !== null) await this.#store.cause({ uuid: flow.uuid, cause })
+    } catch (error) {
+      this.#options.log.debug({ err: error }, 'the cause of a drop is not known')
+    }
+  }
+
+  #warn(message: string, fields: object): void {
+    const now = performance.now()
+    if (now - (this.#warnedAt.get(message) ?? Number.NEGATIVE_INFINITY) < WARN_EVERY_MS) return
+    this.#warnedAt.set(message, now)
+    this.#options.log.warn(fields, message)
+  }
+}

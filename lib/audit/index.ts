@@ -1,0 +1,1 @@
+export { AuditForwarder } from './forwarder.ts'

@@ -1,0 +1,72 @@
+import { MAX_NAME_CHARS } from '../http/fields.ts'
+
+/** A verdict as the evaluator gives it, of the two kinds that are stored (interop-core 5.2). */
+export interface Verdict {
+  policy_uid: string
+  policy_namespace: string
+  policy_name: string
+  direction: 'Ingress' | 'Egress'
+  verdict: 'Allow' | 'WouldDeny'
+  /** Empty for `Allow`. */
+  reason: string
+}
+
+/** Longer reasons are cut: they are read by people. */
+const MAX_REASON_CHARS = 4_096
+
+/** A reply that cannot be read; the message holds nothing of it. */
+export class BadReply extends Error {
+  override readonly name = 'BadReply'
+}
+
+/**
+ * The verdicts of a reply. `results` missing or null is none; a result that is not applicable, or of a verdict unknown here, is
+ * none either.
+ * @throws BadReply
+ */
+export function readVerdicts(text: string): Verdict[] {
+  const reply = parse(text)
+  if (typeof reply !== 'object' || reply === null || Array.isArray(reply)) throw new BadReply('expected an object')
+  const { results } = reply as { results?: unknown }
+  if (results === undefined || results === null) return []
+  if (!Array.isArray(results)) throw new BadReply('results: expected an array')
+  return results.map(readVerdict).filter((verdict) => verdict !== null)
+}
+
+/** The cause of a drop; null for anything but the three there are (interop-core 5.4). */
+export function readCause(text: string): string | null {
+  const { cause } = (parse(text) ?? {}) as { cause?: unknown }
+  return cause === 'no-policy' || cause === 'policy-governs' || cause === 'unknown' ? cause : null
+}
+
+function readVerdict(result: unknown, index: number): Verdict | null {
+  if (typeof result !== 'object' || result === null) throw new BadReply(`results[${index}]: expected an object`)
+  const { policyNamespace, policyName, policyUID, direction, verdict, reason } = result as Record<string, unknown>
+  if (verdict !== 'Allow' && verdict !== 'WouldDeny') return null
+  if (direction !== 'Ingress' && direction !== 'Egress') throw new BadReply(`results[${index}].direction: expected Ingress or Egress`)
+  return {
+    policy_uid: nameOf(policyUID ?? '', index, 'policyUID'),
+    policy_namespace: nameOf(policyNamespace ?? '', index, 'policyNamespace'),
+    policy_name: nameOf(policyName, index, 'policyName'),
+    direction,
+    verdict,
+    reason: verdict === 'WouldDeny' && typeof reason === 'string' ? storable(reason.slice(0, MAX_REASON_CHARS)) : '',
+  }
+}
+
+function nameOf(value: unknown, index: number, key: string): string {
+  if (typeof value !== 'string' || value.length > MAX_NAME_CHARS || storable(value) !== value)
+    throw new BadReply(`results[${index}].${key}: expected a name`)
+  return value
+}
+
+/** Without what no database can hold: U+0000, and halves of surrogate pairs. */
+const storable = (text: string) => text.replaceAll('\0', '').toWellFormed()
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new BadReply('not JSON')
+  }
+}

@@ -1,0 +1,72 @@
+import { createFold, type Database } from '../db/index.ts'
+import type { EvaluateRequest } from './flow.ts'
+import type { Verdict } from './reply.ts'
+
+/** Longest wait for a connection; what cannot be stored by then is lost (interop-core 5.3). */
+const CONNECTION_WAIT_MS = 1_000
+const MAX_ROWS_PER_STATEMENT = 1_000
+
+/** The verdicts of one flow. */
+export interface Judgement {
+  readonly request: EvaluateRequest
+  readonly verdicts: readonly Verdict[]
+}
+
+export interface Cause {
+  readonly uuid: string
+  readonly cause: string
+}
+
+/**
+ * Where verdicts and causes go. What arrives while a statement is in flight leaves with the next, and there is one at a time of
+ * each kind, so that of the connections for writes ingest always has the others.
+ */
+export function createStore(db: Database): { judgement(one: Judgement): Promise<void>; cause(one: Cause): Promise<void> } {
+  return {
+    judgement: createFold<Judgement, void>({
+      lanes: 1,
+      weight: ({ verdicts }) => verdicts.length,
+      maxWeight: MAX_ROWS_PER_STATEMENT,
+      run: async (judgements) => {
+        const rows = JSON.stringify(judgements.flatMap(rowsOf))
+        await db.ingest.once(
+          CONNECTION_WAIT_MS,
+          (sql) => sql`
+  insert into audit_verdict (policy_uid, policy_namespace, policy_name, direction, src_namespace, src_pod, dst_namespace, dst_pod,
+                             dst_port, protocol, reason, observed_at, verdict)
+  select i.policy_uid, i.policy_namespace, i.policy_name, i.direction, i.src_namespace, i.src_pod, i.dst_namespace, i.dst_pod,
+         i.dst_port, i.protocol, i.reason, now() at time zone 'utc', i.verdict
+  from json_to_recordset(${rows}::text::json) as i(
+    policy_uid text, policy_namespace text, policy_name text, direction text, src_namespace text, src_pod text, dst_namespace text,
+    dst_pod text, dst_port bigint, protocol text, reason text, verdict text)`,
+        )
+        return judgements.map(() => undefined)
+      },
+    }),
+    cause: createFold<Cause, void>({
+      lanes: 1,
+      key: ({ uuid }) => uuid,
+      run: async (causes) => {
+        await db.ingest(
+          (sql) => sql`
+  update traffic t set drop_cause = i.cause
+  from json_to_recordset(${JSON.stringify(causes)}::text::json) as i(uuid text, cause text)
+  where t.uuid = i.uuid`,
+        )
+        return causes.map(() => undefined)
+      },
+    }),
+  }
+}
+
+function rowsOf({ request, verdicts }: Judgement): object[] {
+  const flow = {
+    src_namespace: request.srcPodNamespace ?? null,
+    src_pod: request.srcPodName ?? null,
+    dst_namespace: request.dstPodNamespace ?? null,
+    dst_pod: request.dstPodName ?? null,
+    dst_port: request.dstPort,
+    protocol: request.protocol,
+  }
+  return verdicts.map((verdict) => ({ ...verdict, ...flow }))
+}
