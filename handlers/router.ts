@@ -1,6 +1,9 @@
 import auditVerdicts from './audit/verdicts.get.ts'
+import clusterEnvironment from './cluster/environment.get.ts'
 import health from './health.get.ts'
 import metrics from './metrics.get.ts'
+import nodeFacts from './node/facts.post.ts'
+import nodeStatus from './node/status.get.ts'
 import podInfo from './pod/info.get.ts'
 import podByAddress from './pod/ip.get.ts'
 import podList from './pod/list.get.ts'
@@ -17,13 +20,15 @@ import trafficByName from './pod/traffic-by-name.get.ts'
 import serviceInfo from './svc/info.get.ts'
 import serviceByAddress from './svc/ip.get.ts'
 import serviceSpec from './svc/spec.post.ts'
+import version from './version.get.ts'
 
 /** The whole API. */
 export const routes = [
-  ...[health, metrics],
+  ...[health, metrics, version],
   ...[podSpec, podMarkDead, podInfo, podNamespaces, podByName, podByAddress, podList],
   ...[trafficPost, trafficBatch, traffic, trafficByName],
   ...[syscallsPost, syscallsByName],
   ...[serviceSpec, serviceInfo, serviceByAddress],
   ...[auditVerdicts],
+  ...[nodeFacts, nodeStatus, clusterEnvironment],
 ]

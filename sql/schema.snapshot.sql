@@ -31,6 +31,7 @@ table public.install
   created_at timestamp without time zone not null
   latest json
   checked_at timestamp without time zone
+  claimed_at timestamp without time zone
   constraint install_is_only_check CHECK (is_only)
   constraint install_pkey PRIMARY KEY (is_only)
   CREATE UNIQUE INDEX install_pkey ON public.install USING btree (is_only)

@@ -4,7 +4,8 @@ create table install (
   install_id uuid      not null,
   created_at timestamp not null,
   latest     json,
-  checked_at timestamp
+  checked_at timestamp,
+  claimed_at timestamp
 );
 
 insert into install (install_id, created_at) values (gen_random_uuid(), now() at time zone 'utc');

@@ -293,6 +293,35 @@ describe('database', () => {
       assert.equal(wasBuilt, false)
       assert.equal((await database.probe.within(500, one)).length, 1)
     })
+
+    test('once: waits so long for its turn, and then as long as the statement takes', async () => {
+      const database = open()
+      const busy = database.probe(sleep(0.4))
+      let wasBuilt = false
+      const error = await failure(
+        database.probe.once(100, (sql) => {
+          wasBuilt = true
+          return one(sql)
+        }),
+      )
+      assert.ok(error instanceof DatabaseUnavailable)
+      assert.equal(wasBuilt, false)
+      assert.equal(database.probe.stats.waiting, 0)
+      const patient = database.probe.once(5_000, sleep(0.2))
+      await busy
+      assert.equal((await patient).length, 1)
+      assert.equal((await database.probe.once(50, sleep(0.2))).length, 1)
+    })
+
+    test('once: there is no second attempt, where others have one', async () => {
+      const database = open()
+      const kill = (sql: Sql) => sql`select pg_terminate_backend(pg_backend_pid())`
+      const { retried } = database.probe.stats
+      assert.ok((await failure(database.probe.once(1_000, kill))) instanceof DatabaseUnavailable)
+      assert.equal(database.probe.stats.retried, retried)
+      await failure(database.probe(kill))
+      assert.ok(database.probe.stats.retried > retried)
+    })
   })
 
   describe('lost connections', { timeout: 30_000 }, () => {

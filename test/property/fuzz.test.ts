@@ -201,6 +201,17 @@ const SYSCALLS: Fields = {
   time_stamp: TIME,
 }
 
+const FACTS: Fields = {
+  node_name: good`"MARKERMARKER"  "node-1"`,
+  provider: good`"aws"  "MARKERMARKER"`,
+  distro: good`"eks"`,
+  cni: good`"cilium"  "unknown"`,
+  ip_family: good`"ipv4"  "dual"`,
+  node_os: good`"cos"`,
+  policy_enforcement: good`"enforced"  null`,
+  time_stamp: either([3, TIME], [1, good`null`]),
+}
+
 /** Of every route that takes a body: the members of its object; `list` when the body is a list of them. */
 const TEMPLATES: Record<string, { fields: Fields; list?: true }> = {
   '/pod/spec': { fields: POD },
@@ -208,6 +219,7 @@ const TEMPLATES: Record<string, { fields: Fields; list?: true }> = {
   '/pod/traffic': { fields: FLOW },
   '/pod/traffic/batch': { fields: FLOW, list: true },
   '/pod/syscalls': { fields: SYSCALLS, list: true },
+  '/node/facts': { fields: FACTS },
   '/svc/spec': { fields: SERVICE },
 }
 
@@ -325,9 +337,9 @@ const pathOf = (pattern: string): fc.Arbitrary<Text> =>
       suffix,
     ])
 
-const QUERY_KEYS = values`limit  at  include_dead  limit[]  __proto__  x  %00`
+const QUERY_KEYS = values`limit  at  include_dead  policy  namespace  verdict  direction  limit[]  __proto__  x  %00`
 const QUERY_VALUES = values`
-  1  10  -5  +3  0  007  1e3  0x10  99999999999999999999  abc  null  NaN  1.5  %31  %00  %  %zz  %ff  true  false  maybe  TRUE  '  %27;--  []
+  1  10  -5  +3  Allow  Egress  0  007  1e3  0x10  99999999999999999999  abc  null  NaN  1.5  %31  %00  %  %zz  %ff  true  false  maybe  TRUE  '  %27;--  []
   {}  é  2026-01-01T00:00:00  2026-01-01T00:00:00Z  2026-01-01T00:00:00%2B02:00  0001-01-01T00:00:00%2B23:59  9999-12-31T23:59:59-23:59
   2026-13-01T00:00:00`
 

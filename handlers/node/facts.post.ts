@@ -1,0 +1,56 @@
+import { z } from 'zod'
+import { foldedWrite } from '../../lib/db/folded.ts'
+import { access } from '../../lib/http/access.ts'
+import { route } from '../../lib/http/context.ts'
+import { HttpError } from '../../lib/http/errors.ts'
+import { naiveTime } from '../../lib/http/fields.ts'
+import { sendJson } from '../../lib/http/respond.ts'
+import { body } from '../../lib/http/validate.ts'
+
+const MAX_FIELD_BYTES = 253
+
+const NodeFacts = z.object({
+  node_name: z.string(),
+  provider: z.string(),
+  distro: z.string(),
+  cni: z.string(),
+  ip_family: z.string(),
+  node_os: z.string(),
+  policy_enforcement: z.enum(['enforced', 'unenforced', 'unknown']).nullish(),
+  time_stamp: naiveTime.nullish(),
+})
+type NodeFacts = z.output<typeof NodeFacts>
+
+const upsert = foldedWrite<NodeFacts>({
+  key: (facts) => facts.node_name,
+  run: (db, facts) =>
+    db.ingest(
+      (sql) => sql`
+  insert into node_facts as f (node_name, provider, distro, cni, ip_family, node_os, policy_enforcement, time_stamp)
+  select i.node_name, i.provider, i.distro, i.cni, i.ip_family, i.node_os, i.policy_enforcement,
+         coalesce(i.time_stamp, now() at time zone 'utc')
+  from json_to_recordset(${JSON.stringify(facts)}::text::json) as i(
+    node_name text, provider text, distro text, cni text, ip_family text, node_os text, policy_enforcement text,
+    time_stamp timestamp)
+  order by i.node_name
+  on conflict (node_name) do update set
+    provider           = excluded.provider,
+    distro             = excluded.distro,
+    cni                = excluded.cni,
+    ip_family          = excluded.ip_family,
+    node_os            = excluded.node_os,
+    policy_enforcement = excluded.policy_enforcement,
+    time_stamp         = excluded.time_stamp`,
+    ),
+})
+
+/** POST /node/facts: what an agent says of the platform below its node, in place of what it said before; answers null (interop-core 1.8). */
+export default route().post('/node/facts', access('ingest'), body(NodeFacts), async (c) => {
+  const facts = c.req.valid('json')
+  if (facts.node_name.trim() === '') throw new HttpError(400, 'node_name must not be empty')
+  for (const [field, value] of Object.entries(facts))
+    if (Buffer.byteLength(value ?? '') > MAX_FIELD_BYTES)
+      throw new HttpError(400, `field too long: ${field}: more than ${MAX_FIELD_BYTES} bytes`)
+  await upsert(c.get('deps').db, facts)
+  return sendJson(c, 'null')
+})

@@ -1,0 +1,27 @@
+import { access } from '../lib/http/access.ts'
+import { route } from '../lib/http/context.ts'
+import { sendJson } from '../lib/http/respond.ts'
+import { isUpdateAvailable, type Releases } from '../lib/telemetry/check-in.ts'
+import { BROKER_VERSION } from '../lib/version.ts'
+
+interface LastAnswer {
+  latest: Releases | null
+  checked_at: string | null
+}
+
+/** GET /version: what runs, and what the last check-in of any replica learnt (core-telemetry, Version record). */
+export default route().get('/version', access('read'), async (c) => {
+  const { db, config } = c.get('deps')
+  const isEnabled = config.telemetryEnabled && config.telemetryEndpoint !== null
+  const rows = isEnabled ? await db.read((sql) => sql<LastAnswer[]>`select latest, wire_time(checked_at) as checked_at from install`) : []
+  const { latest, checked_at } = rows[0] ?? { latest: null, checked_at: null }
+  const record = {
+    broker: BROKER_VERSION,
+    chart: config.chartVersion,
+    telemetry_enabled: isEnabled,
+    latest,
+    checked_at,
+    update_available: isUpdateAvailable(config.chartVersion, latest),
+  }
+  return sendJson(c, JSON.stringify(record))
+})

@@ -1,0 +1,1 @@
+export { PLATFORM_WORDS, readEnvironment } from './environment.ts'

@@ -1,0 +1,102 @@
+/**
+ * The daily question to the version service which releases there are (core-telemetry, Events; interop-core section 8 and D11):
+ * one GET with the parameters named there and nothing else. No name, address or label of the cluster is in it.
+ */
+import http from 'node:http'
+import https from 'node:https'
+import { BROKER_VERSION } from '../version.ts'
+
+const TIMEOUT_MS = 10_000
+const MAX_REPLY_BYTES = 64 * 1024
+const MAX_COMPONENTS = 64
+
+/** What is sent; every value is coarse. */
+export interface CheckIn {
+  /** A random UUID of this installation. */
+  install: string
+  chart: string
+  k8s: string
+  /** Nodes that live pods run on. */
+  nodes: number
+  provider: string
+  distro: string
+  cni: string
+  ip_family: string
+  node_os: string
+  pods_bucket: string
+  features: string
+}
+
+/** Versions by component. */
+export type Releases = Record<string, string>
+
+/** The URL of a check-in: an endpoint without a path gets `/v1/check`, one with a path is used whole. */
+export function checkInUrl(endpoint: string, sent: CheckIn): URL {
+  const url = new URL(endpoint)
+  if (url.pathname === '/') url.pathname = '/v1/check'
+  const { install, chart, k8s, nodes, ...added } = sent
+  const parameters = { install, broker: BROKER_VERSION, chart, k8s, nodes, arch: architecture(process.arch), ...added }
+  for (const [key, value] of Object.entries(parameters)) url.searchParams.append(key, String(value))
+  return url
+}
+
+/** Asks. Rejects on transport errors, silence, any status but 2xx, and an answer that is none. */
+export function askReleases(url: URL, signal: AbortSignal): Promise<Releases> {
+  const { request } = url.protocol === 'https:' ? https : http
+  return new Promise((resolve, reject) => {
+    const outgoing = request(url, {
+      agent: false,
+      headers: { 'user-agent': `kguardian-broker/${BROKER_VERSION}` },
+      signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+    })
+    outgoing.on('error', reject)
+    outgoing.on('response', (incoming) => {
+      const chunks: Buffer[] = []
+      let bytes = 0
+      incoming.on('data', (chunk: Buffer) => {
+        bytes += chunk.length
+        if (bytes > MAX_REPLY_BYTES) outgoing.destroy(new Error(`an answer of more than ${MAX_REPLY_BYTES} bytes`))
+        else chunks.push(chunk)
+      })
+      incoming.on('error', reject)
+      incoming.on('close', () => reject(new Error('the answer was cut short')))
+      incoming.on('end', () => {
+        try {
+          if (incoming.statusCode! < 200 || incoming.statusCode! > 299) throw new Error(`status ${incoming.statusCode}`)
+          resolve(readReleases(Buffer.concat(chunks).toString()))
+        } catch (error) {
+          reject(error)
+        }
+      })
+    })
+    outgoing.end()
+  })
+}
+
+/** `{"latest": {component: version}}`. @throws Error when it is anything else */
+export function readReleases(text: string): Releases {
+  const { latest } = (JSON.parse(text) ?? {}) as { latest?: unknown }
+  if (typeof latest !== 'object' || latest === null || Array.isArray(latest)) throw new Error('latest: expected an object')
+  const entries = Object.entries(latest)
+  const isReadable = ([component, version]: [string, unknown]) =>
+    /^[\w-]{1,64}$/.test(component) && typeof version === 'string' && /^[\x20-\x7e]{1,128}$/.test(version)
+  if (entries.length > MAX_COMPONENTS || !entries.every(isReadable)) throw new Error('latest: expected versions by component')
+  return Object.fromEntries(entries) as Releases
+}
+
+/** How many live pods there are, roughly. */
+export function podsBucket(pods: number): string {
+  if (pods === 0) return '0'
+  const magnitude = 10 ** Math.min(4, Math.floor(Math.log10(pods)))
+  return magnitude === 10_000 ? '10000+' : `${magnitude}-${magnitude * 10 - 1}`
+}
+
+/** In the words of `uname -m`. */
+export function architecture(arch: string): string {
+  return { x64: 'x86_64', arm64: 'aarch64' }[arch] ?? arch.replace(/\W/g, '_').slice(0, 16)
+}
+
+/** Whether the installed chart is not the latest one; false as long as either is unknown. */
+export function isUpdateAvailable(chart: string, latest: Releases | null): boolean {
+  return chart !== 'unknown' && latest?.chart !== undefined && latest.chart.replace(/\+.*$/s, '') !== chart
+}

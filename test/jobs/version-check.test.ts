@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict'
+import { beforeEach, test } from 'node:test'
+import { versionCheck } from '../../jobs/version-check.ts'
+import { loadConfig } from '../../lib/config.ts'
+import { architecture, checkInUrl, podsBucket, readReleases } from '../../lib/telemetry/check-in.ts'
+import { BROKER_VERSION } from '../../lib/version.ts'
+import { type StubAnswer, startStub } from '../support/stub.ts'
+import { startScene } from './scene.ts'
+
+let answer: StubAnswer | Promise<StubAnswer> = { json: { latest: { chart: '2.5.0', broker: '7.0.0' } } }
+const stub = await startStub(() => answer)
+const env = { TELEMETRY_ENDPOINT: stub.url, CHART_VERSION: '2.4.0+build.7', KUBE_VERSION: 'v1.31.2', FEATURES: 'ai,netpol' }
+const scene = await startScene(versionCheck, loadConfig({ NODE_ENV: 'test', ...env }))
+const { sql, run, logged } = scene
+
+beforeEach(async () => {
+  await sql`truncate pod, pod_address, node_facts`
+  await sql`update install set latest = null, checked_at = null, claimed_at = null`
+  stub.heard.length = 0
+  logged.length = 0
+  answer = { json: { latest: { chart: '2.5.0', broker: '7.0.0' } } }
+})
+
+const install = async () => ({ ...(await sql`select install_id::text, latest, checked_at from install`)[0] })
+
+test('one GET with the named parameters in their order, and not a byte more', async () => {
+  for (const [pod_name, node_name, is_dead] of [
+    ['secret-a', 'secret-node-1', false],
+    ['secret-b', 'secret-node-1', false],
+    ['secret-c', 'secret-node-2', false],
+    ['secret-d', 'secret-node-3', true],
+  ] as const)
+    await scene.pod({ pod_name, node_name, is_dead, pod_namespace: 'secret-ns', pod_ip: '10.41.77.1' })
+  const facts = { node_name: 'secret-node-1', provider: 'aws', distro: 'eks', cni: 'cilium', ip_family: 'dual', node_os: 'cos' }
+  assert.equal((await scene.post('/node/facts', facts)).status, 200)
+
+  assert.deepEqual(await run(), { outcome: 'done', rows: 1, batches: 1 })
+  assert.equal(stub.heard.length, 1)
+  const [{ method, path, query, rawHeaders, body }] = stub.heard as [(typeof stub.heard)[0]]
+  const { install_id } = await install()
+  assert.deepEqual([method, path, body], ['GET', '/v1/check', ''])
+  assert.deepEqual(Object.entries(query), [
+    ['install', install_id],
+    ['broker', BROKER_VERSION],
+    ['chart', '2.4.0'],
+    ['k8s', 'v1.31.2'],
+    ['nodes', '2'],
+    ['arch', architecture(process.arch)],
+    ['provider', 'aws'],
+    ['distro', 'eks'],
+    ['cni', 'cilium'],
+    ['ip_family', 'dual'],
+    ['node_os', 'cos'],
+    ['pods_bucket', '1-9'],
+    ['features', 'ai,netpol'],
+  ])
+  assert.match(install_id, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+  const headers = Object.fromEntries(rawHeaders.flatMap((one, i) => (i % 2 ? [] : [[one.toLowerCase(), rawHeaders[i + 1]]])))
+  assert.deepEqual(headers, {
+    'user-agent': `kguardian-broker/${BROKER_VERSION}`,
+    host: new URL(stub.url).host,
+    connection: headers.connection,
+  })
+})
+
+test('the answer is kept for every process, and the id stays', async () => {
+  const before = await install()
+  await run()
+  const after = await install()
+  assert.deepEqual(after.latest, { chart: '2.5.0', broker: '7.0.0' })
+  assert.notEqual(after.checked_at, null)
+  assert.equal(after.install_id, before.install_id)
+})
+
+const failures: [what: string, answer: StubAnswer][] = [
+  ['an error status', { status: 500, json: { latest: { chart: '9.9.9' } } }],
+  ['a redirect', { status: 302, headers: { location: '/v1/check' } }],
+  ['text', { text: 'nonsense' }],
+  ['no latest', { json: {} }],
+  ['null', { text: 'null' }],
+  ['a list', { json: { latest: ['2.5.0'] } }],
+  ['versions that are no text', { json: { latest: { chart: 2.5 } } }],
+  ['a component that is no name', { json: { latest: { 'a b': '1' } } }],
+  ['very many components', { json: { latest: Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`c${i}`, '1'])) } }],
+  ['an answer above 64 KiB', { text: `{"latest":{}}${' '.repeat(65 * 1024)}` }],
+  ['a cut answer', 'cut'],
+  ['a cut connection', 'reset'],
+]
+for (const [what, bad] of failures) {
+  test(`${what} is a silent failure: what was known stays, and nothing is tried again`, async () => {
+    await sql`update install set latest = '{"chart":"2.4.9"}', checked_at = '2024-05-01'`
+    const before = await install()
+    answer = bad
+    assert.deepEqual(await run(), { outcome: 'failed', rows: 0, batches: 1 })
+    assert.equal(stub.heard.length, 1)
+    assert.deepEqual(await install(), before)
+    assert.deepEqual(
+      logged.filter(({ level }) => Number(level) > 20),
+      [],
+    )
+    assert.deepEqual(await run(), { outcome: 'skipped', rows: 0, batches: 0 })
+    assert.equal(stub.heard.length, 1)
+  })
+}
+
+test('processes that ask at once ask once', async (t) => {
+  const others = Array.from({ length: 3 }, () => scene.otherProcess(t))
+  const passes = await Promise.all([run(), ...others.map((db) => run({ db }))])
+  assert.deepEqual(passes.map(({ outcome }) => outcome).sort(), ['done', 'skipped', 'skipped', 'skipped'])
+  assert.equal(stub.heard.length, 1)
+})
+
+test('half an hour after a question the next may be asked', async () => {
+  await run()
+  await sql`update install set claimed_at = claimed_at - interval '29 min'`
+  assert.equal((await run()).outcome, 'skipped')
+  await sql`update install set claimed_at = claimed_at - interval '1 min'`
+  assert.equal((await run()).outcome, 'done')
+})
+
+test('a pass that is told to stop ends at once', async () => {
+  const abort = new AbortController()
+  answer = new Promise((resolve) => {
+    abort.abort()
+    abort.signal.addEventListener('abort', () => resolve({ json: { latest: {} } }))
+  })
+  assert.equal((await run({ signal: abort.signal })).outcome, 'failed')
+})
+
+test('it is off without an address and when told so, and never more often than once an hour', () => {
+  const every = (more: object) => versionCheck.everySecs(loadConfig({ ...env, ...more }))
+  assert.equal(every({}), 86_400)
+  assert.equal(every({ TELEMETRY_INTERVAL_SECS: '60' }), 3_600)
+  assert.equal(every({ TELEMETRY_ENABLED: 'off' }), null)
+  assert.equal(every({ TELEMETRY_ENDPOINT: '' }), null)
+  assert.equal(versionCheck.firstAfterSecs, 120)
+})
+
+test('an endpoint with a path is used whole, one without gets the path of the contract', () => {
+  const sent = {
+    install: 'i',
+    chart: 'c',
+    k8s: 'k',
+    nodes: 1,
+    provider: 'p',
+    distro: 'd',
+    cni: 'c',
+    ip_family: 'f',
+    node_os: 'o',
+    pods_bucket: '0',
+    features: 'none',
+  }
+  const url = (endpoint: string) => String(checkInUrl(endpoint, sent)).split('?')[0]
+  assert.equal(url('https://v.test'), 'https://v.test/v1/check')
+  assert.equal(url('https://v.test/'), 'https://v.test/v1/check')
+  assert.equal(url('https://v.test/v2/x'), 'https://v.test/v2/x')
+  assert.equal(url('http://v.test:8080/v1/check'), 'http://v.test:8080/v1/check')
+})
+
+test('pods are told in powers of ten', () => {
+  const buckets = {
+    0: '0',
+    1: '1-9',
+    9: '1-9',
+    10: '10-99',
+    99: '10-99',
+    100: '100-999',
+    999: '100-999',
+    1000: '1000-9999',
+    9999: '1000-9999',
+    10000: '10000+',
+    5000000: '10000+',
+  }
+  for (const [pods, bucket] of Object.entries(buckets)) assert.equal(podsBucket(Number(pods)), bucket)
+})
+
+test('architectures have the names of uname', () => {
+  assert.deepEqual(['x64', 'arm64', 'riscv64', 'a-very-long-name-it-is'].map(architecture), [
+    'x86_64',
+    'aarch64',
+    'riscv64',
+    'a_very_long_name',
+  ])
+})
+
+test('releases are read as they are', () => {
+  assert.deepEqual(readReleases('{"latest":{"chart":"1.2.3+x","llm-bridge":"0"},"more":1}'), { chart: '1.2.3+x', 'llm-bridge': '0' })
+})

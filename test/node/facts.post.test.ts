@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { startApp, TOKENS } from '../support/app.ts'
+import {
+  acceptedSpellings,
+  assertDatabaseBusy,
+  assertForbidden,
+  assertUnauthorized,
+  BAD_TIMES,
+  GOOD_TIMES,
+  refusedBodies,
+  whileLocked,
+} from '../support/routes.ts'
+
+const app = await startApp()
+const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300' })
+
+const facts = (fields: Record<string, unknown> = {}) => ({
+  node_name: 'node-a',
+  provider: 'aws',
+  distro: 'eks',
+  cni: 'cilium',
+  ip_family: 'ipv4',
+  node_os: 'bottlerocket',
+  time_stamp: '2024-05-01T10:00:00',
+  policy_enforcement: 'enforced',
+  ...fields,
+})
+const stored = async (node: string) => {
+  const [row] = await app.sql`select n.*, n.time_stamp::text as time_stamp from node_facts n where node_name = ${node}`
+  return row && { ...row }
+}
+const count = async () => (await app.sql`select from node_facts`).length
+
+test('POST /node/facts 200: null, and the facts are stored', async () => {
+  const answer = await app.post('/node/facts', facts())
+  assert.deepEqual([answer.status, answer.text], [200, 'null'])
+  assert.deepEqual(await stored('node-a'), { ...facts(), time_stamp: '2024-05-01 10:00:00' })
+})
+
+test('POST /node/facts 200: what is said anew replaces what was said, also by leaving it out', async () => {
+  await app.post('/node/facts', facts({ node_name: 'again' }))
+  await app.post(
+    '/node/facts',
+    facts({ node_name: 'again', cni: 'calico', policy_enforcement: undefined, time_stamp: '2024-05-01T09:00:00' }),
+  )
+  const expected = { ...facts({ node_name: 'again', cni: 'calico' }), policy_enforcement: null, time_stamp: '2024-05-01 09:00:00' }
+  assert.deepEqual(await stored('again'), expected)
+})
+
+test('POST /node/facts 200: without a time it is now, by the clock of the database', async () => {
+  for (const time_stamp of [undefined, null]) {
+    await app.post('/node/facts', facts({ node_name: 'now', time_stamp }))
+    const [row] = await app.sql`
+      select now() at time zone 'utc' - time_stamp between interval '0' and interval '1 min' as is_now from node_facts where node_name = 'now'`
+    assert.equal(row!.is_now, true)
+  }
+})
+
+test('POST /node/facts 200: words unknown here are kept, and so are unknown keys not', async () => {
+  const answer = await app.post('/node/facts', facts({ node_name: 'odd', cni: 'homegrown', kernel: '6.1' }))
+  assert.equal(answer.status, 200)
+  assert.equal((await stored('odd'))!.cni, 'homegrown')
+})
+
+for (const [sent, shown] of Object.entries(GOOD_TIMES))
+  test(`POST /node/facts 200: the time ${sent}`, async () => {
+    await app.post('/node/facts', facts({ node_name: 'time', time_stamp: sent }))
+    const [row] = await app.sql`select wire_time(time_stamp) as time from node_facts where node_name = 'time'`
+    assert.equal(row!.time, shown)
+  })
+
+for (const { what, body, headers } of acceptedSpellings(facts({ node_name: 'spelled' })))
+  test(`POST /node/facts 200: ${what}`, async () => {
+    assert.equal((await app.post('/node/facts', body, { headers: headers as Record<string, string> })).status, 200)
+  })
+
+test('POST /node/facts 200: 253 bytes fit', async () => {
+  const name = `${'é'.repeat(126)}x`
+  assert.equal((await app.post('/node/facts', facts({ node_name: name, distro: 'd'.repeat(253) }))).status, 200)
+  assert.equal((await stored(name))!.distro, 'd'.repeat(253))
+})
+
+test('POST /node/facts 200: 64 posts of one node at once leave one row', async () => {
+  const posts = Array.from({ length: 64 }, (_, i) =>
+    app.post('/node/facts', facts({ node_name: i % 2 ? 'race-a' : 'race-b', cni: `c${i}` })),
+  )
+  for (const { status } of await Promise.all(posts)) assert.equal(status, 200)
+  assert.ok((await stored('race-a')) && (await stored('race-b')))
+})
+
+test('POST /node/facts 400: every bad body, and nothing is written', async () => {
+  const before = await count()
+  for (const { what, status, says, body, headers } of refusedBodies(facts({ node_name: 'refused' }), 'cni')) {
+    const answer = await app.post('/node/facts', body, headers ? { headers } : {})
+    assert.equal(answer.status, status, what)
+    assert.match(answer.text, says, what)
+  }
+  assert.equal(await count(), before)
+})
+
+const bad: [fields: Record<string, unknown>, says: RegExp][] = [
+  ...['node_name', 'provider', 'distro', 'cni', 'ip_family', 'node_os'].flatMap((field): [Record<string, unknown>, RegExp][] => [
+    [{ [field]: undefined }, new RegExp(`^Json deserialize error: ${field}: `)],
+    [{ [field]: null }, new RegExp(`^Json deserialize error: ${field}: `)],
+    [{ [field]: 7 }, new RegExp(`^Json deserialize error: ${field}: `)],
+    [{ [field]: 'x'.repeat(254) }, new RegExp(`^field too long: ${field}`)],
+    [{ [field]: 'é'.repeat(127) }, new RegExp(`^field too long: ${field}`)],
+  ]),
+  ...['', ' ', '\t\n'].map((node_name): [Record<string, unknown>, RegExp] => [{ node_name }, /^node_name must not be empty$/]),
+  ...['', 'Enforced', 'mixed', 7].map((policy_enforcement): [Record<string, unknown>, RegExp] => [
+    { policy_enforcement },
+    /policy_enforcement: /,
+  ]),
+  ...BAD_TIMES.map((time_stamp): [Record<string, unknown>, RegExp] => [{ time_stamp }, /time_stamp: /]),
+]
+for (const [fields, says] of bad)
+  test(`POST /node/facts 400: ${JSON.stringify(fields).slice(0, 60)}`, async () => {
+    const answer = await app.post('/node/facts', facts({ node_name: 'bad', ...fields }))
+    assert.equal(answer.status, 400)
+    assert.match(answer.text, says)
+    assert.equal(await stored('bad'), undefined)
+  })
+
+test('POST /node/facts 401: without a token', async () => assertUnauthorized(await guarded.post('/node/facts', facts())))
+
+test('POST /node/facts 403: with a token that only reads', async () => {
+  for (const token of [TOKENS.BROKER_TOKEN_READ, TOKENS.BROKER_TOKEN_SUPPLYCHAIN])
+    assertForbidden(await guarded.post('/node/facts', facts(), { token }), 'ingest')
+})
+
+test('POST /node/facts 200: with a token of agents', async () => {
+  for (const token of [TOKENS.BROKER_TOKEN_INGEST, TOKENS.BROKER_AUTH_TOKEN])
+    assert.equal((await guarded.post('/node/facts', facts(), { token })).status, 200)
+})
+
+test('POST /node/facts 503: a statement that is cancelled', async () => {
+  await whileLocked(guarded.sql, 'node_facts', async () =>
+    assertDatabaseBusy(await guarded.post('/node/facts', facts(), { token: TOKENS.BROKER_TOKEN_INGEST })),
+  )
+})

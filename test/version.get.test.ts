@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import test from 'node:test'
+import { startApp, TOKENS } from './support/app.ts'
+import { assertDatabaseBusy, assertUnauthorized, whileLocked } from './support/routes.ts'
+
+const telemetry = { TELEMETRY_ENDPOINT: 'http://127.0.0.1:1/never-asked', CHART_VERSION: '2.4.0+build.7' }
+const app = await startApp(telemetry)
+const guarded = await startApp({ ...TOKENS, ...telemetry, DB_STATEMENT_TIMEOUT_MS: '300' })
+const token = TOKENS.BROKER_TOKEN_READ
+
+const broker = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version as string
+const learnt = (latest: object) =>
+  app.sql`update install set latest = ${JSON.stringify(latest)}::text::json, checked_at = '2024-05-01 10:00:00.5'`
+
+test('GET /version 200: without chart and address all but the broker is unknown', async () => {
+  const { get } = await startApp()
+  const { status, json } = await get('/version')
+  assert.equal(status, 200)
+  assert.deepEqual(Object.keys(json), ['broker', 'chart', 'telemetry_enabled', 'latest', 'checked_at', 'update_available'])
+  assert.deepEqual(json, { broker, chart: 'unknown', telemetry_enabled: false, latest: null, checked_at: null, update_available: false })
+  assert.match(broker, /^\d+\.\d+\.\d+/)
+})
+
+test('GET /version 200: nothing is known before a check-in succeeded', async () => {
+  const { json } = await app.get('/version')
+  assert.deepEqual(json, { broker, chart: '2.4.0', telemetry_enabled: true, latest: null, checked_at: null, update_available: false })
+})
+
+test('GET /version 200: what the last check-in learnt', async () => {
+  await learnt({ chart: '2.5.0', broker: '7.0.0' })
+  const { json } = await app.get('/version')
+  assert.deepEqual(json.latest, { chart: '2.5.0', broker: '7.0.0' })
+  assert.equal(json.checked_at, '2024-05-01T10:00:00.500')
+  assert.equal(json.update_available, true)
+})
+
+test('GET /version 200: an update is another chart than the latest, build metadata aside', async () => {
+  for (const [latest, expected] of [
+    [{ chart: '2.4.0' }, false],
+    [{ chart: '2.4.0+other' }, false],
+    [{ chart: '2.3.9' }, true],
+    [{ broker: '9.9.9' }, false],
+    [{}, false],
+  ] as const) {
+    await learnt(latest)
+    assert.equal((await app.get('/version')).json.update_available, expected, JSON.stringify(latest))
+  }
+})
+
+test('GET /version 200: with telemetry off the record works, and what was learnt before is not shown', async () => {
+  const { get, sql } = await startApp({ ...telemetry, TELEMETRY_ENABLED: 'false' })
+  await sql`update install set latest = '{"chart":"9.9.9"}', checked_at = now()`
+  assert.deepEqual((await get('/version')).json, {
+    broker,
+    chart: '2.4.0',
+    telemetry_enabled: false,
+    latest: null,
+    checked_at: null,
+    update_available: false,
+  })
+})
+
+test('GET /version 401: it is not exempt', async () => assertUnauthorized(await guarded.get('/version')))
+
+test('GET /version 200: with a token that reads', async () => assert.equal((await guarded.get('/version', { token })).status, 200))
+
+test('GET /version 503: a statement that is cancelled', async () => {
+  await whileLocked(guarded.sql, 'install', async () => assertDatabaseBusy(await guarded.get('/version', { token })))
+})
