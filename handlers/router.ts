@@ -1,5 +1,6 @@
 import health from './health.get.ts'
 import metrics from './metrics.get.ts'
+import openApi from './openapi.get.ts'
 import podInfo from './pod/info.get.ts'
 import podByAddress from './pod/ip.get.ts'
 import podList from './pod/list.get.ts'
@@ -19,7 +20,7 @@ import serviceSpec from './svc/spec.post.ts'
 
 /** The whole API. */
 export const routes = [
-  ...[health, metrics],
+  ...[health, metrics, openApi],
   ...[podSpec, podMarkDead, podInfo, podNamespaces, podByName, podByAddress, podList],
   ...[trafficPost, trafficBatch, traffic, trafficByName],
   ...[syscallsPost, syscallsByName],

@@ -2,10 +2,11 @@ import { z } from 'zod'
 import { sharedRead } from '../../lib/db/folded.ts'
 import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
+import { shownAs } from '../../lib/http/declared.ts'
 import { charge, kib } from '../../lib/http/read-budget.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { query } from '../../lib/http/validate.ts'
-import { asArray, readPage } from '../../lib/traffic/index.ts'
+import { asArray, readPage, TrafficRow } from '../../lib/traffic/index.ts'
 
 const DEFAULT_ROWS = 5_000
 const MAX_ROWS = 20_000
@@ -13,11 +14,14 @@ const MAX_ROWS = 20_000
 const ROW_BYTES = 2_560
 
 const Query = z.object({
-  limit: z
-    .string()
-    .regex(/^[+-]?\d+$/, 'expected an integer')
-    .transform((text) => Math.min(Math.max(Number(text), 1), MAX_ROWS))
-    .default(DEFAULT_ROWS),
+  limit: shownAs(
+    z
+      .string()
+      .regex(/^[+-]?\d+$/, 'expected an integer')
+      .transform((text) => Math.min(Math.max(Number(text), 1), MAX_ROWS))
+      .default(DEFAULT_ROWS),
+    { type: 'integer', default: DEFAULT_ROWS, description: `Rows at most; what is outside 1..${MAX_ROWS} is clamped to it.` },
+  ),
 })
 
 const newest = sharedRead<number>(async (db, limit) =>
@@ -25,7 +29,7 @@ const newest = sharedRead<number>(async (db, limit) =>
 )
 
 /** GET /pod/traffic: the newest flows, `limit` 5000 unless sent, clamped to 1..20000. */
-export default route().get(
+export default route({ summary: 'The newest flows', answer: z.array(TrafficRow).max(MAX_ROWS) }).get(
   '/pod/traffic',
   access('read'),
   query(Query),
