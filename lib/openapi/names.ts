@@ -23,11 +23,9 @@ export function describedTags(used: ReadonlySet<string>): { name: string; descri
 /** `/pod/name/:name{[a-z]+}` as OpenAPI writes it: `/pod/name/{name}`. */
 export const template = (path: string): string => path.replace(/:(\w+)(\{[^}]*\})?\??/g, '{$1}')
 
-/** `get /pod/list/{node}` → `getPodListByNode`. */
+/** `get /pod/list/{node}` → `getPodListByNode`, `get /pod/ip/{ip}` → `getPodByIp`. */
 export function operationId(method: string, path: string): string {
-  const words = path.split('/').flatMap((part) => {
-    const [, parameter] = /^\{(\w+)\}$/.exec(part) ?? []
-    return parameter ? ['by', ...parameter.split('_')] : part.split(/[^a-zA-Z0-9]+/)
-  })
+  const parts = path.replace(/\/(\w+)(?=\/\{\1\})/g, '').split('/')
+  const words = parts.flatMap((part) => (part.startsWith('{') ? ['by', ...part.slice(1, -1).split('_')] : part.split(/[^a-zA-Z0-9]+/)))
   return method + words.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join('')
 }

@@ -37,10 +37,10 @@ export class SchemaBook {
 
 function tell({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodTypes; jsonSchema: object }): void {
   const json = jsonSchema as Json
-  const { shown } = (z.globalRegistry.get(zodSchema) ?? {}) as { shown?: Json }
+  const { shown, description } = (z.globalRegistry.get(zodSchema) ?? {}) as { shown?: Json; description?: string }
   if (shown) {
     for (const key of Object.keys(json)) delete json[key]
-    Object.assign(json, shown)
+    Object.assign(json, shown, description === undefined ? {} : { description })
   } else if (JUDGED_BY_CODE.has(zodSchema._zod.def.type)) json[UNTOLD] = zodSchema._zod.def.type
 }
 
