@@ -29,7 +29,8 @@ const SHARED: Readonly<Record<number, readonly [name: string, answer: Json]>> = 
   503: [
     'Unavailable',
     {
-      description: 'Too much is held at once, or the database cancelled the statement or is away. Nothing was written; retry.',
+      description:
+        'Too much is held at once, or the database cancelled the statement or is away. Retry: that is safe for writes too, whether or not this one happened.',
       headers: { 'Retry-After': { description: 'Seconds to wait.', required: true, schema: { type: 'integer', minimum: 1 } } },
     },
   ],
