@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { schemaState } from '../lib/db/schema-state.ts'
 import { access } from '../lib/http/access.ts'
 import { route } from '../lib/http/context.ts'
@@ -6,8 +7,20 @@ import { sendJson } from '../lib/http/respond.ts'
 
 const MAX_WAIT_MS = 500
 
+// The type is what probes have always been sent, although a bare word is not JSON.
+const plainWord = (...words: string[]) => ({ contentType: 'application/json', schema: z.enum(words) })
+
 /** GET /health: whether the service can work, in one word (interop-core 1.9). Open. */
-export default route().get('/health', access('open'), async (c) => {
+export default route({
+  summary: 'Whether the service can work, in one word',
+  answer: plainWord('Healthy!'),
+  also: {
+    503: {
+      description: 'The database does not answer, or lacks a migration of this release.',
+      answer: plainWord('Database schema not up to date', 'Database unavailable'),
+    },
+  },
+}).get('/health', access('open'), async (c) => {
   const state = await schemaState(c.get('deps').db, MAX_WAIT_MS)
   if (state === 'ready') return sendJson(c, 'Healthy!')
   throw new HttpError(503, state === 'outdated' ? 'Database schema not up to date' : 'Database unavailable', {

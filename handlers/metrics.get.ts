@@ -1,6 +1,11 @@
+import { z } from 'zod'
 import { access } from '../lib/http/access.ts'
 import { route } from '../lib/http/context.ts'
 import { sendMetrics } from '../lib/telemetry/scrape.ts'
 
 /** GET /metrics: the Prometheus text format (interop-core 1.10). Open, never fails. */
-export default route().get('/metrics', access('open'), sendMetrics)
+export default route({
+  summary: 'Metrics in the text format of Prometheus',
+  answer: { contentType: 'text/plain', schema: z.string() },
+  database: false,
+}).get('/metrics', access('open'), sendMetrics)

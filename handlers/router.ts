@@ -4,6 +4,7 @@ import health from './health.get.ts'
 import metrics from './metrics.get.ts'
 import nodeFacts from './node/facts.post.ts'
 import nodeStatus from './node/status.get.ts'
+import openApi from './openapi.get.ts'
 import podInfo from './pod/info.get.ts'
 import podByAddress from './pod/ip.get.ts'
 import podList from './pod/list.get.ts'
@@ -24,7 +25,7 @@ import version from './version.get.ts'
 
 /** The whole API. */
 export const routes = [
-  ...[health, metrics, version],
+  ...[health, metrics, version, openApi],
   ...[podSpec, podMarkDead, podInfo, podNamespaces, podByName, podByAddress, podList],
   ...[trafficPost, trafficBatch, traffic, trafficByName],
   ...[syscallsPost, syscallsByName],

@@ -1,8 +1,21 @@
+import { z } from 'zod'
 import { access } from '../lib/http/access.ts'
 import { route } from '../lib/http/context.ts'
+import { wireTime } from '../lib/http/fields.ts'
 import { sendJson } from '../lib/http/respond.ts'
 import { isUpdateAvailable, type Releases } from '../lib/telemetry/check-in.ts'
-import { BROKER_VERSION } from '../lib/version.ts'
+import { VERSION } from '../lib/version.ts'
+
+const VersionRecord = z
+  .strictObject({
+    broker: z.string(),
+    chart: z.string().describe('`unknown` outside the chart.'),
+    telemetry_enabled: z.boolean(),
+    latest: z.record(z.string(), z.string()).nullable().describe('The latest version of each component, of the last check-in.'),
+    checked_at: wireTime.nullable(),
+    update_available: z.boolean(),
+  })
+  .meta({ id: 'VersionRecord' })
 
 interface LastAnswer {
   latest: Releases | null
@@ -10,18 +23,22 @@ interface LastAnswer {
 }
 
 /** GET /version: what runs, and what the last check-in of any replica learnt (core-telemetry, Version record). */
-export default route().get('/version', access('read'), async (c) => {
-  const { db, config } = c.get('deps')
-  const isEnabled = config.telemetryEnabled && config.telemetryEndpoint !== null
-  const rows = isEnabled ? await db.read((sql) => sql<LastAnswer[]>`select latest, wire_time(checked_at) as checked_at from install`) : []
-  const { latest, checked_at } = rows[0] ?? { latest: null, checked_at: null }
-  const record = {
-    broker: BROKER_VERSION,
-    chart: config.chartVersion,
-    telemetry_enabled: isEnabled,
-    latest,
-    checked_at,
-    update_available: isUpdateAvailable(config.chartVersion, latest),
-  }
-  return sendJson(c, JSON.stringify(record))
-})
+export default route({ summary: 'The running version and the latest releases', answer: VersionRecord }).get(
+  '/version',
+  access('read'),
+  async (c) => {
+    const { db, config } = c.get('deps')
+    const isEnabled = config.telemetryEnabled && config.telemetryEndpoint !== null
+    const rows = isEnabled ? await db.read((sql) => sql<LastAnswer[]>`select latest, wire_time(checked_at) as checked_at from install`) : []
+    const { latest, checked_at } = rows[0] ?? { latest: null, checked_at: null }
+    const record = {
+      broker: VERSION,
+      chart: config.chartVersion,
+      telemetry_enabled: isEnabled,
+      latest,
+      checked_at,
+      update_available: isUpdateAvailable(config.chartVersion, latest),
+    }
+    return sendJson(c, JSON.stringify(record))
+  },
+)

@@ -24,3 +24,9 @@ export interface Deps {
   /** True from the first SIGTERM on: answers then carry `Connection: close`. */
   draining: () => boolean
 }
+
+/** What an app adds to it: what is known only with its routes. */
+export interface AppDeps extends Deps {
+  /** The OpenAPI document of the app, as JSON. */
+  openApi: () => Buffer
+}

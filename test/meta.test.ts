@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { routes } from '../handlers/router.ts'
 import { loadConfig } from '../lib/config.ts'
 import { declaredRoutes } from '../lib/http/access.ts'
+import { docOf } from '../lib/http/declared.ts'
 import { createTokens } from '../lib/http/tokens.ts'
 import { TOKENS } from './support/app.ts'
 
@@ -95,6 +96,11 @@ for (const [name, scope] of scopes) {
     })
   }
 }
+
+test('every route says what it answers', () => {
+  const silent = routes.filter((one) => !docOf(one)).flatMap((one) => [...declaredRoutes(one.routes).keys()])
+  assert.deepEqual(silent, [], 'give them route({ summary, answer })')
+})
 
 test('titles name routes that exist', () => {
   const known = new Set([...scopes.keys()].map(titled))

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
-import { pageLimit, pathText } from '../../lib/http/fields.ts'
+import { pageLimit, text, wireTime } from '../../lib/http/fields.ts'
 import { chargeRows } from '../../lib/http/read-budget.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { query } from '../../lib/http/validate.ts'
@@ -14,23 +14,47 @@ const VERDICTS = ['Allow', 'WouldDeny'] as const
 const DIRECTIONS = ['Ingress', 'Egress'] as const
 
 /** One of the words; an empty value is no filter. */
+const VerdictRow = z
+  .strictObject({
+    id: z.int(),
+    policy_uid: z.string(),
+    policy_namespace: z.string(),
+    policy_name: z.string(),
+    direction: z.enum(DIRECTIONS),
+    src_namespace: z.string().nullable(),
+    src_pod: z.string().nullable(),
+    dst_namespace: z.string().nullable(),
+    dst_pod: z.string().nullable(),
+    dst_port: z.int(),
+    protocol: z.string(),
+    reason: z.string(),
+    observed_at: wireTime,
+    verdict: z.enum(VERDICTS),
+  })
+  .meta({ id: 'VerdictRow' })
+
 const filter = (words: readonly string[]) =>
   z.enum(['', ...words], { error: ({ input }) => `${JSON.stringify(input)} is not one of ${words.join(', ')}` }).default('')
 
 const Query = z.object({
-  policy: pathText.optional(),
-  namespace: pathText.optional(),
-  verdict: filter(VERDICTS),
-  direction: filter(DIRECTIONS),
+  policy: text.describe('Of the policy of this name; empty is no filter.').optional(),
+  namespace: text.describe('Of policies of this namespace; empty are those of cluster-wide policies.').optional(),
+  verdict: filter(VERDICTS).describe('Of this verdict; empty is no filter.'),
+  direction: filter(DIRECTIONS).describe('Of this direction; empty is no filter.'),
   limit: pageLimit(DEFAULT_ROWS, MAX_ROWS),
 })
 
 /** GET /audit/verdicts: verdicts, newest first (core-telemetry, Audit verdicts). Without a filter, of all policies. */
-export default route().get('/audit/verdicts', access('read'), query(Query), chargeRows(ROW_BYTES), async (c) => {
-  const { policy, namespace, verdict, direction, limit } = c.req.valid('query')
-  // Each outcome is a run of an index in the order of the list: at most four are merged, none is read past the limit.
-  const rows = await c.get('deps').db.read.json(
-    (sql) => sql`
+export default route({ summary: 'The newest verdicts of the policy evaluator', answer: z.array(VerdictRow).max(MAX_ROWS) }).get(
+  '/audit/verdicts',
+  access('read'),
+  query(Query),
+  chargeRows(ROW_BYTES),
+  async (c) => {
+    const { policy, namespace, verdict, direction, limit } = c.req.valid('query')
+    // Each outcome is a run of an index in the order of the list: at most four are merged, none is read past the limit.
+    const rows = await c.get('deps').db.read.json(
+      (sql) => sql`
   select coalesce(json_agg(json_build_object(
            'id', r.id, 'policy_uid', r.policy_uid, 'policy_namespace', r.policy_namespace, 'policy_name', r.policy_name,
            'direction', r.direction, 'src_namespace', r.src_namespace, 'src_pod', r.src_pod, 'dst_namespace', r.dst_namespace,
@@ -49,6 +73,7 @@ export default route().get('/audit/verdicts', access('read'), query(Query), char
         where ${verdict} in ('', v.verdict) and ${direction} in ('', d.direction)
         order by a.observed_at desc, a.id desc
         limit ${limit}) r`,
-  )
-  return sendJson(c, rows!)
-})
+    )
+    return sendJson(c, rows!)
+  },
+)

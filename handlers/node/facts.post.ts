@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { foldedWrite } from '../../lib/db/folded.ts'
 import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
+import { shownAs } from '../../lib/http/declared.ts'
 import { HttpError } from '../../lib/http/errors.ts'
 import { naiveTime } from '../../lib/http/fields.ts'
 import { sendJson } from '../../lib/http/respond.ts'
@@ -9,13 +10,15 @@ import { body } from '../../lib/http/validate.ts'
 
 const MAX_FIELD_BYTES = 253
 
+const fact = shownAs(z.string(), { type: 'string', maxLength: MAX_FIELD_BYTES, description: `At most ${MAX_FIELD_BYTES} bytes.` })
+
 const NodeFacts = z.object({
-  node_name: z.string(),
-  provider: z.string(),
-  distro: z.string(),
-  cni: z.string(),
-  ip_family: z.string(),
-  node_os: z.string(),
+  node_name: fact,
+  provider: fact,
+  distro: fact,
+  cni: fact,
+  ip_family: fact,
+  node_os: fact,
   policy_enforcement: z.enum(['enforced', 'unenforced', 'unknown']).nullish(),
   time_stamp: naiveTime.nullish(),
 })
@@ -45,12 +48,17 @@ const upsert = foldedWrite<NodeFacts>({
 })
 
 /** POST /node/facts: what an agent says of the platform below its node, in place of what it said before; answers null (interop-core 1.8). */
-export default route().post('/node/facts', access('ingest'), body(NodeFacts), async (c) => {
-  const facts = c.req.valid('json')
-  if (facts.node_name.trim() === '') throw new HttpError(400, 'node_name must not be empty')
-  for (const [field, value] of Object.entries(facts))
-    if (Buffer.byteLength(value ?? '') > MAX_FIELD_BYTES)
-      throw new HttpError(400, `field too long: ${field}: more than ${MAX_FIELD_BYTES} bytes`)
-  await upsert(c.get('deps').db, facts)
-  return sendJson(c, 'null')
-})
+export default route({ summary: 'Say what platform a node runs on', answer: z.null() }).post(
+  '/node/facts',
+  access('ingest'),
+  body(NodeFacts),
+  async (c) => {
+    const facts = c.req.valid('json')
+    if (facts.node_name.trim() === '') throw new HttpError(400, 'node_name must not be empty')
+    for (const [field, value] of Object.entries(facts))
+      if (Buffer.byteLength(value ?? '') > MAX_FIELD_BYTES)
+        throw new HttpError(400, `field too long: ${field}: more than ${MAX_FIELD_BYTES} bytes`)
+    await upsert(c.get('deps').db, facts)
+    return sendJson(c, 'null')
+  },
+)

@@ -1,10 +1,29 @@
+import { z } from 'zod'
 import { sharedRead } from '../../lib/db/folded.ts'
 import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
+import { shownAs } from '../../lib/http/declared.ts'
 import { charge, kib } from '../../lib/http/read-budget.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 
 const CHARGE_KIB = kib(1_000 * 256)
+
+const zonedTime = shownAs(z.string().regex(/Z$/), { type: 'string', format: 'date-time', description: 'RFC 3339, UTC, with `Z`.' })
+
+const NodeStatus = z
+  .strictObject({
+    staleAfterSecs: z.int().min(0),
+    nodes: z.array(
+      z.strictObject({
+        node: z.string(),
+        lastPodPostAt: zonedTime.nullable(),
+        alivePods: z.int().min(0),
+        lastHeartbeatAt: zonedTime.nullable(),
+        stale: z.boolean(),
+      }),
+    ),
+  })
+  .meta({ id: 'NodeStatus' })
 
 // Never posted is stale too.
 const status = sharedRead<number>(async (db, staleAfterSecs) => {
@@ -31,7 +50,12 @@ const status = sharedRead<number>(async (db, staleAfterSecs) => {
 })
 
 /** GET /node/status: which nodes' agents still report, ordered by node (core-telemetry, Nodes; interop-core 1.8). */
-export default route().get('/node/status', access('read'), charge(CHARGE_KIB), async (c) => {
-  const { db, config } = c.get('deps')
-  return sendJson(c, await status(db, config.peerStaleAliveSecs))
-})
+export default route({ summary: 'Which nodes still report', answer: NodeStatus }).get(
+  '/node/status',
+  access('read'),
+  charge(CHARGE_KIB),
+  async (c) => {
+    const { db, config } = c.get('deps')
+    return sendJson(c, await status(db, config.peerStaleAliveSecs))
+  },
+)

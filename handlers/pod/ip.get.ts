@@ -2,24 +2,30 @@ import { z } from 'zod'
 import { foldedLookup } from '../../lib/db/folded.ts'
 import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
+import { shownAs } from '../../lib/http/declared.ts'
 import { noData } from '../../lib/http/errors.ts'
 import { pathText } from '../../lib/http/fields.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { params, query } from '../../lib/http/validate.ts'
 import { canonicalAddress } from '../../lib/net/address.ts'
 import { parseInstant } from '../../lib/net/timestamp.ts'
+import { PodRecord } from '../../lib/pods/index.ts'
 
-const Params = z.object({ ip: pathText })
+const Params = z.object({ ip: pathText.describe('An address, IPv4 or IPv6 in any spelling.') })
 const Query = z.object({
-  at: z
-    .string()
-    .transform((text, c) => {
+  at: shownAs(
+    z.string().transform((text, c) => {
       if (text.trim() === '') return null
       const time = parseInstant(text)
       if (time === null) c.addIssue({ code: 'custom', message: 'expected RFC 3339, or naive UTC as YYYY-MM-DDTHH:MM:SS' })
       return time
-    })
-    .optional(),
+    }),
+    {
+      type: 'string',
+      description: 'RFC 3339 with any offset, or naive UTC; blank is as if it were not sent.',
+      examples: ['2026-01-01T09:00:00Z'],
+    },
+  ).optional(),
 })
 
 const podNow = foldedLookup<string>(async (db, ips) => {
@@ -45,7 +51,12 @@ const podAt = foldedLookup<{ ip: string; at: string }>(async (db, keys) => {
 })
 
 /** GET /pod/ip/{ip}: who holds an address now, or held it `at` a time (start-time guard); 404 `No data found`. */
-export default route().get('/pod/ip/:ip', access('read'), params(Params), query(Query), async (c) => {
+export default route({
+  summary: 'Who holds an address now, or held it at a time',
+  description: 'With `at` a pod answers only when it had started by then, by a known time, and when it is dead not after its last record.',
+  answer: PodRecord,
+  also: { 404: 'No data found' },
+}).get('/pod/ip/:ip', access('read'), params(Params), query(Query), async (c) => {
   const { db } = c.get('deps')
   const ip = canonicalAddress(c.req.valid('param').ip)
   const { at } = c.req.valid('query')

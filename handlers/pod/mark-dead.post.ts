@@ -6,10 +6,13 @@ import { sendJson } from '../../lib/http/respond.ts'
 import { body } from '../../lib/http/validate.ts'
 import { canonicalAddress } from '../../lib/net/address.ts'
 
-const MarkDead = z.object({ pod_name: name, pod_ip: address.nullish() })
+const MarkDead = z.object({ pod_name: name, pod_ip: address.nullish() }).meta({ id: 'MarkDeadPost' })
 
 /** POST /pod/mark_dead: marks a pod dead, by name and, when it is sent, primary address; answers the rows changed, 0 or 1. */
-export default route().post('/pod/mark_dead', access('ingest'), body(MarkDead), async (c) => {
+export default route({
+  summary: 'Marks a pod dead, by name and, when it is sent, primary address',
+  answer: z.int().min(0).max(1).describe('The rows changed.'),
+}).post('/pod/mark_dead', access('ingest'), body(MarkDead), async (c) => {
   const { db, log } = c.get('deps')
   const { pod_name, pod_ip } = c.req.valid('json')
   if (pod_name.trim() === '') {

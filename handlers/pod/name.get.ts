@@ -6,8 +6,9 @@ import { noData } from '../../lib/http/errors.ts'
 import { pathText } from '../../lib/http/fields.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { params } from '../../lib/http/validate.ts'
+import { PodRecord } from '../../lib/pods/index.ts'
 
-const Params = z.object({ name: pathText })
+const Params = z.object({ name: pathText.describe('The name of a pod.') })
 
 // The name is the key of the table: the live row and the most recent dead one are the same row.
 const podByName = foldedLookup<string>(async (db, names) => {
@@ -20,8 +21,13 @@ const podByName = foldedLookup<string>(async (db, names) => {
 })
 
 /** GET /pod/name/{name}: one pod record; 404 `No data found`. */
-export default route().get('/pod/name/:name', access('read'), params(Params), async (c) => {
-  const record = await podByName(c.get('deps').db, c.req.valid('param').name)
-  if (!record) throw noData()
-  return sendJson(c, record)
-})
+export default route({ summary: 'One pod by its name', answer: PodRecord, also: { 404: 'No data found' } }).get(
+  '/pod/name/:name',
+  access('read'),
+  params(Params),
+  async (c) => {
+    const record = await podByName(c.get('deps').db, c.req.valid('param').name)
+    if (!record) throw noData()
+    return sendJson(c, record)
+  },
+)

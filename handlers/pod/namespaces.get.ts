@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { sharedRead } from '../../lib/db/folded.ts'
 import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
@@ -20,4 +21,9 @@ const list = sharedRead<'all'>(async (db) => {
 })
 
 /** GET /pod/namespaces: the namespaces of pods running now, each once, ascending. */
-export default route().get('/pod/namespaces', access('read'), charge(64), async (c) => sendJson(c, await list(c.get('deps').db, 'all')))
+export default route({ summary: 'The namespaces of pods running now, each once, ascending', answer: z.array(z.string()) }).get(
+  '/pod/namespaces',
+  access('read'),
+  charge(64),
+  async (c) => sendJson(c, await list(c.get('deps').db, 'all')),
+)

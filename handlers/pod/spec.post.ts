@@ -1,9 +1,10 @@
+import { z } from 'zod'
 import { foldedWrite } from '../../lib/db/folded.ts'
 import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { body } from '../../lib/http/validate.ts'
-import { echoOf, normalizePod, PodPost, type PodRecord, uidOf } from '../../lib/pods/index.ts'
+import { echoOf, normalizePod, PodEcho, PodPost, PodRecord, uidOf } from '../../lib/pods/index.ts'
 
 const upsert = foldedWrite<PodRecord>({
   key: (pod) => pod.pod_name,
@@ -14,7 +15,10 @@ const upsert = foldedWrite<PodRecord>({
 })
 
 /** POST /pod/spec: upserts a pod by its name; answers the record as posted, normalised (interop-core 1.1). */
-export default route().post('/pod/spec', access('ingest'), body(PodPost), async (c) => {
+export default route({
+  summary: 'Upserts a pod by its name; answers the record as posted, normalised',
+  answer: z.union([PodRecord, PodEcho]),
+}).post('/pod/spec', access('ingest'), body(PodPost), async (c) => {
   const { db, log } = c.get('deps')
   const post = c.req.valid('json')
   if (post.pod_name.trim() === '') {

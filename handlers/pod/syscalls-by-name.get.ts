@@ -7,8 +7,9 @@ import { pathText } from '../../lib/http/fields.ts'
 import { charge } from '../../lib/http/read-budget.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { params } from '../../lib/http/validate.ts'
+import { SyscallRecord } from '../../lib/syscalls/index.ts'
 
-const Params = z.object({ name: pathText })
+const Params = z.object({ name: pathText.describe('The name of a pod.') })
 
 const syscallsByPod = foldedLookup<string>(async (db, names) => {
   const rows = await db.read((sql) =>
@@ -22,7 +23,11 @@ const syscallsByPod = foldedLookup<string>(async (db, names) => {
 })
 
 /** GET /pod/syscalls/{name}: an array of the one record of a pod, its names joined with commas; 404 `No data found`. */
-export default route().get('/pod/syscalls/:name', access('read'), params(Params), charge(16), async (c) => {
+export default route({
+  summary: 'The syscalls of a pod',
+  answer: z.array(SyscallRecord).length(1),
+  also: { 404: 'No data found' },
+}).get('/pod/syscalls/:name', access('read'), params(Params), charge(16), async (c) => {
   const records = await syscallsByPod(c.get('deps').db, c.req.valid('param').name)
   if (!records) throw noData()
   return sendJson(c, records)

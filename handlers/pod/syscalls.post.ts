@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { perDatabase } from '../../lib/db/folded.ts'
 import { createFold } from '../../lib/db/index.ts'
 import { access } from '../../lib/http/access.ts'
@@ -20,12 +21,17 @@ const unite = perDatabase((db) =>
 )
 
 /** POST /pod/syscalls: adds names to pods, all entries in one transaction (interop-core D7); answers null. */
-export default route().post('/pod/syscalls', access('ingest'), body(SyscallBatch), async (c) => {
-  const { db, log } = c.get('deps')
-  const entries = c.req.valid('json')
-  const blank = entries.filter((entry) => entry.pod_name.trim() === '').length
-  if (blank > 0) log.warn({ entries: blank }, 'syscalls without a pod name: skipped')
-  const pods = unitePods(entries)
-  if (pods.length > 0) await unite(db)(pods)
-  return sendJson(c, 'null')
-})
+export default route({ summary: 'Adds syscalls to pods, all entries in one transaction', answer: z.null() }).post(
+  '/pod/syscalls',
+  access('ingest'),
+  body(SyscallBatch),
+  async (c) => {
+    const { db, log } = c.get('deps')
+    const entries = c.req.valid('json')
+    const blank = entries.filter((entry) => entry.pod_name.trim() === '').length
+    if (blank > 0) log.warn({ entries: blank }, 'syscalls without a pod name: skipped')
+    const pods = unitePods(entries)
+    if (pods.length > 0) await unite(db)(pods)
+    return sendJson(c, 'null')
+  },
+)

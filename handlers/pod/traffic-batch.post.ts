@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
 import { sendJson } from '../../lib/http/respond.ts'
@@ -5,7 +6,11 @@ import { body } from '../../lib/http/validate.ts'
 import { FlowBatch } from '../../lib/traffic/index.ts'
 
 /** POST /pod/traffic/batch: stores what is new of an array of flows; answers the number of rows inserted. */
-export default route().post('/pod/traffic/batch', access('ingest'), body(FlowBatch), async (c) => {
+export default route({
+  summary: 'Stores what is new of an array of flows',
+  description: 'One bad element refuses the whole array, by its index.',
+  answer: z.int().min(0).describe('The number of flows stored.'),
+}).post('/pod/traffic/batch', access('ingest'), body(FlowBatch), async (c) => {
   const { flows, metrics } = c.get('deps')
   const batch = c.req.valid('json')
   const inserted = await flows.write(batch, { records: false })

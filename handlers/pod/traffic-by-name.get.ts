@@ -8,21 +8,25 @@ import { pathText } from '../../lib/http/fields.ts'
 import { charge, kib } from '../../lib/http/read-budget.ts'
 import { sendJson, sendStream } from '../../lib/http/respond.ts'
 import { params } from '../../lib/http/validate.ts'
-import { asArray, readFirstPages, readNextPage, streamPages } from '../../lib/traffic/index.ts'
+import { asArray, readFirstPages, readNextPage, streamPages, TrafficRow } from '../../lib/traffic/index.ts'
 
 const PAGE_ROWS = 5_000
 /** Charged like the longest list there is, as clients expect (interop-core 6.1); a page is all that is ever held. */
 const CHARGE_KIB = kib(20_000 * 2_560)
 const PODS_PER_STATEMENT = 8
 
-const Params = z.object({ name: pathText })
+const Params = z.object({ name: pathText.describe('The name of a pod.') })
 
 const firstPages = perDatabase((db) =>
   createFold({ maxItems: PODS_PER_STATEMENT, run: (pods: string[]) => readFirstPages(db.read, pods, PAGE_ROWS) }),
 )
 
 /** GET /pod/traffic/{name}: every flow of a pod, newest first, without limit and in bounded memory; 404 when there is none. */
-export default route().get('/pod/traffic/:name', access('read'), params(Params), charge(CHARGE_KIB), async (c) => {
+export default route({
+  summary: 'Every flow of a pod, newest first, without limit',
+  answer: z.array(TrafficRow).min(1),
+  also: { 404: 'No data found' },
+}).get('/pod/traffic/:name', access('read'), params(Params), charge(CHARGE_KIB), async (c) => {
   const { db, log } = c.get('deps')
   const { name } = c.req.valid('param')
   const first = await firstPages(db)(name)

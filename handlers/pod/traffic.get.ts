@@ -6,7 +6,7 @@ import { pageLimit } from '../../lib/http/fields.ts'
 import { chargeRows } from '../../lib/http/read-budget.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { query } from '../../lib/http/validate.ts'
-import { asArray, readPage } from '../../lib/traffic/index.ts'
+import { asArray, readPage, TrafficRow } from '../../lib/traffic/index.ts'
 
 const DEFAULT_ROWS = 5_000
 const MAX_ROWS = 20_000
@@ -22,6 +22,10 @@ const newest = sharedRead<number>(async (db, limit) =>
 )
 
 /** GET /pod/traffic: the newest flows, `limit` 5000 unless sent, clamped to 1..20000. */
-export default route().get('/pod/traffic', access('read'), query(Query), chargeRows(ROW_BYTES), async (c) =>
-  sendJson(c, await newest(c.get('deps').db, c.req.valid('query').limit)),
+export default route({ summary: 'The newest flows', answer: z.array(TrafficRow).max(MAX_ROWS) }).get(
+  '/pod/traffic',
+  access('read'),
+  query(Query),
+  chargeRows(ROW_BYTES),
+  async (c) => sendJson(c, await newest(c.get('deps').db, c.req.valid('query').limit)),
 )

@@ -2,10 +2,14 @@ import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { body } from '../../lib/http/validate.ts'
-import { FlowPost } from '../../lib/traffic/index.ts'
+import { FlowPost, TrafficRow } from '../../lib/traffic/index.ts'
 
 /** POST /pod/traffic: stores one flow; answers the stored row with its peer, or null for a duplicate (interop-core D3). */
-export default route().post('/pod/traffic', access('ingest'), body(FlowPost), async (c) => {
+export default route({
+  summary: 'Stores one flow',
+  description: 'Answers the stored row with its peer, or null for a duplicate.',
+  answer: TrafficRow.nullable(),
+}).post('/pod/traffic', access('ingest'), body(FlowPost), async (c) => {
   const { flows, metrics } = c.get('deps')
   const [row] = await flows.write([c.req.valid('json')], { records: true })
   metrics.flows.labels(row ? 'inserted' : 'duplicate').inc()

@@ -7,8 +7,9 @@ import { pathText } from '../../lib/http/fields.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { params } from '../../lib/http/validate.ts'
 import { canonicalAddress } from '../../lib/net/address.ts'
+import { ServiceRecord } from '../../lib/services/index.ts'
 
-const Params = z.object({ ip: pathText })
+const Params = z.object({ ip: pathText.describe('An address, IPv4 or IPv6 in any spelling.') })
 
 const serviceByAddress = foldedLookup<string>(async (db, ips) => {
   const rows = await db.read((sql) =>
@@ -20,8 +21,13 @@ const serviceByAddress = foldedLookup<string>(async (db, ips) => {
 })
 
 /** GET /svc/ip/{ip}: one service record; 404 `No data found`. */
-export default route().get('/svc/ip/:ip', access('read'), params(Params), async (c) => {
-  const record = await serviceByAddress(c.get('deps').db, canonicalAddress(c.req.valid('param').ip))
-  if (!record) throw noData()
-  return sendJson(c, record)
-})
+export default route({ summary: 'One service by its cluster address', answer: ServiceRecord, also: { 404: 'No data found' } }).get(
+  '/svc/ip/:ip',
+  access('read'),
+  params(Params),
+  async (c) => {
+    const record = await serviceByAddress(c.get('deps').db, canonicalAddress(c.req.valid('param').ip))
+    if (!record) throw noData()
+    return sendJson(c, record)
+  },
+)

@@ -3,14 +3,7 @@ import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { body } from '../../lib/http/validate.ts'
-import {
-  echoOfService,
-  hasClusterAddress,
-  normalizeService,
-  ServicePost,
-  type ServiceRecord,
-  serviceUid,
-} from '../../lib/services/index.ts'
+import { echoOfService, hasClusterAddress, normalizeService, ServicePost, ServiceRecord, serviceUid } from '../../lib/services/index.ts'
 
 const upsert = foldedWrite<ServiceRecord>({
   key: (service) => service.svc_ip,
@@ -21,7 +14,10 @@ const upsert = foldedWrite<ServiceRecord>({
 })
 
 /** POST /svc/spec: upserts a service by its cluster address; answers the record as posted, normalised (interop-core 1.5). */
-export default route().post('/svc/spec', access('ingest'), body(ServicePost), async (c) => {
+export default route({
+  summary: 'Upserts a service by its cluster address; answers the record as posted, normalised',
+  answer: ServiceRecord,
+}).post('/svc/spec', access('ingest'), body(ServicePost), async (c) => {
   const { db, log } = c.get('deps')
   const post = c.req.valid('json')
   if (!hasClusterAddress(post)) {

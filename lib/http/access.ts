@@ -1,10 +1,9 @@
 import type { MiddlewareHandler } from 'hono'
 import type { Env } from './context.ts'
 import { header } from './context.ts'
+import { declarationOf, declare } from './declared.ts'
 import { HttpError } from './errors.ts'
 import type { Scope } from './tokens.ts'
-
-const declared = new WeakMap<object, Scope>()
 
 /**
  * Declares the scope that a route needs, and asks for it: 401 without a known token, 403 without the scope
@@ -15,8 +14,7 @@ export function access(scope: Scope): MiddlewareHandler<Env> {
     if (scope !== 'open') authorize(c.get('deps').authenticate(header(c, 'authorization')), scope)
     return next()
   }
-  declared.set(check, scope)
-  return check
+  return declare(check, { scope })
 }
 
 function authorize(granted: ReadonlySet<Scope> | null, scope: Scope): void {
@@ -30,7 +28,7 @@ export function declaredRoutes(routes: readonly { method: string; path: string; 
   for (const { method, path, handler } of routes) {
     if (method === 'ALL') continue
     const name = `${method} ${path}`
-    scopes.set(name, scopes.get(name) ?? declared.get(handler))
+    scopes.set(name, scopes.get(name) ?? declarationOf(handler).scope)
   }
   for (const [name, scope] of scopes) if (!scope) throw new Error(`route has no declared scope: ${name}`)
   return scopes as Map<string, Scope>

@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { Hono } from 'hono'
 import { cors } from 'hono/cors'
 import { routePath } from 'hono/route'
-import type { Deps } from '../deps.ts'
+import type { AppDeps, Deps } from '../deps.ts'
+import { openApi } from '../openapi/index.ts'
+import { VERSION } from '../version.ts'
 import { access, declaredRoutes } from './access.ts'
 import { type Context, type Env, header } from './context.ts'
 import { onError } from './errors.ts'
@@ -13,7 +15,9 @@ const CORS_MAX_AGE_SECONDS = 3600
  * The frame around every route: request id, access log, metrics, preflights, errors, and an empty 404 for what matches
  * nothing. Throws when a route declares no scope.
  */
-export function createApp(deps: Deps, routes: readonly Hono<Env>[]): Hono<Env> {
+export function createApp(given: Deps, routes: readonly Hono<Env>[]): Hono<Env> {
+  let json: Buffer | undefined
+  const deps: AppDeps = { ...given, openApi: () => (json ??= Buffer.from(JSON.stringify(openApi(routes, VERSION)))) }
   const app = new Hono<Env>()
   app.use(async (c, next) => {
     const startedAt = performance.now()

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { parseNaive } from '../net/timestamp.ts'
+import { shownAs } from './declared.ts'
 
 /**
  * Characters a field may have. Indexed text must stay below a third of a page (2,704 bytes) whichever way it is combined;
@@ -17,8 +18,28 @@ export const id = z.string().max(MAX_ID_CHARS)
 
 export const NAIVE_TIME_RULE = 'expected YYYY-MM-DDTHH:MM:SS with up to nine fraction digits and no zone'
 
+const DATE_AND_TIME = '\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])T([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d'
+
+/** The text of a naive UTC time as agents write it; `parseNaive` judges it. */
+export const naiveTimeText = shownAs(z.string(), {
+  type: 'string',
+  pattern: `^(?!0000)${DATE_AND_TIME}(\\.\\d{1,9})?$`,
+  description: 'Naive UTC, a date of the calendar, without a zone. Digits beyond microseconds are cut.',
+  examples: ['2026-01-01T09:00:00.123456789'],
+}).meta({ id: 'PostedTime' })
+
+/** A naive UTC time as every answer writes it: a fraction of 0, 3 or 6 digits, as few as hold it (interop-core 1.0). */
+export const wireTime = z
+  .string()
+  .regex(new RegExp(`^${DATE_AND_TIME}(\\.\\d{3}(\\d{3})?)?$`))
+  .meta({
+    id: 'NaiveTime',
+    description: 'Naive UTC; a fraction of 0, 3 or 6 digits, as few as hold it.',
+    examples: ['2026-01-01T09:00:00.123456'],
+  })
+
 /** A naive UTC time as agents write it, in its canonical form with at most microseconds (interop-core 1.0). */
-export const naiveTime = z.string().transform((text, c) => {
+export const naiveTime = naiveTimeText.transform((text, c) => {
   const time = parseNaive(text)
   if (time !== null) return time
   c.addIssue({ code: 'custom', message: NAIVE_TIME_RULE })
@@ -27,11 +48,23 @@ export const naiveTime = z.string().transform((text, c) => {
 
 /** A query parameter `limit`: any integer, moved into 1..`max`. */
 export const pageLimit = (rows: number, max: number) =>
-  z
-    .string()
-    .regex(/^[+-]?\d+$/, 'expected an integer')
-    .transform((text) => Math.min(Math.max(Number(text), 1), max))
-    .default(rows)
+  shownAs(
+    z
+      .string()
+      .regex(/^[+-]?\d+$/, 'expected an integer')
+      .transform((text) => Math.min(Math.max(Number(text), 1), max))
+      .default(rows),
+    { type: 'integer', default: rows, description: `Rows at most; what is outside 1..${max} is clamped to it.` },
+  )
+
+/** A query parameter that is compared with stored text: whatever it is, but U+0000. */
+export const text = shownAs(
+  z.string().refine((value) => !value.includes('\0'), 'U+0000 is not allowed'),
+  { type: 'string', pattern: '^[^\\u0000]*$' },
+)
 
 /** A path parameter: whatever the path holds, but U+0000, which no stored text can equal. */
-export const pathText = z.string().refine((text) => !text.includes('\0'), 'U+0000 is not allowed')
+export const pathText = shownAs(
+  z.string().refine((text) => !text.includes('\0'), 'U+0000 is not allowed'),
+  { type: 'string', minLength: 1, pattern: '^[^\\u0000]+$' },
+)

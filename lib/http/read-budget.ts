@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 import type { MiddlewareHandler } from 'hono'
 import type { Context, Env } from './context.ts'
+import { declare } from './declared.ts'
 import { HttpError } from './errors.ts'
 
 interface Waiter {
@@ -93,7 +94,7 @@ export const kib = (bytes: number) => Math.max(1, Math.ceil(bytes / 1024))
  * goes away does not end the statement, whose list then still arrives.
  */
 export function charge(cost: number | ((c: Context) => number)): MiddlewareHandler<Env> {
-  return async (c, next) => {
+  const hold: MiddlewareHandler<Env> = async (c, next) => {
     const release = await c.get('deps').budget.acquire(typeof cost === 'number' ? cost : cost(c))
     const { incoming, outgoing } = c.env ?? {}
     if (!incoming || !outgoing) return next().finally(release)
@@ -109,6 +110,7 @@ export function charge(cost: number | ((c: Context) => number)): MiddlewareHandl
     onLeft(incoming.socket, outgoing, half)
     await next().finally(half)
   }
+  return declare(hold, { isCharged: true })
 }
 
 /** Charges a list by the validated query parameter `limit`, at so many bytes a row. */

@@ -2,6 +2,7 @@ import type { Context as HonoContext, MiddlewareHandler } from 'hono'
 import type { z } from 'zod'
 import { MAX_CORE_BODY_BYTES, readBody } from './body.ts'
 import type { Context, Env } from './context.ts'
+import { type Declared, declare } from './declared.ts'
 import { HttpError } from './errors.ts'
 import { deserializeError, parseJson } from './json-text.ts'
 import { kib } from './read-budget.ts'
@@ -21,7 +22,7 @@ const HELD_PER_BYTE = 4
  * Who waits does so as bytes, outside the heap.
  */
 export function body<S extends z.ZodType>(schema: S, maxBytes = MAX_CORE_BODY_BYTES): Validated<'json', S> {
-  return async (c, next) => {
+  const read: Validated<'json', S> = async (c, next) => {
     const bytes = await readBody(c as Context, maxBytes)
     const held = c.get('deps').bodies.acquire(kib(bytes.length * HELD_PER_BYTE))
     const release = typeof held === 'function' ? held : await held
@@ -34,13 +35,14 @@ export function body<S extends z.ZodType>(schema: S, maxBytes = MAX_CORE_BODY_BY
       release()
     }
   }
+  return declare(read, { body: { schema, maxBytes } })
 }
 
 /** Validates path parameters; 400 names the parameter. */
-export const params = <S extends z.ZodType>(schema: S) => validated('param', 'Path', schema, (c) => c.req.param())
+export const params = <S extends z.ZodType>(schema: S) => validated('param', 'Path', schema, (c) => c.req.param(), { params: schema })
 
 /** Validates the query; 400 names the parameter. Unknown parameters are ignored, of a repeated one the first counts. */
-export const query = <S extends z.ZodType>(schema: S) => validated('query', 'Query', schema, (c) => c.req.query())
+export const query = <S extends z.ZodType>(schema: S) => validated('query', 'Query', schema, (c) => c.req.query(), { query: schema })
 
 // Synchronous, unlike the public validator: three promises a request are a tenth of a look-up.
 function validated<T extends 'param' | 'query', S extends z.ZodType>(
@@ -48,13 +50,15 @@ function validated<T extends 'param' | 'query', S extends z.ZodType>(
   what: string,
   schema: S,
   read: (c: HonoContext<Env>) => unknown,
+  declared: Declared,
 ): Validated<T, S> {
-  return (c, next) => {
+  const judge: Validated<T, S> = (c, next) => {
     const result = schema.safeParse(read(c))
     if (!result.success) throw new HttpError(400, `${what} deserialize error: ${describe(result.error.issues[0]!)}`)
     c.req.addValidatedData(target, result.data as object)
     return next()
   }
+  return declare(judge, declared)
 }
 
 type Issue = Pick<z.core.$ZodIssue, 'path' | 'message'>

@@ -1,1 +1,2 @@
-export { echoOf, normalizePod, PodPost, type PodRecord, uidOf } from './post.ts'
+export { echoOf, normalizePod, PodPost, uidOf } from './post.ts'
+export { PodEcho, PodRecord } from './record.ts'

@@ -1,66 +1,50 @@
 import { z } from 'zod'
+import { shownAs } from '../http/declared.ts'
 import { address, id, MAX_ADDRESS_CHARS, MAX_ID_CHARS, naiveTime, name, word } from '../http/fields.ts'
 import { checkFreeForm, deserializeError } from '../http/json-text.ts'
 import { canonicalAddress } from '../net/address.ts'
 import { parseRfc3339 } from '../net/timestamp.ts'
+import { CAPTURE_LEVELS, type PodEcho, type PodRecord } from './record.ts'
 
 /** More addresses than a pod can have (two families, a few networks each). */
 const MAX_POD_ADDRESSES = 64
-const CAPTURE_LEVELS = new Set(['full', 'high', 'medium', 'low', 'custom'])
 
-const object = z.custom<Record<string, unknown>>(
-  (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
-  'expected an object',
+const object = shownAs(
+  z.custom<Record<string, unknown>>((value) => typeof value === 'object' && value !== null && !Array.isArray(value), 'expected an object'),
+  { type: 'object', description: 'The manifest of the pod. Of it `metadata` without `managedFields` and `spec.hostNetwork` are kept.' },
 )
 
 /** The body of POST /pod/spec (interop-core 1.1). Unknown keys are dropped. */
-export const PodPost = z.object({
-  pod_name: name,
-  pod_ip: address,
-  time_stamp: naiveTime,
-  node_name: name,
-  is_dead: z.boolean(),
-  pod_namespace: name.nullish(),
-  pod_obj: object.nullish(),
-  pod_identity: name.nullish(),
-  workload_selector_labels: z.record(z.string(), z.string()).nullish(),
-  pod_ips: z.unknown().optional(),
-  workload_kind: id.nullish(),
-  workload_name: name.nullish(),
-  capture_level: word.nullish(),
-  host_network: z.boolean().nullish(),
-  started_at: naiveTime.nullish(),
-})
+export const PodPost = z
+  .object({
+    pod_name: name,
+    pod_ip: address,
+    time_stamp: naiveTime,
+    node_name: name,
+    is_dead: z.boolean(),
+    pod_namespace: name.nullish(),
+    pod_obj: object.nullish(),
+    pod_identity: name.nullish(),
+    workload_selector_labels: z.record(z.string(), z.string()).nullish(),
+    pod_ips: z.unknown().optional().describe('An array of addresses. What is blank or not text in it is dropped, and so is anything else.'),
+    workload_kind: id.nullish(),
+    workload_name: name.nullish(),
+    capture_level: word.nullish(),
+    host_network: z.boolean().nullish(),
+    started_at: naiveTime.nullish(),
+  })
+  .meta({ id: 'PodPost' })
 export type PodPost = z.output<typeof PodPost>
 
-/** A pod record with its keys in wire order (interop-core D6), and beside it what only the table holds. */
-export interface PodRecord {
-  pod_name: string
-  pod_ip: string
-  pod_namespace: string | null
-  pod_obj: Record<string, unknown> | null
-  time_stamp: string
-  node_name: string
-  is_dead: boolean
-  pod_identity: string | null
-  workload_selector_labels: Record<string, string> | null
-  pod_ips: unknown
-  workload_kind: string | null
-  workload_name: string | null
-  capture_level: string | null
-  host_network: boolean | null
-  started_at: string | null
-}
-
 /** What a blank pod_name is answered with: the record as posted, unless it is nested too deep to be written out again. */
-export function echoOf(post: PodPost): PodRecord {
+export function echoOf(post: PodPost): PodEcho {
   checkFreeForm(post.pod_obj, 'pod_obj')
   checkFreeForm(post.pod_ips, 'pod_ips')
   return asPosted(post)
 }
 
 /** Every key, null where nothing was sent. */
-function asPosted(post: PodPost): PodRecord {
+function asPosted(post: PodPost): PodEcho {
   return {
     pod_name: post.pod_name,
     pod_ip: post.pod_ip,
@@ -84,7 +68,7 @@ function asPosted(post: PodPost): PodRecord {
  * The record as stored, in the order that interop-core 1.1 gives: the start is derived before the status is stripped, and
  * host_network from the manifest. `warn` hears of values that were dropped.
  */
-export function normalizePod(post: PodPost, warn: (message: string) => void): PodRecord & { pod_ips: string[] } {
+export function normalizePod(post: PodPost, warn: (message: string) => void): PodRecord {
   const pod_ip = canonicalAddress(post.pod_ip)
   return {
     ...asPosted(post),
@@ -131,10 +115,11 @@ function startTime(manifest: PodPost['pod_obj'], warn: (message: string) => void
   return time
 }
 
-function captureLevel(sent: string | null | undefined, warn: (message: string) => void): string | null {
+function captureLevel(sent: string | null | undefined, warn: (message: string) => void): PodRecord['capture_level'] {
   if (sent === null || sent === undefined) return null
-  const level = sent.trim().toLowerCase()
-  if (CAPTURE_LEVELS.has(level)) return level
+  const posted = sent.trim().toLowerCase()
+  const level = CAPTURE_LEVELS.find((one) => one === posted)
+  if (level) return level
   warn('capture_level is not a known level')
   return null
 }

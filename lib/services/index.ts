@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { address, MAX_ID_CHARS, naiveTime, name } from '../http/fields.ts'
+import { shownAs } from '../http/declared.ts'
+import { address, MAX_ID_CHARS, naiveTime, name, wireTime } from '../http/fields.ts'
 import { checkFreeForm } from '../http/json-text.ts'
 import { canonicalAddress } from '../net/address.ts'
 
@@ -8,23 +9,31 @@ type Json = Record<string, unknown>
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The body of POST /svc/spec (interop-core 1.5). Unknown keys are dropped. */
-export const ServicePost = z.object({
-  svc_ip: address,
-  time_stamp: naiveTime,
-  svc_name: name.nullish(),
-  svc_namespace: name.nullish(),
-  service_spec: z.custom<Json>(isObject, 'expected an object').nullish(),
-})
+export const ServicePost = z
+  .object({
+    svc_ip: address,
+    time_stamp: naiveTime,
+    svc_name: name.nullish(),
+    svc_namespace: name.nullish(),
+    service_spec: shownAs(z.custom<Json>(isObject, 'expected an object'), {
+      type: 'object',
+      description: 'The whole service object; `status` and `metadata.managedFields` are dropped.',
+    }).nullish(),
+  })
+  .meta({ id: 'ServicePost' })
 export type ServicePost = z.output<typeof ServicePost>
 
-/** A service record with its keys in wire order. */
-export interface ServiceRecord {
-  svc_ip: string
-  svc_name: string | null
-  svc_namespace: string | null
-  service_spec: Json | null
-  time_stamp: string
-}
+/** A service as every read shows it, keys in wire order (interop-core 1.5). */
+export const ServiceRecord = z
+  .strictObject({
+    svc_ip: z.string(),
+    svc_name: z.string().nullable(),
+    svc_namespace: z.string().nullable(),
+    service_spec: z.record(z.string(), z.unknown()).nullable(),
+    time_stamp: wireTime,
+  })
+  .meta({ id: 'ServiceRecord' })
+export type ServiceRecord = z.output<typeof ServiceRecord>
 
 /** Services without an address of their own, ExternalName and headless ones, are not stored. */
 export const hasClusterAddress = (post: ServicePost) => post.svc_ip !== '' && post.svc_ip !== 'None'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { naiveTime, name, word } from '../http/fields.ts'
+import { naiveTime, name, wireTime, word } from '../http/fields.ts'
 
 const MAX_NAMES = 4_096
 
@@ -12,14 +12,27 @@ const SyscallName = z
 
 /** The body of POST /pod/syscalls (interop-core 1.6): every key is required. */
 export const SyscallBatch = z.array(
-  z.object({
-    pod_name: name,
-    pod_namespace: name,
-    syscalls: z.array(SyscallName).max(MAX_NAMES),
-    arch: word,
-    time_stamp: naiveTime,
-  }),
+  z
+    .object({
+      pod_name: name,
+      pod_namespace: name,
+      syscalls: z.array(SyscallName).max(MAX_NAMES),
+      arch: word,
+      time_stamp: naiveTime,
+    })
+    .meta({ id: 'SyscallPost' }),
 )
+
+/** The syscalls of a pod as they are read, keys in wire order (interop-core 1.6). */
+export const SyscallRecord = z
+  .strictObject({
+    pod_name: z.string(),
+    pod_namespace: z.string(),
+    syscalls: z.string().describe('Names in first-seen order, joined with commas.'),
+    arch: z.string(),
+    time_stamp: wireTime,
+  })
+  .meta({ id: 'SyscallRecord' })
 
 /** What is to be added to one pod, names each once. */
 export interface PodSyscalls {

@@ -4,7 +4,7 @@
  */
 import http from 'node:http'
 import https from 'node:https'
-import { BROKER_VERSION } from '../version.ts'
+import { VERSION } from '../version.ts'
 
 const TIMEOUT_MS = 10_000
 const MAX_REPLY_BYTES = 64 * 1024
@@ -35,7 +35,7 @@ export function checkInUrl(endpoint: string, sent: CheckIn): URL {
   const url = new URL(endpoint)
   if (url.pathname === '/') url.pathname = '/v1/check'
   const { install, chart, k8s, nodes, ...added } = sent
-  const parameters = { install, broker: BROKER_VERSION, chart, k8s, nodes, arch: architecture(process.arch), ...added }
+  const parameters = { install, broker: VERSION, chart, k8s, nodes, arch: architecture(process.arch), ...added }
   for (const [key, value] of Object.entries(parameters)) url.searchParams.append(key, String(value))
   return url
 }
@@ -46,7 +46,7 @@ export function askReleases(url: URL, signal: AbortSignal): Promise<Releases> {
   return new Promise((resolve, reject) => {
     const outgoing = request(url, {
       agent: false,
-      headers: { 'user-agent': `kguardian-broker/${BROKER_VERSION}` },
+      headers: { 'user-agent': `kguardian-broker/${VERSION}` },
       signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
     })
     outgoing.on('error', reject)

@@ -1,43 +1,49 @@
 import { z } from 'zod'
-import { MAX_ADDRESS_CHARS, MAX_ID_CHARS, MAX_NAME_CHARS, MAX_WORD_CHARS, NAIVE_TIME_RULE } from '../http/fields.ts'
+import { shownAs } from '../http/declared.ts'
+import { MAX_ADDRESS_CHARS, MAX_ID_CHARS, MAX_NAME_CHARS, MAX_WORD_CHARS, NAIVE_TIME_RULE, naiveTimeText } from '../http/fields.ts'
 import { canonicalAddress } from '../net/address.ts'
 import { parseNaive } from '../net/timestamp.ts'
 
-const text = z.string().nullish()
+const LIMITS = {
+  uuid: MAX_ID_CHARS,
+  pod_name: MAX_NAME_CHARS,
+  pod_namespace: MAX_NAME_CHARS,
+  pod_ip: MAX_ADDRESS_CHARS,
+  pod_port: MAX_WORD_CHARS,
+  ip_protocol: MAX_WORD_CHARS,
+  traffic_type: MAX_WORD_CHARS,
+  traffic_in_out_ip: MAX_ADDRESS_CHARS,
+  traffic_in_out_port: MAX_WORD_CHARS,
+  decision: MAX_WORD_CHARS,
+  drop_cause: MAX_WORD_CHARS,
+} as const
+
+const limited = (field: keyof typeof LIMITS) => z.string().meta({ maxLength: LIMITS[field] })
+const text = (field: keyof typeof LIMITS) => limited(field).nullish()
 
 /** Types only: a length rule on each of twelve fields would cost three times the rest of the schema, see `judge`. */
-const Shape = z.object({
-  uuid: z.string(),
-  pod_name: text,
-  pod_namespace: text,
-  pod_ip: text,
-  pod_port: text,
-  ip_protocol: text,
-  traffic_type: text,
-  traffic_in_out_ip: text,
-  traffic_in_out_port: text,
-  decision: text,
-  time_stamp: z.string(),
-  drop_cause: text,
-  syn_retries: z.number().nullish(),
-})
+const Shape = z
+  .object({
+    uuid: limited('uuid'),
+    pod_name: text('pod_name'),
+    pod_namespace: text('pod_namespace'),
+    pod_ip: text('pod_ip'),
+    pod_port: text('pod_port'),
+    ip_protocol: text('ip_protocol'),
+    traffic_type: text('traffic_type'),
+    traffic_in_out_ip: text('traffic_in_out_ip'),
+    traffic_in_out_port: text('traffic_in_out_port'),
+    decision: text('decision'),
+    time_stamp: naiveTimeText,
+    drop_cause: text('drop_cause'),
+    syn_retries: shownAs(z.number(), { type: 'integer', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }).nullish(),
+  })
+  .meta({ id: 'TrafficPost' })
 
 /** A flow as an agent posts it (interop-core 1.4), its time in canonical form. Unknown keys are dropped, the client's `peer_*` too. */
 export type Flow = z.output<typeof Shape>
 
-const MAX_CHARS: readonly [field: keyof Flow, chars: number][] = [
-  ['uuid', MAX_ID_CHARS],
-  ['pod_name', MAX_NAME_CHARS],
-  ['pod_namespace', MAX_NAME_CHARS],
-  ['pod_ip', MAX_ADDRESS_CHARS],
-  ['pod_port', MAX_WORD_CHARS],
-  ['ip_protocol', MAX_WORD_CHARS],
-  ['traffic_type', MAX_WORD_CHARS],
-  ['traffic_in_out_ip', MAX_ADDRESS_CHARS],
-  ['traffic_in_out_port', MAX_WORD_CHARS],
-  ['decision', MAX_WORD_CHARS],
-  ['drop_cause', MAX_WORD_CHARS],
-]
+const MAX_CHARS = Object.entries(LIMITS) as [field: keyof typeof LIMITS, chars: number][]
 
 type Fault = [field: keyof Flow, rule: string]
 
@@ -48,8 +54,7 @@ function judge(flow: Flow): Fault | null {
   flow.time_stamp = time
   if (flow.syn_retries != null && !Number.isSafeInteger(flow.syn_retries)) return ['syn_retries', 'expected an integer']
   if (!isLong(flow)) return null
-  for (const [field, chars] of MAX_CHARS)
-    if (((flow[field] as string | null | undefined)?.length ?? 0) > chars) return [field, `more than ${chars} characters`]
+  for (const [field, chars] of MAX_CHARS) if ((flow[field]?.length ?? 0) > chars) return [field, `more than ${chars} characters`]
   return null
 }
 

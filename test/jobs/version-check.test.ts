@@ -3,7 +3,7 @@ import { beforeEach, test } from 'node:test'
 import { versionCheck } from '../../jobs/version-check.ts'
 import { loadConfig } from '../../lib/config.ts'
 import { architecture, checkInUrl, podsBucket, readReleases } from '../../lib/telemetry/check-in.ts'
-import { BROKER_VERSION } from '../../lib/version.ts'
+import { VERSION } from '../../lib/version.ts'
 import { type StubAnswer, startStub } from '../support/stub.ts'
 import { startScene } from './scene.ts'
 
@@ -41,7 +41,7 @@ test('one GET with the named parameters in their order, and not a byte more', as
   assert.deepEqual([method, path, body], ['GET', '/v1/check', ''])
   assert.deepEqual(Object.entries(query), [
     ['install', install_id],
-    ['broker', BROKER_VERSION],
+    ['broker', VERSION],
     ['chart', '2.4.0'],
     ['k8s', 'v1.31.2'],
     ['nodes', '2'],
@@ -57,7 +57,7 @@ test('one GET with the named parameters in their order, and not a byte more', as
   assert.match(install_id, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
   const headers = Object.fromEntries(rawHeaders.flatMap((one, i) => (i % 2 ? [] : [[one.toLowerCase(), rawHeaders[i + 1]]])))
   assert.deepEqual(headers, {
-    'user-agent': `kguardian-broker/${BROKER_VERSION}`,
+    'user-agent': `kguardian-broker/${VERSION}`,
     host: new URL(stub.url).host,
     connection: headers.connection,
   })

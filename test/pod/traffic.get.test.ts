@@ -44,7 +44,7 @@ test('GET /pod/traffic 200: an empty array when there is nothing', async () => {
 
 test('GET /pod/traffic 200: all keys in wire order, null where nothing is known', async () => {
   const whole = Object.fromEntries(KEYS.map((key) => [key, `${key}!`]))
-  const row = { ...whole, time_stamp: T('10:00:00.123456'), peer_resolved_at: T('10:00:00'), syn_retries: 4 }
+  const row = { ...whole, time_stamp: T('10:00:00.123456'), peer_kind: 'node', peer_resolved_at: T('10:00:00'), syn_retries: 4 }
   await hold([row, { uuid: 'bare', time_stamp: T('09:00:00') }])
   const [first, second] = await list()
   assert.deepEqual(Object.keys(first!), KEYS)

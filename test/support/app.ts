@@ -6,6 +6,7 @@ import { loadConfig } from '../../lib/config.ts'
 import { openDatabase } from '../../lib/db/index.ts'
 import { createApp } from '../../lib/http/app.ts'
 import { lineOptions } from '../../lib/log.ts'
+import { assertContract } from './contract.ts'
 import { createTestDatabase } from './database.ts'
 
 /** Tokens for tests about access, one a variable; pass them as `env`. */
@@ -51,7 +52,7 @@ export async function startApp(env: NodeJS.ProcessEnv = {}) {
     await database.drop()
   })
 
-  /** `body` is sent as JSON unless it is a string or bytes. */
+  /** `body` is sent as JSON unless it is a string or bytes. Fails on an answer that the OpenAPI document does not tell of. */
   async function request(
     method: string,
     path: string,
@@ -69,7 +70,9 @@ export async function startApp(env: NodeJS.ProcessEnv = {}) {
       headers,
       ...(body === undefined ? {} : { body: (raw ? body : JSON.stringify(body)) as string }),
     })
-    const text = await answer.text()
+    const bytes = Buffer.from(await answer.arrayBuffer())
+    await assertContract(app, method, path, answer, bytes)
+    const text = bytes.toString()
     return { status: answer.status, headers: answer.headers, text, json: parsed(text) }
   }
   return {

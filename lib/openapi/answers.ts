@@ -1,0 +1,90 @@
+import { z } from 'zod'
+import type { Body, PlainText, RouteDoc } from '../http/declared.ts'
+import type { Json, SchemaBook } from './schemas.ts'
+
+/** What every operation may answer besides 200, under the name of its component (core-telemetry, Errors; interop-core 1.0, 4.2, 6). */
+const SHARED: Readonly<Record<number, readonly [name: string, answer: Json]>> = {
+  400: [
+    'BadRequest',
+    { description: 'A parameter or the body breaks a rule. The text names the field and the rule; nothing was written.' },
+  ],
+  401: [
+    'Unauthorized',
+    {
+      description: 'No token, or an unknown one: `missing or invalid bearer token`.',
+      headers: textHeader('WWW-Authenticate', 'Always `Bearer`.'),
+    },
+  ],
+  403: ['Forbidden', { description: 'The token lacks the scope, which the text names.' }],
+  404: ['NoData', { description: 'Nothing matches: `No data found`.' }],
+  413: ['TooLarge', { description: 'The body, as sent or as unpacked, is longer than the limit, which the text names.' }],
+  415: [
+    'UnknownCoding',
+    {
+      description: 'The body has a content coding other than `gzip` and `identity`.',
+      headers: textHeader('Accept-Encoding', 'The codings that are known.'),
+    },
+  ],
+  500: ['InternalError', { description: 'A fault of the broker. The text names the request, under which the log has the reason.' }],
+  503: [
+    'Unavailable',
+    {
+      description:
+        'Too much is held at once, or the database cancelled the statement or is away. Retry: that is safe for writes too, whether or not this one happened.',
+      headers: { 'Retry-After': { description: 'Seconds to wait.', required: true, schema: { type: 'integer', minimum: 1 } } },
+    },
+  ],
+}
+
+const PLAIN: Json = { 'text/plain': { schema: { type: 'string' } } }
+
+/** What a route declares that decides its statuses. */
+export interface Facts {
+  readonly isOpen: boolean
+  readonly hasInput: boolean
+  readonly hasBody: boolean
+  readonly isCharged: boolean
+}
+
+/** The answers of an operation by status, ascending. */
+export function answersOf(doc: RouteDoc | undefined, facts: Facts, book: SchemaBook): Json {
+  const statuses = [
+    ...(facts.hasInput || facts.hasBody ? [400] : []),
+    ...(facts.isOpen ? [] : [401, 403]),
+    ...(facts.hasBody ? [413, 415] : []),
+    500,
+    ...(facts.hasBody || facts.isCharged || doc?.database !== false ? [503] : []),
+  ]
+  const answers: Record<number, Json> = Object.fromEntries(statuses.map((status) => [status, shared(status)]))
+  if (doc) answers[200] = { description: 'Success.', content: contentOf(doc.answer, book) }
+  for (const [status, said] of Object.entries(doc?.also ?? {})) answers[Number(status)] = ownAnswer(Number(status), said, book)
+  // Keys that are integers come in ascending order, whatever order they were set in.
+  return answers as unknown as Json
+}
+
+/** The answers that operations refer to. */
+export function sharedAnswers(): Json {
+  const named = Object.values(SHARED).map(([name, answer]) => [name, { ...answer, content: PLAIN }] as const)
+  return Object.fromEntries(named.sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+const shared = (status: number): Json => ({ $ref: `#/components/responses/${SHARED[status]![0]}` })
+
+function ownAnswer(status: number, said: NonNullable<RouteDoc['also']>[number], book: SchemaBook): Json {
+  if (said === 'No data found') return shared(status)
+  const { description, answer } = typeof said === 'string' ? { description: said, answer: null } : said
+  const { headers } = (SHARED[status]?.[1] ?? {}) as { headers?: Json }
+  return { description, ...(headers ? { headers } : {}), content: answer ? contentOf(answer, book) : PLAIN }
+}
+
+function contentOf(body: Body, book: SchemaBook): Json {
+  if (body instanceof z.ZodType) return { 'application/json': { schema: book.add(body, 'output') } }
+  const schema = book.add((body as PlainText).schema, 'output')
+  // The text is not in quotes, whatever the type says.
+  const isNotJson = body.contentType === 'application/json'
+  return { [body.contentType]: { schema, ...(isNotJson ? { 'x-plain-text': true } : {}) } }
+}
+
+function textHeader(name: string, description: string): Json {
+  return { [name]: { description, required: true, schema: { type: 'string' } } }
+}

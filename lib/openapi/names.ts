@@ -1,0 +1,31 @@
+/** Groups of operations, by the first prefix that fits their path. */
+const TAGS: readonly [name: string, description: string, prefixes: readonly string[]][] = [
+  ['traffic', 'Network flows and who was at their other end', ['/pod/traffic']],
+  ['syscalls', 'System calls seen in a pod', ['/pod/syscalls']],
+  ['pods', 'Pods, by name, address, node and namespace', ['/pod/']],
+  ['services', 'Services and their cluster addresses', ['/svc/']],
+  ['audit', 'Verdicts of the policy evaluator', ['/audit/']],
+  ['nodes', 'Nodes of the cluster', ['/node/', '/cluster/']],
+  ['images', 'Container images and where they run', ['/images', '/workloads']],
+  ['operations', 'The broker itself', ['/health', '/metrics', '/version', '/openapi.json']],
+]
+
+export const tagOf = (path: string): string =>
+  TAGS.find(([, , prefixes]) => prefixes.some((prefix) => path.startsWith(prefix)))?.[0] ?? path.split('/')[1]!
+
+/** The tags in use, in the order above, those without a description last. */
+export function describedTags(used: ReadonlySet<string>): { name: string; description?: string }[] {
+  const known = TAGS.filter(([name]) => used.has(name)).map(([name, description]) => ({ name, description }))
+  const others = [...used].filter((name) => !TAGS.some(([one]) => one === name)).sort()
+  return [...known, ...others.map((name) => ({ name }))]
+}
+
+/** `/pod/name/:name{[a-z]+}` as OpenAPI writes it: `/pod/name/{name}`. */
+export const template = (path: string): string => path.replace(/:(\w+)(\{[^}]*\})?\??/g, '{$1}')
+
+/** `get /pod/list/{node}` → `getPodListByNode`, `get /pod/ip/{ip}` → `getPodByIp`. */
+export function operationId(method: string, path: string): string {
+  const parts = path.replace(/\/(\w+)(?=\/\{\1\})/g, '').split('/')
+  const words = parts.flatMap((part) => (part.startsWith('{') ? ['by', ...part.slice(1, -1).split('_')] : part.split(/[^a-zA-Z0-9]+/)))
+  return method + words.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join('')
+}

@@ -1,0 +1,7 @@
+// Writes openapi.json from the routes that the server mounts.
+import { writeFileSync } from 'node:fs'
+import { routes } from '../handlers/router.ts'
+import { openApi } from '../lib/openapi/index.ts'
+import { VERSION } from '../lib/version.ts'
+
+writeFileSync(new URL('../openapi.json', import.meta.url), `${JSON.stringify(openApi(routes, VERSION), null, 2)}\n`)

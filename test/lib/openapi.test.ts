@@ -1,0 +1,318 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import test from 'node:test'
+import { z } from 'zod'
+import { routes } from '../../handlers/router.ts'
+import { access, declaredRoutes } from '../../lib/http/access.ts'
+import { MAX_CORE_BODY_BYTES } from '../../lib/http/body.ts'
+import { route } from '../../lib/http/context.ts'
+import { declarationOf, docOf, shownAs } from '../../lib/http/declared.ts'
+import { naiveTime, wireTime } from '../../lib/http/fields.ts'
+import { charge } from '../../lib/http/read-budget.ts'
+import { body, params, query } from '../../lib/http/validate.ts'
+import { openApi } from '../../lib/openapi/index.ts'
+import { operationId } from '../../lib/openapi/names.ts'
+import { VERSION } from '../../lib/version.ts'
+import { assertAllowed, document, validator } from '../support/contract.ts'
+import { podPost, wholePodPost } from '../support/records.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: a tree of JSON.
+type Json = any
+
+const committed = readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8')
+const scopes = declaredRoutes(routes.flatMap((one) => one.routes))
+const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, path, operation: operation as Json })),
+)
+const operation = (name: string) => operations.find((one) => one.name === name)!.operation
+const statuses = (name: string) => Object.keys(operation(name).responses).map(Number)
+
+test('openapi.json is what the routes declare: `npm run openapi` rewrites it', () => {
+  assert.equal(committed, `${JSON.stringify(document, null, 2)}\n`)
+})
+
+test('the same routes give the same text, in whatever order they are mounted', () => {
+  assert.equal(JSON.stringify(openApi(routes.toReversed(), VERSION)), JSON.stringify(document))
+})
+
+test('its version is that of the package', () => {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  assert.deepEqual([VERSION, (document.info as Json).version], [version, version])
+})
+
+test('every mounted route is in it with its scope, and nothing else is', () => {
+  const told = Object.fromEntries(operations.map(({ name, operation }) => [name, operation['x-required-scope']]))
+  assert.deepEqual(told, Object.fromEntries([...scopes].map(([name, scope]) => [name.replace(/:(\w+)/g, '{$1}'), scope])))
+})
+
+for (const { name, path, operation } of operations) {
+  test(`${name} says what it is, needs and answers`, () => {
+    assert.match(operation.summary, /^[A-Z].*[^.]$/)
+    assert.equal(operation.tags.length, 1)
+    assert.ok((document.tags as Json[]).some((tag) => tag.name === operation.tags[0] && tag.description))
+    assert.ok(operation.responses[200] && operation.responses[500])
+    const isOpen = operation['x-required-scope'] === 'open'
+    assert.deepEqual(operation.security, isOpen ? [] : [{ bearer: [] }])
+    assert.equal(operation.responses[401] !== undefined && operation.responses[403] !== undefined, !isOpen)
+    assert.ok(isOpen || operation.description.includes(`\`${operation['x-required-scope']}\``))
+    const inPath = (operation.parameters ?? []).filter((one: Json) => one.in === 'path')
+    assert.deepEqual(
+      inPath.map((one: Json) => one.name),
+      [...path.matchAll(/\{(\w+)\}/g)].map(([, one]) => one),
+    )
+    for (const one of operation.parameters ?? []) assert.ok(one.description && one.schema.type, one.name)
+    for (const one of inPath) assert.equal(one.required, true)
+    const hasBody = operation.requestBody !== undefined
+    assert.equal(hasBody, name.startsWith('POST '))
+    if (hasBody) {
+      assert.equal(operation.requestBody['x-max-bytes'], MAX_CORE_BODY_BYTES)
+      assert.ok(operation.requestBody.description.includes(` ${MAX_CORE_BODY_BYTES} bytes`))
+      for (const status of [400, 413, 415, 503]) assert.ok(operation.responses[status], String(status))
+    }
+  })
+}
+
+test('operations are called by names of their own', () => {
+  const ids = operations.map(({ operation }) => operation.operationId)
+  assert.equal(new Set(ids).size, ids.length)
+  for (const id of ids) assert.match(id, /^(get|post|put|delete)([A-Z][A-Za-z0-9]*)+$/)
+  assert.equal(operationId('get', '/pod/list/{node}'), 'getPodListByNode')
+  assert.equal(operationId('get', '/pod/ip/{ip}'), 'getPodByIp')
+  assert.equal(operationId('put', '/a-b/c.json/{pod_uid}'), 'putABCJsonByPodUid')
+})
+
+test('every reference leads somewhere, and every component is referred to', () => {
+  const references = new Set([...committed.matchAll(/"\$ref": "([^"]+)"/g)].map(([, reference]) => reference!))
+  for (const reference of references) {
+    const target = reference
+      .replace(/^#\//, '')
+      .split('/')
+      .reduce<Json>((at, key) => at?.[key], document)
+    assert.ok(target, reference)
+  }
+  const { schemas, responses } = document.components
+  for (const [kind, all] of Object.entries({ schemas, responses }))
+    for (const name of Object.keys(all)) assert.ok(references.has(`#/components/${kind}/${name}`), name)
+})
+
+test('the limits of the fields of a flow are told', () => {
+  const { properties } = document.components.schemas.TrafficPost as Json
+  const limitOf = (key: string) => properties[key].maxLength ?? properties[key].anyOf?.[0].maxLength
+  assert.deepEqual([limitOf('uuid'), limitOf('pod_name'), limitOf('pod_ip'), limitOf('decision')], [128, 253, 128, 64])
+  for (const key of Object.keys(properties)) assert.equal(limitOf(key) === undefined, ['time_stamp', 'syn_retries'].includes(key), key)
+})
+
+test('statuses follow from what a route is made of', () => {
+  assert.deepEqual(statuses('GET /pod/name/{name}'), [200, 400, 401, 403, 404, 500, 503])
+  assert.deepEqual(statuses('GET /pod/namespaces'), [200, 401, 403, 500, 503])
+  assert.deepEqual(statuses('POST /pod/spec'), [200, 400, 401, 403, 413, 415, 500, 503])
+  assert.deepEqual(statuses('GET /health'), [200, 500, 503])
+  assert.deepEqual(statuses('GET /metrics'), [200, 500])
+  assert.deepEqual(statuses('GET /openapi.json'), [200, 401, 403, 500])
+})
+
+test('parameters are told as clients send them', () => {
+  const schemaOf = (name: string, parameter: string) => operation(name).parameters.find((one: Json) => one.name === parameter).schema
+  assert.deepEqual(schemaOf('GET /pod/traffic', 'limit'), { type: 'integer', default: 5000 })
+  assert.deepEqual(schemaOf('GET /pod/info', 'include_dead'), { type: 'boolean', default: true })
+  assert.equal(schemaOf('GET /pod/ip/{ip}', 'at').type, 'string')
+})
+
+/** What the schemas of a route's zod declarations and those of the document say of the same values, which must be the same. */
+const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean, unknown][] }> = (() => {
+  const T = '2024-05-01T10:00:00'
+  const record = {
+    ...{ pod_name: 'a', pod_ip: '10.0.0.1', pod_namespace: null, pod_obj: { metadata: {} }, time_stamp: T, node_name: 'n' },
+    ...{ is_dead: false, pod_identity: null, workload_selector_labels: { a: 'b' }, pod_ips: [], workload_kind: null, workload_name: null },
+    ...{ capture_level: 'low', host_network: null, started_at: `${T}.123` },
+  }
+  const service = { svc_ip: '10.0.0.1', svc_name: null, svc_namespace: 'x', service_spec: {}, time_stamp: T }
+  const flow = { uuid: 'u', time_stamp: `${T}.123456789`, pod_name: 'p'.repeat(253), syn_retries: 4 }
+  const keys = [
+    ...['uuid', 'pod_name', 'pod_namespace', 'pod_ip', 'pod_port', 'ip_protocol', 'traffic_type', 'traffic_in_out_ip'],
+    ...['traffic_in_out_port', 'decision', 'time_stamp', 'peer_kind', 'peer_namespace', 'peer_name', 'peer_uid', 'peer_workload_kind'],
+    ...['peer_workload_name', 'peer_resolved_at', 'drop_cause', 'syn_retries'],
+  ]
+  const row = { ...Object.fromEntries(keys.map((key) => [key, null])), uuid: 'u', time_stamp: T }
+  const syscalls = { pod_name: 'a', pod_namespace: '', syscalls: ['read'], arch: 'x86_64', time_stamp: T }
+  const facts = { node_name: 'n', provider: 'aws', distro: 'eks', cni: 'cilium', ip_family: 'dual', node_os: 'cos' }
+  const flows: [boolean, unknown][] = [
+    [true, flow],
+    [true, { ...flow, syn_retries: null, pod_name: null, peer_kind: 'ignored' }],
+    ...[{ uuid: undefined }, { uuid: 'u'.repeat(129) }, { pod_name: 'p'.repeat(254) }, { pod_port: 80 }, { decision: 'd'.repeat(65) }].map(
+      (fields): [boolean, unknown] => [false, { ...flow, ...fields }],
+    ),
+    ...[{ syn_retries: 1.5 }, { syn_retries: 2 ** 53 }, { time_stamp: `${T}Z` }, { time_stamp: '2024-13-01T10:00:00' }].map(
+      (fields): [boolean, unknown] => [false, { ...flow, ...fields }],
+    ),
+    [false, null],
+  ]
+  return {
+    'POST /pod/spec': {
+      bodies: [
+        [true, podPost()],
+        [true, wholePodPost({ pod_ips: 'anything', unknown: 1 })],
+        [false, podPost({ is_dead: undefined })],
+        [false, podPost({ pod_obj: [] })],
+        [false, podPost({ workload_selector_labels: { a: 1 } })],
+        [false, podPost({ time_stamp: '2024-05-01 10:00:00' })],
+        [false, podPost({ time_stamp: '0000-05-01T10:00:00' })],
+        [false, podPost({ pod_name: 'x'.repeat(254) })],
+      ],
+      answers: [
+        [true, record],
+        [true, { ...record, pod_name: ' ', pod_ips: null, capture_level: 'loud' }],
+        [false, { ...record, pod_ips: null }],
+        [false, { ...record, capture_level: 'loud' }],
+        [false, { ...record, uuid: 'x' }],
+        [false, { ...record, started_at: undefined }],
+        [false, { ...record, time_stamp: `${T}.5` }],
+      ],
+    },
+    'POST /pod/mark_dead': {
+      bodies: [
+        [true, { pod_name: 'a', pod_ip: null }],
+        [false, { pod_ip: 'a' }],
+      ],
+      answers: [
+        [true, 1],
+        [false, 2],
+        [false, '1'],
+      ],
+    },
+    'POST /svc/spec': {
+      bodies: [
+        [true, service],
+        [false, { ...service, service_spec: 'x' }],
+      ],
+      answers: [
+        [true, service],
+        [false, { ...service, svc_ip: null }],
+      ],
+    },
+    'POST /pod/syscalls': {
+      bodies: [
+        [true, [syscalls]],
+        [false, [{ ...syscalls, syscalls: ['a,b'] }]],
+        [false, [{ ...syscalls, syscalls: [''] }]],
+        [false, syscalls],
+      ],
+      answers: [
+        [true, null],
+        [false, 0],
+      ],
+    },
+    'POST /node/facts': {
+      bodies: [
+        [true, facts],
+        [true, { ...facts, policy_enforcement: null, time_stamp: T }],
+        [false, { ...facts, policy_enforcement: 'mixed' }],
+        [false, { ...facts, cni: null }],
+        [false, { ...facts, node_os: undefined }],
+      ],
+      answers: [
+        [true, null],
+        [false, {}],
+      ],
+    },
+    'POST /pod/traffic': {
+      bodies: flows,
+      answers: [
+        [true, null],
+        [true, row],
+        [true, { ...row, peer_kind: 'node', peer_resolved_at: T }],
+        [false, { ...row, peer_kind: 'external' }],
+        [false, { ...row, uuid: null }],
+        [false, { ...row, extra: 1 }],
+      ],
+    },
+    'POST /pod/traffic/batch': {
+      bodies: flows.map(([isGood, one]) => [isGood, [flow, one]]),
+      answers: [
+        [true, 0],
+        [false, -1],
+        [false, 1.5],
+      ],
+    },
+  }
+})()
+
+test('the document and the schemas that the routes run on judge examples alike', () => {
+  for (const [name, { bodies, answers }] of Object.entries(EXAMPLES)) {
+    const one = routes.find((app) => app.routes.some(({ method, path }) => `${method} ${path}` === name))!
+    const { schema } = one.routes.map(({ handler }) => declarationOf(handler).body).find((said) => said !== undefined)!
+    const { requestBody, responses } = operation(name)
+    const checks = [
+      ...bodies.map((example) => [schema, requestBody.content['application/json'].schema, example, 'body'] as const),
+      ...answers.map(
+        (example) => [docOf(one)!.answer as z.ZodType, responses[200].content['application/json'].schema, example, 'answer'] as const,
+      ),
+    ]
+    for (const [zod, json, [isGood, value], what] of checks) {
+      // As it arrives: no key that is undefined, and a copy, since some schemas put values into canonical form in place.
+      const sent = () => JSON.parse(JSON.stringify(value))
+      const shown = `${name} ${what} ${JSON.stringify(value).slice(0, 200)}`
+      assert.equal(zod.safeParse(sent()).success, isGood, `zod: ${shown}`)
+      assert.equal(validator(json).safeParse(sent()).success, isGood, `document: ${shown}`)
+    }
+  }
+  assert.deepEqual(Object.keys(EXAMPLES).sort(), [...scopes.keys()].filter((name) => name.startsWith('POST ')).sort())
+})
+
+test('records whose keys come in another order are not allowed', () => {
+  const schema = operation('POST /svc/spec').responses[200].content['application/json'].schema
+  const service = { svc_ip: 'a', svc_name: null, svc_namespace: null, service_spec: null, time_stamp: '2024-05-01T10:00:00' }
+  assertAllowed(schema, service, 'x')
+  assert.throws(() => assertAllowed(schema, Object.fromEntries(Object.entries(service).reverse()), 'x'), /x: the order of keys/)
+  const list = operation('GET /svc/info').responses[200].content['application/json'].schema
+  assert.throws(() => assertAllowed(list, [service, Object.fromEntries(Object.entries(service).reverse())], 'x'), /order of keys/)
+  assert.throws(() => assertAllowed(list, [{ ...service, svc_name: 1 }], 'x'), /svc_name/)
+})
+
+const made = (...apps: Parameters<typeof openApi>[0]) => openApi(apps, '1.2.3')
+const answer = z.null()
+
+test('a route that declares everything', () => {
+  const one = route({
+    summary: 'Everything',
+    description: 'More.',
+    answer: z.strictObject({ at: wireTime }).meta({ id: 'Everything' }),
+    also: { 404: 'No data found', 409: 'Another holds it', 422: { description: 'Not so', answer: z.strictObject({ error: z.string() }) } },
+    tag: 'odd',
+  }).put(
+    '/odd/:a/:b{[0-9]+}',
+    access('supplychain'),
+    params(z.object({ b: z.string().describe('B') })),
+    query(z.object({ q: z.string(), r: naiveTime.optional() })),
+    charge(3),
+    body(z.object({ x: z.int() }), 77),
+    (c) => c.text('x'),
+  )
+  const put = made(one).paths['/odd/{a}/{b}']!.put as Json
+  assert.deepEqual(Object.keys(put.responses).map(Number), [200, 400, 401, 403, 404, 409, 413, 415, 422, 500, 503])
+  assert.deepEqual(put.parameters, [
+    { name: 'a', in: 'path', required: true, schema: { type: 'string' } },
+    { name: 'b', in: 'path', description: 'B', required: true, schema: { type: 'string' } },
+    { name: 'q', in: 'query', required: true, schema: { type: 'string' } },
+    { name: 'r', in: 'query', schema: { $ref: '#/components/schemas/PostedTime' } },
+  ])
+  assert.equal(put.requestBody['x-max-bytes'], 77)
+  assert.deepEqual(put.responses[409], { description: 'Another holds it', content: { 'text/plain': { schema: { type: 'string' } } } })
+  assert.equal(put.responses[422].content['application/json'].schema.additionalProperties, false)
+  assert.deepEqual([put.tags, put.description], [['odd'], 'More.\n\nNeeds the scope `supplychain`.'])
+})
+
+test('a route that says nothing is listed with what its middleware declares', () => {
+  const { get } = made(route().get('/silent/thing', access('open'), (c) => c.text('x'))).paths['/silent/thing'] as Json
+  assert.deepEqual([get.summary, Object.keys(get.responses), get.tags], [undefined, ['500', '503'], ['silent']])
+})
+
+test('a schema that only code can tell must be told, and one name is one schema', () => {
+  const taking = (schema: z.ZodType) => route({ summary: 'X', answer }).post('/x', access('ingest'), body(schema), (c) => c.text('x'))
+  const untold = z.custom<string>((value) => typeof value === 'string')
+  assert.throws(() => made(taking(z.object({ a: untold }))), /a schema of type custom needs shownAs/)
+  assert.doesNotThrow(() => made(taking(z.object({ a: shownAs(untold, { type: 'string' }) }))))
+  const both = z.strictObject({ a: z.string().default('x') }).meta({ id: 'Both' })
+  const twice = route({ summary: 'X', answer: both }).post('/x', access('ingest'), body(both), (c) => c.text('x'))
+  assert.throws(() => made(twice), /two schemas are called Both/)
+})

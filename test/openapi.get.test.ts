@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { gunzipSync } from 'node:zlib'
+import openApiRoute from '../handlers/openapi.get.ts'
+import { access } from '../lib/http/access.ts'
+import { createApp } from '../lib/http/app.ts'
+import { route } from '../lib/http/context.ts'
+import { startApp, TOKENS } from './support/app.ts'
+import { document } from './support/contract.ts'
+import { assertUnauthorized } from './support/routes.ts'
+
+const app = await startApp()
+const guarded = await startApp(TOKENS)
+
+test('GET /openapi.json 200: the document of the routes', async () => {
+  const answer = await app.get('/openapi.json')
+  assert.equal(answer.status, 200)
+  assert.equal(answer.headers.get('content-type'), 'application/json')
+  assert.deepEqual(answer.json, document)
+})
+
+test('GET /openapi.json 200: the same bytes each time', async () => {
+  assert.equal((await app.get('/openapi.json')).text, (await guarded.get('/openapi.json', { token: TOKENS.BROKER_TOKEN_READ })).text)
+})
+
+test('GET /openapi.json 200: compressed when asked', async () => {
+  const answer = await app.app.request('/openapi.json', { headers: { 'accept-encoding': 'gzip' } })
+  assert.equal(answer.headers.get('content-encoding'), 'gzip')
+  assert.deepEqual(JSON.parse(gunzipSync(Buffer.from(await answer.arrayBuffer())).toString()), document)
+})
+
+test('GET /openapi.json 200: HEAD has its length and no body', async () => {
+  const answer = await app.request('HEAD', '/openapi.json')
+  assert.equal(answer.status, 200)
+  assert.equal(answer.text, '')
+  assert.equal(answer.headers.get('content-length'), String(Buffer.byteLength(JSON.stringify(document))))
+})
+
+test('GET /openapi.json 200: of the app that is asked, with routes that say nothing of themselves', async () => {
+  const odd = createApp(app.deps, [openApiRoute, route().get('/odd/:one', access('open'), (c) => c.text('x'))])
+  const { paths } = (await (await odd.request('/openapi.json')).json()) as typeof document
+  assert.deepEqual(Object.keys(paths), ['/odd/{one}', '/openapi.json'])
+  assert.equal((await odd.request('/odd/1')).status, 200)
+})
+
+test('GET /openapi.json 200: while the database is away', async () => {
+  const { db, ...rest } = app.deps
+  const alone = createApp({ ...rest, db: {} as typeof db }, [openApiRoute])
+  assert.equal((await alone.request('/openapi.json')).status, 200)
+})
+
+test('GET /openapi.json 200: every token may read', async () => {
+  for (const token of Object.values(TOKENS)) assert.equal((await guarded.get('/openapi.json', { token })).status, 200)
+})
+
+test('GET /openapi.json 401: no token, or an unknown one', async () => {
+  assertUnauthorized(await guarded.get('/openapi.json'))
+  assertUnauthorized(await guarded.get('/openapi.json', { token: 'unknown' }))
+})

@@ -1,0 +1,106 @@
+/** Holds answers to the OpenAPI document of the API: what is not written there must not be sent. */
+import assert from 'node:assert/strict'
+import { gunzipSync } from 'node:zlib'
+import type { Hono } from 'hono'
+import { z } from 'zod'
+import { routes } from '../../handlers/router.ts'
+import type { Env } from '../../lib/http/context.ts'
+import { openApi } from '../../lib/openapi/index.ts'
+import { VERSION } from '../../lib/version.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: a tree of JSON.
+type Json = any
+
+interface Answered {
+  description: string
+  headers?: Record<string, { required?: boolean }>
+  content?: Record<string, { schema: Json; 'x-plain-text'?: boolean }>
+}
+
+export const document = openApi(routes, VERSION)
+const { schemas, responses } = document.components as unknown as { schemas: Record<string, Json>; responses: Record<string, Answered> }
+
+const COMPONENTS = '#/components/schemas/'
+const validators = new Map<object, z.ZodType>()
+
+/** The reader of a schema of the document, made from its JSON alone: the zod schema that it came of takes no part. */
+export function validator(schema: Json): z.ZodType {
+  const known = validators.get(schema)
+  if (known) return known
+  const whole = JSON.stringify({ ...schema, $defs: schemas }).replaceAll(COMPONENTS, '#/$defs/')
+  const made = z.fromJSONSchema(JSON.parse(whole), { registry: z.registry() })
+  validators.set(schema, made)
+  return made
+}
+
+/** Throws for a value that a schema of the document does not allow, and for records whose keys come in another order. */
+export function assertAllowed(schema: Json, value: unknown, what: string): void {
+  const result = validator(schema).safeParse(value)
+  if (!result.success) assert.fail(`${what}: ${z.prettifyError(result.error)}`)
+  assertOrder(schema, value, what)
+}
+
+function assertOrder(schema: Json, value: Json, what: string): void {
+  if (typeof value !== 'object' || value === null) return
+  const { $ref, anyOf, items, properties } = schema
+  if ($ref) assertOrder(schemas[$ref.slice(COMPONENTS.length)], value, what)
+  else if (anyOf)
+    assertOrder(
+      anyOf.find((one: Json) => validator(one).safeParse(value).success),
+      value,
+      what,
+    )
+  else if (Array.isArray(value) && items) for (const one of value) assertOrder(items, one, what)
+  else if (properties) {
+    const told = Object.keys(properties).filter((key) => key in value)
+    const sent = Object.keys(value).filter((key) => key in properties)
+    assert.equal(sent.join(), told.join(), `${what}: the order of keys`)
+    for (const key of sent) assertOrder(properties[key], value[key], what)
+  }
+}
+
+/** The operation that a request was routed to, by the router of the app itself; undefined for none. */
+function operationOf(app: Hono<Env>, method: string, path: string) {
+  const routed = method === 'HEAD' ? 'GET' : method
+  const [matches] = app.router.match(routed, app.getPath(new Request(new URL(path, 'http://localhost'))))
+  const entries = matches.map(([[, entry]]) => entry).filter((entry) => entry.method === routed)
+  const template = entries.at(-1)?.path.replace(/:(\w+)(\{[^}]*\})?/g, '{$1}')
+  return template === undefined ? undefined : { name: `${routed} ${template}`, operation: document.paths[template]?.[routed.toLowerCase()] }
+}
+
+/**
+ * Fails when an answer has a status, a content type, a body or a lack of headers that the document does not give for its operation.
+ * `bytes` is its body as sent.
+ */
+export async function assertContract(app: Hono<Env>, method: string, path: string, answer: Response, bytes: Buffer): Promise<void> {
+  if (method === 'OPTIONS') return
+  const routed = operationOf(app, method, path)
+  const { status, headers } = answer
+  if (!routed) {
+    assert.deepEqual([status, bytes.length], [404, 0], `${method} ${path} is no route`)
+    return
+  }
+  const what = `${routed.name} ${status}`
+  const answers = (routed.operation?.responses ?? {}) as Record<string, Answered & { $ref?: string }>
+  const said = answers[status]
+  if (!said) assert.fail(`${what} is not in the OpenAPI document: ${bytes.toString().slice(0, 200)}`)
+  assertAnswer(
+    said.$ref ? responses[said.$ref.split('/').at(-1)!]! : said,
+    what,
+    headers,
+    method === 'HEAD' ? null : unpacked(headers, bytes),
+  )
+}
+
+function assertAnswer(said: Answered, what: string, headers: Headers, body: string | null): void {
+  for (const [name, { required }] of Object.entries(said.headers ?? {})) assert.ok(!required || headers.has(name), `${what}: no ${name}`)
+  const type = headers.get('content-type')?.split(';')[0] ?? ''
+  const media = said.content?.[type]
+  if (!media) assert.fail(`${what}: the content type ${type} is not in the OpenAPI document`)
+  if (body === null) return
+  const isText = type.startsWith('text/') || media['x-plain-text']
+  assertAllowed(media.schema, isText ? body : JSON.parse(body), what)
+}
+
+const unpacked = (headers: Headers, bytes: Buffer): string =>
+  (headers.get('content-encoding') === 'gzip' ? gunzipSync(bytes) : bytes).toString()
