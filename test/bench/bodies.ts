@@ -3,7 +3,12 @@
 export const podName = (i: number) => `checkout-api-${i % 97}-7c9f6d5b8-${i.toString(16).padStart(5, '0')}`
 export const podAddress = (i: number) => `10.${40 + Math.floor(i / 62_500)}.${Math.floor(i / 250) % 250}.${(i % 250) + 1}`
 
-const NOW = '2026-11-21T04:00:00'
+const startedMs = Date.now()
+/** Naive UTC, so many milliseconds after the program began. */
+const time = (ms: number) => new Date(startedMs + ms).toISOString().slice(0, -1)
+/** Agents post every pod once a minute: a pod that is not from today is swept away under the benchmark. */
+const NOW = time(0)
+const POD_START = new Date(startedMs - 86_400_000).toISOString()
 const FLOWS_PER_BATCH = 100
 const PODS_PER_BATCH = 5
 
@@ -26,7 +31,7 @@ export function podSpec(i: number): string {
         annotations: { 'checksum/config': 'a'.repeat(64) },
       },
       spec: { nodeName: `node-${i % 50}`, containers: [{ name: 'app', image: 'registry.example/shop/checkout:1.2.3', env }] },
-      status: { phase: 'Running', startTime: '2026-11-20T00:00:00Z', podIP: podAddress(i), podIPs: [{ ip: podAddress(i) }] },
+      status: { phase: 'Running', startTime: POD_START, podIP: podAddress(i), podIPs: [{ ip: podAddress(i) }] },
     },
     time_stamp: NOW,
     node_name: `node-${i % 50}`,
@@ -52,7 +57,8 @@ function flow(n: number, source: number, pods: number) {
     traffic_in_out_ip: podAddress((n * 7_919) % pods),
     traffic_in_out_port: outgoing ? String(1_024 + (n % 60_000)) : '0',
     decision: 'ALLOW',
-    time_stamp: `2026-11-21T04:${String(Math.floor(n / 60_000) % 60).padStart(2, '0')}:${String(Math.floor(n / 1_000) % 60).padStart(2, '0')}.${String((n % 1_000) * 1_000 + 17).padStart(6, '0')}`,
+    // A thousand a second, the last ones now.
+    time_stamp: `${time((n % 3_600_000) - 3_600_000)}${String(n % 1_000).padStart(3, '0')}`,
   }
 }
 
@@ -65,6 +71,17 @@ export function flowBatch(b: number, pods: number): string {
 }
 
 export const singleFlow = (n: number, pods: number) => JSON.stringify(flow(n, n % pods, pods))
+
+/** The syscalls of a pod, as an agent repeats them. */
+export const syscalls = (i: number) =>
+  JSON.stringify([{ pod_name: podName(i), pod_namespace: '', syscalls: SYSCALLS, arch: 'x86_64', time_stamp: NOW }])
+
+const SYSCALLS = [
+  ...['read', 'write', 'close', 'fstat', 'mmap', 'mprotect', 'munmap', 'brk', 'rt_sigaction', 'rt_sigprocmask', 'ioctl', 'pread64'],
+  ...['access', 'pipe', 'select', 'sched_yield', 'madvise', 'dup', 'nanosleep', 'getpid', 'socket', 'connect', 'accept', 'sendto'],
+  ...['recvfrom', 'shutdown', 'bind', 'listen', 'getsockname', 'setsockopt', 'clone', 'execve', 'exit', 'wait4', 'kill', 'uname'],
+  ...['fcntl', 'getcwd', 'readlink', 'futex', 'epoll_wait', 'openat', 'newfstatat', 'accept4', 'epoll_create1', 'pipe2', 'getrandom'],
+]
 
 const uuid = (n: number, kind: number) => {
   const hex = (Math.imul(n, 2_654_435_761) >>> 0).toString(16).padStart(8, '0')

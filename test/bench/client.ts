@@ -59,6 +59,61 @@ export async function run({ port, connections, forMs, request }: Load): Promise<
   return { calls: latencies.length, failed, seconds, p50Ms: at(0.5), p99Ms: at(0.99) }
 }
 
+export interface Steady extends Omit<Load, 'request'> {
+  ratePerSecond: number
+  request: (i: number) => Buffer
+}
+
+/**
+ * Sends request after request when it is due, on whichever connection is free. Times count from when a request was due, so that
+ * a server that stalls is not spared the requests that it kept from leaving.
+ */
+export async function openLoop({ port, connections, forMs, ratePerSecond, request }: Steady): Promise<Measured & { maxMs: number }> {
+  const latencies: number[] = []
+  let failed = 0
+  let next = 0
+  const total = Math.round((forMs / 1_000) * ratePerSecond)
+  const startedAt = performance.now()
+  const worker = async () => {
+    const socket = await open(port)
+    const answers = reader(socket)
+    for (;;) {
+      const i = next++
+      if (i >= total) break
+      const dueAt = startedAt + (i * 1_000) / ratePerSecond
+      const early = dueAt - performance.now()
+      if (early > 0) await new Promise((resolve) => setTimeout(resolve, early))
+      // A timer may be late by a millisecond, which is not the server's doing.
+      const sentAt = early > 0 ? performance.now() : dueAt
+      socket.write(request(i))
+      const status = await answers()
+      latencies.push(performance.now() - sentAt)
+      if (status !== 200) failed++
+    }
+    socket.destroy()
+  }
+  await Promise.all(Array.from({ length: connections }, worker))
+  const seconds = (performance.now() - startedAt) / 1_000
+  latencies.sort((a, b) => a - b)
+  const at = (q: number) => latencies[Math.floor(q * (latencies.length - 1))] ?? 0
+  return { calls: latencies.length, failed, seconds, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1) }
+}
+
+/** The text of the answer to a GET, head and body. */
+export function read(port: number, path: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = ''
+    const socket = connect({ port, host: '127.0.0.1' }, () => {
+      socket.write(`GET ${path} HTTP/1.1\r\nhost: broker\r\nconnection: close\r\n\r\n`)
+    })
+    socket.setEncoding('utf8').on('data', (chunk) => {
+      text += chunk
+    })
+    socket.once('error', reject)
+    socket.once('end', () => resolve(text))
+  })
+}
+
 function open(port: number): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true }, () => resolve(socket))

@@ -3,7 +3,7 @@
  * compare within one run, and with the first row: the numbers to hold were taken where it was 78 000/s. Options: `--seconds 4` a phase, `--only name,name`.
  */
 import { parseArgs } from 'node:util'
-import { flowBatch, podAddress, podName, podSpec, singleFlow } from './bodies.ts'
+import { flowBatch, podAddress, podName, podSpec, singleFlow, syscalls } from './bodies.ts'
 import { startBare, startBroker } from './broker.ts'
 import { get, type Measured, post, run } from './client.ts'
 
@@ -20,6 +20,8 @@ const { port } = broker
 const print = (line: string) => process.stdout.write(`${line}\n`)
 const only = options.only?.split(',')
 let flows = 0
+/** A moment at which every pod ran. */
+const AT = new Date(Date.now() - 3_600_000).toISOString().slice(0, 19)
 
 /** Sends everything, untimed. */
 const send = (total: number, request: (i: number) => Buffer) =>
@@ -89,9 +91,7 @@ async function reads(label: string, pods: number): Promise<Record<string, number
   const byPod = Math.floor(flows / FLOWS_PER_POD)
   const rates: Record<string, number> = {}
   rates.ip = await phase(`GET /pod/ip/{ip}, ${label}`, '20 000/s', 64, 1, (i) => get(`/pod/ip/${podAddress(pick(i))}`))
-  rates.at = await phase(`GET /pod/ip/{ip}?at=, ${label}`, '20 000/s', 64, 1, (i) =>
-    get(`/pod/ip/${podAddress(pick(i))}?at=2026-11-21T03:00:00`),
-  )
+  rates.at = await phase(`GET /pod/ip/{ip}?at=, ${label}`, '20 000/s', 64, 1, (i) => get(`/pod/ip/${podAddress(pick(i))}?at=${AT}`))
   rates.name = await phase(`GET /pod/name/{name}, ${label}`, '25 000/s', 64, 1, (i) => get(`/pod/name/${podName(pick(i))}`))
   rates.list = await phase(`GET /pod/traffic?limit=5000, ${label}`, '90/s', 8, 1, () => get('/pod/traffic?limit=5000'))
   rates.byPod = await phase(`GET /pod/traffic/{name}, ~30 rows, ${label}`, '6 000/s', 8, 1, (i) =>
@@ -119,6 +119,10 @@ await send(known.length, (i) => known[i]!)
 await phase('POST /pod/traffic/batch, all repeats', '400 000/s', 8, BATCH, (i) => known[i % known.length]!)
 const singles = Array.from({ length: 100_000 }, (_, i) => post('/pod/traffic', singleFlow(5_000_000 + i, PODS)))
 await phase('POST /pod/traffic, all new', '10 000/s', 64, 1, (i) => singles[i] ?? null)
+
+const calls = Array.from({ length: PODS }, (_, i) => post('/pod/syscalls', syscalls(i)))
+await send(PODS, (i) => calls[i]!)
+await phase('POST /pod/syscalls repeated', '15 000/s', 64, 1, (i) => calls[i % PODS]!)
 
 const small = await reads(`${PODS / 1_000}k pods`, PODS)
 await single('GET /pod/ip/{ip}, one client', 0.2, (i) => get(`/pod/ip/${podAddress((i * 7_919) % PODS)}`))
