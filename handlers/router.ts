@@ -1,4 +1,6 @@
 import health from './health.get.ts'
+import imageByDigest from './images/digest.get.ts'
+import images from './images.get.ts'
 import metrics from './metrics.get.ts'
 import podInfo from './pod/info.get.ts'
 import podByAddress from './pod/ip.get.ts'
@@ -16,6 +18,7 @@ import trafficByName from './pod/traffic-by-name.get.ts'
 import serviceInfo from './svc/info.get.ts'
 import serviceByAddress from './svc/ip.get.ts'
 import serviceSpec from './svc/spec.post.ts'
+import workloadContainers from './workloads/containers.get.ts'
 
 /** The whole API. */
 export const routes = [
@@ -24,4 +27,5 @@ export const routes = [
   ...[trafficPost, trafficBatch, traffic, trafficByName],
   ...[syscallsPost, syscallsByName],
   ...[serviceSpec, serviceInfo, serviceByAddress],
+  ...[images, imageByDigest, workloadContainers],
 ]

@@ -30,6 +30,9 @@ export const PodPost = z.object({
   capture_level: word.nullish(),
   host_network: z.boolean().nullish(),
   started_at: naiveTime.nullish(),
+  // Of the image inventory, which takes whatever is sent.
+  containers: z.unknown().optional(),
+  pod_security: z.unknown().optional(),
 })
 export type PodPost = z.output<typeof PodPost>
 

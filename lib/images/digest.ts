@@ -1,0 +1,11 @@
+import { z } from 'zod'
+
+const DIGEST = /^(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$/
+
+/** Whether text is the digest of an image: `sha256:` or `sha512:` and lower-case hex (interop-core 9.1). */
+export const isDigest = (text: unknown): text is string => typeof text === 'string' && DIGEST.test(text)
+
+export const DIGEST_RULE = 'expected sha256: and 64 or sha512: and 128 lower-case hexadecimal digits'
+
+/** A digest in a path or a query (interop-core 9.5). */
+export const digest = z.string().refine(isDigest, DIGEST_RULE)

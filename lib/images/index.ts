@@ -1,0 +1,2 @@
+export { DIGEST_RULE, digest } from './digest.ts'
+export { recordInventory } from './record.ts'
