@@ -31,14 +31,15 @@ type Page = z.output<typeof Query>
 /** The images of a page and one more, in their order, each found by an index. */
 function images(sql: Sql, { namespace, repository, limit, after }: Page) {
   const max = limit + 1
+  if (namespace === null && repository === null) return sql`select * from image where digest > ${after} order by digest limit ${max}`
+  if (namespace === null)
+    return sql`select * from image where repository = ${repository} and digest > ${after} order by digest limit ${max}`
   if (repository !== null)
     return sql`
       select m.* from image m
       where m.repository = ${repository} and m.digest > ${after}
-        and (${namespace}::text is null
-             or exists (select from workload_container w where w.pod_namespace = ${namespace} and w.image_digest = m.digest))
+        and exists (select from workload_container w where w.pod_namespace = ${namespace} and w.image_digest = m.digest)
       order by m.digest limit ${max}`
-  if (namespace === null) return sql`select m.* from image m where m.digest > ${after} order by m.digest limit ${max}`
   // From digest to digest: a namespace has many rows of each.
   return sql`
       with recursive found (digest) as (
