@@ -19,7 +19,8 @@ create table workload_container (
   primary key (pod_namespace, workload_kind, workload_name, container_name, image_digest, cluster_id)
 ) with (fillfactor = 80);
 
-create index workload_container_by_image on workload_container (image_digest);
-create index workload_container_by_namespace on workload_container (pod_namespace, image_digest);
+-- With the workload, since a row may also be looked up by these, and some images run in every workload.
+create index workload_container_by_image on workload_container (image_digest, pod_namespace, workload_name);
+create index workload_container_by_namespace on workload_container (pod_namespace, image_digest, workload_name);
 create index workload_container_by_pod on workload_container (last_pod_name, container_name) where last_pod_name is not null;
 create index workload_container_oldest on workload_container (last_seen);
