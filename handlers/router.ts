@@ -1,6 +1,8 @@
 import auditVerdicts from './audit/verdicts.get.ts'
 import clusterEnvironment from './cluster/environment.get.ts'
 import health from './health.get.ts'
+import imageByDigest from './images/digest.get.ts'
+import images from './images.get.ts'
 import metrics from './metrics.get.ts'
 import nodeFacts from './node/facts.post.ts'
 import nodeStatus from './node/status.get.ts'
@@ -22,6 +24,7 @@ import serviceInfo from './svc/info.get.ts'
 import serviceByAddress from './svc/ip.get.ts'
 import serviceSpec from './svc/spec.post.ts'
 import version from './version.get.ts'
+import workloadContainers from './workloads/containers.get.ts'
 
 /** The whole API. */
 export const routes = [
@@ -32,4 +35,5 @@ export const routes = [
   ...[serviceSpec, serviceInfo, serviceByAddress],
   ...[auditVerdicts],
   ...[nodeFacts, nodeStatus, clusterEnvironment],
+  ...[images, imageByDigest, workloadContainers],
 ]

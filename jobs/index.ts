@@ -1,9 +1,10 @@
+import { imageInventoryRetention } from './image-inventory-retention.ts'
 import type { Job } from './job.ts'
 import { lateResolve } from './late-resolve.ts'
 import { staleSweep } from './stale-sweep.ts'
 import { versionCheck } from './version-check.ts'
 
 /** Every job. Those of one chain run one after the other, in this order; chains run beside each other. */
-export const chains: readonly (readonly Job[])[] = [[lateResolve, staleSweep], [versionCheck]]
+export const chains: readonly (readonly Job[])[] = [[lateResolve, staleSweep], [imageInventoryRetention], [versionCheck]]
 
 export const jobs: readonly Job[] = chains.flat()

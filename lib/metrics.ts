@@ -42,6 +42,7 @@ export function createMetrics() {
     auditWaiting: gauge('broker_audit_queue_length', 'Flows that wait to be evaluated.'),
     profileCacheHits: counter('broker_seccomp_profiles_cache_hits_total', 'Profile reads answered from memory.'),
     profileCacheMisses: counter('broker_seccomp_profiles_cache_misses_total', 'Profile reads that asked the database.'),
+    imageMalformed: counter('kguardian_image_inventory_malformed_total', 'Parts of image references that could not be kept.', ['field']),
     jobLastSuccess: gauge('broker_job_last_success_timestamp_seconds', 'Unix time of the last complete pass, in any process.', ['job']),
     jobDuration: gauge('broker_job_duration_seconds', 'Seconds that this pass took.', ['job']),
     jobRows: counter('broker_job_rows_total', 'Rows that passes in this process changed.', ['job']),

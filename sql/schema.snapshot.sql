@@ -25,6 +25,18 @@ table public.audit_verdict
   CREATE INDEX audit_verdict_newest ON public.audit_verdict USING btree (observed_at DESC, id DESC)
   CREATE UNIQUE INDEX audit_verdict_pkey ON public.audit_verdict USING btree (id)
 
+table public.image with (fillfactor=80)
+  digest text collate "C" not null
+  repository text collate "C"
+  tags text[] not null
+  digest_kind text collate "C" not null
+  first_seen timestamp without time zone not null
+  last_seen timestamp without time zone not null
+  constraint image_digest_kind_check CHECK ((digest_kind = ANY (ARRAY['pinned'::text, 'config'::text, 'repo'::text])))
+  constraint image_pkey PRIMARY KEY (digest)
+  CREATE INDEX image_by_repository ON public.image USING btree (repository, digest)
+  CREATE UNIQUE INDEX image_pkey ON public.image USING btree (digest)
+
 table public.install
   is_only boolean not null default true
   install_id uuid not null
@@ -157,9 +169,51 @@ table public.traffic with (fillfactor=95)
   CREATE UNIQUE INDEX traffic_udp_any_peer_port ON public.traffic USING btree (pod_ip, traffic_in_out_ip, traffic_type, decision, pod_port) WHERE (ip_protocol = 'UDP'::text)
   CREATE UNIQUE INDEX traffic_udp_any_pod_port ON public.traffic USING btree (pod_ip, traffic_in_out_ip, traffic_type, decision, traffic_in_out_port) WHERE (ip_protocol = 'UDP'::text)
 
+table public.workload_container with (fillfactor=80)
+  cluster_id text collate "C" not null
+  pod_namespace text collate "C" not null
+  workload_kind text collate "C" not null
+  workload_name text collate "C" not null
+  container_name text collate "C" not null
+  image_digest text collate "C" not null
+  container_kind text collate "C" not null
+  image_ref text not null
+  security_context jsonb not null
+  pod_security jsonb not null
+  last_pod_name text collate "C"
+  state text collate "C"
+  state_reason text
+  ref_seen_at timestamp without time zone
+  first_seen timestamp without time zone not null
+  last_seen timestamp without time zone not null
+  constraint workload_container_container_kind_check CHECK ((container_kind = ANY (ARRAY['init'::text, 'regular'::text, 'ephemeral'::text])))
+  constraint workload_container_state_check CHECK ((state = ANY (ARRAY['running'::text, 'waiting'::text, 'terminated'::text])))
+  constraint workload_container_pkey PRIMARY KEY (pod_namespace, workload_kind, workload_name, container_name, image_digest, cluster_id)
+  CREATE INDEX workload_container_by_image ON public.workload_container USING btree (image_digest, pod_namespace, workload_name)
+  CREATE INDEX workload_container_by_namespace ON public.workload_container USING btree (pod_namespace, image_digest, workload_name)
+  CREATE INDEX workload_container_by_pod ON public.workload_container USING btree (last_pod_name, container_name) WHERE (last_pod_name IS NOT NULL)
+  CREATE INDEX workload_container_oldest ON public.workload_container USING btree (last_seen)
+  CREATE UNIQUE INDEX workload_container_pkey ON public.workload_container USING btree (pod_namespace, workload_kind, workload_name, container_name, image_digest, cluster_id)
+
+function public.digest_kind_rank(kind text) returns integer language sql immutable parallel safe
+
+function public.is_container_changed(w workload_container, container_kind text, image_ref text, security_context jsonb, pod_security jsonb, state text, state_reason text) returns boolean language sql stable parallel safe
+
+function public.is_image_news(m image, repository text, tags text[], digest_kind text) returns boolean language sql stable parallel safe
+
+function public.is_pod_alive(namespace text, name text) returns boolean language plpgsql stable parallel safe
+
+function public.is_running(w workload_container, window_secs integer) returns boolean language sql stable parallel safe
+
 function public.pod_holding(address text, at timestamp without time zone) returns SETOF pod language sql stable parallel safe
 
 function public.pod_record(p pod) returns json language sql stable parallel safe
+
+function public.posted_containers(doc json) returns TABLE(n bigint, workload bigint, pod_namespace text, workload_kind text, workload_name text, pod_name text, container_name text, container_kind text, image_ref text, image_digest text, digest_kind text, repository text, tags text[], security_context jsonb, pod_security jsonb, state text, state_reason text) language sql stable parallel safe
+
+function public.ran_as_init(container_kind text, state text) returns boolean language sql immutable parallel safe
+
+function public.record_containers(doc json) returns integer language plpgsql
 
 function public.service_record(s service) returns json language sql stable parallel safe
 
@@ -169,8 +223,12 @@ function public.union_names(first text, second text) returns text language sql i
 
 function public.union_syscalls(doc json) returns integer language plpgsql
 
+function public.union_tags(stored text[], seen text[]) returns text[] language sql immutable parallel safe
+
 function public.upsert_pods(doc json) returns integer language plpgsql
 
 function public.upsert_services(doc json) returns integer language plpgsql
+
+function public.waiting_reference(namespace text, kind text, name text, container text, reference text) returns text language plpgsql stable parallel safe
 
 function public.wire_time(t timestamp without time zone) returns text language sql immutable parallel safe

@@ -1,9 +1,11 @@
 import { z } from 'zod'
 import { foldedWrite } from '../../lib/db/folded.ts'
 import { access } from '../../lib/http/access.ts'
+import { MAX_CORE_BODY_BYTES } from '../../lib/http/body.ts'
 import { route } from '../../lib/http/context.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { body } from '../../lib/http/validate.ts'
+import { recordInventory } from '../../lib/images/index.ts'
 import { echoOf, normalizePod, PodEcho, PodPost, PodRecord, uidOf } from '../../lib/pods/index.ts'
 
 const upsert = foldedWrite<PodRecord>({
@@ -14,12 +16,16 @@ const upsert = foldedWrite<PodRecord>({
   },
 })
 
-/** POST /pod/spec: upserts a pod by its name; answers the record as posted, normalised (interop-core 1.1). */
+// Whatever they hold, the pod is written (interop-core 1.1).
+const tolerated = ['containers', 'pod_security']
+
+/** POST /pod/spec: upserts a pod by its name, then its image inventory; answers the record as posted, normalised (interop-core 1.1). */
 export default route({
   summary: 'Upserts a pod by its name; answers the record as posted, normalised',
   answer: z.union([PodRecord, PodEcho]),
-}).post('/pod/spec', access('ingest'), body(PodPost), async (c) => {
-  const { db, log } = c.get('deps')
+}).post('/pod/spec', access('ingest'), body(PodPost, MAX_CORE_BODY_BYTES, { tolerated }), async (c) => {
+  const deps = c.get('deps')
+  const { db, log } = deps
   const post = c.req.valid('json')
   if (post.pod_name.trim() === '') {
     log.warn({ node: post.node_name }, 'pod without a name: nothing written')
@@ -27,5 +33,6 @@ export default route({
   }
   const pod = normalizePod(post, (message) => log.warn({ pod: post.pod_name, node: post.node_name }, message))
   await upsert(db, pod)
+  await recordInventory(deps, post)
   return sendJson(c, JSON.stringify(pod))
 })

@@ -1,5 +1,5 @@
 import type { Database } from './database.ts'
-import { createFold } from './fold.ts'
+import { createFold, type FoldOptions } from './fold.ts'
 
 /** One fold a database and route, made when the route first runs there. */
 export function perDatabase<Call>(make: (db: Database) => Call): (db: Database) => Call {
@@ -12,13 +12,15 @@ export function perDatabase<Call>(make: (db: Database) => Call): (db: Database) 
 }
 
 /** A small write that folds: `run` writes all items in one statement. Items of one key go one after the other. */
-export function foldedWrite<Item>(options: {
-  key: (item: Item) => string
-  run: (db: Database, items: Item[]) => Promise<unknown>
-}): (db: Database, item: Item) => Promise<void> {
+export function foldedWrite<Item>(
+  options: Pick<FoldOptions<Item, void>, 'weight' | 'maxWeight'> & {
+    key: (item: Item) => string
+    run: (db: Database, items: Item[]) => Promise<unknown>
+  },
+): (db: Database, item: Item) => Promise<void> {
   const foldOf = perDatabase((db) =>
     createFold<Item, void>({
-      key: options.key,
+      ...options,
       run: async (items) => {
         await options.run(db, items)
         return items.map(() => undefined)

@@ -2,5 +2,6 @@ export { type Database, type DatabaseOptions, type DatabaseStats, type Gate, ope
 export type { Connection, GateName } from './driver-options.ts'
 export { classify, DatabaseBusy, DatabaseUnavailable } from './errors.ts'
 export { createFold, type FoldOptions } from './fold.ts'
+export { foldedWrite } from './folded.ts'
 export type { GateStats } from './gate.ts'
 export type { PoolStats, Sql } from './pool.ts'

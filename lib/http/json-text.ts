@@ -10,9 +10,10 @@ export const deserializeError = (message: string) => new HttpError(400, `Json de
 
 /**
  * Parses a body. 400 for text that is not JSON, and for strings that are JSON but that no PostgreSQL text can hold: U+0000
- * and half a surrogate pair. The message names the place.
+ * and half a surrogate pair. The message names the place. What stands under the keys `tolerated` of the outermost object is
+ * not looked at: who reads it takes care of that.
  */
-export function parseJson(text: string): unknown {
+export function parseJson(text: string, tolerated: readonly string[] = []): unknown {
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -20,8 +21,13 @@ export function parseJson(text: string): unknown {
     throw deserializeError(`invalid JSON: ${position(error as Error)}`)
   }
   // Only an escape can spell them, since the bytes were valid UTF-8: bodies without one are not walked.
-  if (text.includes('\\u') && /\\u(?:0000|[dD][89a-fA-F])/.test(text)) refuse(findFault(value, textFault), '')
+  if (text.includes('\\u') && /\\u(?:0000|[dD][89a-fA-F])/.test(text)) refuse(findFault(without(value, tolerated), textFault), '')
   return value
+}
+
+function without(value: unknown, keys: readonly string[]): unknown {
+  if (keys.length === 0 || typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  return Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key)))
 }
 
 /**

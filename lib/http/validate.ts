@@ -19,15 +19,19 @@ const HELD_PER_BYTE = 4
 /**
  * Validates a JSON body read under a limit; `c.req.valid('json')` is what the schema made of it. 400 names field and rule.
  * Bodies share a budget while they are judged and written, by what they really hold: an announced length costs nothing to send.
- * Who waits does so as bytes, outside the heap.
+ * Who waits does so as bytes, outside the heap. `tolerated` are keys whose text may be such that no database can hold it.
  */
-export function body<S extends z.ZodType>(schema: S, maxBytes = MAX_CORE_BODY_BYTES): Validated<'json', S> {
+export function body<S extends z.ZodType>(
+  schema: S,
+  maxBytes = MAX_CORE_BODY_BYTES,
+  { tolerated = [] }: { tolerated?: readonly string[] } = {},
+): Validated<'json', S> {
   const read: Validated<'json', S> = async (c, next) => {
     const bytes = await readBody(c as Context, maxBytes)
     const held = c.get('deps').bodies.acquire(kib(bytes.length * HELD_PER_BYTE))
     const release = typeof held === 'function' ? held : await held
     try {
-      const result = schema.safeParse(parseJson(bytes.toString()))
+      const result = schema.safeParse(parseJson(bytes.toString(), tolerated))
       if (!result.success) throw deserializeError(describe(result.error.issues[0]!))
       c.req.addValidatedData('json', result.data as object)
       await next()

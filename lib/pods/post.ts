@@ -32,6 +32,9 @@ export const PodPost = z
     capture_level: word.nullish(),
     host_network: z.boolean().nullish(),
     started_at: naiveTime.nullish(),
+    // Of the image inventory, which takes whatever is sent.
+    containers: z.unknown().optional().describe('The containers of the pod (interop-core 9.1); what cannot be read of them is left out.'),
+    pod_security: z.unknown().optional().describe('The security settings of the pod; what cannot be read of them is left out.'),
   })
   .meta({ id: 'PodPost' })
 export type PodPost = z.output<typeof PodPost>

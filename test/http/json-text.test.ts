@@ -43,6 +43,15 @@ test('what is not JSON is told by its place and never quoted', () => {
   )
 })
 
+test('text that no database can hold is not looked for under tolerated keys of the outermost object, and nowhere else', () => {
+  for (const text of ['{"a":"\\u0000","b":1}', '{"a":[{"\\ud800":1}]}']) assert.deepEqual(parseJson(text, ['a']), JSON.parse(text))
+  for (const text of ['{"b":"\\u0000"}', '{"b":{"a":"\\u0000"}}', '["\\u0000"]', '"\\u0000"', '{"\\u0000":1}', '{"__proto__":"\\u0000"}'])
+    assert.match(
+      refusal(() => parseJson(text, ['a'])),
+      /U\+0000 is not allowed$/,
+    )
+})
+
 test('megabytes of brackets are refused or parsed, and never overflow the stack', () => {
   assert.match(
     refusal(() => parseJson('['.repeat(1024 * 1024))),

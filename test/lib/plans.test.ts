@@ -136,6 +136,8 @@ const flow = (n: number, protocol: string) => ({
   time_stamp: '2024-05-01T10:00:00',
 })
 
+const imageDigest = (n: number) => `sha256:${n.toString(16).padStart(64, '0')}`
+
 interface Example extends Expected {
   path: string
   body?: unknown
@@ -171,6 +173,20 @@ const examples: Record<string, Example[]> = {
     '?policy=p-7&namespace=ns-7',
     '?verdict=Allow&direction=Egress&limit=500',
   ].map((query) => ({ path: `/audit/verdicts${query}`, isOrdered: false })),
+  'GET /images': [
+    { path: '/images', isOrdered: true },
+    { path: '/images?limit=500', isOrdered: true },
+    { path: '/images?repository=r-7' },
+    { path: `/images?repository=r-7&after=${imageDigest(7)}` },
+    { path: '/images?repository=r-7&namespace=ns-7' },
+    { path: '/images?namespace=ns-7' },
+    { path: `/images?namespace=ns-7&limit=500&after=${imageDigest(7)}` },
+  ],
+  'GET /images/:digest': [{ path: `/images/${imageDigest(7)}` }, { path: `/images/${imageDigest(0)}`, status: 404 }],
+  'GET /workloads/:namespace/:kind/:name/containers': [
+    { path: '/workloads/ns-7/Deployment/web-7/containers' },
+    { path: '/workloads/ns-7/Deployment/nobody/containers', status: 404 },
+  ],
   'POST /pod/traffic': [
     { path: '/pod/traffic', body: flow(1, 'TCP') },
     { path: '/pod/traffic', body: flow(2, 'TCP') },
@@ -233,6 +249,16 @@ describe('plans', () => {
       select '', 'ns-' || n % 20, 'p-' || n % 30, case n % 3 when 0 then 'Ingress' else 'Egress' end, 443, 'TCP', '',
              timestamp '2024-05-01' - n * interval '1 second', case n % 7 when 0 then 'WouldDeny' else 'Allow' end
       from generate_series(1, ${ROWS}::int) n`
+    await sql`
+      insert into image (digest, repository, tags, digest_kind, first_seen, last_seen)
+      select 'sha256:' || lpad(to_hex(n), 64, '0'), 'r-' || n % 500, '{}', 'repo', timestamp '2024-05-01', timestamp '2024-05-01'
+      from generate_series(1, ${ROWS}::int) n`
+    await sql`
+      insert into workload_container (cluster_id, pod_namespace, workload_kind, workload_name, container_name, image_digest, container_kind,
+                                      image_ref, security_context, pod_security, last_pod_name, first_seen, last_seen)
+      select 'primary', 'ns-' || n % 50, 'Deployment', 'web-' || n % 1000, 'app', 'sha256:' || lpad(to_hex(n / 2), 64, '0'), 'regular',
+             'r:1', '{}', '{}', 'pod-' || n, timestamp '2024-05-01', timestamp '2024-05-01'
+      from generate_series(2, ${ROWS}::int) n`
     await sql`insert into traffic (uuid, pod_name, time_stamp) values (e'odd\\x1f', 'odd', timestamp '2000-01-01')`
     await sql.unsafe('analyze')
   })

@@ -150,6 +150,34 @@ const MANIFEST: fc.Arbitrary<Text> = fc
     ...['},"spec":{"hostNetwork":', ...network!, '},"status":{"startTime":', ...start!, '}}'],
   ])
 
+const DIGESTS = Array.from({ length: 4 }, (_, i) => `sha256:${String(i).repeat(64)}`)
+
+/** Containers whose parts are now and then something else. */
+const CONTAINERS: fc.Arbitrary<Text> = fc
+  .array(
+    fc
+      .tuple(
+        ...[
+          values`"main"  "side"  "MARKERMARKER"`,
+          values`"regular"  "init"  "Ephemeral"`,
+          values`"registry/app:1"  "registry/app:2"  "MARKERMARKER"`,
+          ['null', ...DIGESTS.map((one) => `"${one}"`)],
+          values`"repo"  "config"  "pinned"`,
+          values`"registry/app"  "MARKERMARKER"  null`,
+          values`"1"  "2"  "MARKERMARKER"  null`,
+          values`{"privileged":true,"capabilitiesAdd":["NET_ADMIN","A"],"runAsUser":0}  {}  null`,
+          values`"running"  "waiting"  "terminated"  null`,
+          values`"CrashLoopBackOff"  "Completed"  null`,
+        ].map((texts) => either([20, one(texts)], [1, hostile])),
+      )
+      .map((members) => {
+        const keys = ['name', 'kind', 'image', 'digest', 'digest_kind', 'repository', 'tag', 'security_context', 'state', 'state_reason']
+        return ['{', ...keys.flatMap((key, i): Text => [`${i > 0 ? ',' : ''}"${key}":`, ...members[i]!]), '}'] as Text
+      }),
+    { maxLength: 3 },
+  )
+  .map((items) => ['[', ...items.flatMap((text, i): Text => [i > 0 ? ',' : '', ...text]), ']'])
+
 const FLOW: Fields = {
   uuid: good`"MARKERMARKER-#"`,
   pod_name: NAME,
@@ -182,7 +210,11 @@ const POD: Fields = {
   capture_level: good`"high"  null  " FULL "`,
   host_network: good`true  null`,
   started_at: good`null  "2025-12-31T00:00:00"`,
-  containers: good`null  [{"name":"main","image":"registry/app:1"}]`,
+  containers: either([3, CONTAINERS], [1, good`null  []  [{"name":"main","image":"registry/app:1"}]`]),
+  pod_security: either(
+    [3, good`null  {}  {"serviceAccountName":"MARKERMARKER","hostPID":true,"securityContext":{"runAsUser":1000,"fsGroup":2}}`],
+    [1, hostile],
+  ),
 }
 
 const SERVICE: Fields = {
@@ -316,6 +348,7 @@ const PARAMETERS = values`
   @  &  =  #  ?`
 
 const parameter = either<Text>(
+  [1, fc.constantFrom(...DIGESTS).map((text) => [text])],
   [12, fc.constantFrom(...PARAMETERS, '').map((text) => [text])],
   [2, fc.string({ unit: 'binary', maxLength: 20 }).map((text) => [encodeURIComponent(text)])],
   [1, fc.constantFrom(300, 3_000, 10_000, 20_000).map((times) => [repeat('x', times)])],
@@ -337,18 +370,18 @@ const pathOf = (pattern: string): fc.Arbitrary<Text> =>
       suffix,
     ])
 
-const QUERY_KEYS = values`limit  at  include_dead  policy  namespace  verdict  direction  limit[]  __proto__  x  %00`
+const QUERY_KEYS = values`limit  at  include_dead  policy  namespace  verdict  direction  after  repository  limit[]  __proto__  x  %00`
 const QUERY_VALUES = values`
   1  10  -5  +3  Allow  Egress  0  007  1e3  0x10  99999999999999999999  abc  null  NaN  1.5  %31  %00  %  %zz  %ff  true  false  maybe  TRUE  '  %27;--  []
   {}  é  2026-01-01T00:00:00  2026-01-01T00:00:00Z  2026-01-01T00:00:00%2B02:00  0001-01-01T00:00:00%2B23:59  9999-12-31T23:59:59-23:59
-  2026-13-01T00:00:00`
+  2026-13-01T00:00:00  fuzz  sha256:0000`
 
 const query = either<Text>(
   [6, fc.constant([])],
   [
     4,
     fc
-      .array(fc.tuple(fc.constantFrom(...QUERY_KEYS), fc.constantFrom(...QUERY_VALUES, '')), { minLength: 1, maxLength: 3 })
+      .array(fc.tuple(fc.constantFrom(...QUERY_KEYS), fc.constantFrom(...QUERY_VALUES, ...DIGESTS, '')), { minLength: 1, maxLength: 3 })
       .map((pairs) => [`?${pairs.map(([key, value]) => `${key}=${value}`).join('&')}`]),
   ],
   [

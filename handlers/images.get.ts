@@ -1,0 +1,82 @@
+import { z } from 'zod'
+import type { Sql } from '../lib/db/index.ts'
+import { access } from '../lib/http/access.ts'
+import { route } from '../lib/http/context.ts'
+import { shownAs } from '../lib/http/declared.ts'
+import { pageLimit, text } from '../lib/http/fields.ts'
+import { charge, kib } from '../lib/http/read-budget.ts'
+import { sendJson } from '../lib/http/respond.ts'
+import { query } from '../lib/http/validate.ts'
+import { DIGEST_PATTERN, digest, ImagePage } from '../lib/images/index.ts'
+
+const DEFAULT_IMAGES = 100
+const MAX_IMAGES = 500
+/** Bytes an image may cost while its list is built (interop-core 6.1). */
+const IMAGE_BYTES = 1_024
+
+// Blank is no filter (D17).
+const filter = (what: string) =>
+  shownAs(text.transform((value) => (value.trim() === '' ? null : value)).default(null), {
+    type: 'string',
+    description: `${what}; blank is no filter.`,
+  })
+
+const Query = z.object({
+  namespace: filter('Images with containers in this namespace, those alone counted'),
+  repository: filter('Images of this repository'),
+  limit: pageLimit(DEFAULT_IMAGES, MAX_IMAGES),
+  after: shownAs(digest.default(''), { type: 'string', pattern: DIGEST_PATTERN, description: 'The last digest of the page before.' }),
+})
+type Page = z.output<typeof Query>
+
+/** The images of a page and one more, in their order, each found by an index. */
+function images(sql: Sql, { namespace, repository, limit, after }: Page) {
+  const max = limit + 1
+  if (namespace === null && repository === null) return sql`select * from image where digest > ${after} order by digest limit ${max}`
+  if (namespace === null)
+    return sql`select * from image where repository = ${repository} and digest > ${after} order by digest limit ${max}`
+  if (repository !== null)
+    return sql`
+      select m.* from image m
+      where m.repository = ${repository} and m.digest > ${after}
+        and exists (select from workload_container w where w.pod_namespace = ${namespace} and w.image_digest = m.digest)
+      order by m.digest limit ${max}`
+  // From digest to digest: a namespace has many rows of each.
+  return sql`
+      with recursive found (digest) as (
+        (select w.image_digest from workload_container w
+         where w.pod_namespace = ${namespace} and w.image_digest > ${after} order by w.image_digest limit 1)
+        union all
+        select (select w.image_digest from workload_container w
+                where w.pod_namespace = ${namespace} and w.image_digest > f.digest order by w.image_digest limit 1)
+        from found f where f.digest is not null)
+      select m.* from (select f.digest from found f where f.digest is not null limit ${max}) f join image m on m.digest = f.digest`
+}
+
+/** GET /images: the image inventory in the order of the digests, paged by the last one (interop-core 9.5). */
+export default route({ summary: 'The images of the inventory', answer: ImagePage }).get(
+  '/images',
+  access('read'),
+  query(Query),
+  charge((c) => kib((c.req.valid('query' as never)['limit'] + 1) * IMAGE_BYTES)),
+  async (c) => {
+    const { db, config } = c.get('deps')
+    const page = c.req.valid('query')
+    const { namespace, limit } = page
+    const bytes = await db.read.json(
+      (sql) => sql`
+        select json_build_object(
+          'items', coalesce(json_agg(json_build_object(
+            'digest', m.digest, 'repository', m.repository, 'tags', array_to_json(m.tags), 'digestKind', m.digest_kind,
+            'firstSeen', wire_time(m.first_seen), 'lastSeen', wire_time(m.last_seen),
+            'runningContainers', (
+              select count(*) from workload_container w
+              where w.image_digest = m.digest and (${namespace}::text is null or w.pod_namespace = ${namespace})
+                and is_running(w, ${config.imageRunningWindowSecs})))
+            order by m.digest) filter (where m.place <= ${limit}), '[]'),
+          'nextAfter', case when max(m.place) > ${limit} then max(m.digest) filter (where m.place <= ${limit}) end)
+        from (select i.*, row_number() over (order by i.digest) as place from (${images(sql, page)}) i) m`,
+    )
+    return sendJson(c, bytes!)
+  },
+)

@@ -1,0 +1,25 @@
+import { z } from 'zod'
+import { shownAs } from '../http/declared.ts'
+
+const DIGEST = /^(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$/
+
+/** The same for a JSON schema. */
+export const DIGEST_PATTERN = DIGEST.source
+
+/** Whether text is the digest of an image: `sha256:` or `sha512:` and lower-case hex (interop-core 9.1). */
+export const isDigest = (text: unknown): text is string => typeof text === 'string' && DIGEST.test(text)
+
+export const DIGEST_RULE = 'expected sha256: and 64 or sha512: and 128 lower-case hexadecimal digits'
+
+/** A digest as answers hold it. */
+export const digestText = z
+  .string()
+  .regex(DIGEST)
+  .meta({ id: 'Digest', description: 'sha256 with 64 or sha512 with 128 hexadecimal digits.' })
+
+/** A digest in a path or a query (interop-core 9.5). */
+export const digest = shownAs(z.string().refine(isDigest, DIGEST_RULE), {
+  type: 'string',
+  pattern: DIGEST_PATTERN,
+  description: DIGEST_RULE,
+})

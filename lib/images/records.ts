@@ -1,0 +1,85 @@
+import { z } from 'zod'
+import { wireTime } from '../http/fields.ts'
+import { digestText } from './digest.ts'
+
+const kind = z.enum(['init', 'regular', 'ephemeral'])
+const state = z.enum(['running', 'waiting', 'terminated']).nullable()
+const object = z.record(z.string(), z.unknown())
+
+const image = {
+  digest: digestText,
+  repository: z.string().nullable(),
+  tags: z.array(z.string()),
+  digestKind: z.enum(['repo', 'config', 'pinned']),
+  firstSeen: wireTime,
+  lastSeen: wireTime,
+}
+
+/** A page of GET /images (interop-core 9.5). */
+export const ImagePage = z
+  .strictObject({
+    items: z.array(z.strictObject({ ...image, runningContainers: z.int().min(0) })),
+    nextAfter: digestText.nullable().describe('The `after` of the next page; null on the last one.'),
+  })
+  .meta({ id: 'ImagePage' })
+
+/** GET /images/{digest}. */
+export const ImageRecord = z
+  .strictObject({
+    ...image,
+    workloads: z.array(
+      z.strictObject({
+        clusterId: z.string(),
+        namespace: z.string(),
+        workloadKind: z.string(),
+        workloadName: z.string(),
+        containerName: z.string(),
+        containerKind: kind,
+        imageRef: z.string(),
+        firstSeen: wireTime,
+        lastSeen: wireTime,
+        state,
+        stateReason: z.string().nullable(),
+        ranAsInit: z.boolean(),
+        running: z.boolean(),
+      }),
+    ),
+    truncated: z.boolean().describe('Whether there are more workloads than the list may have.'),
+  })
+  .meta({ id: 'ImageRecord' })
+
+const digestEntry = z
+  .strictObject({
+    digest: digestText,
+    imageRef: z.string(),
+    securityContext: object,
+    podSecurity: object,
+    lastPodName: z.string().nullable(),
+    firstSeen: wireTime,
+    lastSeen: wireTime,
+    state,
+    stateReason: z.string().nullable(),
+    ranAsInit: z.boolean(),
+  })
+  .meta({ id: 'ContainerDigest' })
+
+/** GET /workloads/{namespace}/{kind}/{name}/containers. */
+export const WorkloadContainers = z
+  .strictObject({
+    namespace: z.string(),
+    kind: z.string(),
+    name: z.string(),
+    runningWindowSeconds: z.int(),
+    containers: z.array(
+      z.strictObject({
+        clusterId: z.string(),
+        containerName: z.string(),
+        containerKind: kind,
+        mixedDigests: z.boolean(),
+        digests: z.array(digestEntry),
+        previousDigests: z.array(digestEntry),
+      }),
+    ),
+    truncated: z.boolean().describe('Whether there are more rows than the list may have.'),
+  })
+  .meta({ id: 'WorkloadContainers' })
