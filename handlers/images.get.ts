@@ -4,7 +4,7 @@ import { access } from '../lib/http/access.ts'
 import { route } from '../lib/http/context.ts'
 import { shownAs } from '../lib/http/declared.ts'
 import { pageLimit, text } from '../lib/http/fields.ts'
-import { charge, kib } from '../lib/http/read-budget.ts'
+import { chargeRows } from '../lib/http/read-budget.ts'
 import { sendJson } from '../lib/http/respond.ts'
 import { query } from '../lib/http/validate.ts'
 import { DIGEST_PATTERN, digest, ImagePage } from '../lib/images/index.ts'
@@ -58,7 +58,7 @@ export default route({ summary: 'The images of the inventory', answer: ImagePage
   '/images',
   access('read'),
   query(Query),
-  charge((c) => kib((c.req.valid('query' as never)['limit'] + 1) * IMAGE_BYTES)),
+  chargeRows(IMAGE_BYTES, 1),
   async (c) => {
     const { db, config } = c.get('deps')
     const page = c.req.valid('query')

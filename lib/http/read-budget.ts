@@ -113,8 +113,9 @@ export function charge(cost: number | ((c: Context) => number)): MiddlewareHandl
   return declare(hold, { isCharged: true })
 }
 
-/** Charges a list by the validated query parameter `limit`, at so many bytes a row. */
-export const chargeRows = (rowBytes: number) => charge((c) => kib((c.req.valid('query' as never) as { limit: number }).limit * rowBytes))
+/** Charges a list by the validated query parameter `limit`, and so many rows `more`, at so many bytes a row. */
+export const chargeRows = (rowBytes: number, more = 0) =>
+  charge((c) => kib(((c.req.valid('query' as never) as { limit: number }).limit + more) * rowBytes))
 
 /** Never sent: what the log and the metrics call a request whose client left while it waited in line. */
 const CLIENT_GONE = 499
