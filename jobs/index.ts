@@ -1,8 +1,13 @@
+import { auditRetention } from './audit-retention.ts'
+import { deadPodRetention } from './dead-pod-retention.ts'
 import type { Job } from './job.ts'
 import { lateResolve } from './late-resolve.ts'
 import { staleSweep } from './stale-sweep.ts'
 
 /** Every job. Those of one chain run one after the other, in this order; chains run beside each other. */
-export const chains: readonly (readonly Job[])[] = [[lateResolve, staleSweep]]
+export const chains: readonly (readonly Job[])[] = [
+  [lateResolve, staleSweep],
+  [auditRetention, deadPodRetention],
+]
 
 export const jobs: readonly Job[] = chains.flat()
