@@ -3,11 +3,9 @@ import { deadPodRetention } from './dead-pod-retention.ts'
 import type { Job } from './job.ts'
 import { lateResolve } from './late-resolve.ts'
 import { staleSweep } from './stale-sweep.ts'
+import { trafficRetention } from './traffic-retention.ts'
 
 /** Every job. Those of one chain run one after the other, in this order; chains run beside each other. */
-export const chains: readonly (readonly Job[])[] = [
-  [lateResolve, staleSweep],
-  [auditRetention, deadPodRetention],
-]
+export const chains: readonly (readonly Job[])[] = [[lateResolve, staleSweep], [auditRetention, deadPodRetention], [trafficRetention]]
 
 export const jobs: readonly Job[] = chains.flat()
