@@ -26,7 +26,7 @@ async function flows(
 ): Promise<void> {
   await sql`
     insert into traffic (uuid, pod_name, pod_namespace, peer_kind, time_stamp)
-    select format('%s/%s/%s/%s', ${namespace}::text, ${pod}::text, ${peer}::text, to_char(i + ${secsAgo}::bigint * 100000, 'FM000000000000')), ${pod}::text, ${namespace}::text,
+    select format('%s/%s/%s/%s', ${namespace}::text, ${pod}::text, ${peer}::text, to_char(i + ${secsAgo}::bigint * 100000, 'FM000000000000000')), ${pod}::text, ${namespace}::text,
            ${peer}::text, ${ago(secsAgo)}::text::timestamp + i * interval '1 s'
     from generate_series(1, ${n}::int) i`
 }
