@@ -5,7 +5,7 @@ import { held } from './locks.ts'
 
 const MAX_BATCHES = 200
 /** Pods that one statement reads, dead or not. */
-const MAX_READ_AT_ONCE = 20_000
+const MAX_READ_AT_ONCE = 5_000
 /** Days where neither dead pods nor verdicts have any: dead pods do not stay for ever (interop-core 7.2). */
 const DAYS_OF_LAST_RESORT = 7
 
