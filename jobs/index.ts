@@ -1,10 +1,19 @@
+import { auditRetention } from './audit-retention.ts'
+import { deadPodRetention } from './dead-pod-retention.ts'
 import { imageInventoryRetention } from './image-inventory-retention.ts'
 import type { Job } from './job.ts'
 import { lateResolve } from './late-resolve.ts'
 import { staleSweep } from './stale-sweep.ts'
+import { trafficRetention } from './traffic-retention.ts'
 import { versionCheck } from './version-check.ts'
 
 /** Every job. Those of one chain run one after the other, in this order; chains run beside each other. */
-export const chains: readonly (readonly Job[])[] = [[lateResolve, staleSweep], [imageInventoryRetention], [versionCheck]]
+export const chains: readonly (readonly Job[])[] = [
+  [lateResolve, staleSweep],
+  [auditRetention, deadPodRetention],
+  [trafficRetention],
+  [imageInventoryRetention],
+  [versionCheck],
+]
 
 export const jobs: readonly Job[] = chains.flat()

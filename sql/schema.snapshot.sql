@@ -163,11 +163,21 @@ table public.traffic with (fillfactor=95)
   syn_retries bigint
   constraint traffic_pkey PRIMARY KEY (uuid)
   CREATE INDEX traffic_by_pod ON public.traffic USING btree (pod_name, time_stamp DESC, uuid DESC)
+  CREATE INDEX traffic_by_rule ON public.traffic USING btree (hash_record_extended(ROW(pod_name, pod_namespace, peer_kind, peer_namespace, peer_workload_kind, COALESCE(peer_workload_name, peer_name), traffic_type, ip_protocol, pod_port, traffic_in_out_port, decision), (0)::bigint), time_stamp) WHERE (peer_kind = ANY (ARRAY['pod'::text, 'service'::text]))
   CREATE UNIQUE INDEX traffic_flow ON public.traffic USING btree (pod_ip, traffic_in_out_ip, traffic_type, decision, pod_port, traffic_in_out_port)
   CREATE INDEX traffic_newest ON public.traffic USING btree (time_stamp DESC, uuid DESC)
   CREATE UNIQUE INDEX traffic_pkey ON public.traffic USING btree (uuid)
   CREATE UNIQUE INDEX traffic_udp_any_peer_port ON public.traffic USING btree (pod_ip, traffic_in_out_ip, traffic_type, decision, pod_port) WHERE (ip_protocol = 'UDP'::text)
   CREATE UNIQUE INDEX traffic_udp_any_pod_port ON public.traffic USING btree (pod_ip, traffic_in_out_ip, traffic_type, decision, traffic_in_out_port) WHERE (ip_protocol = 'UDP'::text)
+
+table public.traffic_retention_cursor with (fillfactor=50)
+  is_only boolean not null default true
+  time_stamp timestamp without time zone
+  uuid text collate "C"
+  pod_name text collate "C"
+  constraint traffic_retention_cursor_is_only_check CHECK (is_only)
+  constraint traffic_retention_cursor_pkey PRIMARY KEY (is_only)
+  CREATE UNIQUE INDEX traffic_retention_cursor_pkey ON public.traffic_retention_cursor USING btree (is_only)
 
 table public.workload_container with (fillfactor=80)
   cluster_id text collate "C" not null

@@ -1,0 +1,156 @@
+import type { Database, Sql } from '../lib/db/index.ts'
+import { inBatches, type Job, type JobContext, type Pass } from './job.ts'
+import { held } from './locks.ts'
+import { countAboveCap, trimPods } from './traffic-cap.ts'
+
+const MAX_BATCHES = 200
+
+/** Where a pass has got to: every flow up to this one has been looked at. */
+interface Cursor {
+  time: string
+  uuid: string
+}
+
+const isExpired = (sql: Sql, days: number) => sql`t.time_stamp < now() at time zone 'utc' - make_interval(days => ${days})`
+
+/** No living pod of that name had started by then; an unknown namespace, on either side, is any, and an unknown start is early enough. */
+const isOfNoLivePod = (sql: Sql) => sql`
+    not exists (
+      select from pod p
+      where p.pod_name = t.pod_name and not p.is_dead
+        and (coalesce(p.pod_namespace, '') = '' or coalesce(t.pod_namespace, '') = '' or p.pod_namespace = t.pod_namespace)
+        and (p.started_at is null or p.started_at <= t.time_stamp + interval '1 hour')
+      offset 0)`
+
+/** What makes two flows the same rule; nulls are alike. The index `traffic_by_rule` is over these, in this order. */
+const rule = (sql: Sql, flow: string) => {
+  const f = sql(flow)
+  return sql`
+        ${f}.pod_name, ${f}.pod_namespace, ${f}.peer_kind, ${f}.peer_namespace, ${f}.peer_workload_kind,
+        coalesce(${f}.peer_workload_name, ${f}.peer_name), ${f}.traffic_type, ${f}.ip_protocol, ${f}.pod_port,
+        ${f}.traffic_in_out_port, ${f}.decision`
+}
+
+const hashOf = (sql: Sql, flow: string) => sql`hash_record_extended(row(${rule(sql, flow)}), 0)`
+
+/**
+ * A newer flow of the same pod is of the same rule. The entry that follows in the index tells: with the order asked for, no
+ * other plan comes near, and two rules of one hash could only make a flow stay.
+ */
+const isSuperseded = (sql: Sql) => sql`
+    t.peer_kind in ('pod', 'service') and coalesce((
+      select row(${rule(sql, 'n')}) is not distinct from row(${rule(sql, 't')})
+      from traffic n
+      where n.peer_kind in ('pod', 'service') and (${hashOf(sql, 'n')}, n.time_stamp) > (${hashOf(sql, 't')}, t.time_stamp)
+      order by ${hashOf(sql, 'n')}, n.time_stamp
+      limit 1), false)`
+
+/** Of a flow `t`: whether its age lets it go (interop-core 7.3, rules 1 to 3). */
+const isDoomed = (sql: Sql) => sql`(${isOfNoLivePod(sql)} or ${isSuperseded(sql)})`
+
+/** The first flows after `start`, as far as they are expired. They are read under a limit and only then asked for their age. */
+const examined = (sql: Sql, days: number, batchRows: number) => sql`
+  examined as materialized (
+    select t.*
+    from (select t.ctid as place, t.*
+          from traffic t
+          where (t.time_stamp, t.uuid) > ((select s.time_stamp from start s), (select s.uuid from start s))
+          order by t.time_stamp, t.uuid
+          limit ${batchRows}) t
+    where ${isExpired(sql, days)})`
+
+/** The last flow of a full batch; no row once the expired ones are at their end. */
+const lastExamined = (sql: Sql, batchRows: number) => sql`
+    select e.time_stamp, e.uuid from examined e order by e.time_stamp, e.uuid offset ${batchRows - 1} limit 1`
+
+/**
+ * Deletes old flows that no living pod needs (interop-core 7.3): those of pods that are gone, and those that a newer flow of
+ * the same rule stands for. A living pod never reports a flow again, so its others stay at any age. Then, where there is a
+ * cap, what is above it (`traffic-cap.ts`).
+ *
+ * The place that a pass has got to is kept in the database, batch by batch, and forgotten at the end of the expired flows.
+ * A flow that somebody is writing is passed over.
+ */
+export const trafficRetention: Job = {
+  name: 'traffic-retention',
+  firstAfterSecs: 150,
+  everySecs: ({ trafficRetentionDays, trafficMaxRowsPerPod, trafficRetentionIntervalSecs }) =>
+    trafficRetentionDays === 0 && trafficMaxRowsPerPod === 0 ? null : trafficRetentionIntervalSecs,
+
+  async run(context) {
+    const aged = context.config.trafficRetentionDays === 0 ? NOTHING : await deleteOld(context)
+    if (context.config.trafficMaxRowsPerPod === 0 || aged.outcome === 'skipped' || aged.outcome === 'aborted') return aged
+    const trimmed = await trimPods(context)
+    return {
+      outcome: trimmed.outcome === 'done' ? aged.outcome : trimmed.outcome,
+      rows: aged.rows + trimmed.rows,
+      batches: aged.batches + trimmed.batches,
+    }
+  },
+
+  async count(context) {
+    const { config, db } = context
+    const aged = config.trafficRetentionDays === 0 ? 0 : await countOld(db, config.trafficRetentionDays, config.trafficRetentionBatchSize)
+    if (config.trafficMaxRowsPerPod === 0) return aged
+    const goes = (sql: Sql) =>
+      config.trafficRetentionDays === 0 ? sql`false` : sql`(${isExpired(sql, config.trafficRetentionDays)} and ${isDoomed(sql)})`
+    return aged + (await countAboveCap(context, goes))
+  },
+}
+
+const NOTHING: Pass = { outcome: 'done', rows: 0, batches: 0 }
+
+function deleteOld({ config, db, signal }: JobContext): Promise<Pass> {
+  const { trafficRetentionDays: days, trafficRetentionBatchSize: batchRows } = config
+  return inBatches(signal, MAX_BATCHES, async () => {
+    const [batch] = await db.probe(
+      (sql) => sql<{ is_held: boolean; found: number; rows: number }[]>`
+  with ${held(sql, 'traffic-retention')},
+  start as materialized (
+    select coalesce(c.time_stamp, '-infinity') as time_stamp, coalesce(c.uuid, '') as uuid
+    from held h left join traffic_retention_cursor c on true
+    where h.is_held),
+  ${examined(sql, days, batchRows)},
+  doomed as materialized (
+    select t.place from examined t where ${isDoomed(sql)}),
+  locked as materialized (
+    select t.ctid as place from traffic t
+    where t.ctid = any (array(select d.place from doomed d))
+    for update skip locked),
+  deleted as (
+    delete from traffic t where t.ctid = any (array(select l.place from locked l)) returning 1),
+  moved as (
+    insert into traffic_retention_cursor (time_stamp, uuid)
+    select l.time_stamp, l.uuid from held h left join (${lastExamined(sql, batchRows)}) l on true where h.is_held
+    on conflict (is_only) do update set time_stamp = excluded.time_stamp, uuid = excluded.uuid)
+  select h.is_held,
+         (select count(*)::int from examined) as found,
+         (select count(*)::int from deleted)  as rows
+  from held h`,
+    )
+    const { is_held, found, rows } = batch!
+    return { isHeld: is_held, rows, isLast: found < batchRows }
+  })
+}
+
+/** How many flows the next pass over old ones would delete. */
+async function countOld(db: Database, days: number, batchRows: number): Promise<number> {
+  let after: Cursor | null = null
+  let rows = 0
+  for (let batches = 0; batches < MAX_BATCHES; batches++) {
+    const { time, uuid }: { time: string | null; uuid: string | null } = after ?? { time: null, uuid: null }
+    const [batch]: { rows: number; time: string | null; uuid: string | null }[] = await db.probe(
+      (sql) => sql<{ rows: number; time: string | null; uuid: string | null }[]>`
+  with start as materialized (
+    select coalesce(${time}::text::timestamp, c.time_stamp, '-infinity') as time_stamp, coalesce(${uuid}::text, c.uuid, '') as uuid
+    from (values (1)) one left join traffic_retention_cursor c on true),
+  ${examined(sql, days, batchRows)}
+  select (select count(*)::int from examined t where ${isDoomed(sql)}) as rows, l.time_stamp::text as time, l.uuid
+  from (values (1)) one left join (${lastExamined(sql, batchRows)}) l on true`,
+    )
+    rows += batch!.rows
+    if (batch!.time === null || batch!.uuid === null) break
+    after = { time: batch!.time, uuid: batch!.uuid }
+  }
+  return rows
+}

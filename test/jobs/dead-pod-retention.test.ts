@@ -1,0 +1,241 @@
+import assert from 'node:assert/strict'
+import { beforeEach, test } from 'node:test'
+import { deadPodDays, deadPodRetention } from '../../jobs/dead-pod-retention.ts'
+import { podsWithWrongAddresses } from '../support/records.ts'
+import { until } from '../support/until.ts'
+import { abortedAfter, inside, isWaiting, startScene } from './scene.ts'
+
+const DAY = 86_400
+const scene = await startScene(deadPodRetention, { auditRetentionBatchSize: 100 })
+const { ago, pod, run, count, sql } = scene
+
+beforeEach(async () => {
+  await sql`truncate pod, pod_address`
+})
+
+/** Stores `n` pods of two addresses each. */
+async function manyPods(n: number, secsAgo: number, prefix: string, isDead = true): Promise<void> {
+  await sql`
+    insert into pod (pod_name, pod_ip, pod_ips, time_stamp, node_name, is_dead)
+    select ${prefix}::text || to_char(i, 'FM00000'), '10.0.0.1', array['10.0.0.1', 'fd00::' || i], ${ago(secsAgo)}::text::timestamp,
+           'node-a', ${isDead}::boolean
+    from generate_series(1, ${n}::int) i`
+  await sql`
+    insert into pod_address (ip, pod_name)
+    select unnest(pod_ips), pod_name from pod where starts_with(pod_name, ${prefix}) on conflict do nothing`
+}
+
+async function names(): Promise<string[]> {
+  assert.deepEqual(await podsWithWrongAddresses(sql), [], 'rows and addresses do not agree')
+  const rows = await sql<{ pod_name: string }[]>`select pod_name from pod order by pod_name`
+  return rows.map(({ pod_name }) => pod_name)
+}
+
+test('a dead pod that is older than the days goes with all its addresses', async () => {
+  await pod({ pod_name: 'gone', pod_ip: '10.0.0.1', pod_ips: ['10.0.0.1', 'fd00::1'], is_dead: true, time_stamp: ago(31 * DAY) })
+  await pod({ pod_name: 'heir', pod_ip: '10.0.0.1' })
+  assert.deepEqual(await run(), { outcome: 'done', rows: 1, batches: 1 })
+  assert.deepEqual(await names(), ['heir'])
+  const addresses = await sql`select ip, pod_name from pod_address`
+  assert.deepEqual([...addresses], [{ ip: '10.0.0.1', pod_name: 'heir' }])
+  assert.equal((await scene.get('/pod/name/gone')).status, 404)
+})
+
+test('a dead pod that is younger stays, and a living one whatever its age, each as it was', async () => {
+  await pod({ pod_name: 'dead', is_dead: true, time_stamp: ago(29 * DAY) })
+  await pod({ pod_name: 'alive', time_stamp: ago(300 * DAY) })
+  const before = await sql`select * from pod order by pod_name`
+  assert.deepEqual(await run(), { outcome: 'done', rows: 0, batches: 1 })
+  assert.deepEqual([...(await sql`select * from pod order by pod_name`)], [...before])
+  assert.deepEqual(await names(), ['alive', 'dead'])
+})
+
+test('age is that of the record, not of the start or of the death', async () => {
+  await pod({ pod_name: 'old start', started_at: ago(300 * DAY), time_stamp: ago(10) })
+  await pod({ pod_name: 'old record', started_at: ago(300 * DAY), time_stamp: ago(40 * DAY) })
+  await scene.post('/pod/mark_dead', { pod_name: 'old start' })
+  await scene.post('/pod/mark_dead', { pod_name: 'old record' })
+  await run()
+  assert.deepEqual(await names(), ['old start'])
+})
+
+test('the cutoff: a pod exactly that old stays, one a microsecond older goes, in whatever zone the session is', async () => {
+  await sql.begin(async (now) => {
+    await now`set local time zone 'Pacific/Kiritimati'`
+    await now`
+      insert into pod (pod_name, pod_ip, pod_ips, time_stamp, node_name, is_dead)
+      select name, '', '{}', now() at time zone 'utc' - age::interval, 'node-a', true
+      from (values ('at', '30 days'), ('past', '30 days 0.000001 s')) v (name, age)`
+    assert.equal(await count({ db: inside(now) }), 1)
+    assert.equal((await run({ db: inside(now) })).rows, 1)
+  })
+  assert.deepEqual(await names(), ['at'])
+})
+
+for (const [own, audit, days] of [
+  [5, 30, 5],
+  [5, 0, 5],
+  [60, 30, 60],
+  [0, 30, 30],
+  [0, 12, 12],
+  [0, 0, 7],
+] as const) {
+  test(`${own || 'no'} days of its own and ${audit || 'no'} days of verdicts: ${days} days`, async () => {
+    const { config } = scene.context()
+    const configured = { ...config, deadPodRetentionDays: own, auditRetentionDays: audit }
+    assert.equal(deadPodDays(configured), days)
+    assert.equal(deadPodRetention.everySecs(configured), config.auditRetentionIntervalSecs)
+    await pod({ pod_name: 'younger', is_dead: true, time_stamp: ago(days * DAY - 600) })
+    await pod({ pod_name: 'older', is_dead: true, time_stamp: ago(days * DAY + 600) })
+    assert.equal(await count({ config: configured }), 1)
+    assert.equal((await run({ config: configured })).rows, 1)
+    assert.deepEqual(await names(), ['younger'])
+  })
+}
+
+test('the interval is that of the verdicts, and the first pass comes after a minute', () => {
+  const { config } = scene.context()
+  assert.equal(deadPodRetention.everySecs({ ...config, auditRetentionIntervalSecs: 77 }), 77)
+  assert.equal(deadPodRetention.firstAfterSecs, 60)
+})
+
+test('a batch is as large as configured, and no pod falls between two', async () => {
+  await manyPods(250, 40 * DAY, 'b-dead-')
+  await manyPods(120, 40 * DAY, 'a-alive-', false)
+  await manyPods(1, 40 * DAY, 'z-dead-')
+  assert.deepEqual(await run(abortedAfter(1, scene.db)), { outcome: 'aborted', rows: 100, batches: 1 })
+  assert.equal((await names()).length, 271)
+  assert.deepEqual(await run(), { outcome: 'done', rows: 151, batches: 2 })
+  assert.ok((await names()).every((name) => name.startsWith('a-alive-')))
+})
+
+test('living pods in any number hide no dead one behind them', async () => {
+  // One to each side of the 5 000 pods that a statement reads.
+  await manyPods(4_999, 40 * DAY, 'a-alive-', false)
+  await pod({ pod_name: 'b-dead', is_dead: true, time_stamp: ago(40 * DAY) })
+  await pod({ pod_name: 'c-dead', is_dead: true, time_stamp: ago(40 * DAY) })
+  assert.deepEqual(await run(), { outcome: 'done', rows: 2, batches: 2 })
+  assert.equal((await names()).length, 4_999)
+})
+
+test('a pass ends after 200 batches, and the next does the rest', async () => {
+  await manyPods(20_050, 40 * DAY, 'dead-')
+  assert.equal(await count(), 20_000)
+  assert.deepEqual(await run(), { outcome: 'capped', rows: 20_000, batches: 200 })
+  assert.deepEqual(await run(), { outcome: 'done', rows: 50, batches: 1 })
+  assert.deepEqual(await names(), [])
+})
+
+test('a pod that is being posted at that moment is passed over, and others are not held up', async () => {
+  await manyPods(3, 40 * DAY, 'dead-')
+  await sql.begin(async (post) => {
+    await post`update pod set time_stamp = now() at time zone 'utc', is_dead = false where pod_name = 'dead-00002'`
+    assert.equal((await run()).rows, 2)
+  })
+  assert.deepEqual(await names(), ['dead-00002'])
+})
+
+test('a pod that is posted between the look and the lock keeps its row and its addresses', async () => {
+  await pod({ pod_name: 'a', pod_ip: '10.0.0.1', is_dead: true, time_stamp: ago(40 * DAY) })
+  await pod({ pod_name: 'back', pod_ip: '10.0.0.2', is_dead: true, time_stamp: ago(40 * DAY) })
+  // The pass has its snapshot and comes to wait here, with the pods looked at and none of them locked.
+  await sql`
+    create function wait_for_post() returns trigger language plpgsql
+    as $$ begin perform pg_advisory_xact_lock(77); return null; end $$`
+  await sql`create trigger wait_for_post before delete on pod for each statement execute function wait_for_post()`
+  try {
+    let pass: ReturnType<typeof run> | undefined
+    await sql.begin(async (other) => {
+      await other`select pg_advisory_xact_lock(77)`
+      pass = run()
+      await until('the pass waits', () => isWaiting(sql))
+      await pod({ pod_name: 'back', pod_ip: '10.0.0.3', time_stamp: ago(0) })
+    })
+    assert.deepEqual(await pass, { outcome: 'done', rows: 1, batches: 1 })
+  } finally {
+    await sql`drop function wait_for_post cascade`
+  }
+  assert.deepEqual(await names(), ['back'])
+  assert.equal((await scene.get('/pod/ip/10.0.0.3')).json.is_dead, false)
+})
+
+test('a pod that is posted while its row is being deleted gets a new row, addresses included', async () => {
+  await pod({ pod_name: 'back', pod_ip: '10.0.0.2', is_dead: true, time_stamp: ago(40 * DAY) })
+  await sql`
+    create function wait_for_post() returns trigger language plpgsql
+    as $$ begin perform pg_advisory_xact_lock(77); return old; end $$`
+  await sql`create trigger wait_for_post after delete on pod for each row execute function wait_for_post()`
+  try {
+    let pass: ReturnType<typeof run> | undefined
+    let posted: Promise<unknown> | undefined
+    await sql.begin(async (other) => {
+      await other`select pg_advisory_xact_lock(77)`
+      pass = run()
+      await until('the pass waits', () => isWaiting(sql))
+      posted = pod({ pod_name: 'back', pod_ip: '10.0.0.2', time_stamp: ago(0) })
+      await until('the post waits for the pass', async () => {
+        const rows = await sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+        return rows.length === 2
+      })
+    })
+    assert.deepEqual(await pass, { outcome: 'done', rows: 1, batches: 1 })
+    await posted
+  } finally {
+    await sql`drop function wait_for_post cascade`
+  }
+  assert.deepEqual(await names(), ['back'])
+  assert.equal((await scene.get('/pod/ip/10.0.0.2')).json.is_dead, false)
+})
+
+test('while passes run, posts neither fail nor lose a pod', async (t) => {
+  const other = scene.otherProcess(t)
+  await manyPods(2000, 40 * DAY, 'pod-')
+  const back = Array.from({ length: 2000 }, (_, i) => `pod-${String(i + 1).padStart(5, '0')}`).filter((_, i) => i % 3 === 0)
+  const post = async (all: string[]) => {
+    for (let i = 0; i < all.length; i += 20) {
+      const docs = all.slice(i, i + 20).map((pod_name) => ({
+        pod_name,
+        pod_ip: '10.0.0.9',
+        pod_ips: ['10.0.0.9'],
+        time_stamp: ago(0),
+        node_name: 'node-b',
+        is_dead: false,
+      }))
+      await other.ingest((db) => db`select upsert_pods(${JSON.stringify(docs)}::text::json)`)
+    }
+  }
+  const [pass] = await Promise.all([run(), post(back), post([...back].reverse())])
+  assert.equal(pass.outcome, 'done')
+  await run()
+  assert.deepEqual(await names(), back)
+})
+
+test('two processes at once delete every pod once', async (t) => {
+  await manyPods(3000, 40 * DAY, 'dead-')
+  await manyPods(10, 40 * DAY, 'alive-', false)
+  const passes = await Promise.all([run(), run({ db: scene.otherProcess(t) })])
+  assert.ok(passes.some(({ outcome }) => outcome === 'done'))
+  assert.equal(passes[0].rows + passes[1].rows, 3000)
+  assert.equal((await names()).length, 10)
+})
+
+test('with the lock held elsewhere it reports skipped and does nothing', async () => {
+  await manyPods(2, 40 * DAY, 'dead-')
+  await scene.whileLocked('dead-pod-retention', async () => assert.deepEqual(await run(), { outcome: 'skipped', rows: 0, batches: 0 }))
+  assert.equal((await names()).length, 2)
+  await scene.whileLocked('audit-retention', async () => assert.equal((await run()).rows, 2))
+})
+
+test('aborted before the first batch it does nothing', async () => {
+  await manyPods(1, 40 * DAY, 'dead-')
+  assert.deepEqual(await run({ signal: AbortSignal.abort() }), { outcome: 'aborted', rows: 0, batches: 0 })
+  assert.equal((await names()).length, 1)
+})
+
+test('counting says what a pass would delete, and deletes nothing', async () => {
+  await manyPods(250, 40 * DAY, 'old-')
+  await manyPods(3, 10, 'young-')
+  await manyPods(3, 40 * DAY, 'alive-', false)
+  await scene.whileLocked('dead-pod-retention', async () => assert.equal(await count(), 250))
+  assert.equal((await names()).length, 256)
+})

@@ -1,0 +1,218 @@
+import assert from 'node:assert/strict'
+import { beforeEach, test } from 'node:test'
+import { trafficRetention } from '../../jobs/traffic-retention.ts'
+import { until } from '../support/until.ts'
+import { abortedAfter, isWaiting, startScene } from './scene.ts'
+
+const DAY = 86_400
+const CAP = 50
+const MESSAGE = 'a pod has more flows than the cap'
+const scene = await startScene(trafficRetention, { trafficRetentionDays: 0, trafficRetentionBatchSize: 100, trafficMaxRowsPerPod: CAP })
+const { ago, run, count, sql, logged } = scene
+const { config } = scene.context()
+
+beforeEach(async () => {
+  await sql`truncate traffic, pod, pod_address, traffic_retention_cursor`
+  logged.length = 0
+})
+
+/** Stores `n` flows of a pod, a second apart from the oldest on: 1, 2, 3 ... */
+async function flows(
+  n: number,
+  secsAgo: number,
+  pod = 'web',
+  peer: string | null = null,
+  namespace: string | null = 'shop',
+): Promise<void> {
+  await sql`
+    insert into traffic (uuid, pod_name, pod_namespace, peer_kind, time_stamp)
+    select format('%s/%s/%s/%s', ${namespace}::text, ${pod}::text, ${peer}::text, to_char(i + ${secsAgo}::bigint * 100000, 'FM000000000000000')), ${pod}::text, ${namespace}::text,
+           ${peer}::text, ${ago(secsAgo)}::text::timestamp + i * interval '1 s'
+    from generate_series(1, ${n}::int) i`
+}
+
+async function kept(): Promise<Record<string, number>> {
+  const rows = await sql<{ pod: string; n: number }[]>`
+    select concat_ws('/', coalesce(pod_namespace, '-'), pod_name, peer_kind) as pod, count(*)::int as n
+    from traffic group by pod_namespace, pod_name, peer_kind order by 1`
+  return Object.fromEntries(rows.map(({ pod, n }) => [pod, n]))
+}
+
+const warnings = () =>
+  logged
+    .filter(({ msg }) => msg === MESSAGE)
+    .map(({ level, pod, namespace, rows, cap, deleted }) => [level, namespace, pod, rows, cap, deleted])
+
+const cursor = async () => (await sql`select pod_name from traffic_retention_cursor`)[0]?.pod_name ?? null
+
+test('a pod above the cap loses its oldest flows without a peer, down to the cap, and is named in a warning', async () => {
+  await scene.pod({ pod_name: 'web' })
+  await flows(70, 1000)
+  assert.deepEqual(await run(), { outcome: 'done', rows: 20, batches: 2 })
+  const [row] = await sql`select count(*)::int as n, min(time_stamp) = ${ago(1000 - 21)}::text::timestamp as is_rest from traffic`
+  assert.deepEqual({ ...row }, { n: CAP, is_rest: true })
+  assert.deepEqual(warnings(), [[40, 'shop', 'web', 70, CAP, 20]])
+})
+
+test('a pod at the cap keeps all, one above loses one', async () => {
+  await flows(CAP, 1000, 'at')
+  await flows(CAP + 1, 1000, 'above')
+  assert.equal((await run()).rows, 1)
+  assert.deepEqual(await kept(), { 'shop/above': CAP, 'shop/at': CAP })
+  assert.deepEqual(warnings(), [[40, 'shop', 'above', CAP + 1, CAP, 1]])
+})
+
+test('without a cap nothing is looked at', async () => {
+  await flows(70, 1000)
+  const unlimited = { ...config, trafficMaxRowsPerPod: 0 }
+  assert.deepEqual(await run({ config: unlimited }), { outcome: 'done', rows: 0, batches: 0 })
+  assert.equal(await count({ config: unlimited }), 0)
+})
+
+test('flows with a peer count, and are never deleted, whatever the kind', async () => {
+  await flows(30, 5000, 'web', 'pod')
+  await flows(30, 4000, 'web', 'node')
+  await flows(30, 3000, 'web', 'service')
+  await flows(10, 2000)
+  assert.equal(await count(), 10)
+  assert.equal((await run()).rows, 10)
+  assert.deepEqual(await kept(), { 'shop/web/node': 30, 'shop/web/pod': 30, 'shop/web/service': 30 })
+  assert.deepEqual(warnings(), [[40, 'shop', 'web', 100, CAP, 10]])
+})
+
+test('the same name in another namespace is another pod, an unknown namespace one of its own, and no name is no pod', async () => {
+  await flows(30, 1000, 'web', null, 'a')
+  await flows(60, 1000, 'web', null, 'b')
+  await flows(55, 1000, 'web', null, null)
+  await sql`insert into traffic (uuid, time_stamp) select i::text, ${ago(10)}::text::timestamp from generate_series(1, 99) i`
+  assert.equal(await count(), 15)
+  assert.equal((await run()).rows, 15)
+  assert.deepEqual(await kept(), { '-': 99, '-/web': CAP, 'a/web': 30, 'b/web': CAP })
+  assert.deepEqual(warnings(), [
+    [40, 'b', 'web', 60, CAP, 10],
+    [40, null, 'web', 55, CAP, 5],
+  ])
+})
+
+test('age does not matter: young flows go and old ones stay', async () => {
+  await flows(30, 300 * DAY, 'few')
+  await flows(60, 100, 'many')
+  await run()
+  assert.deepEqual(await kept(), { 'shop/few': 30, 'shop/many': CAP })
+})
+
+test('what is too old goes first, and only what is then above the cap is', async () => {
+  const both = { ...config, trafficRetentionDays: 14 }
+  await flows(70, 20 * DAY, 'gone')
+  await flows(70, 1000, 'gone', 'node')
+  await flows(20, 500, 'gone')
+  assert.equal(await count({ config: both }), 70 + 20)
+  assert.equal((await run({ config: both })).rows, 90)
+  assert.deepEqual(await kept(), { 'shop/gone/node': 70 })
+  assert.equal(warnings()[0]![3], 90)
+})
+
+test('many flows go in batches', async () => {
+  await flows(CAP + 250, 1000)
+  assert.deepEqual(await run(), { outcome: 'done', rows: 250, batches: 4 })
+  assert.deepEqual(await kept(), { 'shop/web': CAP })
+  assert.deepEqual(warnings(), [[40, 'shop', 'web', CAP + 250, CAP, 250]])
+})
+
+test('a pass comes to 100 pods; the next goes on behind them, then from the first name again', async () => {
+  await sql`
+    insert into traffic (uuid, pod_name, pod_namespace, peer_kind, time_stamp)
+    select format('%s-%s', p, i), 'pod-' || to_char(p, 'FM000'), 'shop', 'pod', ${ago(10)}::text::timestamp
+    from generate_series(1, 100) p, generate_series(1, ${CAP + 1}::int) i`
+  await flows(60, 1000, 'pod-101')
+  await flows(60, 1000, 'pod-102')
+  assert.equal(await count(), 0)
+  const pass = await run()
+  // None of the hundred has anything to delete, and they keep none behind them waiting for ever.
+  assert.deepEqual(pass, { outcome: 'capped', rows: 0, batches: 101 })
+  assert.equal(warnings().length, 100)
+  assert.equal(await cursor(), 'pod-100')
+  assert.equal(await count(), 20)
+  assert.equal((await run()).rows, 20)
+  assert.equal(await cursor(), null)
+})
+
+test('a pass ends after 200 batches', async () => {
+  await flows(CAP + 20_500, 50_000)
+  const pass = await run()
+  assert.deepEqual(pass, { outcome: 'capped', rows: 19_900, batches: 200 })
+  assert.deepEqual(warnings(), [[40, 'shop', 'web', CAP + 20_500, CAP, 19_900]])
+  assert.equal((await run()).rows, 600)
+})
+
+test('names are found however many flows lie before them', async () => {
+  // A read takes 100 000 names: it ends within `b`, which is above the cap, and once more within `c`, which is not.
+  await sql`
+    insert into traffic (uuid, pod_name, pod_namespace, peer_kind, time_stamp)
+    select p || i, p, 'shop', 'pod', ${ago(10)}::text::timestamp
+    from (values ('a', 99990), ('b', 30), ('c', 40), ('d', 99960), ('e', 45)) v (p, n), generate_series(1, n) i`
+  await flows(60, 1000, 'e2')
+  await run()
+  assert.deepEqual(
+    warnings().map(([, , pod, rows]) => [pod, rows]),
+    [
+      ['a', 99_990],
+      ['d', 99_960],
+      ['e2', 60],
+    ],
+  )
+})
+
+test('a flow that gets its peer at that moment stays', async () => {
+  await flows(CAP + 2, 1000)
+  await sql`
+    create function wait_for_peer() returns trigger language plpgsql
+    as $$ begin perform pg_advisory_xact_lock(77); return null; end $$`
+  await sql`create trigger wait_for_peer before delete on traffic for each statement execute function wait_for_peer()`
+  try {
+    let pass: ReturnType<typeof run> | undefined
+    await sql.begin(async (other) => {
+      await other`select pg_advisory_xact_lock(77)`
+      pass = run()
+      await until('the pass waits', () => isWaiting(sql))
+      await sql`update traffic set peer_kind = 'pod' where time_stamp = (select min(time_stamp) from traffic)`
+    })
+    assert.equal((await pass)!.rows, 1)
+  } finally {
+    await sql`drop function wait_for_peer cascade`
+  }
+  assert.deepEqual(await kept(), { 'shop/web': CAP, 'shop/web/pod': 1 })
+})
+
+test('a flow that somebody is writing is passed over, and others are not held up', async () => {
+  await flows(CAP + 5, 1000)
+  await sql.begin(async (other) => {
+    await other`update traffic set syn_retries = 1 where time_stamp = (select max(time_stamp) from (select time_stamp from traffic order by 1 limit 3) t)`
+    assert.equal((await run()).rows, 4)
+  })
+  assert.equal((await run()).rows, 1)
+})
+
+test('two processes at once never go below the cap', async (t) => {
+  for (let pod = 0; pod < 20; pod++) await flows(CAP + 150, 1000, `web-${String(pod).padStart(2, '0')}`)
+  await Promise.all([run(), run({ db: scene.otherProcess(t) })])
+  await run()
+  assert.deepEqual([...new Set(Object.values(await kept()))], [CAP])
+})
+
+test('aborted between two batches it warns of what it did, and the next pass does the rest', async () => {
+  await flows(CAP + 250, 1000)
+  // The cursor is read, the pods are found, one batch is deleted.
+  const pass = await run(abortedAfter(3, scene.db))
+  assert.deepEqual(pass, { outcome: 'aborted', rows: 100, batches: 2 })
+  assert.deepEqual(warnings(), [[40, 'shop', 'web', CAP + 250, CAP, 100]])
+  assert.equal((await run()).rows, 150)
+})
+
+test('counting deletes nothing, warns of nothing and moves no cursor', async () => {
+  await flows(CAP + 250, 1000)
+  await scene.whileLocked('traffic-retention', async () => assert.equal(await count(), 250))
+  assert.deepEqual(await kept(), { 'shop/web': CAP + 250 })
+  assert.deepEqual(warnings(), [])
+  assert.equal(await cursor(), null)
+})

@@ -1,0 +1,408 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { beforeEach, test } from 'node:test'
+import { trafficRetention } from '../../jobs/traffic-retention.ts'
+import { until } from '../support/until.ts'
+import { abortedAfter, inside, isWaiting, startScene } from './scene.ts'
+
+const DAY = 86_400
+const OLD = 20 * DAY
+const scene = await startScene(trafficRetention, { trafficRetentionBatchSize: 100 })
+const { ago, run, count, sql } = scene
+
+beforeEach(async () => {
+  await sql`truncate traffic, pod, pod_address, traffic_retention_cursor`
+})
+
+let made = 0
+
+/** A flow of `web` to the pod `db-0` of the workload `db`, 20 days old; no two are the same to ingest. */
+const example = () => ({
+  uuid: randomUUID(),
+  pod_name: 'web',
+  pod_namespace: 'shop',
+  pod_ip: `10.0.0.${made}`,
+  pod_port: '0',
+  ip_protocol: 'TCP',
+  traffic_type: 'EGRESS',
+  traffic_in_out_ip: `10.9.${made >> 8}.${made++ & 255}`,
+  traffic_in_out_port: '443',
+  decision: 'ALLOW',
+  time_stamp: ago(OLD),
+  peer_kind: 'pod',
+  peer_namespace: 'data',
+  peer_name: 'db-0',
+  peer_uid: 'uid-db-0',
+  peer_workload_kind: 'StatefulSet',
+  peer_workload_name: 'db',
+  peer_resolved_at: ago(OLD),
+})
+type Flow = { [K in keyof ReturnType<typeof example>]: string | null }
+
+async function flow(fields: Partial<Flow> = {}): Promise<string> {
+  const row = { ...example(), ...fields }
+  await sql`insert into traffic select * from json_populate_record(null::traffic, ${JSON.stringify(row)}::text::json)`
+  return row.uuid!
+}
+
+const NO_PEER = {
+  peer_kind: null,
+  peer_namespace: null,
+  peer_name: null,
+  peer_uid: null,
+  peer_workload_kind: null,
+  peer_workload_name: null,
+  peer_resolved_at: null,
+}
+
+/** Stores `n` flows without a peer, a second apart from the oldest on; their uuids begin with the name of the pod. */
+async function manyFlows(n: number, secsAgo: number, pod_name = 'web', pod_namespace: string | null = 'shop'): Promise<void> {
+  await sql`
+    insert into traffic (uuid, pod_name, pod_namespace, time_stamp)
+    select format('%s-%s', ${pod_name}::text, to_char(i, 'FM000000')), ${pod_name}::text, ${pod_namespace}::text,
+           ${ago(secsAgo)}::text::timestamp + i * interval '1 s'
+    from generate_series(1, ${n}::int) i`
+}
+
+const alive = (fields: Record<string, unknown> = {}) => scene.pod({ pod_name: 'web', started_at: ago(100 * DAY), ...fields })
+
+async function uuids(): Promise<string[]> {
+  const rows = await sql<{ uuid: string }[]>`select uuid from traffic order by time_stamp, uuid`
+  return rows.map(({ uuid }) => uuid)
+}
+
+async function rowsByPod(): Promise<Record<string, number>> {
+  const rows = await sql<{ pod: string; n: number }[]>`
+    select format('%s/%s', pod_namespace, pod_name) as pod, count(*)::int as n from traffic group by pod_namespace, pod_name order by 1`
+  return Object.fromEntries(rows.map(({ pod, n }) => [pod, n]))
+}
+
+const cursor = async () => (await sql`select to_json(time_stamp) as time_stamp, uuid, pod_name from traffic_retention_cursor`)[0] ?? null
+const AT_START = { time_stamp: null, uuid: null, pod_name: null }
+
+// ---- Rule 1: no living pod ------------------------------------------------------------------------------------------------------
+
+test('an old flow of a pod that is gone goes, a young one and those of a living pod stay as they are', async () => {
+  await alive()
+  const kept = [await flow(), await flow({ pod_name: 'gone', time_stamp: ago(13 * DAY) })]
+  await flow({ pod_name: 'gone' })
+  const before = await sql`select * from traffic where uuid in ${sql(kept)} order by uuid`
+  assert.deepEqual(await run(), { outcome: 'done', rows: 1, batches: 1 })
+  assert.deepEqual([...(await sql`select * from traffic order by uuid`)], [...before])
+})
+
+test('the cutoff: a flow exactly that old stays, one a microsecond older goes, in whatever zone the session is', async () => {
+  await sql.begin(async (now) => {
+    await now`set local time zone 'Pacific/Kiritimati'`
+    await now`
+      insert into traffic (uuid, pod_name, time_stamp)
+      select name, 'gone', now() at time zone 'utc' - age::interval from (values ('at', '14 days'), ('past', '14 days 0.000001 s')) v (name, age)`
+    assert.equal(await count({ db: inside(now) }), 1)
+    assert.equal((await run({ db: inside(now) })).rows, 1)
+  })
+  assert.deepEqual(await uuids(), ['at'])
+})
+
+/** What the pod `web` is, what namespace a flow of it names, and whether the flow stays. */
+const pods: [what: string, pod: Record<string, unknown> | null, namespace: string | null, stays: boolean][] = [
+  ['no record of the pod', null, 'shop', false],
+  ['a living pod', {}, 'shop', true],
+  ['a dead pod', { is_dead: true }, 'shop', false],
+  ['a living pod of another name', { pod_name: 'web-1' }, 'shop', false],
+  ['a living pod of another namespace', { pod_namespace: 'other' }, 'shop', false],
+  ['a living pod, its namespace unknown', { pod_namespace: null }, 'shop', true],
+  ['a living pod, its namespace blank', { pod_namespace: '' }, 'shop', true],
+  ['a living pod, the namespace of the flow unknown', {}, null, true],
+  ['a living pod, the namespace of the flow blank', {}, '', true],
+  ['a living pod, neither namespace known', { pod_namespace: null }, null, true],
+  ['a dead pod, neither namespace known', { pod_namespace: null, is_dead: true }, null, false],
+  ['a living pod that started at that time', { started_at: ago(OLD) }, 'shop', true],
+  ['a living pod that started exactly an hour later', { started_at: ago(OLD - 3600) }, 'shop', true],
+  ['a living pod that started a microsecond more than an hour later', { started_at: `${ago(OLD - 3600)}001` }, 'shop', false],
+  ['a living pod of unknown start', { started_at: null }, 'shop', true],
+  ['a living pod of another namespace and unknown start', { pod_namespace: 'other', started_at: null }, 'shop', false],
+]
+
+for (const [what, pod, pod_namespace, stays] of pods) {
+  for (const peer_kind of ['pod', 'node', 'service', null]) {
+    test(`${what}: an old flow ${peer_kind === null ? 'without a peer' : `to a ${peer_kind}`} ${stays ? 'stays' : 'goes'}`, async () => {
+      if (pod !== null) await alive(pod)
+      const uuid = await flow({ pod_namespace, ...(peer_kind === null ? NO_PEER : { peer_kind }) })
+      assert.equal(await count(), stays ? 0 : 1)
+      assert.equal((await run()).rows, stays ? 0 : 1)
+      assert.deepEqual(await uuids(), stays ? [uuid] : [])
+    })
+  }
+}
+
+test('an old flow of no pod at all goes', async () => {
+  await alive()
+  await flow({ pod_name: null })
+  assert.equal((await run()).rows, 1)
+})
+
+test('a newer flow of the rule saves none of a pod that is gone, and the newest goes as well', async () => {
+  await flow()
+  await flow({ time_stamp: ago(OLD - 10) })
+  assert.equal((await run()).rows, 2)
+})
+
+// ---- Rules 2 and 3: superseded --------------------------------------------------------------------------------------------------
+
+test('an old flow goes when a newer one of its rule is there, old or young; the newest always stays', async () => {
+  await alive()
+  const [, , newest] = [await flow(), await flow({ time_stamp: ago(OLD - 10) }), await flow({ time_stamp: ago(OLD - 20) })]
+  await flow({ decision: 'DROP' })
+  const young = await flow({ decision: 'DROP', time_stamp: ago(10) })
+  assert.equal(await count(), 3)
+  assert.equal((await run()).rows, 3)
+  assert.deepEqual(await uuids(), [newest, young])
+  assert.equal((await run()).rows, 0)
+})
+
+test('a young flow is never superseded', async () => {
+  await alive()
+  const kept = [await flow({ time_stamp: ago(13 * DAY) }), await flow({ time_stamp: ago(10) })]
+  assert.equal((await run()).rows, 0)
+  assert.deepEqual(await uuids(), kept)
+})
+
+test('flows of the same microsecond are none newer than the other', async () => {
+  await alive()
+  await flow()
+  await flow()
+  assert.equal((await run()).rows, 0)
+  await flow({ time_stamp: `${ago(OLD)}001` })
+  assert.equal((await run()).rows, 2)
+})
+
+test('other members than those of the rule may differ', async () => {
+  await alive()
+  await flow()
+  const newer = await flow({ time_stamp: ago(10), pod_ip: '10.2.2.2', peer_name: 'db-1', peer_uid: 'other', peer_resolved_at: null })
+  assert.equal((await run()).rows, 1)
+  assert.deepEqual(await uuids(), [newer])
+})
+
+for (const [member, value] of Object.entries({
+  pod_name: 'api',
+  pod_namespace: 'other',
+  peer_kind: 'service',
+  peer_namespace: 'other',
+  peer_workload_kind: 'Deployment',
+  peer_workload_name: 'other',
+  traffic_type: 'INGRESS',
+  ip_protocol: 'UDP',
+  pod_port: '8080',
+  traffic_in_out_port: '80',
+  decision: 'DROP',
+})) {
+  for (const other of [value, null]) {
+    // Without a kind of peer the newer flow has none, whatever else it says.
+    test(`a newer flow whose ${member} is ${other === null ? 'unknown' : 'another'} supersedes nothing`, async () => {
+      await alive()
+      await alive({ pod_name: 'api', pod_namespace: null })
+      const kept = [await flow(), await flow({ time_stamp: ago(10), [member]: other })]
+      assert.equal((await run()).rows, 0)
+      assert.deepEqual(await uuids(), kept)
+    })
+  }
+
+  if (member === 'pod_name' || member === 'peer_kind') continue
+  test(`two flows whose ${member} is unknown are the same rule`, async () => {
+    await alive()
+    await flow({ [member]: null })
+    const newer = await flow({ time_stamp: ago(10), [member]: null })
+    assert.equal((await run()).rows, 1)
+    assert.deepEqual(await uuids(), [newer])
+  })
+}
+
+test('owner or name: without an owner it is the name of the peer that counts', async () => {
+  await alive()
+  const bare = { peer_workload_kind: null, peer_workload_name: null }
+  const kept = [await flow({ ...bare, peer_name: 'one' }), await flow({ ...bare, peer_name: 'two', time_stamp: ago(10) })]
+  assert.equal((await run()).rows, 0)
+  kept.push(await flow({ ...bare, peer_name: 'one', time_stamp: ago(5) }))
+  assert.equal((await run()).rows, 1)
+  assert.deepEqual(await uuids(), kept.slice(1))
+})
+
+test('a service is superseded by its name', async () => {
+  await alive()
+  const service = { peer_kind: 'service', peer_name: 'api', peer_workload_kind: null, peer_workload_name: null }
+  await flow(service)
+  const newer = await flow({ ...service, time_stamp: ago(10) })
+  assert.equal((await run()).rows, 1)
+  assert.deepEqual(await uuids(), [newer])
+})
+
+for (const [what, peer] of [
+  ['to a node', { peer_kind: 'node' }],
+  ['without a peer', NO_PEER],
+] as const) {
+  test(`flows ${what} of a living pod are never deleted by age, however often they were seen again`, async () => {
+    await alive()
+    const kept = [await flow(peer), await flow({ ...peer, time_stamp: ago(OLD - 10) }), await flow({ ...peer, time_stamp: ago(10) })]
+    assert.equal(await count(), 0)
+    assert.equal((await run()).rows, 0)
+    assert.deepEqual(await uuids(), kept)
+  })
+}
+
+// ---- Batches and the cursor -----------------------------------------------------------------------------------------------------
+
+test('a batch looks at as many flows as configured, those that stay among them, and none falls between two', async () => {
+  await alive()
+  await manyFlows(150, OLD + 1000)
+  await manyFlows(150, OLD, 'gone')
+  assert.deepEqual(await run(abortedAfter(1, scene.db)), { outcome: 'aborted', rows: 0, batches: 1 })
+  assert.deepEqual(await run(abortedAfter(1, scene.db)), { outcome: 'aborted', rows: 50, batches: 1 })
+  assert.deepEqual(await run(), { outcome: 'done', rows: 100, batches: 2 })
+  assert.deepEqual(await rowsByPod(), { 'shop/web': 150 })
+})
+
+test('flows of one microsecond are told apart by their uuid', async () => {
+  await sql`
+    insert into traffic (uuid, pod_name, time_stamp)
+    select to_char(i, 'FM000'), case when i % 2 = 0 then 'gone' else 'web' end, ${ago(OLD)}::text::timestamp from generate_series(1, 250) i`
+  await alive()
+  assert.deepEqual(await run(), { outcome: 'done', rows: 125, batches: 3 })
+  assert.equal((await uuids()).length, 125)
+})
+
+test('a pass ends after 200 batches; the next goes on from there, in whichever process, and then from the oldest again', async (t) => {
+  await alive()
+  await manyFlows(20_000, OLD)
+  await manyFlows(150, OLD - 21_000, 'gone')
+  assert.equal(await count(), 0)
+  assert.deepEqual(await run(), { outcome: 'capped', rows: 0, batches: 200 })
+  assert.deepEqual(await cursor(), {
+    time_stamp: ago(OLD - 20_000).replace(/\.?0+$/, ''),
+    uuid: 'web-020000',
+    pod_name: null,
+  })
+  // A flow that comes late is behind the cursor, for the round after.
+  await flow({ pod_name: 'gone', time_stamp: ago(OLD + 5) })
+  assert.equal(await count(), 150)
+  assert.deepEqual(await run({ db: scene.otherProcess(t) }), { outcome: 'done', rows: 150, batches: 2 })
+  assert.deepEqual(await cursor(), AT_START)
+  assert.equal((await run()).rows, 1)
+  assert.deepEqual(await rowsByPod(), { 'shop/web': 20_000 })
+})
+
+test('a cursor behind the last expired flow is forgotten', async () => {
+  await flow({ pod_name: 'gone' })
+  await sql`insert into traffic_retention_cursor (time_stamp, uuid) values (${ago(10)}::text::timestamp, 'x')`
+  assert.deepEqual(await run(), { outcome: 'done', rows: 0, batches: 1 })
+  assert.equal((await run()).rows, 1)
+})
+
+test('young flows end the pass: they are not looked at further', async () => {
+  await manyFlows(500, 10 * DAY, 'gone')
+  assert.deepEqual(await run(), { outcome: 'done', rows: 0, batches: 1 })
+})
+
+test('a table without rows: one batch, nothing deleted', async () => {
+  assert.deepEqual(await run(), { outcome: 'done', rows: 0, batches: 1 })
+  assert.equal(await count(), 0)
+})
+
+test('days, cap and interval are those of the configuration; with neither days nor cap it is off', async () => {
+  const { config } = scene.context()
+  await flow({ pod_name: 'gone', time_stamp: ago(3 * DAY) })
+  assert.equal((await run()).rows, 0)
+  assert.equal((await run({ config: { ...config, trafficRetentionDays: 2 } })).rows, 1)
+  assert.equal(trafficRetention.everySecs({ ...config, trafficRetentionIntervalSecs: 77 }), 77)
+  assert.equal(trafficRetention.everySecs({ ...config, trafficRetentionDays: 0 }), null)
+  assert.equal(trafficRetention.everySecs({ ...config, trafficRetentionDays: 0, trafficMaxRowsPerPod: 9 }), 3600)
+  assert.equal(trafficRetention.firstAfterSecs, 150)
+})
+
+// ---- Races ----------------------------------------------------------------------------------------------------------------------
+
+test('a flow that somebody is writing is passed over, and others are not held up', async () => {
+  await manyFlows(150, OLD, 'gone')
+  await sql.begin(async (other) => {
+    await other`update traffic set syn_retries = 1 where uuid = 'gone-000007'`
+    assert.deepEqual(await run(), { outcome: 'done', rows: 149, batches: 2 })
+  })
+  assert.deepEqual(await uuids(), ['gone-000007'])
+  assert.equal((await run()).rows, 1)
+})
+
+test('a flow that is posted again while it is being deleted waits for the batch and is stored anew', async () => {
+  await sql`
+    create function wait_for_post() returns trigger language plpgsql
+    as $$ begin perform pg_advisory_xact_lock(77); return old; end $$`
+  await sql`create trigger wait_for_post after delete on traffic for each row execute function wait_for_post()`
+  const row = { ...example(), ...NO_PEER, pod_name: 'gone' }
+  await flow(row)
+  try {
+    let pass: ReturnType<typeof run> | undefined
+    let posted: Promise<unknown> | undefined
+    await sql.begin(async (other) => {
+      await other`select pg_advisory_xact_lock(77)`
+      pass = run()
+      await until('the pass waits', () => isWaiting(sql))
+      posted = scene.db.ingest((db) => db`insert into traffic ${db({ ...row, uuid: 'again', time_stamp: ago(5) })}`)
+      await until('the post waits for the pass', async () => {
+        const rows = await sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+        return rows.length === 2
+      })
+    })
+    assert.deepEqual(await pass, { outcome: 'done', rows: 1, batches: 1 })
+    await posted
+  } finally {
+    await sql`drop function wait_for_post cascade`
+  }
+  assert.deepEqual(await uuids(), ['again'])
+})
+
+test('two processes at once delete every flow once and leave what stays', async (t) => {
+  await alive()
+  await manyFlows(3000, OLD)
+  await manyFlows(3000, OLD, 'gone')
+  const passes = await Promise.all([run(), run({ db: scene.otherProcess(t) })])
+  assert.ok(passes.some(({ outcome }) => outcome === 'done'))
+  assert.equal(passes[0].rows + passes[1].rows, 3000)
+  assert.deepEqual(await rowsByPod(), { 'shop/web': 3000 })
+})
+
+test('with the lock held elsewhere it reports skipped and does nothing', async () => {
+  await manyFlows(2, OLD, 'gone')
+  await sql`insert into traffic_retention_cursor (time_stamp, uuid) values (${ago(OLD)}::text::timestamp, 'x')`
+  const before = await cursor()
+  const { config } = scene.context()
+  await scene.whileLocked('traffic-retention', async () => {
+    for (const trafficMaxRowsPerPod of [0, 1]) {
+      const pass = await run({ config: { ...config, trafficMaxRowsPerPod } })
+      assert.deepEqual(pass, { outcome: 'skipped', rows: 0, batches: 0 })
+    }
+    assert.deepEqual(await run({ config: { ...config, trafficRetentionDays: 0, trafficMaxRowsPerPod: 1 } }), {
+      outcome: 'skipped',
+      rows: 0,
+      batches: 0,
+    })
+  })
+  assert.deepEqual(await cursor(), before)
+  await scene.whileLocked('late-resolve', async () => assert.equal((await run()).rows, 2))
+})
+
+test('aborted before the first batch it does nothing', async () => {
+  await manyFlows(1, OLD, 'gone')
+  assert.deepEqual(await run({ signal: AbortSignal.abort() }), { outcome: 'aborted', rows: 0, batches: 0 })
+  assert.equal((await uuids()).length, 1)
+})
+
+test('counting says what a pass would delete, deletes nothing and moves no cursor', async () => {
+  await alive()
+  await manyFlows(350, OLD, 'gone')
+  await manyFlows(50, OLD)
+  await flow()
+  await flow({ time_stamp: ago(10) })
+  await scene.whileLocked('traffic-retention', async () => assert.equal(await count(), 351))
+  assert.equal((await uuids()).length, 402)
+  assert.equal(await cursor(), null)
+  assert.equal((await run()).rows, 351)
+})
