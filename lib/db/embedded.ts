@@ -16,6 +16,7 @@ import { type SocketOptions, socketUrl } from './embedded/socket-url.ts'
 import { supervise } from './embedded/supervisor.ts'
 
 export { EmbeddedUnavailable } from './embedded/binaries.ts'
+export { greeted } from './embedded/greeting.ts'
 export type { Log } from './embedded/log.ts'
 export { openPool, type SocketOptions, socketUrl } from './embedded/socket-url.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type postgres from 'postgres'
-import { type Log, openPool } from '../../lib/db/embedded.ts'
+import { greeted, type Log, openPool } from '../../lib/db/embedded.ts'
 
 export type Connection = string | postgres.Options<Record<string, postgres.PostgresType>>
 
@@ -32,6 +32,7 @@ export async function withLock<T>(connection: Connection, log: Log, work: (sessi
   const lock = open(connection, log, () => (isLost = true))
   const sql = open(connection, log)
   try {
+    await Promise.all([greeted(lock`select`), greeted(sql`select`)])
     await takeLock(lock, log)
     const assertLocked = () => {
       if (isLost) throw Object.assign(new Error('the connection that holds the migration lock was lost'), { code: 'CONNECTION_CLOSED' })
@@ -46,6 +47,7 @@ export async function withLock<T>(connection: Connection, log: Log, work: (sessi
 export async function withConnection<T>(connection: Connection, log: Log, work: (sql: postgres.Sql) => Promise<T>): Promise<T> {
   const sql = open(connection, log)
   try {
+    await greeted(sql`select`)
     return await work(sql)
   } finally {
     await sql.end({ timeout: 1 })
@@ -57,7 +59,7 @@ function open(connection: Connection, log: Log, onclose?: () => void): postgres.
     max: 1,
     prepare: false,
     fetch_types: false,
-    connect_timeout: 5,
+    connect_timeout: 0,
     idle_timeout: 0,
     max_lifetime: null,
     connection: { application_name: 'broker-migrate' },

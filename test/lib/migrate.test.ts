@@ -257,6 +257,17 @@ test('an unreachable database is tried again up to the limit', async (t) => {
   assert.equal(attempt.lines.filter(({ level }) => level === 'warn').length, 2)
 })
 
+test('a server that takes connections and says nothing is an unreachable one', { timeout: 30_000 }, async (t) => {
+  const { folder } = schemaFolder(t, TWO)
+  const mute = createServer().listen(0, '127.0.0.1')
+  await once(mute, 'listening')
+  t.after(() => mute.close())
+  mute.on('connection', (socket) => t.after(() => socket.destroy()))
+  const { port } = mute.address() as { port: number }
+  const attempt = run(`postgresql://nobody@127.0.0.1:${port}/none`, folder, { maxRetries: 1 })
+  await assert.rejects(attempt, { name: 'DatabaseUnreachable', message: /CONNECT_TIMEOUT.*1 attempt/ })
+})
+
 test('a migration whose connections are cut is taken up again', async (t) => {
   const { folder } = schemaFolder(t, { ...TWO, 'migrations/0003_slow.sql': 'create table third (id int); select pg_sleep(0.5)' })
   const { sql, url } = await emptyDatabase(t)

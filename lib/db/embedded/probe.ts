@@ -1,8 +1,8 @@
+import { greeted } from './greeting.ts'
 import { openPool, type SocketOptions } from './socket-url.ts'
 
 // Connections of this name never count as clients, so that two processes that leave together do not wait for each other.
 const APPLICATION_NAME = 'broker-embedded-probe'
-const CONNECT_SECONDS = 5
 
 // No socket, no listener, a connection cut short, or the server's own admin_shutdown and cannot_connect_now.
 const GOING_DOWN = new Set(['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'CONNECTION_CLOSED', '57P01', '57P03'])
@@ -40,13 +40,13 @@ async function probe<T>(server: SocketOptions, run: (sql: ReturnType<typeof open
       max: 1,
       fetch_types: false,
       prepare: false,
-      connect_timeout: CONNECT_SECONDS,
+      connect_timeout: 0,
       onnotice: () => {},
       connection: { application_name: APPLICATION_NAME },
     },
   )
   try {
-    return await run(sql)
+    return await greeted(run(sql))
   } finally {
     await sql.end({ timeout: 1 })
   }
