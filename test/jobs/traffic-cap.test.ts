@@ -146,17 +146,18 @@ test('a pass ends after 200 batches', async () => {
 })
 
 test('names are found however many flows lie before them', async () => {
-  // A read takes 100 000 names: it ends within `b`, which is above the cap, and once more within `c`, which is not.
+  // A read takes 100 000 entries. The first ends within `b`, of which it has too few to tell; the second within `d`, which it can tell.
   await sql`
     insert into traffic (uuid, pod_name, pod_namespace, peer_kind, time_stamp)
     select p || i, p, 'shop', 'pod', ${ago(10)}::text::timestamp
-    from (values ('a', 99990), ('b', 30), ('c', 40), ('d', 99960), ('e', 45)) v (p, n), generate_series(1, n) i`
+    from (values ('a', 99990), ('b', 60), ('c', 40), ('d', 99960), ('e', 45)) v (p, n), generate_series(1, n) i`
   await flows(60, 1000, 'e2')
   await run()
   assert.deepEqual(
     warnings().map(([, , pod, rows]) => [pod, rows]),
     [
       ['a', 99_990],
+      ['b', 60],
       ['d', 99_960],
       ['e2', 60],
     ],
