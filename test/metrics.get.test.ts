@@ -50,6 +50,13 @@ const TYPES = {
   broker_seccomp_profiles_cache_hits_total: 'counter',
   broker_seccomp_profiles_cache_misses_total: 'counter',
 }
+test('GET /metrics 200: when jobs last ran to their end, in whichever process', async () => {
+  await app.sql`insert into job_run (job, finished_at, duration_ms, rows) values ('late-resolve', timestamp '2024-05-01 10:00:00', 1500, 7)`
+  const { samples } = await scrape()
+  assert.equal(samples.get('broker_job_last_success_timestamp_seconds{job="late-resolve"}'), Date.parse('2024-05-01T10:00:00Z') / 1000)
+  assert.equal(samples.get('broker_job_duration_seconds{job="late-resolve"}'), 1.5)
+})
+
 test('GET /metrics 200: the names and types that dashboards know', async () => {
   const { samples, types } = await scrape()
   for (const [name, type] of Object.entries(TYPES)) {
