@@ -1,15 +1,11 @@
 import http from 'node:http'
 import https from 'node:https'
+import { type Reply, readReply } from '../net/reply.ts'
 
 /** Idle connections that are kept (interop-core 5.3). */
 const MAX_IDLE_CONNECTIONS = 8
 /** Far above any real answer. */
 const MAX_REPLY_BYTES = 1024 * 1024
-
-export interface Reply {
-  readonly status: number
-  readonly text: string
-}
 
 /** The evaluator, over kept connections. Calls reject on transport errors, on silence, and on answers that are too large. */
 export class Evaluator {
@@ -39,33 +35,12 @@ export class Evaluator {
     this.#agent.destroy()
   }
 
-  #call(method: string, path: string, body: Buffer | null): Promise<Reply> {
-    return new Promise((resolve, reject) => {
-      const headers = body === null ? {} : { 'content-type': 'application/json', 'content-length': body.length }
-      const outgoing = this.#request(`${this.#base}${path}`, { method, agent: this.#agent, headers })
-      const timer = setTimeout(() => outgoing.destroy(new Error(`no answer within ${this.#timeoutMs} ms`)), this.#timeoutMs)
-      const fail = (error: Error) => {
-        clearTimeout(timer)
-        reject(error)
-      }
-      outgoing.on('error', fail)
-      outgoing.on('response', (incoming) => {
-        const chunks: Buffer[] = []
-        let bytes = 0
-        incoming.on('data', (chunk: Buffer) => {
-          bytes += chunk.length
-          if (bytes > MAX_REPLY_BYTES) outgoing.destroy(new Error(`an answer of more than ${MAX_REPLY_BYTES} bytes`))
-          else chunks.push(chunk)
-        })
-        incoming.on('error', fail)
-        incoming.on('end', () => {
-          clearTimeout(timer)
-          resolve({ status: incoming.statusCode!, text: Buffer.concat(chunks).toString() })
-        })
-        // Cut short: neither `end` nor, on every version of Node, `error` comes.
-        incoming.on('close', () => fail(new Error('the answer was cut short')))
-      })
-      outgoing.end(body ?? undefined)
-    })
+  async #call(method: string, path: string, body: Buffer | null): Promise<Reply> {
+    const headers = body === null ? {} : { 'content-type': 'application/json', 'content-length': body.length }
+    const outgoing = this.#request(`${this.#base}${path}`, { method, agent: this.#agent, headers })
+    const timer = setTimeout(() => outgoing.destroy(new Error(`no answer within ${this.#timeoutMs} ms`)), this.#timeoutMs)
+    const reply = readReply(outgoing, MAX_REPLY_BYTES)
+    outgoing.end(body ?? undefined)
+    return reply.finally(() => clearTimeout(timer))
   }
 }

@@ -4,6 +4,7 @@
  */
 import http from 'node:http'
 import https from 'node:https'
+import { readReply } from '../net/reply.ts'
 import { VERSION } from '../version.ts'
 
 const TIMEOUT_MS = 10_000
@@ -41,36 +42,18 @@ export function checkInUrl(endpoint: string, sent: CheckIn): URL {
 }
 
 /** Asks. Rejects on transport errors, silence, any status but 2xx, and an answer that is none. */
-export function askReleases(url: URL, signal: AbortSignal): Promise<Releases> {
+export async function askReleases(url: URL, signal: AbortSignal): Promise<Releases> {
   const { request } = url.protocol === 'https:' ? https : http
-  return new Promise((resolve, reject) => {
-    const outgoing = request(url, {
-      agent: false,
-      headers: { 'user-agent': `kguardian-broker/${VERSION}` },
-      signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
-    })
-    outgoing.on('error', reject)
-    outgoing.on('response', (incoming) => {
-      const chunks: Buffer[] = []
-      let bytes = 0
-      incoming.on('data', (chunk: Buffer) => {
-        bytes += chunk.length
-        if (bytes > MAX_REPLY_BYTES) outgoing.destroy(new Error(`an answer of more than ${MAX_REPLY_BYTES} bytes`))
-        else chunks.push(chunk)
-      })
-      incoming.on('error', reject)
-      incoming.on('close', () => reject(new Error('the answer was cut short')))
-      incoming.on('end', () => {
-        try {
-          if (incoming.statusCode! < 200 || incoming.statusCode! > 299) throw new Error(`status ${incoming.statusCode}`)
-          resolve(readReleases(Buffer.concat(chunks).toString()))
-        } catch (error) {
-          reject(error)
-        }
-      })
-    })
-    outgoing.end()
+  const outgoing = request(url, {
+    agent: false,
+    headers: { 'user-agent': `kguardian-broker/${VERSION}` },
+    signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
   })
+  const reply = readReply(outgoing, MAX_REPLY_BYTES)
+  outgoing.end()
+  const { status, text } = await reply
+  if (status < 200 || status > 299) throw new Error(`status ${status}`)
+  return readReleases(text)
 }
 
 /** `{"latest": {component: version}}`. @throws Error when it is anything else */

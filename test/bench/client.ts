@@ -19,6 +19,7 @@ export interface Measured {
   seconds: number
   p50Ms: number
   p99Ms: number
+  maxMs: number
 }
 
 export function get(path: string): Buffer {
@@ -53,10 +54,14 @@ export async function run({ port, connections, forMs, request }: Load): Promise<
     socket.destroy()
   }
   await Promise.all(Array.from({ length: connections }, worker))
+  return summary(latencies, failed, startedAt)
+}
+
+function summary(latencies: number[], failed: number, startedAt: number): Measured {
   const seconds = (performance.now() - startedAt) / 1_000
   latencies.sort((a, b) => a - b)
   const at = (q: number) => latencies[Math.floor(q * (latencies.length - 1))] ?? 0
-  return { calls: latencies.length, failed, seconds, p50Ms: at(0.5), p99Ms: at(0.99) }
+  return { calls: latencies.length, failed, seconds, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1) }
 }
 
 export interface Steady extends Omit<Load, 'request'> {
@@ -68,7 +73,7 @@ export interface Steady extends Omit<Load, 'request'> {
  * Sends request after request when it is due, on whichever connection is free. Times count from when a request was due, so that
  * a server that stalls is not spared the requests that it kept from leaving.
  */
-export async function openLoop({ port, connections, forMs, ratePerSecond, request }: Steady): Promise<Measured & { maxMs: number }> {
+export async function openLoop({ port, connections, forMs, ratePerSecond, request }: Steady): Promise<Measured> {
   const latencies: number[] = []
   let failed = 0
   let next = 0
@@ -93,10 +98,7 @@ export async function openLoop({ port, connections, forMs, ratePerSecond, reques
     socket.destroy()
   }
   await Promise.all(Array.from({ length: connections }, worker))
-  const seconds = (performance.now() - startedAt) / 1_000
-  latencies.sort((a, b) => a - b)
-  const at = (q: number) => latencies[Math.floor(q * (latencies.length - 1))] ?? 0
-  return { calls: latencies.length, failed, seconds, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1) }
+  return summary(latencies, failed, startedAt)
 }
 
 /** The text of the answer to a GET, head and body. */
