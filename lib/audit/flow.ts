@@ -16,19 +16,17 @@ export interface EvaluateRequest {
 
 const MAX_PORT = 65_535
 
-/** What the evaluator is asked about a flow; null for a flow of neither direction, which it knows nothing of. */
-export function evaluateRequest(flow: Flow): EvaluateRequest | null {
+/** Whether the evaluator knows anything of such a flow: of one of neither direction it is not asked. */
+export const hasDirection = (flow: Flow): boolean => directionOf(flow) === 'INGRESS' || directionOf(flow) === 'EGRESS'
+
+/** What the evaluator is asked about a flow that has a direction. */
+export function evaluateRequest(flow: Flow): EvaluateRequest {
   const rest = { protocol: flow.ip_protocol ?? 'TCP', timestamp: `${flow.time_stamp}+00:00` }
   const [namespace, name] = [flow.pod_namespace ?? undefined, flow.pod_name ?? undefined]
   const [pod, peer] = [flow.pod_ip ?? undefined, flow.traffic_in_out_ip ?? undefined]
-  switch (directionOf(flow)) {
-    case 'INGRESS':
-      return { dstPodNamespace: namespace, dstPodName: name, srcIP: peer, dstIP: pod, dstPort: portOf(flow.pod_port), ...rest }
-    case 'EGRESS':
-      return { srcPodNamespace: namespace, srcPodName: name, srcIP: pod, dstIP: peer, dstPort: portOf(flow.traffic_in_out_port), ...rest }
-    default:
-      return null
-  }
+  if (directionOf(flow) === 'INGRESS')
+    return { dstPodNamespace: namespace, dstPodName: name, srcIP: peer, dstIP: pod, dstPort: portOf(flow.pod_port), ...rest }
+  return { srcPodNamespace: namespace, srcPodName: name, srcIP: pod, dstIP: peer, dstPort: portOf(flow.traffic_in_out_port), ...rest }
 }
 
 /**
@@ -40,7 +38,9 @@ export function droppedPod(flow: Flow): { namespace: string; pod: string } | nul
   return { namespace: flow.pod_namespace, pod: flow.pod_name }
 }
 
-const directionOf = (flow: Flow) => flow.traffic_type?.trim().toUpperCase()
+function directionOf({ traffic_type: type }: Flow): string | undefined {
+  return type === 'EGRESS' || type === 'INGRESS' ? type : type?.trim().toUpperCase()
+}
 
 function portOf(text: string | null | undefined): number {
   const port = /^\d{1,5}$/.test(text ?? '') ? Number(text) : 0

@@ -4,7 +4,7 @@ import type { Metrics } from '../metrics.ts'
 import type { Reply } from '../net/reply.ts'
 import type { Flow } from '../traffic/index.ts'
 import { Evaluator } from './evaluator.ts'
-import { droppedPod, type EvaluateRequest, evaluateRequest } from './flow.ts'
+import { droppedPod, type EvaluateRequest, evaluateRequest, hasDirection } from './flow.ts'
 import { BoundedQueue } from './queue.ts'
 import { BadReply, readCause, readVerdicts, type Verdict } from './reply.ts'
 import { createStore } from './store.ts'
@@ -21,11 +21,6 @@ export interface ForwarderOptions {
   readonly metrics: Metrics
 }
 
-interface Question {
-  readonly flow: Flow
-  readonly request: EvaluateRequest
-}
-
 /** Of warnings of one kind, one in this time: an evaluator that is down fails thousands of flows a second. */
 const WARN_EVERY_MS = 10_000
 
@@ -37,7 +32,7 @@ export class AuditForwarder {
   readonly #options: ForwarderOptions
   readonly #evaluator: Evaluator
   readonly #store: ReturnType<typeof createStore>
-  readonly #queue: BoundedQueue<Question>
+  readonly #queue: BoundedQueue<Flow>
   readonly #warnedAt = new Map<string, number>()
   #inFlight = 0
   #isClosed = false
@@ -61,9 +56,8 @@ export class AuditForwarder {
 
   /** Takes a flow that was just stored. Returns at once and never throws. */
   offer(flow: Flow): void {
-    const request = evaluateRequest(flow)
-    if (request === null) return
-    if (this.#isClosed || !this.#queue.push({ flow, request })) this.#options.metrics.auditDropped.inc()
+    if (!hasDirection(flow)) return
+    if (this.#isClosed || !this.#queue.push(flow)) this.#options.metrics.auditDropped.inc()
     else this.#next()
   }
 
@@ -102,8 +96,9 @@ export class AuditForwarder {
   }
 
   /** Never rejects. */
-  async #judge({ flow, request }: Question): Promise<void> {
+  async #judge(flow: Flow): Promise<void> {
     await this.#classify(flow)
+    const request = evaluateRequest(flow)
     const verdicts = await this.#evaluate(request)
     if (verdicts === null || verdicts.length === 0) return
     try {

@@ -54,7 +54,8 @@ function flow(n: number, source: number, pods: number) {
     pod_port: outgoing ? '0' : String(1_024 + (n % 60_000)),
     ip_protocol: n % 10 === 9 ? 'UDP' : 'TCP',
     traffic_type: outgoing ? 'EGRESS' : 'INGRESS',
-    traffic_in_out_ip: podAddress((n * 7_919) % pods),
+    // Spread: of one pod to one peer there is one flow of UDP, whatever the port.
+    traffic_in_out_ip: podAddress((Math.imul(n ^ (n >>> 15), 2_654_435_761) >>> 0) % pods),
     traffic_in_out_port: outgoing ? String(1_024 + (n % 60_000)) : '0',
     decision: 'ALLOW',
     // A thousand a second, the last ones now.

@@ -41,7 +41,7 @@ export async function load(sql: postgres.Sql, { pods, flows, verdicts }: Scale):
     insert into node_facts (node_name, provider, distro, cni, ip_family, node_os, policy_enforcement, time_stamp)
     select distinct node_name, 'aws', 'eks', 'cilium', 'ipv4', 'bottlerocket', 'enforced', now() at time zone 'utc' from pod`
   await sql`insert into node_heartbeat (node_name, updated_at) select distinct node_name, now() at time zone 'utc' from pod`
-  await withoutIndexes(sql, 'traffic', () => insertFlows(sql, pods, flows, { from: '13 days', to: '0' }, 'bench'))
+  await withoutIndexes(sql, 'traffic', () => insertFlows(sql, pods, flows, { from: '13 days', to: '0' }, 'bench', 'bench_pod', true))
   await withoutIndexes(sql, 'audit_verdict', () => insertVerdicts(sql, verdicts, { from: '29 days', to: '0' }))
   await sql.unsafe('vacuum (analyze)')
 }
@@ -55,7 +55,10 @@ export interface Age {
 const at = (n: string, rows: number, { from, to }: Age) =>
   `now() at time zone 'utc' - interval '${from}' + (interval '${from}' - interval '${to}') * (${n}::float8 / ${rows})`
 
-/** Flows of the pods, none a duplicate of another. `series` tells sets apart; `pod` is the function that names their pods. */
+/**
+ * Flows of the pods, none a duplicate of another. `series` tells sets apart; `pod` is the function that names their pods. `udp`:
+ * a tenth is UDP, of which there is one flow from a pod to a peer in all sets.
+ */
 export async function insertFlows(
   sql: postgres.Sql,
   pods: number,
@@ -63,12 +66,13 @@ export async function insertFlows(
   age: Age,
   series: string,
   pod = 'bench_pod',
+  udp = false,
 ): Promise<void> {
   await sql.unsafe(`
     insert into traffic (uuid, pod_name, pod_namespace, pod_ip, pod_port, ip_protocol, traffic_type, traffic_in_out_ip,
                          traffic_in_out_port, decision, time_stamp, peer_kind, peer_namespace, peer_name, peer_uid, peer_workload_kind,
                          peer_workload_name, peer_resolved_at)
-    select '${series}-' || md5(n::text), ${pod}(source), 'shop-' || source % 40, bench_ip(source), '0', case n % 10 when 9 then 'UDP' else 'TCP' end,
+    select '${series}-' || md5(n::text), ${pod}(source), 'shop-' || source % 40, bench_ip(source), '0', case n % ${udp ? 10 : 1} when 9 then 'UDP' else 'TCP' end,
            'EGRESS', bench_ip(peer), '${series}-' || n, 'ALLOW', at, 'pod', 'shop-' || peer % 40, bench_pod(peer), md5(peer::text),
            'Deployment', 'checkout-api-' || peer % 97, at
     from (select n, n % ${pods} as source, (n::bigint * 7919 + n / ${pods} * 13)::bigint % ${pods} as peer, ${at('n', flows, age)} as at

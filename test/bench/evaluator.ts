@@ -5,7 +5,7 @@
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { parseArgs } from 'node:util'
-import { flowBatch } from './bodies.ts'
+import { flowBatch, podSpec } from './bodies.ts'
 import { type Bench, startBroker } from './broker.ts'
 import { post, read, run } from './client.ts'
 
@@ -31,19 +31,23 @@ const url = `http://127.0.0.1:${(evaluator.address() as AddressInfo).port}`
 
 const without = await startBroker()
 const slow = await startBroker({ EVALUATOR_URL: url, AUDIT_EVAL_TIMEOUT_MS: '5000' })
-let batch = 0
 
-async function ingest({ port }: Bench): Promise<number> {
-  const first = batch
+/** Batches that each broker was sent. */
+const sent = new Map<Bench, number>()
+
+async function ingest(broker: Bench): Promise<number> {
+  const first = sent.get(broker) ?? 0
+  let next = first
   const { calls, seconds, failed } = await run({
-    port,
+    port: broker.port,
     connections: 8,
     forMs: FOR_MS,
     request: (i) => {
-      batch = Math.max(batch, first + i + 1)
+      next = first + i + 1
       return post('/pod/traffic/batch', flowBatch(first + i, PODS))
     },
   })
+  sent.set(broker, next)
   if (failed > 0) throw new Error(`${failed} batches failed`)
   return (calls * 100) / seconds
 }
@@ -54,7 +58,10 @@ async function metric({ port }: Bench, name: string): Promise<number> {
 }
 
 print(`Node ${process.version}, ${process.platform}, ${FOR_MS / 1_000} s a phase, ${new Date().toISOString().slice(0, 10)}`)
-for (const broker of [without, slow]) await ingest(broker)
+for (const broker of [without, slow]) {
+  await run({ port: broker.port, connections: 16, forMs: 60_000, request: (i) => (i < PODS ? post('/pod/spec', podSpec(i)) : null) })
+  await ingest(broker)
+}
 const rates: [number, number][] = []
 for (let round = 0; round < ROUNDS; round++) {
   const pair: [number, number] = [await ingest(without), await ingest(slow)]
