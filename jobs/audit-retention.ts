@@ -1,5 +1,5 @@
 import type { Sql } from '../lib/db/index.ts'
-import { inBatches, type Job } from './job.ts'
+import { inRestedBatches, type Job } from './job.ts'
 import { held } from './locks.ts'
 
 const MAX_BATCHES = 200
@@ -21,7 +21,7 @@ export const auditRetention: Job = {
   async run({ config, db, signal }) {
     const { auditRetentionDays: days, auditRetentionBatchSize: batchRows } = config
     let after = { time: '-infinity', id: '0' }
-    return inBatches(signal, MAX_BATCHES, async () => {
+    return inRestedBatches(signal, MAX_BATCHES, async () => {
       const [batch] = await db.probe(
         (sql) => sql<{ is_held: boolean; found: number; rows: number; time: string | null; id: string | null }[]>`
   with ${held(sql, 'audit-retention')},

@@ -1,6 +1,6 @@
 import type { Config } from '../lib/config.ts'
 import type { Sql } from '../lib/db/index.ts'
-import { inBatches, type Job } from './job.ts'
+import { inRestedBatches, type Job } from './job.ts'
 import { held } from './locks.ts'
 
 const MAX_BATCHES = 200
@@ -34,7 +34,7 @@ export const deadPodRetention: Job = {
     const days = deadPodDays(config)
     const batchRows = config.auditRetentionBatchSize
     let after = ''
-    return inBatches(signal, MAX_BATCHES, async () => {
+    return inRestedBatches(signal, MAX_BATCHES, async () => {
       const [batch] = await db.probe(
         (sql) => sql<{ is_held: boolean; rows: number; last: string | null }[]>`
   with ${held(sql, 'dead-pod-retention')},

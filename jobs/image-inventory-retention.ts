@@ -1,5 +1,5 @@
 import type { Sql } from '../lib/db/index.ts'
-import { type Batch, inBatches, type Job, type JobContext } from './job.ts'
+import { type Batch, inRestedBatches, type Job, type JobContext } from './job.ts'
 import { held } from './locks.ts'
 
 const MAX_BATCHES = 200
@@ -62,7 +62,7 @@ export const imageInventoryRetention: Job = {
 
   run(context) {
     let remove = removeContainers
-    return inBatches(context.signal, MAX_BATCHES, async () => {
+    return inRestedBatches(context.signal, MAX_BATCHES, async () => {
       const batch = await remove(context)
       if (remove === removeImages || !batch.isHeld || !batch.isLast) return batch
       remove = removeImages

@@ -1,4 +1,5 @@
 /** What a job is, and the loop that each of them runs. */
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../lib/config.ts'
 import type { Database } from '../lib/db/index.ts'
 import type { Log } from '../lib/log.ts'
@@ -46,15 +47,27 @@ export interface Batch {
   readonly isLast: boolean
 }
 
-/** Runs batch after batch until one says it was the last, at most `maxBatches` of them. */
-export async function inBatches(signal: AbortSignal, maxBatches: number, next: () => Promise<Batch>): Promise<Pass> {
+/**
+ * Runs batch after batch until one says it was the last, at most `maxBatches` of them. `rest`: how long to wait after each, in
+ * times of what it took.
+ */
+export async function inBatches(signal: AbortSignal, maxBatches: number, next: () => Promise<Batch>, rest = 0): Promise<Pass> {
   let rows = 0
   for (let batches = 0; batches < maxBatches; batches++) {
     if (signal.aborted) return { outcome: 'aborted', rows, batches }
+    const startedAt = performance.now()
     const batch = await next()
     if (!batch.isHeld) return { outcome: 'skipped', rows, batches }
     rows += batch.rows
     if (batch.isLast) return { outcome: 'done', rows, batches: batches + 1 }
+    if (rest > 0) await delay(rest * (performance.now() - startedAt), undefined, { signal }).catch(() => {})
   }
   return { outcome: 'capped', rows, batches: maxBatches }
 }
+
+/**
+ * The same for what deletes: after each batch a rest of three times what it took. A statement that deletes keeps a core busy, and
+ * with a quarter of one gone a machine of two loses an eighth of its ingest.
+ */
+export const inRestedBatches = (signal: AbortSignal, maxBatches: number, next: () => Promise<Batch>): Promise<Pass> =>
+  inBatches(signal, maxBatches, next, 3)

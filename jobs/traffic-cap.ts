@@ -1,7 +1,7 @@
 /** The flows that a pod has above the cap (interop-core 7.3, rule 4): a part of the job `traffic-retention`. */
 import type postgres from 'postgres'
 import type { Sql } from '../lib/db/index.ts'
-import { type Batch, inBatches, type JobContext, type Pass } from './job.ts'
+import { type Batch, inRestedBatches, type JobContext, type Pass } from './job.ts'
 import { held } from './locks.ts'
 
 const MAX_PODS = 100
@@ -41,7 +41,7 @@ export async function trimPods(context: JobContext): Promise<Pass> {
   const warn = ({ pod, deleted }: { pod: Pod; deleted: number }) =>
     log.warn({ pod: pod.name, namespace: pod.namespace, rows: pod.rows, cap, deleted }, 'a pod has more flows than the cap')
 
-  const pass = await inBatches(signal, MAX_BATCHES, async (): Promise<Batch> => {
+  const pass = await inRestedBatches(signal, MAX_BATCHES, async (): Promise<Batch> => {
     const pod = current?.pod ?? pods.shift()
     if (pod === undefined) {
       const found = await findPods(context, lock, upTo ?? '', left)

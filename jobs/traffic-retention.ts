@@ -1,5 +1,5 @@
 import type { Database, Sql } from '../lib/db/index.ts'
-import { inBatches, type Job, type JobContext, type Pass } from './job.ts'
+import { inRestedBatches, type Job, type JobContext, type Pass } from './job.ts'
 import { held } from './locks.ts'
 import { countAboveCap, trimPods } from './traffic-cap.ts'
 
@@ -102,7 +102,7 @@ const NOTHING: Pass = { outcome: 'done', rows: 0, batches: 0 }
 
 function deleteOld({ config, db, signal }: JobContext): Promise<Pass> {
   const { trafficRetentionDays: days, trafficRetentionBatchSize: batchRows } = config
-  return inBatches(signal, MAX_BATCHES, async () => {
+  return inRestedBatches(signal, MAX_BATCHES, async () => {
     const [batch] = await db.probe(
       (sql) => sql<{ is_held: boolean; found: number; rows: number }[]>`
   with ${held(sql, 'traffic-retention')},

@@ -81,6 +81,18 @@ const types = {
 }
 
 /**
+ * Of ingest and reads, whose every statement is an index look-up: a plan cached while a table was empty must not remain a scan of
+ * it, and what the parameters are makes no difference to the plan, so none is made twice. A bitmap loses the order of its index.
+ */
+const LOOKUPS_ONLY = {
+  plan_cache_mode: 'force_generic_plan',
+  enable_seqscan: 'off',
+  enable_bitmapscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+}
+
+/**
  * Session settings sent with the startup packet.
  *
  * A transaction pooler refuses settings it does not track, so without prepared statements (the sign of one) only the
@@ -94,9 +106,7 @@ function session(gate: GateName, settings: DriverSettings): Record<string, strin
     ...name,
     ...(settings.statementTimeoutMs > 0 ? { statement_timeout: String(settings.statementTimeoutMs) } : {}),
     jit: 'off',
-    // Every statement of these two is an index look-up; a plan cached while a table was empty must not remain a scan of it. A bitmap
-    // loses the order of its index.
-    ...(gate === 'probe' ? {} : { enable_seqscan: 'off', enable_bitmapscan: 'off', enable_hashjoin: 'off', enable_mergejoin: 'off' }),
+    ...(gate === 'probe' ? {} : LOOKUPS_ONLY),
   }
 }
 

@@ -179,7 +179,8 @@ async function compareJobs(tenth: Site, large: Site): Promise<void> {
 }
 
 const EXPIRED = 1_000_000
-const INGEST_MS = 15_000
+const SLICE_MS = 2_000
+const SLICES = 8
 
 /** What ingest loses while a million expired flows go. */
 async function retentionUnderIngest(site: Site): Promise<void> {
@@ -201,18 +202,22 @@ async function retentionUnderIngest(site: Site): Promise<void> {
     if (failed > 0) throw new Error(`${failed} batches failed`)
     return (calls * 100) / seconds
   }
-  await ingest(INGEST_MS / 3)
-  const before = await ingest(INGEST_MS)
+  /** In slices, like what is measured while a job runs that ends when it ends. */
+  const slices = async (isOver: (slice: number) => boolean) => {
+    const rates: number[] = []
+    while (!isOver(rates.length)) rates.push(await ingest(SLICE_MS))
+    return rates.reduce((sum, one) => sum + one, 0) / rates.length
+  }
+  await slices((n) => n === 2)
+  const before = await slices((n) => n === SLICES)
   const deleting = pass(site, 'traffic-retention')
   let isDone = false
   const done = deleting.finally(() => {
     isDone = true
   })
-  const during: number[] = []
-  while (!isDone) during.push(await ingest(2_000))
+  const mean = await slices(() => isDone)
   const { rows, durationMs } = await done
-  const after = await ingest(INGEST_MS)
-  const mean = during.reduce((sum, one) => sum + one, 0) / during.length
+  const after = await slices((n) => n === SLICES)
   const share = mean / ((before + after) / 2)
   print(`\n${rows} expired flows deleted in ${(durationMs / 1_000).toFixed(1)} s while flows were posted by 8 clients`)
   print(

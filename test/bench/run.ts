@@ -37,17 +37,24 @@ async function phase(
   if (only && !only.some((word) => name.includes(word))) return 0
   const measured = await run({ port, connections, forMs: FOR_MS, request })
   const rate = (measured.calls * perCall) / measured.seconds
-  print(row(name, connections, Math.round(rate).toLocaleString('en').replaceAll(',', ' '), target, measured))
+  print(row(name, connections, Math.round(rate).toLocaleString('en').replaceAll(',', ' '), target, measured, await broker.peakMib()))
   return rate
 }
 
 async function single(name: string, targetMs: number, request: (i: number) => Buffer): Promise<void> {
   if (only && !only.some((word) => name.includes(word))) return
   const measured = await run({ port, connections: 1, forMs: FOR_MS / 2, request })
-  print(row(name, 1, `p50 ${measured.p50Ms.toFixed(2)} ms`, `${targetMs} ms`, measured))
+  print(row(name, 1, `p50 ${measured.p50Ms.toFixed(2)} ms`, `${targetMs} ms`, measured, await broker.peakMib()))
 }
 
-function row(name: string, connections: number, figure: string, target: string, { p50Ms, p99Ms, failed }: Measured): string {
+function row(
+  name: string,
+  connections: number,
+  figure: string,
+  target: string,
+  { p50Ms, p99Ms, failed }: Measured,
+  peakMib: number,
+): string {
   const cells = [
     name.padEnd(44),
     String(connections).padStart(3),
@@ -56,6 +63,7 @@ function row(name: string, connections: number, figure: string, target: string, 
     p50Ms.toFixed(2).padStart(8),
     p99Ms.toFixed(2).padStart(8),
     String(failed).padStart(6),
+    peakMib.toFixed(0).padStart(8),
   ]
   return `| ${cells.join(' | ')} |`
 }
@@ -74,6 +82,7 @@ async function reference(): Promise<void> {
         .replaceAll(',', ' '),
       '78 000 then',
       measured,
+      0,
     ),
   )
   bare.stop()
@@ -101,8 +110,8 @@ async function reads(label: string, pods: number): Promise<Record<string, number
 }
 
 print(`Node ${process.version}, ${process.platform}, ${FOR_MS / 1_000} s a phase, ${new Date().toISOString().slice(0, 10)}`)
-print(`| ${'path'.padEnd(44)} |   c |         figure |         hold |   p50 ms |   p99 ms | failed |`)
-print(`|${'-'.repeat(46)}|----:|---------------:|-------------:|---------:|---------:|-------:|`)
+print(`| ${'path'.padEnd(44)} |   c |         figure |         hold |   p50 ms |   p99 ms | failed | peak MiB |`)
+print(`|${'-'.repeat(46)}|----:|---------------:|-------------:|---------:|---------:|-------:|---------:|`)
 
 await reference()
 
