@@ -62,10 +62,11 @@ const MIX: [share: number, name: string, request: (i: number) => Buffer][] = [
   [10, 'by address', (i) => get(`/pod/ip/${podAddress(pick(i))}`)],
   [9, 'by name', (i) => get(`/pod/name/${podName(pick(i))}`)],
   [10, 'flows of a pod', (i) => get(`/pod/traffic/${podName(pick(i))}`)],
-  [0.7, 'newest 100', () => get('/pod/traffic?limit=100')],
-  [0.1, 'live pods', () => get('/pod/info?include_dead=false')],
-  [0.1, 'nodes', () => get('/node/status')],
-  [0.1, 'metrics', () => get('/metrics')],
+  [0.5, 'newest 100', () => get('/pod/traffic?limit=100')],
+  [0.4, 'pods of a node', (i) => get(`/pod/list/node-${i % 50}`)],
+  [0.08, 'metrics', () => get('/metrics')],
+  // A page that polls every minute, open in a dozen browsers.
+  [0.02, 'live pods, nodes', (i) => get(i % 2 === 0 ? '/pod/info?include_dead=false' : '/node/status')],
 ]
 
 const FIRST_BATCH = 100_000
@@ -76,10 +77,10 @@ function mixedBatch(): string {
   return JSON.stringify([...fresh.slice(0, 10), ...known.slice(10)])
 }
 
-/** Spread evenly: every request of a cycle of a thousand has its place. */
+/** Spread evenly: every request of a cycle of ten thousand has its place. */
 const cycle: ((i: number) => Buffer)[] = []
-for (const [share, , request] of MIX) for (let n = 0; n < share * 10; n++) cycle.push(request)
-const order = cycle.map((_, i) => (i * 617) % cycle.length)
+for (const [share, , request] of MIX) for (let n = 0; n < Math.round(share * 100); n++) cycle.push(request)
+const order = cycle.map((_, i) => (i * 6_173) % cycle.length)
 
 print(`Node ${process.version}, ${process.platform}, ${RATE} requests/s for ${MINUTES} min, ${new Date().toISOString().slice(0, 10)}`)
 print(MIX.map(([share, name]) => `${share} % ${name}`).join(', '))
