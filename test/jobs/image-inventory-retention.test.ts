@@ -68,8 +68,8 @@ test('the window: a row exactly that old stays, one a microsecond older goes; im
       await now`
         insert into workload_container
         select 'primary', 'shop', 'Deployment', 'web', ${name}, ${digestOf('x')}, 'regular', 'r', '{}', '{}', null, null, null, null, t, t
-        from (select now() at time zone 'utc' - ${age}::text::interval as t)`
-      await now`insert into image select ${digestOf(name)}, ${name}, '{}', 'repo', t, t from (select now() at time zone 'utc' - ${age}::text::interval as t)`
+        from (select now() at time zone 'utc' - ${age}::text::interval as t) a`
+      await now`insert into image select ${digestOf(name)}, ${name}, '{}', 'repo', t, t from (select now() at time zone 'utc' - ${age}::text::interval as t) a`
     }
     assert.equal(await count({ db: inside(now) }), 2)
     assert.equal((await run({ db: inside(now) })).rows, 2)
