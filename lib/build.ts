@@ -12,8 +12,8 @@ import { FlowWriter, SeenFlows } from './traffic/index.ts'
 const BODIES_KIB = 32 * 1024
 const BODY_WAIT_MS = 5_000
 
-/** Two generations of these: with keys of about a hundred characters some 35 MB. */
-const SEEN_FLOWS_PER_GENERATION = 75_000
+/** Two generations of these: with keys of about a hundred characters some 28 MB. */
+const SEEN_FLOWS_PER_GENERATION = 60_000
 const SEEN_GENERATION_MS = 120_000
 
 /** Everything a request needs, around one database. */

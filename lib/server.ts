@@ -16,7 +16,7 @@ import { createLog, type Log } from './log.ts'
 
 // The default lets the heap grow fourfold between collections on a large machine: 530 MiB at full load where this needs half. Half as
 // much again would collect every two seconds, and whoever waits for the database meanwhile waits for a tenth of one.
-setFlagsFromString('--heap-growing-percent=60')
+setFlagsFromString('--heap-growing-percent=50')
 
 /** Kubernetes goes on sending to a pod for a moment after it was told to stop. */
 const ENDPOINTS_PROPAGATION_MS = 3_000
