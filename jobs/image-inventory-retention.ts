@@ -13,44 +13,44 @@ const isExpired = (sql: Sql, context: Pick<JobContext, 'config'>) => sql`
     and (w.ref_seen_at is null or ${isBefore(sql, sql`w.ref_seen_at`, context)})
     and not is_running(w, ${context.config.imageRunningWindowSecs})`
 
-type Row = { is_held: boolean; rows: number }
-
-async function removeContainers(context: JobContext): Promise<Batch> {
-  const max = context.config.imageInventoryBatchSize
-  const [batch] = await context.db.probe(
-    (sql) => sql<Row[]>`
+/** One batch: deletes from `table` what `doomed` selects the places of, under its lock and limit. */
+async function remove({ config, db }: JobContext, table: string, doomed: (sql: Sql) => ReturnType<Sql>): Promise<Batch> {
+  const max = config.imageInventoryBatchSize
+  const [batch] = await db.probe(
+    (sql) => sql<{ is_held: boolean; rows: number }[]>`
   with ${held(sql, 'image-inventory-retention')},
-  expired as materialized (
-    select w.ctid as place
-    from workload_container w
-    where (select is_held from held) and ${isExpired(sql, context)}
-    order by w.last_seen
+  doomed as materialized (
+    ${doomed(sql)}
     limit ${max}
     for update skip locked),
-  removed as (delete from workload_container w using expired e where w.ctid = e.place returning 1)
+  removed as (delete from ${sql(table)} t using doomed d where t.ctid = d.place returning 1)
   select h.is_held, (select count(*)::int from removed) as rows from held h`,
   )
   return { isHeld: batch!.is_held, rows: batch!.rows, isLast: batch!.rows < max }
 }
 
-async function removeImages(context: JobContext): Promise<Batch> {
-  const max = context.config.imageInventoryBatchSize
-  const [batch] = await context.db.probe(
-    (sql) => sql<Row[]>`
-  with ${held(sql, 'image-inventory-retention')},
-  unused as materialized (
+const removeContainers = (context: JobContext): Promise<Batch> =>
+  remove(
+    context,
+    'workload_container',
+    (sql) => sql`
+    select w.ctid as place
+    from workload_container w
+    where (select is_held from held) and ${isExpired(sql, context)}
+    order by w.last_seen`,
+  )
+
+const removeImages = (context: JobContext): Promise<Batch> =>
+  remove(
+    context,
+    'image',
+    (sql) => sql`
     select m.ctid as place
     from image m
     where (select is_held from held) and ${isBefore(sql, sql`m.last_seen`, context)}
       and not exists (select from workload_container w where w.image_digest = m.digest)
-    order by m.digest
-    limit ${max}
-    for update of m skip locked),
-  removed as (delete from image m using unused u where m.ctid = u.place returning 1)
-  select h.is_held, (select count(*)::int from removed) as rows from held h`,
+    order by m.digest`,
   )
-  return { isHeld: batch!.is_held, rows: batch!.rows, isLast: batch!.rows < max }
-}
 
 /**
  * Forgets containers that were not reported for the window of days and do not run, then images that no container has had for as long
@@ -61,11 +61,11 @@ export const imageInventoryRetention: Job = {
   everySecs: (config) => (config.imageInventoryRetentionDays === 0 ? null : config.imageInventoryIntervalSecs),
 
   run(context) {
-    let remove = removeContainers
+    let removeSome = removeContainers
     return inRestedBatches(context.signal, MAX_BATCHES, async () => {
-      const batch = await remove(context)
-      if (remove === removeImages || !batch.isHeld || !batch.isLast) return batch
-      remove = removeImages
+      const batch = await removeSome(context)
+      if (removeSome === removeImages || !batch.isHeld || !batch.isLast) return batch
+      removeSome = removeImages
       return { ...batch, isLast: false }
     })
   },

@@ -2,7 +2,8 @@
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import type postgres from 'postgres'
 import type { Connection, GateName } from './driver-options.ts'
-import { type Log, Pool, type PoolStats, type Sql } from './pool.ts'
+import type { Sql } from './flight.ts'
+import { type Log, Pool, type PoolStats } from './pool.ts'
 
 type Rows = readonly postgres.MaybeRow[]
 

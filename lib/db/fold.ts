@@ -71,7 +71,9 @@ export function createFold<Item, Result>(options: FoldOptions<Item, Result>): (i
     return true
   }
 
-  function answered({ key, heir }: Member): void {
+  function answered(entry: Member): void {
+    const { key, heir } = entry
+    entry.heir = null
     if (heir !== null) append(heir)
     else if (key !== null) newest.delete(key)
   }
@@ -81,11 +83,14 @@ export function createFold<Item, Result>(options: FoldOptions<Item, Result>): (i
     const items: Item[] = []
     let load = 0
     while (head !== null && batch.length < maxItems) {
-      load += head.weight
+      const entry: Member = head
+      load += entry.weight
       if (load > maxWeight && batch.length > 0) break
-      batch.push(head)
-      items.push(head.item)
-      head = head.next
+      batch.push(entry)
+      items.push(entry.item)
+      head = entry.next
+      // An old one must not keep all that came after it alive.
+      entry.next = null
     }
     if (head === null) tail = null
     waiting -= batch.length

@@ -11,14 +11,9 @@ import postgres from 'postgres'
 import { type Connection, type DriverSettings, driverOptions, type GateName } from './driver-options.ts'
 import { openPool } from './embedded/socket-url.ts'
 import { classify, DatabaseUnavailable, isTransient } from './errors.ts'
-import { Entrant, type GateLimits, type GateStats, SlotGate } from './gate.ts'
+import { Flight, type Slot, type Statement } from './flight.ts'
+import { type GateLimits, type GateStats, SlotGate } from './gate.ts'
 import { dial, type Endpoint } from './socket.ts'
-
-/** The driver without `begin`, `reserve`, `listen` and `end`: a statement is its own transaction here. */
-export type Sql = postgres.ISql
-
-/** What a statement callback returns: a driver query that has not been started. */
-export type Statement = (sql: Sql) => PromiseLike<readonly unknown[]>
 
 export interface Log {
   debug(fields: object, message: string): void
@@ -50,18 +45,6 @@ export interface PoolStats extends GateStats {
   retried: number
 }
 
-interface Slot {
-  driver: postgres.Sql | null
-  socket: Socket | null
-  /** Runs out when the server does not let us in. */
-  greeting: NodeJS.Timeout | undefined
-  /** The connection has answered. */
-  proven: boolean
-  /** Rounds of the reaper since the last statement. */
-  quietRounds: number
-  flight: Flight | null
-}
-
 const SWEEPS_PER_DEADLINE = 20
 /** A connection lost later than this into a call is not worth a second attempt: the call would last too long. */
 const RETRY_WITHIN_MS = 2_000
@@ -72,40 +55,6 @@ const REAP_AFTER_ROUNDS = 10
 const GOODBYE_SECONDS = 1
 /** From dialling until the server has let us in. */
 const CONNECT_TIMEOUT_MS = 5_000
-
-/** One call, from the gate to its answer, over all its attempts. */
-class Flight extends Entrant<Slot> {
-  readonly statement: Statement
-  readonly raw: boolean
-  readonly startedAt = performance.now()
-  readonly resolve: (value: never) => void
-  readonly reject: (error: Error) => void
-  readonly #pool: Pool
-  attempts = 0
-  /** Nobody waits for the answer any more: not worth another attempt. */
-  isAbandoned = false
-  /** Sweeps of the pool when the present attempt began. */
-  sweeps = 0
-  /** The present attempt; null while waiting for the next. */
-  query: PromiseLike<unknown> | null = null
-
-  constructor(pool: Pool, statement: Statement, raw: boolean, resolve: (value: never) => void, reject: (error: Error) => void) {
-    super()
-    this.#pool = pool
-    this.statement = statement
-    this.raw = raw
-    this.resolve = resolve
-    this.reject = reject
-  }
-
-  admit(slot: Slot): void {
-    this.#pool.launch(slot, this)
-  }
-
-  refuse(error: DatabaseUnavailable): void {
-    this.reject(error)
-  }
-}
 
 export class Pool {
   readonly #options: PoolOptions
@@ -143,7 +92,7 @@ export class Pool {
   /** All rows, or with `raw` the first column of the first row as bytes (null when there is none). */
   run<T>(statement: Statement, raw: boolean): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.#gate.enter(new Flight(this, statement, raw, resolve, reject))
+      this.#gate.enter(new Flight(this.#launch, statement, raw, resolve, reject))
     })
   }
 
@@ -158,7 +107,7 @@ export class Pool {
         clearTimeout(timer)
         resolve(value)
       }
-      const flight = new Flight(this, statement, false, answer, done)
+      const flight = new Flight(this.#launch, statement, false, answer, done)
       const timer = setTimeout(() => {
         this.#gate.abandon(flight)
         flight.isAbandoned = true
@@ -171,7 +120,7 @@ export class Pool {
   /** Like `run`, but the caller waits at most `ms` for its turn, and there is no second attempt. */
   once<T>(ms: number, statement: Statement): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      const flight = new Flight(this, statement, false, resolve, reject)
+      const flight = new Flight(this.#launch, statement, false, resolve, reject)
       flight.isAbandoned = true
       this.#gate.enter(flight)
       if (!flight.queued) return
@@ -214,8 +163,8 @@ export class Pool {
     this.#reaper = null
   }
 
-  /** First or next attempt of a flight on a slot that is its own. Called by the gate. */
-  launch(slot: Slot, flight: Flight): void {
+  /** First or next attempt of a flight on a slot that is its own. */
+  readonly #launch = (slot: Slot, flight: Flight): void => {
     slot.flight = flight
     slot.quietRounds = 0
     flight.sweeps = this.#sweeps
@@ -260,7 +209,7 @@ export class Pool {
       this.#retried++
       setTimeout(
         () => {
-          if (slot.flight === flight) this.launch(slot, flight)
+          if (slot.flight === flight) this.#launch(slot, flight)
         },
         1 + Math.random() * RETRY_JITTER_MS * flight.attempts,
       )

@@ -3,7 +3,7 @@ import { beforeEach, test } from 'node:test'
 import { deadPodDays, deadPodRetention } from '../../jobs/dead-pod-retention.ts'
 import { podsWithWrongAddresses } from '../support/records.ts'
 import { until } from '../support/until.ts'
-import { abortedAfter, inside, isWaiting, startScene } from './scene.ts'
+import { abortedAfter, inside, startScene, waiting } from './scene.ts'
 
 const DAY = 86_400
 const scene = await startScene(deadPodRetention, { auditRetentionBatchSize: 100 })
@@ -138,51 +138,21 @@ test('a pod that is being posted at that moment is passed over, and others are n
 test('a pod that is posted between the look and the lock keeps its row and its addresses', async () => {
   await pod({ pod_name: 'a', pod_ip: '10.0.0.1', is_dead: true, time_stamp: ago(40 * DAY) })
   await pod({ pod_name: 'back', pod_ip: '10.0.0.2', is_dead: true, time_stamp: ago(40 * DAY) })
-  // The pass has its snapshot and comes to wait here, with the pods looked at and none of them locked.
-  await sql`
-    create function wait_for_post() returns trigger language plpgsql
-    as $$ begin perform pg_advisory_xact_lock(77); return null; end $$`
-  await sql`create trigger wait_for_post before delete on pod for each statement execute function wait_for_post()`
-  try {
-    let pass: ReturnType<typeof run> | undefined
-    await sql.begin(async (other) => {
-      await other`select pg_advisory_xact_lock(77)`
-      pass = run()
-      await until('the pass waits', () => isWaiting(sql))
-      await pod({ pod_name: 'back', pod_ip: '10.0.0.3', time_stamp: ago(0) })
-    })
-    assert.deepEqual(await pass, { outcome: 'done', rows: 1, batches: 1 })
-  } finally {
-    await sql`drop function wait_for_post cascade`
-  }
+  const pass = await scene.whileDeleting('pod', 'before', () => pod({ pod_name: 'back', pod_ip: '10.0.0.3', time_stamp: ago(0) }))
+  assert.deepEqual(pass, { outcome: 'done', rows: 1, batches: 1 })
   assert.deepEqual(await names(), ['back'])
   assert.equal((await scene.get('/pod/ip/10.0.0.3')).json.is_dead, false)
 })
 
 test('a pod that is posted while its row is being deleted gets a new row, addresses included', async () => {
   await pod({ pod_name: 'back', pod_ip: '10.0.0.2', is_dead: true, time_stamp: ago(40 * DAY) })
-  await sql`
-    create function wait_for_post() returns trigger language plpgsql
-    as $$ begin perform pg_advisory_xact_lock(77); return old; end $$`
-  await sql`create trigger wait_for_post after delete on pod for each row execute function wait_for_post()`
-  try {
-    let pass: ReturnType<typeof run> | undefined
-    let posted: Promise<unknown> | undefined
-    await sql.begin(async (other) => {
-      await other`select pg_advisory_xact_lock(77)`
-      pass = run()
-      await until('the pass waits', () => isWaiting(sql))
-      posted = pod({ pod_name: 'back', pod_ip: '10.0.0.2', time_stamp: ago(0) })
-      await until('the post waits for the pass', async () => {
-        const rows = await sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-        return rows.length === 2
-      })
-    })
-    assert.deepEqual(await pass, { outcome: 'done', rows: 1, batches: 1 })
-    await posted
-  } finally {
-    await sql`drop function wait_for_post cascade`
-  }
+  let posted: Promise<unknown> | undefined
+  const pass = await scene.whileDeleting('pod', 'after', async () => {
+    posted = pod({ pod_name: 'back', pod_ip: '10.0.0.2', time_stamp: ago(0) })
+    await until('the post waits for the pass', async () => (await waiting(sql)) === 2)
+  })
+  assert.deepEqual(pass, { outcome: 'done', rows: 1, batches: 1 })
+  await posted
   assert.deepEqual(await names(), ['back'])
   assert.equal((await scene.get('/pod/ip/10.0.0.2')).json.is_dead, false)
 })

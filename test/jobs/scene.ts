@@ -1,14 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import type { TestContext } from 'node:test'
 import type postgres from 'postgres'
-import type { Job, JobContext } from '../../jobs/job.ts'
+import type { Job, JobContext, Pass } from '../../jobs/job.ts'
 import { JOB_LOCKS, type JobName } from '../../jobs/locks.ts'
 import type { Config } from '../../lib/config.ts'
 import { type Database, openDatabase } from '../../lib/db/index.ts'
 import { startApp } from '../support/app.ts'
+import { until } from '../support/until.ts'
 
 const NEVER = new AbortController().signal
 const CONNECTIONS = 3
+const GATE = 77
 
 /** A database with one job on it, and what it takes to arrange and look at rows. Times are seconds before the start of the file. */
 export async function startScene(job: Job, configured: Partial<Config> = {}) {
@@ -71,6 +73,30 @@ export async function startScene(job: Job, configured: Partial<Config> = {}) {
       return other
     },
 
+    /**
+     * Runs a pass and, while it waits in its deletion from `table`, `work`: `before` the first row is deleted, with what it found
+     * looked at and not locked, or `after` one, which is locked until the statement ends.
+     */
+    async whileDeleting(table: string, when: 'before' | 'after', work: () => Promise<unknown>): Promise<Pass> {
+      const each = when === 'before' ? 'statement' : 'row'
+      await sql.unsafe(`
+        create function wait_for_test() returns trigger language plpgsql
+        as $$ begin perform pg_advisory_xact_lock(${GATE}); return ${when === 'before' ? 'null' : 'old'}; end $$`)
+      await sql.unsafe(`create trigger wait_for_test ${when} delete on ${table} for each ${each} execute function wait_for_test()`)
+      try {
+        let pass: Promise<Pass> | undefined
+        await sql.begin(async (other) => {
+          await other`select pg_advisory_xact_lock(${GATE}::int)`
+          pass = job.run(context())
+          await until('the pass waits', () => isWaiting(sql))
+          await work()
+        })
+        return await pass!
+      } finally {
+        await sql`drop function wait_for_test cascade`
+      }
+    },
+
     /** Has the lock of a job taken while `work` runs. */
     async whileLocked(name: JobName, work: () => Promise<void>): Promise<void> {
       await sql.begin(async (other) => {
@@ -99,9 +125,11 @@ export function abortedAfter(batches: number, db: Database): Pick<JobContext, 'd
   return { db: { probe } as unknown as Database, signal: abort.signal }
 }
 
-/** True once a session of this database waits for a lock that another one holds. */
-export async function isWaiting(sql: postgres.Sql): Promise<boolean> {
+/** How many sessions of this database wait for a lock that another one holds. */
+export async function waiting(sql: postgres.Sql): Promise<number> {
   const [row] = await sql<{ n: number }[]>`
     select count(*)::int as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-  return row!.n > 0
+  return row!.n
 }
+
+export const isWaiting = async (sql: postgres.Sql): Promise<boolean> => (await waiting(sql)) > 0

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { trafficRetention } from '../../jobs/traffic-retention.ts'
-import { until } from '../support/until.ts'
-import { abortedAfter, isWaiting, startScene } from './scene.ts'
+import { abortedAfter, startScene } from './scene.ts'
 
 const DAY = 86_400
 const CAP = 50
@@ -166,22 +165,10 @@ test('names are found however many flows lie before them', async () => {
 
 test('a flow that gets its peer at that moment stays', async () => {
   await flows(CAP + 2, 1000)
-  await sql`
-    create function wait_for_peer() returns trigger language plpgsql
-    as $$ begin perform pg_advisory_xact_lock(77); return null; end $$`
-  await sql`create trigger wait_for_peer before delete on traffic for each statement execute function wait_for_peer()`
-  try {
-    let pass: ReturnType<typeof run> | undefined
-    await sql.begin(async (other) => {
-      await other`select pg_advisory_xact_lock(77)`
-      pass = run()
-      await until('the pass waits', () => isWaiting(sql))
-      await sql`update traffic set peer_kind = 'pod' where time_stamp = (select min(time_stamp) from traffic)`
-    })
-    assert.equal((await pass)!.rows, 1)
-  } finally {
-    await sql`drop function wait_for_peer cascade`
-  }
+  const pass = await scene.whileDeleting('traffic', 'before', async () => {
+    await sql`update traffic set peer_kind = 'pod' where time_stamp = (select min(time_stamp) from traffic)`
+  })
+  assert.equal(pass.rows, 1)
   assert.deepEqual(await kept(), { 'shop/web': CAP, 'shop/web/pod': 1 })
 })
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { beforeEach, test } from 'node:test'
 import { trafficRetention } from '../../jobs/traffic-retention.ts'
 import { until } from '../support/until.ts'
-import { abortedAfter, inside, isWaiting, startScene } from './scene.ts'
+import { abortedAfter, inside, startScene, waiting } from './scene.ts'
 
 const DAY = 86_400
 const OLD = 20 * DAY
@@ -332,30 +332,15 @@ test('a flow that somebody is writing is passed over, and others are not held up
 })
 
 test('a flow that is posted again while it is being deleted waits for the batch and is stored anew', async () => {
-  await sql`
-    create function wait_for_post() returns trigger language plpgsql
-    as $$ begin perform pg_advisory_xact_lock(77); return old; end $$`
-  await sql`create trigger wait_for_post after delete on traffic for each row execute function wait_for_post()`
   const row = { ...example(), ...NO_PEER, pod_name: 'gone' }
   await flow(row)
-  try {
-    let pass: ReturnType<typeof run> | undefined
-    let posted: Promise<unknown> | undefined
-    await sql.begin(async (other) => {
-      await other`select pg_advisory_xact_lock(77)`
-      pass = run()
-      await until('the pass waits', () => isWaiting(sql))
-      posted = scene.db.ingest((db) => db`insert into traffic ${db({ ...row, uuid: 'again', time_stamp: ago(5) })}`)
-      await until('the post waits for the pass', async () => {
-        const rows = await sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-        return rows.length === 2
-      })
-    })
-    assert.deepEqual(await pass, { outcome: 'done', rows: 1, batches: 1 })
-    await posted
-  } finally {
-    await sql`drop function wait_for_post cascade`
-  }
+  let posted: Promise<unknown> | undefined
+  const pass = await scene.whileDeleting('traffic', 'after', async () => {
+    posted = scene.db.ingest((db) => db`insert into traffic ${db({ ...row, uuid: 'again', time_stamp: ago(5) })}`)
+    await until('the post waits for the pass', async () => (await waiting(sql)) === 2)
+  })
+  assert.deepEqual(pass, { outcome: 'done', rows: 1, batches: 1 })
+  await posted
   assert.deepEqual(await uuids(), ['again'])
 })
 
