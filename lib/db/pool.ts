@@ -234,13 +234,15 @@ export class Pool {
   #connect(slot: Slot): postgres.Sql {
     const { connection, gate, settings } = this.#options
     let dialled = 0
-    let failure: unknown = new DatabaseUnavailable('connection closed', 'CONNECTION_CLOSED')
+    let failure: unknown = null
+    // Made when it is needed: an error keeps the frames it was made in, and with them the first statement of a connection, for as long.
+    const reason = () => failure ?? new DatabaseUnavailable('connection closed', 'CONNECTION_CLOSED')
     const options = {
       ...driverOptions(gate, settings),
       socket: (endpoint: Endpoint) => {
         // A second round over the hosts is the driver reconnecting by itself.
         if (slot.driver !== driver || dialled++ === endpoint.host.length) {
-          this.#closed(slot, driver, failure)
+          this.#closed(slot, driver, reason())
           throw new DatabaseUnavailable('connection closed during startup', 'CONNECTION_CLOSED')
         }
         const index = this.#hostIndex++
@@ -254,7 +256,7 @@ export class Pool {
         slot.socket = socket
         return socket
       },
-      onclose: () => this.#closed(slot, driver, failure),
+      onclose: () => this.#closed(slot, driver, reason()),
       // The server's first parameter comes when it has let us in.
       onparameter: () => clearTimeout(slot.greeting),
     } as postgres.Options<Record<string, postgres.PostgresType>>
