@@ -328,7 +328,8 @@ test('POST /pod/spec 200: a change of any one key is written', async () => {
 })
 
 test('POST /pod/spec 200: a repeat at a new time touches no index', async () => {
-  const pods = range(10).map(() => wholePodPost())
+  // As many versions as a page holds in reserve: old ones go only once no session may look at them any more.
+  const pods = range(3).map(() => wholePodPost())
   const flushed = async () => {
     // On the connection that has just written: it keeps its counts to itself for a while.
     await app.db.ingest((sql) => sql`select pg_stat_force_next_flush()`)
@@ -338,9 +339,9 @@ test('POST /pod/spec 200: a repeat at a new time touches no index', async () => 
   }
   for (const pod of pods) await post(pod)
   const before = await flushed()
-  for (const second of range(3)) for (const pod of pods) await post({ ...pod, time_stamp: `2024-05-01T11:00:0${second}` })
+  for (const pod of pods) await post({ ...pod, time_stamp: '2024-05-01T11:00:00' })
   const now = await flushed()
-  assert.deepEqual([now.updates - before.updates, now.hot - before.hot], [30, 30])
+  assert.deepEqual([now.updates - before.updates, now.hot - before.hot], [3, 3])
 })
 
 for (const { what, body, headers } of acceptedSpellings(podPost({ pod_name: 'spelled' }))) {
