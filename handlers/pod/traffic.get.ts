@@ -6,7 +6,7 @@ import { pageLimit } from '../../lib/http/fields.ts'
 import { chargeRows } from '../../lib/http/read-budget.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { query } from '../../lib/http/validate.ts'
-import { asArray, readPage, TrafficRow } from '../../lib/traffic/index.ts'
+import { asArray, readNewest, TrafficRow } from '../../lib/traffic/index.ts'
 
 const DEFAULT_ROWS = 5_000
 const MAX_ROWS = 20_000
@@ -17,9 +17,7 @@ const Query = z.object({
   limit: pageLimit(DEFAULT_ROWS, MAX_ROWS),
 })
 
-const newest = sharedRead<number>(async (db, limit) =>
-  asArray(await readPage(db.read, (sql) => sql`select * from traffic order by time_stamp desc, uuid desc limit ${limit}`)),
-)
+const newest = sharedRead<number>(async (db, limit) => asArray(await readNewest(db.read, limit)))
 
 /** GET /pod/traffic: the newest flows, `limit` 5000 unless sent, clamped to 1..20000. */
 export default route({ summary: 'The newest flows', answer: z.array(TrafficRow).max(MAX_ROWS) }).get(

@@ -15,18 +15,18 @@ type Rows = readonly postgres.MaybeRow[]
  * serialization) or the driver's own error for everything the statement itself got wrong.
  */
 export interface Gate {
-  <T extends Rows>(statement: (sql: Sql) => postgres.PendingQuery<T>): Promise<postgres.RowList<T>>
+  <T extends Rows>(statement: (sql: Sql) => postgres.PendingQuery<T>): Promise<T>
   /** Rows of Buffers, as `.raw()` gives them. */
-  <T extends Rows>(statement: (sql: Sql) => postgres.PendingRawQuery<T>): Promise<postgres.RawRowList<T>>
+  <T extends Rows>(statement: (sql: Sql) => postgres.PendingRawQuery<T>): Promise<(Buffer | null)[][]>
   /** First column of the first row as the bytes the database sent; null when that is SQL NULL or there is no row. */
   json<T extends Rows>(statement: (sql: Sql) => postgres.PendingQuery<T>): Promise<Buffer | null>
   /** Waits at most `ms`, then rejects with DatabaseUnavailable; the abandoned statement holds its slot until it ends. */
-  within<T extends Rows>(ms: number, statement: (sql: Sql) => postgres.PendingQuery<T>): Promise<postgres.RowList<T>>
+  within<T extends Rows>(ms: number, statement: (sql: Sql) => postgres.PendingQuery<T>): Promise<T>
   /**
    * For what must not be repeated: there is no second attempt, so that after a lost connection it may or may not have been
    * done. Waits at most `ms` for its turn, then rejects with DatabaseUnavailable.
    */
-  once<T extends Rows>(ms: number, statement: (sql: Sql) => postgres.PendingQuery<T>): Promise<postgres.RowList<T>>
+  once<T extends Rows>(ms: number, statement: (sql: Sql) => postgres.PendingQuery<T>): Promise<T>
   readonly stats: PoolStats
 }
 

@@ -1,6 +1,7 @@
 export { type Database, type DatabaseOptions, type DatabaseStats, type Gate, openDatabase, splitPool } from './database.ts'
 export type { Connection, GateName } from './driver-options.ts'
 export { classify, DatabaseBusy, DatabaseUnavailable } from './errors.ts'
+export { fixed } from './fixed.ts'
 export type { Sql } from './flight.ts'
 export { createFold, type FoldOptions } from './fold.ts'
 export { foldedWrite } from './folded.ts'

@@ -180,8 +180,8 @@ export class Pool {
     }
     flight.query = query
     query.then(
-      (rows) => {
-        if (flight.query === query) this.#succeed(slot, flight, rows)
+      (result) => {
+        if (flight.query === query) this.#succeed(slot, flight, result)
       },
       (error: unknown) => {
         if (flight.query === query) this.#fail(slot, flight, error)
@@ -189,7 +189,8 @@ export class Pool {
     )
   }
 
-  #succeed(slot: Slot, flight: Flight, rows: readonly unknown[]): void {
+  #succeed(slot: Slot, flight: Flight, result: readonly unknown[]): void {
+    const rows = empty(flight.query as unknown as DriverQuery, result as unknown[])
     flight.query = null
     this.#prove(slot)
     flight.resolve((flight.raw ? ((rows[0] as (Buffer | null)[] | undefined)?.[0] ?? null) : rows) as never)
@@ -379,4 +380,23 @@ export class Pool {
 
 function isOrdinary(error: unknown): boolean {
   return error instanceof postgres.PostgresError && error.severity === 'ERROR'
+}
+
+/** What a query of the driver holds for as long as it is alive itself. */
+interface DriverQuery {
+  args: unknown
+  options: unknown
+  parameters: unknown
+  string: unknown
+  signature: unknown
+}
+
+/**
+ * The rows, taken out of a query that is done. It outlives its use: `this.resolve = (x) => …` in the driver's constructor is an
+ * assignment of a function to a property, which V8 allocates among the old objects, and a dead old object keeps what it leads to
+ * alive until the next full collection. Values, texts and rows are not to wait for that.
+ */
+function empty(query: DriverQuery, result: unknown[]): unknown[] {
+  query.args = query.options = query.parameters = query.string = query.signature = null
+  return result.splice(0)
 }

@@ -2,8 +2,6 @@
  * Lists of flows, from columns to JSON. PostgreSQL spends most of a long list on building JSON row by row; joining each
  * column into one text costs it a third of that, and laying the columns side by side as JSON is one loop over bytes here.
  */
-import type { Sql } from '../db/index.ts'
-
 const SEPARATOR = 0x1f
 const NULL_MARK = 0x01
 
@@ -46,9 +44,7 @@ const KINDS = COLUMNS.map(([, kind]) => kind)
  * The select list over rows `t`: their number, the number of nulls in them, then each column joined with the separator, a
  * null as the mark. The two numbers prove that no value holds a separator or looks like the mark.
  */
-export const columns = (sql: Sql) => sql.unsafe(SELECT_LIST)
-
-const SELECT_LIST = [
+export const COLUMN_LIST = [
   'count(*)::text',
   `coalesce(sum(num_nulls(${COLUMNS.map(([key]) => `t.${key}`).join(', ')})), 0)::text`,
   ...COLUMNS.map(([key, kind]) => `string_agg(coalesce(t.${key}${kind === 'text' ? '' : '::text'}, e'\\x01'), e'\\x1f')`),
@@ -65,7 +61,7 @@ export interface Rendered {
 }
 
 /**
- * One row of `columns()` as JSON; null for the rare list that cannot be rendered so: a value holds a byte that the columns
+ * One row of `COLUMN_LIST` as JSON; null for the rare list that cannot be rendered so: a value holds a byte that the columns
  * were joined with, or very many bytes need escaping.
  */
 export function render(row: readonly (Buffer | null)[]): Rendered | null {

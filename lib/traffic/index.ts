@@ -1,5 +1,5 @@
 export { type Flow, FlowBatch, FlowPost } from './flow.ts'
-export { asArray, type Page, readFirstPages, readNextPage, readPage, streamPages } from './pages.ts'
+export { asArray, pageReader, readFirstPages, readNewest, readNextPage, streamPages } from './pages.ts'
 export { TrafficRow } from './record.ts'
 export { SeenFlows } from './seen.ts'
 export { FlowWriter } from './writer.ts'

@@ -1,8 +1,5 @@
-import type postgres from 'postgres'
-import type { Gate, Sql } from '../db/index.ts'
+import { fixed, type Gate } from '../db/index.ts'
 import type { Flow } from './flow.ts'
-
-type Fragment = postgres.PendingQuery<postgres.Row[]>
 
 /** A flow on its way to the table; `n` numbers it within the statement. */
 export type Outgoing = Flow & { n: number }
@@ -15,19 +12,19 @@ export interface Outcome {
 }
 
 /** The whole document is one parameter. A string bound to a json parameter would be encoded again: hence the cast from text. */
-const input = (sql: Sql, flows: Outgoing[]) => sql`
-  json_to_recordset(${JSON.stringify(flows)}::text::json) as i(
+const INPUT = `
+  json_to_recordset($1::text::json) as i(
     n int, uuid text, pod_name text, pod_namespace text, pod_ip text, pod_port text, ip_protocol text, traffic_type text,
     traffic_in_out_ip text, traffic_in_out_port text, decision text, time_stamp timestamp, drop_cause text,
     syn_retries bigint)`
 
 // "offset 0" keeps each of these a look-up: without it the planner may hash the whole table.
-const knownFlow = (sql: Sql) => sql`
+const KNOWN_FLOW = `
   exists (select from traffic t
           where t.pod_ip = i.pod_ip and t.traffic_in_out_ip = i.traffic_in_out_ip and t.traffic_type = i.traffic_type
             and t.decision = i.decision and t.pod_port = i.pod_port and t.traffic_in_out_port = i.traffic_in_out_port offset 0)`
 
-const knownUdp = (sql: Sql) => sql`
+const KNOWN_UDP = `
   (exists (select from traffic t
            where t.pod_ip = i.pod_ip and t.traffic_in_out_ip = i.traffic_in_out_ip and t.traffic_type = i.traffic_type
              and t.decision = i.decision and t.pod_port = i.pod_port offset 0)
@@ -35,10 +32,10 @@ const knownUdp = (sql: Sql) => sql`
            where t.pod_ip = i.pod_ip and t.traffic_in_out_ip = i.traffic_in_out_ip and t.traffic_type = i.traffic_type
              and t.decision = i.decision and t.traffic_in_out_port = i.traffic_in_out_port offset 0))`
 
-const isKnown = (sql: Sql) => sql`case when i.ip_protocol = 'UDP' then ${knownUdp(sql)} else ${knownFlow(sql)} end`
+const IS_KNOWN = `case when i.ip_protocol = 'UDP' then ${KNOWN_UDP} else ${KNOWN_FLOW} end`
 
 /** The peer of each flow, a pod before a service, by the flow's own time (interop-core 2.2). */
-const insertStamped = (sql: Sql, source: Fragment, condition: Fragment) => sql`
+const insertStamped = (source: string, condition: string) => `
     insert into traffic (uuid, pod_name, pod_namespace, pod_ip, pod_port, ip_protocol, traffic_type, traffic_in_out_ip,
                          traffic_in_out_port, decision, time_stamp, peer_kind, peer_namespace, peer_name, peer_uid,
                          peer_workload_kind, peer_workload_name, peer_resolved_at, drop_cause, syn_retries)
@@ -58,52 +55,49 @@ const insertStamped = (sql: Sql, source: Fragment, condition: Fragment) => sql`
     where ${condition}
     order by i.pod_ip, i.traffic_in_out_ip, i.traffic_type, i.decision, i.pod_port, i.traffic_in_out_port, i.uuid`
 
+const INSERT_NEW = fixed(`${insertStamped(INPUT, `i.ip_protocol is distinct from 'UDP' or not ${KNOWN_UDP}`)} returning uuid`)
+
 /**
  * Inserts flows that are expected to be new. Only UDP is looked for first, since no index covers what a UDP flow matches
  * among others; a duplicate of any other kind fails the statement with 23505 and nothing of it is stored. Half the work of
  * judging every flow.
  */
 export async function insertNew(gate: Gate, flows: Outgoing[]): Promise<Outcome> {
-  const rows = await gate((sql) =>
-    sql`${insertStamped(sql, input(sql, flows), sql`i.ip_protocol is distinct from 'UDP' or not ${knownUdp(sql)}`)} returning uuid`.raw(),
-  )
+  const rows = await gate((sql) => INSERT_NEW(sql, JSON.stringify(flows)).raw())
   const inserted = rows.map((row) => String(row[0]))
   if (inserted.length === flows.length) return { inserted, known: [] }
   const stored = new Set(inserted)
   return { inserted, known: flows.filter((flow) => !stored.has(flow.uuid)).map((flow) => flow.n) }
 }
 
+const INSERT_UNLESS_KNOWN = fixed(`
+  with judged as materialized (
+    select i.*, ${IS_KNOWN} as known from ${INPUT}),
+  inserted as (
+    ${insertStamped('judged i', 'not i.known')}
+    on conflict do nothing
+    returning case when $2::boolean then traffic_record(traffic.*) else to_json(uuid) end as answer)
+  select json_build_object('inserted', (select json_agg(r.answer) from inserted r),
+                           'known', (select json_agg(j.n) from judged j where j.known))`)
+
 /**
  * Inserts the flows that no stored row matches, whoever else is inserting; says of the others whether a stored row was seen.
  * Building a record costs more than inserting it, so only single posts ask for one.
  */
 export async function insertUnlessKnown(gate: Gate, flows: Outgoing[], records: boolean): Promise<Outcome> {
-  return outcome(
-    await gate.json(
-      (sql) => sql`
-  with judged as materialized (
-    select i.*, ${isKnown(sql)} as known from ${input(sql, flows)}),
-  inserted as (
-    ${insertStamped(sql, sql`judged i`, sql`not i.known`)}
-    on conflict do nothing
-    returning case when ${records}::boolean then traffic_record(traffic.*) else to_json(uuid) end as answer)
-  select json_build_object('inserted', (select json_agg(r.answer) from inserted r),
-                           'known', (select json_agg(j.n) from judged j where j.known))`,
-    ),
-  )
+  return outcome(await gate.json((sql) => INSERT_UNLESS_KNOWN(sql, JSON.stringify(flows), records)))
 }
 
-/** Asks only: the numbers of the flows that a stored row matches, and of those whose uuid a stored row has. */
-export async function askStored(gate: Gate, flows: Outgoing[]): Promise<{ known: number[]; taken: number[] }> {
-  const bytes = await gate.json(
-    (sql) => sql`
+const ASK_STORED = fixed(`
   select json_build_object(
     'known', coalesce(json_agg(j.n) filter (where j.known), '[]'),
     'taken', coalesce(json_agg(j.n) filter (where j.taken), '[]'))
-  from (select i.n, ${isKnown(sql)} as known, exists (select from traffic t where t.uuid = i.uuid offset 0) as taken
-        from ${input(sql, flows)}) j`,
-  )
-  return JSON.parse(String(bytes))
+  from (select i.n, ${IS_KNOWN} as known, exists (select from traffic t where t.uuid = i.uuid offset 0) as taken
+        from ${INPUT}) j`)
+
+/** Asks only: the numbers of the flows that a stored row matches, and of those whose uuid a stored row has. */
+export async function askStored(gate: Gate, flows: Outgoing[]): Promise<{ known: number[]; taken: number[] }> {
+  return JSON.parse(String(await gate.json((sql) => ASK_STORED(sql, JSON.stringify(flows)))))
 }
 
 function outcome(bytes: Buffer | null): Outcome {

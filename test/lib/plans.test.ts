@@ -43,8 +43,13 @@ let heard: Statement[] = []
 /** The gate, with each statement explained by the session that then runs it. */
 function explaining(gate: Gate): Gate {
   const listen = async (statement: (sql: Sql) => unknown) => {
-    const answer = await gate((sql) => sql`explain (format json) ${statement(sql) as ReturnType<typeof sql>}`)
-    const { string, types } = (answer as unknown as { statement: { string: string; types: number[] } }).statement
+    let query: unknown
+    const answer = await gate((sql) => {
+      const explained = sql`explain (format json) ${statement(sql) as ReturnType<typeof sql>}`
+      query = explained
+      return explained
+    })
+    const { string, types } = (query as { statement: { string: string; types: number[] } }).statement
     assert.ok(string.startsWith(PREFIX))
     heard.push({ text: string.slice(PREFIX.length), parameters: types.length, plan: planOf(answer[0]!) })
   }

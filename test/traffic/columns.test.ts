@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { Gate } from '../../lib/db/index.ts'
-import { readPage } from '../../lib/traffic/index.ts'
+import { pageReader } from '../../lib/traffic/index.ts'
 import { startApp } from '../support/app.ts'
 
 const app = await startApp()
@@ -31,10 +31,12 @@ async function hold(rows: Row[]): Promise<void> {
   await app.sql`insert into traffic select * from json_populate_recordset(null::traffic, ${JSON.stringify(rows)}::text::json)`
 }
 
+const readAll = pageReader('select * from traffic order by time_stamp desc, uuid desc')
+
 /** Renders the table; asserts that it is what the database makes of the same rows. Answers how many statements that took. */
 async function assertRendered(): Promise<number> {
   const { gate, count } = countingGate()
-  const page = await readPage(gate, (sql) => sql`select * from traffic order by time_stamp desc, uuid desc`)
+  const page = await readAll(gate)
   const expected = await app.sql`
     select traffic_record(t) as record, time_stamp::text as time, uuid from traffic t order by time_stamp desc, uuid desc`
   assert.equal(page.count, expected.length)
@@ -139,7 +141,7 @@ test('ordinary values, escapes among them, never take the long way', { timeout: 
 test('no rows', async () => {
   await hold([])
   const { gate, count } = countingGate()
-  const page = await readPage(gate, (sql) => sql`select * from traffic`)
+  const page = await readAll(gate)
   assert.deepEqual([page.json.length, page.count, page.last, count.statements], [0, 0, null, 1])
 })
 
@@ -188,7 +190,7 @@ test('fractions of zero, three and six digits, as few as are needed', async () =
   for (const [stored, shown] of Object.entries(times)) {
     await hold([bare({ time_stamp: `2024-05-01T${stored}`, peer_resolved_at: `0001-01-01T${stored}` })])
     assert.equal(await assertRendered(), 1)
-    const { json } = await readPage(app.db.read, (sql) => sql`select * from traffic`)
+    const { json } = await readAll(app.db.read)
     const { time_stamp, peer_resolved_at } = JSON.parse(String(json))
     assert.deepEqual([time_stamp, peer_resolved_at], [`2024-05-01T${shown}`, `0001-01-01T${shown}`])
   }
@@ -198,7 +200,7 @@ test('numbers to the last digit', async () => {
   for (const digits of ['0', '-1', '9007199254740991', '9223372036854775807', '-9223372036854775808']) {
     await hold([bare()])
     await app.sql`update traffic set syn_retries = ${digits}`
-    const { json } = await readPage(app.db.read, (sql) => sql`select * from traffic`)
+    const { json } = await readAll(app.db.read)
     assert.match(String(json), new RegExp(`"syn_retries":${digits}}$`))
   }
 })

@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
-import { asArray, readPage, streamPages } from '../../lib/traffic/index.ts'
+import { asArray, readFirstPages, readNextPage, streamPages } from '../../lib/traffic/index.ts'
 import { startApp } from '../support/app.ts'
 import { until } from '../support/until.ts'
 
@@ -146,22 +146,13 @@ test('page by page, rows that stay come once and in order while others come and 
       async (start, limit, changes) => {
         const pod = `${runs++}/`
         await store(pod, start)
-        const first = await readPage(
-          app.db.read,
-          (sql) => sql`select * from traffic where pod_name = ${pod} order by time_stamp desc, uuid desc limit ${limit}`,
-        )
-        const next = (after: Place) =>
-          readPage(
-            app.db.read,
-            (sql) => sql`
-              select * from traffic where pod_name = ${pod} and (time_stamp, uuid) < (${after.time}::text::timestamp, ${after.uuid})
-              order by time_stamp desc, uuid desc limit ${limit}`,
-          )
-        const reader = streamPages(first, next, (error) => assert.fail(error)).getReader()
+        const [first] = await readFirstPages(app.db.read, [pod], limit)
+        const next = (after: Place) => readNextPage(app.db.read, pod, after, limit)
+        const reader = streamPages(first!, next, (error) => assert.fail(error)).getReader()
         const gone = new Set<string>()
         const added = new Set<string>()
         let text = ''
-        if (first.count === 0) return
+        if (first!.count === 0) return
         for (let one = await reader.read(), i = 0; !one.done; one = await reader.read(), i++) {
           text += textOf(one.value)
           const change = changes[i]
@@ -190,15 +181,9 @@ test('page by page, rows that stay come once and in order while others come and 
 test('a page that columns cannot carry is followed by the right one', async () => {
   const all = ['a\u001f', 'b\u0001', 'c', '\u001f', '\u0001d', 'e\u001f\u001f'].map((uuid, i) => ({ uuid, second: i >> 1 }))
   await store('odd/', all)
-  const read = (after: Place | null) =>
-    readPage(
-      app.db.read,
-      (sql) => sql`
-        select * from traffic
-        where pod_name = 'odd/' and (${after === null}::boolean or (time_stamp, uuid) < (${after?.time ?? null}::text::timestamp, ${after?.uuid ?? null}))
-        order by time_stamp desc, uuid desc limit 1`,
-    )
-  const reader = streamPages(await read(null), read, (error) => assert.fail(error)).getReader()
+  const [first] = await readFirstPages(app.db.read, ['odd/'], 1)
+  const next = (after: Place) => readNextPage(app.db.read, 'odd/', after, 1)
+  const reader = streamPages(first!, next, (error) => assert.fail(error)).getReader()
   let text = ''
   for (let one = await reader.read(); !one.done; one = await reader.read()) text += textOf(one.value)
   assert.deepEqual(
