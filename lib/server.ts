@@ -14,8 +14,9 @@ import { close, listen, shown } from './http/listen.ts'
 import { createTokens } from './http/tokens.ts'
 import { createLog, type Log } from './log.ts'
 
-// The default lets the heap grow fourfold between collections on a large machine: 530 MiB at full load where this needs half. Half as
-// much again would collect every two seconds, and whoever waits for the database meanwhile waits for a tenth of one.
+// The default lets the heap grow fourfold between collections on a large machine: 530 MiB at full load where this needs half. On two
+// cores that the database shares, a collection slows every request for 150 ms when four threads mark the heap (it is seen to by
+// `--v8-pool-size=1`, of the start script: too late for here).
 setFlagsFromString('--heap-growing-percent=50')
 
 /** Kubernetes goes on sending to a pod for a moment after it was told to stop. */

@@ -31,7 +31,7 @@ export async function startBare(): Promise<{ port: number; stop(): void }> {
 export async function startBroker(settings: NodeJS.ProcessEnv = {}): Promise<Bench> {
   const dataDir = settings.DATA_DIR ?? (await mkdtemp(join(tmpdir(), 'broker-bench-')))
   const env = { ...process.env, ...settings, DATA_DIR: dataDir, LISTEN_ADDR: '127.0.0.1:0', ADMIN_ADDR: '127.0.0.1:0' }
-  const child = spawn(process.execPath, ['dist/lib/server.js'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, ['--v8-pool-size=1', 'dist/lib/server.js'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   process.once('exit', () => child.kill('SIGKILL'))
   const port = await new Promise<number>((resolve, reject) => {
     child.once('exit', (code) => reject(new Error(`the broker ended with ${code}`)))

@@ -10,11 +10,13 @@ import {
   DatabaseBusy,
   type DatabaseOptions,
   DatabaseUnavailable,
+  fixed,
   openDatabase,
   type Sql,
   splitPool,
 } from '../../lib/db/index.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { promotedBytes } from '../support/heap.ts'
 import { type FaultyProxy, startProxy } from '../support/proxy.ts'
 
 let home: TestDatabase
@@ -243,6 +245,64 @@ describe('database', () => {
       assert.equal(database.read.stats.inFlight, 0)
       const took = await elapsedMs(() => database.end())
       assert.ok(took < 500, `${took} ms`)
+    })
+  })
+
+  describe('fixed statements', () => {
+    test('take their values in order', async () => {
+      const statement = fixed<[{ a: string; b: number }]>("select $1::text as a, 'in \\u0001' as between, $2::int as b")
+      const { ingest, read } = open()
+      for (const gate of [ingest, read, open({ prepare: false }).read]) {
+        const [row] = await gate((sql) => statement(sql, "it's $1", 7))
+        assert.deepEqual({ ...row }, { a: "it's $1", between: 'in \\u0001', b: 7 })
+      }
+    })
+
+    test('without values, and as bytes', async () => {
+      const { read } = open()
+      assert.deepEqual(await read.json((sql) => fixed('select 1')(sql)), Buffer.from('1'))
+    })
+
+    test('want each placeholder once and in order, and as many values', async () => {
+      for (const text of ['select $2', 'select $1, $1', 'select $2, $1', 'select $0', 'select $1, $3'])
+        assert.throws(() => fixed(text), TypeError, text)
+      const { read } = open()
+      const statement = fixed('select $1::text, $2::text')
+      for (const values of [[], ['a'], ['a', 'b', 'c']])
+        assert.ok((await failure(read((sql) => statement(sql, ...values)))) instanceof TypeError)
+      assert.equal(read.stats.inFlight, 0)
+    })
+  })
+
+  describe('what is done', () => {
+    test('a query that is done holds neither its values nor its rows', async () => {
+      const { read } = open()
+      for (const isRaw of [false, true]) {
+        let query: (PromiseLike<unknown[]> & Record<string, unknown>) | undefined
+        const statement = (sql: Sql) => {
+          const pending = sql`select ${'value'}::text as a`
+          query = pending as never
+          return pending
+        }
+        if (isRaw) assert.deepEqual(await read.json(statement), Buffer.from('value'))
+        else assert.deepEqual([...(await read(statement))], [{ a: 'value' }])
+        assert.deepEqual([...(await query!)], [])
+        for (const key of ['args', 'parameters', 'string', 'signature', 'options']) assert.equal(query![key], null, key)
+      }
+    })
+
+    test('values and rows are gone with the young objects: no full collection has to find them', async () => {
+      const { read } = open()
+      const [ROUNDS, BYTES] = [100, 50_000]
+      const text = (round: number) => String(round).padStart(BYTES, 'x')
+      const statements = {
+        value: (sql: Sql, round: number) => sql`select length(${text(round)}::text)`,
+        row: (sql: Sql, round: number) => sql`select repeat(${String(round % 10)}::text, ${BYTES}::int)`,
+      }
+      for (const [what, statement] of Object.entries(statements)) {
+        const promoted = await promotedBytes(ROUNDS, (round) => read((sql) => statement(sql, round)))
+        assert.ok(promoted < ROUNDS * BYTES * 0.5, `${promoted} bytes of ${ROUNDS} times one ${what} of ${BYTES}`)
+      }
     })
   })
 
