@@ -1,6 +1,7 @@
 /** The flows that a pod has above the cap (interop-core 7.3, rule 4): a part of the job `traffic-retention`. */
 import type postgres from 'postgres'
 import type { Sql } from '../lib/db/index.ts'
+import { countedDeletion } from '../lib/traffic/index.ts'
 import { type Batch, inRestedBatches, type JobContext, type Pass } from './job.ts'
 import { held } from './locks.ts'
 
@@ -166,7 +167,8 @@ async function trim({ config, db }: JobContext, pod: Pod): Promise<Batch> {
     where t.ctid = any (array(select d.place from doomed d)) and t.peer_kind is null
     for update skip locked),
   deleted as (
-    delete from traffic t where t.ctid = any (array(select l.place from locked l)) returning 1)
+    delete from traffic t where t.ctid = any (array(select l.place from locked l)) returning 1),
+  ${countedDeletion(sql)}
   select h.is_held, (select count(*)::int from deleted) as rows
   from held h`,
   )

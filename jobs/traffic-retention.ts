@@ -1,4 +1,5 @@
 import type { Database, Sql } from '../lib/db/index.ts'
+import { countedDeletion } from '../lib/traffic/index.ts'
 import { inRestedBatches, type Job, type JobContext, type Pass } from './job.ts'
 import { held } from './locks.ts'
 import { countAboveCap, trimPods } from './traffic-cap.ts'
@@ -119,6 +120,7 @@ function deleteOld({ config, db, signal }: JobContext): Promise<Pass> {
     for update skip locked),
   deleted as (
     delete from traffic t where t.ctid = any (array(select l.place from locked l)) returning 1),
+  ${countedDeletion(sql)},
   moved as (
     insert into traffic_retention_cursor (time_stamp, uuid)
     select l.time_stamp, l.uuid from held h left join (${lastExamined(sql, batchRows)}) l on true where h.is_held

@@ -170,6 +170,13 @@ table public.traffic with (fillfactor=95)
   CREATE UNIQUE INDEX traffic_udp_any_peer_port ON public.traffic USING btree (pod_ip, traffic_in_out_ip, traffic_type, decision, pod_port) WHERE (ip_protocol = 'UDP'::text)
   CREATE UNIQUE INDEX traffic_udp_any_pod_port ON public.traffic USING btree (pod_ip, traffic_in_out_ip, traffic_type, decision, traffic_in_out_port) WHERE (ip_protocol = 'UDP'::text)
 
+table public.traffic_deletion with (fillfactor=50)
+  is_only boolean not null default true
+  statements bigint not null
+  constraint traffic_deletion_is_only_check CHECK (is_only)
+  constraint traffic_deletion_pkey PRIMARY KEY (is_only)
+  CREATE UNIQUE INDEX traffic_deletion_pkey ON public.traffic_deletion USING btree (is_only)
+
 table public.traffic_retention_cursor with (fillfactor=50)
   is_only boolean not null default true
   time_stamp timestamp without time zone

@@ -1,7 +1,7 @@
 /**
  * Keys of flows that the database confirmed lately, inserted or found duplicate: their repeats need not ask again. Two
  * generations bound both the number of keys and their age; a hit does not renew a key, so the database is asked again within
- * two `generationMs`.
+ * two `generationMs`. Cleared when rows may be gone: when connections were lost, and when flows were deleted.
  */
 export class SeenFlows {
   readonly #maxKeys: number
@@ -10,6 +10,7 @@ export class SeenFlows {
   #young = new Set<string>()
   #old = new Set<string>()
   #turnsAt: number
+  #epoch = 0
 
   /** `maxKeys` per generation; `now` in milliseconds, monotonic. */
   constructor(options: { maxKeys: number; generationMs: number; now: () => number }) {
@@ -27,7 +28,14 @@ export class SeenFlows {
     return this.#young.has(key) || this.#old.has(key)
   }
 
-  add(key: string): void {
+  /** Grows with every `clear`. */
+  get epoch(): number {
+    return this.#epoch
+  }
+
+  /** `since` is the epoch when the database was asked: what it said before a `clear` counts no more. */
+  add(key: string, since = this.#epoch): void {
+    if (since !== this.#epoch) return
     if (this.#young.size >= this.#maxKeys) this.#turn()
     this.#young.add(key)
   }
@@ -43,6 +51,7 @@ export class SeenFlows {
   }
 
   clear(): void {
+    this.#epoch++
     this.#young = new Set()
     this.#old = new Set()
   }

@@ -130,8 +130,9 @@ export class FlowWriter {
   }
 
   async #store(departure: Departure<Entry>): Promise<void> {
+    const since = this.#seen.epoch
     const contested = departure.contested()
-    if (contested.length === 0) return this.#storeAll(departure.entries, [])
+    if (contested.length === 0) return this.#storeAll(departure.entries, [], since)
     const answer = await askStored(this.#gate, numbered(contested))
     const known = new Set(answer.known)
     const taken = new Set(answer.taken)
@@ -140,13 +141,13 @@ export class FlowWriter {
       const n = places.get(entry)
       return n === undefined ? undefined : { isKnown: known.has(n), isTaken: taken.has(n) }
     })
-    for (const entry of settlement.known) this.#decideKnown(entry)
+    for (const entry of settlement.known) this.#decideKnown(entry, since)
     for (const entry of settlement.taken) decide(entry)
-    if (settlement.accepted.length > 0) await this.#storeAll(settlement.accepted, settlement.suppressed)
+    if (settlement.accepted.length > 0) await this.#storeAll(settlement.accepted, settlement.suppressed, since)
   }
 
   /** Stores flows of which none is a duplicate of another; decides those that they suppress, once they are stored. */
-  async #storeAll(entries: readonly Entry[], suppressed: readonly Suppressed<Entry>[]): Promise<void> {
+  async #storeAll(entries: readonly Entry[], suppressed: readonly Suppressed<Entry>[], since: number): Promise<void> {
     const records = entries.some((entry) => entry.post.records)
     const outcome = await this.#insert(numbered(entries), records)
     const rows = new Map(outcome.inserted.map((one) => [typeof one === 'string' ? one : one.uuid, one]))
@@ -161,19 +162,20 @@ export class FlowWriter {
         this.#onStored(entry.flow)
       }
       // A flow that was neither stored nor known met its match, or its uuid, in a statement that ran beside: ask again next time.
-      if (row !== undefined || known.has(n)) this.#decideKnown(entry)
+      if (row !== undefined || known.has(n)) this.#decideKnown(entry, since)
       else decide(entry)
     }
     for (const { entry, by, isMatch } of suppressed) {
       // What stopped the other one may not stop this one: it goes back to the line.
       if (!stored.has(by)) continue
-      if (isMatch) this.#decideKnown(entry)
+      if (isMatch) this.#decideKnown(entry, since)
       else decide(entry)
     }
   }
 
-  #decideKnown(entry: Entry): void {
-    if (entry.key !== null) this.#seen.add(entry.key)
+  /** `since`: when the database was asked, as an epoch of what is remembered. */
+  #decideKnown(entry: Entry, since: number): void {
+    if (entry.key !== null) this.#seen.add(entry.key, since)
     decide(entry)
   }
 

@@ -20,6 +20,8 @@ export interface Measured {
   p50Ms: number
   p99Ms: number
   maxMs: number
+  /** How many calls took longer. */
+  slowerThan: (ms: number) => number
 }
 
 export function get(path: string): Buffer {
@@ -60,8 +62,9 @@ export async function run({ port, connections, forMs, request }: Load): Promise<
 function summary(latencies: number[], failed: number, startedAt: number): Measured {
   const seconds = (performance.now() - startedAt) / 1_000
   latencies.sort((a, b) => a - b)
+  const slowerThan = (ms: number) => latencies.filter((one) => one > ms).length
   const at = (q: number) => latencies[Math.floor(q * (latencies.length - 1))] ?? 0
-  return { calls: latencies.length, failed, seconds, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1) }
+  return { calls: latencies.length, failed, seconds, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1), slowerThan }
 }
 
 export interface Steady extends Omit<Load, 'request'> {

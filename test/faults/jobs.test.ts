@@ -1,10 +1,12 @@
 /** Jobs of retention in processes of their own: several at once on one database, and one that is killed in the middle. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, type TestContext, test } from 'node:test'
 import type { JobName } from '../../jobs/locks.ts'
 import { trafficRetention } from '../../jobs/traffic-retention.ts'
 import { isWaiting, startScene } from '../jobs/scene.ts'
+import { flow, post, startBroker } from '../support/broker.ts'
 import { podsWithWrongAddresses } from '../support/records.ts'
 import { until } from '../support/until.ts'
 
@@ -192,3 +194,17 @@ for (const one of tables) {
     })
   })
 }
+
+test('a flow that another process deleted is stored when it comes again', { timeout: 60_000 }, async (t) => {
+  const broker = await startBroker({ databaseUrl: url, env: { JOBS: 'external' } })
+  const repeat = async (n: number) => {
+    const answer = await post(`${broker.url}/pod/traffic/batch`, [{ ...flow(n, 'gone'), uuid: randomUUID(), time_stamp: LONG_AGO }])
+    assert.equal(answer.status, 200)
+    return answer.json
+  }
+  for (const n of [1, 2]) assert.deepEqual([await repeat(n), await repeat(n)], [1, 0])
+  const { lines } = await start(t, 'traffic-retention').ended
+  assert.equal(lines[0]!.rows, 2)
+  for (const n of [1, 2]) await until('it is taken for new', async () => (await repeat(n)) === 1)
+  await broker.stop()
+})

@@ -11,7 +11,7 @@ const { ago, run, count, sql, logged } = scene
 const { config } = scene.context()
 
 beforeEach(async () => {
-  await sql`truncate traffic, pod, pod_address, traffic_retention_cursor`
+  await sql`truncate traffic, pod, pod_address, traffic_retention_cursor, traffic_deletion`
   logged.length = 0
 })
 
@@ -51,6 +51,16 @@ test('a pod above the cap loses its oldest flows without a peer, down to the cap
   const [row] = await sql`select count(*)::int as n, min(time_stamp) = ${ago(1000 - 21)}::text::timestamp as is_rest from traffic`
   assert.deepEqual({ ...row }, { n: CAP, is_rest: true })
   assert.deepEqual(warnings(), [[40, 'shop', 'web', 70, CAP, 20]])
+})
+
+test('each statement that deleted something is counted, and no other', async () => {
+  const deletions = async () => (await sql`select statements::int as n from traffic_deletion`).map(({ n }) => n)
+  await flows(CAP, 1000)
+  await run()
+  assert.deepEqual(await deletions(), [])
+  await flows(CAP + 250, 1000, 'above')
+  await run()
+  assert.deepEqual(await deletions(), [3])
 })
 
 test('a pod at the cap keeps all, one above loses one', async () => {

@@ -11,8 +11,11 @@ const scene = await startScene(trafficRetention, { trafficRetentionBatchSize: 10
 const { ago, run, count, sql } = scene
 
 beforeEach(async () => {
-  await sql`truncate traffic, pod, pod_address, traffic_retention_cursor`
+  await sql`truncate traffic, pod, pod_address, traffic_retention_cursor, traffic_deletion`
 })
+
+/** How many statements have counted themselves. */
+const deletions = async () => Number((await sql`select statements from traffic_deletion`)[0]?.statements ?? 0)
 
 let made = 0
 
@@ -249,6 +252,23 @@ for (const [what, peer] of [
     assert.deepEqual(await uuids(), kept)
   })
 }
+
+test('each statement that deleted something is counted, in its transaction, and no other', async () => {
+  await alive()
+  await manyFlows(150, OLD)
+  await run()
+  assert.equal(await deletions(), 0, 'all stay')
+  await manyFlows(150, OLD, 'gone')
+  assert.equal(await count(), 150)
+  assert.equal(await deletions(), 0, 'a dry run')
+  let during: number | undefined
+  const pass = await scene.whileDeleting('traffic', 'after', async () => {
+    during = await deletions()
+  })
+  assert.deepEqual([pass.rows, pass.batches, during], [150, 4, 0])
+  const counted = await deletions()
+  assert.ok(counted >= 2 && counted <= 3, `${counted} statements for 150 flows among 300 by a hundred`)
+})
 
 // ---- Batches and the cursor -----------------------------------------------------------------------------------------------------
 

@@ -37,6 +37,18 @@ test('a key outlives its generation, and no second one', () => {
   assert.equal(seen.size, 0)
 })
 
+test('what was asked before a clear is not taken after it', () => {
+  const { seen } = make(10)
+  const { epoch } = seen
+  seen.add('a', epoch)
+  assert.equal(seen.has('a'), true)
+  seen.clear()
+  seen.add('a', epoch)
+  assert.equal(seen.has('a'), false)
+  seen.add('a', seen.epoch)
+  assert.equal(seen.has('a'), true)
+})
+
 test('a key that is found is not renewed, one that is added again is', () => {
   const { seen, later } = make(10)
   seen.add('found')

@@ -263,6 +263,27 @@ test('keys of stored and of known flows are remembered until their time is over'
   assert.equal((await storedUuids(...back)).size, 2)
 })
 
+test('what a statement says that left before all was forgotten is not remembered', async () => {
+  const { write, seen, control } = makeWriter()
+  const stored = flow()
+  const known = flow()
+  const udp = flow({ ip_protocol: 'UDP' })
+  await makeWriter().write(known)
+  control.hold = true
+  const posts = [write(stored), write(again(known), udp, again(udp, { pod_port: '9' }))]
+  await until('both are on their way', () => control.waiting > 0)
+  control.release()
+  await until('the next waits', () => control.waiting > 0)
+  seen.clear()
+  control.releaseAll()
+  await Promise.all(posts)
+  const before = control.statements
+  assert.deepEqual(await write(again(known)), [])
+  assert.equal(control.statements, before + 1, 'asked again')
+  assert.deepEqual(await write(again(known)), [])
+  assert.equal(control.statements, before + 1, 'and remembered now')
+})
+
 test('a flow with a null is never remembered, in one whose uuid is taken neither', async () => {
   const { write, seen } = makeWriter()
   const taken = flow()
