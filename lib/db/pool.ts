@@ -8,22 +8,18 @@
  */
 import type { Socket } from 'node:net'
 import postgres from 'postgres'
-import { type Connection, type DriverSettings, driverOptions, type GateName } from './driver-options.ts'
-import { openPool } from './embedded/socket-url.ts'
+import { Connector, type Target } from './connector.ts'
+import { type DriverQuery, emptied } from './emptied.ts'
 import { classify, DatabaseUnavailable, isTransient } from './errors.ts'
 import { Flight, type Slot, type Statement } from './flight.ts'
 import { type GateLimits, type GateStats, SlotGate } from './gate.ts'
-import { dial, type Endpoint } from './socket.ts'
 
 export interface Log {
   debug(fields: object, message: string): void
   warn(fields: object, message: string): void
 }
 
-export interface PoolOptions extends GateLimits {
-  gate: GateName
-  connection: Connection
-  settings: DriverSettings
+export interface PoolOptions extends GateLimits, Target {
   slots: number
   /** A statement silent for this long means the pool is lost. */
   deadlineMs: number
@@ -53,13 +49,12 @@ const RETRY_JITTER_MS = 15
 const REAP_EVERY_MS = 60_000
 const REAP_AFTER_ROUNDS = 10
 const GOODBYE_SECONDS = 1
-/** From dialling until the server has let us in. */
-const CONNECT_TIMEOUT_MS = 5_000
 
 export class Pool {
   readonly #options: PoolOptions
   readonly #slots: readonly Slot[]
   readonly #gate: SlotGate<Slot>
+  readonly #connector: Connector
   readonly #sweepMs: number
   #sweeper: NodeJS.Timeout | null = null
   #reaper: NodeJS.Timeout | null = null
@@ -70,7 +65,6 @@ export class Pool {
   #replaced = 0
   #lost = 0
   #retried = 0
-  #hostIndex = 0
   /** Sockets of connections that have been told to end. */
   readonly #leaving = new Set<Socket>()
   #onEmpty: (() => void) | null = null
@@ -86,6 +80,7 @@ export class Pool {
       flight: null,
     }))
     this.#gate = new SlotGate(this.#slots, options)
+    this.#connector = new Connector(options, (slot, driver, failure) => this.#closed(slot, driver, failure))
     this.#sweepMs = Math.max(1, options.deadlineMs / SWEEPS_PER_DEADLINE)
   }
 
@@ -190,7 +185,7 @@ export class Pool {
   }
 
   #succeed(slot: Slot, flight: Flight, result: readonly unknown[]): void {
-    const rows = empty(flight.query as unknown as DriverQuery, result as unknown[])
+    const rows = emptied(flight.query as unknown as DriverQuery, result as unknown[])
     flight.query = null
     this.#prove(slot)
     flight.resolve((flight.raw ? ((rows[0] as (Buffer | null)[] | undefined)?.[0] ?? null) : rows) as never)
@@ -233,42 +228,8 @@ export class Pool {
   }
 
   #connect(slot: Slot): postgres.Sql {
-    const { connection, gate, settings } = this.#options
-    let dialled = 0
-    let failure: unknown = null
-    // Made when it is needed: an error keeps the frames it was made in, and with them the first statement of a connection, for as long.
-    const reason = () => failure ?? new DatabaseUnavailable('connection closed', 'CONNECTION_CLOSED')
-    const options = {
-      ...driverOptions(gate, settings),
-      socket: (endpoint: Endpoint) => {
-        // A second round over the hosts is the driver reconnecting by itself.
-        if (slot.driver !== driver || dialled++ === endpoint.host.length) {
-          this.#closed(slot, driver, reason())
-          throw new DatabaseUnavailable('connection closed during startup', 'CONNECTION_CLOSED')
-        }
-        const index = this.#hostIndex++
-        const socket = dial(endpoint, index)
-        socket.once('connect', () => {
-          this.#hostIndex = index
-        })
-        socket.once('error', (error) => {
-          failure = error
-        })
-        slot.socket = socket
-        return socket
-      },
-      onclose: () => this.#closed(slot, driver, reason()),
-      // The server's first parameter comes when it has let us in.
-      onparameter: () => clearTimeout(slot.greeting),
-    } as postgres.Options<Record<string, postgres.PostgresType>>
-    const driver: postgres.Sql = openPool(connection, options)
-    slot.driver = driver
-    slot.greeting = setTimeout(
-      () => this.#closed(slot, driver, new DatabaseUnavailable(`no connection within ${CONNECT_TIMEOUT_MS} ms`, 'CONNECT_TIMEOUT')),
-      CONNECT_TIMEOUT_MS,
-    ).unref()
     this.#reaper ??= setInterval(() => this.#reap(), REAP_EVERY_MS).unref()
-    return driver
+    return this.#connector.open(slot)
   }
 
   /** The driver says its connection is gone, with or without a statement under way. Must not throw: nobody would catch it. */
@@ -380,23 +341,4 @@ export class Pool {
 
 function isOrdinary(error: unknown): boolean {
   return error instanceof postgres.PostgresError && error.severity === 'ERROR'
-}
-
-/** What a query of the driver holds for as long as it is alive itself. */
-interface DriverQuery {
-  args: unknown
-  options: unknown
-  parameters: unknown
-  string: unknown
-  signature: unknown
-}
-
-/**
- * The rows, taken out of a query that is done. It outlives its use: `this.resolve = (x) => …` in the driver's constructor is an
- * assignment of a function to a property, which V8 allocates among the old objects, and a dead old object keeps what it leads to
- * alive until the next full collection. Values, texts and rows are not to wait for that.
- */
-function empty(query: DriverQuery, result: unknown[]): unknown[] {
-  query.args = query.options = query.parameters = query.string = query.signature = null
-  return result.splice(0)
 }

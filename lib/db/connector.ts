@@ -1,0 +1,69 @@
+import type postgres from 'postgres'
+import { type Connection, type DriverSettings, driverOptions, type GateName } from './driver-options.ts'
+import { openPool } from './embedded/socket-url.ts'
+import { DatabaseUnavailable } from './errors.ts'
+import type { Slot } from './flight.ts'
+import { dial, type Endpoint } from './socket.ts'
+
+/** From dialling until the server has let us in. */
+const CONNECT_TIMEOUT_MS = 5_000
+
+export interface Target {
+  gate: GateName
+  connection: Connection
+  settings: DriverSettings
+}
+
+/** Hears, once or more often, that the connection of a slot is gone. Must not throw: nobody would catch it. */
+type Closed = (slot: Slot, driver: postgres.Sql, failure: unknown) => void
+
+/** Opens driver instances of one connection each, from host to host until one answers. They never reconnect by themselves. */
+export class Connector {
+  readonly #target: Target
+  readonly #closed: Closed
+  #hostIndex = 0
+
+  constructor(target: Target, closed: Closed) {
+    this.#target = target
+    this.#closed = closed
+  }
+
+  /** Gives the slot a connection on its way to the server. */
+  open(slot: Slot): postgres.Sql {
+    const { connection, gate, settings } = this.#target
+    let dialled = 0
+    let failure: unknown = null
+    // Made when it is needed: an error keeps the frames it was made in, and with them the first statement of a connection, for as long.
+    const reason = () => failure ?? new DatabaseUnavailable('connection closed', 'CONNECTION_CLOSED')
+    const options = {
+      ...driverOptions(gate, settings),
+      socket: (endpoint: Endpoint) => {
+        // A second round over the hosts is the driver reconnecting by itself.
+        if (slot.driver !== driver || dialled++ === endpoint.host.length) {
+          this.#closed(slot, driver, reason())
+          throw new DatabaseUnavailable('connection closed during startup', 'CONNECTION_CLOSED')
+        }
+        const index = this.#hostIndex++
+        const socket = dial(endpoint, index)
+        socket.once('connect', () => {
+          this.#hostIndex = index
+        })
+        socket.once('error', (error) => {
+          failure = error
+        })
+        slot.socket = socket
+        return socket
+      },
+      onclose: () => this.#closed(slot, driver, reason()),
+      // The server's first parameter comes when it has let us in.
+      onparameter: () => clearTimeout(slot.greeting),
+    } as postgres.Options<Record<string, postgres.PostgresType>>
+    const driver: postgres.Sql = openPool(connection, options)
+    slot.driver = driver
+    slot.greeting = setTimeout(
+      () => this.#closed(slot, driver, new DatabaseUnavailable(`no connection within ${CONNECT_TIMEOUT_MS} ms`, 'CONNECT_TIMEOUT')),
+      CONNECT_TIMEOUT_MS,
+    ).unref()
+    return driver
+  }
+}
