@@ -2,7 +2,7 @@ import type { Server } from 'node:http'
 import { createServer } from 'node:http'
 import type { Socket } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
-import type { SocketAddress } from '../config.ts'
+import type { SocketAddress } from '../variables.ts'
 
 /** Longer than clients and proxies keep theirs, so that none is closed under a request. */
 const KEEP_ALIVE_MS = 75_000
