@@ -1,7 +1,7 @@
 /** The flows that a pod has above the cap (interop-core 7.3, rule 4): a part of the job `traffic-retention`. */
 import type postgres from 'postgres'
 import type { Sql } from '../lib/db/index.ts'
-import { countedDeletion } from '../lib/traffic/index.ts'
+import { countedDeletion } from '../lib/traffic/deletions.ts'
 import { type Batch, inRestedBatches, type JobContext, type Pass } from './job.ts'
 import { held } from './locks.ts'
 

@@ -1,5 +1,5 @@
 import type { Database, Sql } from '../lib/db/index.ts'
-import { countedDeletion } from '../lib/traffic/index.ts'
+import { countedDeletion } from '../lib/traffic/deletions.ts'
 import { inRestedBatches, type Job, type JobContext, type Pass } from './job.ts'
 import { held } from './locks.ts'
 import { countAboveCap, trimPods } from './traffic-cap.ts'

@@ -1,4 +1,4 @@
-export { countedDeletion, watchDeletions } from './deletions.ts'
+export { watchDeletions } from './deletions.ts'
 export { type Flow, FlowBatch, FlowPost } from './flow.ts'
 export { asArray, pageReader, readFirstPages, readNewest, readNextPage, streamPages } from './pages.ts'
 export { TrafficRow } from './record.ts'

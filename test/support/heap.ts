@@ -5,6 +5,9 @@ setFlagsFromString('--expose-gc')
 // Once: a context is a large object itself.
 const gc = runInNewContext('gc') as (options: { type: 'major' | 'minor'; execution: 'sync' }) => void
 
+/** Collects garbage: all of it, or only among the young objects. */
+export const collect = (type: 'major' | 'minor') => gc({ type, execution: 'sync' })
+
 /** What the objects that have outlived young collections take, dead ones among them, in bytes. */
 const oldBytes = () =>
   getHeapSpaceStatistics()
@@ -17,13 +20,13 @@ const oldBytes = () =>
  */
 export async function promotedBytes(rounds: number, step: (round: number) => Promise<unknown>): Promise<number> {
   for (let i = 0; i < rounds; i++) await step(i)
-  gc({ type: 'major', execution: 'sync' })
+  collect('major')
   const before = oldBytes()
   for (let i = 0; i < rounds; i++) {
     await step(i)
-    if (i % 10 === 9) gc({ type: 'minor', execution: 'sync' })
+    if (i % 10 === 9) collect('minor')
   }
-  gc({ type: 'minor', execution: 'sync' })
-  gc({ type: 'minor', execution: 'sync' })
+  collect('minor')
+  collect('minor')
   return oldBytes() - before
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Database } from '../../lib/db/index.ts'
 import { SeenFlows, watchDeletions } from '../../lib/traffic/index.ts'
@@ -14,7 +14,7 @@ const deleteSome = () => sql`
   insert into traffic_deletion (statements) values (1) on conflict (is_only) do update set statements = traffic_deletion.statements + 1`
 
 /** A watch whose clock the test moves. Its questions are counted, and fail or wait when told to. */
-function start(t: import('node:test').TestContext) {
+function start(t: TestContext) {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const seen = new SeenFlows({ maxKeys: 10, generationMs: 1_000_000, now: () => 0 })
   const control = { asked: 0, answered: 0, fails: false, release: null as (() => void) | null, waits: false }

@@ -277,11 +277,13 @@ test('what a statement says that left before all was forgotten is not remembered
   seen.clear()
   control.releaseAll()
   await Promise.all(posts)
-  const before = control.statements
-  assert.deepEqual(await write(again(known)), [])
-  assert.equal(control.statements, before + 1, 'asked again')
-  assert.deepEqual(await write(again(known)), [])
-  assert.equal(control.statements, before + 1, 'and remembered now')
+  for (const one of [stored, known, udp, again(udp, { pod_port: '9' })]) {
+    const before = control.statements
+    assert.deepEqual(await write(again(one)), [])
+    assert.equal(control.statements, before + 1, 'asked again')
+    assert.deepEqual(await write(again(one)), [])
+    assert.equal(control.statements, before + 1, 'and remembered now')
+  }
 })
 
 test('a flow with a null is never remembered, in one whose uuid is taken neither', async () => {
