@@ -80,12 +80,10 @@ export const HOSTILE: Attack[] = [
     () => `[{"uuid":"z","time_stamp":"${TIME}","syn_retries":1${'0'.repeat(2_000_000)}}]`,
   ),
   fixed('1 with 2 million zeros, opaque', '/svc/spec', 'either', () => service(0, `1${'0'.repeat(2_000_000)}`)),
-  fixed('2 MiB of 17-digit integers', '/svc/spec', 'either', () =>
-    service(
-      1,
-      filled('[', ']', (k) => `9${String(k).padStart(16, '7')}`),
-    ),
-  ),
+  fixed('2 MiB of 17-digit integers', '/svc/spec', 'either', () => {
+    const [start, end] = service(1, '[]').split('[]') as [string, string]
+    return filled(`${start}[`, `]${end}`, (k) => `9${String(k).padStart(16, '7')}`)
+  }),
 ]
 
 /** The largest bodies that are allowed. `run` makes flows of one run unlike those of another: eight hexadecimal digits. */

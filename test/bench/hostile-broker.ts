@@ -15,6 +15,7 @@ export class WatchedBroker {
   /** How it ended, if it did. */
   end: string | null = null
   #stderr = ''
+  readonly #exited: Promise<void>
 
   constructor(nodeArgs: string[], env: NodeJS.ProcessEnv) {
     this.child = spawn(process.execPath, [...nodeArgs, '--import', WATCH, 'dist/lib/server.js'], {
@@ -28,6 +29,7 @@ export class WatchedBroker {
       const heap = /FATAL ERROR: .*/.exec(this.#stderr)?.[0]
       this.end = heap ?? (signal ? `signal ${signal}` : `exit code ${code}`)
     })
+    this.#exited = once(this.child, 'exit').then(() => {})
     this.child.stderr!.on('data', (bytes) => {
       this.#stderr = (this.#stderr + bytes).slice(-KEPT_STDERR_CHARS)
     })
@@ -47,10 +49,12 @@ export class WatchedBroker {
   /** Longest stand-still since this was last asked; null when it does not say within `limitMs`. */
   async loopMs(limitMs: number): Promise<number | null> {
     if (this.end !== null || !this.child.connected) return null
-    const answered = once(this.child, 'message')
+    const waiting = new AbortController()
+    const answered = once(this.child, 'message', { signal: waiting.signal }).catch(() => null)
     this.child.send('max', () => {})
-    const answer = await Promise.race([answered, once(this.child, 'exit'), delay(limitMs)])
-    return ((answer as [{ maxMs?: number }] | undefined)?.[0]?.maxMs ?? null) as number | null
+    const answer = await Promise.race([answered, this.#exited, delay(limitMs)])
+    waiting.abort()
+    return (answer as [{ maxMs: number }] | null | undefined)?.[0].maxMs ?? null
   }
 
   /** From here on the peak is that of what follows, where the system allows it. */
@@ -71,8 +75,7 @@ export class WatchedBroker {
 
   async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
     if (this.end !== null) return
-    const exited = once(this.child, 'exit')
     this.child.kill(signal)
-    await exited
+    await this.#exited
   }
 }

@@ -202,9 +202,10 @@ async function run(): Promise<void> {
 /** Through every broker: what was acknowledged last is what is read. */
 async function readBack(client: Client, ledger: Ledger): Promise<void> {
   for (const broker of client.brokers) {
-    const read = async (path: string, expected: (text: string) => boolean) => {
+    // biome-ignore lint/suspicious/noExplicitAny: an answer is what the broker says it is.
+    const read = async (path: string, expected: (answer: any) => boolean) => {
       const { status, text, requestId } = await client.send('GET', path, null, { broker })
-      if (status !== 200 || !expected(text)) {
+      if (status !== 200 || !expected(JSON.parse(text))) {
         record.violation(
           'what was acknowledged last is read',
           `${broker.name}: GET ${path}: ${status} ${text.slice(0, 300)}, request ${requestId}`,
@@ -212,14 +213,14 @@ async function readBack(client: Client, ledger: Ledger): Promise<void> {
       }
     }
     for (const [name, { acknowledged }] of ledger.pods) {
-      if (acknowledged > 0) await read(`/pod/name/${name}`, (text) => text.includes(`"pod_identity":"v${acknowledged}"`))
+      if (acknowledged > 0) await read(`/pod/name/${name}`, (pod) => pod.pod_identity === `v${acknowledged}`)
     }
     for (const [address, { acknowledged }] of ledger.services) {
-      if (acknowledged > 0) await read(`/svc/ip/${address}`, (text) => text.includes(`"svc_name":"service-${acknowledged}"`))
+      if (acknowledged > 0) await read(`/svc/ip/${address}`, (service) => service.svc_name === `service-${acknowledged}`)
     }
     for (const [name, names] of ledger.syscalls) {
-      await read(`/pod/syscalls/${name}`, (text) => {
-        const stored = new Set((JSON.parse(text) as { syscalls: string }[])[0]!.syscalls.split(','))
+      await read(`/pod/syscalls/${name}`, (records) => {
+        const stored = new Set(records[0].syscalls.split(','))
         return [...names].every((one) => stored.has(one))
       })
     }

@@ -49,7 +49,7 @@ export class Agents {
 
   start(): void {
     for (let agent = 0; agent < AGENTS; agent++) {
-      this.#loop(100, 400, () => this.#batch(random(1, LARGEST_BATCH)))
+      this.#loop(300, 900, () => this.#batch(random(1, LARGEST_BATCH)))
       this.#loop(20, 120, () => this.#single())
       this.#loop(50, 200, () => this.#pod(agent, random(0, PODS_OF_AN_AGENT - 1)))
       this.#loop(200, 800, () => this.#syscalls(agent, random(0, PODS_OF_AN_AGENT - 1)))
