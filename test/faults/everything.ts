@@ -26,7 +26,7 @@ const BROKERS = 3
 const READERS = 4
 /** Faults come for so long, then all of them end and health has to come back. */
 const ROUND_S = [20, 50] as const
-const MOST_FAULTS_AT_ONCE = 5
+const FAULTS_AT_ONCE = [2, 8] as const
 const HEALTHY_WITHIN_MS = 60_000
 const MAX_RESIDENT_MIB = 400
 const CHECK_EVERY_MS = 15_000
@@ -46,6 +46,8 @@ if (built.status !== 0) process.exit(1)
 
 const record = new Recorder()
 const dice = new Dice(Number(options.seed))
+/** Of their own, so that the faults of a seed are the same. */
+const restarts = new Dice(Number(options.seed) + 1)
 const steal = createStealMeter()
 const ends: (() => Promise<unknown> | unknown)[] = []
 process.on('uncaughtException', (error) => record.print(`(this script: ${error.stack})`))
@@ -115,7 +117,7 @@ async function run(): Promise<void> {
   }
   const brokers: Broker[] = []
   for (let number = 1; number <= BROKERS; number++) {
-    const broker = await Broker.create(number, env, dice, record)
+    const broker = await Broker.create(number, env, restarts, record)
     brokers.push(broker)
     ends.push(() => broker.process.end('SIGTERM'))
     broker.process.start()
@@ -159,7 +161,7 @@ async function run(): Promise<void> {
   const until = Date.now() + Number(options.minutes) * 60_000
   let rounds = 0
   while (Date.now() < until) {
-    await storm(scene, Math.min(until, Date.now() + dice.between(...ROUND_S) * 1_000), dice.int(1, MOST_FAULTS_AT_ONCE))
+    await storm(scene, Math.min(until, Date.now() + dice.between(...ROUND_S) * 1_000), dice.int(...FAULTS_AT_ONCE))
     rounds++
     const since = Date.now()
     await untilHealthy(client, HEALTHY_WITHIN_MS)
@@ -196,7 +198,10 @@ async function run(): Promise<void> {
   record.print(
     `/livez asked while down or stopped: ${liveness.disturbed}; over the limit while the machine was (not counted): ${liveness.noisy}`,
   )
-  for (const broker of brokers) record.print(`${broker.name}: ${broker.peakMib.toFixed(0)} MiB at its peak, ${broker.errors} errors logged`)
+  for (const broker of brokers) {
+    const said = [...broker.said].map(([text, count]) => `${count} x ${text}`).join('; ')
+    record.print(`${broker.name}: ${broker.peakMib.toFixed(0)} MiB at its peak; logged ${said || 'no warning'}`)
+  }
 }
 
 /** Through every broker: what was acknowledged last is what is read. */

@@ -17,7 +17,8 @@ export class Broker {
   peakMib = 0
   /** Warnings and errors, the last ones. */
   readonly log: string[] = []
-  errors = 0
+  /** The same by what they say, digits left out. */
+  readonly said = new Map<string, number>()
 
   private constructor(number: number, ports: [number, number], env: NodeJS.ProcessEnv, dice: Dice, record: Recorder) {
     this.name = `broker ${number}`
@@ -64,9 +65,10 @@ export class Broker {
   #read(line: string): void {
     if (line.includes('"msg":"request"')) return
     if (line.includes('"msg":"listening"')) this.process.ready()
-    const level = /"level":"?(\w+)/.exec(line)?.[1] ?? ''
-    if (/error|fatal|50|60/.test(level)) this.errors++
-    else if (!/warn|40/.test(level)) return
+    if (!/"level":"(warn|error|fatal)"/.test(line)) return
+    const { level, msg, err } = JSON.parse(line) as { level: string; msg: string; err?: { code?: string } }
+    const text = `${level} "${msg.replace(/\d+/g, 'n')}"${err?.code ? ` ${err.code}` : ''}`
+    this.said.set(text, (this.said.get(text) ?? 0) + 1)
     this.log.push(line.slice(0, 1_000))
     if (this.log.length > KEPT_LOG_LINES) this.log.shift()
   }

@@ -47,7 +47,7 @@ export class Client {
   /** No 5xx but 503, that with Retry-After; a request that is right is never called wrong. */
   judge({ status, text, requestId, retryAfterMs, broker, startedAt }: Reply, method: string, path: string, own: boolean): void {
     const { record } = this
-    record.count(status === 0 ? 'lost' : String(status))
+    record.count(status === 0 ? `lost (${text})` : String(status))
     const what = () =>
       `${broker}: ${method} ${path} ${status || 'lost'} after ${Date.now() - startedAt} ms, request ${requestId || '-'}: ${text.slice(0, 200)}`
     if (status >= 500 && status !== 503) record.violation('no 5xx but 503', what(), startedAt)

@@ -14,6 +14,8 @@ import type { Dice, Recorder } from './record.ts'
 const SUSPENDED_S = [1, 20] as const
 const LOCKED_S = [1, 40] as const
 const SLOW_S = [10, 30] as const
+/** Between one fault and the next. */
+const PAUSE_MS = [200, 2_500] as const
 /** A killed process is started again on its own; the next blow to it comes later. */
 const AFTER_KILL_MS = 3_000
 
@@ -227,7 +229,7 @@ export async function storm(scene: Scene, untilMs: number, mostAtOnce: number): 
         running.add(done)
       }
     }
-    await delay(dice.between(300, 4_000))
+    await delay(dice.between(...PAUSE_MS))
   }
   await Promise.all(running)
 }

@@ -22,7 +22,7 @@ export async function hostile(client: Client, broker: Broker, attack: Attack, bo
 
 function post(port: number, path: string, body: Buffer, gzip: boolean) {
   return new Promise<{ status: number; text: string; requestId: string; retryAfterMs: number }>((resolve) => {
-    const lost = () => resolve({ status: 0, text: '', requestId: '', retryAfterMs: 0 })
+    const lost = () => resolve({ status: 0, text: 'hostile', requestId: '', retryAfterMs: 0 })
     const headers = { 'content-type': 'application/json', 'content-length': body.length, ...(gzip ? { 'content-encoding': 'gzip' } : {}) }
     const outgoing = http.request({ host: '127.0.0.1', port, method: 'POST', path, headers, agent: false, timeout: TIMEOUT_MS })
     outgoing.on('timeout', () => outgoing.destroy())

@@ -12,7 +12,7 @@ export interface Fault {
 export class Recorder {
   readonly faults: Fault[] = []
   readonly violations = new Map<string, number>()
-  /** Replies of the brokers by status; `lost` for none. */
+  /** Replies of the brokers by status; `lost` for none, with the reason. */
   readonly statuses = new Map<string, number>()
   readonly startedAt = Date.now()
   /** After the storm: every answer is to be as if nothing had been. */
