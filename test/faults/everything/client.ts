@@ -71,7 +71,7 @@ export class Client {
         body === null ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
       const outgoing = http.request({ host: '127.0.0.1', port: broker.port, method, path, headers, agent: this.#agent })
       const limit = setTimeout(() => {
-        lost('no answer in time')
+        lost(broker.process.ranThrough(startedAt, Date.now()) ? 'no answer in time from a broker that ran' : 'no answer in time')
         outgoing.destroy()
       }, timeoutMs)
       outgoing.on('error', (error) => lost((error as NodeJS.ErrnoException).code ?? error.message))

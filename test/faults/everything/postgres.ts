@@ -1,5 +1,5 @@
 import { type SpawnOptions, spawn, spawnSync } from 'node:child_process'
-import { accessSync, chownSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import { accessSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type postgres from 'postgres'
@@ -151,9 +151,10 @@ export class Server {
     )
   }
 
-  /** Everything of this server that still runs, whoever its parent is now. */
+  /** Everything of this server that still runs, whoever its parent is now (Linux; elsewhere nothing). */
   leftovers(): number[] {
     const found: number[] = []
+    if (!existsSync('/proc/self/cwd')) return found
     for (const name of readdirSync('/proc').filter((one) => /^\d+$/.test(one))) {
       try {
         if (readlinkSync(`/proc/${name}/cwd`) === this.data) found.push(Number(name))
