@@ -134,11 +134,22 @@ export class Supervised {
   }
 }
 
+/** Below those that systems give to outgoing connections, one of which might take the port of a program that is down. */
+const PORTS = [15_000, 31_000] as const
+const MOST_TRIES = 100
+
 /** A port of the loopback interface that was free a moment ago. */
 export async function freePort(): Promise<number> {
-  const server = net.createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as net.AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    const port = PORTS[0] + Math.floor(Math.random() * (PORTS[1] - PORTS[0]))
+    const server = net.createServer()
+    try {
+      await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', resolve))
+    } catch {
+      continue
+    }
+    await new Promise((resolve) => server.close(resolve))
+    return port
+  }
+  throw new Error('no free port')
 }
