@@ -91,7 +91,7 @@ async function start(): Promise<void> {
 /** After a line: alive and answering, or started again. `silent`: it still has work that nobody waits for. */
 async function recover(silent = false): Promise<void> {
   if (!silent && broker.end === null && (await exchange(broker.port, [head('GET', '/version')], RECOVER_MS)).status === '200') return
-  print(`  the broker is started again: ${broker.end ?? `it did not answer in time`}`)
+  print(`  the broker is started again: ${broker.end ?? 'it did not answer in time'}`)
   await broker.kill()
   await start()
 }
