@@ -1,0 +1,95 @@
+/** Requests as agents and readers send them, each answer held against what every answer must be. */
+import http from 'node:http'
+import type { Broker } from './broker.ts'
+import type { Recorder } from './record.ts'
+
+/** Agents give up after this (interop-core 4.4). */
+const TIMEOUT_MS = 30_000
+
+export interface Reply {
+  /** 0: the connection ended, or the time was over, before the whole answer was there. */
+  status: number
+  text: string
+  requestId: string
+  retryAfterMs: number
+  broker: string
+  startedAt: number
+}
+
+export class Client {
+  readonly record: Recorder
+  readonly brokers: readonly Broker[]
+  readonly #agent = new http.Agent({ keepAlive: true, maxFreeSockets: 32 })
+
+  constructor(brokers: readonly Broker[], record: Recorder) {
+    this.brokers = brokers
+    this.record = record
+  }
+
+  any(): Broker {
+    return this.brokers[Math.floor(Math.random() * this.brokers.length)]!
+  }
+
+  /** Never rejects. `own`: what is sent is right, and an answer of 4xx is not. */
+  async send(
+    method: string,
+    path: string,
+    body: string | null,
+    options: { broker?: Broker; own?: boolean; timeoutMs?: number } = {},
+  ): Promise<Reply> {
+    const { broker = this.any(), own = true, timeoutMs = TIMEOUT_MS } = options
+    const startedAt = Date.now()
+    const reply = await this.#exchange(broker, method, path, body, timeoutMs, startedAt)
+    this.judge(reply, method, path, own)
+    return reply
+  }
+
+  /** No 5xx but 503, that with Retry-After; a request that is right is never called wrong. */
+  judge({ status, text, requestId, retryAfterMs, broker, startedAt }: Reply, method: string, path: string, own: boolean): void {
+    const { record } = this
+    record.count(status === 0 ? `lost (${text})` : String(status))
+    const what = () =>
+      `${broker}: ${method} ${path} ${status || 'lost'} after ${Date.now() - startedAt} ms, request ${requestId || '-'}: ${text.slice(0, 200)}`
+    if (status >= 500 && status !== 503) record.violation('no 5xx but 503', what(), startedAt)
+    // Probes say how things stand, and promise nothing.
+    if (status === 503 && retryAfterMs === 0 && path !== '/health') record.violation('503 has Retry-After', what(), startedAt)
+    // A process that was stopped in the middle of a request takes its body for a slow one.
+    if (own && status >= 400 && status < 500 && status !== 404 && status !== 408)
+      record.violation('no 4xx for what is right', what(), startedAt)
+    if (record.quiet && own && status !== 200 && status !== 404) record.violation('all is well after the storm', what(), startedAt)
+  }
+
+  #exchange(broker: Broker, method: string, path: string, body: string | null, timeoutMs: number, startedAt: number): Promise<Reply> {
+    return new Promise((resolve) => {
+      let requestId = ''
+      const lost = (why: string) => finish(0, why, 0)
+      const finish = (status: number, text: string, retryAfterMs: number) => {
+        clearTimeout(limit)
+        resolve({ status, text, requestId, retryAfterMs, broker: broker.name, startedAt })
+      }
+      const headers: http.OutgoingHttpHeaders =
+        body === null ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
+      const outgoing = http.request({ host: '127.0.0.1', port: broker.port, method, path, headers, agent: this.#agent })
+      const limit = setTimeout(() => {
+        lost(broker.process.ranThrough(startedAt, Date.now()) ? 'no answer in time from a broker that ran' : 'no answer in time')
+        outgoing.destroy()
+      }, timeoutMs)
+      outgoing.on('error', (error) => lost((error as NodeJS.ErrnoException).code ?? error.message))
+      outgoing.on('response', (incoming) => {
+        requestId = String(incoming.headers['x-request-id'] ?? '')
+        const chunks: Buffer[] = []
+        incoming.on('data', (chunk) => chunks.push(chunk))
+        incoming.on('error', () => lost('cut'))
+        incoming.on('close', () => incoming.complete || lost('cut'))
+        incoming.on('end', () =>
+          finish(incoming.statusCode!, Buffer.concat(chunks).toString(), Number(incoming.headers['retry-after'] ?? 0) * 1_000),
+        )
+      })
+      outgoing.end(body ?? undefined)
+    })
+  }
+
+  end(): void {
+    this.#agent.destroy()
+  }
+}

@@ -1,0 +1,105 @@
+/** What happened during the run: a line for each fault, and everything that was not as promised. */
+import { readFileSync } from 'node:fs'
+
+const MAX_PRINTED_VIOLATIONS = 200
+
+export interface Fault {
+  name: string
+  from: number
+  to: number | null
+}
+
+export class Recorder {
+  readonly faults: Fault[] = []
+  readonly violations = new Map<string, number>()
+  /** Replies of the brokers by status; `lost` for none, with the reason. */
+  readonly statuses = new Map<string, number>()
+  readonly startedAt = Date.now()
+  /** After the storm: every answer is to be as if nothing had been. */
+  quiet = false
+  #printed = 0
+
+  print(text: string): void {
+    process.stdout.write(`${((Date.now() - this.startedAt) / 1_000).toFixed(1).padStart(7)} s  ${text}\n`)
+  }
+
+  begin(name: string): Fault {
+    const fault: Fault = { name, from: Date.now(), to: null }
+    this.faults.push(fault)
+    this.print(`fault: ${name}`)
+    return fault
+  }
+
+  end(fault: Fault): void {
+    fault.to = Date.now()
+  }
+
+  get active(): Fault[] {
+    return this.faults.filter(({ to }) => to === null)
+  }
+
+  /** Those that were under way at any time from `fromMs` on, by the clock. */
+  during(fromMs: number, toMs = Date.now()): string {
+    const names = this.faults
+      .filter(({ from, to }) => from <= toMs && (to ?? toMs) >= fromMs)
+      .map(({ name, from, to }) => {
+        const ago = ((toMs - from) / 1_000).toFixed(1)
+        return `${name} (${ago} s before${to === null ? '' : `, over ${((toMs - to) / 1_000).toFixed(1)} s before`})`
+      })
+    return names.length > 0 ? names.join('; ') : 'no fault'
+  }
+
+  violation(rule: string, detail: string, sinceMs = Date.now() - 2_000): void {
+    this.violations.set(rule, (this.violations.get(rule) ?? 0) + 1)
+    if (this.#printed++ === MAX_PRINTED_VIOLATIONS) this.print('(further violations are only counted)')
+    if (this.#printed > MAX_PRINTED_VIOLATIONS) return
+    this.print(`VIOLATED ${rule}: ${detail}; at ${new Date().toISOString()}; during: ${this.during(sinceMs)}`)
+  }
+
+  count(status: string): void {
+    this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1)
+  }
+}
+
+/** Numbers from a seed, so that a run's faults can be drawn again. */
+export class Dice {
+  #state: number
+  constructor(seed: number) {
+    this.#state = seed >>> 0
+  }
+  /** From 0 up to 1. */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0
+    let t = this.#state
+    t = Math.imul(t ^ (t >>> 15), t | 1)
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61)
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
+  }
+  between(from: number, to: number): number {
+    return from + this.next() * (to - from)
+  }
+  int(from: number, to: number): number {
+    return Math.floor(this.between(from, to + 1))
+  }
+  pick<T>(of: readonly T[]): T {
+    return of[Math.floor(this.next() * of.length)]!
+  }
+}
+
+/** Processor time that the hypervisor gave to others since the last call, in percent; `?` where the system does not tell. */
+export function createStealMeter(): () => string {
+  const read = () => {
+    try {
+      const [, ...ticks] = readFileSync('/proc/stat', 'utf8').split('\n')[0]!.split(/\s+/).map(Number)
+      return { all: ticks.slice(0, 8).reduce((sum, one) => sum + one, 0), stolen: ticks[7]! }
+    } catch {
+      return null
+    }
+  }
+  let before = read()
+  return () => {
+    const [from, to] = [before, read()]
+    before = to
+    return from && to ? `${((100 * (to.stolen - from.stolen)) / Math.max(1, to.all - from.all)).toFixed(1)} %` : '?'
+  }
+}
