@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { shownAs } from '../http/declared.ts'
-import { address, id, MAX_ADDRESS_CHARS, MAX_ID_CHARS, naiveTime, name, word } from '../http/fields.ts'
+import { address, id, MAX_ADDRESS_CHARS, MAX_ID_CHARS, naiveTime, name } from '../http/fields.ts'
 import { checkFreeForm, deserializeError } from '../http/json-text.ts'
 import { canonicalAddress } from '../net/address.ts'
 import { parseRfc3339 } from '../net/timestamp.ts'
@@ -29,7 +29,8 @@ export const PodPost = z
     pod_ips: z.unknown().optional().describe('An array of addresses. What is blank or not text in it is dropped, and so is anything else.'),
     workload_kind: id.nullish(),
     workload_name: name.nullish(),
-    capture_level: word.nullish(),
+    // Of any length: what is no level is null, never a reason to refuse a pod (interop-core D24).
+    capture_level: z.string().nullish(),
     host_network: z.boolean().nullish(),
     started_at: naiveTime.nullish(),
     // Of the image inventory, which takes whatever is sent.
