@@ -463,6 +463,38 @@ test('POST /pod/spec 400: a number in metadata beyond a double is named, and not
   }
 })
 
+test('POST /pod/spec 200: integers beyond 2^53 in the manifest keep their digits, in the answer and on every read', async () => {
+  const numbers = '[9007199254740993,-9223372036854775808,18446744073709551615,9007199254740991,1.5]'
+  const kept = `{"metadata":{"uid":"u","sizes":${numbers},"__proto__":12345678901234567890}}`
+  const { pod_name, ...rest } = podPost({ node_name: 'exact', pod_obj: 0 })
+  const sent = kept.replace('}}', ',"managedFields":[]},"status":{"n":9007199254740993}}')
+  const text = (name: string) => JSON.stringify({ pod_name: name, ...rest }).replace('"pod_obj":0', `"pod_obj":${sent}`)
+  // Those beside it leave in the same statement.
+  const answers = await Promise.all([post(podPost()), post(text(pod_name)), post(podPost())])
+  assert.ok(answers[1]!.text.includes(`"pod_obj":${kept},`), answers[1]!.text)
+  for (const path of [`name/${pod_name}`, `ip/${rest.pod_ip}`, 'list/exact', 'info'])
+    assert.ok((await app.get(`/pod/${path}`)).text.includes(kept), path)
+  assert.ok((await post(text(''))).text.includes(`"pod_obj":${sent},`))
+  const before = await version(pod_name)
+  await post(text(pod_name))
+  assert.deepEqual(await version(pod_name), before)
+})
+
+test('POST /pod/spec 200: where something else than a number is due, a long integer is none, as a short one', async () => {
+  for (const n of ['7', '9007199254740993']) {
+    const { pod_name, ...rest } = podPost({ pod_obj: 0 })
+    const text = JSON.stringify({ pod_name, ...rest })
+    const manifest = (pod_obj: string) => post(text.replace('"pod_obj":0', `"pod_obj":${pod_obj}`))
+    assert.equal((await manifest(`{"metadata":{"uid":${n}},"spec":{"hostNetwork":${n}},"status":{"startTime":${n}}}`)).status, 200)
+    const { host_network, started_at } = await stored(pod_name)
+    assert.deepEqual([host_network, started_at, await uid(pod_name)], [false, null, null])
+    assert.deepEqual((await manifest(`{"metadata":${n},"spec":${n}}`)).json.pod_obj, {})
+    assert.match((await manifest(n)).text, /^Json deserialize error: pod_obj: /)
+    const labels = await post(text.replace('"pod_obj":0', `"workload_selector_labels":{"a":${n}}`))
+    assert.match(labels.text, /workload_selector_labels\.a: .*expected string, received number/)
+  }
+})
+
 test('POST /pod/spec 400: text no database can hold, wherever it stands', async () => {
   const before = await podCount()
   const places = [
