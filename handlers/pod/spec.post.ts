@@ -28,6 +28,7 @@ export default route({
   const deps = c.get('deps')
   const { db, log } = deps
   const post = c.req.valid('json')
+  deps.agentClocks.note(post.node_name, post.time_stamp)
   if (post.pod_name.trim() === '') {
     log.warn({ node: post.node_name }, 'pod without a name: nothing written')
     return sendJson(c, exactJson(echoOf(post)))
