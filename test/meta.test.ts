@@ -109,12 +109,12 @@ const ask = async (verb: string, path: string, authorization?: string) => {
   return { status: answer.status, headers: answer.headers, text: await answer.text(), json: undefined }
 }
 
-async function assertTurnsAway(verb: string, path: string): Promise<void> {
+async function assertTurnsAway(verb: string, path: string, query = ''): Promise<void> {
   const what = `${verb} ${path}`
   const scope = scopeOf(verb, path)
   const callers = [...NOBODY, ...Object.values(TOKENS).map((token) => `Bearer ${token}`)]
   for (const authorization of callers) {
-    const answer = await ask(verb, path, authorization)
+    const answer = await ask(verb, path + query, authorization)
     const granted = authorization === undefined ? null : authenticate(authorization)
     if (scope === null) {
       assert.deepEqual([answer.status, answer.text, answer.headers.get('www-authenticate')], [404, '', null], what)
@@ -134,7 +134,11 @@ async function assertTurnsAway(verb: string, path: string): Promise<void> {
 for (const { path } of patterns) {
   test(`${titled(path)}: every verb asks every caller for the scope of its route, and is 404 where it has none`, async () => {
     const concrete = path.replace(/:\w+/g, 'x')
-    for (const verb of VERBS) for (const one of [concrete, `${concrete}/`, `${concrete}/x`]) await assertTurnsAway(verb, one)
+    for (const verb of VERBS) {
+      for (const one of [concrete, `${concrete}/`, `${concrete}/x`]) await assertTurnsAway(verb, one)
+      // What nobody may send is judged after who sends it.
+      await assertTurnsAway(verb, path.replace(/:\w+/g, '%00'), '?limit=x&include_dead=x&at=x&verdict=x')
+    }
   })
 }
 
