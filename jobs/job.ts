@@ -5,6 +5,9 @@ import type { Database } from '../lib/db/index.ts'
 import type { Log } from '../lib/log.ts'
 import type { JobName } from './locks.ts'
 
+/** Share of the interval by which a pass may come early or late, so that replicas do not come all at once. */
+export const JITTER = 0.1
+
 export interface JobContext {
   readonly config: Config
   /** Jobs use the gate `probe` only. */

@@ -4,11 +4,9 @@
  */
 import { Cron } from 'croner'
 import type { Metrics } from '../lib/metrics.ts'
-import type { Job, JobContext } from './job.ts'
+import { JITTER, type Job, type JobContext } from './job.ts'
 import { lastPass, runPass } from './pass.ts'
 
-/** Share of the interval by which a wake-up may be early or late, so that replicas do not come all at once. */
-const JITTER = 0.1
 const MIN_SLEEP_MS = 1_000
 
 export interface ScheduleOptions extends Omit<JobContext, 'signal'> {

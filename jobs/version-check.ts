@@ -1,12 +1,12 @@
 import { type Database, DatabaseUnavailable } from '../lib/db/index.ts'
 import { readEnvironment } from '../lib/nodes/index.ts'
 import { askReleases, type CheckIn, checkInUrl, podsBucket } from '../lib/telemetry/check-in.ts'
-import type { Job } from './job.ts'
+import { JITTER, type Job } from './job.ts'
 import { held } from './locks.ts'
 
 const FIRST_AFTER_SECS = 120
-/** Whoever asks has asked for everybody: for this long nobody else does, whatever came of it. */
-const CLAIM_SECS = 1_800
+/** By so much clocks may differ about how long ago the last question was. */
+const CLOCK_SLACK_SECS = 60
 
 type Platform = Pick<CheckIn, 'cni' | 'ip_family' | 'provider' | 'distro' | 'node_os'>
 type Cluster = Platform & Pick<CheckIn, 'nodes' | 'pods_bucket'>
@@ -21,15 +21,19 @@ const UNKNOWN: Cluster = {
   pods_bucket: 'unknown',
 }
 
-/** The install id, for one process at a time; null when another asked lately. */
-async function claim(db: Database): Promise<string | null | undefined> {
+/**
+ * The install id. Whoever gets it asks for everybody: for the rest of the interval nobody else does, whatever came of it, and they
+ * get null. An interval lasts as long as the shortest between two passes, so that the next one may ask again.
+ */
+async function claim(db: Database, everySecs: number): Promise<string | null | undefined> {
+  const claimSecs = everySecs * (1 - JITTER) - CLOCK_SLACK_SECS
   const [row] = await db.probe(
     (sql) => sql<{ install_id: string | null }[]>`
   with ${held(sql, 'version-check')},
   claimed as (
     update install set claimed_at = now() at time zone 'utc'
     where (select is_held from held)
-      and (claimed_at is null or claimed_at < now() at time zone 'utc' - make_interval(secs => ${CLAIM_SECS}))
+      and (claimed_at is null or claimed_at < now() at time zone 'utc' - make_interval(secs => ${claimSecs}::float8))
     returning install_id)
   select (select install_id from claimed)::text as install_id`,
   )
@@ -45,19 +49,24 @@ async function describe(db: Database): Promise<Cluster> {
   return { provider, distro, cni, ip_family, node_os, nodes: row!.nodes, pods_bucket: podsBucket(row!.pods) }
 }
 
-/** Asks the version service once a day which releases there are. Its failures are silent and wait for the next day. */
+/**
+ * Asks the version service once a day which releases there are: all processes together, and however often they are started. Its
+ * failures are silent and wait for the next day.
+ */
 export const versionCheck: Job = {
   name: 'version-check',
   everySecs: (config) => (config.telemetryEnabled && config.telemetryEndpoint !== null ? config.telemetryIntervalSecs : null),
   firstAfterSecs: FIRST_AFTER_SECS,
 
   async run({ config, db, log, signal }) {
-    const install = await claim(db)
-    if (!install) return { outcome: 'skipped', rows: 0, batches: 0 }
+    // Before the claim: a database that is not there is no question asked.
     const cluster = await describe(db).catch((error) => {
       if (error instanceof DatabaseUnavailable) throw error
       return UNKNOWN
     })
+    if (signal.aborted) return { outcome: 'aborted', rows: 0, batches: 0 }
+    const install = await claim(db, config.telemetryIntervalSecs)
+    if (!install) return { outcome: 'skipped', rows: 0, batches: 0 }
     const { provider, distro, cni, ip_family, node_os, nodes, pods_bucket } = cluster
     const { chartVersion: chart, kubeVersion: k8s, features } = config
     const sent = { install, chart, k8s, nodes, provider, distro, cni, ip_family, node_os, pods_bucket, features }

@@ -6,6 +6,7 @@ import { ReadBudget } from './http/read-budget.ts'
 import { createTokens } from './http/tokens.ts'
 import type { Log } from './log.ts'
 import { createMetrics } from './metrics.ts'
+import { AgentClocks } from './nodes/index.ts'
 import { FlowWriter, SeenFlows } from './traffic/index.ts'
 
 /** Bodies that are being judged or written at once: 4 of the largest, hundreds of ordinary ones. */
@@ -52,6 +53,7 @@ export function buildDeps(options: { config: Config; db: Database; log: Log; dra
     flows: new FlowWriter(db.ingest, seen, (flow) => audit?.offer(flow)),
     audit,
     seen,
+    agentClocks: new AgentClocks(log),
     draining,
   }
 }

@@ -5,6 +5,7 @@ import type { Database } from './db/index.ts'
 import type { ReadBudget } from './http/read-budget.ts'
 import type { Tokens } from './http/tokens.ts'
 import type { Metrics } from './metrics.ts'
+import type { AgentClocks } from './nodes/index.ts'
 import type { FlowWriter, SeenFlows } from './traffic/index.ts'
 
 /** What handlers are given: nothing is reached for at module level. */
@@ -21,6 +22,7 @@ export interface Deps {
   /** Null without an evaluator. */
   audit: AuditForwarder | null
   seen: SeenFlows
+  agentClocks: AgentClocks
   /** True from the first SIGTERM on: answers then carry `Connection: close`. */
   draining: () => boolean
 }

@@ -222,6 +222,8 @@ function public.is_pod_alive(namespace text, name text) returns boolean language
 
 function public.is_running(w workload_container, window_secs integer) returns boolean language sql stable parallel safe
 
+function public.kept(posted anyelement, stored anyelement, is_other boolean) returns anyelement language sql immutable parallel safe
+
 function public.pod_holding(address text, at timestamp without time zone) returns SETOF pod language sql stable parallel safe
 
 function public.pod_record(p pod) returns json language sql stable parallel safe

@@ -1,6 +1,6 @@
 /**
- * What every route must have. Tests are found by their titles: `<METHOD> <path with {param}> <status>: <what>`, written out in a
- * `test(...)` call.
+ * What every route must have. That it answers is found by the titles of its tests: `<METHOD> <path with {param}> <status>: <what>`,
+ * written out in a `test(...)` call. Whom it turns away is seen here.
  */
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -11,8 +11,9 @@ import { routes } from '../handlers/router.ts'
 import { loadConfig } from '../lib/config.ts'
 import { declaredRoutes } from '../lib/http/access.ts'
 import { docOf } from '../lib/http/declared.ts'
-import { createTokens } from '../lib/http/tokens.ts'
-import { TOKENS } from './support/app.ts'
+import { createTokens, type Scope } from '../lib/http/tokens.ts'
+import { startApp, TOKENS } from './support/app.ts'
+import { assertForbidden, assertUnauthorized } from './support/routes.ts'
 
 const MAX_HANDLER_LINES = 120
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -49,8 +50,6 @@ const scopes = declaredRoutes(routes.flatMap((one) => one.routes))
 const titled = (name: string) => name.replace(/:(\w+)(\{[^}]*\})?\??/g, '{$1}')
 
 const { authenticate } = createTokens(loadConfig(TOKENS))
-const tokensWithout = (scope: string) =>
-  Object.values(TOKENS).filter((token) => ![...authenticate(`Bearer ${token}`)!].some((s) => s === scope))
 
 for (const path of handlers) {
   const testPath = path.replace(/^handlers\//, 'test/').replace(/\.ts$/, '.test.ts')
@@ -88,14 +87,68 @@ for (const path of sources('lib').filter((one) => one !== 'lib/server.ts')) {
   })
 }
 
-for (const [name, scope] of scopes) {
-  const expected = [200, ...(scope === 'open' ? [] : [401]), ...(scope !== 'open' && tokensWithout(scope).length > 0 ? [403] : [])]
-  for (const status of expected) {
-    test(`${titled(name)} has a test for ${status}`, () => {
-      assert.ok(titles.has(`${titled(name)} ${status}`), `no test is titled '${titled(name)} ${status}: ...'`)
-    })
+for (const name of scopes.keys()) {
+  test(`${titled(name)} has a test for 200`, () => {
+    assert.ok(titles.has(`${titled(name)} 200`), `no test is titled '${titled(name)} 200: ...'`)
+  })
+}
+
+const VERBS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'QUERY']
+const NOBODY = [undefined, 'Bearer unknown-token-of-nobody', 'Bearer ', `Basic ${TOKENS.BROKER_TOKEN_READ}`, TOKENS.BROKER_TOKEN_INGEST]
+const patterns = [...scopes].map(([name, scope]) => {
+  const [verb, path] = name.split(' ') as [string, string]
+  return { verb, scope, path, matches: new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`) }
+})
+/** What a request needs; null where there is no such route. */
+const scopeOf = (verb: string, path: string): Scope | null =>
+  patterns.find((one) => one.verb === (verb === 'HEAD' ? 'GET' : verb) && one.matches.test(path))?.scope ?? null
+
+const app = await startApp(TOKENS)
+const ask = async (verb: string, path: string, authorization?: string) => {
+  const answer = await app.app.request(path, { method: verb, headers: authorization === undefined ? {} : { authorization } })
+  return { status: answer.status, headers: answer.headers, text: await answer.text(), json: undefined }
+}
+
+async function assertTurnsAway(verb: string, path: string, query = ''): Promise<void> {
+  const what = `${verb} ${path}`
+  const scope = scopeOf(verb, path)
+  const callers = [...NOBODY, ...Object.values(TOKENS).map((token) => `Bearer ${token}`)]
+  for (const authorization of callers) {
+    const answer = await ask(verb, path + query, authorization)
+    const granted = authorization === undefined ? null : authenticate(authorization)
+    if (scope === null) {
+      assert.deepEqual([answer.status, answer.text, answer.headers.get('www-authenticate')], [404, '', null], what)
+    } else if (scope === 'open' || granted?.has(scope)) {
+      assert.ok(![401, 403].includes(answer.status), `${what} ${answer.status}`)
+      assert.ok(answer.status !== 404 || answer.text !== '' || verb === 'HEAD', `${what} is no route`)
+    } else if (granted) {
+      assert.equal(answer.status, 403, what)
+      if (verb !== 'HEAD') assertForbidden(answer, scope)
+    } else {
+      assert.equal(answer.status, 401, what)
+      if (verb !== 'HEAD') assertUnauthorized(answer)
+    }
   }
 }
+
+for (const { path } of patterns) {
+  test(`${titled(path)}: every verb asks every caller for the scope of its route, and is 404 where it has none`, async () => {
+    const concrete = path.replace(/:\w+/g, 'x')
+    for (const verb of VERBS) {
+      for (const one of [concrete, `${concrete}/`, `${concrete}/x`]) await assertTurnsAway(verb, one)
+      // What nobody may send is judged after who sends it.
+      await assertTurnsAway(verb, path.replace(/:\w+/g, '%00'), '?limit=x&include_dead=x&at=x&verdict=x')
+    }
+  })
+}
+
+test('a path that is no route is 404 for every caller, before the token is looked at', async () => {
+  for (const path of ['/', '/pod', '/pods/x', '/livez', '/readyz', '/pod/spec/x', '/SVC/info', '//pod/info', '/pod//info', '/pod%2Finfo'])
+    for (const verb of VERBS) {
+      assert.equal(scopeOf(verb, path), null, path)
+      await assertTurnsAway(verb, path)
+    }
+})
 
 test('every route says what it answers', () => {
   const silent = routes.filter((one) => !docOf(one)).flatMap((one) => [...declaredRoutes(one.routes).keys()])
@@ -111,7 +164,15 @@ test('the checks see what they look for', () => {
   assert.ok(handlers.length >= 16)
   assert.ok(imports('handlers/router.ts').includes('handlers/pod/spec.post.ts'))
   assert.ok(imports('lib/server.ts').includes('handlers/router.ts'))
-  assert.ok(titles.has('GET /pod/info 401'))
+  assert.ok(titles.has('GET /pod/info 200'))
   assert.equal(titled('GET /a/:b/c/:d{[0-9]+}'), 'GET /a/{b}/c/{d}')
-  assert.ok(tokensWithout('ingest').length > 0 && tokensWithout('supplychain').length > 0)
+  assert.deepEqual(
+    [
+      scopeOf('HEAD', '/pod/name/x'),
+      scopeOf('GET', '/pod/traffic/batch'),
+      scopeOf('POST', '/pod/traffic/batch'),
+      scopeOf('GET', '/health'),
+    ],
+    ['read', 'read', 'ingest', 'open'],
+  )
 })

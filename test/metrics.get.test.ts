@@ -40,6 +40,7 @@ async function scrape(from: { request: typeof app.app.request } = app.app) {
 const TYPES = {
   broker_db_schema_ready: 'gauge',
   broker_db_reachable: 'gauge',
+  broker_agent_clock_skew_seconds: 'gauge',
   broker_audit_enabled: 'gauge',
   broker_audit_inflight_available: 'gauge',
   broker_audit_dropped_total: 'counter',

@@ -3,6 +3,7 @@ import { foldedWrite } from '../../lib/db/folded.ts'
 import { access } from '../../lib/http/access.ts'
 import { MAX_CORE_BODY_BYTES } from '../../lib/http/body.ts'
 import { route } from '../../lib/http/context.ts'
+import { exactJson } from '../../lib/http/exact-json.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { body } from '../../lib/http/validate.ts'
 import { recordInventory } from '../../lib/images/index.ts'
@@ -12,7 +13,7 @@ const upsert = foldedWrite<PodRecord>({
   key: (pod) => pod.pod_name,
   run: (db, pods) => {
     const rows = pods.map((pod) => ({ ...pod, pod_uid: uidOf(pod.pod_obj) }))
-    return db.ingest((sql) => sql`select upsert_pods(${JSON.stringify(rows)}::text::json)`)
+    return db.ingest((sql) => sql`select upsert_pods(${exactJson(rows)}::text::json)`)
   },
 })
 
@@ -27,12 +28,13 @@ export default route({
   const deps = c.get('deps')
   const { db, log } = deps
   const post = c.req.valid('json')
+  deps.agentClocks.note(post.node_name, post.time_stamp)
   if (post.pod_name.trim() === '') {
     log.warn({ node: post.node_name }, 'pod without a name: nothing written')
-    return sendJson(c, JSON.stringify(echoOf(post)))
+    return sendJson(c, exactJson(echoOf(post)))
   }
   const pod = normalizePod(post, (message) => log.warn({ pod: post.pod_name, node: post.node_name }, message))
   await upsert(db, pod)
   await recordInventory(deps, post)
-  return sendJson(c, JSON.stringify(pod))
+  return sendJson(c, exactJson(pod))
 })

@@ -1,6 +1,7 @@
 import { foldedWrite } from '../../lib/db/folded.ts'
 import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
+import { exactJson } from '../../lib/http/exact-json.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { body } from '../../lib/http/validate.ts'
 import { echoOfService, hasClusterAddress, normalizeService, ServicePost, ServiceRecord, serviceUid } from '../../lib/services/index.ts'
@@ -9,7 +10,7 @@ const upsert = foldedWrite<ServiceRecord>({
   key: (service) => service.svc_ip,
   run: (db, services) => {
     const rows = services.map((service) => ({ ...service, svc_uid: serviceUid(service.service_spec) }))
-    return db.ingest((sql) => sql`select upsert_services(${JSON.stringify(rows)}::text::json)`)
+    return db.ingest((sql) => sql`select upsert_services(${exactJson(rows)}::text::json)`)
   },
 })
 
@@ -22,9 +23,9 @@ export default route({
   const post = c.req.valid('json')
   if (!hasClusterAddress(post)) {
     log.warn({ service: post.svc_name, namespace: post.svc_namespace }, 'service without a cluster address: nothing written')
-    return sendJson(c, JSON.stringify(echoOfService(post)))
+    return sendJson(c, exactJson(echoOfService(post)))
   }
   const service = normalizeService(post)
   await upsert(db, service)
-  return sendJson(c, JSON.stringify(service))
+  return sendJson(c, exactJson(service))
 })

@@ -29,13 +29,16 @@ export function evaluateRequest(flow: Flow): EvaluateRequest {
   return { srcPodNamespace: namespace, srcPodName: name, srcIP: pod, dstIP: peer, dstPort: portOf(flow.traffic_in_out_port), ...rest }
 }
 
+/** The query of `GET /policy-coverage`. */
+export type CoverageQuery = { namespace: string; pod: string; direction: 'Ingress' | 'Egress' }
+
 /**
- * The pod whose policies are asked for the cause of a drop (interop-core 5.4); null where there is nothing to ask. Agents report
- * drops on the way out only, and the question is one about egress.
+ * What is asked for the cause of a drop, about the pod of the row (interop-core 5.4, D25); null where there is nothing to ask.
+ * A drop of neither direction is asked about as the egress that drops are.
  */
-export function droppedPod(flow: Flow): { namespace: string; pod: string } | null {
-  if (flow.decision !== 'DROP' || directionOf(flow) !== 'EGRESS' || !flow.pod_namespace || !flow.pod_name) return null
-  return { namespace: flow.pod_namespace, pod: flow.pod_name }
+export function coverageQuery(flow: Flow): CoverageQuery | null {
+  if (flow.decision !== 'DROP' || !flow.pod_namespace || !flow.pod_name) return null
+  return { namespace: flow.pod_namespace, pod: flow.pod_name, direction: directionOf(flow) === 'INGRESS' ? 'Ingress' : 'Egress' }
 }
 
 function directionOf({ traffic_type: type }: Flow): string | undefined {

@@ -4,7 +4,7 @@ import type { Metrics } from '../metrics.ts'
 import type { Reply } from '../net/reply.ts'
 import type { Flow } from '../traffic/index.ts'
 import { Evaluator } from './evaluator.ts'
-import { droppedPod, type EvaluateRequest, evaluateRequest, hasDirection } from './flow.ts'
+import { coverageQuery, type EvaluateRequest, evaluateRequest, hasDirection } from './flow.ts'
 import { BoundedQueue } from './queue.ts'
 import { BadReply, readCause, readVerdicts, type Verdict } from './reply.ts'
 import { createStore } from './store.ts'
@@ -56,7 +56,7 @@ export class AuditForwarder {
 
   /** Takes a flow that was just stored. Returns at once and never throws. */
   offer(flow: Flow): void {
-    if (!hasDirection(flow)) return
+    if (!hasDirection(flow) && coverageQuery(flow) === null) return
     if (this.#isClosed || !this.#queue.push(flow)) this.#options.metrics.auditDropped.inc()
     else this.#next()
   }
@@ -98,6 +98,7 @@ export class AuditForwarder {
   /** Never rejects. */
   async #judge(flow: Flow): Promise<void> {
     await this.#classify(flow)
+    if (!hasDirection(flow)) return
     const request = evaluateRequest(flow)
     const verdicts = await this.#evaluate(request)
     if (verdicts === null || verdicts.length === 0) return
@@ -134,10 +135,10 @@ export class AuditForwarder {
 
   /** Asks which policies stopped a dropped flow. An evaluator that does not know the question leaves the cause open. */
   async #classify(flow: Flow): Promise<void> {
-    const dropped = droppedPod(flow)
-    if (dropped === null) return
+    const query = coverageQuery(flow)
+    if (query === null) return
     try {
-      const { status, text } = await this.#evaluator.get('/policy-coverage', { ...dropped, direction: 'Egress' })
+      const { status, text } = await this.#evaluator.get('/policy-coverage', query)
       const cause = status === 200 ? readCause(text) : null
       if (cause !== null) await this.#store.cause({ uuid: flow.uuid, cause })
     } catch (error) {

@@ -28,7 +28,15 @@ export function createApp(given: Deps, routes: readonly Hono<Env>[]): Hono<Env> 
     await next()
     observe(c, deps, performance.now() - startedAt)
   })
-  app.options('*', access('open'), cors({ origin: '*', maxAge: CORS_MAX_AGE_SECONDS }))
+  app.options(
+    '*',
+    access('open'),
+    (c, next) => {
+      c.header('x-request-id', c.get('requestId'))
+      return next()
+    },
+    cors({ origin: '*', maxAge: CORS_MAX_AGE_SECONDS }),
+  )
   for (const one of routes) app.route('/', one)
   app.notFound(
     (c) =>

@@ -1,4 +1,5 @@
 import { HttpError } from './errors.ts'
+import { noteSource } from './exact-json.ts'
 
 /** How deep a free-form value may nest. Kubernetes objects stay below 30; PostgreSQL and JSON.stringify give up in the thousands. */
 export const MAX_JSON_DEPTH = 100
@@ -20,6 +21,7 @@ export function parseJson(text: string, tolerated: readonly string[] = []): unkn
   } catch (error) {
     throw deserializeError(`invalid JSON: ${position(error as Error)}`)
   }
+  noteSource(text, value)
   // Only an escape can spell them, since the bytes were valid UTF-8: bodies without one are not walked.
   if (text.includes('\\u') && /\\u(?:0000|[dD][89a-fA-F])/.test(text)) refuse(findFault(without(value, tolerated), textFault), '')
   return value

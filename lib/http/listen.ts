@@ -11,6 +11,8 @@ const HEADERS_TIMEOUT_MS = 10_000
 /** A socket on which nothing moves for so long is cut: a stalled reader must not hold memory for ever. */
 const STALLED_SOCKET_MS = 120_000
 const IDLE_SWEEP_MS = 100
+/** Stands in for a missing `Host`, of which no answer depends: HTTP/1.0 need not send one. Of HTTP/1.1 Node refuses it (RFC 9112, 3.2). */
+const HOST_OF_NONE = 'localhost'
 
 /** What is connected, since Node has no list of it. */
 const connections = new WeakMap<Server, Set<Socket>>()
@@ -27,7 +29,7 @@ export async function listen(fetch: Fetch, addresses: readonly SocketAddress[]):
   }
   let failure: unknown
   for (const { host, port } of addresses) {
-    const server = createAdaptorServer({ fetch, createServer, serverOptions }) as Server
+    const server = createAdaptorServer({ fetch, createServer, serverOptions, hostname: HOST_OF_NONE }) as Server
     server.setTimeout(STALLED_SOCKET_MS)
     track(server)
     try {

@@ -1,1 +1,2 @@
+export { AgentClocks } from './agent-clocks.ts'
 export { PLATFORM_WORDS, readEnvironment } from './environment.ts'

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { shownAs } from '../http/declared.ts'
-import { address, id, MAX_ADDRESS_CHARS, MAX_ID_CHARS, naiveTime, name, word } from '../http/fields.ts'
+import { exactly, isExactInteger } from '../http/exact-json.ts'
+import { address, id, MAX_ADDRESS_CHARS, MAX_ID_CHARS, naiveTime, name } from '../http/fields.ts'
 import { checkFreeForm, deserializeError } from '../http/json-text.ts'
 import { canonicalAddress } from '../net/address.ts'
 import { parseRfc3339 } from '../net/timestamp.ts'
@@ -29,7 +30,8 @@ export const PodPost = z
     pod_ips: z.unknown().optional().describe('An array of addresses. What is blank or not text in it is dropped, and so is anything else.'),
     workload_kind: id.nullish(),
     workload_name: name.nullish(),
-    capture_level: word.nullish(),
+    // Of any length: what is no level is null, never a reason to refuse a pod (interop-core D24).
+    capture_level: z.string().nullish(),
     host_network: z.boolean().nullish(),
     started_at: naiveTime.nullish(),
     // Of the image inventory, which takes whatever is sent.
@@ -43,7 +45,7 @@ export type PodPost = z.output<typeof PodPost>
 export function echoOf(post: PodPost): PodEcho {
   checkFreeForm(post.pod_obj, 'pod_obj')
   checkFreeForm(post.pod_ips, 'pod_ips')
-  return asPosted(post)
+  return asPosted({ ...post, pod_obj: exactly(post.pod_obj) })
 }
 
 /** Every key, null where nothing was sent. */
@@ -76,7 +78,7 @@ export function normalizePod(post: PodPost, warn: (message: string) => void): Po
   return {
     ...asPosted(post),
     pod_ip,
-    pod_obj: post.pod_obj ? compact(post.pod_obj) : null,
+    pod_obj: post.pod_obj ? compact(exactly(post.pod_obj)) : null,
     pod_ips: allAddresses(pod_ip, post.pod_ips),
     capture_level: captureLevel(post.capture_level, warn),
     host_network: post.host_network ?? hostNetwork(post.pod_obj),
@@ -87,7 +89,7 @@ export function normalizePod(post: PodPost, warn: (message: string) => void): Po
 /** `metadata.uid` of a compacted manifest; null when there is none, it is empty, or longer than any id: every flow to the pod repeats it. */
 export function uidOf(manifest: Record<string, unknown> | null): string | null {
   const uid = member(manifest, 'metadata', 'uid')
-  return typeof uid === 'string' && uid !== '' && uid.length <= MAX_ID_CHARS ? uid : null
+  return typeof uid === 'string' && uid !== '' && uid.length <= MAX_ID_CHARS && !isExactInteger(uid) ? uid : null
 }
 
 /** `metadata` without `managedFields`, and `spec.hostNetwork`; containers, volumes and status go (interop-core D4). */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { shownAs } from '../http/declared.ts'
+import { exactly, isExactInteger } from '../http/exact-json.ts'
 import { address, MAX_ID_CHARS, naiveTime, name, wireTime } from '../http/fields.ts'
 import { checkFreeForm } from '../http/json-text.ts'
 import { canonicalAddress } from '../net/address.ts'
@@ -41,7 +42,7 @@ export const hasClusterAddress = (post: ServicePost) => post.svc_ip !== '' && po
 /** What a service without an address is answered with: the record as posted, unless it is nested too deep to be written out again. */
 export function echoOfService(post: ServicePost): ServiceRecord {
   checkFreeForm(post.service_spec, 'service_spec')
-  return asPosted(post)
+  return asPosted({ ...post, service_spec: exactly(post.service_spec) })
 }
 
 /** Every key, null where nothing was sent. */
@@ -60,14 +61,14 @@ export function normalizeService(post: ServicePost): ServiceRecord {
   return {
     ...asPosted(post),
     svc_ip: canonicalAddress(post.svc_ip),
-    service_spec: post.service_spec ? compact(post.service_spec) : null,
+    service_spec: post.service_spec ? compact(exactly(post.service_spec)) : null,
   }
 }
 
 /** `metadata.uid` of a service object; null when there is none, it is empty or longer than any id. */
 export function serviceUid(spec: Json | null): string | null {
   const uid = isObject(spec?.metadata) ? spec.metadata.uid : null
-  return typeof uid === 'string' && uid !== '' && uid.length <= MAX_ID_CHARS ? uid : null
+  return typeof uid === 'string' && uid !== '' && uid.length <= MAX_ID_CHARS && !isExactInteger(uid) ? uid : null
 }
 
 function compact({ status: _status, ...spec }: Json): Json {

@@ -29,7 +29,7 @@ async function readJobRuns(db: Database, { jobLastSuccess, jobDuration }: Metric
   }
 }
 
-export async function scrape({ db, metrics, budget, config, seen, audit }: Deps): Promise<string> {
+export async function scrape({ db, metrics, budget, config, seen, audit, agentClocks }: Deps): Promise<string> {
   const state = await schemaState(db, MAX_WAIT_MS)
   if (state === 'ready') await readJobRuns(db, metrics)
   const { max, gates } = db.stats()
@@ -46,6 +46,7 @@ export async function scrape({ db, metrics, budget, config, seen, audit }: Deps)
   metrics.readShed.reset()
   metrics.readShed.inc(budget.shed)
   metrics.seenFlows.set(seen.size)
+  metrics.agentClockSkew.set(agentClocks.largestSecs())
   metrics.auditEnabled.set(audit === null ? 0 : 1)
   metrics.auditPermits.set(audit?.availablePermits ?? config.auditInflightPermits)
   metrics.auditWaiting.set(audit?.waiting ?? 0)

@@ -1,4 +1,5 @@
--- Writes pod records, each name once in the document; returns how many were written. A null never overwrites a stored value.
+-- Writes pod records, each name once in the document; returns how many were written. A null never overwrites a stored value, but
+-- a manifest with another uid is that of another pod: it replaces the row whole.
 -- Agents post every pod again each minute: what changes nothing is found by reading alone and takes no lock. What changes is
 -- locked first, in the order of the names, so that the addresses are set against the row as it then is.
 create or replace function upsert_pods(doc json) returns integer
@@ -52,19 +53,19 @@ begin
     from input order by pod_name
     on conflict (pod_name) do update set
       pod_ip                   = excluded.pod_ip,
-      pod_namespace            = coalesce(excluded.pod_namespace, p.pod_namespace),
+      pod_namespace            = kept(excluded.pod_namespace, p.pod_namespace, p.pod_uid <> excluded.pod_uid),
       pod_obj                  = coalesce(excluded.pod_obj, p.pod_obj),
       time_stamp               = excluded.time_stamp,
       node_name                = excluded.node_name,
       is_dead                  = excluded.is_dead,
-      pod_identity             = coalesce(excluded.pod_identity, p.pod_identity),
-      workload_selector_labels = coalesce(excluded.workload_selector_labels, p.workload_selector_labels),
+      pod_identity             = kept(excluded.pod_identity, p.pod_identity, p.pod_uid <> excluded.pod_uid),
+      workload_selector_labels = kept(excluded.workload_selector_labels, p.workload_selector_labels, p.pod_uid <> excluded.pod_uid),
       pod_ips                  = excluded.pod_ips,
-      workload_kind            = coalesce(excluded.workload_kind, p.workload_kind),
-      workload_name            = coalesce(excluded.workload_name, p.workload_name),
-      capture_level            = coalesce(excluded.capture_level, p.capture_level),
-      host_network             = coalesce(excluded.host_network, p.host_network),
-      started_at               = coalesce(excluded.started_at, p.started_at),
+      workload_kind            = kept(excluded.workload_kind, p.workload_kind, p.pod_uid <> excluded.pod_uid),
+      workload_name            = kept(excluded.workload_name, p.workload_name, p.pod_uid <> excluded.pod_uid),
+      capture_level            = kept(excluded.capture_level, p.capture_level, p.pod_uid <> excluded.pod_uid),
+      host_network             = kept(excluded.host_network, p.host_network, p.pod_uid <> excluded.pod_uid),
+      started_at               = kept(excluded.started_at, p.started_at, p.pod_uid <> excluded.pod_uid),
       pod_uid                  = case when excluded.pod_obj is null then p.pod_uid else excluded.pod_uid end
     returning p.pod_name, p.pod_ips
   )

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { droppedPod, evaluateRequest, hasDirection } from '../../lib/audit/flow.ts'
+import { coverageQuery, evaluateRequest, hasDirection } from '../../lib/audit/flow.ts'
 import type { Flow } from '../../lib/traffic/index.ts'
 
 const flow = (fields: Partial<Flow> = {}): Flow => ({
@@ -72,15 +72,23 @@ for (const [text, port] of [
 ] as const)
   test(`port ${JSON.stringify(text)} is sent as ${port}`, () => assert.equal(sent({ traffic_in_out_port: text }).dstPort, port))
 
-test('the cause is asked for of drops on the way out, of pods with name and namespace', () => {
-  assert.deepEqual(droppedPod(flow({ decision: 'DROP' })), { namespace: 'shop', pod: 'web-0' })
+test('the cause is asked for of every drop, of pods with name and namespace, in the direction of the row', () => {
+  for (const [traffic_type, direction] of [
+    ['EGRESS', 'Egress'],
+    ['INGRESS', 'Ingress'],
+    [' ingress ', 'Ingress'],
+    ['FORWARD', 'Egress'],
+    ['', 'Egress'],
+    [null, 'Egress'],
+    [undefined, 'Egress'],
+  ] as const)
+    assert.deepEqual(coverageQuery(flow({ decision: 'DROP', traffic_type })), { namespace: 'shop', pod: 'web-0', direction })
   for (const fields of [
     { decision: 'ALLOW' },
     { decision: 'drop' },
     { decision: null },
-    { decision: 'DROP', traffic_type: 'INGRESS' },
     { decision: 'DROP', pod_name: null },
     { decision: 'DROP', pod_namespace: '' },
   ])
-    assert.equal(droppedPod(flow(fields)), null, JSON.stringify(fields))
+    assert.equal(coverageQuery(flow(fields)), null, JSON.stringify(fields))
 })

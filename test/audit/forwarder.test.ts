@@ -270,6 +270,31 @@ test('a dropped flow gets the cause that the evaluator names, before it is evalu
   }
 })
 
+test('a drop on the way in is asked about as such, and evaluated', async () => {
+  main.on('cause of drop-in', { json: { cause: 'policy-governs' } })
+  await main.post(flow('drop-in', { decision: 'DROP', traffic_type: 'INGRESS' }))
+  await until('it is evaluated', () => main.calls('drop-in').length === 1)
+  await main.idle()
+  assert.equal(await causeOf('drop-in'), 'policy-governs')
+  const { query } = main.stub.heard.find((heard) => heard.query.pod === 'drop-in')!
+  assert.deepEqual(query, { namespace: 'shop', pod: 'drop-in', direction: 'Ingress' })
+})
+
+test('a drop of neither direction is asked about as egress, and not evaluated', async () => {
+  for (const [pod, traffic_type] of [
+    ['drop-sideways', 'FORWARD'],
+    ['drop-nowhere', null],
+  ] as const) {
+    main.on(`cause of ${pod}`, { json: { cause: 'no-policy' } })
+    await main.post(flow(pod, { decision: 'DROP', traffic_type }))
+    await until('the cause is stored', async () => (await causeOf(pod)) === 'no-policy')
+    await main.idle()
+    const { query } = main.stub.heard.find((heard) => heard.query.pod === pod)!
+    assert.deepEqual(query, { namespace: 'shop', pod, direction: 'Egress' })
+    assert.equal(main.calls(pod).length, 0)
+  }
+})
+
 for (const [what, answer] of [
   ['an evaluator that knows no such question', { status: 404, text: 'no' }],
   ['a cause unknown here', { json: { cause: 'weather' } }],

@@ -87,6 +87,24 @@ test('GET /audit/verdicts 200: newest first, then the greatest id, over all outc
     )
 })
 
+test('GET /audit/verdicts 200: of verdicts of one time a limit keeps those with the greatest ids, with or without an index', async () => {
+  await hold(Array.from({ length: 300 }, () => row()))
+  const indexes = await app.sql<{ name: string; definition: string }[]>`
+    select indexname as name, indexdef as definition from pg_indexes where tablename = 'audit_verdict' and indexname <> 'audit_verdict_pkey'`
+  assert.ok(indexes.length >= 5)
+  try {
+    for (const { name } of [{ name: '' }, ...indexes]) {
+      if (name !== '') await app.sql.unsafe(`drop index ${name}`)
+      for (const query of [{}, { policy: 'web' }, { namespace: 'shop' }, { verdict: 'Allow', direction: 'Egress' }]) {
+        assert.deepEqual(await ids({ ...query, limit: '3' }), [300, 299, 298])
+        assert.equal((await ids({ ...query, limit: '299' })).at(-1), 2)
+      }
+    }
+  } finally {
+    for (const { definition } of indexes) await app.sql.unsafe(definition.replace('INDEX', 'INDEX IF NOT EXISTS'))
+  }
+})
+
 test('GET /audit/verdicts 200: a hundred rows unless a limit says otherwise, and no more than 500', async () => {
   await hold(Array.from({ length: 503 }, () => row()))
   assert.equal((await list()).length, 100)

@@ -136,10 +136,19 @@ test('a preflight is answered for any origin, method and header, without a token
       assert.equal(answer.text, '')
       assert.equal(answer.headers.get('access-control-allow-origin'), '*')
       assert.equal(answer.headers.get('access-control-max-age'), '3600')
+      assert.match(answer.headers.get('x-request-id')!, /^[0-9a-f-]{36}$/)
       assert.ok(answer.headers.get('access-control-allow-methods')!.split(/, ?/).includes(method))
       for (const name of ['authorization', 'content-type', 'x-other'])
         assert.ok(answer.headers.get('access-control-allow-headers')!.toLowerCase().includes(name))
     }
+  }
+})
+
+test('the id of a preflight is that of its line, the one that was sent where it is one', async () => {
+  for (const id of ['id-12345678', 'no id']) {
+    const { answer, line } = await lineOf('OPTIONS', '/pod/spec', { headers: { 'x-request-id': id } })
+    assert.equal(answer.headers.get('x-request-id'), line.requestId)
+    assert.equal(line.requestId === id, id === 'id-12345678')
   }
 })
 

@@ -194,6 +194,19 @@ test('a digest needs its form and a known kind; without either it is ignored', a
   assert.equal(await image(good), undefined)
 })
 
+test('a digest without a known kind is ignored beside one that is taken, and makes no image', async () => {
+  for (const digest_kind of ['manifest', 'REPO', '', null, 7, undefined]) {
+    const [namespace, good, odd] = [newNamespace(), newDigest(), newDigest()]
+    await post(replica(namespace, [container('odd', odd, { digest_kind }), container('app', good)]))
+    assert.deepEqual(
+      (await rows(namespace)).map((row) => row.image_digest),
+      [good],
+      JSON.stringify(digest_kind),
+    )
+    assert.equal(await image(odd), undefined)
+  }
+})
+
 test('a repository and a tag of any other form are dropped and counted; none and blank are simply none', async () => {
   const cases: [string, unknown, boolean][] = [
     ...[undefined, null, '', ' '].map((value): [string, unknown, boolean] => ['repository', value, false]),
@@ -592,6 +605,23 @@ test('64 posts at once of pods of one workload, from two processes: no fault, an
   )
   const [row] = (await sql`select deadlocks::int from pg_stat_database where datname = current_database()`) as unknown as [Row]
   assert.equal(row.deadlocks, deadlocks)
+})
+
+test('of replicas in one statement that say different things the last one counts', async () => {
+  const [namespace, digest] = [newNamespace(), newDigest()]
+  const states = ['running', 'waiting', 'terminated']
+  const document = states.map((state, n) => ({
+    ...{ pod_namespace: namespace, workload_kind: 'Deployment', workload_name: 'web', pod_name: `web-${n}`, container_name: 'app' },
+    ...{ container_kind: 'regular', image_ref: `r:${n}`, image_digest: digest, digest_kind: 'repo', tags: [] },
+    ...{ security_context: { runAsUser: n }, pod_security: { hostUsers: n > 1 }, state, state_reason: `R${n}` },
+  }))
+  for (const order of [document, document.toReversed(), [document[1]!, document[2]!, document[0]!]]) {
+    await sql`select record_containers(${JSON.stringify(order)}::text::json)`
+    const { container_name: _c, workload_name: _w, digest_kind: _k, tags: _t, ...last } = order.at(-1)!
+    const { pod_name: last_pod_name, ...said } = last
+    const row = await only(namespace)
+    assert.deepEqual({ ...row, ...said, last_pod_name }, row)
+  }
 })
 
 test('many workloads with images in common, posted in opposite orders by two processes', async () => {

@@ -241,6 +241,20 @@ test('a replica that was served sleeps for what remains of the interval', async 
   assert.equal(one.runs.length, 1)
 })
 
+test('a last pass in the future, by a clock that was set back, delays the next look by no more than the interval', async (t) => {
+  const tick = stillTime(t)
+  let agoSecs = -1_000_000
+  const probe = async () => [{ finishedAt: 1, agoSecs, durationMs: 1, finished_at: 1 }]
+  const one = job('image-inventory-retention')
+  start(t, [[one]], { db: { probe } as unknown as Database, random: () => 0.5 })
+  await tick(3)
+  agoSecs = 3600
+  await tick(3596)
+  assert.equal(one.runs.length, 0)
+  await tick(6)
+  assert.equal(one.runs.length, 1)
+})
+
 test('jobs that the configuration turns off are not scheduled; with both windows 0 nothing is', (t) => {
   const { config } = scene.context()
   const names = (changes: Partial<typeof config>) => start(t, chains.slice(0, 1), { config: { ...config, ...changes } }).jobs

@@ -207,6 +207,35 @@ test('aborted between two batches it warns of what it did, and the next pass doe
   assert.equal((await run()).rows, 150)
 })
 
+test('a pass that another one overtakes says nothing about how far it came', async () => {
+  for (let pod = 0; pod < 101; pod++) await flows(CAP + 1, 1000, `pod-${String(pod).padStart(3, '0')}`)
+  let release = () => {}
+  const released = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  let other: Promise<void> | undefined
+  let answered = 0
+  const probe = async (statement: Parameters<typeof scene.db.probe>[0]) => {
+    const rows = await scene.db.probe(statement)
+    // The cursor is read, and the first hundred pods are found.
+    if (++answered === 2)
+      await new Promise<void>((taken) => {
+        other = scene.whileLocked('traffic-retention', () => {
+          taken()
+          return released
+        })
+      })
+    return rows
+  }
+  const pass = await run({ db: { probe } as unknown as typeof scene.db })
+  release()
+  await other
+  assert.deepEqual(pass, { outcome: 'skipped', rows: 0, batches: 1 })
+  assert.equal(await cursor(), null)
+  assert.equal((await run()).rows, 100)
+  assert.equal(await cursor(), 'pod-099')
+})
+
 test('counting deletes nothing, warns of nothing and moves no cursor', async () => {
   await flows(CAP + 250, 1000)
   await scene.whileLocked('traffic-retention', async () => assert.equal(await count(), 250))

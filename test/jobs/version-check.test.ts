@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
+import { JITTER } from '../../jobs/job.ts'
 import { versionCheck } from '../../jobs/version-check.ts'
 import { loadConfig } from '../../lib/config.ts'
+import { type Database, DatabaseBusy, DatabaseUnavailable } from '../../lib/db/index.ts'
 import { architecture, checkInUrl, podsBucket, readReleases } from '../../lib/telemetry/check-in.ts'
 import { VERSION } from '../../lib/version.ts'
 import { type StubAnswer, startStub } from '../support/stub.ts'
+import { until } from '../support/until.ts'
 import { startScene } from './scene.ts'
 
 let answer: StubAnswer | Promise<StubAnswer> = { json: { latest: { chart: '2.5.0', broker: '7.0.0' } } }
@@ -110,21 +113,86 @@ test('processes that ask at once ask once', async (t) => {
   assert.equal(stub.heard.length, 1)
 })
 
-test('half an hour after a question the next may be asked', async () => {
-  await run()
-  await sql`update install set claimed_at = claimed_at - interval '29 min'`
-  assert.equal((await run()).outcome, 'skipped')
-  await sql`update install set claimed_at = claimed_at - interval '1 min'`
+for (const [intervalSecs, claimSecs] of [
+  [86_400, 77_700],
+  [3_600, 3_180],
+] as const) {
+  test(`of an interval of ${intervalSecs} s, the next question may be asked after ${claimSecs} s, by whoever comes first`, async () => {
+    const config = { ...scene.context().config, telemetryIntervalSecs: intervalSecs }
+    await run({ config })
+    await sql`update install set claimed_at = claimed_at - make_interval(secs => ${claimSecs - 30})`
+    assert.equal((await run({ config })).outcome, 'skipped')
+    await sql`update install set claimed_at = claimed_at - interval '30 s'`
+    assert.equal((await run({ config })).outcome, 'done')
+    assert.equal((await run({ config })).outcome, 'skipped')
+    assert.equal(stub.heard.length, 2)
+  })
+}
+
+test('a service that fails is asked again when the interval is over, however often processes start', async (t) => {
+  answer = 'reset'
+  for (let hour = 0; hour < 24; hour++) {
+    const outcomes = await Promise.all([run(), run({ db: hour % 8 === 0 ? scene.otherProcess(t) : scene.db })])
+    assert.deepEqual(
+      outcomes.map(({ outcome }) => outcome).sort(),
+      hour === 0 || hour === 22 ? ['failed', 'skipped'] : ['skipped', 'skipped'],
+    )
+    await sql`update install set claimed_at = claimed_at - interval '1 h'`
+  }
+  assert.equal(stub.heard.length, 2)
+})
+
+/** The database, of which the statement `n`, from 1, fails so. */
+function failingAt(n: number, error: Error): Database {
+  let asked = 0
+  const probe = Object.assign(
+    async (statement: Parameters<Database['probe']>[0]) => {
+      if (++asked === n) throw error
+      return scene.db.probe(statement)
+    },
+    {
+      json: async (statement: Parameters<Database['probe']['json']>[0]) => {
+        if (++asked === n) throw error
+        return scene.db.probe.json(statement)
+      },
+    },
+  )
+  return { probe } as unknown as Database
+}
+
+test('a database that is not there is no unknown cluster, and no question asked', async () => {
+  for (const n of [1, 2, 3]) {
+    const outage = new DatabaseUnavailable('no connection', 'ECONNREFUSED')
+    await assert.rejects(run({ db: failingAt(n, outage) }), outage)
+    assert.equal(stub.heard.length, 0)
+  }
+  assert.equal((await run()).outcome, 'done')
+})
+
+test('a cluster that cannot be read for another reason is unknown', async () => {
+  assert.equal((await run({ db: failingAt(2, new DatabaseBusy('canceling statement', '57014')) })).outcome, 'done')
+  const { nodes, pods_bucket, cni, ip_family, provider, distro, node_os } = stub.heard[0]!.query
+  assert.deepEqual([nodes, pods_bucket], ['0', 'unknown'])
+  assert.deepEqual(new Set([cni, ip_family, provider, distro, node_os]), new Set(['unknown']))
+})
+
+test('a pass that was told to stop before it asked leaves the question to the next', async () => {
+  assert.deepEqual(await run({ signal: AbortSignal.abort() }), { outcome: 'aborted', rows: 0, batches: 0 })
+  assert.equal(stub.heard.length, 0)
   assert.equal((await run()).outcome, 'done')
 })
 
 test('a pass that is told to stop ends at once', async () => {
   const abort = new AbortController()
-  answer = new Promise((resolve) => {
-    abort.abort()
-    abort.signal.addEventListener('abort', () => resolve({ json: { latest: {} } }))
-  })
-  assert.equal((await run({ signal: abort.signal })).outcome, 'failed')
+  answer = 'hang'
+  const pass = run({ signal: abort.signal })
+  await until('it has asked', () => stub.heard.length === 1)
+  abort.abort()
+  assert.equal((await pass).outcome, 'failed')
+})
+
+test('the shortest time between two passes of one process lets both ask', () => {
+  assert.ok(77_700 < 86_400 * (1 - JITTER) && 3_180 < 3_600 * (1 - JITTER))
 })
 
 test('it is off without an address and when told so, and never more often than once an hour', () => {

@@ -30,9 +30,21 @@ for (const [input, output] of table) {
   test(`IPv6 ${input} is written ${output}`, () => assert.equal(canonicalAddress(input), output))
 }
 
-for (const input of ['::ffff:10.0.0.1', '::FFFF:10.0.0.1', '::ffff:a00:1', '0:0:0:0:0:ffff:0a00:0001', '0::ffff:10.0.0.1']) {
+for (const input of [
+  '::ffff:10.0.0.1',
+  '::FFFF:10.0.0.1',
+  '::ffff:a00:1',
+  '0:0:0:0:0:ffff:0a00:0001',
+  '0::ffff:10.0.0.1',
+  '0000:0000:0000:0000:0000:FFFF:10.0.0.1',
+]) {
   test(`IPv4-mapped ${input} is un-mapped`, () => assert.equal(canonicalAddress(input), '10.0.0.1'))
 }
+
+test('the longest spelling of an address, of 45 characters, is read', () => {
+  assert.equal(canonicalAddress('0000:0000:0000:0000:0000:ffff:192.168.100.100'), '192.168.100.100')
+  assert.equal(canonicalAddress('0064:FF9B:0001:0000:0000:0000:192.168.100.100'), '64:ff9b:1::c0a8:6464')
+})
 
 test('the whole range of mapped addresses is un-mapped', () => {
   assert.equal(canonicalAddress('::ffff:255.255.255.255'), '255.255.255.255')

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { after } from 'node:test'
-import { startApp, TOKENS } from '../support/app.ts'
+import { isWaiting } from '../jobs/scene.ts'
+import { type Answer, startApp, TOKENS } from '../support/app.ts'
 import { POD_KEYS, podPost, podsWithWrongAddresses, wholePodPost } from '../support/records.ts'
 import {
   acceptedSpellings,
@@ -13,6 +14,7 @@ import {
   startReplica,
   whileLocked,
 } from '../support/routes.ts'
+import { until } from '../support/until.ts'
 
 const app = await startApp()
 const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300' })
@@ -254,7 +256,8 @@ test('POST /pod/spec 200: an unknown start fills in later, and a known one is no
 test('POST /pod/spec 200: capture levels are trimmed and lower-cased; an unknown one is null and warned of', async () => {
   for (const level of ['full', 'high', 'medium', 'low', 'custom'])
     assert.equal((await posted({ capture_level: ` ${level.toUpperCase()}\t` })).capture_level, level)
-  for (const level of ['', 'fullest', 'no ne', 'лow']) {
+  assert.equal((await posted({ capture_level: `${' '.repeat(100)}full${'\n'.repeat(100_000)}` })).capture_level, 'full')
+  for (const level of ['', 'fullest', 'no ne', 'лow', 'x'.repeat(65), 'full'.repeat(250_000)]) {
     app.logged.length = 0
     assert.equal((await posted({ capture_level: level })).capture_level, null)
     assert.equal(app.logged.filter((line) => line.level === 40).length, 1)
@@ -277,6 +280,39 @@ test('POST /pod/spec 200: text of any script, escapes and labels come back as se
   })
   assert.deepEqual(row.workload_selector_labels, { [odd]: odd })
   assert.deepEqual(row.pod_obj.metadata.annotations, { [odd]: odd })
+})
+
+const BARE = ['pod_name', 'pod_ip', 'time_stamp', 'node_name', 'is_dead'] as const
+const manifest = (uid?: unknown) => ({ metadata: uid === undefined ? {} : { uid } })
+test('POST /pod/spec 200: a manifest with another uid is that of another pod: of the old one nothing is left', async () => {
+  const old = wholePodPost({ pod_ips: ['fd00::7'] })
+  const bare = Object.fromEntries(BARE.map((key) => [key, old[key]]))
+  await posted(old)
+  await post({ ...bare, pod_obj: manifest('uid-2') })
+  const nulls = Object.fromEntries(POD_KEYS.map((key) => [key, null]))
+  // Of a manifest that does not say otherwise.
+  const derived = { host_network: false, pod_ips: [old.pod_ip] }
+  assert.deepEqual(await stored(old.pod_name), { ...nulls, ...bare, ...derived, pod_obj: manifest('uid-2') })
+  assert.deepEqual(await podsWithWrongAddresses(app.sql), [])
+})
+
+test('POST /pod/spec 200: with one uid, none, or the same, nothing is forgotten', async () => {
+  const uids: [stored: unknown, posted: unknown][] = [
+    ['uid-1', undefined],
+    [undefined, 'uid-1'],
+    [undefined, undefined],
+    ['uid-1', 'uid-1'],
+    ['uid-1', ''],
+    ['', 'uid-1'],
+    ['uid-1', 7],
+    [7, 'uid-1'],
+  ]
+  for (const [before, after] of uids) {
+    const old = wholePodPost({ pod_obj: manifest(before) })
+    await posted(old)
+    await post({ ...Object.fromEntries(BARE.map((key) => [key, old[key]])), pod_obj: manifest(after) })
+    assert.deepEqual(await stored(old.pod_name), { ...old, pod_obj: manifest(after), pod_ips: [old.pod_ip] }, `${before}, then ${after}`)
+  }
 })
 
 test('POST /pod/spec 200: the uid beside the row follows pod_obj', async () => {
@@ -377,7 +413,7 @@ const BAD_FIELDS: Record<string, unknown[]> = {
   workload_selector_labels: ['text', [], { app: 7 }, { app: null }, { app: { deep: 'x' } }],
   workload_kind: [7, 'k'.repeat(129)],
   workload_name: [7, 'n'.repeat(254)],
-  capture_level: [7, 'l'.repeat(65)],
+  capture_level: [7],
   host_network: ['true', 1, {}],
   started_at: [7, '2024-05-01T09:00:00Z', '2024-02-30T09:00:00', ''],
 }
@@ -424,6 +460,38 @@ test('POST /pod/spec 400: a number in metadata beyond a double is named, and not
     assert.equal(answer.status, 400)
     assert.match(answer.text, /^Json deserialize error: pod_obj\.metadata\.sizes\[1\]\.generation: number out of range/)
     assert.equal((await app.get(`/pod/name/${body.pod_name}`)).status, 404)
+  }
+})
+
+test('POST /pod/spec 200: integers beyond 2^53 in the manifest keep their digits, in the answer and on every read', async () => {
+  const numbers = '[9007199254740993,-9223372036854775808,18446744073709551615,9007199254740991,1.5]'
+  const kept = `{"metadata":{"uid":"u","sizes":${numbers},"__proto__":12345678901234567890}}`
+  const { pod_name, ...rest } = podPost({ node_name: 'exact', pod_obj: 0 })
+  const sent = kept.replace('}}', ',"managedFields":[]},"status":{"n":9007199254740993}}')
+  const text = (name: string) => JSON.stringify({ pod_name: name, ...rest }).replace('"pod_obj":0', `"pod_obj":${sent}`)
+  // Those beside it leave in the same statement.
+  const answers = await Promise.all([post(podPost()), post(text(pod_name)), post(podPost())])
+  assert.ok(answers[1]!.text.includes(`"pod_obj":${kept},`), answers[1]!.text)
+  for (const path of [`name/${pod_name}`, `ip/${rest.pod_ip}`, 'list/exact', 'info'])
+    assert.ok((await app.get(`/pod/${path}`)).text.includes(kept), path)
+  assert.ok((await post(text(''))).text.includes(`"pod_obj":${sent},`))
+  const before = await version(pod_name)
+  await post(text(pod_name))
+  assert.deepEqual(await version(pod_name), before)
+})
+
+test('POST /pod/spec 200: where something else than a number is due, a long integer is none, as a short one', async () => {
+  for (const n of ['7', '9007199254740993']) {
+    const { pod_name, ...rest } = podPost({ pod_obj: 0 })
+    const text = JSON.stringify({ pod_name, ...rest })
+    const manifest = (pod_obj: string) => post(text.replace('"pod_obj":0', `"pod_obj":${pod_obj}`))
+    assert.equal((await manifest(`{"metadata":{"uid":${n}},"spec":{"hostNetwork":${n}},"status":{"startTime":${n}}}`)).status, 200)
+    const { host_network, started_at } = await stored(pod_name)
+    assert.deepEqual([host_network, started_at, await uid(pod_name)], [false, null, null])
+    assert.deepEqual((await manifest(`{"metadata":${n},"spec":${n}}`)).json.pod_obj, {})
+    assert.match((await manifest(n)).text, /^Json deserialize error: pod_obj: /)
+    const labels = await post(text.replace('"pod_obj":0', `"workload_selector_labels":{"a":${n}}`))
+    assert.match(labels.text, /workload_selector_labels\.a: .*expected string, received number/)
   }
 })
 
@@ -497,6 +565,23 @@ test('POST /pod/spec 200: posts of one pod with moving addresses, from two proce
     assert.deepEqual(new Set(await Promise.all(bodies.map((body, i) => replicas[i % 2]!.post('/pod/spec', body)))), new Set([200]))
     assert.deepEqual(await podsWithWrongAddresses(app.sql), [])
   }
+})
+
+test('POST /pod/spec 200: a post that waits for another of its pod sets the addresses against what that one left', async () => {
+  const { pod_name } = podPost()
+  const body = podPost({ pod_name, pod_ip: '10.8.1.1' })
+  await posted(body)
+  let second: Promise<Answer> | undefined
+  await app.sql.begin(async (other) => {
+    const moved = { ...body, pod_ip: '10.8.1.2', pod_ips: ['10.8.1.2'] }
+    await other`select upsert_pods(${JSON.stringify([moved])}::text::json)`
+    // To the statement that looks what moves, its addresses are those that are stored.
+    second = post({ ...body, time_stamp: '2024-05-01T10:00:01' })
+    await until('it waits for the row', () => isWaiting(app.sql))
+  })
+  assert.equal((await second!).status, 200)
+  assert.deepEqual((await stored(pod_name)).pod_ips, ['10.8.1.1'])
+  assert.deepEqual(await podsWithWrongAddresses(app.sql), [])
 })
 
 test('POST /pod/spec 200: two processes post the same pods in opposite orders', async () => {

@@ -63,6 +63,18 @@ test('POST /pod/syscalls 200: the time goes to the greatest, namespace and archi
   assert.deepEqual(await stored(two.pod_name), { ...two, syscalls: 'read,write,old' })
 })
 
+test('POST /pod/syscalls 200: of entries of one time the later one has the namespace and the architecture', async () => {
+  const one = entry({ pod_namespace: 'shop', arch: 'x86_64' })
+  await post(one)
+  for (const changed of [
+    { arch: 'aarch64', pod_namespace: 'shop' },
+    { arch: 'aarch64', pod_namespace: 'bank' },
+  ]) {
+    await post({ ...one, ...changed, syscalls: ['read'] })
+    assert.deepEqual(await stored(one.pod_name), { ...one, ...changed, syscalls: 'read,write' })
+  }
+})
+
 test('POST /pod/syscalls 200: what adds nothing writes nothing', async () => {
   const one = entry()
   await post(one)

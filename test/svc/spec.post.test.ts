@@ -275,6 +275,17 @@ test('POST /svc/spec 400: text no database can hold, wherever it stands', async 
   assert.equal(await serviceCount(), before)
 })
 
+test('POST /svc/spec 200: integers beyond 2^53 keep their digits, in the answer and on every read', async () => {
+  const kept = '{"metadata":{"uid":9007199254740993,"n":[-9223372036854775808]},"spec":{"x":18446744073709551615}}'
+  const { svc_ip, ...rest } = servicePost({ service_spec: 0 })
+  const text = (address: string) => JSON.stringify({ svc_ip: address, ...rest }).replace('"service_spec":0', `"service_spec":${kept}`)
+  const answers = await Promise.all([post(servicePost()), post(text(svc_ip)), post(servicePost())])
+  assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
+  for (const answer of [answers[1]!, await app.get(`/svc/ip/${svc_ip}`), await app.get('/svc/info'), await post(text('None'))])
+    assert.ok(answer.text.includes(`${kept},`), answer.text)
+  assert.equal(await uid(svc_ip), null)
+})
+
 test('POST /svc/spec 401: no token, or an unknown one', async () => {
   assertUnauthorized(await guarded.post('/svc/spec', servicePost()))
   assertUnauthorized(await guarded.post('/svc/spec', 'not read', { token: 'unknown' }))

@@ -143,6 +143,22 @@ test('GET /workloads/{namespace}/{kind}/{name}/containers 200: 256 rows are all,
   assert.deepEqual(await rows(), [1, 255, true, before[3]])
 })
 
+test('GET /workloads/{namespace}/{kind}/{name}/containers 200: of 257 rows one that runs is never left out, however old', async () => {
+  const [namespace, oldest] = [newNamespace(), newDigest()]
+  const body = replica(namespace, [container('app', oldest)])
+  await store(body)
+  // Its pod lives, so it runs, though nobody reported it for two days.
+  await app.sql`
+    update workload_container set last_seen = last_seen - interval '2 days' where pod_namespace = ${namespace}`
+  await app.sql`
+    insert into workload_container
+    select 'primary', ${namespace}, 'Deployment', 'web', 'app', 'sha256:' || md5(n::text) || md5(n::text), 'regular', 'r', '{}', '{}', null, null,
+           null, null, now(), now() at time zone 'utc' - interval '1 day' - n * interval '1 s'
+    from generate_series(1, 256) n`
+  const { containers, truncated } = await read(namespace)
+  assert.deepEqual([digests(containers[0].digests), containers[0].previousDigests.length, truncated], [[oldest], 255, true])
+})
+
 test('GET /workloads/{namespace}/{kind}/{name}/containers 200: the window that is configured', async () => {
   const namespace = newNamespace()
   await guarded.post('/pod/spec', replica(namespace, [container('app', newDigest())]), { token: TOKENS.BROKER_TOKEN_INGEST })

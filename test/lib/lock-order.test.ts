@@ -1,0 +1,58 @@
+/**
+ * Writers of many rows take their locks in one order, whichever order their documents have. A deadlock would be retried by the
+ * pool and show in nothing but time, so statements are run here without it.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type postgres from 'postgres'
+import { waiting } from '../jobs/scene.ts'
+import { createTestDatabase } from '../support/database.ts'
+import { until } from '../support/until.ts'
+
+const { adminSql: sql } = await createTestDatabase()
+
+type Write = (on: postgres.Sql, keys: string[], second: number) => Promise<unknown>
+const time = (second: number) => `2026-01-01T00:00:0${second}`
+
+const writers: Record<string, Write> = {
+  upsert_pods: (on, keys, second) => {
+    const pod = (pod_name: string) => ({
+      ...{ pod_name, pod_ip: pod_name, pod_ips: [pod_name], time_stamp: time(second), node_name: 'n', is_dead: false },
+    })
+    return on`select upsert_pods(${JSON.stringify(keys.map(pod))}::text::json)`
+  },
+  upsert_services: (on, keys, second) =>
+    on`select upsert_services(${JSON.stringify(keys.map((svc_ip) => ({ svc_ip, time_stamp: time(second) })))}::text::json)`,
+  union_syscalls: (on, keys, second) => {
+    const record = (pod_name: string) => ({ pod_name, pod_namespace: '', syscalls: ['read'], arch: 'x', time_stamp: time(second) })
+    return on`select union_syscalls(${JSON.stringify(keys.map(record))}::text::json)`
+  },
+}
+
+/**
+ * While a third session holds the row in the middle, the first writer comes up to it from one side, the second from the other. Who
+ * keeps to the order waits behind the first; who does not holds what the first needs next.
+ */
+async function assertNoCircle(write: Write, keys: [string, string, string]): Promise<void> {
+  const writes: Promise<unknown>[] = []
+  await sql.begin(async (other) => {
+    await write(other as unknown as postgres.Sql, [keys[1]], 1)
+    for (const [n, order] of [keys, keys.toReversed()].entries()) {
+      writes.push(write(sql, order, 2 + n))
+      writes[n]!.catch(() => {})
+      await until('the writer waits', async () => (await waiting(sql)) === n + 1)
+    }
+  })
+  const faults = (await Promise.allSettled(writes)).flatMap((one) => (one.status === 'rejected' ? [one.reason.code] : []))
+  assert.deepEqual(faults, [])
+}
+
+for (const [name, write] of Object.entries(writers)) {
+  test(`${name}: rows that are new`, () => assertNoCircle(write, [`${name}-1`, `${name}-2`, `${name}-3`]))
+
+  test(`${name}: rows that are stored`, async () => {
+    const keys: [string, string, string] = [`${name}-4`, `${name}-5`, `${name}-6`]
+    await write(sql, keys, 0)
+    await assertNoCircle(write, keys)
+  })
+}
