@@ -7,7 +7,7 @@ import type { JobName } from './locks.ts'
 
 export interface JobContext {
   readonly config: Config
-  /** Jobs use the gate `probe` only. */
+  /** Jobs use the gate `job` only. */
   readonly db: Database
   readonly log: Log
   /** Looked at between batches. */

@@ -23,7 +23,7 @@ const UNKNOWN: Cluster = {
 
 /** The install id, for one process at a time; null when another asked lately. */
 async function claim(db: Database): Promise<string | null | undefined> {
-  const [row] = await db.probe(
+  const [row] = await db.job(
     (sql) => sql<{ install_id: string | null }[]>`
   with ${held(sql, 'version-check')},
   claimed as (
@@ -37,8 +37,8 @@ async function claim(db: Database): Promise<string | null | undefined> {
 }
 
 async function describe(db: Database): Promise<Cluster> {
-  const { provider, distro, cni, ip_family, node_os } = JSON.parse(String(await readEnvironment(db.probe))) as Platform
-  const [row] = await db.probe(
+  const { provider, distro, cni, ip_family, node_os } = JSON.parse(String(await readEnvironment(db.job))) as Platform
+  const [row] = await db.job(
     (sql) => sql<{ nodes: number; pods: number }[]>`
   select count(distinct node_name)::int as nodes, count(*)::int as pods from pod where not is_dead`,
   )
@@ -63,7 +63,7 @@ export const versionCheck: Job = {
     const sent = { install, chart, k8s, nodes, provider, distro, cni, ip_family, node_os, pods_bucket, features }
     try {
       const latest = await askReleases(checkInUrl(config.telemetryEndpoint!, sent), signal)
-      await db.probe((sql) => sql`update install set latest = ${JSON.stringify(latest)}::text::json, checked_at = now() at time zone 'utc'`)
+      await db.job((sql) => sql`update install set latest = ${JSON.stringify(latest)}::text::json, checked_at = now() at time zone 'utc'`)
       return { outcome: 'done', rows: 1, batches: 1 }
     } catch (error) {
       log.debug({ err: error }, 'the version service gave no answer')
