@@ -565,6 +565,8 @@ describe('database', () => {
         const name = 'database-test'
         await home.adminSql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = ${name} and wait_event_type = 'Lock'`
         await until('it is lost', () => database.read.stats.lost === 1)
+        // The pause before the second attempt.
+        clock.tick(100)
         await letGo()
         assert.equal((await answer) instanceof DatabaseUnavailable, retried === 0)
         assert.deepEqual([database.read.stats.retried, database.read.stats.lost], [retried, 1])
