@@ -7,6 +7,7 @@ import { buildDeps } from '../../lib/build.ts'
 import { openDatabase } from '../../lib/db/index.ts'
 import { createApp } from '../../lib/http/app.ts'
 import type { startApp } from './app.ts'
+import { administer, withDatabase } from './server.ts'
 
 type App = Awaited<ReturnType<typeof startApp>>
 
@@ -35,8 +36,8 @@ export async function startAsRole(
   const headers = { 'content-type': 'application/json' }
   after(async () => {
     await db.end(100)
-    await sql.unsafe(`drop owned by ${role}`)
-    await sql.unsafe(`drop role ${role}`)
+    // Its rights have gone with the database, or the role goes with the server.
+    await administer(withDatabase(owner.url, 'postgres'), `drop role if exists ${role}`).catch(() => {})
   })
   return {
     role,
