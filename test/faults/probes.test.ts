@@ -7,6 +7,7 @@ import { trafficRetention } from '../../jobs/traffic-retention.ts'
 import { createAdmin } from '../../lib/admin.ts'
 import { buildDeps } from '../../lib/build.ts'
 import { openDatabase } from '../../lib/db/index.ts'
+import { schemaState } from '../../lib/db/schema-state.ts'
 import { createApp } from '../../lib/http/app.ts'
 import { startApp } from '../support/app.ts'
 import { startAsRole } from '../support/as-role.ts'
@@ -107,6 +108,19 @@ test('a probe whose connection has fallen silent is not blind for long', LIMIT, 
   assert.deepEqual(await health(app), UNAVAILABLE)
   assert.deepEqual(await health(app), HEALTHY)
   assert.equal(db.probe.stats.open, 1)
+})
+
+test('who comes while a question is stuck has one asked anew, and not only the old answer', LIMIT, async (t) => {
+  const { app, db, sessions } = startNamed('probes-anew', 6)
+  assert.deepEqual(await health(app), HEALTHY)
+  const [{ pid }] = (await sessions('%schema_migration%')) as unknown as [{ pid: number }]
+  process.kill(pid, 'SIGSTOP')
+  t.after(() => process.kill(pid, 'SIGCONT'))
+  const early = health(app)
+  await until('it is stuck', () => db.probe.stats.inFlight === 1)
+  const late = [schemaState(db, 20_000), schemaState(db, 20_000)]
+  assert.deepEqual(await early, UNAVAILABLE)
+  assert.deepEqual(await Promise.all(late), ['ready', 'ready'])
 })
 
 test('a server that takes no further connection: a probe says what requests meet', LIMIT, async () => {
