@@ -58,7 +58,7 @@ export async function migrate(options: MigrateOptions): Promise<MigrateResult> {
       const reason = codeOf(error)
       const { cause, remedy } = causeOf(reason)
       if (attempt >= maxRetries)
-        throw new DatabaseUnreachable(`no connection to the database in ${attempt} attempts: ${cause} (${reason}); ${remedy}`, {
+        throw new DatabaseUnreachable(`no connection to the database (${reason}) in ${attempt} attempts: ${cause}; ${remedy}`, {
           cause: error,
         })
       log('warn', `migrate: no connection to the database, trying again: ${cause}`, { code: reason, attempt })

@@ -5,7 +5,7 @@ export interface Cause {
 }
 
 const ENDED: Cause = { cause: 'the server ended the session', remedy: 'see its log' }
-const UNREACHABLE: Cause = { cause: 'no connection', remedy: 'see that the server runs and that DATABASE_URL leads to it' }
+const UNREACHABLE: Cause = { cause: 'the server cannot be reached', remedy: 'see that it runs and that DATABASE_URL leads to it' }
 
 /** By SQLSTATE, or by the class it begins with (PostgreSQL documentation, appendix A). */
 const CAUSES: Readonly<Record<string, Cause>> = {

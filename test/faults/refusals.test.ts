@@ -106,7 +106,7 @@ for (const [code, cause, retryAfter] of [
   ['57P05', /^database unavailable: the operator/, '1'],
   ['25006', /^database unavailable: the server is read-only/, '1'],
   ['53300', /^database unavailable: the server takes no more connections/, '1'],
-  ['08006', /^database unavailable: no connection/, '1'],
+  ['08006', /^database unavailable: the server cannot be reached/, '1'],
 ] as const) {
   // What ends a connection may be worth another attempt, and costs the connection; what the server refuses is neither.
   const isRefusal = retryAfter === '5'
@@ -261,13 +261,16 @@ test('a password that was changed, while running and at the start', { timeout: 6
     assertToldOnce('28P01', /^database unavailable: the password is wrong/)
     await assert.rejects(migrate({ connection: other.connection, log() {}, maxRetries: 2, retryPauseMs: 1 }), (error: Error) => {
       assert.ok(error instanceof DatabaseUnreachable)
-      assert.match(error.message, /in 2 attempts: the password is wrong \(28P01\); .*DATABASE_URL/)
+      assert.match(error.message, /\(28P01\) in 2 attempts: the password is wrong; .*DATABASE_URL/)
       for (const hidden of [SECRET, other.password]) assert.ok(!error.message.includes(hidden))
       return true
     })
     await sql.unsafe(`alter role ${other.role} password '${other.password}'`)
     await assertServed(other)
     const elsewhere = other.connection.replace(/\/postgres$/, '/nowhere')
-    await assert.rejects(migrate({ connection: elsewhere, log() {}, maxRetries: 1 }), /the database does not exist \(3D000\)/)
+    await assert.rejects(
+      migrate({ connection: elsewhere, log() {}, maxRetries: 1 }),
+      /\(3D000\) in 1 attempts: the database does not exist;/,
+    )
   }),
 )

@@ -1,6 +1,4 @@
-// Taken here, so that it goes on where a test has stopped the clock.
-const { setTimeout: later } = globalThis
-const delay = (ms: number) => new Promise((resolve) => later(resolve, ms))
+import { setTimeout as delay } from 'node:timers/promises'
 
 /** Asks until the answer is truthy, and returns it. A question that throws counts as "not yet". */
 export async function until<T>(what: string, ask: () => T | Promise<T>, limitMs = 20_000): Promise<Exclude<T, false | null | undefined>> {
