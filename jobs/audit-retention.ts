@@ -22,7 +22,7 @@ export const auditRetention: Job = {
     const { auditRetentionDays: days, auditRetentionBatchSize: batchRows } = config
     let after = { time: '-infinity', id: '0' }
     return inRestedBatches(signal, MAX_BATCHES, async () => {
-      const [batch] = await db.probe(
+      const [batch] = await db.job(
         (sql) => sql<{ is_held: boolean; found: number; rows: number; time: string | null; id: string | null }[]>`
   with ${held(sql, 'audit-retention')},
   expired as materialized (
@@ -54,7 +54,7 @@ export const auditRetention: Job = {
 
   async count({ config, db }) {
     const maxRows = MAX_BATCHES * config.auditRetentionBatchSize
-    const [row] = await db.probe(
+    const [row] = await db.job(
       (sql) => sql<{ rows: number }[]>`
   select count(*)::int as rows
   from (select from audit_verdict v where ${isExpired(sql, config.auditRetentionDays)} limit ${maxRows}) v`,

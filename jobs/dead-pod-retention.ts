@@ -35,7 +35,7 @@ export const deadPodRetention: Job = {
     const batchRows = config.auditRetentionBatchSize
     let after = ''
     return inRestedBatches(signal, MAX_BATCHES, async () => {
-      const [batch] = await db.probe(
+      const [batch] = await db.job(
         (sql) => sql<{ is_held: boolean; rows: number; last: string | null }[]>`
   with ${held(sql, 'dead-pod-retention')},
   looked_at as materialized (
@@ -69,7 +69,7 @@ export const deadPodRetention: Job = {
 
   async count({ config, db }) {
     const maxRows = MAX_BATCHES * config.auditRetentionBatchSize
-    const [row] = await db.probe(
+    const [row] = await db.job(
       (sql) => sql<{ rows: number }[]>`
   select count(*)::int as rows from (select from pod p where ${isExpired(sql, deadPodDays(config))} limit ${maxRows}) p`,
     )

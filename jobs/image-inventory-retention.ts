@@ -16,7 +16,7 @@ const isExpired = (sql: Sql, context: Pick<JobContext, 'config'>) => sql`
 /** One batch: deletes from `table` what `doomed` selects the places of, under its lock and limit. */
 async function remove({ config, db }: JobContext, table: string, doomed: (sql: Sql) => ReturnType<Sql>): Promise<Batch> {
   const max = config.imageInventoryBatchSize
-  const [batch] = await db.probe(
+  const [batch] = await db.job(
     (sql) => sql<{ is_held: boolean; rows: number }[]>`
   with ${held(sql, 'image-inventory-retention')},
   doomed as materialized (
@@ -71,7 +71,7 @@ export const imageInventoryRetention: Job = {
   },
 
   async count(context) {
-    const [row] = await context.db.probe(
+    const [row] = await context.db.job(
       (sql) => sql<{ rows: number }[]>`
   select (select count(*)::int from workload_container w where ${isExpired(sql, context)})
        + (select count(*)::int from image m

@@ -10,7 +10,7 @@ export const JITTER = 0.1
 
 export interface JobContext {
   readonly config: Config
-  /** Jobs use the gate `probe` only. */
+  /** Jobs use the gate `job` only. */
   readonly db: Database
   readonly log: Log
   /** Looked at between batches. */

@@ -57,7 +57,7 @@ export const lateResolve: Job = {
     let tried = 0
     const pass = await inBatches(signal, MAX_BATCHES, async () => {
       const maxTried = Math.min(MAX_TRIED_AT_ONCE, MAX_TRIED - tried)
-      const [batch] = await db.probe(
+      const [batch] = await db.job(
         (sql) => sql<{ is_held: boolean; tried: number; rows: number; time: string | null; uuid: string | null }[]>`
   with ${held(sql, 'late-resolve')},
   candidate as materialized (
@@ -98,7 +98,7 @@ export const lateResolve: Job = {
   },
 
   async count({ config, db }) {
-    const [row] = await db.probe(
+    const [row] = await db.job(
       (sql) => sql<{ rows: number }[]>`
   with candidate as materialized (
     select t.ctid as place, t.time_stamp, t.traffic_in_out_ip

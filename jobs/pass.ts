@@ -27,7 +27,7 @@ export async function runPass(job: Job, context: JobContext): Promise<Report> {
 }
 
 async function record(db: Database, job: JobName, rows: number, durationMs: number): Promise<number> {
-  const [row] = await db.probe(
+  const [row] = await db.job(
     (sql) => sql<{ finished_at: number }[]>`
   insert into job_run (job, finished_at, duration_ms, rows)
   values (${job}, now() at time zone 'utc', ${durationMs}, ${rows})
@@ -42,7 +42,7 @@ async function record(db: Database, job: JobName, rows: number, durationMs: numb
 
 /** Null when the job never went to its end on this database. */
 export async function lastPass(db: Database, job: JobName): Promise<LastPass | null> {
-  const [row] = await db.probe(
+  const [row] = await db.job(
     (sql) => sql<LastPass[]>`
   select extract(epoch from finished_at)::float8                            as "finishedAt",
          extract(epoch from now() at time zone 'utc' - finished_at)::float8 as "agoSecs",

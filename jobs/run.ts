@@ -11,8 +11,8 @@ import { runPass } from './pass.ts'
 
 const SCHEMA_ANSWER_MS = 15_000
 const END_DATABASE_MS = 2_000
-/** The jobs' gate is the only one in use, and opens no more than it needs. */
-const POOL_MAX = 3
+/** One for each gate, of which those of jobs and probes are used; none is opened before it is. */
+const POOL_MAX = 4
 
 /** The job asked for and whether to count only, or what is wrong with the arguments. */
 function readArguments(args: readonly string[]): { job: Job; isDryRun: boolean } | string {

@@ -23,7 +23,7 @@ export const staleSweep: Job = {
     const podsByNode = new Map<string, number>()
     try {
       return await inBatches(signal, MAX_BATCHES, async () => {
-        const [batch] = await db.probe(
+        const [batch] = await db.job(
           (sql) => sql<{ is_held: boolean; found: number; last: string | null; nodes: [node: string, pods: number][] }[]>`
   with ${held(sql, 'stale-sweep')},
   stale as materialized (
@@ -56,7 +56,7 @@ export const staleSweep: Job = {
   },
 
   async count({ config, db }) {
-    const [row] = await db.probe(
+    const [row] = await db.job(
       (sql) => sql<{ rows: number }[]>`select count(*)::int as rows from pod p where ${isStale(sql, config.peerStaleAliveSecs)}`,
     )
     return row!.rows

@@ -66,7 +66,7 @@ export async function trimPods(context: JobContext): Promise<Pass> {
 
   const isLeftOver = upTo !== null || pods.length > 0 || current !== null
   // Pods that were found and not come to are found again by the next round.
-  if (pass.outcome !== 'skipped' && upTo !== began) await db.probe((sql) => writeCursor(sql, upTo))
+  if (pass.outcome !== 'skipped' && upTo !== began) await db.job((sql) => writeCursor(sql, upTo))
   return pass.outcome === 'done' && isLeftOver ? { ...pass, outcome: 'capped' } : pass
 }
 
@@ -80,7 +80,7 @@ export async function countAboveCap(context: JobContext, goes: Fragment): Promis
   do {
     const found = await findPods(context, lock, upTo ?? '', left)
     for (const pod of found.pods) {
-      const [row] = await context.db.probe(
+      const [row] = await context.db.job(
         (sql) => sql<{ rows: number }[]>`
   select least(greatest(count(*) - ${cap}::int, 0), count(*) filter (where t.peer_kind is null))::int as rows
   from traffic t
@@ -97,7 +97,7 @@ export async function countAboveCap(context: JobContext, goes: Fragment): Promis
 const isOf = (sql: Sql, { name, namespace }: Pod) => sql`t.pod_name = ${name} and t.pod_namespace is not distinct from ${namespace}::text`
 
 async function readCursor({ db }: JobContext): Promise<string | null> {
-  const [row] = await db.probe((sql) => sql<{ pod_name: string | null }[]>`select pod_name from traffic_retention_cursor`)
+  const [row] = await db.job((sql) => sql<{ pod_name: string | null }[]>`select pod_name from traffic_retention_cursor`)
   return row?.pod_name ?? null
 }
 
@@ -112,7 +112,7 @@ const writeCursor = (sql: Sql, name: string | null) => sql`
 async function findPods({ config, db }: JobContext, lock: Fragment, after: string, max: number): Promise<Found> {
   const cap = config.trafficMaxRowsPerPod
   const maxRead = Math.max(MIN_READ_AT_ONCE, cap + 1)
-  const [row] = await db.probe(
+  const [row] = await db.job(
     (sql) => sql<{ is_held: boolean; pods: Pod[]; last: string | null }[]>`
   with ${lock(sql)},
   looked_at as materialized (
@@ -151,7 +151,7 @@ async function findPods({ config, db }: JobContext, lock: Fragment, after: strin
  */
 async function trim({ config, db }: JobContext, pod: Pod): Promise<Batch> {
   const { trafficMaxRowsPerPod: cap, trafficRetentionBatchSize: batchRows } = config
-  const [batch] = await db.probe(
+  const [batch] = await db.job(
     (sql) => sql<{ is_held: boolean; rows: number }[]>`
   with ${held(sql, 'traffic-retention')},
   above as materialized (

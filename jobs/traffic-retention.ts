@@ -104,7 +104,7 @@ const NOTHING: Pass = { outcome: 'done', rows: 0, batches: 0 }
 function deleteOld({ config, db, signal }: JobContext): Promise<Pass> {
   const { trafficRetentionDays: days, trafficRetentionBatchSize: batchRows } = config
   return inRestedBatches(signal, MAX_BATCHES, async () => {
-    const [batch] = await db.probe(
+    const [batch] = await db.job(
       (sql) => sql<{ is_held: boolean; found: number; rows: number }[]>`
   with ${held(sql, 'traffic-retention')},
   start as materialized (
@@ -141,7 +141,7 @@ async function countOld(db: Database, days: number, batchRows: number): Promise<
   let rows = 0
   for (let batches = 0; batches < MAX_BATCHES; batches++) {
     const { time, uuid }: { time: string | null; uuid: string | null } = after ?? { time: null, uuid: null }
-    const [batch]: { rows: number; time: string | null; uuid: string | null }[] = await db.probe(
+    const [batch]: { rows: number; time: string | null; uuid: string | null }[] = await db.job(
       (sql) => sql<{ rows: number; time: string | null; uuid: string | null }[]>`
   with start as materialized (
     select coalesce(${time}::text::timestamp, c.time_stamp, '-infinity') as time_stamp, coalesce(${uuid}::text, c.uuid, '') as uuid

@@ -27,7 +27,7 @@ const UNKNOWN: Cluster = {
  */
 async function claim(db: Database, everySecs: number): Promise<string | null | undefined> {
   const claimSecs = everySecs * (1 - JITTER) - CLOCK_SLACK_SECS
-  const [row] = await db.probe(
+  const [row] = await db.job(
     (sql) => sql<{ install_id: string | null }[]>`
   with ${held(sql, 'version-check')},
   claimed as (
@@ -41,8 +41,8 @@ async function claim(db: Database, everySecs: number): Promise<string | null | u
 }
 
 async function describe(db: Database): Promise<Cluster> {
-  const { provider, distro, cni, ip_family, node_os } = JSON.parse(String(await readEnvironment(db.probe))) as Platform
-  const [row] = await db.probe(
+  const { provider, distro, cni, ip_family, node_os } = JSON.parse(String(await readEnvironment(db.job))) as Platform
+  const [row] = await db.job(
     (sql) => sql<{ nodes: number; pods: number }[]>`
   select count(distinct node_name)::int as nodes, count(*)::int as pods from pod where not is_dead`,
   )
@@ -72,7 +72,7 @@ export const versionCheck: Job = {
     const sent = { install, chart, k8s, nodes, provider, distro, cni, ip_family, node_os, pods_bucket, features }
     try {
       const latest = await askReleases(checkInUrl(config.telemetryEndpoint!, sent), signal)
-      await db.probe((sql) => sql`update install set latest = ${JSON.stringify(latest)}::text::json, checked_at = now() at time zone 'utc'`)
+      await db.job((sql) => sql`update install set latest = ${JSON.stringify(latest)}::text::json, checked_at = now() at time zone 'utc'`)
       return { outcome: 'done', rows: 1, batches: 1 }
     } catch (error) {
       log.debug({ err: error }, 'the version service gave no answer')

@@ -3,6 +3,7 @@ import { existsSync, realpathSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type postgres from 'postgres'
+import { causeOf } from '../lib/db/causes.ts'
 import type { Log } from '../lib/db/embedded.ts'
 import { applyFunctions, applyMigration, createHistory, type LockPatience } from './migrate/apply.ts'
 import { codeOf, DatabaseUnreachable, isUnreachable, SchemaTooNew, UnsupportedDatabase } from './migrate/errors.ts'
@@ -55,9 +56,12 @@ export async function migrate(options: MigrateOptions): Promise<MigrateResult> {
     } catch (error) {
       if (!isUnreachable(error)) throw error
       const reason = codeOf(error)
+      const { cause, remedy } = causeOf(reason)
       if (attempt >= maxRetries)
-        throw new DatabaseUnreachable(`no connection to the database (${reason}) in ${attempt} attempts`, { cause: error })
-      log('warn', 'migrate: no connection to the database, trying again', { code: reason, attempt })
+        throw new DatabaseUnreachable(`no connection to the database (${reason}) in ${attempt} attempts: ${cause}; ${remedy}`, {
+          cause: error,
+        })
+      log('warn', `migrate: no connection to the database, trying again: ${cause}`, { code: reason, attempt })
       await delay(retryPauseMs)
     }
   }

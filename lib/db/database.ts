@@ -1,9 +1,11 @@
-/** The database as the rest of the service sees it: three gates, so that neither ingest nor reads nor jobs can starve the others. */
+/** The database as the rest of the service sees it: four gates, so that none of ingest, reads, jobs and probes can starve the others. */
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import type postgres from 'postgres'
+import { Complaints } from './complaints.ts'
 import type { Connection, GateName } from './driver-options.ts'
 import type { Sql } from './flight.ts'
-import { type Log, Pool, type PoolStats } from './pool.ts'
+import { Pool } from './pool.ts'
+import type { Log, PoolStats } from './pool-options.ts'
 
 type Rows = readonly postgres.MaybeRow[]
 
@@ -11,8 +13,8 @@ type Rows = readonly postgres.MaybeRow[]
  * Runs one statement. The callback builds the query and may be called again for another attempt, so it must have no
  * other effect.
  *
- * Rejects with DatabaseUnavailable (no connection, no room, silence), DatabaseBusy (cancelled, deadlock,
- * serialization) or the driver's own error for everything the statement itself got wrong.
+ * Rejects with DatabaseUnavailable (no connection, no room, silence; DatabaseRefused: a full disk, a missing privilege),
+ * DatabaseBusy (cancelled, deadlock, serialization) or the driver's own error for everything the statement itself got wrong.
  */
 export interface Gate {
   <T extends Rows>(statement: (sql: Sql) => postgres.PendingQuery<T>): Promise<T>
@@ -20,7 +22,7 @@ export interface Gate {
   <T extends Rows>(statement: (sql: Sql) => postgres.PendingRawQuery<T>): Promise<(Buffer | null)[][]>
   /** First column of the first row as the bytes the database sent; null when that is SQL NULL or there is no row. */
   json<T extends Rows>(statement: (sql: Sql) => postgres.PendingQuery<T>): Promise<Buffer | null>
-  /** Waits at most `ms`, then rejects with DatabaseUnavailable; the abandoned statement holds its slot until it ends. */
+  /** Waits at most `ms`, then cuts the connection and rejects with DatabaseUnavailable: for statements that end by themselves before. */
   within<T extends Rows>(ms: number, statement: (sql: Sql) => postgres.PendingQuery<T>): Promise<T>
   /**
    * For what must not be repeated: there is no second attempt, so that after a lost connection it may or may not have been
@@ -44,8 +46,10 @@ export interface Database {
   readonly ingest: Gate
   /** Look-ups and lists. */
   readonly read: Gate
-  /** Jobs, probes, metrics. */
+  /** Probes and metrics: statements that end within a moment. */
   readonly probe: Gate
+  /** Jobs: statements that may take long. */
+  readonly job: Gate
   /** Counts how often a gate lost all its connections, to silence or otherwise. */
   readonly generation: number
   /** Called whenever `generation` grows: what was learnt from the old connections may not hold on the new ones. */
@@ -57,7 +61,7 @@ export interface Database {
 
 export interface DatabaseOptions {
   connection: Connection
-  /** Connections over all gates; at least three are used. */
+  /** Connections over all gates; at least four are used. */
   poolMax: number
   /** 0 leaves the server's own setting in force. */
   statementTimeoutMs: number
@@ -82,15 +86,16 @@ const END_TIMEOUT_MS = 5_000
 // An ordinary slow statement ends as 57014 before this; only silence reaches it.
 const DEADLINE_MARGIN_MS = 1_500
 const DEADLINE_WITHOUT_TIMEOUT_MS = 60_000
-/** With this many connections a long job and a health probe need not share one. */
-const PROBE_PAIR_FROM = 8
+/** With this many connections a long job need not keep the others from running. */
+const JOB_PAIR_FROM = 8
 
 /** Connections per gate; reads get the odd one. */
 export function splitPool(poolMax: number): Record<GateName, number> {
-  const probe = poolMax >= PROBE_PAIR_FROM ? 2 : 1
-  const rest = Math.max(2, poolMax - probe)
+  const probe = 1
+  const job = poolMax >= JOB_PAIR_FROM ? 2 : 1
+  const rest = Math.max(2, poolMax - probe - job)
   const ingest = Math.floor(rest / 2)
-  return { ingest, read: rest - ingest, probe }
+  return { ingest, read: rest - ingest, probe, job }
 }
 
 /** Opens no connection yet: each gate connects when it is first used, and again after any loss. */
@@ -104,6 +109,8 @@ export function openDatabase(options: DatabaseOptions): Database {
   const renewed = (gate: GateName) => {
     generation++
     log.debug({ gate, generation }, 'database connections renewed')
+    // A probe tells what requests meet, who are with another server now, perhaps.
+    if (gate !== 'probe') pools.probe.renew()
     for (const listener of listeners) {
       try {
         listener(gate)
@@ -113,6 +120,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     }
   }
 
+  const complaints = new Complaints((fields, message) => log.warn(fields, message))
   const slots = splitPool(options.poolMax)
   const open = (gate: GateName) =>
     new Pool({
@@ -131,14 +139,16 @@ export function openDatabase(options: DatabaseOptions): Database {
       maxQueue: options.maxQueue ?? MAX_QUEUE,
       log,
       onRenewed: () => renewed(gate),
+      onUnavailable: (error) => complaints.note(error),
     })
 
-  const pools = { ingest: open('ingest'), read: open('read'), probe: open('probe') }
+  const pools = { ingest: open('ingest'), read: open('read'), probe: open('probe'), job: open('job') }
   const all = Object.values(pools)
   return {
     ingest: asGate(pools.ingest),
     read: asGate(pools.read),
     probe: asGate(pools.probe),
+    job: asGate(pools.job),
     get generation() {
       return generation
     },
@@ -147,9 +157,10 @@ export function openDatabase(options: DatabaseOptions): Database {
     },
     end: async (timeoutMs = END_TIMEOUT_MS) => {
       await Promise.all(all.map((pool) => pool.end(timeoutMs)))
+      complaints.end()
     },
     stats: () => {
-      const gates = { ingest: pools.ingest.stats, read: pools.read.stats, probe: pools.probe.stats }
+      const gates = { ingest: pools.ingest.stats, read: pools.read.stats, probe: pools.probe.stats, job: pools.job.stats }
       const sum = (pick: (stats: PoolStats) => number) => Object.values(gates).reduce((total, stats) => total + pick(stats), 0)
       return { generation, max: sum((s) => s.slots), open: sum((s) => s.open), idle: sum((s) => s.idle), gates }
     },

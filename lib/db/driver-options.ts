@@ -1,7 +1,7 @@
 /** The options every connection of the service is opened with, and why. */
 import type postgres from 'postgres'
 
-export type GateName = 'ingest' | 'read' | 'probe'
+export type GateName = 'ingest' | 'read' | 'probe' | 'job'
 
 /** A connection string, or the driver's own options for host, port, user, password, database and TLS. */
 export type Connection =
@@ -106,7 +106,7 @@ function session(gate: GateName, settings: DriverSettings): Record<string, strin
     ...name,
     ...(settings.statementTimeoutMs > 0 ? { statement_timeout: String(settings.statementTimeoutMs) } : {}),
     jit: 'off',
-    ...(gate === 'probe' ? {} : LOOKUPS_ONLY),
+    ...(gate === 'ingest' || gate === 'read' ? LOOKUPS_ONLY : {}),
   }
 }
 

@@ -8,38 +8,12 @@
  */
 import type { Socket } from 'node:net'
 import postgres from 'postgres'
-import { Connector, type Target } from './connector.ts'
+import { Connector } from './connector.ts'
 import { type DriverQuery, emptied } from './emptied.ts'
-import { classify, DatabaseUnavailable, isTransient } from './errors.ts'
+import { classify, DatabaseRefused, DatabaseUnavailable, isTransient } from './errors.ts'
 import { Flight, type Slot, type Statement } from './flight.ts'
-import { type GateLimits, type GateStats, SlotGate } from './gate.ts'
-
-export interface Log {
-  debug(fields: object, message: string): void
-  warn(fields: object, message: string): void
-}
-
-export interface PoolOptions extends GateLimits, Target {
-  slots: number
-  /** A statement silent for this long means the pool is lost. */
-  deadlineMs: number
-  /** Further attempts after a deadlock, a serialization failure or a lost connection. */
-  retries: number
-  log: Log
-  /** The pool was replaced, or its last connection was lost. Must not throw. */
-  onRenewed: () => void
-}
-
-export interface PoolStats extends GateStats {
-  /** Connections that have answered at least once and still stand. */
-  open: number
-  idle: number
-  /** How often a silent statement cost the whole pool. */
-  replaced: number
-  /** Attempts that failed for want of a connection. */
-  lost: number
-  retried: number
-}
+import { SlotGate } from './gate.ts'
+import type { PoolOptions, PoolStats } from './pool-options.ts'
 
 const SWEEPS_PER_DEADLINE = 20
 /** A connection lost later than this into a call is not worth a second attempt: the call would last too long. */
@@ -65,6 +39,7 @@ export class Pool {
   #replaced = 0
   #lost = 0
   #retried = 0
+  #isDoubtful = false
   /** Sockets of connections that have been told to end. */
   readonly #leaving = new Set<Socket>()
   #onEmpty: (() => void) | null = null
@@ -91,7 +66,7 @@ export class Pool {
     })
   }
 
-  /** Like `run`, but the caller waits at most `ms`; a statement already sent keeps its slot until it ends. */
+  /** Like `run`, but the caller waits at most `ms`; the connection that has not answered by then is cut, to stand in nobody's way. */
   within<T>(ms: number, statement: Statement): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const done = (error: Error) => {
@@ -104,8 +79,7 @@ export class Pool {
       }
       const flight = new Flight(this.#launch, statement, false, answer, done)
       const timer = setTimeout(() => {
-        this.#gate.abandon(flight)
-        flight.isAbandoned = true
+        if (!this.#gate.abandon(flight)) this.#giveUp(flight)
         reject(new DatabaseUnavailable(`no answer within ${ms} ms`, 'PROBE_TIMEOUT'))
       }, ms)
       this.#gate.enter(flight)
@@ -125,6 +99,11 @@ export class Pool {
     })
   }
 
+  /** Parts with the connections that carry no statement, for what they led to may be another server by now. */
+  renew(): void {
+    for (const slot of this.#slots) if (slot.flight === null) this.#retire(slot)
+  }
+
   get stats(): PoolStats {
     return {
       ...this.#gate.stats,
@@ -133,6 +112,7 @@ export class Pool {
       replaced: this.#replaced,
       lost: this.#lost,
       retried: this.#retried,
+      isCutOff: this.#isDoubtful && this.#open === 0,
     }
   }
 
@@ -146,7 +126,7 @@ export class Pool {
     const empty = new Promise<void>((resolve) => {
       this.#onEmpty = resolve
     })
-    for (const slot of this.#slots) if (slot.flight === null) this.#retire(slot)
+    this.renew()
     this.#checkEmpty()
     await Promise.race([empty, bound])
     clearTimeout(timer)
@@ -195,8 +175,11 @@ export class Pool {
   #fail(slot: Slot, flight: Flight, error: unknown): void {
     flight.query = null
     const problem = classify(error)
-    const isLost = problem instanceof DatabaseUnavailable
-    if (isLost) this.#lost++
+    const isLost = problem instanceof DatabaseUnavailable && !(problem instanceof DatabaseRefused)
+    if (isLost) {
+      this.#lost++
+      this.#isDoubtful = true
+    }
     // After anything but an ordinary error of the server the connection may hold half a message: not one to reuse.
     if (isLost || !isOrdinary(error)) this.#drop(slot)
     else this.#prove(slot)
@@ -211,7 +194,17 @@ export class Pool {
       )
       return
     }
+    if (problem instanceof DatabaseUnavailable) this.#options.onUnavailable(problem)
     flight.reject(problem)
+    this.#finish(slot)
+  }
+
+  #giveUp(flight: Flight): void {
+    const slot = this.#slots.find((one) => one.flight === flight)
+    if (slot === undefined) return
+    flight.query = null
+    this.#isDoubtful = true
+    this.#drop(slot)
     this.#finish(slot)
   }
 
@@ -242,6 +235,7 @@ export class Pool {
 
   #prove(slot: Slot): void {
     if (slot.proven) return
+    this.#isDoubtful = false
     slot.proven = true
     this.#open++
   }
@@ -289,6 +283,7 @@ export class Pool {
     log.warn({ gate, deadlineMs, inFlight: this.#gate.inFlight }, 'database went silent: pool replaced')
     const waiting = this.#slots.filter((slot) => slot.flight?.query)
     for (const slot of this.#slots) this.#cut(slot)
+    this.#isDoubtful = true
     onRenewed()
     for (const { flight } of waiting) {
       flight!.query = null

@@ -1,3 +1,4 @@
+import { askBriefly } from '../db/briefly.ts'
 import type { Database } from '../db/index.ts'
 import { schemaState } from '../db/schema-state.ts'
 import type { Deps } from '../deps.ts'
@@ -12,15 +13,30 @@ export async function sendMetrics(c: Context): Promise<Response> {
   return respond(c, 200, await scrape(c.get('deps')), { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' })
 }
 
-/** When jobs last ran to their end, in whichever process: a scheduler's own are gone when their metrics are asked for. */
+interface JobRun {
+  job: string
+  finished_at: number
+  duration_ms: number
+}
+
+const underWay = new WeakMap<Database, Promise<readonly JobRun[]>>()
+
+/** When jobs last ran to their end, in whichever process; scrapes that come while it is being asked share the answer. */
+function askJobRuns(db: Database): Promise<readonly JobRun[]> {
+  const present = underWay.get(db)
+  if (present !== undefined) return present
+  const answer = askBriefly<JobRun>(db.probe.within, MAX_WAIT_MS, JOB_RUNS).finally(() => underWay.delete(db))
+  underWay.set(db, answer)
+  return answer
+}
+
+const JOB_RUNS = `
+  select job, extract(epoch from finished_at)::float8 as finished_at, duration_ms::float8 as duration_ms from job_run`
+
+/** A scheduler's own gauges are gone when its metrics are asked for. */
 async function readJobRuns(db: Database, { jobLastSuccess, jobDuration }: Metrics): Promise<void> {
   try {
-    const rows = await db.probe.within(
-      MAX_WAIT_MS,
-      (sql) => sql<{ job: string; finished_at: number; duration_ms: number }[]>`
-  select job, extract(epoch from finished_at)::float8 as finished_at, duration_ms::float8 as duration_ms from job_run`,
-    )
-    for (const { job, finished_at, duration_ms } of rows) {
+    for (const { job, finished_at, duration_ms } of await askJobRuns(db)) {
       jobLastSuccess.set({ job }, finished_at)
       jobDuration.set({ job }, duration_ms / 1000)
     }

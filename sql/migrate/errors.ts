@@ -48,8 +48,14 @@ const UNREACHABLE = new Set([
 // Lock timeout, deadlock, serialization: another session's traffic, gone a moment later.
 const CONTENDED = new Set(['55P03', '40P01', '40001'])
 
-export const isUnreachable = (error: unknown): boolean => UNREACHABLE.has(codeOf(error))
+/** No connection, or one that the server refused or ended: a login, a missing database, a server that is full or starts may be set right. */
+export const isUnreachable = (error: unknown): boolean => UNREACHABLE.has(codeOf(error)) || isFatal(error)
 export const isContended = (error: unknown): boolean => CONTENDED.has(codeOf(error))
+
+function isFatal(error: unknown): boolean {
+  const { severity } = (error ?? {}) as { severity?: unknown }
+  return severity === 'FATAL' || severity === 'PANIC'
+}
 
 /** SQLSTATE or system error code; a refused connection to several addresses carries it on its parts. */
 export function codeOf(error: unknown): string {

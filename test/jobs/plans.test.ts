@@ -30,12 +30,12 @@ const { sql, ago } = scene
 
 /** The database, with each statement explained by the session that then runs it. */
 function explaining(plans: Plan[]): Database {
-  const probe = async (statement: (sql: Sql) => unknown) => {
-    const [row] = await scene.db.probe((db) => db`explain (format json) ${statement(db) as ReturnType<typeof db>}`)
+  const job = async (statement: (sql: Sql) => unknown) => {
+    const [row] = await scene.db.job((db) => db`explain (format json) ${statement(db) as ReturnType<typeof db>}`)
     plans.push((row!['QUERY PLAN'] as { Plan: Plan }[])[0]!.Plan)
-    return scene.db.probe(statement as never)
+    return scene.db.job(statement as never)
   }
-  return { probe } as unknown as Database
+  return { job } as unknown as Database
 }
 
 const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]

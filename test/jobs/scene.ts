@@ -9,7 +9,7 @@ import { startApp } from '../support/app.ts'
 import { until } from '../support/until.ts'
 
 const NEVER = new AbortController().signal
-const CONNECTIONS = 3
+const CONNECTIONS = 4
 const GATE = 77
 
 /** A database with one job on it, and what it takes to arrange and look at rows. Times are seconds before the start of the file. */
@@ -110,19 +110,19 @@ export async function startScene(job: Job, configured: Partial<Config> = {}) {
 
 /** A database whose statements all run inside the transaction, so that "now" stands still. */
 export function inside(transaction: postgres.TransactionSql): Database {
-  return { probe: (statement: (sql: postgres.TransactionSql) => unknown) => statement(transaction) } as unknown as Database
+  return { job: (statement: (sql: postgres.TransactionSql) => unknown) => statement(transaction) } as unknown as Database
 }
 
 /** The database, and a signal that is aborted once `batches` statements have been answered. */
 export function abortedAfter(batches: number, db: Database): Pick<JobContext, 'db' | 'signal'> {
   const abort = new AbortController()
   let answered = 0
-  const probe = async (statement: Parameters<Database['probe']>[0]) => {
-    const rows = await db.probe(statement)
+  const job = async (statement: Parameters<Database['job']>[0]) => {
+    const rows = await db.job(statement)
     if (++answered === batches) abort.abort()
     return rows
   }
-  return { db: { probe } as unknown as Database, signal: abort.signal }
+  return { db: { job } as unknown as Database, signal: abort.signal }
 }
 
 /** How many sessions of this database wait for a lock that another one holds. */

@@ -51,7 +51,7 @@ function start(t: TestContext, list: readonly (readonly Job[])[], changes: Parti
 
 /** A database on which every job was finished so many seconds ago, whatever happens since. */
 const finished = (agoSecs: number) =>
-  ({ probe: async () => [{ finishedAt: 1, agoSecs, durationMs: 1, finished_at: 1 }] }) as unknown as Database
+  ({ job: async () => [{ finishedAt: 1, agoSecs, durationMs: 1, finished_at: 1 }] }) as unknown as Database
 const longAgo = finished(1_000_000)
 
 /** Timers and the clock stand still until `tick` moves them; what they start has run when it resolves. */
@@ -147,12 +147,12 @@ test('a job that fails is logged and counted, keeps none from running, and comes
 test('a database that does not answer is a failure of the job, and the schedule goes on', async (t) => {
   const tick = stillTime(t)
   let isDown = true
-  const probe = async () => {
+  const ask = async () => {
     if (isDown) throw new Error('no connection')
     return [{ finishedAt: 1, agoSecs: 9999, durationMs: 1, finished_at: 1 }]
   }
   const one = job('traffic-retention')
-  const { samples } = start(t, [[one]], { db: { probe } as unknown as Database })
+  const { samples } = start(t, [[one]], { db: { job: ask } as unknown as Database })
   await tick(3)
   assert.deepEqual(await samples('broker_job_passes_total', 'traffic-retention'), [{ outcome: 'failed', value: 1 }])
   isDown = false
@@ -230,9 +230,9 @@ for (const [agoSecs, runs] of [
 test('a replica that was served sleeps for what remains of the interval', async (t) => {
   const tick = stillTime(t)
   let agoSecs = 3000
-  const probe = async () => [{ finishedAt: 1, agoSecs, durationMs: 1, finished_at: 1 }]
+  const ask = async () => [{ finishedAt: 1, agoSecs, durationMs: 1, finished_at: 1 }]
   const one = job('image-inventory-retention')
-  start(t, [[one]], { db: { probe } as unknown as Database, random: () => 0.5 })
+  start(t, [[one]], { db: { job: ask } as unknown as Database, random: () => 0.5 })
   await tick(3)
   agoSecs = 3600
   await tick(596)

@@ -161,11 +161,11 @@ test('aborted between two batches it warns of what it did, and the next pass doe
 test('a pass that fails in the middle warns of what it did', async () => {
   await manyPods(1500, 1000)
   let asked = 0
-  const probe = (statement: Parameters<typeof scene.db.probe>[0]) => {
+  const job = (statement: Parameters<typeof scene.db.job>[0]) => {
     if (asked++ === 1) throw new Error('gone')
-    return scene.db.probe(statement)
+    return scene.db.job(statement)
   }
-  await assert.rejects(run({ db: { probe } as unknown as typeof scene.db }), /gone/)
+  await assert.rejects(run({ db: { job } as unknown as typeof scene.db }), /gone/)
   assert.equal(warnings()[0]!.pods, 1000)
 })
 

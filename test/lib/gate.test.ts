@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
 import { DatabaseUnavailable } from '../../lib/db/errors.ts'
 import { Entrant, SlotGate } from '../../lib/db/gate.ts'
+import { stopClock } from '../support/clock.ts'
 
 class Caller extends Entrant<string> {
   slot: string | undefined
@@ -70,20 +70,34 @@ describe('gate', () => {
     gate.close()
   })
 
-  test('refuses each waiter when its own wait is over', async () => {
+  test('refuses each waiter when its own wait is over', (t) => {
+    const clock = stopClock(t)
     const gate = new SlotGate(['a'], { maxQueue: 10, waitMs: 200 })
     enter(gate)
     const first = enter(gate)
-    await delay(150)
+    clock.tick(150)
     const second = enter(gate)
-    await delay(75)
-    assert.equal(first.error?.code, 'GATE_TIMEOUT')
+    clock.tick(49)
+    assert.ok(!first.error)
+    clock.tick(1)
+    assert.equal((first as Caller).error?.code, 'GATE_TIMEOUT')
+    clock.tick(148)
     assert.ok(!second.error)
-    await delay(200)
+    clock.tick(2)
     assert.equal((second as Caller).error?.code, 'GATE_TIMEOUT')
     assert.deepEqual(gate.stats, { slots: 1, inFlight: 1, waiting: 0, rejected: 0, timedOut: 2, reached: 2 })
     gate.leave('a')
     assert.equal(enter(gate).slot, 'a')
+  })
+
+  test('a timer that fires a fraction of a millisecond early finds the wait over', (t) => {
+    const clock = stopClock(t)
+    const gate = new SlotGate(['a'], { maxQueue: 10, waitMs: 200 })
+    enter(gate)
+    clock.tick(0.4)
+    const waiting = enter(gate)
+    clock.tick(200)
+    assert.equal(waiting.error?.code, 'GATE_TIMEOUT')
   })
 
   test('forgets who gave up, wherever in the queue', () => {

@@ -1,0 +1,163 @@
+/** What probes and metrics say while something else is stuck, full or gone. */
+import assert from 'node:assert/strict'
+import test, { after } from 'node:test'
+import { routes } from '../../handlers/router.ts'
+import { lateResolve } from '../../jobs/late-resolve.ts'
+import { trafficRetention } from '../../jobs/traffic-retention.ts'
+import { createAdmin } from '../../lib/admin.ts'
+import { buildDeps } from '../../lib/build.ts'
+import { openDatabase } from '../../lib/db/index.ts'
+import { schemaState } from '../../lib/db/schema-state.ts'
+import { createApp } from '../../lib/http/app.ts'
+import { startApp } from '../support/app.ts'
+import { startAsRole } from '../support/as-role.ts'
+import { podPost } from '../support/records.ts'
+import { whileLocked } from '../support/routes.ts'
+import { until } from '../support/until.ts'
+
+/** Without what they test, some would wait for ever. */
+const LIMIT = { timeout: 60_000 }
+const owner = await startApp({ DB_STATEMENT_TIMEOUT_MS: '0' })
+const { config, log } = owner.deps
+
+interface Asked {
+  request(path: string): Response | Promise<Response>
+}
+
+const health = async ({ request }: Asked) => {
+  const answer = await request('/health')
+  return [answer.status, await answer.text()] as const
+}
+const HEALTHY = [200, 'Healthy!'] as const
+const UNAVAILABLE = [503, 'Database unavailable'] as const
+
+/** Whether the database is said to be reachable, and its schema to be ready. */
+async function gauges({ request }: Asked): Promise<(string | undefined)[]> {
+  const text = await (await request('/metrics')).text()
+  return ['reachable', 'schema_ready'].map((name) => new RegExp(`^broker_db_${name} (\\d)$`, 'm').exec(text)?.[1])
+}
+
+/** A broker with connections of its own, which `name` tells apart. */
+function startNamed(name: string, poolMax: number) {
+  const db = openDatabase({ connection: owner.url, poolMax, statementTimeoutMs: 0, prepare: true, applicationName: name, log })
+  after(() => db.end(100))
+  const deps = buildDeps({ config, db, log })
+  const sessions = (like: string) =>
+    owner.sql<{ pid: number }[]>`select pid from pg_stat_activity where application_name = ${name} and query like ${like}`
+  return { db, deps, app: createApp(deps, routes), sessions }
+}
+
+for (const poolMax of [6, 8]) {
+  test(`jobs that wait for a lock on the flows hold up no probe, with ${poolMax} connections`, LIMIT, async () => {
+    const name = `probes-jobs-${poolMax}`
+    const { app, db, deps, sessions } = startNamed(name, poolMax)
+    const signal = new AbortController().signal
+    const context = { config, db, log, signal }
+    let passes: Promise<unknown>[] = []
+    await whileLocked(owner.sql, 'traffic', async () => {
+      passes = [lateResolve.run(context), trafficRetention.run(context)]
+      const jobs = poolMax === 6 ? 1 : 2
+      await until('the jobs wait', async () => {
+        const waiting = await owner.sql`select from pg_stat_activity where application_name = ${name} and wait_event_type = 'Lock'`
+        return waiting.length === jobs
+      })
+      // Their waits are a matter of milliseconds, which a busy machine may take for itself now and then; the jobs wait throughout.
+      await until('it is healthy', async () => (await health(app))[0] === 200)
+      await until('the gauges say so', async () => (await gauges(app)).join() === '1,1')
+      await until('it is ready', async () => (await createAdmin(deps).request('/readyz')).status === 200)
+      const headers = { 'content-type': 'application/json' }
+      const body = JSON.stringify(podPost({ pod_name: name }))
+      assert.equal((await app.request('/pod/spec', { method: 'POST', headers, body })).status, 200)
+      assert.equal((await app.request(`/pod/name/${name}`)).status, 200)
+      assert.ok((await sessions('%')).length <= poolMax)
+    })
+    await Promise.all(passes)
+  })
+}
+
+test('the metrics name every gate', async () => {
+  const text = await (await owner.app.request('/metrics')).text()
+  for (const gate of ['ingest', 'read', 'probe', 'job']) assert.match(text, new RegExp(`^broker_db_gate_waiting{gate="${gate}"} 0$`, 'm'))
+})
+
+test('probes and scrapes at once share one question, and leave nothing behind where it is stuck', LIMIT, async () => {
+  const { app, db, sessions } = startNamed('probes-shared', 6)
+  assert.deepEqual(await health(app), HEALTHY)
+  await whileLocked(owner.sql, 'schema_migration', async () => {
+    const answers = Promise.all([...Array.from({ length: 5 }, () => health(app)), ...Array.from({ length: 5 }, () => gauges(app))])
+    await until('it waits', () => db.probe.stats.inFlight === 1)
+    assert.equal(db.probe.stats.waiting, 0)
+    for (const answer of await answers) assert.deepEqual(answer, typeof answer[0] === 'number' ? UNAVAILABLE : ['0', '0'])
+    // Nobody's statement goes on waiting in the server: it would for ever, without a statement timeout.
+    await until('the server has given up', async () => {
+      const stuck = await owner.sql`select from pg_stat_activity where application_name = 'probes-shared' and wait_event_type = 'Lock'`
+      return stuck.length === 0
+    })
+  })
+  assert.deepEqual(await health(app), HEALTHY)
+  assert.equal((await sessions('%')).length, 1)
+})
+
+test('a probe whose connection has fallen silent is not blind for long', LIMIT, async (t) => {
+  const { app, db, sessions } = startNamed('probes-silent', 6)
+  assert.deepEqual(await health(app), HEALTHY)
+  const [{ pid }] = (await sessions('%schema_migration%')) as unknown as [{ pid: number }]
+  process.kill(pid, 'SIGSTOP')
+  t.after(() => process.kill(pid, 'SIGCONT'))
+  assert.deepEqual(await health(app), UNAVAILABLE)
+  assert.deepEqual(await health(app), HEALTHY)
+  assert.equal(db.probe.stats.open, 1)
+})
+
+test('who comes while a question is stuck has one asked anew, and not only the old answer', LIMIT, async (t) => {
+  const { app, db, sessions } = startNamed('probes-anew', 6)
+  assert.deepEqual(await health(app), HEALTHY)
+  const [{ pid }] = (await sessions('%schema_migration%')) as unknown as [{ pid: number }]
+  process.kill(pid, 'SIGSTOP')
+  t.after(() => process.kill(pid, 'SIGCONT'))
+  const early = health(app)
+  await until('it is stuck', () => db.probe.stats.inFlight === 1)
+  const late = [schemaState(db, 20_000), schemaState(db, 20_000)]
+  assert.deepEqual(await early, UNAVAILABLE)
+  assert.deepEqual(await Promise.all(late), ['ready', 'ready'])
+})
+
+test('a server that takes no further connection: a probe says what requests meet', LIMIT, async () => {
+  const broker = await startAsRole(owner)
+  const limit = (connections: number) => owner.sql.unsafe(`alter role ${broker.role} connection limit ${connections}`)
+  const post = async () => {
+    const { status, headers } = await broker.post('/pod/spec', podPost({ pod_name: 'full' }))
+    return [status, headers.get('retry-after')]
+  }
+  assert.deepEqual(await health(broker.app), HEALTHY)
+  await limit(1)
+  assert.deepEqual(await health(broker.app), HEALTHY, 'nobody has met with it')
+  assert.deepEqual(await post(), [503, '1'])
+  assert.deepEqual(await health(broker.app), UNAVAILABLE, 'though its own connection stands')
+  assert.deepEqual(await gauges(broker.app), ['0', '0'])
+  await limit(-1)
+  assert.deepEqual(await health(broker.app), HEALTHY, 'found by itself, with no request in between')
+  assert.deepEqual(await post(), [200, null])
+  assert.equal((await broker.get('/pod/name/full')).status, 200)
+
+  // The other way round: requests have theirs, and the probe has lost its own.
+  await limit(2)
+  await broker.terminate('%schema_migration%')
+  await until('it is lost', () => broker.db.probe.stats.open === 0)
+  assert.deepEqual(await health(broker.app), HEALTHY)
+  assert.deepEqual(await gauges(broker.app), ['1', '1'])
+  assert.deepEqual([broker.db.ingest.stats.open, broker.db.read.stats.open, broker.db.probe.stats.open], [1, 1, 0])
+  await limit(-1)
+})
+
+test('once requests have lost their connections the probe looks for a new one, too', LIMIT, async () => {
+  const { app, db, sessions } = startNamed('probes-replaced', 6)
+  assert.deepEqual(await health(app), HEALTHY)
+  const before = await sessions('%schema_migration%')
+  await db.read((sql) => sql`select 1`)
+  await owner.sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'probes-replaced' and query = 'select 1'`
+  await until('it is lost', () => db.read.stats.open === 0)
+  assert.deepEqual(await health(app), HEALTHY)
+  const now = await sessions('%schema_migration%')
+  assert.notEqual(now.at(-1)!.pid, before[0]!.pid)
+})

@@ -1,0 +1,276 @@
+/** What the database side gets over is answered 503 with `Retry-After`, told of in the log, and over once it is mended. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import test, { beforeEach } from 'node:test'
+import type postgres from 'postgres'
+import { staleSweep } from '../../jobs/stale-sweep.ts'
+import { openPool, startEmbedded } from '../../lib/db/embedded.ts'
+import { DatabaseUnreachable, migrate } from '../../sql/migrate.ts'
+import { startApp } from '../support/app.ts'
+import { startAsRole } from '../support/as-role.ts'
+import { podPost } from '../support/records.ts'
+import { administer, withDatabase } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+type Broker = Awaited<ReturnType<typeof startAsRole>>
+
+const SECRET = 'hunter2-secret-value'
+const owner = await startApp()
+const broker = await startAsRole(owner)
+const pod = (name: string) => podPost({ pod_name: name, node_name: 'node-a' })
+assert.equal((await broker.post('/pod/spec', pod('first'))).status, 200)
+
+beforeEach(() => {
+  owner.logged.length = 0
+})
+
+let made = 0
+/** A write, a look-up that is folded, and a list. */
+const ask = {
+  write: (of: Broker) => of.post('/pod/spec', pod(`pod-${made++}`)),
+  lookUp: (of: Broker) => of.get('/pod/name/first'),
+  list: (of: Broker) => of.get('/pod/list/node-a'),
+}
+const askAll = (of: Broker) => Promise.all(Object.values(ask).map((one) => one(of)))
+
+async function assertServed(of: Broker): Promise<void> {
+  for (const answer of await askAll(of)) assert.equal(answer.status, 200, await answer.text())
+}
+
+async function assertUnavailable(answer: Response, retryAfter: string): Promise<void> {
+  assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, retryAfter])
+  assert.match(answer.headers.get('content-type')!, /^text\/plain/)
+  assert.equal(await answer.text(), 'database unavailable; retry in a moment')
+}
+
+const warnings = () => owner.logged.filter(({ level, msg }) => level === 40 && String(msg).startsWith('database '))
+
+/** One line that names the cause and the code, and nothing that a statement held. */
+function assertToldOnce(code: string, cause: RegExp): void {
+  const lines = warnings().filter((line) => line.code === code)
+  assert.equal(lines.length, 1, JSON.stringify(warnings()))
+  assert.match(String(lines[0]!.msg), cause)
+  assert.ok(String(lines[0]!.msg).includes(`(${code})`))
+  for (const hidden of [SECRET, 'select', 'insert into', broker.password]) assert.ok(!JSON.stringify(owner.logged).includes(hidden), hidden)
+  assert.ok(!owner.logged.some(({ msg }) => msg === 'request failed'))
+}
+
+// ---- Refused by the server, statement by statement --------------------------------------------------------------------------------
+
+await owner.sql.unsafe(`
+  create table refusal (code text);
+  create sequence refused;
+  create function refuse() returns boolean language plpgsql security definer as $$
+  declare asked text := (select r.code from refusal r);
+  begin
+    if asked is null then return true; end if;
+    perform nextval('refused');
+    raise exception '${SECRET}: select, insert into' using errcode = asked;
+  end $$;
+  alter table pod enable row level security;
+  create policy everything on pod using (true) with check (true);
+  create policy refusing on pod as restrictive using (refuse()) with check (refuse());`)
+
+/** Has every statement on pods fail by this code while `work` runs. */
+async function whileRefused(code: string, work: () => Promise<void>): Promise<void> {
+  await owner.sql`insert into refusal values (${code})`
+  try {
+    await work()
+  } finally {
+    await owner.sql`delete from refusal`
+  }
+}
+
+for (const [code, cause, retryAfter] of [
+  ['53100', /^database refuses: no space left on device/, '5'],
+  ['53200', /^database refuses: the server is out of memory/, '5'],
+  ['53400', /^database refuses: a configured limit/, '5'],
+  ['53000', /^database refuses: the server lacks resources/, '5'],
+  ['55000', /^database refuses: .* cannot be used in its present state/, '5'],
+  ['55006', /^database refuses: .* cannot be used in its present state/, '5'],
+  ['58000', /^database refuses: the server cannot read or write its files/, '5'],
+  ['58030', /^database refuses: the server cannot read or write its files/, '5'],
+  ['58P01', /^database refuses: the server cannot read or write its files/, '5'],
+  ['42501', /^database refuses: the role lacks a privilege/, '5'],
+  ['28000', /^database refuses: the role may not log in/, '5'],
+  ['3D000', /^database refuses: the database does not exist/, '5'],
+  ['F0000', /^database refuses: the configuration of the server is wrong/, '5'],
+  ['XX001', /^database refuses: stored data are damaged/, '5'],
+  ['XX002', /^database refuses: an index is damaged/, '5'],
+  ['57P01', /^database unavailable: the server is shutting down/, '1'],
+  ['57P02', /^database unavailable: the server crashed/, '1'],
+  ['57P03', /^database unavailable: the server is starting up/, '1'],
+  ['57P04', /^database unavailable: the database was dropped/, '1'],
+  ['57P05', /^database unavailable: the operator/, '1'],
+  ['25006', /^database unavailable: the server is read-only/, '1'],
+  ['53300', /^database unavailable: the server takes no more connections/, '1'],
+  ['08006', /^database unavailable: the server cannot be reached/, '1'],
+] as const) {
+  // What ends a connection may be worth another attempt, and costs the connection; what the server refuses is neither.
+  const isRefusal = retryAfter === '5'
+  test(`${code}: 503, one line in the log, and served again without a restart`, async () => {
+    await assertServed(broker)
+    const before = broker.db.stats()
+    await whileRefused(code, async () => {
+      for (const answer of await askAll(broker)) await assertUnavailable(answer, retryAfter)
+      const { gates } = broker.db.stats()
+      for (const gate of ['ingest', 'read'] as const) {
+        assert.equal(gates[gate].lost > before.gates[gate].lost, !isRefusal, `${gate}: connections are kept where they are sound`)
+        if (isRefusal) assert.equal(gates[gate].retried, before.gates[gate].retried)
+      }
+    })
+    await assertServed(broker)
+    // A broker tells of a cause once a minute, however often the tests meet with it: here each meets with one of its own.
+    assertToldOnce(code, cause)
+  })
+}
+
+for (const code of ['23505', '22P02', '42P01', '54001', 'XX000', 'P0001']) {
+  test(`${code}: what the statement got wrong stays 500, and is no complaint about the database`, async () => {
+    await whileRefused(code, async () => {
+      for (const answer of await askAll(broker)) assert.deepEqual([answer.status, answer.headers.get('retry-after')], [500, null])
+    })
+    assert.deepEqual(warnings(), [])
+    await assertServed(broker)
+  })
+}
+
+test('a folded statement that is refused is not repeated one by one', async () => {
+  const statements = async () => {
+    const [row] = await owner.sql<{ n: number }[]>`select last_value::int as n from refused`
+    return row!.n
+  }
+  await whileRefused('53100', async () => {
+    for (const one of [ask.lookUp, ask.write]) {
+      const before = await statements()
+      const answers = await Promise.all(Array.from({ length: 20 }, () => one(broker)))
+      for (const answer of answers) await assertUnavailable(answer, '5')
+      // The first goes alone, the other nineteen together.
+      assert.equal((await statements()) - before, 2)
+    }
+  })
+  await assertServed(broker)
+})
+
+test('jobs meet with it too: the pass fails, the next does not', async () => {
+  const { config, log } = owner.deps
+  const pass = () => staleSweep.run({ config, db: broker.db, log, signal: new AbortController().signal })
+  await owner.sql`update pod set is_dead = false, time_stamp = time_stamp - interval '1 year'`
+  await whileRefused('53200', async () => {
+    await assert.rejects(pass(), { name: 'DatabaseUnavailable', code: '53200' })
+  })
+  assert.equal((await pass()).outcome, 'done')
+})
+
+// ---- As a keeper brings it about --------------------------------------------------------------------------------------------------
+
+test('a privilege that is missing, and granted again', async () => {
+  const other = await startAsRole(owner)
+  await assertServed(other)
+  await owner.sql.unsafe(`revoke all on pod from ${other.role}`)
+  for (const answer of await askAll(other)) await assertUnavailable(answer, '5')
+  await owner.sql.unsafe(`grant select, insert, update, delete on pod to ${other.role}`)
+  await assertServed(other)
+  assertToldOnce('42501', /the role lacks a privilege/)
+})
+
+test('a role that may not log in, and may again', async () => {
+  const other = await startAsRole(owner)
+  await assertServed(other)
+  await owner.sql.unsafe(`alter role ${other.role} nologin`)
+  await other.terminate()
+  await until('its sessions are over', () => other.db.stats().open === 0)
+  for (const answer of await askAll(other)) await assertUnavailable(answer, '1')
+  const { retried } = other.db.stats().gates.read
+  await assertUnavailable(await ask.list(other), '1')
+  assert.equal(other.db.stats().gates.read.retried, retried, 'not tried again at once')
+  await owner.sql.unsafe(`alter role ${other.role} login`)
+  await assertServed(other)
+  assertToldOnce('28000', /^database unavailable: the role may not log in/)
+})
+
+test('a server that is read-only: reads are served, writes are not, until it is not', async () => {
+  const other = await startAsRole(owner)
+  await owner.sql.unsafe(`alter role ${other.role} set default_transaction_read_only = on`)
+  await assertUnavailable(await ask.write(other), '1')
+  for (const one of [ask.lookUp, ask.list]) assert.equal((await one(other)).status, 200)
+  await owner.sql.unsafe(`alter role ${other.role} reset default_transaction_read_only`)
+  await assertServed(other)
+  assertToldOnce('25006', /^database unavailable: the server is read-only/)
+})
+
+test('a database that takes no connections, is renamed away, and is back', async () => {
+  const home = await startApp()
+  const other = await startAsRole({ ...home, deps: owner.deps })
+  assert.equal((await other.post('/pod/spec', pod('first'))).status, 200)
+  await assertServed(other)
+  const name = home.url.split('/').at(-1)!
+  // Nobody may be connected to a database that is renamed.
+  const server = withDatabase(home.url, 'postgres')
+  const evict = () => administer(server, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`)
+  const rename = (from: string, to: string) =>
+    until('it is renamed', async () => {
+      await evict()
+      await administer(server, `alter database ${from} rename to ${to}`)
+      return true
+    })
+  await administer(server, `alter database ${name} allow_connections false`)
+  await evict()
+  await until('its sessions are over', () => other.db.stats().open === 0)
+  for (const answer of await askAll(other)) await assertUnavailable(answer, '1')
+  assertToldOnce('55000', /cannot be used in its present state/)
+  await rename(name, `${name}_away`)
+  for (const answer of await askAll(other)) await assertUnavailable(answer, '1')
+  assert.equal((await other.get('/health')).status, 503)
+  assertToldOnce('3D000', /^database unavailable: the database does not exist/)
+  await rename(`${name}_away`, name)
+  await administer(server, `alter database ${name} allow_connections true`)
+  await assertServed(other)
+  assert.equal((await other.get('/health')).status, 200)
+})
+
+/** A server of its own, which asks the role for its password. */
+async function withPasswords(work: (of: Broker, sql: postgres.Sql) => Promise<void>): Promise<void> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'broker-password-'))
+  const server = await startEmbedded({ dataDir, log() {} })
+  const sql = openPool(server.options, { max: 2, onnotice: () => {} })
+  try {
+    await migrate({ connection: server.options, log() {} })
+    const other = await startAsRole({ deps: owner.deps, sql, url: server.url })
+    const rules = join(dataDir, 'postgres', 'pg_hba.conf')
+    writeFileSync(rules, `local all ${other.role} scram-sha-256\n${readFileSync(rules, 'utf8')}`)
+    await sql`select pg_reload_conf()`
+    await work(other, sql).finally(() => other.db.end(100))
+  } finally {
+    await sql.end({ timeout: 1 })
+    await server.stop()
+    rmSync(dataDir, { recursive: true, force: true })
+  }
+}
+
+test('a password that was changed, while running and at the start', { timeout: 60_000 }, () =>
+  withPasswords(async (other, sql) => {
+    assert.equal((await other.post('/pod/spec', pod('first'))).status, 200)
+    await assertServed(other)
+    await sql.unsafe(`alter role ${other.role} password '${SECRET}'`)
+    await other.terminate('%', sql)
+    await until('its sessions are over', () => other.db.stats().open === 0)
+    for (const answer of await askAll(other)) await assertUnavailable(answer, '1')
+    assertToldOnce('28P01', /^database unavailable: the password is wrong/)
+    await assert.rejects(migrate({ connection: other.connection, log() {}, maxRetries: 2, retryPauseMs: 1 }), (error: Error) => {
+      assert.ok(error instanceof DatabaseUnreachable)
+      assert.match(error.message, /\(28P01\) in 2 attempts: the password is wrong; .*DATABASE_URL/)
+      for (const hidden of [SECRET, other.password]) assert.ok(!error.message.includes(hidden))
+      return true
+    })
+    await sql.unsafe(`alter role ${other.role} password '${other.password}'`)
+    await assertServed(other)
+    const elsewhere = other.connection.replace(/\/postgres$/, '/nowhere')
+    await assert.rejects(
+      migrate({ connection: elsewhere, log() {}, maxRetries: 1 }),
+      /\(3D000\) in 1 attempts: the database does not exist;/,
+    )
+  }),
+)
