@@ -1,4 +1,5 @@
 export { type Database, type DatabaseOptions, type DatabaseStats, type Gate, openDatabase, splitPool } from './database.ts'
+export { isInDoubt } from './doubt.ts'
 export type { Connection, GateName } from './driver-options.ts'
 export { classify, DatabaseBusy, DatabaseUnavailable } from './errors.ts'
 export { fixed } from './fixed.ts'
