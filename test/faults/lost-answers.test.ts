@@ -1,6 +1,7 @@
 /** An answer of the database that was lost is not a duplicate (interop-core D23). */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import type postgres from 'postgres'
 import { DatabaseUnavailable } from '../../lib/db/index.ts'
 import { FlowWriter, SeenFlows } from '../../lib/traffic/index.ts'
 import { type LossyApp, startLossyApp } from '../support/lossy.ts'
@@ -137,12 +138,11 @@ describe('the answer to POST /pod/traffic', { timeout: 60_000 }, () => {
 
 describe('the answer to POST /pod/traffic/batch', { timeout: 60_000 }, () => {
   test('all new, whether the statement expects that or not', async () => {
-    // The first follows duplicates, the others follow new flows.
-    const known = flow()
-    await inserted(main, known)
-    main.deps.seen.clear()
-    await inserted(main, [again(known)])
-    for (let i = 0; i < 3; i++) {
+    for (const isExpected of [false, true]) {
+      const known = flow()
+      await inserted(main, known)
+      main.deps.seen.clear()
+      await inserted(main, isExpected ? flows(2) : [again(known)])
       const batch = flows(100)
       main.lose(INSERT, 'answer lost')
       await assertNew(main, batch, [], () => inserted(main, batch))
@@ -192,40 +192,27 @@ describe('the answer to POST /pod/traffic/batch', { timeout: 60_000 }, () => {
   test('the first attempt is still under way while the next one runs', async () => {
     const held = flow({ pod_ip: '10.255.0.1' })
     const batch = [flow(), flow(), again(held, { pod_ip: '10.255.0.2', uuid: held.uuid })]
-    let release = () => {}
-    const isReleased = new Promise<void>((resolve) => {
-      release = resolve
-    })
     // Somebody holds the uuid of the last one: the first attempt waits for him, and the second for the first.
-    const holder = main.sql.begin(async (sql) => {
-      await sql`insert into traffic (uuid, time_stamp) values (${held.uuid}, now())`
-      await isReleased
-      await sql`rollback`
-    })
+    const holder = hold((sql) => sql`insert into traffic (uuid, time_stamp) values (${held.uuid}, now())`)
+    await holder.isHeld
     const waiters = async (count: number) => {
       const rows =
         await main.sql`select from pg_stat_activity where application_name = 'lossy' and wait_event_type = 'Lock' and datname = current_database()`
       return rows.length === count
     }
-    await until(
-      'the uuid is held',
-      async () =>
-        (await main.sql`select from pg_stat_activity where query like 'insert into traffic (uuid%' and state = 'idle in transaction'`)
-          .length > 0,
-    )
     main.lose(INSERT, 'left')
     await assertNew(main, batch, [], async () => {
       const answer = inserted(main, batch)
       await until('both attempts wait', () => waiters(2))
-      release()
-      await holder.catch(() => {})
+      await holder.release()
       return answer
     })
   })
 
   test('every attempt is lost: 503, and the very same flows count as inserted when they come again', async () => {
-    for (const body of [flow(), flows(20), [flow({ pod_ip: null }), flow({ ip_protocol: 'UDP' })]]) {
-      const all = [body].flat()
+    const twice = flow()
+    for (const body of [flow(), flows(20), [flow({ pod_ip: null }), flow({ ip_protocol: 'UDP' })], [twice, { ...twice }]]) {
+      const all = [...new Map([body].flat().map((one) => [one.uuid, one])).values()]
       main.lose(INSERT, ...times(ATTEMPTS, 'answer lost'))
       const before = await main.counted()
       const { status } = await main.post(Array.isArray(body) ? '/pod/traffic/batch' : '/pod/traffic', body)
@@ -281,6 +268,41 @@ function makeWriter(app: LossyApp) {
   return { write: (...all: Flow[]) => writer.write(all, { records: false }), heard, seen, clock }
 }
 
+/** A session that does something and keeps it to itself until it is let go, and then takes it back. */
+function hold(work: (sql: postgres.TransactionSql) => Promise<unknown>) {
+  let release = () => {}
+  let isHeld = () => {}
+  const isReleased = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const held = new Promise<void>((resolve) => {
+    isHeld = resolve
+  })
+  const over = main.sql
+    .begin(async (sql) => {
+      await work(sql)
+      isHeld()
+      await isReleased
+      throw new Error('taken back')
+    })
+    .catch(() => {})
+  return {
+    isHeld: held,
+    async release() {
+      release()
+      await over
+    },
+  }
+}
+
+/** `b` waits for the fate of `other`, which is a duplicate, as nobody knows before it is asked; then `b` is new. */
+async function scene() {
+  const stored = flow({ ip_protocol: 'UDP', pod_port: '1', traffic_in_out_port: '1' })
+  await inserted(main, stored)
+  const other = again(stored, { pod_port: '2' })
+  return { a: flow(), b: again(other, { traffic_in_out_port: '2' }), other }
+}
+
 describe('the writer', { timeout: 60_000 }, () => {
   test('one by one, after a fault of one post: what is lost then counts as inserted too', async () => {
     const { write, heard } = makeWriter(main)
@@ -298,35 +320,45 @@ describe('the writer', { timeout: 60_000 }, () => {
     assert.equal(new Set(heard).size, 4)
   })
 
+  // In both, a flow of the post leaves alone since its second one waits for the fate of another that is under way.
   test('what was stored of a post that failed as a whole counts as inserted when it comes again, and is heard of once', async () => {
     const { write, heard } = makeWriter(main)
-    const [a, b] = [flow(), flow()]
-    let release = () => {}
-    const isReleased = new Promise<void>((resolve) => {
-      release = resolve
-    })
-    const holder = main.sql.begin(async (sql) => {
-      await sql`lock table traffic in share mode`
-      await isReleased
-    })
-    await until(
-      'the table is held',
-      async () => (await main.sql`select from pg_locks where mode = 'ShareLock' and relation = 'traffic'::regclass and granted`).length > 0,
-    )
-    // The post's second flow waits for the fate of its like, under way, and leaves after the first.
+    const { a, b, other } = await scene()
+    const holder = hold((sql) => sql`lock table traffic in share mode`)
+    await holder.isHeld
     main.lose(INSERT, 'answered', 'answered', ...times(ATTEMPTS, 'answer lost'))
-    const like = write(again(b, { ip_protocol: 'UDP', traffic_in_out_port: '1' }))
-    b.ip_protocol = 'UDP'
+    const known = write(other)
     const post = write(a, b)
-    release()
-    await holder
-    assert.equal((await like).length, 1)
+    await holder.release()
+    assert.deepEqual(await known, [])
     await assert.rejects(post, DatabaseUnavailable)
-    assert.equal(heard.includes(a.uuid), true)
-    assert.equal(heard.includes(b.uuid), false)
-    await write(again(a))
-    assert.deepEqual((await write(a, b)).length, 1)
-    assert.equal(heard.filter((uuid) => uuid === a.uuid).length, 1)
+    assert.equal(main.toCome, 0)
+    assert.deepEqual(heard, [a.uuid])
+    assert.deepEqual(await write(again(a)), [])
+    main.lose(INSERT, ...times(ATTEMPTS, 'answer lost'))
+    await assert.rejects(write(a), DatabaseUnavailable)
+    assert.deepEqual(new Set(await write(a, b)), new Set([a.uuid, b.uuid]))
+    assert.deepEqual(heard, [a.uuid, b.uuid])
+    assert.deepEqual(await write(a, b), [])
+  })
+
+  test('so does what is stored of a post after that has failed', async () => {
+    const { write, heard } = makeWriter(main)
+    const { a, b, other } = await scene()
+    const holder = hold((sql) => sql`insert into traffic (uuid, time_stamp) values (${a.uuid}, now())`)
+    await holder.isHeld
+    main.lose(INSERT, 'answered', 'answered', ...times(ATTEMPTS, 'answer lost'))
+    const known = write(other)
+    const post = write(a, b)
+    assert.deepEqual(await known, [])
+    await assert.rejects(post, DatabaseUnavailable)
+    assert.equal(main.toCome, 0)
+    assert.deepEqual(heard, [])
+    await holder.release()
+    await until('the other is stored', () => heard.length > 0)
+    assert.deepEqual(await write(again(a)), [])
+    assert.deepEqual(new Set(await write(a, b)), new Set([a.uuid, b.uuid]))
+    assert.deepEqual(heard, [a.uuid, b.uuid])
   })
 
   test('what nobody was told of is forgotten after half an hour', async () => {
