@@ -13,15 +13,15 @@ import { createApp } from './http/app.ts'
 import { close, listen, shown } from './http/listen.ts'
 import { createTokens } from './http/tokens.ts'
 import { createLog, type Log } from './log.ts'
-import { watchDeletions } from './traffic/index.ts'
+import { watchMemory } from './traffic/index.ts'
 
 // The default lets the heap grow fourfold between collections on a large machine: 530 MiB at full load where this needs half. The start
 // script has `--v8-pool-size=1` beside it, which cannot be set from here: with the usual four threads that mark the heap, requests
 // on two cores wait for 150 ms at every collection.
 setFlagsFromString('--heap-growing-percent=50')
 
-/** For so long a repeat of a flow that was just deleted may still be taken for a duplicate. */
-const ASK_FOR_DELETIONS_MS = 1_000
+/** For so long a repeat of a flow that was just deleted, or lost with its server, may still be taken for a duplicate. */
+const ASK_FOR_MEMORY_MS = 1_000
 
 /** Kubernetes goes on sending to a pod for a moment after it was told to stop. */
 const ENDPOINTS_PROPAGATION_MS = 3_000
@@ -56,7 +56,7 @@ async function start(config: Config, log: Log): Promise<void> {
   const api = await listen(createApp(deps, routes).fetch, config.listen)
   const admin = await listen(createAdmin(deps).fetch, config.adminListen)
   log.info({ api: shown(api.address), admin: shown(admin.address) }, 'listening')
-  const watch = watchDeletions({ db, seen: deps.seen, log, everyMs: ASK_FOR_DELETIONS_MS })
+  const watch = watchMemory({ db, seen: deps.seen, log, everyMs: ASK_FOR_MEMORY_MS })
   const schedule = startSchedule(config.jobs === 'in-process' ? chains : [], deps)
 
   const stop = async (signal: string) => {

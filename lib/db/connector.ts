@@ -56,10 +56,15 @@ export class Connector {
       },
       onclose: () => this.#closed(slot, driver, reason()),
       // The server's first parameter comes when it has let us in.
-      onparameter: () => clearTimeout(slot.greeting),
+      onparameter: () => {
+        if (slot.driver !== driver) return
+        clearTimeout(slot.greeting)
+        slot.isLetIn = true
+      },
     } as postgres.Options<Record<string, postgres.PostgresType>>
     const driver: postgres.Sql = openPool(connection, options)
     slot.driver = driver
+    slot.isLetIn = false
     slot.greeting = setTimeout(
       () => this.#closed(slot, driver, new DatabaseUnavailable(`no connection within ${CONNECT_TIMEOUT_MS} ms`, 'CONNECT_TIMEOUT')),
       CONNECT_TIMEOUT_MS,

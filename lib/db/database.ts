@@ -3,7 +3,7 @@ import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import type postgres from 'postgres'
 import { Complaints } from './complaints.ts'
 import type { Connection, GateName } from './driver-options.ts'
-import type { Sql } from './flight.ts'
+import type { Sql, Statement } from './flight.ts'
 import { Pool } from './pool.ts'
 import type { Log, PoolStats } from './pool-options.ts'
 
@@ -11,17 +11,18 @@ type Rows = readonly postgres.MaybeRow[]
 
 /**
  * Runs one statement. The callback builds the query and may be called again for another attempt, so it must have no
- * other effect.
+ * other effect. `isInDoubt` tells it that an earlier attempt may have been carried out although its answer was lost;
+ * what `isInDoubt(error)` says of a rejection means the same.
  *
  * Rejects with DatabaseUnavailable (no connection, no room, silence; DatabaseRefused: a full disk, a missing privilege),
  * DatabaseBusy (cancelled, deadlock, serialization) or the driver's own error for everything the statement itself got wrong.
  */
 export interface Gate {
-  <T extends Rows>(statement: (sql: Sql) => postgres.PendingQuery<T>): Promise<T>
+  <T extends Rows>(statement: (sql: Sql, isInDoubt: boolean) => postgres.PendingQuery<T>): Promise<T>
   /** Rows of Buffers, as `.raw()` gives them. */
-  <T extends Rows>(statement: (sql: Sql) => postgres.PendingRawQuery<T>): Promise<(Buffer | null)[][]>
+  <T extends Rows>(statement: (sql: Sql, isInDoubt: boolean) => postgres.PendingRawQuery<T>): Promise<(Buffer | null)[][]>
   /** First column of the first row as the bytes the database sent; null when that is SQL NULL or there is no row. */
-  json<T extends Rows>(statement: (sql: Sql) => postgres.PendingQuery<T>): Promise<Buffer | null>
+  json<T extends Rows>(statement: (sql: Sql, isInDoubt: boolean) => postgres.PendingQuery<T>): Promise<Buffer | null>
   /** Waits at most `ms`, then cuts the connection and rejects with DatabaseUnavailable: for statements that end by themselves before. */
   within<T extends Rows>(ms: number, statement: (sql: Sql) => postgres.PendingQuery<T>): Promise<T>
   /**
@@ -168,12 +169,12 @@ export function openDatabase(options: DatabaseOptions): Database {
 }
 
 function asGate(pool: Pool): Gate {
-  const run = (statement: (sql: Sql) => PromiseLike<readonly unknown[]>) => pool.run(statement, false)
+  const run = (statement: Statement) => pool.run(statement, false)
   return Object.defineProperty(
     Object.assign(run, {
-      json: (statement: (sql: Sql) => PromiseLike<readonly unknown[]>) => pool.run<Buffer | null>(statement, true),
-      within: (ms: number, statement: (sql: Sql) => PromiseLike<readonly unknown[]>) => pool.within(ms, statement),
-      once: (ms: number, statement: (sql: Sql) => PromiseLike<readonly unknown[]>) => pool.once(ms, statement),
+      json: (statement: Statement) => pool.run<Buffer | null>(statement, true),
+      within: (ms: number, statement: Statement) => pool.within(ms, statement),
+      once: (ms: number, statement: Statement) => pool.once(ms, statement),
     }),
     'stats',
     { get: () => pool.stats, enumerable: true },

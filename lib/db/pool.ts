@@ -50,6 +50,7 @@ export class Pool {
       driver: null,
       socket: null,
       greeting: undefined,
+      isLetIn: false,
       proven: false,
       quietRounds: 0,
       flight: null,
@@ -146,7 +147,7 @@ export class Pool {
     this.#sweeper ??= setInterval(() => this.#sweep(), this.#sweepMs).unref()
     let query: PromiseLike<readonly unknown[]>
     try {
-      const pending = flight.statement(slot.driver ?? this.#connect(slot))
+      const pending = flight.statement(slot.driver ?? this.#connect(slot), flight.isInDoubt)
       query = flight.raw ? (pending as postgres.PendingQuery<postgres.Row[]>).raw() : pending
     } catch (error) {
       this.#finish(slot)
@@ -180,6 +181,7 @@ export class Pool {
       this.#lost++
       this.#isDoubtful = true
     }
+    if (slot.isLetIn && !isOrdinary(error)) flight.isInDoubt = true
     // After anything but an ordinary error of the server the connection may hold half a message: not one to reuse.
     if (isLost || !isOrdinary(error)) this.#drop(slot)
     else this.#prove(slot)
@@ -195,7 +197,7 @@ export class Pool {
       return
     }
     if (problem instanceof DatabaseUnavailable) this.#options.onUnavailable(problem)
-    flight.reject(problem)
+    flight.fail(problem)
     this.#finish(slot)
   }
 
@@ -285,9 +287,10 @@ export class Pool {
     for (const slot of this.#slots) this.#cut(slot)
     this.#isDoubtful = true
     onRenewed()
-    for (const { flight } of waiting) {
+    for (const { flight, isLetIn } of waiting) {
       flight!.query = null
-      flight!.reject(new DatabaseUnavailable(`no answer for ${deadlineMs} ms`, 'POOL_REPLACED'))
+      if (isLetIn) flight!.isInDoubt = true
+      flight!.fail(new DatabaseUnavailable(`no answer for ${deadlineMs} ms`, 'POOL_REPLACED'))
     }
     // Only now: a slot that is freed takes the next statement at once, and that one is not lost.
     for (const slot of waiting) this.#finish(slot)

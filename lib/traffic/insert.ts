@@ -60,10 +60,13 @@ const INSERT_NEW = fixed(`${insertStamped(INPUT, `i.ip_protocol is distinct from
 /**
  * Inserts flows that are expected to be new. Only UDP is looked for first, since no index covers what a UDP flow matches
  * among others; a duplicate of any other kind fails the statement with 23505 and nothing of it is stored. Half the work of
- * judging every flow.
+ * judging every flow. `onDoubt` is called when an attempt may have stored them unseen.
  */
-export async function insertNew(gate: Gate, flows: Outgoing[]): Promise<Outcome> {
-  const rows = await gate((sql) => INSERT_NEW(sql, JSON.stringify(flows)).raw())
+export async function insertNew(gate: Gate, flows: Outgoing[], onDoubt: () => void): Promise<Outcome> {
+  const rows = await gate((sql, isInDoubt) => {
+    if (isInDoubt) onDoubt()
+    return INSERT_NEW(sql, JSON.stringify(flows)).raw()
+  })
   const inserted = rows.map((row) => String(row[0]))
   if (inserted.length === flows.length) return { inserted, known: [] }
   const stored = new Set(inserted)
@@ -82,10 +85,31 @@ const INSERT_UNLESS_KNOWN = fixed(`
 
 /**
  * Inserts the flows that no stored row matches, whoever else is inserting; says of the others whether a stored row was seen.
- * Building a record costs more than inserting it, so only single posts ask for one.
+ * Building a record costs more than inserting it, so only single posts ask for one. `onDoubt` as above.
  */
-export async function insertUnlessKnown(gate: Gate, flows: Outgoing[], records: boolean): Promise<Outcome> {
-  return outcome(await gate.json((sql) => INSERT_UNLESS_KNOWN(sql, JSON.stringify(flows), records)))
+export async function insertUnlessKnown(gate: Gate, flows: Outgoing[], records: boolean, onDoubt: () => void): Promise<Outcome> {
+  const bytes = await gate.json((sql, isInDoubt) => {
+    if (isInDoubt) onDoubt()
+    return INSERT_UNLESS_KNOWN(sql, JSON.stringify(flows), records)
+  })
+  return outcome(bytes)
+}
+
+// All that is stored as it was posted. Of drop_cause the evaluator may have had its say since.
+const ASK_OWN = fixed(`
+  with posted as (select * from ${INPUT})
+  select coalesce(json_agg(json_build_array(i.n, case when $2::boolean then traffic_record(t) else to_json(t.uuid) end) order by i.n), '[]')
+  from posted i
+  cross join lateral (select * from traffic t where t.uuid = i.uuid offset 0) t
+  where (t.pod_name, t.pod_namespace, t.pod_ip, t.pod_port, t.ip_protocol, t.traffic_type, t.traffic_in_out_ip, t.traffic_in_out_port,
+         t.decision, t.time_stamp, t.syn_retries)
+        is not distinct from
+        (i.pod_name, i.pod_namespace, i.pod_ip, i.pod_port, i.ip_protocol, i.traffic_type, i.traffic_in_out_ip, i.traffic_in_out_port,
+         i.decision, i.time_stamp, i.syn_retries)`)
+
+/** Asks only: which of the flows are stored as they are, under their very uuid; each by its number, in order, with its row. */
+export async function askOwn(gate: Gate, flows: Outgoing[], records: boolean): Promise<[n: number, row: Outcome['inserted'][number]][]> {
+  return JSON.parse(String(await gate.json((sql) => ASK_OWN(sql, JSON.stringify(flows), records))))
 }
 
 const ASK_STORED = fixed(`

@@ -40,6 +40,11 @@ export class SeenFlows {
     this.#young.add(key)
   }
 
+  delete(key: string): void {
+    this.#young.delete(key)
+    this.#old.delete(key)
+  }
+
   /** Drops what is too old; called once a batch. */
   expire(): void {
     const late = this.#now() - this.#turnsAt

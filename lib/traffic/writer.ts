@@ -1,15 +1,20 @@
-import { DatabaseBusy, DatabaseUnavailable, type Gate } from '../db/index.ts'
+import { DatabaseBusy, DatabaseUnavailable, type Gate, isInDoubt } from '../db/index.ts'
 import { Departure, type Traveller } from './departure.ts'
 import { canonicalize, type Flow, flowKey, matchKeys, repeatKey } from './flow.ts'
-import { askStored, insertNew, insertUnlessKnown, type Outcome, type Outgoing } from './insert.ts'
+import { askOwn, askStored, insertNew, insertUnlessKnown, type Outcome, type Outgoing } from './insert.ts'
 import type { SeenFlows } from './seen.ts'
 import { type Suppressed, settle } from './settle.ts'
+import { UntoldFlows } from './untold.ts'
 
 const LANES = 2
 /** A statement is filled with whole posts up to this many flows; a larger post travels alone. */
 const MAX_FLOWS_PER_STATEMENT = 1_000
 const MAX_WAITING_FLOWS = 50_000
 const UNIQUE_VIOLATION = '23505'
+/** With keys of about a hundred characters some 15 MB. */
+const MAX_UNTOLD_FLOWS = 50_000
+/** Agents keep what was refused and post it again until it is taken: longer than most outages. */
+const UNTOLD_MS = 30 * 60_000
 
 /** What became of a post: the inserted flows, as uuids or as whole records, in no order. */
 export type Inserted = Outcome['inserted']
@@ -20,6 +25,8 @@ interface Post {
   failed: boolean
   readonly records: boolean
   readonly inserted: Inserted
+  /** The flows that are `inserted`. */
+  readonly stored: Entry[]
   readonly resolve: (inserted: Inserted) => void
   readonly reject: (error: unknown) => void
 }
@@ -37,12 +44,14 @@ interface Entry extends Traveller {
  * Writes flows, each once (core-telemetry, Deduplication; interop-core section 3). Posts that arrive while a statement is in
  * flight leave together in the next. The outcome is that of posting every flow in turn: a flow that could be a duplicate of
  * one in flight waits for it, those that could be duplicates of each other are settled here once the table has told which it
- * knows, and a flow that was not stored suppresses nothing. The unique indexes decide between processes.
+ * knows, and a flow that was not stored suppresses nothing. The unique indexes decide between processes. A flow whose sender was
+ * not told that it is stored is new once more when it comes again (D23).
  */
 export class FlowWriter {
   readonly #gate: Gate
   readonly #seen: SeenFlows
   readonly #onStored: (flow: Flow) => void
+  readonly #untold: UntoldFlows
   #line: Entry[] = []
   readonly #inFlight = new Set<Departure<Entry>>()
   #gathering = false
@@ -51,10 +60,11 @@ export class FlowWriter {
   #arrivals = 0
 
   /** `onStored` hears of each flow that was inserted, after commit, once. It must not throw. */
-  constructor(gate: Gate, seen: SeenFlows, onStored: (flow: Flow) => void = () => {}) {
+  constructor(gate: Gate, seen: SeenFlows, onStored: (flow: Flow) => void = () => {}, now = () => performance.now()) {
     this.#gate = gate
     this.#seen = seen
     this.#onStored = onStored
+    this.#untold = new UntoldFlows({ maxFlows: MAX_UNTOLD_FLOWS, maxAgeMs: UNTOLD_MS, now })
   }
 
   /** Stores what is new of `flows` (changed in place: addresses become canonical). Resolves after commit. */
@@ -70,7 +80,7 @@ export class FlowWriter {
     if (fresh.length === 0) return Promise.resolve([])
     if (this.#line.length > MAX_WAITING_FLOWS) return Promise.reject(new DatabaseUnavailable('too many flows are waiting', 'LINE_FULL'))
     return new Promise((resolve, reject) => {
-      const post: Post = { undecided: fresh.length, failed: false, records: options.records, inserted: [], resolve, reject }
+      const post: Post = { undecided: fresh.length, failed: false, records: options.records, inserted: [], stored: [], resolve, reject }
       for (const [flow, key] of fresh) this.#line.push({ seq: this.#arrivals++, post, flow, key, keys: matchKeys(flow), decided: false })
       if (this.#inFlight.size === 0) this.#depart()
       else if (this.#inFlight.size < LANES && !this.#gathering) this.#gather()
@@ -116,7 +126,7 @@ export class FlowWriter {
     try {
       await this.#store(departure)
     } catch (error) {
-      if (concernsAll(error)) for (const { post } of entries) fail(post, error)
+      if (concernsAll(error)) for (const { post } of entries) this.#fail(post, error)
       else await this.#storeOneByOne(entries)
     }
     this.#inFlight.delete(departure)
@@ -141,30 +151,34 @@ export class FlowWriter {
       const n = places.get(entry)
       return n === undefined ? undefined : { isKnown: known.has(n), isTaken: taken.has(n) }
     })
-    for (const entry of settlement.known) this.#decideKnown(entry, since)
-    for (const entry of settlement.taken) decide(entry)
+    await this.#claim([...settlement.known, ...settlement.taken], since)
+    for (const entry of settlement.known) if (!entry.decided) this.#decideKnown(entry, since)
+    for (const entry of settlement.taken) if (!entry.decided) decide(entry)
     if (settlement.accepted.length > 0) await this.#storeAll(settlement.accepted, settlement.suppressed, since)
   }
 
   /** Stores flows of which none is a duplicate of another; decides those that they suppress, once they are stored. */
   async #storeAll(entries: readonly Entry[], suppressed: readonly Suppressed<Entry>[], since: number): Promise<void> {
     const records = entries.some((entry) => entry.post.records)
-    const outcome = await this.#insert(numbered(entries), records)
+    const outcome = await this.#insert(entries, records)
     const rows = new Map(outcome.inserted.map((one) => [typeof one === 'string' ? one : one.uuid, one]))
-    const known = new Set(outcome.known)
+    const numbers = new Set(outcome.known)
     this.#expectNew = rows.size === entries.length
     const stored = new Set<Entry>()
+    const known: Entry[] = []
+    const unclear: Entry[] = []
     for (const [n, entry] of entries.entries()) {
       const row = rows.get(entry.flow.uuid)
       if (row !== undefined) {
-        entry.post.inserted.push(row)
         stored.add(entry)
-        this.#onStored(entry.flow)
-      }
-      // A flow that was neither stored nor known met its match, or its uuid, in a statement that ran beside: ask again next time.
-      if (row !== undefined || known.has(n)) this.#decideKnown(entry, since)
-      else decide(entry)
+        this.#decideInserted(entry, row, since)
+      } else if (numbers.has(n)) known.push(entry)
+      else unclear.push(entry)
     }
+    for (const entry of await this.#claim([...known, ...unclear], since)) stored.add(entry)
+    for (const entry of known) if (!entry.decided) this.#decideKnown(entry, since)
+    // A flow that was neither stored nor known met its match, or its uuid, in a statement that ran beside: ask again next time.
+    for (const entry of unclear) if (!entry.decided) decide(entry)
     for (const { entry, by, isMatch } of suppressed) {
       // What stopped the other one may not stop this one: it goes back to the line.
       if (!stored.has(by)) continue
@@ -173,20 +187,74 @@ export class FlowWriter {
     }
   }
 
+  /**
+   * Of flows that were not inserted, those that were stored before without anybody being told: they count as inserted now. Asked
+   * after the insert, which waits for an earlier attempt that is still under way.
+   */
+  async #claim(entries: readonly Entry[], since: number): Promise<Entry[]> {
+    if (this.#untold.size === 0) return []
+    const doubtful = entries.filter((entry) => this.#untold.get(entry.flow.uuid) !== undefined)
+    if (doubtful.length === 0) return []
+    const records = doubtful.some((entry) => entry.post.records)
+    const claimed: Entry[] = []
+    for (const [n, row] of await askOwn(this.#gate, numbered(doubtful), records)) {
+      const entry = doubtful[n]!
+      const untold = this.#untold.get(entry.flow.uuid)
+      // The very same flow twice: one of them is the row.
+      if (untold === undefined) continue
+      this.#decideInserted(entry, row, since, untold.isHeard)
+      claimed.push(entry)
+    }
+    // Not stored after all, and not to be asked for again. Of another flow with its uuid that is not said.
+    for (const { decided, flow, key } of doubtful) if (!decided && this.#untold.get(flow.uuid)?.key === key) this.#untold.delete(flow.uuid)
+    return claimed
+  }
+
+  #decideInserted(entry: Entry, row: Inserted[number], since: number, isHeard = false): void {
+    const { post, flow, key } = entry
+    this.#untold.delete(flow.uuid)
+    if (!isHeard) this.#onStored(flow)
+    post.inserted.push(row)
+    post.stored.push(entry)
+    if (post.failed) {
+      this.#untold.add(flow.uuid, key, true)
+      decide(entry)
+    } else this.#decideKnown(entry, since)
+  }
+
   /** `since`: when the database was asked, as an epoch of what is remembered. */
   #decideKnown(entry: Entry, since: number): void {
-    if (entry.key !== null) this.#seen.add(entry.key, since)
+    if (entry.key !== null && !this.#untold.hasKey(entry.key)) this.#seen.add(entry.key, since)
     decide(entry)
   }
 
-  async #insert(outgoing: Outgoing[], records: boolean): Promise<Outcome> {
-    if (records || !this.#expectNew) return insertUnlessKnown(this.#gate, outgoing, records)
-    try {
-      return await insertNew(this.#gate, outgoing)
-    } catch (error) {
-      if ((error as { code?: string }).code !== UNIQUE_VIOLATION) throw error
-      return insertUnlessKnown(this.#gate, outgoing, records)
+  async #insert(entries: readonly Entry[], records: boolean): Promise<Outcome> {
+    const outgoing = numbered(entries)
+    const onDoubt = () => {
+      for (const { flow, key } of entries) this.#untold.add(flow.uuid, key, false)
     }
+    const unlessKnown = () => insertUnlessKnown(this.#gate, outgoing, records, onDoubt)
+    try {
+      if (records || !this.#expectNew) return await unlessKnown()
+      return await insertNew(this.#gate, outgoing, onDoubt).catch((error) => {
+        if ((error as { code?: string }).code !== UNIQUE_VIOLATION) throw error
+        return unlessKnown()
+      })
+    } catch (error) {
+      if (isInDoubt(error)) onDoubt()
+      throw error
+    }
+  }
+
+  /** What is stored of the post will come again, and is then to be told. */
+  #fail(post: Post, error: unknown): void {
+    if (post.failed || post.undecided === 0) return
+    post.failed = true
+    for (const { flow, key } of post.stored) {
+      this.#untold.add(flow.uuid, key, true)
+      if (key !== null) this.#seen.delete(key)
+    }
+    post.reject(error)
   }
 
   /** A fault of one post must not fail its neighbours. */
@@ -198,11 +266,14 @@ export class FlowWriter {
       own.add(entry)
       posts.set(entry.post, own)
     }
+    let hindrance: unknown
     for (const [post, own] of posts) {
       try {
+        if (hindrance !== undefined) throw hindrance
         await this.#store(own)
       } catch (error) {
-        fail(post, error)
+        if (concernsAll(error)) hindrance = error
+        this.#fail(post, error)
       }
     }
   }
@@ -215,12 +286,6 @@ function decide(entry: Entry): void {
   entry.decided = true
   post.undecided--
   if (post.undecided === 0 && !post.failed) post.resolve(post.inserted)
-}
-
-function fail(post: Post, error: unknown): void {
-  if (post.failed) return
-  post.failed = true
-  post.reject(error)
 }
 
 const concernsAll = (error: unknown) => error instanceof DatabaseBusy || error instanceof DatabaseUnavailable

@@ -42,10 +42,10 @@ let heard: Statement[] = []
 
 /** The gate, with each statement explained by the session that then runs it. */
 function explaining(gate: Gate): Gate {
-  const listen = async (statement: (sql: Sql) => unknown) => {
+  const listen = async (statement: (sql: Sql, isInDoubt: boolean) => unknown) => {
     let query: unknown
     const answer = await gate((sql) => {
-      const explained = sql`explain (format json) ${statement(sql) as ReturnType<typeof sql>}`
+      const explained = sql`explain (format json) ${statement(sql, false) as ReturnType<typeof sql>}`
       query = explained
       return explained
     })

@@ -103,6 +103,13 @@ test('GET /pod/traffic/{name} 200: rows of one time across the edges of pages', 
   assert.deepEqual(await uuids('at-once'), numbers('at-once', 10_001).reverse())
 })
 
+test('GET /pod/traffic/{name} 200: pages of one time whose values hold control characters', async () => {
+  const pod = 'awkward\u0001'
+  await storeMany(pod, 10_001, 1_000_000)
+  await app.sql`update traffic set pod_namespace = e'\\x01' where pod_name = ${pod}`
+  assert.deepEqual(await uuids(pod), numbers(pod, 10_001).reverse())
+})
+
 test('GET /pod/traffic/{name} 200: the same order for values that hold control characters', async () => {
   const uuidsOf = ['\u001f', 'a\u001fb', 'B', 'é\u0001', 'z', '0\u001f']
   await store(uuidsOf.map((uuid) => ({ uuid: `odd ${uuid}`, pod_name: 'odd\u001f', time_stamp: T('10:00:00') })))

@@ -1,6 +1,13 @@
 /** A TCP proxy in front of a PostgreSQL server that can misbehave on command. */
 import { once } from 'node:events'
 import net from 'node:net'
+import { splitter, statements } from './wire.ts'
+
+/**
+ * What becomes of a statement. Lost before it reached the server, or after it was carried out and before the answer was passed on;
+ * `left`: the client is cut off while the server carries it out; `muted`: the connection stands and nothing more comes of it.
+ */
+export type Fate = 'answered' | 'question lost' | 'answer lost' | 'left' | 'muted'
 
 export interface FaultyProxy {
   /** For the driver: the server behind the proxy. */
@@ -15,6 +22,8 @@ export interface FaultyProxy {
   cut(): void
   /** Ends the server's side of every connection towards the client, and goes on reading from it. */
   halfClose(): void
+  /** From now on decides the fate of each statement, by its text. */
+  judge(fateOf: (sql: string) => Fate): void
   /** While on, accepts and closes cleanly at once, as a pooler without a server does. */
   slam(on: boolean): void
   /** Cuts what is left. Calling it again is harmless. */
@@ -26,6 +35,8 @@ interface Pair {
   upstream: net.Socket
   /** Cut off from each other for good. */
   parted: boolean
+  /** The client is gone, and the server still at work for it. */
+  isLeft: boolean
 }
 
 /** Listens on a free loopback port. `connection` is what the driver takes: options with a host (or socket folder), or a URL. */
@@ -38,6 +49,7 @@ export async function startProxy(
   let paused = false
   let slamming = false
   let closed: Promise<void> | undefined
+  let fateOf: (sql: string) => Fate = () => 'answered'
 
   const server = net.createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
     accepted++
@@ -48,16 +60,15 @@ export async function startProxy(
       return
     }
     const upstream = dial(target.host, target.port)
-    const pair: Pair = { client, upstream, parted: false }
+    const pair: Pair = { client, upstream, parted: false, isLeft: false }
     pairs.add(pair)
     upstream.on('error', () => client.destroy())
     client.on('close', () => {
-      upstream.destroy()
+      if (!pair.isLeft) upstream.destroy()
       pairs.delete(pair)
     })
-    client.on('data', (bytes) => upstream.write(bytes))
     client.on('end', () => upstream.end())
-    upstream.on('data', (bytes) => pair.parted || client.write(bytes))
+    converse(pair, (sql) => fateOf(sql))
     upstream.on('end', () => client.end())
     if (paused) hold(pair)
   })
@@ -98,6 +109,9 @@ export async function startProxy(
         pair.client.end()
       }
     },
+    judge(judge) {
+      fateOf = judge
+    },
     slam(on) {
       slamming = on
     },
@@ -107,6 +121,33 @@ export async function startProxy(
       return closed
     },
   }
+}
+
+/** Passes on what both sides say, but for the statements that meet with a fate. */
+function converse(pair: Pair, fateOf: (sql: string) => Fate): void {
+  const { client, upstream } = pair
+  const asked = splitter('client')
+  const answered = splitter('server')
+  const statementOf = statements()
+  let fate: Fate = 'answered'
+  client.on('data', (bytes) => {
+    for (const message of asked(bytes)) {
+      const sql = statementOf(message)
+      if (sql !== undefined) fate = fateOf(sql)
+    }
+    if (fate !== 'question lost') upstream.write(bytes)
+    pair.isLeft = fate === 'left'
+    if (fate === 'question lost' || fate === 'left') client.resetAndDestroy()
+  })
+  upstream.on('data', (bytes) => {
+    const isDone = answered(bytes).some(({ type }) => type === 'Z')
+    if (fate === 'answered') {
+      if (!pair.parted && !client.destroyed) client.write(bytes)
+    } else if (isDone && fate !== 'muted') {
+      client.resetAndDestroy()
+      upstream.destroy()
+    }
+  })
 }
 
 function dial(host: string, port: number): net.Socket {

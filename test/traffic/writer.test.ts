@@ -224,6 +224,36 @@ test('a database that is busy fails all who wait for the statement; what they se
   for (const one of flows) assert.deepEqual(await write(one), [one.uuid])
 })
 
+test('a database that is busy is asked once for all who wait, and not for each of them', async () => {
+  const { write, control } = makeWriter({ now: 0 }, hasty.db.ingest)
+  await whileLocked(hasty.sql, 'traffic', async () => {
+    const outcomes = await Promise.allSettled(Array.from({ length: 50 }, () => write(flow())))
+    for (const outcome of outcomes) assert.ok(outcome.status === 'rejected' && outcome.reason instanceof DatabaseBusy)
+  })
+  assert.equal(control.statements, 2, 'the first post, and all others')
+})
+
+test('nor when it gets busy while the posts of a statement that failed go one by one', async () => {
+  const { write, control } = makeWriter({ now: 0 }, hasty.db.ingest)
+  control.hold = true
+  const first = write(flow())
+  const posts = [write(flow({ decision: '\0' })), ...Array.from({ length: 49 }, () => write(flow()))]
+  await turn()
+  control.release()
+  await first
+  control.release()
+  await until('the first of them goes alone', () => control.waiting === 1 && control.statements === 3)
+  control.release()
+  await assert.rejects(posts[0]!, (error) => !(error instanceof DatabaseBusy))
+  await until('the next goes alone', () => control.waiting === 1)
+  await whileLocked(hasty.sql, 'traffic', async () => {
+    control.releaseAll()
+    const outcomes = await Promise.allSettled(posts.slice(1))
+    for (const outcome of outcomes) assert.ok(outcome.status === 'rejected' && outcome.reason instanceof DatabaseBusy)
+  })
+  assert.equal(control.statements, 4)
+})
+
 test('beyond fifty thousand waiting flows a post is refused at once, and those who wait are served', async () => {
   const { write, control } = makeWriter()
   control.hold = true

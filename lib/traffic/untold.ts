@@ -1,0 +1,71 @@
+/** What is remembered of a flow that may be stored although nobody was told. */
+export interface Untold {
+  /** What its repeats are known by; null when a member is null. */
+  readonly key: string | null
+  /** It is stored, and `onStored` heard of it. */
+  readonly isHeard: boolean
+  readonly at: number
+}
+
+/**
+ * Flows that may be stored although their sender was told of a failure: the answer of the database was lost, or another statement
+ * of the same post failed. They are posted again with the very same uuids, and what is stored of them then counts as inserted
+ * (interop-core D23). Whether it is stored is always asked of the database, so that what is remembered here is never wrong,
+ * whichever server answers. Bounded in number and age, the oldest go first.
+ */
+export class UntoldFlows {
+  readonly #maxFlows: number
+  readonly #maxAgeMs: number
+  readonly #now: () => number
+  /** By uuid, in the order in which they came. */
+  readonly #flows = new Map<string, Untold>()
+  /** How many of them have the key. */
+  readonly #keys = new Map<string, number>()
+
+  /** `now` in milliseconds, monotonic. */
+  constructor(options: { maxFlows: number; maxAgeMs: number; now: () => number }) {
+    this.#maxFlows = options.maxFlows
+    this.#maxAgeMs = options.maxAgeMs
+    this.#now = options.now
+  }
+
+  get size(): number {
+    return this.#flows.size
+  }
+
+  get(uuid: string): Untold | undefined {
+    return this.#flows.get(uuid)
+  }
+
+  /** Whether one of them has the key: a repeat of that one must not vanish as a duplicate. */
+  hasKey(key: string): boolean {
+    return this.#keys.has(key)
+  }
+
+  add(uuid: string, key: string | null, isHeard: boolean): void {
+    const wasHeard = this.#flows.get(uuid)?.isHeard ?? false
+    this.delete(uuid)
+    this.#expire()
+    this.#flows.set(uuid, { key, isHeard: isHeard || wasHeard, at: this.#now() })
+    if (key !== null) this.#keys.set(key, (this.#keys.get(key) ?? 0) + 1)
+  }
+
+  delete(uuid: string): void {
+    const flow = this.#flows.get(uuid)
+    if (flow === undefined) return
+    this.#flows.delete(uuid)
+    if (flow.key === null) return
+    const others = this.#keys.get(flow.key)! - 1
+    if (others === 0) this.#keys.delete(flow.key)
+    else this.#keys.set(flow.key, others)
+  }
+
+  /** Makes room for one more and drops what is too old. */
+  #expire(): void {
+    const oldest = this.#now() - this.#maxAgeMs
+    for (const [uuid, { at }] of this.#flows) {
+      if (at > oldest && this.#flows.size < this.#maxFlows) return
+      this.delete(uuid)
+    }
+  }
+}

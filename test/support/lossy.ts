@@ -1,0 +1,90 @@
+/** The app with a proxy between it and its database, and an evaluator that listens. */
+import { after } from 'node:test'
+import { pino } from 'pino'
+import { routes } from '../../handlers/router.ts'
+import { buildDeps } from '../../lib/build.ts'
+import { loadConfig } from '../../lib/config.ts'
+import { type DatabaseOptions, openDatabase } from '../../lib/db/index.ts'
+import { createApp } from '../../lib/http/app.ts'
+import { createTestDatabase } from './database.ts'
+import { type Fate, startProxy } from './proxy.ts'
+import { startStub } from './stub.ts'
+import { until } from './until.ts'
+
+export interface Answered {
+  status: number
+  text: string
+}
+
+/** `options` of its database. Everything ends with the test file. */
+export async function startLossyApp(options: Partial<DatabaseOptions> = {}) {
+  const home = await createTestDatabase()
+  const proxy = await startProxy(home.connection)
+  const evaluator = await startStub(() => ({ json: { results: [] } }))
+  const log = pino({ level: 'silent' })
+  const db = openDatabase({
+    connection: proxy.connection,
+    poolMax: 8,
+    statementTimeoutMs: 30_000,
+    prepare: true,
+    applicationName: 'lossy',
+    log,
+    ...options,
+  })
+  const config = loadConfig({ NODE_ENV: 'test', EVALUATOR_URL: evaluator.url, AUDIT_QUEUE_CAPACITY: '50000' })
+  const deps = buildDeps({ config, db, log })
+  const app = createApp(deps, routes)
+  after(async () => {
+    await db.end(1_000)
+    await proxy.close()
+    await home.drop()
+  })
+
+  /** Statements that the text of one is looked for in. */
+  let watched = ''
+  let fates: Fate[] = []
+  proxy.judge((sql) => (sql.includes(watched) ? (fates.shift() ?? 'answered') : 'answered'))
+
+  return {
+    app,
+    db,
+    deps,
+    proxy,
+    sql: home.adminSql,
+    /** The next statements whose text holds `words` meet with these fates, one each. */
+    lose(words: string, ...next: Fate[]): void {
+      watched = words
+      fates = next
+    },
+    /** Fates that no statement has met with yet. */
+    get toCome(): number {
+      return fates.length
+    },
+    async post(path: string, body: unknown): Promise<Answered> {
+      const headers = { 'content-type': 'application/json' }
+      const answer = await app.request(path, { method: 'POST', headers, body: JSON.stringify(body) })
+      return { status: answer.status, text: await answer.text() }
+    },
+    /** Flows told so far, by outcome. */
+    async counted(): Promise<{ inserted: number; duplicate: number }> {
+      const { values } = await deps.metrics.flows.get()
+      const of = (outcome: string) => values.find(({ labels }) => labels.outcome === outcome)?.value ?? 0
+      return { inserted: of('inserted'), duplicate: of('duplicate') }
+    },
+    /** How often the evaluator heard of each flow, by the pod it is asked about, once nothing is left to tell it. */
+    async heard(): Promise<Map<string, number>> {
+      const { audit } = deps
+      await until('the evaluator has heard all', () => audit!.waiting === 0 && audit!.availablePermits === config.auditInflightPermits)
+      const times = new Map<string, number>()
+      for (const { path, body } of evaluator.heard) {
+        if (path !== '/evaluate') continue
+        const { srcPodName, dstPodName } = JSON.parse(body)
+        const pod = srcPodName ?? dstPodName
+        times.set(pod, (times.get(pod) ?? 0) + 1)
+      }
+      return times
+    },
+  }
+}
+
+export type LossyApp = Awaited<ReturnType<typeof startLossyApp>>
