@@ -2,15 +2,18 @@ import { AuditForwarder } from './audit/index.ts'
 import type { Config } from './config.ts'
 import type { Database } from './db/index.ts'
 import type { Deps } from './deps.ts'
+import { Inbox } from './http/inbox.ts'
 import { ReadBudget } from './http/read-budget.ts'
 import { createTokens } from './http/tokens.ts'
 import type { Log } from './log.ts'
 import { createMetrics } from './metrics.ts'
 import { FlowWriter, SeenFlows } from './traffic/index.ts'
 
-/** Bodies that are being judged or written at once: 4 of the largest, hundreds of ordinary ones. */
+/** Bodies that are being judged or written at once: 2 of the largest, dozens of ordinary ones. */
 const BODIES_KIB = 32 * 1024
 const BODY_WAIT_MS = 5_000
+/** Bodies that are arriving or wait as bytes: 24 of the largest, and ordinary ones besides. */
+const INBOX_BYTES = 48 * 1024 * 1024
 
 /** Two generations of these: with keys of about a hundred characters some 28 MB. */
 const SEEN_FLOWS_PER_GENERATION = 60_000
@@ -48,6 +51,7 @@ export function buildDeps(options: { config: Config; db: Database; log: Log; dra
       waitMs: BODY_WAIT_MS,
       refusal: (kib, total) => `too many bodies at once: ${kib} KiB of ${total} KiB; retry in a moment`,
     }),
+    inbox: new Inbox(INBOX_BYTES),
     authenticate: createTokens(config).authenticate,
     flows: new FlowWriter(db.ingest, seen, (flow) => audit?.offer(flow)),
     audit,

@@ -1,5 +1,5 @@
 export { watchDeletions } from './deletions.ts'
-export { type Flow, FlowBatch, FlowPost } from './flow.ts'
+export { type Flow, FlowBatch, FlowPost, MAX_BATCH_FLOWS } from './flow.ts'
 export { asArray, pageReader, readFirstPages, readNewest, readNextPage, streamPages } from './pages.ts'
 export { TrafficRow } from './record.ts'
 export { SeenFlows } from './seen.ts'

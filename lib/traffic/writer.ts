@@ -1,4 +1,5 @@
 import { DatabaseBusy, DatabaseUnavailable, type Gate } from '../db/index.ts'
+import { Slice } from '../turns.ts'
 import { Departure, type Traveller } from './departure.ts'
 import { canonicalize, type Flow, flowKey, matchKeys, repeatKey } from './flow.ts'
 import { askStored, insertNew, insertUnlessKnown, type Outcome, type Outgoing } from './insert.ts'
@@ -58,20 +59,23 @@ export class FlowWriter {
   }
 
   /** Stores what is new of `flows` (changed in place: addresses become canonical). Resolves after commit. */
-  write(flows: Flow[], options: { records: boolean }): Promise<Inserted> {
+  async write(flows: Flow[], options: { records: boolean }): Promise<Inserted> {
     const repeats = new Set<string>()
-    const fresh: [flow: Flow, key: string | null][] = []
+    const fresh: Pick<Entry, 'flow' | 'key' | 'keys'>[] = []
     this.#seen.expire()
+    // A post joins the line as a whole, when the last of its flows is prepared.
+    const slice = new Slice()
     for (const flow of flows) {
+      if (slice.isOver) await slice.next()
       const key = flowKey(canonicalize(flow))
       if (key === null ? isRepeat(flow, repeats) : this.#seen.has(key)) continue
-      fresh.push([flow, key])
+      fresh.push({ flow, key, keys: matchKeys(flow) })
     }
-    if (fresh.length === 0) return Promise.resolve([])
-    if (this.#line.length > MAX_WAITING_FLOWS) return Promise.reject(new DatabaseUnavailable('too many flows are waiting', 'LINE_FULL'))
+    if (fresh.length === 0) return []
+    if (this.#line.length > MAX_WAITING_FLOWS) throw new DatabaseUnavailable('too many flows are waiting', 'LINE_FULL')
     return new Promise((resolve, reject) => {
       const post: Post = { undecided: fresh.length, failed: false, records: options.records, inserted: [], resolve, reject }
-      for (const [flow, key] of fresh) this.#line.push({ seq: this.#arrivals++, post, flow, key, keys: matchKeys(flow), decided: false })
+      for (const one of fresh) this.#line.push({ ...one, seq: this.#arrivals++, post, decided: false })
       if (this.#inFlight.size === 0) this.#depart()
       else if (this.#inFlight.size < LANES && !this.#gathering) this.#gather()
     })

@@ -224,7 +224,9 @@ test('a database that is busy fails all who wait for the statement; what they se
   for (const one of flows) assert.deepEqual(await write(one), [one.uuid])
 })
 
-test('beyond fifty thousand waiting flows a post is refused at once, and those who wait are served', async () => {
+test('beyond fifty thousand waiting flows a post is refused at once, and those who wait are served', async (t) => {
+  // However slow the machine, the posts join the line in this turn.
+  t.mock.method(performance, 'now', () => 0)
   const { write, control } = makeWriter()
   control.hold = true
   const first = [write(flow()), write(flow())]
