@@ -12,8 +12,10 @@ import { FlowWriter, SeenFlows } from './traffic/index.ts'
 /** Bodies that are being judged or written at once: 2 of the largest, dozens of ordinary ones. */
 const BODIES_KIB = 32 * 1024
 const BODY_WAIT_MS = 5_000
-/** Bodies that are arriving or wait as bytes: 24 of the largest, and ordinary ones besides. */
-const INBOX_BYTES = 48 * 1024 * 1024
+/** Bodies that are arriving or wait as bytes: 12 of the largest, and ordinary ones besides. */
+const INBOX_BYTES = 24 * 1024 * 1024
+/** Four of the largest, as many as there are threads that unpack. */
+const UNPACKED_KIB = 8 * 1024
 
 /** Two generations of these: with keys of about a hundred characters some 28 MB. */
 const SEEN_FLOWS_PER_GENERATION = 60_000
@@ -46,12 +48,9 @@ export function buildDeps(options: { config: Config; db: Database; log: Log; dra
     db,
     metrics,
     budget: new ReadBudget({ totalKib: config.readMemoryBudgetMb * 1024, waitMs: config.readAcquireWaitMs }),
-    bodies: new ReadBudget({
-      totalKib: BODIES_KIB,
-      waitMs: BODY_WAIT_MS,
-      refusal: (kib, total) => `too many bodies at once: ${kib} KiB of ${total} KiB; retry in a moment`,
-    }),
+    bodies: bodyBudget(BODIES_KIB),
     inbox: new Inbox(INBOX_BYTES),
+    unpacked: bodyBudget(UNPACKED_KIB),
     authenticate: createTokens(config).authenticate,
     flows: new FlowWriter(db.ingest, seen, (flow) => audit?.offer(flow)),
     audit,
@@ -59,3 +58,10 @@ export function buildDeps(options: { config: Config; db: Database; log: Log; dra
     draining,
   }
 }
+
+const bodyBudget = (totalKib: number) =>
+  new ReadBudget({
+    totalKib,
+    waitMs: BODY_WAIT_MS,
+    refusal: (kib, total) => `too many bodies at once: ${kib} KiB of ${total} KiB; retry in a moment`,
+  })

@@ -19,6 +19,8 @@ export interface Deps {
   bodies: ReadBudget
   /** Request bodies before that, as bytes. */
   inbox: Inbox
+  /** The same of those that came packed, from when they are unpacked. */
+  unpacked: ReadBudget
   authenticate: Tokens['authenticate']
   flows: FlowWriter
   /** Null without an evaluator. */

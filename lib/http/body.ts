@@ -5,13 +5,14 @@ import { gunzip } from 'node:zlib'
 import type { Context } from './context.ts'
 import { header } from './context.ts'
 import { HttpError } from './errors.ts'
-import type { Arrival } from './inbox.ts'
+import { type Arrival, NEVER_CUT_BYTES } from './inbox.ts'
+import { kib } from './read-budget.ts'
 
 /** 2 MiB: the limit of every core route (interop-core 1.0), of the body as sent and as unpacked. */
 export const MAX_CORE_BODY_BYTES = 2 * 1024 * 1024
 
-/** As many as Node has threads for it: more would hold what they unpack and be no faster. */
-const MAX_UNPACKING = 4
+const MIN_GZIP_BYTES = 18
+const MIN_CHUNK_BYTES = 1_024
 
 const gunzipAsync = promisify(gunzip)
 
@@ -38,19 +39,31 @@ export async function readBody(c: Context, maxBytes: number): Promise<Sent> {
       'accept-encoding': 'gzip, identity',
     })
   }
-  if (Number(header(c, 'content-length') ?? 0) > maxBytes) throw tooLarge(maxBytes)
+  const announced = Number(header(c, 'content-length') ?? 0)
+  if (announced > maxBytes) throw tooLarge(maxBytes)
   const incoming = c.env?.incoming as IncomingMessage | undefined
+  const { inbox, unpacked } = c.get('deps')
   const body: { refuse?: (error: HttpError) => void } = {}
-  const arrival = c.get('deps').inbox.open((error) => body.refuse?.(error))
+  const arrival = inbox.open((error) => body.refuse?.(error))
+  let release = arrival.end
   try {
-    const sent = incoming ? await readIncoming(incoming, maxBytes, arrival, body) : Buffer.from(await c.req.arrayBuffer())
+    const sent = incoming ? await readIncoming(incoming, { maxBytes, announced }, arrival, body) : Buffer.from(await c.req.arrayBuffer())
     arrival.complete()
     if (sent.length > maxBytes) throw tooLarge(maxBytes)
-    const bytes = coding === 'gzip' ? await unpack(sent, maxBytes, arrival) : sent
+    let bytes = sent
+    if (coding === 'gzip') {
+      // Who waits for this does so packed.
+      const room = await unpacked.acquire(kib(maxBytes))
+      release = () => {
+        arrival.end()
+        room()
+      }
+      bytes = await unpack(sent, maxBytes)
+    }
     if (!isUtf8(bytes)) throw new HttpError(400, 'Json deserialize error: the body is not UTF-8')
-    return { bytes, release: arrival.end }
+    return { bytes, release }
   } catch (error) {
-    arrival.end()
+    release()
     throw error
   }
 }
@@ -58,12 +71,14 @@ export async function readBody(c: Context, maxBytes: number): Promise<Sent> {
 // The adapter would make a whole web Request of it first, at half the rate.
 function readIncoming(
   incoming: IncomingMessage,
-  maxBytes: number,
+  { maxBytes, announced }: { maxBytes: number; announced: number },
   arrival: Arrival,
   body: { refuse?: (error: HttpError) => void },
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     let chunks: Buffer[] = []
+    /** A large body is put together as it comes, where its length is known and some of it has come. */
+    let whole: Buffer | null = null
     let length = 0
     const done = () => {
       incoming.off('data', onData).off('end', onEnd).off('error', onLost).off('close', onLost)
@@ -71,18 +86,26 @@ function readIncoming(
     const refuse = (error: HttpError) => {
       done()
       chunks = []
+      whole = null
       incoming.resume()
       reject(error)
     }
     const onData = (chunk: Buffer) => {
       length += chunk.length
       if (length > maxBytes) return refuse(tooLarge(maxBytes))
-      chunks.push(chunk)
+      if (whole) chunk.copy(whole, length - chunk.length)
+      else chunks.push(chunk)
+      if (!whole && length > NEVER_CUT_BYTES && announced > length) {
+        whole = Buffer.allocUnsafeSlow(announced)
+        let at = 0
+        for (const one of chunks) at += one.copy(whole, at)
+        chunks = []
+      }
       arrival.add(chunk.length)
     }
     const onEnd = () => {
       done()
-      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length))
+      resolve(whole ?? (chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length)))
     }
     const onLost = () => {
       done()
@@ -94,23 +117,13 @@ function readIncoming(
   })
 }
 
-let unpacking = 0
-const packed: (() => void)[] = []
-
-/** What waits here does so packed. */
-async function unpack(sent: Buffer, maxBytes: number, arrival: Arrival): Promise<Buffer> {
-  if (unpacking >= MAX_UNPACKING) await new Promise<void>((resolve) => packed.push(resolve))
-  else unpacking++
+/** The length that the end of a gzip tells is a hint only (RFC 1952, 2.3.1), but where it is right there is nothing to put together. */
+async function unpack(sent: Buffer, maxBytes: number): Promise<Buffer> {
+  const told = sent.length >= MIN_GZIP_BYTES ? sent.readUInt32LE(sent.length - 4) : 0
   try {
-    const bytes = await gunzipAsync(sent, { maxOutputLength: maxBytes })
-    arrival.add(bytes.length - sent.length)
-    return bytes
+    return await gunzipAsync(sent, { maxOutputLength: maxBytes, chunkSize: Math.min(Math.max(told, MIN_CHUNK_BYTES), maxBytes) + 1 })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(maxBytes)
     throw new HttpError(400, 'the body is not valid gzip')
-  } finally {
-    const next = packed.shift()
-    if (next) next()
-    else unpacking--
   }
 }

@@ -1,11 +1,11 @@
 import { HttpError } from './errors.ts'
 
 /** A body up to this is never cut: ordinary posts pass whatever else is on its way. */
-const NEVER_CUT_BYTES = 64 * 1024
+export const NEVER_CUT_BYTES = 64 * 1024
 
 /** A body on its way in, and then for as long as it is held as bytes. */
 export interface Arrival {
-  /** Counts bytes that have come, or with a negative number some that are gone. May cut this arrival or others. */
+  /** Counts bytes that have come. May cut this arrival or others. */
   add(bytes: number): void
   /** All of it has come: from now on it is not cut. */
   complete(): void

@@ -1,5 +1,5 @@
 import { DatabaseBusy, DatabaseUnavailable, type Gate } from '../db/index.ts'
-import { Slice } from '../turns.ts'
+import { Slice, turn } from '../turns.ts'
 import { Departure, type Traveller } from './departure.ts'
 import { canonicalize, type Flow, flowKey, matchKeys, repeatKey } from './flow.ts'
 import { askStored, insertNew, insertUnlessKnown, type Outcome, type Outgoing } from './insert.ts'
@@ -123,6 +123,7 @@ export class FlowWriter {
       if (concernsAll(error)) for (const { post } of entries) fail(post, error)
       else await this.#storeOneByOne(entries)
     }
+    if (isLong(entries)) await turn()
     this.#inFlight.delete(departure)
     const undecided = entries.filter((entry) => !entry.decided)
     if (undecided.length > 0) this.#line = undecided.concat(this.#line).sort((a, b) => a.seq - b.seq)
@@ -153,7 +154,9 @@ export class FlowWriter {
   /** Stores flows of which none is a duplicate of another; decides those that they suppress, once they are stored. */
   async #storeAll(entries: readonly Entry[], suppressed: readonly Suppressed<Entry>[], since: number): Promise<void> {
     const records = entries.some((entry) => entry.post.records)
+    if (isLong(entries)) await turn()
     const outcome = await this.#insert(numbered(entries), records)
+    if (isLong(entries)) await turn()
     const rows = new Map(outcome.inserted.map((one) => [typeof one === 'string' ? one : one.uuid, one]))
     const known = new Set(outcome.known)
     this.#expectNew = rows.size === entries.length
@@ -211,6 +214,9 @@ export class FlowWriter {
     }
   }
 }
+
+/** Then each step takes a while, and other requests pass between any two. */
+const isLong = ({ length }: readonly Entry[]) => length > MAX_FLOWS_PER_STATEMENT
 
 const numbered = (entries: readonly Entry[]) => entries.map(({ flow }, n): Outgoing => ({ ...flow, n }))
 
