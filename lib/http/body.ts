@@ -47,7 +47,7 @@ export async function readBody(c: Context, maxBytes: number): Promise<Sent> {
   const arrival = inbox.open((error) => body.refuse?.(error))
   let release = arrival.end
   try {
-    const sent = incoming ? await readIncoming(incoming, { maxBytes, announced }, arrival, body) : Buffer.from(await c.req.arrayBuffer())
+    const sent = incoming ? await readIncoming(incoming, { maxBytes, announced }, arrival, body) : await readWeb(c, arrival)
     arrival.complete()
     if (sent.length > maxBytes) throw tooLarge(maxBytes)
     let bytes = sent
@@ -66,6 +66,12 @@ export async function readBody(c: Context, maxBytes: number): Promise<Sent> {
     release()
     throw error
   }
+}
+
+async function readWeb(c: Context, arrival: Arrival): Promise<Buffer> {
+  const sent = Buffer.from(await c.req.arrayBuffer())
+  arrival.add(sent.length)
+  return sent
 }
 
 // The adapter would make a whole web Request of it first, at half the rate.
