@@ -60,6 +60,8 @@ test('a record is judged up to the first bad value, which its key tells', (t) =>
   const sent = Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`k${i}`, i < 7 ? 'x' : i]))
   assert.deepEqual(firstIssue(record.safeParse(sent)), [['k7'], 'Invalid input: expected string, received number'])
   assert.equal(clock.judged, 7)
+  const { data } = recordOf(z.unknown()).safeParse(JSON.parse('{"__proto__":{"x":1}}'))
+  assert.equal(Object.getPrototypeOf(data), Object.prototype)
   assert.deepEqual(record.safeParse(JSON.parse('{"a":"b","":"","__proto__":"c"}')), { success: true, data: { a: 'b', '': '' } })
   for (const bad of [[], 'x', null, 7])
     assert.match(String(firstIssue(record.safeParse(bad))[1]), /^Invalid input: expected record, received /)
