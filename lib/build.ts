@@ -2,6 +2,7 @@ import { AuditForwarder } from './audit/index.ts'
 import type { Config } from './config.ts'
 import type { Database } from './db/index.ts'
 import type { Deps } from './deps.ts'
+import { Inbox } from './http/inbox.ts'
 import { ReadBudget } from './http/read-budget.ts'
 import { createTokens } from './http/tokens.ts'
 import type { Log } from './log.ts'
@@ -9,9 +10,13 @@ import { createMetrics } from './metrics.ts'
 import { AgentClocks } from './nodes/index.ts'
 import { FlowWriter, SeenFlows } from './traffic/index.ts'
 
-/** Bodies that are being judged or written at once: 4 of the largest, hundreds of ordinary ones. */
+/** Bodies that are being judged or written at once: 2 of the largest, dozens of ordinary ones. */
 const BODIES_KIB = 32 * 1024
 const BODY_WAIT_MS = 5_000
+/** Bodies that are arriving or wait as bytes: 12 of the largest, and ordinary ones besides. */
+const INBOX_BYTES = 24 * 1024 * 1024
+/** Four of the largest, as many as there are threads that unpack. */
+const UNPACKED_KIB = 8 * 1024
 
 /** Two generations of these: with keys of about a hundred characters some 28 MB. */
 const SEEN_FLOWS_PER_GENERATION = 60_000
@@ -44,11 +49,9 @@ export function buildDeps(options: { config: Config; db: Database; log: Log; dra
     db,
     metrics,
     budget: new ReadBudget({ totalKib: config.readMemoryBudgetMb * 1024, waitMs: config.readAcquireWaitMs }),
-    bodies: new ReadBudget({
-      totalKib: BODIES_KIB,
-      waitMs: BODY_WAIT_MS,
-      refusal: (kib, total) => `too many bodies at once: ${kib} KiB of ${total} KiB; retry in a moment`,
-    }),
+    bodies: bodyBudget(BODIES_KIB),
+    inbox: new Inbox(INBOX_BYTES),
+    unpacked: bodyBudget(UNPACKED_KIB),
     authenticate: createTokens(config).authenticate,
     flows: new FlowWriter(db.ingest, seen, (flow) => audit?.offer(flow)),
     audit,
@@ -57,3 +60,10 @@ export function buildDeps(options: { config: Config; db: Database; log: Log; dra
     draining,
   }
 }
+
+const bodyBudget = (totalKib: number) =>
+  new ReadBudget({
+    totalKib,
+    waitMs: BODY_WAIT_MS,
+    refusal: (kib, total) => `too many bodies at once: ${kib} KiB of ${total} KiB; retry in a moment`,
+  })

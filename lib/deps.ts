@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { AuditForwarder } from './audit/index.ts'
 import type { Config } from './config.ts'
 import type { Database } from './db/index.ts'
+import type { Inbox } from './http/inbox.ts'
 import type { ReadBudget } from './http/read-budget.ts'
 import type { Tokens } from './http/tokens.ts'
 import type { Metrics } from './metrics.ts'
@@ -17,6 +18,10 @@ export interface Deps {
   budget: ReadBudget
   /** The same for request bodies, in the other direction. */
   bodies: ReadBudget
+  /** Request bodies before that, as bytes. */
+  inbox: Inbox
+  /** The same of those that came packed, from when they are unpacked. */
+  unpacked: ReadBudget
   authenticate: Tokens['authenticate']
   flows: FlowWriter
   /** Null without an evaluator. */

@@ -6,7 +6,7 @@ import { shownAs } from '../../lib/http/declared.ts'
 import { noData } from '../../lib/http/errors.ts'
 import { pathText } from '../../lib/http/fields.ts'
 import { sendJson } from '../../lib/http/respond.ts'
-import { params, query } from '../../lib/http/validate.ts'
+import { lookup } from '../../lib/http/validate.ts'
 import { canonicalAddress } from '../../lib/net/address.ts'
 import { parseInstant } from '../../lib/net/timestamp.ts'
 import { PodRecord } from '../../lib/pods/index.ts'
@@ -56,7 +56,7 @@ export default route({
   description: 'With `at` a pod answers only when it had started by then, by a known time, and when it is dead not after its last record.',
   answer: PodRecord,
   also: { 404: 'No data found' },
-}).get('/pod/ip/:ip', access('read'), params(Params), query(Query), async (c) => {
+}).get('/pod/ip/:ip', access('read'), lookup.params(Params), lookup.query(Query), async (c) => {
   const { db } = c.get('deps')
   const ip = canonicalAddress(c.req.valid('param').ip)
   const { at } = c.req.valid('query')

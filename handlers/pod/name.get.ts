@@ -5,7 +5,7 @@ import { route } from '../../lib/http/context.ts'
 import { noData } from '../../lib/http/errors.ts'
 import { pathText } from '../../lib/http/fields.ts'
 import { sendJson } from '../../lib/http/respond.ts'
-import { params } from '../../lib/http/validate.ts'
+import { lookup } from '../../lib/http/validate.ts'
 import { PodRecord } from '../../lib/pods/index.ts'
 
 const Params = z.object({ name: pathText.describe('The name of a pod.') })
@@ -24,7 +24,7 @@ const podByName = foldedLookup<string>(async (db, names) => {
 export default route({ summary: 'One pod by its name', answer: PodRecord, also: { 404: 'No data found' } }).get(
   '/pod/name/:name',
   access('read'),
-  params(Params),
+  lookup.params(Params),
   async (c) => {
     const record = await podByName(c.get('deps').db, c.req.valid('param').name)
     if (!record) throw noData()

@@ -6,7 +6,7 @@ import { noData } from '../../lib/http/errors.ts'
 import { pathText } from '../../lib/http/fields.ts'
 import { charge } from '../../lib/http/read-budget.ts'
 import { sendJson } from '../../lib/http/respond.ts'
-import { params } from '../../lib/http/validate.ts'
+import { lookup } from '../../lib/http/validate.ts'
 import { SyscallRecord } from '../../lib/syscalls/index.ts'
 
 const Params = z.object({ name: pathText.describe('The name of a pod.') })
@@ -27,7 +27,7 @@ export default route({
   summary: 'The syscalls of a pod',
   answer: z.array(SyscallRecord).length(1),
   also: { 404: 'No data found' },
-}).get('/pod/syscalls/:name', access('read'), params(Params), charge(16), async (c) => {
+}).get('/pod/syscalls/:name', access('read'), lookup.params(Params), charge(16), async (c) => {
   const records = await syscallsByPod(c.get('deps').db, c.req.valid('param').name)
   if (!records) throw noData()
   return sendJson(c, records)

@@ -5,7 +5,7 @@ import { route } from '../../lib/http/context.ts'
 import { noData } from '../../lib/http/errors.ts'
 import { pathText } from '../../lib/http/fields.ts'
 import { sendJson } from '../../lib/http/respond.ts'
-import { params } from '../../lib/http/validate.ts'
+import { lookup } from '../../lib/http/validate.ts'
 import { canonicalAddress } from '../../lib/net/address.ts'
 import { ServiceRecord } from '../../lib/services/index.ts'
 
@@ -24,7 +24,7 @@ const serviceByAddress = foldedLookup<string>(async (db, ips) => {
 export default route({ summary: 'One service by its cluster address', answer: ServiceRecord, also: { 404: 'No data found' } }).get(
   '/svc/ip/:ip',
   access('read'),
-  params(Params),
+  lookup.params(Params),
   async (c) => {
     const record = await serviceByAddress(c.get('deps').db, canonicalAddress(c.req.valid('param').ip))
     if (!record) throw noData()

@@ -5,21 +5,32 @@ import { gunzip } from 'node:zlib'
 import type { Context } from './context.ts'
 import { header } from './context.ts'
 import { HttpError } from './errors.ts'
+import { type Arrival, NEVER_CUT_BYTES } from './inbox.ts'
+import { kib } from './read-budget.ts'
 
 /** 2 MiB: the limit of every core route (interop-core 1.0), of the body as sent and as unpacked. */
 export const MAX_CORE_BODY_BYTES = 2 * 1024 * 1024
+
+const MIN_GZIP_BYTES = 18
+const MIN_CHUNK_BYTES = 1_024
 
 const gunzipAsync = promisify(gunzip)
 
 const tooLarge = (maxBytes: number) => new HttpError(413, `body is larger than ${maxBytes} bytes`)
 
+/** A body as it came, and what lets go of it: the bytes count as held until then. */
+export interface Sent {
+  readonly bytes: Buffer
+  readonly release: () => void
+}
+
 /**
  * The bytes of a JSON request body, proven to be UTF-8. 400 for another content type or text that is not UTF-8, 413 over `maxBytes` (by
- * Content-Length before a byte is read, then counted), 415 for an unknown coding, 400 for a broken gzip.
+ * Content-Length before a byte is read, then counted), 415 for an unknown coding, 400 for a broken gzip, 503 when too much has come at once.
  */
-export async function readBody(c: Context, maxBytes: number): Promise<Buffer> {
+export async function readBody(c: Context, maxBytes: number): Promise<Sent> {
   const type = header(c, 'content-type')
-  if (!type || !/^\s*application\/([\w.+-]+\+)?json\s*(;|$)/i.test(type)) {
+  if (!type || !/^\s*application\/([\w.-]+\+)?json\s*(;|$)/i.test(type)) {
     throw new HttpError(400, 'Content type error: expected application/json')
   }
   const coding = (header(c, 'content-encoding') ?? 'identity').trim().toLowerCase()
@@ -28,49 +39,95 @@ export async function readBody(c: Context, maxBytes: number): Promise<Buffer> {
       'accept-encoding': 'gzip, identity',
     })
   }
-  if (Number(header(c, 'content-length') ?? 0) > maxBytes) throw tooLarge(maxBytes)
-  const incoming = c.env?.incoming
-  const sent = incoming ? await readIncoming(incoming as IncomingMessage, maxBytes) : Buffer.from(await c.req.arrayBuffer())
-  if (sent.length > maxBytes) throw tooLarge(maxBytes)
-  const bytes = coding === 'gzip' ? await unpack(sent, maxBytes) : sent
-  if (!isUtf8(bytes)) throw new HttpError(400, 'Json deserialize error: the body is not UTF-8')
-  return bytes
+  const announced = Number(header(c, 'content-length') ?? 0)
+  if (announced > maxBytes) throw tooLarge(maxBytes)
+  const incoming = c.env?.incoming as IncomingMessage | undefined
+  const { inbox, unpacked } = c.get('deps')
+  const body: { refuse?: (error: HttpError) => void } = {}
+  const arrival = inbox.open((error) => body.refuse?.(error))
+  let release = arrival.end
+  try {
+    const sent = incoming ? await readIncoming(incoming, { maxBytes, announced }, arrival, body) : await readWeb(c, arrival)
+    arrival.complete()
+    if (sent.length > maxBytes) throw tooLarge(maxBytes)
+    let bytes = sent
+    if (coding === 'gzip') {
+      // Who waits for this does so packed.
+      const room = await unpacked.acquire(kib(maxBytes))
+      release = () => {
+        arrival.end()
+        room()
+      }
+      bytes = await unpack(sent, maxBytes)
+    }
+    if (!isUtf8(bytes)) throw new HttpError(400, 'Json deserialize error: the body is not UTF-8')
+    return { bytes, release }
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+async function readWeb(c: Context, arrival: Arrival): Promise<Buffer> {
+  const sent = Buffer.from(await c.req.arrayBuffer())
+  arrival.add(sent.length)
+  return sent
 }
 
 // The adapter would make a whole web Request of it first, at half the rate.
-function readIncoming(incoming: IncomingMessage, maxBytes: number): Promise<Buffer> {
+function readIncoming(
+  incoming: IncomingMessage,
+  { maxBytes, announced }: { maxBytes: number; announced: number },
+  arrival: Arrival,
+  body: { refuse?: (error: HttpError) => void },
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
+    let chunks: Buffer[] = []
+    /** A large body is put together as it comes, where its length is known and some of it has come. */
+    let whole: Buffer | null = null
     let length = 0
     const done = () => {
-      incoming.off('data', onData).off('end', onEnd).off('error', onCut).off('close', onCut)
+      incoming.off('data', onData).off('end', onEnd).off('error', onLost).off('close', onLost)
+    }
+    const refuse = (error: HttpError) => {
+      done()
+      chunks = []
+      whole = null
+      incoming.resume()
+      reject(error)
     }
     const onData = (chunk: Buffer) => {
       length += chunk.length
-      if (length <= maxBytes) {
-        chunks.push(chunk)
-        return
+      if (length > maxBytes) return refuse(tooLarge(maxBytes))
+      if (whole) chunk.copy(whole, length - chunk.length)
+      else chunks.push(chunk)
+      if (!whole && length > NEVER_CUT_BYTES && announced > length) {
+        whole = Buffer.allocUnsafeSlow(announced)
+        let at = 0
+        for (const one of chunks) at += one.copy(whole, at)
+        chunks = []
       }
-      done()
-      incoming.resume()
-      reject(tooLarge(maxBytes))
+      arrival.add(chunk.length)
     }
     const onEnd = () => {
       done()
-      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length))
+      resolve(whole ?? (chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length)))
     }
-    const onCut = () => {
+    const onLost = () => {
       done()
       reject(new HttpError(400, 'the body ended before its announced length'))
     }
-    if (incoming.destroyed && !incoming.complete) onCut()
-    else incoming.on('data', onData).on('end', onEnd).on('error', onCut).on('close', onCut)
+    body.refuse = refuse
+    if (incoming.destroyed && !incoming.complete) onLost()
+    else incoming.on('data', onData).on('end', onEnd).on('error', onLost).on('close', onLost)
   })
 }
 
-async function unpack(packed: Buffer, maxBytes: number): Promise<Buffer> {
+/** The length that the end of a gzip tells is a hint only (RFC 1952, 2.3.1), but where it is right there is nothing to put together. */
+async function unpack(sent: Buffer, maxBytes: number): Promise<Buffer> {
+  const told = sent.length >= MIN_GZIP_BYTES ? sent.readUInt32LE(sent.length - 4) : 0
   try {
-    return await gunzipAsync(packed, { maxOutputLength: maxBytes })
+    return await gunzipAsync(sent, { maxOutputLength: maxBytes, chunkSize: Math.min(Math.max(told, MIN_CHUNK_BYTES), maxBytes) + 1 })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(maxBytes)
     throw new HttpError(400, 'the body is not valid gzip')

@@ -43,16 +43,10 @@ export function checkFreeForm(value: unknown, field: string): void {
 // Node's own message quotes the body; only the place is told.
 const position = (error: Error) => /at position \d+/.exec(error.message)?.[0] ?? 'unexpected end'
 
-interface Place {
-  value: unknown
-  /** The key or index under which `value` stands in `parent`. */
-  key: string
-  parent: Place | null
-  depth: number
-}
+/** What is wrong with a value by itself, at its depth below the root; a bad key is a fault of the object that has it. */
+type Judge = (value: unknown, depth: number) => string | null
 
-/** What is wrong with a value; a bad key is a fault of the object that has it. */
-function textFault({ value }: Place): string | null {
+const textFault: Judge = (value) => {
   if (typeof value === 'string') return faultOf(value)
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return null
   for (const key of Object.keys(value)) {
@@ -69,32 +63,56 @@ function faultOf(text: string): string | null {
 
 const TOO_DEEP = `nested deeper than ${MAX_JSON_DEPTH} levels`
 
-function storableFault({ value, depth }: Place): string | null {
+const storableFault: Judge = (value, depth) => {
   if (depth > MAX_JSON_DEPTH) return TOO_DEEP
   return typeof value === 'number' && !Number.isFinite(value) ? 'number out of range' : null
 }
 
-/** Depth first with a stack of its own: a body of a million brackets must not overflow ours. */
-function findFault(root: unknown, judge: (at: Place) => string | null): { at: Place; fault: string } | null {
-  const stack: Place[] = [{ value: root, key: '', parent: null, depth: 0 }]
-  for (let at = stack.pop(); at; at = stack.pop()) {
-    const fault = judge(at)
-    if (fault !== null) return { at, fault }
-    const { value } = at
-    if (typeof value !== 'object' || value === null) continue
-    for (const key of Object.keys(value))
-      stack.push({ value: (value as Record<string, unknown>)[key], key, parent: at, depth: at.depth + 1 })
+/** A container on the way down; `next` is which of its members comes next. */
+interface Frame {
+  readonly members: Record<string, unknown> | readonly unknown[]
+  /** Null for an array. */
+  readonly keys: readonly string[] | null
+  next: number
+}
+
+interface Found {
+  readonly fault: string
+  /** The containers around it, the outermost first, each one past the step that was taken. */
+  readonly way: readonly Frame[]
+}
+
+/** The first fault in the order of the text, with a stack of its own: a body of a hundred thousand brackets must not overflow ours. */
+function findFault(root: unknown, judge: Judge): Found | null {
+  const fault = judge(root, 0)
+  const way: Frame[] = []
+  if (fault !== null) return { fault, way }
+  if (isContainer(root)) way.push(frameOf(root))
+  for (let at = way.at(-1); at; at = way.at(-1)) {
+    if (at.next === (at.keys ?? (at.members as readonly unknown[])).length) {
+      way.pop()
+      continue
+    }
+    const value = at.keys ? (at.members as Record<string, unknown>)[at.keys[at.next]!] : (at.members as readonly unknown[])[at.next]
+    at.next++
+    const fault = judge(value, way.length)
+    if (fault !== null) return { fault, way }
+    if (isContainer(value)) way.push(frameOf(value))
   }
   return null
 }
 
-function refuse(found: { at: Place; fault: string } | null, field: string): void {
+const isContainer = (value: unknown): value is Frame['members'] => typeof value === 'object' && value !== null
+
+const frameOf = (members: Frame['members']): Frame => ({ members, keys: Array.isArray(members) ? null : Object.keys(members), next: 0 })
+
+function refuse(found: Found | null, field: string): void {
   if (found === null) return
   let path = ''
-  // The innermost steps say most; a hostile path may be a million steps long.
-  for (let at = found.at; found.fault !== TOO_DEEP && at.parent !== null && path.length < MAX_SHOWN_PATH_CHARS; at = at.parent) {
-    const step = at.key.slice(0, MAX_SHOWN_KEY_CHARS)
-    path = (Array.isArray(at.parent.value) ? `[${step}]` : `.${step}`) + path
+  // The innermost steps say most; a hostile path may be thousands of steps long.
+  for (let i = found.way.length - 1; found.fault !== TOO_DEEP && i >= 0 && path.length < MAX_SHOWN_PATH_CHARS; i--) {
+    const { keys, next } = found.way[i]!
+    path = (keys ? `.${keys[next - 1]!.slice(0, MAX_SHOWN_KEY_CHARS)}` : `[${next - 1}]`) + path
   }
   const where = `${field}${path}`.replace(/^\./, '')
   throw deserializeError(where ? `${where}: ${found.fault}` : found.fault)

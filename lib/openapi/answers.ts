@@ -17,7 +17,13 @@ const SHARED: Readonly<Record<number, readonly [name: string, answer: Json]>> = 
   ],
   403: ['Forbidden', { description: 'The token lacks the scope, which the text names.' }],
   404: ['NoData', { description: 'Nothing matches: `No data found`.' }],
-  413: ['TooLarge', { description: 'The body, as sent or as unpacked, is longer than the limit, which the text names.' }],
+  413: [
+    'TooLarge',
+    {
+      description:
+        'The body, as sent or as unpacked, is longer than the limit, or has more values or elements than it may; the text names the limit.',
+    },
+  ],
   415: [
     'UnknownCoding',
     {

@@ -3,6 +3,7 @@ import { shownAs } from '../http/declared.ts'
 import { exactly, isExactInteger } from '../http/exact-json.ts'
 import { address, id, MAX_ADDRESS_CHARS, MAX_ID_CHARS, naiveTime, name } from '../http/fields.ts'
 import { checkFreeForm, deserializeError } from '../http/json-text.ts'
+import { recordOf } from '../http/lists.ts'
 import { canonicalAddress } from '../net/address.ts'
 import { parseRfc3339 } from '../net/timestamp.ts'
 import { CAPTURE_LEVELS, type PodEcho, type PodRecord } from './record.ts'
@@ -26,7 +27,7 @@ export const PodPost = z
     pod_namespace: name.nullish(),
     pod_obj: object.nullish(),
     pod_identity: name.nullish(),
-    workload_selector_labels: z.record(z.string(), z.string()).nullish(),
+    workload_selector_labels: recordOf(z.string()).nullish(),
     pod_ips: z.unknown().optional().describe('An array of addresses. What is blank or not text in it is dropped, and so is anything else.'),
     workload_kind: id.nullish(),
     workload_name: name.nullish(),

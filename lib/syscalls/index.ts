@@ -1,26 +1,37 @@
 import { z } from 'zod'
-import { naiveTime, name, wireTime, word } from '../http/fields.ts'
+import { shownAs } from '../http/declared.ts'
+import { MAX_WORD_CHARS, naiveTime, name, wireTime, word } from '../http/fields.ts'
+import { listOf } from '../http/lists.ts'
 
+/** A post has an entry a pod whose set changed; a node runs a few hundred pods. */
+export const MAX_SYSCALL_ENTRIES = 10_000
 const MAX_NAMES = 4_096
 
+const isBlank = (text: string) => text.trim() === ''
+
 /** A name as it stands in the comma-joined list; unknown numbers come as decimal text. */
-const SyscallName = z
-  .string()
-  .min(1)
-  .max(64)
-  .regex(/^[^,]*$/, 'a comma is not allowed')
+const SyscallName = shownAs(
+  z.string().check(({ value, issues }) => {
+    if (isBlank(value)) return
+    const rule =
+      value.length > MAX_WORD_CHARS ? `more than ${MAX_WORD_CHARS} characters` : value.includes(',') ? 'a comma is not allowed' : null
+    if (rule !== null) issues.push({ code: 'custom', message: rule, input: value })
+  }),
+  { type: 'string', pattern: `^([^,]{0,${MAX_WORD_CHARS}}|\\s*)$`, description: 'Blank ones are skipped.' },
+)
 
 /** The body of POST /pod/syscalls (interop-core 1.6): every key is required. */
-export const SyscallBatch = z.array(
+export const SyscallBatch = listOf(
   z
     .object({
       pod_name: name,
       pod_namespace: name,
-      syscalls: z.array(SyscallName).max(MAX_NAMES),
+      syscalls: listOf(SyscallName, MAX_NAMES),
       arch: word,
       time_stamp: naiveTime,
     })
     .meta({ id: 'SyscallPost' }),
+  MAX_SYSCALL_ENTRIES,
 )
 
 /** The syscalls of a pod as they are read, keys in wire order (interop-core 1.6). */
@@ -45,19 +56,17 @@ export interface PodSyscalls {
 
 /**
  * One entry a pod, in order of first appearance: names united in first-seen order, the rest as the newest entry has it
- * (interop-core D7, D18). Entries without a pod name are left out.
+ * (interop-core D7, D18). Entries without a pod name are left out, and so are blank names.
  */
 export function unitePods(entries: readonly PodSyscalls[]): PodSyscalls[] {
   const pods = new Map<string, { entry: PodSyscalls; names: Set<string> }>()
   for (const entry of entries) {
-    if (entry.pod_name.trim() === '') continue
-    const known = pods.get(entry.pod_name)
-    if (!known) pods.set(entry.pod_name, { entry, names: new Set(entry.syscalls) })
-    else {
-      for (const one of entry.syscalls) known.names.add(one)
-      // Canonical times sort as text.
-      if (entry.time_stamp >= known.entry.time_stamp) known.entry = entry
-    }
+    if (isBlank(entry.pod_name)) continue
+    const pod = pods.get(entry.pod_name) ?? { entry, names: new Set() }
+    pods.set(entry.pod_name, pod)
+    for (const one of entry.syscalls) if (!isBlank(one)) pod.names.add(one)
+    // Canonical times sort as text.
+    if (entry.time_stamp >= pod.entry.time_stamp) pod.entry = entry
   }
   return [...pods.values()].map(({ entry, names }) => ({ ...entry, syscalls: [...names] }))
 }

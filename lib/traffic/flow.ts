@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { shownAs } from '../http/declared.ts'
 import { MAX_ADDRESS_CHARS, MAX_ID_CHARS, MAX_NAME_CHARS, MAX_WORD_CHARS, NAIVE_TIME_RULE, naiveTimeText } from '../http/fields.ts'
+import { listOf } from '../http/lists.ts'
 import { canonicalAddress } from '../net/address.ts'
 import { parseNaive } from '../net/timestamp.ts'
 
@@ -76,20 +77,17 @@ function isLong(f: Flow): boolean {
 }
 
 /** The body of POST /pod/traffic. */
-export const FlowPost = Shape.superRefine((flow, c) => {
+export const FlowPost = Shape.check((payload) => {
+  const { value: flow, issues } = payload
   const fault = judge(flow)
-  if (fault) c.addIssue({ code: 'custom', path: [fault[0]], message: fault[1] })
+  if (fault) issues.push({ code: 'custom', path: [fault[0]], message: fault[1], input: flow })
 })
 
+/** Agents keep 1 000 at most for the next attempt; 2 MiB hold some 7 000 of those that they send. */
+export const MAX_BATCH_FLOWS = 10_000
+
 /** The body of POST /pod/traffic/batch: refused whole at its first bad element (interop-core D16). */
-export const FlowBatch = z.array(Shape).superRefine((flows, c) => {
-  for (let i = 0; i < flows.length; i++) {
-    const fault = judge(flows[i]!)
-    if (!fault) continue
-    c.addIssue({ code: 'custom', path: [i, fault[0]], message: fault[1] })
-    return
-  }
-})
+export const FlowBatch = listOf(FlowPost, MAX_BATCH_FLOWS)
 
 /** Puts both addresses into canonical form, before anything compares them (interop-core 2.3). */
 export function canonicalize(flow: Flow): Flow {

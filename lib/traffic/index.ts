@@ -1,4 +1,4 @@
-export { type Flow, FlowBatch, FlowPost } from './flow.ts'
+export { type Flow, FlowBatch, FlowPost, MAX_BATCH_FLOWS } from './flow.ts'
 export { watchMemory } from './memory.ts'
 export { asArray, pageReader, readFirstPages, readNewest, readNextPage, streamPages } from './pages.ts'
 export { TrafficRow } from './record.ts'

@@ -1,4 +1,5 @@
 import { DatabaseBusy, DatabaseUnavailable, type Gate, isInDoubt } from '../db/index.ts'
+import { Slice, turn } from '../turns.ts'
 import { Departure, type Traveller } from './departure.ts'
 import { canonicalize, type Flow, flowKey, matchKeys, repeatKey } from './flow.ts'
 import { askOwn, askStored, insertNew, insertUnlessKnown, type Outcome, type Outgoing } from './insert.ts'
@@ -68,20 +69,23 @@ export class FlowWriter {
   }
 
   /** Stores what is new of `flows` (changed in place: addresses become canonical). Resolves after commit. */
-  write(flows: Flow[], options: { records: boolean }): Promise<Inserted> {
+  async write(flows: Flow[], options: { records: boolean }): Promise<Inserted> {
     const repeats = new Set<string>()
-    const fresh: [flow: Flow, key: string | null][] = []
+    const fresh: Pick<Entry, 'flow' | 'key' | 'keys'>[] = []
     this.#seen.expire()
+    // A post joins the line as a whole, when the last of its flows is prepared.
+    const slice = new Slice()
     for (const flow of flows) {
+      if (slice.isOver) await slice.next()
       const key = flowKey(canonicalize(flow))
       if (key === null ? isRepeat(flow, repeats) : this.#seen.has(key)) continue
-      fresh.push([flow, key])
+      fresh.push({ flow, key, keys: matchKeys(flow) })
     }
-    if (fresh.length === 0) return Promise.resolve([])
-    if (this.#line.length > MAX_WAITING_FLOWS) return Promise.reject(new DatabaseUnavailable('too many flows are waiting', 'LINE_FULL'))
+    if (fresh.length === 0) return []
+    if (this.#line.length > MAX_WAITING_FLOWS) throw new DatabaseUnavailable('too many flows are waiting', 'LINE_FULL')
     return new Promise((resolve, reject) => {
       const post: Post = { undecided: fresh.length, failed: false, records: options.records, inserted: [], stored: [], resolve, reject }
-      for (const [flow, key] of fresh) this.#line.push({ seq: this.#arrivals++, post, flow, key, keys: matchKeys(flow), decided: false })
+      for (const one of fresh) this.#line.push({ ...one, seq: this.#arrivals++, post, decided: false })
       if (this.#inFlight.size === 0) this.#depart()
       else if (this.#inFlight.size < LANES && !this.#gathering) this.#gather()
     })
@@ -129,6 +133,7 @@ export class FlowWriter {
       if (concernsAll(error)) for (const { post } of entries) this.#fail(post, error)
       else await this.#storeOneByOne(entries)
     }
+    if (isLong(entries)) await turn()
     this.#inFlight.delete(departure)
     const undecided = entries.filter((entry) => !entry.decided)
     if (undecided.length > 0) this.#line = undecided.concat(this.#line).sort((a, b) => a.seq - b.seq)
@@ -160,7 +165,9 @@ export class FlowWriter {
   /** Stores flows of which none is a duplicate of another; decides those that they suppress, once they are stored. */
   async #storeAll(entries: readonly Entry[], suppressed: readonly Suppressed<Entry>[], since: number): Promise<void> {
     const records = entries.some((entry) => entry.post.records)
+    if (isLong(entries)) await turn()
     const outcome = await this.#insert(entries, records)
+    if (isLong(entries)) await turn()
     const rows = new Map(outcome.inserted.map((one) => [typeof one === 'string' ? one : one.uuid, one]))
     const numbers = new Set(outcome.known)
     this.#expectNew = rows.size === entries.length
@@ -278,6 +285,9 @@ export class FlowWriter {
     }
   }
 }
+
+/** Then each step takes a while, and other requests pass between any two. */
+const isLong = ({ length }: readonly Entry[]) => length > MAX_FLOWS_PER_STATEMENT
 
 const numbered = (entries: readonly Entry[]) => entries.map(({ flow }, n): Outgoing => ({ ...flow, n }))
 

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import http from 'node:http'
 import net from 'node:net'
 import { after, before, beforeEach, describe, type TestContext, test } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import { type Broker, flow, get, metric, post, type Reply, request, residentMb, startBroker } from '../support/broker.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
@@ -10,11 +11,12 @@ import { until } from '../support/until.ts'
 const CLIENTS = 64
 const HEAP_MB = 160
 const BUDGET_MB = 100
+const INBOX_MB = 24
 /**
- * The most that may ever be resident: the heap, what the read budget admits, a body a connection as it came, and the program itself
+ * The most that may ever be resident: the heap, what the read budget admits, bodies as they came, and the program itself
  * with its libraries and the loader.
  */
-const CEILING_MB = HEAP_MB + BUDGET_MB + CLIENTS * 2 + 60
+const CEILING_MB = HEAP_MB + BUDGET_MB + INBOX_MB + 60
 const MAX_LIST_ROWS = 20_000
 const POD_ROWS = 120_000
 const BODY_BYTES = 2 * 1024 * 1024
@@ -212,6 +214,31 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
     assert.ok(stored > 0)
     const [row] = await database.adminSql`select count(*)::int as n from traffic where pod_name = 'poster'`
     assert.ok(row!.n >= stored)
+    await checkMemory(t)
+  })
+
+  test('64 bodies at once that hold as many small things as they can, packed or not: refused, and ordinary ones pass', async (t) => {
+    const filled = (unit: string) => `[${`${unit},`.repeat((BODY_BYTES - unit.length - 2) / (unit.length + 1))}${unit}]`
+    // The last two are parsed before they are refused.
+    const nested = (unit: (i: number) => string) => `[[${Array.from({ length: 49_000 }, (_, i) => unit(i)).join(',')}]]`
+    const texts = [
+      filled('0'),
+      filled('{}'),
+      filled('{"uuid":"z"}'),
+      '['.repeat(BODY_BYTES),
+      nested((i) => `{"k${i}":1}`),
+      nested((i) => `{"${i}":[]}`),
+    ]
+    for (const isPacked of [false, true]) {
+      const bodies = texts.map((text) => (isPacked ? gzipSync(text) : Buffer.from(text)))
+      const headers: Record<string, string> = isPacked ? { 'content-encoding': 'gzip' } : {}
+      const answers = Array.from({ length: CLIENTS }, (_, i) =>
+        request(`${broker.url}/pod/traffic/batch`, { method: 'POST', body: bodies[i % bodies.length]!, headers }),
+      )
+      const ordinary = await post(`${broker.url}/pod/traffic/batch`, [flow(3 * CLIENTS * MAX_BODY_FLOWS + Number(isPacked), 'ordinary')])
+      assert.deepEqual([ordinary.status, ordinary.json], [200, 1])
+      for (const { status, text } of await Promise.all(answers)) assert.ok([400, 413, 503].includes(status), `${status} ${text}`)
+    }
     await checkMemory(t)
   })
 

@@ -9,6 +9,7 @@ import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
 import { createApp } from '../../lib/http/app.ts'
 import { route } from '../../lib/http/context.ts'
+import { Inbox } from '../../lib/http/inbox.ts'
 import { listen } from '../../lib/http/listen.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { body, params, query } from '../../lib/http/validate.ts'
@@ -195,6 +196,138 @@ test('a body that is cut short is never taken for a whole one', async () => {
   )
   const line = await until('the request is logged', () => app.logged.find((one) => one.msg === 'request'))
   assert.deepEqual([line.route, line.status], ['/echo', 400])
+})
+
+// ---- What bodies cost
+
+const MIB = 1024 * 1024
+/** An array that fills a body. */
+const filled = (first: string, rest: string) => `[${first}${`,${rest}`.repeat((2 * MIB - first.length - 2) / (rest.length + 1))}]`
+const ELEMENTS = 'body has more than 10000 elements'
+const DEPTH = 'Json deserialize error: nested deeper than 32768 levels'
+const HOSTILE: [what: string, path: string, text: string, status: number, says: string][] = [
+  ['a million zeros', '/pod/traffic/batch', filled('0', '0'), 413, ELEMENTS],
+  ['flows without a time', '/pod/traffic/batch', filled('{"uuid":"z"}', '{"uuid":"z"}'), 413, ELEMENTS],
+  ['arrays behind U+0000', '/pod/traffic/batch', filled('"\\u0000"', '[]'), 413, ELEMENTS],
+  ['empty objects', '/pod/syscalls', filled('{}', '{}'), 413, ELEMENTS],
+  ['opening brackets', '/pod/traffic/batch', '['.repeat(2 * MIB), 400, DEPTH],
+  ['nested arrays', '/pod/spec', '['.repeat(MIB) + ']'.repeat(MIB), 400, DEPTH],
+  ['values that the schema drops', '/pod/mark_dead', `{"x":${filled('1', '1').slice(6)}}`, 413, 'body has more than 100000 values'],
+]
+for (const [what, path, text, status, says] of HOSTILE) {
+  test(`2 MiB of ${what} are refused without being parsed, packed or not`, async (t) => {
+    const parsed = t.mock.method(JSON, 'parse')
+    const headers = { 'content-type': 'application/json' }
+    for (const answer of [
+      await app.app.request(path, { method: 'POST', headers, body: text }),
+      await app.app.request(path, { method: 'POST', headers: { ...headers, ...gzip }, body: gzipSync(text) as unknown as string }),
+    ])
+      assert.deepEqual([answer.status, await answer.text()], [status, says])
+    assert.equal(parsed.mock.calls.filter(({ arguments: [sent] }) => sent.length > 1_000).length, 0)
+    assert.equal(app.deps.inbox.bytes, 0)
+    for (const budget of [app.deps.bodies, app.deps.unpacked]) assert.equal(budget.availableKib, budget.totalKib)
+  })
+}
+
+/** The app with a route that waits in its handler until it is told. */
+function holding(deps: Partial<typeof app.deps> = {}) {
+  const held: (() => void)[] = []
+  const one = createApp({ ...app.deps, ...deps }, [
+    route().post('/hold', access('open'), body(z.object({ list: z.unknown() })), async (c) => {
+      await new Promise<void>((resolve) => held.push(resolve))
+      return sendJson(c, 'null')
+    }),
+  ])
+  const send = (bytes: string | Buffer, headers = {}) =>
+    one.request('/hold', { method: 'POST', body: bytes as string, headers: { 'content-type': 'application/json', ...headers } })
+  return { one, held, send }
+}
+
+test('a body is charged for its bytes and its values until it is answered', async () => {
+  const { bodies } = app.deps
+  const { held, send } = holding()
+  const charged = async (text: string) => {
+    const answer = send(text)
+    await until('the handler has it', () => held.length > 0)
+    const kib = bodies.totalKib - bodies.availableKib
+    held.pop()!()
+    assert.equal((await answer).status, 200)
+    assert.equal(bodies.availableKib, bodies.totalKib)
+    return kib
+  }
+  const list = (of: string, bytes: number) =>
+    `{"list":[${Array(Math.floor(bytes / (of.length + 1)))
+      .fill(of)
+      .join(',')}]}`
+  assert.ok((await charged(list('1', 150_000))) >= (75_000 * 100) / 1024)
+  const text = await charged(list(`"${'x'.repeat(1_000)}"`, 150_000))
+  assert.ok(text >= (3 * 150_000) / 1024 && text < (4 * 150_000) / 1024, `${text} KiB`)
+  // Too small to be weighed: as if it were the worst.
+  assert.ok((await charged(list('{}', 60_000))) >= ((60_000 / 3) * 64) / 1024)
+})
+
+test('packed bodies wait for room before they are unpacked', async () => {
+  const { unpacked } = app.deps
+  const { held, send } = holding()
+  const room = await unpacked.acquire(unpacked.totalKib)
+  const answer = send(gzipSync('{"list":1}'), gzip)
+  await until('it has come', () => app.deps.inbox.bytes > 0)
+  assert.equal(held.length, 0)
+  room()
+  await until('the handler has it', () => held.length > 0)
+  // It is parsed by now, and waits for nothing as bytes.
+  assert.equal(unpacked.availableKib, unpacked.totalKib)
+  assert.equal(app.deps.inbox.bytes, 0)
+  held[0]!()
+  assert.equal((await answer).status, 200)
+})
+
+test('large bodies that dawdle make room for others, and are told to come again', { timeout: 20_000 }, async () => {
+  const inbox = new Inbox(500_000)
+  const { one, held } = holding({ inbox })
+  const { server } = await listen(one.fetch, [{ host: '127.0.0.1', port: 0 }])
+  after(() => server.closeAllConnections())
+  after(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const open = (announced: number | null) => {
+    const length = announced === null ? {} : { 'content-length': announced }
+    const sent = request({ port, path: '/hold', method: 'POST', headers: { 'content-type': 'application/json', ...length } })
+    sent.on('error', () => {})
+    const answer = once(sent, 'response') as Promise<[IncomingMessage]>
+    // Of the one that is given up below.
+    answer.catch(() => {})
+    return { sent, answer }
+  }
+  const text = `{"list":"${'x'.repeat(290_000)}"}`
+  const came = (bytes: number) => until(`${bytes} bytes have come`, () => inbox.bytes === bytes)
+  const slow = open(text.length)
+  slow.sent.write(text.slice(0, 250_000))
+  await came(250_000)
+  const small = open(60_000)
+  small.sent.write(' '.repeat(50_000))
+  await came(300_000)
+  for (const announced of [text.length, null]) {
+    const quick = open(announced)
+    quick.sent.write(text.slice(0, 220_000))
+    await until('it has come', () => inbox.bytes === 270_000 || inbox.bytes === 50_000 + 220_000)
+    quick.sent.end(text.slice(220_000))
+    await until('the handler has it', () => held.length > 0)
+    held.pop()!()
+    const [{ statusCode }] = await quick.answer
+    assert.equal(statusCode, 200)
+    await came(50_000)
+  }
+  const [refused] = await slow.answer
+  assert.deepEqual([refused.statusCode, refused.headers['retry-after']], [503, '1'])
+  assert.match((await answered(refused)).text, /^too many bodies at once: more than 500000 bytes; retry in a moment/)
+  assert.equal(inbox.cuts, 1)
+  small.sent.destroy()
+  await came(0)
+})
+
+test('whatever comes of a body, its bytes are no longer counted', () => {
+  assert.equal(app.deps.inbox.bytes, 0)
+  for (const budget of [app.deps.bodies, app.deps.unpacked]) assert.equal(budget.availableKib, budget.totalKib)
 })
 
 test('path and query are validated, by name; defaults apply, and of a repeated parameter the first counts', async () => {

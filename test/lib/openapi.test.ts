@@ -194,7 +194,8 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
       bodies: [
         [true, [syscalls]],
         [false, [{ ...syscalls, syscalls: ['a,b'] }]],
-        [false, [{ ...syscalls, syscalls: [''] }]],
+        [true, [{ ...syscalls, syscalls: ['', ' '.repeat(65), 'a'.repeat(64)] }]],
+        [false, [{ ...syscalls, syscalls: ['a'.repeat(65)] }]],
         [false, syscalls],
       ],
       answers: [

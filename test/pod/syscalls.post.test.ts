@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { MAX_SYSCALL_ENTRIES } from '../../lib/syscalls/index.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { assertDatabaseBusy, assertForbidden, assertUnauthorized, whileLocked } from '../support/routes.ts'
 
@@ -92,6 +93,25 @@ test('POST /pod/syscalls 200: blank pod names are skipped with a warning, the ot
   assert.ok(app.logged.some((line) => line.entries === 2 && String(line.msg).includes('without a pod name')))
 })
 
+test('POST /pod/syscalls 200: blank names are skipped, the entry and its other names stored', async () => {
+  const one = entry({ syscalls: ['', 'read', ' ', '\t\u2003', 'write', ' '.repeat(65)] })
+  const none = entry({ syscalls: ['', '  '] })
+  await post(one, none)
+  assert.equal(await names(one.pod_name), 'read,write')
+  assert.equal(await names(none.pod_name), '')
+  await post({ ...one, syscalls: [' ', 'close'] })
+  assert.equal(await names(one.pod_name), 'read,write,close')
+})
+
+test('POST /pod/syscalls 413: more entries than there may be, and nothing is written', async () => {
+  const one = entry()
+  const answer = await app.post('/pod/syscalls', Array(MAX_SYSCALL_ENTRIES + 1).fill(one))
+  assert.deepEqual([answer.status, answer.text], [413, `body has more than ${MAX_SYSCALL_ENTRIES} elements`])
+  assert.equal(await stored(one.pod_name), undefined)
+  await post(...Array(MAX_SYSCALL_ENTRIES).fill(one))
+  assert.equal(await names(one.pod_name), 'read,write')
+})
+
 test('POST /pod/syscalls 200: simultaneous posts of one pod lose no name', async () => {
   const one = entry({ syscalls: [] })
   const calls = Array.from({ length: 40 }, (_, i) => `call${i}`)
@@ -108,7 +128,7 @@ test('POST /pod/syscalls 400: a missing key, a wrong type or a bad value names i
     ]),
     [{ syscalls: ['read', 5] }, 'syscalls[1]'],
     [{ syscalls: ['read,write'] }, 'syscalls[0]'],
-    [{ syscalls: [''] }, 'syscalls[0]'],
+    [{ syscalls: ['', 'a'.repeat(65)] }, 'syscalls[1]'],
     [{ syscalls: ['a'.repeat(65)] }, 'syscalls[0]'],
     [{ syscalls: Array.from({ length: 4097 }, (_, i) => `s${i}`) }, 'syscalls'],
     [{ time_stamp: '2026-02-30T00:00:00' }, 'time_stamp'],

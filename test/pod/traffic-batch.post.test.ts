@@ -4,6 +4,7 @@ import { connect } from 'node:net'
 import test, { after } from 'node:test'
 import { MAX_CORE_BODY_BYTES } from '../../lib/http/body.ts'
 import { listen } from '../../lib/http/listen.ts'
+import { MAX_BATCH_FLOWS } from '../../lib/traffic/index.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { podPost, servicePost } from '../support/records.ts'
 import {
@@ -237,12 +238,20 @@ test('POST /pod/traffic/batch 200: the thousand flows that an agent may have kep
   assert.equal(await post(many), 0)
 })
 
-test('POST /pod/traffic/batch 200: tens of thousands of elements with next to nothing in them', async () => {
+test('POST /pod/traffic/batch 200: as many elements as there may be, with next to nothing in them; one more is 413', async () => {
   const tiny = (count: number, fields: (i: number) => object) =>
     Array.from({ length: count }, (_, i) => ({ uuid: `t${made}-${i}`, time_stamp: '2024-05-01T10:00:00', ...fields(i) }))
-  assert.equal(await post(tiny(30_000, () => ({}))), 1)
+  assert.equal(await post(tiny(MAX_BATCH_FLOWS, () => ({}))), 1)
   made++
-  assert.equal(await post(tiny(10_000, (i) => ({ pod_port: String(i) }))), 10_000)
+  assert.equal(await post(tiny(MAX_BATCH_FLOWS, (i) => ({ pod_port: String(i) }))), MAX_BATCH_FLOWS)
+  made++
+  const before = await rows()
+  const answer = await app.post(
+    '/pod/traffic/batch',
+    tiny(MAX_BATCH_FLOWS + 1, (i) => ({ pod_port: String(i) })),
+  )
+  assert.deepEqual([answer.status, answer.text], [413, `body has more than ${MAX_BATCH_FLOWS} elements`])
+  assert.equal(await rows(), before)
 })
 
 test('POST /pod/traffic/batch 200: the same body from twenty clients of two processes at once is stored once', async () => {

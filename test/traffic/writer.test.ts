@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { mock, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { DatabaseBusy, DatabaseUnavailable, type Gate } from '../../lib/db/index.ts'
 import { FlowWriter, SeenFlows } from '../../lib/traffic/index.ts'
+import { MAX_SLICE_MS } from '../../lib/turns.ts'
 import { startApp } from '../support/app.ts'
 import { whileLocked } from '../support/routes.ts'
 import { until } from '../support/until.ts'
+
+// However slow the machine, each post joins the line in the turn of its call: no slice is ever over.
+mock.method(performance, 'now', () => 0)
 
 const app = await startApp()
 /** With little patience. */
@@ -139,6 +143,21 @@ test('a statement takes whole posts until it has a thousand flows; the others wa
     sizes,
   )
   assert.equal(control.statements, 5)
+})
+
+test('a long post is prepared in slices, between which others pass; what both hold is stored once', async (t) => {
+  const { write, control } = makeWriter()
+  let now = 0
+  t.mock.method(performance, 'now', () => ++now)
+  const [shared, twice] = [flow(), flow()]
+  const long = [...Array.from({ length: 500 }, () => flow()), shared, twice, again(twice)]
+  const first = write(...long)
+  const second = write(again(shared), flow())
+  // One step of the clock a flow: the long one is at the end of its first slice, and the other has left already.
+  assert.ok(now < 2 * MAX_SLICE_MS, `${now}`)
+  assert.equal(control.statements, 1)
+  assert.equal((await second).length, 2)
+  assert.equal((await first).length, 501)
 })
 
 test('each post hears of its own flows, as uuids or as records', async () => {

@@ -1,0 +1,36 @@
+/**
+ * Long work on the one thread there is: it is cut in slices, and of all the work that waits one slice is done a turn of the event loop,
+ * first come first served, so that however many large requests there are, small ones pass between any two slices.
+ */
+
+/** Long beside what a turn costs, short beside what anybody waits for. */
+export const MAX_SLICE_MS = 12
+
+const line: (() => void)[] = []
+
+/** Resolves in a turn of the event loop in which nobody else was told so. */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => {
+    line.push(resolve)
+    if (line.length === 1) setImmediate(serve)
+  })
+}
+
+function serve(): void {
+  line.shift()!()
+  if (line.length > 0) setImmediate(serve)
+}
+
+/** A loop asks before each step whether its slice is over, and if so awaits the next: steps are to be short beside a slice. */
+export class Slice {
+  #endsAt = performance.now() + MAX_SLICE_MS
+
+  get isOver(): boolean {
+    return performance.now() >= this.#endsAt
+  }
+
+  async next(): Promise<void> {
+    await turn()
+    this.#endsAt = performance.now() + MAX_SLICE_MS
+  }
+}
