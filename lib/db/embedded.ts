@@ -75,11 +75,13 @@ export async function startEmbedded({ dataDir, log, signal }: EmbeddedOptions): 
   const giveUp = () => abort.abort()
   signal?.addEventListener('abort', giveUp)
   const membership = joinBrokers(home, cluster, launcher)
-  const supervisor = await begin().catch(async (error) => {
-    await leave()
-    signal?.throwIfAborted()
-    throw error
-  })
+  const supervisor = await begin()
+    .catch(async (error) => {
+      await leave()
+      signal?.throwIfAborted()
+      throw error
+    })
+    .finally(() => signal?.removeEventListener('abort', giveUp))
 
   async function begin() {
     signal?.throwIfAborted()
@@ -92,7 +94,6 @@ export async function startEmbedded({ dataDir, log, signal }: EmbeddedOptions): 
 
   /** Whether no server runs any more. */
   async function leave(): Promise<boolean> {
-    signal?.removeEventListener('abort', giveUp)
     if (!membership.leave()) return shutdown(site)
     log('info', 'embedded PostgreSQL: left running for others')
     return false
