@@ -83,8 +83,11 @@ function announce(held: number): void {
 
 function isHeld(fifo: string): boolean {
   const end = openSync(fifo, READ_NOW)
+  const lines = Buffer.alloc(1024)
   try {
-    return readSync(end, Buffer.alloc(1)) > 0
+    // A line may be of one that has left; who holds on shows behind the last of them.
+    while (readSync(end, lines) > 0);
+    return false
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return true
     throw error

@@ -14,17 +14,17 @@ runs() {
   if [ -d /proc/self ]; then IFS= read -r command <"/proc/$pid/cmdline"; else command=$(ps -p "$pid" -o command=); fi
   case $command in *postgres*-D*"$cluster"*) return 0 ;; *) return 1 ;; esac
 }
+server() { read -r pid <"$cluster/postmaster.pid" && runs; }
 while :; do
   while read -r _; do :; done
   left=${GRACE_SECONDS}
-  while [ "$left" -gt 0 ] && [ -e "$cluster/postmaster.pid" ]; do sleep 1; left=$((left - 1)); done
-  read -r _ || break
-done
-read -r pid <"$cluster/postmaster.pid" || exit 0
-for signal in INT QUIT; do
-  runs || exit 0
-  kill -"$signal" "$pid"
-  left=${FAST_SECONDS}
-  while runs && [ "$left" -gt 0 ]; do sleep 1; left=$((left - 1)); done
+  while [ "$left" -gt 0 ] && server; do sleep 1; left=$((left - 1)); done
+  read -r _ && continue
+  server || exit 0
+  for signal in INT QUIT; do
+    runs && kill -"$signal" "$pid"
+    left=${FAST_SECONDS}
+    while runs && [ "$left" -gt 0 ]; do sleep 1; left=$((left - 1)); done
+  done
 done
 `
