@@ -19,12 +19,14 @@ const PREFERRED = ['nobody', 'daemon', 'bin']
  * @throws EmbeddedUnavailable where there is no other account: initdb insists on one with a name
  */
 export function serverAccount(cluster: string, passwd = '/etc/passwd'): Account | undefined {
-  return process.getuid?.() === 0 ? (ownerOf(cluster) ?? unprivileged(passwd)) : undefined
+  return process.getuid?.() === 0 ? (ownerOf(cluster, passwd) ?? unprivileged(passwd)) : undefined
 }
 
-function ownerOf(folder: string): Account | undefined {
+function ownerOf(folder: string, passwd: string): Account | undefined {
   const stat = statSync(folder, { throwIfNoEntry: false })
-  return stat && stat.uid !== 0 ? { uid: stat.uid, gid: stat.gid, name: `user ${stat.uid}` } : undefined
+  if (!stat || stat.uid === 0) return undefined
+  const name = readAccounts(passwd).find(({ uid }) => uid === stat.uid)?.name
+  return { uid: stat.uid, gid: stat.gid, name: name ?? `user ${stat.uid}` }
 }
 
 export function unprivileged(passwd: string): Account {
