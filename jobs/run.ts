@@ -3,7 +3,9 @@ import { type Config, ConfigError, loadConfig } from '../lib/config.ts'
 import { startEmbedded } from '../lib/db/embedded.ts'
 import { type Connection, openDatabase } from '../lib/db/index.ts'
 import { schemaState } from '../lib/db/schema-state.ts'
+import { environment } from '../lib/env-file.ts'
 import { createLog, type Log } from '../lib/log.ts'
+import { type StopSignals, watchStopSignals } from '../lib/stop-signals.ts'
 import { migrate } from '../sql/migrate.ts'
 import { jobs } from './index.ts'
 import type { Job, JobContext } from './job.ts'
@@ -29,7 +31,8 @@ async function run(job: Job, isDryRun: boolean, config: Config, log: Log): Promi
     log.info({ job: job.name }, 'the job is turned off')
     return 0
   }
-  return withConnection(config, log, async (connection) => {
+  const signals = watchStopSignals((signal) => log.info({ signal }, 'stopping after this batch'))
+  return withConnection(config, log, signals, async (connection) => {
     const db = openDatabase({
       connection,
       poolMax: POOL_MAX,
@@ -38,17 +41,10 @@ async function run(job: Job, isDryRun: boolean, config: Config, log: Log): Promi
       applicationName: 'cluster-telemetry-broker-job',
       log,
     })
-    const abort = new AbortController()
-    const stop = (signal: string) => {
-      if (abort.signal.aborted) process.exit(1)
-      log.info({ signal }, 'stopping after this batch')
-      abort.abort()
-    }
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, stop)
     try {
       const state = await schemaState(db, SCHEMA_ANSWER_MS)
       if (state !== 'ready') throw new Error(state === 'outdated' ? 'the schema is not that of this release: migrate first' : 'no database')
-      const context: JobContext = { config, db, log, signal: abort.signal }
+      const context: JobContext = { config, db, log, signal: signals.aborted }
       if (isDryRun) {
         log.info({ job: job.name, isDryRun, rows: await job.count(context) }, 'rows that a pass would change')
         return 0
@@ -63,12 +59,13 @@ async function run(job: Job, isDryRun: boolean, config: Config, log: Log): Promi
 }
 
 /** The configured database, else the embedded one, which is ours alone and so brought up to date like the server does. */
-async function withConnection<T>(config: Config, log: Log, work: (connection: Connection) => Promise<T>): Promise<T> {
+async function withConnection<T>(config: Config, log: Log, signals: StopSignals, work: (connection: Connection) => Promise<T>): Promise<T> {
   if (config.databaseUrl !== null) return work(config.databaseUrl)
   const plain = (level: 'debug' | 'info' | 'warn', message: string, fields: object = {}) => log[level](fields, message)
-  const embedded = await startEmbedded({ dataDir: config.dataDir, log: plain })
+  const embedded = await startEmbedded({ dataDir: config.dataDir, log: plain, signal: signals.aborted })
   try {
-    if (config.migrateOnStart) await migrate({ connection: embedded.options, log: plain, maxRetries: config.dbMigrationMaxRetries })
+    if (config.migrateOnStart)
+      await signals.race(migrate({ connection: embedded.options, log: plain, maxRetries: config.dbMigrationMaxRetries }))
     return await work(embedded.options)
   } finally {
     await embedded.stop().catch((error) => log.warn({ err: error }, 'the embedded database did not stop'))
@@ -81,7 +78,7 @@ if (typeof asked === 'string') {
   process.exit(1)
 }
 try {
-  const config = loadConfig(process.env)
+  const config = loadConfig(environment())
   const log = createLog(config)
   process.exit(
     await run(asked.job, asked.isDryRun, config, log).catch((error) => {

@@ -9,10 +9,12 @@ import { buildDeps } from './build.ts'
 import { type Config, ConfigError, loadConfig, redacted } from './config.ts'
 import { type EmbeddedServer, startEmbedded } from './db/embedded.ts'
 import { openDatabase } from './db/index.ts'
+import { environment } from './env-file.ts'
 import { createApp } from './http/app.ts'
 import { close, listen, shown } from './http/listen.ts'
 import { createTokens } from './http/tokens.ts'
 import { createLog, type Log } from './log.ts'
+import { Stopped, type StopSignals, watchStopSignals } from './stop-signals.ts'
 import { watchMemory } from './traffic/index.ts'
 
 // The default lets the heap grow fourfold between collections on a large machine: 530 MiB at full load where this needs half. The start
@@ -34,14 +36,24 @@ const END_DATABASE_MS = 2_000
 /** Below the grace period of a pod, whatever hangs. */
 const SHUTDOWN_MS = 19_000
 
-async function start(config: Config, log: Log): Promise<void> {
+async function start(config: Config, log: Log, signals: StopSignals): Promise<void> {
   log.info({ config: redacted(config), node: process.version }, 'starting')
   for (const warning of config.warnings) log.warn(warning)
   createTokens(config)
 
-  const embedded = config.databaseUrl === null ? await startEmbedded({ dataDir: config.dataDir, log: plain(log) }) : null
+  const embedded =
+    config.databaseUrl === null ? await startEmbedded({ dataDir: config.dataDir, log: plain(log), signal: signals.aborted }) : null
+  try {
+    await serve(config, log, embedded, signals)
+  } catch (error) {
+    await stopEmbedded(embedded, log)
+    throw error
+  }
+}
+
+async function serve(config: Config, log: Log, embedded: EmbeddedServer | null, signals: StopSignals): Promise<void> {
   const connection = embedded?.options ?? config.databaseUrl!
-  if (config.migrateOnStart) await migrate({ connection, log: plain(log), maxRetries: config.dbMigrationMaxRetries })
+  if (config.migrateOnStart) await signals.race(migrate({ connection, log: plain(log), maxRetries: config.dbMigrationMaxRetries }))
 
   const db = openDatabase({
     connection,
@@ -53,8 +65,8 @@ async function start(config: Config, log: Log): Promise<void> {
   })
   let draining = false
   const deps = buildDeps({ config, db, log, draining: () => draining })
-  const api = await listen(createApp(deps, routes).fetch, config.listen)
-  const admin = await listen(createAdmin(deps).fetch, config.adminListen)
+  const api = await signals.race(listen(createApp(deps, routes).fetch, config.listen))
+  const admin = await signals.race(listen(createAdmin(deps).fetch, config.adminListen))
   log.info({ api: shown(api.address), admin: shown(admin.address) }, 'listening')
   const watch = watchMemory({ db, seen: deps.seen, log, everyMs: ASK_FOR_MEMORY_MS })
   const schedule = startSchedule(config.jobs === 'in-process' ? chains : [], deps)
@@ -77,6 +89,7 @@ async function start(config: Config, log: Log): Promise<void> {
     process.exit(0)
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal))
+  signals.end()
 }
 
 async function stopEmbedded(embedded: EmbeddedServer | null, log: Log): Promise<void> {
@@ -89,9 +102,17 @@ const plain =
     log[level](fields, message)
 
 try {
-  const config = loadConfig(process.env)
+  const config = loadConfig(environment())
   const log = createLog(config)
-  await start(config, log).catch((error) => {
+  const signals = watchStopSignals((signal) => {
+    log.info({ signal }, 'stopping')
+    setTimeout(() => process.exit(1), SHUTDOWN_MS).unref()
+  })
+  await start(config, log, signals).catch((error) => {
+    if (error instanceof Stopped) {
+      log.info('stopped')
+      process.exit(0)
+    }
     log.fatal({ err: error }, error instanceof Error ? error.message : 'the start failed')
     process.exit(1)
   })

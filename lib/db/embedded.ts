@@ -1,16 +1,20 @@
 /**
  * A PostgreSQL server of our own for installations without DATABASE_URL. Its data lives under a folder and outlives the
  * process; every process with that folder shares one server. PostgreSQL's own lock file decides who starts it, the
- * last process out stops it, and when it dies any process that still needs it starts it again.
+ * last process out stops it, a guardian does when that one was killed, and when it dies any process that still needs it starts it
+ * again.
  */
 import { mkdirSync, realpathSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { findBinaries } from './embedded/binaries.ts'
 import { bringUp, type Site } from './embedded/bring-up.ts'
+import { joinBrokers } from './embedded/brokers.ts'
 import { ensureCluster, SUPERUSER } from './embedded/cluster.ts'
-import { createLauncher } from './embedded/launcher.ts'
 import type { Log } from './embedded/log.ts'
-import { shutdownIfUnused } from './embedded/shutdown.ts'
+import { choosePlace } from './embedded/place.ts'
+import { reachablePrograms } from './embedded/programs.ts'
+import { SHARED_FOLDER } from './embedded/shared-folder.ts'
+import { shutdown } from './embedded/shutdown.ts'
 import { PORT, socketDir } from './embedded/socket.ts'
 import { type SocketOptions, socketUrl } from './embedded/socket-url.ts'
 import { supervise } from './embedded/supervisor.ts'
@@ -30,30 +34,71 @@ export interface EmbeddedServer {
   /** The postmaster's. */
   readonly pid: number
   /**
-   * Ends the supervision, and the server too unless other clients are connected. End our own pools first.
+   * Ends the supervision, and the server too unless another process called `startEmbedded` for it and did not stop yet. Whoever
+   * else is connected then is cut. End our own pools first.
    * Calling it again is harmless, and so is a server that is already gone.
    */
   stop(): Promise<void>
 }
 
+export interface EmbeddedOptions {
+  /** Created where missing. */
+  dataDir: string
+  log: Log
+  /** Gives the start up, however far it is, and throws the reason. */
+  signal?: AbortSignal
+}
+
 /**
- * Starts the server of `dataDir`, or attaches to the one that runs there, and keeps it running until `stop()`.
- * Creates the folder where missing. Takes about 50 ms, a second for a new cluster.
+ * Starts the server of `dataDir`, or attaches to the one that runs there, and keeps it running until `stop()`. When it throws,
+ * nothing is left running. Takes about 50 ms, a second for a new cluster.
  * @throws EmbeddedUnavailable when this machine cannot run it; the message names DATABASE_URL as the way out
  */
-export async function startEmbedded({ dataDir, log }: { dataDir: string; log: Log }): Promise<EmbeddedServer> {
-  const binaries = findBinaries()
+export async function startEmbedded({ dataDir, log, signal }: EmbeddedOptions): Promise<EmbeddedServer> {
+  const installed = findBinaries()
   mkdirSync(dataDir, { recursive: true })
-  const home = realpathSync(dataDir)
-  const cluster = join(home, 'postgres')
-  const launcher = createLauncher(cluster)
-  await ensureCluster(cluster, binaries.initdb, launcher, log)
+  const folder = realpathSync(dataDir)
+  const { home, launcher } = choosePlace(folder, SHARED_FOLDER)
+  const binaries = reachablePrograms(installed, launcher, SHARED_FOLDER)
+  const moved = { ...(home !== folder && { data: home }), ...(binaries !== installed && { programs: dirname(dirname(binaries.postgres)) }) }
+  if (Object.keys(moved).length > 0)
+    log('info', 'embedded PostgreSQL: its user cannot enter our folder, so this lives elsewhere', {
+      user: launcher.account?.name,
+      dataDir: folder,
+      ...moved,
+    })
 
-  const options: SocketOptions = { host: socketDir(home), port: PORT, user: SUPERUSER, database: 'postgres' }
-  const site: Site = { dataDir: home, cluster, binaries, launcher, options, log }
+  const cluster = join(home, 'postgres')
+  const options: SocketOptions = { host: socketDir(home, launcher), port: PORT, user: SUPERUSER, database: 'postgres' }
+  const site: Site = { home, cluster, binaries, launcher, options, log }
   const abort = new AbortController()
-  const first = await bringUp(site, abort.signal)
-  const supervisor = supervise(site, first, abort)
+  const giveUp = () => abort.abort()
+  signal?.addEventListener('abort', giveUp)
+  const membership = joinBrokers(home, cluster, launcher)
+  const supervisor = await begin()
+    .catch(async (error) => {
+      await leave()
+      signal?.throwIfAborted()
+      throw error
+    })
+    .finally(() => signal?.removeEventListener('abort', giveUp))
+
+  async function begin() {
+    signal?.throwIfAborted()
+    await ensureCluster(cluster, binaries.initdb, launcher, log)
+    signal?.throwIfAborted()
+    const first = await bringUp(site, abort.signal)
+    signal?.throwIfAborted()
+    return supervise(site, membership, first, abort)
+  }
+
+  /** Whether no server runs any more. */
+  async function leave(): Promise<boolean> {
+    if (!membership.leave()) return shutdown(site)
+    log('info', 'embedded PostgreSQL: left running for others')
+    return false
+  }
+
   let stopped: Promise<void> | undefined
 
   async function stop(): Promise<void> {
@@ -61,7 +106,7 @@ export async function startEmbedded({ dataDir, log }: { dataDir: string; log: Lo
     const hold = setInterval(() => {}, 1_000)
     try {
       await supervisor.stop()
-      if (await shutdownIfUnused(site)) await supervisor.running.ended
+      if (await leave()) await supervisor.running.ended
     } finally {
       clearInterval(hold)
     }

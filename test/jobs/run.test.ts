@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, type TestContext, test } from 'node:test'
@@ -44,6 +44,7 @@ const run = (args: string[], env?: NodeJS.ProcessEnv) => start(args, env).ended
 /** A folder that does not exist yet. */
 function newDataDir(t: TestContext): string {
   const parent = mkdtempSync(join(tmpdir(), 'broker-run-'))
+  chmodSync(parent, 0o711) // where root is not the user of the embedded server
   t.after(() => rmSync(parent, { recursive: true, force: true }))
   return join(parent, 'data')
 }

@@ -1,101 +1,17 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { after, type TestContext, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { test } from 'node:test'
 import { findBinaries, linkLibraries } from '../../lib/db/embedded/binaries.ts'
-import { isPostmaster, readPidFile } from '../../lib/db/embedded/pid-file.ts'
-import { type EmbeddedServer, EmbeddedUnavailable, openPool, startEmbedded } from '../../lib/db/embedded.ts'
+import { readPidFile } from '../../lib/db/embedded/pid-file.ts'
+import { EmbeddedUnavailable, openPool, startEmbedded } from '../../lib/db/embedded.ts'
+import { emptyInstallation, installation, isGone, query } from '../support/installation.ts'
 import { until } from '../support/until.ts'
 
 const isRoot = process.getuid?.() === 0
-const CHILD = fileURLToPath(new URL('../support/embedded-process.ts', import.meta.url))
-
-/** One installation's data folder and what runs on it; all of it ends with the test, in reverse order. */
-interface Installation {
-  /** mkdtemp makes it 0700 and ours. */
-  dataDir: string
-  start(folder?: string): Promise<EmbeddedServer>
-  other(): Other
-  atEnd(action: () => unknown): void
-}
-
-interface Other {
-  process: ChildProcess
-  up: Promise<{ pid: number; attached: boolean }>
-  leave(): Promise<void>
-}
-
-function emptyInstallation(t: TestContext): Installation {
-  const dataDir = mkdtempSync(join(tmpdir(), 'broker-embedded-'))
-  const actions = [() => stopLeftOver(dataDir).then(() => rmSync(dataDir, { recursive: true, force: true }))] as (() => unknown)[]
-  const atEnd = (action: () => unknown) => void actions.unshift(action)
-  t.after(async () => {
-    for (const action of actions) await action()
-  })
-  return {
-    dataDir,
-    atEnd,
-    async start(folder = dataDir) {
-      const server = await startEmbedded({ dataDir: folder, log: () => {} })
-      atEnd(() => server.stop())
-      return server
-    },
-    other() {
-      const child = spawn(process.execPath, ['--import', 'tsx', CHILD, dataDir], { stdio: ['pipe', 'pipe', 'inherit'], detached: true })
-      const exit = once(child, 'exit')
-      const up = once(createInterface({ input: child.stdout }), 'line').then(([line]) => JSON.parse(line))
-      atEnd(async () => {
-        if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
-        await exit
-      })
-      const leave = async () => {
-        child.stdin.end()
-        assert.deepEqual(await exit, [0, null])
-      }
-      return { process: child, up, leave }
-    },
-  }
-}
-
-let pristine: Promise<string> | undefined
-after(async () => pristine && rmSync(await pristine, { recursive: true, force: true }))
-
-/** One with a cluster that has not run yet: a copy, since making one takes longest. */
-async function installation(t: TestContext): Promise<Installation> {
-  pristine ??= makePristine()
-  const site = emptyInstallation(t)
-  spawnSync('cp', ['-Rp', join(await pristine, 'postgres'), site.dataDir])
-  return site
-}
-
-async function makePristine(): Promise<string> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'broker-embedded-'))
-  await (await startEmbedded({ dataDir, log: () => {} })).stop()
-  return dataDir
-}
-
-async function stopLeftOver(dataDir: string): Promise<void> {
-  const pid = readPidFile(join(dataDir, 'postgres'))?.pid
-  if (pid === undefined || isGone(dataDir, pid)) return
-  process.kill(pid, 'SIGQUIT')
-  await until('the left-over server is gone', () => isGone(dataDir, pid))
-}
-
-async function query<T>(server: EmbeddedServer, statement: string): Promise<T[]> {
-  const sql = openPool(server.options, { max: 1, fetch_types: false, connect_timeout: 2, onnotice: () => {} })
-  try {
-    return (await sql.unsafe(statement)) as unknown as T[]
-  } finally {
-    await sql.end({ timeout: 1 })
-  }
-}
-
-const isGone = (dataDir: string, pid: number) => !isPostmaster(pid, join(dataDir, 'postgres'))
 
 test('a fresh folder becomes a durable UTF8 server on a private socket', async (t) => {
   const site = emptyInstallation(t)
@@ -114,7 +30,7 @@ test('a fresh folder becomes a durable UTF8 server on a private socket', async (
   )
   assert.equal(server.options.host, join(dataDir, 'postgres-socket'))
   assert.equal(statSync(server.options.host).mode & 0o777, 0o700)
-  assert.deepEqual(readdirSync(dataDir).sort(), ['postgres', 'postgres-socket'])
+  assert.deepEqual(readdirSync(dataDir).sort(), ['postgres', 'postgres-brokers', 'postgres-socket'])
   await server.stop()
   assert.ok(isGone(dataDir, server.pid))
   assert.deepEqual(readdirSync(server.options.host), [])
@@ -130,12 +46,16 @@ test('the data is kept between runs', async (t) => {
   assert.deepEqual([...(await query(second, 'select answer from kept'))], [{ answer: 42 }])
 })
 
-test('root runs it as another user, below a folder that only root can enter', { skip: !isRoot && 'needs root' }, async (t) => {
+test('root runs it as another user without any capability, and lets that one pass', { skip: !isRoot && 'needs root' }, async (t) => {
   const site = emptyInstallation(t)
   const { dataDir } = site
-  assert.deepEqual([statSync(dataDir).mode & 0o777, statSync(dataDir).uid], [0o700, 0])
+  chmodSync(dataDir, 0o700)
   const server = await site.start()
-  assert.match(readFileSync(`/proc/${server.pid}/status`, 'utf8'), /^Uid:\t([1-9]\d*)\t\1\t\1\t\1$/m)
+  assert.equal(statSync(dataDir).mode & 0o777, 0o701)
+  const status = readFileSync(`/proc/${server.pid}/status`, 'utf8')
+  assert.match(status, /^Uid:\t([1-9]\d*)\t\1\t\1\t\1$/m)
+  assert.match(status, /^CapEff:\t0+$/m)
+  assert.match(status, /^Groups:\t\s*$/m)
   assert.equal(statSync(dataDir).uid, 0)
   assert.notEqual(statSync(join(dataDir, 'postgres')).uid, 0)
 })
@@ -147,7 +67,7 @@ test('two processes that start at once on an empty folder share one server', asy
   const [one, two] = await Promise.all(others.map((other) => other.up))
   assert.equal(one!.pid, two!.pid)
   assert.deepEqual([one!.attached, two!.attached].sort(), [false, true])
-  assert.deepEqual(readdirSync(dataDir).sort(), ['postgres', 'postgres-socket'])
+  assert.deepEqual(readdirSync(dataDir).sort(), ['postgres', 'postgres-brokers', 'postgres-socket'])
   await Promise.all(others.map((other) => other.leave()))
   assert.ok(isGone(dataDir, one!.pid))
 })

@@ -56,11 +56,6 @@ async function startTemporary() {
   try {
     const server = await startEmbedded({ dataDir, log })
     const end = async () => {
-      // A test that failed may have left its pool open, and the server stays up for its clients.
-      await administer(
-        server.url,
-        `select pg_terminate_backend(pid) from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`,
-      )
       await server.stop()
       remove()
     }

@@ -11,8 +11,8 @@ import type { SocketOptions } from './socket-url.ts'
 
 /** What it takes to run the server of one data folder. */
 export interface Site {
-  /** Absolute, without links. */
-  dataDir: string
+  /** Absolute, without links: the folder of the cluster and of its socket. */
+  home: string
   /** The cluster's folder inside it. */
   cluster: string
   binaries: Binaries
@@ -64,7 +64,7 @@ export async function bringUp(site: Site, abort: AbortSignal): Promise<Running> 
 }
 
 async function start(site: Site, abort: AbortSignal): Promise<Running | undefined> {
-  const socketDir = ensureSocketDir(site.dataDir, site.launcher.account)
+  const socketDir = ensureSocketDir(site.home, site.launcher)
   const started = await startPostmaster(site.binaries.postgres, site.cluster, socketDir, site.launcher, site.log, abort)
   if (!started) return undefined
   release(started.child)

@@ -1,15 +1,13 @@
-import { chownSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { chownSync, existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { EmbeddedUnavailable } from './binaries.ts'
+import { removeAbandonedDrafts } from './drafts.ts'
 import type { Launcher } from './launcher.ts'
 import type { Log } from './log.ts'
 import { type Output, readOutput } from './output.ts'
 
 /** The superuser of an embedded cluster. Only its socket folder guards it: authentication is `trust`. */
 export const SUPERUSER = 'broker'
-
-// Far longer than initdb takes, so an older draft belongs to a process that was killed in the middle.
-const DRAFT_ABANDONED_MS = 10 * 60_000
 
 /**
  * Makes the cluster folder unless it exists. It is built aside and renamed into place whole, so that a crash leaves no
@@ -37,14 +35,4 @@ async function runInitdb(initdb: string, folder: string, launcher: Launcher, log
   const failure = await output.ended
   if (failure)
     throw new EmbeddedUnavailable(`the embedded PostgreSQL cannot create its cluster in ${folder} (${failure}): ${output.tail()}`)
-}
-
-function removeAbandonedDrafts(cluster: string): void {
-  const parent = dirname(cluster)
-  for (const name of readdirSync(parent)) {
-    if (!name.startsWith(`${basename(cluster)}.new-`)) continue
-    const draft = join(parent, name)
-    const made = statSync(draft, { throwIfNoEntry: false })?.birthtimeMs ?? Number.POSITIVE_INFINITY
-    if (Date.now() - made > DRAFT_ABANDONED_MS) rmSync(draft, { recursive: true, force: true })
-  }
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
 
 /** What a postmaster says about itself in `postmaster.pid` (src/include/utils/pidfile.h). */
@@ -46,7 +46,7 @@ function isPostmasterOnLinux(pid: number, cluster: string): boolean {
   const args = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
   if (args[0]?.startsWith('postgres: ')) return false // some other cluster's backend
   const folder = args[args.indexOf('-D') + 1]
-  return !folder || !isAbsolute(folder) || folder === cluster
+  return !folder || !isAbsolute(folder) || folder === cluster || folder === realpathSync(cluster)
 }
 
 function commandOf(pid: number): string {

@@ -3,7 +3,7 @@ import { chownSync, lstatSync, mkdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { EmbeddedUnavailable } from './binaries.ts'
-import type { Account } from './launcher.ts'
+import type { Launcher } from './launcher.ts'
 
 export const PORT = 5432
 
@@ -11,12 +11,13 @@ export const PORT = 5432
 const MAX_PATH_BYTES = process.platform === 'linux' ? 107 : 103
 
 /**
- * Makes the folder of the server's socket, mode 0700, and returns its path: inside `dataDir`, or in the system's
+ * Makes the folder of the server's socket, mode 0700, and returns its path: inside `home`, or in the system's
  * temporary folder where the path would be too long for a socket address.
- * @param dataDir absolute, without links, so that every process with this folder computes the same name
+ * @param home absolute, without links, so that every process with this folder computes the same name
  */
-export function ensureSocketDir(dataDir: string, account: Account | undefined): string {
-  const folder = socketDir(dataDir)
+export function ensureSocketDir(home: string, launcher: Launcher): string {
+  const { account } = launcher
+  const folder = socketDir(home, launcher)
   const uid = account?.uid ?? process.getuid?.()
   try {
     mkdirSync(folder, { mode: 0o700 })
@@ -31,8 +32,10 @@ export function ensureSocketDir(dataDir: string, account: Account | undefined): 
   return folder
 }
 
-export function socketDir(dataDir: string): string {
-  const inside = join(dataDir, 'postgres-socket')
+export function socketDir(home: string, launcher: Launcher): string {
+  const inside = join(home, 'postgres-socket')
   if (Buffer.byteLength(`${inside}/.s.PGSQL.${PORT}`) <= MAX_PATH_BYTES) return inside
-  return join(tmpdir(), `broker-${createHash('sha256').update(dataDir).digest('hex').slice(0, 16)}`)
+  // Root may have a temporary folder that is closed to others.
+  const temporary = launcher.account && !launcher.finds('test -x "$1"', tmpdir()) ? '/tmp' : tmpdir()
+  return join(temporary, `broker-${createHash('sha256').update(home).digest('hex').slice(0, 16)}`)
 }

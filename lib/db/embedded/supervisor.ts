@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { bringUp, finishStopping, type Running, type Site } from './bring-up.ts'
+import type { Membership } from './brokers.ts'
 import { isPostmaster, readPidFile } from './pid-file.ts'
 
 const LOOK_MS = 1_000
@@ -16,9 +17,9 @@ export interface Supervisor {
 
 /**
  * Keeps a server running that this process or another one started: an exit of our own child is seen at once, that of
- * another process's within a second. Holds no process open.
+ * another process's within a second, and that of the guardian as well. Holds no process open.
  */
-export function supervise(site: Site, first: Running, abort: AbortController): Supervisor {
+export function supervise(site: Site, membership: Membership, first: Running, abort: AbortController): Supervisor {
   let running = first
   let upSince = Date.now()
   let quickDeaths = 0
@@ -33,7 +34,9 @@ export function supervise(site: Site, first: Running, abort: AbortController): S
   }
 
   function look(): void {
-    if (recovery || abort.signal.aborted) return
+    if (abort.signal.aborted) return
+    membership.keepGuarded()
+    if (recovery) return
     const file = readPidFile(site.cluster)
     const isUp = file?.pid === running.pid && isPostmaster(file.pid, site.cluster)
     stoppingLooks = isUp && file.status === 'stopping' ? stoppingLooks + 1 : 0

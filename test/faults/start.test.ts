@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import net from 'node:net'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { readPidFile } from '../../lib/db/embedded/pid-file.ts'
+import { connectTo, createDataDir, get, postmasterPid, startBroker } from '../support/broker.ts'
+import { until } from '../support/until.ts'
+
+async function takePort(t: TestContext): Promise<string> {
+  const holder = net.createServer().listen(0, '127.0.0.1')
+  t.after(() => holder.close())
+  await once(holder, 'listening')
+  return `127.0.0.1:${(holder.address() as net.AddressInfo).port}`
+}
+
+/** One of our programs on an embedded server. */
+function launch(t: TestContext, dataDir: string, program: string[], env: NodeJS.ProcessEnv = {}) {
+  const { DATABASE_URL: _, ...inherited } = process.env
+  const child: ChildProcess = spawn(process.execPath, ['--import', 'tsx', ...program], {
+    env: { ...inherited, NODE_ENV: 'development', DATA_DIR: dataDir, LISTEN_ADDR: '127.0.0.1:0', ADMIN_ADDR: '127.0.0.1:0', ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.after(() => child.kill('SIGKILL'))
+  let output = ''
+  child.stdout!.on('data', (bytes) => {
+    output += bytes
+  })
+  const ended = once(child, 'close').then(([code, signal]) => ({ code, signal, output }))
+  return { child, ended }
+}
+
+const SERVER = ['lib/server.ts']
+
+describe('a start that fails takes its database server along', { timeout: 120_000 }, () => {
+  for (const variable of ['LISTEN_ADDR', 'ADMIN_ADDR']) {
+    test(`the port of ${variable} is taken: exit code 1, and no server is left`, async (t) => {
+      const dataDir = createDataDir()
+      const { code, output } = await launch(t, dataDir, SERVER, { [variable]: await takePort(t) }).ended
+      assert.equal(code, 1)
+      assert.match(output, /EADDRINUSE/)
+      assert.equal(postmasterPid(dataDir), undefined)
+      assert.equal(readPidFile(join(dataDir, 'postgres')), undefined)
+    })
+  }
+
+  test('the schema is of a newer release: exit code 1, and no server is left', async (t) => {
+    const dataDir = createDataDir()
+    const broker = await startBroker({ dataDir })
+    const sql = connectTo(dataDir)
+    await sql`update schema_migration set version = 9999 where version = (select max(version) from schema_migration)`
+    await sql.end()
+    assert.deepEqual(await broker.stop(), { code: 0, signal: null })
+    const { code, output } = await launch(t, dataDir, SERVER).ended
+    assert.equal(code, 1)
+    assert.match(output, /9999/)
+    assert.equal(postmasterPid(dataDir), undefined)
+  })
+
+  test('another broker uses the server: it stays for that one', async (t) => {
+    const dataDir = createDataDir()
+    const other = await startBroker({ dataDir })
+    const server = postmasterPid(dataDir)
+    const { code } = await launch(t, dataDir, SERVER, { LISTEN_ADDR: await takePort(t) }).ended
+    assert.equal(code, 1)
+    assert.equal(postmasterPid(dataDir), server)
+    assert.equal((await get(`${other.url}/health`)).status, 200)
+    assert.deepEqual(await other.stop(), { code: 0, signal: null })
+    assert.equal(postmasterPid(dataDir), undefined)
+  })
+})
+
+describe('SIGTERM during the start', { timeout: 120_000 }, () => {
+  // As asked, so 0, but for programs whose work is then not done.
+  const programs = [
+    { name: 'the server', program: SERVER, exitCode: 0 },
+    { name: 'a job', program: ['jobs/run.ts', 'late-resolve'], exitCode: 1 },
+    { name: 'migrate', program: ['sql/migrate.ts'], exitCode: 1 },
+  ]
+  for (const { name, program, exitCode } of programs) {
+    test(`ends ${name} in an orderly way, and no server is left`, async (t) => {
+      const dataDir = createDataDir()
+      const { child, ended } = launch(t, dataDir, program)
+      // While the cluster is made, or the server starts: far before there is a schema.
+      await until('it has begun', () => readPidFile(join(dataDir, 'postgres')))
+      child.kill('SIGTERM')
+      const { code, signal, output } = await ended
+      assert.deepEqual({ code, signal }, { code: exitCode, signal: null }, output)
+      assert.match(output, /"stopping/)
+      assert.equal(postmasterPid(dataDir), undefined)
+    })
+  }
+
+  test('waits for no migration that is held up', async (t) => {
+    const dataDir = createDataDir()
+    const other = await startBroker({ dataDir })
+    const sql = connectTo(dataDir, 1)
+    await sql`begin`
+    await sql`lock table schema_migration in access exclusive mode`
+    const { child, ended } = launch(t, dataDir, SERVER)
+    const watch = connectTo(dataDir, 1)
+    await until('the migration waits', async () => (await watch`select from pg_locks where not granted`).length > 0)
+    child.kill('SIGTERM')
+    const { code, output } = await ended
+    assert.equal(code, 0)
+    assert.doesNotMatch(output, /"listening"/)
+    await sql`rollback`
+    await sql.end()
+    await watch.end()
+    assert.deepEqual(await other.stop(), { code: 0, signal: null })
+  })
+})

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { environment, withEnvFile } from '../../lib/env-file.ts'
+
+function folder(t: TestContext, text?: string): string {
+  const path = mkdtempSync(join(tmpdir(), 'broker-env-'))
+  t.after(() => rmSync(path, { recursive: true, force: true }))
+  if (text !== undefined) writeFileSync(join(path, '.env'), text)
+  return path
+}
+
+test('the file says what the environment does not, an empty value included', (t) => {
+  const env = { LOG_LEVEL: 'warn', DATABASE_URL: '' }
+  const merged = withEnvFile(env, folder(t, 'LOG_LEVEL=debug\nDATABASE_URL=postgres://file\nDATA_DIR=kept\n'))
+  assert.deepEqual(merged, { LOG_LEVEL: 'warn', DATABASE_URL: '', DATA_DIR: 'kept' })
+  assert.deepEqual(env, { LOG_LEVEL: 'warn', DATABASE_URL: '' }, 'and no child process inherits it')
+})
+
+test('comments, quotes, export, blanks and CRLF are read as people write them', (t) => {
+  const text =
+    '# a comment\r\nexport A=1\r\nB = "two # words"\r\nC=\'#3\' # why\r\nD=postgres://u:p@h/d?x=1#y\r\n\r\nno assignment\r\nE=\r\n'
+  assert.deepEqual(withEnvFile({}, folder(t, text)), { A: '1', B: 'two # words', C: '#3', D: 'postgres://u:p@h/d?x=1', E: '' })
+})
+
+test('no file, or a folder of that name: the environment alone', (t) => {
+  const env = { A: '1' }
+  const path = folder(t)
+  assert.equal(withEnvFile(env, path), env)
+  mkdirSync(join(path, '.env'))
+  assert.equal(withEnvFile(env, path), env)
+})
+
+test('a file that cannot be read stops the program, without its content', (t) => {
+  const path = folder(t)
+  writeFileSync(join(path, 'file'), 'A=secret')
+  assert.throws(() => withEnvFile({}, join(path, 'file')), { name: 'ConfigError', message: /\.env cannot be read \(ENOTDIR\)/ })
+})
+
+test('under test the file is not read', () => {
+  assert.equal(environment(), process.env)
+})

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { after, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { isPostmaster, readPidFile } from '../../lib/db/embedded/pid-file.ts'
+import { type EmbeddedServer, openPool, startEmbedded } from '../../lib/db/embedded.ts'
+import { until } from './until.ts'
+
+const CHILD = fileURLToPath(new URL('./embedded-process.ts', import.meta.url))
+
+/** One installation's data folder and what runs on it; all of it ends with the test, in reverse order. */
+export interface Installation {
+  /** Ours; others may pass through it. */
+  dataDir: string
+  start(folder?: string): Promise<EmbeddedServer>
+  other(): Other
+  atEnd(action: () => unknown): void
+}
+
+export interface Other {
+  process: ChildProcess
+  up: Promise<{ pid: number; attached: boolean }>
+  leave(): Promise<void>
+}
+
+export function emptyInstallation(t: TestContext): Installation {
+  const dataDir = mkdtempSync(join(tmpdir(), 'broker-embedded-'))
+  chmodSync(dataDir, 0o711)
+  const actions = [() => stopLeftOver(dataDir).then(() => rmSync(dataDir, { recursive: true, force: true }))] as (() => unknown)[]
+  const atEnd = (action: () => unknown) => void actions.unshift(action)
+  t.after(async () => {
+    for (const action of actions) await action()
+  })
+  return {
+    dataDir,
+    atEnd,
+    async start(folder = dataDir) {
+      const server = await startEmbedded({ dataDir: folder, log: () => {} })
+      atEnd(() => server.stop())
+      return server
+    },
+    other() {
+      const child = spawn(process.execPath, ['--import', 'tsx', CHILD, dataDir], { stdio: ['pipe', 'pipe', 'inherit'], detached: true })
+      const exit = once(child, 'exit')
+      const up = once(createInterface({ input: child.stdout }), 'line').then(([line]) => JSON.parse(line))
+      atEnd(async () => {
+        if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+        await exit
+      })
+      const leave = async () => {
+        child.stdin.end()
+        assert.deepEqual(await exit, [0, null])
+      }
+      return { process: child, up, leave }
+    },
+  }
+}
+
+let pristine: Promise<string> | undefined
+after(async () => pristine && rmSync(await pristine, { recursive: true, force: true }))
+
+/** One with a cluster that has not run yet: a copy, since making one takes longest. */
+export async function installation(t: TestContext): Promise<Installation> {
+  pristine ??= makePristine()
+  const site = emptyInstallation(t)
+  spawnSync('cp', ['-Rp', join(await pristine, 'postgres'), site.dataDir])
+  return site
+}
+
+async function makePristine(): Promise<string> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'broker-embedded-'))
+  await (await startEmbedded({ dataDir, log: () => {} })).stop()
+  return dataDir
+}
+
+async function stopLeftOver(dataDir: string): Promise<void> {
+  const pid = readPidFile(join(dataDir, 'postgres'))?.pid
+  if (pid === undefined || isGone(dataDir, pid)) return
+  process.kill(pid, 'SIGQUIT')
+  await until('the left-over server is gone', () => isGone(dataDir, pid))
+}
+
+export async function query<T>(server: EmbeddedServer, statement: string): Promise<T[]> {
+  const sql = openPool(server.options, { max: 1, fetch_types: false, connect_timeout: 2, onnotice: () => {} })
+  try {
+    return (await sql.unsafe(statement)) as unknown as T[]
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
+}
+
+export const isGone = (dataDir: string, pid: number) => !isPostmaster(pid, join(dataDir, 'postgres'))
