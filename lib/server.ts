@@ -39,8 +39,8 @@ async function start(config: Config, log: Log): Promise<void> {
   for (const warning of config.warnings) log.warn(warning)
   createTokens(config)
 
-  const embedded = config.databaseUrl === null ? await startEmbedded({ dataDir: config.dataDir, log: plain(log) }) : null
-  const connection = embedded?.options ?? config.databaseUrl!
+  const embedded = config.database === null ? await startEmbedded({ dataDir: config.dataDir, log: plain(log) }) : null
+  const connection = embedded?.options ?? config.database!
   if (config.migrateOnStart) await migrate({ connection, log: plain(log), maxRetries: config.dbMigrationMaxRetries })
 
   const db = openDatabase({

@@ -3,11 +3,12 @@ import { existsSync, realpathSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type postgres from 'postgres'
+import type { Connection } from '../lib/db/driver-options.ts'
 import type { Log } from '../lib/db/embedded.ts'
 import { applyFunctions, applyMigration, createHistory, type LockPatience } from './migrate/apply.ts'
 import { codeOf, DatabaseUnreachable, isUnreachable, SchemaTooNew, UnsupportedDatabase } from './migrate/errors.ts'
 import { readFunctions, readMigrations, SQL_FOLDER } from './migrate/files.ts'
-import { type Connection, withConnection, withLock } from './migrate/session.ts'
+import { withConnection, withLock } from './migrate/session.ts'
 
 export { DatabaseUnreachable, MigrationFailed, SchemaTooNew, UnsupportedDatabase } from './migrate/errors.ts'
 

@@ -1,9 +1,11 @@
 import type postgres from 'postgres'
 import { type Connection, type DriverSettings, driverOptions, type GateName } from './driver-options.ts'
-import { openPool } from './embedded/socket-url.ts'
+import { openPool, tlsOf } from './embedded/socket-url.ts'
 import { DatabaseUnavailable } from './errors.ts'
 import type { Slot } from './flight.ts'
 import { dial, type Endpoint } from './socket.ts'
+import { secured } from './tls.ts'
+import type { TlsSettings } from './tls-settings.ts'
 
 /** From dialling until the server has let us in. */
 const CONNECT_TIMEOUT_MS = 5_000
@@ -21,11 +23,13 @@ type Closed = (slot: Slot, driver: postgres.Sql, failure: unknown) => void
 export class Connector {
   readonly #target: Target
   readonly #closed: Closed
+  readonly #tls: TlsSettings | undefined
   #hostIndex = 0
 
   constructor(target: Target, closed: Closed) {
     this.#target = target
     this.#closed = closed
+    this.#tls = tlsOf(target.connection)
   }
 
   /** Gives the slot a connection on its way to the server. */
@@ -48,11 +52,14 @@ export class Connector {
         socket.once('connect', () => {
           this.#hostIndex = index
         })
-        socket.once('error', (error) => {
+        const fail = (error: Error) => {
           failure = error
-        })
+        }
+        socket.once('error', fail)
         slot.socket = socket
-        return socket
+        const ready = secured(socket, endpoint, index, this.#tls)
+        if (ready instanceof Promise) void ready.then((secure) => secure.once('error', fail))
+        return ready
       },
       onclose: () => this.#closed(slot, driver, reason()),
       // The server's first parameter comes when it has let us in.

@@ -1,5 +1,4 @@
 /** The database as the rest of the service sees it: three gates, so that neither ingest nor reads nor jobs can starve the others. */
-import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import type postgres from 'postgres'
 import type { Connection, GateName } from './driver-options.ts'
 import type { Sql } from './flight.ts'
@@ -96,9 +95,6 @@ export function splitPool(poolMax: number): Record<GateName, number> {
 /** Opens no connection yet: each gate connects when it is first used, and again after any loss. */
 export function openDatabase(options: DatabaseOptions): Database {
   const { connection, statementTimeoutMs, log } = options
-  // The driver would report unusable certificates as an unhandled rejection.
-  if (typeof connection === 'object' && typeof connection.ssl === 'object') createSecureContext(connection.ssl as SecureContextOptions)
-
   let generation = 0
   const listeners: ((gate: GateName) => void)[] = []
   const renewed = (gate: GateName) => {

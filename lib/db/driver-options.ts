@@ -1,19 +1,24 @@
 /** The options every connection of the service is opened with, and why. */
 import type postgres from 'postgres'
+import type { TlsSettings } from './tls-settings.ts'
 
 export type GateName = 'ingest' | 'read' | 'probe'
 
-/** A connection string, or the driver's own options for host, port, user, password, database and TLS. */
+/** A connection URL, or the parts of one. */
 export type Connection =
   | string
   | {
-      host?: string
-      port?: number
+      host?: string | string[]
+      port?: number | number[]
       path?: string
       user?: string
-      password?: string
+      /** A function is asked for each connection, and must not throw. */
+      password?: string | (() => string)
       database?: string
-      ssl?: 'require' | 'allow' | 'prefer' | 'verify-full' | boolean | object
+      tls?: TlsSettings
+      /** Session settings; those of the service go before them. */
+      settings?: Record<string, string>
+      target_session_attrs?: string
     }
 
 export interface DriverSettings {

@@ -10,9 +10,9 @@ export async function main(): Promise<void> {
     const config = loadConfig(process.env)
     logger = pino({ level: config.logLevel })
     const log: Log = (level, message, fields = {}) => logger[level](fields, message)
-    const embedded = config.databaseUrl ? undefined : await startEmbedded({ dataDir: config.dataDir, log })
+    const embedded = config.database ? undefined : await startEmbedded({ dataDir: config.dataDir, log })
     try {
-      const connection = config.databaseUrl || embedded!.options
+      const connection = config.database ?? embedded!.options
       const result = await migrate({ connection, log, maxRetries: config.dbMigrationMaxRetries })
       log('info', 'migrate: the schema is up to date', result)
     } finally {

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type postgres from 'postgres'
+import type { Connection } from '../../lib/db/driver-options.ts'
 import { greeted, type Log, openPool } from '../../lib/db/embedded.ts'
-
-export type Connection = string | postgres.Options<Record<string, postgres.PostgresType>>
 
 /** One connection for statements, while a second one holds the lock that keeps other migrators out. */
 export interface LockedSession {
