@@ -3,12 +3,14 @@ import { setFlagsFromString } from 'node:v8'
 import { routes } from '../handlers/router.ts'
 import { chains } from '../jobs/index.ts'
 import { startSchedule } from '../jobs/schedule.ts'
+import { migrationSettings } from '../sql/migrate/settings.ts'
 import { migrate } from '../sql/migrate.ts'
 import { createAdmin } from './admin.ts'
 import { buildDeps } from './build.ts'
 import { type Config, ConfigError, loadConfig, redacted } from './config.ts'
 import { type EmbeddedServer, startEmbedded } from './db/embedded.ts'
 import { openDatabase } from './db/index.ts'
+import { checkSettings } from './db/settings-check.ts'
 import { createApp } from './http/app.ts'
 import { close, listen, shown } from './http/listen.ts'
 import { createTokens } from './http/tokens.ts'
@@ -41,7 +43,7 @@ async function start(config: Config, log: Log): Promise<void> {
 
   const embedded = config.database === null ? await startEmbedded({ dataDir: config.dataDir, log: plain(log) }) : null
   const connection = embedded?.options ?? config.database!
-  if (config.migrateOnStart) await migrate({ connection, log: plain(log), maxRetries: config.dbMigrationMaxRetries })
+  if (config.migrateOnStart) await migrate({ connection, log: plain(log), ...migrationSettings(config) })
 
   const db = openDatabase({
     connection,
@@ -51,6 +53,7 @@ async function start(config: Config, log: Log): Promise<void> {
     applicationName: 'cluster-telemetry-broker',
     log,
   })
+  void checkSettings(db, { statementTimeoutMs: config.dbStatementTimeoutMs, prepare: config.dbPrepare, log })
   let draining = false
   const deps = buildDeps({ config, db, log, draining: () => draining })
   const api = await listen(createApp(deps, routes).fetch, config.listen)

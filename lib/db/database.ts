@@ -58,9 +58,9 @@ export interface DatabaseOptions {
   connection: Connection
   /** Connections over all gates; at least three are used. */
   poolMax: number
-  /** 0 leaves the server's own setting in force. */
+  /** 0 is no end. */
   statementTimeoutMs: number
-  /** False behind a transaction pooler: no prepared statements and no session settings but the name. */
+  /** False behind a transaction pooler: no prepared statements and none of the session settings that poolers refuse. */
   prepare: boolean
   applicationName: string
   log: Log

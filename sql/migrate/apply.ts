@@ -1,13 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type postgres from 'postgres'
 import type { Log } from '../../lib/db/embedded.ts'
+import { MIGRATION_SETTINGS, settingStatement } from '../../lib/db/session.ts'
 import { codeOf, isContended, isUnreachable, MigrationFailed } from './errors.ts'
 import type { FunctionFiles, MigrationFile } from './files.ts'
-import { LIFT_LIMITS } from './session.ts'
+import { BEGIN } from './session.ts'
 
 /** How long a file may wait for a lock, and how often it is tried. A waiting DDL statement stops all traffic behind it. */
 export interface LockPatience {
   lockTimeoutMs: number
+  /** The same for each wait of a file that runs outside a transaction, which holds nobody up while it waits. */
+  aloneLockTimeoutMs: number
   attempts: number
   pauseMs: number
 }
@@ -39,13 +42,7 @@ export async function applyMigration(sql: postgres.Sql, file: MigrationFile, pat
     await inTransaction(sql, `migrations/${file.name}.sql`, `${record};`, file.text, patience, log)
     return
   }
-  await dropInvalidIndexes(sql, file.text)
-  // Outside a transaction there is no `set local`. Waiting is harmless here: concurrent statements hold up no traffic.
-  await sql.unsafe('set statement_timeout = 0')
-  await sql.unsafe('set lock_timeout = 0')
-  await sql.unsafe(file.text).catch((error) => fail(`migrations/${file.name}.sql`, file.text, 0, error))
-  await sql.unsafe('reset statement_timeout')
-  await sql.unsafe('reset lock_timeout')
+  await runAlone(sql, file, patience, log)
   await sql.unsafe(record)
 }
 
@@ -65,7 +62,7 @@ async function inTransaction(
   patience: LockPatience,
   log: Log,
 ): Promise<void> {
-  const head = `begin; ${LIFT_LIMITS} set local lock_timeout = ${patience.lockTimeoutMs}; ${record}\n`
+  const head = `${BEGIN} set local lock_timeout = ${patience.lockTimeoutMs}; ${record}\n`
   for (let attempt = 1; ; attempt++) {
     try {
       await sql.unsafe(`${head}${text}\n;commit`)
@@ -78,6 +75,23 @@ async function inTransaction(
       await delay(patience.pauseMs)
     }
   }
+}
+
+/** Outside a transaction there is no `set local`. Waiting is cheap here, concurrent statements hold up no traffic, but has an end. */
+async function runAlone(sql: postgres.Sql, file: MigrationFile, patience: LockPatience, log: Log): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    await dropInvalidIndexes(sql, file.text)
+    await sql.unsafe(settingStatement({ ...MIGRATION_SETTINGS, lock_timeout: String(patience.aloneLockTimeoutMs) }))
+    try {
+      await sql.unsafe(file.text)
+      break
+    } catch (error) {
+      if (!isContended(error) || attempt >= patience.attempts) fail(`migrations/${file.name}.sql`, file.text, 0, error)
+      log('warn', 'migrate: held up by other sessions, trying again', { file: file.name, code: codeOf(error), attempt })
+      await delay(patience.pauseMs)
+    }
+  }
+  await sql.unsafe('reset all')
 }
 
 /** A concurrent build that failed leaves its index behind, invalid but in the way: `if not exists` would settle for it. */

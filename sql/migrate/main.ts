@@ -2,6 +2,7 @@ import { pino } from 'pino'
 import { loadConfig } from '../../lib/config.ts'
 import { type Log, startEmbedded } from '../../lib/db/embedded.ts'
 import { migrate } from '../migrate.ts'
+import { migrationSettings } from './settings.ts'
 
 /** Migrates the configured database, or the embedded one where none is configured. Sets the exit code. */
 export async function main(): Promise<void> {
@@ -13,7 +14,7 @@ export async function main(): Promise<void> {
     const embedded = config.database ? undefined : await startEmbedded({ dataDir: config.dataDir, log })
     try {
       const connection = config.database ?? embedded!.options
-      const result = await migrate({ connection, log, maxRetries: config.dbMigrationMaxRetries })
+      const result = await migrate({ connection, log, ...migrationSettings(config) })
       log('info', 'migrate: the schema is up to date', result)
     } finally {
       await embedded?.stop()
