@@ -53,7 +53,7 @@ async function start(config: Config, log: Log): Promise<void> {
     applicationName: 'cluster-telemetry-broker',
     log,
   })
-  void checkSettings(db, { statementTimeoutMs: config.dbStatementTimeoutMs, prepare: config.dbPrepare, log })
+  void checkSettings(db, { statementTimeoutMs: config.dbStatementTimeoutMs, log })
   let draining = false
   const deps = buildDeps({ config, db, log, draining: () => draining })
   const api = await listen(createApp(deps, routes).fetch, config.listen)

@@ -80,9 +80,9 @@ async function inTransaction(
 /** Outside a transaction there is no `set local`. Waiting is cheap here, concurrent statements hold up no traffic, but has an end. */
 async function runAlone(sql: postgres.Sql, file: MigrationFile, patience: LockPatience, log: Log): Promise<void> {
   for (let attempt = 1; ; attempt++) {
-    await dropInvalidIndexes(sql, file.text)
     await sql.unsafe(settingStatement({ ...MIGRATION_SETTINGS, lock_timeout: String(patience.aloneLockTimeoutMs) }))
     try {
+      await dropInvalidIndexes(sql, file.text)
       await sql.unsafe(file.text)
       break
     } catch (error) {
