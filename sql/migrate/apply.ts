@@ -15,6 +15,8 @@ export interface LockPatience {
   pauseMs: number
 }
 
+const STATEMENT_TIMEOUT = '57014'
+
 /** Creates the tables that remember what was applied. */
 export async function createHistory(sql: postgres.Sql): Promise<void> {
   await sql.unsafe(`
@@ -109,5 +111,7 @@ function fail(name: string, text: string, headLength: number, error: unknown): n
   if (isUnreachable(error)) throw error
   const position = Number((error as { position?: unknown }).position ?? Number.NaN) - headLength
   const line = position > 0 ? `:${text.slice(0, position).split('\n').length}` : ''
-  throw new MigrationFailed(`${name}${line}: ${(error as Error).message}`, { cause: error })
+  // Limits are lifted for every file; what still ends it stands between, where a session cannot lift them.
+  const way = codeOf(error) === STATEMENT_TIMEOUT ? '; run `npm run migrate` on a connection that goes past the pooler' : ''
+  throw new MigrationFailed(`${name}${line}: ${(error as Error).message}${way}`, { cause: error })
 }
