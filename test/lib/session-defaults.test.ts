@@ -14,6 +14,7 @@ import { migrate } from '../../sql/migrate.ts'
 import { flow } from '../support/broker.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { container, digestOf } from '../support/images.ts'
+import { startOwnServer } from '../support/own-server.ts'
 
 type Defaults = Record<string, string>
 
@@ -120,7 +121,8 @@ async function conversation(config: Config, db: Database): Promise<unknown[]> {
     (sql) => sql`
       select to_json(${['a', null, 'null', '\\']}::text[])::text as texts, 'a\\b' as backslash, '2026-01-02'::date::text as date,
              '2026-01-02 03:04:05+00'::timestamptz::text as at, 0.1::float8 + 0.2::float8 as float, interval '1 day 2 hours'::text as span,
-             upper('i'), ('x' = null) is null as is_unknown`,
+             ('x' = null) is null as is_unknown, current_setting('synchronous_commit') as durability,
+             current_setting('transaction_isolation') as isolation`,
   )
   said.push({ ...values })
   const failure = await db.read((sql) => sql`select 1 / 0`).catch((error) => [error.code, error.severity])
@@ -286,6 +288,25 @@ describe('the settings of the role', () => {
     assert.deepEqual(await settingsOf(adminSql), { ...known, statement_timeout: '6000' })
     await run()
     assert.equal(lines.length, 2)
+  })
+
+  test('that it may not be given are a warning, and the migration goes on', async () => {
+    const { port, sql } = await startOwnServer({ hba: ['host all all all trust'] })
+    await sql.unsafe('create role keeper; grant keeper to app; alter database app owner to keeper; alter role app set role = keeper')
+    const lines: [level: string, message: string, fields: { settings?: string[]; code?: string }][] = []
+    const { version } = await migrate({
+      connection: `postgres://app@127.0.0.1:${port}/app`,
+      log: (level, message, fields = {}) => lines.push([level, message, fields]),
+      roleSettings: roleSettings(5_000),
+    })
+    assert.ok(version > 0)
+    const [[, message, { settings, code }], ...others] = lines.filter(([level]) => level === 'warn') as typeof lines & {
+      0: (typeof lines)[0]
+    }
+    assert.match(message, /the role may not be given its settings/)
+    assert.equal(code, '42501')
+    assert.ok(settings!.includes('enable_seqscan = off'))
+    assert.deepEqual(others, [])
   })
 
   test('that are missing are named in a warning, and none is there when all are in force', async (t) => {
