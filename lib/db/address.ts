@@ -116,7 +116,9 @@ export function readAddress(parameters: Parameters): Address {
 }
 
 function readHosts(parameters: Parameters): { host: string[]; port: number[]; path?: string } {
-  const host = (parameters.get('host')?.value ?? 'localhost').split(',').map((name) => name || 'localhost')
+  const hosts = parameters.get('host')?.value ?? 'localhost'
+  // A folder may have a comma in its name.
+  const host = hosts.startsWith('/') ? [hosts] : hosts.split(',').map((name) => name || 'localhost')
   const ports = parameters.get('port')
   const written = ports?.value.split(',') ?? ['']
   if (written.length !== 1 && written.length !== host.length)

@@ -65,9 +65,12 @@ function handshake(socket: net.Socket, name: string, settings: TlsSettings): Pro
     const secure = connect(options)
     const fail = (error: NodeJS.ErrnoException) => reject(error.syscall === undefined ? failed(error.message) : error)
     const end = () => fail(new Error('the connection ended in the handshake'))
+    const timer = setTimeout(() => secure.destroy(new Error(`no handshake within ${ANSWER_MS} ms`)), ANSWER_MS)
     secure.on('error', fail)
     secure.on('close', end)
+    secure.once('close', () => clearTimeout(timer))
     secure.once('secureConnect', () => {
+      clearTimeout(timer)
       secure.off('error', fail)
       secure.off('close', end)
       resolve(secure)

@@ -214,7 +214,9 @@ for (const isolation of ['repeatable read', 'serializable']) {
   })
 }
 
-test('a file outside a transaction waits for others no longer than the limit, then tries again, a bounded number of times', async (t) => {
+test('a file outside a transaction waits for others no longer than the limit, and is tried again a bounded number of times', {
+  timeout: 60_000,
+}, async (t) => {
   const { folder, add } = schemaFolder(t, TWO)
   const { sql, url } = await emptyDatabase(t)
   await run(url, folder)
