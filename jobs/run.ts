@@ -60,7 +60,7 @@ async function run(job: Job, isDryRun: boolean, config: Config, log: Log): Promi
 
 /** The configured database, else the embedded one, which is ours alone and so brought up to date like the server does. */
 async function withConnection<T>(config: Config, log: Log, signals: StopSignals, work: (connection: Connection) => Promise<T>): Promise<T> {
-  if (config.databaseUrl !== null) return work(config.databaseUrl)
+  if (config.database !== null) return work(config.database)
   const plain = (level: 'debug' | 'info' | 'warn', message: string, fields: object = {}) => log[level](fields, message)
   const embedded = await startEmbedded({ dataDir: config.dataDir, log: plain, signal: signals.aborted })
   try {

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
+import { databaseVariables, readDatabase, shownDatabase } from './database-variables.ts'
+import type { Address } from './db/address.ts'
 import { address, databaseUrl, flag, httpUrl, type Row, readRow, type SocketAddress, text, trimmed, whole, word } from './variables.ts'
 
 /** The environment cannot be used. The message names each bad variable on a line of its own and holds no secret value. */
@@ -21,6 +23,8 @@ const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 const shortTokenChars = 16
 /** Ingest, reads and jobs each have a gate on the pool, and each gate needs connections of its own. */
 const minPoolSize = 6
+/** Connections that are left when every flow in flight stores its verdict (interop-core 6.3). */
+const poolSizeBesideAudit = 8
 const readBudgetShareOfMemoryLimit = 0.3
 /** Timers and the settings of PostgreSQL count milliseconds in 31 bits. */
 const maxMs = 2_147_483_647
@@ -31,14 +35,17 @@ const batchRows = [100, 100_000] as const
 
 /** The environment: one row for each variable, in the order README prints them. The tokens have a table of their own below. */
 const rows = {
-  nodeEnv: word('NODE_ENV', ['development', 'production', 'test'], 'development', '`production` requires `DATABASE_URL`.'),
+  nodeEnv: word('NODE_ENV', ['development', 'production', 'test'], 'development', '`production` requires `DATABASE_URL` or `PGHOST`.'),
   listen: address(
     'LISTEN_ADDR',
     ['[::]:9090', '0.0.0.0:9090'],
     'Address of the API, bound as written. The default takes the second where the host has no IPv6.',
   ),
   adminListen: address('ADMIN_ADDR', ['127.0.0.1:9091'], 'Address of the probes `/livez` and `/readyz` and of a second `/metrics`.'),
-  databaseUrl: databaseUrl('DATABASE_URL', 'The PostgreSQL server to use. Without it an embedded one is started, except in production.'),
+  databaseUrl: databaseUrl(
+    'DATABASE_URL',
+    'The PostgreSQL server to use. Without it and `PGHOST` an embedded one is started, except in production.',
+  ),
   dataDir: text('DATA_DIR', '.data', 'Folder of the embedded PostgreSQL server.'),
   logLevel: word('LOG_LEVEL', logLevels, 'info', 'Lowest level that is logged.'),
   migrateOnStart: flag('MIGRATE_ON_START', true, 'Whether the server migrates the schema before it listens.'),
@@ -155,6 +162,8 @@ type Settings = { readonly [K in keyof typeof rows]: (typeof rows)[K] extends Ro
 /** The environment as read; keys carry their units. Holds secrets: print `redacted(config)`. */
 export interface Config extends Settings {
   readonly tokens: readonly ConfiguredToken[]
+  /** The server to use; null for an embedded one. */
+  readonly database: Address | null
   /** What was read otherwise than written, one sentence each. */
   readonly warnings: readonly string[]
 }
@@ -168,13 +177,34 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   const warnings: string[] = []
   const values = Object.fromEntries(Object.entries(rows).map(([key, row]) => [key, readRow(row, env, errors, warnings)])) as Settings
   const tokens = tokenVariables.flatMap((variable) => readToken(variable, env, errors, warnings))
-  if (values.nodeEnv === 'production' && trimmed(env, 'DATABASE_URL') === '') errors.push('DATABASE_URL is required in production')
+  const isUrlRefused = values.databaseUrl === null && trimmed(env, 'DATABASE_URL') !== ''
+  const database = isUrlRefused ? null : readDatabase(values.databaseUrl, env, errors, warnings)
+  if (values.nodeEnv === 'production' && trimmed(env, 'DATABASE_URL') === '' && trimmed(env, 'PGHOST') === '')
+    errors.push('DATABASE_URL or PGHOST is required in production')
   if (errors.length > 0) throw new ConfigError(errors.join('\n'))
 
-  const budgetLimitMb = Math.max(1, Math.floor(values.memoryLimitMb * readBudgetShareOfMemoryLimit))
-  if (values.memoryLimitMb === 0 || values.readMemoryBudgetMb <= budgetLimitMb) return { ...values, tokens, warnings }
-  warnings.push(`BROKER_READ_MEMORY_BUDGET_MB: ${values.readMemoryBudgetMb} is lowered to ${budgetLimitMb}, 30 % of BROKER_MEMORY_LIMIT_MB`)
-  return { ...values, readMemoryBudgetMb: budgetLimitMb, tokens, warnings }
+  return {
+    ...values,
+    readMemoryBudgetMb: affordableBudgetMb(values, warnings),
+    dbPoolMaxSize: sufficientPoolSize(values, warnings),
+    tokens,
+    database,
+    warnings,
+  }
+}
+
+function affordableBudgetMb({ memoryLimitMb, readMemoryBudgetMb }: Settings, warnings: string[]): number {
+  const limitMb = Math.max(1, Math.floor(memoryLimitMb * readBudgetShareOfMemoryLimit))
+  if (memoryLimitMb === 0 || readMemoryBudgetMb <= limitMb) return readMemoryBudgetMb
+  warnings.push(`BROKER_READ_MEMORY_BUDGET_MB: ${readMemoryBudgetMb} is lowered to ${limitMb}, 30 % of BROKER_MEMORY_LIMIT_MB`)
+  return limitMb
+}
+
+function sufficientPoolSize({ dbPoolMaxSize, auditInflightPermits, evaluatorUrl }: Settings, warnings: string[]): number {
+  const size = auditInflightPermits + poolSizeBesideAudit
+  if (evaluatorUrl === null || dbPoolMaxSize >= size) return dbPoolMaxSize
+  warnings.push(`DB_POOL_MAX_SIZE: ${dbPoolMaxSize} is raised to ${size}, ${poolSizeBesideAudit} more than AUDIT_INFLIGHT_PERMITS`)
+  return size
 }
 
 /** The configuration by variable, fit to print: no password, and of the tokens the variables that supplied them. */
@@ -182,13 +212,17 @@ export function redacted(config: Config): Record<string, string | number | boole
   const printed = Object.entries(rows).map(([key, row]) => [row.name, printable(config[key as keyof typeof rows])])
   return {
     ...Object.fromEntries(printed),
+    database: config.database === null ? 'embedded' : shownDatabase(config.database),
     tokens: config.tokens.map((token) => token.source),
   }
 }
 
 /** The table of README: every variable, its type, default and meaning. Markdown, without a line end. */
 export function configTable(): string {
-  const settings = Object.values(rows).map((row: Row<unknown>) => [row.name, row.type, row.shown, row.meaning])
+  const settings = Object.values(rows).flatMap((row: Row<unknown>) => [
+    [row.name, row.type, row.shown, row.meaning],
+    ...(row === rows.databaseUrl ? databaseVariables : []),
+  ])
   const tokens = tokenVariables.flatMap((name) => [
     [name, 'text', 'unset', tokenMeanings[name]],
     [`${name}_FILE`, 'path', 'unset', `The same, read from a file at start.`],

@@ -3,12 +3,14 @@ import { setFlagsFromString } from 'node:v8'
 import { routes } from '../handlers/router.ts'
 import { chains } from '../jobs/index.ts'
 import { startSchedule } from '../jobs/schedule.ts'
+import { migrationSettings } from '../sql/migrate/settings.ts'
 import { migrate } from '../sql/migrate.ts'
 import { createAdmin } from './admin.ts'
 import { buildDeps } from './build.ts'
 import { type Config, ConfigError, loadConfig, redacted } from './config.ts'
 import { type EmbeddedServer, startEmbedded } from './db/embedded.ts'
 import { openDatabase } from './db/index.ts'
+import { checkSettings } from './db/settings-check.ts'
 import { environment } from './env-file.ts'
 import { createApp } from './http/app.ts'
 import { close, listen, shown } from './http/listen.ts'
@@ -42,7 +44,7 @@ async function start(config: Config, log: Log, signals: StopSignals): Promise<vo
   createTokens(config)
 
   const embedded =
-    config.databaseUrl === null ? await startEmbedded({ dataDir: config.dataDir, log: plain(log), signal: signals.aborted }) : null
+    config.database === null ? await startEmbedded({ dataDir: config.dataDir, log: plain(log), signal: signals.aborted }) : null
   try {
     await serve(config, log, embedded, signals)
   } catch (error) {
@@ -52,8 +54,8 @@ async function start(config: Config, log: Log, signals: StopSignals): Promise<vo
 }
 
 async function serve(config: Config, log: Log, embedded: EmbeddedServer | null, signals: StopSignals): Promise<void> {
-  const connection = embedded?.options ?? config.databaseUrl!
-  if (config.migrateOnStart) await signals.race(migrate({ connection, log: plain(log), maxRetries: config.dbMigrationMaxRetries }))
+  const connection = embedded?.options ?? config.database!
+  if (config.migrateOnStart) await signals.race(migrate({ connection, log: plain(log), ...migrationSettings(config) }))
 
   const db = openDatabase({
     connection,
@@ -63,6 +65,7 @@ async function serve(config: Config, log: Log, embedded: EmbeddedServer | null, 
     applicationName: 'cluster-telemetry-broker',
     log,
   })
+  void checkSettings(db, { statementTimeoutMs: config.dbStatementTimeoutMs, log })
   let draining = false
   const deps = buildDeps({ config, db, log, draining: () => draining })
   const api = await signals.race(listen(createApp(deps, routes).fetch, config.listen))

@@ -54,9 +54,9 @@ const [line] = await Promise.race([once(createInterface({ input: server.stdout }
 let code = 1
 if (line !== undefined && !endedBy) {
   const { url, template } = JSON.parse(line)
-  // Not DATABASE_URL: a program under test that reads it would work on the maintenance database.
-  const { DATABASE_URL: _, ...environment } = process.env
-  const env = { ...environment, NODE_ENV: 'test', BROKER_TEST_URL: url, BROKER_TEST_TEMPLATE: template }
+  // Not DATABASE_URL and libpq's variables: a program under test that reads them would work on the maintenance database.
+  const environment = Object.entries(process.env).filter(([name]) => !/^(DATABASE_|PG[A-Z])/.test(name))
+  const env = { ...Object.fromEntries(environment), NODE_ENV: 'test', BROKER_TEST_URL: url, BROKER_TEST_TEMPLATE: template }
   const args = ['--import', 'tsx', '--test', `--test-concurrency=${CONCURRENCY}`, ...files]
   tests = spawn(process.execPath, args, { stdio: 'inherit', env, detached: true })
   const [exitCode] = await once(tests, 'exit')

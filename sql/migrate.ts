@@ -4,11 +4,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type postgres from 'postgres'
 import { causeOf } from '../lib/db/causes.ts'
+import type { Connection } from '../lib/db/driver-options.ts'
 import type { Log } from '../lib/db/embedded.ts'
 import { applyFunctions, applyMigration, createHistory, type LockPatience } from './migrate/apply.ts'
 import { codeOf, DatabaseUnreachable, isUnreachable, SchemaTooNew, UnsupportedDatabase } from './migrate/errors.ts'
 import { readFunctions, readMigrations, SQL_FOLDER } from './migrate/files.ts'
-import { type Connection, withConnection, withLock } from './migrate/session.ts'
+import { missingRoleSettings, setRoleSettings } from './migrate/role.ts'
+import { LOCK_WAIT_MS, withConnection, withLock } from './migrate/session.ts'
 
 export { DatabaseUnreachable, MigrationFailed, SchemaTooNew, UnsupportedDatabase } from './migrate/errors.ts'
 
@@ -22,8 +24,17 @@ export interface MigrateOptions {
   maxRetries?: number
   /** Between two attempts. */
   retryPauseMs?: number
+  /** The longest wait for another migration to end, and for each lock of a file that runs outside a transaction. */
+  lockWaitMs?: number
+  aloneLockTimeoutMs?: number
+  /** What sessions of our role are to have in this database, for behind a transaction pooler; without it the role is left alone. */
+  roleSettings?: Readonly<Record<string, string>>
   /** Holds `migrations/` and `functions/`. */
   folder?: string
+}
+
+interface Patience extends LockPatience {
+  lockWaitMs: number
 }
 
 export interface MigrateResult {
@@ -46,12 +57,18 @@ export function schemaVersion(folder: string = SQL_FOLDER): number {
  * @throws SchemaTooNew, UnsupportedDatabase, MigrationFailed, DatabaseUnreachable
  */
 export async function migrate(options: MigrateOptions): Promise<MigrateResult> {
-  const { connection, log, maxRetries = 10, retryPauseMs = 2_000, lockTimeoutMs = 2_000, folder = SQL_FOLDER } = options
-  const patience: LockPatience = { lockTimeoutMs, attempts: maxRetries, pauseMs: retryPauseMs }
+  const { log, maxRetries = 10, retryPauseMs = 2_000, folder = SQL_FOLDER } = options
+  const patience: Patience = {
+    lockTimeoutMs: options.lockTimeoutMs ?? 2_000,
+    aloneLockTimeoutMs: options.aloneLockTimeoutMs ?? 5 * 60_000,
+    lockWaitMs: options.lockWaitMs ?? LOCK_WAIT_MS,
+    attempts: maxRetries,
+    pauseMs: retryPauseMs,
+  }
   const applied: string[] = []
   for (let attempt = 1; ; attempt++) {
     try {
-      await bringUpToDate(connection, folder, patience, applied, log)
+      await bringUpToDate(options, folder, patience, applied)
       return { applied, version: schemaVersion(folder) }
     } catch (error) {
       if (!isUnreachable(error)) throw error
@@ -67,7 +84,8 @@ export async function migrate(options: MigrateOptions): Promise<MigrateResult> {
   }
 }
 
-async function bringUpToDate(connection: Connection, folder: string, patience: LockPatience, applied: string[], log: Log): Promise<void> {
+async function bringUpToDate(options: MigrateOptions, folder: string, patience: Patience, applied: string[]): Promise<void> {
+  const { connection, log, roleSettings = {} } = options
   const migrations = readMigrations(folder)
   const functions = readFunctions(folder)
   const known = migrations.at(-1)?.version ?? 0
@@ -84,17 +102,18 @@ async function bringUpToDate(connection: Connection, folder: string, patience: L
     return {
       migrations: migrations.filter(({ version }) => !history.versions.has(version)),
       isFunctionsStale: history.functionsHash !== functions.hash,
+      settings: await missingRoleSettings(sql, roleSettings),
     }
   }
 
   const isCurrent = await withConnection(connection, log, async (sql) => {
     await assertSupported(sql)
     const missing = await compare(sql)
-    return missing.migrations.length === 0 && !missing.isFunctionsStale
+    return missing.migrations.length === 0 && !missing.isFunctionsStale && missing.settings.length === 0
   })
   if (isCurrent) return
 
-  await withLock(connection, log, async ({ sql, assertLocked }) => {
+  await withLock(connection, log, patience.lockWaitMs, async ({ sql, assertLocked }) => {
     await createHistory(sql)
     const missing = await compare(sql)
     for (const file of missing.migrations) {
@@ -106,6 +125,7 @@ async function bringUpToDate(connection: Connection, folder: string, patience: L
     }
     assertLocked()
     if (missing.isFunctionsStale) await applyFunctions(sql, functions, patience, log)
+    await setRoleSettings(sql, missing.settings, log)
   })
 }
 

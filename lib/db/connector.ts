@@ -1,17 +1,23 @@
 import type postgres from 'postgres'
+import { readAddress, urlParameters } from './address.ts'
 import { type Connection, type DriverSettings, driverOptions, type GateName } from './driver-options.ts'
-import { openPool } from './embedded/socket-url.ts'
+import { openPool, tlsOf } from './embedded/socket-url.ts'
 import { DatabaseUnavailable } from './errors.ts'
 import type { Slot } from './flight.ts'
+import { sessionSettings, settingStatement } from './session.ts'
 import { dial, type Endpoint } from './socket.ts'
+import { secured } from './tls.ts'
+import type { TlsSettings } from './tls-settings.ts'
 
 /** From dialling until the server has let us in. */
 const CONNECT_TIMEOUT_MS = 5_000
+const PROTOCOL_VIOLATION = '08P01'
 
 export interface Target {
   gate: GateName
   connection: Connection
   settings: DriverSettings
+  log: { warn(fields: object, message: string): void }
 }
 
 /** Hears, once or more often, that the connection of a slot is gone. Must not throw: nobody would catch it. */
@@ -21,22 +27,27 @@ type Closed = (slot: Slot, driver: postgres.Sql, failure: unknown) => void
 export class Connector {
   readonly #target: Target
   readonly #closed: Closed
+  readonly #tls: TlsSettings | undefined
   #hostIndex = 0
+  /** A pooler refused the settings of the session in the packet that opens a connection. */
+  #isBare = false
 
   constructor(target: Target, closed: Closed) {
     this.#target = target
     this.#closed = closed
+    this.#tls = tlsOf(target.connection)
   }
 
   /** Gives the slot a connection on its way to the server. */
   open(slot: Slot): postgres.Sql {
-    const { connection, gate, settings } = this.#target
+    const { gate, settings } = this.#target
+    const connection = this.#isBare ? withoutSettings(this.#target.connection) : this.#target.connection
     let dialled = 0
     let failure: unknown = null
     // Made when it is needed: an error keeps the frames it was made in, and with them the first statement of a connection, for as long.
     const reason = () => failure ?? new DatabaseUnavailable('connection closed', 'CONNECTION_CLOSED')
     const options = {
-      ...driverOptions(gate, settings),
+      ...driverOptions(gate, settings, this.#isBare),
       socket: (endpoint: Endpoint) => {
         // A second round over the hosts is the driver reconnecting by itself.
         if (slot.driver !== driver || dialled++ === endpoint.host.length) {
@@ -48,11 +59,14 @@ export class Connector {
         socket.once('connect', () => {
           this.#hostIndex = index
         })
-        socket.once('error', (error) => {
+        const fail = (error: Error) => {
           failure = error
-        })
+        }
+        socket.once('error', fail)
         slot.socket = socket
-        return socket
+        const ready = secured(socket, endpoint, index, this.#tls)
+        if (ready instanceof Promise) void ready.then((secure) => secure.once('error', fail))
+        return ready
       },
       onclose: () => this.#closed(slot, driver, reason()),
       // The server's first parameter comes when it has let us in.
@@ -69,6 +83,33 @@ export class Connector {
       () => this.#closed(slot, driver, new DatabaseUnavailable(`no connection within ${CONNECT_TIMEOUT_MS} ms`, 'CONNECT_TIMEOUT')),
       CONNECT_TIMEOUT_MS,
     ).unref()
+    // Sent before the statement that the connection is opened for. Through a transaction pooler it is wasted, and harmless.
+    if (this.#isBare && settings.prepare)
+      driver.unsafe(settingStatement(this.#sessionSettings())).catch((error) => this.#closed(slot, driver, error))
     return driver
   }
+
+  /** To be told why a connection was not let in: after a pooler refused the settings, the next one is opened without. */
+  refused(error: unknown): void {
+    const { code, message } = error as { code?: string; message?: string }
+    if (this.#isBare || code !== PROTOCOL_VIOLATION || !/startup parameter/.test(message ?? '')) return
+    this.#isBare = true
+    const { gate, log } = this.#target
+    log.warn(
+      { gate, reason: message, settings: Object.keys(this.#sessionSettings()) },
+      'the pooler refuses settings of the session: each new connection makes them by a statement; in transaction mode set DB_PREPARE=false',
+    )
+  }
+
+  #sessionSettings(): Record<string, string> {
+    const { connection, gate, settings } = this.#target
+    const asked = typeof connection === 'string' ? readAddress(urlParameters(connection, 'the URL')).settings : connection.settings
+    const { options: _, application_name: __, ...rest } = asked ?? {}
+    return { ...rest, ...sessionSettings(gate, settings.statementTimeoutMs) }
+  }
+}
+
+function withoutSettings(connection: Connection): Connection {
+  const { settings, ...rest } = typeof connection === 'string' ? readAddress(urlParameters(connection, 'the URL')) : connection
+  return rest
 }

@@ -1,5 +1,4 @@
 /** The database as the rest of the service sees it: four gates, so that none of ingest, reads, jobs and probes can starve the others. */
-import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import type postgres from 'postgres'
 import { Complaints } from './complaints.ts'
 import type { Connection, GateName } from './driver-options.ts'
@@ -64,9 +63,9 @@ export interface DatabaseOptions {
   connection: Connection
   /** Connections over all gates; at least four are used. */
   poolMax: number
-  /** 0 leaves the server's own setting in force. */
+  /** 0 is no end. */
   statementTimeoutMs: number
-  /** False behind a transaction pooler: no prepared statements and no session settings but the name. */
+  /** False behind a transaction pooler: no prepared statements and none of the session settings that poolers refuse. */
   prepare: boolean
   applicationName: string
   log: Log
@@ -102,9 +101,6 @@ export function splitPool(poolMax: number): Record<GateName, number> {
 /** Opens no connection yet: each gate connects when it is first used, and again after any loss. */
 export function openDatabase(options: DatabaseOptions): Database {
   const { connection, statementTimeoutMs, log } = options
-  // The driver would report unusable certificates as an unhandled rejection.
-  if (typeof connection === 'object' && typeof connection.ssl === 'object') createSecureContext(connection.ssl as SecureContextOptions)
-
   let generation = 0
   const listeners: ((gate: GateName) => void)[] = []
   const renewed = (gate: GateName) => {

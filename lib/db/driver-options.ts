@@ -1,23 +1,29 @@
 /** The options every connection of the service is opened with, and why. */
 import type postgres from 'postgres'
+import { openingSettings, sessionSettings } from './session.ts'
+import type { TlsSettings } from './tls-settings.ts'
 
 export type GateName = 'ingest' | 'read' | 'probe' | 'job'
 
-/** A connection string, or the driver's own options for host, port, user, password, database and TLS. */
+/** A connection URL, or the parts of one. */
 export type Connection =
   | string
   | {
-      host?: string
-      port?: number
+      host?: string | string[]
+      port?: number | number[]
       path?: string
       user?: string
-      password?: string
+      /** A function is asked for each connection, and must not throw. */
+      password?: string | (() => string)
       database?: string
-      ssl?: 'require' | 'allow' | 'prefer' | 'verify-full' | boolean | object
+      tls?: TlsSettings
+      /** Session settings; those of the service go before them. */
+      settings?: Record<string, string>
+      target_session_attrs?: string
     }
 
 export interface DriverSettings {
-  /** Milliseconds; 0 leaves the server's own setting in force. */
+  /** Milliseconds; 0 is no end. */
   statementTimeoutMs: number
   prepare: boolean
   applicationName: string
@@ -81,37 +87,14 @@ const types = {
 }
 
 /**
- * Of ingest and reads, whose every statement is an index look-up: a plan cached while a table was empty must not remain a scan of
- * it, and what the parameters are makes no difference to the plan, so none is made twice. A bitmap loses the order of its index.
+ * Options of one connection. Without prepared statements, the sign of a transaction pooler, and with `isBare`, after one refused
+ * them, the settings of the session do not go along. Results: bigint, numeric, dates and times arrive as text; json and jsonb parsed unless read raw.
  */
-const LOOKUPS_ONLY = {
-  plan_cache_mode: 'force_generic_plan',
-  enable_seqscan: 'off',
-  enable_bitmapscan: 'off',
-  enable_hashjoin: 'off',
-  enable_mergejoin: 'off',
-}
-
-/**
- * Session settings sent with the startup packet.
- *
- * A transaction pooler refuses settings it does not track, so without prepared statements (the sign of one) only the
- * few that every pooler tracks go along.
- */
-function session(gate: GateName, settings: DriverSettings): Record<string, string> {
-  // Lists read times as text; poolers track these three.
-  const name = { application_name: settings.applicationName, TimeZone: 'UTC', DateStyle: 'ISO, MDY' }
-  if (!settings.prepare) return name
-  return {
-    ...name,
-    ...(settings.statementTimeoutMs > 0 ? { statement_timeout: String(settings.statementTimeoutMs) } : {}),
-    jit: 'off',
-    ...(gate === 'ingest' || gate === 'read' ? LOOKUPS_ONLY : {}),
-  }
-}
-
-/** Options of one connection. Results: bigint, numeric, dates and times arrive as text; json and jsonb parsed unless read raw. */
-export function driverOptions(gate: GateName, settings: DriverSettings): postgres.Options<Record<string, postgres.PostgresType>> {
+export function driverOptions(
+  gate: GateName,
+  settings: DriverSettings,
+  isBare = false,
+): postgres.Options<Record<string, postgres.PostgresType>> {
   return {
     max: 1,
     prepare: settings.prepare,
@@ -125,7 +108,10 @@ export function driverOptions(gate: GateName, settings: DriverSettings): postgre
     keep_alive: null,
     debug: false,
     onnotice: settings.onnotice,
-    connection: session(gate, settings),
+    connection: {
+      ...openingSettings(settings.applicationName),
+      ...(settings.prepare && !isBare ? sessionSettings(gate, settings.statementTimeoutMs) : {}),
+    },
     types,
   }
 }

@@ -175,6 +175,7 @@ export class Pool {
 
   #fail(slot: Slot, flight: Flight, error: unknown): void {
     flight.query = null
+    if (!slot.proven) this.#connector.refused(error)
     const problem = classify(error)
     const isLost = problem instanceof DatabaseUnavailable && !(problem instanceof DatabaseRefused)
     if (isLost) {

@@ -7,6 +7,8 @@ export interface Endpoint {
   port: number[]
   /** Unix socket; goes before hosts. */
   path?: string | undefined
+  user?: string
+  database?: string
 }
 
 const KEEP_ALIVE_MS = 30_000

@@ -1,16 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type postgres from 'postgres'
 import type { Log } from '../../lib/db/embedded.ts'
+import { MIGRATION_SETTINGS, settingStatement } from '../../lib/db/session.ts'
 import { codeOf, isContended, isUnreachable, MigrationFailed } from './errors.ts'
 import type { FunctionFiles, MigrationFile } from './files.ts'
-import { LIFT_LIMITS } from './session.ts'
+import { BEGIN } from './session.ts'
 
 /** How long a file may wait for a lock, and how often it is tried. A waiting DDL statement stops all traffic behind it. */
 export interface LockPatience {
   lockTimeoutMs: number
+  /** The same for each wait of a file that runs outside a transaction, which holds nobody up while it waits. */
+  aloneLockTimeoutMs: number
   attempts: number
   pauseMs: number
 }
+
+const STATEMENT_TIMEOUT = '57014'
 
 /** Creates the tables that remember what was applied. */
 export async function createHistory(sql: postgres.Sql): Promise<void> {
@@ -39,13 +44,7 @@ export async function applyMigration(sql: postgres.Sql, file: MigrationFile, pat
     await inTransaction(sql, `migrations/${file.name}.sql`, `${record};`, file.text, patience, log)
     return
   }
-  await dropInvalidIndexes(sql, file.text)
-  // Outside a transaction there is no `set local`. Waiting is harmless here: concurrent statements hold up no traffic.
-  await sql.unsafe('set statement_timeout = 0')
-  await sql.unsafe('set lock_timeout = 0')
-  await sql.unsafe(file.text).catch((error) => fail(`migrations/${file.name}.sql`, file.text, 0, error))
-  await sql.unsafe('reset statement_timeout')
-  await sql.unsafe('reset lock_timeout')
+  await runAlone(sql, file, patience, log)
   await sql.unsafe(record)
 }
 
@@ -65,7 +64,7 @@ async function inTransaction(
   patience: LockPatience,
   log: Log,
 ): Promise<void> {
-  const head = `begin; ${LIFT_LIMITS} set local lock_timeout = ${patience.lockTimeoutMs}; ${record}\n`
+  const head = `${BEGIN} set local lock_timeout = ${patience.lockTimeoutMs}; ${record}\n`
   for (let attempt = 1; ; attempt++) {
     try {
       await sql.unsafe(`${head}${text}\n;commit`)
@@ -78,6 +77,23 @@ async function inTransaction(
       await delay(patience.pauseMs)
     }
   }
+}
+
+/** Outside a transaction there is no `set local`. Waiting is cheap here, concurrent statements hold up no traffic, but has an end. */
+async function runAlone(sql: postgres.Sql, file: MigrationFile, patience: LockPatience, log: Log): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    await sql.unsafe(settingStatement({ ...MIGRATION_SETTINGS, lock_timeout: String(patience.aloneLockTimeoutMs) }))
+    try {
+      await dropInvalidIndexes(sql, file.text)
+      await sql.unsafe(file.text)
+      break
+    } catch (error) {
+      if (!isContended(error) || attempt >= patience.attempts) fail(`migrations/${file.name}.sql`, file.text, 0, error)
+      log('warn', 'migrate: held up by other sessions, trying again', { file: file.name, code: codeOf(error), attempt })
+      await delay(patience.pauseMs)
+    }
+  }
+  await sql.unsafe('reset all')
 }
 
 /** A concurrent build that failed leaves its index behind, invalid but in the way: `if not exists` would settle for it. */
@@ -95,5 +111,7 @@ function fail(name: string, text: string, headLength: number, error: unknown): n
   if (isUnreachable(error)) throw error
   const position = Number((error as { position?: unknown }).position ?? Number.NaN) - headLength
   const line = position > 0 ? `:${text.slice(0, position).split('\n').length}` : ''
-  throw new MigrationFailed(`${name}${line}: ${(error as Error).message}`, { cause: error })
+  // Limits are lifted for every file; what still ends it stands between, where a session cannot lift them.
+  const way = codeOf(error) === STATEMENT_TIMEOUT ? '; run `npm run migrate` on a connection that goes past the pooler' : ''
+  throw new MigrationFailed(`${name}${line}: ${(error as Error).message}${way}`, { cause: error })
 }

@@ -4,6 +4,7 @@ import { type Log, startEmbedded } from '../../lib/db/embedded.ts'
 import { environment } from '../../lib/env-file.ts'
 import { Stopped, watchStopSignals } from '../../lib/stop-signals.ts'
 import { migrate } from '../migrate.ts'
+import { migrationSettings } from './settings.ts'
 
 /** Migrates the configured database, or the embedded one where none is configured. Sets the exit code. */
 export async function main(): Promise<void> {
@@ -13,10 +14,10 @@ export async function main(): Promise<void> {
     logger = pino({ level: config.logLevel })
     const log: Log = (level, message, fields = {}) => logger[level](fields, message)
     const signals = watchStopSignals((signal) => log('info', 'stopping', { signal }))
-    const embedded = config.databaseUrl ? undefined : await startEmbedded({ dataDir: config.dataDir, log, signal: signals.aborted })
+    const embedded = config.database ? undefined : await startEmbedded({ dataDir: config.dataDir, log, signal: signals.aborted })
     try {
-      const connection = config.databaseUrl || embedded!.options
-      const result = await signals.race(migrate({ connection, log, maxRetries: config.dbMigrationMaxRetries }))
+      const connection = config.database ?? embedded!.options
+      const result = await signals.race(migrate({ connection, log, ...migrationSettings(config) }))
       log('info', 'migrate: the schema is up to date', result)
     } finally {
       await embedded?.stop()

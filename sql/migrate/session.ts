@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type postgres from 'postgres'
+import type { Connection } from '../../lib/db/driver-options.ts'
 import { greeted, type Log, openPool } from '../../lib/db/embedded.ts'
-
-export type Connection = string | postgres.Options<Record<string, postgres.PostgresType>>
+import { MIGRATION_SETTINGS, openingSettings, settingStatement } from '../../lib/db/session.ts'
+import { MigrationFailed } from './errors.ts'
 
 /** One connection for statements, while a second one holds the lock that keeps other migrators out. */
 export interface LockedSession {
@@ -15,10 +16,14 @@ export interface LockedSession {
 const LOCK = [0x62726f6b, 1] as const
 const LOCK_POLL_MS = 100
 const LOCK_REPORT_MS = 10_000
+/** Longer than any migration of ours takes; then its holder is stuck, or is a connection that a pooler forgot. */
+export const LOCK_WAIT_MS = 60 * 60_000
 
-/** Lifts the limits that a role may set for its sessions, up to the end of the transaction; not all exist in each release. */
-export const LIFT_LIMITS = `select set_config(name, '0', true) from pg_settings
-  where name in ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout');`
+/**
+ * Begins every transaction. Read committed: a transaction of another kind keeps the snapshot it began with, and the one that holds
+ * the lock would keep it for as long, so that `create index concurrently` waited for it, and it for that, for ever.
+ */
+export const BEGIN = `begin isolation level read committed; ${settingStatement(MIGRATION_SETTINGS, true)}`
 
 /**
  * Runs `work` under the migration lock and ends both connections.
@@ -27,13 +32,18 @@ export const LIFT_LIMITS = `select set_config(name, '0', true) from pg_settings
  * and carries no snapshot that `create index concurrently` would wait for. For the same reason a migrator that finds it
  * taken asks again later instead of waiting inside a statement.
  */
-export async function withLock<T>(connection: Connection, log: Log, work: (session: LockedSession) => Promise<T>): Promise<T> {
+export async function withLock<T>(
+  connection: Connection,
+  log: Log,
+  lockWaitMs: number,
+  work: (session: LockedSession) => Promise<T>,
+): Promise<T> {
   let isLost = false
   const lock = open(connection, log, () => (isLost = true))
   const sql = open(connection, log)
   try {
     await Promise.all([greeted(lock`select`), greeted(sql`select`)])
-    await takeLock(lock, log)
+    await takeLock(lock, log, lockWaitMs)
     const assertLocked = () => {
       if (isLost) throw Object.assign(new Error('the connection that holds the migration lock was lost'), { code: 'CONNECTION_CLOSED' })
     }
@@ -62,25 +72,34 @@ function open(connection: Connection, log: Log, onclose?: () => void): postgres.
     connect_timeout: 0,
     idle_timeout: 0,
     max_lifetime: null,
-    connection: { application_name: 'broker-migrate' },
+    connection: openingSettings('broker-migrate'),
     onnotice: ({ message, code }) => log('debug', message ?? 'notice', { code }),
     ...(onclose ? { onclose } : {}),
   })
 }
 
-async function takeLock(sql: postgres.Sql, log: Log): Promise<void> {
-  let reported = Date.now()
+async function takeLock(sql: postgres.Sql, log: Log, waitMs: number): Promise<void> {
+  const start = Date.now()
+  let reported = start
   for (;;) {
-    const results = await sql.unsafe<{ taken: boolean }[]>(
-      `begin; ${LIFT_LIMITS} select pg_try_advisory_xact_lock(${LOCK.join(', ')}) as taken`,
-    )
+    const results = await sql.unsafe<{ taken: boolean }[]>(`${BEGIN} select pg_try_advisory_xact_lock(${LOCK.join(', ')}) as taken`)
     const rows = (results as unknown as { taken: boolean }[][]).at(-1)
     if (rows?.[0]?.taken) return
     await sql.unsafe('rollback')
-    if (Date.now() - reported >= LOCK_REPORT_MS) {
-      reported = Date.now()
-      log('info', 'migrate: waiting for another migration to end')
+    const now = Date.now()
+    if (now - start >= waitMs) throw new MigrationFailed(`another migration has held the lock for ${waitMs / 1000} s: ${await holder(sql)}`)
+    if (now - reported >= LOCK_REPORT_MS) {
+      reported = now
+      log('info', `migrate: waiting for another migration to end: ${await holder(sql)}`)
     }
     await delay(LOCK_POLL_MS)
   }
+}
+
+async function holder(sql: postgres.Sql): Promise<string> {
+  const [row] = await sql<{ pid: number }[]>`
+    select pid from pg_locks
+    where locktype = 'advisory' and classid = ${LOCK[0]} and objid = ${LOCK[1]} and objsubid = 2 and granted
+      and database = (select oid from pg_database where datname = current_database())`
+  return row === undefined ? 'nobody holds it now' : `server process ${row.pid} holds it`
 }

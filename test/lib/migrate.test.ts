@@ -202,6 +202,54 @@ test('a database with tight limits does not cut a migration short', async (t) =>
   assert.deepEqual((await run(url, folder)).applied, ['0001_slow', '0002_index'])
 })
 
+for (const isolation of ['repeatable read', 'serializable']) {
+  test(`a database whose transactions are ${isolation} is migrated like any other`, { timeout: 60_000 }, async (t) => {
+    const { folder } = schemaFolder(t, {
+      ...TWO,
+      'migrations/0003_index.sql': '-- no-transaction\ncreate index concurrently if not exists second_by_id on second (id)',
+    })
+    const { sql, url } = await emptyDatabase(t)
+    await sql.unsafe(`alter database ${new URL(url).pathname.slice(1)} set default_transaction_isolation = '${isolation}'`)
+    assert.deepEqual((await run(url, folder)).applied, ['0001_first', '0002_second', '0003_index'])
+  })
+}
+
+test('a file outside a transaction waits for others no longer than the limit, and is tried again a bounded number of times', {
+  timeout: 60_000,
+}, async (t) => {
+  const { folder, add } = schemaFolder(t, TWO)
+  const { sql, url } = await emptyDatabase(t)
+  await run(url, folder)
+  add({ 'migrations/0003_index.sql': '-- no-transaction\ncreate index concurrently if not exists second_by_id on second (id)' })
+  const holder = openPool(url, { max: 1, fetch_types: false })
+  t.after(() => holder.end({ timeout: 1 }))
+  await holder.unsafe('begin; insert into second values (2)')
+  await assert.rejects(run(url, folder, { aloneLockTimeoutMs: 20, maxRetries: 2 }), {
+    name: 'MigrationFailed',
+    message: /0003_index.*lock timeout/,
+  })
+  const patient = run(url, folder, { aloneLockTimeoutMs: 20, maxRetries: 1_000 })
+  await until('it was held up', () => patient.lines.some(({ message }) => message.includes('held up')))
+  await holder.unsafe('commit')
+  assert.deepEqual((await patient).applied, ['0003_index'])
+  const [index] = await sql<{ valid: boolean }[]>`select indisvalid as valid from pg_index where indexrelid = to_regclass('second_by_id')`
+  assert.equal(index!.valid, true)
+})
+
+test('a migration that never ends is given up on, and its process named', async (t) => {
+  const { folder } = schemaFolder(t, TWO)
+  const { url } = await emptyDatabase(t)
+  const holder = openPool(url, { max: 1, fetch_types: false })
+  t.after(() => holder.end({ timeout: 1 }))
+  const [[row]] = (await holder.unsafe(
+    'select pg_backend_pid() as pid; begin; select pg_advisory_xact_lock(1651666795, 1)',
+  )) as unknown as [{ pid: number }[]]
+  await assert.rejects(run(url, folder, { lockWaitMs: 50 }), {
+    name: 'MigrationFailed',
+    message: `another migration has held the lock for 0.05 s: server process ${row!.pid} holds it`,
+  })
+})
+
 test('an invalid index that a failed concurrent build left behind is built again', async (t) => {
   const { folder } = schemaFolder(t, {
     'migrations/0001_rows.sql': 'create table rows (id int); insert into rows values (1), (1)',

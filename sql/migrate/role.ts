@@ -1,0 +1,39 @@
+/** The settings that a role has in a database, for sessions that cannot have their own: those of a transaction pooler. */
+import type postgres from 'postgres'
+import type { Log } from '../../lib/db/embedded.ts'
+import { quoted } from '../../lib/db/session.ts'
+
+/** Which of them the role of this session lacks in this database; releases that do not know one lack nothing. */
+export async function missingRoleSettings(sql: postgres.Sql, wanted: Readonly<Record<string, string>>): Promise<[string, string][]> {
+  const rows = await sql<{ name: string; entry: string | null }[]>`
+    select p.name,
+           (select e.entry
+            from pg_db_role_setting d, unnest(d.setconfig) e(entry)
+            where d.setdatabase = (select oid from pg_database where datname = current_database())
+              and d.setrole = (select oid from pg_roles where rolname = session_user)
+              and lower(split_part(e.entry, '=', 1)) = lower(p.name)) as entry
+    from pg_settings p`
+  const present = new Map(rows.map(({ name, entry }) => [name, entry]))
+  return Object.entries(wanted).filter(([name, value]) => present.has(name) && present.get(name) !== `${name}=${value}`)
+}
+
+/** Gives them to it. What the server refuses is a warning: the keeper of the database can do the same. */
+export async function setRoleSettings(sql: postgres.Sql, missing: readonly [string, string][], log: Log): Promise<void> {
+  if (missing.length === 0) return
+  const [here] = await sql<{ role: string; database: string }[]>`
+    select quote_ident(session_user) as role, quote_ident(current_database()) as database`
+  const { role, database } = here!
+  const settings = missing.map(([name, value]) => `${name} = ${value}`)
+  const statements = missing.map(([name, value]) => `alter role ${role} in database ${database} set ${name} = ${quoted(value)};`)
+  try {
+    await sql.unsafe(`begin; ${statements.join(' ')} commit`)
+    log('info', 'migrate: gave the role settings for its sessions in this database; those that a pooler holds open have them later', {
+      settings,
+      undo: `alter role ${role} in database ${database} reset all`,
+    })
+  } catch (error) {
+    await sql.unsafe('rollback')
+    const { code, message } = error as { code?: string; message: string }
+    log('warn', 'migrate: the role may not be given its settings; have its keeper do it', { settings, code, reason: message })
+  }
+}
