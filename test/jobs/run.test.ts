@@ -168,7 +168,7 @@ test('a database of an older release: exit code 1 and a line that says what to d
 test('a bad environment: exit code 1 and its line', async () => {
   const { code, stderr } = await run(['late-resolve'], { NODE_ENV: 'production' })
   assert.equal(code, 1)
-  assert.match(stderr, /DATABASE_URL is required in production/)
+  assert.match(stderr, /DATABASE_URL or PGHOST is required in production/)
 })
 
 test('without DATABASE_URL it starts the embedded server of DATA_DIR, and stops it', async (t) => {

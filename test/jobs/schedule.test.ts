@@ -244,9 +244,9 @@ test('a replica that was served sleeps for what remains of the interval', async 
 test('a last pass in the future, by a clock that was set back, delays the next look by no more than the interval', async (t) => {
   const tick = stillTime(t)
   let agoSecs = -1_000_000
-  const probe = async () => [{ finishedAt: 1, agoSecs, durationMs: 1, finished_at: 1 }]
+  const ask = async () => [{ finishedAt: 1, agoSecs, durationMs: 1, finished_at: 1 }]
   const one = job('image-inventory-retention')
-  start(t, [[one]], { db: { probe } as unknown as Database, random: () => 0.5 })
+  start(t, [[one]], { db: { job: ask } as unknown as Database, random: () => 0.5 })
   await tick(3)
   agoSecs = 3600
   await tick(3596)

@@ -215,8 +215,8 @@ test('a pass that another one overtakes says nothing about how far it came', asy
   })
   let other: Promise<void> | undefined
   let answered = 0
-  const probe = async (statement: Parameters<typeof scene.db.probe>[0]) => {
-    const rows = await scene.db.probe(statement)
+  const ask = async (statement: Parameters<typeof scene.db.job>[0]) => {
+    const rows = await scene.db.job(statement)
     // The cursor is read, and the first hundred pods are found.
     if (++answered === 2)
       await new Promise<void>((taken) => {
@@ -227,7 +227,7 @@ test('a pass that another one overtakes says nothing about how far it came', asy
       })
     return rows
   }
-  const pass = await run({ db: { probe } as unknown as typeof scene.db })
+  const pass = await run({ db: { job: ask } as unknown as typeof scene.db })
   release()
   await other
   assert.deepEqual(pass, { outcome: 'skipped', rows: 0, batches: 1 })

@@ -145,19 +145,19 @@ test('a service that fails is asked again when the interval is over, however oft
 /** The database, of which the statement `n`, from 1, fails so. */
 function failingAt(n: number, error: Error): Database {
   let asked = 0
-  const probe = Object.assign(
-    async (statement: Parameters<Database['probe']>[0]) => {
+  const job = Object.assign(
+    async (statement: Parameters<Database['job']>[0]) => {
       if (++asked === n) throw error
-      return scene.db.probe(statement)
+      return scene.db.job(statement)
     },
     {
-      json: async (statement: Parameters<Database['probe']['json']>[0]) => {
+      json: async (statement: Parameters<Database['job']['json']>[0]) => {
         if (++asked === n) throw error
-        return scene.db.probe.json(statement)
+        return scene.db.job.json(statement)
       },
     },
   )
-  return { probe } as unknown as Database
+  return { job } as unknown as Database
 }
 
 test('a database that is not there is no unknown cluster, and no question asked', async () => {

@@ -86,7 +86,7 @@ const op: fc.Arbitrary<Op> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ kind: fc.constant('at' as const), ip: spelled, at: moment }) },
 )
 
-// ---- The model: interop-core 1.1, 1.2, 1.5 and 2.2 on two maps ----------------------------------------------------------------
+// ---- The model: interop-core 1.1, 1.2, 1.5, 2.2 and D22 on two maps -----------------------------------------------------------
 
 interface Pod {
   name: string
@@ -110,7 +110,10 @@ class Model {
   readonly services = new Map<number, Service>()
 
   post(p: PodPost): void {
-    const old = this.pods.get(p.name)
+    const stored = this.pods.get(p.name)
+    // Another uid is another pod (D22).
+    const isOther = stored?.uid && p.manifest?.uid && stored.uid !== p.manifest.uid
+    const old = isOther ? undefined : stored
     const hostNetwork = p.hostNetwork ?? (p.manifest ? p.manifest.hostNetwork === true : null)
     const startedAt = p.startedAt ?? p.manifest?.startTime ?? null
     this.pods.set(p.name, {
