@@ -33,6 +33,7 @@ export function createMetrics() {
     readBudgetTotal: gauge('broker_read_budget_kib_total', 'KiB that list routes may hold at once.'),
     readBudgetAvailable: gauge('broker_read_budget_kib_available', 'KiB of it that are free.'),
     readShed: counter('broker_read_shed_total', 'Reads shed by the budget.'),
+    slowReadersCut: counter('broker_slow_readers_cut_total', 'Connections cut because answers were taken too slowly.'),
     seenFlows: gauge('broker_traffic_seen_set_entries', 'Recently confirmed flows held in memory.'),
     auditEnabled: gauge('broker_audit_enabled', '1 when flows are forwarded to an evaluator.'),
     auditPermits: gauge('broker_audit_inflight_available', 'Flows that may be evaluated beside those that are.'),

@@ -10,6 +10,7 @@ import { type Config, ConfigError, loadConfig, redacted } from './config.ts'
 import { type EmbeddedServer, startEmbedded } from './db/embedded.ts'
 import { openDatabase } from './db/index.ts'
 import { createApp } from './http/app.ts'
+import type { Cut } from './http/connections.ts'
 import { close, listen, shown } from './http/listen.ts'
 import { createTokens } from './http/tokens.ts'
 import { createLog, type Log } from './log.ts'
@@ -26,6 +27,8 @@ const ASK_FOR_DELETIONS_MS = 1_000
 /** Kubernetes goes on sending to a pod for a moment after it was told to stop. */
 const ENDPOINTS_PROPAGATION_MS = 3_000
 const FINISH_REQUESTS_MS = 10_000
+/** A scrape is all that may be under way there. */
+const FINISH_SCRAPES_MS = 1_000
 /** What is queued for the evaluator then. */
 const DRAIN_AUDIT_MS = 2_000
 /** What a batch is given to end. */
@@ -53,7 +56,11 @@ async function start(config: Config, log: Log): Promise<void> {
   })
   let draining = false
   const deps = buildDeps({ config, db, log, draining: () => draining })
-  const api = await listen(createApp(deps, routes).fetch, config.listen)
+  const onCut = (cut: Cut) => {
+    deps.metrics.slowReadersCut.inc()
+    log.info(cut, 'a slow reader was cut')
+  }
+  const api = await listen(createApp(deps, routes).fetch, config.listen, { onCut })
   const admin = await listen(createAdmin(deps).fetch, config.adminListen)
   log.info({ api: shown(api.address), admin: shown(admin.address) }, 'listening')
   const watch = watchDeletions({ db, seen: deps.seen, log, everyMs: ASK_FOR_DELETIONS_MS })
@@ -67,7 +74,7 @@ async function start(config: Config, log: Log): Promise<void> {
     const jobsStopped = schedule.stop(STOP_JOBS_MS)
     if (config.nodeEnv === 'production') await new Promise((resolve) => setTimeout(resolve, ENDPOINTS_PROPAGATION_MS))
     await close(api.server, FINISH_REQUESTS_MS)
-    await close(admin.server, 0)
+    await close(admin.server, FINISH_SCRAPES_MS)
     await jobsStopped
     watch.stop()
     await deps.audit?.drain(DRAIN_AUDIT_MS)

@@ -1,6 +1,6 @@
 export { watchDeletions } from './deletions.ts'
 export { type Flow, FlowBatch, FlowPost } from './flow.ts'
-export { asArray, pageReader, readFirstPages, readNewest, readNextPage, streamPages } from './pages.ts'
+export { pageReader, readFirstPages, readNewest, readNextPage } from './pages.ts'
 export { TrafficRow } from './record.ts'
 export { SeenFlows } from './seen.ts'
 export { FlowWriter } from './writer.ts'
