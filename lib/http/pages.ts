@@ -49,21 +49,25 @@ export function streamPages<Place>(
   next: (after: Place) => Promise<Page<Place>>,
   onError: (error: Error) => void,
 ): ReadableStream<Uint8Array> {
-  let last: Place | null = null
+  // Not a moment longer than until it was sent.
+  let page: Page<Place> | null = first
+  let last = first.last
   let opened = false
   let isGone = false
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         try {
-          const page = opened ? await next(last!) : first
+          page ??= await next(last!)
           if (isGone) return
-          const parts = page.count === 0 ? [] : [opened ? COMMA : OPEN, page.json]
+          const parts: Buffer[] = opened ? [] : [OPEN]
+          if (page.count > 0) parts.push(...(opened ? [COMMA] : []), page.json)
           if (page.last === null) parts.push(CLOSE)
-          controller.enqueue(Buffer.concat(parts))
-          if (page.last === null) controller.close()
           last = page.last
+          page = null
           opened = true
+          controller.enqueue(Buffer.concat(parts))
+          if (last === null) controller.close()
         } catch (error) {
           if (isGone) return
           onError(error as Error)
