@@ -103,7 +103,7 @@ test('six readers of the longest list that take nothing keep nobody else from it
 })
 
 test('what has left is given back, in the budget and in memory', async () => {
-  const { ask } = await serve(PATIENT)
+  const { url, ask } = await serve(PATIENT)
   collect('major')
   const before = process.memoryUsage().arrayBuffers
   const reader = ask(LIST)
@@ -118,7 +118,9 @@ test('what has left is given back, in the budget and in memory', async () => {
   reader.socket.pause()
   const held = heldKib()
   assert.ok(held > 0, 'some of it has not left')
-  await until('memory is given back as well', () => {
+  await until('memory is given back as well', async () => {
+    // What the last call left behind in frames and handles goes with the next.
+    await get(`${url}/pod/traffic?limit=1`)
     collect('major')
     return process.memoryUsage().arrayBuffers - before < held * 1024 + 2 * MB
   })
