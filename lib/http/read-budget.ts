@@ -83,7 +83,7 @@ export class ReadBudget {
       const expires = setTimeout(() => {
         leave()
         reject(this.#refuse(cost))
-      }, this.#waitMs)
+      }, this.#waitMs).unref()
     })
   }
 

@@ -1,5 +1,6 @@
 /** Readers that take what they asked for slowly, or not at all, on a live server: each costs only itself. */
 import assert from 'node:assert/strict'
+import type { Server } from 'node:http'
 import net, { type AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import { access } from '../../lib/http/access.ts'
@@ -53,16 +54,21 @@ before(async () => {
     from generate_series(1, ${ROWS}::int) n`
 })
 
+const servers: Server[] = []
+after(() => {
+  for (const server of servers) {
+    server.closeAllConnections()
+    server.close()
+  }
+})
+
 /** The app behind a socket, under such limits. */
 async function serve(limits: Partial<ReaderLimits>) {
   const cuts: Cut[] = []
   const fetch = createApp(app.deps, [stalling]).fetch
   const both: typeof fetch = (request, ...rest) => (new URL(request.url).pathname === '/stalling' ? fetch : app.app.fetch)(request, ...rest)
   const { server } = await listen(both, [{ host: '127.0.0.1', port: 0 }], { readers: limits, onCut: (cut) => cuts.push(cut) })
-  after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
+  servers.push(server)
   const { port } = server.address() as AddressInfo
   /** Sends the requests in one breath and reads nothing. */
   const ask = (...paths: string[]) => {

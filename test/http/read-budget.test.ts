@@ -15,6 +15,8 @@ import { sendJson, sendStream } from '../../lib/http/respond.ts'
 import { startApp } from '../support/app.ts'
 import { until } from '../support/until.ts'
 
+// Before the first test, which may run as soon as it is declared: nothing of this may meet its mocked timers.
+const app = await startApp({ BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const LONG_MS = 60_000
 const budget = (totalKib: number, waitMs = LONG_MS) => new ReadBudget({ totalKib, waitMs })
 const refused = (error: unknown) => error instanceof HttpError && error.status === 503
@@ -404,7 +406,6 @@ test('kib rounds bytes up to whole KiB, at least one', () => {
 })
 
 // From here on: the budget under routes.
-const app = await startApp({ BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 let stall: Promise<void> = Promise.resolve()
 let seenAvailable = -1
 const LARGE_BYTES = 2 * 1024 * 1024
@@ -499,13 +500,13 @@ test('an answer that is there is charged what it weighs, whatever was charged fo
   await until('all is given back', () => heldKib() === 0)
 })
 
-test('a client that leaves while it waits in line holds nothing when its turn has come', async () => {
+test('a client that leaves while it waits in line holds nothing when its turn has come', async (t) => {
   const waitingBudget = new ReadBudget({ totalKib: 1_000, waitMs: LONG_MS })
   const patient = createApp({ ...app.deps, budget: waitingBudget }, [
     route().get('/held', access('open'), charge(1_000), (c) => sendJson(c, '[]')),
   ])
   const { server: other } = await listen(patient.fetch, [{ host: '127.0.0.1', port: 0 }])
-  after(() => other.close())
+  t.after(() => other.close())
   const release = await waitingBudget.acquire(1)
   for (const requests of [1, 3]) {
     const socket = net.connect({ host: '127.0.0.1', port: (other.address() as AddressInfo).port })
