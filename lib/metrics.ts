@@ -37,6 +37,7 @@ export function createMetrics() {
       'broker_agent_clock_skew_seconds',
       'Largest distance of the time of a posted pod from the clock here, in ten minutes.',
     ),
+    slowReadersCut: counter('broker_slow_readers_cut_total', 'Connections cut because answers were taken too slowly.'),
     seenFlows: gauge('broker_traffic_seen_set_entries', 'Recently confirmed flows held in memory.'),
     auditEnabled: gauge('broker_audit_enabled', '1 when flows are forwarded to an evaluator.'),
     auditPermits: gauge('broker_audit_inflight_available', 'Flows that may be evaluated beside those that are.'),

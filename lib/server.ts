@@ -13,6 +13,7 @@ import { openDatabase } from './db/index.ts'
 import { checkSettings } from './db/settings-check.ts'
 import { environment } from './env-file.ts'
 import { createApp } from './http/app.ts'
+import type { Cut } from './http/connections.ts'
 import { close, listen, shown } from './http/listen.ts'
 import { createTokens } from './http/tokens.ts'
 import { createLog, type Log } from './log.ts'
@@ -30,6 +31,8 @@ const ASK_FOR_MEMORY_MS = 1_000
 /** Kubernetes goes on sending to a pod for a moment after it was told to stop. */
 const ENDPOINTS_PROPAGATION_MS = 3_000
 const FINISH_REQUESTS_MS = 10_000
+/** A scrape is all that may be under way there. */
+const FINISH_SCRAPES_MS = 1_000
 /** What is queued for the evaluator then. */
 const DRAIN_AUDIT_MS = 2_000
 /** What a batch is given to end. */
@@ -68,7 +71,11 @@ async function serve(config: Config, log: Log, embedded: EmbeddedServer | null, 
   void checkSettings(db, { statementTimeoutMs: config.dbStatementTimeoutMs, log })
   let draining = false
   const deps = buildDeps({ config, db, log, draining: () => draining })
-  const api = await signals.race(listen(createApp(deps, routes).fetch, config.listen))
+  const onCut = (cut: Cut) => {
+    deps.metrics.slowReadersCut.inc()
+    log.info(cut, 'a slow reader was cut')
+  }
+  const api = await signals.race(listen(createApp(deps, routes).fetch, config.listen, { onCut }))
   const admin = await signals.race(listen(createAdmin(deps).fetch, config.adminListen))
   log.info({ api: shown(api.address), admin: shown(admin.address) }, 'listening')
   const watch = watchMemory({ db, seen: deps.seen, log, everyMs: ASK_FOR_MEMORY_MS })
@@ -82,7 +89,7 @@ async function serve(config: Config, log: Log, embedded: EmbeddedServer | null, 
     const jobsStopped = schedule.stop(STOP_JOBS_MS)
     if (config.nodeEnv === 'production') await new Promise((resolve) => setTimeout(resolve, ENDPOINTS_PROPAGATION_MS))
     await close(api.server, FINISH_REQUESTS_MS)
-    await close(admin.server, 0)
+    await close(admin.server, FINISH_SCRAPES_MS)
     await jobsStopped
     watch.stop()
     await deps.audit?.drain(DRAIN_AUDIT_MS)

@@ -3,10 +3,10 @@ import { sharedRead } from '../../lib/db/folded.ts'
 import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
 import { shownAs } from '../../lib/http/declared.ts'
+import { type Page, sendPages } from '../../lib/http/pages.ts'
 import { charge, kib } from '../../lib/http/read-budget.ts'
-import { sendJson } from '../../lib/http/respond.ts'
 import { query } from '../../lib/http/validate.ts'
-import { PodRecord } from '../../lib/pods/index.ts'
+import { POD_PAGE_ROWS, type PodPlace, PodRecord, readFirstPods, readNextPods } from '../../lib/pods/index.ts'
 
 const Query = z.object({
   include_dead: shownAs(z.enum(['true', 'false']).default('true'), {
@@ -16,24 +16,25 @@ const Query = z.object({
   }),
 })
 
-// Ordered before it is aggregated: PostgreSQL 15 would sort for an aggregate what an index has in order.
-const list = sharedRead<'true' | 'false'>(async (db, includeDead) => {
-  const bytes = await db.read.json(
-    (sql) => sql`
-      select coalesce(json_agg(r.pod), '[]')
-      from (select pod_record(p) as pod
-            from pod p
-            where ${includeDead === 'true'}::boolean or not p.is_dead
-            order by p.pod_namespace, p.pod_name) r`,
-  )
-  return bytes!
-})
+/** Bytes a record may cost while its page is built (interop-core 6.1). */
+const POD_BYTES = 4_096
+const PAGE_KIB = kib(POD_PAGE_ROWS * POD_BYTES)
 
-/** GET /pod/info: all pods, or with `include_dead=false` those running now, by namespace and name. */
+const firstPage = sharedRead<'true' | 'false', Page<PodPlace>>((db, includeDead) => readFirstPods(db.read, includeDead === 'false'))
+
+/**
+ * GET /pod/info: all pods, or with `include_dead=false` those running now, by namespace and name; without limit and in bounded memory.
+ * Charged by the page, where the sheet has 20 000 KiB for all of it (interop-core 6.1).
+ */
 export default route({ summary: 'All pods, or those running now, by namespace and name', answer: z.array(PodRecord) }).get(
   '/pod/info',
   access('read'),
   query(Query),
-  charge(kib(5_000 * 4_096)),
-  async (c) => sendJson(c, await list(c.get('deps').db, c.req.valid('query').include_dead)),
+  charge(PAGE_KIB),
+  async (c) => {
+    const { db } = c.get('deps')
+    const { include_dead } = c.req.valid('query')
+    const first = await firstPage(db, include_dead)
+    return sendPages(c, first, first.last === null, (after) => readNextPods(db.read, include_dead === 'false', after), PAGE_KIB)
+  },
 )

@@ -5,14 +5,16 @@ import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
 import { noData } from '../../lib/http/errors.ts'
 import { pathText } from '../../lib/http/fields.ts'
+import { sendPages } from '../../lib/http/pages.ts'
 import { charge, kib } from '../../lib/http/read-budget.ts'
-import { sendJson, sendStream } from '../../lib/http/respond.ts'
 import { params } from '../../lib/http/validate.ts'
-import { asArray, readFirstPages, readNextPage, streamPages, TrafficRow } from '../../lib/traffic/index.ts'
+import { readFirstPages, readNextPage, TrafficRow } from '../../lib/traffic/index.ts'
 
 const PAGE_ROWS = 5_000
-/** Charged like the longest list there is, as clients expect (interop-core 6.1); a page is all that is ever held. */
-const CHARGE_KIB = kib(20_000 * 2_560)
+/** Bytes a row may cost while its page is built (interop-core 6.1). */
+const ROW_BYTES = 2_560
+/** Charged like the longest list there is, as clients expect (interop-core 6.1), until the first page is there. */
+const CHARGE_KIB = kib(20_000 * ROW_BYTES)
 const PODS_PER_STATEMENT = 8
 
 const Params = z.object({ name: pathText.describe('The name of a pod.') })
@@ -27,15 +29,10 @@ export default route({
   answer: z.array(TrafficRow).min(1),
   also: { 404: 'No data found' },
 }).get('/pod/traffic/:name', access('read'), params(Params), charge(CHARGE_KIB), async (c) => {
-  const { db, log } = c.get('deps')
+  const { db } = c.get('deps')
   const { name } = c.req.valid('param')
   const first = await firstPages(db)(name)
   if (first.count === 0) throw noData()
-  if (first.count < PAGE_ROWS) return sendJson(c, asArray(first))
   const next = (after: { time: string; uuid: string }) => readNextPage(db.read, name, after, PAGE_ROWS)
-  const cut = (error: Error) => {
-    log.warn({ requestId: c.get('requestId'), code: (error as { code?: string }).code }, 'a list was cut: the next page could not be read')
-    c.env?.outgoing?.destroy()
-  }
-  return sendStream(c, streamPages(first, next, cut))
+  return sendPages(c, first, first.count < PAGE_ROWS, next, kib(PAGE_ROWS * ROW_BYTES))
 })

@@ -3,10 +3,11 @@ import { sharedRead } from '../../lib/db/folded.ts'
 import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
 import { pageLimit } from '../../lib/http/fields.ts'
+import { asArray } from '../../lib/http/pages.ts'
 import { chargeRows } from '../../lib/http/read-budget.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { query } from '../../lib/http/validate.ts'
-import { asArray, readNewest, TrafficRow } from '../../lib/traffic/index.ts'
+import { readNewest, TrafficRow } from '../../lib/traffic/index.ts'
 
 const DEFAULT_ROWS = 5_000
 const MAX_ROWS = 20_000

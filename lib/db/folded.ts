@@ -39,13 +39,13 @@ export function foldedLookup<Key>(
 }
 
 /** A list that many ask for at once: who asks while it is being read shares the next reading of it with the others. */
-export function sharedRead<Key extends string | number>(
-  run: (db: Database, key: Key) => Promise<Buffer>,
-): (db: Database, key: Key) => Promise<Buffer> {
+export function sharedRead<Key extends string | number, Body = Buffer>(
+  run: (db: Database, key: Key) => Promise<Body>,
+): (db: Database, key: Key) => Promise<Body> {
   const foldOf = perDatabase((db) =>
-    createFold<Key, Buffer>({
+    createFold<Key, Body>({
       run: async (keys) => {
-        const bodies = new Map<Key, Promise<Buffer>>()
+        const bodies = new Map<Key, Promise<Body>>()
         for (const key of keys) if (!bodies.has(key)) bodies.set(key, run(db, key))
         return Promise.all(keys.map((key) => bodies.get(key)!))
       },

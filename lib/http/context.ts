@@ -3,11 +3,13 @@ import type { Context as HonoContext } from 'hono'
 import { Hono } from 'hono'
 import type { AppDeps } from '../deps.ts'
 import { document, type RouteDoc } from './declared.ts'
+import type { Share } from './read-budget.ts'
 
-/** What a request carries: what the process was built with, its id, and what the access log wants to know. */
+/** What a request carries: what the process was built with, its id, what the access log wants to know, and what it holds of
+ * the read budget (over a socket, on a route that charges). */
 export type Env = {
   Bindings: Partial<HttpBindings>
-  Variables: { deps: AppDeps; requestId: string; bytes: number }
+  Variables: { deps: AppDeps; requestId: string; bytes: number; share?: Share }
 }
 
 export type Context = HonoContext<Env>

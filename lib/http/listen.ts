@@ -1,26 +1,38 @@
 import type { Server } from 'node:http'
 import { createServer } from 'node:http'
-import type { Socket } from 'node:net'
+import { Server as NetServer } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
 import type { SocketAddress } from '../variables.ts'
+import { Connections, type Cut, READER_LIMITS, type ReaderLimits } from './connections.ts'
 
 /** Longer than clients and proxies keep theirs, so that none is closed under a request. */
 const KEEP_ALIVE_MS = 75_000
 const REQUEST_TIMEOUT_MS = 30_000
 const HEADERS_TIMEOUT_MS = 10_000
-/** A socket on which nothing moves for so long is cut: a stalled reader must not hold memory for ever. */
+/** A socket on which nothing moves for so long is cut, whoever is to blame. */
 const STALLED_SOCKET_MS = 120_000
-const IDLE_SWEEP_MS = 100
 /** Stands in for a missing `Host`, of which no answer depends: HTTP/1.0 need not send one. Of HTTP/1.1 Node refuses it (RFC 9112, 3.2). */
 const HOST_OF_NONE = 'localhost'
+/** Who has sent nothing for so long when the server closes has no request under way. */
+const QUIET_MS = 100
 
-/** What is connected, since Node has no list of it. */
-const connections = new WeakMap<Server, Set<Socket>>()
+const connections = new WeakMap<Server, Connections>()
 
 type Fetch = Parameters<typeof createAdaptorServer>[0]['fetch']
 
+export interface ListenOptions {
+  /** Those of `READER_LIMITS` unless given. */
+  readers?: Partial<ReaderLimits>
+  /** Hears of every connection that was cut because its reader was too slow. */
+  onCut?: (cut: Cut) => void
+}
+
 /** Listens on the first of the addresses that can be bound. */
-export async function listen(fetch: Fetch, addresses: readonly SocketAddress[]): Promise<{ server: Server; address: SocketAddress }> {
+export async function listen(
+  fetch: Fetch,
+  addresses: readonly SocketAddress[],
+  { readers = {}, onCut = () => {} }: ListenOptions = {},
+): Promise<{ server: Server; address: SocketAddress }> {
   const serverOptions = {
     keepAliveTimeout: KEEP_ALIVE_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
@@ -31,7 +43,7 @@ export async function listen(fetch: Fetch, addresses: readonly SocketAddress[]):
   for (const { host, port } of addresses) {
     const server = createAdaptorServer({ fetch, createServer, serverOptions, hostname: HOST_OF_NONE }) as Server
     server.setTimeout(STALLED_SOCKET_MS)
-    track(server)
+    connections.set(server, new Connections(server, { ...READER_LIMITS, ...readers }, onCut))
     try {
       await new Promise<void>((resolve, reject) => server.once('error', reject).listen({ host, port, backlog: 1024 }, resolve))
       const bound = server.address() as { port: number }
@@ -45,31 +57,15 @@ export async function listen(fetch: Fetch, addresses: readonly SocketAddress[]):
   throw failure
 }
 
-/** Stops accepting, lets requests in flight end for up to `maxMs`, then cuts what is left. */
+/** Stops accepting, lets requests in flight end and their answers leave for up to `maxMs`, then cuts what is left. */
 export async function close(server: Server, maxMs: number): Promise<void> {
-  // close() ends idle connections only once; those that were busy then turn idle later.
-  const sweep = setInterval(() => {
-    server.closeIdleConnections()
-    closeSilentConnections(server)
-  }, IDLE_SWEEP_MS)
-  const cut = setTimeout(() => server.closeAllConnections(), maxMs)
-  await new Promise<void>((resolve) => server.close(() => resolve()))
+  const open = connections.get(server)!
+  const sweep = setInterval(() => open.endQuiet(), QUIET_MS)
+  const cut = setTimeout(() => open.cutAll(), maxMs)
+  // That of http would at once end the connections of answers that have been written and have not left.
+  await new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()))
   clearInterval(sweep)
   clearTimeout(cut)
-}
-
-function track(server: Server): void {
-  const sockets = new Set<Socket>()
-  connections.set(server, sockets)
-  server.on('connection', (socket) => {
-    sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
-  })
-}
-
-/** To Node a connection on which nothing ever came is not idle but about to send its first request. */
-function closeSilentConnections(server: Server): void {
-  for (const socket of connections.get(server) ?? []) if (socket.bytesRead === 0) socket.destroy()
 }
 
 export const shown = ({ host, port }: SocketAddress) => `http://${host.includes(':') ? `[${host}]` : host}:${port}`

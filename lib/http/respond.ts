@@ -2,6 +2,7 @@ import { promisify } from 'node:util'
 import { constants, gzip } from 'node:zlib'
 import type { Context } from './context.ts'
 import { header } from './context.ts'
+import { chunksOf, MAX_WHOLE_BYTES, once, packed, sliced } from './slices.ts'
 
 /** Bodies below this many bytes are not worth compressing. */
 export const GZIP_MIN_BYTES = 8 * 1024
@@ -40,18 +41,30 @@ function sendBody(c: Context, body: Buffer | string, extra?: Record<string, stri
   c.set('bytes', length)
   const headers = headersFor(c, 'application/json', extra)
   headers['content-length'] = String(length)
+  const share = c.get('share')
+  if (typeof body !== 'string' && length > MAX_WHOLE_BYTES) return new Response(sliced(once(body), share), { status: 200, headers })
+  share?.keep(length)
   return new Response(body as Uint8Array<ArrayBuffer> | string, { status: 200, headers })
 }
 
 function sendLarge(c: Context, bytes: Buffer): Response | Promise<Response> {
-  const vary = { vary: 'accept-encoding' }
-  if (!acceptsGzip(header(c, 'accept-encoding'))) return sendBody(c, bytes, vary)
-  return gzipAsync(bytes, { level: constants.Z_BEST_SPEED }).then((packed) => sendBody(c, packed, { ...vary, 'content-encoding': 'gzip' }))
+  if (!acceptsGzip(header(c, 'accept-encoding'))) return sendBody(c, bytes, VARY)
+  return gzipAsync(bytes, { level: constants.Z_BEST_SPEED }).then((packed) => sendBody(c, packed, PACKED))
 }
 
-/** 200 with JSON that comes in pieces, each asked for when the socket has room for it. */
-export function sendStream(c: Context, body: ReadableStream<Uint8Array>): Response {
-  return new Response(body, { status: 200, headers: headersFor(c, 'application/json') })
+const VARY = { vary: 'accept-encoding' }
+const PACKED = { ...VARY, 'content-encoding': 'gzip' }
+
+/**
+ * 200 with JSON that comes in chunks, each asked for when the one before has left and `chunkKib` of the read budget are there for it.
+ * Compressed when asked.
+ */
+export function sendStream(c: Context, body: ReadableStream<Uint8Array>, chunkKib = 0): Response {
+  const share = c.get('share')
+  const chunks = chunksOf(body, share, chunkKib)
+  const isPacked = acceptsGzip(header(c, 'accept-encoding'))
+  const stream = sliced(isPacked ? packed(chunks) : chunks, share)
+  return new Response(stream, { status: 200, headers: headersFor(c, 'application/json', isPacked ? PACKED : VARY) })
 }
 
 /** Whether gzip may be used: its own weight decides, else that of `*`; a weight of zero refuses (RFC 9110, 12.5.3). */

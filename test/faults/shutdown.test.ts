@@ -323,3 +323,36 @@ describe('a slow reader of an unlimited list', { timeout: 90_000 }, () => {
     await assert.rejects(readAll(incoming), { code: 'ECONNRESET' })
   })
 })
+
+describe('a reader that begins to read after SIGTERM', { timeout: 90_000 }, () => {
+  /** Asks in one breath, reads nothing until the broker stops, then everything to the end of the connection. */
+  async function readAfterSigterm(t: TestContext, limits: number[]): Promise<string> {
+    const broker = await start()
+    const socket = net.connect({ host: '127.0.0.1', port: broker.port }).setEncoding('latin1')
+    t.after(() => socket.destroy())
+    socket.on('error', () => {})
+    socket.write(limits.map((limit) => `GET /pod/traffic?limit=${limit} HTTP/1.1\r\nHost: x\r\n\r\n`).join(''))
+    await until('all is answered', () => (broker.statuses.get(200) ?? 0) > limits.length)
+    broker.kill('SIGTERM')
+    await until('new connections are refused', () => isRefused(broker.port))
+    let received = ''
+    for await (const text of socket) received += text
+    assert.deepEqual(await broker.exited, { code: 0, signal: null })
+    assert.ok(stoppingMs(broker) < FINISH_REQUESTS_MS)
+    return received
+  }
+  const lists = (received: string) =>
+    received
+      .split('HTTP/1.1 200 OK\r\n')
+      .slice(1)
+      .map((answer) => JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4)).length)
+
+  test('gets a list that is more than the system takes at once', async (t) => {
+    assert.deepEqual(lists(await readAfterSigterm(t, [20_000])), [20_000])
+  })
+
+  test('gets all answers that it asked for in one breath', async (t) => {
+    const limits = Array.from({ length: 24 }, () => 1_000)
+    assert.deepEqual(lists(await readAfterSigterm(t, limits)), limits)
+  })
+})

@@ -1,18 +1,22 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { request } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import net, { type AddressInfo } from 'node:net'
 import test, { after } from 'node:test'
+import { promisify } from 'node:util'
+import fc from 'fast-check'
 import { access } from '../../lib/http/access.ts'
 import { createApp } from '../../lib/http/app.ts'
 import { route } from '../../lib/http/context.ts'
 import { HttpError } from '../../lib/http/errors.ts'
 import { listen } from '../../lib/http/listen.ts'
-import { charge, kib, ReadBudget } from '../../lib/http/read-budget.ts'
+import { charge, kib, ReadBudget, type Share } from '../../lib/http/read-budget.ts'
 import { sendJson, sendStream } from '../../lib/http/respond.ts'
 import { startApp } from '../support/app.ts'
 import { until } from '../support/until.ts'
 
+// Before the first test, which may run as soon as it is declared: nothing of this may meet its mocked timers.
+const app = await startApp({ BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const LONG_MS = 60_000
 const budget = (totalKib: number, waitMs = LONG_MS) => new ReadBudget({ totalKib, waitMs })
 const refused = (error: unknown) => error instanceof HttpError && error.status === 503
@@ -63,18 +67,18 @@ test('a release counts once, however often it is called', () => {
   assert.equal(one.availableKib, 70)
 })
 
-test('first come, first served: a small read does not pass a large one that waits', async () => {
+test('first come, first served among those that are not small', async () => {
   const one = budget(100)
   const { entered, come, leave } = visitors(one)
   await come('a', 60)
   const large = come('large', 80)
-  const small = come('small', 10)
+  const next = come('next', 10)
   await new Promise(setImmediate)
   assert.deepEqual(entered, ['a'])
   assert.equal(one.availableKib, 40)
   await leave('a')
-  await Promise.all([large, small])
-  assert.deepEqual(entered, ['a', 'large', 'small'])
+  await Promise.all([large, next])
+  assert.deepEqual(entered, ['a', 'large', 'next'])
   assert.equal(one.availableKib, 10)
 })
 
@@ -85,11 +89,12 @@ test('who comes later waits behind the line, even when it would fit', async () =
   for (const [name, cost] of [
     ['b', 50],
     ['c', 50],
-    ['d', 1],
+    ['d', 2],
     ['e', 100],
-    ['f', 1],
+    ['f', 2],
   ] as const)
     void come(name, cost)
+  assert.equal(one.waiting, 5)
   await leave('a')
   assert.deepEqual(entered, ['a', 'b', 'c'])
   await leave('b')
@@ -100,7 +105,118 @@ test('who comes later waits behind the line, even when it would fit', async () =
   await leave('e')
   assert.deepEqual(entered, ['a', 'b', 'c', 'd', 'e', 'f'])
   await leave('f')
+  assert.deepEqual([one.availableKib, one.waiting], [100, 0])
+})
+
+// Of a budget of 6400 KiB small is up to 100, and 800 may have passed at a time.
+test('a small read passes a large one that waits for others', async () => {
+  const one = budget(6_400)
+  const { entered, come } = visitors(one)
+  await come('a', 5_000)
+  void come('large', 6_000)
+  void come('no longer small', 101)
+  await come('small', 100)
+  assert.equal(typeof one.acquire(1), 'function')
+  assert.deepEqual(entered, ['a', 'small'])
+  assert.equal(one.waiting, 2)
+})
+
+test('no small read passes when those that have are all that is in the way', async () => {
+  const one = budget(6_400)
+  const { entered, come, leave } = visitors(one)
+  await come('a', 1_000)
+  void come('large', 6_000)
+  for (let i = 0; i < 5; i++) await come(`early ${i}`, 100)
+  await leave('a')
+  assert.equal(one.availableKib, 5_900)
+  void come('late', 1)
+  for (let i = 0; i < 5; i++) await leave(`early ${i}`)
+  assert.deepEqual(entered.slice(6), ['large', 'late'])
+})
+
+test('those that have passed hold an eighth of the budget at most', async () => {
+  const one = budget(6_400)
+  const { entered, come, leave } = visitors(one)
+  await come('a', 5_000)
+  void come('large', 6_400)
+  for (let i = 0; i < 10; i++) void come(`small ${i}`, 100)
+  await new Promise(setImmediate)
+  assert.equal(entered.length, 9)
+  await leave('small 3')
+  assert.deepEqual(entered.slice(8), ['small 7', 'small 8'])
+})
+
+test('small reads are served in their order, and wait behind a large one that came before them', async () => {
+  const one = budget(6_400)
+  const { entered, come, leave } = visitors(one)
+  await come('a', 6_390)
+  void come('s1', 20)
+  void come('s2', 5)
+  void come('large', 6_400)
+  void come('s3', 5)
+  assert.deepEqual(entered, ['a'])
+  await leave('a')
+  assert.deepEqual(entered, ['a', 's1', 's2', 's3'])
+  for (const name of ['s1', 's2']) await leave(name)
+  assert.equal(one.waiting, 1)
+  await leave('s3')
+  assert.deepEqual(entered.slice(4), ['large'])
+})
+
+test('a share shrinks, never grows by that, and lets in who waits for what it gave back', async () => {
+  const one = budget(100)
+  const share = one.enter(80) as Share
+  const { entered, come } = visitors(one)
+  void come('b', 50)
+  share.keep(81 * 1024)
+  assert.deepEqual([share.kib, one.availableKib], [80, 20])
+  share.keep(50 * 1024 + 1)
+  assert.deepEqual([share.kib, one.availableKib], [51, 49])
+  share.keep(50 * 1024)
+  await new Promise(setImmediate)
+  assert.deepEqual([entered, share.kib, one.availableKib], [['b'], 50, 0])
+  share.keep(60 * 1024)
+  share.release()
+  share.release()
+  assert.equal(one.availableKib, 50)
+})
+
+test('for a next page all is given back first, and the wait for it has no end but the turn', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const one = budget(100, 5_000)
+  const share = one.enter(60) as Share
+  const { entered, come, leave } = visitors(one)
+  void come('b', 90)
+  let isRenewed = false
+  const renewed = share.renew(50).then(() => {
+    isRenewed = true
+  })
+  await new Promise(setImmediate)
+  assert.deepEqual([entered, share.kib, one.availableKib], [['b'], 0, 10])
+  t.mock.timers.tick(1_000_000)
+  await new Promise(setImmediate)
+  assert.equal(isRenewed, false)
+  await leave('b')
+  await renewed
+  assert.deepEqual([share.kib, one.availableKib], [50, 50])
+  share.release()
   assert.equal(one.availableKib, 100)
+})
+
+test('who is released while it waits for a next page leaves the line, and holds nothing', async () => {
+  const one = budget(100)
+  const share = one.enter(10) as Share
+  one.acquire(90)
+  const renewed = share.renew(50)
+  const { entered, come } = visitors(one)
+  void come('b', 10)
+  assert.equal(one.waiting, 2)
+  share.release()
+  await renewed
+  await new Promise(setImmediate)
+  assert.deepEqual([share.kib, one.availableKib, one.waiting, entered], [0, 0, 0, ['b']])
+  await share.renew(50)
+  assert.equal(one.availableKib, 0)
 })
 
 test('a read over the total is charged the total and runs alone', async () => {
@@ -108,12 +224,12 @@ test('a read over the total is charged the total and runs alone', async () => {
   const { entered, come, leave } = visitors(one)
   await come('huge', 1_000)
   assert.equal(one.availableKib, 0)
-  void come('small', 1)
+  void come('other', 2)
   void come('huge too', 1_000)
   await leave('huge')
-  assert.deepEqual(entered, ['huge', 'small'])
-  await leave('small')
-  assert.deepEqual(entered, ['huge', 'small', 'huge too'])
+  assert.deepEqual(entered, ['huge', 'other'])
+  await leave('other')
+  assert.deepEqual(entered, ['huge', 'other', 'huge too'])
   await leave('huge too')
   assert.equal(one.availableKib, 100)
 })
@@ -176,14 +292,123 @@ test('without a wait what does not fit is shed at once', () => {
   assert.equal(typeof one.acquire(70), 'function')
 })
 
+/** What may come of a budget at any time, whoever comes and goes. */
+const step = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('come' as const), kib: fc.integer({ min: 1, max: 1_400 }) }) },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('come' as const), kib: fc.integer({ min: 1, max: 20 }) }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({ kind: fc.constantFrom('leave' as const, 'keep' as const, 'renew' as const), kib: fc.nat(600), who: fc.nat() }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('tick' as const) }) },
+)
+
+test('at any time no more is held than there is, who fits is not kept waiting, and large reads come in their order', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const TOTAL = 1_280
+  const SMALL = TOTAL / 64
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
+      const one = budget(TOTAL, 5_000)
+      interface Visitor {
+        kib: number
+        share?: Share
+        isRenewing: boolean
+      }
+      let waiting: Visitor[] = []
+      const inside: Visitor[] = []
+      const grant = (visitor: Visitor, share: Share) => {
+        const large = waiting.find(({ kib }) => kib > SMALL)
+        // Among the large first come, first served; a small one may come before them.
+        if (visitor.kib > SMALL && waiting.includes(visitor)) assert.equal(visitor, large)
+        waiting = waiting.filter((other) => other !== visitor)
+        visitor.share = share
+        inside.push(visitor)
+      }
+      const settle = () => new Promise(setImmediate)
+      for (const { kind, ...more } of steps) {
+        if (kind === 'come') {
+          const visitor: Visitor = { kib: Math.min((more as { kib: number }).kib, TOTAL), isRenewing: false }
+          const share = one.enter(visitor.kib)
+          if (share instanceof Promise) {
+            waiting.push(visitor)
+            share.then(
+              (granted) => grant(visitor, granted),
+              () => {
+                waiting = waiting.filter((other) => other !== visitor)
+              },
+            )
+          } else grant(visitor, share)
+        } else if (kind === 'tick') t.mock.timers.tick(2_000)
+        else if (inside.length > 0) {
+          const { who, kib: amount } = more as { who: number; kib: number }
+          const at = who % inside.length
+          const visitor = inside[at]!
+          if (kind === 'leave') {
+            inside.splice(at, 1)
+            visitor.share!.release()
+          } else if (kind === 'keep') visitor.share!.keep(amount * 1024)
+          else if (!visitor.isRenewing) {
+            visitor.isRenewing = true
+            visitor.share!.renew(Math.max(1, amount)).then(() => {
+              visitor.isRenewing = false
+            })
+          }
+        }
+        await settle()
+        const held = inside.reduce((sum, { share }) => sum + share!.kib, 0)
+        assert.equal(one.availableKib, TOTAL - held)
+        assert.ok(one.availableKib >= 0)
+        assert.equal(one.waiting, waiting.length + inside.filter(({ isRenewing }) => isRenewing).length)
+        // Not so when one that renews stands before it.
+        if (waiting[0] && inside.every(({ isRenewing }) => !isRenewing)) assert.ok(waiting[0].kib > one.availableKib)
+      }
+      // Nobody starves: with those inside gone, all who wait are let in sooner or later, however many small ones come.
+      while (inside.length > 0 || waiting.length > 0) {
+        assert.ok(inside.length > 0, 'who waits waits for nobody')
+        inside.shift()!.share!.release()
+        await settle()
+      }
+      assert.deepEqual([one.availableKib, one.waiting], [TOTAL, 0])
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('however many small reads keep coming, a large one waits for what was held before and for those few that have passed', async () => {
+  const costs = fc.array(fc.integer({ min: 1, max: 100 }), { maxLength: 30 })
+  await fc.assert(
+    fc.asyncProperty(costs, fc.integer({ min: 1_401, max: 6_400 }), async (early, large) => {
+      const one = budget(6_400)
+      const { entered, come, leave } = visitors(one)
+      await come('before', 5_000)
+      void come('large', large)
+      early.forEach((cost, i) => void come(`early ${i}`, cost))
+      await new Promise(setImmediate)
+      const passed = entered.slice(1)
+      await leave('before')
+      for (let i = 0; !entered.includes('large'); i++) {
+        assert.ok(passed.length > 0, 'it waits for one that came later and had not passed')
+        void come(`late ${i}`, 1)
+        await leave(passed.shift()!)
+      }
+      assert.deepEqual(
+        entered.slice(0, entered.indexOf('large')).filter((name) => name.startsWith('late')),
+        [],
+      )
+    }),
+    { numRuns: 200 },
+  )
+})
+
 test('kib rounds bytes up to whole KiB, at least one', () => {
   assert.deepEqual([kib(0), kib(1), kib(1024), kib(1025), kib(5_000 * 4_096)], [1, 1, 1, 2, 20_000])
 })
 
 // From here on: the budget under routes.
-const app = await startApp({ BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 let stall: Promise<void> = Promise.resolve()
 let seenAvailable = -1
+const LARGE_BYTES = 2 * 1024 * 1024
 const probe = createApp(app.deps, [
   route().get('/held', access('open'), charge(1_000), (c) => {
     seenAvailable = app.deps.budget.availableKib
@@ -191,6 +416,11 @@ const probe = createApp(app.deps, [
   }),
   route().get('/fails', access('open'), charge(1_000), () => {
     throw new Error('on purpose')
+  }),
+  route().get('/large', access('open'), charge(10_000), (c) => sendJson(c, Buffer.alloc(LARGE_BYTES, 0x20))),
+  route().get('/stalled', access('open'), charge(1_000), async (c) => {
+    await stall
+    return sendJson(c, '[]')
   }),
   route().get(
     '/stream',
@@ -207,6 +437,7 @@ const probe = createApp(app.deps, [
             controller.close()
           },
         }),
+        2_000,
       ),
   ),
 ])
@@ -220,37 +451,73 @@ test('a route holds its charge while it works, and gives it back, whatever comes
   assert.equal(app.deps.budget.availableKib, whole)
 })
 
+const { server } = await listen(probe.fetch, [{ host: '127.0.0.1', port: 0 }])
+const { port } = server.address() as AddressInfo
+after(() => {
+  server.closeAllConnections()
+  server.close()
+})
+const get = async (path: string) => {
+  const sent = request({ port, path })
+  sent.on('error', () => {})
+  const [answer] = await once(sent.end(), 'response')
+  return { sent, answer }
+}
+const heldKib = () => whole - app.deps.budget.availableKib
+
 test('over a socket the charge is held until the answer has left, and given back when the client goes', async () => {
-  const { server } = await listen(probe.fetch, [{ host: '127.0.0.1', port: 0 }])
-  after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
-  const get = async (path: string) => {
-    const sent = request({ port, path })
-    sent.on('error', () => {})
-    const [answer] = await once(sent.end(), 'response')
-    return { sent, answer }
-  }
   let go = () => {}
   stall = new Promise((resolve) => {
     go = resolve
   })
   const first = await get('/stream')
-  assert.equal(app.deps.budget.availableKib, whole - 2_000)
+  await until('two chunks are charged', () => heldKib() === 2_000)
   const second = await get('/stream')
-  assert.equal(app.deps.budget.availableKib, whole - 4_000)
+  await until('four chunks are charged', () => heldKib() === 4_000)
   second.sent.destroy()
-  await until('the charge of the client that left', () => app.deps.budget.availableKib === whole - 2_000)
+  await until('the charge of the client that left', () => heldKib() === 2_000)
   go()
   const chunks = await first.answer.toArray()
   assert.equal(Buffer.concat(chunks).toString(), '[1,2]')
-  await until('the charge of the answer that has left', () => app.deps.budget.availableKib === whole)
+  await until('the charge of the answer that has left', () => heldKib() === 0)
   const failed = await get('/fails')
   failed.answer.resume()
   assert.equal(failed.answer.statusCode, 500)
-  await until('the charge of the answer that failed', () => app.deps.budget.availableKib === whole)
+  await until('the charge of the answer that failed', () => heldKib() === 0)
+})
+
+test('an answer that is there is charged what it weighs, whatever was charged for making it', async () => {
+  // Nothing of it leaves while the answer before it on the connection is being made.
+  let go = () => {}
+  stall = new Promise((resolve) => {
+    go = resolve
+  })
+  const socket = net.connect({ host: '127.0.0.1', port })
+  socket.write(['/stalled', '/held', '/large'].map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`).join(''))
+  await until('both are there', () => heldKib() === 1_000 + 1 + kib(LARGE_BYTES))
+  socket.destroy()
+  go()
+  await until('all is given back', () => heldKib() === 0)
+})
+
+test('a client that leaves while it waits in line holds nothing when its turn has come', async (t) => {
+  const waitingBudget = new ReadBudget({ totalKib: 1_000, waitMs: LONG_MS })
+  const patient = createApp({ ...app.deps, budget: waitingBudget }, [
+    route().get('/held', access('open'), charge(1_000), (c) => sendJson(c, '[]')),
+  ])
+  const { server: other } = await listen(patient.fetch, [{ host: '127.0.0.1', port: 0 }])
+  t.after(() => other.close())
+  const release = await waitingBudget.acquire(1)
+  for (const requests of [1, 3]) {
+    const socket = net.connect({ host: '127.0.0.1', port: (other.address() as AddressInfo).port })
+    socket.write('GET /held HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(requests))
+    await until('it waits in line', () => waitingBudget.waiting === (requests === 1 ? 1 : 4))
+    socket.destroy()
+  }
+  await until('the server has seen them go', async () => (await promisify(other.getConnections.bind(other))()) === 0)
+  release()
+  await until('nobody waits', () => waitingBudget.waiting === 0)
+  await until('all is free', () => waitingBudget.availableKib === 1_000)
 })
 
 test('what is shed is counted for the metrics', async () => {

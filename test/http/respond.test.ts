@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { gunzipSync } from 'node:zlib'
+import { createGunzip, gunzipSync } from 'node:zlib'
 import { access } from '../../lib/http/access.ts'
 import { createApp } from '../../lib/http/app.ts'
 import { route } from '../../lib/http/context.ts'
 import { acceptsGzip, GZIP_MIN_BYTES, respond, sendJson, sendStream } from '../../lib/http/respond.ts'
+import { MAX_WHOLE_BYTES } from '../../lib/http/slices.ts'
 import { startApp } from '../support/app.ts'
+import { until } from '../support/until.ts'
 
 for (const value of [
   ...['gzip', 'GZIP', ' gzip ', 'gzip;q=1', 'gzip;q=0.001', 'gzip ; q=0.5', 'deflate, gzip', 'deflate;q=1.0, gzip;q=0.5', '*', '*;q=0.1'],
@@ -32,6 +34,8 @@ for (const [value, expected] of [
 
 const app = await startApp()
 let draining = false
+let sized = Buffer.alloc(0)
+const CHUNK = '0123456789'
 const bodies: Record<string, string | Buffer> = {
   text: '{"a":"é"}',
   bytes: Buffer.from('{"a":"é"}'),
@@ -42,6 +46,18 @@ const bodies: Record<string, string | Buffer> = {
 const probe = createApp({ ...app.deps, draining: () => draining }, [
   ...Object.entries(bodies).map(([name, body]) => route().get(`/${name}`, access('open'), (c) => sendJson(c, body))),
   route().get('/teapot', access('open'), (c) => respond(c, 418, 'été', { 'x-extra': '1' })),
+  route().get('/sized', access('open'), (c) => sendJson(c, sized)),
+  route().get('/endless', access('open'), (c) =>
+    sendStream(c, new ReadableStream({ pull: (controller) => controller.enqueue(Buffer.from(CHUNK)) }, { highWaterMark: 0 })),
+  ),
+  route().get('/broken', access('open'), (c) => {
+    let asked = 0
+    const pull = (controller: ReadableStreamDefaultController) => {
+      if (asked++ > 0) throw new Error('on purpose')
+      controller.enqueue(Buffer.from(CHUNK))
+    }
+    return sendStream(c, new ReadableStream({ pull }, { highWaterMark: 0 }))
+  }),
   route().get('/stream', access('open'), (c) => sendStream(c, new Blob(['[1,', '2]']).stream())),
 ])
 const get = (path: string, headers: Record<string, string> = {}, method = 'GET') => probe.request(path, { method, headers })
@@ -102,6 +118,47 @@ test('a stream has no length', async () => {
   assert.equal(answer.headers.get('content-type'), 'application/json')
   assert.equal(answer.headers.get('content-length'), null)
   assert.equal(await answer.text(), '[1,2]')
+})
+
+test('a stream is packed when asked, so that each chunk can be read when it has come', async () => {
+  const answer = await get('/endless', { 'accept-encoding': 'gzip' })
+  assert.equal(answer.headers.get('content-encoding'), 'gzip')
+  assert.equal(answer.headers.get('vary'), 'accept-encoding')
+  const gunzip = createGunzip()
+  let text = ''
+  gunzip.on('data', (bytes) => {
+    text += bytes
+  })
+  const reader = answer.body!.getReader()
+  for (let i = 0; i < 5; i++) {
+    gunzip.write((await reader.read()).value!)
+    await until('the chunk can be read', () => text === CHUNK.repeat(i + 1))
+  }
+  await reader.cancel()
+  const whole = await get('/stream', { 'accept-encoding': 'gzip' })
+  assert.equal(gunzipSync(Buffer.from(await whole.arrayBuffer())).toString(), '[1,2]')
+  assert.equal((await get('/stream', { 'accept-encoding': 'gzip;q=0' })).headers.get('content-encoding'), null)
+})
+
+for (const bytes of [MAX_WHOLE_BYTES, MAX_WHOLE_BYTES + 1, 3 * MAX_WHOLE_BYTES, 3 * MAX_WHOLE_BYTES + 77]) {
+  test(`an answer of ${bytes} bytes is whole and has its length, in slices or not`, async () => {
+    sized = Buffer.from(Array.from({ length: bytes }, (_, i) => 32 + ((i * i) % 90)))
+    const answer = await get('/sized')
+    assert.equal(answer.headers.get('content-length'), String(bytes))
+    const slices: Buffer[] = []
+    for await (const slice of answer.body!) slices.push(Buffer.from(slice))
+    assert.ok(Buffer.concat(slices).equals(sized))
+    assert.equal(slices.length > 1, bytes > MAX_WHOLE_BYTES)
+    const packed = await get('/sized', { 'accept-encoding': 'gzip' })
+    assert.ok(gunzipSync(Buffer.from(await packed.arrayBuffer())).equals(sized))
+    const head = await get('/sized', {}, 'HEAD')
+    assert.deepEqual([head.headers.get('content-length'), (await head.arrayBuffer()).byteLength], [String(bytes), 0])
+  })
+}
+
+test('an error in a packed stream ends it as an error', async () => {
+  const answer = await get('/broken', { 'accept-encoding': 'gzip' })
+  await assert.rejects(answer.arrayBuffer(), /on purpose/)
 })
 
 test('HEAD has the status and headers of GET and no body', async () => {

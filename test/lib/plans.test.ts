@@ -154,8 +154,9 @@ interface Example extends Expected {
 /** At least one for each route that asks the database. */
 const examples: Record<string, Example[]> = {
   'GET /pod/info': [
-    { path: '/pod/info', isWhole: true },
-    { path: '/pod/info?include_dead=false', isWhole: true },
+    // A page for each thousand, one to learn that no named one follows, and that of those without a namespace.
+    { path: '/pod/info', statements: ROWS / 1_000 + 2, isOrdered: true },
+    { path: '/pod/info?include_dead=false', statements: (ROWS * 0.8) / 1_000 + 2, isOrdered: true },
   ],
   'GET /pod/namespaces': [{ path: '/pod/namespaces' }],
   'GET /pod/name/:name': [{ path: '/pod/name/pod-7' }],

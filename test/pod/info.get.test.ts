@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { gunzipSync } from 'node:zlib'
 import { startApp, TOKENS } from '../support/app.ts'
 import { POD_KEYS, podPost, wholePodPost } from '../support/records.ts'
 import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
 
-const CHARGE_KIB = 20_000
+const PAGE_ROWS = 1_000
+const CHARGE_KIB = 4_000
 const app = await startApp()
 const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300', BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const token = TOKENS.BROKER_TOKEN_READ
@@ -95,6 +97,128 @@ test('GET /pod/info 200: readers at once all see what was stored before they ask
   const late = Array.from({ length: 6 }, (_, i) => names(`/pod/info?include_dead=${i % 2 === 0}`))
   for (const list of await Promise.all(early)) assert.ok(list.includes('a'))
   for (const list of await Promise.all(late)) assert.deepEqual(list, ['a', 'b'])
+})
+
+// ---- Page by page -------------------------------------------------------------------------------------------------------------
+
+/** Live pods `p-000001` and on in two namespaces, then as many without one; every tenth is dead. */
+const storeMany = async (named: number, nameless: number) => {
+  await app.sql`truncate pod, pod_address`
+  await app.sql`
+    insert into pod (pod_name, pod_ip, pod_namespace, time_stamp, node_name, is_dead, pod_ips)
+    select 'p-' || to_char(n, 'FM000000'), '', case when n <= ${named}::int then 'ns-' || n * 2 / ${named + 1}::int end,
+           timestamp '2024-05-01', 'node-1', n % 10 = 0, '{}'
+    from generate_series(1, ${named + nameless}::int) n`
+}
+const numbers = (count: number) => Array.from({ length: count }, (_, i) => `p-${String(i + 1).padStart(6, '0')}`)
+
+for (const [named, nameless] of [
+  [PAGE_ROWS - 1, 0],
+  [PAGE_ROWS, 0],
+  [PAGE_ROWS, 1],
+  [PAGE_ROWS - 1, 2],
+  [0, PAGE_ROWS],
+  [0, PAGE_ROWS + 1],
+  [PAGE_ROWS + 1, 0],
+  [2 * PAGE_ROWS, 2 * PAGE_ROWS],
+  [2_500, 1_700],
+] as const) {
+  test(`GET /pod/info 200: all of ${named} pods with a namespace and ${nameless} without, each once and in order`, async () => {
+    await storeMany(named, nameless)
+    const all = numbers(named + nameless)
+    assert.deepEqual(await names('/pod/info'), all)
+    assert.deepEqual(
+      await names('/pod/info?include_dead=false'),
+      all.filter((name) => !name.endsWith('0')),
+    )
+  })
+}
+
+test('GET /pod/info 200: one page has its length and leaves at once, more leave as they are taken, both packed when asked', async () => {
+  for (const [count, isWhole] of [
+    [PAGE_ROWS - 1, true],
+    [PAGE_ROWS + 1, false],
+  ] as const) {
+    await storeMany(count, 0)
+    for (const packed of [false, true]) {
+      const answer = await app.app.request('/pod/info', { headers: packed ? { 'accept-encoding': 'gzip' } : {} })
+      const bytes = Buffer.from(await answer.arrayBuffer())
+      assert.equal(answer.headers.get('content-length'), isWhole ? String(bytes.length) : null)
+      assert.equal(answer.headers.get('content-encoding'), packed ? 'gzip' : null)
+      assert.equal(answer.headers.get('vary'), 'accept-encoding')
+      const text = (packed ? gunzipSync(bytes) : bytes).toString()
+      assert.deepEqual(
+        JSON.parse(text).map((pod: { pod_name: string }) => pod.pod_name),
+        numbers(count),
+      )
+    }
+    const head = await app.request('HEAD', '/pod/info')
+    assert.deepEqual([head.status, head.text, head.headers.get('content-length') !== null], [200, '', isWhole])
+  }
+})
+
+test('GET /pod/info 200: pages end before manifests make them large', async () => {
+  await storeMany(60, 0)
+  // Half a megabyte each.
+  await app.sql`update pod set pod_obj = json_build_object('metadata', json_build_object('note', repeat('x', 500000)))`
+  const reader = (await app.app.request('/pod/info')).body!.getReader()
+  const before = app.db.stats().gates.read
+  assert.equal(before.inFlight, 0)
+  let text = ''
+  let longest = 0
+  for (let next = await reader.read(); !next.done; next = await reader.read()) {
+    text += Buffer.from(next.value).toString()
+    longest = Math.max(longest, next.value.buffer.byteLength)
+  }
+  assert.deepEqual(
+    JSON.parse(text).map((pod: { pod_name: string }) => pod.pod_name),
+    numbers(60),
+  )
+  // Each slice is a view of what is held of its page.
+  assert.ok(longest < 3 * 1024 * 1024, `${longest} bytes were held at once`)
+})
+
+test('GET /pod/info 200: pods that come and go meanwhile: each that stays is sent once', async () => {
+  await storeMany(3_000, 1_500)
+  const reader = (await app.app.request('/pod/info')).body!.getReader()
+  let text = Buffer.from((await reader.read()).value!).toString()
+  // On both sides of the first page's end.
+  await app.sql`delete from pod where pod_name in ('p-000002', 'p-001000', 'p-002000', 'p-003001', 'p-004500')`
+  await store1('p-000001a', 'ns-0')
+  await store1('p-002500a', 'ns-1')
+  await store1('p-003500a', null)
+  for (let next = await reader.read(); !next.done; next = await reader.read()) text += Buffer.from(next.value).toString()
+  const sent = JSON.parse(text).map((pod: { pod_name: string }) => pod.pod_name) as string[]
+  assert.equal(new Set(sent).size, sent.length)
+  const gone = new Set(['p-002000', 'p-003001', 'p-004500'])
+  assert.deepEqual(
+    sent.filter((name) => !name.endsWith('a')),
+    numbers(4_500).filter((name) => !gone.has(name)),
+  )
+  assert.deepEqual(
+    sent.filter((name) => name.endsWith('a')),
+    ['p-002500a', 'p-003500a'],
+  )
+})
+
+const store1 = (name: string, namespace: string | null) => app.sql`
+  insert into pod (pod_name, pod_ip, pod_namespace, time_stamp, node_name, is_dead, pod_ips)
+  values (${name}, '', ${namespace}, timestamp '2024-05-01', 'node-1', false, '{}')`
+
+test('GET /pod/info 200: a list whose next page cannot be read ends as an error', async () => {
+  await storeMany(2_500, 0)
+  const reader = (await app.app.request('/pod/info')).body!.getReader()
+  await reader.read()
+  await app.sql`alter table pod rename to elsewhere`
+  try {
+    await assert.rejects(async () => {
+      for (let next = await reader.read(); !next.done; next = await reader.read());
+    })
+  } finally {
+    await app.sql`alter table elsewhere rename to pod`
+  }
+  assert.ok(app.logged.some((line) => String(line.msg).startsWith('a list was cut')))
+  await app.sql`truncate pod, pod_address`
 })
 
 test('GET /pod/info 401: no token, or an unknown one', async () => {

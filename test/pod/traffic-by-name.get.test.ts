@@ -144,15 +144,18 @@ test('GET /pod/traffic/{name} 200: a page is read when the one before was taken,
   await storeMany('paged', 12_000)
   const reader = await chunksOf('paged')
   const pages: string[] = []
-  for (let i = 0; i < 3; i++) {
+  // A page leaves in slices, of which each is a view of it.
+  let page: ArrayBufferLike | undefined
+  for (let next = await reader.read(); !next.done; next = await reader.read()) {
     assert.equal(read().inFlight, 0)
-    pages.push(textOf(await reader.read()))
+    if (next.value.buffer !== page) pages.push('')
+    page = next.value.buffer
+    pages.push(pages.pop() + textOf(next))
   }
+  assert.equal(pages.pop(), ']')
   const rows = pages.map((page) => JSON.parse(`[${page.slice(1)}]`).length)
   assert.deepEqual(rows, [5_000, 5_000, 2_000])
   assert.deepEqual([pages[0]![0], pages[1]![0], pages[2]![0]], ['[', ',', ','])
-  assert.equal(textOf(await reader.read()), ']')
-  assert.equal((await reader.read()).done, true)
 })
 
 test('GET /pod/traffic/{name} 200: rows that come and go meanwhile: each that stays is sent once', async () => {
@@ -187,7 +190,9 @@ test('GET /pod/traffic/{name} 200: a list that is cut was not whole', async () =
   await reader.read()
   await app.sql`alter table traffic rename to elsewhere`
   try {
-    await assert.rejects(reader.read())
+    await assert.rejects(async () => {
+      for (let next = await reader.read(); !next.done; next = await reader.read());
+    })
     await assert.rejects(reader.read())
   } finally {
     await app.sql`alter table elsewhere rename to traffic`

@@ -2,15 +2,19 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
-import { asArray, readFirstPages, readNextPage, streamPages } from '../../lib/traffic/index.ts'
+import { asArray, type Page as PageOf, streamPages } from '../../lib/http/pages.ts'
+import { readFirstPages, readNextPage } from '../../lib/traffic/index.ts'
 import { startApp } from '../support/app.ts'
 import { collect } from '../support/heap.ts'
 import { until } from '../support/until.ts'
 
 const app = await startApp()
 
-type Page = Parameters<typeof streamPages>[0]
-type Place = NonNullable<Page['last']>
+interface Place {
+  time: string
+  uuid: string
+}
+type Page = PageOf<Place>
 
 const EMPTY: Page = { json: Buffer.alloc(0), count: 0, last: null }
 /** A page that holds its number. */

@@ -1,0 +1,194 @@
+/** Readers that take what they asked for slowly, or not at all, on a live server: each costs only itself. */
+import assert from 'node:assert/strict'
+import type { Server } from 'node:http'
+import net, { type AddressInfo } from 'node:net'
+import { after, before, test } from 'node:test'
+import { access } from '../../lib/http/access.ts'
+import { createApp } from '../../lib/http/app.ts'
+import type { Cut, ReaderLimits } from '../../lib/http/connections.ts'
+import { route } from '../../lib/http/context.ts'
+import { listen } from '../../lib/http/listen.ts'
+import { sendStream } from '../../lib/http/respond.ts'
+import { startApp } from '../support/app.ts'
+import { get } from '../support/broker.ts'
+import { collect } from '../support/heap.ts'
+import { until } from '../support/until.ts'
+
+const ROWS = 20_000
+const SLOW = 6
+const MB = 1024 * 1024
+/** More than the longest list takes, and much less than is charged for making it. */
+const LIST_KIB = 16_000
+/** The readers of most tests never reach these. */
+const PATIENT: Partial<ReaderLimits> = { graceMs: 600_000, sweepMs: 20 }
+const HASTY: Partial<ReaderLimits> = { leastBytesPerSecond: 32 * 1024, graceMs: 400, sweepMs: 20 }
+
+const app = await startApp()
+const { budget } = app.deps
+const heldKib = () => budget.totalKib - budget.availableKib
+
+let go = () => {}
+const stalled = new Promise<void>((resolve) => {
+  go = resolve
+})
+const stalling = route().get('/stalling', access('open'), (c) =>
+  sendStream(
+    c,
+    new ReadableStream({
+      async pull(controller) {
+        controller.enqueue(Buffer.from('['))
+        await stalled
+        controller.enqueue(Buffer.from(']'))
+        controller.close()
+      },
+    }),
+  ),
+)
+
+before(async () => {
+  await app.sql`
+    insert into traffic (uuid, pod_name, pod_namespace, pod_ip, pod_port, ip_protocol, traffic_type, traffic_in_out_ip, traffic_in_out_port,
+                         decision, time_stamp, peer_name)
+    select gen_random_uuid()::text, 'busy', 'shop', '10.1.0.1', '0', 'TCP', 'EGRESS', '10.2.' || n / 65536 || '.' || n, '443', 'ALLOW',
+           timestamp '2026-01-01' + n * interval '1 second', repeat('x', 100)
+    from generate_series(1, ${ROWS}::int) n`
+})
+
+const servers: Server[] = []
+after(() => {
+  for (const server of servers) {
+    server.closeAllConnections()
+    server.close()
+  }
+})
+
+/** The app behind a socket, under such limits. */
+async function serve(limits: Partial<ReaderLimits>) {
+  const cuts: Cut[] = []
+  const fetch = createApp(app.deps, [stalling]).fetch
+  const both: typeof fetch = (request, ...rest) => (new URL(request.url).pathname === '/stalling' ? fetch : app.app.fetch)(request, ...rest)
+  const { server } = await listen(both, [{ host: '127.0.0.1', port: 0 }], { readers: limits, onCut: (cut) => cuts.push(cut) })
+  servers.push(server)
+  const { port } = server.address() as AddressInfo
+  /** Sends the requests in one breath and reads nothing. */
+  const ask = (...paths: string[]) => {
+    const socket = net.connect({ host: '127.0.0.1', port }).pause()
+    const state = { socket, isClosed: false, received: 0 }
+    socket.on('data', (bytes) => {
+      state.received += bytes.length
+    })
+    socket.pause()
+    socket.on('error', () => {})
+    socket.on('close', () => {
+      state.isClosed = true
+    })
+    socket.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`).join(''))
+    return state
+  }
+  return { url: `http://127.0.0.1:${port}`, ask, cuts }
+}
+
+const LIST = `/pod/traffic?limit=${ROWS}`
+const allIsFree = () => until('the whole budget is free', () => heldKib() === 0)
+
+test('six readers of the longest list that take nothing keep nobody else from it', async () => {
+  const { url, ask, cuts } = await serve(PATIENT)
+  const slow: ReturnType<typeof ask>[] = []
+  for (let i = 1; i <= SLOW; i++) {
+    slow.push(ask(LIST))
+    // What is left of the charge for making it is less than a third of that.
+    await until('the list is there', () => heldKib() > i * 1_000 && heldKib() < i * LIST_KIB)
+  }
+  for (let i = 0; i < 3; i++) {
+    const answer = await get(url + LIST)
+    assert.deepEqual([answer.status, answer.json?.length], [200, ROWS], answer.text.slice(0, 200))
+  }
+  assert.deepEqual(cuts, [])
+  for (const { socket } of slow) socket.destroy()
+  await allIsFree()
+})
+
+test('what has left is given back, in the budget and in memory', async () => {
+  const { url, ask } = await serve(PATIENT)
+  collect('major')
+  const before = process.memoryUsage().arrayBuffers
+  const reader = ask(LIST)
+  await until('the list is there', () => heldKib() > 1_000 && heldKib() < LIST_KIB)
+  const first = heldKib()
+  // By now it no longer counts as a quick reader.
+  await until('half of it has been freed', () => {
+    if (reader.received < first * 512) reader.socket.once('data', () => reader.socket.pause())
+    reader.socket.resume()
+    return heldKib() < first / 2
+  })
+  reader.socket.pause()
+  const held = heldKib()
+  assert.ok(held > 0, 'some of it has not left')
+  await until('memory is given back as well', async () => {
+    // What the last call left behind in frames and handles goes with the next.
+    await get(`${url}/pod/traffic?limit=1`)
+    collect('major')
+    return process.memoryUsage().arrayBuffers - before < held * 1024 + 2 * MB
+  })
+  reader.socket.destroy()
+  await allIsFree()
+})
+
+for (const [what, paths] of [
+  ['a list', [LIST]],
+  ['all flows of a pod', ['/pod/traffic/busy']],
+  ['many short lists in one breath', Array.from({ length: 40 }, () => '/pod/traffic?limit=500')],
+] as const) {
+  test(`who takes ${what} too slowly is cut, and one that is quick enough is not`, async () => {
+    const { url, ask, cuts } = await serve(HASTY)
+    const slow = Array.from({ length: SLOW }, () => ask(...paths))
+    const quick = async () => {
+      for (;;) {
+        const { status, json } = await get(url + LIST)
+        if (status === 200) assert.equal(json.length, ROWS)
+        if (cuts.length === SLOW) return
+      }
+    }
+    await Promise.all([quick(), until('the slow readers are cut', () => cuts.length >= SLOW)])
+    for (const { reason, waitingBytes } of cuts) {
+      assert.equal(reason, 'rate')
+      assert.ok(waitingBytes > 0)
+    }
+    await allIsFree()
+    for (const { socket } of slow) socket.resume()
+    await until('their connections have ended', () => slow.every(({ isClosed }) => isClosed))
+    assert.equal(cuts.length, SLOW)
+  })
+}
+
+test('an answer that has not left by its deadline is cut, whatever its rate', async () => {
+  const { ask, cuts } = await serve({ ...PATIENT, answerMs: 300 })
+  const reader = ask(LIST)
+  await until('it is cut', () => cuts.length === 1)
+  assert.equal(cuts[0]!.reason, 'deadline')
+  reader.socket.resume()
+  await until('its connection has ended', () => reader.isClosed)
+  await allIsFree()
+})
+
+test('a reader is not blamed for what is not there yet, nor for being idle', async () => {
+  const { ask, cuts } = await serve(HASTY)
+  const waiting = ask('/stalling')
+  waiting.socket.resume()
+  const idle = ask('/pod/traffic?limit=1')
+  idle.socket.resume()
+  await until('both have been answered', () => waiting.received > 0 && idle.received > 0)
+  // Two that take nothing, one after the other, show that the time is over.
+  for (let i = 1; i <= 2; i++) {
+    ask(LIST)
+    await until('that reader is cut', () => cuts.length === i)
+  }
+  assert.deepEqual([waiting.isClosed, idle.isClosed], [false, false])
+  go()
+  const answered = waiting.received
+  await until('the rest has come', () => waiting.received > answered)
+  assert.equal(cuts.length, 2)
+  idle.socket.destroy()
+  waiting.socket.destroy()
+  await allIsFree()
+})
