@@ -10,11 +10,11 @@ import { createMetrics } from './metrics.ts'
 import { AgentClocks } from './nodes/index.ts'
 import { FlowWriter, SeenFlows } from './traffic/index.ts'
 
-/** Bodies that are being judged or written at once: 2 of the largest, dozens of ordinary ones. */
-const BODIES_KIB = 32 * 1024
+/** Bodies that are being judged or written at once: one of the largest, dozens of ordinary ones. */
+const BODIES_KIB = 20 * 1024
 const BODY_WAIT_MS = 5_000
-/** Bodies that are arriving or wait as bytes: 12 of the largest, and ordinary ones besides. */
-const INBOX_BYTES = 24 * 1024 * 1024
+/** Bodies that are arriving or wait as bytes: 8 of the largest, and ordinary ones besides. */
+const INBOX_BYTES = 16 * 1024 * 1024
 /** Four of the largest, as many as there are threads that unpack. */
 const UNPACKED_KIB = 8 * 1024
 

@@ -22,7 +22,8 @@ import { watchMemory } from './traffic/index.ts'
 
 // The default lets the heap grow fourfold between collections on a large machine: 530 MiB at full load where this needs half. The start
 // script has `--v8-pool-size=1` beside it, which cannot be set from here: with the usual four threads that mark the heap, requests
-// on two cores wait for 150 ms at every collection.
+// on two cores wait for 150 ms at every collection. So it is with what the script tells malloc: otherwise glibc comes to keep bodies and lists
+// that were let go of among what is in use, some 50 MiB after a storm of the largest.
 setFlagsFromString('--heap-growing-percent=50')
 
 /** For so long a repeat of a flow that was just deleted, or lost with its server, may still be taken for a duplicate. */

@@ -13,7 +13,7 @@ const unite = perDatabase((db) =>
     weight: (pods) => pods.length,
     maxWeight: 256,
     run: async (posts) => {
-      const rows = JSON.stringify(unitePods(posts.flat()))
+      const rows = JSON.stringify(posts.length === 1 ? posts[0] : unitePods(posts.flat()))
       await db.ingest((sql) => sql`select union_syscalls(${rows}::text::json)`)
       return posts.map(() => undefined)
     },

@@ -11,11 +11,11 @@ export interface ReaderLimits {
   leastBytesPerSecond: number
   /**
    * A reader may be so far behind the rate. The kernel takes 4 MB at once and then asks for more only when a third of that is gone: bytes
-   * of a reader at 32 KiB/s leave once in 41 s.
+   * of a reader at 64 KiB/s leave once in 21 s.
    */
   graceMs: number
   /**
-   * An answer must have left so long after its request. At the least rate that is 19 MB, twice the longest list of a fixed length: it
+   * An answer must have left so long after its request. At the least rate that is 38 MB, four times the longest list of a fixed length: it
    * bounds those that are asked for in one breath. A list without limit of 3 million flows (1.4 GB) needs a reader of 2.4 MB/s.
    */
   answerMs: number
@@ -23,7 +23,7 @@ export interface ReaderLimits {
   sweepMs: number
 }
 
-export const READER_LIMITS: ReaderLimits = { leastBytesPerSecond: 32 * 1024, graceMs: 45_000, answerMs: 600_000, sweepMs: 1_000 }
+export const READER_LIMITS: ReaderLimits = { leastBytesPerSecond: 64 * 1024, graceMs: 23_000, answerMs: 600_000, sweepMs: 1_000 }
 
 /** Why a reader was cut. */
 export interface Cut {

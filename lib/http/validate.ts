@@ -9,7 +9,7 @@ import { HttpError } from './errors.ts'
 import { parseJson } from './json-text.ts'
 import { maxItemsOf } from './lists.ts'
 import { kib } from './read-budget.ts'
-import { MIN_WEIGHED_BYTES, tooMany, weigh } from './weigh.ts'
+import { countObjects, MIN_WEIGHED_BYTES, tooMany, weigh } from './weigh.ts'
 
 type Validated<Target extends string, S extends z.ZodType> = MiddlewareHandler<
   Env,
@@ -17,16 +17,14 @@ type Validated<Target extends string, S extends z.ZodType> = MiddlewareHandler<
   { in: { [K in Target]: z.input<S> }; out: { [K in Target]: z.output<S> } }
 >
 
-/** What a byte comes to in memory as text, as a parameter of its statement, and in the answer. */
-const HELD_PER_BYTE = 3
-/** What a value comes to: an object with one key that no other has, or its entry in a large one. A flow takes half of that. */
-const HELD_PER_VALUE = 100
-/** What a byte of a body comes to that was not weighed: a third of an empty object. */
-const HELD_PER_UNWEIGHED_BYTE = 24
+/** What a byte comes to in memory: as text, as a short value or its key, as a parameter of its statement, and in the answer. */
+const HELD_PER_BYTE = 6
+/** What a container comes to beside that: as parsed, as judged, and as a flow in line with the keys that it is known by. */
+const HELD_PER_CONTAINER = 600
 
 /**
  * Validates a JSON body read under a limit; `c.req.valid('json')` is what the schema made of it. 400 names field and rule, 413 what there
- * is too much of: bytes, values, or elements of a `listOf`. Bodies share a budget while they are judged and written, by what they really
+ * is too much of: bytes, values, keys, or elements of a `listOf`. Bodies share a budget while they are judged and written, by what they really
  * hold: an announced length costs nothing to send. Who waits does so as bytes, outside the heap. `tolerated` are keys whose text may be
  * such that no database can hold it.
  */
@@ -62,10 +60,8 @@ async function receive(c: Context, { maxBytes, maxElements, tolerated }: Bounds)
   try {
     const isLarge = bytes.length >= MIN_WEIGHED_BYTES
     if (isLarge) await turn()
-    const held = isLarge
-      ? bytes.length * HELD_PER_BYTE + weigh(bytes, maxElements) * HELD_PER_VALUE
-      : bytes.length * HELD_PER_UNWEIGHED_BYTE
-    const granted = c.get('deps').bodies.acquire(kib(held))
+    const containers = isLarge ? weigh(bytes, maxElements) : countObjects(bytes)
+    const granted = c.get('deps').bodies.acquire(kib(bytes.length * HELD_PER_BYTE + containers * HELD_PER_CONTAINER))
     release = typeof granted === 'function' ? granted : await granted
     if (isLarge) await turn()
     const value = parseJson(bytes.toString(), tolerated)

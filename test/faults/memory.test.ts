@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 const CLIENTS = 64
 const HEAP_MB = 160
 const BUDGET_MB = 100
-const INBOX_MB = 24
+const INBOX_MB = 16
 /**
  * The most that may ever be resident: the heap, what the read budget admits, bodies as they came, and the program itself
  * with its libraries and the loader.

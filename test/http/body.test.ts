@@ -212,7 +212,7 @@ const HOSTILE: [what: string, path: string, text: string, status: number, says: 
   ['empty objects', '/pod/syscalls', filled('{}', '{}'), 413, ELEMENTS],
   ['opening brackets', '/pod/traffic/batch', '['.repeat(2 * MIB), 400, DEPTH],
   ['nested arrays', '/pod/spec', '['.repeat(MIB) + ']'.repeat(MIB), 400, DEPTH],
-  ['values that the schema drops', '/pod/mark_dead', `{"x":${filled('1', '1').slice(6)}}`, 413, 'body has more than 100000 values'],
+  ['values that the schema drops', '/pod/mark_dead', `{"x":${filled('1', '1').slice(6)}}`, 413, 'body has more than 400000 values'],
 ]
 for (const [what, path, text, status, says] of HOSTILE) {
   test(`2 MiB of ${what} are refused without being parsed, packed or not`, async (t) => {
@@ -243,7 +243,7 @@ function holding(deps: Partial<typeof app.deps> = {}) {
   return { one, held, send }
 }
 
-test('a body is charged for its bytes and its values until it is answered', async () => {
+test('a body is charged for its bytes and its containers until it is answered', async () => {
   const { bodies } = app.deps
   const { held, send } = holding()
   const charged = async (text: string) => {
@@ -259,11 +259,16 @@ test('a body is charged for its bytes and its values until it is answered', asyn
     `{"list":[${Array(Math.floor(bytes / (of.length + 1)))
       .fill(of)
       .join(',')}]}`
-  assert.ok((await charged(list('1', 150_000))) >= (75_000 * 100) / 1024)
   const text = await charged(list(`"${'x'.repeat(1_000)}"`, 150_000))
-  assert.ok(text >= (3 * 150_000) / 1024 && text < (4 * 150_000) / 1024, `${text} KiB`)
-  // Too small to be weighed: as if it were the worst.
-  assert.ok((await charged(list('{}', 60_000))) >= ((60_000 / 3) * 64) / 1024)
+  assert.ok(text >= (6 * 149_000) / 1024 && text < (7 * 150_000) / 1024, `${text} KiB`)
+  for (const of of ['[]', '{}', '{"k":1}']) {
+    const bytes = 150_000
+    const containers = Math.floor(bytes / (of.length + 1))
+    const kib = await charged(list(of, bytes))
+    assert.ok(kib >= (600 * containers) / 1024 && kib <= (600 * (containers + 2) + 7 * bytes) / 1024, `${kib} KiB for ${of}`)
+  }
+  // Too small to be weighed: its objects are counted all the same.
+  assert.ok((await charged(list('{}', 9_000))) >= (600 * 3_000) / 1024)
 })
 
 test('packed bodies wait for room before they are unpacked', async () => {

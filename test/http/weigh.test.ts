@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { HttpError } from '../../lib/http/errors.ts'
-import { MAX_BODY_DEPTH, MAX_BODY_VALUES, weigh } from '../../lib/http/weigh.ts'
+import { countObjects, MAX_BODY_DEPTH, MAX_BODY_MEMBERS, MAX_BODY_VALUES, weigh } from '../../lib/http/weigh.ts'
 
 /** Counts how many of the bytes were looked at. */
 function watched(text: string) {
@@ -27,24 +27,30 @@ function refusal(work: () => unknown): [status: number, text: string] {
 const list = (of: string, count: number) => `[${Array(count).fill(of).join(',')}]`
 const TOO_DEEP = [400, `Json deserialize error: nested deeper than ${MAX_BODY_DEPTH} levels`]
 const TOO_MANY = [413, `body has more than ${MAX_BODY_VALUES} values`]
+const TOO_MANY_MEMBERS = [413, `body has more than ${MAX_BODY_MEMBERS} keys and containers`]
 
-test('property: no JSON has more values than it is weighed for, and few have less than half', () => {
-  const countOf = (value: unknown): number =>
-    typeof value === 'object' && value !== null ? 1 + Object.values(value).reduce((sum: number, one) => sum + countOf(one), 0) : 1
+test('property: JSON is weighed for its objects and arrays, and objects alone are counted, perhaps some more', () => {
+  const countOf = (value: unknown, isCounted: (one: object) => boolean): number =>
+    typeof value === 'object' && value !== null
+      ? Object.values(value).reduce((sum: number, one) => sum + countOf(one, isCounted), isCounted(value) ? 1 : 0)
+      : 0
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 5 }), fc.constantFrom(undefined, 1), (value, indent) => {
-      const values = weigh(Buffer.from(JSON.stringify(value, null, indent)))
-      const count = countOf(value)
-      assert.ok(values >= count && values <= 2 * count, `${values} for ${count}`)
+      const bytes = Buffer.from(JSON.stringify(value, null, indent))
+      assert.equal(
+        weigh(bytes),
+        countOf(value, () => true),
+      )
+      assert.ok(countObjects(bytes) >= countOf(value, (one) => !Array.isArray(one)))
     }),
   )
 })
 
 test('brackets, commas and quotes in strings are text, whatever is escaped before them', () => {
   for (const text of ['"[[,,{{"', '"\\"[,"', '"\\\\\\"[,{"', '"é,[\\u005b,"', '"\u{1f418},["', '"', '"\\', '"\\"', ''])
-    assert.equal(weigh(Buffer.from(text)), 1, text)
-  assert.equal(weigh(Buffer.from('"\\\\",[')), 3)
-  assert.equal(weigh(Buffer.from('["a,b","c"]')), 3)
+    assert.equal(weigh(Buffer.from(text)), 0, text)
+  assert.equal(weigh(Buffer.from('"\\\\",[')), 1)
+  assert.equal(weigh(Buffer.from('["a,b","c"]')), 1)
 })
 
 test('elements of the outermost array are counted, and no others', () => {
@@ -70,9 +76,18 @@ test('nesting and values are bounded, to the one', () => {
     refusal(() => weigh(Buffer.from(list('0', MAX_BODY_VALUES)))),
     TOO_MANY,
   )
+  for (const of of ['[]', '{}']) {
+    weigh(Buffer.from(list(of, MAX_BODY_MEMBERS - 1)))
+    assert.deepEqual(
+      refusal(() => weigh(Buffer.from(list(of, MAX_BODY_MEMBERS)))),
+      TOO_MANY_MEMBERS,
+    )
+  }
+  // A key is one, and its object another.
+  weigh(Buffer.from(`{"a":${list('{"k":0}', (MAX_BODY_MEMBERS - 4) / 2)},"b":0}`))
   assert.deepEqual(
-    refusal(() => weigh(Buffer.from(list('[]', MAX_BODY_VALUES / 2)))),
-    TOO_MANY,
+    refusal(() => weigh(Buffer.from(`{"a":${list('{"k":0}', (MAX_BODY_MEMBERS - 2) / 2)},"b":0}`))),
+    TOO_MANY_MEMBERS,
   )
 })
 
