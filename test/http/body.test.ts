@@ -262,7 +262,7 @@ test('a body is charged for its bytes and its containers until it is answered', 
   const text = await charged(list(`"${'x'.repeat(1_000)}"`, 150_000))
   assert.ok(text >= (6 * 149_000) / 1024 && text < (7 * 150_000) / 1024, `${text} KiB`)
   for (const of of ['[]', '{}', '{"k":1}']) {
-    const bytes = 150_000
+    const bytes = 70_000
     const containers = Math.floor(bytes / (of.length + 1))
     const kib = await charged(list(of, bytes))
     assert.ok(kib >= (600 * containers) / 1024 && kib <= (600 * (containers + 2) + 7 * bytes) / 1024, `${kib} KiB for ${of}`)
