@@ -33,6 +33,7 @@ export function createMetrics() {
     readBudgetTotal: gauge('broker_read_budget_kib_total', 'KiB that list routes may hold at once.'),
     readBudgetAvailable: gauge('broker_read_budget_kib_available', 'KiB of it that are free.'),
     readShed: counter('broker_read_shed_total', 'Reads shed by the budget.'),
+    bodiesShed: counter('broker_bodies_shed_total', 'Request bodies refused because too many came at once.'),
     agentClockSkew: gauge(
       'broker_agent_clock_skew_seconds',
       'Largest distance of the time of a posted pod from the clock here, in ten minutes.',

@@ -51,6 +51,17 @@ const TYPES = {
   broker_seccomp_profiles_cache_hits_total: 'counter',
   broker_seccomp_profiles_cache_misses_total: 'counter',
 }
+test('GET /metrics 200: bodies that were refused because too many came at once, arriving ones included', async () => {
+  const { inbox } = app.deps
+  const before = (await scrape()).samples.get('broker_bodies_shed_total')!
+  const [first, second] = [inbox.open(() => {}), inbox.open(() => {})]
+  first.add(12 * 1024 * 1024)
+  second.add(12 * 1024 * 1024)
+  first.end()
+  second.end()
+  assert.equal((await scrape()).samples.get('broker_bodies_shed_total'), before + 1)
+})
+
 test('GET /metrics 200: when jobs last ran to their end, in whichever process', async () => {
   await app.sql`insert into job_run (job, finished_at, duration_ms, rows) values ('late-resolve', timestamp '2024-05-01 10:00:00', 1500, 7)`
   const { samples } = await scrape()

@@ -45,7 +45,7 @@ async function readJobRuns(db: Database, { jobLastSuccess, jobDuration }: Metric
   }
 }
 
-export async function scrape({ db, metrics, budget, config, seen, audit, agentClocks }: Deps): Promise<string> {
+export async function scrape({ db, metrics, budget, bodies, inbox, unpacked, config, seen, audit, agentClocks }: Deps): Promise<string> {
   const state = await schemaState(db, MAX_WAIT_MS)
   if (state === 'ready') await readJobRuns(db, metrics)
   const { max, gates } = db.stats()
@@ -61,6 +61,8 @@ export async function scrape({ db, metrics, budget, config, seen, audit, agentCl
   metrics.readBudgetAvailable.set(budget.availableKib)
   metrics.readShed.reset()
   metrics.readShed.inc(budget.shed)
+  metrics.bodiesShed.reset()
+  metrics.bodiesShed.inc(bodies.shed + unpacked.shed + inbox.cuts)
   metrics.seenFlows.set(seen.size)
   metrics.agentClockSkew.set(agentClocks.largestSecs())
   metrics.auditEnabled.set(audit === null ? 0 : 1)
