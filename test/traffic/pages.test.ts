@@ -67,10 +67,11 @@ test('what was sent is not kept', async () => {
     await reader.read()
     await turn()
   }
-  // A page that is held on to is still there after any collection; what is not goes in the background of one.
+  // A page that is held on to is still there after any collection; what is not goes in the background of one. Of the 600 MiB some 26
+  // stay now and then, however often is collected, and no stream as such keeps them: kept pages would be hundreds.
   await until('what was sent is gone', () => {
     collect('major')
-    return process.memoryUsage().arrayBuffers - before < 10 * bytes
+    return process.memoryUsage().arrayBuffers - before < 100 * bytes
   })
   await reader.cancel()
 })
