@@ -6,6 +6,7 @@ import type { Context } from './context.ts'
 import { header } from './context.ts'
 import { HttpError } from './errors.ts'
 import { type Arrival, NEVER_CUT_BYTES } from './inbox.ts'
+import { letGo } from './let-go.ts'
 import { kib } from './read-budget.ts'
 
 /** 2 MiB: the limit of every core route (interop-core 1.0), of the body as sent and as unpacked. */
@@ -18,7 +19,7 @@ const gunzipAsync = promisify(gunzip)
 
 const tooLarge = (maxBytes: number) => new HttpError(413, `body is larger than ${maxBytes} bytes`)
 
-/** A body as it came, and what lets go of it: the bytes count as held until then. */
+/** A body as it came, and what lets go of it: the bytes count as held until then, and are gone afterwards. */
 export interface Sent {
   readonly bytes: Buffer
   readonly release: () => void
@@ -46,11 +47,15 @@ export async function readBody(c: Context, maxBytes: number): Promise<Sent> {
   const body: { refuse?: (error: HttpError) => void } = {}
   const arrival = inbox.open((error) => body.refuse?.(error))
   let release = arrival.end
+  let bytes: Buffer | null = null
+  const forget = () => {
+    if (bytes) letGo(bytes)
+    release()
+  }
   try {
     const sent = incoming ? await readIncoming(incoming, { maxBytes, announced }, arrival, body) : await readWeb(c, arrival)
     arrival.complete()
     if (sent.length > maxBytes) throw tooLarge(maxBytes)
-    let bytes = sent
     if (coding === 'gzip') {
       // Who waits for this does so packed.
       const room = await unpacked.acquire(kib(maxBytes))
@@ -59,11 +64,12 @@ export async function readBody(c: Context, maxBytes: number): Promise<Sent> {
         room()
       }
       bytes = await unpack(sent, maxBytes)
-    }
+      letGo(sent)
+    } else bytes = sent
     if (!isUtf8(bytes)) throw new HttpError(400, 'Json deserialize error: the body is not UTF-8')
-    return { bytes, release }
+    return { bytes, release: forget }
   } catch (error) {
-    release()
+    forget()
     throw error
   }
 }
@@ -89,38 +95,59 @@ function readIncoming(
     const done = () => {
       incoming.off('data', onData).off('end', onEnd).off('error', onLost).off('close', onLost)
     }
-    const refuse = (error: HttpError) => {
+    const drop = () => {
       done()
-      chunks = []
-      whole = null
-      incoming.resume()
+      chunks.forEach(letGo)
+      if (whole) letGo(whole)
+    }
+    const refuse = (error: HttpError) => {
+      drop()
+      // What still comes is read, or the client would not see the answer.
+      incoming.on('data', letGo)
       reject(error)
     }
     const onData = (chunk: Buffer) => {
-      length += chunk.length
-      if (length > maxBytes) return refuse(tooLarge(maxBytes))
-      if (whole) chunk.copy(whole, length - chunk.length)
+      const { length: bytes } = chunk
+      if (length + bytes > maxBytes) {
+        letGo(chunk)
+        return refuse(tooLarge(maxBytes))
+      }
+      if (whole) move(chunk, whole, length)
       else chunks.push(chunk)
+      length += bytes
       if (!whole && length > NEVER_CUT_BYTES && announced > length) {
         whole = Buffer.allocUnsafeSlow(announced)
         let at = 0
-        for (const one of chunks) at += one.copy(whole, at)
+        for (const one of chunks) at += move(one, whole, at)
         chunks = []
       }
-      arrival.add(chunk.length)
+      arrival.add(bytes)
     }
     const onEnd = () => {
       done()
-      resolve(whole ?? (chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length)))
+      resolve(whole ?? joined(chunks, length))
     }
     const onLost = () => {
-      done()
+      drop()
       reject(new HttpError(400, 'the body ended before its announced length'))
     }
     body.refuse = refuse
     if (incoming.destroyed && !incoming.complete) onLost()
     else incoming.on('data', onData).on('end', onEnd).on('error', onLost).on('close', onLost)
   })
+}
+
+function joined(chunks: Buffer[], length: number): Buffer {
+  if (chunks.length === 1) return chunks[0]!
+  const whole = Buffer.concat(chunks, length)
+  chunks.forEach(letGo)
+  return whole
+}
+
+function move(from: Buffer, to: Buffer, at: number): number {
+  const bytes = from.copy(to, at)
+  letGo(from)
+  return bytes
 }
 
 /** The length that the end of a gzip tells is a hint only (RFC 1952, 2.3.1), but where it is right there is nothing to put together. */

@@ -6,6 +6,7 @@ import { MAX_CORE_BODY_BYTES, readBody } from './body.ts'
 import type { Context, Env } from './context.ts'
 import { type Declared, declare } from './declared.ts'
 import { HttpError } from './errors.ts'
+import { parseList } from './json-list.ts'
 import { parseJson } from './json-text.ts'
 import { maxItemsOf } from './lists.ts'
 import { kib } from './read-budget.ts'
@@ -60,11 +61,11 @@ async function receive(c: Context, { maxBytes, maxElements, tolerated }: Bounds)
   try {
     const isLarge = bytes.length >= MIN_WEIGHED_BYTES
     if (isLarge) await turn()
-    const containers = isLarge ? weigh(bytes, maxElements) : countObjects(bytes)
+    const { containers, cuts } = isLarge ? weigh(bytes, maxElements) : { containers: countObjects(bytes), cuts: [] }
     const granted = c.get('deps').bodies.acquire(kib(bytes.length * HELD_PER_BYTE + containers * HELD_PER_CONTAINER))
     release = typeof granted === 'function' ? granted : await granted
     if (isLarge) await turn()
-    const value = parseJson(bytes.toString(), tolerated)
+    const value = cuts.length > 0 ? await parseList(bytes, cuts) : parseJson(bytes.toString(), tolerated)
     if (Array.isArray(value) && value.length > maxElements) throw tooMany(maxElements, 'elements')
     if (isLarge) await turn()
     handOver(c, value)

@@ -63,6 +63,24 @@ export const HOSTILE: Attack[] = [
   fixed('labels: 100 000 bad values', '/pod/spec', 'refused', () =>
     spec(0, `"workload_selector_labels":{${Array.from({ length: 100_000 }, (_, k) => `"k${k}":0`).join(',')}}`),
   ),
+  fixed('labels: 19 000 bad values', '/pod/spec', 'refused', () =>
+    spec(0, `"workload_selector_labels":{${Array.from({ length: 19_000 }, (_, k) => `"k${k}":0`).join(',')}}`),
+  ),
+  ...[100_000, 19_000].map((count) =>
+    fixed(`manifest: ${count / 1_000} 000 different keys`, '/pod/spec', 'refused', () => {
+      const objects = Array.from(
+        { length: count / 100 },
+        (_, i) => `{${Array.from({ length: 100 }, (_, k) => `"k${i}-${k}":0`).join(',')}}`,
+      )
+      return spec(6, `"pod_obj":{"status":[${objects.join(',')}]},"host_network":0`)
+    }),
+  ),
+  ...[230_000, 100_000].map((count) =>
+    fixed(`manifest: ${count / 1_000} 000 short texts`, '/pod/spec', 'refused', () => {
+      const texts = Array.from({ length: count }, (_, k) => `"${k}"`)
+      return spec(7, `"pod_obj":{"status":[${texts.join(',')}]},"host_network":0`)
+    }),
+  ),
   fixed('containers: 100 000 entries', '/pod/spec', 'either', () => spec(1, `"containers":${list('{"name":"a"}', 100_000)}`)),
   fixed('pod_obj.metadata nested deep', '/pod/spec', 'refused', () =>
     spec(2, `"pod_obj":{"metadata":${nested('{"a":', '0', '}', 300_000)}}`),

@@ -2,7 +2,15 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { HttpError } from '../../lib/http/errors.ts'
-import { countObjects, MAX_BODY_DEPTH, MAX_BODY_MEMBERS, MAX_BODY_VALUES, weigh } from '../../lib/http/weigh.ts'
+import {
+  countObjects,
+  MAX_BODY_DEPTH,
+  MAX_BODY_MEMBERS,
+  MAX_BODY_VALUES,
+  MAX_KEY_SEQUENCES,
+  MAX_SHORT_TEXTS,
+  weigh,
+} from '../../lib/http/weigh.ts'
 
 /** Counts how many of the bytes were looked at. */
 function watched(text: string) {
@@ -38,7 +46,7 @@ test('property: JSON is weighed for its objects and arrays, and objects alone ar
     fc.property(fc.jsonValue({ maxDepth: 5 }), fc.constantFrom(undefined, 1), (value, indent) => {
       const bytes = Buffer.from(JSON.stringify(value, null, indent))
       assert.equal(
-        weigh(bytes),
+        weigh(bytes).containers,
         countOf(value, () => true),
       )
       assert.ok(countObjects(bytes) >= countOf(value, (one) => !Array.isArray(one)))
@@ -48,9 +56,9 @@ test('property: JSON is weighed for its objects and arrays, and objects alone ar
 
 test('brackets, commas and quotes in strings are text, whatever is escaped before them', () => {
   for (const text of ['"[[,,{{"', '"\\"[,"', '"\\\\\\"[,{"', '"é,[\\u005b,"', '"\u{1f418},["', '"', '"\\', '"\\"', ''])
-    assert.equal(weigh(Buffer.from(text)), 0, text)
-  assert.equal(weigh(Buffer.from('"\\\\",[')), 1)
-  assert.equal(weigh(Buffer.from('["a,b","c"]')), 1)
+    assert.equal(weigh(Buffer.from(text)).containers, 0, text)
+  assert.equal(weigh(Buffer.from('"\\\\",[')).containers, 1)
+  assert.equal(weigh(Buffer.from('["a,b","c"]')).containers, 1)
 })
 
 test('elements of the outermost array are counted, and no others', () => {
@@ -88,6 +96,71 @@ test('nesting and values are bounded, to the one', () => {
   assert.deepEqual(
     refusal(() => weigh(Buffer.from(`{"a":${list('{"k":0}', (MAX_BODY_MEMBERS - 2) / 2)},"b":0}`))),
     TOO_MANY_MEMBERS,
+  )
+})
+
+const MANY_SEQUENCES = [413, `body has more than ${MAX_KEY_SEQUENCES} different sequences of keys`]
+const MANY_TEXTS = [413, `body has more than ${MAX_SHORT_TEXTS} different short texts`]
+const objects = (count: number, keys: number, first = 0) =>
+  Array.from({ length: count }, (_, i) => `{${Array.from({ length: keys }, (_, k) => `"k${first + i * keys + k}":0`).join(',')}}`).join(',')
+const texts = (count: number, first = 0) => Array.from({ length: count }, (_, i) => `"${first + i}"`).join(',')
+
+test('keys that are new after those before them are bounded, those that repeat are not', () => {
+  for (const [count, keys] of [
+    [1, MAX_KEY_SEQUENCES],
+    [MAX_KEY_SEQUENCES / 100, 100],
+    [MAX_KEY_SEQUENCES, 1],
+  ] as const) {
+    weigh(Buffer.from(`{"a":[${objects(count, keys - 1)}]}`))
+    assert.deepEqual(
+      refusal(() => weigh(Buffer.from(`{"a":[${objects(Math.ceil(count * 1.1), Math.ceil(keys * 1.1))}]}`))),
+      MANY_SEQUENCES,
+    )
+  }
+  // Thrice the same objects, and the same key under other keys.
+  const half = objects(1, MAX_KEY_SEQUENCES / 2)
+  weigh(Buffer.from(`{"a":[${half},${half},${half}]}`))
+  weigh(Buffer.from(`{"a":[${Array(30_000).fill('{"b":{"b":0}}').join(',')}`))
+  // The keys of an object are not those of what is in it.
+  weigh(Buffer.from(`{"a":[${Array(10_000).fill(`{"x":{"p":1,"q":2},"y":0,"z":0}`).join(',')}]}`))
+  // The same keys in ever other orders are as dear as other keys.
+  const rotated = Array.from({ length: 2_000 }, (_, i) => `{"r${i}":0,${Array.from({ length: 20 }, (_, k) => `"${k}":0`).join(',')}}`)
+  assert.deepEqual(
+    refusal(() => weigh(Buffer.from(`{"a":[${rotated.join(',')}]}`))),
+    MANY_SEQUENCES,
+  )
+})
+
+test('different short texts are bounded; the same ones and long ones are not', () => {
+  weigh(Buffer.from(`{"a":[${texts(MAX_SHORT_TEXTS - 1)}]}`))
+  weigh(Buffer.from(`{"a":[${texts(20_000)},${Array(300_000).fill('"1"').join(',')}]}`))
+  weigh(Buffer.from(`{"a":[${Array.from({ length: 150_000 }, (_, i) => `"long text ${i}"`).join(',')}]}`))
+  assert.deepEqual(
+    refusal(() => weigh(Buffer.from(`{"a":[${texts(MAX_SHORT_TEXTS * 1.1)}]}`))),
+    MANY_TEXTS,
+  )
+})
+
+test('what a list has that is new is counted anew in each of its pieces', () => {
+  const filling = `"${'x'.repeat(20_000)}"`
+  for (const [refused, element] of [
+    [MANY_TEXTS, (i: number) => `[${texts(4_000, 4_000 * i)},${filling}]`],
+    [MANY_SEQUENCES, (i: number) => `[${objects(10, 100, 1_000 * i)},${filling}]`],
+  ] as const) {
+    const all = Array.from({ length: 40 }, (_, i) => element(i)).join(',')
+    weigh(Buffer.from(`[${all}]`))
+    for (const text of [`{"a":[${all}]}`, `["",[${all}]]`, `[${filling.repeat(4)},[${all}],0]`])
+      assert.deepEqual(
+        refusal(() => weigh(Buffer.from(text))),
+        refused,
+      )
+  }
+})
+
+test('what closes more than was opened is weighed on', () => {
+  assert.deepEqual(
+    refusal(() => weigh(Buffer.from(`]]}}[{"a":[]]}]{"a":[${objects(MAX_KEY_SEQUENCES * 1.1, 1)}`))),
+    MANY_SEQUENCES,
   )
 })
 

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import { HttpError } from '../../lib/http/errors.ts'
+import { parseList } from '../../lib/http/json-list.ts'
+import { parseJson } from '../../lib/http/json-text.ts'
+import { weigh } from '../../lib/http/weigh.ts'
+
+/** The value, or the text of the refusal. */
+async function outcome(work: () => unknown): Promise<unknown> {
+  try {
+    return { value: await work() }
+  } catch (error) {
+    assert.ok(error instanceof HttpError, String(error))
+    return `${error.status} ${error.message}`
+  }
+}
+
+/** Wherever it is cut, the list is what it is as one text, and is refused in the same words. */
+async function sameAsWhole(text: string, cuts: readonly number[]): Promise<void> {
+  assert.deepEqual(
+    await outcome(() => parseList(Buffer.from(text), cuts)),
+    await outcome(() => parseJson(text)),
+    `${text.slice(0, 200)} cut at ${cuts}`,
+  )
+}
+
+const commas = (text: string) => [...Buffer.from(text).entries()].filter(([, byte]) => byte === 0x2c).map(([at]) => at)
+
+test('property: a list in pieces is the list, wherever it is cut', () => {
+  const lists = fc.array(fc.jsonValue({ maxDepth: 3 }), { minLength: 1, maxLength: 8 }).map((list) => JSON.stringify(list))
+  const hold = fc.asyncProperty(lists, fc.infiniteStream(fc.boolean()), async (text, kept) => {
+    await sameAsWhole(
+      text,
+      commas(text).filter(() => kept.next().value),
+    )
+  })
+  return fc.assert(hold)
+})
+
+test('property: what is not JSON is refused as it is in one text, and never taken', () => {
+  const parts = ['[', ']', '{', '}', ',', ',', '"', '"a"', '"a":', '1', '"\\u0000"', 'nul', 'é', ' ', '\\']
+  const texts = fc.array(fc.constantFrom(...parts), { maxLength: 14 }).map((some) => `[1,${some.join('')},2]`)
+  const hold = fc.asyncProperty(texts, fc.infiniteStream(fc.boolean()), async (text, kept) => {
+    await sameAsWhole(
+      text,
+      commas(text).filter(() => kept.next().value),
+    )
+  })
+  return fc.assert(hold, { numRuns: 2_000 })
+})
+
+test('pieces that are lists by themselves do not make a list of what is none', async () => {
+  for (const text of [
+    '[1,,2]',
+    '[,1]',
+    '[1,]',
+    '1,2',
+    '[1],[2]',
+    '[[1],2',
+    '[1,2]]',
+    '{"a":1},2]',
+    ' [ 1 , "a,b" , [2,3] ] ',
+    ',',
+    '[1,2]x',
+  ])
+    await sameAsWhole(text, commas(text))
+})
+
+test('the place of what no text may hold counts from the start of the list', async () => {
+  const text = `[${Array(40).fill('{"a":"x"}').join(',')},{"a":"\\u0000"},1]`
+  assert.equal(await outcome(() => parseList(Buffer.from(text), commas(text))), '400 Json deserialize error: [40].a: U+0000 is not allowed')
+})
+
+test('a weighed list is cut into pieces of 64 KiB and more between its elements, and other JSON is not', async () => {
+  const element = `{"a":[1,2,{"b":"],[,"}],"c":"${'x'.repeat(1_000)}"}`
+  const text = `[${Array(1_500).fill(element).join(',')}]`
+  const { cuts } = weigh(Buffer.from(text))
+  assert.ok(cuts.length >= 20 && cuts.length <= 24, `${cuts.length} cuts`)
+  let before = 0
+  for (const cut of cuts) {
+    assert.equal((cut - element.length - 1) % (element.length + 1), 0, 'a cut is behind an element')
+    assert.ok(cut - before >= 64 * 1024)
+    before = cut
+  }
+  await sameAsWhole(text, cuts)
+  assert.deepEqual(weigh(Buffer.from(`{"a":${text}}`)).cuts, [])
+  assert.deepEqual(weigh(Buffer.from(`[${text}]`)).cuts, [])
+})
+
+test('other work passes between two pieces of a long list', async () => {
+  const names = (i: number) => `[${Array.from({ length: 400 }, (_, k) => `"n${i}-${k}"`).join(',')}]`
+  const bytes = Buffer.from(`[${Array.from({ length: 900 }, (_, i) => names(i)).join(',')}]`)
+  let turns = 0
+  let isDone = false
+  const count = () => {
+    turns++
+    if (!isDone) setImmediate(count)
+  }
+  setImmediate(count)
+  const list = (await parseList(bytes, weigh(bytes).cuts)) as string[][]
+  isDone = true
+  assert.equal(list.length, 900)
+  assert.ok(turns >= 2, `${turns} turns`)
+})
