@@ -1,7 +1,7 @@
 import { DatabaseBusy, DatabaseUnavailable, type Gate, isInDoubt } from '../db/index.ts'
 import { Slice, turn } from '../turns.ts'
 import { Departure, type Traveller } from './departure.ts'
-import { canonicalize, type Flow, flowKey, matchKeys, repeatKey } from './flow.ts'
+import { canonicalize, type Flow, flowKey, type MatchKeys, matchKeys, repeatKey } from './flow.ts'
 import { askOwn, askStored, insertNew, insertUnlessKnown, type Outcome, type Outgoing } from './insert.ts'
 import type { SeenFlows } from './seen.ts'
 import { type Suppressed, settle } from './settle.ts'
@@ -71,7 +71,7 @@ export class FlowWriter {
   /** Stores what is new of `flows` (changed in place: addresses become canonical). Resolves after commit. */
   async write(flows: Flow[], options: { records: boolean }): Promise<Inserted> {
     const repeats = new Set<string>()
-    const fresh: Pick<Entry, 'flow' | 'key' | 'keys'>[] = []
+    const fresh: [flow: Flow, key: string | null, keys: MatchKeys][] = []
     this.#seen.expire()
     // A post joins the line as a whole, when the last of its flows is prepared.
     const slice = new Slice()
@@ -79,13 +79,13 @@ export class FlowWriter {
       if (slice.isOver) await slice.next()
       const key = flowKey(canonicalize(flow))
       if (key === null ? isRepeat(flow, repeats) : this.#seen.has(key)) continue
-      fresh.push({ flow, key, keys: matchKeys(flow) })
+      fresh.push([flow, key, matchKeys(flow)])
     }
     if (fresh.length === 0) return []
     if (this.#line.length > MAX_WAITING_FLOWS) throw new DatabaseUnavailable('too many flows are waiting', 'LINE_FULL')
     return new Promise((resolve, reject) => {
       const post: Post = { undecided: fresh.length, failed: false, records: options.records, inserted: [], stored: [], resolve, reject }
-      for (const one of fresh) this.#line.push({ ...one, seq: this.#arrivals++, post, decided: false })
+      for (const [flow, key, keys] of fresh) this.#line.push({ seq: this.#arrivals++, post, flow, key, keys, decided: false })
       if (this.#inFlight.size === 0) this.#depart()
       else if (this.#inFlight.size < LANES && !this.#gathering) this.#gather()
     })
