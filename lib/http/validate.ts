@@ -35,8 +35,7 @@ export function body<S extends z.ZodType>(
   { tolerated = [] }: { tolerated?: readonly string[] } = {},
 ): Validated<'json', S> {
   const maxElements = maxItemsOf(schema)
-  // zod is at full speed only where it need not wait.
-  const judge = validator('json', 'Json', schema, maxElements === null ? atOnce : inSlices)
+  const judge = validator('json', 'Json', schema, maxElements === null ? atOnce : inSlicesIfLarge)
   const read: Validated<'json', S> = async (c, next) => {
     const release = await receive(c as Context, { maxBytes, maxElements: maxElements ?? Number.POSITIVE_INFINITY, tolerated })
     try {
@@ -68,6 +67,7 @@ async function receive(c: Context, { maxBytes, maxElements, tolerated }: Bounds)
     const value = cuts.length > 0 ? await parseList(bytes, cuts) : parseJson(bytes.toString(), tolerated)
     if (Array.isArray(value) && value.length > maxElements) throw tooMany(maxElements, 'elements')
     if (isLarge) await turn()
+    if (isLarge && Array.isArray(value)) largeLists.add(value)
     handOver(c, value)
     return release
   } catch (error) {
@@ -126,7 +126,11 @@ type Judge = (schema: z.ZodType, value: never) => unknown
 
 const atOnce: Judge = (schema, value) => schema.safeParse(value)
 
-const inSlices: Judge = (schema, value) => schema.safeParseAsync(value)
+/** Bodies that take long to judge. */
+const largeLists = new WeakSet<object>()
+
+// zod is at full speed only where it need not wait.
+const inSlicesIfLarge: Judge = (schema, value) => (largeLists.has(value) ? schema.safeParseAsync(value) : schema.safeParse(value))
 
 const firstOfEach: Judge = (schema, sent: Record<string, string | string[]>) =>
   schema.safeParse(Object.fromEntries(Object.entries(sent).map(([name, value]) => [name, Array.isArray(value) ? value[0] : value])))

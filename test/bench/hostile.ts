@@ -58,7 +58,7 @@ const words = options.only
 const wanted = (name: string) => !words || words.some((word) => name.includes(word))
 
 /** Those of the start script. */
-const MALLOC = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '131072' }
+const MALLOC = { MALLOC_ARENA_MAX: '2' }
 const SETTINGS = [
   { flags: 'shipped', nodeArgs: ['--v8-pool-size=1'], env: MALLOC },
   { flags: 'small', nodeArgs: ['--max-old-space-size=200', '--v8-pool-size=1'], env: { ...MALLOC, BROKER_MEMORY_LIMIT_MB: '256' } },
