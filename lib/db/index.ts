@@ -6,6 +6,6 @@ export { classify, DatabaseBusy, DatabaseRefused, DatabaseUnavailable } from './
 export { fixed } from './fixed.ts'
 export type { Sql } from './flight.ts'
 export { createFold, type FoldOptions } from './fold.ts'
-export { foldedWrite } from './folded.ts'
+export { foldedWrite, perDatabase, sharedRead } from './folded.ts'
 export type { GateStats } from './gate.ts'
 export type { PoolStats } from './pool-options.ts'

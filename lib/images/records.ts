@@ -15,10 +15,13 @@ const image = {
   lastSeen: wireTime,
 }
 
+/** An image in a page of GET /images. */
+export const ImageSummary = z.strictObject({ ...image, runningContainers: z.int().min(0) })
+
 /** A page of GET /images (interop-core 9.5). */
 export const ImagePage = z
   .strictObject({
-    items: z.array(z.strictObject({ ...image, runningContainers: z.int().min(0) })),
+    items: z.array(ImageSummary),
     nextAfter: digestText.nullable().describe('The `after` of the next page; null on the last one.'),
   })
   .meta({ id: 'ImagePage' })

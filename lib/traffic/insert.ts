@@ -1,5 +1,7 @@
 import { fixed, type Gate } from '../db/index.ts'
+import { fromRow } from '../records/index.ts'
 import type { Flow } from './flow.ts'
+import { TrafficRow } from './record.ts'
 
 /** A flow on its way to the table; `n` numbers it within the statement. */
 export type Outgoing = Flow & { n: number }
@@ -79,7 +81,7 @@ const INSERT_UNLESS_KNOWN = fixed(`
   inserted as (
     ${insertStamped('judged i', 'not i.known')}
     on conflict do nothing
-    returning case when $2::boolean then traffic_record(traffic.*) else to_json(uuid) end as answer)
+    returning case when $2::boolean then row_to_json(traffic.*) else to_json(uuid) end as answer)
   select json_build_object('inserted', (select json_agg(r.answer) from inserted r),
                            'known', (select json_agg(j.n) from judged j where j.known))`)
 
@@ -98,7 +100,7 @@ export async function insertUnlessKnown(gate: Gate, flows: Outgoing[], records: 
 // All that is stored as it was posted. Of drop_cause the evaluator may have had its say since.
 const ASK_OWN = fixed(`
   with posted as (select * from ${INPUT})
-  select coalesce(json_agg(json_build_array(i.n, case when $2::boolean then traffic_record(t) else to_json(t.uuid) end) order by i.n), '[]')
+  select coalesce(json_agg(json_build_array(i.n, case when $2::boolean then row_to_json(t) else to_json(t.uuid) end) order by i.n), '[]')
   from posted i
   cross join lateral (select * from traffic t where t.uuid = i.uuid offset 0) t
   where (t.pod_name, t.pod_namespace, t.pod_ip, t.pod_port, t.ip_protocol, t.traffic_type, t.traffic_in_out_ip, t.traffic_in_out_port,
@@ -109,7 +111,8 @@ const ASK_OWN = fixed(`
 
 /** Asks only: which of the flows are stored as they are, under their very uuid; each by its number, in order, with its row. */
 export async function askOwn(gate: Gate, flows: Outgoing[], records: boolean): Promise<[n: number, row: Outcome['inserted'][number]][]> {
-  return JSON.parse(String(await gate.json((sql) => ASK_OWN(sql, JSON.stringify(flows), records))))
+  const own: [n: number, row: Row][] = JSON.parse(String(await gate.json((sql) => ASK_OWN(sql, JSON.stringify(flows), records))))
+  return own.map(([n, row]) => [n, shown(row)])
 }
 
 const ASK_STORED = fixed(`
@@ -125,6 +128,11 @@ export async function askStored(gate: Gate, flows: Outgoing[]): Promise<{ known:
 }
 
 function outcome(bytes: Buffer | null): Outcome {
-  const { inserted, known } = JSON.parse(String(bytes)) as { [K in keyof Outcome]?: Outcome[K] | null }
-  return { inserted: inserted ?? [], known: known ?? [] }
+  const { inserted, known } = JSON.parse(String(bytes)) as { inserted?: Row[] | null; known?: number[] | null }
+  return { inserted: inserted?.map(shown) ?? [], known: known ?? [] }
 }
+
+/** What a statement gives of an inserted flow: its uuid, or all columns. */
+type Row = string | Record<string, unknown>
+
+const shown = (row: Row): Outcome['inserted'][number] => (typeof row === 'string' ? row : (fromRow(TrafficRow, row) as { uuid: string }))
