@@ -20,8 +20,8 @@ const BACKSLASH = 0x5c
 const HEX = Buffer.from('0123456789abcdef')
 /** A control character as `\u001f`. */
 const MAX_ESCAPE_BYTES = 6
-/** Room for escapes in joined columns; names and addresses need none. */
-const SPARE_BYTES = 64 * 1024
+/** Room for escapes in joined columns, at most as much as they themselves take; names and addresses need none. */
+const MAX_SPARE_BYTES = 64 * 1024
 /** Quotes, zeros of a fraction, the `Z` of a time, or `null`. */
 const MAX_EXTRA_BYTES = 8
 
@@ -88,7 +88,7 @@ export function joinedRows(record: Declaration, row: RawRow, from = 0): JoinedRo
   if (count === 0) return { json: Buffer.alloc(0), array: Buffer.from('[]'), count }
   const values = row.slice(from + 2, from + 2 + columns.length) as Buffer[]
   const bytes = values.reduce((sum, { length }) => sum + length, 0)
-  const out = Buffer.allocUnsafe(bytes + SPARE_BYTES + count * (headsBytes + 2 + MAX_EXTRA_BYTES * columns.length))
+  const out = Buffer.allocUnsafe(bytes + Math.min(bytes, MAX_SPARE_BYTES) + count * (headsBytes + 2 + MAX_EXTRA_BYTES * columns.length))
   const kinds = columns.map(({ kind }) => kind)
   const at = new Int32Array(columns.length)
   let nullsSeen = 0
