@@ -26,32 +26,33 @@ export const ImagePage = z
   })
   .meta({ id: 'ImagePage' })
 
-/** GET /images/{digest}. */
-export const ImageRecord = z
-  .strictObject({
-    ...image,
-    workloads: z.array(
-      z.strictObject({
-        clusterId: z.string(),
-        namespace: z.string(),
-        workloadKind: z.string(),
-        workloadName: z.string(),
-        containerName: z.string(),
-        containerKind: kind,
-        imageRef: z.string(),
-        firstSeen: wireTime,
-        lastSeen: wireTime,
-        state,
-        stateReason: z.string().nullable(),
-        ranAsInit: z.boolean(),
-        running: z.boolean(),
-      }),
-    ),
-    truncated: z.boolean().describe('Whether there are more workloads than the list may have.'),
-  })
-  .meta({ id: 'ImageRecord' })
+export const ImageSelf = z.strictObject(image)
 
-const digestEntry = z
+/** A container that runs or ran an image. */
+export const ImageWorkload = z.strictObject({
+  clusterId: z.string(),
+  namespace: z.string(),
+  workloadKind: z.string(),
+  workloadName: z.string(),
+  containerName: z.string(),
+  containerKind: kind,
+  imageRef: z.string(),
+  firstSeen: wireTime,
+  lastSeen: wireTime,
+  state,
+  stateReason: z.string().nullable(),
+  ranAsInit: z.boolean(),
+  running: z.boolean(),
+})
+
+/** GET /images/{digest}. */
+export const ImageRecord = ImageSelf.extend({
+  workloads: z.array(ImageWorkload),
+  truncated: z.boolean().describe('Whether there are more workloads than the list may have.'),
+}).meta({ id: 'ImageRecord' })
+
+/** A digest that a container of a workload runs or ran. */
+export const ContainerDigest = z
   .strictObject({
     digest: digestText,
     imageRef: z.string(),
@@ -79,8 +80,8 @@ export const WorkloadContainers = z
         containerName: z.string(),
         containerKind: kind,
         mixedDigests: z.boolean(),
-        digests: z.array(digestEntry),
-        previousDigests: z.array(digestEntry),
+        digests: z.array(ContainerDigest),
+        previousDigests: z.array(ContainerDigest),
       }),
     ),
     truncated: z.boolean().describe('Whether there are more rows than the list may have.'),
