@@ -5,6 +5,7 @@
  * nothing, because nobody waits on a timer.
  */
 import { DatabaseBusy, DatabaseUnavailable } from './errors.ts'
+import { Lanes } from './lanes.ts'
 
 export interface FoldOptions<Item, Result> {
   /** Statements in flight at most: 2. */
@@ -46,14 +47,12 @@ interface Entry<Item, Result> {
  */
 export function createFold<Item, Result>(options: FoldOptions<Item, Result>): (item: Item) => Promise<Result> {
   type Member = Entry<Item, Result>
-  const { run, key, weight, lanes = LANES, maxItems = MAX_ITEMS, maxWeight = Number.POSITIVE_INFINITY, maxWaiting = MAX_WAITING } = options
+  const { run, key, weight, maxItems = MAX_ITEMS, maxWeight = Number.POSITIVE_INFINITY, maxWaiting = MAX_WAITING } = options
   /** The newest unanswered entry of each key. */
   const newest = new Map<string, Member>()
   let head: Member | null = null
   let tail: Member | null = null
   let waiting = 0
-  let busy = 0
-  let gathering = false
 
   function append(entry: Member): void {
     if (tail === null) head = entry
@@ -78,75 +77,59 @@ export function createFold<Item, Result>(options: FoldOptions<Item, Result>): (i
     else if (key !== null) newest.delete(key)
   }
 
-  function depart(): void {
+  function takeBatch(): Member[] | null {
+    if (head === null) return null
     const batch: Member[] = []
-    const items: Item[] = []
     let load = 0
     while (head !== null && batch.length < maxItems) {
       const entry: Member = head
       load += entry.weight
       if (load > maxWeight && batch.length > 0) break
       batch.push(entry)
-      items.push(entry.item)
       head = entry.next
       // An old one must not keep all that came after it alive.
       entry.next = null
     }
     if (head === null) tail = null
     waiting -= batch.length
-    busy++
-    attempt(items).then(
-      (results) => {
-        for (let i = 0; i < batch.length; i++) batch[i]!.resolve(results[i]!)
-        arrive(batch)
-      },
-      (error: unknown) => {
-        if (batch.length === 1 || concernsAll(error)) {
-          for (const entry of batch) entry.reject(error)
-          arrive(batch)
-        } else {
-          oneByOne(batch).then(() => arrive(batch))
-        }
-      },
-    )
+    return batch
   }
 
-  async function attempt(items: Item[]): Promise<readonly Result[]> {
-    const results = await run(items)
-    if (results.length !== items.length) throw new ResultCountError(results.length, items.length)
+  /** Never rejects. */
+  async function send(batch: Member[]): Promise<void> {
+    try {
+      const results = await attempt(batch)
+      for (let i = 0; i < batch.length; i++) batch[i]!.resolve(results[i]!)
+    } catch (error) {
+      if (batch.length > 1 && !concernsAll(error)) await oneByOne(batch)
+      else for (const entry of batch) entry.reject(error)
+    }
+    for (const entry of batch) answered(entry)
+    lanes.finish(batch)
+  }
+
+  async function attempt(batch: readonly Member[]): Promise<readonly Result[]> {
+    const results = await run(batch.map(({ item }) => item))
+    if (results.length !== batch.length) throw new ResultCountError(results.length, batch.length)
     return results
   }
 
   /** Never rejects. */
   async function oneByOne(batch: readonly Member[]): Promise<void> {
-    for (let i = 0; i < batch.length; i++) {
+    for (const [i, entry] of batch.entries()) {
       try {
-        const [result] = await attempt([batch[i]!.item])
-        batch[i]!.resolve(result!)
+        const [result] = await attempt([entry])
+        entry.resolve(result!)
       } catch (error) {
-        batch[i]!.reject(error)
+        entry.reject(error)
         if (!concernsAll(error)) continue
-        for (const entry of batch.slice(i + 1)) entry.reject(error)
+        for (const later of batch.slice(i + 1)) later.reject(error)
         return
       }
     }
   }
 
-  function arrive(batch: readonly Member[]): void {
-    busy--
-    for (const entry of batch) answered(entry)
-    while (head !== null && busy < lanes) depart()
-  }
-
-  // With a statement under way, what else arrives in this turn of the event loop shares the free lane.
-  function gather(): void {
-    gathering = true
-    setImmediate(() => {
-      gathering = false
-      if (head !== null && busy < lanes) depart()
-    })
-  }
-
+  const lanes = new Lanes(options.lanes ?? LANES, takeBatch, send)
   return (item) =>
     new Promise<Result>((resolve, reject) => {
       if (waiting >= maxWaiting) return reject(new DatabaseUnavailable(`${waiting} calls are already waiting`, 'FOLD_FULL'))
@@ -154,8 +137,7 @@ export function createFold<Item, Result>(options: FoldOptions<Item, Result>): (i
       waiting++
       if (isBehind(entry)) return
       append(entry)
-      if (busy === 0) depart()
-      else if (busy < lanes && !gathering) gather()
+      lanes.start()
     })
 }
 

@@ -1,4 +1,5 @@
 import { DatabaseBusy, DatabaseUnavailable, type Gate, isInDoubt } from '../db/index.ts'
+import { Lanes } from '../db/lanes.ts'
 import { Slice, turn } from '../turns.ts'
 import { Departure, type Traveller } from './departure.ts'
 import { canonicalize, type Flow, flowKey, type MatchKeys, matchKeys, repeatKey } from './flow.ts'
@@ -54,8 +55,7 @@ export class FlowWriter {
   readonly #onStored: (flow: Flow) => void
   readonly #untold: UntoldFlows
   #line: Entry[] = []
-  readonly #inFlight = new Set<Departure<Entry>>()
-  #gathering = false
+  readonly #lanes: Lanes<Departure<Entry>>
   /** Whether the flows that get this far have lately all been new. */
   #expectNew = false
   #arrivals = 0
@@ -66,6 +66,11 @@ export class FlowWriter {
     this.#seen = seen
     this.#onStored = onStored
     this.#untold = new UntoldFlows({ maxFlows: MAX_UNTOLD_FLOWS, maxAgeMs: UNTOLD_MS, now })
+    this.#lanes = new Lanes(
+      LANES,
+      () => this.#take(),
+      (departure) => this.#send(departure),
+    )
   }
 
   /** Stores what is new of `flows` (changed in place: addresses become canonical). Resolves after commit. */
@@ -86,21 +91,12 @@ export class FlowWriter {
     return new Promise((resolve, reject) => {
       const post: Post = { undecided: fresh.length, failed: false, records: options.records, inserted: [], stored: [], resolve, reject }
       for (const [flow, key, keys] of fresh) this.#line.push({ seq: this.#arrivals++, post, flow, key, keys, decided: false })
-      if (this.#inFlight.size === 0) this.#depart()
-      else if (this.#inFlight.size < LANES && !this.#gathering) this.#gather()
+      this.#lanes.start()
     })
   }
 
-  // With a statement under way, what else arrives in this turn of the event loop shares the free lane.
-  #gather(): void {
-    this.#gathering = true
-    setImmediate(() => {
-      this.#gathering = false
-      if (this.#inFlight.size < LANES) this.#depart()
-    })
-  }
-
-  #depart(): void {
+  #take(): Departure<Entry> | null {
+    if (this.#line.length === 0) return null
     const departure = new Departure<Entry>()
     const behind = new Departure<Entry>()
     let taken = 0
@@ -114,19 +110,18 @@ export class FlowWriter {
       else departure.add(entry)
     }
     this.#line = behind.entries.concat(this.#line.slice(taken))
-    if (departure.entries.length > 0) this.#run(departure)
+    return departure.entries.length > 0 ? departure : null
   }
 
   /** Whether a flow in flight could make this one a duplicate; or one that waits itself could, or be made one by this. */
   #mustWait(entry: Entry, behind: Departure<Entry>): boolean {
-    for (const other of this.#inFlight) if (other.couldStop(entry)) return true
+    for (const other of this.#lanes.inFlight) if (other.couldStop(entry)) return true
     return behind.entries.length > 0 && (behind.couldStop(entry) || behind.couldBeStoppedBy(entry))
   }
 
   /** Never rejects. */
-  async #run(departure: Departure<Entry>): Promise<void> {
+  async #send(departure: Departure<Entry>): Promise<void> {
     const { entries } = departure
-    this.#inFlight.add(departure)
     try {
       await this.#store(departure)
     } catch (error) {
@@ -134,14 +129,9 @@ export class FlowWriter {
       else await this.#storeOneByOne(entries)
     }
     if (isLong(entries)) await turn()
-    this.#inFlight.delete(departure)
     const undecided = entries.filter((entry) => !entry.decided)
     if (undecided.length > 0) this.#line = undecided.concat(this.#line).sort((a, b) => a.seq - b.seq)
-    while (this.#line.length > 0 && this.#inFlight.size < LANES) {
-      const before = this.#inFlight.size
-      this.#depart()
-      if (this.#inFlight.size === before) break
-    }
+    this.#lanes.finish(departure)
   }
 
   async #store(departure: Departure<Entry>): Promise<void> {
