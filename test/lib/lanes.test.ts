@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { Lanes } from '../../lib/db/lanes.ts'
+import { createLanes } from '../../lib/db/lanes.ts'
 
 /** Lanes whose batches take up to `maxItems` of what waits and end by hand. */
 function bench(max: number, maxItems = Number.POSITIVE_INFINITY) {
   const waiting: string[] = []
   const sent: string[][] = []
-  const lanes = new Lanes<string[]>(
+  const lanes = createLanes<string[]>(
     max,
     () => (waiting.length === 0 ? null : waiting.splice(0, maxItems)),
     (batch) => sent.push(batch),

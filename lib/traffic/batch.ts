@@ -1,21 +1,21 @@
 import type { Flow, MatchKeys } from './flow.ts'
 
-/** A flow on its way to the table. */
-export interface Traveller {
+/** A flow to be stored, and what it is compared by. */
+export interface Entry {
   readonly flow: Flow
   readonly keys: MatchKeys
 }
 
 /**
- * Flows that travel together, and which flows could be duplicates of them: of a UDP flow one with the same members but a port,
+ * Flows that are stored together, and which flows could be duplicates of them: of a UDP flow one with the same members but a port,
  * of any other one with the same members, and one with the same uuid (core-telemetry, Deduplication; interop-core section 3,
  * D13, D15). Asking and adding take the same time however many there are.
  */
-export class Departure<T extends Traveller> {
+export class Batch<T extends Entry> {
   readonly entries: T[] = []
   readonly #uuids = new Set<string>()
   readonly #keys = new Set<string>()
-  /** Those of its UDP flows alone. */
+  /** The keys of its UDP flows alone. */
   readonly #udpKeys = new Set<string>()
   readonly #contestedUuids = new Set<string>()
   readonly #contestedKeys = new Set<string>()
@@ -24,10 +24,10 @@ export class Departure<T extends Traveller> {
     const { flow } = entry
     const isUdp = flow.ip_protocol === 'UDP'
     if (this.#uuids.has(flow.uuid)) this.#contestedUuids.add(flow.uuid)
-    for (const key of stoppers(entry)) if (key !== null && this.#keys.has(key)) this.#contestedKeys.add(key)
+    for (const key of suppressingKeys(entry)) if (key !== null && this.#keys.has(key)) this.#contestedKeys.add(key)
     this.entries.push(entry)
     this.#uuids.add(flow.uuid)
-    for (const key of allOf(entry)) {
+    for (const key of allKeys(entry)) {
       if (key === null) continue
       this.#keys.add(key)
       if (isUdp) this.#udpKeys.add(key)
@@ -35,24 +35,24 @@ export class Departure<T extends Traveller> {
   }
 
   /** Whether the flow could be a duplicate of one of these. */
-  couldStop(entry: Traveller): boolean {
-    return this.#uuids.has(entry.flow.uuid) || stoppers(entry).some((key) => key !== null && this.#keys.has(key))
+  couldSuppress(entry: Entry): boolean {
+    return this.#uuids.has(entry.flow.uuid) || suppressingKeys(entry).some((key) => key !== null && this.#keys.has(key))
   }
 
-  /** Whether one of these could be a duplicate of the flow, whatever else it is. */
-  couldBeStoppedBy({ keys }: Traveller): boolean {
+  /** Whether one of these could be a duplicate of the flow, whatever protocol that one has. */
+  couldBeSuppressedBy({ keys }: Entry): boolean {
     return [keys.podPort, keys.peerPort].some((key) => key !== null && this.#udpKeys.has(key))
   }
 
-  /** All between which there could be duplicates, in their order. */
+  /** All entries between which there could be duplicates, in their order. */
   contested(): T[] {
     if (this.#contestedUuids.size + this.#contestedKeys.size === 0) return []
     const isContested = (key: string | null) => key !== null && this.#contestedKeys.has(key)
-    return this.entries.filter((entry) => this.#contestedUuids.has(entry.flow.uuid) || allOf(entry).some(isContested))
+    return this.entries.filter((entry) => this.#contestedUuids.has(entry.flow.uuid) || allKeys(entry).some(isContested))
   }
 }
 
-const allOf = ({ keys }: Traveller) => [keys.all, keys.podPort, keys.peerPort]
+export const allKeys = ({ keys }: Entry) => [keys.all, keys.podPort, keys.peerPort]
 
 /** The keys of stored flows that make this one a duplicate. */
-export const stoppers = ({ flow, keys }: Traveller) => (flow.ip_protocol === 'UDP' ? [keys.podPort, keys.peerPort] : [keys.all])
+export const suppressingKeys = ({ flow, keys }: Entry) => (flow.ip_protocol === 'UDP' ? [keys.podPort, keys.peerPort] : [keys.all])
