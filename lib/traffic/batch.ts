@@ -14,17 +14,17 @@ export interface Entry {
 export class Batch<T extends Entry> {
   readonly entries: T[] = []
   readonly #uuids = new Set<string>()
-  readonly #keys = new Set<string>()
-  /** The keys of its UDP flows alone. */
-  readonly #udpKeys = new Set<string>()
+  /** These hold no null, which equals nothing. */
+  readonly #keys = new Set<string | null>()
+  readonly #udpKeys = new Set<string | null>()
   readonly #contestedUuids = new Set<string>()
-  readonly #contestedKeys = new Set<string>()
+  readonly #contestedKeys = new Set<string | null>()
 
   add(entry: T): void {
     const { flow } = entry
     const isUdp = flow.ip_protocol === 'UDP'
     if (this.#uuids.has(flow.uuid)) this.#contestedUuids.add(flow.uuid)
-    for (const key of suppressingKeys(entry)) if (key !== null && this.#keys.has(key)) this.#contestedKeys.add(key)
+    for (const key of suppressingKeys(entry)) if (this.#keys.has(key)) this.#contestedKeys.add(key)
     this.entries.push(entry)
     this.#uuids.add(flow.uuid)
     for (const key of allKeys(entry)) {
@@ -36,19 +36,20 @@ export class Batch<T extends Entry> {
 
   /** Whether the flow could be a duplicate of one of these. */
   couldSuppress(entry: Entry): boolean {
-    return this.#uuids.has(entry.flow.uuid) || suppressingKeys(entry).some((key) => key !== null && this.#keys.has(key))
+    return this.#uuids.has(entry.flow.uuid) || suppressingKeys(entry).some((key) => this.#keys.has(key))
   }
 
   /** Whether one of these could be a duplicate of the flow, whatever protocol that one has. */
   couldBeSuppressedBy({ keys }: Entry): boolean {
-    return [keys.podPort, keys.peerPort].some((key) => key !== null && this.#udpKeys.has(key))
+    return this.#udpKeys.has(keys.podPort) || this.#udpKeys.has(keys.peerPort)
   }
 
   /** All entries between which there could be duplicates, in their order. */
   contested(): T[] {
     if (this.#contestedUuids.size + this.#contestedKeys.size === 0) return []
-    const isContested = (key: string | null) => key !== null && this.#contestedKeys.has(key)
-    return this.entries.filter((entry) => this.#contestedUuids.has(entry.flow.uuid) || allKeys(entry).some(isContested))
+    return this.entries.filter(
+      (entry) => this.#contestedUuids.has(entry.flow.uuid) || allKeys(entry).some((key) => this.#contestedKeys.has(key)),
+    )
   }
 }
 

@@ -28,14 +28,17 @@ export interface Settlement<T> {
 export function settle<T extends Entry>(entries: readonly T[], stateOf: (entry: T) => StoredState | undefined): Settlement<T> {
   const outcome: Settlement<T> = { known: [], taken: [], suppressed: [], accepted: [] }
   const byUuid = new Map<string, T>()
-  const byKey = new Map<string, T>()
+  /** Without null, which equals nothing. */
+  const byKey = new Map<string | null, T>()
   for (const entry of entries) {
     const state = stateOf(entry)
     if (state?.isKnown) {
       outcome.known.push(entry)
       continue
     }
-    const match = first(suppressingKeys(entry), byKey)
+    const match = suppressingKeys(entry)
+      .map((key) => byKey.get(key))
+      .find((other) => other !== undefined)
     const by = match ?? byUuid.get(entry.flow.uuid)
     if (state?.isTaken) outcome.taken.push(entry)
     else if (by) outcome.suppressed.push({ entry, by, isMatch: match !== undefined })
@@ -46,12 +49,4 @@ export function settle<T extends Entry>(entries: readonly T[], stateOf: (entry: 
     }
   }
   return outcome
-}
-
-function first<T>(keys: readonly (string | null)[], found: ReadonlyMap<string, T>): T | undefined {
-  for (const key of keys) {
-    const entry = key === null ? undefined : found.get(key)
-    if (entry) return entry
-  }
-  return undefined
 }
