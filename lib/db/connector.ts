@@ -3,9 +3,9 @@ import { readAddress, urlParameters } from './address.ts'
 import { type Connection, type DriverSettings, driverOptions, type GateName } from './driver-options.ts'
 import { openPool, tlsOf } from './embedded/socket-url.ts'
 import { DatabaseUnavailable } from './errors.ts'
-import type { Slot } from './flight.ts'
 import { sessionSettings, settingStatement } from './session.ts'
 import { dial, type Endpoint } from './socket.ts'
+import type { Slot } from './statement.ts'
 import { secured } from './tls.ts'
 import type { TlsSettings } from './tls-settings.ts'
 
@@ -72,14 +72,14 @@ export class Connector {
       // The server's first parameter comes when it has let us in.
       onparameter: () => {
         if (slot.driver !== driver) return
-        clearTimeout(slot.greeting)
-        slot.isLetIn = true
+        clearTimeout(slot.connectTimer)
+        slot.isAuthenticated = true
       },
     } as postgres.Options<Record<string, postgres.PostgresType>>
     const driver: postgres.Sql = openPool(connection, options)
     slot.driver = driver
-    slot.isLetIn = false
-    slot.greeting = setTimeout(
+    slot.isAuthenticated = false
+    slot.connectTimer = setTimeout(
       () => this.#closed(slot, driver, new DatabaseUnavailable(`no connection within ${CONNECT_TIMEOUT_MS} ms`, 'CONNECT_TIMEOUT')),
       CONNECT_TIMEOUT_MS,
     ).unref()

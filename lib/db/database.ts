@@ -2,9 +2,9 @@
 import type postgres from 'postgres'
 import { Complaints } from './complaints.ts'
 import type { Connection, GateName } from './driver-options.ts'
-import type { Sql, Statement } from './flight.ts'
 import { Pool } from './pool.ts'
 import type { Log, PoolStats } from './pool-options.ts'
+import type { Sql, Statement } from './statement.ts'
 
 type Rows = readonly postgres.MaybeRow[]
 

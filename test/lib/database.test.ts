@@ -404,7 +404,7 @@ describe('database', () => {
       await letGo()
     })
 
-    test('within: who leaves while still in line costs nobody a connection', async (t) => {
+    test('within: who leaves while still queued costs nobody a connection', async (t) => {
       const database = open()
       const letGo = await holdLock()
       const busy = database.probe(waits)
