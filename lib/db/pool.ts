@@ -8,9 +8,10 @@
  */
 import type { Socket } from 'node:net'
 import postgres from 'postgres'
+import { within } from '../within.ts'
 import { Connector } from './connector.ts'
 import { type DriverQuery, emptied } from './emptied.ts'
-import { classify, DatabaseRefused, DatabaseUnavailable, isTransient } from './errors.ts'
+import { classify, DatabaseUnavailable, isNoConnection, isTransient } from './errors.ts'
 import { Flight, type Slot, type Statement } from './flight.ts'
 import { SlotGate } from './gate.ts'
 import type { PoolOptions, PoolStats } from './pool-options.ts'
@@ -120,17 +121,12 @@ export class Pool {
   /** Refuses new calls, gives those in flight `timeoutMs`, then cuts every connection. Never rejects. */
   async end(timeoutMs: number): Promise<void> {
     this.#gate.close()
-    let timer: NodeJS.Timeout | undefined
-    const bound = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, timeoutMs)
-    })
     const empty = new Promise<void>((resolve) => {
       this.#onEmpty = resolve
     })
     this.renew()
     this.#checkEmpty()
-    await Promise.race([empty, bound])
-    clearTimeout(timer)
+    await within(empty, timeoutMs)
     this.#abandonAll(new DatabaseUnavailable('shutting down', 'DATABASE_ENDED'))
     for (const socket of this.#leaving) socket.destroy()
     if (this.#sweeper !== null) clearInterval(this.#sweeper)
@@ -177,7 +173,7 @@ export class Pool {
     flight.query = null
     if (!slot.proven) this.#connector.refused(error)
     const problem = classify(error)
-    const isLost = problem instanceof DatabaseUnavailable && !(problem instanceof DatabaseRefused)
+    const isLost = isNoConnection(problem)
     if (isLost) {
       this.#lost++
       this.#isDoubtful = true
