@@ -1,4 +1,5 @@
 import type postgres from 'postgres'
+import type { Log } from '../log.ts'
 import { readAddress, urlParameters } from './address.ts'
 import { type Connection, type DriverSettings, driverOptions, type GateName } from './driver-options.ts'
 import { openPool, tlsOf } from './embedded/socket-url.ts'
@@ -17,7 +18,7 @@ export interface Target {
   gate: GateName
   connection: Connection
   settings: DriverSettings
-  log: { warn(fields: object, message: string): void }
+  log: Log
 }
 
 /** Hears, once or more often, that the connection of a slot is gone. Must not throw: nobody would catch it. */

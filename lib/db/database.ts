@@ -1,9 +1,10 @@
 /** The database as the rest of the service sees it: four gates, so that none of ingest, reads, jobs and probes can starve the others. */
 import type postgres from 'postgres'
+import type { Log } from '../log.ts'
 import { Complaints } from './complaints.ts'
 import type { Connection, GateName } from './driver-options.ts'
 import { Pool } from './pool.ts'
-import type { Log, PoolStats } from './pool-options.ts'
+import type { PoolStats } from './pool-options.ts'
 import type { Sql, Statement } from './statement.ts'
 
 type Rows = readonly postgres.MaybeRow[]

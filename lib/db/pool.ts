@@ -8,9 +8,10 @@
  */
 import type { Socket } from 'node:net'
 import postgres from 'postgres'
+import { within } from '../within.ts'
 import { Connector } from './connector.ts'
 import { type DriverQuery, emptied } from './emptied.ts'
-import { classify, DatabaseRefused, DatabaseUnavailable, isTransient } from './errors.ts'
+import { classify, DatabaseUnavailable, isNoConnection, isTransient } from './errors.ts'
 import { SlotGate } from './gate.ts'
 import type { PoolOptions, PoolStats } from './pool-options.ts'
 import { PendingStatement, type Slot, type Statement } from './statement.ts'
@@ -113,17 +114,12 @@ export class Pool {
   /** Refuses new calls, gives those in flight `timeoutMs`, then cuts every connection. Never rejects. */
   async end(timeoutMs: number): Promise<void> {
     this.#gate.close()
-    let timer: NodeJS.Timeout | undefined
-    const bound = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, timeoutMs)
-    })
     const empty = new Promise<void>((resolve) => {
       this.#onEmpty = resolve
     })
     this.renew()
     this.#checkEmpty()
-    await Promise.race([empty, bound])
-    clearTimeout(timer)
+    await within(empty, timeoutMs)
     this.#abandonAll(new DatabaseUnavailable('shutting down', 'DATABASE_ENDED'))
     for (const socket of this.#closing) socket.destroy()
     if (this.#sweeper !== null) clearInterval(this.#sweeper)
@@ -170,7 +166,7 @@ export class Pool {
     pending.query = null
     if (!slot.hasAnswered) this.#connector.refused(error)
     const problem = classify(error)
-    const isLost = problem instanceof DatabaseUnavailable && !(problem instanceof DatabaseRefused)
+    const isLost = isNoConnection(problem)
     if (isLost) {
       this.#lost++
       this.#isDoubtful = true

@@ -10,7 +10,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { openPool, startEmbedded } from '../../lib/db/embedded.ts'
-import { migrate } from '../../sql/migrate.ts'
+import { migrate } from '../../sql/migrate/index.ts'
+import { noLog } from '../support/log.ts'
 import { type Attack, HOSTILE, validBodies } from './hostile-bodies.ts'
 import { WatchedBroker } from './hostile-broker.ts'
 import {
@@ -68,7 +69,7 @@ const print = (line: string) => process.stdout.write(`${line}\n`)
 const ms = (value: number | null) => (value === null ? '?' : value.toFixed(value < 10 ? 1 : 0))
 
 const dataDir = mkdtempSync(join(tmpdir(), 'broker-hostile-'))
-const server = await startEmbedded({ dataDir, log: () => {} })
+const server = await startEmbedded({ dataDir, log: noLog })
 process.once('exit', () => rmSync(dataDir, { recursive: true, force: true }))
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -244,7 +245,7 @@ async function idle(): Promise<void> {
 }
 
 async function fill(): Promise<void> {
-  await migrate({ connection: server.url, log: () => {} })
+  await migrate({ connection: server.url, log: noLog })
   const sql = openPool(server.url, { max: 1, fetch_types: false, connect_timeout: 0, onnotice: () => {} })
   await sql`
     insert into pod (pod_name, pod_ip, pod_namespace, pod_obj, time_stamp, node_name, is_dead, pod_ips)

@@ -3,8 +3,9 @@ import { type TestContext, test } from 'node:test'
 import { type Connection, type GateName, openDatabase, splitPool } from '../../lib/db/index.ts'
 import { sessionSettings } from '../../lib/db/session.ts'
 import { checkSettings } from '../../lib/db/settings-check.ts'
-import { migrate } from '../../sql/migrate.ts'
+import { migrate } from '../../sql/migrate/index.ts'
 import { createTestDatabase } from '../support/database.ts'
+import { noLog } from '../support/log.ts'
 import { startPooler } from '../support/pooler.ts'
 
 const GATES = ['ingest', 'read', 'probe', 'job'] as const
@@ -12,7 +13,7 @@ const POOL_MAX = 9
 
 function open(t: TestContext, connection: Connection, prepare = true) {
   const warned: { gate?: string; settings?: string[]; missing?: string[]; reason?: string }[] = []
-  const log = { debug() {}, warn: (fields: object) => void warned.push(fields) }
+  const log = { ...noLog, warn: (fields: object) => void warned.push(fields) }
   const db = openDatabase({ connection, poolMax: POOL_MAX, statementTimeoutMs: 7_000, prepare, applicationName: 'pooler-test', log })
   t.after(() => db.end(100))
   const settings = async (gate: GateName) => {
@@ -51,7 +52,7 @@ test('it is migrated as well, and needs no second try behind DB_PREPARE=false', 
   const { url, adminSql } = await createTestDatabase()
   await adminSql.unsafe('drop schema public cascade; create schema public')
   const pooler = await startPooler(url, 'refused')
-  assert.ok((await migrate({ connection: pooler.connection, log: () => {} })).version > 0)
+  assert.ok((await migrate({ connection: pooler.connection, log: noLog })).version > 0)
   const { db, warned } = open(t, pooler.connection, false)
   for (const gate of GATES) await db[gate]((sql) => sql`select 1`)
   assert.equal(pooler.refused, 0)

@@ -9,6 +9,7 @@ import { after, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { isPostmaster, readPidFile } from '../../lib/db/embedded/pid-file.ts'
 import { type EmbeddedServer, openPool, startEmbedded } from '../../lib/db/embedded.ts'
+import { noLog } from './log.ts'
 import { until } from './until.ts'
 
 const CHILD = fileURLToPath(new URL('./embedded-process.ts', import.meta.url))
@@ -40,7 +41,7 @@ export function emptyInstallation(t: TestContext): Installation {
     dataDir,
     atEnd,
     async start(folder = dataDir) {
-      const server = await startEmbedded({ dataDir: folder, log: () => {} })
+      const server = await startEmbedded({ dataDir: folder, log: noLog })
       atEnd(() => server.stop())
       return server
     },
@@ -74,7 +75,7 @@ export async function installation(t: TestContext): Promise<Installation> {
 
 async function makePristine(): Promise<string> {
   const dataDir = mkdtempSync(join(tmpdir(), 'broker-embedded-'))
-  await (await startEmbedded({ dataDir, log: () => {} })).stop()
+  await (await startEmbedded({ dataDir, log: noLog })).stop()
   return dataDir
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Log } from '../../log.ts'
 import { type Binaries, EmbeddedUnavailable } from './binaries.ts'
 import type { Launcher } from './launcher.ts'
-import type { Log } from './log.ts'
 import { release } from './output.ts'
 import { disownPidFile, isPostmaster, readPidFile } from './pid-file.ts'
 import { startPostmaster } from './postmaster.ts'
