@@ -3,6 +3,7 @@ import { access } from '../lib/http/access.ts'
 import { route } from '../lib/http/context.ts'
 import { wireTime } from '../lib/http/fields.ts'
 import { sendJson } from '../lib/http/respond.ts'
+import { parseNaive } from '../lib/net/timestamp.ts'
 import { isUpdateAvailable, type Releases } from '../lib/telemetry/check-in.ts'
 import { VERSION } from '../lib/version.ts'
 
@@ -29,14 +30,14 @@ export default route({ summary: 'The running version and the latest releases', a
   async (c) => {
     const { db, config } = c.get('deps')
     const isEnabled = config.telemetryEnabled && config.telemetryEndpoint !== null
-    const rows = isEnabled ? await db.read((sql) => sql<LastAnswer[]>`select latest, wire_time(checked_at) as checked_at from install`) : []
+    const rows = isEnabled ? await db.read((sql) => sql<LastAnswer[]>`select latest, to_json(checked_at) as checked_at from install`) : []
     const { latest, checked_at } = rows[0] ?? { latest: null, checked_at: null }
     const record = {
       broker: VERSION,
       chart: config.chartVersion,
       telemetry_enabled: isEnabled,
       latest,
-      checked_at,
+      checked_at: checked_at && parseNaive(checked_at),
       update_available: isUpdateAvailable(config.chartVersion, latest),
     }
     return sendJson(c, JSON.stringify(record))

@@ -243,5 +243,3 @@ function public.upsert_pods(doc json) returns integer language plpgsql
 function public.upsert_services(doc json) returns integer language plpgsql
 
 function public.waiting_reference(namespace text, kind text, name text, container text, reference text) returns text language plpgsql stable parallel safe
-
-function public.wire_time(t timestamp without time zone) returns text language sql immutable parallel safe

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { parseNaive } from '../../lib/net/timestamp.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import {
   acceptedSpellings,
@@ -66,8 +67,8 @@ test('POST /node/facts 200: words unknown here are kept, and so are unknown keys
 for (const [sent, shown] of Object.entries(GOOD_TIMES))
   test(`POST /node/facts 200: the time ${sent}`, async () => {
     await app.post('/node/facts', facts({ node_name: 'time', time_stamp: sent }))
-    const [row] = await app.sql`select wire_time(time_stamp) as time from node_facts where node_name = 'time'`
-    assert.equal(row!.time, shown)
+    const [row] = await app.sql`select to_json(time_stamp) as time from node_facts where node_name = 'time'`
+    assert.equal(parseNaive(row!.time), shown)
   })
 
 for (const { what, body, headers } of acceptedSpellings(facts({ node_name: 'spelled' })))

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { parseNaive } from '../../lib/net/timestamp.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { podPost, servicePost } from '../support/records.ts'
 import {
@@ -394,7 +395,7 @@ const NOBODY = [null, null]
 
 test('POST /pod/traffic 200: a pod for a peer, with its workload, its uid and the time of the stamp', async () => {
   const { pod_name } = await pod({ pod_ip: '10.50.0.1' })
-  const now = async () => (await app.sql`select wire_time(now() at time zone 'utc') as now`)[0]!.now as string
+  const now = async () => parseNaive((await app.sql`select to_json(now() at time zone 'utc') as now`)[0]!.now)!
   const before = await now()
   const { peer_resolved_at, ...stored } = await post(flow({ traffic_in_out_ip: '10.50.0.1' }))
   assert.equal(stored.peer_kind, 'pod')
