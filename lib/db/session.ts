@@ -3,7 +3,7 @@
  * (`alter database ... set`), and what the packet that opens a connection says goes before those. Left alone on purpose:
  * `search_path`, by which an owner chooses the schema, and `default_transaction_read_only`, by which one stops all writers.
  */
-import type { GateName } from './driver-options.ts'
+import type { GateName } from './gate.ts'
 
 type Settings = Readonly<Record<string, string>>
 

@@ -1,6 +1,6 @@
 /** How long answers leave: slice by slice, each when the one before is out of the process, so that what has left can be freed. */
 import { constants, createGzip } from 'node:zlib'
-import type { Share } from './read-budget.ts'
+import type { Share } from './budget.ts'
 
 /** Answers above this leave in slices; up to it in one write, which is quicker. */
 export const MAX_WHOLE_BYTES = 512 * 1024
