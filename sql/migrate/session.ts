@@ -1,7 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type postgres from 'postgres'
 import type { Connection } from '../../lib/db/driver-options.ts'
-import { greeted, type Log, openPool } from '../../lib/db/embedded.ts'
+import type { Log } from '../../lib/db/embedded.ts'
+import { greeted } from '../../lib/db/greeting.ts'
+import { openPool } from '../../lib/db/open-pool.ts'
 import { MIGRATION_SETTINGS, openingSettings, settingStatement } from '../../lib/db/session.ts'
 import { MigrationFailed } from './errors.ts'
 

@@ -8,7 +8,8 @@ import { createInterface } from 'node:readline'
 import { after, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { isPostmaster, readPidFile } from '../../lib/db/embedded/pid-file.ts'
-import { type EmbeddedServer, openPool, startEmbedded } from '../../lib/db/embedded.ts'
+import { type EmbeddedServer, startEmbedded } from '../../lib/db/embedded.ts'
+import { openPool } from '../../lib/db/open-pool.ts'
 import { until } from './until.ts'
 
 const CHILD = fileURLToPath(new URL('./embedded-process.ts', import.meta.url))

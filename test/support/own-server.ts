@@ -13,7 +13,7 @@ import { createLauncher } from '../../lib/db/embedded/launcher.ts'
 import { readOutput } from '../../lib/db/embedded/output.ts'
 import { reachablePrograms } from '../../lib/db/embedded/programs.ts'
 import { SHARED_FOLDER } from '../../lib/db/embedded/shared-folder.ts'
-import { openPool } from '../../lib/db/embedded.ts'
+import { openPool } from '../../lib/db/open-pool.ts'
 import { until } from './until.ts'
 
 /** Made with openssl for 100 years: an authority, a server `localhost` (no address), a client `app`, and a stranger's authority. */

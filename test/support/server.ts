@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openPool, startEmbedded } from '../../lib/db/embedded.ts'
+import { startEmbedded } from '../../lib/db/embedded.ts'
+import { openPool } from '../../lib/db/open-pool.ts'
 import { migrate } from '../../sql/migrate.ts'
 
 /** A server for tests with a migrated template database. */

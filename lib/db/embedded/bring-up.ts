@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { greeted } from '../greeting.ts'
+import { openPool } from '../open-pool.ts'
 import { type Binaries, EmbeddedUnavailable } from './binaries.ts'
 import type { Launcher } from './launcher.ts'
 import type { Log } from './log.ts'
 import { release } from './output.ts'
 import { disownPidFile, isPostmaster, readPidFile } from './pid-file.ts'
 import { startPostmaster } from './postmaster.ts'
-import { accepts } from './probe.ts'
-import { ensureSocketDir } from './socket.ts'
-import type { SocketOptions } from './socket-url.ts'
+import { ensureSocketDir, type SocketOptions } from './socket.ts'
 
 /** What it takes to run the server of one data folder. */
 export interface Site {
@@ -61,6 +61,19 @@ export async function bringUp(site: Site, abort: AbortSignal): Promise<Running> 
     await delay(wait)
   }
   throw new EmbeddedUnavailable(`the embedded PostgreSQL in ${site.cluster} is not ready after ${READY_LIMIT_MS / 1000} s`)
+}
+
+/** Whether the server answers a statement. */
+async function accepts(server: SocketOptions): Promise<boolean> {
+  const sql = openPool({ ...server }, { max: 1, fetch_types: false, prepare: false, connect_timeout: 0, onnotice: () => {} })
+  try {
+    await greeted(sql`select 1`)
+    return true
+  } catch {
+    return false
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
 }
 
 async function start(site: Site, abort: AbortSignal): Promise<Running | undefined> {

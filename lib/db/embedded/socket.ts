@@ -10,6 +10,20 @@ export const PORT = 5432
 // sockaddr_un.sun_path less its terminating zero.
 const MAX_PATH_BYTES = process.platform === 'linux' ? 107 : 103
 
+/** Where a server listens on a unix socket; accepted as it is by the `postgres` driver. */
+export interface SocketOptions {
+  /** The socket's folder, absolute. */
+  host: string
+  port: number
+  user: string
+  database: string
+}
+
+/** The libpq form: the folder percent-encoded in the place of the host. */
+export function socketUrl({ host, port, user, database }: SocketOptions): string {
+  return `postgresql://${encodeURIComponent(user)}@${encodeURIComponent(host)}:${port}/${encodeURIComponent(database)}`
+}
+
 /**
  * Makes the folder of the server's socket, mode 0700, and returns its path: inside `home`, or in the system's
  * temporary folder where the path would be too long for a socket address.
