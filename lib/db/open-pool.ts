@@ -4,7 +4,10 @@ import type { Connection } from './driver-options.ts'
 import { dial, type Endpoint } from './socket.ts'
 import { secured } from './tls.ts'
 
-/** The parts of a connection, those of a URL as it gives them. */
+/**
+ * The parts of a connection; a URL is taken apart.
+ * @throws AddressError
+ */
 export const partsOf = (connection: Connection): Exclude<Connection, string> =>
   typeof connection === 'string' ? readAddress(urlParameters(connection, 'the URL')) : connection
 

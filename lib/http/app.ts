@@ -12,6 +12,8 @@ import { HttpError } from './errors.ts'
 import { respond } from './respond.ts'
 
 const CORS_MAX_AGE_SECONDS = 3600
+const MS_PER_SECOND = 1_000
+const US_PER_MS = 1_000
 
 /**
  * The frame around every route: request id, access log, metrics, preflights, errors, and an empty 404 for what matches
@@ -25,7 +27,7 @@ export function createApp(given: Deps, routes: readonly Hono<Env>[]): Hono<Env> 
     const startedAt = performance.now()
     c.set('deps', deps)
     c.set('requestId', requestId(header(c, 'x-request-id')))
-    // For the answers that are not built here.
+    // This is for the answers that are not built here.
     if (deps.draining()) c.header('connection', 'close')
     await next()
     observe(c, deps, performance.now() - startedAt)
@@ -65,8 +67,11 @@ function observe(c: Context, { log, metrics }: Deps, ms: number): void {
   const { status } = c.res
   const pattern = routePath(c, -1)
   const route = pattern === '/*' || pattern === '*' ? 'unmatched' : pattern
-  metrics.requests.labels(KNOWN_METHODS.has(method) ? method : 'other', route, String(status)).observe(ms / 1000)
-  log.info({ requestId: c.get('requestId'), method, route, status, ms: Math.round(ms * 1000) / 1000, bytes: c.get('bytes') }, 'request')
+  metrics.requests.labels(KNOWN_METHODS.has(method) ? method : 'other', route, String(status)).observe(ms / MS_PER_SECOND)
+  log.info(
+    { requestId: c.get('requestId'), method, route, status, ms: Math.round(ms * US_PER_MS) / US_PER_MS, bytes: c.get('bytes') },
+    'request',
+  )
 }
 
 // A label is never the client's to choose.

@@ -1,5 +1,7 @@
 import { HttpError } from './errors.ts'
 
+export const KIB = 1_024
+
 /** A small read costs no more than this, nor more than one part in so many of the whole budget. */
 const SMALL_KIB = 1_024
 const SMALL_PART = 64
@@ -33,7 +35,7 @@ export class ReadBudget {
   readonly #small = new Set<Waiter>()
   #arrivals = 0
   #availableKib: number
-  /** Of what is held, that of small reads that have passed a large one. */
+  /** The part of what is held that small reads hold which have passed a large one. */
   #passedKib = 0
   #shed = 0
 
@@ -193,7 +195,7 @@ export class Share {
 
   /** Gives back all but what so many bytes need; never takes more. */
   keep(bytes: number): void {
-    const less = this.#kib - Math.ceil(bytes / 1024)
+    const less = this.#kib - Math.ceil(bytes / KIB)
     if (less <= 0) return
     this.#kib -= less
     this.#giveBack(less)

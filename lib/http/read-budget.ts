@@ -3,11 +3,12 @@ import type { Writable } from 'node:stream'
 import type { Context, MiddlewareHandler } from 'hono'
 import type { BlankInput, Input } from 'hono/types'
 import type { z } from 'zod'
+import { KIB } from './budget.ts'
 import type { Env, Validated } from './context.ts'
 import { declare } from './declared.ts'
 import { HttpError } from './errors.ts'
 
-export const kib = (bytes: number) => Math.max(1, Math.ceil(bytes / 1024))
+export const kib = (bytes: number) => Math.max(1, Math.ceil(bytes / KIB))
 
 /**
  * Charges a route to the read budget until its work is done and its answer has left, or its client has. Both count: a client that
@@ -40,12 +41,12 @@ export function charge<I extends Input = BlankInput>(
 export const chargeRows = <Q extends z.ZodType<{ limit: number }>>(rowBytes: number, more = 0): Validated<'query', Q> =>
   charge((c) => kib((c.req.valid('query').limit + more) * rowBytes))
 
-/** Never sent: what the log and the metrics call a request whose client left while it waited in line. */
+/** The status by which the log and the metrics know a request whose client left while it waited in line; it is never sent. */
 const CLIENT_GONE = 499
 
-/** Calls once, when the answer has left or its connection has ended. */
+/** Calls `left` once, when the answer has left or its connection has ended. */
 function onLeft(socket: Socket, outgoing: Writable & { socket: unknown }, left: () => void): void {
-  // Pipelined behind another: it gets the socket later, and until then does not hear of its end.
+  // An answer that is pipelined behind another gets the socket later, and until then does not hear of its end.
   const isBehind = outgoing.socket === null
   const once = () => {
     outgoing.off('close', once)

@@ -72,9 +72,9 @@ async function receive(c: Context, { maxBytes, maxElements, tolerated }: Bounds)
   }
 }
 
-/** Once: what the schema drops must not live as long as the request. */
+/** Hands the value over once: what the schema drops must not live as long as the request. */
 function handOver(c: Context, value: unknown): void {
-  // A constant first: V8 takes a function literal that is assigned to a property for long-lived, and dead it would keep the body.
+  // The function is a constant first: V8 takes a literal that is assigned to a property for long-lived, and dead it would keep the body.
   const json = () => {
     Reflect.deleteProperty(c.req, 'json')
     return Promise.resolve(value as never)

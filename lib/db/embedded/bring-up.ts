@@ -28,7 +28,8 @@ export interface Running {
   ended?: Promise<string | undefined>
 }
 
-const READY_LIMIT_MS = 5 * 60_000 // crash recovery may replay all of max_wal_size
+/** Crash recovery may replay all of max_wal_size. */
+const READY_LIMIT_MS = 5 * 60_000
 const STUCK_STOPPING_MS = 5_000
 const LOOK_MIN_MS = 25
 const LOOK_MAX_MS = 500
