@@ -7,7 +7,8 @@ import { pageLimit, text } from '../lib/http/fields.ts'
 import { chargeRows } from '../lib/http/read-budget.ts'
 import { sendJson } from '../lib/http/respond.ts'
 import { query } from '../lib/http/validate.ts'
-import { DIGEST_PATTERN, digest, ImagePage } from '../lib/images/index.ts'
+import { DIGEST_PATTERN, digest, ImagePage, ImageSummary } from '../lib/images/index.ts'
+import { plainColumns, plainRows } from '../lib/records/index.ts'
 
 const DEFAULT_IMAGES = 100
 const MAX_IMAGES = 500
@@ -28,6 +29,8 @@ const Query = z.object({
   after: shownAs(digest.default(''), { type: 'string', pattern: DIGEST_PATTERN, description: 'The last digest of the page before.' }),
 })
 type Page = z.output<typeof Query>
+
+const COLUMNS = plainColumns(ImageSummary, 'm')
 
 /** The images of a page and one more, in their order, each found by an index. */
 function images(sql: Sql, { namespace, repository, limit, after }: Page) {
@@ -63,20 +66,18 @@ export default route({ summary: 'The images of the inventory', answer: ImagePage
     const { db, config } = c.get('deps')
     const page = c.req.valid('query')
     const { namespace, limit } = page
-    const bytes = await db.read.json(
-      (sql) => sql`
-        select json_build_object(
-          'items', coalesce(json_agg(json_build_object(
-            'digest', m.digest, 'repository', m.repository, 'tags', array_to_json(m.tags), 'digestKind', m.digest_kind,
-            'firstSeen', wire_time(m.first_seen), 'lastSeen', wire_time(m.last_seen),
-            'runningContainers', (
-              select count(*) from workload_container w
-              where w.image_digest = m.digest and (${namespace}::text is null or w.pod_namespace = ${namespace})
-                and is_running(w, ${config.imageRunningWindowSecs})))
-            order by m.digest) filter (where m.place <= ${limit}), '[]'),
-          'nextAfter', case when max(m.place) > ${limit} then max(m.digest) filter (where m.place <= ${limit}) end)
-        from (select i.*, row_number() over (order by i.digest) as place from (${images(sql, page)}) i) m`,
+    const rows = await db.read((sql) =>
+      sql`
+        select ${sql.unsafe(COLUMNS)}
+        from (select i.*, (
+                select count(*) from workload_container w
+                where w.image_digest = i.digest and (${namespace}::text is null or w.pod_namespace = ${namespace})
+                  and is_running(w, ${config.imageRunningWindowSecs})) as running_containers
+              from (${images(sql, page)}) i) m
+        order by m.digest`.raw(),
     )
-    return sendJson(c, bytes!)
+    const items = rows.slice(0, limit)
+    const nextAfter = rows.length > limit ? String(items.at(-1)![0]) : null
+    return sendJson(c, `{"items":[${plainRows(ImageSummary, items)}],"nextAfter":${JSON.stringify(nextAfter)}}`)
   },
 )

@@ -1,12 +1,13 @@
 /** One pass of one job, then the end: `node dist/jobs/run.js <name> [--dry-run]`, exit code 0 or 1. Intervals are ignored. */
-import { type Config, ConfigError, loadConfig } from '../lib/config.ts'
-import { startEmbedded } from '../lib/db/embedded.ts'
-import { type Connection, openDatabase } from '../lib/db/index.ts'
+import type { Logger } from 'pino'
+import type { Config } from '../lib/config.ts'
+import { openDatabase } from '../lib/db/index.ts'
 import { schemaState } from '../lib/db/schema-state.ts'
-import { environment } from '../lib/env-file.ts'
-import { createLog, type Log } from '../lib/log.ts'
-import { type StopSignals, watchStopSignals } from '../lib/stop-signals.ts'
-import { migrate } from '../sql/migrate.ts'
+import { runProgram } from '../lib/program.ts'
+import { watchStopSignals } from '../lib/stop-signals.ts'
+import { withDatabase } from '../lib/with-database.ts'
+import { migrate } from '../sql/migrate/index.ts'
+import { migrationSettings } from '../sql/migrate/settings.ts'
 import { jobs } from './index.ts'
 import type { Job, JobContext } from './job.ts'
 import { runPass } from './pass.ts'
@@ -25,14 +26,16 @@ function readArguments(args: readonly string[]): { job: Job; isDryRun: boolean }
 }
 
 /** Resolves to the exit code. */
-async function run(job: Job, isDryRun: boolean, config: Config, log: Log): Promise<number> {
+async function run(job: Job, isDryRun: boolean, config: Config, log: Logger): Promise<number> {
   for (const warning of config.warnings) log.warn(warning)
   if (job.everySecs(config) === null) {
     log.info({ job: job.name }, 'the job is turned off')
     return 0
   }
   const signals = watchStopSignals((signal) => log.info({ signal }, 'stopping after this batch'))
-  return withConnection(config, log, signals, async (connection) => {
+  return withDatabase(config, log, signals, async (connection) => {
+    // The embedded database is ours alone, and so brought up to date like the server does.
+    if (config.database === null && config.migrateOnStart) await signals.race(migrate({ connection, log, ...migrationSettings(config) }))
     const db = openDatabase({
       connection,
       poolMax: POOL_MAX,
@@ -58,35 +61,9 @@ async function run(job: Job, isDryRun: boolean, config: Config, log: Log): Promi
   })
 }
 
-/** The configured database, else the embedded one, which is ours alone and so brought up to date like the server does. */
-async function withConnection<T>(config: Config, log: Log, signals: StopSignals, work: (connection: Connection) => Promise<T>): Promise<T> {
-  if (config.database !== null) return work(config.database)
-  const plain = (level: 'debug' | 'info' | 'warn', message: string, fields: object = {}) => log[level](fields, message)
-  const embedded = await startEmbedded({ dataDir: config.dataDir, log: plain, signal: signals.aborted })
-  try {
-    if (config.migrateOnStart)
-      await signals.race(migrate({ connection: embedded.options, log: plain, maxRetries: config.dbMigrationMaxRetries }))
-    return await work(embedded.options)
-  } finally {
-    await embedded.stop().catch((error) => log.warn({ err: error }, 'the embedded database did not stop'))
-  }
-}
-
 const asked = readArguments(process.argv.slice(2))
 if (typeof asked === 'string') {
   process.stderr.write(`${asked}; usage: run <job> [--dry-run], where <job> is one of ${jobs.map(({ name }) => name).join(', ')}\n`)
   process.exit(1)
 }
-try {
-  const config = loadConfig(environment())
-  const log = createLog(config)
-  process.exit(
-    await run(asked.job, asked.isDryRun, config, log).catch((error) => {
-      log.fatal({ job: asked.job.name, err: error }, error instanceof Error ? error.message : 'the job failed')
-      return 1
-    }),
-  )
-} catch (error) {
-  process.stderr.write(`${error instanceof ConfigError ? error.message : error}\n`)
-  process.exit(1)
-}
+await runProgram((config, log) => run(asked.job, asked.isDryRun, config, log), { job: asked.job.name })

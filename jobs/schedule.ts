@@ -4,6 +4,7 @@
  */
 import { Cron } from 'croner'
 import type { Metrics } from '../lib/metrics.ts'
+import { within } from '../lib/within.ts'
 import { JITTER, type Job, type JobContext } from './job.ts'
 import { lastPass, runPass } from './pass.ts'
 
@@ -95,12 +96,7 @@ export function startSchedule(chains: readonly (readonly Job[])[], options: Sche
     jobs,
     async stop(maxMs) {
       abort.abort()
-      let timeout: NodeJS.Timeout | undefined
-      const bound = new Promise<void>((resolve) => {
-        timeout = setTimeout(resolve, maxMs)
-      })
-      await Promise.race([Promise.all(awake), bound])
-      clearTimeout(timeout)
+      await within(Promise.all(awake), maxMs)
     },
   }
 }

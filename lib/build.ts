@@ -1,3 +1,4 @@
+import type { Logger } from 'pino'
 import { AuditForwarder } from './audit/index.ts'
 import type { Config } from './config.ts'
 import type { Database } from './db/index.ts'
@@ -5,7 +6,6 @@ import type { Deps } from './deps.ts'
 import { ReadBudget } from './http/budget.ts'
 import { Inbox } from './http/inbox.ts'
 import { createTokens } from './http/tokens.ts'
-import type { Log } from './log.ts'
 import { createMetrics } from './metrics.ts'
 import { AgentClocks } from './nodes/index.ts'
 import { FlowWriter, SeenFlows } from './traffic/index.ts'
@@ -23,7 +23,7 @@ const SEEN_FLOWS_PER_GENERATION = 60_000
 const SEEN_GENERATION_MS = 120_000
 
 /** Everything a request needs, around one database. */
-export function buildDeps(options: { config: Config; db: Database; log: Log; draining?: () => boolean }): Deps {
+export function buildDeps(options: { config: Config; db: Database; log: Logger; draining?: () => boolean }): Deps {
   const { config, db, log, draining = () => false } = options
   const seen = new SeenFlows({ maxKeys: SEEN_FLOWS_PER_GENERATION, generationMs: SEEN_GENERATION_MS, now: () => performance.now() })
   // What was confirmed on lost connections may be gone with the server behind them.

@@ -3,7 +3,13 @@ import { createRequire } from 'node:module'
 import { type DestinationStream, type LogFn, type Logger, type LoggerOptions, pino, stdTimeFunctions } from 'pino'
 import type { Config } from './config.ts'
 
-export type Log = Logger
+/** Where parts of the service write their lines; whoever makes it decides on form and threshold. */
+export interface Log {
+  debug(fields: object, message: string): void
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+}
 
 /** Lines are gathered up to this size, or this long, and leave in one write. */
 const gatheredChars = 4096
@@ -36,11 +42,11 @@ export const lineOptions = {
  * `authorization` is starred; errors under `err` carry no row values. Lines appear within 250 ms and all of them at `process.exit`;
  * a reader that stalls never blocks the process, it loses lines and a warning says how many.
  */
-export function createLog(config: Pick<Config, 'logLevel'>): Log {
+export function createLog(config: Pick<Config, 'logLevel'>): Logger {
   const settings = { ...lineOptions, level: config.logLevel }
   const pretty = process.stdout.isTTY ? findPretty() : null
   if (pretty) return pino(settings, pretty({ sync: true, translateTime: 'SYS:HH:MM:ss.l' }))
-  const log: Log = pino(
+  const log: Logger = pino(
     settings,
     createOutput(process.stdout.fd, (lines) => log.warn({ lines }, 'log lines were dropped: stdout is not read')),
   )

@@ -1,24 +1,25 @@
 /** The process: configuration, database, app, listen, jobs, drain. The one file of lib/ that knows handlers/ and jobs/. */
+import { once } from 'node:events'
 import { setFlagsFromString } from 'node:v8'
+import type { Logger } from 'pino'
 import { routes } from '../handlers/router.ts'
 import { chains } from '../jobs/index.ts'
 import { startSchedule } from '../jobs/schedule.ts'
+import { migrate } from '../sql/migrate/index.ts'
 import { migrationSettings } from '../sql/migrate/settings.ts'
-import { migrate } from '../sql/migrate.ts'
 import { createAdmin } from './admin.ts'
 import { buildDeps } from './build.ts'
-import { type Config, ConfigError, loadConfig, redacted } from './config.ts'
-import { type EmbeddedServer, startEmbedded } from './db/embedded.ts'
-import { openDatabase } from './db/index.ts'
+import { type Config, redacted } from './config.ts'
+import { type Connection, openDatabase } from './db/index.ts'
 import { checkSettings } from './db/settings-check.ts'
-import { environment } from './env-file.ts'
 import { createApp } from './http/app.ts'
 import type { Cut } from './http/connections.ts'
 import { close, listen, shown } from './http/listen.ts'
 import { createTokens } from './http/tokens.ts'
-import { createLog, type Log } from './log.ts'
+import { runProgram } from './program.ts'
 import { Stopped, type StopSignals, watchStopSignals } from './stop-signals.ts'
 import { watchMemory } from './traffic/index.ts'
+import { withDatabase } from './with-database.ts'
 
 // The default lets the heap grow fourfold between collections on a large machine: 530 MiB at full load where this needs half. The start
 // script has `--v8-pool-size=1` beside it, which cannot be set from here: with the usual four threads that mark the heap, requests
@@ -42,24 +43,9 @@ const END_DATABASE_MS = 2_000
 /** Below the grace period of a pod, whatever hangs. */
 const SHUTDOWN_MS = 19_000
 
-async function start(config: Config, log: Log, signals: StopSignals): Promise<void> {
-  log.info({ config: redacted(config), node: process.version }, 'starting')
-  for (const warning of config.warnings) log.warn(warning)
-  createTokens(config)
-
-  const embedded =
-    config.database === null ? await startEmbedded({ dataDir: config.dataDir, log: plain(log), signal: signals.aborted }) : null
-  try {
-    await serve(config, log, embedded, signals)
-  } catch (error) {
-    await stopEmbedded(embedded, log)
-    throw error
-  }
-}
-
-async function serve(config: Config, log: Log, embedded: EmbeddedServer | null, signals: StopSignals): Promise<void> {
-  const connection = embedded?.options ?? config.database!
-  if (config.migrateOnStart) await signals.race(migrate({ connection, log: plain(log), ...migrationSettings(config) }))
+/** Resolves when the signal to stop has come and what was under way is over. */
+async function serve(config: Config, log: Logger, signals: StopSignals, connection: Connection): Promise<void> {
+  if (config.migrateOnStart) await signals.race(migrate({ connection, log, ...migrationSettings(config) }))
 
   const db = openDatabase({
     connection,
@@ -70,8 +56,8 @@ async function serve(config: Config, log: Log, embedded: EmbeddedServer | null, 
     log,
   })
   void checkSettings(db, { statementTimeoutMs: config.dbStatementTimeoutMs, log })
-  let draining = false
-  const deps = buildDeps({ config, db, log, draining: () => draining })
+  const { aborted } = signals
+  const deps = buildDeps({ config, db, log, draining: () => aborted.aborted })
   const onCut = (cut: Cut) => {
     deps.metrics.slowReadersCut.inc()
     log.info(cut, 'a slow reader was cut')
@@ -82,52 +68,28 @@ async function serve(config: Config, log: Log, embedded: EmbeddedServer | null, 
   const watch = watchMemory({ db, seen: deps.seen, log, everyMs: ASK_FOR_MEMORY_MS })
   const schedule = startSchedule(config.jobs === 'in-process' ? chains : [], deps)
 
-  const stop = async (signal: string) => {
-    if (draining) process.exit(1)
-    draining = true
-    log.info({ signal }, 'stopping')
-    setTimeout(() => process.exit(1), SHUTDOWN_MS).unref()
-    const jobsStopped = schedule.stop(STOP_JOBS_MS)
-    if (config.nodeEnv === 'production') await new Promise((resolve) => setTimeout(resolve, ENDPOINTS_PROPAGATION_MS))
-    await close(api.server, FINISH_REQUESTS_MS)
-    await close(admin.server, FINISH_SCRAPES_MS)
-    await jobsStopped
-    watch.stop()
-    await deps.audit?.drain(DRAIN_AUDIT_MS)
-    await db.end(END_DATABASE_MS)
-    await stopEmbedded(embedded, log)
-    log.info('stopped')
-    process.exit(0)
-  }
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal))
-  signals.end()
+  await once(aborted, 'abort')
+  const jobsStopped = schedule.stop(STOP_JOBS_MS)
+  if (config.nodeEnv === 'production') await new Promise((resolve) => setTimeout(resolve, ENDPOINTS_PROPAGATION_MS))
+  await close(api.server, FINISH_REQUESTS_MS)
+  await close(admin.server, FINISH_SCRAPES_MS)
+  await jobsStopped
+  watch.stop()
+  await deps.audit?.drain(DRAIN_AUDIT_MS)
+  await db.end(END_DATABASE_MS)
 }
 
-async function stopEmbedded(embedded: EmbeddedServer | null, log: Log): Promise<void> {
-  await embedded?.stop().catch((error) => log.warn({ err: error }, 'the embedded database did not stop'))
-}
-
-const plain =
-  (log: Log) =>
-  (level: 'debug' | 'info' | 'warn', message: string, fields: object = {}): void =>
-    log[level](fields, message)
-
-try {
-  const config = loadConfig(environment())
-  const log = createLog(config)
+await runProgram(async (config, log) => {
   const signals = watchStopSignals((signal) => {
     log.info({ signal }, 'stopping')
     setTimeout(() => process.exit(1), SHUTDOWN_MS).unref()
   })
-  await start(config, log, signals).catch((error) => {
-    if (error instanceof Stopped) {
-      log.info('stopped')
-      process.exit(0)
-    }
-    log.fatal({ err: error }, error instanceof Error ? error.message : 'the start failed')
-    process.exit(1)
+  log.info({ config: redacted(config), node: process.version }, 'starting')
+  for (const warning of config.warnings) log.warn(warning)
+  createTokens(config)
+  await withDatabase(config, log, signals, (connection) => serve(config, log, signals, connection)).catch((error) => {
+    if (!(error instanceof Stopped)) throw error
   })
-} catch (error) {
-  process.stderr.write(`${error instanceof ConfigError ? error.message : error}\n`)
-  process.exit(1)
-}
+  log.info('stopped')
+  return 0
+})

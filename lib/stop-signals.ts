@@ -11,8 +11,6 @@ export interface StopSignals {
   readonly aborted: AbortSignal
   /** What the work resolves to, unless the signal comes first: then it is left to itself. */
   race<T>(work: Promise<T>): Promise<T>
-  /** From here on others answer to signals. */
-  end(): void
 }
 
 /** Without this a signal ends the process where it stands, and what it has started by then is left behind. */
@@ -24,15 +22,8 @@ export function watchStopSignals(onStop: (signal: string) => void): StopSignals 
     onStop(signal)
     abort.abort(new Stopped(signal))
   }
-  const signals = ['SIGTERM', 'SIGINT'] as const
-  for (const signal of signals) process.on(signal, heard)
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, heard)
   const told = new Promise<never>((_, reject) => aborted.addEventListener('abort', () => reject(aborted.reason)))
   told.catch(() => {}) // nobody may be racing then
-  return {
-    aborted,
-    race: (work) => Promise.race([told, work]),
-    end() {
-      for (const signal of signals) process.off(signal, heard)
-    },
-  }
+  return { aborted, race: (work) => Promise.race([told, work]) }
 }

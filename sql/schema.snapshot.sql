@@ -226,17 +226,11 @@ function public.kept(posted anyelement, stored anyelement, is_other boolean) ret
 
 function public.pod_holding(address text, at timestamp without time zone) returns SETOF pod language sql stable parallel safe
 
-function public.pod_record(p pod) returns json language sql stable parallel safe
-
 function public.posted_containers(doc json) returns TABLE(n bigint, workload bigint, pod_namespace text, workload_kind text, workload_name text, pod_name text, container_name text, container_kind text, image_ref text, image_digest text, digest_kind text, repository text, tags text[], security_context jsonb, pod_security jsonb, state text, state_reason text) language sql stable parallel safe
 
 function public.ran_as_init(container_kind text, state text) returns boolean language sql immutable parallel safe
 
 function public.record_containers(doc json) returns integer language plpgsql
-
-function public.service_record(s service) returns json language sql stable parallel safe
-
-function public.traffic_record(t traffic) returns json language sql stable parallel safe
 
 function public.union_names(first text, second text) returns text language sql immutable parallel safe
 

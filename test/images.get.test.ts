@@ -21,7 +21,7 @@ const many = (n: number) => Array.from({ length: n }, newDigest).sort()
 
 test('GET /images 200: an empty page when nothing was reported', async () => {
   const answer = await app.get('/images')
-  assert.deepEqual([answer.status, answer.text], [200, '{"items" : [], "nextAfter" : null}'])
+  assert.deepEqual([answer.status, answer.text], [200, '{"items":[],"nextAfter":null}'])
   assert.equal(answer.headers.get('content-type'), 'application/json')
 })
 

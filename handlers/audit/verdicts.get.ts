@@ -5,6 +5,7 @@ import { pageLimit, text, wireTime } from '../../lib/http/fields.ts'
 import { chargeRows } from '../../lib/http/read-budget.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { query } from '../../lib/http/validate.ts'
+import { plainColumns, plainRows } from '../../lib/records/index.ts'
 
 const DEFAULT_ROWS = 100
 const MAX_ROWS = 500
@@ -33,6 +34,8 @@ const VerdictRow = z
   })
   .meta({ id: 'VerdictRow' })
 
+const COLUMNS = plainColumns(VerdictRow, 'a')
+
 const filter = (words: readonly string[]) =>
   z.enum(['', ...words], { error: ({ input }) => `${JSON.stringify(input)} is not one of ${words.join(', ')}` }).default('')
 
@@ -53,27 +56,22 @@ export default route({ summary: 'The newest verdicts of the policy evaluator', a
   async (c) => {
     const { policy, namespace, verdict, direction, limit } = c.req.valid('query')
     // Each outcome is a run of an index in the order of the list: at most four are merged, none is read past the limit.
-    const rows = await c.get('deps').db.read.json(
-      (sql) => sql`
-  select coalesce(json_agg(json_build_object(
-           'id', r.id, 'policy_uid', r.policy_uid, 'policy_namespace', r.policy_namespace, 'policy_name', r.policy_name,
-           'direction', r.direction, 'src_namespace', r.src_namespace, 'src_pod', r.src_pod, 'dst_namespace', r.dst_namespace,
-           'dst_pod', r.dst_pod, 'dst_port', r.dst_port, 'protocol', r.protocol, 'reason', r.reason,
-           'observed_at', wire_time(r.observed_at), 'verdict', r.verdict) order by r.observed_at desc, r.id desc), '[]')
-  from (select a.*
-        from (values ('Allow'), ('WouldDeny')) v(verdict)
-        cross join (values ('Ingress'), ('Egress')) d(direction)
-        cross join lateral (
-          select * from audit_verdict a
-          where a.verdict = v.verdict and a.direction = d.direction
-            ${policy ? sql`and a.policy_name = ${policy}` : sql``}
-            ${namespace === undefined ? sql`` : sql`and a.policy_namespace = ${namespace}`}
-          order by a.observed_at desc, a.id desc
-          limit ${limit}) a
-        where ${verdict} in ('', v.verdict) and ${direction} in ('', d.direction)
-        order by a.observed_at desc, a.id desc
-        limit ${limit}) r`,
+    const rows = await c.get('deps').db.read((sql) =>
+      sql`
+  select ${sql.unsafe(COLUMNS)}
+  from (values ('Allow'), ('WouldDeny')) v(verdict)
+  cross join (values ('Ingress'), ('Egress')) d(direction)
+  cross join lateral (
+    select * from audit_verdict a
+    where a.verdict = v.verdict and a.direction = d.direction
+      ${policy ? sql`and a.policy_name = ${policy}` : sql``}
+      ${namespace === undefined ? sql`` : sql`and a.policy_namespace = ${namespace}`}
+    order by a.observed_at desc, a.id desc
+    limit ${limit}) a
+  where ${verdict} in ('', v.verdict) and ${direction} in ('', d.direction)
+  order by a.observed_at desc, a.id desc
+  limit ${limit}`.raw(),
     )
-    return sendJson(c, rows!)
+    return sendJson(c, `[${plainRows(VerdictRow, rows)}]`)
   },
 )

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { foldedLookup } from '../../lib/db/folded.ts'
 import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
 import { shownAs } from '../../lib/http/declared.ts'
@@ -10,6 +9,7 @@ import { lookup } from '../../lib/http/validate.ts'
 import { canonicalAddress } from '../../lib/net/address.ts'
 import { parseInstant } from '../../lib/net/timestamp.ts'
 import { PodRecord } from '../../lib/pods/index.ts'
+import { foldedLookup } from '../../lib/records/index.ts'
 
 const Params = z.object({ ip: pathText.describe('An address, IPv4 or IPv6 in any spelling.') })
 const Query = z.object({
@@ -28,27 +28,15 @@ const Query = z.object({
   ).optional(),
 })
 
-const podNow = foldedLookup<string>(async (db, ips) => {
-  const rows = await db.read((sql) =>
-    sql`
-      select (select pod_record(p)
-              from pod_address a join pod p on p.pod_name = a.pod_name
-              where a.ip = k.ip
-              order by p.is_dead, p.time_stamp desc, p.pod_name limit 1)
-      from json_array_elements_text(${JSON.stringify(ips)}::text::json) with ordinality k(ip, n) order by k.n`.raw(),
-  )
-  return rows.map(([record]) => record as Buffer | null)
-})
+const podNow = foldedLookup<{ ip: string }>(
+  PodRecord,
+  { ip: 'text' },
+  `select p.* from pod_address a join pod p on p.pod_name = a.pod_name
+   where a.ip = k.ip
+   order by p.is_dead, p.time_stamp desc, p.pod_name`,
+)
 
-const podAt = foldedLookup<{ ip: string; at: string }>(async (db, keys) => {
-  const rows = await db.read((sql) =>
-    sql`
-      select (select pod_record(p) from pod_holding(k.ip, k.at) p)
-      from rows from (json_to_recordset(${JSON.stringify(keys)}::text::json) as (ip text, at timestamp)) with ordinality k(ip, at, n)
-      order by k.n`.raw(),
-  )
-  return rows.map(([record]) => record as Buffer | null)
-})
+const podAt = foldedLookup<{ ip: string; at: string }>(PodRecord, { ip: 'text', at: 'timestamp' }, 'select * from pod_holding(k.ip, k.at)')
 
 /** GET /pod/ip/{ip}: who holds an address now, or held it `at` a time (start-time guard); 404 `No data found`. */
 export default route({
@@ -60,7 +48,7 @@ export default route({
   const { db } = c.get('deps')
   const ip = canonicalAddress(c.req.valid('param').ip)
   const { at } = c.req.valid('query')
-  const record = at ? await podAt(db, { ip, at }) : await podNow(db, ip)
+  const record = at ? await podAt(db, { ip, at }) : await podNow(db, { ip })
   if (!record) throw noData()
   return sendJson(c, record)
 })

@@ -8,6 +8,7 @@ import { pathText } from '../../lib/http/fields.ts'
 import { sendPages } from '../../lib/http/pages.ts'
 import { charge, kib } from '../../lib/http/read-budget.ts'
 import { params } from '../../lib/http/validate.ts'
+import type { Place } from '../../lib/records/index.ts'
 import { readFirstPages, readNextPage, TrafficRow } from '../../lib/traffic/index.ts'
 
 const PAGE_ROWS = 5_000
@@ -33,6 +34,6 @@ export default route({
   const { name } = c.req.valid('param')
   const first = await firstPages(db)(name)
   if (first.count === 0) throw noData()
-  const next = (after: { time: string; uuid: string }) => readNextPage(db.read, name, after, PAGE_ROWS)
+  const next = (after: Place) => readNextPage(db.read, name, after, PAGE_ROWS)
   return sendPages(c, first, first.count < PAGE_ROWS, next, kib(PAGE_ROWS * ROW_BYTES))
 })

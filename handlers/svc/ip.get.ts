@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { foldedLookup } from '../../lib/db/folded.ts'
 import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
 import { noData } from '../../lib/http/errors.ts'
@@ -7,18 +6,12 @@ import { pathText } from '../../lib/http/fields.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { lookup } from '../../lib/http/validate.ts'
 import { canonicalAddress } from '../../lib/net/address.ts'
+import { foldedLookup } from '../../lib/records/index.ts'
 import { ServiceRecord } from '../../lib/services/index.ts'
 
 const Params = z.object({ ip: pathText.describe('An address, IPv4 or IPv6 in any spelling.') })
 
-const serviceByAddress = foldedLookup<string>(async (db, ips) => {
-  const rows = await db.read((sql) =>
-    sql`
-      select (select service_record(s) from service s where s.svc_ip = k.ip)
-      from json_array_elements_text(${JSON.stringify(ips)}::text::json) with ordinality k(ip, n) order by k.n`.raw(),
-  )
-  return rows.map(([record]) => record as Buffer | null)
-})
+const serviceByAddress = foldedLookup<{ ip: string }>(ServiceRecord, { ip: 'text' }, 'select * from service where svc_ip = k.ip')
 
 /** GET /svc/ip/{ip}: one service record; 404 `No data found`. */
 export default route({ summary: 'One service by its cluster address', answer: ServiceRecord, also: { 404: 'No data found' } }).get(
@@ -26,7 +19,7 @@ export default route({ summary: 'One service by its cluster address', answer: Se
   access('read'),
   lookup.params(Params),
   async (c) => {
-    const record = await serviceByAddress(c.get('deps').db, canonicalAddress(c.req.valid('param').ip))
+    const record = await serviceByAddress(c.get('deps').db, { ip: canonicalAddress(c.req.valid('param').ip) })
     if (!record) throw noData()
     return sendJson(c, record)
   },

@@ -6,7 +6,8 @@ import { pathText } from '../../lib/http/fields.ts'
 import { charge, kib } from '../../lib/http/read-budget.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { params } from '../../lib/http/validate.ts'
-import { WorkloadContainers } from '../../lib/images/index.ts'
+import { ContainerDigest, WorkloadContainers } from '../../lib/images/index.ts'
+import { plainColumns, plainRows, type RawRow } from '../../lib/records/index.ts'
 
 const MAX_ROWS = 256
 /** Bytes a row may cost while its list is built (interop-core 6.1). */
@@ -17,6 +18,22 @@ const Params = z.object({
   kind: pathText.describe('Its kind, `Pod` for a bare pod.'),
   name: pathText.describe('Its name.'),
 })
+
+const DIGEST = plainColumns(ContainerDigest, 'w')
+/** The column behind the three that name a container. */
+const IS_RUNNING = 3
+
+const inOrder = (a: RawRow, b: RawRow) => Buffer.compare(a[0]!, b[0]!) || Buffer.compare(a[1]!, b[1]!) || Buffer.compare(a[2]!, b[2]!)
+
+/** A container of the rows of its digests. */
+function shown(rows: readonly RawRow[]): string {
+  const [clusterId, containerName, containerKind] = rows[0]!.map(String)
+  const running = rows.filter((row) => String(row[IS_RUNNING]) === 'true')
+  const previous = rows.slice(running.length)
+  const container = JSON.stringify({ clusterId, containerName, containerKind, mixedDigests: running.length > 1 }).slice(0, -1)
+  const digests = (some: readonly RawRow[]) => `[${plainRows(ContainerDigest, some, IS_RUNNING + 1)}]`
+  return `${container},"digests":${digests(running)},"previousDigests":${digests(previous)}}`
+}
 
 /**
  * GET /workloads/{namespace}/{kind}/{name}/containers: the containers of a workload with the digests that they run, and those that
@@ -36,39 +53,23 @@ export default route({
     const { db, config } = c.get('deps')
     const { namespace, kind, name } = c.req.valid('param')
     const windowSecs = config.imageRunningWindowSecs
-    const bytes = await db.read.json(
-      (sql) => sql`
-        with listed as materialized (
-          select w.*, is_running(w, ${windowSecs}) as is_running
-          from workload_container w
-          where w.pod_namespace = ${namespace} and w.workload_kind = ${kind} and w.workload_name = ${name}
-          order by is_running desc, w.last_seen desc, w.container_name, w.image_digest, w.cluster_id
-          limit ${MAX_ROWS}),
-        entry as (
-          select l.*, json_build_object(
-              'digest', l.image_digest, 'imageRef', l.image_ref, 'securityContext', l.security_context, 'podSecurity', l.pod_security,
-              'lastPodName', l.last_pod_name, 'firstSeen', wire_time(l.first_seen), 'lastSeen', wire_time(l.last_seen),
-              'state', l.state, 'stateReason', l.state_reason, 'ranAsInit', ran_as_init(l.container_kind, l.state)) as entry
-          from listed l),
-        container as (
-          select e.cluster_id, e.container_name, e.container_kind, json_build_object(
-              'clusterId', e.cluster_id, 'containerName', e.container_name, 'containerKind', e.container_kind,
-              'mixedDigests', count(*) filter (where e.is_running) > 1,
-              'digests', coalesce(json_agg(e.entry order by e.last_seen desc, e.image_digest) filter (where e.is_running), '[]'),
-              'previousDigests',
-                coalesce(json_agg(e.entry order by e.last_seen desc, e.image_digest) filter (where not e.is_running), '[]')) as entry
-          from entry e
-          group by e.cluster_id, e.container_name, e.container_kind)
-        select json_build_object(
-          'namespace', ${namespace}::text, 'kind', ${kind}::text, 'name', ${name}::text, 'runningWindowSeconds', ${windowSecs}::int,
-          'containers', json_agg(c.entry order by c.cluster_id, c.container_name, c.container_kind),
-          'truncated', exists (
-            select from workload_container w
-            where w.pod_namespace = ${namespace} and w.workload_kind = ${kind} and w.workload_name = ${name} offset ${MAX_ROWS}))
-        from container c
-        having count(*) > 0`,
+    const found = await db.read((sql) =>
+      sql`
+        select w.cluster_id, w.container_name, w.container_kind, w.is_running::text, ${sql.unsafe(DIGEST)}
+        from (select w.*, w.image_digest as digest, ran_as_init(w.container_kind, w.state) as ran_as_init, is_running(w, ${windowSecs})
+              from workload_container w
+              where w.pod_namespace = ${namespace} and w.workload_kind = ${kind} and w.workload_name = ${name}) w
+        order by w.is_running desc, w.last_seen desc, w.container_name, w.image_digest, w.cluster_id
+        limit ${MAX_ROWS + 1}`.raw(),
     )
-    if (!bytes) throw noData()
-    return sendJson(c, bytes)
+    if (found.length === 0) throw noData()
+    const containers = new Map<string, RawRow[]>()
+    for (const row of found.slice(0, MAX_ROWS)) {
+      const key = JSON.stringify(row.slice(0, IS_RUNNING).map(String))
+      containers.set(key, [...(containers.get(key) ?? []), row])
+    }
+    const list = [...containers.values()].sort(([a], [b]) => inOrder(a!, b!)).map(shown)
+    const workload = JSON.stringify({ namespace, kind, name, runningWindowSeconds: windowSecs }).slice(0, -1)
+    return sendJson(c, `${workload},"containers":[${list}],"truncated":${found.length > MAX_ROWS}}`)
   },
 )

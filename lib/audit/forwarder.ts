@@ -3,6 +3,7 @@ import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Reply } from '../net/reply.ts'
 import type { Flow } from '../traffic/index.ts'
+import { within } from '../within.ts'
 import { Evaluator } from './evaluator.ts'
 import { coverageQuery, type EvaluateRequest, evaluateRequest, hasDirection } from './flow.ts'
 import { BoundedQueue } from './queue.ts'
@@ -66,13 +67,8 @@ export class AuditForwarder {
     const idle = new Promise<void>((resolve) => {
       this.#onIdle = resolve
     })
-    let timer: NodeJS.Timeout | undefined
-    const bound = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, maxMs)
-    })
     this.#checkIdle()
-    await Promise.race([idle, bound])
-    clearTimeout(timer)
+    await within(idle, maxMs)
     this.#isClosed = true
     const shed = this.#queue.clear()
     this.#options.metrics.auditDropped.inc(shed)

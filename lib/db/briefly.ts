@@ -1,5 +1,5 @@
 import type postgres from 'postgres'
-import type { Sql } from './flight.ts'
+import type { Sql } from './statement.ts'
 
 /** Of the time a caller waits, what the server is given: the rest is for the way there and back. */
 const SHARE = 0.8

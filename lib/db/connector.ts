@@ -1,11 +1,12 @@
 import type postgres from 'postgres'
+import type { Log } from '../log.ts'
 import { type Connection, type DriverSettings, driverOptions } from './driver-options.ts'
 import { DatabaseUnavailable } from './errors.ts'
-import type { Slot } from './flight.ts'
 import type { GateName } from './gate.ts'
 import { openPool, partsOf } from './open-pool.ts'
 import { sessionSettings, settingStatement } from './session.ts'
 import { dial, type Endpoint } from './socket.ts'
+import type { Slot } from './statement.ts'
 import { secured } from './tls.ts'
 import type { TlsSettings } from './tls-settings.ts'
 
@@ -17,7 +18,7 @@ export interface Target {
   gate: GateName
   connection: Connection
   settings: DriverSettings
-  log: { warn(fields: object, message: string): void }
+  log: Log
 }
 
 /** Hears, once or more often, that the connection of a slot is gone. Must not throw: nobody would catch it. */
@@ -72,14 +73,14 @@ export class Connector {
       // The server's first parameter comes when it has let us in.
       onparameter: () => {
         if (slot.driver !== driver) return
-        clearTimeout(slot.greeting)
-        slot.isLetIn = true
+        clearTimeout(slot.connectTimer)
+        slot.isAuthenticated = true
       },
     } as postgres.Options<Record<string, postgres.PostgresType>>
     const driver: postgres.Sql = openPool(connection, options)
     slot.driver = driver
-    slot.isLetIn = false
-    slot.greeting = setTimeout(
+    slot.isAuthenticated = false
+    slot.connectTimer = setTimeout(
       () => this.#closed(slot, driver, new DatabaseUnavailable(`no connection within ${CONNECT_TIMEOUT_MS} ms`, 'CONNECT_TIMEOUT')),
       CONNECT_TIMEOUT_MS,
     ).unref()

@@ -1,11 +1,12 @@
 /** The database as the rest of the service sees it: four gates, so that none of ingest, reads, jobs and probes can starve the others. */
 import type postgres from 'postgres'
+import type { Log } from '../log.ts'
 import { Complaints } from './complaints.ts'
 import type { Connection } from './driver-options.ts'
-import type { Sql, Statement } from './flight.ts'
 import type { GateName } from './gate.ts'
 import { Pool } from './pool.ts'
-import type { Log, PoolStats } from './pool-options.ts'
+import type { PoolStats } from './pool-options.ts'
+import type { Sql, Statement } from './statement.ts'
 
 type Rows = readonly postgres.MaybeRow[]
 

@@ -6,11 +6,11 @@
  */
 import { mkdirSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import type { Log } from '../log.ts'
 import { findBinaries } from './embedded/binaries.ts'
 import { bringUp, type Site } from './embedded/bring-up.ts'
 import { joinBrokers } from './embedded/brokers.ts'
 import { ensureCluster, SUPERUSER } from './embedded/cluster.ts'
-import type { Log } from './embedded/log.ts'
 import { choosePlace } from './embedded/place.ts'
 import { reachablePrograms } from './embedded/programs.ts'
 import { SHARED_FOLDER } from './embedded/shared-folder.ts'
@@ -19,7 +19,6 @@ import { PORT, type SocketOptions, socketDir, socketUrl } from './embedded/socke
 import { supervise } from './embedded/supervisor.ts'
 
 export { EmbeddedUnavailable } from './embedded/binaries.ts'
-export type { Log } from './embedded/log.ts'
 export type { SocketOptions } from './embedded/socket.ts'
 
 export interface EmbeddedServer {
@@ -60,11 +59,10 @@ export async function startEmbedded({ dataDir, log, signal }: EmbeddedOptions): 
   const binaries = reachablePrograms(installed, launcher, SHARED_FOLDER)
   const moved = { ...(home !== folder && { data: home }), ...(binaries !== installed && { programs: dirname(dirname(binaries.postgres)) }) }
   if (Object.keys(moved).length > 0)
-    log('info', 'embedded PostgreSQL: its user cannot enter our folder, so this lives elsewhere', {
-      user: launcher.account?.name,
-      dataDir: folder,
-      ...moved,
-    })
+    log.info(
+      { user: launcher.account?.name, dataDir: folder, ...moved },
+      'embedded PostgreSQL: its user cannot enter our folder, so this lives elsewhere',
+    )
 
   const cluster = join(home, 'postgres')
   const options: SocketOptions = { host: socketDir(home, launcher), port: PORT, user: SUPERUSER, database: 'postgres' }
@@ -93,7 +91,7 @@ export async function startEmbedded({ dataDir, log, signal }: EmbeddedOptions): 
   /** Whether no server runs any more. */
   async function leave(): Promise<boolean> {
     if (!membership.leave()) return shutdown(site)
-    log('info', 'embedded PostgreSQL: left running for others')
+    log.info({}, 'embedded PostgreSQL: left running for others')
     return false
   }
 

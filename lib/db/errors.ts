@@ -94,10 +94,13 @@ function text(error: object, field: 'code' | 'severity' | 'syscall' | 'message')
 export function classify(error: unknown): Error {
   if (error === null || typeof error !== 'object') return new Error(String(error))
   if (error instanceof DatabaseBusy || error instanceof DatabaseUnavailable) return error
-  const code = text(error, 'code')
-  if (isSessionOver(error)) return new DatabaseUnavailable(text(error, 'message'), code)
-  if (BUSY.has(code)) return new DatabaseBusy(text(error, 'message'), code)
-  if (isConnectionCode(code) || text(error, 'syscall') !== '') return new DatabaseUnavailable(text(error, 'message'), code)
+  // A connection that several addresses refused says why on its parts.
+  const told: object = error instanceof AggregateError ? (error.errors[0] ?? error) : error
+  const code = text(told, 'code')
+  const message = text(told, 'message')
+  if (isSessionOver(told)) return new DatabaseUnavailable(message, code)
+  if (BUSY.has(code)) return new DatabaseBusy(message, code)
+  if (isConnectionCode(code) || text(told, 'syscall') !== '') return new DatabaseUnavailable(message, code)
   if (code.length === 5 && (REFUSED.has(code) || REFUSED.has(code.slice(0, 2)))) return new DatabaseRefused(code)
   return error as Error
 }
@@ -115,6 +118,11 @@ function isConnectionCode(code: string): boolean {
     (code.length === 5 && code.startsWith('08')) ||
     /^(ECONN|EPIPE|ETIMEDOUT|ERR_STREAM_|ERR_SOCKET_|ERR_SSL_)/.test(code)
   )
+}
+
+/** Of an error that `classify` gave: was there no connection, or was it lost. What the server refuses leaves a connection sound. */
+export function isNoConnection(error: unknown): error is DatabaseUnavailable {
+  return error instanceof DatabaseUnavailable && !(error instanceof DatabaseRefused)
 }
 
 // Worth another attempt at once, of what has a SQLSTATE: the connection was lost, or there may be another server, or room in a moment. A

@@ -1,5 +1,5 @@
 import type postgres from 'postgres'
-import type { Sql } from './flight.ts'
+import type { Sql } from './statement.ts'
 
 type Value = string | number | boolean | null
 

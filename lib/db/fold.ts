@@ -1,10 +1,11 @@
 /**
- * Folding: calls that arrive while a statement of the same kind is in flight leave together in the next one.
+ * Folding: calls that arrive while a statement of the same kind is in flight are answered together by the next one.
  *
  * Under load one statement answers dozens of callers for little more than the price of one; an idle fold adds
- * nothing, because nobody waits on a timer.
+ * no delay, since no call waits for a timer.
  */
 import { DatabaseBusy, DatabaseUnavailable } from './errors.ts'
+import { createLanes } from './lanes.ts'
 
 export interface FoldOptions<Item, Result> {
   /** Statements in flight at most: 2. */
@@ -13,12 +14,12 @@ export interface FoldOptions<Item, Result> {
   maxItems?: number
   /** Items with equal keys are never in flight together: the later waits for the earlier, in order of arrival. */
   key?: (item: Item) => string
-  /** What an item adds to `maxWeight`, for instance its bytes; an item heavier than that travels alone. */
+  /** Share of an item in `maxWeight`, for instance its bytes; an item heavier than that goes alone. */
   weight?: (item: Item) => number
   maxWeight?: number
   /** Items waiting at most, beyond which calls are refused with DatabaseUnavailable: 4096. */
   maxWaiting?: number
-  /** One statement for all items; one result per item, in their order. */
+  /** One statement for all items; one result per item, in tsuccessor order. */
   run: (items: Item[]) => Promise<readonly Result[]>
 }
 
@@ -32,10 +33,10 @@ interface Entry<Item, Result> {
   readonly weight: number
   readonly resolve: (result: Result) => void
   readonly reject: (error: unknown) => void
-  /** The one behind it in the line. */
+  /** The next one in the queue. */
   next: Entry<Item, Result> | null
-  /** The one of the same key that joins the line once this one is answered. */
-  heir: Entry<Item, Result> | null
+  /** The entry of the same key that joins the queue once this one is answered. */
+  successor: Entry<Item, Result> | null
 }
 
 /**
@@ -46,128 +47,106 @@ interface Entry<Item, Result> {
  */
 export function createFold<Item, Result>(options: FoldOptions<Item, Result>): (item: Item) => Promise<Result> {
   type Member = Entry<Item, Result>
-  const { run, key, weight, lanes = LANES, maxItems = MAX_ITEMS, maxWeight = Number.POSITIVE_INFINITY, maxWaiting = MAX_WAITING } = options
+  const { run, key, weight, maxItems = MAX_ITEMS, maxWeight = Number.POSITIVE_INFINITY, maxWaiting = MAX_WAITING } = options
   /** The newest unanswered entry of each key. */
   const newest = new Map<string, Member>()
   let head: Member | null = null
   let tail: Member | null = null
   let waiting = 0
-  let busy = 0
-  let gathering = false
 
-  function append(entry: Member): void {
+  function enqueue(entry: Member): void {
     if (tail === null) head = entry
     else tail.next = entry
     tail = entry
   }
 
-  /** True when the entry has to wait for an earlier one of its key. */
-  function isBehind(entry: Member): boolean {
+  /** True when the entry has to wait for an earlier one of its key, which then has it as its successor. */
+  function mustWait(entry: Member): boolean {
     if (entry.key === null) return false
     const earlier = newest.get(entry.key)
     newest.set(entry.key, entry)
     if (earlier === undefined) return false
-    earlier.heir = entry
+    earlier.successor = entry
     return true
   }
 
-  function answered(entry: Member): void {
-    const { key, heir } = entry
-    entry.heir = null
-    if (heir !== null) append(heir)
+  function release(entry: Member): void {
+    const { key, successor } = entry
+    entry.successor = null
+    if (successor !== null) enqueue(successor)
     else if (key !== null) newest.delete(key)
   }
 
-  function depart(): void {
+  function takeBatch(): Member[] | null {
+    if (head === null) return null
     const batch: Member[] = []
-    const items: Item[] = []
     let load = 0
     while (head !== null && batch.length < maxItems) {
       const entry: Member = head
       load += entry.weight
       if (load > maxWeight && batch.length > 0) break
       batch.push(entry)
-      items.push(entry.item)
       head = entry.next
-      // An old one must not keep all that came after it alive.
+      // An old entry must not keep all later ones alive.
       entry.next = null
     }
     if (head === null) tail = null
     waiting -= batch.length
-    busy++
-    attempt(items).then(
-      (results) => {
-        for (let i = 0; i < batch.length; i++) batch[i]!.resolve(results[i]!)
-        arrive(batch)
-      },
-      (error: unknown) => {
-        if (batch.length === 1 || concernsAll(error)) {
-          for (const entry of batch) entry.reject(error)
-          arrive(batch)
-        } else {
-          oneByOne(batch).then(() => arrive(batch))
-        }
-      },
-    )
+    return batch
   }
 
-  async function attempt(items: Item[]): Promise<readonly Result[]> {
-    const results = await run(items)
-    if (results.length !== items.length) throw new ResultCountError(results.length, items.length)
+  /** Never rejects. */
+  async function send(batch: Member[]): Promise<void> {
+    try {
+      const results = await attempt(batch)
+      for (let i = 0; i < batch.length; i++) batch[i]!.resolve(results[i]!)
+    } catch (error) {
+      if (batch.length > 1 && !concernsAll(error)) await oneByOne(batch)
+      else for (const entry of batch) entry.reject(error)
+    }
+    for (const entry of batch) release(entry)
+    lanes.finish(batch)
+  }
+
+  async function attempt(batch: readonly Member[]): Promise<readonly Result[]> {
+    const results = await run(batch.map(({ item }) => item))
+    if (results.length !== batch.length)
+      throw new ResultCountError(`a folded statement gave ${results.length} results for ${batch.length} items`)
     return results
   }
 
   /** Never rejects. */
   async function oneByOne(batch: readonly Member[]): Promise<void> {
-    for (let i = 0; i < batch.length; i++) {
+    let outage: unknown
+    for (const entry of batch) {
       try {
-        const [result] = await attempt([batch[i]!.item])
-        batch[i]!.resolve(result!)
+        if (outage !== undefined) throw outage
+        const [result] = await attempt([entry])
+        entry.resolve(result!)
       } catch (error) {
-        batch[i]!.reject(error)
-        if (!concernsAll(error)) continue
-        for (const entry of batch.slice(i + 1)) entry.reject(error)
-        return
+        if (concernsAll(error)) outage = error
+        entry.reject(error)
       }
     }
   }
 
-  function arrive(batch: readonly Member[]): void {
-    busy--
-    for (const entry of batch) answered(entry)
-    while (head !== null && busy < lanes) depart()
-  }
-
-  // With a statement under way, what else arrives in this turn of the event loop shares the free lane.
-  function gather(): void {
-    gathering = true
-    setImmediate(() => {
-      gathering = false
-      if (head !== null && busy < lanes) depart()
-    })
-  }
-
+  const lanes = createLanes(options.lanes ?? LANES, takeBatch, send)
   return (item) =>
     new Promise<Result>((resolve, reject) => {
       if (waiting >= maxWaiting) return reject(new DatabaseUnavailable(`${waiting} calls are already waiting`, 'FOLD_FULL'))
-      const entry: Member = { item, key: key?.(item) ?? null, weight: weight?.(item) ?? 0, resolve, reject, next: null, heir: null }
+      const entry: Member = { item, key: key?.(item) ?? null, weight: weight?.(item) ?? 0, resolve, reject, next: null, successor: null }
       waiting++
-      if (isBehind(entry)) return
-      append(entry)
-      if (busy === 0) depart()
-      else if (busy < lanes && !gathering) gather()
+      if (mustWait(entry)) return
+      enqueue(entry)
+      lanes.start()
     })
 }
 
 class ResultCountError extends Error {
   override readonly name = 'ResultCountError'
-
-  constructor(results: number, items: number) {
-    super(`a folded statement gave ${results} results for ${items} items`)
-  }
 }
 
-/** Whether running the items one by one could not come to anything else. */
+/** Whether running the items one by one would fail in the same way. */
 function concernsAll(error: unknown): boolean {
   return error instanceof DatabaseUnavailable || error instanceof DatabaseBusy || error instanceof ResultCountError
 }

@@ -30,14 +30,6 @@ export function foldedWrite<Item>(
   return (db, item) => foldOf(db)(item)
 }
 
-/** A point look-up that folds: `run` answers one JSON text, or null, for each key in their order. */
-export function foldedLookup<Key>(
-  run: (db: Database, keys: Key[]) => Promise<readonly (Buffer | null)[]>,
-): (db: Database, key: Key) => Promise<Buffer | null> {
-  const foldOf = perDatabase((db) => createFold<Key, Buffer | null>({ run: (keys) => run(db, keys) }))
-  return (db, key) => foldOf(db)(key)
-}
-
 /** A list that many ask for at once: who asks while it is being read shares the next reading of it with the others. */
 export function sharedRead<Key extends string | number, Body = Buffer>(
   run: (db: Database, key: Key) => Promise<Body>,

@@ -25,7 +25,7 @@ export interface GateLimits {
   waitMs: number
 }
 
-/** What enters: the gate calls exactly one of the two, `admit` possibly before `enter` returns. Links live here so that waiting allocates nothing. */
+/** The gate calls one of `admit`, possibly before `enter` returns, and `refuse`. The links are here so that waiting allocates nothing. */
 export abstract class Entrant<Slot> {
   previous: Entrant<Slot> | null = null
   next: Entrant<Slot> | null = null
@@ -47,11 +47,11 @@ export class SlotGate<Slot> {
   #timedOut = 0
   #reached = 0
   #closed = false
-  // Waits are equally long and first in is first out, so the head always expires first: one timer serves all.
+  // The head always expires first, since all may wait equally long: one timer serves all.
   #timer: NodeJS.Timeout | null = null
 
   constructor(slots: readonly Slot[], limits: GateLimits) {
-    // Last freed is first used: under light load few connections stay warm and the others may go idle.
+    // The slot freed last is used first: under light load few connections stay warm and the others may go idle.
     this.#free = [...slots].reverse()
     this.#slots = slots.length
     this.#limits = limits
@@ -75,7 +75,7 @@ export class SlotGate<Slot> {
     }
   }
 
-  /** Takes an entrant out of the queue without calling it; false when it was not waiting. */
+  /** Takes an entrant out of the queue without calling it; false when it was not queued. */
   abandon(entrant: Entrant<Slot>): boolean {
     if (!entrant.queued) return false
     this.#remove(entrant)
@@ -140,7 +140,7 @@ export class SlotGate<Slot> {
   }
 
   #arm(ms: number): void {
-    // Whoever holds a slot keeps the process alive.
+    // The timer need not keep the process alive: whoever holds a slot does.
     this.#timer ??= setTimeout(() => this.#expire(), ms).unref()
   }
 

@@ -1,11 +1,7 @@
+import type { Log } from '../log.ts'
 import type { Target } from './connector.ts'
 import type { DatabaseUnavailable } from './errors.ts'
 import type { GateLimits, GateStats } from './gate.ts'
-
-export interface Log {
-  debug(fields: object, message: string): void
-  warn(fields: object, message: string): void
-}
 
 export interface PoolOptions extends GateLimits, Target {
   slots: number

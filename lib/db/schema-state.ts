@@ -1,8 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import { schemaVersion } from '../../sql/migrate.ts'
+import { schemaVersion } from '../../sql/migrate/files.ts'
+import { within } from '../within.ts'
 import { askBriefly } from './briefly.ts'
 import type { Database, Gate } from './database.ts'
-import { DatabaseRefused, DatabaseUnavailable } from './errors.ts'
+import { isNoConnection } from './errors.ts'
 
 /** `unreachable`: no answer within `maxWaitMs`. `outdated`: the database answers but lacks a migration of this release. */
 export type SchemaState = 'ready' | 'outdated' | 'unreachable'
@@ -13,8 +13,8 @@ const MIN_QUESTION_MS = 500
 
 interface Question {
   readonly askedAt: number
-  /** Never rejects. */
-  readonly answer: Promise<SchemaState>
+  /** Never rejects; undefined where the database took too long. */
+  readonly answer: Promise<SchemaState | undefined>
 }
 
 const underWay = new WeakMap<Database, Question>()
@@ -28,22 +28,16 @@ export async function schemaState(db: Database, maxWaitMs: number): Promise<Sche
   for (;;) {
     const leftMs = cameAt + maxWaitMs - performance.now()
     const { askedAt, answer } = underWay.get(db) ?? put(db, maxWaitMs)
-    const state = await within(leftMs, answer)
+    const state = (await within(answer, leftMs)) ?? 'unreachable'
     if (state !== 'unreachable' || askedAt >= cameAt || performance.now() - cameAt >= maxWaitMs) return state
   }
 }
 
 function put(db: Database, maxWaitMs: number): Question {
   const ms = Math.max(MIN_QUESTION_MS, maxWaitMs)
-  const question = { askedAt: performance.now(), answer: within(ms, ask(db, ms)).finally(() => underWay.delete(db)) }
+  const question = { askedAt: performance.now(), answer: within(ask(db, ms), ms).finally(() => underWay.delete(db)) }
   underWay.set(db, question)
   return question
-}
-
-async function within(ms: number, answer: Promise<SchemaState>): Promise<SchemaState> {
-  const abort = new AbortController()
-  const late = delay(Math.max(0, ms), 'unreachable' as const, { signal: abort.signal }).catch(() => 'unreachable' as const)
-  return Promise.race([answer, late]).finally(() => abort.abort())
 }
 
 async function ask(db: Database, ms: number): Promise<SchemaState> {
@@ -70,7 +64,6 @@ async function askVersion({ ingest, read, probe }: Database, ms: number): Promis
 
 const VERSION = 'select max(version) as version from schema_migration'
 
-const isNoConnection = (error: unknown) => error instanceof DatabaseUnavailable && !(error instanceof DatabaseRefused)
 const isStanding = ({ stats }: Gate) => stats.open > 0
 
 let version: number | undefined

@@ -1,5 +1,5 @@
+import type { Log } from '../log.ts'
 import type { Database } from './database.ts'
-import type { Log } from './pool-options.ts'
 import { roleSettings } from './session.ts'
 
 /**

@@ -28,6 +28,9 @@ export const naiveTimeText = shownAs(z.string(), {
   examples: ['2026-01-01T09:00:00.123456789'],
 }).meta({ id: 'PostedTime' })
 
+/** What a schema does not tell of the column behind a key of a record. */
+export const columnKinds = z.registry<{ kind: 'time' | 'zonedTime' }>()
+
 /** A naive UTC time as every answer writes it: a fraction of 0, 3 or 6 digits, as few as hold it (interop-core 1.0). */
 export const wireTime = z
   .string()
@@ -37,6 +40,14 @@ export const wireTime = z
     description: 'Naive UTC; a fraction of 0, 3 or 6 digits, as few as hold it.',
     examples: ['2026-01-01T09:00:00.123456'],
   })
+  .register(columnKinds, { kind: 'time' })
+
+/** The same with a zone, in the answers that have it so. */
+export const zonedTime = shownAs(z.string().regex(/Z$/), {
+  type: 'string',
+  format: 'date-time',
+  description: 'RFC 3339, UTC, with `Z`.',
+}).register(columnKinds, { kind: 'zonedTime' })
 
 /** A naive UTC time as agents write it, in its canonical form with at most microseconds (interop-core 1.0). */
 export const naiveTime = naiveTimeText.transform((text, c) => {

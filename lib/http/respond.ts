@@ -4,6 +4,9 @@ import type { Context } from './context.ts'
 import { header } from './context.ts'
 import { chunksOf, MAX_WHOLE_BYTES, once, packed, sliced } from './slices.ts'
 
+/** A string leaves in one write with its headers, bytes take a second; beyond this it costs more to make one. */
+const MAX_STRING_BYTES = 64 * 1024
+
 /** Bodies below this many bytes are not worth compressing. */
 export const GZIP_MIN_BYTES = 8 * 1024
 
@@ -32,8 +35,7 @@ export function respond(c: Context, status: number, text: string, extra?: Record
 /** 200 with JSON that is already text or bytes: nothing is parsed or serialised here. Compressed when asked and worth it. */
 export function sendJson(c: Context, body: Buffer | string): Response | Promise<Response> {
   if (Buffer.byteLength(body) >= GZIP_MIN_BYTES) return sendLarge(c, typeof body === 'string' ? Buffer.from(body) : body)
-  // A string leaves in one write with its headers; bytes would take a second.
-  return sendBody(c, typeof body === 'string' ? body : body.toString())
+  return sendBody(c, body)
 }
 
 function sendBody(c: Context, body: Buffer | string, extra?: Record<string, string>): Response {
@@ -44,7 +46,8 @@ function sendBody(c: Context, body: Buffer | string, extra?: Record<string, stri
   const share = c.get('share')
   if (typeof body !== 'string' && length > MAX_WHOLE_BYTES) return new Response(sliced(once(body), share), { status: 200, headers })
   share?.keep(length)
-  return new Response(body as Uint8Array<ArrayBuffer> | string, { status: 200, headers })
+  const isShort = typeof body === 'string' || (length <= MAX_STRING_BYTES && !headers['content-encoding'])
+  return new Response(isShort ? body.toString() : (body as Uint8Array<ArrayBuffer>), { status: 200, headers })
 }
 
 function sendLarge(c: Context, bytes: Buffer): Response | Promise<Response> {

@@ -15,40 +15,44 @@ const image = {
   lastSeen: wireTime,
 }
 
+/** An image in a page of GET /images. */
+export const ImageSummary = z.strictObject({ ...image, runningContainers: z.int().min(0) })
+
 /** A page of GET /images (interop-core 9.5). */
 export const ImagePage = z
   .strictObject({
-    items: z.array(z.strictObject({ ...image, runningContainers: z.int().min(0) })),
+    items: z.array(ImageSummary),
     nextAfter: digestText.nullable().describe('The `after` of the next page; null on the last one.'),
   })
   .meta({ id: 'ImagePage' })
 
-/** GET /images/{digest}. */
-export const ImageRecord = z
-  .strictObject({
-    ...image,
-    workloads: z.array(
-      z.strictObject({
-        clusterId: z.string(),
-        namespace: z.string(),
-        workloadKind: z.string(),
-        workloadName: z.string(),
-        containerName: z.string(),
-        containerKind: kind,
-        imageRef: z.string(),
-        firstSeen: wireTime,
-        lastSeen: wireTime,
-        state,
-        stateReason: z.string().nullable(),
-        ranAsInit: z.boolean(),
-        running: z.boolean(),
-      }),
-    ),
-    truncated: z.boolean().describe('Whether there are more workloads than the list may have.'),
-  })
-  .meta({ id: 'ImageRecord' })
+export const ImageSelf = z.strictObject(image)
 
-const digestEntry = z
+/** A container that runs or ran an image. */
+export const ImageWorkload = z.strictObject({
+  clusterId: z.string(),
+  namespace: z.string(),
+  workloadKind: z.string(),
+  workloadName: z.string(),
+  containerName: z.string(),
+  containerKind: kind,
+  imageRef: z.string(),
+  firstSeen: wireTime,
+  lastSeen: wireTime,
+  state,
+  stateReason: z.string().nullable(),
+  ranAsInit: z.boolean(),
+  running: z.boolean(),
+})
+
+/** GET /images/{digest}. */
+export const ImageRecord = ImageSelf.extend({
+  workloads: z.array(ImageWorkload),
+  truncated: z.boolean().describe('Whether there are more workloads than the list may have.'),
+}).meta({ id: 'ImageRecord' })
+
+/** A digest that a container of a workload runs or ran. */
+export const ContainerDigest = z
   .strictObject({
     digest: digestText,
     imageRef: z.string(),
@@ -76,8 +80,8 @@ export const WorkloadContainers = z
         containerName: z.string(),
         containerKind: kind,
         mixedDigests: z.boolean(),
-        digests: z.array(digestEntry),
-        previousDigests: z.array(digestEntry),
+        digests: z.array(ContainerDigest),
+        previousDigests: z.array(ContainerDigest),
       }),
     ),
     truncated: z.boolean().describe('Whether there are more rows than the list may have.'),

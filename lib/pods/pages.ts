@@ -1,10 +1,14 @@
 import { fixed, type Gate } from '../db/index.ts'
-import type { Page } from '../http/pages.ts'
+import { joinedColumns, joinedPage, type Place, plainReader } from '../records/index.ts'
+import type { Page } from '../records/page.ts'
+import { PodRecord } from './record.ts'
 
 /** Rows of a page at most. */
 export const POD_PAGE_ROWS = 1_000
 /** What a page may come to: no row is added to one that has reached it, so that manifests of megabytes make short pages. */
 const PAGE_BYTES = 2 * 1024 * 1024
+/** A record without its manifest comes to about as much. */
+const BARE_RECORD_BYTES = 512
 
 /** Where a page of pods ended, and how many rows to ask for next. */
 export interface PodPlace {
@@ -12,6 +16,8 @@ export interface PodPlace {
   name: string
   rows: number
 }
+
+const PLACE = ['pod_namespace', 'pod_name']
 
 // Null namespaces come last (interop-core D19), where no comparison of rows reaches them: they are a range of their own.
 const RANGES = {
@@ -27,17 +33,17 @@ type Range = keyof typeof RANGES
  */
 function pageOf(range: Range, isAlive: boolean) {
   const where = [...RANGES[range].where, ...(isAlive ? ['not p.is_dead'] : [])]
-  return fixed(`
-    select count(*)::text, count(*) filter (where fits)::text, coalesce(string_agg(pod, ',') filter (where fits), ''),
-           (array_agg(pod_namespace) filter (where fits))[count(*) filter (where fits)],
-           (array_agg(pod_name) filter (where fits))[count(*) filter (where fits)]
-    from (select *, sum(octet_length(pod)) over (order by pod_namespace, pod_name rows unbounded preceding)
-                    - octet_length(pod) < ${PAGE_BYTES} as fits
-          from (select pod_record(p)::text as pod, p.pod_namespace, p.pod_name
-                from pod p
-                ${where.length > 0 ? `where ${where.join(' and ')}` : ''}
-                order by p.pod_namespace, p.pod_name
-                limit $${RANGES[range].values + 1}) r) w`)
+  const rows = `
+    select *, sum(bytes) over (order by pod_namespace, pod_name rows unbounded preceding) - bytes < ${PAGE_BYTES} as fits
+    from (select p.*, coalesce(octet_length(p.pod_obj::text), 0) + ${BARE_RECORD_BYTES} as bytes
+          from pod p
+          ${where.length > 0 ? `where ${where.join(' and ')}` : ''}
+          order by p.pod_namespace, p.pod_name
+          limit $${RANGES[range].values + 1}) r`
+  return {
+    joined: fixed(`select count(*)::text, ${joinedColumns(PodRecord, 'w', 'w.fits')} from (${rows}) w`),
+    plain: plainReader(PodRecord, `select * from (${rows}) w where w.fits`, PLACE),
+  }
 }
 
 const statements = Object.fromEntries(
@@ -45,18 +51,20 @@ const statements = Object.fromEntries(
 ) as Record<Range, Record<'all' | 'alive', ReturnType<typeof pageOf>>>
 
 async function read(gate: Gate, range: Range, isAlive: boolean, rows: number, ...after: string[]): Promise<Page<PodPlace>> {
-  const page = statements[range][isAlive ? 'alive' : 'all']
-  const [row] = await gate((sql) => page(sql, ...after, rows).raw())
-  const [found, fitting, json, namespace, name] = row as [Buffer, Buffer, Buffer, Buffer | null, Buffer | null]
-  const count = Number(fitting)
-  const isCut = count < Number(found)
+  const { joined, plain } = statements[range][isAlive ? 'alive' : 'all']
+  const [row] = await gate((sql) => joined(sql, ...after, rows).raw())
+  const found = Number(row![0])
+  const page = joinedPage(PodRecord, row!, PLACE, 1) ?? (await plain(gate, ...after, rows))
+  const isCut = page.count < found
   // Of rows that are as long as these, many more than fit would be read in vain.
-  const next = Math.min(POD_PAGE_ROWS, 2 * (isCut ? count : rows))
-  if (isCut || count === rows) {
-    return { json, count, last: { namespace: namespace && String(namespace), name: String(name), rows: next } }
-  }
-  return { json, count, last: range === 'named' ? { namespace: null, name: '', rows: next } : null }
+  const next = Math.min(POD_PAGE_ROWS, 2 * (isCut ? page.count : rows))
+  return { ...page, last: isCut || found === rows ? placeOf(page.last!, next) : endOf(range, next) }
 }
+
+const placeOf = ([namespace, name]: Place, rows: number): PodPlace => ({ namespace: namespace!, name: name!, rows })
+
+/** Behind the pods of namespaces come those without one. */
+const endOf = (range: Range, rows: number): PodPlace | null => (range === 'named' ? { namespace: null, name: '', rows } : null)
 
 /** The first page of all pods, or of those that are alive: by namespace and name in byte order. */
 export const readFirstPods = (gate: Gate, isAlive: boolean): Promise<Page<PodPlace>> => read(gate, 'start', isAlive, POD_PAGE_ROWS)

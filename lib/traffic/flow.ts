@@ -97,28 +97,9 @@ export function canonicalize(flow: Flow): Flow {
 }
 
 /**
- * The six members of the deduplication key and the branch that the protocol takes, as one string; null when a member is
- * null, since such a flow matches no stored row. Members hold no U+0000, so the string is unambiguous.
- */
-export function flowKey(f: Flow): string | null {
-  if (!hasWholeKey(f)) return null
-  return `${f.ip_protocol === 'UDP' ? 'u' : 't'}${f.pod_ip}\0${f.pod_port}\0${f.traffic_type}\0${f.traffic_in_out_ip}\0${f.traffic_in_out_port}\0${f.decision}`
-}
-
-function hasWholeKey(f: Flow): boolean {
-  return (
-    f.pod_ip != null &&
-    f.pod_port != null &&
-    f.traffic_type != null &&
-    f.traffic_in_out_ip != null &&
-    f.traffic_in_out_port != null &&
-    f.decision != null
-  )
-}
-
-/**
- * What flows are compared by (interop-core section 3): all six members, and the five without one of the ports. Null where a
- * member is null, which equals nothing. Flows whose keys differ in all three are no duplicates of each other.
+ * What flows are compared by (interop-core section 3): all six members, and the five without one of the ports, each as one string,
+ * which is unambiguous since members hold no U+0000. A key is null where a member is null, which equals nothing. Flows whose keys
+ * differ in all three are no duplicates of each other.
  */
 export interface MatchKeys {
   readonly all: string | null
@@ -135,6 +116,11 @@ export function matchKeys(f: Flow): MatchKeys {
     podPort: f.pod_port == null ? null : `${pair}\0p${f.pod_port}`,
     peerPort: f.traffic_in_out_port == null ? null : `${pair}\0q${f.traffic_in_out_port}`,
   }
+}
+
+/** What repeats of a flow are known by: its six members, and the rule that its protocol takes; null when a member is null. */
+export function flowKey({ ip_protocol }: Flow, { all }: MatchKeys): string | null {
+  return all === null ? null : `${ip_protocol === 'UDP' ? 'u' : 't'}${all}`
 }
 
 /** The seven members that make a repeat inside one body, nulls being equal there. */

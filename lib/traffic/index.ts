@@ -1,6 +1,6 @@
 export { type Flow, FlowBatch, FlowPost, MAX_BATCH_FLOWS } from './flow.ts'
 export { watchMemory } from './memory.ts'
-export { pageReader, readFirstPages, readNewest, readNextPage } from './pages.ts'
+export { readFirstPages, readNewest, readNextPage } from './pages.ts'
 export { TrafficRow } from './record.ts'
 export { SeenFlows } from './seen.ts'
 export { FlowWriter } from './writer.ts'

@@ -1,17 +1,19 @@
 import { fixed, type Gate } from '../db/index.ts'
+import { fromRow } from '../records/index.ts'
 import type { Flow } from './flow.ts'
+import { TrafficRow } from './record.ts'
 
-/** A flow on its way to the table; `n` numbers it within the statement. */
-export type Outgoing = Flow & { n: number }
+/** A flow of a statement, and its number there. */
+export type NumberedFlow = Flow & { n: number }
 
 export interface Outcome {
-  /** What was inserted: a uuid each, or the whole records where they were asked for. */
+  /** The inserted flows, each as its uuid or, where records were asked for, as its record. */
   inserted: (string | { uuid: string })[]
   /** Numbers of the flows that a stored row already matches. */
   known: number[]
 }
 
-/** The whole document is one parameter. A string bound to a json parameter would be encoded again: hence the cast from text. */
+/** The whole document is one parameter, cast from text because a string bound to a json parameter would be encoded again. */
 const INPUT = `
   json_to_recordset($1::text::json) as i(
     n int, uuid text, pod_name text, pod_namespace text, pod_ip text, pod_port text, ip_protocol text, traffic_type text,
@@ -58,11 +60,11 @@ const insertStamped = (source: string, condition: string) => `
 const INSERT_NEW = fixed(`${insertStamped(INPUT, `i.ip_protocol is distinct from 'UDP' or not ${KNOWN_UDP}`)} returning uuid`)
 
 /**
- * Inserts flows that are expected to be new. Only UDP is looked for first, since no index covers what a UDP flow matches
- * among others; a duplicate of any other kind fails the statement with 23505 and nothing of it is stored. Half the work of
- * judging every flow. `onDoubt` is called when an attempt may have stored them unseen.
+ * Inserts flows that are expected to be new, with half the work of `insertUnlessKnown`. Only UDP flows are looked up first, since no
+ * unique index covers what they match; any other duplicate fails the statement with 23505, and nothing of it is stored. `onDoubt` is
+ * called when an attempt may have stored flows and its answer was lost.
  */
-export async function insertNew(gate: Gate, flows: Outgoing[], onDoubt: () => void): Promise<Outcome> {
+export async function insertNew(gate: Gate, flows: NumberedFlow[], onDoubt: () => void): Promise<Outcome> {
   const rows = await gate((sql, isInDoubt) => {
     if (isInDoubt) onDoubt()
     return INSERT_NEW(sql, JSON.stringify(flows)).raw()
@@ -79,15 +81,15 @@ const INSERT_UNLESS_KNOWN = fixed(`
   inserted as (
     ${insertStamped('judged i', 'not i.known')}
     on conflict do nothing
-    returning case when $2::boolean then traffic_record(traffic.*) else to_json(uuid) end as answer)
+    returning case when $2::boolean then row_to_json(traffic.*) else to_json(uuid) end as answer)
   select json_build_object('inserted', (select json_agg(r.answer) from inserted r),
                            'known', (select json_agg(j.n) from judged j where j.known))`)
 
 /**
- * Inserts the flows that no stored row matches, whoever else is inserting; says of the others whether a stored row was seen.
- * Building a record costs more than inserting it, so only single posts ask for one. `onDoubt` as above.
+ * Inserts the flows that no stored row matches, whoever else is inserting, and tells which of the others a stored row was seen to
+ * match. Building a record costs more than inserting it, so only single posts ask for one. `onDoubt` as above.
  */
-export async function insertUnlessKnown(gate: Gate, flows: Outgoing[], records: boolean, onDoubt: () => void): Promise<Outcome> {
+export async function insertUnlessKnown(gate: Gate, flows: NumberedFlow[], records: boolean, onDoubt: () => void): Promise<Outcome> {
   const bytes = await gate.json((sql, isInDoubt) => {
     if (isInDoubt) onDoubt()
     return INSERT_UNLESS_KNOWN(sql, JSON.stringify(flows), records)
@@ -95,10 +97,10 @@ export async function insertUnlessKnown(gate: Gate, flows: Outgoing[], records: 
   return outcome(bytes)
 }
 
-// All that is stored as it was posted. Of drop_cause the evaluator may have had its say since.
+// These columns are stored as they were posted; the evaluator may have set drop_cause since.
 const ASK_OWN = fixed(`
   with posted as (select * from ${INPUT})
-  select coalesce(json_agg(json_build_array(i.n, case when $2::boolean then traffic_record(t) else to_json(t.uuid) end) order by i.n), '[]')
+  select coalesce(json_agg(json_build_array(i.n, case when $2::boolean then row_to_json(t) else to_json(t.uuid) end) order by i.n), '[]')
   from posted i
   cross join lateral (select * from traffic t where t.uuid = i.uuid offset 0) t
   where (t.pod_name, t.pod_namespace, t.pod_ip, t.pod_port, t.ip_protocol, t.traffic_type, t.traffic_in_out_ip, t.traffic_in_out_port,
@@ -107,9 +109,14 @@ const ASK_OWN = fixed(`
         (i.pod_name, i.pod_namespace, i.pod_ip, i.pod_port, i.ip_protocol, i.traffic_type, i.traffic_in_out_ip, i.traffic_in_out_port,
          i.decision, i.time_stamp, i.syn_retries)`)
 
-/** Asks only: which of the flows are stored as they are, under their very uuid; each by its number, in order, with its row. */
-export async function askOwn(gate: Gate, flows: Outgoing[], records: boolean): Promise<[n: number, row: Outcome['inserted'][number]][]> {
-  return JSON.parse(String(await gate.json((sql) => ASK_OWN(sql, JSON.stringify(flows), records))))
+/** Asks which of the flows are stored under their very uuid: the number of each, in order, and its row. Stores nothing. */
+export async function askOwn(
+  gate: Gate,
+  flows: NumberedFlow[],
+  records: boolean,
+): Promise<[n: number, row: Outcome['inserted'][number]][]> {
+  const own: [n: number, row: Row][] = JSON.parse(String(await gate.json((sql) => ASK_OWN(sql, JSON.stringify(flows), records))))
+  return own.map(([n, row]) => [n, shown(row)])
 }
 
 const ASK_STORED = fixed(`
@@ -119,12 +126,17 @@ const ASK_STORED = fixed(`
   from (select i.n, ${IS_KNOWN} as known, exists (select from traffic t where t.uuid = i.uuid offset 0) as taken
         from ${INPUT}) j`)
 
-/** Asks only: the numbers of the flows that a stored row matches, and of those whose uuid a stored row has. */
-export async function askStored(gate: Gate, flows: Outgoing[]): Promise<{ known: number[]; taken: number[] }> {
+/** Asks for the numbers of the flows that a stored row matches, and of those whose uuid a stored row has. Stores nothing. */
+export async function askStored(gate: Gate, flows: NumberedFlow[]): Promise<{ known: number[]; taken: number[] }> {
   return JSON.parse(String(await gate.json((sql) => ASK_STORED(sql, JSON.stringify(flows)))))
 }
 
 function outcome(bytes: Buffer | null): Outcome {
-  const { inserted, known } = JSON.parse(String(bytes)) as { [K in keyof Outcome]?: Outcome[K] | null }
-  return { inserted: inserted ?? [], known: known ?? [] }
+  const { inserted, known } = JSON.parse(String(bytes)) as { inserted?: Row[] | null; known?: number[] | null }
+  return { inserted: inserted?.map(shown) ?? [], known: known ?? [] }
 }
+
+/** What a statement gives of an inserted flow: its uuid, or all columns. */
+type Row = string | Record<string, unknown>
+
+const shown = (row: Row): Outcome['inserted'][number] => (typeof row === 'string' ? row : (fromRow(TrafficRow, row) as { uuid: string }))

@@ -1,7 +1,7 @@
 /**
- * Keys of flows that the database confirmed lately, inserted or found duplicate: their repeats need not ask again. Two
- * generations bound both the number of keys and their age; a hit does not renew a key, so the database is asked again within
- * two `generationMs`. Cleared when rows may be gone: when connections were lost, and when flows were deleted.
+ * Keys of flows that the database lately inserted or found to be duplicates: their repeats need not ask again. Two generations
+ * bound both the number of keys and their age; a hit does not renew a key, so the database is asked again within two
+ * `generationMs`. `clear` is called when rows may be gone: when connections were lost, and when flows were deleted.
  */
 export class SeenFlows {
   readonly #maxKeys: number
@@ -9,7 +9,7 @@ export class SeenFlows {
   readonly #now: () => number
   #young = new Set<string>()
   #old = new Set<string>()
-  #turnsAt: number
+  #rotatesAt: number
   #epoch = 0
 
   /** `maxKeys` per generation; `now` in milliseconds, monotonic. */
@@ -17,7 +17,7 @@ export class SeenFlows {
     this.#maxKeys = options.maxKeys
     this.#generationMs = options.generationMs
     this.#now = options.now
-    this.#turnsAt = options.now() + options.generationMs
+    this.#rotatesAt = options.now() + options.generationMs
   }
 
   get size(): number {
@@ -33,10 +33,10 @@ export class SeenFlows {
     return this.#epoch
   }
 
-  /** `since` is the epoch when the database was asked: what it said before a `clear` counts no more. */
+  /** `since` is the epoch in which the database was asked: an answer from before a `clear` no longer counts. */
   add(key: string, since = this.#epoch): void {
     if (since !== this.#epoch) return
-    if (this.#young.size >= this.#maxKeys) this.#turn()
+    if (this.#young.size >= this.#maxKeys) this.#rotate()
     this.#young.add(key)
   }
 
@@ -45,14 +45,14 @@ export class SeenFlows {
     this.#old.delete(key)
   }
 
-  /** Drops what is too old; called once a batch. */
+  /** Drops what is too old; to be called once a post. */
   expire(): void {
-    const late = this.#now() - this.#turnsAt
+    const late = this.#now() - this.#rotatesAt
     if (late < 0) return
-    this.#turn()
+    this.#rotate()
     if (late >= this.#generationMs) this.#old = new Set()
-    // On schedule, however late this call: else what is old now would see up to a third generation.
-    else this.#turnsAt -= late
+    // The next rotation is on schedule, however late this call: otherwise old keys could live for a third generation.
+    else this.#rotatesAt -= late
   }
 
   clear(): void {
@@ -61,9 +61,9 @@ export class SeenFlows {
     this.#old = new Set()
   }
 
-  #turn(): void {
+  #rotate(): void {
     this.#old = this.#young
     this.#young = new Set()
-    this.#turnsAt = this.#now() + this.#generationMs
+    this.#rotatesAt = this.#now() + this.#generationMs
   }
 }

@@ -1,7 +1,7 @@
-import { stoppers, type Traveller } from './departure.ts'
+import { allKeys, type Entry, suppressingKeys } from './batch.ts'
 
-/** What the table says of a flow. */
-export interface Standing {
+/** What the table holds of a flow. */
+export interface StoredState {
   /** A stored row matches it. */
   readonly isKnown: boolean
   /** A stored row has its uuid. */
@@ -24,34 +24,29 @@ export interface Settlement<T> {
   readonly accepted: T[]
 }
 
-/** The outcome of storing the flows one after the other in their order, by what the table had to say of each before. */
-export function settle<T extends Traveller>(entries: readonly T[], standing: (entry: T) => Standing | undefined): Settlement<T> {
+/** The outcome of storing the flows one after the other in their order, by what the table held of each before. */
+export function settle<T extends Entry>(entries: readonly T[], stateOf: (entry: T) => StoredState | undefined): Settlement<T> {
   const outcome: Settlement<T> = { known: [], taken: [], suppressed: [], accepted: [] }
   const byUuid = new Map<string, T>()
-  const byKey = new Map<string, T>()
+  /** Without null, which equals nothing. */
+  const byKey = new Map<string | null, T>()
   for (const entry of entries) {
-    const found = standing(entry)
-    if (found?.isKnown) {
+    const state = stateOf(entry)
+    if (state?.isKnown) {
       outcome.known.push(entry)
       continue
     }
-    const match = first(stoppers(entry), byKey)
+    const match = suppressingKeys(entry)
+      .map((key) => byKey.get(key))
+      .find((other) => other !== undefined)
     const by = match ?? byUuid.get(entry.flow.uuid)
-    if (found?.isTaken) outcome.taken.push(entry)
+    if (state?.isTaken) outcome.taken.push(entry)
     else if (by) outcome.suppressed.push({ entry, by, isMatch: match !== undefined })
     else {
       outcome.accepted.push(entry)
       byUuid.set(entry.flow.uuid, entry)
-      for (const key of [entry.keys.all, entry.keys.podPort, entry.keys.peerPort]) if (key !== null) byKey.set(key, entry)
+      for (const key of allKeys(entry)) if (key !== null) byKey.set(key, entry)
     }
   }
   return outcome
-}
-
-function first<T>(keys: readonly (string | null)[], found: ReadonlyMap<string, T>): T | undefined {
-  for (const key of keys) {
-    const entry = key === null ? undefined : found.get(key)
-    if (entry) return entry
-  }
-  return undefined
 }

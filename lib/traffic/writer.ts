@@ -1,71 +1,75 @@
 import { DatabaseBusy, DatabaseUnavailable, type Gate, isInDoubt } from '../db/index.ts'
+import { createLanes } from '../db/lanes.ts'
 import { Slice, turn } from '../turns.ts'
-import { Departure, type Traveller } from './departure.ts'
+import { Batch, type Entry } from './batch.ts'
 import { canonicalize, type Flow, flowKey, type MatchKeys, matchKeys, repeatKey } from './flow.ts'
-import { askOwn, askStored, insertNew, insertUnlessKnown, type Outcome, type Outgoing } from './insert.ts'
+import { askOwn, askStored, insertNew, insertUnlessKnown, type NumberedFlow, type Outcome } from './insert.ts'
 import type { SeenFlows } from './seen.ts'
 import { type Suppressed, settle } from './settle.ts'
-import { UntoldFlows } from './untold.ts'
+import { UnacknowledgedFlows } from './unacknowledged.ts'
 
 const LANES = 2
-/** A statement is filled with whole posts up to this many flows; a larger post travels alone. */
+/** A statement takes whole posts up to this many flows; a larger post goes alone. */
 const MAX_FLOWS_PER_STATEMENT = 1_000
-const MAX_WAITING_FLOWS = 50_000
+const MAX_QUEUED_FLOWS = 50_000
 const UNIQUE_VIOLATION = '23505'
-/** With keys of about a hundred characters some 15 MB. */
-const MAX_UNTOLD_FLOWS = 50_000
-/** Agents keep what was refused and post it again until it is taken: longer than most outages. */
-const UNTOLD_MS = 30 * 60_000
+/** They take some 15 MB with keys of about a hundred characters. */
+const MAX_UNACKNOWLEDGED_FLOWS = 50_000
+/** Longer than most outages, since agents post what was refused again until it is taken. */
+const UNACKNOWLEDGED_MS = 30 * 60_000
 
-/** What became of a post: the inserted flows, as uuids or as whole records, in no order. */
+/** The inserted flows of a post, as uuids or as whole records, in no order. */
 export type Inserted = Outcome['inserted']
 
-/** A post on its way: resolved when each of its flows is stored or known to be a duplicate. */
+/** A post is resolved when each of its flows is stored or known to be a duplicate. */
 interface Post {
   undecided: number
   failed: boolean
   readonly records: boolean
   readonly inserted: Inserted
   /** The flows that are `inserted`. */
-  readonly stored: Entry[]
+  readonly stored: QueueEntry[]
   readonly resolve: (inserted: Inserted) => void
   readonly reject: (error: unknown) => void
 }
 
-interface Entry extends Traveller {
+interface QueueEntry extends Entry {
   /** Place in the order of arrival. */
   readonly seq: number
   readonly post: Post
-  /** What its repeats are known by once it is stored, or a duplicate. */
+  /** See `flowKey`. */
   readonly key: string | null
   decided: boolean
 }
 
 /**
  * Writes flows, each once (core-telemetry, Deduplication; interop-core section 3). Posts that arrive while a statement is in
- * flight leave together in the next. The outcome is that of posting every flow in turn: a flow that could be a duplicate of
- * one in flight waits for it, those that could be duplicates of each other are settled here once the table has told which it
- * knows, and a flow that was not stored suppresses nothing. The unique indexes decide between processes. A flow whose sender was
- * not told that it is stored is new once more when it comes again (D23).
+ * flight are stored together by the next. The outcome is that of posting every flow in turn: a flow that could be a duplicate of
+ * one in flight waits for it, flows that could be duplicates of each other are settled here once the table has been asked which of
+ * them it knows, and a flow that was not stored suppresses nothing. The unique indexes decide between processes. A flow that was
+ * stored without an acknowledgement counts as new when it comes again (D23).
  */
 export class FlowWriter {
   readonly #gate: Gate
   readonly #seen: SeenFlows
   readonly #onStored: (flow: Flow) => void
-  readonly #untold: UntoldFlows
-  #line: Entry[] = []
-  readonly #inFlight = new Set<Departure<Entry>>()
-  #gathering = false
-  /** Whether the flows that get this far have lately all been new. */
+  readonly #unacknowledged: UnacknowledgedFlows
+  #queue: QueueEntry[] = []
+  /** All flows of the last insert were new. */
   #expectNew = false
   #arrivals = 0
+  readonly #lanes = createLanes<Batch<QueueEntry>>(
+    LANES,
+    () => this.#takeBatch(),
+    (batch) => this.#send(batch),
+  )
 
-  /** `onStored` hears of each flow that was inserted, after commit, once. It must not throw. */
+  /** `onStored` is called once for each flow that was inserted, after commit. It must not throw. */
   constructor(gate: Gate, seen: SeenFlows, onStored: (flow: Flow) => void = () => {}, now = () => performance.now()) {
     this.#gate = gate
     this.#seen = seen
     this.#onStored = onStored
-    this.#untold = new UntoldFlows({ maxFlows: MAX_UNTOLD_FLOWS, maxAgeMs: UNTOLD_MS, now })
+    this.#unacknowledged = new UnacknowledgedFlows({ maxFlows: MAX_UNACKNOWLEDGED_FLOWS, maxAgeMs: UNACKNOWLEDGED_MS, now })
   }
 
   /** Stores what is new of `flows` (changed in place: addresses become canonical). Resolves after commit. */
@@ -73,86 +77,72 @@ export class FlowWriter {
     const repeats = new Set<string>()
     const fresh: [flow: Flow, key: string | null, keys: MatchKeys][] = []
     this.#seen.expire()
-    // A post joins the line as a whole, when the last of its flows is prepared.
+    // A post joins the queue as a whole, when the last of its flows is prepared.
     const slice = new Slice()
     for (const flow of flows) {
       if (slice.isOver) await slice.next()
-      const key = flowKey(canonicalize(flow))
+      const keys = matchKeys(canonicalize(flow))
+      const key = flowKey(flow, keys)
       if (key === null ? isRepeat(flow, repeats) : this.#seen.has(key)) continue
-      fresh.push([flow, key, matchKeys(flow)])
+      fresh.push([flow, key, keys])
     }
     if (fresh.length === 0) return []
-    if (this.#line.length > MAX_WAITING_FLOWS) throw new DatabaseUnavailable('too many flows are waiting', 'LINE_FULL')
+    if (this.#queue.length > MAX_QUEUED_FLOWS) throw new DatabaseUnavailable('too many flows are waiting', 'LINE_FULL')
     return new Promise((resolve, reject) => {
       const post: Post = { undecided: fresh.length, failed: false, records: options.records, inserted: [], stored: [], resolve, reject }
-      for (const [flow, key, keys] of fresh) this.#line.push({ seq: this.#arrivals++, post, flow, key, keys, decided: false })
-      if (this.#inFlight.size === 0) this.#depart()
-      else if (this.#inFlight.size < LANES && !this.#gathering) this.#gather()
+      for (const [flow, key, keys] of fresh) this.#queue.push({ seq: this.#arrivals++, post, flow, key, keys, decided: false })
+      this.#lanes.start()
     })
   }
 
-  // With a statement under way, what else arrives in this turn of the event loop shares the free lane.
-  #gather(): void {
-    this.#gathering = true
-    setImmediate(() => {
-      this.#gathering = false
-      if (this.#inFlight.size < LANES) this.#depart()
-    })
-  }
-
-  #depart(): void {
-    const departure = new Departure<Entry>()
-    const behind = new Departure<Entry>()
+  #takeBatch(): Batch<QueueEntry> | null {
+    if (this.#queue.length === 0) return null
+    const batch = new Batch<QueueEntry>()
+    const deferred = new Batch<QueueEntry>()
     let taken = 0
-    for (const entry of this.#line) {
-      const { entries } = departure
+    for (const entry of this.#queue) {
+      const { entries } = batch
       if (entries.length >= MAX_FLOWS_PER_STATEMENT && entry.post !== entries.at(-1)!.post) break
       taken++
       if (entry.post.failed) continue
       if (entry.key !== null && this.#seen.has(entry.key)) decide(entry)
-      else if (this.#mustWait(entry, behind)) behind.add(entry)
-      else departure.add(entry)
+      else if (this.#mustWait(entry, deferred)) deferred.add(entry)
+      else batch.add(entry)
     }
-    this.#line = behind.entries.concat(this.#line.slice(taken))
-    if (departure.entries.length > 0) this.#run(departure)
+    this.#queue = deferred.entries.concat(this.#queue.slice(taken))
+    return batch.entries.length > 0 ? batch : null
   }
 
-  /** Whether a flow in flight could make this one a duplicate; or one that waits itself could, or be made one by this. */
-  #mustWait(entry: Entry, behind: Departure<Entry>): boolean {
-    for (const other of this.#inFlight) if (other.couldStop(entry)) return true
-    return behind.entries.length > 0 && (behind.couldStop(entry) || behind.couldBeStoppedBy(entry))
+  /** Whether a flow in flight could suppress this one, or a deferred flow could suppress it or be suppressed by it. */
+  #mustWait(entry: QueueEntry, deferred: Batch<QueueEntry>): boolean {
+    for (const batch of this.#lanes.inFlight) if (batch.couldSuppress(entry)) return true
+    return deferred.entries.length > 0 && (deferred.couldSuppress(entry) || deferred.couldBeSuppressedBy(entry))
   }
 
   /** Never rejects. */
-  async #run(departure: Departure<Entry>): Promise<void> {
-    const { entries } = departure
-    this.#inFlight.add(departure)
+  async #send(batch: Batch<QueueEntry>): Promise<void> {
+    const { entries } = batch
     try {
-      await this.#store(departure)
+      await this.#store(batch)
     } catch (error) {
       if (concernsAll(error)) for (const { post } of entries) this.#fail(post, error)
       else await this.#storeOneByOne(entries)
     }
     if (isLong(entries)) await turn()
-    this.#inFlight.delete(departure)
     const undecided = entries.filter((entry) => !entry.decided)
-    if (undecided.length > 0) this.#line = undecided.concat(this.#line).sort((a, b) => a.seq - b.seq)
-    while (this.#line.length > 0 && this.#inFlight.size < LANES) {
-      const before = this.#inFlight.size
-      this.#depart()
-      if (this.#inFlight.size === before) break
-    }
+    if (undecided.length > 0) this.#queue = undecided.concat(this.#queue).sort((a, b) => a.seq - b.seq)
+    this.#lanes.finish(batch)
   }
 
-  async #store(departure: Departure<Entry>): Promise<void> {
+  async #store(batch: Batch<QueueEntry>): Promise<void> {
     const since = this.#seen.epoch
-    const contested = departure.contested()
-    if (contested.length === 0) return this.#storeAll(departure.entries, [], since)
+    const contested = batch.contested()
+    if (contested.length === 0) return this.#storeAll(batch.entries, [], since)
     const answer = await askStored(this.#gate, numbered(contested))
     const known = new Set(answer.known)
     const taken = new Set(answer.taken)
     const places = new Map(contested.map((entry, n) => [entry, n]))
-    const settlement = settle(departure.entries, (entry) => {
+    const settlement = settle(batch.entries, (entry) => {
       const n = places.get(entry)
       return n === undefined ? undefined : { isKnown: known.has(n), isTaken: taken.has(n) }
     })
@@ -162,8 +152,8 @@ export class FlowWriter {
     if (settlement.accepted.length > 0) await this.#storeAll(settlement.accepted, settlement.suppressed, since)
   }
 
-  /** Stores flows of which none is a duplicate of another; decides those that they suppress, once they are stored. */
-  async #storeAll(entries: readonly Entry[], suppressed: readonly Suppressed<Entry>[], since: number): Promise<void> {
+  /** Stores flows of which none is a duplicate of another, then decides the flows that the stored ones suppress. */
+  async #storeAll(entries: readonly QueueEntry[], suppressed: readonly Suppressed<QueueEntry>[], since: number): Promise<void> {
     const records = entries.some((entry) => entry.post.records)
     if (isLong(entries)) await turn()
     const outcome = await this.#insert(entries, records)
@@ -171,9 +161,9 @@ export class FlowWriter {
     const rows = new Map(outcome.inserted.map((one) => [typeof one === 'string' ? one : one.uuid, one]))
     const numbers = new Set(outcome.known)
     this.#expectNew = rows.size === entries.length
-    const stored = new Set<Entry>()
-    const known: Entry[] = []
-    const unclear: Entry[] = []
+    const stored = new Set<QueueEntry>()
+    const known: QueueEntry[] = []
+    const unclear: QueueEntry[] = []
     for (const [n, entry] of entries.entries()) {
       const row = rows.get(entry.flow.uuid)
       if (row !== undefined) {
@@ -184,10 +174,10 @@ export class FlowWriter {
     }
     for (const entry of await this.#claim([...known, ...unclear], since)) stored.add(entry)
     for (const entry of known) if (!entry.decided) this.#decideKnown(entry, since)
-    // A flow that was neither stored nor known met its match, or its uuid, in a statement that ran beside: ask again next time.
+    // A flow that was neither stored nor known met its match, or its uuid, in a concurrent statement: its repeats ask again.
     for (const entry of unclear) if (!entry.decided) decide(entry)
     for (const { entry, by, isMatch } of suppressed) {
-      // What stopped the other one may not stop this one: it goes back to the line.
+      // What suppressed the other flow need not suppress this one, which goes back to the queue.
       if (!stored.has(by)) continue
       if (isMatch) this.#decideKnown(entry, since)
       else decide(entry)
@@ -195,55 +185,56 @@ export class FlowWriter {
   }
 
   /**
-   * Of flows that were not inserted, those that were stored before without anybody being told: they count as inserted now. Asked
-   * after the insert, which waits for an earlier attempt that is still under way.
+   * The flows that an earlier attempt had stored without an acknowledgement, out of those that were not inserted now: they count as
+   * inserted. The insert comes first, since it waits for an attempt that is still under way.
    */
-  async #claim(entries: readonly Entry[], since: number): Promise<Entry[]> {
-    if (this.#untold.size === 0) return []
-    const doubtful = entries.filter((entry) => this.#untold.get(entry.flow.uuid) !== undefined)
+  async #claim(entries: readonly QueueEntry[], since: number): Promise<QueueEntry[]> {
+    if (this.#unacknowledged.size === 0) return []
+    const doubtful = entries.filter((entry) => this.#unacknowledged.get(entry.flow.uuid) !== undefined)
     if (doubtful.length === 0) return []
     const records = doubtful.some((entry) => entry.post.records)
-    const claimed: Entry[] = []
+    const claimed: QueueEntry[] = []
     for (const [n, row] of await askOwn(this.#gate, numbered(doubtful), records)) {
       const entry = doubtful[n]!
-      const untold = this.#untold.get(entry.flow.uuid)
-      // The very same flow twice: one of them is the row.
-      if (untold === undefined) continue
-      this.#decideInserted(entry, row, since, untold.isHeard)
+      const found = this.#unacknowledged.get(entry.flow.uuid)
+      // Of the very same flow twice only the first is the row.
+      if (found === undefined) continue
+      this.#decideInserted(entry, row, since, found.isReported)
       claimed.push(entry)
     }
-    // Not stored after all, and not to be asked for again. Of another flow with its uuid that is not said.
-    for (const { decided, flow, key } of doubtful) if (!decided && this.#untold.get(flow.uuid)?.key === key) this.#untold.delete(flow.uuid)
+    // The others were not stored after all and need not be asked for again, unless they only share the uuid of one that was.
+    for (const { decided, flow, key } of doubtful)
+      if (!decided && this.#unacknowledged.get(flow.uuid)?.key === key) this.#unacknowledged.delete(flow.uuid)
     return claimed
   }
 
-  #decideInserted(entry: Entry, row: Inserted[number], since: number, isHeard = false): void {
+  #decideInserted(entry: QueueEntry, row: Inserted[number], since: number, isReported = false): void {
     const { post, flow, key } = entry
-    this.#untold.delete(flow.uuid)
-    if (!isHeard) this.#onStored(flow)
+    this.#unacknowledged.delete(flow.uuid)
+    if (!isReported) this.#onStored(flow)
     post.inserted.push(row)
     post.stored.push(entry)
     if (post.failed) {
-      this.#untold.add(flow.uuid, key, true)
+      this.#unacknowledged.add(flow.uuid, key, true)
       decide(entry)
     } else this.#decideKnown(entry, since)
   }
 
-  /** `since`: when the database was asked, as an epoch of what is remembered. */
-  #decideKnown(entry: Entry, since: number): void {
-    if (entry.key !== null && !this.#untold.hasKey(entry.key)) this.#seen.add(entry.key, since)
+  /** `since` is the epoch of `SeenFlows` in which the database was asked. */
+  #decideKnown(entry: QueueEntry, since: number): void {
+    if (entry.key !== null && !this.#unacknowledged.hasKey(entry.key)) this.#seen.add(entry.key, since)
     decide(entry)
   }
 
-  async #insert(entries: readonly Entry[], records: boolean): Promise<Outcome> {
-    const outgoing = numbered(entries)
+  async #insert(entries: readonly QueueEntry[], records: boolean): Promise<Outcome> {
+    const flows = numbered(entries)
     const onDoubt = () => {
-      for (const { flow, key } of entries) this.#untold.add(flow.uuid, key, false)
+      for (const { flow, key } of entries) this.#unacknowledged.add(flow.uuid, key, false)
     }
-    const unlessKnown = () => insertUnlessKnown(this.#gate, outgoing, records, onDoubt)
+    const unlessKnown = () => insertUnlessKnown(this.#gate, flows, records, onDoubt)
     try {
       if (records || !this.#expectNew) return await unlessKnown()
-      return await insertNew(this.#gate, outgoing, onDoubt).catch((error) => {
+      return await insertNew(this.#gate, flows, onDoubt).catch((error) => {
         if ((error as { code?: string }).code !== UNIQUE_VIOLATION) throw error
         return unlessKnown()
       })
@@ -253,45 +244,46 @@ export class FlowWriter {
     }
   }
 
-  /** What is stored of the post will come again, and is then to be told. */
+  /** The flows that are stored of the post will be posted again, and are acknowledged then. */
   #fail(post: Post, error: unknown): void {
     if (post.failed || post.undecided === 0) return
     post.failed = true
     for (const { flow, key } of post.stored) {
-      this.#untold.add(flow.uuid, key, true)
+      this.#unacknowledged.add(flow.uuid, key, true)
       if (key !== null) this.#seen.delete(key)
     }
     post.reject(error)
   }
 
   /** A fault of one post must not fail its neighbours. */
-  async #storeOneByOne(entries: readonly Entry[]): Promise<void> {
-    const posts = new Map<Post, Departure<Entry>>()
+  async #storeOneByOne(entries: readonly QueueEntry[]): Promise<void> {
+    const posts = new Map<Post, Batch<QueueEntry>>()
     for (const entry of entries) {
       if (entry.decided) continue
-      const own = posts.get(entry.post) ?? new Departure<Entry>()
+      const own = posts.get(entry.post) ?? new Batch<QueueEntry>()
       own.add(entry)
       posts.set(entry.post, own)
     }
-    let hindrance: unknown
+    let outage: unknown
     for (const [post, own] of posts) {
       try {
-        if (hindrance !== undefined) throw hindrance
+        if (outage !== undefined) throw outage
         await this.#store(own)
       } catch (error) {
-        if (concernsAll(error)) hindrance = error
+        if (concernsAll(error)) outage = error
         this.#fail(post, error)
       }
     }
   }
 }
 
-/** Then each step takes a while, and other requests pass between any two. */
-const isLong = ({ length }: readonly Entry[]) => length > MAX_FLOWS_PER_STATEMENT
+/** Whether each step takes so long that other requests must get a turn between any two. */
+const isLong = ({ length }: readonly QueueEntry[]) => length > MAX_FLOWS_PER_STATEMENT
 
-const numbered = (entries: readonly Entry[]) => entries.map(({ flow }, n): Outgoing => ({ ...flow, n }))
+// A spread before the new field takes half the time of one after it.
+const numbered = (entries: readonly QueueEntry[]) => entries.map(({ flow }, n): NumberedFlow => ({ n, ...flow }))
 
-function decide(entry: Entry): void {
+function decide(entry: QueueEntry): void {
   const { post } = entry
   entry.decided = true
   post.undecided--

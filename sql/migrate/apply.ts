@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type postgres from 'postgres'
-import type { Log } from '../../lib/db/embedded.ts'
+import { classify, DatabaseBusy } from '../../lib/db/errors.ts'
 import { MIGRATION_SETTINGS, settingStatement } from '../../lib/db/session.ts'
-import { codeOf, isContended, isUnreachable, MigrationFailed } from './errors.ts'
+import type { Log } from '../../lib/log.ts'
+import { MigrationFailed } from './errors.ts'
 import type { FunctionFiles, MigrationFile } from './files.ts'
-import { BEGIN } from './session.ts'
+import { BEGIN, isUnreachable } from './session.ts'
 
 /** How long a file may wait for a lock, and how often it is tried. A waiting DDL statement stops all traffic behind it. */
 export interface LockPatience {
@@ -70,10 +71,11 @@ async function inTransaction(
       await sql.unsafe(`${head}${text}\n;commit`)
       return
     } catch (error) {
-      if (isUnreachable(error)) throw error
+      const problem = classify(error)
+      if (isUnreachable(problem)) throw error
       await sql.unsafe('rollback')
-      if (!isContended(error) || attempt >= patience.attempts) fail(name, text, head.length, error)
-      log('warn', 'migrate: held up by other sessions, trying again', { file: name, code: codeOf(error), attempt })
+      if (!isContended(problem) || attempt >= patience.attempts) fail(name, text, head.length, error)
+      log.warn({ file: name, code: problem.code, attempt }, 'migrate: held up by other sessions, trying again')
       await delay(patience.pauseMs)
     }
   }
@@ -88,8 +90,10 @@ async function runAlone(sql: postgres.Sql, file: MigrationFile, patience: LockPa
       await sql.unsafe(file.text)
       break
     } catch (error) {
-      if (!isContended(error) || attempt >= patience.attempts) fail(`migrations/${file.name}.sql`, file.text, 0, error)
-      log('warn', 'migrate: held up by other sessions, trying again', { file: file.name, code: codeOf(error), attempt })
+      const problem = classify(error)
+      if (isUnreachable(problem)) throw error
+      if (!isContended(problem) || attempt >= patience.attempts) fail(`migrations/${file.name}.sql`, file.text, 0, error)
+      log.warn({ file: file.name, code: problem.code, attempt }, 'migrate: held up by other sessions, trying again')
       await delay(patience.pauseMs)
     }
   }
@@ -107,11 +111,14 @@ async function dropInvalidIndexes(sql: postgres.Sql, text: string): Promise<void
   }
 }
 
+/** A lock timeout, a deadlock, a serialization failure: the traffic of another session, gone a moment later. */
+const isContended = (problem: Error): problem is DatabaseBusy => problem instanceof DatabaseBusy && problem.code !== STATEMENT_TIMEOUT
+
 function fail(name: string, text: string, headLength: number, error: unknown): never {
-  if (isUnreachable(error)) throw error
   const position = Number((error as { position?: unknown }).position ?? Number.NaN) - headLength
   const line = position > 0 ? `:${text.slice(0, position).split('\n').length}` : ''
   // Limits are lifted for every file; what still ends it stands between, where a session cannot lift them.
-  const way = codeOf(error) === STATEMENT_TIMEOUT ? '; run `npm run migrate` on a connection that goes past the pooler' : ''
+  const way =
+    (error as { code?: unknown }).code === STATEMENT_TIMEOUT ? '; run `npm run migrate` on a connection that goes past the pooler' : ''
   throw new MigrationFailed(`${name}${line}: ${(error as Error).message}${way}`, { cause: error })
 }

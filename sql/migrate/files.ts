@@ -19,13 +19,21 @@ export interface FunctionFiles {
   text: string
 }
 
+/** What a database is brought to. */
+export interface Schema {
+  migrations: MigrationFile[]
+  functions: FunctionFiles
+  /** The newest of the migrations, 0 without any. */
+  version: number
+}
+
 /** The schema's folder, beside this one both in the sources and in dist. */
 export const SQL_FOLDER = dirname(dirname(fileURLToPath(import.meta.url)))
 
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/
 
 /** The files of `<folder>/migrations` by version. Throws on a name that is not `NNNN_name.sql` and on a number used twice. */
-export function readMigrations(folder: string): MigrationFile[] {
+function readMigrations(folder: string): MigrationFile[] {
   const migrations = sqlFiles(join(folder, 'migrations')).map(({ file, text }): MigrationFile => {
     const version = Number(FILE_NAME.exec(file)?.[1])
     if (!version) throw new Error(`migrations/${file}: the name must be NNNN_name.sql, in lower case, from 0001`)
@@ -41,8 +49,21 @@ export function readMigrations(folder: string): MigrationFile[] {
   return migrations
 }
 
+/** The newest version in the folder, 0 for an empty one. */
+export function schemaVersion(folder: string = SQL_FOLDER): number {
+  return newest(readMigrations(folder))
+}
+
+/** The files of a folder. Throws as `readMigrations`. */
+export function readSchema(folder: string): Schema {
+  const migrations = readMigrations(folder)
+  return { migrations, functions: readFunctions(folder), version: newest(migrations) }
+}
+
+const newest = (migrations: readonly MigrationFile[]) => migrations.at(-1)?.version ?? 0
+
 /** The files of `<folder>/functions`. */
-export function readFunctions(folder: string): FunctionFiles {
+function readFunctions(folder: string): FunctionFiles {
   const files = sqlFiles(join(folder, 'functions'))
   const hash = createHash('sha256')
   for (const { file, text } of files) hash.update(`${file}\0${text}\0`)

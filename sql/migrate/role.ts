@@ -1,7 +1,7 @@
 /** The settings that a role has in a database, for sessions that cannot have their own: those of a transaction pooler. */
 import type postgres from 'postgres'
-import type { Log } from '../../lib/db/embedded.ts'
 import { quoted } from '../../lib/db/session.ts'
+import type { Log } from '../../lib/log.ts'
 
 /** Which of them the role of this session lacks in this database; releases that do not know one lack nothing. */
 export async function missingRoleSettings(sql: postgres.Sql, wanted: Readonly<Record<string, string>>): Promise<[string, string][]> {
@@ -27,13 +27,13 @@ export async function setRoleSettings(sql: postgres.Sql, missing: readonly [stri
   const statements = missing.map(([name, value]) => `alter role ${role} in database ${database} set ${name} = ${quoted(value)};`)
   try {
     await sql.unsafe(`begin; ${statements.join(' ')} commit`)
-    log('info', 'migrate: gave the role settings for its sessions in this database; those that a pooler holds open have them later', {
-      settings,
-      undo: `alter role ${role} in database ${database} reset all`,
-    })
+    log.info(
+      { settings, undo: `alter role ${role} in database ${database} reset all` },
+      'migrate: gave the role settings for its sessions in this database; those that a pooler holds open have them later',
+    )
   } catch (error) {
     await sql.unsafe('rollback')
     const { code, message } = error as { code?: string; message: string }
-    log('warn', 'migrate: the role may not be given its settings; have its keeper do it', { settings, code, reason: message })
+    log.warn({ settings, code, reason: message }, 'migrate: the role may not be given its settings; have its keeper do it')
   }
 }

@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type postgres from 'postgres'
 import type { Connection } from '../../lib/db/driver-options.ts'
-import type { Log } from '../../lib/db/embedded.ts'
+import { DatabaseUnavailable, isNoConnection } from '../../lib/db/errors.ts'
 import { greeted } from '../../lib/db/greeting.ts'
 import { openPool } from '../../lib/db/open-pool.ts'
 import { MIGRATION_SETTINGS, openingSettings, settingStatement } from '../../lib/db/session.ts'
+import type { Log } from '../../lib/log.ts'
 import { MigrationFailed } from './errors.ts'
 
 /** One connection for statements, while a second one holds the lock that keeps other migrators out. */
@@ -27,6 +28,17 @@ export const LOCK_WAIT_MS = 60 * 60_000
  */
 export const BEGIN = `begin isolation level read committed; ${settingStatement(MIGRATION_SETTINGS, true)}`
 
+/** Codes of no connection that the next attempt would meet again: they are told at once, in the words of the server or of TLS. */
+const LASTING = new Set(['25006', 'TLS_FAILED'])
+
+/**
+ * Is there no connection, so that it is worth another attempt: an error of `classify`. A login, a missing database, a server that is
+ * full or starts may be set right meanwhile.
+ */
+export function isUnreachable(problem: Error): problem is DatabaseUnavailable {
+  return isNoConnection(problem) && !LASTING.has(problem.code)
+}
+
 /**
  * Runs `work` under the migration lock and ends both connections.
  *
@@ -47,7 +59,7 @@ export async function withLock<T>(
     await Promise.all([greeted(lock`select`), greeted(sql`select`)])
     await takeLock(lock, log, lockWaitMs)
     const assertLocked = () => {
-      if (isLost) throw Object.assign(new Error('the connection that holds the migration lock was lost'), { code: 'CONNECTION_CLOSED' })
+      if (isLost) throw new DatabaseUnavailable('the connection that holds the migration lock was lost', 'CONNECTION_CLOSED')
     }
     return await work({ sql, assertLocked })
   } finally {
@@ -75,7 +87,7 @@ function open(connection: Connection, log: Log, onclose?: () => void): postgres.
     idle_timeout: 0,
     max_lifetime: null,
     connection: openingSettings('broker-migrate'),
-    onnotice: ({ message, code }) => log('debug', message ?? 'notice', { code }),
+    onnotice: ({ message, code }) => log.debug({ code }, message ?? 'notice'),
     ...(onclose ? { onclose } : {}),
   })
 }
@@ -92,7 +104,7 @@ async function takeLock(sql: postgres.Sql, log: Log, waitMs: number): Promise<vo
     if (now - start >= waitMs) throw new MigrationFailed(`another migration has held the lock for ${waitMs / 1000} s: ${await holder(sql)}`)
     if (now - reported >= LOCK_REPORT_MS) {
       reported = now
-      log('info', `migrate: waiting for another migration to end: ${await holder(sql)}`)
+      log.info({}, `migrate: waiting for another migration to end: ${await holder(sql)}`)
     }
     await delay(LOCK_POLL_MS)
   }

@@ -1,6 +1,6 @@
 import type { Config } from '../../lib/config.ts'
 import { roleSettings } from '../../lib/db/session.ts'
-import type { MigrateOptions } from '../migrate.ts'
+import type { MigrateOptions } from './index.ts'
 
 /**
  * What the configuration says to a migration. Only behind a transaction pooler does the role get settings: they are in force for

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { startEmbedded } from '../../lib/db/embedded.ts'
 import { openPool } from '../../lib/db/open-pool.ts'
+import { noLog } from '../support/log.ts'
 
 export interface Bench {
   port: number
@@ -50,7 +51,7 @@ export async function startBroker(settings: NodeJS.ProcessEnv = {}): Promise<Ben
     peakMib: () => memoryMib('VmHWM'),
     residentMib: () => memoryMib('VmRSS'),
     async tables() {
-      const server = await startEmbedded({ dataDir, log: () => {} })
+      const server = await startEmbedded({ dataDir, log: noLog })
       const sql = openPool(server.options, { max: 1, fetch_types: false, connect_timeout: 0 })
       const rows = await sql<{ name: string; rows: string; size: string }[]>`
         select relname as name, n_live_tup as rows, pg_size_pretty(pg_total_relation_size(relid)) as size

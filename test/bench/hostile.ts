@@ -11,7 +11,8 @@ import { parseArgs } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { startEmbedded } from '../../lib/db/embedded.ts'
 import { openPool } from '../../lib/db/open-pool.ts'
-import { migrate } from '../../sql/migrate.ts'
+import { migrate } from '../../sql/migrate/index.ts'
+import { noLog } from '../support/log.ts'
 import { type Attack, HOSTILE, validBodies } from './hostile-bodies.ts'
 import { WatchedBroker } from './hostile-broker.ts'
 import {
@@ -69,7 +70,7 @@ const print = (line: string) => process.stdout.write(`${line}\n`)
 const ms = (value: number | null) => (value === null ? '?' : value.toFixed(value < 10 ? 1 : 0))
 
 const dataDir = mkdtempSync(join(tmpdir(), 'broker-hostile-'))
-const server = await startEmbedded({ dataDir, log: () => {} })
+const server = await startEmbedded({ dataDir, log: noLog })
 process.once('exit', () => rmSync(dataDir, { recursive: true, force: true }))
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -245,7 +246,7 @@ async function idle(): Promise<void> {
 }
 
 async function fill(): Promise<void> {
-  await migrate({ connection: server.url, log: () => {} })
+  await migrate({ connection: server.url, log: noLog })
   const sql = openPool(server.url, { max: 1, fetch_types: false, connect_timeout: 0, onnotice: () => {} })
   await sql`
     insert into pod (pod_name, pod_ip, pod_namespace, pod_obj, time_stamp, node_name, is_dead, pod_ips)

@@ -13,7 +13,8 @@ import { parseArgs } from 'node:util'
 import type postgres from 'postgres'
 import { startEmbedded } from '../../lib/db/embedded.ts'
 import { openPool } from '../../lib/db/open-pool.ts'
-import { migrate } from '../../sql/migrate.ts'
+import { migrate } from '../../sql/migrate/index.ts'
+import { logTo } from '../support/log.ts'
 import { flowBatch, podAddress, podName } from './bodies.ts'
 import { type Bench, startBroker } from './broker.ts'
 import { get, type Measured, post, run } from './client.ts'
@@ -24,9 +25,9 @@ const FOR_MS = Number(options.seconds) * 1_000
 const only = options.only?.split(',')
 const isWanted = (name: string) => !only || only.some((word) => name.includes(word))
 const print = (line: string) => process.stdout.write(`${line}\n`)
-const log = (level: string, message: string, fields?: object) => {
+const log = logTo((level, message, fields) => {
   if (level === 'warn') process.stderr.write(`${message} ${JSON.stringify(fields)}\n`)
-}
+})
 
 interface Site {
   scale: Scale

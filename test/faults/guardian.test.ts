@@ -5,6 +5,7 @@ import { describe, test } from 'node:test'
 import { readPidFile } from '../../lib/db/embedded/pid-file.ts'
 import { startEmbedded } from '../../lib/db/embedded.ts'
 import { type Installation, installation, isGone, query } from '../support/installation.ts'
+import { noLog } from '../support/log.ts'
 import { until } from '../support/until.ts'
 
 // Far above what is promised, which is 10 s: the machine may be busy.
@@ -114,7 +115,7 @@ describe('a guardian', { timeout: 240_000 }, () => {
       const { pid } = await broker.up
       broker.process.kill('SIGKILL')
       await until('the server is told to stop', () => pidFile(site)?.status === 'stopping' || isGone(site.dataDir, pid), LIMIT_MS)
-      const server = await startEmbedded({ dataDir: site.dataDir, log: () => {} })
+      const server = await startEmbedded({ dataDir: site.dataDir, log: noLog })
       assert.notEqual(server.pid, pid)
       assert.equal((await query(server, 'select 1')).length, 1)
       await server.stop()

@@ -8,9 +8,10 @@ import type postgres from 'postgres'
 import { staleSweep } from '../../jobs/stale-sweep.ts'
 import { startEmbedded } from '../../lib/db/embedded.ts'
 import { openPool } from '../../lib/db/open-pool.ts'
-import { DatabaseUnreachable, migrate } from '../../sql/migrate.ts'
+import { DatabaseUnreachable, migrate } from '../../sql/migrate/index.ts'
 import { startApp } from '../support/app.ts'
 import { startAsRole } from '../support/as-role.ts'
+import { noLog } from '../support/log.ts'
 import { podPost } from '../support/records.ts'
 import { administer, withDatabase } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -235,10 +236,10 @@ test('a database that takes no connections, is renamed away, and is back', async
 /** A server of its own, which asks the role for its password. */
 async function withPasswords(work: (of: Broker, sql: postgres.Sql) => Promise<void>): Promise<void> {
   const dataDir = mkdtempSync(join(tmpdir(), 'broker-password-'))
-  const server = await startEmbedded({ dataDir, log() {} })
+  const server = await startEmbedded({ dataDir, log: noLog })
   const sql = openPool(server.options, { max: 2, onnotice: () => {} })
   try {
-    await migrate({ connection: server.options, log() {} })
+    await migrate({ connection: server.options, log: noLog })
     const other = await startAsRole({ deps: owner.deps, sql, url: server.url })
     const rules = join(dataDir, 'postgres', 'pg_hba.conf')
     writeFileSync(rules, `local all ${other.role} scram-sha-256\n${readFileSync(rules, 'utf8')}`)
@@ -260,7 +261,7 @@ test('a password that was changed, while running and at the start', { timeout: 6
     await until('its sessions are over', () => other.db.stats().open === 0)
     for (const answer of await askAll(other)) await assertUnavailable(answer, '1')
     assertToldOnce('28P01', /^database unavailable: the password is wrong/)
-    await assert.rejects(migrate({ connection: other.connection, log() {}, maxRetries: 2, retryPauseMs: 1 }), (error: Error) => {
+    await assert.rejects(migrate({ connection: other.connection, log: noLog, maxRetries: 2, retryPauseMs: 1 }), (error: Error) => {
       assert.ok(error instanceof DatabaseUnreachable)
       assert.match(error.message, /\(28P01\) in 2 attempts: the password is wrong; .*DATABASE_URL/)
       for (const hidden of [SECRET, other.password]) assert.ok(!error.message.includes(hidden))
@@ -270,7 +271,7 @@ test('a password that was changed, while running and at the start', { timeout: 6
     await assertServed(other)
     const elsewhere = other.connection.replace(/\/postgres$/, '/nowhere')
     await assert.rejects(
-      migrate({ connection: elsewhere, log() {}, maxRetries: 1 }),
+      migrate({ connection: elsewhere, log: noLog, maxRetries: 1 }),
       /\(3D000\) in 1 attempts: the database does not exist;/,
     )
   }),

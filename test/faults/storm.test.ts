@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Database, DatabaseBusy, DatabaseUnavailable, openDatabase } from '../../lib/db/index.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { noLog } from '../support/log.ts'
 import { type FaultyProxy, startProxy } from '../support/proxy.ts'
 
 const APPLICATION = 'storm-test'
@@ -94,7 +95,7 @@ describe('storm', () => {
       statementTimeoutMs: 2_000,
       prepare: true,
       applicationName: APPLICATION,
-      log: { debug() {}, warn() {} },
+      log: noLog,
     })
     process.on('uncaughtException', collect)
     process.on('unhandledRejection', collect)

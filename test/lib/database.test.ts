@@ -19,6 +19,7 @@ import {
 import { stopClock } from '../support/clock.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { promotedBytes } from '../support/heap.ts'
+import { noLog } from '../support/log.ts'
 import { type FaultyProxy, startProxy } from '../support/proxy.ts'
 import { until } from '../support/until.ts'
 
@@ -33,7 +34,7 @@ function open(options: Partial<DatabaseOptions> = {}): Database {
     statementTimeoutMs: 5_000,
     prepare: true,
     applicationName: 'database-test',
-    log: { debug() {}, warn() {} },
+    log: noLog,
     ...options,
   })
   opened.push(database)
@@ -404,7 +405,7 @@ describe('database', () => {
       await letGo()
     })
 
-    test('within: who leaves while still in line costs nobody a connection', async (t) => {
+    test('within: who leaves while still queued costs nobody a connection', async (t) => {
       const database = open()
       const letGo = await holdLock()
       const busy = database.probe(waits)
@@ -726,7 +727,7 @@ test('a server that takes the connection and says nothing is given up, and calls
     statementTimeoutMs: 0,
     prepare: true,
     applicationName: 'silent',
-    log: { debug() {}, warn() {} },
+    log: noLog,
   })
   await assert.rejects(
     db.read((sql) => sql`select 1`),

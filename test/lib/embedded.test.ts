@@ -4,12 +4,15 @@ import { once } from 'node:events'
 import { chmodSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { findBinaries, linkLibraries } from '../../lib/db/embedded/binaries.ts'
+import { accepts } from '../../lib/db/embedded/bring-up.ts'
 import { readPidFile } from '../../lib/db/embedded/pid-file.ts'
 import { EmbeddedUnavailable, startEmbedded } from '../../lib/db/embedded.ts'
 import { openPool } from '../../lib/db/open-pool.ts'
 import { emptyInstallation, installation, isGone, query } from '../support/installation.ts'
+import { noLog } from '../support/log.ts'
+import { startRefusing } from '../support/refusing.ts'
 import { until } from '../support/until.ts'
 
 const isRoot = process.getuid?.() === 0
@@ -200,7 +203,7 @@ test('a folder that cannot be a cluster ends in the words of the server', async 
   const first = await site.start()
   await first.stop()
   writeFileSync(join(dataDir, 'postgres', 'PG_VERSION'), '9\n')
-  await assert.rejects(startEmbedded({ dataDir, log: () => {} }), (error: Error) => {
+  await assert.rejects(startEmbedded({ dataDir, log: noLog }), (error: Error) => {
     assert.ok(error instanceof EmbeddedUnavailable)
     assert.match(error.message, /incompatible with server.*DATABASE_URL/)
     return true
@@ -231,3 +234,29 @@ test('library links that the installation left out are made, once', (t) => {
   assert.ok(lstatSync(link).isSymbolicLink())
   assert.equal(readFileSync(link, 'utf8'), 'library')
 })
+
+for (const [severity, code] of [
+  ['FATAL', '57P03'],
+  ['FATAL', '53300'],
+  ['FATAL', '3D000'],
+  ['ERROR', '57014'],
+  ['ERROR', '53200'],
+] as const) {
+  test(`a server that answers ${severity} ${code} is not ready yet`, async (t) => {
+    assert.equal(await accepts(await answering(t, severity, code)), false)
+  })
+}
+
+test('where no socket is, no server is ready; what is no fault of a connection ends the look-out', async (t) => {
+  const server = await answering(t, 'ERROR', '42601')
+  assert.equal(await accepts({ ...server, host: join(server.host, 'not-there') }), false)
+  await assert.rejects(accepts(server), { code: '42601' })
+})
+
+/** Where a server listens that answers with one error. */
+async function answering(t: TestContext, severity: string, code: string) {
+  const host = mkdtempSync(join(tmpdir(), 'broker-answering-'))
+  t.after(() => rmSync(host, { recursive: true, force: true }))
+  await startRefusing(t, severity, code, { path: join(host, '.s.PGSQL.5432') })
+  return { host, port: 5432, user: 'nobody', database: 'none' }
+}

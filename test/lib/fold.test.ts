@@ -30,7 +30,7 @@ describe('fold', () => {
     assert.deepEqual(sent(), [['a'], ['b', 'c']])
   })
 
-  test('with all lanes busy, calls leave together when one comes back', async () => {
+  test('with all lanes busy, calls are sent together when one is free', async () => {
     const { run, statements, sent } = bench<string>()
     const call = createFold({ run, lanes: 1 })
     const answers = ['a', 'b', 'c', 'd'].map(call)

@@ -2,14 +2,17 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import net, { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type postgres from 'postgres'
 import { openPool } from '../../lib/db/open-pool.ts'
-import { type MigrateOptions, migrate, schemaVersion } from '../../sql/migrate.ts'
+import { schemaVersion } from '../../sql/migrate/files.ts'
+import { type MigrateOptions, migrate } from '../../sql/migrate/index.ts'
 import { createTestDatabase } from '../support/database.ts'
+import { logTo } from '../support/log.ts'
+import { startRefusing } from '../support/refusing.ts'
 import { until } from '../support/until.ts'
 
 type Files = Record<string, string>
@@ -44,7 +47,7 @@ function run(url: string, folder: string, options: Partial<MigrateOptions> = {})
   const result = migrate({
     connection: url,
     folder,
-    log: (level, message) => lines.push({ level, message }),
+    log: logTo((level, message) => lines.push({ level, message })),
     retryPauseMs: 20,
     ...options,
   })
@@ -108,8 +111,8 @@ test('four processes at once on an empty database all succeed, and each file run
   })
   const { sql, url } = await emptyDatabase(t)
   const script = `
-    import { migrate } from ${JSON.stringify(new URL('../../sql/migrate.ts', import.meta.url).href)}
-    const result = await migrate({ connection: process.argv[1], folder: process.argv[2], log: () => {} })
+    import { migrate } from ${JSON.stringify(new URL('../../sql/migrate/index.ts', import.meta.url).href)}
+    const result = await migrate({ connection: process.argv[1], folder: process.argv[2], log: { debug() {}, info() {}, warn() {} } })
     console.log(JSON.stringify(result))`
   const runs = Array.from({ length: 4 }, async () => {
     const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script, url, folder], {
@@ -339,4 +342,116 @@ test('a migration whose connections are cut is taken up again', async (t) => {
     [...(await sql`select count(*)::int as files, to_regclass('third')::text as third from schema_migration`)],
     [{ files: 3, third: 'third' }],
   )
+})
+
+// ---- What is tried again, by code -------------------------------------------------------------------------------------------------
+
+const ATTEMPTS = 3
+
+/** Tried again as a whole, file by file, or not at all. */
+type Outcome = 'reconnects' | 'is held up' | 'fails at once'
+
+/** What became of a migration that meets with the same error each time. */
+async function outcomeOf(attempt: ReturnType<typeof run>, code: string): Promise<Outcome> {
+  const error: Error = await attempt.then(
+    () => assert.fail('it succeeded'),
+    (reason) => reason,
+  )
+  const warned = (text: string) => attempt.lines.filter(({ level, message }) => level === 'warn' && message.includes(text)).length
+  const [reconnects, heldUp] = [warned('no connection to the database'), warned('held up by other sessions')]
+  if (error.name === 'DatabaseUnreachable') {
+    assert.match(error.message, new RegExp(`\\(${code}\\) in ${ATTEMPTS} attempts`))
+    assert.deepEqual([reconnects, heldUp], [ATTEMPTS - 1, 0])
+    return 'reconnects'
+  }
+  assert.equal(reconnects, 0)
+  if (heldUp === 0) return 'fails at once'
+  assert.deepEqual([error.name, heldUp], ['MigrationFailed', ATTEMPTS - 1])
+  return 'is held up'
+}
+
+const PATIENT = { maxRetries: ATTEMPTS, retryPauseMs: 1 }
+
+/** As the sockets and resolvers of Node put it. */
+const failed = (code: string, syscall: string) => Object.assign(new Error(`${syscall} ${code}`), { code, syscall })
+
+for (const [code, syscall] of [
+  ['ECONNREFUSED', 'connect'],
+  ['ECONNRESET', 'read'],
+  ['EPIPE', 'write'],
+  ['ETIMEDOUT', 'connect'],
+  ['EHOSTUNREACH', 'connect'],
+  ['ENETUNREACH', 'connect'],
+  ['EADDRNOTAVAIL', 'connect'],
+  ['EACCES', 'connect'], // the folder of a unix socket is not ours to enter
+  ['ENOENT', 'connect'], // a unix socket that is not there yet
+  ['ENOTFOUND', 'getaddrinfo'],
+  ['EAI_AGAIN', 'getaddrinfo'],
+] as const) {
+  for (const [what, error] of [
+    ['one address', failed(code, syscall)],
+    ['several addresses', new AggregateError([failed(code, syscall), failed('ECONNREFUSED', 'connect')])],
+    ['several addresses, named together', Object.assign(new AggregateError([failed(code, syscall)]), { code })],
+  ] as const) {
+    test(`${code} of ${what}: the migration reconnects`, async (t) => {
+      t.mock.method(net, 'connect', () => {
+        const socket = new net.Socket()
+        setImmediate(() => socket.destroy(error))
+        return socket
+      })
+      const { folder } = schemaFolder(t, TWO)
+      assert.equal(await outcomeOf(run('postgresql://nobody@nowhere/none', folder, PATIENT), code), 'reconnects')
+    })
+  }
+}
+
+for (const [severity, code] of [
+  ['FATAL', '08P01'],
+  ['FATAL', '25P03'],
+  ['FATAL', '25P04'],
+  ['FATAL', '28000'],
+  ['FATAL', '28P01'],
+  ['FATAL', '3D000'],
+  ['FATAL', '40001'], // a standby that recovers
+  ['FATAL', '42501'],
+  ['FATAL', '53300'],
+  ['FATAL', '55000'],
+  ['FATAL', '57014'],
+  ['FATAL', '57P01'],
+  ['FATAL', '57P02'],
+  ['FATAL', '57P03'],
+  ['FATAL', '57P04'],
+  ['FATAL', '57P05'],
+  ['FATAL', 'XX000'],
+  ['PANIC', '58030'],
+] as const) {
+  test(`${severity} ${code}, where nobody is let in: the migration reconnects`, async (t) => {
+    const server = await startRefusing(t, severity, code)
+    const { folder } = schemaFolder(t, TWO)
+    const { port } = server.address() as net.AddressInfo
+    assert.equal(await outcomeOf(run(`postgresql://nobody@127.0.0.1:${port}/none`, folder, PATIENT), code), 'reconnects')
+  })
+}
+
+test('a statement that fails is judged by its code, in a transaction and without', { timeout: 120_000 }, async (t) => {
+  const { url } = await emptyDatabase(t)
+  const outcomes: Record<Outcome, readonly string[]> = {
+    reconnects: ['08000', '08003', '08006', '08P01', '53300', '57P01', '57P02', '57P03', '57P04', '57P05', '25P03', '25P04'],
+    'is held up': ['55P03', '40P01', '40001'],
+    'fails at once': [
+      ...['57014', '25006', '22P02', '23505', '28000', '3D000', '42501', '42P07', '53100', '53200', '53400', '54001'],
+      ...['55000', '55006', '57000', '58030', 'F0000', 'P0001', 'XX000', 'XX001'],
+    ],
+  }
+  for (const [expected, codes] of Object.entries(outcomes)) {
+    for (const code of codes) {
+      for (const head of ['', '-- no-transaction, if exists\n']) {
+        await t.test(`${code}${head && ', alone'}: ${expected}`, async (t) => {
+          const text = `${head}do $$ begin raise exception 'told' using errcode = '${code}'; end $$`
+          const { folder } = schemaFolder(t, { 'migrations/0001_told.sql': text })
+          assert.equal(await outcomeOf(run(url, folder, PATIENT), code), expected)
+        })
+      }
+    }
+  }
 })

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { ConfigError, loadConfig, redacted } from '../../lib/config.ts'
 import { openDatabase } from '../../lib/db/index.ts'
+import { noLog } from '../support/log.ts'
 import { startOwnServer } from '../support/own-server.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'pg-variables-'))
@@ -156,7 +157,7 @@ test('a password that was changed in its file is used by the next connection, an
     statementTimeoutMs: 5_000,
     prepare: true,
     applicationName: 'pg-variables-test',
-    log: { debug() {}, warn() {} },
+    log: noLog,
   })
   t.after(() => db.end(100))
   assert.equal((await db.ingest((sql) => sql`select current_user as me`))[0]!.me, 'app')
@@ -180,7 +181,7 @@ test('the variables of the process have no say in what the configuration left ou
     statementTimeoutMs: 5_000,
     prepare: true,
     applicationName: 'pg-variables-test',
-    log: { debug() {}, warn() {} },
+    log: noLog,
   })
   t.after(() => db.end(100))
   assert.equal((await db.read((sql) => sql`select current_database() as name`))[0]!.name, 'app')

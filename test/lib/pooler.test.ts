@@ -1,18 +1,20 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { type Connection, type GateName, openDatabase } from '../../lib/db/index.ts'
+import { type Connection, type GateName, openDatabase, splitPool } from '../../lib/db/index.ts'
 import { sessionSettings } from '../../lib/db/session.ts'
 import { checkSettings } from '../../lib/db/settings-check.ts'
-import { migrate } from '../../sql/migrate.ts'
+import { migrate } from '../../sql/migrate/index.ts'
 import { createTestDatabase } from '../support/database.ts'
+import { noLog } from '../support/log.ts'
 import { startPooler } from '../support/pooler.ts'
 
-const GATES = ['ingest', 'read', 'probe'] as const
+const GATES = ['ingest', 'read', 'probe', 'job'] as const
+const POOL_MAX = 9
 
 function open(t: TestContext, connection: Connection, prepare = true) {
   const warned: { gate?: string; settings?: string[]; missing?: string[]; reason?: string }[] = []
-  const log = { debug() {}, warn: (fields: object) => void warned.push(fields) }
-  const db = openDatabase({ connection, poolMax: 9, statementTimeoutMs: 7_000, prepare, applicationName: 'pooler-test', log })
+  const log = { ...noLog, warn: (fields: object) => void warned.push(fields) }
+  const db = openDatabase({ connection, poolMax: POOL_MAX, statementTimeoutMs: 7_000, prepare, applicationName: 'pooler-test', log })
   t.after(() => db.end(100))
   const settings = async (gate: GateName) => {
     const names = Object.keys(sessionSettings(gate, 7_000))
@@ -32,7 +34,7 @@ test('a session pooler that refuses settings in the opening of a connection is s
   for (const gate of GATES) {
     const wanted = sessionSettings(gate, 7_000)
     // Side by side, so that each has a connection of its own.
-    for (const found of await Promise.all([settings(gate), settings(gate), settings(gate)].slice(0, gate === 'probe' ? 2 : 3)))
+    for (const found of await Promise.all(Array.from({ length: splitPool(POOL_MAX)[gate] }, () => settings(gate))))
       assert.deepEqual(found, wanted, gate)
   }
   assert.deepEqual(
@@ -50,7 +52,7 @@ test('it is migrated as well, and needs no second try behind DB_PREPARE=false', 
   const { url, adminSql } = await createTestDatabase()
   await adminSql.unsafe('drop schema public cascade; create schema public')
   const pooler = await startPooler(url, 'refused')
-  assert.ok((await migrate({ connection: pooler.connection, log: () => {} })).version > 0)
+  assert.ok((await migrate({ connection: pooler.connection, log: noLog })).version > 0)
   const { db, warned } = open(t, pooler.connection, false)
   for (const gate of GATES) await db[gate]((sql) => sql`select 1`)
   assert.equal(pooler.refused, 0)

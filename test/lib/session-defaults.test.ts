@@ -10,10 +10,11 @@ import { type Database, openDatabase } from '../../lib/db/index.ts'
 import { roleSettings, sessionSettings } from '../../lib/db/session.ts'
 import { checkSettings } from '../../lib/db/settings-check.ts'
 import { createApp } from '../../lib/http/app.ts'
-import { migrate } from '../../sql/migrate.ts'
+import { migrate } from '../../sql/migrate/index.ts'
 import { flow } from '../support/broker.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { container, digestOf } from '../support/images.ts'
+import { logTo, noLog } from '../support/log.ts'
 import { startOwnServer } from '../support/own-server.ts'
 
 type Defaults = Record<string, string>
@@ -42,7 +43,7 @@ async function emptyDatabase(defaults: Defaults) {
 async function answers(kind: Kind, defaults: Defaults): Promise<unknown[]> {
   const { url, drop } = await emptyDatabase(defaults)
   const prepare = kind === 'direct'
-  await migrate({ connection: url, log: () => {}, ...(prepare ? {} : { roleSettings: roleSettings(STATEMENT_TIMEOUT_MS) }) })
+  await migrate({ connection: url, log: noLog, ...(prepare ? {} : { roleSettings: roleSettings(STATEMENT_TIMEOUT_MS) }) })
   const config = loadConfig({ NODE_ENV: 'test', PEER_STALE_ALIVE_SECS: '60', DEAD_POD_RETENTION_DAYS: '1' })
   const db = openDatabase({
     connection: url,
@@ -234,22 +235,22 @@ describe('a database with other defaults for its sessions', () => {
   test("a schema of the keeper's choice holds everything, and one named like the role is no obstacle", async () => {
     const first = await emptyDatabase({ search_path: 'telemetry, public' })
     await first.adminSql.unsafe('create schema telemetry')
-    await migrate({ connection: first.url, log: () => {} })
+    await migrate({ connection: first.url, log: noLog })
     const schemas = await first.adminSql<{ schema: string }[]>`
       select distinct relnamespace::regnamespace::text as schema from pg_class where relname in ('pod', 'traffic', 'schema_migration')`
     assert.deepEqual([...schemas], [{ schema: 'telemetry' }])
 
     const second = await emptyDatabase({})
-    await migrate({ connection: second.url, log: () => {} })
+    await migrate({ connection: second.url, log: noLog })
     await second.adminSql.unsafe("do $$ begin execute format('create schema %I', current_user); end $$")
-    assert.deepEqual((await migrate({ connection: second.url, log: () => {} })).applied, [])
+    assert.deepEqual((await migrate({ connection: second.url, log: noLog })).applied, [])
   })
 
   test('no schema to create in, and a database that its keeper made read-only, end the migration with the reason', async () => {
     const nowhere = await emptyDatabase({ search_path: "''" })
-    await assert.rejects(migrate({ connection: nowhere.url, log: () => {} }), /no schema has been selected to create in/)
+    await assert.rejects(migrate({ connection: nowhere.url, log: noLog }), /no schema has been selected to create in/)
     const frozen = await emptyDatabase({ default_transaction_read_only: 'on' })
-    await assert.rejects(migrate({ connection: frozen.url, log: () => {} }), /read-only transaction/)
+    await assert.rejects(migrate({ connection: frozen.url, log: noLog }), /read-only transaction/)
   })
 })
 
@@ -267,9 +268,9 @@ describe('the settings of the role', () => {
     const run = (timeoutMs?: number) =>
       migrate({
         connection: url,
-        log: (level, message, fields) => {
+        log: logTo((level, message, fields) => {
           if (level !== 'debug') lines.push(`${level} ${message} ${JSON.stringify(fields)}`)
-        },
+        }),
         ...(timeoutMs === undefined ? {} : { roleSettings: roleSettings(timeoutMs) }),
       })
     await run()
@@ -296,7 +297,7 @@ describe('the settings of the role', () => {
     const lines: [level: string, message: string, fields: { settings?: string[]; code?: string }][] = []
     const { version } = await migrate({
       connection: `postgres://app@127.0.0.1:${port}/app`,
-      log: (level, message, fields = {}) => lines.push([level, message, fields]),
+      log: logTo((level, message, fields) => lines.push([level, message, fields])),
       roleSettings: roleSettings(5_000),
     })
     assert.ok(version > 0)
@@ -313,7 +314,7 @@ describe('the settings of the role', () => {
     const { url } = await createTestDatabase()
     const warned: { missing?: string[] }[] = []
     const check = async (prepare: boolean) => {
-      const heard = { debug() {}, warn: (fields: object) => void warned.push(fields) }
+      const heard = { ...noLog, warn: (fields: object) => void warned.push(fields) }
       const db = openDatabase({ connection: url, poolMax: 3, statementTimeoutMs: 7_000, prepare, applicationName: 'check', log: heard })
       t.after(() => db.end(100))
       await checkSettings(db, { statementTimeoutMs: 7_000, log: heard })
@@ -325,7 +326,7 @@ describe('the settings of the role', () => {
     const missing = warned[0]!.missing!
     for (const one of ['statement_timeout = 7000', 'plan_cache_mode = force_generic_plan', 'enable_seqscan = off'])
       assert.ok(missing.includes(one), one)
-    await migrate({ connection: url, log: () => {}, roleSettings: roleSettings(7_000) })
+    await migrate({ connection: url, log: noLog, roleSettings: roleSettings(7_000) })
     await check(false)
     assert.equal(warned.length, 1)
   })

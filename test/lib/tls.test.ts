@@ -4,7 +4,8 @@ import { after, before, describe, test } from 'node:test'
 import { readAddress, urlParameters } from '../../lib/db/address.ts'
 import { type Connection, openDatabase } from '../../lib/db/index.ts'
 import { openPool } from '../../lib/db/open-pool.ts'
-import { migrate } from '../../sql/migrate.ts'
+import { migrate } from '../../sql/migrate/index.ts'
+import { noLog } from '../support/log.ts'
 import { certificate, type OwnServer, startOwnServer } from '../support/own-server.ts'
 
 const MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const
@@ -22,7 +23,7 @@ async function outcome(url: string): Promise<string> {
     prepare: true,
     applicationName: 'tls-test',
     retries: 0,
-    log: { debug() {}, warn() {} },
+    log: noLog,
   })
   const pool = openPool(url, { max: 1, fetch_types: false, connect_timeout: 0 })
   const found: string[] = []
@@ -123,11 +124,10 @@ describe('TLS', () => {
   })
 
   test('a migration over TLS works, and one that gets none says why at once', async () => {
-    const log = () => {}
-    const { version } = await migrate({ connection: at(tls, `sslmode=verify-full&${ca}`), log })
+    const { version } = await migrate({ connection: at(tls, `sslmode=verify-full&${ca}`), log: noLog })
     assert.ok(version > 0)
     await assert.rejects(
-      migrate({ connection: at(plain, 'sslmode=require'), log }),
+      migrate({ connection: at(plain, 'sslmode=require'), log: noLog }),
       /the server has no TLS, and sslmode=require asks for it/,
     )
   })

@@ -4,8 +4,9 @@
  */
 import { once } from 'node:events'
 import { startEmbedded } from '../../lib/db/embedded.ts'
+import { noLog } from './log.ts'
 
-const server = await startEmbedded({ dataDir: process.argv[2]!, log: () => {} })
+const server = await startEmbedded({ dataDir: process.argv[2]!, log: noLog })
 process.stdout.write(`${JSON.stringify({ pid: server.pid, attached: server.attached })}\n`)
 process.stdin.resume()
 await once(process.stdin, 'end')

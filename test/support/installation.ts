@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { isPostmaster, readPidFile } from '../../lib/db/embedded/pid-file.ts'
 import { type EmbeddedServer, startEmbedded } from '../../lib/db/embedded.ts'
 import { openPool } from '../../lib/db/open-pool.ts'
+import { noLog } from './log.ts'
 import { until } from './until.ts'
 
 const CHILD = fileURLToPath(new URL('./embedded-process.ts', import.meta.url))
@@ -41,7 +42,7 @@ export function emptyInstallation(t: TestContext): Installation {
     dataDir,
     atEnd,
     async start(folder = dataDir) {
-      const server = await startEmbedded({ dataDir: folder, log: () => {} })
+      const server = await startEmbedded({ dataDir: folder, log: noLog })
       atEnd(() => server.stop())
       return server
     },
@@ -75,7 +76,7 @@ export async function installation(t: TestContext): Promise<Installation> {
 
 async function makePristine(): Promise<string> {
   const dataDir = mkdtempSync(join(tmpdir(), 'broker-embedded-'))
-  await (await startEmbedded({ dataDir, log: () => {} })).stop()
+  await (await startEmbedded({ dataDir, log: noLog })).stop()
   return dataDir
 }
 

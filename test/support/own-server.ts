@@ -14,6 +14,7 @@ import { readOutput } from '../../lib/db/embedded/output.ts'
 import { reachablePrograms } from '../../lib/db/embedded/programs.ts'
 import { SHARED_FOLDER } from '../../lib/db/embedded/shared-folder.ts'
 import { openPool } from '../../lib/db/open-pool.ts'
+import { noLog } from './log.ts'
 import { until } from './until.ts'
 
 /** Made with openssl for 100 years: an authority, a server `localhost` (no address), a client `app`, and a stranger's authority. */
@@ -53,7 +54,7 @@ export async function startOwnServer({
     if (launcher.account) chownSync(path, launcher.account.uid, launcher.account.gid)
   }
   own(folder)
-  await ensureCluster(cluster, binaries.initdb, launcher, () => {})
+  await ensureCluster(cluster, binaries.initdb, launcher, noLog)
   const files = join(folder, 'files')
   mkdirSync(files, { mode: 0o700 })
   own(files)

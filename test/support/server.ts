@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startEmbedded } from '../../lib/db/embedded.ts'
 import { openPool } from '../../lib/db/open-pool.ts'
-import { migrate } from '../../sql/migrate.ts'
+import { migrate } from '../../sql/migrate/index.ts'
+import { logTo } from './log.ts'
 
 /** A server for tests with a migrated template database. */
 export interface TestServer {
@@ -16,9 +17,9 @@ export interface TestServer {
   stop(): Promise<void>
 }
 
-const log = (level: string, message: string, fields?: object) => {
+const log = logTo((level, message, fields) => {
   if (level === 'warn') process.stderr.write(`${message} ${JSON.stringify(fields)}\n`)
-}
+})
 
 /** Uses `databaseUrl` (its role may create databases), else an embedded server in a temporary folder. */
 export async function startTestServer(databaseUrl: string | undefined): Promise<TestServer> {

@@ -8,25 +8,29 @@ type Flow = ReturnType<typeof FlowPost.parse>
 const SIX = ['pod_ip', 'pod_port', 'traffic_type', 'traffic_in_out_ip', 'traffic_in_out_port', 'decision'] as const
 
 // Few values, and among them such as would run together were members just joined.
-const member = fc.option(fc.constantFrom('', '1', '12', '2', 'null', 'u', 't', '\u0001', ',', '","'), {
-  nil: fc.sample(fc.constant(null), 1)[0] as null,
-  freq: 8,
-})
+const text = fc.constantFrom('', '1', '12', '2', 'null', 'u', 't', '\u0001', ',', '","')
+const member = fc.oneof({ arbitrary: text, weight: 20 }, { arbitrary: fc.constantFrom(null, undefined), weight: 1 })
 const protocol = fc.constantFrom('UDP', 'TCP', 'udp', '', null, undefined)
 const flow: fc.Arbitrary<Flow> = fc
-  .record({ ip_protocol: protocol, ...Object.fromEntries(SIX.map((one) => [one, fc.oneof(member, fc.constant(undefined))])) })
+  .record({ ip_protocol: protocol, ...Object.fromEntries(SIX.map((one) => [one, member])) })
   .map((members) => ({ uuid: 'u', time_stamp: '2024-05-01T10:00:00', ...members }))
 
+/** Of the second flow, some members are those of the first: of flows made apart hardly two are equal in all. */
+const pair = fc
+  .tuple(flow, flow, fc.subarray(['ip_protocol', ...SIX] as const))
+  .map(([a, b, shared]): [Flow, Flow] => [a, { ...b, ...Object.fromEntries(shared.map((key) => [key, a[key]])) }])
+
+const keyOf = (one: Flow) => flowKey(one, matchKeys(one))
 const isWhole = (one: Flow) => SIX.every((key) => one[key] != null)
 const isEqual = (a: Flow, b: Flow, keys: readonly (typeof SIX)[number][]) => keys.every((key) => a[key] != null && a[key] === b[key])
 const without = (left: string) => SIX.filter((key) => key !== left)
 
 test('flow keys are equal exactly for whole flows of the same six members and the same branch', () => {
   fc.assert(
-    fc.property(flow, flow, (a, b) => {
-      assert.equal(flowKey(a) === null, !isWhole(a))
+    fc.property(pair, ([a, b]) => {
+      assert.equal(keyOf(a) === null, !isWhole(a))
       const same = isWhole(a) && isEqual(a, b, SIX) && (a.ip_protocol === 'UDP') === (b.ip_protocol === 'UDP')
-      assert.equal(flowKey(a) !== null && flowKey(a) === flowKey(b), same)
+      assert.equal(keyOf(a) !== null && keyOf(a) === keyOf(b), same)
     }),
     { numRuns: 5_000 },
   )
@@ -34,7 +38,7 @@ test('flow keys are equal exactly for whole flows of the same six members and th
 
 test('repeat keys are equal exactly for the same seven members, a missing one being null', () => {
   fc.assert(
-    fc.property(flow, flow, (a, b) => {
+    fc.property(pair, ([a, b]) => {
       const same = (['ip_protocol', ...SIX] as const).every((key) => (a[key] ?? null) === (b[key] ?? null))
       assert.equal(repeatKey(a) === repeatKey(b), same)
     }),
@@ -45,7 +49,7 @@ test('repeat keys are equal exactly for the same seven members, a missing one be
 test('two flows share a key exactly when the members that it stands for are equal and none of them is null', () => {
   const shares = (a: string | null, b: string | null) => a !== null && a === b
   fc.assert(
-    fc.property(flow, flow, (a, b) => {
+    fc.property(pair, ([a, b]) => {
       const [mine, theirs] = [matchKeys(a), matchKeys(b)]
       assert.equal(shares(mine.all, theirs.all), isEqual(a, b, SIX))
       assert.equal(shares(mine.podPort, theirs.podPort), isEqual(a, b, without('traffic_in_out_port')))

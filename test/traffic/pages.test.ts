@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
-import { asArray, type Page as PageOf, streamPages } from '../../lib/http/pages.ts'
+import { asArray, streamPages } from '../../lib/http/pages.ts'
+import type { Place } from '../../lib/records/index.ts'
+import type { Page as PageOf } from '../../lib/records/page.ts'
 import { readFirstPages, readNextPage } from '../../lib/traffic/index.ts'
 import { startApp } from '../support/app.ts'
 import { collect } from '../support/heap.ts'
@@ -10,15 +12,11 @@ import { until } from '../support/until.ts'
 
 const app = await startApp()
 
-interface Place {
-  time: string
-  uuid: string
-}
 type Page = PageOf<Place>
 
 const EMPTY: Page = { json: Buffer.alloc(0), count: 0, last: null }
 /** A page that holds its number. */
-const page = (n: number): Page => ({ json: Buffer.from(String(n)), count: 1, last: { time: `t${n}`, uuid: `u${n}` } })
+const page = (n: number): Page => ({ json: Buffer.from(String(n)), count: 1, last: [`t${n}`, `u${n}`] })
 
 /** Streams pages 1 to `count`; notes which were asked for, and what went wrong. */
 function streamOf(count: number, next = (n: number): Page | Promise<Page> => (n <= count ? page(n) : EMPTY)) {
@@ -43,7 +41,7 @@ test('pages become one array, each asked for by the end of the one before', asyn
   assert.deepEqual(JSON.parse(text), [1, 2, 3, 4])
   assert.deepEqual(
     asked,
-    [1, 2, 3, 4].map((n) => ({ time: `t${n}`, uuid: `u${n}` })),
+    [1, 2, 3, 4].map((n) => [`t${n}`, `u${n}`]),
   )
   assert.deepEqual(errors, [])
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { Departure, type Traveller } from '../../lib/traffic/departure.ts'
+import { Batch, type Entry } from '../../lib/traffic/batch.ts'
 import { matchKeys } from '../../lib/traffic/flow.ts'
 import { settle } from '../../lib/traffic/settle.ts'
 
@@ -26,7 +26,7 @@ const sketch = fc.record<Sketch>({
 const sketches = fc.array(sketch, { maxLength: 12 })
 
 /** All of one pair of addresses. */
-function entryOf({ uuid, podPort, peerPort, isUdp }: Sketch): Traveller {
+function entryOf({ uuid, podPort, peerPort, isUdp }: Sketch): Entry {
   const members = { pod_ip: '10.0.0.1', traffic_type: 'EGRESS', traffic_in_out_ip: '10.0.0.2', decision: 'ALLOW' }
   const ports = { pod_port: podPort, traffic_in_out_port: peerPort }
   const flow = { uuid: `${uuid}`, time_stamp: '2024-05-01T10:00:00', ip_protocol: isUdp ? 'UDP' : 'TCP', ...members, ...ports }
@@ -65,19 +65,19 @@ test('settling comes to what posting one after the other does', () => {
   )
 })
 
-test('a departure knows who could be a duplicate of whom, and names all between which there could be any', () => {
+test('a batch knows who could be a duplicate of whom, and names all between which there could be any', () => {
   fc.assert(
     fc.property(sketches, sketch, (all, one) => {
-      const departure = new Departure<Traveller>()
-      for (const other of all) departure.add(entryOf(other))
+      const batch = new Batch<Entry>()
+      for (const other of all) batch.add(entryOf(other))
       const entry = entryOf(one)
       assert.equal(
-        departure.couldStop(entry),
+        batch.couldSuppress(entry),
         all.some((other) => isDuplicate(one, other) || other.uuid === one.uuid),
       )
       const isOvertaken = all.some((other) => other.isUdp && isDuplicate(other, one))
-      assert.equal(departure.couldBeStoppedBy(entry), isOvertaken)
-      const contested = departure.contested().map((other) => departure.entries.indexOf(other))
+      assert.equal(batch.couldBeSuppressedBy(entry), isOvertaken)
+      const contested = batch.contested().map((other) => batch.entries.indexOf(other))
       for (const [later, sketch] of all.entries())
         for (const [earlier, other] of all.slice(0, later).entries())
           if (isDuplicate(sketch, other) || sketch.uuid === other.uuid)
@@ -92,8 +92,8 @@ test('a departure knows who could be a duplicate of whom, and names all between 
 })
 
 test('flows that could not be duplicates of each other are not contested', () => {
-  const departure = new Departure<Traveller>()
+  const batch = new Batch<Entry>()
   const base: Sketch = { uuid: 0, podPort: '0', peerPort: '443', isUdp: false, isKnown: false, isTaken: false }
-  for (let i = 0; i < 50; i++) departure.add(entryOf({ ...base, uuid: i, peerPort: `${i}` }))
-  assert.deepEqual(departure.contested(), [])
+  for (let i = 0; i < 50; i++) batch.add(entryOf({ ...base, uuid: i, peerPort: `${i}` }))
+  assert.deepEqual(batch.contested(), [])
 })

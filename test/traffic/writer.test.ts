@@ -8,7 +8,7 @@ import { startApp } from '../support/app.ts'
 import { whileLocked } from '../support/routes.ts'
 import { until } from '../support/until.ts'
 
-// However slow the machine, each post joins the line in the turn of its call: no slice is ever over.
+// However slow the machine, each post joins the queue in the turn of its call: no slice is ever over.
 mock.method(performance, 'now', () => 0)
 
 const app = await startApp()
@@ -41,7 +41,7 @@ function flow(fields: Partial<Flow> = {}): Flow {
 const again = (one: Flow, fields: Partial<Flow> = {}): Flow => ({ ...one, uuid: `w-${++made}`, ...fields })
 
 /**
- * A writer on the real database. Its statements are counted and, while `hold` is set, kept from leaving until `release`, in
+ * A writer on the real database. Its statements are counted and, while `hold` is set, kept from being sent until `release`, in
  * the order in which they were made.
  */
 function makeWriter(clock = { now: 0 }, real = app.db.ingest) {
@@ -107,7 +107,7 @@ test('no flows and nothing but repeats take no statement', async () => {
   assert.equal(control.statements, statements)
 })
 
-test('what arrives while two statements are in flight leaves together in the next', async () => {
+test('what arrives while two statements are in flight is stored together by the next', async () => {
   const { write, control } = makeWriter()
   control.hold = true
   const answers = [write(flow())]
@@ -133,10 +133,10 @@ test('a statement takes whole posts until it has a thousand flows; the others wa
   const answers = sizes.map((size) => write(...Array.from({ length: size }, () => flow())))
   control.release()
   await first[0]
-  await until('the next has left', () => control.waiting === 2)
+  await until('the next is sent', () => control.waiting === 2)
   control.release()
   await first[1]
-  await until('another has left', () => control.waiting === 2)
+  await until('another is sent', () => control.waiting === 2)
   control.releaseAll()
   assert.deepEqual(
     (await Promise.all(answers)).map((inserted) => inserted.length),
@@ -153,7 +153,7 @@ test('a long post is prepared in slices, between which others pass; what both ho
   const long = [...Array.from({ length: 500 }, () => flow()), shared, twice, again(twice)]
   const first = write(...long)
   const second = write(again(shared), flow())
-  // One step of the clock a flow: the long one is at the end of its first slice, and the other has left already.
+  // One step of the clock a flow: the long one is at the end of its first slice, and the other is sent already.
   assert.ok(now < 2 * MAX_SLICE_MS, `${now}`)
   assert.equal(control.statements, 1)
   assert.equal((await second).length, 2)
@@ -184,7 +184,7 @@ test('each post hears of its own flows, as uuids or as records', async () => {
   assert.deepEqual(c, [])
 })
 
-test('a repeat of a flow in flight waits for its fate and is then a duplicate', async () => {
+test('a repeat of a flow in flight waits for its outcome and is then a duplicate', async () => {
   const { write, control } = makeWriter()
   control.hold = true
   const one = flow()
@@ -218,10 +218,10 @@ test('a fault of one post fails it alone', async () => {
   const faulty = flow()
   const failing = write(faulty, flow({ decision: '\0' }))
   const after = [flow(), flow()]
-  const behind = write(...after)
+  const next = write(...after)
   await turn()
   control.releaseAll()
-  const outcomes = await Promise.allSettled([first, before, failing, behind])
+  const outcomes = await Promise.allSettled([first, before, failing, next])
   assert.deepEqual(
     outcomes.map(({ status }) => status),
     ['fulfilled', 'fulfilled', 'rejected', 'fulfilled'],
@@ -278,7 +278,7 @@ test('beyond fifty thousand waiting flows a post is refused at once, and those w
   control.hold = true
   const first = [write(flow()), write(flow())]
   await turn()
-  // All repeats of one flow: they fill the line, and settle at little cost.
+  // All repeats of one flow: they fill the queue, and settle at little cost.
   const one = flow()
   const waiting = Array.from({ length: 51 }, () => write(...Array.from({ length: 1_000 }, () => again(one))))
   await assert.rejects(write(flow()), (error) => error instanceof DatabaseUnavailable && error.code === 'LINE_FULL')
@@ -312,7 +312,7 @@ test('keys of stored and of known flows are remembered until their time is over'
   assert.equal((await storedUuids(...back)).size, 2)
 })
 
-test('what a statement says that left before all was forgotten is not remembered', async () => {
+test('what a statement says that was sent before all was forgotten is not remembered', async () => {
   const { write, seen, control } = makeWriter()
   const stored = flow()
   const known = flow()
@@ -356,13 +356,13 @@ test('UDP and other protocols are remembered apart: each has its own rule', asyn
 
 // ---- Order --------------------------------------------------------------------------------------------------------------------
 
-test('flows that wait for the fate of one in flight leave together, and it suppresses none of them if it was not stored', async () => {
+test('flows that wait for the outcome of one in flight are stored together, and it suppresses none of them if it was not stored', async () => {
   const { write, control } = makeWriter()
   const stored = flow({ ip_protocol: 'UDP', pod_port: '1', traffic_in_out_port: '1' })
   const ports = (a: string, b: string) => again(stored, { pod_port: a, traffic_in_out_port: b })
   await makeWriter().write(stored)
   control.hold = true
-  // Known to the table, which nobody here knows yet: it stands in the way of the two behind it and suppresses neither.
+  // Known to the table, which nobody here knows yet: the two after it wait for it, and it suppresses neither.
   const known = write(ports('2', '1'))
   const [one, two] = [ports('2', '2'), ports('2', '3')]
   const [first, second] = [write(one), write(two)]
@@ -410,7 +410,7 @@ test('what is suppressed by a flow that another process made a duplicate meanwhi
   control.hold = true
   const written = write(first, second)
   control.release()
-  await until('the second statement is about to leave', async () => control.waiting === 1)
+  await until('the second statement is about to be sent', async () => control.waiting === 1)
   // Of the two it is a duplicate of the first alone.
   const elsewhere = again(base, { pod_port: '9' })
   assert.deepEqual(await makeWriter().write(elsewhere), [elsewhere.uuid])

@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Log } from '../../log.ts'
+import { classify, DatabaseBusy, DatabaseUnavailable } from '../errors.ts'
 import { greeted } from '../greeting.ts'
 import { openPool } from '../open-pool.ts'
 import { type Binaries, EmbeddedUnavailable } from './binaries.ts'
 import type { Launcher } from './launcher.ts'
-import type { Log } from './log.ts'
 import { release } from './output.ts'
 import { disownPidFile, isPostmaster, readPidFile } from './pid-file.ts'
 import { startPostmaster } from './postmaster.ts'
@@ -64,14 +65,16 @@ export async function bringUp(site: Site, abort: AbortSignal): Promise<Running> 
   throw new EmbeddedUnavailable(`the embedded PostgreSQL in ${site.cluster} is not ready after ${READY_LIMIT_MS / 1000} s`)
 }
 
-/** Whether the server answers a statement. */
-async function accepts(server: SocketOptions): Promise<boolean> {
+/** Whether the server answers a statement; anything but a database that is unavailable or busy is thrown. */
+export async function accepts(server: SocketOptions): Promise<boolean> {
   const sql = openPool({ ...server }, { max: 1, fetch_types: false, prepare: false, connect_timeout: 0, onnotice: () => {} })
   try {
     await greeted(sql`select 1`)
     return true
-  } catch {
-    return false
+  } catch (error) {
+    const problem = classify(error)
+    if (problem instanceof DatabaseUnavailable || problem instanceof DatabaseBusy) return false
+    throw problem
   } finally {
     await sql.end({ timeout: 1 })
   }

@@ -1,9 +1,9 @@
 import { chownSync, existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Log } from '../../log.ts'
 import { EmbeddedUnavailable } from './binaries.ts'
 import { removeAbandonedDrafts } from './drafts.ts'
 import type { Launcher } from './launcher.ts'
-import type { Log } from './log.ts'
 import { type Output, readOutput } from './output.ts'
 
 /** The superuser of an embedded cluster. Only its socket folder guards it: authentication is `trust`. */
@@ -21,7 +21,7 @@ export async function ensureCluster(cluster: string, initdb: string, launcher: L
     if (launcher.account) chownSync(draft, launcher.account.uid, launcher.account.gid)
     await runInitdb(initdb, draft, launcher, log)
     renameSync(draft, cluster)
-    log('info', 'embedded PostgreSQL: new cluster', { folder: cluster })
+    log.info({ folder: cluster }, 'embedded PostgreSQL: new cluster')
   } catch (error) {
     rmSync(draft, { recursive: true, force: true })
     if (!existsSync(join(cluster, 'PG_VERSION'))) throw error
@@ -31,7 +31,7 @@ export async function ensureCluster(cluster: string, initdb: string, launcher: L
 async function runInitdb(initdb: string, folder: string, launcher: Launcher, log: Log): Promise<void> {
   const args = ['-D', folder, '-U', SUPERUSER, '--encoding=UTF8', '--locale=C', '--auth=trust', '--no-instructions']
   const child = launcher.spawn(initdb, args)
-  const output: Output = readOutput(child, (line) => log('debug', line))
+  const output: Output = readOutput(child, (line) => log.debug({}, line))
   const failure = await output.ended
   if (failure)
     throw new EmbeddedUnavailable(`the embedded PostgreSQL cannot create its cluster in ${folder} (${failure}): ${output.tail()}`)

@@ -1,8 +1,8 @@
 import type { ChildProcess } from 'node:child_process'
-import { setTimeout as delay } from 'node:timers/promises'
+import type { Log } from '../../log.ts'
+import { within } from '../../within.ts'
 import { EmbeddedUnavailable } from './binaries.ts'
 import type { Launcher } from './launcher.ts'
-import type { Log } from './log.ts'
 import { readOutput } from './output.ts'
 import { readPidFile } from './pid-file.ts'
 import { PORT } from './socket.ts'
@@ -34,7 +34,7 @@ export async function startPostmaster(
   signal: AbortSignal,
 ): Promise<Postmaster | undefined> {
   const child = launcher.spawn(program, ['-D', cluster, '-p', String(PORT), ...settings(socketDir)])
-  const output = readOutput(child, (line) => log('debug', line))
+  const output = readOutput(child, (line) => log.debug({}, line))
   let hasEnded = false
   const ended = output.ended.then((failure) => {
     hasEnded = true
@@ -46,7 +46,7 @@ export async function startPostmaster(
     while (!hasEnded) {
       const file = readPidFile(cluster)
       if (child.pid !== undefined && file?.pid === child.pid && file.status === 'ready') return { pid: child.pid, child, ended }
-      await Promise.race([delay(POLL_MS), ended])
+      await within(ended, POLL_MS)
     }
   } finally {
     signal.removeEventListener('abort', abort)

@@ -20,7 +20,7 @@ export async function shutdown(site: Site): Promise<boolean> {
       process.kill(file.pid, signal)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'EPERM') {
-        log('warn', 'embedded PostgreSQL: left running, it belongs to another user', { pid: file.pid })
+        log.warn({ pid: file.pid }, 'embedded PostgreSQL: left running, it belongs to another user')
         return false
       }
     }
@@ -28,6 +28,6 @@ export async function shutdown(site: Site): Promise<boolean> {
     while (isPostmaster(file.pid, cluster) && Date.now() < limit) await delay(POLL_MS)
     if (!isPostmaster(file.pid, cluster)) return true
   }
-  log('warn', 'embedded PostgreSQL: does not stop', { pid: file.pid })
+  log.warn({ pid: file.pid }, 'embedded PostgreSQL: does not stop')
   return false
 }

@@ -45,7 +45,7 @@ export function supervise(site: Site, membership: Membership, first: Running, ab
   }
 
   async function recover(): Promise<void> {
-    site.log('warn', 'embedded PostgreSQL: the server is gone, starting it again', { pid: running.pid })
+    site.log.warn({ pid: running.pid }, 'embedded PostgreSQL: the server is gone, starting it again')
     quickDeaths = Date.now() - upSince < STEADY_MS ? quickDeaths + 1 : 0
     while (!abort.signal.aborted) {
       try {
@@ -53,12 +53,12 @@ export function supervise(site: Site, membership: Membership, first: Running, ab
         if (quickDeaths > 1) await delay(backoffMs(quickDeaths), undefined, { signal: abort.signal, ref: false })
         running = await bringUp(site, abort.signal)
         upSince = Date.now()
-        site.log('info', 'embedded PostgreSQL: up again', { pid: running.pid })
+        site.log.info({ pid: running.pid }, 'embedded PostgreSQL: up again')
         return follow()
       } catch (error) {
         if (abort.signal.aborted) return
         quickDeaths += 1
-        site.log('warn', 'embedded PostgreSQL: the restart failed', { error: (error as Error).message })
+        site.log.warn({ error: (error as Error).message }, 'embedded PostgreSQL: the restart failed')
       }
     }
   }

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { z } from 'zod'
 import type { Gate } from '../../lib/db/index.ts'
-import { pageReader } from '../../lib/traffic/index.ts'
+import { wireTime, zonedTime } from '../../lib/http/fields.ts'
+import { foldedLookup, fromRow, listReader, plainColumns, plainRows } from '../../lib/records/index.ts'
+import { TrafficRow } from '../../lib/traffic/index.ts'
 import { startApp } from '../support/app.ts'
 
 const app = await startApp()
@@ -31,23 +34,40 @@ async function hold(rows: Row[]): Promise<void> {
   await app.sql`insert into traffic select * from json_populate_recordset(null::traffic, ${JSON.stringify(rows)}::text::json)`
 }
 
-const readAll = pageReader('select * from traffic order by time_stamp desc, uuid desc')
+const readAll = listReader(TrafficRow, 'select * from traffic order by time_stamp desc, uuid desc', ['time_stamp', 'uuid'])
+
+/** A time as the wire has it: a fraction of three or six digits, as few as hold it. */
+function shownTime(text: string | null): string | null {
+  if (text === null) return null
+  const [seconds, fraction = ''] = text.split('.') as [string, string?]
+  return fraction === '' ? seconds : `${seconds}.${fraction.padEnd(fraction.length > 3 ? 6 : 3, '0')}`
+}
 
 /** Renders the table; asserts that it is what the database makes of the same rows. Answers how many statements that took. */
 async function assertRendered(): Promise<number> {
   const { gate, count } = countingGate()
   const page = await readAll(gate)
   const expected = await app.sql`
-    select traffic_record(t) as record, time_stamp::text as time, uuid from traffic t order by time_stamp desc, uuid desc`
+    select row_to_json(t) as record, time_stamp::text as time, uuid from traffic t order by time_stamp desc, uuid desc`
   assert.equal(page.count, expected.length)
   const found = JSON.parse(`[${page.json}]`)
   assert.deepEqual(
     found,
-    expected.map(({ record }) => record),
+    expected.map(({ record }) => ({
+      ...record,
+      time_stamp: shownTime(record.time_stamp),
+      peer_resolved_at: shownTime(record.peer_resolved_at),
+    })),
   )
-  for (const [i, row] of found.entries()) assert.deepEqual(Object.keys(row), Object.keys(expected[i]!.record))
+  for (const row of found) assert.deepEqual(Object.keys(row), Object.keys(TrafficRow.shape))
+  const plain = await app.db.read((sql) =>
+    sql.unsafe(`select ${plainColumns(TrafficRow, 't')} from traffic t order by time_stamp desc, uuid desc`).raw(),
+  )
+  assert.equal(String(plainRows(TrafficRow, plain)), String(page.json), 'row by row it is the same')
+  const rows = expected.map(({ record }) => fromRow(TrafficRow, record))
+  assert.equal(JSON.stringify(rows), JSON.stringify(found), 'and so it is from rows as JSON')
   const last = expected.at(-1)
-  assert.deepEqual(page.last, last ? { time: last.time, uuid: last.uuid } : null)
+  assert.deepEqual(page.last, last ? [last.time, last.uuid] : null)
   return count.statements
 }
 const bare = (fields: Row = {}): Row => ({ uuid: 'u', time_stamp: '2024-05-01T10:00:00', ...fields })
@@ -224,4 +244,103 @@ test('around the limit of escapes a list is whole, whichever way it takes', asyn
     ways.add(await assertRendered())
   }
   assert.deepEqual([...ways].sort(), [1, 2])
+})
+
+// ---- Kinds of columns ---------------------------------------------------------------------------------------------------------
+
+const Every = z.strictObject({
+  plainText: z.string(),
+  aWord: z.enum(['a', 'b']).nullable(),
+  atTime: wireTime.nullable().describe('Described, and a time all the same.'),
+  inZone: zonedTime.nullable(),
+  anInteger: z.int().nullable(),
+  aNumber: z.number().nullable(),
+  isTrue: z.boolean().nullable(),
+  anObject: z.record(z.string(), z.unknown()).nullable(),
+  someTexts: z.array(z.string()).nullable(),
+})
+const KINDS =
+  'plain_text text, a_word text, at_time timestamp, in_zone timestamp, an_integer bigint, a_number float8, is_true boolean, an_object json, some_texts text[]'
+const everyRows = `select * from json_to_recordset($1::text::json) as r(${KINDS})`
+const readEvery = listReader(Every, everyRows, ['atTime', 'plainText'])
+const nulls = {
+  a_word: null,
+  at_time: null,
+  in_zone: null,
+  an_integer: null,
+  a_number: null,
+  is_true: null,
+  an_object: null,
+  some_texts: null,
+}
+const every = {
+  plain_text: 'a "b" \\ \n é \u0001',
+  a_word: 'b',
+  at_time: '2024-05-01T10:00:00.25',
+  in_zone: '2024-05-01T10:00:00.0625',
+  an_integer: 9_007_199_254_740_991,
+  a_number: 0.1,
+  is_true: false,
+  an_object: { 'a "key"': [1, null, { b: 'é\u001f' }] },
+  some_texts: ['x', 'a,b', '"', '\\', '{}', 'null', ''],
+}
+
+for (const mark of ['', '\u001f'])
+  test(`every kind of column, ${mark === '' ? 'joined' : 'row by row'}`, async () => {
+    const rows = [
+      { ...nulls, plain_text: `first${mark}` },
+      every,
+      { ...every, some_texts: [], is_true: true },
+      { ...nulls, plain_text: 'last' },
+    ]
+    const { gate, count } = countingGate()
+    const page = await readEvery(gate, JSON.stringify(rows))
+    const found = JSON.parse(`[${page.json}]`)
+    assert.equal(count.statements, mark === '' ? 1 : 2)
+    assert.deepEqual([page.count, page.last], [4, [null, 'last']])
+    const empty = { aWord: null, atTime: null, inZone: null, anInteger: null, aNumber: null, isTrue: null, anObject: null, someTexts: null }
+    const full = {
+      plainText: every.plain_text,
+      aWord: 'b',
+      atTime: '2024-05-01T10:00:00.250',
+      inZone: '2024-05-01T10:00:00.062500Z',
+      anInteger: every.an_integer,
+      aNumber: 0.1,
+      isTrue: false,
+      anObject: every.an_object,
+      someTexts: every.some_texts,
+    }
+    const shown = [{ plainText: `first${mark}`, ...empty }, full, { ...full, someTexts: [], isTrue: true }, { plainText: 'last', ...empty }]
+    assert.deepEqual(found, shown)
+    for (const [i, row] of found.entries()) {
+      assert.deepEqual(Object.keys(row), Object.keys(Every.shape))
+      assert.deepEqual(Every.safeParse(row).error?.issues ?? [], [], `row ${i}`)
+    }
+  })
+
+test('a record with a key that no column can hold is refused when it is declared to be read', () => {
+  const bad = z.strictObject({ a: z.union([z.string(), z.number()]) })
+  assert.throws(() => listReader(bad, 'select 1 as a'), /no column has the kind union/)
+})
+
+test('a look-up gives each key its first row, whatever the keys are, or null', async () => {
+  await app.sql`truncate pod_syscalls`
+  const names = ['a', 'b "quoted"', 'c\\d', '{e,f}', 'null', 'NULL', '', ' ', 'é,\u{1f680}', '\n', '"', '{', '\u001f']
+  await app.sql`
+    insert into pod_syscalls (pod_name, pod_namespace, syscalls, arch, time_stamp)
+    select n, 'of ' || n, 'read', 'x86_64', timestamp '2024-05-01' from json_array_elements_text(${JSON.stringify(names)}::text::json) n`
+  const Name = z.strictObject({ podNamespace: z.string(), n: z.int() })
+  const look = foldedLookup<{ name: string; other: string }>(
+    Name,
+    { name: 'text', other: 'timestamp' },
+    `select p.pod_namespace, g.n from pod_syscalls p cross join generate_series(1, 3) g(n)
+     where p.pod_name = k.name and k.other = timestamp '2024-05-01 10:00:00.5' order by g.n desc`,
+  )
+  const asked = [...names, 'nobody', 'a', 'nobody else', ...names]
+  const found = await Promise.all(asked.map((name) => look(app.db, { name, other: '2024-05-01T10:00:00.500' })))
+  assert.deepEqual(
+    found.map((json) => json && JSON.parse(String(json))),
+    asked.map((name) => (names.includes(name) ? { podNamespace: `of ${name}`, n: 3 } : null)),
+  )
+  assert.equal(await look(app.db, { name: 'a', other: '2024-05-01T10:00:00' }), null)
 })

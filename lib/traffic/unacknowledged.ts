@@ -1,25 +1,25 @@
-/** What is remembered of a flow that may be stored although nobody was told. */
-export interface Untold {
-  /** What its repeats are known by; null when a member is null. */
+/** What is remembered of a flow that may be stored although its sender got no acknowledgement. */
+export interface Unacknowledged {
+  /** See `flowKey`. */
   readonly key: string | null
-  /** It is stored, and `onStored` heard of it. */
-  readonly isHeard: boolean
+  /** It is stored, and `onStored` was called for it. */
+  readonly isReported: boolean
   readonly at: number
 }
 
 /**
- * Flows that may be stored although their sender was told of a failure: the answer of the database was lost, or another statement
- * of the same post failed. They are posted again with the very same uuids, and what is stored of them then counts as inserted
- * (interop-core D23). Whether it is stored is always asked of the database, so that what is remembered here is never wrong,
- * whichever server answers. Bounded in number and age, the oldest go first.
+ * Flows that may be stored although their sender was answered with a failure: the answer of the database was lost, or another
+ * statement of the same post failed. They are posted again with the very same uuids, and what is stored of them then counts as
+ * inserted (interop-core D23). The database is always asked whether they are stored, so that what is remembered here is never wrong,
+ * whichever server answers. Their number and age are bounded; the oldest go first.
  */
-export class UntoldFlows {
+export class UnacknowledgedFlows {
   readonly #maxFlows: number
   readonly #maxAgeMs: number
   readonly #now: () => number
-  /** By uuid, in the order in which they came. */
-  readonly #flows = new Map<string, Untold>()
-  /** How many of them have the key. */
+  /** By uuid, in the order of arrival. */
+  readonly #flows = new Map<string, Unacknowledged>()
+  /** How many of them have each key. */
   readonly #keys = new Map<string, number>()
 
   /** `now` in milliseconds, monotonic. */
@@ -33,20 +33,20 @@ export class UntoldFlows {
     return this.#flows.size
   }
 
-  get(uuid: string): Untold | undefined {
+  get(uuid: string): Unacknowledged | undefined {
     return this.#flows.get(uuid)
   }
 
-  /** Whether one of them has the key: a repeat of that one must not vanish as a duplicate. */
+  /** Whether one of them has the key: its repeat must not vanish as a duplicate. */
   hasKey(key: string): boolean {
     return this.#keys.has(key)
   }
 
-  add(uuid: string, key: string | null, isHeard: boolean): void {
-    const wasHeard = this.#flows.get(uuid)?.isHeard ?? false
+  add(uuid: string, key: string | null, isReported: boolean): void {
+    const wasReported = this.#flows.get(uuid)?.isReported ?? false
     this.delete(uuid)
     this.#expire()
-    this.#flows.set(uuid, { key, isHeard: isHeard || wasHeard, at: this.#now() })
+    this.#flows.set(uuid, { key, isReported: isReported || wasReported, at: this.#now() })
     if (key !== null) this.#keys.set(key, (this.#keys.get(key) ?? 0) + 1)
   }
 

@@ -10,62 +10,62 @@ export type Sql = postgres.ISql
 /** Returns a driver query that has not been started. `isInDoubt`: an earlier attempt may have been carried out. */
 export type Statement = (sql: Sql, isInDoubt: boolean) => PromiseLike<readonly unknown[]>
 
-/** The place of one connection. */
+/** A place for one connection at a time. */
 export interface Slot {
   driver: postgres.Sql | null
   socket: Socket | null
   /** Runs out when the server does not let us in. */
-  greeting: NodeJS.Timeout | undefined
+  connectTimer: NodeJS.Timeout | undefined
   /** The server has let the present or last connection in: it may have got the statement. */
-  isLetIn: boolean
+  isAuthenticated: boolean
   /** The connection has answered. */
-  proven: boolean
+  hasAnswered: boolean
   /** Rounds of the reaper since the last statement. */
   quietRounds: number
-  flight: Flight | null
+  pending: PendingStatement | null
 }
 
-/** One call, from the gate to its answer, over all its attempts. */
-export class Flight extends Entrant<Slot> {
+/** One call from its arrival at the gate to its answer, over all attempts. */
+export class PendingStatement extends Entrant<Slot> {
   readonly statement: Statement
   readonly raw: boolean
   readonly startedAt = performance.now()
   readonly resolve: (value: never) => void
   readonly reject: (error: Error) => void
-  readonly #launch: (slot: Slot, flight: Flight) => void
+  readonly #attempt: (slot: Slot, pending: PendingStatement) => void
   attempts = 0
-  /** Nobody waits for the answer any more: not worth another attempt. */
-  isAbandoned = false
+  /** There is one attempt only. */
+  isSingleAttempt = false
   /** The server may have carried out an attempt whose answer was lost. */
   isInDoubt = false
-  /** Sweeps of the pool when the present attempt began. */
+  /** The pool's count of sweeps when the present attempt began. */
   sweeps = 0
   /** The present attempt; null while waiting for the next. */
   query: PromiseLike<unknown> | null = null
 
-  /** `launch` is called with the slot, once the flight has one. */
+  /** `attempt` is called with the slot, once the statement has one. */
   constructor(
-    launch: (slot: Slot, flight: Flight) => void,
+    attempt: (slot: Slot, pending: PendingStatement) => void,
     statement: Statement,
     raw: boolean,
     resolve: (value: never) => void,
     reject: (error: Error) => void,
   ) {
     super()
-    this.#launch = launch
+    this.#attempt = attempt
     this.statement = statement
     this.raw = raw
     this.resolve = resolve
     this.reject = reject
   }
 
-  /** The end of the last attempt, without an answer. */
+  /** Ends the call after its last attempt, without an answer. */
   fail(error: Error): void {
     this.reject(this.isInDoubt ? markInDoubt(error) : error)
   }
 
   admit(slot: Slot): void {
-    this.#launch(slot, this)
+    this.#attempt(slot, this)
   }
 
   refuse(error: DatabaseUnavailable): void {

@@ -1,0 +1,21 @@
+import type { Logger } from 'pino'
+import { type Config, ConfigError, loadConfig } from './config.ts'
+import { environment } from './env-file.ts'
+import { createLog } from './log.ts'
+
+/**
+ * Ends the process with the code that `work` resolves to, or with 1 when it throws: that is logged with `fields`, and said on stderr while
+ * there is no log yet.
+ */
+export async function runProgram(work: (config: Config, log: Logger) => Promise<number>, fields: object = {}): Promise<never> {
+  let tell = (error: unknown): void => void process.stderr.write(`${error instanceof ConfigError ? error.message : error}\n`)
+  try {
+    const config = loadConfig(environment())
+    const log = createLog(config)
+    tell = (err) => log.fatal({ ...fields, err }, err instanceof Error ? err.message : 'the program failed')
+    process.exit(await work(config, log))
+  } catch (error) {
+    tell(error)
+    process.exit(1)
+  }
+}

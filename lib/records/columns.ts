@@ -1,0 +1,67 @@
+import type { z } from 'zod'
+import { columnKinds } from '../http/fields.ts'
+
+/** How the text that PostgreSQL gives for a column becomes JSON. A `list` is one of text. */
+export type Kind = 'text' | 'time' | 'zonedTime' | 'number' | 'boolean' | 'json' | 'list'
+
+/** A record whose keys are declared by a strict object of zod: from it come the OpenAPI schema, the columns and the bytes. */
+export type Declaration = z.ZodObject
+
+export interface Column {
+  readonly key: string
+  readonly kind: Kind
+  /** The key in snake_case. */
+  readonly name: string
+}
+
+const declared = new WeakMap<Declaration, readonly Column[]>()
+
+/** The columns of a record in wire order. TypeError for a key of a kind that no column has. */
+export function columnsOf(record: Declaration): readonly Column[] {
+  let columns = declared.get(record)
+  if (columns === undefined) {
+    columns = Object.entries(record.shape).map(([key, schema]) => ({
+      key,
+      kind: kindOf(schema as z.ZodType),
+      name: key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+    }))
+    declared.set(record, columns)
+  }
+  return columns
+}
+
+/** The text of each column of the rows `alias`, for `plainRow`; null stays null. */
+export const plainColumns = (record: Declaration, alias: string): string => expressions(record, alias).join(', ')
+
+/**
+ * One row for all rows `alias`, or for those of them that are `counted`, to be read by `joinedRows`: their number, the number of nulls in
+ * them, then each column as one text: its values joined with U+001F, a null as U+0001. PostgreSQL spends most of a long list on building
+ * JSON row by row; this costs it a third of that. The two numbers prove that no value holds a separator or looks like a null.
+ */
+export function joinedColumns(record: Declaration, alias: string, counted?: string): string {
+  const filter = counted === undefined ? '' : ` filter (where ${counted})`
+  const names = columnsOf(record).map(({ name }) => `${alias}.${name}`)
+  return [
+    `(count(*)${filter})::text`,
+    `coalesce(sum(num_nulls(${names.join(', ')}))${filter}, 0)::text`,
+    ...expressions(record, alias).map((text) => `string_agg(coalesce(${text}, e'\\x01'), e'\\x1f')${filter}`),
+  ].join(', ')
+}
+
+const expressions = (record: Declaration, alias: string) =>
+  columnsOf(record).map(({ name, kind }) => {
+    const column = `${alias}.${name}`
+    return kind === 'text' ? column : kind === 'list' ? `array_to_json(${column})::text` : `${column}::text`
+  })
+
+function kindOf(schema: z.ZodType): Kind {
+  const kind = columnKinds.get(schema)?.kind
+  if (kind !== undefined) return kind
+  const { type, innerType, element } = schema._zod.def as { type: string; innerType?: z.ZodType; element?: z.ZodType }
+  if (type === 'nullable') return kindOf(innerType!)
+  if (type === 'array' && element?._zod.def.type === 'string') return 'list'
+  const kinds: Record<string, Kind> = { string: 'text', enum: 'text', number: 'number', boolean: 'boolean', record: 'json', object: 'json' }
+  const known = kinds[type]
+  if (known === undefined) throw new TypeError(`no column has the kind ${type}`)
+  return known
+}

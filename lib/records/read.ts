@@ -1,0 +1,80 @@
+/** Reads of declared records: each takes the SQL that selects whole rows, and gives them as bytes. */
+import { createFold, type Database, fixed, type Gate, perDatabase } from '../db/index.ts'
+import { columnsOf, type Declaration, joinedColumns, plainColumns } from './columns.ts'
+import type { Page } from './page.ts'
+import { joinedRows, lastOf, plainRow, plainRows, type RawRow } from './render.ts'
+
+type Value = string | number | boolean | null
+/** Columns of the last row of a page as text, null for a null. */
+export type Place = readonly (string | null)[]
+
+/**
+ * A list of records, in one statement. `rows` selects the columns of the record, with `$1`, `$2`, ... for the values, each once and in
+ * this order; `place` are the keys that tell where a page ends.
+ */
+export function listReader(record: Declaration, rows: string, place: readonly string[] = []) {
+  const joined = fixed(`select ${joinedColumns(record, 't')} from (${rows}) t`)
+  const plain = plainReader(record, rows, place)
+  return async (gate: Gate, ...values: Value[]): Promise<Page<Place>> => {
+    const [row] = await gate((sql) => joined(sql, ...values).raw())
+    return joinedPage(record, row!, place) ?? plain(gate, ...values)
+  }
+}
+
+/** One row of `joinedColumns` as a page; null where it cannot travel so, and `plainReader` has to read it. */
+export function joinedPage(record: Declaration, row: RawRow, place: readonly string[] = [], from = 0): Page<Place> | null {
+  const page = joinedRows(record, row, from)
+  if (page === null) return null
+  const last = page.count === 0 ? null : indices(record, place).map((c) => lastOf(row[from + 2 + c]!))
+  return { ...page, last }
+}
+
+/** The same list row by row: for values that joined columns cannot carry, at a few times the cost. */
+export function plainReader(record: Declaration, rows: string, place: readonly string[] = []) {
+  const plain = fixed(`select ${plainColumns(record, 't')} from (${rows}) t`)
+  return async (gate: Gate, ...values: Value[]): Promise<Page<Place>> => {
+    const found: readonly RawRow[] = await gate((sql) => plain(sql, ...values).raw())
+    const last = found.at(-1)
+    return {
+      json: plainRows(record, found),
+      count: found.length,
+      last: last ? indices(record, place).map((c) => last[c]?.toString() ?? null) : null,
+    }
+  }
+}
+
+const indices = (record: Declaration, place: readonly string[]) =>
+  place.map((key) => columnsOf(record).findIndex((column) => column.key === key))
+
+/**
+ * A point look-up that folds. `keys` are the types of the parts of a key; `rows` selects the columns of the record for the key `k`, the first row
+ * counts. Resolves to the JSON of the record, or null.
+ */
+export function foldedLookup<Key extends Record<string, string>>(
+  record: Declaration,
+  keys: { [K in keyof Key]: 'text' | 'timestamp' },
+  rows: string,
+) {
+  const names = Object.keys(keys) as (keyof Key & string)[]
+  const arrays = names.map((name, i) => `$${i + 1}::text::${keys[name]}[]`).join(', ')
+  const statement = fixed(`
+    select k.n, ${plainColumns(record, 'r')}
+    from unnest(${arrays}) with ordinality k(${names.join(', ')}, n)
+    cross join lateral (${rows} limit 1) r`)
+  const foldOf = perDatabase((db) =>
+    createFold<Key, Buffer | null>({
+      run: async (items) => {
+        const found: readonly RawRow[] = await db.read((sql) =>
+          statement(sql, ...names.map((name) => arrayText(items.map((item) => item[name]!)))).raw(),
+        )
+        const records = Array<Buffer | null>(items.length).fill(null)
+        for (const row of found) records[Number(row[0]) - 1] = plainRow(record, row, 1)
+        return records
+      },
+    }),
+  )
+  return (db: Database, key: Key) => foldOf(db)(key)
+}
+
+/** An array as PostgreSQL writes it (PostgreSQL documentation, 8.15.6). */
+const arrayText = (items: readonly string[]) => `{${items.map((item) => `"${item.replace(/["\\]/g, '\\$&')}"`).join(',')}}`

@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { within } from '../../lib/within.ts'
+
+const LONG_MS = 60_000
+
+test('what comes in time is passed on, and no timer is left to hold the process', async () => {
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+  const before = timers()
+  assert.equal(await within(Promise.resolve('answer'), LONG_MS), 'answer')
+  await assert.rejects(within(Promise.reject(new Error('told')), LONG_MS), /told/)
+  assert.equal(timers(), before)
+})
+
+test('what takes longer is left to itself, a failure too', async () => {
+  const late = delay(50).then(() => Promise.reject(new Error('nobody hears')))
+  assert.equal(await within(late, 1), undefined)
+  assert.equal(await within(new Promise(() => {}), -1), undefined)
+  await delay(100)
+})
