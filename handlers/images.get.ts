@@ -61,7 +61,7 @@ export default route({ summary: 'The images of the inventory', answer: ImagePage
   '/images',
   access('read'),
   query(Query),
-  chargeRows(IMAGE_BYTES, 1),
+  chargeRows<typeof Query>(IMAGE_BYTES, 1),
   async (c) => {
     const { db, config } = c.get('deps')
     const page = c.req.valid('query')

@@ -87,6 +87,32 @@ for (const path of sources('lib').filter((one) => one !== 'lib/server.ts')) {
   })
 }
 
+/** The first circle that is found of files that import one another, types included; null when there is none. */
+function circle(next: (path: string) => readonly string[], starts: readonly string[]): string[] | null {
+  const done = new Set<string>()
+  const follow = (path: string, trail: readonly string[]): string[] | null => {
+    if (trail.includes(path)) return [...trail.slice(trail.indexOf(path)), path]
+    if (done.has(path)) return null
+    for (const one of next(path)) {
+      const found = follow(one, [...trail, path])
+      if (found) return found
+    }
+    done.add(path)
+    return null
+  }
+  for (const start of starts) {
+    const found = follow(start, [])
+    if (found) return found
+  }
+  return null
+}
+
+test('no file imports itself by way of others, not even for a type', () => {
+  const next = (path: string) => imports(path).filter((one) => one.endsWith('.ts'))
+  const found = circle(next, ['lib', 'handlers', 'jobs', 'sql'].flatMap(sources))
+  assert.equal(found?.join(' -> '), undefined)
+})
+
 for (const name of scopes.keys()) {
   test(`${titled(name)} has a test for 200`, () => {
     assert.ok(titles.has(`${titled(name)} 200`), `no test is titled '${titled(name)} 200: ...'`)
@@ -164,6 +190,15 @@ test('the checks see what they look for', () => {
   assert.ok(handlers.length >= 16)
   assert.ok(imports('handlers/router.ts').includes('handlers/pod/spec.post.ts'))
   assert.ok(imports('lib/server.ts').includes('handlers/router.ts'))
+  const knots: Record<string, string[]> = { a: ['b', 'c'], b: ['d'], c: ['d', 'e'], d: [], e: ['f'], f: ['c'] }
+  assert.deepEqual(
+    circle((name) => knots[name]!, ['b', 'a']),
+    ['c', 'e', 'f', 'c'],
+  )
+  assert.equal(
+    circle((name) => knots[name]!, ['b', 'd']),
+    null,
+  )
   assert.ok(titles.has('GET /pod/info 200'))
   assert.equal(titled('GET /a/:b/c/:d{[0-9]+}'), 'GET /a/{b}/c/{d}')
   assert.deepEqual(

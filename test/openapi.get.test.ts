@@ -5,6 +5,7 @@ import openApiRoute from '../handlers/openapi.get.ts'
 import { access } from '../lib/http/access.ts'
 import { createApp } from '../lib/http/app.ts'
 import { route } from '../lib/http/context.ts'
+import { GZIP_MIN_BYTES } from '../lib/http/respond.ts'
 import { startApp, TOKENS } from './support/app.ts'
 import { document } from './support/contract.ts'
 import { assertUnauthorized } from './support/routes.ts'
@@ -27,6 +28,25 @@ test('GET /openapi.json 200: compressed when asked', async () => {
   const answer = await app.app.request('/openapi.json', { headers: { 'accept-encoding': 'gzip' } })
   assert.equal(answer.headers.get('content-encoding'), 'gzip')
   assert.deepEqual(JSON.parse(gunzipSync(Buffer.from(await answer.arrayBuffer())).toString()), document)
+})
+
+test('GET /openapi.json 200: what it says of compression is so', async () => {
+  const said = `A 200 in JSON of ${GZIP_MIN_BYTES} bytes or more comes as gzip to those who accept it.`
+  assert.ok((document.info as { description: string }).description.includes(said))
+  const token = TOKENS.BROKER_TOKEN_READ
+  const longError = `/audit/verdicts?verdict=${'x'.repeat(GZIP_MIN_BYTES)}`
+  for (const [path, sent, status, isPacked] of [
+    ['/openapi.json', token, 200, true],
+    ['/version', token, 200, false],
+    ['/health', token, 200, false],
+    ['/metrics', token, 200, false],
+    ['/openapi.json', 'unknown', 401, false],
+    [longError, token, 400, false],
+  ] as const) {
+    const { headers, ...answer } = await guarded.get(path, { token: sent, headers: { 'accept-encoding': 'gzip' } })
+    assert.deepEqual([answer.status, headers.get('content-encoding')], [status, isPacked ? 'gzip' : null], path.slice(0, 40))
+  }
+  for (const path of ['/metrics', longError]) assert.ok((await guarded.get(path, { token })).text.length >= GZIP_MIN_BYTES)
 })
 
 test('GET /openapi.json 200: HEAD has its length and no body', async () => {

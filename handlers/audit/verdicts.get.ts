@@ -52,7 +52,7 @@ export default route({ summary: 'The newest verdicts of the policy evaluator', a
   '/audit/verdicts',
   access('read'),
   query(Query),
-  chargeRows(ROW_BYTES),
+  chargeRows<typeof Query>(ROW_BYTES),
   async (c) => {
     const { policy, namespace, verdict, direction, limit } = c.req.valid('query')
     // Each outcome is a run of an index in the order of the list: at most four are merged, none is read past the limit.

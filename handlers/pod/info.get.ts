@@ -3,10 +3,11 @@ import { sharedRead } from '../../lib/db/folded.ts'
 import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
 import { shownAs } from '../../lib/http/declared.ts'
-import { type Page, sendPages } from '../../lib/http/pages.ts'
+import { sendPages } from '../../lib/http/pages.ts'
 import { charge, kib } from '../../lib/http/read-budget.ts'
 import { query } from '../../lib/http/validate.ts'
 import { POD_PAGE_ROWS, type PodPlace, PodRecord, readFirstPods, readNextPods } from '../../lib/pods/index.ts'
+import type { Page } from '../../lib/records/page.ts'
 
 const Query = z.object({
   include_dead: shownAs(z.enum(['true', 'false']).default('true'), {

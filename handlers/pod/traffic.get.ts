@@ -25,6 +25,6 @@ export default route({ summary: 'The newest flows', answer: z.array(TrafficRow).
   '/pod/traffic',
   access('read'),
   query(Query),
-  chargeRows(ROW_BYTES),
+  chargeRows<typeof Query>(ROW_BYTES),
   async (c) => sendJson(c, await newest(c.get('deps').db, c.req.valid('query').limit)),
 )

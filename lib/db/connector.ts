@@ -1,9 +1,9 @@
 import type postgres from 'postgres'
 import type { Log } from '../log.ts'
-import { readAddress, urlParameters } from './address.ts'
-import { type Connection, type DriverSettings, driverOptions, type GateName } from './driver-options.ts'
-import { openPool, tlsOf } from './embedded/socket-url.ts'
+import { type Connection, type DriverSettings, driverOptions } from './driver-options.ts'
 import { DatabaseUnavailable } from './errors.ts'
+import type { GateName } from './gate.ts'
+import { openPool, partsOf } from './open-pool.ts'
 import { sessionSettings, settingStatement } from './session.ts'
 import { dial, type Endpoint } from './socket.ts'
 import type { Slot } from './statement.ts'
@@ -36,7 +36,7 @@ export class Connector {
   constructor(target: Target, closed: Closed) {
     this.#target = target
     this.#closed = closed
-    this.#tls = tlsOf(target.connection)
+    this.#tls = partsOf(target.connection).tls
   }
 
   /** Gives the slot a connection on its way to the server. */
@@ -104,13 +104,12 @@ export class Connector {
 
   #sessionSettings(): Record<string, string> {
     const { connection, gate, settings } = this.#target
-    const asked = typeof connection === 'string' ? readAddress(urlParameters(connection, 'the URL')).settings : connection.settings
-    const { options: _, application_name: __, ...rest } = asked ?? {}
+    const { options: _, application_name: __, ...rest } = partsOf(connection).settings ?? {}
     return { ...rest, ...sessionSettings(gate, settings.statementTimeoutMs) }
   }
 }
 
 function withoutSettings(connection: Connection): Connection {
-  const { settings, ...rest } = typeof connection === 'string' ? readAddress(urlParameters(connection, 'the URL')) : connection
+  const { settings, ...rest } = partsOf(connection)
   return rest
 }

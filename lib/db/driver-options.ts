@@ -1,9 +1,8 @@
 /** The options every connection of the service is opened with, and why. */
 import type postgres from 'postgres'
+import type { GateName } from './gate.ts'
 import { openingSettings, sessionSettings } from './session.ts'
 import type { TlsSettings } from './tls-settings.ts'
-
-export type GateName = 'ingest' | 'read' | 'probe' | 'job'
 
 /** A connection URL, or the parts of one. */
 export type Connection =

@@ -15,13 +15,11 @@ import { choosePlace } from './embedded/place.ts'
 import { reachablePrograms } from './embedded/programs.ts'
 import { SHARED_FOLDER } from './embedded/shared-folder.ts'
 import { shutdown } from './embedded/shutdown.ts'
-import { PORT, socketDir } from './embedded/socket.ts'
-import { type SocketOptions, socketUrl } from './embedded/socket-url.ts'
+import { PORT, type SocketOptions, socketDir, socketUrl } from './embedded/socket.ts'
 import { supervise } from './embedded/supervisor.ts'
 
 export { EmbeddedUnavailable } from './embedded/binaries.ts'
-export { greeted } from './embedded/greeting.ts'
-export { openPool, type SocketOptions, socketUrl } from './embedded/socket-url.ts'
+export type { SocketOptions } from './embedded/socket.ts'
 
 export interface EmbeddedServer {
   /** libpq form of `options`. Of the driver's entry points only `openPool` reads it. */

@@ -6,6 +6,8 @@
  */
 import { DatabaseUnavailable } from './errors.ts'
 
+export type GateName = 'ingest' | 'read' | 'probe' | 'job'
+
 export interface GateStats {
   slots: number
   inFlight: number

@@ -3,7 +3,7 @@
  * (`alter database ... set`), and what the packet that opens a connection says goes before those. Left alone on purpose:
  * `search_path`, by which an owner chooses the schema, and `default_transaction_read_only`, by which one stops all writers.
  */
-import type { GateName } from './driver-options.ts'
+import type { GateName } from './gate.ts'
 
 type Settings = Readonly<Record<string, string>>
 
@@ -21,7 +21,7 @@ const SAME_EVERYWHERE: Settings = {
   default_transaction_isolation: 'read committed',
   // 200 means committed.
   synchronous_commit: 'on',
-  // Nulls in arrays of text.
+  // An unquoted null in the text of an array is one.
   array_nulls: 'on',
   transform_null_equals: 'off',
   IntervalStyle: 'postgres',
@@ -35,7 +35,7 @@ const SAME_EVERYWHERE: Settings = {
 }
 
 /**
- * Of ingest and reads, whose every statement is an index look-up: a plan cached while a table was empty must not remain a scan of
+ * The settings of ingest and reads, whose every statement is an index look-up: a plan cached while a table was empty must not remain a scan of
  * it, and what the parameters are makes no difference to the plan, so none is made twice. A bitmap loses the order of its index.
  */
 const LOOKUPS_ONLY: Settings = {
@@ -59,7 +59,7 @@ export function sessionSettings(gate: GateName, statementTimeoutMs: number): Set
 }
 
 /**
- * The same for the role, behind a transaction pooler, where a session has no settings of its own; jobs have those of look-ups then.
+ * The settings for the role, behind a transaction pooler, where a session has no settings of its own; jobs have those of look-ups then.
  * Not every release knows each.
  */
 export const roleSettings = (statementTimeoutMs: number): Settings => ({
@@ -75,7 +75,7 @@ export function settingStatement(settings: Settings, isLocal = false): string {
     where s.name like '%.%' or exists (select from pg_settings p where lower(p.name) = lower(s.name));`
 }
 
-/** For the inside of a migration. Limits that a role may set for its sessions do not cut it short. */
+/** The settings inside a migration. Limits that a role may set for its sessions do not cut it short. */
 export const MIGRATION_SETTINGS: Settings = {
   ...SAME_EVERYWHERE,
   ...TRACKED,

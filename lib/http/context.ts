@@ -1,9 +1,10 @@
 import type { HttpBindings } from '@hono/node-server'
-import type { Context as HonoContext } from 'hono'
+import type { Context as HonoContext, MiddlewareHandler } from 'hono'
 import { Hono } from 'hono'
+import type { z } from 'zod'
 import type { AppDeps } from '../deps.ts'
+import type { Share } from './budget.ts'
 import { document, type RouteDoc } from './declared.ts'
-import type { Share } from './read-budget.ts'
 
 /** What a request carries: what the process was built with, its id, what the access log wants to know, and what it holds of
  * the read budget (over a socket, on a route that charges). */
@@ -13,6 +14,13 @@ export type Env = {
 }
 
 export type Context = HonoContext<Env>
+
+/** A middleware after which `c.req.valid(Target)` is what the schema made of that part of the request. */
+export type Validated<Target extends string, S extends z.ZodType> = MiddlewareHandler<
+  Env,
+  string,
+  { in: { [K in Target]: z.input<S> }; out: { [K in Target]: z.output<S> } }
+>
 
 /** A standalone app of one route, for a handler file to fill and for the router to mount; `doc` is its part of the OpenAPI document. */
 export function route(doc?: RouteDoc): Hono<Env> {

@@ -34,7 +34,7 @@ export function respond(c: Context, status: number, text: string, extra?: Record
 
 /** 200 with JSON that is already text or bytes: nothing is parsed or serialised here. Compressed when asked and worth it. */
 export function sendJson(c: Context, body: Buffer | string): Response | Promise<Response> {
-  if (body.length >= GZIP_MIN_BYTES) return sendLarge(c, typeof body === 'string' ? Buffer.from(body) : body)
+  if (Buffer.byteLength(body) >= GZIP_MIN_BYTES) return sendLarge(c, typeof body === 'string' ? Buffer.from(body) : body)
   return sendBody(c, body)
 }
 

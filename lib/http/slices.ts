@@ -1,12 +1,12 @@
 /** How long answers leave: slice by slice, each when the one before is out of the process, so that what has left can be freed. */
 import { constants, createGzip } from 'node:zlib'
-import type { Share } from './read-budget.ts'
+import type { Share } from './budget.ts'
 
 /** Answers above this leave in slices; up to it in one write, which is quicker. */
 export const MAX_WHOLE_BYTES = 512 * 1024
-/** Each has its price in time; each is also the least that a slow reader must have taken before it is seen to read. */
+/** Each slice has its price in time; it is also the least that a slow reader must have taken before it is seen to read. */
 const SLICE_BYTES = 256 * 1024
-/** Before that, most readers are done, and copying what they have not taken would be in vain. */
+/** Most readers are done before that, and copying what they have not taken would be in vain. */
 const QUICK_MS = 500
 
 /** The pieces of an answer in their order, then null. Each is asked for when the one before has left. */

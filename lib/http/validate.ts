@@ -1,9 +1,9 @@
 import { zValidator } from '@hono/zod-validator'
-import type { Context as HonoContext, MiddlewareHandler } from 'hono'
+import type { Context as HonoContext } from 'hono'
 import type { z } from 'zod'
 import { turn } from '../turns.ts'
 import { MAX_CORE_BODY_BYTES, readBody } from './body.ts'
-import type { Context, Env } from './context.ts'
+import type { Context, Env, Validated } from './context.ts'
 import { type Declared, declare } from './declared.ts'
 import { HttpError } from './errors.ts'
 import { parseList } from './json-list.ts'
@@ -11,12 +11,6 @@ import { parseJson } from './json-text.ts'
 import { maxItemsOf } from './lists.ts'
 import { kib } from './read-budget.ts'
 import { countObjects, MIN_WEIGHED_BYTES, tooMany, weigh } from './weigh.ts'
-
-type Validated<Target extends string, S extends z.ZodType> = MiddlewareHandler<
-  Env,
-  string,
-  { in: { [K in Target]: z.input<S> }; out: { [K in Target]: z.output<S> } }
->
 
 /** What a byte comes to in memory: as text, as a short value or its key, as a parameter of its statement, and in the answer. */
 const HELD_PER_BYTE = 6
@@ -78,9 +72,9 @@ async function receive(c: Context, { maxBytes, maxElements, tolerated }: Bounds)
   }
 }
 
-/** Once: what the schema drops must not live as long as the request. */
+/** Hands the value over once: what the schema drops must not live as long as the request. */
 function handOver(c: Context, value: unknown): void {
-  // A constant first: V8 takes a function literal that is assigned to a property for long-lived, and dead it would keep the body.
+  // The function is a constant first: V8 takes a literal that is assigned to a property for long-lived, and dead it would keep the body.
   const json = () => {
     Reflect.deleteProperty(c.req, 'json')
     return Promise.resolve(value as never)

@@ -1,4 +1,5 @@
 import { docOf } from '../http/declared.ts'
+import { GZIP_MIN_BYTES } from '../http/respond.ts'
 import { sharedAnswers } from './answers.ts'
 import { describedTags, template } from './names.ts'
 import { type Entry, operationOf } from './operations.ts'
@@ -16,7 +17,8 @@ const ABOUT = `Observations of a Kubernetes cluster, written by agents and read 
 
 - Times are UTC without a zone suffix, unless a field says otherwise.
 - Records carry all their keys, in the order given here, with null for what is unknown.
-- Every \`GET\` answers \`HEAD\` too, and gzip to those who accept it. Every answer carries \`X-Request-Id\`.
+- Every \`GET\` answers \`HEAD\` too. Every answer carries \`X-Request-Id\`.
+- A 200 in JSON of ${GZIP_MIN_BYTES} bytes or more comes as gzip to those who accept it. Shorter ones, plain text and errors are never compressed.
 - Authentication is off until a token is configured; then each operation needs a token with its scope (\`x-required-scope\`).
 - \`maxLength\` counts UTF-16 code units.
 - A path that is not listed here answers 404 with an empty body.`

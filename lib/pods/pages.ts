@@ -1,6 +1,6 @@
 import { fixed, type Gate } from '../db/index.ts'
-import type { Page } from '../http/pages.ts'
 import { joinedColumns, joinedPage, type Place, plainReader } from '../records/index.ts'
+import type { Page } from '../records/page.ts'
 import { PodRecord } from './record.ts'
 
 /** Rows of a page at most. */

@@ -1,7 +1,7 @@
 /** Reads of declared records: each takes the SQL that selects whole rows, and gives them as bytes. */
 import { createFold, type Database, fixed, type Gate, perDatabase } from '../db/index.ts'
-import type { Page } from '../http/pages.ts'
 import { columnsOf, type Declaration, joinedColumns, plainColumns } from './columns.ts'
+import type { Page } from './page.ts'
 import { joinedRows, lastOf, plainRow, plainRows, type RawRow } from './render.ts'
 
 type Value = string | number | boolean | null

@@ -1,6 +1,6 @@
 import { fixed, type Gate } from '../db/index.ts'
-import type { Page } from '../http/pages.ts'
 import { joinedColumns, joinedPage, listReader, type Place, plainReader } from '../records/index.ts'
+import type { Page } from '../records/page.ts'
 import { TrafficRow } from './record.ts'
 
 const NEWEST_FIRST = 'order by time_stamp desc, uuid desc'

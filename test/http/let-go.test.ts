@@ -4,11 +4,11 @@ import test from 'node:test'
 import { gzipSync } from 'node:zlib'
 import type { AppDeps } from '../../lib/deps.ts'
 import { readBody } from '../../lib/http/body.ts'
+import { ReadBudget } from '../../lib/http/budget.ts'
 import type { Context } from '../../lib/http/context.ts'
 import type { HttpError } from '../../lib/http/errors.ts'
 import { Inbox } from '../../lib/http/inbox.ts'
 import { letGo } from '../../lib/http/let-go.ts'
-import { ReadBudget } from '../../lib/http/read-budget.ts'
 
 const KIB = 1_024
 const MIB = 1_024 * KIB

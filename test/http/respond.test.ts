@@ -41,6 +41,7 @@ const bodies: Record<string, string | Buffer> = {
   bytes: Buffer.from('{"a":"é"}'),
   small: JSON.stringify('x'.repeat(GZIP_MIN_BYTES - 3)),
   large: JSON.stringify('x'.repeat(GZIP_MIN_BYTES - 2)),
+  'large-wide': JSON.stringify('é'.repeat(GZIP_MIN_BYTES / 2 - 1)),
   'large-bytes': Buffer.from(JSON.stringify('x'.repeat(GZIP_MIN_BYTES))),
 }
 const probe = createApp({ ...app.deps, draining: () => draining }, [
@@ -74,7 +75,7 @@ test('JSON is sent as it is, text or bytes, with its length in bytes', async () 
 })
 
 test('from 8 KiB on an answer is compressed for who asks, and says on what that depends', async () => {
-  for (const path of ['/large', '/large-bytes']) {
+  for (const path of ['/large', '/large-wide', '/large-bytes']) {
     const packed = await get(path, { 'accept-encoding': 'deflate, gzip' })
     assert.equal(packed.headers.get('content-encoding'), 'gzip')
     assert.equal(packed.headers.get('vary'), 'accept-encoding')

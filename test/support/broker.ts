@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline'
 import { after } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { isPostmaster, readPidFile } from '../../lib/db/embedded/pid-file.ts'
-import { openPool } from '../../lib/db/embedded.ts'
+import { openPool } from '../../lib/db/open-pool.ts'
 import { until } from './until.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))

@@ -5,6 +5,7 @@ import type { Hono } from 'hono'
 import { z } from 'zod'
 import { routes } from '../../handlers/router.ts'
 import type { Env } from '../../lib/http/context.ts'
+import { GZIP_MIN_BYTES } from '../../lib/http/respond.ts'
 import { openApi } from '../../lib/openapi/index.ts'
 import { VERSION } from '../../lib/version.ts'
 
@@ -93,6 +94,11 @@ export async function assertContract(app: Hono<Env>, method: string, path: strin
 }
 
 function assertAnswer(said: Answered, what: string, headers: Headers, body: string | null): void {
+  if (headers.get('content-encoding') === 'gzip') {
+    assert.match(what, / 200$/, 'only an answer of 200 may be compressed')
+    assert.ok(body === null || Buffer.byteLength(body) >= GZIP_MIN_BYTES, `${what}: compressed although it is short`)
+    assert.equal(headers.get('content-type'), 'application/json', `${what}: compressed although it is no JSON`)
+  }
   for (const [name, { required }] of Object.entries(said.headers ?? {})) assert.ok(!required || headers.has(name), `${what}: no ${name}`)
   const type = headers.get('content-type')?.split(';')[0] ?? ''
   const media = said.content?.[type]

@@ -13,7 +13,7 @@ import { createLauncher } from '../../lib/db/embedded/launcher.ts'
 import { readOutput } from '../../lib/db/embedded/output.ts'
 import { reachablePrograms } from '../../lib/db/embedded/programs.ts'
 import { SHARED_FOLDER } from '../../lib/db/embedded/shared-folder.ts'
-import { openPool } from '../../lib/db/embedded.ts'
+import { openPool } from '../../lib/db/open-pool.ts'
 import { noLog } from './log.ts'
 import { until } from './until.ts'
 

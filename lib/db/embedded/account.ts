@@ -9,7 +9,7 @@ export interface Account {
   name: string
 }
 
-// In this order; every one is without a password, a home and files of its own on the systems that have it.
+// The first that exists is taken; every one is without a password, a home and files of its own on the systems that have it.
 const PREFERRED = ['nobody', 'daemon', 'bin']
 
 /**

@@ -2,6 +2,8 @@ import { accessSync, chmodSync, constants, lstatSync, readFileSync, statSync, sy
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 
+const RUNNABLE_BY_ALL = 0o555
+
 /** Absolute paths of the server programs. */
 export interface Binaries {
   postgres: string
@@ -61,6 +63,6 @@ function makeExecutable(file: string): void {
   try {
     accessSync(file, constants.X_OK)
   } catch {
-    chmodSync(file, statSync(file).mode | 0o555)
+    chmodSync(file, statSync(file).mode | RUNNABLE_BY_ALL)
   }
 }

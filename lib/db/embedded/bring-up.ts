@@ -1,13 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Log } from '../../log.ts'
+import { classify, DatabaseBusy, DatabaseUnavailable } from '../errors.ts'
+import { greeted } from '../greeting.ts'
+import { openPool } from '../open-pool.ts'
 import { type Binaries, EmbeddedUnavailable } from './binaries.ts'
 import type { Launcher } from './launcher.ts'
 import { release } from './output.ts'
 import { disownPidFile, isPostmaster, readPidFile } from './pid-file.ts'
 import { startPostmaster } from './postmaster.ts'
-import { accepts } from './probe.ts'
-import { ensureSocketDir } from './socket.ts'
-import type { SocketOptions } from './socket-url.ts'
+import { ensureSocketDir, type SocketOptions } from './socket.ts'
 
 /** What it takes to run the server of one data folder. */
 export interface Site {
@@ -28,7 +29,8 @@ export interface Running {
   ended?: Promise<string | undefined>
 }
 
-const READY_LIMIT_MS = 5 * 60_000 // crash recovery may replay all of max_wal_size
+/** Crash recovery may replay all of max_wal_size. */
+const READY_LIMIT_MS = 5 * 60_000
 const STUCK_STOPPING_MS = 5_000
 const LOOK_MIN_MS = 25
 const LOOK_MAX_MS = 500
@@ -61,6 +63,21 @@ export async function bringUp(site: Site, abort: AbortSignal): Promise<Running> 
     await delay(wait)
   }
   throw new EmbeddedUnavailable(`the embedded PostgreSQL in ${site.cluster} is not ready after ${READY_LIMIT_MS / 1000} s`)
+}
+
+/** Whether the server answers a statement; anything but a database that is unavailable or busy is thrown. */
+export async function accepts(server: SocketOptions): Promise<boolean> {
+  const sql = openPool({ ...server }, { max: 1, fetch_types: false, prepare: false, connect_timeout: 0, onnotice: () => {} })
+  try {
+    await greeted(sql`select 1`)
+    return true
+  } catch (error) {
+    const problem = classify(error)
+    if (problem instanceof DatabaseUnavailable || problem instanceof DatabaseBusy) return false
+    throw problem
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
 }
 
 async function start(site: Site, abort: AbortSignal): Promise<Running | undefined> {

@@ -20,8 +20,11 @@ export interface Membership {
 const READ_NOW = constants.O_RDONLY | constants.O_NONBLOCK
 const WRITE_NOW = constants.O_WRONLY | constants.O_NONBLOCK
 
+/** How much is read at once of the lines that those who joined have written. */
+const LINES_BYTES = 1_024
+
 /**
- * Joins those that use the server of a folder. To be called before it is looked at, so that who leaves and who joins cannot miss
+ * Joins those that use the server of a folder. Must be called before it is looked at, so that who leaves and who joins cannot miss
  * each other.
  * @param home holds the FIFO
  */
@@ -39,7 +42,7 @@ export function joinBrokers(home: string, cluster: string, launcher: Launcher): 
     keepGuarded() {
       try {
         if (!isGuarded()) closeSync(guard())
-      } catch {} // out of descriptors or processes: the next look tries again
+      } catch {} // No descriptors or processes are left: the next look tries again.
     },
     leave() {
       closeSync(holding)
@@ -67,7 +70,7 @@ function spawnGuardian(fifo: string, cluster: string, launcher: Launcher): numbe
   const inherited = openSync(fifo, constants.O_RDONLY)
   try {
     const child = launcher.spawn('/bin/sh', ['-c', GUARDIAN, 'broker-guardian', cluster], { stdin: inherited, apart: true })
-    child.on('error', () => {}) // the next look finds none
+    child.on('error', () => {}) // The next look finds that there is none.
     child.unref()
   } finally {
     closeSync(first)
@@ -83,7 +86,7 @@ function announce(held: number): void {
 
 function isHeld(fifo: string): boolean {
   const end = openSync(fifo, READ_NOW)
-  const lines = Buffer.alloc(1024)
+  const lines = Buffer.alloc(LINES_BYTES)
   try {
     // A line may be of one that has left; who holds on shows behind the last of them.
     while (readSync(end, lines) > 0);

@@ -1,7 +1,7 @@
 import { readdirSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
-// Far longer than making one takes, so an older draft belongs to a process that was killed in the middle.
+// Making a draft takes far less, so an older one belongs to a process that was killed in the middle.
 const DRAFT_ABANDONED_MS = 10 * 60_000
 
 /** Removes `<path>.new-*` that nobody works on any more. */

@@ -23,7 +23,8 @@ const PASSED_ENVIRONMENT = ['PATH', 'HOME', 'TMPDIR', 'LD_LIBRARY_PATH', 'DYLD_L
 
 /** The other account gets no more than its own rights: neither groups nor capabilities of ours are handed on. */
 export function createLauncher(account: Account | undefined): Launcher {
-  const environment: NodeJS.ProcessEnv = { LC_ALL: 'C' } // start-up messages are matched by their text
+  // Start-up messages are matched by their text.
+  const environment: NodeJS.ProcessEnv = { LC_ALL: 'C' }
   for (const name of PASSED_ENVIRONMENT) if (process.env[name] !== undefined) environment[name] = process.env[name]
   // Our own working directory may be closed to the account.
   const options = { env: environment, cwd: '/', ...(account && { uid: account.uid, gid: account.gid }) }

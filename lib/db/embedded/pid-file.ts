@@ -44,7 +44,8 @@ function isPostmasterOnLinux(pid: number, cluster: string): boolean {
   const stat = /\((.*)\) (\S)/s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))
   if (stat?.[1] !== 'postgres' || stat[2] === 'Z' || stat[2] === 'X') return false
   const args = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
-  if (args[0]?.startsWith('postgres: ')) return false // some other cluster's backend
+  const isBackend = args[0]?.startsWith('postgres: ')
+  if (isBackend) return false
   const folder = args[args.indexOf('-D') + 1]
   return !folder || !isAbsolute(folder) || folder === cluster || folder === realpathSync(cluster)
 }

@@ -1,9 +1,8 @@
 /**
- * Where the cluster of a data folder lives. In the folder itself, unless root starts the server and the account that runs it
- * cannot get there, as below root's home: then in a folder of its own that root shares with that account alone.
+ * Where the cluster of a data folder lives: in the folder itself, unless root starts the server and the account that runs it
+ * cannot get there, as below root's home; then in a folder of its own that root shares with that account alone.
  */
 import { spawnSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import {
   chmodSync,
   existsSync,
@@ -24,6 +23,7 @@ import { removeAbandonedDrafts } from './drafts.ts'
 import { createLauncher, type Launcher } from './launcher.ts'
 import { isPostmaster, readPidFile } from './pid-file.ts'
 import { ensureSharedFolder } from './shared-folder.ts'
+import { shortDigest } from './short-digest.ts'
 
 export interface Place {
   /** Absolute, without links: holds `postgres`, the folder of its socket, and the sign of who uses it. */
@@ -33,6 +33,8 @@ export interface Place {
 
 /** What we put into a data folder. */
 const OURS = /^postgres($|-socket$|-brokers$|\.new-|\.before-)/
+
+const PASSABLE_BY_ALL = 0o001
 
 const ENTERS = 'test -x "$1"'
 
@@ -48,7 +50,7 @@ export function choosePlace(dataDir: string, base: string, account = serverAccou
   if (launcher.account === undefined) return { home: dataDir, launcher }
 
   const linked = sharedHome(inside, base)
-  const shared = linked ?? join(base, 'data', createHash('sha256').update(dataDir).digest('hex').slice(0, 16))
+  const shared = linked ?? join(base, 'data', shortDigest(dataDir))
   const isShared = existsSync(join(shared, 'postgres', 'PG_VERSION'))
   const isInside = linked === undefined && existsSync(join(inside, 'PG_VERSION'))
   if (linked === undefined && (isInside || !isShared) && (isReachable(dataDir, isInside, launcher) || runs(inside)))
@@ -81,7 +83,7 @@ function isReachable(dataDir: string, isInside: boolean, launcher: Launcher): bo
   const { uid, mode } = statSync(dataDir)
   if (uid !== process.getuid?.() || !readdirSync(dataDir).every((name) => OURS.test(name)) || !launcher.finds(ENTERS, dirname(dataDir)))
     return false
-  chmodSync(dataDir, mode | 0o001)
+  chmodSync(dataDir, mode | PASSABLE_BY_ALL)
   return launcher.finds(ENTERS, isInside ? join(dataDir, 'postgres') : dataDir)
 }
 

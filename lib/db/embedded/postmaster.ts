@@ -59,7 +59,7 @@ export async function startPostmaster(
 function settings(socketDir: string): string[] {
   const values = {
     listen_addresses: '',
-    // A list: quoted, so that a comma or blank in the path stays part of it.
+    // The value is a list: it is quoted so that a comma or blank in the path stays part of it.
     unix_socket_directories: `"${socketDir.replaceAll('"', '""')}"`,
     unix_socket_permissions: '0700',
     max_connections: '200',

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import {
   chmodSync,
   constants,
@@ -16,11 +16,16 @@ import type { Binaries } from './binaries.ts'
 import { removeAbandonedDrafts } from './drafts.ts'
 import type { Launcher } from './launcher.ts'
 import { ensureSharedFolder } from './shared-folder.ts'
+import { shortDigest } from './short-digest.ts'
 
 /** True when the server's account can run the programs of the folder $1 and read what belongs to them. */
 const RUNS = '"$1/bin/postgres" --version && test -x "$1/bin/initdb" && test -r "$1/share/postgresql/postgres.bki"'
 
-/** Needed by who builds against the server only. */
+const RUNNABLE = 0o755
+const READABLE = 0o644
+const EXECUTABLE = 0o111
+
+/** What only who builds against the server needs. */
 const LEFT_OUT = /\.a$|\/(pgxs|pkgconfig)$/
 
 /** The programs where the server's account can run them: as they were installed, else a copy that is made once. */
@@ -58,7 +63,8 @@ export function copyPrograms(root: string, parent: string): string {
     } catch (error) {
       if (!['EEXIST', 'ENOTEMPTY'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
     }
-    if (isWhole(copy, digest)) break // another process was faster
+    const isMadeByOther = isWhole(copy, digest)
+    if (isMadeByOther) break
     putAside(copy)
   }
   rmSync(draft, { recursive: true, force: true })
@@ -70,8 +76,7 @@ function isWhole(copy: string, digest: string): boolean {
 }
 
 function digestOf(entries: Entry[]): string {
-  const text = entries.map(({ path, kind, content }) => `${kind} ${path} ${content}\n`).join('')
-  return createHash('sha256').update(text).digest('hex').slice(0, 16)
+  return shortDigest(entries.map(({ path, kind, content }) => `${kind} ${path} ${content}\n`).join(''))
 }
 
 function list(root: string, below = ''): Entry[] {
@@ -82,15 +87,15 @@ function list(root: string, below = ''): Entry[] {
     const stat = lstatSync(join(root, path))
     if (stat.isDirectory()) return [{ path, kind: 'folder', content: '', executable: true }, ...list(root, path)]
     if (stat.isSymbolicLink()) return [{ path, kind: 'link', content: readlinkSync(join(root, path)), executable: true }]
-    return [{ path, kind: 'file', content: String(stat.size), executable: (stat.mode & 0o111) !== 0 }]
+    return [{ path, kind: 'file', content: String(stat.size), executable: (stat.mode & EXECUTABLE) !== 0 }]
   })
 }
 
-/** Whatever the umask and the modes of the original: others may read and run, and only we may write. */
+/** Copies the entries: others may read and run, and only we may write, whatever the umask and the modes of the original. */
 function write(root: string, draft: string, entries: Entry[]): void {
   const folder = (path: string) => {
     mkdirSync(path)
-    chmodSync(path, 0o755)
+    chmodSync(path, RUNNABLE)
   }
   folder(draft)
   for (const { path, kind, content, executable } of entries) {
@@ -99,7 +104,7 @@ function write(root: string, draft: string, entries: Entry[]): void {
     else if (kind === 'link') symlinkSync(content, target)
     else {
       copyFileSync(join(root, path), target, constants.COPYFILE_FICLONE)
-      chmodSync(target, executable ? 0o755 : 0o644)
+      chmodSync(target, executable ? RUNNABLE : READABLE)
     }
   }
 }

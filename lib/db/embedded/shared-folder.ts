@@ -2,11 +2,12 @@ import { chmodSync, lstatSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { EmbeddedUnavailable } from './binaries.ts'
 
-/** Kept over a reboot, open to every user, and nobody but root can put anything there. */
+/** The folder is kept over a reboot and open to every user, and nobody but root can put anything there. */
 export const SHARED_FOLDER = '/var/lib/cluster-telemetry-broker'
 
 /** What other users may do with our folders: pass through, if they know the name of what is inside. */
 const PASSABLE = 0o711
+const WRITABLE_BY_OTHERS = 0o022
 
 /**
  * Makes a folder below `base`, and `base` itself, where missing, and sees to it that they are ours, closed to the writing and
@@ -48,6 +49,6 @@ function ensure(folder: string): void {
 /** What anybody else could exchange is not ours to trust: our server would run what they put there. */
 function assertOurs(folder: string) {
   const stat = lstatSync(folder)
-  if (stat.isDirectory() && stat.uid === process.getuid?.() && (stat.mode & 0o022) === 0) return stat
+  if (stat.isDirectory() && stat.uid === process.getuid?.() && (stat.mode & WRITABLE_BY_OTHERS) === 0) return stat
   throw new EmbeddedUnavailable(`the folder ${folder} is not a folder that only user ${process.getuid?.()} may write to`)
 }

@@ -14,7 +14,7 @@ export async function shutdown(site: Site): Promise<boolean> {
 
   for (const [signal, limitMs] of [
     ['SIGINT', FAST_MS],
-    ['SIGQUIT', IMMEDIATE_MS], // loses nothing: the next start recovers from the log
+    ['SIGQUIT', IMMEDIATE_MS], // This loses nothing: the next start recovers from the log.
   ] as const) {
     try {
       process.kill(file.pid, signal)

@@ -1,14 +1,31 @@
-import { createHash } from 'node:crypto'
 import { chownSync, lstatSync, mkdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { EmbeddedUnavailable } from './binaries.ts'
 import type { Launcher } from './launcher.ts'
+import { shortDigest } from './short-digest.ts'
 
 export const PORT = 5432
 
-// sockaddr_un.sun_path less its terminating zero.
+// This is the length of sockaddr_un.sun_path less its terminating zero.
 const MAX_PATH_BYTES = process.platform === 'linux' ? 107 : 103
+
+const OURS_ALONE = 0o700
+const OPEN_TO_OTHERS = 0o077
+
+/** Where a server listens on a unix socket; accepted as it is by the `postgres` driver. */
+export interface SocketOptions {
+  /** The socket's folder, absolute. */
+  host: string
+  port: number
+  user: string
+  database: string
+}
+
+/** The libpq form: the folder percent-encoded in the place of the host. */
+export function socketUrl({ host, port, user, database }: SocketOptions): string {
+  return `postgresql://${encodeURIComponent(user)}@${encodeURIComponent(host)}:${port}/${encodeURIComponent(database)}`
+}
 
 /**
  * Makes the folder of the server's socket, mode 0700, and returns its path: inside `home`, or in the system's
@@ -20,13 +37,13 @@ export function ensureSocketDir(home: string, launcher: Launcher): string {
   const folder = socketDir(home, launcher)
   const uid = account?.uid ?? process.getuid?.()
   try {
-    mkdirSync(folder, { mode: 0o700 })
+    mkdirSync(folder, { mode: OURS_ALONE })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
   const stat = lstatSync(folder)
   // Anyone may create names in the temporary folder; a socket folder that another user controls is not ours to trust.
-  const isOurs = stat.isDirectory() && (stat.uid === uid || stat.uid === process.getuid?.()) && (stat.mode & 0o077) === 0
+  const isOurs = stat.isDirectory() && (stat.uid === uid || stat.uid === process.getuid?.()) && (stat.mode & OPEN_TO_OTHERS) === 0
   if (!isOurs) throw new EmbeddedUnavailable(`the socket folder ${folder} is not a folder of mode 0700 that belongs to user ${uid}`)
   if (account && stat.uid !== account.uid) chownSync(folder, account.uid, account.gid)
   return folder
@@ -37,5 +54,5 @@ export function socketDir(home: string, launcher: Launcher): string {
   if (Buffer.byteLength(`${inside}/.s.PGSQL.${PORT}`) <= MAX_PATH_BYTES) return inside
   // Root may have a temporary folder that is closed to others.
   const temporary = launcher.account && !launcher.finds('test -x "$1"', tmpdir()) ? '/tmp' : tmpdir()
-  return join(temporary, `broker-${createHash('sha256').update(home).digest('hex').slice(0, 16)}`)
+  return join(temporary, `broker-${shortDigest(home)}`)
 }

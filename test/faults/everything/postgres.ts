@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type postgres from 'postgres'
 import { findBinaries } from '../../../lib/db/embedded/binaries.ts'
-import { openPool } from '../../../lib/db/embedded.ts'
+import { openPool } from '../../../lib/db/open-pool.ts'
 import { freePort, Supervised } from './process.ts'
 import type { Recorder } from './record.ts'
 

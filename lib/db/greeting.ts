@@ -1,5 +1,5 @@
-import { within } from '../../within.ts'
-import { DatabaseUnavailable } from '../errors.ts'
+import { within } from '../within.ts'
+import { DatabaseUnavailable } from './errors.ts'
 
 /** From dialling until the server has answered its first statement. */
 const GREETING_MS = 5_000

@@ -1,27 +1,15 @@
 import postgres from 'postgres'
-import { readAddress, urlParameters } from '../address.ts'
-import type { Connection } from '../driver-options.ts'
-import { dial, type Endpoint } from '../socket.ts'
-import { secured } from '../tls.ts'
-import type { TlsSettings } from '../tls-settings.ts'
+import { readAddress, urlParameters } from './address.ts'
+import type { Connection } from './driver-options.ts'
+import { dial, type Endpoint } from './socket.ts'
+import { secured } from './tls.ts'
 
-/** Where a server listens on a unix socket; accepted as it is by the `postgres` driver. */
-export interface SocketOptions {
-  /** The socket's folder, absolute. */
-  host: string
-  port: number
-  user: string
-  database: string
-}
-
-/** The libpq form: the folder percent-encoded in the place of the host. */
-export function socketUrl({ host, port, user, database }: SocketOptions): string {
-  return `postgresql://${encodeURIComponent(user)}@${encodeURIComponent(host)}:${port}/${encodeURIComponent(database)}`
-}
-
-/** The TLS that a connection asks for. */
-export const tlsOf = (connection: Connection): TlsSettings | undefined =>
-  typeof connection === 'string' ? readAddress(urlParameters(connection, 'the URL')).tls : connection.tls
+/**
+ * The parts of a connection; a URL is taken apart.
+ * @throws AddressError
+ */
+export const partsOf = (connection: Connection): Exclude<Connection, string> =>
+  typeof connection === 'string' ? readAddress(urlParameters(connection, 'the URL')) : connection
 
 /**
  * A driver pool on any connection this service accepts. The environment has no say: what is to count of it is in the connection.
@@ -31,8 +19,7 @@ export function openPool<T extends Record<string, postgres.PostgresType>>(
   connection: Connection,
   options: postgres.Options<T> = {},
 ): postgres.Sql {
-  const { tls, settings, password, ...where } =
-    typeof connection === 'string' ? readAddress(urlParameters(connection, 'the URL')) : { settings: {}, ...connection }
+  const { tls, settings = {}, password, ...where } = partsOf(connection)
   let dialled = 0
   const own: Record<string, unknown> = {
     ...where,
