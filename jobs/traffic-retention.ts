@@ -23,7 +23,7 @@ const isOfNoLivePod = (sql: Sql) => sql`
         and (p.started_at is null or p.started_at <= t.time_stamp + interval '1 hour')
       offset 0)`
 
-/** What makes two flows the same rule; nulls are alike. The index `traffic_by_rule` is over these, in this order. */
+/** What makes two flows the same rule; nulls are alike. The index `traffic_rules_of_pod` is over these, in this order. */
 const rule = (sql: Sql, flow: string) => {
   const f = sql(flow)
   return sql`
@@ -32,18 +32,18 @@ const rule = (sql: Sql, flow: string) => {
         ${f}.traffic_in_out_port, ${f}.decision`
 }
 
-const hashOf = (sql: Sql, flow: string) => sql`hash_record_extended(row(${rule(sql, flow)}), 0)`
+const hashesOf = (sql: Sql, flow: string) => sql`hash_record(row(${sql(flow)}.pod_name)), hash_record(row(${rule(sql, flow)}))`
 
 /**
  * A newer flow of the same pod is of the same rule. The entry that follows in the index tells: with the order asked for, no
- * other plan comes near, and two rules of one hash could only make a flow stay.
+ * other plan comes near, and two rules of the same hashes could only make a flow stay.
  */
 const isSuperseded = (sql: Sql) => sql`
     t.peer_kind in ('pod', 'service') and coalesce((
       select row(${rule(sql, 'n')}) is not distinct from row(${rule(sql, 't')})
       from traffic n
-      where n.peer_kind in ('pod', 'service') and (${hashOf(sql, 'n')}, n.time_stamp) > (${hashOf(sql, 't')}, t.time_stamp)
-      order by ${hashOf(sql, 'n')}, n.time_stamp
+      where n.peer_kind in ('pod', 'service') and (${hashesOf(sql, 'n')}, n.time_stamp) > (${hashesOf(sql, 't')}, t.time_stamp)
+      order by ${hashesOf(sql, 'n')}, n.time_stamp
       limit 1), false)`
 
 /** Of a flow `t`: whether its age lets it go (interop-core 7.3, rules 1 to 3). */

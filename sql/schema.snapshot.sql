@@ -167,6 +167,7 @@ table public.traffic with (fillfactor=95)
   CREATE UNIQUE INDEX traffic_flow ON public.traffic USING btree (pod_ip, traffic_in_out_ip, traffic_type, decision, pod_port, traffic_in_out_port)
   CREATE INDEX traffic_newest ON public.traffic USING btree (time_stamp DESC, uuid DESC)
   CREATE UNIQUE INDEX traffic_pkey ON public.traffic USING btree (uuid)
+  CREATE INDEX traffic_rules_of_pod ON public.traffic USING btree (hash_record(ROW(pod_name)), hash_record(ROW(pod_name, pod_namespace, peer_kind, peer_namespace, peer_workload_kind, COALESCE(peer_workload_name, peer_name), traffic_type, ip_protocol, pod_port, traffic_in_out_port, decision)), time_stamp) WHERE (peer_kind = ANY (ARRAY['pod'::text, 'service'::text]))
   CREATE UNIQUE INDEX traffic_udp_any_peer_port ON public.traffic USING btree (pod_ip, traffic_in_out_ip, traffic_type, decision, pod_port) WHERE (ip_protocol = 'UDP'::text)
   CREATE UNIQUE INDEX traffic_udp_any_pod_port ON public.traffic USING btree (pod_ip, traffic_in_out_ip, traffic_type, decision, traffic_in_out_port) WHERE (ip_protocol = 'UDP'::text)
 
