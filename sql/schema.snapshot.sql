@@ -163,7 +163,6 @@ table public.traffic with (fillfactor=95)
   syn_retries bigint
   constraint traffic_pkey PRIMARY KEY (uuid)
   CREATE INDEX traffic_by_pod ON public.traffic USING btree (pod_name, time_stamp DESC, uuid DESC)
-  CREATE INDEX traffic_by_rule ON public.traffic USING btree (hash_record_extended(ROW(pod_name, pod_namespace, peer_kind, peer_namespace, peer_workload_kind, COALESCE(peer_workload_name, peer_name), traffic_type, ip_protocol, pod_port, traffic_in_out_port, decision), (0)::bigint), time_stamp) WHERE (peer_kind = ANY (ARRAY['pod'::text, 'service'::text]))
   CREATE UNIQUE INDEX traffic_flow ON public.traffic USING btree (pod_ip, traffic_in_out_ip, traffic_type, decision, pod_port, traffic_in_out_port)
   CREATE INDEX traffic_newest ON public.traffic USING btree (time_stamp DESC, uuid DESC)
   CREATE UNIQUE INDEX traffic_pkey ON public.traffic USING btree (uuid)
