@@ -10,6 +10,8 @@ import { createLanes } from './lanes.ts'
 export interface FoldOptions<Item, Result> {
   /** Statements in flight at most: 2. */
   lanes?: number
+  /** For so long the lanes after the first wait for a statement to end: 0. */
+  patienceMs?: number
   /** Items per statement at most: 64. */
   maxItems?: number
   /** Items with equal keys are never in flight together: the later waits for the earlier, in order of arrival. */
@@ -130,7 +132,7 @@ export function createFold<Item, Result>(options: FoldOptions<Item, Result>): (i
     }
   }
 
-  const lanes = createLanes(options.lanes ?? LANES, takeBatch, send)
+  const lanes = createLanes(options.lanes ?? LANES, takeBatch, send, options.patienceMs)
   return (item) =>
     new Promise<Result>((resolve, reject) => {
       if (waiting >= maxWaiting) return reject(new DatabaseUnavailable(`${waiting} calls are already waiting`, 'FOLD_FULL'))

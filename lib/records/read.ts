@@ -4,6 +4,9 @@ import { columnsOf, type Declaration, joinedColumns, plainColumns } from './colu
 import type { Page } from './page.ts'
 import { joinedRows, lastOf, plainRow, plainRows, type RawRow } from './render.ts'
 
+/** Beyond what a look-up takes. In one lane instead of two 8 clients had up to a quarter more of them, for a fifth less of the processor. */
+const PATIENCE_MS = 5
+
 type Value = string | number | boolean | null
 /** Columns of the last row of a page as text, null for a null. */
 export type Place = readonly (string | null)[]
@@ -68,6 +71,7 @@ export function foldedLookup<Key extends Record<string, string>>(
     cross join lateral (${rows} limit 1) r`)
   const foldOf = perDatabase((db) =>
     createFold<Key, Buffer | null>({
+      patienceMs: PATIENCE_MS,
       run: async (items) => {
         const sent = JSON.stringify(isText ? items.map((item) => item[names[0]!]) : items)
         const found: readonly RawRow[] = await db.read((sql) => statement(sql, sent).raw())

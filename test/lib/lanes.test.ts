@@ -2,15 +2,17 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { createLanes } from '../../lib/db/lanes.ts'
+import { stopClock } from '../support/clock.ts'
 
 /** Lanes whose batches take up to `maxItems` of what waits and end by hand. */
-function bench(max: number, maxItems = Number.POSITIVE_INFINITY) {
+function bench(max: number, maxItems = Number.POSITIVE_INFINITY, patienceMs = 0) {
   const waiting: string[] = []
   const sent: string[][] = []
   const lanes = createLanes<string[]>(
     max,
     () => (waiting.length === 0 ? null : waiting.splice(0, maxItems)),
     (batch) => sent.push(batch),
+    patienceMs,
   )
   const arrive = (...items: string[]) => {
     for (const item of items) {
@@ -84,5 +86,50 @@ describe('lanes', () => {
     arrive('e')
     await turn()
     assert.deepEqual(sent, [['a'], ['b'], ['e']])
+  })
+
+  test('with patience one lane is used as long as its batches end in time', async (t) => {
+    const { tick } = stopClock(t)
+    const { sent, waiting, arrive, finish } = bench(2, 2, 5)
+    arrive('a', 'b', 'c')
+    await turn()
+    tick(4)
+    assert.deepEqual(sent, [['a']])
+    finish(0)
+    assert.deepEqual(sent, [['a'], ['b', 'c']])
+    arrive('d')
+    tick(4)
+    assert.deepEqual(waiting, ['d'])
+    finish(1)
+    assert.deepEqual(sent, [['a'], ['b', 'c'], ['d']])
+    finish(2)
+    tick(10)
+    arrive('e')
+    assert.deepEqual(sent.at(-1), ['e'])
+  })
+
+  test('with patience what waits behind a slow batch has the other lane in time, however it came to wait', async (t) => {
+    const { tick } = stopClock(t)
+    const { sent, waiting, arrive, finish, lanes } = bench(2, 1, 5)
+    arrive('a', 'b', 'c', 'd')
+    tick(5)
+    assert.deepEqual(sent, [['a'], ['b']])
+    tick(50)
+    assert.deepEqual(waiting, ['c', 'd'])
+    // A quick one ends beside a slow one.
+    finish(1)
+    assert.deepEqual(sent.length, 2)
+    tick(5)
+    assert.deepEqual(sent, [['a'], ['b'], ['c']])
+    finish(0)
+    finish(2)
+    assert.deepEqual(sent, [['a'], ['b'], ['c'], ['d']])
+    arrive('e')
+    tick(5)
+    assert.deepEqual(sent.at(-1), ['e'])
+    finish(3)
+    finish(4)
+    tick(5)
+    assert.equal(lanes.inFlight.size, 0)
   })
 })
