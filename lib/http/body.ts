@@ -6,7 +6,7 @@ import type { Context } from './context.ts'
 import { header } from './context.ts'
 import { HttpError } from './errors.ts'
 import { type Arrival, NEVER_CUT_BYTES } from './inbox.ts'
-import { letGo } from './let-go.ts'
+import { letGo, letGoOf, MIN_BODY_BYTES } from './let-go.ts'
 import { kib } from './read-budget.ts'
 
 /** 2 MiB: the limit of every core route (interop-core 1.0), of the body as sent and as unpacked. */
@@ -49,7 +49,7 @@ export async function readBody(c: Context, maxBytes: number): Promise<Sent> {
   let release = arrival.end
   let bytes: Buffer | null = null
   const forget = () => {
-    if (bytes) letGo(bytes)
+    if (bytes) letGoOf(bytes.length, [bytes])
     release()
   }
   try {
@@ -64,7 +64,7 @@ export async function readBody(c: Context, maxBytes: number): Promise<Sent> {
         room()
       }
       bytes = await unpack(sent, maxBytes)
-      letGo(sent)
+      letGoOf(sent.length, [sent])
     } else bytes = sent
     if (!isUtf8(bytes)) throw new HttpError(400, 'Json deserialize error: the body is not UTF-8')
     return { bytes, release: forget }
@@ -97,8 +97,7 @@ function readIncoming(
     }
     const drop = () => {
       done()
-      chunks.forEach(letGo)
-      if (whole) letGo(whole)
+      letGoOf(length, whole ? [whole] : chunks)
     }
     const refuse = (error: HttpError) => {
       drop()
@@ -115,7 +114,7 @@ function readIncoming(
       if (whole) move(chunk, whole, length)
       else chunks.push(chunk)
       length += bytes
-      if (!whole && length > NEVER_CUT_BYTES && announced > length) {
+      if (!whole && length > NEVER_CUT_BYTES && announced > length && announced >= MIN_BODY_BYTES) {
         whole = Buffer.allocUnsafeSlow(announced)
         let at = 0
         for (const one of chunks) at += move(one, whole, at)
@@ -140,7 +139,7 @@ function readIncoming(
 function joined(chunks: Buffer[], length: number): Buffer {
   if (chunks.length === 1) return chunks[0]!
   const whole = Buffer.concat(chunks, length)
-  chunks.forEach(letGo)
+  letGoOf(length, chunks)
   return whole
 }
 
