@@ -189,6 +189,13 @@ test('the mark of a null inside a longer value is an ordinary character', async 
   assert.equal(await assertRendered(), 1)
 })
 
+test('whatever has to be escaped, and what is next to it in ASCII or beyond, is so at every place of a text', async () => {
+  for (const one of ['"', '\\', '\u001e', '\n', ' ', '!', '#', '[', ']', '~', '\u007f', '\u0080', '\u00dc', 'é', '\u{1f680}']) {
+    await hold(Array.from({ length: 11 }, (_, at) => bare({ uuid: `u${at}`, pod_name: `${'x'.repeat(at)}${one}${'y'.repeat(10 - at)}` })))
+    assert.equal(await assertRendered(), 1, one)
+  }
+})
+
 test('empty texts in every column', async () => {
   await hold([bare(Object.fromEntries(TEXTS.map((key) => [key, '']))), bare()])
   assert.equal(await assertRendered(), 1)
