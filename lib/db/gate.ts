@@ -25,11 +25,8 @@ export interface GateLimits {
   waitMs: number
 }
 
-/** The gate calls one of `admit`, possibly before `enter` returns, and `refuse`. The links are here so that waiting allocates nothing. */
+/** The gate calls one of `admit`, possibly before `enter` returns, and `refuse`. */
 export abstract class Entrant<Slot> {
-  previous: Entrant<Slot> | null = null
-  next: Entrant<Slot> | null = null
-  queued = false
   expiresAt = 0
 
   abstract admit(slot: Slot): void
@@ -40,14 +37,13 @@ export class SlotGate<Slot> {
   readonly #free: Slot[]
   readonly #slots: number
   readonly #limits: GateLimits
-  #head: Entrant<Slot> | null = null
-  #tail: Entrant<Slot> | null = null
-  #waiting = 0
+  /** In the order of their arrival, as a set keeps it. */
+  readonly #waiting = new Set<Entrant<Slot>>()
   #rejected = 0
   #timedOut = 0
   #reached = 0
   #closed = false
-  // The head always expires first, since all may wait equally long: one timer serves all.
+  // Who waits longest always expires first, since all may wait equally long: one timer serves all.
   #timer: NodeJS.Timeout | null = null
 
   constructor(slots: readonly Slot[], limits: GateLimits) {
@@ -57,29 +53,28 @@ export class SlotGate<Slot> {
     this.#limits = limits
   }
 
-  enter(entrant: Entrant<Slot>): void {
+  /** Returns whether the entrant waits. */
+  enter(entrant: Entrant<Slot>): boolean {
     const slot = this.#closed ? undefined : this.#free.pop()
     if (slot !== undefined) entrant.admit(slot)
-    else if (this.#closed) entrant.refuse(new DatabaseUnavailable('shutting down', 'DATABASE_ENDED'))
-    else this.#queue(entrant)
+    else if (this.#closed) entrant.refuse(shuttingDown())
+    else return this.#queue(entrant)
+    return false
   }
 
   /** Gives a slot back; the longest waiting entrant gets it before this returns. */
   leave(slot: Slot): void {
-    const next = this.#head
-    if (next === null) {
-      this.#free.push(slot)
-    } else {
-      this.#remove(next)
+    for (const next of this.#waiting) {
+      this.#waiting.delete(next)
       next.admit(slot)
+      return
     }
+    this.#free.push(slot)
   }
 
   /** Takes an entrant out of the queue without calling it; false when it was not queued. */
   abandon(entrant: Entrant<Slot>): boolean {
-    if (!entrant.queued) return false
-    this.#remove(entrant)
-    return true
+    return this.#waiting.delete(entrant)
   }
 
   /** Refuses all who wait and all who come. Slots in use stay in use until they leave. */
@@ -87,10 +82,9 @@ export class SlotGate<Slot> {
     this.#closed = true
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.#timer = null
-    while (this.#head !== null) {
-      const entrant = this.#head
-      this.#remove(entrant)
-      entrant.refuse(new DatabaseUnavailable('shutting down', 'DATABASE_ENDED'))
+    for (const entrant of this.#waiting) {
+      this.#waiting.delete(entrant)
+      entrant.refuse(shuttingDown())
     }
   }
 
@@ -102,41 +96,25 @@ export class SlotGate<Slot> {
     return {
       slots: this.#slots,
       inFlight: this.inFlight,
-      waiting: this.#waiting,
+      waiting: this.#waiting.size,
       rejected: this.#rejected,
       timedOut: this.#timedOut,
       reached: this.#reached,
     }
   }
 
-  #queue(entrant: Entrant<Slot>): void {
+  #queue(entrant: Entrant<Slot>): boolean {
     this.#reached++
-    if (this.#waiting >= this.#limits.maxQueue) {
+    const { size } = this.#waiting
+    if (size >= this.#limits.maxQueue) {
       this.#rejected++
-      entrant.refuse(new DatabaseUnavailable(`${this.#waiting} statements are already waiting`, 'GATE_FULL'))
-    } else this.#append(entrant)
-  }
-
-  #append(entrant: Entrant<Slot>): void {
-    entrant.queued = true
+      entrant.refuse(new DatabaseUnavailable(`${size} statements are already waiting`, 'GATE_FULL'))
+      return false
+    }
     entrant.expiresAt = performance.now() + this.#limits.waitMs
-    entrant.previous = this.#tail
-    if (this.#tail === null) this.#head = entrant
-    else this.#tail.next = entrant
-    this.#tail = entrant
-    this.#waiting++
+    this.#waiting.add(entrant)
     this.#arm(this.#limits.waitMs)
-  }
-
-  #remove(entrant: Entrant<Slot>): void {
-    if (entrant.previous === null) this.#head = entrant.next
-    else entrant.previous.next = entrant.next
-    if (entrant.next === null) this.#tail = entrant.previous
-    else entrant.next.previous = entrant.previous
-    entrant.previous = null
-    entrant.next = null
-    entrant.queued = false
-    this.#waiting--
+    return true
   }
 
   #arm(ms: number): void {
@@ -148,12 +126,16 @@ export class SlotGate<Slot> {
     this.#timer = null
     // Timers may fire a fraction of a millisecond early.
     const now = performance.now() + 1
-    while (this.#head !== null && this.#head.expiresAt <= now) {
-      const entrant = this.#head
-      this.#remove(entrant)
+    for (const entrant of this.#waiting) {
+      if (entrant.expiresAt > now) {
+        this.#arm(Math.max(1, entrant.expiresAt - now))
+        return
+      }
+      this.#waiting.delete(entrant)
       this.#timedOut++
       entrant.refuse(new DatabaseUnavailable(`waited ${this.#limits.waitMs} ms for a connection`, 'GATE_TIMEOUT'))
     }
-    if (this.#head !== null) this.#arm(Math.max(1, this.#head.expiresAt - now))
   }
 }
+
+const shuttingDown = () => new DatabaseUnavailable('shutting down', 'DATABASE_ENDED')

@@ -86,8 +86,7 @@ export class Pool {
     return new Promise<T>((resolve, reject) => {
       const pending = new PendingStatement(this.#attempt, statement, false, resolve, reject)
       pending.isSingleAttempt = true
-      this.#gate.enter(pending)
-      if (!pending.queued) return
+      if (!this.#gate.enter(pending)) return
       setTimeout(() => {
         if (this.#gate.abandon(pending)) reject(new DatabaseUnavailable(`waited ${ms} ms for a connection`, 'GATE_TIMEOUT'))
       }, ms).unref()

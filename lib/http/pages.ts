@@ -1,6 +1,7 @@
 import type { Page } from '../records/page.ts'
 import type { Context } from './context.ts'
-import { sendJson, sendStream } from './respond.ts'
+import { sendJson, sendPieces } from './respond.ts'
+import type { Pieces } from './slices.ts'
 
 const OPEN = Buffer.from('[')
 const COMMA = Buffer.from(',')
@@ -26,48 +27,51 @@ export function sendPages<Place>(
     c.get('deps').log.warn({ requestId: c.get('requestId'), code }, 'a list was cut: the next page could not be read')
     c.env?.outgoing?.destroy()
   }
-  return sendStream(c, streamPages(first, next, cut), pageKib)
+  const share = c.get('share')
+  return sendPieces(
+    c,
+    piecesOf(first, next, cut, async () => share?.renew(pageKib)),
+  )
 }
 
 /**
  * An array of unknown length in bounded memory: the first page at once, each other when the reader has taken the one before.
  * Pages are keyset, so a slow reader holds no connection and no snapshot, and every row that was there at the start is sent once.
- * `onError` must cut the connection: a list that ends early must not look whole.
+ * `ready` is waited for before each page but the first; `onError` must cut the connection: a list that ends early must not look whole.
  */
-export function streamPages<Place>(
+export function piecesOf<Place>(
   first: Page<Place>,
   next: (after: Place) => Promise<Page<Place>>,
   onError: (error: Error) => void,
-): ReadableStream<Uint8Array> {
+  ready = async () => {},
+): Pieces {
   // Not a moment longer than until it was sent.
   let page: Page<Place> | null = first
   let last = first.last
   let opened = false
-  let isGone = false
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        try {
-          page ??= await next(last!)
-          if (isGone) return
-          const parts: Buffer[] = opened ? [] : [OPEN]
-          if (page.count > 0) parts.push(...(opened ? [COMMA] : []), page.json)
-          if (page.last === null) parts.push(CLOSE)
-          last = page.last
-          page = null
-          opened = true
-          controller.enqueue(Buffer.concat(parts))
-          if (last === null) controller.close()
-        } catch (error) {
-          if (isGone) return
-          onError(error as Error)
-          controller.error(error)
-        }
-      },
-      cancel() {
-        isGone = true
-      },
+  let isOver = false
+  return {
+    async next() {
+      if (isOver) return null
+      try {
+        if (page === null) await ready()
+        if (isOver) return null
+        page ??= await next(last!)
+        const parts: Buffer[] = opened ? [] : [OPEN]
+        if (page.count > 0) parts.push(...(opened ? [COMMA] : []), page.json)
+        last = page.last
+        page = null
+        opened = true
+        isOver ||= last === null
+        if (last === null) parts.push(CLOSE)
+        return Buffer.concat(parts)
+      } catch (error) {
+        if (!isOver) onError(error as Error)
+        throw error
+      }
     },
-    { highWaterMark: 0 },
-  )
+    cancel() {
+      isOver = true
+    },
+  }
 }

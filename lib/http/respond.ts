@@ -2,7 +2,7 @@ import { promisify } from 'node:util'
 import { constants, gzip } from 'node:zlib'
 import type { Context } from './context.ts'
 import { header } from './context.ts'
-import { chunksOf, MAX_WHOLE_BYTES, once, packed, sliced } from './slices.ts'
+import { MAX_WHOLE_BYTES, once, type Pieces, packed, sliced } from './slices.ts'
 
 /** A string leaves in one write with its headers, bytes take a second; beyond this it costs more to make one. */
 const MAX_STRING_BYTES = 64 * 1024
@@ -58,15 +58,10 @@ function sendLarge(c: Context, bytes: Buffer): Response | Promise<Response> {
 const VARY = { vary: 'accept-encoding' }
 const PACKED = { ...VARY, 'content-encoding': 'gzip' }
 
-/**
- * 200 with JSON that comes in chunks, each asked for when the one before has left and `chunkKib` of the read budget are there for it.
- * Compressed when asked.
- */
-export function sendStream(c: Context, body: ReadableStream<Uint8Array>, chunkKib = 0): Response {
-  const share = c.get('share')
-  const chunks = chunksOf(body, share, chunkKib)
+/** 200 with JSON that comes in pieces, each asked for when the one before has left. Compressed when asked. */
+export function sendPieces(c: Context, pieces: Pieces): Response {
   const isPacked = acceptsGzip(header(c, 'accept-encoding'))
-  const stream = sliced(isPacked ? packed(chunks) : chunks, share)
+  const stream = sliced(isPacked ? packed(pieces) : pieces, c.get('share'))
   return new Response(stream, { status: 200, headers: headersFor(c, 'application/json', isPacked ? PACKED : VARY) })
 }
 

@@ -61,39 +61,8 @@ const EMPTY = new Uint8Array(0)
 
 /** One piece. */
 export function once(bytes: Uint8Array): Pieces {
-  let rest: Uint8Array | null = bytes
-  return {
-    async next() {
-      const piece = rest
-      rest = null
-      return piece
-    },
-    cancel() {
-      rest = null
-    },
-  }
-}
-
-/** The chunks of a stream. For each but the first so many KiB are waited for, in place of those that the one before had. */
-export function chunksOf(stream: ReadableStream<Uint8Array>, share: Share | undefined, chunkKib: number): Pieces {
-  const reader = stream.getReader()
-  let isFirst = true
-  let isOver = false
-  const over = () => {
-    isOver = true
-  }
-  reader.closed.then(over, () => {})
-  return {
-    async next() {
-      if (!isFirst && !isOver) await share?.renew(chunkKib)
-      isFirst = false
-      return isOver ? null : ((await reader.read()).value ?? null)
-    },
-    cancel() {
-      over()
-      reader.cancel().catch(() => {})
-    },
-  }
+  const rest = [bytes]
+  return { next: async () => rest.pop() ?? null, cancel: () => void rest.pop() }
 }
 
 /** The same as one gzip member that can be read to the end of each piece. */

@@ -8,10 +8,11 @@ import { createApp } from '../../lib/http/app.ts'
 import type { Cut, ReaderLimits } from '../../lib/http/connections.ts'
 import { route } from '../../lib/http/context.ts'
 import { listen } from '../../lib/http/listen.ts'
-import { sendStream } from '../../lib/http/respond.ts'
+import { sendPieces } from '../../lib/http/respond.ts'
 import { startApp } from '../support/app.ts'
 import { get } from '../support/broker.ts'
 import { collect } from '../support/heap.ts'
+import { piecesFrom } from '../support/pieces.ts'
 import { until } from '../support/until.ts'
 
 const ROWS = 20_000
@@ -32,16 +33,15 @@ const stalled = new Promise<void>((resolve) => {
   go = resolve
 })
 const stalling = route().get('/stalling', access('open'), (c) =>
-  sendStream(
+  sendPieces(
     c,
-    new ReadableStream({
-      async pull(controller) {
-        controller.enqueue(Buffer.from('['))
+    piecesFrom(
+      (async function* () {
+        yield '['
         await stalled
-        controller.enqueue(Buffer.from(']'))
-        controller.close()
-      },
-    }),
+        yield ']'
+      })(),
+    ),
   ),
 )
 

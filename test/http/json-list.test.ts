@@ -5,6 +5,7 @@ import { HttpError } from '../../lib/http/errors.ts'
 import { parseList } from '../../lib/http/json-list.ts'
 import { parseJson } from '../../lib/http/json-text.ts'
 import { weigh } from '../../lib/http/weigh.ts'
+import { turnsOf } from '../support/turns.ts'
 
 /** The value, or the text of the refusal. */
 async function outcome(work: () => unknown): Promise<unknown> {
@@ -91,15 +92,8 @@ test('a weighed list is cut into pieces of 64 KiB and more between its elements,
 test('other work passes between two pieces of a long list', async () => {
   const names = (i: number) => `[${Array.from({ length: 400 }, (_, k) => `"n${i}-${k}"`).join(',')}]`
   const bytes = Buffer.from(`[${Array.from({ length: 900 }, (_, i) => names(i)).join(',')}]`)
-  let turns = 0
-  let isDone = false
-  const count = () => {
-    turns++
-    if (!isDone) setImmediate(count)
-  }
-  setImmediate(count)
-  const list = (await parseList(bytes, weigh(bytes).cuts)) as string[][]
-  isDone = true
-  assert.equal(list.length, 900)
+  const parsed = parseList(bytes, weigh(bytes).cuts) as Promise<string[][]>
+  const turns = await turnsOf(parsed)
+  assert.equal((await parsed).length, 900)
   assert.ok(turns >= 2, `${turns} turns`)
 })

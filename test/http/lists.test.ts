@@ -3,6 +3,7 @@ import test, { type TestContext } from 'node:test'
 import { z } from 'zod'
 import { listOf, maxItemsOf, recordOf } from '../../lib/http/lists.ts'
 import { MAX_SLICE_MS } from '../../lib/turns.ts'
+import { turnsOf } from '../support/turns.ts'
 
 /** Text, and how often one was judged; judging one takes `ms` of a clock of its own. */
 function counted(t: TestContext, ms = 0) {
@@ -74,20 +75,6 @@ test('both are shown in full', () => {
     map: { anyOf: [{ type: 'object', propertyNames: { type: 'string' }, additionalProperties: { type: 'string' } }, { type: 'null' }] },
   })
 })
-
-/** How many turns the event loop took while something was done. */
-async function turnsOf(work: Promise<unknown>): Promise<number> {
-  let turns = 0
-  let isDone = false
-  const count = () => {
-    turns++
-    if (!isDone) setImmediate(count)
-  }
-  setImmediate(count)
-  await work
-  isDone = true
-  return turns
-}
 
 test('a long array is judged in slices, between which the event loop turns; a short one at once', async (t) => {
   const { schema } = counted(t, 1)

@@ -12,8 +12,9 @@ import { route } from '../../lib/http/context.ts'
 import { HttpError } from '../../lib/http/errors.ts'
 import { listen } from '../../lib/http/listen.ts'
 import { charge, kib } from '../../lib/http/read-budget.ts'
-import { sendJson, sendStream } from '../../lib/http/respond.ts'
+import { sendJson, sendPieces } from '../../lib/http/respond.ts'
 import { startApp } from '../support/app.ts'
+import { piecesFrom } from '../support/pieces.ts'
 import { until } from '../support/until.ts'
 
 // Before the first test, which may run as soon as it is declared: nothing of this may meet its mocked timers.
@@ -428,17 +429,16 @@ const probe = createApp(app.deps, [
     access('open'),
     charge(() => 2_000),
     (c) =>
-      sendStream(
+      sendPieces(
         c,
-        new ReadableStream({
-          async pull(controller) {
-            controller.enqueue(Buffer.from('[1,'))
+        piecesFrom(
+          (async function* () {
+            yield '[1,'
+            await c.get('share')?.renew(2_000)
             await stall
-            controller.enqueue(Buffer.from('2]'))
-            controller.close()
-          },
-        }),
-        2_000,
+            yield '2]'
+          })(),
+        ),
       ),
   ),
 ])

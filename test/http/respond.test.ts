@@ -4,8 +4,8 @@ import { createGunzip, gunzipSync } from 'node:zlib'
 import { access } from '../../lib/http/access.ts'
 import { createApp } from '../../lib/http/app.ts'
 import { route } from '../../lib/http/context.ts'
-import { acceptsGzip, GZIP_MIN_BYTES, respond, sendJson, sendStream } from '../../lib/http/respond.ts'
-import { MAX_WHOLE_BYTES } from '../../lib/http/slices.ts'
+import { acceptsGzip, GZIP_MIN_BYTES, respond, sendJson, sendPieces } from '../../lib/http/respond.ts'
+import { MAX_WHOLE_BYTES, once } from '../../lib/http/slices.ts'
 import { startApp } from '../support/app.ts'
 import { until } from '../support/until.ts'
 
@@ -48,18 +48,16 @@ const probe = createApp({ ...app.deps, draining: () => draining }, [
   ...Object.entries(bodies).map(([name, body]) => route().get(`/${name}`, access('open'), (c) => sendJson(c, body))),
   route().get('/teapot', access('open'), (c) => respond(c, 418, 'été', { 'x-extra': '1' })),
   route().get('/sized', access('open'), (c) => sendJson(c, sized)),
-  route().get('/endless', access('open'), (c) =>
-    sendStream(c, new ReadableStream({ pull: (controller) => controller.enqueue(Buffer.from(CHUNK)) }, { highWaterMark: 0 })),
-  ),
+  route().get('/endless', access('open'), (c) => sendPieces(c, { next: async () => Buffer.from(CHUNK), cancel() {} })),
   route().get('/broken', access('open'), (c) => {
     let asked = 0
-    const pull = (controller: ReadableStreamDefaultController) => {
+    const next = async () => {
       if (asked++ > 0) throw new Error('on purpose')
-      controller.enqueue(Buffer.from(CHUNK))
+      return Buffer.from(CHUNK)
     }
-    return sendStream(c, new ReadableStream({ pull }, { highWaterMark: 0 }))
+    return sendPieces(c, { next, cancel() {} })
   }),
-  route().get('/stream', access('open'), (c) => sendStream(c, new Blob(['[1,', '2]']).stream())),
+  route().get('/stream', access('open'), (c) => sendPieces(c, once(Buffer.from('[1,2]')))),
 ])
 const get = (path: string, headers: Record<string, string> = {}, method = 'GET') => probe.request(path, { method, headers })
 

@@ -9,6 +9,7 @@ import { until } from '../support/until.ts'
 
 const FIRST_PAGE_ROWS = 1_000
 const PAGE_ROWS = 5_000
+const FIRST_PAGE_KIB = 2_500
 
 const app = await startApp()
 const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300', BROKER_READ_ACQUIRE_WAIT_MS: '0' })
@@ -241,6 +242,23 @@ test('GET /pod/traffic/{name} 200: over a socket, whole, and the budget is given
     numbers('whole', 20_001),
   )
   await until('the budget is back', () => app.deps.budget.availableKib === app.deps.budget.totalKib)
+})
+
+test('GET /pod/traffic/{name} 200: a next page waits until the budget has room for it', async () => {
+  await storeMany('charged', FIRST_PAGE_ROWS + 1)
+  const { budget } = app.deps
+  const others = await budget.acquire(budget.totalKib - FIRST_PAGE_KIB)
+  const reader = (await fetch(`http://127.0.0.1:${port}/pod/traffic/charged`)).body!.getReader()
+  let text = ''
+  const take = async () => {
+    for (let one = await reader.read(); !one.done; one = await reader.read()) text += Buffer.from(one.value)
+  }
+  const taken = take()
+  await until('the first page is there', () => text.match(/"uuid"/g)?.length === FIRST_PAGE_ROWS)
+  await until('the next page waits', () => budget.waiting === 1)
+  others()
+  await taken
+  assert.equal(JSON.parse(text).length, FIRST_PAGE_ROWS + 1)
 })
 
 test('GET /pod/traffic/{name} 200: a reader that goes away gives its share of the budget back', async () => {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
-import { asArray, streamPages } from '../../lib/http/pages.ts'
+import { asArray, piecesOf } from '../../lib/http/pages.ts'
+import { type Pieces, sliced } from '../../lib/http/slices.ts'
 import type { Place } from '../../lib/records/index.ts'
 import type { Page as PageOf } from '../../lib/records/page.ts'
 import { readFirstPages, readNextPage } from '../../lib/traffic/index.ts'
@@ -18,19 +19,22 @@ const EMPTY: Page = { json: Buffer.alloc(0), count: 0, last: null }
 /** A page that holds its number. */
 const page = (n: number): Page => ({ json: Buffer.from(String(n)), count: 1, last: [`t${n}`, `u${n}`] })
 
+const readerOf = (pieces: Pieces) => sliced(pieces, undefined).getReader()
+
 /** Streams pages 1 to `count`; notes which were asked for, and what went wrong. */
-function streamOf(count: number, next = (n: number): Page | Promise<Page> => (n <= count ? page(n) : EMPTY)) {
+function streamOf(count: number, next = (n: number): Page | Promise<Page> => (n <= count ? page(n) : EMPTY), ready = async () => {}) {
   const asked: Place[] = []
   const errors: Error[] = []
-  const stream = streamPages(
+  const pieces = piecesOf(
     page(1),
     async (after) => {
       asked.push(after)
       return next(asked.length + 1)
     },
     (error) => errors.push(error),
+    ready,
   )
-  return { reader: stream.getReader(), asked, errors }
+  return { reader: readerOf(pieces), asked, errors }
 }
 const textOf = (value: Uint8Array | undefined) => Buffer.from(value!).toString()
 
@@ -108,6 +112,28 @@ test('a reader that goes away while a page is read is no error either', async ()
   assert.deepEqual(errors, [])
 })
 
+test('each page but the first waits until it may come, and is not read for a reader that went away meanwhile', async () => {
+  const waiting: (() => void)[] = []
+  const { reader, asked } = streamOf(
+    10,
+    (n) => page(n),
+    () => new Promise<void>((resolve) => waiting.push(resolve)),
+  )
+  await reader.read()
+  assert.equal(waiting.length, 0)
+  const second = reader.read()
+  await turn()
+  assert.deepEqual([waiting.length, asked.length], [1, 0])
+  waiting[0]!()
+  assert.equal(textOf((await second).value), ',2')
+  reader.read().catch(() => {})
+  await turn()
+  await reader.cancel()
+  waiting[1]!()
+  await turn()
+  assert.equal(asked.length, 1)
+})
+
 test('one page as an array', () => {
   assert.equal(asArray(page(7)).toString(), '[7]')
   assert.equal(asArray(EMPTY).toString(), '[]')
@@ -148,7 +174,7 @@ test('page by page, rows that stay come once and in order while others come and 
         await store(pod, start)
         const [first] = await readFirstPages(app.db.read, [pod], limit)
         const next = (after: Place) => readNextPage(app.db.read, pod, after, limit)
-        const reader = streamPages(first!, next, (error) => assert.fail(error)).getReader()
+        const reader = readerOf(piecesOf(first!, next, (error) => assert.fail(error)))
         const gone = new Set<string>()
         const added = new Set<string>()
         let text = ''
@@ -183,7 +209,7 @@ test('a page that columns cannot carry is followed by the right one', async () =
   await store('odd/', all)
   const [first] = await readFirstPages(app.db.read, ['odd/'], 1)
   const next = (after: Place) => readNextPage(app.db.read, 'odd/', after, 1)
-  const reader = streamPages(first!, next, (error) => assert.fail(error)).getReader()
+  const reader = readerOf(piecesOf(first!, next, (error) => assert.fail(error)))
   let text = ''
   for (let one = await reader.read(); !one.done; one = await reader.read()) text += textOf(one.value)
   assert.deepEqual(

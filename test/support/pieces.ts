@@ -1,0 +1,14 @@
+import type { Pieces } from '../../lib/http/slices.ts'
+
+/** What a generator yields, as the pieces of an answer. */
+export function piecesFrom(generator: AsyncGenerator<string>): Pieces {
+  return {
+    async next() {
+      const { value, done } = await generator.next()
+      return done ? null : Buffer.from(value)
+    },
+    cancel() {
+      generator.return(undefined).catch(() => {})
+    },
+  }
+}
