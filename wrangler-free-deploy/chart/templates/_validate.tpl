@@ -50,6 +50,9 @@
 {{- if and .Values.broker.autoscaling.enabled (gt (int64 .Values.broker.autoscaling.minReplicas) (int64 .Values.broker.autoscaling.maxReplicas)) -}}
 {{- fail "broker.autoscaling.minReplicas must not be more than maxReplicas." -}}
 {{- end -}}
+{{- if and .Values.broker.autoscaling.enabled (not (.Values.broker.resources.requests | default dict).cpu) -}}
+{{- fail "broker.autoscaling.enabled needs broker.resources.requests.cpu: it is the whole that the target is a share of." -}}
+{{- end -}}
 {{- if and .Values.jobs.schedules (ne .Values.jobs.mode "external") -}}
 {{- fail "jobs.schedules counts only with jobs.mode external: in the broker the intervals decide." -}}
 {{- end -}}

@@ -76,7 +76,9 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
 - alert: BrokerJobOverdue
   expr: |-
     {{- range $at, $job := include "telemetry-broker.watchedJobs" . | fromJsonArray }}
-    {{ if $at }}or {{ end }}time() - max by (exported_job) (broker_job_last_success_timestamp_seconds{ {{- $pods }},exported_job={{ $job.name | quote }}}) > {{ $job.overdueSeconds | int64 }}
+    {{- $passes := printf "broker_job_last_success_timestamp_seconds{%s,exported_job=%q}" $pods $job.name }}
+    {{ if $at }}or {{ end }}time() - max by (exported_job) ({{ $passes }}) > {{ $job.overdueSeconds | int64 }}
+    or (absent({{ $passes }}) and on () max(broker_uptime_seconds{ {{- $pods -}} }) > {{ $job.overdueSeconds | int64 }})
     {{- end }}
   for: 10m
   labels:
@@ -87,7 +89,8 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
       Its log lines say what failed: in the brokers, or with jobs.mode external in the pods with the component `jobs`. Is the CronJob suspended?
       Without retention the database grows; without late-resolve flows stay without a peer.
 - alert: BrokerNoAgent
-  expr: sum(rate(broker_http_request_duration_seconds_count{ {{- $pods }},method="POST",route="/pod/spec",status="200"}[15m])) == 0
+  {{- $posts := printf "broker_http_request_duration_seconds_count{%s,method=\"POST\",route=\"/pod/spec\",status=\"200\"}" $pods }}
+  expr: sum(rate({{ $posts }}[15m])) == 0 or absent({{ $posts }})
   for: 15m
   labels:
     severity: warning
