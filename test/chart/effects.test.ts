@@ -1,20 +1,8 @@
 /** Every value has an effect: with another one in its place, something else is rendered. */
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { dump } from 'js-yaml'
-import { CHART, chartValues, readSchema, resolved, type Schema } from '../../scripts/chart-values.ts'
-
-const { HELM } = process.env
-const skip = HELM === undefined ? 'needs helm: scripts/chart-check.sh runs it' : false
-const folder = mkdtempSync(join(tmpdir(), 'chart-'))
-after(() => rmSync(folder, { recursive: true }))
-
-type Values = Record<string, unknown>
+import { test } from 'node:test'
+import { chartValues, readSchema, resolved, type Schema } from '../../scripts/chart-values.ts'
+import { render, skip, type Values } from './helm.ts'
 
 /** Everything on, so that every value counts: with an external database, and with that for trials. */
 const everything: Values = {
@@ -81,30 +69,6 @@ function another(path: string, value: unknown): unknown {
 function schemaAt(path: string): Schema {
   const root = readSchema()
   return path.split('.').reduce((schema, name) => resolved(resolved(schema, root).properties![name]!, root), root)
-}
-
-/** Paths as keys become the document that they stand for. */
-function nested(values: Values): Values {
-  const document: Values = {}
-  for (const [path, value] of Object.entries(values)) {
-    const names = path.split('.')
-    const last = names.pop()!
-    const parent = names.reduce<Values>((node, name) => {
-      node[name] ??= {}
-      return node[name] as Values
-    }, document)
-    parent[last] = value
-  }
-  return document
-}
-
-/** What is rendered; null where it is refused. */
-function render(values: Values): string | null {
-  const file = join(folder, 'values.yaml')
-  writeFileSync(file, dump(nested(values)))
-  const args = ['template', 'kguardian', fileURLToPath(CHART), '--namespace', 'telemetry', '--kube-version', '1.34.0', '--values', file]
-  const { status, stdout } = spawnSync(HELM!, args, { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 })
-  return status === 0 ? stdout : null
 }
 
 const before = skip ? [] : bases.map((base) => ({ base, text: render(base) }))

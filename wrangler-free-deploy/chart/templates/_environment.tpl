@@ -60,8 +60,9 @@
   value: {{ .Values.database.statementTimeoutMs | int64 | quote }}
 - name: DB_PREPARE
   value: {{ .Values.database.prepare | quote }}
+# A database that starts beside the broker takes its time.
 - name: DB_MIGRATION_MAX_RETRIES
-  value: {{ .Values.database.migrationMaxRetries | int64 | quote }}
+  value: {{ ternary (max 60 (int64 .Values.database.migrationMaxRetries)) (int64 .Values.database.migrationMaxRetries) .Values.postgres.enabled | quote }}
 {{- end -}}
 
 {{/* The files that it names; empty where there are none. */}}
@@ -246,8 +247,6 @@ nobody.
   value: "2"
 - name: LOG_LEVEL
   value: {{ .Values.frontend.logLevel }}
-- name: LISTEN_ADDR
-  value: "{{ .Values.bindAddress }}:8080"
 - name: ADMIN_ADDR
   value: "{{ .Values.bindAddress }}:8081"
 - name: BROKER_URL
