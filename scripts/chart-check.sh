@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What of the chart needs helm: lint, every toggle rendered and held to the Kubernetes schemas, every refusal, and the tests on what was rendered.
+# What of the chart needs helm: lint, every toggle rendered and held to the Kubernetes schemas, every refusal, and the tests on all that.
 # Needs Go and Python; helm and the schemas are built and fetched once, under ${XDG_CACHE_HOME:-$HOME/.cache}. Needs `npm run build` before.
 set -euo pipefail
 cd "$(dirname "$0")/.."

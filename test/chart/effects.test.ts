@@ -77,7 +77,7 @@ test('what the values are compared with is rendered', { skip }, () => {
   for (const { text } of before) assert.match(text!, /kind: Deployment/)
 })
 
-for (const { path, fallback } of chartValues()) {
+for (const { path, fallback } of skip ? [] : chartValues()) {
   test(`${path} changes what is rendered`, { skip }, () => {
     const hasEffect = before.some(({ base, text }) => {
       const changed = render({ ...base, ...(others[path] ?? { [path]: another(path, base[path] ?? fallback) }) })

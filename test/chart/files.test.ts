@@ -1,4 +1,4 @@
-/** What can be told of the chart without helm. What it renders is looked at by the other tests here, when scripts/chart-check.sh runs them. */
+/** What can be told of the chart without helm. The other tests here look at what it renders, when scripts/chart-check.sh runs them. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'

@@ -4,7 +4,9 @@ import { test } from 'node:test'
 import { render, skip } from './helm.ts'
 import { container, environment, manifestsOf } from './rendered.ts'
 
-for (const [limit, mebibytes] of [
+if (skip) test('memory limits in every spelling', { skip }, () => {})
+
+const spellings = [
   ['1Gi', 1024],
   ['1.5Gi', 1536],
   ['256Mi', 256],
@@ -17,8 +19,9 @@ for (const [limit, mebibytes] of [
   ['1e9', 953],
   ['1610612736', 1536],
   [1_610_612_736, 1536],
-] as const) {
-  test(`a limit of ${JSON.stringify(limit)} is ${mebibytes} MiB, of which 60 % are for the heap`, { skip }, () => {
+] as const
+for (const [limit, mebibytes] of skip ? [] : spellings) {
+  test(`a limit of ${JSON.stringify(limit)} is ${mebibytes} MiB, of which 60 % are for the heap`, () => {
     const manifests = manifestsOf(render({ 'broker.resources.limits.memory': limit })!)
     const broker = manifests.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'kguardian-broker')!
     assert.equal(environment(broker).BROKER_MEMORY_LIMIT_MB, String(mebibytes))
@@ -26,8 +29,8 @@ for (const [limit, mebibytes] of [
   })
 }
 
-for (const limit of ['1 Gi', '-1Gi', '1gi', '1GiB', 'Gi', '255Mi', '268435455']) {
-  test(`a limit of ${JSON.stringify(limit)} is refused`, { skip }, () => {
+for (const limit of skip ? [] : ['1 Gi', '-1Gi', '1gi', '1GiB', 'Gi', '255Mi', '268435455']) {
+  test(`a limit of ${JSON.stringify(limit)} is refused`, () => {
     assert.equal(render({ 'broker.resources.limits.memory': limit, 'broker.replicas': 1 }), null)
   })
 }

@@ -62,7 +62,7 @@
   value: {{ .Values.database.prepare | quote }}
 # A database that starts beside the broker takes its time.
 - name: DB_MIGRATION_MAX_RETRIES
-  value: {{ ternary (max 60 (int64 .Values.database.migrationMaxRetries)) (int64 .Values.database.migrationMaxRetries) .Values.postgres.enabled | quote }}
+  value: {{ max (ternary 60 1 .Values.postgres.enabled) (int64 .Values.database.migrationMaxRetries) | quote }}
 {{- end -}}
 
 {{/* The files that it names; empty where there are none. */}}

@@ -34,7 +34,7 @@
 {{- fail "broker.auth.existingSecret is given and broker.auth.mode is none, which asks nobody for a token: set the mode to scoped." -}}
 {{- end -}}
 {{- if and .Values.frontend.enabled (eq $auth.mode "shared") (not .Values.frontend.brokerAuth.allowSharedToken) -}}
-{{- fail "The edge proxy would hold the shared token, which also writes: use broker.auth.mode scoped, or agree with frontend.brokerAuth.allowSharedToken." -}}
+{{- fail "The edge proxy would hold a token that also writes: use broker.auth.mode scoped, or set frontend.brokerAuth.allowSharedToken." -}}
 {{- end -}}
 {{- end -}}
 
@@ -47,10 +47,11 @@
 {{- if and .Values.evaluator.enabled (not .Values.evaluator.url) -}}
 {{- fail "evaluator.enabled needs evaluator.url, the address of the policy evaluator." -}}
 {{- end -}}
-{{- if and .Values.broker.autoscaling.enabled (gt (int64 .Values.broker.autoscaling.minReplicas) (int64 .Values.broker.autoscaling.maxReplicas)) -}}
+{{- $scaling := .Values.broker.autoscaling -}}
+{{- if and $scaling.enabled (gt (int64 $scaling.minReplicas) (int64 $scaling.maxReplicas)) -}}
 {{- fail "broker.autoscaling.minReplicas must not be more than maxReplicas." -}}
 {{- end -}}
-{{- if and .Values.broker.autoscaling.enabled (not (.Values.broker.resources.requests | default dict).cpu) -}}
+{{- if and $scaling.enabled (not (.Values.broker.resources.requests | default dict).cpu) -}}
 {{- fail "broker.autoscaling.enabled needs broker.resources.requests.cpu: it is the whole that the target is a share of." -}}
 {{- end -}}
 {{- if and .Values.jobs.schedules (ne .Values.jobs.mode "external") -}}

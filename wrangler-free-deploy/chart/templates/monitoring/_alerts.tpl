@@ -11,8 +11,8 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
   annotations:
     summary: No broker can be scraped.
     runbook: >-
-      Look at the pods with the component `broker`, their events and last log lines. Agents keep what they could not post for a while and
-      then lose the oldest; reads fail.
+      Look at the pods with the component `broker`, their events and last log lines. Agents keep what they could not post for a while
+      and then lose the oldest; reads fail.
 - alert: BrokerDatabaseUnreachable
   expr: max(broker_db_reachable{ {{- $pods -}} }) == 0
   for: 5m
@@ -71,8 +71,8 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
   annotations:
     summary: '{{ `Statements of the gate {{ $labels.gate }} find no connection in time.` }}'
     runbook: >-
-      The database is slow, or has too few connections for the load: look at what it is waiting for, then at database.poolMaxSize and at what
-      the server allows.
+      The database is slow, or has too few connections for the load: look at what it is waiting for, then at database.poolMaxSize and at
+      what the server allows.
 - alert: BrokerJobOverdue
   expr: |-
     {{- range $at, $job := include "telemetry-broker.watchedJobs" . | fromJsonArray }}
@@ -86,8 +86,8 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
   annotations:
     summary: '{{ `The job {{ $labels.exported_job }} has not ended well for three times its interval.` }}'
     runbook: >-
-      Its log lines say what failed: in the brokers, or with jobs.mode external in the pods with the component `jobs`. Is the CronJob suspended?
-      Without retention the database grows; without late-resolve flows stay without a peer.
+      Its log lines say what failed: in the brokers, or with jobs.mode external in the pods with the component `jobs`. Is the CronJob
+      suspended? Without retention the database grows; without late-resolve flows stay without a peer.
 - alert: BrokerNoAgent
   {{- $posts := printf "broker_http_request_duration_seconds_count{%s,method=\"POST\",route=\"/pod/spec\",status=\"200\"}" $pods }}
   expr: sum(rate({{ $posts }}[15m])) == 0 or absent({{ $posts }})
@@ -97,8 +97,8 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
   annotations:
     summary: No agent posts pods.
     runbook: >-
-      Each agent posts each pod of its node once a minute. Do the agents run, do they reach the Service, is their token one for ingest? After
-      broker.peerResolution.staleAliveSeconds all pods count as dead.
+      Each agent posts each pod of its node once a minute. Do the agents run, do they reach the Service, is their token one for ingest?
+      After broker.peerResolution.staleAliveSeconds all pods count as dead.
 - alert: BrokerAgentClockSkew
   expr: max(broker_agent_clock_skew_seconds{ {{- $pods -}} }) > 300
   for: 30m
@@ -106,10 +106,11 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
     severity: warning
   annotations:
     summary: The clock of a node is off by more than five minutes.
-    runbook: The log of the broker names the node once an hour. Flows are attributed by their own time, so those of this node find wrong peers.
+    runbook: The log of the broker names the node once an hour. Flows are attributed by their own time, so those of this node go wrong.
 {{- with (.Values.broker.resources.limits | default dict).memory }}
 - alert: BrokerMemoryHigh
-  expr: max by (pod) (process_resident_memory_bytes{ {{- $pods -}} }) > {{ div (mul (include "telemetry-broker.mebibytes" (list . "broker.resources.limits.memory") | int64) 1048576 9) 10 }}
+  {{- $mebibytes := include "telemetry-broker.mebibytes" (list . "broker.resources.limits.memory") | int64 }}
+  expr: max by (pod) (process_resident_memory_bytes{ {{- $pods -}} }) > {{ div (mul $mebibytes 1048576 9) 10 }}
   for: 15m
   labels:
     severity: warning
@@ -145,7 +146,7 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
     severity: warning
   annotations:
     summary: Most flows find no evaluator.
-    runbook: Does evaluator.url lead to it, and does it answer within broker.audit.evalTimeoutMs? These flows have no verdict and get none later.
+    runbook: Does evaluator.url lead to it, and does it answer within broker.audit.evalTimeoutMs? These flows get no verdict later.
 {{- end }}
 {{- end -}}
 
