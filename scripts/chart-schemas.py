@@ -23,6 +23,7 @@ for path in sorted(pathlib.Path(folder).glob("*.yaml")):
                 kubernetes_validate.validate(manifest, version, strict=True)
             except Exception as error:  # each fault is told, whatever it is
                 faults += 1
-                print(f"{path.name} {manifest['kind']}/{manifest['metadata']['name']} {version}: {error}", file=sys.stderr)
+                rule = str(error).split("\n", 1)[0]
+                print(f"{path.name} {manifest['kind']}/{manifest['metadata']['name']} {version}: {rule}", file=sys.stderr)
 print(f"chart: {checked} objects and versions of Kubernetes held to the schemas, {faults} faults")
 sys.exit(1 if faults or not checked else 0)

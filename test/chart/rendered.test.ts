@@ -5,8 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { Cron } from 'croner'
+import { routes } from '../../handlers/router.ts'
 import { jobs } from '../../jobs/index.ts'
 import { type Config, configTable, loadConfig } from '../../lib/config.ts'
+import { declaredRoutes } from '../../lib/http/access.ts'
 import { createMetrics } from '../../lib/metrics.ts'
 import { at, readValues } from '../../scripts/chart-values.ts'
 import {
@@ -204,6 +206,14 @@ each('selectors select: their own pods, and what Services, budgets, monitors and
   for (const { metadata, spec } of [...ofKind(toggle, 'PodDisruptionBudget'), ...ofKind(toggle, 'NetworkPolicy')]) {
     const behind = all.filter((manifest) => selects((spec.selector ?? spec.podSelector).matchLabels, labelsOf(manifest)))
     assert.ok(metadata.name.endsWith('-jobs') ? behind.length > 0 : behind.length === 1, metadata.name)
+  }
+  for (const { metadata, spec } of ofKind(toggle, 'NetworkPolicy')) {
+    const peers: Json[] = [...(spec.ingress ?? []), ...spec.egress].flatMap((rule: Json) => [...(rule.from ?? []), ...(rule.to ?? [])])
+    for (const { podSelector } of peers.filter((peer) => peer.podSelector !== undefined)) {
+      const behind = all.filter((manifest) => selects(podSelector.matchLabels, labelsOf(manifest)))
+      const isJobs = podSelector.matchLabels['app.kubernetes.io/component'] === 'jobs'
+      assert.ok(isJobs || behind.length === 1, metadata.name)
+    }
   }
   for (const monitor of ofKind(toggle, 'ServiceMonitor')) {
     const behind = ofKind(toggle, 'Service').filter(({ metadata }) => selects(monitor.spec.selector.matchLabels, metadata.labels))
@@ -558,6 +568,7 @@ one('alerts and dashboard ask for metrics that there are, by labels that they ha
     ...rulesOf.map(({ expr }: Json) => expr),
     ...panels.flatMap(({ targets }) => targets.map(({ expr }: Json) => expr)),
   ]
+  const served = declaredRoutes(routes.flatMap((one) => one.routes))
   const target = ['namespace', 'job', 'pod', 'le', 'exported_job']
   for (const expression of expressions) {
     const names = asked(expression).map((name) => name.replace(/_(bucket|count|sum)$/, ''))
@@ -568,6 +579,8 @@ one('alerts and dashboard ask for metrics that there are, by labels that they ha
     )
     const known = [...target, ...names.flatMap((name) => labels.get(name)!)]
     for (const label of used) assert.ok(known.includes(label), `${label} in ${expression}`)
+    for (const [, method, route] of expression.matchAll(/method="(\w+)",route="([^"]+)"/g))
+      assert.ok(served.has(`${method} ${route}`), route)
     // What was scraped has the label `job`; a job of ours is found under another.
     if (names.some((name) => labels.get(name)!.includes('job'))) assert.match(expression, /exported_job/)
   }
@@ -588,7 +601,7 @@ one('an alert says how bad it is, what it is, and what to do', () => {
   const alerts: Json[] = object('prometheus-rule', 'PrometheusRule', 'broker').spec.groups[0].rules
   assert.ok(alerts.length >= 12)
   for (const { alert, labels, annotations, for: lasting } of alerts) {
-    assert.match(alert, /^Broker[A-Z]\w+$/)
+    assert.match(alert, /^(Broker|Frontend)[A-Z]\w+$/)
     assert.match(labels.severity, /^(critical|warning)$/)
     assert.match(annotations.summary, /\.$/, alert)
     assert.ok(annotations.runbook.length > 60, alert)

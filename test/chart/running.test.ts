@@ -14,16 +14,22 @@ import { container, environment, type Manifest, object, ofKind, skip as withoutH
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const skip = withoutHelm || (existsSync(`${ROOT}/dist/jobs/run.js`) ? false : 'needs `npm run build`')
+const skipEdge = skip || (existsSync(`${ROOT}/dist/wrangler-free-deploy/edge/server.js`) ? false : 'needs the edge proxy')
 const [database, releases] = skip
   ? []
   : await Promise.all([createTestDatabase(), startStub(() => ({ json: { latest: { chart: '9.9.9', broker: '9.9.9' } } }))])
 
-/** What a container of the manifest would have, on the database of this file, with nothing asked outside this machine. */
+/**
+ * What a container of the manifest would have, with tokens for those of secrets, on the database of this file, and with nothing asked
+ * outside this machine.
+ */
 function lived(manifest: Manifest, changes: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
-  const given = Object.entries(environment(manifest)).filter(([name, value]) => typeof value === 'string' && !/^(PG|DATABASE_)/.test(name))
+  const given = Object.entries(environment(manifest)).filter(([name]) => !/^(PG|DATABASE_)/.test(name))
+  const texts = given.map(([name, value]) => [name, typeof value === 'string' ? value : tokenOf(value.secretKeyRef.key)])
   const { PATH } = process.env
-  return { PATH, ...Object.fromEntries(given), DATABASE_URL: database!.url, TELEMETRY_ENDPOINT: releases!.url, ...changes }
+  return { PATH, ...Object.fromEntries(texts), DATABASE_URL: database!.url, TELEMETRY_ENDPOINT: releases!.url, ...changes }
 }
+const tokenOf = (key: string) => `token-for-${key}-of-tests`
 
 /** Starts the one container of a manifest where its image would. */
 function start(t: TestContext, manifest: Manifest, changes: NodeJS.ProcessEnv = {}) {
@@ -119,3 +125,20 @@ for (const [toggle, scheduled] of [
     assert.ok(performance.now() - signalled < 1000 * 30)
   })
 }
+
+test('the edge proxy reads from the broker with its token, each as its manifest has it', { skip: skipEdge }, async (t) => {
+  const addresses = { ADMIN_ADDR: '127.0.0.1:0', LISTEN_ADDR: '127.0.0.1:0' }
+  const broker = start(t, object('frontend-scoped', 'Deployment', 'broker'), addresses)
+  const listening = (program: typeof broker) => program.lines().find(({ msg }) => msg === 'listening')
+  const { api } = await until('the broker listens', () => listening(broker))
+  const edge = start(t, object('frontend-scoped', 'Deployment', 'frontend'), { ...addresses, BROKER_URL: String(api) })
+  const { edge: url } = await until('the edge proxy listens', () => listening(edge))
+  assert.equal((await fetch(`${api}/pod/namespaces`)).status, 401)
+  const answer = await fetch(`${url}/api/pod/namespaces`)
+  assert.deepEqual([answer.status, await answer.json()], [200, []])
+  assert.equal((await fetch(`${url}/api/pod/spec`, { method: 'POST', body: '{}' })).status, 405)
+  for (const program of [edge, broker]) {
+    program.child.kill('SIGTERM')
+    assert.equal(await program.ended, 0, program.printed())
+  }
+})

@@ -128,6 +128,17 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
   annotations:
     summary: '{{ `{{ $labels.pod }} answers late: its processor is busy.` }}'
     runbook: Add pods, or give them more processor. Is a limit on the processor set? It stops the whole process in each period.
+{{- if .Values.frontend.enabled }}
+{{- $proxies := printf "namespace=%q,job=%q" .Release.Namespace (printf "%s-frontend-metrics" (include "telemetry-broker.fullname" .)) }}
+- alert: FrontendDown
+  expr: sum(up{ {{- $proxies -}} }) == 0 or absent(up{ {{- $proxies -}} })
+  for: 5m
+  labels:
+    severity: warning
+  annotations:
+    summary: No edge proxy can be scraped.
+    runbook: Look at the pods with the component `frontend`, their events and last log lines. Agents do not go this way; the UI has no data.
+{{- end }}
 {{- if .Values.evaluator.enabled }}
 - alert: BrokerAuditFlowsShed
   expr: sum(rate(broker_audit_dropped_total{ {{- $pods -}} }[10m])) > 0
