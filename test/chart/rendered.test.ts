@@ -520,6 +520,20 @@ one('brokers are spread over nodes and zones', () => {
 const rules = (list: Json[]) =>
   list.flatMap(({ ports, to, from }) => ports.map(({ port }: Json) => `${port}:${(to ?? from)?.length ?? 'all'}`))
 
+/** Components that are named as peers. */
+const named = (list: Json[]): string[] =>
+  list.flatMap(({ to, from }) =>
+    (to ?? from ?? []).flatMap((peer: Json) => peer.podSelector?.matchLabels['app.kubernetes.io/component'] ?? []),
+  )
+
+one('a network policy names our own pods where they are peers', () => {
+  const policy = (toggle: string, name: string) => object(toggle, 'NetworkPolicy', name).spec
+  assert.deepEqual(named(policy('network-policy', 'broker').egress), ['postgres'])
+  assert.deepEqual(named(policy('network-policy', 'postgres').ingress), ['broker', 'jobs'])
+  assert.deepEqual(named(policy('network-policy-narrow', 'broker').ingress), ['frontend'])
+  assert.deepEqual(named(policy('network-policy-narrow', 'frontend').egress), ['broker'])
+})
+
 one('by default a network policy lets everybody use the API, and the broker reach names, its database and the version service', () => {
   const { ingress, egress, policyTypes } = object('network-policy', 'NetworkPolicy', 'broker').spec
   assert.deepEqual(policyTypes, ['Ingress', 'Egress'])
