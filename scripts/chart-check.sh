@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# What of the chart needs helm: lint, every toggle rendered and held to the Kubernetes schemas, every refusal, and the tests on all that.
+# Needs Go and Python; helm and the schemas are built and fetched once, under ${XDG_CACHE_HOME:-$HOME/.cache}. Needs `npm run build` before.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+helm_version=v3.19.0
+schemas_version=1.37.0
+kube_versions=(1.27 1.31 1.34)
+# A helm that was built from its module takes the cluster for an ancient one.
+as=(--namespace telemetry --kube-version 1.34.0)
+
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/cluster-telemetry-broker
+helm=$cache/helm-$helm_version
+if [[ ! -x $helm ]]; then
+  GOBIN=$cache/bin go install "helm.sh/helm/v3/cmd/helm@$helm_version"
+  mv "$cache/bin/helm" "$helm"
+fi
+venv=$cache/kubernetes-validate-$schemas_version
+if [[ ! -f $venv/complete ]]; then
+  python3 -m venv --clear "$venv"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check "kubernetes-validate==$schemas_version"
+  touch "$venv/complete"
+fi
+
+chart=wrangler-free-deploy/chart
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+rendered=$work/rendered
+mkdir "$rendered"
+
+# render NAME RELEASE [values file]
+render() {
+  "$helm" lint --strict --quiet "${as[@]}" ${3:+--values "$3"} "$chart" || { echo "lint: $1" >&2; exit 1; }
+  "$helm" template "$2" "$chart" "${as[@]}" ${3:+--values "$3"} > "$rendered/$1.yaml" || { echo "template: $1" >&2; exit 1; }
+}
+render default kguardian
+for file in test/chart/toggles/*.yaml; do render "$(basename "$file" .yaml)" kguardian "$file"; done
+# The longest name that a release may have.
+render long-name "a$(printf 'b%.0s' {1..52})" test/chart/toggles/jobs-external.yaml
+echo "chart: $(ls "$rendered" | wc -l) renderings linted"
+
+# The first line of each file is what must be said.
+for file in test/chart/refusals/*.yaml; do
+  sentence=$(sed -n '1s/^# //p' "$file")
+  if "$helm" template kguardian "$chart" "${as[@]}" --values "$file" > "$work/out" 2> "$work/err"; then
+    echo "refusal: $file is accepted" >&2
+    exit 1
+  fi
+  grep -qF -- "$sentence" "$work/err" || { echo "refusal: $file says otherwise:" >&2; cat "$work/err" >&2; exit 1; }
+done
+echo "chart: $(ls test/chart/refusals | wc -l) refusals"
+
+"$venv/bin/python" scripts/chart-schemas.py "$rendered" "${kube_versions[@]}"
+
+HELM=$helm CHART_RENDERED=$rendered npm test test/chart

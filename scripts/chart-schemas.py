@@ -1,0 +1,29 @@
+"""Holds rendered manifests to the OpenAPI schemas of Kubernetes: chart-schemas.py FOLDER VERSION...
+
+Every field must be known. Custom resources have no schema here; the tests look at those.
+"""
+
+import pathlib
+import sys
+
+import kubernetes_validate
+import yaml
+
+CUSTOM = {"ServiceMonitor", "PrometheusRule"}
+
+folder, *versions = sys.argv[1:]
+checked = faults = 0
+for path in sorted(pathlib.Path(folder).glob("*.yaml")):
+    for manifest in yaml.safe_load_all(path.read_text()):
+        if manifest is None or manifest["kind"] in CUSTOM:
+            continue
+        for version in versions:
+            checked += 1
+            try:
+                kubernetes_validate.validate(manifest, version, strict=True)
+            except Exception as error:  # each fault is told, whatever it is
+                faults += 1
+                rule = str(error).split("\n", 1)[0]
+                print(f"{path.name} {manifest['kind']}/{manifest['metadata']['name']} {version}: {rule}", file=sys.stderr)
+print(f"chart: {checked} objects and versions of Kubernetes held to the schemas, {faults} faults")
+sys.exit(1 if faults or not checked else 0)

@@ -1,0 +1,71 @@
+/** The values of the chart: what may be set, what it is by default, and what the line above it says. */
+import { readFileSync } from 'node:fs'
+import { load } from 'js-yaml'
+
+export const CHART = new URL('../wrangler-free-deploy/chart/', import.meta.url)
+
+export interface Value {
+  /** As Helm writes it: `broker.auth.mode`. */
+  readonly path: string
+  readonly fallback: unknown
+  /** The comment above it; empty where there is none. */
+  readonly meaning: string
+}
+
+/** Of a JSON schema as far as the chart's uses it. */
+export interface Schema {
+  readonly $ref?: string
+  readonly type?: string
+  readonly enum?: readonly unknown[]
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly additionalProperties?: boolean | Schema
+  readonly definitions?: Readonly<Record<string, Schema>>
+}
+
+const read = (name: string) => readFileSync(new URL(name, CHART), 'utf8')
+
+export const readSchema = (): Schema => JSON.parse(read('values.schema.json'))
+
+/** With what it refers to in its place. */
+export function resolved(schema: Schema, root: Schema): Schema {
+  return schema.$ref === undefined ? schema : root.definitions![schema.$ref.replace('#/definitions/', '')]!
+}
+
+/** The paths of the schema below which there are no further named ones. `global` is Helm's own. */
+export function schemaPaths(root: Schema): string[] {
+  const below = (schema: Schema, path: string): string[] => {
+    const { properties } = resolved(schema, root)
+    if (properties === undefined) return [path]
+    return Object.entries(properties).flatMap(([name, child]) => below(child, path === '' ? name : `${path}.${name}`))
+  }
+  return below(root, '').filter((path) => path !== 'global')
+}
+
+export function at(values: unknown, path: string): unknown {
+  return path.split('.').reduce((value, name) => (value as Record<string, unknown> | undefined)?.[name], values)
+}
+
+export const readValues = (): Record<string, unknown> => load(read('values.yaml')) as Record<string, unknown>
+
+/** The comment right above each key of values.yaml, by path. */
+export function comments(text: string): Map<string, string> {
+  const found = new Map<string, string>()
+  const trail: string[] = []
+  let above = ''
+  for (const line of text.split('\n')) {
+    const [, comment] = /^\s*# (.*)$/.exec(line) ?? []
+    const [, indent, key] = /^( *)([A-Za-z]\w*):/.exec(line) ?? []
+    if (key !== undefined) {
+      trail.splice(indent!.length / 2, trail.length, key)
+      found.set(trail.join('.'), above)
+    }
+    above = comment ?? ''
+  }
+  return found
+}
+
+export function chartValues(): Value[] {
+  const values = readValues()
+  const meanings = comments(read('values.yaml'))
+  return schemaPaths(readSchema()).map((path) => ({ path, fallback: at(values, path), meaning: meanings.get(path) ?? '' }))
+}

@@ -1,0 +1,88 @@
+/** Every value has an effect: with another one in its place, something else is rendered. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { chartValues, readSchema, resolved, type Schema } from '../../scripts/chart-values.ts'
+import { render, skip, type Values } from './helm.ts'
+
+/** Everything on, so that every value counts: with an external database, and with that for trials. */
+const everything: Values = {
+  'broker.auth.mode': 'shared',
+  'broker.auth.existingSecret': 'broker-tokens',
+  'broker.autoscaling.enabled': true,
+  'evaluator.enabled': true,
+  'evaluator.url': 'http://evaluator',
+  'frontend.enabled': true,
+  'frontend.brokerAuth.allowSharedToken': true,
+  'controller.enabled': true,
+  'controller.image.repository': 'controller',
+  'controller.image.tag': 'v1',
+  'controller.runtimeInventory.mode': 'exec',
+  'syscalls.captureLevel': 'custom',
+  'syscalls.customList': ['read'],
+  'jobs.mode': 'external',
+  'serviceMonitor.enabled': true,
+  'prometheusRule.enabled': true,
+  'dashboard.enabled': true,
+  'networkPolicy.enabled': true,
+}
+const bases: Values[] = [
+  {
+    ...everything,
+    'postgres.enabled': false,
+    'database.host': 'db',
+    'database.existingSecret': 'broker-database',
+    'database.sslMode': 'verify-full',
+    'database.caSecret': 'ca',
+  },
+  { ...everything, 'postgres.existingSecret': 'password', 'broker.autoscaling.enabled': false, 'broker.auth.mode': 'scoped' },
+  { ...everything, 'postgres.enabled': false, 'database.existingSecret': 'broker-database' },
+]
+
+/** Another value where the type alone does not tell one, with what else has to change. */
+const others: Record<string, Values> = {
+  'image.digest': { 'image.digest': `sha256:${'0'.repeat(64)}` },
+  'image.pullSecrets': { 'image.pullSecrets': [{ name: 'registry' }] },
+  'broker.auth.mode': { 'broker.auth.mode': 'none', 'broker.auth.existingSecret': '' },
+  'database.sslMode': { 'database.sslMode': 'verify-ca' },
+  'controller.excludedNamespaces': { 'controller.excludedNamespaces': ['default'] },
+  'jobs.schedules': { 'jobs.schedules': { 'stale-sweep': '*/2 * * * *' } },
+  'postgres.storage.size': { 'postgres.storage.size': '20Gi' },
+  'syscalls.captureLevel': { 'syscalls.captureLevel': 'low', 'syscalls.customList': [] },
+  'syscalls.customList': { 'syscalls.customList': ['write'] },
+  'serviceMonitor.enabled': { 'serviceMonitor.enabled': false, 'prometheusRule.enabled': false },
+  'serviceMonitor.interval': { 'serviceMonitor.interval': '1m' },
+}
+/** What these change is that the rest is refused. */
+const REFUSED = ['frontend.brokerAuth.allowSharedToken', 'postgres.enabled']
+
+/** Another value of the same type. */
+function another(path: string, value: unknown): unknown {
+  const schema = schemaAt(path)
+  if (schema.enum) return schema.enum.find((one) => one !== value)
+  if (typeof value === 'boolean') return !value
+  if (typeof value === 'number') return value + 1
+  if (typeof value === 'string') return value.startsWith('/') ? `${value}/x` : `${value}x`
+  if (Array.isArray(value)) return path.endsWith('.env') ? [{ name: 'EXTRA', value: 'x' }] : [{ key: 'x', topologyKey: 'x' }]
+  return path.endsWith('.resources') ? { limits: { memory: '700Mi' } } : { x: 'y' }
+}
+
+function schemaAt(path: string): Schema {
+  const root = readSchema()
+  return path.split('.').reduce((schema, name) => resolved(resolved(schema, root).properties![name]!, root), root)
+}
+
+const before = skip ? [] : bases.map((base) => ({ base, text: render(base) }))
+
+test('what the values are compared with is rendered', { skip }, () => {
+  for (const { text } of before) assert.match(text!, /kind: Deployment/)
+})
+
+for (const { path, fallback } of skip ? [] : chartValues()) {
+  test(`${path} changes what is rendered`, { skip }, () => {
+    const hasEffect = before.some(({ base, text }) => {
+      const changed = render({ ...base, ...(others[path] ?? { [path]: another(path, base[path] ?? fallback) }) })
+      return REFUSED.includes(path) ? changed === null : changed !== null && changed !== text
+    })
+    assert.ok(hasEffect)
+  })
+}

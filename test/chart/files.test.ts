@@ -1,0 +1,114 @@
+/** What can be told of the chart without helm. The other tests here look at what it renders, when scripts/chart-check.sh runs them. */
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { load } from 'js-yaml'
+import { VERSION } from '../../lib/version.ts'
+import { chartJobs, jobsFile, schedule } from '../../scripts/chart-jobs.ts'
+import { readmeWithTable } from '../../scripts/chart-readme.ts'
+import { at, CHART, chartValues, comments, readSchema, readValues, resolved, type Schema, schemaPaths } from '../../scripts/chart-values.ts'
+
+const read = (name: string) => readFileSync(new URL(name, CHART), 'utf8')
+const templates = readdirSync(new URL('templates/', CHART), { recursive: true, encoding: 'utf8' })
+  .filter((name) => /\.(yaml|tpl|txt)$/.test(name))
+  .map((name) => ({ name, text: read(`templates/${name}`) }))
+
+/** The paths that a template reads: those it writes out, and those it takes a step further under a name of its own. */
+function readPaths(text: string): string[] {
+  const found = [...text.matchAll(/\$?(?:root)?\.?\bValues\.((?:\w+\.)*\w+)/g)].map(([, path]) => path!)
+  const named = new Map<string, string>()
+  for (const [, name, path] of text.matchAll(/\{\{-? \$(\w+) := (?:\$\w*)?\.?Values\.((?:\w+\.)*\w+) -?\}\}/g)) named.set(name!, path!)
+  const aliases: Record<string, string> = { broker: 'broker', values: '', database: 'database', auth: 'broker.auth' }
+  for (const [, name, rest] of text.matchAll(/\$(\w+)\.((?:\w+\.)*\w+)/g)) {
+    const path = named.get(name!) ?? aliases[name!]
+    if (path !== undefined) found.push(path === '' ? rest! : `${path}.${rest}`)
+  }
+  return found
+}
+const used = new Set(templates.flatMap(({ text }) => readPaths(text)))
+const paths = schemaPaths(readSchema())
+
+/** Every node of the schema with where it stands. */
+function nodes(schema: Schema, where = ''): { where: string; schema: Schema }[] {
+  const children = [...Object.entries(schema.properties ?? {}), ...Object.entries(schema.definitions ?? {})]
+  return [{ where, schema }, ...children.flatMap(([name, child]) => nodes(child, `${where}.${name}`))]
+}
+
+/** Paths of a document that end in no further named values; free-form ones end where the schema has no names. */
+function leaves(value: unknown, known: readonly string[], path = ''): string[] {
+  if (known.includes(path) || typeof value !== 'object' || value === null || Array.isArray(value)) return [path]
+  return Object.entries(value).flatMap(([name, child]) => leaves(child, known, path === '' ? name : `${path}.${name}`))
+}
+
+test('what the schema names and what values.yaml has are the same', () => {
+  assert.deepEqual(leaves(readValues(), paths).sort(), [...paths].sort())
+})
+
+for (const path of paths) {
+  test(`${path} is used by a template, has a default and a line that says what it does`, () => {
+    assert.ok(used.has(path), `no template reads .Values.${path}`)
+    assert.notEqual(at(readValues(), path), undefined)
+    assert.match(chartValues().find((one) => one.path === path)!.meaning, /^[^\s].*\.$/)
+  })
+}
+
+test('whatever a template reads is a value, or a group of values', () => {
+  const groups = new Set(paths.flatMap((path) => path.split('.').map((_, n, all) => all.slice(0, n + 1).join('.'))))
+  // Of a free-form value it may read a part.
+  const isKnown = (path: string) => groups.has(path) || paths.some((one) => path.startsWith(`${one}.`))
+  assert.deepEqual(
+    [...used].filter((path) => !isKnown(path)),
+    [],
+  )
+})
+
+test('the schema takes no unknown value and has no defaults of its own', () => {
+  const root = readSchema()
+  for (const { where, schema } of nodes(root)) {
+    assert.ok(!('default' in schema), where)
+    if (schema.properties !== undefined && where !== '.definitions.env') assert.equal(schema.additionalProperties, false, where)
+    resolved(schema, root)
+  }
+})
+
+test('the list of jobs is that of the code; `npm run chart` writes it', () => {
+  assert.equal(read('files/jobs.json'), jobsFile())
+  assert.deepEqual(JSON.parse(read('files/jobs.json')), chartJobs())
+})
+
+test('an interval becomes the schedule that comes to the same, or is refused', () => {
+  const cases = [60, 300, 600, 3600, 7200, 21_600, 86_400]
+  assert.deepEqual(cases.map(schedule), [
+    '* * * * *',
+    '*/5 * * * *',
+    '*/10 * * * *',
+    'H * * * *',
+    'H */2 * * *',
+    'H */6 * * *',
+    'H H * * *',
+  ])
+  for (const seconds of [30, 90, 420, 5400, 172_800]) assert.throws(() => schedule(seconds), /cron cannot say/, String(seconds))
+})
+
+test('the table of README is that of the values; `npm run chart` writes it', () => {
+  assert.equal(read('README.md'), readmeWithTable())
+})
+
+test('the application version of the chart is that of the release', () => {
+  assert.equal((load(read('Chart.yaml')) as { appVersion: string }).appVersion, VERSION)
+})
+
+test('the checks see what they look for', () => {
+  assert.deepEqual(readPaths('{{ .Values.a.b }} {{- with $root.Values.c.d }} {{ $.Values.e }}'), ['a.b', 'c.d', 'e'])
+  assert.deepEqual(readPaths('{{- $database := .Values.database -}} {{ $database.host }}'), ['database', 'database.host'])
+  assert.deepEqual(
+    [...comments('# One.\na:\n  # Two.\n  b: 1\n\n  c: 2\n# Three.\nd: 3\n')],
+    [
+      ['a', 'One.'],
+      ['a.b', 'Two.'],
+      ['a.c', ''],
+      ['d', 'Three.'],
+    ],
+  )
+  assert.ok(used.size > 80 && paths.length > 80)
+})

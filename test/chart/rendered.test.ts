@@ -1,0 +1,656 @@
+/** What the chart renders, toggle by toggle. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { Cron } from 'croner'
+import { routes } from '../../handlers/router.ts'
+import { jobs } from '../../jobs/index.ts'
+import { type Config, configTable, loadConfig } from '../../lib/config.ts'
+import { declaredRoutes } from '../../lib/http/access.ts'
+import { createMetrics } from '../../lib/metrics.ts'
+import { at, readValues } from '../../scripts/chart-values.ts'
+import {
+  container,
+  environment,
+  find,
+  type Json,
+  type Manifest,
+  object,
+  ofKind,
+  podTemplate,
+  rendered,
+  skip,
+  toggles,
+  workloads,
+} from './rendered.ts'
+import { faults } from './restricted.ts'
+
+const MIB = 1024 * 1024
+/** Of the names of CronJobs, to which the cluster adds a time; of all others. */
+const MAX_NAME_CHARS: Record<string, number> = { CronJob: 52, StatefulSet: 52 }
+const MAX_OTHER_NAME_CHARS = 63
+
+const folder = mkdtempSync(join(tmpdir(), 'chart-'))
+after(() => rmSync(folder, { recursive: true }))
+
+/** The environment as a container would have it, with something in place of what is in secrets. */
+function lived(manifest: Manifest): NodeJS.ProcessEnv {
+  const password = join(folder, 'password')
+  writeFileSync(password, 'a-password')
+  const value = ([name, given]: [string, Json]) => {
+    if (name === 'DATABASE_PASSWORD_FILE') return [name, password]
+    if (typeof given === 'string') return [name, given]
+    return [name, name === 'DATABASE_URL' ? 'postgres://broker@db/broker' : `token-of-${given.secretKeyRef.key}-for-tests`]
+  }
+  const { PGSSLROOTCERT: _, PGSSLCERT: __, PGSSLKEY: ___, ...rest } = environment(manifest)
+  return Object.fromEntries(Object.entries(rest).map(value))
+}
+const configOf = (toggle: string): Config => loadConfig(lived(object(toggle, 'Deployment', 'broker')))
+
+if (skip) test('what the chart renders', { skip }, () => {})
+
+/** A test for each toggle. */
+function each(what: string, check: (toggle: string) => void): void {
+  for (const toggle of toggles) test(`${toggle}: ${what}`, () => check(toggle))
+}
+
+/** A test, where anything was rendered. */
+function one(what: string, check: () => void | Promise<void>): void {
+  if (!skip) test(what, check)
+}
+
+const selects = (selector: Record<string, string>, labels: Record<string, string> = {}) =>
+  Object.entries(selector).every(([name, value]) => labels[name] === value)
+const labelsOf = (manifest: Manifest): Record<string, string> => podTemplate(manifest).metadata.labels
+
+each('no object is rendered twice', (toggle) => {
+  const names = rendered(toggle).map(({ kind, metadata }) => `${kind}/${metadata.namespace ?? ''}/${metadata.name}`)
+  assert.deepEqual(names, [...new Set(names)])
+})
+
+each('names are short enough, and all are in the namespace of the release but those that are in none', (toggle) => {
+  for (const { kind, metadata } of rendered(toggle)) {
+    assert.ok(metadata.name.length <= (MAX_NAME_CHARS[kind] ?? MAX_OTHER_NAME_CHARS), `${kind} ${metadata.name}`)
+    assert.equal(metadata.namespace, kind.startsWith('ClusterRole') ? undefined : 'telemetry', `${kind} ${metadata.name}`)
+  }
+})
+
+each('pods keep to the Pod Security Standard `restricted`, and nothing writes to their root; the controller is privileged', (toggle) => {
+  for (const manifest of workloads(toggle)) {
+    const { spec } = podTemplate(manifest)
+    if (manifest.kind === 'DaemonSet') {
+      assert.ok(faults(spec).includes('controller: privileged'))
+      continue
+    }
+    assert.deepEqual(faults(spec), [], manifest.metadata.name)
+    for (const { securityContext } of spec.containers) assert.equal(securityContext.readOnlyRootFilesystem, true)
+    const user = manifest.kind === 'StatefulSet' ? 999 : 1000
+    assert.deepEqual([spec.securityContext.runAsUser, spec.securityContext.fsGroup], [user, user])
+  }
+})
+
+each('no pod but those of the controller has a token of the Kubernetes API or the variables of Services', (toggle) => {
+  for (const manifest of workloads(toggle)) {
+    const { spec } = podTemplate(manifest)
+    assert.equal(spec.automountServiceAccountToken, manifest.kind === 'DaemonSet', manifest.metadata.name)
+    assert.equal(spec.enableServiceLinks, false, manifest.metadata.name)
+  }
+  for (const account of ofKind(toggle, 'ServiceAccount')) assert.equal(account.automountServiceAccountToken, false)
+  const bound = ofKind(toggle, 'ClusterRoleBinding').flatMap(({ subjects }) => subjects.map((subject: Json) => subject.name))
+  assert.deepEqual(
+    bound.filter((name) => !name.endsWith('-controller')),
+    [],
+  )
+  assert.equal(ofKind(toggle, 'Role').length + ofKind(toggle, 'RoleBinding').length, 0)
+})
+
+each('no variable is set twice, and each has text for a value', (toggle) => {
+  for (const manifest of workloads(toggle)) {
+    const env: Json[] = container(manifest).env
+    const names = env.map(({ name }) => name)
+    assert.deepEqual(names, [...new Set(names)], manifest.metadata.name)
+    for (const { name, value, valueFrom } of env)
+      assert.equal(typeof (value ?? valueFrom?.secretKeyRef?.key ?? valueFrom?.fieldRef?.fieldPath), 'string', name)
+  }
+})
+
+each('the broker, its jobs and its migration know every variable that they are given, and read them without a warning', (toggle) => {
+  const known = new Set([...configTable().matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name!))
+  for (const manifest of workloads(toggle)) {
+    if (!['server.js', 'run.js', 'migrate.js'].some((name) => container(manifest).args?.[0].endsWith(name))) continue
+    if (container(manifest).args[0].includes('/edge/')) continue
+    const foreign = Object.keys(environment(manifest)).filter((name) => !known.has(name))
+    assert.deepEqual(
+      foreign,
+      toggle === 'numbers' ? ['MALLOC_ARENA_MAX', 'NODE_EXTRA_CA_CERTS'] : ['MALLOC_ARENA_MAX'],
+      manifest.metadata.name,
+    )
+    assert.deepEqual(loadConfig(lived(manifest)).warnings, [], manifest.metadata.name)
+  }
+})
+
+one('by default the broker does what it does without the chart, but for what a cluster makes different', () => {
+  const config = configOf('default') as unknown as Record<string, unknown>
+  const own = loadConfig({ NODE_ENV: 'production', DATABASE_URL: 'postgres://db/broker' }) as unknown as Record<string, unknown>
+  const different = Object.keys(own).filter((key) => JSON.stringify(config[key]) !== JSON.stringify(own[key]))
+  const { dbMigrationMaxRetries } = configOf('database-host')
+  assert.deepEqual([config.dbMigrationMaxRetries, dbMigrationMaxRetries], [60, own.dbMigrationMaxRetries])
+  const expected = [
+    'adminListen',
+    'chartVersion',
+    'database',
+    'databaseUrl',
+    'dbMigrationMaxRetries',
+    'kubeVersion',
+    'memoryLimitMb',
+    'telemetryEndpoint',
+  ]
+  assert.deepEqual(different.sort(), expected)
+  assert.deepEqual(config.adminListen, [{ host: '::', port: 9091 }])
+  assert.deepEqual(
+    [config.memoryLimitMb, config.telemetryEndpoint, config.chartVersion],
+    [1024, 'https://version.kguardian.dev/v1/check', '0.1.0'],
+  )
+  assert.match(String(config.kubeVersion), /^v1\.\d+\.\d+/)
+})
+
+one('large numbers are written out', () => {
+  const config = configOf('numbers')
+  const { trafficMaxRowsPerPod, auditQueueCapacity, auditEvalTimeoutMs, dbStatementTimeoutMs, dbPoolMaxSize } = config
+  assert.deepEqual(
+    [trafficMaxRowsPerPod, auditQueueCapacity, auditEvalTimeoutMs, dbStatementTimeoutMs, dbPoolMaxSize],
+    [1_000_000_000, 1_000_000, 2_147_483_647, 2_147_483_647, 1000],
+  )
+  assert.deepEqual(config.adminListen, [{ host: '0.0.0.0', port: 9091 }])
+})
+
+one('without a memory limit Node decides, and nothing is told of one', () => {
+  for (const name of ['broker', 'frontend'])
+    assert.deepEqual(container(object('no-limits', 'Deployment', name)).command, ['node', '--v8-pool-size=1'])
+  assert.equal(environment(object('no-limits', 'Deployment', 'broker')).BROKER_MEMORY_LIMIT_MB, undefined)
+  assert.ok(!JSON.stringify(ofKind('no-limits', 'PrometheusRule')).includes('BrokerMemoryHigh'))
+})
+
+each('probes ask the admin port, and a rolling update takes no pod away before another is ready', (toggle) => {
+  for (const name of ['broker', 'frontend']) {
+    const manifest = find(toggle, 'Deployment', name)
+    if (manifest === undefined) continue
+    const { startupProbe, livenessProbe, readinessProbe, ports } = container(manifest)
+    const asked = [startupProbe, livenessProbe, readinessProbe].map(({ httpGet }) => [httpGet.port, httpGet.path])
+    assert.deepEqual(asked, [
+      ['admin', '/livez'],
+      ['admin', '/livez'],
+      ['admin', '/readyz'],
+    ])
+    const admin = ports.find((port: Json) => port.name === 'admin').containerPort
+    assert.ok(environment(manifest).ADMIN_ADDR.endsWith(`:${admin}`))
+    assert.deepEqual(manifest.spec.strategy, { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } })
+    // The process ends by itself within 20.
+    assert.equal(podTemplate(manifest).spec.terminationGracePeriodSeconds, 30)
+  }
+})
+
+each('selectors select: their own pods, and what Services, budgets, monitors and policies mean', (toggle) => {
+  const all = workloads(toggle)
+  for (const { kind, spec, metadata } of all) {
+    if (spec.selector) assert.ok(selects(spec.selector.matchLabels, spec.template.metadata.labels), `${kind} ${metadata.name}`)
+  }
+  for (const service of ofKind(toggle, 'Service')) {
+    const behind = all.filter((manifest) => selects(service.spec.selector, labelsOf(manifest)))
+    assert.equal(behind.length, 1, service.metadata.name)
+    const ports = container(behind[0]!).ports.map((port: Json) => port.name)
+    for (const { targetPort } of service.spec.ports) assert.ok(ports.includes(targetPort), `${service.metadata.name} ${targetPort}`)
+  }
+  for (const { metadata, spec } of [...ofKind(toggle, 'PodDisruptionBudget'), ...ofKind(toggle, 'NetworkPolicy')]) {
+    const behind = all.filter((manifest) => selects((spec.selector ?? spec.podSelector).matchLabels, labelsOf(manifest)))
+    assert.ok(metadata.name.endsWith('-jobs') ? behind.length > 0 : behind.length === 1, metadata.name)
+  }
+  for (const { metadata, spec } of ofKind(toggle, 'NetworkPolicy')) {
+    const peers: Json[] = [...(spec.ingress ?? []), ...spec.egress].flatMap((rule: Json) => [...(rule.from ?? []), ...(rule.to ?? [])])
+    for (const { podSelector } of peers.filter((peer) => peer.podSelector !== undefined)) {
+      const behind = all.filter((manifest) => selects(podSelector.matchLabels, labelsOf(manifest)))
+      const isJobs = podSelector.matchLabels['app.kubernetes.io/component'] === 'jobs'
+      assert.ok(isJobs || behind.length === 1, metadata.name)
+    }
+  }
+  for (const monitor of ofKind(toggle, 'ServiceMonitor')) {
+    const behind = ofKind(toggle, 'Service').filter(({ metadata }) => selects(monitor.spec.selector.matchLabels, metadata.labels))
+    assert.equal(behind.length, 1, monitor.metadata.name)
+    assert.deepEqual(
+      behind[0]!.spec.ports.map((port: Json) => port.name),
+      [monitor.spec.endpoints[0].port],
+    )
+  }
+})
+
+each('what is mounted is a volume, what is a volume is mounted, and files that variables name are among them', (toggle) => {
+  for (const manifest of workloads(toggle)) {
+    const mounts: Json[] = container(manifest).volumeMounts ?? []
+    const volumes: Json[] = podTemplate(manifest).spec.volumes ?? []
+    const claims = manifest.kind === 'StatefulSet' ? manifest.spec.volumeClaimTemplates.map((one: Json) => one.metadata.name) : []
+    assert.deepEqual(mounts.map(({ name }) => name).sort(), [...volumes.map(({ name }) => name), ...claims].sort(), manifest.metadata.name)
+    for (const value of Object.values(environment(manifest)).filter((value) => /^\/etc\/(broker|postgres)\//.test(value))) {
+      const mount = mounts.find(({ mountPath }) => value.startsWith(`${mountPath}/`))
+      const { items } = volumes.find(({ name }) => name === mount.name).secret
+      assert.ok(
+        items.some(({ path }: Json) => value === `${mount.mountPath}/${path}`),
+        value,
+      )
+    }
+  }
+})
+
+each('there is a CronJob for each job that is on when a scheduler runs them, and none otherwise', (toggle) => {
+  const config = configOf(toggle)
+  const wanted = config.jobs === 'external' ? jobs.filter((job) => job.everySecs(config) !== null).map(({ name }) => name) : []
+  assert.deepEqual(
+    ofKind(toggle, 'CronJob').map((manifest) => container(manifest).args),
+    wanted.map((name) => ['dist/jobs/run.js', name]),
+  )
+  for (const manifest of ofKind(toggle, 'CronJob')) {
+    const {
+      schedule,
+      timeZone,
+      concurrencyPolicy,
+      startingDeadlineSeconds,
+      successfulJobsHistoryLimit,
+      failedJobsHistoryLimit,
+      jobTemplate,
+    } = manifest.spec
+    assert.deepEqual(
+      [timeZone, concurrencyPolicy, startingDeadlineSeconds, successfulJobsHistoryLimit, failedJobsHistoryLimit],
+      ['Etc/UTC', 'Forbid', 300, 1, 3],
+    )
+    assert.deepEqual([jobTemplate.spec.activeDeadlineSeconds, jobTemplate.spec.backoffLimit], [3000, 0])
+    assert.equal(podTemplate(manifest).spec.restartPolicy, 'Never')
+    assert.deepEqual(container(manifest).command, ['node', '--v8-pool-size=1'])
+    // Throws at a schedule that is none.
+    new Cron(schedule, { mode: '5-part', paused: true })
+  }
+})
+
+one('the schedules come round as often as the jobs do in the broker', () => {
+  const config = configOf('jobs-external')
+  for (const manifest of ofKind('jobs-external', 'CronJob')) {
+    const job = jobs.find(({ name }) => name === container(manifest).name)!
+    const [first, second] = new Cron(manifest.spec.schedule, { mode: '5-part', paused: true, timezone: 'UTC' }).nextRuns(2)
+    assert.equal((second!.getTime() - first!.getTime()) / 1000, job.everySecs(config), job.name)
+  }
+})
+
+one('minute and hour depend on release and job', () => {
+  const schedules = (toggle: string) => ofKind(toggle, 'CronJob').map(({ spec }) => spec.schedule)
+  assert.notDeepEqual(schedules('long-name'), schedules('jobs-external'))
+  const hourly = schedules('jobs-external').filter((schedule: string) => /^\d+ \* /.test(schedule))
+  assert.ok(new Set(hourly).size > 1, hourly.join(', '))
+})
+
+one('a schedule of the values takes the place of its own', () => {
+  const schedule = (toggle: string) => object(toggle, 'CronJob', 'traffic-retention').spec.schedule
+  assert.equal(schedule('jobs-external-database'), '30 3 * * 0')
+  assert.match(schedule('jobs-external'), /^\d+ \* \* \* \*$/)
+})
+
+each('an external database is migrated before the rest, and one for trials by the broker', (toggle) => {
+  const migrations = ofKind(toggle, 'Job')
+  const isTrial = ofKind(toggle, 'StatefulSet').length === 1
+  assert.equal(migrations.length, isTrial ? 0 : 1)
+  assert.equal(configOf(toggle).migrateOnStart, isTrial)
+  for (const migration of migrations) {
+    assert.equal(migration.metadata.annotations!['helm.sh/hook'], 'pre-install,pre-upgrade')
+    assert.deepEqual(container(migration).args, ['dist/sql/migrate.js'])
+    const { serviceAccountName, volumes = [] } = podTemplate(migration).spec
+    // Nothing of the release is there yet.
+    assert.equal(serviceAccountName, undefined)
+    const own = rendered(toggle).map(({ metadata }) => metadata.name)
+    for (const { secret } of volumes) assert.ok(!own.includes(secret.secretName))
+  }
+})
+
+const secretKey = (name: string, key: string, optional?: boolean) => ({
+  secretKeyRef: { name, key, ...(optional === undefined ? {} : { optional }) },
+})
+const authOf = (env: Record<string, Json>) => Object.fromEntries(Object.entries(env).filter(([name]) => /TOKEN/.test(name)))
+
+one('without authentication nobody gets a token', () => {
+  for (const [toggle, kind, name] of [
+    ['default', 'Deployment', 'broker'],
+    ['frontend', 'Deployment', 'frontend'],
+    ['controller', 'DaemonSet', 'controller'],
+  ] as const)
+    assert.deepEqual(authOf(environment(object(toggle, kind, name))), {})
+})
+
+one('with a token for each scope the broker must have those for reading and ingest; others get the one they need', () => {
+  assert.deepEqual(authOf(environment(object('frontend-scoped', 'Deployment', 'broker'))), {
+    BROKER_TOKEN_READ: secretKey('broker-tokens', 'read', false),
+    BROKER_TOKEN_INGEST: secretKey('broker-tokens', 'ingest', false),
+    BROKER_TOKEN_SUPPLYCHAIN: secretKey('broker-tokens', 'supplychain', true),
+  })
+  assert.deepEqual(authOf(environment(object('frontend-scoped', 'Deployment', 'frontend'))), {
+    BROKER_TOKEN_READ: secretKey('broker-tokens', 'read', false),
+  })
+  assert.deepEqual(authOf(environment(object('controller-custom', 'DaemonSet', 'controller'))), {
+    BROKER_AUTH_TOKEN: secretKey('broker-tokens', 'ingest', false),
+  })
+})
+
+one('with a shared token all have that one, the edge proxy only where it is agreed to', () => {
+  const token = secretKey('broker-tokens', 'token', false)
+  assert.deepEqual(authOf(environment(object('auth-shared', 'Deployment', 'broker'))), { BROKER_AUTH_TOKEN: token })
+  assert.deepEqual(authOf(environment(object('frontend-shared', 'Deployment', 'frontend'))), {
+    BROKER_AUTH_TOKEN: token,
+    ALLOW_SHARED_TOKEN: 'true',
+  })
+  assert.deepEqual(authOf(environment(object('controller-bare', 'DaemonSet', 'controller'))), { BROKER_AUTH_TOKEN: token })
+})
+
+each('jobs and migration get no token', (toggle) => {
+  for (const manifest of [...ofKind(toggle, 'CronJob'), ...ofKind(toggle, 'Job')]) assert.deepEqual(authOf(environment(manifest)), {})
+})
+
+const databaseOf = (manifest: Manifest) =>
+  Object.fromEntries(Object.entries(environment(manifest)).filter(([name]) => /^(PG|DATABASE)/.test(name)))
+
+one('the password is apart from the address of a database, or the address is in the secret', () => {
+  assert.deepEqual(databaseOf(object('database-host', 'Deployment', 'broker')), {
+    PGHOST: 'db.example.internal',
+    PGPORT: '6432',
+    PGUSER: 'broker',
+    PGDATABASE: 'broker',
+    DATABASE_PASSWORD_FILE: '/etc/broker/database/password',
+    PGSSLMODE: 'verify-full',
+    PGSSLROOTCERT: '/etc/broker/database-ca/ca.crt',
+    PGSSLCERT: '/etc/broker/database-client/tls.crt',
+    PGSSLKEY: '/etc/broker/database-client/tls.key',
+  })
+  assert.deepEqual(databaseOf(object('database-url', 'Deployment', 'broker')), {
+    DATABASE_URL: secretKey('broker-database', 'url'),
+    PGSSLMODE: 'prefer',
+  })
+  assert.deepEqual(databaseOf(object('default', 'Deployment', 'broker')), {
+    PGHOST: 'kguardian-postgres',
+    PGUSER: 'broker',
+    PGDATABASE: 'broker',
+    DATABASE_PASSWORD_FILE: '/etc/broker/database/password',
+  })
+  assert.ok(find('default', 'Service', 'postgres'))
+})
+
+each('all programs use the same database', (toggle) => {
+  const broker = object(toggle, 'Deployment', 'broker')
+  for (const manifest of [...ofKind(toggle, 'CronJob'), ...ofKind(toggle, 'Job')])
+    assert.deepEqual(databaseOf(manifest), databaseOf(broker))
+})
+
+one('the password for trials is made by chance, and stays when the release goes; or it is the one that is given', () => {
+  const passwords = ['default', 'frontend'].map((toggle) => {
+    const { metadata, data } = object(toggle, 'Secret', 'postgres')
+    assert.equal(metadata.annotations!['helm.sh/resource-policy'], 'keep')
+    return Buffer.from(data.password, 'base64').toString()
+  })
+  assert.notEqual(passwords[0], passwords[1])
+  for (const password of passwords) assert.match(password, /^[A-Za-z0-9]{32}$/)
+  assert.deepEqual(ofKind('postgres-secret', 'Secret'), [])
+  for (const [kind, name] of [
+    ['Deployment', 'broker'],
+    ['StatefulSet', 'postgres'],
+  ] as const) {
+    const secrets = podTemplate(object('postgres-secret', kind, name)).spec.volumes.flatMap(
+      (volume: Json) => volume.secret?.secretName ?? [],
+    )
+    assert.deepEqual(secrets, ['broker-postgres-password'])
+  }
+})
+
+one('flows are forwarded and releases asked for as the values say; the broker is told what is on', () => {
+  assert.equal(configOf('default').evaluatorUrl, null)
+  assert.equal(configOf('evaluator').evaluatorUrl, 'http://evaluator.audit.svc:8082')
+  assert.deepEqual([configOf('default').telemetryEnabled, configOf('telemetry-off').telemetryEnabled], [true, false])
+  const features = ['default', 'evaluator', 'network-policy', 'network-policy-narrow'].map((toggle) => configOf(toggle).features)
+  assert.deepEqual(features, ['none', 'audit', 'netpol', 'audit,netpol'])
+})
+
+const controllerEnv = {
+  CURRENT_NODE: { fieldRef: { fieldPath: 'spec.nodeName' } },
+  API_ENDPOINT: 'http://kguardian-broker.telemetry.svc:9090',
+  EXCLUDED_NAMESPACES: 'kube-system',
+  SYSCALL_CAPTURE_LEVEL: 'full',
+  SECCOMP_DISTRIBUTE: 'true',
+  SECCOMP_ROOT: '/var/lib/kubelet/seccomp',
+  SECCOMP_DISTRIBUTE_INTERVAL_SECS: '30',
+  SECCOMP_DENIAL_CAPTURE: 'true',
+  SECCOMP_DENIAL_INTERVAL_SECONDS: '10',
+  RUNTIME_INVENTORY: 'off',
+  RUNTIME_INVENTORY_CAPABILITIES: 'off',
+  STARTUP_CAPTURE_KNOWN_POD_TTL_SECONDS: '3600',
+  STARTUP_CAPTURE_PENDING_TTL_SECONDS: '600',
+  COMPUTE_ENABLED: 'true',
+  COMPUTE_SAMPLE_INTERVAL_SECS: '5',
+  COMPUTE_CONTENTION_ENABLED: 'false',
+  COMPUTE_MIN_RUNQ_LATENCY_US: '100',
+  COMPUTE_CGROUP_ROOT: '/sys/fs/cgroup',
+  COMPUTE_HOST_PROC: '/proc',
+}
+const mountsOf = (toggle: string): string[] =>
+  container(object(toggle, 'DaemonSet', 'controller')).volumeMounts.map(({ mountPath }: Json) => mountPath)
+
+one('the controller has the environment that its interface names', () => {
+  assert.deepEqual(environment(object('controller', 'DaemonSet', 'controller')), controllerEnv)
+  assert.ok(['/sys/fs/cgroup', '/var/lib/kubelet/seccomp'].every((path) => mountsOf('controller').includes(path)))
+})
+
+one('of what is off the controller gets neither variables nor folders', () => {
+  assert.deepEqual(environment(object('controller-bare', 'DaemonSet', 'controller')), {
+    CURRENT_NODE: controllerEnv.CURRENT_NODE,
+    API_ENDPOINT: controllerEnv.API_ENDPOINT,
+    BROKER_AUTH_TOKEN: secretKey('broker-tokens', 'token', false),
+    EXCLUDED_NAMESPACES: 'kube-system',
+    SYSCALL_CAPTURE_LEVEL: 'full',
+    SECCOMP_DISTRIBUTE: 'false',
+    SECCOMP_DENIAL_CAPTURE: 'false',
+    RUNTIME_INVENTORY: 'off',
+    RUNTIME_INVENTORY_CAPABILITIES: 'off',
+    STARTUP_CAPTURE_KNOWN_POD_TTL_SECONDS: '3600',
+    STARTUP_CAPTURE_PENDING_TTL_SECONDS: '600',
+    COMPUTE_ENABLED: 'false',
+  })
+  assert.ok(!['/sys/fs/cgroup', '/var/lib/kubelet/seccomp'].some((path) => mountsOf('controller-bare').includes(path)))
+  assert.deepEqual(ofKind('controller-bare', 'ClusterRole'), [])
+})
+
+one('what is set of the controller reaches it', () => {
+  const env = environment(object('controller-custom', 'DaemonSet', 'controller'))
+  assert.deepEqual(
+    [
+      env.EXCLUDED_NAMESPACES,
+      env.SYSCALL_CAPTURE_LEVEL,
+      env.SYSCALL_CUSTOM_LIST,
+      env.RUNTIME_INVENTORY,
+      env.RUNTIME_INVENTORY_CAPABILITIES,
+    ],
+    ['kube-system,telemetry', 'custom', 'read,write', 'full', 'on'],
+  )
+  assert.equal(env.COMPUTE_CONTENTION_ENABLED, 'true')
+})
+
+one('the edge proxy knows its broker, its ports and its path', () => {
+  const env = environment(object('frontend', 'Deployment', 'frontend'))
+  assert.deepEqual([env.BROKER_URL, env.BASE_PATH, env.ADMIN_ADDR], ['http://kguardian-broker.telemetry.svc:9090', '/api', '[::]:8081'])
+  assert.deepEqual(container(object('frontend', 'Deployment', 'frontend')).args, ['dist/wrangler-free-deploy/edge/server.js'])
+})
+
+one('with an autoscaler nobody else says how many pods there are', () => {
+  assert.equal(object('autoscaling', 'Deployment', 'broker').spec.replicas, undefined)
+  const { scaleTargetRef, minReplicas, maxReplicas } = object('autoscaling', 'HorizontalPodAutoscaler', 'broker').spec
+  assert.deepEqual([scaleTargetRef.kind, scaleTargetRef.name, minReplicas, maxReplicas], ['Deployment', 'kguardian-broker', 2, 6])
+  assert.equal(object('default', 'Deployment', 'broker').spec.replicas, 2)
+})
+
+one('pods are where, and called what, the values say; their selectors stay', () => {
+  for (const manifest of workloads('placement')) {
+    const { metadata, spec } = podTemplate(manifest)
+    assert.equal(metadata.labels.team, 'platform')
+    assert.notEqual(metadata.labels['app.kubernetes.io/component'], 'somebody-else')
+    assert.deepEqual(
+      [metadata.annotations['example.com/note'], spec.nodeSelector.disk, spec.tolerations[0].key],
+      ['yes', 'fast', 'dedicated'],
+    )
+    assert.deepEqual([spec.imagePullSecrets[0].name, spec.priorityClassName], ['registry', 'system-cluster-critical'])
+    assert.ok(spec.affinity.nodeAffinity)
+    if (manifest.kind !== 'StatefulSet') assert.match(container(manifest).image, /^registry\.example\/broker@sha256:[0-9a-f]{64}$/)
+  }
+})
+
+one('brokers are spread over nodes and zones', () => {
+  const constraints = podTemplate(object('default', 'Deployment', 'broker')).spec.topologySpreadConstraints
+  const labels = labelsOf(object('default', 'Deployment', 'broker'))
+  assert.deepEqual(
+    constraints.map(({ topologyKey }: Json) => topologyKey),
+    ['kubernetes.io/hostname', 'topology.kubernetes.io/zone'],
+  )
+  for (const { labelSelector } of constraints) assert.ok(selects(labelSelector.matchLabels, labels))
+  assert.equal(podTemplate(object('no-budgets', 'Deployment', 'broker')).spec.topologySpreadConstraints, undefined)
+  assert.deepEqual([ofKind('no-budgets', 'PodDisruptionBudget').length, ofKind('frontend', 'PodDisruptionBudget').length], [0, 2])
+})
+
+/** What of a policy lets out or in: ports, each with the number of peers, or `all`. */
+const rules = (list: Json[]) =>
+  list.flatMap(({ ports, to, from }) => ports.map(({ port }: Json) => `${port}:${(to ?? from)?.length ?? 'all'}`))
+
+/** Components that are named as peers. */
+const named = (list: Json[]): string[] =>
+  list.flatMap(({ to, from }) =>
+    (to ?? from ?? []).flatMap((peer: Json) => peer.podSelector?.matchLabels['app.kubernetes.io/component'] ?? []),
+  )
+
+one('a network policy names our own pods where they are peers', () => {
+  const policy = (toggle: string, name: string) => object(toggle, 'NetworkPolicy', name).spec
+  assert.deepEqual(named(policy('network-policy', 'broker').egress), ['postgres'])
+  assert.deepEqual(named(policy('network-policy', 'postgres').ingress), ['broker', 'jobs'])
+  assert.deepEqual(named(policy('network-policy-narrow', 'broker').ingress), ['frontend'])
+  assert.deepEqual(named(policy('network-policy-narrow', 'frontend').egress), ['broker'])
+})
+
+one('by default a network policy lets everybody use the API, and the broker reach names, its database and the version service', () => {
+  const { ingress, egress, policyTypes } = object('network-policy', 'NetworkPolicy', 'broker').spec
+  assert.deepEqual(policyTypes, ['Ingress', 'Egress'])
+  assert.deepEqual(
+    [rules(ingress), rules(egress)],
+    [
+      ['api:all', 'admin:all'],
+      ['53:all', '53:all', '5432:1', '443:all'],
+    ],
+  )
+  const postgres = object('network-policy', 'NetworkPolicy', 'postgres').spec
+  assert.deepEqual([rules(postgres.ingress), postgres.egress], [['postgres:2'], []])
+  assert.deepEqual(ofKind('network-policy', 'NetworkPolicy').length, 2)
+  assert.deepEqual(ofKind('default', 'NetworkPolicy'), [])
+})
+
+one('a narrow network policy names its peers, lets the edge proxy in and the jobs out', () => {
+  const policy = (name: string) => object('network-policy-narrow', 'NetworkPolicy', name).spec
+  assert.deepEqual(rules(policy('broker').ingress), ['api:2', 'admin:1'])
+  assert.deepEqual(rules(policy('broker').egress), ['53:all', '53:all', '6432:1', '8082:all', '443:all'])
+  assert.deepEqual([policy('jobs').ingress, rules(policy('jobs').egress)], [undefined, ['53:all', '53:all', '6432:1', '443:all']])
+  assert.deepEqual([policy('migration').ingress, rules(policy('migration').egress)], [undefined, ['53:all', '53:all', '6432:1']])
+  assert.deepEqual(
+    [rules(policy('frontend').ingress), rules(policy('frontend').egress)],
+    [
+      ['http:1', 'admin:1'],
+      ['53:all', '53:all', '9090:1'],
+    ],
+  )
+})
+
+/** Names of metrics that an expression asks for. */
+const asked = (expression: string) =>
+  [...expression.matchAll(/\b((?:broker|kguardian|nodejs|process)_\w+)(?=\{)/g)].map(([, name]) => name!)
+
+one('alerts and dashboard ask for metrics that there are, by labels that they have', async () => {
+  const { registry } = createMetrics()
+  const metrics = await registry.getMetricsAsJSON()
+  const labels = new Map(
+    metrics.map(({ name }) => [name, (registry.getSingleMetric(name) as unknown as { labelNames: string[] }).labelNames]),
+  )
+  const rulesOf = object('prometheus-rule', 'PrometheusRule', 'broker').spec.groups[0].rules
+  const dashboard = JSON.parse(object('dashboard', 'ConfigMap', 'dashboard').data['cluster-telemetry-broker.json'])
+  const panels: Json[] = dashboard.panels.filter(({ type }: Json) => type !== 'row')
+  const expressions: string[] = [
+    ...rulesOf.map(({ expr }: Json) => expr),
+    ...panels.flatMap(({ targets }) => targets.map(({ expr }: Json) => expr)),
+  ]
+  const served = declaredRoutes(routes.flatMap((one) => one.routes))
+  const target = ['namespace', 'job', 'pod', 'le', 'exported_job']
+  for (const expression of expressions) {
+    const names = asked(expression).map((name) => name.replace(/_(bucket|count|sum)$/, ''))
+    assert.ok(names.length > 0 || expression.startsWith('sum(up{'), expression)
+    for (const name of names) assert.ok(labels.has(name), `${name} in ${expression}`)
+    const used = [...expression.matchAll(/[{,]\s*(\w+)(?:=~|!~|!=|=)"/g), ...expression.matchAll(/ by \(([^)]*)\)/g)].flatMap(([, list]) =>
+      list!.split(/,\s*/),
+    )
+    const known = [...target, ...names.flatMap((name) => labels.get(name)!)]
+    for (const label of used) assert.ok(known.includes(label), `${label} in ${expression}`)
+    for (const [, method, route] of expression.matchAll(/method="(\w+)",route="([^"]+)"/g))
+      assert.ok(served.has(`${method} ${route}`), route)
+    // What was scraped has the label `job`; a job of ours is found under another.
+    if (names.some((name) => labels.get(name)!.includes('job'))) assert.match(expression, /exported_job/)
+  }
+  assert.deepEqual(
+    dashboard.panels.filter(({ type }: Json) => type === 'row').map(({ title }: Json) => title),
+    ['Ingest', 'Reads', 'Jobs', 'Audit', 'Database', 'Process'],
+  )
+  const missing = [...labels.keys()].filter((name) => name.startsWith('broker_') && !expressions.some((one) => one.includes(name)))
+  assert.deepEqual(missing.sort(), [
+    'broker_audit_enabled',
+    'broker_read_budget_kib_total',
+    'broker_seccomp_profiles_cache_hits_total',
+    'broker_seccomp_profiles_cache_misses_total',
+  ])
+})
+
+one('an alert says how bad it is, what it is, and what to do', () => {
+  const alerts: Json[] = object('prometheus-rule', 'PrometheusRule', 'broker').spec.groups[0].rules
+  assert.ok(alerts.length >= 12)
+  for (const { alert, labels, annotations, for: lasting } of alerts) {
+    assert.match(alert, /^(Broker|Frontend)[A-Z]\w+$/)
+    assert.match(labels.severity, /^(critical|warning)$/)
+    assert.match(annotations.summary, /\.$/, alert)
+    assert.ok(annotations.runbook.length > 60, alert)
+    assert.match(lasting, /^\d+m$/)
+  }
+  assert.equal(new Set(alerts.map(({ alert }) => alert)).size, alerts.length)
+})
+
+one('values that a runbook names are values', () => {
+  const text = JSON.stringify(object('prometheus-rule', 'PrometheusRule', 'broker'))
+  const named = [...text.matchAll(/\b((?:broker|database|jobs|evaluator)\.[a-z]\w+(?:\.\w+)*)/g)].map(([, path]) => path!)
+  assert.ok(named.length > 6)
+  for (const path of named) assert.notEqual(at(readValues(), path), undefined, path)
+})
+
+one('a job is late after three times its interval, but at least a quarter of an hour, and only one that is on is missed', () => {
+  const overdue = (toggle: string) => {
+    const { expr } = object(toggle, 'PrometheusRule', 'broker').spec.groups[0].rules.find(({ alert }: Json) => alert === 'BrokerJobOverdue')
+    return Object.fromEntries(
+      [...expr.matchAll(/exported_job="([\w-]+)"\}\) > (\d+)/g)].map(([, name, seconds]) => [name, Number(seconds)]),
+    )
+  }
+  assert.deepEqual(overdue('prometheus-rule'), {
+    'late-resolve': 900,
+    'stale-sweep': 900,
+    'audit-retention': 10_800,
+    'dead-pod-retention': 10_800,
+    'traffic-retention': 10_800,
+    'image-inventory-retention': 10_800,
+  })
+  assert.deepEqual(overdue('jobs-off'), { 'dead-pod-retention': 10_800 })
+})
+
+one('the memory alert is at nine tenths of the limit', () => {
+  const alerts: Json[] = object('prometheus-rule', 'PrometheusRule', 'broker').spec.groups[0].rules
+  const { expr } = alerts.find(({ alert }) => alert === 'BrokerMemoryHigh')
+  assert.match(expr, new RegExp(` > ${Math.floor(1024 * MIB * 0.9)}$`))
+})

@@ -1,0 +1,346 @@
+{{/* Environment of every program of the broker: server, jobs, migration. */}}
+{{- define "telemetry-broker.programEnv" -}}
+- name: NODE_ENV
+  value: production
+- name: MALLOC_ARENA_MAX
+  value: "2"
+- name: LOG_LEVEL
+  value: {{ .Values.broker.logLevel }}
+{{ include "telemetry-broker.databaseEnv" . }}
+{{- end -}}
+
+{{/* Where the database is. The password is apart from the address, unless the address is a secret of the operator. */}}
+{{- define "telemetry-broker.databaseEnv" -}}
+{{- if .Values.postgres.enabled -}}
+- name: PGHOST
+  value: {{ include "telemetry-broker.fullname" . }}-postgres
+- name: PGUSER
+  value: broker
+- name: PGDATABASE
+  value: broker
+- name: DATABASE_PASSWORD_FILE
+  value: /etc/broker/database/password
+{{- else }}
+{{- if .Values.database.host -}}
+- name: PGHOST
+  value: {{ .Values.database.host | quote }}
+- name: PGPORT
+  value: {{ .Values.database.port | int64 | quote }}
+- name: PGUSER
+  value: {{ .Values.database.user | quote }}
+- name: PGDATABASE
+  value: {{ .Values.database.name | quote }}
+{{- if .Values.database.existingSecret }}
+- name: DATABASE_PASSWORD_FILE
+  value: /etc/broker/database/password
+{{- end }}
+{{- else -}}
+- name: DATABASE_URL
+  valueFrom:
+    secretKeyRef:
+      name: {{ .Values.database.existingSecret | quote }}
+      key: {{ .Values.database.urlKey | quote }}
+{{- end }}
+- name: PGSSLMODE
+  value: {{ .Values.database.sslMode }}
+{{- if .Values.database.caSecret }}
+- name: PGSSLROOTCERT
+  value: /etc/broker/database-ca/ca.crt
+{{- end }}
+{{- if .Values.database.clientCertSecret }}
+- name: PGSSLCERT
+  value: /etc/broker/database-client/tls.crt
+- name: PGSSLKEY
+  value: /etc/broker/database-client/tls.key
+{{- end }}
+{{- end }}
+- name: DB_POOL_MAX_SIZE
+  value: {{ .Values.database.poolMaxSize | int64 | quote }}
+- name: DB_STATEMENT_TIMEOUT_MS
+  value: {{ .Values.database.statementTimeoutMs | int64 | quote }}
+- name: DB_PREPARE
+  value: {{ .Values.database.prepare | quote }}
+# A database that starts beside the broker takes its time.
+- name: DB_MIGRATION_MAX_RETRIES
+  value: {{ max (ternary 60 1 .Values.postgres.enabled) (int64 .Values.database.migrationMaxRetries) | quote }}
+{{- end -}}
+
+{{/* The files that it names; empty where there are none. */}}
+{{- define "telemetry-broker.databaseVolumes" -}}
+{{- if .Values.postgres.enabled -}}
+- name: database
+  secret:
+    secretName: {{ include "telemetry-broker.postgresSecretName" . }}
+    defaultMode: 0440
+    items:
+      - key: password
+        path: password
+{{- else }}
+{{- if and .Values.database.host .Values.database.existingSecret -}}
+- name: database
+  secret:
+    secretName: {{ .Values.database.existingSecret | quote }}
+    defaultMode: 0440
+    items:
+      - key: {{ .Values.database.passwordKey | quote }}
+        path: password
+{{- end }}
+{{- if .Values.database.caSecret }}
+- name: database-ca
+  secret:
+    secretName: {{ .Values.database.caSecret | quote }}
+    defaultMode: 0440
+    items:
+      - key: ca.crt
+        path: ca.crt
+{{- end }}
+{{- if .Values.database.clientCertSecret }}
+- name: database-client
+  secret:
+    secretName: {{ .Values.database.clientCertSecret | quote }}
+    defaultMode: 0440
+    items:
+      - key: tls.crt
+        path: tls.crt
+      - key: tls.key
+        path: tls.key
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "telemetry-broker.databaseVolumeMounts" -}}
+{{- range include "telemetry-broker.databaseVolumes" . | fromYamlArray }}
+- name: {{ .name }}
+  mountPath: /etc/broker/{{ .name }}
+  readOnly: true
+{{- end }}
+{{- end -}}
+
+{{/* What the server and the jobs do, by the values. */}}
+{{- define "telemetry-broker.settingsEnv" -}}
+- name: MIGRATE_ON_START
+  value: {{ .Values.postgres.enabled | quote }}
+- name: JOBS
+  value: {{ .Values.jobs.mode }}
+- name: BROKER_READ_MEMORY_BUDGET_MB
+  value: {{ .Values.broker.readMemoryBudgetMb | int64 | quote }}
+- name: BROKER_READ_ACQUIRE_WAIT_MS
+  value: {{ .Values.broker.readAcquireWaitMs | int64 | quote }}
+- name: PEER_LATE_RESOLVE_WINDOW_SECS
+  value: {{ .Values.broker.peerResolution.lateResolveWindowSeconds | int64 | quote }}
+- name: PEER_LATE_RESOLVE_INTERVAL_SECS
+  value: {{ .Values.broker.peerResolution.lateResolveIntervalSeconds | int64 | quote }}
+- name: PEER_STALE_ALIVE_SECS
+  value: {{ .Values.broker.peerResolution.staleAliveSeconds | int64 | quote }}
+{{- if .Values.evaluator.enabled }}
+- name: EVALUATOR_URL
+  value: {{ .Values.evaluator.url | quote }}
+{{- end }}
+- name: AUDIT_INFLIGHT_PERMITS
+  value: {{ .Values.broker.audit.inflightPermits | int64 | quote }}
+- name: AUDIT_QUEUE_CAPACITY
+  value: {{ .Values.broker.audit.queueCapacity | int64 | quote }}
+- name: AUDIT_EVAL_TIMEOUT_MS
+  value: {{ .Values.broker.audit.evalTimeoutMs | int64 | quote }}
+- name: AUDIT_VERDICTS_RETENTION_DAYS
+  value: {{ .Values.broker.audit.retention.days | int64 | quote }}
+- name: AUDIT_VERDICTS_RETENTION_INTERVAL_SECS
+  value: {{ .Values.broker.audit.retention.intervalSeconds | int64 | quote }}
+- name: AUDIT_VERDICTS_RETENTION_BATCH_SIZE
+  value: {{ .Values.broker.audit.retention.batchSize | int64 | quote }}
+- name: DEAD_POD_RETENTION_DAYS
+  value: {{ .Values.broker.deadPods.retentionDays | int64 | quote }}
+- name: POD_TRAFFIC_RETENTION_DAYS
+  value: {{ .Values.broker.traffic.retention.days | int64 | quote }}
+- name: POD_TRAFFIC_RETENTION_INTERVAL_SECS
+  value: {{ .Values.broker.traffic.retention.intervalSeconds | int64 | quote }}
+- name: POD_TRAFFIC_RETENTION_BATCH_SIZE
+  value: {{ .Values.broker.traffic.retention.batchSize | int64 | quote }}
+- name: POD_TRAFFIC_MAX_ROWS_PER_POD
+  value: {{ .Values.broker.traffic.retention.maxRowsPerPod | int64 | quote }}
+- name: IMAGE_INVENTORY_RUNNING_WINDOW_SECS
+  value: {{ .Values.broker.imageInventory.runningWindowSeconds | int64 | quote }}
+- name: IMAGE_INVENTORY_RETENTION_DAYS
+  value: {{ .Values.broker.imageInventory.retention.days | int64 | quote }}
+- name: IMAGE_INVENTORY_RETENTION_INTERVAL_SECS
+  value: {{ .Values.broker.imageInventory.retention.intervalSeconds | int64 | quote }}
+- name: IMAGE_INVENTORY_RETENTION_BATCH_SIZE
+  value: {{ .Values.broker.imageInventory.retention.batchSize | int64 | quote }}
+- name: TELEMETRY_ENABLED
+  value: {{ .Values.telemetry.enabled | quote }}
+- name: TELEMETRY_ENDPOINT
+  value: {{ .Values.telemetry.endpoint | quote }}
+- name: TELEMETRY_INTERVAL_SECS
+  value: {{ .Values.telemetry.intervalSeconds | int64 | quote }}
+- name: CHART_VERSION
+  value: {{ .Chart.Version | quote }}
+- name: KUBE_VERSION
+  value: {{ .Capabilities.KubeVersion.Version | quote }}
+{{- with include "telemetry-broker.features" . }}
+- name: FEATURES
+  value: {{ . | quote }}
+{{- end }}
+{{- end -}}
+
+{{/* The features that this chart turned on, of ai, audit, netpol and sso. */}}
+{{- define "telemetry-broker.features" -}}
+{{- $on := list -}}
+{{- if .Values.evaluator.enabled }}{{ $on = append $on "audit" }}{{ end -}}
+{{- if .Values.networkPolicy.enabled }}{{ $on = append $on "netpol" }}{{ end -}}
+{{- join "," $on -}}
+{{- end -}}
+
+{{/*
+The tokens that the broker knows. A secret without `read` or `ingest` keeps its pods from starting: a scope left open by a slip would show
+nobody.
+*/}}
+{{- define "telemetry-broker.tokensEnv" -}}
+{{- $secret := .Values.broker.auth.existingSecret | quote -}}
+{{- if eq .Values.broker.auth.mode "scoped" -}}
+- name: BROKER_TOKEN_READ
+  valueFrom:
+    secretKeyRef:
+      name: {{ $secret }}
+      key: read
+      optional: false
+- name: BROKER_TOKEN_INGEST
+  valueFrom:
+    secretKeyRef:
+      name: {{ $secret }}
+      key: ingest
+      optional: false
+- name: BROKER_TOKEN_SUPPLYCHAIN
+  valueFrom:
+    secretKeyRef:
+      name: {{ $secret }}
+      key: supplychain
+      optional: true
+{{- else if eq .Values.broker.auth.mode "shared" -}}
+- name: BROKER_AUTH_TOKEN
+  valueFrom:
+    secretKeyRef:
+      name: {{ $secret }}
+      key: token
+      optional: false
+{{- end -}}
+{{- end -}}
+
+{{/* Everything that the server is told but what `broker.env` adds. */}}
+{{- define "telemetry-broker.brokerEnv" -}}
+{{ include "telemetry-broker.programEnv" . }}
+{{ include "telemetry-broker.settingsEnv" . }}
+- name: ADMIN_ADDR
+  value: "{{ .Values.bindAddress }}:9091"
+{{- with (.Values.broker.resources.limits | default dict).memory }}
+- name: BROKER_MEMORY_LIMIT_MB
+  value: {{ include "telemetry-broker.mebibytes" (list . "broker.resources.limits.memory") | quote }}
+{{- end }}
+{{- with include "telemetry-broker.tokensEnv" . }}
+{{ . }}
+{{- end }}
+{{- end -}}
+
+{{- define "telemetry-broker.frontendEnv" -}}
+- name: NODE_ENV
+  value: production
+- name: MALLOC_ARENA_MAX
+  value: "2"
+- name: LOG_LEVEL
+  value: {{ .Values.frontend.logLevel }}
+- name: ADMIN_ADDR
+  value: "{{ .Values.bindAddress }}:8081"
+- name: BROKER_URL
+  value: {{ include "telemetry-broker.brokerUrl" . }}
+- name: BASE_PATH
+  value: {{ .Values.frontend.basePath | quote }}
+{{- if eq .Values.broker.auth.mode "scoped" }}
+- name: BROKER_TOKEN_READ
+  valueFrom:
+    secretKeyRef:
+      name: {{ .Values.broker.auth.existingSecret | quote }}
+      key: read
+      optional: false
+{{- else if eq .Values.broker.auth.mode "shared" }}
+- name: BROKER_AUTH_TOKEN
+  valueFrom:
+    secretKeyRef:
+      name: {{ .Values.broker.auth.existingSecret | quote }}
+      key: token
+      optional: false
+- name: ALLOW_SHARED_TOKEN
+  value: {{ .Values.frontend.brokerAuth.allowSharedToken | quote }}
+{{- end }}
+{{- end -}}
+
+{{/* The environment of the agent, as its interface names it. */}}
+{{- define "telemetry-broker.controllerEnv" -}}
+- name: CURRENT_NODE
+  valueFrom:
+    fieldRef:
+      fieldPath: spec.nodeName
+- name: API_ENDPOINT
+  value: {{ include "telemetry-broker.brokerUrl" . }}
+{{- if ne .Values.broker.auth.mode "none" }}
+- name: BROKER_AUTH_TOKEN
+  valueFrom:
+    secretKeyRef:
+      name: {{ .Values.broker.auth.existingSecret | quote }}
+      key: {{ ternary "ingest" "token" (eq .Values.broker.auth.mode "scoped") }}
+      optional: false
+{{- end }}
+- name: EXCLUDED_NAMESPACES
+  value: {{ join "," .Values.controller.excludedNamespaces | quote }}
+- name: SYSCALL_CAPTURE_LEVEL
+  value: {{ .Values.syscalls.captureLevel }}
+{{- if eq .Values.syscalls.captureLevel "custom" }}
+- name: SYSCALL_CUSTOM_LIST
+  value: {{ join "," .Values.syscalls.customList | quote }}
+{{- end }}
+- name: SECCOMP_DISTRIBUTE
+  value: {{ .Values.seccomp.distribute | quote }}
+{{- if .Values.seccomp.distribute }}
+- name: SECCOMP_ROOT
+  value: {{ .Values.seccomp.root | quote }}
+- name: SECCOMP_DISTRIBUTE_INTERVAL_SECS
+  value: {{ .Values.seccomp.distributeIntervalSeconds | int64 | quote }}
+{{- end }}
+- name: SECCOMP_DENIAL_CAPTURE
+  value: {{ .Values.seccomp.denials.enabled | quote }}
+{{- if .Values.seccomp.denials.enabled }}
+- name: SECCOMP_DENIAL_INTERVAL_SECONDS
+  value: {{ .Values.seccomp.denials.intervalSeconds | int64 | quote }}
+{{- end }}
+- name: RUNTIME_INVENTORY
+  value: {{ .Values.controller.runtimeInventory.mode | quote }}
+- name: RUNTIME_INVENTORY_CAPABILITIES
+  value: {{ ternary "on" "off" .Values.controller.runtimeInventory.capabilities | quote }}
+- name: STARTUP_CAPTURE_KNOWN_POD_TTL_SECONDS
+  value: {{ .Values.controller.startupCapture.knownPodTtlSeconds | int64 | quote }}
+- name: STARTUP_CAPTURE_PENDING_TTL_SECONDS
+  value: {{ .Values.controller.startupCapture.pendingTtlSeconds | int64 | quote }}
+- name: COMPUTE_ENABLED
+  value: {{ .Values.compute.enabled | quote }}
+{{- if .Values.compute.enabled }}
+- name: COMPUTE_SAMPLE_INTERVAL_SECS
+  value: {{ .Values.compute.sampleInterval | int64 | quote }}
+- name: COMPUTE_CONTENTION_ENABLED
+  value: {{ .Values.compute.contention.enabled | quote }}
+- name: COMPUTE_MIN_RUNQ_LATENCY_US
+  value: {{ .Values.compute.contention.minRunqLatencyUs | int64 | quote }}
+- name: COMPUTE_CGROUP_ROOT
+  value: /sys/fs/cgroup
+- name: COMPUTE_HOST_PROC
+  value: /proc
+{{- end }}
+{{- end -}}
+
+{{/* What the values add to an environment. A name twice would be decided by chance. Usage: (list EXTRA ENV NAME) */}}
+{{- define "telemetry-broker.extraEnv" -}}
+{{- $names := list -}}
+{{- range index . 1 | fromYamlArray }}{{ $names = append $names .name }}{{ end -}}
+{{- range index . 0 -}}
+{{- if has .name $names }}{{ fail (printf "%s: %s is set by the chart, or twice; use the value that it has." (index $ 2) .name) }}{{ end -}}
+{{- $names = append $names .name -}}
+{{- end -}}
+{{- with index . 0 }}{{ toYaml . }}{{ end -}}
+{{- end -}}

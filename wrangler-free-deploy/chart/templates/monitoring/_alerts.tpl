@@ -1,0 +1,178 @@
+{{/*
+The alerts. What a job is called is in `exported_job`: `job` is the label of what was scraped.
+*/}}
+{{- define "telemetry-broker.alerts" -}}
+{{- $pods := printf "namespace=%q,job=%q" .Release.Namespace (printf "%s-broker-metrics" (include "telemetry-broker.fullname" .)) -}}
+- alert: BrokerDown
+  expr: sum(up{ {{- $pods -}} }) == 0 or absent(up{ {{- $pods -}} })
+  for: 5m
+  labels:
+    severity: critical
+  annotations:
+    summary: No broker can be scraped.
+    runbook: >-
+      Look at the pods with the component `broker`, their events and last log lines. Agents keep what they could not post for a while
+      and then lose the oldest; reads fail.
+- alert: BrokerDatabaseUnreachable
+  expr: max(broker_db_reachable{ {{- $pods -}} }) == 0
+  for: 5m
+  labels:
+    severity: critical
+  annotations:
+    summary: No broker reaches its database.
+    runbook: >-
+      Is PostgreSQL up, does its address resolve, does it let the role in, is its disk full? The log names the fault. The broker answers 503
+      and finds the database again by itself: do not restart it.
+- alert: BrokerSchemaNotReady
+  expr: min(broker_db_schema_ready{ {{- $pods -}} } unless broker_db_reachable{ {{- $pods -}} } == 0) == 0
+  for: 10m
+  labels:
+    severity: critical
+  annotations:
+    summary: The schema of the database is not that of a broker.
+    runbook: >-
+      A migration did not run or failed: look at the Job with the component `migration`, or at the start of the broker, and upgrade again. A
+      database restored from before the last upgrade needs it too.
+- alert: BrokerErrors
+  expr: >-
+    sum(rate(broker_http_request_duration_seconds_count{ {{- $pods }},status=~"5.."}[10m]))
+    / sum(rate(broker_http_request_duration_seconds_count{ {{- $pods -}} }[10m])) > 0.05
+  for: 10m
+  labels:
+    severity: warning
+  annotations:
+    summary: More than one request in twenty fails at the broker.
+    runbook: >-
+      The label `status` tells which kind: 503 is load or the database, and its alerts say more; 500 is a fault of the broker, whose log has
+      the request with its cause.
+- alert: BrokerReadsShed
+  expr: sum(rate(broker_read_shed_total{ {{- $pods -}} }[10m])) > 0
+  for: 15m
+  labels:
+    severity: warning
+  annotations:
+    summary: Reads are refused because lists take all the memory for them.
+    runbook: >-
+      Somebody asks for many long lists at once. Find them by route and status 503 in the log; raise broker.readMemoryBudgetMb together with
+      the memory limit, or add pods.
+- alert: BrokerBodiesShed
+  expr: sum(rate(broker_bodies_shed_total{ {{- $pods -}} }[10m])) > 0
+  for: 15m
+  labels:
+    severity: warning
+  annotations:
+    summary: Posts are refused because too many bodies come at once.
+    runbook: Agents post again, so nothing is lost yet. Add pods, or find who posts bodies that are larger than those of an agent.
+- alert: BrokerStatementsRefused
+  expr: sum by (gate) (delta(broker_db_gate_refused{ {{- $pods -}} }[10m])) > 0
+  for: 15m
+  labels:
+    severity: warning
+  annotations:
+    summary: '{{ `Statements of the gate {{ $labels.gate }} find no connection in time.` }}'
+    runbook: >-
+      The database is slow, or has too few connections for the load: look at what it is waiting for, then at database.poolMaxSize and at
+      what the server allows.
+- alert: BrokerJobOverdue
+  expr: |-
+    {{- range $at, $job := include "telemetry-broker.watchedJobs" . | fromJsonArray }}
+    {{- $passes := printf "broker_job_last_success_timestamp_seconds{%s,exported_job=%q}" $pods $job.name }}
+    {{ if $at }}or {{ end }}time() - max by (exported_job) ({{ $passes }}) > {{ $job.overdueSeconds | int64 }}
+    or (absent({{ $passes }}) and on () max(broker_uptime_seconds{ {{- $pods -}} }) > {{ $job.overdueSeconds | int64 }})
+    {{- end }}
+  for: 10m
+  labels:
+    severity: warning
+  annotations:
+    summary: '{{ `The job {{ $labels.exported_job }} has not ended well for three times its interval.` }}'
+    runbook: >-
+      Its log lines say what failed: in the brokers, or with jobs.mode external in the pods with the component `jobs`. Is the CronJob
+      suspended? Without retention the database grows; without late-resolve flows stay without a peer.
+- alert: BrokerNoAgent
+  {{- $posts := printf "broker_http_request_duration_seconds_count{%s,method=\"POST\",route=\"/pod/spec\",status=\"200\"}" $pods }}
+  expr: sum(rate({{ $posts }}[15m])) == 0 or absent({{ $posts }})
+  for: 15m
+  labels:
+    severity: warning
+  annotations:
+    summary: No agent posts pods.
+    runbook: >-
+      Each agent posts each pod of its node once a minute. Do the agents run, do they reach the Service, is their token one for ingest?
+      After broker.peerResolution.staleAliveSeconds all pods count as dead.
+- alert: BrokerAgentClockSkew
+  expr: max(broker_agent_clock_skew_seconds{ {{- $pods -}} }) > 300
+  for: 30m
+  labels:
+    severity: warning
+  annotations:
+    summary: The clock of a node is off by more than five minutes.
+    runbook: The log of the broker names the node once an hour. Flows are attributed by their own time, so those of this node go wrong.
+{{- with (.Values.broker.resources.limits | default dict).memory }}
+- alert: BrokerMemoryHigh
+  {{- $mebibytes := include "telemetry-broker.mebibytes" (list . "broker.resources.limits.memory") | int64 }}
+  expr: max by (pod) (process_resident_memory_bytes{ {{- $pods -}} }) > {{ div (mul $mebibytes 1048576 9) 10 }}
+  for: 15m
+  labels:
+    severity: warning
+  annotations:
+    summary: '{{ `{{ $labels.pod }} is near its memory limit.` }}'
+    runbook: >-
+      Lower broker.readMemoryBudgetMb or raise broker.resources.limits.memory, of which the heap gets 60 %. One that grows without load is a
+      fault: keep the metrics of the time.
+{{- end }}
+- alert: BrokerEventLoopSlow
+  expr: max by (pod) (nodejs_eventloop_lag_p99_seconds{ {{- $pods -}} }) > 0.5
+  for: 15m
+  labels:
+    severity: warning
+  annotations:
+    summary: '{{ `{{ $labels.pod }} answers late: its processor is busy.` }}'
+    runbook: Add pods, or give them more processor. Is a limit on the processor set? It stops the whole process in each period.
+{{- if .Values.frontend.enabled }}
+{{- $proxies := printf "namespace=%q,job=%q" .Release.Namespace (printf "%s-frontend-metrics" (include "telemetry-broker.fullname" .)) }}
+- alert: FrontendDown
+  expr: sum(up{ {{- $proxies -}} }) == 0 or absent(up{ {{- $proxies -}} })
+  for: 5m
+  labels:
+    severity: warning
+  annotations:
+    summary: No edge proxy can be scraped.
+    runbook: Look at the pods with the component `frontend`, their events and last log lines. Agents do not go this way; the UI has no data.
+{{- end }}
+{{- if .Values.evaluator.enabled }}
+- alert: BrokerAuditFlowsShed
+  expr: sum(rate(broker_audit_dropped_total{ {{- $pods -}} }[10m])) > 0
+  for: 15m
+  labels:
+    severity: warning
+  annotations:
+    summary: New flows are not evaluated, because the queue for the evaluator is full.
+    runbook: The evaluator is slower than flows come. Give it more pods, or raise broker.audit.inflightPermits.
+- alert: BrokerEvaluatorUnreachable
+  expr: >-
+    sum(rate(broker_audit_flows_total{ {{- $pods }},outcome!="evaluated"}[10m]))
+    / sum(rate(broker_audit_flows_total{ {{- $pods -}} }[10m])) > 0.5
+  for: 15m
+  labels:
+    severity: warning
+  annotations:
+    summary: Most flows find no evaluator.
+    runbook: Does evaluator.url lead to it, and does it answer within broker.audit.evalTimeoutMs? These flows get no verdict later.
+{{- end }}
+{{- end -}}
+
+{{/*
+Jobs that must come round, with the seconds after which they are late. The version service may be silent for days, and of a schedule that
+the values give nobody knows how far its times are apart.
+*/}}
+{{- define "telemetry-broker.watchedJobs" -}}
+{{- $watched := list -}}
+{{- range .Files.Get "files/jobs.json" | fromJsonArray -}}
+{{- $interval := .everySeconds -}}
+{{- if eq $.Values.jobs.mode "in-process" }}{{ $interval = include "telemetry-broker.jobInterval" (list $ .name) }}{{ end -}}
+{{- if and (include "telemetry-broker.jobIsOn" (list $ .name)) (ne .name "version-check") (not (hasKey $.Values.jobs.schedules .name)) -}}
+{{- $watched = append $watched (dict "name" .name "overdueSeconds" (max 900 (mul 3 (int64 $interval)))) -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $watched -}}
+{{- end -}}
