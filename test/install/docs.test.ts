@@ -3,10 +3,11 @@
  * PostgreSQL (`stand-in.ts` says what takes the place of Docker). Of what cannot be run here, names and values are held to the sources.
  */
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { before, describe, test } from 'node:test'
+import { before, describe, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { load } from 'js-yaml'
 import { jobs } from '../../jobs/index.ts'
@@ -34,6 +35,7 @@ const run = blocks.filter(({ tags }) => tags.includes('run'))
 const shown = blocks.filter(({ language, tags }) => language === 'sh' && !tags.includes('run'))
 const hasEdge = existsSync(join(ROOT, EDGE, 'server.ts'))
 const hasChart = existsSync(join(ROOT, CHART, 'values.yaml'))
+const [, oldestKubernetes] = /Kubernetes (\d+\.\d+) or newer/.exec(page)!
 const PORTS = [9090, 9190, 8080]
 const RUN_LIMIT_MS = 300_000
 
@@ -244,7 +246,8 @@ describe('what the page shows', () => {
   describe('of the chart', () => {
     const values = hasChart ? (load(readFileSync(join(ROOT, CHART, 'values.yaml'), 'utf8')) as Values) : {}
     const of = (path: string) => path.split('.').reduce<unknown>((value, key) => (value as Values | undefined)?.[key], values)
-    const chart = (name: string, what: () => void) => test(name, (t) => (hasChart ? what() : t.skip('there is no chart among the sources')))
+    const chart = (name: string, what: (t: TestContext) => void) =>
+      test(name, (t) => (hasChart ? what(t) : t.skip('there is no chart among the sources')))
     const commands = shown.flatMap(commandsOf)
 
     chart('values that are set are values it has', () => {
@@ -255,6 +258,19 @@ describe('what the page shows', () => {
         assert.match(command, new RegExp(`^helm \\w+ telemetry ${CHART} `))
     })
 
+    chart('helm renders what the page installs', (t) => {
+      const { HELM } = process.env
+      if (!HELM) return t.skip('HELM names no helm: scripts/chart-check.sh builds one')
+      for (const command of commands.filter((one) => one.startsWith('helm '))) {
+        const rendering = command
+          .replace(/^helm (install|upgrade)/, `"$HELM" template --kube-version ${oldestKubernetes}.0`)
+          .replace(/ --(wait|create-namespace|reset-then-reuse-values)\b/g, '')
+        const { status, stdout, stderr } = spawnSync('/bin/sh', ['-c', rendering], { cwd: ROOT, encoding: 'utf8' })
+        assert.deepEqual([status, stderr], [0, ''], command)
+        assert.match(stdout, /^kind: Deployment$/m)
+      }
+    })
+
     chart('values that are named are values it has', () => {
       const named = [...page.matchAll(/`([a-z]\w*(?:\.\w+)+)(?:=[^`]*)?`/g)].map(([, path]) => path!)
       assert.ok(named.length >= 15)
@@ -262,7 +278,7 @@ describe('what the page shows', () => {
     })
 
     chart('defaults are those it has', () => {
-      const rows = [...page.matchAll(/^\| (`[a-z]+\..*?) \| `([^`]*)` \|/gm)]
+      const rows = [...page.matchAll(/^\| (`[a-zA-Z]+\..*?) \| `([^`]*)` \|/gm)]
       assert.ok(rows.length >= 7)
       for (const [, names, fallback] of rows) {
         const [first, ...more] = [...names!.matchAll(/`([^`]+)`/g)].map(([, path]) => path!)
@@ -292,7 +308,7 @@ describe('what the page shows', () => {
 
     chart('it runs on what the page asks for', () => {
       const { kubeVersion } = load(readFileSync(join(ROOT, CHART, 'Chart.yaml'), 'utf8')) as { kubeVersion: string }
-      assert.equal(/Kubernetes (\d+\.\d+) or newer/.exec(page)![1], /(\d+\.\d+)/.exec(kubeVersion)![1])
+      assert.equal(oldestKubernetes, /(\d+\.\d+)/.exec(kubeVersion)![1])
     })
   })
 })

@@ -371,11 +371,11 @@ describe('the image', { timeout: BUILD_LIMIT_MS }, () => {
   })
 })
 
-/** Where a server listens, once it does. */
+/** Where a server listens, broker or edge proxy, once it does. */
 async function listening(container: Container): Promise<{ container: Container; api: string; admin: string }> {
   const line = await until('it listens', () => container.log.find(({ msg }) => msg === 'listening') ?? container.hasExited, 60_000)
   if (line === true) assert.fail(`it ended: ${container.stdout}${container.stderr}`)
-  return { container, api: String(line.api), admin: String(line.admin) }
+  return { container, api: String(line.api ?? line.edge), admin: String(line.admin) }
 }
 
 /** What a module imports, in the forms that the compiler writes. */
