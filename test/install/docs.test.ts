@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { before, describe, type TestContext, test } from 'node:test'
@@ -37,6 +37,7 @@ const hasEdge = existsSync(join(ROOT, EDGE, 'server.ts'))
 const hasChart = existsSync(join(ROOT, CHART, 'values.yaml'))
 const [, oldestKubernetes] = /Kubernetes (\d+\.\d+) or newer/.exec(page)!
 const PORTS = [9090, 9190, 8080]
+const FLOWS = 200
 const RUN_LIMIT_MS = 300_000
 
 /** Has a verdict on every flow. */
@@ -59,6 +60,8 @@ describe('what the page runs', { timeout: RUN_LIMIT_MS }, () => {
   let standIn: StandIn
   let checkout: string
   const ports = new Map<number, number>()
+  /** The number of the newest flow that is to be in the dump. */
+  let last = FLOWS
   const api = () => `http://127.0.0.1:${ports.get(9090)}`
   /** As an agent, once there are tokens. */
   const ingest = async (path: string, body: unknown) => {
@@ -82,12 +85,12 @@ describe('what the page runs', { timeout: RUN_LIMIT_MS }, () => {
     checkout = join(folder, 'checkout')
     mkdirSync(join(checkout, 'wrangler-free-deploy'), { recursive: true })
     for (const port of PORTS) ports.set(port, await freePort())
-    writeFileSync(join(checkout, 'wrangler-free-deploy/.env'), `EVALUATOR_URL=${evaluator.url}\n`, { mode: 0o600 })
     standIn = await startStandIn({
       folder,
       checkout,
       postgres: await startSystemPostgres(programs!, 'a-password-of-the-drill'),
       portOf: (port) => ports.get(port)!,
+      environment: { EVALUATOR_URL: evaluator.url },
       without: hasEdge ? [] : ['edge'],
     })
     shell = startShell(checkout, standIn.env)
@@ -105,20 +108,36 @@ describe('what the page runs', { timeout: RUN_LIMIT_MS }, () => {
         '/svc/spec',
         servicePost({ svc_name: 'payments', svc_namespace: 'shop', service_spec: { spec: { note: 'é "quoted" \\' } } }),
       )
-      const flows = Array.from({ length: 200 }, (_, n) => flow(n + 1))
-      assert.equal((await ingest('/pod/traffic/batch', flows)).json, flows.length)
-      await until('the verdicts are stored', async () => (await read('/audit/verdicts?limit=500')).json.length === flows.length)
+      assert.equal(
+        (
+          await ingest(
+            '/pod/traffic/batch',
+            Array.from({ length: FLOWS }, (_, n) => flow(n + 1)),
+          )
+        ).json,
+        FLOWS,
+      )
+      // A machine that is busy sheds some, and is asked again until it has one; then nothing is under way any more.
+      await until('there are verdicts', async () => {
+        await ingest('/pod/traffic/batch', [flow(++last)])
+        return (await read('/audit/verdicts')).json.length > 0
+      })
+      await until('the forwarder is idle', async () => {
+        const { text } = await get(`${api()}/metrics`)
+        return /^broker_audit_queue_length 0$/m.test(text) && /^broker_audit_inflight_available 16$/m.test(text)
+      })
     },
     'For real': async () => {
       const [pods, services, flows, images, verdicts] = readFileSync(join(checkout, 'now.txt'), 'utf8')
         .trim()
         .split('\n')
         .map((line) => JSON.parse(line))
-      const counts = [pods.length, services.length, flows.length, images.items.length, verdicts.length]
-      assert.deepEqual(counts, [23, 1, 200, 21, 200], 'the drill compared something')
+      const counts = [pods.length, services.length, flows.length, images.items.length]
+      assert.deepEqual(counts, [23, 1, last, 21], 'the drill compared something')
+      assert.ok(verdicts.length > 0)
       assert.deepEqual([...standIn.running.keys()].sort(), hasEdge ? ['broker', 'edge'] : ['broker'])
       // After the dump, and so lost with the old database.
-      assert.equal((await ingest('/pod/traffic/batch', [flow(1000)])).json, 1)
+      assert.equal((await ingest('/pod/traffic/batch', [flow(last + 1)])).json, 1)
     },
   }
   let section = ''
@@ -148,8 +167,8 @@ describe('what the page runs', { timeout: RUN_LIMIT_MS }, () => {
 
   test('what came after the dump is gone and can be posted again, and what was in it is there', async (t) => {
     if (missing ?? stuck) return t.skip(missing ?? stuck)
-    assert.equal((await read('/pod/traffic')).json.length, 200)
-    assert.equal((await ingest('/pod/traffic/batch', [flow(1), flow(1000)])).json, 1)
+    assert.equal((await read('/pod/traffic')).json.length, last)
+    assert.equal((await ingest('/pod/traffic/batch', [flow(1), flow(last + 1)])).json, 1)
   })
 })
 

@@ -66,11 +66,13 @@ export interface StandInOptions {
   postgres: SystemPostgres
   /** A port of the machine, as the page has it, to one that is free. */
   portOf: (published: number) => number
+  /** What compose.yaml finds in the environment besides that file. */
+  environment: Readonly<Record<string, string>>
   /** Services that do not exist here. */
   without: readonly string[]
 }
 
-export async function startStandIn({ folder, checkout, postgres, portOf, without }: StandInOptions): Promise<StandIn> {
+export async function startStandIn({ folder, checkout, postgres, portOf, environment, without }: StandInOptions): Promise<StandIn> {
   const image = parseDockerfile(readFileSync(join(ROOT, 'Dockerfile'), 'utf8')).at(-1)!.instructions
   const textOf = (name: string) => image.find((one) => one.name === name)!.text
   const imageEnv = pairs(textOf('ENV'))
@@ -79,7 +81,7 @@ export async function startStandIn({ folder, checkout, postgres, portOf, without
   const running = new Map<string, Running>()
   const services = () => {
     const file = join(checkout, 'wrangler-free-deploy/.env')
-    return readCompose(existsSync(file) ? parse(readFileSync(file)) : {}).services
+    return readCompose({ ...(existsSync(file) ? parse(readFileSync(file)) : {}), ...environment }).services
   }
 
   /** A program of the image, from its source. */
