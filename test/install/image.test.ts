@@ -157,8 +157,8 @@ describe('the image', { timeout: BUILD_LIMIT_MS }, () => {
     try {
       image = await buildImage(join(ROOT, 'Dockerfile'), context, join(scratch, 'stages'))
     } catch (error) {
-      if (!(error instanceof BuildFailed) || !error.isOffline) throw error
-      missing = `the package registry is out of reach: ${error.output.trim().split('\n').at(-1)}`
+      if (!(error instanceof BuildFailed) || error.whyOffline === undefined) throw error
+      missing = `the package registry is out of reach: ${error.whyOffline}`
       return
     }
     app = join(image.root, image.workdir)

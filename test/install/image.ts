@@ -32,9 +32,10 @@ export class BuildFailed extends Error {
     this.output = output
   }
 
-  /** Whether it is the registry that could not be reached. */
-  get isOffline(): boolean {
-    return /\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ENOTCACHED)\b/.test(this.output)
+  /** The line that says that the registry could not be reached; undefined when it was something else. */
+  get whyOffline(): string | undefined {
+    const codes = 'ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ENOTCACHED'
+    return new RegExp(`^npm error .*\\b(${codes})\\b.*$`, 'm').exec(this.output)?.[0]
   }
 }
 
