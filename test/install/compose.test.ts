@@ -1,0 +1,186 @@
+/** compose.yaml: that it agrees with the code and the image, and that every container in it is locked up. */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { configTable, loadConfig } from '../../lib/config.ts'
+import { COMPOSE_FILE, composeVariables, readCompose, type Service } from './compose.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const EDGE = join(ROOT, 'wrangler-free-deploy/edge')
+const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
+const dockerfile = readFileSync(join(ROOT, 'Dockerfile'), 'utf8')
+
+const compose = readCompose()
+const services = Object.entries(compose.services)
+const { password, postgres, broker, edge } = compose.services as Record<'password' | 'postgres' | 'broker' | 'edge', Service>
+const brokerVariables = new Set([...configTable().matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name!))
+
+describe('every container', () => {
+  for (const [name, service] of services) {
+    test(`${name} cannot write to its root, has no capability and gains none`, () => {
+      assert.deepEqual([service.read_only, service.cap_drop, service.security_opt], [true, ['ALL'], ['no-new-privileges:true']])
+    })
+
+    test(`${name} comes from a named release`, () => {
+      assert.match(service.image, /^[a-z-]+:\d+\.\d+(\.\d+)?(-[a-z]+)?$/)
+    })
+
+    test(`${name} is reached from this machine alone unless the environment says otherwise`, () => {
+      for (const port of service.ports ?? []) assert.match(port, /^127\.0\.0\.1:\d+:\d+$/)
+    })
+
+    test(`${name} is ${service.restart === 'no' ? 'run once' : 'kept up, and looked after by a check of its health'}`, () => {
+      if (service.restart === 'no') return assert.equal(service.healthcheck, undefined)
+      assert.equal(service.restart, 'unless-stopped')
+      assert.equal(service.healthcheck!.test[0], 'CMD')
+    })
+
+    test(`${name} uses networks, volumes and services that are there`, () => {
+      for (const network of service.networks ?? []) assert.ok(network in compose.networks, network)
+      for (const volume of service.volumes ?? []) assert.ok(volume.split(':')[0]! in compose.volumes, volume)
+      for (const [other, { condition }] of Object.entries(service.depends_on ?? {})) {
+        const isOnce = compose.services[other]!.restart === 'no'
+        assert.equal(condition, isOnce ? 'service_completed_successfully' : 'service_healthy', other)
+      }
+    })
+  }
+})
+
+test('only the container that makes the password runs as root, and it has no network', () => {
+  const root = services.filter(([, { user }]) => user?.startsWith('0'))
+  assert.deepEqual(
+    root.map(([name, { network_mode }]) => [name, network_mode]),
+    [['password', 'none']],
+  )
+  // The others have the user of their image.
+  assert.equal(postgres.user, '999:999')
+  assert.deepEqual([broker.user, edge.user], [undefined, undefined])
+})
+
+test('each waits for what it needs', () => {
+  const order = (name: string): string[] => Object.keys(compose.services[name]!.depends_on ?? {}).flatMap((one) => [...order(one), one])
+  assert.deepEqual(order('edge'), ['password', 'postgres', 'broker'])
+})
+
+test('the database is reached by the broker alone', () => {
+  assert.equal(compose.networks.database!.internal, true)
+  const inside = services.filter(([, { networks }]) => networks?.includes('database')).map(([name]) => name)
+  assert.deepEqual([postgres.networks, inside], [['database'], ['postgres', 'broker']])
+  assert.equal(postgres.ports, undefined)
+})
+
+test('the data of PostgreSQL lies in a volume, where its image keeps it since release 18', () => {
+  const [, major] = /^postgres:(\d+)\./.exec(postgres.image) ?? []
+  assert.ok(Number(major) >= 18)
+  assert.ok(postgres.volumes!.includes('postgres:/var/lib/postgresql'))
+  // Where it writes besides. Its root is closed to it.
+  assert.deepEqual(postgres.tmpfs, ['/tmp', '/var/run/postgresql'])
+})
+
+test('broker and proxy are one image, of this version', () => {
+  assert.equal(broker.image, `cluster-telemetry-broker:${version}`)
+  assert.deepEqual([edge.image, edge.build, broker.build], [broker.image, broker.build, { context: '..' }])
+  assert.equal(readCompose({ BROKER_IMAGE: 'registry.test/broker:1.2' }).services.edge!.image, 'registry.test/broker:1.2')
+})
+
+test('what the broker is told, it knows', () => {
+  for (const name of Object.keys(broker.environment!)) assert.ok(brokerVariables.has(name), name)
+  const { database, listen, warnings, tokens } = loadConfig({ ...broker.environment, DATABASE_PASSWORD_FILE: '' })
+  assert.deepEqual([database!.host, database!.user, database!.database], [['postgres'], 'broker', 'broker'])
+  assert.deepEqual([warnings, tokens], [[], []])
+  assert.ok(broker.ports!.every((port) => port.endsWith(`:${listen[0]!.port}`)))
+  const { POSTGRES_USER, POSTGRES_DB } = postgres.environment!
+  assert.deepEqual([database!.user, database!.database], [POSTGRES_USER, POSTGRES_DB])
+})
+
+test('the limit of memory is the one that the broker is told', () => {
+  assert.equal(broker.mem_limit, '1g')
+  assert.equal(broker.environment!.BROKER_MEMORY_LIMIT_MB, '1024')
+})
+
+test('what the proxy is told, it knows', (t) => {
+  if (!existsSync(EDGE)) return t.skip('there is no edge proxy among the sources')
+  const sources = readdirSync(EDGE)
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => readFileSync(join(EDGE, name), 'utf8'))
+    .join('')
+  for (const name of Object.keys(edge.environment!)) assert.ok(sources.includes(`'${name}'`), name)
+  assert.ok(existsSync(join(EDGE, 'server.ts')))
+  assert.deepEqual(edge.command, ['dist/wrangler-free-deploy/edge/server.js'])
+})
+
+test('the proxy asks the broker where it listens, and its health is asked where it listens', () => {
+  const { listen } = loadConfig({})
+  assert.equal(edge.environment!.BROKER_URL, `http://broker:${listen[0]!.port}`)
+  for (const { healthcheck } of [broker, edge]) assert.deepEqual(healthcheck!.test, ['CMD', 'node', 'healthcheck.mjs', '/readyz'])
+  assert.match(dockerfile, /^HEALTHCHECK .* CMD \["node", "healthcheck\.mjs"\]$/m)
+})
+
+test('both are given the time that they take to end', () => {
+  const grace = Number(/const SHUTDOWN_MS = (\d+)_000/.exec(readFileSync(join(ROOT, 'lib/server.ts'), 'utf8'))![1])
+  for (const { stop_grace_period } of [broker, edge]) assert.ok(Number.parseInt(stop_grace_period!, 10) > grace)
+})
+
+test('no secret has a value in the file, and tokens go where they belong', () => {
+  for (const [name, { environment = {} }] of services)
+    for (const [variable, value] of Object.entries(environment))
+      if (/PASSWORD|TOKEN|SECRET/.test(variable))
+        assert.ok(value === '' || value === null || value.startsWith('/secrets/'), `${name}: ${variable}`)
+  const tokens = { BROKER_TOKEN_READ: 'read-1', BROKER_TOKEN_INGEST: 'ingest-1', BROKER_TOKEN_SUPPLYCHAIN: 'supplychain-1' }
+  const told = readCompose(tokens)
+  const given = (service: Service) => Object.fromEntries(Object.entries(service.environment!).filter(([name]) => name.includes('TOKEN')))
+  assert.deepEqual(given(told.services.broker!), tokens)
+  assert.deepEqual(given(told.services.edge!), { BROKER_TOKEN_READ: 'read-1' })
+})
+
+test('every variable that the file asks for is described in docs/install.md', () => {
+  const text = readFileSync(join(ROOT, 'docs/install.md'), 'utf8')
+  assert.ok(composeVariables().size >= 8)
+  for (const name of composeVariables())
+    assert.match(text, new RegExp(`^\\| .*\`${name}\`.* \\|$`, 'm'), `${COMPOSE_FILE} asks for ${name}`)
+})
+
+describe('the password', () => {
+  /** Runs the script of the container with its volume at `folder`. */
+  const make = (folder: string) => {
+    const [script] = password.command!
+    const [shell, ...options] = password.entrypoint!
+    assert.ok(script!.includes('cd /secrets\n'))
+    const { status, stderr } = spawnSync(shell!, [...options, script!.replace('/secrets', folder)], { encoding: 'utf8' })
+    assert.deepEqual([status, stderr], [0, ''])
+    return readFileSync(join(folder, 'postgres-password'), 'utf8')
+  }
+
+  test('is made once, long and for everybody in the volume to read, and kept', (t) => {
+    const [one, two] = [1, 2].map(() => {
+      const folder = mkdtempSync(join(tmpdir(), 'broker-password-'))
+      t.after(() => rmSync(folder, { recursive: true, force: true }))
+      return folder
+    }) as [string, string]
+    const made = make(one)
+    assert.match(made, /^[0-9a-f]{48}$/)
+    assert.equal(statSync(join(one, 'postgres-password')).mode & 0o777, 0o444)
+    assert.deepEqual(readdirSync(one), ['postgres-password'])
+    assert.equal(make(one), made)
+    assert.notEqual(make(two), made)
+  })
+
+  test('is made anew where making it was cut short', (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'broker-password-'))
+    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    writeFileSync(join(folder, 'postgres-password.new'), 'half')
+    writeFileSync(join(folder, 'postgres-password'), '')
+    assert.match(make(folder), /^[0-9a-f]{48}$/)
+  })
+
+  test('is at hand for the database and the broker, who cannot change it', () => {
+    assert.deepEqual(password.volumes, ['secrets:/secrets'])
+    for (const service of [postgres, broker]) assert.ok(service.volumes!.includes('secrets:/secrets:ro'))
+    assert.equal(postgres.environment!.POSTGRES_PASSWORD_FILE, broker.environment!.DATABASE_PASSWORD_FILE)
+    assert.equal(edge.volumes, undefined)
+  })
+})
