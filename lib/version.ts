@@ -1,2 +1,2 @@
-/** The version of this release; a test holds it to package.json, which the image does not carry. */
+/** The version of this release; a test holds it to package.json, so that nothing is read at the start. */
 export const VERSION = '0.1.0'

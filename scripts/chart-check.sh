@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What of the chart needs helm: lint, every toggle rendered and held to the Kubernetes schemas, every refusal, and the tests on all that.
+# What of the chart needs helm: lint, every toggle rendered and held to the Kubernetes schemas, every refusal, and the tests on all that
+# and on the commands of docs/install.md.
 # Needs Go and Python; helm and the schemas are built and fetched once, under ${XDG_CACHE_HOME:-$HOME/.cache}. Needs `npm run build` before.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -53,4 +54,4 @@ echo "chart: $(ls test/chart/refusals | wc -l) refusals"
 
 "$venv/bin/python" scripts/chart-schemas.py "$rendered" "${kube_versions[@]}"
 
-HELM=$helm CHART_RENDERED=$rendered npm test test/chart
+HELM=$helm CHART_RENDERED=$rendered npm test test/chart test/install/docs.test.ts
