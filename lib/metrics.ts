@@ -29,7 +29,7 @@ export function createMetrics() {
     dbPoolIdle: gauge('broker_db_pool_idle', 'Database slots that are free.'),
     dbPoolMax: gauge('broker_db_pool_max', 'Database slots in all.'),
     dbGateWaiting: gauge('broker_db_gate_waiting', 'Statements waiting for a slot.', ['gate']),
-    dbGateRefused: gauge('broker_db_gate_refused', 'Statements refused because the line was full or the wait too long.', ['gate']),
+    dbGateRefused: gauge('broker_db_gate_refused', 'Statements refused because too many were waiting or the wait was too long.', ['gate']),
     readBudgetTotal: gauge('broker_read_budget_kib_total', 'KiB that list routes may hold at once.'),
     readBudgetAvailable: gauge('broker_read_budget_kib_available', 'KiB of it that are free.'),
     readShed: counter('broker_read_shed_total', 'Reads shed by the budget.'),

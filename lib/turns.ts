@@ -6,19 +6,19 @@
 /** Long beside what a turn costs, short beside what anybody waits for. */
 export const MAX_SLICE_MS = 12
 
-const line: (() => void)[] = []
+const waiting: (() => void)[] = []
 
 /** Resolves in a turn of the event loop in which nobody else was told so. */
 export function turn(): Promise<void> {
   return new Promise((resolve) => {
-    line.push(resolve)
-    if (line.length === 1) setImmediate(serve)
+    waiting.push(resolve)
+    if (waiting.length === 1) setImmediate(serve)
   })
 }
 
 function serve(): void {
-  line.shift()!()
-  if (line.length > 0) setImmediate(serve)
+  waiting.shift()!()
+  if (waiting.length > 0) setImmediate(serve)
 }
 
 /** A loop asks before each step whether its slice is over, and if so awaits the next: steps are to be short beside a slice. */
