@@ -17,7 +17,7 @@ const MIN_CHUNK_BYTES = 1_024
 
 const gunzipAsync = promisify(gunzip)
 
-const tooLarge = (maxBytes: number) => new HttpError(413, `body is larger than ${maxBytes} bytes`)
+export const tooLarge = (maxBytes: number) => new HttpError(413, `body is larger than ${maxBytes} bytes`)
 
 /** A body as it came, and what lets go of it: the bytes count as held until then, and are gone afterwards. */
 export interface Sent {
