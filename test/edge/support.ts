@@ -97,6 +97,12 @@ atEnd(() => {
   for (const child of running) child.kill('SIGKILL')
 })
 
+interface ProcessOptions {
+  nodeArgs?: string[]
+  /** Keeps no line about a request. */
+  isForgetful?: boolean
+}
+
 class Launched implements EdgeProcess {
   readonly child: ChildProcess
   readonly exited: EdgeProcess['exited']
@@ -106,7 +112,7 @@ class Launched implements EdgeProcess {
   url = ''
   admin = ''
 
-  constructor(env: NodeJS.ProcessEnv, nodeArgs: string[]) {
+  constructor(env: NodeJS.ProcessEnv, { nodeArgs = [], isForgetful = false }: ProcessOptions) {
     this.child = spawn(process.execPath, [...nodeArgs, '--import', 'tsx', 'wrangler-free-deploy/edge/server.ts'], {
       cwd: ROOT,
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -125,7 +131,9 @@ class Launched implements EdgeProcess {
       this.hasExited = true
       return { code, signal }
     })
-    createInterface({ input: this.child.stdout! }).on('line', (text) => this.#read(text))
+    createInterface({ input: this.child.stdout! }).on('line', (text) => {
+      if (!isForgetful || !text.includes('"msg":"request"')) this.#read(text)
+    })
     this.child.stderr!.on('data', (bytes) => {
       this.output = (this.output + bytes).slice(-KEPT_STDERR_CHARS)
     })
@@ -153,11 +161,11 @@ class Launched implements EdgeProcess {
 }
 
 /** As a process, not waited for. */
-export const launchEdge = (env: NodeJS.ProcessEnv, nodeArgs: string[] = []): EdgeProcess => new Launched(env, nodeArgs)
+export const launchEdge = (env: NodeJS.ProcessEnv, options: ProcessOptions = {}): EdgeProcess => new Launched(env, options)
 
 /** As a process that listens. */
-export async function spawnEdge(env: NodeJS.ProcessEnv, nodeArgs: string[] = []): Promise<EdgeProcess> {
-  const edge = launchEdge(env, nodeArgs)
+export async function spawnEdge(env: NodeJS.ProcessEnv, options: ProcessOptions = {}): Promise<EdgeProcess> {
+  const edge = launchEdge(env, options)
   await until('the edge listens', () => edge.url !== '' || edge.hasExited, 60_000)
   assert.equal(edge.hasExited, false, edge.output)
   return edge

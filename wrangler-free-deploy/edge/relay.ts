@@ -6,6 +6,7 @@ import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { MAX_CORE_BODY_BYTES, tooLarge } from '../../lib/http/body.ts'
 import { HttpError } from '../../lib/http/errors.ts'
+import { letGo, MIN_BODY_BYTES } from '../../lib/http/let-go.ts'
 import { answerText } from './answer.ts'
 import type { Exchange } from './exchanges.ts'
 import { answerFields, requestFields } from './headers.ts'
@@ -71,6 +72,8 @@ class Passage {
   #readBefore = 0
   #timer: NodeJS.Timeout | undefined
   #isOver = false
+  /** Whether the answer is worth the trouble of freeing its bytes. */
+  #isLarge = false
 
   constructor(exchange: Exchange, options: RelayOptions, onOver: () => void) {
     this.#exchange = exchange
@@ -190,6 +193,7 @@ class Passage {
       this.fail('nonsense')
       return
     }
+    if (mayBeLarge(answer)) this.#freeWhatIsRead()
     this.#wait(this.#options.idleTimeoutMs)
     answer.on('data', (chunk: Buffer) => this.#pass(chunk, answer))
     answer.on('end', () => {
@@ -214,6 +218,17 @@ class Passage {
     }
   }
 
+  /**
+   * Bytes that have been parsed, which is when they are copied, and copies that have left are freed at once: V8 would come to them only tens of
+   * MiB later. The listener comes after that of the parser, so it may not be there when the next one is added.
+   */
+  #freeWhatIsRead(): void {
+    this.#isLarge = true
+    const socket = this.#question!.socket!
+    socket.on('data', letGo)
+    this.#question!.once('close', () => socket.off('data', letGo))
+  }
+
   #finish(): void {
     if (this.#isOver) return
     this.#end()
@@ -226,7 +241,7 @@ class Passage {
     if (this.#isOver) return
     this.#exchange.bytes += chunk.length
     this.#timer!.refresh()
-    if (this.#outgoing.write(chunk)) return
+    if (this.#outgoing.write(chunk, this.#isLarge ? (error) => error ?? letGo(chunk) : undefined)) return
     answer.pause()
     clearTimeout(this.#timer)
     this.#outgoing.once('drain', () => {
@@ -249,6 +264,11 @@ class Passage {
 function isFramed({ statusCode, headers }: IncomingMessage, method: string): boolean {
   const hasNoBody = method === 'HEAD' || statusCode === HTTP_NO_CONTENT || statusCode === HTTP_NOT_MODIFIED
   return hasNoBody || statusCode! >= HTTP_BAD_REQUEST || 'content-length' in headers || 'transfer-encoding' in headers
+}
+
+function mayBeLarge({ headers }: IncomingMessage): boolean {
+  const length = headers['content-length']
+  return length === undefined || Number(length) >= MIN_BODY_BYTES
 }
 
 /** To HTTP/1.0 the end of a connection is that of a list: only a reset tells. */
