@@ -6,6 +6,8 @@
 /** One request and what must become of it. */
 export interface Shot {
   readonly bytes: Buffer
+  /** At the end of its target where it has one that passes; of no other. */
+  readonly mark: string
   readonly method: string
   /** Of the answer; null where it may be any refusal, or the end of the connection. */
   readonly status: number | null
@@ -200,23 +202,18 @@ export class Generator {
     const fields = [`Host: ${this.#one(isBadHost ? NO_HOSTS : HOSTS)}`, ...this.#fields(), ...(field === '' ? [] : [field])]
     const head = `${method} ${sent} HTTP/1.1\r\n${this.#shuffled(fields).join('\r\n')}\r\n\r\n`
     const heard = status === 200 ? `${method} ${path}${search}` : null
-    return { bytes: Buffer.from(head + text, 'latin1'), method, status, heard, body: method === 'POST' ? body : '' }
+    return { bytes: Buffer.from(head + text, 'latin1'), mark, method, status, heard, body: method === 'POST' ? body : '' }
   }
 
-  /** One that Node may not be able to read, or that does not end; the last on its connection. */
+  /** One that Node may not be able to read, or that does not end; the last on its connection. What is damaged may be named anything. */
   dirty(): Shot {
-    const mark = `n${this.#number++}x`
-    const target = `${this.#one(PLAIN)}?${mark}`
+    const target = `${this.#one(PLAIN)}?d${this.#number++}`
     const text = this.#one(DIRT)(target, this)
-    const bytes = Buffer.from(text, 'latin1')
-    if (this.#chance(3)) this.#damage(bytes)
-    return {
-      bytes: this.#chance(6) ? bytes.subarray(0, this.#below(bytes.length)) : bytes,
-      method: '',
-      status: null,
-      heard: null,
-      body: '',
-    }
+    const isDamaged = this.#chance(3)
+    const bytes = Buffer.from(isDamaged ? text.replaceAll(SECRET, 'a-credential') : text, 'latin1')
+    if (isDamaged) this.#damage(bytes)
+    const sent = this.#chance(6) ? bytes.subarray(0, this.#below(bytes.length)) : bytes
+    return { bytes: sent, mark: '', method: '', status: null, heard: null, body: '' }
   }
 
   #fields(): string[] {

@@ -143,10 +143,7 @@ function bodyLength(head: string): number {
 function volley(port: number, generator: Generator, recorder: Recorder, answers: Record<string, number>): Promise<void> {
   const clean = Array.from({ length: CLEAN_SHOTS }, () => generator.clean())
   const dirty = generator.dirty()
-  for (const shot of clean) {
-    const mark = markOf(shot)
-    if (mark !== undefined) recorder.expected.set(mark, shot)
-  }
+  for (const shot of clean) recorder.expected.set(shot.mark, shot)
   return new Promise((resolve, reject) => {
     const socket = net.connect({ host: '127.0.0.1', port, noDelay: true })
     const reader = new Answers(clean, (shot, status) => {
@@ -167,20 +164,16 @@ function volley(port: number, generator: Generator, recorder: Recorder, answers:
         recorder.fault(`the connection ended before ${JSON.stringify(clean[reader.count]!.bytes.toString('latin1')).slice(0, 600)}`)
       else if (reader.count === CLEAN_SHOTS) answers.none = (answers.none ?? 0) + 1
       for (const shot of clean) {
-        const mark = markOf(shot)
-        if (mark === undefined) continue
+        const { mark } = shot
         recorder.expected.delete(mark)
         if (shot.heard !== null && !recorder.arrived.has(mark)) recorder.fault(`not heard: ${shot.heard}`)
         recorder.arrived.delete(mark)
       }
-      recorder.arrived.delete(markOf(dirty) ?? '')
       resolve()
     })
     socket.write(Buffer.concat(clean.map(({ bytes }) => bytes)))
   })
 }
-
-const markOf = ({ bytes }: Shot) => /n\d+x(?= HTTP)/.exec(bytes.toString('latin1', 0, 300))?.[0]
 
 /** At least so many requests from one seed, on several connections at once. */
 export async function shoot(options: {

@@ -1,6 +1,6 @@
 /** Judges each request before anything else is made of it: who passes is a GET, a HEAD or the export POST of a plain target. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { MAX_CORE_BODY_BYTES, tooLarge } from '../../lib/http/body.ts'
+import { MAX_CORE_BODY_BYTES, tooLarge } from '../../lib/http/body-limit.ts'
 import { HttpError } from '../../lib/http/errors.ts'
 import { answerText } from './answer.ts'
 import type { Exchanges } from './exchanges.ts'

@@ -4,7 +4,7 @@
  */
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { MAX_CORE_BODY_BYTES, tooLarge } from '../../lib/http/body.ts'
+import { MAX_CORE_BODY_BYTES, tooLarge } from '../../lib/http/body-limit.ts'
 import { HttpError } from '../../lib/http/errors.ts'
 import { letGo, MIN_BODY_BYTES } from '../../lib/http/let-go.ts'
 import { answerText } from './answer.ts'
