@@ -15,6 +15,8 @@ import type { Upstream } from './upstream.ts'
 
 /** Requests that may be under way to the broker or wait for a connection to it. */
 export const MAX_UNDER_WAY = 1_024
+/** Beyond this a string costs more to make. */
+const MAX_STRING_BYTES = 64 * 1024
 const HTTP_OK = 200
 const HTTP_NO_CONTENT = 204
 const HTTP_NOT_MODIFIED = 304
@@ -193,9 +195,12 @@ class Passage {
       this.fail('nonsense')
       return
     }
-    if (mayBeLarge(answer)) this.#freeWhatIsRead()
-    this.#wait(this.#options.idleTimeoutMs)
-    answer.on('data', (chunk: Buffer) => this.#pass(chunk, answer))
+    const length = lengthOf(answer)
+    if (length >= MIN_BODY_BYTES) this.#freeWhatIsRead()
+    answer.on('data', (chunk: Buffer) => {
+      if (chunk.length === length && length <= MAX_STRING_BYTES) this.#passWhole(chunk)
+      else this.#pass(chunk, answer)
+    })
     answer.on('end', () => {
       if (answer.complete) this.#finish()
       else this.fail('cut')
@@ -229,18 +234,26 @@ class Passage {
     this.#question!.once('close', () => socket.off('data', letGo))
   }
 
-  #finish(): void {
+  #finish(rest?: string): void {
     if (this.#isOver) return
     this.#end()
-    this.#outgoing.end()
+    if (rest === undefined) this.#outgoing.end()
+    else this.#outgoing.end(rest, 'latin1')
     // It may have been answered before all of it was sent.
     if (!this.#question!.writableFinished) this.#question!.destroy()
   }
 
+  /** An answer that is there at once leaves in one write with its head: as two they take a tenth longer. */
+  #passWhole(chunk: Buffer): void {
+    this.#exchange.bytes = chunk.length
+    this.#finish(chunk.toString('latin1'))
+  }
+
   #pass(chunk: Buffer, answer: IncomingMessage): void {
     if (this.#isOver) return
+    if (this.#exchange.bytes === 0) this.#wait(this.#options.idleTimeoutMs)
+    else this.#timer!.refresh()
     this.#exchange.bytes += chunk.length
-    this.#timer!.refresh()
     if (this.#outgoing.write(chunk, this.#isLarge ? (error) => error ?? letGo(chunk) : undefined)) return
     answer.pause()
     clearTimeout(this.#timer)
@@ -266,9 +279,10 @@ function isFramed({ statusCode, headers }: IncomingMessage, method: string): boo
   return hasNoBody || statusCode! >= HTTP_BAD_REQUEST || 'content-length' in headers || 'transfer-encoding' in headers
 }
 
-function mayBeLarge({ headers }: IncomingMessage): boolean {
+/** Bytes of the body, as many as there may be where that is not told. */
+function lengthOf({ headers }: IncomingMessage): number {
   const length = headers['content-length']
-  return length === undefined || Number(length) >= MIN_BODY_BYTES
+  return length === undefined ? Number.POSITIVE_INFINITY : Number(length)
 }
 
 /** To HTTP/1.0 the end of a connection is that of a list: only a reset tells. */
