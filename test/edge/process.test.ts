@@ -1,14 +1,17 @@
 /** Both programs as they run, the broker with authentication: what only processes can show. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
-import net from 'node:net'
+import https from 'node:https'
+import net, { type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { TOKENS } from '../support/app.ts'
 import { type Broker, flow, get, post, request, startBroker } from '../support/broker.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { certificate } from '../support/own-server.ts'
 import { until } from '../support/until.ts'
 import { type EdgeProcess, launchEdge, spawnEdge, startUpstream, Wire } from './support.ts'
 
@@ -151,6 +154,48 @@ describe('the start', { timeout: 60_000 }, () => {
     const edge = launchEdge({ BROKER_URL: taken.url, LISTEN_ADDR: `127.0.0.1:${taken.port}` })
     assert.deepEqual(await edge.exited, { code: 1, signal: null })
     assert.equal((edge.log.at(-1)!.err as { code: string }).code, 'EADDRINUSE')
+  })
+})
+
+describe('the way to the broker', { timeout: 60_000 }, () => {
+  test('is TLS where the address says so, and only to whom a known authority has signed', async (t) => {
+    const options = { key: readFileSync(certificate('server.key')), cert: readFileSync(certificate('server.crt')) }
+    const heard: (string | undefined)[] = []
+    const server = https.createServer(options, ({ headers }, outgoing) => {
+      heard.push(headers.authorization)
+      outgoing.end('[]')
+    })
+    server.listen(0, 'localhost')
+    await once(server, 'listening')
+    t.after(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const env = { BROKER_URL: `https://localhost:${(server.address() as AddressInfo).port}`, BROKER_TOKEN_READ: TOKENS.BROKER_TOKEN_READ }
+    const [known, unknown] = await Promise.all([spawnEdge({ ...env, NODE_EXTRA_CA_CERTS: certificate('ca.crt') }), spawnEdge(env)])
+    for (let i = 0; i < 3; i++) assert.equal((await get(`${known.url}/pod/info`)).text, '[]')
+    assert.equal((await get(`${unknown.url}/pod/info`)).status, 502)
+    assert.deepEqual(
+      heard,
+      Array.from({ length: 3 }, () => `Bearer ${TOKENS.BROKER_TOKEN_READ}`),
+    )
+    for (const edge of [known, unknown]) edge.kill()
+  })
+
+  test('is IPv6 where the address is', async (t) => {
+    const server = http.createServer((incoming, outgoing) => void outgoing.end(incoming.headers.host))
+    const isThere = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false)).listen(0, '::1', () => resolve(true))
+    })
+    if (!isThere) return t.skip('this machine has no IPv6')
+    t.after(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const host = `[::1]:${(server.address() as AddressInfo).port}`
+    const edge = await spawnEdge({ BROKER_URL: `http://${host}` })
+    assert.equal((await get(`${edge.url}/pod/info`)).text, host)
+    edge.kill()
   })
 })
 
