@@ -435,6 +435,16 @@ test('no first byte in time is 504, and the question ends', async () => {
   assert.equal(await edge.metric('edge_upstream_errors_total', { kind: 'timeout' }), 1)
 })
 
+test('so it is on a connection that was kept', async () => {
+  const upstream = await startRawUpstream((socket, _, number) => {
+    if (number === 0) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]')
+  })
+  const { url } = await startEdge(upstream.url, { UPSTREAM_FIRST_BYTE_TIMEOUT_MS: '200' })
+  assert.equal((await get(`${url}/pod/info`)).status, 200)
+  assert.equal((await get(`${url}/pod/info`)).status, 504)
+  assert.deepEqual([upstream.questions, upstream.open.size <= 1], [2, true])
+})
+
 test('no connection in time is 504', async () => {
   // A queue of connections that nobody accepts is full after a few.
   const edge = await startEdge('http://192.0.2.1:9090', { UPSTREAM_CONNECT_TIMEOUT_MS: '50' })
