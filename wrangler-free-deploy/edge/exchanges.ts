@@ -21,8 +21,6 @@ export interface Exchange {
   readonly startedAt: number
   /** What is asked of the broker; set once the request has been judged. */
   target: Target | null
-  /** Whether its answer is the relay's to give. */
-  isRelayed: boolean
   /** Of the body of the answer, handed over so far. */
   bytes: number
   /** What went wrong with the broker: the kind that is counted, and the code of the error behind it. */
@@ -52,7 +50,6 @@ export class Exchanges {
       requestId: requestId(typeof sent === 'string' ? sent : undefined),
       startedAt: performance.now(),
       target: null,
-      isRelayed: false,
       bytes: 0,
       fault: null,
       onLeft: () => {},
