@@ -238,15 +238,23 @@ test('a posted body goes through byte for byte, with a length or in chunks, on a
   assert.equal(upstream.connections, 4)
 })
 
-test('an answer before the whole body has come reaches the client', async () => {
+test('an answer before the whole body has come reaches the client, and ends the question', async () => {
+  let hasEnded = false
   const upstream = await startUpstream((incoming, outgoing) => {
+    incoming.socket.on('close', () => {
+      hasEnded = true
+    })
     outgoing.writeHead(403, { 'content-length': '2' }).end('no')
     incoming.resume()
   })
   const { port } = await startEdge(upstream.url)
   const wire = new Wire(port)
-  wire.socket.write(`POST ${EXPORT} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{`)
+  const whole = 'x'.repeat(1_000_000)
+  wire.socket.write(`POST ${EXPORT} HTTP/1.1\r\nHost: x\r\nContent-Length: ${whole.length}\r\n\r\n${whole.slice(0, 10)}`)
   await wire.sees(/^HTTP\/1\.1 403 Forbidden\r\n[\s\S]*no$/)
+  await until('the question has ended', () => hasEnded)
+  wire.socket.write(`${whole.slice(10)}GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n`)
+  await wire.sees(/noHTTP\/1\.1 200 OK\r\n[\s\S]*ok$/)
 })
 
 test('a body that ends early never looks whole to the broker', async () => {
