@@ -1,6 +1,6 @@
 /** One pass of one job, then the end: `node dist/jobs/run.js <name> [--dry-run]`, exit code 0 or 1. Intervals are ignored. */
 import type { Logger } from 'pino'
-import type { Config } from '../lib/config.ts'
+import { type Config, loadConfig } from '../lib/config.ts'
 import { openDatabase } from '../lib/db/index.ts'
 import { schemaState } from '../lib/db/schema-state.ts'
 import { runProgram } from '../lib/program.ts'
@@ -66,4 +66,4 @@ if (typeof asked === 'string') {
   process.stderr.write(`${asked}; usage: run <job> [--dry-run], where <job> is one of ${jobs.map(({ name }) => name).join(', ')}\n`)
   process.exit(1)
 }
-await runProgram((config, log) => run(asked.job, asked.isDryRun, config, log), { job: asked.job.name })
+await runProgram(loadConfig, (config, log) => run(asked.job, asked.isDryRun, config, log), { job: asked.job.name })

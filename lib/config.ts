@@ -1,26 +1,29 @@
-import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { databaseVariables, readDatabase, shownDatabase } from './database-variables.ts'
 import type { Address } from './db/address.ts'
-import { address, databaseUrl, flag, httpUrl, type Row, readRow, type SocketAddress, text, trimmed, whole, word } from './variables.ts'
+import { type ConfiguredToken, readToken, tokenLines } from './token-variables.ts'
+import {
+  address,
+  asTable,
+  ConfigError,
+  databaseUrl,
+  flag,
+  httpUrl,
+  logLevels,
+  printable,
+  type Row,
+  readRow,
+  text,
+  trimmed,
+  whole,
+  word,
+} from './variables.ts'
 
-/** The environment cannot be used. The message names each bad variable on a line of its own and holds no secret value. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError'
-}
+export { ConfigError }
 
 const tokenVariables = ['BROKER_TOKEN_READ', 'BROKER_TOKEN_INGEST', 'BROKER_TOKEN_SUPPLYCHAIN', 'BROKER_AUTH_TOKEN'] as const
 export type TokenVariable = (typeof tokenVariables)[number]
 
-/** A token as configured: the variable that grants its scopes, the one that supplied it (with `_FILE` or not), its value. */
-export interface ConfiguredToken {
-  readonly variable: TokenVariable
-  readonly source: string
-  readonly value: string
-}
-
-const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
-const shortTokenChars = 16
 /** Ingest, reads and jobs each have a gate on the pool, and each gate needs connections of its own. */
 const minPoolSize = 6
 /** Connections that are left when every flow in flight stores its verdict (interop-core 6.3). */
@@ -161,7 +164,7 @@ type Settings = { readonly [K in keyof typeof rows]: (typeof rows)[K] extends Ro
 
 /** The environment as read; keys carry their units. Holds secrets: print `redacted(config)`. */
 export interface Config extends Settings {
-  readonly tokens: readonly ConfiguredToken[]
+  readonly tokens: readonly ConfiguredToken<TokenVariable>[]
   /** The server to use; null for an embedded one. */
   readonly database: Address | null
   /** What was read otherwise than written, one sentence each. */
@@ -223,52 +226,5 @@ export function configTable(): string {
     [row.name, row.type, row.shown, row.meaning],
     ...(row === rows.databaseUrl ? databaseVariables : []),
   ])
-  const tokens = tokenVariables.flatMap((name) => [
-    [name, 'text', 'unset', tokenMeanings[name]],
-    [`${name}_FILE`, 'path', 'unset', `The same, read from a file at start.`],
-  ])
-  const lines = [...settings, ...tokens].map(([name, ...rest]) => `| \`${name}\` | ${rest.join(' | ')} |`)
-  return ['| Variable | Type | Default | Meaning |', '|---|---|---|---|', ...lines].join('\n')
-}
-
-function readToken(variable: TokenVariable, env: NodeJS.ProcessEnv, errors: string[], warnings: string[]): ConfiguredToken[] {
-  const fileVariable = `${variable}_FILE`
-  const path = trimmed(env, fileVariable)
-  let value = trimmed(env, variable)
-  if (value !== '' && path !== '') {
-    errors.push(`${variable} and ${fileVariable} are both set: keep one`)
-    return []
-  }
-  const source = path === '' ? variable : fileVariable
-  if (path !== '') {
-    try {
-      value = readFileSync(path, 'utf8').trim()
-    } catch (error) {
-      errors.push(`${fileVariable}: ${path} cannot be read (${(error as NodeJS.ErrnoException).code})`)
-      return []
-    }
-    // An empty secret must not turn authentication off.
-    if (value === '') errors.push(`${fileVariable}: ${path} is empty`)
-  }
-  if (value === '') return []
-  if (value.length < shortTokenChars) warnings.push(`${source}: the token is shorter than ${shortTokenChars} characters`)
-  if (!/^[\x20-\x7e]+$/.test(value)) warnings.push(`${source}: the token has characters outside printable ASCII; no client can send it`)
-  return [{ variable, source, value }]
-}
-
-/** The URL up to its query, which may hold a password of its own, with the password starred. */
-function withoutPassword(url: string): string {
-  const [, scheme, credentials, location, rest] = /^(\w+:\/\/)(?:([^?#]*)@)?([^?#]*)(.*)$/s.exec(url) ?? []
-  // Then the password itself may hold the `?`, and what looks like a host is a part of it.
-  if (rest?.includes('@')) return `${scheme}***`
-  if (credentials === undefined) return `${scheme}${location}`
-  const colon = credentials.indexOf(':')
-  return `${scheme}${colon < 0 ? credentials : `${credentials.slice(0, colon)}:***`}@${location}`
-}
-
-function printable(value: unknown): string | number | boolean | null {
-  if (Array.isArray(value))
-    return value.map((one: SocketAddress) => `${one.host.includes(':') ? `[${one.host}]` : one.host}:${one.port}`).join(', ')
-  if (typeof value === 'string' && value.includes('://')) return withoutPassword(value)
-  return value as string | number | boolean | null
+  return asTable([...settings, ...tokenVariables.flatMap((name) => tokenLines(name, tokenMeanings[name]))])
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'dotenv'
-import { ConfigError } from './config.ts'
+import { ConfigError } from './variables.ts'
 
 /**
  * The environment of a program: that of the process, and where it says nothing the file `.env` of the working directory, if

@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { type DestinationStream, type LogFn, type Logger, type LoggerOptions, pino, stdTimeFunctions } from 'pino'
-import type { Config } from './config.ts'
+import type { logLevels } from './variables.ts'
 
 /** Where parts of the service write their lines; whoever makes it decides on form and threshold. */
 export interface Log {
@@ -42,7 +42,7 @@ export const lineOptions = {
  * `authorization` is starred; errors under `err` carry no row values. Lines appear within 250 ms and all of them at `process.exit`;
  * a reader that stalls never blocks the process, it loses lines and a warning says how many.
  */
-export function createLog(config: Pick<Config, 'logLevel'>): Logger {
+export function createLog(config: { readonly logLevel: (typeof logLevels)[number] }): Logger {
   const settings = { ...lineOptions, level: config.logLevel }
   const pretty = process.stdout.isTTY ? findPretty() : null
   if (pretty) return pino(settings, pretty({ sync: true, translateTime: 'SYS:HH:MM:ss.l' }))

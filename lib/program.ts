@@ -1,16 +1,20 @@
 import type { Logger } from 'pino'
-import { type Config, ConfigError, loadConfig } from './config.ts'
 import { environment } from './env-file.ts'
 import { createLog } from './log.ts'
+import { ConfigError, type logLevels } from './variables.ts'
 
 /**
- * Ends the process with the code that `work` resolves to, or with 1 when it throws: that is logged with `fields`, and said on stderr while
- * there is no log yet.
+ * Ends the process with the code that `work` resolves to, or with 1 when it or `load` throws: that is logged with `fields`, and said on
+ * stderr while there is no log yet.
  */
-export async function runProgram(work: (config: Config, log: Logger) => Promise<number>, fields: object = {}): Promise<never> {
+export async function runProgram<Config extends { readonly logLevel: (typeof logLevels)[number] }>(
+  load: (env: NodeJS.ProcessEnv) => Config,
+  work: (config: Config, log: Logger) => Promise<number>,
+  fields: object = {},
+): Promise<never> {
   let tell = (error: unknown): void => void process.stderr.write(`${error instanceof ConfigError ? error.message : error}\n`)
   try {
-    const config = loadConfig(environment())
+    const config = load(environment())
     const log = createLog(config)
     tell = (err) => log.fatal({ ...fields, err }, err instanceof Error ? err.message : 'the program failed')
     process.exit(await work(config, log))

@@ -9,7 +9,7 @@ import { migrate } from '../sql/migrate/index.ts'
 import { migrationSettings } from '../sql/migrate/settings.ts'
 import { createAdmin } from './admin.ts'
 import { buildDeps } from './build.ts'
-import { type Config, redacted } from './config.ts'
+import { type Config, loadConfig, redacted } from './config.ts'
 import { type Connection, openDatabase } from './db/index.ts'
 import { checkSettings } from './db/settings-check.ts'
 import { createApp } from './http/app.ts'
@@ -79,7 +79,7 @@ async function serve(config: Config, log: Logger, signals: StopSignals, connecti
   await db.end(END_DATABASE_MS)
 }
 
-await runProgram(async (config, log) => {
+await runProgram(loadConfig, async (config, log) => {
   const signals = watchStopSignals((signal) => {
     log.info({ signal }, 'stopping')
     setTimeout(() => process.exit(1), SHUTDOWN_MS).unref()

@@ -2,6 +2,13 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import { z } from 'zod'
 
+/** The environment cannot be used. The message names each bad variable on a line of its own and holds no secret value. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+}
+
+export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+
 /** Where to listen; `host` is bound as written, an IPv6 address without its brackets. */
 export interface SocketAddress {
   readonly host: string
@@ -103,4 +110,28 @@ function parseAddress(value: string): SocketAddress | null {
   // A name that ends in a number is an IPv4 address or a mistake.
   const known = v6 === undefined ? isIPv4(host) || !/(^|\.)\d+$/.test(host) : isIPv6(v6)
   return known ? { host, port } : null
+}
+
+/** A value of a row, fit to print: no password. */
+export function printable(value: unknown): string | number | boolean | null {
+  if (Array.isArray(value))
+    return value.map((one: SocketAddress) => `${one.host.includes(':') ? `[${one.host}]` : one.host}:${one.port}`).join(', ')
+  if (typeof value === 'string' && value.includes('://')) return withoutPassword(value)
+  return value as string | number | boolean | null
+}
+
+/** The URL up to its query, which may hold a password of its own, with the password starred. */
+function withoutPassword(url: string): string {
+  const [, scheme, credentials, location, rest] = /^(\w+:\/\/)(?:([^?#]*)@)?([^?#]*)(.*)$/s.exec(url) ?? []
+  // Then the password itself may hold the `?`, and what looks like a host is a part of it.
+  if (rest?.includes('@')) return `${scheme}***`
+  if (credentials === undefined) return `${scheme}${location}`
+  const colon = credentials.indexOf(':')
+  return `${scheme}${colon < 0 ? credentials : `${credentials.slice(0, colon)}:***`}@${location}`
+}
+
+/** Name, type, default and meaning of each variable as a table. Markdown, without a line end. */
+export function asTable(lines: readonly (readonly string[])[]): string {
+  const rows = lines.map(([name, ...rest]) => `| \`${name}\` | ${rest.join(' | ')} |`)
+  return ['| Variable | Type | Default | Meaning |', '|---|---|---|---|', ...rows].join('\n')
 }

@@ -87,6 +87,36 @@ for (const path of sources('lib').filter((one) => one !== 'lib/server.ts')) {
   })
 }
 
+for (const path of sources('lib')) {
+  test(`${path} knows no program that is deployed beside the broker`, () => {
+    assert.deepEqual(
+      imports(path).filter((one) => one.startsWith('wrangler-free-deploy/')),
+      [],
+    )
+  })
+}
+
+/** Every file that these need, by way of others. */
+function needs(starts: readonly string[]): Set<string> {
+  const found = new Set<string>()
+  const follow = (path: string) => {
+    if (found.has(path)) return
+    found.add(path)
+    for (const one of imports(path).filter((one) => one.endsWith('.ts'))) follow(one)
+  }
+  for (const start of starts) follow(start)
+  return found
+}
+
+test('the edge proxy needs nothing of the routes, the jobs and the database', () => {
+  const found = [...needs(sources('wrangler-free-deploy/edge'))]
+  assert.deepEqual(
+    found.filter((one) => /^(handlers|jobs|sql|lib\/(db|traffic|audit|pods|images))\//.test(one)),
+    [],
+  )
+  assert.ok(found.includes('lib/http/listen.ts'))
+})
+
 /** The first circle that is found of files that import one another, types included; null when there is none. */
 function circle(next: (path: string) => readonly string[], starts: readonly string[]): string[] | null {
   const done = new Set<string>()
@@ -109,7 +139,7 @@ function circle(next: (path: string) => readonly string[], starts: readonly stri
 
 test('no file imports itself by way of others, not even for a type', () => {
   const next = (path: string) => imports(path).filter((one) => one.endsWith('.ts'))
-  const found = circle(next, ['lib', 'handlers', 'jobs', 'sql'].flatMap(sources))
+  const found = circle(next, ['lib', 'handlers', 'jobs', 'sql', 'wrangler-free-deploy'].flatMap(sources))
   assert.equal(found?.join(' -> '), undefined)
 })
 

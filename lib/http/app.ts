@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { Hono } from 'hono'
 import { cors } from 'hono/cors'
 import { routePath } from 'hono/route'
@@ -9,6 +8,7 @@ import { VERSION } from '../version.ts'
 import { access, declaredRoutes } from './access.ts'
 import { type Context, type Env, header } from './context.ts'
 import { HttpError } from './errors.ts'
+import { requestId } from './request-id.ts'
 import { respond } from './respond.ts'
 
 const CORS_MAX_AGE_SECONDS = 3600
@@ -58,9 +58,6 @@ export function createApp(given: Deps, routes: readonly Hono<Env>[]): Hono<Env> 
   declaredRoutes(app.routes)
   return app
 }
-
-// A caller's own id is kept when it cannot be anything but an id.
-const requestId = (sent: string | undefined) => (sent && /^[\w-]{8,64}$/.test(sent) ? sent : randomUUID())
 
 function observe(c: Context, { log, metrics }: Deps, ms: number): void {
   const { method } = c.req

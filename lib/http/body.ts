@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
+import { tooLarge } from './body-limit.ts'
 import type { Context } from './context.ts'
 import { header } from './context.ts'
 import { HttpError } from './errors.ts'
@@ -9,15 +10,12 @@ import { type Arrival, NEVER_CUT_BYTES } from './inbox.ts'
 import { letGo, letGoOf, MIN_BODY_BYTES } from './let-go.ts'
 import { kib } from './read-budget.ts'
 
-/** 2 MiB: the limit of every core route (interop-core 1.0), of the body as sent and as unpacked. */
-export const MAX_CORE_BODY_BYTES = 2 * 1024 * 1024
+export { MAX_CORE_BODY_BYTES } from './body-limit.ts'
 
 const MIN_GZIP_BYTES = 18
 const MIN_CHUNK_BYTES = 1_024
 
 const gunzipAsync = promisify(gunzip)
-
-const tooLarge = (maxBytes: number) => new HttpError(413, `body is larger than ${maxBytes} bytes`)
 
 /** A body as it came, and what lets go of it: the bytes count as held until then, and are gone afterwards. */
 export interface Sent {

@@ -1,4 +1,4 @@
-import type { Server } from 'node:http'
+import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import { Server as NetServer } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
@@ -25,13 +25,15 @@ export interface ListenOptions {
   readers?: Partial<ReaderLimits>
   /** Hears of every connection that was cut because its reader was too slow. */
   onCut?: (cut: Cut) => void
+  /** Sees each request first, as it came, before a URL is made of it; true says that it was answered there. */
+  before?: (incoming: IncomingMessage, outgoing: ServerResponse) => boolean
 }
 
 /** Listens on the first of the addresses that can be bound. */
 export async function listen(
   fetch: Fetch,
   addresses: readonly SocketAddress[],
-  { readers = {}, onCut = () => {} }: ListenOptions = {},
+  { readers = {}, onCut = () => {}, before = () => false }: ListenOptions = {},
 ): Promise<{ server: Server; address: SocketAddress }> {
   const serverOptions = {
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -39,10 +41,20 @@ export async function listen(
     headersTimeout: HEADERS_TIMEOUT_MS,
     noDelay: true,
   }
+  const create = (options: ServerOptions, listener: RequestListener) =>
+    createServer(options, (incoming, outgoing) => {
+      if (!before(incoming, outgoing)) listener(incoming, outgoing)
+    })
   let failure: unknown
   for (const { host, port } of addresses) {
-    const server = createAdaptorServer({ fetch, createServer, serverOptions, hostname: HOST_OF_NONE }) as Server
+    const server = createAdaptorServer({
+      fetch,
+      createServer: create as typeof createServer,
+      serverOptions,
+      hostname: HOST_OF_NONE,
+    }) as Server
     server.setTimeout(STALLED_SOCKET_MS)
+    server.on('checkContinue', sendContinue)
     connections.set(server, new Connections(server, { ...READER_LIMITS, ...readers }, onCut))
     try {
       await new Promise<void>((resolve, reject) => server.once('error', reject).listen({ host, port, backlog: 1024 }, resolve))
@@ -55,6 +67,15 @@ export async function listen(
     }
   }
   throw failure
+}
+
+/**
+ * As Node does it unasked, but for a request that came in one breath with others: its `100 Continue` would wait with its answer, and Node puts
+ * the head of that before it and the body behind. Who expects it may not wait for it for ever (RFC 9110, 10.1.1).
+ */
+function sendContinue(this: Server, incoming: IncomingMessage, outgoing: ServerResponse): void {
+  if (outgoing.socket) outgoing.writeContinue()
+  this.emit('request', incoming, outgoing)
 }
 
 /** Stops accepting, lets requests in flight end and their answers leave for up to `maxMs`, then cuts what is left. */

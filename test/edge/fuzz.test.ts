@@ -1,0 +1,48 @@
+/**
+ * Generated request lines and header fields, through raw sockets, pipelined: the broker hears no other method, path or token than it may,
+ * each request has the answer that it must have, and the proxy lives. `EDGE_FUZZ_SHOTS=1000000` for a million, `EDGE_FUZZ_SEED` for others.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { get, residentMb } from '../support/broker.ts'
+import { until } from '../support/until.ts'
+import { shoot } from './gunner.ts'
+import { type EdgeProcess, spawnEdge, TOKEN } from './support.ts'
+
+const SHOTS = Number(process.env.EDGE_FUZZ_SHOTS ?? 20_000)
+const SEED = Number(process.env.EDGE_FUZZ_SEED ?? 20_261_122)
+const TELL_EVERY = 100_000
+
+test(`${SHOTS} requests of seed ${SEED}`, { timeout: 60_000 + SHOTS * 6 }, async (t) => {
+  let edge: EdgeProcess | undefined
+  let told = 0
+  const startedAt = performance.now()
+  const report = await shoot({
+    shots: SHOTS,
+    seed: SEED,
+    token: TOKEN,
+    async start(brokerUrl) {
+      edge = await spawnEdge({ BROKER_URL: brokerUrl, BROKER_TOKEN_READ: TOKEN }, { isForgetful: true })
+      const { port } = edge
+      return { port, alive: () => !edge!.hasExited }
+    },
+    onProgress(shots) {
+      if (shots < told + TELL_EVERY) return
+      told = shots
+      t.diagnostic(`${shots} sent, ${residentMb(edge!.pid)?.now.toFixed(0)} MiB resident`)
+    },
+  })
+  t.diagnostic(`${Math.round((performance.now() - startedAt) / 1_000)} s; ${report.shots} sent, ${report.heard} heard by the broker`)
+  t.diagnostic(JSON.stringify(report.answers))
+  assert.deepEqual(report.faults, [])
+  // A generator that makes nothing that passes, or nothing that is refused, would prove nothing.
+  assert.ok(report.heard > report.shots / 4)
+  for (const status of [200, 400, 405]) assert.ok(report.answers[status]! > report.shots / 50, `${status}`)
+  assert.equal((await get(`${edge!.url}/healthz`)).status, 200)
+  await until('nothing is under way', async () => /^edge_http_requests_in_flight 0$/m.test((await get(`${edge!.admin}/metrics`)).text))
+  assert.equal(edge!.output, '')
+  const others = edge!.log.filter(({ level }) => level !== 'info')
+  assert.deepEqual(others, [])
+  edge!.kill('SIGTERM')
+  assert.deepEqual(await edge!.exited, { code: 0, signal: null })
+})

@@ -1,0 +1,349 @@
+/**
+ * Requests as no client should send them, and some as all do, from a seed. Each is made of parts whose fate is known from what they are, so
+ * that what must become of it is known without reading it again.
+ */
+
+/** One request and what must become of it. */
+export interface Shot {
+  readonly bytes: Buffer
+  /** At the end of its target where it has one that passes; of no other. */
+  readonly mark: string
+  readonly method: string
+  /** Of the answer; null where it may be any refusal, or the end of the connection. */
+  readonly status: number | null
+  /** What the broker must hear: method and target; null: nothing. */
+  readonly heard: string | null
+  /** Body that the broker must hear with it. */
+  readonly body: string
+}
+
+/** What the broker never may hear a word of. */
+export const SECRET = 'evil-credential'
+const EXPORT = '/seccomp/profiles/shop/Deployment/web/export'
+const MAX_BODY_BYTES = 2 * 1024 * 1024
+
+const PLAIN = [
+  '/pod/info',
+  '/pod/name/web-0',
+  '/pod/ip/fd00::1',
+  '/images/sha256:0a1b',
+  "/a/~b/c_d/e!$&'()*+,;=:@",
+  '/x.y/.z/w.',
+  '/apis',
+  EXPORT,
+]
+const QUERIES = ['', '?', '?limit=5', '?at=2026-01-01T00:00:00%2B00:00', '?a=%2e%2e/../%00&b', '?x=//\\', '?[{|}^`<>"]', '?a?b=/api//']
+/** Not by their method, but by their target; what Node itself cannot read is among the dirty ones. */
+const CROOKED = [
+  '/',
+  '//',
+  '/.',
+  '/..',
+  '/../',
+  '/./',
+  '/pod/',
+  '//pod/info',
+  '/pod//info',
+  '/pod/./info',
+  '/pod/../info',
+  '/pod/..',
+  '/pod/...',
+  '/a..b',
+  '/%',
+  '/%2e%2e/x',
+  '/pod/%2E%2E/info',
+  '/%70od/info',
+  '/pod%2finfo',
+  '/pod/%00',
+  '/pod\\info',
+  '/pod/..\\..\\x',
+  '/pod/..;/x',
+  '/pod/info#x',
+  '/pod/{x}',
+  '/pod/[x]',
+  '/pod/"x"',
+  '/pod/<x>',
+  '/pod/a|b',
+  '/pod/^',
+  '/pod/`',
+  '/api',
+  '/api/',
+  '/api//pod',
+  '/api/../pod',
+  '/api/%2e%2e/pod',
+  '/pod/info/?x',
+  'http://broker/pod/info',
+  'HTTP://broker/pod/info',
+  'http://x@broker/pod/spec',
+  'https://broker',
+  '*',
+  '/x?a#b',
+  '/x?\\',
+]
+const OTHER_METHODS = [
+  'PUT',
+  'DELETE',
+  'PATCH',
+  'OPTIONS',
+  'TRACE',
+  'PROPFIND',
+  'MKCOL',
+  'COPY',
+  'LOCK',
+  'REPORT',
+  'PURGE',
+  'LINK',
+  'SEARCH',
+  'POST',
+]
+const FIELDS = [
+  'Accept: */*',
+  'Accept-Encoding: gzip',
+  'User-Agent: x',
+  'X-Twice: 1',
+  'x-twice: 2',
+  'X-Empty:',
+  'X-Spaces: \t a \t ',
+  'If-None-Match: "x"',
+  'X-Request-Id: an-id-that-is-one',
+  'X-Request-Id: not one',
+  'Via: 1.1 other',
+  'Range: bytes=0-1',
+  'Origin: http://elsewhere',
+  'X-Obs: \xe9\xff',
+  'X-HTTP-Method-Override: DELETE',
+  'X-Original-URL: /pod/spec',
+  'X-Forwarded-For: 10.0.0.1',
+  'Forwarded: for=x',
+  'Content-Type: application/json',
+]
+const CREDENTIALS = [
+  `Authorization: Bearer ${SECRET}`,
+  `authorization: Bearer ${SECRET}`,
+  `AUTHORIZATION:${SECRET}`,
+  `aUtHoRiZaTiOn: \t${SECRET}`,
+  `Authorization: Basic ${SECRET}\r\nAuthorization: Bearer ${SECRET}`,
+  `Proxy-Authorization: Bearer ${SECRET}`,
+  `proxy-authorization: ${SECRET}`,
+  `Cookie: session=${SECRET}`,
+  `cookie: a=1; b=${SECRET}`,
+]
+const HOPS = [
+  'Keep-Alive: timeout=1',
+  'TE: trailers',
+  'Trailer: Authorization',
+  'Upgrade: websocket',
+  'Upgrade: h2c',
+  'Proxy-Connection: keep-alive',
+  'Connection: authorization',
+  'Connection: keep-alive, Authorization, host',
+  `Connection: x-hop\r\nX-Hop: ${SECRET}`,
+  'Connection: upgrade',
+  'Connection: content-length, transfer-encoding, content-type',
+  'Connection: ,,',
+  'HTTP2-Settings: x',
+]
+const HOSTS = ['edge', 'edge:8080', 'elsewhere', '127.0.0.1', '[::1]:80', 'broker.ns.svc', '']
+const NO_HOSTS = ['a b', 'a/b', 'user@host', '[::1', 'a?b', 'a#b']
+/** Second heads that hide where a body or a field should be. */
+const HIDDEN = `POST /pod/spec HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${SECRET}\r\nContent-Length: 2\r\n\r\n{}`
+
+/** Numbers from a seed: the same ones on every machine (Marsaglia, xorshift). */
+export function seeded(seed: number): (below: number) => number {
+  let state = seed | 0 || 1
+  return (below) => {
+    state ^= state << 13
+    state ^= state >>> 17
+    state ^= state << 5
+    return (state >>> 0) % below
+  }
+}
+
+export class Generator {
+  readonly #below: (n: number) => number
+  #number = 0
+
+  constructor(seed: number) {
+    this.#below = seeded(seed)
+  }
+
+  #one<T>(list: readonly T[]): T {
+    return list[this.#below(list.length)]!
+  }
+
+  #chance(oneIn: number): boolean {
+    return this.#below(oneIn) === 0
+  }
+
+  /** One whose framing is in order, so that what follows on the connection is read as what it is. */
+  clean(): Shot {
+    const mark = `n${this.#number++}x`
+    const isCrooked = this.#chance(4)
+    const isPost = !isCrooked && this.#chance(8)
+    const path = isPost ? EXPORT : this.#one(PLAIN)
+    let method = isPost ? 'POST' : this.#one(['GET', 'GET', 'GET', 'HEAD'])
+    if (this.#chance(6)) method = this.#one(OTHER_METHODS)
+    const query = this.#one(QUERIES)
+    const isOddQuery = query.includes('\\')
+    const search = query === '' ? `?${mark}` : `${query}${mark}`
+    const base = this.#chance(2) ? '/api' : ''
+    const sent = isCrooked ? `${this.#one(CROOKED)}` : base + path + search
+    const isBadHost = this.#chance(40)
+    const { field, text, body, isRefused } = this.#body(method)
+    const isKnown = method === 'GET' || method === 'HEAD' || (method === 'POST' && path === EXPORT)
+
+    let status = 200
+    if (isCrooked || isOddQuery) status = 400
+    else if (!isKnown) status = 405
+    else if (method !== 'POST' && field !== '' && field !== 'Content-Length: 0') status = 400
+    else if (isRefused !== null) status = isRefused
+    else if (isBadHost) status = 400
+
+    const fields = [`Host: ${this.#one(isBadHost ? NO_HOSTS : HOSTS)}`, ...this.#fields(), ...(field === '' ? [] : [field])]
+    const head = `${method} ${sent} HTTP/1.1\r\n${this.#shuffled(fields).join('\r\n')}\r\n\r\n`
+    const heard = status === 200 ? `${method} ${path}${search}` : null
+    return { bytes: Buffer.from(head + text, 'latin1'), mark, method, status, heard, body: method === 'POST' ? body : '' }
+  }
+
+  /** One that Node may not be able to read, or that does not end; the last on its connection. What is damaged may be named anything. */
+  dirty(): Shot {
+    const target = `${this.#one(PLAIN)}?d${this.#number++}`
+    const text = this.#one(DIRT)(target, this)
+    const isDamaged = this.#chance(3)
+    const bytes = Buffer.from(isDamaged ? text.replaceAll(SECRET, 'a-credential') : text, 'latin1')
+    if (isDamaged) this.#damage(bytes)
+    const sent = this.#chance(6) ? bytes.subarray(0, this.#below(bytes.length)) : bytes
+    return { bytes: sent, mark: '', method: '', status: null, heard: null, body: '' }
+  }
+
+  #fields(): string[] {
+    const fields: string[] = []
+    for (let i = this.#below(4); i > 0; i--) fields.push(this.#one(FIELDS))
+    if (this.#chance(3)) fields.push(this.#one(CREDENTIALS))
+    if (this.#chance(4)) fields.push(this.#one(HOPS))
+    if (this.#chance(200)) fields.push(`X-Long: ${'y'.repeat(8_000)}`)
+    return fields
+  }
+
+  /** `isRefused` is the status by which a body is refused where one may be. */
+  #body(method: string): { field: string; text: string; body: string; isRefused: number | null } {
+    const none = { field: '', text: '', body: '', isRefused: null }
+    if (method !== 'POST' && !this.#chance(12)) return none
+    const body = this.#one(['', '{}', '{"add":["read"]}', HIDDEN, '\0\r\n\r\n', 'GET /pod/info HTTP/1.1\r\n\r\n'])
+    switch (this.#below(6)) {
+      case 0:
+        return none
+      case 1:
+        return { field: `Content-Length: 000${body.length}`.replace(/: 0000$/, ': 0'), text: body, body, isRefused: null }
+      case 2:
+        return { ...chunked(body, ['']), isRefused: null }
+      case 3:
+        return { ...chunked(body, [';x=y', ';x="y z"', ';x']), isRefused: null }
+      case 4: {
+        const coded = chunked(body, [''])
+        return { ...coded, field: 'Transfer-Encoding: gzip, chunked', isRefused: 400 }
+      }
+      default:
+        return { field: `Content-Length: ${body.length}`, text: body, body, isRefused: null }
+    }
+  }
+
+  #shuffled(fields: string[]): string[] {
+    for (let i = fields.length - 1; i > 0; i--) {
+      const j = this.#below(i + 1)
+      ;[fields[i], fields[j]] = [fields[j]!, fields[i]!]
+    }
+    return fields
+  }
+
+  #damage(bytes: Buffer): void {
+    for (let i = 1 + this.#below(4); i > 0; i--) bytes[this.#below(bytes.length)] = this.#below(256)
+  }
+
+  /** Random bytes, a character each. */
+  noise(length: number): string {
+    return Array.from({ length }, () => String.fromCharCode(this.#below(256))).join('')
+  }
+}
+
+function chunked(body: string, extensions: readonly string[]): { field: string; text: string; body: string } {
+  const extension = extensions[body.length % extensions.length]!
+  const chunk = body === '' ? '' : `${body.length.toString(16)}${extension}\r\n${body}\r\n`
+  return { field: 'Transfer-Encoding: chunked', text: `${chunk}0\r\n\r\n`, body }
+}
+
+const line = (target: string, ...fields: string[]) => [`GET ${target} HTTP/1.1`, 'Host: x', ...fields, '', ''].join('\r\n')
+const post = (...fields: string[]) => [`POST ${EXPORT} HTTP/1.1`, 'Host: x', ...fields, '', ''].join('\r\n')
+
+/** What the parsers of two servers have been known to read differently. */
+const DIRT: ((target: string, generator: Generator) => string)[] = [
+  (target) => line(target).replace('GET', 'get'),
+  (target) => line(target).replace('GET', 'GeT'),
+  (target) => line(target).replace('GET', 'GET\0'),
+  (target) => line(target).replace('GET ', 'GET\t'),
+  (target) => line(target).replace('GET', 'FOO'),
+  (target) => line(target).replace('GET', ' GET'),
+  (target) => line(target).replace('GET', ''),
+  (target) => line(target).replace(' HTTP/1.1', ''),
+  (target) => line(target).replace('HTTP/1.1', 'HTTP/2.0'),
+  (target) => line(target).replace('HTTP/1.1', 'HTTP/1.1 HTTP/1.1'),
+  (target) => line(target).replace('HTTP/1.1', 'HTTP/1.0'),
+  (target) => line(target).replace('HTTP/1.1', 'http/1.1'),
+  (target) => line(target).replaceAll('\r\n', '\n'),
+  (target) => line(target).replaceAll('\r\n', '\r'),
+  (target) => `\r\n\r\n\r\n${line(target)}`,
+  (target) => line(`${target}\0`),
+  (target) => line(`${target} x`),
+  (target) => line(`${target}\xe9`),
+  (target) => line(`${target}\r\nAuthorization: Bearer ${SECRET}`),
+  (target) => line(`/${'a'.repeat(20_000)}${target}`),
+  (target) => line(target, `X: ${'y'.repeat(20_000)}`),
+  (target) => line(target, ...Array.from({ length: 3_000 }, (_, i) => `X-${i}: y`)),
+  (target) => line(target, `Authorization : Bearer ${SECRET}`),
+  (target) => line(target, ` Authorization: Bearer ${SECRET}`),
+  (target) => line(target, `Authorization\0: Bearer ${SECRET}`),
+  (target) => line(target, `X: a\nAuthorization: Bearer ${SECRET}`),
+  (target) => line(target, `X: a\rAuthorization: Bearer ${SECRET}`),
+  (target) => line(target, `X: a\0${SECRET}`),
+  (target) => line(target, `X:\r\n Authorization: Bearer ${SECRET}`).replace(SECRET, 'folded'),
+  (target) => line(target, 'Host: y'),
+  (target) => line(target).replace('Host: x\r\n', ''),
+  (target) => line(target).replace('Host: x\r\n', 'Host : x\r\n'),
+  (target) => line(target, 'Content-Length: 5', 'Content-Length: 6') + HIDDEN,
+  (target) => `${line(target, 'Content-Length: 5', 'Transfer-Encoding: chunked')}0\r\n\r\n${HIDDEN}`,
+  (target) => line(target, 'Content-Length: -1') + HIDDEN,
+  (target) => line(target, 'Content-Length: +5') + HIDDEN,
+  (target) => line(target, 'Content-Length: 0x5') + HIDDEN,
+  (target) => line(target, 'Content-Length: 99999999999999999999') + HIDDEN,
+  (target) => line(target, 'Transfer-Encoding: identity') + HIDDEN,
+  (target) => line(target, 'Transfer-Encoding: xchunked') + HIDDEN,
+  (target) => line(target, 'Transfer-Encoding : chunked') + HIDDEN,
+  () => line('\\pod'),
+  () => post('Content-Length: 5', 'Content-Length: 5') + HIDDEN,
+  () => post('Content-Length: 5, 5') + HIDDEN,
+  () => `${post('Content-Length: 4', 'Transfer-Encoding: chunked')}5c\r\n${HIDDEN}\r\n0\r\n\r\n`,
+  () => `${post('Transfer-Encoding: chunked', 'Content-Length: 4')}0\r\n\r\n${HIDDEN}`,
+  () => `${post('Transfer-Encoding: chunked', 'Transfer-Encoding: identity')}0\r\n\r\n${HIDDEN}`,
+  () => `${post('Transfer-Encoding: chunked, identity')}0\r\n\r\n${HIDDEN}`,
+  () => `${post('Transfer-Encoding:\r\n chunked')}0\r\n\r\n${HIDDEN}`,
+  () => `${post('Transfer-Encoding:\x0bchunked')}0\r\n\r\n${HIDDEN}`,
+  () => `${post('Transfer-Encoding: chunked')}2\n{}\n0\n\n${HIDDEN}`,
+  () => `${post('Transfer-Encoding: chunked')}2 \r\n{}\r\n0\r\n\r\n`,
+  () => `${post('Transfer-Encoding: chunked')}2\r\n{}X0\r\n\r\n${HIDDEN}`,
+  () => `${post('Transfer-Encoding: chunked')}ffffffffffffffff\r\n{}`,
+  () => `${post('Transfer-Encoding: chunked')}-2\r\n{}\r\n0\r\n\r\n`,
+  () => `${post('Transfer-Encoding: chunked')}0x2\r\n{}\r\n0\r\n\r\n`,
+  () => `${post('Transfer-Encoding: chunked')}2;${'e'.repeat(20_000)}\r\n{}\r\n0\r\n\r\n`,
+  () => `${post('Transfer-Encoding: chunked')}0\r\nAuthorization: Bearer ${SECRET}\r\n\r\n`,
+  () => `${post('Transfer-Encoding: chunked')}5\r\n{}`,
+  (target) => line(target, 'Expect: 100-continue') + line(target, 'Expect: 100-continue'),
+  () => `${post('Content-Length: 2', 'Expect: 100-continue')}{}`,
+  (target) => line(target, 'Expect: something'),
+  () => `${post('Content-Length: 100')}{"add":`,
+  () => post(`Content-Length: ${MAX_BODY_BYTES + 1}`) + HIDDEN,
+  () => `CONNECT broker:9090 HTTP/1.1\r\nHost: broker:9090\r\n\r\n${HIDDEN}`,
+  () => `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n`,
+  () => '\x16\x03\x01\x00\xf4\x01\x00\x00\xf0\x03\x03',
+  (_, generator) => generator.noise(200),
+  (target, generator) => line(target) + generator.noise(50),
+]

@@ -1,0 +1,38 @@
+import type { HttpBindings } from '@hono/node-server'
+import { Hono } from 'hono'
+import type { Logger } from 'pino'
+import type { EdgeConfig } from './config.ts'
+import { Exchanges } from './exchanges.ts'
+import { createGate } from './gate.ts'
+import type { Metrics } from './metrics.ts'
+import { createRelay } from './relay.ts'
+import type { Upstream } from './upstream.ts'
+
+export interface EdgeDeps {
+  config: EdgeConfig
+  log: Logger
+  metrics: Metrics
+  upstream: Upstream
+  /** True from the first SIGTERM on: answers then carry `Connection: close`. */
+  draining: () => boolean
+}
+
+const HEALTH = '/healthz'
+
+/**
+ * The proxy, as `listen` takes it: `before` refuses requests or passes them on to the broker, all but those that `fetch` answers.
+ */
+export function createEdge({ config, log, metrics, upstream, draining }: EdgeDeps) {
+  const exchanges = new Exchanges({ metrics, log })
+  const { basePath, token, connectTimeoutMs, firstByteTimeoutMs, idleTimeoutMs } = config
+  const authorization = token === null ? null : `Bearer ${token.value}`
+  const relay = createRelay({ upstream, metrics, authorization, connectTimeoutMs, firstByteTimeoutMs, idleTimeoutMs, draining })
+
+  const app = new Hono<{ Bindings: HttpBindings }>().get(HEALTH, (c) => {
+    const headers: Record<string, string> = { 'x-request-id': exchanges.of(c.env.outgoing).requestId }
+    if (draining()) headers.connection = 'close'
+    return c.text('ok', 200, headers)
+  })
+  const isOwn = (path: string) => path === HEALTH
+  return { before: createGate({ exchanges, basePath, draining, relay, isOwn }), fetch: app.fetch }
+}

@@ -1,0 +1,58 @@
+/** The edge proxy as a process: configuration, listen, drain. Reads of the broker for who may not have a token, such as a browser. */
+import { once } from 'node:events'
+import type { Logger } from 'pino'
+import type { Cut } from '../../lib/http/connections.ts'
+import { close, listen, shown } from '../../lib/http/listen.ts'
+import { runProgram } from '../../lib/program.ts'
+import { Stopped, type StopSignals, watchStopSignals } from '../../lib/stop-signals.ts'
+import { createAdmin } from './admin.ts'
+import { createEdge } from './app.ts'
+import { type EdgeConfig, loadConfig, redacted } from './config.ts'
+import { refuseConnect } from './connect.ts'
+import { createMetrics } from './metrics.ts'
+import { openUpstream } from './upstream.ts'
+
+/** Kubernetes goes on sending to a pod for a moment after it was told to stop. */
+const ENDPOINTS_PROPAGATION_MS = 3_000
+const FINISH_REQUESTS_MS = 10_000
+/** A scrape is all that may be under way there. */
+const FINISH_SCRAPES_MS = 1_000
+/** Below the grace period of a pod, whatever hangs. */
+const SHUTDOWN_MS = 19_000
+
+/** Resolves when the signal to stop has come and what was under way is over. */
+async function serve(config: EdgeConfig, log: Logger, signals: StopSignals): Promise<void> {
+  const { aborted } = signals
+  const metrics = createMetrics()
+  const draining = () => aborted.aborted
+  const upstream = openUpstream(config.brokerUrl)
+  const { fetch, before } = createEdge({ config, log, metrics, upstream, draining })
+  const onCut = (cut: Cut) => {
+    metrics.slowReadersCut.inc()
+    log.info(cut, 'a slow reader was cut')
+  }
+  const edge = await signals.race(listen(fetch, config.listen, { onCut, before }))
+  edge.server.on('connect', refuseConnect)
+  const admin = await signals.race(listen(createAdmin({ metrics, draining }).fetch, config.adminListen))
+  log.info({ edge: shown(edge.address), admin: shown(admin.address) }, 'listening')
+
+  await once(aborted, 'abort')
+  if (config.nodeEnv === 'production') await new Promise((resolve) => setTimeout(resolve, ENDPOINTS_PROPAGATION_MS))
+  await close(edge.server, FINISH_REQUESTS_MS)
+  await close(admin.server, FINISH_SCRAPES_MS)
+  upstream.end()
+}
+
+await runProgram(loadConfig, async (config, log) => {
+  const signals = watchStopSignals((signal) => {
+    log.info({ signal }, 'stopping')
+    setTimeout(() => process.exit(1), SHUTDOWN_MS).unref()
+  })
+  log.info({ config: redacted(config), node: process.version }, 'starting')
+  for (const warning of config.warnings) log.warn(warning)
+  await serve(config, log, signals).catch((error) => {
+    if (!(error instanceof Stopped)) throw error
+  })
+  log.info('stopped')
+  return 0
+})
