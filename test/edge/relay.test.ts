@@ -443,6 +443,19 @@ test('no first byte in time is 504, and the question ends', async () => {
   assert.equal(await edge.metric('edge_upstream_errors_total', { kind: 'timeout' }), 1)
 })
 
+test('an answer has begun with its head: its body has the time that a first byte has', async () => {
+  const MS = 2_000
+  const part = () => new Promise((resolve) => setTimeout(resolve, MS * 0.6))
+  const upstream = await startUpstream(async (_, outgoing) => {
+    await part()
+    outgoing.writeHead(200, { 'content-length': '2' }).flushHeaders()
+    await part()
+    outgoing.end('[]')
+  })
+  const { url } = await startEdge(upstream.url, { UPSTREAM_FIRST_BYTE_TIMEOUT_MS: String(MS) })
+  assert.equal((await get(`${url}/pod/info`)).text, '[]')
+})
+
 test('so it is on a connection that was kept', async () => {
   const upstream = await startRawUpstream((socket, _, number) => {
     if (number === 0) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]')

@@ -240,8 +240,6 @@ class Passage {
     this.#end()
     if (rest === undefined) this.#outgoing.end()
     else this.#outgoing.end(rest, 'latin1')
-    // It may have been answered before all of it was sent.
-    if (!this.#question!.writableFinished) this.#question!.destroy()
   }
 
   /** An answer that is there at once leaves together with its head. */
