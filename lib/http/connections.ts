@@ -80,7 +80,11 @@ export class Connections {
   }
 
   cutAll(): void {
-    for (const socket of this.#open.keys()) socket.destroy()
+    for (const connection of this.#open.values()) {
+      dropLeft(connection)
+      if (connection.answers.length === 0) connection.socket.destroy()
+      else connection.socket.resetAndDestroy()
+    }
   }
 
   #sweep(): void {
@@ -95,7 +99,8 @@ export class Connections {
       const reason = this.#faultOf(connection, now, dueBytes)
       if (reason === null) continue
       this.#onCut({ reason, waitingBytes: connection.socket.writableLength })
-      connection.socket.destroy()
+      // An orderly end would make what was sent look whole to HTTP/1.0.
+      connection.socket.resetAndDestroy()
     }
   }
 

@@ -1,5 +1,7 @@
+import type { ServerResponse } from 'node:http'
 import type { Page } from '../records/page.ts'
 import type { Context } from './context.ts'
+import { cut } from './cut.ts'
 import { sendJson, sendPieces } from './respond.ts'
 import type { Pieces } from './slices.ts'
 
@@ -22,15 +24,15 @@ export function sendPages<Place>(
   pageKib: number,
 ): Response | Promise<Response> {
   if (isWhole) return sendJson(c, asArray(first))
-  const cut = (error: Error) => {
+  const lose = (error: Error) => {
     const code = (error as { code?: string }).code
     c.get('deps').log.warn({ requestId: c.get('requestId'), code }, 'a list was cut: the next page could not be read')
-    c.env?.outgoing?.destroy()
+    if (c.env?.outgoing) cut(c.env.outgoing as ServerResponse)
   }
   const share = c.get('share')
   return sendPieces(
     c,
-    piecesOf(first, next, cut, async () => share?.renew(pageKib)),
+    piecesOf(first, next, lose, async () => share?.renew(pageKib)),
   )
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import http from 'node:http'
-import type { AddressInfo } from 'node:net'
+import net, { type AddressInfo } from 'node:net'
 import test, { after } from 'node:test'
 import { listen } from '../../lib/http/listen.ts'
 import { startApp, TOKENS } from '../support/app.ts'
@@ -211,8 +211,9 @@ test('GET /pod/traffic/{name} 200: over a socket, a list that is cut ends withou
   await storeMany('socket', 40_000)
   const request = http.get({ port, path: '/pod/traffic/socket', agent: false })
   const ended = await new Promise<{ complete: boolean; bytes: number; status: number }>((resolve, reject) => {
-    request.on('error', reject)
+    request.once('error', reject)
     request.on('response', (answer) => {
+      request.off('error', reject).on('error', () => {})
       let bytes = 0
       const done = () => resolve({ complete: answer.complete, bytes, status: answer.statusCode! })
       answer.once('data', (first: Buffer) => {
@@ -232,6 +233,21 @@ test('GET /pod/traffic/{name} 200: over a socket, a list that is cut ends withou
   assert.equal(ended.status, 200)
   assert.equal(ended.complete, false)
   assert.ok(ended.bytes > 0)
+})
+
+test('GET /pod/traffic/{name} 200: to HTTP/1.0, which knows no other end than that of the connection, a list that is cut is a reset', async () => {
+  await storeMany('ancient', 40_000)
+  const socket = net.connect(port, '127.0.0.1')
+  const ended = new Promise<string>((resolve) => {
+    socket.on('end', () => resolve('an orderly end')).on('error', (error: NodeJS.ErrnoException) => resolve(String(error.code)))
+  })
+  socket.write('GET /pod/traffic/ancient HTTP/1.0\r\n\r\n')
+  await new Promise((resolve) => socket.once('data', resolve))
+  socket.pause()
+  await app.sql`alter table traffic rename to elsewhere`
+  socket.on('data', () => {}).resume()
+  assert.equal(await ended, 'ECONNRESET')
+  await app.sql`alter table elsewhere rename to traffic`
 })
 
 test('GET /pod/traffic/{name} 200: over a socket, whole, and the budget is given back with the last byte', async () => {

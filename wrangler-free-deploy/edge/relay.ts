@@ -5,6 +5,7 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { MAX_CORE_BODY_BYTES, tooLarge } from '../../lib/http/body-limit.ts'
+import { cut } from '../../lib/http/cut.ts'
 import { HttpError } from '../../lib/http/errors.ts'
 import { letGo, MIN_BODY_BYTES } from '../../lib/http/let-go.ts'
 import { answerText } from './answer.ts'
@@ -282,10 +283,4 @@ function isFramed({ statusCode, headers }: IncomingMessage, method: string): boo
 function lengthOf({ headers }: IncomingMessage): number {
   const length = headers['content-length']
   return length === undefined ? Number.POSITIVE_INFINITY : Number(length)
-}
-
-/** To HTTP/1.0 the end of a connection is that of a list: only a reset tells. */
-function cut(outgoing: ServerResponse): void {
-  if (outgoing.socket) outgoing.socket.resetAndDestroy()
-  else outgoing.destroy()
 }
