@@ -70,12 +70,16 @@ export async function listen(
 }
 
 /**
- * As Node does it unasked, but for a request that came in one breath with others: its `100 Continue` would wait with its answer, and Node puts
- * the head of that before it and the body behind. Who expects it may not wait for it for ever (RFC 9110, 10.1.1).
+ * As Node does it unasked, but for a request that came in one breath with others: this one is begun when its answer may be written. Else its
+ * `100 Continue` would wait with the answer, and Node puts the head of that before it and the body behind (RFC 9110, 10.1.1).
  */
 function sendContinue(this: Server, incoming: IncomingMessage, outgoing: ServerResponse): void {
-  if (outgoing.socket) outgoing.writeContinue()
-  this.emit('request', incoming, outgoing)
+  const begin = () => {
+    outgoing.writeContinue()
+    this.emit('request', incoming, outgoing)
+  }
+  if (outgoing.socket) begin()
+  else outgoing.once('socket', begin)
 }
 
 /** Stops accepting, lets requests in flight end and their answers leave for up to `maxMs`, then cuts what is left. */
