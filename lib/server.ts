@@ -16,8 +16,8 @@ import { createApp } from './http/app.ts'
 import type { Cut } from './http/connections.ts'
 import { close, listen, shown } from './http/listen.ts'
 import { createTokens } from './http/tokens.ts'
-import { runProgram } from './program.ts'
-import { Stopped, type StopSignals, watchStopSignals } from './stop-signals.ts'
+import { runServer } from './run-server.ts'
+import type { StopSignals } from './stop-signals.ts'
 import { watchMemory } from './traffic/index.ts'
 import { withDatabase } from './with-database.ts'
 
@@ -40,8 +40,6 @@ const DRAIN_AUDIT_MS = 2_000
 /** What a batch is given to end. */
 const STOP_JOBS_MS = 5_000
 const END_DATABASE_MS = 2_000
-/** Below the grace period of a pod, whatever hangs. */
-const SHUTDOWN_MS = 19_000
 
 /** Resolves when the signal to stop has come and what was under way is over. */
 async function serve(config: Config, log: Logger, signals: StopSignals, connection: Connection): Promise<void> {
@@ -79,17 +77,7 @@ async function serve(config: Config, log: Logger, signals: StopSignals, connecti
   await db.end(END_DATABASE_MS)
 }
 
-await runProgram(loadConfig, async (config, log) => {
-  const signals = watchStopSignals((signal) => {
-    log.info({ signal }, 'stopping')
-    setTimeout(() => process.exit(1), SHUTDOWN_MS).unref()
-  })
-  log.info({ config: redacted(config), node: process.version }, 'starting')
-  for (const warning of config.warnings) log.warn(warning)
+await runServer(loadConfig, redacted, async (config, log, signals) => {
   createTokens(config)
-  await withDatabase(config, log, signals, (connection) => serve(config, log, signals, connection)).catch((error) => {
-    if (!(error instanceof Stopped)) throw error
-  })
-  log.info('stopped')
-  return 0
+  await withDatabase(config, log, signals, (connection) => serve(config, log, signals, connection))
 })

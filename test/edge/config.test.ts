@@ -1,34 +1,17 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import test, { after } from 'node:test'
+import test from 'node:test'
 import { loadConfig as loadBrokerConfig } from '../../lib/config.ts'
-import { ConfigError } from '../../lib/variables.ts'
 import { configTable, loadConfig, redacted } from '../../wrangler-free-deploy/edge/config.ts'
+import { fileWith, folder, refusalOf } from '../support/environment.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'edge-config-'))
-after(() => rmSync(folder, { recursive: true }))
 const secret = 'a-secret-value-9d1f'
 const BROKER_URL = 'http://broker:9090'
 const load = (env: NodeJS.ProcessEnv) => loadConfig({ BROKER_URL, ...env })
 
-function fileWith(name: string, text: string): string {
-  const path = join(folder, name)
-  writeFileSync(path, text)
-  return path
-}
-
 /** The lines of the ConfigError that this environment gives. */
-function refusal(env: NodeJS.ProcessEnv): string[] {
-  try {
-    load(env)
-  } catch (error) {
-    assert.ok(error instanceof ConfigError)
-    return error.message.split('\n')
-  }
-  assert.fail('the environment was accepted')
-}
+const refusal = (env: NodeJS.ProcessEnv) => refusalOf(() => load(env))
 
 test('the address of the broker is all that is needed', () => {
   assert.deepEqual(load({}), {

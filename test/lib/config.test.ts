@@ -1,30 +1,14 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
-import { type Config, ConfigError, configTable, loadConfig, redacted } from '../../lib/config.ts'
+import { test } from 'node:test'
+import { type Config, configTable, loadConfig, redacted } from '../../lib/config.ts'
+import { fileWith, folder, refusalOf } from '../support/environment.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'config-'))
-after(() => rmSync(folder, { recursive: true }))
 const secret = 'a-secret-value-9d1f'
 
-function fileWith(name: string, text: string): string {
-  const path = join(folder, name)
-  writeFileSync(path, text)
-  return path
-}
-
 /** The lines of the ConfigError that this environment gives. */
-function refusal(env: NodeJS.ProcessEnv): string[] {
-  try {
-    loadConfig(env)
-  } catch (error) {
-    assert.ok(error instanceof ConfigError)
-    return error.message.split('\n')
-  }
-  assert.fail('the environment was accepted')
-}
+const refusal = (env: NodeJS.ProcessEnv) => refusalOf(() => loadConfig(env))
 
 test('an empty environment gives the defaults', () => {
   assert.deepEqual(loadConfig({}), {

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import type { Logger } from 'pino'
 import type { Cut } from '../../lib/http/connections.ts'
 import { close, listen, shown } from '../../lib/http/listen.ts'
-import { runProgram } from '../../lib/program.ts'
-import { Stopped, type StopSignals, watchStopSignals } from '../../lib/stop-signals.ts'
+import { runServer } from '../../lib/run-server.ts'
+import type { StopSignals } from '../../lib/stop-signals.ts'
 import { createAdmin } from './admin.ts'
 import { createEdge } from './app.ts'
 import { type EdgeConfig, loadConfig, redacted } from './config.ts'
@@ -17,8 +17,6 @@ const ENDPOINTS_PROPAGATION_MS = 3_000
 const FINISH_REQUESTS_MS = 10_000
 /** A scrape is all that may be under way there. */
 const FINISH_SCRAPES_MS = 1_000
-/** Below the grace period of a pod, whatever hangs. */
-const SHUTDOWN_MS = 19_000
 
 /** Resolves when the signal to stop has come and what was under way is over. */
 async function serve(config: EdgeConfig, log: Logger, signals: StopSignals): Promise<void> {
@@ -43,16 +41,4 @@ async function serve(config: EdgeConfig, log: Logger, signals: StopSignals): Pro
   upstream.end()
 }
 
-await runProgram(loadConfig, async (config, log) => {
-  const signals = watchStopSignals((signal) => {
-    log.info({ signal }, 'stopping')
-    setTimeout(() => process.exit(1), SHUTDOWN_MS).unref()
-  })
-  log.info({ config: redacted(config), node: process.version }, 'starting')
-  for (const warning of config.warnings) log.warn(warning)
-  await serve(config, log, signals).catch((error) => {
-    if (!(error instanceof Stopped)) throw error
-  })
-  log.info('stopped')
-  return 0
-})
+await runServer(loadConfig, redacted, serve)
