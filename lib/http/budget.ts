@@ -78,8 +78,9 @@ export class ReadBudget {
         resolve(new Share(this, part, cost))
       })
       const expires = setTimeout(() => {
-        leave()
+        // Told first: others may be let in when this one leaves.
         reject(this.#refuse(cost))
+        leave()
       }, this.#waitMs).unref()
     })
   }

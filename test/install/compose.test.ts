@@ -121,7 +121,7 @@ test('the proxy asks the broker where it listens, and its health is asked where 
 })
 
 test('both are given the time that they take to end', () => {
-  const grace = Number(/const SHUTDOWN_MS = (\d+)_000/.exec(readFileSync(join(ROOT, 'lib/server.ts'), 'utf8'))![1])
+  const grace = Number(/const SHUTDOWN_MS = (\d+)_000/.exec(readFileSync(join(ROOT, 'lib/run-server.ts'), 'utf8'))![1])
   for (const { stop_grace_period } of [broker, edge]) assert.ok(Number.parseInt(stop_grace_period!, 10) > grace)
 })
 

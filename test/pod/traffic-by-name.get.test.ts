@@ -236,18 +236,22 @@ test('GET /pod/traffic/{name} 200: over a socket, a list that is cut ends withou
 })
 
 test('GET /pod/traffic/{name} 200: to HTTP/1.0, which knows no other end than that of the connection, a list that is cut is a reset', async () => {
-  await storeMany('ancient', 40_000)
-  const socket = net.connect(port, '127.0.0.1')
+  await storeMany('ancient', FIRST_PAGE_ROWS + 1)
+  const { budget } = app.deps
+  const others = await budget.acquire(budget.totalKib - FIRST_PAGE_KIB)
+  const socket = net.connect(port, '127.0.0.1').on('data', () => {})
   const ended = new Promise<string>((resolve) => {
     socket.on('end', () => resolve('an orderly end')).on('error', (error: NodeJS.ErrnoException) => resolve(String(error.code)))
   })
   socket.write('GET /pod/traffic/ancient HTTP/1.0\r\n\r\n')
-  await new Promise((resolve) => socket.once('data', resolve))
-  socket.pause()
+  await until('the next page waits', () => budget.waiting === 1)
   await app.sql`alter table traffic rename to elsewhere`
-  socket.on('data', () => {}).resume()
-  assert.equal(await ended, 'ECONNRESET')
-  await app.sql`alter table elsewhere rename to traffic`
+  try {
+    others()
+    assert.equal(await ended, 'ECONNRESET')
+  } finally {
+    await app.sql`alter table elsewhere rename to traffic`
+  }
 })
 
 test('GET /pod/traffic/{name} 200: over a socket, whole, and the budget is given back with the last byte', async () => {
