@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { databaseVariables, readDatabase, shownDatabase } from './database-variables.ts'
 import type { Address } from './db/address.ts'
+import { WIRE_NAMES } from './supply-chain/names.ts'
 import { type ConfiguredToken, readToken, tokenLines } from './token-variables.ts'
 import {
   address,
@@ -135,6 +136,43 @@ const rows = {
     [360, 604_800],
     'Seconds for which a container counts as running after it was last reported.',
   ),
+  wireNames: word(
+    'WIRE_NAMES',
+    WIRE_NAMES,
+    'spec',
+    'Names of sources, formats and metrics in answers: neutral ones, or those of the products.',
+  ),
+  supplyChainMaxInflatedBytes: whole(
+    'SUPPLYCHAIN_MAX_DECOMPRESSED_BYTES',
+    8_388_608,
+    [1_048_576, 33_554_432],
+    'Bytes to which a report of findings or an SBOM may inflate.',
+  ),
+  supplyChainIntervalSecs: whole(
+    'SUPPLYCHAIN_RETENTION_INTERVAL_SECS',
+    300,
+    [60, maxSecs],
+    'Seconds between passes that link reports to images and bring the summary up to date.',
+  ),
+  supplyChainRetentionDays: whole(
+    'SUPPLYCHAIN_RETENTION_DAYS',
+    30,
+    [0, maxDays],
+    'Days that reports and SBOMs are kept of images that no longer run; 0 = for ever.',
+  ),
+  supplyChainUnlinkedGraceHours: whole(
+    'SUPPLYCHAIN_UNLINKED_GRACE_HOURS',
+    24,
+    [0, maxDays * 24],
+    'Hours for which a report is kept whatever runs.',
+  ),
+  sbomPageTtlSecs: whole(
+    'SUPPLYCHAIN_SBOM_PAGE_TTL_SECS',
+    3600,
+    [60, maxSecs],
+    'Seconds for which the pages of an incomplete SBOM are kept.',
+  ),
+  supplyChainBatchSize: whole('SUPPLYCHAIN_RETENTION_BATCH_SIZE', 50, [1, 1000], 'Reports that one statement of such a pass deletes.'),
   telemetryEnabled: { ...flag('TELEMETRY_ENABLED', true, 'Whether to ask once a day which releases there are.'), nonsense: 'default' },
   telemetryEndpoint: httpUrl('TELEMETRY_ENDPOINT', 'default', 'The version service to ask; without it nobody is asked.'),
   telemetryIntervalSecs: whole('TELEMETRY_INTERVAL_SECS', 86_400, [3600, maxSecs], 'Seconds between two such questions.'),

@@ -1,0 +1,26 @@
+/** The two columns of names that the ecosystem has (interop-supply-chain S0): ours, in which all is stored, and those of its products. */
+
+/** Whoever sends payloads; in the order in which lists name them. */
+export const SOURCES = ['db-matcher', 'operator-scanner', 'registry'] as const
+export type Source = (typeof SOURCES)[number]
+
+const PRODUCTS: Readonly<Record<string, string>> = { 'operator-scanner': 'trivy-operator', 'db-matcher': 'grype' }
+const SOURCES_BY_NAME = new Map<string, Source>(
+  SOURCES.flatMap((source) => [[source, source] as const, [PRODUCTS[source] ?? source, source]]),
+)
+
+/** Which column answers and metrics are written in; either is read. */
+export const WIRE_NAMES = ['spec', 'kguardian'] as const
+export type WireNames = (typeof WIRE_NAMES)[number]
+
+/** The source that a name of either column means, exactly; undefined for any other text. */
+export const sourceNamed = (name: string): Source | undefined => SOURCES_BY_NAME.get(name)
+
+/** What answers write for stored names, as JSON for SQL: `coalesce($1::text::jsonb ->> source, source)`; of what is not in it the name stays. */
+export const shownSources = (names: WireNames): string => JSON.stringify(names === 'spec' ? {} : PRODUCTS)
+
+/** A source as answers write it. */
+export const shownSource = (source: string, names: WireNames): string => (names === 'spec' ? source : (PRODUCTS[source] ?? source))
+
+/** What begins the names of the counters that the specification names with `svc_`. */
+export const metricPrefix = (names: WireNames): string => (names === 'spec' ? 'svc_' : 'kguardian_')
