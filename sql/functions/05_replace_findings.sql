@@ -22,7 +22,12 @@ begin
     returning f.vuln_id, f.kev, f.kev_date_added, f.epss, f.epss_percentile)
   insert into cve_news (vuln_id)
   select distinct g.vuln_id from gone g
-  where num_nonnulls(g.kev, g.kev_date_added, g.epss, g.epss_percentile) > 0;
+  where num_nonnulls(g.kev, g.kev_date_added, g.epss, g.epss_percentile) > 0
+    and not exists (
+      select from unnest(sent) s
+      where s.vuln_id = g.vuln_id
+        and (s.kev, s.kev_date_added, s.epss, s.epss_percentile)
+            is not distinct from (g.kev, g.kev_date_added, g.epss, g.epss_percentile));
 
   insert into image_finding
   select s.* from unnest(sent) s
