@@ -43,11 +43,7 @@ begin
   end if;
 
   if sent.item_count <= max_components then
-    items := replace_components(sent.digest, sent.source, case
-      when page_set is null then array[rows]
-      else array(select p.components from sbom_page p
-                 where p.digest = sent.digest and p.source = sent.source and p.set_id = page_set
-                 order by p.page_index) end);
+    items := replace_components(sent.digest, sent.source, page_set, rows);
   end if;
   -- A set that is too large is gone with its refusal.
   delete from sbom_page p
