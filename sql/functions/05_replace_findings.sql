@@ -21,13 +21,11 @@ begin
         where s.vuln_id = f.vuln_id and s.package_name = f.package_name and s.installed_version = f.installed_version and s = f)
     returning f.vuln_id, f.kev, f.kev_date_added, f.epss, f.epss_percentile)
   insert into cve_news (vuln_id)
-  select distinct g.vuln_id from gone g
-  where num_nonnulls(g.kev, g.kev_date_added, g.epss, g.epss_percentile) > 0
-    and not exists (
-      select from unnest(sent) s
-      where s.vuln_id = g.vuln_id
-        and (s.kev, s.kev_date_added, s.epss, s.epss_percentile)
-            is not distinct from (g.kev, g.kev_date_added, g.epss, g.epss_percentile));
+  select distinct l.vuln_id
+  from (select g.vuln_id, g.kev, g.kev_date_added, g.epss, g.epss_percentile from gone g
+        where num_nonnulls(g.kev, g.kev_date_added, g.epss, g.epss_percentile) > 0
+        except
+        select s.vuln_id, s.kev, s.kev_date_added, s.epss, s.epss_percentile from unnest(sent) s) l;
 
   insert into image_finding
   select s.* from unnest(sent) s
