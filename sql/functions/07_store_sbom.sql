@@ -21,6 +21,8 @@ begin
       if sent.scanned_at >= stored.scanned_at then
         sent.post := stored.post;
         sent.item_count := stored.item_count;
+        delete from sbom_page p
+        where p.digest = sent.digest and p.source = sent.source and p.scanned_at <= sent.scanned_at;
         perform write_report(sent);
         perform link_report(sent);
       end if;
