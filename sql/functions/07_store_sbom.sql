@@ -1,11 +1,11 @@
 -- Stores an SBOM over that of the same digest and source, whole or as the last of its pages comes (interop-supply-chain 2.2 and 6), by the
--- rules of `store_findings`. `page` has the set, the index and the total of one page of several.
+-- rules of `store_findings`. `page` has the set, the index and the total; a set of one page is whole (S28).
 create or replace function store_sbom(header json, page json, rows text) returns json
 language plpgsql
 as $$
 declare
   max_components constant integer := 50000;
-  page_set       constant text    := page ->> 'set_id';
+  page_set       constant text    := case when (page ->> 'total')::bigint > 1 then page ->> 'set_id' end;
   sent           image_report := sent_report(header, 'sbom');
   stored         image_report;
   staged         json;
