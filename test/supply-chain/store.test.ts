@@ -67,14 +67,14 @@ async function held(digest: string, source: Source, kind: Kind) {
   const [report] = await sql`
     select to_json(scanned_at) #>> '{}' as scanned_at, content_hash, item_count::int, os_name, post
     from image_report where digest = ${digest} and source = ${source} and kind = ${kind}`
-  if (kind === 'sbom') return { report, rows: await componentNames(sql, digest, source), places: {} }
+  if (kind === 'sbom') return { report, rows: await componentNames(sql, digest, source), places: {} as Record<string, string> }
   const rows = await sql<{ row: Record<string, unknown>; place: string }[]>`
     select to_jsonb(f) - 'digest' - 'source' as row, ctid::text || xmin::text as place
     from image_finding f where digest = ${digest} and source = ${source} order by severity, vuln_id, package_name`
   return {
     report,
     rows: rows.map((row) => row.row),
-    places: Object.fromEntries(rows.map(({ row, place }) => [JSON.stringify(row), place])),
+    places: Object.fromEntries<string>(rows.map(({ row, place }) => [JSON.stringify(row), place])),
   }
 }
 
