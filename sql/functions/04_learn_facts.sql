@@ -1,4 +1,5 @@
--- Notes what findings tell of their vulnerabilities, as far as it was not known: a payload repeats what a thousand others have said.
+-- Notes what findings tell of their vulnerabilities, as far as it was not known: a payload repeats what a thousand others have said. What
+-- is to be looked at again may be looked at this moment, without these rows: what is known of it now is no reason to be silent.
 create or replace function learn_facts(told image_finding[]) returns void
 language sql
 set enable_nestloop = on
@@ -16,4 +17,6 @@ as $$
      or t.kev_date_added < coalesce(k.kev_date_added, 'infinity')
      or t.epss > coalesce(k.epss, -1)
      or t.epss_percentile > coalesce(k.epss_percentile, -1)
+     or exists (select from cve_news n
+                where n.vuln_id = t.vuln_id and num_nonnulls(n.kev, n.kev_date_added, n.epss, n.epss_percentile) = 0)
 $$;
