@@ -133,6 +133,17 @@ export async function componentNames(sql: Sql, digest: string, source: Source): 
   return rows.map((row, n) => (Number(row.position) === n + 1 ? row.name : `${row.name} at ${row.position}`))
 }
 
+/** What the job does with the news of vulnerabilities, all at once: it counts again what the rows tell. */
+export const look = (sql: Sql) => sql`
+  with news as (delete from cve_news returning vuln_id),
+  told as materialized (
+    select n.vuln_id, bool_or(r.kev) as kev, min(r.kev_date_added) as kev_date_added, max(r.epss) as epss, max(r.epss_percentile) as epss_percentile
+    from (select distinct vuln_id from news) n left join image_finding r on r.vuln_id = n.vuln_id
+    group by n.vuln_id)
+  insert into cve_fact select t.* from told t
+  on conflict (vuln_id) do update set kev = excluded.kev, kev_date_added = excluded.kev_date_added, epss = excluded.epss,
+                                      epss_percentile = excluded.epss_percentile`
+
 /** What a statement that is to fail or not came to: null, or the code of its fault. */
 export async function faultOf(statement: Promise<unknown>): Promise<string | null> {
   try {
