@@ -102,7 +102,6 @@ function wantedLinks(reports: readonly Report[], { images, workloads }: Inventor
 }
 
 const DIGESTS = 6
-const NAMES = ['web', 'web-1', 'db']
 const SEEN = [
   'web',
   'web-1',
@@ -118,12 +117,19 @@ const SEEN = [
 ]
 const digest = fc.nat(DIGESTS - 1)
 const few = <T>(one: fc.Arbitrary<T>, most: number) => fc.uniqueArray(one, { maxLength: most })
-const image = fc.record({ digest, repository: fc.constantFrom('r0', 'r1'), tags: few(fc.constantFrom('t0', 't1', 't2'), 2) })
+// Mostly the first of each, so that guesses are made; the others differ in one thing.
+const mostly = <T>(first: T, ...others: T[]) =>
+  fc.oneof({ weight: 4, arbitrary: fc.constant(first) }, { weight: 1, arbitrary: fc.constantFrom(...others) })
+const image = fc.record({
+  digest,
+  repository: mostly('r0', 'r1'),
+  tags: fc.uniqueArray(mostly('t0', 't1', 't2'), { minLength: 1, maxLength: 2 }),
+})
 const workload = fc.record({
-  namespace: fc.constantFrom('a', 'b'),
-  kind: fc.constantFrom('Deployment', 'CronJob', 'StatefulSet', 'Pod', 'ReplicaSet'),
-  name: fc.constantFrom(...NAMES, 'web-abc12'),
-  container: fc.constantFrom('c', 'd'),
+  namespace: mostly('a', 'b'),
+  kind: mostly('Deployment', 'CronJob', 'StatefulSet', 'Pod', 'ReplicaSet'),
+  name: mostly('web', 'web-1', 'db', 'web-abc12'),
+  container: mostly('c', 'd'),
   digest,
 })
 const report = fc.record({
@@ -132,22 +138,22 @@ const report = fc.record({
   kind: fc.constantFrom(...KINDS),
   manifests: few(digest, 2),
   index: fc.option(digest, { freq: 2 }),
-  repository: fc.option(fc.constantFrom('r0', 'r1'), { freq: 9 }),
-  tag: fc.option(fc.constantFrom('t0', 't1'), { freq: 9 }),
+  repository: mostly<string | null>('r0', 'r1', null),
+  tag: mostly<string | null>('t0', 't1', null),
   observed: fc.array(
     fc.record({
-      namespace: fc.constantFrom('a', 'a', 'b'),
-      kind: fc.constantFrom('ReplicaSet', 'ReplicaSet', 'Job', 'Pod', 'StatefulSet', 'Deployment', 'CronJob'),
-      name: fc.constantFrom(...SEEN),
-      container: fc.constantFrom('c', 'c', 'd'),
+      namespace: mostly('a', 'b'),
+      kind: mostly('ReplicaSet', 'Job', 'Pod', 'StatefulSet', 'Deployment', 'CronJob'),
+      name: mostly('web-abc12', ...SEEN),
+      container: mostly('c', 'd'),
     }),
-    { maxLength: 5 },
+    { maxLength: 4 },
   ),
   sbomSources: few(fc.constantFrom(...SOURCES), 2),
 })
 /** Images and workloads, of which a later inventory may lack some. */
 const inventory = fc.record({
-  images: fc.uniqueArray(image, { maxLength: DIGESTS, selector: (one) => one.digest }),
+  images: fc.uniqueArray(image, { minLength: 2, maxLength: DIGESTS, selector: (one) => one.digest }),
   workloads: fc.array(workload, { maxLength: 8 }),
 })
 type Raw<T> = T extends fc.Arbitrary<infer V> ? V : never
