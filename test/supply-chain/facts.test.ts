@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { createTestDatabase } from '../support/database.ts'
-import { at, finding, header, look, newDigest, type Source, storeFindings } from './payloads.ts'
+import { at, finding, header, look, newDigest, type Source, storeFindings } from './statements.ts'
 
 /** `FACTS_RUNS=<n>` for a longer search. */
 const RUNS = Number(process.env.FACTS_RUNS ?? 150)

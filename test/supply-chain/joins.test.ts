@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { createTestDatabase } from '../support/database.ts'
-import type { Header, Kind, Observed, Source } from './payloads.ts'
-import { at, finding, header, KINDS, newDigest, SOURCES, store, storeFindings, storeSbom } from './payloads.ts'
+import type { Header, Kind, Observed, Source } from './statements.ts'
+import { at, finding, header, KINDS, newDigest, SOURCES, store, storeFindings, storeSbom } from './statements.ts'
 
 /** `JOINS_RUNS=<n>` for a longer search. */
 const RUNS = Number(process.env.JOINS_RUNS ?? 150)

@@ -7,7 +7,7 @@ import { openPool } from '../../lib/db/open-pool.ts'
 import { waiting } from '../jobs/scene.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
-import type { Answer, Header, Kind, Source } from './payloads.ts'
+import type { Answer, Header, Kind, Source } from './statements.ts'
 import {
   at,
   component,
@@ -22,7 +22,7 @@ import {
   store,
   storeFindings,
   storeSbom,
-} from './payloads.ts'
+} from './statements.ts'
 
 /** `LOCK_RUNS=<n>` for a longer search. */
 const RUNS = Number(process.env.LOCK_RUNS ?? 60)

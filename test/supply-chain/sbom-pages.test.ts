@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs'
 import { after, beforeEach, test } from 'node:test'
 import fc from 'fast-check'
 import { createTestDatabase } from '../support/database.ts'
-import type { Answer, Source } from './payloads.ts'
-import { at, component, componentNames, header, newDigest, newPost, storeSbom } from './payloads.ts'
+import type { Answer, Source } from './statements.ts'
+import { at, component, componentNames, header, newDigest, newPost, storeSbom } from './statements.ts'
 
 /** `PAGES_RUNS=<n>` for a longer search. */
 const RUNS = Number(process.env.PAGES_RUNS ?? 150)

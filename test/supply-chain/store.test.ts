@@ -4,7 +4,7 @@ import { after, test } from 'node:test'
 import fc from 'fast-check'
 import { openPool } from '../../lib/db/open-pool.ts'
 import { createTestDatabase } from '../support/database.ts'
-import type { Answer, Header, Kind, Source } from './payloads.ts'
+import type { Answer, Header, Kind, Source } from './statements.ts'
 import {
   at,
   component,
@@ -18,7 +18,7 @@ import {
   store,
   storeFindings,
   storeSbom,
-} from './payloads.ts'
+} from './statements.ts'
 
 /** `STORE_RUNS=<n>` for a longer search. */
 const RUNS = Number(process.env.STORE_RUNS ?? 150)
