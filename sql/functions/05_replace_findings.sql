@@ -5,7 +5,8 @@ language plpgsql
 set enable_nestloop = off
 as $$
 declare
-  sent image_finding[];
+  sent     image_finding[];
+  doubtful text[];
 begin
   sent := array(
     select row(of_digest, of_source, r.severity, r.vuln_id, r.package_name, r.installed_version, r.package_type, r.package_purl,
@@ -20,12 +21,12 @@ begin
         select from unnest(sent) s
         where s.vuln_id = f.vuln_id and s.package_name = f.package_name and s.installed_version = f.installed_version and s = f)
     returning f.vuln_id, f.kev, f.kev_date_added, f.epss, f.epss_percentile)
-  insert into cve_news (vuln_id)
-  select distinct l.vuln_id
+  select array_agg(distinct l.vuln_id) into doubtful
   from (select g.vuln_id, g.kev, g.kev_date_added, g.epss, g.epss_percentile from gone g
         where num_nonnulls(g.kev, g.kev_date_added, g.epss, g.epss_percentile) > 0
         except
         select s.vuln_id, s.kev, s.kev_date_added, s.epss, s.epss_percentile from unnest(sent) s) l;
+  perform doubt_facts(doubtful);
 
   insert into image_finding
   select s.* from unnest(sent) s

@@ -110,3 +110,20 @@ test('each fact that is more is news, and each that goes asks for another look',
   }
   assert.deepEqual(await known('CVE-unheard'), NOTHING)
 })
+
+test('on a day on which every payload changes, one asks and one tells for all', async () => {
+  await sql`truncate image_finding, cve_fact, cve_news`
+  const digests = [newDigest(), newDigest(), newDigest(), newDigest()]
+  const send = (hour: number, epss: number) =>
+    Promise.all(digests.map((digest) => storeFindings(sql, header({ digest, scanned_at: at(hour) }), [finding('CVE-20', { epss })])))
+  await send(1, 0.5)
+  await look(sql)
+  for (const digest of digests) await storeFindings(sql, header({ digest, scanned_at: at(2) }), [finding('CVE-20', { epss: 0.25 })])
+  const news = async () => [...(await sql`select epss from cve_news order by id`)].map((row) => row.epss)
+  assert.deepEqual(await news(), [null, 0.25])
+
+  await sql`update cve_news set noted_at = noted_at - interval '61 s'`
+  await storeFindings(sql, header({ digest: digests[0]!, scanned_at: at(3) }), [])
+  assert.deepEqual(await news(), [null, 0.25, null], 'a question that is older may be looked at for the last time before we have ended')
+  assert.deepEqual(await faults(), [])
+})
