@@ -3,12 +3,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { createTestDatabase } from '../support/database.ts'
-import { at, finding, header, look, newDigest, type Source, storeFindings } from './statements.ts'
+import { at, finding, header, ingestSession, look, newDigest, type Source, storeFindings } from './statements.ts'
 
 /** `FACTS_RUNS=<n>` for a longer search. */
 const RUNS = Number(process.env.FACTS_RUNS ?? 150)
 
-const { adminSql: sql } = await createTestDatabase()
+const { url } = await createTestDatabase()
+const sql = await ingestSession(url)
 
 const NOTHING = { kev: null, kev_date_added: null, epss: null, epss_percentile: null }
 const COLUMNS = sql`bool_or(r.kev) as kev, min(r.kev_date_added) as kev_date_added, max(r.epss) as epss, max(r.epss_percentile) as epss_percentile`

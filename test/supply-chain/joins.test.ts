@@ -4,12 +4,13 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { createTestDatabase } from '../support/database.ts'
 import type { Header, Kind, Observed, Source } from './statements.ts'
-import { at, finding, header, KINDS, newDigest, SOURCES, store, storeFindings, storeSbom } from './statements.ts'
+import { at, finding, header, ingestSession, KINDS, newDigest, SOURCES, store, storeFindings, storeSbom } from './statements.ts'
 
 /** `JOINS_RUNS=<n>` for a longer search. */
 const RUNS = Number(process.env.JOINS_RUNS ?? 150)
 
-const { adminSql: sql } = await createTestDatabase()
+const { url } = await createTestDatabase()
+const sql = await ingestSession(url)
 
 interface Image {
   digest: string

@@ -1,9 +1,8 @@
 /** Sessions that store and relink at once: each outcome is that of some order of them, no deadlock comes up, and links hold up no ingest. */
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import fc from 'fast-check'
 import { JOB_LOCKS } from '../../jobs/locks.ts'
-import { openPool } from '../../lib/db/open-pool.ts'
 import { waiting } from '../jobs/scene.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
@@ -15,6 +14,7 @@ import {
   faultOf,
   finding,
   header,
+  ingestSession,
   look,
   newDigest,
   newPost,
@@ -28,9 +28,7 @@ import {
 const RUNS = Number(process.env.LOCK_RUNS ?? 60)
 
 const { adminSql: sql, url } = await createTestDatabase()
-// Without the pool of ours, which asks again after a deadlock.
-const sessions = Array.from({ length: 4 }, () => openPool(url, { max: 1, fetch_types: false, connect_timeout: 0, onnotice: () => {} }))
-after(() => Promise.all(sessions.map((session) => session.end({ timeout: 1 }))))
+const sessions = await Promise.all([url, url, url, url].map(ingestSession))
 
 const LINKS = [0x6c69_6e6b, 0] as const
 

@@ -5,14 +5,14 @@ import { after, beforeEach, test } from 'node:test'
 import fc from 'fast-check'
 import { createTestDatabase } from '../support/database.ts'
 import type { Answer, Source } from './statements.ts'
-import { at, component, componentNames, header, newDigest, newPost, storeSbom } from './statements.ts'
+import { at, component, componentNames, header, ingestSession, newDigest, newPost, storeSbom } from './statements.ts'
 
 /** `PAGES_RUNS=<n>` for a longer search. */
 const RUNS = Number(process.env.PAGES_RUNS ?? 150)
 
-const { adminSql: sql } = await createTestDatabase()
+const sql = await ingestSession((await createTestDatabase()).url)
 /** The ceilings of this one are a few sets and components, so that random steps meet them. */
-const low = await createTestDatabase()
+const low = await ingestSession((await createTestDatabase()).url)
 const LOW = { sets: 2, components: 7 }
 
 const functionText = (name: string) => readFileSync(new URL(`../../sql/functions/${name}.sql`, import.meta.url), 'utf8')
@@ -20,8 +20,8 @@ function lowered(text: string, from: string, to: string): string {
   assert.ok(text.includes(from), from)
   return text.replace(from, to)
 }
-await low.adminSql.unsafe(lowered(functionText('06_stage_page'), 'integer := 64', `integer := ${LOW.sets}`))
-await low.adminSql.unsafe(lowered(functionText('07_store_sbom'), 'integer := 50000', `integer := ${LOW.components}`))
+await low.unsafe(lowered(functionText('06_stage_page'), 'integer := 64', `integer := ${LOW.sets}`))
+await low.unsafe(lowered(functionText('07_store_sbom'), 'integer := 50000', `integer := ${LOW.components}`))
 
 // The ceilings count the pages of every test.
 beforeEach(() => sql`truncate sbom_page`)
@@ -116,7 +116,7 @@ const TOTALS = [2, 3, 3, 4]
 test('pages of several sets of several SBOMs are kept, refused and taken as the model says', () =>
   fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 30 }), fc.array(fc.nat(3), { minLength: 4, maxLength: 4 }), async (steps, hours) => {
-      await low.adminSql`truncate sbom_page, image_component, image_report`
+      await low`truncate sbom_page, image_component, image_report`
       const digests = [newDigest(), newDigest(), newDigest()]
       const model = new Model()
       const posts: Sent[] = []
@@ -143,7 +143,7 @@ test('pages of several sets of several SBOMs are kept, refused and taken as the 
             post: sent.post,
             item_count: sent.names.length,
           }
-          return storeSbom(low.adminSql, header(fields), rows, page)
+          return storeSbom(low, header(fields), rows, page)
         }
 
         let answer = await call(manner === 'at once' ? sent.names.map(component) : null)
@@ -160,7 +160,7 @@ test('pages of several sets of several SBOMs are kept, refused and taken as the 
   ))
 
 async function assertHeld(model: Model, digests: readonly string[]): Promise<void> {
-  const pages = await low.adminSql`
+  const pages = await low`
     select digest, source, set_id, page_index::int, total::int, post from sbom_page order by digest, source, set_id, page_index`
   const key = (digest: string, source: string) => `${digests.indexOf(digest)} ${source}`
   const flat = (one: object) => JSON.stringify(one)
@@ -168,14 +168,14 @@ async function assertHeld(model: Model, digests: readonly string[]): Promise<voi
     pages.map((p) => flat([key(p.digest, p.source), p.set_id, p.page_index, p.total, p.post])).sort(),
     model.sets.flatMap((one) => [...one.pages].map(([index, page]) => flat([one.key, one.id, index, one.total, page.post]))).sort(),
   )
-  const reports = await low.adminSql`
+  const reports = await low`
     select digest, source, content_hash, to_json(scanned_at) #>> '{}' as scanned_at, item_count::int, post from image_report`
   assert.deepEqual(
     reports.map((r) => flat([key(r.digest, r.source), r.content_hash, r.scanned_at, r.item_count, r.post])).sort(),
     [...model.stored].map(([of, one]) => flat([of, one.hash, at(one.hour), one.names.length, one.post])).sort(),
   )
   for (const r of reports) {
-    assert.deepEqual(await componentNames(low.adminSql, r.digest, r.source), model.stored.get(key(r.digest, r.source))!.names)
+    assert.deepEqual(await componentNames(low, r.digest, r.source), model.stored.get(key(r.digest, r.source))!.names)
   }
 }
 

@@ -1,5 +1,8 @@
 /** Payloads as the ingest worker hands them to the database, and what the database then holds, for tests of the functions alone. */
+import { after } from 'node:test'
 import type postgres from 'postgres'
+import { openPool } from '../../lib/db/open-pool.ts'
+import { sessionSettings, settingStatement } from '../../lib/db/session.ts'
 
 export type Source = 'db-matcher' | 'operator-scanner' | 'registry'
 export type Kind = 'vulnerabilities' | 'sbom'
@@ -104,6 +107,14 @@ export const component = (name: string) => ({
 })
 
 export type Sql = postgres.Sql | postgres.TransactionSql
+
+/** A session as those of ingest are, without the pool of ours, which asks again after a deadlock. */
+export async function ingestSession(url: string): Promise<postgres.Sql> {
+  const session = openPool(url, { max: 1, fetch_types: false, connect_timeout: 0, onnotice: () => {} })
+  after(() => session.end({ timeout: 1 }))
+  await session.unsafe(settingStatement(sessionSettings('ingest', 30_000)))
+  return session
+}
 
 /** `rows` null only asks. */
 export async function storeFindings(sql: Sql, sent: Header, rows: readonly object[] | null): Promise<Answer> {

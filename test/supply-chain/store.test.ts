@@ -1,8 +1,7 @@
 /** The states of a payload (supply-chain, States and transitions; interop-supply-chain 2.2), held against a model of them. */
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import fc from 'fast-check'
-import { openPool } from '../../lib/db/open-pool.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { Answer, Header, Kind, Source } from './statements.ts'
 import {
@@ -11,6 +10,7 @@ import {
   componentNames,
   finding,
   header,
+  ingestSession,
   KINDS,
   newDigest,
   newPost,
@@ -23,7 +23,8 @@ import {
 /** `STORE_RUNS=<n>` for a longer search. */
 const RUNS = Number(process.env.STORE_RUNS ?? 150)
 
-const { adminSql: sql, url } = await createTestDatabase()
+const { url } = await createTestDatabase()
+const sql = await ingestSession(url)
 
 /** What contents have: they overlap, one is empty, and some rows differ in a single column or in their severity alone. */
 const FINDINGS = [
@@ -208,8 +209,6 @@ test('the same content again writes every field of the header, and leaves the ro
 })
 
 test('what is long compares by its value: 10 000 findings are replaced as fast the eighth time in a session as the first', async () => {
-  const session = openPool(url, { max: 1, fetch_types: false, connect_timeout: 0, onnotice: () => {} })
-  after(() => session.end({ timeout: 1 }))
   const digest = newDigest()
   const times: number[] = []
   for (let hour = 1; hour <= 8; hour++) {
@@ -217,7 +216,7 @@ test('what is long compares by its value: 10 000 findings are replaced as fast t
       finding(`CVE-${n % 7}`, { package_name: `package-${n}`, title: n % 10 ? 'same' : `${hour}`, epss: (n % 3) / 10 + hour / 100 }),
     )
     const start = performance.now()
-    const answer = await storeFindings(session, header({ digest, scanned_at: at(hour) }), rows)
+    const answer = await storeFindings(sql, header({ digest, scanned_at: at(hour) }), rows)
     times.push(performance.now() - start)
     assert.deepEqual(answer, { status: 'stored', items: 10_000 })
   }
