@@ -11,9 +11,12 @@ begin
     perform relink(s.digest, s.source)
     from (select r.digest, r.source
           from image_report r
-          where r.kind = 'sbom' and r.source = any (written.sbom_sources)
-            and (r.digest = written.digest or r.index_digest = written.digest)
-          order by r.digest, r.source) s;
+          where r.digest = written.digest and r.kind = 'sbom' and r.source = any (written.sbom_sources)
+          union
+          select r.digest, r.source
+          from image_report r
+          where r.index_digest = written.digest and r.kind = 'sbom' and r.source = any (written.sbom_sources)
+          order by 1, 2) s;
   end if;
 exception when lock_not_available or deadlock_detected then
   null;
