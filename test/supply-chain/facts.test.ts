@@ -6,7 +6,7 @@ import { createTestDatabase } from '../support/database.ts'
 import { at, finding, header, ingestSession, look, newDigest, type Source, storeFindings } from './statements.ts'
 
 /** `FACTS_RUNS=<n>` for a longer search. */
-const RUNS = Number(process.env.FACTS_RUNS ?? 150)
+const RUNS = Number(process.env.FACTS_RUNS ?? 80)
 
 const { url } = await createTestDatabase()
 const sql = await ingestSession(url)

@@ -7,7 +7,7 @@ import type { Header, Kind, Observed, Source } from './statements.ts'
 import { at, finding, header, ingestSession, KINDS, newDigest, SOURCES, store, storeFindings, storeSbom } from './statements.ts'
 
 /** `JOINS_RUNS=<n>` for a longer search. */
-const RUNS = Number(process.env.JOINS_RUNS ?? 150)
+const RUNS = Number(process.env.JOINS_RUNS ?? 60)
 
 const { url } = await createTestDatabase()
 const sql = await ingestSession(url)
@@ -323,6 +323,22 @@ async function guessed() {
   ]
   return { digest, guess, linksTo }
 }
+
+test('a guess wants all to be the same: namespace, workload, container, repository and tag', async () => {
+  const { guess, linksTo } = await guessed()
+  const [seen] = guess.observed_in
+  const send = async (fields: Partial<Header>) => {
+    await storeFindings(sql, header({ digest: newDigest(), ...guess, ...fields }), [])
+    return (await linksTo()).length
+  }
+  const others = [{ namespace: 'other' }, { container: 'other' }, { kind: 'Job' }, { kind: 'Pod' }, { name: 'web' }, { name: 'other-5d4f' }]
+  for (const other of others) assert.equal(await send({ observed_in: [{ ...seen!, ...other }] }), 0, JSON.stringify(other))
+  for (const other of [{ normal_repository: 'other' }, { normal_repository: null }, { tag: '2' }, { tag: null }, { observed_in: [] }]) {
+    assert.equal(await send(other), 0, JSON.stringify(other))
+  }
+  assert.equal(await send({}), 1)
+  assert.equal(await send({ observed_in: [{ ...seen!, kind: 'Deployment', name: 'web' }] }), 2)
+})
 
 test('an ingest links what it stores, and retires the guesses of others where it has the digest', async () => {
   const { digest, guess, linksTo } = await guessed()

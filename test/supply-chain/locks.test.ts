@@ -25,7 +25,7 @@ import {
 } from './statements.ts'
 
 /** `LOCK_RUNS=<n>` for a longer search. */
-const RUNS = Number(process.env.LOCK_RUNS ?? 60)
+const RUNS = Number(process.env.LOCK_RUNS ?? 40)
 
 const { adminSql: sql, url } = await createTestDatabase()
 const sessions = await Promise.all([url, url, url, url].map(ingestSession))

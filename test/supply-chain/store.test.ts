@@ -21,7 +21,7 @@ import {
 } from './statements.ts'
 
 /** `STORE_RUNS=<n>` for a longer search. */
-const RUNS = Number(process.env.STORE_RUNS ?? 150)
+const RUNS = Number(process.env.STORE_RUNS ?? 80)
 
 const { url } = await createTestDatabase()
 const sql = await ingestSession(url)
