@@ -17,7 +17,7 @@ const windowSecs = deps.config.imageRunningWindowSecs
 beforeEach(async () => {
   await sql`
     truncate workload_container, image, pod, pod_address, image_report, image_finding, image_component, sbom_page, image_link, cve_fact, cve_news,
-             summary_image, summary_workload, image_cve, summary_news, cve_summary, cve_summary_state`
+             summary_image, summary_workload, image_cve, summary_news, cve_summary, cve_detail, cve_summary_state`
 })
 
 type Row = Record<string, unknown>
@@ -78,6 +78,7 @@ const versions = async () =>
       union all select format('%s %s %s', image_digest, workload_name, xmin) from summary_workload
       union all select format('%s %s %s %s', digest, source, image_digest, xmin) from image_link
       union all select format('%s %s', vuln_id, xmin) from cve_fact
+      union all select format('%s %s', vuln_id, xmin) from cve_detail
       order by 1`
   ).map(({ version }) => version)
 
@@ -205,6 +206,27 @@ test('EPSS and kev of a vulnerability fall again when the rows that raised them 
   assert.deepEqual([await facts(), (await sql`select 1 from cve_fact`).length], [[null, null], 0])
 })
 
+test('a value that seemed to fall while a payload with that very value was not committed yet', async () => {
+  await runs('a', 'web')
+  await storeFindings('one', [finding('CVE-1', { kev: true })])
+  await storeFindings('a', [finding('CVE-1')], { source: 'db-matcher' })
+  await run()
+  const kev = async () => (await storedSummary(sql))[0]!.kev
+  await sql.begin(async (slow) => {
+    await slow`
+      insert into image_finding (digest, source, severity, vuln_id, package_name, installed_version, fixed_versions, cvss, file_paths, kev)
+      values ('late', 'registry', 0, 'CVE-1', 'p', '1', '{}', '{}', '{}', true)`
+    await storeFindings('one', [], { scanned_at: ago(-1) })
+    await run()
+    assert.equal(await kev(), null)
+  })
+  await run()
+  assert.equal(await kev(), true)
+  await sql`update cve_news set noted_at = ${ago(180)}::text::timestamp`
+  await run()
+  assert.deepEqual([(await sql`select 1 from cve_news`).length, await kev()], [0, true])
+})
+
 test('the summary is the one of all stored rows, whatever changes in whichever order, a few vulnerabilities or images a statement', async () => {
   const name = fc.constantFrom('a', 'b', 'c', 'd')
   const source = fc.constantFrom('operator-scanner', 'db-matcher', 'registry')
@@ -237,7 +259,7 @@ test('the summary is the one of all stored rows, whatever changes in whichever o
     fc.asyncProperty(fc.array(change, { maxLength: 25 }), async (changes) => {
       await sql`
         truncate workload_container, image, image_report, image_finding, image_link, cve_fact, cve_news, summary_image, summary_workload,
-                 image_cve, summary_news, cve_summary`
+                 image_cve, summary_news, cve_summary, cve_detail`
       let second = 0
       for (const one of [...changes, { is: 'pass' as const }]) {
         second++
