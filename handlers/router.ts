@@ -24,6 +24,7 @@ import serviceInfo from './svc/info.get.ts'
 import serviceByAddress from './svc/ip.get.ts'
 import serviceSpec from './svc/spec.post.ts'
 import version from './version.get.ts'
+import vulnerabilityExposure from './vulnerabilities/exposure.get.ts'
 import workloadContainers from './workloads/containers.get.ts'
 
 /** The whole API. */
@@ -36,4 +37,5 @@ export const routes = [
   ...[auditVerdicts],
   ...[nodeFacts, nodeStatus, clusterEnvironment],
   ...[images, imageByDigest, workloadContainers],
+  ...[vulnerabilityExposure],
 ]
