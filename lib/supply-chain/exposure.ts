@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { shownAs } from '../http/declared.ts'
 import { wireTime } from '../http/fields.ts'
-import { digestText } from '../images/index.ts'
+import { digestText } from '../images/digest.ts'
 
 const VULNERABILITY = /^[A-Za-z0-9._:-]{1,128}$/
 

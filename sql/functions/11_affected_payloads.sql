@@ -3,12 +3,12 @@
 create or replace function affected_payloads(vuln text)
 returns table (image_digest text, digest text, source text, join_rank smallint)
 language sql stable parallel safe
+set enable_hashjoin = off
 as $$
   select i.image_digest, p.digest, p.source, p.join_rank
   from (select distinct l.image_digest
-        from image_finding f
-        join image_link l on l.digest = f.digest and l.source = f.source
-        where upper(f.vuln_id) = upper(vuln)) i
+        from (select distinct f.digest, f.source from image_finding f where upper(f.vuln_id) = upper(vuln)) f
+        join image_link l on l.digest = f.digest and l.source = f.source) i
   join image m on m.digest = i.image_digest
   cross join lateral linked_reports(i.image_digest, 'vulnerabilities') p
   where exists (

@@ -7,56 +7,46 @@ as $$
   with payloads as materialized (
     select p.* from affected_payloads(vuln) p),
   affected as materialized (
-    select p.image_digest, min(p.join_rank) as join_rank, array_agg(distinct p.digest order by p.digest) as digests
+    select p.image_digest, min(p.join_rank) as join_rank, array_agg(distinct p.source order by p.source) as sources,
+           array_agg(distinct p.digest order by p.digest) as digests
     from payloads p
     group by p.image_digest),
   listed as materialized (
     select a.* from affected a order by a.image_digest limit 200),
   findings as materialized (
-    select l.image_digest, f.source, f.severity, f.package_name, f.installed_version, f.fixed_versions
-    from listed l
-    join payloads p on p.image_digest = l.image_digest
+    select p.image_digest, f.source, f.severity, f.package_name, f.installed_version, f.fixed_versions
+    from (select p.* from listed l join payloads p on p.image_digest = l.image_digest offset 0) p
     join image_finding f on upper(f.vuln_id) = upper(vuln) and f.digest = p.digest and f.source = p.source),
   packages as materialized (
     select f.image_digest, f.package_name, f.installed_version, min(f.severity) as severity,
            array_agg(distinct f.source order by f.source) as sources,
-           each_once(array_agg(x.version order by f.source, x.version collate "C") filter (where x.version is not null)) as fixed_versions,
-           row_number() over (partition by f.image_digest
-                              order by min(f.severity), f.package_name, f.installed_version) as nth
+           array_agg(x.version order by f.source, x.version collate "C") filter (where x.version is not null) as fixed_versions,
+           row_number() over (partition by f.image_digest order by min(f.severity), f.package_name, f.installed_version) as nth
     from findings f
     left join lateral unnest(f.fixed_versions) x(version) on true
     group by f.image_digest, f.package_name, f.installed_version),
-  images as materialized (
-    select l.image_digest, json_build_object(
-             'digest', l.image_digest,
-             'repository', m.repository,
-             'tags', m.tags,
-             'sources', shown_names(f.sources, shown),
-             'reportDigests', l.digests,
-             'join', join_name(l.join_rank),
-             'severity', severity_name(f.severity),
-             'packages', p.packages) as image
-    from listed l
-    join image m on m.digest = l.image_digest
-    join (select f.image_digest, min(f.severity) as severity, array_agg(distinct f.source order by f.source) as sources
-          from findings f
-          group by f.image_digest) f on f.image_digest = l.image_digest
-    join (select p.image_digest, json_agg(json_build_object(
-                   'name', p.package_name,
-                   'installedVersion', p.installed_version,
-                   'fixedVersions', p.fixed_versions,
-                   'severity', severity_name(p.severity),
-                   'sources', shown_names(p.sources, shown)) order by p.nth) as packages
+  contents as materialized (
+    select p.image_digest, min(p.severity) as severity, json_agg(json_build_object(
+             'name', p.package_name,
+             'installedVersion', p.installed_version,
+             'fixedVersions', p.fixed_versions,
+             'severity', severity_name(p.severity),
+             'sources', p.sources) order by p.nth) as packages
+    from (select p.image_digest, p.nth, p.package_name, p.installed_version, p.severity,
+                 each_once(p.fixed_versions) as fixed_versions, shown_names(p.sources, shown) as sources
           from packages p
-          where p.nth <= 50
-          group by p.image_digest) p on p.image_digest = l.image_digest),
+          where p.nth <= 50) p
+    group by p.image_digest),
   containers as materialized (
     select c.*, row_number() over (order by c.is_running desc, c.pod_namespace, c.workload_kind, c.workload_name, c.container_name,
                                             c.image_digest, c.cluster_id) as nth
-    from (select w.cluster_id, w.pod_namespace, w.workload_kind, w.workload_name, w.container_name, w.image_digest, w.last_seen,
-                 a.join_rank, is_running(w, running_window_secs) as is_running
+    from (select w.*, a.join_rank
           from affected a
-          join workload_container w on w.image_digest = a.image_digest) c
+          cross join lateral (
+            select w.cluster_id, w.pod_namespace, w.workload_kind, w.workload_name, w.container_name, w.image_digest, w.last_seen,
+                   is_running(w, running_window_secs) as is_running
+            from workload_container w
+            where w.image_digest = a.image_digest offset 0) w) c
     order by nth
     limit 201),
   workloads as materialized (
@@ -104,7 +94,19 @@ as $$
     'id', vuln,
     'severity', (select severity_name(min(f.severity)) from findings f),
     'fixable', (select bool_or(f.fixed_versions <> '{}') from findings f),
-    'images', (select json_agg(i.image order by i.image_digest) from images i),
+    'images', (
+      select json_agg(json_build_object(
+        'digest', l.image_digest,
+        'repository', m.repository,
+        'tags', m.tags,
+        'sources', shown_names(l.sources, shown),
+        'reportDigests', l.digests,
+        'join', join_name(l.join_rank),
+        'severity', severity_name(c.severity),
+        'packages', c.packages) order by l.image_digest)
+      from listed l
+      join contents c on c.image_digest = l.image_digest
+      cross join lateral (select m.* from image m where m.digest = l.image_digest offset 0) m),
     'workloads', (
       select coalesce(json_agg(json_build_object(
         'clusterId', r.cluster_id,
