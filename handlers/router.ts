@@ -2,6 +2,7 @@ import auditVerdicts from './audit/verdicts.get.ts'
 import clusterEnvironment from './cluster/environment.get.ts'
 import health from './health.get.ts'
 import imageByDigest from './images/digest.get.ts'
+import imageVulnerabilities from './images/vulnerabilities.get.ts'
 import images from './images.get.ts'
 import metrics from './metrics.get.ts'
 import nodeFacts from './node/facts.post.ts'
@@ -36,4 +37,5 @@ export const routes = [
   ...[auditVerdicts],
   ...[nodeFacts, nodeStatus, clusterEnvironment],
   ...[images, imageByDigest, workloadContainers],
+  ...[imageVulnerabilities],
 ]
