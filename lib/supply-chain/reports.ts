@@ -46,8 +46,8 @@ export type Report = z.output<typeof Report>
 
 type Kind = 'vulnerabilities' | 'sbom'
 
-/** The payloads that answer, `digest`, `source` and `join_rank`; `asked` and `source` are expressions, the latter null for any. */
-export const effective = (kind: Kind, asked: string, source: string) => `
+/** The payloads that answer: `digest`, `source` and `join_rank`. `asked` and `source` are expressions; a null source is any. */
+export const effective = (kind: Kind, asked: string, source = 'null') => `
   select e.digest, e.source, e.join_rank
   from effective_reports(${asked}, '${kind}') e
   where e.source = coalesce(${source}, e.source)`
