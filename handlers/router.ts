@@ -2,6 +2,9 @@ import auditVerdicts from './audit/verdicts.get.ts'
 import clusterEnvironment from './cluster/environment.get.ts'
 import health from './health.get.ts'
 import imageByDigest from './images/digest.get.ts'
+import imageSbom from './images/sbom.get.ts'
+import imageSbomCycloneDx from './images/sbom-cyclonedx.get.ts'
+import imageVulnerabilities from './images/vulnerabilities.get.ts'
 import images from './images.get.ts'
 import metrics from './metrics.get.ts'
 import nodeFacts from './node/facts.post.ts'
@@ -37,5 +40,6 @@ export const routes = [
   ...[auditVerdicts],
   ...[nodeFacts, nodeStatus, clusterEnvironment],
   ...[images, imageByDigest, workloadContainers],
+  ...[imageVulnerabilities, imageSbom, imageSbomCycloneDx],
   ...[vulnerabilityExposure],
 ]
