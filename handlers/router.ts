@@ -28,6 +28,7 @@ import serviceByAddress from './svc/ip.get.ts'
 import serviceSpec from './svc/spec.post.ts'
 import version from './version.get.ts'
 import vulnerabilityExposure from './vulnerabilities/exposure.get.ts'
+import vulnerabilities from './vulnerabilities.get.ts'
 import workloadContainers from './workloads/containers.get.ts'
 
 /** The whole API. */
@@ -41,5 +42,5 @@ export const routes = [
   ...[nodeFacts, nodeStatus, clusterEnvironment],
   ...[images, imageByDigest, workloadContainers],
   ...[imageVulnerabilities, imageSbom, imageSbomCycloneDx],
-  ...[vulnerabilityExposure],
+  ...[vulnerabilities, vulnerabilityExposure],
 ]

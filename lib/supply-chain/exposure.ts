@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { shownAs } from '../http/declared.ts'
 import { wireTime } from '../http/fields.ts'
 import { digestText } from '../images/digest.ts'
+import { severityName } from './severity.ts'
 
 const VULNERABILITY = /^[A-Za-z0-9._:-]{1,128}$/
 
@@ -11,17 +12,16 @@ export const vulnerabilityId = shownAs(
   { type: 'string', pattern: VULNERABILITY.source, description: 'The id of a vulnerability, in any case.' },
 )
 
-const severity = z.enum(['CRITICAL', 'HIGH', 'MEDIUM', 'LOW', 'NONE', 'UNKNOWN'])
 const sources = z.array(z.string())
 const join = z.enum(['image_id', 'platform_manifest', 'workload_tag'])
 const count = z.int().min(0)
-const usage = { inUse: z.null(), inUseState: z.literal('unknown') }
+const usage = { inUse: z.null(), inUseState: z.enum(['unknown']) }
 
 const Package = z.strictObject({
   name: z.string(),
   installedVersion: z.string(),
   fixedVersions: z.array(z.string()),
-  severity,
+  severity: severityName,
   sources,
 })
 
@@ -32,7 +32,7 @@ const Image = z.strictObject({
   sources,
   reportDigests: z.array(digestText),
   join,
-  severity,
+  severity: severityName,
   packages: z.array(Package).max(50),
 })
 
@@ -75,7 +75,7 @@ const Namespace = z.strictObject({
 export const Exposure = z
   .strictObject({
     id: z.string().describe('As asked.'),
-    severity: severity.describe('The highest in the images listed.'),
+    severity: severityName.describe('The highest in the images listed.'),
     fixable: z.boolean(),
     images: z.array(Image).min(1).max(200),
     workloads: z.array(Workload).max(200),
