@@ -14,6 +14,8 @@ import { shownSources, type WireNames } from './names.ts'
 import { severityName, severityNameOf } from './severity.ts'
 
 const MAX_PACKAGES = 5
+/** Of six severities every other one. */
+const MAX_RUNS = 3
 
 const count = z.int().min(0)
 
@@ -77,7 +79,10 @@ const outcome = (fixable: boolean, running: boolean) => `
 const SUMMARY = fixed(`
   with page as materialized (
     select c.*
-    from json_to_recordset($1::text::json) run(namespace text, fixable boolean, running boolean, severity smallint, last smallint, vuln_id text)
+    from (select *
+          from json_to_recordset($1::text::json)
+            run(namespace text, fixable boolean, running boolean, severity smallint, last smallint, vuln_id text)
+          limit ${MAX_RUNS}) run
     cross join lateral (
       select c.*
       from (${[true, false].flatMap((fixable) => [true, false].map((running) => outcome(fixable, running))).join(' union all ')}) c

@@ -193,6 +193,12 @@ const examples: Record<string, Example[]> = {
     { path: '/workloads/ns-7/Deployment/web-7/containers' },
     { path: '/workloads/ns-7/Deployment/nobody/containers', status: 404 },
   ],
+  'GET /vulnerabilities': [
+    { path: '/vulnerabilities' },
+    { path: '/vulnerabilities?limit=500' },
+    { path: '/vulnerabilities?severity=CRITICAL,MEDIUM,NONE&fixable=true&running=true&namespace=ns-7' },
+    { path: `/vulnerabilities?after=${Buffer.from('[3,"CVE-7"]').toString('base64url')}` },
+  ],
   'POST /pod/traffic': [
     { path: '/pod/traffic', body: flow(1, 'TCP') },
     { path: '/pod/traffic', body: flow(2, 'TCP') },
@@ -223,6 +229,7 @@ const WITHOUT = new Set([
   'GET /metrics',
   'GET /openapi.json',
   'GET /version',
+  'GET /vulnerabilities/:id/exposure',
   'POST /pod/spec',
   'POST /svc/spec',
   'POST /pod/syscalls',
@@ -265,6 +272,13 @@ describe('plans', () => {
       select 'primary', 'ns-' || n % 50, 'Deployment', 'web-' || n % 1000, 'app', 'sha256:' || lpad(to_hex(n / 2), 64, '0'), 'regular',
              'r:1', '{}', '{}', 'pod-' || n, timestamp '2024-05-01', timestamp '2024-05-01'
       from generate_series(2, ${ROWS}::int) n`
+    await sql`
+      insert into cve_summary (vuln_id, scope_namespace, severity, is_fixable, images, workloads, running_workloads, namespaces, join_rank)
+      select 'CVE-' || n / 2, case n % 2 when 0 then '' else 'ns-' || n % 50 end, n % 6, n % 3 = 0, 1, 1, n % 7, 1, 1
+      from generate_series(2, ${ROWS}::int) n`
+    await sql`insert into cve_detail select 'CVE-' || n, 5, '{openssl}', '{registry}' from generate_series(1, ${ROWS / 2}::int) n`
+    await sql`insert into cve_fact (vuln_id, epss) select 'CVE-' || n, 0.5 from generate_series(1, ${ROWS / 2}::int) n`
+    await sql`insert into cve_summary_state (refreshed_at) values (timestamp '2024-05-01')`
     await sql`insert into traffic (uuid, pod_name, time_stamp) values (e'odd\\x1f', 'odd', timestamp '2000-01-01')`
     await sql.unsafe('analyze')
   })
