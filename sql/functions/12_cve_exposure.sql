@@ -64,7 +64,7 @@ as $$
     cross join lateral observed_networks(w.namespaces, w.kinds, w.names,
                                          now() at time zone 'utc' - make_interval(hours => window_hours)) o),
   networks as materialized (
-    select w.*, case when o.ingress_flows > 0 then o.ways <> '{}' end as is_exposed, json_build_object(
+    select w.*, o.is_exposed, json_build_object(
              'windowHours', window_hours,
              'podsObserved', o.pods,
              'flowsObserved', o.flows,
@@ -73,10 +73,10 @@ as $$
              'ingressFromUnattributedPeers', o.unattributed,
              'ingressFromPublicIps', o.public_ips,
              'ingressFromNodes', o.nodes,
-             'exposed', case when o.ingress_flows > 0 then o.ways <> '{}' end,
+             'exposed', o.is_exposed,
              'exposedVia', o.ways) as network
     from workloads w
-    join observed o on o.n = w.n),
+    join (select o.*, case when o.ingress_flows > 0 then o.ways <> '{}' end as is_exposed from observed o) o on o.n = w.n),
   rows as materialized (
     select c.*, n.is_exposed, n.network
     from containers c

@@ -366,6 +366,8 @@ test('GET /vulnerabilities/{id}/exposure 200: no pods, no flows or none that cam
     flow(pod, '8.8.8.8', { traffic_type: 'ingress' }),
   )
   assert.deepEqual(await network(id), { ...nothing, flowsObserved: 3 })
+  const [unknown] = (await read(id)).namespaces
+  assert.deepEqual([unknown.exposedWorkloads, unknown.unknownExposureWorkloads], [0, 1])
   await app.sql`delete from pod where pod_name = ${pod.pod_name}`
   assert.deepEqual(await network(id), { ...nothing, podsObserved: 0 })
 })
