@@ -2,7 +2,7 @@
 -- their newest 50 pods, dead ones too, and the different peers of those that came in. A pod or service that is not known to be of the
 -- same namespace is one of another.
 -- The flows of all pods are read at once and in the order in which they lie: pod by pod a page would be read for each flow. "offset 0"
--- keeps them apart from the pods that they are then joined to.
+-- keeps them apart from the pods that they are then joined to, and has the class of a flow made once.
 create or replace function observed_networks(namespaces text[], kinds text[], names text[], since timestamp)
 returns table (n bigint, pods bigint, flows bigint, ingress_flows bigint, other_namespaces bigint, unattributed bigint,
                public_ips bigint, nodes bigint)
@@ -38,7 +38,8 @@ as $$
                 else 'other' end as class
     from (select t.* from traffic t
           where t.pod_name = any (array(select p.pod_name from newest p)) and t.time_stamp >= since offset 0) t
-    join newest p on p.pod_name = t.pod_name and p.pod_namespace = t.pod_namespace),
+    join newest p on p.pod_name = t.pod_name and p.pod_namespace = t.pod_namespace
+    offset 0),
   peers as (
     select s.n, s.class, count(*) as flows,
            case when s.class = 'other' then s.peer_namespace end as namespace,

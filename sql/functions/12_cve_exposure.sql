@@ -1,5 +1,6 @@
--- Where a vulnerability is and what reaches it, as GET /vulnerabilities/{id}/exposure answers it but for the id (interop-supply-chain 3.6);
--- null when it is in no image of the inventory. `shown` has the sources that are written otherwise.
+-- Where a vulnerability is and what reaches it, as GET /vulnerabilities/{id}/exposure answers it (interop-supply-chain 3.6); null when it
+-- is in no image of the inventory. Of images the first 200 are listed, of the containers that run any of them the first 200. `shown` has
+-- the sources that are written otherwise.
 create or replace function cve_exposure(vuln text, window_hours integer, running_window_secs integer, shown jsonb) returns json
 language sql stable
 set enable_hashjoin = on
