@@ -65,8 +65,12 @@ const first = (name: string) => `coalesce(${each((_, alias) => `${alias}.${name}
 /** What sources describe a finding with: of each, what the first source by name knows. */
 const DESCRIPTIVE = ['title', 'primary_url', 'target', 'class', 'published_at', 'last_modified_at']
 
+// The limit ends the search at the severity where it is found, which is the same of most sources.
 const rowOf = (source: string, alias: string) => `
-    left join image_finding ${alias} on ${isOf(alias, source)} and ${isSame(alias, 'p')} and ${alias}.severity >= p.severity`
+    left join lateral (
+      select * from image_finding g
+      where ${isOf('g', source)} and ${isSame('g', 'p')} and g.severity >= p.severity
+      limit 1) ${alias} on true`
 
 const nameIfAny = (source: string, alias: string) => `case when ${alias}.source is not null then ${ofSource(source, 'shown')} end`
 
@@ -98,6 +102,7 @@ const FINDINGS = fixed(`
            json_build_object('name', p.package_name, 'type', ${first('package_type')}, 'purl', ${first('package_purl')}) as package,
            p.installed_version,
            ${fixedVersions}                                            as fixed_versions,
+           greatest(${each((_, alias) => `cardinality(${alias}.fixed_versions)`, ', ')}) > 0 as fixable,
            ${severityNameOf('p.severity')}                             as severity,
            greatest(${each((_, alias) => `${alias}.score`, ', ')})     as score,
            coalesce(c.cvss, '{}') || coalesce(b.cvss, '{}') || coalesce(a.cvss, '{}') as cvss,
@@ -114,7 +119,7 @@ const FINDINGS = fixed(`
   select case when m.n is null or m.n = 1 then ${reportList('vulnerabilities', 'effective', 'e.source')} end,
          m.rank::text, m.id, m.package_name, m.installed_version, ${plainColumns(Finding, 'm')}
   from (values (1)) one(row)
-  left join (select m.*, cardinality(m.fixed_versions) > 0 as fixable from merged m) m on true
+  left join merged m on true
   order by m.n`)
 
 /** What precedes the record in a row: the reports, in the first row alone, and its place. */
