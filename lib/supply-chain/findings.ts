@@ -49,18 +49,22 @@ const walk = (source: string) => `
        where ${isOf('f', source)} and (${key('f')}) > (${key('run')}) and f.severity <= run.last
        order by ${key('f')})`
 
+/** As good is enough for a source with an earlier name; of its own a row has no other. All of it is found by the key. */
 const hasNoBetter = (source: string) => `
       not exists (
         select from image_finding g
-        where f.source <> '${source}' and ${isOf('g', source)} and ${isSame('g', 'f')}
-          and g.severity <= f.severity and (g.severity < f.severity or '${source}' < f.source))`
+        where ${isOf('g', source)} and ${isSame('g', 'f')}
+          and g.severity <= case when f.source = '${source}' then -1 when f.source > '${source}' then f.severity else f.severity - 1 end::smallint)`
 
 // Not exists(): that would be made a hash of all the rows of the source.
 const hasFix = (source: string) => `coalesce((
-        select true from image_finding g
-        where f.source <> '${source}' and ${isOf('g', source)} and ${isSame('g', 'f')} and cardinality(g.fixed_versions) > 0), false)`
+        select cardinality(g.fixed_versions) > 0 from image_finding g
+        where f.source <> '${source}' and ${isOf('g', source)} and ${isSame('g', 'f')} limit 1), false)`
 
 const first = (name: string) => `coalesce(${each((_, alias) => `${alias}.${name}`, ', ')})`
+
+/** Of six severities not more can stand apart. PostgreSQL would think of a hundred. */
+const MAX_RUNS = SEVERITIES.length / 2
 
 /** What sources describe a finding with: of each, what the first source by name knows. */
 const DESCRIPTIVE = ['title', 'primary_url', 'target', 'class', 'published_at', 'last_modified_at']
@@ -86,7 +90,9 @@ const FINDINGS = fixed(`
     select e.*, coalesce($1::text::json ->> e.source, e.source) as shown from (${effective('vulnerabilities', '$2', '$3')}) e),
   page as materialized (
     select ${key('f')}, row_number() over (order by ${key('f')}) as n
-    from json_to_recordset($4::text::json) run(severity smallint, last smallint, vuln_id text, package_name text, installed_version text)
+    from (select *
+          from json_to_recordset($4::text::json) r(severity smallint, last smallint, vuln_id text, package_name text, installed_version text)
+          limit ${MAX_RUNS}) run
     cross join lateral (
       select ${key('f')}
       from (${each(walk, ' union all')}) f

@@ -9,13 +9,14 @@ import { buildDeps } from '../../lib/build.ts'
 import type { Database, Gate, Sql } from '../../lib/db/index.ts'
 import { declaredRoutes } from '../../lib/http/access.ts'
 import { createApp } from '../../lib/http/app.ts'
+import { writeCursor } from '../../lib/supply-chain/cursor.ts'
 import { startApp } from '../support/app.ts'
 
 const ROWS = 20_000
 /** Rows of one pod, more than two pages. */
 const BIG = 11_000
-/** More than a pod, an address or a document has; much less than a table. */
-const FEW = 1_000
+/** More than a pod, an address, a document or three of the longest pages of findings have; much less than a table. */
+const FEW = 2_000
 /** In the planner's units: a look-up takes about ten, the rows of a node a few hundred, a walk through an index thousands. */
 const LOOKUP_COST = 500
 
@@ -99,7 +100,7 @@ interface Found {
 function nodesOf(plan: Plan, isLimited = false): Found[] {
   const type = plan['Node Type']
   // A limit reaches through what passes rows on as they come.
-  const passes = isLimited && ['Subquery Scan', 'Result', 'Incremental Sort', 'Nested Loop', 'Append'].includes(type)
+  const passes = isLimited && ['Subquery Scan', 'Result', 'Incremental Sort', 'Nested Loop', 'Append', 'Merge Append'].includes(type)
   const below = type === 'Limit' || passes
   return [{ node: plan, isLimited }, ...(plan.Plans ?? []).flatMap((child) => nodesOf(child, below))]
 }
@@ -189,6 +190,21 @@ const examples: Record<string, Example[]> = {
     { path: `/images?namespace=ns-7&limit=500&after=${imageDigest(7)}` },
   ],
   'GET /images/:digest': [{ path: `/images/${imageDigest(7)}` }, { path: `/images/${imageDigest(0)}`, status: 404 }],
+  'GET /images/:digest/vulnerabilities': [
+    '',
+    '?limit=500',
+    `?after=${writeCursor([2, 'CVE-7000', 'p', '1'])}`,
+    '?severity=CRITICAL,MEDIUM&fixable=true&source=operator-scanner',
+  ].map((query) => ({ path: `/images/${imageDigest(7)}/vulnerabilities${query}` })),
+  'GET /images/:digest/sbom': [
+    { path: `/images/${imageDigest(7)}/sbom` },
+    { path: `/images/${imageDigest(7)}/sbom?limit=500&after=5000&source=registry` },
+    { path: `/images/${imageDigest(0)}/sbom` },
+  ],
+  'GET /images/:digest/sbom/cyclonedx': [
+    { path: `/images/${imageDigest(7)}/sbom/cyclonedx`, statements: 2 },
+    { path: `/images/${imageDigest(0)}/sbom/cyclonedx`, status: 404 },
+  ],
   'GET /workloads/:namespace/:kind/:name/containers': [
     { path: '/workloads/ns-7/Deployment/web-7/containers' },
     { path: '/workloads/ns-7/Deployment/nobody/containers', status: 404 },
@@ -265,6 +281,28 @@ describe('plans', () => {
       select 'primary', 'ns-' || n % 50, 'Deployment', 'web-' || n % 1000, 'app', 'sha256:' || lpad(to_hex(n / 2), 64, '0'), 'regular',
              'r:1', '{}', '{}', 'pod-' || n, timestamp '2024-05-01', timestamp '2024-05-01'
       from generate_series(2, ${ROWS}::int) n`
+    // As many payloads as images, each linked to one; those of the image that is asked for are large.
+    await sql`
+      insert into image_report
+      select 'sha256:' || lpad(to_hex(n), 64, '0'), s.source, k.kind, 'unknown', '{}', null, '{}', null, null, null, null, null, null, null, null,
+             timestamp '2024-05-01', null, null, null, false, '[]', '', null, null, case n when 7 then ${ROWS}::int else 0 end, '{}', null, null,
+             '', timestamp '2024-05-01'
+      from generate_series(1, ${ROWS / 10}::int) n, unnest('{db-matcher,operator-scanner,registry}'::text[]) s(source),
+           unnest('{vulnerabilities,sbom}'::text[]) k(kind)`
+    await sql`
+      insert into image_link
+      select distinct digest, source, digest, 1, timestamp '2024-05-01' from image_report`
+    await sql`
+      insert into image_finding
+      select ${imageDigest(7)}, s.source, (n * 7 + length(s.source)) % 6, 'CVE-' || n, 'p', '1', null, null, '{}', null, '{}', null, null, null, null,
+             null, null, '{}', null, null, null, null
+      from generate_series(1, ${ROWS}::int) n, unnest('{db-matcher,operator-scanner,registry}'::text[]) s(source)`
+    await sql`
+      insert into image_component
+      select ${imageDigest(7)}, s.source, n, 'c-' || n, null, null, null, null, null, null, '{}', null, '{}'
+      from generate_series(1, ${ROWS}::int) n, unnest('{operator-scanner,registry}'::text[]) s(source)`
+    await sql`insert into cve_fact select 'CVE-' || n, true, null, 0.5, 0.5 from generate_series(1, ${ROWS}::int) n`
+    await sql`insert into cve_news (vuln_id) select 'CVE-' || n from generate_series(1, ${ROWS}::int) n`
     await sql`insert into traffic (uuid, pod_name, time_stamp) values (e'odd\\x1f', 'odd', timestamp '2000-01-01')`
     await sql.unsafe('analyze')
   })
