@@ -43,20 +43,24 @@ const isSame = (alias: string, other: string) =>
 const each = (part: (source: string, alias: string) => string, separator: string) =>
   SOURCES.map((source, i) => part(source, 'abc'[i]!)).join(separator)
 
+// A thousand of each row are what PostgreSQL expects of `many`, which is one: else it would rather read and sort all of a payload of which it
+// believes that it is short, as the usual payload is, and every new one.
 const walk = (source: string) => `
       (select f.source, ${key('f')}, f.fixed_versions
-       from image_finding f
+       from image_finding f cross join generate_series(1, (select 1)) many
        where ${isOf('f', source)} and (${key('f')}) > (${key('run')}) and f.severity <= run.last
        order by ${key('f')})`
 
-/** As good is enough for a source with an earlier name; of its own a row has no other. All of it is found by the key. */
-const hasNoBetter = (source: string) => `
-      not exists (
-        select from image_finding g
-        where ${isOf('g', source)} and ${isSame('g', 'f')}
-          and g.severity <= case when f.source = '${source}' then -1 when f.source > '${source}' then f.severity else f.severity - 1 end::smallint)`
+// Both below are sub-selects with a limit and not exists(): that would be joined, which for a payload that PostgreSQL believes to be short means
+// to read all of it.
 
-// Not exists(): that would be made a hash of all the rows of the source.
+/** As good is enough for a source with an earlier name; of its own a row has no other. All of it is found by the key. */
+const hasNoBetter = (source: string) => `(
+        select true from image_finding g
+        where ${isOf('g', source)} and ${isSame('g', 'f')}
+          and g.severity <= case when f.source = '${source}' then -1 when f.source > '${source}' then f.severity else f.severity - 1 end::smallint
+        limit 1) is null`
+
 const hasFix = (source: string) => `coalesce((
         select cardinality(g.fixed_versions) > 0 from image_finding g
         where f.source <> '${source}' and ${isOf('g', source)} and ${isSame('g', 'f')} limit 1), false)`
@@ -95,7 +99,8 @@ const FINDINGS = fixed(`
           limit ${MAX_RUNS}) run
     cross join lateral (
       select ${key('f')}
-      from (${each(walk, ' union all')}) f
+      -- The offset keeps the conditions out of the walks: each is to give its next row, whether or not that counts.
+      from (select * from (${each(walk, ' union all')}) w order by ${key('w')} offset 0) f
       where ${each(hasNoBetter, ' and')}
         and ($5::boolean is null or $6 = (cardinality(f.fixed_versions) > 0 or ${each(hasFix, ' or ')}))
       order by ${key('f')}

@@ -15,8 +15,8 @@ import { startApp } from '../support/app.ts'
 const ROWS = 20_000
 /** Rows of one pod, more than two pages. */
 const BIG = 11_000
-/** More than a pod, an address, a document or three of the longest pages of findings have; much less than a table. */
-const FEW = 2_000
+/** More than a pod, an address or a document has; much less than a table. */
+const FEW = 1_000
 /** In the planner's units: a look-up takes about ten, the rows of a node a few hundred, a walk through an index thousands. */
 const LOOKUP_COST = 500
 
@@ -112,16 +112,22 @@ interface Expected {
   isWhole?: boolean
   /** The route answers a figure of the whole table: reading all of it is what it has to do. */
   isSummary?: boolean
+  /** A test of its own counts what it reads: what the planner expects is far from it. */
+  isCounted?: boolean
   /** The order comes from an index alone, however many rows there are. */
   isOrdered?: boolean
 }
 
-function assertGood(plan: Plan, { isWhole = false, isSummary = false, isOrdered = false }: Expected, text: string): void {
+function assertGood(
+  plan: Plan,
+  { isWhole = false, isSummary = false, isCounted = false, isOrdered = false }: Expected,
+  text: string,
+): void {
   for (const { node, isLimited } of nodesOf(plan)) {
     const type = node['Node Type']
     const of = `${shown(node)} in ${text}`
     assert.ok(isSummary || !type.includes('Seq Scan'), of)
-    assert.ok(isSummary || type !== 'Sort' || node['Plan Rows'] <= (isOrdered ? 0 : FEW), `a sort of a whole table: ${of}`)
+    assert.ok(isSummary || isCounted || type !== 'Sort' || node['Plan Rows'] <= (isOrdered ? 0 : FEW), `a sort of a whole table: ${of}`)
     if (type === 'Function Scan') assert.match(node['Function Name']!, /^json_|^generate_series$|^unnest$/, `cannot be seen through: ${of}`)
     if (!/^(Index|Bitmap Index)/.test(type) || isWhole || isSummary) continue
     // Under a limit every entry must count, else the walk to the last one that does has no bound.
@@ -195,7 +201,7 @@ const examples: Record<string, Example[]> = {
     '?limit=500',
     `?after=${writeCursor([2, 'CVE-7000', 'p', '1'])}`,
     '?severity=CRITICAL,MEDIUM&fixable=true&source=operator-scanner',
-  ].map((query) => ({ path: `/images/${imageDigest(7)}/vulnerabilities${query}` })),
+  ].map((query) => ({ path: `/images/${imageDigest(7)}/vulnerabilities${query}`, isCounted: true })),
   'GET /images/:digest/sbom': [
     { path: `/images/${imageDigest(7)}/sbom` },
     { path: `/images/${imageDigest(7)}/sbom?limit=500&after=5000&source=registry` },

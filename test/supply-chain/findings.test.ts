@@ -5,6 +5,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
+import type { Gate, Sql } from '../../lib/db/index.ts'
+import { type FindingFilter, type FindingPlace, readFindings } from '../../lib/supply-chain/findings.ts'
 import { SOURCES } from '../../lib/supply-chain/names.ts'
 import { SEVERITIES } from '../../lib/supply-chain/severity.ts'
 import { startApp } from '../support/app.ts'
@@ -180,3 +182,75 @@ test('GET /images/{digest}/vulnerabilities 200: every page is that of the model,
   )
   await fc.assert(property, { numRuns: 80 })
 })
+
+// ---- What a page costs ---------------------------------------------------------------------------------------------------------
+
+const ROWS = 20_000
+const LIMIT = 100
+
+interface Plan {
+  'Relation Name'?: string
+  'Actual Rows': number
+  'Actual Loops': number
+  'Rows Removed by Filter'?: number
+  Plans?: Plan[]
+}
+
+const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
+
+/** Rows of findings that a page reads, those included that it then drops. */
+async function rowsRead(digest: string, filter: Partial<FindingFilter>, after: FindingPlace | null): Promise<number> {
+  let read = 0
+  const counting = async (statement: (sql: Sql, isInDoubt: boolean) => unknown) => {
+    const [row] = await app.db.read(
+      (sql) => sql`explain (analyze, timing off, format json) ${statement(sql, false) as ReturnType<typeof sql>}`,
+    )
+    for (const node of nodesOf((row!['QUERY PLAN'] as { Plan: Plan }[])[0]!.Plan))
+      if (node['Relation Name'] === 'image_finding')
+        read += (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
+    return app.db.read(statement as never)
+  }
+  const all = { severities: SEVERITIES.map((_, n) => n), fixable: null, source: null }
+  await readFindings(counting as unknown as Gate, digest, { ...all, ...filter }, { limit: LIMIT, after }, 'spec')
+  assert.ok(read > 0, 'the plan names the table')
+  return read
+}
+
+/** Three payloads of 20 000 findings; `severity` is an expression of `n` and of the number `k` of the source. */
+async function longPayloads(severity: string): Promise<string> {
+  const digest = newDigest()
+  for (const [k, source] of SOURCES.entries()) {
+    await storeFindings(app, digest, source, [])
+    await app.sql`
+      insert into image_finding
+      select ${digest}, ${source}, ${app.sql.unsafe(severity.replaceAll('k', String(k)))}, 'CVE-' || n % 9000, 'p-' || n % 3, n::text, null, null,
+             case n % 2 when 0 then '{2}' else '{}' end::text[], null, '{}', null, null, null, null, null, null, '{}', null, null, null, null
+      from generate_series(1, ${ROWS}::int) n`
+  }
+  return digest
+}
+
+const places: (FindingPlace | null)[] = [null, ...[0, 1, 2, 3, 4].flatMap((s) => ['CVE-1', 'CVE-6'].map((id) => [s, id, '', ''] as const))]
+
+for (const [what, severity] of [
+  ['agree', 'n * 7 % 5'],
+  ['differ', 'n * 7 % 5 + (n * 31 + k * 17) % 3 % 2'],
+] as const) {
+  test(`a page of three payloads of 20 000 findings that ${what} reads a small multiple of its rows, at any depth`, async () => {
+    const digest = await longPayloads(severity)
+    // As the planner believes them to be before it has looked, and after.
+    for (const analyze of [false, true]) {
+      if (analyze) await app.sql`analyze image_finding`
+      for (const [filter, most] of [
+        [{}, 12 * LIMIT],
+        [{ source: 'registry' }, 3 * LIMIT],
+        [{ severities: [0, 2, 4] }, 20 * LIMIT],
+        [{ fixable: true }, 30 * LIMIT],
+      ] as const)
+        for (const after of places) {
+          const read = await rowsRead(digest, filter, after)
+          assert.ok(read <= most, `${JSON.stringify(filter)} after ${after}: ${read} rows`)
+        }
+    }
+  })
+}
