@@ -43,11 +43,9 @@ const isSame = (alias: string, other: string) =>
 const each = (part: (source: string, alias: string) => string, separator: string) =>
   SOURCES.map((source, i) => part(source, 'abc'[i]!)).join(separator)
 
-// A thousand of each row are what PostgreSQL expects of `many`, which is one: else it would rather read and sort all of a payload of which it
-// believes that it is short, as the usual payload is, and every new one.
 const walk = (source: string) => `
       (select f.source, ${key('f')}, f.fixed_versions
-       from image_finding f cross join generate_series(1, (select 1)) many
+       from image_finding f
        where ${isOf('f', source)} and (${key('f')}) > (${key('run')}) and f.severity <= run.last
        order by ${key('f')})`
 
