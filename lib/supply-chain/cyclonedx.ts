@@ -45,6 +45,21 @@ const COUNT = fixed(`
   from chosen c
   join image_report r on r.digest = c.digest and r.source = c.source and r.kind = 'sbom'`)
 
+const json = (value: string) => `to_json(${value})::text`
+const PROPERTIES = { PkgType: 'type', Class: 'class', SrcName: 'src_name', SrcVersion: 'src_version', LayerDigest: 'layer_digest' }
+const property = ([name, column]: string[]) => `'{"name":"aquasecurity:trivy:${name}","value":' || ${json(`m.${column}`)} || '}'`
+
+// Put together from texts, of which concat() leaves out those that are null: built from objects it takes PostgreSQL four times as long.
+const COMPONENT = `concat(
+      '{"bom-ref":"c', m.position - 1, '"',
+      ',"licenses":[' || nullif(array_to_string(array(
+        select '{"license":{"name":' || ${json('l.name')} || '}}' from unnest(m.licenses) l(name)), ','), '') || ']',
+      ',"name":', ${json('m.name')},
+      ',"properties":[' || nullif(concat_ws(',', ${Object.entries(PROPERTIES).map(property).join(', ')}), '') || ']',
+      ',"purl":' || ${json('m.purl')},
+      ',"type":"', case when m.type = 'operating-system' then m.type else 'library' end, '"',
+      ',"version":' || ${json('m.version')}, '}')`
+
 const DOCUMENT = fixed(`
   with ${chosen('$1', '$2')}
   select case when k.n = 0 then ${reportList('sbom', 'chosen', 'e.source')} end, l.components
@@ -52,21 +67,13 @@ const DOCUMENT = fixed(`
   join image_report r on r.digest = c.digest and r.source = c.source and r.kind = 'sbom'
   cross join lateral generate_series(0, (r.item_count - 1) / ${CHUNK}) k(n)
   cross join lateral (
-    select string_agg(json_strip_nulls(json_build_object(
-             'bom-ref',    'c' || m.position - 1,
-             'licenses',   (select json_agg(json_build_object('license', json_build_object('name', o.name)) order by o.n)
-                            from unnest(m.licenses) with ordinality o(name, n)),
-             'name',       m.name,
-             'properties', (select json_agg(json_build_object('name', 'aquasecurity:trivy:' || p.name, 'value', p.value) order by p.n)
-                            from (values (1, 'PkgType', m.type), (2, 'Class', m.class), (3, 'SrcName', m.src_name),
-                                         (4, 'SrcVersion', m.src_version), (5, 'LayerDigest', m.layer_digest)) p(n, name, value)
-                            where p.value is not null),
-             'purl',       m.purl,
-             'type',       case when m.type = 'operating-system' then m.type else 'library' end,
-             'version',    m.version))::text, ',' order by m.position) as components
+    select string_agg(${COMPONENT}, ',' order by m.position) as components
     from image_component m
     where m.digest = c.digest and m.source = c.source and m.position > k.n * ${CHUNK} and m.position <= (k.n + 1) * ${CHUNK}) l
   order by k.n`)
+
+const HEAD = Buffer.from('{"bomFormat":"CycloneDX","components":[')
+const COMMA = Buffer.from(',')
 
 /** Components of the SBOM that answers; null without one. A null `source` is any, an empty one none. */
 export async function countComponents(gate: Gate, digest: string, source: string | null): Promise<number | null> {
@@ -79,9 +86,9 @@ export async function readCycloneDx(gate: Gate, digest: string, source: string |
   const rows: RawRow[] = await gate((sql) => DOCUMENT(sql, digest, source).raw())
   const [report] = readReports(rows[0]?.[0] ?? null, names)
   if (!report) return null
-  const chunks = rows.flatMap(([, components], n) => (components ? [n === 0 ? '' : ',', components] : [])).map((one) => Buffer.from(one!))
+  const chunks = rows.flatMap(([, components], n) => (components ? (n === 0 ? [components] : [COMMA, components]) : []))
   const tail = `],"metadata":${JSON.stringify(metadataOf(digest, report))},"specVersion":"1.5","version":1}`
-  return Buffer.concat([Buffer.from('{"bomFormat":"CycloneDX","components":['), ...chunks, Buffer.from(tail)])
+  return Buffer.concat([HEAD, ...chunks, Buffer.from(tail)])
 }
 
 function metadataOf(digest: string, report: Report): z.output<typeof CycloneDx>['metadata'] {

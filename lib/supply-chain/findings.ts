@@ -49,24 +49,34 @@ const walk = (source: string) => `
        where ${isOf('f', source)} and (${key('f')}) > (${key('run')}) and f.severity <= run.last
        order by ${key('f')})`
 
-const hasNoBetter = (source: string) => `
-      not exists (
-        select from image_finding g
-        where f.source <> '${source}' and ${isOf('g', source)} and ${isSame('g', 'f')}
-          and g.severity <= f.severity and (g.severity < f.severity or '${source}' < f.source))`
+// Both below are sub-selects with a limit and not exists(): that would be joined, which for a payload that PostgreSQL believes to be short means
+// to read all of it.
 
-// Not exists(): that would be made a hash of all the rows of the source.
-const hasFix = (source: string) => `coalesce((
+/** As good is enough for a source with an earlier name; of its own a row has no other. All of it is found by the key. */
+const hasNoBetter = (source: string) => `(
         select true from image_finding g
-        where f.source <> '${source}' and ${isOf('g', source)} and ${isSame('g', 'f')} and cardinality(g.fixed_versions) > 0), false)`
+        where ${isOf('g', source)} and ${isSame('g', 'f')}
+          and g.severity <= case when f.source = '${source}' then -1 when f.source > '${source}' then f.severity else f.severity - 1 end::smallint
+        limit 1) is null`
+
+const hasFix = (source: string) => `coalesce((
+        select cardinality(g.fixed_versions) > 0 from image_finding g
+        where f.source <> '${source}' and ${isOf('g', source)} and ${isSame('g', 'f')} limit 1), false)`
 
 const first = (name: string) => `coalesce(${each((_, alias) => `${alias}.${name}`, ', ')})`
+
+/** Of six severities not more can stand apart. PostgreSQL would think of a hundred. */
+const MAX_RUNS = SEVERITIES.length / 2
 
 /** What sources describe a finding with: of each, what the first source by name knows. */
 const DESCRIPTIVE = ['title', 'primary_url', 'target', 'class', 'published_at', 'last_modified_at']
 
+// The limit ends the search at the severity where it is found, which is the same of most sources.
 const rowOf = (source: string, alias: string) => `
-    left join image_finding ${alias} on ${isOf(alias, source)} and ${isSame(alias, 'p')} and ${alias}.severity >= p.severity`
+    left join lateral (
+      select * from image_finding g
+      where ${isOf('g', source)} and ${isSame('g', 'p')} and g.severity >= p.severity
+      limit 1) ${alias} on true`
 
 const nameIfAny = (source: string, alias: string) => `case when ${alias}.source is not null then ${ofSource(source, 'shown')} end`
 
@@ -82,10 +92,13 @@ const FINDINGS = fixed(`
     select e.*, coalesce($1::text::json ->> e.source, e.source) as shown from (${effective('vulnerabilities', '$2', '$3')}) e),
   page as materialized (
     select ${key('f')}, row_number() over (order by ${key('f')}) as n
-    from json_to_recordset($4::text::json) run(severity smallint, last smallint, vuln_id text, package_name text, installed_version text)
+    from (select *
+          from json_to_recordset($4::text::json) r(severity smallint, last smallint, vuln_id text, package_name text, installed_version text)
+          limit ${MAX_RUNS}) run
     cross join lateral (
       select ${key('f')}
-      from (${each(walk, ' union all')}) f
+      -- The offset keeps the conditions out of the walks: each is to give its next row, whether or not that counts.
+      from (select * from (${each(walk, ' union all')}) w order by ${key('w')} offset 0) f
       where ${each(hasNoBetter, ' and')}
         and ($5::boolean is null or $6 = (cardinality(f.fixed_versions) > 0 or ${each(hasFix, ' or ')}))
       order by ${key('f')}
@@ -98,6 +111,7 @@ const FINDINGS = fixed(`
            json_build_object('name', p.package_name, 'type', ${first('package_type')}, 'purl', ${first('package_purl')}) as package,
            p.installed_version,
            ${fixedVersions}                                            as fixed_versions,
+           greatest(${each((_, alias) => `cardinality(${alias}.fixed_versions)`, ', ')}) > 0 as fixable,
            ${severityNameOf('p.severity')}                             as severity,
            greatest(${each((_, alias) => `${alias}.score`, ', ')})     as score,
            coalesce(c.cvss, '{}') || coalesce(b.cvss, '{}') || coalesce(a.cvss, '{}') as cvss,
@@ -114,7 +128,7 @@ const FINDINGS = fixed(`
   select case when m.n is null or m.n = 1 then ${reportList('vulnerabilities', 'effective', 'e.source')} end,
          m.rank::text, m.id, m.package_name, m.installed_version, ${plainColumns(Finding, 'm')}
   from (values (1)) one(row)
-  left join (select m.*, cardinality(m.fixed_versions) > 0 as fixable from merged m) m on true
+  left join merged m on true
   order by m.n`)
 
 /** What precedes the record in a row: the reports, in the first row alone, and its place. */
