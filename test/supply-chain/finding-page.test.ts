@@ -244,7 +244,7 @@ for (const [what, severity] of [
       for (const [filter, most] of [
         [{}, 12 * LIMIT],
         [{ source: 'registry' }, 3 * LIMIT],
-        [{ severities: [0, 2, 4] }, 20 * LIMIT],
+        [{ severities: [0, 2, 4] }, 24 * LIMIT],
         [{ fixable: true }, 30 * LIMIT],
       ] as const)
         for (const after of places) {
