@@ -341,7 +341,6 @@ describe('the image', { timeout: BUILD_LIMIT_MS }, () => {
   })
 
   built('the edge proxy serves in front of it', async (t) => {
-    if (!existsSync(join(ROOT, EDGE))) return t.skip('there is no edge proxy among the sources')
     const broker = await startServer(t, { BROKER_TOKEN_READ: 'read-token-for-the-edge' })
     const container = runContainer(image, program(`dist/${EDGE}/server.js`), {
       LISTEN_ADDR: '127.0.0.1:0',
