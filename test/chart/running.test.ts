@@ -14,7 +14,6 @@ import { container, environment, type Manifest, object, ofKind, skip as withoutH
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const skip = withoutHelm || (existsSync(`${ROOT}/dist/jobs/run.js`) ? false : 'needs `npm run build`')
-const skipEdge = skip || (existsSync(`${ROOT}/dist/wrangler-free-deploy/edge/server.js`) ? false : 'needs the edge proxy')
 const [database, releases] = skip
   ? []
   : await Promise.all([createTestDatabase(), startStub(() => ({ json: { latest: { chart: '9.9.9', broker: '9.9.9' } } }))])
@@ -126,7 +125,7 @@ for (const [toggle, scheduled] of [
   })
 }
 
-test('the edge proxy reads from the broker with its token, each as its manifest has it', { skip: skipEdge }, async (t) => {
+test('the edge proxy reads from the broker with its token, each as its manifest has it', { skip }, async (t) => {
   const addresses = { ADMIN_ADDR: '127.0.0.1:0', LISTEN_ADDR: '127.0.0.1:0' }
   const broker = start(t, object('frontend-scoped', 'Deployment', 'broker'), addresses)
   const listening = (program: typeof broker) => program.lines().find(({ msg }) => msg === 'listening')
