@@ -25,6 +25,52 @@ table public.audit_verdict
   CREATE INDEX audit_verdict_newest ON public.audit_verdict USING btree (observed_at DESC, id DESC)
   CREATE UNIQUE INDEX audit_verdict_pkey ON public.audit_verdict USING btree (id)
 
+table public.cve_fact with (fillfactor=80)
+  vuln_id text collate "C" not null
+  kev boolean
+  kev_date_added timestamp without time zone
+  epss real
+  epss_percentile real
+  constraint cve_fact_pkey PRIMARY KEY (vuln_id)
+  CREATE UNIQUE INDEX cve_fact_pkey ON public.cve_fact USING btree (vuln_id)
+
+table public.cve_news
+  id bigint not null generated always as identity
+  vuln_id text collate "C" not null
+  kev boolean
+  kev_date_added timestamp without time zone
+  epss real
+  epss_percentile real
+  constraint cve_news_pkey PRIMARY KEY (id)
+  CREATE INDEX cve_news_by_vuln ON public.cve_news USING btree (vuln_id)
+  CREATE UNIQUE INDEX cve_news_pkey ON public.cve_news USING btree (id)
+
+table public.cve_summary with (fillfactor=80)
+  vuln_id text collate "C" not null
+  scope_namespace text collate "C" not null
+  severity smallint not null
+  max_score real
+  is_fixable boolean not null
+  kev boolean
+  max_epss real
+  packages text[] not null
+  sources text[] not null
+  images bigint not null
+  workloads bigint not null
+  running_workloads bigint not null
+  namespaces bigint not null
+  join_rank smallint not null
+  constraint cve_summary_pkey PRIMARY KEY (vuln_id, scope_namespace)
+  CREATE INDEX cve_summary_in_order ON public.cve_summary USING btree (scope_namespace, is_fixable, ((running_workloads > 0)), severity, vuln_id)
+  CREATE UNIQUE INDEX cve_summary_pkey ON public.cve_summary USING btree (vuln_id, scope_namespace)
+
+table public.cve_summary_state with (fillfactor=50)
+  is_only boolean not null default true
+  refreshed_at timestamp without time zone not null
+  constraint cve_summary_state_is_only_check CHECK (is_only)
+  constraint cve_summary_state_pkey PRIMARY KEY (is_only)
+  CREATE UNIQUE INDEX cve_summary_state_pkey ON public.cve_summary_state USING btree (is_only)
+
 table public.image with (fillfactor=80)
   digest text collate "C" not null
   repository text collate "C"
@@ -36,6 +82,115 @@ table public.image with (fillfactor=80)
   constraint image_pkey PRIMARY KEY (digest)
   CREATE INDEX image_by_repository ON public.image USING btree (repository, digest)
   CREATE UNIQUE INDEX image_pkey ON public.image USING btree (digest)
+
+table public.image_component
+  digest text collate "C" not null
+  source text collate "C" not null
+  "position" bigint not null
+  name text not null
+  version text
+  purl text
+  type text
+  class text
+  src_name text
+  src_version text
+  licenses text[] not null
+  layer_digest text
+  file_paths text[] not null
+  constraint image_component_pkey PRIMARY KEY (digest, source, "position")
+  CREATE UNIQUE INDEX image_component_pkey ON public.image_component USING btree (digest, source, "position")
+
+table public.image_cve with (fillfactor=80)
+  vuln_id text collate "C" not null
+  image_digest text collate "C" not null
+  severity smallint not null
+  max_score real
+  is_fixable boolean not null
+  packages text[] not null
+  sources text[] not null
+  join_rank smallint not null
+  constraint image_cve_pkey PRIMARY KEY (vuln_id, image_digest)
+  CREATE INDEX image_cve_by_image ON public.image_cve USING btree (image_digest)
+  CREATE UNIQUE INDEX image_cve_pkey ON public.image_cve USING btree (vuln_id, image_digest)
+
+table public.image_finding
+  digest text collate "C" not null
+  source text collate "C" not null
+  severity smallint not null
+  vuln_id text collate "C" not null
+  package_name text collate "C" not null
+  installed_version text collate "C" not null
+  package_type text
+  package_purl text
+  fixed_versions text[] not null
+  score real
+  cvss jsonb not null
+  title text
+  primary_url text
+  target text
+  class text
+  published_at timestamp without time zone
+  last_modified_at timestamp without time zone
+  file_paths text[] not null
+  kev boolean
+  kev_date_added timestamp without time zone
+  epss real
+  epss_percentile real
+  constraint image_finding_severity_check CHECK (((severity >= 0) AND (severity <= 5)))
+  constraint image_finding_pkey PRIMARY KEY (digest, source, severity, vuln_id, package_name, installed_version)
+  CREATE INDEX image_finding_by_cve ON public.image_finding USING btree (upper(vuln_id), digest, source)
+  CREATE UNIQUE INDEX image_finding_pkey ON public.image_finding USING btree (digest, source, severity, vuln_id, package_name, installed_version)
+  CREATE INDEX image_finding_with_facts ON public.image_finding USING btree (vuln_id) WHERE ((kev IS NOT NULL) OR (kev_date_added IS NOT NULL) OR (epss IS NOT NULL) OR (epss_percentile IS NOT NULL))
+
+table public.image_link
+  digest text collate "C" not null
+  source text collate "C" not null
+  image_digest text collate "C" not null
+  join_rank smallint not null
+  linked_at timestamp without time zone not null
+  constraint image_link_join_rank_check CHECK (((join_rank >= 1) AND (join_rank <= 3)))
+  constraint image_link_pkey PRIMARY KEY (digest, source, image_digest)
+  CREATE INDEX image_link_by_image ON public.image_link USING btree (image_digest, join_rank)
+  CREATE UNIQUE INDEX image_link_pkey ON public.image_link USING btree (digest, source, image_digest)
+
+table public.image_report with (fillfactor=80)
+  digest text collate "C" not null
+  source text collate "C" not null
+  kind text collate "C" not null
+  digest_kind text collate "C" not null
+  platform_manifests jsonb not null
+  index_digest text collate "C"
+  manifest_digests text[] not null
+  image_ref text
+  registry text
+  repository text
+  normal_repository text collate "C"
+  tag text collate "C"
+  scanner_name text
+  scanner_vendor text
+  scanner_version text
+  scanned_at timestamp without time zone not null
+  db_updated_at timestamp without time zone
+  os_family text
+  os_name text
+  os_eosl boolean not null
+  observed_in jsonb not null
+  content_hash text collate "C" not null
+  sbom_format text
+  sbom_spec_version text
+  item_count bigint not null
+  sbom_sources text[] not null
+  sbom_trust text collate "C"
+  attestation jsonb
+  post text collate "C" not null
+  received_at timestamp without time zone not null
+  constraint image_report_digest_kind_check CHECK ((digest_kind = ANY (ARRAY['index'::text, 'manifest'::text, 'unknown'::text])))
+  constraint image_report_kind_check CHECK ((kind = ANY (ARRAY['vulnerabilities'::text, 'sbom'::text])))
+  constraint image_report_sbom_trust_check CHECK ((sbom_trust = ANY (ARRAY['attached-unbound'::text, 'unverified'::text, 'scanned'::text, 'verified'::text])))
+  constraint image_report_source_check CHECK ((source = ANY (ARRAY['db-matcher'::text, 'operator-scanner'::text, 'registry'::text])))
+  constraint image_report_pkey PRIMARY KEY (digest, source, kind)
+  CREATE INDEX image_report_by_index ON public.image_report USING btree (index_digest) WHERE (index_digest IS NOT NULL)
+  CREATE UNIQUE INDEX image_report_pkey ON public.image_report USING btree (digest, source, kind)
 
 table public.install
   is_only boolean not null default true
@@ -114,6 +269,20 @@ table public.pod_syscalls with (fillfactor=70)
   constraint pod_syscalls_pkey PRIMARY KEY (pod_name)
   CREATE UNIQUE INDEX pod_syscalls_pkey ON public.pod_syscalls USING btree (pod_name)
 
+table public.sbom_page with (fillfactor=80)
+  digest text collate "C" not null
+  source text collate "C" not null
+  set_id text collate "C" not null
+  page_index bigint not null
+  total bigint not null
+  scanned_at timestamp without time zone not null
+  item_count bigint not null
+  components text not null
+  post text collate "C" not null
+  received_at timestamp without time zone not null
+  constraint sbom_page_pkey PRIMARY KEY (digest, source, set_id, page_index)
+  CREATE UNIQUE INDEX sbom_page_pkey ON public.sbom_page USING btree (digest, source, set_id, page_index)
+
 table public.schema_functions
   is_only boolean not null default true
   hash text not null
@@ -139,6 +308,27 @@ table public.service with (fillfactor=80)
   constraint service_pkey PRIMARY KEY (svc_ip)
   CREATE INDEX service_by_namespace ON public.service USING btree (svc_namespace, svc_name, svc_ip)
   CREATE UNIQUE INDEX service_pkey ON public.service USING btree (svc_ip)
+
+table public.summary_image
+  image_digest text collate "C" not null
+  payloads text not null
+  constraint summary_image_pkey PRIMARY KEY (image_digest)
+  CREATE UNIQUE INDEX summary_image_pkey ON public.summary_image USING btree (image_digest)
+
+table public.summary_news
+  vuln_id text collate "C" not null
+  constraint summary_news_pkey PRIMARY KEY (vuln_id)
+  CREATE UNIQUE INDEX summary_news_pkey ON public.summary_news USING btree (vuln_id)
+
+table public.summary_workload with (fillfactor=80)
+  image_digest text collate "C" not null
+  pod_namespace text collate "C" not null
+  workload_kind text collate "C" not null
+  workload_name text collate "C" not null
+  cluster_id text collate "C" not null
+  is_running boolean not null
+  constraint summary_workload_pkey PRIMARY KEY (image_digest, pod_namespace, workload_kind, workload_name, cluster_id)
+  CREATE UNIQUE INDEX summary_workload_pkey ON public.summary_workload USING btree (image_digest, pod_namespace, workload_kind, workload_name, cluster_id)
 
 table public.traffic with (fillfactor=95)
   uuid text collate "C" not null
@@ -214,6 +404,8 @@ table public.workload_container with (fillfactor=80)
 
 function public.digest_kind_rank(kind text) returns integer language sql immutable parallel safe
 
+function public.effective_reports(asked text, of_kind text) returns TABLE(digest text, source text, join_rank smallint) language sql stable parallel safe
+
 function public.is_container_changed(w workload_container, container_kind text, image_ref text, security_context jsonb, pod_security jsonb, state text, state_reason text) returns boolean language sql stable parallel safe
 
 function public.is_image_news(m image, repository text, tags text[], digest_kind text) returns boolean language sql stable parallel safe
@@ -222,7 +414,21 @@ function public.is_pod_alive(namespace text, name text) returns boolean language
 
 function public.is_running(w workload_container, window_secs integer) returns boolean language sql stable parallel safe
 
+function public.is_workload_of(seen_kind text, seen_name text, kind text, name text) returns boolean language sql immutable parallel safe
+
+function public.join_name(rank integer) returns text language sql immutable parallel safe
+
 function public.kept(posted anyelement, stored anyelement, is_other boolean) returns anyelement language sql immutable parallel safe
+
+function public.known_facts(vuln text) returns TABLE(kev boolean, kev_date_added timestamp without time zone, epss real, epss_percentile real) language sql stable parallel safe
+
+function public.learn_facts(told image_finding[]) returns void language sql
+
+function public.link_report(written image_report) returns void language plpgsql
+
+function public.linked_reports(image text, of_kind text) returns TABLE(digest text, source text, join_rank smallint) language sql stable parallel safe
+
+function public.named_digests(of_digest text, of_source text) returns TABLE(image_digest text, join_rank smallint) language sql stable parallel safe
 
 function public.pod_holding(address text, at timestamp without time zone) returns SETOF pod language sql stable parallel safe
 
@@ -231,6 +437,20 @@ function public.posted_containers(doc json) returns TABLE(n bigint, workload big
 function public.ran_as_init(container_kind text, state text) returns boolean language sql immutable parallel safe
 
 function public.record_containers(doc json) returns integer language plpgsql
+
+function public.relink(of_digest text, of_source text) returns integer language plpgsql
+
+function public.replace_components(of_digest text, of_source text, lists text[]) returns bigint language plpgsql
+
+function public.replace_findings(of_digest text, of_source text, rows json) returns void language plpgsql
+
+function public.sent_report(header json, of_kind text) returns image_report language plpgsql stable
+
+function public.stage_page(sent image_report, page_set text, page_no bigint, pages bigint, rows text) returns json language plpgsql
+
+function public.store_findings(header json, rows text) returns json language plpgsql
+
+function public.store_sbom(header json, page json, rows text) returns json language plpgsql
 
 function public.union_names(first text, second text) returns text language sql immutable parallel safe
 
@@ -243,3 +463,7 @@ function public.upsert_pods(doc json) returns integer language plpgsql
 function public.upsert_services(doc json) returns integer language plpgsql
 
 function public.waiting_reference(namespace text, kind text, name text, container text, reference text) returns text language plpgsql stable parallel safe
+
+function public.wanted_links(of_digest text, of_source text) returns TABLE(image_digest text, join_rank smallint) language sql stable parallel safe
+
+function public.write_report(sent image_report) returns void language sql

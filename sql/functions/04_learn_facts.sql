@@ -1,0 +1,19 @@
+-- Notes what findings tell of their vulnerabilities, as far as it was not known: a payload repeats what a thousand others have said.
+create or replace function learn_facts(told image_finding[]) returns void
+language sql
+set enable_nestloop = on
+as $$
+  insert into cve_news (vuln_id, kev, kev_date_added, epss, epss_percentile)
+  select t.vuln_id, t.kev, t.kev_date_added, t.epss, t.epss_percentile
+  from (select f.vuln_id, bool_or(f.kev) as kev, min(f.kev_date_added) as kev_date_added, max(f.epss) as epss,
+               max(f.epss_percentile) as epss_percentile
+        from unnest(told) f
+        where num_nonnulls(f.kev, f.kev_date_added, f.epss, f.epss_percentile) > 0
+        group by f.vuln_id) t
+  cross join lateral known_facts(t.vuln_id) k
+  where t.kev and k.kev is not true
+     or t.kev is not null and k.kev is null
+     or t.kev_date_added < coalesce(k.kev_date_added, 'infinity')
+     or t.epss > coalesce(k.epss, -1)
+     or t.epss_percentile > coalesce(k.epss_percentile, -1)
+$$;

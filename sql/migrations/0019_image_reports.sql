@@ -1,0 +1,36 @@
+-- What is known of a payload of findings or of an SBOM: the newest of each digest, source and kind.
+create table image_report (
+  digest             text collate "C" not null,
+  source             text collate "C" not null check (source in ('db-matcher', 'operator-scanner', 'registry')),
+  kind               text collate "C" not null check (kind in ('vulnerabilities', 'sbom')),
+  digest_kind        text collate "C" not null check (digest_kind in ('index', 'manifest', 'unknown')),
+  platform_manifests jsonb not null,
+  index_digest       text collate "C",
+  manifest_digests   text[] not null,
+  image_ref          text,
+  registry           text,
+  repository         text,
+  normal_repository  text collate "C",
+  tag                text collate "C",
+  scanner_name       text,
+  scanner_vendor     text,
+  scanner_version    text,
+  scanned_at         timestamp not null,
+  db_updated_at      timestamp,
+  os_family          text,
+  os_name            text,
+  os_eosl            boolean not null,
+  observed_in        jsonb not null,
+  content_hash       text collate "C" not null,
+  sbom_format        text,
+  sbom_spec_version  text,
+  item_count         bigint not null,
+  sbom_sources       text[] not null,
+  sbom_trust         text collate "C" check (sbom_trust in ('attached-unbound', 'unverified', 'scanned', 'verified')),
+  attestation        jsonb,
+  post               text collate "C" not null,
+  received_at        timestamp not null,
+  primary key (digest, source, kind)
+) with (fillfactor = 80);
+
+create index image_report_by_index on image_report (index_digest) where index_digest is not null;

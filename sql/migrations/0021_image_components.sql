@@ -1,0 +1,32 @@
+-- The components of SBOMs in the order of their payload, and the pages of those that have not come whole yet.
+create table image_component (
+  digest       text collate "C" not null,
+  source       text collate "C" not null,
+  position     bigint not null,
+  name         text not null,
+  version      text,
+  purl         text,
+  type         text,
+  class        text,
+  src_name     text,
+  src_version  text,
+  licenses     text[] not null,
+  layer_digest text,
+  file_paths   text[] not null,
+  primary key (digest, source, position)
+);
+
+-- `components` is a JSON array, as text: it is read once, when the set is whole.
+create table sbom_page (
+  digest      text collate "C" not null,
+  source      text collate "C" not null,
+  set_id      text collate "C" not null,
+  page_index  bigint not null,
+  total       bigint not null,
+  scanned_at  timestamp not null,
+  item_count  bigint not null,
+  components  text not null,
+  post        text collate "C" not null,
+  received_at timestamp not null,
+  primary key (digest, source, set_id, page_index)
+) with (fillfactor = 80);

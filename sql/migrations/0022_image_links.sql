@@ -1,0 +1,11 @@
+-- Which images of the inventory the payloads of a digest and source stand for. `join_rank`: 1 image_id, 2 platform_manifest, 3 workload_tag.
+create table image_link (
+  digest       text collate "C" not null,
+  source       text collate "C" not null,
+  image_digest text collate "C" not null,
+  join_rank    smallint not null check (join_rank between 1 and 3),
+  linked_at    timestamp not null,
+  primary key (digest, source, image_digest)
+);
+
+create index image_link_by_image on image_link (image_digest, join_rank);

@@ -1,0 +1,20 @@
+-- What is known of a vulnerability itself, whichever payload told: as of the last pass, and what ingest has learnt since.
+create table cve_fact (
+  vuln_id         text collate "C" primary key,
+  kev             boolean,
+  kev_date_added  timestamp,
+  epss            real,
+  epss_percentile real
+) with (fillfactor = 80);
+
+-- Ingest only ever adds here, so that it waits for nobody. A row without values says: look at this one again.
+create table cve_news (
+  id              bigint generated always as identity primary key,
+  vuln_id         text collate "C" not null,
+  kev             boolean,
+  kev_date_added  timestamp,
+  epss            real,
+  epss_percentile real
+);
+
+create index cve_news_by_vuln on cve_news (vuln_id);

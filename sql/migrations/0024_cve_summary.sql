@@ -1,0 +1,63 @@
+-- The summary of vulnerabilities over the images that workloads run, and what it was made of: only the job writes these.
+-- Which payloads an image was last seen with.
+create table summary_image (
+  image_digest text collate "C" primary key,
+  payloads     text not null
+);
+
+create table summary_workload (
+  image_digest  text collate "C" not null,
+  pod_namespace text collate "C" not null,
+  workload_kind text collate "C" not null,
+  workload_name text collate "C" not null,
+  cluster_id    text collate "C" not null,
+  is_running    boolean not null,
+  primary key (image_digest, pod_namespace, workload_kind, workload_name, cluster_id)
+) with (fillfactor = 80);
+
+-- The vulnerabilities of an image. `join_rank` is the worst among the payloads that tell of one.
+create table image_cve (
+  vuln_id      text collate "C" not null,
+  image_digest text collate "C" not null,
+  severity     smallint not null,
+  max_score    real,
+  is_fixable   boolean not null,
+  packages     text[] not null,
+  sources      text[] not null,
+  join_rank    smallint not null,
+  primary key (vuln_id, image_digest)
+) with (fillfactor = 80);
+
+create index image_cve_by_image on image_cve (image_digest);
+
+-- Vulnerabilities that have to be counted again.
+create table summary_news (
+  vuln_id text collate "C" primary key
+);
+
+-- `scope_namespace` is empty for the whole cluster.
+create table cve_summary (
+  vuln_id           text collate "C" not null,
+  scope_namespace   text collate "C" not null,
+  severity          smallint not null,
+  max_score         real,
+  is_fixable        boolean not null,
+  kev               boolean,
+  max_epss          real,
+  packages          text[] not null,
+  sources           text[] not null,
+  images            bigint not null,
+  workloads         bigint not null,
+  running_workloads bigint not null,
+  namespaces        bigint not null,
+  join_rank         smallint not null,
+  primary key (vuln_id, scope_namespace)
+) with (fillfactor = 80);
+
+-- A list is at most four runs of it, one for each outcome, whatever it is filtered by.
+create index cve_summary_in_order on cve_summary (scope_namespace, is_fixable, (running_workloads > 0), severity, vuln_id);
+
+create table cve_summary_state (
+  is_only      boolean primary key default true check (is_only),
+  refreshed_at timestamp not null
+) with (fillfactor = 50);
