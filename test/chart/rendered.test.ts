@@ -667,7 +667,7 @@ one(
 
 /** Names of metrics that an expression asks for. */
 const asked = (expression: string) =>
-  [...expression.matchAll(/\b((?:broker|kguardian|nodejs|process)_\w+)(?=\{)/g)].map(([, name]) => name!)
+  [...expression.matchAll(/\b((?:broker|svc|kguardian|nodejs|process)_\w+)(?=\{)/g)].map(([, name]) => name!)
 
 one('alerts and dashboard ask for metrics that there are, by labels that they have', async () => {
   const { registry } = createMetrics()
@@ -693,8 +693,8 @@ one('alerts and dashboard ask for metrics that there are, by labels that they ha
     )
     const known = [...target, ...names.flatMap((name) => labels.get(name)!)]
     for (const label of used) assert.ok(known.includes(label), `${label} in ${expression}`)
-    for (const [, method, route] of expression.matchAll(/method="(\w+)",route="([^"]+)"/g))
-      assert.ok(served.has(`${method} ${route}`), route)
+    for (const [, method, list] of expression.matchAll(/method="(\w+)",route=~?"([^"]+)"/g))
+      for (const route of list!.split('|')) assert.ok(served.has(`${method} ${route}`), route)
     // What was scraped has the label `job`; a job of ours is found under another.
     if (names.some((name) => labels.get(name)!.includes('job'))) assert.match(expression, /exported_job/)
   }
@@ -745,8 +745,11 @@ one('a job is late after three times its interval, but at least a quarter of an 
     'dead-pod-retention': 10_800,
     'traffic-retention': 10_800,
     'image-inventory-retention': 10_800,
+    'supply-chain-refresh': 900,
   })
-  assert.deepEqual(overdue('jobs-off'), { 'dead-pod-retention': 10_800 })
+  // What is kept for ever is linked and counted all the same.
+  assert.deepEqual(overdue('jobs-off'), { 'dead-pod-retention': 10_800, 'supply-chain-refresh': 900 })
+  assert.equal(overdue('supplychain-full')['supply-chain-refresh'], 5400)
 })
 
 one('the memory alert is at nine tenths of the limit', () => {

@@ -87,7 +87,8 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
     summary: '{{ `The job {{ $labels.exported_job }} has not ended well for three times its interval.` }}'
     runbook: >-
       Its log lines say what failed: in the brokers, or with jobs.mode external in the pods with the component `jobs`. Is the CronJob
-      suspended? Without retention the database grows; without late-resolve flows stay without a peer.
+      suspended? Without retention the database grows; without late-resolve flows stay without a peer; without supply-chain-refresh pods that
+      started since have no findings, and the summary of vulnerabilities is old.
 - alert: BrokerNoAgent
   {{- $posts := printf "broker_http_request_duration_seconds_count{%s,method=\"POST\",route=\"/pod/spec\",status=\"200\"}" $pods }}
   expr: sum(rate({{ $posts }}[15m])) == 0 or absent({{ $posts }})
