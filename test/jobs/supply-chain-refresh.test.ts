@@ -262,21 +262,73 @@ test('the summary is the one of all stored rows, whatever changes in whichever o
         }
       }
     }),
-    { numRuns: 60 },
+    { numRuns: 120 },
   )
 })
 
-test('more images and vulnerabilities than one statement takes', async () => {
-  for (let i = 0; i < 25; i++) {
-    await runs(`image-${i}`, `w${i}`)
-    await storeFindings(
-      `image-${i}`,
-      Array.from({ length: 50 }, (_, n) => finding(`CVE-${i % 5}-${n}`, { epss: n / 100 })),
-    )
-  }
+for (const images of [10, 11, 25])
+  test(`more vulnerabilities than one statement counts, in as many images as it reads or more: ${images}`, async () => {
+    for (let i = 0; i < images; i++) {
+      await runs(`image-${i}`, `w${i}`)
+      await storeFindings(
+        `image-${i}`,
+        Array.from({ length: 50 }, (_, n) => finding(`CVE-${i % 5}-${n}`, { epss: n / 100 })),
+      )
+    }
+    assert.equal((await run()).outcome, 'done')
+    await assertSummary()
+    assert.equal((await run()).rows, 0)
+  })
+
+test('more payloads to be linked than one statement links, and more than it looks at', async () => {
+  for (let i = 0; i < 210; i++) await storeFindings(`image-${i}`, [finding('CVE-1')])
+  for (let i = 0; i < 210; i += 3) await runs(`image-${i}`, `w${i}`)
   assert.equal((await run()).outcome, 'done')
+  assert.equal((await links()).length, 70)
   await assertSummary()
-  assert.equal((await run()).rows, 0)
+})
+
+test('a vulnerability that two payloads of an image tell of: the worse join counts', async () => {
+  await runs('a', 'web')
+  await storeFindings('a', [finding('CVE-1'), finding('CVE-2')])
+  await storeFindings('index', [finding('CVE-1')], { source: 'db-matcher', platform_manifests: { 'linux/amd64': digestOf('a') } })
+  await run()
+  await assertSummary()
+  assert.deepEqual(
+    (await storedSummary(sql)).map((row) => [row.vuln_id, row.join_rank]),
+    [
+      ['CVE-1', 2],
+      ['CVE-1', 2],
+      ['CVE-2', 1],
+      ['CVE-2', 1],
+    ],
+  )
+})
+
+test('a join that is another one is a change, with all else as it was', async () => {
+  await runs('a', 'web')
+  await sql`update image set repository = 'registry.test/team/app', tags = '{v1}'`
+  const seen = {
+    ...{ normal_repository: 'registry.test/team/app', tag: 'v1' },
+    observed_in: [{ namespace: 'shop', kind: 'Deployment', name: 'web', container: 'app' }],
+  }
+  const rank = async () => (await storedSummary(sql))[0]?.join_rank
+  await storeFindings('index', [finding('CVE-1')], { ...seen, platform_manifests: { 'linux/amd64': digestOf('a') } })
+  await run()
+  assert.equal(await rank(), 2)
+  await storeFindings('index', [finding('CVE-1')], seen)
+  await run()
+  assert.equal(await rank(), 3)
+})
+
+test('a workload with a container that runs and one that does not, of two images, runs', async () => {
+  await runs('a', 'web', { container: 'app' })
+  await runs('b', 'web', { container: 'side', state: 'terminated' })
+  for (const name of ['a', 'b']) await storeFindings(name, [finding('CVE-1')])
+  await run()
+  await assertSummary()
+  const [row] = await storedSummary(sql)
+  assert.deepEqual([row!.images, row!.workloads, row!.running_workloads], [2, 1, 1])
 })
 
 test('the pages of a set go when none has come for the time; a young page keeps all of them', async () => {
