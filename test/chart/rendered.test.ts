@@ -10,6 +10,7 @@ import { jobs } from '../../jobs/index.ts'
 import { type Config, configTable, loadConfig } from '../../lib/config.ts'
 import { declaredRoutes } from '../../lib/http/access.ts'
 import { createMetrics } from '../../lib/metrics.ts'
+import { WIRE_NAMES } from '../../lib/supply-chain/names.ts'
 import { at, readValues } from '../../scripts/chart-values.ts'
 import {
   container,
@@ -670,11 +671,12 @@ const asked = (expression: string) =>
   [...expression.matchAll(/\b((?:broker|svc|kguardian|nodejs|process)_\w+)(?=\{)/g)].map(([, name]) => name!)
 
 one('alerts and dashboard ask for metrics that there are, by labels that they have', async () => {
-  const { registry } = createMetrics()
-  const metrics = await registry.getMetricsAsJSON()
-  const labels = new Map(
-    metrics.map(({ name }) => [name, (registry.getSingleMetric(name) as unknown as { labelNames: string[] }).labelNames]),
-  )
+  const labels = new Map<string, string[]>()
+  for (const wireNames of WIRE_NAMES) {
+    const { registry } = createMetrics(wireNames)
+    for (const { name } of await registry.getMetricsAsJSON())
+      labels.set(name, (registry.getSingleMetric(name) as unknown as { labelNames: string[] }).labelNames)
+  }
   const rulesOf = object('prometheus-rule', 'PrometheusRule', 'broker').spec.groups[0].rules
   const dashboard = JSON.parse(object('dashboard', 'ConfigMap', 'dashboard').data['cluster-telemetry-broker.json'])
   const panels: Json[] = dashboard.panels.filter(({ type }: Json) => type !== 'row')
@@ -700,7 +702,7 @@ one('alerts and dashboard ask for metrics that there are, by labels that they ha
   }
   assert.deepEqual(
     dashboard.panels.filter(({ type }: Json) => type === 'row').map(({ title }: Json) => title),
-    ['Ingest', 'Reads', 'Jobs', 'Audit', 'Database', 'Process'],
+    ['Ingest', 'Reads', 'Jobs', 'Audit', 'Supply chain', 'Database', 'Process'],
   )
   const missing = [...labels.keys()].filter((name) => name.startsWith('broker_') && !expressions.some((one) => one.includes(name)))
   assert.deepEqual(missing.sort(), [
@@ -709,6 +711,16 @@ one('alerts and dashboard ask for metrics that there are, by labels that they ha
     'broker_seccomp_profiles_cache_hits_total',
     'broker_seccomp_profiles_cache_misses_total',
   ])
+})
+
+one('an alert asks for the metric by the name that the broker writes, and the dashboard by both', () => {
+  const refused = (toggle: string) =>
+    object(toggle, 'PrometheusRule', 'broker').spec.groups[0].rules.find(({ alert }: Json) => alert === 'BrokerSbomsRefused').expr
+  assert.match(refused('prometheus-rule'), /^sum\(rate\(svc_supplychain_staged_sets_refused_total\{/)
+  assert.match(refused('supplychain-full'), /^sum\(rate\(kguardian_supplychain_staged_sets_refused_total\{/)
+  const { data } = object('dashboard', 'ConfigMap', 'dashboard')
+  const names = [...data['cluster-telemetry-broker.json'].matchAll(/\w+(?=_supplychain_staged_sets_refused_total)/g)].map(([name]) => name)
+  assert.deepEqual(names, ['svc', 'kguardian'])
 })
 
 one('an alert says how bad it is, what it is, and what to do', () => {
