@@ -412,6 +412,8 @@ function public.delete_payload(of_digest text, of_source text, days integer, gra
 
 function public.digest_kind_rank(kind text) returns integer language sql immutable parallel safe
 
+function public.doubt_facts(vulns text[]) returns void language sql
+
 function public.effective_reports(asked text, of_kind text) returns TABLE(digest text, source text, join_rank smallint) language sql stable parallel safe
 
 function public.expire_pages(of_digest text, of_source text, of_set text, ttl_secs integer) returns bigint language plpgsql
@@ -458,7 +460,7 @@ function public.refresh_images(after text, max_looked bigint, max_reread bigint,
 
 function public.relink(of_digest text, of_source text) returns integer language plpgsql
 
-function public.replace_components(of_digest text, of_source text, lists text[]) returns bigint language plpgsql
+function public.replace_components(of_digest text, of_source text, page_set text, rows text) returns bigint language plpgsql
 
 function public.replace_findings(of_digest text, of_source text, rows json) returns void language plpgsql
 
