@@ -239,7 +239,8 @@ test('GET /images/{digest}/sbom/cyclonedx 200: an SBOM that is replaced between 
     const reader = answer.body!.getReader()
     const texts: string[] = []
     texts.push(Buffer.from((await reader.read()).value!).toString())
-    await storeSbom(app, digest, 'registry', many(name), { scanned_at: '2026-01-02T00:00:00', content_hash: name })
+    const status = isCut ? 'stored' : 'unchanged'
+    await storeSbom(app, digest, 'registry', many(name), { scanned_at: '2026-01-02T00:00:00', content_hash: name }, status)
     const rest = async () => {
       for (;;) {
         const { value, done } = await reader.read()
