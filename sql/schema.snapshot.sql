@@ -418,6 +418,8 @@ function public.digest_kind_rank(kind text) returns integer language sql immutab
 
 function public.doubt_facts(vulns text[]) returns void language sql
 
+function public.drop_pages(sent image_report, page_set text) returns void language sql
+
 function public.each_once(list text[]) returns text[] language sql immutable parallel safe
 
 function public.effective_reports(asked text, of_kind text) returns TABLE(digest text, source text, join_rank smallint) language sql stable parallel safe
@@ -477,6 +479,8 @@ function public.replace_components(of_digest text, of_source text, page_set text
 function public.replace_findings(of_digest text, of_source text, rows json) returns void language plpgsql
 
 function public.sent_report(header json, of_kind text) returns image_report language plpgsql stable
+
+function public.settle_report(sent image_report) returns json language plpgsql
 
 function public.severity_name(severity integer) returns text language sql immutable parallel safe
 

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { HttpError } from './errors.ts'
+import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-bytes.ts'
 import { deserializeError } from './json-text.ts'
 
 /**
@@ -25,15 +26,6 @@ export const MAX_BODY_VALUES = 400_000
 export const MAX_KEY_SEQUENCES = 20_000
 export const MAX_SHORT_TEXTS = 100_000
 const MAX_SHORT_CHARS = 10
-
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const COMMA = 0x2c
-const COLON = 0x3a
-const OPEN_ARRAY = 0x5b
-const CLOSE_ARRAY = 0x5d
-const OPEN_OBJECT = 0x7b
-const CLOSE_OBJECT = 0x7d
 
 /** Between two cuts of a list are at least so many: parsed in a millisecond or two, unless one element is larger. */
 const MIN_PIECE_BYTES = 64 * 1024

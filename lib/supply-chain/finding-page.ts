@@ -12,7 +12,7 @@ import { writeCursor } from './cursor.ts'
 import { Finding } from './finding.ts'
 import { SOURCES, shownSources, type WireNames } from './names.ts'
 import { effective, readReports, reportList } from './reports.ts'
-import { SEVERITIES, severityNameOf } from './severity.ts'
+import { SEVERITIES, severityNameOf, severityRuns } from './severity.ts'
 
 /** Where a page ended: the number of a severity, the id of a vulnerability, the name of a package and its version. */
 export type FindingPlace = readonly [severity: number, id: string, packageName: string, installedVersion: string]
@@ -135,18 +135,11 @@ const FINDINGS = fixed(`
 const PLACE = 1
 const RECORD = PLACE + KEY.length
 
-/** Where to walk: severities that follow one another are one run, and those before the place are none. */
-function runsOf(severities: readonly number[], after: FindingPlace | null) {
-  const [from, vuln_id, package_name, installed_version] = after ?? [-1]
-  const runs: { severity: number; last: number; vuln_id: string; package_name: string; installed_version: string }[] = []
-  for (const severity of severities.filter((one) => one >= from)) {
-    const before = runs.at(-1)
-    if (before?.last === severity - 1) before.last = severity
-    else if (severity === from)
-      runs.push({ severity, last: severity, vuln_id: vuln_id!, package_name: package_name!, installed_version: installed_version! })
-    else runs.push({ severity, last: severity, vuln_id: '', package_name: '', installed_version: '' })
-  }
-  return runs
+/** Where to walk. */
+function runsOf(severities: readonly number[], [from, id, packageName, installedVersion]: FindingPlace) {
+  const place = { vuln_id: id, package_name: packageName, installed_version: installedVersion }
+  const start = { vuln_id: '', package_name: '', installed_version: '' }
+  return severityRuns(severities, from).map((run) => ({ ...run, ...(run.severity === from ? place : start) }))
 }
 
 function placeOf(row: RawRow): FindingPlace {
@@ -162,7 +155,7 @@ export async function readFindings(
   { limit, after }: { limit: number; after: FindingPlace | null },
   names: WireNames,
 ) {
-  const runs = JSON.stringify(runsOf(filter.severities, after))
+  const runs = JSON.stringify(runsOf(filter.severities, after ?? [0, '', '', '']))
   const { source, fixable } = filter
   const rows: RawRow[] = await gate((sql) =>
     FINDINGS(sql, shownSources(names), digest, source, runs, fixable, fixable, limit + 1, limit + 1).raw(),

@@ -7,6 +7,7 @@ import { checkContract, HeaderShape, sharedHeader, statedTrust } from './header.
 import { type Source, sourceNamed } from './names.ts'
 import type { PayloadKind } from './payload.ts'
 import { RowHash } from './row-hash.ts'
+import { severityNumber } from './severity.ts'
 import { clean, cleanDistinct } from './text.ts'
 
 export const MAX_FINDINGS = 20_000
@@ -85,16 +86,6 @@ export const PostedFindings = z
 
 type Finding = z.output<typeof PostedFinding>
 
-/** The most severe first: a smaller number is worse. */
-const SEVERITIES = new Map([
-  ['CRITICAL', 0],
-  ['HIGH', 1],
-  ['MEDIUM', 2],
-  ['LOW', 3],
-  ['NONE', 4],
-])
-const UNKNOWN_SEVERITY = 5
-
 /** A finding as it is stored; what is not known is undefined. */
 export interface FindingRow {
   severity: number
@@ -127,7 +118,7 @@ export function findingRow(posted: Finding, where: string): FindingRow {
   if (package_name === undefined) throw new HttpError(422, `${where}.package.name: expected text`)
   const fixedVersion = clean(posted.fixed_version, MAX_TEXT_BYTES)
   return {
-    severity: SEVERITIES.get(posted.severity?.trim().toUpperCase() ?? '') ?? UNKNOWN_SEVERITY,
+    severity: severityNumber(posted.severity),
     vuln_id,
     package_name,
     installed_version: clean(posted.package.version, MAX_VERSION_BYTES) ?? '',

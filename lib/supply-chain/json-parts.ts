@@ -6,6 +6,7 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { HttpError } from '../http/errors.ts'
+import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../http/json-bytes.ts'
 import { deserializeError } from '../http/json-text.ts'
 
 /** Payloads nest to 6. What nobody reads may go deeper. */
@@ -16,15 +17,6 @@ export const MAX_ELEMENT_MEMBERS = 10_000
 export const MAX_OTHER_MEMBERS = 20_000
 /** Of all elements, beside as many as one may have: `"epss":0,` takes nine bytes for a key and a value. What is denser is no payload. */
 export const MIN_BYTES_PER_MEMBER = 4
-
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const COMMA = 0x2c
-const COLON = 0x3a
-const OPEN_ARRAY = 0x5b
-const CLOSE_ARRAY = 0x5d
-const OPEN_OBJECT = 0x7b
-const CLOSE_OBJECT = 0x7d
 
 /** Of the containers, the outermost object and the list. */
 const IN_BODY = 1

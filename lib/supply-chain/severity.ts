@@ -11,6 +11,29 @@ export const severityName = z.enum(SEVERITIES).meta({ id: 'Severity' })
 /** The name of a stored number, in SQL. `number` is an expression. */
 export const severityNameOf = (number: string) => `('{${SEVERITIES.join(',')}}'::text[])[${number} + 1]`
 
+/** The number that a name is stored by, in any case and with blanks around it; that of UNKNOWN for any other text, and for none. */
+export function severityNumber(name: string | null | undefined): number {
+  const number = SEVERITIES.indexOf(name?.trim().toUpperCase() as (typeof SEVERITIES)[number])
+  return number === -1 ? SEVERITIES.indexOf('UNKNOWN') : number
+}
+
+/** Severities that follow one another in the order of an index, from the first to the last. */
+export interface SeverityRun {
+  severity: number
+  last: number
+}
+
+/** The runs of these severities from `from` on, in their order. */
+export function severityRuns(numbers: readonly number[], from: number): SeverityRun[] {
+  const runs: SeverityRun[] = []
+  for (const severity of numbers.filter((one) => one >= from)) {
+    const before = runs.at(-1)
+    if (before?.last === severity - 1) before.last = severity
+    else runs.push({ severity, last: severity })
+  }
+  return runs
+}
+
 const ALL = SEVERITIES.map((_, number) => number)
 
 /** A query parameter `severity`: names with commas between them, in any case; becomes their numbers, each once and the worst first. */

@@ -11,7 +11,7 @@ import { wireTime } from '../http/fields.ts'
 import { plainColumns, plainRow, plainRows, type RawRow } from '../records/index.ts'
 import { writeCursor } from './cursor.ts'
 import { shownSources, type WireNames } from './names.ts'
-import { severityName, severityNameOf } from './severity.ts'
+import { severityName, severityNameOf, severityRuns } from './severity.ts'
 
 const MAX_PACKAGES = 5
 /** Of six severities every other one. */
@@ -119,16 +119,14 @@ const SUMMARY = fixed(`
 const STATE = 2
 const RECORD = STATE + Object.keys(State.shape).length
 
-/** Where to read: severities that follow one another are one run, and those before the place are none. */
-function runsOf({ severities, ...filter }: VulnerabilityFilter, after: VulnerabilityPlace | null) {
-  const [from, id] = after ?? [0, '']
-  const runs: { severity: number; last: number; vuln_id: string }[] = []
-  for (const severity of severities.filter((one) => one >= from)) {
-    const before = runs.at(-1)
-    if (before?.last === severity - 1) before.last = severity
-    else runs.push({ severity, last: severity, vuln_id: severity === from ? id : '' })
-  }
-  return runs.map((run) => ({ ...run, ...filter, namespace: filter.namespace ?? '' }))
+/** Where to read. */
+function runsOf({ severities, namespace, ...filter }: VulnerabilityFilter, [from, id]: VulnerabilityPlace) {
+  return severityRuns(severities, from).map((run) => ({
+    ...run,
+    ...filter,
+    vuln_id: run.severity === from ? id : '',
+    namespace: namespace ?? '',
+  }))
 }
 
 /** A page of the summary and how old it is, as JSON (interop-supply-chain 3.5). */
@@ -138,7 +136,7 @@ export async function readSummary(
   { limit, after }: { limit: number; after: VulnerabilityPlace | null },
   names: WireNames,
 ): Promise<string> {
-  const runs = JSON.stringify(runsOf(filter, after))
+  const runs = JSON.stringify(runsOf(filter, after ?? [0, '']))
   const rows: RawRow[] = await gate((sql) => SUMMARY(sql, runs, limit + 1, limit + 1, shownSources(names)).raw())
   const items = rows.slice(0, limit).filter(([rank]) => rank !== null)
   const last = rows.length > limit ? items.at(-1)! : null
