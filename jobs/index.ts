@@ -4,6 +4,7 @@ import { imageInventoryRetention } from './image-inventory-retention.ts'
 import type { Job } from './job.ts'
 import { lateResolve } from './late-resolve.ts'
 import { staleSweep } from './stale-sweep.ts'
+import { supplyChainRefresh } from './supply-chain-refresh.ts'
 import { trafficRetention } from './traffic-retention.ts'
 import { versionCheck } from './version-check.ts'
 
@@ -13,6 +14,7 @@ export const chains: readonly (readonly Job[])[] = [
   [auditRetention, deadPodRetention],
   [trafficRetention],
   [imageInventoryRetention],
+  [supplyChainRefresh],
   [versionCheck],
 ]
 

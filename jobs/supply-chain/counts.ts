@@ -1,0 +1,91 @@
+import { type Batch, inBatches, type JobContext, type Pass } from '../job.ts'
+import { held } from '../locks.ts'
+
+/** Vulnerabilities that one statement counts: each may be in every image, and each of these in many workloads. */
+const COUNTED = 200
+const MAX_BATCHES = 10_000
+
+/**
+ * Counts the vulnerabilities of which something has changed, for the cluster and for each namespace (interop-supply-chain 3.5), and writes
+ * where a count is another one. Severity, score, fixes, packages and sources are those of the cluster in every namespace (S30).
+ */
+export function countChanged({ db, signal }: JobContext): Promise<Pass> {
+  return inBatches(signal, MAX_BATCHES, async (): Promise<Batch> => {
+    const [batch] = await db.job(
+      (sql) => sql<{ is_held: boolean; rows: number; found: number }[]>`
+  with ${held(sql, 'supply-chain-refresh')},
+  todo as materialized (
+    select n.vuln_id from summary_news n where (select is_held from held) order by n.vuln_id limit ${COUNTED}),
+  hits as materialized (
+    select c.* from todo t join image_cve c on c.vuln_id = t.vuln_id),
+  cves as materialized (
+    select h.vuln_id, min(h.severity) as severity, max(h.max_score) as max_score, bool_or(h.is_fixable) as is_fixable,
+           count(*) as images, max(h.join_rank) as join_rank
+    from hits h group by h.vuln_id),
+  packages as materialized (
+    select p.vuln_id, (array_agg(p.name order by p.name))[:5] as packages
+    from (select distinct h.vuln_id, p.name from hits h cross join unnest(h.packages) p(name)) p
+    group by p.vuln_id),
+  sources as materialized (
+    select s.vuln_id, array_agg(s.source order by s.source) as sources
+    from (select distinct h.vuln_id, s.source from hits h cross join unnest(h.sources) s(source)) s
+    group by s.vuln_id),
+  placed as materialized (
+    select h.vuln_id, w.pod_namespace, h.image_digest, w.cluster_id, w.workload_kind, w.workload_name, w.is_running, h.join_rank
+    from hits h join summary_workload w on w.image_digest = h.image_digest),
+  images as materialized (
+    select i.vuln_id, i.pod_namespace, count(*) as images, max(i.join_rank) as join_rank
+    from (select p.vuln_id, p.pod_namespace, p.image_digest, max(p.join_rank) as join_rank
+          from placed p group by p.vuln_id, p.pod_namespace, p.image_digest) i
+    group by i.vuln_id, i.pod_namespace),
+  workloads as materialized (
+    select w.vuln_id, w.pod_namespace, count(*) as workloads, count(*) filter (where w.is_running) as running_workloads
+    from (select p.vuln_id, p.pod_namespace, bool_or(p.is_running) as is_running
+          from placed p group by p.vuln_id, p.pod_namespace, p.cluster_id, p.workload_kind, p.workload_name) w
+    group by w.vuln_id, w.pod_namespace),
+  scopes as materialized (
+    select w.vuln_id, w.pod_namespace as scope_namespace, i.images, w.workloads, w.running_workloads, 1::bigint as namespaces, i.join_rank
+    from workloads w join images i on i.vuln_id = w.vuln_id and i.pod_namespace = w.pod_namespace
+    where w.pod_namespace <> ''
+    union all
+    select c.vuln_id, '', c.images, w.workloads, w.running_workloads, w.namespaces, c.join_rank
+    from cves c
+    join (select w.vuln_id, sum(w.workloads)::bigint as workloads, sum(w.running_workloads)::bigint as running_workloads,
+                 count(*) as namespaces
+          from workloads w group by w.vuln_id) w on w.vuln_id = c.vuln_id),
+  counted as materialized (
+    select s.vuln_id, s.scope_namespace, c.severity, c.max_score, c.is_fixable, f.kev, f.epss as max_epss, p.packages, r.sources,
+           s.images, s.workloads, s.running_workloads, s.namespaces, s.join_rank
+    from scopes s
+    join cves c on c.vuln_id = s.vuln_id
+    join packages p on p.vuln_id = s.vuln_id
+    join sources r on r.vuln_id = s.vuln_id
+    left join cve_fact f on f.vuln_id = s.vuln_id),
+  gone as (
+    delete from cve_summary s
+    using todo t
+    where s.vuln_id = t.vuln_id
+      and not exists (select from counted c where c.vuln_id = s.vuln_id and c.scope_namespace = s.scope_namespace)
+    returning 1),
+  written as (
+    insert into cve_summary as s (vuln_id, scope_namespace, severity, max_score, is_fixable, kev, max_epss, packages, sources, images,
+                                  workloads, running_workloads, namespaces, join_rank)
+    select c.* from counted c
+    order by c.vuln_id, c.scope_namespace
+    on conflict (vuln_id, scope_namespace) do update set
+      severity = excluded.severity, max_score = excluded.max_score, is_fixable = excluded.is_fixable, kev = excluded.kev,
+      max_epss = excluded.max_epss, packages = excluded.packages, sources = excluded.sources, images = excluded.images,
+      workloads = excluded.workloads, running_workloads = excluded.running_workloads, namespaces = excluded.namespaces,
+      join_rank = excluded.join_rank
+    where s is distinct from excluded
+    returning 1),
+  done as (
+    delete from summary_news n using todo t where n.vuln_id = t.vuln_id)
+  select h.is_held,
+         (select count(*)::int from gone) + (select count(*)::int from written) as rows,
+         (select count(*)::int from todo) as found
+  from held h`,
+    )
+    return { isHeld: batch!.is_held, rows: batch!.rows, isLast: batch!.found < COUNTED }
+  })
+}
