@@ -1,9 +1,437 @@
 import assert from 'node:assert/strict'
-import test from 'node:test'
+import { beforeEach, test } from 'node:test'
+import fc from 'fast-check'
+import { chains } from '../../jobs/index.ts'
 import { supplyChainRefresh } from '../../jobs/supply-chain-refresh.ts'
-import { startScene } from './scene.ts'
+import { loadConfig } from '../../lib/config.ts'
+import { expectedSummary, storedSummary } from '../supply-chain/summary-model.ts'
+import { digestOf } from '../support/images.ts'
+import { abortedAfter, startScene } from './scene.ts'
 
-test('smoke', async () => {
-  const s = await startScene(supplyChainRefresh)
-  console.log(await s.run(), await s.count())
+const DAY = 86_400
+const HOUR = 3_600
+const scene = await startScene(supplyChainRefresh)
+const { ago, pod, run, count, sql, deps } = scene
+const windowSecs = deps.config.imageRunningWindowSecs
+
+beforeEach(async () => {
+  await sql`
+    truncate workload_container, image, pod, pod_address, image_report, image_finding, image_component, sbom_page, image_link, cve_fact, cve_news,
+             summary_image, summary_workload, image_cve, summary_news, cve_summary, cve_summary_state`
+})
+
+type Row = Record<string, unknown>
+let posts = 0
+
+const finding = (vuln_id: string, fields: Row = {}): Row => ({
+  ...{ severity: 1, vuln_id, package_name: 'openssl', installed_version: '3.0', fixed_versions: [], cvss: {}, file_paths: [], ...fields },
+})
+async function store(kind: 'findings' | 'sbom', name: string, rows: Row[], fields: Row = {}, page: Row | null = null): Promise<Row> {
+  const header = {
+    digest: digestOf(name),
+    source: 'operator-scanner',
+    digest_kind: 'unknown',
+    platform_manifests: {},
+    scanned_at: ago(0),
+    os_eosl: false,
+    observed_in: [],
+    content_hash: page === null ? JSON.stringify(rows) : `set:${page.set_id}`,
+    item_count: rows.length,
+    sbom_sources: [],
+    post: `post-${posts++}`,
+    ...fields,
+  }
+  const [answer] =
+    kind === 'findings'
+      ? await sql<Row[]>`select store_findings(${JSON.stringify(header)}::text::json, ${JSON.stringify(rows)}) as answer`
+      : await sql<Row[]>`
+          select store_sbom(${JSON.stringify(header)}::text::json, ${page && JSON.stringify(page)}::text::json, ${JSON.stringify(rows)}) as answer`
+  return answer!.answer as Row
+}
+const storeFindings = (name: string, rows: Row[], fields?: Row) => store('findings', name, rows, fields)
+async function runs(
+  name: string,
+  workload: string,
+  fields: { namespace?: string; container?: string; state?: string | null; secs?: number; pod?: string } = {},
+) {
+  await sql`insert into image values (${digestOf(name)}, null, '{}', 'repo', ${ago(0)}::text::timestamp, ${ago(0)}::text::timestamp) on conflict do nothing`
+  const time = ago(fields.secs ?? 0)
+  await sql`
+    insert into workload_container
+    values ('primary', ${fields.namespace ?? 'shop'}, 'Deployment', ${workload}, ${fields.container ?? 'app'}, ${digestOf(name)}, 'regular', 'r', '{}', '{}',
+            ${fields.pod ?? null}, ${fields.state === undefined ? 'running' : fields.state}, null, null, ${time}::text::timestamp, ${time}::text::timestamp)
+    on conflict (pod_namespace, workload_kind, workload_name, container_name, image_digest, cluster_id) do update set
+      state = excluded.state, last_seen = excluded.last_seen, last_pod_name = excluded.last_pod_name`
+}
+const links = async () =>
+  (await sql<Row[]>`select digest, source, image_digest, join_rank::int as rank from image_link order by 1, 2, 3`).map((row) => ({
+    ...row,
+  }))
+const assertSummary = async () => assert.deepEqual(await storedSummary(sql), await expectedSummary(sql, windowSecs))
+/** Which rows there are that a pass may write, and which version of each. */
+const versions = async () =>
+  (
+    await sql<{ version: string }[]>`
+      select format('%s %s %s', vuln_id, scope_namespace, xmin) as version from cve_summary
+      union all select format('%s %s %s', vuln_id, image_digest, xmin) from image_cve
+      union all select format('%s %s', image_digest, xmin) from summary_image
+      union all select format('%s %s %s', image_digest, workload_name, xmin) from summary_workload
+      union all select format('%s %s %s %s', digest, source, image_digest, xmin) from image_link
+      union all select format('%s %s', vuln_id, xmin) from cve_fact
+      order by 1`
+  ).map(({ version }) => version)
+
+test('it runs by itself, first after 45 seconds, then at its interval', () => {
+  assert.deepEqual(
+    chains.filter((chain) => chain.includes(supplyChainRefresh)),
+    [[supplyChainRefresh]],
+  )
+  assert.equal(supplyChainRefresh.firstAfterSecs, 45)
+  assert.equal(supplyChainRefresh.everySecs(loadConfig({ NODE_ENV: 'test' })), 300)
+  assert.equal(supplyChainRefresh.everySecs(loadConfig({ NODE_ENV: 'test', SUPPLYCHAIN_RETENTION_INTERVAL_SECS: '5' })), 60)
+})
+
+test('a pod that started after its image was scanned is linked, by the index that the payload names', async () => {
+  await storeFindings('index', [finding('CVE-1')], { platform_manifests: { 'linux/amd64': digestOf('manifest') } })
+  await runs('manifest', 'web')
+  assert.deepEqual(await links(), [])
+  assert.equal(await count(), 1)
+  await run()
+  assert.deepEqual(await links(), [{ digest: digestOf('index'), source: 'operator-scanner', image_digest: digestOf('manifest'), rank: 2 }])
+  await assertSummary()
+  const [row] = await storedSummary(sql)
+  assert.deepEqual([row!.images, row!.workloads, row!.running_workloads, row!.join_rank], [1, 1, 1, 2])
+})
+
+test('a link ends when its image leaves the inventory, and what it counted with it', async () => {
+  await runs('a', 'web')
+  await storeFindings('a', [finding('CVE-1')])
+  await run()
+  assert.equal((await storedSummary(sql)).length, 2)
+  await sql`truncate workload_container, image`
+  await run()
+  assert.deepEqual([await links(), await storedSummary(sql), await versions()], [[], [], []])
+})
+
+test('where nothing has changed, nothing is written, and the time of the summary moves all the same', async () => {
+  await runs('a', 'web')
+  await runs('b', 'api', { namespace: 'bank', state: 'terminated' })
+  await storeFindings('a', [finding('CVE-1', { epss: 0.5 }), finding('CVE-2')])
+  await storeFindings('b', [finding('CVE-1')])
+  await run()
+  const before = await versions()
+  assert.ok(before.length > 0)
+  const [first] = await sql`select refreshed_at::text from cve_summary_state`
+  assert.deepEqual([(await run()).rows, await count()], [0, 0])
+  assert.deepEqual(await versions(), before)
+  const [second] = await sql`select refreshed_at::text from cve_summary_state`
+  assert.ok(second!.refreshed_at > first!.refreshed_at)
+})
+
+test('what a change does not touch is not written', async () => {
+  for (const name of ['a', 'b', 'c']) {
+    await runs(name, name)
+    await storeFindings(name, [finding(`CVE-${name}`), finding('CVE-shared')])
+  }
+  await run()
+  const of = (rows: string[], vuln: string) => rows.filter((row) => row.includes(vuln))
+  const before = await versions()
+  await storeFindings('a', [finding('CVE-a', { severity: 0 }), finding('CVE-shared')], { scanned_at: ago(-1) })
+  await run()
+  const after = await versions()
+  await assertSummary()
+  for (const vuln of ['CVE-b', 'CVE-c', 'CVE-shared']) assert.deepEqual(of(after, vuln), of(before, vuln), vuln)
+  assert.notDeepEqual(of(after, 'CVE-a'), of(before, 'CVE-a'))
+})
+
+test('a change of pods alone is a change: started, ended, silent for longer than the window, dead', async () => {
+  await storeFindings('a', [finding('CVE-1')])
+  const running = async () => (await storedSummary(sql)).find((row) => row.scope_namespace === '')?.running_workloads
+  await runs('a', 'web')
+  await run()
+  await runs('a', 'api', { namespace: 'bank' })
+  await run()
+  assert.equal(await running(), 2)
+  await runs('a', 'api', { namespace: 'bank', state: 'terminated' })
+  await run()
+  assert.equal(await running(), 1)
+  await runs('a', 'web', { secs: windowSecs + 60 })
+  await run()
+  assert.equal(await running(), 0)
+  await pod({ pod_name: 'alive' })
+  await runs('a', 'web', { secs: windowSecs + 60, pod: 'alive' })
+  await run()
+  assert.equal(await running(), 1)
+  await sql`update pod set is_dead = true`
+  assert.equal(await count(), 1)
+  await run()
+  assert.equal(await running(), 0)
+  await assertSummary()
+})
+
+test('a change of a header alone is a change: of two equally good payloads the newest scan counts', async () => {
+  await runs('m', 'web')
+  const manifests = { platform_manifests: { 'linux/amd64': digestOf('m') } }
+  await storeFindings('one', [finding('CVE-1')], { ...manifests, scanned_at: ago(20) })
+  await storeFindings('two', [finding('CVE-2')], { ...manifests, scanned_at: ago(10) })
+  await run()
+  const ids = async () => [...new Set((await storedSummary(sql)).map((row) => row.vuln_id))]
+  assert.deepEqual(await ids(), ['CVE-2'])
+  await storeFindings('one', [finding('CVE-1')], { ...manifests, scanned_at: ago(5) })
+  await run()
+  assert.deepEqual(await ids(), ['CVE-1'])
+  await storeFindings('one', [finding('CVE-1')], { scanned_at: ago(1) })
+  await run()
+  assert.deepEqual(await ids(), ['CVE-2'])
+  await assertSummary()
+})
+
+test('EPSS and kev of a vulnerability fall again when the rows that raised them are replaced', async () => {
+  await runs('a', 'web')
+  await storeFindings('a', [finding('CVE-1')])
+  await storeFindings('elsewhere', [finding('CVE-1', { kev: true, epss: 0.75 })], { source: 'db-matcher' })
+  await run()
+  const facts = async () => {
+    const [row] = await storedSummary(sql)
+    return [row!.kev, row!.max_epss]
+  }
+  assert.deepEqual(await facts(), [true, 0.75])
+  assert.equal((await sql`select 1 from cve_news`).length, 0)
+  await storeFindings('elsewhere', [finding('CVE-1', { epss: 0.25 })], { source: 'db-matcher', scanned_at: ago(-1) })
+  await run()
+  assert.deepEqual(await facts(), [null, 0.25])
+  await storeFindings('elsewhere', [], { source: 'db-matcher', scanned_at: ago(-2) })
+  await run()
+  assert.deepEqual([await facts(), (await sql`select 1 from cve_fact`).length], [[null, null], 0])
+})
+
+test('the summary is the one of all stored rows, whatever changes in whichever order, a few vulnerabilities or images a statement', async () => {
+  const name = fc.constantFrom('a', 'b', 'c', 'd')
+  const source = fc.constantFrom('operator-scanner', 'db-matcher', 'registry')
+  const row = fc.record({
+    vuln_id: fc.constantFrom('CVE-1', 'CVE-2', 'CVE-3', 'CVE-4', 'CVE-5'),
+    severity: fc.integer({ min: 0, max: 5 }),
+    package_name: fc.constantFrom('p', 'q', 'r', 's', 't', 'u', 'v'),
+    installed_version: fc.constantFrom('1', '2'),
+    fixed_versions: fc.constantFrom([], ['2']),
+    score: fc.constantFrom(null, 1.5, 9),
+    kev: fc.constantFrom(null, null, true, false),
+    epss: fc.constantFrom(null, null, 0.25, 0.75),
+  })
+  const rows = fc.uniqueArray(row, { maxLength: 8, selector: (one) => [one.vuln_id, one.package_name, one.installed_version].join() })
+  const change = fc.oneof(
+    fc.record({ is: fc.constant('findings' as const), name, source, rows, manifest: fc.option(name) }),
+    fc.record({
+      is: fc.constant('runs' as const),
+      name,
+      workload: fc.constantFrom('web', 'api'),
+      namespace: fc.constantFrom('shop', 'bank'),
+      container: fc.constantFrom('app', 'side'),
+      state: fc.constantFrom('running', 'terminated'),
+    }),
+    fc.record({ is: fc.constant('ends' as const), name, namespace: fc.constantFrom('shop', 'bank') }),
+    fc.record({ is: fc.constant('leaves' as const), name }),
+    fc.record({ is: fc.constant('pass' as const) }),
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.array(change, { maxLength: 25 }), async (changes) => {
+      await sql`
+        truncate workload_container, image, image_report, image_finding, image_link, cve_fact, cve_news, summary_image, summary_workload,
+                 image_cve, summary_news, cve_summary`
+      let second = 0
+      for (const one of [...changes, { is: 'pass' as const }]) {
+        second++
+        if (one.is === 'findings') {
+          const manifests = one.manifest === null ? {} : { 'linux/amd64': digestOf(one.manifest) }
+          const fields = { source: one.source, platform_manifests: manifests, scanned_at: ago(1_000 - second) }
+          await storeFindings(
+            one.name,
+            one.rows.map((fields) => finding(fields.vuln_id, fields)),
+            fields,
+          )
+        } else if (one.is === 'runs') await runs(one.name, one.workload, one)
+        else if (one.is === 'ends')
+          await sql`delete from workload_container where image_digest = ${digestOf(one.name)} and pod_namespace = ${one.namespace}`
+        else if (one.is === 'leaves') {
+          await sql`delete from workload_container where image_digest = ${digestOf(one.name)}`
+          await sql`delete from image where digest = ${digestOf(one.name)}`
+        } else {
+          assert.equal((await run()).outcome, 'done')
+          await assertSummary()
+          assert.deepEqual([(await run()).rows, await count()], [0, 0])
+        }
+      }
+    }),
+    { numRuns: 120 },
+  )
+})
+
+for (const images of [10, 11, 25])
+  test(`more vulnerabilities than one statement counts, in as many images as it reads or more: ${images}`, async () => {
+    for (let i = 0; i < images; i++) {
+      await runs(`image-${i}`, `w${i}`)
+      await storeFindings(
+        `image-${i}`,
+        Array.from({ length: 50 }, (_, n) => finding(`CVE-${i % 5}-${n}`, { epss: n / 100 })),
+      )
+    }
+    assert.equal((await run()).outcome, 'done')
+    await assertSummary()
+    assert.equal((await run()).rows, 0)
+  })
+
+test('more payloads to be linked than one statement links, and more than it looks at', async () => {
+  for (let i = 0; i < 210; i++) await storeFindings(`image-${i}`, [finding('CVE-1')])
+  for (let i = 0; i < 210; i += 3) await runs(`image-${i}`, `w${i}`)
+  assert.equal((await run()).outcome, 'done')
+  assert.equal((await links()).length, 70)
+  await assertSummary()
+})
+
+test('a vulnerability that two payloads of an image tell of: the worse join counts', async () => {
+  await runs('a', 'web')
+  await storeFindings('a', [finding('CVE-1'), finding('CVE-2')])
+  await storeFindings('index', [finding('CVE-1')], { source: 'db-matcher', platform_manifests: { 'linux/amd64': digestOf('a') } })
+  await run()
+  await assertSummary()
+  assert.deepEqual(
+    (await storedSummary(sql)).map((row) => [row.vuln_id, row.join_rank]),
+    [
+      ['CVE-1', 2],
+      ['CVE-1', 2],
+      ['CVE-2', 1],
+      ['CVE-2', 1],
+    ],
+  )
+})
+
+test('a join that is another one is a change, with all else as it was', async () => {
+  await runs('a', 'web')
+  await sql`update image set repository = 'registry.test/team/app', tags = '{v1}'`
+  const seen = {
+    ...{ normal_repository: 'registry.test/team/app', tag: 'v1' },
+    observed_in: [{ namespace: 'shop', kind: 'Deployment', name: 'web', container: 'app' }],
+  }
+  const rank = async () => (await storedSummary(sql))[0]?.join_rank
+  await storeFindings('index', [finding('CVE-1')], { ...seen, platform_manifests: { 'linux/amd64': digestOf('a') } })
+  await run()
+  assert.equal(await rank(), 2)
+  await storeFindings('index', [finding('CVE-1')], seen)
+  await run()
+  assert.equal(await rank(), 3)
+})
+
+test('a workload with a container that runs and one that does not, of two images, runs', async () => {
+  await runs('a', 'web', { container: 'app' })
+  await runs('b', 'web', { container: 'side', state: 'terminated' })
+  for (const name of ['a', 'b']) await storeFindings(name, [finding('CVE-1')])
+  await run()
+  await assertSummary()
+  const [row] = await storedSummary(sql)
+  assert.deepEqual([row!.images, row!.workloads, row!.running_workloads], [2, 1, 1])
+})
+
+test('the pages of a set go when none has come for the time; a young page keeps all of them', async () => {
+  const page = (name: string, index: number) =>
+    store('sbom', name, [{ name: 'c', licenses: [], file_paths: [] }], {}, { set_id: 's', index, total: 3 })
+  for (const name of ['old', 'young']) for (const index of [0, 1]) await page(name, index)
+  const ttl = deps.config.sbomPageTtlSecs
+  await sql`update sbom_page set received_at = ${ago(ttl + 60)}::text::timestamp where digest = ${digestOf('old')} or page_index = 0`
+  assert.equal(await count(), 2)
+  assert.equal((await run()).rows, 2)
+  assert.equal((await sql`select 1 from sbom_page where digest = ${digestOf('young')}`).length, 2)
+  assert.equal((await sql`select 1 from sbom_page`).length, 2)
+})
+
+test('payloads go from all tables when nothing came within the grace and nothing that they stand for was seen within the days', async () => {
+  const { supplyChainUnlinkedGraceHours: grace, supplyChainRetentionDays: days } = deps.config
+  const component = [{ name: 'c', licenses: [], file_paths: [] }]
+  const cases: [name: string, receivedHours: number, seenDays: number | null, isRunning: boolean, isKept: boolean][] = [
+    ['unlinked', grace + 1, null, false, false],
+    ['fresh', grace - 1, null, false, true],
+    ['seen', grace + 1, days - 1, false, true],
+    ['long-gone', grace + 1, days + 1, false, false],
+    ['runs', grace + 1, days + 1, true, true],
+  ]
+  await pod({ pod_name: 'alive' })
+  for (const [name, , seenDays, isRunning] of cases) {
+    if (seenDays !== null)
+      await runs(name, name, { secs: seenDays * DAY, state: isRunning ? 'running' : 'terminated', ...(isRunning ? { pod: 'alive' } : {}) })
+    await storeFindings(name, [finding('CVE-1', { epss: 0.5 })])
+    await store('sbom', name, component)
+  }
+  for (const [name, hours] of cases)
+    await sql`update image_report set received_at = ${ago(hours * HOUR)}::text::timestamp where digest = ${digestOf(name)}`
+  await run()
+  const kept = cases.filter(([, , , , isKept]) => isKept).map(([name]) => digestOf(name))
+  for (const table of ['image_report', 'image_finding', 'image_component'])
+    assert.deepEqual(
+      (await sql`select distinct digest from ${sql(table)} order by 1`).map(({ digest }) => digest),
+      kept.toSorted(),
+      table,
+    )
+  assert.deepEqual(
+    [...new Set((await links()).map((link) => (link as Row).digest))].toSorted(),
+    [digestOf('runs'), digestOf('seen')].toSorted(),
+  )
+  await run()
+  await assertSummary()
+  assert.equal((await run()).rows, 0)
+})
+
+test('zero days keep every payload', async () => {
+  await storeFindings('a', [finding('CVE-1')])
+  await sql`update image_report set received_at = ${ago(400 * DAY)}::text::timestamp`
+  const config = { ...deps.config, supplyChainRetentionDays: 0 }
+  assert.equal(await count({ config }), 0)
+  await run({ config })
+  assert.equal((await sql`select 1 from image_finding`).length, 1)
+})
+
+test('of two payloads of a key the newer one keeps both', async () => {
+  await storeFindings('a', [finding('CVE-1')])
+  await store('sbom', 'a', [{ name: 'c', licenses: [], file_paths: [] }])
+  await sql`update image_report set received_at = ${ago(400 * DAY)}::text::timestamp where kind = 'sbom'`
+  await run()
+  assert.deepEqual([(await sql`select 1 from image_finding`).length, (await sql`select 1 from image_component`).length], [1, 1])
+})
+
+test('a payload that is being written while it is about to be deleted stays', async () => {
+  await storeFindings('a', [finding('CVE-1')])
+  await sql`update image_report set received_at = ${ago(400 * DAY)}::text::timestamp`
+  await sql.begin(async (writer) => {
+    await writer`select pg_advisory_xact_lock(hashtextextended(concat_ws(e'\x01', 'vulnerabilities', ${digestOf('a')}::text, 'operator-scanner'), 0))`
+    assert.equal((await run()).outcome, 'done')
+  })
+  assert.equal((await sql`select 1 from image_report`).length, 1)
+  await run()
+  assert.equal((await sql`select 1 from image_report`).length, 0)
+})
+
+test('another process is at it: skipped, and the time of the summary stays', async () => {
+  await scene.whileLocked('supply-chain-refresh', async () => {
+    assert.equal((await run()).outcome, 'skipped')
+  })
+  assert.equal((await sql`select 1 from cve_summary_state`).length, 0)
+})
+
+test('told to stop: aborted after a statement, and the next pass does the rest', async () => {
+  await runs('a', 'web')
+  await storeFindings('a', [finding('CVE-1')])
+  for (let statements = 1; statements <= 3; statements++) {
+    assert.equal((await run(abortedAfter(statements, scene.db))).outcome, 'aborted')
+    assert.equal((await sql`select 1 from cve_summary_state`).length, 0)
+  }
+  await run()
+  await assertSummary()
+})
+
+test('a step that fails keeps none of the others from being done, and the pass fails', async () => {
+  await storeFindings('a', [finding('CVE-1')])
+  await sql`update image_report set received_at = ${ago(400 * DAY)}::text::timestamp`
+  await sql`alter table cve_news rename to gone`
+  await assert.rejects(run(), /cve_news/)
+  await sql`alter table gone rename to cve_news`
+  assert.equal((await sql`select 1 from cve_summary_state`).length, 0)
+  assert.ok(scene.logged.some((line) => line.step === 'foldFacts'))
 })

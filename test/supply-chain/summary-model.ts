@@ -1,0 +1,127 @@
+/** The summary of vulnerabilities as it is to be, worked out from the stored rows one by one (interop-supply-chain 3.5). */
+import type postgres from 'postgres'
+
+export interface SummaryRow {
+  vuln_id: string
+  scope_namespace: string
+  severity: number
+  max_score: number | null
+  is_fixable: boolean
+  kev: boolean | null
+  max_epss: number | null
+  packages: string[]
+  sources: string[]
+  images: number
+  workloads: number
+  running_workloads: number
+  namespaces: number
+  join_rank: number
+}
+
+interface Finding {
+  digest: string
+  source: string
+  severity: number
+  vuln_id: string
+  package_name: string
+  fixed_versions: string[]
+  score: number | null
+  kev: boolean | null
+  epss: number | null
+}
+
+interface Link {
+  digest: string
+  source: string
+  image_digest: string
+  join_rank: number
+  scanned_at: string
+}
+
+interface Workload {
+  image_digest: string
+  pod_namespace: string
+  key: string
+  running: boolean
+}
+
+const distinct = <T>(values: T[]) => [...new Set(values)]
+const highest = (values: (number | null)[]) => values.reduce((a, b) => (a === null ? b : b === null ? a : Math.max(a, b)), null)
+
+/** What is stored as the summary, in the order of `expectedSummary`. */
+export const storedSummary = async (sql: postgres.Sql): Promise<SummaryRow[]> =>
+  sorted(
+    await sql<SummaryRow[]>`
+      select vuln_id, scope_namespace, severity::int, max_score::float8, is_fixable, kev, max_epss::float8, array_to_json(packages) as packages,
+             array_to_json(sources) as sources, images::int, workloads::int, running_workloads::int, namespaces::int, join_rank::int
+      from cve_summary`,
+  )
+
+const sorted = (rows: readonly SummaryRow[]) =>
+  [...rows].map((row) => ({ ...row })).sort((a, b) => (`${a.vuln_id} ${a.scope_namespace}` < `${b.vuln_id} ${b.scope_namespace}` ? -1 : 1))
+
+export async function expectedSummary(sql: postgres.Sql, windowSecs: number): Promise<SummaryRow[]> {
+  const findings = await sql<Finding[]>`
+    select digest, source, severity::int, vuln_id, package_name, array_to_json(fixed_versions) as fixed_versions, score::float8, kev, epss::float8
+    from image_finding`
+  const links = await sql<Link[]>`
+    select l.digest, l.source, l.image_digest, l.join_rank::int, r.scanned_at::text
+    from image_link l join image_report r on r.digest = l.digest and r.source = l.source and r.kind = 'vulnerabilities'`
+  const workloads = await sql<Workload[]>`
+    select w.image_digest, w.pod_namespace, concat_ws('/', w.cluster_id, w.pod_namespace, w.workload_kind, w.workload_name) as key,
+           is_running(w, ${windowSecs}) as running
+    from workload_container w`
+
+  const hits: { finding: Finding; link: Link }[] = []
+  for (const image of distinct(links.map((link) => link.image_digest))) {
+    if (!workloads.some((one) => one.image_digest === image)) continue
+    const own = links.filter((link) => link.image_digest === image)
+    for (const source of distinct(own.map((link) => link.source))) {
+      const [best] = own
+        .filter((link) => link.source === source)
+        .sort(
+          (a, b) =>
+            a.join_rank - b.join_rank ||
+            (a.scanned_at === b.scanned_at ? (a.digest < b.digest ? -1 : 1) : a.scanned_at < b.scanned_at ? 1 : -1),
+        )
+      for (const finding of findings) if (finding.digest === best!.digest && finding.source === source) hits.push({ finding, link: best! })
+    }
+  }
+
+  const rows: SummaryRow[] = []
+  for (const vuln_id of distinct(hits.map(({ finding }) => finding.vuln_id))) {
+    const of = hits.filter(({ finding }) => finding.vuln_id === vuln_id)
+    const everywhere = findings.filter((finding) => finding.vuln_id === vuln_id)
+    const known = everywhere.map(({ kev }) => kev).filter((kev) => kev !== null)
+    const shared = {
+      vuln_id,
+      severity: Math.min(...of.map(({ finding }) => finding.severity)),
+      max_score: highest(of.map(({ finding }) => finding.score)),
+      is_fixable: of.some(({ finding }) => finding.fixed_versions.length > 0),
+      kev: known.length === 0 ? null : known.includes(true),
+      max_epss: highest(everywhere.map(({ epss }) => epss)),
+      packages: distinct(of.map(({ finding }) => finding.package_name))
+        .sort()
+        .slice(0, 5),
+      sources: distinct(of.map(({ finding }) => finding.source)).sort(),
+    }
+    const namespaces = distinct(
+      workloads.filter((one) => of.some(({ link }) => link.image_digest === one.image_digest)).map((one) => one.pod_namespace),
+    )
+    for (const scope_namespace of ['', ...namespaces]) {
+      const placed = workloads.filter((one) => scope_namespace === '' || one.pod_namespace === scope_namespace)
+      const counted = of.filter(({ link }) => placed.some((one) => one.image_digest === link.image_digest))
+      const where = placed.filter((one) => counted.some(({ link }) => link.image_digest === one.image_digest))
+      rows.push({
+        ...shared,
+        scope_namespace,
+        images: distinct(counted.map(({ link }) => link.image_digest)).length,
+        workloads: distinct(where.map(({ key }) => key)).length,
+        running_workloads: distinct(where.filter(({ running }) => running).map(({ key }) => key)).length,
+        namespaces: scope_namespace === '' ? namespaces.length : 1,
+        join_rank: Math.max(...counted.map(({ link }) => link.join_rank)),
+      })
+    }
+  }
+  return sorted(rows)
+}
