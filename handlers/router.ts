@@ -2,6 +2,8 @@ import auditVerdicts from './audit/verdicts.get.ts'
 import clusterEnvironment from './cluster/environment.get.ts'
 import health from './health.get.ts'
 import imageByDigest from './images/digest.get.ts'
+import imageSbomPost from './images/sbom.post.ts'
+import imageVulnerabilitiesPost from './images/vulnerabilities.post.ts'
 import images from './images.get.ts'
 import metrics from './metrics.get.ts'
 import nodeFacts from './node/facts.post.ts'
@@ -36,4 +38,5 @@ export const routes = [
   ...[auditVerdicts],
   ...[nodeFacts, nodeStatus, clusterEnvironment],
   ...[images, imageByDigest, workloadContainers],
+  ...[imageVulnerabilitiesPost, imageSbomPost],
 ]

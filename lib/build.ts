@@ -8,6 +8,7 @@ import { Inbox } from './http/inbox.ts'
 import { createTokens } from './http/tokens.ts'
 import { createMetrics } from './metrics.ts'
 import { AgentClocks } from './nodes/index.ts'
+import { PayloadReader, Payloads, startThread } from './supply-chain/index.ts'
 import { FlowWriter, SeenFlows } from './traffic/index.ts'
 
 /** Bodies that are being judged or written at once: one of the largest, dozens of ordinary ones. */
@@ -30,7 +31,9 @@ export function buildDeps(options: { config: Config; db: Database; log: Logger; 
   db.onPoolReplaced((gate) => {
     if (gate === 'ingest') seen.clear()
   })
-  const metrics = createMetrics()
+  const metrics = createMetrics(config.wireNames)
+  const { supplyChainMaxInflatedBytes: maxInflatedBytes } = config
+  const reader = new PayloadReader({ startThread: () => startThread(maxInflatedBytes) })
   const audit =
     config.evaluatorUrl === null
       ? null
@@ -57,6 +60,7 @@ export function buildDeps(options: { config: Config; db: Database; log: Logger; 
     audit,
     seen,
     agentClocks: new AgentClocks(log),
+    payloads: new Payloads({ reader, maxInflatedBytes, metrics }),
     draining,
   }
 }

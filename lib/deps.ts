@@ -7,6 +7,7 @@ import type { Inbox } from './http/inbox.ts'
 import type { Tokens } from './http/tokens.ts'
 import type { Metrics } from './metrics.ts'
 import type { AgentClocks } from './nodes/index.ts'
+import type { Payloads } from './supply-chain/payloads.ts'
 import type { FlowWriter, SeenFlows } from './traffic/index.ts'
 
 /** What handlers are given: nothing is reached for at module level. */
@@ -28,6 +29,8 @@ export interface Deps {
   audit: AuditForwarder | null
   seen: SeenFlows
   agentClocks: AgentClocks
+  /** Findings and SBOMs on their way in. */
+  payloads: Payloads
   /** True from the first SIGTERM on: answers then carry `Connection: close`. */
   draining: () => boolean
 }

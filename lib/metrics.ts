@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { metricPrefix, type WireNames } from './supply-chain/names.ts'
 
 /** Seconds; few buckets, since a scrape blocks. */
 const DURATION_BUCKETS_SECONDS = [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 30]
@@ -6,7 +7,8 @@ const DURATION_BUCKETS_SECONDS = [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 30]
 /** Everything the process counts. Labels are route patterns and outcomes, never pods, namespaces or addresses. */
 export type Metrics = ReturnType<typeof createMetrics>
 
-export function createMetrics() {
+/** `wireNames` tells which column of names counters have that the specification names with a stand-in. */
+export function createMetrics(wireNames: WireNames = 'spec') {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 20 })
@@ -49,6 +51,12 @@ export function createMetrics() {
     profileCacheHits: counter('broker_seccomp_profiles_cache_hits_total', 'Profile reads answered from memory.'),
     profileCacheMisses: counter('broker_seccomp_profiles_cache_misses_total', 'Profile reads that asked the database.'),
     imageMalformed: counter('kguardian_image_inventory_malformed_total', 'Parts of image references that could not be kept.', ['field']),
+    payloads: counter('broker_supplychain_payloads_total', 'Payloads of findings and SBOMs, by what became of them.', ['kind', 'outcome']),
+    payloadsWaiting: gauge('broker_supplychain_queue_length', 'Payloads that wait to be stored.'),
+    stagedSetsRefused: counter(
+      `${metricPrefix(wireNames)}supplychain_staged_sets_refused_total`,
+      'Page sets of SBOMs refused because too many are half sent.',
+    ),
     jobLastSuccess: gauge('broker_job_last_success_timestamp_seconds', 'Unix time of the last complete pass, in any process.', ['job']),
     jobDuration: gauge('broker_job_duration_seconds', 'Seconds that this pass took.', ['job']),
     jobRows: counter('broker_job_rows_total', 'Rows that passes in this process changed.', ['job']),

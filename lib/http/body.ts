@@ -14,6 +14,7 @@ export { MAX_CORE_BODY_BYTES } from './body-limit.ts'
 
 const MIN_GZIP_BYTES = 18
 const MIN_CHUNK_BYTES = 1_024
+const MS_PER_SECOND = 1_000
 
 const gunzipAsync = promisify(gunzip)
 
@@ -21,6 +22,14 @@ const gunzipAsync = promisify(gunzip)
 export interface Sent {
   readonly bytes: Buffer
   readonly release: () => void
+}
+
+interface Reading {
+  readonly maxBytes: number
+  /** Of the whole body, from now on; without it there is none but that of the server. */
+  readonly deadlineMs?: number
+  /** Whether the memory behind a large body is freed as soon as it is read: `let-go.ts` tells what that costs all others for good. */
+  readonly letsGo?: boolean
 }
 
 /**
@@ -32,44 +41,73 @@ export async function readBody(c: Context, maxBytes: number): Promise<Sent> {
   if (!type || !/^\s*application\/([\w.-]+\+)?json\s*(;|$)/i.test(type)) {
     throw new HttpError(400, 'Content type error: expected application/json')
   }
-  const coding = (header(c, 'content-encoding') ?? 'identity').trim().toLowerCase()
-  if (coding !== 'identity' && coding !== 'gzip') {
-    throw new HttpError(415, `content-encoding ${coding.slice(0, 40)} is not known: expected identity or gzip`, {
-      'accept-encoding': 'gzip, identity',
-    })
+  const coding = codingOf(c, ['identity', 'gzip'])
+  const { bytes: sent, release: end } = await readSent(c, { maxBytes, letsGo: true })
+  let bytes: Buffer | null = coding === 'gzip' ? null : sent
+  let room = () => {}
+  const release = () => {
+    if (bytes) letGoOf(bytes.length, [bytes])
+    end()
+    room()
   }
+  try {
+    if (bytes === null) {
+      // Who waits for this does so packed.
+      room = await c.get('deps').unpacked.acquire(kib(maxBytes))
+      bytes = await unpack(sent, maxBytes)
+      letGoOf(sent.length, [sent])
+    }
+    if (!isUtf8(bytes)) throw new HttpError(400, 'Json deserialize error: the body is not UTF-8')
+    return { bytes, release }
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+/** The content coding of a body, one of `known`; an empty one is none. 415 for any other. */
+export function codingOf<Coding extends string>(c: Context, known: readonly ('identity' | Coding)[]): 'identity' | Coding {
+  const coding = (header(c, 'content-encoding') ?? '').trim().toLowerCase() || 'identity'
+  const found = known.find((one) => one === coding)
+  if (found !== undefined) return found
+  throw new HttpError(415, `content-encoding ${coding.slice(0, 40)} is not known: expected ${known.join(' or ')}`, {
+    'accept-encoding': [...known].reverse().join(', '),
+  })
+}
+
+/**
+ * The bytes of a request body as they were sent, whatever its type and coding. 413 over `maxBytes` (by Content-Length before a byte is read,
+ * then counted), 408 when not all of it has come by the deadline, 503 when too much has come at once.
+ */
+export async function readSent(c: Context, reading: Reading): Promise<Sent> {
+  const { maxBytes } = reading
   const announced = Number(header(c, 'content-length') ?? 0)
   if (announced > maxBytes) throw tooLarge(maxBytes)
   const incoming = c.env?.incoming as IncomingMessage | undefined
-  const { inbox, unpacked } = c.get('deps')
-  const body: { refuse?: (error: HttpError) => void } = {}
-  const arrival = inbox.open((error) => body.refuse?.(error))
-  let release = arrival.end
-  let bytes: Buffer | null = null
-  const forget = () => {
-    if (bytes) letGoOf(bytes.length, [bytes])
-    release()
-  }
+  const body: Body = {}
+  const arrival = c.get('deps').inbox.open((error) => body.refuse?.(error))
+  const late = () => body.refuse?.(lateBody(reading.deadlineMs!))
+  const deadline = reading.deadlineMs === undefined ? undefined : setTimeout(late, reading.deadlineMs)
   try {
-    const sent = incoming ? await readIncoming(incoming, { maxBytes, announced }, arrival, body) : await readWeb(c, arrival)
+    const bytes = incoming ? await readIncoming(incoming, { ...reading, announced }, arrival, body) : await readWeb(c, arrival)
     arrival.complete()
-    if (sent.length > maxBytes) throw tooLarge(maxBytes)
-    if (coding === 'gzip') {
-      // Who waits for this does so packed.
-      const room = await unpacked.acquire(kib(maxBytes))
-      release = () => {
-        arrival.end()
-        room()
-      }
-      bytes = await unpack(sent, maxBytes)
-      letGoOf(sent.length, [sent])
-    } else bytes = sent
-    if (!isUtf8(bytes)) throw new HttpError(400, 'Json deserialize error: the body is not UTF-8')
-    return { bytes, release: forget }
+    if (bytes.length > maxBytes) throw tooLarge(maxBytes)
+    return { bytes, release: arrival.end }
   } catch (error) {
-    forget()
+    arrival.end()
     throw error
+  } finally {
+    clearTimeout(deadline)
   }
+}
+
+// What is still to come of it is of no use, so that the connection is not either.
+const lateBody = (deadlineMs: number) =>
+  new HttpError(408, `the body did not arrive within ${deadlineMs / MS_PER_SECOND} seconds`, { connection: 'close' })
+
+/** A body that is being read, for as long as it may be refused. */
+interface Body {
+  refuse?: (error: HttpError) => void
 }
 
 async function readWeb(c: Context, arrival: Arrival): Promise<Buffer> {
@@ -81,10 +119,11 @@ async function readWeb(c: Context, arrival: Arrival): Promise<Buffer> {
 // The adapter would make a whole web Request of it first, at half the rate.
 function readIncoming(
   incoming: IncomingMessage,
-  { maxBytes, announced }: { maxBytes: number; announced: number },
+  { maxBytes, announced, letsGo = false }: Reading & { readonly announced: number },
   arrival: Arrival,
-  body: { refuse?: (error: HttpError) => void },
+  body: Body,
 ): Promise<Buffer> {
+  const free = letsGo ? letGo : () => {}
   return new Promise((resolve, reject) => {
     let chunks: Buffer[] = []
     /** A large body is put together as it comes, where its length is known and some of it has come. */
@@ -95,34 +134,34 @@ function readIncoming(
     }
     const drop = () => {
       done()
-      letGoOf(length, whole ? [whole] : chunks)
+      if (letsGo) letGoOf(length, whole ? [whole] : chunks)
     }
     const refuse = (error: HttpError) => {
       drop()
       // What still comes is read, or the client would not see the answer.
-      incoming.on('data', letGo)
+      incoming.on('data', free)
       reject(error)
     }
     const onData = (chunk: Buffer) => {
       const { length: bytes } = chunk
       if (length + bytes > maxBytes) {
-        letGo(chunk)
+        free(chunk)
         return refuse(tooLarge(maxBytes))
       }
-      if (whole) move(chunk, whole, length)
+      if (whole) move(chunk, whole, length, free)
       else chunks.push(chunk)
       length += bytes
       if (!whole && length > NEVER_CUT_BYTES && announced > length && announced >= MIN_BODY_BYTES) {
         whole = Buffer.allocUnsafeSlow(announced)
         let at = 0
-        for (const one of chunks) at += move(one, whole, at)
+        for (const one of chunks) at += move(one, whole, at, free)
         chunks = []
       }
       arrival.add(bytes)
     }
     const onEnd = () => {
       done()
-      resolve(whole ?? joined(chunks, length))
+      resolve(whole ?? joined(chunks, length, letsGo))
     }
     const onLost = () => {
       drop()
@@ -134,16 +173,16 @@ function readIncoming(
   })
 }
 
-function joined(chunks: Buffer[], length: number): Buffer {
+function joined(chunks: Buffer[], length: number, letsGo: boolean): Buffer {
   if (chunks.length === 1) return chunks[0]!
   const whole = Buffer.concat(chunks, length)
-  letGoOf(length, chunks)
+  if (letsGo) letGoOf(length, chunks)
   return whole
 }
 
-function move(from: Buffer, to: Buffer, at: number): number {
+function move(from: Buffer, to: Buffer, at: number, free: (bytes: Buffer) => void): number {
   const bytes = from.copy(to, at)
-  letGo(from)
+  free(from)
   return bytes
 }
 

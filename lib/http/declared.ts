@@ -35,7 +35,8 @@ export interface Declared {
   readonly scope?: Scope
   readonly params?: z.ZodType
   readonly query?: z.ZodType
-  readonly body?: { readonly schema: z.ZodType; readonly maxBytes: number }
+  /** `description` where the usual one, of one limit on the body as sent and as unpacked, is not true. */
+  readonly body?: { readonly schema: z.ZodType; readonly maxBytes: number; readonly description?: string }
   readonly isCharged?: true
 }
 

@@ -32,6 +32,15 @@ export function respond(c: Context, status: number, text: string, extra?: Record
   return new Response(text, { status, headers })
 }
 
+/** A short JSON answer of another status. */
+export function sendShortJson(c: Context, status: number, json: string): Response {
+  const length = Buffer.byteLength(json)
+  c.set('bytes', length)
+  const headers = headersFor(c, 'application/json')
+  headers['content-length'] = String(length)
+  return new Response(json, { status, headers })
+}
+
 /** 200 with JSON that is already text or bytes: nothing is parsed or serialised here. Compressed when asked and worth it. */
 export function sendJson(c: Context, body: Buffer | string): Response | Promise<Response> {
   if (Buffer.byteLength(body) >= GZIP_MIN_BYTES) return sendLarge(c, typeof body === 'string' ? Buffer.from(body) : body)

@@ -6,6 +6,7 @@ import { MAX_CORE_BODY_BYTES, readBody } from './body.ts'
 import type { Context, Env, Validated } from './context.ts'
 import { type Declared, declare } from './declared.ts'
 import { HttpError } from './errors.ts'
+import { describe, type Issue } from './issues.ts'
 import { parseList } from './json-list.ts'
 import { parseJson } from './json-text.ts'
 import { maxItemsOf } from './lists.ts'
@@ -139,11 +140,3 @@ const refusal =
   ({ error }: { success: boolean; error?: { issues: readonly Issue[] } | undefined }): void => {
     if (error) throw new HttpError(400, `${what} deserialize error: ${describe(error.issues[0]!)}`)
   }
-
-type Issue = Pick<z.core.$ZodIssue, 'path' | 'message'>
-
-/** `[37].decision: Invalid input: expected string, received number` */
-function describe({ path, message }: Issue): string {
-  const where = path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`)).join('')
-  return where ? `${where.replace(/^\./, '')}: ${message}` : message
-}

@@ -55,9 +55,11 @@ function parametersOf(place: 'path' | 'query', schema: z.ZodType, book: SchemaBo
   }))
 }
 
-function requestBody({ schema, maxBytes }: NonNullable<Declared['body']>, book: SchemaBook): Json {
+function requestBody({ schema, maxBytes, description }: NonNullable<Declared['body']>, book: SchemaBook): Json {
   return {
-    description: `At most ${maxBytes} bytes, as sent and as unpacked; \`Content-Encoding: gzip\` is accepted. Unknown keys are ignored.`,
+    description:
+      description ??
+      `At most ${maxBytes} bytes, as sent and as unpacked; \`Content-Encoding: gzip\` is accepted. Unknown keys are ignored.`,
     required: true,
     'x-max-bytes': maxBytes,
     content: { 'application/json': { schema: book.add(schema, 'input') } },

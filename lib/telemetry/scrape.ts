@@ -45,7 +45,19 @@ async function readJobRuns(db: Database, { jobLastSuccess, jobDuration }: Metric
   }
 }
 
-export async function scrape({ db, metrics, budget, bodies, inbox, unpacked, config, seen, audit, agentClocks }: Deps): Promise<string> {
+export async function scrape({
+  db,
+  metrics,
+  budget,
+  bodies,
+  inbox,
+  unpacked,
+  config,
+  seen,
+  audit,
+  agentClocks,
+  payloads,
+}: Deps): Promise<string> {
   const state = await schemaState(db, MAX_WAIT_MS)
   if (state === 'ready') await readJobRuns(db, metrics)
   const { max, gates } = db.stats()
@@ -68,5 +80,6 @@ export async function scrape({ db, metrics, budget, bodies, inbox, unpacked, con
   metrics.auditEnabled.set(audit === null ? 0 : 1)
   metrics.auditPermits.set(audit?.availablePermits ?? config.auditInflightPermits)
   metrics.auditWaiting.set(audit?.waiting ?? 0)
+  metrics.payloadsWaiting.set(payloads.waiting)
   return metrics.registry.metrics()
 }

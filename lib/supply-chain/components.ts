@@ -1,0 +1,159 @@
+/** The payload of POST /images/{digest}/sbom: how it may look, and what is kept of it (interop-supply-chain 1.3). */
+import { z } from 'zod'
+import { HttpError } from '../http/errors.ts'
+import { listOf } from '../http/lists.ts'
+import { isDigest } from '../images/digest.ts'
+import { firstOf, optionalText, requiredText } from './fields.ts'
+import { checkContract, HeaderShape, sharedHeader, statedTrust, WEAKEST_TRUST } from './header.ts'
+import type { Page, PayloadKind } from './payload.ts'
+import { RowHash } from './row-hash.ts'
+import { clean, cleanDistinct, cleanList } from './text.ts'
+
+export const MAX_COMPONENTS = 10_000
+
+const MAX_LICENSES = 8
+const MAX_FILE_PATHS = 16
+const MAX_PAGES = 128
+const SET_ID = /^[A-Za-z0-9._:-]{1,128}$/
+
+/** Bytes that are kept of texts. */
+const MAX_NAME_BYTES = 256
+const MAX_VERSION_BYTES = 128
+const MAX_WORD_BYTES = 64
+const MAX_URL_BYTES = 1024
+const MAX_DIGEST_BYTES = 136
+
+export const PostedComponent = z
+  .object({
+    name: requiredText(MAX_NAME_BYTES),
+    version: optionalText(MAX_VERSION_BYTES),
+    purl: optionalText(MAX_URL_BYTES),
+    type: optionalText(MAX_WORD_BYTES),
+    class: optionalText(MAX_WORD_BYTES),
+    src_name: optionalText(MAX_NAME_BYTES),
+    src_version: optionalText(MAX_VERSION_BYTES),
+    licenses: firstOf(z.string(), MAX_LICENSES),
+    layer_digest: optionalText(MAX_DIGEST_BYTES),
+    file_paths: firstOf(z.string(), MAX_FILE_PATHS),
+  })
+  .meta({ id: 'PostedComponent' })
+
+const PostedPage = z
+  .object({
+    set_id: z.string().describe(`\`${SET_ID.source}\``),
+    index: z.int().describe('From 0.'),
+    total: z.int().describe(`1 to ${MAX_PAGES}; a set of one page is a whole SBOM.`),
+  })
+  .meta({ id: 'PostedPage', description: 'One page of a set; without it the SBOM is whole.' })
+
+const PostedAttestation = z
+  .object({
+    mechanism: optionalText(MAX_WORD_BYTES),
+    artifact_digest: z.string().nullish().describe('Absent unless it is a digest.'),
+    media_type: optionalText(MAX_NAME_BYTES),
+    predicate_type: optionalText(MAX_NAME_BYTES),
+    verified: z.boolean().nullish(),
+  })
+  .meta({ id: 'PostedSbomAttestation', description: 'How an SBOM of the source `registry` was found.' })
+
+export const PostedSbom = z
+  .object({
+    ...HeaderShape,
+    format: optionalText(MAX_WORD_BYTES),
+    spec_version: optionalText(MAX_WORD_BYTES),
+    attestation: PostedAttestation.nullish(),
+    page: PostedPage.nullish(),
+    components: listOf(PostedComponent, MAX_COMPONENTS).nullish(),
+  })
+  .meta({ id: 'PostedSbom' })
+
+type Component = z.output<typeof PostedComponent>
+
+/** A component as it is stored; what is not known is undefined. 422 without a name; `where` is its place in the payload. */
+export function componentRow(posted: Component, where: string) {
+  const name = clean(posted.name, MAX_NAME_BYTES)
+  if (name === undefined) throw new HttpError(422, `${where}.name: expected text`)
+  return {
+    name,
+    version: clean(posted.version, MAX_VERSION_BYTES),
+    purl: clean(posted.purl, MAX_URL_BYTES),
+    type: clean(posted.type, MAX_WORD_BYTES),
+    class: clean(posted.class, MAX_WORD_BYTES),
+    src_name: clean(posted.src_name, MAX_NAME_BYTES),
+    src_version: clean(posted.src_version, MAX_VERSION_BYTES),
+    licenses: cleanList(posted.licenses, MAX_LICENSES, MAX_VERSION_BYTES),
+    layer_digest: clean(posted.layer_digest, MAX_DIGEST_BYTES),
+    file_paths: cleanDistinct(posted.file_paths, MAX_FILE_PATHS, MAX_URL_BYTES),
+  }
+}
+
+class ComponentRows {
+  readonly #rows: string[] = []
+  readonly #hash = new RowHash()
+
+  add(posted: Component, where: string): void {
+    const json = JSON.stringify(componentRow(posted, where))
+    this.#hash.add(json)
+    this.#rows.push(json)
+  }
+
+  finish() {
+    return { rows: `[${this.#rows.join(',')}]`, hash: this.#hash.digest() }
+  }
+}
+
+type Posted = z.output<typeof PostedSbom>
+
+/** The page of a set; null for a whole SBOM, and for a set of one page. 422 names the field and its rule. */
+export function pageOf({ page }: Pick<Posted, 'page'>): Page | null {
+  if (!page) return null
+  const { set_id, index, total } = page
+  if (!SET_ID.test(set_id)) throw new HttpError(422, 'page.set_id: expected 1 to 128 of A-Z a-z 0-9 . _ : -')
+  if (total < 1 || total > MAX_PAGES) throw new HttpError(422, `page.total: expected 1 to ${MAX_PAGES}`)
+  if (index < 0 || index >= total) throw new HttpError(422, `page.index: expected 0 to ${total - 1}`)
+  return total === 1 ? null : { set_id, index, total }
+}
+
+function attestationOf(posted: NonNullable<Posted['attestation']>) {
+  const { artifact_digest, verified } = posted
+  return {
+    mechanism: clean(posted.mechanism, MAX_WORD_BYTES) ?? null,
+    artifact_digest: isDigest(artifact_digest) ? artifact_digest : null,
+    media_type: clean(posted.media_type, MAX_NAME_BYTES) ?? null,
+    predicate_type: clean(posted.predicate_type, MAX_NAME_BYTES) ?? null,
+    verified: verified ?? false,
+  }
+}
+
+export const components: PayloadKind<typeof PostedSbom, typeof PostedComponent> = {
+  schema: PostedSbom,
+  listKey: 'components',
+  element: PostedComponent,
+  maxElements: MAX_COMPONENTS,
+  createRows: () => new ComponentRows(),
+  finish: (posted, { digest, now, itemCount, rows }) => {
+    const source = checkContract(posted, digest, now)
+    const { rows: json, hash } = rows()
+    const page = pageOf(posted)
+    const isRegistry = source === 'registry'
+    return {
+      header: {
+        ...sharedHeader(posted),
+        source,
+        db_updated_at: null,
+        os_family: null,
+        os_name: null,
+        os_eosl: false,
+        content_hash: page === null ? `whole:${hash}` : `set:${page.set_id}`,
+        item_count: itemCount,
+        sbom_format: clean(posted.format, MAX_WORD_BYTES) ?? null,
+        sbom_spec_version: clean(posted.spec_version, MAX_WORD_BYTES) ?? null,
+        sbom_sources: [],
+        sbom_trust: statedTrust(posted) ?? (isRegistry ? WEAKEST_TRUST : null),
+        attestation: isRegistry && posted.attestation ? attestationOf(posted.attestation) : null,
+      },
+      page,
+      rows: json,
+    }
+  },
+}

@@ -1,0 +1,129 @@
+import { randomUUID } from 'node:crypto'
+import { HttpError } from '../http/errors.ts'
+import type { Metrics } from '../metrics.ts'
+import { parseNaive } from '../net/timestamp.ts'
+import type { Page, SentPayload } from './payload.ts'
+import type { PayloadReader } from './reader.ts'
+import { Turnstile } from './turnstile.ts'
+import type { Kind } from './worker.ts'
+
+/** Beside the one that is read and written. */
+export const MAX_WAITING_PAYLOADS = 8
+const RETRY_AFTER_FULL_SECONDS = 5
+const RETRY_AFTER_CEILING_SECONDS = 60
+
+/** What the statement of a route is given: the header as JSON, and the rows as JSON text, or null to ask whether they are wanted. */
+export interface Question {
+  readonly header: string
+  readonly page: Page | null
+  readonly rows: string | null
+}
+
+/** Runs the statement. */
+export type Ask = (question: Question) => Promise<Buffer | null>
+
+/** What became of a payload, with the keys of the answer in wire order (interop-supply-chain 2.1). */
+export type Outcome =
+  | { readonly status: 'stored'; readonly items: number }
+  | { readonly status: 'unchanged' }
+  | { readonly status: 'stale'; readonly stored_scanned_at: string }
+  | { readonly status: 'staged' | 'duplicate_page'; readonly received: number; readonly total: number }
+
+/** What the statements answer (`store_findings`, `store_sbom`). */
+type Reply =
+  | Outcome
+  | { readonly status: 'rows wanted' }
+  | { readonly status: 'refused'; readonly reason: 'total'; readonly total: number }
+  | { readonly status: 'refused'; readonly reason: 'components'; readonly items: number }
+  | { readonly status: 'refused'; readonly reason: 'ceiling' }
+
+/** A body as it was sent, for the image of a digest. */
+export type Sent = Pick<SentPayload, 'bytes' | 'isPacked' | 'digest'>
+
+export interface PayloadsOptions {
+  reader: PayloadReader
+  maxInflatedBytes: number
+  metrics: Metrics
+  /** Unix time in milliseconds. */
+  now?: () => number
+}
+
+/** Payloads of findings and SBOMs on their way to the database: one is read and written, a few wait, and whoever comes then comes again. */
+export class Payloads {
+  readonly #options: Required<PayloadsOptions>
+  readonly #turnstile = new Turnstile(MAX_WAITING_PAYLOADS, RETRY_AFTER_FULL_SECONDS)
+
+  constructor(options: PayloadsOptions) {
+    this.#options = { now: Date.now, ...options }
+  }
+
+  /** Bodies that wait. */
+  get waiting(): number {
+    return this.#turnstile.waiting
+  }
+
+  /**
+   * Stores a payload when its turn has come. HttpError for all that is refused; 503 at once where too many wait. `leaver` is given what to
+   * call when its sender has left.
+   */
+  async store(kind: Kind, sent: Sent, ask: Ask, leaver: (leave: () => void) => void): Promise<Outcome> {
+    const { metrics } = this.#options
+    const count = (outcome: string) => metrics.payloads.labels(kind, outcome).inc()
+    try {
+      const outcome = await this.#inTurn(() => this.#process(kind, sent, ask), leaver)
+      count(outcome.status)
+      return outcome
+    } catch (error) {
+      count(error instanceof HttpError ? 'refused' : 'failed')
+      throw error
+    }
+  }
+
+  async #inTurn<T>(work: () => Promise<T>, leaver: (leave: () => void) => void): Promise<T> {
+    const end = await this.#turnstile.turn(leaver)
+    try {
+      return await work()
+    } finally {
+      end()
+    }
+  }
+
+  async #process(kind: Kind, sent: Sent, ask: Ask): Promise<Outcome> {
+    const { reader, maxInflatedBytes, now } = this.#options
+    const { header, page } = await reader.read(kind, { ...sent, maxInflatedBytes, now: now() })
+    // By it an answer that was lost is known when it is asked for again.
+    const told = JSON.stringify({ ...header, post: randomUUID() })
+    let reply = replyOf(await ask({ header: told, page, rows: null }))
+    if (reply.status === 'rows wanted') reply = replyOf(await ask({ header: told, page, rows: await reader.rows() }))
+    return this.#outcome(reply)
+  }
+
+  #outcome(reply: Reply): Outcome {
+    const { status } = reply
+    switch (status) {
+      case 'stored':
+        return { status, items: reply.items }
+      case 'unchanged':
+        return { status }
+      case 'stale':
+        return { status, stored_scanned_at: parseNaive(reply.stored_scanned_at)! }
+      case 'staged':
+      case 'duplicate_page':
+        return { status, received: reply.received, total: reply.total }
+      case 'refused':
+        throw this.#refusal(reply)
+      case 'rows wanted':
+        throw new Error('the database wants rows that it was given')
+    }
+  }
+
+  #refusal(reply: Extract<Reply, { status: 'refused' }>): HttpError {
+    if (reply.reason === 'total') return new HttpError(422, `page.total: the pages before said ${reply.total}`)
+    if (reply.reason === 'components') return new HttpError(422, `components: ${reply.items} in all pages are too many; the set is dropped`)
+    this.#options.metrics.stagedSetsRefused.inc()
+    const seconds = RETRY_AFTER_CEILING_SECONDS
+    return new HttpError(429, `too many SBOMs are half sent; retry in ${seconds} seconds`, { 'retry-after': String(seconds) })
+  }
+}
+
+const replyOf = (json: Buffer | null) => JSON.parse(json!.toString()) as Reply

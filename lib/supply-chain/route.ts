@@ -1,0 +1,67 @@
+/** What the two routes that take payloads have in common with each other and tell of themselves (interop-supply-chain 1.0, 2.1). */
+import type { ServerResponse } from 'node:http'
+import type { MiddlewareHandler } from 'hono'
+import { z } from 'zod'
+import { codingOf, readSent } from '../http/body.ts'
+import type { Context, Env } from '../http/context.ts'
+import { declare, type RouteDoc } from '../http/declared.ts'
+import { wireTime } from '../http/fields.ts'
+import { sendShortJson } from '../http/respond.ts'
+import type { Ask } from './payloads.ts'
+import type { Kind } from './worker.ts'
+
+/** 1 MiB: of a body as it is sent, packed or not. */
+export const MAX_PAYLOAD_BYTES = 1_048_576
+/** Of all of it. */
+export const PAYLOAD_DEADLINE_MS = 30_000
+
+const count = z.int().min(0)
+
+const Stored = z.strictObject({ status: z.literal('stored'), items: count.describe('Rows of the payload.') })
+const Unchanged = z.strictObject({ status: z.literal('unchanged') })
+const Stale = z.strictObject({
+  status: z.literal('stale'),
+  stored_scanned_at: wireTime.describe('Of what is stored, or half sent, and not older.'),
+})
+
+/** What became of a payload. */
+export const PayloadOutcome = z.union([Stored, Unchanged, Stale]).meta({ id: 'PayloadOutcome' })
+
+const Pages = { received: count.describe('Pages held.'), total: count }
+
+/** What became of one page of a set. */
+export const DuplicatePage = z.strictObject({ status: z.literal('duplicate_page'), ...Pages })
+export const StagedPage = z.strictObject({ status: z.literal('staged'), ...Pages }).meta({ id: 'StagedPage' })
+
+/** Answers of both routes. */
+export const payloadAnswers = {
+  408: `The body did not arrive within ${PAYLOAD_DEADLINE_MS / 1_000} seconds.`,
+  422: 'The payload breaks the contract; the text names the field and the rule, and nothing was written.',
+} satisfies RouteDoc['also']
+
+/** Tells of the body; the handler reads it. */
+export function payload(schema: z.ZodType): MiddlewareHandler<Env> {
+  const description = `At most ${MAX_PAYLOAD_BYTES} bytes as sent, and as many as \`SUPPLYCHAIN_MAX_DECOMPRESSED_BYTES\` says as unpacked; \`Content-Encoding: gzip\` and \`x-gzip\` are accepted. Its content type is not looked at. Unknown keys are ignored.`
+  const pass: MiddlewareHandler<Env> = (_c, next) => next()
+  return declare(pass, { body: { schema, maxBytes: MAX_PAYLOAD_BYTES, description } })
+}
+
+/**
+ * Reads the body of a request, stores it and answers what became of it. 415, 413 and 408 as the transport rules say; the body is read before
+ * it waits for its turn, so that a slow sender holds nothing but its own connection.
+ */
+export async function storePayload(c: Context, kind: Kind, digest: string, ask: Ask): Promise<Response> {
+  const isPacked = codingOf(c, ['identity', 'gzip', 'x-gzip']) !== 'identity'
+  const { bytes, release } = await readSent(c, { maxBytes: MAX_PAYLOAD_BYTES, deadlineMs: PAYLOAD_DEADLINE_MS })
+  try {
+    const outcome = await c.get('deps').payloads.store(kind, { bytes, isPacked, digest }, ask, (leave) => onLeaving(c, leave))
+    return sendShortJson(c, outcome.status === 'staged' ? 202 : 200, JSON.stringify(outcome))
+  } finally {
+    release()
+  }
+}
+
+function onLeaving(c: Context, leave: () => void): void {
+  const outgoing = c.env?.outgoing as ServerResponse | undefined
+  outgoing?.once('close', leave)
+}

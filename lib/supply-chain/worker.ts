@@ -1,0 +1,44 @@
+/** A thread that prepares payloads, one after another: inflating and judging 8 MiB takes longer than the event loop may stand still. */
+import { parentPort } from 'node:worker_threads'
+import { HttpError } from '../http/errors.ts'
+import { components } from './components.ts'
+import { findings } from './findings.ts'
+import { type Prepared, preparePayload, type SentPayload } from './payload.ts'
+
+export type Kind = 'vulnerabilities' | 'sbom'
+
+/** `read` is answered with `Answer`, `rows` with the text of those that were read last: few payloads need them, and they are large. */
+export type Ask =
+  | { readonly ask: 'read'; readonly kind: Kind; readonly sent: Omit<SentPayload, 'bytes'> & { readonly bytes: Uint8Array } }
+  | { readonly ask: 'rows' }
+
+export type Answer =
+  | { readonly is: 'prepared'; readonly payload: Omit<Prepared, 'rows'> }
+  | { readonly is: 'refused'; readonly status: number; readonly message: string }
+  | { readonly is: 'rows'; readonly rows: string }
+
+const port = parentPort!
+let rows = ''
+
+port.on('message', (ask: Ask) => {
+  if (ask.ask === 'read') {
+    rows = ''
+    port.postMessage(read(ask))
+  } else {
+    port.postMessage({ is: 'rows', rows } satisfies Answer)
+    rows = ''
+  }
+})
+
+function read({ kind, sent }: Extract<Ask, { ask: 'read' }>): Answer {
+  const { buffer, byteOffset, length } = sent.bytes
+  const payload = { ...sent, bytes: Buffer.from(buffer as ArrayBuffer, byteOffset, length) }
+  try {
+    const { rows: text, ...rest } = kind === 'sbom' ? preparePayload(components, payload) : preparePayload(findings, payload)
+    rows = text
+    return { is: 'prepared', payload: rest }
+  } catch (error) {
+    if (error instanceof HttpError) return { is: 'refused', status: error.status, message: error.message }
+    throw error
+  }
+}
