@@ -147,7 +147,7 @@ export class Dataset {
     const next = random(image + 1)
     const news = random(image * 1_000 + scan)
     while (found.length < this.#wanted) {
-      const share = scan > 0 && found.length > this.#wanted * 0.99 ? news() : next()
+      const share = scan > 0 && found.length > this.#wanted * 0.99 - 2 ? news() : next()
       add(app + Math.floor(share ** 1.5 * Math.max(1, this.cves - app)), false)
     }
     return found.sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : a.package.name < b.package.name ? -1 : 1))
