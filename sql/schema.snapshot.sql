@@ -25,6 +25,14 @@ table public.audit_verdict
   CREATE INDEX audit_verdict_newest ON public.audit_verdict USING btree (observed_at DESC, id DESC)
   CREATE UNIQUE INDEX audit_verdict_pkey ON public.audit_verdict USING btree (id)
 
+table public.cve_detail with (fillfactor=80)
+  vuln_id text collate "C" not null
+  max_score real
+  packages text[] not null
+  sources text[] not null
+  constraint cve_detail_pkey PRIMARY KEY (vuln_id)
+  CREATE UNIQUE INDEX cve_detail_pkey ON public.cve_detail USING btree (vuln_id)
+
 table public.cve_fact with (fillfactor=80)
   vuln_id text collate "C" not null
   kev boolean
@@ -49,12 +57,7 @@ table public.cve_summary with (fillfactor=80)
   vuln_id text collate "C" not null
   scope_namespace text collate "C" not null
   severity smallint not null
-  max_score real
   is_fixable boolean not null
-  kev boolean
-  max_epss real
-  packages text[] not null
-  sources text[] not null
   images bigint not null
   workloads bigint not null
   running_workloads bigint not null
@@ -402,13 +405,19 @@ table public.workload_container with (fillfactor=80)
   CREATE INDEX workload_container_oldest ON public.workload_container USING btree (last_seen)
   CREATE UNIQUE INDEX workload_container_pkey ON public.workload_container USING btree (pod_namespace, workload_kind, workload_name, container_name, image_digest, cluster_id)
 
+function public.delete_payload(of_digest text, of_source text, days integer, grace_hours integer, window_secs integer) returns bigint language plpgsql
+
 function public.digest_kind_rank(kind text) returns integer language sql immutable parallel safe
 
 function public.effective_reports(asked text, of_kind text) returns TABLE(digest text, source text, join_rank smallint) language sql stable parallel safe
 
+function public.expire_pages(of_digest text, of_source text, of_set text, ttl_secs integer) returns bigint language plpgsql
+
 function public.is_container_changed(w workload_container, container_kind text, image_ref text, security_context jsonb, pod_security jsonb, state text, state_reason text) returns boolean language sql stable parallel safe
 
 function public.is_image_news(m image, repository text, tags text[], digest_kind text) returns boolean language sql stable parallel safe
+
+function public.is_payload_unused(of_digest text, of_source text, days integer, grace_hours integer, window_secs integer) returns boolean language sql stable parallel safe
 
 function public.is_pod_alive(namespace text, name text) returns boolean language plpgsql stable parallel safe
 

@@ -32,7 +32,7 @@ export function foldFacts({ db, signal }: JobContext): Promise<Pass> {
     delete from cve_fact c
     using facts f
     where c.vuln_id = f.vuln_id and num_nonnulls(f.kev, f.kev_date_added, f.epss, f.epss_percentile) = 0
-    returning c.vuln_id),
+    returning 1),
   written as (
     insert into cve_fact as c (vuln_id, kev, kev_date_added, epss, epss_percentile)
     select f.vuln_id, f.kev, f.kev_date_added, f.epss, f.epss_percentile
@@ -42,12 +42,7 @@ export function foldFacts({ db, signal }: JobContext): Promise<Pass> {
       kev = excluded.kev, kev_date_added = excluded.kev_date_added, epss = excluded.epss, epss_percentile = excluded.epss_percentile
     where (c.kev, c.kev_date_added, c.epss, c.epss_percentile)
           is distinct from (excluded.kev, excluded.kev_date_added, excluded.epss, excluded.epss_percentile)
-    returning c.vuln_id),
-  news as (
-    insert into summary_news (vuln_id)
-    select c.vuln_id from (select vuln_id from forgotten union select vuln_id from written) c
-    where exists (select from image_cve i where i.vuln_id = c.vuln_id)
-    on conflict do nothing),
+    returning 1),
   read as (
     delete from cve_news n using told t where n.vuln_id = t.vuln_id)
   select h.is_held,

@@ -35,17 +35,20 @@ create table summary_news (
   vuln_id text collate "C" primary key
 );
 
--- `scope_namespace` is empty for the whole cluster.
+-- What a vulnerability is in the cluster, besides what `cve_fact` knows of it.
+create table cve_detail (
+  vuln_id   text collate "C" primary key,
+  max_score real,
+  packages  text[] not null,
+  sources   text[] not null
+) with (fillfactor = 80);
+
+-- Where it is. `scope_namespace` is empty for the whole cluster; severity and fixes are those of the cluster in every namespace.
 create table cve_summary (
   vuln_id           text collate "C" not null,
   scope_namespace   text collate "C" not null,
   severity          smallint not null,
-  max_score         real,
   is_fixable        boolean not null,
-  kev               boolean,
-  max_epss          real,
-  packages          text[] not null,
-  sources           text[] not null,
   images            bigint not null,
   workloads         bigint not null,
   running_workloads bigint not null,

@@ -17,7 +17,7 @@ const windowSecs = deps.config.imageRunningWindowSecs
 beforeEach(async () => {
   await sql`
     truncate workload_container, image, pod, pod_address, image_report, image_finding, image_component, sbom_page, image_link, cve_fact, cve_news,
-             summary_image, summary_workload, image_cve, summary_news, cve_summary, cve_summary_state`
+             summary_image, summary_workload, image_cve, summary_news, cve_summary, cve_detail, cve_summary_state`
 })
 
 type Row = Record<string, unknown>
@@ -78,6 +78,7 @@ const versions = async () =>
       union all select format('%s %s %s', image_digest, workload_name, xmin) from summary_workload
       union all select format('%s %s %s %s', digest, source, image_digest, xmin) from image_link
       union all select format('%s %s', vuln_id, xmin) from cve_fact
+      union all select format('%s %s', vuln_id, xmin) from cve_detail
       order by 1`
   ).map(({ version }) => version)
 
@@ -237,7 +238,7 @@ test('the summary is the one of all stored rows, whatever changes in whichever o
     fc.asyncProperty(fc.array(change, { maxLength: 25 }), async (changes) => {
       await sql`
         truncate workload_container, image, image_report, image_finding, image_link, cve_fact, cve_news, summary_image, summary_workload,
-                 image_cve, summary_news, cve_summary`
+                 image_cve, summary_news, cve_summary, cve_detail`
       let second = 0
       for (const one of [...changes, { is: 'pass' as const }]) {
         second++

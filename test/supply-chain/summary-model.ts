@@ -52,9 +52,10 @@ const highest = (values: (number | null)[]) => values.reduce((a, b) => (a === nu
 export const storedSummary = async (sql: postgres.Sql): Promise<SummaryRow[]> =>
   sorted(
     await sql<SummaryRow[]>`
-      select vuln_id, scope_namespace, severity::int, max_score::float8, is_fixable, kev, max_epss::float8, array_to_json(packages) as packages,
-             array_to_json(sources) as sources, images::int, workloads::int, running_workloads::int, namespaces::int, join_rank::int
-      from cve_summary`,
+      select s.vuln_id, s.scope_namespace, s.severity::int, d.max_score::float8, s.is_fixable, f.kev, f.epss::float8 as max_epss,
+             array_to_json(d.packages) as packages, array_to_json(d.sources) as sources, s.images::int, s.workloads::int,
+             s.running_workloads::int, s.namespaces::int, s.join_rank::int
+      from cve_summary s left join cve_detail d on d.vuln_id = s.vuln_id left join cve_fact f on f.vuln_id = s.vuln_id`,
   )
 
 const sorted = (rows: readonly SummaryRow[]) =>
