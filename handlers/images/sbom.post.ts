@@ -23,7 +23,7 @@ export default route({
   answer: z.union([PayloadOutcome, DuplicatePage]),
   also: {
     ...payloadAnswers,
-    202: { description: 'The page is kept until the others have come.', answer: StagedPage, storePayload },
+    202: { description: 'The page is kept until the others have come.', answer: StagedPage },
     429: 'Too many sets are half sent to begin another; `Retry-After` says when to try again.',
   },
 }).post('/images/:digest/sbom', access('supplychain'), params(Params), payload(PostedSbom), (c) => {

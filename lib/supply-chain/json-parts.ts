@@ -14,8 +14,8 @@ export const MAX_DEPTH = 64
 export const MAX_ELEMENT_MEMBERS = 10_000
 /** The same of all that is outside the list: 64 platforms and 64 workloads are read of it. */
 export const MAX_OTHER_MEMBERS = 20_000
-/** Of all elements: 8 MiB of the shortest keys that a payload has hold 700 000. */
-export const MAX_MEMBERS = 1_000_000
+/** Of all elements, beside as many as one may have: `"epss":0,` takes nine bytes for a key and a value. What is denser is no payload. */
+export const MIN_BYTES_PER_MEMBER = 4
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -63,10 +63,15 @@ function parsed(text: string, where: string, placed: (position: number) => numbe
   try {
     return JSON.parse(text)
   } catch (error) {
-    // Its own message quotes the body.
-    const [, position] = /at position (\d+)/.exec((error as Error).message) ?? []
-    throw deserializeError(`${where}invalid JSON: ${position === undefined ? 'unexpected end' : `at position ${placed(Number(position))}`}`)
+    throw deserializeError(`${where}invalid JSON${placeOf((error as Error).message, placed)}`)
   }
+}
+
+/** Of Node's own messages, which quote the body, the place alone; some tell none. */
+function placeOf(message: string, placed: (position: number) => number): string {
+  if (message.startsWith('Unexpected end')) return ': unexpected end'
+  const [, position] = /at position (\d+)/.exec(message) ?? []
+  return position === undefined ? '' : `: at position ${placed(Number(position))}`
 }
 
 interface List {
@@ -88,6 +93,7 @@ function findList(bytes: Buffer, listKey: string, maxElements: number): List {
   let isInList = false
   let elementFrom = 0
   let members = 0
+  const maxMembers = MAX_ELEMENT_MEMBERS + Math.floor(bytes.length / MIN_BYTES_PER_MEMBER)
   let elementMembers = 0
   let otherMembers = 0
 
@@ -97,7 +103,7 @@ function findList(bytes: Buffer, listKey: string, maxElements: number): List {
       return
     }
     if (++elementMembers > MAX_ELEMENT_MEMBERS) throw tooMany(MAX_ELEMENT_MEMBERS, `values in ${listKey}[${list.places.length / 2}]`)
-    if (++members > MAX_MEMBERS) throw tooMany(MAX_MEMBERS, `values in ${listKey}`)
+    if (++members > maxMembers) throw tooMany(maxMembers, `values in ${listKey}`)
   }
   const endElement = (at: number) => {
     if (list.places.length === 2 * maxElements) throw tooMany(maxElements, listKey)

@@ -1,0 +1,216 @@
+/** That a payload is taken apart before it is parsed changes nothing of what is taken and what is refused. */
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import { HttpError } from '../../lib/http/errors.ts'
+import { MAX_DEPTH, MAX_ELEMENT_MEMBERS, MAX_OTHER_MEMBERS, partsOf } from '../../lib/supply-chain/json-parts.ts'
+
+const MAX_ELEMENTS = 100
+
+/** The value of a text, put together from its parts; or its refusal. */
+function assembled(text: string, maxElements = MAX_ELEMENTS): unknown {
+  try {
+    const { rest, length, element } = partsOf(Buffer.from(text), 'list', maxElements)
+    const elements = Array.from({ length }, (_, i) => element(i))
+    if (length === 0) return rest
+    assert.deepEqual((rest as { list: unknown }).list, [])
+    return { ...(rest as object), list: elements }
+  } catch (error) {
+    if (error instanceof HttpError) return error
+    throw error
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Both refuse, or both come to the same value. */
+function assertSame(text: string): void {
+  const [ours, theirs] = [assembled(text), parsed(text)]
+  if (ours instanceof HttpError) {
+    // Ours alone minds that a key is there twice.
+    if (!/ is there twice$/.test(ours.message)) assert.equal(theirs, undefined, `${text}\n${ours.message}`)
+    assert.equal(ours.status, 400)
+  } else {
+    assert.notEqual(theirs, undefined, `${text} was taken`)
+    assert.deepEqual(ours, theirs, text)
+  }
+}
+
+const SPELLINGS = [
+  '{"list":[]}',
+  '{"list":[ \n\t\r]}',
+  '{"list":[1]}',
+  ' { "a" : 1 , "list" : [ 1 , "two" , [ 3 ] , { "list" : [ 4 , 5 ] } ] , "b" : [ 6 ] } ',
+  '{"a":{"list":[1,2]},"list":[3]}',
+  '{"a":["list",[1,2]],"b":"list"}',
+  '{"\\u006cist":[1,2]}',
+  '{"list":["]","[","\\"","\\\\","},{",","]}',
+  '{"a":"\\\\","list":[1]}',
+  '{"list":null}',
+  '{"list":{"list":[1]}}',
+  '{"list":"[1,2]"}',
+  '{"":[1],"list":[2]}',
+  '{"__proto__":[1],"list":[{"__proto__":1}]}',
+  '[{"list":[1,2]}]',
+  '["list",[1]]',
+  '"list"',
+  '7',
+  'null',
+]
+const FAULTS = [
+  ...['', '{', '}', '[', '{}{}', '{"list"', '{"list":', '{"list":[', '{"list":[1', '{"list":[1}', '{"list":[1]', '{"list":[1]]}'],
+  ...['{"list":[,]}', '{"list":[1,]}', '{"list":[,1]}', '{"list":[1 2]}', '{"list":[1]2}', '{"list":2[1]}', '{"list":[1],}'],
+  ...['{"list" [1]}', '{list:[1]}', "{'list':[1]}", '{"list":[1][2]}', '{"list":[[1]}', '{"list":[{]}', '{"list":[\u00a0]}'],
+  ...['{"list":[1]}x', 'x{"list":[1]}', '\ufeff{"list":[1]}', '{"list":["\n"]}', '{"list":["a]}', '{"list":[1,"\\x"]}', '{"li\\xst":[1]}'],
+  ...[
+    '{"list":[1}]',
+    '{"list":[{1]}]',
+    '["list":[1]]',
+    '{"list",[1]}',
+    '{"a":1,[1]}',
+    '{"list":[01]}',
+    '{"list":[1],"a":}',
+    '}{"list":[1]',
+  ],
+]
+test('what is JSON is taken, in whatever spelling; what is not is refused', () => {
+  for (const text of SPELLINGS) {
+    assert.notEqual(parsed(text), undefined, text)
+    assertSame(text)
+  }
+  for (const text of FAULTS) {
+    assert.equal(parsed(text), undefined, text)
+    assertSame(text)
+  }
+})
+
+const key = fc.oneof(fc.constantFrom('list', 'a', '', '\\', '"', 'é'), fc.string({ maxLength: 3 }))
+const leaf = fc.oneof(
+  fc.constantFrom('list', '],[', '"', '\\"', '}', '\u2028', 'é', '\u{1f600}'),
+  fc.string({ maxLength: 6 }),
+  fc.double(),
+  fc.boolean(),
+  fc.constant(null),
+)
+const { value } = fc.letrec((tie) => ({
+  value: fc.oneof({ maxDepth: 4 }, leaf, fc.array(tie('value'), { maxLength: 4 }), fc.dictionary(key, tie('value'), { maxKeys: 4 })),
+}))
+const withList = fc
+  .tuple(fc.dictionary(key, value, { maxKeys: 3 }), fc.array(value, { maxLength: 6 }), fc.dictionary(key, value, { maxKeys: 3 }))
+  .map(([before, list, after]) => ({ ...before, list, ...after, ...(after.list === undefined ? {} : { list }) }))
+const spelled = fc
+  .tuple(fc.oneof({ weight: 4, arbitrary: withList }, { weight: 1, arbitrary: value }), fc.constantFrom(undefined, 1, '\t', '\r\n'))
+  .map(([one, blank]) => JSON.stringify(one, null, blank) ?? 'null')
+
+test('whatever the value: the parts are those of the value', () => {
+  fc.assert(
+    fc.property(spelled, (text) => {
+      assert.deepEqual(assembled(text), JSON.parse(text))
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+const piece = fc.constantFrom('[', ']', '{', '}', ',', ':', '"', '\\', '"list":', ' ', '0', '1', 'e', '-', 'null', '\\u', '\u00a0', '\0')
+const mutation = fc.record({ at: fc.nat(), length: fc.nat({ max: 3 }), piece: fc.oneof(piece, fc.constant('')) })
+
+test('whatever becomes of the text: it is taken where JSON.parse takes it, for the same value', () => {
+  let taken = 0
+  fc.assert(
+    fc.property(spelled, fc.array(mutation, { minLength: 1, maxLength: 3 }), (text, mutations) => {
+      const mutated = mutations.reduce((one, { at, length, piece }) => {
+        const start = at % (one.length + 1)
+        return one.slice(0, start) + piece + one.slice(start + length)
+      }, text)
+      // Half a character is no UTF-8: it would be another text.
+      if (!mutated.isWellFormed()) return
+      if (parsed(mutated) !== undefined) taken++
+      assertSame(mutated)
+    }),
+    { numRuns: 5_000 },
+  )
+  assert.ok(taken > 100, `${taken} were JSON`)
+})
+
+const refused = (text: string | Buffer, maxElements = MAX_ELEMENTS): [number, string] => {
+  try {
+    const { length, element } = partsOf(Buffer.from(text), 'list', maxElements)
+    for (let i = 0; i < length; i++) element(i)
+  } catch (error) {
+    if (error instanceof HttpError) return [error.status, error.message]
+    throw error
+  }
+  return [0, 'taken']
+}
+
+test('a key of the outermost object may be there once, in whatever spelling', () => {
+  assert.deepEqual(refused('{"a":1,"a":1}'), [400, 'Json deserialize error: "a" is there twice'])
+  assert.deepEqual(refused('{"list":[1],"\\u006cist":[2]}'), [400, 'Json deserialize error: "list" is there twice'])
+  assert.deepEqual(refused('{"list":[{"a":1,"a":2}],"b":{"c":1,"c":2}}'), [0, 'taken'])
+})
+
+test('a fault is told with its place', () => {
+  const told = (text: string) => refused(text)[1].replace('Json deserialize error: ', '')
+  assert.equal(told('{"list":[1,2],"a":1 2}'), 'invalid JSON: at position 20')
+  assert.equal(told('{"a":1 2,"list":[1,2]}'), 'invalid JSON: at position 7')
+  assert.equal(told('{"list":[1,2],"a":'), 'invalid JSON: unexpected end')
+  assert.equal(told('{"list":[1, 2 3]}'), 'list[1]: invalid JSON: at position 14')
+  assert.equal(told('{"list":[1,]}'), 'list[1]: invalid JSON: unexpected end')
+  // Node tells of no place.
+  assert.equal(told('{"list":[1,tru1]}'), 'list[1]: invalid JSON')
+  assert.equal(told('{"list":[1}'), 'invalid JSON: at position 10')
+  assert.equal(told('{"list":[1'), 'invalid JSON: unexpected end')
+})
+
+test('bytes that are not UTF-8 are refused', () => {
+  const text = Buffer.from('{"list":["x"]}')
+  text[10] = 0xff
+  assert.deepEqual(refused(text), [400, 'Json deserialize error: the body is not UTF-8'])
+})
+
+test('a list may have so many elements and not one more, which is told before the end of the text', () => {
+  const list = (n: number) => `{"list":[${Array(n).fill('0').join()}]}`
+  assert.deepEqual(refused(list(MAX_ELEMENTS)), [0, 'taken'])
+  assert.deepEqual(refused(list(MAX_ELEMENTS + 1)), [413, `body has more than ${MAX_ELEMENTS} list`])
+  assert.deepEqual(refused(`${list(MAX_ELEMENTS + 1).slice(0, -2)},!`), [413, `body has more than ${MAX_ELEMENTS} list`])
+})
+
+test('nesting is bounded, in the list and beside it', () => {
+  const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
+  for (const [at, depth] of [
+    ['{"list":[@]}', MAX_DEPTH - 2],
+    ['{"a":@}', MAX_DEPTH - 1],
+    ['@', MAX_DEPTH],
+  ] as const) {
+    assert.deepEqual(refused(at.replace('@', nested(depth))), [0, 'taken'])
+    assert.deepEqual(refused(at.replace('@', nested(depth + 1))), [400, `Json deserialize error: nested deeper than ${MAX_DEPTH} levels`])
+  }
+})
+
+test('the values of one element are bounded, and those beside the list', () => {
+  const zeros = (n: number) => `[${Array(n).fill('0').join()}]`
+  // A bracket and a comma between each two.
+  assert.deepEqual(refused(`{"list":[0,${zeros(MAX_ELEMENT_MEMBERS)}]}`), [0, 'taken'])
+  assert.deepEqual(refused(`{"list":[0,${zeros(MAX_ELEMENT_MEMBERS + 1)}]}`), [
+    413,
+    `body has more than ${MAX_ELEMENT_MEMBERS} values in list[1]`,
+  ])
+  // The outermost bracket, a colon, and those.
+  assert.deepEqual(refused(`{"a":${zeros(MAX_OTHER_MEMBERS - 2)}}`), [0, 'taken'])
+  assert.deepEqual(refused(`{"a":${zeros(MAX_OTHER_MEMBERS - 1)}}`), [413, `body has more than ${MAX_OTHER_MEMBERS} values outside list`])
+})
+
+test('lists are refused whose values are denser than those of any payload', () => {
+  const list = (element: string) => `{"list":[${Array(MAX_ELEMENTS).fill(element).join()}]}`
+  const keys = (n: number, key: (i: number) => string) => `{${Array.from({ length: n }, (_, i) => `"${key(i)}":0`).join()}}`
+  assert.deepEqual(refused(list(keys(1_000, (i) => `epss${i}`))), [0, 'taken'])
+  const [status, message] = refused(list(`[${Array(1_000).fill('[]').join()}]`))
+  assert.equal(status, 413)
+  assert.match(message, /^body has more than \d+ values in list$/)
+})
