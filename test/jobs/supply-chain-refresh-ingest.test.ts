@@ -85,7 +85,17 @@ const GONE = 'CVE-2024-0002'
 
 const TABLES = [
   ...['image_report', 'image_finding', 'image_component', 'sbom_page', 'image_link', 'cve_fact', 'cve_news', 'image', 'workload_container'],
-  ...['summary_image', 'summary_workload', 'image_cve', 'summary_news', 'cve_summary', 'cve_summary_state', 'pod', 'pod_address'],
+  ...[
+    'summary_image',
+    'summary_workload',
+    'image_cve',
+    'summary_news',
+    'cve_summary',
+    'cve_detail',
+    'cve_summary_state',
+    'pod',
+    'pod_address',
+  ],
 ]
 
 /** One pass has been; every step of the next has something to do. */
@@ -128,6 +138,7 @@ const HOLDS: [step: string, hold: Hold][] = [
   ['the payloads of an image are noted', (held) => held`select from summary_image where image_digest = ${A} for update`],
   ['facts are written', (held) => held`select from cve_fact where vuln_id = ${COUNTED} for update`],
   ['news are deleted', (held) => held`select from cve_news for update`],
+  ['details are written', (held) => held`select from cve_detail where vuln_id = ${COUNTED} for update`],
   ['counts are written', (held) => held`select from cve_summary where vuln_id = ${COUNTED} for update`],
   ['counts are deleted', (held) => held`select from cve_summary where vuln_id = ${GONE} for update`],
   ['what was to be counted is deleted', (held) => held`select from summary_news where vuln_id = ${GONE} for update`],
@@ -156,8 +167,9 @@ async function ingest(): Promise<string[]> {
 
 /** What the summary says. */
 const summary = () => sql`
-  select vuln_id, scope_namespace, severity, is_fixable, kev, packages, sources, images, workloads, running_workloads, namespaces, join_rank
-  from cve_summary order by vuln_id, scope_namespace`
+  select s.*, d.max_score, d.packages, d.sources, f.kev
+  from cve_summary s left join cve_detail d using (vuln_id) left join cve_fact f using (vuln_id)
+  order by s.vuln_id, s.scope_namespace`
 
 describe('payloads and pods are stored while a pass stands still where', { timeout: 120_000 }, () => {
   for (const [step, hold] of HOLDS) {
@@ -183,7 +195,7 @@ describe('payloads and pods are stored while a pass stands still where', { timeo
       assert.equal((await run()).outcome, 'done')
       const refreshed = await summary()
       assert.ok(refreshed.some(({ vuln_id, kev }) => vuln_id === 'CVE-2024-0003' && kev))
-      await sql`truncate summary_image, summary_workload, image_cve, summary_news, cve_summary`
+      await sql`truncate summary_image, summary_workload, image_cve, summary_news, cve_summary, cve_detail`
       await run()
       assert.deepEqual(refreshed, await summary())
     })
