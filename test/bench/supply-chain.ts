@@ -127,15 +127,16 @@ async function read(name: string, holdP99Ms: number | null, path: (i: number) =>
   row(name, rate, holdP99Ms === null ? '' : `p99 < ${holdP99Ms} ms`, measured, await broker.loop(), broker.peakMib())
 }
 
-/** The cursor in the middle of a list and the one before its last page. */
-async function cursors(path: string): Promise<{ middle: string; last: string; pages: number }> {
+/** The page in the middle of a list and its last one. */
+async function pagesOf(path: string): Promise<{ middle: string; last: string; pages: number }> {
   const after: string[] = []
-  for (let cursor: string | null = ''; cursor !== null; ) {
-    const page: { nextAfter: string | number | null } = await ask(`${path}&after=${encodeURIComponent(cursor)}`)
-    cursor = page.nextAfter === null ? null : String(page.nextAfter)
-    if (cursor !== null) after.push(encodeURIComponent(cursor))
+  for (;;) {
+    const { nextAfter } = await ask<{ nextAfter: string | null }>(after.length === 0 ? path : `${path}&after=${after.at(-1)}`)
+    if (nextAfter === null) break
+    after.push(encodeURIComponent(nextAfter))
   }
-  return { middle: after[after.length >> 1] ?? '', last: after.at(-1) ?? '', pages: after.length + 1 }
+  const page = (cursor: string | undefined) => (cursor === undefined ? path : `${path}&after=${cursor}`)
+  return { middle: page(after[after.length >> 1]), last: page(after.at(-1)), pages: after.length + 1 }
 }
 
 async function reads(): Promise<void> {
@@ -147,8 +148,8 @@ async function reads(): Promise<void> {
   const deep: string[] = []
   for (let i = 0; i < Math.min(10, images / 2); i++) {
     const digest = imageDigest(i * 2)
-    const { middle, last } = await cursors(`/images/${digest}/vulnerabilities?limit=100`)
-    deep.push(...[middle, last].map((cursor) => `/images/${digest}/vulnerabilities?limit=100&after=${cursor}`))
+    const { middle, last } = await pagesOf(`/images/${digest}/vulnerabilities?limit=100`)
+    deep.push(middle, last)
   }
   await read('image vulnerabilities, deep pages', 30, (i) => deep[i % deep.length]!)
   await read('image vulnerabilities, CRITICAL and HIGH', 30, findings('&severity=CRITICAL,HIGH'))
@@ -166,10 +167,10 @@ async function reads(): Promise<void> {
   ]
   for (const [name, filter] of lists) {
     const list = `/vulnerabilities?limit=100${filter}`
-    const { middle, last, pages } = await cursors(list)
+    const { middle, last, pages } = await pagesOf(list)
     await read(`/vulnerabilities${name}, first page`, 10, () => list)
-    await read(`/vulnerabilities${name}, page ${pages >> 1}`, 10, () => `${list}&after=${middle}`)
-    await read(`/vulnerabilities${name}, page ${pages}`, 10, () => `${list}&after=${last}`)
+    await read(`/vulnerabilities${name}, page ${(pages >> 1) + 1}`, 10, () => middle)
+    await read(`/vulnerabilities${name}, page ${pages}`, 10, () => last)
   }
 
   await read('exposure, two fifths of the images', 300, (i) => `/vulnerabilities/${data.band(i)}/exposure`)
