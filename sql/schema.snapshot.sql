@@ -49,6 +49,7 @@ table public.cve_news
   kev_date_added timestamp without time zone
   epss real
   epss_percentile real
+  noted_at timestamp without time zone not null default (now() AT TIME ZONE 'utc'::text)
   constraint cve_news_pkey PRIMARY KEY (id)
   CREATE INDEX cve_news_by_vuln ON public.cve_news USING btree (vuln_id)
   CREATE UNIQUE INDEX cve_news_pkey ON public.cve_news USING btree (id)

@@ -206,6 +206,27 @@ test('EPSS and kev of a vulnerability fall again when the rows that raised them 
   assert.deepEqual([await facts(), (await sql`select 1 from cve_fact`).length], [[null, null], 0])
 })
 
+test('a value that seemed to fall while a payload with that very value was not committed yet', async () => {
+  await runs('a', 'web')
+  await storeFindings('one', [finding('CVE-1', { kev: true })])
+  await storeFindings('a', [finding('CVE-1')], { source: 'db-matcher' })
+  await run()
+  const kev = async () => (await storedSummary(sql))[0]!.kev
+  await sql.begin(async (slow) => {
+    await slow`
+      insert into image_finding (digest, source, severity, vuln_id, package_name, installed_version, fixed_versions, cvss, file_paths, kev)
+      values ('late', 'registry', 0, 'CVE-1', 'p', '1', '{}', '{}', '{}', true)`
+    await storeFindings('one', [], { scanned_at: ago(-1) })
+    await run()
+    assert.equal(await kev(), null)
+  })
+  await run()
+  assert.equal(await kev(), true)
+  await sql`update cve_news set noted_at = ${ago(180)}::text::timestamp`
+  await run()
+  assert.deepEqual([(await sql`select 1 from cve_news`).length, await kev()], [0, true])
+})
+
 test('the summary is the one of all stored rows, whatever changes in whichever order, a few vulnerabilities or images a statement', async () => {
   const name = fc.constantFrom('a', 'b', 'c', 'd')
   const source = fc.constantFrom('operator-scanner', 'db-matcher', 'registry')
