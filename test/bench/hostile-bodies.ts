@@ -10,6 +10,8 @@ export interface Attack {
   path: string
   /** What it is to be answered with: a 4xx, 200, or either, as the rules of the route have it. A 503 is right for all. */
   expected: 'refused' | 'valid' | 'either'
+  /** It is larger than a body may be as it is sent. */
+  isPackedOnly?: boolean
   /** Body number `i`; those of a refused one are all the same. */
   body: (i: number) => string
 }
@@ -44,7 +46,7 @@ const service = (i: number, value: string) =>
 const uuid = (run: string, n: number) => `${run}-0000-4000-8000-${n.toString(16).padStart(12, '0')}`
 
 /** What is sent as it stands, made once. */
-function fixed(name: string, path: string, expected: Attack['expected'], make: () => string): Attack {
+export function fixed(name: string, path: string, expected: Attack['expected'], make: () => string): Attack {
   let made: string | undefined
   const body = () => {
     made ??= make()

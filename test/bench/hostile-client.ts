@@ -4,6 +4,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 const HOST = '127.0.0.1'
 
+/** Those of the broker: payloads of scanners are taken from nobody without one. */
+export const TOKENS = { BROKER_TOKEN_INGEST: 'hostile-ingest-token', BROKER_TOKEN_SUPPLYCHAIN: 'hostile-supplychain-token' }
+
 export interface Answers {
   /** How often each status came; `cut` for a connection that ended without one, `silent` for none in time. */
   statuses: Map<string, number>
@@ -16,8 +19,10 @@ export interface Reply {
   ms: number
 }
 
-export const head = (method: string, path: string, headers = '') =>
-  `${method} ${path} HTTP/1.1\r\nhost: broker\r\nconnection: close\r\n${headers}\r\n`
+export function head(method: string, path: string, headers = ''): string {
+  const token = method === 'POST' && path.startsWith('/images/') ? TOKENS.BROKER_TOKEN_SUPPLYCHAIN : TOKENS.BROKER_TOKEN_INGEST
+  return `${method} ${path} HTTP/1.1\r\nhost: broker\r\nconnection: close\r\nauthorization: Bearer ${token}\r\n${headers}\r\n`
+}
 
 export const postHead = (path: string, bytes: number, gzip: boolean) =>
   head('POST', path, `content-type: application/json\r\ncontent-length: ${bytes}\r\n${gzip ? 'content-encoding: gzip\r\n' : ''}`)

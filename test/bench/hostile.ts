@@ -8,7 +8,7 @@ import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { gzipSync } from 'node:zlib'
+import { constants, gzipSync } from 'node:zlib'
 import { startEmbedded } from '../../lib/db/embedded.ts'
 import { openPool } from '../../lib/db/open-pool.ts'
 import { migrate } from '../../sql/migrate/index.ts'
@@ -25,9 +25,11 @@ import {
   prober,
   type Reply,
   readSlowly,
+  TOKENS,
   tally,
   trickle,
 } from './hostile-client.ts'
+import { HOSTILE_PAYLOADS, PAYLOAD_PATH, validPayloads } from './hostile-payloads.ts'
 
 /** Bounds of an idle machine. */
 const REFUSED_LOOP_MS = 50
@@ -87,7 +89,7 @@ let broker!: WatchedBroker
 let settings!: (typeof SETTINGS)[number]
 
 async function start(): Promise<void> {
-  broker = await new WatchedBroker(settings.nodeArgs, { ...settings.env, DATABASE_URL: server.url }).start()
+  broker = await new WatchedBroker(settings.nodeArgs, { ...settings.env, ...TOKENS, DATABASE_URL: server.url }).start()
   await exchange(broker.port, [head('GET', '/version')], LIMIT_MS)
   await delay(SETTLE_MS)
 }
@@ -150,15 +152,18 @@ async function begin(): Promise<void> {
 
 const RIGHT = { refused: /^(4\d\d|503)$/, valid: /^(200|503)$/, either: /^(200|4\d\d|503)$/ }
 
-async function body({ name, path, expected, body }: Attack): Promise<void> {
+async function body({ name, path, expected, isPackedOnly = false, body }: Attack): Promise<void> {
   if (!wanted(name)) return
   const rendered: { plain: Buffer; packed: Buffer }[] = []
   const same = expected !== 'valid'
-  for (const gzip of [false, true]) {
+  for (const gzip of isPackedOnly ? [true] : [false, true]) {
     for (const count of AT_ONCE) {
       while (rendered.length < (same ? 1 : count)) {
         const plain = Buffer.from(body(rendered.length))
-        rendered.push({ plain, packed: gzipSync(plain, { level: 1 }) })
+        rendered.push({
+          plain,
+          packed: gzipSync(plain, { level: isPackedOnly ? constants.Z_DEFAULT_COMPRESSION : constants.Z_BEST_SPEED }),
+        })
       }
       const bodies = Array.from({ length: count }, (_, i) => rendered[same ? 0 : i]![gzip ? 'packed' : 'plain'])
       await begin()
@@ -275,10 +280,12 @@ print(`|---------|${'-'.repeat(34)}|-----------|------------------------|-------
 for (settings of SETTINGS) {
   await start()
   await idle()
-  for (const one of HOSTILE) await body(one)
+  for (const one of [...HOSTILE, ...HOSTILE_PAYLOADS]) await body(one)
   const run = Math.floor(Math.random() * 0xffff_ffff)
-  for (const one of validBodies(run.toString(16).padStart(8, '0'))) await body(one)
+  const name = run.toString(16).padStart(8, '0')
+  for (const one of [...validBodies(name), ...validPayloads(name)]) await body(one)
   await meanwhile('slow bodies: 63 posters', () => trickle(broker.port, '/pod/traffic/batch', SLOW_POSTERS, 2_000_000, 1_000), null)
+  await meanwhile('slow payloads: 63 posters', () => trickle(broker.port, PAYLOAD_PATH, SLOW_POSTERS, 1_000_000, 1_000), null)
   await slowReaders('/pod/traffic?limit=20000', 'newest 20 000')
   await slowReaders('/pod/traffic/large', '200 000 of a pod')
   await slowReaders('/pod/info', '20 000 pods')

@@ -45,6 +45,12 @@ test('every mounted route is in it with its scope, and nothing else is', () => {
   assert.deepEqual(told, Object.fromEntries([...scopes].map(([name, scope]) => [name.replace(/:(\w+)/g, '{$1}'), scope])))
 })
 
+/** Where it is not that of the core routes (interop-supply-chain 1.0). */
+const MAX_BYTES: Record<string, number> = {
+  'POST /images/{digest}/vulnerabilities': 1_048_576,
+  'POST /images/{digest}/sbom': 1_048_576,
+}
+
 for (const { name, path, operation } of operations) {
   test(`${name} says what it is, needs and answers`, () => {
     assert.match(operation.summary, /^[A-Z].*[^.]$/)
@@ -65,8 +71,9 @@ for (const { name, path, operation } of operations) {
     const hasBody = operation.requestBody !== undefined
     assert.equal(hasBody, name.startsWith('POST '))
     if (hasBody) {
-      assert.equal(operation.requestBody['x-max-bytes'], MAX_CORE_BODY_BYTES)
-      assert.ok(operation.requestBody.description.includes(` ${MAX_CORE_BODY_BYTES} bytes`))
+      const maxBytes = MAX_BYTES[name] ?? MAX_CORE_BODY_BYTES
+      assert.equal(operation.requestBody['x-max-bytes'], maxBytes)
+      assert.ok(operation.requestBody.description.includes(` ${maxBytes} bytes`))
       for (const status of [400, 413, 415, 503]) assert.ok(operation.responses[status], String(status))
     }
   })
@@ -147,7 +154,85 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
     ),
     [false, null],
   ]
+  const image = `sha256:${'a'.repeat(64)}`
+  const payload = { schema_version: 1, image: { digest: image }, source: 'registry', scanned_at: `${T}.123456789Z` }
+  const badPayloads = [
+    ...[
+      { schema_version: 1.5 },
+      { schema_version: undefined },
+      { image: null },
+      { image: {} },
+      { source: 7 },
+      { scanned_at: T },
+      { scanned_at: 7 },
+    ],
+    ...[
+      { observed_in: {} },
+      { observed_in: [{ name: 1 }] },
+      { scanner: 'x' },
+      { sbom_trust: 1 },
+      { image: { digest: image, platform_manifests: { a: 1 } } },
+    ],
+  ].map((fields): [boolean, unknown] => [false, { ...payload, ...fields }])
+  const outcomes: [boolean, unknown][] = [
+    [true, { status: 'stored', items: 2 }],
+    [true, { status: 'unchanged' }],
+    [true, { status: 'stale', stored_scanned_at: T }],
+    [false, { status: 'stored' }],
+    [false, { status: 'stored', items: -1 }],
+    [false, { status: 'unchanged', items: 1 }],
+    [false, { status: 'stale', stored_scanned_at: `${T}Z` }],
+    [false, { status: 'rows wanted' }],
+  ]
   return {
+    'POST /images/:digest/vulnerabilities': {
+      bodies: [
+        [true, payload],
+        [true, { ...payload, vulnerabilities: null, observed_in: null, sbom_sources: 'grype', db_updated_at: `${T}Z`, unknown: 1 }],
+        [
+          true,
+          {
+            ...payload,
+            vulnerabilities: [{ id: '', package: { name: '' }, cvss: { nvd: { v3_score: 1.5 }, x: null }, score: 1, kev: true }],
+          },
+        ],
+        ...badPayloads,
+        ...[
+          { id: 'x' },
+          { id: 'x', package: {} },
+          { id: 'x', package: { name: 'p' }, cvss: { nvd: 1 } },
+          { id: 'x', package: { name: 'p' }, score: '1' },
+        ].map((finding): [boolean, unknown] => [false, { ...payload, vulnerabilities: [finding] }]),
+        [false, { ...payload, vulnerabilities: Array(20_001).fill({ id: 'x', package: { name: 'p' } }) }],
+      ],
+      answers: outcomes,
+    },
+    'POST /images/:digest/sbom': {
+      bodies: [
+        [true, payload],
+        [
+          true,
+          {
+            ...payload,
+            page: { set_id: 'x', index: 0, total: 2 },
+            attestation: null,
+            components: [{ name: 'a', licenses: ['MIT'], file_paths: null }],
+          },
+        ],
+        ...badPayloads,
+        ...[{}, { name: 1 }, { name: 'x', licenses: 'MIT' }, { name: 'x', version: 1 }].map((component): [boolean, unknown] => [
+          false,
+          { ...payload, components: [component] },
+        ]),
+        [false, { ...payload, page: { set_id: 'x', index: 0.5, total: 2 } }],
+        [false, { ...payload, attestation: { verified: 'no' } }],
+      ],
+      answers: [
+        ...outcomes,
+        [true, { status: 'duplicate_page', received: 1, total: 2 }],
+        [false, { status: 'duplicate_page', received: 1 }],
+      ],
+    },
     'POST /pod/spec': {
       bodies: [
         [true, podPost()],
@@ -242,7 +327,7 @@ test('the document and the schemas that the routes run on judge examples alike',
   for (const [name, { bodies, answers }] of Object.entries(EXAMPLES)) {
     const one = routes.find((app) => app.routes.some(({ method, path }) => `${method} ${path}` === name))!
     const { schema } = one.routes.map(({ handler }) => declarationOf(handler).body).find((said) => said !== undefined)!
-    const { requestBody, responses } = operation(name)
+    const { requestBody, responses } = operation(name.replace(/:(\w+)/g, '{$1}'))
     const checks = [
       ...bodies.map((example) => [schema, requestBody.content['application/json'].schema, example, 'body'] as const),
       ...answers.map(

@@ -163,7 +163,7 @@ test('a fault is told with its place', () => {
   assert.equal(told('{"list":[1, 2 3]}'), 'list[1]: invalid JSON: at position 14')
   assert.equal(told('{"list":[1,]}'), 'list[1]: invalid JSON: unexpected end')
   // Node tells of no place.
-  assert.equal(told('{"list":[1,tru1]}'), 'list[1]: invalid JSON')
+  assert.equal(told('{"list":[1,trx]}'), 'list[1]: invalid JSON')
   assert.equal(told('{"list":[1}'), 'invalid JSON: at position 10')
   assert.equal(told('{"list":[1'), 'invalid JSON: unexpected end')
 })

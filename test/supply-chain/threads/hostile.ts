@@ -1,0 +1,23 @@
+/** A thread that does to the one who asks what the digest tells. */
+import { parentPort } from 'node:worker_threads'
+import type { Ask } from '../../../lib/supply-chain/worker.ts'
+
+const port = parentPort!
+port.on('message', (ask: Ask) => {
+  const fate = ask.ask === 'read' ? ask.sent.digest : 'rows'
+  const held: unknown[] = []
+  switch (fate) {
+    case 'throw':
+      throw new Error('a fault of ours')
+    case 'exit':
+      return process.exit(3)
+    case 'memory':
+      for (;;) held.push(new Array(1_000).fill(held.length))
+    case 'silence':
+      return
+    case 'spin':
+      for (;;);
+    default:
+      port.postMessage(fate === 'rows' ? { is: 'rows', rows: '[]' } : { is: 'prepared', payload: { header: process.pid, page: null } })
+  }
+})
