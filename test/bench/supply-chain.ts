@@ -4,7 +4,7 @@
  * `--findings 2000` (rows an image), `--workloads 2000`, `--seconds 3` a read, `--only name,name` of the reads.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
-import { loadavg, tmpdir } from 'node:os'
+import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import { gzip } from 'node:zlib'
@@ -34,6 +34,9 @@ const FLOWS_PER_WORKLOAD = 40
 const SBOM_COMPONENTS = 10_000
 /** Components of an SBOM, one for each tenth image. */
 const SMALL_SBOM_COMPONENTS = 500
+/** Widths of columns. */
+const NAME = 60
+const HOLD = 24
 const LOOP_P99_MS = 20
 const PEAK_MIB = 400
 
@@ -62,9 +65,9 @@ const whole = (n: number) => Math.round(n).toLocaleString('en').replaceAll(',', 
 function row(name: string, figure: string, hold: string, measured?: Measured, loop?: Loop, peakMib?: number): void {
   const ms = (value: number | undefined) => (value === undefined ? '' : value.toFixed(2))
   const cells = [
-    name.padEnd(52),
+    name.padEnd(NAME),
     cell(figure, 26),
-    cell(hold, 16),
+    cell(hold, HOLD),
     cell(ms(measured?.p50Ms), 9),
     cell(ms(measured?.p99Ms), 9),
     cell(measured ? String(measured.failed) : '', 6),
@@ -182,13 +185,14 @@ async function reads(): Promise<void> {
 }
 
 try {
-  const machine = `Node ${process.version}, ${process.platform}, load ${loadavg()[0]!.toFixed(1)}`
+  const [version] = await sql<{ server_version: string }[]>`show server_version`
+  const machine = `${cpus().length} x ${cpus()[0]!.model}, load ${loadavg()[0]!.toFixed(1)}, PostgreSQL ${version!.server_version}, Node ${process.version}`
   print(`${machine}, ${FOR_MS / 1_000} s a read, ${new Date().toISOString().slice(0, 10)}`)
   print(
-    `| ${'what'.padEnd(52)} | ${cell('figure', 26)} | ${cell('hold', 16)} |    p50 ms |    p99 ms | failed | loop p99 ms | loop max ms | peak MiB |`,
+    `| ${'what'.padEnd(NAME)} | ${cell('figure', 26)} | ${cell('hold', HOLD)} |    p50 ms |    p99 ms | failed | loop p99 ms | loop max ms | peak MiB |`,
   )
   print(
-    `|${'-'.repeat(54)}|${'-:|'.padStart(29, '-')}${'-:|'.padStart(19, '-')}----------:|----------:|-------:|-------------:|-------------:|---------:|`,
+    `|${'-'.repeat(NAME + 2)}|${'-:|'.padStart(29, '-')}${'-:|'.padStart(HOLD + 3, '-')}----------:|----------:|-------:|-------------:|-------------:|---------:|`,
   )
 
   const firstBodies: Buffer[] = []
