@@ -406,6 +406,8 @@ table public.workload_container with (fillfactor=80)
   CREATE INDEX workload_container_oldest ON public.workload_container USING btree (last_seen)
   CREATE UNIQUE INDEX workload_container_pkey ON public.workload_container USING btree (pod_namespace, workload_kind, workload_name, container_name, image_digest, cluster_id)
 
+function public.count_cves(max_cves bigint) returns TABLE(rows bigint, cves bigint) language sql
+
 function public.delete_payload(of_digest text, of_source text, days integer, grace_hours integer, window_secs integer) returns bigint language plpgsql
 
 function public.digest_kind_rank(kind text) returns integer language sql immutable parallel safe
@@ -413,6 +415,8 @@ function public.digest_kind_rank(kind text) returns integer language sql immutab
 function public.effective_reports(asked text, of_kind text) returns TABLE(digest text, source text, join_rank smallint) language sql stable parallel safe
 
 function public.expire_pages(of_digest text, of_source text, of_set text, ttl_secs integer) returns bigint language plpgsql
+
+function public.fold_facts(after bigint, max_news bigint, settled_after_secs integer) returns TABLE(rows bigint, last bigint) language sql
 
 function public.is_container_changed(w workload_container, container_kind text, image_ref text, security_context jsonb, pod_security jsonb, state text, state_reason text) returns boolean language sql stable parallel safe
 
@@ -438,6 +442,8 @@ function public.link_report(written image_report) returns void language plpgsql
 
 function public.linked_reports(image text, of_kind text) returns TABLE(digest text, source text, join_rank smallint) language sql stable parallel safe
 
+function public.looked_images(after text, max_looked bigint, window_secs integer) returns TABLE(image_digest text, payloads text, is_reread boolean, is_moved boolean) language sql stable
+
 function public.named_digests(of_digest text, of_source text) returns TABLE(image_digest text, join_rank smallint) language sql stable parallel safe
 
 function public.pod_holding(address text, at timestamp without time zone) returns SETOF pod language sql stable parallel safe
@@ -447,6 +453,8 @@ function public.posted_containers(doc json) returns TABLE(n bigint, workload big
 function public.ran_as_init(container_kind text, state text) returns boolean language sql immutable parallel safe
 
 function public.record_containers(doc json) returns integer language plpgsql
+
+function public.refresh_images(after text, max_looked bigint, max_reread bigint, window_secs integer) returns TABLE(images bigint, last text) language sql
 
 function public.relink(of_digest text, of_source text) returns integer language plpgsql
 
