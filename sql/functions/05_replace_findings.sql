@@ -1,9 +1,10 @@
 -- Makes the findings of a payload those that were sent, and touches no row that stays as it is; then tells of facts about vulnerabilities
--- that are new, or that may have gone. The two lists are hashed, which sessions of ingest would not: PostgreSQL takes an array for short.
+-- that are new, or that may have gone. The two lists are hashed: PostgreSQL takes an array for short, and sessions of ingest hash nothing
+-- unasked.
 create or replace function replace_findings(of_digest text, of_source text, rows json) returns void
 language plpgsql
-set enable_hashjoin = on
 set enable_nestloop = off
+set enable_hashjoin = on
 as $$
 declare
   sent image_finding[];

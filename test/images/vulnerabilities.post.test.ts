@@ -262,17 +262,19 @@ test('POST /images/{digest}/vulnerabilities 200: findings that a payload repeats
   await assertAnswer(post(findingsOf(digest, list)), 200, { status: 'unchanged' })
 })
 
-test('POST /images/{digest}/vulnerabilities 200: 20 000 findings', async () => {
+test('POST /images/{digest}/vulnerabilities 200: 20 000 findings, and as many others in their place', async () => {
   const digest = newImage()
-  const list = Array.from({ length: 20_000 }, (_, i) => ({ id: `CVE-${i}`, package: { name: 'p' } }))
-  await assertAnswer(send(digest, gzipSync(JSON.stringify(findingsOf(digest, list))), { 'content-encoding': 'gzip' }), 200, {
-    status: 'stored',
-    items: 20_000,
-  })
-  const [{ count }] = (await sql`select count(*)::int as count from image_finding where digest = ${digest}`) as unknown as [
-    { count: number },
-  ]
-  assert.equal(count, 20_000)
+  for (const second of [1, 2]) {
+    const list = Array.from({ length: 20_000 }, (_, i) => ({ id: `CVE-${second}-${i}`, package: { name: 'p' } }))
+    const packed = gzipSync(JSON.stringify(findingsOf(digest, list, { scanned_at: scannedAt(second) })))
+    // Compared each with each they would take longer than a statement may.
+    await assertAnswer(send(digest, packed, { 'content-encoding': 'gzip' }), 200, { status: 'stored', items: 20_000 })
+    const [{ count }] = (await sql`
+      select count(*)::int as count from image_finding where digest = ${digest} and vuln_id like ${`CVE-${second}-%`}`) as unknown as [
+      { count: number },
+    ]
+    assert.equal(count, 20_000)
+  }
 })
 
 test('POST /images/{digest}/vulnerabilities 200: the digest may be of either algorithm, and its colon escaped', async () => {
