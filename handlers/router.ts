@@ -2,7 +2,10 @@ import auditVerdicts from './audit/verdicts.get.ts'
 import clusterEnvironment from './cluster/environment.get.ts'
 import health from './health.get.ts'
 import imageByDigest from './images/digest.get.ts'
+import imageSbom from './images/sbom.get.ts'
 import imageSbomPost from './images/sbom.post.ts'
+import imageSbomCycloneDx from './images/sbom-cyclonedx.get.ts'
+import imageVulnerabilities from './images/vulnerabilities.get.ts'
 import imageVulnerabilitiesPost from './images/vulnerabilities.post.ts'
 import images from './images.get.ts'
 import metrics from './metrics.get.ts'
@@ -26,6 +29,8 @@ import serviceInfo from './svc/info.get.ts'
 import serviceByAddress from './svc/ip.get.ts'
 import serviceSpec from './svc/spec.post.ts'
 import version from './version.get.ts'
+import vulnerabilityExposure from './vulnerabilities/exposure.get.ts'
+import vulnerabilities from './vulnerabilities.get.ts'
 import workloadContainers from './workloads/containers.get.ts'
 
 /** The whole API. */
@@ -38,5 +43,6 @@ export const routes = [
   ...[auditVerdicts],
   ...[nodeFacts, nodeStatus, clusterEnvironment],
   ...[images, imageByDigest, workloadContainers],
-  ...[imageVulnerabilitiesPost, imageSbomPost],
+  ...[imageVulnerabilitiesPost, imageVulnerabilities, imageSbomPost, imageSbom, imageSbomCycloneDx],
+  ...[vulnerabilities, vulnerabilityExposure],
 ]

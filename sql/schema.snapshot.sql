@@ -406,11 +406,19 @@ table public.workload_container with (fillfactor=80)
   CREATE INDEX workload_container_oldest ON public.workload_container USING btree (last_seen)
   CREATE UNIQUE INDEX workload_container_pkey ON public.workload_container USING btree (pod_namespace, workload_kind, workload_name, container_name, image_digest, cluster_id)
 
+function public.affected_payloads(vuln text) returns TABLE(image_digest text, digest text, source text, join_rank smallint) language sql stable parallel safe
+
 function public.count_cves(max_cves bigint) returns TABLE(rows bigint, cves bigint) language sql
+
+function public.cve_exposure(vuln text, window_hours integer, running_window_secs integer, shown jsonb) returns json language sql stable
 
 function public.delete_payload(of_digest text, of_source text, days integer, grace_hours integer, window_secs integer) returns bigint language plpgsql
 
 function public.digest_kind_rank(kind text) returns integer language sql immutable parallel safe
+
+function public.doubt_facts(vulns text[]) returns void language sql
+
+function public.each_once(list text[]) returns text[] language sql immutable parallel safe
 
 function public.effective_reports(asked text, of_kind text) returns TABLE(digest text, source text, join_rank smallint) language sql stable parallel safe
 
@@ -425,6 +433,10 @@ function public.is_image_news(m image, repository text, tags text[], digest_kind
 function public.is_payload_unused(of_digest text, of_source text, days integer, grace_hours integer, window_secs integer) returns boolean language sql stable parallel safe
 
 function public.is_pod_alive(namespace text, name text) returns boolean language plpgsql stable parallel safe
+
+function public.is_public_address(address text) returns boolean language sql immutable parallel safe
+
+function public.is_public_ip(address inet) returns boolean language sql immutable parallel safe
 
 function public.is_running(w workload_container, window_secs integer) returns boolean language sql stable parallel safe
 
@@ -446,6 +458,8 @@ function public.looked_images(after text, max_looked bigint, window_secs integer
 
 function public.named_digests(of_digest text, of_source text) returns TABLE(image_digest text, join_rank smallint) language sql stable parallel safe
 
+function public.observed_networks(namespaces text[], kinds text[], names text[], since timestamp without time zone) returns TABLE(n bigint, pods bigint, flows bigint, ingress_flows bigint, other_namespaces bigint, unattributed bigint, public_ips bigint, nodes bigint) language sql stable
+
 function public.pod_holding(address text, at timestamp without time zone) returns SETOF pod language sql stable parallel safe
 
 function public.posted_containers(doc json) returns TABLE(n bigint, workload bigint, pod_namespace text, workload_kind text, workload_name text, pod_name text, container_name text, container_kind text, image_ref text, image_digest text, digest_kind text, repository text, tags text[], security_context jsonb, pod_security jsonb, state text, state_reason text) language sql stable parallel safe
@@ -458,11 +472,15 @@ function public.refresh_images(after text, max_looked bigint, max_reread bigint,
 
 function public.relink(of_digest text, of_source text) returns integer language plpgsql
 
-function public.replace_components(of_digest text, of_source text, lists text[]) returns bigint language plpgsql
+function public.replace_components(of_digest text, of_source text, page_set text, rows text) returns bigint language plpgsql
 
 function public.replace_findings(of_digest text, of_source text, rows json) returns void language plpgsql
 
 function public.sent_report(header json, of_kind text) returns image_report language plpgsql stable
+
+function public.severity_name(severity integer) returns text language sql immutable parallel safe
+
+function public.shown_names(names text[], shown jsonb) returns text[] language sql immutable parallel safe
 
 function public.stage_page(sent image_report, page_set text, page_no bigint, pages bigint, rows text) returns json language plpgsql
 
@@ -483,5 +501,7 @@ function public.upsert_services(doc json) returns integer language plpgsql
 function public.waiting_reference(namespace text, kind text, name text, container text, reference text) returns text language plpgsql stable parallel safe
 
 function public.wanted_links(of_digest text, of_source text) returns TABLE(image_digest text, join_rank smallint) language sql stable parallel safe
+
+function public.wire_time(t timestamp without time zone) returns text language sql stable parallel safe
 
 function public.write_report(sent image_report) returns void language sql

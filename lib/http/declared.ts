@@ -5,14 +5,14 @@
 import type { z } from 'zod'
 import type { Scope } from './tokens.ts'
 
-/** A body that is sent as it is, whatever its content type. */
-export interface PlainText {
+/** A body of another content type: text that is sent as it is, or JSON where the content type ends in `+json`. */
+export interface TypedBody {
   readonly contentType: string
-  readonly schema: z.ZodType<string>
+  readonly schema: z.ZodType
 }
 
-/** The body of an answer: JSON by its schema, all keys in wire order, or plain text. */
-export type Body = z.ZodType | PlainText
+/** The body of an answer: JSON by its schema, all keys in wire order, or one of another content type. */
+export type Body = z.ZodType | TypedBody
 
 /** What a route says in `route({ ... })`. */
 export interface RouteDoc {

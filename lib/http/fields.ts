@@ -57,16 +57,19 @@ export const naiveTime = naiveTimeText.transform((text, c) => {
   return z.NEVER
 })
 
-/** A query parameter `limit`: any integer, moved into 1..`max`. */
-export const pageLimit = (rows: number, max: number) =>
+/** A query parameter that is any integer, moved into 1..`max`; `what` says what it is. */
+export const clamped = (usual: number, max: number, what: string) =>
   shownAs(
     z
       .string()
       .regex(/^[+-]?\d+$/, 'expected an integer')
       .transform((text) => Math.min(Math.max(Number(text), 1), max))
-      .default(rows),
-    { type: 'integer', default: rows, description: `Rows at most; what is outside 1..${max} is clamped to it.` },
+      .default(usual),
+    { type: 'integer', default: usual, description: `${what}; what is outside 1..${max} is clamped to it.` },
   )
+
+/** A query parameter `limit`. */
+export const pageLimit = (rows: number, max: number) => clamped(rows, max, 'Rows at most')
 
 /** A query parameter that is compared with stored text: whatever it is, but U+0000. */
 export const text = shownAs(

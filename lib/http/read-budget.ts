@@ -15,10 +15,11 @@ export const kib = (bytes: number) => Math.max(1, Math.ceil(bytes / KIB))
  * goes away does not end the statement, whose list then still arrives. What sends the answer gives back what that does not need.
  */
 export function charge<I extends Input = BlankInput>(
-  cost: number | ((c: Context<Env, string, I>) => number),
+  cost: number | ((c: Context<Env, string, I>) => number | Promise<number>),
 ): MiddlewareHandler<Env, string, I> {
   const hold: MiddlewareHandler<Env, string, I> = async (c, next) => {
-    const share = await c.get('deps').budget.enter(typeof cost === 'number' ? cost : cost(c))
+    const needed = typeof cost === 'number' ? cost : cost(c)
+    const share = await c.get('deps').budget.enter(typeof needed === 'number' ? needed : await needed)
     const { incoming, outgoing } = c.env ?? {}
     if (!incoming || !outgoing) return next().finally(share.release)
     if (incoming.socket.destroyed) {

@@ -41,10 +41,13 @@ export function sendShortJson(c: Context, status: number, json: string): Respons
   return new Response(json, { status, headers })
 }
 
-/** 200 with JSON that is already text or bytes: nothing is parsed or serialised here. Compressed when asked and worth it. */
-export function sendJson(c: Context, body: Buffer | string): Response | Promise<Response> {
-  if (Buffer.byteLength(body) >= GZIP_MIN_BYTES) return sendLarge(c, typeof body === 'string' ? Buffer.from(body) : body)
-  return sendBody(c, body)
+/**
+ * 200 with JSON that is already text or bytes: nothing is parsed or serialised here. Compressed when asked and worth it. `extra` are headers beside or
+ * instead of the usual ones.
+ */
+export function sendJson(c: Context, body: Buffer | string, extra?: Record<string, string>): Response | Promise<Response> {
+  if (Buffer.byteLength(body) >= GZIP_MIN_BYTES) return sendLarge(c, typeof body === 'string' ? Buffer.from(body) : body, extra)
+  return sendBody(c, body, extra)
 }
 
 function sendBody(c: Context, body: Buffer | string, extra?: Record<string, string>): Response {
@@ -59,9 +62,9 @@ function sendBody(c: Context, body: Buffer | string, extra?: Record<string, stri
   return new Response(isShort ? body.toString() : (body as Uint8Array<ArrayBuffer>), { status: 200, headers })
 }
 
-function sendLarge(c: Context, bytes: Buffer): Response | Promise<Response> {
-  if (!acceptsGzip(header(c, 'accept-encoding'))) return sendBody(c, bytes, VARY)
-  return gzipAsync(bytes, { level: constants.Z_BEST_SPEED }).then((packed) => sendBody(c, packed, PACKED))
+function sendLarge(c: Context, bytes: Buffer, extra?: Record<string, string>): Response | Promise<Response> {
+  if (!acceptsGzip(header(c, 'accept-encoding'))) return sendBody(c, bytes, { ...VARY, ...extra })
+  return gzipAsync(bytes, { level: constants.Z_BEST_SPEED }).then((packed) => sendBody(c, packed, { ...PACKED, ...extra }))
 }
 
 const VARY = { vary: 'accept-encoding' }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Body, PlainText, RouteDoc } from '../http/declared.ts'
+import type { Body, RouteDoc } from '../http/declared.ts'
 import type { Json, SchemaBook } from './schemas.ts'
 
 /** What every operation may answer besides 200, under the name of its component (core-telemetry, Errors; interop-core 1.0, 4.2, 6). */
@@ -85,7 +85,7 @@ function ownAnswer(status: number, said: NonNullable<RouteDoc['also']>[number], 
 
 function contentOf(body: Body, book: SchemaBook): Json {
   if (body instanceof z.ZodType) return { 'application/json': { schema: book.add(body, 'output') } }
-  const schema = book.add((body as PlainText).schema, 'output')
+  const schema = book.add(body.schema, 'output')
   // The text is not in quotes, whatever the type says.
   const isNotJson = body.contentType === 'application/json'
   return { [body.contentType]: { schema, ...(isNotJson ? { 'x-plain-text': true } : {}) } }

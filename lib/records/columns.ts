@@ -60,7 +60,15 @@ function kindOf(schema: z.ZodType): Kind {
   const { type, innerType, element } = schema._zod.def as { type: string; innerType?: z.ZodType; element?: z.ZodType }
   if (type === 'nullable') return kindOf(innerType!)
   if (type === 'array' && element?._zod.def.type === 'string') return 'list'
-  const kinds: Record<string, Kind> = { string: 'text', enum: 'text', number: 'number', boolean: 'boolean', record: 'json', object: 'json' }
+  const kinds: Record<string, Kind> = {
+    string: 'text',
+    enum: 'text',
+    null: 'text',
+    number: 'number',
+    boolean: 'boolean',
+    record: 'json',
+    object: 'json',
+  }
   const known = kinds[type]
   if (known === undefined) throw new TypeError(`no column has the kind ${type}`)
   return known

@@ -30,5 +30,6 @@ as $$
    and is_workload_of(o.kind, o.name, w.workload_kind, w.workload_name)
   join image m on m.digest = w.image_digest and m.repository = r.normal_repository and r.tag = any (m.tags)
   where not exists (select from exact)
-    and not exists (select from image_link l where l.image_digest = m.digest and l.join_rank < 3)
+    and not exists (select from image_link l
+                    where l.image_digest = m.digest and l.join_rank < 3 and (l.digest, l.source) <> (of_digest, of_source))
 $$;

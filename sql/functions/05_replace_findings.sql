@@ -1,13 +1,13 @@
 -- Makes the findings of a payload those that were sent, and touches no row that stays as it is; then tells of facts about vulnerabilities
--- that are new, or that may have gone. The two lists are hashed: PostgreSQL takes an array for short, and sessions of ingest hash nothing
--- unasked.
+-- that are new, or that may have gone. The two lists are hashed: PostgreSQL takes an array for short, and sessions of ingest may not hash.
 create or replace function replace_findings(of_digest text, of_source text, rows json) returns void
 language plpgsql
-set enable_nestloop = off
 set enable_hashjoin = on
+set enable_nestloop = off
 as $$
 declare
-  sent image_finding[];
+  sent     image_finding[];
+  doubtful text[];
 begin
   sent := array(
     select row(of_digest, of_source, r.severity, r.vuln_id, r.package_name, r.installed_version, r.package_type, r.package_purl,
@@ -22,9 +22,12 @@ begin
         select from unnest(sent) s
         where s.vuln_id = f.vuln_id and s.package_name = f.package_name and s.installed_version = f.installed_version and s = f)
     returning f.vuln_id, f.kev, f.kev_date_added, f.epss, f.epss_percentile)
-  insert into cve_news (vuln_id)
-  select distinct g.vuln_id from gone g
-  where num_nonnulls(g.kev, g.kev_date_added, g.epss, g.epss_percentile) > 0;
+  select array_agg(distinct l.vuln_id) into doubtful
+  from (select g.vuln_id, g.kev, g.kev_date_added, g.epss, g.epss_percentile from gone g
+        where num_nonnulls(g.kev, g.kev_date_added, g.epss, g.epss_percentile) > 0
+        except
+        select s.vuln_id, s.kev, s.kev_date_added, s.epss, s.epss_percentile from unnest(sent) s) l;
+  perform doubt_facts(doubtful);
 
   insert into image_finding
   select s.* from unnest(sent) s

@@ -29,7 +29,6 @@ begin
         where (p.digest, p.source) is distinct from (sent.digest, sent.source)) then
       return json_build_object('status', 'refused', 'reason', 'ceiling');
     end if;
-    delete from sbom_page p where p.digest = sent.digest and p.source = sent.source and p.set_id <> page_set;
   end if;
 
   update sbom_page p set received_at = sent.received_at
@@ -45,6 +44,8 @@ begin
     return json_build_object('status', 'rows wanted');
   end if;
 
+  -- Only what is let in drops the set before it: an asker may still be refused, or never come back.
+  delete from sbom_page p where p.digest = sent.digest and p.source = sent.source and p.set_id <> page_set;
   insert into sbom_page (digest, source, set_id, page_index, total, scanned_at, item_count, components, post, received_at)
   values (sent.digest, sent.source, page_set, page_no, pages, sent.scanned_at, sent.item_count, rows, sent.post, sent.received_at);
   select count(*) into received

@@ -1,11 +1,11 @@
 -- Stores an SBOM over that of the same digest and source, whole or as the last of its pages comes (interop-supply-chain 2.2 and 6), by the
--- rules of `store_findings`. `page` has the set, the index and the total of one page of several.
+-- rules of `store_findings`. `page` has the set, the index and the total; a set of one page is whole (S28).
 create or replace function store_sbom(header json, page json, rows text) returns json
 language plpgsql
 as $$
 declare
   max_components constant integer := 50000;
-  page_set       constant text    := page ->> 'set_id';
+  page_set       constant text    := case when (page ->> 'total')::bigint > 1 then page ->> 'set_id' end;
   sent           image_report := sent_report(header, 'sbom');
   stored         image_report;
   staged         json;
@@ -21,6 +21,8 @@ begin
       if sent.scanned_at >= stored.scanned_at then
         sent.post := stored.post;
         sent.item_count := stored.item_count;
+        delete from sbom_page p
+        where p.digest = sent.digest and p.source = sent.source and p.scanned_at <= sent.scanned_at;
         perform write_report(sent);
         perform link_report(sent);
       end if;
@@ -43,11 +45,7 @@ begin
   end if;
 
   if sent.item_count <= max_components then
-    items := replace_components(sent.digest, sent.source, case
-      when page_set is null then array[rows]
-      else array(select p.components from sbom_page p
-                 where p.digest = sent.digest and p.source = sent.source and p.set_id = page_set
-                 order by p.page_index) end);
+    items := replace_components(sent.digest, sent.source, page_set, rows);
   end if;
   -- A set that is too large is gone with its refusal.
   delete from sbom_page p

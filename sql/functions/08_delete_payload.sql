@@ -5,8 +5,9 @@ returns bigint
 language plpgsql
 as $$
 declare
-  deleted bigint := 0;
-  rows    bigint;
+  deleted  bigint := 0;
+  doubtful text[];
+  rows     bigint;
 begin
   if not (pg_try_advisory_xact_lock(hashtextextended(concat_ws(e'\x01', 'vulnerabilities', of_digest, of_source), 0))
           and pg_try_advisory_xact_lock(hashtextextended(concat_ws(e'\x01', 'sbom', of_digest, of_source), 0))
@@ -17,12 +18,11 @@ begin
 
   with gone as (
     delete from image_finding f where f.digest = of_digest and f.source = of_source
-    returning f.vuln_id, f.kev, f.kev_date_added, f.epss, f.epss_percentile),
-  news as (
-    insert into cve_news (vuln_id)
-    select distinct g.vuln_id from gone g
-    where num_nonnulls(g.kev, g.kev_date_added, g.epss, g.epss_percentile) > 0)
-  select count(*) into deleted from gone;
+    returning f.vuln_id, f.kev, f.kev_date_added, f.epss, f.epss_percentile)
+  select count(*), array_agg(distinct g.vuln_id) filter (where num_nonnulls(g.kev, g.kev_date_added, g.epss, g.epss_percentile) > 0)
+  into deleted, doubtful
+  from gone g;
+  perform doubt_facts(doubtful);
   delete from image_component c where c.digest = of_digest and c.source = of_source;
   get diagnostics rows = row_count;
   deleted := deleted + rows;

@@ -1,0 +1,51 @@
+import { z } from 'zod'
+import { access } from '../../lib/http/access.ts'
+import { route } from '../../lib/http/context.ts'
+import { HttpError } from '../../lib/http/errors.ts'
+import { charge, kib } from '../../lib/http/read-budget.ts'
+import { sendJson } from '../../lib/http/respond.ts'
+import { params, query } from '../../lib/http/validate.ts'
+import { digest } from '../../lib/images/index.ts'
+import { CycloneDx, countComponents, readCycloneDx } from '../../lib/supply-chain/cyclonedx.ts'
+import { source } from '../../lib/supply-chain/filters.ts'
+
+/** Bytes a component may cost while the document is built (interop-supply-chain 3.10). */
+const COMPONENT_BYTES = 20 * 1_024
+const CONTENT_TYPE = 'application/vnd.cyclonedx+json'
+
+const Params = z.object({ digest })
+const Query = z.object({ source })
+
+type Asked = { out: { param: z.output<typeof Params>; query: z.output<typeof Query> } }
+
+const noSbom = () => new HttpError(404, 'No SBOM for this image')
+
+/**
+ * GET /images/{digest}/sbom/cyclonedx: the SBOM that GET /images/{digest}/sbom reads, as one document to download (interop-supply-chain 3.4). It
+ * is charged by the number of its components, which has to be read first.
+ */
+export default route({
+  summary: 'An SBOM of an image as a CycloneDX 1.5 document',
+  answer: { contentType: CONTENT_TYPE, schema: CycloneDx },
+  also: { 404: 'No SBOM for this image, or none of the source: `No SBOM for this image`.' },
+}).get(
+  '/images/:digest/sbom/cyclonedx',
+  access('read'),
+  params(Params),
+  query(Query),
+  charge<Asked>(async (c) => {
+    const count = await countComponents(c.get('deps').db.read, c.req.valid('param').digest, c.req.valid('query').source)
+    if (count === null) throw noSbom()
+    return kib(Math.max(1, count) * COMPONENT_BYTES)
+  }),
+  async (c) => {
+    const { db, config } = c.get('deps')
+    const { digest } = c.req.valid('param')
+    const document = await readCycloneDx(db.read, digest, c.req.valid('query').source, config.wireNames)
+    if (document === null) throw noSbom()
+    return sendJson(c, document, {
+      'content-type': `${CONTENT_TYPE}; version=1.5`,
+      'content-disposition': `attachment; filename="${digest.replace(':', '_')}.cdx.json"`,
+    })
+  },
+)

@@ -1,0 +1,49 @@
+import { z } from 'zod'
+import { access } from '../../lib/http/access.ts'
+import { route } from '../../lib/http/context.ts'
+import { pageLimit } from '../../lib/http/fields.ts'
+import { chargeRows } from '../../lib/http/read-budget.ts'
+import { sendJson } from '../../lib/http/respond.ts'
+import { params, query } from '../../lib/http/validate.ts'
+import { digest } from '../../lib/images/index.ts'
+import { cursor, cursorText } from '../../lib/supply-chain/cursor.ts'
+import { fixable, source } from '../../lib/supply-chain/filters.ts'
+import { FindingPage } from '../../lib/supply-chain/finding.ts'
+import { readFindings } from '../../lib/supply-chain/finding-page.ts'
+import { SEVERITIES, severities } from '../../lib/supply-chain/severity.ts'
+
+const DEFAULT_FINDINGS = 100
+const MAX_FINDINGS = 500
+/** Bytes a finding may cost while its page is built (interop-supply-chain 3.10). */
+const FINDING_BYTES = 20 * 1_024
+
+const Params = z.object({ digest })
+
+const Query = z.object({
+  severity: severities,
+  fixable,
+  source,
+  limit: pageLimit(DEFAULT_FINDINGS, MAX_FINDINGS),
+  after: cursor(z.tuple([z.int().min(0).lt(SEVERITIES.length), cursorText, cursorText, cursorText])),
+})
+
+/**
+ * GET /images/{digest}/vulnerabilities: what the sources found in an image, merged, the most severe first (supply-chain, Finding; interop-supply-chain
+ * 3.2). Filters are about the merged finding. Of a digest that nobody reported on the lists are empty.
+ */
+export default route({ summary: 'The vulnerabilities of an image, and the reports that tell of them', answer: FindingPage }).get(
+  '/images/:digest/vulnerabilities',
+  access('read'),
+  params(Params),
+  query(Query),
+  chargeRows<typeof Query>(FINDING_BYTES, 1),
+  async (c) => {
+    const { db, config } = c.get('deps')
+    const { digest } = c.req.valid('param')
+    const { severity, fixable, source, limit, after } = c.req.valid('query')
+    const filter = { severities: severity, fixable, source }
+    const page = await readFindings(db.read, digest, filter, { limit, after }, config.wireNames)
+    const head = JSON.stringify({ digest, reports: page.reports }).slice(0, -1)
+    return sendJson(c, `${head},"items":[${page.items}],"nextAfter":${JSON.stringify(page.nextAfter)}}`)
+  },
+)

@@ -1,0 +1,52 @@
+import { z } from 'zod'
+import { access } from '../lib/http/access.ts'
+import { route } from '../lib/http/context.ts'
+import { shownAs } from '../lib/http/declared.ts'
+import { pageLimit, text } from '../lib/http/fields.ts'
+import { chargeRows } from '../lib/http/read-budget.ts'
+import { sendJson } from '../lib/http/respond.ts'
+import { query } from '../lib/http/validate.ts'
+import { cursor, cursorText } from '../lib/supply-chain/cursor.ts'
+import { fixable } from '../lib/supply-chain/filters.ts'
+import { SEVERITIES, severities } from '../lib/supply-chain/severity.ts'
+import { readSummary, VulnerabilityPage } from '../lib/supply-chain/summary.ts'
+
+const DEFAULT_VULNERABILITIES = 100
+const MAX_VULNERABILITIES = 500
+/** Bytes a vulnerability may cost while its list is built (interop-supply-chain 3.10). */
+const VULNERABILITY_BYTES = 2_048
+
+const Query = z.object({
+  severity: severities,
+  fixable,
+  running: shownAs(
+    z
+      .enum(['true', 'false'])
+      .transform((value) => value === 'true')
+      .default(false),
+    { type: 'boolean', default: false, description: 'With `true` only what a running workload has.' },
+  ),
+  namespace: shownAs(text.transform((value) => (value.trim() === '' ? null : value)).default(null), {
+    type: 'string',
+    description: 'Only what this namespace has, its images and workloads alone counted; blank is no filter.',
+  }),
+  limit: pageLimit(DEFAULT_VULNERABILITIES, MAX_VULNERABILITIES),
+  after: cursor(z.tuple([z.int().min(0).lt(SEVERITIES.length), cursorText])),
+})
+
+/**
+ * GET /vulnerabilities: the vulnerabilities of the images that workloads run or ran, the most severe first, then by id (interop-supply-chain
+ * 3.5). They are read off the summary, whose age it tells: what a list costs does not depend on how many findings there are.
+ */
+export default route({ summary: 'The vulnerabilities of the cluster or of a namespace', answer: VulnerabilityPage }).get(
+  '/vulnerabilities',
+  access('read'),
+  query(Query),
+  chargeRows<typeof Query>(VULNERABILITY_BYTES, 1),
+  async (c) => {
+    const { db, config } = c.get('deps')
+    const { severity, fixable, running, namespace, limit, after } = c.req.valid('query')
+    const filter = { severities: severity, fixable, running, namespace }
+    return sendJson(c, await readSummary(db.read, filter, { limit, after }, config.wireNames))
+  },
+)

@@ -1,0 +1,21 @@
+/** Query parameters that several lists have. */
+import { z } from 'zod'
+import { shownAs } from '../http/declared.ts'
+import { text } from '../http/fields.ts'
+import { sourceNamed } from './names.ts'
+
+/** Null without the parameter. */
+export const fixable = shownAs(
+  z
+    .enum(['true', 'false'])
+    .transform((value) => value === 'true')
+    .nullable()
+    .default(null),
+  { type: 'boolean', description: 'With `true` only what some source has a fixed version for, with `false` only the rest.' },
+)
+
+/** A source of either column of names; null without the parameter, empty for a word that is none: of that there is nothing (S29). */
+export const source = shownAs(text.transform((value) => (value.trim() === '' ? null : (sourceNamed(value) ?? ''))).default(null), {
+  type: 'string',
+  description: 'Only what this source sent; blank is no filter.',
+})

@@ -1,0 +1,32 @@
+import { z } from 'zod'
+import { shownAs } from '../http/declared.ts'
+import { text } from '../http/fields.ts'
+
+/** The worst first. The place of a name is the number it is stored by (supply-chain, Finding). */
+export const SEVERITIES = ['CRITICAL', 'HIGH', 'MEDIUM', 'LOW', 'NONE', 'UNKNOWN'] as const
+
+/** A severity as answers hold it. */
+export const severityName = z.enum(SEVERITIES).meta({ id: 'Severity' })
+
+/** The name of a stored number, in SQL. `number` is an expression. */
+export const severityNameOf = (number: string) => `('{${SEVERITIES.join(',')}}'::text[])[${number} + 1]`
+
+const ALL = SEVERITIES.map((_, number) => number)
+
+/** A query parameter `severity`: names with commas between them, in any case; becomes their numbers, each once and the worst first. */
+export const severities = shownAs(
+  text
+    .transform((list, c) => {
+      const names = list.toUpperCase().split(',')
+      const wanted = new Set(names.map((name) => name.trim()).filter((name) => name !== ''))
+      const unknown = [...wanted].find((name) => !(SEVERITIES as readonly string[]).includes(name))
+      if (unknown === undefined) return wanted.size === 0 ? ALL : ALL.filter((number) => wanted.has(SEVERITIES[number]!))
+      c.addIssue({ code: 'custom', message: `${JSON.stringify(unknown)} is not one of ${SEVERITIES.join(', ')}` })
+      return z.NEVER
+    })
+    .default(ALL),
+  {
+    type: 'string',
+    description: `Of these severities: names with commas between them, in any case, of ${SEVERITIES.join(', ')}. All unless sent; blank is no filter.`,
+  },
+)

@@ -1,0 +1,256 @@
+/**
+ * The merged list of findings against a plain model of the words of the specification: random payloads of up to three sources, read by pages
+ * of random length under random filters, with payloads replaced between two pages; and what a page costs on long lists.
+ */
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import type { Gate, Sql } from '../../lib/db/index.ts'
+import { type FindingFilter, type FindingPlace, readFindings } from '../../lib/supply-chain/finding-page.ts'
+import { SOURCES } from '../../lib/supply-chain/names.ts'
+import { SEVERITIES } from '../../lib/supply-chain/severity.ts'
+import { startApp } from '../support/app.ts'
+import { newDigest } from '../support/images.ts'
+import { storeFindings } from '../support/supply-chain.ts'
+
+const app = await startApp()
+
+// ---- The alphabet: few of everything, so that findings meet ---------------------------------------------------------------------
+
+const known = <T>(...values: T[]) => fc.option(fc.constantFrom(...values), { freq: 3 })
+const some = (...values: string[]) => fc.uniqueArray(fc.constantFrom(...values), { maxLength: 3 })
+const scores = { v3_score: fc.constantFrom(1.5, 7.5, 9.75) }
+
+const row = fc.record({
+  severity: fc.nat(5),
+  vuln: fc.constantFrom('1', '10', '9', 'é', 'Z', 'z'),
+  package_name: fc.constantFrom('a', 'ab', 'b', '中', '\u{1f600}', '￿'),
+  installed_version: fc.constantFrom('', '1', '1.10', '1.9'),
+  package_type: known('deb', 'gem'),
+  package_purl: known('pkg:a', 'pkg:"b"'),
+  fixed_versions: some('10.1', '9.2', 'é', 'Z', ' '),
+  score: known(0, 7.25, 9.5),
+  cvss: fc.dictionary(fc.constantFrom('nvd', 'redhat', 'ghsa'), fc.record(scores, { noNullPrototype: true }), {
+    maxKeys: 3,
+    noNullPrototype: true,
+  }),
+  title: known('a title', '', 'a "quoted" \\ title'),
+  primary_url: known('https://a.test/', 'https://b.test/'),
+  target: known('app (debian 12)'),
+  class: known('os-pkgs', 'lang-pkgs'),
+  published_at: known('2024-01-02T03:04:05', '2024-01-02T03:04:05.120'),
+  last_modified_at: known('0001-01-01T00:00:00', '2024-02-03T04:05:06.123456'),
+  file_paths: some('usr/lib/a', 'usr/lib/b'),
+  kev: known(true, false),
+  kev_date_added: known('2023-01-01T00:00:00', '2024-01-01T00:00:00'),
+  epss: known(0, 0.25, 0.5),
+  epss_percentile: known(0.125, 0.875),
+})
+type Row = Omit<typeof row extends fc.Arbitrary<infer T> ? T : never, 'vuln'> & { vuln_id: string }
+
+const payload = fc.record({
+  rows: fc.uniqueArray(row, { maxLength: 40, selector: (one) => `${one.vuln} ${one.package_name} ${one.installed_version}` }),
+  /** Whether it came under the digest that is asked for, or is linked to it. */
+  isOwn: fc.boolean(),
+})
+const payloads = fc.record({ 'db-matcher': payload, 'operator-scanner': payload, registry: payload }, { requiredKeys: [] })
+
+const filters = fc.record({
+  severities: fc.option(fc.uniqueArray(fc.nat(5), { minLength: 1 }), { nil: undefined }),
+  fixable: fc.option(fc.boolean(), { nil: undefined }),
+  source: fc.option(fc.constantFrom(...SOURCES, 'nobody'), { nil: undefined, freq: 3 }),
+})
+type Filters = typeof filters extends fc.Arbitrary<infer T> ? T : never
+
+// ---- The model -----------------------------------------------------------------------------------------------------------------
+
+interface Payload {
+  source: string
+  digest: string
+  rows: Row[]
+}
+type Place = [number, string, string, string]
+
+const bytes = (one: string, other: string) => Buffer.compare(Buffer.from(one), Buffer.from(other))
+const inOrder = (a: Place, b: Place) => a[0] - b[0] || bytes(a[1], b[1]) || bytes(a[2], b[2]) || bytes(a[3], b[3])
+const highest = (values: (number | null)[]) => values.reduce((a, b) => (a === null ? b : b === null ? a : Math.max(a, b)), null)
+const lowest = (values: (string | null)[]) => values.filter((one) => one !== null).sort()[0] ?? null
+const sorted = (values: string[]) => [...new Set(values)].sort(bytes)
+
+/** The facts of a vulnerability, of all rows that there ever were. */
+function factsOf(rows: Row[]) {
+  return {
+    kev: rows.some((r) => r.kev === true) ? true : rows.some((r) => r.kev === false) ? false : null,
+    kevDateAdded: lowest(rows.map((r) => r.kev_date_added)),
+    epss: highest(rows.map((r) => r.epss)),
+    epssPercentile: highest(rows.map((r) => r.epss_percentile)),
+  }
+}
+
+function merged(all: Payload[], told: Row[], { severities, fixable, source }: Filters) {
+  const groups = new Map<string, (Row & { source: string; digest: string })[]>()
+  for (const { source: from, digest, rows } of [...all].sort((a, b) => bytes(a.source, b.source)))
+    for (const one of source === undefined || source === from ? rows : []) {
+      const key = JSON.stringify([one.vuln_id, one.package_name, one.installed_version])
+      groups.set(key, [...(groups.get(key) ?? []), { ...one, source: from, digest }])
+    }
+  const items = [...groups.values()].map((rows) => {
+    const [{ vuln_id, package_name, installed_version }] = rows as unknown as [Row]
+    const severity = Math.min(...rows.map((r) => r.severity))
+    const first = (name: keyof Row) => rows.map((r) => r[name]).find((value) => value !== null) ?? null
+    const fixedVersions = [...new Set(rows.flatMap((r) => [...r.fixed_versions].sort(bytes)))]
+    return {
+      place: [severity, vuln_id, package_name, installed_version] as Place,
+      item: {
+        id: vuln_id,
+        package: { name: package_name, type: first('package_type'), purl: first('package_purl') },
+        installedVersion: installed_version,
+        fixedVersions,
+        fixable: fixedVersions.length > 0,
+        severity: SEVERITIES[severity]!,
+        score: highest(rows.map((r) => r.score)),
+        cvss: Object.assign({}, ...[...rows].reverse().map((r) => r.cvss)),
+        title: first('title'),
+        primaryUrl: first('primary_url'),
+        target: first('target'),
+        class: first('class'),
+        publishedAt: first('published_at'),
+        lastModifiedAt: first('last_modified_at'),
+        filePaths: rows.map((r) => r.file_paths).find((paths) => paths.length > 0) ?? [],
+        ...factsOf(told.filter((r) => r.vuln_id === vuln_id)),
+        sources: rows.map((r) => r.source),
+        reportDigests: sorted(rows.map((r) => r.digest)),
+        inUse: null,
+        inUseState: 'unknown',
+      },
+    }
+  })
+  return items
+    .filter(({ place }) => severities === undefined || severities.includes(place[0]))
+    .filter(({ item }) => fixable === undefined || item.fixable === fixable)
+    .sort((a, b) => inOrder(a.place, b.place))
+}
+
+// ---- The list against the model ------------------------------------------------------------------------------------------------
+
+let runs = 0
+
+test('GET /images/{digest}/vulnerabilities 200: every page is that of the model, also when payloads are replaced between two pages', async () => {
+  const property = fc.asyncProperty(
+    ...[payloads, payloads, fc.nat(4), filters, fc.integer({ min: 1, max: 12 })],
+    async (before, after, replaceAt, filter, limit) => {
+      // Facts stay known after their rows, so each run has vulnerabilities of its own.
+      const prefix = `CVE-${runs++}-`
+      const asked = newDigest()
+      const elsewhere = newDigest()
+      await app.sql`insert into image values (${asked}, null, '{}', 'repo', now(), now())`
+      const stored = new Map<string, Payload>()
+      const told: Row[] = []
+      const store = async (all: typeof before) => {
+        for (const [source, one] of Object.entries(all) as [string, typeof payload extends fc.Arbitrary<infer T> ? T : never][]) {
+          const rows = one.rows.map(({ vuln, ...rest }) => ({ vuln_id: prefix + vuln, ...rest }))
+          const digest = stored.get(source)?.digest ?? (one.isOwn ? asked : elsewhere)
+          const link = digest === asked ? {} : { platform_manifests: { 'linux/amd64': asked } }
+          await storeFindings(app, digest, source, rows, link)
+          stored.set(source, { source, digest, rows })
+          told.push(...rows)
+        }
+      }
+      await store(before)
+      const { severities, fixable, source } = filter
+      const query = new URLSearchParams({
+        limit: String(limit),
+        ...(severities ? { severity: severities.map((n) => SEVERITIES[n]).join() } : {}),
+        ...(fixable === undefined ? {} : { fixable: String(fixable) }),
+        ...(source === undefined ? {} : { source }),
+      })
+      let last: Place | null = null
+      for (let page = 0, next: string | null = ''; next !== null; page++) {
+        if (page === replaceAt) await store(after)
+        const expected = merged([...stored.values()], told, filter).filter(({ place }) => last === null || inOrder(place, last) > 0)
+        const answer = await app.get(`/images/${asked}/vulnerabilities?${query}${next === '' ? '' : `&after=${next}`}`)
+        assert.equal(answer.status, 200, answer.text)
+        assert.deepEqual(
+          answer.json.items,
+          expected.slice(0, limit).map(({ item }) => item),
+        )
+        assert.equal(answer.json.nextAfter !== null, expected.length > limit)
+        last = expected[limit - 1]?.place ?? last
+        next = answer.json.nextAfter
+      }
+    },
+  )
+  await fc.assert(property, { numRuns: 80 })
+})
+
+// ---- What a page costs ---------------------------------------------------------------------------------------------------------
+
+const ROWS = 20_000
+const LIMIT = 100
+
+interface Plan {
+  'Relation Name'?: string
+  'Actual Rows': number
+  'Actual Loops': number
+  'Rows Removed by Filter'?: number
+  Plans?: Plan[]
+}
+
+const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
+
+/** Rows of findings that a page reads, those included that it then drops. */
+async function rowsRead(digest: string, filter: Partial<FindingFilter>, after: FindingPlace | null): Promise<number> {
+  let read = 0
+  const counting = async (statement: (sql: Sql, isInDoubt: boolean) => unknown) => {
+    const [row] = await app.db.read(
+      (sql) => sql`explain (analyze, timing off, format json) ${statement(sql, false) as ReturnType<typeof sql>}`,
+    )
+    for (const node of nodesOf((row!['QUERY PLAN'] as { Plan: Plan }[])[0]!.Plan))
+      if (node['Relation Name'] === 'image_finding')
+        read += (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
+    return app.db.read(statement as never)
+  }
+  const all = { severities: SEVERITIES.map((_, n) => n), fixable: null, source: null }
+  await readFindings(counting as unknown as Gate, digest, { ...all, ...filter }, { limit: LIMIT, after }, 'spec')
+  assert.ok(read > 0, 'the plan names the table')
+  return read
+}
+
+/** Three payloads of 20 000 findings; `severity` is an expression of `n` and of the number `k` of the source. */
+async function longPayloads(severity: string): Promise<string> {
+  const digest = newDigest()
+  for (const [k, source] of SOURCES.entries()) {
+    await storeFindings(app, digest, source, [])
+    await app.sql`
+      insert into image_finding
+      select ${digest}, ${source}, ${app.sql.unsafe(severity.replaceAll('k', String(k)))}, 'CVE-' || n % 9000, 'p-' || n % 3, n::text, null, null,
+             case n % 2 when 0 then '{2}' else '{}' end::text[], null, '{}', null, null, null, null, null, null, '{}', null, null, null, null
+      from generate_series(1, ${ROWS}::int) n`
+  }
+  return digest
+}
+
+const places: (FindingPlace | null)[] = [null, ...[0, 1, 2, 3, 4].flatMap((s) => ['CVE-1', 'CVE-6'].map((id) => [s, id, '', ''] as const))]
+
+for (const [what, severity] of [
+  ['agree', 'n * 7 % 5'],
+  ['differ', 'n * 7 % 5 + (n * 31 + k * 17) % 3 % 2'],
+] as const) {
+  test(`a page of three payloads of 20 000 findings that ${what} reads a small multiple of its rows, at any depth`, async () => {
+    const digest = await longPayloads(severity)
+    // As the planner believes them to be before it has looked, and after.
+    for (const analyze of [false, true]) {
+      if (analyze) await app.sql`analyze image_finding`
+      for (const [filter, most] of [
+        [{}, 12 * LIMIT],
+        [{ source: 'registry' }, 3 * LIMIT],
+        [{ severities: [0, 2, 4] }, 24 * LIMIT],
+        [{ fixable: true }, 30 * LIMIT],
+      ] as const)
+        for (const after of places) {
+          const read = await rowsRead(digest, filter, after)
+          assert.ok(read <= most, `${JSON.stringify(filter)} after ${after}: ${read} rows`)
+        }
+    }
+  })
+}

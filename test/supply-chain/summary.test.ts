@@ -1,0 +1,70 @@
+/** What a page of the summary reads, on a summary many times its size. */
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import type { Gate } from '../../lib/db/index.ts'
+import { readSummary, type VulnerabilityFilter, type VulnerabilityPlace } from '../../lib/supply-chain/summary.ts'
+import { startApp } from '../support/app.ts'
+
+const ROWS = 60_000
+/** Severities that do not follow one another, and the first row of each outcome of these. */
+const MAX_SPARE_ROWS = 3 * 4
+
+interface Plan {
+  'Node Type': string
+  'Relation Name'?: string
+  'Actual Rows': number
+  'Actual Loops': number
+  'Rows Removed by Filter'?: number
+  Plans?: Plan[]
+}
+
+const app = await startApp()
+
+/** Reads a page; resolves to the rows of the summary that were looked at, and to the page. */
+async function looked(filter: Partial<VulnerabilityFilter>, limit: number, after: VulnerabilityPlace | null = null) {
+  let rows = 0
+  const gate = async (statement: Parameters<Gate>[0]) => {
+    const [row] = await app.db.read(
+      (sql) => sql`explain (analyze, format json) ${statement(sql, false) as unknown as ReturnType<typeof sql>}`,
+    )
+    rows = rowsOf((row as unknown as { 'QUERY PLAN': { Plan: Plan }[] })['QUERY PLAN'][0]!.Plan)
+    return app.db.read(statement)
+  }
+  const all = { severities: [0, 1, 2, 3, 4, 5], fixable: null, running: false, namespace: null }
+  const page = await readSummary(gate as unknown as Gate, { ...all, ...filter }, { limit, after }, 'spec')
+  return { rows, page: JSON.parse(page) }
+}
+
+function rowsOf(plan: Plan): number {
+  const own =
+    plan['Relation Name'] === 'cve_summary' ? (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops'] : 0
+  assert.ok(plan['Relation Name'] !== 'cve_summary' || /^Index/.test(plan['Node Type']), plan['Node Type'])
+  return (plan.Plans ?? []).reduce((sum, child) => sum + rowsOf(child), own)
+}
+
+describe('a page of the summary', () => {
+  before(async () => {
+    await app.sql`
+      insert into cve_summary (vuln_id, scope_namespace, severity, is_fixable, images, workloads, running_workloads, namespaces, join_rank)
+      select 'CVE-' || lpad(n::text, 6, '0'), '', n % 6, n % 5 = 0, 1, 1, n % 7, 1, 1 from generate_series(1, ${ROWS}::int) n`
+    await app.sql.unsafe('analyze')
+  })
+
+  for (const [what, filter] of Object.entries({
+    'of all': {},
+    'of severities apart from one another': { severities: [0, 2, 4] },
+    'of what can be fixed and runs': { fixable: true, running: true },
+    'of one severity without fixes': { severities: [3], fixable: false },
+  }))
+    test(`${what} reads little more than its own rows, however deep it is`, async () => {
+      for (const limit of [1, 100, 500]) {
+        const last = filter.severities?.at(-1) ?? 5
+        for (const after of [null, [0, 'CVE-030000'], [last, 'CVE-029000']] as const) {
+          if (after && filter.severities && !filter.severities.includes(after[0])) continue
+          const { rows, page } = await looked(filter, limit, after)
+          assert.equal(page.items.length, limit)
+          assert.ok(rows > limit && rows <= 3 * (limit + 1) + MAX_SPARE_ROWS, `${rows} rows for ${limit}`)
+        }
+      }
+    })
+})

@@ -1,0 +1,113 @@
+/** Payloads of findings and SBOMs as the ingest hands them to the database, for tests that are about what comes after. */
+import assert from 'node:assert/strict'
+import type postgres from 'postgres'
+
+type Fields = Record<string, unknown>
+
+let made = 0
+
+/** The header of a payload; without `scanned_at` it is newer than all that were made before. */
+export const header = (digest: string, source: string, fields: Fields = {}): Fields => {
+  made++
+  return {
+    digest,
+    source,
+    digest_kind: 'unknown',
+    platform_manifests: {},
+    index_digest: null,
+    image_ref: null,
+    registry: null,
+    repository: null,
+    normal_repository: null,
+    tag: null,
+    scanner_name: null,
+    scanner_vendor: null,
+    scanner_version: null,
+    scanned_at: new Date(Date.UTC(2024, 4, 1) + made * 1_000).toISOString().slice(0, 19),
+    db_updated_at: null,
+    os_family: null,
+    os_name: null,
+    os_eosl: false,
+    observed_in: [],
+    content_hash: `content-${made}`,
+    sbom_format: null,
+    sbom_spec_version: null,
+    sbom_sources: [],
+    sbom_trust: null,
+    attestation: null,
+    post: `post-${made}`,
+    ...fields,
+  }
+}
+
+/** A finding with little known of it; `severity` is its number. */
+export const finding = (vuln_id: string, fields: Fields = {}): Fields => ({
+  severity: 1,
+  vuln_id,
+  package_name: 'openssl',
+  installed_version: '3.0.1',
+  package_type: null,
+  package_purl: null,
+  fixed_versions: [],
+  score: null,
+  cvss: {},
+  title: null,
+  primary_url: null,
+  target: null,
+  class: null,
+  published_at: null,
+  last_modified_at: null,
+  file_paths: [],
+  kev: null,
+  kev_date_added: null,
+  epss: null,
+  epss_percentile: null,
+  ...fields,
+})
+
+/** A component with nothing known of it but its name. */
+export const component = (name: string, fields: Fields = {}): Fields => ({
+  name,
+  version: null,
+  purl: null,
+  type: null,
+  class: null,
+  src_name: null,
+  src_version: null,
+  licenses: [],
+  layer_digest: null,
+  file_paths: [],
+  ...fields,
+})
+
+type Target = { sql: postgres.Sql }
+
+/** Stores a payload of findings over the one before of that digest and source. Resolves to its header. */
+export async function storeFindings(
+  { sql }: Target,
+  digest: string,
+  source: string,
+  findings: readonly Fields[],
+  fields: Fields = {},
+): Promise<Fields> {
+  const sent = header(digest, source, { item_count: findings.length, ...fields })
+  const [row] = await sql`
+    select store_findings(${JSON.stringify(sent)}::text::json, ${JSON.stringify(findings)}::text) as answer`
+  assert.deepEqual(row!.answer, { status: 'stored', items: findings.length })
+  return sent
+}
+
+/** Stores a whole SBOM over the one before of that digest and source. Resolves to its header. */
+export async function storeSbom(
+  { sql }: Target,
+  digest: string,
+  source: string,
+  components: readonly Fields[],
+  fields: Fields = {},
+): Promise<Fields> {
+  const sent = header(digest, source, { item_count: components.length, ...fields })
+  const [row] = await sql`
+    select store_sbom(${JSON.stringify(sent)}::text::json, null, ${JSON.stringify(components)}::text) as answer`
+  assert.deepEqual(row!.answer, { status: 'stored', items: components.length })
+  return sent
+}
