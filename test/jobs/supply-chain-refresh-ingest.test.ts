@@ -5,6 +5,7 @@ import { beforeEach, describe, test } from 'node:test'
 import type postgres from 'postgres'
 import { supplyChainRefresh } from '../../jobs/supply-chain-refresh.ts'
 import { container, digestOf, newDigest, replica } from '../support/images.ts'
+import { component, finding, header } from '../support/supply-chain.ts'
 import { until } from '../support/until.ts'
 import { isWaiting, startScene } from './scene.ts'
 
@@ -19,50 +20,29 @@ interface Row {
   kev?: boolean
   severity?: number
 }
-type Status = { status: string; items?: number }
 
-const finding = ({ vuln_id, severity = 1, kev }: Row) => ({
-  severity,
-  vuln_id,
-  package_name: 'openssl',
-  installed_version: '3.0.1',
-  fixed_versions: [],
-  cvss: {},
-  file_paths: [],
-  kev: kev ?? null,
-})
-
-const header = (digest: string, scannedAt: string, items: unknown[], fields: object) => ({
-  digest,
-  source: 'operator-scanner',
-  digest_kind: 'unknown',
-  platform_manifests: {},
-  scanned_at: scannedAt,
-  os_eosl: false,
-  observed_in: [],
-  content_hash: digestOf(JSON.stringify(items)),
-  item_count: items.length,
-  sbom_sources: [],
-  post: randomUUID(),
-  ...fields,
-})
-
-async function storeFindings(digest: string, scannedAt: string, rows: Row[], fields: object = {}): Promise<Status> {
-  const items = rows.map(finding)
-  const json = await db.ingest.json(
-    (sql) => sql`select store_findings(${JSON.stringify(header(digest, scannedAt, items, fields))}::text::json, ${JSON.stringify(items)})`,
+/** What stores a payload with these rows; the same rows are the same content. */
+const sent = (digest: string, scanned_at: string, rows: unknown[], source: string) =>
+  JSON.stringify(
+    header(digest, source, { scanned_at, item_count: rows.length, content_hash: digestOf(JSON.stringify(rows)), post: randomUUID() }),
   )
-  return JSON.parse(String(json))
+
+async function storeFindings(digest: string, scannedAt: string, rows: readonly Row[], source = 'operator-scanner'): Promise<string> {
+  const findings = rows.map(({ vuln_id, ...fields }) => finding(vuln_id, fields))
+  const json = await db.ingest.json(
+    (sql) => sql`select store_findings(${sent(digest, scannedAt, findings, source)}::text::json, ${JSON.stringify(findings)})`,
+  )
+  return JSON.parse(String(json)).status
 }
 
-async function storeSbom(digest: string, scannedAt: string, page: object | null, fields: object = {}): Promise<Status> {
-  const items = [{ name: 'openssl', licenses: [], file_paths: [] }]
+async function storeSbom(digest: string, scannedAt: string, page: object | null): Promise<string> {
+  const components = [component('openssl')]
   const json = await db.ingest.json(
     (sql) => sql`
-      select store_sbom(${JSON.stringify(header(digest, scannedAt, items, fields))}::text::json,
-                        ${page && JSON.stringify(page)}::text::json, ${JSON.stringify(items)})`,
+      select store_sbom(${sent(digest, scannedAt, components, 'operator-scanner')}::text::json,
+                        ${page && JSON.stringify(page)}::text::json, ${JSON.stringify(components)})`,
   )
-  return JSON.parse(String(json))
+  return JSON.parse(String(json)).status
 }
 
 /** A pod of Deployment `name` with these images. */
@@ -109,6 +89,7 @@ beforeEach(async () => {
   assert.equal((await run()).outcome, 'done')
 
   await storeFindings(A, ago(4 * HOUR), [{ vuln_id: COUNTED, severity: 0 }])
+  await storeFindings(A, ago(4 * HOUR), [{ vuln_id: 'CVE-2024-0005', kev: true }], 'registry')
   await runs('b', B, A)
   await runs('late', LATE)
   await storeFindings(UNUSED, ago(5 * HOUR), [{ vuln_id: GONE }])
@@ -151,10 +132,10 @@ const HOLDS: [step: string, hold: Hold][] = [
 /** Everything that is posted, of images that the pass is at and of new ones; what each comes to. */
 async function ingest(): Promise<string[]> {
   const image = newDigest()
-  const answers = await Promise.all([
+  const statuses = await Promise.all([
     storeFindings(image, ago(HOUR), [{ vuln_id: COUNTED }, { vuln_id: 'CVE-2024-0003', kev: true }]),
     storeFindings(A, ago(HOUR), [{ vuln_id: COUNTED, kev: true }, { vuln_id: 'CVE-2024-0004' }]),
-    storeFindings(A, ago(HOUR), [{ vuln_id: GONE, kev: true }], { source: 'db-matcher' }),
+    storeFindings(A, ago(HOUR), [{ vuln_id: GONE, kev: true }], 'db-matcher'),
     storeFindings(B, ago(HOUR), [{ vuln_id: COUNTED }]),
     storeFindings(LATE, ago(HOUR), [{ vuln_id: GONE }]),
     storeSbom(A, ago(HOUR), null),
@@ -162,7 +143,7 @@ async function ingest(): Promise<string[]> {
   ])
   await runs('new', image)
   await runs('a', image)
-  return answers.map(({ status }) => status)
+  return statuses
 }
 
 /** What the summary says. */

@@ -3,12 +3,12 @@
  * which the planner knows, and of which it does not.
  */
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { supplyChainRefresh } from '../../jobs/supply-chain-refresh.ts'
 import { type Database, openDatabase, type Sql } from '../../lib/db/index.ts'
 import { container, digestOf, replica } from '../support/images.ts'
 import { noLog } from '../support/log.ts'
+import { finding, header } from '../support/supply-chain.ts'
 import { startScene } from './scene.ts'
 
 const IMAGES = 60
@@ -44,30 +44,9 @@ async function runs(n: number, digest: string): Promise<void> {
 
 /** The payload of image `n`: the same findings for the same `content`, most of which other images have too. */
 async function scanned(n: number, content: string, secsAgo: number): Promise<void> {
-  const rows = Array.from({ length: FINDINGS }, (_, i) => ({
-    severity: 1,
-    vuln_id: `CVE-${i % 2 ? i : `${i}-${n % 5}${content}`}`,
-    package_name: 'openssl',
-    installed_version: '3.0.1',
-    fixed_versions: [],
-    cvss: {},
-    file_paths: [],
-    epss: n / 1_000,
-  }))
-  const header = {
-    digest: image(n),
-    source: 'db-matcher',
-    digest_kind: 'unknown',
-    platform_manifests: {},
-    scanned_at: ago(secsAgo),
-    os_eosl: false,
-    observed_in: [],
-    content_hash: content,
-    item_count: FINDINGS,
-    sbom_sources: [],
-    post: randomUUID(),
-  }
-  const [row] = await sql`select store_findings(${JSON.stringify(header)}::text::json, ${JSON.stringify(rows)}) as answer`
+  const rows = Array.from({ length: FINDINGS }, (_, i) => finding(`CVE-${i % 2 ? i : `${i}-${n % 5}${content}`}`, { epss: n / 1_000 }))
+  const sent = header(image(n), 'db-matcher', { scanned_at: ago(secsAgo), content_hash: content, item_count: FINDINGS })
+  const [row] = await sql`select store_findings(${JSON.stringify(sent)}::text::json, ${JSON.stringify(rows)}) as answer`
   assert.match(row!.answer.status, /^(stored|unchanged)$/)
 }
 

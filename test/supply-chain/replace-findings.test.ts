@@ -3,11 +3,10 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startApp } from '../support/app.ts'
 import { digestOf } from '../support/images.ts'
+import { finding, header } from '../support/supply-chain.ts'
 
 /** The most that one payload may have. */
 const FINDINGS = 20_000
-const DIGEST = digestOf('large')
-const SOURCE = 'db-matcher'
 
 const { db, sql } = await startApp()
 
@@ -16,31 +15,11 @@ let posts = 0
 /** Stores a newer payload of which the first `changed` findings are others than before. */
 async function store(changed: number): Promise<unknown> {
   posts++
-  const rows = Array.from({ length: FINDINGS }, (_, n) => ({
-    severity: n % 6,
-    vuln_id: `CVE-2026-${n}`,
-    package_name: 'openssl',
-    installed_version: '3.0.1',
-    fixed_versions: ['3.0.2'],
-    cvss: { nvd: { v3_score: 7.5 } },
-    title: n < changed ? `of post ${posts}` : 'as before',
-    file_paths: [],
-    epss: n / FINDINGS,
-  }))
-  const header = {
-    digest: DIGEST,
-    source: SOURCE,
-    digest_kind: 'unknown',
-    platform_manifests: {},
-    scanned_at: new Date(Date.UTC(2026, 0, 1) + posts * 1_000).toISOString().slice(0, -1),
-    os_eosl: false,
-    observed_in: [],
-    content_hash: `post ${posts}`,
-    item_count: FINDINGS,
-    sbom_sources: [],
-    post: `post ${posts}`,
-  }
-  const json = await db.ingest.json((sql) => sql`select store_findings(${JSON.stringify(header)}::text::json, ${JSON.stringify(rows)})`)
+  const rows = Array.from({ length: FINDINGS }, (_, n) =>
+    finding(`CVE-2026-${n}`, { severity: n % 6, title: n < changed ? `of post ${posts}` : 'as before', epss: n / FINDINGS }),
+  )
+  const sent = header(digestOf('large'), 'db-matcher', { item_count: FINDINGS })
+  const json = await db.ingest.json((sql) => sql`select store_findings(${JSON.stringify(sent)}::text::json, ${JSON.stringify(rows)})`)
   return JSON.parse(String(json))
 }
 
