@@ -2,11 +2,12 @@ import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
 import { HttpError } from '../../lib/http/errors.ts'
+import { asArray, between, pageByPage } from '../../lib/http/pages.ts'
 import { charge, kib } from '../../lib/http/read-budget.ts'
-import { sendJson } from '../../lib/http/respond.ts'
+import { sendJson, sendPieces } from '../../lib/http/respond.ts'
 import { params, query } from '../../lib/http/validate.ts'
 import { digest } from '../../lib/images/index.ts'
-import { CycloneDx, countComponents, readCycloneDx } from '../../lib/supply-chain/cyclonedx.ts'
+import { CycloneDx, countComponents, PAGE_COMPONENTS, readCycloneDx } from '../../lib/supply-chain/cyclonedx.ts'
 import { source } from '../../lib/supply-chain/filters.ts'
 
 /** Bytes a component may cost while the document is built (interop-supply-chain 3.10). */
@@ -43,9 +44,12 @@ export default route({
     const { digest } = c.req.valid('param')
     const document = await readCycloneDx(db.read, digest, c.req.valid('query').source, config.wireNames)
     if (document === null) throw noSbom()
-    return sendJson(c, document, {
+    const { head, first, next, tail } = document
+    const headers = {
       'content-type': `${CONTENT_TYPE}; version=1.5`,
       'content-disposition': `attachment; filename="${digest.replace(':', '_')}.cdx.json"`,
-    })
+    }
+    if (first.last === null) return sendJson(c, Buffer.concat([head, asArray(first), tail]), headers)
+    return sendPieces(c, between(head, pageByPage(c, first, next, kib(PAGE_COMPONENTS * COMPONENT_BYTES)), tail), headers)
   },
 )

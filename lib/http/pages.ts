@@ -23,17 +23,37 @@ export function sendPages<Place>(
   next: (after: Place) => Promise<Page<Place>>,
   pageKib: number,
 ): Response | Promise<Response> {
-  if (isWhole) return sendJson(c, asArray(first))
+  return isWhole ? sendJson(c, asArray(first)) : sendPieces(c, pageByPage(c, first, next, pageKib))
+}
+
+/** The pieces of such a list. */
+export function pageByPage<Place>(c: Context, first: Page<Place>, next: (after: Place) => Promise<Page<Place>>, pageKib: number): Pieces {
   const lose = (error: Error) => {
     const code = (error as { code?: string }).code
     c.get('deps').log.warn({ requestId: c.get('requestId'), code }, 'a list was cut: the next page could not be read')
     if (c.env?.outgoing) cut(c.env.outgoing as ServerResponse)
   }
   const share = c.get('share')
-  return sendPieces(
-    c,
-    piecesOf(first, next, lose, async () => share?.renew(pageKib)),
-  )
+  return piecesOf(first, next, lose, async () => share?.renew(pageKib))
+}
+
+/** Pieces with bytes before and behind them. */
+export function between(head: Buffer, pieces: Pieces, tail: Buffer): Pieces {
+  let state: 'before' | 'within' | 'behind' = 'before'
+  return {
+    async next() {
+      if (state === 'behind') return null
+      const piece = await pieces.next()
+      if (piece === null) {
+        state = 'behind'
+        return tail
+      }
+      if (state === 'within') return piece
+      state = 'within'
+      return Buffer.concat([head, piece])
+    },
+    cancel: () => pieces.cancel(),
+  }
 }
 
 /**

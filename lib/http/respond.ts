@@ -70,11 +70,11 @@ function sendLarge(c: Context, bytes: Buffer, extra?: Record<string, string>): R
 const VARY = { vary: 'accept-encoding' }
 const PACKED = { ...VARY, 'content-encoding': 'gzip' }
 
-/** 200 with JSON that comes in pieces, each asked for when the one before has left. Compressed when asked. */
-export function sendPieces(c: Context, pieces: Pieces): Response {
+/** 200 with JSON that comes in pieces, each asked for when the one before has left. Compressed when asked; `extra` as for `sendJson`. */
+export function sendPieces(c: Context, pieces: Pieces, extra?: Record<string, string>): Response {
   const isPacked = acceptsGzip(header(c, 'accept-encoding'))
   const stream = sliced(isPacked ? packed(pieces) : pieces, c.get('share'))
-  return new Response(stream, { status: 200, headers: headersFor(c, 'application/json', isPacked ? PACKED : VARY) })
+  return new Response(stream, { status: 200, headers: headersFor(c, 'application/json', { ...(isPacked ? PACKED : VARY), ...extra }) })
 }
 
 /** Whether gzip may be used: its own weight decides, else that of `*`; a weight of zero refuses (RFC 9110, 12.5.3). */

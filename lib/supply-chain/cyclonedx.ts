@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { fixed, type Gate } from '../db/index.ts'
 import { digestText } from '../images/digest.ts'
 import type { RawRow } from '../records/index.ts'
+import type { Page } from '../records/page.ts'
 import type { WireNames } from './names.ts'
 import { type Report, readReports, reportList } from './reports.ts'
 import { chosen } from './sbom.ts'
@@ -38,6 +39,8 @@ export const CycloneDx = z
 
 /** Components whose text PostgreSQL makes at a time: the driver takes each text whole. */
 const CHUNK = 1_000
+/** Components of a page of the document, which is whole with those of one for nearly all images. At their longest they take 20 MB. */
+export const PAGE_COMPONENTS = 5_000
 
 const COUNT = fixed(`
   with ${chosen('$1', '$2')}
@@ -60,20 +63,42 @@ const COMPONENT = `concat(
       ',"type":"', case when m.type = 'operating-system' then m.type else 'library' end, '"',
       ',"version":' || ${json('m.version')}, '}')`
 
-const DOCUMENT = fixed(`
-  with ${chosen('$1', '$2')}
-  select case when k.n = 0 then ${reportList('sbom', 'chosen', 'e.source')} end, l.components
-  from chosen c
-  join image_report r on r.digest = c.digest and r.source = c.source and r.kind = 'sbom'
-  cross join lateral generate_series(0, (r.item_count - 1) / ${CHUNK}) k(n)
+const chunks = (of: string, source: string, first: string, last: string) => `
+  cross join lateral generate_series(${first}, ${last}) k(n)
   cross join lateral (
     select string_agg(${COMPONENT}, ',' order by m.position) as components
     from image_component m
-    where m.digest = c.digest and m.source = c.source and m.position > k.n * ${CHUNK} and m.position <= (k.n + 1) * ${CHUNK}) l
+    where m.digest = ${of} and m.source = ${source} and m.position > k.n * ${CHUNK} and m.position <= (k.n + 1) * ${CHUNK}) l`
+
+const CHUNKS_PER_PAGE = PAGE_COMPONENTS / CHUNK
+
+const FIRST = fixed(`
+  with ${chosen('$1', '$2')}
+  select case when k.n = 0 then ${reportList('sbom', 'chosen', 'e.source')} end, l.components, c.digest, c.source, r.content_hash,
+         r.item_count::text
+  from chosen c
+  join image_report r on r.digest = c.digest and r.source = c.source and r.kind = 'sbom'
+  ${chunks('c.digest', 'c.source', '0', `least((r.item_count - 1) / ${CHUNK}, ${CHUNKS_PER_PAGE - 1})`)}
   order by k.n`)
 
-const HEAD = Buffer.from('{"bomFormat":"CycloneDX","components":[')
+const NEXT = fixed(`
+  select l.components
+  from image_report r
+  ${chunks('r.digest', 'r.source', '$1::bigint', `least((r.item_count - 1) / ${CHUNK}, $2::bigint)`)}
+  where r.digest = $3 and r.source = $4 and r.kind = 'sbom' and r.content_hash = $5
+  order by k.n`)
+
+const HEAD = Buffer.from('{"bomFormat":"CycloneDX","components":')
 const COMMA = Buffer.from(',')
+
+/** A document: what is before its components and behind them, and these by pages. */
+export interface CycloneDxDocument {
+  readonly head: Buffer
+  readonly first: Page<number>
+  /** Rejects when the SBOM is no longer the one that the document began with. */
+  readonly next: (chunk: number) => Promise<Page<number>>
+  readonly tail: Buffer
+}
 
 /** Components of the SBOM that answers; null without one. A null `source` is any, an empty one none. */
 export async function countComponents(gate: Gate, digest: string, source: string | null): Promise<number | null> {
@@ -81,14 +106,49 @@ export async function countComponents(gate: Gate, digest: string, source: string
   return row ? Number(row.item_count) : null
 }
 
-/** The document of the SBOM that answers, null without one. It is of one statement: never of two payloads of which one replaced the other. */
-export async function readCycloneDx(gate: Gate, digest: string, source: string | null, names: WireNames): Promise<Buffer | null> {
-  const rows: RawRow[] = await gate((sql) => DOCUMENT(sql, digest, source).raw())
+/**
+ * The document of the SBOM that answers, null without one. All of it is of that one payload: who would get a page of one that came in its place
+ * gets none.
+ */
+export async function readCycloneDx(
+  gate: Gate,
+  digest: string,
+  source: string | null,
+  names: WireNames,
+): Promise<CycloneDxDocument | null> {
+  const rows: RawRow[] = await gate((sql) => FIRST(sql, digest, source).raw())
   const [report] = readReports(rows[0]?.[0] ?? null, names)
   if (!report) return null
-  const chunks = rows.flatMap(([, components], n) => (components ? (n === 0 ? [components] : [COMMA, components]) : []))
-  const tail = `],"metadata":${JSON.stringify(metadataOf(digest, report))},"specVersion":"1.5","version":1}`
-  return Buffer.concat([HEAD, ...chunks, Buffer.from(tail)])
+  const [ofDigest, ofSource, contentHash, itemCount] = rows[0]!.slice(2).map(String)
+  const chunks = Math.ceil(Number(itemCount) / CHUNK)
+  const next = async (chunk: number): Promise<Page<number>> => {
+    const more: RawRow[] = await gate((sql) => NEXT(sql, chunk, chunk + CHUNKS_PER_PAGE - 1, ofDigest!, ofSource!, contentHash!).raw())
+    if (more.length === 0) throw new Error('the SBOM was replaced')
+    return pageOf(
+      more.map(([components]) => components!),
+      chunk,
+      chunks,
+    )
+  }
+  return {
+    head: HEAD,
+    first: pageOf(
+      rows.flatMap(([, components]) => components ?? []),
+      0,
+      chunks,
+    ),
+    next,
+    tail: Buffer.from(`,"metadata":${JSON.stringify(metadataOf(digest, report))},"specVersion":"1.5","version":1}`),
+  }
+}
+
+function pageOf(texts: readonly Buffer[], chunk: number, chunks: number): Page<number> {
+  const end = chunk + CHUNKS_PER_PAGE
+  return {
+    json: Buffer.concat(texts.flatMap((text, n) => (n === 0 ? [text] : [COMMA, text]))),
+    count: texts.length,
+    last: end < chunks ? end : null,
+  }
 }
 
 function metadataOf(digest: string, report: Report): z.output<typeof CycloneDx>['metadata'] {

@@ -140,7 +140,7 @@ function findList(bytes: Buffer, listKey: string, maxElements: number): List {
         count()
         if (++depth > MAX_DEPTH) throw deserializeError(`nested deeper than ${MAX_DEPTH} levels`)
         if (depth === IN_BODY) isKeyDue = isObject = bytes[i] === OPEN_OBJECT
-        else if (depth === IN_LIST && key === listKey && list.from === 0 && bytes[i] === OPEN_ARRAY) {
+        else if (depth === IN_LIST && key === listKey && bytes[i] === OPEN_ARRAY) {
           isInList = true
           list.from = elementFrom = i + 1
         }

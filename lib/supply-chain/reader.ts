@@ -52,7 +52,10 @@ export class PayloadReader {
   async #ask(ask: Ask): Promise<Answer> {
     clearTimeout(this.#idle)
     const thread = this.#thread ?? this.#start()
-    const late = setTimeout(() => this.#fail(thread, new Error(`no answer within ${this.#options.limitMs} ms`)), this.#options.limitMs)
+    const late = setTimeout(
+      () => this.#fail(thread, new Error(`no answer within ${this.#options.limitMs} ms`)),
+      this.#options.limitMs,
+    ).unref()
     // It keeps the process alive only while somebody waits for it.
     thread.ref()
     try {

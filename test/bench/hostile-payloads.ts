@@ -50,9 +50,7 @@ export const HOSTILE_PAYLOADS: Attack[] = [
     () => `${head('vulnerabilities')}[${tiny(0, `,"x":[${'0,'.repeat(4_000_000)}0]`)}]}`,
   ),
   packed('findings: containers in each', 'refused', () => findings((i) => tiny(i, `,"x":[${'[],'.repeat(120)}[]]`))),
-  packed('findings: the last is bad', 'refused', () =>
-    filled(head('vulnerabilities'), (i) => (i < MAX_FINDINGS - 1 ? ordinary(i) : '7'), MAX_FINDINGS),
-  ),
+  packed('findings: the last is bad', 'refused', () => `${findings(ordinary, MAX_INFLATED_BYTES - 2).slice(0, -2)},7]}`),
   packed('findings: the last has no id', 'refused', () =>
     findings((i) => (i < MAX_FINDINGS - 1 ? tiny(i, ',"title":"of many"') : '{"id":"","package":{"name":"p"}}')),
   ),
@@ -64,7 +62,7 @@ export const HOSTILE_PAYLOADS: Attack[] = [
     findings((i) => tiny(i, `,"cvss":{${list(30, (k) => `"v${i * 30 + k}":{}`)}}`), 4_000_000),
   ),
   packed('findings: file paths by the dozen', 'either', () =>
-    findings((i) => tiny(i, `,"file_paths":[${list(40, (k) => `"${(i * 40 + k) % 9_973}"`)}]`)),
+    findings((i) => tiny(i, `,"file_paths":[${list(40, (k) => `"${(i * 40 + k) % 973}"`)}]`)),
   ),
   packed('findings: one title of 8 MB', 'either', () => `${head('vulnerabilities')}[${tiny(0, `,"title":"é${'x'.repeat(8_000_000)}"`)}]}`),
   packed('findings: 8 MB that nobody reads', 'either', () => `${head('vulnerabilities', 0, `"x":"é${'x'.repeat(8_000_000)}",`)}[]}`),

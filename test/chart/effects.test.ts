@@ -34,7 +34,15 @@ const bases: Values[] = [
     'database.sslMode': 'verify-full',
     'database.caSecret': 'ca',
   },
-  { ...everything, 'postgres.existingSecret': 'password', 'broker.autoscaling.enabled': false, 'broker.auth.mode': 'scoped' },
+  {
+    ...everything,
+    'postgres.existingSecret': 'password',
+    'broker.autoscaling.enabled': false,
+    'broker.auth.mode': 'scoped',
+    'supplychain.enabled': true,
+    'supplychain.image.repository': 'supplychain',
+    'supplychain.image.tag': 'v1',
+  },
   { ...everything, 'postgres.enabled': false, 'database.existingSecret': 'broker-database' },
 ]
 
@@ -45,6 +53,7 @@ const others: Record<string, Values> = {
   'broker.auth.mode': { 'broker.auth.mode': 'none', 'broker.auth.existingSecret': '' },
   'database.sslMode': { 'database.sslMode': 'verify-ca' },
   'controller.excludedNamespaces': { 'controller.excludedNamespaces': ['default'] },
+  'networkPolicy.supplychainPorts': { 'networkPolicy.supplychainPorts': [5000] },
   'jobs.schedules': { 'jobs.schedules': { 'stale-sweep': '*/2 * * * *' } },
   'postgres.storage.size': { 'postgres.storage.size': '20Gi' },
   'syscalls.captureLevel': { 'syscalls.captureLevel': 'low', 'syscalls.customList': [] },

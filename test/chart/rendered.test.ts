@@ -10,6 +10,7 @@ import { jobs } from '../../jobs/index.ts'
 import { type Config, configTable, loadConfig } from '../../lib/config.ts'
 import { declaredRoutes } from '../../lib/http/access.ts'
 import { createMetrics } from '../../lib/metrics.ts'
+import { WIRE_NAMES } from '../../lib/supply-chain/names.ts'
 import { at, readValues } from '../../scripts/chart-values.ts'
 import {
   container,
@@ -91,16 +92,17 @@ each('pods keep to the Pod Security Standard `restricted`, and nothing writes to
   }
 })
 
-each('no pod but those of the controller has a token of the Kubernetes API or the variables of Services', (toggle) => {
+each('no pod has a token of the Kubernetes API but those that read from it, and none the variables of Services', (toggle) => {
   for (const manifest of workloads(toggle)) {
     const { spec } = podTemplate(manifest)
-    assert.equal(spec.automountServiceAccountToken, manifest.kind === 'DaemonSet', manifest.metadata.name)
+    const isReader = manifest.kind === 'DaemonSet' || environment(manifest).TRIVY_OPERATOR_ENABLED === 'true'
+    assert.equal(spec.automountServiceAccountToken, isReader, manifest.metadata.name)
     assert.equal(spec.enableServiceLinks, false, manifest.metadata.name)
   }
   for (const account of ofKind(toggle, 'ServiceAccount')) assert.equal(account.automountServiceAccountToken, false)
   const bound = ofKind(toggle, 'ClusterRoleBinding').flatMap(({ subjects }) => subjects.map((subject: Json) => subject.name))
   assert.deepEqual(
-    bound.filter((name) => !name.endsWith('-controller')),
+    bound.filter((name) => !/-(controller|supplychain)$/.test(name)),
     [],
   )
   assert.equal(ofKind(toggle, 'Role').length + ofKind(toggle, 'RoleBinding').length, 0)
@@ -337,6 +339,14 @@ one('with a token for each scope the broker must have those for reading and inge
   })
 })
 
+one('the supply-chain component posts with the token that the broker must then have', () => {
+  for (const toggle of ['supplychain', 'supplychain-full', 'supplychain-signatures', 'supplychain-no-rbac']) {
+    const token = secretKey('broker-tokens', 'supplychain', false)
+    assert.deepEqual(authOf(environment(object(toggle, 'Deployment', 'supplychain'))), { BROKER_AUTH_TOKEN: token })
+    assert.deepEqual(environment(object(toggle, 'Deployment', 'broker')).BROKER_TOKEN_SUPPLYCHAIN, token)
+  }
+})
+
 one('with a shared token all have that one, the edge proxy only where it is agreed to', () => {
   const token = secretKey('broker-tokens', 'token', false)
   assert.deepEqual(authOf(environment(object('auth-shared', 'Deployment', 'broker'))), { BROKER_AUTH_TOKEN: token })
@@ -476,6 +486,83 @@ one('what is set of the controller reaches it', () => {
   assert.equal(env.COMPUTE_CONTENTION_ENABLED, 'true')
 })
 
+const supplychainEnv = {
+  LISTEN_ADDR: ':8083',
+  BROKER_URL: 'http://kguardian-broker.telemetry.svc:9090',
+  BROKER_INGEST_ENABLED: 'true',
+  BROKER_AUTH_TOKEN: secretKey('broker-tokens', 'supplychain', false),
+  TRIVY_OPERATOR_ENABLED: 'true',
+  REGISTRY_SBOM_ENABLED: 'false',
+  REGISTRY_LOOKUP_ENABLED: 'false',
+  ATTESTATION_ENABLED: 'false',
+}
+
+one('the supply-chain component has the environment that its interface names, with what asks registries off', () => {
+  assert.deepEqual(environment(object('supplychain', 'Deployment', 'supplychain')), supplychainEnv)
+  assert.equal(find('default', 'Deployment', 'supplychain'), undefined)
+})
+
+one('what is set of the supply-chain component reaches it', () => {
+  assert.deepEqual(environment(object('supplychain-full', 'Deployment', 'supplychain')), {
+    ...supplychainEnv,
+    REGISTRY_SBOM_ENABLED: 'true',
+    REGISTRY_LOOKUP_ENABLED: 'true',
+    ATTESTATION_ENABLED: 'true',
+    ATTESTATION_INTERVAL: '30m',
+  })
+  assert.deepEqual(environment(object('supplychain-signatures', 'Deployment', 'supplychain')), {
+    ...supplychainEnv,
+    TRIVY_OPERATOR_ENABLED: 'false',
+    ATTESTATION_ENABLED: 'true',
+  })
+})
+
+one('the supply-chain component is one pod that is asked for its health where it listens', () => {
+  const manifest = object('supplychain', 'Deployment', 'supplychain')
+  assert.deepEqual([manifest.spec.replicas, manifest.spec.strategy], [1, { type: 'Recreate' }])
+  const { image, args, startupProbe, livenessProbe, readinessProbe, ports } = container(manifest)
+  assert.deepEqual([image, args], ['registry.example/supplychain:v1', ['serve']])
+  const probes = [startupProbe, livenessProbe, readinessProbe].map(({ httpGet }) => [httpGet.port, httpGet.path])
+  assert.deepEqual(probes, [
+    ['http', '/healthz'],
+    ['http', '/healthz'],
+    ['http', '/readyz'],
+  ])
+  assert.deepEqual(ports, [{ name: 'http', containerPort: Number(supplychainEnv.LISTEN_ADDR.slice(1)) }])
+})
+
+one('the supply-chain component may read the reports of the scanner operator and nothing else, and only where it does', () => {
+  const { rules } = ofKind('supplychain', 'ClusterRole')[0]!
+  assert.deepEqual(rules, [
+    { apiGroups: ['aquasecurity.github.io'], resources: ['vulnerabilityreports', 'sbomreports'], verbs: ['get', 'list', 'watch'] },
+  ])
+  const [binding] = ofKind('supplychain', 'ClusterRoleBinding')
+  assert.deepEqual(binding!.subjects, [{ kind: 'ServiceAccount', name: 'kguardian-supplychain', namespace: 'telemetry' }])
+  assert.deepEqual(
+    [binding!.roleRef.name, ofKind('supplychain', 'ClusterRole')[0]!.metadata.name],
+    Array(2).fill('telemetry-kguardian-supplychain'),
+  )
+  for (const toggle of ['supplychain-signatures', 'supplychain-no-rbac'])
+    assert.equal(ofKind(toggle, 'ClusterRole').length + ofKind(toggle, 'ClusterRoleBinding').length, 0)
+  assert.equal(podTemplate(object('supplychain-no-rbac', 'Deployment', 'supplychain')).spec.serviceAccountName, 'kguardian-supplychain')
+})
+
+one('what is set of the supply chain reaches the broker', () => {
+  const config = configOf('supplychain-full')
+  assert.deepEqual(
+    [
+      config.wireNames,
+      config.supplyChainMaxInflatedBytes,
+      config.supplyChainIntervalSecs,
+      config.supplyChainRetentionDays,
+      config.supplyChainUnlinkedGraceHours,
+      config.sbomPageTtlSecs,
+      config.supplyChainBatchSize,
+    ],
+    ['kguardian', 33_554_432, 1800, 0, 0, 7200, 1000],
+  )
+})
+
 one('the edge proxy knows its broker, its ports and its path', () => {
   const env = environment(object('frontend', 'Deployment', 'frontend'))
   assert.deepEqual([env.BROKER_URL, env.BASE_PATH, env.ADMIN_ADDR], ['http://kguardian-broker.telemetry.svc:9090', '/api', '[::]:8081'])
@@ -565,16 +652,31 @@ one('a narrow network policy names its peers, lets the edge proxy in and the job
   )
 })
 
+one(
+  'a network policy lets the supply-chain component reach the broker, and at the ports of the values the Kubernetes API and registries',
+  () => {
+    const policy = (toggle: string, name: string) => object(toggle, 'NetworkPolicy', name).spec
+    assert.deepEqual(named(policy('supplychain-full', 'broker').ingress), ['frontend', 'supplychain'])
+    assert.deepEqual(named(policy('supplychain-full', 'supplychain').egress), ['broker'])
+    const { ingress, egress, policyTypes } = policy('supplychain-full', 'supplychain')
+    assert.deepEqual(policyTypes, ['Ingress', 'Egress'])
+    assert.deepEqual([rules(ingress), rules(egress)], [['http:1'], ['53:all', '53:all', '9090:1', '443:all', '5000:all', '6443:all']])
+    const bare = policy('supplychain-signatures', 'supplychain')
+    assert.deepEqual([rules(bare.ingress), rules(bare.egress)], [['http:all'], ['53:all', '53:all', '9090:1']])
+  },
+)
+
 /** Names of metrics that an expression asks for. */
 const asked = (expression: string) =>
-  [...expression.matchAll(/\b((?:broker|kguardian|nodejs|process)_\w+)(?=\{)/g)].map(([, name]) => name!)
+  [...expression.matchAll(/\b((?:broker|svc|kguardian|nodejs|process)_\w+)(?=\{)/g)].map(([, name]) => name!)
 
 one('alerts and dashboard ask for metrics that there are, by labels that they have', async () => {
-  const { registry } = createMetrics()
-  const metrics = await registry.getMetricsAsJSON()
-  const labels = new Map(
-    metrics.map(({ name }) => [name, (registry.getSingleMetric(name) as unknown as { labelNames: string[] }).labelNames]),
-  )
+  const labels = new Map<string, string[]>()
+  for (const wireNames of WIRE_NAMES) {
+    const { registry } = createMetrics(wireNames)
+    for (const { name } of await registry.getMetricsAsJSON())
+      labels.set(name, (registry.getSingleMetric(name) as unknown as { labelNames: string[] }).labelNames)
+  }
   const rulesOf = object('prometheus-rule', 'PrometheusRule', 'broker').spec.groups[0].rules
   const dashboard = JSON.parse(object('dashboard', 'ConfigMap', 'dashboard').data['cluster-telemetry-broker.json'])
   const panels: Json[] = dashboard.panels.filter(({ type }: Json) => type !== 'row')
@@ -593,14 +695,14 @@ one('alerts and dashboard ask for metrics that there are, by labels that they ha
     )
     const known = [...target, ...names.flatMap((name) => labels.get(name)!)]
     for (const label of used) assert.ok(known.includes(label), `${label} in ${expression}`)
-    for (const [, method, route] of expression.matchAll(/method="(\w+)",route="([^"]+)"/g))
-      assert.ok(served.has(`${method} ${route}`), route)
+    for (const [, method, list] of expression.matchAll(/method="(\w+)",route=~?"([^"]+)"/g))
+      for (const route of list!.split('|')) assert.ok(served.has(`${method} ${route}`), route)
     // What was scraped has the label `job`; a job of ours is found under another.
     if (names.some((name) => labels.get(name)!.includes('job'))) assert.match(expression, /exported_job/)
   }
   assert.deepEqual(
     dashboard.panels.filter(({ type }: Json) => type === 'row').map(({ title }: Json) => title),
-    ['Ingest', 'Reads', 'Jobs', 'Audit', 'Database', 'Process'],
+    ['Ingest', 'Reads', 'Jobs', 'Audit', 'Supply chain', 'Database', 'Process'],
   )
   const missing = [...labels.keys()].filter((name) => name.startsWith('broker_') && !expressions.some((one) => one.includes(name)))
   assert.deepEqual(missing.sort(), [
@@ -609,6 +711,16 @@ one('alerts and dashboard ask for metrics that there are, by labels that they ha
     'broker_seccomp_profiles_cache_hits_total',
     'broker_seccomp_profiles_cache_misses_total',
   ])
+})
+
+one('an alert asks for the metric by the name that the broker writes, and the dashboard by both', () => {
+  const refused = (toggle: string) =>
+    object(toggle, 'PrometheusRule', 'broker').spec.groups[0].rules.find(({ alert }: Json) => alert === 'BrokerSbomsRefused').expr
+  assert.match(refused('prometheus-rule'), /^sum\(rate\(svc_supplychain_staged_sets_refused_total\{/)
+  assert.match(refused('supplychain-full'), /^sum\(rate\(kguardian_supplychain_staged_sets_refused_total\{/)
+  const { data } = object('dashboard', 'ConfigMap', 'dashboard')
+  const names = [...data['cluster-telemetry-broker.json'].matchAll(/\w+(?=_supplychain_staged_sets_refused_total)/g)].map(([name]) => name)
+  assert.deepEqual(names, ['svc', 'kguardian'])
 })
 
 one('an alert says how bad it is, what it is, and what to do', () => {
@@ -645,8 +757,11 @@ one('a job is late after three times its interval, but at least a quarter of an 
     'dead-pod-retention': 10_800,
     'traffic-retention': 10_800,
     'image-inventory-retention': 10_800,
+    'supply-chain-refresh': 900,
   })
-  assert.deepEqual(overdue('jobs-off'), { 'dead-pod-retention': 10_800 })
+  // What is kept for ever is linked and counted all the same.
+  assert.deepEqual(overdue('jobs-off'), { 'dead-pod-retention': 10_800, 'supply-chain-refresh': 900 })
+  assert.equal(overdue('supplychain-full')['supply-chain-refresh'], 5400)
 })
 
 one('the memory alert is at nine tenths of the limit', () => {

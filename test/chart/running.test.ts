@@ -14,7 +14,6 @@ import { container, environment, type Manifest, object, ofKind, skip as withoutH
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const skip = withoutHelm || (existsSync(`${ROOT}/dist/jobs/run.js`) ? false : 'needs `npm run build`')
-const skipEdge = skip || (existsSync(`${ROOT}/dist/wrangler-free-deploy/edge/server.js`) ? false : 'needs the edge proxy')
 const [database, releases] = skip
   ? []
   : await Promise.all([createTestDatabase(), startStub(() => ({ json: { latest: { chart: '9.9.9', broker: '9.9.9' } } }))])
@@ -126,7 +125,7 @@ for (const [toggle, scheduled] of [
   })
 }
 
-test('the edge proxy reads from the broker with its token, each as its manifest has it', { skip: skipEdge }, async (t) => {
+test('the edge proxy reads from the broker with its token, each as its manifest has it', { skip }, async (t) => {
   const addresses = { ADMIN_ADDR: '127.0.0.1:0', LISTEN_ADDR: '127.0.0.1:0' }
   const broker = start(t, object('frontend-scoped', 'Deployment', 'broker'), addresses)
   const listening = (program: typeof broker) => program.lines().find(({ msg }) => msg === 'listening')
@@ -141,4 +140,21 @@ test('the edge proxy reads from the broker with its token, each as its manifest 
     program.child.kill('SIGTERM')
     assert.equal(await program.ended, 0, program.printed())
   }
+})
+
+test('the broker takes what the supply-chain component posts with its token, and what agents have does not do', { skip }, async (t) => {
+  const broker = start(t, object('supplychain', 'Deployment', 'broker'), { ADMIN_ADDR: '127.0.0.1:0', LISTEN_ADDR: '127.0.0.1:0' })
+  const { api } = await until('the broker listens', () => broker.lines().find(({ msg }) => msg === 'listening'))
+  const { BROKER_AUTH_TOKEN: token } = lived(object('supplychain', 'Deployment', 'supplychain'))
+  const digest = `sha256:${'0'.repeat(64)}`
+  const body = { schema_version: 1, source: 'operator-scanner', image: { digest }, scanned_at: '2026-01-01T00:00:00Z', vulnerabilities: [] }
+  const report = async (bearer: string) => {
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${bearer}` }
+    const answer = await fetch(`${api}/images/${digest}/vulnerabilities`, { method: 'POST', headers, body: JSON.stringify(body) })
+    return [answer.status, await answer.text()]
+  }
+  assert.equal((await report(tokenOf('ingest')))[0], 403)
+  assert.deepEqual(await report(token!), [200, '{"status":"stored","items":0}'])
+  broker.child.kill('SIGTERM')
+  assert.equal(await broker.ended, 0, broker.printed())
 })

@@ -210,6 +210,50 @@ test('GET /images/{digest}/sbom/cyclonedx 404: every token may read', async () =
   for (const one of Object.values(TOKENS)) assert.equal((await guarded.get(path(unknown), { token: one })).status, 404)
 })
 
+for (const count of [4_999, 5_000, 5_001, 10_000, 12_001])
+  test(`GET /images/{digest}/sbom/cyclonedx 200: ${count} components, by pages of 5 000, each once and in order`, async () => {
+    const digest = newDigest()
+    await storeSbom(
+      app,
+      digest,
+      'registry',
+      Array.from({ length: count }, (_, i) => component(`c${i}`)),
+    )
+    const { components, specVersion } = (await read(digest)).json
+    assert.deepEqual(
+      components.map((one: { name: string; 'bom-ref': string }) => [one.name, one['bom-ref']]),
+      Array.from({ length: count }, (_, i) => [`c${i}`, `c${i}`]),
+    )
+    assert.equal(specVersion, '1.5')
+  })
+
+test('GET /images/{digest}/sbom/cyclonedx 200: an SBOM that is replaced between two pages is cut, never mixed; one that is scanned again is not', async () => {
+  const many = (name: string) => Array.from({ length: 12_000 }, (_, i) => component(`${name}${i}`))
+  for (const [name, isCut] of [
+    ['other', true],
+    ['c', false],
+  ] as const) {
+    const digest = newDigest()
+    await storeSbom(app, digest, 'registry', many('c'), { scanned_at: '2026-01-01T00:00:00', content_hash: 'c' })
+    const answer = await app.app.request(path(digest))
+    const reader = answer.body!.getReader()
+    const texts: string[] = []
+    texts.push(Buffer.from((await reader.read()).value!).toString())
+    const status = isCut ? 'stored' : 'unchanged'
+    await storeSbom(app, digest, 'registry', many(name), { scanned_at: '2026-01-02T00:00:00', content_hash: name }, status)
+    const rest = async () => {
+      for (;;) {
+        const { value, done } = await reader.read()
+        if (done) return JSON.parse(texts.join(''))
+        texts.push(Buffer.from(value).toString())
+      }
+    }
+    if (isCut) await assert.rejects(rest(), /replaced/)
+    else assert.equal((await rest()).components.length, 12_000)
+    assert.equal(texts.join('').includes('other'), false)
+  }
+})
+
 test('GET /images/{digest}/sbom/cyclonedx 503: shed when the read budget is spent; 20 KiB for each component, and for none', async () => {
   const { budget } = guarded.deps
   for (const [count, kib] of [
@@ -219,9 +263,12 @@ test('GET /images/{digest}/sbom/cyclonedx 503: shed when the read budget is spen
     [20_000, budget.totalKib],
   ] as const) {
     const digest = newDigest()
-    await storeSbom(guarded, digest, 'registry', count > 7 ? [] : Array.from({ length: count }, (_, i) => component(`c${i}`)))
-    // The charge goes by what the header says.
-    if (count > 7) await guarded.sql`update image_report set item_count = ${count} where digest = ${digest}`
+    await storeSbom(
+      guarded,
+      digest,
+      'registry',
+      Array.from({ length: count }, (_, i) => component(`c${i}`)),
+    )
     const release = await budget.acquire(budget.totalKib - kib + 1)
     assertShed(await guarded.get(path(digest), { token }), kib, budget.totalKib)
     release()

@@ -1,5 +1,5 @@
 /** What a checkout gives to the builder: the files that `.dockerignore` lets through. */
-import { cpSync, existsSync, readFileSync } from 'node:fs'
+import { cpSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 
 /** Whether a path, relative to the checkout, reaches the builder. The last pattern that fits it or a folder above it decides. */
@@ -22,6 +22,6 @@ export function admits(ignore: string): (path: string) => boolean {
 export function copyContext(checkout: string, into: string): void {
   const isAdmitted = admits(readFileSync(join(checkout, '.dockerignore'), 'utf8'))
   const exceptions = readFileSync(join(checkout, '.dockerignore'), 'utf8').match(/(?<=^!).+/gm) ?? []
-  for (const path of exceptions.filter((one) => existsSync(join(checkout, one))))
+  for (const path of exceptions)
     cpSync(join(checkout, path), join(into, path), { recursive: true, filter: (source) => isAdmitted(relative(checkout, source)) })
 }

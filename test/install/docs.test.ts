@@ -7,7 +7,7 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { before, describe, type TestContext, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { load } from 'js-yaml'
 import { jobs } from '../../jobs/index.ts'
@@ -28,13 +28,10 @@ import { findPrograms, startSystemPostgres } from './system-postgres.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const CHART = 'wrangler-free-deploy/chart'
-const EDGE = 'wrangler-free-deploy/edge'
 const page = readFileSync(join(ROOT, 'docs/install.md'), 'utf8')
 const blocks = blocksOf(page)
 const run = blocks.filter(({ tags }) => tags.includes('run'))
 const shown = blocks.filter(({ language, tags }) => language === 'sh' && !tags.includes('run'))
-const hasEdge = existsSync(join(ROOT, EDGE, 'server.ts'))
-const hasChart = existsSync(join(ROOT, CHART, 'values.yaml'))
 const [, oldestKubernetes] = /Kubernetes (\d+\.\d+) or newer/.exec(page)!
 const PORTS = [9090, 9190, 8080]
 const FLOWS = 200
@@ -91,7 +88,6 @@ describe('what the page runs', { timeout: RUN_LIMIT_MS }, () => {
       postgres: await startSystemPostgres(programs!, 'a-password-of-the-drill'),
       portOf: (port) => ports.get(port)!,
       environment: { EVALUATOR_URL: evaluator.url },
-      without: hasEdge ? [] : ['edge'],
     })
     shell = startShell(checkout, standIn.env)
   })
@@ -135,7 +131,7 @@ describe('what the page runs', { timeout: RUN_LIMIT_MS }, () => {
       const counts = [pods.length, services.length, flows.length, images.items.length]
       assert.deepEqual(counts, [23, 1, last, 21], 'the drill compared something')
       assert.ok(verdicts.length > 0)
-      assert.deepEqual([...standIn.running.keys()].sort(), hasEdge ? ['broker', 'edge'] : ['broker'])
+      assert.deepEqual([...standIn.running.keys()].sort(), ['broker', 'edge'])
       // After the dump, and so lost with the old database.
       assert.equal((await ingest('/pod/traffic/batch', [flow(last + 1)])).json, 1)
     },
@@ -147,7 +143,6 @@ describe('what the page runs', { timeout: RUN_LIMIT_MS }, () => {
   for (const block of run) {
     test(`line ${block.line}, ${block.section}: ${commandsOf(block)[0]}`, async (t) => {
       if (missing ?? stuck) return t.skip(missing ?? stuck)
-      if (block.tags.includes('edge') && !hasEdge) return t.skip('there is no edge proxy among the sources')
       stuck = `the block of line ${block.line} failed`
       if (block.section !== section) await arrange[block.section]?.()
       section = block.section
@@ -177,7 +172,7 @@ describe('what the page shows', () => {
     assert.ok(run.length >= 12 && shown.length >= 10)
     for (const { language, tags, line } of blocks) {
       assert.ok(['sh', 'text'].includes(language), `line ${line}: ${language}`)
-      for (const tag of tags) assert.ok(['run', 'edge'].includes(tag), `line ${line}: ${tag}`)
+      for (const tag of tags) assert.equal(tag, 'run', `line ${line}`)
     }
     for (const block of shown)
       for (const command of commandsOf(block))
@@ -205,7 +200,7 @@ describe('what the page shows', () => {
   test('programs in the image have sources', () => {
     const programs = [...page.matchAll(/\bdist\/([\w/-]+)\.js/g)].map(([, path]) => path!)
     assert.ok(programs.length >= 4)
-    for (const path of programs.filter((one) => hasEdge || !one.startsWith(EDGE))) assert.ok(existsSync(join(ROOT, `${path}.ts`)), path)
+    for (const path of programs) assert.ok(existsSync(join(ROOT, `${path}.ts`)), path)
   })
 
   test('links lead somewhere', () => {
@@ -213,7 +208,6 @@ describe('what the page shows', () => {
     for (const [, target] of page.matchAll(/\]\(([^)]+)\)/g)) {
       const [path, fragment] = target!.split('#') as [string, string?]
       if (path === '') assert.ok(anchors.has(fragment!), target)
-      else if ((path.includes('/chart/') && !hasChart) || (path.includes('/edge/') && !hasEdge)) continue
       else {
         const text = readFileSync(join(ROOT, 'docs', path), 'utf8')
         const others = [...text.matchAll(/^#+ (.*)$/gm)].map(([, title]) => anchor(title!))
@@ -239,8 +233,8 @@ describe('what the page shows', () => {
 
   test('the table of jobs has every job and how often it runs', () => {
     const config = loadConfig({ TELEMETRY_ENDPOINT: 'https://version.test' })
-    const often: Record<number, string> = { 60: 'minute', 3600: 'hour', 86400: 'day' }
-    const rows = [...page.matchAll(/^\| `([a-z-]+)` \| .* \| (minute|hour|day) \|$/gm)].map(([, name, every]) => [name, every])
+    const often: Record<number, string> = { 60: 'minute', 300: 'five minutes', 3600: 'hour', 86400: 'day' }
+    const rows = [...page.matchAll(/^\| `([a-z-]+)` \| .* \| (minute|five minutes|hour|day) \|$/gm)].map(([, name, every]) => [name, every])
     assert.deepEqual(
       rows,
       jobs.map((job) => [job.name, often[job.everySecs(config)!]]),
@@ -263,13 +257,11 @@ describe('what the page shows', () => {
   })
 
   describe('of the chart', () => {
-    const values = hasChart ? (load(readFileSync(join(ROOT, CHART, 'values.yaml'), 'utf8')) as Values) : {}
+    const values = load(readFileSync(join(ROOT, CHART, 'values.yaml'), 'utf8')) as Values
     const of = (path: string) => path.split('.').reduce<unknown>((value, key) => (value as Values | undefined)?.[key], values)
-    const chart = (name: string, what: (t: TestContext) => void) =>
-      test(name, (t) => (hasChart ? what(t) : t.skip('there is no chart among the sources')))
     const commands = shown.flatMap(commandsOf)
 
-    chart('values that are set are values it has', () => {
+    test('values that are set are values it has', () => {
       const set = commands.filter((command) => command.startsWith('helm ')).flatMap((command) => [...command.matchAll(/--set (\S+?)=/g)])
       assert.ok(set.length >= 6)
       for (const [, path] of set) assert.notEqual(of(path!), undefined, path)
@@ -277,7 +269,7 @@ describe('what the page shows', () => {
         assert.match(command, new RegExp(`^helm \\w+ telemetry ${CHART} `))
     })
 
-    chart('helm renders what the page installs', (t) => {
+    test('helm renders what the page installs', (t) => {
       const { HELM } = process.env
       if (!HELM) return t.skip('HELM names no helm: scripts/chart-check.sh builds one')
       for (const command of commands.filter((one) => one.startsWith('helm '))) {
@@ -290,13 +282,13 @@ describe('what the page shows', () => {
       }
     })
 
-    chart('values that are named are values it has', () => {
+    test('values that are named are values it has', () => {
       const named = [...page.matchAll(/`([a-z]\w*(?:\.\w+)+)(?:=[^`]*)?`/g)].map(([, path]) => path!)
       assert.ok(named.length >= 15)
       for (const path of named) assert.notEqual(of(path), undefined, path)
     })
 
-    chart('defaults are those it has', () => {
+    test('defaults are those it has', () => {
       const rows = [...page.matchAll(/^\| (`[a-zA-Z]+\..*?) \| `([^`]*)` \|/gm)]
       assert.ok(rows.length >= 7)
       for (const [, names, fallback] of rows) {
@@ -307,7 +299,7 @@ describe('what the page shows', () => {
       }
     })
 
-    chart('objects are named as it names them', () => {
+    test('objects are named as it names them', () => {
       const objects = [...page.matchAll(/\b(service|deployment|statefulset|cronjob)\/telemetry-([a-z-]+)/g)]
       assert.ok(objects.length >= 5)
       const templates = filesBelow(join(ROOT, CHART, 'templates')).map((path) => readFileSync(path, 'utf8'))
@@ -325,7 +317,7 @@ describe('what the page shows', () => {
       }
     })
 
-    chart('it runs on what the page asks for', () => {
+    test('it runs on what the page asks for', () => {
       const { kubeVersion } = load(readFileSync(join(ROOT, CHART, 'Chart.yaml'), 'utf8')) as { kubeVersion: string }
       assert.equal(oldestKubernetes, /(\d+\.\d+)/.exec(kubeVersion)![1])
     })

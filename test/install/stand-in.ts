@@ -68,11 +68,9 @@ export interface StandInOptions {
   portOf: (published: number) => number
   /** What compose.yaml finds in the environment besides that file. */
   environment: Readonly<Record<string, string>>
-  /** Services that do not exist here. */
-  without: readonly string[]
 }
 
-export async function startStandIn({ folder, checkout, postgres, portOf, environment, without }: StandInOptions): Promise<StandIn> {
+export async function startStandIn({ folder, checkout, postgres, portOf, environment }: StandInOptions): Promise<StandIn> {
   const image = parseDockerfile(readFileSync(join(ROOT, 'Dockerfile'), 'utf8')).at(-1)!.instructions
   const textOf = (name: string) => image.find((one) => one.name === name)!.text
   const imageEnv = pairs(textOf('ENV'))
@@ -142,7 +140,7 @@ export async function startStandIn({ folder, checkout, postgres, portOf, environ
   const commands: Record<string, (words: string[]) => Promise<Answer> | Answer> = {
     async up(words) {
       take(words, ['--build', '--detach'])
-      for (const name of ['broker', 'edge']) if (!without.includes(name)) await startService(name)
+      for (const name of ['broker', 'edge']) await startService(name)
       return {}
     },
     async stop(words) {

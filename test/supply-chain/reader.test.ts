@@ -112,9 +112,9 @@ test('a thread keeps the process alive while somebody waits for it, and not long
     import { startThread } from './lib/supply-chain/thread.ts'
     const reader = new PayloadReader({ startThread: () => startThread(${MAX_INFLATED}) })
     const bytes = Buffer.from(${JSON.stringify(JSON.stringify(findingsOf(digest)))})
-    const { header } = await reader.read('vulnerabilities', { bytes, isPacked: false, digest: '${digest}', maxInflatedBytes: ${MAX_INFLATED}, now: 2e12 })
-    process.stdout.write(String(header.item_count))`
+    const read = () => reader.read('vulnerabilities', { bytes, isPacked: false, digest: '${digest}', maxInflatedBytes: ${MAX_INFLATED}, now: 2e12 })
+    for (let i = 0; i < 2; i++) process.stdout.write(String((await read()).header.item_count))`
   const args = ['--import', 'tsx', '--input-type=module', '--eval', script]
   const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 20_000 })
-  assert.equal(stdout, '1')
+  assert.equal(stdout, '11')
 })

@@ -126,6 +126,8 @@
   value: {{ .Values.broker.readMemoryBudgetMb | int64 | quote }}
 - name: BROKER_READ_ACQUIRE_WAIT_MS
   value: {{ .Values.broker.readAcquireWaitMs | int64 | quote }}
+- name: WIRE_NAMES
+  value: {{ .Values.broker.wireNames }}
 - name: PEER_LATE_RESOLVE_WINDOW_SECS
   value: {{ .Values.broker.peerResolution.lateResolveWindowSeconds | int64 | quote }}
 - name: PEER_LATE_RESOLVE_INTERVAL_SECS
@@ -166,6 +168,18 @@
   value: {{ .Values.broker.imageInventory.retention.intervalSeconds | int64 | quote }}
 - name: IMAGE_INVENTORY_RETENTION_BATCH_SIZE
   value: {{ .Values.broker.imageInventory.retention.batchSize | int64 | quote }}
+- name: SUPPLYCHAIN_MAX_DECOMPRESSED_BYTES
+  value: {{ .Values.broker.supplychain.maxDecompressedBytes | int64 | quote }}
+- name: SUPPLYCHAIN_RETENTION_INTERVAL_SECS
+  value: {{ .Values.broker.supplychain.retention.intervalSeconds | int64 | quote }}
+- name: SUPPLYCHAIN_RETENTION_DAYS
+  value: {{ .Values.broker.supplychain.retention.days | int64 | quote }}
+- name: SUPPLYCHAIN_UNLINKED_GRACE_HOURS
+  value: {{ .Values.broker.supplychain.retention.unlinkedGraceHours | int64 | quote }}
+- name: SUPPLYCHAIN_SBOM_PAGE_TTL_SECS
+  value: {{ .Values.broker.supplychain.retention.sbomPageTtlSeconds | int64 | quote }}
+- name: SUPPLYCHAIN_RETENTION_BATCH_SIZE
+  value: {{ .Values.broker.supplychain.retention.batchSize | int64 | quote }}
 - name: TELEMETRY_ENABLED
   value: {{ .Values.telemetry.enabled | quote }}
 - name: TELEMETRY_ENDPOINT
@@ -192,7 +206,7 @@
 
 {{/*
 The tokens that the broker knows. A secret without `read` or `ingest` keeps its pods from starting: a scope left open by a slip would show
-nobody.
+nobody. So does one without `supplychain` where the component runs: it drops for good what a broker refuses that does not know its token.
 */}}
 {{- define "telemetry-broker.tokensEnv" -}}
 {{- $secret := .Values.broker.auth.existingSecret | quote -}}
@@ -214,7 +228,7 @@ nobody.
     secretKeyRef:
       name: {{ $secret }}
       key: supplychain
-      optional: true
+      optional: {{ not .Values.supplychain.enabled }}
 {{- else if eq .Values.broker.auth.mode "shared" -}}
 - name: BROKER_AUTH_TOKEN
   valueFrom:
@@ -332,6 +346,30 @@ nobody.
 - name: COMPUTE_HOST_PROC
   value: /proc
 {{- end }}
+{{- end -}}
+
+{{/* The environment of the supply-chain component, as its interface names it. */}}
+{{- define "telemetry-broker.supplychainEnv" -}}
+- name: LISTEN_ADDR
+  value: ":8083"
+- name: BROKER_URL
+  value: {{ include "telemetry-broker.brokerUrl" . }}
+- name: BROKER_INGEST_ENABLED
+  value: "true"
+- name: BROKER_AUTH_TOKEN
+  valueFrom:
+    secretKeyRef:
+      name: {{ .Values.broker.auth.existingSecret | quote }}
+      key: supplychain
+      optional: false
+- name: TRIVY_OPERATOR_ENABLED
+  value: {{ .Values.supplychain.sources.operatorScanner.enabled | quote }}
+- name: REGISTRY_SBOM_ENABLED
+  value: {{ .Values.supplychain.sources.registry.enabled | quote }}
+- name: REGISTRY_LOOKUP_ENABLED
+  value: {{ .Values.supplychain.registryLookup.enabled | quote }}
+- name: ATTESTATION_ENABLED
+  value: {{ .Values.supplychain.signatureDiscovery.enabled | quote }}
 {{- end -}}
 
 {{/* What the values add to an environment. A name twice would be decided by chance. Usage: (list EXTRA ENV NAME) */}}

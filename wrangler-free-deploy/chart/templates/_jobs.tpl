@@ -41,6 +41,7 @@ release and job, so that jobs and installations do not all come at once. Usage: 
   "dead-pod-retention" $broker.audit.retention.intervalSeconds
   "traffic-retention" $broker.traffic.retention.intervalSeconds
   "image-inventory-retention" $broker.imageInventory.retention.intervalSeconds
+  "supply-chain-refresh" $broker.supplychain.retention.intervalSeconds
   "version-check" $values.telemetry.intervalSeconds
 -}}
 {{- get $seconds (index . 1) | int64 -}}

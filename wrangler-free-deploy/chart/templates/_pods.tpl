@@ -1,6 +1,11 @@
-{{/* What is the same for the pods of every component but the controller. */}}
+{{/* What is the same for the pods of every component that asks nothing of the Kubernetes API. */}}
 {{- define "telemetry-broker.podSpec" -}}
 automountServiceAccountToken: false
+{{ include "telemetry-broker.unprivilegedPod" . }}
+{{- end -}}
+
+{{/* What is the same for the pods of every component but the controller. */}}
+{{- define "telemetry-broker.unprivilegedPod" -}}
 enableServiceLinks: false
 securityContext:
   runAsNonRoot: true

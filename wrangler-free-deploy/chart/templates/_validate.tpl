@@ -4,6 +4,7 @@
 {{- include "telemetry-broker.validateAuth" . -}}
 {{- include "telemetry-broker.validateBroker" . -}}
 {{- include "telemetry-broker.validateController" . -}}
+{{- include "telemetry-broker.validateSupplychain" . -}}
 {{- end -}}
 
 {{- define "telemetry-broker.validateDatabase" -}}
@@ -84,5 +85,27 @@
 {{- end -}}
 {{- if and .Values.compute.contention.enabled (not .Values.compute.enabled) -}}
 {{- fail "compute.contention.enabled needs compute.enabled." -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "telemetry-broker.validateSupplychain" -}}
+{{- $supplychain := .Values.supplychain -}}
+{{- $auth := .Values.broker.auth -}}
+{{- $wanted := ternary "supplychain.enabled" "supplychain.signatureDiscovery.enabled" $supplychain.enabled -}}
+{{- if or $supplychain.enabled $supplychain.signatureDiscovery.enabled -}}
+{{- if ne $auth.mode "scoped" -}}
+{{- fail (printf "%s needs broker.auth.mode scoped: what the component posts is taken with the token supplychain alone." $wanted) -}}
+{{- end -}}
+{{- /* Empty where templates are rendered apart from the cluster, and for a secret that is made later; then the pods wait for the key. */ -}}
+{{- $secret := lookup "v1" "Secret" .Release.Namespace $auth.existingSecret -}}
+{{- if and $secret (not (dig "data" "supplychain" "" $secret)) -}}
+{{- fail (printf "%s needs the key supplychain in the secret %s, the token that the component posts with." $wanted $auth.existingSecret) -}}
+{{- end -}}
+{{- end -}}
+{{- if and $supplychain.signatureDiscovery.enabled (not $supplychain.enabled) -}}
+{{- fail "supplychain.signatureDiscovery.enabled needs supplychain.enabled: it is the component that looks, not the broker." -}}
+{{- end -}}
+{{- if and $supplychain.enabled (not (and $supplychain.image.repository $supplychain.image.tag)) -}}
+{{- fail "supplychain.enabled needs supplychain.image.repository and supplychain.image.tag: this chart comes without the image." -}}
 {{- end -}}
 {{- end -}}

@@ -87,7 +87,19 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
     summary: '{{ `The job {{ $labels.exported_job }} has not ended well for three times its interval.` }}'
     runbook: >-
       Its log lines say what failed: in the brokers, or with jobs.mode external in the pods with the component `jobs`. Is the CronJob
-      suspended? Without retention the database grows; without late-resolve flows stay without a peer.
+      suspended? Without retention the database grows; without late-resolve flows stay without a peer; without supply-chain-refresh pods that
+      started since have no findings, and the summary of vulnerabilities is old.
+- alert: BrokerSbomsRefused
+  {{- $prefix := ternary "svc" "kguardian" (eq .Values.broker.wireNames "spec") }}
+  expr: sum(rate({{ $prefix }}_supplychain_staged_sets_refused_total{ {{- $pods -}} }[30m])) > 0
+  for: 30m
+  labels:
+    severity: warning
+  annotations:
+    summary: SBOMs that come in pages are refused, because too many are half-sent.
+    runbook: >-
+      No more than 64 of them, or 256 MiB, are kept until they are whole. Does whoever posts them end what he begins? What has been left lying
+      goes after broker.supplychain.retention.sbomPageTtlSeconds.
 - alert: BrokerNoAgent
   {{- $posts := printf "broker_http_request_duration_seconds_count{%s,method=\"POST\",route=\"/pod/spec\",status=\"200\"}" $pods }}
   expr: sum(rate({{ $posts }}[15m])) == 0 or absent({{ $posts }})

@@ -1,0 +1,48 @@
+/** README.md: its table of routes has every route there is, with the scope that it needs, and no other. */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { routes } from '../../handlers/router.ts'
+import { declaredRoutes } from '../../lib/http/access.ts'
+
+const page = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
+
+/**
+ * Routes of a table by `<METHOD> <path>`, with their scopes. A method counts until one is named again, and each that is named takes the
+ * next scope; a scope alone is that of the whole row.
+ */
+function tabled(table: string): Map<string, string> {
+  const found = new Map<string, string>()
+  for (const [, names, scopes] of table.matchAll(/^\| (`[A-Z]+ \/.*?`) \| ([a-z, ]+) \|/gm)) {
+    const each = scopes!.split(', ')
+    let method = ''
+    let scope = ''
+    for (const [, named, path] of names!.matchAll(/`(?:([A-Z]+) )?([^`?]+)[^`]*`/g)) {
+      if (named) [method, scope] = [named, each.shift() ?? scope]
+      found.set(`${method} ${path}`, scope)
+    }
+    assert.equal(each.length, 0, names)
+  }
+  return found
+}
+
+test('the table of routes is that of the router', () => {
+  const [, table] = /\n## Routes\n\n([\s\S]*?)\n\n/.exec(page)!
+  const written = (name: string) => name.replace(/:(\w+)(\{[^}]*\})?/g, '{$1}')
+  const served = [...declaredRoutes(routes.flatMap((one) => one.routes))].map(([name, scope]) => [written(name), scope])
+  assert.deepEqual([...tabled(table!)].sort(), served.sort())
+})
+
+test('a table is read as it is meant', () => {
+  const table = '| `GET /a?b=`, `/c/{d}` | read | x |\n| `POST /e`, `GET /e/{f}`, `/g` | ingest, read | y |\n'
+  assert.deepEqual(
+    [...tabled(table)],
+    [
+      ['GET /a', 'read'],
+      ['GET /c/{d}', 'read'],
+      ['POST /e', 'ingest'],
+      ['GET /e/{f}', 'read'],
+      ['GET /g', 'read'],
+    ],
+  )
+})
