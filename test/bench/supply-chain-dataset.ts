@@ -52,7 +52,7 @@ const severityOf = (cve: number) => {
 }
 export const cveId = (cve: number) => `CVE-${2017 + (cve % 9)}-${10_000 + cve}`
 /** A vulnerability is found in one package, or in the two or three that are built from one source. */
-const packagesOf = (cve: number) => (cve % 17 === 0 ? 3 : cve % 5 < 2 ? 2 : 1)
+const packageCount = (cve: number) => (cve % 17 === 0 ? 3 : cve % 5 < 2 ? 2 : 1)
 const WORDS = [
   'buffer',
   'overflow',
@@ -68,7 +68,7 @@ const WORDS = [
   'signature',
 ]
 
-const package_ = (cve: number, k: number, isOfBase: boolean, image: number) => {
+const packageOf = (cve: number, k: number, isOfBase: boolean, image: number) => {
   const n = (cve * 7 + k) % 600
   const [type, prefix] = isOfBase
     ? ['deb', 'lib']
@@ -86,7 +86,7 @@ const package_ = (cve: number, k: number, isOfBase: boolean, image: number) => {
 
 /** What the scanner says of one vulnerability in one package. */
 function finding(cve: number, k: number, isOfBase: boolean, image: number) {
-  const found = package_(cve, k, isOfBase, image)
+  const found = packageOf(cve, k, isOfBase, image)
   const score = 1 + (cve % 90) / 10
   const vector = 'CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H'
   const providers = ['nvd', 'redhat', 'ghsa'].slice(0, 1 + (cve % 3))
@@ -137,7 +137,7 @@ export class Dataset {
     const add = (cve: number, isOfBase: boolean) => {
       if (seen.has(cve)) return
       seen.add(cve)
-      for (let k = 0; k < packagesOf(cve) && found.length < this.#wanted; k++) found.push(finding(cve, k, isOfBase, image))
+      for (let k = 0; k < packageCount(cve) && found.length < this.#wanted; k++) found.push(finding(cve, k, isOfBase, image))
     }
     for (let n = 0; n < this.#core; n++) if ((image * 7 + n) % 20 !== 0) add(n, true)
     for (let n = 0; n < this.#band; n++) if ((image + n) % BAND_IMAGES < BAND_HAVE) add(this.#core + n, true)
@@ -195,7 +195,7 @@ export class Dataset {
 
   sbom(image: number, components: number): string {
     const list = Array.from({ length: components }, (_, i) => {
-      const found = package_(i, i, i % 3 === 0, image)
+      const found = packageOf(i, i, i % 3 === 0, image)
       const name = `${found.name}-${i}`
       return {
         ...found,
@@ -207,10 +207,10 @@ export class Dataset {
         file_paths: [`srv/app/vendor/${name}`],
       }
     })
-    const image_ = { digest: imageDigest(image), repository: repositoryOf(image), tag: tagOf(image) }
+    const sentImage = { digest: imageDigest(image), repository: repositoryOf(image), tag: tagOf(image) }
     return JSON.stringify({
       schema_version: 1,
-      image: image_,
+      image: sentImage,
       source: 'operator-scanner',
       scanned_at: at(-60),
       format: 'CycloneDX',
