@@ -16,8 +16,8 @@ export interface Answered {
   text: string
 }
 
-/** `options` of its database. Everything ends with the test file. */
-export async function startLossyApp(options: Partial<DatabaseOptions> = {}) {
+/** `options` of its database, `env` configures it. Everything ends with the test file. */
+export async function startLossyApp(options: Partial<DatabaseOptions> = {}, env: NodeJS.ProcessEnv = {}) {
   const home = await createTestDatabase()
   const proxy = await startProxy(home.connection)
   const evaluator = await startStub(() => ({ json: { results: [] } }))
@@ -31,7 +31,7 @@ export async function startLossyApp(options: Partial<DatabaseOptions> = {}) {
     log,
     ...options,
   })
-  const config = loadConfig({ NODE_ENV: 'test', EVALUATOR_URL: evaluator.url, AUDIT_QUEUE_CAPACITY: '50000' })
+  const config = loadConfig({ NODE_ENV: 'test', EVALUATOR_URL: evaluator.url, AUDIT_QUEUE_CAPACITY: '50000', ...env })
   const deps = buildDeps({ config, db, log })
   const app = createApp(deps, routes)
   after(async () => {
@@ -60,8 +60,8 @@ export async function startLossyApp(options: Partial<DatabaseOptions> = {}) {
     get toCome(): number {
       return fates.length
     },
-    async post(path: string, body: unknown): Promise<Answered> {
-      const headers = { 'content-type': 'application/json' }
+    async post(path: string, body: unknown, token?: string): Promise<Answered> {
+      const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) }
       const answer = await app.request(path, { method: 'POST', headers, body: JSON.stringify(body) })
       return { status: answer.status, text: await answer.text() }
     },
