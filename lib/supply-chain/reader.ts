@@ -4,7 +4,7 @@ import type { Prepared, SentPayload } from './payload.ts'
 import type { Answer, Ask, Kind } from './worker.ts'
 
 /** A thread that has had nothing to do for so long ends, and its memory with it. */
-const IDLE_MS = 30_000
+const IDLE_MS = 1_000
 /** No payload takes a tenth of it. */
 const LIMIT_MS = 60_000
 

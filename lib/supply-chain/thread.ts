@@ -1,9 +1,12 @@
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 
-/** What a payload of so many bytes comes to at most: its text, one part of it as parsed, and its rows as text, in pieces and whole. */
-const HEAP_PER_INFLATED_BYTE = 6
-const HEAP_BESIDE_MIB = 24
+/**
+ * What a payload of so many bytes comes to at most: one part of it as parsed, and its rows as text, in pieces and whole. Half as much again as
+ * the largest were seen to need: what V8 may take it takes.
+ */
+const HEAP_PER_INFLATED_BYTE = 3
+const HEAP_BESIDE_MIB = 20
 const MIB = 1024 * 1024
 /** Small: most of what is young is dead, and what it takes is taken in every thread again. */
 const YOUNG_MIB = 8
