@@ -244,6 +244,69 @@ const FACTS: Fields = {
   time_stamp: either([3, TIME], [1, good`null`]),
 }
 
+const IMAGE = values`
+  {"digest":"DIGEST","repository":"team/app","tag":"v1"}
+  {"digest":"DIGEST","digest_kind":"index","platform_manifests":{"linux/amd64":"OTHER","x":"y"},"index_digest":"OTHER","ref":"MARKERMARKER"}`
+const PAYLOAD: Fields = {
+  schema_version: good`1`,
+  image: one(IMAGE.map((text) => text.replaceAll('DIGEST', DIGESTS[0]!).replaceAll('OTHER', DIGESTS[1]!))),
+  source: good`"operator-scanner"  "grype"  "registry"`,
+  scanned_at: good`"2026-01-01T00:00:00Z"  "2026-01-01T00:00:00.123456789+02:00"  "0001-01-01T00:00:00Z"  "2026-03-01T00:00:00Z"`,
+  scanner: good`null  {}  {"name":"MARKERMARKER","vendor":"v","version":"1"}`,
+  observed_in: good`null  []  [{"namespace":"fuzz","kind":"ReplicaSet","name":"web-abc12","container":"main"}]`,
+  sbom_trust: good`null  "scanned"  "MARKERMARKER"`,
+}
+
+/** A list of objects whose members are now and then something else. */
+const listOf = (fields: Record<string, string[]>): fc.Arbitrary<Text> =>
+  fc
+    .array(fc.tuple(...Object.values(fields).map((texts) => either([30, one(texts)], [1, hostile]))), { maxLength: 4 })
+    .map((items) => [
+      '[',
+      ...items.flatMap(
+        (members, i): Text => [
+          i > 0 ? ',{' : '{',
+          ...Object.keys(fields).flatMap((key, k): Text => [`${k > 0 ? ',' : ''}"${key}":`, ...members[k]!]),
+          '}',
+        ],
+      ),
+      ']',
+    ])
+
+const FINDINGS: Fields = {
+  ...PAYLOAD,
+  os: good`null  {}  {"family":"debian","name":"12","eosl":true}`,
+  db_updated_at: good`null  "2026-01-01T00:00:00Z"`,
+  sbom_sources: good`null  "registry"  ["operator-scanner","node"]`,
+  vulnerabilities: listOf({
+    id: values`"CVE-2026-1"  "CVE-2026-2"  "MARKERMARKER"`,
+    package: values`{"name":"zlib","version":"1"}  {"name":"curl","version":"8","type":"deb","purl":"pkg:deb/curl@8"}`,
+    fixed_version: values`"2"  null  ""`,
+    severity: values`"HIGH"  " low"  "MARKERMARKER"`,
+    score: values`9.8  null  1e400`,
+    cvss: values`{}  null  {"nvd":{"v3_score":9.8,"v3_vector":"x"}}  {"__proto__":{"v3_score":1}}`,
+    title: values`"MARKERMARKER"  null`,
+    published_at: values`"2026-01-01T00:00:00Z"  null`,
+    file_paths: values`["a","a"]  null  []`,
+    kev: values`true  false  null`,
+    epss: values`0.5  2  null`,
+  }),
+}
+
+const SBOM: Fields = {
+  ...PAYLOAD,
+  format: good`"CycloneDX"  null`,
+  attestation: good`null  {}  {"mechanism":"oci-referrer","verified":false}`,
+  page: good`null  {"set_id":"a","index":0,"total":2}  {"set_id":"a","index":1,"total":2}  {"set_id":"MARKERMARKER","index":0,"total":1}`,
+  components: listOf({
+    name: values`"zlib"  "MARKERMARKER"`,
+    version: values`"1"  null`,
+    type: values`"deb"  "operating-system"  null`,
+    licenses: values`["MIT"]  null`,
+    file_paths: values`["a"]  null`,
+  }),
+}
+
 /** Of every route that takes a body: the members of its object; `list` when the body is a list of them. */
 const TEMPLATES: Record<string, { fields: Fields; list?: true }> = {
   '/pod/spec': { fields: POD },
@@ -253,6 +316,8 @@ const TEMPLATES: Record<string, { fields: Fields; list?: true }> = {
   '/pod/syscalls': { fields: SYSCALLS, list: true },
   '/node/facts': { fields: FACTS },
   '/svc/spec': { fields: SERVICE },
+  '/images/:digest/vulnerabilities': { fields: FINDINGS },
+  '/images/:digest/sbom': { fields: SBOM },
 }
 
 const STRANGERS = values`__proto__  constructor  toString  unknown  \u0000  \ud800  POD_NAME  peer_name`
@@ -355,10 +420,13 @@ const parameter = either<Text>(
   [1, fc.constantFrom(300, 1_000).map((times) => [repeat('%f0%9f%98%80', times)])],
 )
 
+/** Mostly the image that payloads are about. */
+const digestParameter = either<Text>([8, fc.constant([DIGESTS[0]!])], [2, fc.constant([DIGESTS[1]!])], [2, parameter])
+
 const pathOf = (pattern: string): fc.Arbitrary<Text> =>
   fc
     .tuple(
-      fc.array(parameter, { minLength: 2, maxLength: 2 }),
+      fc.array(pattern.includes(':digest') ? digestParameter : parameter, { minLength: 2, maxLength: 2 }),
       either([12, fc.constant('')], [1, fc.constantFrom(...values`/  //  /.  /..  %00  %2f  %  ;  \  x`)]),
       either([15, fc.constant('')], [1, fc.constantFrom(...values`/  /.  /..  /%2e%2e  /%2e  http://x  \ `)]),
     )
@@ -370,11 +438,13 @@ const pathOf = (pattern: string): fc.Arbitrary<Text> =>
       suffix,
     ])
 
-const QUERY_KEYS = values`limit  at  include_dead  policy  namespace  verdict  direction  after  repository  limit[]  __proto__  x  %00`
+const QUERY_KEYS = values`
+  limit  at  include_dead  policy  namespace  verdict  direction  after  repository  severity  fixable  source  running  window_hours  limit[]
+  __proto__  x  %00`
 const QUERY_VALUES = values`
   1  10  -5  +3  Allow  Egress  0  007  1e3  0x10  99999999999999999999  abc  null  NaN  1.5  %31  %00  %  %zz  %ff  true  false  maybe  TRUE  '  %27;--  []
   {}  é  2026-01-01T00:00:00  2026-01-01T00:00:00Z  2026-01-01T00:00:00%2B02:00  0001-01-01T00:00:00%2B23:59  9999-12-31T23:59:59-23:59
-  2026-13-01T00:00:00  fuzz  sha256:0000`
+  2026-13-01T00:00:00  fuzz  sha256:0000  HIGH,low  registry  WzEsIkNWRS0yMDI2LTEiXQ  WzEsIkNWRS0yMDI2LTEiLCJ6bGliIiwiMSJd`
 
 const query = either<Text>(
   [6, fc.constant([])],
@@ -906,7 +976,9 @@ after(async () => {
 test('every route that takes a body has a valid one here, and it is accepted', async () => {
   const bare = TARGETS.filter(({ method, path }) => method === 'POST' && !TEMPLATES[path]).map(({ path }) => path)
   assert.deepEqual(bare, [], 'add valid bodies of these routes to TEMPLATES')
-  for (const [path, { fields, list: isList }] of Object.entries(TEMPLATES)) {
+  for (const [pattern, { fields, list: isList }] of Object.entries(TEMPLATES)) {
+    const path = pattern.replace(':digest', DIGESTS[0]!)
+    const { scope } = TARGETS.find((one) => one.method === 'POST' && one.path === pattern)!
     const members = Object.entries(fields).map(
       ([key, value]) => `"${key}":${written(fc.sample(value, { seed: 1, numRuns: 1 })[0]!, 'valid')}`,
     )
@@ -914,9 +986,9 @@ test('every route that takes a body has a valid one here, and it is accepted', a
     const answer = await request(`${broker.url}${path}`, {
       method: 'POST',
       body: isList ? `[${text}]` : text,
-      headers: authorization('ingest', 'right'),
+      headers: authorization(scope, 'right'),
     })
-    assert.equal(answer.status, 200, `${path}: ${answer.text}`)
+    assert.ok([200, 202].includes(answer.status), `${path}: ${answer.text}`)
     noteAccepted(path, answer.text)
   }
 })
