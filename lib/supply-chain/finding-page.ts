@@ -12,7 +12,7 @@ import { writeCursor } from './cursor.ts'
 import { Finding } from './finding.ts'
 import { SOURCES, shownSources, type WireNames } from './names.ts'
 import { effective, readReports, reportList } from './reports.ts'
-import { SEVERITIES, severityNameOf, severityRuns } from './severity.ts'
+import { SEVERITIES, severityRuns } from './severity.ts'
 
 /** Where a page ended: the number of a severity, the id of a vulnerability, the name of a package and its version. */
 export type FindingPlace = readonly [severity: number, id: string, packageName: string, installedVersion: string]
@@ -112,7 +112,7 @@ const FINDINGS = fixed(`
            p.installed_version,
            ${fixedVersions}                                            as fixed_versions,
            greatest(${each((_, alias) => `cardinality(${alias}.fixed_versions)`, ', ')}) > 0 as fixable,
-           ${severityNameOf('p.severity')}                             as severity,
+           severity_name(p.severity)                             as severity,
            greatest(${each((_, alias) => `${alias}.score`, ', ')})     as score,
            coalesce(c.cvss, '{}') || coalesce(b.cvss, '{}') || coalesce(a.cvss, '{}') as cvss,
            ${DESCRIPTIVE.map((name) => `${first(name)} as ${name}`).join(', ')},

@@ -8,9 +8,6 @@ export const SEVERITIES = ['CRITICAL', 'HIGH', 'MEDIUM', 'LOW', 'NONE', 'UNKNOWN
 /** A severity as answers hold it. */
 export const severityName = z.enum(SEVERITIES).meta({ id: 'Severity' })
 
-/** The name of a stored number, in SQL. `number` is an expression. */
-export const severityNameOf = (number: string) => `('{${SEVERITIES.join(',')}}'::text[])[${number} + 1]`
-
 /** The number that a name is stored by, in any case and with blanks around it; that of UNKNOWN for any other text, and for none. */
 export function severityNumber(name: string | null | undefined): number {
   const number = SEVERITIES.indexOf(name?.trim().toUpperCase() as (typeof SEVERITIES)[number])

@@ -11,7 +11,7 @@ import { wireTime } from '../http/fields.ts'
 import { plainColumns, plainRow, plainRows, type RawRow } from '../records/index.ts'
 import { writeCursor } from './cursor.ts'
 import { shownSources, type WireNames } from './names.ts'
-import { severityName, severityNameOf, severityRuns } from './severity.ts'
+import { severityName, severityRuns } from './severity.ts'
 
 const MAX_PACKAGES = 5
 /** Of six severities every other one. */
@@ -99,7 +99,7 @@ const SUMMARY = fixed(`
   left join (
     select p.severity as rank,
            p.vuln_id  as id,
-           ${severityNameOf('p.severity')} as severity,
+           severity_name(p.severity) as severity,
            d.max_score,
            p.is_fixable as fixable,
            f.kev,
