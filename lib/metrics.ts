@@ -57,6 +57,10 @@ export function createMetrics(wireNames: WireNames = 'spec') {
       `${metricPrefix(wireNames)}supplychain_staged_sets_refused_total`,
       'Page sets of SBOMs refused because too many are half sent.',
     ),
+    unrecognisedReasons: counter(
+      `${metricPrefix(wireNames)}attestation_unrecognised_reason_total`,
+      'Reason codes of attestation results that are not known here.',
+    ),
     jobLastSuccess: gauge('broker_job_last_success_timestamp_seconds', 'Unix time of the last complete pass, in any process.', ['job']),
     jobDuration: gauge('broker_job_duration_seconds', 'Seconds that this pass took.', ['job']),
     jobRows: counter('broker_job_rows_total', 'Rows that passes in this process changed.', ['job']),

@@ -77,6 +77,15 @@ export function text(name: string, fallback: string, meaning: string) {
   return { name, type: 'path', fallback, shown: `\`${fallback}\``, nonsense: 'refused', meaning, schema } as const
 }
 
+/** A DNS subdomain (RFC 1123), as prefixes of labels and annotations must be. */
+export function dnsName(name: string, fallback: string, meaning: string) {
+  const schema: z.ZodType<string, string> = z
+    .string()
+    .max(253)
+    .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/)
+  return { name, type: 'DNS name', fallback, shown: `\`${fallback}\``, nonsense: 'refused', meaning, schema } as const
+}
+
 /** Addresses to try in order; a value gives one. */
 export function address(name: string, defaults: readonly string[], meaning: string) {
   const schema: z.ZodType<readonly SocketAddress[], string> = z.string().transform((value, context) => {

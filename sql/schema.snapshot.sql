@@ -87,6 +87,30 @@ table public.image with (fillfactor=80)
   CREATE INDEX image_by_repository ON public.image USING btree (repository, digest)
   CREATE UNIQUE INDEX image_pkey ON public.image USING btree (digest)
 
+table public.image_attestation with (fillfactor=80)
+  digest text collate "C" not null
+  repository text collate "C" not null
+  verdict text collate "C" not null
+  reason text collate "C"
+  trust_root text collate "C"
+  signed_via text collate "C"
+  signed_digest text collate "C"
+  signatures text collate "C" not null
+  attestations text collate "C" not null
+  verified_signatures text not null
+  verified_attestations text not null
+  signers text not null
+  verified_predicates text not null
+  post text collate "C" not null
+  checked_at timestamp without time zone not null
+  received_at timestamp without time zone not null
+  constraint image_attestation_verdict_check CHECK ((verdict = ANY (ARRAY['verified'::text, 'key_signed'::text, 'unsigned'::text, 'invalid'::text, 'unknown'::text])))
+  constraint image_attestation_pkey PRIMARY KEY (digest)
+  CREATE INDEX image_attestation_by_repository ON public.image_attestation USING btree (repository, digest)
+  CREATE INDEX image_attestation_by_verdict ON public.image_attestation USING btree (verdict, digest)
+  CREATE INDEX image_attestation_oldest ON public.image_attestation USING btree (checked_at)
+  CREATE UNIQUE INDEX image_attestation_pkey ON public.image_attestation USING btree (digest)
+
 table public.image_component
   digest text collate "C" not null
   source text collate "C" not null
@@ -403,6 +427,7 @@ table public.workload_container with (fillfactor=80)
   CREATE INDEX workload_container_by_image ON public.workload_container USING btree (image_digest, pod_namespace, workload_name)
   CREATE INDEX workload_container_by_namespace ON public.workload_container USING btree (pod_namespace, image_digest, workload_name)
   CREATE INDEX workload_container_by_pod ON public.workload_container USING btree (last_pod_name, container_name) WHERE (last_pod_name IS NOT NULL)
+  CREATE INDEX workload_container_in_feed_order ON public.workload_container USING btree (cluster_id, pod_namespace, workload_kind, workload_name, container_name, image_digest)
   CREATE INDEX workload_container_oldest ON public.workload_container USING btree (last_seen)
   CREATE UNIQUE INDEX workload_container_pkey ON public.workload_container USING btree (pod_namespace, workload_kind, workload_name, container_name, image_digest, cluster_id)
 
@@ -487,6 +512,8 @@ function public.severity_name(severity integer) returns text language sql immuta
 function public.shown_names(names text[], shown jsonb) returns text[] language sql immutable parallel safe
 
 function public.stage_page(sent image_report, page_set text, page_no bigint, pages bigint, rows text) returns json language plpgsql
+
+function public.store_attestation(document json) returns text language plpgsql
 
 function public.store_findings(header json, rows text) returns json language plpgsql
 

@@ -8,6 +8,7 @@ const TAGS: readonly [name: string, description: string, prefixes: readonly stri
   ['nodes', 'Nodes of the cluster', ['/node/', '/cluster/']],
   ['images', 'Container images and where they run', ['/images', '/workloads']],
   ['vulnerabilities', 'Vulnerabilities of the images that run, and what reaches them', ['/vulnerabilities']],
+  ['attestations', 'Signatures and attestations of images, and the policies made of them', ['/attestations', '/image-trust']],
   ['operations', 'The broker itself', ['/health', '/metrics', '/version', '/openapi.json']],
 ]
 

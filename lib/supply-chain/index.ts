@@ -1,6 +1,6 @@
 export { PostedSbom } from './components.ts'
 export { PostedFindings } from './findings.ts'
-export { metricPrefix, shownSource, shownSources, sourceNamed } from './names.ts'
+export { formatNamed, metricPrefix, shownFormats, shownSource, shownSources, sourceNamed, type WireNames } from './names.ts'
 export { Payloads } from './payloads.ts'
 export { PayloadReader } from './reader.ts'
 export { DuplicatePage, PayloadOutcome, payload, payloadAnswers, StagedPage, storePayload } from './route.ts'

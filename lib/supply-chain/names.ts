@@ -22,5 +22,15 @@ export const shownSources = (names: WireNames): string => JSON.stringify(names =
 /** A source as answers write it. */
 export const shownSource = (source: string, names: WireNames): string => (names === 'spec' ? source : (PRODUCTS[source] ?? source))
 
+const LEGACY_FORMAT = 'signer-legacy'
+const LEGACY_FORMAT_OF_PRODUCTS = 'cosign-legacy'
+
+/** The format of a signature as it is stored, of a name in either column; any other text stays. */
+export const formatNamed = (name: string): string => (name === LEGACY_FORMAT_OF_PRODUCTS ? LEGACY_FORMAT : name)
+
+/** Stored signatures or attestations as answers write them. Within a string of JSON quotes are escaped, so that only keys and values are found. */
+export const shownFormats = (json: string, names: WireNames): string =>
+  names === 'spec' ? json : json.replaceAll(`"format":"${LEGACY_FORMAT}"`, `"format":"${LEGACY_FORMAT_OF_PRODUCTS}"`)
+
 /** What begins the names of the counters that the specification names with `svc_`. */
 export const metricPrefix = (names: WireNames): string => (names === 'spec' ? 'svc_' : 'kguardian_')

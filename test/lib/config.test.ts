@@ -56,6 +56,8 @@ test('an empty environment gives the defaults', () => {
     supplyChainUnlinkedGraceHours: 24,
     sbomPageTtlSecs: 3600,
     supplyChainBatchSize: 50,
+    attestationRetentionDays: 7,
+    annotationPrefix: 'kguardian.dev',
     telemetryEnabled: true,
     telemetryEndpoint: null,
     telemetryIntervalSecs: 86_400,
