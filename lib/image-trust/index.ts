@@ -67,12 +67,14 @@ async function count(chunks: AsyncIterable<Buffer>, tally: Tally, slice: Slice):
   const scan = new ListScan('results', (element) => tally.add(readResult(element)))
   let fault: unknown = null
   for await (const chunk of chunks) {
+    if (fault !== null) continue
+    // However many answers arrive at once, a turn of the event loop reads of one.
+    await slice.next()
     try {
-      if (fault === null) scan.push(chunk)
+      scan.push(chunk)
     } catch (error) {
       fault = error
     }
-    if (slice.isOver) await slice.next()
   }
   try {
     if (fault !== null) throw fault

@@ -7,8 +7,8 @@ import { isUtf8 } from 'node:buffer'
 import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../http/json-bytes.ts'
 import { BadAnswer } from './unavailable.ts'
 
-/** Several times what names in Kubernetes and the reference of an image come to (253 and some 500 characters). */
-export const MAX_ELEMENT_BYTES = 8 * 1024
+/** Twice what a result may come to: names in Kubernetes have 253 characters at most, the reference of an image some 800. */
+export const MAX_ELEMENT_BYTES = 4 * 1024
 /** Of what is outside the list. */
 export const MAX_OTHER_BYTES = 64 * 1024
 
