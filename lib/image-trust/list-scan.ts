@@ -51,7 +51,7 @@ export class ListScan {
   /** The outermost value, with an empty list where the list was. @throws BadAnswer when it is not JSON */
   end(): unknown {
     if (this.#isInList) throw new BadAnswer('it ends within the list')
-    return parsed(this.#other, 0, this.#otherBytes, 'the answer')
+    return this.#parseOther(0, 'the answer')
   }
 
   /** Returns where it stopped: at the end, or behind the bracket that opens the list. */
@@ -97,10 +97,15 @@ export class ListScan {
     this.#other[this.#otherBytes++] = byte
   }
 
+  #parseOther(from: number, what: string): unknown {
+    const bytes = this.#other.subarray(from, this.#otherBytes)
+    return parsed(bytes.toString(), () => bytes, what)
+  }
+
   #endString(): void {
     this.#isInString = false
     if (this.#keyFrom < 0) return
-    this.#key = parsed(this.#other, this.#keyFrom, this.#otherBytes, 'a key') as string
+    this.#key = this.#parseOther(this.#keyFrom, 'a key') as string
     this.#keyFrom = -1
     this.#isKeyDue = false
     if (this.#key !== this.#listKey) return
@@ -112,6 +117,8 @@ export class ListScan {
   /** Returns where it stopped: at the end, or behind the bracket that closes the list. */
   #readList(chunk: Buffer, from: number): number {
     let elementFrom = from
+    /** The elements that are whole in this chunk are parsed together, which takes half the time. */
+    let runFrom = this.#begunBytes > 0 ? -1 : from
     let isInString = this.#isInString
     let isEscaped = this.#isEscaped
     for (let i = from; i < chunk.length; i++) {
@@ -128,7 +135,11 @@ export class ListScan {
           break
         case COMMA:
           if (this.#depth !== IN_LIST) break
-          this.#endElement(chunk, elementFrom, i)
+          if (runFrom < 0) {
+            this.#begin(chunk, elementFrom, i)
+            this.#endBegun()
+            runFrom = i + 1
+          } else if (i - elementFrom > MAX_ELEMENT_BYTES) throw this.#tooLong()
           elementFrom = i + 1
           break
         case OPEN_ARRAY:
@@ -139,54 +150,67 @@ export class ListScan {
         case CLOSE_OBJECT:
           if (this.#depth-- > IN_LIST) break
           if (byte === CLOSE_OBJECT) throw new BadAnswer('the list is closed as an object')
+          this.#endRun(chunk, runFrom, elementFrom - 1)
           this.#endList(chunk, elementFrom, i)
           return i + 1
       }
     }
     this.#isInString = isInString
     this.#isEscaped = isEscaped
+    this.#endRun(chunk, runFrom, elementFrom - 1)
     this.#begin(chunk, elementFrom, chunk.length)
     return chunk.length
   }
 
+  /** Keeps a part of an element. */
   #begin(chunk: Buffer, from: number, to: number): void {
-    if (this.#begunBytes + to - from > MAX_ELEMENT_BYTES)
-      throw new BadAnswer(`more than ${MAX_ELEMENT_BYTES} bytes in ${this.#listKey}[${this.#elements}]`)
+    if (this.#begunBytes + to - from > MAX_ELEMENT_BYTES) throw this.#tooLong()
     this.#begunBytes += chunk.copy(this.#begun, this.#begunBytes, from, to)
   }
 
-  #endElement(chunk: Buffer, from: number, to: number): void {
-    if (this.#begunBytes === 0 && to - from <= MAX_ELEMENT_BYTES) {
-      this.#take(parsed(chunk, from, to, this.#listKey, this.#elements))
-    } else {
-      this.#begin(chunk, from, to)
-      this.#take(parsed(this.#begun, 0, this.#begunBytes, this.#listKey, this.#elements))
-      this.#begunBytes = 0
-    }
-    this.#elements++
+  #endBegun(): void {
+    this.#takeAll(this.#begun.toString('utf8', 0, this.#begunBytes), () => this.#begun.subarray(0, this.#begunBytes))
+    this.#begunBytes = 0
+  }
+
+  /** Elements with commas between them, up to a comma at `to`; none where that is before `from`. */
+  #endRun(chunk: Buffer, from: number, to: number): void {
+    if (from >= 0 && to >= from) this.#takeAll(chunk.toString('utf8', from, to), () => chunk.subarray(from, to))
+  }
+
+  #takeAll(text: string, bytes: () => Buffer): void {
+    const elements = parsed(`[${text}]`, bytes, `${this.#listKey}, from element ${this.#elements} on,`) as unknown[]
+    // Between two commas, or before the first.
+    if (elements.length === 0) throw new BadAnswer(`${this.#listKey} has an element that is empty`)
+    for (const element of elements) this.#take(element)
+    this.#elements += elements.length
   }
 
   #endList(chunk: Buffer, from: number, to: number): void {
     this.#begin(chunk, from, to)
-    const isEmpty = this.#elements === 0 && /^[ \t\n\r]*$/.test(this.#begun.toString('latin1', 0, this.#begunBytes))
-    if (!isEmpty) this.#endElement(chunk, to, to)
+    const isBlank = /^[ \t\n\r]*$/.test(this.#begun.toString('latin1', 0, this.#begunBytes))
+    if (this.#elements > 0 || !isBlank) this.#endBegun()
+    this.#begunBytes = 0
     this.#isInList = false
     this.#isInString = false
     this.#keep(CLOSE_ARRAY)
+  }
+
+  #tooLong(): BadAnswer {
+    return new BadAnswer(`more than ${MAX_ELEMENT_BYTES} bytes in an element of ${this.#listKey}`)
   }
 }
 
 /** What stands for bytes that are not UTF-8. */
 const REPLACEMENT = '\uFFFD'
 
-function parsed(bytes: Buffer, from: number, to: number, what: string, index: number | null = null): unknown {
-  const where = () => (index === null ? what : `${what}[${index}]`)
-  const text = bytes.toString('utf8', from, to)
-  if (text.includes(REPLACEMENT) && !isUtf8(bytes.subarray(from, to))) throw new BadAnswer(`${where()} is not UTF-8`)
+/** `text` is what `bytes` hold, between brackets or not. */
+function parsed(text: string, bytes: () => Buffer, what: string): unknown {
+  if (text.includes(REPLACEMENT) && !isUtf8(bytes())) throw new BadAnswer(`${what} is not UTF-8`)
   try {
     return JSON.parse(text)
   } catch {
     // The message of Node quotes the text.
-    throw new BadAnswer(`${where()} is not JSON`)
+    throw new BadAnswer(`${what} is not JSON`)
   }
 }
