@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
+import http from 'node:http'
 import test from 'node:test'
+import { close, listen } from '../lib/http/listen.ts'
 import { startApp, TOKENS } from './support/app.ts'
 import { type StubAnswer, startStub } from './support/stub.ts'
+import { until } from './support/until.ts'
 
 let answer: (query: Record<string, string>) => StubAnswer = () => ({ status: 404 })
 const evaluator = await startStub(({ query }) => answer(query))
@@ -252,4 +255,39 @@ test('GET /image-trust 200: what is not the agreed answer is invalid', async () 
     says([], { evaluatedAt: AT, filler: 'x'.repeat(70_000) }),
   ]
   for (const one of bad) assert.equal(await reasonOf(one), invalid, JSON.stringify(one).slice(0, 100))
+})
+
+test('GET /image-trust 200: whoever leaves takes the question along, and then gives back its 16 MiB', async () => {
+  const { budget } = app.deps
+  const { server, address } = await listen(app.app.fetch, [{ host: '127.0.0.1', port: 0 }])
+  try {
+    answer = () => 'hang'
+    evaluator.heard.length = 0
+    const outgoing = http.get(`http://127.0.0.1:${address.port}/image-trust`, {
+      agent: false,
+      headers: { authorization: `Bearer ${TOKENS.BROKER_TOKEN_READ}` },
+    })
+    outgoing.on('error', () => {})
+    await until('the evaluator was asked', () => evaluator.heard.length === 1)
+    assert.equal(budget.totalKib - budget.availableKib, 16 * 1_024)
+    outgoing.destroy()
+    await until('the question has ended', () => evaluator.open === 0)
+    await until('what it held is given back', () => budget.availableKib === budget.totalKib)
+    assert.ok(await until('the log tells', () => app.logged.find((one) => one.route === '/image-trust' && one.status === 499)))
+  } finally {
+    await close(server, 0)
+  }
+})
+
+test('GET /image-trust 503: more answers than the read budget holds', async () => {
+  answer = () => 'hang'
+  const small = await startApp({ EVALUATOR_URL: evaluator.url, BROKER_READ_MEMORY_BUDGET_MB: '16', BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+  evaluator.heard.length = 0
+  const first = small.get('/image-trust')
+  await until('the evaluator was asked', () => evaluator.heard.length === 1)
+  const { status, headers, text } = await small.get('/image-trust')
+  assert.deepEqual([status, headers.get('retry-after')], [503, '1'])
+  assert.match(text, /^read memory budget exhausted/)
+  evaluator.cut()
+  assert.equal((await first).json.reason, 'the request to the evaluator failed')
 })
