@@ -4,6 +4,7 @@ import { clientGone } from '../http/errors.ts'
 import type { Log } from '../log.ts'
 import { Slice } from '../turns.ts'
 import { unavailable, written } from './answer.ts'
+import { Line } from './line.ts'
 import { ListScan } from './list-scan.ts'
 import { ask } from './question.ts'
 import { readResult, type TrustFilter } from './result.ts'
@@ -28,6 +29,7 @@ export interface ImageTrustOptions {
 
 export class ImageTrust {
   readonly #options: ImageTrustOptions
+  readonly #line = new Line()
 
   constructor(options: ImageTrustOptions) {
     this.#options = options
@@ -50,9 +52,8 @@ export class ImageTrust {
       const { namespace, verdict } = filter
       const question = { url, token, namespace, verdict, timeoutMs, maxBytes: MAX_ANSWER_BYTES, signal: left }
       const tally = new Tally(filter, limit)
-      const slice = new Slice()
-      const evaluatedAt = await count(ask(question), tally, slice)
-      return await written(tally, evaluatedAt, slice)
+      const evaluatedAt = await count(ask(question), tally, this.#line.join())
+      return await written(tally, evaluatedAt, new Slice())
     } catch (error) {
       if (left?.aborted) throw clientGone()
       if (!(error instanceof Unavailable)) throw error
@@ -63,13 +64,12 @@ export class ImageTrust {
 }
 
 /** Counts what comes, and returns when it was evaluated. An answer that is not valid is read on: that it is too large tells more. */
-async function count(chunks: AsyncIterable<Buffer>, tally: Tally, slice: Slice): Promise<string | null> {
+async function count(chunks: AsyncIterable<Buffer>, tally: Tally, turn: () => Promise<void>): Promise<string | null> {
   const scan = new ListScan('results', (element) => tally.add(readResult(element)))
   let fault: unknown = null
   for await (const chunk of chunks) {
     if (fault !== null) continue
-    // However many answers arrive at once, a turn of the event loop reads of one.
-    await slice.next()
+    await turn()
     try {
       scan.push(chunk)
     } catch (error) {
