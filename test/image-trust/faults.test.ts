@@ -5,6 +5,7 @@ import net, { type AddressInfo, type Socket } from 'node:net'
 import { after, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { ImageTrust, MAX_ANSWER_BYTES } from '../../lib/image-trust/index.ts'
+import { ask } from '../../lib/image-trust/question.ts'
 import type { TrustFilter } from '../../lib/image-trust/result.ts'
 import { until } from '../support/until.ts'
 
@@ -146,6 +147,25 @@ test('16 MiB are read, and not a byte more, announced or not', async () => {
     assert.equal(await reasonFor(head(headers(MAX_ANSWER_BYTES + 1)), list(MAX_ANSWER_BYTES + 1)), TOO_LARGE)
     assert.equal(await reasonFor(head(headers(MAX_ANSWER_BYTES + 1)), 'x'.repeat(MAX_ANSWER_BYTES + 1)), TOO_LARGE, 'which tells more')
   }
+})
+
+test('an answer that announces more than 16 MiB is not waited for', async () => {
+  const { url } = await startRaw((socket) => socket.write(head({ 'content-length': MAX_ANSWER_BYTES + 1 })))
+  assert.equal((await client(url).read()).reason, TOO_LARGE)
+})
+
+test('what had come when the time was over is not taken for all of it', async () => {
+  const { url, sockets } = await startRaw((socket) => {
+    socket.write(`${head({ 'content-length': 2 })}{`)
+  })
+  const chunks = ask({ url, token: null, namespace: null, verdict: null, timeoutMs: 200, maxBytes: MAX_ANSWER_BYTES })
+  await chunks.next()
+  for (const socket of sockets) socket.write('}')
+  await until('the question has ended', () => sockets.size === 0)
+  const rest = async () => {
+    for await (const _ of chunks);
+  }
+  await assert.rejects(rest, { message: 'the answer of the evaluator was not complete within 200 ms' })
 })
 
 test('gzip that nobody asked for is unpacked, up to the same bytes', async () => {

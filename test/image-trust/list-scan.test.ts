@@ -98,11 +98,13 @@ test('what is not UTF-8 is refused, within the list and without; the replacement
 })
 
 test('an element may be so long and no longer, and so may what is outside the list', () => {
-  const element = (bytes: number) => Buffer.from(`{"results":[1,"${'x'.repeat(bytes - 2)}"]}`)
+  const element = (bytes: number, more = '') => Buffer.from(`{"results":[1,"${'x'.repeat(bytes - 2)}"${more}]}`)
   const other = (bytes: number) => Buffer.from(`{"x":"${'x'.repeat(bytes - 21)}","results":[7]}`)
   for (const lengths of [[1_000_000], [1], [4_000, 100]]) {
     assert.equal(scanned(element(MAX_ELEMENT_BYTES), lengths)?.elements.length, 2)
     assert.equal(scanned(element(MAX_ELEMENT_BYTES + 1), lengths), null)
+    assert.equal(scanned(element(MAX_ELEMENT_BYTES, ',2'), lengths)?.elements.length, 3)
+    assert.equal(scanned(element(MAX_ELEMENT_BYTES + 1, ',2'), lengths), null)
     assert.equal(scanned(other(MAX_OTHER_BYTES), lengths)?.elements.length, 1)
     assert.equal(scanned(other(MAX_OTHER_BYTES + 1), lengths), null)
   }
