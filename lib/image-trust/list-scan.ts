@@ -192,6 +192,7 @@ export class ListScan {
     this.#begunBytes = 0
     this.#isInList = false
     this.#isInString = false
+    this.#isEscaped = false
     this.#keep(CLOSE_ARRAY)
   }
 

@@ -56,6 +56,15 @@ test('the elements of a list and the rest are those that parsing all of it gives
   )
 })
 
+test('it is the same wherever the bytes are cut in two or three', () => {
+  const text = '{"\\"":"\\\\","results":["\\"],",{"]":["\\\\"]} , [] ],"\\"":"\\""}'
+  const bytes = Buffer.from(text)
+  const whole = parsed(text)
+  assert.equal(whole?.elements.length, 3)
+  for (let a = 1; a < bytes.length; a++)
+    for (let b = 1; b < bytes.length; b++) assert.deepEqual(scanned(bytes, [a, b, bytes.length]), whole, `${a}, ${b}`)
+})
+
 test('what is not JSON is refused, and nothing else', () => {
   const hurt = fc
     .tuple(spaced, fc.nat(), fc.nat(2), fc.constantFrom('"', '\\', ',', ':', '[', ']', '{', '}', ' ', 'x', '"results":['))
