@@ -1,6 +1,7 @@
 import auditVerdicts from './audit/verdicts.get.ts'
 import clusterEnvironment from './cluster/environment.get.ts'
 import health from './health.get.ts'
+import imageTrust from './image-trust.get.ts'
 import imageByDigest from './images/digest.get.ts'
 import imageSbom from './images/sbom.get.ts'
 import imageSbomPost from './images/sbom.post.ts'
@@ -45,4 +46,5 @@ export const routes = [
   ...[images, imageByDigest, workloadContainers],
   ...[imageVulnerabilitiesPost, imageVulnerabilities, imageSbomPost, imageSbom, imageSbomCycloneDx],
   ...[vulnerabilities, vulnerabilityExposure],
+  ...[imageTrust],
 ]

@@ -6,6 +6,7 @@ import type { Deps } from './deps.ts'
 import { ReadBudget } from './http/budget.ts'
 import { Inbox } from './http/inbox.ts'
 import { createTokens } from './http/tokens.ts'
+import { evaluatorToken, ImageTrust } from './image-trust/index.ts'
 import { createMetrics } from './metrics.ts'
 import { AgentClocks } from './nodes/index.ts'
 import { PayloadReader, Payloads, startThread } from './supply-chain/index.ts'
@@ -61,6 +62,7 @@ export function buildDeps(options: { config: Config; db: Database; log: Logger; 
     seen,
     agentClocks: new AgentClocks(log),
     payloads: new Payloads({ reader, maxInflatedBytes, metrics }),
+    imageTrust: new ImageTrust({ url: config.evaluatorUrl, token: evaluatorToken(config), log }),
     draining,
   }
 }

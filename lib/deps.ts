@@ -5,6 +5,7 @@ import type { Database } from './db/index.ts'
 import type { ReadBudget } from './http/budget.ts'
 import type { Inbox } from './http/inbox.ts'
 import type { Tokens } from './http/tokens.ts'
+import type { ImageTrust } from './image-trust/index.ts'
 import type { Metrics } from './metrics.ts'
 import type { AgentClocks } from './nodes/index.ts'
 import type { Payloads } from './supply-chain/payloads.ts'
@@ -31,6 +32,7 @@ export interface Deps {
   agentClocks: AgentClocks
   /** Findings and SBOMs on their way in. */
   payloads: Payloads
+  imageTrust: ImageTrust
   /** True from the first SIGTERM on: answers then carry `Connection: close`. */
   draining: () => boolean
 }

@@ -1,12 +1,11 @@
-import type { Socket } from 'node:net'
-import type { Writable } from 'node:stream'
 import type { Context, MiddlewareHandler } from 'hono'
 import type { BlankInput, Input } from 'hono/types'
 import type { z } from 'zod'
 import { KIB } from './budget.ts'
 import type { Env, Validated } from './context.ts'
 import { declare } from './declared.ts'
-import { HttpError } from './errors.ts'
+import { clientGone } from './errors.ts'
+import { onLeft } from './leaving.ts'
 
 export const kib = (bytes: number) => Math.max(1, Math.ceil(bytes / KIB))
 
@@ -24,7 +23,7 @@ export function charge<I extends Input = BlankInput>(
     if (!incoming || !outgoing) return next().finally(share.release)
     if (incoming.socket.destroyed) {
       share.release()
-      throw new HttpError(CLIENT_GONE, 'the client has gone')
+      throw clientGone()
     }
     c.set('share', share)
     let isHalfDone = false
@@ -41,19 +40,3 @@ export function charge<I extends Input = BlankInput>(
 /** Charges a list by the `limit` of a query that was validated by the schema `Q`, and so many rows `more`, at so many bytes a row. */
 export const chargeRows = <Q extends z.ZodType<{ limit: number }>>(rowBytes: number, more = 0): Validated<'query', Q> =>
   charge((c) => kib((c.req.valid('query').limit + more) * rowBytes))
-
-/** The status by which the log and the metrics know a request whose client left while it waited in line; it is never sent. */
-const CLIENT_GONE = 499
-
-/** Calls `left` once, when the answer has left or its connection has ended. */
-function onLeft(socket: Socket, outgoing: Writable & { socket: unknown }, left: () => void): void {
-  // An answer that is pipelined behind another gets the socket later, and until then does not hear of its end.
-  const isBehind = outgoing.socket === null
-  const once = () => {
-    outgoing.off('close', once)
-    if (isBehind) socket.off('close', once)
-    left()
-  }
-  outgoing.once('close', once)
-  if (isBehind) socket.setMaxListeners(0).once('close', once)
-}

@@ -552,6 +552,7 @@ one('what is set of the supply chain reaches the broker', () => {
   assert.deepEqual(
     [
       config.wireNames,
+      config.annotationPrefix,
       config.supplyChainMaxInflatedBytes,
       config.supplyChainIntervalSecs,
       config.supplyChainRetentionDays,
@@ -559,7 +560,7 @@ one('what is set of the supply chain reaches the broker', () => {
       config.sbomPageTtlSecs,
       config.supplyChainBatchSize,
     ],
-    ['kguardian', 33_554_432, 1800, 0, 0, 7200, 1000],
+    ['kguardian', 'policy.example.com', 33_554_432, 1800, 0, 0, 7200, 1000],
   )
 })
 

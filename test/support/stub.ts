@@ -19,6 +19,7 @@ export type StubAnswer = { status?: number; json?: unknown; text?: string; heade
 export async function startStub(handler: (heard: Heard) => StubAnswer | Promise<StubAnswer>) {
   const heard: Heard[] = []
   let connections = 0
+  let open = 0
   const server = http.createServer(async (incoming, outgoing) => {
     let body = ''
     for await (const chunk of incoming.setEncoding('utf8')) body += chunk
@@ -43,8 +44,12 @@ export async function startStub(handler: (heard: Heard) => StubAnswer | Promise<
     outgoing.writeHead(answer.status ?? 200, { 'content-type': 'application/json', ...answer.headers })
     outgoing.end(answer.text ?? JSON.stringify(answer.json ?? null))
   })
-  server.on('connection', () => {
+  server.on('connection', (socket) => {
     connections++
+    open++
+    socket.once('close', () => {
+      open--
+    })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const close = () => {
@@ -58,6 +63,12 @@ export async function startStub(handler: (heard: Heard) => StubAnswer | Promise<
     get connections() {
       return connections
     },
+    /** Connections that are open now. */
+    get open() {
+      return open
+    },
+    /** Ends all of them. */
+    cut: () => server.closeAllConnections(),
     close,
   }
 }

@@ -128,6 +128,8 @@
   value: {{ .Values.broker.readAcquireWaitMs | int64 | quote }}
 - name: WIRE_NAMES
   value: {{ .Values.broker.wireNames }}
+- name: ANNOTATION_PREFIX
+  value: {{ .Values.broker.annotationPrefix | quote }}
 - name: PEER_LATE_RESOLVE_WINDOW_SECS
   value: {{ .Values.broker.peerResolution.lateResolveWindowSeconds | int64 | quote }}
 - name: PEER_LATE_RESOLVE_INTERVAL_SECS

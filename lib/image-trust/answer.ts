@@ -1,0 +1,66 @@
+import { z } from 'zod'
+import type { Slice } from '../turns.ts'
+import { TrustResult } from './result.ts'
+import { sorted } from './sorted.ts'
+import type { Tally } from './tally.ts'
+
+export const MAX_RESULTS = 2_000
+
+const count = z.int().min(0)
+
+/** The body of GET /image-trust (supply-chain, Image-trust response). */
+export const ImageTrustAnswer = z
+  .strictObject({
+    available: z.boolean().describe('With `false` nothing is known, which is not that nothing would be denied.'),
+    reason: z.string().optional().describe('Why it is not available; absent otherwise.'),
+    evaluatedAt: z.string().nullable().describe('As the evaluator wrote it; null until it has finished a pass.'),
+    total: count.describe('Results that match, whatever the limit.'),
+    wouldDeny: count,
+    unknown: count,
+    trusted: count,
+    policies: z.array(z.string()).describe('Of all results that match.'),
+    results: z.array(TrustResult).max(MAX_RESULTS).describe('The worst first, then by namespace, workload, container and policy.'),
+    truncated: z.boolean().describe('Whether there are more results than the limit let in.'),
+  })
+  .meta({ id: 'ImageTrust' })
+
+/** The answer when nothing is known. */
+export const unavailable = (reason: string): string =>
+  JSON.stringify({
+    available: false,
+    reason,
+    evaluatedAt: null,
+    total: 0,
+    wouldDeny: 0,
+    unknown: 0,
+    trusted: 0,
+    policies: [],
+    results: [],
+    truncated: false,
+  } satisfies z.output<typeof ImageTrustAnswer>)
+
+/** Text is made bytes from this many characters on: a text of all of it would be held twice. */
+const PIECE_CHARS = 64 * 1024
+
+/** The answer with what was counted, in slices: there may be a hundred thousand policies. */
+export async function written(tally: Tally, evaluatedAt: string | null, slice: Slice): Promise<Buffer> {
+  const { total, WouldDeny, Unknown, Trusted } = tally.counts
+  const pieces: Buffer[] = []
+  let text = JSON.stringify({ available: true, evaluatedAt, total, wouldDeny: WouldDeny, unknown: Unknown, trusted: Trusted }).slice(0, -1)
+  const list = async (key: string, values: readonly unknown[]) => {
+    text += `,"${key}":[`
+    for (const [i, value] of values.entries()) {
+      text += i === 0 ? JSON.stringify(value) : `,${JSON.stringify(value)}`
+      if (text.length < PIECE_CHARS) continue
+      pieces.push(Buffer.from(text))
+      text = ''
+      if (slice.isOver) await slice.next()
+    }
+    text += ']'
+  }
+  const results = tally.results()
+  await list('policies', await sorted(tally.policies, slice))
+  await list('results', results)
+  pieces.push(Buffer.from(`${text},"truncated":${total > results.length}}`))
+  return Buffer.concat(pieces)
+}

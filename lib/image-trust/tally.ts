@@ -1,0 +1,55 @@
+import { compareResults, countedAs, matcher, type TrustFilter, type TrustResult } from './result.ts'
+import { BadAnswer } from './unavailable.ts'
+
+/** Of the different policies together: ten thousand with long names. */
+export const MAX_POLICY_CHARS = 4 * 1024 * 1024
+/** So many more than the limit are gathered before they are put in order. */
+const GATHERED = 256
+
+/** Of results in any number: how many there are of each verdict, their policies, and the first in order. The others are not held. */
+export class Tally {
+  readonly #matches: (result: TrustResult) => boolean
+  readonly #limit: number
+  readonly #best: TrustResult[] = []
+  /** The last of as many as there may be: what is not before it is not among them. */
+  #last: TrustResult | null = null
+  readonly counts = { total: 0, WouldDeny: 0, Unknown: 0, Trusted: 0 }
+  readonly policies = new Set<string>()
+  #policyChars = 0
+
+  constructor(filter: TrustFilter, limit: number) {
+    this.#matches = matcher(filter)
+    this.#limit = limit
+  }
+
+  /** @throws BadAnswer for more policies than there can be */
+  add(result: TrustResult): void {
+    if (!this.#matches(result)) return
+    this.counts.total++
+    this.counts[countedAs(result)]++
+    this.#addPolicy(result.policy)
+    if (this.#last !== null && compareResults(result, this.#last) >= 0) return
+    this.#best.push(result)
+    if (this.#best.length >= this.#limit + GATHERED) this.#cut()
+  }
+
+  #addPolicy(policy: string): void {
+    const before = this.policies.size
+    if (this.policies.add(policy).size === before) return
+    this.#policyChars += policy.length
+    if (this.#policyChars > MAX_POLICY_CHARS) throw new BadAnswer('more policies than there can be')
+  }
+
+  /** At most `limit`, in their order. */
+  results(): readonly TrustResult[] {
+    this.#cut()
+    return this.#best
+  }
+
+  #cut(): void {
+    this.#best.sort(compareResults)
+    if (this.#best.length < this.#limit) return
+    this.#best.length = this.#limit
+    this.#last = this.#best.at(-1)!
+  }
+}
