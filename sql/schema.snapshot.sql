@@ -106,7 +106,7 @@ table public.image_attestation with (fillfactor=80)
   received_at timestamp without time zone not null
   constraint image_attestation_verdict_check CHECK ((verdict = ANY (ARRAY['verified'::text, 'key_signed'::text, 'unsigned'::text, 'invalid'::text, 'unknown'::text])))
   constraint image_attestation_pkey PRIMARY KEY (digest)
-  CREATE INDEX image_attestation_by_repository ON public.image_attestation USING btree (repository, digest)
+  CREATE INDEX image_attestation_by_repository ON public.image_attestation USING btree (repository, verdict, digest)
   CREATE INDEX image_attestation_by_verdict ON public.image_attestation USING btree (verdict, digest)
   CREATE INDEX image_attestation_oldest ON public.image_attestation USING btree (checked_at)
   CREATE UNIQUE INDEX image_attestation_pkey ON public.image_attestation USING btree (digest)
