@@ -453,6 +453,8 @@ function public.expire_pages(of_digest text, of_source text, of_set text, ttl_se
 
 function public.fold_facts(after bigint, max_news bigint, settled_after_secs integer) returns TABLE(rows bigint, last bigint) language sql
 
+function public.forget_attestations(digests text[]) returns integer language plpgsql
+
 function public.is_container_changed(w workload_container, container_kind text, image_ref text, security_context jsonb, pod_security jsonb, state text, state_reason text) returns boolean language sql stable parallel safe
 
 function public.is_image_news(m image, repository text, tags text[], digest_kind text) returns boolean language sql stable parallel safe
