@@ -137,7 +137,7 @@ test('GET /attestations 200: nextAfter is null on a page that is exactly full; a
   assert.equal((await page('limit=3')).nextAfter, null)
   assert.equal((await page('limit=2')).nextAfter, all[1])
   assert.deepEqual(await page(`after=${all[2]}`), { items: [], nextAfter: null })
-  const between = all[0]!.slice(0, -1) + 'f'
+  const between = `${all[0]!.slice(0, -1)}f`
   assert.deepEqual(await digests(`repository=${repository}&after=${between}`), all.slice(1))
 })
 
