@@ -11,8 +11,8 @@ begin
     select a.digest from image_attestation a where a.digest = any (digests) order by a.digest for update skip locked);
   delete from image_attestation a
   where a.digest = any (locked)
-    and not exists (select from image m where m.digest = a.digest)
-    and not exists (select from workload_container w where w.image_digest = a.digest);
+    and (select 1 from image m where m.digest = a.digest limit 1) is null
+    and (select 1 from workload_container w where w.image_digest = a.digest limit 1) is null;
   get diagnostics removed = row_count;
   return removed;
 end
