@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { VERDICTS } from '../lib/attestations/entry.ts'
-import { AttestationPage, readSummaries } from '../lib/attestations/summary.ts'
+import { AttestationPage, readSummaries } from '../lib/attestations/result-list.ts'
 import { access } from '../lib/http/access.ts'
 import { route } from '../lib/http/context.ts'
 import { shownAs } from '../lib/http/declared.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { AttestationResult, readResult } from '../../lib/attestations/result.ts'
+import { AttestationResult, readResult } from '../../lib/attestations/stored-result.ts'
 import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
 import { noData } from '../../lib/http/errors.ts'

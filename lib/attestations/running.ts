@@ -13,7 +13,7 @@ import type { Page } from '../records/page.ts'
 import { shownFormats, type WireNames } from '../supply-chain/index.ts'
 import { Signature, Statement, verdict } from './entry.ts'
 import { type Place, START, writePlace } from './place.ts'
-import { reason } from './result.ts'
+import { reason } from './stored-result.ts'
 
 const VerifiedSignature = Signature.omit({ error: true, detail: true }).meta({ id: 'VerifiedSignature' })
 const VerifiedStatement = Statement.omit({ error: true, detail: true, payloadSha256: true }).meta({ id: 'VerifiedStatement' })

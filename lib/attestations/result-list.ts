@@ -5,7 +5,7 @@ import { storedJson, wireTime } from '../http/fields.ts'
 import { digestText } from '../images/digest.ts'
 import { plainColumns, plainRows } from '../records/index.ts'
 import { SIGNER_KINDS, VERDICTS, type Verdict, verdict } from './entry.ts'
-import { reason } from './result.ts'
+import { reason } from './stored-result.ts'
 import { cut } from './text.ts'
 
 /** Texts of a summary are cut to so many bytes; those within lists were when they were stored. */
