@@ -110,6 +110,13 @@ test('batches are of 5 000 rows, by age and by the inventory', async () => {
   assert.equal(await total(), 0)
 })
 
+test('more results of one moment than a batch has go in one pass', async () => {
+  await many(BATCH_ROWS + 1, 8)
+  await keepAll()
+  await sql`update image_attestation set checked_at = ${ago(8 * DAY)}::text::timestamp`
+  assert.deepEqual(await run(), { outcome: 'done', rows: BATCH_ROWS + 1, batches: 3 })
+})
+
 test('a pass deletes 20 batches by age at most, the oldest first, and the next does the rest', { timeout: 120_000 }, async () => {
   await many(20 * BATCH_ROWS + 5, 8)
   await keepAll()
