@@ -1,7 +1,10 @@
+import attestationsRunning from './attestations/running.get.ts'
+import attestations from './attestations.get.ts'
 import auditVerdicts from './audit/verdicts.get.ts'
 import clusterEnvironment from './cluster/environment.get.ts'
 import health from './health.get.ts'
 import imageTrust from './image-trust.get.ts'
+import imageAttestation from './images/attestation.get.ts'
 import imageByDigest from './images/digest.get.ts'
 import imageSbom from './images/sbom.get.ts'
 import imageSbomPost from './images/sbom.post.ts'
@@ -46,5 +49,6 @@ export const routes = [
   ...[images, imageByDigest, workloadContainers],
   ...[imageVulnerabilitiesPost, imageVulnerabilities, imageSbomPost, imageSbom, imageSbomCycloneDx],
   ...[vulnerabilities, vulnerabilityExposure],
+  ...[imageAttestation, attestations, attestationsRunning],
   ...[imageTrust],
 ]

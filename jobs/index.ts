@@ -1,3 +1,4 @@
+import { attestationRetention } from './attestation-retention.ts'
 import { auditRetention } from './audit-retention.ts'
 import { deadPodRetention } from './dead-pod-retention.ts'
 import { imageInventoryRetention } from './image-inventory-retention.ts'
@@ -15,6 +16,7 @@ export const chains: readonly (readonly Job[])[] = [
   [trafficRetention],
   [imageInventoryRetention],
   [supplyChainRefresh],
+  [attestationRetention],
   [versionCheck],
 ]
 

@@ -106,7 +106,7 @@ table public.image_attestation with (fillfactor=80)
   received_at timestamp without time zone not null
   constraint image_attestation_verdict_check CHECK ((verdict = ANY (ARRAY['verified'::text, 'key_signed'::text, 'unsigned'::text, 'invalid'::text, 'unknown'::text])))
   constraint image_attestation_pkey PRIMARY KEY (digest)
-  CREATE INDEX image_attestation_by_repository ON public.image_attestation USING btree (repository, digest)
+  CREATE INDEX image_attestation_by_repository ON public.image_attestation USING btree (repository, verdict, digest)
   CREATE INDEX image_attestation_by_verdict ON public.image_attestation USING btree (verdict, digest)
   CREATE INDEX image_attestation_oldest ON public.image_attestation USING btree (checked_at)
   CREATE UNIQUE INDEX image_attestation_pkey ON public.image_attestation USING btree (digest)
@@ -452,6 +452,8 @@ function public.effective_reports(asked text, of_kind text) returns TABLE(digest
 function public.expire_pages(of_digest text, of_source text, of_set text, ttl_secs integer) returns bigint language plpgsql
 
 function public.fold_facts(after bigint, max_news bigint, settled_after_secs integer) returns TABLE(rows bigint, last bigint) language sql
+
+function public.forget_attestations(digests text[]) returns integer language plpgsql
 
 function public.is_container_changed(w workload_container, container_kind text, image_ref text, security_context jsonb, pod_security jsonb, state text, state_reason text) returns boolean language sql stable parallel safe
 

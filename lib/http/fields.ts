@@ -29,7 +29,13 @@ export const naiveTimeText = shownAs(z.string(), {
 }).meta({ id: 'PostedTime' })
 
 /** What a schema does not tell of the column behind a key of a record. */
-export const columnKinds = z.registry<{ kind: 'time' | 'zonedTime' }>()
+export const columnKinds = z.registry<{ kind: 'time' | 'zonedTime' | 'json' }>()
+
+/** The same schema, of a column that holds the JSON of it as text. */
+export function storedJson<S extends z.ZodType>(schema: S): S {
+  columnKinds.add(schema, { kind: 'json' })
+  return schema
+}
 
 /** A naive UTC time as every answer writes it: a fraction of 0, 3 or 6 digits, as few as hold it (interop-core 1.0). */
 export const wireTime = z

@@ -1,4 +1,5 @@
 export { PostedSbom } from './components.ts'
+export { cursorText } from './cursor.ts'
 export { PostedFindings } from './findings.ts'
 export { formatNamed, metricPrefix, shownFormats, shownSource, shownSources, sourceNamed, type WireNames } from './names.ts'
 export { Payloads } from './payloads.ts'

@@ -20,5 +20,5 @@ create table image_attestation (
 ) with (fillfactor = 80);
 
 create index image_attestation_by_verdict on image_attestation (verdict, digest);
-create index image_attestation_by_repository on image_attestation (repository, digest);
+create index image_attestation_by_repository on image_attestation (repository, verdict, digest);
 create index image_attestation_oldest on image_attestation (checked_at);

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
+import { attestationRetention } from '../../jobs/attestation-retention.ts'
 import { auditRetention } from '../../jobs/audit-retention.ts'
 import { deadPodRetention } from '../../jobs/dead-pod-retention.ts'
 import type { Job } from '../../jobs/job.ts'
@@ -13,7 +14,7 @@ import { abortedAfter, startScene } from './scene.ts'
 
 const ROWS = 100_000
 const DAY = 86_400
-const LARGE = ['traffic', 'audit_verdict', 'pod']
+const LARGE = ['traffic', 'audit_verdict', 'pod', 'image_attestation', 'image', 'workload_container']
 
 interface Plan {
   'Node Type': string
@@ -65,12 +66,28 @@ async function fill(rows: number): Promise<void> {
     select ${rows}::text || '-' || n, 'pod-' || n % 500, 'shop', n::text, ${ago(60 * DAY)}::text::timestamp + n * interval '1 s',
            case n % 3 when 0 then 'pod' when 1 then 'service' end, 'peer-' || n % 7
     from generate_series(1, ${rows}::int) n`
+  const digest = sql`'sha256:' || lpad(to_hex(n), 64, '0')`
+  const now = sql`${ago(0)}::text::timestamp`
+  await sql`
+    insert into image_attestation
+    select ${digest}, 'r', 'unsigned', null, null, null, null, '[]', '[]', '[]', '[]', '[]', '[]', '',
+           case when n <= ${Math.floor(rows / 5)}::int then ${ago(60 * DAY)}::text::timestamp + n * interval '1 s' else ${now} end, ${now}
+    from generate_series(1, ${rows}::int) n on conflict do nothing`
+  await sql`
+    insert into image select ${digest}, 'r', '{}', 'repo', ${now}, ${now} from generate_series(1, ${rows}::int) n where n % 2 = 0
+    on conflict do nothing`
+  await sql`
+    insert into workload_container
+    select 'primary', 'shop', 'Deployment', 'web', 'c-' || n, ${digest}, 'regular', 'r', '{}', '{}', null, null, null, null, ${now}, ${now}
+    from generate_series(1, ${rows}::int) n where n % 3 = 0 on conflict do nothing`
 }
 
 const jobs: [job: Job, batches: number][] = [
   [auditRetention, 3],
   [deadPodRetention, 3],
   [trafficRetention, 3],
+  // The first five by age, the others by the inventory.
+  [attestationRetention, 8],
 ]
 
 for (const [belief, isKnown] of [
@@ -79,7 +96,7 @@ for (const [belief, isKnown] of [
 ] as const) {
   describe(`tables ${belief}`, () => {
     before(async () => {
-      await sql`truncate audit_verdict, pod, pod_address, traffic, traffic_retention_cursor`
+      await sql`truncate audit_verdict, pod, pod_address, traffic, traffic_retention_cursor, image_attestation, image, workload_container`
       for (const table of LARGE) await sql.unsafe(`alter table ${table} set (autovacuum_enabled = false)`)
       await fill(2)
       await sql.unsafe('analyze')

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { routes } from '../../handlers/router.ts'
+import { type Place, writePlace } from '../../lib/attestations/place.ts'
 import { buildDeps } from '../../lib/build.ts'
 import type { Database, Gate, Sql } from '../../lib/db/index.ts'
 import { declaredRoutes } from '../../lib/http/access.ts'
@@ -151,6 +152,8 @@ const flow = (n: number, protocol: string) => ({
 
 const imageDigest = (n: number) => `sha256:${n.toString(16).padStart(64, '0')}`
 
+const PLACE: Place = ['primary', 'ns-7', 'Deployment', 'web-107', 'app', imageDigest(7)]
+
 interface Example extends Expected {
   path: string
   body?: unknown
@@ -221,6 +224,24 @@ const examples: Record<string, Example[]> = {
     { path: '/vulnerabilities?limit=500' },
     { path: '/vulnerabilities?severity=CRITICAL,MEDIUM,NONE&fixable=true&running=true&namespace=ns-7' },
     { path: `/vulnerabilities?after=${Buffer.from('[3,"CVE-7"]').toString('base64url')}` },
+  ],
+  'GET /images/:digest/attestation': [
+    { path: `/images/${imageDigest(7)}/attestation` },
+    { path: `/images/${imageDigest(0)}/attestation`, status: 404 },
+  ],
+  'GET /attestations': [
+    { path: '/attestations', isOrdered: true },
+    { path: `/attestations?limit=500&after=${imageDigest(7)}`, isOrdered: true },
+    { path: `/attestations?verdict=unsigned&after=${imageDigest(7)}`, isOrdered: true },
+    { path: `/attestations?repository=r-7&after=${imageDigest(7)}` },
+    { path: `/attestations?repository=r-7&verdict=verified&limit=500`, isOrdered: true },
+  ],
+  // One for the containers, one for the results of their images.
+  'GET /attestations/running': [
+    { path: '/attestations/running', statements: 2, isOrdered: true },
+    { path: `/attestations/running?limit=200&after=${writePlace(PLACE)}`, statements: 2, isOrdered: true },
+    { path: '/attestations/running?namespace=ns-7', statements: 2, isOrdered: true },
+    { path: `/attestations/running?namespace=ns-7&after=${writePlace(PLACE)}`, statements: 2, isOrdered: true },
   ],
   'POST /pod/traffic': [
     { path: '/pod/traffic', body: flow(1, 'TCP') },
@@ -324,6 +345,11 @@ describe('plans', () => {
       insert into image_component
       select ${imageDigest(7)}, s.source, n, 'c-' || n, null, null, null, null, null, null, '{}', null, '{}'
       from generate_series(1, ${ROWS}::int) n, unnest('{operator-scanner,registry}'::text[]) s(source)`
+    await sql`
+      insert into image_attestation
+      select 'sha256:' || lpad(to_hex(n), 64, '0'), 'r-' || n % 500, (array['verified', 'unsigned', 'unknown'])[1 + n % 3], null, null, null, null,
+             '[]', '[]', '[]', '[]', '[]', '[]', '', timestamp '2024-05-01', timestamp '2024-05-01'
+      from generate_series(1, ${ROWS}::int) n`
     await sql`insert into cve_fact select 'CVE-' || n, true, null, 0.5, 0.5 from generate_series(1, ${ROWS}::int) n`
     await sql`insert into cve_news (vuln_id) select 'CVE-' || n from generate_series(1, ${ROWS}::int) n`
     await sql`insert into traffic (uuid, pod_name, time_stamp) values (e'odd\\x1f', 'odd', timestamp '2000-01-01')`

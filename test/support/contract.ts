@@ -22,13 +22,18 @@ export const document = openApi(routes, VERSION)
 const { schemas, responses } = document.components as unknown as { schemas: Record<string, Json>; responses: Record<string, Answered> }
 
 const COMPONENTS = '#/components/schemas/'
+/** Of 64 bits zod takes 53, and parsed it is a double anyway. */
+const INT64 = '"type":"integer","format":"int64"'
+const NUMBER = '"type":"number"'
 const validators = new Map<object, z.ZodType>()
 
 /** The reader of a schema of the document, made from its JSON alone: the zod schema that it came of takes no part. */
 export function validator(schema: Json): z.ZodType {
   const known = validators.get(schema)
   if (known) return known
-  const whole = JSON.stringify({ ...schema, $defs: schemas }).replaceAll(COMPONENTS, '#/$defs/')
+  const whole = JSON.stringify({ ...schema, $defs: schemas })
+    .replaceAll(COMPONENTS, '#/$defs/')
+    .replaceAll(INT64, NUMBER)
   const made = z.fromJSONSchema(JSON.parse(whole), { registry: z.registry() })
   validators.set(schema, made)
   return made

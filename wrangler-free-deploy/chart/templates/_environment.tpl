@@ -182,6 +182,8 @@
   value: {{ .Values.broker.supplychain.retention.sbomPageTtlSeconds | int64 | quote }}
 - name: SUPPLYCHAIN_RETENTION_BATCH_SIZE
   value: {{ .Values.broker.supplychain.retention.batchSize | int64 | quote }}
+- name: IMAGE_ATTESTATION_RETENTION_DAYS
+  value: {{ .Values.broker.supplychain.retention.attestationDays | int64 | quote }}
 - name: TELEMETRY_ENABLED
   value: {{ .Values.telemetry.enabled | quote }}
 - name: TELEMETRY_ENDPOINT

@@ -42,6 +42,7 @@ release and job, so that jobs and installations do not all come at once. Usage: 
   "traffic-retention" $broker.traffic.retention.intervalSeconds
   "image-inventory-retention" $broker.imageInventory.retention.intervalSeconds
   "supply-chain-refresh" $broker.supplychain.retention.intervalSeconds
+  "attestation-retention" 3600
   "version-check" $values.telemetry.intervalSeconds
 -}}
 {{- get $seconds (index . 1) | int64 -}}

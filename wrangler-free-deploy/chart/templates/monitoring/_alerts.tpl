@@ -87,7 +87,7 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
     summary: '{{ `The job {{ $labels.exported_job }} has not ended well for three times its interval.` }}'
     runbook: >-
       Its log lines say what failed: in the brokers, or with jobs.mode external in the pods with the component `jobs`. Is the CronJob
-      suspended? Without retention the database grows; without late-resolve flows stay without a peer; without supply-chain-refresh pods that
+      suspended? Without retention the database grows, and verdicts on images are shown that nobody has checked for long; without late-resolve flows stay without a peer; without supply-chain-refresh pods that
       started since have no findings, and the summary of vulnerabilities is old.
 - alert: BrokerSbomsRefused
   {{- $prefix := ternary "svc" "kguardian" (eq .Values.broker.wireNames "spec") }}

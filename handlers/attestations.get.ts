@@ -1,0 +1,44 @@
+import { z } from 'zod'
+import { VERDICTS } from '../lib/attestations/entry.ts'
+import { AttestationPage, readSummaries } from '../lib/attestations/result-list.ts'
+import { access } from '../lib/http/access.ts'
+import { route } from '../lib/http/context.ts'
+import { shownAs } from '../lib/http/declared.ts'
+import { pageLimit, text } from '../lib/http/fields.ts'
+import { chargeRows } from '../lib/http/read-budget.ts'
+import { sendJson } from '../lib/http/respond.ts'
+import { query } from '../lib/http/validate.ts'
+import { DIGEST_PATTERN, digest } from '../lib/images/index.ts'
+
+const DEFAULT_RESULTS = 100
+const MAX_RESULTS = 500
+/** Bytes a result may cost while its list is built (interop-supply-chain 3.10). */
+const RESULT_BYTES = 24 * 1_024
+
+const filter = text.transform((value) => (value.trim() === '' ? null : value)).default(null)
+
+const Query = z.object({
+  verdict: shownAs(filter.pipe(z.enum(VERDICTS).nullable()), {
+    type: 'string',
+    enum: [...VERDICTS, ''],
+    description: 'Results of this verdict; blank is no filter.',
+  }),
+  repository: shownAs(filter, { type: 'string', description: 'Results of this repository, by its whole name; blank is no filter.' }),
+  limit: pageLimit(DEFAULT_RESULTS, MAX_RESULTS),
+  after: shownAs(digest.default(''), { type: 'string', pattern: DIGEST_PATTERN, description: 'The last digest of the page before.' }),
+})
+
+/**
+ * GET /attestations: what the latest check of each image found, in short, in the order of the digests (supply-chain, Attestation summary
+ * item; interop-supply-chain 3.7).
+ */
+export default route({ summary: 'The images that were checked for signatures, with their verdicts', answer: AttestationPage }).get(
+  '/attestations',
+  access('read'),
+  query(Query),
+  chargeRows<typeof Query>(RESULT_BYTES, 1),
+  async (c) => {
+    const { verdict, repository, limit, after } = c.req.valid('query')
+    return sendJson(c, await readSummaries(c.get('deps').db.read, { verdict, repository }, { limit, after }))
+  },
+)
