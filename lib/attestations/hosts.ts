@@ -1,0 +1,119 @@
+/** What in a word of a `detail` tells where something is: names of hosts, addresses, paths on them (interop-supply-chain 1.4). */
+import { isIPv6 } from 'node:net'
+
+export const HOST = '<host>'
+export const REDACTED = '<redacted>'
+const HOST_PATH = `${HOST}/…`
+
+/** A media type of a vendor has dots and is no host: `application/vnd.oci.image.manifest.v1+json`. */
+const MEDIA_TYPE = /^application\/vnd\.[a-z0-9.-]+\+[a-z]+$/
+const NAMES = /[\p{L}\p{N}_.-]+/gu
+const NUMBERS = /[0-9A-Fa-f:.]+/g
+const NAME_CHAR = /[\p{L}\p{N}_]/u
+const PORT = /:\d{1,5}(?!\d)/y
+const ZONE = /%[\w.-]+/y
+
+const NUMBER = /^\d+$/
+const MAX_OCTET = 255
+const OCTETS = 4
+const ADDRESS_INSIDE = /(?<![\d.v])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])/
+const TOP_LEVEL = /^\p{L}[\p{L}\p{N}_-]+$/u
+/** `1.2.rc1`, `v3.0.beta`. */
+const VERSION = /^v?\d+(?:\.\d+)*\.(?:alpha|beta|rc|dev|pre|post|final|snapshot)\d*$/i
+const HAS_LETTER = /\p{L}/u
+/** JSON in base64url begins so: `{"`, `{ `, and `{` before a line end. */
+const TOKEN_HEAD = /^e[yw][\w-]{4,}$/
+
+const MAX_ADDRESS_CHARS = 64
+const ADDRESS_GROUPS = 8
+
+/**
+ * The text without hosts, whole addresses and JSON web tokens: `<host>`, `<host>/…` for one with a path, of which nothing is left, and
+ * `<redacted>`. Each character is looked at a bounded number of times.
+ */
+export function withoutHosts(text: string): string {
+  if (MEDIA_TYPE.test(text)) return text
+  let shown = ''
+  let from = 0
+  if (text.includes(':'))
+    for (const { 0: run, index } of text.matchAll(NUMBERS)) {
+      const place = addressIn(text, run, index)
+      if (place === null) continue
+      const end = skip(ZONE, text, place.end)
+      shown += namesHidden(text.slice(from, place.start)) + HOST
+      if (text[end] === '/') return `${shown}/…`
+      from = end
+    }
+  return shown + namesHidden(text.slice(from))
+}
+
+/** Where in a run of digits, colons and dots an IPv6 address is. */
+function addressIn(text: string, run: string, index: number): { start: number; end: number } | null {
+  if (run.length > MAX_ADDRESS_CHARS || run.indexOf(':') === run.lastIndexOf(':')) return null
+  const start = run[0] === ':' && run[1] !== ':' ? 1 : 0
+  const end = run.length - (/[^:]:$/.test(run) || run.endsWith('.') ? 1 : 0)
+  const address = run.slice(start, end)
+  if (!isAddress(address)) return null
+  // Of a longer word it is none: `std::map`.
+  if (start === 0 && index > 0 && NAME_CHAR.test(text[index - 1]!)) return null
+  const next = text[index + end]
+  return next !== undefined && end === run.length && NAME_CHAR.test(next) ? null : { start: index + start, end: index + end }
+}
+
+function isAddress(text: string): boolean {
+  if (isIPv6(text)) return HAS_DIGIT.test(text)
+  const groups = text.split(':')
+  // With a port behind it. More groups are a fingerprint.
+  return groups.length === ADDRESS_GROUPS + 1 && isIPv6(groups.slice(0, ADDRESS_GROUPS).join(':'))
+}
+
+const HAS_DIGIT = /[0-9A-Fa-f]/
+
+function namesHidden(text: string): string {
+  let shown = ''
+  let from = 0
+  for (const { 0: run, index } of text.matchAll(NAMES)) {
+    const name = run.replace(/^[.-]{1,8}/, '').replace(/[.-]{1,8}$/, '')
+    const start = index + run.indexOf(name)
+    const end = start + name.length
+    if (start < from) continue
+    if (isToken(name)) {
+      shown += text.slice(from, start) + REDACTED
+      from = end
+      continue
+    }
+    const afterPort = skip(PORT, text, end)
+    if (!isHost(name) && !isNameWithPort(name, text, end, afterPort)) continue
+    shown += text.slice(from, start)
+    if (text[afterPort] === '/') return shown + HOST_PATH
+    shown += HOST
+    from = afterPort
+  }
+  return shown + text.slice(from)
+}
+
+/** `localhost:80`, `registry:5000/app`. */
+function isNameWithPort(name: string, text: string, end: number, afterPort: number): boolean {
+  if (afterPort === end || !HAS_LETTER.test(name)) return false
+  return name.toLowerCase() === 'localhost' || text[afterPort] === '/'
+}
+
+/** Names with dots whose last part is a word, and IPv4 addresses; not versions and object identifiers. */
+function isHost(name: string): boolean {
+  if (!name.includes('.')) return false
+  const labels = name.split('.').filter((label) => label !== '')
+  if (labels.every((label) => NUMBER.test(label))) return labels.length === OCTETS && labels.every((label) => Number(label) <= MAX_OCTET)
+  if (ADDRESS_INSIDE.test(name)) return true
+  return labels.length > 1 && TOP_LEVEL.test(labels.at(-1)!) && !VERSION.test(name)
+}
+
+/** The shape of a JSON web token, whole or cut. */
+function isToken(name: string): boolean {
+  const dot = name.indexOf('.')
+  return dot > 0 && TOKEN_HEAD.test(name.slice(0, dot))
+}
+
+function skip(pattern: RegExp, text: string, at: number): number {
+  pattern.lastIndex = at
+  return pattern.test(text) ? pattern.lastIndex : at
+}

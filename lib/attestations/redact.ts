@@ -1,0 +1,207 @@
+/**
+ * Text of registries and of their errors, without what tells where things are and how to get there (interop-supply-chain 1.4). It is read
+ * once from left to right: no pattern here has two ways to match the same characters, so that no text takes longer than its length.
+ */
+import { HOST, REDACTED, withoutHosts } from './hosts.ts'
+import { isSecretName, type Separator } from './secret-names.ts'
+import { cut } from './text.ts'
+
+/** Bytes of a detail that are looked at, and those that are kept. */
+const MAX_LOOKED_BYTES = 4096
+export const MAX_DETAIL_BYTES = 256
+
+const URL = '<url>'
+const CREDENTIALS = '<credentials>'
+const PLACEHOLDERS = [URL, HOST, CREDENTIALS, REDACTED]
+
+/** A placeholder, one separator, or a word. */
+const TOKENS = /<(?:url|host|credentials|redacted)>|[\s"'`“”‘’«»()[\]{}<>,;\\]|[^\s"'`“”‘’«»()[\]{}<>,;\\]+/gu
+const BLANK = /^\s$/u
+const QUOTE = /^["'`]$/
+/** Between a name and its `=` or `:` may be these alone. */
+const AFTER_NAME = /^[\s"'`\\]$/u
+const SCHEME = /^(?:bearer|basic):?$/i
+const SEPARATOR = /[=:]/g
+const PARAMETER_MARK = /[?&#|]/g
+const STARTS_VALUE = /^[=:]+/
+const DIGEST_TAIL = /@sha\d{1,3}:[0-9a-fA-F]+[.:!?]{0,8}$/
+const VERSION_TAIL = /^v?\d[\w.+~-]*$/
+
+/** A detail changes what is around a change, once or twice. */
+const MAX_PASSES = 4
+
+/**
+ * A detail as it is stored and answered: `<url>`, `<host>`, `<credentials>@` and `<redacted>` in place of what nobody should read, at most
+ * 256 bytes. What came out of it comes out again as it is.
+ */
+export function redact(detail: string): string {
+  let text = looked(detail)
+  for (let passes = 0; passes < MAX_PASSES; passes++) {
+    const next = shortened(passOver(text))
+    if (next === text) return next
+    text = next
+  }
+  return passOver(text) === text ? text : REDACTED
+}
+
+/** Stored signatures or attestations with every detail redacted again; nothing else of the text is another. */
+export function redactDetails(json: string): string {
+  const pieces: string[] = []
+  let copied = 0
+  // Within a string of JSON quotes are escaped, so that only a key reads like this.
+  for (let key = json.indexOf(DETAIL_KEY); key !== -1; key = json.indexOf(DETAIL_KEY, copied)) {
+    const start = key + DETAIL_KEY.length - 1
+    const end = endOfString(json, start)
+    const stored = JSON.parse(json.slice(start, end)) as string
+    const shown = redact(stored)
+    pieces.push(json.slice(copied, start), shown === stored ? json.slice(start, end) : JSON.stringify(shown))
+    copied = end
+  }
+  return pieces.join('') + json.slice(copied)
+}
+
+const DETAIL_KEY = '"detail":"'
+const STRING_END = /["\\]/g
+
+/** Behind the closing quote of the string that opens at `start`. */
+function endOfString(json: string, start: number): number {
+  STRING_END.lastIndex = start + 1
+  for (let found = STRING_END.exec(json); found; found = STRING_END.exec(json)) {
+    if (found[0] === '"') return found.index + 1
+    STRING_END.lastIndex = found.index + 2
+  }
+  return json.length
+}
+
+/** As much as is looked at. A word that the end cuts could look like another, so that it goes too. */
+function looked(detail: string): string {
+  const text = cut(detail, MAX_LOOKED_BYTES)
+  if (text.length === detail.length) return detail.trim()
+  let end = text.length
+  while (end > 0 && !BLANK.test(text[end - 1]!)) end--
+  return text.slice(0, end).trim()
+}
+
+/** At most as many bytes as are kept, without half a placeholder at the end. */
+function shortened(text: string): string {
+  const kept = cut(text, MAX_DETAIL_BYTES)
+  if (kept.length === text.length) return text.trim()
+  const open = kept.lastIndexOf('<')
+  const isHalf = open !== -1 && PLACEHOLDERS.some((one) => one !== kept.slice(open) && one.startsWith(kept.slice(open)))
+  return (isHalf ? kept.slice(0, open) : kept).trim()
+}
+
+/** What the words so far have to do with the next. */
+interface State {
+  /** The value of a secret comes next. */
+  isValueDue: boolean
+  /** What came right before was a placeholder for one. */
+  isAfterValue: boolean
+  isInUrl: boolean
+  /** A word that may be the name of a secret, if `=` or `:` comes. */
+  name: string
+}
+
+function passOver(text: string): string {
+  const state: State = { isValueDue: false, isAfterValue: false, isInUrl: false, name: '' }
+  let shown = ''
+  TOKENS.lastIndex = 0
+  // What comes behind as much as is kept is cut.
+  for (let found = TOKENS.exec(text); found && shown.length <= MAX_DETAIL_BYTES; found = TOKENS.exec(text)) {
+    const [token] = found
+    if (state.isInUrl && !BLANK.test(token) && !QUOTE.test(token)) continue
+    state.isInUrl = false
+    const isSeparator = TOKENS.lastIndex - found.index === 1 && IS_SEPARATOR.test(token)
+    if (isSeparator && state.isValueDue && QUOTE.test(token)) {
+      const { value, end } = quoted(text, found.index)
+      shown += token + (value === '' || PLACEHOLDERS.includes(value) ? value : REDACTED)
+      if (end === text.length) break
+      shown += token
+      TOKENS.lastIndex = end + 1
+      state.isValueDue = false
+    } else if (isSeparator) {
+      shown += token
+      state.isAfterValue = false
+      if (!AFTER_NAME.test(token)) state.name = ''
+    } else if (PLACEHOLDERS.includes(token)) {
+      shown += token
+      Object.assign(state, { isAfterValue: state.isValueDue, isValueDue: false, name: '' })
+    } else {
+      shown += wordHidden(token, state)
+    }
+  }
+  return shown
+}
+
+const IS_SEPARATOR = /^[\s"'`“”‘’«»()[\]{}<>,;\\]$/u
+
+function quoted(text: string, open: number): { value: string; end: number } {
+  const close = text.indexOf(text[open]!, open + 1)
+  const end = close === -1 ? text.length : close
+  return { value: text.slice(open + 1, end), end }
+}
+
+function wordHidden(word: string, state: State): string {
+  const { isValueDue, isAfterValue, name } = state
+  Object.assign(state, { isAfterValue: false, name: '' })
+  if (isValueDue || isAfterValue) {
+    if (isValueDue && SCHEME.test(word)) return word
+    const value = STARTS_VALUE.exec(word)?.[0] ?? ''
+    if (isValueDue && value === word) return word
+    state.isValueDue = false
+    const next = word.indexOf('&')
+    if (isAfterValue && next === 0) return parametersHidden(word, state)
+    return (isAfterValue ? '' : REDACTED) + (next > 0 && isAfterValue ? parametersHidden(word.slice(next), state) : '')
+  }
+  if (word.includes('://')) {
+    state.isInUrl = true
+    return URL
+  }
+  if (SCHEME.test(word)) {
+    state.isValueDue = true
+    return word
+  }
+  const [separators] = STARTS_VALUE.exec(word) ?? []
+  if (separators !== undefined && isSecretName(name, separators[0] as Separator)) {
+    state.isValueDue = separators === word
+    return separators === word ? word : separators + REDACTED
+  }
+  return parametersHidden(word, state)
+}
+
+/** A path loses its query; elsewhere each `name=value` is looked at by itself. */
+function parametersHidden(word: string, state: State): string {
+  const query = word.indexOf('?')
+  const path = word.indexOf('/')
+  if (query !== -1 && path !== -1 && path < query) return partHidden(word.slice(0, query), state)
+  let shown = ''
+  let from = 0
+  for (const { 0: mark, index } of word.matchAll(PARAMETER_MARK)) {
+    if (index > from) shown += partHidden(word.slice(from, index), state)
+    shown += mark
+    if (shown.length > MAX_DETAIL_BYTES) return shown
+    from = index + 1
+  }
+  return from < word.length ? shown + partHidden(word.slice(from), state) : shown
+}
+
+function partHidden(part: string, state: State): string {
+  state.name = part
+  state.isValueDue = false
+  const [digest = ''] = DIGEST_TAIL.exec(part) ?? []
+  const rest = digest === '' ? part : part.slice(0, -digest.length)
+  const at = rest.lastIndexOf('@')
+  if (at > 0 && !VERSION_TAIL.test(rest.slice(at + 1))) return `${CREDENTIALS}@${withoutHosts(rest.slice(at + 1))}${digest}`
+  let from = 0
+  for (const { 0: separator, index } of rest.matchAll(SEPARATOR)) {
+    if (index > from && isSecretName(rest.slice(from, index), separator as Separator, index + 1 === rest.length)) {
+      const start = index + STARTS_VALUE.exec(rest.slice(index))![0].length
+      const head = withoutHosts(rest.slice(0, index)) + rest.slice(index, start)
+      if (start < rest.length || digest !== '') return head + REDACTED
+      state.isValueDue = true
+      return head
+    }
+    from = index + 1
+  }
+  return withoutHosts(rest) + digest
+}
