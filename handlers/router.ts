@@ -1,6 +1,7 @@
 import auditVerdicts from './audit/verdicts.get.ts'
 import clusterEnvironment from './cluster/environment.get.ts'
 import health from './health.get.ts'
+import imageAttestationPost from './images/attestation.post.ts'
 import imageByDigest from './images/digest.get.ts'
 import imageSbom from './images/sbom.get.ts'
 import imageSbomPost from './images/sbom.post.ts'
@@ -44,5 +45,6 @@ export const routes = [
   ...[nodeFacts, nodeStatus, clusterEnvironment],
   ...[images, imageByDigest, workloadContainers],
   ...[imageVulnerabilitiesPost, imageVulnerabilities, imageSbomPost, imageSbom, imageSbomCycloneDx],
+  ...[imageAttestationPost],
   ...[vulnerabilities, vulnerabilityExposure],
 ]
