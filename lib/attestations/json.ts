@@ -78,8 +78,9 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    // Node's own message quotes the body.
-    throw deserializeError(`invalid JSON: ${/at position \d+/.exec((error as Error).message)?.[0] ?? 'unexpected end'}`)
+    // Node's own message quotes the body; of some not even a place can be told.
+    const [place] = /Unexpected end|at position \d+/.exec((error as Error).message) ?? []
+    throw deserializeError(`invalid JSON${place === undefined ? '' : `: ${place.toLowerCase()}`}`)
   }
 }
 
