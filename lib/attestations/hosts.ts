@@ -47,17 +47,19 @@ export function withoutHosts(text: string): string {
   return shown + namesHidden(text.slice(from))
 }
 
-/** Where in a run of digits, colons and dots an IPv6 address is. */
+/** Where in a run of digits, colons and dots an IPv6 address is, with a mark of the sentence around it or without. */
 function addressIn(text: string, run: string, index: number): { start: number; end: number } | null {
   if (run.length > MAX_ADDRESS_CHARS || run.indexOf(':') === run.lastIndexOf(':')) return null
-  const start = run[0] === ':' && run[1] !== ':' ? 1 : 0
-  const end = run.length - (/[^:]:$/.test(run) || run.endsWith('.') ? 1 : 0)
-  const address = run.slice(start, end)
-  if (!isAddress(address)) return null
-  // Of a longer word it is none: `std::map`.
-  if (start === 0 && index > 0 && NAME_CHAR.test(text[index - 1]!)) return null
-  const next = text[index + end]
-  return next !== undefined && end === run.length && NAME_CHAR.test(next) ? null : { start: index + start, end: index + end }
+  const [before, after] = [text[index - 1], text[index + run.length]]
+  for (const start of run.startsWith(':') ? [0, 1] : [0])
+    for (const end of /[:.]$/.test(run) ? [run.length, run.length - 1] : [run.length]) {
+      if (!isAddress(run.slice(start, end))) continue
+      // A part of a longer word is none: `std::map`.
+      if (start === 0 && before !== undefined && NAME_CHAR.test(before)) continue
+      if (end === run.length && after !== undefined && NAME_CHAR.test(after)) continue
+      return { start: index + start, end: index + end }
+    }
+  return null
 }
 
 function isAddress(text: string): boolean {

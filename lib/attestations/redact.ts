@@ -21,10 +21,12 @@ const QUOTE = /^["'`]$/
 /** Between a name and its `=` or `:` may be these alone. */
 const AFTER_NAME = /^[\s"'`\\]$/u
 const SCHEME = /^(?:bearer|basic):?$/i
+const ESCAPED_URL = /%3a%2f%2f/i
 const SEPARATOR = /[=:]/g
 const PARAMETER_MARK = /[?&#|]/g
 const STARTS_VALUE = /^[=:]+/
 const DIGEST_TAIL = /@sha\d{1,3}:[0-9a-fA-F]+[.:!?]{0,8}$/
+/** Of a package: `app@v1.2.3`. */
 const VERSION_TAIL = /^v?\d[\w.+~-]*$/
 
 /** A detail changes what is around a change, once or twice. */
@@ -153,7 +155,7 @@ function wordHidden(word: string, state: State): string {
     if (isAfterValue && next === 0) return parametersHidden(word, state)
     return (isAfterValue ? '' : REDACTED) + (next > 0 && isAfterValue ? parametersHidden(word.slice(next), state) : '')
   }
-  if (word.includes('://')) {
+  if (word.includes('://') || ESCAPED_URL.test(word)) {
     state.isInUrl = true
     return URL
   }
@@ -177,12 +179,16 @@ function parametersHidden(word: string, state: State): string {
   let shown = ''
   let from = 0
   for (const { 0: mark, index } of word.matchAll(PARAMETER_MARK)) {
-    if (index > from) shown += partHidden(word.slice(from, index), state)
+    // A secret may hold any mark but the one before the next parameter.
+    if (state.isAfterValue && mark !== '&') continue
+    if (index > from && !state.isAfterValue) shown += partHidden(word.slice(from, index), state)
+    if (state.isAfterValue && mark !== '&') continue
+    state.isAfterValue = false
     shown += mark
     if (shown.length > MAX_DETAIL_BYTES) return shown
     from = index + 1
   }
-  return from < word.length ? shown + partHidden(word.slice(from), state) : shown
+  return from < word.length && !state.isAfterValue ? shown + partHidden(word.slice(from), state) : shown
 }
 
 function partHidden(part: string, state: State): string {
@@ -191,13 +197,20 @@ function partHidden(part: string, state: State): string {
   const [digest = ''] = DIGEST_TAIL.exec(part) ?? []
   const rest = digest === '' ? part : part.slice(0, -digest.length)
   const at = rest.lastIndexOf('@')
-  if (at > 0 && !VERSION_TAIL.test(rest.slice(at + 1))) return `${CREDENTIALS}@${withoutHosts(rest.slice(at + 1))}${digest}`
+  if (at > 0) {
+    const tail = withoutHosts(rest.slice(at + 1))
+    const isVersion = VERSION_TAIL.test(tail) && !rest.slice(0, at).includes(':')
+    if (!isVersion) return `${CREDENTIALS}@${tail}${digest}`
+  }
   let from = 0
   for (const { 0: separator, index } of rest.matchAll(SEPARATOR)) {
     if (index > from && isSecretName(rest.slice(from, index), separator as Separator, index + 1 === rest.length)) {
       const start = index + STARTS_VALUE.exec(rest.slice(index))![0].length
       const head = withoutHosts(rest.slice(0, index)) + rest.slice(index, start)
-      if (start < rest.length || digest !== '') return head + REDACTED
+      if (start < rest.length || digest !== '') {
+        state.isAfterValue = true
+        return head + REDACTED
+      }
       state.isValueDue = true
       return head
     }

@@ -6,7 +6,7 @@ const MAX_NAME_CHARS = 64
 /** What stands in a sentence before a colon is no secret for these: `untrusted_key: none matches`, `invalid signature: `. */
 const PROSE = /(?:key|sig|signature|auth|pass|pw|session)$/i
 const ANY =
-  /token|passw|passphrase|pwd|secret|credential|signature|authorization|cookie|session|bearer|jwt|(?:^|[^a-z0-9])x-(?:amz|goog|ms)-|accessid/i
+  /token|passw|passphrase|pwd|secret|credential|signature|authorization|cookie|session|bearer|jwt|(?:^|[^a-z0-9])x-(?:amz|goog|ms)-|(?:access|key)id/i
 const LAST = /(?:key|key-pair-id|(?:^|[^a-z0-9])(?:sig|auth|pass|pw|sas|policy))$/i
 /** An OAuth code; a colon follows codes of errors. */
 const CODE = /(?:^|[^a-z0-9])code$/i
