@@ -79,16 +79,12 @@ function namesHidden(text: string): string {
     const start = index + run.indexOf(name)
     const end = start + name.length
     if (start < from) continue
-    if (isToken(name)) {
-      shown += text.slice(from, start) + REDACTED
-      from = end
-      continue
-    }
     const afterPort = skip(PORT, text, end)
-    if (!isHost(name) && !isNameWithPort(name, text, end, afterPort)) continue
+    const isHidden = isToken(name) || isHost(name) || isNameWithPort(name, text, end, afterPort)
+    if (!isHidden) continue
     shown += text.slice(from, start)
     if (text[afterPort] === '/') return shown + HOST_PATH
-    shown += HOST
+    shown += isToken(name) && afterPort === end ? REDACTED : HOST
     from = afterPort
   }
   return shown + text.slice(from)

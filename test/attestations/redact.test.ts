@@ -29,6 +29,7 @@ const EXAMPLES: [string, string][] = [
   ['x/registry.test/y and |registry.test| (mirror.registry.test)', 'x/<host>/… and |<host>| (<host>)'],
   ['10.0.0.1.nip.io ip-10.0.0.1-x bücher.example xn--bcher-kva.xn--p1ai', '<host> <host> <host> <host>'],
   ['https%3A%2F%2Fregistry.test%2Fv2', '<url>'],
+  ['ewtest.a.aa:1/app eyJhbGciOi.x', '<host>/… <redacted>'],
   // Credentials.
   ['user:pw@host me@mail.test git@git.test:org/repo', '<credentials>@host <credentials>@<host> <credentials>@<host>:org/repo'],
   ['a:p@w@registry.test/app', '<credentials>@<host>/…'],
