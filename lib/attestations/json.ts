@@ -11,6 +11,11 @@ import { MAX_ATTESTATIONS, MAX_SIGNATURES, PostedResult } from './posted.ts'
 const MAX_DEPTH = 64
 /** Keys and values; the fullest result has 4 500. */
 const MAX_PARTS = 16_384
+/** Of a number; a hundred thousand take 20 ms to read. */
+const MAX_DIGITS = 1_000
+
+const ZERO = 0x30
+const NINE = 0x39
 
 const LISTS = { signatures: MAX_SIGNATURES, attestations: MAX_ATTESTATIONS }
 
@@ -43,13 +48,16 @@ export function parseResult(bytes: Buffer): PostedResult {
   return data
 }
 
-/** The keys of a body, none of which is inside of a string; 400 for what is nested too deep, 413 for too many parts. */
+/** The keys of a body, none of which is inside of a string; 400 for what is nested too deep and for numbers that are too long, 413 for too many parts. */
 function countKeys(bytes: Buffer): number {
   let depth = 0
   let keys = 0
   let values = 1
+  let digits = 0
   for (let i = 0; i < bytes.length; i++) {
-    switch (bytes[i]) {
+    const byte = bytes[i]!
+    digits = byte >= ZERO && byte <= NINE ? digits + 1 : 0
+    switch (byte) {
       case QUOTE:
         for (i++; i < bytes.length && bytes[i] !== QUOTE; i++) if (bytes[i] === BACKSLASH) i++
         break
@@ -69,6 +77,7 @@ function countKeys(bytes: Buffer): number {
         depth--
         break
     }
+    if (digits > MAX_DIGITS) throw deserializeError(`a number of more than ${MAX_DIGITS} digits`)
     if (keys + values > MAX_PARTS) throw new HttpError(413, `body has more than ${MAX_PARTS} keys and values`)
   }
   return keys

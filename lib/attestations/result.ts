@@ -1,6 +1,7 @@
 /** From the body of a result to the document that `store_attestation` takes. */
 import { exactJson } from '../http/exact-json.ts'
 import { formatNamed } from '../supply-chain/index.ts'
+import { Slice } from '../turns.ts'
 import { checkContract, checkWhole, contradicted, type PostedEntry } from './contract.ts'
 import type { Signature, Statement, Verdict } from './entry.ts'
 import { parseResult } from './json.ts'
@@ -24,10 +25,10 @@ export interface Prepared {
 }
 
 /**
- * Reads a result for the image of `digest`; `now` is Unix time in milliseconds.
+ * Reads a result for the image of `digest`, in slices where it is long; `now` is Unix time in milliseconds.
  * @throws HttpError 400 for what is not JSON or of another type, 413 for too long a list, 422 for what breaks the contract
  */
-export function prepareResult(bytes: Buffer, digest: string, now: number): Prepared {
+export async function prepareResult(bytes: Buffer, digest: string, now: number): Promise<Prepared> {
   const posted = parseResult(bytes)
   checkContract(posted, digest, now)
   const unknownReasons: string[] = []
@@ -41,8 +42,8 @@ export function prepareResult(bytes: Buffer, digest: string, now: number): Prepa
   const sent = { signatures: posted.signatures ?? [], attestations: posted.attestations ?? [] }
   for (const entry of [...sent.signatures, ...sent.attestations]) errors.set(entry, reasonOf(entry.error))
   checkWhole(posted, (entry) => isSentVerified(entry) && isNamed(entry))
-  const signatures = sent.signatures.map((entry) => signedOf(entry, errors.get(entry)))
-  const attestations = sent.attestations.map((entry) => statementOf(entry, errors.get(entry)))
+  const signatures = await eachInSlices(sent.signatures, (entry) => signedOf(entry, errors.get(entry)))
+  const attestations = await eachInSlices(sent.attestations, (entry) => statementOf(entry, errors.get(entry)))
 
   const isDowngraded = [...errors.keys()].some((entry) => isSentVerified(entry) && !isNamed(entry))
   const isDerived = isDowngraded && posted.verdict === 'verified' && !signatures.some((one) => one.verified)
@@ -67,6 +68,17 @@ export function prepareResult(bytes: Buffer, digest: string, now: number): Prepa
     },
     unknownReasons,
   }
+}
+
+/** A detail takes as long as its text: a body full of them takes several slices. */
+async function eachInSlices<From, To>(entries: readonly From[], made: (entry: From) => To): Promise<To[]> {
+  const slice = new Slice()
+  const all: To[] = []
+  for (const entry of entries) {
+    if (slice.isOver) await slice.next()
+    all.push(made(entry))
+  }
+  return all
 }
 
 const isSentVerified = (entry: PostedEntry) => entry.verified === true

@@ -7,6 +7,8 @@ import { declare, type RouteDoc } from '../http/declared.ts'
 import { HttpError } from '../http/errors.ts'
 import { kib } from '../http/read-budget.ts'
 import { respondEmpty } from '../http/respond.ts'
+import { MIN_WEIGHED_BYTES } from '../http/weigh.ts'
+import { turn } from '../turns.ts'
 import { PostedResult } from './posted.ts'
 import { prepareResult } from './result.ts'
 
@@ -55,7 +57,8 @@ export async function storeResult(c: Context, digest: string, store: (document: 
   try {
     const { bodies, unknownReasons } = c.get('deps')
     release = await bodies.acquire(kib(bytes.length * HELD_PER_BYTE))
-    const { document, unknownReasons: codes } = prepareResult(bytes, digest, Date.now())
+    if (bytes.length >= MIN_WEIGHED_BYTES) await turn()
+    const { document, unknownReasons: codes } = await prepareResult(bytes, digest, Date.now())
     unknownReasons.note(codes)
     // By `post` an answer that was lost is known when it is asked for again.
     const [row] = await store(JSON.stringify({ ...document, post: randomUUID() }))

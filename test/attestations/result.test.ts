@@ -18,9 +18,9 @@ const digest = newDigest()
 const prepare = (fields: Fields) => prepareResult(Buffer.from(JSON.stringify(resultOf(digest, fields))), digest, NOW)
 
 /** What a result is stored as, or the text of its refusal. */
-function outcomeOf(fields: Fields): { verdict: string | null; reason: string | null } | string {
+async function outcomeOf(fields: Fields): Promise<{ verdict: string | null; reason: string | null } | string> {
   try {
-    const { verdict, reason } = prepare(fields).document
+    const { verdict, reason } = (await prepare(fields)).document
     return { verdict: verdict!, reason: reason! }
   } catch (error) {
     assert.ok(error instanceof HttpError)
@@ -67,23 +67,23 @@ function expected(verdict: string, reason: string | undefined, signatures: reado
   return agrees[verdict] ? { verdict, reason: told } : null
 }
 
-test('a verdict is kept, derived again or refused as its signatures say; attestations only tell of somebody who is not named', () => {
+test('a verdict is kept, derived again or refused as its signatures say; attestations only tell of somebody who is not named', async () => {
   const seen = new Set<string>()
-  const model = fc.property(
+  const model = fc.asyncProperty(
     fc.constantFrom('verified', 'key_signed', 'unsigned', 'invalid', 'unknown'),
     code,
     fc.array(entry, { maxLength: 5 }),
     fc.array(entry, { maxLength: 2 }),
-    (verdict, reason, signatures, entries) => {
+    async (verdict, reason, signatures, entries) => {
       const attestations = entries.map((one) => ({ ...one, predicate_type: 'p' }))
       const should = expected(verdict, reason, signatures, attestations)
-      const is = outcomeOf({ verdict, reason, signatures, attestations })
+      const is = await outcomeOf({ verdict, reason, signatures, attestations })
       if (should === null) assert.match(is as string, /^verdict: /)
       else assert.deepEqual(is, should)
       seen.add(should === null ? `${verdict} refused` : `${verdict} ${should.verdict}`)
     },
   )
-  fc.assert(model, { numRuns })
+  await fc.assert(model, { numRuns })
   // Every way there is was gone.
   const ways = ['verified', 'key_signed', 'unsigned', 'invalid', 'unknown'].flatMap((one) => [`${one} refused`, `${one} ${one}`])
   for (const way of [...ways, 'verified invalid', 'verified key_signed', 'verified unknown']) assert.ok(seen.has(way), way)
@@ -97,7 +97,7 @@ const text = (maxLength: number) =>
     .filter((one) => !/[\p{Cc}\p{Cs}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/u.test(one))
 const bytes = (one: unknown) => Buffer.byteLength(one as string)
 
-test('who signed is stored whole or refused, and only of what is verified and names somebody by keys of its kind', () => {
+test('who signed is stored whole or refused, and only of what is verified and names somebody by keys of its kind', async () => {
   const identity = fc.record({
     verified: fc.boolean(),
     signer_kind: fc.constantFrom('keyless', 'key', '', null),
@@ -109,18 +109,18 @@ test('who signed is stored whole or refused, and only of what is verified and na
     subject: text(220),
   })
   const LIMITS = { issuer: 1_024, san: 1_024, key_name: 128, key_fingerprint: 64 } as const
-  fc.assert(
-    fc.property(identity, (one) => {
+  await fc.assert(
+    fc.asyncProperty(identity, async (one) => {
       const isKey = one.signer_kind === 'key'
       const isNamed = isKey ? one.key_fingerprint.trim() !== '' : one.issuer.trim() !== '' && one.san.trim() !== ''
       const isVerified = one.verified && isNamed
       const tooLong = Object.entries(LIMITS).find(([key, max]) => bytes(one[key as keyof typeof LIMITS]) > max)?.[0]
       const fields = { signatures: [{ format: 'f', ...one }, signature()] }
       if (isVerified && tooLong !== undefined) {
-        assert.match(outcomeOf(fields) as string, new RegExp(`^signatures\\[0\\]\\.${tooLong}: longer than`))
+        assert.match((await outcomeOf(fields)) as string, new RegExp(`^signatures\\[0\\]\\.${tooLong}: longer than`))
         return
       }
-      const { document } = prepare(fields)
+      const { document } = await prepare(fields)
       const [stored] = JSON.parse(document.signatures!)
       const cut = (whole: string, kept: string | undefined, max: number) => {
         assert.ok(whole.startsWith(kept ?? '') && bytes(kept ?? '') <= max)
@@ -154,7 +154,7 @@ const KNOWN_TEXTS = {
   attestations: ['predicate_type', 'payload_sha256'],
 } as const
 
-test('a forbidden character anywhere in a known text is refused by the name of its field, every other one is not', () => {
+test('a forbidden character anywhere in a known text is refused by the name of its field, every other one is not', async () => {
   const isForbidden = (point: number) =>
     point < 0x20 ||
     (point >= 0x7f && point <= 0x9f) ||
@@ -167,12 +167,12 @@ test('a forbidden character anywhere in a known text is refused by the name of i
     'attestations',
     'provenance.source_ref',
   ] as const)
-  fc.assert(
-    fc.property(point, field, fc.nat(3), (one, [list, key], before) => {
+  await fc.assert(
+    fc.asyncProperty(point, field, fc.nat(3), async (one, [list, key], before) => {
       const value = `${'x'.repeat(before)}${String.fromCodePoint(one)}y`
       const made = list === 'signatures' ? signature : statement
       const entry = made(key.startsWith('provenance') ? { provenance: { source_ref: value } } : { [key]: value })
-      const is = outcomeOf({ [list]: [made(), entry], ...(list === 'attestations' && { signatures: [signature()] }) })
+      const is = await outcomeOf({ [list]: [made(), entry], ...(list === 'attestations' && { signatures: [signature()] }) })
       const where = `${list}[1].${key}: a control`
       assert.equal(typeof is === 'string' && is.startsWith(where), isForbidden(one), `${one.toString(16)} ${JSON.stringify(is)}`)
     }),
@@ -182,25 +182,25 @@ test('a forbidden character anywhere in a known text is refused by the name of i
 
 // ---- Transparency log
 
-test('an index of the transparency log is kept to the digit, or refused', () => {
+test('an index of the transparency log is kept to the digit, or refused', async () => {
   const index = fc.oneof(
     fc.bigInt({ min: -(2n ** 64n), max: 2n ** 64n }),
     fc.bigInt({ min: 2n ** 53n - 4n, max: 2n ** 53n + 4n }),
     fc.bigInt({ min: 2n ** 63n - 4n, max: 2n ** 63n + 4n }),
     fc.bigInt({ min: -(2n ** 63n) - 4n, max: -(2n ** 63n) + 4n }),
   )
-  fc.assert(
-    fc.property(fc.array(index, { maxLength: 4 }), (list) => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(index, { maxLength: 4 }), async (list) => {
       const text = JSON.stringify(
         resultOf(digest, { signatures: [signature(), ...list.map((_, i) => signature({ tlog_index: `@${i}@` }))] }),
       )
       const body = Buffer.from(text.replace(/"@(\d)@"/g, (_, i) => String(list[Number(i)])))
       const bad = list.findIndex((one) => one < -(2n ** 63n) || one >= 2n ** 63n)
       if (bad >= 0) {
-        assert.throws(() => prepareResult(body, digest, NOW), new RegExp(`signatures\\[${bad + 1}\\]\\.tlog_index`))
+        await assert.rejects(() => prepareResult(body, digest, NOW), new RegExp(`signatures\\[${bad + 1}\\]\\.tlog_index`))
         return
       }
-      const { signatures } = prepareResult(body, digest, NOW).document
+      const { signatures } = (await prepareResult(body, digest, NOW)).document
       assert.deepEqual(
         [...signatures!.matchAll(/"tlogIndex":(-?\d+)/g)].map(([, one]) => BigInt(one!)),
         list,
