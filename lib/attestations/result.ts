@@ -10,7 +10,7 @@ import { isKnownReason, NO_SIGNER_IDENTITY, UNRECOGNISED } from './reasons.ts'
 import { redact } from './redact.ts'
 import { summaryOf } from './summary.ts'
 import { cut } from './text.ts'
-import { contradiction, derivedVerdict } from './verdict.ts'
+import { type Checked, contradiction, derivedVerdict } from './verdict.ts'
 
 const UNNAMED_DETAIL = 'sent as verified without naming its signer'
 
@@ -42,16 +42,15 @@ export async function prepareResult(bytes: Buffer, digest: string, now: number):
   const sent = { signatures: posted.signatures ?? [], attestations: posted.attestations ?? [] }
   for (const entry of [...sent.signatures, ...sent.attestations]) errors.set(entry, reasonOf(entry.error))
   checkWhole(posted, (entry) => isSentVerified(entry) && isNamed(entry))
+
+  const checked = sent.signatures.map((entry) => checkedOf(entry, errors.get(entry)))
+  const isDowngraded = [...errors.keys()].some((entry) => isSentVerified(entry) && !isNamed(entry))
+  const isDerived = isDowngraded && posted.verdict === 'verified' && !checked.some((one) => one.verified)
+  const judged: { verdict: Verdict; reason: string | undefined } = isDerived ? derivedVerdict(checked) : { verdict: posted.verdict, reason }
+  const why = contradiction(judged.verdict, checked)
+  if (why !== null) throw contradicted(why)
   const signatures = await eachInSlices(sent.signatures, (entry) => signedOf(entry, errors.get(entry)))
   const attestations = await eachInSlices(sent.attestations, (entry) => statementOf(entry, errors.get(entry)))
-
-  const isDowngraded = [...errors.keys()].some((entry) => isSentVerified(entry) && !isNamed(entry))
-  const isDerived = isDowngraded && posted.verdict === 'verified' && !signatures.some((one) => one.verified)
-  const judged: { verdict: Verdict; reason: string | undefined } = isDerived
-    ? derivedVerdict(signatures)
-    : { verdict: posted.verdict, reason }
-  const why = contradiction(judged.verdict, signatures)
-  if (why !== null) throw contradicted(why)
   return {
     document: {
       digest,
@@ -89,15 +88,21 @@ const isBlank = (text: Text) => !text || text.trim() === ''
 const isNamed = ({ signer_kind, key_fingerprint, issuer, san }: PostedEntry) =>
   signer_kind === 'key' ? !isBlank(key_fingerprint) : !isBlank(issuer) && !isBlank(san)
 
+/** What an entry counts as: one that names nobody is unverified, whatever it was sent as. */
+function checkedOf(entry: PostedEntry, error: string | undefined): Checked {
+  if (!isSentVerified(entry)) return { verified: false, error }
+  return isNamed(entry) ? { verified: true, error } : { verified: false, error: NO_SIGNER_IDENTITY }
+}
+
 /** Keys in wire order; what is not known is undefined, which JSON leaves out. */
 function signedOf(entry: PostedSignature, error: string | undefined): Signature {
-  const isVerified = isSentVerified(entry) && isNamed(entry)
+  const { verified: isVerified, error: stored } = checkedOf(entry, error)
   const isUnnamed = isSentVerified(entry) && !isVerified
   return {
     format: formatNamed(cut(entry.format, MAX_BYTES.format)),
     source: kept('source', entry.source),
     verified: isVerified,
-    error: isUnnamed ? NO_SIGNER_IDENTITY : error,
+    error: stored,
     detail: isUnnamed ? UNNAMED_DETAIL : redact(entry.detail ?? '') || undefined,
     subject: kept('subject', entry.subject),
     ...(isVerified ? identityOf(entry) : {}),
