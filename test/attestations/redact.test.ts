@@ -88,6 +88,8 @@ test('only the first 4096 bytes are looked at, up to the last blank; 256 bytes a
   assert.equal(redact('x'.repeat(4_096)), 'x'.repeat(256))
   assert.equal(redact(`${'é'.repeat(128)}é`), 'é'.repeat(128))
   assert.equal(redact(`x${'é'.repeat(128)}`), `x${'é'.repeat(127)}`)
+  // The end may make an address of a version.
+  assert.equal(redact(`${'x'.repeat(248)} 1.2.3.4.5`), `${'x'.repeat(248)} <host>`)
   for (let at = 240; at <= 256; at++) {
     const shown = redact(`${'x'.repeat(at - 1)} registry.test`)
     assert.equal(shown, at + '<host>'.length <= 256 ? `${'x'.repeat(at - 1)} <host>` : 'x'.repeat(at - 1))
