@@ -5,6 +5,7 @@ import clusterEnvironment from './cluster/environment.get.ts'
 import health from './health.get.ts'
 import imageTrust from './image-trust.get.ts'
 import imageAttestation from './images/attestation.get.ts'
+import imageAttestationPost from './images/attestation.post.ts'
 import imageByDigest from './images/digest.get.ts'
 import imageSbom from './images/sbom.get.ts'
 import imageSbomPost from './images/sbom.post.ts'
@@ -48,6 +49,7 @@ export const routes = [
   ...[nodeFacts, nodeStatus, clusterEnvironment],
   ...[images, imageByDigest, workloadContainers],
   ...[imageVulnerabilitiesPost, imageVulnerabilities, imageSbomPost, imageSbom, imageSbomCycloneDx],
+  ...[imageAttestationPost],
   ...[vulnerabilities, vulnerabilityExposure],
   ...[imageAttestation, attestations, attestationsRunning],
   ...[imageTrust],

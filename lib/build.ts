@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { UnknownReasons } from './attestations/index.ts'
 import { AuditForwarder } from './audit/index.ts'
 import type { Config } from './config.ts'
 import type { Database } from './db/index.ts'
@@ -62,6 +63,7 @@ export function buildDeps(options: { config: Config; db: Database; log: Logger; 
     seen,
     agentClocks: new AgentClocks(log),
     payloads: new Payloads({ reader, maxInflatedBytes, metrics }),
+    unknownReasons: new UnknownReasons({ log, metrics }),
     imageTrust: new ImageTrust({ url: config.evaluatorUrl, token: evaluatorToken(config), log }),
     draining,
   }

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { UnknownReasons } from './attestations/reasons.ts'
 import type { AuditForwarder } from './audit/index.ts'
 import type { Config } from './config.ts'
 import type { Database } from './db/index.ts'
@@ -32,6 +33,8 @@ export interface Deps {
   agentClocks: AgentClocks
   /** Findings and SBOMs on their way in. */
   payloads: Payloads
+  /** Reason codes of attestation results that are not known. */
+  unknownReasons: UnknownReasons
   imageTrust: ImageTrust
   /** True from the first SIGTERM on: answers then carry `Connection: close`. */
   draining: () => boolean

@@ -11,8 +11,8 @@ export interface TypedBody {
   readonly schema: z.ZodType
 }
 
-/** The body of an answer: JSON by its schema, all keys in wire order, or one of another content type. */
-export type Body = z.ZodType | TypedBody
+/** The body of an answer: JSON by its schema, all keys in wire order, one of another content type, or null for none. */
+export type Body = z.ZodType | TypedBody | null
 
 /** What a route says in `route({ ... })`. */
 export interface RouteDoc {

@@ -32,6 +32,14 @@ export function respond(c: Context, status: number, text: string, extra?: Record
   return new Response(text, { status, headers })
 }
 
+/** An answer without a body. */
+export function respondEmpty(c: Context, status: number): Response {
+  c.set('bytes', 0)
+  const { 'content-type': _, ...headers } = headersFor(c, '')
+  headers['content-length'] = '0'
+  return new Response(null, { status, headers })
+}
+
 /** A short JSON answer of another status. */
 export function sendShortJson(c: Context, status: number, json: string): Response {
   const length = Buffer.byteLength(json)

@@ -1,3 +1,3 @@
-export { DIGEST_PATTERN, DIGEST_RULE, digest } from './digest.ts'
+export { DIGEST_PATTERN, DIGEST_RULE, digest, isDigest } from './digest.ts'
 export { recordInventory } from './record.ts'
 export { ContainerDigest, ImagePage, ImageRecord, ImageSelf, ImageSummary, ImageWorkload, WorkloadContainers } from './records.ts'

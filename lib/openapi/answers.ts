@@ -62,7 +62,7 @@ export function answersOf(doc: RouteDoc | undefined, facts: Facts, book: SchemaB
     ...(facts.hasBody || facts.isCharged || doc?.database !== false ? [503] : []),
   ]
   const answers: Record<number, Json> = Object.fromEntries(statuses.map((status) => [status, shared(status)]))
-  if (doc) answers[200] = { description: 'Success.', content: contentOf(doc.answer, book) }
+  if (doc) answers[200] = { description: 'Success.', ...contentOf(doc.answer, book) }
   for (const [status, said] of Object.entries(doc?.also ?? {})) answers[Number(status)] = ownAnswer(Number(status), said, book)
   // Keys that are integers come in ascending order, whatever order they were set in.
   return answers as unknown as Json
@@ -78,17 +78,19 @@ const shared = (status: number): Json => ({ $ref: `#/components/responses/${SHAR
 
 function ownAnswer(status: number, said: NonNullable<RouteDoc['also']>[number], book: SchemaBook): Json {
   if (said === 'No data found') return shared(status)
-  const { description, answer } = typeof said === 'string' ? { description: said, answer: null } : said
   const { headers } = (SHARED[status]?.[1] ?? {}) as { headers?: Json }
-  return { description, ...(headers ? { headers } : {}), content: answer ? contentOf(answer, book) : PLAIN }
+  const description = typeof said === 'string' ? said : said.description
+  return { description, ...(headers ? { headers } : {}), ...(typeof said === 'string' ? { content: PLAIN } : contentOf(said.answer, book)) }
 }
 
+/** `content` of an answer, or nothing where it has no body. */
 function contentOf(body: Body, book: SchemaBook): Json {
-  if (body instanceof z.ZodType) return { 'application/json': { schema: book.add(body, 'output') } }
+  if (body === null) return {}
+  if (body instanceof z.ZodType) return { content: { 'application/json': { schema: book.add(body, 'output') } } }
   const schema = book.add(body.schema, 'output')
   // The text is not in quotes, whatever the type says.
   const isNotJson = body.contentType === 'application/json'
-  return { [body.contentType]: { schema, ...(isNotJson ? { 'x-plain-text': true } : {}) } }
+  return { content: { [body.contentType]: { schema, ...(isNotJson ? { 'x-plain-text': true } : {}) } } }
 }
 
 function textHeader(name: string, description: string): Json {

@@ -20,7 +20,7 @@ const MAX_WORD_BYTES = 64
 
 const SCHEMA_VERSION = 1
 /** Whole seconds that the clock of a scanner may be ahead of ours. */
-const MAX_SKEW_SECONDS = 60
+export const MAX_SKEW_SECONDS = 60
 const MS_PER_SECOND = 1_000
 
 const PostedImage = z
@@ -118,6 +118,9 @@ export function statedTrust({ sbom_trust, sbomTrust }: Pick<Posted, 'sbom_trust'
   return stated === undefined || TRUSTS.includes(stated) ? stated : WEAKEST_TRUST
 }
 
+/** Whole seconds that a naive UTC time is ahead of `now`, in Unix milliseconds. */
+export const secondsAhead = (time: string, now: number): number => Math.trunc((Date.parse(`${time}Z`) - now) / MS_PER_SECOND)
+
 /**
  * Holds a payload to what its sender and this broker agreed on, in this order: 422 for another schema version, a digest other than that of
  * the path, an unknown source, and a scan of the future. Answers the source.
@@ -127,8 +130,7 @@ export function checkContract({ schema_version, image, source, scanned_at }: Pos
   if (image.digest !== digest) throw new HttpError(422, 'image.digest: expected the digest of the path')
   const known = sourceNamed(source)
   if (known === undefined) throw new HttpError(422, 'source: expected operator-scanner, db-matcher or registry')
-  const aheadSeconds = Math.trunc((Date.parse(`${scanned_at}Z`) - now) / MS_PER_SECOND)
-  if (aheadSeconds > MAX_SKEW_SECONDS) throw new HttpError(422, `scanned_at: more than ${MAX_SKEW_SECONDS} seconds ahead`)
+  if (secondsAhead(scanned_at, now) > MAX_SKEW_SECONDS) throw new HttpError(422, `scanned_at: more than ${MAX_SKEW_SECONDS} seconds ahead`)
   return known
 }
 

@@ -1,6 +1,8 @@
 export { PostedSbom } from './components.ts'
 export { cursorText } from './cursor.ts'
+export { instant, optionalInstant } from './fields.ts'
 export { PostedFindings } from './findings.ts'
+export { MAX_SKEW_SECONDS, secondsAhead } from './header.ts'
 export { formatNamed, metricPrefix, shownFormats, shownSource, shownSources, sourceNamed, type WireNames } from './names.ts'
 export { Payloads } from './payloads.ts'
 export { PayloadReader } from './reader.ts'

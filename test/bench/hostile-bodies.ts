@@ -12,6 +12,8 @@ export interface Attack {
   expected: 'refused' | 'valid' | 'either'
   /** It is larger than a body may be as it is sent. */
   isPackedOnly?: boolean
+  /** Its route takes no coding. */
+  isPlainOnly?: boolean
   /** Body number `i`; those of a refused one are all the same. */
   body: (i: number) => string
 }

@@ -30,6 +30,7 @@ import {
   trickle,
 } from './hostile-client.ts'
 import { HOSTILE_PAYLOADS, PAYLOAD_PATH, validPayloads } from './hostile-payloads.ts'
+import { HOSTILE_RESULTS, RESULT_IMAGE, validResults } from './hostile-results.ts'
 
 /** Bounds of an idle machine. */
 const REFUSED_LOOP_MS = 50
@@ -154,13 +155,13 @@ async function begin(): Promise<void> {
   broker.resetPeak()
 }
 
-const RIGHT = { refused: /^(4\d\d|503)$/, valid: /^(200|503)$/, either: /^(200|4\d\d|503)$/ }
+const RIGHT = { refused: /^(4\d\d|503)$/, valid: /^(20[01]|503)$/, either: /^(20[01]|4\d\d|503)$/ }
 
-async function body({ name, path, expected, isPackedOnly = false, body }: Attack): Promise<void> {
+async function body({ name, path, expected, isPackedOnly = false, isPlainOnly = false, body }: Attack): Promise<void> {
   if (!wanted(name)) return
   const rendered: { plain: Buffer; packed: Buffer }[] = []
   const same = expected !== 'valid'
-  for (const gzip of isPackedOnly ? [true] : [false, true]) {
+  for (const gzip of isPackedOnly ? [true] : isPlainOnly ? [false] : [false, true]) {
     for (const count of AT_ONCE) {
       while (rendered.length < (same ? 1 : count)) {
         const plain = Buffer.from(body(rendered.length))
@@ -269,6 +270,7 @@ async function fill(): Promise<void> {
     select '00000000-0000-4000-9000-' || lpad(i::text, 12, '0'), 'large', 'shop', '10.99.0.1', '0', 'TCP', 'EGRESS',
            '10.98.' || i / 250 % 250 || '.' || i % 250, i::text, 'ALLOW', now() at time zone 'utc' - i * interval '1 millisecond'
     from generate_series(1, ${FLOWS_OF_ONE_POD}::int) i`
+  await sql`insert into image values (${RESULT_IMAGE}, null, '{}', 'repo', now() at time zone 'utc', now() at time zone 'utc')`
   await sql`analyze`
   await sql.end({ timeout: 1 })
 }
@@ -284,10 +286,10 @@ print(`|---------|${'-'.repeat(34)}|-----------|------------------------|-------
 for (settings of SETTINGS) {
   await start()
   await idle()
-  for (const one of [...HOSTILE, ...HOSTILE_PAYLOADS]) await body(one)
+  for (const one of [...HOSTILE, ...HOSTILE_PAYLOADS, ...HOSTILE_RESULTS]) await body(one)
   const run = Math.floor(Math.random() * 0xffff_ffff)
   const name = run.toString(16).padStart(8, '0')
-  for (const one of [...validBodies(name), ...validPayloads(name)]) await body(one)
+  for (const one of [...validBodies(name), ...validPayloads(name), ...validResults(name)]) await body(one)
   await meanwhile('slow bodies: 63 posters', () => trickle(broker.port, '/pod/traffic/batch', SLOW_POSTERS, 2_000_000, 1_000), null)
   await meanwhile('slow payloads: 63 posters', () => trickle(broker.port, PAYLOAD_PATH, SLOW_POSTERS, 1_000_000, 1_000), null)
   await slowReaders('/pod/traffic?limit=20000', 'newest 20 000')

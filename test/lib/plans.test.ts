@@ -280,6 +280,7 @@ const WITHOUT = new Set([
   'POST /pod/syscalls',
   'POST /images/:digest/vulnerabilities',
   'POST /images/:digest/sbom',
+  'POST /images/:digest/attestation',
 ])
 
 describe('plans', () => {

@@ -307,6 +307,39 @@ const SBOM: Fields = {
   }),
 }
 
+const SIGNED = {
+  format: values`"cosign-bundle"  "cosign-legacy"  "MARKERMARKER"`,
+  source: values`"referrers"  null  ""`,
+  verified: values`true  true  false  null`,
+  error: values`null  "bad_signature"  "untrusted_key"  "a_new_code"`,
+  detail: values`null  "dial tcp 10.9.0.1:443 MARKERMARKER"  "token=abc"`,
+  signer_kind: values`null  "keyless"  "key"`,
+  issuer: values`"https://issuer.test"  "https://issuer.test"  ""`,
+  san: values`"MARKERMARKER"`,
+  key_fingerprint: values`null  "abab"`,
+  key_pem: values`null  "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"`,
+  integrated_time: values`null  "2026-01-01T00:00:00.5+02:00"`,
+  tlog_index: values`null  7  9223372036854775807`,
+}
+
+/** One that makes a result verified, whatever the others are. */
+const SIGNATURE = '{"format":"bundle","verified":true,"issuer":"i","san":"s"}'
+
+const RESULT: Fields = {
+  schema_version: good`1`,
+  digest: one([`"${DIGESTS[0]!}"`]),
+  repository: good`"MARKERMARKER"`,
+  checked_at: good`"2026-01-01T00:00:00Z"  "2026-01-01T00:00:00.123456789+02:00"  "0001-01-01T00:00:00Z"  "2026-03-01T00:00:00Z"`,
+  verdict: either([9, good`"verified"`], [1, good`"unknown"  "unsigned"  "invalid"  "key_signed"`]),
+  reason: good`null  "timeout"  "a_new_code"`,
+  trust_root: good`null  "public-good"`,
+  signatures: listOf(SIGNED).map(([open, ...rest]) => [open!, SIGNATURE, rest.length > 1 ? ',' : '', ...rest]),
+  attestations: either(
+    [3, listOf({ ...SIGNED, predicate_type: values`"p"`, provenance: values`null  {"builder_id":"MARKERMARKER"}` })],
+    [1, good`null`],
+  ),
+}
+
 /** Of every route that takes a body: the members of its object; `list` when the body is a list of them. */
 const TEMPLATES: Record<string, { fields: Fields; list?: true }> = {
   '/pod/spec': { fields: POD },
@@ -318,6 +351,7 @@ const TEMPLATES: Record<string, { fields: Fields; list?: true }> = {
   '/svc/spec': { fields: SERVICE },
   '/images/:digest/vulnerabilities': { fields: FINDINGS },
   '/images/:digest/sbom': { fields: SBOM },
+  '/images/:digest/attestation': { fields: RESULT },
 }
 
 const STRANGERS = values`__proto__  constructor  toString  unknown  \u0000  \ud800  POD_NAME  peer_name`
@@ -924,6 +958,7 @@ function complaint({ status, headers, text }: Reply, method: string): string | n
 
 /** What an answer of 200 says was stored. */
 function noteAccepted(path: string, text: string): void {
+  if (text === '') return
   const answer = JSON.parse(text)
   if (path.endsWith('/batch')) accepted.rows += answer
   else if (path.endsWith('/traffic') && answer !== null && answer.uuid !== undefined) {
@@ -965,6 +1000,7 @@ before(async () => {
   // Without jobs: bodies are dated long ago, and what was accepted is looked for afterwards.
   broker = await startBroker({ dataDir, nodeArgs: [`--max-old-space-size=${HEAP_MB}`], env: { ...TOKENS, JOBS: 'external' } })
   sql = connectTo(dataDir)
+  await sql`insert into image select unnest(string_to_array(${DIGESTS.join()}, ',')), null, '{}', 'repo', now(), now()`
   agent = new http.Agent({ keepAlive: true, maxSockets: CLIENTS })
 })
 
@@ -988,7 +1024,7 @@ test('every route that takes a body has a valid one here, and it is accepted', a
       body: isList ? `[${text}]` : text,
       headers: authorization(scope, 'right'),
     })
-    assert.ok([200, 202].includes(answer.status), `${path}: ${answer.text}`)
+    assert.ok([200, 201, 202].includes(answer.status), `${path}: ${answer.text}`)
     noteAccepted(path, answer.text)
   }
 })

@@ -105,8 +105,12 @@ function assertAnswer(said: Answered, what: string, headers: Headers, body: stri
     assert.match(headers.get('content-type') ?? '', /^application\/(json$|\S+\+json)/, `${what}: compressed although it is no JSON`)
   }
   for (const [name, { required }] of Object.entries(said.headers ?? {})) assert.ok(!required || headers.has(name), `${what}: no ${name}`)
+  if (!said.content) {
+    assert.deepEqual([headers.get('content-type'), headers.get('content-length'), body || ''], [null, '0', ''], `${what}: not empty`)
+    return
+  }
   const type = headers.get('content-type')?.split(';')[0] ?? ''
-  const media = said.content?.[type]
+  const media = said.content[type]
   if (!media) assert.fail(`${what}: the content type ${type} is not in the OpenAPI document`)
   if (body === null) return
   const isText = type.startsWith('text/') || media['x-plain-text']

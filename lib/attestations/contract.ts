@@ -1,0 +1,106 @@
+/** What a result must keep to beside its types (interop-supply-chain 1.4): everything here is 422 and names the field, in the order of the sheet. */
+import { HttpError } from '../http/errors.ts'
+import { DIGEST_RULE, isDigest } from '../images/index.ts'
+import { MAX_SKEW_SECONDS, secondsAhead } from '../supply-chain/index.ts'
+import { SIGNER_KINDS, VERDICTS, type Verdict } from './entry.ts'
+import {
+  MAX_BYTES,
+  type PostedProvenance,
+  type PostedResult,
+  type PostedSignature,
+  type PostedStatement,
+  SCHEMA_VERSION,
+} from './posted.ts'
+import { isLongerThan } from './text.ts'
+
+export type PostedEntry = PostedSignature | PostedStatement
+
+/** Control characters, halves of surrogate pairs, line ends of Unicode, and what turns the direction of text or cannot be seen. */
+const FORBIDDEN = /[\p{Cc}\p{Cs}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/u
+/** What no database holds; a key has line ends. */
+const UNSTORABLE = /[\0\p{Cs}]/u
+const TOKEN = /^[a-z0-9_:.-]{1,128}$/
+const PUBLIC_KEY = /^-----BEGIN PUBLIC KEY-----[A-Za-z0-9+/=\r\n]+-----END PUBLIC KEY-----$/
+
+const RESULT_TEXTS = ['digest', 'repository', 'verdict', 'reason', 'trust_root', 'signed_via', 'signed_digest'] as const
+const SIGNED_TEXTS = [
+  ...(['format', 'source', 'error', 'detail', 'subject', 'signer_kind', 'issuer', 'san', 'key_name', 'key_fingerprint'] as const),
+  ...(['key_pem', 'key_hint'] as const),
+]
+const STATEMENT_TEXTS = ['predicate_type', 'payload_sha256'] as const
+const PROVENANCE_TEXTS = ['builder_id', 'build_type', 'source_repo', 'source_commit', 'source_ref'] as const
+
+const WHOLE_IDENTITY = ['issuer', 'san', 'key_name', 'key_fingerprint'] as const
+const WHOLE_PROVENANCE = ['builder_id', 'source_repo', 'source_commit', 'source_ref'] as const
+
+const broken = (field: string, rule: string) => new HttpError(422, `${field}: ${rule}`)
+
+/** Signatures, then attestations, each with its place. */
+function* entriesOf({ signatures, attestations }: PostedResult): Generator<[PostedEntry, string]> {
+  for (const [i, one] of signatures?.entries() ?? []) yield [one, `signatures[${i}]`]
+  for (const [i, one] of attestations?.entries() ?? []) yield [one, `attestations[${i}]`]
+}
+
+const provenanceOf = (entry: PostedEntry): PostedProvenance => ('provenance' in entry && entry.provenance) || {}
+
+/** All that is judged before it is known which entries name a signer. */
+export function checkContract(posted: PostedResult, digest: string, now: number): asserts posted is PostedResult & { verdict: Verdict } {
+  checkCharacters(posted)
+  if (posted.schema_version !== SCHEMA_VERSION) throw broken('schema_version', `expected ${SCHEMA_VERSION}`)
+  if (posted.digest !== digest) throw broken('digest', 'expected the digest of the path')
+  if (!VERDICTS.includes(posted.verdict as Verdict)) throw broken('verdict', `expected one of ${VERDICTS.join(', ')}`)
+  if (secondsAhead(posted.checked_at, now) > MAX_SKEW_SECONDS) throw broken('checked_at', `more than ${MAX_SKEW_SECONDS} seconds ahead`)
+  if (posted.repository === '') throw broken('repository', 'empty')
+  checkLength('repository', posted.repository, '')
+  checkToken('reason', posted.reason)
+  for (const [entry, where] of entriesOf(posted)) checkToken(`${where}.error`, entry.error)
+  checkToken('trust_root', posted.trust_root)
+  checkToken('signed_via', posted.signed_via)
+  if (posted.signed_digest && !isDigest(posted.signed_digest)) throw broken('signed_digest', DIGEST_RULE)
+  for (const [{ signer_kind: kind }, where] of entriesOf(posted))
+    if (kind && !SIGNER_KINDS.some((one) => one === kind))
+      throw broken(`${where}.signer_kind`, `expected one of ${SIGNER_KINDS.join(', ')}`)
+}
+
+function checkCharacters(posted: PostedResult): void {
+  const check = <K extends string>(texts: { readonly [key in K]?: unknown }, keys: readonly K[], where: string) => {
+    for (const key of keys) {
+      const text = texts[key]
+      if (typeof text === 'string' && (key === 'key_pem' ? UNSTORABLE : FORBIDDEN).test(text))
+        throw broken(where + key, 'a control, line-break or bidi character, or half a surrogate pair')
+    }
+  }
+  check(posted, RESULT_TEXTS, '')
+  for (const [entry, where] of entriesOf(posted)) {
+    check(entry, SIGNED_TEXTS, `${where}.`)
+    check(entry as Partial<PostedStatement>, STATEMENT_TEXTS, `${where}.`)
+    check(provenanceOf(entry), PROVENANCE_TEXTS, `${where}.provenance.`)
+  }
+}
+
+function checkToken(field: string, token: string | null | undefined): void {
+  if (token && !TOKEN.test(token)) throw broken(field, `expected ${TOKEN.source.slice(1, -1)}`)
+}
+
+/** Trust policies match what names a signer and a build, so that it is stored whole or not at all; `isVerified` tells by place. */
+export function checkWhole(posted: PostedResult, isVerified: (entry: PostedEntry) => boolean): void {
+  for (const [entry, where] of entriesOf(posted)) {
+    if (!isVerified(entry)) continue
+    for (const key of WHOLE_IDENTITY) checkLength(key, entry[key], `${where}.`)
+    if (entry.key_pem) checkKey(`${where}.key_pem`, entry.key_pem.trim())
+    const provenance = provenanceOf(entry)
+    for (const key of WHOLE_PROVENANCE) checkLength(key, provenance[key], `${where}.provenance.`)
+  }
+}
+
+function checkLength(key: keyof typeof MAX_BYTES, text: string | null | undefined, where: string): void {
+  if (text && isLongerThan(text, MAX_BYTES[key])) throw broken(where + key, `longer than ${MAX_BYTES[key]} bytes`)
+}
+
+function checkKey(field: string, pem: string): void {
+  if (isLongerThan(pem, MAX_BYTES.key_pem)) throw broken(field, `longer than ${MAX_BYTES.key_pem} bytes`)
+  if (!PUBLIC_KEY.test(pem)) throw broken(field, 'expected a public key in PEM')
+}
+
+/** A verdict that its signatures do not give. */
+export const contradicted = (why: string): HttpError => broken('verdict', why)

@@ -1,0 +1,89 @@
+/** The body of POST /images/{digest}/attestation (interop-supply-chain 1.4). Types alone are judged here: what is 400. */
+import { z } from 'zod'
+import { shownAs } from '../http/declared.ts'
+import { listOf } from '../http/lists.ts'
+import { instant, optionalInstant } from '../supply-chain/index.ts'
+
+export const MAX_SIGNATURES = 32
+export const MAX_ATTESTATIONS = 64
+
+export const SCHEMA_VERSION = 1
+
+const optional = z.string().nullish()
+
+/** Its digits are read once more where a double does not hold them. */
+const int64 = shownAs(
+  z.custom<number>((value) => Number.isInteger(value), 'Invalid input: expected int64'),
+  { type: 'integer', format: 'int64' },
+)
+
+/** The caps of texts in bytes. Of a verified entry what names the signer is stored whole or refused, all else is cut. */
+export const MAX_BYTES = {
+  repository: 1024,
+  format: 128,
+  source: 128,
+  subject: 192,
+  issuer: 1024,
+  san: 1024,
+  key_name: 128,
+  key_fingerprint: 64,
+  key_pem: 4096,
+  key_hint: 128,
+  predicate_type: 1024,
+  payload_sha256: 64,
+  builder_id: 1024,
+  build_type: 1024,
+  source_repo: 1024,
+  source_commit: 128,
+  source_ref: 1024,
+} as const
+
+const TOKEN_TOLD = '`[a-z0-9_:.-]{1,128}`'
+
+const signed = {
+  format: z.string().describe('`cosign-bundle`, `signer-legacy` (or `cosign-legacy`), `bundle`, `cosign-legacy-att`, ...'),
+  source: optional,
+  verified: z.boolean().nullish().describe('False where it is not there.'),
+  error: optional.describe(`A reason code: ${TOKEN_TOLD}.`),
+  detail: optional.describe('Stored without addresses and secrets, in 256 bytes.'),
+  subject: optional.describe('The digest that it is bound to, where that is another one.'),
+  signer_kind: optional.describe('`keyless` or `key`; absent is `keyless`.'),
+  issuer: optional,
+  san: optional,
+  key_name: optional,
+  key_fingerprint: optional.describe('SHA-256 of the key in DER, in hexadecimal digits.'),
+  key_pem: optional.describe(`A public key in PEM, at most ${MAX_BYTES.key_pem} bytes.`),
+  key_hint: optional,
+  integrated_time: optionalInstant,
+  tlog_index: int64.nullish(),
+}
+
+const PostedProvenance = z
+  .object({ builder_id: optional, build_type: optional, source_repo: optional, source_commit: optional, source_ref: optional })
+  .meta({ id: 'PostedProvenance' })
+
+export const PostedSignature = z.object(signed).meta({ id: 'PostedSignature' })
+export const PostedStatement = z
+  .object({ ...signed, predicate_type: z.string(), payload_sha256: optional, provenance: PostedProvenance.nullish() })
+  .meta({ id: 'PostedStatement' })
+
+export const PostedResult = z
+  .object({
+    schema_version: z.int().describe(`${SCHEMA_VERSION}; any other is refused with 422.`),
+    digest: z.string().describe('That of the path.'),
+    repository: z.string().describe(`1 to ${MAX_BYTES.repository} bytes.`),
+    checked_at: instant.describe('At most 60 seconds ahead.'),
+    verdict: z.string().describe('`verified`, `key_signed`, `unsigned`, `invalid` or `unknown`; it must agree with the signatures.'),
+    reason: optional.describe(`A reason code: ${TOKEN_TOLD}. What is not known here is stored as \`unrecognised_reason\`.`),
+    trust_root: optional.describe(`${TOKEN_TOLD}: \`public-good\`, or \`custom:\` and 12 digits.`),
+    signed_via: optional.describe(`${TOKEN_TOLD}: \`self\` or \`index\`.`),
+    signed_digest: optional,
+    signatures: listOf(PostedSignature, MAX_SIGNATURES).nullish(),
+    attestations: listOf(PostedStatement, MAX_ATTESTATIONS).nullish(),
+  })
+  .meta({ id: 'PostedResult', description: 'Texts may hold no control, line-break or bidi character. Empty texts count as absent.' })
+
+export type PostedProvenance = z.output<typeof PostedProvenance>
+export type PostedSignature = z.output<typeof PostedSignature>
+export type PostedStatement = z.output<typeof PostedStatement>
+export type PostedResult = z.output<typeof PostedResult>

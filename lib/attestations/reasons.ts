@@ -1,0 +1,39 @@
+/** Reason codes of results (interop-supply-chain 1.4). Components are released apart from this broker, so that unknown ones are no fault. */
+import type { Log } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
+
+const KNOWN = new Set([
+  ...['bad_signature', 'blocked_address', 'blocked_realm', 'digest_mismatch', 'local_hostname', 'malformed', 'network', 'no_repo_digest'],
+  ...['no_signer_identity', 'private_address', 'rate_limited', 'registry_auth', 'registry_error', 'timeout', 'too_large'],
+  ...['trust_root_unavailable', 'unsupported_format', 'untrusted_key', 'untrusted_root'],
+])
+
+export const UNRECOGNISED = 'unrecognised_reason'
+export const NO_SIGNER_IDENTITY = 'no_signer_identity'
+export const UNTRUSTED_KEY = 'untrusted_key'
+
+export const isKnownReason = (code: string): boolean => KNOWN.has(code)
+
+const MAX_REMEMBERED = 64
+
+/** Counts reason codes that are not known, and logs each once, as long as they are few. */
+export class UnknownReasons {
+  readonly #seen = new Set<string>()
+  readonly #log: Log
+  readonly #metrics: Metrics
+
+  constructor({ log, metrics }: { log: Log; metrics: Metrics }) {
+    this.#log = log
+    this.#metrics = metrics
+  }
+
+  /** `codes` with each as often as it was sent. */
+  note(codes: readonly string[]): void {
+    if (codes.length > 0) this.#metrics.unrecognisedReasons.inc(codes.length)
+    for (const code of codes) {
+      if (this.#seen.has(code) || this.#seen.size >= MAX_REMEMBERED) continue
+      this.#seen.add(code)
+      this.#log.warn({ reason: code }, 'a reason code of an attestation result is not known')
+    }
+  }
+}

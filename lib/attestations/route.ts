@@ -1,0 +1,76 @@
+/** What the route that takes results tells of itself, and how it reads and answers (interop-supply-chain 1.0, 2.3). */
+import { randomUUID } from 'node:crypto'
+import type { MiddlewareHandler } from 'hono'
+import { codingOf, readSent } from '../http/body.ts'
+import type { Context, Env } from '../http/context.ts'
+import { declare, type RouteDoc } from '../http/declared.ts'
+import { HttpError } from '../http/errors.ts'
+import { kib } from '../http/read-budget.ts'
+import { respondEmpty } from '../http/respond.ts'
+import { MIN_WEIGHED_BYTES } from '../http/weigh.ts'
+import { turn } from '../turns.ts'
+import { PostedResult } from './posted.ts'
+import { prepareResult } from './result.ts'
+
+/** 256 KiB, as sent. */
+const MAX_RESULT_BYTES = 262_144
+/** Of the whole body. */
+const RESULT_DEADLINE_MS = 30_000
+/** What a byte comes to: as text, as parsed, and twice in the statement, since verified entries are stored twice. */
+const HELD_PER_BYTE = 8
+
+const ABSENT = 'The image is not in the inventory.'
+const OTHER = 'Another result is stored that was checked at the same time or later.'
+
+/** Answers beside 200. */
+export const resultAnswers = {
+  201: { description: 'Stored.', answer: null },
+  404: ABSENT,
+  408: `The body did not arrive within ${RESULT_DEADLINE_MS / 1_000} seconds.`,
+  409: OTHER,
+  415: 'The body has a content coding.',
+  422: 'The result breaks the contract; the text names the field and the rule, and nothing was written.',
+} satisfies RouteDoc['also']
+
+const pass: MiddlewareHandler<Env> = (_c, next) => next()
+
+/** Tells of the body; the handler reads it. */
+export const postedResult = declare(pass, {
+  body: {
+    schema: PostedResult,
+    maxBytes: MAX_RESULT_BYTES,
+    description: `At most ${MAX_RESULT_BYTES} bytes, without a content coding. Its content type is not looked at. Unknown keys are ignored.`,
+  },
+})
+
+/** What `store_attestation` answers. */
+type Outcome = 'stored' | 'same' | 'other' | 'absent'
+
+/**
+ * Reads the body of a request, stores it with `store`, which is given the document of `store_attestation` as JSON, and answers what became of
+ * it. The body is read before anything else is held, so that a slow sender holds nothing but its own connection.
+ */
+export async function storeResult(c: Context, digest: string, store: (document: string) => Promise<readonly { outcome: Outcome }[]>) {
+  codingOf(c, ['identity'])
+  const { bytes, release: forget } = await readSent(c, { maxBytes: MAX_RESULT_BYTES, deadlineMs: RESULT_DEADLINE_MS })
+  let release = () => {}
+  try {
+    const { bodies, unknownReasons } = c.get('deps')
+    release = await bodies.acquire(kib(bytes.length * HELD_PER_BYTE))
+    if (bytes.length >= MIN_WEIGHED_BYTES) await turn()
+    const { document, unknownReasons: codes } = await prepareResult(bytes, digest, Date.now())
+    unknownReasons.note(codes)
+    // By `post` an answer that was lost is known when it is asked for again.
+    const [row] = await store(JSON.stringify({ ...document, post: randomUUID() }))
+    return answerTo(c, row!.outcome)
+  } finally {
+    release()
+    forget()
+  }
+}
+
+function answerTo(c: Context, outcome: Outcome): Response {
+  if (outcome === 'absent') throw new HttpError(404, ABSENT)
+  if (outcome === 'other') throw new HttpError(409, OTHER)
+  return respondEmpty(c, outcome === 'stored' ? 201 : 200)
+}

@@ -1,0 +1,285 @@
+/**
+ * What details of attestations lose, and that nothing else of them is lost (interop-supply-chain 1.4). `CASES=100000` runs more than a test
+ * run needs.
+ */
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import { redact, redactDetails } from '../../lib/attestations/redact.ts'
+
+const numRuns = Number(process.env.CASES ?? 2_000)
+
+const HEX = 'ab'.repeat(32)
+const JWT = 'eyJhbGciOi.eyJzdWIiOi.c2lnbmF0dXJl'
+
+/** As they are sent, and as they are stored. */
+const EXAMPLES: [string, string][] = [
+  // Addresses.
+  ['GET https://user:pw@registry.test/v2/x?token=abc failed', 'GET <url> failed'],
+  ['GET "https://[::1]:443/v2/x,y;z": refused', 'GET "<url>": refused'],
+  ['oci://registry.test/app, next', '<url> next'],
+  ['dial tcp 10.1.2.3:443: connect: connection refused', 'dial tcp <host>: connect: connection refused'],
+  ['dial tcp [2001:db8::1]:443: i/o timeout', 'dial tcp [<host>]:443: i/o timeout'],
+  ['from ::1 to fe80::1%eth0/64, ::ffff:10.0.0.1.', 'from <host> to <host>/…, <host>.'],
+  ['at 1:2:3:4:5:6:7:8:443 peer=2001:db8::1:', 'at <host> peer=<host>:'],
+  ['lookup registry.test. on 10.0.0.53:53: no such host', 'lookup <host>. on <host>: no such host'],
+  ['registry.test:5000/team/app:v1', '<host>/…'],
+  ['registry:5000/app, localhost:80, LOCALHOST:1 and localhost', '<host>/…, <host>, <host> and localhost'],
+  [`registry.test/app@sha256:${HEX}`, `<host>/…@sha256:${HEX}`],
+  ['x/registry.test/y and |registry.test| (mirror.registry.test)', 'x/<host>/… and |<host>| (<host>)'],
+  ['10.0.0.1.nip.io ip-10.0.0.1-x bücher.example xn--bcher-kva.xn--p1ai', '<host> <host> <host> <host>'],
+  ['https%3A%2F%2Fregistry.test%2Fv2', '<url>'],
+  ['ewtest.a.aa:1/app eyJhbGciOi.x', '<host>/… <redacted>'],
+  // Credentials.
+  ['user:pw@host me@mail.test git@git.test:org/repo', '<credentials>@host <credentials>@<host> <credentials>@<host>:org/repo'],
+  ['a:p@w@registry.test/app', '<credentials>@<host>/…'],
+  // Secrets.
+  [`Authorization: Bearer ${JWT}`, 'Authorization: Bearer <redacted>'],
+  ['BASIC dXNlcjpw/d+==, then', 'BASIC <redacted>, then'],
+  ['Bearer "a b c" d', 'Bearer "<redacted>" d'],
+  ['Bearer Bearer Basic x y', 'Bearer Bearer Basic <redacted> y'],
+  [`got ${JWT}, not eyJhbGciOi.x`, 'got <redacted>, not <redacted>'],
+  ['token=abc==&x=1 password:hunter2 --api-key=k', 'token=<redacted>&x=1 password:<redacted> --api-key=<redacted>'],
+  ['x?token=a&y=1#sig=b|c?d#e&code=c', 'x?token=<redacted>&y=1#sig=<redacted>&code=<redacted>'],
+  [
+    '{"token":"a b","code":"UNAUTHORIZED","password" : "c\\"d"}',
+    '{"token":"<redacted>","code":"UNAUTHORIZED","password" : "<redacted>"d"}',
+  ],
+  ['secret = a client_secret: b', 'secret = <redacted> client_secret: <redacted>'],
+  [
+    'X-Amz-Credential=a X-Goog-Signature=b Key-Pair-Id=c AWSAccessKeyId=d',
+    'X-Amz-Credential=<redacted> X-Goog-Signature=<redacted> Key-Pair-Id=<redacted> AWSAccessKeyId=<redacted>',
+  ],
+  ['token=<abc> token=<redacted>abc', 'token=<<redacted>> token=<redacted>'],
+  ['token "abc', 'token "abc'],
+  ['token="abc def', 'token="<redacted>'],
+  // Paths.
+  ['/v2/app/blobs?sig=a&x=1 app/x?y', '/v2/app/blobs app/x'],
+  // What stays.
+  ['untrusted_key: none matches, invalid signature: hash', 'untrusted_key: none matches, invalid signature: hash'],
+  [
+    `sha256:${HEX} ${HEX} v1.2.3 1.2 v1.2.3.4 1.2.3-rc.1 1.30.0+k3s1 1.2.rc1 go1.22.1`,
+    `sha256:${HEX} ${HEX} v1.2.3 1.2 v1.2.3.4 1.2.3-rc.1 1.30.0+k3s1 1.2.rc1 go1.22.1`,
+  ],
+  [
+    '1.3.6.1.4.1.57264.1.1 12:34:56 aa:bb:cc:dd:ee:ff std::map e.g. pkg@v1.2.3',
+    '1.3.6.1.4.1.57264.1.1 12:34:56 aa:bb:cc:dd:ee:ff std::map e.g. pkg@v1.2.3',
+  ],
+  ['application/vnd.oci.image.manifest.v1+json', 'application/vnd.oci.image.manifest.v1+json'],
+  ['error code 401: MANIFEST_UNKNOWN: exit=1 (x=y)', 'error code 401: MANIFEST_UNKNOWN: exit=1 (x=y)'],
+  ['', ''],
+  ['  blanks around  ', 'blanks around'],
+]
+
+test('what tells where things are and how to get there goes, all else stays', () => {
+  for (const [sent, stored] of EXAMPLES) {
+    assert.equal(redact(sent), stored, sent)
+    assert.equal(redact(stored), stored, stored)
+  }
+})
+
+test('only the first 4096 bytes are looked at, up to the last blank; 256 bytes are kept, in whole characters', () => {
+  const url = `https://registry.test/${'x'.repeat(3_000)}`
+  assert.equal(redact(`${url} after`), '<url> after')
+  assert.equal(redact(`${url} ${'-'.repeat(1_060)} end`), `<url> ${'-'.repeat(250)}`)
+  // Not a byte of what is cut may be taken for another word.
+  assert.equal(redact(`code ${url} ${'x'.repeat(1_060)}registry.test`), 'code <url>')
+  assert.equal(redact('x'.repeat(4_097)), '')
+  assert.equal(redact('x'.repeat(4_096)), 'x'.repeat(256))
+  assert.equal(redact(`${'é'.repeat(128)}é`), 'é'.repeat(128))
+  assert.equal(redact(`x${'é'.repeat(128)}`), `x${'é'.repeat(127)}`)
+  // The end may make an address of a version.
+  assert.equal(redact(`${'x'.repeat(248)} 1.2.3.4.5`), `${'x'.repeat(248)} <host>`)
+  for (let at = 240; at <= 256; at++) {
+    const shown = redact(`${'x'.repeat(at - 1)} registry.test`)
+    assert.equal(shown, at + '<host>'.length <= 256 ? `${'x'.repeat(at - 1)} <host>` : 'x'.repeat(at - 1))
+  }
+})
+
+// ---- Whatever else it may be
+
+const words = fc.array(fc.stringMatching(/^[a-z]{1,9}$/), { maxLength: 8 }).map((list) => list.join(' '))
+const label = fc.stringMatching(/^[a-z0-9]{1,10}$/)
+const host = fc
+  .tuple(fc.array(label, { minLength: 1, maxLength: 4 }), fc.stringMatching(/^[a-z]{2,8}$/))
+  .map(([labels, last]) => `${labels.join('.')}.${last}`)
+const port = fc.integer({ min: 1, max: 65_535 }).map((one) => `:${one}`)
+const secret = fc.stringMatching(/^[A-Za-z0-9+/_~.!*-]{12,40}$/).filter((one) => /[A-Z]/.test(one))
+const part = fc.stringMatching(/^[A-Za-z0-9_-]{10,40}$/)
+
+/** `::` tells nothing. */
+const ipV6 = fc.ipV6().filter((one) => one !== '::')
+
+/** A text with something in it that must not be told, and that. */
+const hidden: fc.Arbitrary<readonly [text: string, secret: string]> = fc.oneof(
+  host.map((one) => [one, one] as const),
+  fc.tuple(host, port).map(([one, at]) => [one + at, one] as const),
+  fc.tuple(host, port, part).map(([one, at, path]) => [`${one}${at}/${path}.X`, `${path}.X`] as const),
+  fc.ipV4().map((one) => [one, one] as const),
+  fc.tuple(fc.ipV4(), port).map(([one, at]) => [one + at, one] as const),
+  ipV6.map((one) => [one, one] as const),
+  fc.tuple(ipV6, port).map(([one, at]) => [`[${one}]${at}`, one] as const),
+  fc
+    .tuple(fc.constantFrom('http', 'https', 'oci', 'postgres'), part, host, secret)
+    .map(([scheme, user, at, path]) => [`${scheme}://${user}:pw@${at}/${path}`, path] as const),
+  fc.tuple(part, secret, label).map(([user, password, at]) => [`${user}:${password}@${at}`, password] as const),
+  fc.tuple(part, part, part).map(([a, b, c]) => [`eyJ${a}.${b}.${c}`, b] as const),
+  fc
+    .tuple(fc.constantFrom('Bearer ', 'bearer ', 'Basic ', 'Authorization: Bearer ', 'Bearer "'), secret)
+    .map(([scheme, one]) => [scheme + one, one] as const),
+  fc
+    .tuple(
+      fc.constantFrom('token', 'access_token', 'password', 'client_secret', 'apiKey', 'X-Amz-Signature', 'x-goog-credential', 'sig', 'key'),
+      fc.constantFrom('=', ':', '="', '":"', ' = ', "='"),
+      secret,
+    )
+    .map(([name, is, one]) => [name + is + one, one] as const),
+)
+const around = fc.constantFrom(' ', '"', "'", ')', '[', '{', '<', ', ', '; ', ': ', '. ', '\n')
+
+test('hosts, addresses, URLs, credentials, tokens and secrets do not get through, whatever is around them', () => {
+  fc.assert(
+    fc.property(
+      words,
+      fc.constantFrom(' ', ' "', " '", ' (', ' [', ' {', ' <', ', ', '; ', '\n'),
+      hidden,
+      around,
+      words,
+      (before, open, [text, secret], close, after) => {
+        const shown = redact(before + open + text + close + after)
+        assert.ok(!shown.includes(secret), `${secret} in ${shown}`)
+      },
+    ),
+    { numRuns },
+  )
+})
+
+const plain = fc.oneof(
+  fc.stringMatching(/^[a-z]{1,12}$/).filter((one) => !/^(bearer|basic)$/.test(one)),
+  fc.stringMatching(/^[a-z]{2,8}_[a-z]{2,8}$/),
+  fc.stringMatching(/^[0-9a-f]{64}$/).map((hex) => `sha256:${hex}`),
+  fc.tuple(fc.nat(99), fc.nat(99), fc.nat(99)).map((parts) => `v${parts.join('.')}`),
+  fc.tuple(fc.nat(99), fc.nat(99), fc.nat(99)).map((parts) => parts.join('.')),
+  fc.nat().map(String),
+)
+
+test('plain words, codes, versions and digests stay', () => {
+  fc.assert(
+    fc.property(fc.array(plain, { maxLength: 3 }), (list) => {
+      assert.equal(redact(list.join(' ')), list.join(' '))
+    }),
+    { numRuns },
+  )
+})
+
+const pieces = [
+  ...[
+    '=',
+    ':',
+    '/',
+    '@',
+    '.',
+    '[',
+    ']',
+    '<',
+    '>',
+    '%',
+    '"',
+    "'",
+    '?',
+    '&',
+    '#',
+    '|',
+    '-',
+    '_',
+    ',',
+    ';',
+    '\\',
+    '\n',
+    ' ',
+    '  ',
+    '…',
+    'é',
+    '😀',
+  ],
+  ...[
+    'Bearer ',
+    'basic',
+    'token',
+    'token=',
+    'key:',
+    'code',
+    'sig=',
+    'x-amz-',
+    '://',
+    'http',
+    '::',
+    '1',
+    '10.0.0.1',
+    '::1',
+    'fe80',
+    'a.bc',
+    '.test',
+    'localhost',
+  ],
+  ...[
+    '<host>',
+    '<url>',
+    '<credentials>',
+    '<redacted>',
+    '<hos',
+    'redacted>',
+    '/…',
+    'sha256:',
+    'abcdef012345',
+    'v1.2',
+    'eyJhbGci',
+    '.eyJ',
+    'word',
+    'www',
+  ],
+]
+const anything = fc.oneof(
+  fc.array(fc.constantFrom(...pieces), { maxLength: 60 }).map((list) => list.join('')),
+  fc.array(fc.constantFrom(...pieces), { minLength: 60, maxLength: 3_000, size: 'max' }).map((list) => list.join('')),
+  fc.string({ unit: 'grapheme', maxLength: 400 }),
+)
+
+test('what came out comes out again as it is, in at most 256 bytes, without half a placeholder', () => {
+  fc.assert(
+    fc.property(anything, (text) => {
+      const shown = redact(text)
+      assert.equal(redact(shown), shown)
+      assert.ok(Buffer.byteLength(shown) <= 256, shown)
+      assert.ok(shown.isWellFormed())
+    }),
+    { numRuns },
+  )
+})
+
+// ---- In what is stored
+
+test('details are found in stored lists, and nothing else of them is another', () => {
+  const stored = String.raw`[{"format":"\"detail\":\"registry.test\"","source":"detail","verified":false,"detail":"at \"registry.test\" \\","tlogIndex":9007199254740993},{"san":"https://registry.test","detail":"fine \u00e9"},{"detail":""}]`
+  assert.equal(
+    redactDetails(stored),
+    String.raw`[{"format":"\"detail\":\"registry.test\"","source":"detail","verified":false,"detail":"at \"<host>\" \\","tlogIndex":9007199254740993},{"san":"https://registry.test","detail":"fine \u00e9"},{"detail":""}]`,
+  )
+  assert.equal(redactDetails('[]'), '[]')
+  fc.assert(
+    fc.property(
+      fc.array(
+        fc.record({ format: anything, detail: anything, san: anything }, { requiredKeys: ['format', 'san'], noNullPrototype: true }),
+      ),
+      (entries) => {
+        const shown = redactDetails(JSON.stringify(entries))
+        assert.deepEqual(
+          JSON.parse(shown),
+          entries.map((entry) => (entry.detail === undefined ? entry : { ...entry, detail: redact(entry.detail) })),
+        )
+        assert.equal(redactDetails(shown), shown)
+      },
+    ),
+    { numRuns: Math.ceil(numRuns / 10) },
+  )
+})

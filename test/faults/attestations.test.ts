@@ -1,0 +1,244 @@
+/**
+ * Results of one image from several senders at once, through two replicas, and while broker or database die (interop-supply-chain 2.3): what
+ * is stored is one result, whole; the newest wins; and what was acknowledged is there.
+ */
+import assert from 'node:assert/strict'
+import http from 'node:http'
+import { before, describe, type TestContext, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { TOKENS } from '../support/app.ts'
+import { type Broker, connectTo, createDataDir, get, postmasterPid, type Reply, startBroker } from '../support/broker.ts'
+import { createTestDatabase } from '../support/database.ts'
+import { startLossyApp } from '../support/lossy.ts'
+import type { Fate } from '../support/proxy.ts'
+import { until } from '../support/until.ts'
+import { bodyOf, imageOf, know, postResult, storedMarks } from './attestations.ts'
+
+const ROUNDS = 25
+const VERSIONS = 4
+const SENDERS = 6
+const IMAGES = 5
+/** Results that are acknowledged before something dies, and after it came back. */
+const BEFORE = 60
+const AFTER = 60
+const BROKER_KILLS = 3
+/** One more than the repetitions of a statement. */
+const ATTEMPTS = 3
+/** A client that was refused comes back a little later. */
+const CLIENT_PAUSE_MS = 5
+
+const shuffled = <T>(list: readonly T[]): T[] =>
+  list
+    .map((one) => ({ one, at: Math.random() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ one }) => one)
+
+describe('two replicas are sent different results of one image at once', { timeout: 120_000 }, () => {
+  const TWINS = ['a', 'b', 'c']
+  let sql: Awaited<ReturnType<typeof createTestDatabase>>['adminSql']
+  let replicas: Broker[]
+  let images = 0
+
+  before(async () => {
+    const database = await createTestDatabase()
+    sql = database.adminSql
+    const start = () => startBroker({ databaseUrl: database.url, env: TOKENS })
+    replicas = await Promise.all([start(), start()])
+    await know(sql, 2 * ROUNDS)
+  })
+
+  test('the newest is stored, one answer says so, and each result is stored once at most', async () => {
+    for (let round = 0; round < ROUNDS; round++) {
+      const image = images++
+      const sent = shuffled(Array.from({ length: VERSIONS }, (_, n) => n + 1).flatMap((version) => replicas.map((to) => ({ version, to }))))
+      const answers = await Promise.all(
+        sent.map(async ({ version, to }) => ({ version, reply: await postResult(to, bodyOf(image, version)) })),
+      )
+      const stored = answers.filter(({ reply }) => reply.status === 201).map(({ version }) => version)
+      assert.equal(new Set(stored).size, stored.length)
+      assert.ok(stored.includes(VERSIONS))
+      for (const { version, reply } of answers) {
+        assert.ok([200, 201, 409].includes(reply.status), reply.text)
+        if (version === VERSIONS) assert.notEqual(reply.status, 409)
+      }
+      assert.equal((await storedMarks(sql)).get(imageOf(image)), String(VERSIONS))
+    }
+  })
+
+  test('of several of one moment the first is stored, and all others are told that there is another', async () => {
+    for (let round = 0; round < ROUNDS; round++) {
+      const image = images++
+      const sent = shuffled(TWINS.flatMap((twin) => replicas.map((to) => ({ twin, to }))))
+      const answers = await Promise.all(sent.map(async ({ twin, to }) => ({ twin, reply: await postResult(to, bodyOf(image, 1, twin)) })))
+      const mark = (await storedMarks(sql)).get(imageOf(image))
+      const won = answers.filter(({ twin }) => `1${twin}` === mark).map(({ reply }) => reply.status)
+      assert.deepEqual(won.sort(), [200, 201])
+      for (const { twin, reply } of answers) if (`1${twin}` !== mark) assert.equal(reply.status, 409, reply.text)
+    }
+  })
+})
+
+test('an answer that is lost for good is 503, and the component that comes again is told that the result is there', async () => {
+  const lossy = await startLossyApp({}, TOKENS)
+  await know(lossy.sql, 1)
+  const post = (version: number) => lossy.post(`/images/${imageOf(0)}/attestation`, bodyOf(0, version), TOKENS.BROKER_TOKEN_SUPPLYCHAIN)
+  for (const version of [1, 2]) {
+    lossy.lose('select store_attestation', ...Array<Fate>(ATTEMPTS).fill('answer lost'))
+    assert.equal((await post(version)).status, 503)
+    assert.equal(lossy.toCome, 0)
+    assert.equal((await post(version)).status, 200)
+    assert.equal((await storedMarks(lossy.sql)).get(imageOf(0)), String(version))
+  }
+})
+
+/** What clients have been told so far, over all brokers and databases, by image. */
+class Ledger {
+  readonly #next = new Map<number, number>()
+  /** The newest version that a broker said it stored. */
+  readonly stored = new Map<number, number>()
+  /** Those without an answer, or refused: each may have been stored or not. */
+  readonly unknown = new Map<number, Set<number>>()
+
+  next(image: number): number {
+    const version = (this.#next.get(image) ?? 0) + 1
+    this.#next.set(image, version)
+    return version
+  }
+
+  acknowledge(image: number, version: number): void {
+    this.stored.set(image, Math.max(version, this.stored.get(image) ?? 0))
+  }
+
+  doubt(image: number, version: number): void {
+    this.unknown.set(image, (this.unknown.get(image) ?? new Set()).add(version))
+  }
+}
+
+/** Clients that post one newer result after another, of images that they share. */
+class Stream {
+  acknowledged = 0
+  cut = 0
+  /** Every answer but those that the rules give. */
+  readonly refused: Reply[] = []
+  #stopped = false
+  readonly #clients: Promise<void>[]
+
+  constructor(t: TestContext, broker: Broker, ledger: Ledger) {
+    t.after(() => this.stop())
+    this.#clients = Array.from({ length: SENDERS }, (_, client) => this.#post(broker, ledger, client))
+  }
+
+  async #post(broker: Broker, ledger: Ledger, client: number): Promise<void> {
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+    for (let n = client; !this.#stopped; n++) {
+      const image = n % IMAGES
+      const version = ledger.next(image)
+      const reply = await postResult(broker, bodyOf(image, version), agent).catch(() => undefined)
+      if (reply?.status === 201) {
+        this.acknowledged++
+        ledger.acknowledge(image, version)
+      } else if (reply?.status !== 409) {
+        // Of the same image another client may have sent a newer one: that is 409, and this one is not stored.
+        if (reply) this.refused.push(reply)
+        else this.cut++
+        ledger.doubt(image, version)
+        await delay(CLIENT_PAUSE_MS)
+      }
+    }
+    agent.destroy()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await Promise.all(this.#clients)
+  }
+}
+
+/** Each result is whole, not older than what was acknowledged, and the same when it is posted again. */
+async function settle(broker: Broker, dataDir: string, ledger: Ledger): Promise<void> {
+  const sql = connectTo(dataDir)
+  try {
+    const found = await storedMarks(sql)
+    for (const [image, version] of ledger.stored) {
+      const stored = Number(found.get(imageOf(image)))
+      assert.ok(stored >= version, `image ${image}: ${version} was acknowledged, ${stored} is stored`)
+      assert.ok(stored === version || ledger.unknown.get(image)?.has(stored), `image ${image}: nobody sent ${stored}`)
+      assert.equal((await postResult(broker, bodyOf(image, stored))).status, 200)
+    }
+    assert.equal(ledger.stored.size, IMAGES)
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
+}
+
+async function fill(dataDir: string): Promise<void> {
+  const sql = connectTo(dataDir)
+  await know(sql, IMAGES)
+  await sql.end({ timeout: 1 })
+}
+
+describe('kill -9 of the broker', { timeout: 180_000 }, () => {
+  test('while results are posted leaves each whole and loses none that was acknowledged', async (t) => {
+    const dataDir = createDataDir()
+    const ledger = new Ledger()
+    let broker = await startBroker({ dataDir, env: TOKENS })
+    await fill(dataDir)
+    for (let kill = 0; kill < BROKER_KILLS; kill++) {
+      const stream = new Stream(t, broker, ledger)
+      await until('results are acknowledged', () => stream.acknowledged >= BEFORE)
+      broker.kill('SIGKILL')
+      assert.deepEqual(await broker.exited, { code: null, signal: 'SIGKILL' })
+      await stream.stop()
+      assert.ok(stream.cut >= SENDERS, 'every client had a result on its way')
+      assert.deepEqual(stream.refused, [])
+
+      broker = await startBroker({ dataDir, env: TOKENS })
+      await settle(broker, dataDir, ledger)
+    }
+    assert.deepEqual(await broker.stop(), { code: 0, signal: null })
+  })
+})
+
+describe('the database dies while results are posted, and the broker stays up', { timeout: 240_000 }, () => {
+  const dataDir = createDataDir()
+  const ledger = new Ledger()
+  let broker: Broker
+
+  before(async () => {
+    broker = await startBroker({ dataDir, env: TOKENS })
+    await fill(dataDir)
+  })
+
+  for (const [name, signal] of [
+    ['kill -9 of the postmaster', 'SIGKILL'],
+    ['an immediate stop', 'SIGQUIT'],
+  ] as const) {
+    test(`${name}: 503 at worst, recovery without help, each result whole and none lost`, async (t) => {
+      const postmaster = postmasterPid(dataDir)!
+      const stream = new Stream(t, broker, ledger)
+      await until('results are acknowledged', () => stream.acknowledged >= BEFORE)
+      assert.deepEqual(stream.refused, [])
+
+      process.kill(postmaster, signal)
+      await until('the database is gone', () => postmasterPid(dataDir) !== postmaster)
+      const acknowledged = stream.acknowledged
+      await until('results are acknowledged again', () => stream.acknowledged >= acknowledged + AFTER, 60_000)
+      await until('the broker is ready', async () => (await get(`${broker.admin}/readyz`)).status === 200)
+      await stream.stop()
+
+      assert.equal(broker.hasExited, false)
+      assert.equal(stream.cut, 0, 'a request had no answer')
+      for (const { status, headers, text } of stream.refused) {
+        assert.equal(status, 503, text)
+        assert.equal(headers['retry-after'], '1')
+      }
+      assert.equal(broker.stderr, '')
+      await settle(broker, dataDir, ledger)
+    })
+  }
+
+  test('after all that it stops in an orderly way', async () => {
+    assert.deepEqual(await broker.stop(), { code: 0, signal: null })
+    assert.equal(postmasterPid(dataDir), undefined)
+  })
+})
