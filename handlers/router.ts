@@ -49,8 +49,7 @@ export const routes = [
   ...[nodeFacts, nodeStatus, clusterEnvironment],
   ...[images, imageByDigest, workloadContainers],
   ...[imageVulnerabilitiesPost, imageVulnerabilities, imageSbomPost, imageSbom, imageSbomCycloneDx],
-  ...[imageAttestationPost],
   ...[vulnerabilities, vulnerabilityExposure],
-  ...[imageAttestation, attestations, attestationsRunning],
+  ...[imageAttestationPost, imageAttestation, attestations, attestationsRunning],
   ...[imageTrust],
 ]
