@@ -1,3 +1,4 @@
+import attestationPolicy from './attestations/policy.get.ts'
 import auditVerdicts from './audit/verdicts.get.ts'
 import clusterEnvironment from './cluster/environment.get.ts'
 import health from './health.get.ts'
@@ -45,4 +46,5 @@ export const routes = [
   ...[images, imageByDigest, workloadContainers],
   ...[imageVulnerabilitiesPost, imageVulnerabilities, imageSbomPost, imageSbom, imageSbomCycloneDx],
   ...[vulnerabilities, vulnerabilityExposure],
+  ...[attestationPolicy],
 ]

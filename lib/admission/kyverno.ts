@@ -1,0 +1,60 @@
+/**
+ * ImageValidatingPolicy of policies.kyverno.io/v1beta1 (interop-supply-chain, section 4; https://kyverno.io/docs/policy-types/image-validating-policy).
+ * Images are matched as pod specs write them, by patterns in which `*` is any text.
+ */
+import { type Authority, identityOf } from './authority.ts'
+import { MAX_POLICY_BYTES, tooLarge } from './limits.ts'
+import type { Options } from './options.ts'
+import type { Group } from './plan.ts'
+import { isPlainName, spellingsOf } from './repository.ts'
+import type { Manifest } from './yaml.ts'
+
+const CONTAINER_LISTS = { containers: 'container', initContainers: 'init container', ephemeralContainers: 'ephemeral container' }
+/** Of an expression for an authority, at least. */
+const BYTES_PER_AUTHORITY = ', attestors.a0'.length
+
+export function kyvernoPolicy(group: Group, metadata: object, { isEnforced }: Options): Manifest {
+  const { authorities, predicate } = group
+  if (authorities.length * BYTES_PER_AUTHORITY * Object.keys(CONTAINER_LISTS).length > MAX_POLICY_BYTES) throw tooLarge()
+  const attestors = `[${authorities.map((_, i) => `attestors.a${i}`).join(', ')}]`
+  return {
+    apiVersion: 'policies.kyverno.io/v1beta1',
+    kind: 'ImageValidatingPolicy',
+    metadata,
+    spec: {
+      validationActions: [isEnforced ? 'Deny' : 'Audit'],
+      matchConstraints: {
+        resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE', 'UPDATE'], resources: ['pods'] }],
+      },
+      matchImageReferences: imagePatterns(group).map((glob) => ({ glob })),
+      // Both are true without a word, and then pods are rewritten even by a policy that only looks.
+      validationConfigurations: { mutateDigest: isEnforced, verifyDigest: isEnforced },
+      attestors: authorities.map((authority, i) => ({ name: `a${i}`, cosign: cosignOf(authority) })),
+      ...(predicate === null ? {} : { attestations: [{ name: 'p0', intoto: { type: predicate } }] }),
+      validations: [
+        ...validations(`verifyImageSignatures(image, ${attestors})`, 'is not signed by any of the signers of this policy'),
+        ...(predicate === null
+          ? []
+          : validations(
+              `verifyAttestationSignatures(image, attestations.p0, ${attestors})`,
+              'has no provenance by any of the signers of this policy',
+            )),
+      ],
+    },
+  }
+}
+
+/** A name alone, with a tag, with a digest: for every name that pod specs have or may have for the repositories. */
+function imagePatterns({ repositories }: Group): string[] {
+  const names = new Set(repositories.flatMap(({ name, spelled }) => [...spellingsOf(name), ...[...spelled].filter(isPlainName)]))
+  return [...names].flatMap((name) => [name, `${name}:*`, `${name}@*`]).sort()
+}
+
+const cosignOf = (authority: Authority) =>
+  authority.kind === 'key' ? { key: { data: authority.pem } } : { keyless: { identities: [identityOf(authority)] } }
+
+const validations = (verified: string, message: string) =>
+  Object.entries(CONTAINER_LISTS).map(([list, what]) => ({
+    expression: `!has(images.${list}) || images.${list}.map(image, ${verified}).all(count, count > 0)`,
+    message: `An image of ${what === 'container' ? 'a' : 'an'} ${what} ${message}`,
+  }))

@@ -1,0 +1,57 @@
+/**
+ * YAML that parsers of versions 1.1 and 1.2 read alike (interop-supply-chain, section 10, lesson 15). Values come from strangers: none may start
+ * a line, become a comment or be of another type.
+ */
+import { DEFAULT_SCALAR_STYLE_RULES, dump, SCALAR_STYLE, type ScalarStyleRule } from 'js-yaml'
+
+/** An object of Kubernetes. */
+export interface Manifest {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: object
+  readonly spec: object
+}
+
+/** Members of a list that are written at once: the longest are keys in PEM. */
+const PART = 50
+const STEP = '  '
+const STRING = 'tag:yaml.org,2002:str'
+
+/** Some parsers take `._` and `0x_` for numbers: what begins with no letter never stands without quotes. The writer knows all other words. */
+const quoteUnlikeWords: ScalarStyleRule = (layout) => {
+  const { node, isKey, style } = layout
+  if (style !== SCALAR_STYLE.PLAIN || isKey || node.tag !== STRING || node.value.includes('\n')) return
+  if (!/^[A-Za-z]/.test(node.value)) layout.style = SCALAR_STYLE.SINGLE_QUOTED
+}
+
+const { doubleQuoteForInvisibles, doubleQuoteWhitespaceOnly, ...others } = DEFAULT_SCALAR_STYLE_RULES
+const scalarStyleRules = [doubleQuoteForInvisibles, doubleQuoteWhitespaceOnly, quoteUnlikeWords, ...Object.values(others)]
+
+const written = (value: unknown): string => dump(value, { lineWidth: -1, noRefs: true, scalarStyleRules })
+
+/** By as many steps more. No line but ours ends in what JavaScript alone takes for the end of a line. */
+const indented = (text: string, by: string): string => `${by}${text.slice(0, -1).replace(/\n(?=[^\n])/g, `\n${by}`)}\n`
+
+/** The text of an object, in parts that take moments each. */
+export function* yamlOf({ apiVersion, kind, metadata, spec }: Manifest): Generator<string> {
+  yield written({ apiVersion, kind, metadata })
+  yield 'spec:\n'
+  for (const [name, value] of Object.entries(spec)) {
+    if (!Array.isArray(value) || value.length <= PART) {
+      yield indented(written({ [name]: value }), STEP)
+      continue
+    }
+    yield `${STEP}${name}:\n`
+    for (let at = 0; at < value.length; at += PART) yield indented(written(value.slice(at, at + PART)), STEP + STEP)
+  }
+}
+
+/** What editors and parsers may take for the end of a line, or show as something else: controls, formats such as those of direction, separators,
+ * halves of a pair, and what is no character. */
+const UNSHOWN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\ufffe\uffff]/gu
+
+/** Text as one line shows it, whatever it holds. */
+export const oneLine = (text: string): string => text.replace(UNSHOWN, ' ')
+
+/** A comment of one line. */
+export const comment = (text: string): string => `# ${oneLine(text)}\n`
