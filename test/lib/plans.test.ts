@@ -223,9 +223,10 @@ const examples: Record<string, Example[]> = {
     { path: `/vulnerabilities?after=${Buffer.from('[3,"CVE-7"]').toString('base64url')}` },
   ],
   'GET /attestations/policy': [
-    { path: '/attestations/policy', status: 422, isWhole: true, isCounted: true },
-    { path: '/attestations/policy?namespace=ns-7', statements: 2 },
-    { path: '/attestations/policy?namespace=ns-50' },
+    // What runs in the cluster is found by reading all containers, what runs in a namespace by reading those there.
+    { path: '/attestations/policy', status: 422, isSummary: true },
+    { path: '/attestations/policy?namespace=ns-7', statements: 2, isWhole: true },
+    { path: '/attestations/policy?namespace=ns-50', isWhole: true },
   ],
   'POST /pod/traffic': [
     { path: '/pod/traffic', body: flow(1, 'TCP') },
