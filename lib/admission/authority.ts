@@ -24,7 +24,8 @@ export type Signer = Pick<Signature, 'signerKind' | 'issuer' | 'san' | 'keyFinge
 
 const GITHUB_ISSUER = 'https://token.actions.githubusercontent.com'
 const GITHUB = 'https://github.com/'
-const TAGS = '@refs/tags/'
+/** What comes before the tag. */
+export const TAGS = '@refs/tags/'
 
 /**
  * The authority of who signed; null where no policy can say it: a key of which the PEM is unknown. A workflow of GitHub Actions that signed
@@ -61,9 +62,3 @@ export type Identity = { issuer: string; subject: string } | { issuer: string; s
 /** The identity of a keyless authority, for every engine: exactly, or by a regular expression of RE2 that is anchored. */
 export const identityOf = ({ issuer, subject, anyTag }: KeylessAuthority): Identity =>
   anyTag ? { issuer, subjectRegExp: `^${subject.replace(SPECIAL, '\\$&')}${TAGS}.+$` } : { issuer, subject }
-
-/** Who signs, in words for who reviews it. */
-export const shownAuthority = (authority: Authority): string =>
-  authority.kind === 'key'
-    ? `key with SHA-256 ${authority.fingerprint}`
-    : `issuer ${authority.issuer}, subject ${authority.subject}${authority.anyTag ? `${TAGS}* (any tag)` : ''}`

@@ -9,12 +9,12 @@ import { nativePolicy } from './native.ts'
 import type { Options } from './options.ts'
 import type { Group, Plan } from './plan.ts'
 import { PROVENANCE_SUFFIX, policyControllerPolicies } from './policy-controller.ts'
-import { type Manifest, oneLine, yamlOf } from './yaml.ts'
+import { type Manifest, oneLine, quoted, yamlOf } from './yaml.ts'
 
 /** Throws 409 where policies that enforce would not cover every running image. */
 export function requireWhole({ uncovered }: Plan): void {
   if (uncovered.length === 0) return
-  const what = uncovered.map(({ name, reason }) => oneLine(`${name} (${reason})`)).join('; ')
+  const what = uncovered.map(({ name, reason }) => oneLine(`${quoted(name)} (${reason})`)).join('; ')
   throw new HttpError(
     409,
     `an enforcing policy would not cover every running image: ${what}. acknowledgePartial=true generates it all the same`,

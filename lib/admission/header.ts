@@ -1,7 +1,7 @@
-import { shownAuthority } from './authority.ts'
+import { type Authority, TAGS } from './authority.ts'
 import type { Options } from './options.ts'
 import type { Plan } from './plan.ts'
-import { comment } from './yaml.ts'
+import { comment, quoted } from './yaml.ts'
 
 /** Digests that are named beside an identity, by so many characters. */
 const MAX_DIGESTS_SHOWN = 16
@@ -16,7 +16,7 @@ const ENGINES = {
 /** What is written above the policies, a line at a time. What some of the lines begin with is what a UI colours them by. */
 export function* headerOf({ identities, uncovered }: Plan, options: Options): Generator<string> {
   const { format, shownFormat, isEnforced, namespace } = options
-  const scope = namespace === null ? 'the cluster' : `namespace ${namespace}`
+  const scope = namespace === null ? 'the cluster' : `namespace ${quoted(namespace)}`
   yield comment(
     `Image policies in ${isEnforced ? 'enforce' : 'audit'} mode for the images that ${scope} runs: ${shownFormat} (${ENGINES[format]})`,
   )
@@ -24,9 +24,14 @@ export function* headerOf({ identities, uncovered }: Plan, options: Options): Ge
   if (format === 'policy-engine-b') yield comment('Applies to namespaces with the label policy.sigstore.dev/include=true.')
   yield comment('REVIEW EVERY IDENTITY below before you apply this: identities were observed, nobody has vetted them.')
   yield comment('A signer that signed an image is trusted by its policy, whoever it is: who can push to a repository can sign in it.')
-  for (const { authority, digests } of identities) yield comment(`identity: ${shownAuthority(authority)} verified ${shownDigests(digests)}`)
-  for (const { name, reason } of uncovered) yield comment(`not covered: ${name} (${reason})`)
+  for (const { authority, digests } of identities) yield comment(`identity: ${shown(authority)} verified ${shownDigests(digests)}`)
+  for (const { name, reason } of uncovered) yield comment(`not covered: ${quoted(name)} (${reason})`)
 }
+
+const shown = (authority: Authority): string =>
+  authority.kind === 'key'
+    ? `key with SHA-256 ${quoted(authority.fingerprint)}`
+    : `issuer ${quoted(authority.issuer)}, subject ${quoted(authority.subject + (authority.anyTag ? `${TAGS}*` : ''))}${authority.anyTag ? ' (any tag)' : ''}`
 
 function shownDigests(digests: readonly string[]): string {
   const shown = digests.slice(0, MAX_DIGESTS_SHOWN).map((digest) => {

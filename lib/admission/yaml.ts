@@ -17,11 +17,16 @@ const PART = 50
 const STEP = '  '
 const STRING = 'tag:yaml.org,2002:str'
 
+/** What a block may hold, of which every line is what it is: printable, and at most one line feed at the end. */
+const BLOCK = /^[!-~][ -~\n]*(?<!\n\n)$/
+
 /** Some parsers take `._` and `0x_` for numbers: what begins with no letter never stands without quotes. The writer knows all other words. */
 const quoteUnlikeWords: ScalarStyleRule = (layout) => {
   const { node, isKey, style } = layout
-  if (style !== SCALAR_STYLE.PLAIN || isKey || node.tag !== STRING || node.value.includes('\n')) return
-  if (!/^[A-Za-z]/.test(node.value)) layout.style = SCALAR_STYLE.SINGLE_QUOTED
+  if (style !== SCALAR_STYLE.PLAIN || isKey || node.tag !== STRING) return
+  if (node.value.includes('\n')) {
+    if (!BLOCK.test(node.value)) layout.style = SCALAR_STYLE.DOUBLE_QUOTED
+  } else if (!/^[A-Za-z]/.test(node.value)) layout.style = SCALAR_STYLE.SINGLE_QUOTED
 }
 
 const { doubleQuoteForInvisibles, doubleQuoteWhitespaceOnly, ...others } = DEFAULT_SCALAR_STYLE_RULES
@@ -52,6 +57,9 @@ const UNSHOWN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\ufffe\uffff]/gu
 
 /** Text as one line shows it, whatever it holds. */
 export const oneLine = (text: string): string => text.replace(UNSHOWN, ' ')
+
+/** A value in a comment: with blanks and quotes in it, in quotes, lest it be read as more than the value. */
+export const quoted = (value: string): string => (/[\s"()]/.test(value) ? JSON.stringify(value) : value)
 
 /** A comment of one line. */
 export const comment = (text: string): string => `# ${oneLine(text)}\n`
