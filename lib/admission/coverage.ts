@@ -8,7 +8,7 @@ import { normalRepository } from '../supply-chain/index.ts'
 import type { Slice } from '../turns.ts'
 import { type Authority, authorityOf, keyOf } from './authority.ts'
 import { MAX_POLICY_BYTES, tooLarge } from './limits.ts'
-import { repositoryOfReference } from './repository.ts'
+import { isPlainName, repositoryOfReference } from './repository.ts'
 
 /** Running containers that are alike. */
 export interface Running {
@@ -38,8 +38,10 @@ const AUTHORITY_BYTES = 64
 
 /** A repository of running images. */
 export class Repository {
-  /** Docker Hub's under one name; of what names no repository the reference. */
+  /** Docker Hub's under one name; the reference where it names no repository. */
   readonly name: string
+  /** Whether it is one that a policy can name. */
+  readonly isNamed: boolean
   /** As the inventory, or else the reference, spells it. */
   readonly given = new Set<string>()
   /** As pod specs spell it. */
@@ -52,8 +54,9 @@ export class Repository {
   /** For each of the predicates, the marks of who attested it for each digest. */
   readonly attested: readonly (readonly string[])[][] = PREDICATES.map(() => [])
 
-  constructor(name: string) {
+  constructor(name: string, isNamed = true) {
     this.name = name
+    this.isNamed = isNamed && isPlainName(name)
   }
 
   fail(digest: string, reason: string): void {
@@ -78,9 +81,11 @@ export class Coverage {
   add({ digest, reference, repository, verdict }: Running): void {
     const spelled = repositoryOfReference(reference)
     const given = repository ?? spelled
-    const name = normalRepository(undefined, given) ?? reference.trim()
-    const one = this.#repositories.get(name) ?? new Repository(name)
-    this.#repositories.set(name, one)
+    const name = normalRepository(undefined, given)
+    // The same text may be the name of one and the reference of the other.
+    const key = JSON.stringify([name, name === undefined ? reference.trim() : ''])
+    const one = this.#repositories.get(key) ?? new Repository(name ?? reference.trim(), name !== undefined)
+    this.#repositories.set(key, one)
     if (given !== '') one.given.add(given)
     if (spelled !== '') one.spelled.add(spelled)
     one.digests.add(digest)

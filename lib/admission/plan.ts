@@ -2,7 +2,6 @@
 import { Slice } from '../turns.ts'
 import { type Authority, keyOf } from './authority.ts'
 import { type Coverage, markOf, PREDICATES, type Repository } from './coverage.ts'
-import { isPlainName } from './repository.ts'
 import { sortInSlices } from './sort.ts'
 
 /** Repositories that one policy is for: any of the authorities may have signed, and have attested the predicate. */
@@ -32,7 +31,7 @@ export async function planOf(coverage: Coverage): Promise<Plan> {
   const covered: Repository[] = []
   const uncovered: { name: string; reason: string }[] = []
   for (const repository of await sortInSlices([...coverage.repositories], byName, slice)) {
-    const reason = repository.failure?.reason ?? (isPlainName(repository.name) ? null : NO_NAME)
+    const reason = repository.failure?.reason ?? (repository.isNamed ? null : NO_NAME)
     if (reason === null) covered.push(repository)
     else uncovered.push({ name: repository.name, reason })
   }

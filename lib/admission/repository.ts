@@ -1,5 +1,5 @@
 /** The names of repositories in policies (interop-supply-chain, section 4). */
-import { DIGEST_PATTERN } from '../images/index.ts'
+import { DIGEST_PATTERN, MALFORMED_REFERENCE } from '../images/index.ts'
 
 const DIGEST = new RegExp(DIGEST_PATTERN)
 const HUB = 'docker.io/'
@@ -15,10 +15,10 @@ const NAME = /^[A-Za-z0-9._:/-]+$/
 /** Whether engines read a name as that of this repository alone: of any other text some make a pattern, and others refuse the whole policy. */
 export const isPlainName = (name: string): boolean => NAME.test(name)
 
-/** A reference of an image without tag and digest; empty for one that names no repository, such as a bare digest. */
+/** A reference of an image without tag and digest; empty for one that names no repository, such as a bare digest, or that was malformed. */
 export function repositoryOfReference(reference: string): string {
   const text = reference.trim()
-  if (DIGEST.test(text)) return ''
+  if (DIGEST.test(text) || text === MALFORMED_REFERENCE) return ''
   const [name] = text.split('@', 1) as [string]
   const colon = name.indexOf(':', name.lastIndexOf('/') + 1)
   return colon === -1 ? name : name.slice(0, colon)

@@ -188,8 +188,30 @@ test('a name that could be a pattern is in no policy', async () => {
     plan.uncovered.map(({ reason }) => reason),
     odd.map(() => 'no policy can name it'),
   )
+})
+
+test('an image that no repository is known of is in no policy', async () => {
   const digest = `sha256:${'a'.repeat(64)}`
   assert.deepEqual(await uncovered(container('y', null, null, digest)), [{ name: digest, reason: 'not checked' }])
+  const bare = [digest, 'malformed_reference', '@x', '///']
+  const plan = await shown(
+    stateOf([...bare.map((one, i) => container(`${i}`, null, {}, one)), container('x', 'docker.io/library/malformed_reference')]),
+  )
+  assert.deepEqual(
+    plan.groups.map(({ repositories }) => repositories),
+    [['docker.io/library/malformed_reference']],
+  )
+  assert.deepEqual(
+    plan.uncovered,
+    [...bare].sort().map((name) => ({ name, reason: 'no policy can name it' })),
+  )
+  const mixed = await shown(
+    stateOf([
+      container('1', 'r.test/a', {}, 'malformed_reference'),
+      container('2', null, { verdict: 'unsigned', signatures: [] }, 'r.test/a'),
+    ]),
+  )
+  assert.deepEqual([mixed.groups, mixed.uncovered], [[], [{ name: 'r.test/a', reason: 'unsigned' }]])
 })
 
 test('signers that come to more bytes than policies may have are refused, whatever the order', async () => {

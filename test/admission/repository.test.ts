@@ -19,6 +19,7 @@ test('a reference without tag and digest', () => {
     [digest, ''],
     [`sha512:${'0'.repeat(128)}`, ''],
     ['sha256:abc', 'sha256'],
+    ['malformed_reference', ''],
     ['', ''],
     ['@x', ''],
     [':v1', ''],
