@@ -24,7 +24,7 @@ export interface Plan {
 
 const NO_NAME = 'no policy can name it'
 
-const byName = (a: { readonly name: string }, b: { readonly name: string }) => a.name < b.name
+const byName = (a: Repository, b: Repository) => a.name < b.name || (a.name === b.name && a.isNamed && !b.isNamed)
 
 export async function planOf(coverage: Coverage): Promise<Plan> {
   const slice = new Slice()

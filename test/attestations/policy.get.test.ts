@@ -470,7 +470,7 @@ test('GET /attestations/policy 409: to enforce with something that is not covere
       assert.equal(answer.status, 409)
       assert.equal(
         answer.text,
-        'an enforcing policy would not cover every running image: "registry.test/team/ x" (not checked); registry.test/team/fresh (not checked); registry.test/team/plain (unsigned). acknowledgePartial=true generates it all the same',
+        'an enforcing policy would not cover every running image: registry.test/team/fresh (not checked); registry.test/team/plain (unsigned); "registry.test/team/ x" (not checked). acknowledgePartial=true generates it all the same',
       )
       assert.match(answer.headers.get('content-type')!, /^text\/plain/)
     }
