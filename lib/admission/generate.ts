@@ -26,7 +26,7 @@ export async function generate(plan: Plan, options: Options): Promise<Buffer> {
   const slice = new Slice()
   const parts: Buffer[] = []
   let bytes = 0
-  for (const text of textOf(plan, options)) {
+  for await (const text of textOf(plan, options, slice)) {
     const part = Buffer.from(text)
     parts.push(part)
     bytes += part.length
@@ -36,23 +36,23 @@ export async function generate(plan: Plan, options: Options): Promise<Buffer> {
   return Buffer.concat(parts, bytes)
 }
 
-function* textOf(plan: Plan, options: Options): Generator<string> {
+async function* textOf(plan: Plan, options: Options, slice: Slice): AsyncGenerator<string> {
   yield* headerOf(plan, options)
   let isFirst = true
-  for (const manifest of manifestsOf(plan.groups, options)) {
+  for await (const manifest of manifestsOf(plan.groups, options, slice)) {
     if (!isFirst) yield '---\n'
     isFirst = false
     yield* yamlOf(manifest)
   }
 }
 
-function* manifestsOf(groups: readonly Group[], options: Options): Generator<Manifest> {
+async function* manifestsOf(groups: readonly Group[], options: Options, slice: Slice): AsyncGenerator<Manifest> {
   const { format, annotationPrefix } = options
   const names = namesOf(groups, format === 'policy-engine-b' ? PROVENANCE_SUFFIX : '')
   const annotations = { [`${annotationPrefix}/generated-by`]: 'kguardian', [`${annotationPrefix}/source`]: 'signatures of running images' }
   for (const [i, group] of groups.entries()) {
     const metadata = { name: names[i]!, annotations }
-    if (format === 'policy-engine-a') yield kyvernoPolicy(group, metadata, options)
+    if (format === 'policy-engine-a') yield await kyvernoPolicy(group, metadata, options, slice)
     else if (format === 'native') yield nativePolicy(group, metadata, options)
     else yield* policyControllerPolicies(group, metadata, options)
   }

@@ -2,18 +2,20 @@
  * ImageValidatingPolicy of policies.kyverno.io/v1beta1 (interop-supply-chain, section 4; https://kyverno.io/docs/policy-types/image-validating-policy).
  * Images are matched as pod specs write them, by patterns in which `*` is any text.
  */
+import type { Slice } from '../turns.ts'
 import { type Authority, identityOf } from './authority.ts'
 import { MAX_POLICY_BYTES, tooLarge } from './limits.ts'
 import type { Options } from './options.ts'
 import type { Group } from './plan.ts'
 import { isPlainName, spellingsOf } from './repository.ts'
+import { sortInSlices } from './sort.ts'
 import type { Manifest } from './yaml.ts'
 
 const CONTAINER_LISTS = { containers: 'container', initContainers: 'init container', ephemeralContainers: 'ephemeral container' }
 /** Of an expression for an authority, at least. */
 const BYTES_PER_AUTHORITY = ', attestors.a0'.length
 
-export function kyvernoPolicy(group: Group, metadata: object, { isEnforced }: Options): Manifest {
+export async function kyvernoPolicy(group: Group, metadata: object, { isEnforced }: Options, slice: Slice): Promise<Manifest> {
   const { authorities, predicate } = group
   if (authorities.length * BYTES_PER_AUTHORITY * Object.keys(CONTAINER_LISTS).length > MAX_POLICY_BYTES) throw tooLarge()
   const attestors = `[${authorities.map((_, i) => `attestors.a${i}`).join(', ')}]`
@@ -26,7 +28,8 @@ export function kyvernoPolicy(group: Group, metadata: object, { isEnforced }: Op
       matchConstraints: {
         resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE', 'UPDATE'], resources: ['pods'] }],
       },
-      matchImageReferences: imagePatterns(group).map((glob) => ({ glob })),
+      // A name alone, with a tag, with a digest.
+      matchImageReferences: (await namesOf(group, slice)).flatMap((name) => [{ glob: name }, { glob: `${name}:*` }, { glob: `${name}@*` }]),
       // Both are true without a word, and then pods are rewritten even by a policy that only looks.
       validationConfigurations: { mutateDigest: isEnforced, verifyDigest: isEnforced },
       attestors: authorities.map((authority, i) => ({ name: `a${i}`, cosign: cosignOf(authority) })),
@@ -44,10 +47,15 @@ export function kyvernoPolicy(group: Group, metadata: object, { isEnforced }: Op
   }
 }
 
-/** A name alone, with a tag, with a digest: for every name that pod specs have or may have for the repositories. */
-function imagePatterns({ repositories }: Group): string[] {
-  const names = new Set(repositories.flatMap(({ name, spelled }) => [...spellingsOf(name), ...[...spelled].filter(isPlainName)]))
-  return [...names].flatMap((name) => [name, `${name}:*`, `${name}@*`]).sort()
+/** Every name that pod specs have, or may have, for the repositories, in order. */
+async function namesOf({ repositories }: Group, slice: Slice): Promise<string[]> {
+  const names = new Set<string>()
+  for (const { name, spelled } of repositories) {
+    for (const one of spellingsOf(name)) names.add(one)
+    for (const one of spelled) if (isPlainName(one)) names.add(one)
+    if (slice.isOver) await slice.next()
+  }
+  return sortInSlices([...names], (a, b) => a < b, slice)
 }
 
 const cosignOf = (authority: Authority) =>

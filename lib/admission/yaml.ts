@@ -39,10 +39,15 @@ const indented = (text: string, by: string): string => `${by}${text.slice(0, -1)
 
 /** The text of an object, in parts that take moments each. */
 export function* yamlOf({ apiVersion, kind, metadata, spec }: Manifest): Generator<string> {
+  const isLong = (value: unknown): value is unknown[] => Array.isArray(value) && value.length > PART
+  if (!Object.values(spec).some(isLong)) {
+    yield written({ apiVersion, kind, metadata, spec })
+    return
+  }
   yield written({ apiVersion, kind, metadata })
   yield 'spec:\n'
   for (const [name, value] of Object.entries(spec)) {
-    if (!Array.isArray(value) || value.length <= PART) {
+    if (!isLong(value)) {
       yield indented(written({ [name]: value }), STEP)
       continue
     }
