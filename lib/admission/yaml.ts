@@ -12,8 +12,9 @@ export interface Manifest {
   readonly spec: object
 }
 
-/** Members of a list that are written at once: the longest are keys in PEM. */
+/** What of a list is written at once: so many members, or one more than come to so many characters of JSON. */
 const PART = 50
+const PART_CHARS = 64 * 1024
 const STEP = '  '
 const STRING = 'tag:yaml.org,2002:str'
 
@@ -39,21 +40,37 @@ const indented = (text: string, by: string): string => `${by}${text.slice(0, -1)
 
 /** The text of an object, in parts that take moments each. */
 export function* yamlOf({ apiVersion, kind, metadata, spec }: Manifest): Generator<string> {
-  const isLong = (value: unknown): value is unknown[] => Array.isArray(value) && value.length > PART
-  if (!Object.values(spec).some(isLong)) {
+  if (isShort(spec)) {
     yield written({ apiVersion, kind, metadata, spec })
     return
   }
   yield written({ apiVersion, kind, metadata })
   yield 'spec:\n'
   for (const [name, value] of Object.entries(spec)) {
-    if (!isLong(value)) {
+    if (!Array.isArray(value) || value.length === 0) {
       yield indented(written({ [name]: value }), STEP)
       continue
     }
     yield `${STEP}${name}:\n`
-    for (let at = 0; at < value.length; at += PART) yield indented(written(value.slice(at, at + PART)), STEP + STEP)
+    for (const part of partsOf(value)) yield indented(written(part), STEP + STEP)
   }
+}
+
+const isShort = (spec: object): boolean =>
+  !Object.values(spec).some((value) => Array.isArray(value) && value.length > PART) && JSON.stringify(spec).length <= PART_CHARS
+
+function* partsOf(list: readonly unknown[]): Generator<unknown[]> {
+  let part: unknown[] = []
+  let chars = 0
+  for (const member of list) {
+    part.push(member)
+    chars += JSON.stringify(member).length
+    if (part.length < PART && chars < PART_CHARS) continue
+    yield part
+    part = []
+    chars = 0
+  }
+  if (part.length > 0) yield part
 }
 
 /** What editors and parsers may take for the end of a line, or show as something else: controls, formats such as those of direction, separators,

@@ -125,6 +125,11 @@ test('odd texts are read as such where lists are written in parts', () => {
   assertRead({ ...manifest('x'), spec: { before: 'x', items, texts: ODD, after: 'y' } })
 })
 
+test('long texts are read as such, alone and in lists', () => {
+  const long = 'word: # '.repeat(20_000)
+  assertRead({ ...manifest('x'), spec: { long, list: [long, 'x', long, long], deep: { a: [long] }, last: [] } })
+})
+
 test('any texts are read as such', () => {
   const word = fc.constantFrom(...ODD)
   const text = fc.oneof(
