@@ -100,7 +100,7 @@ async function run(images: readonly Image[]): Promise<void> {
         select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as (digest text, repository text, signatures text, attestations text)),
       i as (insert into image select digest, repository, '{v1}', 'repo', now(), now() from r)
       insert into image_attestation
-      select digest, repository, 'verified', null, 'public-good', 'self', null, signatures, attestations, signatures, attestations, '[]', '[]', '', now(), now()
+      select digest, repository, 'verified', null, 'public-good', 'self', null, '[]', '[]', signatures, attestations, '[]', '[]', '', now(), now()
       from r`
   }
   const containers = Array.from({ length: CONTAINERS }, (_, n) => {
