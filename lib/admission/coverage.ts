@@ -46,7 +46,6 @@ export class Repository {
   readonly given = new Set<string>()
   /** As pod specs spell it. */
   readonly spelled = new Set<string>()
-  readonly digests = new Set<string>()
   /** The first digest of its own, in their order, for which it is not covered, and why. */
   failure: { readonly digest: string; readonly reason: string } | null = null
   /** Who signed, and which digests; of a repository that is covered so far. */
@@ -88,7 +87,6 @@ export class Coverage {
     this.#repositories.set(key, one)
     if (given !== '') one.given.add(given)
     if (spelled !== '') one.spelled.add(spelled)
-    one.digests.add(digest)
     this.#byDigest.set(digest, this.#of(digest).add(one))
     if (verdict !== 'verified') one.fail(digest, verdict ?? NOT_CHECKED)
   }

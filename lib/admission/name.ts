@@ -9,13 +9,13 @@ const MAX_CHARS = 48
 const MAX_LABEL_CHARS = 63
 
 /**
- * The names of the policies, in the order of the groups: labels of DNS that `suffix` may follow, the same for the same repositories. Two that
- * would be the same are told apart.
+ * The names of the policies, in the order of the groups: labels of DNS, the same for the same repositories. `suffix` may follow where a
+ * predicate is required. Two that would be the same are told apart.
  */
 export function namesOf(groups: readonly Group[], suffix: string): string[] {
   const taken = new Set<string>()
-  const maxChars = Math.min(MAX_CHARS, MAX_LABEL_CHARS - suffix.length - HASH_CHARS - 1)
-  return groups.map(({ repositories }) => {
+  return groups.map(({ repositories, predicate }) => {
+    const maxChars = predicate === null ? MAX_CHARS : Math.min(MAX_CHARS, MAX_LABEL_CHARS - suffix.length - HASH_CHARS - 1)
     const all = repositories.map(({ name }) => name).join('\n')
     const start = startOf(repositories[0]!.name).slice(0, maxChars).replace(/-+$/, '')
     let name = `${start}-${hashOf(all)}`

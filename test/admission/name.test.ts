@@ -7,6 +7,7 @@ import type { Group } from '../../lib/admission/plan.ts'
 import { RUNS } from '../support/runs.ts'
 
 const group = (...names: string[]): Group => ({ repositories: names.map((name) => new Repository(name)), authorities: [], predicate: null })
+const attested = (...names: string[]): Group => ({ ...group(...names), predicate: 'https://slsa.dev/provenance/v1' })
 const nameOf = (...names: string[]) => namesOf([group(...names)], '')[0]!
 
 test('a policy is named after the last segment of its first repository', () => {
@@ -24,6 +25,14 @@ test('a policy is named after the last segment of its first repository', () => {
     assert.ok(name.startsWith(start), name)
     assert.match(name.slice(start.length), /^[0-9a-f]{8}$/, name)
   }
+})
+
+test('a name is only shorter where another is made of it', () => {
+  const long = `registry.test/${'a'.repeat(100)}`
+  assert.deepEqual(
+    namesOf([group(long), attested(`${long}b`)], '-provenance').map((name) => name.length),
+    [48 + 1 + 8, 63 - '-provenance'.length],
+  )
 })
 
 test('the name is that of all repositories, and stays', () => {
