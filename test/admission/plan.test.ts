@@ -7,6 +7,7 @@ import { Coverage, type Result } from '../../lib/admission/coverage.ts'
 import { planOf } from '../../lib/admission/index.ts'
 import { MAX_POLICY_BYTES } from '../../lib/admission/limits.ts'
 import { normalRepository } from '../../lib/supply-chain/index.ts'
+import { Slice } from '../../lib/turns.ts'
 import { container, coverageOf, policiesOf, type State, stateOf } from '../support/admission.ts'
 import { signature, statement } from '../support/attestations.ts'
 import { RUNS } from '../support/runs.ts'
@@ -103,8 +104,7 @@ test('the results of digests that decide nothing are not asked for', async () =>
   const rows = [container('1', 'r.test/a'), container('2', 'r.test/a', null), container('3', 'r.test/a'), container('4', 'r.test/b')].map(
     ({ running }) => running,
   )
-  for (const row of rows) coverage.add(row)
-  const { Slice } = await import('../../lib/turns.ts')
+  for (const row of [...rows].reverse()) coverage.add(row)
   assert.deepEqual(await coverage.digests(new Slice()), [rows[0]!.digest, rows[3]!.digest])
 })
 

@@ -123,6 +123,9 @@ test('odd texts are read as the texts that they are, by parsers of YAML 1.1 and 
 test('odd texts are read as such where lists are written in parts', () => {
   const items = Array.from({ length: 131 }, (_, i) => ({ name: `a${i}`, value: ODD[i % ODD.length]! }))
   assertRead({ ...manifest('x'), spec: { before: 'x', items, texts: ODD, after: 'y' } })
+  // Each as the last of a part, too.
+  for (const value of ODD.slice(0, -6))
+    assertRead({ ...manifest('x'), spec: { before: value, items: Array(51).fill({ value }), after: value } })
 })
 
 test('long texts are read as such, alone and in lists', () => {
