@@ -139,6 +139,15 @@ const states: [name: string, images: () => readonly Image[]][] = [
     () => many(5_000, repositories(5_000), (repository) => largest(repository, (i) => `https://ci.test/${repository}/${i}`)),
   ],
   [
+    '1 repository, 5 000 images, 8 small signers each',
+    () =>
+      many(5_000, repositories(1), (repository, n) => ({
+        repository,
+        signatures: Array.from({ length: 8 }, (_, i) => keyless(`${n}-${i}`)),
+        attestations: [attested(`${n}-0`, V1)],
+      })),
+  ],
+  [
     '32 small signers an image, all others',
     () =>
       many(5_000, repositories(1), (repository, n) => ({
