@@ -1,3 +1,4 @@
+import attestationPolicy from './attestations/policy.get.ts'
 import attestationsRunning from './attestations/running.get.ts'
 import attestations from './attestations.get.ts'
 import auditVerdicts from './audit/verdicts.get.ts'
@@ -51,5 +52,5 @@ export const routes = [
   ...[imageVulnerabilitiesPost, imageVulnerabilities, imageSbomPost, imageSbom, imageSbomCycloneDx],
   ...[vulnerabilities, vulnerabilityExposure],
   ...[imageAttestationPost, imageAttestation, attestations, attestationsRunning],
-  ...[imageTrust],
+  ...[attestationPolicy, imageTrust],
 ]

@@ -31,7 +31,7 @@ test('GET /openapi.json 200: compressed when asked', async () => {
 })
 
 test('GET /openapi.json 200: what it says of compression is so', async () => {
-  const said = `A 200 in JSON of ${GZIP_MIN_BYTES} bytes or more comes as gzip to those who accept it.`
+  const said = `A 200 in JSON or YAML of ${GZIP_MIN_BYTES} bytes or more comes as gzip to those who accept it.`
   assert.ok((document.info as { description: string }).description.includes(said))
   const token = TOKENS.BROKER_TOKEN_READ
   const longError = `/audit/verdicts?verdict=${'x'.repeat(GZIP_MIN_BYTES)}`

@@ -9,7 +9,8 @@ const MAX_REFERENCE_BYTES = 1_024
 const MAX_REPOSITORY_CHARS = 512
 const MAX_TAG_CHARS = 128
 
-const MALFORMED_REFERENCE = 'malformed_reference'
+/** What stands for a reference that was too long or mangled. */
+export const MALFORMED_REFERENCE = 'malformed_reference'
 
 const KINDS = new Set(['init', 'regular', 'ephemeral'])
 const DIGEST_KINDS = new Set<unknown>(['repo', 'config', 'pinned'])

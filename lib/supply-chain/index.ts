@@ -3,8 +3,21 @@ export { cursorText } from './cursor.ts'
 export { instant, optionalInstant } from './fields.ts'
 export { PostedFindings } from './findings.ts'
 export { MAX_SKEW_SECONDS, secondsAhead } from './header.ts'
-export { formatNamed, metricPrefix, shownFormats, shownSource, shownSources, sourceNamed, type WireNames } from './names.ts'
+export {
+  formatNamed,
+  metricPrefix,
+  POLICY_FORMAT_NAMES,
+  type PolicyFormat,
+  policyFormatNamed,
+  shownFormats,
+  shownPolicyFormat,
+  shownSource,
+  shownSources,
+  sourceNamed,
+  type WireNames,
+} from './names.ts'
 export { Payloads } from './payloads.ts'
 export { PayloadReader } from './reader.ts'
+export { normalRepository } from './repository.ts'
 export { DuplicatePage, PayloadOutcome, payload, payloadAnswers, StagedPage, storePayload } from './route.ts'
 export { startThread } from './thread.ts'

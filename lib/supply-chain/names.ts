@@ -34,3 +34,26 @@ export const shownFormats = (json: string, names: WireNames): string =>
 
 /** What begins the names of the counters that the specification names with `svc_`. */
 export const metricPrefix = (names: WireNames): string => (names === 'spec' ? 'svc_' : 'kguardian_')
+
+/** What policies are generated for: two admission engines, and the evaluator of the ecosystem itself. */
+export const POLICY_FORMATS = ['policy-engine-a', 'policy-engine-b', 'native'] as const
+export type PolicyFormat = (typeof POLICY_FORMATS)[number]
+
+const PRODUCTS_OF_FORMATS: Readonly<Record<PolicyFormat, string>> = {
+  'policy-engine-a': 'kyverno',
+  'policy-engine-b': 'policy-controller',
+  native: 'kguardian',
+}
+const POLICY_FORMATS_BY_NAME = new Map<string, PolicyFormat>(
+  POLICY_FORMATS.flatMap((format) => [[format, format] as const, [PRODUCTS_OF_FORMATS[format], format]]),
+)
+
+/** Every name that a format of policies has, in either column. */
+export const POLICY_FORMAT_NAMES: readonly string[] = [...POLICY_FORMATS_BY_NAME.keys()]
+
+/** The format of policies that a name of either column means, exactly; undefined for any other text. */
+export const policyFormatNamed = (name: string): PolicyFormat | undefined => POLICY_FORMATS_BY_NAME.get(name)
+
+/** A format of policies as answers write it. */
+export const shownPolicyFormat = (format: PolicyFormat, names: WireNames): string =>
+  names === 'spec' ? format : PRODUCTS_OF_FORMATS[format]

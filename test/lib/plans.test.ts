@@ -243,6 +243,12 @@ const examples: Record<string, Example[]> = {
     { path: '/attestations/running?namespace=ns-7', statements: 2, isOrdered: true },
     { path: `/attestations/running?namespace=ns-7&after=${writePlace(PLACE)}`, statements: 2, isOrdered: true },
   ],
+  'GET /attestations/policy': [
+    // What runs in the cluster is found by reading all containers, what runs in a namespace by reading those there.
+    { path: '/attestations/policy', status: 422, isSummary: true },
+    { path: '/attestations/policy?namespace=ns-7', statements: 2, isWhole: true },
+    { path: '/attestations/policy?namespace=ns-50', isWhole: true },
+  ],
   'POST /pod/traffic': [
     { path: '/pod/traffic', body: flow(1, 'TCP') },
     { path: '/pod/traffic', body: flow(2, 'TCP') },
@@ -320,6 +326,12 @@ describe('plans', () => {
       select 'primary', 'ns-' || n % 50, 'Deployment', 'web-' || n % 1000, 'app', 'sha256:' || lpad(to_hex(n / 2), 64, '0'), 'regular',
              'r:1', '{}', '{}', 'pod-' || n, timestamp '2024-05-01', timestamp '2024-05-01'
       from generate_series(2, ${ROWS}::int) n`
+    await sql`
+      insert into image_attestation
+      select i.digest, i.repository, 'verified', null, null, null, null, l.signatures, '[]', l.signatures, '[]', '[]', '[]', '',
+             timestamp '2024-05-01', timestamp '2024-05-01'
+      from image i
+      cross join (values ('[{"format":"f","verified":true,"issuer":"https://i.test","san":"https://s.test"}]')) l(signatures)`
     await sql`
       insert into cve_summary (vuln_id, scope_namespace, severity, is_fixable, images, workloads, running_workloads, namespaces, join_rank)
       select 'CVE-' || n / 2, case n % 2 when 0 then '' else 'ns-' || n % 50 end, n % 6, n % 3 = 0, 1, 1, n % 7, 1, 1

@@ -102,7 +102,7 @@ function assertAnswer(said: Answered, what: string, headers: Headers, body: stri
   if (headers.get('content-encoding') === 'gzip') {
     assert.match(what, / 200$/, 'only an answer of 200 may be compressed')
     assert.ok(body === null || Buffer.byteLength(body) >= GZIP_MIN_BYTES, `${what}: compressed although it is short`)
-    assert.match(headers.get('content-type') ?? '', /^application\/(json$|\S+\+json)/, `${what}: compressed although it is no JSON`)
+    assert.match(headers.get('content-type') ?? '', /^application\/(json$|yaml$|\S+\+json)/, `${what}: compressed although it is no JSON`)
   }
   for (const [name, { required }] of Object.entries(said.headers ?? {})) assert.ok(!required || headers.has(name), `${what}: no ${name}`)
   if (!said.content) {
@@ -113,7 +113,7 @@ function assertAnswer(said: Answered, what: string, headers: Headers, body: stri
   const media = said.content[type]
   if (!media) assert.fail(`${what}: the content type ${type} is not in the OpenAPI document`)
   if (body === null) return
-  const isText = type.startsWith('text/') || media['x-plain-text']
+  const isText = type.startsWith('text/') || type === 'application/yaml' || media['x-plain-text']
   assertAllowed(media.schema, isText ? body : JSON.parse(body), what)
 }
 

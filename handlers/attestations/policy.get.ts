@@ -1,0 +1,90 @@
+import { z } from 'zod'
+import {
+  CONTAINER_BYTES,
+  generate,
+  MAX_CONTAINERS,
+  MAX_POLICY_BYTES,
+  planOf,
+  readCoverage,
+  requireWhole,
+} from '../../lib/admission/index.ts'
+import { access } from '../../lib/http/access.ts'
+import { route } from '../../lib/http/context.ts'
+import { shownAs } from '../../lib/http/declared.ts'
+import { text } from '../../lib/http/fields.ts'
+import { charge, kib } from '../../lib/http/read-budget.ts'
+import { sendJson } from '../../lib/http/respond.ts'
+import { query } from '../../lib/http/validate.ts'
+import { POLICY_FORMAT_NAMES, policyFormatNamed, shownPolicyFormat } from '../../lib/supply-chain/index.ts'
+
+const CONTENT_TYPE = 'application/yaml'
+const YES = ['true', '1', 'yes', 'on']
+
+const Query = z
+  .object({
+    format: shownAs(
+      z
+        .string()
+        .default('policy-engine-a')
+        .transform((name, c) => {
+          const format = policyFormatNamed(name.trim())
+          if (format !== undefined) return format
+          c.addIssue({ code: 'custom', message: `expected one of ${POLICY_FORMAT_NAMES.join(', ')}` })
+          return z.NEVER
+        }),
+      {
+        type: 'string',
+        enum: POLICY_FORMAT_NAMES,
+        default: 'policy-engine-a',
+        description: 'The engine that the policies are for: Kyverno, policy-controller of sigstore, or the evaluator.',
+      },
+    ),
+    mode: shownAs(
+      z
+        .enum(['audit', '', 'enforce'], 'expected audit or enforce')
+        .transform((mode) => mode === 'enforce')
+        .default(false),
+      {
+        type: 'string',
+        enum: ['audit', '', 'enforce'],
+        default: 'audit',
+        description: 'Whether images that do not comply are only told of, or denied; empty is `audit`. Not `enforce` for `native`.',
+      },
+    ),
+    namespace: shownAs(text.transform((name) => (name.trim() === '' ? null : name)).default(null), {
+      type: 'string',
+      description: 'Only images that containers of this namespace run; blank is the cluster.',
+    }),
+    acknowledgePartial: shownAs(
+      z
+        .string()
+        .default('')
+        .transform((word) => YES.includes(word.toLowerCase())),
+      {
+        type: 'string',
+        default: 'false',
+        description: '`true`, `1`, `yes` or `on`: enforce although some running images are not covered.',
+      },
+    ),
+  })
+  .refine(({ format, mode }) => format !== 'native' || !mode, { path: ['mode'], message: 'the evaluator enforces nothing: expected audit' })
+
+/** GET /attestations/policy: admission policies of what running images are signed by (interop-supply-chain, section 4). */
+export default route({
+  summary: 'Admission policies for the images that run, by who signed them',
+  description:
+    'A repository is covered when each of its running images verified. Who signed was observed, not vetted: comments above the policies name each identity, for review, and each repository that is not covered, with the reason. The same state gives the same text.',
+  answer: { contentType: CONTENT_TYPE, schema: z.string() },
+  also: {
+    409: 'A policy that enforces would not cover every running image; the text names each repository and why. `acknowledgePartial=true` generates it all the same.',
+    422: `More than ${MAX_CONTAINERS} containers run, or the policies would be longer than ${MAX_POLICY_BYTES} bytes: ask for one namespace.`,
+  },
+}).get('/attestations/policy', access('read'), query(Query), charge(kib(MAX_CONTAINERS * CONTAINER_BYTES)), async (c) => {
+  const { db, config } = c.get('deps')
+  const { format, mode: isEnforced, namespace, acknowledgePartial } = c.req.valid('query')
+  const plan = await planOf(await readCoverage(db.read, namespace, config.imageRunningWindowSecs))
+  if (isEnforced && !acknowledgePartial) requireWhole(plan)
+  const shownFormat = shownPolicyFormat(format, config.wireNames)
+  const policies = await generate(plan, { format, shownFormat, isEnforced, namespace, annotationPrefix: config.annotationPrefix })
+  return sendJson(c, policies, { 'content-type': CONTENT_TYPE })
+})

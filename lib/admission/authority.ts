@@ -1,0 +1,64 @@
+/** Who signs, as policies say it (interop-supply-chain, section 4, planning 3). */
+import type { Signature } from '../attestations/entry.ts'
+
+export interface KeylessAuthority {
+  readonly kind: 'keyless'
+  readonly issuer: string
+  /** The subject of the certificate; with `anyTag` what comes before the tag, of which any will do. */
+  readonly subject: string
+  readonly anyTag: boolean
+}
+
+export interface KeyAuthority {
+  readonly kind: 'key'
+  /** SHA-256 of the key in DER, in hexadecimal digits. */
+  readonly fingerprint: string
+  /** Ends with one line feed. */
+  readonly pem: string
+}
+
+export type Authority = KeylessAuthority | KeyAuthority
+
+/** What of a signature or an attestation says who signed it. */
+export type Signer = Pick<Signature, 'signerKind' | 'issuer' | 'san' | 'keyFingerprint' | 'keyPem'>
+
+const GITHUB_ISSUER = 'https://token.actions.githubusercontent.com'
+const GITHUB = 'https://github.com/'
+/** What comes before the tag. */
+export const TAGS = '@refs/tags/'
+
+/**
+ * The authority of who signed; null where no policy can say it: a key of which the PEM is unknown. A workflow of GitHub Actions that signed
+ * for a tag may do so for any: the next release is another one.
+ */
+export function authorityOf({ signerKind, issuer = '', san = '', keyFingerprint = '', keyPem = '' }: Signer): Authority | null {
+  if (signerKind === 'key') {
+    const pem = keyPem.trim()
+    return pem === '' || keyFingerprint.trim() === '' ? null : { kind: 'key', fingerprint: keyFingerprint, pem: `${pem}\n` }
+  }
+  if (issuer.trim() === '' || san.trim() === '') return null
+  const end = issuer === GITHUB_ISSUER ? workflowEnd(san) : null
+  return { kind: 'keyless', issuer, subject: end === null ? san : san.slice(0, end), anyTag: end !== null }
+}
+
+/** Where the workflow of GitHub ends in a subject that names one and a tag; null in any other. */
+function workflowEnd(subject: string): number | null {
+  const at = subject.lastIndexOf(TAGS)
+  return subject.startsWith(GITHUB) && at > GITHUB.length && at + TAGS.length < subject.length ? at : null
+}
+
+/** The same for the same authority alone. In the order of these texts, keyless ones come first. */
+export function keyOf(authority: Authority): string {
+  return authority.kind === 'keyless'
+    ? JSON.stringify(['0', authority.issuer, authority.subject, authority.anyTag])
+    : JSON.stringify(['1', authority.fingerprint, authority.pem])
+}
+
+/** What RE2 and JavaScript take for more than the character that it is. */
+const SPECIAL = /[\\^$.*+?()[\]{}|]/g
+
+export type Identity = { issuer: string; subject: string } | { issuer: string; subjectRegExp: string }
+
+/** The identity of a keyless authority, for every engine: exactly, or by a regular expression of RE2 that is anchored. */
+export const identityOf = ({ issuer, subject, anyTag }: KeylessAuthority): Identity =>
+  anyTag ? { issuer, subjectRegExp: `^${subject.replace(SPECIAL, '\\$&')}${TAGS}.+$` } : { issuer, subject }

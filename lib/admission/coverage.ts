@@ -1,0 +1,156 @@
+/**
+ * What running images are signed by, repository by repository (interop-supply-chain, section 4, planning 1 and 2). Results come one at a time,
+ * in the order of the digests, and all that stays of one is who signed it.
+ */
+import { createHash } from 'node:crypto'
+import type { Signature, Statement, Verdict } from '../attestations/entry.ts'
+import { normalRepository } from '../supply-chain/index.ts'
+import type { Slice } from '../turns.ts'
+import { type Authority, authorityOf, keyOf } from './authority.ts'
+import { MAX_POLICY_BYTES, tooLarge } from './limits.ts'
+import { isPlainName, repositoryOfReference } from './repository.ts'
+
+/** Running containers that are alike. */
+export interface Running {
+  readonly digest: string
+  /** The image as the pod spec has it. */
+  readonly reference: string
+  /** As the inventory has it. */
+  readonly repository: string | null
+  /** Null where the digest was not checked. */
+  readonly verdict: Verdict | null
+}
+
+/** What of a result decides; only what verified is in the lists. */
+export interface Result {
+  readonly verdict: Verdict
+  readonly signatures: readonly Signature[]
+  readonly attestations: readonly Statement[]
+}
+
+/** SLSA provenance that a policy may require, the one that is preferred first. */
+export const PREDICATES = ['https://slsa.dev/provenance/v1', 'https://slsa.dev/provenance/v0.2'] as const
+
+const NOT_CHECKED = 'not checked'
+const NO_PEM = 'only a key whose PEM is unknown'
+/** A policy spends more on an authority than its text. */
+const AUTHORITY_BYTES = 64
+
+/** A repository of running images. */
+export class Repository {
+  /** Docker Hub's under one name; the reference where it names no repository. */
+  readonly name: string
+  /** Whether it is one that a policy can name. */
+  readonly isNamed: boolean
+  /** As the inventory, or else the reference, spells it. */
+  readonly given = new Set<string>()
+  /** As pod specs spell it. */
+  readonly spelled = new Set<string>()
+  /** The first digest of its own, in their order, for which it is not covered, and why. */
+  failure: { readonly digest: string; readonly reason: string } | null = null
+  /** Who signed, and which digests; of a repository that is covered so far. */
+  readonly signed = new Map<Authority, string[]>()
+  /** For each of the predicates, the marks of who attested it for each digest. */
+  readonly attested: readonly (readonly string[])[][] = PREDICATES.map(() => [])
+
+  constructor(name: string, isNamed = true) {
+    this.name = name
+    this.isNamed = isNamed && isPlainName(name)
+  }
+
+  fail(digest: string, reason: string): void {
+    if (this.isDecided(digest)) return
+    this.failure = { digest, reason }
+    this.signed.clear()
+    for (const attested of this.attested) attested.length = 0
+  }
+
+  /** Whether nothing that is found for a digest changes whether or why it is covered. */
+  isDecided(digest: string): boolean {
+    return this.failure !== null && this.failure.digest <= digest
+  }
+}
+
+export class Coverage {
+  readonly #repositories = new Map<string, Repository>()
+  readonly #byDigest = new Map<string, Set<Repository>>()
+  readonly #authorities = new Map<string, Authority>()
+  #bytes = 0
+
+  add({ digest, reference, repository, verdict }: Running): void {
+    const spelled = repositoryOfReference(reference)
+    const given = repository ?? spelled
+    const name = normalRepository(undefined, given)
+    // The same text may be the name of one and the reference of the other.
+    const key = JSON.stringify([name, name === undefined ? reference.trim() : ''])
+    const one = this.#repositories.get(key) ?? new Repository(name ?? reference.trim(), name !== undefined)
+    this.#repositories.set(key, one)
+    if (given !== '') one.given.add(given)
+    if (spelled !== '') one.spelled.add(spelled)
+    this.#byDigest.set(digest, this.#of(digest).add(one))
+    if (verdict !== 'verified') one.fail(digest, verdict ?? NOT_CHECKED)
+  }
+
+  get repositories(): Iterable<Repository> {
+    return this.#repositories.values()
+  }
+
+  /** The digests of which the results are needed, in their order. */
+  async digests(slice: Slice): Promise<string[]> {
+    const all: string[] = []
+    for (const [digest, repositories] of this.#byDigest) {
+      if ([...repositories].some((one) => !one.isDecided(digest))) all.push(digest)
+      if (slice.isOver) await slice.next()
+    }
+    return all.sort()
+  }
+
+  /** Notes the result of a digest: null where there is none any more. Throws 422 when the signers come to more than policies may. */
+  note(digest: string, result: Result | null): void {
+    const repositories = [...this.#of(digest)].filter((one) => !one.isDecided(digest))
+    const authorities = result?.verdict === 'verified' ? authoritiesOf(result.signatures) : null
+    if (authorities === null || authorities.size === 0) {
+      const reason = authorities ? NO_PEM : (result?.verdict ?? NOT_CHECKED)
+      for (const one of repositories) one.fail(digest, reason)
+      return
+    }
+    if (repositories.length === 0) return
+    const signers = [...authorities].map(([key, authority]) => this.#interned(key, authority))
+    const attested = PREDICATES.map((predicate) =>
+      [...authoritiesOf(result!.attestations.filter(({ predicateType }) => predicateType === predicate)).keys()].map(markOf),
+    )
+    for (const one of repositories) {
+      for (const signer of signers) {
+        const digests = one.signed.get(signer)
+        if (digests) digests.push(digest)
+        else one.signed.set(signer, [digest])
+      }
+      for (const [i, keys] of attested.entries()) one.attested[i]!.push(keys)
+    }
+  }
+
+  #of(digest: string): Set<Repository> {
+    return this.#byDigest.get(digest) ?? new Set()
+  }
+
+  #interned(key: string, authority: Authority): Authority {
+    const known = this.#authorities.get(key)
+    if (known) return known
+    this.#bytes += Buffer.byteLength(key) + AUTHORITY_BYTES
+    if (this.#bytes > MAX_POLICY_BYTES) throw tooLarge()
+    this.#authorities.set(key, authority)
+    return authority
+  }
+}
+
+/** As good as the key of an authority, and short: those of attestations are many, and hardly any is in a policy. */
+export const markOf = (key: string): string => createHash('sha256').update(key).digest('base64')
+
+function authoritiesOf(entries: readonly (Signature | Statement)[]): Map<string, Authority> {
+  const all = new Map<string, Authority>()
+  for (const entry of entries) {
+    const authority = entry.verified ? authorityOf(entry) : null
+    if (authority) all.set(keyOf(authority), authority)
+  }
+  return all
+}

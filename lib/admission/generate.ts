@@ -1,0 +1,59 @@
+/** Policies of a plan as one text (interop-supply-chain, section 4). */
+import { HttpError } from '../http/errors.ts'
+import { Slice } from '../turns.ts'
+import { headerOf } from './header.ts'
+import { kyvernoPolicy } from './kyverno.ts'
+import { MAX_POLICY_BYTES, tooLarge } from './limits.ts'
+import { namesOf } from './name.ts'
+import { nativePolicy } from './native.ts'
+import type { Options } from './options.ts'
+import type { Group, Plan } from './plan.ts'
+import { PROVENANCE_SUFFIX, policyControllerPolicies } from './policy-controller.ts'
+import { type Manifest, oneLine, quoted, yamlOf } from './yaml.ts'
+
+/** Throws 409 where policies that enforce would not cover every running image. */
+export function requireWhole({ uncovered }: Plan): void {
+  if (uncovered.length === 0) return
+  const what = uncovered.map(({ name, reason }) => oneLine(`${quoted(name)} (${reason})`)).join('; ')
+  throw new HttpError(
+    409,
+    `an enforcing policy would not cover every running image: ${what}. acknowledgePartial=true generates it all the same`,
+  )
+}
+
+/** The text of the policies, with comments above them. Throws 422 when it becomes longer than the longest. */
+export async function generate(plan: Plan, options: Options): Promise<Buffer> {
+  const slice = new Slice()
+  const parts: Buffer[] = []
+  let bytes = 0
+  for await (const text of textOf(plan, options, slice)) {
+    const part = Buffer.from(text)
+    parts.push(part)
+    bytes += part.length
+    if (bytes > MAX_POLICY_BYTES) throw tooLarge()
+    if (slice.isOver) await slice.next()
+  }
+  return Buffer.concat(parts, bytes)
+}
+
+async function* textOf(plan: Plan, options: Options, slice: Slice): AsyncGenerator<string> {
+  yield* headerOf(plan, options)
+  let isFirst = true
+  for await (const manifest of manifestsOf(plan.groups, options, slice)) {
+    if (!isFirst) yield '---\n'
+    isFirst = false
+    yield* yamlOf(manifest)
+  }
+}
+
+async function* manifestsOf(groups: readonly Group[], options: Options, slice: Slice): AsyncGenerator<Manifest> {
+  const { format, annotationPrefix } = options
+  const names = namesOf(groups, format === 'policy-engine-b' ? PROVENANCE_SUFFIX : '')
+  const annotations = { [`${annotationPrefix}/generated-by`]: 'kguardian', [`${annotationPrefix}/source`]: 'signatures of running images' }
+  for (const [i, group] of groups.entries()) {
+    const metadata = { name: names[i]!, annotations }
+    if (format === 'policy-engine-a') yield await kyvernoPolicy(group, metadata, options, slice)
+    else if (format === 'native') yield nativePolicy(group, metadata, options)
+    else yield* policyControllerPolicies(group, metadata, options)
+  }
+}

@@ -1,0 +1,4 @@
+export { generate, requireWhole } from './generate.ts'
+export { CONTAINER_BYTES, MAX_CONTAINERS, MAX_POLICY_BYTES } from './limits.ts'
+export { planOf } from './plan.ts'
+export { readCoverage } from './read.ts'

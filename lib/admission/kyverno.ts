@@ -1,0 +1,68 @@
+/**
+ * ImageValidatingPolicy of policies.kyverno.io/v1beta1 (interop-supply-chain, section 4; https://kyverno.io/docs/policy-types/image-validating-policy).
+ * Images are matched as pod specs write them, by patterns in which `*` is any text.
+ */
+import type { Slice } from '../turns.ts'
+import { type Authority, identityOf } from './authority.ts'
+import { MAX_POLICY_BYTES, tooLarge } from './limits.ts'
+import type { Options } from './options.ts'
+import type { Group } from './plan.ts'
+import { isPlainName, spellingsOf } from './repository.ts'
+import { sortInSlices } from './sort.ts'
+import type { Manifest } from './yaml.ts'
+
+const CONTAINER_LISTS = { containers: 'container', initContainers: 'init container', ephemeralContainers: 'ephemeral container' }
+/** What a policy spends on an authority beside its text, at least: as an attestor, and in the expression for each list. */
+const BYTES_PER_AUTHORITY = 150
+
+export async function kyvernoPolicy(group: Group, metadata: object, { isEnforced }: Options, slice: Slice): Promise<Manifest> {
+  const { authorities, predicate } = group
+  if (authorities.length * BYTES_PER_AUTHORITY > MAX_POLICY_BYTES) throw tooLarge()
+  const attestors = `[${authorities.map((_, i) => `attestors.a${i}`).join(', ')}]`
+  return {
+    apiVersion: 'policies.kyverno.io/v1beta1',
+    kind: 'ImageValidatingPolicy',
+    metadata,
+    spec: {
+      validationActions: [isEnforced ? 'Deny' : 'Audit'],
+      matchConstraints: {
+        resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE', 'UPDATE'], resources: ['pods'] }],
+      },
+      // A name alone, with a tag, with a digest.
+      matchImageReferences: (await namesOf(group, slice)).flatMap((name) => [{ glob: name }, { glob: `${name}:*` }, { glob: `${name}@*` }]),
+      // Both are true without a word, and then pods are rewritten even by a policy that only looks.
+      validationConfigurations: { mutateDigest: isEnforced, verifyDigest: isEnforced },
+      attestors: authorities.map((authority, i) => ({ name: `a${i}`, cosign: cosignOf(authority) })),
+      ...(predicate === null ? {} : { attestations: [{ name: 'p0', intoto: { type: predicate } }] }),
+      validations: [
+        ...validations(`verifyImageSignatures(image, ${attestors})`, 'is not signed by any of the signers of this policy'),
+        ...(predicate === null
+          ? []
+          : validations(
+              `verifyAttestationSignatures(image, attestations.p0, ${attestors})`,
+              'has no provenance by any of the signers of this policy',
+            )),
+      ],
+    },
+  }
+}
+
+/** Every name that pod specs have, or may have, for the repositories, in order. */
+async function namesOf({ repositories }: Group, slice: Slice): Promise<string[]> {
+  const names = new Set<string>()
+  for (const { name, spelled } of repositories) {
+    for (const one of spellingsOf(name)) names.add(one)
+    for (const one of spelled) if (isPlainName(one)) names.add(one)
+    if (slice.isOver) await slice.next()
+  }
+  return sortInSlices([...names], (a, b) => a < b, slice)
+}
+
+const cosignOf = (authority: Authority) =>
+  authority.kind === 'key' ? { key: { data: authority.pem } } : { keyless: { identities: [identityOf(authority)] } }
+
+const validations = (verified: string, message: string) =>
+  Object.entries(CONTAINER_LISTS).map(([list, what]) => ({
+    expression: `!has(images.${list}) || images.${list}.map(image, ${verified}).all(count, count > 0)`,
+    message: `An image of ${what === 'container' ? 'a' : 'an'} ${what} ${message}`,
+  }))

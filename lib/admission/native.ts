@@ -1,0 +1,24 @@
+/** ImageTrustPolicy and ClusterImageTrustPolicy of kguardian.dev/v1alpha1, which the evaluator reports on (interop-supply-chain, section 4). */
+import { type Authority, identityOf } from './authority.ts'
+import type { Options } from './options.ts'
+import type { Group } from './plan.ts'
+import { isPlainName } from './repository.ts'
+import type { Manifest } from './yaml.ts'
+
+export function nativePolicy({ repositories, authorities, predicate }: Group, metadata: object, { namespace }: Options): Manifest {
+  // As the inventory has them, since that is what the evaluator compares.
+  const images = new Set(repositories.flatMap(({ name, given }) => [name, ...[...given].filter(isPlainName)]))
+  return {
+    apiVersion: 'kguardian.dev/v1alpha1',
+    kind: namespace === null ? 'ClusterImageTrustPolicy' : 'ImageTrustPolicy',
+    metadata: namespace === null ? metadata : { ...metadata, namespace },
+    spec: {
+      images: [...images].sort(),
+      authorities: authorities.map((authority, i) => ({ name: `a${i}`, ...signerOf(authority) })),
+      ...(predicate === null ? {} : { attestations: [{ predicateType: predicate }] }),
+    },
+  }
+}
+
+const signerOf = (authority: Authority) =>
+  authority.kind === 'key' ? { key: { publicKey: authority.pem } } : { keyless: identityOf(authority) }

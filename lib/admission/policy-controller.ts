@@ -1,0 +1,38 @@
+/**
+ * ClusterImagePolicy of policy.sigstore.dev/v1beta1 (interop-supply-chain, section 4; https://docs.sigstore.dev/policy-controller/overview). References
+ * of pods are expanded before they are matched, to a tag or a digest and for Docker Hub to its host; `**` is any text.
+ */
+import { type Authority, identityOf } from './authority.ts'
+import type { Options } from './options.ts'
+import type { Group } from './plan.ts'
+import { expandedForEngineB } from './repository.ts'
+import type { Manifest } from './yaml.ts'
+
+/** What the name of the second policy ends in. */
+export const PROVENANCE_SUFFIX = '-provenance'
+
+/**
+ * One for the signatures, and where a predicate is required another for that: an authority with attestations looks at no signature, and what
+ * matches several policies has to pass all.
+ */
+export function policyControllerPolicies(group: Group, metadata: { readonly name: string }, { isEnforced }: Options): Manifest[] {
+  const { repositories, authorities, predicate } = group
+  const named = repositories.map(({ name }) => expandedForEngineB(name)).sort()
+  const images = named.flatMap((name) => [{ glob: `${name}:**` }, { glob: `${name}@**` }])
+  const manifest = (name: string, attestations: object): Manifest => ({
+    apiVersion: 'policy.sigstore.dev/v1beta1',
+    kind: 'ClusterImagePolicy',
+    metadata: { ...metadata, name },
+    spec: {
+      mode: isEnforced ? 'enforce' : 'warn',
+      images,
+      authorities: authorities.map((authority, i) => ({ name: `a${i}`, ...signerOf(authority), ...attestations })),
+    },
+  })
+  const signed = manifest(metadata.name, {})
+  if (predicate === null) return [signed]
+  return [signed, manifest(metadata.name + PROVENANCE_SUFFIX, { attestations: [{ name: 'p0', predicateType: predicate }] })]
+}
+
+const signerOf = (authority: Authority) =>
+  authority.kind === 'key' ? { key: { data: authority.pem } } : { keyless: { identities: [identityOf(authority)] } }

@@ -1,0 +1,69 @@
+import type { Verdict } from '../attestations/entry.ts'
+import { fixed, type Gate } from '../db/index.ts'
+import { Slice } from '../turns.ts'
+import { Coverage, type Result, type Running } from './coverage.ts'
+import { MAX_CONTAINERS, tooManyContainers } from './limits.ts'
+
+/** Results that are asked for at a time, and bytes of them after which no other comes along: one may have as many as all the rest. */
+const BATCH_DIGESTS = 500
+const BATCH_BYTES = 2 * 1024 * 1024
+
+type Row = Running & { readonly containers: number }
+
+const running = (scope: string, windowSecs: string) => `
+  with running as materialized (
+    select w.image_digest, w.image_ref
+    from workload_container w
+    where ${scope} is_running(w, ${windowSecs}::integer)
+    limit ${MAX_CONTAINERS + 1})
+  select r.image_digest as digest, r.image_ref as reference, i.repository, a.verdict, r.containers
+  from (select r.image_digest, r.image_ref, count(*)::integer as containers from running r group by r.image_digest, r.image_ref) r
+  left join image i on i.digest = r.image_digest
+  left join image_attestation a on a.digest = r.image_digest`
+
+const OF_CLUSTER = fixed<Row[]>(running('', '$1'))
+const OF_NAMESPACE = fixed<Row[]>(running('w.pod_namespace = $1 and', '$2'))
+
+// In the order of the digests, as many as have come before the bytes are spent: what is not sent is asked for again.
+const RESULTS = fixed<{ verdict: Verdict | null; signatures: string | null; attestations: string | null }[]>(`
+  select r.verdict, r.signatures, r.attestations
+  from (select d.n, a.verdict,
+               case when a.verdict = 'verified' then a.verified_signatures end as signatures,
+               case when a.verdict = 'verified' then a.verified_attestations end as attestations,
+               coalesce(sum(octet_length(a.verified_signatures) + octet_length(a.verified_attestations))
+                          over (order by d.n rows between unbounded preceding and 1 preceding), 0) as bytes_before
+        from unnest(string_to_array($1, ',')) with ordinality d(digest, n)
+        left join image_attestation a on a.digest = d.digest) r
+  where r.bytes_before < ${BATCH_BYTES}
+  order by r.n`)
+
+/**
+ * Reads what the running containers of a namespace, or of the cluster, are signed by. Few results are held at a time. Throws 422 for more
+ * containers or signers than policies can be generated of.
+ */
+export async function readCoverage(gate: Gate, namespace: string | null, windowSecs: number): Promise<Coverage> {
+  const rows = await gate((sql) => (namespace === null ? OF_CLUSTER(sql, windowSecs) : OF_NAMESPACE(sql, namespace, windowSecs)))
+  if (rows.reduce((sum, { containers }) => sum + containers, 0) > MAX_CONTAINERS) throw tooManyContainers()
+  const coverage = new Coverage()
+  const slice = new Slice()
+  for (const row of rows) {
+    coverage.add(row)
+    if (slice.isOver) await slice.next()
+  }
+  const digests = await coverage.digests(slice)
+  for (let at = 0; at < digests.length; ) {
+    const batch = digests.slice(at, at + BATCH_DIGESTS)
+    const results = await gate((sql) => RESULTS(sql, batch.join()))
+    for (const { verdict, signatures, attestations } of results) {
+      const isVerified = signatures !== null && attestations !== null
+      const result = verdict && {
+        verdict,
+        signatures: isVerified ? (JSON.parse(signatures) as Result['signatures']) : [],
+        attestations: isVerified ? (JSON.parse(attestations) as Result['attestations']) : [],
+      }
+      coverage.note(digests[at++]!, result)
+      if (slice.isOver) await slice.next()
+    }
+  }
+  return coverage
+}

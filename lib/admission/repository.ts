@@ -1,0 +1,37 @@
+/** The names of repositories in policies (interop-supply-chain, section 4). */
+import { DIGEST_PATTERN, MALFORMED_REFERENCE } from '../images/index.ts'
+
+const DIGEST = new RegExp(DIGEST_PATTERN)
+const HUB = 'docker.io/'
+const LIBRARY = 'library/'
+/** How pod specs may write the registry that may be left out. */
+const HUB_SPELLINGS = ['', HUB, 'index.docker.io/']
+/** The one that policy-controller expands references to. */
+const HUB_OF_ENGINE_B = 'index.docker.io/'
+
+/** What no engine takes for a pattern, and all take for a name. */
+const NAME = /^[A-Za-z0-9._:/-]+$/
+
+/** Whether engines read a name as that of this repository alone: of any other text some make a pattern, and others refuse the whole policy. */
+export const isPlainName = (name: string): boolean => NAME.test(name)
+
+/** A reference of an image without tag and digest; empty for one that names no repository, such as a bare digest, or that was malformed. */
+export function repositoryOfReference(reference: string): string {
+  const text = reference.trim()
+  if (DIGEST.test(text) || text === MALFORMED_REFERENCE) return ''
+  const [name] = text.split('@', 1) as [string]
+  const colon = name.indexOf(':', name.lastIndexOf('/') + 1)
+  return colon === -1 ? name : name.slice(0, colon)
+}
+
+/** Every name by which pod specs may call a repository, given as the inventory has it: of Docker Hub all spellings, of others the one. */
+export function spellingsOf(repository: string): string[] {
+  if (!repository.startsWith(HUB)) return [repository]
+  const path = repository.slice(HUB.length)
+  const paths = path.startsWith(LIBRARY) ? [path, path.slice(LIBRARY.length)] : [path]
+  return HUB_SPELLINGS.flatMap((hub) => paths.map((one) => hub + one))
+}
+
+/** A repository as policy-controller expands the references of pods. */
+export const expandedForEngineB = (repository: string): string =>
+  repository.startsWith(HUB) ? HUB_OF_ENGINE_B + repository.slice(HUB.length) : repository

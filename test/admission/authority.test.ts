@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import { authorityOf, identityOf, type KeylessAuthority, keyOf } from '../../lib/admission/authority.ts'
+import { RUNS } from '../support/runs.ts'
+
+const github = 'https://token.actions.githubusercontent.com'
+const workflow = 'https://github.com/team/app/.github/workflows/release.yml'
+const PEM = '-----BEGIN PUBLIC KEY-----\nabc\n-----END PUBLIC KEY-----'
+
+const identity = (issuer: string, san: string) => identityOf(authorityOf({ issuer, san }) as KeylessAuthority)
+
+test('a keyless signer is its issuer and its subject', () => {
+  for (const signerKind of ['keyless', undefined] as const)
+    assert.deepEqual(authorityOf({ ...(signerKind ? { signerKind } : {}), issuer: 'https://i.test', san: 'a@b.test' }), {
+      kind: 'keyless',
+      issuer: 'https://i.test',
+      subject: 'a@b.test',
+      anyTag: false,
+    })
+  assert.deepEqual(identity('https://i.test', 'a@b.test'), { issuer: 'https://i.test', subject: 'a@b.test' })
+})
+
+test('a key is its fingerprint and its PEM, and nothing without it', () => {
+  assert.deepEqual(authorityOf({ signerKind: 'key', keyFingerprint: 'ab', keyPem: ` ${PEM}\n\n` }), {
+    kind: 'key',
+    fingerprint: 'ab',
+    pem: `${PEM}\n`,
+  })
+  for (const signer of [
+    { keyFingerprint: 'ab' },
+    { keyFingerprint: 'ab', keyPem: ' ' },
+    { keyPem: PEM },
+    { keyFingerprint: ' ', keyPem: PEM },
+  ])
+    assert.equal(authorityOf({ signerKind: 'key', issuer: 'i', san: 's', ...signer }), null)
+})
+
+test('who names no one is no authority', () => {
+  for (const signer of [{}, { issuer: 'i' }, { san: 's' }, { issuer: ' ', san: 's' }, { issuer: 'i', san: '\t' }])
+    assert.equal(authorityOf(signer), null)
+})
+
+test('a workflow of GitHub that signed for a tag is widened to any tag', () => {
+  assert.deepEqual(identity(github, `${workflow}@refs/tags/v1.2.3`), {
+    issuer: github,
+    subjectRegExp: '^https://github\\.com/team/app/\\.github/workflows/release\\.yml@refs/tags/.+$',
+  })
+  assert.equal(
+    keyOf(authorityOf({ issuer: github, san: `${workflow}@refs/tags/v1` })!),
+    keyOf(authorityOf({ issuer: github, san: `${workflow}@refs/tags/v2/x` })!),
+  )
+})
+
+test('nothing else is widened', () => {
+  for (const [issuer, san] of [
+    [github, `${workflow}@refs/heads/main`],
+    [github, `${workflow}@refs/tags/`],
+    [github, `${workflow}@refs/tags`],
+    [github, workflow],
+    [github, `http://github.com/team/app@refs/tags/v1`],
+    [github, `https://github.com.evil.test/a@refs/tags/v1`],
+    [github, `https://github.com/@refs/tags/v1`],
+    [github, `x${workflow}@refs/tags/v1`],
+    [github, `${workflow}@refs/tags/a@refs/tags/`],
+    [`${github}/`, `${workflow}@refs/tags/v1`],
+    [github.toUpperCase(), `${workflow}@refs/tags/v1`],
+    ['https://i.test', `${workflow}@refs/tags/v1`],
+  ] as const)
+    assert.deepEqual(identity(issuer, san), { issuer, subject: san }, san)
+})
+
+test('of a tag that looks like two, all but the last is the workflow', () => {
+  const [first, second] = [`${workflow}@refs/tags/a`, '@refs/tags/b']
+  const { subjectRegExp } = identity(github, first + second) as { subjectRegExp: string }
+  assert.match(first + second, new RegExp(subjectRegExp))
+  assert.match(`${first}@refs/tags/c`, new RegExp(subjectRegExp))
+  assert.doesNotMatch(`${workflow}@refs/tags/c`, new RegExp(subjectRegExp))
+})
+
+test('the regular expression takes any tag of that workflow, and of no other, whatever is in its name', () => {
+  const part = fc.oneof(fc.string({ unit: fc.constantFrom(...'.+*?()[]{}|^$\\/-_@ ~#&ab1é\u{1f600}') }), fc.string({ unit: 'grapheme' }))
+  fc.assert(
+    fc.property(part, part, part, (name, tag, other) => {
+      const subject = `https://github.com/a${name}@refs/tags/v${tag}`
+      const one = authorityOf({ issuer: github, san: subject }) as KeylessAuthority
+      if (/\n|\r|\u2028|\u2029/.test(tag) || tag.includes('@refs/tags/')) return
+      const { subjectRegExp } = identityOf(one) as { subjectRegExp: string }
+      const expression = new RegExp(subjectRegExp)
+      assert.match(subject, expression)
+      assert.match(`https://github.com/a${name}@refs/tags/x`, expression)
+      assert.equal(new RegExp(subjectRegExp, 'u').test(subject), true)
+      if (other !== name) assert.doesNotMatch(`https://github.com/a${other}@refs/tags/x`, expression)
+      for (const not of [`x${subject}`, `https://github.com/a${name}@refs/heads/x`, `https://github.com/a${name}@refs/tags/`])
+        assert.doesNotMatch(not, expression)
+      // What RE2 does not know: look-around, back-references, possessive and named groups all need one of these without a backslash.
+      assert.doesNotMatch(subjectRegExp.slice(1, -3).replace(/\\[\\^$.*+?()[\]{}|]/g, ''), /[\\^$.*+?()[\]{}|]/)
+    }),
+    { numRuns: RUNS },
+  )
+})
+
+test('keys tell authorities apart, keyless ones first', () => {
+  const all = [
+    { issuer: 'a', san: 'b' },
+    { issuer: 'a","b', san: 'c' },
+    { issuer: 'a', san: 'b","c' },
+    { issuer: 'b', san: 'a' },
+    { issuer: github, san: `${workflow}@refs/tags/v1` },
+    { issuer: github, san: workflow },
+    { signerKind: 'key' as const, keyFingerprint: 'a', keyPem: 'b' },
+    { signerKind: 'key' as const, keyFingerprint: 'a', keyPem: 'c' },
+    { signerKind: 'key' as const, keyFingerprint: 'b', keyPem: 'b' },
+  ].map((signer) => ({ signer, key: keyOf(authorityOf(signer)!) }))
+  assert.equal(new Set(all.map(({ key }) => key)).size, all.length)
+  const kinds = all.sort((a, b) => (a.key < b.key ? -1 : 1)).map(({ signer }) => 'signerKind' in signer)
+  assert.deepEqual(kinds, [...kinds].sort())
+})

@@ -1,0 +1,397 @@
+/** Which policies are made, beside a plain model of the rules that looks at everything at once. */
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import { keyOf } from '../../lib/admission/authority.ts'
+import { Coverage, type Result } from '../../lib/admission/coverage.ts'
+import { planOf } from '../../lib/admission/index.ts'
+import { MAX_POLICY_BYTES } from '../../lib/admission/limits.ts'
+import { normalRepository } from '../../lib/supply-chain/index.ts'
+import { Slice } from '../../lib/turns.ts'
+import { container, coverageOf, policiesOf, type State, stateOf } from '../support/admission.ts'
+import { signature, statement } from '../support/attestations.ts'
+import { RUNS } from '../support/runs.ts'
+
+const PEM = '-----BEGIN PUBLIC KEY-----\nabc\n-----END PUBLIC KEY-----'
+const V1 = 'https://slsa.dev/provenance/v1'
+const V02 = 'https://slsa.dev/provenance/v0.2'
+
+type Signatures = Result['signatures']
+type Attestations = Result['attestations']
+const by = (san: string) => signature({ issuer: 'https://i.test', san }) as Signatures[number]
+const key = (fingerprint: string, pem?: string) =>
+  ({ format: 'f', verified: true, signerKind: 'key', keyFingerprint: fingerprint, ...(pem ? { keyPem: pem } : {}) }) as Signatures[number]
+const attestedBy = (san: string, predicateType = V1) => statement({ issuer: 'https://i.test', san, predicateType }) as Attestations[number]
+
+/** A plan without what tests do not look at. */
+async function shown(state: State) {
+  const { groups, identities, uncovered } = await planOf(await coverageOf(state))
+  return {
+    groups: groups.map(({ repositories, authorities, predicate }) => ({
+      repositories: repositories.map(({ name }) => name),
+      authorities: authorities.map(keyOf),
+      predicate,
+    })),
+    identities: identities.map(({ authority, digests }) => ({ authority: keyOf(authority), digests })),
+    uncovered,
+  }
+}
+
+const uncovered = async (...containers: ReturnType<typeof container>[]) => (await shown(stateOf(containers))).uncovered
+const subjects = (authorities: readonly string[]) => authorities.map((one) => JSON.parse(one)[2])
+
+test('a repository is covered when each of its digests verified', async () => {
+  const one = container('1', 'r.test/a')
+  assert.deepEqual(await uncovered(one, container('2', 'r.test/a')), [])
+  for (const verdict of ['unsigned', 'invalid', 'unknown', 'key_signed'] as const)
+    assert.deepEqual(await uncovered(one, container('2', 'r.test/a', { verdict, signatures: [] })), [{ name: 'r.test/a', reason: verdict }])
+  assert.deepEqual(await uncovered(one, container('2', 'r.test/a', null)), [{ name: 'r.test/a', reason: 'not checked' }])
+  const nobody = container('2', 'r.test/a', { signatures: [key('ab')] })
+  assert.deepEqual(await uncovered(one, nobody), [{ name: 'r.test/a', reason: 'only a key whose PEM is unknown' }])
+})
+
+test('one signer that a policy can say is enough, the others are left out', async () => {
+  const { groups } = await shown(stateOf([container('1', 'r.test/a', { signatures: [key('ab'), by('one'), key('cd', PEM)] })]))
+  assert.deepEqual(groups[0]!.authorities, [
+    keyOf({ kind: 'keyless', issuer: 'https://i.test', subject: 'one', anyTag: false }),
+    keyOf({ kind: 'key', fingerprint: 'cd', pem: `${PEM}\n` }),
+  ])
+})
+
+test('what did not verify counts for nothing', async () => {
+  const signatures = [{ ...by('junk'), verified: false }, by('one')] as Signatures
+  const attestations = [{ ...attestedBy('one'), verified: false }] as Attestations
+  const { groups } = await shown(stateOf([container('1', 'r.test/a', { signatures, attestations })]))
+  assert.deepEqual([subjects(groups[0]!.authorities), groups[0]!.predicate], [['one'], null])
+})
+
+test('the first digest that fails, in the order of the digests, gives the reason', async () => {
+  const [a, b, c] = [
+    container('1', 'r.test/a', { signatures: [key('ab')] }),
+    container('2', 'r.test/a', { verdict: 'invalid', signatures: [] }),
+    container('3', 'r.test/a', null),
+  ]
+  for (const order of [
+    [a, b, c],
+    [c, b, a],
+    [b, c, a],
+  ])
+    assert.deepEqual(await uncovered(...order), [{ name: 'r.test/a', reason: 'only a key whose PEM is unknown' }])
+  for (const order of [
+    [b, c],
+    [c, b],
+  ])
+    assert.deepEqual(await uncovered(...order), [{ name: 'r.test/a', reason: 'invalid' }])
+  assert.deepEqual(await uncovered(container('0', 'r.test/a'), c, b), [{ name: 'r.test/a', reason: 'invalid' }])
+})
+
+test('results that changed since containers were read count as they are', async () => {
+  const state = stateOf([container('1', 'r.test/a'), container('2', 'r.test/b'), container('3', 'r.test/c')])
+  const results = new Map(state.results)
+  const [one, two] = state.running.map(({ digest }) => digest) as [string, string]
+  results.delete(one)
+  results.set(two, { verdict: 'unsigned', signatures: [], attestations: [] })
+  const plan = await shown({ running: state.running, results })
+  assert.deepEqual(plan.uncovered, [
+    { name: 'r.test/a', reason: 'not checked' },
+    { name: 'r.test/b', reason: 'unsigned' },
+  ])
+  assert.deepEqual(plan.groups[0]!.repositories, ['r.test/c'])
+})
+
+test('the results of digests that decide nothing are not asked for', async () => {
+  const coverage = new Coverage()
+  const rows = [container('1', 'r.test/a'), container('2', 'r.test/a', null), container('3', 'r.test/a'), container('4', 'r.test/b')].map(
+    ({ running }) => running,
+  )
+  for (const row of [...rows].reverse()) coverage.add(row)
+  assert.deepEqual(await coverage.digests(new Slice()), [rows[0]!.digest, rows[3]!.digest])
+})
+
+test('authorities are those of all digests, each once, in order', async () => {
+  const { groups, identities } = await shown(
+    stateOf([
+      container('1', 'r.test/a', { signatures: [by('b'), by('b')] }),
+      container('2', 'r.test/a', { signatures: [by('a'), key('cd', PEM), by('b')] }),
+    ]),
+  )
+  assert.deepEqual(subjects(groups[0]!.authorities), ['a', 'b', `${PEM}\n`])
+  assert.deepEqual(
+    identities.map(({ digests }) => digests.length),
+    [1, 2, 1],
+  )
+})
+
+test('a predicate is required when each digest has it, by one of the authorities; the newer one first', async () => {
+  const predicateOf = async (...attestations: Attestations[]) => {
+    const containers = attestations.map((each, i) => container(`${i}`, 'r.test/a', { signatures: [by(`signer-${i}`)], attestations: each }))
+    return (await shown(stateOf(containers))).groups[0]!.predicate
+  }
+  assert.equal(await predicateOf([attestedBy('signer-0')]), V1)
+  assert.equal(await predicateOf([attestedBy('signer-0', V02)]), V02)
+  assert.equal(await predicateOf([attestedBy('signer-0', V02), attestedBy('signer-0')]), V1)
+  assert.equal(await predicateOf([attestedBy('signer-1')], [attestedBy('signer-0')]), V1)
+  assert.equal(await predicateOf([attestedBy('stranger')]), null)
+  assert.equal(await predicateOf([attestedBy('signer-0')], []), null)
+  assert.equal(await predicateOf([attestedBy('signer-0')], [attestedBy('stranger')]), null)
+  assert.equal(await predicateOf([attestedBy('signer-0')], [attestedBy('signer-0', V02)]), null)
+  assert.equal(await predicateOf([attestedBy('signer-0'), attestedBy('signer-0', V02)], [attestedBy('signer-0', V02)]), V02)
+  assert.equal(await predicateOf([attestedBy('signer-0', 'https://spdx.dev/Document')]), null)
+  assert.equal(await predicateOf([attestedBy('signer-0', `${V1}/`)]), null)
+})
+
+test('repositories with the same authorities and predicate share a policy', async () => {
+  const { groups } = await shown(
+    stateOf([
+      container('1', 'r.test/c', { signatures: [by('a'), by('b')] }),
+      container('2', 'r.test/a', { signatures: [by('b'), by('a')] }),
+      container('3', 'r.test/b', { signatures: [by('a')] }),
+      container('4', 'r.test/d', { signatures: [by('a'), by('b')], attestations: [attestedBy('a')] }),
+    ]),
+  )
+  assert.deepEqual(
+    groups.map(({ repositories }) => repositories),
+    [['r.test/a', 'r.test/c'], ['r.test/b'], ['r.test/d']],
+  )
+})
+
+test('the spellings of a repository of Docker Hub are one; an image without a repository goes by its reference', async () => {
+  const state = stateOf([
+    container('1', 'nginx'),
+    container('2', 'docker.io/library/nginx'),
+    container('3', 'index.docker.io/nginx'),
+    container('4', 'registry-1.docker.io/library/nginx'),
+    container('5', null, {}, 'nginx:1.27'),
+    container('6', null, {}, 'Registry.Test:5000/a/b:v1'),
+  ])
+  const { groups } = await shown(state)
+  assert.deepEqual(
+    groups.map(({ repositories }) => repositories),
+    [['docker.io/library/nginx', 'registry.test:5000/a/b']],
+  )
+})
+
+test('a digest of two repositories counts for both', async () => {
+  const plan = await shown(stateOf([container('1', null, {}, 'r.test/a:1'), container('1', null, {}, 'r.test/b:1')]))
+  assert.deepEqual(plan.groups[0]!.repositories, ['r.test/a', 'r.test/b'])
+  assert.equal(plan.identities[0]!.digests.length, 1)
+})
+
+test('a name that could be a pattern is in no policy', async () => {
+  const odd = ['*', 'r.test/**', 'r.test/a?', 'r.test/[a]', 'r.test/a b', 'r.test/a\u2028']
+  const plan = await shown(stateOf([...odd.map((name, i) => container(`${i}`, name)), container('x', 'r.test/a')]))
+  assert.deepEqual(
+    plan.groups.map(({ repositories }) => repositories),
+    [['r.test/a']],
+  )
+  assert.deepEqual(
+    plan.uncovered.map(({ reason }) => reason),
+    odd.map(() => 'no policy can name it'),
+  )
+})
+
+test('an image that no repository is known of is in no policy', async () => {
+  const digest = `sha256:${'a'.repeat(64)}`
+  assert.deepEqual(await uncovered(container('y', null, null, digest)), [{ name: digest, reason: 'not checked' }])
+  const bare = [digest, 'malformed_reference', '@x', '///']
+  const plan = await shown(
+    stateOf([...bare.map((one, i) => container(`${i}`, null, {}, one)), container('x', 'docker.io/library/malformed_reference')]),
+  )
+  assert.deepEqual(
+    plan.groups.map(({ repositories }) => repositories),
+    [['docker.io/library/malformed_reference']],
+  )
+  assert.deepEqual(
+    plan.uncovered,
+    [...bare].sort().map((name) => ({ name, reason: 'no policy can name it' })),
+  )
+  const mixed = await shown(
+    stateOf([
+      container('1', 'r.test/a', {}, 'malformed_reference'),
+      container('2', null, { verdict: 'unsigned', signatures: [] }, 'r.test/a'),
+    ]),
+  )
+  assert.deepEqual([mixed.groups, mixed.uncovered], [[], [{ name: 'r.test/a', reason: 'unsigned' }]])
+})
+
+test('signers that come to more bytes than policies may have are refused, whatever the order', async () => {
+  const long = (n: number) => by(`https://ci.test/${n}/${'x'.repeat(900)}`)
+  const most = Math.ceil(MAX_POLICY_BYTES / 32 / 900)
+  const containers = Array.from({ length: most }, (_, i) =>
+    container(`${i}`, `r.test/${i}`, { signatures: Array.from({ length: 32 }, (_, k) => long(i * 32 + k)) }),
+  )
+  for (const order of [containers, [...containers].reverse()])
+    await assert.rejects(shown(stateOf(order)), { status: 422, message: /namespace/ })
+  // The same of each are no more than those of one.
+  const alike = containers.map(({ running, result }) => ({
+    running,
+    result: { ...result!, signatures: containers[0]!.result!.signatures },
+  }))
+  assert.equal((await shown(stateOf(alike))).groups.length, 1)
+})
+
+// ---------------------------------------------------------------- the model
+
+interface Modelled {
+  repositories: string[]
+  authorities: string[]
+  predicate: string | null
+}
+
+/** The rules as the sheet tells them, one after another over all there is. */
+function model({ running, results }: State) {
+  const nameOf = ({ repository, reference }: State['running'][number]) => {
+    const bare = /^sha(256|512):[0-9a-f]{64}/.test(reference) ? '' : reference.replace(/@.*$/, '').replace(/:[^:/]*$/, '')
+    return normalRepository(undefined, repository ?? bare) ?? reference
+  }
+  const sayable = (one: Signatures[number]): string | null => {
+    if (one.signerKind === 'key') return one.keyPem ? JSON.stringify(['1', one.keyFingerprint, `${one.keyPem}\n`]) : null
+    const tagged = /^(https:\/\/github\.com\/.+)@refs\/tags\/.+$/.exec(one.san!)
+    return one.issuer === 'https://token.actions.githubusercontent.com' && tagged
+      ? JSON.stringify(['0', one.issuer, tagged[1], true])
+      : JSON.stringify(['0', one.issuer, one.san, false])
+  }
+  const signers = (entries: readonly (Signatures[number] | Attestations[number])[]) =>
+    entries.filter(({ verified }) => verified).flatMap((one) => sayable(one) ?? [])
+  const groups = new Map<string, Modelled>()
+  const uncovered: { name: string; reason: string }[] = []
+  const identities = new Map<string, Set<string>>()
+  for (const name of [...new Set(running.map(nameOf))].sort()) {
+    const digests = [...new Set(running.filter((row) => nameOf(row) === name).map(({ digest }) => digest))].sort()
+    const reasons = digests.map((digest) => {
+      const result = results.get(digest)
+      if (!result) return 'not checked'
+      if (result.verdict !== 'verified') return result.verdict
+      return signers(result.signatures).length === 0 ? 'only a key whose PEM is unknown' : null
+    })
+    const reason = reasons.find((one) => one !== null) ?? (/[^\w.:/-]/.test(name) ? 'no policy can name it' : null)
+    if (reason !== null) {
+      uncovered.push({ name, reason })
+      continue
+    }
+    const authorities = [...new Set(digests.flatMap((digest) => signers(results.get(digest)!.signatures)))].sort()
+    const predicate =
+      [V1, V02].find((type) =>
+        digests.every((digest) =>
+          signers(results.get(digest)!.attestations.filter(({ predicateType }) => predicateType === type)).some((one) =>
+            authorities.includes(one),
+          ),
+        ),
+      ) ?? null
+    const same = JSON.stringify([authorities, predicate])
+    if (groups.has(same)) groups.get(same)!.repositories.push(name)
+    else groups.set(same, { repositories: [name], authorities, predicate })
+    for (const digest of digests)
+      for (const one of signers(results.get(digest)!.signatures)) identities.set(one, (identities.get(one) ?? new Set()).add(digest))
+  }
+  return {
+    groups: [...groups.values()],
+    identities: [...identities]
+      .map(([authority, digests]) => ({ authority, digests: [...digests].sort() }))
+      .sort((a, b) => (a.authority < b.authority ? -1 : 1)),
+    uncovered,
+  }
+}
+
+const github = 'https://token.actions.githubusercontent.com'
+const signer = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.constantFrom('a', 'b', 'c').map((san) => ({ signerKind: 'keyless' as const, issuer: 'https://i.test', san })),
+  },
+  fc
+    .constantFrom('main@refs/heads/x', 'one@refs/tags/v1', 'one@refs/tags/v2', 'two@refs/tags/v1')
+    .map((end) => ({ issuer: github, san: `https://github.com/t/${end}` })),
+  fc.constantFrom('ab', 'cd').map((keyFingerprint) => ({ signerKind: 'key' as const, keyFingerprint, keyPem: PEM })),
+  fc.constantFrom('ab', 'ef').map((keyFingerprint) => ({ signerKind: 'key' as const, keyFingerprint })),
+)
+const entry = fc
+  .tuple(signer, fc.integer({ min: 0, max: 4 }))
+  .map(([who, n]) => (n === 0 ? { format: 'f', verified: false, error: 'malformed' } : { format: 'f', verified: true, ...who }))
+const result = fc.record({
+  verdict: fc.constantFrom(
+    ...(['verified', 'verified', 'verified', 'verified', 'verified', 'verified', 'unsigned', 'invalid', 'key_signed', 'unknown'] as const),
+  ),
+  signatures: fc.array(entry, { minLength: 1, maxLength: 4 }),
+  attestations: fc.array(
+    fc.tuple(entry, fc.constantFrom(V1, V1, V02, 'https://spdx.dev/Document')).map(([one, predicateType]) => ({ ...one, predicateType })),
+    { maxLength: 3 },
+  ),
+}) as fc.Arbitrary<Result>
+
+const state: fc.Arbitrary<State> = fc
+  .record({
+    // As in a cluster: an image has one repository, or none and then that of each reference.
+    images: fc.array(
+      fc.record({
+        repository: fc.constantFrom(
+          'r.test/a',
+          'r.test/b',
+          'R.test/b',
+          'nginx',
+          'docker.io/library/nginx',
+          'docker.io/t/x',
+          'r.test/*',
+          null,
+        ),
+        result: fc.option(result, { freq: 12 }),
+        references: fc.array(
+          fc.constantFrom('r.test/a:1', 'nginx', 'nginx:2', 't/x:1', 'mirror.test/n:1', `r.test/c@sha256:${'0'.repeat(64)}`),
+          { minLength: 1, maxLength: 3 },
+        ),
+      }),
+      { maxLength: 10 },
+    ),
+    isStale: fc.boolean(),
+  })
+  .map(({ images, isStale }) => {
+    const digests = images.map((_, i) => `sha256:${((i * 7) % 11).toString(16).padStart(64, '0')}`)
+    return {
+      running: images.flatMap(({ repository, result, references }, i) =>
+        references.map((reference) => ({
+          digest: digests[i]!,
+          reference,
+          repository,
+          verdict: isStale ? ('verified' as const) : (result?.verdict ?? null),
+        })),
+      ),
+      results: new Map(images.flatMap(({ result }, i) => (result ? [[digests[i]!, result] as const] : []))),
+    }
+  })
+
+test('any state is planned as the model plans it', async () => {
+  const seen = { groups: 0, shared: 0, predicates: 0, uncovered: new Set<string>() }
+  await fc.assert(
+    fc.asyncProperty(state, async (one) => {
+      const plan = await shown(one)
+      assert.deepEqual(plan, model(one))
+      seen.groups += plan.groups.length
+      seen.shared += plan.groups.filter(({ repositories }) => repositories.length > 1).length
+      seen.predicates += plan.groups.filter(({ predicate }) => predicate !== null).length
+      for (const { reason } of plan.uncovered) seen.uncovered.add(reason)
+    }),
+    { numRuns: RUNS },
+  )
+  // That the states are worth the trying.
+  assert.ok(seen.groups > RUNS / 4 && seen.shared > RUNS / 50 && seen.predicates > RUNS / 50, JSON.stringify(seen))
+  assert.equal(seen.uncovered.size, 7, [...seen.uncovered].join())
+})
+
+test('the same state gives the same text, in whatever order it comes', async () => {
+  const shuffled = state.chain((one) =>
+    fc.tuple(
+      fc.constant(one),
+      fc.shuffledSubarray([...one.running], { minLength: one.running.length }),
+      fc.constantFrom('policy-engine-a', 'policy-engine-b', 'native'),
+    ),
+  )
+  await fc.assert(
+    fc.asyncProperty(shuffled, async ([one, running, format]) => {
+      assert.equal(
+        await policiesOf({ ...one, running }, { format: format as 'native' }),
+        await policiesOf(one, { format: format as 'native' }),
+      )
+    }),
+    { numRuns: Math.ceil(RUNS / 5) },
+  )
+})

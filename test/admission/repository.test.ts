@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { expandedForEngineB, isPlainName, repositoryOfReference, spellingsOf } from '../../lib/admission/repository.ts'
+import { digestOf } from '../support/images.ts'
+
+test('a reference without tag and digest', () => {
+  const digest = digestOf('x')
+  for (const [reference, repository] of [
+    ['nginx', 'nginx'],
+    ['nginx:1.27', 'nginx'],
+    [`nginx@${digest}`, 'nginx'],
+    [`nginx:1.27@${digest}`, 'nginx'],
+    ['library/nginx:1', 'library/nginx'],
+    ['registry.test:5000/team/app', 'registry.test:5000/team/app'],
+    ['registry.test:5000/team/app:v1', 'registry.test:5000/team/app'],
+    [`registry.test:5000/team/app:v1@${digest}`, 'registry.test:5000/team/app'],
+    ['localhost/app:v1', 'localhost/app'],
+    [' nginx:1 ', 'nginx'],
+    [digest, ''],
+    [`sha512:${'0'.repeat(128)}`, ''],
+    ['sha256:abc', 'sha256'],
+    ['malformed_reference', ''],
+    ['', ''],
+    ['@x', ''],
+    [':v1', ''],
+  ] as const)
+    assert.equal(repositoryOfReference(reference), repository, reference)
+})
+
+test('Docker Hub has six spellings of a library image, three of any other; another registry has one', () => {
+  assert.deepEqual(spellingsOf('docker.io/library/nginx').sort(), [
+    'docker.io/library/nginx',
+    'docker.io/nginx',
+    'index.docker.io/library/nginx',
+    'index.docker.io/nginx',
+    'library/nginx',
+    'nginx',
+  ])
+  assert.deepEqual(spellingsOf('docker.io/team/app').sort(), ['docker.io/team/app', 'index.docker.io/team/app', 'team/app'])
+  assert.deepEqual(spellingsOf('registry.test/library/app'), ['registry.test/library/app'])
+  assert.deepEqual(spellingsOf('docker.io.test/a'), ['docker.io.test/a'])
+})
+
+test('policy-controller knows Docker Hub by another host', () => {
+  assert.equal(expandedForEngineB('docker.io/library/nginx'), 'index.docker.io/library/nginx')
+  assert.equal(expandedForEngineB('registry.test/docker.io/x'), 'registry.test/docker.io/x')
+})
+
+test('what an engine could take for a pattern, or refuse, is no plain name', () => {
+  for (const name of ['docker.io/library/nginx', 'registry.test:5000/a/b_c--d.e', 'A/b']) assert.ok(isPlainName(name), name)
+  const odd = [
+    '',
+    '*',
+    'a/**',
+    'a?',
+    'a[b]',
+    'a{b,c}',
+    'a!b',
+    'a\\b',
+    'a b',
+    'a@b',
+    'a#b',
+    'a\n',
+    'é',
+    'a\u2028',
+    "a'b",
+    'a"b',
+    'a,b',
+    'a$',
+    'a(b)',
+    '~a',
+    'a%2fb',
+  ]
+  for (const name of odd) assert.ok(!isPlainName(name), name)
+})

@@ -1,0 +1,620 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { gunzipSync } from 'node:zlib'
+import { MAX_CONTAINERS, MAX_POLICY_BYTES } from '../../lib/admission/index.ts'
+import { startApp, TOKENS } from '../support/app.ts'
+import { signature, statement, storeAttestation, unverified } from '../support/attestations.ts'
+import { assertTaken } from '../support/engines.ts'
+import { age, container, newDigest, newNamespace, replica } from '../support/images.ts'
+import { commentsOf, type Json, readPolicies } from '../support/policies.ts'
+import { assertDatabaseBusy, assertForbidden, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { turnsOf } from '../support/turns.ts'
+import { until } from '../support/until.ts'
+
+const app = await startApp()
+const products = await startApp({ WIRE_NAMES: 'kguardian', ANNOTATION_PREFIX: 'policies.other.test' })
+const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300', BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const impatient = await startApp({ BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const crowded = await startApp()
+const token = TOKENS.BROKER_TOKEN_READ
+
+type App = typeof app
+type Result = Parameters<typeof storeAttestation>[2]
+
+const PEM = '-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE8nXRh950IZbRj8Ra\n-----END PUBLIC KEY-----'
+const GITHUB = 'https://token.actions.githubusercontent.com'
+const WORKFLOW = 'https://github.com/team/app/.github/workflows/release.yml'
+const V1 = 'https://slsa.dev/provenance/v1'
+const V02 = 'https://slsa.dev/provenance/v0.2'
+const by = (san: string) => signature({ issuer: 'https://issuer.test', san })
+const withKey = (keyPem?: string) =>
+  signature({
+    signerKind: 'key',
+    issuer: undefined,
+    san: undefined,
+    keyFingerprint: 'ab'.repeat(32),
+    ...(keyPem ? { keyPem } : {}),
+  } as never)
+
+/** Runs an image of a repository and stores its result, unless that is null; resolves to its digest. */
+async function runs(
+  namespace: string,
+  repository: string | null,
+  result: Result | null = {},
+  fields: Record<string, unknown> = {},
+  on: App = app,
+) {
+  const digest = newDigest()
+  const one = container('app', digest, { repository, image: `${repository}:v1`, ...fields })
+  assert.equal((await on.post('/pod/spec', replica(namespace, [one], { workload_name: `w-${digest.slice(7, 15)}` }))).status, 200)
+  if (result) await storeAttestation(on, digest, { signatures: [by('https://ci.test/app')], ...result })
+  return digest
+}
+
+const path = (query: Record<string, string>) => `/attestations/policy?${new URLSearchParams(query)}`
+const ask = (query: Record<string, string>, on: App = app) => on.get(path(query))
+
+/** The policies of an answer of 200, which every parser reads alike and every engine takes, and its comments. */
+async function policies(query: Record<string, string>, on: App = app) {
+  const answer = await ask(query, on)
+  assert.equal(answer.status, 200, answer.text)
+  assert.equal(answer.headers.get('content-type'), 'application/yaml')
+  const all = readPolicies(answer.text)
+  for (const policy of all) assertTaken(policy)
+  return { text: answer.text, all, comments: (opening: string) => commentsOf(answer.text, opening) }
+}
+
+/** Containers of images of their own in a namespace, by SQL; `each` makes the repository and the verified signatures of the `n`th, null for no result. */
+async function crowd(
+  on: App,
+  namespace: string,
+  count: number,
+  each: (n: number) => { repository: string; signatures: object[] | null; reference?: string },
+) {
+  const rows = Array.from({ length: count }, (_, n) => {
+    const { signatures, ...row } = each(n)
+    return { digest: newDigest(), name: `w-${n}`, signatures: signatures && JSON.stringify(signatures), reference: 'r', ...row }
+  })
+  for (let at = 0; at < rows.length; at += 500) {
+    await on.sql`
+      with r as materialized (
+        select * from json_to_recordset(${JSON.stringify(rows.slice(at, at + 500))}::text::json)
+          as (digest text, name text, signatures text, reference text, repository text)),
+      i as (insert into image select digest, repository, '{}', 'repo', now(), now() from r),
+      a as (insert into image_attestation
+            select digest, repository, 'verified', null, null, null, null, signatures, '[]', signatures, '[]', '[]', '[]', '', now(), now()
+            from r where signatures is not null)
+      insert into workload_container
+      select 'primary', ${namespace}, 'Deployment', name, 'app', digest, 'regular', reference, '{}', '{}', null, null, null, null, now(), now() from r`
+  }
+  return rows
+}
+
+const identitiesOf = (policy: Json) => policy.spec.attestors.map((one: Json) => one.cosign.keyless.identities[0])
+
+test('GET /attestations/policy 200: comments alone when nothing runs', async () => {
+  const { text, all } = await policies({})
+  assert.deepEqual([all, text.split('\n').every((line) => line === '' || line.startsWith('# '))], [[], true])
+})
+
+test('GET /attestations/policy 200: a policy of Kyverno for a covered repository', async () => {
+  const namespace = newNamespace()
+  const digest = await runs(namespace, 'registry.test/team/shop_app')
+  const { text, all, comments } = await policies({ namespace })
+  const [{ metadata, spec, ...about }, ...others] = all
+  assert.deepEqual([about, others], [{ apiVersion: 'policies.kyverno.io/v1beta1', kind: 'ImageValidatingPolicy' }, []])
+  assert.match(metadata.name, /^kguardian-signed-shop-app-[0-9a-f]{8}$/)
+  assert.deepEqual(Object.keys(metadata.annotations), ['kguardian.dev/generated-by', 'kguardian.dev/source'])
+  assert.deepEqual(spec, {
+    validationActions: ['Audit'],
+    matchConstraints: { resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE', 'UPDATE'], resources: ['pods'] }] },
+    matchImageReferences: ['', ':*', '@*'].map((end) => ({ glob: `registry.test/team/shop_app${end}` })),
+    validationConfigurations: { mutateDigest: false, verifyDigest: false },
+    attestors: [{ name: 'a0', cosign: { keyless: { identities: [{ issuer: 'https://issuer.test', subject: 'https://ci.test/app' }] } } }],
+    validations: ['containers', 'initContainers', 'ephemeralContainers'].map((list, i) => ({
+      expression: `!has(images.${list}) || images.${list}.map(image, verifyImageSignatures(image, [attestors.a0])).all(count, count > 0)`,
+      message: `An image of ${['a container', 'an init container', 'an ephemeral container'][i]} is not signed by any of the signers of this policy`,
+    })),
+  })
+  assert.deepEqual(comments('identity:'), [
+    `identity: issuer https://issuer.test, subject https://ci.test/app verified ${digest.slice(7, 19)}`,
+  ])
+  for (const opening of ['REVIEW EVERY IDENTITY', 'A signer that signed']) assert.equal(comments(opening).length, 1)
+  assert.deepEqual(comments('not covered:'), [])
+  assert.ok(comments('')[0]!.includes(`namespace ${namespace}`) && comments('')[0]!.includes('policy-engine-a'))
+  assert.doesNotMatch(text, /^---/)
+})
+
+test('GET /attestations/policy 200: what no parameter says is audit, for Kyverno, of the cluster', async () => {
+  const namespace = newNamespace()
+  await runs(namespace, 'registry.test/team/default')
+  const { text } = await policies({ namespace })
+  for (const query of [{ format: 'policy-engine-a' }, { format: 'kyverno' }, { format: ' kyverno\t' }, { mode: 'audit' }, { mode: '' }])
+    assert.equal((await policies({ namespace, ...query })).text, text, JSON.stringify(query))
+  for (const query of [{}, { namespace: '' }, { namespace: ' ' }]) {
+    const { all } = await policies(query)
+    assert.ok(all.some(({ spec }) => spec.matchImageReferences.some(({ glob }: Json) => glob === 'registry.test/team/default')))
+  }
+})
+
+test('GET /attestations/policy 200: formats go by either column of names, answers by the configured one', async () => {
+  const namespace = newNamespace()
+  await runs(namespace, 'registry.test/team/named')
+  await runs(namespace, 'registry.test/team/named', {}, {}, products)
+  for (const [ours, theirs, kind] of [
+    ['policy-engine-a', 'kyverno', 'ImageValidatingPolicy'],
+    ['policy-engine-b', 'policy-controller', 'ClusterImagePolicy'],
+    ['native', 'kguardian', 'ImageTrustPolicy'],
+  ] as const) {
+    const one = await policies({ namespace, format: ours })
+    assert.equal((await policies({ namespace, format: theirs })).text, one.text)
+    assert.equal(one.all[0].kind, kind)
+    assert.match(one.comments('')[0]!, new RegExp(`: ${ours} \\(`))
+    const shown = await policies({ namespace, format: ours }, products)
+    assert.match(shown.comments('')[0]!, new RegExp(`: ${theirs} \\(`))
+    assert.deepEqual(Object.keys(shown.all[0].metadata.annotations), ['policies.other.test/generated-by', 'policies.other.test/source'])
+  }
+})
+
+test('GET /attestations/policy 200: to enforce denies, and pins digests', async () => {
+  const namespace = newNamespace()
+  await runs(namespace, 'registry.test/team/enforced')
+  const [kyverno] = (await policies({ namespace, mode: 'enforce' })).all
+  assert.deepEqual(
+    [kyverno.spec.validationActions, kyverno.spec.validationConfigurations],
+    [['Deny'], { mutateDigest: true, verifyDigest: true }],
+  )
+  assert.equal((await policies({ namespace, mode: 'enforce', format: 'policy-engine-b' })).all[0].spec.mode, 'enforce')
+})
+
+test('GET /attestations/policy 200: a policy of policy-controller', async () => {
+  const namespace = newNamespace()
+  await runs(namespace, 'registry.test/team/b')
+  await runs(namespace, 'docker.io/library/nginx', {}, { image: 'nginx' })
+  const { all, comments } = await policies({ namespace, format: 'policy-engine-b' })
+  const [{ metadata, ...policy }, ...others] = all
+  assert.deepEqual(others, [])
+  assert.deepEqual(policy, {
+    apiVersion: 'policy.sigstore.dev/v1beta1',
+    kind: 'ClusterImagePolicy',
+    spec: {
+      mode: 'warn',
+      images: ['index.docker.io/library/nginx', 'registry.test/team/b'].flatMap((name) => [{ glob: `${name}:**` }, { glob: `${name}@**` }]),
+      authorities: [{ name: 'a0', keyless: { identities: [{ issuer: 'https://issuer.test', subject: 'https://ci.test/app' }] } }],
+    },
+  })
+  assert.ok(comments('').some((line) => line.includes('policy.sigstore.dev/include=true')))
+})
+
+test('GET /attestations/policy 200: a policy of the evaluator, of a namespace or of the cluster', async () => {
+  const namespace = newNamespace()
+  await runs(namespace, 'registry.test/team/native')
+  const { all, comments } = await policies({ namespace, format: 'native' })
+  const [{ metadata, ...policy }] = all
+  assert.equal(metadata.namespace, namespace)
+  assert.deepEqual(policy, {
+    apiVersion: 'kguardian.dev/v1alpha1',
+    kind: 'ImageTrustPolicy',
+    spec: {
+      images: ['registry.test/team/native'],
+      authorities: [{ name: 'a0', keyless: { issuer: 'https://issuer.test', subject: 'https://ci.test/app' } }],
+    },
+  })
+  assert.equal(
+    comments('').some((line) => line.includes('policy.sigstore.dev')),
+    false,
+  )
+  const cluster = (await policies({ format: 'native' })).all
+  assert.ok(cluster.length > 0)
+  for (const one of cluster) assert.deepEqual([one.kind, one.metadata.namespace], ['ClusterImageTrustPolicy', undefined])
+})
+
+test('GET /attestations/policy 200: a key that signed is its PEM, in every format', async () => {
+  const namespace = newNamespace()
+  await runs(namespace, 'registry.test/team/key', { signatures: [withKey(`${PEM}\n\n`)] })
+  const of = async (format: string) => (await policies({ namespace, format })).all[0].spec
+  assert.deepEqual((await of('kyverno')).attestors, [{ name: 'a0', cosign: { key: { data: `${PEM}\n` } } }])
+  assert.deepEqual((await of('policy-controller')).authorities, [{ name: 'a0', key: { data: `${PEM}\n` } }])
+  assert.deepEqual((await of('native')).authorities, [{ name: 'a0', key: { publicKey: `${PEM}\n` } }])
+})
+
+test('GET /attestations/policy 200: keyless signers come before keys, of each several', async () => {
+  const namespace = newNamespace()
+  await runs(namespace, 'registry.test/team/many', { signatures: [withKey(PEM), by('https://ci.test/b')] })
+  await runs(namespace, 'registry.test/team/many', { signatures: [by('https://ci.test/a')] })
+  const [{ spec }] = (await policies({ namespace })).all
+  assert.deepEqual(
+    spec.attestors.map(({ name, cosign }: Json) => [name, cosign.keyless?.identities[0].subject ?? 'key']),
+    [
+      ['a0', 'https://ci.test/a'],
+      ['a1', 'https://ci.test/b'],
+      ['a2', 'key'],
+    ],
+  )
+  assert.ok(spec.validations[0].expression.includes('[attestors.a0, attestors.a1, attestors.a2]'))
+})
+
+test('GET /attestations/policy 200: a workflow of GitHub that signed a tag may sign any', async () => {
+  const namespace = newNamespace()
+  await runs(namespace, 'registry.test/team/tagged', { signatures: [signature({ issuer: GITHUB, san: `${WORKFLOW}@refs/tags/v1` })] })
+  await runs(namespace, 'registry.test/team/tagged', { signatures: [signature({ issuer: GITHUB, san: `${WORKFLOW}@refs/tags/v2` })] })
+  const { all, comments } = await policies({ namespace })
+  const [identity, ...others] = identitiesOf(all[0])
+  assert.deepEqual([identity.issuer, others, identity.subject], [GITHUB, [], undefined])
+  assert.match(`${WORKFLOW}@refs/tags/v3`, new RegExp(identity.subjectRegExp))
+  for (const other of [
+    `${WORKFLOW}@refs/heads/main`,
+    `${WORKFLOW.replace('.yml', 'xyml')}@refs/tags/v1`,
+    `https://evil.test/${WORKFLOW}@refs/tags/v1`,
+  ])
+    assert.doesNotMatch(other, new RegExp(identity.subjectRegExp))
+  assert.match(comments('identity:')[0]!, /release\.yml@refs\/tags\/\* \(any tag\) verified [0-9a-f]{12}, [0-9a-f]{12}$/)
+  const branch = newNamespace()
+  await runs(branch, 'registry.test/team/branch', { signatures: [signature({ issuer: GITHUB, san: `${WORKFLOW}@refs/heads/main` })] })
+  assert.deepEqual(identitiesOf((await policies({ namespace: branch })).all[0]), [
+    { issuer: GITHUB, subject: `${WORKFLOW}@refs/heads/main` },
+  ])
+})
+
+for (const type of [V1, V02]) {
+  test(`GET /attestations/policy 200: provenance ${type.split('/').at(-1)} that each image has is required`, async () => {
+    const namespace = newNamespace()
+    const provenance = statement({ issuer: 'https://issuer.test', san: 'https://ci.test/app', predicateType: type })
+    for (let i = 0; i < 2; i++) await runs(namespace, 'registry.test/team/slsa', { attestations: [provenance] })
+    const [kyverno] = (await policies({ namespace })).all
+    assert.deepEqual(kyverno.spec.attestations, [{ name: 'p0', intoto: { type } }])
+    assert.equal(kyverno.spec.validations.length, 6)
+    const expression = 'verifyAttestationSignatures(image, attestations.p0, [attestors.a0])'
+    assert.equal(kyverno.spec.validations.filter((one: Json) => one.expression.includes(expression)).length, 3)
+    const [signed, attested, ...others] = (await policies({ namespace, format: 'policy-engine-b' })).all
+    assert.deepEqual([attested.metadata.name, attested.spec.images, others], [`${signed.metadata.name}-provenance`, signed.spec.images, []])
+    assert.deepEqual(
+      [signed.spec.authorities[0].attestations, attested.spec.authorities[0].attestations],
+      [undefined, [{ name: 'p0', predicateType: type }]],
+    )
+    const [native] = (await policies({ namespace, format: 'native' })).all
+    assert.deepEqual(native.spec.attestations, [{ predicateType: type }])
+    await runs(namespace, 'registry.test/team/slsa')
+    assert.equal((await policies({ namespace })).all[0].spec.attestations, undefined)
+  })
+}
+
+test('GET /attestations/policy 200: what is not covered is told with the reason, and is in no policy', async () => {
+  const namespace = newNamespace()
+  await runs(namespace, 'registry.test/team/whole')
+  await runs(namespace, 'registry.test/team/half')
+  await runs(namespace, 'registry.test/team/half', { signatures: [] })
+  await runs(namespace, 'registry.test/team/fresh', null)
+  await runs(namespace, 'registry.test/team/key', { signatures: [withKey()] })
+  await runs(namespace, 'registry.test/team/broken', {
+    verdict: 'invalid',
+    reason: 'bad_signature',
+    signatures: [unverified('bad_signature')],
+  })
+  await runs(namespace, 'registry.test/team/**')
+  for (const format of ['policy-engine-a', 'policy-engine-b', 'native']) {
+    const { all, text, comments } = await policies({ namespace, format })
+    assert.equal(all.length, 1)
+    assert.equal(JSON.stringify(all).includes('/half'), false)
+    assert.deepEqual(comments('not covered:'), [
+      'not covered: registry.test/team/** (no policy can name it)',
+      'not covered: registry.test/team/broken (invalid)',
+      'not covered: registry.test/team/fresh (not checked)',
+      'not covered: registry.test/team/half (unsigned)',
+      'not covered: registry.test/team/key (only a key whose PEM is unknown)',
+    ])
+    assert.ok(text.includes('registry.test/team/whole'))
+  }
+})
+
+test('GET /attestations/policy 200: with nothing covered there are comments alone', async () => {
+  const namespace = newNamespace()
+  await runs(namespace, 'registry.test/team/nothing', { signatures: [] })
+  for (const format of ['policy-engine-a', 'policy-engine-b', 'native']) {
+    const { all, text, comments } = await policies({ namespace, format })
+    assert.deepEqual(
+      [all, comments('not covered:').length, text.split('\n').filter((line) => line !== '' && !line.startsWith('# '))],
+      [[], 1, []],
+    )
+  }
+})
+
+test('GET /attestations/policy 200: repositories that the same signed share a policy', async () => {
+  const namespace = newNamespace()
+  for (const name of ['zeta', 'alpha']) await runs(namespace, `registry.test/shared/${name}`)
+  await runs(namespace, 'registry.test/shared/apart', { signatures: [by('https://ci.test/apart')] })
+  const { all, text } = await policies({ namespace, format: 'native' })
+  assert.deepEqual(
+    all.map(({ spec }) => spec.images),
+    [['registry.test/shared/alpha', 'registry.test/shared/zeta'], ['registry.test/shared/apart']],
+  )
+  assert.equal(text.match(/^---$/gm)!.length, 1)
+})
+
+test('GET /attestations/policy 200: every spelling of an image of Docker Hub, and those of pod specs', async () => {
+  const namespace = newNamespace()
+  await runs(namespace, 'docker.io/library/nginx', {}, { image: 'nginx' })
+  await runs(namespace, 'docker.io/nginx', {}, { image: `mirror.test:5000/hub/nginx:1@${newDigest()}` })
+  await runs(namespace, null, {}, { image: 'registry-1.docker.io/library/nginx:1.27' })
+  await runs(namespace, 'docker.io/library/nginx', {}, { image: 'nginx*' })
+  const { all } = await policies({ namespace })
+  assert.equal(all.length, 1)
+  const names = [
+    'nginx',
+    'library/nginx',
+    'docker.io/nginx',
+    'docker.io/library/nginx',
+    'index.docker.io/nginx',
+    'index.docker.io/library/nginx',
+  ]
+  const globs = [...names, 'mirror.test:5000/hub/nginx', 'registry-1.docker.io/library/nginx'].flatMap((name) => [
+    name,
+    `${name}:*`,
+    `${name}@*`,
+  ])
+  assert.deepEqual(
+    all[0].spec.matchImageReferences.map(({ glob }: Json) => glob),
+    globs.sort(),
+  )
+  const [native] = (await policies({ namespace, format: 'native' })).all
+  assert.deepEqual(native.spec.images, ['docker.io/library/nginx', 'docker.io/nginx', 'registry-1.docker.io/library/nginx'])
+})
+
+test('GET /attestations/policy 200: only what runs, and only in the namespace', async () => {
+  const [namespace, other] = [newNamespace(), newNamespace()]
+  await runs(namespace, 'registry.test/team/here')
+  await runs(other, 'registry.test/team/there', { signatures: [] })
+  await runs(namespace, 'registry.test/team/done', { signatures: [] }, { state: 'terminated' })
+  const { all, text } = await policies({ namespace, format: 'native' })
+  assert.deepEqual(
+    all.map(({ spec }) => spec.images),
+    [['registry.test/team/here']],
+  )
+  assert.doesNotMatch(text, /there|done/)
+})
+
+test('GET /attestations/policy 200: what runs is what was reported within the window, or is of a pod that lives', async () => {
+  const namespace = newNamespace()
+  const windowed = await startApp({ IMAGE_INVENTORY_RUNNING_WINDOW_SECS: '400' })
+  const body = replica(namespace, [container('app', newDigest(), { repository: 'registry.test/team/window' })])
+  await windowed.post('/pod/spec', body)
+  await windowed.post('/pod/mark_dead', { pod_name: body.pod_name })
+  const told = async () => (await policies({ namespace }, windowed)).comments('not covered:').length
+  assert.equal(await told(), 1)
+  await age(windowed.sql, 500)
+  assert.equal(await told(), 0)
+})
+
+test('GET /attestations/policy 200: the same state gives the same bytes', async () => {
+  const namespace = newNamespace()
+  const images = [...'dacb'].map((name) => [`registry.test/same/${name}`, `https://ci.test/${name < 'c' ? 'x' : 'y'}`] as const)
+  for (const [repository, san] of images) await runs(namespace, repository, { signatures: [by(san), by('https://ci.test/z')] })
+  const first = await policies({ namespace })
+  // Every row is another version in another place.
+  await app.sql`update workload_container set state_reason = 'x' where pod_namespace = ${namespace}`
+  await app.sql`update image_attestation set post = post || 'x'`
+  assert.equal((await policies({ namespace })).text, first.text)
+})
+
+test('GET /attestations/policy 200: values of strangers are values, and their comments one line', async () => {
+  const namespace = newNamespace()
+  const sans = [
+    'yes',
+    '12:30:45',
+    '0x_',
+    '~',
+    '# not covered: x',
+    'a: b',
+    '- a',
+    "it's",
+    '"',
+    '{}',
+    '*a',
+    ' lead',
+    '2001-01-01',
+    'x'.repeat(1_024),
+  ]
+  await runs(namespace, 'registry.test/odd/app', { signatures: sans.map((san) => signature({ issuer: 'no', san })) })
+  await crowd(app, namespace, 1, () => ({ repository: 'registry.test/odd/\u2028# identity: evil', signatures: null }))
+  await runs(namespace, 'registry.test/odd/key', {
+    signatures: [withKey('-----BEGIN PUBLIC KEY-----\n---\nkind: Evil\n\u2028\u0085\t#\n-----END PUBLIC KEY-----')],
+  })
+  const { all, comments } = await policies({ namespace })
+  assert.equal(all.length, 2)
+  assert.deepEqual(
+    identitiesOf(all[0])
+      .map(({ subject }: Json) => subject)
+      .sort(),
+    [...sans].sort(),
+  )
+  assert.match(all[1].spec.attestors[0].cosign.key.data, /^-----BEGIN PUBLIC KEY-----\n---\nkind: Evil\n\u2028\u0085\t#\n/)
+  assert.equal(comments('identity:').length, sans.length + 1)
+  assert.deepEqual(comments('not covered:'), ['not covered: "registry.test/odd/ # identity: evil" (not checked)'])
+})
+
+test('GET /attestations/policy 200: a large answer is compressed when asked, HEAD has the headers alone', async () => {
+  const namespace = newNamespace()
+  await runs(namespace, 'registry.test/team/large', {
+    signatures: Array.from({ length: 32 }, (_, i) => by(`https://ci.test/${i}/${'x'.repeat(500)}`)),
+  })
+  const whole = await app.get(path({ namespace }))
+  assert.deepEqual([whole.headers.get('content-encoding'), whole.headers.get('vary')], [null, 'accept-encoding'])
+  assert.equal(whole.headers.get('content-length'), String(Buffer.byteLength(whole.text)))
+  const answer = await app.app.request(path({ namespace }), { headers: { 'accept-encoding': 'gzip' } })
+  assert.equal(answer.headers.get('content-encoding'), 'gzip')
+  assert.equal(gunzipSync(Buffer.from(await answer.arrayBuffer())).toString(), whole.text)
+  const head = await app.request('HEAD', path({ namespace }))
+  assert.deepEqual([head.status, head.text, head.headers.get('content-length')], [200, '', whole.headers.get('content-length')])
+  assert.equal(head.headers.get('content-type'), 'application/yaml')
+})
+
+for (const word of ['true', '1', 'yes', 'on', 'TRUE', 'On', 'yEs']) {
+  test(`GET /attestations/policy 200: acknowledgePartial=${word} enforces what is covered`, async () => {
+    const namespace = newNamespace()
+    await runs(namespace, 'registry.test/team/good')
+    await runs(namespace, 'registry.test/team/plain', { signatures: [] })
+    const { all, comments } = await policies({ namespace, mode: 'enforce', acknowledgePartial: word })
+    assert.deepEqual([all.length, comments('not covered:').length], [1, 1])
+  })
+}
+
+test('GET /attestations/policy 409: to enforce with something that is not covered, which is named', async () => {
+  const namespace = newNamespace()
+  await runs(namespace, 'registry.test/team/good')
+  await runs(namespace, 'registry.test/team/plain', { signatures: [] })
+  await runs(namespace, 'registry.test/team/fresh', null)
+  await crowd(app, namespace, 1, () => ({ repository: 'registry.test/team/\u2029x', signatures: null }))
+  for (const format of ['policy-engine-a', 'policy-engine-b']) {
+    for (const acknowledgePartial of [undefined, 'false', '0', 'no', 'maybe', '', ' true']) {
+      const answer = await ask({ namespace, format, mode: 'enforce', ...(acknowledgePartial === undefined ? {} : { acknowledgePartial }) })
+      assert.equal(answer.status, 409)
+      assert.equal(
+        answer.text,
+        'an enforcing policy would not cover every running image: registry.test/team/fresh (not checked); registry.test/team/plain (unsigned); "registry.test/team/ x" (not checked). acknowledgePartial=true generates it all the same',
+      )
+      assert.match(answer.headers.get('content-type')!, /^text\/plain/)
+    }
+  }
+  assert.equal((await policies({ namespace })).all.length, 1, 'audit asks for nothing')
+})
+
+for (const [query, field] of [
+  ['format=opa', 'format'],
+  ['format=', 'format'],
+  ['format=Kyverno', 'format'],
+  ['format=native&mode=enforce', 'mode'],
+  ['format=kguardian&mode=enforce', 'mode'],
+  ['mode=block', 'mode'],
+  ['mode=Audit', 'mode'],
+  ['mode=enforce%20', 'mode'],
+  ['namespace=a%00b', 'namespace'],
+] as const) {
+  test(`GET /attestations/policy 400: ${query}`, async () => {
+    const answer = await app.get(`/attestations/policy?${query}`)
+    assert.equal(answer.status, 400)
+    assert.match(answer.text, new RegExp(`^Query deserialize error: ${field}: `))
+    if (field === 'format') assert.match(answer.text, /policy-engine-a, kyverno, policy-engine-b, policy-controller, native, kguardian/)
+  })
+}
+
+test('GET /attestations/policy 401: no token, or an unknown one', async () => {
+  assertUnauthorized(await guarded.get('/attestations/policy'))
+  assertUnauthorized(await guarded.get('/attestations/policy?format=x', { token: 'unknown' }))
+})
+
+test('GET /attestations/policy 403: a token of another scope', async () => {
+  const ingest = TOKENS.BROKER_TOKEN_INGEST
+  const answer = await guarded.get('/attestations/policy', { token: ingest })
+  if (answer.status !== 200) assertForbidden(answer, 'read')
+})
+
+// ---------------------------------------------------------------- many
+
+test('GET /attestations/policy 200: more results than are read at once, by number and by bytes', async () => {
+  const namespace = newNamespace()
+  const rows = await crowd(app, namespace, 1_300, (n) => ({
+    repository: n % 100 === 7 ? `registry.test/crowd/fresh-${n}` : 'registry.test/crowd/app',
+    signatures: n % 100 === 7 ? null : [by(`https://ci.test/${n}${n % 50 === 0 ? `/${'x'.repeat(150_000)}` : ''}`)],
+  }))
+  const { all, comments } = await policies({ namespace })
+  const known = rows.filter(({ signatures }) => signatures !== null)
+  assert.deepEqual(
+    identitiesOf(all[0]).map(({ subject }: Json) => subject),
+    known.map(({ signatures }) => JSON.parse(signatures!)[0].san).sort(),
+  )
+  assert.equal(comments('not covered:').length, 13)
+  for (const { digest } of known) assert.ok(comments('identity:').some((line) => line.endsWith(` verified ${digest.slice(7, 19)}`)))
+})
+
+test('GET /attestations/policy 200: 5000 containers, in turns of the event loop', async () => {
+  const namespace = newNamespace()
+  await crowd(crowded, namespace, MAX_CONTAINERS, (n) => ({
+    repository: `registry.test/crowd/${n % 2_500}`,
+    signatures: [by(`https://ci.test/${n % 700}`), by(`https://ci.test/${(n * 7) % 900}`)],
+  }))
+  let count = 0
+  const turns = await turnsOf(policies({ namespace }, crowded).then(({ all }) => (count = all.length)))
+  assert.ok(count > 500, `${count} policies`)
+  assert.ok(turns > 20, `${turns} turns`)
+})
+
+test('GET /attestations/policy 422: more than 5000 containers, of the cluster or of the namespace', async () => {
+  const namespace = newNamespace()
+  await crowd(crowded, namespace, MAX_CONTAINERS + 1, () => ({ repository: 'registry.test/crowd/app', signatures: null }))
+  for (const query of [{}, { namespace }, { namespace, format: 'native' }, { mode: 'enforce' }] as Record<string, string>[]) {
+    const answer = await ask(query, crowded)
+    assert.equal(answer.status, 422)
+    assert.match(answer.text, /^more than 5000 containers run: .*`namespace`/)
+  }
+  assert.equal((await policies({ namespace: newNamespace() }, crowded)).all.length, 0)
+})
+
+test('GET /attestations/policy 422: signers that come to more than the longest answer', async () => {
+  const namespace = newNamespace()
+  const perImage = Math.ceil(MAX_POLICY_BYTES / 500 / 1_000)
+  await crowd(app, namespace, 500, (n) => ({
+    repository: `registry.test/crowd/${n}`,
+    signatures: Array.from({ length: perImage }, (_, i) => by(`https://ci.test/${n}/${i}/${'x'.repeat(1_000)}`)),
+  }))
+  const answer = await ask({ namespace }, app)
+  assert.equal(answer.status, 422)
+  assert.match(answer.text, /^the policies would be longer than 10485760 bytes: .*`namespace`/)
+})
+
+test('GET /attestations/policy 422: names that come to more than the longest answer, in the format that has so many', async () => {
+  const namespace = newNamespace()
+  await crowd(app, namespace, 4_000, (n) => ({
+    repository: `docker.io/library/${'x'.repeat(150)}-${n}`,
+    signatures: [by('https://ci.test/hub')],
+  }))
+  const answer = await ask({ namespace }, app)
+  assert.deepEqual([answer.status, answer.text.slice(0, 38)], [422, 'the policies would be longer than 1048'])
+  assert.equal((await policies({ namespace, format: 'native' })).all[0].spec.images.length, 4_000)
+})
+
+// ---------------------------------------------------------------- the budget, the database
+
+test('GET /attestations/policy 503: shed when any of the read budget is held; it takes all of it', async () => {
+  const { budget } = guarded.deps
+  const release = await budget.acquire(1)
+  assertShed(await guarded.get('/attestations/policy', { token }), budget.totalKib, budget.totalKib)
+  release()
+  assert.equal((await guarded.get('/attestations/policy', { token })).status, 200)
+})
+
+test('GET /attestations/policy 503: a table is locked for longer than a statement may take', async () => {
+  const namespace = newNamespace()
+  await runs(
+    namespace,
+    'registry.test/team/locked',
+    {},
+    {},
+    { ...guarded, post: (path: string, body: unknown) => guarded.post(path, body, { token: TOKENS.BROKER_TOKEN_INGEST }) },
+  )
+  for (const table of ['workload_container', 'image_attestation'])
+    await whileLocked(guarded.sql, table, async () => assertDatabaseBusy(await guarded.get('/attestations/policy', { token })))
+  assert.equal((await guarded.get('/attestations/policy', { token })).status, 200)
+})
+
+test('GET /attestations/policy 200: other reads wait until it is done, or are shed, and nothing else', async () => {
+  for (const [on, status] of [
+    [app, 200],
+    [impatient, 503],
+  ] as const) {
+    const namespace = newNamespace()
+    await runs(namespace, 'registry.test/team/busy', {}, {}, on)
+    const { budget } = on.deps
+    let generated: ReturnType<typeof ask> | undefined
+    let read: ReturnType<typeof ask> | undefined
+    await whileLocked(on.sql, 'image_attestation', async () => {
+      generated = ask({ namespace }, on)
+      await until('it holds the budget', () => budget.availableKib === 0)
+      read = on.get('/images?limit=1')
+      if (status === 200) await until('the other waits', () => budget.waiting === 1)
+      else assertShed(await read, 2, budget.totalKib)
+      assert.equal((await on.get('/health')).status, 200)
+    })
+    assert.deepEqual([(await generated!).status, (await read!).status], [200, status])
+    assert.equal(budget.availableKib, budget.totalKib)
+  }
+})
