@@ -39,6 +39,8 @@ const TAIL = /\],"nextAfter":(?:null|"([0-9a-f]+)")\}$/
 async function readPage(of: Broker, query = '', pause?: () => Promise<unknown>): Promise<Read> {
   const outgoing = http.get(`${of.url}/attestations/running?limit=${LIMIT}${query}`, { agent: false })
   const [incoming] = (await once(outgoing, 'response')) as [http.IncomingMessage]
+  // A connection that is cut is told of here, too, when what was sent before is not all read.
+  outgoing.on('error', () => {})
   const names: string[] = []
   let bytes = 0
   let tail = ''

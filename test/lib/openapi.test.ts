@@ -49,6 +49,7 @@ test('every mounted route is in it with its scope, and nothing else is', () => {
 const MAX_BYTES: Record<string, number> = {
   'POST /images/{digest}/vulnerabilities': 1_048_576,
   'POST /images/{digest}/sbom': 1_048_576,
+  'POST /images/{digest}/attestation': 262_144,
 }
 
 for (const { name, path, operation } of operations) {
@@ -156,6 +157,7 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
   ]
   const image = `sha256:${'a'.repeat(64)}`
   const payload = { schema_version: 1, image: { digest: image }, source: 'registry', scanned_at: `${T}.123456789Z` }
+  const result = { schema_version: 1, digest: image, repository: 'r', checked_at: `${T}Z`, verdict: 'unsigned' }
   const badPayloads = [
     ...[
       { schema_version: 1.5 },
@@ -232,6 +234,31 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
         [true, { status: 'duplicate_page', received: 1, total: 2 }],
         [false, { status: 'duplicate_page', received: 1 }],
       ],
+    },
+    'POST /images/:digest/attestation': {
+      bodies: [
+        [true, result],
+        [true, { ...result, signatures: [{ format: 'f' }], attestations: [{ format: 'f', predicate_type: 'p' }], unknown: 1 }],
+        [true, { ...result, reason: null, signatures: null, attestations: null }],
+        [true, { ...result, signatures: [{ format: 'f', verified: true, tlog_index: -7, integrated_time: `${T}Z`, detail: null }] }],
+        ...[
+          { schema_version: 1.5 },
+          { digest: undefined },
+          { repository: 7 },
+          { checked_at: T },
+          { verdict: undefined },
+          { reason: 7 },
+        ].map((fields): [boolean, unknown] => [false, { ...result, ...fields }]),
+        ...[{}, { format: 'f', verified: 'yes' }, { format: 'f', tlog_index: '7' }, { format: 'f', san: [] }, 'f'].map(
+          (signature): [boolean, unknown] => [false, { ...result, signatures: [signature] }],
+        ),
+        [false, { ...result, attestations: [{ format: 'f' }] }],
+        [false, { ...result, attestations: [{ format: 'f', predicate_type: 'p', provenance: { builder_id: 1 } }] }],
+        [false, { ...result, signatures: Array(33).fill({ format: 'f' }) }],
+        [false, { ...result, attestations: Array(65).fill({ format: 'f', predicate_type: 'p' }) }],
+      ],
+      // Empty.
+      answers: [],
     },
     'POST /pod/spec': {
       bodies: [

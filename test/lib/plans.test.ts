@@ -327,12 +327,6 @@ describe('plans', () => {
              'r:1', '{}', '{}', 'pod-' || n, timestamp '2024-05-01', timestamp '2024-05-01'
       from generate_series(2, ${ROWS}::int) n`
     await sql`
-      insert into image_attestation
-      select i.digest, i.repository, 'verified', null, null, null, null, l.signatures, '[]', l.signatures, '[]', '[]', '[]', '',
-             timestamp '2024-05-01', timestamp '2024-05-01'
-      from image i
-      cross join (values ('[{"format":"f","verified":true,"issuer":"https://i.test","san":"https://s.test"}]')) l(signatures)`
-    await sql`
       insert into cve_summary (vuln_id, scope_namespace, severity, is_fixable, images, workloads, running_workloads, namespaces, join_rank)
       select 'CVE-' || n / 2, case n % 2 when 0 then '' else 'ns-' || n % 50 end, n % 6, n % 3 = 0, 1, 1, n % 7, 1, 1
       from generate_series(2, ${ROWS}::int) n`
@@ -361,8 +355,9 @@ describe('plans', () => {
     await sql`
       insert into image_attestation
       select 'sha256:' || lpad(to_hex(n), 64, '0'), 'r-' || n % 500, (array['verified', 'unsigned', 'unknown'])[1 + n % 3], null, null, null, null,
-             '[]', '[]', '[]', '[]', '[]', '[]', '', timestamp '2024-05-01', timestamp '2024-05-01'
-      from generate_series(1, ${ROWS}::int) n`
+             l.signatures, '[]', l.signatures, '[]', '[]', '[]', '', timestamp '2024-05-01', timestamp '2024-05-01'
+      from generate_series(1, ${ROWS}::int) n
+      cross join (values ('[{"format":"f","verified":true,"issuer":"https://i.test","san":"https://s.test"}]')) l(signatures)`
     await sql`insert into cve_fact select 'CVE-' || n, true, null, 0.5, 0.5 from generate_series(1, ${ROWS}::int) n`
     await sql`insert into cve_news (vuln_id) select 'CVE-' || n from generate_series(1, ${ROWS}::int) n`
     await sql`insert into traffic (uuid, pod_name, time_stamp) values (e'odd\\x1f', 'odd', timestamp '2000-01-01')`
