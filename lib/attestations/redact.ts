@@ -8,7 +8,7 @@ import { cut } from './text.ts'
 
 /** Bytes of a detail that are looked at, and those that are kept. */
 const MAX_LOOKED_BYTES = 4096
-export const MAX_DETAIL_BYTES = 256
+const MAX_DETAIL_BYTES = 256
 
 const URL = '<url>'
 const CREDENTIALS = '<credentials>'

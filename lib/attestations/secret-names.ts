@@ -29,7 +29,10 @@ export function isSecretName(name: string, separator: Separator): boolean {
 }
 
 /** Whether a name is one of codes, of OAuth or of errors. */
-export const isCode = (name: string): boolean => CODE.test(name.slice(-MAX_NAME_CHARS))
+export function isCode(name: string): boolean {
+  const end = name.slice(-MAX_NAME_CHARS)
+  return CODE.test(end) && !ANY.test(end)
+}
 
 /** Whether what follows such a name after a blank may be the rest of a sentence. */
 export const isProse = (name: string): boolean => PROSE.test(name.slice(-MAX_NAME_CHARS))

@@ -128,6 +128,15 @@ test('a pass deletes 20 batches by age at most, the oldest first, and the next d
   assert.deepEqual([(await run()).rows, await total()], [5, 0])
 })
 
+test('of images that were seen to have left those stay that have come back by a row or by a container alone', async () => {
+  for (const name of ['container', 'image', 'neither']) await store(name, 1)
+  await forget('container', 'neither')
+  await contain('container')
+  const [answer] = await sql`select forget_attestations(array(select digest from image_attestation)) as rows`
+  assert.equal(answer!.rows, 1)
+  assert.deepEqual(await left(), ['container', 'image'])
+})
+
 test('a result that is being written at that moment is passed over', async () => {
   for (const name of ['old', 'other']) await store(name, 8)
   await store('left', 1)
