@@ -149,6 +149,16 @@ test('a result that is being written at that moment is passed over', async () =>
   assert.equal((await run()).rows, 2)
 })
 
+test('behind a whole batch of results that are being written a pass goes on', async () => {
+  await many(BATCH_ROWS + 10, 8)
+  await keepAll()
+  await sql.begin(async (post) => {
+    await post`select from image_attestation order by checked_at limit ${BATCH_ROWS} for update`
+    assert.equal((await run()).rows, 10)
+  })
+  assert.equal(await total(), BATCH_ROWS)
+})
+
 test('an image that is checked again between being found and being deleted keeps its result', async () => {
   for (const name of ['old', 'other']) await store(name, 8)
   await keepAll()
