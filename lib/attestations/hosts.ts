@@ -6,7 +6,7 @@ export const REDACTED = '<redacted>'
 const HOST_PATH = `${HOST}/…`
 
 /** A media type of a vendor has dots and is no host: `application/vnd.oci.image.manifest.v1+json`. */
-const MEDIA_TYPE = /^application\/vnd\.[a-z0-9.-]+\+[a-z]+$/
+const MEDIA_TYPE = /^application\/vnd\.[a-z0-9.-]+\+[a-z]+[.:]?$/
 const NAMES = /[\p{L}\p{N}_.-]+/gu
 const NUMBERS = /[0-9A-Fa-f:.]+/g
 const NAME_CHAR = /[\p{L}\p{N}_]/u
@@ -23,6 +23,10 @@ const VERSION = /^v?\d+(?:\.\d+)*\.(?:alpha|beta|rc|dev|pre|post|final|snapshot)
 const HAS_LETTER = /\p{L}/u
 /** JSON in base64url begins so: `{"`, `{ `, and `{` before a line end. */
 const TOKEN_HEAD = /^e[yw][\w-]{4,}$/
+/** Such JSON by itself, as `X-Registry-Auth` has it, and tokens that say by whom they are. */
+const TOKEN = /^(?:eyJ[\w-]{4}|gh[oprsu]_|github_pat_|glpat-|dckr_pat_|xox[abps]-|A(?:KI|SI)A)[\w-]{9}/
+/** `main.go:107`, `config.json`, and what Go says of a time-out. */
+const FILE = /^(?:[\w-]+\.(?:go|json|ya?ml|crt|pem|sock|txt)|Client\.Timeout)$/
 
 const MAX_ADDRESS_CHARS = 64
 const ADDRESS_GROUPS = 8
@@ -79,22 +83,23 @@ function namesHidden(text: string): string {
     const start = index + run.indexOf(name)
     const end = start + name.length
     if (start < from) continue
-    const afterPort = skip(PORT, text, end)
-    const isHidden = isToken(name) || isHost(name) || isNameWithPort(name, text, end, afterPort)
+    // A name that is absolute ends with a dot.
+    const afterName = text[end] === '.' && /[/:]/.test(text[end + 1] ?? '') ? end + 1 : end
+    const afterPort = skip(PORT, text, afterName)
+    const isPath = text[afterPort] === '/'
+    const isPort = afterPort > afterName && HAS_LETTER.test(name)
+    const isHidden =
+      isToken(name) || (isHost(name) && (isPath || !FILE.test(name))) || (isPort && (isPath || afterName > end || isLocal(name)))
     if (!isHidden) continue
     shown += text.slice(from, start)
-    if (text[afterPort] === '/') return shown + HOST_PATH
+    if (isPath) return shown + HOST_PATH
     shown += isToken(name) && afterPort === end ? REDACTED : HOST
     from = afterPort
   }
   return shown + text.slice(from)
 }
 
-/** `localhost:80`, `registry:5000/app`. */
-function isNameWithPort(name: string, text: string, end: number, afterPort: number): boolean {
-  if (afterPort === end || !HAS_LETTER.test(name)) return false
-  return name.toLowerCase() === 'localhost' || text[afterPort] === '/'
-}
+const isLocal = (name: string) => name.toLowerCase() === 'localhost'
 
 /** Names with dots whose last part is a word, and IPv4 addresses; not versions and object identifiers. */
 function isHost(name: string): boolean {
@@ -105,8 +110,9 @@ function isHost(name: string): boolean {
   return labels.length > 1 && TOP_LEVEL.test(labels.at(-1)!) && !VERSION.test(name)
 }
 
-/** The shape of a JSON web token, whole or cut. */
+/** The shape of a JSON web token, whole or cut, or of another token. */
 function isToken(name: string): boolean {
+  if (TOKEN.test(name)) return true
   const dot = name.indexOf('.')
   return dot > 0 && TOKEN_HEAD.test(name.slice(0, dot))
 }

@@ -3,12 +3,12 @@
  * once from left to right: no pattern here has two ways to match the same characters, so that no text takes longer than its length.
  */
 import { HOST, REDACTED, withoutHosts } from './hosts.ts'
-import { isSecretName, type Separator } from './secret-names.ts'
+import { isCode, isPlain, isProse, isSaidSecret, isSecretName, type Separator } from './secret-names.ts'
 import { cut } from './text.ts'
 
 /** Bytes of a detail that are looked at, and those that are kept. */
 const MAX_LOOKED_BYTES = 4096
-export const MAX_DETAIL_BYTES = 256
+const MAX_DETAIL_BYTES = 256
 
 const URL = '<url>'
 const CREDENTIALS = '<credentials>'
@@ -21,11 +21,20 @@ const QUOTE = /^["'`]$/
 /** Between a name and its `=` or `:` may be these alone. */
 const AFTER_NAME = /^[\s"'`\\]$/u
 const SCHEME = /^(?:bearer|basic):?$/i
-const ESCAPED_URL = /%3a%2f%2f/i
+/** Of an `Authorization` header; by themselves these are words. */
+const SCHEME_OF_HEADER = /^(?:bearer|basic|token|negotiate|ntlm|apikey|aws4-hmac-sha256):?$/i
+const ESCAPED_URL = /(?::|%3a)(?:\/|%2f){2}/i
+/** As encoders of JSON write `/`, `&` and `=` in strings. */
+const ESCAPED_MARK = /\\(?:\/|u0026|u003d)/gi
+const MARKS: Readonly<Record<string, string>> = { '\\/': '/', '\\u0026': '&', '\\u003d': '=' }
+/** What a resolver was asked for: a name without dots cannot be told from a word elsewhere. */
+const LOOKED_UP = /(?<=\blookup )[\w-]{1,63}(?= on |: (?:no such host|i\/o timeout|server misbehaving|temporary failure))/gi
 const SEPARATOR = /[=:]/g
 const PARAMETER_MARK = /[?&#|]/g
 const STARTS_VALUE = /^[=:]+/
 const DIGEST_TAIL = /@sha\d{1,3}:[0-9a-fA-F]+[.:!?]{0,8}$/
+/** Between a name and its value in a sentence. */
+const IS = /^(?:is|was)$/
 /** Of a package: `app@v1.2.3`. */
 const VERSION_TAIL = /^v?\d[\w.+~-]*$/
 
@@ -97,6 +106,8 @@ function shortened(text: string): string {
 interface State {
   /** The value of a secret comes next. */
   isValueDue: boolean
+  /** Or the rest of a sentence. */
+  isDoubtful: boolean
   /** What came right before was a placeholder for one. */
   isAfterValue: boolean
   isInUrl: boolean
@@ -104,8 +115,9 @@ interface State {
   name: string
 }
 
-function passOver(text: string): string {
-  const state: State = { isValueDue: false, isAfterValue: false, isInUrl: false, name: '' }
+function passOver(sent: string): string {
+  const text = sent.replace(ESCAPED_MARK, (mark) => MARKS[mark.toLowerCase()]!).replace(LOOKED_UP, HOST)
+  const state: State = { isValueDue: false, isDoubtful: false, isAfterValue: false, isInUrl: false, name: '' }
   let shown = ''
   TOKENS.lastIndex = 0
   // What comes behind as much as is kept is cut.
@@ -116,7 +128,8 @@ function passOver(text: string): string {
     const isSeparator = TOKENS.lastIndex - found.index === 1 && IS_SEPARATOR.test(token)
     if (isSeparator && state.isValueDue && QUOTE.test(token)) {
       const { value, end } = quoted(text, found.index)
-      shown += token + (value === '' || PLACEHOLDERS.includes(value) ? value : REDACTED)
+      const isShown = value === '' || PLACEHOLDERS.includes(value) || (state.isDoubtful && isPlain(value))
+      shown += token + (isShown ? value : REDACTED)
       if (end === text.length) break
       shown += token
       TOKENS.lastIndex = end + 1
@@ -138,16 +151,22 @@ function passOver(text: string): string {
 const IS_SEPARATOR = /^[\s"'`“”‘’«»()[\]{}<>,;\\]$/u
 
 function quoted(text: string, open: number): { value: string; end: number } {
-  const close = text.indexOf(text[open]!, open + 1)
+  const quote = text[open]!
+  const isEscaped = (at: number) => text[at - 1] === '\\'
+  let close = text.indexOf(quote, open + 1)
+  // An escaped quote is of the value, unless all of the text is escaped.
+  while (close !== -1 && isEscaped(close) && !isEscaped(open)) close = text.indexOf(quote, close + 1)
   const end = close === -1 ? text.length : close
   return { value: text.slice(open + 1, end), end }
 }
 
 function wordHidden(word: string, state: State): string {
-  const { isValueDue, isAfterValue, name } = state
-  Object.assign(state, { isAfterValue: false, name: '' })
+  const { isAfterValue, name } = state
+  if (state.isValueDue && SCHEME_OF_HEADER.test(word)) return word
+  if (state.isDoubtful && isPlain(word)) state.isValueDue = false
+  const { isValueDue } = state
+  Object.assign(state, { isDoubtful: false, isAfterValue: false, name: '' })
   if (isValueDue || isAfterValue) {
-    if (isValueDue && SCHEME.test(word)) return word
     const value = STARTS_VALUE.exec(word)?.[0] ?? ''
     if (isValueDue && value === word) return word
     state.isValueDue = false
@@ -166,9 +185,13 @@ function wordHidden(word: string, state: State): string {
   const [separators] = STARTS_VALUE.exec(word) ?? []
   if (separators !== undefined && isSecretName(name, separators[0] as Separator)) {
     state.isValueDue = separators === word
+    state.isDoubtful = isCode(name)
     return separators === word ? word : separators + REDACTED
   }
-  return parametersHidden(word, state)
+  if (isSaidSecret(name, word)) return REDACTED
+  const shown = parametersHidden(word, state)
+  if (IS.test(word)) state.name = name
+  return shown
 }
 
 /** A path loses its query; elsewhere each `name=value` is looked at by itself. */
@@ -204,14 +227,17 @@ function partHidden(part: string, state: State): string {
   }
   let from = 0
   for (const { 0: separator, index } of rest.matchAll(SEPARATOR)) {
-    if (index > from && isSecretName(rest.slice(from, index), separator as Separator, index + 1 === rest.length)) {
+    const name = rest.slice(from, index)
+    if (name !== '' && isSecretName(name, separator as Separator)) {
       const start = index + STARTS_VALUE.exec(rest.slice(index))![0].length
+      if (isCode(name) && isPlain(rest.slice(start))) break
       const head = withoutHosts(rest.slice(0, index)) + rest.slice(index, start)
       if (start < rest.length || digest !== '') {
         state.isAfterValue = true
         return head + REDACTED
       }
       state.isValueDue = true
+      state.isDoubtful = separator === ':' ? isProse(name) : isCode(name)
       return head
     }
     from = index + 1

@@ -6,10 +6,8 @@ import { digestText } from '../images/digest.ts'
 import { plainColumns, plainRows } from '../records/index.ts'
 import { SIGNER_KINDS, VERDICTS, type Verdict, verdict } from './entry.ts'
 import { reason } from './stored-result.ts'
+import { MAX_SUMMARY_BYTES } from './summary.ts'
 import { cut } from './text.ts'
-
-/** Texts of a summary are cut to so many bytes; those within lists were when they were stored. */
-const MAX_TEXT_BYTES = 256
 
 const Signer = z
   .strictObject({
@@ -34,7 +32,7 @@ const AttestationSummary = z
   })
   .meta({
     id: 'AttestationSummary',
-    description: `Repository, issuers, alternative names and predicate types are cut to ${MAX_TEXT_BYTES} bytes; the result of the digest has them whole.`,
+    description: `Repository, issuers, alternative names and predicate types are cut to ${MAX_SUMMARY_BYTES} bytes; the result of the digest has them whole.`,
   })
 
 /** A page of GET /attestations. */
@@ -102,7 +100,8 @@ export async function readSummaries(
     return verdict === null ? ALL(sql, after, max).raw() : BY_VERDICT(sql, verdict, after, max).raw()
   })
   const items = rows.slice(0, limit)
-  for (const item of items) item[REPOSITORY] = Buffer.from(cut(String(item[REPOSITORY]), MAX_TEXT_BYTES))
+  // Texts within lists were cut when they were stored.
+  for (const item of items) item[REPOSITORY] = Buffer.from(cut(String(item[REPOSITORY]), MAX_SUMMARY_BYTES))
   const nextAfter = rows.length > limit ? String(items.at(-1)![DIGEST]) : null
   return Buffer.concat([
     Buffer.from('{"items":['),

@@ -3,8 +3,8 @@ import { exactJson } from '../http/exact-json.ts'
 import type { Signature, Statement } from './entry.ts'
 import { cut } from './text.ts'
 
-export const MAX_SIGNERS = 8
-export const MAX_PREDICATES = 16
+const MAX_SIGNERS = 8
+const MAX_PREDICATES = 16
 /** Of each text of a summary. */
 export const MAX_SUMMARY_BYTES = 256
 

@@ -11,10 +11,10 @@ export interface Checked {
 /** Errors that tell of somebody's hand. */
 const TAMPERS = ['bad_signature', 'digest_mismatch', 'malformed']
 
+// Of signatures none of which is verified.
 const firstTamper = (signatures: readonly Checked[]) =>
-  signatures.find(({ verified, error }) => !verified && error !== undefined && TAMPERS.includes(error))?.error
-
-const isAny = (signatures: readonly Checked[], code: string) => signatures.some(({ verified, error }) => !verified && error === code)
+  signatures.find(({ error }) => error !== undefined && TAMPERS.includes(error))?.error
+const isAny = (signatures: readonly Checked[], code: string) => signatures.some(({ error }) => error === code)
 
 /** The verdict that signatures give of which none is verified any more. */
 export function derivedVerdict(signatures: readonly Checked[]): { verdict: Verdict; reason: string } {

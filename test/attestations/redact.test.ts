@@ -28,7 +28,11 @@ const EXAMPLES: [string, string][] = [
   [`registry.test/app@sha256:${HEX}`, `<host>/…@sha256:${HEX}`],
   ['x/registry.test/y and |registry.test| (mirror.registry.test)', 'x/<host>/… and |<host>| (<host>)'],
   ['10.0.0.1.nip.io ip-10.0.0.1-x bücher.example xn--bcher-kva.xn--p1ai', '<host> <host> <host> <host>'],
-  ['https%3A%2F%2Fregistry.test%2Fv2', '<url>'],
+  ['https%3A%2F%2Fregistry.test%2Fv2 https:%2F%2Fregistry.test%2Fv2', '<url> <url>'],
+  [String.raw`https:\/\/registry.test\/v2\/app: refused`, '<url> refused'],
+  ['registry.test.:5000/team/app, registry.test./app, registry.:443', '<host>/…, <host>/…, <host>'],
+  ['dial tcp: lookup registry on 10.96.0.10:53: no such host', 'dial tcp: lookup <host> on <host>: no such host'],
+  ['lookup registry: no such host', 'lookup <host>: no such host'],
   ['ewtest.a.aa:1/app eyJhbGciOi.x', '<host>/… <redacted>'],
   // Credentials.
   ['user:pw@host me@mail.test git@git.test:org/repo', '<credentials>@host <credentials>@<host> <credentials>@<host>:org/repo'],
@@ -40,11 +44,18 @@ const EXAMPLES: [string, string][] = [
   ['Bearer Bearer Basic x y', 'Bearer Bearer Basic <redacted> y'],
   [`got ${JWT}, not eyJhbGciOi.x`, 'got <redacted>, not <redacted>'],
   ['token=abc==&x=1 password:hunter2 --api-key=k', 'token=<redacted>&x=1 password:<redacted> --api-key=<redacted>'],
-  ['x?token=a&y=1#sig=b|c?d#e&code=c', 'x?token=<redacted>&y=1#sig=<redacted>&code=<redacted>'],
+  ['x?token=a&y=1#sig=b|c?d#e&code=4/c1', 'x?token=<redacted>&y=1#sig=<redacted>&code=<redacted>'],
+  ['{"token":"a b","code":"UNAUTHORIZED","password" : "c\\"d"}', '{"token":"<redacted>","code":"UNAUTHORIZED","password" : "<redacted>"}'],
+  [String.raw`{\"token\":\"a b\"} "pw": "a\"b c" then`, String.raw`{\"token\":\"<redacted>"} "pw": "<redacted>" then`],
+  ['Authorization: token a1b2c3, authorization: Negotiate YII=', 'Authorization: token <redacted>, authorization: Negotiate <redacted>'],
+  ['x-api-key: 0123456789abcdef X-Registry-Auth: dXNlcjpwYXNz', 'x-api-key: <redacted> X-Registry-Auth: <redacted>'],
+  ['aws_access_key_id = AKIA aws_secret_access_key: wJ/K7', 'aws_access_key_id = <redacted> aws_secret_access_key: <redacted>'],
   [
-    '{"token":"a b","code":"UNAUTHORIZED","password" : "c\\"d"}',
-    '{"token":"<redacted>","code":"UNAUTHORIZED","password" : "<redacted>"d"}',
+    'password is "hunter2", token abc123 expired, --password hunter2',
+    'password is "<redacted>", token <redacted> expired, --password <redacted>',
   ],
+  ['eyJ1c2VybmFtZSI6ImJvYiJ9 ghp_16C7e42F292c6912 glpat-ABCDEFGHIJKL AKIAIOSFODNN7EXAMPLE', '<redacted> <redacted> <redacted> <redacted>'],
+  [String.raw`x=1\u0026sig=abc1 password\u003dhunter2`, 'x=1&sig=<redacted> password=<redacted>'],
   ['secret = a client_secret: b', 'secret = <redacted> client_secret: <redacted>'],
   [
     'X-Amz-Credential=a X-Goog-Signature=b Key-Pair-Id=c AWSAccessKeyId=d',
@@ -67,6 +78,19 @@ const EXAMPLES: [string, string][] = [
   ],
   ['application/vnd.oci.image.manifest.v1+json', 'application/vnd.oci.image.manifest.v1+json'],
   ['error code 401: MANIFEST_UNKNOWN: exit=1 (x=y)', 'error code 401: MANIFEST_UNKNOWN: exit=1 (x=y)'],
+  [
+    'no matching signatures: none of those, anonymous token: unexpected status',
+    'no matching signatures: none of those, anonymous token: unexpected status',
+  ],
+  ['rpc error: code = NotFound desc, code=MANIFEST_UNKNOWN code=429', 'rpc error: code = NotFound desc, code=MANIFEST_UNKNOWN code=429'],
+  [
+    '(Client.Timeout exceeded) main.go:107: open config.json: lookup failed: x',
+    '(Client.Timeout exceeded) main.go:107: open config.json: lookup failed: x',
+  ],
+  [
+    `signature: sha256:${HEX} application/vnd.oci.image.index.v1+json: no`,
+    `signature: sha256:${HEX} application/vnd.oci.image.index.v1+json: no`,
+  ],
   ['', ''],
   ['  blanks around  ', 'blanks around'],
 ]
@@ -103,6 +127,7 @@ const label = fc.stringMatching(/^[a-z0-9]{1,10}$/)
 const host = fc
   .tuple(fc.array(label, { minLength: 1, maxLength: 4 }), fc.stringMatching(/^[a-z]{2,8}$/))
   .map(([labels, last]) => `${labels.join('.')}.${last}`)
+  .filter((one) => !/^[^.]*\.(?:go|json|ya?ml|crt|pem|sock|txt)$/.test(one))
 const port = fc.integer({ min: 1, max: 65_535 }).map((one) => `:${one}`)
 const secret = fc.stringMatching(/^[A-Za-z0-9+/_~.!*-]{12,40}$/).filter((one) => /[A-Z]/.test(one))
 const part = fc.stringMatching(/^[A-Za-z0-9_-]{10,40}$/)
@@ -114,6 +139,9 @@ const ipV6 = fc.ipV6().filter((one) => one !== '::')
 const hidden: fc.Arbitrary<readonly [text: string, secret: string]> = fc.oneof(
   host.map((one) => [one, one] as const),
   fc.tuple(host, port).map(([one, at]) => [one + at, one] as const),
+  fc.tuple(host, port, part).map(([one, at, path]) => [`${one}.${at}/${path}`, path] as const),
+  fc.tuple(host, part).map(([one, path]) => [String.raw`https:\/\/${one}\/${path}`, path] as const),
+  host.map((one) => [`lookup ${one.replaceAll('.', '-')}x1 on 10.96.0.10:53`, `${one.replaceAll('.', '-')}x1`] as const),
   fc.tuple(host, port, part).map(([one, at, path]) => [`${one}${at}/${path}.X`, `${path}.X`] as const),
   fc.ipV4().map((one) => [one, one] as const),
   fc.tuple(fc.ipV4(), port).map(([one, at]) => [one + at, one] as const),
@@ -134,6 +162,14 @@ const hidden: fc.Arbitrary<readonly [text: string, secret: string]> = fc.oneof(
       secret,
     )
     .map(([name, is, one]) => [name + is + one, one] as const),
+  fc
+    .tuple(fc.constantFrom('password ', 'token "', '--password ', 'passphrase is '), part)
+    .filter(([, one]) => /^[A-Za-z]/.test(one) && /\d/.test(one))
+    .map(([name, one]) => [name + one, one] as const),
+  fc
+    .tuple(fc.constantFrom('Authorization: token ', 'x-api-key: ', 'auth: ', 'aws_secret_access_key: ', 'token: '), secret)
+    .filter(([, one]) => /\d/.test(one))
+    .map(([name, one]) => [name + one, one] as const),
 )
 const around = fc.constantFrom(' ', '"', "'", ')', '[', '{', '<', ', ', '; ', ': ', '. ', '\n')
 
@@ -237,6 +273,13 @@ const pieces = [
     '.eyJ',
     'word',
     'www',
+    'lookup ',
+    ' on ',
+    '\\u0026',
+    'password is ',
+    'a1b2c3',
+    'ghp_',
+    'main.go',
   ],
 ]
 const anything = fc.oneof(

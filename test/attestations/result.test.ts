@@ -29,6 +29,11 @@ async function outcomeOf(fields: Fields): Promise<{ verdict: string | null; reas
   }
 }
 
+test('a check may be 60 seconds ahead, in whole seconds, and not one more', async () => {
+  for (const ahead of [-1e9, 0, 60, 60.999]) assert.equal(typeof (await outcomeOf({ checked_at: checkedAt(ahead) })), 'object', `${ahead}`)
+  for (const ahead of [61, 3_600]) assert.equal(await outcomeOf({ checked_at: checkedAt(ahead) }), 'checked_at: more than 60 seconds ahead')
+})
+
 // ---- Verdicts
 
 const CODES = ['bad_signature', 'digest_mismatch', 'malformed', 'untrusted_key', 'network', 'no_signer_identity', 'a_new_code']

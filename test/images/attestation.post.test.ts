@@ -393,6 +393,30 @@ test('POST /images/{digest}/attestation 200: the same result, whenever it was ch
   assert.equal((await rowOf(digest))!.verdict, 'unsigned')
 })
 
+test('POST /images/{digest}/attestation 201: of a result that is replaced nothing is left', async () => {
+  const [digest, twin] = [await knownImage(sql), await knownImage(sql)]
+  await assertAnswer(
+    post(resultOf(digest, { trust_root: 'a', signed_via: 'self', signed_digest: digest, attestations: [statement()] })),
+    201,
+  )
+  await sql`update image_attestation set received_at = received_at - interval '1 day' where digest = ${digest}`
+  const next = {
+    checked_at: checkedAt(1),
+    repository: 'other',
+    verdict: 'invalid',
+    reason: 'malformed',
+    signatures: [unverified('malformed')],
+  }
+  for (const image of [digest, twin]) await assertAnswer(post(resultOf(image, next)), 201)
+  const [{ post: replaced, received_at: at, ...row }, { post: _, received_at: now, ...fresh }] = [
+    (await rowOf(digest))!,
+    (await rowOf(twin))!,
+  ]
+  assert.deepEqual({ ...row, digest: twin }, fresh)
+  assert.notEqual(replaced, undefined)
+  assert.ok(Math.abs(Date.parse(`${at}Z`) - Date.parse(`${now}Z`)) < 3_600_000, 'it was received now')
+})
+
 test('POST /images/{digest}/attestation 409: each part that is compared makes another result', async () => {
   const digest = await knownImage(sql)
   const result = resultOf(digest, { trust_root: 'public-good', signed_via: 'self', signed_digest: digest, attestations: [statement()] })

@@ -128,6 +128,15 @@ test('a pass deletes 20 batches by age at most, the oldest first, and the next d
   assert.deepEqual([(await run()).rows, await total()], [5, 0])
 })
 
+test('of images that were seen to have left those stay that have come back by a row or by a container alone', async () => {
+  for (const name of ['container', 'image', 'neither']) await store(name, 1)
+  await forget('container', 'neither')
+  await contain('container')
+  const [answer] = await sql`select forget_attestations(array(select digest from image_attestation)) as rows`
+  assert.equal(answer!.rows, 1)
+  assert.deepEqual(await left(), ['container', 'image'])
+})
+
 test('a result that is being written at that moment is passed over', async () => {
   for (const name of ['old', 'other']) await store(name, 8)
   await store('left', 1)
@@ -138,6 +147,16 @@ test('a result that is being written at that moment is passed over', async () =>
   })
   assert.deepEqual(await left(), ['left', 'old'])
   assert.equal((await run()).rows, 2)
+})
+
+test('behind a whole batch of results that are being written a pass goes on', async () => {
+  await many(BATCH_ROWS + 10, 8)
+  await keepAll()
+  await sql.begin(async (post) => {
+    await post`select from image_attestation order by checked_at limit ${BATCH_ROWS} for update`
+    assert.equal((await run()).rows, 10)
+  })
+  assert.equal(await total(), BATCH_ROWS)
 })
 
 test('an image that is checked again between being found and being deleted keeps its result', async () => {
