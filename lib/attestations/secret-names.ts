@@ -9,7 +9,7 @@ const LAST = /(?:key|key-pair-id|(?:^|[^a-z0-9])(?:sig|auth|pass|pw|sas|policy))
 /** An OAuth code; a colon follows codes of errors. */
 const CODE = /(?:^|[^a-z0-9])code$/i
 /** What stands in a sentence for what it says as well: `untrusted_key: none matches`, `no matching signatures: `. */
-const PROSE = /(?:keys?|sigs?|signatures?|tokens?|credentials|auth|pass|pw|session)$/i
+const PROSE = /(?:keys?|sigs?|signatures?)$|^(?:tokens?|credentials|auth|pass|session)$/i
 /** What a sentence has a value behind without any sign between: `invalid token a1b2c3`, `--password a1b2c3`. */
 const SAID = /^-{0,2}(?:token|password|passwd|passphrase|secret)$/i
 

@@ -49,6 +49,7 @@ const EXAMPLES: [string, string][] = [
   [String.raw`{\"token\":\"a b\"} "pw": "a\"b c" then`, String.raw`{\"token\":\"<redacted>"} "pw": "<redacted>" then`],
   ['Authorization: token a1b2c3, authorization: Negotiate YII=', 'Authorization: token <redacted>, authorization: Negotiate <redacted>'],
   ['x-api-key: 0123456789abcdef X-Registry-Auth: dXNlcjpwYXNz', 'x-api-key: <redacted> X-Registry-Auth: <redacted>'],
+  ['access_token: abcdef, id_token: "abcdef"', 'access_token: <redacted>, id_token: "<redacted>"'],
   ['aws_access_key_id = AKIA aws_secret_access_key: wJ/K7', 'aws_access_key_id = <redacted> aws_secret_access_key: <redacted>'],
   [
     'password is "hunter2", token abc123 expired, --password hunter2',
