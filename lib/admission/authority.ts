@@ -24,6 +24,7 @@ export type Signer = Pick<Signature, 'signerKind' | 'issuer' | 'san' | 'keyFinge
 
 const GITHUB_ISSUER = 'https://token.actions.githubusercontent.com'
 const GITHUB = 'https://github.com/'
+const REFS = '@refs/'
 /** What comes before the tag. */
 export const TAGS = '@refs/tags/'
 
@@ -41,10 +42,13 @@ export function authorityOf({ signerKind, issuer = '', san = '', keyFingerprint 
   return { kind: 'keyless', issuer, subject: end === null ? san : san.slice(0, end), anyTag: end !== null }
 }
 
-/** Where the workflow of GitHub ends in a subject that names one and a tag; null in any other. */
+/**
+ * Where the workflow of GitHub ends in a subject that names one and a tag; null in any other. What follows the first `@refs/` is the name of
+ * the branch or the tag, which may look like another: no workflow has a slash in the name of its file.
+ */
 function workflowEnd(subject: string): number | null {
-  const at = subject.lastIndexOf(TAGS)
-  return subject.startsWith(GITHUB) && at > GITHUB.length && at + TAGS.length < subject.length ? at : null
+  const at = subject.indexOf(REFS)
+  return subject.startsWith(GITHUB) && at > GITHUB.length && subject.startsWith(TAGS, at) && at + TAGS.length < subject.length ? at : null
 }
 
 /** The same for the same authority alone. In the order of these texts, keyless ones come first. */
