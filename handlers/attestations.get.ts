@@ -4,7 +4,7 @@ import { AttestationPage, readSummaries } from '../lib/attestations/result-list.
 import { access } from '../lib/http/access.ts'
 import { route } from '../lib/http/context.ts'
 import { shownAs } from '../lib/http/declared.ts'
-import { pageLimit, text } from '../lib/http/fields.ts'
+import { filter, filterText, pageLimit } from '../lib/http/fields.ts'
 import { chargeRows } from '../lib/http/read-budget.ts'
 import { sendJson } from '../lib/http/respond.ts'
 import { query } from '../lib/http/validate.ts'
@@ -15,15 +15,13 @@ const MAX_RESULTS = 500
 /** Bytes a result may cost while its list is built (interop-supply-chain 3.10). */
 const RESULT_BYTES = 24 * 1_024
 
-const filter = text.transform((value) => (value.trim() === '' ? null : value)).default(null)
-
 const Query = z.object({
-  verdict: shownAs(filter.pipe(z.enum(VERDICTS).nullable()), {
+  verdict: shownAs(filterText.pipe(z.enum(VERDICTS).nullable()), {
     type: 'string',
     enum: [...VERDICTS, ''],
     description: 'Results of this verdict; blank is no filter.',
   }),
-  repository: shownAs(filter, { type: 'string', description: 'Results of this repository, by its whole name; blank is no filter.' }),
+  repository: filter('Results of this repository, by its whole name'),
   limit: pageLimit(DEFAULT_RESULTS, MAX_RESULTS),
   after: shownAs(digest.default(''), { type: 'string', pattern: DIGEST_PATTERN, description: 'The last digest of the page before.' }),
 })

@@ -3,7 +3,7 @@ import type { Sql } from '../lib/db/index.ts'
 import { access } from '../lib/http/access.ts'
 import { route } from '../lib/http/context.ts'
 import { shownAs } from '../lib/http/declared.ts'
-import { pageLimit, text } from '../lib/http/fields.ts'
+import { filter, pageLimit } from '../lib/http/fields.ts'
 import { chargeRows } from '../lib/http/read-budget.ts'
 import { sendJson } from '../lib/http/respond.ts'
 import { query } from '../lib/http/validate.ts'
@@ -14,13 +14,6 @@ const DEFAULT_IMAGES = 100
 const MAX_IMAGES = 500
 /** Bytes an image may cost while its list is built (interop-core 6.1). */
 const IMAGE_BYTES = 1_024
-
-// Blank is no filter (D17).
-const filter = (what: string) =>
-  shownAs(text.transform((value) => (value.trim() === '' ? null : value)).default(null), {
-    type: 'string',
-    description: `${what}; blank is no filter.`,
-  })
 
 const Query = z.object({
   namespace: filter('Images with containers in this namespace, those alone counted'),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { access } from '../lib/http/access.ts'
 import { route } from '../lib/http/context.ts'
 import { shownAs } from '../lib/http/declared.ts'
-import { pageLimit, text } from '../lib/http/fields.ts'
+import { filter, pageLimit } from '../lib/http/fields.ts'
 import { chargeRows } from '../lib/http/read-budget.ts'
 import { sendJson } from '../lib/http/respond.ts'
 import { query } from '../lib/http/validate.ts'
@@ -26,10 +26,7 @@ const Query = z.object({
       .default(false),
     { type: 'boolean', default: false, description: 'With `true` only what a running workload has.' },
   ),
-  namespace: shownAs(text.transform((value) => (value.trim() === '' ? null : value)).default(null), {
-    type: 'string',
-    description: 'Only what this namespace has, its images and workloads alone counted; blank is no filter.',
-  }),
+  namespace: filter('Only what this namespace has, its images and workloads alone counted'),
   limit: pageLimit(DEFAULT_VULNERABILITIES, MAX_VULNERABILITIES),
   after: cursor(z.tuple([z.int().min(0).lt(SEVERITIES.length), cursorText])),
 })

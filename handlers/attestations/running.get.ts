@@ -3,8 +3,7 @@ import { placeCursor } from '../../lib/attestations/place.ts'
 import { PIECE_BYTES, RunningPage, readRunning } from '../../lib/attestations/running.ts'
 import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
-import { shownAs } from '../../lib/http/declared.ts'
-import { pageLimit, text } from '../../lib/http/fields.ts'
+import { filter, pageLimit } from '../../lib/http/fields.ts'
 import { asArray, between, pageByPage } from '../../lib/http/pages.ts'
 import { chargeRows, kib } from '../../lib/http/read-budget.ts'
 import { sendJson, sendPieces } from '../../lib/http/respond.ts'
@@ -18,10 +17,7 @@ const CONTAINER_BYTES = 512 * 1_024
 const COPIES = 4
 
 const Query = z.object({
-  namespace: shownAs(text.transform((value) => (value.trim() === '' ? null : value)).default(null), {
-    type: 'string',
-    description: 'Only containers of this namespace; blank is no filter.',
-  }),
+  namespace: filter('Only containers of this namespace'),
   limit: pageLimit(DEFAULT_CONTAINERS, MAX_CONTAINERS),
   after: placeCursor,
 })

@@ -114,12 +114,14 @@ export class Coverage {
       for (const one of repositories) one.fail(digest, reason)
       return
     }
-    if (repositories.length === 0) return
+    // What else is known of a repository that failed says nothing but why.
+    const covered = repositories.filter(({ failure }) => failure === null)
+    if (covered.length === 0) return
     const signers = [...authorities].map(([key, authority]) => this.#interned(key, authority))
     const attested = PREDICATES.map((predicate) =>
       [...authoritiesOf(result!.attestations.filter(({ predicateType }) => predicateType === predicate)).keys()].map(markOf),
     )
-    for (const one of repositories) {
+    for (const one of covered) {
       for (const signer of signers) {
         const digests = one.signed.get(signer)
         if (digests) digests.push(digest)

@@ -83,6 +83,12 @@ export const text = shownAs(
   { type: 'string', pattern: '^[^\\u0000]*$' },
 )
 
+/** A query parameter that is a filter: null without it, and where it is blank (D17). */
+export const filterText = text.transform((value) => (value.trim() === '' ? null : value)).default(null)
+
+/** The same, where any text may be asked for; `what` is what there is then. */
+export const filter = (what: string) => shownAs(filterText, { type: 'string', description: `${what}; blank is no filter.` })
+
 /** A path parameter: whatever the path holds, but U+0000, which no stored text can equal. */
 export const pathText = shownAs(
   z.string().refine((text) => !text.includes('\0'), 'U+0000 is not allowed'),

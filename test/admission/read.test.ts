@@ -57,6 +57,18 @@ test('few results are held at a time, however large they are, and all of them ar
   assert.ok(batches.length >= 5, `${batches.length} batches`)
 })
 
+test('whoever leaves is read for no longer', async () => {
+  const namespace = newNamespace()
+  await run(namespace, [...Array.from({ length: 20 }, () => 250_000)])
+  const left = new AbortController()
+  let statements = 0
+  const gate = heard(() => {
+    if (++statements === 2) left.abort()
+  })
+  await assert.rejects(readCoverage(gate, namespace, WINDOW_SECS, left.signal), { status: 499 })
+  assert.equal(statements, 2)
+})
+
 test('no results are asked for that decide nothing, nor sent that did not verify', async () => {
   const namespace = newNamespace()
   const [first, second, third] = (await run(namespace, [1, 1, 1])) as [string, string, string]
