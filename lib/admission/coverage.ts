@@ -119,7 +119,9 @@ export class Coverage {
     if (covered.length === 0) return
     const signers = [...authorities].map(([key, authority]) => this.#interned(key, authority))
     const attested = PREDICATES.map((predicate) =>
-      [...authoritiesOf(result!.attestations.filter(({ predicateType }) => predicateType === predicate)).keys()].map((key) => this.#markOf(key)),
+      [...authoritiesOf(result!.attestations.filter(({ predicateType }) => predicateType === predicate)).keys()].map((key) =>
+        this.#markOf(key),
+      ),
     )
     for (const one of covered) {
       for (const signer of signers) {
