@@ -82,10 +82,14 @@ const UNSHOWN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}
 /** Text as one line shows it, whatever it holds. */
 export const oneLine = (text: string): string => text.replace(UNSHOWN, ' ')
 
-/** A value in a comment: with blanks and quotes in it, once it is one line, in quotes, lest it be read as more than the value. */
+/**
+ * A value in a comment: in quotes where it could be read as more than the value, once it is one line, or as another: letters that look like those
+ * of ASCII are no letters there.
+ */
 export function quoted(value: string): string {
   const shown = oneLine(value)
-  return shown === '' || /[\s"()]/.test(shown) ? JSON.stringify(shown) : shown
+  if (/^[!-~]+$/.test(shown) && !/["()]/.test(shown)) return shown
+  return JSON.stringify(shown).replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 /** A comment of one line. */

@@ -202,6 +202,8 @@ test('a value in a comment is in quotes where it could be read as more', () => {
   assert.deepEqual(['https://a.test/b@c', 'a b', 'a"b', 'a (b)'].map(quoted), ['https://a.test/b@c', '"a b"', '"a\\"b"', '"a (b)"'])
   // What looks like a blank, or like nothing at all.
   for (const one of ['\u200b', '\u00a0', '\u2028', '\u2800', '\u3164', '\u115f', '\u{e0020}', '\ufe0f', '\n'])
-    assert.match(quoted(`a${one}verified${one}b`), /^"a[ \u00a0]verified[ \u00a0]b"$/, JSON.stringify(one))
+    assert.match(quoted(`a${one}verified${one}b`), /^"a( |\\u00a0)verified( |\\u00a0)b"$/, JSON.stringify(one))
   assert.deepEqual(['', '\u200b'].map(quoted), ['""', '" "'])
+  // What looks like another value: an o of Cyrillic, letters of full width.
+  assert.deepEqual(['g\u043eogle', '\uff43i', '\u{1d484}'].map(quoted), ['"g\\u043eogle"', '"\\uff43i"', '"\\ud835\\udc84"'])
 })
