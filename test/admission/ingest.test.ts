@@ -70,6 +70,17 @@ test('GET /attestations/policy 200: names of images that pods have, and that non
   const [controller] = (await policies({ namespace, format: 'policy-controller' })).all
   assert.ok(globs(controller).includes('index.docker.io/library/nginx@**'))
   assert.equal(globs(controller).length, 2 * 5)
+  const [native] = (await policies({ namespace, format: 'native' })).all
+  const others = [
+    'docker.io/library/nginx',
+    'registry.test:5000/team/app',
+    ...['debug', 'init', 'plain'].map((one) => `registry.test/team/${one}`),
+  ]
+  assert.deepEqual(
+    native.spec.images,
+    ['index.docker.io/library/nginx', 'Registry.Test:5000/team/app', ...others].sort(),
+    'as the inventory has them, too',
+  )
 })
 
 test('GET /attestations/policy 200: identities as they were posted, in values whole, in comments as they look', async () => {

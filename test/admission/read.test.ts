@@ -101,8 +101,9 @@ test('a result that is replaced, or deleted, after containers were read counts a
   ] as const) {
     const namespace = newNamespace()
     const [, last] = (await run(namespace, [1, 1])) as [string, string]
-    const gate = heard(async (_, statement) => {
+    const gate = heard(async (rows, statement) => {
       if (statement === 0) await change(last)
+      else assert.deepEqual([rows.at(-1)!.signatures, rows.at(-1)!.attestations], [null, null])
     })
     const { groups, uncovered } = await planOf(await readCoverage(gate, namespace, WINDOW_SECS))
     assert.deepEqual([groups, uncovered], [[], [{ name: `registry.test/${namespace}/app`, reason }]])
