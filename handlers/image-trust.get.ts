@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { access } from '../lib/http/access.ts'
 import { route } from '../lib/http/context.ts'
 import { shownAs } from '../lib/http/declared.ts'
-import { pageLimit, text } from '../lib/http/fields.ts'
+import { filter, pageLimit } from '../lib/http/fields.ts'
 import { leaving } from '../lib/http/leaving.ts'
 import { charge, kib } from '../lib/http/read-budget.ts'
 import { sendJson } from '../lib/http/respond.ts'
@@ -10,12 +10,6 @@ import { query } from '../lib/http/validate.ts'
 import { ImageTrustAnswer, MAX_ANSWER_BYTES, MAX_RESULTS, VERDICTS } from '../lib/image-trust/index.ts'
 
 const DEFAULT_RESULTS = 200
-
-const filter = (what: string) =>
-  shownAs(text.transform((value) => (value.trim() === '' ? null : value)).default(null), {
-    type: 'string',
-    description: `${what}; blank is no filter.`,
-  })
 
 const Query = z.object({
   namespace: filter('Results of this namespace'),
@@ -49,7 +43,7 @@ export default route({
   charge((c) => (c.get('deps').imageTrust.isConfigured ? kib(MAX_ANSWER_BYTES) : 1)),
   async (c) => {
     const { namespace, workload_kind: workloadKind, workload_name: workloadName, verdict, limit } = c.req.valid('query')
-    const filter = { namespace, verdict, workloadKind, workloadName }
-    return sendJson(c, await c.get('deps').imageTrust.read(filter, limit, leaving(c)))
+    const asked = { namespace, verdict, workloadKind, workloadName }
+    return sendJson(c, await c.get('deps').imageTrust.read(asked, limit, leaving(c)))
   },
 )

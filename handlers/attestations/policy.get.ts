@@ -11,7 +11,8 @@ import {
 import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
 import { shownAs } from '../../lib/http/declared.ts'
-import { text } from '../../lib/http/fields.ts'
+import { filter } from '../../lib/http/fields.ts'
+import { leaving } from '../../lib/http/leaving.ts'
 import { charge, kib } from '../../lib/http/read-budget.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { query } from '../../lib/http/validate.ts'
@@ -51,10 +52,7 @@ const Query = z
         description: 'Whether images that do not comply are only told of, or denied; empty is `audit`. Not `enforce` for `native`.',
       },
     ),
-    namespace: shownAs(text.transform((name) => (name.trim() === '' ? null : name)).default(null), {
-      type: 'string',
-      description: 'Only images that containers of this namespace run; blank is the cluster.',
-    }),
+    namespace: filter('Only images that containers of this namespace run'),
     acknowledgePartial: shownAs(
       z
         .string()
@@ -82,7 +80,7 @@ export default route({
 }).get('/attestations/policy', access('read'), query(Query), charge(kib(MAX_CONTAINERS * CONTAINER_BYTES)), async (c) => {
   const { db, config } = c.get('deps')
   const { format, mode: isEnforced, namespace, acknowledgePartial } = c.req.valid('query')
-  const plan = await planOf(await readCoverage(db.read, namespace, config.imageRunningWindowSecs))
+  const plan = await planOf(await readCoverage(db.read, namespace, config.imageRunningWindowSecs, leaving(c)))
   if (isEnforced && !acknowledgePartial) requireWhole(plan)
   const shownFormat = shownPolicyFormat(format, config.wireNames)
   const policies = await generate(plan, { format, shownFormat, isEnforced, namespace, annotationPrefix: config.annotationPrefix })

@@ -1,4 +1,5 @@
 /** Who signs, as policies say it (interop-supply-chain, section 4, planning 3). */
+import { createHash } from 'node:crypto'
 import type { Signature } from '../attestations/entry.ts'
 
 export interface KeylessAuthority {
@@ -24,6 +25,7 @@ export type Signer = Pick<Signature, 'signerKind' | 'issuer' | 'san' | 'keyFinge
 
 const GITHUB_ISSUER = 'https://token.actions.githubusercontent.com'
 const GITHUB = 'https://github.com/'
+const REFS = '@refs/'
 /** What comes before the tag. */
 export const TAGS = '@refs/tags/'
 
@@ -41,10 +43,22 @@ export function authorityOf({ signerKind, issuer = '', san = '', keyFingerprint 
   return { kind: 'keyless', issuer, subject: end === null ? san : san.slice(0, end), anyTag: end !== null }
 }
 
-/** Where the workflow of GitHub ends in a subject that names one and a tag; null in any other. */
+/**
+ * Where the workflow of GitHub ends in a subject that names one and a tag; null in any other. What follows the first `@refs/` is the name of
+ * the branch or the tag, which may look like another: no workflow has a slash in the name of its file.
+ */
 function workflowEnd(subject: string): number | null {
-  const at = subject.lastIndexOf(TAGS)
-  return subject.startsWith(GITHUB) && at > GITHUB.length && at + TAGS.length < subject.length ? at : null
+  const at = subject.indexOf(REFS)
+  return subject.startsWith(GITHUB) && at > GITHUB.length && subject.startsWith(TAGS, at) && at + TAGS.length < subject.length ? at : null
+}
+
+/** One key and nothing else: of anything more, such as a second key, parsers of PEM may take another part than we. */
+const ONE_KEY = /^-----BEGIN PUBLIC KEY-----([A-Za-z0-9+/\s]+={0,2}\s*)-----END PUBLIC KEY-----\s*$/
+
+/** SHA-256 of the key in DER that a PEM holds, in hexadecimal digits; null where it is not plain which that is. */
+export function fingerprintOf(pem: string): string | null {
+  const base64 = ONE_KEY.exec(pem)?.[1]
+  return base64 === undefined ? null : createHash('sha256').update(base64, 'base64').digest('hex')
 }
 
 /** The same for the same authority alone. In the order of these texts, keyless ones come first. */

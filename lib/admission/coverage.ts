@@ -74,7 +74,7 @@ export class Repository {
 export class Coverage {
   readonly #repositories = new Map<string, Repository>()
   readonly #byDigest = new Map<string, Set<Repository>>()
-  readonly #authorities = new Map<string, Authority>()
+  readonly #authorities = new Map<string, { readonly authority: Authority; readonly mark: string }>()
   #bytes = 0
 
   add({ digest, reference, repository, verdict }: Running): void {
@@ -114,12 +114,16 @@ export class Coverage {
       for (const one of repositories) one.fail(digest, reason)
       return
     }
-    if (repositories.length === 0) return
+    // What else is known of a repository that failed says nothing but why.
+    const covered = repositories.filter(({ failure }) => failure === null)
+    if (covered.length === 0) return
     const signers = [...authorities].map(([key, authority]) => this.#interned(key, authority))
     const attested = PREDICATES.map((predicate) =>
-      [...authoritiesOf(result!.attestations.filter(({ predicateType }) => predicateType === predicate)).keys()].map(markOf),
+      [...authoritiesOf(result!.attestations.filter(({ predicateType }) => predicateType === predicate)).keys()].map((key) =>
+        this.#markOf(key),
+      ),
     )
-    for (const one of repositories) {
+    for (const one of covered) {
       for (const signer of signers) {
         const digests = one.signed.get(signer)
         if (digests) digests.push(digest)
@@ -135,11 +139,16 @@ export class Coverage {
 
   #interned(key: string, authority: Authority): Authority {
     const known = this.#authorities.get(key)
-    if (known) return known
+    if (known) return known.authority
     this.#bytes += Buffer.byteLength(key) + AUTHORITY_BYTES
     if (this.#bytes > MAX_POLICY_BYTES) throw tooLarge()
-    this.#authorities.set(key, authority)
+    this.#authorities.set(key, { authority, mark: markOf(key) })
     return authority
+  }
+
+  /** Who attests has mostly signed: to make a mark takes longer than all else that is done with an attestation. */
+  #markOf(key: string): string {
+    return this.#authorities.get(key)?.mark ?? markOf(key)
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Authority, TAGS } from './authority.ts'
+import { type Authority, fingerprintOf, type KeyAuthority, TAGS } from './authority.ts'
 import type { Options } from './options.ts'
 import type { Plan } from './plan.ts'
 import { comment, quoted } from './yaml.ts'
@@ -30,8 +30,15 @@ export function* headerOf({ identities, uncovered }: Plan, options: Options): Ge
 
 const shown = (authority: Authority): string =>
   authority.kind === 'key'
-    ? `key with SHA-256 ${quoted(authority.fingerprint)}`
+    ? shownKey(authority)
     : `issuer ${quoted(authority.issuer)}, subject ${quoted(authority.subject + (authority.anyTag ? `${TAGS}*` : ''))}${authority.anyTag ? ' (any tag)' : ''}`
+
+/** The fingerprint is what whoever checked the image said. A reviewer knows keys by it, and engines go by the PEM. */
+function shownKey({ fingerprint, pem }: KeyAuthority): string {
+  const actual = fingerprintOf(pem)
+  if (actual === fingerprint.toLowerCase()) return `key with SHA-256 ${fingerprint}`
+  return `key with SHA-256 ${actual ?? 'unknown'}, reported as ${quoted(fingerprint)}: NOT THE SAME,`
+}
 
 function shownDigests(digests: readonly string[]): string {
   const shown = digests.slice(0, MAX_DIGESTS_SHOWN).map((digest) => {

@@ -2,13 +2,13 @@
  * ImageValidatingPolicy of policies.kyverno.io/v1beta1 (interop-supply-chain, section 4; https://kyverno.io/docs/policy-types/image-validating-policy).
  * Images are matched as pod specs write them, by patterns in which `*` is any text.
  */
+import { sortInSlices } from '../sort-in-slices.ts'
 import type { Slice } from '../turns.ts'
 import { type Authority, identityOf } from './authority.ts'
 import { MAX_POLICY_BYTES, tooLarge } from './limits.ts'
 import type { Options } from './options.ts'
 import type { Group } from './plan.ts'
 import { isPlainName, spellingsOf } from './repository.ts'
-import { sortInSlices } from './sort.ts'
 import type { Manifest } from './yaml.ts'
 
 const CONTAINER_LISTS = { containers: 'container', initContainers: 'init container', ephemeralContainers: 'ephemeral container' }

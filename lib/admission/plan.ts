@@ -1,8 +1,8 @@
 /** Which policies there are to be (interop-supply-chain, section 4, planning 2 to 6). */
+import { sortInSlices } from '../sort-in-slices.ts'
 import { Slice } from '../turns.ts'
 import { type Authority, keyOf } from './authority.ts'
 import { type Coverage, markOf, PREDICATES, type Repository } from './coverage.ts'
-import { sortInSlices } from './sort.ts'
 
 /** Repositories that one policy is for: any of the authorities may have signed, and have attested the predicate. */
 export interface Group {

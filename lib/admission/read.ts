@@ -1,5 +1,6 @@
 import type { Verdict } from '../attestations/entry.ts'
 import { fixed, type Gate } from '../db/index.ts'
+import { clientGone } from '../http/errors.ts'
 import { Slice } from '../turns.ts'
 import { Coverage, type Result, type Running } from './coverage.ts'
 import { MAX_CONTAINERS, tooManyContainers } from './limits.ts'
@@ -39,9 +40,9 @@ const RESULTS = fixed<{ verdict: Verdict | null; signatures: string | null; atte
 
 /**
  * Reads what the running containers of a namespace, or of the cluster, are signed by. Few results are held at a time. Throws 422 for more
- * containers or signers than policies can be generated of.
+ * containers or signers than policies can be generated of, and 499 when `left` tells that nobody waits for them any more.
  */
-export async function readCoverage(gate: Gate, namespace: string | null, windowSecs: number): Promise<Coverage> {
+export async function readCoverage(gate: Gate, namespace: string | null, windowSecs: number, left?: AbortSignal): Promise<Coverage> {
   const rows = await gate((sql) => (namespace === null ? OF_CLUSTER(sql, windowSecs) : OF_NAMESPACE(sql, namespace, windowSecs)))
   if (rows.reduce((sum, { containers }) => sum + containers, 0) > MAX_CONTAINERS) throw tooManyContainers()
   const coverage = new Coverage()
@@ -52,6 +53,7 @@ export async function readCoverage(gate: Gate, namespace: string | null, windowS
   }
   const digests = await coverage.digests(slice)
   for (let at = 0; at < digests.length; ) {
+    if (left?.aborted) throw clientGone()
     const batch = digests.slice(at, at + BATCH_DIGESTS)
     const results = await gate((sql) => RESULTS(sql, batch.join()))
     for (const { verdict, signatures, attestations } of results) {

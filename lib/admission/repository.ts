@@ -9,10 +9,15 @@ const HUB_SPELLINGS = ['', HUB, 'index.docker.io/']
 /** The one that policy-controller expands references to. */
 const HUB_OF_ENGINE_B = 'index.docker.io/'
 
-/** What no engine takes for a pattern, and all take for a name. */
-const NAME = /^[A-Za-z0-9._:/-]+$/
+const HOST = '[A-Za-z0-9]+([.-]+[A-Za-z0-9]+)*(:[0-9]+)?'
+const SEGMENT = '[A-Za-z0-9]+([._-]+[A-Za-z0-9]+)*'
+/** What no engine takes for a pattern, and what references of images may have before their tag. */
+const NAME = new RegExp(`^(${HOST}/)?${SEGMENT}(/${SEGMENT})*$`)
 
-/** Whether engines read a name as that of this repository alone: of any other text some make a pattern, and others refuse the whole policy. */
+/**
+ * Whether engines read a name as that of this repository alone: of some other texts they make a pattern, for some they refuse the whole policy, and
+ * the rest is the name of no image, such as one with a tag: what its policy asks for, nobody would be asked for.
+ */
 export const isPlainName = (name: string): boolean => NAME.test(name)
 
 /** A reference of an image without tag and digest; empty for one that names no repository, such as a bare digest, or that was malformed. */

@@ -73,15 +73,24 @@ function* partsOf(list: readonly unknown[]): Generator<unknown[]> {
   if (part.length > 0) yield part
 }
 
-/** What editors and parsers may take for the end of a line, or show as something else: controls, formats such as those of direction, separators,
- * halves of a pair, and what is no character. */
-const UNSHOWN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\ufffe\uffff]/gu
+/**
+ * What editors and parsers may take for the end of a line, or show as nothing or as something else: controls, formats such as those of direction,
+ * separators, halves of a pair, what is no character, and letters that are blank.
+ */
+const UNSHOWN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800\ufffe\uffff]/gu
 
 /** Text as one line shows it, whatever it holds. */
 export const oneLine = (text: string): string => text.replace(UNSHOWN, ' ')
 
-/** A value in a comment: with blanks and quotes in it, in quotes, lest it be read as more than the value. */
-export const quoted = (value: string): string => (/[\s"()]/.test(value) ? JSON.stringify(value) : value)
+/**
+ * A value in a comment: in quotes where it could be read as more than the value, once it is one line, or as another: letters that look like those
+ * of ASCII are no letters there.
+ */
+export function quoted(value: string): string {
+  const shown = oneLine(value)
+  if (/^[!-~]+$/.test(shown) && !/["()]/.test(shown)) return shown
+  return JSON.stringify(shown).replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
 
 /** A comment of one line. */
 export const comment = (text: string): string => `# ${oneLine(text)}\n`

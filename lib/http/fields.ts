@@ -83,10 +83,10 @@ export const text = shownAs(
   { type: 'string', pattern: '^[^\\u0000]*$' },
 )
 
-/** `text` that a list is filtered by: a blank one is no filter, null (interop-core D17). */
+/** A query parameter that is a filter: null without it, and where it is blank (D17). */
 export const filterText = text.transform((value) => (value.trim() === '' ? null : value)).default(null)
 
-/** A query parameter that is such a text, with what it leaves in the list. */
+/** The same, where any text may be asked for; `what` is what there is then. */
 export const filter = (what: string) => shownAs(filterText, { type: 'string', description: `${what}; blank is no filter.` })
 
 /** A path parameter: whatever the path holds, but U+0000, which no stored text can equal. */

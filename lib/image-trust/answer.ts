@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { sortInSlices } from '../sort-in-slices.ts'
 import type { Slice } from '../turns.ts'
 import { TrustResult } from './result.ts'
-import { sorted } from './sorted.ts'
 import type { Tally } from './tally.ts'
 
 export const MAX_RESULTS = 2_000
@@ -59,7 +59,7 @@ export async function written(tally: Tally, evaluatedAt: string | null, slice: S
     text += ']'
   }
   const results = tally.results()
-  await list('policies', await sorted(tally.policies, slice))
+  await list('policies', await sortInSlices([...tally.policies], (a, b) => a < b, slice))
   await list('results', results)
   pieces.push(Buffer.from(`${text},"truncated":${total > results.length}}`))
   return Buffer.concat(pieces)

@@ -70,7 +70,6 @@ export async function* ask(question: Question): AsyncGenerator<Buffer, void, und
     throw new Unavailable(why, { cause: error })
   } finally {
     clearTimeout(timer)
-    signal?.removeEventListener('abort', end)
     end()
   }
 }

@@ -1,7 +1,7 @@
 /** Query parameters that several lists have. */
 import { z } from 'zod'
 import { shownAs } from '../http/declared.ts'
-import { text } from '../http/fields.ts'
+import { filterText } from '../http/fields.ts'
 import { sourceNamed } from './names.ts'
 
 /** Null without the parameter. */
@@ -15,7 +15,10 @@ export const fixable = shownAs(
 )
 
 /** A source of either column of names; null without the parameter, empty for a word that is none: of that there is nothing (S29). */
-export const source = shownAs(text.transform((value) => (value.trim() === '' ? null : (sourceNamed(value) ?? ''))).default(null), {
-  type: 'string',
-  description: 'Only what this source sent; blank is no filter.',
-})
+export const source = shownAs(
+  filterText.transform((value) => (value === null ? null : (sourceNamed(value) ?? ''))),
+  {
+    type: 'string',
+    description: 'Only what this source sent; blank is no filter.',
+  },
+)

@@ -1,5 +1,6 @@
 /** The policies themselves: as text, whole, in `test/fixtures/admission/`; `UPDATE_SNAPSHOTS=1` writes them anew. */
 import assert from 'node:assert/strict'
+import { createHash, createPublicKey } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import test from 'node:test'
 import fc from 'fast-check'
@@ -19,6 +20,9 @@ MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE8nXRh950IZbRj8Ra/N9sbqOPZrfM
 5/KAQN0/KjHcorm/J5yctVd7iEcnessRQjU917hmKO6JWVGHpDguIyakZA==
 -----END PUBLIC KEY-----
 `
+const FINGERPRINT = createHash('sha256')
+  .update(createPublicKey(PEM).export({ type: 'spki', format: 'der' }))
+  .digest('hex')
 const FORMATS = ['policy-engine-a', 'policy-engine-b', 'native'] as const
 const folder = new URL('../fixtures/admission/', import.meta.url)
 
@@ -29,7 +33,7 @@ const ofKey = fields({
   verified: true,
   signerKind: 'key',
   keyName: 'release',
-  keyFingerprint: 'ab'.repeat(32),
+  keyFingerprint: FINGERPRINT,
   keyPem: PEM,
 })
 const github = 'https://github.com/team/app/.github/workflows/release.yml'
@@ -91,6 +95,24 @@ for (const [name, state] of Object.entries(states)) {
     }
   }
 }
+
+test('a key is named by its PEM, whatever fingerprint it was reported with', async () => {
+  const other = PEM.replace('MFkw', 'MFkx')
+  for (const [keyFingerprint, keyPem, shown] of [
+    [FINGERPRINT.toUpperCase(), PEM, `key with SHA-256 ${FINGERPRINT.toUpperCase()} verified`],
+    [FINGERPRINT, PEM.replaceAll('\n', '\r\n'), `key with SHA-256 ${FINGERPRINT} verified`],
+    ['a b', PEM, `key with SHA-256 ${FINGERPRINT}, reported as "a b": NOT THE SAME, verified`],
+    [FINGERPRINT, other, `, reported as ${FINGERPRINT}: NOT THE SAME, verified`],
+    // Two, of which parsers may take the second, or what none takes for a key.
+    [FINGERPRINT, `${PEM}${other}`, `key with SHA-256 unknown, reported as ${FINGERPRINT}: NOT THE SAME, verified`],
+    [FINGERPRINT, PEM.replace('MFkw', 'a: b\n\nMFkw'), `key with SHA-256 unknown, reported as ${FINGERPRINT}: NOT THE SAME, verified`],
+  ] as const) {
+    const signatures = [fields({ format: 'f', verified: true, signerKind: 'key', keyFingerprint, keyPem })]
+    const text = await policiesOf(stateOf([container('1', 'registry.test/a', { signatures })]))
+    const [line] = commentsOf(text, 'identity:')
+    assert.ok(line!.includes(shown), line)
+  }
+})
 
 test('every golden file is one that is compared', () => {
   const known = Object.keys(states).flatMap((name) =>

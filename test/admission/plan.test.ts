@@ -85,6 +85,15 @@ test('the first digest that fails, in the order of the digests, gives the reason
   assert.deepEqual(await uncovered(container('0', 'r.test/a'), c, b), [{ name: 'r.test/a', reason: 'invalid' }])
 })
 
+test('what signed an image of a repository that failed is not counted', async () => {
+  const coverage = new Coverage()
+  const [failed, ...others] = [container('9', 'r.test/a', null), container('1', 'r.test/a'), container('2', 'r.test/a')]
+  for (const { running } of [failed!, ...others]) coverage.add(running)
+  const signatures = Array.from({ length: 11 }, (_, i) => by(`${i}${'x'.repeat(1024 * 1024)}`))
+  for (const { running } of others) coverage.note(running.digest, { verdict: 'verified', signatures, attestations: [] })
+  assert.deepEqual((await planOf(coverage)).uncovered, [{ name: 'r.test/a', reason: 'not checked' }])
+})
+
 test('results that changed since containers were read count as they are', async () => {
   const state = stateOf([container('1', 'r.test/a'), container('2', 'r.test/b'), container('3', 'r.test/c')])
   const results = new Map(state.results)

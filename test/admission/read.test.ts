@@ -57,6 +57,18 @@ test('few results are held at a time, however large they are, and all of them ar
   assert.ok(batches.length >= 5, `${batches.length} batches`)
 })
 
+test('whoever leaves is read for no longer', async () => {
+  const namespace = newNamespace()
+  await run(namespace, [...Array.from({ length: 20 }, () => 250_000)])
+  const left = new AbortController()
+  let statements = 0
+  const gate = heard(() => {
+    if (++statements === 2) left.abort()
+  })
+  await assert.rejects(readCoverage(gate, namespace, WINDOW_SECS, left.signal), { status: 499 })
+  assert.equal(statements, 2)
+})
+
 test('no results are asked for that decide nothing, nor sent that did not verify', async () => {
   const namespace = newNamespace()
   const [first, second, third] = (await run(namespace, [1, 1, 1])) as [string, string, string]
@@ -89,8 +101,9 @@ test('a result that is replaced, or deleted, after containers were read counts a
   ] as const) {
     const namespace = newNamespace()
     const [, last] = (await run(namespace, [1, 1])) as [string, string]
-    const gate = heard(async (_, statement) => {
+    const gate = heard(async (rows, statement) => {
       if (statement === 0) await change(last)
+      else assert.deepEqual([rows.at(-1)!.signatures, rows.at(-1)!.attestations], [null, null])
     })
     const { groups, uncovered } = await planOf(await readCoverage(gate, namespace, WINDOW_SECS))
     assert.deepEqual([groups, uncovered], [[], [{ name: `registry.test/${namespace}/app`, reason }]])

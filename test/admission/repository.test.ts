@@ -47,7 +47,8 @@ test('policy-controller knows Docker Hub by another host', () => {
 })
 
 test('what an engine could take for a pattern, or refuse, is no plain name', () => {
-  for (const name of ['docker.io/library/nginx', 'registry.test:5000/a/b_c--d.e', 'A/b']) assert.ok(isPlainName(name), name)
+  for (const name of ['docker.io/library/nginx', 'registry.test:5000/a/b_c--d.e', 'A/b', 'a', 'localhost/a', '10.0.0.1:5000/a__b', 'a_b/c'])
+    assert.ok(isPlainName(name), name)
   const odd = [
     '',
     '*',
@@ -70,6 +71,22 @@ test('what an engine could take for a pattern, or refuse, is no plain name', () 
     'a(b)',
     '~a',
     'a%2fb',
+    ...[
+      'registry.test:5000/a:v1',
+      'a:v1',
+      'a/b:5000/c',
+      'a:b/c',
+      'a:5000',
+      'a:/b',
+      '/a',
+      'a/',
+      'a//b',
+      '..',
+      '../a',
+      'a/.b',
+      'a-',
+      '[::1]:5000/a',
+    ],
   ]
   for (const name of odd) assert.ok(!isPlainName(name), name)
 })

@@ -180,7 +180,7 @@ spec:
 test('a comment stays one line, whatever is in it', () => {
   for (const value of ODD) {
     const text = comment(`identity: ${value}`)
-    assert.match(text, /^# identity: [^\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\ufffe\uffff]*\n$/u)
+    assert.match(text, /^# identity: [^\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}\ufffe\uffff]*\n$/u)
     assert.deepEqual(readPolicies(`${text}a: 1\n`), [{ a: 1 }], text)
   }
   fc.assert(
@@ -200,4 +200,10 @@ test('what is blanked in a comment is a blank, nothing else is touched', () => {
 
 test('a value in a comment is in quotes where it could be read as more', () => {
   assert.deepEqual(['https://a.test/b@c', 'a b', 'a"b', 'a (b)'].map(quoted), ['https://a.test/b@c', '"a b"', '"a\\"b"', '"a (b)"'])
+  // What looks like a blank, or like nothing at all.
+  for (const one of ['\u200b', '\u00a0', '\u2028', '\u2800', '\u3164', '\u115f', '\u{e0020}', '\ufe0f', '\n'])
+    assert.match(quoted(`a${one}verified${one}b`), /^"a( |\\u00a0)verified( |\\u00a0)b"$/, JSON.stringify(one))
+  assert.deepEqual(['', '\u200b'].map(quoted), ['""', '" "'])
+  // What looks like another value: an o of Cyrillic, letters of full width.
+  assert.deepEqual(['g\u043eogle', '\uff43i', '\u{1d484}'].map(quoted), ['"g\\u043eogle"', '"\\uff43i"', '"\\ud835\\udc84"'])
 })

@@ -2,10 +2,8 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import type { TrustFilter, TrustResult } from '../../lib/image-trust/result.ts'
-import { sorted } from '../../lib/image-trust/sorted.ts'
 import { MAX_POLICY_CHARS, Tally } from '../../lib/image-trust/tally.ts'
 import { BadAnswer } from '../../lib/image-trust/unavailable.ts'
-import { Slice } from '../../lib/turns.ts'
 
 const name = fc.constantFrom('a', 'b', 'B', 'ab', '')
 const anyResult: fc.Arbitrary<TrustResult> = fc.record({
@@ -105,14 +103,4 @@ test('policies may come to so much text, each counted once', () => {
   const tally = new Tally(ALL, 1)
   for (const policy of [`a${half}`, `b${half}`, `a${half}`]) tally.add(one({ policy }))
   assert.throws(() => tally.add(one({ policy: 'c' })), BadAnswer)
-})
-
-test('texts are sorted in slices as they are at once', async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.integer({ min: 0, max: 9_000 }), fc.nat(), async (length, seed) => {
-      const texts = Array.from({ length }, (_, i) => `${Math.imul(i + seed, 0x9e37_79b1) >>> 12}/\u{1f600}é`)
-      assert.deepEqual(await sorted(texts, new Slice()), texts.toSorted())
-    }),
-    { numRuns: 50 },
-  )
 })

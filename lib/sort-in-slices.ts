@@ -1,4 +1,4 @@
-import { Slice } from '../turns.ts'
+import { Slice } from './turns.ts'
 
 /** What is sorted at once: a few milliseconds. */
 const RUN = 4_096
