@@ -18,7 +18,7 @@ const PLAIN = /^(?:\p{Ll}+(?:[_-]\p{Ll}+){0,3}|[A-Z]+(?:_[A-Z]+){0,5}|(?:[A-Z][a
 const MAX_PLAIN_CHARS = 24
 const DIGEST = /^sha\d{3}:[0-9a-f]+[.:!?]?$/
 /** Digits among letters; no version. */
-const MIXED = /^(?!v?\d+[.-])(?=\D*\d)(?=\P{L}*\p{L})[\w+/=~!*.-]{6,}[:?]?$/u
+const MIXED = /^(?!v?\d+(?:\.\d+)+(?:[-+][\w.]{1,24})?[.:?]?$)(?=\D*\d)(?=\P{L}*\p{L})[\w+/=~!*.-]{6,}[:?]?$/u
 
 export type Separator = '=' | ':'
 

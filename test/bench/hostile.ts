@@ -289,7 +289,7 @@ for (settings of SETTINGS) {
   for (const one of [...HOSTILE, ...HOSTILE_PAYLOADS, ...HOSTILE_RESULTS]) await body(one)
   const run = Math.floor(Math.random() * 0xffff_ffff)
   const name = run.toString(16).padStart(8, '0')
-  for (const one of [...validBodies(name), ...validPayloads(name), ...validResults(name)]) await body(one)
+  for (const one of [...validBodies(name), ...validPayloads(name), ...validResults()]) await body(one)
   await meanwhile('slow bodies: 63 posters', () => trickle(broker.port, '/pod/traffic/batch', SLOW_POSTERS, 2_000_000, 1_000), null)
   await meanwhile('slow payloads: 63 posters', () => trickle(broker.port, PAYLOAD_PATH, SLOW_POSTERS, 1_000_000, 1_000), null)
   await slowReaders('/pod/traffic?limit=20000', 'newest 20 000')
