@@ -33,8 +33,8 @@ export default route({
 }).get('/attestations/running', access('read'), query(Query), chargeRows<typeof Query>(CONTAINER_BYTES, 1), async (c) => {
   const { db, config } = c.get('deps')
   const { namespace, limit, after } = c.req.valid('query')
-  const filter = { namespace, windowSecs: config.imageRunningWindowSecs }
-  const { first, next, maxPerPiece, nextAfter } = await readRunning(db.read, filter, { limit, after }, config.wireNames)
+  const scope = { namespace, windowSecs: config.imageRunningWindowSecs }
+  const { first, next, maxPerPiece, nextAfter } = await readRunning(db.read, scope, { limit, after }, config.wireNames)
   const head = Buffer.from('{"items":')
   const tail = Buffer.from(`,"nextAfter":${JSON.stringify(nextAfter)}}`)
   if (first.last === null) return sendJson(c, Buffer.concat([head, asArray(first), tail]))

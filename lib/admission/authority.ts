@@ -1,6 +1,6 @@
 /** Who signs, as policies say it (interop-supply-chain, section 4, planning 3). */
 import { createHash } from 'node:crypto'
-import type { Signature } from '../attestations/entry.ts'
+import type { Signature } from '../attestations/index.ts'
 
 export interface KeylessAuthority {
   readonly kind: 'keyless'

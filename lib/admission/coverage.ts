@@ -3,7 +3,7 @@
  * in the order of the digests, and all that stays of one is who signed it.
  */
 import { createHash } from 'node:crypto'
-import type { Signature, Statement, Verdict } from '../attestations/entry.ts'
+import type { Signature, Statement, Verdict } from '../attestations/index.ts'
 import { normalRepository } from '../supply-chain/index.ts'
 import type { Slice } from '../turns.ts'
 import { type Authority, authorityOf, keyOf } from './authority.ts'

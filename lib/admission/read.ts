@@ -1,4 +1,4 @@
-import type { Verdict } from '../attestations/entry.ts'
+import type { Verdict } from '../attestations/index.ts'
 import { fixed, type Gate } from '../db/index.ts'
 import { clientGone } from '../http/errors.ts'
 import { Slice } from '../turns.ts'

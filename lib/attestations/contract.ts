@@ -2,6 +2,7 @@
 import { HttpError } from '../http/errors.ts'
 import { DIGEST_RULE, isDigest } from '../images/index.ts'
 import { MAX_SKEW_SECONDS, secondsAhead } from '../supply-chain/index.ts'
+import { isLongerThan } from '../utf8.ts'
 import { SIGNER_KINDS, VERDICTS, type Verdict } from './entry.ts'
 import {
   MAX_BYTES,
@@ -11,7 +12,6 @@ import {
   type PostedStatement,
   SCHEMA_VERSION,
 } from './posted.ts'
-import { isLongerThan } from './text.ts'
 
 export type PostedEntry = PostedSignature | PostedStatement
 

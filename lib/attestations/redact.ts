@@ -2,9 +2,10 @@
  * Text of registries and of their errors, without what tells where things are and how to get there (interop-supply-chain 1.4). It is read
  * once from left to right: no pattern here has two ways to match the same characters, so that no text takes longer than its length.
  */
+
+import { cut } from '../utf8.ts'
 import { HOST, REDACTED, withoutHosts } from './hosts.ts'
 import { isCode, isPlain, isProse, isSaidSecret, isSecretName, type Separator } from './secret-names.ts'
-import { cut } from './text.ts'
 
 /** Bytes of a detail that are looked at, and those that are kept. */
 const MAX_LOOKED_BYTES = 4096

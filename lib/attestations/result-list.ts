@@ -2,12 +2,12 @@
 import { z } from 'zod'
 import { fixed, type Gate } from '../db/index.ts'
 import { storedJson, wireTime } from '../http/fields.ts'
-import { digestText } from '../images/digest.ts'
+import { digestText } from '../images/index.ts'
 import { plainColumns, plainRows } from '../records/index.ts'
+import { cut } from '../utf8.ts'
 import { SIGNER_KINDS, VERDICTS, type Verdict, verdict } from './entry.ts'
 import { reason } from './stored-result.ts'
 import { MAX_SUMMARY_BYTES } from './summary.ts'
-import { cut } from './text.ts'
 
 const Signer = z
   .strictObject({

@@ -2,6 +2,7 @@
 import { exactJson } from '../http/exact-json.ts'
 import { formatNamed } from '../supply-chain/index.ts'
 import { Slice } from '../turns.ts'
+import { cut } from '../utf8.ts'
 import { checkContract, checkWhole, contradicted, type PostedEntry } from './contract.ts'
 import type { Signature, Statement, Verdict } from './entry.ts'
 import { parseResult } from './json.ts'
@@ -9,7 +10,6 @@ import { MAX_BYTES, type PostedProvenance, type PostedSignature, type PostedStat
 import { isKnownReason, NO_SIGNER_IDENTITY, UNRECOGNISED } from './reasons.ts'
 import { redact } from './redact.ts'
 import { summaryOf } from './summary.ts'
-import { cut } from './text.ts'
 import { type Checked, contradiction, derivedVerdict } from './verdict.ts'
 
 const UNNAMED_DETAIL = 'sent as verified without naming its signer'

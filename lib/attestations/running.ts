@@ -7,7 +7,7 @@
 import { z } from 'zod'
 import { fixed, type Gate } from '../db/index.ts'
 import { storedJson, wireTime } from '../http/fields.ts'
-import { digestText } from '../images/digest.ts'
+import { digestText } from '../images/index.ts'
 import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
 import type { Page } from '../records/page.ts'
 import { shownFormats, type WireNames } from '../supply-chain/index.ts'

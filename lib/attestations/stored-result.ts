@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { fixed, type Gate } from '../db/index.ts'
 import { storedJson, wireTime } from '../http/fields.ts'
-import { digestText } from '../images/digest.ts'
+import { digestText } from '../images/index.ts'
 import { plainColumns, plainRow } from '../records/index.ts'
 import { shownFormats, type WireNames } from '../supply-chain/index.ts'
 import { Signature, Statement, verdict } from './entry.ts'

@@ -1,7 +1,7 @@
 /** What lists and the running feed show of a result, made once when it is stored (interop-supply-chain 3.7). */
 import { exactJson } from '../http/exact-json.ts'
+import { cut } from '../utf8.ts'
 import type { Signature, Statement } from './entry.ts'
-import { cut } from './text.ts'
 
 const MAX_SIGNERS = 8
 const MAX_PREDICATES = 16

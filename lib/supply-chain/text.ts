@@ -3,27 +3,17 @@
  * a line, a terminal or the encoding.
  */
 
+import { cut } from '../utf8.ts'
+
 /** Control characters, the two line ends that only Unicode knows, and halves of surrogate pairs. */
 const DROPPED = /[\p{Cc}\p{Cs}\u2028\u2029]/gu
 const HAS_DROPPED = new RegExp(DROPPED.source, 'u')
 
-const MAX_CAP_BYTES = 1024
-const encoder = new TextEncoder()
-const scratch = new Uint8Array(MAX_CAP_BYTES)
-
-/** The text without what is dropped and without blanks around it, cut to `maxBytes` (1024 at most) between characters; undefined when nothing is left. */
+/** The text without what is dropped and without blanks around it, cut to `maxBytes` between characters; undefined when nothing is left. */
 export function clean(text: string | null | undefined, maxBytes: number): string | undefined {
   if (!text) return undefined
   const shown = (HAS_DROPPED.test(text) ? text.replace(DROPPED, '') : text).trim()
   return cut(shown, maxBytes).trimEnd() || undefined
-}
-
-const MAX_UTF8_BYTES_OF_UNIT = 3
-
-function cut(text: string, maxBytes: number): string {
-  if (text.length * MAX_UTF8_BYTES_OF_UNIT <= maxBytes) return text
-  const { read } = encoder.encodeInto(text, maxBytes === MAX_CAP_BYTES ? scratch : scratch.subarray(0, maxBytes))
-  return read < text.length ? text.slice(0, read) : text
 }
 
 /** The first `max` texts, cleaned; what is empty then is left out. */

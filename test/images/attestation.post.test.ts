@@ -6,6 +6,7 @@ import { gzipSync } from 'node:zlib'
 import { routes } from '../../handlers/router.ts'
 import { loadConfig } from '../../lib/config.ts'
 import { createApp } from '../../lib/http/app.ts'
+import { ReadBudget } from '../../lib/http/budget.ts'
 import { listen } from '../../lib/http/listen.ts'
 import { createTokens } from '../../lib/http/tokens.ts'
 import {
@@ -27,7 +28,7 @@ import {
 } from '../attestations/results.ts'
 import { type Answer, startApp, TOKENS } from '../support/app.ts'
 import { startLossyApp } from '../support/lossy.ts'
-import { assertForbidden, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { assertDatabaseBusy, assertForbidden, assertUnauthorized, whileLocked } from '../support/routes.ts'
 
 const token = TOKENS.BROKER_TOKEN_SUPPLYCHAIN
 const app = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '20000' })
@@ -738,7 +739,7 @@ test('POST /images/{digest}/attestation 408: a body of which not all has come in
 
 // ---- Faults
 
-test('POST /images/{digest}/attestation 503: the database is away, or cancels', async () => {
+test('POST /images/{digest}/attestation 503: the database is away', async () => {
   const { db } = await startLossyApp()
   await db.end(0)
   const away = createApp({ ...app.deps, db }, routes)
@@ -752,7 +753,31 @@ test('POST /images/{digest}/attestation 503: the database is away, or cancels', 
   assert.ok(answer.headers.get('retry-after'))
 })
 
-test('POST /images/{digest}/attestation 503: while many are judged and written, no more are', async () => {
+test('POST /images/{digest}/attestation 503: the database cancels, and nothing is written', async () => {
+  const impatient = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300' })
+  const other = await knownImage(impatient.sql)
+  await whileLocked(impatient.sql, 'image_attestation', async () => {
+    assertDatabaseBusy(await impatient.post(path(other), resultOf(other), { token }))
+  })
+  assert.deepEqual([...(await impatient.sql`select from image_attestation`)], [])
+})
+
+test('POST /images/{digest}/attestation 503: when the memory for bodies is not free in time', async () => {
+  const bodies = new ReadBudget({ totalKib: 64, waitMs: 0, refusal: () => 'too many bodies at once' })
+  const full = createApp({ ...app.deps, bodies }, routes)
+  const digest = await knownImage(sql)
+  const ask = () =>
+    full.request(path(digest), { method: 'POST', body: JSON.stringify(resultOf(digest)), headers: { authorization: `Bearer ${token}` } })
+  const release = await bodies.acquire(64)
+  const refused = await ask()
+  assert.deepEqual([refused.status, refused.headers.get('retry-after'), await refused.text()], [503, '1', 'too many bodies at once'])
+  assert.deepEqual([await rowOf(digest), app.deps.inbox.bytes], [undefined, 0])
+  release()
+  assert.equal((await ask()).status, 201)
+  assert.equal(bodies.availableKib, 64)
+})
+
+test('POST /images/{digest}/attestation 201: one that waits while many are judged and written is stored then', async () => {
   const { bodies } = app.deps
   const release = await bodies.acquire(20 * 1024)
   const digest = await knownImage(sql)
