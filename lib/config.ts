@@ -184,7 +184,55 @@ const rows = {
     [0, maxDays],
     'Days that the result of checking signatures is kept without a later one; 0 = as long as the image is known.',
   ),
-  annotationPrefix: dnsName('ANNOTATION_PREFIX', 'kguardian.dev', 'What comes before the slash in annotations of generated policies.'),
+  annotationPrefix: dnsName(
+    'ANNOTATION_PREFIX',
+    'kguardian.dev',
+    'What comes before the slash in annotations of generated policies and profiles.',
+  ),
+  seccompProfileDir: {
+    ...text('SECCOMP_PROFILE_DIR', 'kguardian', 'Folder of the profiles on the nodes, below the root of the profiles of the kubelet.'),
+    type: 'relative path',
+    schema: z
+      .string()
+      .max(253)
+      .regex(/^[A-Za-z0-9_-][A-Za-z0-9._-]*(\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$/) as z.ZodType<string, string>,
+  },
+  seccompProfilesCacheTtlSecs: whole(
+    'SECCOMP_PROFILES_CACHE_TTL_SECS',
+    10,
+    [0, 3600],
+    'Seconds for which the list of seccomp profiles is answered from memory; 0 = it is made for each request.',
+  ),
+  seccompNodeStaleSecs: whole(
+    'SECCOMP_NODE_STATUS_STALE_SECS',
+    900,
+    [0, maxSecs],
+    'Seconds after which a node that told nothing of its profiles counts no longer; 0 = never.',
+  ),
+  seccompDenialsRetentionDays: whole(
+    'SECCOMP_DENIALS_RETENTION_DAYS',
+    30,
+    [0, maxDays],
+    'Days that seccomp denials are kept after they were last seen; 0 = for ever.',
+  ),
+  seccompDenialsIntervalSecs: whole(
+    'SECCOMP_DENIALS_RETENTION_INTERVAL_SECS',
+    3600,
+    [60, maxSecs],
+    'Seconds between passes that attribute denials to workloads and delete old ones.',
+  ),
+  seccompDenialsBatchSize: whole(
+    'SECCOMP_DENIALS_RETENTION_BATCH_SIZE',
+    5000,
+    batchRows,
+    'Denials that one statement of such a pass attributes or deletes.',
+  ),
+  seccompDenialMetricsIntervalSecs: whole(
+    'SECCOMP_DENIAL_METRICS_INTERVAL_SECS',
+    15,
+    [5, maxSecs],
+    'Seconds between counts of the workloads that have denials.',
+  ),
   telemetryEnabled: { ...flag('TELEMETRY_ENABLED', true, 'Whether to ask once a day which releases there are.'), nonsense: 'default' },
   telemetryEndpoint: httpUrl('TELEMETRY_ENDPOINT', 'default', 'The version service to ask; without it nobody is asked.'),
   telemetryIntervalSecs: whole('TELEMETRY_INTERVAL_SECS', 86_400, [3600, maxSecs], 'Seconds between two such questions.'),

@@ -279,6 +279,7 @@ table public.pod with (autovacuum_vacuum_scale_factor=0.05, fillfactor=60)
   CREATE INDEX pod_alive_in_order ON public.pod USING btree (pod_namespace, pod_name) WHERE (NOT is_dead)
   CREATE INDEX pod_by_namespace ON public.pod USING btree (pod_namespace, pod_name)
   CREATE INDEX pod_by_node ON public.pod USING btree (node_name, pod_namespace, pod_name) WHERE (NOT is_dead)
+  CREATE INDEX pod_by_workload ON public.pod USING btree (pod_namespace, workload_kind, workload_name) WHERE ((workload_kind IS NOT NULL) AND (workload_name IS NOT NULL))
   CREATE UNIQUE INDEX pod_pkey ON public.pod USING btree (pod_name)
 
 table public.pod_address
@@ -294,6 +295,7 @@ table public.pod_syscalls with (fillfactor=70)
   syscalls text not null
   arch text not null
   time_stamp timestamp without time zone not null
+  united_in text collate "C"
   constraint pod_syscalls_pkey PRIMARY KEY (pod_name)
   CREATE UNIQUE INDEX pod_syscalls_pkey ON public.pod_syscalls USING btree (pod_name)
 
@@ -325,6 +327,81 @@ table public.schema_migration
   applied_at timestamp without time zone not null default (now() AT TIME ZONE 'utc'::text)
   constraint schema_migration_pkey PRIMARY KEY (version)
   CREATE UNIQUE INDEX schema_migration_pkey ON public.schema_migration USING btree (version)
+
+table public.seccomp_cr with (fillfactor=80)
+  namespace text collate "C" not null
+  name text collate "C" not null
+  default_action text not null
+  architectures text[] not null
+  syscalls text not null
+  syscall_count bigint not null
+  workload_kind text collate "C"
+  workload_name text collate "C"
+  hash text collate "C" not null
+  ready bigint not null
+  total bigint not null
+  state text not null
+  updated_at timestamp without time zone not null
+  constraint seccomp_cr_pkey PRIMARY KEY (namespace, name)
+  CREATE INDEX seccomp_cr_by_workload ON public.seccomp_cr USING btree (namespace, workload_kind, workload_name)
+  CREATE UNIQUE INDEX seccomp_cr_pkey ON public.seccomp_cr USING btree (namespace, name)
+
+table public.seccomp_denial with (fillfactor=80)
+  id bigint not null generated always as identity
+  pod_uid text collate "C" not null
+  pod_name text collate "C" not null
+  pod_namespace text collate "C" not null
+  workload_kind text collate "C"
+  workload_name text collate "C"
+  node_name text collate "C"
+  syscall text collate "C" not null
+  syscall_nr bigint
+  action text collate "C" not null
+  action_raw bigint
+  arch text collate "C"
+  count bigint not null
+  first_seen timestamp without time zone not null
+  last_seen timestamp without time zone not null
+  constraint seccomp_denial_pkey PRIMARY KEY (id)
+  constraint seccomp_denial_pod_uid_syscall_action_key UNIQUE (pod_uid, syscall, action)
+  CREATE INDEX seccomp_denial_by_workload ON public.seccomp_denial USING btree (pod_namespace, workload_kind, workload_name, last_seen, id)
+  CREATE INDEX seccomp_denial_newest ON public.seccomp_denial USING btree (last_seen, id)
+  CREATE UNIQUE INDEX seccomp_denial_pkey ON public.seccomp_denial USING btree (id)
+  CREATE UNIQUE INDEX seccomp_denial_pod_uid_syscall_action_key ON public.seccomp_denial USING btree (pod_uid, syscall, action)
+  CREATE INDEX seccomp_denial_unattributed ON public.seccomp_denial USING btree (pod_namespace, id) WHERE ((workload_kind IS NULL) OR (workload_name IS NULL))
+
+table public.seccomp_denial_node with (fillfactor=70)
+  node_name text collate "C" not null
+  capturing boolean not null
+  interval_seconds bigint
+  posts uuid[] not null
+  updated_at timestamp without time zone not null
+  constraint seccomp_denial_node_interval_seconds_check CHECK (((interval_seconds >= 1) AND (interval_seconds <= 600)))
+  constraint seccomp_denial_node_pkey PRIMARY KEY (node_name)
+  CREATE UNIQUE INDEX seccomp_denial_node_pkey ON public.seccomp_denial_node USING btree (node_name)
+
+table public.seccomp_file
+  path text collate "C" not null
+  file_set_id bytea not null
+  hash text collate "C"
+  constraint seccomp_file_file_set_id_fkey FOREIGN KEY (file_set_id) REFERENCES seccomp_file_set(id) ON DELETE CASCADE
+  constraint seccomp_file_pkey PRIMARY KEY (path, file_set_id)
+  CREATE INDEX seccomp_file_by_set ON public.seccomp_file USING btree (file_set_id)
+  CREATE UNIQUE INDEX seccomp_file_pkey ON public.seccomp_file USING btree (path, file_set_id)
+
+table public.seccomp_file_set
+  id bytea not null
+  constraint seccomp_file_set_pkey PRIMARY KEY (id)
+  CREATE UNIQUE INDEX seccomp_file_set_pkey ON public.seccomp_file_set USING btree (id)
+
+table public.seccomp_node with (fillfactor=70)
+  node_name text collate "C" not null
+  file_set_id bytea not null
+  updated_at timestamp without time zone not null
+  constraint seccomp_node_file_set_id_fkey FOREIGN KEY (file_set_id) REFERENCES seccomp_file_set(id)
+  constraint seccomp_node_pkey PRIMARY KEY (node_name)
+  CREATE INDEX seccomp_node_by_set ON public.seccomp_node USING btree (file_set_id)
+  CREATE UNIQUE INDEX seccomp_node_pkey ON public.seccomp_node USING btree (node_name)
 
 table public.service with (fillfactor=80)
   svc_ip text collate "C" not null
@@ -431,7 +508,21 @@ table public.workload_container with (fillfactor=80)
   CREATE INDEX workload_container_oldest ON public.workload_container USING btree (last_seen)
   CREATE UNIQUE INDEX workload_container_pkey ON public.workload_container USING btree (pod_namespace, workload_kind, workload_name, container_name, image_digest, cluster_id)
 
+table public.workload_syscalls with (fillfactor=80)
+  pod_namespace text collate "C" not null
+  workload_kind text collate "C" not null
+  workload_name text collate "C" not null
+  syscalls text not null
+  arches text[] not null
+  hash text not null
+  syscall_count bigint not null
+  updated_at timestamp without time zone not null
+  constraint workload_syscalls_pkey PRIMARY KEY (pod_namespace, workload_kind, workload_name)
+  CREATE UNIQUE INDEX workload_syscalls_pkey ON public.workload_syscalls USING btree (pod_namespace, workload_kind, workload_name)
+
 function public.affected_payloads(vuln text) returns TABLE(image_digest text, digest text, source text, join_rank smallint) language sql stable parallel safe
+
+function public.capture_rank(level text) returns integer language sql immutable parallel safe
 
 function public.count_cves(max_cves bigint) returns TABLE(rows bigint, cves bigint) language sql
 
@@ -536,5 +627,7 @@ function public.waiting_reference(namespace text, kind text, name text, containe
 function public.wanted_links(of_digest text, of_source text) returns TABLE(image_digest text, join_rank smallint) language sql stable parallel safe
 
 function public.wire_time(t timestamp without time zone) returns text language sql stable parallel safe
+
+function public.workload_capture(of_namespace text, of_kind text, of_workload text) returns TABLE(worst integer, pods integer, incomplete integer, names text[], ranks integer[]) language sql stable parallel safe
 
 function public.write_report(sent image_report) returns void language sql

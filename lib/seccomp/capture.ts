@@ -1,0 +1,39 @@
+import { z } from 'zod'
+
+/** Capture tiers by their rank: the place is what `capture_rank` of the database says, the later the more is left out (interop-profiling 1.3). */
+export const LEVELS = ['full', 'high', 'medium', 'low', 'unknown', 'custom'] as const
+export type Level = (typeof LEVELS)[number]
+
+const level = z.enum(LEVELS)
+
+/** How completely the syscalls of a workload were captured (workload-profiling, Observed workload entry; interop-profiling 1.3). */
+export const Capture = z
+  .strictObject({
+    level: level.describe('The lowest tier of all pods that contributed.'),
+    complete: z.boolean().describe('Whether there is a contributor, and every one is `full`.'),
+    pods: z.array(z.strictObject({ name: z.string(), level })).describe('The contributors, the worst first, at most 20.'),
+    more: z.int().describe('Contributors that are not listed.'),
+    incomplete: z.int().describe('Contributors below `full`.'),
+  })
+  .meta({ id: 'SyscallCapture' })
+export type Capture = z.output<typeof Capture>
+
+/** A row of the database function `workload_capture`. */
+export interface CaptureRow {
+  readonly worst: number | null
+  readonly pods: number
+  readonly incomplete: number
+  readonly names: readonly string[] | null
+  readonly ranks: readonly number[] | null
+}
+
+export function captureOf({ worst, pods, incomplete, names, ranks }: CaptureRow): Capture {
+  const listed = (names ?? []).map((name, i) => ({ name, level: LEVELS[ranks![i]!]! }))
+  return {
+    level: worst === null ? 'unknown' : LEVELS[worst]!,
+    complete: pods > 0 && incomplete === 0,
+    pods: listed,
+    more: pods - listed.length,
+    incomplete,
+  }
+}

@@ -1,0 +1,13 @@
+export { Capture, type CaptureRow, captureOf, LEVELS, type Level } from './capture.ts'
+export {
+  ALLOW_ACTION,
+  foldedArchitecture,
+  isDnsName,
+  LOG_ACTION,
+  localhostProfile,
+  shownArchitectures,
+  suggestedName,
+  type Workload,
+  WorkloadPath,
+} from './names.ts'
+export { type Observed, readObserved } from './observed.ts'

@@ -1,0 +1,45 @@
+import { z } from 'zod'
+import { pathText } from '../http/fields.ts'
+
+/** The path of a workload. Which kinds there are is told by what was observed. */
+export const WorkloadPath = z.object({
+  namespace: pathText.describe('The namespace of a workload.'),
+  kind: pathText.describe('Its kind as stored, such as `Deployment`.'),
+  name: pathText.describe('Its name.'),
+})
+export type Workload = z.output<typeof WorkloadPath>
+
+const MAX_DNS_NAME_CHARS = 253
+const DNS_NAME = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/
+const FALLBACK_NAME = 'seccomp-profile'
+
+/** Whether Kubernetes takes it for the name of a resource or namespace: a DNS subdomain (RFC 1123). */
+export const isDnsName = (name: string): boolean => name.length <= MAX_DNS_NAME_CHARS && DNS_NAME.test(name)
+
+/** The name of an exported profile unless it is overridden (interop-profiling 1.5). */
+export function suggestedName({ kind, name }: Workload): string {
+  const plain = `${kind}-${name}`.toLowerCase().replace(/[^a-z0-9.-]/g, '-')
+  return trimmed(trimmed(plain).slice(0, MAX_DNS_NAME_CHARS)) || FALLBACK_NAME
+}
+
+const trimmed = (name: string) => name.replace(/^[-.]+|[-.]+$/g, '')
+
+/** Where a node has the file of a profile, below the root of its profiles. */
+export const localhostProfile = (directory: string, namespace: string, profile: string): string =>
+  `${directory}/${namespace}/${profile}.json`
+
+const SHOWN_ARCHITECTURES: Readonly<Record<string, string>> = { x86_64: 'SCMP_ARCH_X86_64', aarch64: 'SCMP_ARCH_AARCH64' }
+
+/** What observed architectures are called in profiles, sorted; others are left out (interop-profiling 1.4). */
+export const shownArchitectures = (observed: readonly string[]): string[] =>
+  [...new Set(observed.flatMap((arch) => SHOWN_ARCHITECTURES[arch] ?? []))].sort()
+
+/** An architecture as resources and denials name it, trimmed; agents once had another word for one of them (interop-profiling 1.4). */
+export function foldedArchitecture(arch: string): string {
+  const name = arch.trim()
+  return name === 'SCMP_ARCH_ARM64' ? 'SCMP_ARCH_AARCH64' : name
+}
+
+/** The default action of an exported profile that is not told another: what is not listed is logged. */
+export const LOG_ACTION = 'SCMP_ACT_LOG'
+export const ALLOW_ACTION = 'SCMP_ACT_ALLOW'

@@ -1,0 +1,44 @@
+import { createFold, type Database, fixed, perDatabase } from '../db/index.ts'
+import { type Capture, type CaptureRow, captureOf } from './capture.ts'
+import type { Workload } from './names.ts'
+
+/** What was observed of a workload. */
+export interface Observed {
+  /** Sorted by bytes, each once. */
+  readonly names: readonly string[]
+  /** As agents report them, sorted by bytes. */
+  readonly arches: readonly string[]
+  /** FNV-1a of both, 16 hexadecimal digits (interop-profiling 1.4). */
+  readonly hash: string
+  readonly capture: Capture
+}
+
+interface Row extends CaptureRow {
+  readonly n: number
+  readonly syscalls: string
+  readonly arches: string[]
+  readonly hash: string
+}
+
+const statement = fixed<Row[]>(`
+  select k.n::integer as n, w.syscalls, w.arches, w.hash, c.*
+  from rows from (json_to_recordset($1::text::json) as (namespace text, kind text, name text)) with ordinality k(namespace, kind, name, n)
+  join workload_syscalls w on w.pod_namespace = k.namespace and w.workload_kind = k.kind and w.workload_name = k.name
+  cross join lateral workload_capture(k.namespace, k.kind, k.name) c`)
+
+const fold = perDatabase((db) =>
+  createFold<Workload, Observed | null>({
+    run: async (workloads) => {
+      const rows = await db.read((sql) => statement(sql, JSON.stringify(workloads)))
+      const found = new Map(rows.map((row) => [row.n, row]))
+      return workloads.map((_, i) => {
+        const row = found.get(i + 1)
+        if (row === undefined) return null
+        return { names: row.syscalls.split(','), arches: row.arches, hash: row.hash, capture: captureOf(row) }
+      })
+    },
+  }),
+)
+
+/** What was observed of a workload, or null when nothing was. */
+export const readObserved = (db: Database, workload: Workload): Promise<Observed | null> => fold(db)(workload)

@@ -1,0 +1,94 @@
+-- What was observed of each workload, the custom resources that refer to it, the files on the nodes and what the kernel denied.
+-- A union never shrinks and outlives its pods. `united_in` of a pod's row tells which union has all of its names, so that a repeated
+-- post compares one text; `syscalls` and `arches` are sorted by bytes.
+create table workload_syscalls (
+  pod_namespace text collate "C",
+  workload_kind text collate "C",
+  workload_name text collate "C",
+  syscalls      text not null,
+  arches        text[] not null,
+  hash          text not null,
+  syscall_count bigint not null,
+  updated_at    timestamp not null,
+  primary key (pod_namespace, workload_kind, workload_name)
+) with (fillfactor = 80);
+
+alter table pod_syscalls add column united_in text collate "C";
+
+-- Mirrored custom resources. `syscalls` are the names that its rules allow, sorted by bytes and joined with commas; `updated_at` is when
+-- anything of it changed last. The parts of a reference are null where it has none.
+create table seccomp_cr (
+  namespace      text collate "C",
+  name           text collate "C",
+  default_action text not null,
+  architectures  text[] not null,
+  syscalls       text not null,
+  syscall_count  bigint not null,
+  workload_kind  text collate "C",
+  workload_name  text collate "C",
+  hash           text collate "C" not null,
+  ready          bigint not null,
+  total          bigint not null,
+  state          text not null,
+  updated_at     timestamp not null,
+  primary key (namespace, name)
+) with (fillfactor = 80);
+
+create index seccomp_cr_by_workload on seccomp_cr (namespace, workload_kind, workload_name);
+
+-- Which profile files each node has. Nodes of a cluster mostly have the same ones: each set is kept once, under the SHA-256 of what is
+-- in it, and gone with the last node that has it.
+create table seccomp_file_set (
+  id bytea primary key
+);
+
+create table seccomp_file (
+  path        text collate "C",
+  file_set_id bytea references seccomp_file_set on delete cascade,
+  hash        text collate "C",
+  primary key (path, file_set_id)
+);
+
+create index seccomp_file_by_set on seccomp_file (file_set_id);
+
+create table seccomp_node (
+  node_name   text collate "C" primary key,
+  file_set_id bytea not null references seccomp_file_set,
+  updated_at  timestamp not null
+) with (fillfactor = 70);
+
+create index seccomp_node_by_set on seccomp_node (file_set_id);
+
+-- Kernel denials, one row for all events of a pod, syscall and action. A null kind or name: the workload could not be told.
+create table seccomp_denial (
+  id            bigint generated always as identity primary key,
+  pod_uid       text collate "C" not null,
+  pod_name      text collate "C" not null,
+  pod_namespace text collate "C" not null,
+  workload_kind text collate "C",
+  workload_name text collate "C",
+  node_name     text collate "C",
+  syscall       text collate "C" not null,
+  syscall_nr    bigint,
+  action        text collate "C" not null,
+  action_raw    bigint,
+  arch          text collate "C",
+  count         bigint not null,
+  first_seen    timestamp not null,
+  last_seen     timestamp not null,
+  unique (pod_uid, syscall, action)
+) with (fillfactor = 80);
+
+create index seccomp_denial_newest on seccomp_denial (last_seen, id);
+create index seccomp_denial_by_workload on seccomp_denial (pod_namespace, workload_kind, workload_name, last_seen, id);
+create index seccomp_denial_unattributed on seccomp_denial (pod_namespace, id) where workload_kind is null or workload_name is null;
+
+-- When each node was last heard of, and whether its probe was attached then. `posts` are the ids of its latest posts: an answer that was lost is
+-- asked for again, and what the first attempt stored is not counted twice.
+create table seccomp_denial_node (
+  node_name        text collate "C" primary key,
+  capturing        boolean not null,
+  interval_seconds bigint check (interval_seconds between 1 and 600),
+  posts            uuid[] not null,
+  updated_at       timestamp not null
+) with (fillfactor = 70);
