@@ -11,7 +11,7 @@ import {
 import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
 import { shownAs } from '../../lib/http/declared.ts'
-import { filter } from '../../lib/http/fields.ts'
+import { filter, saysYes } from '../../lib/http/fields.ts'
 import { leaving } from '../../lib/http/leaving.ts'
 import { charge, kib } from '../../lib/http/read-budget.ts'
 import { sendJson } from '../../lib/http/respond.ts'
@@ -19,7 +19,6 @@ import { query } from '../../lib/http/validate.ts'
 import { POLICY_FORMAT_NAMES, policyFormatNamed, shownPolicyFormat } from '../../lib/supply-chain/index.ts'
 
 const CONTENT_TYPE = 'application/yaml'
-const YES = ['true', '1', 'yes', 'on']
 
 const Query = z
   .object({
@@ -53,17 +52,11 @@ const Query = z
       },
     ),
     namespace: filter('Only images that containers of this namespace run'),
-    acknowledgePartial: shownAs(
-      z
-        .string()
-        .default('')
-        .transform((word) => YES.includes(word.toLowerCase())),
-      {
-        type: 'string',
-        default: 'false',
-        description: '`true`, `1`, `yes` or `on`: enforce although some running images are not covered.',
-      },
-    ),
+    acknowledgePartial: shownAs(z.string().default('').transform(saysYes), {
+      type: 'string',
+      default: 'false',
+      description: '`true`, `1`, `yes` or `on`: enforce although some running images are not covered.',
+    }),
   })
   .refine(({ format, mode }) => format !== 'native' || !mode, { path: ['mode'], message: 'the evaluator enforces nothing: expected audit' })
 

@@ -1,6 +1,7 @@
 /** Policies of a plan as one text (interop-supply-chain, section 4). */
 import { HttpError } from '../http/errors.ts'
 import { Slice } from '../turns.ts'
+import { type Manifest, oneLine, quoted, yamlOf } from '../yaml.ts'
 import { headerOf } from './header.ts'
 import { kyvernoPolicy } from './kyverno.ts'
 import { MAX_POLICY_BYTES, tooLarge } from './limits.ts'
@@ -9,7 +10,6 @@ import { nativePolicy } from './native.ts'
 import type { Options } from './options.ts'
 import type { Group, Plan } from './plan.ts'
 import { PROVENANCE_SUFFIX, policyControllerPolicies } from './policy-controller.ts'
-import { type Manifest, oneLine, quoted, yamlOf } from './yaml.ts'
 
 /** Throws 409 where policies that enforce would not cover every running image. */
 export function requireWhole({ uncovered }: Plan): void {

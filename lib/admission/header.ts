@@ -1,7 +1,7 @@
+import { comment, quoted } from '../yaml.ts'
 import { type Authority, fingerprintOf, type KeyAuthority, TAGS } from './authority.ts'
 import type { Options } from './options.ts'
 import type { Plan } from './plan.ts'
-import { comment, quoted } from './yaml.ts'
 
 /** Digests that are named beside an identity, by so many characters. */
 const MAX_DIGESTS_SHOWN = 16

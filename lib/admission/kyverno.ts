@@ -4,12 +4,12 @@
  */
 import { sortInSlices } from '../sort-in-slices.ts'
 import type { Slice } from '../turns.ts'
+import type { Manifest } from '../yaml.ts'
 import { type Authority, identityOf } from './authority.ts'
 import { MAX_POLICY_BYTES, tooLarge } from './limits.ts'
 import type { Options } from './options.ts'
 import type { Group } from './plan.ts'
 import { isPlainName, spellingsOf } from './repository.ts'
-import type { Manifest } from './yaml.ts'
 
 const CONTAINER_LISTS = { containers: 'container', initContainers: 'init container', ephemeralContainers: 'ephemeral container' }
 /** What a policy spends on an authority beside its text, at least: as an attestor, and in the expression for each list. */

@@ -2,11 +2,12 @@
  * ClusterImagePolicy of policy.sigstore.dev/v1beta1 (interop-supply-chain, section 4; https://docs.sigstore.dev/policy-controller/overview). References
  * of pods are expanded before they are matched, to a tag or a digest and for Docker Hub to its host; `**` is any text.
  */
+
+import type { Manifest } from '../yaml.ts'
 import { type Authority, identityOf } from './authority.ts'
 import type { Options } from './options.ts'
 import type { Group } from './plan.ts'
 import { expandedForEngineB } from './repository.ts'
-import type { Manifest } from './yaml.ts'
 
 /** What the name of the second policy ends in. */
 export const PROVENANCE_SUFFIX = '-provenance'

@@ -16,6 +16,9 @@ const MIN_GZIP_BYTES = 18
 const MIN_CHUNK_BYTES = 1_024
 const MS_PER_SECOND = 1_000
 
+const JSON_TYPE = /^\s*application\/([\w.-]+\+)?json\s*(;|$)/i
+const notJson = () => new HttpError(400, 'Content type error: expected application/json')
+
 const gunzipAsync = promisify(gunzip)
 
 /** A body as it came, and what lets go of it: the bytes count as held until then, and are gone afterwards. */
@@ -35,14 +38,18 @@ interface Reading {
 /**
  * The bytes of a JSON request body, proven to be UTF-8. 400 for another content type or text that is not UTF-8, 413 over `maxBytes` (by
  * Content-Length before a byte is read, then counted), 415 for an unknown coding, 400 for a broken gzip, 503 when too much has come at once.
+ * None at all where it `isOptional` and nothing was sent, whatever the headers say of nothing.
  */
-export async function readBody(c: Context, maxBytes: number): Promise<Sent> {
-  const type = header(c, 'content-type')
-  if (!type || !/^\s*application\/([\w.-]+\+)?json\s*(;|$)/i.test(type)) {
-    throw new HttpError(400, 'Content type error: expected application/json')
-  }
+export async function readBody(c: Context, maxBytes: number, isOptional = false): Promise<Sent> {
+  const isJson = JSON_TYPE.test(header(c, 'content-type') ?? '')
+  if (!isJson && !isOptional) throw notJson()
   const coding = codingOf(c, ['identity', 'gzip'])
   const { bytes: sent, release: end } = await readSent(c, { maxBytes, letsGo: true })
+  if (isOptional && sent.length === 0) return { bytes: sent, release: end }
+  if (!isJson) {
+    end()
+    throw notJson()
+  }
   let bytes: Buffer | null = coding === 'gzip' ? null : sent
   let room = () => {}
   const release = () => {

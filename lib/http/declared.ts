@@ -11,8 +11,19 @@ export interface TypedBody {
   readonly schema: z.ZodType
 }
 
-/** The body of an answer: JSON by its schema, all keys in wire order, one of another content type, or null for none. */
-export type Body = z.ZodType | TypedBody | null
+type OneBody = z.ZodType | TypedBody
+
+/** The body of an answer: JSON by its schema, all keys in wire order, one of another content type, what the caller chose of several, or null for none. */
+export type Body = OneBody | readonly OneBody[] | null
+
+/** Headers that an answer always has, by name, each described by its schema. */
+export type AnswerHeaders = Readonly<Record<string, z.ZodType>>
+
+export interface Answer {
+  readonly description: string
+  readonly answer: Body
+  readonly headers?: AnswerHeaders
+}
 
 /** What a route says in `route({ ... })`. */
 export interface RouteDoc {
@@ -22,8 +33,10 @@ export interface RouteDoc {
   readonly description?: string
   /** The body of 200. */
   readonly answer: Body
+  /** Headers of 200. */
+  readonly headers?: AnswerHeaders
   /** Statuses that scope, validation, body, budget and database do not imply, or answer otherwise here; text alone is a `text/plain` body. */
-  readonly also?: Readonly<Record<number, string | { readonly description: string; readonly answer: Body }>>
+  readonly also?: Readonly<Record<number, string | Answer>>
   /** False where no database is asked: such a route is never 503 for it. */
   readonly database?: false
   /** The group it is listed in, where its path does not tell. */
@@ -35,8 +48,8 @@ export interface Declared {
   readonly scope?: Scope
   readonly params?: z.ZodType
   readonly query?: z.ZodType
-  /** `description` where the usual one, of one limit on the body as sent and as unpacked, is not true. */
-  readonly body?: { readonly schema: z.ZodType; readonly maxBytes: number; readonly description?: string }
+  /** `description` where the usual one, of one limit on the body as sent and as unpacked, is not true; `isOptional` where none is as good as `{}`. */
+  readonly body?: { readonly schema: z.ZodType; readonly maxBytes: number; readonly description?: string; readonly isOptional?: boolean }
   readonly isCharged?: true
 }
 

@@ -89,6 +89,11 @@ export const filterText = text.transform((value) => (value.trim() === '' ? null 
 /** The same, where any text may be asked for; `what` is what there is then. */
 export const filter = (what: string) => shownAs(filterText, { type: 'string', description: `${what}; blank is no filter.` })
 
+const YES = ['true', '1', 'yes', 'on']
+
+/** Whether a text says yes, in whatever case: `true`, `1`, `yes` or `on`. */
+export const saysYes = (word: string): boolean => YES.includes(word.toLowerCase())
+
 /** A path parameter: whatever the path holds, but U+0000, which no stored text can equal. */
 export const pathText = shownAs(
   z.string().refine((text) => !text.includes('\0'), 'U+0000 is not allowed'),

@@ -22,35 +22,36 @@ const HELD_PER_CONTAINER = 600
  * Validates a JSON body read under a limit; `c.req.valid('json')` is what the schema made of it. 400 names field and rule, 413 what there
  * is too much of: bytes, values, keys, or elements of a `listOf`. Bodies share a budget while they are judged and written, by what they really
  * hold: an announced length costs nothing to send. Who waits does so as bytes, outside the heap. `tolerated` are keys whose text may be
- * such that no database can hold it.
+ * such that no database can hold it. Where the body `isOptional` an empty one is `{}`.
  */
 export function body<S extends z.ZodType>(
   schema: S,
   maxBytes = MAX_CORE_BODY_BYTES,
-  { tolerated = [] }: { tolerated?: readonly string[] } = {},
+  { tolerated = [], isOptional = false }: { tolerated?: readonly string[]; isOptional?: boolean } = {},
 ): Validated<'json', S> {
   const maxElements = maxItemsOf(schema)
   const judge = validator('json', 'Json', schema, maxElements === null ? atOnce : inSlicesIfLarge)
   const read: Validated<'json', S> = async (c, next) => {
-    const release = await receive(c as Context, { maxBytes, maxElements: maxElements ?? Number.POSITIVE_INFINITY, tolerated })
+    const release = await receive(c as Context, { maxBytes, maxElements: maxElements ?? Number.POSITIVE_INFINITY, tolerated, isOptional })
     try {
       return await judge(c, next)
     } finally {
       release()
     }
   }
-  return declare(read, { body: { schema, maxBytes } })
+  return declare(read, { body: { schema, maxBytes, isOptional } })
 }
 
 interface Bounds {
   readonly maxBytes: number
   readonly maxElements: number
   readonly tolerated: readonly string[]
+  readonly isOptional: boolean
 }
 
 /** Hands the parsed body to the validator. Resolves to what gives back its memory. */
-async function receive(c: Context, { maxBytes, maxElements, tolerated }: Bounds): Promise<() => void> {
-  const { bytes, release: forget } = await readBody(c, maxBytes)
+async function receive(c: Context, { maxBytes, maxElements, tolerated, isOptional }: Bounds): Promise<() => void> {
+  const { bytes, release: forget } = await readBody(c, maxBytes, isOptional)
   let release = () => {}
   try {
     const isLarge = bytes.length >= MIN_WEIGHED_BYTES
@@ -59,7 +60,8 @@ async function receive(c: Context, { maxBytes, maxElements, tolerated }: Bounds)
     const granted = c.get('deps').bodies.acquire(kib(bytes.length * HELD_PER_BYTE + containers * HELD_PER_CONTAINER))
     release = typeof granted === 'function' ? granted : await granted
     if (isLarge) await turn()
-    const value = cuts.length > 0 ? await parseList(bytes, cuts) : parseJson(bytes.toString(), tolerated)
+    const value =
+      cuts.length > 0 ? await parseList(bytes, cuts) : parseJson(isOptional && bytes.length === 0 ? '{}' : bytes.toString(), tolerated)
     if (Array.isArray(value) && value.length > maxElements) throw tooMany(maxElements, 'elements')
     if (isLarge) await turn()
     if (isLarge && Array.isArray(value)) largeLists.add(value)

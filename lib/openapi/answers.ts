@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Body, RouteDoc } from '../http/declared.ts'
+import type { AnswerHeaders, Body, RouteDoc } from '../http/declared.ts'
 import type { Json, SchemaBook } from './schemas.ts'
 
 /** What every operation may answer besides 200, under the name of its component (core-telemetry, Errors; interop-core 1.0, 4.2, 6). */
@@ -62,7 +62,7 @@ export function answersOf(doc: RouteDoc | undefined, facts: Facts, book: SchemaB
     ...(facts.hasBody || facts.isCharged || doc?.database !== false ? [503] : []),
   ]
   const answers: Record<number, Json> = Object.fromEntries(statuses.map((status) => [status, shared(status)]))
-  if (doc) answers[200] = { description: 'Success.', ...contentOf(doc.answer, book) }
+  if (doc) answers[200] = { description: 'Success.', ...headersOf({}, doc.headers, book), ...contentOf(doc.answer, book) }
   for (const [status, said] of Object.entries(doc?.also ?? {})) answers[Number(status)] = ownAnswer(Number(status), said, book)
   // Keys that are integers come in ascending order, whatever order they were set in.
   return answers as unknown as Json
@@ -79,13 +79,26 @@ const shared = (status: number): Json => ({ $ref: `#/components/responses/${SHAR
 function ownAnswer(status: number, said: NonNullable<RouteDoc['also']>[number], book: SchemaBook): Json {
   if (said === 'No data found') return shared(status)
   const { headers } = (SHARED[status]?.[1] ?? {}) as { headers?: Json }
-  const description = typeof said === 'string' ? said : said.description
-  return { description, ...(headers ? { headers } : {}), ...(typeof said === 'string' ? { content: PLAIN } : contentOf(said.answer, book)) }
+  if (typeof said === 'string') return { description: said, ...headersOf(headers, {}, book), content: PLAIN }
+  return { description: said.description, ...headersOf(headers, said.headers, book), ...contentOf(said.answer, book) }
 }
+
+/** `headers` of an answer, or nothing where it has none of its own. */
+function headersOf(usual: Json = {}, own: AnswerHeaders = {}, book: SchemaBook): Json {
+  const told = Object.entries(own).map(([name, one]) => {
+    const { description, ...schema } = book.add(one, 'output')
+    return [name, { description, required: true, schema }] as const
+  })
+  const headers = { ...usual, ...Object.fromEntries(told) }
+  return Object.keys(headers).length > 0 ? { headers } : {}
+}
+
+const isOneOfSeveral = (body: Body): body is Extract<Body, readonly unknown[]> => Array.isArray(body)
 
 /** `content` of an answer, or nothing where it has no body. */
 function contentOf(body: Body, book: SchemaBook): Json {
   if (body === null) return {}
+  if (isOneOfSeveral(body)) return { content: Object.assign({}, ...body.map((one) => contentOf(one, book).content)) }
   if (body instanceof z.ZodType) return { content: { 'application/json': { schema: book.add(body, 'output') } } }
   const schema = book.add(body.schema, 'output')
   // The text is not in quotes, whatever the type says.

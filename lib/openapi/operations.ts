@@ -55,12 +55,12 @@ function parametersOf(place: 'path' | 'query', schema: z.ZodType, book: SchemaBo
   }))
 }
 
-function requestBody({ schema, maxBytes, description }: NonNullable<Declared['body']>, book: SchemaBook): Json {
+function requestBody({ schema, maxBytes, description, isOptional = false }: NonNullable<Declared['body']>, book: SchemaBook): Json {
   return {
     description:
       description ??
       `At most ${maxBytes} bytes, as sent and as unpacked; \`Content-Encoding: gzip\` is accepted. Unknown keys are ignored.`,
-    required: true,
+    required: !isOptional,
     'x-max-bytes': maxBytes,
     content: { 'application/json': { schema: book.add(schema, 'input') } },
   }

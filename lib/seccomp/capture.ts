@@ -18,7 +18,7 @@ export const Capture = z
   .meta({ id: 'SyscallCapture' })
 export type Capture = z.output<typeof Capture>
 
-/** A row of the database function `workload_capture`. */
+/** A row of the database function `workload_capture`, its arrays by way of `to_json`. */
 export interface CaptureRow {
   readonly worst: number | null
   readonly pods: number

@@ -9,7 +9,7 @@ export const WorkloadPath = z.object({
 })
 export type Workload = z.output<typeof WorkloadPath>
 
-const MAX_DNS_NAME_CHARS = 253
+export const MAX_DNS_NAME_CHARS = 253
 const DNS_NAME = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/
 const FALLBACK_NAME = 'seccomp-profile'
 
@@ -39,6 +39,11 @@ export function foldedArchitecture(arch: string): string {
   const name = arch.trim()
   return name === 'SCMP_ARCH_ARM64' ? 'SCMP_ARCH_AARCH64' : name
 }
+
+export const SYSCALL_NAME = /^[a-z][a-z0-9_]{0,63}$/
+
+/** Whether a syscall may be called so: resources with another name are refused as a whole. */
+export const isSyscallName = (name: string): boolean => SYSCALL_NAME.test(name)
 
 /** The default action of an exported profile that is not told another: what is not listed is logged. */
 export const LOG_ACTION = 'SCMP_ACT_LOG'

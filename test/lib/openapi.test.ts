@@ -50,6 +50,7 @@ const MAX_BYTES: Record<string, number> = {
   'POST /images/{digest}/vulnerabilities': 1_048_576,
   'POST /images/{digest}/sbom': 1_048_576,
   'POST /images/{digest}/attestation': 262_144,
+  'POST /seccomp/profiles/{namespace}/{kind}/{name}/export': 1_048_576,
 }
 
 for (const { name, path, operation } of operations) {
@@ -258,6 +259,24 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
         [false, { ...result, attestations: Array(65).fill({ format: 'f', predicate_type: 'p' }) }],
       ],
       // Empty.
+      answers: [],
+    },
+    'POST /seccomp/profiles/:namespace/:kind/:name/export': {
+      bodies: [
+        [true, {}],
+        [true, { name: 'a.b-1', defaultAction: 'SCMP_ACT_KILL', format: 'yml', acknowledgePartial: true, add: ['read'], remove: [] }],
+        [true, { name: '', defaultAction: '', format: '', acknowledgePartial: 'no', unknown: 1 }],
+        [true, { name: null, defaultAction: null, format: null, acknowledgePartial: null, add: null, remove: null }],
+        [true, { add: Array(512).fill('a'.repeat(64)) }],
+        ...[{ name: 'Upper' }, { name: 'a'.repeat(254) }, { name: 7 }, { defaultAction: 'SCMP_ACT_ALLOW' }, { format: 'xml' }].map(
+          (body): [boolean, unknown] => [false, body],
+        ),
+        ...[{ acknowledgePartial: 1 }, { add: ['Read'] }, { add: 'read' }, { remove: ['a'.repeat(65)] }, { add: Array(513).fill('a') }].map(
+          (body): [boolean, unknown] => [false, body],
+        ),
+        [false, []],
+      ],
+      // A resource in either notation.
       answers: [],
     },
     'POST /pod/spec': {

@@ -249,6 +249,13 @@ const examples: Record<string, Example[]> = {
     { path: '/attestations/policy?namespace=ns-7', statements: 2, isWhole: true },
     { path: '/attestations/policy?namespace=ns-50', isWhole: true },
   ],
+  'GET /seccomp/profiles/:namespace/:kind/:name/export': [
+    { path: '/seccomp/profiles/ns-7/Deployment/exported-7/export' },
+    { path: '/seccomp/profiles/ns-7/Deployment/nobody/export', status: 404 },
+  ],
+  'POST /seccomp/profiles/:namespace/:kind/:name/export': [
+    { path: '/seccomp/profiles/ns-7/Deployment/exported-7/export', body: { add: ['brk'] } },
+  ],
   'POST /pod/traffic': [
     { path: '/pod/traffic', body: flow(1, 'TCP') },
     { path: '/pod/traffic', body: flow(2, 'TCP') },
@@ -360,6 +367,14 @@ describe('plans', () => {
       cross join (values ('[{"format":"f","verified":true,"issuer":"https://i.test","san":"https://s.test"}]')) l(signatures)`
     await sql`insert into cve_fact select 'CVE-' || n, true, null, 0.5, 0.5 from generate_series(1, ${ROWS}::int) n`
     await sql`insert into cve_news (vuln_id) select 'CVE-' || n from generate_series(1, ${ROWS}::int) n`
+    await sql`
+      insert into workload_syscalls
+      select 'ns-' || n % 50, 'Deployment', 'exported-' || n, 'read,write', '{x86_64}', '0000000000000000', 2, timestamp '2024-05-01'
+      from generate_series(1, ${ROWS}::int) n`
+    await sql`
+      insert into pod (pod_name, pod_ip, pod_namespace, pod_obj, time_stamp, node_name, is_dead, pod_ips, workload_kind, workload_name)
+      select 'exported-' || n, '', 'ns-' || n % 50, '{}', timestamp '2024-05-01', 'node-' || n % 400, false, '{}', 'Deployment', 'exported-' || n
+      from generate_series(1, ${ROWS}::int) n`
     await sql`insert into traffic (uuid, pod_name, time_stamp) values (e'odd\\x1f', 'odd', timestamp '2000-01-01')`
     await sql.unsafe('analyze')
   })

@@ -340,6 +340,17 @@ const RESULT: Fields = {
   ),
 }
 
+const SYSCALL = values`"read"  "openat2"  "on"  "Read"  "MARKERMARKER"`
+
+const EXPORT: Fields = {
+  name: good`"MARKERMARKER"  null  ""`,
+  defaultAction: good`"SCMP_ACT_LOG"  "SCMP_ACT_ERRNO"  null`,
+  format: good`"yaml"  "json"  null`,
+  acknowledgePartial: good`true  "yes"  false  null`,
+  add: fc.array(fc.constantFrom(...SYSCALL), { maxLength: 3 }).map((names) => [`[${names.join()}]`]),
+  remove: good`[]  ["write"]  null`,
+}
+
 /** Of every route that takes a body: the members of its object; `list` when the body is a list of them. */
 const TEMPLATES: Record<string, { fields: Fields; list?: true }> = {
   '/pod/spec': { fields: POD },
@@ -352,6 +363,7 @@ const TEMPLATES: Record<string, { fields: Fields; list?: true }> = {
   '/images/:digest/vulnerabilities': { fields: FINDINGS },
   '/images/:digest/sbom': { fields: SBOM },
   '/images/:digest/attestation': { fields: RESULT },
+  '/seccomp/profiles/:namespace/:kind/:name/export': { fields: EXPORT },
 }
 
 const STRANGERS = values`__proto__  constructor  toString  unknown  \u0000  \ud800  POD_NAME  peer_name`

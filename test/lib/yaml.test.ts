@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { comment, type Manifest, oneLine, quoted, yamlOf } from '../../lib/admission/yaml.ts'
+import { comment, type Manifest, oneLine, quoted, yamlOf } from '../../lib/yaml.ts'
 import { readPolicies } from '../support/policies.ts'
 import { RUNS } from '../support/runs.ts'
 
@@ -31,7 +31,29 @@ const ODD = [
     '-',
     '--',
   ],
-  ...['---', '...', '0', '-0', '+1', '017', '0o17', '0x1f', '0b11', '1_000', '1e3', '1.', '.5', '685.230_15e+03', '._', '0x_', '_1', '08'],
+  ...[
+    '---',
+    '...',
+    '0',
+    '-0',
+    '+1',
+    '017',
+    '0o17',
+    '0x1f',
+    '0b11',
+    '1_000',
+    '1e3',
+    'e1',
+    'E-5',
+    'e+10',
+    '1.',
+    '.5',
+    '685.230_15e+03',
+    '._',
+    '0x_',
+    '_1',
+    '08',
+  ],
   ...['.inf', '-.INF', '.NaN', '190:20:30', '12:30:45', '1:20', '2001-01-01', '2001-12-14t21:59:43.10-05:00', '2001-12-14 21:59:43.10 -5'],
   ...[
     ' a',

@@ -21,13 +21,18 @@ const STRING = 'tag:yaml.org,2002:str'
 /** What a block may hold, of which every line is what it is: printable, and at most one line feed at the end. */
 const BLOCK = /^[!-~][ -~\n]*(?<!\n\n)$/
 
-/** Some parsers take `._` and `0x_` for numbers: what begins with no letter never stands without quotes. The writer knows all other words. */
+const POWER = /^[eE][-+]?[0-9]/
+
+/**
+ * Some parsers take `._`, `0x_` and `e1` for numbers: what begins with no letter, or could be the power of a number, never stands without quotes.
+ * The writer knows all other words.
+ */
 const quoteUnlikeWords: ScalarStyleRule = (layout) => {
   const { node, isKey, style } = layout
   if (style !== SCALAR_STYLE.PLAIN || isKey || node.tag !== STRING) return
   if (node.value.includes('\n')) {
     if (!BLOCK.test(node.value)) layout.style = SCALAR_STYLE.DOUBLE_QUOTED
-  } else if (!/^[A-Za-z]/.test(node.value)) layout.style = SCALAR_STYLE.SINGLE_QUOTED
+  } else if (!/^[A-Za-z]/.test(node.value) || POWER.test(node.value)) layout.style = SCALAR_STYLE.SINGLE_QUOTED
 }
 
 const { doubleQuoteForInvisibles, doubleQuoteWhitespaceOnly, ...others } = DEFAULT_SCALAR_STYLE_RULES

@@ -1,0 +1,14 @@
+import { access } from '../../lib/http/access.ts'
+import { route } from '../../lib/http/context.ts'
+import { params, query } from '../../lib/http/validate.ts'
+import { ExportQuery, exportAnswers, sendManifest, WorkloadPath } from '../../lib/seccomp/index.ts'
+
+/** GET /seccomp/profiles/{namespace}/{kind}/{name}/export: a workload's observed profile as a resource to apply (interop-profiling 1.6). */
+export default route({
+  summary: 'The observed seccomp profile of a workload, as a resource to apply',
+  description:
+    'A SeccompProfile that allows what was observed. Its annotations, and in YAML the comments above it, tell how complete the capture is.',
+  ...exportAnswers,
+}).get('/seccomp/profiles/:namespace/:kind/:name/export', access('read'), params(WorkloadPath), query(ExportQuery), (c) =>
+  sendManifest(c, c.req.valid('param'), { ...c.req.valid('query'), add: [], remove: [] }),
+)

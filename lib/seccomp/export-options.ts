@@ -1,0 +1,89 @@
+/** What an export may be told (interop-profiling 1.6). A blank is none, and in a body so is null. */
+import { z } from 'zod'
+import { shownAs } from '../http/declared.ts'
+import { saysYes } from '../http/fields.ts'
+import { listOf } from '../http/lists.ts'
+import { isDnsName, LOG_ACTION, MAX_DNS_NAME_CHARS, SYSCALL_NAME } from './names.ts'
+
+/** Names that one list of edits may have. */
+export const MAX_EDITS = 512
+/** A body of two full lists of the longest names, ten times over. */
+export const MAX_EXPORT_BODY_BYTES = 1024 * 1024
+
+/** What an exported profile may do with a syscall that is not listed. */
+export const ACTIONS = [LOG_ACTION, 'SCMP_ACT_ERRNO', 'SCMP_ACT_KILL', 'SCMP_ACT_KILL_PROCESS'] as const
+const FORMATS = ['yaml', 'yml', 'json'] as const
+
+/** What of a list of words is meant; the first where it is blank. */
+const oneOf = <W extends string>(words: readonly [W, ...W[]], what: string) =>
+  shownAs(
+    z.string().transform((text, c) => {
+      if (text.trim() === '') return words[0]
+      const word = words.find((one) => one === text)
+      if (word !== undefined) return word
+      c.addIssue({ code: 'custom', message: `expected one of ${words.join(', ')}` })
+      return z.NEVER
+    }),
+    { type: 'string', enum: [...words, ''], default: words[0], description: what },
+  )
+
+const defaultAction = oneOf(
+  ACTIONS,
+  `What happens to a syscall that is not listed: one of ${ACTIONS.map((one) => `\`${one}\``).join(', ')}.`,
+)
+const format = oneOf(FORMATS, 'The notation of the answer: `yaml`, `yml` or `json`.')
+
+const name = shownAs(
+  z.string().transform((text, c) => {
+    if (text.trim() === '') return null
+    if (isDnsName(text)) return text
+    c.addIssue({ code: 'custom', message: `expected a DNS subdomain of at most ${MAX_DNS_NAME_CHARS} characters` })
+    return z.NEVER
+  }),
+  {
+    type: 'string',
+    maxLength: MAX_DNS_NAME_CHARS,
+    pattern: '^([a-z0-9]([a-z0-9.-]*[a-z0-9])?)?$',
+    description: 'The name of the resource, a DNS subdomain; by default the suggested name of the workload.',
+  },
+)
+
+const ACKNOWLEDGE = '`true`, `1`, `yes` or `on`: an action that enforces is exported although the capture is partial.'
+const acknowledgement = z.string().transform(saysYes)
+
+const edits = (what: string) =>
+  listOf(z.string().regex(SYSCALL_NAME, `expected ${SYSCALL_NAME.source}`), MAX_EDITS)
+    .nullish()
+    .transform((names) => names ?? [])
+    .describe(what)
+
+/** The query of an export. */
+export const ExportQuery = z.object({
+  name: name.default(null),
+  defaultAction: defaultAction.default(LOG_ACTION),
+  format: format.default('yaml'),
+  acknowledgePartial: shownAs(acknowledgement.default(false), { type: 'string', default: 'false', description: ACKNOWLEDGE }),
+})
+
+/** The body of an export with staged edits. */
+export const ExportBody = z
+  .object({
+    name: name.nullish().transform((one) => one ?? null),
+    defaultAction: defaultAction.nullish().transform((one) => one ?? LOG_ACTION),
+    format: format.nullish().transform((one) => one ?? 'yaml'),
+    acknowledgePartial: z
+      .union([z.boolean(), acknowledgement], 'expected true, false or a string')
+      .nullish()
+      .transform((one) => one ?? false)
+      .describe(ACKNOWLEDGE),
+    add: edits('Names to allow beside those that were observed.'),
+    remove: edits('Names not to allow. None may be in both lists.'),
+  })
+  .superRefine(({ add, remove }, c) => {
+    const added = new Set(add)
+    const at = remove.findIndex((one) => added.has(one))
+    if (at >= 0) c.addIssue({ code: 'custom', path: ['remove', at], message: `${remove[at]} is in add, too` })
+  })
+  .meta({ id: 'SeccompExport' })
+
+export type ExportOptions = Readonly<z.output<typeof ExportBody>>

@@ -1,0 +1,47 @@
+/** What both routes of an export do (workload-profiling, Export details; interop-profiling 1.6). */
+import { z } from 'zod'
+import type { Context } from '../http/context.ts'
+import type { RouteDoc } from '../http/declared.ts'
+import { HttpError } from '../http/errors.ts'
+import { sendJson } from '../http/respond.ts'
+import { yamlOf } from '../yaml.ts'
+import type { ExportOptions } from './export-options.ts'
+import { captureHeaders, requireComplete, shownCaptureHeaders } from './gate.ts'
+import { manifestOf, SeccompProfile } from './manifest.ts'
+import { headerOf } from './manifest-header.ts'
+import type { Workload } from './names.ts'
+import { readObserved } from './observed.ts'
+
+const YAML = 'application/yaml'
+
+/** What the routes answer, for the OpenAPI document. */
+export const exportAnswers = {
+  answer: [{ contentType: YAML, schema: z.string() }, SeccompProfile],
+  headers: shownCaptureHeaders,
+  also: {
+    404: 'Nothing was observed of this workload.',
+    409: {
+      description:
+        'The capture is partial and `defaultAction` enforces. The text says why it is, how to complete it, and what can be done instead.',
+      answer: { contentType: 'text/plain', schema: z.string() },
+      headers: shownCaptureHeaders,
+    },
+  },
+} satisfies Partial<RouteDoc>
+
+/**
+ * Answers with the manifest of a workload. Nothing is stored. Throws 404 when nothing was observed of it, 409 when the action enforces and
+ * the capture is partial.
+ */
+export async function sendManifest(c: Context, workload: Workload, options: ExportOptions): Promise<Response> {
+  const { db, config } = c.get('deps')
+  const observed = await readObserved(db, workload)
+  if (observed === null) throw new HttpError(404, 'there is no seccomp profile for this workload')
+  const { annotationPrefix: prefix } = config
+  requireComplete(workload, observed.capture, options, prefix)
+  const manifest = manifestOf(workload, observed, options, prefix)
+  const headers = captureHeaders(observed.capture)
+  if (options.format === 'json') return sendJson(c, JSON.stringify(manifest), headers)
+  const text = headerOf(workload, observed, options, prefix) + [...yamlOf(manifest)].join('')
+  return sendJson(c, text, { ...headers, 'content-type': YAML })
+}

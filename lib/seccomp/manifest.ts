@@ -1,0 +1,85 @@
+/** The resource of an export (interop-profiling 1.6). */
+import { z } from 'zod'
+import { type Manifest, oneLine } from '../yaml.ts'
+import { ACTIONS, type ExportOptions } from './export-options.ts'
+import { named, reasonOf } from './gate.ts'
+import { ALLOW_ACTION, isSyscallName, shownArchitectures, suggestedName, type Workload } from './names.ts'
+import type { Observed } from './observed.ts'
+
+const Syscalls = z.strictObject({ names: z.array(z.string()), action: z.literal(ALLOW_ACTION) })
+
+/** The resource, for the OpenAPI document. */
+export const SeccompProfile = z
+  .strictObject({
+    apiVersion: z.string().describe('Of the operator of the profiles: `{annotation_prefix}/v1alpha1`.'),
+    kind: z.literal('SeccompProfile'),
+    metadata: z.strictObject({
+      name: z.string(),
+      namespace: z.string(),
+      annotations: z
+        .record(z.string(), z.string())
+        .describe(
+          '`{annotation_prefix}/capture-complete`, `capture-level`; `capture-warning` where the capture is partial; `left-out-syscalls` where something was observed that is no name of a syscall.',
+        ),
+    }),
+    spec: z.strictObject({
+      defaultAction: z.enum(ACTIONS),
+      architectures: z.array(z.string()).optional().describe('None where none was recorded.'),
+      syscalls: z.array(Syscalls).describe('One rule, or none where no name is left.'),
+      workloadRef: z.strictObject({ kind: z.string(), name: z.string() }),
+    }),
+  })
+  .meta({ id: 'SeccompProfile' })
+
+/** What a profile allows. */
+export interface Allowed {
+  /** Sorted by bytes, each once. */
+  readonly names: readonly string[]
+  /** Observed names that no profile can have, sorted by bytes. */
+  readonly leftOut: readonly string[]
+}
+
+/**
+ * What a profile of an observed set allows. Agents report a syscall that they have no name for as something else, such as its number: a
+ * resource with such a name is refused as a whole, and a container runtime does not know it.
+ */
+export function allowedOf(observed: readonly string[]): Allowed {
+  return { names: observed.filter(isSyscallName), leftOut: observed.filter((name) => !isSyscallName(name)) }
+}
+
+/** The names of an export: what is allowed and what was added, without what was removed. */
+export function editedNames(names: readonly string[], { add, remove }: Pick<ExportOptions, 'add' | 'remove'>): string[] {
+  const removed = new Set(remove)
+  return [...new Set([...names, ...add])].filter((name) => !removed.has(name)).sort()
+}
+
+/** The resource that an export makes of what was observed of a workload; its annotations are sorted by key. */
+export function manifestOf(workload: Workload, observed: Observed, options: ExportOptions, prefix: string): Manifest {
+  const { capture } = observed
+  const { names, leftOut } = allowedOf(observed.names)
+  const exported = editedNames(names, options)
+  const architectures = shownArchitectures(observed.arches)
+  return {
+    apiVersion: `${prefix}/v1alpha1`,
+    kind: 'SeccompProfile',
+    metadata: {
+      name: options.name ?? suggestedName(workload),
+      namespace: workload.namespace,
+      annotations: {
+        [`${prefix}/capture-complete`]: String(capture.complete),
+        [`${prefix}/capture-level`]: capture.level,
+        ...(capture.complete ? {} : { [`${prefix}/capture-warning`]: warningOf(observed) }),
+        ...(leftOut.length > 0 ? { [`${prefix}/left-out-syscalls`]: named(leftOut) } : {}),
+      },
+    },
+    spec: {
+      defaultAction: options.defaultAction,
+      ...(architectures.length > 0 ? { architectures } : {}),
+      syscalls: exported.length > 0 ? [{ names: exported, action: ALLOW_ACTION }] : [],
+      workloadRef: { kind: workload.kind, name: workload.name },
+    },
+  }
+}
+
+const warningOf = ({ capture }: Observed): string =>
+  oneLine(`Syscall capture is partial (${reasonOf(capture)}): what it missed is not in this profile, which blocks it where it enforces.`)
