@@ -250,11 +250,11 @@ const examples: Record<string, Example[]> = {
     { path: '/attestations/policy?namespace=ns-50', isWhole: true },
   ],
   'GET /seccomp/profiles/:namespace/:kind/:name/export': [
-    { path: '/seccomp/profiles/ns-7/Deployment/exported-7/export' },
+    { path: '/seccomp/profiles/ns-7/Deployment/web-7/export' },
     { path: '/seccomp/profiles/ns-7/Deployment/nobody/export', status: 404 },
   ],
   'POST /seccomp/profiles/:namespace/:kind/:name/export': [
-    { path: '/seccomp/profiles/ns-7/Deployment/exported-7/export', body: { add: ['brk'] } },
+    { path: '/seccomp/profiles/ns-7/Deployment/web-7/export', body: { add: ['brk'] } },
   ],
   'POST /pod/traffic': [
     { path: '/pod/traffic', body: flow(1, 'TCP') },
@@ -300,9 +300,11 @@ describe('plans', () => {
   before(async () => {
     const { sql } = home
     await sql`
-      insert into pod (pod_name, pod_ip, pod_namespace, pod_obj, time_stamp, node_name, is_dead, pod_ips, started_at)
+      insert into pod (pod_name, pod_ip, pod_namespace, pod_obj, time_stamp, node_name, is_dead, pod_ips, started_at,
+                       workload_kind, workload_name)
       select 'pod-' || n, '10.0.' || (n >> 8) || '.' || (n & 255), 'ns-' || n % 50, '{}', timestamp '2024-05-01', 'node-' || n % 400,
-             n % 5 = 0, array['10.0.' || (n >> 8) || '.' || (n & 255), 'fd00::' || n], timestamp '2024-04-01'
+             n % 5 = 0, array['10.0.' || (n >> 8) || '.' || (n & 255), 'fd00::' || n], timestamp '2024-04-01',
+             'Deployment', 'web-' || n % 1000
       from generate_series(1, ${ROWS}::int) n`
     await sql`insert into pod_address (ip, pod_name) select unnest(pod_ips), pod_name from pod`
     await sql`
@@ -369,11 +371,7 @@ describe('plans', () => {
     await sql`insert into cve_news (vuln_id) select 'CVE-' || n from generate_series(1, ${ROWS}::int) n`
     await sql`
       insert into workload_syscalls
-      select 'ns-' || n % 50, 'Deployment', 'exported-' || n, 'read,write', '{x86_64}', '0000000000000000', 2, timestamp '2024-05-01'
-      from generate_series(1, ${ROWS}::int) n`
-    await sql`
-      insert into pod (pod_name, pod_ip, pod_namespace, pod_obj, time_stamp, node_name, is_dead, pod_ips, workload_kind, workload_name)
-      select 'exported-' || n, '', 'ns-' || n % 50, '{}', timestamp '2024-05-01', 'node-' || n % 400, false, '{}', 'Deployment', 'exported-' || n
+      select 'ns-' || n % 50, 'Deployment', 'web-' || n, 'read,write', '{x86_64}', '0000000000000000', 2, timestamp '2024-05-01'
       from generate_series(1, ${ROWS}::int) n`
     await sql`insert into traffic (uuid, pod_name, time_stamp) values (e'odd\\x1f', 'odd', timestamp '2000-01-01')`
     await sql.unsafe('analyze')
