@@ -39,9 +39,14 @@ export async function sendManifest(c: Context, workload: Workload, options: Expo
   if (observed === null) throw new HttpError(404, 'there is no seccomp profile for this workload')
   const { annotationPrefix: prefix } = config
   requireComplete(workload, observed.capture, options, prefix)
-  const manifest = manifestOf(workload, observed, options, prefix)
-  const headers = captureHeaders(observed.capture)
-  if (options.format === 'json') return sendJson(c, JSON.stringify(manifest), headers)
-  const text = headerOf(workload, observed, options, prefix) + [...yamlOf(manifest)].join('')
-  return sendJson(c, text, { ...headers, 'content-type': YAML })
+  const text = (options.format === 'json' ? jsonOf : yamlTextOf)(workload, observed, options, prefix)
+  return sendJson(c, text, { ...captureHeaders(observed.capture), ...(options.format === 'json' ? {} : { 'content-type': YAML }) })
 }
+
+type Made = Parameters<typeof manifestOf>
+
+/** The manifest as JSON. */
+export const jsonOf = (...made: Made): string => JSON.stringify(manifestOf(...made))
+
+/** The same as YAML, with what there is to know about it in comments above. */
+export const yamlTextOf = (...made: Made): string => headerOf(...made) + [...yamlOf(manifestOf(...made))].join('')

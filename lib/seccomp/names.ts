@@ -28,11 +28,15 @@ const trimmed = (name: string) => name.replace(/^[-.]+|[-.]+$/g, '')
 export const localhostProfile = (directory: string, namespace: string, profile: string): string =>
   `${directory}/${namespace}/${profile}.json`
 
-const SHOWN_ARCHITECTURES: Readonly<Record<string, string>> = { x86_64: 'SCMP_ARCH_X86_64', aarch64: 'SCMP_ARCH_AARCH64' }
+// No object: agents send any word, and `constructor` would be in it.
+const SHOWN_ARCHITECTURES: ReadonlyMap<string, string> = new Map([
+  ['x86_64', 'SCMP_ARCH_X86_64'],
+  ['aarch64', 'SCMP_ARCH_AARCH64'],
+])
 
 /** What observed architectures are called in profiles, sorted; others are left out (interop-profiling 1.4). */
 export const shownArchitectures = (observed: readonly string[]): string[] =>
-  [...new Set(observed.flatMap((arch) => SHOWN_ARCHITECTURES[arch] ?? []))].sort()
+  [...new Set(observed.flatMap((arch) => SHOWN_ARCHITECTURES.get(arch) ?? []))].sort()
 
 /** An architecture as resources and denials name it, trimmed; agents once had another word for one of them (interop-profiling 1.4). */
 export function foldedArchitecture(arch: string): string {

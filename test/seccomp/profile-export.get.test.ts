@@ -110,6 +110,7 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: architectures 
     ['SCMP_ARCH_AARCH64', 'SCMP_ARCH_X86_64'],
     'Observed: 3 syscalls on aarch64, x86_64',
   ])
+  assert.deepEqual(await architectures(['constructor']), [undefined, 'Observed: 3 syscalls on constructor'])
   assert.deepEqual(await architectures(['riscv64']), [undefined, 'Observed: 3 syscalls on riscv64'])
   assert.deepEqual(await architectures([]), [undefined, 'Observed: 3 syscalls (no architecture was recorded)'])
 })

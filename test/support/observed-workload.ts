@@ -16,6 +16,8 @@ export interface ObservedWorkload {
 
 let made = 0
 
+const HASH = '0123456789abcdef'
+
 /** Stores a workload that one pod reported in full, unless told otherwise. Resolves to it and the path of its export. */
 export async function observe(app: App, fields: Partial<ObservedWorkload> = {}) {
   const n = ++made
@@ -32,7 +34,7 @@ export async function observe(app: App, fields: Partial<ObservedWorkload> = {}) 
   await app.sql`
     insert into workload_syscalls
     select ${one.namespace}, ${one.kind}, ${one.name}, ${one.names.join(',')},
-           array(select json_array_elements_text(${JSON.stringify(one.arches)}::text::json)), '0000000000000000', ${one.names.length}, now()`
+           array(select json_array_elements_text(${JSON.stringify(one.arches)}::text::json)), ${HASH}, ${one.names.length}, now()`
   const of = [one.namespace, one.kind, one.name].map(encodeURIComponent).join('/')
-  return { ...one, pods, path: `/seccomp/profiles/${of}/export` }
+  return { ...one, pods, hash: HASH, path: `/seccomp/profiles/${of}/export` }
 }
