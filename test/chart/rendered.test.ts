@@ -158,6 +158,39 @@ one('by default the broker does what it does without the chart, but for what a c
   assert.match(String(config.kubeVersion), /^v1\.\d+\.\d+/)
 })
 
+one('what the values say of seccomp is what the broker does, and how often nodes report', () => {
+  const settings = (toggle: string) => {
+    const { seccompProfileDir, seccompProfilesCacheTtlSecs, seccompNodeStaleSecs, seccompDenialMetricsIntervalSecs } = configOf(toggle)
+    return [seccompProfileDir, seccompProfilesCacheTtlSecs, seccompNodeStaleSecs, seccompDenialMetricsIntervalSecs]
+  }
+  const retention = (toggle: string) => {
+    const { seccompDenialsRetentionDays, seccompDenialsIntervalSecs, seccompDenialsBatchSize } = configOf(toggle)
+    return [seccompDenialsRetentionDays, seccompDenialsIntervalSecs, seccompDenialsBatchSize]
+  }
+  assert.deepEqual(
+    [settings('default'), retention('default')],
+    [
+      ['kguardian', 10, 900, 15],
+      [30, 3600, 5000],
+    ],
+  )
+  assert.deepEqual(
+    [settings('seccomp'), retention('seccomp')],
+    [
+      ['operator/profiles', 0, 90, 5],
+      [0, 60, 100],
+    ],
+  )
+  assert.equal(settings('seccomp-no-window')[2], 0)
+  const agent = (toggle: string) => {
+    const env = environment(object(toggle, 'DaemonSet', 'controller'))
+    const { SECCOMP_DISTRIBUTE, SECCOMP_DISTRIBUTE_INTERVAL_SECS, SECCOMP_DENIAL_CAPTURE, SECCOMP_DENIAL_INTERVAL_SECONDS } = env
+    return [SECCOMP_DISTRIBUTE, SECCOMP_DISTRIBUTE_INTERVAL_SECS, SECCOMP_DENIAL_CAPTURE, SECCOMP_DENIAL_INTERVAL_SECONDS]
+  }
+  assert.deepEqual(agent('seccomp'), ['true', '30', 'true', '10'])
+  assert.deepEqual(agent('seccomp-no-window'), ['false', undefined, 'false', undefined])
+})
+
 one('large numbers are written out', () => {
   const config = configOf('numbers')
   const { trafficMaxRowsPerPod, auditQueueCapacity, auditEvalTimeoutMs, dbStatementTimeoutMs, dbPoolMaxSize } = config
@@ -703,15 +736,10 @@ one('alerts and dashboard ask for metrics that there are, by labels that they ha
   }
   assert.deepEqual(
     dashboard.panels.filter(({ type }: Json) => type === 'row').map(({ title }: Json) => title),
-    ['Ingest', 'Reads', 'Jobs', 'Audit', 'Supply chain', 'Database', 'Process'],
+    ['Ingest', 'Reads', 'Jobs', 'Audit', 'Supply chain', 'Seccomp', 'Database', 'Process'],
   )
   const missing = [...labels.keys()].filter((name) => name.startsWith('broker_') && !expressions.some((one) => one.includes(name)))
-  assert.deepEqual(missing.sort(), [
-    'broker_audit_enabled',
-    'broker_read_budget_kib_total',
-    'broker_seccomp_profiles_cache_hits_total',
-    'broker_seccomp_profiles_cache_misses_total',
-  ])
+  assert.deepEqual(missing.sort(), ['broker_audit_enabled', 'broker_read_budget_kib_total'])
 })
 
 one('an alert asks for the metric by the name that the broker writes, and the dashboard by both', () => {
@@ -760,9 +788,15 @@ one('a job is late after three times its interval, but at least a quarter of an 
     'image-inventory-retention': 10_800,
     'supply-chain-refresh': 900,
     'attestation-retention': 10_800,
+    'seccomp-denial-retention': 10_800,
   })
-  // What is kept for ever is linked and counted all the same; results of images that are gone are not kept.
-  assert.deepEqual(overdue('jobs-off'), { 'dead-pod-retention': 10_800, 'supply-chain-refresh': 900, 'attestation-retention': 10_800 })
+  // What is kept for ever is linked, counted and attributed all the same; results of images that are gone are not kept.
+  assert.deepEqual(overdue('jobs-off'), {
+    'dead-pod-retention': 10_800,
+    'supply-chain-refresh': 900,
+    'attestation-retention': 10_800,
+    'seccomp-denial-retention': 10_800,
+  })
   assert.equal(overdue('supplychain-full')['supply-chain-refresh'], 5400)
 })
 

@@ -184,6 +184,20 @@
   value: {{ .Values.broker.supplychain.retention.batchSize | int64 | quote }}
 - name: IMAGE_ATTESTATION_RETENTION_DAYS
   value: {{ .Values.broker.supplychain.retention.attestationDays | int64 | quote }}
+- name: SECCOMP_PROFILE_DIR
+  value: {{ .Values.broker.seccomp.profileDir | quote }}
+- name: SECCOMP_PROFILES_CACHE_TTL_SECS
+  value: {{ .Values.broker.seccomp.profilesCacheTtlSeconds | int64 | quote }}
+- name: SECCOMP_NODE_STATUS_STALE_SECS
+  value: {{ .Values.broker.seccomp.nodeStatusStaleSeconds | int64 | quote }}
+- name: SECCOMP_DENIALS_RETENTION_DAYS
+  value: {{ .Values.broker.seccomp.denials.retention.days | int64 | quote }}
+- name: SECCOMP_DENIALS_RETENTION_INTERVAL_SECS
+  value: {{ .Values.broker.seccomp.denials.retention.intervalSeconds | int64 | quote }}
+- name: SECCOMP_DENIALS_RETENTION_BATCH_SIZE
+  value: {{ .Values.broker.seccomp.denials.retention.batchSize | int64 | quote }}
+- name: SECCOMP_DENIAL_METRICS_INTERVAL_SECS
+  value: {{ .Values.broker.seccomp.denials.metricsIntervalSeconds | int64 | quote }}
 - name: TELEMETRY_ENABLED
   value: {{ .Values.telemetry.enabled | quote }}
 - name: TELEMETRY_ENDPOINT

@@ -4,6 +4,7 @@
 {{- include "telemetry-broker.validateAuth" . -}}
 {{- include "telemetry-broker.validateBroker" . -}}
 {{- include "telemetry-broker.validateController" . -}}
+{{- include "telemetry-broker.validateSeccomp" . -}}
 {{- include "telemetry-broker.validateSupplychain" . -}}
 {{- end -}}
 
@@ -85,6 +86,15 @@
 {{- end -}}
 {{- if and .Values.compute.contention.enabled (not .Values.compute.enabled) -}}
 {{- fail "compute.contention.enabled needs compute.enabled." -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "telemetry-broker.validateSeccomp" -}}
+{{- $stale := .Values.broker.seccomp.nodeStatusStaleSeconds | int64 -}}
+{{- $interval := .Values.seccomp.distributeIntervalSeconds | int64 -}}
+{{- /* One pass may be late and one report lost, and the node is still there. */ -}}
+{{- if and (ne $stale 0) (lt $stale (mul 3 $interval)) -}}
+{{- fail (printf "broker.seccomp.nodeStatusStaleSeconds %d is less than three times seccomp.distributeIntervalSeconds %d: nodes that report in time would count as silent. Make it at least %d, or 0 for no window." $stale $interval (mul 3 $interval)) -}}
 {{- end -}}
 {{- end -}}
 

@@ -100,6 +100,16 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
     runbook: >-
       No more than 64 of them, or 256 MiB, are kept until they are whole. Does whoever posts them end what he begins? What has been left lying
       goes after broker.supplychain.retention.sbomPageTtlSeconds.
+- alert: BrokerEntriesRejected
+  expr: sum by (route) (rate(broker_rejected_entries_total{ {{- $pods -}} }[30m])) > 0
+  for: 60m
+  labels:
+    severity: warning
+  annotations:
+    summary: '{{ `Parts of what is posted to {{ $labels.route }} are left out.` }}'
+    runbook: >-
+      The log says once a minute for a route what it left out and why: entries that lack a field, or what is above a bound, as of 1024 syscalls for
+      a workload. The rest is stored. Do agents and broker belong together? A profile without such a syscall blocks it where it enforces.
 - alert: BrokerNoAgent
   {{- $posts := printf "broker_http_request_duration_seconds_count{%s,method=\"POST\",route=\"/pod/spec\",status=\"200\"}" $pods }}
   expr: sum(rate({{ $posts }}[15m])) == 0 or absent({{ $posts }})
