@@ -36,7 +36,7 @@ export const exportAnswers = {
 export async function sendManifest(c: Context, workload: Workload, options: ExportOptions): Promise<Response> {
   const { db, config } = c.get('deps')
   const observed = await readObserved(db, workload)
-  if (observed === null) throw new HttpError(404, 'there is no seccomp profile for this workload')
+  if (observed === null) throw new HttpError(404, 'there is no seccomp profile for that workload')
   const { annotationPrefix: prefix } = config
   requireComplete(workload, observed.capture, options, prefix)
   const text = (options.format === 'json' ? jsonOf : yamlTextOf)(workload, observed, options, prefix)

@@ -1,9 +1,10 @@
 export { Capture, type CaptureRow, captureOf, LEVELS, type Level } from './capture.ts'
 export { exportAnswers, sendManifest } from './export.ts'
 export { ExportBody, ExportQuery, MAX_EXPORT_BODY_BYTES } from './export-options.ts'
-export { type Allowed, allowedOf } from './manifest.ts'
 export {
   ALLOW_ACTION,
+  type Allowed,
+  allowedOf,
   foldedArchitecture,
   isDnsName,
   isSyscallName,

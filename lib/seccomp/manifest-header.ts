@@ -3,8 +3,7 @@ import { comment, quoted } from '../yaml.ts'
 import type { Capture } from './capture.ts'
 import type { ExportOptions } from './export-options.ts'
 import { howToRaise, named, reasonOf } from './gate.ts'
-import { allowedOf } from './manifest.ts'
-import type { Workload } from './names.ts'
+import { allowedOf, type Workload } from './names.ts'
 import type { Observed } from './observed.ts'
 
 /** Kinds that the resource definition of the operator lets a profile refer to (interop-profiling 1.6). */

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type Manifest, oneLine } from '../yaml.ts'
 import { ACTIONS, type ExportOptions } from './export-options.ts'
 import { named, reasonOf } from './gate.ts'
-import { ALLOW_ACTION, isSyscallName, shownArchitectures, suggestedName, type Workload } from './names.ts'
+import { ALLOW_ACTION, allowedOf, shownArchitectures, suggestedName, type Workload } from './names.ts'
 import type { Observed } from './observed.ts'
 
 const Syscalls = z.strictObject({ names: z.array(z.string()), action: z.literal(ALLOW_ACTION) })
@@ -29,23 +29,7 @@ export const SeccompProfile = z
       workloadRef: z.strictObject({ kind: z.string(), name: z.string() }),
     }),
   })
-  .meta({ id: 'SeccompProfile' })
-
-/** What a profile allows. */
-export interface Allowed {
-  /** Sorted by bytes, each once. */
-  readonly names: readonly string[]
-  /** Observed names that no profile can have, sorted by bytes. */
-  readonly leftOut: readonly string[]
-}
-
-/**
- * What a profile of an observed set allows. Agents report a syscall that they have no name for as something else, such as its number: a
- * resource with such a name is refused as a whole, and a container runtime does not know it.
- */
-export function allowedOf(observed: readonly string[]): Allowed {
-  return { names: observed.filter(isSyscallName), leftOut: observed.filter((name) => !isSyscallName(name)) }
-}
+  .meta({ id: 'SeccompProfileResource' })
 
 /** The names of an export: what is allowed and what was added, without what was removed. */
 export function editedNames(names: readonly string[], { add, remove }: Pick<ExportOptions, 'add' | 'remove'>): string[] {

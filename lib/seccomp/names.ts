@@ -49,6 +49,22 @@ export const SYSCALL_NAME = /^[a-z][a-z0-9_]{0,63}$/
 /** Whether a syscall may be called so: resources with another name are refused as a whole. */
 export const isSyscallName = (name: string): boolean => SYSCALL_NAME.test(name)
 
+/** What a profile allows. */
+export interface Allowed {
+  /** Sorted by bytes, each once. */
+  readonly names: readonly string[]
+  /** Observed names that no profile can have, sorted by bytes. */
+  readonly leftOut: readonly string[]
+}
+
+/**
+ * What a profile of an observed set allows. Agents report a syscall that they have no name for as something else, such as its number: a
+ * resource with such a name is refused as a whole, and a container runtime does not know it.
+ */
+export function allowedOf(observed: readonly string[]): Allowed {
+  return { names: observed.filter(isSyscallName), leftOut: observed.filter((name) => !isSyscallName(name)) }
+}
+
 /** The default action of an exported profile that is not told another: what is not listed is logged. */
 export const LOG_ACTION = 'SCMP_ACT_LOG'
 export const ALLOW_ACTION = 'SCMP_ACT_ALLOW'

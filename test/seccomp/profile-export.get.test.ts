@@ -215,7 +215,7 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 404: nothing was ob
   const { namespace } = await observe(app)
   for (const of of [`${namespace}/Deployment/other`, `${namespace}/deployment/web`, 'other/Deployment/web']) {
     const { status, text, headers } = await ask(`/seccomp/profiles/${of}/export`, { defaultAction: 'SCMP_ACT_KILL' })
-    assert.deepEqual([status, text], [404, 'there is no seccomp profile for this workload'])
+    assert.deepEqual([status, text], [404, 'there is no seccomp profile for that workload'])
     assert.match(headers.get('content-type')!, /^text\/plain/)
   }
 })

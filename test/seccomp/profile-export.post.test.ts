@@ -206,7 +206,7 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 401: no token', as
 
 test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 404: nothing was observed of the workload', async () => {
   const { status, text } = await app.post('/seccomp/profiles/no/such/one/export', { defaultAction: 'SCMP_ACT_KILL' })
-  assert.deepEqual([status, text], [404, 'there is no seccomp profile for this workload'])
+  assert.deepEqual([status, text], [404, 'there is no seccomp profile for that workload'])
 })
 
 test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 409: an enforcing action on a partial capture', async () => {
