@@ -10,8 +10,10 @@ import { LOG_ACTION, type Workload } from './names.ts'
 const LEVEL_HEADER = 'X-Kguardian-Capture-Level'
 const COMPLETE_HEADER = 'X-Kguardian-Capture-Complete'
 
-/** Names that one line tells; of the others it tells how many there are. */
-const MAX_NAMED = 5
+/** Pods that one line names; of the others it tells how many there are. */
+const MAX_PODS_NAMED = 5
+/** The same of syscalls, which nothing else tells of. */
+const MAX_SYSCALLS_NAMED = 50
 
 /** The headers of `captureHeaders`, for the OpenAPI document. */
 export const shownCaptureHeaders: AnswerHeaders = {
@@ -31,16 +33,14 @@ export function reasonOf({ level, pods, more, incomplete }: Capture): string {
   if (pods.length === 0) return `level ${level}: no pod that contributed is known`
   // The worst come first, so that all below full come before the others.
   const below = pods.filter((pod) => pod.level !== 'full').map((pod) => `${quoted(pod.name)} at ${pod.level}`)
-  return `level ${level}: ${incomplete} of ${pods.length + more} contributing pods below full, ${listed(below, incomplete)}`
+  return `level ${level}: ${incomplete} of ${pods.length + more} contributing pods below full, ${listed(below.slice(0, MAX_PODS_NAMED), incomplete)}`
 }
 
-/** Values of strangers in one line. */
-export const named = (values: readonly string[]): string => listed(values.slice(0, MAX_NAMED).map(quoted), values.length)
+/** Names of syscalls that are none, in one line. */
+export const named = (names: readonly string[]): string => listed(names.slice(0, MAX_SYSCALLS_NAMED).map(quoted), names.length)
 
-function listed(shown: readonly string[], count: number): string {
-  const first = shown.slice(0, MAX_NAMED)
-  return `${first.join(', ')}${count > first.length ? `, +${count - first.length} more` : ''}`
-}
+const listed = (first: readonly string[], count: number): string =>
+  `${first.join(', ')}${count > first.length ? `, +${count - first.length} more` : ''}`
 
 /** How the pods of a workload come to be captured in full. */
 export const howToRaise = (prefix: string): string =>

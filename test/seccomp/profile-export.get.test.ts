@@ -120,9 +120,13 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: what no syscal
   const { path } = await observe(app, { names })
   const { resource, comments } = await exported(path)
   assert.deepEqual(resource.spec.syscalls[0].names, ['n', 'on', 'read', `w${'x'.repeat(63)}`])
-  assert.equal(resource.metadata.annotations['kguardian.dev/left-out-syscalls'], '"", " read", 435, Read, _x, +3 more')
-  assert.ok(comments.some((line) => line.includes('"", " read", 435, Read, _x, +3 more')))
+  const leftOut = `"", " read", 435, Read, _x, a-b, "unknown(1)", w${'x'.repeat(64)}`
+  assert.equal(resource.metadata.annotations['kguardian.dev/left-out-syscalls'], leftOut)
+  assert.ok(comments.some((line) => line.includes(`: ${leftOut}. `)))
   assert.ok(comments.includes('Observed: 12 syscalls on x86_64'))
+  const many = await observe(app, { names: Array.from({ length: 52 }, (_, i) => String(100 + i)) })
+  const told = (await exported(many.path)).resource.metadata.annotations['kguardian.dev/left-out-syscalls']
+  assert.match(told, /^100, (\d+, ){48}149, \+2 more$/)
 })
 
 test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: the name may be another, blanks are none', async () => {
