@@ -75,6 +75,24 @@ function sendLarge(c: Context, bytes: Buffer, extra?: Record<string, string>): R
   return gzipAsync(bytes, { level: constants.Z_BEST_SPEED }).then((packed) => sendBody(c, packed, { ...PACKED, ...extra }))
 }
 
+/** A body that is kept in both codings. */
+export interface Kept {
+  readonly plain: Buffer
+  readonly packed: Buffer
+}
+
+/** Of a kept body the coding that the client may have. */
+const wanted = (c: Context, { plain, packed }: Kept) => (acceptsGzip(header(c, 'accept-encoding')) ? packed : plain)
+
+/** What an answer of `sendKept` holds in memory: readers that are slow get a copy of their own. */
+export const keptBytes = (c: Context, kept: Kept): number => (c.req.method === 'HEAD' ? 0 : wanted(c, kept).length)
+
+/** 200 with JSON that is kept in both codings. */
+export function sendKept(c: Context, kept: Kept): Response {
+  const body = wanted(c, kept)
+  return sendBody(c, body, body === kept.packed ? PACKED : VARY)
+}
+
 const VARY = { vary: 'accept-encoding' }
 const PACKED = { ...VARY, 'content-encoding': 'gzip' }
 
