@@ -2,6 +2,7 @@ import { promisify } from 'node:util'
 import { constants, gzip } from 'node:zlib'
 import type { Context } from './context.ts'
 import { header } from './context.ts'
+import type { Kept } from './kept.ts'
 import { MAX_WHOLE_BYTES, once, type Pieces, packed, sliced } from './slices.ts'
 
 /** A string leaves in one write with its headers, bytes take a second; beyond this it costs more to make one. */
@@ -73,12 +74,6 @@ function sendBody(c: Context, body: Buffer | string, extra?: Record<string, stri
 function sendLarge(c: Context, bytes: Buffer, extra?: Record<string, string>): Response | Promise<Response> {
   if (!acceptsGzip(header(c, 'accept-encoding'))) return sendBody(c, bytes, { ...VARY, ...extra })
   return gzipAsync(bytes, { level: constants.Z_BEST_SPEED }).then((packed) => sendBody(c, packed, { ...PACKED, ...extra }))
-}
-
-/** A body that is kept in both codings. */
-export interface Kept {
-  readonly plain: Buffer
-  readonly packed: Buffer
 }
 
 /** Of a kept body the coding that the client may have. */

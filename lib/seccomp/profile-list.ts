@@ -3,9 +3,8 @@ import { promisify } from 'node:util'
 import { constants, gzip } from 'node:zlib'
 import type { Config } from '../config.ts'
 import { type Database, fixed } from '../db/index.ts'
-import type { ReadBudget } from '../http/budget.ts'
-import { kib } from '../http/read-budget.ts'
-import type { Kept } from '../http/respond.ts'
+import { KIB, type ReadBudget } from '../http/budget.ts'
+import type { Kept } from '../http/kept.ts'
 import type { Log } from '../log.ts'
 import { Slice } from '../turns.ts'
 import { type EntryRow, openEntry } from './entry.ts'
@@ -47,7 +46,7 @@ export interface ListSources {
 export async function buildProfileList({ db, config, log, budget }: ListSources): Promise<Kept> {
   const [count] = await db.read((sql) => counts(sql))
   const { workloads, withResource } = count!
-  const release = await budget.acquire(kib(workloads * WORKLOAD_BYTES + withResource * NAMES_BYTES + DENIALS_BYTES))
+  const release = await budget.acquire((workloads * WORKLOAD_BYTES + withResource * NAMES_BYTES + DENIALS_BYTES) / KIB)
   try {
     const found = await db.read((sql) => rows(sql, config.seccompProfileDir, config.seccompNodeStaleSecs))
     if (found.some((row) => row.is_shortened))
