@@ -45,7 +45,9 @@ export class ProfileCache {
       return body
     }
     onMiss()
-    this.#building = this.#build()
+    this.#building = this.#build().finally(() => {
+      this.#building = null
+    })
     return this.#building
   }
 
@@ -64,13 +66,9 @@ export class ProfileCache {
   async #build(): Promise<Kept> {
     const startedAt = this.#now()
     const forgotten = this.#forgotten
-    try {
-      const body = await this.#options.build()
-      this.#latest = body
-      if (forgotten === this.#forgotten) this.#freshUntil = startedAt + this.#options.ttlMs
-      return body
-    } finally {
-      this.#building = null
-    }
+    const body = await this.#options.build()
+    this.#latest = body
+    if (forgotten === this.#forgotten) this.#freshUntil = startedAt + this.#options.ttlMs
+    return body
   }
 }

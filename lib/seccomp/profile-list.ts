@@ -28,7 +28,8 @@ const counts = fixed<{ workloads: number; withResource: number }[]>(`
             where w.pod_namespace = c.namespace and w.workload_kind = c.workload_kind and w.workload_name = c.workload_name
           ))::float8 as "withResource"`)
 
-interface Row extends EntryRow {
+/** A row of the database function `seccomp_profiles`. */
+export interface Row extends EntryRow {
   readonly is_shortened: boolean
 }
 const rows = fixed<Row[]>('select * from seccomp_profiles($1, $2)')
@@ -51,7 +52,7 @@ export async function buildProfileList({ db, config, log, budget }: ListSources)
     const found = await db.read((sql) => rows(sql, config.seccompProfileDir, config.seccompNodeStaleSecs))
     if (found.some((row) => row.is_shortened))
       log.warn({ workloads }, 'names of seccomp denials were left out of the list of profiles: there are too many')
-    const plain = await written(found, config.seccompProfileDir)
+    const plain = await writtenList(found, config.seccompProfileDir)
     return { plain, packed: await gzipAsync(plain, { level: constants.Z_BEST_SPEED }) }
   } finally {
     release()
@@ -59,7 +60,7 @@ export async function buildProfileList({ db, config, log, budget }: ListSources)
 }
 
 /** The rows as one array, in slices of the event loop. */
-async function written(found: readonly Row[], directory: string): Promise<Buffer> {
+export async function writtenList(found: readonly Row[], directory: string): Promise<Buffer> {
   const slice = new Slice()
   const pieces: Buffer[] = []
   let text = '['
