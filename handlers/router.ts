@@ -31,8 +31,11 @@ import traffic from './pod/traffic.get.ts'
 import trafficPost from './pod/traffic.post.ts'
 import trafficBatch from './pod/traffic-batch.post.ts'
 import trafficByName from './pod/traffic-by-name.get.ts'
+import seccompProfile from './seccomp/profile.get.ts'
 import seccompExport from './seccomp/profile-export.get.ts'
 import seccompExportPost from './seccomp/profile-export.post.ts'
+import seccompProfileFile from './seccomp/profile-file.get.ts'
+import seccompProfiles from './seccomp/profiles.get.ts'
 import serviceInfo from './svc/info.get.ts'
 import serviceByAddress from './svc/ip.get.ts'
 import serviceSpec from './svc/spec.post.ts'
@@ -56,4 +59,5 @@ export const routes = [
   ...[imageAttestationPost, imageAttestation, attestations, attestationsRunning],
   ...[attestationPolicy, imageTrust],
   ...[seccompExport, seccompExportPost],
+  ...[seccompProfiles, seccompProfile, seccompProfileFile],
 ]

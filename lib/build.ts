@@ -10,6 +10,7 @@ import { createTokens } from './http/tokens.ts'
 import { evaluatorToken, ImageTrust } from './image-trust/index.ts'
 import { createMetrics } from './metrics.ts'
 import { AgentClocks } from './nodes/index.ts'
+import { openProfiles } from './seccomp/index.ts'
 import { PayloadReader, Payloads, startThread } from './supply-chain/index.ts'
 import { FlowWriter, SeenFlows } from './traffic/index.ts'
 
@@ -48,12 +49,13 @@ export function buildDeps(options: { config: Config; db: Database; log: Logger; 
           log,
           metrics,
         })
+  const budget = new ReadBudget({ totalKib: config.readMemoryBudgetMb * 1024, waitMs: config.readAcquireWaitMs })
   return {
     config,
     log,
     db,
     metrics,
-    budget: new ReadBudget({ totalKib: config.readMemoryBudgetMb * 1024, waitMs: config.readAcquireWaitMs }),
+    budget,
     bodies: bodyBudget(BODIES_KIB),
     inbox: new Inbox(INBOX_BYTES),
     unpacked: bodyBudget(UNPACKED_KIB),
@@ -65,6 +67,7 @@ export function buildDeps(options: { config: Config; db: Database; log: Logger; 
     payloads: new Payloads({ reader, maxInflatedBytes, metrics }),
     unknownReasons: new UnknownReasons({ log, metrics }),
     imageTrust: new ImageTrust({ url: config.evaluatorUrl, token: evaluatorToken(config), log }),
+    profiles: openProfiles({ db, config, log, metrics, budget }),
     draining,
   }
 }

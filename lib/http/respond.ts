@@ -2,6 +2,7 @@ import { promisify } from 'node:util'
 import { constants, gzip } from 'node:zlib'
 import type { Context } from './context.ts'
 import { header } from './context.ts'
+import type { Kept } from './kept.ts'
 import { MAX_WHOLE_BYTES, once, type Pieces, packed, sliced } from './slices.ts'
 
 /** A string leaves in one write with its headers, bytes take a second; beyond this it costs more to make one. */
@@ -73,6 +74,18 @@ function sendBody(c: Context, body: Buffer | string, extra?: Record<string, stri
 function sendLarge(c: Context, bytes: Buffer, extra?: Record<string, string>): Response | Promise<Response> {
   if (!acceptsGzip(header(c, 'accept-encoding'))) return sendBody(c, bytes, { ...VARY, ...extra })
   return gzipAsync(bytes, { level: constants.Z_BEST_SPEED }).then((packed) => sendBody(c, packed, { ...PACKED, ...extra }))
+}
+
+/** Of a kept body the coding that the client may have. */
+const wanted = (c: Context, { plain, packed }: Kept) => (acceptsGzip(header(c, 'accept-encoding')) ? packed : plain)
+
+/** What an answer of `sendKept` holds in memory: readers that are slow get a copy of their own. */
+export const keptBytes = (c: Context, kept: Kept): number => (c.req.method === 'HEAD' ? 0 : wanted(c, kept).length)
+
+/** 200 with JSON that is kept in both codings. */
+export function sendKept(c: Context, kept: Kept): Response {
+  const body = wanted(c, kept)
+  return sendBody(c, body, body === kept.packed ? PACKED : VARY)
 }
 
 const VARY = { vary: 'accept-encoding' }

@@ -116,21 +116,27 @@ interface Expected {
   isSummary?: boolean
   /** A test of its own counts what it reads: what the planner expects is far from it. */
   isCounted?: boolean
+  /** It calls a function that is not seen through. */
+  isOpaque?: boolean
+  /** What of these is counted takes all of it, a row for each node of the cluster. */
+  walked?: readonly string[]
   /** The order comes from an index alone, however many rows there are. */
   isOrdered?: boolean
 }
 
 function assertGood(
   plan: Plan,
-  { isWhole = false, isSummary = false, isCounted = false, isOrdered = false }: Expected,
+  { isWhole = false, isSummary = false, isCounted = false, isOpaque = false, walked = [], isOrdered = false }: Expected,
   text: string,
 ): void {
   for (const { node, isLimited } of nodesOf(plan)) {
     const type = node['Node Type']
     const of = `${shown(node)} in ${text}`
+    if (walked.includes(node['Relation Name']!)) continue
     assert.ok(isSummary || !type.includes('Seq Scan'), of)
     assert.ok(isSummary || isCounted || type !== 'Sort' || node['Plan Rows'] <= (isOrdered ? 0 : FEW), `a sort of a whole table: ${of}`)
-    if (type === 'Function Scan') assert.match(node['Function Name']!, /^json_|^generate_series$|^unnest$/, `cannot be seen through: ${of}`)
+    if (type === 'Function Scan' && !isOpaque)
+      assert.match(node['Function Name']!, /^json_|^generate_series$|^unnest$/, `cannot be seen through: ${of}`)
     if (!/^(Index|Bitmap Index)/.test(type) || isWhole || isSummary) continue
     // Under a limit every entry must count, else the walk to the last one that does has no bound.
     if (isLimited) assert.equal(node.Filter, undefined, `an index walked through for a few rows: ${of}`)
@@ -161,6 +167,9 @@ interface Example extends Expected {
   statements?: number
   status?: number
 }
+
+/** Of each node one row, rewritten every few seconds: an index on its time would cost more than it saves. */
+const NODES = ['seccomp_node', 'seccomp_denial_node']
 
 /** At least one for each route that asks the database. */
 const examples: Record<string, Example[]> = {
@@ -255,6 +264,16 @@ const examples: Record<string, Example[]> = {
   ],
   'POST /seccomp/profiles/:namespace/:kind/:name/export': [
     { path: '/seccomp/profiles/ns-7/Deployment/web-7/export', body: { add: ['brk'] } },
+  ],
+  // One counts, one calls a function that reads all there is to list.
+  'GET /seccomp/profiles': [{ path: '/seccomp/profiles', statements: 2, isWhole: true, isOpaque: true }],
+  'GET /seccomp/profiles/:namespace/:kind/:name': [
+    { path: '/seccomp/profiles/ns-7/Deployment/web-7', walked: NODES },
+    { path: '/seccomp/profiles/ns-7/Deployment/nobody', status: 404, walked: NODES },
+  ],
+  'GET /seccomp/profile-file/:namespace/:kind/:name/:hash': [
+    { path: '/seccomp/profile-file/ns-7/Deployment/web-7/0123456789abcdef' },
+    { path: '/seccomp/profile-file/ns-7/Deployment/web-7/0', status: 404 },
   ],
   'POST /pod/traffic': [
     { path: '/pod/traffic', body: flow(1, 'TCP') },
@@ -371,7 +390,25 @@ describe('plans', () => {
     await sql`insert into cve_news (vuln_id) select 'CVE-' || n from generate_series(1, ${ROWS}::int) n`
     await sql`
       insert into workload_syscalls
-      select 'ns-' || n % 50, 'Deployment', 'web-' || n, 'read,write', '{x86_64}', '0000000000000000', 2, timestamp '2024-05-01'
+      select 'ns-' || n % 50, 'Deployment', 'web-' || n, 'read,write', '{x86_64}', '0123456789abcdef', 2, timestamp '2024-05-01'
+      from generate_series(1, ${ROWS}::int) n`
+    await sql`update pod set workload_kind = 'Deployment', workload_name = 'web-' || split_part(pod_name, '-', 2)::int / 4`
+    await sql`
+      insert into seccomp_cr
+      select 'ns-' || n % 50, 'web-' || n, 'SCMP_ACT_LOG', '{}', 'read', 1, 'Deployment', 'web-' || n, 'h', 0, 0, 'Pending', timestamp '2024-05-01'
+      from generate_series(1, ${ROWS}::int) n`
+    await sql`insert into seccomp_file_set select sha256(n::text::bytea) from generate_series(1, 20) n`
+    await sql`
+      insert into seccomp_file
+      select 'kguardian/ns-' || f % 50 || '/web-' || f || '.json', sha256(n::text::bytea), 'h'
+      from generate_series(1, 20) n, generate_series(1, ${ROWS / 20}::int) f`
+    await sql`
+      insert into seccomp_node select 'node-' || n, sha256((1 + n % 20)::text::bytea), now() at time zone 'utc' from generate_series(1, 400) n`
+    await sql`insert into seccomp_denial_node select 'node-' || n, true, 10, '{}', now() at time zone 'utc' from generate_series(1, 400) n`
+    await sql`
+      insert into seccomp_denial (pod_uid, pod_name, pod_namespace, workload_kind, workload_name, syscall, action, count, first_seen, last_seen)
+      select 'uid-' || n, 'pod-' || n, 'ns-' || n % 50, 'Deployment', 'web-' || n % 1000, 'bpf', 'SCMP_ACT_LOG', 1, timestamp '2024-05-01',
+             timestamp '2024-05-01'
       from generate_series(1, ${ROWS}::int) n`
     await sql`insert into traffic (uuid, pod_name, time_stamp) values (e'odd\\x1f', 'odd', timestamp '2000-01-01')`
     await sql.unsafe('analyze')

@@ -1,0 +1,110 @@
+/** An entry of GET /seccomp/profiles, made of what the database tells of a workload (workload-profiling, Observed workload entry). */
+import { z } from 'zod'
+import { wireTime } from '../http/fields.ts'
+import { parseNaive } from '../net/timestamp.ts'
+import { Capture, type CaptureRow, captureOf } from './capture.ts'
+import { Distribution, distributionOf, type PlacedRow, StatusDistribution, statusDistributionOf } from './distribution.ts'
+import { Drift, driftOf, IN_SYNC } from './drift.ts'
+import { localhostProfile, shownArchitectures, suggestedName } from './names.ts'
+import { DenialRollup, type RollupRow, rollupJson } from './rollup.ts'
+
+const count = z.int().min(0)
+
+/** The mirrored custom resource of a workload (interop-profiling 1.1). */
+const MirroredResource = z
+  .strictObject({
+    name: z.string(),
+    defaultAction: z.string().describe('`SCMP_ACT_LOG` audits, anything else enforces.'),
+    hash: z.string().describe('The hash of its status; may be empty, then no node is ready.'),
+    syscallCount: count.describe('Names that its rules allow.'),
+    architectures: z.array(z.string()),
+    localhostProfile: z.string(),
+    distribution: Distribution,
+    statusDistribution: StatusDistribution.nullable().describe('As its status has it; null until that was written.'),
+    drift: Drift,
+    updatedAt: wireTime.describe('When anything of it changed last.'),
+  })
+  .meta({ id: 'SeccompResource' })
+
+/** What was observed of a workload, beside its custom resource and its denials (interop-profiling 1.1). */
+export const ProfileSummary = z
+  .strictObject({
+    namespace: z.string(),
+    kind: z.string(),
+    name: z.string(),
+    hash: z.string().describe('Of the observed set; changes when that grows.'),
+    syscallCount: count,
+    architectures: z.array(z.string()),
+    updatedAt: wireTime.describe('When the observed set changed last.'),
+    capture: Capture,
+    captureComplete: z.boolean(),
+    suggestedName: z.string().describe('The name of an exported profile unless it is overridden.'),
+    recommendedSnippet: z.strictObject({ seccompProfile: z.strictObject({ type: z.literal('Localhost'), localhostProfile: z.string() }) }),
+    crCount: count.describe('Custom resources that refer to the workload.'),
+    cr: MirroredResource.nullable().describe('The one of them that was updated last.'),
+    denials: DenialRollup.nullable().describe('Null where it cannot be told whether anything was denied.'),
+  })
+  .meta({ id: 'SeccompProfileSummary' })
+
+/** A workload as the database gives it. What is of a custom resource is null without one. */
+export interface EntryRow extends CaptureRow, PlacedRow, RollupRow {
+  readonly namespace: string
+  readonly kind: string
+  readonly name: string
+  readonly hash: string
+  readonly syscall_count: number
+  readonly arches: readonly string[]
+  readonly updated_at: string
+  readonly cr_count: number
+  readonly cr_name: string | null
+  readonly cr_action: string
+  readonly cr_syscall_count: number
+  readonly cr_architectures: readonly string[]
+  readonly cr_updated_at: string
+  /** The names that were observed and those that the resource allows, comma-joined and sorted by bytes; null where they are the same. */
+  readonly observed: string | null
+  readonly allowed: string | null
+}
+
+/** The JSON of an entry without its last bracket; `directory` is that of the profiles on the nodes. */
+export function openEntry(row: EntryRow, directory: string): string {
+  const { namespace, kind, name } = row
+  const capture = captureOf(row)
+  const suggested = suggestedName(row)
+  const profile = localhostProfile(directory, namespace, row.cr_name ?? suggested)
+  const entry = JSON.stringify({
+    namespace,
+    kind,
+    name,
+    hash: row.hash,
+    syscallCount: row.syscall_count,
+    architectures: shownArchitectures(row.arches),
+    updatedAt: wireTimeOf(row.updated_at),
+    capture,
+    captureComplete: capture.complete,
+    suggestedName: suggested,
+    recommendedSnippet: { seccompProfile: { type: 'Localhost', localhostProfile: profile } },
+    crCount: row.cr_count,
+    cr: resourceOf(row, profile),
+  })
+  return `${entry.slice(0, -1)},"denials":${rollupJson(row)}`
+}
+
+function resourceOf(row: EntryRow, profile: string): z.output<typeof MirroredResource> | null {
+  if (row.cr_name === null) return null
+  return {
+    name: row.cr_name,
+    defaultAction: row.cr_action,
+    hash: row.cr_hash,
+    syscallCount: row.cr_syscall_count,
+    architectures: [...row.cr_architectures],
+    localhostProfile: profile,
+    distribution: distributionOf(row),
+    statusDistribution: statusDistributionOf(row),
+    drift: row.observed === null ? IN_SYNC : driftOf(row.observed, row.allowed!),
+    updatedAt: wireTimeOf(row.cr_updated_at),
+  }
+}
+
+/** A time as PostgreSQL prints it, as every answer writes it. */
+const wireTimeOf = (printed: string): string => parseNaive(printed.replace(' ', 'T'))!

@@ -1,0 +1,77 @@
+/** All profiles of the cluster as one body (workload-profiling, GET /seccomp/profiles). */
+import { promisify } from 'node:util'
+import { constants, gzip } from 'node:zlib'
+import type { Config } from '../config.ts'
+import { type Database, fixed } from '../db/index.ts'
+import { KIB, type ReadBudget } from '../http/budget.ts'
+import type { Kept } from '../http/kept.ts'
+import type { Log } from '../log.ts'
+import { Slice } from '../turns.ts'
+import { type EntryRow, openEntry } from './entry.ts'
+
+/** What a build may hold of each: a workload, the names of one with a custom resource, denials (interop-profiling 1.10). */
+const WORKLOAD_BYTES = 4_096
+const NAMES_BYTES = 12_288
+const DENIALS_BYTES = 10_000 * 512 + 1_001 * 768
+
+/** Entries become bytes when they come to so many characters. */
+const PIECE_CHARS = 64 * 1024
+
+const gzipAsync = promisify(gzip)
+
+const counts = fixed<{ workloads: number; withResource: number }[]>(`
+  select (select count(*) from workload_syscalls)::float8 as workloads,
+         (select count(*)
+          from (select distinct c.namespace, c.workload_kind, c.workload_name from seccomp_cr c) c
+          where exists (
+            select from workload_syscalls w
+            where w.pod_namespace = c.namespace and w.workload_kind = c.workload_kind and w.workload_name = c.workload_name
+          ))::float8 as "withResource"`)
+
+/** A row of the database function `seccomp_profiles`. */
+export interface Row extends EntryRow {
+  readonly is_shortened: boolean
+}
+const rows = fixed<Row[]>('select * from seccomp_profiles($1, $2)')
+
+export interface ListSources {
+  readonly db: Database
+  readonly config: Config
+  readonly log: Log
+  readonly budget: ReadBudget
+}
+
+/**
+ * Reads the list. What that may hold is charged to the read budget before, for as long as it takes: 503 when it is not to be had in time.
+ */
+export async function buildProfileList({ db, config, log, budget }: ListSources): Promise<Kept> {
+  const [count] = await db.read((sql) => counts(sql))
+  const { workloads, withResource } = count!
+  const release = await budget.acquire((workloads * WORKLOAD_BYTES + withResource * NAMES_BYTES + DENIALS_BYTES) / KIB)
+  try {
+    const found = await db.read((sql) => rows(sql, config.seccompProfileDir, config.seccompNodeStaleSecs))
+    if (found.some((row) => row.is_shortened))
+      log.warn({ workloads }, 'names of seccomp denials were left out of the list of profiles: there are too many')
+    const plain = await writtenList(found, config.seccompProfileDir)
+    return { plain, packed: await gzipAsync(plain, { level: constants.Z_BEST_SPEED }) }
+  } finally {
+    release()
+  }
+}
+
+/** The rows as one array, in slices of the event loop. */
+export async function writtenList(found: readonly Row[], directory: string): Promise<Buffer> {
+  const slice = new Slice()
+  const pieces: Buffer[] = []
+  let text = '['
+  for (const [i, row] of found.entries()) {
+    text += `${i === 0 ? '' : ','}${openEntry(row, directory)}}`
+    if (text.length >= PIECE_CHARS) {
+      pieces.push(Buffer.from(text))
+      text = ''
+    }
+    if (slice.isOver) await slice.next()
+  }
+  pieces.push(Buffer.from(`${text}]`))
+  return Buffer.concat(pieces)
+}

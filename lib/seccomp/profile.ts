@@ -1,0 +1,113 @@
+/** One workload with its observed set as a seccomp profile (workload-profiling, Seccomp endpoints; interop-profiling 1.5). */
+import { z } from 'zod'
+import { createFold, type Database, fixed } from '../db/index.ts'
+import { HttpError } from '../http/errors.ts'
+import { type EntryRow, openEntry, ProfileSummary } from './entry.ts'
+import { ALLOW_ACTION, LOG_ACTION, shownArchitectures, type Workload } from './names.ts'
+
+/** A seccomp profile that logs all but what was observed. */
+export const Profile = z
+  .strictObject({
+    defaultAction: z.literal(LOG_ACTION),
+    architectures: z.array(z.string()),
+    syscalls: z.array(z.strictObject({ names: z.array(z.string()), action: z.literal(ALLOW_ACTION) })).max(1),
+  })
+  .meta({ id: 'SeccompProfile' })
+
+/** GET /seccomp/profiles/{namespace}/{kind}/{name}. */
+export const ObservedProfile = ProfileSummary.extend({ profile: Profile }).meta({ id: 'ObservedSeccompProfile' })
+
+/** The profile of names and architectures as they were observed. */
+export function profileOf({ names, arches }: { names: readonly string[]; arches: readonly string[] }): z.output<typeof Profile> {
+  return {
+    defaultAction: LOG_ACTION,
+    architectures: shownArchitectures(arches),
+    syscalls: names.length === 0 ? [] : [{ names: [...names], action: ALLOW_ACTION }],
+  }
+}
+
+export const noProfile = () => new HttpError(404, 'there is no seccomp profile for that workload')
+
+interface Row extends EntryRow {
+  readonly n: number
+  readonly syscalls: string
+}
+
+// Nodes by the set of files that they have are one object, in which a set is found however many there are.
+const statement = fixed<Row[]>(`
+  with state as materialized (
+    select w.is_watched, coalesce(l.live, 0)::integer as live, l.nodes_of
+    from seccomp_watch() w
+    cross join (
+      select sum(s.nodes) as live, jsonb_object_agg(encode(s.file_set_id, 'base64'), s.nodes) as nodes_of
+      from (select s.file_set_id, count(*) as nodes
+            from seccomp_node s
+            where $1::integer = 0 or s.updated_at >= now() at time zone 'utc' - make_interval(secs => $2::integer)
+            group by s.file_set_id) s) l)
+  select k.n::integer as n, w.pod_namespace as namespace, w.workload_kind as kind, w.workload_name as name, w.hash,
+         w.syscall_count::float8 as syscall_count, to_json(w.arches) as arches, w.updated_at::text as updated_at,
+         c.worst, c.pods, c.incomplete, to_json(c.names) as names, to_json(c.ranks) as ranks,
+         coalesce(r.count, 0) as cr_count, cr.name as cr_name, cr.default_action as cr_action, cr.hash as cr_hash,
+         cr.syscall_count::float8 as cr_syscall_count, to_json(cr.architectures) as cr_architectures, cr.updated_at::text as cr_updated_at,
+         cr.ready::float8 as status_ready, cr.total::float8 as status_total, cr.state as status_state,
+         w.syscalls, case when cr.syscalls <> w.syscalls then w.syscalls end as observed,
+         case when cr.syscalls <> w.syscalls then cr.syscalls end as allowed,
+         state.live, coalesce(f.present, 0) as present, coalesce(f.ready, 0) as ready,
+         state.is_watched and not exists (
+           select from seccomp_denial u
+           where u.pod_namespace = w.pod_namespace and (u.workload_kind is null or u.workload_name is null)) as is_known,
+         d.total as denied, to_json(d.syscalls) as denied_syscalls, to_json(d.actions) as denied_actions, d.last_seen::text as last_denied
+  from state
+  cross join rows from (json_to_recordset($3::text::json) as (namespace text, kind text, name text)) with ordinality k(namespace, kind, name, n)
+  join workload_syscalls w on w.pod_namespace = k.namespace and w.workload_kind = k.kind and w.workload_name = k.name
+  cross join lateral workload_capture(w.pod_namespace, w.workload_kind, w.workload_name) c
+  left join lateral (
+    select c.name, count(*) over ()::integer as count
+    from seccomp_cr c
+    where c.namespace = w.pod_namespace and c.workload_kind = w.workload_kind and c.workload_name = w.workload_name
+    order by c.updated_at desc, c.name
+    limit 1) r on true
+  left join seccomp_cr cr on cr.namespace = w.pod_namespace and cr.name = r.name
+  left join lateral (
+    select sum(s.nodes)::integer as present, (sum(s.nodes) filter (where f.hash = cr.hash and cr.hash <> ''))::integer as ready
+    from seccomp_file f
+    cross join lateral (select (state.nodes_of ->> encode(f.file_set_id, 'base64'))::integer as nodes) s
+    where f.path = $4::text || '/' || cr.namespace || '/' || cr.name || '.json') f on cr.name is not null
+  left join lateral (
+    select sum(p.count)::text as total, max(p.last_seen) as last_seen,
+           (array_agg(distinct p.syscall) filter (where p.rank <= 800))[1:50] as syscalls,
+           (array_agg(distinct p.action) filter (where p.rank <= 800))[1:16] as actions
+    from (select d.syscall, d.action, sum(d.count) as count, max(d.last_seen) as last_seen,
+                 row_number() over (order by d.syscall, d.action) as rank
+          from seccomp_denial d
+          where d.pod_namespace = w.pod_namespace and d.workload_kind = w.workload_kind and d.workload_name = w.workload_name
+          group by d.syscall, d.action) p) d on true`)
+
+export interface ProfileSettings {
+  readonly seccompProfileDir: string
+  readonly seccompNodeStaleSecs: number
+}
+
+/** Beyond what a look-up takes. */
+const PATIENCE_MS = 5
+
+/** Reads the summary of a workload with its profile as JSON, or null when nothing was observed of it. Look-ups that come together go together. */
+export function profileReader(db: Database, { seccompProfileDir, seccompNodeStaleSecs }: ProfileSettings) {
+  return createFold<Workload, string | null>({
+    patienceMs: PATIENCE_MS,
+    run: async (workloads) => {
+      // However many ask for a workload at once, its names are read once.
+      const keys = workloads.map(({ namespace, kind, name }) => JSON.stringify({ namespace, kind, name }))
+      const places = new Map([...new Set(keys)].map((key, i) => [key, i + 1]))
+      const sent = `[${[...places.keys()].join(',')}]`
+      const rows = await db.read((sql) => statement(sql, seccompNodeStaleSecs, seccompNodeStaleSecs, sent, seccompProfileDir))
+      const found = new Map(rows.map((row) => [row.n, wholeEntry(row, seccompProfileDir)]))
+      return keys.map((key) => found.get(places.get(key)!) ?? null)
+    },
+  })
+}
+
+function wholeEntry(row: Row, directory: string): string {
+  const profile = profileOf({ names: row.syscalls === '' ? [] : row.syscalls.split(','), arches: row.arches })
+  return `${openEntry(row, directory)},"profile":${JSON.stringify(profile)}}`
+}

@@ -1,0 +1,38 @@
+import { z } from 'zod'
+import { shownAs } from '../http/declared.ts'
+import { zonedTime } from '../http/fields.ts'
+import { parseNaive } from '../net/timestamp.ts'
+
+const MAX_SYSCALLS = 50
+const MAX_ACTIONS = 16
+
+/** What the kernel denied a workload, of the denials that are stored (workload-profiling, Denial rollup; interop-profiling 1.9). */
+export const DenialRollup = z
+  .strictObject({
+    total: shownAs(z.int().min(0), {
+      type: 'integer',
+      format: 'int64',
+      minimum: 0,
+      description: 'All events; 0 where nothing was denied.',
+    }),
+    syscalls: z.array(z.string()).max(MAX_SYSCALLS).describe('Sorted; of a cluster with very many, each workload shows some.'),
+    actions: z.array(z.string()).max(MAX_ACTIONS).describe('Sorted.'),
+    lastSeen: zonedTime.nullable().describe('Null where nothing was denied.'),
+  })
+  .meta({ id: 'SeccompDenialRollup' })
+
+export interface RollupRow {
+  readonly is_known: boolean
+  /** Digits: a sum may be beyond 2^53. This and what follows is null where nothing was denied. */
+  readonly denied: string | null
+  readonly denied_syscalls: readonly string[] | null
+  readonly denied_actions: readonly string[] | null
+  readonly last_denied: string | null
+}
+
+/** The rollup as JSON. */
+export function rollupJson({ is_known, denied, denied_syscalls, denied_actions, last_denied }: RollupRow): string {
+  if (!is_known) return 'null'
+  const lastSeen = last_denied === null ? 'null' : `"${parseNaive(last_denied.replace(' ', 'T'))}Z"`
+  return `{"total":${denied ?? '0'},"syscalls":${JSON.stringify(denied_syscalls ?? [])},"actions":${JSON.stringify(denied_actions ?? [])},"lastSeen":${lastSeen}}`
+}

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict'
+import { beforeEach, test } from 'node:test'
+import { gunzipSync } from 'node:zlib'
+import { startApp, TOKENS } from '../support/app.ts'
+import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { forgetSeccomp, profilePath, storeNodes, storePods, storeResources, storeWatchers, storeWorkloads } from '../support/seccomp.ts'
+
+const app = await startApp()
+const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300', BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const token = TOKENS.BROKER_TOKEN_READ
+const { sql } = app
+const web = { namespace: 'shop', kind: 'Deployment', name: 'web' }
+/** 64 contributors and 800 pairs (interop-profiling 1.10). */
+const CHARGED_KIB = 64 * 4 + 800 / 2
+
+beforeEach(async () => {
+  for (const one of [app, guarded]) await forgetSeccomp(one.sql)
+  app.deps.profiles.list.forget()
+})
+
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: the entry of the list, with the observed set as a profile that logs', async () => {
+  await storeWorkloads(sql, [{ ...web, names: ['write', 'read'], arches: ['x86_64', 'aarch64', 's390x'] }])
+  await storePods(sql, [{ name: 'p', of: web, level: 'high' }])
+  await storeResources(sql, [{ namespace: 'shop', name: 'cr', kind: 'Deployment', workload: 'web', names: ['read'], hash: 'h' }])
+  await storeNodes(sql, [{ name: 'n', files: { 'kguardian/shop/cr.json': 'h' } }])
+  await storeWatchers(sql, [{ name: 'n' }])
+  const [entry] = (await app.get('/seccomp/profiles')).json
+  const profile = {
+    defaultAction: 'SCMP_ACT_LOG',
+    architectures: ['SCMP_ARCH_AARCH64', 'SCMP_ARCH_X86_64'],
+    syscalls: [{ names: ['read', 'write'], action: 'SCMP_ACT_ALLOW' }],
+  }
+  assert.equal((await app.get(profilePath(web))).text, JSON.stringify({ ...entry, profile }))
+})
+
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: a set without names and architectures has empty lists', async () => {
+  await storeWorkloads(sql, [{ ...web, names: [], arches: [] }])
+  assert.deepEqual((await app.get(profilePath(web))).json.profile, { defaultAction: 'SCMP_ACT_LOG', architectures: [], syscalls: [] })
+})
+
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: never cached, while the list is', async () => {
+  await storeWorkloads(sql, [{ ...web, names: ['read'] }])
+  assert.equal((await app.get('/seccomp/profiles')).json[0].syscallCount, 1)
+  assert.equal((await app.get(profilePath(web))).json.syscallCount, 1)
+  await storeWorkloads(sql, [{ ...web, names: ['read', 'write'] }])
+  assert.equal((await app.get(profilePath(web))).json.syscallCount, 2)
+  assert.equal((await app.get('/seccomp/profiles')).json[0].syscallCount, 1)
+})
+
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: whoever asks together gets what was asked for', async () => {
+  const names = Array.from({ length: 30 }, (_, i) => ({ ...web, name: `w-${i}`, names: [`call_${i}`] }))
+  await storeWorkloads(sql, names)
+  const asked = Array.from({ length: 200 }, (_, i) => `w-${(i * 7) % 40}`)
+  const answers = await Promise.all(asked.map((name) => app.get(profilePath({ ...web, name }))))
+  for (const [i, name] of asked.entries()) {
+    const { status, json } = answers[i]!
+    const number = Number(name.slice(2))
+    assert.equal(status, number < 30 ? 200 : 404)
+    if (status === 200) assert.deepEqual([json.name, json.profile.syscalls[0].names], [name, [`call_${number}`]])
+  }
+})
+
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: a path of any characters', async () => {
+  const odd = { namespace: 'a/b', kind: 'K "q"', name: '%2f\\u0001 \u{1f600}' }
+  await storeWorkloads(sql, [{ ...odd, names: ['read'] }])
+  const { json } = await app.get(profilePath(odd))
+  assert.deepEqual([json.namespace, json.kind, json.name], [odd.namespace, odd.kind, odd.name])
+})
+
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: a long one is packed when asked', async () => {
+  await storeWorkloads(sql, [{ ...web, names: Array.from({ length: 1_024 }, (_, i) => `call_number_${i}`) }])
+  const plain = await app.get(profilePath(web))
+  const packed = await app.app.request(profilePath(web), { headers: { 'accept-encoding': 'gzip' } })
+  assert.equal(packed.headers.get('content-encoding'), 'gzip')
+  assert.equal(gunzipSync(Buffer.from(await packed.arrayBuffer())).toString(), plain.text)
+})
+
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 404: of what nothing was observed, in plain text', async () => {
+  await storeWorkloads(sql, [{ ...web, names: ['read'] }])
+  await storePods(sql, [{ name: 'p', of: { ...web, name: 'api' } }])
+  for (const other of [
+    { ...web, name: 'api' },
+    { ...web, kind: 'StatefulSet' },
+    { ...web, kind: 'deployment' },
+    { ...web, namespace: 'other' },
+  ]) {
+    const answer = await app.get(profilePath(other))
+    assert.deepEqual([answer.status, answer.text], [404, 'there is no seccomp profile for that workload'])
+    assert.match(answer.headers.get('content-type')!, /^text\/plain/)
+  }
+})
+
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 400: U+0000 in the path', async () => {
+  assert.equal((await app.get('/seccomp/profiles/a/b/%00')).status, 400)
+})
+
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 401: without a token', async () => {
+  assertUnauthorized(await guarded.get(profilePath(web)))
+})
+
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 503: shed when the read budget is spent', async () => {
+  const { budget } = guarded.deps
+  const release = await budget.acquire(budget.totalKib - CHARGED_KIB + 1)
+  assertShed(await guarded.get(profilePath(web), { token }), CHARGED_KIB, budget.totalKib)
+  release()
+  assert.equal((await guarded.get(profilePath(web), { token })).status, 404)
+})
+
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 503: a table is locked for longer than a statement may take', async () => {
+  await storeWorkloads(guarded.sql, [{ ...web, names: ['read'] }])
+  await storePods(guarded.sql, [{ name: 'p', of: web }])
+  for (const table of ['workload_syscalls', 'pod', 'pod_syscalls', 'seccomp_cr', 'seccomp_node', 'seccomp_denial', 'seccomp_denial_node'])
+    await whileLocked(guarded.sql, table, async () => assertDatabaseBusy(await guarded.get(profilePath(web), { token })))
+  assert.equal((await guarded.get(profilePath(web), { token })).status, 200)
+})
