@@ -526,6 +526,8 @@ function public.bounded_union(stored text[], offered text[], most integer) retur
 
 function public.capture_rank(level text) returns integer language sql immutable parallel safe
 
+function public.collect_file_set(candidate bytea) returns void language plpgsql
+
 function public.count_cves(max_cves bigint) returns TABLE(rows bigint, cves bigint) language sql
 
 function public.cve_exposure(vuln text, window_hours integer, running_window_secs integer, shown jsonb) returns json language sql stable
@@ -589,6 +591,8 @@ function public.observed_networks(namespaces text[], kinds text[], names text[],
 function public.offered_syscalls(pods text[]) returns TABLE(pod_namespace text, workload_kind text, workload_name text, syscalls text[], arches text[]) language sql stable
 
 function public.pod_holding(address text, at timestamp without time zone) returns SETOF pod language sql stable parallel safe
+
+function public.post_node_files(node text, set_id bytea, doc json) returns void language plpgsql
 
 function public.posted_containers(doc json) returns TABLE(n bigint, workload bigint, pod_namespace text, workload_kind text, workload_name text, pod_name text, container_name text, container_kind text, image_ref text, image_digest text, digest_kind text, repository text, tags text[], security_context jsonb, pod_security jsonb, state text, state_reason text) language sql stable parallel safe
 

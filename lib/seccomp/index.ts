@@ -1,4 +1,5 @@
 export { Capture, type CaptureRow, captureOf, LEVELS, type Level } from './capture.ts'
+export { CrPath, MirroredCr, mirrorOf, PostedCr } from './cr.ts'
 export {
   ALLOW_ACTION,
   foldedArchitecture,
@@ -10,4 +11,5 @@ export {
   type Workload,
   WorkloadPath,
 } from './names.ts'
+export { fileSetOf, PostedNodeFiles, readNodeFiles } from './node-files.ts'
 export { type Observed, readObserved } from './observed.ts'

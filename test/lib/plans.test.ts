@@ -268,6 +268,8 @@ const examples: Record<string, Example[]> = {
       body: { node_name: 'n', provider: 'aws', distro: 'eks', cni: 'cilium', ip_family: 'ipv4', node_os: 'cos' },
     },
   ],
+  'PUT /seccomp/crs/:namespace/:name': [{ path: '/seccomp/crs/shop/web', body: { spec: {} } }],
+  'DELETE /seccomp/crs/:namespace/:name': [{ path: '/seccomp/crs/shop/nothing', status: 404 }],
   'POST /pod/mark_dead': [
     { path: '/pod/mark_dead', body: { pod_name: 'pod-7' } },
     { path: '/pod/mark_dead', body: { pod_name: 'pod-7', pod_ip: '10.0.0.7' } },
@@ -284,6 +286,7 @@ const WITHOUT = new Set([
   'POST /pod/spec',
   'POST /svc/spec',
   'POST /pod/syscalls',
+  'POST /seccomp/node-status',
   'POST /images/:digest/vulnerabilities',
   'POST /images/:digest/sbom',
   'POST /images/:digest/attestation',

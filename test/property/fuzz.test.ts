@@ -273,6 +273,31 @@ const listOf = (fields: Record<string, string[]>): fc.Arbitrary<Text> =>
       ']',
     ])
 
+const DISTRIBUTION = '{"ready":1,"total":2,"state":"Partial","summary":"1/2"}'
+const CR: Fields = {
+  spec: either(
+    [
+      3,
+      one(values`
+        {"defaultAction":"SCMP_ACT_ERRNO","architectures":["SCMP_ARCH_ARM64","MARKERMARKER"],"syscalls":[{"names":["read","MARKERMARKER"]}]}
+        {"syscalls":[{"names":["write"],"action":"SCMP_ACT_ERRNO","errnoRet":1}],"workloadRef":{"kind":"Deployment","name":"MARKERMARKER"}}  {}`),
+    ],
+    [1, hostile],
+  ),
+  hash: good`"MARKERMARKER"  ""  null`,
+  distribution: one(['null', DISTRIBUTION]),
+  status: one(['null', '{}', `{"distribution":${DISTRIBUTION}}`]),
+}
+
+const NODE_FILES: Fields = {
+  node_name: good`"MARKERMARKER"  "node-1"`,
+  files: either(
+    [3, listOf({ path: values`"kguardian/fuzz/MARKERMARKER.json"  "kguardian/fuzz/a.json"`, hash: values`"h1"  null  ""` })],
+    [1, good`null  []`],
+  ),
+  paths: good`null  []  ["kguardian/fuzz/a.json","kguardian/fuzz/b.json",7,null]`,
+}
+
 const FINDINGS: Fields = {
   ...PAYLOAD,
   os: good`null  {}  {"family":"debian","name":"12","eosl":true}`,
@@ -348,6 +373,8 @@ const TEMPLATES: Record<string, { fields: Fields; list?: true }> = {
   '/pod/traffic/batch': { fields: FLOW, list: true },
   '/pod/syscalls': { fields: SYSCALLS, list: true },
   '/node/facts': { fields: FACTS },
+  '/seccomp/crs/:namespace/:name': { fields: CR },
+  '/seccomp/node-status': { fields: NODE_FILES },
   '/svc/spec': { fields: SERVICE },
   '/images/:digest/vulnerabilities': { fields: FINDINGS },
   '/images/:digest/sbom': { fields: SBOM },
