@@ -363,6 +363,10 @@ describe('plans', () => {
       cross join (values ('[{"format":"f","verified":true,"issuer":"https://i.test","san":"https://s.test"}]')) l(signatures)`
     await sql`insert into cve_fact select 'CVE-' || n, true, null, 0.5, 0.5 from generate_series(1, ${ROWS}::int) n`
     await sql`insert into cve_news (vuln_id) select 'CVE-' || n from generate_series(1, ${ROWS}::int) n`
+    await sql`
+      insert into seccomp_cr
+      select 'put-' || n % 50, 'cr-' || n, 'SCMP_ACT_LOG', '{}', 'read,write', 2, 'Deployment', 'web-' || n, 'h', 0, 0, 'Pending', timestamp '2024-05-01'
+      from generate_series(1, ${ROWS}::int) n`
     await sql`insert into traffic (uuid, pod_name, time_stamp) values (e'odd\\x1f', 'odd', timestamp '2000-01-01')`
     await sql.unsafe('analyze')
   })
@@ -372,7 +376,8 @@ describe('plans', () => {
       test(`${route} as ${path} ${body === undefined ? '' : JSON.stringify(body).slice(0, 60)}`, async () => {
         heard = []
         const headers = { 'content-type': 'application/json' }
-        const answer = await app.request(path, body === undefined ? {} : { method: 'POST', headers, body: JSON.stringify(body) })
+        const method = route.split(' ')[0]!
+        const answer = await app.request(path, body === undefined ? { method } : { method, headers, body: JSON.stringify(body) })
         await answer.text()
         assert.equal(answer.status, status)
         assert.equal(heard.length, statements)
