@@ -31,6 +31,9 @@ import traffic from './pod/traffic.get.ts'
 import trafficPost from './pod/traffic.post.ts'
 import trafficBatch from './pod/traffic-batch.post.ts'
 import trafficByName from './pod/traffic-by-name.get.ts'
+import seccompCrDelete from './seccomp/cr.delete.ts'
+import seccompCrPut from './seccomp/cr.put.ts'
+import seccompNodeStatus from './seccomp/node-status.post.ts'
 import seccompProfile from './seccomp/profile.get.ts'
 import seccompExport from './seccomp/profile-export.get.ts'
 import seccompExportPost from './seccomp/profile-export.post.ts'
@@ -60,4 +63,5 @@ export const routes = [
   ...[attestationPolicy, imageTrust],
   ...[seccompExport, seccompExportPost],
   ...[seccompProfiles, seccompProfile, seccompProfileFile],
+  ...[seccompCrPut, seccompCrDelete, seccompNodeStatus],
 ]

@@ -6,6 +6,7 @@ import type { Database } from './db/index.ts'
 import type { Deps } from './deps.ts'
 import { ReadBudget } from './http/budget.ts'
 import { Inbox } from './http/inbox.ts'
+import { Rejections } from './http/rejections.ts'
 import { createTokens } from './http/tokens.ts'
 import { evaluatorToken, ImageTrust } from './image-trust/index.ts'
 import { createMetrics } from './metrics.ts'
@@ -68,6 +69,7 @@ export function buildDeps(options: { config: Config; db: Database; log: Logger; 
     unknownReasons: new UnknownReasons({ log, metrics }),
     imageTrust: new ImageTrust({ url: config.evaluatorUrl, token: evaluatorToken(config), log }),
     profiles: openProfiles({ db, config, log, metrics, budget }),
+    rejections: new Rejections({ log, metrics }),
     draining,
   }
 }

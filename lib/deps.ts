@@ -5,6 +5,7 @@ import type { Config } from './config.ts'
 import type { Database } from './db/index.ts'
 import type { ReadBudget } from './http/budget.ts'
 import type { Inbox } from './http/inbox.ts'
+import type { Rejections } from './http/rejections.ts'
 import type { Tokens } from './http/tokens.ts'
 import type { ImageTrust } from './image-trust/index.ts'
 import type { Metrics } from './metrics.ts'
@@ -39,6 +40,8 @@ export interface Deps {
   imageTrust: ImageTrust
   /** Observed seccomp profiles as they are read. */
   profiles: Profiles
+  /** Entries that were left out of what was stored. */
+  rejections: Rejections
   /** True from the first SIGTERM on: answers then carry `Connection: close`. */
   draining: () => boolean
 }

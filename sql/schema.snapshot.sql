@@ -522,7 +522,11 @@ table public.workload_syscalls with (fillfactor=80)
 
 function public.affected_payloads(vuln text) returns TABLE(image_digest text, digest text, source text, join_rank smallint) language sql stable parallel safe
 
+function public.bounded_union(stored text[], offered text[], most integer) returns text[] language sql immutable parallel safe
+
 function public.capture_rank(level text) returns integer language sql immutable parallel safe
+
+function public.collect_file_set(candidate bytea) returns void language plpgsql
 
 function public.count_cves(max_cves bigint) returns TABLE(rows bigint, cves bigint) language sql
 
@@ -542,9 +546,13 @@ function public.effective_reports(asked text, of_kind text) returns TABLE(digest
 
 function public.expire_pages(of_digest text, of_source text, of_set text, ttl_secs integer) returns bigint language plpgsql
 
+function public.fnv1a_64(words text) returns text language plpgsql immutable strict parallel safe
+
 function public.fold_facts(after bigint, max_news bigint, settled_after_secs integer) returns TABLE(rows bigint, last bigint) language sql
 
 function public.forget_attestations(digests text[]) returns integer language plpgsql
+
+function public.grow_union(of_namespace text, of_kind text, of_workload text, names text[], archs text[]) returns integer language plpgsql
 
 function public.is_container_changed(w workload_container, container_kind text, image_ref text, security_context jsonb, pod_security jsonb, state text, state_reason text) returns boolean language sql stable parallel safe
 
@@ -580,7 +588,11 @@ function public.named_digests(of_digest text, of_source text) returns TABLE(imag
 
 function public.observed_networks(namespaces text[], kinds text[], names text[], since timestamp without time zone) returns TABLE(n bigint, pods bigint, flows bigint, ingress_flows bigint, other_namespaces bigint, unattributed bigint, public_ips bigint, nodes bigint) language sql stable
 
+function public.offered_syscalls(pods text[]) returns TABLE(pod_namespace text, workload_kind text, workload_name text, syscalls text[], arches text[]) language sql stable
+
 function public.pod_holding(address text, at timestamp without time zone) returns SETOF pod language sql stable parallel safe
+
+function public.post_node_files(node text, set_id bytea, doc json) returns void language plpgsql
 
 function public.posted_containers(doc json) returns TABLE(n bigint, workload bigint, pod_namespace text, workload_kind text, workload_name text, pod_name text, container_name text, container_kind text, image_ref text, image_digest text, digest_kind text, repository text, tags text[], security_context jsonb, pod_security jsonb, state text, state_reason text) language sql stable parallel safe
 
@@ -612,6 +624,10 @@ function public.store_findings(header json, rows text) returns json language plp
 
 function public.store_sbom(header json, page json, rows text) returns json language plpgsql
 
+function public.trimmed(words text) returns text language sql immutable parallel safe
+
+function public.union_hash(syscalls text, arches text[]) returns text language sql immutable parallel safe
+
 function public.union_names(first text, second text) returns text language sql immutable parallel safe
 
 function public.union_syscalls(doc json) returns integer language plpgsql
@@ -629,5 +645,7 @@ function public.wanted_links(of_digest text, of_source text) returns TABLE(image
 function public.wire_time(t timestamp without time zone) returns text language sql stable parallel safe
 
 function public.workload_capture(of_namespace text, of_kind text, of_workload text) returns TABLE(worst integer, pods integer, incomplete integer, names text[], ranks integer[]) language sql stable parallel safe
+
+function public.workload_key(namespace text, kind text, name text) returns text language sql stable parallel safe
 
 function public.write_report(sent image_report) returns void language sql

@@ -9,7 +9,7 @@ const TAGS: readonly [name: string, description: string, prefixes: readonly stri
   ['images', 'Container images and where they run', ['/images', '/workloads']],
   ['vulnerabilities', 'Vulnerabilities of the images that run, and what reaches them', ['/vulnerabilities']],
   ['attestations', 'Signatures and attestations of images, and the policies made of them', ['/attestations', '/image-trust']],
-  ['seccomp', 'Seccomp profiles of workloads, and what the kernel denied', ['/seccomp/']],
+  ['seccomp', 'Seccomp profiles of workloads, the resources and nodes that have them, and what kernels denied', ['/seccomp/']],
   ['operations', 'The broker itself', ['/health', '/metrics', '/version', '/openapi.json']],
 ]
 

@@ -1,4 +1,5 @@
 export { Capture, type CaptureRow, captureOf, LEVELS, type Level } from './capture.ts'
+export { CrPath, MirroredCr, mirrorOf, PostedCr } from './cr.ts'
 export { ProfileSummary } from './entry.ts'
 export { exportAnswers, sendManifest } from './export.ts'
 export { ExportBody, ExportQuery, MAX_EXPORT_BODY_BYTES } from './export-options.ts'
@@ -16,6 +17,7 @@ export {
   type Workload,
   WorkloadPath,
 } from './names.ts'
+export { fileSetOf, PostedNodeFiles, readNodeFiles } from './node-files.ts'
 export { type Observed, readObserved } from './observed.ts'
 export { noProfile, ObservedProfile, Profile, profileOf } from './profile.ts'
 export { openProfiles, type Profiles } from './profiles.ts'

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { createFold, type Database, fixed } from '../db/index.ts'
 import { HttpError } from '../http/errors.ts'
 import { type EntryRow, openEntry, ProfileSummary } from './entry.ts'
-import { ALLOW_ACTION, LOG_ACTION, shownArchitectures, type Workload } from './names.ts'
+import { ALLOW_ACTION, allowedOf, LOG_ACTION, shownArchitectures, type Workload } from './names.ts'
 
 /** A seccomp profile that logs all but what was observed. */
 export const Profile = z
@@ -12,17 +12,18 @@ export const Profile = z
     architectures: z.array(z.string()),
     syscalls: z.array(z.strictObject({ names: z.array(z.string()), action: z.literal(ALLOW_ACTION) })).max(1),
   })
-  .meta({ id: 'SeccompProfile' })
+  .meta({ id: 'SeccompDocument' })
 
 /** GET /seccomp/profiles/{namespace}/{kind}/{name}. */
 export const ObservedProfile = ProfileSummary.extend({ profile: Profile }).meta({ id: 'ObservedSeccompProfile' })
 
-/** The profile of names and architectures as they were observed. */
+/** The profile of what was observed, without what no syscall is called. */
 export function profileOf({ names, arches }: { names: readonly string[]; arches: readonly string[] }): z.output<typeof Profile> {
+  const allowed = [...allowedOf(names).names]
   return {
     defaultAction: LOG_ACTION,
     architectures: shownArchitectures(arches),
-    syscalls: names.length === 0 ? [] : [{ names: [...names], action: ALLOW_ACTION }],
+    syscalls: allowed.length === 0 ? [] : [{ names: allowed, action: ALLOW_ACTION }],
   }
 }
 

@@ -1,27 +1,46 @@
 -- Adds syscall names to pods, each pod once in the document, with its names each once in first-seen order and the time of its
--- newest entry; returns how many pods were written. Stored names stay in front. The namespace and the architecture are those of
--- the newest entry, the time is the greatest. What adds nothing and is no newer takes no lock.
+-- newest entry. Stored names stay in front. The namespace and the architecture are those of the newest entry, the time is the greatest.
+-- Then adds what the written pods have to the unions of their workloads; returns how many names and architectures found no room there.
+-- What adds nothing, is no newer and speaks in the union of the workload that the pod has takes no lock. Pods are locked before workloads, each
+-- in the order of their keys.
 create or replace function union_syscalls(doc json) returns integer
 language plpgsql
 as $$
 declare
-  written integer;
+  speakers text[];
+  offer    record;
+  left_out integer := 0;
 begin
-  insert into pod_syscalls as s (pod_name, pod_namespace, syscalls, arch, time_stamp)
-  select i.pod_name, i.pod_namespace, array_to_string(i.syscalls, ','), i.arch, i.time_stamp
-  from json_to_recordset(doc) as i(pod_name text, pod_namespace text, syscalls text[], arch text, time_stamp timestamp)
-  left join pod_syscalls p on p.pod_name = i.pod_name
-  where p.pod_name is null
-     or i.time_stamp > p.time_stamp
-     or (i.time_stamp = p.time_stamp and (i.pod_namespace <> p.pod_namespace or i.arch <> p.arch))
-     or not i.syscalls <@ string_to_array(p.syscalls, ',')
-  order by i.pod_name
-  on conflict (pod_name) do update set
-    syscalls      = union_names(s.syscalls, excluded.syscalls),
-    pod_namespace = case when excluded.time_stamp >= s.time_stamp then excluded.pod_namespace else s.pod_namespace end,
-    arch          = case when excluded.time_stamp >= s.time_stamp then excluded.arch else s.arch end,
-    time_stamp    = greatest(s.time_stamp, excluded.time_stamp);
-  get diagnostics written = row_count;
-  return written;
+  with written as (
+    insert into pod_syscalls as s (pod_name, pod_namespace, syscalls, arch, time_stamp, united_in)
+    select i.pod_name, i.pod_namespace, array_to_string(i.syscalls, ','), i.arch, i.time_stamp,
+           workload_key(p.pod_namespace, p.workload_kind, p.workload_name)
+    from json_to_recordset(doc) as i(pod_name text, pod_namespace text, syscalls text[], arch text, time_stamp timestamp)
+    left join pod_syscalls stored on stored.pod_name = i.pod_name
+    left join pod p on p.pod_name = i.pod_name
+    where stored.pod_name is null
+       or i.time_stamp > stored.time_stamp
+       or (i.time_stamp = stored.time_stamp and (i.pod_namespace <> stored.pod_namespace or i.arch <> stored.arch))
+       or (array_to_string(i.syscalls, ',') <> stored.syscalls and not i.syscalls <@ string_to_array(stored.syscalls, ','))
+       or stored.united_in is distinct from workload_key(p.pod_namespace, p.workload_kind, p.workload_name)
+    order by i.pod_name
+    on conflict (pod_name) do update set
+      syscalls      = union_names(s.syscalls, excluded.syscalls),
+      pod_namespace = case when excluded.time_stamp >= s.time_stamp then excluded.pod_namespace else s.pod_namespace end,
+      arch          = case when excluded.time_stamp >= s.time_stamp then excluded.arch else s.arch end,
+      time_stamp    = greatest(s.time_stamp, excluded.time_stamp),
+      united_in     = excluded.united_in
+    returning s.pod_name, s.united_in
+  )
+  select array_agg(w.pod_name) into speakers from written w where w.united_in is not null;
+
+  if speakers is null then
+    return 0;
+  end if;
+
+  for offer in select * from offered_syscalls(speakers) loop
+    left_out := left_out + grow_union(offer.pod_namespace, offer.workload_kind, offer.workload_name, offer.syscalls, offer.arches);
+  end loop;
+  return left_out;
 end
 $$;

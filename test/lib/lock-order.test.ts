@@ -27,6 +27,18 @@ const writers: Record<string, Write> = {
     const record = (pod_name: string) => ({ pod_name, pod_namespace: '', syscalls: ['read'], arch: 'x', time_stamp: time(second) })
     return on`select union_syscalls(${JSON.stringify(keys.map(record))}::text::json)`
   },
+  // Each writer has pods of its own, whose order is not that of the workloads that they share.
+  'the unions of union_syscalls': async (on, keys, second) => {
+    const pods = keys.map((name, i) => ({ pod_name: `${keys[0]}-${second}-${9 - i}`, name }))
+    await on`
+      insert into pod (pod_name, pod_ip, pod_namespace, time_stamp, node_name, is_dead, pod_ips, workload_kind, workload_name)
+      select p.pod_name, '', 'n', ${time(0)}, 'n', false, '{}', 'Deployment', p.name
+      from json_to_recordset(${JSON.stringify(pods)}::text::json) as p(pod_name text, name text)`
+    const record = ({ pod_name }: { pod_name: string }) => ({
+      ...{ pod_name, pod_namespace: '', syscalls: [`s${second}`], arch: 'x', time_stamp: time(second) },
+    })
+    return on`select union_syscalls(${JSON.stringify(pods.map(record))}::text::json)`
+  },
 }
 
 /**

@@ -71,7 +71,7 @@ for (const { name, path, operation } of operations) {
     for (const one of operation.parameters ?? []) assert.ok(one.description && one.schema.type, one.name)
     for (const one of inPath) assert.equal(one.required, true)
     const hasBody = operation.requestBody !== undefined
-    assert.equal(hasBody, name.startsWith('POST '))
+    assert.equal(hasBody, /^(POST|PUT) /.test(name))
     if (hasBody) {
       const maxBytes = MAX_BYTES[name] ?? MAX_CORE_BODY_BYTES
       assert.equal(operation.requestBody['x-max-bytes'], maxBytes)
@@ -334,6 +334,49 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
         [false, 0],
       ],
     },
+    'PUT /seccomp/crs/:namespace/:name': {
+      bodies: [
+        [true, { spec: {} }],
+        [true, { spec: { syscalls: [{ names: ['read', 'not a name'], errnoRet: 1 }, {}], workloadRef: null }, hash: null, status: null }],
+        [true, { spec: {}, distribution: { ready: 0, total: 1, state: null, summary: 'x' }, status: { distribution: null } }],
+        ...[{}, { spec: null }, { spec: [] }, { spec: 'x' }].map((fields): [boolean, unknown] => [false, fields]),
+        ...[
+          { defaultAction: 1 },
+          { architectures: 'x' },
+          { architectures: Array(65).fill('x') },
+          { syscalls: {} },
+          { syscalls: ['read'] },
+          { syscalls: [{ names: 'read' }] },
+          { syscalls: [{ names: [1] }] },
+          { syscalls: Array(1_025).fill({}) },
+          { workloadRef: 'web' },
+          { workloadRef: { kind: 'k'.repeat(254) } },
+        ].map((spec): [boolean, unknown] => [false, { spec }]),
+        [false, { spec: {}, hash: 7 }],
+        [false, { spec: {}, hash: 'h'.repeat(254) }],
+        ...[[], { ready: -1 }, { total: 1.5 }, { total: 2 ** 31 }, { state: 1 }].flatMap((distribution): [boolean, unknown][] => [
+          [false, { spec: {}, distribution }],
+          [false, { spec: {}, status: { distribution } }],
+        ]),
+      ],
+      answers: [
+        [true, { namespace: 'shop', name: 'web', hash: '', syscallCount: 0 }],
+        [false, { namespace: 'shop', name: 'web', hash: null, syscallCount: 0 }],
+        [false, { namespace: 'shop', name: 'web', hash: '', syscallCount: 0, updatedAt: T }],
+      ],
+    },
+    'POST /seccomp/node-status': {
+      bodies: [
+        [true, { node_name: 'n' }],
+        [true, { node_name: 'n', paths: ['a', 7, null, { path: 'b' }], files: null }],
+        ...[{}, { node_name: null }, { node_name: ' ' }, { node_name: 'n'.repeat(254) }, { node_name: 'n', paths: {} }].map(
+          (fields): [boolean, unknown] => [false, fields],
+        ),
+        [false, { node_name: 'n', files: 'a' }],
+      ],
+      // Empty.
+      answers: [],
+    },
     'POST /node/facts': {
       bodies: [
         [true, facts],
@@ -388,7 +431,7 @@ test('the document and the schemas that the routes run on judge examples alike',
       assert.equal(validator(json).safeParse(sent()).success, isGood, `document: ${shown}`)
     }
   }
-  assert.deepEqual(Object.keys(EXAMPLES).sort(), [...scopes.keys()].filter((name) => name.startsWith('POST ')).sort())
+  assert.deepEqual(Object.keys(EXAMPLES).sort(), [...scopes.keys()].filter((name) => /^(POST|PUT) /.test(name)).sort())
 })
 
 test('records whose keys come in another order are not allowed', () => {

@@ -294,6 +294,8 @@ const examples: Record<string, Example[]> = {
       body: { node_name: 'n', provider: 'aws', distro: 'eks', cni: 'cilium', ip_family: 'ipv4', node_os: 'cos' },
     },
   ],
+  'PUT /seccomp/crs/:namespace/:name': [{ path: '/seccomp/crs/shop/web', body: { spec: {} } }],
+  'DELETE /seccomp/crs/:namespace/:name': [{ path: '/seccomp/crs/shop/nothing', status: 404 }],
   'POST /pod/mark_dead': [
     { path: '/pod/mark_dead', body: { pod_name: 'pod-7' } },
     { path: '/pod/mark_dead', body: { pod_name: 'pod-7', pod_ip: '10.0.0.7' } },
@@ -310,6 +312,7 @@ const WITHOUT = new Set([
   'POST /pod/spec',
   'POST /svc/spec',
   'POST /pod/syscalls',
+  'POST /seccomp/node-status',
   'POST /images/:digest/vulnerabilities',
   'POST /images/:digest/sbom',
   'POST /images/:digest/attestation',
@@ -410,6 +413,10 @@ describe('plans', () => {
       select 'uid-' || n, 'pod-' || n, 'ns-' || n % 50, 'Deployment', 'web-' || n % 1000, 'bpf', 'SCMP_ACT_LOG', 1, timestamp '2024-05-01',
              timestamp '2024-05-01'
       from generate_series(1, ${ROWS}::int) n`
+    await sql`
+      insert into seccomp_cr
+      select 'put-' || n % 50, 'cr-' || n, 'SCMP_ACT_LOG', '{}', 'read,write', 2, 'Deployment', 'web-' || n, 'h', 0, 0, 'Pending', timestamp '2024-05-01'
+      from generate_series(1, ${ROWS}::int) n`
     await sql`insert into traffic (uuid, pod_name, time_stamp) values (e'odd\\x1f', 'odd', timestamp '2000-01-01')`
     await sql.unsafe('analyze')
   })
@@ -419,7 +426,8 @@ describe('plans', () => {
       test(`${route} as ${path} ${body === undefined ? '' : JSON.stringify(body).slice(0, 60)}`, async () => {
         heard = []
         const headers = { 'content-type': 'application/json' }
-        const answer = await app.request(path, body === undefined ? {} : { method: 'POST', headers, body: JSON.stringify(body) })
+        const method = route.split(' ')[0]!
+        const answer = await app.request(path, body === undefined ? { method } : { method, headers, body: JSON.stringify(body) })
         await answer.text()
         assert.equal(answer.status, status)
         assert.equal(heard.length, statements)

@@ -273,6 +273,25 @@ const listOf = (fields: Record<string, string[]>): fc.Arbitrary<Text> =>
       ']',
     ])
 
+const DISTRIBUTION = '{"ready":1,"total":2,"state":"Partial","summary":"1/2"}'
+const CR: Fields = {
+  spec: good`
+    {"defaultAction":"SCMP_ACT_ERRNO","architectures":["SCMP_ARCH_ARM64","MARKERMARKER"],"syscalls":[{"names":["read","MARKERMARKER"]}]}
+    {"syscalls":[{"names":["write"],"action":"SCMP_ACT_ERRNO","errnoRet":1}],"workloadRef":{"kind":"Deployment","name":"MARKERMARKER"}}  {}`,
+  hash: good`"MARKERMARKER"  ""  null`,
+  distribution: one(['null', DISTRIBUTION]),
+  status: one(['null', '{}', `{"distribution":${DISTRIBUTION}}`]),
+}
+
+const NODE_FILES: Fields = {
+  node_name: good`"MARKERMARKER"  "node-1"`,
+  files: either(
+    [3, listOf({ path: values`"kguardian/fuzz/MARKERMARKER.json"  "kguardian/fuzz/a.json"`, hash: values`"h1"  null  ""` })],
+    [1, good`null  []`],
+  ),
+  paths: good`null  []  ["kguardian/fuzz/a.json","kguardian/fuzz/b.json",7,null]`,
+}
+
 const FINDINGS: Fields = {
   ...PAYLOAD,
   os: good`null  {}  {"family":"debian","name":"12","eosl":true}`,
@@ -359,6 +378,8 @@ const TEMPLATES: Record<string, { fields: Fields; list?: true }> = {
   '/pod/traffic/batch': { fields: FLOW, list: true },
   '/pod/syscalls': { fields: SYSCALLS, list: true },
   '/node/facts': { fields: FACTS },
+  '/seccomp/crs/:namespace/:name': { fields: CR },
+  '/seccomp/node-status': { fields: NODE_FILES },
   '/svc/spec': { fields: SERVICE },
   '/images/:digest/vulnerabilities': { fields: FINDINGS },
   '/images/:digest/sbom': { fields: SBOM },
@@ -710,7 +731,7 @@ function flipped(text: string, at: number, byte: number): string {
 
 const anyRequest: fc.Arbitrary<FuzzRequest> = either(
   ...TARGETS.map((target): [number, fc.Arbitrary<FuzzRequest>] => [
-    isList(target) ? 1 : target.method === 'POST' ? 60 : 25,
+    isList(target) ? 1 : /^(POST|PUT)$/.test(target.method) ? 60 : 25,
     apiRequest(target),
   ]),
   [45, rawRequest],
@@ -1022,17 +1043,18 @@ after(async () => {
 })
 
 test('every route that takes a body has a valid one here, and it is accepted', async () => {
-  const bare = TARGETS.filter(({ method, path }) => method === 'POST' && !TEMPLATES[path]).map(({ path }) => path)
+  const takesBody = ({ method }: Target) => method === 'POST' || method === 'PUT'
+  const bare = TARGETS.filter((one) => takesBody(one) && !TEMPLATES[one.path]).map(({ path }) => path)
   assert.deepEqual(bare, [], 'add valid bodies of these routes to TEMPLATES')
   for (const [pattern, { fields, list: isList }] of Object.entries(TEMPLATES)) {
-    const path = pattern.replace(':digest', DIGESTS[0]!)
-    const { scope } = TARGETS.find((one) => one.method === 'POST' && one.path === pattern)!
+    const path = pattern.replace(':digest', DIGESTS[0]!).replace(/:(namespace|name)\b/g, 'fuzz')
+    const { scope, method } = TARGETS.find((one) => takesBody(one) && one.path === pattern)!
     const members = Object.entries(fields).map(
       ([key, value]) => `"${key}":${written(fc.sample(value, { seed: 1, numRuns: 1 })[0]!, 'valid')}`,
     )
     const text = `{${members.join(',')}}`
     const answer = await request(`${broker.url}${path}`, {
-      method: 'POST',
+      method,
       body: isList ? `[${text}]` : text,
       headers: authorization(scope, 'right'),
     })

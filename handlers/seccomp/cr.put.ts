@@ -1,0 +1,41 @@
+import { fixed } from '../../lib/db/index.ts'
+import { access } from '../../lib/http/access.ts'
+import { route } from '../../lib/http/context.ts'
+import { sendJson } from '../../lib/http/respond.ts'
+import { body, params } from '../../lib/http/validate.ts'
+import { CrPath, MirroredCr, mirrorOf, PostedCr } from '../../lib/seccomp/index.ts'
+
+const ROUTE = '/seccomp/crs/:namespace/:name'
+
+const CONTENT = `default_action, architectures, syscalls, syscall_count, workload_kind, workload_name, hash, ready, total, state`
+const contentOf = (row: string) => `(${CONTENT.replace(/\w+/g, (column) => `${row}.${column}`)})`
+
+// The controllers send everything again and again: what is stored already is found by reading alone and takes no lock. Who waited for another
+// writer asks once more, under the lock.
+const mirror = fixed(`
+  insert into seccomp_cr as c (namespace, name, ${CONTENT}, updated_at)
+  select s.*, clock_timestamp() at time zone 'utc'
+  from json_to_record($1::text::json) as s(
+    namespace text, name text, default_action text, architectures text[], syscalls text, syscall_count bigint,
+    workload_kind text, workload_name text, hash text, ready bigint, total bigint, state text)
+  where not exists (
+    select from seccomp_cr stored
+    where stored.namespace = s.namespace and stored.name = s.name and ${contentOf('stored')} is not distinct from ${contentOf('s')})
+  on conflict (namespace, name) do update set
+    (${CONTENT}) = row ${contentOf('excluded')},
+    updated_at = greatest(clock_timestamp() at time zone 'utc', c.updated_at + interval '1 microsecond')
+  where ${contentOf('c')} is distinct from ${contentOf('excluded')}`)
+
+/** PUT /seccomp/crs/{namespace}/{name}: a custom resource as it is now, in place of what it was (workload-profiling, Seccomp; interop-profiling 1.7). */
+export default route({
+  summary: 'Mirrors a custom resource as it is now',
+  description: 'What changes nothing writes nothing: the time of the mirrored resource is that of its last change.',
+  answer: MirroredCr,
+}).put(ROUTE, access('ingest'), params(CrPath), body(PostedCr), async (c) => {
+  const { db, rejections } = c.get('deps')
+  const { row, skipped } = mirrorOf(c.req.valid('param'), c.req.valid('json'))
+  await db.ingest((sql) => mirror(sql, JSON.stringify(row)))
+  rejections.note(ROUTE, skipped, 'a custom resource has names that no syscall has: skipped')
+  const { namespace, name, hash, syscall_count: syscallCount } = row
+  return sendJson(c, JSON.stringify({ namespace, name, hash, syscallCount } satisfies MirroredCr))
+})

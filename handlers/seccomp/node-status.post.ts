@@ -1,0 +1,35 @@
+import { fixed } from '../../lib/db/index.ts'
+import { access } from '../../lib/http/access.ts'
+import { route } from '../../lib/http/context.ts'
+import { respondEmpty } from '../../lib/http/respond.ts'
+import { body } from '../../lib/http/validate.ts'
+import { fileSetOf, PostedNodeFiles, readNodeFiles } from '../../lib/seccomp/index.ts'
+
+const ROUTE = '/seccomp/node-status'
+
+const touch = fixed<{ found: boolean }[]>(`
+  update seccomp_node set updated_at = clock_timestamp() at time zone 'utc'
+  where node_name = $1::text and file_set_id = decode($2::text, 'hex')
+  returning true as found`)
+
+const move = fixed(`select post_node_files($1::text, decode($2::text, 'hex'), $3::text::json)`)
+
+/**
+ * POST /seccomp/node-status: the profile files that a node has, in place of those it had; answers nothing (workload-profiling, Seccomp;
+ * interop-profiling 1.8). Posts have no time: the last one that is written wins.
+ */
+export default route({
+  summary: 'Say which profile files a node has',
+  description: 'A snapshot: it replaces what the node said before.',
+  answer: null,
+}).post(ROUTE, access('ingest'), body(PostedNodeFiles), async (c) => {
+  const { db, rejections } = c.get('deps')
+  const posted = c.req.valid('json')
+  const { files, skipped } = await readNodeFiles(posted)
+  const { id, paths, hashes } = await fileSetOf(files)
+  // A node has the same files for days: then they need not be sent along.
+  const touched = await db.ingest((sql) => touch(sql, posted.node_name, id))
+  if (touched.length === 0) await db.ingest((sql) => move(sql, posted.node_name, id, JSON.stringify({ paths, hashes })))
+  rejections.note(ROUTE, skipped, 'a node has files that cannot be told: skipped')
+  return respondEmpty(c, 200)
+})

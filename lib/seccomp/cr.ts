@@ -1,0 +1,129 @@
+/** Custom resources as the operator's controller sends them, and as they are mirrored (workload-profiling, Seccomp CR mirror; interop-profiling 1.7). */
+import { z } from 'zod'
+import { HttpError } from '../http/errors.ts'
+import { name, pathText, word } from '../http/fields.ts'
+import { listOf } from '../http/lists.ts'
+import { ALLOW_ACTION, foldedArchitecture, isDnsName, LOG_ACTION } from './names.ts'
+
+/** One a syscall would be some 500. */
+export const MAX_RULES = 1_024
+export const MAX_NAMES_OF_RULE = 4_096
+/** Of all rules, each once. A kernel has some 500. */
+export const MAX_ALLOWED_NAMES = 4_096
+const MAX_ARCHITECTURES = 64
+const MAX_NODES = 2 ** 31 - 1
+
+const SYSCALL_NAME = /^[a-z][a-z0-9_]{0,63}$/
+const NO_STATE = 'Pending'
+
+const dnsName = (what: string) => pathText.refine(isDnsName, 'expected a DNS-1123 name').describe(what)
+
+/** The path of a resource. */
+export const CrPath = z.object({ namespace: dnsName('The namespace of the resource.'), name: dnsName('Its name.') })
+export type CrPath = z.output<typeof CrPath>
+
+const nodes = z.int().min(0).max(MAX_NODES).nullish()
+
+const Distribution = z
+  .object({
+    ready: nodes.describe('Nodes that have the profile; 0 where it is not there.'),
+    total: nodes.describe('Nodes that should; 0 where it is not there.'),
+    state: word.nullish().describe(`\`Pending\`, \`Partial\` or \`Ready\`; absent or blank is \`${NO_STATE}\`.`),
+  })
+  .meta({ id: 'PostedDistribution' })
+
+const Rule = z
+  .object({
+    names: listOf(z.string(), MAX_NAMES_OF_RULE).nullish().describe(`What is not \`${SYSCALL_NAME.source}\` is skipped.`),
+    action: word.nullish().describe(`Absent or blank is \`${ALLOW_ACTION}\`; names of other actions do not count.`),
+  })
+  .meta({ id: 'PostedSyscallRule' })
+
+const Spec = z
+  .object({
+    defaultAction: word.nullish().describe(`Absent or blank is \`${LOG_ACTION}\`.`),
+    architectures: listOf(word, MAX_ARCHITECTURES).nullish(),
+    syscalls: listOf(Rule, MAX_RULES).nullish(),
+    workloadRef: z
+      .object({ kind: name.nullish(), name: name.nullish() })
+      .nullish()
+      .describe('The workload in the same namespace that it is for.'),
+  })
+  .meta({ id: 'PostedCrSpec' })
+
+/** The body of PUT /seccomp/crs/{namespace}/{name}. */
+export const PostedCr = z
+  .object({
+    spec: Spec.describe('The spec of the resource, as it is.'),
+    hash: name.nullish().describe('The hash in its status; absent or empty before it was rendered for the first time.'),
+    distribution: Distribution.nullish().describe('Before that of the status. Null is absent.'),
+    status: z.object({ distribution: Distribution.nullish() }).nullish(),
+  })
+  .meta({ id: 'PostedCr' })
+export type PostedCr = z.output<typeof PostedCr>
+
+/** What a PUT is answered with. */
+export const MirroredCr = z
+  .strictObject({
+    namespace: z.string(),
+    name: z.string(),
+    hash: z.string(),
+    syscallCount: z.int().describe('Names that its rules allow, each once.'),
+  })
+  .meta({ id: 'MirroredCr' })
+export type MirroredCr = z.output<typeof MirroredCr>
+
+/** A row of `seccomp_cr` but for its time. */
+export interface CrRow {
+  namespace: string
+  name: string
+  default_action: string
+  architectures: string[]
+  /** Sorted by bytes and joined with commas. */
+  syscalls: string
+  syscall_count: number
+  workload_kind: string | null
+  workload_name: string | null
+  hash: string
+  ready: number
+  total: number
+  state: string
+}
+
+/** The row of a resource, and how many names were skipped because no syscall is called so. 413 for more names than there may be. */
+export function mirrorOf({ namespace, name }: CrPath, { spec, hash, distribution, status }: PostedCr): { row: CrRow; skipped: number } {
+  const { allowed, skipped } = allowedNames(spec.syscalls ?? [])
+  const told = distribution ?? status?.distribution
+  const row = {
+    namespace,
+    name,
+    default_action: nonBlank(spec.defaultAction) ?? LOG_ACTION,
+    architectures: [...new Set((spec.architectures ?? []).map(foldedArchitecture).filter((arch) => arch !== ''))],
+    syscalls: allowed.join(','),
+    syscall_count: allowed.length,
+    workload_kind: nonBlank(spec.workloadRef?.kind),
+    workload_name: nonBlank(spec.workloadRef?.name),
+    hash: hash ?? '',
+    ready: told?.ready ?? 0,
+    total: told?.total ?? 0,
+    state: nonBlank(told?.state) ?? NO_STATE,
+  }
+  return { row, skipped }
+}
+
+function allowedNames(rules: readonly z.output<typeof Rule>[]): { allowed: string[]; skipped: number } {
+  const allowed = new Set<string>()
+  let skipped = 0
+  for (const { names, action } of rules) {
+    if ((nonBlank(action) ?? ALLOW_ACTION) !== ALLOW_ACTION) continue
+    for (const one of names ?? []) {
+      if (SYSCALL_NAME.test(one)) allowed.add(one)
+      else skipped++
+    }
+    if (allowed.size > MAX_ALLOWED_NAMES) throw new HttpError(413, `spec.syscalls allow more than ${MAX_ALLOWED_NAMES} different names`)
+  }
+  // The names are ASCII.
+  return { allowed: [...allowed].sort(), skipped }
+}
+
+const nonBlank = (text: string | null | undefined): string | null => (text && text.trim() !== '' ? text : null)

@@ -1,0 +1,94 @@
+/** Which profile files a node has (workload-profiling, Seccomp endpoints; interop-profiling 1.8, P6, P32). */
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { shownAs } from '../http/declared.ts'
+import { HttpError } from '../http/errors.ts'
+import { MAX_NAME_CHARS, name } from '../http/fields.ts'
+import { sortInSlices } from '../sort-in-slices.ts'
+import { Slice } from '../turns.ts'
+import { isLongerThan } from '../utf8.ts'
+
+/** Of each of the two lists. A cluster has hundreds of profiles. */
+export const MAX_LISTED_FILES = 10_000
+const MAX_PATH_BYTES = 1_024
+const MAX_HASH_BYTES = 128
+
+const list = (what: string) =>
+  shownAs(
+    z.custom<readonly unknown[]>((value) => Array.isArray(value), 'expected an array'),
+    { type: 'array', maxItems: MAX_LISTED_FILES, items: {}, description: what },
+  ).nullish()
+
+/** The body of POST /seccomp/node-status. */
+export const PostedNodeFiles = z
+  .object({
+    node_name: shownAs(
+      name.refine((text) => text.trim() !== '', 'must not be empty'),
+      { type: 'string', maxLength: MAX_NAME_CHARS, pattern: '\\S' },
+    ),
+    files: list('`{path, hash}` of each file; a hash that is absent or blank is none. What is neither this nor a path is skipped.'),
+    paths: list('The same, or paths alone.'),
+  })
+  .meta({
+    id: 'PostedNodeFiles',
+    description: 'Both lists are one: each path once, a hash before none. Without a list the node has no files.',
+  })
+export type PostedNodeFiles = z.output<typeof PostedNodeFiles>
+
+/** Files by their paths, with the hash of each or null. */
+export type Files = ReadonlyMap<string, string | null>
+
+interface File {
+  readonly path: string
+  readonly hash: string | null
+}
+
+/** What a node says that it has, and how many elements were skipped. The first hash of a path counts. 413 for a list that is too long. */
+export async function readNodeFiles({ files, paths }: PostedNodeFiles): Promise<{ files: Files; skipped: number }> {
+  for (const [field, elements] of Object.entries({ files, paths }))
+    if ((elements?.length ?? 0) > MAX_LISTED_FILES) throw new HttpError(413, `${field} has more than ${MAX_LISTED_FILES} elements`)
+  const merged = new Map<string, string | null>()
+  const slice = new Slice()
+  let skipped = 0
+  for (const element of [...(files ?? []), ...(paths ?? [])]) {
+    const file = fileOf(element)
+    if (file === null) skipped++
+    else if (!merged.get(file.path)) merged.set(file.path, file.hash)
+    if (slice.isOver) await slice.next()
+  }
+  return { files: merged, skipped }
+}
+
+function fileOf(element: unknown): File | null {
+  if (typeof element === 'string') return fileOf({ path: element })
+  if (typeof element !== 'object' || element === null) return null
+  const { path, hash } = element as { path?: unknown; hash?: unknown }
+  if (typeof path !== 'string' || path.trim() === '' || isLongerThan(path, MAX_PATH_BYTES)) return null
+  if (hash === undefined || hash === null) return { path, hash: null }
+  if (typeof hash !== 'string' || isLongerThan(hash, MAX_HASH_BYTES)) return null
+  return { path, hash: hash.trim() === '' ? null : hash }
+}
+
+/** A set of files as it is stored: once, however many nodes have it. */
+export interface FileSet {
+  /** SHA-256 of what is in it, in hexadecimal digits. */
+  readonly id: string
+  readonly paths: readonly string[]
+  /** Of the paths, in their order. */
+  readonly hashes: readonly (string | null)[]
+}
+
+export async function fileSetOf(files: Files): Promise<FileSet> {
+  const slice = new Slice()
+  // Any order will do that is always the same.
+  const paths = await sortInSlices([...files.keys()], (a, b) => a < b, slice)
+  const hashes: (string | null)[] = []
+  const sum = createHash('sha256')
+  for (const path of paths) {
+    const hash = files.get(path)!
+    hashes.push(hash)
+    sum.update(`${JSON.stringify([path, hash])}\n`)
+    if (slice.isOver) await slice.next()
+  }
+  return { id: sum.digest('hex'), paths, hashes }
+}

@@ -1,0 +1,18 @@
+-- FNV-1a of 64 bits over the bytes of a text in UTF-8, as 16 hexadecimal digits (draft-eastlake-fnv, 6). The prime is 2^40 + 435. There is no
+-- arithmetic modulo 2^64 here, so that both halves are multiplied apart; the lower one never depends on the upper.
+create or replace function fnv1a_64(words text) returns text
+language plpgsql immutable strict parallel safe
+as $$
+declare
+  bytes bytea  := convert_to(words, 'UTF8');
+  upper bigint := x'cbf29ce4'::bigint;
+  lower bigint := x'84222325'::bigint;
+begin
+  for i in 0 .. length(bytes) - 1 loop
+    lower := lower # get_byte(bytes, i);
+    upper := (upper * 435 + (lower * 435 >> 32) + (lower << 8)) & 4294967295;
+    lower := lower * 435 & 4294967295;
+  end loop;
+  return lpad(to_hex(upper), 8, '0') || lpad(to_hex(lower), 8, '0');
+end
+$$;
