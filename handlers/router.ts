@@ -31,6 +31,8 @@ import traffic from './pod/traffic.get.ts'
 import trafficPost from './pod/traffic.post.ts'
 import trafficBatch from './pod/traffic-batch.post.ts'
 import trafficByName from './pod/traffic-by-name.get.ts'
+import denials from './seccomp/denials.get.ts'
+import denialsPost from './seccomp/denials.post.ts'
 import serviceInfo from './svc/info.get.ts'
 import serviceByAddress from './svc/ip.get.ts'
 import serviceSpec from './svc/spec.post.ts'
@@ -53,4 +55,5 @@ export const routes = [
   ...[vulnerabilities, vulnerabilityExposure],
   ...[imageAttestationPost, imageAttestation, attestations, attestationsRunning],
   ...[attestationPolicy, imageTrust],
+  ...[denialsPost, denials],
 ]

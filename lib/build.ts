@@ -10,6 +10,7 @@ import { createTokens } from './http/tokens.ts'
 import { evaluatorToken, ImageTrust } from './image-trust/index.ts'
 import { createMetrics } from './metrics.ts'
 import { AgentClocks } from './nodes/index.ts'
+import { DenialInlet } from './seccomp/denials/index.ts'
 import { PayloadReader, Payloads, startThread } from './supply-chain/index.ts'
 import { FlowWriter, SeenFlows } from './traffic/index.ts'
 
@@ -65,6 +66,7 @@ export function buildDeps(options: { config: Config; db: Database; log: Logger; 
     payloads: new Payloads({ reader, maxInflatedBytes, metrics }),
     unknownReasons: new UnknownReasons({ log, metrics }),
     imageTrust: new ImageTrust({ url: config.evaluatorUrl, token: evaluatorToken(config), log }),
+    denials: new DenialInlet({ db, metrics, wireNames: config.wireNames, log }),
     draining,
   }
 }

@@ -9,6 +9,7 @@ import type { Tokens } from './http/tokens.ts'
 import type { ImageTrust } from './image-trust/index.ts'
 import type { Metrics } from './metrics.ts'
 import type { AgentClocks } from './nodes/index.ts'
+import type { DenialInlet } from './seccomp/denials/index.ts'
 import type { Payloads } from './supply-chain/payloads.ts'
 import type { FlowWriter, SeenFlows } from './traffic/index.ts'
 
@@ -36,6 +37,8 @@ export interface Deps {
   /** Reason codes of attestation results that are not known. */
   unknownReasons: UnknownReasons
   imageTrust: ImageTrust
+  /** Seccomp denials on their way in. */
+  denials: DenialInlet
   /** True from the first SIGTERM on: answers then carry `Connection: close`. */
   draining: () => boolean
 }

@@ -9,6 +9,7 @@ const TAGS: readonly [name: string, description: string, prefixes: readonly stri
   ['images', 'Container images and where they run', ['/images', '/workloads']],
   ['vulnerabilities', 'Vulnerabilities of the images that run, and what reaches them', ['/vulnerabilities']],
   ['attestations', 'Signatures and attestations of images, and the policies made of them', ['/attestations', '/image-trust']],
+  ['seccomp', 'Seccomp profiles of what workloads were seen to call, and what the kernel denied them', ['/seccomp']],
   ['operations', 'The broker itself', ['/health', '/metrics', '/version', '/openapi.json']],
 ]
 

@@ -1,0 +1,3 @@
+export { Drain, MAX_DRAIN_BYTES, MAX_DRAIN_ENTRIES } from './drain.ts'
+export { DenialInlet } from './inlet.ts'
+export { type DenialFilter, DenialRow, readDenials } from './record.ts'
