@@ -760,9 +760,15 @@ one('a job is late after three times its interval, but at least a quarter of an 
     'image-inventory-retention': 10_800,
     'supply-chain-refresh': 900,
     'attestation-retention': 10_800,
+    'seccomp-denial-retention': 10_800,
   })
-  // What is kept for ever is linked and counted all the same; results of images that are gone are not kept.
-  assert.deepEqual(overdue('jobs-off'), { 'dead-pod-retention': 10_800, 'supply-chain-refresh': 900, 'attestation-retention': 10_800 })
+  // What is kept for ever is linked, counted and attributed all the same; results of images that are gone are not kept.
+  assert.deepEqual(overdue('jobs-off'), {
+    'dead-pod-retention': 10_800,
+    'supply-chain-refresh': 900,
+    'attestation-retention': 10_800,
+    'seccomp-denial-retention': 10_800,
+  })
   assert.equal(overdue('supplychain-full')['supply-chain-refresh'], 5400)
 })
 

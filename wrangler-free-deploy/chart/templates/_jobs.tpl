@@ -43,6 +43,7 @@ release and job, so that jobs and installations do not all come at once. Usage: 
   "image-inventory-retention" $broker.imageInventory.retention.intervalSeconds
   "supply-chain-refresh" $broker.supplychain.retention.intervalSeconds
   "attestation-retention" 3600
+  "seccomp-denial-retention" 3600
   "version-check" $values.telemetry.intervalSeconds
 -}}
 {{- get $seconds (index . 1) | int64 -}}
