@@ -98,7 +98,7 @@ async function fill(rows: number): Promise<void> {
           from generate_series(1, ${rows}::int) n) n,
          lateral (select case when n % 100 > 0 then 'web' end) w(name)`
   await sql`
-    insert into seccomp_denial_node select ${rows}::text || '-' || n, true, 10, '{}', ${ago(60 * DAY)}::text::timestamp from generate_series(1, ${rows / 4}::int) n`
+    insert into seccomp_denial_node select ${rows}::text || '-' || n, true, 10, '{}', ${ago(60 * DAY)}::text::timestamp from generate_series(1, ${Math.ceil(rows / 4)}::int) n`
 }
 
 const jobs: [job: Job, batches: number][] = [
