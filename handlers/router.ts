@@ -33,6 +33,8 @@ import trafficBatch from './pod/traffic-batch.post.ts'
 import trafficByName from './pod/traffic-by-name.get.ts'
 import seccompCrDelete from './seccomp/cr.delete.ts'
 import seccompCrPut from './seccomp/cr.put.ts'
+import denials from './seccomp/denials.get.ts'
+import denialsPost from './seccomp/denials.post.ts'
 import seccompNodeStatus from './seccomp/node-status.post.ts'
 import seccompProfile from './seccomp/profile.get.ts'
 import seccompExport from './seccomp/profile-export.get.ts'
@@ -64,4 +66,5 @@ export const routes = [
   ...[seccompExport, seccompExportPost],
   ...[seccompProfiles, seccompProfile, seccompProfileFile],
   ...[seccompCrPut, seccompCrDelete, seccompNodeStatus],
+  ...[denialsPost, denials],
 ]

@@ -11,6 +11,7 @@ import { createTokens } from './http/tokens.ts'
 import { evaluatorToken, ImageTrust } from './image-trust/index.ts'
 import { createMetrics } from './metrics.ts'
 import { AgentClocks } from './nodes/index.ts'
+import { DenialInlet } from './seccomp/denials/index.ts'
 import { openProfiles } from './seccomp/index.ts'
 import { PayloadReader, Payloads, startThread } from './supply-chain/index.ts'
 import { FlowWriter, SeenFlows } from './traffic/index.ts'
@@ -70,6 +71,7 @@ export function buildDeps(options: { config: Config; db: Database; log: Logger; 
     imageTrust: new ImageTrust({ url: config.evaluatorUrl, token: evaluatorToken(config), log }),
     profiles: openProfiles({ db, config, log, metrics, budget }),
     rejections: new Rejections({ log, metrics }),
+    denials: new DenialInlet({ db, metrics, wireNames: config.wireNames, log }),
     draining,
   }
 }

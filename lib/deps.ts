@@ -10,6 +10,7 @@ import type { Tokens } from './http/tokens.ts'
 import type { ImageTrust } from './image-trust/index.ts'
 import type { Metrics } from './metrics.ts'
 import type { AgentClocks } from './nodes/index.ts'
+import type { DenialInlet } from './seccomp/denials/index.ts'
 import type { Profiles } from './seccomp/index.ts'
 import type { Payloads } from './supply-chain/payloads.ts'
 import type { FlowWriter, SeenFlows } from './traffic/index.ts'
@@ -42,6 +43,8 @@ export interface Deps {
   profiles: Profiles
   /** Entries that were left out of what was stored. */
   rejections: Rejections
+  /** Seccomp denials on their way in. */
+  denials: DenialInlet
   /** True from the first SIGTERM on: answers then carry `Connection: close`. */
   draining: () => boolean
 }

@@ -17,6 +17,7 @@ import type { Cut } from './http/connections.ts'
 import { close, listen, shown } from './http/listen.ts'
 import { createTokens } from './http/tokens.ts'
 import { runServer } from './run-server.ts'
+import { watchDenialWorkloads } from './seccomp/denials/index.ts'
 import type { StopSignals } from './stop-signals.ts'
 import { watchMemory } from './traffic/index.ts'
 import { withDatabase } from './with-database.ts'
@@ -64,6 +65,8 @@ async function serve(config: Config, log: Logger, signals: StopSignals, connecti
   const admin = await signals.race(listen(createAdmin(deps).fetch, config.adminListen))
   log.info({ api: shown(api.address), admin: shown(admin.address) }, 'listening')
   const watch = watchMemory({ db, seen: deps.seen, log, everyMs: ASK_FOR_MEMORY_MS })
+  const { metrics } = deps
+  const denialWatch = watchDenialWorkloads({ db, metrics, log, everyMs: config.seccompDenialMetricsIntervalSecs * 1_000 })
   const schedule = startSchedule(config.jobs === 'in-process' ? chains : [], deps)
 
   await once(aborted, 'abort')
@@ -73,6 +76,7 @@ async function serve(config: Config, log: Logger, signals: StopSignals, connecti
   await close(admin.server, FINISH_SCRAPES_MS)
   await jobsStopped
   watch.stop()
+  denialWatch.stop()
   await deps.audit?.drain(DRAIN_AUDIT_MS)
   await db.end(END_DATABASE_MS)
 }

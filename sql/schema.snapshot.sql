@@ -366,6 +366,7 @@ table public.seccomp_denial with (fillfactor=80)
   constraint seccomp_denial_pod_uid_syscall_action_key UNIQUE (pod_uid, syscall, action)
   CREATE INDEX seccomp_denial_by_workload ON public.seccomp_denial USING btree (pod_namespace, workload_kind, workload_name, last_seen, id)
   CREATE INDEX seccomp_denial_newest ON public.seccomp_denial USING btree (last_seen, id)
+  CREATE INDEX seccomp_denial_of_namespace ON public.seccomp_denial USING btree (pod_namespace, last_seen, id)
   CREATE UNIQUE INDEX seccomp_denial_pkey ON public.seccomp_denial USING btree (id)
   CREATE UNIQUE INDEX seccomp_denial_pod_uid_syscall_action_key ON public.seccomp_denial USING btree (pod_uid, syscall, action)
   CREATE INDEX seccomp_denial_unattributed ON public.seccomp_denial USING btree (pod_namespace, id) WHERE ((workload_kind IS NULL) OR (workload_name IS NULL))
@@ -534,6 +535,8 @@ function public.cve_exposure(vuln text, window_hours integer, running_window_sec
 
 function public.delete_payload(of_digest text, of_source text, days integer, grace_hours integer, window_secs integer) returns bigint language plpgsql
 
+function public.denial_workload(of_pod text, of_namespace text) returns TABLE(kind text, name text) language sql stable parallel safe
+
 function public.digest_kind_rank(kind text) returns integer language sql immutable parallel safe
 
 function public.doubt_facts(vulns text[]) returns void language sql
@@ -619,6 +622,8 @@ function public.shown_names(names text[], shown jsonb) returns text[] language s
 function public.stage_page(sent image_report, page_set text, page_no bigint, pages bigint, rows text) returns json language plpgsql
 
 function public.store_attestation(document json) returns text language plpgsql
+
+function public.store_denials(document json) returns TABLE(workload_namespace text, workload_kind text, workload_name text, action text, denials double precision) language plpgsql
 
 function public.store_findings(header json, rows text) returns json language plpgsql
 

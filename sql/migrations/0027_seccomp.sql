@@ -81,6 +81,7 @@ create table seccomp_denial (
 
 create index seccomp_denial_newest on seccomp_denial (last_seen, id);
 create index seccomp_denial_by_workload on seccomp_denial (pod_namespace, workload_kind, workload_name, last_seen, id);
+create index seccomp_denial_of_namespace on seccomp_denial (pod_namespace, last_seen, id);
 create index seccomp_denial_unattributed on seccomp_denial (pod_namespace, id) where workload_kind is null or workload_name is null;
 
 -- When each node was last heard of, and whether its probe was attached then. `posts` are the ids of its latest posts: an answer that was lost is

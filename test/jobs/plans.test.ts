@@ -8,13 +8,23 @@ import { attestationRetention } from '../../jobs/attestation-retention.ts'
 import { auditRetention } from '../../jobs/audit-retention.ts'
 import { deadPodRetention } from '../../jobs/dead-pod-retention.ts'
 import type { Job } from '../../jobs/job.ts'
+import { seccompDenialRetention } from '../../jobs/seccomp-denial-retention.ts'
 import { trafficRetention } from '../../jobs/traffic-retention.ts'
 import type { Database, Sql } from '../../lib/db/index.ts'
 import { abortedAfter, startScene } from './scene.ts'
 
 const ROWS = 100_000
 const DAY = 86_400
-const LARGE = ['traffic', 'audit_verdict', 'pod', 'image_attestation', 'image', 'workload_container']
+const LARGE = [
+  'traffic',
+  'audit_verdict',
+  'pod',
+  'image_attestation',
+  'image',
+  'workload_container',
+  'seccomp_denial',
+  'seccomp_denial_node',
+]
 
 interface Plan {
   'Node Type': string
@@ -26,6 +36,7 @@ const scene = await startScene(trafficRetention, {
   auditRetentionBatchSize: 100,
   trafficRetentionBatchSize: 100,
   trafficMaxRowsPerPod: 150,
+  seccompDenialsBatchSize: 100,
 })
 const { sql, ago } = scene
 
@@ -80,6 +91,14 @@ async function fill(rows: number): Promise<void> {
     insert into workload_container
     select 'primary', 'shop', 'Deployment', 'web', 'c-' || n, ${digest}, 'regular', 'r', '{}', '{}', null, null, null, null, ${now}, ${now}
     from generate_series(1, ${rows}::int) n where n % 3 = 0 on conflict do nothing`
+  await sql`
+    insert into seccomp_denial (pod_uid, pod_name, pod_namespace, workload_kind, workload_name, syscall, action, count, first_seen, last_seen)
+    select ${rows}::text || '-' || n, 'pod-' || n, 'ns-' || n % 3, w.name, w.name, 's', 'a', 1, t, t
+    from (select n, case when n % 5 = 0 then ${ago(60 * DAY)}::text::timestamp + n * interval '1 s' else ${now} end as t
+          from generate_series(1, ${rows}::int) n) n,
+         lateral (select case when n % 100 > 0 then 'web' end) w(name)`
+  await sql`
+    insert into seccomp_denial_node select ${rows}::text || '-' || n, true, 10, '{}', ${ago(60 * DAY)}::text::timestamp from generate_series(1, ${Math.ceil(rows / 4)}::int) n`
 }
 
 const jobs: [job: Job, batches: number][] = [
@@ -88,6 +107,8 @@ const jobs: [job: Job, batches: number][] = [
   [trafficRetention, 3],
   // The first five by age, the others by the inventory.
   [attestationRetention, 8],
+  // Ten and one that attribute, then those that delete by age.
+  [seccompDenialRetention, 14],
 ]
 
 for (const [belief, isKnown] of [
@@ -96,7 +117,8 @@ for (const [belief, isKnown] of [
 ] as const) {
   describe(`tables ${belief}`, () => {
     before(async () => {
-      await sql`truncate audit_verdict, pod, pod_address, traffic, traffic_retention_cursor, image_attestation, image, workload_container`
+      await sql`truncate audit_verdict, pod, pod_address, traffic, traffic_retention_cursor, image_attestation, image, workload_container,
+                         seccomp_denial, seccomp_denial_node`
       for (const table of LARGE) await sql.unsafe(`alter table ${table} set (autovacuum_enabled = false)`)
       await fill(2)
       await sql.unsafe('analyze')

@@ -51,6 +51,7 @@ const MAX_BYTES: Record<string, number> = {
   'POST /images/{digest}/sbom': 1_048_576,
   'POST /images/{digest}/attestation': 262_144,
   'POST /seccomp/profiles/{namespace}/{kind}/{name}/export': 1_048_576,
+  'POST /seccomp/denials': 4_194_304,
 }
 
 for (const { name, path, operation } of operations) {
@@ -159,6 +160,7 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
   const image = `sha256:${'a'.repeat(64)}`
   const payload = { schema_version: 1, image: { digest: image }, source: 'registry', scanned_at: `${T}.123456789Z` }
   const result = { schema_version: 1, digest: image, repository: 'r', checked_at: `${T}Z`, verdict: 'unsigned' }
+  const denial = { podUid: 'u', podName: 'p', podNamespace: 'n', syscall: 's', action: 'a', count: 1 }
   const badPayloads = [
     ...[
       { schema_version: 1.5 },
@@ -387,6 +389,31 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
       ],
       answers: [
         [true, null],
+        [false, {}],
+      ],
+    },
+    'POST /seccomp/denials': {
+      bodies: [
+        [true, { node: 'n', denials: [] }],
+        [true, { node: 'n', capturing: false, intervalSeconds: 10, denials: [denial, { ...denial, syscallNr: null, arch: null }] }],
+        [
+          true,
+          {
+            node: 'n',
+            denials: [{ ...denial, syscallNr: 1, actionRaw: -1, arch: 'a', firstSeen: `${T}Z`, lastSeen: `${T}.5+02:00`, x: 1 }],
+          },
+        ],
+        [false, { denials: [] }],
+        [false, { node: '', denials: [] }],
+        [false, { node: 7, denials: [] }],
+        [false, { node: 'n'.repeat(254), denials: [] }],
+        [false, { node: 'n' }],
+        [false, { node: 'n', denials: {} }],
+        [false, []],
+      ],
+      answers: [
+        [true, { accepted: 0 }],
+        [false, { accepted: -1 }],
         [false, {}],
       ],
     },

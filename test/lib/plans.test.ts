@@ -192,6 +192,14 @@ const examples: Record<string, Example[]> = {
   'GET /pod/syscalls/:name': [{ path: '/pod/syscalls/pod-7' }],
   'GET /svc/info': [{ path: '/svc/info', isWhole: true }],
   'GET /svc/ip/:ip': [{ path: '/svc/ip/10.96.0.7' }],
+  'GET /seccomp/denials': [
+    '',
+    '?since=2024-04-30T23:00:00Z&limit=500',
+    '?namespace=ns-7',
+    '?namespace=ns-7&since=2024-04-30T23:00:00Z&limit=1',
+    '?namespace=ns-7&kind=Deployment&workload=web-107',
+    '?namespace=ns-7&kind=Deployment&workload=web-107&since=2024-04-30T23:00:00Z&limit=500',
+  ].map((query) => ({ path: `/seccomp/denials${query}`, isOrdered: true })),
   'GET /audit/verdicts': [
     '',
     '?policy=p-7',
@@ -316,6 +324,7 @@ const WITHOUT = new Set([
   'POST /images/:digest/vulnerabilities',
   'POST /images/:digest/sbom',
   'POST /images/:digest/attestation',
+  'POST /seccomp/denials',
 ])
 
 describe('plans', () => {
@@ -346,6 +355,11 @@ describe('plans', () => {
       insert into audit_verdict (policy_uid, policy_namespace, policy_name, direction, dst_port, protocol, reason, observed_at, verdict)
       select '', 'ns-' || n % 20, 'p-' || n % 30, case n % 3 when 0 then 'Ingress' else 'Egress' end, 443, 'TCP', '',
              timestamp '2024-05-01' - n * interval '1 second', case n % 7 when 0 then 'WouldDeny' else 'Allow' end
+      from generate_series(1, ${ROWS}::int) n`
+    await sql`
+      insert into seccomp_denial (pod_uid, pod_name, pod_namespace, workload_kind, workload_name, node_name, syscall, action, count, first_seen, last_seen)
+      select 'uid-' || n / 4, 'pod-' || n / 4, 'ns-' || n % 50, 'Deployment', 'web-' || n % 1000, 'node-1', 'call-' || n, 'SCMP_ACT_ERRNO', 1,
+             timestamp '2024-04-01', timestamp '2024-05-01' - n * interval '1 second'
       from generate_series(1, ${ROWS}::int) n`
     await sql`
       insert into image (digest, repository, tags, digest_kind, first_seen, last_seen)

@@ -370,6 +370,25 @@ const EXPORT: Fields = {
   remove: good`[]  ["write"]  null`,
 }
 
+const DRAIN: Fields = {
+  node: good`"MARKERMARKER"  "node-1"`,
+  capturing: good`true  true  false`,
+  intervalSeconds: good`10  600  86400  0`,
+  denials: listOf({
+    podUid: values`"MARKERMARKER"  "uid-1"`,
+    podName: values`"MARKERMARKER"  "fuzz-pool-1"`,
+    podNamespace: values`"shop"  "MARKERMARKER"`,
+    syscall: values`"ptrace"  "bpf"  "MARKERMARKER"`,
+    syscallNr: values`101  null  -1`,
+    action: values`"SCMP_ACT_ERRNO"  "SCMP_ACT_LOG"`,
+    actionRaw: values`327681  null  9223372036854775807`,
+    arch: values`"SCMP_ARCH_ARM64"  null  ""`,
+    count: values`1  7  1000000000000  0`,
+    firstSeen: values`"2026-01-01T00:00:00.123456789Z"  "2026-01-01T00:00:00+02:00"  null`,
+    lastSeen: values`"2026-01-02T00:00:00Z"  "9999-12-31T23:59:59Z"  "0001-01-01T00:00:00Z"`,
+  }),
+}
+
 /** Of every route that takes a body: the members of its object; `list` when the body is a list of them. */
 const TEMPLATES: Record<string, { fields: Fields; list?: true }> = {
   '/pod/spec': { fields: POD },
@@ -385,6 +404,7 @@ const TEMPLATES: Record<string, { fields: Fields; list?: true }> = {
   '/images/:digest/sbom': { fields: SBOM },
   '/images/:digest/attestation': { fields: RESULT },
   '/seccomp/profiles/:namespace/:kind/:name/export': { fields: EXPORT },
+  '/seccomp/denials': { fields: DRAIN },
 }
 
 const STRANGERS = values`__proto__  constructor  toString  unknown  \u0000  \ud800  POD_NAME  peer_name`

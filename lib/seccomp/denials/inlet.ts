@@ -1,0 +1,85 @@
+import { randomUUID } from 'node:crypto'
+import { type Database, fixed } from '../../db/index.ts'
+import type { Log } from '../../log.ts'
+import type { Metrics } from '../../metrics.ts'
+import type { WireNames } from '../../supply-chain/names.ts'
+import { Slice } from '../../turns.ts'
+import { type Drain, fold, intervalOf } from './drain.ts'
+import { MinuteLines } from './minute-lines.ts'
+
+const ROUTE = '/seccomp/denials'
+/** Of the counter of denials (P8). */
+const MAX_SERIES = 10_000
+
+/** How many denials of a workload and an action a drain had. */
+interface Delta {
+  readonly workload_namespace: string
+  readonly workload_kind: string
+  readonly workload_name: string
+  readonly action: string
+  readonly denials: number
+}
+
+const store = fixed<Delta[]>('select * from store_denials($1::text::json)')
+
+/** The way of drains into the database, and what is counted of them once they are there. */
+export class DenialInlet {
+  readonly #db: Database
+  readonly #metrics: Metrics
+  readonly #hasActions: boolean
+  readonly #lines: MinuteLines
+  readonly #series = new Set<string>()
+
+  constructor({ db, metrics, wireNames, log }: { db: Database; metrics: Metrics; wireNames: WireNames; log: Log }) {
+    this.#db = db
+    this.#metrics = metrics
+    this.#hasActions = wireNames === 'kguardian'
+    this.#lines = new MinuteLines(log)
+  }
+
+  /**
+   * Stores a drain in one transaction, with the time the node was heard of; resolves to how many rows it came to. What is wrong with entries is
+   * counted and told of. A drain counts once, also when an answer of the database is lost: attempts share an id.
+   */
+  async take({ node, capturing, intervalSeconds, denials: entries }: Drain): Promise<number> {
+    const { denials, dropped } = await fold(entries)
+    const { seconds, isClamped } = intervalOf(intervalSeconds)
+    const document = JSON.stringify({
+      node,
+      capturing: capturing === true || denials.length > 0,
+      interval_seconds: seconds,
+      post: randomUUID(),
+      denials,
+    })
+    const deltas = await this.#db.ingest((sql) => store(sql, document))
+    this.#tell(dropped)
+    if (isClamped) this.#lines.note('drains of seccomp denials with a cadence above 600 seconds, which is taken for 600', { drains: 1 })
+    this.#metrics.denialRows.inc(denials.length)
+    const slice = new Slice()
+    for (const delta of deltas) {
+      this.#count(delta)
+      if (slice.isOver) await slice.next()
+    }
+    return denials.length
+  }
+
+  #tell(dropped: Readonly<Record<string, number>>): void {
+    const entries = Object.values(dropped).reduce((sum, count) => sum + count, 0)
+    if (entries === 0) return
+    this.#metrics.rejectedEntries.inc({ route: ROUTE }, entries)
+    this.#lines.note('seccomp denials were dropped, counted by the field at fault', dropped)
+  }
+
+  #count({ workload_namespace, workload_kind, workload_name, action, denials }: Delta): void {
+    const labels = { workload_namespace, workload_kind, workload: workload_name, ...(this.#hasActions && { action }) }
+    const series = Object.values(labels).join('\0')
+    if (!this.#series.has(series)) {
+      if (this.#series.size >= MAX_SERIES) {
+        this.#lines.note(`seccomp denials beyond the ${MAX_SERIES} series that are counted`, { denials })
+        return
+      }
+      this.#series.add(series)
+    }
+    this.#metrics.denials.inc(labels, denials)
+  }
+}

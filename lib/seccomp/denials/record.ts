@@ -1,0 +1,58 @@
+import { z } from 'zod'
+import type { Gate } from '../../db/index.ts'
+import { zonedTime } from '../../http/fields.ts'
+import { listReader } from '../../records/index.ts'
+import type { Page } from '../../records/page.ts'
+
+/** A row of GET /seccomp/denials (interop-profiling 1.9): all events of a pod, syscall and action. */
+export const DenialRow = z
+  .strictObject({
+    id: z.int(),
+    podUid: z.string(),
+    podName: z.string(),
+    podNamespace: z.string(),
+    workloadKind: z.string().nullable().describe('Null where the workload could not be told; `Pod` for a pod without one.'),
+    workloadName: z.string().nullable(),
+    nodeName: z.string().nullable(),
+    syscall: z.string(),
+    syscallNr: z.int().nullable(),
+    action: z.string(),
+    actionRaw: z.int().nullable(),
+    arch: z.string().nullable(),
+    count: z.int().min(1),
+    firstSeen: zonedTime,
+    lastSeen: zonedTime,
+  })
+  .meta({ id: 'DenialRow' })
+
+/** Null is no filter. `since` is naive UTC. */
+export interface DenialFilter {
+  readonly namespace: string | null
+  readonly kind: string | null
+  readonly workload: string | null
+  readonly since: string | null
+}
+
+const rowsWhere = (condition: string, since: string, limit: string) =>
+  listReader(
+    DenialRow,
+    `select * from seccomp_denial
+     where ${condition}last_seen >= coalesce(${since}::timestamp, '-infinity') order by last_seen desc, id desc limit ${limit}::int`,
+  )
+
+// Each reads an index in the order of the list, and all but the last two of nothing but what they answer.
+const newest = rowsWhere('', '$1', '$2')
+const ofNamespace = rowsWhere('pod_namespace = $1 and ', '$2', '$3')
+const ofWorkload = rowsWhere('pod_namespace = $1 and workload_kind = $2 and workload_name = $3 and ', '$4', '$5')
+const half = '($2::text is null or workload_kind = $3) and ($4::text is null or workload_name = $5) and '
+const ofNamespaceAndHalf = rowsWhere(`pod_namespace = $1 and ${half}`, '$6', '$7')
+const ofHalf = rowsWhere(`($1::text is null or workload_kind = $2) and ($3::text is null or workload_name = $4) and `, '$5', '$6')
+
+/** The newest rows that pass the filter, at most `limit`. */
+export function readDenials(gate: Gate, { namespace, kind, workload, since }: DenialFilter, limit: number): Promise<Page<unknown>> {
+  if (namespace !== null && kind !== null && workload !== null) return ofWorkload(gate, namespace, kind, workload, since, limit)
+  if (namespace === null && kind === null && workload === null) return newest(gate, since, limit)
+  if (kind === null && workload === null) return ofNamespace(gate, namespace, since, limit)
+  if (namespace !== null) return ofNamespaceAndHalf(gate, namespace, kind, kind, workload, workload, since, limit)
+  return ofHalf(gate, kind, kind, workload, workload, since, limit)
+}

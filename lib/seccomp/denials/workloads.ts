@@ -1,0 +1,57 @@
+import { type Database, fixed } from '../../db/index.ts'
+import type { Log } from '../../log.ts'
+import type { Metrics } from '../../metrics.ts'
+
+/** After each count a rest of so many times what it took: however many workloads there are, a twentieth of a core is enough. */
+const REST = 20
+
+// From workload to workload: each has many rows.
+const COUNT = fixed<{ workloads: number }[]>(`
+  with recursive found as (
+    (select d.pod_namespace, d.workload_kind, d.workload_name
+     from seccomp_denial d
+     where d.workload_kind is not null and d.workload_name is not null
+     order by d.pod_namespace, d.workload_kind, d.workload_name
+     limit 1)
+    union all
+    select n.*
+    from found f
+    cross join lateral (
+      select d.pod_namespace, d.workload_kind, d.workload_name
+      from seccomp_denial d
+      where d.workload_kind is not null and d.workload_name is not null
+        and (d.pod_namespace, d.workload_kind, d.workload_name) > (f.pod_namespace, f.workload_kind, f.workload_name)
+      order by d.pod_namespace, d.workload_kind, d.workload_name
+      limit 1) n)
+  select count(*)::integer as workloads from found`)
+
+/** How many workloads have denials that are stored. */
+export async function countWorkloads(db: Database): Promise<number> {
+  const [row] = await db.job((sql) => COUNT(sql))
+  return row!.workloads
+}
+
+/**
+ * Counts the workloads that have denials, at once and then again and again, never twice at a time. What is not known stays as it was.
+ */
+export function watchDenialWorkloads(options: { db: Database; metrics: Metrics; log: Log; everyMs: number }): { stop(): void } {
+  const { db, metrics, log, everyMs } = options
+  let isStopped = false
+  let timer: NodeJS.Timeout | undefined
+  const count = async () => {
+    const startedAt = performance.now()
+    try {
+      metrics.denialWorkloads.set(await countWorkloads(db))
+    } catch (error) {
+      log.debug({ err: error }, 'how many workloads have seccomp denials is not known')
+    }
+    if (!isStopped) timer = setTimeout(count, Math.max(everyMs, REST * (performance.now() - startedAt))).unref()
+  }
+  void count()
+  return {
+    stop() {
+      isStopped = true
+      clearTimeout(timer)
+    },
+  }
+}

@@ -1,0 +1,61 @@
+-- Stores what the kernel denied on a node since its last drain, each pod, syscall and action once in the document, and that the node was heard
+-- of (workload-profiling, Denial ingest rules; interop-profiling 1.9). Answers how many denials of each workload and action that were; those of
+-- no known workload are left out.
+-- Counts are added, so that what is sent again would count again: a `post` that the node's row has is one whose answer was lost, of which
+-- nothing is written and the same is answered. That row is locked first, by which a second attempt waits for one that is still under way;
+-- then come the denials in the order of their key, as in every other post.
+create or replace function store_denials(document json)
+returns table (workload_namespace text, workload_kind text, workload_name text, action text, denials float8)
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+  max_count constant bigint := 1000000000000;
+  kept_posts constant integer := 16;
+  node constant text := document ->> 'node';
+  post constant uuid := document ->> 'post';
+  entries constant json := document -> 'denials';
+  moment timestamp;
+begin
+  insert into seccomp_denial_node as n (node_name, capturing, interval_seconds, posts, updated_at)
+  values (node, (document ->> 'capturing')::boolean, (document ->> 'interval_seconds')::bigint, array[post],
+          clock_timestamp() at time zone 'utc')
+  on conflict (node_name) do update set
+    capturing        = excluded.capturing,
+    interval_seconds = excluded.interval_seconds,
+    posts            = (excluded.posts || n.posts)[1:kept_posts],
+    updated_at       = clock_timestamp() at time zone 'utc'
+  where post <> all (n.posts);
+
+  if found then
+    moment := clock_timestamp() at time zone 'utc';
+    insert into seccomp_denial as d (pod_uid, pod_name, pod_namespace, workload_kind, workload_name, node_name, syscall, syscall_nr, action,
+                                     action_raw, arch, count, first_seen, last_seen)
+    select i.pod_uid, i.pod_name, i.pod_namespace, w.kind, w.name, node, i.syscall, i.syscall_nr, i.action,
+           i.action_raw, i.arch, i.count, least(i.first_seen, i.last_seen, moment), least(coalesce(i.last_seen, moment), moment)
+    from json_to_recordset(entries) as i(
+      pod_uid text, pod_name text, pod_namespace text, syscall text, syscall_nr bigint, action text, action_raw bigint, arch text,
+      count bigint, first_seen timestamp, last_seen timestamp)
+    left join lateral denial_workload(i.pod_name, i.pod_namespace) w on true
+    order by i.pod_uid collate "C", i.syscall collate "C", i.action collate "C"
+    on conflict (pod_uid, syscall, action) do update set
+      workload_kind = coalesce(excluded.workload_kind, d.workload_kind),
+      workload_name = coalesce(excluded.workload_name, d.workload_name),
+      node_name     = excluded.node_name,
+      syscall_nr    = coalesce(excluded.syscall_nr, d.syscall_nr),
+      action_raw    = coalesce(excluded.action_raw, d.action_raw),
+      arch          = coalesce(excluded.arch, d.arch),
+      count         = least(d.count + excluded.count, max_count),
+      first_seen    = least(d.first_seen, excluded.first_seen),
+      last_seen     = greatest(d.last_seen, excluded.last_seen);
+  end if;
+
+  -- Of what is stored, so that an answer that is given again is the same.
+  return query
+  select d.pod_namespace, d.workload_kind, d.workload_name, d.action, sum(i.count)::float8
+  from json_to_recordset(entries) as i(pod_uid text, syscall text, action text, count bigint)
+  join seccomp_denial d on d.pod_uid = i.pod_uid and d.syscall = i.syscall and d.action = i.action
+  where d.workload_kind is not null and d.workload_name is not null
+  group by d.pod_namespace, d.workload_kind, d.workload_name, d.action;
+end
+$$;
