@@ -11,7 +11,7 @@ import type { ImageTrust } from './image-trust/index.ts'
 import type { Metrics } from './metrics.ts'
 import type { AgentClocks } from './nodes/index.ts'
 import type { DenialInlet } from './seccomp/denials/index.ts'
-import type { Profiles } from './seccomp/index.ts'
+import type { Profiles } from './seccomp/profiles.ts'
 import type { Payloads } from './supply-chain/payloads.ts'
 import type { FlowWriter, SeenFlows } from './traffic/index.ts'
 

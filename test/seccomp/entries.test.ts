@@ -216,7 +216,8 @@ test('GET /seccomp/profiles 200: list and single answer say of any state what th
       for (const [i, { profile, ...summary }] of single.entries()) {
         assert.deepEqual(summary as unknown, list[i])
         const seen = state.workloads.find((one) => byKey(one) === byKey(summary))!
-        assert.deepEqual(profile.syscalls, seen.names.length === 0 ? [] : [{ names: byBytes(seen.names), action: 'SCMP_ACT_ALLOW' }])
+        const allowed = byBytes(seen.names).filter((name) => /^[a-z][a-z0-9_]{0,63}$/.test(name))
+        assert.deepEqual(profile.syscalls, allowed.length === 0 ? [] : [{ names: allowed, action: 'SCMP_ACT_ALLOW' }])
         assert.deepEqual(profile.architectures, summary.architectures)
       }
     }),
