@@ -74,8 +74,8 @@ export function flowBatch(b: number, pods: number): string {
 export const singleFlow = (n: number, pods: number) => JSON.stringify(flow(n, n % pods, pods))
 
 /** The syscalls of a pod, as an agent repeats them. */
-export const syscalls = (i: number) =>
-  JSON.stringify([{ pod_name: podName(i), pod_namespace: '', syscalls: SYSCALLS, arch: 'x86_64', time_stamp: NOW }])
+export const syscalls = (i: number, time_stamp = NOW) =>
+  JSON.stringify([{ pod_name: podName(i), pod_namespace: '', syscalls: SYSCALLS, arch: 'x86_64', time_stamp }])
 
 const SYSCALLS = [
   ...['read', 'write', 'close', 'fstat', 'mmap', 'mprotect', 'munmap', 'brk', 'rt_sigaction', 'rt_sigprocmask', 'ioctl', 'pread64'],

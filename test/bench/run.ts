@@ -132,6 +132,8 @@ await phase('POST /pod/traffic, all new', '10 000/s', 64, 1, (i) => singles[i] ?
 const calls = Array.from({ length: PODS }, (_, i) => post('/pod/syscalls', syscalls(i)))
 await send(PODS, (i) => calls[i]!)
 await phase('POST /pod/syscalls repeated', '15 000/s', 64, 1, (i) => calls[i % PODS]!)
+const later = (i: number) => new Date(Date.now() + i).toISOString().slice(0, -1)
+await phase('POST /pod/syscalls, nothing but newer', '', 64, 1, (i) => post('/pod/syscalls', syscalls(i % PODS, later(i))))
 
 const small = await reads(`${PODS / 1_000}k pods`, PODS)
 await single('GET /pod/ip/{ip}, one client', 0.2, (i) => get(`/pod/ip/${podAddress((i * 7_919) % PODS)}`))
