@@ -1,7 +1,8 @@
 import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
+import { sendJson } from '../../lib/http/respond.ts'
 import { params, query } from '../../lib/http/validate.ts'
-import { ExportQuery, exportAnswers, sendManifest, WorkloadPath } from '../../lib/seccomp/index.ts'
+import { ExportQuery, exportAnswers, exportProfile, WorkloadPath } from '../../lib/seccomp/index.ts'
 
 /** GET /seccomp/profiles/{namespace}/{kind}/{name}/export: a workload's observed profile as a resource to apply (interop-profiling 1.6). */
 export default route({
@@ -9,6 +10,9 @@ export default route({
   description:
     'A SeccompProfile that allows what was observed. Its annotations, and in YAML the comments above it, tell how complete the capture is.',
   ...exportAnswers,
-}).get('/seccomp/profiles/:namespace/:kind/:name/export', access('read'), params(WorkloadPath), query(ExportQuery), (c) =>
-  sendManifest(c, c.req.valid('param'), { ...c.req.valid('query'), add: [], remove: [] }),
-)
+}).get('/seccomp/profiles/:namespace/:kind/:name/export', access('read'), params(WorkloadPath), query(ExportQuery), async (c) => {
+  const { db, config } = c.get('deps')
+  const options = { ...c.req.valid('query'), add: [], remove: [] }
+  const { text, headers } = await exportProfile(db, c.req.valid('param'), options, config.annotationPrefix)
+  return sendJson(c, text, headers)
+})

@@ -1,7 +1,8 @@
 import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
+import { sendJson } from '../../lib/http/respond.ts'
 import { body, params } from '../../lib/http/validate.ts'
-import { ExportBody, exportAnswers, MAX_EXPORT_BODY_BYTES, sendManifest, WorkloadPath } from '../../lib/seccomp/index.ts'
+import { ExportBody, exportAnswers, exportProfile, MAX_EXPORT_BODY_BYTES, WorkloadPath } from '../../lib/seccomp/index.ts'
 
 /** POST /seccomp/profiles/{namespace}/{kind}/{name}/export: the same with staged edits, which are stored nowhere (interop-profiling 1.6). */
 export default route({
@@ -14,5 +15,9 @@ export default route({
   access('read'),
   params(WorkloadPath),
   body(ExportBody, MAX_EXPORT_BODY_BYTES, { isOptional: true }),
-  (c) => sendManifest(c, c.req.valid('param'), c.req.valid('json')),
+  async (c) => {
+    const { db, config } = c.get('deps')
+    const { text, headers } = await exportProfile(db, c.req.valid('param'), c.req.valid('json'), config.annotationPrefix)
+    return sendJson(c, text, headers)
+  },
 )

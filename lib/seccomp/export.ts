@@ -1,9 +1,7 @@
 /** What both routes of an export do (workload-profiling, Export details; interop-profiling 1.6). */
 import { z } from 'zod'
-import type { Context } from '../http/context.ts'
+import type { Database } from '../db/index.ts'
 import type { RouteDoc } from '../http/declared.ts'
-import { HttpError } from '../http/errors.ts'
-import { sendJson } from '../http/respond.ts'
 import { yamlOf } from '../yaml.ts'
 import type { ExportOptions } from './export-options.ts'
 import { captureHeaders, requireComplete, shownCaptureHeaders } from './gate.ts'
@@ -11,6 +9,7 @@ import { manifestOf, SeccompProfile } from './manifest.ts'
 import { headerOf } from './manifest-header.ts'
 import type { Workload } from './names.ts'
 import { readObserved } from './observed.ts'
+import { noProfile } from './profile.ts'
 
 const YAML = 'application/yaml'
 
@@ -19,7 +18,7 @@ export const exportAnswers = {
   answer: [{ contentType: YAML, schema: z.string() }, SeccompProfile],
   headers: shownCaptureHeaders,
   also: {
-    404: 'Nothing was observed of this workload.',
+    404: noProfile().message,
     409: {
       description:
         'The capture is partial and `defaultAction` enforces. The text says why it is, how to complete it, and what can be done instead.',
@@ -29,18 +28,23 @@ export const exportAnswers = {
   },
 } satisfies Partial<RouteDoc>
 
+/** A manifest as it is sent. */
+export interface Exported {
+  readonly text: string
+  readonly headers: Record<string, string>
+}
+
 /**
- * Answers with the manifest of a workload. Nothing is stored. Throws 404 when nothing was observed of it, 409 when the action enforces and
- * the capture is partial.
+ * Makes the manifest of a workload; annotations have the `prefix`. Nothing is stored. Throws 404 when nothing was observed of it, 409 when
+ * the action enforces and the capture is partial.
  */
-export async function sendManifest(c: Context, workload: Workload, options: ExportOptions): Promise<Response> {
-  const { db, config } = c.get('deps')
+export async function exportProfile(db: Database, workload: Workload, options: ExportOptions, prefix: string): Promise<Exported> {
   const observed = await readObserved(db, workload)
-  if (observed === null) throw new HttpError(404, 'there is no seccomp profile for that workload')
-  const { annotationPrefix: prefix } = config
+  if (observed === null) throw noProfile()
   requireComplete(workload, observed.capture, options, prefix)
-  const text = (options.format === 'json' ? jsonOf : yamlTextOf)(workload, observed, options, prefix)
-  return sendJson(c, text, { ...captureHeaders(observed.capture), ...(options.format === 'json' ? {} : { 'content-type': YAML }) })
+  const headers = captureHeaders(observed.capture)
+  if (options.format === 'json') return { text: jsonOf(workload, observed, options, prefix), headers }
+  return { text: yamlTextOf(workload, observed, options, prefix), headers: { ...headers, 'content-type': YAML } }
 }
 
 type Made = Parameters<typeof manifestOf>

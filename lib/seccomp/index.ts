@@ -1,7 +1,7 @@
 export { Capture, type CaptureRow, captureOf, LEVELS, type Level } from './capture.ts'
 export { CrPath, MirroredCr, mirrorOf, PostedCr } from './cr.ts'
 export { ProfileSummary } from './entry.ts'
-export { exportAnswers, sendManifest } from './export.ts'
+export { type Exported, exportAnswers, exportProfile } from './export.ts'
 export { ExportBody, ExportQuery, MAX_EXPORT_BODY_BYTES } from './export-options.ts'
 export {
   ALLOW_ACTION,

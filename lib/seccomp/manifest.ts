@@ -1,6 +1,6 @@
 /** The resource of an export (interop-profiling 1.6). */
 import { z } from 'zod'
-import { type Manifest, oneLine } from '../yaml.ts'
+import type { Manifest } from '../yaml.ts'
 import { ACTIONS, type ExportOptions } from './export-options.ts'
 import { named, reasonOf } from './gate.ts'
 import { ALLOW_ACTION, allowedOf, shownArchitectures, suggestedName, type Workload } from './names.ts'
@@ -66,4 +66,4 @@ export function manifestOf(workload: Workload, observed: Observed, options: Expo
 }
 
 const warningOf = ({ capture }: Observed): string =>
-  oneLine(`Syscall capture is partial (${reasonOf(capture)}): what it missed is not in this profile, which blocks it where it enforces.`)
+  `Syscall capture is partial (${reasonOf(capture)}): what it missed is not in this profile, which blocks it where it enforces.`

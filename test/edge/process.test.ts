@@ -66,7 +66,7 @@ describe('in front of a broker that asks for tokens', { timeout: 120_000 }, () =
     assert.equal(headers['content-length'], String((await get(`${edge.url}/pod/info`)).text.length))
   })
 
-  test('refusals of the broker are its own: 404, 400, and 404 of the export that it does not have yet or of this workload', async () => {
+  test('refusals of the broker are its own: 404, 400, and 404 of the export of a workload that nobody saw', async () => {
     assert.deepEqual(
       await Promise.all([get(`${edge.url}/api/pod/name/nobody`), get(`${edge.url}/api/audit/verdicts?limit=x`)]).then((answers) =>
         answers.map(({ status, text }) => [status, text.slice(0, 23)]),
@@ -77,6 +77,28 @@ describe('in front of a broker that asks for tokens', { timeout: 120_000 }, () =
       ],
     )
     assert.equal((await post(`${edge.url}/api${EXPORT}`, {})).status, 404)
+  })
+
+  test('the export of a profile passes with its edits, its headers and its refusals, the body being there or not', async () => {
+    const [namespace, kind, name] = ['edge', 'Deployment', 'web']
+    await database.adminSql`
+      insert into workload_syscalls values (${namespace}, ${kind}, ${name}, 'read,write', '{x86_64}', '0123456789abcdef', 2, now())`
+    const path = `/seccomp/profiles/${namespace}/${kind}/${name}/export`
+    const headers = { authorization: `Bearer ${TOKENS.BROKER_TOKEN_READ}` }
+    const direct = await get(broker.url + path, { headers })
+    const told = ({ headers }: typeof direct) =>
+      ['content-type', 'x-kguardian-capture-level', 'x-kguardian-capture-complete'].map((name) => headers[name])
+    assert.deepEqual(told(direct), ['application/yaml', 'unknown', 'false'])
+    for (const through of [
+      await get(`${edge.url}/api${path}`),
+      await post(`${edge.url}/api${path}`, {}),
+      await request(`${edge.url}/api${path}`, { method: 'POST' }),
+    ])
+      assert.deepEqual([through.status, through.text, told(through)], [200, direct.text, told(direct)])
+    const edited = await post(`${edge.url}/api${path}`, { format: 'json', remove: ['write'] })
+    assert.deepEqual(edited.json.spec.syscalls[0].names, ['read'])
+    const refused = await post(`${edge.url}/api${path}`, { defaultAction: 'SCMP_ACT_KILL' })
+    assert.deepEqual([refused.status, told(refused)], [409, ['text/plain; charset=utf-8', 'unknown', 'false']])
   })
 
   test('nobody writes', async () => {

@@ -128,6 +128,23 @@ test('parameters are told as clients send them', () => {
   assert.equal(schemaOf('GET /pod/ip/{ip}', 'at').type, 'string')
 })
 
+test('answers in several notations, headers of answers and bodies that need not be sent are told', () => {
+  const path = '/seccomp/profiles/{namespace}/{kind}/{name}/export'
+  for (const method of ['GET', 'POST']) {
+    const { responses } = operation(`${method} ${path}`)
+    assert.deepEqual(Object.keys(responses[200].content), ['application/yaml', 'application/json'])
+    for (const status of [200, 409]) {
+      const { headers } = responses[status]
+      assert.deepEqual(Object.keys(headers), ['X-Kguardian-Capture-Level', 'X-Kguardian-Capture-Complete'])
+      for (const { required, description, schema } of Object.values(headers) as Json[])
+        assert.deepEqual([required, typeof description, schema.type], [true, 'string', 'string'])
+    }
+    assert.equal(responses[404].headers, undefined)
+  }
+  assert.equal(operation(`POST ${path}`).requestBody.required, false)
+  assert.equal(operation('POST /pod/spec').requestBody.required, true)
+})
+
 /** What the schemas of a route's zod declarations and those of the document say of the same values, which must be the same. */
 const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean, unknown][] }> = (() => {
   const T = '2024-05-01T10:00:00'

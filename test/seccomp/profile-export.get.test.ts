@@ -92,6 +92,29 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: a partial capt
   }
 })
 
+test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: of the pods those below full are named, the worst first', async () => {
+  const reason = async (pods: Record<string, string>) =>
+    (await exported((await observe(app, { pods })).path)).comments.find((line) => line.startsWith('Capture'))
+  assert.equal(
+    await reason({ 'seen-a': 'full', 'seen-b': 'high', 'seen-c': 'low', 'seen-d': 'full' }),
+    'Capture: incomplete (level low: 2 of 4 contributing pods below full, seen-c at low, seen-b at high)',
+  )
+  const six = Object.fromEntries(Array.from({ length: 6 }, (_, i) => [`six-${i}`, 'medium']))
+  assert.match((await reason(six))!, /6 of 6 .* full, six-0 at medium, .*six-4 at medium, \+1 more\)$/)
+  const many = Object.fromEntries(Array.from({ length: 23 }, (_, i) => [`many-${String(i).padStart(2, '0')}`, 'medium']))
+  assert.match((await reason(many))!, /23 of 23 .* many-04 at medium, \+18 more\)$/)
+})
+
+test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: names of strangers are seen for what they are', async () => {
+  const pods = { 'a (full), b': 'low' }
+  const { comments } = await exported(
+    (await observe(app, { kind: 'Deployment/web x', name: 'w\u043eb', arches: ['x86_64, aarch64'], pods })).path,
+  )
+  assert.match(comments[1]!, /^Workload: team-\d+ "Deployment\/web x"\/"w\\u043eb"$/)
+  assert.ok(comments.includes('Observed: 3 syscalls on "x86_64, aarch64"'))
+  assert.ok(comments.some((line) => line.includes('"a (full), b" at low')))
+})
+
 test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: a union that no pod is known to have contributed to is partial', async () => {
   const { path } = await observe(app, { pods: {} })
   const { resource, comments, headers } = await exported(path)
