@@ -99,6 +99,7 @@ const sections = {
       await withBroker({ SECCOMP_PROFILES_CACHE_TTL_SECS: '0' }, async (broker) => {
         const builds = (count: number) => ({
           connections: 1,
+          isHead: true,
           request: (i: number) => (i < count ? request(LIST, { method: 'HEAD' }) : null),
         })
         await run({ port: broker.port, forMs: WHOLE_MS, ...builds(2) })
