@@ -22,7 +22,7 @@ import { turnsOf } from '../support/turns.ts'
 import { until } from '../support/until.ts'
 
 const app = await startApp({ SECCOMP_PROFILES_CACHE_TTL_SECS: '0' })
-const cached = await startApp()
+const cached = await startApp({ SECCOMP_PROFILES_CACHE_TTL_SECS: '3600' })
 const guarded = await startApp({
   ...TOKENS,
   SECCOMP_PROFILES_CACHE_TTL_SECS: '0',
