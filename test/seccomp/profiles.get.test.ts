@@ -429,6 +429,17 @@ test('GET /seccomp/profiles 503: making it is shed when the read budget is spent
   assert.equal(budget.availableKib, budget.totalKib)
 })
 
+test('GET /seccomp/profiles 503: names that are many or long are charged by their length', async () => {
+  const names = Array.from({ length: 1_024 }, (_, i) => `call_${i}_`.padEnd(63, 'x'))
+  await storeWorkloads(guarded.sql, [{ ...web, names }])
+  await storeResources(guarded.sql, [resource({ names: names.slice(1) })])
+  const { budget } = guarded.deps
+  const release = await budget.acquire(budget.totalKib)
+  const bytes = 1_024 * 64 - 1 + 1_023 * 64 - 1
+  assertShed(await guarded.get('/seccomp/profiles', { token }), Math.ceil(4 + (3 * bytes) / 1_024 + DENIALS_KIB), budget.totalKib)
+  release()
+})
+
 test('GET /seccomp/profiles 503: what is kept is charged what it takes to send', async () => {
   const impatient = await startApp({ BROKER_READ_ACQUIRE_WAIT_MS: '0' })
   await storeWorkloads(
