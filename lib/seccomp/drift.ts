@@ -17,14 +17,10 @@ export const IN_SYNC: Drift = { missing: [], extra: [], inSync: true }
 
 /** Of two lists of names, each sorted by bytes and comma-joined. */
 export function driftOf(observed: string, allowed: string): Drift {
-  const [seen, permitted] = [listOf(observed), listOf(allowed)]
-  const missing = without(seen, permitted)
-  return { missing, extra: without(permitted, seen), inSync: missing.length === 0 }
+  // What is left of the one is extra, in its order.
+  const left = new Set(listOf(allowed))
+  const missing = listOf(observed).filter((name) => !left.delete(name))
+  return { missing, extra: [...left], inSync: missing.length === 0 }
 }
 
 const listOf = (joined: string) => (joined === '' ? [] : joined.split(','))
-
-function without(names: readonly string[], others: readonly string[]): string[] {
-  const left = new Set(others)
-  return names.filter((name) => !left.has(name))
-}

@@ -13,20 +13,22 @@ import { type EntryRow, openEntry } from './entry.ts'
 const WORKLOAD_BYTES = 4_096
 const NAMES_BYTES = 12_288
 const DENIALS_BYTES = 10_000 * 512 + 1_001 * 768
+/** Names that differ are held as read, as text of the answer and as its bytes: more than that where they are many or long. */
+const HELD_PER_NAME_BYTE = 3
 
 /** Entries become bytes when they come to so many characters. */
 const PIECE_CHARS = 64 * 1024
 
 const gzipAsync = promisify(gzip)
 
-const counts = fixed<{ workloads: number; withResource: number }[]>(`
-  select (select count(*) from workload_syscalls)::float8 as workloads,
-         (select count(*)
-          from (select distinct c.namespace, c.workload_kind, c.workload_name from seccomp_cr c) c
-          where exists (
-            select from workload_syscalls w
-            where w.pod_namespace = c.namespace and w.workload_kind = c.workload_kind and w.workload_name = c.workload_name
-          ))::float8 as "withResource"`)
+const counts = fixed<{ workloads: number; withResource: number; nameBytes: number }[]>(`
+  select (select count(*) from workload_syscalls)::float8 as workloads, r.*
+  from (select count(*)::float8 as "withResource", coalesce(sum(c.bytes + octet_length(w.syscalls)), 0)::float8 as "nameBytes"
+        from (select c.namespace, c.workload_kind, c.workload_name, sum(octet_length(c.syscalls)) as bytes
+              from seccomp_cr c
+              group by c.namespace, c.workload_kind, c.workload_name) c
+        join workload_syscalls w
+          on w.pod_namespace = c.namespace and w.workload_kind = c.workload_kind and w.workload_name = c.workload_name) r`)
 
 /** A row of the database function `seccomp_profiles`. */
 export interface Row extends EntryRow {
@@ -46,8 +48,9 @@ export interface ListSources {
  */
 export async function buildProfileList({ db, config, log, budget }: ListSources): Promise<Kept> {
   const [count] = await db.read((sql) => counts(sql))
-  const { workloads, withResource } = count!
-  const release = await budget.acquire((workloads * WORKLOAD_BYTES + withResource * NAMES_BYTES + DENIALS_BYTES) / KIB)
+  const { workloads, withResource, nameBytes } = count!
+  const namesBytes = Math.max(withResource * NAMES_BYTES, nameBytes * HELD_PER_NAME_BYTE)
+  const release = await budget.acquire((workloads * WORKLOAD_BYTES + namesBytes + DENIALS_BYTES) / KIB)
   try {
     const found = await db.read((sql) => rows(sql, config.seccompProfileDir, config.seccompNodeStaleSecs))
     if (found.some((row) => row.is_shortened))

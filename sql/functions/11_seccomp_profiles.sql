@@ -49,18 +49,18 @@ as $$
     group by r.n),
   blind as materialized (
     select distinct d.pod_namespace from seccomp_denial d where d.workload_kind is null or d.workload_name is null),
+  pair as materialized (
+    select l.n, d.syscall, d.action, sum(d.count) as count, max(d.last_seen) as last_seen
+    from listed l
+    join seccomp_denial d on d.pod_namespace = l.pod_namespace and d.workload_kind = l.workload_kind and d.workload_name = l.workload_name
+    group by l.n, d.syscall, d.action),
   denied as materialized (
     select d.n, sum(d.count)::text as total, max(d.last_seen)::text as last_seen,
            (array_agg(distinct d.syscall) filter (where d.rank <= 800 and (d.seq <= 10000 or d.rank = 1)))[1:50] as syscalls,
            (array_agg(distinct d.action) filter (where d.rank <= 800 and (d.seq <= 10000 or d.rank = 1)))[1:16] as actions,
            bool_or(d.rank <= 800 and d.seq > 10000) as is_shortened
     from (select r.*, row_number() over (order by r.rank, r.n) as seq
-          from (select p.*, row_number() over (partition by p.n order by p.syscall, p.action) as rank
-                from (select l.n, d.syscall, d.action, sum(d.count) as count, max(d.last_seen) as last_seen
-                      from listed l
-                      join seccomp_denial d
-                        on d.pod_namespace = l.pod_namespace and d.workload_kind = l.workload_kind and d.workload_name = l.workload_name
-                      group by l.n, d.syscall, d.action) p) r) d
+          from (select p.*, row_number() over (partition by p.n order by p.syscall, p.action) as rank from pair p) r) d
     group by d.n)
   select w.pod_namespace, w.workload_kind, w.workload_name, w.hash, w.syscall_count::float8, to_json(w.arches), w.updated_at::text,
          c.worst, coalesce(c.pods, 0), coalesce(c.incomplete, 0), to_json(c.names), to_json(c.ranks),

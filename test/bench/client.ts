@@ -11,6 +11,8 @@ export interface Load {
   forMs: number
   /** Request number `i` as bytes; null ends the phase. */
   request: (i: number) => Buffer | null
+  /** The requests are HEAD: no body follows, whatever length is told. */
+  isHead?: boolean
 }
 
 export interface Measured {
@@ -35,14 +37,14 @@ export function post(path: string, body: string): Buffer {
 }
 
 /** Sends until the time or the requests are over. */
-export async function run({ port, connections, forMs, request }: Load): Promise<Measured> {
+export async function run({ port, connections, forMs, request, isHead = false }: Load): Promise<Measured> {
   const latencies: number[] = []
   let failed = 0
   let next = 0
   const startedAt = performance.now()
   const worker = async () => {
     const socket = await open(port)
-    const answers = reader(socket)
+    const answers = reader(socket, isHead)
     for (;;) {
       if (performance.now() - startedAt > forMs) break
       const bytes = request(next++)
@@ -127,7 +129,7 @@ function open(port: number): Promise<Socket> {
 }
 
 /** Each call resolves with the status of the next answer once its body has passed. Chunked bodies end with their last chunk. */
-function reader(socket: Socket): () => Promise<number> {
+function reader(socket: Socket, isHead = false): () => Promise<number> {
   let done: ((status: number) => void) | undefined
   let status = 0
   let left = -1
@@ -144,7 +146,7 @@ function reader(socket: Socket): () => Promise<number> {
       if (end < 0) return
       status = Number(head.slice(9, 12))
       const length = /\r\ncontent-length: (\d+)/i.exec(head.slice(0, end))
-      left = length ? Number(length[1]) - (head.length - end - 4) : -2
+      left = isHead ? 0 : length ? Number(length[1]) - (head.length - end - 4) : -2
       if (left === -2) {
         if (head.endsWith('0\r\n\r\n')) finish()
       } else if (left === 0) finish()

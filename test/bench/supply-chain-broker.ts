@@ -29,7 +29,7 @@ export class SupplyChainBroker {
     this.port = port
   }
 
-  static async start(databaseUrl: string): Promise<SupplyChainBroker> {
+  static async start(databaseUrl: string, env: NodeJS.ProcessEnv = {}): Promise<SupplyChainBroker> {
     const child = spawn(process.execPath, ['--v8-pool-size=1', '--import', WATCH, 'dist/lib/server.js'], {
       env: {
         ...process.env,
@@ -40,6 +40,7 @@ export class SupplyChainBroker {
         LISTEN_ADDR: '127.0.0.1:0',
         ADMIN_ADDR: '127.0.0.1:0',
         LOG_LEVEL: 'info',
+        ...env,
       },
       stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     })

@@ -22,7 +22,7 @@ import { turnsOf } from '../support/turns.ts'
 import { until } from '../support/until.ts'
 
 const app = await startApp({ SECCOMP_PROFILES_CACHE_TTL_SECS: '0' })
-const cached = await startApp()
+const cached = await startApp({ SECCOMP_PROFILES_CACHE_TTL_SECS: '3600' })
 const guarded = await startApp({
   ...TOKENS,
   SECCOMP_PROFILES_CACHE_TTL_SECS: '0',
@@ -427,6 +427,17 @@ test('GET /seccomp/profiles 503: making it is shed when the read budget is spent
   release()
   assert.equal((await guarded.get('/seccomp/profiles', { token })).status, 200)
   assert.equal(budget.availableKib, budget.totalKib)
+})
+
+test('GET /seccomp/profiles 503: names that are many or long are charged by their length', async () => {
+  const names = Array.from({ length: 1_024 }, (_, i) => `call_${i}_`.padEnd(63, 'x'))
+  await storeWorkloads(guarded.sql, [{ ...web, names }])
+  await storeResources(guarded.sql, [resource({ names: names.slice(1) })])
+  const { budget } = guarded.deps
+  const release = await budget.acquire(budget.totalKib)
+  const bytes = 1_024 * 64 - 1 + 1_023 * 64 - 1
+  assertShed(await guarded.get('/seccomp/profiles', { token }), Math.ceil(4 + (3 * bytes) / 1_024 + DENIALS_KIB), budget.totalKib)
+  release()
 })
 
 test('GET /seccomp/profiles 503: what is kept is charged what it takes to send', async () => {
