@@ -522,7 +522,7 @@ table public.workload_syscalls with (fillfactor=80)
 
 function public.affected_payloads(vuln text) returns TABLE(image_digest text, digest text, source text, join_rank smallint) language sql stable parallel safe
 
-function public.bounded_union(stored text[], offered text[], most integer) returns text[] language sql immutable parallel safe
+function public.bounded_union(stored text[], offered text[], most integer, most_bytes integer) returns text[] language sql immutable parallel safe
 
 function public.capture_rank(level text) returns integer language sql immutable parallel safe
 

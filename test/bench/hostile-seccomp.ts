@@ -12,7 +12,7 @@ const CALLS = '/pod/syscalls'
 /** Workloads of one pod each that have few names, and some with as many and as long ones as there may be, but for a few. */
 const UNIONS = 4_000
 const FULL_UNIONS = 200
-const NAMES_OF_FULL = 900
+const NAMES_OF_FULL = 100
 const NAME_CHARS = 64
 
 const repeated = (count: number, element: (i: number) => string) => Array.from({ length: count }, (_, i) => element(i)).join(',')
@@ -23,7 +23,7 @@ const put = (attack: Attack): Attack => ({ ...attack, method: 'PUT' })
 
 export const HOSTILE_SECCOMP: Attack[] = [
   ...[
-    fixed('resources: 390 000 blank names', CR, 'either', () => cr(repeated(1_000, () => rule(repeated(390, () => '""'))))),
+    fixed('resources: 390 000 blank names', CR, 'refused', () => cr(repeated(1_000, () => rule(repeated(390, () => '""'))))),
     fixed('resources: 2 MiB of names', CR, 'refused', () => cr(rule(repeated(190_000, (i) => `"n${i}"`)))),
     fixed('resources: 90 000 names in rules', CR, 'refused', () =>
       cr(repeated(900, (k) => rule(repeated(100, (i) => `"n${k * 100 + i}"`)))),

@@ -15,6 +15,7 @@ const PATH = '/pod/syscalls'
 const T = '2026-01-01T09:00:00'
 const MAX_NAMES = 1_024
 const MAX_ARCHES = 16
+const MAX_UNION_BYTES = 16_384
 
 interface Workload {
   namespace: string | null
@@ -88,17 +89,25 @@ test('fnv1a_64 is FNV-1a of 64 bits over bytes in UTF-8', async () => {
 test('bounded_union: what is stored stays, the first of the others by bytes find room, each once and sorted', async () => {
   const name = fc.constantFrom('a', 'b', 'B', 'aa', 'é', 'z', '_', '9', '😀', '\uffff')
   await fc.assert(
-    fc.asyncProperty(fc.uniqueArray(name), fc.array(name), fc.integer({ min: 1, max: 8 }), async (stored, offered, most) => {
-      const [row] = await sql`
+    fc.asyncProperty(
+      fc.uniqueArray(name),
+      fc.array(name),
+      fc.integer({ min: 1, max: 8 }),
+      fc.integer({ min: 1, max: 24 }),
+      async (stored, offered, most, mostBytes) => {
+        const [row] = await sql`
         select to_json(bounded_union(array(select json_array_elements_text(${JSON.stringify(stored)}::text::json)),
-                                     array(select json_array_elements_text(${JSON.stringify(offered)}::text::json)), ${most})) as all`
-      const others = [...new Set(offered)].filter((one) => !stored.includes(one)).sort(byBytes)
-      const first = [...stored].sort(byBytes).slice(0, most)
-      assert.deepEqual(row!.all, [...first, ...others.slice(0, most - first.length)].sort(byBytes))
-    }),
+                                     array(select json_array_elements_text(${JSON.stringify(offered)}::text::json)), ${most}, ${mostBytes})) as all`
+        const others = [...new Set(offered)].filter((one) => !stored.includes(one)).sort(byBytes)
+        const inOrder = [...[...stored].sort(byBytes), ...others]
+        const bytesUpTo = (end: number) => inOrder.slice(0, end).reduce((sum, one) => sum + Buffer.byteLength(one) + 1, 0)
+        const chosen = inOrder.filter((_, i) => i < most && bytesUpTo(i + 1) <= mostBytes)
+        assert.deepEqual(row!.all, chosen.sort(byBytes))
+      },
+    ),
     { numRuns: 100 },
   )
-  assert.deepEqual((await sql`select to_json(bounded_union(null, '{b,a}', 5)) as all`)[0]!.all, ['a', 'b'])
+  assert.deepEqual((await sql`select to_json(bounded_union(null, '{b,a}', 5, 99)) as all`)[0]!.all, ['a', 'b'])
 })
 
 test('workload_key tells every two workloads apart, can be taken apart, and is null without one', async () => {
@@ -273,6 +282,19 @@ test('names beyond those that there may be are left out and counted: what is sto
   await post(entry(name, ['00']))
   assert.equal((await rejected()) - before, 0, 'a repeated post is not looked at again')
   assert.equal(app.logged.filter((line) => line.route === PATH && line.level === 40).length, 1, 'told once a minute')
+})
+
+test('names beyond the bytes that there may be are left out and counted', async () => {
+  const of = workload()
+  const long = Array.from({ length: 300 }, (_, i) => `${i}`.padEnd(64, 'x')).sort(byBytes)
+  const before = await rejected()
+  await pod(of, long)
+  const room = Math.floor(MAX_UNION_BYTES / 65)
+  const row = (await rowOf(of))!
+  assert.deepEqual([row.count, row.syscalls], [room, long.slice(0, room).join(',')])
+  assert.equal((await rejected()) - before, 300 - room)
+  await pod(of, ['z'])
+  assert.equal((await rowOf(of))!.count, room + 1, 'a short one finds room')
 })
 
 test('architectures beyond those that there may be are left out and counted', async () => {
