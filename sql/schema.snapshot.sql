@@ -576,6 +576,8 @@ function public.kept(posted anyelement, stored anyelement, is_other boolean) ret
 
 function public.known_facts(vuln text) returns TABLE(kev boolean, kev_date_added timestamp without time zone, epss real, epss_percentile real) language sql stable parallel safe
 
+function public.late_speakers(speakers text[]) returns text[] language sql
+
 function public.learn_facts(told image_finding[]) returns void language sql
 
 function public.link_report(written image_report) returns void language plpgsql

@@ -217,6 +217,19 @@ test('a pod whose workload is known later adds all of its names, with its next p
   assert.deepEqual([syscalls, arches], ['brk,mmap,read,write', ['aarch64', 'x86_64']])
 })
 
+test('of many pods that were there before their workload a thousand add their names with a post, the rest with the next', async () => {
+  const of = workload()
+  const prefix = unique('crowd')
+  await sql`
+    insert into pod (pod_name, pod_ip, pod_namespace, time_stamp, node_name, is_dead, pod_ips, workload_kind, workload_name)
+    select ${prefix} || i, '', ${of.namespace}, ${T}::timestamp, 'n', true, '{}', ${of.kind}, ${of.name} from generate_series(1, 1010) i`
+  await sql`insert into pod_syscalls select ${prefix} || i, '', 's' || i % 1015, 'x86_64', ${T}::timestamp from generate_series(1, 1010) i`
+  const name = await pod(of, ['read'])
+  assert.equal((await rowOf(of))!.count, 1_001)
+  await post(entry(name, ['write']))
+  assert.equal((await rowOf(of))!.count, 1_012)
+})
+
 test('a pod that moves to another workload adds its names there too, and the first keeps them', async () => {
   const [first, second] = [workload(), workload()]
   const name = await pod(first, ['read', 'write'])
@@ -371,7 +384,9 @@ function modelPost({ pods, rows, unions }: Model, entries: { pod: string; names:
     const union = unions.get(key) ?? { names: new Set<string>(), arches: new Set<string>() }
     for (const [pod, row] of rows) {
       const speaks = row.unitedIn === key ? [...whole.keys()].includes(pod) : keyOf(pods.get(pod)) === key
-      if (!speaks || row.names.length === 0) continue
+      if (!speaks) continue
+      row.unitedIn = key
+      if (row.names.length === 0) continue
       for (const one of row.names) union.names.add(one.trim())
       if (row.arch.trim() !== '') union.arches.add(row.arch)
     }
@@ -455,9 +470,12 @@ test('posts of many pods at once, over two replicas, lose nothing and never dead
   const all = Array.from({ length: 4 }, (_, w) => ({ namespace: prefix, kind: 'Deployment', name: `w${w}` }))
   const pods = Array.from({ length: 24 }, (_, i) => `${prefix}-${(i * 7) % 24}`)
   const home = (i: number) => all[(i * 5) % all.length]!
+  // Half of them were there before their workload.
+  await post(...pods.filter((_, i) => i % 2).map((name) => entry(name, [`early-${name}`])))
   for (const [i, name] of pods.entries()) await run(name, home(i))
   const { retried } = app.db.ingest.stats
   const expected = new Map(all.map(({ name }) => [name, new Set<string>()]))
+  for (const [i, name] of pods.entries()) if (i % 2) expected.get(home(i).name)!.add(`early-${name}`)
   const posts = Array.from({ length: 120 }, (_, k) => {
     const entries = Array.from({ length: 6 }, (_, j) => {
       const i = (k * 11 + j * (k % 5) * 3 + j) % pods.length
