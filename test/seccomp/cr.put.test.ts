@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { MAX_NAMES, MAX_RULES } from '../../lib/seccomp/cr.ts'
+import { waiting } from '../jobs/scene.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import {
   acceptedSpellings,
@@ -10,6 +11,7 @@ import {
   refusedBodies,
   whileLocked,
 } from '../support/routes.ts'
+import { until } from '../support/until.ts'
 
 const app = await startApp()
 const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300' })
@@ -191,6 +193,28 @@ test('PUT /seccomp/crs/{namespace}/{name} 200: the same at once is written once,
   assert.match(after.hash, /^x\d+$/)
   assert.ok(after.updated_at > before.updated_at)
   assert.equal((await app.sql`select from seccomp_cr where name = ${name}`).length, 1)
+})
+
+test('PUT /seccomp/crs/{namespace}/{name} 200: who waited for another that put the same does not write', async () => {
+  for (const isThere of [false, true]) {
+    const [name, like] = [fresh(), fresh()]
+    const { hash: before } = await mirrored({ ...BODY, hash: 'h9' }, like)
+    if (isThere) await mirrored({ ...BODY, hash: 'h1' }, name)
+    let second!: ReturnType<typeof put>
+    await app.sql.begin(async (first) => {
+      await first`
+        insert into seccomp_cr
+        select namespace, ${name}, default_action, architectures, syscalls, syscall_count, workload_kind, workload_name, hash, ready, total,
+               state, timestamp '2026-01-01'
+        from seccomp_cr where name = ${like}
+        on conflict (namespace, name) do update set hash = excluded.hash, updated_at = excluded.updated_at`
+      second = put(name, { ...BODY, hash: 'h9' })
+      await until('the second waits', async () => (await waiting(app.sql)) === 1)
+    })
+    assert.equal((await second).status, 200)
+    const { hash, updated_at } = (await stored(name))!
+    assert.deepEqual([hash, updated_at], [before, '2026-01-01 00:00:00'])
+  }
 })
 
 test('PUT /seccomp/crs/{namespace}/{name} 400: names that Kubernetes does not know', async () => {

@@ -3,8 +3,10 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import fc from 'fast-check'
 import { deadPodRetention } from '../../jobs/dead-pod-retention.ts'
+import { waiting } from '../jobs/scene.ts'
 import { startApp } from '../support/app.ts'
 import { startReplica } from '../support/routes.ts'
+import { until } from '../support/until.ts'
 
 const app = await startApp()
 const replica = startReplica(app)
@@ -156,6 +158,15 @@ test('names are trimmed; blank ones, blank architectures and pods without names 
   assert.deepEqual((await rowOf(of))!.arches, [' arm '])
 })
 
+test('a pod without names adds no architecture beside others of its workload either, in one body or late', async () => {
+  const of = workload()
+  const [one, none, late] = [unique('one'), unique('none'), unique('late')]
+  await post(entry(late, [], { arch: 'riscv64' }))
+  for (const name of [one, none, late]) await run(name, of)
+  await post(entry(none, [], { arch: 'aarch64' }), entry(one, ['read']))
+  assert.deepEqual((await rowOf(of))!.arches, ['x86_64'])
+})
+
 test('a pod that has names only later adds its architecture then', async () => {
   const of = workload()
   const late = await pod(of, [], { arch: 'aarch64' })
@@ -246,6 +257,46 @@ test('a pod that moves to another workload adds its names there too, and the fir
   await run(name, first)
   await post(entry(name, ['brk']))
   assert.equal(await namesOf(first), 'brk,mmap,read,write')
+})
+
+test('a pod that moved and is silent adds its names with the post of another', async () => {
+  const [first, second] = [workload(), workload()]
+  const name = await pod(first, ['read'])
+  await run(name, second)
+  await pod(second, ['write'])
+  assert.deepEqual([await namesOf(first), await namesOf(second)], ['read', 'read,write'])
+})
+
+for (const isThere of [false, true])
+  test(`two pods at once add to one union that ${isThere ? 'is there' : 'neither has seen'}`, async () => {
+    const of = workload()
+    if (isThere) await pod(of, ['brk'])
+    const [one, other] = [await run(unique('one'), of), await run(unique('other'), of)]
+    let second!: Promise<void>
+    await sql.begin(async (first) => {
+      await first`select union_syscalls(${JSON.stringify([entry(one, ['read'])])}::text::json)`
+      second = post(entry(other, ['write']))
+      await until('the second waits', async () => (await waiting(sql)) === 1)
+    })
+    await second
+    assert.equal(await namesOf(of), isThere ? 'brk,read,write' : 'read,write')
+  })
+
+test('who waited for another that added the same does not write', async () => {
+  const of = workload()
+  await pod(of, ['brk'])
+  const [one, other] = [await run(unique('one'), of), await run(unique('other'), of)]
+  let second!: Promise<void>
+  let written: unknown
+  await sql.begin(async (first) => {
+    await first`select union_syscalls(${JSON.stringify([entry(one, ['read'])])}::text::json)`
+    ;[written] = await first`select updated_at::text, xmin::text, ctid::text from workload_syscalls where pod_namespace = ${of.namespace}`
+    second = post(entry(other, ['read']))
+    await until('the second waits', async () => (await waiting(sql)) === 1)
+  })
+  await second
+  const { updated_at, xmin, ctid } = (await rowOf(of))!
+  assert.deepEqual({ updated_at, xmin, ctid }, { ...(written as object) })
 })
 
 test('a union outlives its pods', async () => {
@@ -400,7 +451,11 @@ test('whatever is posted in whatever order, every union is that of a model, and 
     fc.record({
       what: fc.constant('run' as const),
       pod: fc.nat(4),
-      of: fc.record({ namespace: fc.constantFrom('a', 'b'), kind: part(['Deployment', 'Job']), name: part(['web', 'api']) }),
+      of: fc.record({
+        namespace: fc.constantFrom('a', 'a', 'a', 'b'),
+        kind: part(['Deployment', 'Deployment', 'Job']),
+        name: part(['web', 'api']),
+      }),
     }),
     fc.record({ what: fc.constant('gone' as const), pod: fc.nat(4) }),
     fc.record({
