@@ -523,7 +523,7 @@ table public.workload_syscalls with (fillfactor=80)
 
 function public.affected_payloads(vuln text) returns TABLE(image_digest text, digest text, source text, join_rank smallint) language sql stable parallel safe
 
-function public.bounded_union(stored text[], offered text[], most integer) returns text[] language sql immutable parallel safe
+function public.bounded_union(stored text[], offered text[], most integer, most_bytes integer) returns text[] language sql immutable parallel safe
 
 function public.capture_rank(level text) returns integer language sql immutable parallel safe
 
@@ -580,6 +580,8 @@ function public.join_name(rank integer) returns text language sql immutable para
 function public.kept(posted anyelement, stored anyelement, is_other boolean) returns anyelement language sql immutable parallel safe
 
 function public.known_facts(vuln text) returns TABLE(kev boolean, kev_date_added timestamp without time zone, epss real, epss_percentile real) language sql stable parallel safe
+
+function public.late_speakers(speakers text[]) returns text[] language sql
 
 function public.learn_facts(told image_finding[]) returns void language sql
 

@@ -1,5 +1,6 @@
 /** Custom resources as the operator's controller sends them, and as they are mirrored (workload-profiling, Seccomp CR mirror; interop-profiling 1.7). */
 import { z } from 'zod'
+import { shownAs } from '../http/declared.ts'
 import { HttpError } from '../http/errors.ts'
 import { name, pathText, word } from '../http/fields.ts'
 import { listOf } from '../http/lists.ts'
@@ -7,9 +8,8 @@ import { ALLOW_ACTION, foldedArchitecture, isDnsName, LOG_ACTION } from './names
 
 /** One a syscall would be some 500. */
 export const MAX_RULES = 1_024
-export const MAX_NAMES_OF_RULE = 4_096
-/** Of all rules, each once. A kernel has some 500. */
-export const MAX_ALLOWED_NAMES = 4_096
+/** In all rules that allow. A kernel has some 500. */
+export const MAX_NAMES = 4_096
 const MAX_ARCHITECTURES = 64
 const MAX_NODES = 2 ** 31 - 1
 
@@ -32,9 +32,18 @@ const Distribution = z
   })
   .meta({ id: 'PostedDistribution' })
 
+/** Many, and of each nothing but that it is text is to be judged here. */
+const texts = shownAs(
+  z.custom<readonly string[]>(Array.isArray, 'expected an array').check(({ value, issues }) => {
+    const bad = (value as readonly unknown[]).findIndex((one) => typeof one !== 'string')
+    if (bad >= 0) issues.push({ code: 'custom', message: 'expected a string', path: [bad], input: value })
+  }),
+  { type: 'array', items: { type: 'string' } },
+)
+
 const Rule = z
   .object({
-    names: listOf(z.string(), MAX_NAMES_OF_RULE).nullish().describe(`What is not \`${SYSCALL_NAME.source}\` is skipped.`),
+    names: texts.nullish().describe(`What is not \`${SYSCALL_NAME.source}\` is skipped.`),
     action: word.nullish().describe(`Absent or blank is \`${ALLOW_ACTION}\`; names of other actions do not count.`),
   })
   .meta({ id: 'PostedSyscallRule' })
@@ -90,7 +99,8 @@ export interface CrRow {
   state: string
 }
 
-/** The row of a resource, and how many names were skipped because no syscall is called so. 413 for more names than there may be. */
+/** The row of a resource, and how many names were skipped because no syscall is called so. 413 for more names than
+ * there may be, counted as they stand. */
 export function mirrorOf({ namespace, name }: CrPath, { spec, hash, distribution, status }: PostedCr): { row: CrRow; skipped: number } {
   const { allowed, skipped } = allowedNames(spec.syscalls ?? [])
   const told = distribution ?? status?.distribution
@@ -112,15 +122,14 @@ export function mirrorOf({ namespace, name }: CrPath, { spec, hash, distribution
 }
 
 function allowedNames(rules: readonly z.output<typeof Rule>[]): { allowed: string[]; skipped: number } {
+  const lists = rules.filter(({ action }) => (nonBlank(action) ?? ALLOW_ACTION) === ALLOW_ACTION).map(({ names }) => names ?? [])
+  const total = lists.reduce((sum, names) => sum + names.length, 0)
+  if (total > MAX_NAMES) throw new HttpError(413, `spec.syscalls: more than ${MAX_NAMES} names are allowed`)
   const allowed = new Set<string>()
   let skipped = 0
-  for (const { names, action } of rules) {
-    if ((nonBlank(action) ?? ALLOW_ACTION) !== ALLOW_ACTION) continue
-    for (const one of names ?? []) {
-      if (SYSCALL_NAME.test(one)) allowed.add(one)
-      else skipped++
-    }
-    if (allowed.size > MAX_ALLOWED_NAMES) throw new HttpError(413, `spec.syscalls allow more than ${MAX_ALLOWED_NAMES} different names`)
+  for (const name of lists.flat()) {
+    if (SYSCALL_NAME.test(name)) allowed.add(name)
+    else skipped++
   }
   // The names are ASCII.
   return { allowed: [...allowed].sort(), skipped }

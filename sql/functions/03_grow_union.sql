@@ -7,6 +7,8 @@ as $$
 declare
   max_names     constant integer := 1024;
   max_archs     constant integer := 16;
+  -- Joined; all names of a kernel together have 6 KiB. The hash of as many takes 3 ms.
+  max_bytes     constant integer := 16384;
   stored        workload_syscalls;
   is_locked     boolean := false;
   grown_names   text[];
@@ -21,14 +23,11 @@ begin
   select * into stored from workload_syscalls w
   where w.pod_namespace = of_namespace and w.workload_kind = of_kind and w.workload_name = of_workload;
   loop
-    grown_names := bounded_union(string_to_array(stored.syscalls, ','), names, max_names);
-    grown_archs := bounded_union(stored.arches, archs, max_archs);
+    grown_names := bounded_union(string_to_array(stored.syscalls, ','), names, max_names, max_bytes);
+    grown_archs := bounded_union(stored.arches, archs, max_archs, max_bytes);
     joined      := array_to_string(grown_names, ',');
-    left_out    := 0;
-    if cardinality(grown_names) = max_names or cardinality(grown_archs) = max_archs then
-      left_out := (select count(*) from (select unnest(names) except select unnest(grown_names)) n)
-                + (select count(*) from (select unnest(archs) except select unnest(grown_archs)) a);
-    end if;
+    left_out    := (select count(*) from (select unnest(names) except select unnest(grown_names)) n)
+                 + (select count(*) from (select unnest(archs) except select unnest(grown_archs)) a);
     if joined = stored.syscalls and grown_archs = stored.arches then
       return left_out;
     end if;

@@ -43,6 +43,7 @@ begin
     return 0;
   end if;
 
+  speakers := speakers || late_speakers(speakers);
   for offer in select * from offered_syscalls(speakers) loop
     left_out := left_out + grow_union(offer.pod_namespace, offer.workload_kind, offer.workload_name, offer.syscalls, offer.arches);
   end loop;

@@ -8,6 +8,8 @@ const MAX_BATCH_FLOWS = 10_000
 export interface Attack {
   name: string
   path: string
+  /** POST where it is not said. */
+  method?: 'PUT'
   /** What it is to be answered with: a 4xx, 200, or either, as the rules of the route have it. A 503 is right for all. */
   expected: 'refused' | 'valid' | 'either'
   /** It is larger than a body may be as it is sent. */

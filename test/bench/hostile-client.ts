@@ -24,12 +24,18 @@ export function head(method: string, path: string, headers = ''): string {
   return `${method} ${path} HTTP/1.1\r\nhost: broker\r\nconnection: close\r\nauthorization: Bearer ${token}\r\n${headers}\r\n`
 }
 
-export const postHead = (path: string, bytes: number, gzip: boolean) =>
-  head('POST', path, `content-type: application/json\r\ncontent-length: ${bytes}\r\n${gzip ? 'content-encoding: gzip\r\n' : ''}`)
+export const postHead = (path: string, bytes: number, gzip: boolean, method = 'POST') =>
+  head(method, path, `content-type: application/json\r\ncontent-length: ${bytes}\r\n${gzip ? 'content-encoding: gzip\r\n' : ''}`)
 
 /** Sends all bodies at the same time, each on a connection of its own, and waits for the answers. */
-export async function attack(port: number, path: string, bodies: Buffer[], gzip: boolean, limitMs: number): Promise<Answers> {
-  const replies = await Promise.all(bodies.map((body) => exchange(port, [postHead(path, body.length, gzip), body], limitMs)))
+export async function attack(
+  port: number,
+  { method, path }: { method?: string; path: string },
+  bodies: Buffer[],
+  gzip: boolean,
+  limitMs: number,
+): Promise<Answers> {
+  const replies = await Promise.all(bodies.map((body) => exchange(port, [postHead(path, body.length, gzip, method), body], limitMs)))
   return tally(replies)
 }
 

@@ -31,6 +31,7 @@ import {
 } from './hostile-client.ts'
 import { HOSTILE_PAYLOADS, PAYLOAD_PATH, validPayloads } from './hostile-payloads.ts'
 import { HOSTILE_RESULTS, RESULT_IMAGE, validResults } from './hostile-results.ts'
+import { fillUnions, HOSTILE_SECCOMP, validSeccomp } from './hostile-seccomp.ts'
 
 /** Bounds of an idle machine. */
 const REFUSED_LOOP_MS = 50
@@ -157,7 +158,8 @@ async function begin(): Promise<void> {
 
 const RIGHT = { refused: /^(4\d\d|503)$/, valid: /^(20[01]|503)$/, either: /^(20[01]|4\d\d|503)$/ }
 
-async function body({ name, path, expected, isPackedOnly = false, isPlainOnly = false, body }: Attack): Promise<void> {
+async function body(one: Attack): Promise<void> {
+  const { name, expected, isPackedOnly = false, isPlainOnly = false, body } = one
   if (!wanted(name)) return
   const rendered: { plain: Buffer; packed: Buffer }[] = []
   const same = expected !== 'valid'
@@ -172,7 +174,7 @@ async function body({ name, path, expected, isPackedOnly = false, isPlainOnly = 
       }
       const bodies = Array.from({ length: count }, (_, i) => rendered[same ? 0 : i]![gzip ? 'packed' : 'plain'])
       await begin()
-      const answers = await attack(broker.port, path, bodies, gzip, LIMIT_MS)
+      const answers = await attack(broker.port, one, bodies, gzip, LIMIT_MS)
       const wrong = [...answers.statuses.keys()].filter((status) => !RIGHT[expected].test(status))
       const how = `${gzip ? 'gzip ' : 'plain'} ${count}`
       const faults = wrong.length > 0 ? [`answered ${wrong.join(', ')}`] : []
@@ -251,7 +253,7 @@ async function slowReaders(path: string, what: string): Promise<void> {
 async function idle(): Promise<void> {
   await begin()
   await delay(IDLE_MS)
-  const answers = await attack(broker.port, '/pod/spec', [smallPost], false, LIMIT_MS)
+  const answers = await attack(broker.port, { path: '/pod/spec' }, [smallPost], false, LIMIT_MS)
   report({ name: '(nothing; one small post)', how: '', answers, loopBoundMs: VALID_LOOP_MS, faults: [] }, await figures())
 }
 
@@ -271,6 +273,7 @@ async function fill(): Promise<void> {
            '10.98.' || i / 250 % 250 || '.' || i % 250, i::text, 'ALLOW', now() at time zone 'utc' - i * interval '1 millisecond'
     from generate_series(1, ${FLOWS_OF_ONE_POD}::int) i`
   await sql`insert into image values (${RESULT_IMAGE}, null, '{}', 'repo', now() at time zone 'utc', now() at time zone 'utc')`
+  await fillUnions(sql)
   await sql`analyze`
   await sql.end({ timeout: 1 })
 }
@@ -286,10 +289,10 @@ print(`|---------|${'-'.repeat(34)}|-----------|------------------------|-------
 for (settings of SETTINGS) {
   await start()
   await idle()
-  for (const one of [...HOSTILE, ...HOSTILE_PAYLOADS, ...HOSTILE_RESULTS]) await body(one)
+  for (const one of [...HOSTILE, ...HOSTILE_PAYLOADS, ...HOSTILE_RESULTS, ...HOSTILE_SECCOMP]) await body(one)
   const run = Math.floor(Math.random() * 0xffff_ffff)
   const name = run.toString(16).padStart(8, '0')
-  for (const one of [...validBodies(name), ...validPayloads(name), ...validResults()]) await body(one)
+  for (const one of [...validBodies(name), ...validPayloads(name), ...validResults(), ...validSeccomp()]) await body(one)
   await meanwhile('slow bodies: 63 posters', () => trickle(broker.port, '/pod/traffic/batch', SLOW_POSTERS, 2_000_000, 1_000), null)
   await meanwhile('slow payloads: 63 posters', () => trickle(broker.port, PAYLOAD_PATH, SLOW_POSTERS, 1_000_000, 1_000), null)
   await slowReaders('/pod/traffic?limit=20000', 'newest 20 000')

@@ -3,8 +3,10 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import fc from 'fast-check'
 import { deadPodRetention } from '../../jobs/dead-pod-retention.ts'
+import { waiting } from '../jobs/scene.ts'
 import { startApp } from '../support/app.ts'
 import { startReplica } from '../support/routes.ts'
+import { until } from '../support/until.ts'
 
 const app = await startApp()
 const replica = startReplica(app)
@@ -15,6 +17,7 @@ const PATH = '/pod/syscalls'
 const T = '2026-01-01T09:00:00'
 const MAX_NAMES = 1_024
 const MAX_ARCHES = 16
+const MAX_UNION_BYTES = 16_384
 
 interface Workload {
   namespace: string | null
@@ -88,17 +91,25 @@ test('fnv1a_64 is FNV-1a of 64 bits over bytes in UTF-8', async () => {
 test('bounded_union: what is stored stays, the first of the others by bytes find room, each once and sorted', async () => {
   const name = fc.constantFrom('a', 'b', 'B', 'aa', 'é', 'z', '_', '9', '😀', '\uffff')
   await fc.assert(
-    fc.asyncProperty(fc.uniqueArray(name), fc.array(name), fc.integer({ min: 1, max: 8 }), async (stored, offered, most) => {
-      const [row] = await sql`
+    fc.asyncProperty(
+      fc.uniqueArray(name),
+      fc.array(name),
+      fc.integer({ min: 1, max: 8 }),
+      fc.integer({ min: 1, max: 24 }),
+      async (stored, offered, most, mostBytes) => {
+        const [row] = await sql`
         select to_json(bounded_union(array(select json_array_elements_text(${JSON.stringify(stored)}::text::json)),
-                                     array(select json_array_elements_text(${JSON.stringify(offered)}::text::json)), ${most})) as all`
-      const others = [...new Set(offered)].filter((one) => !stored.includes(one)).sort(byBytes)
-      const first = [...stored].sort(byBytes).slice(0, most)
-      assert.deepEqual(row!.all, [...first, ...others.slice(0, most - first.length)].sort(byBytes))
-    }),
+                                     array(select json_array_elements_text(${JSON.stringify(offered)}::text::json)), ${most}, ${mostBytes})) as all`
+        const others = [...new Set(offered)].filter((one) => !stored.includes(one)).sort(byBytes)
+        const inOrder = [...[...stored].sort(byBytes), ...others]
+        const bytesUpTo = (end: number) => inOrder.slice(0, end).reduce((sum, one) => sum + Buffer.byteLength(one) + 1, 0)
+        const chosen = inOrder.filter((_, i) => i < most && bytesUpTo(i + 1) <= mostBytes)
+        assert.deepEqual(row!.all, chosen.sort(byBytes))
+      },
+    ),
     { numRuns: 100 },
   )
-  assert.deepEqual((await sql`select to_json(bounded_union(null, '{b,a}', 5)) as all`)[0]!.all, ['a', 'b'])
+  assert.deepEqual((await sql`select to_json(bounded_union(null, '{b,a}', 5, 99)) as all`)[0]!.all, ['a', 'b'])
 })
 
 test('workload_key tells every two workloads apart, can be taken apart, and is null without one', async () => {
@@ -145,6 +156,15 @@ test('names are trimmed; blank ones, blank architectures and pods without names 
   // Raw: not trimmed where there is something.
   await pod(of, ['read'], { arch: ' arm ' })
   assert.deepEqual((await rowOf(of))!.arches, [' arm '])
+})
+
+test('a pod without names adds no architecture beside others of its workload either, in one body or late', async () => {
+  const of = workload()
+  const [one, none, late] = [unique('one'), unique('none'), unique('late')]
+  await post(entry(late, [], { arch: 'riscv64' }))
+  for (const name of [one, none, late]) await run(name, of)
+  await post(entry(none, [], { arch: 'aarch64' }), entry(one, ['read']))
+  assert.deepEqual((await rowOf(of))!.arches, ['x86_64'])
 })
 
 test('a pod that has names only later adds its architecture then', async () => {
@@ -208,6 +228,19 @@ test('a pod whose workload is known later adds all of its names, with its next p
   assert.deepEqual([syscalls, arches], ['brk,mmap,read,write', ['aarch64', 'x86_64']])
 })
 
+test('of many pods that were there before their workload a thousand add their names with a post, the rest with the next', async () => {
+  const of = workload()
+  const prefix = unique('crowd')
+  await sql`
+    insert into pod (pod_name, pod_ip, pod_namespace, time_stamp, node_name, is_dead, pod_ips, workload_kind, workload_name)
+    select ${prefix} || i, '', ${of.namespace}, ${T}::timestamp, 'n', true, '{}', ${of.kind}, ${of.name} from generate_series(1, 1010) i`
+  await sql`insert into pod_syscalls select ${prefix} || i, '', 's' || i % 1015, 'x86_64', ${T}::timestamp from generate_series(1, 1010) i`
+  const name = await pod(of, ['read'])
+  assert.equal((await rowOf(of))!.count, 1_001)
+  await post(entry(name, ['write']))
+  assert.equal((await rowOf(of))!.count, 1_012)
+})
+
 test('a pod that moves to another workload adds its names there too, and the first keeps them', async () => {
   const [first, second] = [workload(), workload()]
   const name = await pod(first, ['read', 'write'])
@@ -224,6 +257,46 @@ test('a pod that moves to another workload adds its names there too, and the fir
   await run(name, first)
   await post(entry(name, ['brk']))
   assert.equal(await namesOf(first), 'brk,mmap,read,write')
+})
+
+test('a pod that moved and is silent adds its names with the post of another', async () => {
+  const [first, second] = [workload(), workload()]
+  const name = await pod(first, ['read'])
+  await run(name, second)
+  await pod(second, ['write'])
+  assert.deepEqual([await namesOf(first), await namesOf(second)], ['read', 'read,write'])
+})
+
+for (const isThere of [false, true])
+  test(`two pods at once add to one union that ${isThere ? 'is there' : 'neither has seen'}`, async () => {
+    const of = workload()
+    if (isThere) await pod(of, ['brk'])
+    const [one, other] = [await run(unique('one'), of), await run(unique('other'), of)]
+    let second!: Promise<void>
+    await sql.begin(async (first) => {
+      await first`select union_syscalls(${JSON.stringify([entry(one, ['read'])])}::text::json)`
+      second = post(entry(other, ['write']))
+      await until('the second waits', async () => (await waiting(sql)) === 1)
+    })
+    await second
+    assert.equal(await namesOf(of), isThere ? 'brk,read,write' : 'read,write')
+  })
+
+test('who waited for another that added the same does not write', async () => {
+  const of = workload()
+  await pod(of, ['brk'])
+  const [one, other] = [await run(unique('one'), of), await run(unique('other'), of)]
+  let second!: Promise<void>
+  let written: unknown
+  await sql.begin(async (first) => {
+    await first`select union_syscalls(${JSON.stringify([entry(one, ['read'])])}::text::json)`
+    ;[written] = await first`select updated_at::text, xmin::text, ctid::text from workload_syscalls where pod_namespace = ${of.namespace}`
+    second = post(entry(other, ['read']))
+    await until('the second waits', async () => (await waiting(sql)) === 1)
+  })
+  await second
+  const { updated_at, xmin, ctid } = (await rowOf(of))!
+  assert.deepEqual({ updated_at, xmin, ctid }, { ...(written as object) })
 })
 
 test('a union outlives its pods', async () => {
@@ -273,6 +346,19 @@ test('names beyond those that there may be are left out and counted: what is sto
   await post(entry(name, ['00']))
   assert.equal((await rejected()) - before, 0, 'a repeated post is not looked at again')
   assert.equal(app.logged.filter((line) => line.route === PATH && line.level === 40).length, 1, 'told once a minute')
+})
+
+test('names beyond the bytes that there may be are left out and counted', async () => {
+  const of = workload()
+  const long = Array.from({ length: 300 }, (_, i) => `${i}`.padEnd(64, 'x')).sort(byBytes)
+  const before = await rejected()
+  await pod(of, long)
+  const room = Math.floor(MAX_UNION_BYTES / 65)
+  const row = (await rowOf(of))!
+  assert.deepEqual([row.count, row.syscalls], [room, long.slice(0, room).join(',')])
+  assert.equal((await rejected()) - before, 300 - room)
+  await pod(of, ['z'])
+  assert.equal((await rowOf(of))!.count, room + 1, 'a short one finds room')
 })
 
 test('architectures beyond those that there may be are left out and counted', async () => {
@@ -349,7 +435,9 @@ function modelPost({ pods, rows, unions }: Model, entries: { pod: string; names:
     const union = unions.get(key) ?? { names: new Set<string>(), arches: new Set<string>() }
     for (const [pod, row] of rows) {
       const speaks = row.unitedIn === key ? [...whole.keys()].includes(pod) : keyOf(pods.get(pod)) === key
-      if (!speaks || row.names.length === 0) continue
+      if (!speaks) continue
+      row.unitedIn = key
+      if (row.names.length === 0) continue
       for (const one of row.names) union.names.add(one.trim())
       if (row.arch.trim() !== '') union.arches.add(row.arch)
     }
@@ -363,7 +451,11 @@ test('whatever is posted in whatever order, every union is that of a model, and 
     fc.record({
       what: fc.constant('run' as const),
       pod: fc.nat(4),
-      of: fc.record({ namespace: fc.constantFrom('a', 'b'), kind: part(['Deployment', 'Job']), name: part(['web', 'api']) }),
+      of: fc.record({
+        namespace: fc.constantFrom('a', 'a', 'a', 'b'),
+        kind: part(['Deployment', 'Deployment', 'Job']),
+        name: part(['web', 'api']),
+      }),
     }),
     fc.record({ what: fc.constant('gone' as const), pod: fc.nat(4) }),
     fc.record({
@@ -433,9 +525,12 @@ test('posts of many pods at once, over two replicas, lose nothing and never dead
   const all = Array.from({ length: 4 }, (_, w) => ({ namespace: prefix, kind: 'Deployment', name: `w${w}` }))
   const pods = Array.from({ length: 24 }, (_, i) => `${prefix}-${(i * 7) % 24}`)
   const home = (i: number) => all[(i * 5) % all.length]!
+  // Half of them were there before their workload.
+  await post(...pods.filter((_, i) => i % 2).map((name) => entry(name, [`early-${name}`])))
   for (const [i, name] of pods.entries()) await run(name, home(i))
   const { retried } = app.db.ingest.stats
   const expected = new Map(all.map(({ name }) => [name, new Set<string>()]))
+  for (const [i, name] of pods.entries()) if (i % 2) expected.get(home(i).name)!.add(`early-${name}`)
   const posts = Array.from({ length: 120 }, (_, k) => {
     const entries = Array.from({ length: 6 }, (_, j) => {
       const i = (k * 11 + j * (k % 5) * 3 + j) % pods.length
