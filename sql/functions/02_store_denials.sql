@@ -50,11 +50,12 @@ begin
       last_seen     = greatest(d.last_seen, excluded.last_seen);
   end if;
 
-  -- Of what is stored, so that an answer that is given again is the same.
+  -- Of what is stored, so that an answer that is given again is the same. By the fence each row is looked up, whatever the planner believes.
   return query
   select d.pod_namespace, d.workload_kind, d.workload_name, d.action, sum(i.count)::float8
   from json_to_recordset(entries) as i(pod_uid text, syscall text, action text, count bigint)
-  join seccomp_denial d on d.pod_uid = i.pod_uid and d.syscall = i.syscall and d.action = i.action
+  cross join lateral (
+    select * from seccomp_denial s where s.pod_uid = i.pod_uid and s.syscall = i.syscall and s.action = i.action offset 0) d
   where d.workload_kind is not null and d.workload_name is not null
   group by d.pod_namespace, d.workload_kind, d.workload_name, d.action;
 end

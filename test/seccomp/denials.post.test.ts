@@ -490,7 +490,7 @@ describe('the envelope', () => {
     for (const entry of [0, denial()]) {
       const answer = await app.post(PATH, drain(Array(10_001).fill(entry)))
       assert.equal(answer.status, 413)
-      assert.match(answer.text, /more than 10000 denials/)
+      assert.match(answer.text, /more than 10000 elements/)
     }
     assert.equal(await heartbeat(app), undefined)
   })
