@@ -75,6 +75,7 @@ async function readAll({
   audit,
   agentClocks,
   payloads,
+  denials,
 }: Deps): Promise<string> {
   const state = await schemaState(db, MAX_WAIT_MS)
   if (state === 'ready') await readJobRuns(db, metrics)
@@ -99,5 +100,5 @@ async function readAll({
   metrics.auditPermits.set(audit?.availablePermits ?? config.auditInflightPermits)
   metrics.auditWaiting.set(audit?.waiting ?? 0)
   metrics.payloadsWaiting.set(payloads.waiting)
-  return metrics.registry.metrics()
+  return (await metrics.registry.metrics()) + denials.series.text()
 }

@@ -9,7 +9,7 @@ import { before, describe, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import type postgres from 'postgres'
-import { denial, drain, heartbeat, series } from '../seccomp/drains.ts'
+import { byLabel, countedBy, denial, drain, heartbeat } from '../seccomp/drains.ts'
 import { type Broker, connectTo, createDataDir, get, postmasterPid, type Reply, request, startBroker } from '../support/broker.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { startLossyApp } from '../support/lossy.ts'
@@ -37,8 +37,8 @@ describe('an answer that was lost', { timeout: 120_000 }, () => {
     const rows = await app.sql<{ s: string; n: number }[]>`select syscall as s, count::float8 as n from seccomp_denial`
     return {
       stored: Object.fromEntries(rows.map(({ s, n }) => [s, n])),
-      counted: (await series(app.deps.metrics.denials, ['workload'])).web ?? 0,
-      rows: (await series(app.deps.metrics.denialRows, []))['']!,
+      counted: countedBy(app.deps)['shop Deployment web'] ?? 0,
+      rows: (await byLabel(app.deps.metrics.denialRows))['']!,
     }
   }
   const post = (syscalls: Record<string, number>, node = 'node-a') =>
