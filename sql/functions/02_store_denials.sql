@@ -28,11 +28,12 @@ begin
   where post <> all (n.posts);
 
   if found then
+    -- Nothing was seen later than now, and what has no time was seen now.
     moment := clock_timestamp() at time zone 'utc';
     insert into seccomp_denial as d (pod_uid, pod_name, pod_namespace, workload_kind, workload_name, node_name, syscall, syscall_nr, action,
                                      action_raw, arch, count, first_seen, last_seen)
     select i.pod_uid, i.pod_name, i.pod_namespace, w.kind, w.name, node, i.syscall, i.syscall_nr, i.action,
-           i.action_raw, i.arch, i.count, least(i.first_seen, i.last_seen, moment), least(coalesce(i.last_seen, moment), moment)
+           i.action_raw, i.arch, i.count, least(i.first_seen, moment), least(i.last_seen, moment)
     from json_to_recordset(entries) as i(
       pod_uid text, pod_name text, pod_namespace text, syscall text, syscall_nr bigint, action text, action_raw bigint, arch text,
       count bigint, first_seen timestamp, last_seen timestamp)

@@ -7,6 +7,7 @@ import type { Database } from '../../lib/db/index.ts'
 import { createMetrics } from '../../lib/metrics.ts'
 import { countWorkloads, watchDenialWorkloads } from '../../lib/seccomp/denials/index.ts'
 import { startApp } from '../support/app.ts'
+import { metric, startBroker } from '../support/broker.ts'
 import { until } from '../support/until.ts'
 
 /** Of a look-up in an index of three levels, and the rows of namespaces that are attributed to nobody. */
@@ -131,25 +132,43 @@ test('it never asks twice at a time, and asks again after a failure, when the ga
   assert.equal(most, 1)
 })
 
-test('when it is stopped it asks no more, also when it was asking', async (t) => {
-  let release = () => {}
-  const isReleased = new Promise<void>((resolve) => {
-    release = resolve
-  })
-  const job = (async (statement: never) => {
-    await isReleased
-    return db.job(statement)
-  }) as unknown as Database['job']
-  const seen = watch(t, 1, job)
-  await until('it asks', () => seen.asked === 1)
-  seen.stop()
-  release()
-  await delay(100)
+test('it rests, and when it is stopped it asks no more, also when it was asking', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  let answer = () => {}
+  const job = (() =>
+    new Promise((resolve) => {
+      answer = () => resolve([{ workloads: 7 }])
+    })) as unknown as Database['job']
+  const seen = watch(t, 15_000, job)
+  const settle = async () => {
+    answer()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
   assert.equal(seen.asked, 1)
+  await settle()
+  assert.equal(await gauge(seen.metrics), 7)
+  t.mock.timers.tick(14_999)
+  assert.equal(seen.asked, 1)
+  t.mock.timers.tick(1)
+  assert.equal(seen.asked, 2)
+  seen.stop()
+  await settle()
+  t.mock.timers.tick(1_000_000)
+  assert.equal(seen.asked, 2)
 })
 
 test('scrapes do not count', async () => {
   await store([['a', 'Job', 'x']])
   const { text } = await app.get('/metrics')
   assert.match(text, /^svc_seccomp_denial_workloads 0$/m)
+})
+
+test('a server counts from its start on', { timeout: 60_000 }, async () => {
+  await store([
+    ['a', 'Job', 'x'],
+    ['b', 'Job', 'x'],
+  ])
+  const broker = await startBroker({ databaseUrl: app.url })
+  await until('it is counted', async () => (await metric(broker, 'svc_seccomp_denial_workloads')) === 2)
+  assert.deepEqual(await broker.stop(), { code: 0, signal: null })
 })
