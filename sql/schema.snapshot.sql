@@ -537,6 +537,8 @@ function public.digest_kind_rank(kind text) returns integer language sql immutab
 
 function public.doubt_facts(vulns text[]) returns void language sql
 
+function public.drop_file_sets(ids bytea[]) returns integer language plpgsql
+
 function public.drop_pages(sent image_report, page_set text) returns void language sql
 
 function public.each_once(list text[]) returns text[] language sql immutable parallel safe

@@ -3,7 +3,7 @@ import { createFold, type Database } from '../db/index.ts'
 import { schemaState } from '../db/schema-state.ts'
 import type { Deps } from '../deps.ts'
 import type { Context } from '../http/context.ts'
-import { sendJson } from '../http/respond.ts'
+import { respond } from '../http/respond.ts'
 import type { Metrics } from '../metrics.ts'
 
 const MAX_WAIT_MS = 100
@@ -12,7 +12,7 @@ const MAX_SHARED = 1_000
 
 /** Reads every gauge and answers the text format; the database is given 100 ms to answer. */
 export async function sendMetrics(c: Context): Promise<Response> {
-  return sendJson(c, await scrape(c.get('deps')), { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' })
+  return respond(c, 200, await scrape(c.get('deps')), { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' })
 }
 
 interface JobRun {
