@@ -9,7 +9,7 @@ declare
 begin
   locked := array(select s.id from seccomp_file_set s where s.id = any (ids) order by s.id for update skip locked);
   delete from seccomp_file_set s
-  where s.id = any (locked);
+  where s.id = any (locked) and (select 1 from seccomp_node n where n.file_set_id = s.id limit 1) is null;
   get diagnostics removed = row_count;
   return removed;
 end
