@@ -14,5 +14,7 @@ export function createAdmin(deps: Deps): Hono {
       const state = await schemaState(deps.db, MAX_WAIT_MS)
       return c.text(state === 'ready' ? 'ok' : `database ${state}`, state === 'ready' ? 200 : 503)
     })
-    .get('/metrics', async (c) => c.body(await scrape(deps), 200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }))
+    .get('/metrics', async (c) =>
+      c.body((await scrape(deps)) as Uint8Array<ArrayBuffer>, 200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }),
+    )
 }

@@ -4,9 +4,7 @@ import { metricPrefix, type WireNames } from './supply-chain/names.ts'
 /** Seconds; few buckets, since a scrape blocks. */
 const DURATION_BUCKETS_SECONDS = [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 30]
 
-const WORKLOAD_LABELS = ['workload_namespace', 'workload_kind', 'workload']
-
-/** Everything the process counts. Labels are route patterns and outcomes, never pods, namespaces or addresses, but for those of seccomp denials. */
+/** Everything the process counts, but for seccomp denials by workload. Labels are route patterns and outcomes, never pods, namespaces or addresses. */
 export type Metrics = ReturnType<typeof createMetrics>
 
 /** `wireNames` tells which column of names counters have that the specification names with a stand-in. */
@@ -63,11 +61,6 @@ export function createMetrics(wireNames: WireNames = 'spec') {
     unrecognisedReasons: counter(
       `${metricPrefix(wireNames)}attestation_unrecognised_reason_total`,
       'Reason codes of attestation results that are not known here.',
-    ),
-    denials: counter(
-      `${metricPrefix(wireNames)}seccomp_denials_total`,
-      'Seccomp denials that were stored, by workload.',
-      wireNames === 'spec' ? WORKLOAD_LABELS : [...WORKLOAD_LABELS, 'action'],
     ),
     denialRows: counter(`${metricPrefix(wireNames)}seccomp_denial_rows_total`, 'Rows that posts of seccomp denials stored, folded.'),
     denialWorkloads: gauge(`${metricPrefix(wireNames)}seccomp_denial_workloads`, 'Workloads with stored seccomp denials.'),

@@ -194,3 +194,23 @@ test('GET /metrics 200: the database is silent, or gone', { timeout: 30_000 }, a
   proxy.cut()
   assert.equal(await reachable(), 0)
 })
+
+test('GET /metrics 200: scrapes that come at once share the making, and none is older than its question', async () => {
+  const { deps } = app
+  let made = 0
+  const { metrics } = deps.metrics.registry
+  deps.metrics.registry.metrics = () => {
+    made++
+    return metrics.call(deps.metrics.registry)
+  }
+  try {
+    const first = app.get('/metrics')
+    const others = Array.from({ length: 50 }, () => app.get('/metrics'))
+    for (const { status, text } of await Promise.all([first, ...others])) assert.deepEqual([status, text.startsWith('# HELP')], [200, true])
+    assert.ok(made <= 3, `${made} for 51`)
+    deps.metrics.denialWorkloads.set(77)
+    assert.ok((await app.get('/metrics')).text.includes('svc_seccomp_denial_workloads 77\n'))
+  } finally {
+    deps.metrics.registry.metrics = metrics
+  }
+})

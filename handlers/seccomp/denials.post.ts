@@ -3,7 +3,7 @@ import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { body } from '../../lib/http/validate.ts'
-import { Drain, MAX_DRAIN_BYTES } from '../../lib/seccomp/denials/index.ts'
+import { Drain, MAX_DRAIN_BYTES, MAX_DRAIN_ENTRIES } from '../../lib/seccomp/denials/index.ts'
 
 const Accepted = z.strictObject({ accepted: z.int().min(0).describe('Rows stored: pod, syscall and action each once.') })
 
@@ -13,6 +13,9 @@ export default route({
   description:
     'Sent at every drain, an empty one too: by it the node is heard of. Counts are added to what is stored of the same pod, syscall and action. An entry that cannot be stored is dropped and the rest is stored, all in one transaction.',
   answer: Accepted,
-}).post('/seccomp/denials', access('ingest'), body(Drain, MAX_DRAIN_BYTES, { tolerated: ['denials'] }), async (c) =>
-  sendJson(c, `{"accepted":${await c.get('deps').denials.take(c.req.valid('json'))}}`),
+}).post(
+  '/seccomp/denials',
+  access('ingest'),
+  body(Drain, MAX_DRAIN_BYTES, { tolerated: ['denials'], maxListed: MAX_DRAIN_ENTRIES }),
+  async (c) => sendJson(c, `{"accepted":${await c.get('deps').denials.take(c.req.valid('json'))}}`),
 )

@@ -24,13 +24,13 @@ function headersFor(c: Context, contentType: string, extra?: Record<string, stri
   return extra ? Object.assign(headers, extra) : headers
 }
 
-/** A plain text answer of any status. */
-export function respond(c: Context, status: number, text: string, extra?: Record<string, string>): Response {
+/** A plain text answer of any status; bytes are sent as they are, without a copy. */
+export function respond(c: Context, status: number, text: string | Buffer, extra?: Record<string, string>): Response {
   const length = Buffer.byteLength(text)
   c.set('bytes', length)
   const headers = headersFor(c, 'text/plain; charset=utf-8', extra)
   headers['content-length'] = String(length)
-  return new Response(text, { status, headers })
+  return new Response(text as string | Uint8Array<ArrayBuffer>, { status, headers })
 }
 
 /** An answer without a body. */

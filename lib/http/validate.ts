@@ -22,17 +22,28 @@ const HELD_PER_CONTAINER = 600
  * Validates a JSON body read under a limit; `c.req.valid('json')` is what the schema made of it. 400 names field and rule, 413 what there
  * is too much of: bytes, values, keys, or elements of a `listOf`. Bodies share a budget while they are judged and written, by what they really
  * hold: an announced length costs nothing to send. Who waits does so as bytes, outside the heap. `tolerated` are keys whose text may be
- * such that no database can hold it. Where the body `isOptional` an empty one is `{}`.
+ * such that no database can hold it; `maxListed` bounds the elements of a large array that is a member of the body, before it is parsed.
+ * Where the body `isOptional` an empty one is `{}`.
  */
 export function body<S extends z.ZodType>(
   schema: S,
   maxBytes = MAX_CORE_BODY_BYTES,
-  { tolerated = [], isOptional = false }: { tolerated?: readonly string[]; isOptional?: boolean } = {},
+  {
+    tolerated = [],
+    maxListed = Number.POSITIVE_INFINITY,
+    isOptional = false,
+  }: { tolerated?: readonly string[]; maxListed?: number; isOptional?: boolean } = {},
 ): Validated<'json', S> {
   const maxElements = maxItemsOf(schema)
   const judge = validator('json', 'Json', schema, maxElements === null ? atOnce : inSlicesIfLarge)
   const read: Validated<'json', S> = async (c, next) => {
-    const release = await receive(c as Context, { maxBytes, maxElements: maxElements ?? Number.POSITIVE_INFINITY, tolerated, isOptional })
+    const release = await receive(c as Context, {
+      maxBytes,
+      maxElements: maxElements ?? Number.POSITIVE_INFINITY,
+      maxListed,
+      tolerated,
+      isOptional,
+    })
     try {
       return await judge(c, next)
     } finally {
@@ -45,18 +56,19 @@ export function body<S extends z.ZodType>(
 interface Bounds {
   readonly maxBytes: number
   readonly maxElements: number
+  readonly maxListed: number
   readonly tolerated: readonly string[]
   readonly isOptional: boolean
 }
 
 /** Hands the parsed body to the validator. Resolves to what gives back its memory. */
-async function receive(c: Context, { maxBytes, maxElements, tolerated, isOptional }: Bounds): Promise<() => void> {
+async function receive(c: Context, { maxBytes, maxElements, maxListed, tolerated, isOptional }: Bounds): Promise<() => void> {
   const { bytes, release: forget } = await readBody(c, maxBytes, isOptional)
   let release = () => {}
   try {
     const isLarge = bytes.length >= MIN_WEIGHED_BYTES
     if (isLarge) await turn()
-    const { containers, cuts } = isLarge ? weigh(bytes, maxElements) : { containers: countObjects(bytes), cuts: [] }
+    const { containers, cuts } = isLarge ? weigh(bytes, maxElements, maxListed) : { containers: countObjects(bytes), cuts: [] }
     const granted = c.get('deps').bodies.acquire(kib(bytes.length * HELD_PER_BYTE + containers * HELD_PER_CONTAINER))
     release = typeof granted === 'function' ? granted : await granted
     if (isLarge) await turn()

@@ -39,10 +39,11 @@ export interface Weight {
 
 /**
  * What there is in JSON text, found in a few milliseconds for 2 MiB and without parsing it. 400 for what is nested too deep, 413 for what
- * there is too much of, or for more elements of the outermost array than `maxElements`: told at the byte that is too much. Text that is
+ * there is too much of, or for more elements of the outermost array than `maxElements`, or of an array that is a member of the outermost object than
+ * `maxListed`: told at the byte that is too much. Text that is
  * not JSON is weighed up to where it ceases to be, at least.
  */
-export function weigh(bytes: Uint8Array, maxElements = Number.POSITIVE_INFINITY): Weight {
+export function weigh(bytes: Uint8Array, maxElements = Number.POSITIVE_INFINITY, maxListed = Number.POSITIVE_INFINITY): Weight {
   const cuts: number[] = []
   let uncutFrom = 0
   seen.fill(0)
@@ -57,6 +58,8 @@ export function weigh(bytes: Uint8Array, maxElements = Number.POSITIVE_INFINITY)
   let containers = 0
   let elements = 1
   let isList = false
+  let listed = 1
+  let isListed = false
   for (let i = 0; i < bytes.length; i++) {
     switch (bytes[i]) {
       case QUOTE: {
@@ -72,6 +75,7 @@ export function weigh(bytes: Uint8Array, maxElements = Number.POSITIVE_INFINITY)
       }
       case COMMA:
         if (++values > MAX_BODY_VALUES) throw tooMany(MAX_BODY_VALUES, 'values')
+        if (depth === 2 && isListed && ++listed > maxListed) throw tooMany(maxListed, 'elements')
         if (depth !== 1 || !isList) break
         if (++elements > maxElements) throw tooMany(maxElements, 'elements')
         if (i - uncutFrom >= MIN_PIECE_BYTES) {
@@ -89,6 +93,10 @@ export function weigh(bytes: Uint8Array, maxElements = Number.POSITIVE_INFINITY)
       case OPEN_ARRAY:
       case OPEN_OBJECT:
         if (depth === 0) isList = bytes[i] === OPEN_ARRAY
+        if (depth === 1) {
+          isListed = !isList && bytes[i] === OPEN_ARRAY
+          listed = 1
+        }
         containers++
         if (++members > MAX_BODY_MEMBERS) throw tooMany(MAX_BODY_MEMBERS, 'keys and containers')
         if (++values > MAX_BODY_VALUES) throw tooMany(MAX_BODY_VALUES, 'values')

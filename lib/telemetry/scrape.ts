@@ -1,5 +1,5 @@
 import { askBriefly } from '../db/briefly.ts'
-import type { Database } from '../db/index.ts'
+import { createFold, type Database } from '../db/index.ts'
 import { schemaState } from '../db/schema-state.ts'
 import type { Deps } from '../deps.ts'
 import type { Context } from '../http/context.ts'
@@ -7,6 +7,8 @@ import { respond } from '../http/respond.ts'
 import type { Metrics } from '../metrics.ts'
 
 const MAX_WAIT_MS = 100
+/** Scrapes that are answered by one. */
+const MAX_SHARED = 1_000
 
 /** Reads every gauge and answers the text format; the database is given 100 ms to answer. */
 export async function sendMetrics(c: Context): Promise<Response> {
@@ -45,7 +47,23 @@ async function readJobRuns(db: Database, { jobLastSuccess, jobDuration }: Metric
   }
 }
 
-export async function scrape({
+const scrapes = new WeakMap<Metrics, (one: null) => Promise<Buffer>>()
+
+/** The text format. Who asks while it is being made shares the next with the others: with all its series it is a megabyte or more, and takes a while. */
+export function scrape(deps: Deps): Promise<Buffer> {
+  let shared = scrapes.get(deps.metrics)
+  if (shared === undefined) {
+    const run = async (asked: null[]) => {
+      const bytes = Buffer.from(await readAll(deps))
+      return asked.map(() => bytes)
+    }
+    shared = createFold<null, Buffer>({ lanes: 1, maxItems: MAX_SHARED, run })
+    scrapes.set(deps.metrics, shared)
+  }
+  return shared(null)
+}
+
+async function readAll({
   db,
   metrics,
   budget,
@@ -57,6 +75,7 @@ export async function scrape({
   audit,
   agentClocks,
   payloads,
+  denials,
 }: Deps): Promise<string> {
   const state = await schemaState(db, MAX_WAIT_MS)
   if (state === 'ready') await readJobRuns(db, metrics)
@@ -81,5 +100,5 @@ export async function scrape({
   metrics.auditPermits.set(audit?.availablePermits ?? config.auditInflightPermits)
   metrics.auditWaiting.set(audit?.waiting ?? 0)
   metrics.payloadsWaiting.set(payloads.waiting)
-  return metrics.registry.metrics()
+  return (await metrics.registry.metrics()) + denials.series.text()
 }

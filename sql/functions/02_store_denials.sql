@@ -28,11 +28,12 @@ begin
   where post <> all (n.posts);
 
   if found then
+    -- Nothing was seen later than now, and what has no time was seen now.
     moment := clock_timestamp() at time zone 'utc';
     insert into seccomp_denial as d (pod_uid, pod_name, pod_namespace, workload_kind, workload_name, node_name, syscall, syscall_nr, action,
                                      action_raw, arch, count, first_seen, last_seen)
     select i.pod_uid, i.pod_name, i.pod_namespace, w.kind, w.name, node, i.syscall, i.syscall_nr, i.action,
-           i.action_raw, i.arch, i.count, least(i.first_seen, i.last_seen, moment), least(coalesce(i.last_seen, moment), moment)
+           i.action_raw, i.arch, i.count, least(i.first_seen, moment), least(i.last_seen, moment)
     from json_to_recordset(entries) as i(
       pod_uid text, pod_name text, pod_namespace text, syscall text, syscall_nr bigint, action text, action_raw bigint, arch text,
       count bigint, first_seen timestamp, last_seen timestamp)
@@ -50,11 +51,12 @@ begin
       last_seen     = greatest(d.last_seen, excluded.last_seen);
   end if;
 
-  -- Of what is stored, so that an answer that is given again is the same.
+  -- Of what is stored, so that an answer that is given again is the same. By the fence each row is looked up, whatever the planner believes.
   return query
   select d.pod_namespace, d.workload_kind, d.workload_name, d.action, sum(i.count)::float8
   from json_to_recordset(entries) as i(pod_uid text, syscall text, action text, count bigint)
-  join seccomp_denial d on d.pod_uid = i.pod_uid and d.syscall = i.syscall and d.action = i.action
+  cross join lateral (
+    select * from seccomp_denial s where s.pod_uid = i.pod_uid and s.syscall = i.syscall and s.action = i.action offset 0) d
   where d.workload_kind is not null and d.workload_name is not null
   group by d.pod_namespace, d.workload_kind, d.workload_name, d.action;
 end

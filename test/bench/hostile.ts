@@ -29,6 +29,7 @@ import {
   tally,
   trickle,
 } from './hostile-client.ts'
+import { DENIED_PODS, HOSTILE_DENIALS, validDenials } from './hostile-denials.ts'
 import { HOSTILE_PAYLOADS, PAYLOAD_PATH, validPayloads } from './hostile-payloads.ts'
 import { HOSTILE_RESULTS, RESULT_IMAGE, validResults } from './hostile-results.ts'
 import { fillUnions, HOSTILE_SECCOMP, validSeccomp } from './hostile-seccomp.ts'
@@ -229,6 +230,19 @@ async function meanwhile(name: string, hang: () => Hanging, large: string | null
   await recover()
 }
 
+/** Many at once that read a list and take it. */
+async function readers(name: string, path: string): Promise<void> {
+  if (!wanted(name)) return
+  for (const count of AT_ONCE) {
+    await begin()
+    const answers = tally(await Promise.all(Array.from({ length: count }, () => exchange(broker.port, [head('GET', path)], LIMIT_MS))))
+    const wrong = [...answers.statuses.keys()].filter((status) => !RIGHT.valid.test(status))
+    const faults = wrong.length > 0 ? [`answered ${wrong.join(', ')}`] : []
+    report({ name, how: `read ${count}`, answers, loopBoundMs: VALID_LOOP_MS, faults }, await figures())
+    await recover(answers.statuses.has('silent'))
+  }
+}
+
 async function slowReaders(path: string, what: string): Promise<void> {
   await meanwhile(
     `slow readers: ${what}`,
@@ -274,6 +288,10 @@ async function fill(): Promise<void> {
     from generate_series(1, ${FLOWS_OF_ONE_POD}::int) i`
   await sql`insert into image values (${RESULT_IMAGE}, null, '{}', 'repo', now() at time zone 'utc', now() at time zone 'utc')`
   await fillUnions(sql)
+  await sql`
+    insert into pod (pod_name, pod_ip, pod_namespace, time_stamp, node_name, is_dead, pod_ips, workload_kind, workload_name)
+    select 'denied-' || i - 1, '', 'hostile', now() at time zone 'utc', 'node-h', false, '{}', 'Deployment', 'workload-' || i
+    from generate_series(1, ${DENIED_PODS}::int) i`
   await sql`analyze`
   await sql.end({ timeout: 1 })
 }
@@ -289,10 +307,15 @@ print(`|---------|${'-'.repeat(34)}|-----------|------------------------|-------
 for (settings of SETTINGS) {
   await start()
   await idle()
-  for (const one of [...HOSTILE, ...HOSTILE_PAYLOADS, ...HOSTILE_RESULTS, ...HOSTILE_SECCOMP]) await body(one)
+  for (const one of [...HOSTILE, ...HOSTILE_PAYLOADS, ...HOSTILE_RESULTS, ...HOSTILE_SECCOMP, ...HOSTILE_DENIALS]) await body(one)
   const run = Math.floor(Math.random() * 0xffff_ffff)
   const name = run.toString(16).padStart(8, '0')
-  for (const one of [...validBodies(name), ...validPayloads(name), ...validResults(), ...validSeccomp()]) await body(one)
+  const valid = [...validBodies(name), ...validPayloads(name), ...validResults(), ...validSeccomp(), ...validDenials(name)]
+  for (const one of valid) await body(one)
+  // After that as many series and rows are there as there may be.
+  await readers('denials: metrics of 10 000 series', '/metrics')
+  await readers('denials: the newest 500', '/seccomp/denials?limit=500')
+  await readers('denials: of a kind that has none', '/seccomp/denials?limit=500&kind=none')
   await meanwhile('slow bodies: 63 posters', () => trickle(broker.port, '/pod/traffic/batch', SLOW_POSTERS, 2_000_000, 1_000), null)
   await meanwhile('slow payloads: 63 posters', () => trickle(broker.port, PAYLOAD_PATH, SLOW_POSTERS, 1_000_000, 1_000), null)
   await slowReaders('/pod/traffic?limit=20000', 'newest 20 000')

@@ -181,3 +181,16 @@ for (const [what, text, expected, furthest] of [
     assert.ok(looked.furthest <= furthest, `${looked.furthest} bytes were read`)
   })
 }
+
+test('elements of each array that is a member of the outermost object are bounded, no others', () => {
+  const refuses = (text: string, max: number) => refusal(() => weigh(Buffer.from(text), undefined, max))
+  for (const one of ['0', '{}', '[1,2,3]', '"a,b"', '{"a":[1,2,3,4]}']) {
+    const all = `{"a":${list(one, 3)},"b":{"c":${list('0', 9)}},"d":${list(one, 3)},"e":[],"f":1,"g":2,"h":3}`
+    assert.equal(weigh(Buffer.from(all), undefined, 3).cuts.length, 0)
+    assert.deepEqual(refuses(all, 2), [413, 'body has more than 2 elements'])
+  }
+  assert.equal(weigh(Buffer.from(`[${list('0', 9)}]`), undefined, 3).containers, 2)
+  const { bytes, looked } = watched(`{"a":${list('0', 100)}}`)
+  assert.throws(() => weigh(bytes, undefined, 3))
+  assert.equal(looked.furthest, '{"a":[0,0,0,'.length - 1)
+})

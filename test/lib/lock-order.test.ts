@@ -3,6 +3,7 @@
  * pool and show in nothing but time, so statements are run here without it.
  */
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import type postgres from 'postgres'
 import { waiting } from '../jobs/scene.ts'
@@ -38,6 +39,11 @@ const writers: Record<string, Write> = {
       ...{ pod_name, pod_namespace: '', syscalls: [`s${second}`], arch: 'x', time_stamp: time(second) },
     })
     return on`select union_syscalls(${JSON.stringify(pods.map(record))}::text::json)`
+  },
+  store_denials: (on, keys, second) => {
+    const denials = keys.map((pod_uid) => ({ pod_uid, pod_name: 'p', pod_namespace: 'n', syscall: 's', action: 'a', count: 1 }))
+    const document = { node: `${keys[0]}-${second}`, capturing: true, interval_seconds: null, post: randomUUID(), denials }
+    return on`select * from store_denials(${JSON.stringify(document)}::text::json)`
   },
 }
 

@@ -3,7 +3,7 @@ import { beforeEach, describe, test } from 'node:test'
 import { startApp, TOKENS } from '../support/app.ts'
 import { podPost } from '../support/records.ts'
 import { assertDatabaseBusy, assertForbidden, assertUnauthorized, refusedBodies, whileLocked } from '../support/routes.ts'
-import { denial, drain, type Fields, heartbeat, inSecs, type Row, rows, series, take, unique } from './drains.ts'
+import { byLabel, countedBy, denial, drain, type Fields, heartbeat, inSecs, type Row, rows, take, unique } from './drains.ts'
 
 const PATH = '/seccomp/denials'
 const MAX_COUNT = 1_000_000_000_000
@@ -15,9 +15,9 @@ beforeEach(async () => {
   app.logged.length = 0
 })
 
-const rejected = async () => (await series(deps.metrics.rejectedEntries, ['route']))[PATH] ?? 0
-const rowsCounted = async () => (await series(deps.metrics.denialRows, []))['']!
-const counted = () => series(deps.metrics.denials, ['workload_namespace', 'workload_kind', 'workload'])
+const rejected = async () => (await byLabel(deps.metrics.rejectedEntries))[PATH] ?? 0
+const rowsCounted = async () => (await byLabel(deps.metrics.denialRows))['']!
+const counted = () => countedBy(deps)
 const warnings = () => app.logged.filter(({ level }) => level === 40)
 const pod = async (fields: Fields = {}) => {
   const post = podPost({ pod_namespace: 'shop', workload_kind: 'Deployment', workload_name: 'web', ...fields })
@@ -355,15 +355,15 @@ describe('the counter', () => {
       denial({ podName: pods[1], podNamespace: ns, action: 'SCMP_ACT_LOG', count: 1 }),
       denial({ podName: pods[1], podNamespace: ns, count: -5 }),
     ])
-    assert.equal((await counted())[labels(ns, name)], 6)
+    assert.equal(counted()[labels(ns, name)], 6)
     await take(app, [denial({ podName: pods[0], podNamespace: ns, count: 4 })])
-    assert.equal((await counted())[labels(ns, name)], 10)
+    assert.equal(counted()[labels(ns, name)], 10)
   })
 
   test('POST /seccomp/denials 200: what belongs to no known workload is not in it', async () => {
-    const before = await counted()
+    const before = counted()
     await take(app, [denial({ count: 5 })])
-    assert.deepEqual(await counted(), before)
+    assert.deepEqual(counted(), before)
   })
 
   test('POST /seccomp/denials 200: a drain that finds the pod known counts for the workload from then on', async () => {
@@ -371,14 +371,14 @@ describe('the counter', () => {
     await take(app, [denial({ podName, count: 5 })])
     await pod({ pod_name: podName, workload_name: name })
     await take(app, [denial({ podName, count: 3 })])
-    assert.equal((await counted())[labels('shop', name)], 3)
+    assert.equal(counted()[labels('shop', name)], 3)
   })
 
   test('POST /seccomp/denials 200: above 10^12 the counter goes on where the row stays', async () => {
     const name = unique('w')
     const podName = await pod({ workload_name: name })
     for (let n = 0; n < 2; n++) await take(app, [denial({ podName, count: MAX_COUNT })])
-    assert.equal((await counted())[labels('shop', name)], 2 * MAX_COUNT)
+    assert.equal(counted()[labels('shop', name)], 2 * MAX_COUNT)
     assert.equal((await one()).count, MAX_COUNT)
   })
 
@@ -401,6 +401,17 @@ describe('the counter', () => {
     assert.ok(!text.includes('svc_seccomp'))
   })
 
+  test('POST /seccomp/denials 200: names in it are escaped', async () => {
+    const other = await startApp()
+    await other.sql`
+      insert into pod (pod_name, pod_ip, pod_ips, pod_namespace, time_stamp, node_name, is_dead, workload_kind, workload_name)
+      values ('p', '', '{}', 'shop', now() at time zone 'utc', 'node', false, 'a\\b', ${'q"\n\\n'})`
+    await take(other, [denial({ podName: 'p' })])
+    const { text } = await other.get('/metrics')
+    const line = text.split('\n').find((one) => one.startsWith('svc_seccomp_denials_total{'))
+    assert.equal(line, String.raw`svc_seccomp_denials_total{workload_namespace="shop",workload_kind="a\\b",workload="q\"\n\\n"} 1`)
+  })
+
   test('POST /seccomp/denials 200: it has at most 10 000 series; those it has go on', async () => {
     const other = await startApp()
     await other.sql`
@@ -411,7 +422,7 @@ describe('the counter', () => {
     await take(other, entries(1, 5_000))
     await take(other, entries(5_001, 10_010))
     await take(other, entries(9_990, 10_010))
-    const all = Object.values(await series(other.deps.metrics.denials, ['workload']))
+    const all = Object.values(countedBy(other.deps))
     assert.equal(all.length, 10_000)
     assert.equal(
       all.reduce((sum, value) => sum + value, 0),
@@ -490,7 +501,7 @@ describe('the envelope', () => {
     for (const entry of [0, denial()]) {
       const answer = await app.post(PATH, drain(Array(10_001).fill(entry)))
       assert.equal(answer.status, 413)
-      assert.match(answer.text, /more than 10000 denials/)
+      assert.match(answer.text, /more than 10000 elements/)
     }
     assert.equal(await heartbeat(app), undefined)
   })
@@ -586,6 +597,6 @@ test('POST /seccomp/denials 503: the database is busy, and nothing is stored or 
     assertDatabaseBusy(await busy.post(PATH, drain([denial(), denial({ count: 0 })])))
   })
   assert.equal(await heartbeat(busy), undefined, 'one transaction')
-  assert.equal((await series(busy.deps.metrics.denialRows, []))[''], 0)
-  assert.deepEqual(await series(busy.deps.metrics.rejectedEntries, ['route']), {})
+  assert.equal((await byLabel(busy.deps.metrics.denialRows))[''], 0)
+  assert.deepEqual(await byLabel(busy.deps.metrics.rejectedEntries), {})
 })

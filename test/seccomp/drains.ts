@@ -68,13 +68,19 @@ export async function heartbeat(app: Pick<App, 'sql'>, node = 'node-a') {
 /** A moment, so many seconds from now, as agents write it. */
 export const inSecs = (secs: number) => new Date(Date.now() + secs * 1_000).toISOString()
 
-/** The value of each series of a metric of an app, by its labels in the order of `labels`. */
-export async function series(
-  metric: { get(): Promise<{ values: { value: number; labels: object }[] }> },
-  labels: readonly string[],
-): Promise<Record<string, number>> {
-  const { values } = await metric.get()
-  return Object.fromEntries(
-    values.map(({ value, labels: of }) => [labels.map((name) => (of as Record<string, unknown>)[name]).join(' '), value]),
+/** Denials by workload that were counted, as `namespace kind name`, and the action where there is one. */
+export const countedBy = ({ denials }: { denials: { series: { text(): string } } }): Record<string, number> =>
+  Object.fromEntries(
+    [...denials.series.text().matchAll(/^\w+\{(.*)\} (\S+)$/gm)].map(([, labels, value]) => [
+      [...labels!.matchAll(/\w+="([^"]*)"/g)].map(([, label]) => label).join(' '),
+      Number(value),
+    ]),
   )
+
+/** The value of each series of a metric, by its only label. */
+export async function byLabel(metric: {
+  get(): Promise<{ values: { value: number; labels: object }[] }>
+}): Promise<Record<string, number>> {
+  const { values } = await metric.get()
+  return Object.fromEntries(values.map(({ value, labels }) => [Object.values(labels)[0] ?? '', value]))
 }

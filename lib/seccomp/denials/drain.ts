@@ -51,7 +51,7 @@ export interface Folded {
 
 /** Judges and folds entries, in slices. 413 for more than `MAX_DRAIN_ENTRIES`. */
 export async function fold(entries: readonly unknown[]): Promise<Folded> {
-  if (entries.length > MAX_DRAIN_ENTRIES) throw tooMany(MAX_DRAIN_ENTRIES, 'denials')
+  if (entries.length > MAX_DRAIN_ENTRIES) throw tooMany(MAX_DRAIN_ENTRIES, 'elements')
   const denials = new Map<string, Denial>()
   const dropped: Partial<Record<Fault, number>> = {}
   const slice = new Slice()

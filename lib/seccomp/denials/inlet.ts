@@ -6,19 +6,9 @@ import type { WireNames } from '../../supply-chain/names.ts'
 import { Slice } from '../../turns.ts'
 import { type Drain, fold, intervalOf } from './drain.ts'
 import { MinuteLines } from './minute-lines.ts'
+import { type Delta, DenialSeries, MAX_SERIES } from './series.ts'
 
 const ROUTE = '/seccomp/denials'
-/** Of the counter of denials (P8). */
-const MAX_SERIES = 10_000
-
-/** How many denials of a workload and an action a drain had. */
-interface Delta {
-  readonly workload_namespace: string
-  readonly workload_kind: string
-  readonly workload_name: string
-  readonly action: string
-  readonly denials: number
-}
 
 const store = fixed<Delta[]>('select * from store_denials($1::text::json)')
 
@@ -26,15 +16,15 @@ const store = fixed<Delta[]>('select * from store_denials($1::text::json)')
 export class DenialInlet {
   readonly #db: Database
   readonly #metrics: Metrics
-  readonly #hasActions: boolean
   readonly #lines: MinuteLines
-  readonly #series = new Set<string>()
+  /** What was answered, not what is stored: an answer that was lost for good is not in it. */
+  readonly series: DenialSeries
 
   constructor({ db, metrics, wireNames, log }: { db: Database; metrics: Metrics; wireNames: WireNames; log: Log }) {
     this.#db = db
     this.#metrics = metrics
-    this.#hasActions = wireNames === 'kguardian'
     this.#lines = new MinuteLines(log)
+    this.series = new DenialSeries(wireNames)
   }
 
   /**
@@ -55,11 +45,7 @@ export class DenialInlet {
     this.#tell(dropped)
     if (isClamped) this.#lines.note('drains of seccomp denials with a cadence above 600 seconds, which is taken for 600', { drains: 1 })
     this.#metrics.denialRows.inc(denials.length)
-    const slice = new Slice()
-    for (const delta of deltas) {
-      this.#count(delta)
-      if (slice.isOver) await slice.next()
-    }
+    await this.#count(deltas)
     return denials.length
   }
 
@@ -70,16 +56,13 @@ export class DenialInlet {
     this.#lines.note('seccomp denials were dropped, counted by the field at fault', dropped)
   }
 
-  #count({ workload_namespace, workload_kind, workload_name, action, denials }: Delta): void {
-    const labels = { workload_namespace, workload_kind, workload: workload_name, ...(this.#hasActions && { action }) }
-    const series = Object.values(labels).join('\0')
-    if (!this.#series.has(series)) {
-      if (this.#series.size >= MAX_SERIES) {
-        this.#lines.note(`seccomp denials beyond the ${MAX_SERIES} series that are counted`, { denials })
-        return
-      }
-      this.#series.add(series)
+  async #count(deltas: readonly Delta[]): Promise<void> {
+    const slice = new Slice()
+    let beyond = 0
+    for (const delta of deltas) {
+      if (!this.series.add(delta)) beyond += delta.denials
+      if (slice.isOver) await slice.next()
     }
-    this.#metrics.denials.inc(labels, denials)
+    if (beyond > 0) this.#lines.note(`seccomp denials beyond the ${MAX_SERIES} series that are counted`, { denials: beyond })
   }
 }
