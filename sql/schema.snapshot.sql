@@ -615,7 +615,9 @@ function public.replace_components(of_digest text, of_source text, page_set text
 
 function public.replace_findings(of_digest text, of_source text, rows json) returns void language plpgsql
 
-function public.seccomp_profiles(profile_dir text, stale_secs integer) returns TABLE(namespace text, kind text, name text, hash text, syscall_count double precision, arches json, updated_at text, worst integer, pods integer, incomplete integer, names json, ranks json, cr_count integer, cr_name text, cr_action text, cr_hash text, cr_syscall_count double precision, cr_architectures json, cr_updated_at text, status_ready double precision, status_total double precision, status_state text, observed text, allowed text, live integer, present integer, ready integer, is_known boolean, denied text, denied_syscalls json, denied_actions json, last_denied text, is_shortened boolean) language sql stable
+function public.seccomp_profiles(profile_dir text, stale_secs integer) returns TABLE(namespace text, kind text, name text, hash text, syscall_count double precision, arches json, updated_at text, worst integer, pods integer, incomplete integer, names json, ranks json, cr_count integer, cr_name text, cr_action text, cr_hash text, cr_syscall_count double precision, cr_architectures json, cr_updated_at text, status_ready double precision, status_total double precision, status_state text, observed text, allowed text, live integer, present integer, ready integer) language sql stable
+
+function public.seccomp_rollups() returns TABLE(namespace text, kind text, name text, is_known boolean, denied text, denied_syscalls json, denied_actions json, last_denied text, is_shortened boolean) language sql stable
 
 function public.seccomp_watch() returns TABLE(is_watched boolean) language sql stable
 

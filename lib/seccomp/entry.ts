@@ -46,8 +46,8 @@ export const ProfileSummary = z
   })
   .meta({ id: 'SeccompProfileSummary' })
 
-/** A workload as the database gives it. What is of a custom resource is null without one. */
-export interface EntryRow extends CaptureRow, PlacedRow, RollupRow {
+/** A workload as the database gives it, but for its denials. What is of a custom resource is null without one. */
+export interface EntryRow extends CaptureRow, PlacedRow {
   readonly namespace: string
   readonly kind: string
   readonly name: string
@@ -67,7 +67,7 @@ export interface EntryRow extends CaptureRow, PlacedRow, RollupRow {
 }
 
 /** The JSON of an entry without its last bracket; `directory` is that of the profiles on the nodes. */
-export function openEntry(row: EntryRow, directory: string): string {
+export function openEntry(row: EntryRow, denials: RollupRow, directory: string): string {
   const { namespace, kind, name } = row
   const capture = captureOf(row)
   const suggested = suggestedName(row)
@@ -87,7 +87,7 @@ export function openEntry(row: EntryRow, directory: string): string {
     crCount: row.cr_count,
     cr: resourceOf(row, profile),
   })
-  return `${entry.slice(0, -1)},"denials":${rollupJson(row)}`
+  return `${entry.slice(0, -1)},"denials":${rollupJson(denials)}`
 }
 
 function resourceOf(row: EntryRow, profile: string): z.output<typeof MirroredResource> | null {

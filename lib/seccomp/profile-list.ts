@@ -8,6 +8,8 @@ import type { Kept } from '../http/kept.ts'
 import type { Log } from '../log.ts'
 import { Slice } from '../turns.ts'
 import { type EntryRow, openEntry } from './entry.ts'
+import type { Workload } from './names.ts'
+import { type RollupRow, UNKNOWN } from './rollup.ts'
 
 /** What a build may hold of each: a workload, the names of one with a custom resource, denials (interop-profiling 1.10). */
 const WORKLOAD_BYTES = 4_096
@@ -30,11 +32,12 @@ const counts = fixed<{ workloads: number; withResource: number; nameBytes: numbe
         join workload_syscalls w
           on w.pod_namespace = c.namespace and w.workload_kind = c.workload_kind and w.workload_name = c.workload_name) r`)
 
-/** A row of the database function `seccomp_profiles`. */
-export interface Row extends EntryRow {
+const entries = fixed<EntryRow[]>('select * from seccomp_profiles($1, $2)')
+
+interface ListedRollup extends RollupRow, Workload {
   readonly is_shortened: boolean
 }
-const rows = fixed<Row[]>('select * from seccomp_profiles($1, $2)')
+const rollups = fixed<ListedRollup[]>('select * from seccomp_rollups()')
 
 export interface ListSources {
   readonly db: Database
@@ -52,23 +55,31 @@ export async function buildProfileList({ db, config, log, budget }: ListSources)
   const namesBytes = Math.max(withResource * NAMES_BYTES, nameBytes * HELD_PER_NAME_BYTE)
   const release = await budget.acquire((workloads * WORKLOAD_BYTES + namesBytes + DENIALS_BYTES) / KIB)
   try {
-    const found = await db.read((sql) => rows(sql, config.seccompProfileDir, config.seccompNodeStaleSecs))
-    if (found.some((row) => row.is_shortened))
+    // Beside each other: they have nothing in common, and take the same time.
+    const [found, told] = await Promise.all([
+      db.read((sql) => entries(sql, config.seccompProfileDir, config.seccompNodeStaleSecs)),
+      db.read((sql) => rollups(sql)),
+    ])
+    if (told.some((row) => row.is_shortened))
       log.warn({ workloads }, 'names of seccomp denials were left out of the list of profiles: there are too many')
-    const plain = await writtenList(found, config.seccompProfileDir)
+    const denials = new Map(told.map((row) => [keyOf(row), row]))
+    const plain = await writtenList(found, denials, config.seccompProfileDir)
     return { plain, packed: await gzipAsync(plain, { level: constants.Z_BEST_SPEED }) }
   } finally {
     release()
   }
 }
 
-/** The rows as one array, in slices of the event loop. */
-export async function writtenList(found: readonly Row[], directory: string): Promise<Buffer> {
+/** No name has U+0000. */
+const keyOf = ({ namespace, kind, name }: Workload) => `${namespace}\0${kind}\0${name}`
+
+/** The rows as one array, in slices of the event loop. Of a workload that is not among the `denials`, since it is so new, nothing is known of them. */
+export async function writtenList(found: readonly EntryRow[], denials: ReadonlyMap<string, RollupRow>, directory: string): Promise<Buffer> {
   const slice = new Slice()
   const pieces: Buffer[] = []
   let text = '['
   for (const [i, row] of found.entries()) {
-    text += `${i === 0 ? '' : ','}${openEntry(row, directory)}}`
+    text += `${i === 0 ? '' : ','}${openEntry(row, denials.get(keyOf(row)) ?? UNKNOWN, directory)}}`
     if (text.length >= PIECE_CHARS) {
       pieces.push(Buffer.from(text))
       text = ''

@@ -4,6 +4,7 @@ import { createFold, type Database, fixed } from '../db/index.ts'
 import { HttpError } from '../http/errors.ts'
 import { type EntryRow, openEntry, ProfileSummary } from './entry.ts'
 import { ALLOW_ACTION, allowedOf, LOG_ACTION, shownArchitectures, type Workload } from './names.ts'
+import type { RollupRow } from './rollup.ts'
 
 /** A seccomp profile that logs all but what was observed. */
 export const Profile = z
@@ -29,7 +30,7 @@ export function profileOf({ names, arches }: { names: readonly string[]; arches:
 
 export const noProfile = () => new HttpError(404, 'there is no seccomp profile for that workload')
 
-interface Row extends EntryRow {
+interface Row extends EntryRow, RollupRow {
   readonly n: number
   readonly syscalls: string
 }
@@ -110,5 +111,5 @@ export function profileReader(db: Database, { seccompProfileDir, seccompNodeStal
 
 function wholeEntry(row: Row, directory: string): string {
   const profile = profileOf({ names: row.syscalls === '' ? [] : row.syscalls.split(','), arches: row.arches })
-  return `${openEntry(row, directory)},"profile":${JSON.stringify(profile)}}`
+  return `${openEntry(row, row, directory)},"profile":${JSON.stringify(profile)}}`
 }

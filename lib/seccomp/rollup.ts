@@ -30,6 +30,9 @@ export interface RollupRow {
   readonly last_denied: string | null
 }
 
+/** Of a workload of which nothing is known. */
+export const UNKNOWN: RollupRow = { is_known: false, denied: null, denied_syscalls: null, denied_actions: null, last_denied: null }
+
 /** The rollup as JSON. */
 export function rollupJson({ is_known, denied, denied_syscalls, denied_actions, last_denied }: RollupRow): string {
   if (!is_known) return 'null'

@@ -1,4 +1,5 @@
--- All workloads of which syscalls were observed, with what an entry of GET /seccomp/profiles tells of each (interop-profiling 1.1, 1.3, 1.9).
+-- All workloads of which syscalls were observed, with what an entry of GET /seccomp/profiles tells of each but for its denials (interop-profiling
+-- 1.1, 1.3).
 -- What `lib/seccomp/profile.ts` looks up for one workload is found for all of them at once here, table by table; a test holds that both
 -- say the same. Names come only for a workload whose resource allows others than were observed.
 create or replace function seccomp_profiles(profile_dir text, stale_secs integer)
@@ -7,8 +8,7 @@ returns table (
   worst integer, pods integer, incomplete integer, names json, ranks json,
   cr_count integer, cr_name text, cr_action text, cr_hash text, cr_syscall_count float8, cr_architectures json, cr_updated_at text,
   status_ready float8, status_total float8, status_state text, observed text, allowed text,
-  live integer, present integer, ready integer,
-  is_known boolean, denied text, denied_syscalls json, denied_actions json, last_denied text, is_shortened boolean)
+  live integer, present integer, ready integer)
 language sql stable
 set enable_seqscan = on
 set enable_bitmapscan = on
@@ -46,30 +46,13 @@ as $$
     from resource r
     join seccomp_file f on f.path = profile_dir || '/' || r.namespace || '/' || r.name || '.json'
     join live s on s.file_set_id = f.file_set_id
-    group by r.n),
-  blind as materialized (
-    select distinct d.pod_namespace from seccomp_denial d where d.workload_kind is null or d.workload_name is null),
-  pair as materialized (
-    select l.n, d.syscall, d.action, sum(d.count) as count, max(d.last_seen) as last_seen
-    from listed l
-    join seccomp_denial d on d.pod_namespace = l.pod_namespace and d.workload_kind = l.workload_kind and d.workload_name = l.workload_name
-    group by l.n, d.syscall, d.action),
-  denied as materialized (
-    select d.n, sum(d.count)::text as total, max(d.last_seen)::text as last_seen,
-           (array_agg(distinct d.syscall) filter (where d.rank <= 800 and (d.seq <= 10000 or d.rank = 1)))[1:50] as syscalls,
-           (array_agg(distinct d.action) filter (where d.rank <= 800 and (d.seq <= 10000 or d.rank = 1)))[1:16] as actions,
-           bool_or(d.rank <= 800 and d.seq > 10000) as is_shortened
-    from (select r.*, row_number() over (order by r.rank, r.n) as seq
-          from (select p.*, row_number() over (partition by p.n order by p.syscall, p.action) as rank from pair p) r) d
-    group by d.n)
+    group by r.n)
   select w.pod_namespace, w.workload_kind, w.workload_name, w.hash, w.syscall_count::float8, to_json(w.arches), w.updated_at::text,
          c.worst, coalesce(c.pods, 0), coalesce(c.incomplete, 0), to_json(c.names), to_json(c.ranks),
          coalesce(r.count, 0), cr.name, cr.default_action, cr.hash, cr.syscall_count::float8, to_json(cr.architectures), cr.updated_at::text,
          cr.ready::float8, cr.total::float8, cr.state,
          case when cr.syscalls <> w.syscalls then w.syscalls end, case when cr.syscalls <> w.syscalls then cr.syscalls end,
-         (select coalesce(sum(s.nodes), 0)::integer from live s), coalesce(f.present, 0), coalesce(f.ready, 0),
-         (select s.is_watched from seccomp_watch() s) and b.pod_namespace is null,
-         d.total, to_json(d.syscalls), to_json(d.actions), d.last_seen, coalesce(d.is_shortened, false)
+         (select coalesce(sum(s.nodes), 0)::integer from live s), coalesce(f.present, 0), coalesce(f.ready, 0)
   from listed l
   join workload_syscalls w
     on w.pod_namespace = l.pod_namespace and w.workload_kind = l.workload_kind and w.workload_name = l.workload_name
@@ -77,7 +60,5 @@ as $$
   left join resource r on r.n = l.n
   left join seccomp_cr cr on cr.namespace = r.namespace and cr.name = r.name
   left join placed f on f.n = l.n
-  left join blind b on b.pod_namespace = w.pod_namespace
-  left join denied d on d.n = l.n
   order by l.n
 $$;

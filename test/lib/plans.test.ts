@@ -273,8 +273,8 @@ const examples: Record<string, Example[]> = {
   'POST /seccomp/profiles/:namespace/:kind/:name/export': [
     { path: '/seccomp/profiles/ns-7/Deployment/web-7/export', body: { add: ['brk'] } },
   ],
-  // One counts, one calls a function that reads all there is to list.
-  'GET /seccomp/profiles': [{ path: '/seccomp/profiles', statements: 2, isWhole: true, isOpaque: true }],
+  // One counts, two call functions that read all there is to list.
+  'GET /seccomp/profiles': [{ path: '/seccomp/profiles', statements: 3, isWhole: true, isOpaque: true }],
   'GET /seccomp/profiles/:namespace/:kind/:name': [
     { path: '/seccomp/profiles/ns-7/Deployment/web-7', walked: NODES },
     { path: '/seccomp/profiles/ns-7/Deployment/nobody', status: 404, walked: NODES },

@@ -3,8 +3,9 @@ import http from 'node:http'
 import { beforeEach, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { close, listen } from '../../lib/http/listen.ts'
+import type { EntryRow } from '../../lib/seccomp/entry.ts'
 import { LEVELS } from '../../lib/seccomp/index.ts'
-import { type Row, writtenList } from '../../lib/seccomp/profile-list.ts'
+import { writtenList } from '../../lib/seccomp/profile-list.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
 import {
@@ -471,10 +472,10 @@ test('GET /seccomp/profiles 200: a long list is written in slices, between which
   const names = Array.from({ length: 200 }, (_, i) => `call_${i}`)
   await storeWorkloads(sql, [{ ...web, names }])
   await storeResources(sql, [resource({ names: names.slice(100) })])
-  const [row] = await app.db.read((one) => one<Row[]>`select * from seccomp_profiles('kguardian', 900)`)
+  const [row] = await app.db.read((one) => one<EntryRow[]>`select * from seccomp_profiles('kguardian', 900)`)
   let written: Buffer | undefined
   const turns = await turnsOf(
-    writtenList(Array(10_000).fill(row), 'kguardian').then((bytes) => {
+    writtenList(Array(10_000).fill(row), new Map(), 'kguardian').then((bytes) => {
       written = bytes
     }),
   )
