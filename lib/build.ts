@@ -10,6 +10,7 @@ import { Rejections } from './http/rejections.ts'
 import { createTokens } from './http/tokens.ts'
 import { evaluatorToken, ImageTrust } from './image-trust/index.ts'
 import { createMetrics } from './metrics.ts'
+import { MinuteLines } from './minute-lines.ts'
 import { AgentClocks } from './nodes/index.ts'
 import { DenialInlet } from './seccomp/denials/index.ts'
 import { openProfiles } from './seccomp/index.ts'
@@ -51,6 +52,8 @@ export function buildDeps(options: { config: Config; db: Database; log: Logger; 
           log,
           metrics,
         })
+  const lines = new MinuteLines(log)
+  const rejections = new Rejections({ metrics, lines })
   const budget = new ReadBudget({ totalKib: config.readMemoryBudgetMb * 1024, waitMs: config.readAcquireWaitMs })
   return {
     config,
@@ -70,8 +73,8 @@ export function buildDeps(options: { config: Config; db: Database; log: Logger; 
     unknownReasons: new UnknownReasons({ log, metrics }),
     imageTrust: new ImageTrust({ url: config.evaluatorUrl, token: evaluatorToken(config), log }),
     profiles: openProfiles({ db, config, log, metrics, budget }),
-    rejections: new Rejections({ log, metrics }),
-    denials: new DenialInlet({ db, metrics, wireNames: config.wireNames, log }),
+    rejections,
+    denials: new DenialInlet({ db, metrics, wireNames: config.wireNames, rejections, lines }),
     draining,
   }
 }

@@ -1,29 +1,39 @@
 import { randomUUID } from 'node:crypto'
 import { type Database, fixed } from '../../db/index.ts'
-import type { Log } from '../../log.ts'
+import type { Rejections } from '../../http/rejections.ts'
 import type { Metrics } from '../../metrics.ts'
+import type { MinuteLines } from '../../minute-lines.ts'
 import type { WireNames } from '../../supply-chain/names.ts'
 import { Slice } from '../../turns.ts'
 import { type Drain, fold, intervalOf } from './drain.ts'
-import { MinuteLines } from './minute-lines.ts'
 import { type Delta, DenialSeries, MAX_SERIES } from './series.ts'
 
 const ROUTE = '/seccomp/denials'
 
 const store = fixed<Delta[]>('select * from store_denials($1::text::json)')
 
+export interface DenialInletOptions {
+  readonly db: Database
+  readonly metrics: Metrics
+  readonly wireNames: WireNames
+  readonly rejections: Rejections
+  readonly lines: MinuteLines
+}
+
 /** The way of drains into the database, and what is counted of them once they are there. */
 export class DenialInlet {
   readonly #db: Database
   readonly #metrics: Metrics
+  readonly #rejections: Rejections
   readonly #lines: MinuteLines
   /** What was answered, not what is stored: an answer that was lost for good is not in it. */
   readonly series: DenialSeries
 
-  constructor({ db, metrics, wireNames, log }: { db: Database; metrics: Metrics; wireNames: WireNames; log: Log }) {
+  constructor({ db, metrics, wireNames, rejections, lines }: DenialInletOptions) {
     this.#db = db
     this.#metrics = metrics
-    this.#lines = new MinuteLines(log)
+    this.#rejections = rejections
+    this.#lines = lines
     this.series = new DenialSeries(wireNames)
   }
 
@@ -42,18 +52,11 @@ export class DenialInlet {
       denials,
     })
     const deltas = await this.#db.ingest((sql) => store(sql, document))
-    this.#tell(dropped)
+    this.#rejections.note(ROUTE, dropped, 'seccomp denials were dropped, counted by the field at fault')
     if (isClamped) this.#lines.note('drains of seccomp denials with a cadence above 600 seconds, which is taken for 600', { drains: 1 })
     this.#metrics.denialRows.inc(denials.length)
     await this.#count(deltas)
     return denials.length
-  }
-
-  #tell(dropped: Readonly<Record<string, number>>): void {
-    const entries = Object.values(dropped).reduce((sum, count) => sum + count, 0)
-    if (entries === 0) return
-    this.#metrics.rejectedEntries.inc({ route: ROUTE }, entries)
-    this.#lines.note('seccomp denials were dropped, counted by the field at fault', dropped)
   }
 
   async #count(deltas: readonly Delta[]): Promise<void> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { MinuteLines } from '../../lib/seccomp/denials/minute-lines.ts'
+import { MinuteLines } from '../../lib/minute-lines.ts'
 import { logTo } from '../support/log.ts'
 
 const MINUTE_MS = 60_000
