@@ -35,11 +35,11 @@ export default route({ summary: 'Adds syscalls to pods and their workloads, all 
   access('ingest'),
   body(SyscallBatch),
   async (c) => {
-    const { db, log, rejections } = c.get('deps')
+    const { db, rejections } = c.get('deps')
     const entries = c.req.valid('json')
     const blank = entries.filter((entry) => entry.pod_name.trim() === '').length
-    if (blank > 0) log.warn({ entries: blank }, 'syscalls without a pod name: skipped')
     const pods = unitePods(entries)
+    rejections.note(ROUTE, blank, 'syscalls without a pod name: skipped')
     if (pods.length > 0) rejections.note(ROUTE, await unite(db)(pods), 'no room for syscalls in the unions of their workloads: left out')
     return sendJson(c, 'null')
   },

@@ -3,7 +3,7 @@ import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
 import { shownAs } from '../../lib/http/declared.ts'
 import { charge, kib } from '../../lib/http/read-budget.ts'
-import { keptBytes, sendKept } from '../../lib/http/respond.ts'
+import { keptBytes, sendKept, unlessHad } from '../../lib/http/respond.ts'
 import { query } from '../../lib/http/validate.ts'
 import { ProfileSummary } from '../../lib/seccomp/index.ts'
 
@@ -16,6 +16,8 @@ const Query = z.object({
   }),
 })
 
+const etag = { ETag: z.string().describe('To be sent as `If-None-Match`: the same for the same list.') }
+
 /**
  * GET /seccomp/profiles: every workload of which syscalls were observed, by namespace, kind and name (interop-profiling 1.1). Who waits for
  * the list to be made holds nothing: making it is charged once, and each answer what it takes to send it.
@@ -25,10 +27,13 @@ export default route({
   description:
     'Made at most once in `SECCOMP_PROFILES_CACHE_TTL_SECS`: until then everybody gets the same bytes, whatever was written meanwhile. With 0 it is made for each request, and those that come while it is made share it.',
   answer: z.array(ProfileSummary),
+  headers: etag,
+  also: { 304: { description: 'It is the list that `If-None-Match` names.', answer: null, headers: etag } },
 }).get(
   '/seccomp/profiles',
   access('read'),
   query(Query),
-  charge(async (c) => kib(keptBytes(c, await c.get('deps').profiles.list.read()))),
+  unlessHad((c) => c.get('deps').profiles.list.read()),
+  charge((c) => kib(keptBytes(c, c.get('deps').profiles.list.latest))),
   (c) => sendKept(c, c.get('deps').profiles.list.latest),
 )

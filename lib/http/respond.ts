@@ -1,8 +1,9 @@
 import { promisify } from 'node:util'
 import { constants, gzip } from 'node:zlib'
-import type { Context } from './context.ts'
+import type { MiddlewareHandler } from 'hono'
+import type { Context, Env } from './context.ts'
 import { header } from './context.ts'
-import type { Kept } from './kept.ts'
+import { isHad, type Kept } from './kept.ts'
 import { MAX_WHOLE_BYTES, once, type Pieces, packed, sliced } from './slices.ts'
 
 /** A string leaves in one write with its headers, bytes take a second; beyond this it costs more to make one. */
@@ -85,8 +86,19 @@ export const keptBytes = (c: Context, kept: Kept): number => (c.req.method === '
 /** 200 with JSON that is kept in both codings. */
 export function sendKept(c: Context, kept: Kept): Response {
   const body = wanted(c, kept)
-  return sendBody(c, body, body === kept.packed ? PACKED : VARY)
+  return sendBody(c, body, { ...(body === kept.packed ? PACKED : VARY), etag: kept.tag })
 }
+
+/** 304 where the client has the kept body already, which costs nothing to say; else what comes next. */
+export const unlessHad =
+  (read: (c: Context) => Promise<Kept>): MiddlewareHandler<Env> =>
+  async (c, next) => {
+    const kept = await read(c)
+    if (!isHad(kept, header(c, 'if-none-match'))) return next()
+    c.set('bytes', 0)
+    const { 'content-type': _, ...headers } = headersFor(c, '', { ...VARY, etag: kept.tag })
+    return new Response(null, { status: 304, headers })
+  }
 
 const VARY = { vary: 'accept-encoding' }
 const PACKED = { ...VARY, 'content-encoding': 'gzip' }

@@ -1,10 +1,8 @@
 /** All profiles of the cluster as one body (workload-profiling, GET /seccomp/profiles). */
-import { promisify } from 'node:util'
-import { constants, gzip } from 'node:zlib'
 import type { Config } from '../config.ts'
 import { type Database, fixed } from '../db/index.ts'
 import { KIB, type ReadBudget } from '../http/budget.ts'
-import type { Kept } from '../http/kept.ts'
+import { type Kept, kept } from '../http/kept.ts'
 import type { Log } from '../log.ts'
 import { Slice } from '../turns.ts'
 import { type EntryRow, openEntry } from './entry.ts'
@@ -20,8 +18,6 @@ const HELD_PER_NAME_BYTE = 3
 
 /** Entries become bytes when they come to so many characters. */
 const PIECE_CHARS = 64 * 1024
-
-const gzipAsync = promisify(gzip)
 
 const counts = fixed<{ workloads: number; withResource: number; nameBytes: number }[]>(`
   select (select count(*) from workload_syscalls)::float8 as workloads, r.*
@@ -63,8 +59,7 @@ export async function buildProfileList({ db, config, log, budget }: ListSources)
     if (told.some((row) => row.is_shortened))
       log.warn({ workloads }, 'names of seccomp denials were left out of the list of profiles: there are too many')
     const denials = new Map(told.map((row) => [keyOf(row), row]))
-    const plain = await writtenList(found, denials, config.seccompProfileDir)
-    return { plain, packed: await gzipAsync(plain, { level: constants.Z_BEST_SPEED }) }
+    return await kept(await writtenList(found, denials, config.seccompProfileDir))
   } finally {
     release()
   }

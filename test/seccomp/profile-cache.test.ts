@@ -15,7 +15,7 @@ function scene(ttlMs = TTL_MS) {
     onHit: () => state.hits++,
     onMiss: () => state.misses++,
     build: () => {
-      const body = { plain: Buffer.from(`${builds.length}`), packed: Buffer.from('') }
+      const body = { plain: Buffer.from(`${builds.length}`), packed: Buffer.from(''), tag: `W/"${builds.length}"` }
       return new Promise((resolve, reject) => builds.push({ end: () => resolve(body), fail: reject }))
     },
   })

@@ -484,3 +484,24 @@ test('GET /seccomp/profiles 200: a long list is written in slices, between which
   assert.ok(all.every(({ cr }) => cr.drift.missing.length === 100))
   assert.ok(turns > 5, `${turns} turns`)
 })
+
+test('GET /seccomp/profiles 304: who names the list that there is gets nothing again, until there is another', async () => {
+  await storeWorkloads(sql, [{ ...web, names: ['read'] }])
+  const ask = (tag: string, method = 'GET') =>
+    app.request(method, '/seccomp/profiles', { headers: { 'if-none-match': tag, 'accept-encoding': 'gzip' } })
+  const first = await app.get('/seccomp/profiles')
+  const tag = first.headers.get('etag')!
+  for (const named of [tag, tag.slice('W/'.length), `"other", ${tag}`, ' * ']) {
+    const answer = await ask(named)
+    assert.deepEqual([answer.status, answer.text, answer.headers.get('etag')], [304, '', tag], named)
+    assert.equal(answer.headers.get('vary'), 'accept-encoding')
+    assert.equal((await ask(named, 'HEAD')).status, 304)
+  }
+  for (const named of ['"other"', tag.slice(0, -3), 'W/""', '']) assert.equal((await ask(named)).status, 200, named)
+
+  await storeWorkloads(sql, [{ ...web, names: ['read', 'write'] }])
+  const changed = await ask(tag)
+  assert.equal(changed.status, 200)
+  assert.notEqual(changed.headers.get('etag'), tag)
+  assert.equal(app.deps.budget.availableKib, app.deps.budget.totalKib)
+})
