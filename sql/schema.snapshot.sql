@@ -527,8 +527,6 @@ function public.bounded_union(stored text[], offered text[], most integer, most_
 
 function public.capture_rank(level text) returns integer language sql immutable parallel safe
 
-function public.collect_file_set(candidate bytea) returns void language plpgsql
-
 function public.count_cves(max_cves bigint) returns TABLE(rows bigint, cves bigint) language sql
 
 function public.cve_exposure(vuln text, window_hours integer, running_window_secs integer, shown jsonb) returns json language sql stable

@@ -4,7 +4,7 @@ import { shownAs } from '../http/declared.ts'
 import { HttpError } from '../http/errors.ts'
 import { name, pathText, word } from '../http/fields.ts'
 import { listOf } from '../http/lists.ts'
-import { ALLOW_ACTION, foldedArchitecture, isDnsName, LOG_ACTION } from './names.ts'
+import { ALLOW_ACTION, foldedArchitecture, isDnsName, isSyscallName, LOG_ACTION, SYSCALL_NAME } from './names.ts'
 
 /** One a syscall would be some 500. */
 export const MAX_RULES = 1_024
@@ -13,7 +13,6 @@ export const MAX_NAMES = 4_096
 const MAX_ARCHITECTURES = 64
 const MAX_NODES = 2 ** 31 - 1
 
-const SYSCALL_NAME = /^[a-z][a-z0-9_]{0,63}$/
 const NO_STATE = 'Pending'
 
 const dnsName = (what: string) => pathText.refine(isDnsName, 'expected a DNS-1123 name').describe(what)
@@ -128,7 +127,7 @@ function allowedNames(rules: readonly z.output<typeof Rule>[]): { allowed: strin
   const allowed = new Set<string>()
   let skipped = 0
   for (const name of lists.flat()) {
-    if (SYSCALL_NAME.test(name)) allowed.add(name)
+    if (isSyscallName(name)) allowed.add(name)
     else skipped++
   }
   // The names are ASCII.

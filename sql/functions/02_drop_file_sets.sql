@@ -1,5 +1,6 @@
--- Deletes those of these sets of profile files that no node has, with their files, and answers how many. It looks again with the sets locked: a
--- node that was given one since is seen then, and one that is given it later waits.
+-- Deletes those of these sets of profile files that no node has, with their files, and answers how many. Who is about to have one holds its
+-- header, and is waited for by nobody: it stays then. It looks again with the others locked: a node that was given one since is seen then, and one
+-- that is given it later waits.
 create or replace function drop_file_sets(ids bytea[]) returns integer
 language plpgsql
 as $$

@@ -7,7 +7,6 @@ as $$
 declare
   is_new boolean;
   old_id bytea;
-  orphan bytea;
 begin
   loop
     insert into seccomp_file_set (id) values (set_id) on conflict do nothing;
@@ -37,16 +36,13 @@ begin
 
   if old_id <> set_id then
     perform from seccomp_file_set where id = old_id for no key update;
-    perform collect_file_set(old_id);
+    perform drop_file_sets(array[old_id]);
   end if;
 
   if is_new then
     -- Left by somebody while another was about to have it, who then failed: a rare thing, and so is a new set.
-    for orphan in
-      select s.id from seccomp_file_set s where not exists (select from seccomp_node n where n.file_set_id = s.id) limit 8
-    loop
-      perform collect_file_set(orphan);
-    end loop;
+    perform drop_file_sets(array(
+      select s.id from seccomp_file_set s where (select 1 from seccomp_node n where n.file_set_id = s.id limit 1) is null limit 8));
   end if;
 end
 $$;

@@ -23,6 +23,8 @@ const STORE = 'store_denials'
 const ATTEMPTS = 3
 const NODES = 300
 const ACTIONS = ['SCMP_ACT_ERRNO', 'SCMP_ACT_LOG'] as const
+/** Pods that all nodes have denials of. */
+const SHARED = Array.from({ length: 5 }, (_, n) => `shared-${n}`)
 
 const app = await startLossyApp()
 
@@ -210,7 +212,7 @@ class Ledger {
 /** What each post has of its own, and what all have in common: in the order of the keys, or against it. */
 function bodyOf(post: string, node: string, isReversed: boolean): string {
   const own = ACTIONS.map((action) => denial({ podName: post, action, count: 2 }))
-  const shared = Array.from({ length: 5 }, (_, n) => denial({ podName: `shared-${n}`, podUid: `shared-${n}` }))
+  const shared = SHARED.map((podName) => denial({ podName, podUid: podName }))
   const entries = [...own, ...shared]
   return JSON.stringify(drain(isReversed ? entries.reverse() : entries, { node }))
 }
@@ -302,6 +304,12 @@ test(`the database dies while ${NODES} nodes drain, and the broker stays up`, { 
   const dataDir = createDataDir()
   const ledger = new Ledger()
   const broker = await startBroker({ dataDir })
+  const owner = { pod_namespace: 'shop', workload_kind: 'Deployment', workload_name: 'shared' }
+  for (const pod_name of SHARED)
+    assert.equal(
+      (await request(`${broker.url}/pod/spec`, { method: 'POST', body: JSON.stringify(podPost({ ...owner, pod_name })) })).status,
+      200,
+    )
   for (const signal of ['SIGKILL', 'SIGQUIT'] as const) {
     const postmaster = postmasterPid(dataDir)!
     const cluster = new Cluster(t, broker, ledger)
@@ -318,6 +326,8 @@ test(`the database dies while ${NODES} nodes drain, and the broker stays up`, { 
       assert.ok(headers['retry-after'])
     }
     await settle(dataDir, ledger)
+    const counted = /^svc_seccomp_denials_total\{.*workload="shared"\} (\d+)$/m.exec((await get(`${broker.admin}/metrics`)).text)?.[1]
+    assert.equal(Number(counted), SHARED.length * ledger.answered.size, 'the counter has what was answered, each once')
   }
   assert.deepEqual(await broker.stop(), { code: 0, signal: null })
 })

@@ -303,6 +303,8 @@ describe('the workload', () => {
     for (const fields of [
       { workload_kind: null, workload_name: null },
       { workload_kind: '', workload_name: ' ' },
+      { workload_kind: '\t', workload_name: '\u2003\n' },
+      { workload_kind: null, workload_name: '\u00a0' },
     ]) {
       const name = await pod(fields)
       assert.deepEqual(await owner(name), ['Pod', name])
@@ -310,7 +312,8 @@ describe('the workload', () => {
   })
 
   test('POST /seccomp/denials 200: a pod without a namespace is that of the name', async () => {
-    for (const pod_namespace of [null, '']) assert.deepEqual(await owner(await pod({ pod_namespace }), 'any'), ['Deployment', 'web'])
+    for (const pod_namespace of [null, '', ' ', '\t', '\u2003'])
+      assert.deepEqual(await owner(await pod({ pod_namespace }), 'any'), ['Deployment', 'web'])
   })
 
   test('POST /seccomp/denials 200: it cannot be told of an unknown pod, one of another namespace, or one with only kind or name', async () => {
@@ -318,6 +321,21 @@ describe('the workload', () => {
     assert.deepEqual(await owner(await pod(), 'other'), [null, null])
     assert.deepEqual(await owner(await pod({ workload_kind: null })), [null, null])
     assert.deepEqual(await owner(await pod({ workload_name: null })), [null, null])
+    for (const blank of ['\t', '\u2003']) {
+      assert.deepEqual(await owner(await pod({ workload_kind: blank })), [null, null])
+      assert.deepEqual(await owner(await pod({ workload_name: blank })), [null, null])
+    }
+  })
+
+  test('POST /seccomp/denials 200: what is not blank is the same text as in the union of the workload', async () => {
+    const workload = { pod_namespace: ' shop', workload_kind: ' Deployment\t', workload_name: '\u2003web ' }
+    const podName = await pod(workload)
+    const { pod_namespace: podNamespace, workload_kind, workload_name } = workload
+    assert.deepEqual(await owner(podName, podNamespace), [workload_kind, workload_name])
+    const calls = { pod_name: podName, pod_namespace: '', syscalls: ['read'], arch: 'x86_64', time_stamp: '2026-01-01T09:00:00' }
+    assert.equal((await app.post('/pod/syscalls', [calls])).status, 200)
+    const path = [podNamespace, workload_kind, workload_name].map(encodeURIComponent).join('/')
+    assert.equal((await app.get(`/seccomp/profiles/${path}`)).json.denials.total, 1)
   })
 
   test('POST /seccomp/denials 200: a later drain tells it once the pod is known, and one that cannot tell leaves it', async () => {
