@@ -16,12 +16,16 @@ const FALLBACK_NAME = 'seccomp-profile'
 /** Whether Kubernetes takes it for the name of a resource or namespace: a DNS subdomain (RFC 1123). */
 export const isDnsName = (name: string): boolean => name.length <= MAX_DNS_NAME_CHARS && DNS_NAME.test(name)
 
-/** The name of an exported profile unless it is overridden (interop-profiling 1.5). */
+/**
+ * The name of an exported profile unless it is overridden (interop-profiling 1.5). It is one that an export takes: what neither begins nor ends
+ * the name must not begin or end what stands between its dots either.
+ */
 export function suggestedName({ kind, name }: Workload): string {
-  const plain = `${kind}-${name}`.toLowerCase().replace(/[^a-z0-9.-]/g, '-')
-  return trimmed(trimmed(plain).slice(0, MAX_DNS_NAME_CHARS)) || FALLBACK_NAME
+  const plain = `${kind}-${name}`.toLowerCase().replace(/[^a-z0-9.-]/gu, '-')
+  return trimmed(labelled(plain).slice(0, MAX_DNS_NAME_CHARS)) || FALLBACK_NAME
 }
 
+const labelled = (name: string) => name.split('.').map(trimmed).filter(Boolean).join('.')
 const trimmed = (name: string) => name.replace(/^[-.]+|[-.]+$/g, '')
 
 /** Where a node has the file of a profile, below the root of its profiles. */
