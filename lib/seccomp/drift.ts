@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { namesOf } from './names.ts'
 
 const names = z.array(z.string())
 
@@ -18,9 +19,7 @@ export const IN_SYNC: Drift = { missing: [], extra: [], inSync: true }
 /** Of two lists of names, each sorted by bytes and comma-joined. */
 export function driftOf(observed: string, allowed: string): Drift {
   // What is left of the one is extra, in its order.
-  const left = new Set(listOf(allowed))
-  const missing = listOf(observed).filter((name) => !left.delete(name))
+  const left = new Set(namesOf(allowed))
+  const missing = namesOf(observed).filter((name) => !left.delete(name))
   return { missing, extra: [...left], inSync: missing.length === 0 }
 }
-
-const listOf = (joined: string) => (joined === '' ? [] : joined.split(','))

@@ -53,6 +53,9 @@ export const SYSCALL_NAME = /^[a-z][a-z0-9_]{0,63}$/
 /** Whether a syscall may be called so: resources with another name are refused as a whole. */
 export const isSyscallName = (name: string): boolean => SYSCALL_NAME.test(name)
 
+/** The names of a set as it is stored: comma-joined. */
+export const namesOf = (joined: string): string[] => (joined === '' ? [] : joined.split(','))
+
 /** What a profile allows. */
 export interface Allowed {
   /** Sorted by bytes, each once. */
