@@ -5,8 +5,8 @@ import type { Config } from '../config.ts'
 import { type Database, fixed } from '../db/index.ts'
 import { KIB, type ReadBudget } from '../http/budget.ts'
 import type { Kept } from '../http/kept.ts'
-import type { Log } from '../log.ts'
 import { Slice } from '../turns.ts'
+import type { MinuteLines } from './denials/minute-lines.ts'
 import { type EntryRow, openEntry } from './entry.ts'
 
 /** What a build may hold of each: a workload, the names of one with a custom resource, denials (interop-profiling 1.10). */
@@ -39,14 +39,14 @@ const rows = fixed<Row[]>('select * from seccomp_profiles($1, $2)')
 export interface ListSources {
   readonly db: Database
   readonly config: Config
-  readonly log: Log
+  readonly lines: MinuteLines
   readonly budget: ReadBudget
 }
 
 /**
  * Reads the list. What that may hold is charged to the read budget before, for as long as it takes: 503 when it is not to be had in time.
  */
-export async function buildProfileList({ db, config, log, budget }: ListSources): Promise<Kept> {
+export async function buildProfileList({ db, config, lines, budget }: ListSources): Promise<Kept> {
   const [count] = await db.read((sql) => counts(sql))
   const { workloads, withResource, nameBytes } = count!
   const namesBytes = Math.max(withResource * NAMES_BYTES, nameBytes * HELD_PER_NAME_BYTE)
@@ -54,7 +54,7 @@ export async function buildProfileList({ db, config, log, budget }: ListSources)
   try {
     const found = await db.read((sql) => rows(sql, config.seccompProfileDir, config.seccompNodeStaleSecs))
     if (found.some((row) => row.is_shortened))
-      log.warn({ workloads }, 'names of seccomp denials were left out of the list of profiles: there are too many')
+      lines.note('names of seccomp denials were left out of the list of profiles: there are too many', { lists: 1 })
     const plain = await writtenList(found, config.seccompProfileDir)
     return { plain, packed: await gzipAsync(plain, { level: constants.Z_BEST_SPEED }) }
   } finally {

@@ -1,4 +1,6 @@
+import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
+import { MinuteLines } from './denials/minute-lines.ts'
 import type { Workload } from './names.ts'
 import { profileReader } from './profile.ts'
 import { ProfileCache } from './profile-cache.ts'
@@ -13,11 +15,12 @@ export interface Profiles {
 
 const MS_PER_SECOND = 1_000
 
-export function openProfiles(sources: ListSources & { readonly metrics: Metrics }): Profiles {
-  const { db, config, metrics } = sources
+export function openProfiles(sources: Omit<ListSources, 'lines'> & { readonly metrics: Metrics; readonly log: Log }): Profiles {
+  const { db, config, metrics, log } = sources
+  const lines = new MinuteLines(log)
   const list = new ProfileCache({
     ttlMs: config.seccompProfilesCacheTtlSecs * MS_PER_SECOND,
-    build: () => buildProfileList(sources),
+    build: () => buildProfileList({ ...sources, lines }),
     onHit: () => metrics.profileCacheHits.inc(),
     onMiss: () => metrics.profileCacheMisses.inc(),
   })
