@@ -10,7 +10,7 @@ export const WorkloadPath = z.object({
 export type Workload = z.output<typeof WorkloadPath>
 
 export const MAX_DNS_NAME_CHARS = 253
-const DNS_NAME = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/
+export const DNS_NAME = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/
 const FALLBACK_NAME = 'seccomp-profile'
 
 /** Whether Kubernetes takes it for the name of a resource or namespace: a DNS subdomain (RFC 1123). */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import test from 'node:test'
 import fc from 'fast-check'
-import { isDnsName, suggestedName } from '../../lib/seccomp/index.ts'
+import { ExportQuery, isDnsName, suggestedName } from '../../lib/seccomp/index.ts'
 
 const suggested = (kind: string, name: string) => suggestedName({ namespace: 'shop', kind, name })
 
@@ -50,4 +51,14 @@ test('whatever a workload is called, an export takes the name that is suggested,
     }),
     { numRuns: 1_000 },
   )
+})
+
+test('the document says of the name of an export what becomes of it', () => {
+  const { paths } = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'))
+  const { parameters } = paths['/seccomp/profiles/{namespace}/{kind}/{name}/export'].get
+  const { schema } = parameters.find((one: { name: string; in: string }) => one.name === 'name' && one.in === 'query')
+  for (const name of ['', ' ', 'a', 'a.b-c', 'a..b', 'a.-b', '-a', 'a.', 'A', 'a'.repeat(253), 'a'.repeat(254)]) {
+    const isSaid = new RegExp(schema.pattern, 'u').test(name) && name.length <= schema.maxLength
+    assert.equal(ExportQuery.safeParse({ name }).success, isSaid, name)
+  }
 })
