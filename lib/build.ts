@@ -72,7 +72,7 @@ export function buildDeps(options: { config: Config; db: Database; log: Logger; 
     payloads: new Payloads({ reader, maxInflatedBytes, metrics }),
     unknownReasons: new UnknownReasons({ log, metrics }),
     imageTrust: new ImageTrust({ url: config.evaluatorUrl, token: evaluatorToken(config), log }),
-    profiles: openProfiles({ db, config, log, metrics, budget }),
+    profiles: openProfiles({ db, config, metrics, budget, lines }),
     rejections,
     denials: new DenialInlet({ db, metrics, wireNames: config.wireNames, rejections, lines }),
     draining,

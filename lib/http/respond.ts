@@ -78,7 +78,8 @@ function sendLarge(c: Context, bytes: Buffer, extra?: Record<string, string>): R
 }
 
 /** Of a kept body the coding that the client may have. */
-const wanted = (c: Context, { plain, packed }: Kept) => (acceptsGzip(header(c, 'accept-encoding')) ? packed : plain)
+const wanted = (c: Context, { plain, packed }: Kept) =>
+  plain.length >= GZIP_MIN_BYTES && acceptsGzip(header(c, 'accept-encoding')) ? packed : plain
 
 /** What an answer of `sendKept` holds in memory: readers that are slow get a copy of their own. */
 export const keptBytes = (c: Context, kept: Kept): number => (c.req.method === 'HEAD' ? 0 : wanted(c, kept).length)

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { namesOf } from './names.ts'
 
 const names = z.array(z.string())
 
@@ -20,12 +21,10 @@ export function driftOf(observed: string, allowed: string): Drift {
   const start = commonStart(observed, allowed)
   const end = commonEnd(observed, allowed, Math.min(observed.length, allowed.length) - start)
   // What is left of the one is extra, in its order.
-  const left = new Set(listOf(allowed.slice(start, allowed.length - end)))
-  const missing = listOf(observed.slice(start, observed.length - end)).filter((name) => !left.delete(name))
+  const left = new Set(namesOf(allowed.slice(start, allowed.length - end)))
+  const missing = namesOf(observed.slice(start, observed.length - end)).filter((name) => !left.delete(name))
   return { missing, extra: [...left], inSync: missing.length === 0 }
 }
-
-const listOf = (joined: string) => (joined === '' ? [] : joined.split(','))
 
 // Most names are on both lists, and to compare texts is cheap beside making one of each name.
 

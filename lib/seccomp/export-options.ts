@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { shownAs } from '../http/declared.ts'
 import { saysYes } from '../http/fields.ts'
 import { listOf } from '../http/lists.ts'
-import { isDnsName, LOG_ACTION, MAX_DNS_NAME_CHARS, SYSCALL_NAME } from './names.ts'
+import { DNS_NAME, isDnsName, LOG_ACTION, MAX_DNS_NAME_CHARS, SYSCALL_NAME } from './names.ts'
 
 /** Names that one list of edits may have. */
 export const MAX_EDITS = 512
@@ -43,7 +43,7 @@ const name = shownAs(
   {
     type: 'string',
     maxLength: MAX_DNS_NAME_CHARS,
-    pattern: '^([a-z0-9]([a-z0-9.-]*[a-z0-9])?)?$',
+    pattern: `${DNS_NAME.source}|^\\s*$`,
     description: 'The name of the resource, a DNS subdomain; by default the suggested name of the workload.',
   },
 )

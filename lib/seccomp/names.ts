@@ -10,18 +10,22 @@ export const WorkloadPath = z.object({
 export type Workload = z.output<typeof WorkloadPath>
 
 export const MAX_DNS_NAME_CHARS = 253
-const DNS_NAME = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/
+export const DNS_NAME = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/
 const FALLBACK_NAME = 'seccomp-profile'
 
 /** Whether Kubernetes takes it for the name of a resource or namespace: a DNS subdomain (RFC 1123). */
 export const isDnsName = (name: string): boolean => name.length <= MAX_DNS_NAME_CHARS && DNS_NAME.test(name)
 
-/** The name of an exported profile unless it is overridden (interop-profiling 1.5). */
+/**
+ * The name of an exported profile unless it is overridden (interop-profiling 1.5). It is one that an export takes: what neither begins nor ends
+ * the name must not begin or end what stands between its dots either.
+ */
 export function suggestedName({ kind, name }: Workload): string {
-  const plain = `${kind}-${name}`.toLowerCase().replace(/[^a-z0-9.-]/g, '-')
-  return trimmed(trimmed(plain).slice(0, MAX_DNS_NAME_CHARS)) || FALLBACK_NAME
+  const plain = `${kind}-${name}`.toLowerCase().replace(/[^a-z0-9.-]/gu, '-')
+  return trimmed(labelled(plain).slice(0, MAX_DNS_NAME_CHARS)) || FALLBACK_NAME
 }
 
+const labelled = (name: string) => name.split('.').map(trimmed).filter(Boolean).join('.')
 const trimmed = (name: string) => name.replace(/^[-.]+|[-.]+$/g, '')
 
 /** Where a node has the file of a profile, below the root of its profiles. */
@@ -48,6 +52,9 @@ export const SYSCALL_NAME = /^[a-z][a-z0-9_]{0,63}$/
 
 /** Whether a syscall may be called so: resources with another name are refused as a whole. */
 export const isSyscallName = (name: string): boolean => SYSCALL_NAME.test(name)
+
+/** The names of a set as it is stored: comma-joined. */
+export const namesOf = (joined: string): string[] => (joined === '' ? [] : joined.split(','))
 
 /** What a profile allows. */
 export interface Allowed {

@@ -1,6 +1,6 @@
 import { createFold, type Database, fixed, perDatabase } from '../db/index.ts'
 import { type Capture, type CaptureRow, captureOf } from './capture.ts'
-import type { Workload } from './names.ts'
+import { namesOf, type Workload } from './names.ts'
 
 /** What was observed of a workload. */
 export interface Observed {
@@ -36,7 +36,7 @@ const fold = perDatabase((db) =>
       return workloads.map((_, i) => {
         const row = found.get(i + 1)
         if (row === undefined) return null
-        return { names: row.syscalls.split(','), arches: row.arches, hash: row.hash, capture: captureOf(row) }
+        return { names: namesOf(row.syscalls), arches: row.arches, hash: row.hash, capture: captureOf(row) }
       })
     },
   }),

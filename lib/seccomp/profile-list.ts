@@ -3,7 +3,7 @@ import type { Config } from '../config.ts'
 import { type Database, fixed } from '../db/index.ts'
 import { KIB, type ReadBudget } from '../http/budget.ts'
 import { type Kept, kept } from '../http/kept.ts'
-import type { Log } from '../log.ts'
+import type { MinuteLines } from '../minute-lines.ts'
 import { Slice } from '../turns.ts'
 import { type EntryRow, openEntry } from './entry.ts'
 import type { Workload } from './names.ts'
@@ -38,14 +38,14 @@ const rollups = fixed<ListedRollup[]>('select * from seccomp_rollups()')
 export interface ListSources {
   readonly db: Database
   readonly config: Config
-  readonly log: Log
+  readonly lines: MinuteLines
   readonly budget: ReadBudget
 }
 
 /**
  * Reads the list. What that may hold is charged to the read budget before, for as long as it takes: 503 when it is not to be had in time.
  */
-export async function buildProfileList({ db, config, log, budget }: ListSources): Promise<Kept> {
+export async function buildProfileList({ db, config, lines, budget }: ListSources): Promise<Kept> {
   const [count] = await db.read((sql) => counts(sql))
   const { workloads, withResource, nameBytes } = count!
   const namesBytes = Math.max(withResource * NAMES_BYTES, nameBytes * HELD_PER_NAME_BYTE)
@@ -57,7 +57,7 @@ export async function buildProfileList({ db, config, log, budget }: ListSources)
       db.read((sql) => rollups(sql)),
     ])
     if (told.some((row) => row.is_shortened))
-      log.warn({ workloads }, 'names of seccomp denials were left out of the list of profiles: there are too many')
+      lines.note('names of seccomp denials were left out of the list of profiles: there are too many', { lists: 1 })
     const denials = new Map(told.map((row) => [keyOf(row), row]))
     return await kept(await writtenList(found, denials, config.seccompProfileDir))
   } finally {

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { createFold, type Database, fixed } from '../db/index.ts'
 import { HttpError } from '../http/errors.ts'
 import { type EntryRow, openEntry, ProfileSummary } from './entry.ts'
-import { ALLOW_ACTION, allowedOf, LOG_ACTION, shownArchitectures, type Workload } from './names.ts'
+import { ALLOW_ACTION, allowedOf, LOG_ACTION, namesOf, shownArchitectures, type Workload } from './names.ts'
 import type { RollupRow } from './rollup.ts'
 
 /** A seccomp profile that logs all but what was observed. */
@@ -110,6 +110,6 @@ export function profileReader(db: Database, { seccompProfileDir, seccompNodeStal
 }
 
 function wholeEntry(row: Row, directory: string): string {
-  const profile = profileOf({ names: row.syscalls === '' ? [] : row.syscalls.split(','), arches: row.arches })
+  const profile = profileOf({ names: namesOf(row.syscalls), arches: row.arches })
   return `${openEntry(row, row, directory)},"profile":${JSON.stringify(profile)}}`
 }

@@ -5,14 +5,20 @@ import type { Deps } from '../deps.ts'
 import type { Context } from '../http/context.ts'
 import { respond } from '../http/respond.ts'
 import type { Metrics } from '../metrics.ts'
+import { LeavingTexts } from './leaving-texts.ts'
 
 const MAX_WAIT_MS = 100
 /** Scrapes that are answered by one. */
 const MAX_SHARED = 1_000
+/** Different texts on their way out. Anybody may ask, and with all series of denials each is megabytes that its reader need not take. */
+export const MAX_LEAVING = 8
 
 /** Reads every gauge and answers the text format; the database is given 100 ms to answer. */
 export async function sendMetrics(c: Context): Promise<Response> {
-  return respond(c, 200, await scrape(c.get('deps')), { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' })
+  const deps = c.get('deps')
+  const text = await scrape(deps)
+  leavingOf(deps.metrics).add(c, text)
+  return respond(c, 200, text, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' })
 }
 
 interface JobRun {
@@ -48,13 +54,26 @@ async function readJobRuns(db: Database, { jobLastSuccess, jobDuration }: Metric
 }
 
 const scrapes = new WeakMap<Metrics, (one: null) => Promise<Buffer>>()
+const leaving = new WeakMap<Metrics, LeavingTexts>()
 
-/** The text format. Who asks while it is being made shares the next with the others: with all its series it is a megabyte or more, and takes a while. */
+function leavingOf(metrics: Metrics): LeavingTexts {
+  const texts = leaving.get(metrics) ?? new LeavingTexts()
+  leaving.set(metrics, texts)
+  return texts
+}
+
+/**
+ * The text format. Who asks while it is being made shares the next with the others: with all its series it is a megabyte or more, and takes a while.
+ * While too many texts are on their way out everybody gets the last one, until one of them has left or its reader was cut for being slow.
+ */
 export function scrape(deps: Deps): Promise<Buffer> {
   let shared = scrapes.get(deps.metrics)
   if (shared === undefined) {
+    const texts = leavingOf(deps.metrics)
+    let last: Buffer | null = null
     const run = async (asked: null[]) => {
-      const bytes = Buffer.from(await readAll(deps))
+      const bytes = last !== null && texts.size >= MAX_LEAVING ? last : Buffer.from(await readAll(deps))
+      last = bytes
       return asked.map(() => bytes)
     }
     shared = createFold<null, Buffer>({ lanes: 1, maxItems: MAX_SHARED, run })

@@ -152,6 +152,14 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: what no syscal
   assert.match(told, /^100, (\d+, ){48}149, \+2 more$/)
 })
 
+test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: of nothing observed nothing is left out', async () => {
+  const { path } = await observe(app, { names: [] })
+  const { resource, comments } = await exported(path)
+  assert.deepEqual(resource.spec.syscalls, [])
+  assert.ok(!('kguardian.dev/left-out-syscalls' in resource.metadata.annotations))
+  assert.ok(comments.includes('Observed: 0 syscalls on x86_64'))
+})
+
 test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: the name may be another, blanks are none', async () => {
   const { path } = await observe(app)
   const name = async (name: string) => (await exported(path, { name })).resource.metadata.name

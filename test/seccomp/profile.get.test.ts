@@ -38,6 +38,23 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: a set without names a
   assert.deepEqual((await app.get(profilePath(web))).json.profile, { defaultAction: 'SCMP_ACT_LOG', architectures: [], syscalls: [] })
 })
 
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: folder and staleness are those of the settings; a staleness of 0 is no end', async () => {
+  const elsewhere = await startApp({ SECCOMP_PROFILE_DIR: 'other/dir', SECCOMP_NODE_STATUS_STALE_SECS: '0' })
+  const files = { 'other/dir/shop/cr.json': 'h', 'kguardian/shop/cr.json': 'h' }
+  for (const [on, directory, live] of [
+    [elsewhere, 'other/dir', 1],
+    [app, 'kguardian', 0],
+  ] as const) {
+    await storeWorkloads(on.sql, [{ ...web, names: ['read'] }])
+    await storeResources(on.sql, [{ namespace: 'shop', name: 'cr', kind: 'Deployment', workload: 'web', names: ['read'], hash: 'h' }])
+    await storeNodes(on.sql, [{ name: 'n', files, secondsAgo: 1e8 }])
+    const { profile: _, ...entry } = (await on.get(profilePath(web))).json
+    assert.equal(entry.cr.localhostProfile, `${directory}/shop/cr.json`)
+    assert.deepEqual(entry.cr.distribution, { ready: live, total: live, state: live === 0 ? 'Pending' : 'Ready', present: live })
+    assert.deepEqual([entry], (await on.get('/seccomp/profiles')).json)
+  }
+})
+
 test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: never cached, while the list is', async () => {
   await storeWorkloads(sql, [{ ...web, names: ['read'] }])
   assert.equal((await app.get('/seccomp/profiles')).json[0].syscallCount, 1)
