@@ -65,9 +65,10 @@ function row(name: string, figure: string, hold: string, measured: Measured, loo
   print(`| ${cells.join(' | ')} |`)
 }
 
-function request(path: string, { method = 'GET', gzip = false } = {}): Buffer {
+function request(path: string, { method = 'GET', gzip = false, isHad = false } = {}): Buffer {
   const headers = [`${method} ${path} HTTP/1.1`, 'host: broker', `authorization: Bearer ${TOKENS.BROKER_TOKEN_READ}`]
   if (gzip) headers.push('accept-encoding: gzip')
+  if (isHad) headers.push('if-none-match: *')
   return Buffer.from(`${headers.join('\r\n')}\r\n\r\n`)
 }
 
@@ -123,6 +124,10 @@ const sections = {
         connections: CLIENTS,
         isHead: true,
         request: () => request(LIST, { method: 'HEAD' }),
+      })
+      await measure(broker, `profiles: from memory, by who has it, ${CLIENTS} clients`, HOLD_CACHED, {
+        connections: CLIENTS,
+        request: () => request(LIST, { isHad: true }),
       })
       for (const gzip of [true, false])
         await measure(broker, `profiles: from memory, ${gzip ? 'gzip' : 'plain'}, ${LIST_CLIENTS} clients`, '', {
