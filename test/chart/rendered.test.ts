@@ -10,7 +10,8 @@ import { jobs } from '../../jobs/index.ts'
 import { type Config, configTable, loadConfig } from '../../lib/config.ts'
 import { declaredRoutes } from '../../lib/http/access.ts'
 import { createMetrics } from '../../lib/metrics.ts'
-import { WIRE_NAMES } from '../../lib/supply-chain/names.ts'
+import { DenialSeries } from '../../lib/seccomp/denials/series.ts'
+import { WIRE_NAMES, type WireNames } from '../../lib/supply-chain/names.ts'
 import { at, readValues } from '../../scripts/chart-values.ts'
 import {
   container,
@@ -704,12 +705,22 @@ one(
 const asked = (expression: string) =>
   [...expression.matchAll(/\b((?:broker|svc|kguardian|nodejs|process)_\w+)(?=\{)/g)].map(([, name]) => name!)
 
+/** The counter of denials is not in the registry: its name, and the names of its labels. */
+function writtenBy(wireNames: WireNames): [name: string, labels: string[]] {
+  const series = new DenialSeries(wireNames)
+  series.add({ workload_namespace: 'shop', workload_kind: 'Deployment', workload_name: 'web', action: 'SCMP_ACT_ERRNO', denials: 1 })
+  const [, name, list] = /^(\w+)\{(.*)\} 1$/m.exec(series.text())!
+  return [name!, [...list!.matchAll(/(\w+)="/g)].map(([, label]) => label!)]
+}
+
 one('alerts and dashboard ask for metrics that there are, by labels that they have', async () => {
   const labels = new Map<string, string[]>()
   for (const wireNames of WIRE_NAMES) {
     const { registry } = createMetrics(wireNames)
     for (const { name } of await registry.getMetricsAsJSON())
       labels.set(name, (registry.getSingleMetric(name) as unknown as { labelNames: string[] }).labelNames)
+    const [name, own] = writtenBy(wireNames)
+    labels.set(name, own)
   }
   const rulesOf = object('prometheus-rule', 'PrometheusRule', 'broker').spec.groups[0].rules
   const dashboard = JSON.parse(object('dashboard', 'ConfigMap', 'dashboard').data['cluster-telemetry-broker.json'])
