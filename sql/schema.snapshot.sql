@@ -275,6 +275,7 @@ table public.pod with (autovacuum_vacuum_scale_factor=0.05, fillfactor=60)
   host_network boolean
   started_at timestamp without time zone
   pod_uid text
+  running_containers text[] collate "C"
   constraint pod_pkey PRIMARY KEY (pod_name)
   CREATE INDEX pod_alive_in_order ON public.pod USING btree (pod_namespace, pod_name) WHERE (NOT is_dead)
   CREATE INDEX pod_by_namespace ON public.pod USING btree (pod_namespace, pod_name)
@@ -298,6 +299,69 @@ table public.pod_syscalls with (fillfactor=70)
   united_in text collate "C"
   constraint pod_syscalls_pkey PRIMARY KEY (pod_name)
   CREATE UNIQUE INDEX pod_syscalls_pkey ON public.pod_syscalls USING btree (pod_name)
+
+table public.runtime_coverage with (fillfactor=70)
+  cluster_id text collate "C" not null
+  container_id text collate "C" not null
+  pod_namespace text collate "C" not null
+  workload_kind text collate "C" not null
+  workload_name text collate "C" not null
+  container_name text collate "C" not null
+  image_digest text collate "C" not null
+  pod_name text collate "C" not null
+  node_name text collate "C" not null
+  mode text collate "C" not null
+  exec_probe boolean not null
+  lib_probe boolean not null
+  start_mode text collate "C" not null
+  tracking_since timestamp without time zone not null
+  covered_since timestamp without time zone not null
+  probe_attached_at timestamp without time zone
+  last_heartbeat timestamp without time zone not null
+  heartbeat_secs integer not null
+  gaps bigint not null
+  last_gap text collate "C"
+  events_dropped bigint not null
+  last_drop_at timestamp without time zone
+  unsent bigint not null
+  incomplete boolean not null
+  ended boolean not null
+  constraint runtime_coverage_heartbeat_secs_check CHECK (((heartbeat_secs >= 1) AND (heartbeat_secs <= 86400)))
+  constraint runtime_coverage_last_gap_check CHECK ((last_gap = ANY (ARRAY['late_heartbeat'::text, 'probe_restart'::text, 'probe_change'::text])))
+  constraint runtime_coverage_mode_check CHECK ((mode = ANY (ARRAY['exec'::text, 'full'::text])))
+  constraint runtime_coverage_start_mode_check CHECK ((start_mode = ANY (ARRAY['start'::text, 'backfill'::text])))
+  constraint runtime_coverage_pkey PRIMARY KEY (container_id, cluster_id)
+  CREATE INDEX runtime_coverage_by_image ON public.runtime_coverage USING btree (image_digest) WHERE (image_digest <> ''::text)
+  CREATE INDEX runtime_coverage_by_pod ON public.runtime_coverage USING btree (pod_namespace, pod_name, container_name)
+  CREATE INDEX runtime_coverage_by_workload ON public.runtime_coverage USING btree (pod_namespace, workload_kind, workload_name, container_name, image_digest)
+  CREATE UNIQUE INDEX runtime_coverage_pkey ON public.runtime_coverage USING btree (container_id, cluster_id)
+
+table public.runtime_executable with (fillfactor=80)
+  cluster_id text collate "C" not null
+  pod_namespace text collate "C" not null
+  workload_kind text collate "C" not null
+  workload_name text collate "C" not null
+  container_name text collate "C" not null
+  image_digest text collate "C" not null
+  kind text collate "C" not null
+  path text collate "C" not null
+  path_start text collate "C" not null generated stored "left"(path, 256)
+  path_hash bytea not null
+  path_complete boolean not null
+  source text collate "C" not null
+  origin text collate "C" not null
+  last_pod_name text collate "C"
+  first_seen timestamp without time zone not null
+  last_seen timestamp without time zone not null
+  last_seen_day date not null generated stored (last_seen)::date
+  constraint runtime_executable_kind_check CHECK ((kind = ANY (ARRAY['exec'::text, 'lib'::text])))
+  constraint runtime_executable_origin_check CHECK ((origin = ANY (ARRAY['unknown'::text, 'image'::text, 'otherFs'::text, 'deleted'::text, 'writableLayer'::text, 'memfd'::text])))
+  constraint runtime_executable_source_check CHECK ((source = ANY (ARRAY['ebpf'::text, 'backfill'::text])))
+  constraint runtime_executable_pkey PRIMARY KEY (pod_namespace, workload_kind, workload_name, container_name, image_digest, kind, path_start, path_hash, cluster_id)
+  CREATE INDEX runtime_executable_by_image ON public.runtime_executable USING btree (image_digest, kind, path_start, path_hash) WHERE (image_digest <> ''::text)
+  CREATE INDEX runtime_executable_incomplete ON public.runtime_executable USING btree (pod_namespace, workload_kind, workload_name, container_name, image_digest) WHERE (NOT path_complete)
+  CREATE INDEX runtime_executable_oldest ON public.runtime_executable USING btree (last_seen_day)
+  CREATE UNIQUE INDEX runtime_executable_pkey ON public.runtime_executable USING btree (pod_namespace, workload_kind, workload_name, container_name, image_digest, kind, path_start, path_hash, cluster_id)
 
 table public.sbom_page with (fillfactor=80)
   digest text collate "C" not null
