@@ -318,7 +318,7 @@ table public.runtime_coverage with (fillfactor=70)
   covered_since timestamp without time zone not null
   probe_attached_at timestamp without time zone
   last_heartbeat timestamp without time zone not null
-  heartbeat_secs integer not null
+  heartbeat_secs bigint not null
   gaps bigint not null
   last_gap text collate "C"
   events_dropped bigint not null
