@@ -187,7 +187,7 @@ describe('entries that are dropped', () => {
       ],
     ),
     ...['kind', 'source'].flatMap((field) =>
-      [undefined, null, '', ' ', 'script', 'exec\u0130', 'execs', ' '.repeat(13) + 'exec'].map((value): [string, string, unknown] => [
+      [undefined, null, '', ' ', 'script', 'exec\u0130', 'execs', `${' '.repeat(13)}exec`].map((value): [string, string, unknown] => [
         `${field} ${JSON.stringify(value)}`,
         field,
         executable({ [field]: value }),
@@ -239,12 +239,13 @@ describe('entries that are dropped', () => {
       entry,
     ]),
   ]
-  for (const [what, field, entry] of dropped)
-    test(`POST /runtime/executables 200: ${what}: that entry is dropped and counted, the others are stored`, async () => {
+  for (const field of new Set(dropped.map(([, field]) => field)))
+    test(`POST /runtime/executables 200: what is wrong with ${field} drops its entry, which is counted; the others are stored`, async () => {
       const before = await rejected()
-      assert.deepEqual(await take(app, [executable(), entry, executable()]), [2, 1, 2])
-      assert.equal(await rejected(), before + 1)
-      assert.deepEqual((await merge([JSON.parse(JSON.stringify(entry))])).dropped, { [field]: 1 })
+      const bad = dropped.filter(([, one]) => one === field)
+      assert.deepEqual(await take(app, [executable(), ...bad.map(([, , entry]) => entry), executable()]), [2, bad.length, 2])
+      assert.equal(await rejected(), before + bad.length)
+      for (const [what, , entry] of bad) assert.deepEqual((await merge([JSON.parse(JSON.stringify(entry))])).dropped, { [field]: 1 }, what)
     })
 
   test('POST /runtime/executables 200: one line a minute tells of dropped entries, by field', async () => {
