@@ -16,7 +16,7 @@ begin
                                      last_heartbeat, heartbeat_secs, gaps, last_gap, events_dropped, last_drop_at, unsent, incomplete, ended)
   select 'primary', i.container_id, i.pod_namespace, i.workload_kind, i.workload_name, i.container_name, i.image_digest, i.pod_name,
          i.node_name, i.mode, i.exec_probe, i.lib_probe, i.start_mode, least(i.tracking_since, h.heard_at),
-         case when i.exec_probe then least(i.tracking_since, h.heard_at) else h.heard_at end, least(i.probe_attached_at, moment),
+         case when i.exec_probe then least(i.tracking_since, h.heard_at) else h.heard_at end, case when i.probe_attached_at is not null then least(i.probe_attached_at, moment) end,
          h.heard_at, i.heartbeat_secs, 0, null, i.events_dropped, case when i.events_dropped > 0 then h.heard_at end,
          i.unsent, i.incomplete, i.ended
   from json_to_recordset(doc) as i(
