@@ -6,6 +6,7 @@ import { buildDeps } from '../../lib/build.ts'
 import { loadConfig } from '../../lib/config.ts'
 import { type DatabaseOptions, openDatabase } from '../../lib/db/index.ts'
 import { createApp } from '../../lib/http/app.ts'
+import { PATIENCE_MS } from './app.ts'
 import { createTestDatabase } from './database.ts'
 import { type Fate, startProxy } from './proxy.ts'
 import { startStub } from './stub.ts'
@@ -26,6 +27,7 @@ export async function startLossyApp(options: Partial<DatabaseOptions> = {}, env:
     connection: proxy.connection,
     poolMax: 8,
     statementTimeoutMs: 30_000,
+    waitMs: PATIENCE_MS,
     prepare: true,
     applicationName: 'lossy',
     log,

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
 /** Asks until the answer is truthy, and returns it. A question that throws counts as "not yet". */
-export async function until<T>(what: string, ask: () => T | Promise<T>, limitMs = 20_000): Promise<Exclude<T, false | null | undefined>> {
+export async function until<T>(what: string, ask: () => T | Promise<T>, limitMs = 60_000): Promise<Exclude<T, false | null | undefined>> {
   const limit = Date.now() + limitMs
   let last: unknown
   while (Date.now() < limit) {
