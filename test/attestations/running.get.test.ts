@@ -351,7 +351,7 @@ test('GET /attestations/running 200: every container that runs all the while is 
   )
 })
 
-test('GET /attestations/running 200: the cursor of any place is short, is taken, and leads behind it', { timeout: 120_000 }, async () => {
+test('GET /attestations/running 200: the cursor of any place is short, is taken, and leads behind it', { timeout: 240_000 }, async () => {
   await app.sql`truncate workload_container`
   const text = (max: number) =>
     fc

@@ -491,7 +491,7 @@ describe('database', () => {
     })
   })
 
-  describe('lost connections', { timeout: 30_000 }, () => {
+  describe('lost connections', { timeout: 240_000 }, () => {
     test('nobody listening: DatabaseUnavailable, after as many attempts as it is given', async () => {
       const server = net.createServer().listen(0, '127.0.0.1')
       await once(server, 'listening')
