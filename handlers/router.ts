@@ -31,6 +31,7 @@ import traffic from './pod/traffic.get.ts'
 import trafficPost from './pod/traffic.post.ts'
 import trafficBatch from './pod/traffic-batch.post.ts'
 import trafficByName from './pod/traffic-by-name.get.ts'
+import executables from './runtime/executables.post.ts'
 import seccompCrDelete from './seccomp/cr.delete.ts'
 import seccompCrPut from './seccomp/cr.put.ts'
 import denials from './seccomp/denials.get.ts'
@@ -67,4 +68,5 @@ export const routes = [
   ...[seccompProfiles, seccompProfile, seccompProfileFile],
   ...[seccompCrPut, seccompCrDelete, seccompNodeStatus],
   ...[denialsPost, denials],
+  ...[executables],
 ]
