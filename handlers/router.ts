@@ -31,6 +31,7 @@ import traffic from './pod/traffic.get.ts'
 import trafficPost from './pod/traffic.post.ts'
 import trafficBatch from './pod/traffic-batch.post.ts'
 import trafficByName from './pod/traffic-by-name.get.ts'
+import runtimeCoverage from './runtime/coverage.post.ts'
 import executables from './runtime/executables.post.ts'
 import seccompCrDelete from './seccomp/cr.delete.ts'
 import seccompCrPut from './seccomp/cr.put.ts'
@@ -68,5 +69,5 @@ export const routes = [
   ...[seccompProfiles, seccompProfile, seccompProfileFile],
   ...[seccompCrPut, seccompCrDelete, seccompNodeStatus],
   ...[denialsPost, denials],
-  ...[executables],
+  ...[executables, runtimeCoverage],
 ]
