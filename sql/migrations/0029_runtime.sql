@@ -47,7 +47,7 @@ create table runtime_coverage (
   covered_since     timestamp not null,
   probe_attached_at timestamp,
   last_heartbeat    timestamp not null,
-  heartbeat_secs    integer not null check (heartbeat_secs between 1 and 86400),
+  heartbeat_secs    bigint not null check (heartbeat_secs between 1 and 86400),
   gaps              bigint not null,
   last_gap          text collate "C" check (last_gap in ('late_heartbeat', 'probe_restart', 'probe_change')),
   events_dropped    bigint not null,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AuditForwarder } from '../../lib/audit/index.ts'
 import { startApp } from '../support/app.ts'
-import { whileLocked } from '../support/routes.ts'
+import { whileRefused } from '../support/routes.ts'
 import { type Heard, type StubAnswer, startStub } from '../support/stub.ts'
 import { until } from '../support/until.ts'
 
@@ -234,9 +234,9 @@ test('an evaluator that is not there loses nothing of the ingest', async () => {
 })
 
 test('verdicts that cannot be stored are lost with a warning, and the flow is not asked about again', async () => {
-  const hasty = await scene({ DB_STATEMENT_TIMEOUT_MS: '300' })
+  const hasty = await scene()
   hasty.on('lost', verdict('lost'))
-  await whileLocked(hasty.app.sql, 'audit_verdict', async () => {
+  await whileRefused(hasty.app.sql, 'audit_verdict', async () => {
     await hasty.post(flow('lost'))
     await until('it is given up', () => hasty.app.logged.some(({ msg }) => String(msg).startsWith('verdicts are lost')))
   })

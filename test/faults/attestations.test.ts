@@ -33,7 +33,7 @@ const shuffled = <T>(list: readonly T[]): T[] =>
     .sort((a, b) => a.at - b.at)
     .map(({ one }) => one)
 
-describe('two replicas are sent different results of one image at once', { timeout: 120_000 }, () => {
+describe('two replicas are sent different results of one image at once', { timeout: 240_000 }, () => {
   const TWINS = ['a', 'b', 'c']
   let sql: Awaited<ReturnType<typeof createTestDatabase>>['adminSql']
   let replicas: Broker[]

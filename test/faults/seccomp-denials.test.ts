@@ -28,7 +28,7 @@ const SHARED = Array.from({ length: 5 }, (_, n) => `shared-${n}`)
 
 const app = await startLossyApp()
 
-describe('an answer that was lost', { timeout: 120_000 }, () => {
+describe('an answer that was lost', { timeout: 240_000 }, () => {
   before(async () => {
     const pod = podPost({ pod_name: 'web-0', pod_namespace: 'shop', workload_kind: 'Deployment', workload_name: 'web' })
     assert.equal((await app.post('/pod/spec', pod)).status, 200)
@@ -165,7 +165,7 @@ describe('an answer that was lost', { timeout: 120_000 }, () => {
 })
 
 test('two replicas are sent drains of the same pods at once, in opposite order: no deadlock, and every count is there', {
-  timeout: 120_000,
+  timeout: 240_000,
 }, async () => {
   const database = await createTestDatabase()
   const start = () => startBroker({ databaseUrl: database.url })

@@ -36,7 +36,7 @@ const resource = (version: number) => ({
 const filesOf = (node: string, version: number) =>
   Array.from({ length: FILES }, (_, i) => ({ path: `${version % 3 ? node : 'all'}-${i}`, hash: version % 3 ? `h${version}` : 'h' }))
 
-describe('an answer of the database that is lost', { timeout: 60_000 }, async () => {
+describe('an answer of the database that is lost', { timeout: 240_000 }, async () => {
   const lossy = await startLossyApp()
   const { sql } = lossy
   const send = (method: string, path: string, body: unknown) =>

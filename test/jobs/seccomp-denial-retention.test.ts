@@ -375,7 +375,7 @@ test('counting changes nothing', async () => {
   assert.equal((await owners()).known, 'null/null')
 })
 
-test('denials are posted all the while: each count is there afterwards', { timeout: 120_000 }, async (t) => {
+test('denials are posted all the while: each count is there afterwards', { timeout: 240_000 }, async (t) => {
   const names = Array.from({ length: 30 }, () => unique('raced'))
   const db = scene.otherProcess(t)
   for (let round = 0; round < 5; round++) {

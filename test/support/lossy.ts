@@ -1,11 +1,12 @@
 /** The app with a proxy between it and its database, and an evaluator that listens. */
-import { after } from 'node:test'
+import { after, mock } from 'node:test'
 import { pino } from 'pino'
 import { routes } from '../../handlers/router.ts'
 import { buildDeps } from '../../lib/build.ts'
 import { loadConfig } from '../../lib/config.ts'
 import { type DatabaseOptions, openDatabase } from '../../lib/db/index.ts'
 import { createApp } from '../../lib/http/app.ts'
+import { PATIENCE_MS } from './app.ts'
 import { createTestDatabase } from './database.ts'
 import { type Fate, startProxy } from './proxy.ts'
 import { startStub } from './stub.ts'
@@ -16,8 +17,12 @@ export interface Answered {
   text: string
 }
 
-/** `options` of its database, `env` configures it. Everything ends with the test file. */
+/**
+ * `options` of its database, `env` configures it. Everything ends with the test file, for which `performance.now` stands still: a call
+ * whose answer is lost is made again, however long the first attempt took on a busy machine.
+ */
 export async function startLossyApp(options: Partial<DatabaseOptions> = {}, env: NodeJS.ProcessEnv = {}) {
+  mock.method(performance, 'now', () => 0)
   const home = await createTestDatabase()
   const proxy = await startProxy(home.connection)
   const evaluator = await startStub(() => ({ json: { results: [] } }))
@@ -26,6 +31,7 @@ export async function startLossyApp(options: Partial<DatabaseOptions> = {}, env:
     connection: proxy.connection,
     poolMax: 8,
     statementTimeoutMs: 30_000,
+    waitMs: PATIENCE_MS,
     prepare: true,
     applicationName: 'lossy',
     log,
