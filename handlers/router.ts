@@ -32,6 +32,7 @@ import traffic from './pod/traffic.get.ts'
 import trafficPost from './pod/traffic.post.ts'
 import trafficBatch from './pod/traffic-batch.post.ts'
 import trafficByName from './pod/traffic-by-name.get.ts'
+import runtimeCoverage from './runtime/coverage.post.ts'
 import seccompCrDelete from './seccomp/cr.delete.ts'
 import seccompCrPut from './seccomp/cr.put.ts'
 import denials from './seccomp/denials.get.ts'
@@ -70,4 +71,5 @@ export const routes = [
   ...[seccompCrPut, seccompCrDelete, seccompNodeStatus],
   ...[denialsPost, denials],
   ...[workloadRuntime, imageRuntime],
+  ...[runtimeCoverage],
 ]
