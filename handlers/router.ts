@@ -8,6 +8,7 @@ import imageTrust from './image-trust.get.ts'
 import imageAttestation from './images/attestation.get.ts'
 import imageAttestationPost from './images/attestation.post.ts'
 import imageByDigest from './images/digest.get.ts'
+import imageRuntime from './images/runtime.get.ts'
 import imageSbom from './images/sbom.get.ts'
 import imageSbomPost from './images/sbom.post.ts'
 import imageSbomCycloneDx from './images/sbom-cyclonedx.get.ts'
@@ -50,6 +51,7 @@ import version from './version.get.ts'
 import vulnerabilityExposure from './vulnerabilities/exposure.get.ts'
 import vulnerabilities from './vulnerabilities.get.ts'
 import workloadContainers from './workloads/containers.get.ts'
+import workloadRuntime from './workloads/runtime.get.ts'
 
 /** The whole API. */
 export const routes = [
@@ -70,4 +72,5 @@ export const routes = [
   ...[seccompCrPut, seccompCrDelete, seccompNodeStatus],
   ...[denialsPost, denials],
   ...[executables, runtimeCoverage],
+  ...[workloadRuntime, imageRuntime],
 ]
