@@ -83,7 +83,7 @@ before(async () => {
   broker = await start()
 })
 
-describe('pages of 80 MB', { timeout: 300_000 }, () => {
+describe('pages of 80 MB', { timeout: 900_000 }, () => {
   test('six readers at once: each page is whole, and memory stays bounded', async (t) => {
     const reads = await Promise.all(Array.from({ length: CLIENTS }, () => readPage(broker)))
     for (const { status, bytes, names, isCut, nextAfter } of reads) {
