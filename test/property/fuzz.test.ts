@@ -20,9 +20,9 @@ const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 100_000)
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31)
 const CLIENTS = 24
 const CHUNK = 500
-const LIMIT_MS = 600_000
+const LIMIT_MS = 900_000
 /** No request may go unanswered, and no connection stay open, for so long. */
-const SILENCE_MS = 30_000
+const SILENCE_MS = 120_000
 const MAX_FAILURES = 5
 const READ_BACK = 150
 /** The server's heap; what it holds outside is bounded by the read budget. */
