@@ -8,6 +8,7 @@ import imageTrust from './image-trust.get.ts'
 import imageAttestation from './images/attestation.get.ts'
 import imageAttestationPost from './images/attestation.post.ts'
 import imageByDigest from './images/digest.get.ts'
+import imageRuntime from './images/runtime.get.ts'
 import imageSbom from './images/sbom.get.ts'
 import imageSbomPost from './images/sbom.post.ts'
 import imageSbomCycloneDx from './images/sbom-cyclonedx.get.ts'
@@ -31,6 +32,8 @@ import traffic from './pod/traffic.get.ts'
 import trafficPost from './pod/traffic.post.ts'
 import trafficBatch from './pod/traffic-batch.post.ts'
 import trafficByName from './pod/traffic-by-name.get.ts'
+import runtimeCoverage from './runtime/coverage.post.ts'
+import executables from './runtime/executables.post.ts'
 import seccompCrDelete from './seccomp/cr.delete.ts'
 import seccompCrPut from './seccomp/cr.put.ts'
 import denials from './seccomp/denials.get.ts'
@@ -48,6 +51,7 @@ import version from './version.get.ts'
 import vulnerabilityExposure from './vulnerabilities/exposure.get.ts'
 import vulnerabilities from './vulnerabilities.get.ts'
 import workloadContainers from './workloads/containers.get.ts'
+import workloadRuntime from './workloads/runtime.get.ts'
 
 /** The whole API. */
 export const routes = [
@@ -67,4 +71,6 @@ export const routes = [
   ...[seccompProfiles, seccompProfile, seccompProfileFile],
   ...[seccompCrPut, seccompCrDelete, seccompNodeStatus],
   ...[denialsPost, denials],
+  ...[executables, runtimeCoverage],
+  ...[workloadRuntime, imageRuntime],
 ]

@@ -4,6 +4,7 @@ import { deadPodRetention } from './dead-pod-retention.ts'
 import { imageInventoryRetention } from './image-inventory-retention.ts'
 import type { Job } from './job.ts'
 import { lateResolve } from './late-resolve.ts'
+import { runtimeRetention } from './runtime-retention.ts'
 import { seccompDenialRetention } from './seccomp-denial-retention.ts'
 import { staleSweep } from './stale-sweep.ts'
 import { supplyChainRefresh } from './supply-chain-refresh.ts'
@@ -19,6 +20,7 @@ export const chains: readonly (readonly Job[])[] = [
   [supplyChainRefresh],
   [attestationRetention],
   [seccompDenialRetention],
+  [runtimeRetention],
   [versionCheck],
 ]
 

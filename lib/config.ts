@@ -233,6 +233,18 @@ const rows = {
     [5, maxSecs],
     'Seconds between counts of the workloads that have denials.',
   ),
+  runtimeInventoryRetentionDays: whole(
+    'RUNTIME_INVENTORY_RETENTION_DAYS',
+    30,
+    [0, maxDays],
+    'Days that executed files are kept after they were last seen, and containers after their last heartbeat; 0 = for ever.',
+  ),
+  runtimeInventoryIntervalSecs: whole(
+    'RUNTIME_INVENTORY_RETENTION_INTERVAL_SECS',
+    3600,
+    [60, maxSecs],
+    'Seconds between passes over these; `IMAGE_INVENTORY_RETENTION_BATCH_SIZE` of them go in one statement.',
+  ),
   telemetryEnabled: { ...flag('TELEMETRY_ENABLED', true, 'Whether to ask once a day which releases there are.'), nonsense: 'default' },
   telemetryEndpoint: httpUrl('TELEMETRY_ENDPOINT', 'default', 'The version service to ask; without it nobody is asked.'),
   telemetryIntervalSecs: whole('TELEMETRY_INTERVAL_SECS', 86_400, [3600, maxSecs], 'Seconds between two such questions.'),

@@ -905,6 +905,8 @@ function public.capture_rank(level text) returns integer language sql immutable 
 
 function public.count_cves(max_cves bigint) returns TABLE(rows bigint, cves bigint) language sql
 
+function public.coverage_gap(stored runtime_coverage, next runtime_coverage) returns text language sql immutable parallel safe
+
 function public.cve_exposure(vuln text, window_hours integer, running_window_secs integer, shown jsonb) returns json language sql stable
 
 function public.delete_payload(of_digest text, of_source text, days integer, grace_hours integer, window_secs integer) returns bigint language plpgsql
@@ -935,6 +937,8 @@ function public.grow_union(of_namespace text, of_kind text, of_workload text, na
 
 function public.is_container_changed(w workload_container, container_kind text, image_ref text, security_context jsonb, pod_security jsonb, state text, state_reason text) returns boolean language sql stable parallel safe
 
+function public.is_executable_news(stored_path_complete boolean, stored_source text, stored_origin text, stored_first_seen timestamp without time zone, stored_last_seen timestamp without time zone, path_complete boolean, source text, origin text, first_seen timestamp without time zone, last_seen timestamp without time zone) returns boolean language sql immutable parallel safe
+
 function public.is_image_news(m image, repository text, tags text[], digest_kind text) returns boolean language sql stable parallel safe
 
 function public.is_payload_unused(of_digest text, of_source text, days integer, grace_hours integer, window_secs integer) returns boolean language sql stable parallel safe
@@ -952,6 +956,8 @@ function public.is_workload_of(seen_kind text, seen_name text, kind text, name t
 function public.join_name(rank integer) returns text language sql immutable parallel safe
 
 function public.kept(posted anyelement, stored anyelement, is_other boolean) returns anyelement language sql immutable parallel safe
+
+function public.kg_runtime_coverage(cluster text, namespace text, kind text, name text, container text, image_digest text, window_hours integer) returns TABLE(covered boolean, observed_since timestamp without time zone, reason text) language sql stable
 
 function public.known_facts(vuln text) returns TABLE(kev boolean, kev_date_added timestamp without time zone, epss real, epss_percentile real) language sql stable parallel safe
 
@@ -971,6 +977,8 @@ function public.observed_networks(namespaces text[], kinds text[], names text[],
 
 function public.offered_syscalls(pods text[]) returns TABLE(pod_namespace text, workload_kind text, workload_name text, syscalls text[], arches text[]) language sql stable
 
+function public.origin_rank(origin text) returns integer language sql immutable parallel safe
+
 function public.pod_holding(address text, at timestamp without time zone) returns SETOF pod language sql stable parallel safe
 
 function public.post_node_files(node text, set_id bytea, doc json) returns void language plpgsql
@@ -988,6 +996,8 @@ function public.relink(of_digest text, of_source text) returns integer language 
 function public.replace_components(of_digest text, of_source text, page_set text, rows text) returns bigint language plpgsql
 
 function public.replace_findings(of_digest text, of_source text, rows json) returns void language plpgsql
+
+function public.runtime_coverage_of(cluster text, namespace text, kind text, name text, container text, image text, window_hours integer) returns TABLE(container_name text, image_digest text, instances bigint, last_heartbeat timestamp without time zone, mode text, libraries_tracked boolean, covered boolean, observed_since timestamp without time zone, reason text) language plpgsql stable
 
 function public.seccomp_profiles(profile_dir text, stale_secs integer) returns TABLE(namespace text, kind text, name text, hash text, syscall_count double precision, arches json, updated_at text, worst integer, pods integer, incomplete integer, names json, ranks json, cr_count integer, cr_name text, cr_action text, cr_hash text, cr_syscall_count double precision, cr_architectures json, cr_updated_at text, status_ready double precision, status_total double precision, status_state text, observed text, allowed text, live integer, present integer, ready integer) language sql stable
 
@@ -1009,7 +1019,11 @@ function public.store_attestation(document json) returns text language plpgsql
 
 function public.store_denials(document json) returns TABLE(workload_namespace text, workload_kind text, workload_name text, action text, denials double precision) language plpgsql
 
+function public.store_executables(namespaces text[], workload_kinds text[], workload_names text[], containers text[], images text[], pods text[], owners integer[], kinds text[], paths text[], are_complete boolean[], sources text[], origins text[], seen_in integer[], firsts timestamp without time zone[], lasts timestamp without time zone[]) returns integer language plpgsql
+
 function public.store_findings(header json, rows text) returns json language plpgsql
+
+function public.store_heartbeats(doc json) returns integer language plpgsql
 
 function public.store_sbom(header json, page json, rows text) returns json language plpgsql
 

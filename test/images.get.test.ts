@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { startApp, TOKENS } from './support/app.ts'
 import { age, container, digestOf, newDigest, newNamespace, replica } from './support/images.ts'
-import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked } from './support/routes.ts'
+import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from './support/routes.ts'
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300', BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const token = TOKENS.BROKER_TOKEN_READ
 
 const store = async (...posts: unknown[]) => {
@@ -201,6 +201,6 @@ test('GET /images 503: shed when the read budget is spent; a KiB for each image 
 })
 
 test('GET /images 503: the table is locked for longer than a statement may take', async () => {
-  await whileLocked(guarded.sql, 'image', async () => assertDatabaseBusy(await guarded.get('/images', { token })))
+  await whileRefused(guarded.sql, 'image', async () => assertDatabaseBusy(await guarded.get('/images', { token })))
   assert.equal((await guarded.get('/images', { token })).status, 200)
 })

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import test from 'node:test'
 import { startApp, TOKENS } from './support/app.ts'
-import { assertDatabaseBusy, assertUnauthorized, whileLocked } from './support/routes.ts'
+import { assertDatabaseBusy, assertUnauthorized, whileRefused } from './support/routes.ts'
 
 const telemetry = { TELEMETRY_ENDPOINT: 'http://127.0.0.1:1/never-asked', CHART_VERSION: '2.4.0+build.7' }
 const app = await startApp(telemetry)
-const guarded = await startApp({ ...TOKENS, ...telemetry, DB_STATEMENT_TIMEOUT_MS: '300' })
+const guarded = await startApp({ ...TOKENS, ...telemetry })
 const token = TOKENS.BROKER_TOKEN_READ
 
 const broker = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version as string
@@ -66,5 +66,5 @@ test('GET /version 401: it is not exempt', async () => assertUnauthorized(await 
 test('GET /version 200: with a token that reads', async () => assert.equal((await guarded.get('/version', { token })).status, 200))
 
 test('GET /version 503: a statement that is cancelled', async () => {
-  await whileLocked(guarded.sql, 'install', async () => assertDatabaseBusy(await guarded.get('/version', { token })))
+  await whileRefused(guarded.sql, 'install', async () => assertDatabaseBusy(await guarded.get('/version', { token })))
 })

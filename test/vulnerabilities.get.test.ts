@@ -5,14 +5,13 @@ import { supplyChainRefresh } from '../jobs/supply-chain-refresh.ts'
 import { SEVERITIES } from '../lib/supply-chain/severity.ts'
 import { startApp, TOKENS } from './support/app.ts'
 import { container, newDigest, newNamespace, replica } from './support/images.ts'
-import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked } from './support/routes.ts'
+import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from './support/routes.ts'
 import { finding, storeFindings } from './support/supply-chain.ts'
 
 const app = await startApp()
 const products = await startApp({ WIRE_NAMES: 'kguardian' })
 const guarded = await startApp({
   ...TOKENS,
-  DB_STATEMENT_TIMEOUT_MS: '300',
   BROKER_READ_ACQUIRE_WAIT_MS: '0',
   BROKER_READ_MEMORY_BUDGET_MB: '1',
 })
@@ -326,5 +325,5 @@ test('GET /vulnerabilities 503: two kibibytes are charged for each of the limit 
 })
 
 test('GET /vulnerabilities 503: a statement that is cancelled', async () => {
-  await whileLocked(guarded.sql, 'cve_summary', async () => assertDatabaseBusy(await guarded.get('/vulnerabilities', { token })))
+  await whileRefused(guarded.sql, 'cve_summary', async () => assertDatabaseBusy(await guarded.get('/vulnerabilities', { token })))
 })

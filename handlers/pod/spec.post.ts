@@ -6,10 +6,15 @@ import { route } from '../../lib/http/context.ts'
 import { exactJson } from '../../lib/http/exact-json.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { body } from '../../lib/http/validate.ts'
-import { recordInventory } from '../../lib/images/index.ts'
+import { recordInventory, runningContainers } from '../../lib/images/index.ts'
 import { echoOf, normalizePod, PodEcho, PodPost, PodRecord, uidOf } from '../../lib/pods/index.ts'
 
-const upsert = foldedWrite<PodRecord>({
+/** A pod, and the containers that run in it where the post says. */
+interface RunningPod extends PodRecord {
+  running_containers: string[] | null
+}
+
+const upsert = foldedWrite<RunningPod>({
   key: (pod) => pod.pod_name,
   run: (db, pods) => {
     const rows = pods.map((pod) => ({ ...pod, pod_uid: uidOf(pod.pod_obj) }))
@@ -34,7 +39,7 @@ export default route({
     return sendJson(c, exactJson(echoOf(post)))
   }
   const pod = normalizePod(post, (message) => log.warn({ pod: post.pod_name, node: post.node_name }, message))
-  await upsert(db, pod)
+  await upsert(db, { ...pod, running_containers: runningContainers(post.containers) })
   await recordInventory(deps, post)
   return sendJson(c, exactJson(pod))
 })

@@ -9,12 +9,14 @@ const MAX_SHOWN_KEY_CHARS = 60
 
 export const deserializeError = (message: string) => new HttpError(400, `Json deserialize error: ${message}`)
 
+/** Keys of the outermost object whose texts may be such that no PostgreSQL text can hold them, or all of the body: who reads it takes care of that. */
+export type Tolerated = readonly string[] | 'all'
+
 /**
  * Parses a body. 400 for text that is not JSON, and for strings that are JSON but that no PostgreSQL text can hold: U+0000
- * and half a surrogate pair. The message names the place. What stands under the keys `tolerated` of the outermost object is
- * not looked at: who reads it takes care of that.
+ * and half a surrogate pair. The message names the place. What is `tolerated` is not looked at.
  */
-export function parseJson(text: string, tolerated: readonly string[] = []): unknown {
+export function parseJson(text: string, tolerated: Tolerated = []): unknown {
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -23,7 +25,8 @@ export function parseJson(text: string, tolerated: readonly string[] = []): unkn
   }
   noteSource(text, value)
   // Only an escape can spell them, since the bytes were valid UTF-8: bodies without one are not walked.
-  if (text.includes('\\u') && /\\u(?:0000|[dD][89a-fA-F])/.test(text)) refuse(findFault(without(value, tolerated), textFault), '')
+  if (tolerated !== 'all' && text.includes('\\u') && /\\u(?:0000|[dD][89a-fA-F])/.test(text))
+    refuse(findFault(without(value, tolerated), textFault), '')
   return value
 }
 

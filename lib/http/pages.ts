@@ -37,8 +37,8 @@ export function pageByPage<Place>(c: Context, first: Page<Place>, next: (after: 
   return piecesOf(first, next, lose, async () => share?.renew(pageKib))
 }
 
-/** Pieces with bytes before and behind them. */
-export function between(head: Buffer, pieces: Pieces, tail: Buffer): Pieces {
+/** Pieces with bytes before and behind them; a `tail` that the pieces tell is asked for when they have left. */
+export function between(head: Buffer, pieces: Pieces, tail: Buffer | (() => Buffer)): Pieces {
   let state: 'before' | 'within' | 'behind' = 'before'
   return {
     async next() {
@@ -46,7 +46,7 @@ export function between(head: Buffer, pieces: Pieces, tail: Buffer): Pieces {
       const piece = await pieces.next()
       if (piece === null) {
         state = 'behind'
-        return tail
+        return typeof tail === 'function' ? tail() : tail
       }
       if (state === 'within') return piece
       state = 'within'

@@ -8,7 +8,7 @@ import { type Declared, declare } from './declared.ts'
 import { HttpError } from './errors.ts'
 import { describe, type Issue } from './issues.ts'
 import { parseList } from './json-list.ts'
-import { parseJson } from './json-text.ts'
+import { parseJson, type Tolerated } from './json-text.ts'
 import { maxItemsOf } from './lists.ts'
 import { kib } from './read-budget.ts'
 import { countObjects, MIN_WEIGHED_BYTES, tooMany, weigh } from './weigh.ts'
@@ -21,8 +21,8 @@ const HELD_PER_CONTAINER = 600
 /**
  * Validates a JSON body read under a limit; `c.req.valid('json')` is what the schema made of it. 400 names field and rule, 413 what there
  * is too much of: bytes, values, keys, or elements of a `listOf`. Bodies share a budget while they are judged and written, by what they really
- * hold: an announced length costs nothing to send. Who waits does so as bytes, outside the heap. `tolerated` are keys whose text may be
- * such that no database can hold it; `maxListed` bounds the elements of a large array that is a member of the body, before it is parsed.
+ * hold: an announced length costs nothing to send. Who waits does so as bytes, outside the heap. `tolerated` is where text may be such that
+ * no database can hold it; `maxListed` bounds the elements of a large array that is a member of the body, before it is parsed.
  * Where the body `isOptional` an empty one is `{}`.
  */
 export function body<S extends z.ZodType>(
@@ -32,7 +32,7 @@ export function body<S extends z.ZodType>(
     tolerated = [],
     maxListed = Number.POSITIVE_INFINITY,
     isOptional = false,
-  }: { tolerated?: readonly string[]; maxListed?: number; isOptional?: boolean } = {},
+  }: { tolerated?: Tolerated; maxListed?: number; isOptional?: boolean } = {},
 ): Validated<'json', S> {
   const maxElements = maxItemsOf(schema)
   const judge = validator('json', 'Json', schema, maxElements === null ? atOnce : inSlicesIfLarge)
@@ -57,7 +57,7 @@ interface Bounds {
   readonly maxBytes: number
   readonly maxElements: number
   readonly maxListed: number
-  readonly tolerated: readonly string[]
+  readonly tolerated: Tolerated
   readonly isOptional: boolean
 }
 
@@ -73,7 +73,9 @@ async function receive(c: Context, { maxBytes, maxElements, maxListed, tolerated
     release = typeof granted === 'function' ? granted : await granted
     if (isLarge) await turn()
     const value =
-      cuts.length > 0 ? await parseList(bytes, cuts) : parseJson(isOptional && bytes.length === 0 ? '{}' : bytes.toString(), tolerated)
+      cuts.length > 0
+        ? await parseList(bytes, cuts, tolerated)
+        : parseJson(isOptional && bytes.length === 0 ? '{}' : bytes.toString(), tolerated)
     if (Array.isArray(value) && value.length > maxElements) throw tooMany(maxElements, 'elements')
     if (isLarge) await turn()
     if (isLarge && Array.isArray(value)) largeLists.add(value)

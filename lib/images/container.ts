@@ -1,4 +1,5 @@
 import { MAX_NAME_CHARS, MAX_WORD_CHARS } from '../http/fields.ts'
+import { isLongerThan } from '../utf8.ts'
 import { isDigest } from './digest.ts'
 import { containerSecurity } from './security.ts'
 import { cutText, isMangled, isObject, type Json, textOf } from './values.ts'
@@ -39,12 +40,12 @@ export interface Container {
  */
 export function readContainer(entry: unknown, malformed: (part: Part) => void): Container | null {
   if (!isObject(entry)) return null
-  const container_name = textOf(entry.name)
+  const container_name = containerName(entry.name)
   const container_kind = typeof entry.kind === 'string' ? entry.kind.toLowerCase() : ''
-  if (container_name === null || Buffer.byteLength(container_name) > MAX_CONTAINER_NAME_BYTES || !KINDS.has(container_kind)) return null
+  if (container_name === null || !KINDS.has(container_kind)) return null
   if (typeof entry.image !== 'string' || entry.image.trim() === '') return null
   const hasDigest = isDigest(entry.digest) && DIGEST_KINDS.has(entry.digest_kind)
-  const state = STATES.has(entry.state) ? (entry.state as string) : null
+  const state = stateOf(entry.state)
   const tag = readPart(entry.tag, MAX_TAG_CHARS, () => malformed('tag'))
   return {
     container_name,
@@ -59,6 +60,15 @@ export function readContainer(entry: unknown, malformed: (part: Part) => void): 
     state_reason: state === null ? null : cutText(entry.state_reason, MAX_WORD_CHARS),
   }
 }
+
+/** A name that is not blank and of a length that can be stored, else null. */
+export function containerName(value: unknown): string | null {
+  const name = textOf(value)
+  return name !== null && !isLongerThan(name, MAX_CONTAINER_NAME_BYTES) ? name : null
+}
+
+/** A state that is known, else null. */
+export const stateOf = (value: unknown): string | null => (STATES.has(value) ? (value as string) : null)
 
 function readReference(image: string, malformed: () => void): string {
   if (Buffer.byteLength(image) <= MAX_REFERENCE_BYTES && !isMangled(image)) return image

@@ -1,6 +1,6 @@
-import { type Container, type Part, readContainer } from './container.ts'
+import { type Container, containerName, type Part, readContainer, stateOf } from './container.ts'
 import { podSecurity } from './security.ts'
-import type { Json } from './values.ts'
+import { isObject, type Json } from './values.ts'
 
 const MAX_CONTAINERS = 64
 
@@ -55,3 +55,21 @@ export function readContainers(post: InventoryPost, listener: Listener): PostedC
   }
   return [...byName.values()]
 }
+
+/**
+ * The names of the containers that run in a pod (interop-core 9.4, interop-profiling P28), whether or not their image is known: of each name the
+ * first entry counts, 64 at most. In the order of their bytes, each once. Null where the post does not say.
+ */
+export function runningContainers(containers: unknown): string[] | null {
+  if (!Array.isArray(containers)) return null
+  const isRunning = new Map<string, boolean>()
+  for (const entry of containers) {
+    if (isRunning.size === MAX_CONTAINERS) break
+    const name = isObject(entry) ? containerName(entry.name) : null
+    if (name !== null && !isRunning.has(name)) isRunning.set(name, runs(stateOf(entry.state), entry.state_reason))
+  }
+  return [...isRunning.keys()].filter((name) => isRunning.get(name)).sort()
+}
+
+const runs = (state: string | null, reason: unknown) =>
+  state === null || state === 'running' || (state === 'waiting' && reason === 'CrashLoopBackOff')

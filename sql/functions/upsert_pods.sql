@@ -13,7 +13,7 @@ begin
     select * from json_to_recordset(doc) as i(
       pod_name text, pod_ip text, pod_namespace text, pod_obj json, time_stamp timestamp, node_name text, is_dead boolean,
       pod_identity text, workload_selector_labels json, pod_ips text[], workload_kind text, workload_name text,
-      capture_level text, host_network boolean, started_at timestamp, pod_uid text))
+      capture_level text, host_network boolean, started_at timestamp, pod_uid text, running_containers text[]))
   select array_agg(i.pod_name order by i.pod_name) into names
   from input i
   left join pod p on p.pod_name = i.pod_name
@@ -27,6 +27,7 @@ begin
      or i.capture_level    is distinct from p.capture_level    and i.capture_level    is not null
      or i.host_network     is distinct from p.host_network     and i.host_network     is not null
      or i.started_at       is distinct from p.started_at       and i.started_at       is not null
+     or i.running_containers is distinct from p.running_containers and i.running_containers is not null
      or i.pod_obj::text    is distinct from p.pod_obj::text    and i.pod_obj          is not null
      or i.workload_selector_labels::text is distinct from p.workload_selector_labels::text and i.workload_selector_labels is not null;
 
@@ -40,16 +41,17 @@ begin
     select * from json_to_recordset(doc) as i(
       pod_name text, pod_ip text, pod_namespace text, pod_obj json, time_stamp timestamp, node_name text, is_dead boolean,
       pod_identity text, workload_selector_labels json, pod_ips text[], workload_kind text, workload_name text,
-      capture_level text, host_network boolean, started_at timestamp, pod_uid text)
+      capture_level text, host_network boolean, started_at timestamp, pod_uid text, running_containers text[])
     where i.pod_name = any (names)
   ), before as (
     select pod_name, pod_ips from pod where pod_name = any (names)
   ), written as (
     insert into pod as p (pod_name, pod_ip, pod_namespace, pod_obj, time_stamp, node_name, is_dead, pod_identity,
                           workload_selector_labels, pod_ips, workload_kind, workload_name, capture_level, host_network,
-                          started_at, pod_uid)
+                          started_at, pod_uid, running_containers)
     select pod_name, pod_ip, pod_namespace, pod_obj, time_stamp, node_name, is_dead, pod_identity,
-           workload_selector_labels, pod_ips, workload_kind, workload_name, capture_level, host_network, started_at, pod_uid
+           workload_selector_labels, pod_ips, workload_kind, workload_name, capture_level, host_network, started_at, pod_uid,
+           running_containers
     from input order by pod_name
     on conflict (pod_name) do update set
       pod_ip                   = excluded.pod_ip,
@@ -66,6 +68,7 @@ begin
       capture_level            = kept(excluded.capture_level, p.capture_level, p.pod_uid <> excluded.pod_uid),
       host_network             = kept(excluded.host_network, p.host_network, p.pod_uid <> excluded.pod_uid),
       started_at               = kept(excluded.started_at, p.started_at, p.pod_uid <> excluded.pod_uid),
+      running_containers       = kept(excluded.running_containers, p.running_containers, p.pod_uid <> excluded.pod_uid),
       pod_uid                  = case when excluded.pod_obj is null then p.pod_uid else excluded.pod_uid end
     returning p.pod_name, p.pod_ips
   )

@@ -9,13 +9,13 @@ import { signature, statement, storeAttestation, unverified } from '../support/a
 import { assertTaken } from '../support/engines.ts'
 import { age, container, newDigest, newNamespace, replica } from '../support/images.ts'
 import { commentsOf, type Json, readPolicies } from '../support/policies.ts'
-import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked, whileRefused } from '../support/routes.ts'
 import { turnsOf } from '../support/turns.ts'
 import { until } from '../support/until.ts'
 
 const app = await startApp()
 const products = await startApp({ WIRE_NAMES: 'kguardian', ANNOTATION_PREFIX: 'policies.other.test' })
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300', BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const impatient = await startApp({ BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const crowded = await startApp()
 const token = TOKENS.BROKER_TOKEN_READ
@@ -592,7 +592,7 @@ test('GET /attestations/policy 503: a table is locked for longer than a statemen
     { ...guarded, post: (path: string, body: unknown) => guarded.post(path, body, { token: TOKENS.BROKER_TOKEN_INGEST }) },
   )
   for (const table of ['workload_container', 'image_attestation'])
-    await whileLocked(guarded.sql, table, async () => assertDatabaseBusy(await guarded.get('/attestations/policy', { token })))
+    await whileRefused(guarded.sql, table, async () => assertDatabaseBusy(await guarded.get('/attestations/policy', { token })))
   assert.equal((await guarded.get('/attestations/policy', { token })).status, 200)
 })
 

@@ -7,10 +7,10 @@ import { MAX_SCANNED, PIECE_BYTES } from '../../lib/attestations/running.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { signature, statement, storeAttestation, unverified } from '../support/attestations.ts'
 import { age, container, digestOf, newDigest, newNamespace, replica } from '../support/images.ts'
-import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from '../support/routes.ts'
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300', BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const token = TOKENS.BROKER_TOKEN_READ
 
 type Item = Record<string, unknown>
@@ -293,7 +293,7 @@ test('GET /attestations/running 200: a page that cannot be read to its end does 
 })
 
 test('GET /attestations/running 200: every container that runs all the while is on one page of a walk, in order, whatever comes and goes', {
-  timeout: 180_000,
+  timeout: 900_000,
 }, async () => {
   const name = fc.constantFrom('a', 'b', 'c', 'd', 'e')
   const key = fc.tuple(
@@ -351,7 +351,7 @@ test('GET /attestations/running 200: every container that runs all the while is 
   )
 })
 
-test('GET /attestations/running 200: the cursor of any place is short, is taken, and leads behind it', { timeout: 120_000 }, async () => {
+test('GET /attestations/running 200: the cursor of any place is short, is taken, and leads behind it', { timeout: 900_000 }, async () => {
   await app.sql`truncate workload_container`
   const text = (max: number) =>
     fc
@@ -457,5 +457,5 @@ test('GET /attestations/running 503: shed when the read budget is spent; 512 KiB
 
 test('GET /attestations/running 503: a table is locked for longer than a statement may take', async () => {
   for (const table of ['workload_container', 'image_attestation'])
-    await whileLocked(guarded.sql, table, async () => assertDatabaseBusy(await guarded.get('/attestations/running', { token })))
+    await whileRefused(guarded.sql, table, async () => assertDatabaseBusy(await guarded.get('/attestations/running', { token })))
 })

@@ -2,12 +2,11 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { startApp, TOKENS } from '../support/app.ts'
-import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from '../support/routes.ts'
 
 const app = await startApp()
 const guarded = await startApp({
   ...TOKENS,
-  DB_STATEMENT_TIMEOUT_MS: '300',
   BROKER_READ_ACQUIRE_WAIT_MS: '0',
   BROKER_READ_MEMORY_BUDGET_MB: '1',
 })
@@ -210,5 +209,5 @@ test('GET /audit/verdicts 503: a kibibyte a row is charged', async () => {
 })
 
 test('GET /audit/verdicts 503: a statement that is cancelled', async () => {
-  await whileLocked(guarded.sql, 'audit_verdict', async () => assertDatabaseBusy(await guarded.get('/audit/verdicts', { token })))
+  await whileRefused(guarded.sql, 'audit_verdict', async () => assertDatabaseBusy(await guarded.get('/audit/verdicts', { token })))
 })

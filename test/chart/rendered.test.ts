@@ -192,6 +192,29 @@ one('what the values say of seccomp is what the broker does, and how often nodes
   assert.deepEqual(agent('seccomp-no-window'), ['false', undefined, 'false', undefined])
 })
 
+one('what the values say of the runtime inventory is what the broker does, and which mode the agents have', () => {
+  const settings = (toggle: string) => {
+    const { runtimeInventoryRetentionDays, runtimeInventoryIntervalSecs } = configOf(toggle)
+    return [runtimeInventoryRetentionDays, runtimeInventoryIntervalSecs]
+  }
+  assert.deepEqual(
+    [settings('default'), settings('runtime-inventory'), settings('jobs-off')],
+    [
+      [30, 3600],
+      [7, 7200],
+      [0, 3600],
+    ],
+  )
+  const { RUNTIME_INVENTORY, RUNTIME_INVENTORY_CAPABILITIES } = environment(object('runtime-inventory', 'DaemonSet', 'controller'))
+  assert.deepEqual([RUNTIME_INVENTORY, RUNTIME_INVENTORY_CAPABILITIES], ['exec', 'off'])
+})
+
+one('that no heartbeat comes is an alert where agents are to send them', () => {
+  const isAsked = (toggle: string) =>
+    object(toggle, 'PrometheusRule', 'broker').spec.groups[0].rules.some(({ alert }: Json) => alert === 'BrokerNoRuntimeHeartbeat')
+  assert.deepEqual(['runtime-inventory', 'prometheus-rule', 'seccomp'].map(isAsked), [true, false, false])
+})
+
 one('large numbers are written out', () => {
   const config = configOf('numbers')
   const { trafficMaxRowsPerPod, auditQueueCapacity, auditEvalTimeoutMs, dbStatementTimeoutMs, dbPoolMaxSize } = config
@@ -722,7 +745,9 @@ one('alerts and dashboard ask for metrics that there are, by labels that they ha
     const [name, own] = writtenBy(wireNames)
     labels.set(name, own)
   }
-  const rulesOf = object('prometheus-rule', 'PrometheusRule', 'broker').spec.groups[0].rules
+  const rulesOf = ['prometheus-rule', 'runtime-inventory'].flatMap(
+    (toggle) => object(toggle, 'PrometheusRule', 'broker').spec.groups[0].rules,
+  )
   const dashboard = JSON.parse(object('dashboard', 'ConfigMap', 'dashboard').data['cluster-telemetry-broker.json'])
   const panels: Json[] = dashboard.panels.filter(({ type }: Json) => type !== 'row')
   const expressions: string[] = [
@@ -747,7 +772,7 @@ one('alerts and dashboard ask for metrics that there are, by labels that they ha
   }
   assert.deepEqual(
     dashboard.panels.filter(({ type }: Json) => type === 'row').map(({ title }: Json) => title),
-    ['Ingest', 'Reads', 'Jobs', 'Audit', 'Supply chain', 'Seccomp', 'Database', 'Process'],
+    ['Ingest', 'Reads', 'Jobs', 'Audit', 'Supply chain', 'Seccomp', 'Runtime inventory', 'Database', 'Process'],
   )
   const missing = [...labels.keys()].filter((name) => name.startsWith('broker_') && !expressions.some((one) => one.includes(name)))
   assert.deepEqual(missing.sort(), ['broker_audit_enabled', 'broker_read_budget_kib_total'])
@@ -764,7 +789,7 @@ one('an alert asks for the metric by the name that the broker writes, and the da
 })
 
 one('an alert says how bad it is, what it is, and what to do', () => {
-  const alerts: Json[] = object('prometheus-rule', 'PrometheusRule', 'broker').spec.groups[0].rules
+  const alerts: Json[] = object('runtime-inventory', 'PrometheusRule', 'broker').spec.groups[0].rules
   assert.ok(alerts.length >= 12)
   for (const { alert, labels, annotations, for: lasting } of alerts) {
     assert.match(alert, /^(Broker|Frontend)[A-Z]\w+$/)
@@ -777,8 +802,8 @@ one('an alert says how bad it is, what it is, and what to do', () => {
 })
 
 one('values that a runbook names are values', () => {
-  const text = JSON.stringify(object('prometheus-rule', 'PrometheusRule', 'broker'))
-  const named = [...text.matchAll(/\b((?:broker|database|jobs|evaluator)\.[a-z]\w+(?:\.\w+)*)/g)].map(([, path]) => path!)
+  const text = JSON.stringify(object('runtime-inventory', 'PrometheusRule', 'broker'))
+  const named = [...text.matchAll(/\b((?:broker|controller|database|jobs|evaluator)\.[a-z]\w+(?:\.\w+)*)/g)].map(([, path]) => path!)
   assert.ok(named.length > 6)
   for (const path of named) assert.notEqual(at(readValues(), path), undefined, path)
 })
@@ -800,6 +825,7 @@ one('a job is late after three times its interval, but at least a quarter of an 
     'supply-chain-refresh': 900,
     'attestation-retention': 10_800,
     'seccomp-denial-retention': 10_800,
+    'runtime-retention': 10_800,
   })
   // What is kept for ever is linked, counted and attributed all the same; results of images that are gone are not kept.
   assert.deepEqual(overdue('jobs-off'), {
@@ -809,6 +835,7 @@ one('a job is late after three times its interval, but at least a quarter of an 
     'seccomp-denial-retention': 10_800,
   })
   assert.equal(overdue('supplychain-full')['supply-chain-refresh'], 5400)
+  assert.equal(overdue('runtime-inventory')['runtime-retention'], 21_600)
 })
 
 one('the memory alert is at nine tenths of the limit', () => {

@@ -121,7 +121,7 @@ for (const [toggle, scheduled] of [
     child.kill('SIGTERM')
     assert.equal(await ended, 0)
     // What the pod has, and a hang is caught by.
-    assert.ok(performance.now() - signalled < 1000 * 30)
+    assert.ok(performance.now() - signalled < 1000 * 120)
   })
 }
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import test, { beforeEach } from 'node:test'
 import { startApp, TOKENS } from '../support/app.ts'
-import { assertDatabaseBusy, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { assertDatabaseBusy, assertUnauthorized, whileRefused } from '../support/routes.ts'
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300' })
+const guarded = await startApp(TOKENS)
 const token = TOKENS.BROKER_TOKEN_READ
 
 beforeEach(async () => {
@@ -81,5 +81,5 @@ test('GET /cluster/environment 200: with a token that reads', async () =>
   assert.equal((await guarded.get('/cluster/environment', { token })).status, 200))
 
 test('GET /cluster/environment 503: a statement that is cancelled', async () => {
-  await whileLocked(guarded.sql, 'node_facts', async () => assertDatabaseBusy(await guarded.get('/cluster/environment', { token })))
+  await whileRefused(guarded.sql, 'node_facts', async () => assertDatabaseBusy(await guarded.get('/cluster/environment', { token })))
 })

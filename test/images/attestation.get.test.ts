@@ -4,11 +4,11 @@ import { VERDICTS } from '../../lib/attestations/entry.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { signature, statement, storeAttestation, unverified } from '../support/attestations.ts'
 import { container, digestOf, newDigest, newNamespace, replica } from '../support/images.ts'
-import { assertDatabaseBusy, assertNoData, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { assertDatabaseBusy, assertNoData, assertShed, assertUnauthorized, whileRefused } from '../support/routes.ts'
 
 const app = await startApp()
 const products = await startApp({ WIRE_NAMES: 'kguardian' })
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300', BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const token = TOKENS.BROKER_TOKEN_READ
 const unknown = digestOf('unknown')
 
@@ -159,5 +159,5 @@ test('GET /images/{digest}/attestation 503: shed when the read budget is spent; 
 })
 
 test('GET /images/{digest}/attestation 503: the table is locked for longer than a statement may take', async () => {
-  await whileLocked(guarded.sql, 'image_attestation', async () => assertDatabaseBusy(await guarded.get(path(unknown), { token })))
+  await whileRefused(guarded.sql, 'image_attestation', async () => assertDatabaseBusy(await guarded.get(path(unknown), { token })))
 })

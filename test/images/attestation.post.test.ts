@@ -28,7 +28,7 @@ import {
 } from '../attestations/results.ts'
 import { type Answer, startApp, TOKENS } from '../support/app.ts'
 import { startLossyApp } from '../support/lossy.ts'
-import { assertDatabaseBusy, assertForbidden, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { assertDatabaseBusy, assertForbidden, assertUnauthorized, whileLocked, whileRefused } from '../support/routes.ts'
 
 const token = TOKENS.BROKER_TOKEN_SUPPLYCHAIN
 const app = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '20000' })
@@ -697,8 +697,8 @@ const head = (digest: string, headers: string) =>
 
 /** Asks without a timer, since those of the test of time stand still. */
 async function spin(until: () => boolean): Promise<void> {
-  for (const limit = performance.now() + 20_000; !until(); await new Promise((resolve) => setImmediate(resolve)))
-    assert.ok(performance.now() < limit, 'not within 20 s')
+  for (const limit = Date.now() + 60_000; !until(); await new Promise((resolve) => setImmediate(resolve)))
+    assert.ok(Date.now() < limit, 'not within 60 s')
 }
 
 test('POST /images/{digest}/attestation 413: a body that is announced as too large, before it is sent; one that turns out so', async () => {
@@ -754,9 +754,9 @@ test('POST /images/{digest}/attestation 503: the database is away', async () => 
 })
 
 test('POST /images/{digest}/attestation 503: the database cancels, and nothing is written', async () => {
-  const impatient = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300' })
+  const impatient = await startApp(TOKENS)
   const other = await knownImage(impatient.sql)
-  await whileLocked(impatient.sql, 'image_attestation', async () => {
+  await whileRefused(impatient.sql, 'image_attestation', async () => {
     assertDatabaseBusy(await impatient.post(path(other), resultOf(other), { token }))
   })
   assert.deepEqual([...(await impatient.sql`select from image_attestation`)], [])

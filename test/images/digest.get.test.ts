@@ -3,12 +3,12 @@ import { createHash } from 'node:crypto'
 import test from 'node:test'
 import { startApp, TOKENS } from '../support/app.ts'
 import { age, container, digestOf, newDigest, newNamespace, replica } from '../support/images.ts'
-import { assertDatabaseBusy, assertNoData, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { assertDatabaseBusy, assertNoData, assertShed, assertUnauthorized, whileRefused } from '../support/routes.ts'
 
 /** 502 workloads of 2 KiB. */
 const CHARGE_KIB = 1004
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300', BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const token = TOKENS.BROKER_TOKEN_READ
 const unknown = digestOf('unknown')
 
@@ -158,6 +158,6 @@ test('GET /images/{digest} 503: shed when the read budget is spent', async () =>
 })
 
 test('GET /images/{digest} 503: the table is locked for longer than a statement may take', async () => {
-  await whileLocked(guarded.sql, 'image', async () => assertDatabaseBusy(await guarded.get(`/images/${unknown}`, { token })))
+  await whileRefused(guarded.sql, 'image', async () => assertDatabaseBusy(await guarded.get(`/images/${unknown}`, { token })))
   assertNoData(await guarded.get(`/images/${unknown}`, { token }))
 })

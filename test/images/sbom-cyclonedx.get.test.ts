@@ -3,12 +3,12 @@ import test from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { startApp, TOKENS } from '../support/app.ts'
 import { digestOf, newDigest } from '../support/images.ts'
-import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from '../support/routes.ts'
 import { component, storeSbom } from '../support/supply-chain.ts'
 
 const app = await startApp()
 const products = await startApp({ WIRE_NAMES: 'kguardian', ANNOTATION_PREFIX: 'other.test' })
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300', BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const token = TOKENS.BROKER_TOKEN_READ
 const unknown = digestOf('unknown')
 
@@ -281,6 +281,6 @@ test('GET /images/{digest}/sbom/cyclonedx 503: a table is locked for longer than
   const digest = newDigest()
   await storeSbom(guarded, digest, 'registry', [component('c')])
   for (const table of ['image_report', 'image_component'])
-    await whileLocked(guarded.sql, table, async () => assertDatabaseBusy(await guarded.get(path(digest), { token })))
+    await whileRefused(guarded.sql, table, async () => assertDatabaseBusy(await guarded.get(path(digest), { token })))
   assert.equal((await guarded.get(path(digest), { token })).status, 200)
 })

@@ -3,12 +3,12 @@ import test from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { startApp, TOKENS } from '../support/app.ts'
 import { digestOf, newDigest } from '../support/images.ts'
-import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from '../support/routes.ts'
 import { component, storeFindings, storeSbom } from '../support/supply-chain.ts'
 
 const app = await startApp()
 const products = await startApp({ WIRE_NAMES: 'kguardian' })
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300', BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const token = TOKENS.BROKER_TOKEN_READ
 const unknown = digestOf('unknown')
 
@@ -263,6 +263,6 @@ test('GET /images/{digest}/sbom 503: shed when the read budget is spent; 20 KiB 
 
 test('GET /images/{digest}/sbom 503: the table is locked for longer than a statement may take', async () => {
   const path = `/images/${unknown}/sbom`
-  await whileLocked(guarded.sql, 'image_report', async () => assertDatabaseBusy(await guarded.get(path, { token })))
+  await whileRefused(guarded.sql, 'image_report', async () => assertDatabaseBusy(await guarded.get(path, { token })))
   assert.equal((await guarded.get(path, { token })).status, 200)
 })

@@ -5,12 +5,12 @@ import { gunzipSync } from 'node:zlib'
 import { writeCursor } from '../../lib/supply-chain/cursor.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { digestOf, newDigest } from '../support/images.ts'
-import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from '../support/routes.ts'
 import { finding, storeFindings } from '../support/supply-chain.ts'
 
 const app = await startApp()
 const products = await startApp({ WIRE_NAMES: 'kguardian' })
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300', BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const token = TOKENS.BROKER_TOKEN_READ
 const unknown = digestOf('unknown')
 
@@ -402,6 +402,6 @@ test('GET /images/{digest}/vulnerabilities 503: shed when the read budget is spe
 
 test('GET /images/{digest}/vulnerabilities 503: the table is locked for longer than a statement may take', async () => {
   const path = `/images/${unknown}/vulnerabilities`
-  await whileLocked(guarded.sql, 'image_report', async () => assertDatabaseBusy(await guarded.get(path, { token })))
+  await whileRefused(guarded.sql, 'image_report', async () => assertDatabaseBusy(await guarded.get(path, { token })))
   assert.equal((await guarded.get(path, { token })).status, 200)
 })

@@ -398,8 +398,8 @@ const head = (digest: string, headers: string) =>
 
 /** Asks without a timer, since those of the tests of time stand still. */
 async function spin(until: () => boolean): Promise<void> {
-  for (const limit = performance.now() + 20_000; !until(); await new Promise((resolve) => setImmediate(resolve)))
-    assert.ok(performance.now() < limit, 'not within 20 s')
+  for (const limit = Date.now() + 60_000; !until(); await new Promise((resolve) => setImmediate(resolve)))
+    assert.ok(Date.now() < limit, 'not within 60 s')
 }
 
 test('POST /images/{digest}/vulnerabilities 413: a body that is announced as too large, before it is sent', async () => {

@@ -8,6 +8,7 @@ import { attestationRetention } from '../../jobs/attestation-retention.ts'
 import { auditRetention } from '../../jobs/audit-retention.ts'
 import { deadPodRetention } from '../../jobs/dead-pod-retention.ts'
 import type { Job } from '../../jobs/job.ts'
+import { runtimeRetention } from '../../jobs/runtime-retention.ts'
 import { seccompDenialRetention } from '../../jobs/seccomp-denial-retention.ts'
 import { trafficRetention } from '../../jobs/traffic-retention.ts'
 import type { Database, Sql } from '../../lib/db/index.ts'
@@ -24,6 +25,8 @@ const LARGE = [
   'workload_container',
   'seccomp_denial',
   'seccomp_denial_node',
+  'runtime_executable',
+  'runtime_coverage',
 ]
 
 interface Plan {
@@ -37,6 +40,7 @@ const scene = await startScene(trafficRetention, {
   trafficRetentionBatchSize: 100,
   trafficMaxRowsPerPod: 150,
   seccompDenialsBatchSize: 100,
+  imageInventoryBatchSize: 100,
 })
 const { sql, ago } = scene
 
@@ -99,6 +103,23 @@ async function fill(rows: number): Promise<void> {
          lateral (select case when n % 100 > 0 then 'web' end) w(name)`
   await sql`
     insert into seccomp_denial_node select ${rows}::text || '-' || n, true, 10, '{}', ${ago(60 * DAY)}::text::timestamp from generate_series(1, ${Math.ceil(rows / 4)}::int) n`
+  await sql`
+    insert into runtime_executable (
+      cluster_id, pod_namespace, workload_kind, workload_name, container_name, image_digest, kind, path, path_hash, path_complete, source,
+      origin, first_seen, last_seen)
+    select 'primary', 'shop', 'Deployment', 'web', 'c-' || n % 50, ${rows}::text, 'exec', '/bin/' || n, decode(lpad(to_hex(n), 64, '0'), 'hex'),
+           true, 'ebpf', 'image', t, t
+    from (select n, case when n <= 250 then ${ago(60 * DAY)}::text::timestamp + n * interval '1 s' else ${now} end as t
+          from generate_series(1, ${rows}::int) n) n`
+  await sql`
+    insert into runtime_coverage (
+      cluster_id, container_id, pod_namespace, workload_kind, workload_name, container_name, image_digest, pod_name, node_name, mode,
+      exec_probe, lib_probe, start_mode, tracking_since, covered_since, last_heartbeat, heartbeat_secs, gaps, events_dropped, unsent,
+      incomplete, ended)
+    select 'primary', ${rows}::text || lpad(n::text, 9, '0'), 'shop', 'Deployment', 'web', 'web', '', 'pod-' || n, 'node', 'full', true, true,
+           'start', t, t, t, 300, 0, 0, 0, false, false
+    from (select n, case when n % 500 = 0 then ${ago(60 * DAY)}::text::timestamp else ${now} end as t
+          from generate_series(1, ${rows}::int) n) n`
 }
 
 const jobs: [job: Job, batches: number][] = [
@@ -109,6 +130,8 @@ const jobs: [job: Job, batches: number][] = [
   [attestationRetention, 8],
   // Ten and one that attribute, then those that delete by age.
   [seccompDenialRetention, 14],
+  // Three of files, of which some were seen lately, then those that look at containers.
+  [runtimeRetention, 7],
 ]
 
 for (const [belief, isKnown] of [
@@ -118,7 +141,7 @@ for (const [belief, isKnown] of [
   describe(`tables ${belief}`, () => {
     before(async () => {
       await sql`truncate audit_verdict, pod, pod_address, traffic, traffic_retention_cursor, image_attestation, image, workload_container,
-                         seccomp_denial, seccomp_denial_node`
+                         seccomp_denial, seccomp_denial_node, runtime_executable, runtime_coverage`
       for (const table of LARGE) await sql.unsafe(`alter table ${table} set (autovacuum_enabled = false)`)
       await fill(2)
       await sql.unsafe('analyze')

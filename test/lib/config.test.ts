@@ -65,6 +65,8 @@ test('an empty environment gives the defaults', () => {
     seccompDenialsIntervalSecs: 3600,
     seccompDenialsBatchSize: 5000,
     seccompDenialMetricsIntervalSecs: 15,
+    runtimeInventoryRetentionDays: 30,
+    runtimeInventoryIntervalSecs: 3600,
     telemetryEnabled: true,
     telemetryEndpoint: null,
     telemetryIntervalSecs: 86_400,
@@ -119,6 +121,8 @@ const numbers: [name: string, key: keyof Config, text: string, value: number][] 
   ['IMAGE_INVENTORY_RETENTION_INTERVAL_SECS', 'imageInventoryIntervalSecs', '60', 60],
   ['IMAGE_INVENTORY_RETENTION_BATCH_SIZE', 'imageInventoryBatchSize', '100', 100],
   ['IMAGE_INVENTORY_RUNNING_WINDOW_SECS', 'imageRunningWindowSecs', '604800', 604_800],
+  ['RUNTIME_INVENTORY_RETENTION_DAYS', 'runtimeInventoryRetentionDays', '0', 0],
+  ['RUNTIME_INVENTORY_RETENTION_INTERVAL_SECS', 'runtimeInventoryIntervalSecs', '60', 60],
   ['TELEMETRY_INTERVAL_SECS', 'telemetryIntervalSecs', '3600', 3600],
 ]
 for (const [name, key, text, value] of numbers) {
@@ -149,6 +153,8 @@ const moved: [name: string, key: keyof Config, text: string, value: number][] = 
   ['IMAGE_INVENTORY_RETENTION_INTERVAL_SECS', 'imageInventoryIntervalSecs', '59', 60],
   ['IMAGE_INVENTORY_RUNNING_WINDOW_SECS', 'imageRunningWindowSecs', '359', 360],
   ['IMAGE_INVENTORY_RUNNING_WINDOW_SECS', 'imageRunningWindowSecs', '604801', 604_800],
+  ['RUNTIME_INVENTORY_RETENTION_DAYS', 'runtimeInventoryRetentionDays', '36501', 36_500],
+  ['RUNTIME_INVENTORY_RETENTION_INTERVAL_SECS', 'runtimeInventoryIntervalSecs', '59', 60],
   ['TELEMETRY_INTERVAL_SECS', 'telemetryIntervalSecs', '3599', 3600],
 ]
 for (const [name, key, text, value] of moved) {

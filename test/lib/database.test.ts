@@ -16,12 +16,15 @@ import {
   type Sql,
   splitPool,
 } from '../../lib/db/index.ts'
-import { stopClock } from '../support/clock.ts'
+import { holdClock, stopClock } from '../support/clock.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { promotedBytes } from '../support/heap.ts'
 import { noLog } from '../support/log.ts'
 import { type FaultyProxy, startProxy } from '../support/proxy.ts'
 import { until } from '../support/until.ts'
+
+// However long an attempt takes on a busy machine, a call whose connection is lost has its second one.
+holdClock()
 
 let home: TestDatabase
 const opened: Database[] = []
@@ -31,7 +34,8 @@ function open(options: Partial<DatabaseOptions> = {}): Database {
   const database = openDatabase({
     connection: home.connection,
     poolMax: 3,
-    statementTimeoutMs: 5_000,
+    statementTimeoutMs: 60_000,
+    waitMs: 60_000,
     prepare: true,
     applicationName: 'database-test',
     log: noLog,
@@ -203,7 +207,9 @@ describe('database', () => {
 
   describe('faults of the statement', () => {
     test('a statement timeout is DatabaseBusy and says what the database said', async () => {
-      const error = await failure(open({ statementTimeoutMs: 100 }).read((sql) => sql`select pg_sleep(3), ${'secret'}::text`))
+      const error = await failure(
+        open({ statementTimeoutMs: 100, deadlineMs: 60_000 }).read((sql) => sql`select pg_sleep(600), ${'secret'}::text`),
+      )
       assert.ok(error instanceof DatabaseBusy)
       assert.equal(error.message, 'database busy: canceling statement due to statement timeout')
       assert.equal(error.retryAfterSeconds, 5)
@@ -220,9 +226,14 @@ describe('database', () => {
       const both = (first: number, second: number) => (sql: Sql) =>
         sql`
         with a as materialized (select pg_advisory_xact_lock(${first}::int)),
-             s as materialized (select pg_sleep(0.2) from a)
+             s as materialized (select pg_advisory_xact_lock_shared(${LOCK}) from a)
         select pg_advisory_xact_lock(${second}::int) from s`
-      await Promise.all([database.read(both(1, 2)), database.read(both(2, 1))])
+      const letGo = await holdLock()
+      const calls = Promise.all([database.read(both(1, 2)), database.read(both(2, 1))])
+      // Each has its first by now.
+      await areWaiting(2)
+      await letGo()
+      await calls
       assert.ok(database.read.stats.retried >= 1)
     })
 
@@ -255,7 +266,7 @@ describe('database', () => {
     })
 
     test('undefined parameters, one after another, cost no pool', async () => {
-      const database = open({ deadlineMs: 500 })
+      const database = open({ deadlineMs: 10_000 })
       const bad = (sql: Sql) => sql`select ${undefined as unknown as string}::text`
       await database.read(one)
       const errors = await Promise.all([failure(database.read(bad)), failure(database.read(bad)), failure(database.read(bad))])
@@ -491,7 +502,7 @@ describe('database', () => {
     })
   })
 
-  describe('lost connections', { timeout: 30_000 }, () => {
+  describe('lost connections', { timeout: 900_000 }, () => {
     test('nobody listening: DatabaseUnavailable, after as many attempts as it is given', async () => {
       const server = net.createServer().listen(0, '127.0.0.1')
       await once(server, 'listening')
@@ -629,13 +640,13 @@ describe('database', () => {
     })
 
     test('slow is not silent: a blocked event loop replaces nothing', async () => {
-      const DEADLINE_MS = 300
+      const DEADLINE_MS = 1_500
       const database = open({ deadlineMs: DEADLINE_MS })
       await database.read(one)
       const answer = database.read(sleep(0.05))
       await turn()
-      const end = performance.now() + 2 * DEADLINE_MS
-      while (performance.now() < end);
+      const end = Date.now() + 1.3 * DEADLINE_MS
+      while (Date.now() < end);
       await answer
       assert.equal(database.read.stats.replaced, 0)
     })

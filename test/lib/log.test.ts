@@ -2,16 +2,21 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 
 const module = new URL('../../lib/log.ts', import.meta.url).href
 
-/** A process of its own that logs: what reaches stdout, and when, is the subject. */
+/** At its exit a process gives its reader two seconds, which a busy machine may take for itself: so quick a reader was given them. */
+const QUICK_MS = 1_500
+const ATTEMPTS = 10
+
+/** A process of its own that logs: what reaches stdout, and when, is the subject. It may say by `process.send` how far it is. */
 function logging(script: string, level = 'info'): ChildProcess {
   const source = `import { createLog } from '${module}'
     const log = createLog({ logLevel: '${level}' })
     ${script}`
-  return spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', source], { stdio: ['ignore', 'pipe', 'inherit'] })
+  return spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', source], {
+    stdio: ['pipe', 'pipe', 'inherit', 'ipc'],
+  })
 }
 
 async function linesOf(child: ChildProcess): Promise<Record<string, unknown>[]> {
@@ -85,13 +90,14 @@ test('an error of the database is logged without the values it was about', async
   assert.ok(errors.every((err) => err.stack!.includes('at ')))
 })
 
-test('at low traffic a line appears within a second, and the log does not keep the process alive', async () => {
-  const child = logging(`log.info('first'); setTimeout(() => {}, 4000)`)
-  const started = once(child.stdout!, 'data').then(() => performance.now())
+test('at low traffic a line appears of itself, and the log does not keep the process alive', async () => {
+  const child = logging(`log.info('first'); process.stdin.resume()`)
   const closed = linesOf(logging(`log.info('alone')`))
-  const firstAt = await started
-  await once(child, 'close')
-  assert.ok(performance.now() - firstAt > 2500, 'the line came with the end of the process only')
+  await once(child.stdout!, 'data')
+  assert.equal(child.exitCode, null, 'the line came with the end of the process only')
+  const isOver = once(child, 'close')
+  child.stdin!.end()
+  await isOver
   assert.equal((await closed).length, 1)
 })
 
@@ -101,36 +107,51 @@ for (const [how, ending] of [
   ['an uncaught error', `process.on('uncaughtException', () => process.exit(0)); throw new Error('x')`],
 ]) {
   test(`nothing is lost or torn at ${how} while the reader is slow`, async () => {
-    const child = logging(`for (let n = 0; n < 10000; n++) {
-        log.info({ n }, 'x'.repeat(100))
-        if (n % 500 === 0) await new Promise(setImmediate)
-      }
-      ${ending}`)
-    await sleep(1000)
-    const lines = await linesOf(child)
-    assert.deepEqual(
-      lines.map((line) => line.n),
-      Array.from({ length: 10_000 }, (_, n) => n),
-    )
+    const read = async () => {
+      const child = logging(`for (let n = 0; n < 10000; n++) {
+          log.info({ n }, 'x'.repeat(100))
+          if (n % 500 === 0) await new Promise(setImmediate)
+        }
+        process.send('logged')
+        ${ending}`)
+      await once(child, 'message')
+      const beganAt = Date.now()
+      const numbers = await linesOf(child).then(
+        (lines) => lines.map((line) => line.n),
+        (error: Error) => error,
+      )
+      return { numbers, wasQuick: Date.now() - beganAt < QUICK_MS }
+    }
+    const all = Array.from({ length: 10_000 }, (_, n) => n)
+    let last = await read()
+    for (let attempt = 1; attempt < ATTEMPTS && !last.wasQuick; attempt++) last = await read()
+    assert.deepEqual(last.numbers, all)
   })
 }
 
 test('a reader that stalls does not block the process; what it loses is counted', async () => {
-  const child = logging(`let n = 0, worstMs = 0, last = performance.now()
+  const child = logging(`let n = 0
     const ticks = setInterval(() => {
-      const now = performance.now(); worstMs = Math.max(worstMs, now - last); last = now
       for (let i = 0; i < 1000; i++) log.info({ n: n++ }, 'x'.repeat(1000))
-      if (n === 20000) { clearInterval(ticks); setTimeout(() => { log.info({ n, worstMs }, 'end'); }, 1500) }
-    }, 5)`)
-  await sleep(2000)
-  const lines = await linesOf(child)
-  const end = lines.find((line) => line.msg === 'end') as { n: number; worstMs: number }
+      if (n === 20000) { clearInterval(ticks); process.send('logged') }
+    }, 5)
+    process.stdin.on('end', () => log.info({ n }, 'end')).resume()`)
+  // It comes so far with nobody reading, or not at all.
+  await once(child, 'message')
+  const read = linesOf(child)
+  let text = ''
+  child.stdout!.on('data', (chunk) => {
+    text = text.slice(-100) + chunk
+    if (text.includes('were dropped')) child.stdin!.end()
+  })
+  const lines = await read
+  const end = lines.find((line) => line.msg === 'end') as { n: number }
   const lost = lines.reduce((sum, line) => sum + ((line.lines as number) ?? 0), 0)
   assert.ok(lost > 0)
   assert.equal(lines.filter((line) => typeof line.n === 'number' && line.msg !== 'end').length + lost, end.n)
 })
 
-test('a reader that has gone does not hold the process at its exit', { timeout: 20_000 }, async () => {
+test('a reader that has gone does not hold the process at its exit', { timeout: 900_000 }, async () => {
   const child = logging(`setTimeout(() => { log.info('late'); process.exit(0) }, 1000)`)
   child.stdout!.destroy()
   const [code] = await once(child, 'exit')

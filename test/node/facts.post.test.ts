@@ -10,11 +10,11 @@ import {
   BAD_TIMES,
   GOOD_TIMES,
   refusedBodies,
-  whileLocked,
+  whileRefused,
 } from '../support/routes.ts'
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300' })
+const guarded = await startApp(TOKENS)
 
 const facts = (fields: Record<string, unknown> = {}) => ({
   node_name: 'node-a',
@@ -136,7 +136,7 @@ test('POST /node/facts 200: with a token of agents', async () => {
 })
 
 test('POST /node/facts 503: a statement that is cancelled', async () => {
-  await whileLocked(guarded.sql, 'node_facts', async () =>
+  await whileRefused(guarded.sql, 'node_facts', async () =>
     assertDatabaseBusy(await guarded.post('/node/facts', facts(), { token: TOKENS.BROKER_TOKEN_INGEST })),
   )
 })

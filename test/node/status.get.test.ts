@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import test, { beforeEach } from 'node:test'
 import { startApp, TOKENS } from '../support/app.ts'
-import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from '../support/routes.ts'
 
 const app = await startApp({ PEER_STALE_ALIVE_SECS: '120' })
 const guarded = await startApp({
   ...TOKENS,
-  DB_STATEMENT_TIMEOUT_MS: '300',
   BROKER_READ_ACQUIRE_WAIT_MS: '0',
   BROKER_READ_MEMORY_BUDGET_MB: '1',
 })
@@ -88,5 +87,5 @@ test('GET /node/status 503: 250 KiB are charged', async () => {
 })
 
 test('GET /node/status 503: a statement that is cancelled', async () => {
-  await whileLocked(guarded.sql, 'pod', async () => assertDatabaseBusy(await guarded.get('/node/status', { token })))
+  await whileRefused(guarded.sql, 'pod', async () => assertDatabaseBusy(await guarded.get('/node/status', { token })))
 })

@@ -3,12 +3,12 @@ import test from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { startApp, TOKENS } from '../support/app.ts'
 import { POD_KEYS, podPost, wholePodPost } from '../support/records.ts'
-import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from '../support/routes.ts'
 
 const PAGE_ROWS = 1_000
 const CHARGE_KIB = 4_000
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300', BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const token = TOKENS.BROKER_TOKEN_READ
 
 const names = async (path: string): Promise<string[]> => {
@@ -242,7 +242,7 @@ test('GET /pod/info 503: shed when the read budget is spent, after what is wrong
 })
 
 test('GET /pod/info 503: the table is locked for longer than a statement may take', async () => {
-  await whileLocked(guarded.sql, 'pod', async () => assertDatabaseBusy(await guarded.get('/pod/info', { token })))
+  await whileRefused(guarded.sql, 'pod', async () => assertDatabaseBusy(await guarded.get('/pod/info', { token })))
   assert.equal(guarded.deps.budget.availableKib, guarded.deps.budget.totalKib)
   assert.equal((await guarded.get('/pod/info', { token })).status, 200)
 })

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { type Answer, startApp, TOKENS } from '../support/app.ts'
 import { POD_KEYS, podPost, wholePodPost } from '../support/records.ts'
-import { assertDatabaseBusy, assertNoData, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { assertDatabaseBusy, assertNoData, assertUnauthorized, whileRefused } from '../support/routes.ts'
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300', BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const token = TOKENS.BROKER_TOKEN_READ
 
 const holder = (ip: string, at?: string): Promise<Answer> =>
@@ -222,7 +222,7 @@ test('GET /pod/ip/{ip} 200: every token may read, and the read budget is not cha
 
 for (const query of ['', '?at=2024-05-01T10:00:00']) {
   test(`GET /pod/ip/{ip} 503: the table is locked for longer than a statement may take${query && ', with a time'}`, async () => {
-    await whileLocked(guarded.sql, 'pod_address', async () => assertDatabaseBusy(await guarded.get(`/pod/ip/10.0.0.1${query}`, { token })))
+    await whileRefused(guarded.sql, 'pod_address', async () => assertDatabaseBusy(await guarded.get(`/pod/ip/10.0.0.1${query}`, { token })))
     assert.notEqual((await guarded.get(`/pod/ip/10.0.0.1${query}`, { token })).status, 503)
   })
 }

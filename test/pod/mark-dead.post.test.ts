@@ -9,11 +9,11 @@ import {
   assertUnauthorized,
   refusedBodies,
   startReplica,
-  whileLocked,
+  whileRefused,
 } from '../support/routes.ts'
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300' })
+const guarded = await startApp(TOKENS)
 const replicas = [startReplica(app), startReplica(app)]
 after(() => Promise.all(replicas.map((replica) => replica.end())))
 
@@ -166,7 +166,7 @@ test('POST /pod/mark_dead 503: the table is locked for longer than a statement m
   const token = TOKENS.BROKER_TOKEN_INGEST
   const body = podPost()
   await guarded.post('/pod/spec', body, { token })
-  await whileLocked(guarded.sql, 'pod', async () => assertDatabaseBusy(await guarded.post('/pod/mark_dead', body, { token })))
+  await whileRefused(guarded.sql, 'pod', async () => assertDatabaseBusy(await guarded.post('/pod/mark_dead', body, { token })))
   assert.equal((await guarded.get(`/pod/name/${body.pod_name}`, { token })).json.is_dead, false)
 })
 

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { startApp, TOKENS } from '../support/app.ts'
 import { POD_KEYS, podPost, wholePodPost } from '../support/records.ts'
-import { assertDatabaseBusy, assertNoData, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { assertDatabaseBusy, assertNoData, assertUnauthorized, whileRefused } from '../support/routes.ts'
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300', BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const token = TOKENS.BROKER_TOKEN_READ
 
 const named = (name: string) => app.get(`/pod/name/${encodeURIComponent(name)}`)
@@ -95,7 +95,7 @@ test('GET /pod/name/{name} 200: every token may read, and the read budget is not
 })
 
 test('GET /pod/name/{name} 503: the table is locked for longer than a statement may take', async () => {
-  await whileLocked(guarded.sql, 'pod', async () => {
+  await whileRefused(guarded.sql, 'pod', async () => {
     const answers = await Promise.all(['web', 'web', 'other'].map((name) => guarded.get(`/pod/name/${name}`, { token })))
     for (const answer of answers) assertDatabaseBusy(answer)
   })

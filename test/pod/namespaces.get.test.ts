@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { startApp, TOKENS } from '../support/app.ts'
 import { podPost } from '../support/records.ts'
-import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from '../support/routes.ts'
 
 const CHARGE_KIB = 64
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300', BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const token = TOKENS.BROKER_TOKEN_READ
 
 const namespaces = async () => {
@@ -73,6 +73,6 @@ test('GET /pod/namespaces 503: shed when the read budget is spent', async () => 
 })
 
 test('GET /pod/namespaces 503: the table is locked for longer than a statement may take', async () => {
-  await whileLocked(guarded.sql, 'pod', async () => assertDatabaseBusy(await guarded.get('/pod/namespaces', { token })))
+  await whileRefused(guarded.sql, 'pod', async () => assertDatabaseBusy(await guarded.get('/pod/namespaces', { token })))
   assert.equal((await guarded.get('/pod/namespaces', { token })).status, 200)
 })

@@ -13,12 +13,12 @@ import {
   GOOD_TIMES,
   refusedBodies,
   startReplica,
-  whileLocked,
+  whileRefused,
 } from '../support/routes.ts'
 import { until } from '../support/until.ts'
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300' })
+const guarded = await startApp(TOKENS)
 const replicas = [startReplica(app), startReplica(app)]
 after(() => Promise.all(replicas.map((replica) => replica.end())))
 
@@ -539,7 +539,7 @@ test('POST /pod/spec 200: the tokens of agents and of older installations', asyn
 test('POST /pod/spec 503: the row is locked for longer than a statement may take; the next post succeeds', async () => {
   const token = TOKENS.BROKER_TOKEN_INGEST
   const body = podPost()
-  await whileLocked(guarded.sql, 'pod', async () => assertDatabaseBusy(await guarded.post('/pod/spec', body, { token })))
+  await whileRefused(guarded.sql, 'pod', async () => assertDatabaseBusy(await guarded.post('/pod/spec', body, { token })))
   assert.equal((await guarded.get(`/pod/name/${body.pod_name}`, { token })).status, 404)
   assert.equal((await guarded.post('/pod/spec', body, { token })).status, 200)
 })

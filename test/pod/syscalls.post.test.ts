@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { MAX_SYSCALL_ENTRIES } from '../../lib/syscalls/index.ts'
 import { startApp, TOKENS } from '../support/app.ts'
-import { assertDatabaseBusy, assertForbidden, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { assertDatabaseBusy, assertForbidden, assertUnauthorized, whileRefused } from '../support/routes.ts'
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300' })
+const guarded = await startApp(TOKENS)
 
 let count = 0
 const entry = (fields: Record<string, unknown> = {}) => ({
@@ -165,7 +165,7 @@ test('POST /pod/syscalls 403: a token without the scope', async () => {
 })
 
 test('POST /pod/syscalls 503: the database is busy', async () => {
-  await whileLocked(guarded.sql, 'pod_syscalls', async () => {
+  await whileRefused(guarded.sql, 'pod_syscalls', async () => {
     assertDatabaseBusy(await guarded.post('/pod/syscalls', [entry()], { token: TOKENS.BROKER_TOKEN_INGEST }))
   })
 })

@@ -15,11 +15,11 @@ import {
   BAD_TIMES,
   refusedBodies,
   startReplica,
-  whileLocked,
+  whileRefused,
 } from '../support/routes.ts'
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300' })
+const guarded = await startApp(TOKENS)
 
 let made = 0
 
@@ -510,14 +510,14 @@ test('POST /pod/traffic/batch 404: another verb, or more of a path, before the t
 
 test('POST /pod/traffic/batch 503: the database cancels the statement; nothing was written and a retry stores all', async () => {
   const body = flows(10).map((one, i) => ({ ...one, ip_protocol: i % 2 ? 'TCP' : 'UDP' }))
-  await whileLocked(guarded.sql, 'traffic', async () => assertDatabaseBusy(await guarded.post('/pod/traffic/batch', body, INGEST)))
+  await whileRefused(guarded.sql, 'traffic', async () => assertDatabaseBusy(await guarded.post('/pod/traffic/batch', body, INGEST)))
   assert.equal((await guarded.post('/pod/traffic/batch', body, INGEST)).text, '10')
 })
 
 test('POST /pod/traffic/batch 503: all who wait for the statement hear of it, and all may come again', async () => {
   const bodies = Array.from({ length: 5 }, () => flows(3))
   const send = () => Promise.all(bodies.map((body) => guarded.post('/pod/traffic/batch', body, INGEST)))
-  await whileLocked(guarded.sql, 'traffic', async () => {
+  await whileRefused(guarded.sql, 'traffic', async () => {
     for (const answer of await send()) assertDatabaseBusy(answer)
   })
   assert.deepEqual(

@@ -4,7 +4,7 @@ import net, { type AddressInfo } from 'node:net'
 import test, { after } from 'node:test'
 import { listen } from '../../lib/http/listen.ts'
 import { startApp, TOKENS } from '../support/app.ts'
-import { assertDatabaseBusy, assertNoData, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { assertDatabaseBusy, assertNoData, assertShed, assertUnauthorized, whileRefused } from '../support/routes.ts'
 import { until } from '../support/until.ts'
 
 const FIRST_PAGE_ROWS = 1_000
@@ -12,7 +12,7 @@ const PAGE_ROWS = 5_000
 const FIRST_PAGE_KIB = 2_500
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300', BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const token = TOKENS.BROKER_TOKEN_READ
 
 const { server } = await listen(app.app.fetch, [{ host: '127.0.0.1', port: 0 }])
@@ -334,6 +334,6 @@ test('GET /pod/traffic/{name} 503: shed when the read budget is spent', async ()
 })
 
 test('GET /pod/traffic/{name} 503: the database cancels the statement', async () => {
-  await whileLocked(guarded.sql, 'traffic', async () => assertDatabaseBusy(await guarded.get('/pod/traffic/web-0', { token })))
+  await whileRefused(guarded.sql, 'traffic', async () => assertDatabaseBusy(await guarded.get('/pod/traffic/web-0', { token })))
   assertNoData(await guarded.get('/pod/traffic/web-0', { token }))
 })

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { startApp, TOKENS } from '../support/app.ts'
-import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from '../support/routes.ts'
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300', BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const token = TOKENS.BROKER_TOKEN_READ
 
 const KEYS = [
@@ -226,7 +226,7 @@ test('GET /pod/traffic 200: a list waits for its share of the budget, and gives 
 })
 
 test('GET /pod/traffic 503: the database cancels the statement', async () => {
-  await whileLocked(guarded.sql, 'traffic', async () => assertDatabaseBusy(await guarded.get('/pod/traffic', { token })))
+  await whileRefused(guarded.sql, 'traffic', async () => assertDatabaseBusy(await guarded.get('/pod/traffic', { token })))
   assert.equal((await guarded.get('/pod/traffic', { token })).status, 200)
   assert.equal(guarded.deps.budget.availableKib, guarded.deps.budget.totalKib)
 })

@@ -12,11 +12,12 @@ import {
   GOOD_TIMES,
   refusedBodies,
   whileLocked,
+  whileRefused,
 } from '../support/routes.ts'
 import { until } from '../support/until.ts'
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300' })
+const guarded = await startApp(TOKENS)
 
 const KEYS = [
   ...['uuid', 'pod_name', 'pod_namespace', 'pod_ip', 'pod_port', 'ip_protocol', 'traffic_type', 'traffic_in_out_ip'],
@@ -644,7 +645,7 @@ test('POST /pod/traffic 404: another verb, or more of a path, before the token i
 
 test('POST /pod/traffic 503: the database cancels the statement; the flow is new afterwards', async () => {
   const one = flow()
-  await whileLocked(guarded.sql, 'traffic', async () => assertDatabaseBusy(await guarded.post('/pod/traffic', one, INGEST)))
+  await whileRefused(guarded.sql, 'traffic', async () => assertDatabaseBusy(await guarded.post('/pod/traffic', one, INGEST)))
   const answer = await guarded.post('/pod/traffic', one, INGEST)
   assert.equal(answer.json?.uuid, one.uuid)
 })

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { startApp, TOKENS } from '../support/app.ts'
 import { startLossyApp } from '../support/lossy.ts'
-import { assertDatabaseBusy, assertForbidden, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { assertDatabaseBusy, assertForbidden, assertUnauthorized, whileRefused } from '../support/routes.ts'
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300' })
+const guarded = await startApp(TOKENS)
 const lossy = await startLossyApp()
 
 const path = (name: string, namespace = 'shop') => `/seccomp/crs/${namespace}/${name}`
@@ -80,7 +80,7 @@ test('DELETE /seccomp/crs/{namespace}/{name} 403: a token without the scope', as
 })
 
 test('DELETE /seccomp/crs/{namespace}/{name} 503: the database is busy', async () => {
-  await whileLocked(guarded.sql, 'seccomp_cr', async () => {
+  await whileRefused(guarded.sql, 'seccomp_cr', async () => {
     assertDatabaseBusy(await guarded.request('DELETE', path('web'), { token: TOKENS.BROKER_TOKEN_INGEST }))
   })
 })

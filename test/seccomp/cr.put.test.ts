@@ -9,12 +9,12 @@ import {
   assertForbidden,
   assertUnauthorized,
   refusedBodies,
-  whileLocked,
+  whileRefused,
 } from '../support/routes.ts'
 import { until } from '../support/until.ts'
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300' })
+const guarded = await startApp(TOKENS)
 
 let count = 0
 const fresh = () => `cr-${++count}`
@@ -324,7 +324,7 @@ test('PUT /seccomp/crs/{namespace}/{name} 403: a token without the scope', async
 })
 
 test('PUT /seccomp/crs/{namespace}/{name} 503: the database is busy', async () => {
-  await whileLocked(guarded.sql, 'seccomp_cr', async () => {
+  await whileRefused(guarded.sql, 'seccomp_cr', async () => {
     assertDatabaseBusy(await guarded.request('PUT', path(fresh()), { body: BODY, token: TOKENS.BROKER_TOKEN_INGEST }))
   })
 })

@@ -10,12 +10,12 @@ import {
   assertUnauthorized,
   refusedBodies,
   startReplica,
-  whileLocked,
+  whileRefused,
 } from '../support/routes.ts'
 
 const PATH = '/seccomp/node-status'
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300' })
+const guarded = await startApp(TOKENS)
 
 let count = 0
 const fresh = () => `node-${++count}`
@@ -264,7 +264,7 @@ test('POST /seccomp/node-status 403: a token without the scope', async () => {
 })
 
 test('POST /seccomp/node-status 503: the database is busy', async () => {
-  await whileLocked(guarded.sql, 'seccomp_node', async () => {
+  await whileRefused(guarded.sql, 'seccomp_node', async () => {
     assertDatabaseBusy(await guarded.post(PATH, { node_name: 'n' }, { token: TOKENS.BROKER_TOKEN_INGEST }))
   })
 })

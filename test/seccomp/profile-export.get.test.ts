@@ -4,10 +4,10 @@ import test from 'node:test'
 import { startApp, TOKENS } from '../support/app.ts'
 import { observe } from '../support/observed-workload.ts'
 import { commentsOf, readPolicies } from '../support/policies.ts'
-import { assertDatabaseBusy, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { assertDatabaseBusy, assertUnauthorized, whileRefused } from '../support/routes.ts'
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300' })
+const guarded = await startApp(TOKENS)
 const crowded = await startApp({ BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const token = TOKENS.BROKER_TOKEN_READ
 
@@ -287,7 +287,7 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 409: names of stran
 })
 
 test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 503: the database takes too long', async () => {
-  await whileLocked(guarded.sql, 'workload_syscalls', async () => {
+  await whileRefused(guarded.sql, 'workload_syscalls', async () => {
     assertDatabaseBusy(await guarded.get('/seccomp/profiles/a/b/c/export', { token }))
   })
 })

@@ -8,10 +8,10 @@ import { listen } from '../../lib/http/listen.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { observe } from '../support/observed-workload.ts'
 import { commentsOf, readPolicies } from '../support/policies.ts'
-import { assertDatabaseBusy, assertUnauthorized, refusedBodies, whileLocked } from '../support/routes.ts'
+import { assertDatabaseBusy, assertUnauthorized, refusedBodies, whileRefused } from '../support/routes.ts'
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300' })
+const guarded = await startApp(TOKENS)
 const { server } = await listen(app.app.fetch, [{ host: '127.0.0.1', port: 0 }])
 const { port } = server.address() as AddressInfo
 after(() => {
@@ -229,7 +229,7 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 413: a body of mor
 })
 
 test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 503: the database takes too long', async () => {
-  await whileLocked(guarded.sql, 'workload_syscalls', async () => {
+  await whileRefused(guarded.sql, 'workload_syscalls', async () => {
     assertDatabaseBusy(await guarded.post('/seccomp/profiles/a/b/c/export', {}, { token: TOKENS.BROKER_TOKEN_READ }))
   })
 })

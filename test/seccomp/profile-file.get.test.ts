@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { startApp, TOKENS } from '../support/app.ts'
-import { assertDatabaseBusy, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { assertDatabaseBusy, assertUnauthorized, whileRefused } from '../support/routes.ts'
 import { forgetSeccomp, profilePath, storeWorkloads } from '../support/seccomp.ts'
 
 const app = await startApp({ BROKER_READ_ACQUIRE_WAIT_MS: '0' })
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300' })
+const guarded = await startApp(TOKENS)
 const token = TOKENS.BROKER_TOKEN_READ
 const { sql } = app
 const web = { namespace: 'shop', kind: 'Deployment', name: 'web' }
@@ -46,6 +46,6 @@ test('GET /seccomp/profile-file/{namespace}/{kind}/{name}/{hash} 401: without a 
 })
 
 test('GET /seccomp/profile-file/{namespace}/{kind}/{name}/{hash} 503: a table is locked for longer than a statement may take', async () => {
-  await whileLocked(guarded.sql, 'workload_syscalls', async () => assertDatabaseBusy(await guarded.get(path('x'), { token })))
+  await whileRefused(guarded.sql, 'workload_syscalls', async () => assertDatabaseBusy(await guarded.get(path('x'), { token })))
   assert.equal((await guarded.get(path('x'), { token })).status, 404)
 })

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { startApp, TOKENS } from '../support/app.ts'
-import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from '../support/routes.ts'
 import { forgetSeccomp, profilePath, storeNodes, storePods, storeResources, storeWatchers, storeWorkloads } from '../support/seccomp.ts'
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300', BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const token = TOKENS.BROKER_TOKEN_READ
 const { sql } = app
 const web = { namespace: 'shop', kind: 'Deployment', name: 'web' }
@@ -127,6 +127,6 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name} 503: a table is locked for
   await storeWorkloads(guarded.sql, [{ ...web, names: ['read'] }])
   await storePods(guarded.sql, [{ name: 'p', of: web }])
   for (const table of ['workload_syscalls', 'pod', 'pod_syscalls', 'seccomp_cr', 'seccomp_node', 'seccomp_denial', 'seccomp_denial_node'])
-    await whileLocked(guarded.sql, table, async () => assertDatabaseBusy(await guarded.get(profilePath(web), { token })))
+    await whileRefused(guarded.sql, table, async () => assertDatabaseBusy(await guarded.get(profilePath(web), { token })))
   assert.equal((await guarded.get(profilePath(web), { token })).status, 200)
 })

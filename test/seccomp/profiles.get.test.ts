@@ -7,7 +7,7 @@ import type { EntryRow } from '../../lib/seccomp/entry.ts'
 import { LEVELS } from '../../lib/seccomp/index.ts'
 import { writtenList } from '../../lib/seccomp/profile-list.ts'
 import { startApp, TOKENS } from '../support/app.ts'
-import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked, whileRefused } from '../support/routes.ts'
 import {
   byBytes,
   forgetSeccomp,
@@ -27,7 +27,6 @@ const cached = await startApp({ SECCOMP_PROFILES_CACHE_TTL_SECS: '3600' })
 const guarded = await startApp({
   ...TOKENS,
   SECCOMP_PROFILES_CACHE_TTL_SECS: '0',
-  DB_STATEMENT_TIMEOUT_MS: '300',
   BROKER_READ_ACQUIRE_WAIT_MS: '0',
 })
 const elsewhere = await startApp({
@@ -460,7 +459,7 @@ test('GET /seccomp/profiles 503: what is kept is charged what it takes to send',
 test('GET /seccomp/profiles 503: a table is locked for longer than a statement may take', async () => {
   await storeWorkloads(guarded.sql, [{ ...web, names: ['read'] }])
   for (const table of ['workload_syscalls', 'pod', 'pod_syscalls', 'seccomp_cr', 'seccomp_node', 'seccomp_file', 'seccomp_denial'])
-    await whileLocked(guarded.sql, table, async () => {
+    await whileRefused(guarded.sql, table, async () => {
       const crowd = await Promise.all([1, 2].map(() => guarded.get('/seccomp/profiles', { token })))
       for (const answer of crowd) assertDatabaseBusy(answer)
     })

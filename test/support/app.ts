@@ -17,6 +17,9 @@ export const TOKENS = {
   BROKER_AUTH_TOKEN: 'shared-token-for-tests',
 }
 
+/** How long a statement may wait for its turn: a slow machine is no fault of what is tested. */
+export const PATIENCE_MS = 60_000
+
 export interface Answer {
   status: number
   headers: Headers
@@ -41,6 +44,7 @@ export async function startApp(env: NodeJS.ProcessEnv = {}) {
     connection: database.connection,
     poolMax: 8,
     statementTimeoutMs: config.dbStatementTimeoutMs,
+    waitMs: PATIENCE_MS,
     prepare: true,
     applicationName: 'broker-test',
     log,

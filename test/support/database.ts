@@ -21,7 +21,7 @@ export interface TestDatabase {
 }
 
 const IN_USE = '55006'
-const CREATE_LIMIT_MS = 30_000
+const CREATE_LIMIT_MS = 120_000
 
 let server: Promise<Pick<TestServer, 'url' | 'template'>> | undefined
 let ownServer: TestServer | undefined

@@ -1,5 +1,6 @@
 /** What the tests of many routes have in common. */
 import assert from 'node:assert/strict'
+import { setTimeout as delay } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { pino } from 'pino'
 import type postgres from 'postgres'
@@ -8,7 +9,7 @@ import { buildDeps } from '../../lib/build.ts'
 import { openDatabase } from '../../lib/db/index.ts'
 import { createApp } from '../../lib/http/app.ts'
 import { MAX_CORE_BODY_BYTES } from '../../lib/http/body.ts'
-import type { Answer, startApp } from './app.ts'
+import { type Answer, PATIENCE_MS, type startApp } from './app.ts'
 
 type App = Awaited<ReturnType<typeof startApp>>
 
@@ -53,6 +54,43 @@ export async function whileLocked(sql: postgres.Sql, table: string, work: () => 
   })
 }
 
+/**
+ * Runs `work` while another session holds the table against everyone, and has the server cancel each statement that waits for it, as it
+ * does when one takes too long. So an app needs no limit for it that its other statements might meet with on a busy machine.
+ */
+export async function whileRefused(sql: postgres.Sql, table: string, work: () => Promise<void>): Promise<void> {
+  await sql.begin(async (held) => {
+    await held`lock table ${held(table)} in access exclusive mode`
+    const [holder] = await held<{ pid: number }[]>`select pg_backend_pid() as pid`
+    let isOver = false
+    const cancelling = (async () => {
+      // Each once: a second signal might come late, and end what the session does next.
+      const cancelled: string[] = []
+      while (!isOver) {
+        const found = await sql<{ statement: string }[]>`
+          select s.statement
+          from (
+            select pid, pid || ' ' || query_start as statement from pg_stat_activity
+            where datname = current_database() and wait_event_type = 'Lock' and query_start is not null
+          ) s
+          where case
+            when s.statement = any (string_to_array(${cancelled.join()}, ',')) then false
+            when ${holder!.pid}::integer = any (pg_blocking_pids(s.pid)) then pg_cancel_backend(s.pid)
+            else false
+          end`
+        cancelled.push(...found.map(({ statement }) => statement))
+        await delay(5)
+      }
+    })()
+    try {
+      await work()
+    } finally {
+      isOver = true
+      await cancelling
+    }
+  })
+}
+
 /** A second process on the same database. It posts, and answers the statuses. `end` it before the test file ends. */
 export function startReplica(app: App) {
   const log = pino({ level: 'silent' })
@@ -60,6 +98,7 @@ export function startReplica(app: App) {
     connection: app.url,
     poolMax: 8,
     statementTimeoutMs: app.deps.config.dbStatementTimeoutMs,
+    waitMs: PATIENCE_MS,
     prepare: true,
     applicationName: 'broker-test-replica',
     log,

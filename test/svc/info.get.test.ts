@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { startApp, TOKENS } from '../support/app.ts'
 import { SERVICE_KEYS, servicePost } from '../support/records.ts'
-import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from '../support/routes.ts'
 
 const CHARGE_KIB = 4_000
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300', BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const token = TOKENS.BROKER_TOKEN_READ
 
 const list = async () => {
@@ -90,6 +90,6 @@ test('GET /svc/info 503: shed when the read budget is spent', async () => {
 })
 
 test('GET /svc/info 503: the table is locked for longer than a statement may take', async () => {
-  await whileLocked(guarded.sql, 'service', async () => assertDatabaseBusy(await guarded.get('/svc/info', { token })))
+  await whileRefused(guarded.sql, 'service', async () => assertDatabaseBusy(await guarded.get('/svc/info', { token })))
   assert.equal((await guarded.get('/svc/info', { token })).status, 200)
 })

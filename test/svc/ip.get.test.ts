@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { startApp, TOKENS } from '../support/app.ts'
 import { SERVICE_KEYS, servicePost } from '../support/records.ts'
-import { assertDatabaseBusy, assertNoData, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { assertDatabaseBusy, assertNoData, assertUnauthorized, whileRefused } from '../support/routes.ts'
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300', BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const token = TOKENS.BROKER_TOKEN_READ
 
 const service = (ip: string) => app.get(`/svc/ip/${encodeURIComponent(ip)}`)
@@ -81,6 +81,6 @@ test('GET /svc/ip/{ip} 200: every token may read, and the read budget is not cha
 })
 
 test('GET /svc/ip/{ip} 503: the table is locked for longer than a statement may take', async () => {
-  await whileLocked(guarded.sql, 'service', async () => assertDatabaseBusy(await guarded.get('/svc/ip/10.96.0.1', { token })))
+  await whileRefused(guarded.sql, 'service', async () => assertDatabaseBusy(await guarded.get('/svc/ip/10.96.0.1', { token })))
   assert.equal((await guarded.get('/svc/ip/10.96.0.1', { token })).status, 200)
 })

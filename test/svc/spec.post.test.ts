@@ -12,11 +12,11 @@ import {
   GOOD_TIMES,
   refusedBodies,
   startReplica,
-  whileLocked,
+  whileRefused,
 } from '../support/routes.ts'
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300' })
+const guarded = await startApp(TOKENS)
 const replicas = [startReplica(app), startReplica(app)]
 after(() => Promise.all(replicas.map((replica) => replica.end())))
 
@@ -311,7 +311,7 @@ test('POST /svc/spec 200: the tokens of agents and of older installations', asyn
 test('POST /svc/spec 503: the table is locked for longer than a statement may take; the next post succeeds', async () => {
   const token = TOKENS.BROKER_TOKEN_INGEST
   const body = servicePost()
-  await whileLocked(guarded.sql, 'service', async () => assertDatabaseBusy(await guarded.post('/svc/spec', body, { token })))
+  await whileRefused(guarded.sql, 'service', async () => assertDatabaseBusy(await guarded.post('/svc/spec', body, { token })))
   assert.equal((await guarded.get(`/svc/ip/${body.svc_ip}`, { token })).status, 404)
   assert.equal((await guarded.post('/svc/spec', body, { token })).status, 200)
 })

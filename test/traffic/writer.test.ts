@@ -5,7 +5,7 @@ import { DatabaseBusy, DatabaseUnavailable, type Gate } from '../../lib/db/index
 import { FlowWriter, SeenFlows } from '../../lib/traffic/index.ts'
 import { MAX_SLICE_MS } from '../../lib/turns.ts'
 import { startApp } from '../support/app.ts'
-import { whileLocked } from '../support/routes.ts'
+import { whileRefused } from '../support/routes.ts'
 import { until } from '../support/until.ts'
 
 // However slow the machine, each post joins the queue in the turn of its call: no slice is ever over.
@@ -13,7 +13,7 @@ mock.method(performance, 'now', () => 0)
 
 const app = await startApp()
 /** With little patience. */
-const hasty = await startApp({ DB_STATEMENT_TIMEOUT_MS: '300' })
+const hasty = await startApp()
 const { sql } = app
 
 type Flow = Parameters<FlowWriter['write']>[0][number]
@@ -235,7 +235,7 @@ test('a fault of one post fails it alone', async () => {
 test('a database that is busy fails all who wait for the statement; what they sent is new afterwards', async () => {
   const { write, seen } = makeWriter({ now: 0 }, hasty.db.ingest)
   const flows = Array.from({ length: 6 }, () => flow())
-  await whileLocked(hasty.sql, 'traffic', async () => {
+  await whileRefused(hasty.sql, 'traffic', async () => {
     const outcomes = await Promise.allSettled(flows.map((one) => write(one)))
     for (const outcome of outcomes) assert.ok(outcome.status === 'rejected' && outcome.reason instanceof DatabaseBusy)
   })
@@ -245,7 +245,7 @@ test('a database that is busy fails all who wait for the statement; what they se
 
 test('a database that is busy is asked once for all who wait, and not for each of them', async () => {
   const { write, control } = makeWriter({ now: 0 }, hasty.db.ingest)
-  await whileLocked(hasty.sql, 'traffic', async () => {
+  await whileRefused(hasty.sql, 'traffic', async () => {
     const outcomes = await Promise.allSettled(Array.from({ length: 50 }, () => write(flow())))
     for (const outcome of outcomes) assert.ok(outcome.status === 'rejected' && outcome.reason instanceof DatabaseBusy)
   })
@@ -265,7 +265,7 @@ test('nor when it gets busy while the posts of a statement that failed go one by
   control.release()
   await assert.rejects(posts[0]!, (error) => !(error instanceof DatabaseBusy))
   await until('the next goes alone', () => control.waiting === 1)
-  await whileLocked(hasty.sql, 'traffic', async () => {
+  await whileRefused(hasty.sql, 'traffic', async () => {
     control.releaseAll()
     const outcomes = await Promise.allSettled(posts.slice(1))
     for (const outcome of outcomes) assert.ok(outcome.status === 'rejected' && outcome.reason instanceof DatabaseBusy)

@@ -6,7 +6,7 @@ import { canonicalAddress } from '../../lib/net/address.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { container, newDigest, newNamespace, replica } from '../support/images.ts'
 import { podPost, servicePost } from '../support/records.ts'
-import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from '../support/routes.ts'
 import { finding, storeFindings } from '../support/supply-chain.ts'
 
 type Fields = Record<string, unknown>
@@ -15,7 +15,7 @@ type Pod = Fields & { pod_name: string }
 const CHARGE_KIB = 8 * 1024
 const app = await startApp()
 const products = await startApp({ WIRE_NAMES: 'kguardian' })
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300', BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const token = TOKENS.BROKER_TOKEN_READ
 
 let made = 0
@@ -766,7 +766,7 @@ test('GET /vulnerabilities/{id}/exposure 503: 8 MiB are charged', async () => {
 })
 
 test('GET /vulnerabilities/{id}/exposure 503: a statement that is cancelled', async () => {
-  await whileLocked(guarded.sql, 'image_finding', async () =>
+  await whileRefused(guarded.sql, 'image_finding', async () =>
     assertDatabaseBusy(await guarded.get('/vulnerabilities/CVE-1/exposure', { token })),
   )
 })

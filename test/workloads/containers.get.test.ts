@@ -2,14 +2,13 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { startApp, TOKENS } from '../support/app.ts'
 import { age, container, newDigest, newNamespace, replica } from '../support/images.ts'
-import { assertDatabaseBusy, assertNoData, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { assertDatabaseBusy, assertNoData, assertShed, assertUnauthorized, whileRefused } from '../support/routes.ts'
 
 /** 257 rows of 2 KiB. */
 const CHARGE_KIB = 514
 const app = await startApp()
 const guarded = await startApp({
   ...TOKENS,
-  DB_STATEMENT_TIMEOUT_MS: '300',
   BROKER_READ_ACQUIRE_WAIT_MS: '0',
   IMAGE_INVENTORY_RUNNING_WINDOW_SECS: '360',
 })
@@ -207,6 +206,6 @@ test('GET /workloads/{namespace}/{kind}/{name}/containers 503: shed when the rea
 })
 
 test('GET /workloads/{namespace}/{kind}/{name}/containers 503: the table is locked for longer than a statement may take', async () => {
-  await whileLocked(guarded.sql, 'workload_container', async () => assertDatabaseBusy(await guarded.get(NOBODY, { token })))
+  await whileRefused(guarded.sql, 'workload_container', async () => assertDatabaseBusy(await guarded.get(NOBODY, { token })))
   assertNoData(await guarded.get(NOBODY, { token }))
 })

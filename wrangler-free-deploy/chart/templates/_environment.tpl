@@ -198,6 +198,10 @@
   value: {{ .Values.broker.seccomp.denials.retention.batchSize | int64 | quote }}
 - name: SECCOMP_DENIAL_METRICS_INTERVAL_SECS
   value: {{ .Values.broker.seccomp.denials.metricsIntervalSeconds | int64 | quote }}
+- name: RUNTIME_INVENTORY_RETENTION_DAYS
+  value: {{ .Values.broker.runtimeInventory.retentionDays | int64 | quote }}
+- name: RUNTIME_INVENTORY_RETENTION_INTERVAL_SECS
+  value: {{ .Values.broker.runtimeInventory.retentionIntervalSeconds | int64 | quote }}
 - name: TELEMETRY_ENABLED
   value: {{ .Values.telemetry.enabled | quote }}
 - name: TELEMETRY_ENDPOINT

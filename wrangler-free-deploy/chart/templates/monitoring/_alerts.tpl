@@ -109,7 +109,8 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
     summary: '{{ `Parts of what is posted to {{ $labels.route }} are left out.` }}'
     runbook: >-
       The log says once a minute for a route what it left out and why: entries that lack a field, or what is above a bound, as of 1024 syscalls for
-      a workload. The rest is stored. Do agents and broker belong together? A profile without such a syscall blocks it where it enforces.
+      a workload. The rest is stored. Do agents and broker belong together? A profile without such a syscall blocks it where it enforces. Agents count dropped
+      entries of the runtime inventory as lost, and the containers of that post are not covered.
 - alert: BrokerNoAgent
   {{- $posts := printf "broker_http_request_duration_seconds_count{%s,method=\"POST\",route=\"/pod/spec\",status=\"200\"}" $pods }}
   expr: sum(rate({{ $posts }}[15m])) == 0 or absent({{ $posts }})
@@ -121,6 +122,19 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
     runbook: >-
       Each agent posts each pod of its node once a minute. Do the agents run, do they reach the Service, is their token one for ingest?
       After broker.peerResolution.staleAliveSeconds all pods count as dead.
+{{- if and .Values.controller.enabled (ne .Values.controller.runtimeInventory.mode "off") }}
+- alert: BrokerNoRuntimeHeartbeat
+  {{- $heartbeats := printf "broker_http_request_duration_seconds_count{%s,method=\"POST\",route=\"/runtime/coverage\",status=\"200\"}" $pods }}
+  expr: sum(rate({{ $heartbeats }}[15m])) == 0 or absent({{ $heartbeats }})
+  for: 15m
+  labels:
+    severity: warning
+  annotations:
+    summary: No agent says that it watches which files run.
+    runbook: >-
+      Each agent tells of each container that it watches every five minutes. Do the agents run, in the mode of controller.runtimeInventory.mode, can
+      their kernels attach the probe, is their token one for ingest? Meanwhile no container is covered: that nothing was seen says nothing.
+{{- end }}
 - alert: BrokerAgentClockSkew
   expr: max(broker_agent_clock_skew_seconds{ {{- $pods -}} }) > 300
   for: 30m

@@ -1,0 +1,120 @@
+import type { Sql } from '../lib/db/index.ts'
+import { type Batch, inRestedBatches, type Job, type JobContext } from './job.ts'
+import { held } from './locks.ts'
+
+const FIRST_AFTER_SECS = 165
+/** Over both tables together. */
+const MAX_BATCHES = 200
+/** Containers that one statement looks at; those of a pass are four million. */
+const LOOKED_AT = 20_000
+
+type Needs = Pick<JobContext, 'config' | 'db'>
+/** Deletes some rows; each call goes on where the last one ended. */
+type Deletion = () => Promise<Batch>
+
+const cutoff = (sql: Sql, { config }: Pick<Needs, 'config'>) => sql`
+    (now() at time zone 'utc' - make_interval(days => ${config.runtimeInventoryRetentionDays}))`
+
+/** Of an executable `e`. The day is what the index has: of the first day that is kept some rows may be old, and all are looked at. */
+const isUnseen = (sql: Sql, context: Pick<Needs, 'config'>) => sql`
+    (e.last_seen_day <= ${cutoff(sql, context)}::date and e.last_seen < ${cutoff(sql, context)})`
+
+/** Of a container `c`. */
+const isSilent = (sql: Sql, context: Pick<Needs, 'config'>) => sql`c.last_heartbeat < ${cutoff(sql, context)}`
+
+/** Files, the oldest first by their day. Those that are passed over do not count: behind a batch of them there may be more. */
+function executables(context: Needs): Deletion {
+  const { config, db } = context
+  const batchRows = config.imageInventoryBatchSize
+  let day = '-infinity'
+  return async () => {
+    const [batch] = await db.job(
+      (sql) => sql<{ is_held: boolean; rows: number; found: number; day: string | null }[]>`
+  with ${held(sql, 'runtime-retention')},
+  locked as materialized (
+    select e.ctid as place, e.last_seen_day
+    from runtime_executable e
+    where (select is_held from held) and e.last_seen_day >= ${day}::text::date and ${isUnseen(sql, context)}
+    order by e.last_seen_day
+    limit ${batchRows}
+    for update skip locked),
+  deleted as (
+    delete from runtime_executable e where e.ctid = any (array(select l.place from locked l)) returning 1)
+  select h.is_held,
+         (select count(*)::int from deleted) as rows,
+         (select count(*)::int from locked)  as found,
+         (select max(l.last_seen_day)::text from locked l) as day
+  from held h`,
+    )
+    day = batch!.day ?? day
+    return { isHeld: batch!.is_held, rows: batch!.rows, isLast: batch!.found < batchRows }
+  }
+}
+
+/**
+ * Containers. No index has their time, so all are looked at, in the order of their ids. Of a limit that it does not know the planner expects a
+ * tenth of the table, for which it reads the index and sorts nothing, whatever it believes of the rows.
+ */
+function heartbeats(context: Needs): Deletion {
+  const { config, db } = context
+  const batchRows = config.imageInventoryBatchSize
+  let after = ''
+  return async () => {
+    const [batch] = await db.job(
+      (sql) => sql<{ is_held: boolean; rows: number; last: string | null }[]>`
+  with ${held(sql, 'runtime-retention')},
+  looked_at as materialized (
+    select c.ctid as place, c.container_id, c.last_heartbeat
+    from runtime_coverage c
+    where c.container_id > (select ${after}::text collate "C" from held where is_held)
+    order by c.container_id
+    limit (select ${LOOKED_AT}::bigint)),
+  silent as materialized (
+    select c.place, c.container_id from looked_at c where ${isSilent(sql, context)} order by c.container_id limit ${batchRows}),
+  locked as materialized (
+    select c.ctid as place
+    from runtime_coverage c
+    where c.ctid = any (array(select s.place from silent s)) and ${isSilent(sql, context)}
+    for update skip locked),
+  deleted as (
+    delete from runtime_coverage c where c.ctid = any (array(select l.place from locked l)) returning 1)
+  select h.is_held, (select count(*)::int from deleted) as rows,
+         coalesce((select s.container_id from silent s order by s.container_id offset ${batchRows - 1} limit 1),
+                  (select c.container_id from looked_at c order by c.container_id offset ${LOOKED_AT - 1} limit 1)) as last
+  from held h`,
+    )
+    const { is_held, rows, last } = batch!
+    after = last ?? after
+    return { isHeld: is_held, rows, isLast: last === null }
+  }
+}
+
+/**
+ * Forgets files that nobody saw run, and containers that sent no heartbeat, for the window of days (interop-profiling 2.7). A row that is being
+ * written at that moment is passed over, and one that was written since it was found stays.
+ */
+export const runtimeRetention: Job = {
+  name: 'runtime-retention',
+  firstAfterSecs: FIRST_AFTER_SECS,
+  everySecs: (config) => (config.runtimeInventoryRetentionDays === 0 ? null : config.runtimeInventoryIntervalSecs),
+
+  run(context) {
+    const rest = [heartbeats(context)]
+    let deleteSome = executables(context)
+    return inRestedBatches(context.signal, MAX_BATCHES, async () => {
+      const batch = await deleteSome()
+      const next = batch.isHeld && batch.isLast ? rest.shift() : undefined
+      deleteSome = next ?? deleteSome
+      return next === undefined ? batch : { ...batch, isLast: false }
+    })
+  },
+
+  async count(context) {
+    const [row] = await context.db.job(
+      (sql) => sql<{ rows: number }[]>`
+  select (select count(*)::int from runtime_executable e where ${isUnseen(sql, context)})
+       + (select count(*)::int from runtime_coverage c where ${isSilent(sql, context)}) as rows`,
+    )
+    return row!.rows
+  },
+}

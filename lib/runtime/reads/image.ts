@@ -1,0 +1,113 @@
+/**
+ * What ran of an image in all its workloads, a page at a time (interop-profiling 2.2).
+ *
+ * An entry is made of a row for each container of each workload that ran the path, so what a page costs is not told by its length: a page ends
+ * where it has read enough, however few entries it has by then. The next goes on there, so the whole list takes no longer.
+ */
+import { fixed, type Gate } from '../../db/index.ts'
+import { plainColumns, plainRow, plainRows, type RawRow } from '../../records/index.ts'
+import { type Place, writeCursor } from './query.ts'
+import { ImageCoverage, ImageEntry, KINDS, ORIGINS } from './record.ts'
+
+/** Rows that a page is made of, which take about 25 ms. What needs more for its first entry has them. */
+export const MAX_ROWS_READ = 20_000
+/** How many times as many are read where these did not suffice for one entry. */
+const GROWTH = 16
+/** Bytes of paths in a page, beyond the last: a path may have 4 096. */
+export const MAX_PAGE_BYTES = 1_048_576
+
+export interface ImageQuestion {
+  readonly digest: string
+  /** Null for both. */
+  readonly kind: string | null
+  /** Null for the first page. */
+  readonly after: Place | null
+  readonly limit: number
+  readonly windowHours: number
+}
+
+const ORDER = ['kind', 'path_start', 'path']
+const columns = (alias: string, names = ORDER) => names.map((name) => `${alias}.${name}`).join(', ')
+
+/** Rows behind the place. Those that begin as its path does are apart: of them the index does not tell which come later. */
+const those = (place: string) => `(
+            select e.* from runtime_executable e
+            where e.image_digest = a.digest and e.image_digest <> '' and ${place}
+            order by ${columns('e')})`
+
+const ORIGIN_LIST = `'{${ORIGINS}}'::text[]`
+const SHOWN_COVERAGE = plainColumns(ImageCoverage.omit({ windowHours: true }), 'c')
+const COVERAGE_COLUMNS = Object.keys(ImageCoverage.shape).length - 1
+const ENTRY_COLUMNS = Object.keys(ImageEntry.shape).length
+
+// Names may hold any character, so only with their lengths are two different ones never the same text.
+const WORKLOAD = `length(e.pod_namespace) || '/' || length(e.workload_kind) || '/' || e.pod_namespace || e.workload_kind || e.workload_name`
+
+const PAGE = fixed(`
+  with asked as materialized (
+    select a.*, left(a.path, 256) as path_start
+    from (select $1::text as digest, $2::text as last_kind, $3::text as kind, $4::text as path, $5::integer as max, $6::integer as max_rows,
+                 $7::integer as window_hours) a),
+  entry as materialized (
+    select g.*, row_number() over (order by ${columns('g')}) as place,
+           sum(octet_length(g.path)) over (order by ${columns('g')} rows unbounded preceding) - octet_length(g.path) as bytes_before
+    from (
+      select ${columns('e')}, bool_or(e.path_complete) as path_complete, (${ORIGIN_LIST})[max(array_position(${ORIGIN_LIST}, e.origin))] as origin,
+             min(e.first_seen) as first_seen, max(e.last_seen) as last_seen, count(distinct (${WORKLOAD}) collate "C") as workloads, max(e.n) as rows_read
+      from (
+        select e.*, row_number() over (order by ${columns('e')}) as n
+        from asked a
+        cross join lateral (
+          select s.*
+          from (${those(`e.kind = a.kind and e.path_start = a.path_start and e.path > a.path`)}
+                union all
+                ${those(`(e.kind, e.path_start) > (a.kind, a.path_start) and e.kind <= a.last_kind`)}) s
+          order by ${columns('s')}
+          limit a.max_rows) e) e
+      group by ${columns('e')}
+      order by ${columns('e')}
+      limit (select max + 1 from asked)) g)
+  select 'coverage', ${SHOWN_COVERAGE}${', null'.repeat(ENTRY_COLUMNS - COVERAGE_COLUMNS)}
+  from (
+    select count(distinct (${WORKLOAD}) collate "C") as workloads, count(*) as instances, max(e.last_heartbeat) as last_heartbeat,
+           coalesce(bool_and(e.lib_probe and e.mode = 'full'), false) as libraries_tracked,
+           count(*) filter (where e.last_drop_at >= s.since) as instances_with_drops
+    from asked a
+    cross join lateral (select now() at time zone 'utc' - make_interval(hours => a.window_hours) as since) s
+    join runtime_coverage e on e.image_digest = a.digest and e.image_digest <> '' and e.last_heartbeat >= s.since) c
+  union all
+  -- With the last row that was read an entry may not be whole.
+  select case when e.place <= a.max and e.rows_read < a.max_rows and e.bytes_before < ${MAX_PAGE_BYTES} then 'entry' else 'more' end,
+         ${plainColumns(ImageEntry, 'e')}
+  from (select * from entry order by ${columns('entry')}) e
+  cross join asked a`)
+
+/** Columns of a row behind the one that tells what it is. */
+const RECORD = 1
+const [PATH, KIND] = [1, 2]
+
+export interface ImagePage {
+  /** Entries as JSON objects joined with commas. */
+  readonly entries: Buffer
+  readonly nextCursor: string | null
+  readonly coverage: Buffer
+}
+
+/** A page of what ran of an image, and how the image is watched. */
+export async function readImage(gate: Gate, question: ImageQuestion, maxRows = MAX_ROWS_READ): Promise<ImagePage> {
+  const { digest, kind, after, limit, windowHours } = question
+  const [first, last] = [kind ?? KINDS[0], kind ?? KINDS.at(-1)!]
+  // A place in front of the kind that is asked for is its beginning.
+  const place = after === null || after.kind < first ? { kind: first, path: '' } : after
+  const rows: RawRow[] = await gate((sql) => PAGE(sql, digest, last, place.kind, place.path, limit, maxRows, windowHours).raw())
+  const of = (what: string) => rows.filter((row) => String(row[0]) === what)
+  const [entries, more] = [of('entry'), of('more')]
+  const end = entries.at(-1)
+  if (!end && more.length > 0) return readImage(gate, question, maxRows * GROWTH)
+  const coverage = of('coverage')[0]!.slice(0, RECORD + COVERAGE_COLUMNS)
+  return {
+    entries: plainRows(ImageEntry, entries, RECORD),
+    nextCursor: end && more.length > 0 ? writeCursor({ kind: String(end[KIND]), path: String(end[PATH]) }) : null,
+    coverage: plainRow(ImageCoverage, [...coverage, Buffer.from(String(windowHours))], RECORD),
+  }
+}

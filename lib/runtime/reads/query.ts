@@ -1,0 +1,73 @@
+/** What the queries of the read routes of the runtime inventory have in common (interop-profiling 2.1, 2.2). */
+import { z } from 'zod'
+import { shownAs } from '../../http/declared.ts'
+import { clamped, filterText, MAX_NAME_CHARS, pageLimit, pathText, text } from '../../http/fields.ts'
+import { isLongerThan } from '../../utf8.ts'
+import { KINDS, ORIGINS, UNSHIPPED_ORIGINS } from './record.ts'
+
+const MAX_PATH_BYTES = 4_096
+const MAX_NAME_BYTES = MAX_NAME_CHARS
+const NAME_RULE = `expected at most ${MAX_NAME_BYTES} bytes`
+
+/** Bytes an entry may cost while its list is built, and entries that coverage may come to (interop-profiling 2.2). */
+export const ENTRY_BYTES = 2_048
+export const MORE_ENTRIES = 1 + 200
+
+export const limit = pageLimit(1_000, 5_000)
+export const windowHours = clamped(24, 720, 'Hours that coverage is about')
+
+const isOneOf = <T extends string>(words: readonly T[], word: string): word is T => (words as readonly string[]).includes(word)
+
+/** A filter that is one of some words; null without it, and where it is blank. */
+const oneOf = <T extends string>(words: readonly T[], what: string) =>
+  shownAs(
+    filterText.transform((word, c) => {
+      if (word === null || isOneOf(words, word)) return word
+      c.addIssue({ code: 'custom', message: `expected one of ${words.join(', ')}` })
+      return z.NEVER
+    }),
+    { type: 'string', enum: [...words, ''], description: `${what}; blank is no filter.` },
+  )
+
+export const kind = oneOf(KINDS, 'Entries of this kind')
+
+/** The origins that pass; null for all. */
+export const origins = oneOf(
+  [...ORIGINS, 'unshipped'],
+  'Entries of this origin, `unshipped` for deleted, writableLayer and memfd',
+).transform((word): readonly string[] | null => (word === 'unshipped' ? UNSHIPPED_ORIGINS : word === null ? null : [word]))
+
+export const container = shownAs(
+  filterText.refine((name) => name === null || !isLongerThan(name, MAX_NAME_BYTES), NAME_RULE),
+  { type: 'string', description: `Only this container, in \`coverage\` too; at most ${MAX_NAME_BYTES} bytes, blank is no filter.` },
+)
+
+/** A part of the path that names a workload. */
+export const workloadPart = (what: string) =>
+  pathText
+    .refine((name) => name.trim() !== '', 'must not be blank')
+    .refine((name) => !isLongerThan(name, MAX_NAME_BYTES), NAME_RULE)
+    .describe(`${what}; not blank, at most ${MAX_NAME_BYTES} bytes.`)
+
+export interface Place {
+  readonly kind: string
+  readonly path: string
+}
+
+/** The cursor of the page that follows: nothing in it is escaped, so it may hold whatever a path may. */
+export const writeCursor = ({ kind, path }: Place): string => `${kind}:${path}`
+
+/** `after`: null on the first page. */
+export const after = shownAs(
+  text
+    .transform((cursor, c): Place => {
+      const colon = cursor.indexOf(':')
+      const [kind, path] = [cursor.slice(0, Math.max(colon, 0)), cursor.slice(colon + 1)]
+      if (isOneOf(KINDS, kind) && path !== '' && !isLongerThan(path, MAX_PATH_BYTES)) return { kind, path }
+      c.addIssue({ code: 'custom', message: 'expected the nextCursor of a page: exec: or lib:, and a path' })
+      return z.NEVER
+    })
+    .nullable()
+    .default(null),
+  { type: 'string', pattern: '^(exec|lib):[^\\u0000]+$', description: 'The `nextCursor` of the page before, `<kind>:<path>`.' },
+)

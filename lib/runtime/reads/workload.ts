@@ -1,0 +1,172 @@
+/** What ran in the containers of a workload, and how completely they were watched (interop-profiling 2.1). */
+import { fixed, type Gate } from '../../db/index.ts'
+import { plainColumns, plainRow, plainRows, type RawRow } from '../../records/index.ts'
+import type { Page } from '../../records/page.ts'
+import { ContainerCoverage, KINDS, MAX_COVERAGE, WorkloadEntry } from './record.ts'
+
+/** Bytes of paths in a piece, beyond the last: a path may have 4 096 bytes, and six times as many where it is escaped. */
+export const PIECE_BYTES = 1_048_576
+
+/** What of a workload is asked for; null is all. */
+export interface WorkloadQuestion {
+  readonly namespace: string
+  readonly kind: string
+  readonly name: string
+  readonly container: string | null
+  readonly entryKind: string | null
+  readonly origins: readonly string[] | null
+  readonly windowHours: number
+}
+
+const ORDER = ['container_name', 'image_digest', 'kind', 'path_start', 'path']
+/** The part of it that the primary key has. */
+const INDEXED = ORDER.slice(0, -1)
+const columns = (alias: string, names = ORDER) => names.map((name) => `${alias}.${name}`).join(', ')
+
+const ASKED = `
+  asked as materialized (
+    select a.*, left(a.path, 256) as path_start
+    from (select $1::text as namespace, $2::text as workload_kind, $3::text as workload_name, $4::text as container, $5::text[] as origins,
+                 $6::text as first_kind, $7::text as last_kind, $8::integer as window_hours,
+                 $9::text as container_name, $10::text as image_digest, $11::text as kind, $12::text as path, $13::integer as max) a)`
+
+const ENTRY = plainColumns(WorkloadEntry, 'e')
+
+/**
+ * Entries behind a place, in their order, as long as their paths are within a piece. Those that begin as the path of the place does are apart: of
+ * them the key does not tell which come later.
+ */
+const entries = (filter: string) => {
+  const those = (place: string) => `(
+          select e.* from runtime_executable e
+          where e.pod_namespace = a.namespace and e.workload_kind = a.workload_kind and e.workload_name = a.workload_name
+            and e.kind >= a.first_kind and e.kind <= a.last_kind${filter} and ${place}
+          order by ${columns('e')})`
+  return `
+    select e.container_name, e.image_digest, ${ENTRY}
+    from asked a
+    cross join lateral (
+      select w.*, sum(octet_length(w.path)) over (order by ${columns('w')} rows unbounded preceding) - octet_length(w.path) as bytes_before
+      from (
+        select s.*
+        from (${those(`(${columns('e', INDEXED)}) = (${columns('a', INDEXED)}) and e.path > a.path`)}
+              union all
+              ${those(`(${columns('e', INDEXED)}) > (${columns('a', INDEXED)})`)}) s
+        order by ${columns('s')}
+        limit a.max) w) e
+    where e.bytes_before < ${PIECE_BYTES}
+    order by ${columns('e')}`
+}
+
+/** Both kinds of rows have the same number of columns, their container and digest first. */
+const SHOWN_COVERAGE = plainColumns(ContainerCoverage.omit({ windowHours: true }), 'c')
+const COVERAGE = `
+    select ${SHOWN_COVERAGE}
+    from asked a
+    cross join lateral runtime_coverage_of('primary', a.namespace, a.workload_kind, a.workload_name, a.container, null, a.window_hours) c
+    limit ${MAX_COVERAGE}`
+
+const COVERAGE_ROW = 'coverage'
+const statement = (filter: string) =>
+  fixed(`
+  with ${ASKED}
+  select '${COVERAGE_ROW}', c.* from (${COVERAGE}) c where (select a.window_hours from asked a) is not null
+  union all
+  select 'entry', e.* from (${entries(filter)}) e`)
+
+// A filter that is none would be judged of every row, and with it the rows of an index could not be counted off.
+const [CONTAINER, ORIGIN] = [' and e.container_name = a.container', ' and e.origin = any (a.origins)']
+const OF_ALL = statement('')
+const OF_CONTAINER = statement(CONTAINER)
+const OF_ORIGINS = statement(ORIGIN)
+const OF_BOTH = statement(`${CONTAINER}${ORIGIN}`)
+
+type Place = readonly [container: string, digest: string, kind: string, path: string]
+const START: Place = ['', '', '', '']
+/** Columns of a row behind the one that tells what it is of. */
+const [CONTAINER_NAME, DIGEST, PATH, KIND] = [1, 2, 3, 4]
+const RECORD = 1
+
+const [COMMA, CLOSE, NEXT] = [Buffer.from(','), Buffer.from(']}'), Buffer.from(']},')]
+
+/** What is left behind a piece: its first entry, which was read already, whether its container has begun, and how many may be shown at most. */
+interface Rest {
+  readonly held: RawRow
+  readonly isOpen: boolean
+  readonly left: number
+}
+
+export interface WorkloadList {
+  /** Pieces of the list of containers: a container may begin in one and end in another. */
+  readonly first: Page<Rest>
+  readonly next: (rest: Rest) => Promise<Page<Rest>>
+  /** Whether there are more entries than were asked for; known when the last piece is. */
+  readonly isTruncated: () => boolean
+  /** The list of coverage as JSON, without its brackets. */
+  readonly coverage: Buffer
+}
+
+/** What ran in a workload, at most `limit` entries, and how it is watched. */
+export async function readWorkload(gate: Gate, question: WorkloadQuestion, limit: number): Promise<WorkloadList> {
+  const { namespace, kind, name, container, entryKind, origins, windowHours } = question
+  const [withContainer, without] = origins === null ? [OF_CONTAINER, OF_ALL] : [OF_BOTH, OF_ORIGINS]
+  const statement = container === null ? without : withContainer
+  const asked = [namespace, kind, name, container, origins && `{${origins}}`, entryKind ?? KINDS[0], entryKind ?? KINDS.at(-1)!]
+  const read = (place: Place, window: number | null, max: number): Promise<RawRow[]> =>
+    gate((sql) => statement(sql, ...asked, window, ...place, max).raw())
+
+  let isTruncated = false
+  const shown = (rows: readonly RawRow[], rest: Rest | null): Page<Rest> => {
+    const left = rest?.left ?? limit
+    const all = rest ? [rest.held, ...rows] : rows
+    isTruncated = all.length > left
+    const isCut = !isTruncated && rows.reduce((bytes, row) => bytes + row[PATH]!.length, 0) >= PIECE_BYTES
+    const held = isCut ? all.at(-1)! : null
+    const some = held ? all.slice(0, -1) : all.slice(0, left)
+    // What follows tells whether the last container goes on.
+    const isOpen = held !== null && isSameContainer(held, some.at(-1)!)
+    return {
+      json: inContainers(some, rest?.isOpen ?? false, isOpen),
+      count: some.length,
+      last: held && { held, isOpen, left: left - some.length },
+    }
+  }
+
+  const found = await read(START, windowHours, limit + 1)
+  const [rows, coverage] = [found.filter(isEntry), found.filter((row) => !isEntry(row))]
+  const hours = Buffer.from(String(windowHours))
+  return {
+    first: shown(rows, null),
+    next: async (rest) => shown(await read(placeOf(rest.held), null, rest.left), rest),
+    isTruncated: () => isTruncated,
+    coverage: plainRows(
+      ContainerCoverage,
+      coverage.map((row) => [...row, hours]),
+      RECORD,
+    ),
+  }
+}
+
+const isEntry = (row: RawRow) => String(row[0]) !== COVERAGE_ROW
+const placeOf = (row: RawRow): Place => [String(row[CONTAINER_NAME]), String(row[DIGEST]), String(row[KIND]), String(row[PATH])]
+
+const isSameContainer = (a: RawRow, b: RawRow) => a[CONTAINER_NAME]!.equals(b[CONTAINER_NAME]!) && a[DIGEST]!.equals(b[DIGEST]!)
+
+/** Entries within their containers, of which the first may have begun before them and the last may go on behind them. */
+function inContainers(rows: readonly RawRow[], hasBegun: boolean, goesOn: boolean): Buffer {
+  const parts: Buffer[] = []
+  for (const [i, row] of rows.entries()) {
+    const previous = rows[i - 1]
+    const isFirst = previous ? !isSameContainer(row, previous) : !hasBegun
+    if (previous) parts.push(isFirst ? NEXT : COMMA)
+    if (isFirst) parts.push(headOf(row))
+    parts.push(plainRow(WorkloadEntry, row, PATH))
+  }
+  if (rows.length > 0 && !goesOn) parts.push(CLOSE)
+  return Buffer.concat(parts)
+}
+
+const headOf = (row: RawRow) =>
+  Buffer.from(
+    `${JSON.stringify({ containerName: String(row[CONTAINER_NAME]), imageDigest: String(row[DIGEST]) }).slice(0, -1)},"entries":[`,
+  )

@@ -1,0 +1,50 @@
+-- Stores heartbeats of containers, each container once in the document; returns how many rows were new or changed (workload-profiling, Runtime
+-- coverage and heartbeat; interop-profiling 2.4). What is not newer than what is stored, or of a container that has ended, is found by reading
+-- alone and takes no lock; the others are locked in the order of their keys and looked at again. Nothing was heard later than now, nor began
+-- later than it was heard. Since when and in which way a container is watched is what its first heartbeat said; one that says later that
+-- the probe found it running is believed.
+create or replace function store_heartbeats(doc json) returns integer
+language plpgsql
+as $$
+declare
+  max_count constant bigint := 1000000000000;
+  moment constant timestamp := clock_timestamp() at time zone 'utc';
+  written integer;
+begin
+  insert into runtime_coverage as c (cluster_id, container_id, pod_namespace, workload_kind, workload_name, container_name, image_digest, pod_name,
+                                     node_name, mode, exec_probe, lib_probe, start_mode, tracking_since, covered_since, probe_attached_at,
+                                     last_heartbeat, heartbeat_secs, gaps, last_gap, events_dropped, last_drop_at, unsent, incomplete, ended)
+  select 'primary', i.container_id, i.pod_namespace, i.workload_kind, i.workload_name, i.container_name, i.image_digest, i.pod_name,
+         i.node_name, i.mode, i.exec_probe, i.lib_probe, i.start_mode, least(i.tracking_since, h.heard_at),
+         case when i.exec_probe then least(i.tracking_since, h.heard_at) else h.heard_at end, case when i.probe_attached_at is not null then least(i.probe_attached_at, moment) end,
+         h.heard_at, i.heartbeat_secs, 0, null, i.events_dropped, case when i.events_dropped > 0 then h.heard_at end,
+         i.unsent, i.incomplete, i.ended
+  from json_to_recordset(doc) as i(
+    container_id text, pod_namespace text, workload_kind text, workload_name text, container_name text, image_digest text, pod_name text,
+    node_name text, mode text, exec_probe boolean, lib_probe boolean, start_mode text, tracking_since timestamp, probe_attached_at timestamp,
+    heartbeat_at timestamp, heartbeat_secs integer, events_dropped bigint, unsent bigint, incomplete boolean, ended boolean)
+  cross join lateral (select least(i.heartbeat_at, moment) as heard_at) h
+  left join runtime_coverage s on s.container_id = i.container_id and s.cluster_id = 'primary'
+  where s.container_id is null or not s.ended and h.heard_at > s.last_heartbeat
+  order by i.container_id collate "C"
+  on conflict (container_id, cluster_id) do update set
+    mode              = excluded.mode,
+    exec_probe        = excluded.exec_probe,
+    lib_probe         = excluded.lib_probe,
+    start_mode        = case when c.start_mode = 'start' then excluded.start_mode else c.start_mode end,
+    covered_since     = case when coverage_gap(c, excluded) is null then c.covered_since else excluded.last_heartbeat end,
+    probe_attached_at = coalesce(excluded.probe_attached_at, c.probe_attached_at),
+    last_heartbeat    = excluded.last_heartbeat,
+    heartbeat_secs    = excluded.heartbeat_secs,
+    gaps              = case when coverage_gap(c, excluded) is null then c.gaps else c.gaps + 1 end,
+    last_gap          = coalesce(coverage_gap(c, excluded), c.last_gap),
+    events_dropped    = least(c.events_dropped + excluded.events_dropped, max_count),
+    last_drop_at      = coalesce(excluded.last_drop_at, c.last_drop_at),
+    unsent            = excluded.unsent,
+    incomplete        = c.incomplete or excluded.incomplete,
+    ended             = excluded.ended
+  where not c.ended and excluded.last_heartbeat > c.last_heartbeat;
+  get diagnostics written = row_count;
+  return written;
+end
+$$;

@@ -1,0 +1,276 @@
+import assert from 'node:assert/strict'
+import { beforeEach, describe, test } from 'node:test'
+import fc from 'fast-check'
+import { chains } from '../../jobs/index.ts'
+import { runtimeRetention } from '../../jobs/runtime-retention.ts'
+import { until } from '../support/until.ts'
+import { abortedAfter, inside, startScene, waiting } from './scene.ts'
+
+const DAY = 86_400
+const BATCH_ROWS = 100
+const scene = await startScene(runtimeRetention, { imageInventoryBatchSize: BATCH_ROWS })
+const { ago, run, count, sql } = scene
+const { config } = scene.context()
+
+beforeEach(async () => {
+  await sql`truncate runtime_executable, runtime_coverage`
+})
+
+const withDays = (runtimeInventoryRetentionDays: number, more: Partial<typeof config> = {}) => ({
+  config: { ...config, runtimeInventoryRetentionDays, ...more },
+})
+
+/** As a post would: a file of that path that was seen at that time, stored or brought up to it. */
+const see = (path: string, seen: string, on = sql) => on`
+  insert into runtime_executable (
+    cluster_id, pod_namespace, workload_kind, workload_name, container_name, image_digest, kind, path, path_hash, path_complete, source, origin,
+    first_seen, last_seen)
+  values ('primary', 'shop', 'Deployment', 'web', 'web', '', 'exec', ${path}, sha256(convert_to(${path}, 'UTF8')), true, 'ebpf', 'image',
+          ${ago(400 * DAY)}::text::timestamp, ${seen}::text::timestamp)
+  on conflict (pod_namespace, workload_kind, workload_name, container_name, image_digest, kind, path_start, path_hash, cluster_id)
+  do update set last_seen = excluded.last_seen`
+/** The same of a container and its heartbeat. */
+const beat = (id: string, at: string, on = sql) => on`
+  insert into runtime_coverage (
+    cluster_id, container_id, pod_namespace, workload_kind, workload_name, container_name, image_digest, pod_name, node_name, mode, exec_probe,
+    lib_probe, start_mode, tracking_since, covered_since, last_heartbeat, heartbeat_secs, gaps, events_dropped, unsent, incomplete, ended)
+  values ('primary', ${id}, 'shop', 'Deployment', 'web', 'web', '', 'web-0', 'node', 'full', true, true, 'start', ${ago(400 * DAY)}::text::timestamp,
+          ${ago(400 * DAY)}::text::timestamp, ${at}::text::timestamp, 300, 0, 0, 0, false, false)
+  on conflict (container_id, cluster_id) do update set last_heartbeat = excluded.last_heartbeat`
+
+interface Stored {
+  files?: Record<string, number>
+  containers?: Record<string, number>
+}
+/** Stores files and containers by how many days ago they were seen or heard of. */
+const store = async ({ files = {}, containers = {} }: Stored) => {
+  await Promise.all([
+    ...Object.entries(files).map(([path, days]) => see(path, ago(days * DAY))),
+    ...Object.entries(containers).map(([id, days]) => beat(id, ago(days * DAY))),
+  ])
+}
+/** So many files, each a second older than the one before, so many days ago. */
+const manyFiles = (rows: number, days: number) => sql`
+  insert into runtime_executable (
+    cluster_id, pod_namespace, workload_kind, workload_name, container_name, image_digest, kind, path, path_hash, path_complete, source, origin,
+    first_seen, last_seen)
+  select 'primary', 'shop', 'Deployment', 'web-' || n % 7, 'web', '', 'exec', '/bin/' || n, sha256(convert_to('/bin/' || n, 'UTF8')), true,
+         'ebpf', 'image', t, t
+  from (select n, ${ago(days * DAY)}::text::timestamp - n * interval '1 s' as t from generate_series(1, ${rows}::int) n) n`
+const manyContainers = (rows: number, days: number) => sql`
+  insert into runtime_coverage (
+    cluster_id, container_id, pod_namespace, workload_kind, workload_name, container_name, image_digest, pod_name, node_name, mode, exec_probe,
+    lib_probe, start_mode, tracking_since, covered_since, last_heartbeat, heartbeat_secs, gaps, events_dropped, unsent, incomplete, ended)
+  select 'primary', 'c' || lpad(n::text, 6, '0'), 'shop', 'Deployment', 'web', 'web', '', 'web-0', 'node', 'full', true, true, 'start', t, t, t,
+         300, 0, 0, 0, false, n % 2 = 0
+  from (select n, ${ago(days * DAY)}::text::timestamp as t from generate_series(1, ${rows}::int) n) n`
+const filesLeft = async () => (await sql<{ p: string }[]>`select path as p from runtime_executable order by path`).map(({ p }) => p)
+const containersLeft = async () =>
+  (await sql<{ id: string }[]>`select container_id as id from runtime_coverage order by container_id`).map(({ id }) => id)
+const total = async () =>
+  Number((await sql`select (select count(*) from runtime_executable) + (select count(*) from runtime_coverage) as n`)[0]!.n)
+
+test('it runs as often as configured, first after 165 seconds, in a chain of its own; with 0 days it is off', () => {
+  assert.equal(runtimeRetention.firstAfterSecs, 165)
+  assert.equal(runtimeRetention.everySecs(withDays(30, { runtimeInventoryIntervalSecs: 77 }).config), 77)
+  assert.equal(runtimeRetention.everySecs(withDays(0).config), null)
+  assert.deepEqual(
+    chains.filter((chain) => chain.includes(runtimeRetention)),
+    [[runtimeRetention]],
+  )
+})
+
+test('files that nobody saw and containers that nobody heard of for 30 days go; what began long ago and goes on stays', async () => {
+  await store({ files: { '/old': 31, '/young': 29, '/now': 0 }, containers: { old: 31, young: 29, now: 0 } })
+  assert.equal(config.runtimeInventoryRetentionDays, 30)
+  assert.equal(await count(), 2)
+  assert.deepEqual(await run(), { outcome: 'done', rows: 2, batches: 2 })
+  assert.deepEqual(
+    [await filesLeft(), await containersLeft()],
+    [
+      ['/now', '/young'],
+      ['now', 'young'],
+    ],
+  )
+  assert.deepEqual(await run(), { outcome: 'done', rows: 0, batches: 2 })
+})
+
+test('the days are those of the configuration', async () => {
+  await store({ files: { '/a': 4_000, '/b': 3 }, containers: { a: 4_000, b: 3 } })
+  assert.equal((await run(withDays(4))).rows, 2)
+  assert.deepEqual([await filesLeft(), await containersLeft()], [['/b'], ['b']])
+  assert.equal((await run(withDays(2))).rows, 2)
+})
+
+test('a container that ended well is kept as long as the others', async () => {
+  await store({ containers: { ended: 29 } })
+  await sql`update runtime_coverage set ended = true`
+  assert.equal((await run()).rows, 0)
+})
+
+test('the window: what is exactly that old stays, what is a microsecond older goes', async () => {
+  await sql.begin(async (transaction) => {
+    const now = transaction as unknown as typeof sql
+    for (const [name, age] of Object.entries({ at: '30 days', past: '30 days 0.000001 s', ahead: '-60 s' })) {
+      const [row] = await now`select (now() at time zone 'utc' - ${age}::text::interval)::text as t`
+      await see(`/${name}`, row!.t, now)
+      await beat(name, row!.t, now)
+    }
+    assert.equal(await count({ db: inside(transaction) }), 2)
+    assert.equal((await run({ db: inside(transaction) })).rows, 2)
+  })
+  assert.deepEqual(
+    [await filesLeft(), await containersLeft()],
+    [
+      ['/ahead', '/at'],
+      ['ahead', 'at'],
+    ],
+  )
+})
+
+describe('batches', () => {
+  test('they are of as many rows as configured, over days, and where all are of one moment', async () => {
+    await manyFiles(2 * BATCH_ROWS + 1, 31)
+    await manyContainers(2 * BATCH_ROWS + 1, 31)
+    assert.deepEqual(await run(), { outcome: 'done', rows: 4 * BATCH_ROWS + 2, batches: 6 })
+    await manyFiles(2 * BATCH_ROWS, 31)
+    await sql`update runtime_executable set last_seen = ${ago(31 * DAY)}::text::timestamp - (right(path, 1)::int * interval '1 day')`
+    assert.deepEqual(await run(), { outcome: 'done', rows: 2 * BATCH_ROWS, batches: 4 })
+    await manyContainers(2 * BATCH_ROWS, 31)
+    assert.deepEqual(await run(), { outcome: 'done', rows: 2 * BATCH_ROWS, batches: 4 })
+    assert.equal(await total(), 0)
+  })
+
+  test('a pass has 200 of them at most, over both tables together, and the next goes on', async () => {
+    const one = withDays(30, { imageInventoryBatchSize: 1 })
+    await manyFiles(196, 31)
+    await manyContainers(6, 31)
+    assert.deepEqual(await run(one), { outcome: 'capped', rows: 199, batches: 200 })
+    assert.deepEqual([await filesLeft(), await containersLeft()], [[], ['c000004', 'c000005', 'c000006']])
+    assert.deepEqual(await run(one), { outcome: 'done', rows: 3, batches: 5 })
+  })
+
+  test('the oldest files go first', async () => {
+    await manyFiles(2 * BATCH_ROWS, 31)
+    await sql`update runtime_executable set last_seen = last_seen - interval '2 days' where right(path, 1)::int % 2 = 0`
+    await run(abortedAfter(1, scene.db))
+    assert.equal((await filesLeft()).length, BATCH_ROWS)
+    assert.deepEqual(
+      (await filesLeft()).filter((path) => /[02468]$/.test(path)),
+      [],
+    )
+  })
+
+  test('more containers than a statement looks at are all looked at', async () => {
+    await manyContainers(20_001, 1)
+    assert.deepEqual(await run(), { outcome: 'done', rows: 0, batches: 3 })
+    await sql`update runtime_coverage set last_heartbeat = ${ago(31 * DAY)}::text::timestamp where container_id in ('c000001', 'c020000', 'c020001')`
+    assert.deepEqual(await run(), { outcome: 'done', rows: 3, batches: 3 })
+  })
+})
+
+describe('what is being written', () => {
+  test('it is passed over, a whole batch of it, too', async () => {
+    await manyFiles(BATCH_ROWS + 10, 31)
+    await manyContainers(BATCH_ROWS + 10, 31)
+    await sql.begin(async (post) => {
+      await post`select from runtime_executable order by last_seen_day limit ${BATCH_ROWS} for update`
+      await post`select from runtime_coverage order by container_id limit ${BATCH_ROWS} for update`
+      assert.equal((await run()).rows, 20)
+    })
+    assert.equal(await total(), 2 * BATCH_ROWS)
+    assert.equal((await run()).rows, 2 * BATCH_ROWS)
+  })
+
+  test('a file that is seen again between being found and being deleted stays', async () => {
+    await store({ files: { '/again': 31, '/old': 31 } })
+    const pass = await scene.whileDeleting('runtime_executable', 'before', () => see('/again', ago(0)))
+    assert.equal(pass.rows, 1)
+    assert.deepEqual(await filesLeft(), ['/again'])
+  })
+
+  test('a container that is heard of again between being found and being deleted stays', async () => {
+    await store({ containers: { again: 31, old: 31 } })
+    const pass = await scene.whileDeleting('runtime_coverage', 'before', () => beat('again', ago(0)))
+    assert.equal(pass.rows, 1)
+    assert.deepEqual(await containersLeft(), ['again'])
+  })
+
+  test('a file that is seen again while it is being deleted is a new row', async () => {
+    await store({ files: { '/again': 31 } })
+    let seen: Promise<unknown> | undefined
+    const pass = await scene.whileDeleting('runtime_executable', 'after', async () => {
+      seen = see('/again', ago(0)).execute()
+      await until('the post waits', async () => (await waiting(sql)) > 1)
+    })
+    await seen
+    assert.equal(pass.rows, 1)
+    assert.deepEqual(await filesLeft(), ['/again'])
+  })
+
+  test('files and heartbeats are posted all the while: each is there afterwards', async (t) => {
+    const names = Array.from({ length: 30 }, (_, n) => `r${String(n).padStart(2, '0')}`)
+    const db = scene.otherProcess(t)
+    for (let round = 0; round < 5; round++) {
+      await sql`truncate runtime_executable, runtime_coverage`
+      await store({
+        files: Object.fromEntries(names.map((name) => [name, 31])),
+        containers: Object.fromEntries(names.map((name) => [name, 31])),
+      })
+      await Promise.all([run({ db }), ...names.flatMap((name) => [see(name, ago(0)), beat(name, ago(0))])])
+      assert.deepEqual([await filesLeft(), await containersLeft()], [names, names])
+      assert.equal((await run()).rows, 0)
+    }
+  })
+})
+
+test('two processes at once delete every row once', async (t) => {
+  await manyFiles(1_000, 31)
+  await manyContainers(1_000, 31)
+  const passes = await Promise.all([run(), run({ db: scene.otherProcess(t) })])
+  assert.ok(passes.some(({ outcome }) => outcome === 'done'))
+  assert.equal(passes[0].rows + passes[1].rows, 2_000)
+  assert.equal(await total(), 0)
+})
+
+test('with the lock held elsewhere it reports skipped and does nothing; counting needs none', async () => {
+  await store({ files: { '/old': 31 }, containers: { old: 31 } })
+  await scene.whileLocked('runtime-retention', async () => {
+    assert.deepEqual(await run(), { outcome: 'skipped', rows: 0, batches: 0 })
+    assert.equal(await count(), 2)
+  })
+  assert.equal(await total(), 2)
+})
+
+test('aborted between two batches it keeps what it did, and the next pass does the rest', async () => {
+  await manyFiles(BATCH_ROWS + 2, 31)
+  await manyContainers(BATCH_ROWS + 2, 31)
+  assert.deepEqual(await run(abortedAfter(1, scene.db)), { outcome: 'aborted', rows: BATCH_ROWS, batches: 1 })
+  assert.deepEqual(await run(abortedAfter(2, scene.db)), { outcome: 'aborted', rows: BATCH_ROWS + 2, batches: 2 })
+  assert.equal((await run()).rows, 2)
+})
+
+test('after a pass exactly what is young enough is there, in batches of any size', async () => {
+  const age = fc.constantFrom(0, 2, 2.99, 3.01, 3.5, 6.99, 7.01, 400)
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(age, { maxLength: 12 }),
+      fc.array(age, { maxLength: 12 }),
+      fc.constantFrom(1, 3, 7),
+      fc.integer({ min: 1, max: 4 }),
+      async (files, containers, days, imageInventoryBatchSize) => {
+        await sql`truncate runtime_executable, runtime_coverage`
+        const named = (ages: number[]) => ages.map((one, n) => [`n${String(n).padStart(2, '0')}`, one] as const)
+        await store({ files: Object.fromEntries(named(files)), containers: Object.fromEntries(named(containers)) })
+        const kept = (ages: number[]) => named(ages).flatMap(([name, one]) => (one < days ? [name] : []))
+        const gone = files.length + containers.length - kept(files).length - kept(containers).length
+        const changes = withDays(days, { imageInventoryBatchSize })
+        assert.equal(await count(changes), gone)
+        const pass = await run(changes)
+        assert.deepEqual([pass.outcome, pass.rows], ['done', gone])
+        assert.deepEqual([await filesLeft(), await containersLeft()], [kept(files), kept(containers)])
+      },
+    ),
+    { numRuns: 20 },
+  )
+})

@@ -1,0 +1,126 @@
+/**
+ * What is said of the coverage of a container, as the text of workload-profiling says it (Runtime coverage and heartbeat) with the numbers of
+ * interop-profiling 2.4 and 2.5: the whole history of each container is kept and judged anew, nothing is folded as it comes. Times are seconds
+ * before now, so that a greater one is earlier.
+ */
+
+export interface Beat {
+  readonly ago: number
+  readonly mode: 'exec' | 'full'
+  readonly execProbe: boolean
+  readonly libProbe: boolean
+  readonly attachedAgo: number | null
+  readonly lost: number
+  readonly unsent: number
+  readonly incomplete: boolean
+  readonly ended: boolean
+  readonly everySecs: number
+}
+
+export interface Instance {
+  readonly pod: string
+  readonly container: string
+  readonly image: string
+  readonly startMode: 'start' | 'backfill'
+  readonly trackedAgo: number
+  /** In the order of their posts; those of one post are one. */
+  readonly posts: readonly (readonly Beat[])[]
+}
+
+export interface Pod {
+  readonly name: string
+  readonly isDead: boolean
+  /** Null where no post said. */
+  readonly running: readonly string[] | null
+}
+
+export interface Scene {
+  readonly pods: readonly Pod[]
+  readonly instances: readonly Instance[]
+  /** Containers and images that have a path of which only the end is known. */
+  readonly suffixes: readonly { readonly container: string; readonly image: string }[]
+}
+
+export interface Verdict {
+  readonly reason: string | null
+  /** Null without data. */
+  readonly observedAgo: number | null
+}
+
+/** What one post says of a container: its newest heartbeat (of two of one moment the later), with what any of them lost. */
+function spoken(post: readonly Beat[]): Beat {
+  const newest = post.reduce((best, beat) => (beat.ago <= best.ago ? beat : best))
+  return {
+    ...newest,
+    lost: post.reduce((sum, { lost }) => sum + lost, 0),
+    incomplete: post.some(({ incomplete }) => incomplete),
+  }
+}
+
+/** The heartbeats that count: each newer than all before, none after the one that ended it. */
+function heard({ posts }: Instance): Beat[] {
+  const counted: Beat[] = []
+  for (const beat of posts.map(spoken)) {
+    const before = counted.at(-1)
+    if (before === undefined || (!before.ended && beat.ago < before.ago)) counted.push(beat)
+  }
+  return counted
+}
+
+const graceSecs = ({ everySecs }: Beat) => 3 * everySecs + 60
+
+function isGap(before: Beat, beat: Beat): boolean {
+  const isLate = before.ago - beat.ago > graceSecs(before)
+  const isAttachedBetween = beat.attachedAgo !== null && beat.attachedAgo < before.ago
+  const isOther = beat.mode !== before.mode || beat.execProbe !== before.execProbe || beat.libProbe !== before.libProbe
+  return isLate || isAttachedBetween || isOther
+}
+
+/** Where the latest run without a gap began, and whether that is the whole life of the container. */
+function run(instance: Instance, beats: readonly Beat[]): { sinceAgo: number; isWhole: boolean } {
+  const first = beats[0]!
+  const trackedAgo = Math.max(instance.trackedAgo, first.ago)
+  const gap = beats.findLastIndex((beat, n) => n > 0 && isGap(beats[n - 1]!, beat))
+  if (gap !== -1) return { sinceAgo: beats[gap]!.ago, isWhole: false }
+  const sinceAgo = first.execProbe ? trackedAgo : first.ago
+  return { sinceAgo, isWhole: instance.startMode === 'start' && sinceAgo === trackedAgo }
+}
+
+const isFresh = (last: Beat) => !last.ended && last.ago <= graceSecs(last)
+
+/** Of a container and image of a workload whose pods and instances these are. */
+export function judge({ pods, instances, suffixes }: Scene, container: string, image: string, windowSecs: number): Verdict {
+  const watched = instances
+    .filter((one) => one.container === container && one.image === image)
+    .map((instance) => {
+      const beats = heard(instance)
+      return { beats, last: beats.at(-1)!, ...run(instance, beats) }
+    })
+    .filter(({ last }) => last.ago <= windowSecs)
+  if (watched.length === 0) return { reason: 'no_runtime_data', observedAgo: null }
+  const observedAgo = Math.max(...watched.map(({ sinceAgo }) => sinceAgo))
+  const isAlone = pods.some(
+    ({ name, isDead, running }) =>
+      !isDead &&
+      running?.includes(container) &&
+      !instances.some((one) => one.pod === name && one.container === container && isFresh(heard(one).at(-1)!)),
+  )
+  const checks: [reason: string, isFailed: boolean][] = [
+    ['probes_missing', watched.some(({ last }) => !last.execProbe)],
+    ['libraries_not_tracked', watched.some(({ last }) => !last.libProbe || last.mode !== 'full')],
+    ['events_dropped', watched.some(({ beats }) => beats.some(({ lost, ago }) => lost > 0 && ago <= windowSecs))],
+    ['events_pending', watched.some(({ last }) => last.unsent > 0 && !last.ended)],
+    [
+      'incomplete_paths',
+      watched.some(({ beats }) => beats.some(({ incomplete }) => incomplete)) ||
+        suffixes.some((one) => one.container === container && one.image === image),
+    ],
+    [
+      'capture_gap',
+      isAlone ||
+        observedAgo < windowSecs ||
+        watched.some(({ last, sinceAgo, isWhole }) => (!last.ended && !isFresh(last)) || (!isWhole && sinceAgo < windowSecs)),
+    ],
+  ]
+  return { reason: checks.find(([, isFailed]) => isFailed)?.[0] ?? null, observedAgo }
+}
