@@ -57,7 +57,8 @@ if (line !== undefined && !endedBy) {
   // Not DATABASE_URL and libpq's variables: a program under test that reads them would work on the maintenance database.
   const environment = Object.entries(process.env).filter(([name]) => !/^(DATABASE_|PG[A-Z])/.test(name))
   const env = { ...Object.fromEntries(environment), NODE_ENV: 'test', BROKER_TEST_URL: url, BROKER_TEST_TEMPLATE: template }
-  const args = ['--import', 'tsx', '--test', `--test-concurrency=${CONCURRENCY}`, ...files]
+  const reporter = ['--test-reporter', new URL('./failures.mjs', import.meta.url).href, '--test-reporter-destination', 'stdout']
+  const args = ['--import', 'tsx', '--test', ...reporter, `--test-concurrency=${CONCURRENCY}`, ...files]
   tests = spawn(process.execPath, args, { stdio: 'inherit', env, detached: true })
   const [exitCode] = await once(tests, 'exit')
   signalTests('SIGKILL')

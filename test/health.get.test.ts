@@ -11,7 +11,7 @@ import { whileLocked } from './support/routes.ts'
 import { becomes, until } from './support/until.ts'
 
 /** Far above the wait of the route, far below every other limit: without the wait these tests would not end. */
-const LIMIT = { timeout: 240_000 }
+const LIMIT = { timeout: 900_000 }
 const app = await startApp({ DB_STATEMENT_TIMEOUT_MS: '0' })
 const guarded = await startApp(TOKENS)
 

@@ -164,7 +164,7 @@ test('GET /metrics 200: the database is reachable but its schema is not that of 
   assert.equal((await scrape()).samples.get('broker_db_schema_ready'), 1)
 })
 
-test('GET /metrics 200: the database is silent, or gone', { timeout: 240_000 }, async () => {
+test('GET /metrics 200: the database is silent, or gone', { timeout: 900_000 }, async () => {
   const proxy = await startProxy(app.url)
   const { config, log } = app.deps
   const db = openDatabase({

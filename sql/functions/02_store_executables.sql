@@ -40,8 +40,7 @@ begin
     path_complete = e.path_complete or excluded.path_complete,
     source        = case when excluded.source = 'ebpf' then excluded.source else e.source end,
     origin        = case when origin_rank(excluded.origin) > origin_rank(e.origin) then excluded.origin else e.origin end,
-    last_pod_name = case when excluded.last_seen > e.last_seen then coalesce(excluded.last_pod_name, e.last_pod_name)
-                    else coalesce(e.last_pod_name, excluded.last_pod_name) end,
+    last_pod_name = case when excluded.last_seen > e.last_seen then excluded.last_pod_name else e.last_pod_name end,
     first_seen    = least(e.first_seen, excluded.first_seen),
     last_seen     = greatest(e.last_seen, excluded.last_seen)
   where is_executable_news(e.path_complete, e.source, e.origin, e.first_seen, e.last_seen,

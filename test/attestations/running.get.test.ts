@@ -293,7 +293,7 @@ test('GET /attestations/running 200: a page that cannot be read to its end does 
 })
 
 test('GET /attestations/running 200: every container that runs all the while is on one page of a walk, in order, whatever comes and goes', {
-  timeout: 180_000,
+  timeout: 900_000,
 }, async () => {
   const name = fc.constantFrom('a', 'b', 'c', 'd', 'e')
   const key = fc.tuple(
@@ -351,7 +351,7 @@ test('GET /attestations/running 200: every container that runs all the while is 
   )
 })
 
-test('GET /attestations/running 200: the cursor of any place is short, is taken, and leads behind it', { timeout: 240_000 }, async () => {
+test('GET /attestations/running 200: the cursor of any place is short, is taken, and leads behind it', { timeout: 900_000 }, async () => {
   await app.sql`truncate workload_container`
   const text = (max: number) =>
     fc

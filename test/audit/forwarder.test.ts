@@ -192,9 +192,12 @@ const faults: [what: string, answer: StubAnswer, outcome: string][] = [
   ['a cut connection', 'reset', 'unreachable'],
   ['silence', 'hang', 'unreachable'],
 ]
-const faulty = await scene({ AUDIT_INFLIGHT_PERMITS: '2', AUDIT_EVAL_TIMEOUT_MS: '300' })
+const answering = await scene({ AUDIT_INFLIGHT_PERMITS: '2' })
+const hasty = await scene({ AUDIT_INFLIGHT_PERMITS: '2', AUDIT_EVAL_TIMEOUT_MS: '300' })
 for (const [what, answer, outcome] of faults) {
   test(`${what} from the evaluator costs a flow its verdict, and nothing else`, async () => {
+    const isSilent = answer === 'hang'
+    const faulty = isSilent ? hasty : answering
     const pod = `fault-${what.replaceAll(' ', '-')}`
     faulty.on(pod, answer)
     faulty.on(`${pod}-good`, verdict(pod))
@@ -202,10 +205,14 @@ for (const [what, answer, outcome] of faults) {
     const before = (await faulty.metric(name)) || 0
     assert.equal(await faulty.post(flow(pod), flow(pod), flow(pod)), 3)
     await until('all were asked about', () => faulty.calls(pod).length === 3)
-    await faulty.post(flow(`${pod}-good`))
-    await until('the next is judged', async () => (await faulty.verdicts(pod)).length === 1)
-    await faulty.idle()
-    assert.equal(await faulty.metric(name), before + 3)
+    await until('the next is judged', async () => {
+      await faulty.post(flow(`${pod}-good`))
+      await faulty.idle()
+      return (await faulty.verdicts(pod)).length > 0
+    })
+    // On a busy machine an answer may be as late as none.
+    const lost = (await faulty.metric(name)) - before
+    assert.ok(isSilent ? lost >= 3 : lost === 3, `${lost} were lost`)
     assert.equal(faulty.calls(pod).length, 3, 'nothing is asked twice')
     assert.equal((await faulty.app.get(`/pod/traffic/${pod}`)).json.length, 3)
   })
@@ -234,15 +241,15 @@ test('an evaluator that is not there loses nothing of the ingest', async () => {
 })
 
 test('verdicts that cannot be stored are lost with a warning, and the flow is not asked about again', async () => {
-  const hasty = await scene()
-  hasty.on('lost', verdict('lost'))
-  await whileRefused(hasty.app.sql, 'audit_verdict', async () => {
-    await hasty.post(flow('lost'))
-    await until('it is given up', () => hasty.app.logged.some(({ msg }) => String(msg).startsWith('verdicts are lost')))
+  const busy = await scene()
+  busy.on('lost', verdict('lost'))
+  await whileRefused(busy.app.sql, 'audit_verdict', async () => {
+    await busy.post(flow('lost'))
+    await until('it is given up', () => busy.app.logged.some(({ msg }) => String(msg).startsWith('verdicts are lost')))
   })
-  await hasty.idle()
-  assert.equal(hasty.calls('lost').length, 1)
-  assert.equal((await hasty.verdicts('lost')).length, 0)
+  await busy.idle()
+  assert.equal(busy.calls('lost').length, 1)
+  assert.equal((await busy.verdicts('lost')).length, 0)
 })
 
 test('a reply with one verdict that no table holds fails none of its neighbours', async () => {

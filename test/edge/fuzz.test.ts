@@ -13,7 +13,7 @@ const SHOTS = Number(process.env.EDGE_FUZZ_SHOTS ?? 20_000)
 const SEED = Number(process.env.EDGE_FUZZ_SEED ?? 20_261_122)
 const TELL_EVERY = 100_000
 
-test(`${SHOTS} requests of seed ${SEED}`, { timeout: 240_000 + SHOTS * 6 }, async (t) => {
+test(`${SHOTS} requests of seed ${SEED}`, { timeout: 900_000 + SHOTS * 6 }, async (t) => {
   let edge: EdgeProcess | undefined
   let told = 0
   const startedAt = performance.now()

@@ -69,7 +69,7 @@ async function growthMb(t: TestContext, work: () => Promise<unknown>): Promise<v
   assert.ok(growth < MAX_GROWTH_MB, `${growth} MiB more, of ${MAX_GROWTH_MB}`)
 }
 
-test(`a list of ${ROWS} rows`, { timeout: 240_000 }, async (t) => {
+test(`a list of ${ROWS} rows`, { timeout: 900_000 }, async (t) => {
   await growthMb(t, async () => {
     const { rows, bytes } = await readList()
     t.diagnostic(`${(bytes / 1024 / 1024).toFixed(1)} MiB`)
@@ -77,13 +77,13 @@ test(`a list of ${ROWS} rows`, { timeout: 240_000 }, async (t) => {
   })
 })
 
-test('one after the other, ten times', { timeout: 240_000 }, async (t) => {
+test('one after the other, ten times', { timeout: 900_000 }, async (t) => {
   await growthMb(t, async () => {
     for (let i = 0; i < 10; i++) assert.equal((await readList()).rows, ROWS)
   })
 })
 
-test(`${READERS} at once, whose readers take nothing until all have begun`, { timeout: 240_000 }, async (t) => {
+test(`${READERS} at once, whose readers take nothing until all have begun`, { timeout: 900_000 }, async (t) => {
   await growthMb(t, async () => {
     let go = () => {}
     const pause = new Promise<void>((resolve) => {

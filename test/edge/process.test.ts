@@ -23,7 +23,7 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 const tokenFile = join(folder, 'read')
 writeFileSync(tokenFile, `${TOKENS.BROKER_TOKEN_READ}\n`)
 
-describe('in front of a broker that asks for tokens', { timeout: 240_000 }, () => {
+describe('in front of a broker that asks for tokens', { timeout: 900_000 }, () => {
   let database: TestDatabase
   let broker: Broker
   let edge: EdgeProcess
@@ -150,7 +150,7 @@ describe('in front of a broker that asks for tokens', { timeout: 240_000 }, () =
   })
 })
 
-describe('the start', { timeout: 240_000 }, () => {
+describe('the start', { timeout: 900_000 }, () => {
   async function refusal(env: NodeJS.ProcessEnv): Promise<string> {
     const edge = launchEdge(env)
     assert.deepEqual(await edge.exited, { code: 1, signal: null })
@@ -179,7 +179,7 @@ describe('the start', { timeout: 240_000 }, () => {
   })
 })
 
-describe('the way to the broker', { timeout: 240_000 }, () => {
+describe('the way to the broker', { timeout: 900_000 }, () => {
   test('is TLS where the address says so, and only to whom a known authority has signed', async (t) => {
     const options = { key: readFileSync(certificate('server.key')), cert: readFileSync(certificate('server.crt')) }
     const heard: (string | undefined)[] = []
@@ -221,7 +221,7 @@ describe('the way to the broker', { timeout: 240_000 }, () => {
   })
 })
 
-describe('SIGTERM', { timeout: 240_000 }, () => {
+describe('SIGTERM', { timeout: 900_000 }, () => {
   const isRefused = (port: number) =>
     new Promise<boolean>((resolve) => {
       const socket = net.connect({ host: '127.0.0.1', port })

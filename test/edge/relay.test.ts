@@ -5,7 +5,7 @@ import http from 'node:http'
 import test from 'node:test'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { get, request } from '../support/broker.ts'
-import { until } from '../support/until.ts'
+import { until, withMoreTime } from '../support/until.ts'
 import { ask, exchange, startEdge, startRawUpstream, startUpstream, TOKEN, Wire } from './support.ts'
 
 const EXPORT = '/seccomp/profiles/shop/Deployment/web/export'
@@ -439,31 +439,35 @@ test('no first byte in time is 504, and the question ends', async () => {
   const { status, text } = await get(`${edge.url}/pod/info`)
   assert.deepEqual([status, text], [504, 'the broker did not answer in time'])
   await until('the question has ended', () => upstream.open.size === 0)
-  assert.equal(upstream.questions, 1, 'it was asked again')
+  // None, when the time was over before it had left.
+  assert.ok(upstream.questions <= 1, 'it was asked again')
   assert.equal(await edge.metric('edge_upstream_errors_total', { kind: 'timeout' }), 1)
 })
 
 test('an answer has begun with its head: its body has the time that a first byte has', async () => {
-  const MS = 2_000
-  const part = () => new Promise((resolve) => setTimeout(resolve, MS * 0.6))
-  const upstream = await startUpstream(async (_, outgoing) => {
-    await part()
-    outgoing.writeHead(200, { 'content-length': '2' }).flushHeaders()
-    await part()
-    outgoing.end('[]')
+  await withMoreTime(500, async (ms) => {
+    const part = () => new Promise((resolve) => setTimeout(resolve, ms * 0.6))
+    const upstream = await startUpstream(async (_, outgoing) => {
+      await part()
+      outgoing.writeHead(200, { 'content-length': '2' }).flushHeaders()
+      await part()
+      outgoing.end('[]')
+    })
+    const { url } = await startEdge(upstream.url, { UPSTREAM_FIRST_BYTE_TIMEOUT_MS: String(ms) })
+    assert.equal((await get(`${url}/pod/info`)).text, '[]')
   })
-  const { url } = await startEdge(upstream.url, { UPSTREAM_FIRST_BYTE_TIMEOUT_MS: String(MS) })
-  assert.equal((await get(`${url}/pod/info`)).text, '[]')
 })
 
 test('so it is on a connection that was kept', async () => {
-  const upstream = await startRawUpstream((socket, _, number) => {
-    if (number === 0) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]')
+  await withMoreTime(200, async (ms) => {
+    const upstream = await startRawUpstream((socket, _, number) => {
+      if (number === 0) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]')
+    })
+    const { url } = await startEdge(upstream.url, { UPSTREAM_FIRST_BYTE_TIMEOUT_MS: String(ms) })
+    assert.equal((await get(`${url}/pod/info`)).status, 200)
+    assert.equal((await get(`${url}/pod/info`)).status, 504)
+    assert.deepEqual([upstream.questions, upstream.open.size <= 1], [2, true])
   })
-  const { url } = await startEdge(upstream.url, { UPSTREAM_FIRST_BYTE_TIMEOUT_MS: '200' })
-  assert.equal((await get(`${url}/pod/info`)).status, 200)
-  assert.equal((await get(`${url}/pod/info`)).status, 504)
-  assert.deepEqual([upstream.questions, upstream.open.size <= 1], [2, true])
 })
 
 test('no connection in time is 504', async () => {
@@ -475,47 +479,52 @@ test('no connection in time is 504', async () => {
 
 test('an answer that stands still is cut', async () => {
   const upstream = await startRawUpstream((socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n[{}'))
-  const edge = await startEdge(upstream.url, { UPSTREAM_IDLE_TIMEOUT_MS: '100' })
-  const wire = new Wire(edge.port)
-  wire.socket.write('GET /pod/info HTTP/1.1\r\nHost: x\r\n\r\n')
-  await until('the connection ends', () => wire.isClosed)
-  assert.match(wire.received, /\[\{\}$/)
-  assert.equal(wire.error, 'ECONNRESET')
-  await edge.isQuiet()
-  assert.equal(edge.lines()[0]!.upstream, 'timeout')
+  await withMoreTime(100, async (ms) => {
+    const edge = await startEdge(upstream.url, { UPSTREAM_IDLE_TIMEOUT_MS: String(ms) })
+    const wire = new Wire(edge.port)
+    wire.socket.write('GET /pod/info HTTP/1.1\r\nHost: x\r\n\r\n')
+    await until('the connection ends', () => wire.isClosed)
+    assert.match(wire.received, /\[\{\}$/)
+    assert.equal(wire.error, 'ECONNRESET')
+    await edge.isQuiet()
+    assert.equal(edge.lines()[0]!.upstream, 'timeout')
+  })
 })
 
 test('an answer in many pieces, none of them late, may take longer than the time between two', async () => {
-  const MS = 500
-  const upstream = await startUpstream(async (_, outgoing) => {
-    outgoing.writeHead(200, { 'content-length': '12' })
-    const startedAt = performance.now()
-    for (let i = 1; i <= 12; i++) {
-      outgoing.write('x')
-      while (performance.now() - startedAt < (i * MS) / 8) await new Promise((resolve) => setTimeout(resolve, 5))
-    }
+  await withMoreTime(500, async (ms) => {
+    const upstream = await startUpstream(async (_, outgoing) => {
+      outgoing.writeHead(200, { 'content-length': '12' })
+      const startedAt = performance.now()
+      for (let i = 1; i <= 12; i++) {
+        outgoing.write('x')
+        while (performance.now() - startedAt < (i * ms) / 8) await new Promise((resolve) => setTimeout(resolve, 5))
+      }
+    })
+    const { url } = await startEdge(upstream.url, { UPSTREAM_IDLE_TIMEOUT_MS: String(ms) })
+    assert.equal((await get(`${url}/pod/info`)).text, 'x'.repeat(12))
   })
-  const { url } = await startEdge(upstream.url, { UPSTREAM_IDLE_TIMEOUT_MS: String(MS) })
-  assert.equal((await get(`${url}/pod/info`)).text, 'x'.repeat(12))
 })
 
 test('the time in which a reader takes nothing is not held against the broker', async () => {
-  const upstream = await startUpstream((_, outgoing) => void outgoing.end(Buffer.alloc(32 * MB)))
-  const edge = await startEdge(upstream.url, { UPSTREAM_IDLE_TIMEOUT_MS: '1000' })
-  const [incoming] = (await once(http.get(`${edge.url}/pod/info`, { agent: false }), 'response')) as [http.IncomingMessage]
-  incoming.pause()
-  // Another answer that stands still is cut in the meantime.
-  const still = await startRawUpstream((socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n['))
-  const other = await startEdge(still.url, { UPSTREAM_IDLE_TIMEOUT_MS: '2500' })
-  await assert.rejects(get(`${other.url}/pod/info`))
-  let received = 0
-  try {
-    for await (const bytes of incoming) received += (bytes as Buffer).length
-  } catch (error) {
-    await edge.isQuiet()
-    assert.fail(`${error}: ${JSON.stringify(edge.lines())}`)
-  }
-  assert.equal(received, 32 * MB)
+  await withMoreTime(1_000, async (ms) => {
+    const upstream = await startUpstream((_, outgoing) => void outgoing.end(Buffer.alloc(32 * MB)))
+    const edge = await startEdge(upstream.url, { UPSTREAM_IDLE_TIMEOUT_MS: String(ms) })
+    const [incoming] = (await once(http.get(`${edge.url}/pod/info`, { agent: false }), 'response')) as [http.IncomingMessage]
+    incoming.pause()
+    // Another answer that stands still is cut in the meantime.
+    const still = await startRawUpstream((socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n['))
+    const other = await startEdge(still.url, { UPSTREAM_IDLE_TIMEOUT_MS: String(2.5 * ms) })
+    await assert.rejects(get(`${other.url}/pod/info`))
+    let received = 0
+    try {
+      for await (const bytes of incoming) received += (bytes as Buffer).length
+    } catch (error) {
+      await edge.isQuiet()
+      assert.fail(`${error}: ${JSON.stringify(edge.lines())}`)
+    }
+    assert.equal(received, 32 * MB)
+  })
 })
 
 for (const method of ['GET', 'HEAD', 'POST']) {

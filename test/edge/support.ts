@@ -198,6 +198,8 @@ export async function startUpstream(handler: Handler = (_, outgoing) => void out
     })
     handler(incoming, outgoing)
   })
+  // None is ended because it rests: who asks next would be cut now and then.
+  server.keepAliveTimeout = 0
   let connections = 0
   server.on('connection', (socket: net.Socket) => numbers.set(socket, ++connections))
   server.listen(0, '127.0.0.1')

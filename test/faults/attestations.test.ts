@@ -33,7 +33,7 @@ const shuffled = <T>(list: readonly T[]): T[] =>
     .sort((a, b) => a.at - b.at)
     .map(({ one }) => one)
 
-describe('two replicas are sent different results of one image at once', { timeout: 240_000 }, () => {
+describe('two replicas are sent different results of one image at once', { timeout: 900_000 }, () => {
   const TWINS = ['a', 'b', 'c']
   let sql: Awaited<ReturnType<typeof createTestDatabase>>['adminSql']
   let replicas: Broker[]
@@ -177,7 +177,7 @@ async function fill(dataDir: string): Promise<void> {
   await sql.end({ timeout: 1 })
 }
 
-describe('kill -9 of the broker', { timeout: 180_000 }, () => {
+describe('kill -9 of the broker', { timeout: 900_000 }, () => {
   test('while results are posted leaves each whole and loses none that was acknowledged', async (t) => {
     const dataDir = createDataDir()
     const ledger = new Ledger()
@@ -199,7 +199,7 @@ describe('kill -9 of the broker', { timeout: 180_000 }, () => {
   })
 })
 
-describe('the database dies while results are posted, and the broker stays up', { timeout: 240_000 }, () => {
+describe('the database dies while results are posted, and the broker stays up', { timeout: 900_000 }, () => {
   const dataDir = createDataDir()
   const ledger = new Ledger()
   let broker: Broker

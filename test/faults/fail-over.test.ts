@@ -77,7 +77,7 @@ async function post(body: object[]): Promise<{ status: number; text: string }> {
 const taken = (count: number) => ({ status: 200, text: String(count) })
 const storedIn = async ({ sql }: Server) => (await sql`select from traffic`).length
 
-test('flows confirmed by a server that is gone are stored by the next one, when they come again', { timeout: 240_000 }, async (t) => {
+test('flows confirmed by a server that is gone are stored by the next one, when they come again', { timeout: 900_000 }, async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const watch = watchMemory({ db, seen: deps.seen, log: deps.log, everyMs: EVERY_MS })
   t.after(() => watch.stop())
@@ -108,7 +108,7 @@ test('flows confirmed by a server that is gone are stored by the next one, when 
   assert.equal(db.generation, generation)
 })
 
-test('of flows in doubt it is the next server that says which are stored', { timeout: 240_000 }, async () => {
+test('of flows in doubt it is the next server that says which are stored', { timeout: 900_000 }, async () => {
   const [copied, missing] = [flows(3), flows(2)]
   a.proxy.judge((sql) => (sql.includes('insert into traffic') ? 'answer lost' : 'answered'))
   assert.equal((await post([...copied, ...missing])).status, 503)

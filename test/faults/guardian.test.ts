@@ -23,7 +23,7 @@ function guardians(dataDir: string): number[] {
 const untilGone = ({ dataDir }: Installation, pid: number) => until('the server is gone', () => isGone(dataDir, pid), LIMIT_MS)
 const pidFile = ({ dataDir }: Installation) => readPidFile(join(dataDir, 'postgres'))
 
-describe('kill -9 of brokers', { timeout: 240_000 }, () => {
+describe('kill -9 of brokers', { timeout: 900_000 }, () => {
   test('of the only one: its server ends, in an orderly way, and so does the guardian', async (t) => {
     const site = await installation(t)
     const only = site.other()
@@ -74,7 +74,7 @@ describe('kill -9 of brokers', { timeout: 240_000 }, () => {
   })
 })
 
-describe('a guardian', { timeout: 240_000 }, () => {
+describe('a guardian', { timeout: 900_000 }, () => {
   test('that is killed is replaced, and the next one does its work', async (t) => {
     const site = await installation(t)
     const broker = site.other()

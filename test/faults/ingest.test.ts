@@ -45,7 +45,7 @@ after(async () => {
   await sql.end({ timeout: 1 })
 })
 
-describe('one process', { timeout: 240_000 }, () => {
+describe('one process', { timeout: 900_000 }, () => {
   test('a flow posted by 64 clients at once is stored once, and exactly one answer is the row', async () => {
     for (let round = 0; round < ROUNDS; round++) {
       const [one] = fresh(1)
@@ -92,7 +92,7 @@ describe('one process', { timeout: 240_000 }, () => {
   })
 })
 
-describe('two processes on one database', { timeout: 240_000 }, () => {
+describe('two processes on one database', { timeout: 900_000 }, () => {
   test('posted to in turn, either process knows what the other stored', async () => {
     for (let round = 0; round < ROUNDS; round++) {
       const [one, ...more] = fresh(10)

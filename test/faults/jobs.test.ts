@@ -119,7 +119,7 @@ async function aheadOfCursor(): Promise<number> {
 }
 
 for (const one of tables) {
-  describe(one.job, { timeout: 240_000 }, () => {
+  describe(one.job, { timeout: 900_000 }, () => {
     test('three processes at once: each expired row is deleted once, nothing else, no error', async (t) => {
       await one.fill()
       await sql`create table deletion (name text)`
@@ -195,7 +195,7 @@ for (const one of tables) {
   })
 }
 
-test('a flow that another process deleted is stored when it comes again', { timeout: 240_000 }, async (t) => {
+test('a flow that another process deleted is stored when it comes again', { timeout: 900_000 }, async (t) => {
   const broker = await startBroker({ databaseUrl: url, env: { JOBS: 'external' } })
   const repeat = async (n: number) => {
     const answer = await post(`${broker.url}/pod/traffic/batch`, [{ ...flow(n, 'gone'), uuid: randomUUID(), time_stamp: LONG_AGO }])

@@ -117,7 +117,7 @@ async function settle(
 
 const failures = (broker: Broker) => broker.log.filter(({ level }) => level === 'error' || level === 'fatal')
 
-describe('kill -9 of the broker', { timeout: 180_000 }, () => {
+describe('kill -9 of the broker', { timeout: 900_000 }, () => {
   test('during a stream of batches loses no acknowledged row, and what got no answer may be posted again', async (t) => {
     const dataDir = createDataDir()
     const numbers = naturals()
@@ -144,7 +144,7 @@ describe('kill -9 of the broker', { timeout: 180_000 }, () => {
   })
 })
 
-describe('the database dies during a stream of batches, and the broker stays up', { timeout: 240_000 }, () => {
+describe('the database dies during a stream of batches, and the broker stays up', { timeout: 900_000 }, () => {
   const dataDir = createDataDir()
   const numbers = naturals()
   const all = { acknowledged: [] as Batch[], unknown: [] as Batch[] }

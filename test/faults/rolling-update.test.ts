@@ -90,7 +90,7 @@ function readerOf(t: TestContext, url: string, keeps: boolean, pauseMs: number):
   )
 }
 
-test('no request fails, and nothing that was acknowledged is lost', { timeout: 300_000 }, async (t) => {
+test('no request fails, and nothing that was acknowledged is lost', { timeout: 900_000 }, async (t) => {
   const database = await createTestDatabase()
   const start = () => startBroker({ databaseUrl: database.url, env: { ...TOKENS, NODE_ENV: 'production' } })
   const balancer = await startBalancer()
@@ -151,7 +151,7 @@ test('no request fails, and nothing that was acknowledged is lost', { timeout: 3
   for (const broker of current) assert.deepEqual(await broker.stop(), { code: 0, signal: null })
 })
 
-test('the edge proxy itself is replaced without a failure of those that come anew', { timeout: 240_000 }, async (t) => {
+test('the edge proxy itself is replaced without a failure of those that come anew', { timeout: 900_000 }, async (t) => {
   const database = await createTestDatabase()
   const broker = await startBroker({ databaseUrl: database.url, env: TOKENS })
   const start = () => spawnEdge({ NODE_ENV: 'production', BROKER_URL: broker.url, BROKER_TOKEN_READ: TOKENS.BROKER_TOKEN_READ })

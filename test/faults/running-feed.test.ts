@@ -20,7 +20,7 @@ const CEILING_MB = HEAP_MB + 140 + 2 * 32
 
 let database: TestDatabase
 let broker: Broker
-const settings = { BROKER_READ_MEMORY_BUDGET_MB: String(BUDGET_MB), BROKER_READ_ACQUIRE_WAIT_MS: '60000', JOBS: 'external' }
+const settings = { BROKER_READ_MEMORY_BUDGET_MB: String(BUDGET_MB), BROKER_READ_ACQUIRE_WAIT_MS: '900000', JOBS: 'external' }
 const start = () => startBroker({ databaseUrl: database.url, env: settings, nodeArgs: [`--max-old-space-size=${HEAP_MB}`] })
 
 interface Read {
@@ -83,7 +83,7 @@ before(async () => {
   broker = await start()
 })
 
-describe('pages of 80 MB', { timeout: 300_000 }, () => {
+describe('pages of 80 MB', { timeout: 900_000 }, () => {
   test('six readers at once: each page is whole, and memory stays bounded', async (t) => {
     const reads = await Promise.all(Array.from({ length: CLIENTS }, () => readPage(broker)))
     for (const { status, bytes, names, isCut, nextAfter } of reads) {

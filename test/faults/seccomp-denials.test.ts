@@ -28,7 +28,7 @@ const SHARED = Array.from({ length: 5 }, (_, n) => `shared-${n}`)
 
 const app = await startLossyApp()
 
-describe('an answer that was lost', { timeout: 240_000 }, () => {
+describe('an answer that was lost', { timeout: 900_000 }, () => {
   before(async () => {
     const pod = podPost({ pod_name: 'web-0', pod_namespace: 'shop', workload_kind: 'Deployment', workload_name: 'web' })
     assert.equal((await app.post('/pod/spec', pod)).status, 200)
@@ -165,7 +165,7 @@ describe('an answer that was lost', { timeout: 240_000 }, () => {
 })
 
 test('two replicas are sent drains of the same pods at once, in opposite order: no deadlock, and every count is there', {
-  timeout: 240_000,
+  timeout: 900_000,
 }, async () => {
   const database = await createTestDatabase()
   const start = () => startBroker({ databaseUrl: database.url })
@@ -283,7 +283,7 @@ async function storedPosts(sql: postgres.Sql): Promise<Map<string, number[]>> {
   return new Map(rows.map(({ post, counts }) => [post, JSON.parse(counts)]))
 }
 
-test(`kill -9 of the broker while ${NODES} nodes drain`, { timeout: 180_000 }, async (t) => {
+test(`kill -9 of the broker while ${NODES} nodes drain`, { timeout: 900_000 }, async (t) => {
   const dataDir = createDataDir()
   const ledger = new Ledger()
   let broker = await startBroker({ dataDir })
@@ -300,7 +300,7 @@ test(`kill -9 of the broker while ${NODES} nodes drain`, { timeout: 180_000 }, a
   assert.deepEqual(await broker.stop(), { code: 0, signal: null })
 })
 
-test(`the database dies while ${NODES} nodes drain, and the broker stays up`, { timeout: 240_000 }, async (t) => {
+test(`the database dies while ${NODES} nodes drain, and the broker stays up`, { timeout: 900_000 }, async (t) => {
   const dataDir = createDataDir()
   const ledger = new Ledger()
   const broker = await startBroker({ dataDir })

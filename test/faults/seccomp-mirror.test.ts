@@ -36,7 +36,7 @@ const resource = (version: number) => ({
 const filesOf = (node: string, version: number) =>
   Array.from({ length: FILES }, (_, i) => ({ path: `${version % 3 ? node : 'all'}-${i}`, hash: version % 3 ? `h${version}` : 'h' }))
 
-describe('an answer of the database that is lost', { timeout: 240_000 }, async () => {
+describe('an answer of the database that is lost', { timeout: 900_000 }, async () => {
   const lossy = await startLossyApp()
   const { sql } = lossy
   const send = (method: string, path: string, body: unknown) =>
@@ -218,7 +218,7 @@ async function assertWhole(sql: postgres.Sql, { sent, acknowledged }: Ledger): P
 
 const failures = (broker: Broker) => broker.log.filter(({ level }) => level === 'error' || level === 'fatal')
 
-describe('kill -9 of the broker', { timeout: 180_000 }, () => {
+describe('kill -9 of the broker', { timeout: 900_000 }, () => {
   test('leaves unions, resources and files whole and loses nothing that was acknowledged', async (t) => {
     const dataDir = createDataDir()
     const ledger = new Ledger()
@@ -240,7 +240,7 @@ describe('kill -9 of the broker', { timeout: 180_000 }, () => {
   })
 })
 
-describe('the database dies, and the broker stays up', { timeout: 240_000 }, () => {
+describe('the database dies, and the broker stays up', { timeout: 900_000 }, () => {
   const dataDir = createDataDir()
   const ledger = new Ledger()
   let broker: Broker

@@ -104,7 +104,7 @@ function stoppingMs({ log }: Broker): number {
   return at('stopped') - at('stopping')
 }
 
-describe('SIGTERM', { timeout: 240_000 }, () => {
+describe('SIGTERM', { timeout: 900_000 }, () => {
   test('lets a slow upload and a slow statement finish, takes no new connection, and ends with 0', async (t) => {
     const broker = await start()
     const unlock = await lockTraffic(t)
@@ -256,7 +256,7 @@ class Client {
   }
 }
 
-describe('a rolling restart under load', { timeout: 240_000 }, () => {
+describe('a rolling restart under load', { timeout: 900_000 }, () => {
   async function roll(t: TestContext, env: NodeJS.ProcessEnv) {
     const servers = [await start(env), await start(env)]
     const clients = Array.from({ length: CLIENTS }, () => new Client(t, servers))
@@ -287,7 +287,7 @@ describe('a rolling restart under load', { timeout: 240_000 }, () => {
   })
 })
 
-describe('a slow reader of an unlimited list', { timeout: 240_000 }, () => {
+describe('a slow reader of an unlimited list', { timeout: 900_000 }, () => {
   /** Asks for the list and reads no more than its beginning. */
   async function startReading(broker: Broker): Promise<http.IncomingMessage> {
     const outgoing = http.get(`${broker.url}/pod/traffic/streamed`, { agent: false })
@@ -324,7 +324,7 @@ describe('a slow reader of an unlimited list', { timeout: 240_000 }, () => {
   })
 })
 
-describe('a reader that begins to read after SIGTERM', { timeout: 240_000 }, () => {
+describe('a reader that begins to read after SIGTERM', { timeout: 900_000 }, () => {
   /** Asks in one breath, reads nothing until the broker stops, then everything to the end of the connection. */
   async function readAfterSigterm(t: TestContext, limits: number[]): Promise<string> {
     const broker = await start()

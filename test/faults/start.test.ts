@@ -33,7 +33,7 @@ function launch(t: TestContext, dataDir: string, program: string[], env: NodeJS.
 
 const SERVER = ['lib/server.ts']
 
-describe('a start that fails takes its database server along', { timeout: 240_000 }, () => {
+describe('a start that fails takes its database server along', { timeout: 900_000 }, () => {
   for (const variable of ['LISTEN_ADDR', 'ADMIN_ADDR']) {
     test(`the port of ${variable} is taken: exit code 1, and no server is left`, async (t) => {
       const dataDir = createDataDir()
@@ -71,7 +71,7 @@ describe('a start that fails takes its database server along', { timeout: 240_00
   })
 })
 
-describe('SIGTERM during the start', { timeout: 240_000 }, () => {
+describe('SIGTERM during the start', { timeout: 900_000 }, () => {
   // As asked, so 0, but for programs whose work is then not done.
   const programs = [
     { name: 'the server', program: SERVER, exitCode: 0 },

@@ -139,7 +139,7 @@ async function settle(broker: Broker, dataDir: string, ledger: Ledger): Promise<
 
 const failures = (broker: Broker) => broker.log.filter(({ level }) => level === 'error' || level === 'fatal')
 
-describe('kill -9 of the broker', { timeout: 180_000 }, () => {
+describe('kill -9 of the broker', { timeout: 900_000 }, () => {
   test('during ingest leaves each payload whole and loses none that was acknowledged', async (t) => {
     const dataDir = createDataDir()
     const ledger = new Ledger()
@@ -165,7 +165,7 @@ describe('kill -9 of the broker', { timeout: 180_000 }, () => {
   })
 })
 
-describe('the database dies during ingest, and the broker stays up', { timeout: 240_000 }, () => {
+describe('the database dies during ingest, and the broker stays up', { timeout: 900_000 }, () => {
   const dataDir = createDataDir()
   const ledger = new Ledger()
   let broker: Broker

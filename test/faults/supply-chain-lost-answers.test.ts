@@ -42,7 +42,7 @@ const FATES: [what: string, fates: Fate[]][] = [
 ]
 
 for (const kind of ['vulnerabilities', 'sbom'] as const) {
-  describe(`the answer about ${kind}`, { timeout: 240_000 }, () => {
+  describe(`the answer about ${kind}`, { timeout: 900_000 }, () => {
     for (const [what, fates] of FATES) {
       test(`${what}: stored, once`, async () => {
         const sent = newVersion(kind)
@@ -78,7 +78,7 @@ for (const kind of ['vulnerabilities', 'sbom'] as const) {
   })
 }
 
-describe('the answer about a page', { timeout: 240_000 }, () => {
+describe('the answer about a page', { timeout: 900_000 }, () => {
   const page = (sent: Version, index: number) => pageOf(sent, index, PAGES, PER_PAGE)
 
   for (const [what, fates] of FATES) {

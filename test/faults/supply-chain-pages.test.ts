@@ -67,7 +67,7 @@ async function assertStored(image: number, version: number): Promise<void> {
 
 let images = 0
 
-describe('a set of pages that four clients post at once in random order through two replicas', { timeout: 240_000 }, () => {
+describe('a set of pages that four clients post at once in random order through two replicas', { timeout: 900_000 }, () => {
   test('is stored once, whole and in order, and one answer says so', async () => {
     for (let round = 0; round < ROUNDS; round++) {
       const image = ++images

@@ -66,7 +66,7 @@ const isWaiting = async () => {
 
 const isDraining = async (broker: Broker) => (await get(`${broker.admin}/readyz`)).text === 'draining'
 
-describe('SIGTERM', { timeout: 240_000 }, () => {
+describe('SIGTERM', { timeout: 900_000 }, () => {
   test('payloads that are stored or wait are answered; who came too many was told before', async (t) => {
     const broker = await start()
     const letGo = await holdHeaders(t)

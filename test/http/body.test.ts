@@ -170,7 +170,7 @@ for (const [way, send] of Object.entries(ways)) {
   })
 }
 
-test('a body announced as too large is refused before it is sent', { timeout: 240_000 }, async () => {
+test('a body announced as too large is refused before it is sent', { timeout: 900_000 }, async () => {
   const socket = connect(port, '127.0.0.1')
   socket.write(`POST /echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${MAX_BYTES + 1}\r\n\r\n`)
   const [head] = (await once(socket, 'data')) as [Buffer]
@@ -178,7 +178,7 @@ test('a body announced as too large is refused before it is sent', { timeout: 24
   socket.destroy()
 })
 
-test('a body that never ends is refused once it is too large', { timeout: 240_000 }, async () => {
+test('a body that never ends is refused once it is too large', { timeout: 900_000 }, async () => {
   const sent = request({ port, path: '/echo', method: 'POST', headers: { 'content-type': 'application/json' } })
   sent.on('error', () => {})
   sent.write(sized(MAX_BYTES))
@@ -287,7 +287,7 @@ test('packed bodies wait for room before they are unpacked', async () => {
   assert.equal((await answer).status, 200)
 })
 
-test('large bodies that dawdle make room for others, and are told to come again', { timeout: 240_000 }, async () => {
+test('large bodies that dawdle make room for others, and are told to come again', { timeout: 900_000 }, async () => {
   const inbox = new Inbox(500_000)
   const { one, held } = holding({ inbox })
   const { server } = await listen(one.fetch, [{ host: '127.0.0.1', port: 0 }])

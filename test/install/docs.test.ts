@@ -35,7 +35,7 @@ const shown = blocks.filter(({ language, tags }) => language === 'sh' && !tags.i
 const [, oldestKubernetes] = /Kubernetes (\d+\.\d+) or newer/.exec(page)!
 const PORTS = [9090, 9190, 8080]
 const FLOWS = 200
-const RUN_LIMIT_MS = 300_000
+const RUN_LIMIT_MS = 900_000
 
 /** Has a verdict on every flow. */
 const evaluator = await startStub(({ body }) => {

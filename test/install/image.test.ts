@@ -135,7 +135,7 @@ test('the parser knows what it reads, and says what it does not', () => {
   assert.throws(() => admits('*.log'), /not understood/)
 })
 
-const BUILD_LIMIT_MS = 300_000
+const BUILD_LIMIT_MS = 900_000
 /** Threads of sources need it; those of the image do without, as a test shows. */
 const LOADER_OF_SOURCES = 'tsx/esm/api'
 

@@ -5,7 +5,7 @@ import { flow, get, post, startBroker } from '../support/broker.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
 
-describe('the schema of the next release', { timeout: 240_000 }, () => {
+describe('the schema of the next release', { timeout: 900_000 }, () => {
   let database: TestDatabase
   const start = (env: NodeJS.ProcessEnv = {}) => startBroker({ databaseUrl: database.url, env })
 

@@ -117,7 +117,7 @@ test('more results of one moment than a batch has go in one pass', async () => {
   assert.deepEqual(await run(), { outcome: 'done', rows: BATCH_ROWS + 1, batches: 3 })
 })
 
-test('a pass deletes 20 batches by age at most, the oldest first, and the next does the rest', { timeout: 240_000 }, async () => {
+test('a pass deletes 20 batches by age at most, the oldest first, and the next does the rest', { timeout: 900_000 }, async () => {
   await many(20 * BATCH_ROWS + 5, 8)
   await keepAll()
   const pass = await run()
@@ -214,7 +214,7 @@ test('an image that comes back after it was looked at keeps its result: posted a
   }
 })
 
-test('results and pods are posted all the while: each result is there afterwards', { timeout: 240_000 }, async (t) => {
+test('results and pods are posted all the while: each result is there afterwards', { timeout: 900_000 }, async (t) => {
   const names = Array.from({ length: 30 }, (_, n) => `raced-${n}`)
   const db = scene.otherProcess(t)
   const post = async (name: string) => {
@@ -263,7 +263,7 @@ test('counting says how many a pass would remove, each once, and removes none', 
 })
 
 test('after a pass exactly those are left that are young enough and of an image that the inventory knows', {
-  timeout: 180_000,
+  timeout: 900_000,
 }, async () => {
   const result = fc.record({
     ageDays: fc.constantFrom(0, 2.9, 3.1, 6.9, 7.1, 400),

@@ -375,7 +375,7 @@ test('counting changes nothing', async () => {
   assert.equal((await owners()).known, 'null/null')
 })
 
-test('denials are posted all the while: each count is there afterwards', { timeout: 240_000 }, async (t) => {
+test('denials are posted all the while: each count is there afterwards', { timeout: 900_000 }, async (t) => {
   const names = Array.from({ length: 30 }, () => unique('raced'))
   const db = scene.otherProcess(t)
   for (let round = 0; round < 5; round++) {
@@ -393,7 +393,7 @@ test('denials are posted all the while: each count is there afterwards', { timeo
   }
 })
 
-test('after a pass all that is young enough is there, and attributed where the pod is known', { timeout: 180_000 }, async () => {
+test('after a pass all that is young enough is there, and attributed where the pod is known', { timeout: 900_000 }, async () => {
   const stored = fc.record({
     days: fc.constantFrom(0, 2.9, 3.1, 6.9, 7.1, 400),
     owner: fc.constantFrom<[string | null, string | null]>(['Job', 'j'], NONE, ['Job', null]),

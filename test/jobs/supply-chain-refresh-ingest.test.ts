@@ -152,7 +152,7 @@ const summary = () => sql`
   from cve_summary s left join cve_detail d using (vuln_id) left join cve_fact f using (vuln_id)
   order by s.vuln_id, s.scope_namespace`
 
-describe('payloads and pods are stored while a pass stands still where', { timeout: 240_000 }, () => {
+describe('payloads and pods are stored while a pass stands still where', { timeout: 900_000 }, () => {
   for (const [step, hold] of HOLDS) {
     test(step, async () => {
       let isOver = false

@@ -135,7 +135,7 @@ before(async () => {
   await run()
 })
 
-describe('the rows that a pass reads', { timeout: 300_000 }, () => {
+describe('the rows that a pass reads', { timeout: 900_000 }, () => {
   test('are told with little in the tables', async (t) => {
     await passes((what, rows) => {
       t.diagnostic(`${what}: ${JSON.stringify(rows)}`)

@@ -206,7 +206,7 @@ test('a database with tight limits does not cut a migration short', async (t) =>
 })
 
 for (const isolation of ['repeatable read', 'serializable']) {
-  test(`a database whose transactions are ${isolation} is migrated like any other`, { timeout: 240_000 }, async (t) => {
+  test(`a database whose transactions are ${isolation} is migrated like any other`, { timeout: 900_000 }, async (t) => {
     const { folder } = schemaFolder(t, {
       ...TWO,
       'migrations/0003_index.sql': '-- no-transaction\ncreate index concurrently if not exists second_by_id on second (id)',
@@ -218,7 +218,7 @@ for (const isolation of ['repeatable read', 'serializable']) {
 }
 
 test('a file outside a transaction waits for others no longer than the limit, and is tried again a bounded number of times', {
-  timeout: 240_000,
+  timeout: 900_000,
 }, async (t) => {
   const { folder, add } = schemaFolder(t, TWO)
   const { sql, url } = await emptyDatabase(t)
@@ -308,7 +308,7 @@ test('an unreachable database is tried again up to the limit', async (t) => {
   assert.equal(attempt.lines.filter(({ level }) => level === 'warn').length, 2)
 })
 
-test('a server that takes connections and says nothing is an unreachable one', { timeout: 240_000 }, async (t) => {
+test('a server that takes connections and says nothing is an unreachable one', { timeout: 900_000 }, async (t) => {
   const { folder } = schemaFolder(t, TWO)
   const mute = createServer().listen(0, '127.0.0.1')
   await once(mute, 'listening')
@@ -433,7 +433,7 @@ for (const [severity, code] of [
   })
 }
 
-test('a statement that fails is judged by its code, in a transaction and without', { timeout: 240_000 }, async (t) => {
+test('a statement that fails is judged by its code, in a transaction and without', { timeout: 900_000 }, async (t) => {
   const { url } = await emptyDatabase(t)
   const outcomes: Record<Outcome, readonly string[]> = {
     reconnects: ['08000', '08003', '08006', '08P01', '53300', '57P01', '57P02', '57P03', '57P04', '57P05', '25P03', '25P04'],

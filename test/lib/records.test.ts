@@ -134,7 +134,7 @@ const rowsOf = (value: fc.Arbitrary<string | null>, maxLength: number) =>
       ),
     )
 
-test('whatever the values, a list is what the database makes of the rows', { timeout: 240_000 }, async () => {
+test('whatever the values, a list is what the database makes of the rows', { timeout: 900_000 }, async () => {
   let slow = 0
   await fc.assert(
     fc.asyncProperty(rowsOf(text, 6), async (rows) => {
@@ -146,7 +146,7 @@ test('whatever the values, a list is what the database makes of the rows', { tim
   assert.ok(slow > 0, 'none of them took the long way')
 })
 
-test('ordinary values, escapes among them, never take the long way', { timeout: 240_000 }, async () => {
+test('ordinary values, escapes among them, never take the long way', { timeout: 900_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(rowsOf(plain, 12), async (rows) => {
       await hold(rows)

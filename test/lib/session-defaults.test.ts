@@ -226,7 +226,7 @@ describe('a database with other defaults for its sessions', () => {
 
   for (const [what, defaults] of [...SETS, ...HARMLESS]) {
     for (const kind of KINDS) {
-      test(`${kind}, ${what}: every answer is the same`, { timeout: 240_000 }, async () => {
+      test(`${kind}, ${what}: every answer is the same`, { timeout: 900_000 }, async () => {
         assert.deepEqual(await answers(kind, defaults), expected.get(kind))
       })
     }

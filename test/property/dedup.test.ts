@@ -153,7 +153,7 @@ const step: fc.Arbitrary<Step> = fc
   })
   .map((one) => (one.single ? { ...one, body: one.body.slice(0, 1) } : one))
 
-test('one post after the other, the broker stores what a plain array by the rules would', { timeout: 240_000 }, async () => {
+test('one post after the other, the broker stores what a plain array by the rules would', { timeout: 900_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 10 }), async (steps) => {
       const run = runs++
@@ -170,7 +170,7 @@ test('one post after the other, the broker stores what a plain array by the rule
   )
 })
 
-test('a body of many flows is stored as if each had been posted in turn', { timeout: 240_000 }, async () => {
+test('a body of many flows is stored as if each had been posted in turn', { timeout: 900_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.array(sketch, { minLength: 10, maxLength: 150 }), { minLength: 1, maxLength: 3 }), async (bodies) => {
       const run = runs++
@@ -213,7 +213,7 @@ interface Client {
 
 const client: fc.Arbitrary<Client> = fc.record({ posts: fc.array(step, { minLength: 1, maxLength: 4 }), replica: fc.boolean() })
 
-test('clients of two replicas at once store each flow once and lose none', { timeout: 240_000 }, async () => {
+test('clients of two replicas at once store each flow once and lose none', { timeout: 900_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(client, { minLength: 2, maxLength: 6 }), fc.boolean(), async (clients, echoed) => {
       const run = runs++
@@ -251,7 +251,7 @@ test('clients of two replicas at once store each flow once and lose none', { tim
   )
 })
 
-test('many clients of one replica, all at once', { timeout: 240_000 }, async () => {
+test('many clients of one replica, all at once', { timeout: 900_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (posts) => {
       const run = runs++

@@ -77,7 +77,7 @@ const isQuiet = async () => {
   return rows.length === 0
 }
 
-test('each flow that is stored is told once in the answers that came, and once to the evaluator', { timeout: 240_000 }, async () => {
+test('each flow that is stored is told once in the answers that came, and once to the evaluator', { timeout: 900_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(client, { minLength: 1, maxLength: 4 }), fc.array(fate, { maxLength: 25 }), async (clients, fates) => {
       const run = runs++

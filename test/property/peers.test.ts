@@ -263,7 +263,7 @@ async function apply(run: number, model: Model, one: Op): Promise<void> {
 }
 
 test('in any history, flows are stamped with who held the address at their time, and the look-up says the same', {
-  timeout: 240_000,
+  timeout: 900_000,
 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(op, { minLength: 5, maxLength: 30 }), async (ops) => {
@@ -275,7 +275,7 @@ test('in any history, flows are stamped with who held the address at their time,
   )
 })
 
-test('after any history, every address at every time', { timeout: 240_000 }, async () => {
+test('after any history, every address at every time', { timeout: 900_000 }, async () => {
   const changes = op.filter(({ kind }) => kind === 'pod' || kind === 'mark' || kind === 'service')
   await fc.assert(
     fc.asyncProperty(fc.array(changes, { minLength: 3, maxLength: 15 }), async (ops) => {

@@ -143,7 +143,7 @@ const history = {
   rows: fc.array(flow, { maxLength: 40 }).map(numbered),
 }
 
-test('after a pass the table holds exactly what the rules keep, and the dry run said how many go', { timeout: 240_000 }, async () => {
+test('after a pass the table holds exactly what the rules keep, and the dry run said how many go', { timeout: 900_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.record({ ...history, batchRows: fc.integer({ min: 1, max: 9 }), cap: fc.constantFrom(0, 0, 1, 3, 6) }),
@@ -163,7 +163,7 @@ test('after a pass the table holds exactly what the rules keep, and the dry run 
   )
 })
 
-test('passes that end early never delete what the rules keep, and together delete the rest', { timeout: 240_000 }, async () => {
+test('passes that end early never delete what the rules keep, and together delete the rest', { timeout: 900_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.record({
@@ -190,7 +190,7 @@ test('passes that end early never delete what the rules keep, and together delet
   )
 })
 
-test('dead pods: exactly those that are dead and too old go, with their addresses', { timeout: 240_000 }, async () => {
+test('dead pods: exactly those that are dead and too old go, with their addresses', { timeout: 900_000 }, async () => {
   const record = fc.record({
     isDead: fc.boolean(),
     ageDays: fc.constantFrom(0, 6.9, 7.1, 29.9, 30.1, 100),

@@ -343,15 +343,16 @@ describe('entries of one file in a post', () => {
       )
     })
 
-  test('POST /runtime/executables 200: of the newest without a pod the pod before stays, of equal times the first', async () => {
+  test('POST /runtime/executables 200: the pod is that of the newest, of equal times the first, and none if that has none', async () => {
     const one = { path, last_seen: at(90) }
     await take(app, [
       executable({ ...one, pod_name: 'a' }),
       executable({ ...one, pod_name: 'b' }),
-      executable({ path, last_seen: at(99), pod_name: null }),
+      executable({ path, pod_name: null, last_seen: at(80) }),
     ])
-    const { last_pod_name, last_seen } = await only(app)
-    assert.deepEqual([last_pod_name, last_seen], ['a', at(99)])
+    assert.equal((await only(app)).last_pod_name, 'a')
+    await take(app, [executable({ path, last_seen: at(990), pod_name: null }), executable({ path, last_seen: at(890) })])
+    assert.equal((await only(app)).last_pod_name, null)
   })
 })
 
@@ -377,7 +378,7 @@ describe('a file that is stored', () => {
     ['the same of another pod', { pod_name: 'new' }, null],
     ['299.999999 s later', { last_seen: `${at(2_299)}.999999`, pod_name: 'new' }, null],
     ['300 s later', { last_seen: at(2_300), pod_name: 'new' }, { last_seen: at(2_300), last_pod_name: 'new' }],
-    ['300 s later, of no pod', { last_seen: at(2_300), pod_name: null }, { last_seen: at(2_300) }],
+    ['300 s later, of no pod', { last_seen: at(2_300), pod_name: null }, { last_seen: at(2_300), last_pod_name: null }],
     ['seen before', { last_seen: at(1_500) }, null],
     ['begun later', { first_seen: at(1_001) }, null],
     ['begun earlier', { first_seen: at(999), last_seen: at(1_999), pod_name: 'new' }, { first_seen: at(999) }],

@@ -78,7 +78,7 @@ const sent = ({ pod, syscall, action, count, syscallNr, arch, first, last }: Ent
 
 const secondOf = (time: string): number => (time.startsWith('2026-01-01T00:00:') ? Number(time.slice(17, 19)) : NOW)
 
-test('drains of any entries', { timeout: 240_000 }, async () => {
+test('drains of any entries', { timeout: 900_000 }, async () => {
   const owner = { pod_namespace: 'shop', workload_kind: 'Deployment', workload_name: 'web' }
   for (const post of [podPost({ ...owner, pod_name: 'owned' }), podPost({ pod_namespace: 'shop', pod_name: 'bare' })])
     assert.equal((await app.post('/pod/spec', post)).status, 200)

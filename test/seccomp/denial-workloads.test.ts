@@ -60,7 +60,7 @@ test('workloads are told apart by namespace, kind and name; what is not attribut
   assert.equal(await countWorkloads(db), 5)
 })
 
-test('whatever is stored, it counts what a plain count of all rows does', { timeout: 240_000 }, async () => {
+test('whatever is stored, it counts what a plain count of all rows does', { timeout: 900_000 }, async () => {
   const word = fc.constantFrom('a', 'b', 'B', 'é', '')
   const owner = fc.tuple(word, fc.option(word, { freq: 3 }), fc.option(word, { freq: 3 }))
   await fc.assert(
@@ -163,7 +163,7 @@ test('scrapes do not count', async () => {
   assert.match(text, /^svc_seccomp_denial_workloads 0$/m)
 })
 
-test('a server counts from its start on', { timeout: 240_000 }, async () => {
+test('a server counts from its start on', { timeout: 900_000 }, async () => {
   await store([
     ['a', 'Job', 'x'],
     ['b', 'Job', 'x'],

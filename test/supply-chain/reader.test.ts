@@ -115,6 +115,6 @@ test('a thread keeps the process alive while somebody waits for it, and not long
     const read = () => reader.read('vulnerabilities', { bytes, isPacked: false, digest: '${digest}', maxInflatedBytes: ${MAX_INFLATED}, now: 2e12 })
     for (let i = 0; i < 2; i++) process.stdout.write(String((await read()).header.item_count))`
   const args = ['--import', 'tsx', '--input-type=module', '--eval', script]
-  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 240_000 })
+  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 900_000 })
   assert.equal(stdout, '11')
 })

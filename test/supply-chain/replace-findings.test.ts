@@ -30,7 +30,7 @@ async function marked(): Promise<{ marked: number; all: number }> {
   return { ...row! }
 }
 
-describe('a payload of as many findings as there may be', { timeout: 240_000 }, () => {
+describe('a payload of as many findings as there may be', { timeout: 900_000 }, () => {
   for (const [what, changed] of [
     ['is stored', 0],
     ['of which a hundredth is another is replaced', FINDINGS / 100],

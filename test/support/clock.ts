@@ -28,6 +28,14 @@ class Timer {
 }
 
 /**
+ * `performance.now` stands still for the rest of the test file, and timers go on: nothing takes long, however busy the machine. Not by a
+ * mock, which remembers every call.
+ */
+export function holdClock(): void {
+  performance.now = () => 0
+}
+
+/**
  * `performance.now` and timers that are set from now on stand still until they are told to move. Input and output go on, and so do
  * timers of no time, by which the driver opens connections: those of `node:test` would stop them too.
  */

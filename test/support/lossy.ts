@@ -1,5 +1,5 @@
 /** The app with a proxy between it and its database, and an evaluator that listens. */
-import { after, mock } from 'node:test'
+import { after } from 'node:test'
 import { pino } from 'pino'
 import { routes } from '../../handlers/router.ts'
 import { buildDeps } from '../../lib/build.ts'
@@ -7,6 +7,7 @@ import { loadConfig } from '../../lib/config.ts'
 import { type DatabaseOptions, openDatabase } from '../../lib/db/index.ts'
 import { createApp } from '../../lib/http/app.ts'
 import { PATIENCE_MS } from './app.ts'
+import { holdClock } from './clock.ts'
 import { createTestDatabase } from './database.ts'
 import { type Fate, startProxy } from './proxy.ts'
 import { startStub } from './stub.ts'
@@ -22,7 +23,7 @@ export interface Answered {
  * whose answer is lost is made again, however long the first attempt took on a busy machine.
  */
 export async function startLossyApp(options: Partial<DatabaseOptions> = {}, env: NodeJS.ProcessEnv = {}) {
-  mock.method(performance, 'now', () => 0)
+  holdClock()
   const home = await createTestDatabase()
   const proxy = await startProxy(home.connection)
   const evaluator = await startStub(() => ({ json: { results: [] } }))

@@ -44,6 +44,8 @@ export async function startStub(handler: (heard: Heard) => StubAnswer | Promise<
     outgoing.writeHead(answer.status ?? 200, { 'content-type': 'application/json', ...answer.headers })
     outgoing.end(answer.text ?? JSON.stringify(answer.json ?? null))
   })
+  // None is ended because it rests: who asks next would be cut now and then.
+  server.keepAliveTimeout = 0
   server.on('connection', (socket) => {
     connections++
     open++

@@ -29,3 +29,17 @@ export async function becomes(ask: () => unknown, expected: unknown, limitMs = 6
     await delay(20)
   }
 }
+
+/**
+ * Gives `attempt` ever more time, from so many milliseconds to half a minute, until it succeeds: for a limit of the program that is the
+ * subject and that a busy machine may use up before anything has happened. What is wrong stays wrong with any limit.
+ */
+export async function withMoreTime(fromMs: number, attempt: (ms: number) => Promise<void>): Promise<void> {
+  for (let ms = fromMs; ; ms *= 4) {
+    try {
+      return await attempt(ms)
+    } catch (error) {
+      if (ms > 8_000) throw error
+    }
+  }
+}

@@ -162,7 +162,7 @@ const remove = (pod: string, uuids: string[]) => app.sql`
   delete from traffic where uuid in (select ${pod}::text || u from json_array_elements_text(${JSON.stringify(uuids)}::text::json) u)`
 const bytes = (a: Row, b: Row) => b.second - a.second || Buffer.compare(Buffer.from(b.uuid), Buffer.from(a.uuid))
 
-test('page by page, rows that stay come once and in order while others come and go', { timeout: 240_000 }, async () => {
+test('page by page, rows that stay come once and in order while others come and go', { timeout: 900_000 }, async () => {
   let runs = 0
   await fc.assert(
     fc.asyncProperty(

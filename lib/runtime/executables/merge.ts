@@ -45,16 +45,16 @@ export async function merge(entries: readonly unknown[]): Promise<Merged> {
 const keyOf = ({ namespace, workloadKind, workloadName, container, image }: Owner) =>
   `${namespace}\0${workloadKind}\0${workloadName}\0${container}\0${image}`
 
-/** Two sightings of a file as one, with the pod of the newer. In their canonical form the order of times is that of their texts. */
+/** Two sightings of a file as one, with the pod of the newer, the first of equals. In their canonical form the order of times is that of their texts. */
 export function united(a: Sighting, b: Sighting): Sighting {
-  const [older, newer] = b.last > a.last ? [a, b] : [b, a]
+  const newer = b.last > a.last ? b : a
   return {
     kind: a.kind,
     path: a.path,
     isComplete: a.isComplete || b.isComplete,
     source: a.source === 'ebpf' ? a.source : b.source,
     origin: ORIGINS.indexOf(a.origin) >= ORIGINS.indexOf(b.origin) ? a.origin : b.origin,
-    pod: newer.pod ?? older.pod,
+    pod: newer.pod,
     first: earlier(a.first, b.first),
     last: newer.last,
   }
