@@ -12,6 +12,7 @@ import { TOKENS } from '../support/app.ts'
 import { type Broker, flow, get, post, request, startBroker } from '../support/broker.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { certificate } from '../support/own-server.ts'
+import { undisturbed } from '../support/undisturbed.ts'
 import { until } from '../support/until.ts'
 import { type EdgeProcess, launchEdge, spawnEdge, startUpstream, Wire } from './support.ts'
 
@@ -274,7 +275,7 @@ describe('SIGTERM', { timeout: 900_000 }, () => {
     assert.ok(stoppingMs(edge) < 12_000)
   })
 
-  test('in production it goes on answering until every list of endpoints has lost it', async (t) => {
+  async function answersInProduction(t: TestContext): Promise<void> {
     const { edge, list, go } = await busy(t, { NODE_ENV: 'production' })
     edge.kill('SIGTERM')
     await until('the edge is not ready', async () => (await get(`${edge.admin}/readyz`)).status === 503)
@@ -286,7 +287,8 @@ describe('SIGTERM', { timeout: 900_000 }, () => {
     assert.deepEqual(await edge.exited, { code: 0, signal: null })
     const ms = stoppingMs(edge)
     assert.ok(ms >= 3_000 && ms < 20_000, `${ms} ms`)
-  })
+  }
+  test('in production it goes on answering until every list of endpoints has lost it', (t) => undisturbed(() => answersInProduction(t)))
 
   test('an answer that does not end is cut in time, visibly, and the process ends with 0', async (t) => {
     const { edge, list } = await busy(t)

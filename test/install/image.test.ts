@@ -385,7 +385,7 @@ describe('the image', { timeout: BUILD_LIMIT_MS }, () => {
 
 /** Where a server listens, broker or edge proxy, once it does. */
 async function listening(container: Container): Promise<{ container: Container; api: string; admin: string }> {
-  const line = await until('it listens', () => container.log.find(({ msg }) => msg === 'listening') ?? container.hasExited, 60_000)
+  const line = await until('it listens', () => container.log.find(({ msg }) => msg === 'listening') ?? container.hasExited)
   if (line === true) assert.fail(`it ended: ${container.stdout}${container.stderr}`)
   return { container, api: String(line.api ?? line.edge), admin: String(line.admin) }
 }

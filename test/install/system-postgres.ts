@@ -90,7 +90,7 @@ export async function startSystemPostgres(programs: string, password: string): P
       () => true,
       () => false,
     )
-  await until('the server answers', () => hasEnded || answers(), 30_000)
+  await until('the server answers', () => hasEnded || answers())
   if (hasEnded) throw new Error(`the server did not start: ${output.tail()}`)
   await sql.unsafe(`alter role ${SUPERUSER} password '${password}'`)
   await sql.unsafe('create database broker')
