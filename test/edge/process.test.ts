@@ -11,6 +11,7 @@ import { after, before, describe, type TestContext, test } from 'node:test'
 import { TOKENS } from '../support/app.ts'
 import { type Broker, flow, get, post, request, startBroker } from '../support/broker.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { freePort } from '../support/free-port.ts'
 import { certificate } from '../support/own-server.ts'
 import { undisturbed } from '../support/undisturbed.ts'
 import { until } from '../support/until.ts'
@@ -31,7 +32,8 @@ describe('in front of a broker that asks for tokens', { timeout: 900_000 }, () =
 
   before(async () => {
     database = await createTestDatabase()
-    broker = await startBroker({ databaseUrl: database.url, env: TOKENS })
+    // The one after it has the same.
+    broker = await startBroker({ databaseUrl: database.url, env: { ...TOKENS, LISTEN_ADDR: `127.0.0.1:${await freePort()}` } })
     edge = await spawnEdge({ BROKER_URL: broker.url, BROKER_TOKEN_READ_FILE: tokenFile })
     const flows = Array.from({ length: FLOWS }, (_, i) => flow(i + 1))
     const headers = { authorization: `Bearer ${TOKENS.BROKER_TOKEN_INGEST}` }

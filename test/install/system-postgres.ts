@@ -11,9 +11,9 @@ import { ensureCluster, SUPERUSER } from '../../lib/db/embedded/cluster.ts'
 import { createLauncher } from '../../lib/db/embedded/launcher.ts'
 import { readOutput } from '../../lib/db/embedded/output.ts'
 import { openPool } from '../../lib/db/open-pool.ts'
+import { freePort } from '../support/free-port.ts'
 import { noLog } from '../support/log.ts'
 import { until } from '../support/until.ts'
-import { freePort } from './ports.ts'
 
 export interface SystemPostgres {
   readonly port: number
