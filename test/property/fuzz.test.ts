@@ -14,7 +14,7 @@ import { declaredRoutes } from '../../lib/http/access.ts'
 import { MAX_CORE_BODY_BYTES } from '../../lib/http/body.ts'
 import type { Scope } from '../../lib/http/tokens.ts'
 import { type Broker, connectTo, createDataDir, get, metric, request, residentMb, startBroker } from '../support/broker.ts'
-import { until } from '../support/until.ts'
+import { becomes, until } from '../support/until.ts'
 
 const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 100_000)
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31)
@@ -1209,7 +1209,7 @@ test('what was accepted can be read back over HTTP', async () => {
 })
 
 test('and afterwards the server is idle and well', async () => {
-  assert.equal((await get(`${broker.url}/health`)).status, 200)
+  await becomes(async () => (await get(`${broker.url}/health`)).status, 200)
   await until(
     'the read budget is free',
     async () => (await metric(broker, 'broker_read_budget_kib_available')) === (await metric(broker, 'broker_read_budget_kib_total')),
