@@ -45,6 +45,22 @@ const writers: Record<string, Write> = {
     const document = { node: `${keys[0]}-${second}`, capturing: true, interval_seconds: null, post: randomUUID(), denials }
     return on`select * from store_denials(${JSON.stringify(document)}::text::json)`
   },
+  store_heartbeats: (on, keys, second) => {
+    const beat = (container_id: string) => ({
+      ...{ container_id, pod_namespace: 'n', workload_kind: 'k', workload_name: 'w', container_name: 'c', image_digest: '', pod_name: 'p' },
+      ...{ node_name: 'n', mode: 'full', exec_probe: true, lib_probe: true, start_mode: 'start', tracking_since: time(0) },
+      ...{
+        probe_attached_at: null,
+        heartbeat_at: time(second),
+        heartbeat_secs: 1,
+        events_dropped: 0,
+        unsent: 0,
+        incomplete: false,
+        ended: false,
+      },
+    })
+    return on`select store_heartbeats(${JSON.stringify(keys.map(beat))}::text::json)`
+  },
 }
 
 /**
