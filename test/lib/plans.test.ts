@@ -324,6 +324,7 @@ const WITHOUT = new Set([
   'POST /images/:digest/vulnerabilities',
   'POST /images/:digest/sbom',
   'POST /images/:digest/attestation',
+  'POST /runtime/coverage',
   'POST /seccomp/denials',
   'POST /runtime/executables',
 ])

@@ -370,6 +370,29 @@ const EXPORT: Fields = {
   remove: good`[]  ["write"]  null`,
 }
 
+const HEARTBEAT: Fields = {
+  pod_namespace: good`"shop"  "MARKERMARKER"`,
+  pod_name: good`"MARKERMARKER"  "fuzz-pool-1"`,
+  workload_kind: good`"Deployment"  null`,
+  workload_name: good`"MARKERMARKER"  null`,
+  container_name: good`"app"  "MARKERMARKER"`,
+  image_digest: one(['""', 'null', ...DIGESTS.map((digest) => `"${digest}"`)]),
+  container_id: good`"c1"  "MARKERMARKER"`,
+  node_name: good`"node-1"  "MARKERMARKER"`,
+  mode: good`"full"  "exec"`,
+  exec_probe: good`true  false`,
+  lib_probe: good`true  false`,
+  start_mode: good`"start"  "backfill"`,
+  tracking_since: good`"2026-01-01T00:00:00.123456789"  "0001-01-01T00:00:00"`,
+  probe_attached_at: good`"2026-01-01T00:00:00"  "9999-12-31T23:59:59.999999"  null`,
+  events_dropped: good`0  7  9007199254740993  1e300  null`,
+  unsent: good`0  1e300  null`,
+  incomplete: good`true  false  null`,
+  ended: good`false  true  null`,
+  heartbeat_at: good`"2026-01-02T00:00:00"  "9999-12-31T23:59:59"  "0001-01-01T00:00:00"`,
+  heartbeat_secs: good`300  1  86400`,
+}
+
 const DRAIN: Fields = {
   node: good`"MARKERMARKER"  "node-1"`,
   capturing: good`true  true  false`,
@@ -420,6 +443,7 @@ const TEMPLATES: Record<string, { fields: Fields; list?: true }> = {
   '/images/:digest/sbom': { fields: SBOM },
   '/images/:digest/attestation': { fields: RESULT },
   '/seccomp/profiles/:namespace/:kind/:name/export': { fields: EXPORT },
+  '/runtime/coverage': { fields: HEARTBEAT, list: true },
   '/seccomp/denials': { fields: DRAIN },
   '/runtime/executables': { fields: EXECUTABLE, list: true },
 }
