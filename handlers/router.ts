@@ -33,6 +33,7 @@ import trafficPost from './pod/traffic.post.ts'
 import trafficBatch from './pod/traffic-batch.post.ts'
 import trafficByName from './pod/traffic-by-name.get.ts'
 import runtimeCoverage from './runtime/coverage.post.ts'
+import executables from './runtime/executables.post.ts'
 import seccompCrDelete from './seccomp/cr.delete.ts'
 import seccompCrPut from './seccomp/cr.put.ts'
 import denials from './seccomp/denials.get.ts'
@@ -72,4 +73,5 @@ export const routes = [
   ...[denialsPost, denials],
   ...[workloadRuntime, imageRuntime],
   ...[runtimeCoverage],
+  ...[executables],
 ]

@@ -10,6 +10,7 @@ const TAGS: readonly [name: string, description: string, prefixes: readonly stri
   ['vulnerabilities', 'Vulnerabilities of the images that run, and what reaches them', ['/vulnerabilities']],
   ['attestations', 'Signatures and attestations of images, and the policies made of them', ['/attestations', '/image-trust']],
   ['seccomp', 'Seccomp profiles of workloads, the resources and nodes that have them, and what kernels denied', ['/seccomp/']],
+  ['runtime', 'Files that ran or were loaded in containers, and how completely they were watched', ['/runtime/']],
   ['operations', 'The broker itself', ['/health', '/metrics', '/version', '/openapi.json']],
 ]
 

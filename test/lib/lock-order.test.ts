@@ -15,6 +15,22 @@ const { adminSql: sql } = await createTestDatabase()
 type Write = (on: postgres.Sql, keys: string[], second: number) => Promise<unknown>
 const time = (second: number) => `2026-01-01T00:00:0${second}`
 
+const array = (values: readonly unknown[]) => `{${values.map((value) => `"${value}"`).join()}}`
+
+/** Each path of each owner; a later second is five minutes on. */
+function executables(on: postgres.Sql, owners: readonly string[], paths: readonly string[], second: number) {
+  const rows = owners.flatMap((_, owner) => paths.map((path) => ({ owner: owner + 1, path })))
+  const each = (value: unknown) => array(rows.map(() => value))
+  const same = array(owners.map(() => 'x'))
+  const seen = each(`2026-01-01T00:${5 * second}:00`)
+  return on`
+    select store_executables(
+      ${array(owners)}::text::text[], ${same}::text::text[], ${same}::text::text[], ${same}::text::text[], ${same}::text::text[], '{}',
+      ${array(rows.map(({ owner }) => owner))}::text::integer[], ${each('exec')}::text::text[],
+      ${array(rows.map(({ path }) => path))}::text::text[], ${each(true)}::text::boolean[], ${each('ebpf')}::text::text[],
+      ${each('image')}::text::text[], null, ${seen}::text::timestamp[], ${seen}::text::timestamp[])`
+}
+
 const writers: Record<string, Write> = {
   upsert_pods: (on, keys, second) => {
     const pod = (pod_name: string) => ({
@@ -45,6 +61,9 @@ const writers: Record<string, Write> = {
     const document = { node: `${keys[0]}-${second}`, capturing: true, interval_seconds: null, post: randomUUID(), denials }
     return on`select * from store_denials(${JSON.stringify(document)}::text::json)`
   },
+  // The rows are of one owner, and so is the order of their paths.
+  store_executables: (on, keys, second) => executables(on, ['o'], keys, second),
+  'store_executables, of many owners': (on, keys, second) => executables(on, keys, ['p'], second),
 }
 
 /**

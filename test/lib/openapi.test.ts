@@ -52,6 +52,7 @@ const MAX_BYTES: Record<string, number> = {
   'POST /images/{digest}/attestation': 262_144,
   'POST /seccomp/profiles/{namespace}/{kind}/{name}/export': 1_048_576,
   'POST /seccomp/denials': 4_194_304,
+  'POST /runtime/executables': 8_388_608,
 }
 
 for (const { name, path, operation } of operations) {
@@ -177,6 +178,10 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
   const image = `sha256:${'a'.repeat(64)}`
   const payload = { schema_version: 1, image: { digest: image }, source: 'registry', scanned_at: `${T}.123456789Z` }
   const result = { schema_version: 1, digest: image, repository: 'r', checked_at: `${T}Z`, verdict: 'unsigned' }
+  const executable = {
+    ...{ pod_namespace: 'n', pod_name: 'p', workload_kind: 'Deployment', workload_name: 'w', container_name: 'c', image_digest: image },
+    ...{ kind: 'exec', path: '/x', path_complete: true, source: 'ebpf', origin: 'image', first_seen: T, last_seen: T },
+  }
   const denial = { podUid: 'u', podName: 'p', podNamespace: 'n', syscall: 's', action: 'a', count: 1 }
   const badPayloads = [
     ...[
@@ -431,6 +436,21 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
       answers: [
         [true, { accepted: 0 }],
         [false, { accepted: -1 }],
+        [false, {}],
+      ],
+    },
+    'POST /runtime/executables': {
+      bodies: [
+        [true, []],
+        [true, [executable, { ...executable, pod_name: null, image_digest: '', origin: 'x', path_complete: null }]],
+        [false, {}],
+        [false, executable],
+        [false, null],
+      ],
+      answers: [
+        [true, { accepted: 0, dropped: 0, written: 0 }],
+        [false, { accepted: 0, dropped: 0, written: -1 }],
+        [false, { accepted: 0, dropped: 0 }],
         [false, {}],
       ],
     },

@@ -342,6 +342,7 @@ const WITHOUT = new Set([
   'POST /images/:digest/sbom',
   'POST /images/:digest/attestation',
   'POST /seccomp/denials',
+  'POST /runtime/executables',
 ])
 
 describe('plans', () => {

@@ -389,6 +389,22 @@ const DRAIN: Fields = {
   }),
 }
 
+const EXECUTABLE: Fields = {
+  pod_namespace: good`"shop"  "MARKERMARKER"`,
+  pod_name: good`"MARKERMARKER"  null  ""`,
+  workload_kind: good`"Deployment"  null`,
+  workload_name: good`"MARKERMARKER"  null`,
+  container_name: good`"app"  "MARKERMARKER"`,
+  image_digest: one(['""', 'null', ...DIGESTS.map((digest) => `"${digest}"`)]),
+  kind: good`"exec"  "lib"  "LIB"`,
+  path: good`"/bin/MARKERMARKER"  "{\""  "NULL"`,
+  path_complete: good`true  false  null`,
+  source: good`"ebpf"  "backfill"`,
+  origin: good`"image"  "memfd"  "elsewhere"  null`,
+  first_seen: good`"2026-01-01T00:00:00.123456789"  "0001-01-01T00:00:00"`,
+  last_seen: good`"2026-01-02T00:00:00"  "9999-12-31T23:59:59.999999"`,
+}
+
 /** Of every route that takes a body: the members of its object; `list` when the body is a list of them. */
 const TEMPLATES: Record<string, { fields: Fields; list?: true }> = {
   '/pod/spec': { fields: POD },
@@ -405,6 +421,7 @@ const TEMPLATES: Record<string, { fields: Fields; list?: true }> = {
   '/images/:digest/attestation': { fields: RESULT },
   '/seccomp/profiles/:namespace/:kind/:name/export': { fields: EXPORT },
   '/seccomp/denials': { fields: DRAIN },
+  '/runtime/executables': { fields: EXECUTABLE, list: true },
 }
 
 const STRANGERS = values`__proto__  constructor  toString  unknown  \u0000  \ud800  POD_NAME  peer_name`

@@ -1,0 +1,14 @@
+import { z } from 'zod'
+import { shownAs } from '../../http/declared.ts'
+import { listOf } from '../../http/lists.ts'
+import { shownEntry } from './entry.ts'
+
+export const MAX_EXECUTABLES_BYTES = 8 * 1024 * 1024
+/** More than twice what an agent sends at once. */
+export const MAX_EXECUTABLES = 5_000
+
+/** Entries are judged one by one: of the list only its length is. */
+export const Executables = listOf(
+  shownAs(z.unknown(), { ...shownEntry, description: 'An entry that cannot be stored is dropped; the others are stored all the same.' }),
+  MAX_EXECUTABLES,
+)

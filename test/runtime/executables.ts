@@ -1,0 +1,76 @@
+/** What the tests of executables post and look at. */
+import assert from 'node:assert/strict'
+import type { startApp } from '../support/app.ts'
+
+export type App = Pick<Awaited<ReturnType<typeof startApp>>, 'sql' | 'post'>
+export type Fields = Record<string, unknown>
+
+export const PATH = '/runtime/executables'
+export const DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`
+
+let made = 0
+
+/** A path that nobody else got. */
+export const uniquePath = () => `/bin/tool-${++made}`
+
+/** An entry with every field and a path of its own; a field given as undefined is left out. */
+export const executable = (fields: Fields = {}): Fields => ({
+  pod_namespace: 'shop',
+  pod_name: 'web-0',
+  workload_kind: 'Deployment',
+  workload_name: 'web',
+  container_name: 'app',
+  image_digest: DIGEST,
+  kind: 'exec',
+  path: uniquePath(),
+  path_complete: true,
+  source: 'ebpf',
+  origin: 'image',
+  first_seen: '2026-01-01T00:00:00',
+  last_seen: '2026-01-01T01:00:00',
+  ...fields,
+})
+
+/** The counts of an answer that must be 200, in the order of the wire. */
+export async function take(app: App, entries: unknown): Promise<number[]> {
+  const answer = await app.post(PATH, entries)
+  assert.equal(answer.status, 200, answer.text)
+  assert.deepEqual(Object.keys(answer.json), ['accepted', 'dropped', 'written'])
+  return Object.values(answer.json)
+}
+
+export interface Stored {
+  cluster_id: string
+  pod_namespace: string
+  workload_kind: string
+  workload_name: string
+  container_name: string
+  image_digest: string
+  kind: string
+  path: string
+  path_complete: boolean
+  source: string
+  origin: string
+  last_pod_name: string | null
+  first_seen: string
+  last_seen: string
+}
+
+/** All rows in the order of their keys, times as they are written in answers. */
+export const stored = async ({ sql }: Pick<App, 'sql'>): Promise<Stored[]> => [
+  ...(await sql<Stored[]>`
+    select cluster_id, pod_namespace, workload_kind, workload_name, container_name, image_digest, kind, path, path_complete, source, origin,
+           last_pod_name, wire_time(first_seen) as first_seen, wire_time(last_seen) as last_seen
+    from runtime_executable
+    order by pod_namespace, workload_kind, workload_name, container_name, image_digest, kind, path_start, path`),
+]
+
+/** The one row there is. */
+export async function only(app: Pick<App, 'sql'>): Promise<Stored> {
+  const rows = await stored(app)
+  assert.equal(rows.length, 1)
+  return rows[0]!
+}
+
+/** A time so many seconds from 2026-01-01. */
+export const at = (seconds: number) => new Date(Date.UTC(2026, 0, 1) + seconds * 1_000).toISOString().slice(0, 19)
