@@ -39,7 +39,7 @@ async function arrange(tx: Sql, scenes: readonly Drawn[], at: (ago: number) => s
       workload_name: one.owner === 'workload' ? one.name : one.owner === 'half' ? ' ' : null,
     })),
     // Those of others, which nobody watches, are no concern of it.
-    ...['Deployment', null].map((workload_kind, k) => ({
+    ...(n % 4 ? [] : ['Deployment', null]).map((workload_kind, k) => ({
       ...{ pod_name: `other-${n}-${k}`, pod_namespace: namespaceOf(n), is_dead: false, running_containers: ['app', 'side'] },
       ...{ workload_kind, workload_name: workload_kind && 'other' },
     })),

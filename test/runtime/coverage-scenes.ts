@@ -7,7 +7,8 @@ const LANDMARKS = [
   ...[0, 1, 62, 63, 64, 300, 600, 959, 960, 961, 1_260, 1_261, 3_599, 3_600, 3_601, 5_000, 7_199, 7_200, 7_201, 10_860],
   ...[10_861, 14_460, 14_461, 50_000, 86_399, 86_400, 86_401, 172_800, 259_260, 259_261, 400_000, 3_000_000],
 ]
-const HOURS = [1, 24, 2, 0, -4, 720, 2 ** 31 - 1, -(2 ** 31)]
+const HOURS = [24, 1, 2, 3, 14]
+const ODD_HOURS = [0, -4, 720, 2 ** 31 - 1, -(2 ** 31)]
 const CADENCES = [300, 3_600, 1, 86_400]
 const CONTAINERS = ['app', 'side']
 const IMAGES = ['sha256:a', '']
@@ -44,14 +45,14 @@ function beatOf(value: number): Beat {
   const b = new Bits(value)
   return {
     ago: b.of(LANDMARKS),
-    mode: b.once(12) ? 'exec' : 'full',
-    execProbe: !b.once(12),
-    libProbe: !b.once(12),
+    mode: b.once(20) ? 'exec' : 'full',
+    execProbe: !b.once(20),
+    libProbe: !b.once(20),
     attachedAgo: b.once(8) ? b.of(LANDMARKS) : null,
-    lost: b.once(9) ? 3 : 0,
-    unsent: b.once(9) ? 2 : 0,
+    lost: b.once(14) ? 3 : 0,
+    unsent: b.once(12) ? 2 : 0,
     incomplete: b.once(12),
-    ended: b.once(6),
+    ended: b.once(8),
     everySecs: b.of(CADENCES),
   }
 }
@@ -63,7 +64,10 @@ const drawnInstance = fc.record({
 const drawnScene = fc.record({
   asked: bits,
   pods: fc.array(bits, { maxLength: 3 }),
-  instances: fc.array(drawnInstance, { maxLength: 3 }),
+  instances: fc.oneof(
+    { weight: 9, arbitrary: fc.array(drawnInstance, { minLength: 1, maxLength: 3 }) },
+    { weight: 1, arbitrary: fc.array(drawnInstance, { maxLength: 0 }) },
+  ),
 })
 
 /** A workload with its pods and containers, and what is asked of it. */
@@ -79,8 +83,8 @@ export interface Drawn extends Scene {
 
 function instanceOf(podName: string, { whose, posts }: { whose: number; posts: readonly (readonly number[])[] }): Instance {
   const b = new Bits(whose)
-  const [container, image] = [b.once(3) ? CONTAINERS[1]! : CONTAINERS[0]!, b.once(4) ? IMAGES[1]! : IMAGES[0]!]
-  const [isBackfilled, isInOrder, isLong] = [b.once(4), !b.once(4), !b.once(3)]
+  const [container, image] = [b.once(6) ? CONTAINERS[1]! : CONTAINERS[0]!, b.once(8) ? IMAGES[1]! : IMAGES[0]!]
+  const [isBackfilled, isInOrder, isLong] = [b.once(4), !b.once(4), !b.once(4)]
   const made = posts.map((post) => post.map(beatOf))
   // As they come, or each newer than the one before.
   if (isInOrder) made.sort((x, y) => y[0]!.ago - x[0]!.ago)
@@ -96,9 +100,9 @@ function instanceOf(podName: string, { whose, posts }: { whose: number; posts: r
 
 export const scene: fc.Arbitrary<Drawn> = drawnScene.map(({ asked, pods, instances }) => {
   const b = new Bits(asked)
-  const hours = b.of(HOURS)
+  const hours = b.once(8) ? b.of(ODD_HOURS) : b.of(HOURS)
   const owner = b.of(['workload', 'workload', 'workload', 'none', 'half'] as const)
-  const [container, image] = [b.once(4) ? CONTAINERS[1]! : CONTAINERS[0]!, b.once(4) ? IMAGES[1]! : IMAGES[0]!]
+  const [container, image] = [b.once(9) ? CONTAINERS[1]! : CONTAINERS[0]!, b.once(9) ? IMAGES[1]! : IMAGES[0]!]
   const names = owner === 'workload' ? PODS : PODS.slice(0, 1)
   return {
     owner,
