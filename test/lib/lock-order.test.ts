@@ -64,6 +64,22 @@ const writers: Record<string, Write> = {
   // The rows are of one owner, and so is the order of their paths.
   store_executables: (on, keys, second) => executables(on, ['o'], keys, second),
   'store_executables, of many owners': (on, keys, second) => executables(on, keys, ['p'], second),
+  store_heartbeats: (on, keys, second) => {
+    const beat = (container_id: string) => ({
+      ...{ container_id, pod_namespace: 'n', workload_kind: 'k', workload_name: 'w', container_name: 'c', image_digest: '', pod_name: 'p' },
+      ...{ node_name: 'n', mode: 'full', exec_probe: true, lib_probe: true, start_mode: 'start', tracking_since: time(0) },
+      ...{
+        probe_attached_at: null,
+        heartbeat_at: time(second),
+        heartbeat_secs: 1,
+        events_dropped: 0,
+        unsent: 0,
+        incomplete: false,
+        ended: false,
+      },
+    })
+    return on`select store_heartbeats(${JSON.stringify(keys.map(beat))}::text::json)`
+  },
 }
 
 /**
