@@ -37,6 +37,8 @@ const maxMs = 2_147_483_647
 const maxSecs = Math.floor(maxMs / 1000)
 const maxMb = 1024 * 1024
 const maxDays = 36_500
+/** No read goes back more than seven; each day is three partitions. */
+const maxHistoryDays = 90
 const batchRows = [100, 100_000] as const
 
 /** The environment: one row for each variable, in the order README prints them. The tokens have a table of their own below. */
@@ -237,7 +239,7 @@ const rows = {
   computeHistoryRetentionDays: whole(
     'COMPUTE_HISTORY_RETENTION_DAYS',
     7,
-    [0, maxDays],
+    [0, maxHistoryDays],
     'Days that the history of CPU and memory is kept; 0 = none is stored, and there are no findings.',
   ),
   computeHistoryMinuteHours: whole(
