@@ -131,10 +131,10 @@ export interface NamedWorld extends World {
   readonly namespaces: readonly string[]
 }
 
-/** `name` is in all names of it. */
-export function worldOf(bytes: Uint8Array, name: string): NamedWorld {
+/** `name` is in all names of it but those of its namespaces, which are of a group of worlds. */
+export function worldOf(bytes: Uint8Array, name: string, group = name): NamedWorld {
   const node = (i: number) => `${name}-node-${i}`
-  const namespaces = [`${name}-here`, `${name}-there`]
+  const namespaces = [`${group}-here`, `${group}-there`]
   const own = (i: number) => new Choices(bytes.subarray(i * BYTES, (i + 1) * BYTES))
   const choices = Array.from({ length: CONTAINERS }, (_, i) => own(i))
   const containers = choices.map((c, i) =>

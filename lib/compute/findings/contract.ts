@@ -5,6 +5,8 @@ import { shownAs } from '../../http/declared.ts'
 export const MAX_VICTIMS = 500
 /** One of CPU and one of memory for each of them. */
 const MAX_FINDINGS = 2 * MAX_VICTIMS
+/** What is read and answered of them, and the nodes that are read as a whole. */
+export const MAX_BYTES = 16 * 1024 * 1024
 /** The window, in minutes: what is older is judged no more. */
 export const WINDOW_MINUTES = 5
 

@@ -1,5 +1,6 @@
-export { type Finding, Findings, MAX_VICTIMS } from './contract.ts'
+export { findingsOf, WITHOUT_HISTORY } from './answer.ts'
+export { type Finding, Findings, MAX_BYTES, MAX_VICTIMS } from './contract.ts'
 export { judge } from './judge.ts'
-export { SHORT_SOME10 } from './memory.ts'
 export type { Blame, Container, FindNeighbor, Minute, Neighbor, Node, Usage, Victim, Wait } from './rows.ts'
+export type { Scope } from './statement.ts'
 export { type Thresholds, thresholdsOf } from './thresholds.ts'
