@@ -3,7 +3,7 @@
  *
  * Nobody else than the minutes themselves tells which containers there are: of those that are known, most may have gone. So the minutes of
  * the window are read once, by their time, which costs the same however much is kept and however many have gone; everything else is
- * looked up, container by container. Who did not stall has no waits read, and a node is read as a whole only where it is short of memory
+ * looked up, one by one (`offset 0`, lest a small table be walked for each). Who did not stall has no waits read, and a node is read as a whole only where it is short of memory
  * and a container on it is, too: both are judged again by the rules, so that what is read here may be too much but never too little.
  *
  * A list is never cut without it being told: of the waits all are summed, and of nodes none is read in part.
@@ -91,7 +91,7 @@ const statementFor = (scope: string) => `
     select k.*, coalesce(n.mem_some10, 0) as node_some10, m.minutes, m.is_stalled, m.is_short
     from known k
     cross join limits t
-    left join compute_node n on n.node = k.node
+    left join lateral (select n.mem_some10 from compute_node n where n.node = k.node offset 0) n on true
     cross join lateral (
       select ${listOf(asJsonWithTime)} as minutes,
              count(*) filter (where m.cpu_psi_some10_avg >= t.cpu_some or m.runq_p99_us >= t.p99_us or m.runq_overflow > 0) > 1 as is_stalled,
@@ -133,7 +133,7 @@ const statementFor = (scope: string) => `
   union all
   select 'culprit', ${names('c')}, m.minutes, null, null, null, null, null
   from (select distinct h.container_uid from blamed b cross join unnest(b.heaviest) h(container_uid)) h
-  join compute_container c on c.container_uid = h.container_uid
+  cross join lateral (select c.id, ${names('c')} from compute_container c where c.container_uid = h.container_uid offset 0) c
   cross join lateral (select ${listOf(asJson(USAGE_COLUMNS))} as minutes from (${newestMinutes('c.id')}) m) m
   where m.minutes is not null
   union all
