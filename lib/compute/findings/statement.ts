@@ -19,9 +19,9 @@ import type { Thresholds } from './thresholds.ts'
 const MAX_ROWS = 6
 /** On nodes that are read as a whole: 18 000 rows. */
 const MAX_NEIGHBORS = 3_000
-/** Pairs of one victim, and the groups of them that are told apart. */
+/** Pairs of one victim. Of the groups that they come to the heaviest decides; what the others come to is told as one sum. */
 export const MAX_PAIRS = 1_000
-const MAX_GROUPS = 30
+const MAX_GROUPS = 8
 /** Minutes of all containers in the window: those of 60 000. */
 export const MAX_MINUTES = 360_000
 /** What is stored is at most five minutes ahead; without an end, days that are still to come would be looked at. */
