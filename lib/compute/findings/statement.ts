@@ -108,7 +108,7 @@ const statementFor = (scope: string) => `
              array_agg(g.culprit_container_uid) filter (where g.is_heaviest) as heaviest
       from (
         select g.*, rank() over w = 1 and not g.is_aside and g.culprit_kind = 'pod' as is_heaviest,
-               not g.is_own and (g.is_aside or row_number() over w <= ${MAX_GROUPS}) as is_listed
+               not g.is_own and (g.is_aside or row_number() over o <= ${MAX_GROUPS}) as is_listed
         from (
           select p.culprit_kind, case p.culprit_kind when 'unknown' then '' else p.culprit_ref end as culprit_ref, p.culprit_container_uid,
                  p.culprit_container_uid is not distinct from v.container_uid as is_own,
@@ -120,7 +120,8 @@ const statementFor = (scope: string) => `
             order by p.ts desc
             limit ${MAX_PAIRS + 1}) p
           group by 1, 2, 3) g
-        window w as (order by g.is_aside, g.wait_ns desc)) g) b
+        window w as (order by g.is_aside, g.wait_ns desc),
+               o as (order by g.is_aside, g.wait_ns desc, g.culprit_kind, g.culprit_ref, g.culprit_container_uid)) g) b
   ),
   there as materialized (
     select c.*, row_number() over (order by c.node, c.container_uid) as place

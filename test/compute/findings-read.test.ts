@@ -30,14 +30,33 @@ const rows: ReadRow[] = [
   })),
 ]
 
+const read = async (some: readonly ReadRow[]) => {
+  const gate = (async () => some) as unknown as Gate
+  return JSON.parse(await findingsOf(gate, { namespace: null, node: null }, thresholdsOf(loadConfig({}))))
+}
+
+test('of a window with more minutes than are read nothing is told of a node as a whole', async () => {
+  const grown = JSON.stringify([
+    [1, null, 1, null],
+    [1, null, 1e9, null],
+  ])
+  const short = withTime.replaceAll('"2026-01-01 12:00:00",99,99,99,99', '"2026-01-01 12:00:00",99,99,99,999')
+  const victim = { ...rest, role: 'victim' as const, ...names(1), minutes: short, node_some10: 9, is_short: true }
+  const hog = { ...rest, role: 'neighbor' as const, ...names(100), minutes: grown }
+  const cut = { ...rest, role: 'cut' as const, ...names(0), minutes: '' }
+  const memory = ({ findings, truncated }: Awaited<ReturnType<typeof read>>) => [findings.at(-1).culprit?.pod_name, truncated]
+  assert.deepEqual(memory(await read([hog, victim])), ['p-100', false])
+  assert.deepEqual(memory(await read([cut, hog, victim])), [undefined, true])
+  assert.deepEqual(memory(await read([victim])), [undefined, true], 'a node that is not there was too large')
+})
+
 test('the findings of many containers are made in slices', async () => {
-  const gate = (async () => rows) as unknown as Gate
-  let text = ''
+  let findings: unknown[] = []
   const turns = await turnsOf(
-    findingsOf(gate, { namespace: null, node: null }, thresholdsOf(loadConfig({}))).then((all) => {
-      text = all
+    read(rows).then((all) => {
+      findings = all.findings
     }),
   )
   assert.ok(turns >= 4, `${turns} turns`)
-  assert.equal(JSON.parse(text).findings.length, 2 * VICTIMS)
+  assert.equal(findings.length, 2 * VICTIMS)
 })
