@@ -151,10 +151,11 @@ describe('the window', () => {
       history({ podName: 'half' }, { ...STALL, ageSecs: 330 }, { ...STALL, ageSecs: 20 }),
       history({ podName: 'whole' }, { ...STALL, ageSecs: 270 }, { ...STALL, ageSecs: 20 }),
       history({ podName: 'coarse' }, { ...STALL, resolutionSecs: 120 }, { ...STALL, resolutionSecs: 120 }),
+      history({ podName: 'mixed' }, {}, { ...STALL, resolutionSecs: 120 }, { ...STALL, resolutionSecs: 120 }, {}),
       history({ podName: 'ahead' }, { ...STALL, ageSecs: -200 }, { ...STALL, ageSecs: -299 }),
     ])
     const answer = await read()
-    assert.deepEqual([brief(answer), answer.victims_evaluated], [['ahead cpu-contended', 'whole cpu-contended'], 3])
+    assert.deepEqual([brief(answer), answer.victims_evaluated], [['ahead cpu-contended', 'whole cpu-contended'], 4])
   })
 
   test('GET /compute/findings 200: has the six newest rows of a container', async () => {
@@ -241,10 +242,16 @@ describe('limits', () => {
     await store([
       history({ podName: 'below' }, { ...STALL, waits: waits(4_066) }, STALL),
       history({ podName: 'enough' }, { ...STALL, waits: waits(4_067) }, STALL),
+      // Of 10 000, four tenths are unknown.
+      history(
+        { podName: 'unsure' },
+        { ...STALL, waits: [...groups.slice(0, 19), waitFor(noisy.container, 4_100), wait('unknown', 'exited', 4_000)] },
+        STALL,
+      ),
       noisy,
     ])
     const answer = await read()
-    assert.deepEqual([brief(answer), answer.truncated], [['below cpu-contended', 'enough noisy-neighbor'], false])
+    assert.deepEqual([brief(answer), answer.truncated], [['below cpu-contended', 'enough noisy-neighbor', 'unsure cpu-contended'], false])
     assert.deepEqual([answer.findings[1]!.culprit!.blame_share, answer.findings[1]!.culprit!.cpu_usage_millis], [4_067 / 10_167, 9])
   })
 
@@ -257,10 +264,11 @@ describe('limits', () => {
   })
 
   test('GET /compute/findings 200: of containers that weigh the same the first is the culprit, and is known', async () => {
-    const [a, b] = ['a', 'b'].map((podName) => history({ podName }, { usageMillis: 7 })) as [StoredHistory, StoredHistory]
+    // By code units the first is before the second, by bytes it is behind it.
+    const [a, b] = ['\u{1F600}', '\uFFFD'].map((podName) => history({ podName }, { usageMillis: 7 })) as [StoredHistory, StoredHistory]
     await store([a, b, history({ podName: 'me' }, { ...STALL, waits: [waitFor(b.container, 5), waitFor(a.container, 5)] }, STALL)])
     const { culprit } = (await read()).findings[0]!
-    assert.deepEqual([culprit!.pod_name, culprit!.cpu_usage_millis], ['a', 7])
+    assert.deepEqual([culprit!.pod_name, culprit!.cpu_usage_millis], ['\u{1F600}', 7])
   })
 
   test('GET /compute/findings 200: a node that is not read as a whole has no culprit, one that is has', async () => {

@@ -45,7 +45,17 @@ const STRICT: Thresholds = { ...LIMITS, blameShare: 1.5, throttledRatioMax: 0.25
 export const SETTINGS = [LIMITS, STRICT]
 
 /** Of a thousand, so that shares are near 0.4 on both sides of it. */
-const SPLITS = [[1_000], [400, 600], [399, 601], [600, 400], [410, 300, 290], [399, 301, 300], [500, 500], [250, 250, 250, 250]]
+const SPLITS = [
+  [1_000],
+  [400, 600],
+  [399, 601],
+  [600, 400],
+  [410, 300, 290],
+  [400, 350, 250],
+  [399, 301, 300],
+  [500, 500],
+  [250, 250, 250, 250],
+]
 
 function waitsOf(c: Choices, me: Container, others: readonly Container[]): Wait[] {
   const split = c.of<number[]>([], ...SPLITS)
@@ -79,7 +89,8 @@ function historyOf(c: Choices, me: Container, others: readonly Container[]): Sto
   const overflow = c.series(0, 1, 0, 0, 0, 0)
   const throttle = c.series(0, 0.1, 0.0999, 0.1001, 0.25, 0.2499, 0.5, 0.05)
   const usage = c.series(500, 499, 501, 1_000)
-  const request = c.of<number | null>(null, 500)
+  const [request, requestBefore] = [c.of<number | null>(null, 500), c.of<number | null>(null, 500, 400)]
+  const periods = c.of(600, 600, 600, 0)
   const memorySome = c.series(0, 10, 9.99, 20)
   const refaults = c.series(0, 1_000, 999, 5_000)
   const memoryFull = c.series(0, 9.99, 10, 0)
@@ -100,10 +111,10 @@ function historyOf(c: Choices, me: Container, others: readonly Container[]): Sto
       ageSecs: 20 + spacing * i + (isOld ? 330 : 0),
       resolutionSecs: 60,
       usageMillis: usage(i),
-      requestMillis: request,
+      requestMillis: i === 0 ? request : requestBefore,
       limitMillis: 1_000,
       periodUsec: 100_000,
-      periods: 600,
+      periods,
       throttledUsec: Math.round(throttle(i) * 600 * 100_000),
       cpuSomeAvg: some(i),
       cpuSomeMax: some(i) + peak,
