@@ -26,6 +26,7 @@ interface Plan {
   'Relation Name'?: string
   'Index Name'?: string
   'Index Cond'?: string
+  Filter?: string
   Plans?: Plan[]
 }
 const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
@@ -128,6 +129,8 @@ for (const [what, prepare] of [
           /_ts_idx/.test(node['Index Name']!) || node['Index Cond']!.startsWith('((container_id = '),
           `a whole day is walked through: ${of}`,
         )
+      const known = plan.filter((node) => node['Relation Name'] === 'compute_container' && node.Filter)
+      assert.ok(known.length > 0 && known.every((node) => /hashed SubPlan/.test(node.Filter!)), 'who is there is looked up in a hash table')
       const byTime = plan.filter((node) => /_ts_idx/.test(node['Index Name'] ?? '') && node['Relation Name']!.startsWith('compute_minute'))
       assert.deepEqual(
         byTime.filter((node) => node['Actual Loops'] > 1),

@@ -20,10 +20,11 @@ const MAX_ROWS = 6
 /** On nodes that are read as a whole: 18 000 rows. */
 const MAX_NEIGHBORS = 3_000
 /** Pairs of one victim. Of the groups that they come to the heaviest decides; what the others come to is told as one sum. */
-export const MAX_PAIRS = 1_000
+const MAX_PAIRS = 1_000
 const MAX_GROUPS = 8
-/** Minutes of all containers in the window: those of 60 000. */
-export const MAX_MINUTES = 360_000
+/** Containers with minutes in the window, and their minutes. As a bound it keeps them in a hash table, whatever the planner takes them for. */
+const MAX_CONTAINERS = 60_000
+const MAX_MINUTES = MAX_CONTAINERS * MAX_ROWS
 /** What is stored is at most five minutes ahead; without an end, days that are still to come would be looked at. */
 const AHEAD = '1 hour'
 
@@ -76,6 +77,7 @@ const statementFor = (scope: string) => `
     select m.container_id as id, count(*) as minutes
     from (select container_id from compute_minute m where m.resolution_secs = 60 and ${inWindow('m.ts')} order by m.ts desc limit ${MAX_MINUTES}) m
     group by m.container_id
+    limit ${MAX_CONTAINERS}
   ),
   limits as materialized (
     select $1::float8 as cpu_some, $2::float8 as p99_us, $3::float8 as memory_some, $4::float8 as refaults
@@ -144,7 +146,7 @@ const statementFor = (scope: string) => `
   where t.is_read
   union all
   select 'cut', ${NAMES.map(() => 'null').join(', ')}, null, null, null, null, null, null
-  where (select sum(r.minutes) from recent r) >= ${MAX_MINUTES}
+  where (select count(*) >= ${MAX_CONTAINERS} or sum(r.minutes) >= ${MAX_MINUTES} from recent r)
   order by role, container_uid`
 
 export interface ReadRow extends postgres.Row {
