@@ -201,12 +201,13 @@ describe('the scope', () => {
   })
 
   test('GET /compute/findings 200: containers by the bytes of their uid, of each that of CPU first', async () => {
-    const names = ['b', 'B', 'é', '\u{1F600}', '\uFFFD', '10', '9']
+    const uids = ['b', 'B', 'é', '\u{1F600}', '\uFFFD', '10', '9']
+    const nameOf = (uid: string) => `p-${uids.indexOf(uid)}`
     await store(
-      names.map((podName) => history({ podName }, { ...STALL, ...SHORT }, { ...STALL, ...SHORT })),
+      uids.map((podUid) => history({ podUid, podName: nameOf(podUid) }, { ...STALL, ...SHORT }, { ...STALL, ...SHORT })),
       [['node-1', 30]],
     )
-    const sorted = [...names].sort((a, b) => Buffer.compare(Buffer.from(`uid-${a}`), Buffer.from(`uid-${b}`)))
+    const sorted = [...uids].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))).map(nameOf)
     assert.deepEqual(
       brief(await read()),
       sorted.flatMap((name) => [`${name} cpu-contended`, `${name} memory-pressure`]),

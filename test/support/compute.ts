@@ -23,8 +23,8 @@ export function container({
   podName = `pod-${++names}`,
   name = 'app',
   node = 'node-1',
-}: Partial<Record<'namespace' | 'podName' | 'name' | 'node', string>> = {}): Container {
-  const podUid = `uid-${podName}`
+  podUid = `uid-${podName}`,
+}: Partial<Record<'namespace' | 'podName' | 'podUid' | 'name' | 'node', string>> = {}): Container {
   return { containerUid: `${podUid}/${name}`, podUid, namespace, podName, container: name, node }
 }
 
