@@ -3,6 +3,7 @@ import attestationsRunning from './attestations/running.get.ts'
 import attestations from './attestations.get.ts'
 import auditVerdicts from './audit/verdicts.get.ts'
 import clusterEnvironment from './cluster/environment.get.ts'
+import computeFindings from './compute/findings.get.ts'
 import health from './health.get.ts'
 import imageTrust from './image-trust.get.ts'
 import imageAttestation from './images/attestation.get.ts'
@@ -73,4 +74,5 @@ export const routes = [
   ...[denialsPost, denials],
   ...[executables, runtimeCoverage],
   ...[workloadRuntime, imageRuntime],
+  ...[computeFindings],
 ]
