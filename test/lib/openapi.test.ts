@@ -52,6 +52,7 @@ const MAX_BYTES: Record<string, number> = {
   'POST /images/{digest}/attestation': 262_144,
   'POST /seccomp/profiles/{namespace}/{kind}/{name}/export': 1_048_576,
   'POST /seccomp/denials': 4_194_304,
+  'POST /pod/compute/batch': 16_777_216,
 }
 
 for (const { name, path, operation } of operations) {
