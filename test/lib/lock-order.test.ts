@@ -15,6 +15,11 @@ const { adminSql: sql } = await createTestDatabase()
 type Write = (on: postgres.Sql, keys: string[], second: number) => Promise<unknown>
 const time = (second: number) => `2026-01-01T00:00:0${second}`
 
+const NODE_NUMBERS = [
+  ...['ctxt_per_sec', 'cpu_some10', 'cpu_full10', 'mem_some10', 'mem_full10', 'cpu_cores', 'memory_bytes', 'bpf_runq_enqueued'],
+  ...['bpf_runq_hist', 'bpf_pair', 'unknown_blame_share'],
+]
+
 const writers: Record<string, Write> = {
   upsert_pods: (on, keys, second) => {
     const pod = (pod_name: string) => ({
@@ -44,6 +49,15 @@ const writers: Record<string, Write> = {
     const denials = keys.map((pod_uid) => ({ pod_uid, pod_name: 'p', pod_namespace: 'n', syscall: 's', action: 'a', count: 1 }))
     const document = { node: `${keys[0]}-${second}`, capturing: true, interval_seconds: null, post: randomUUID(), denials }
     return on`select * from store_denials(${JSON.stringify(document)}::text::json)`
+  },
+  // All of one node, whose row comes last.
+  store_samples: (on, keys, second) => {
+    const node = { node: 'n', ts: time(second), interval_ms: 1, compute_enabled: true, compute_supported: true, contention_loaded: true }
+    const zeros = NODE_NUMBERS.map((key) => [key, 0])
+    return on`
+      select store_samples(${JSON.stringify({ ...node, ...Object.fromEntries(zeros) })}::text::json, k.t, k.t, k.t, k.t, k.t, k.b, k.f,
+        k.b, k.b, k.b, k.b, k.b, k.b, k.b, k.f, k.f, k.b, k.b, k.b, k.b, k.f, k.f, k.b, k.b, k.b, k.b, k.b, k.b, k.b, k.b, k.b, k.b, k.b, k.t, k.b, k.b)
+      from (select ${`{${keys}}`}::text::text[] as t, array_fill(1::bigint, array[${keys.length}::int]) as b, array_fill(1::float8, array[${keys.length}::int]) as f) k`
   },
 }
 

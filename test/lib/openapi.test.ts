@@ -179,6 +179,7 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
   const payload = { schema_version: 1, image: { digest: image }, source: 'registry', scanned_at: `${T}.123456789Z` }
   const result = { schema_version: 1, digest: image, repository: 'r', checked_at: `${T}Z`, verdict: 'unsigned' }
   const denial = { podUid: 'u', podName: 'p', podNamespace: 'n', syscall: 's', action: 'a', count: 1 }
+  const compute = { container_uid: 'u/c', pod_uid: 'u', pod_name: 'p', namespace: 'n', container: 'c', cpu: {}, memory: { limit: null } }
   const badPayloads = [
     ...[
       { schema_version: 1.5 },
@@ -427,6 +428,35 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
         [false, { node: 'n'.repeat(254), denials: [] }],
         [false, { node: 'n' }],
         [false, { node: 'n', denials: {} }],
+        [false, []],
+      ],
+      answers: [
+        [true, { accepted: 0 }],
+        [false, { accepted: -1 }],
+        [false, {}],
+      ],
+    },
+    'POST /pod/compute/batch': {
+      bodies: [
+        [true, { node: 'n', ts: `${T}Z`, interval_ms: 1, containers: [] }],
+        [
+          true,
+          { node: 'n', ts: `${T}.5+02:00`, interval_ms: 5000, containers: [compute], ctxt_per_sec: 1.5, compute_enabled: false, x: 1 },
+        ],
+        [
+          true,
+          {
+            ...{ node: 'n', ts: `${T}Z`, interval_ms: 5000, node_pressure: { cpu_some10: 1 }, unknown_blame_share: 0.5 },
+            containers: [{ ...compute, cgroup_id: 1, runq: { count: 1, hist: [1] }, blame: [{ kind: 'pod', ref: 'r', wait_ns: 1 }] }],
+          },
+        ],
+        [false, { ts: `${T}Z`, interval_ms: 1, containers: [] }],
+        [false, { node: 'n'.repeat(254), ts: `${T}Z`, interval_ms: 1, containers: [] }],
+        [false, { node: 'n', ts: T, interval_ms: 1, containers: [] }],
+        [false, { node: 'n', ts: `${T}Z`, interval_ms: 0, containers: [] }],
+        [false, { node: 'n', ts: `${T}Z`, interval_ms: 1.5, containers: [] }],
+        [false, { node: 'n', ts: `${T}Z`, interval_ms: 1, containers: {} }],
+        [false, { node: 'n', ts: `${T}Z`, interval_ms: 1 }],
         [false, []],
       ],
       answers: [

@@ -5,6 +5,7 @@ import { culprit, type Fields, inSecs, latest, nodes, type Row, RUNQ, sample, ta
 import { byLabel } from '../seccomp/drains.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { assertDatabaseBusy, assertForbidden, assertUnauthorized, refusedBodies, startReplica, whileLocked } from '../support/routes.ts'
+import { until } from '../support/until.ts'
 
 const PATH = '/pod/compute/batch'
 const MAX_COUNT = 1_000_000_000_000_000
@@ -112,6 +113,33 @@ test('POST /pod/compute/batch 200: the same again changes nothing but the time o
   const first = await read()
   assert.equal((await app.post(PATH, body)).text, '{"accepted":2}')
   assert.deepEqual(await read(), first)
+})
+
+test('POST /pod/compute/batch 200: rows that are written over touch no index, and stay where they are', async () => {
+  const containers = Array.from({ length: 60 }, () => sample({ blame: [culprit(7), culprit(5), culprit(3)] }))
+  const flushed = async () => {
+    // On the connection that has just written: it keeps its counts to itself for a while.
+    await app.db.ingest((sql) => sql`select pg_stat_force_next_flush()`)
+    const [counts] = await sql`
+      select sum(n_tup_upd)::int as updates, sum(n_tup_hot_upd)::int as hot from pg_stat_user_tables where relname in ('compute_latest', 'compute_node')`
+    return counts as unknown as { updates: number; hot: number }
+  }
+  await take(app, containers)
+  let round = 0
+  // While some session may still look at old versions there is no room for new ones beside them: not all rounds count.
+  await until('all of a round stays in place', async () => {
+    const before = await flushed()
+    for (let n = 0; n < 6; n++) {
+      round++
+      await take(
+        app,
+        containers.map((c) => ({ ...c, memory: { current: round }, blame: [culprit(round)], cgroup_id: round })),
+        { ts: inSecs(round), interval_ms: round },
+      )
+    }
+    const now = await flushed()
+    return now.updates - before.updates === 6 * 61 && now.hot - before.hot === 6 * 61
+  })
 })
 
 describe('the node', () => {
