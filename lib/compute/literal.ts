@@ -7,7 +7,10 @@ export type Cell = string | number
 export const NULL = 'null'
 
 /** A text; those that are `null` or hold a separator are told from others by the quotes. */
-export const quoted = (text: string): string => `"${/["\\]/.test(text) ? text.replace(/["\\]/g, '\\$&') : text}"`
+export const quoted = (text: string): string => (/["\\]/.test(text) ? `"${escaped(text)}"` : `"${text}"`)
+
+// A pattern with a replacement takes three times as long.
+const escaped = (text: string) => text.split('\\').join('\\\\').split('"').join('\\"')
 
 /** Rows on their way to the database, by column. */
 export class Columns {
