@@ -93,7 +93,7 @@ export const validCompute = (run: string): Attack[] => [
         list(
           MAX_CONTAINERS,
           (k) =>
-            `{"container_uid":"${`${run}-${i}-${k}`.padEnd(30, 'u')}${quotes(482)}","pod_uid":"${name}","pod_name":"${name}","namespace":"hostile","container":"${name}","cgroup_id":18446744073709551615,"cpu":{},"memory":{},"blame":[${culprit(1, quotes(140))}]}`,
+            `{"container_uid":"${`${run}-${i}-${k}`.padEnd(30, 'u')}${quotes(482)}","pod_uid":"${quotes(128)}","pod_name":"${name}","namespace":"hostile","container":"${name}","cgroup_id":18446744073709551615,"cpu":{},"memory":{},"blame":[${culprit(1, quotes(190))}]}`,
         ),
       )
     },
