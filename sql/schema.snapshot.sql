@@ -1071,6 +1071,8 @@ function public.store_findings(header json, rows text) returns json language plp
 
 function public.store_heartbeats(doc json) returns integer language plpgsql
 
+function public.store_samples(document json, container_uids text[], pod_uids text[], namespaces text[], pod_names text[], containers text[], cgroup_ids bigint[], usages double precision[], quotas bigint[], periods bigint[], cpu_requests bigint[], cpu_limits bigint[], nr_periods bigint[], nr_throttled bigint[], throttled bigint[], cpu_some double precision[], cpu_full double precision[], currents bigint[], working_sets bigint[], mem_limits bigint[], mem_requests bigint[], mem_some double precision[], mem_full double precision[], events_high bigint[], events_max bigint[], oom_kills bigint[], refaults bigint[], pgmajfaults bigint[], runq_counts bigint[], runq_p50 bigint[], runq_p95 bigint[], runq_p99 bigint[], runq_max bigint[], runq_overflows bigint[], blames text[], omitted bigint[], omitted_waits bigint[]) returns void language plpgsql
+
 function public.store_sbom(header json, page json, rows text) returns json language plpgsql
 
 function public.trimmed(words text) returns text language sql immutable parallel safe

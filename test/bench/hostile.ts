@@ -29,6 +29,7 @@ import {
   tally,
   trickle,
 } from './hostile-client.ts'
+import { HOSTILE_COMPUTE, validCompute } from './hostile-compute.ts'
 import { HOSTILE_HEARTBEATS, validHeartbeats } from './hostile-coverage.ts'
 import { DENIED_PODS, HOSTILE_DENIALS, validDenials } from './hostile-denials.ts'
 import { HOSTILE_PAYLOADS, PAYLOAD_PATH, validPayloads } from './hostile-payloads.ts'
@@ -317,6 +318,7 @@ for (settings of SETTINGS) {
     ...HOSTILE_DENIALS,
     ...HOSTILE_EXECUTABLES,
     ...HOSTILE_HEARTBEATS,
+    ...HOSTILE_COMPUTE,
   ])
     await body(one)
   const run = Math.floor(Math.random() * 0xffff_ffff)
@@ -329,6 +331,7 @@ for (settings of SETTINGS) {
     ...validDenials(name),
     ...validExecutables(name),
     ...validHeartbeats(name),
+    ...validCompute(name),
   ]
   for (const one of valid) await body(one)
   // After that as many series and rows are there as there may be.
