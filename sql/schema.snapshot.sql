@@ -1,5 +1,7 @@
 -- The effect of all migrations, written by `UPDATE_SNAPSHOTS=1 npm test test/lib/schema.test.ts`.
 
+sequence public.compute_history_id as bigint increment 1
+
 table public.audit_verdict
   id bigint not null generated always as identity
   policy_uid text not null
@@ -24,6 +26,324 @@ table public.audit_verdict
   CREATE INDEX audit_verdict_by_policy ON public.audit_verdict USING btree (policy_namespace, policy_name, verdict, direction, observed_at DESC, id DESC)
   CREATE INDEX audit_verdict_newest ON public.audit_verdict USING btree (observed_at DESC, id DESC)
   CREATE UNIQUE INDEX audit_verdict_pkey ON public.audit_verdict USING btree (id)
+
+table public.compute_container with (fillfactor=80)
+  id bigint not null generated always as identity
+  container_uid text collate "C" not null
+  pod_uid text collate "C" not null
+  namespace text collate "C" not null
+  pod_name text collate "C" not null
+  container text collate "C" not null
+  node text collate "C" not null
+  constraint compute_container_pkey PRIMARY KEY (id)
+  constraint compute_container_container_uid_key UNIQUE (container_uid)
+  CREATE INDEX compute_container_by_namespace ON public.compute_container USING btree (namespace, container_uid)
+  CREATE INDEX compute_container_by_node ON public.compute_container USING btree (node, container_uid)
+  CREATE INDEX compute_container_by_pod ON public.compute_container USING btree (pod_uid, id)
+  CREATE UNIQUE INDEX compute_container_container_uid_key ON public.compute_container USING btree (container_uid)
+  CREATE UNIQUE INDEX compute_container_pkey ON public.compute_container USING btree (id)
+
+table public.compute_contention partition by RANGE (ts)
+  id bigint not null default nextval('compute_history_id'::regclass)
+  victim_id bigint not null
+  ts timestamp without time zone not null
+  culprit_cgroup_id bigint
+  culprit_kind text collate "C" not null
+  culprit_ref text collate "C" not null
+  culprit_container_uid text collate "C"
+  count bigint not null
+  wait_ns bigint not null
+  CREATE INDEX compute_contention_by_time ON ONLY public.compute_contention USING btree (victim_id, ts)
+  CREATE INDEX compute_contention_heaviest ON ONLY public.compute_contention USING btree (victim_id, wait_ns DESC, id DESC)
+
+table public.compute_contention_other partition of compute_contention DEFAULT
+  id bigint not null default nextval('compute_history_id'::regclass)
+  victim_id bigint not null
+  ts timestamp without time zone not null
+  culprit_cgroup_id bigint
+  culprit_kind text collate "C" not null
+  culprit_ref text collate "C" not null
+  culprit_container_uid text collate "C"
+  count bigint not null
+  wait_ns bigint not null
+  CREATE INDEX compute_contention_other_victim_id_ts_idx ON public.compute_contention_other USING btree (victim_id, ts)
+  CREATE INDEX compute_contention_other_victim_id_wait_ns_id_idx ON public.compute_contention_other USING btree (victim_id, wait_ns DESC, id DESC)
+
+table public.compute_fold with (fillfactor=50)
+  is_only boolean not null default true
+  folded_until timestamp without time zone not null
+  closed_until timestamp without time zone not null
+  constraint compute_fold_check CHECK ((folded_until <= closed_until))
+  constraint compute_fold_is_only_check CHECK (is_only)
+  constraint compute_fold_pkey PRIMARY KEY (is_only)
+  CREATE UNIQUE INDEX compute_fold_pkey ON public.compute_fold USING btree (is_only)
+
+table public.compute_folded partition by RANGE (ts)
+  id bigint not null default nextval('compute_history_id'::regclass)
+  container_id bigint not null
+  ts timestamp without time zone not null
+  resolution_secs bigint not null
+  cpu_usage_millis_avg double precision not null
+  cpu_usage_millis_max double precision not null
+  cpu_usage_millis_last double precision not null
+  cpu_quota_usec bigint
+  cpu_period_usec bigint not null
+  cpu_request_millis bigint
+  cpu_limit_millis bigint
+  cpu_nr_periods bigint not null
+  cpu_nr_throttled bigint not null
+  cpu_throttled_usec bigint not null
+  cpu_psi_some10_avg double precision not null
+  cpu_psi_some10_max double precision not null
+  cpu_psi_full10_avg double precision not null
+  cpu_psi_full10_max double precision not null
+  mem_current_avg bigint not null
+  mem_current_max bigint not null
+  mem_current_last bigint not null
+  mem_working_set_avg bigint not null
+  mem_working_set_max bigint not null
+  mem_working_set_last bigint not null
+  mem_limit bigint
+  mem_request bigint
+  mem_psi_some10_avg double precision not null
+  mem_psi_some10_max double precision not null
+  mem_psi_full10_avg double precision not null
+  mem_psi_full10_max double precision not null
+  mem_events_high bigint not null
+  mem_events_max bigint not null
+  mem_oom_kill bigint not null
+  mem_refault bigint not null
+  mem_pgmajfault bigint not null
+  runq_count bigint
+  runq_p50_us bigint
+  runq_p95_us bigint
+  runq_p99_us bigint
+  runq_max_us bigint
+  runq_overflow bigint
+  runq_hist bigint[]
+  parts bigint not null default 1
+  newest_ts timestamp without time zone not null default 'infinity'::timestamp without time zone
+  constraint compute_folded_resolution_secs_check CHECK ((resolution_secs > 0))
+  constraint compute_folded_pkey PRIMARY KEY (container_id, ts, resolution_secs)
+  CREATE UNIQUE INDEX compute_folded_pkey ON ONLY public.compute_folded USING btree (container_id, ts, resolution_secs)
+
+table public.compute_folded_other partition of compute_folded DEFAULT
+  id bigint not null default nextval('compute_history_id'::regclass)
+  container_id bigint not null
+  ts timestamp without time zone not null
+  resolution_secs bigint not null
+  cpu_usage_millis_avg double precision not null
+  cpu_usage_millis_max double precision not null
+  cpu_usage_millis_last double precision not null
+  cpu_quota_usec bigint
+  cpu_period_usec bigint not null
+  cpu_request_millis bigint
+  cpu_limit_millis bigint
+  cpu_nr_periods bigint not null
+  cpu_nr_throttled bigint not null
+  cpu_throttled_usec bigint not null
+  cpu_psi_some10_avg double precision not null
+  cpu_psi_some10_max double precision not null
+  cpu_psi_full10_avg double precision not null
+  cpu_psi_full10_max double precision not null
+  mem_current_avg bigint not null
+  mem_current_max bigint not null
+  mem_current_last bigint not null
+  mem_working_set_avg bigint not null
+  mem_working_set_max bigint not null
+  mem_working_set_last bigint not null
+  mem_limit bigint
+  mem_request bigint
+  mem_psi_some10_avg double precision not null
+  mem_psi_some10_max double precision not null
+  mem_psi_full10_avg double precision not null
+  mem_psi_full10_max double precision not null
+  mem_events_high bigint not null
+  mem_events_max bigint not null
+  mem_oom_kill bigint not null
+  mem_refault bigint not null
+  mem_pgmajfault bigint not null
+  runq_count bigint
+  runq_p50_us bigint
+  runq_p95_us bigint
+  runq_p99_us bigint
+  runq_max_us bigint
+  runq_overflow bigint
+  runq_hist bigint[]
+  parts bigint not null default 1
+  newest_ts timestamp without time zone not null default 'infinity'::timestamp without time zone
+  constraint compute_folded_resolution_secs_check CHECK ((resolution_secs > 0))
+  constraint compute_folded_other_pkey PRIMARY KEY (container_id, ts, resolution_secs)
+  CREATE UNIQUE INDEX compute_folded_other_pkey ON public.compute_folded_other USING btree (container_id, ts, resolution_secs)
+
+table public.compute_latest with (autovacuum_vacuum_scale_factor=0.05, fillfactor=50)
+  container_uid text collate "C" not null
+  pod_uid text collate "C" not null
+  namespace text collate "C" not null
+  pod_name text collate "C" not null
+  container text collate "C" not null
+  node text collate "C" not null
+  cgroup_id bigint
+  ts timestamp without time zone not null
+  interval_ms bigint not null
+  cpu_usage_millis double precision not null
+  cpu_quota_usec bigint
+  cpu_period_usec bigint not null
+  cpu_request_millis bigint
+  cpu_limit_millis bigint
+  cpu_nr_periods bigint not null
+  cpu_nr_throttled bigint not null
+  cpu_throttled_usec bigint not null
+  cpu_psi_some10 double precision not null
+  cpu_psi_full10 double precision not null
+  mem_current bigint not null
+  mem_working_set bigint not null
+  mem_limit bigint
+  mem_request bigint
+  mem_psi_some10 double precision not null
+  mem_psi_full10 double precision not null
+  mem_events_high bigint not null
+  mem_events_max bigint not null
+  mem_oom_kill bigint not null
+  mem_refault bigint not null
+  mem_pgmajfault bigint not null
+  runq_count bigint
+  runq_p50_us bigint
+  runq_p95_us bigint
+  runq_p99_us bigint
+  runq_max_us bigint
+  runq_overflow bigint
+  blame text not null
+  blame_omitted bigint not null
+  blame_omitted_wait_ns bigint not null
+  updated_at timestamp without time zone not null
+  constraint compute_latest_pkey PRIMARY KEY (container_uid)
+  CREATE INDEX compute_latest_by_namespace ON public.compute_latest USING btree (namespace, pod_name, container, container_uid)
+  CREATE UNIQUE INDEX compute_latest_pkey ON public.compute_latest USING btree (container_uid)
+
+table public.compute_minute partition by RANGE (ts)
+  id bigint not null default nextval('compute_history_id'::regclass)
+  container_id bigint not null
+  ts timestamp without time zone not null
+  resolution_secs bigint not null
+  cpu_usage_millis_avg double precision not null
+  cpu_usage_millis_max double precision not null
+  cpu_usage_millis_last double precision not null
+  cpu_quota_usec bigint
+  cpu_period_usec bigint not null
+  cpu_request_millis bigint
+  cpu_limit_millis bigint
+  cpu_nr_periods bigint not null
+  cpu_nr_throttled bigint not null
+  cpu_throttled_usec bigint not null
+  cpu_psi_some10_avg double precision not null
+  cpu_psi_some10_max double precision not null
+  cpu_psi_full10_avg double precision not null
+  cpu_psi_full10_max double precision not null
+  mem_current_avg bigint not null
+  mem_current_max bigint not null
+  mem_current_last bigint not null
+  mem_working_set_avg bigint not null
+  mem_working_set_max bigint not null
+  mem_working_set_last bigint not null
+  mem_limit bigint
+  mem_request bigint
+  mem_psi_some10_avg double precision not null
+  mem_psi_some10_max double precision not null
+  mem_psi_full10_avg double precision not null
+  mem_psi_full10_max double precision not null
+  mem_events_high bigint not null
+  mem_events_max bigint not null
+  mem_oom_kill bigint not null
+  mem_refault bigint not null
+  mem_pgmajfault bigint not null
+  runq_count bigint
+  runq_p50_us bigint
+  runq_p95_us bigint
+  runq_p99_us bigint
+  runq_max_us bigint
+  runq_overflow bigint
+  runq_hist bigint[]
+  is_late boolean not null default false
+  constraint compute_folded_resolution_secs_check CHECK ((resolution_secs > 0))
+  constraint compute_minute_pkey PRIMARY KEY (container_id, ts, resolution_secs)
+  CREATE INDEX compute_minute_by_time ON ONLY public.compute_minute USING brin (ts) WITH (pages_per_range='32', autosummarize='on')
+  CREATE INDEX compute_minute_late ON ONLY public.compute_minute USING btree (ts) WHERE is_late
+  CREATE UNIQUE INDEX compute_minute_pkey ON ONLY public.compute_minute USING btree (container_id, ts, resolution_secs)
+
+table public.compute_minute_other partition of compute_minute DEFAULT
+  id bigint not null default nextval('compute_history_id'::regclass)
+  container_id bigint not null
+  ts timestamp without time zone not null
+  resolution_secs bigint not null
+  cpu_usage_millis_avg double precision not null
+  cpu_usage_millis_max double precision not null
+  cpu_usage_millis_last double precision not null
+  cpu_quota_usec bigint
+  cpu_period_usec bigint not null
+  cpu_request_millis bigint
+  cpu_limit_millis bigint
+  cpu_nr_periods bigint not null
+  cpu_nr_throttled bigint not null
+  cpu_throttled_usec bigint not null
+  cpu_psi_some10_avg double precision not null
+  cpu_psi_some10_max double precision not null
+  cpu_psi_full10_avg double precision not null
+  cpu_psi_full10_max double precision not null
+  mem_current_avg bigint not null
+  mem_current_max bigint not null
+  mem_current_last bigint not null
+  mem_working_set_avg bigint not null
+  mem_working_set_max bigint not null
+  mem_working_set_last bigint not null
+  mem_limit bigint
+  mem_request bigint
+  mem_psi_some10_avg double precision not null
+  mem_psi_some10_max double precision not null
+  mem_psi_full10_avg double precision not null
+  mem_psi_full10_max double precision not null
+  mem_events_high bigint not null
+  mem_events_max bigint not null
+  mem_oom_kill bigint not null
+  mem_refault bigint not null
+  mem_pgmajfault bigint not null
+  runq_count bigint
+  runq_p50_us bigint
+  runq_p95_us bigint
+  runq_p99_us bigint
+  runq_max_us bigint
+  runq_overflow bigint
+  runq_hist bigint[]
+  is_late boolean not null default false
+  constraint compute_folded_resolution_secs_check CHECK ((resolution_secs > 0))
+  constraint compute_minute_other_pkey PRIMARY KEY (container_id, ts, resolution_secs)
+  CREATE UNIQUE INDEX compute_minute_other_pkey ON public.compute_minute_other USING btree (container_id, ts, resolution_secs)
+  CREATE INDEX compute_minute_other_ts_idx ON public.compute_minute_other USING btree (ts) WHERE is_late
+  CREATE INDEX compute_minute_other_ts_idx1 ON public.compute_minute_other USING brin (ts) WITH (pages_per_range='32', autosummarize='on')
+
+table public.compute_node with (autovacuum_vacuum_scale_factor=0.05, fillfactor=50)
+  node text collate "C" not null
+  ts timestamp without time zone not null
+  interval_ms bigint not null
+  ctxt_per_sec double precision not null
+  compute_enabled boolean not null
+  compute_supported boolean not null
+  contention_loaded boolean not null
+  cpu_some10 double precision not null
+  cpu_full10 double precision not null
+  mem_some10 double precision not null
+  mem_full10 double precision not null
+  cpu_cores double precision not null
+  memory_bytes bigint not null
+  bpf_runq_enqueued bigint not null
+  bpf_runq_hist bigint not null
+  bpf_pair bigint not null
+  unknown_blame_share double precision not null
+  bpf_hist_update_failures bigint
+  bpf_pair_update_failures bigint
+  updated_at timestamp without time zone not null
+  constraint compute_node_pkey PRIMARY KEY (node)
+  CREATE UNIQUE INDEX compute_node_pkey ON public.compute_node USING btree (node)
 
 table public.cve_detail with (fillfactor=80)
   vuln_id text collate "C" not null
@@ -252,11 +572,9 @@ table public.node_facts with (fillfactor=80)
   constraint node_facts_pkey PRIMARY KEY (node_name)
   CREATE UNIQUE INDEX node_facts_pkey ON public.node_facts USING btree (node_name)
 
-table public.node_heartbeat with (fillfactor=70)
-  node_name text collate "C" not null
-  updated_at timestamp without time zone not null
-  constraint node_heartbeat_pkey PRIMARY KEY (node_name)
-  CREATE UNIQUE INDEX node_heartbeat_pkey ON public.node_heartbeat USING btree (node_name)
+view public.node_heartbeat
+  node_name text collate "C"
+  updated_at timestamp without time zone
 
 table public.pod with (autovacuum_vacuum_scale_factor=0.05, fillfactor=60)
   pod_name text collate "C" not null
@@ -590,6 +908,12 @@ function public.affected_payloads(vuln text) returns TABLE(image_digest text, di
 function public.bounded_union(stored text[], offered text[], most integer, most_bytes integer) returns text[] language sql immutable parallel safe
 
 function public.capture_rank(level text) returns integer language sql immutable parallel safe
+
+function public.compute_alone() returns boolean language plpgsql
+
+function public.compute_close(until timestamp without time zone) returns boolean language plpgsql
+
+function public.compute_line() returns timestamp without time zone language plpgsql
 
 function public.count_cves(max_cves bigint) returns TABLE(rows bigint, cves bigint) language sql
 
