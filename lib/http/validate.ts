@@ -10,6 +10,7 @@ import { describe, type Issue } from './issues.ts'
 import { parseList } from './json-list.ts'
 import { parseJson, type Tolerated } from './json-text.ts'
 import { maxItemsOf } from './lists.ts'
+import { markLongIntegers } from './long-integers.ts'
 import { kib } from './read-budget.ts'
 import { countObjects, MIN_WEIGHED_BYTES, tooMany, weigh } from './weigh.ts'
 
@@ -23,7 +24,7 @@ const HELD_PER_CONTAINER = 600
  * is too much of: bytes, values, keys, or elements of a `listOf`. Bodies share a budget while they are judged and written, by what they really
  * hold: an announced length costs nothing to send. Who waits does so as bytes, outside the heap. `tolerated` is where text may be such that
  * no database can hold it; `maxListed` bounds the elements of a large array that is a member of the body, before it is parsed.
- * Where the body `isOptional` an empty one is `{}`.
+ * Where the body `isOptional` an empty one is `{}`. `longIntegersOf` is a key whose integers are to be exact up to 2^64, for `longInteger`.
  */
 export function body<S extends z.ZodType>(
   schema: S,
@@ -32,7 +33,8 @@ export function body<S extends z.ZodType>(
     tolerated = [],
     maxListed = Number.POSITIVE_INFINITY,
     isOptional = false,
-  }: { tolerated?: Tolerated; maxListed?: number; isOptional?: boolean } = {},
+    longIntegersOf = null,
+  }: { tolerated?: Tolerated; maxListed?: number; isOptional?: boolean; longIntegersOf?: string | null } = {},
 ): Validated<'json', S> {
   const maxElements = maxItemsOf(schema)
   const judge = validator('json', 'Json', schema, maxElements === null ? atOnce : inSlicesIfLarge)
@@ -43,6 +45,7 @@ export function body<S extends z.ZodType>(
       maxListed,
       tolerated,
       isOptional,
+      longIntegersOf,
     })
     try {
       return await judge(c, next)
@@ -59,10 +62,14 @@ interface Bounds {
   readonly maxListed: number
   readonly tolerated: Tolerated
   readonly isOptional: boolean
+  readonly longIntegersOf: string | null
 }
 
 /** Hands the parsed body to the validator. Resolves to what gives back its memory. */
-async function receive(c: Context, { maxBytes, maxElements, maxListed, tolerated, isOptional }: Bounds): Promise<() => void> {
+async function receive(
+  c: Context,
+  { maxBytes, maxElements, maxListed, tolerated, isOptional, longIntegersOf }: Bounds,
+): Promise<() => void> {
   const { bytes, release: forget } = await readBody(c, maxBytes, isOptional)
   let release = () => {}
   try {
@@ -71,6 +78,8 @@ async function receive(c: Context, { maxBytes, maxElements, maxListed, tolerated
     const { containers, cuts } = isLarge ? weigh(bytes, maxElements, maxListed) : { containers: countObjects(bytes), cuts: [] }
     const granted = c.get('deps').bodies.acquire(kib(bytes.length * HELD_PER_BYTE + containers * HELD_PER_CONTAINER))
     release = typeof granted === 'function' ? granted : await granted
+    if (isLarge) await turn()
+    if (longIntegersOf !== null) await markLongIntegers(bytes, longIntegersOf)
     if (isLarge) await turn()
     const value =
       cuts.length > 0

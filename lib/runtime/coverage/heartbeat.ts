@@ -17,19 +17,17 @@ const MAX_HEARTBEAT_SECS = 86_400
 export const MAX_COUNT = 1_000_000_000_000
 const MAX_TIME_CHARS = 64
 
-const name = (maxBytes = MAX_NAME_BYTES) => z.string().min(1).max(maxBytes).describe(`At most ${maxBytes} bytes, without white space around it.`)
-const count = (what: string) =>
-  z
-    .int()
-    .min(0)
-    .nullish()
-    .describe(`${what} What is more than ${MAX_COUNT} counts as that.`)
+const name = (maxBytes = MAX_NAME_BYTES) =>
+  z.string().min(1).max(maxBytes).describe(`At most ${maxBytes} bytes, without white space around it.`)
+const count = (what: string) => z.int().min(0).nullish().describe(`${what} What is more than ${MAX_COUNT} counts as that.`)
 
 /** An entry as the OpenAPI document tells of it; `judgeHeartbeat` reads it. */
 const HeartbeatEntry = z.object({
   pod_namespace: name(),
   pod_name: name(),
-  workload_kind: name(MAX_WORKLOAD_KIND_BYTES).nullish().describe('With `workload_name` or not at all: without both the workload is the pod.'),
+  workload_kind: name(MAX_WORKLOAD_KIND_BYTES)
+    .nullish()
+    .describe('With `workload_name` or not at all: without both the workload is the pod.'),
   workload_name: name().nullish(),
   container_name: name(),
   image_digest: z
@@ -101,7 +99,8 @@ export function judgeHeartbeat(entry: unknown): Heartbeat | Fault {
   const workload = workloadOf(fields)
   if (typeof workload === 'string') return workload
   const { container_id, heartbeat_secs } = fields
-  if (typeof container_id !== 'string' || container_id.length > MAX_CONTAINER_ID_CHARS || !CONTAINER_ID.test(container_id)) return 'container_id'
+  if (typeof container_id !== 'string' || container_id.length > MAX_CONTAINER_ID_CHARS || !CONTAINER_ID.test(container_id))
+    return 'container_id'
   const image_digest = fields.image_digest ?? ''
   if (image_digest !== '' && !isDigest(image_digest)) return 'image_digest'
   const mode = MODES.find((one) => one === fields.mode)
