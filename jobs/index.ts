@@ -1,5 +1,7 @@
 import { attestationRetention } from './attestation-retention.ts'
 import { auditRetention } from './audit-retention.ts'
+import { computeFold } from './compute-fold.ts'
+import { computeRetention } from './compute-retention.ts'
 import { deadPodRetention } from './dead-pod-retention.ts'
 import { imageInventoryRetention } from './image-inventory-retention.ts'
 import type { Job } from './job.ts'
@@ -21,6 +23,7 @@ export const chains: readonly (readonly Job[])[] = [
   [attestationRetention],
   [seccompDenialRetention],
   [runtimeRetention],
+  [computeRetention, computeFold],
   [versionCheck],
 ]
 

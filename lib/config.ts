@@ -8,6 +8,7 @@ import {
   asTable,
   ConfigError,
   databaseUrl,
+  decimal,
   dnsName,
   flag,
   httpUrl,
@@ -36,6 +37,8 @@ const maxMs = 2_147_483_647
 const maxSecs = Math.floor(maxMs / 1000)
 const maxMb = 1024 * 1024
 const maxDays = 36_500
+/** No read goes back more than seven; each day is three partitions. */
+const maxHistoryDays = 90
 const batchRows = [100, 100_000] as const
 
 /** The environment: one row for each variable, in the order README prints them. The tokens have a table of their own below. */
@@ -245,6 +248,40 @@ const rows = {
     [60, maxSecs],
     'Seconds between passes over these; `IMAGE_INVENTORY_RETENTION_BATCH_SIZE` of them go in one statement.',
   ),
+  computeHistoryRetentionDays: whole(
+    'COMPUTE_HISTORY_RETENTION_DAYS',
+    7,
+    [0, maxHistoryDays],
+    'Days that the history of CPU and memory is kept; 0 = none is stored, and there are no findings.',
+  ),
+  computeHistoryMinuteHours: whole(
+    'COMPUTE_HISTORY_MINUTE_HOURS',
+    24,
+    [1, maxDays * 24],
+    'Hours of it that are kept by the minute; what is older is folded into rows of five minutes.',
+  ),
+  computeRetentionIntervalSecs: whole(
+    'COMPUTE_RETENTION_INTERVAL_SECS',
+    600,
+    [60, maxSecs],
+    'Seconds between passes over history, samples and heartbeats of nodes.',
+  ),
+  computeStallSome: decimal('COMPUTE_THRESHOLD_STALL_SOME', 20, 'Percent of CPU pressure at which a container is stalled.'),
+  computeRunqP99Ms: decimal('COMPUTE_THRESHOLD_RUNQ_P99_MS', 20, 'Milliseconds of the p99 in the run queue at which it is stalled, too.'),
+  computeMinRunqEvents: decimal('COMPUTE_THRESHOLD_MIN_RUNQ_EVENTS', 50, 'Run-queue events a minute below which a p99 does not count.'),
+  computeThrottledRatio: decimal(
+    'COMPUTE_THRESHOLD_THROTTLED_RATIO',
+    0.25,
+    'Throttled time of quota time that is found as `cpu-throttled`.',
+  ),
+  computeThrottledRatioMax: decimal(
+    'COMPUTE_THRESHOLD_THROTTLED_RATIO_MAX',
+    0.1,
+    'Throttled time of quota time above which no neighbor is to blame.',
+  ),
+  computeBlameShare: decimal('COMPUTE_THRESHOLD_BLAME_SHARE', 0.4, 'Share of what a container waits that names a culprit.'),
+  computeMemStallSome: decimal('COMPUTE_THRESHOLD_MEM_STALL_SOME', 10, 'Percent of memory pressure at which a container is short of it.'),
+  computeRefaultPerMin: decimal('COMPUTE_THRESHOLD_REFAULT_PER_MIN', 1000, 'Refaults a minute at which it is short of memory, too.'),
   telemetryEnabled: { ...flag('TELEMETRY_ENABLED', true, 'Whether to ask once a day which releases there are.'), nonsense: 'default' },
   telemetryEndpoint: httpUrl('TELEMETRY_ENDPOINT', 'default', 'The version service to ask; without it nobody is asked.'),
   telemetryIntervalSecs: whole('TELEMETRY_INTERVAL_SECS', 86_400, [3600, maxSecs], 'Seconds between two such questions.'),

@@ -72,6 +72,16 @@ export function whole(name: string, fallback: number, range: readonly [min: numb
   return { name, type, fallback, shown: `\`${fallback}\``, nonsense: 'default', meaning, schema, range } as const
 }
 
+/** A number that is not negative. */
+export function decimal(name: string, fallback: number, meaning: string) {
+  const schema: z.ZodType<number, string> = z
+    .string()
+    .regex(/^\+?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i)
+    .transform(Number)
+    .refine(Number.isFinite)
+  return { name, type: 'number', fallback, shown: `\`${fallback}\``, nonsense: 'default', meaning, schema } as const
+}
+
 export function text(name: string, fallback: string, meaning: string) {
   const schema: z.ZodType<string, string> = z.string()
   return { name, type: 'path', fallback, shown: `\`${fallback}\``, nonsense: 'refused', meaning, schema } as const

@@ -72,6 +72,8 @@ table public.compute_contention_other partition of compute_contention DEFAULT
 table public.compute_fold with (fillfactor=50)
   is_only boolean not null default true
   folded_until timestamp without time zone not null
+  closed_until timestamp without time zone not null
+  constraint compute_fold_check CHECK ((folded_until <= closed_until))
   constraint compute_fold_is_only_check CHECK (is_only)
   constraint compute_fold_pkey PRIMARY KEY (is_only)
   CREATE UNIQUE INDEX compute_fold_pkey ON public.compute_fold USING btree (is_only)
@@ -119,6 +121,8 @@ table public.compute_folded partition by RANGE (ts)
   runq_max_us bigint
   runq_overflow bigint
   runq_hist bigint[]
+  parts bigint not null default 1
+  newest_ts timestamp without time zone not null default 'infinity'::timestamp without time zone
   constraint compute_folded_resolution_secs_check CHECK ((resolution_secs > 0))
   constraint compute_folded_pkey PRIMARY KEY (container_id, ts, resolution_secs)
   CREATE UNIQUE INDEX compute_folded_pkey ON ONLY public.compute_folded USING btree (container_id, ts, resolution_secs)
@@ -166,6 +170,8 @@ table public.compute_folded_other partition of compute_folded DEFAULT
   runq_max_us bigint
   runq_overflow bigint
   runq_hist bigint[]
+  parts bigint not null default 1
+  newest_ts timestamp without time zone not null default 'infinity'::timestamp without time zone
   constraint compute_folded_resolution_secs_check CHECK ((resolution_secs > 0))
   constraint compute_folded_other_pkey PRIMARY KEY (container_id, ts, resolution_secs)
   CREATE UNIQUE INDEX compute_folded_other_pkey ON public.compute_folded_other USING btree (container_id, ts, resolution_secs)
@@ -902,6 +908,12 @@ function public.affected_payloads(vuln text) returns TABLE(image_digest text, di
 function public.bounded_union(stored text[], offered text[], most integer, most_bytes integer) returns text[] language sql immutable parallel safe
 
 function public.capture_rank(level text) returns integer language sql immutable parallel safe
+
+function public.compute_alone() returns boolean language plpgsql
+
+function public.compute_close(until timestamp without time zone) returns boolean language plpgsql
+
+function public.compute_line() returns timestamp without time zone language plpgsql
 
 function public.count_cves(max_cves bigint) returns TABLE(rows bigint, cves bigint) language sql
 

@@ -145,6 +145,11 @@ create table compute_minute (
   primary key (container_id, ts, resolution_secs)
 ) partition by range (ts);
 
+-- Of how many minutes a row is the mean, and the time of the newest: a late one is weighed so. What was posted is one, and the newest.
+alter table compute_folded
+  add column parts     bigint    not null default 1,
+  add column newest_ts timestamp not null default 'infinity';
+
 create index compute_minute_late on compute_minute (ts) where is_late;
 create index compute_minute_by_time on compute_minute using brin (ts) with (pages_per_range = 32, autosummarize = on);
 
@@ -168,10 +173,13 @@ create table compute_minute_other partition of compute_minute default;
 create table compute_folded_other partition of compute_folded default;
 create table compute_contention_other partition of compute_contention default;
 
--- The line, in one row: all minutes before it are folded, but for those that came late.
+-- The line, in one row: all minutes before `folded_until` are folded, but for those that came late. Those are late that come when their
+-- time is before `closed_until`, which goes ahead of a fold, so that what it reads cannot become more.
 create table compute_fold (
   is_only      boolean primary key default true check (is_only),
-  folded_until timestamp not null
+  folded_until timestamp not null,
+  closed_until timestamp not null,
+  check (folded_until <= closed_until)
 ) with (fillfactor = 50);
 
-insert into compute_fold (folded_until) values ('-infinity');
+insert into compute_fold (folded_until, closed_until) values ('-infinity', '-infinity');

@@ -67,6 +67,17 @@ test('an empty environment gives the defaults', () => {
     seccompDenialMetricsIntervalSecs: 15,
     runtimeInventoryRetentionDays: 30,
     runtimeInventoryIntervalSecs: 3600,
+    computeHistoryRetentionDays: 7,
+    computeHistoryMinuteHours: 24,
+    computeRetentionIntervalSecs: 600,
+    computeStallSome: 20,
+    computeRunqP99Ms: 20,
+    computeMinRunqEvents: 50,
+    computeThrottledRatio: 0.25,
+    computeThrottledRatioMax: 0.1,
+    computeBlameShare: 0.4,
+    computeMemStallSome: 10,
+    computeRefaultPerMin: 1000,
     telemetryEnabled: true,
     telemetryEndpoint: null,
     telemetryIntervalSecs: 86_400,
@@ -123,6 +134,9 @@ const numbers: [name: string, key: keyof Config, text: string, value: number][] 
   ['IMAGE_INVENTORY_RUNNING_WINDOW_SECS', 'imageRunningWindowSecs', '604800', 604_800],
   ['RUNTIME_INVENTORY_RETENTION_DAYS', 'runtimeInventoryRetentionDays', '0', 0],
   ['RUNTIME_INVENTORY_RETENTION_INTERVAL_SECS', 'runtimeInventoryIntervalSecs', '60', 60],
+  ['COMPUTE_HISTORY_RETENTION_DAYS', 'computeHistoryRetentionDays', '0', 0],
+  ['COMPUTE_HISTORY_MINUTE_HOURS', 'computeHistoryMinuteHours', '1', 1],
+  ['COMPUTE_RETENTION_INTERVAL_SECS', 'computeRetentionIntervalSecs', '60', 60],
   ['TELEMETRY_INTERVAL_SECS', 'telemetryIntervalSecs', '3600', 3600],
 ]
 for (const [name, key, text, value] of numbers) {
@@ -155,8 +169,47 @@ const moved: [name: string, key: keyof Config, text: string, value: number][] = 
   ['IMAGE_INVENTORY_RUNNING_WINDOW_SECS', 'imageRunningWindowSecs', '604801', 604_800],
   ['RUNTIME_INVENTORY_RETENTION_DAYS', 'runtimeInventoryRetentionDays', '36501', 36_500],
   ['RUNTIME_INVENTORY_RETENTION_INTERVAL_SECS', 'runtimeInventoryIntervalSecs', '59', 60],
+  ['COMPUTE_HISTORY_MINUTE_HOURS', 'computeHistoryMinuteHours', '0', 1],
+  ['COMPUTE_RETENTION_INTERVAL_SECS', 'computeRetentionIntervalSecs', '59', 60],
   ['TELEMETRY_INTERVAL_SECS', 'telemetryIntervalSecs', '3599', 3600],
 ]
+const thresholds = [
+  'COMPUTE_THRESHOLD_STALL_SOME',
+  'COMPUTE_THRESHOLD_RUNQ_P99_MS',
+  'COMPUTE_THRESHOLD_MIN_RUNQ_EVENTS',
+  'COMPUTE_THRESHOLD_THROTTLED_RATIO',
+  'COMPUTE_THRESHOLD_THROTTLED_RATIO_MAX',
+  'COMPUTE_THRESHOLD_BLAME_SHARE',
+  'COMPUTE_THRESHOLD_MEM_STALL_SOME',
+  'COMPUTE_THRESHOLD_REFAULT_PER_MIN',
+]
+for (const name of thresholds) {
+  test(`${name} is any number that is not negative, and nonsense the default`, () => {
+    for (const [text, value] of [
+      ['0', 0],
+      ['0.05', 0.05],
+      ['.5', 0.5],
+      ['2.', 2],
+      ['1e3', 1000],
+      [' +7 ', 7],
+    ] as const) {
+      const { warnings, ...values } = loadConfig({ [name]: text })
+      const { warnings: none, ...defaults } = loadConfig({})
+      assert.deepEqual(warnings, [])
+      const changed = Object.entries(values).filter(
+        ([key, of]) => of !== (defaults as Record<string, unknown>)[key] && typeof of === 'number',
+      )
+      assert.ok(changed.length <= 1 && changed.every(([, of]) => of === value), text)
+    }
+    for (const nonsense of ['many', '-1', '1e999', '0x10', 'NaN', 'Infinity', '1,5', '.']) {
+      const { warnings, ...values } = loadConfig({ [name]: nonsense })
+      const { warnings: none, ...defaults } = loadConfig({})
+      assert.deepEqual(values, defaults, nonsense)
+      assert.ok(warnings.length === 1 && warnings[0]?.startsWith(`${name}:`), nonsense)
+    }
+  })
+}
+
 for (const [name, key, text, value] of moved) {
   test(`${name}=${text.slice(0, 12)} is moved to ${value} with a warning`, () => {
     const config = loadConfig({ [name]: text })

@@ -1,0 +1,72 @@
+import type { Batch, JobContext } from '../job.ts'
+import { held } from '../locks.ts'
+import { type History, historyFrom } from './history.ts'
+
+/** Rows that one statement moves into new days, while posts of history wait: a few seconds at most. */
+const MOVED_AT_ONCE = 500_000
+
+/** Makes the days of a table that it needs. `rows` are days and what moved into them. */
+export function makeDays(table: History, context: JobContext): () => Promise<Batch> {
+  return async () => {
+    const [batch] = await context.db.job(
+      (sql) => sql<{ is_held: boolean; made: number; moved: number; waiting: number; is_held_up: boolean }[]>`
+  with ${held(sql, 'compute-retention')}
+  select h.is_held, coalesce(d.made, 0) as made, coalesce(d.moved, 0)::int as moved, coalesce(d.waiting, 0) as waiting,
+         coalesce(d.is_held_up, false) as is_held_up
+  from held h
+  left join lateral compute_make_days(${table}, ${historyFrom(sql, context)}, ${MOVED_AT_ONCE}) d on h.is_held`,
+    )
+    const { is_held, made, moved, waiting, is_held_up } = batch!
+    const isLast = made === 0 || waiting === 0
+    if (is_held_up) context.log.warn({ table, waiting }, 'somebody is at the table: the next pass makes its days')
+    else if (isLast && waiting > 0) context.log.warn({ table, waiting }, 'days of the default partition have too many rows to be moved')
+    return { isHeld: is_held, rows: made + moved, isLast }
+  }
+}
+
+/** Drops the days of a table that are over. `rows` are days. */
+export function dropDays(table: History, context: JobContext): () => Promise<Batch> {
+  return async () => {
+    const [batch] = await context.db.job(
+      (sql) => sql<{ is_held: boolean; dropped: number; is_held_up: boolean }[]>`
+  with ${held(sql, 'compute-retention')}
+  select h.is_held, coalesce(d.dropped, 0) as dropped, coalesce(d.is_held_up, false) as is_held_up
+  from held h
+  left join lateral compute_drop_days(${table}, ${historyFrom(sql, context)}) d on h.is_held`,
+    )
+    const { is_held, dropped, is_held_up } = batch!
+    if (is_held_up) context.log.warn({ table }, 'somebody is at the table: the next pass drops its days')
+    return { isHeld: is_held, rows: dropped, isLast: true }
+  }
+}
+
+/** Deletes what would be in such days, had they been made in time. */
+export function trimOther(table: History, context: JobContext): () => Promise<Batch> {
+  const batchRows = context.config.auditRetentionBatchSize
+  return async () => {
+    const [batch] = await context.db.job(
+      (sql) => sql<{ is_held: boolean; rows: number }[]>`
+  with ${held(sql, 'compute-retention')}
+  select h.is_held, coalesce(t.rows, 0)::int as rows
+  from held h
+  left join lateral compute_trim_other(${table}, ${historyFrom(sql, context)}, ${batchRows}) t(rows) on h.is_held`,
+    )
+    return { isHeld: batch!.is_held, rows: batch!.rows, isLast: batch!.rows < batchRows }
+  }
+}
+
+/** How many rows the days of a table have that would be dropped, as far as the planner knows, and those that would be deleted. */
+export async function countDays(table: History, context: JobContext): Promise<number> {
+  const [row] = await context.db.job(
+    (sql) => sql<{ rows: number }[]>`
+  with line as (
+    select case when ${table === 'compute_minute'} then f.folded_until else '-infinity' end as ts from compute_fold f)
+  select coalesce(sum(greatest(c.reltuples, 0)), 0)::float8
+         + (select count(*) from ${sql(`${table}_other`)} o
+            where o.ts < ${historyFrom(sql, context)} ${table === 'compute_minute' ? sql`or (o.ts < (select ts::date from line) and not o.is_late)` : sql``}) as rows
+  from compute_days(${table}) d
+  join pg_class c on c.oid = d.partition
+  where d.day < ${historyFrom(sql, context)} or d.day + 1 <= (select ts from line)`,
+  )
+  return row!.rows
+}

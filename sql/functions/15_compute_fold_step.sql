@@ -1,0 +1,41 @@
+-- Folds the first hour that waits, or of it as many times 300 seconds as there are minutes of at most `max_minutes`, but at least one, and moves
+-- the line there. What is older than `kept_from` is passed over. Returns how many minutes and how many times 300 seconds these were.
+create or replace function compute_fold_step(kept_from timestamp, until_ts timestamp, max_minutes bigint)
+returns table (minutes bigint, buckets integer, is_last boolean)
+language plpgsql
+set plan_cache_mode = force_custom_plan
+set enable_seqscan = off
+set enable_indexscan = off
+set enable_bitmapscan = on
+set work_mem = '64MB'
+as $$
+#variable_conflict error
+declare
+  line timestamp;
+  end_ts timestamp;
+  first_ts timestamp;
+  next_line timestamp;
+  folded bigint;
+begin
+  select f.folded_until, least(f.closed_until, until_ts) into strict line, end_ts from compute_fold f for update;
+  first_ts := case when line < end_ts then compute_first_minute(greatest(line, kept_from), end_ts) end;
+  if first_ts is null then
+    update compute_fold f set folded_until = end_ts where f.folded_until < end_ts;
+    return query select 0::bigint, 0, true;
+    return;
+  end if;
+
+  select max(c.until_ts), max(c.minutes) into next_line, folded
+  from (
+    select b.ts + interval '300 s' as until_ts, sum(b.minutes) over (order by b.ts) as minutes, row_number() over (order by b.ts) as n
+    from (
+      select date_bin('300 s', m.ts, '0001-01-01') as ts, count(*) as minutes
+      from compute_minute m
+      where m.ts >= first_ts and m.ts < least(date_trunc('hour', first_ts) + interval '1 hour', end_ts) and not m.is_late
+      group by 1) b) c
+  where c.n = 1 or c.minutes <= max_minutes;
+  perform compute_fold_range(first_ts, next_line, false);
+  update compute_fold f set folded_until = next_line;
+  return query select folded, (extract(epoch from next_line - first_ts) / 300)::integer, next_line >= end_ts;
+end
+$$;
