@@ -909,11 +909,43 @@ function public.bounded_union(stored text[], offered text[], most integer, most_
 
 function public.capture_rank(level text) returns integer language sql immutable parallel safe
 
+function public.compute_added(one bigint, other bigint) returns bigint language sql immutable parallel safe
+
+function public.compute_added(one bigint[], other bigint[]) returns bigint[] language sql immutable parallel safe
+
 function public.compute_alone() returns boolean language plpgsql
+
+function public.compute_clamped(value double precision) returns double precision language sql immutable parallel safe
 
 function public.compute_close(until timestamp without time zone) returns boolean language plpgsql
 
+function public.compute_days(of_table text) returns TABLE(day date, partition regclass) language sql stable
+
+function public.compute_drop_days(of_table text, kept_from date) returns TABLE(dropped integer, is_held_up boolean) language plpgsql
+
+function public.compute_first_minute(from_ts timestamp without time zone, until_ts timestamp without time zone) returns timestamp without time zone language plpgsql stable
+
+function public.compute_fold_range(from_ts timestamp without time zone, until_ts timestamp without time zone, late boolean) returns bigint language plpgsql
+
+function public.compute_fold_step(kept_from timestamp without time zone, until_ts timestamp without time zone, max_minutes bigint) returns TABLE(minutes bigint, buckets integer, is_last boolean) language plpgsql
+
+function public.compute_forget(after_id bigint, looked bigint, max_rows bigint) returns TABLE(forgotten bigint, last_id bigint, is_held_up boolean) language plpgsql
+
 function public.compute_line() returns timestamp without time zone language plpgsql
+
+function public.compute_make_days(of_table text, kept_from date, max_moved bigint) returns TABLE(made integer, moved bigint, waiting integer, is_held_up boolean) language plpgsql
+
+function public.compute_mean(one bigint, parts bigint, other bigint, other_parts bigint) returns bigint language sql immutable parallel safe
+
+function public.compute_mean(one double precision, parts bigint, other double precision, other_parts bigint) returns double precision language sql immutable parallel safe
+
+function public.compute_merge_step(kept_from timestamp without time zone, until_ts timestamp without time zone, max_minutes bigint) returns TABLE(minutes bigint, is_last boolean) language plpgsql
+
+function public.compute_total(total numeric) returns bigint language sql immutable parallel safe
+
+function public.compute_trim_other(of_table text, kept_from date, max_rows bigint) returns bigint language plpgsql
+
+function public.compute_unused(ids bigint[]) returns TABLE(id bigint) language sql stable
 
 function public.count_cves(max_cves bigint) returns TABLE(rows bigint, cves bigint) language sql
 
@@ -1036,6 +1068,8 @@ function public.store_executables(namespaces text[], workload_kinds text[], work
 function public.store_findings(header json, rows text) returns json language plpgsql
 
 function public.store_heartbeats(doc json) returns integer language plpgsql
+
+function public.store_samples(document json, container_uids text[], pod_uids text[], namespaces text[], pod_names text[], containers text[], cgroup_ids bigint[], usages double precision[], quotas bigint[], periods bigint[], cpu_requests bigint[], cpu_limits bigint[], nr_periods bigint[], nr_throttled bigint[], throttled bigint[], cpu_some double precision[], cpu_full double precision[], currents bigint[], working_sets bigint[], mem_limits bigint[], mem_requests bigint[], mem_some double precision[], mem_full double precision[], events_high bigint[], events_max bigint[], oom_kills bigint[], refaults bigint[], pgmajfaults bigint[], runq_counts bigint[], runq_p50 bigint[], runq_p95 bigint[], runq_p99 bigint[], runq_max bigint[], runq_overflows bigint[], blames text[], omitted bigint[], omitted_waits bigint[]) returns void language plpgsql
 
 function public.store_sbom(header json, page json, rows text) returns json language plpgsql
 

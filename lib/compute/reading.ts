@@ -7,18 +7,11 @@
  */
 import { longInteger } from '../http/long-integers.ts'
 import { isLongerThan } from '../utf8.ts'
+import { MAX_COUNT, MAX_KIND_BYTES, MAX_NAME_BYTES, MAX_REF_BYTES, MAX_UID_BYTES } from './bounds.ts'
 import { type Cell, NULL, quoted } from './literal.ts'
 
-/** A petabyte, eleven days in nanoseconds: nine thousand of them fit 64 bits. */
-export const MAX_COUNT = 1_000_000_000_000_000
 /** Sums and means of what is smaller leave the range of a double. */
 const MIN_FRACTION = 1e-300
-const MAX_UID_BYTES = 512
-/** The longest name in Kubernetes. */
-const MAX_NAME_BYTES = 253
-const MAX_KIND_BYTES = 64
-/** Namespace, pod and container with two slashes fit. */
-const MAX_REF_BYTES = 1_024
 const DEFAULT_PERIOD_USEC = 100_000
 const U64_LIMIT = 2 ** 64
 

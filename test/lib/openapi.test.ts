@@ -53,6 +53,7 @@ const MAX_BYTES: Record<string, number> = {
   'POST /seccomp/profiles/{namespace}/{kind}/{name}/export': 1_048_576,
   'POST /seccomp/denials': 4_194_304,
   'POST /runtime/executables': 8_388_608,
+  'POST /pod/compute/batch': 16_777_216,
 }
 
 for (const { name, path, operation } of operations) {
@@ -183,6 +184,7 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
     ...{ kind: 'exec', path: '/x', path_complete: true, source: 'ebpf', origin: 'image', first_seen: T, last_seen: T },
   }
   const denial = { podUid: 'u', podName: 'p', podNamespace: 'n', syscall: 's', action: 'a', count: 1 }
+  const compute = { container_uid: 'u/c', pod_uid: 'u', pod_name: 'p', namespace: 'n', container: 'c', cpu: {}, memory: { limit: null } }
   const badPayloads = [
     ...[
       { schema_version: 1.5 },
@@ -451,6 +453,35 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
         [true, { accepted: 0, dropped: 0, written: 0 }],
         [false, { accepted: 0, dropped: 0, written: -1 }],
         [false, { accepted: 0, dropped: 0 }],
+        [false, {}],
+      ],
+    },
+    'POST /pod/compute/batch': {
+      bodies: [
+        [true, { node: 'n', ts: `${T}Z`, interval_ms: 1, containers: [] }],
+        [
+          true,
+          { node: 'n', ts: `${T}.5+02:00`, interval_ms: 5000, containers: [compute], ctxt_per_sec: 1.5, compute_enabled: false, x: 1 },
+        ],
+        [
+          true,
+          {
+            ...{ node: 'n', ts: `${T}Z`, interval_ms: 5000, node_pressure: { cpu_some10: 1 }, unknown_blame_share: 0.5 },
+            containers: [{ ...compute, cgroup_id: 1, runq: { count: 1, hist: [1] }, blame: [{ kind: 'pod', ref: 'r', wait_ns: 1 }] }],
+          },
+        ],
+        [false, { ts: `${T}Z`, interval_ms: 1, containers: [] }],
+        [false, { node: 'n'.repeat(254), ts: `${T}Z`, interval_ms: 1, containers: [] }],
+        [false, { node: 'n', ts: T, interval_ms: 1, containers: [] }],
+        [false, { node: 'n', ts: `${T}Z`, interval_ms: 0, containers: [] }],
+        [false, { node: 'n', ts: `${T}Z`, interval_ms: 1.5, containers: [] }],
+        [false, { node: 'n', ts: `${T}Z`, interval_ms: 1, containers: {} }],
+        [false, { node: 'n', ts: `${T}Z`, interval_ms: 1 }],
+        [false, []],
+      ],
+      answers: [
+        [true, { accepted: 0 }],
+        [false, { accepted: -1 }],
         [false, {}],
       ],
     },
