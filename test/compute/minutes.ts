@@ -61,7 +61,7 @@ export async function history(app: Pick<App, 'get'>, container: Fields, minutes:
 
 /** The pairs of GET /compute/contention. */
 export async function pairs(app: Pick<App, 'get'>, filter: Record<string, string | number>): Promise<Row[]> {
-  const query = new URLSearchParams(Object.entries(filter).map(([key, value]) => [key, String(value)]))
+  const query = new URLSearchParams(Object.entries(filter).map(([key, value]): [string, string] => [key, String(value)]))
   const answer = await app.get(`/compute/contention?${query}`)
   assert.equal(answer.status, 200, answer.text)
   assert.deepEqual(Object.keys(answer.json), ['pairs'])
