@@ -21,7 +21,7 @@ async function close(context: JobContext): Promise<boolean> {
   const [row] = await context.db.job(
     (sql) => sql<{ is_closed: boolean | null }[]>`
   with ${held(sql, 'compute-fold')}
-  select c.is_closed from held h left join lateral compute_close(${foldedTo(sql, context)}) c(is_closed) on h.is_held`,
+  select c.is_closed from held h left join lateral compute_close(case when h.is_held then ${foldedTo(sql, context)} end) c(is_closed) on true`,
   )
   return row!.is_closed !== false
 }
@@ -37,7 +37,7 @@ async function fold(context: JobContext): Promise<Pass> {
   with ${held(sql, 'compute-fold')}
   select h.is_held, f.minutes::int as rows, f.buckets, f.is_last
   from held h
-  left join lateral compute_fold_step(${historyFrom(sql, context)}, ${foldedTo(sql, context)}, ${minutesAtOnce}) f on h.is_held`,
+  left join lateral compute_fold_step(case when h.is_held then ${historyFrom(sql, context)} end, ${foldedTo(sql, context)}, ${minutesAtOnce}) f on true`,
       )
       buckets += step!.buckets ?? 0
       isDone = step!.is_last ?? false
@@ -59,7 +59,7 @@ const mergeLate = (context: JobContext): Promise<Pass> =>
   with ${held(sql, 'compute-fold')}
   select h.is_held, m.minutes::int as rows, m.is_last
   from held h
-  left join lateral compute_merge_step(${historyFrom(sql, context)}, ${foldedTo(sql, context)}, ${LATE_AT_ONCE}) m on h.is_held`,
+  left join lateral compute_merge_step(case when h.is_held then ${historyFrom(sql, context)} end, ${foldedTo(sql, context)}, ${LATE_AT_ONCE}) m on true`,
     )
     return { isHeld: step!.is_held, rows: step!.rows ?? 0, isLast: step!.is_last ?? false }
   })
@@ -90,9 +90,11 @@ export const computeFold: Job = {
   async count(context) {
     const [row] = await context.db.job(
       (sql) => sql<{ rows: number }[]>`
-  select count(*)::int as rows
-  from compute_minute m cross join compute_fold f
-  where m.ts >= ${historyFrom(sql, context)} and m.ts < ${foldedTo(sql, context)} and (m.is_late or m.ts >= f.folded_until)`,
+  select ((select count(*) from compute_minute m
+           where m.ts >= greatest(f.folded_until, ${historyFrom(sql, context)}) and m.ts < ${foldedTo(sql, context)} and not m.is_late)
+          + (select count(*) from compute_minute m
+             where m.is_late and m.ts >= ${historyFrom(sql, context)} and m.ts < ${foldedTo(sql, context)}))::int as rows
+  from compute_fold f`,
     )
     return row!.rows
   },

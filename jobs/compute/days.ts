@@ -14,7 +14,7 @@ export function makeDays(table: History, context: JobContext): () => Promise<Bat
   select h.is_held, coalesce(d.made, 0) as made, coalesce(d.moved, 0)::int as moved, coalesce(d.waiting, 0) as waiting,
          coalesce(d.is_held_up, false) as is_held_up
   from held h
-  left join lateral compute_make_days(${table}, ${historyFrom(sql, context)}, ${MOVED_AT_ONCE}) d on h.is_held`,
+  left join lateral compute_make_days(case when h.is_held then ${table} end, ${historyFrom(sql, context)}, ${MOVED_AT_ONCE}) d on true`,
     )
     const { is_held, made, moved, waiting, is_held_up } = batch!
     const isLast = made === 0 || waiting === 0
@@ -32,7 +32,7 @@ export function dropDays(table: History, context: JobContext): () => Promise<Bat
   with ${held(sql, 'compute-retention')}
   select h.is_held, coalesce(d.dropped, 0) as dropped, coalesce(d.is_held_up, false) as is_held_up
   from held h
-  left join lateral compute_drop_days(${table}, ${historyFrom(sql, context)}) d on h.is_held`,
+  left join lateral compute_drop_days(case when h.is_held then ${table} end, ${historyFrom(sql, context)}) d on true`,
     )
     const { is_held, dropped, is_held_up } = batch!
     if (is_held_up) context.log.warn({ table }, 'somebody is at the table: the next pass drops its days')
@@ -49,7 +49,7 @@ export function trimOther(table: History, context: JobContext): () => Promise<Ba
   with ${held(sql, 'compute-retention')}
   select h.is_held, coalesce(t.rows, 0)::int as rows
   from held h
-  left join lateral compute_trim_other(${table}, ${historyFrom(sql, context)}, ${batchRows}) t(rows) on h.is_held`,
+  left join lateral compute_trim_other(case when h.is_held then ${table} end, ${historyFrom(sql, context)}, ${batchRows}) t(rows) on true`,
     )
     return { isHeld: batch!.is_held, rows: batch!.rows, isLast: batch!.rows < batchRows }
   }

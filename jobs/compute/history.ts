@@ -1,3 +1,7 @@
+/**
+ * What the jobs of the history share. Their work is in functions of the database, which are strict: a batch without its lock calls them with a
+ * null for the first argument. A condition beside the call would be looked at only after it.
+ */
 import type { Sql } from '../../lib/db/index.ts'
 import type { JobContext } from '../job.ts'
 

@@ -1,6 +1,6 @@
 -- From now on minutes before that time are late when they come; false when the posts under way take too long to end.
 create or replace function compute_close(until timestamp) returns boolean
-language plpgsql
+language plpgsql strict
 as $$
 begin
   if not exists (select from compute_fold f where f.closed_until < until) then

@@ -17,7 +17,11 @@ return round((one::numeric * parts + other::numeric * other_parts) / (parts::num
 -- A sum that ends at the largest number.
 create or replace function compute_total(total numeric) returns bigint
 language sql immutable parallel safe
-return greatest(least(total, 9223372036854775807), -9223372036854775808)::bigint;
+return case
+  when total > 9223372036854775807 then 9223372036854775807
+  when total < -9223372036854775808 then -9223372036854775808
+  else total
+end::bigint;
 
 -- Null is nothing, and where both are, unknown.
 create or replace function compute_added(one bigint, other bigint) returns bigint

@@ -2,7 +2,7 @@
 -- the table for longer than two seconds.
 create or replace function compute_drop_days(of_table text, kept_from date)
 returns table (dropped integer, is_held_up boolean)
-language plpgsql
+language plpgsql strict
 set lock_timeout = '2s'
 as $$
 #variable_conflict error

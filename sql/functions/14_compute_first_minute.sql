@@ -35,6 +35,6 @@ begin
     end loop;
     exit when first_hour < a_day + 1;
   end loop;
-  return greatest(first_hour, from_ts);
+  return case when first_hour is not null then greatest(first_hour, from_ts) end;
 end
 $$;

@@ -2,7 +2,7 @@
 -- `last_id`: where to go on, null at the end. `is_held_up`: the posts under way took too long to end.
 create or replace function compute_forget(after_id bigint, looked bigint, max_rows bigint)
 returns table (forgotten bigint, last_id bigint, is_held_up boolean)
-language plpgsql
+language plpgsql strict
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off

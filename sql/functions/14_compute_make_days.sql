@@ -4,7 +4,7 @@
 -- Posts of history wait meanwhile: a row on its way to the default partition would be refused once its day has one.
 create or replace function compute_make_days(of_table text, kept_from date, max_moved bigint)
 returns table (made integer, moved bigint, waiting integer, is_held_up boolean)
-language plpgsql
+language plpgsql strict
 set lock_timeout = '2s'
 set default_tablespace = ''
 set enable_seqscan = on

@@ -1,6 +1,6 @@
 -- Deletes rows of the default partition as their days would be dropped, at most so many; returns how many these were.
 create or replace function compute_trim_other(of_table text, kept_from date, max_rows bigint) returns bigint
-language plpgsql
+language plpgsql strict
 set enable_seqscan = on
 as $$
 #variable_conflict error

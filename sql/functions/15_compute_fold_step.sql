@@ -2,7 +2,7 @@
 -- the line there. What is older than `kept_from` is passed over. Returns how many minutes and how many times 300 seconds these were.
 create or replace function compute_fold_step(kept_from timestamp, until_ts timestamp, max_minutes bigint)
 returns table (minutes bigint, buckets integer, is_last boolean)
-language plpgsql
+language plpgsql strict
 set plan_cache_mode = force_custom_plan
 set enable_seqscan = off
 set enable_indexscan = off
@@ -14,6 +14,7 @@ declare
   line timestamp;
   end_ts timestamp;
   first_ts timestamp;
+  hour_end timestamp;
   next_line timestamp;
   folded bigint;
 begin
@@ -25,15 +26,18 @@ begin
     return;
   end if;
 
-  select max(c.until_ts), max(c.minutes) into next_line, folded
+  hour_end := least(date_trunc('hour', first_ts) + interval '1 hour', end_ts);
+  select max(c.minutes) filter (where c.is_fit),
+         case when bool_and(c.is_fit) then hour_end else max(c.until_ts) filter (where c.is_fit) end
+  into folded, next_line
   from (
-    select b.ts + interval '300 s' as until_ts, sum(b.minutes) over (order by b.ts) as minutes, row_number() over (order by b.ts) as n
+    select b.ts + interval '300 s' as until_ts, sum(b.minutes) over w as minutes, sum(b.minutes) over w <= max_minutes or row_number() over w = 1 as is_fit
     from (
       select date_bin('300 s', m.ts, '0001-01-01') as ts, count(*) as minutes
       from compute_minute m
-      where m.ts >= first_ts and m.ts < least(date_trunc('hour', first_ts) + interval '1 hour', end_ts) and not m.is_late
-      group by 1) b) c
-  where c.n = 1 or c.minutes <= max_minutes;
+      where m.ts >= first_ts and m.ts < hour_end and not m.is_late
+      group by 1) b
+    window w as (order by b.ts)) c;
   perform compute_fold_range(first_ts, next_line, false);
   update compute_fold f set folded_until = next_line;
   return query select folded, (extract(epoch from next_line - first_ts) / 300)::integer, next_line >= end_ts;

@@ -2,7 +2,7 @@
 -- the same 300 seconds together. Returns how many these were.
 create or replace function compute_merge_step(kept_from timestamp, until_ts timestamp, max_minutes bigint)
 returns table (minutes bigint, is_last boolean)
-language plpgsql
+language plpgsql strict
 set plan_cache_mode = force_custom_plan
 set enable_seqscan = off
 set enable_bitmapscan = off

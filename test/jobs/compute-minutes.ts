@@ -1,0 +1,167 @@
+/** Minutes as a post of history stores them, and what they are folded into, computed here. */
+import type postgres from 'postgres'
+
+export const BUCKET_SECS = 300
+const MAX_BIGINT = 2n ** 63n - 1n
+
+const MEANS = ['cpu_usage_millis', 'cpu_psi_some10', 'cpu_psi_full10', 'mem_psi_some10', 'mem_psi_full10'] as const
+const BYTES = ['mem_current', 'mem_working_set'] as const
+const LASTS = ['cpu_usage_millis', ...BYTES] as const
+const NEWEST = ['cpu_quota_usec', 'cpu_period_usec', 'cpu_request_millis', 'cpu_limit_millis', 'mem_limit', 'mem_request'] as const
+const COUNTERS = [
+  ...(['cpu_nr_periods', 'cpu_nr_throttled', 'cpu_throttled_usec', 'mem_events_high', 'mem_events_max'] as const),
+  ...(['mem_oom_kill', 'mem_refault', 'mem_pgmajfault'] as const),
+]
+const RUNQ_SUMS = ['runq_count', 'runq_overflow'] as const
+const RUNQ_MAXES = ['runq_p50_us', 'runq_p95_us', 'runq_p99_us', 'runq_max_us'] as const
+
+// biome-ignore lint/suspicious/noExplicitAny: columns by name; whole numbers may be texts.
+export type Values = Record<string, any>
+export interface Minute {
+  container: number
+  /** Seconds since 1970. */
+  at: number
+  secs?: number
+  values?: Values
+}
+
+/** A minute in which every value of the database is `n`, without a run queue. */
+export function plain(n: number): Values {
+  const all: Values = {}
+  for (const name of [...MEANS, ...BYTES]) all[`${name}_avg`] = all[`${name}_max`] = n
+  for (const name of LASTS) all[`${name}_last`] = n
+  for (const name of [...NEWEST, ...COUNTERS]) all[name] = n
+  for (const name of [...RUNQ_SUMS, ...RUNQ_MAXES, 'runq_hist']) all[name] = null
+  return all
+}
+
+export const runq = (n: number, hist: (number | string)[] | null): Values => ({
+  ...Object.fromEntries([...RUNQ_SUMS, ...RUNQ_MAXES].map((name) => [name, n])),
+  runq_hist: hist,
+})
+
+const wire = (at: number) => new Date(at * 1000).toISOString().slice(0, -1)
+
+/** Stores minutes in one transaction as a post does: those before the line are late; one that is known already changes nothing. */
+export async function post(sql: postgres.Sql, minutes: readonly Minute[], meanwhile?: () => Promise<unknown>): Promise<void> {
+  await sql.begin(async (tx) => {
+    await tx`create temp table if not exists line (ts timestamp) on commit delete rows`
+    await tx`insert into line select compute_line()`
+    if (meanwhile) await tx`lock table compute_minute in row exclusive mode`
+    await meanwhile?.()
+    await insert(tx as unknown as postgres.Sql, 'compute_minute', minutes)
+  })
+}
+
+/** Stores rows of five minutes or more as a post does. */
+export const postFolded = (sql: postgres.Sql, rows: readonly Minute[]) => insert(sql, 'compute_folded', rows)
+
+async function insert(sql: postgres.Sql, table: 'compute_minute' | 'compute_folded', minutes: readonly Minute[]): Promise<void> {
+  const rows = minutes.map(({ container, at, secs, values }) => {
+    const resolution_secs = secs ?? (table === 'compute_minute' ? 60 : BUCKET_SECS)
+    return { ...plain(1), ...values, container_id: container, ts: wire(at), resolution_secs }
+  })
+  const names = [...Object.keys(plain(1)), 'container_id', 'ts', 'resolution_secs']
+  const columns = names.join(', ')
+  const late = table === 'compute_minute'
+  await sql.unsafe(
+    `insert into ${table} (${columns}${late ? ', is_late' : ''})
+     select ${columns}${late ? ', ts < (select l.ts from line l)' : ''} from json_populate_recordset(null::${table}, $1::text::json)
+     order by container_id, ts on conflict do nothing`,
+    [JSON.stringify(rows)],
+  )
+}
+
+/** The numbers of a row, the whole ones exact. */
+export type Row = Record<string, number | bigint | null | string>
+
+const big = (value: unknown): bigint | null => (value === null || value === undefined ? null : BigInt(value as string))
+const capped = (value: bigint) => (value > MAX_BIGINT ? MAX_BIGINT : value)
+const sum = (values: (bigint | null)[]) =>
+  values.every((value) => value === null) ? null : capped(values.reduce<bigint>((total, value) => total + (value ?? 0n), 0n))
+const most = (values: (bigint | null)[]) =>
+  values.reduce((top, value) => (top === null || (value !== null && value > top) ? value : top), null)
+const mean = (values: number[]) => values.reduce((total, value) => total + value, 0) / values.length
+
+/** What minutes of one container within five minutes come to: interop-profiling 3.5. */
+function folded(minutes: readonly Minute[]): Row {
+  const ordered = minutes.toSorted((a, b) => a.at - b.at).map(({ values }): Values => ({ ...plain(1), ...values }))
+  const newest = ordered.at(-1)!
+  const all = (name: string) => ordered.map((values) => values[name])
+  const row: Row = { parts: BigInt(minutes.length) }
+  for (const name of MEANS) row[`${name}_avg`] = mean(all(`${name}_avg`))
+  for (const name of MEANS) row[`${name}_max`] = Math.max(...all(`${name}_max`))
+  for (const name of BYTES) row[`${name}_avg`] = mean(all(`${name}_avg`))
+  for (const name of BYTES) row[`${name}_max`] = most(all(`${name}_max`).map(big))
+  row.cpu_usage_millis_last = newest.cpu_usage_millis_last
+  for (const name of BYTES) row[`${name}_last`] = big(newest[`${name}_last`])
+  for (const name of NEWEST) row[name] = big(newest[name])
+  for (const name of [...COUNTERS, ...RUNQ_SUMS]) row[name] = sum(all(name).map(big))
+  for (const name of RUNQ_MAXES) row[name] = most(all(name).map(big))
+  const hists = all('runq_hist').filter((hist) => hist !== null)
+  const size = Math.max(...hists.map((hist) => hist.length))
+  row.runq_hist = hists.length === 0 ? null : Array.from({ length: size }, (_, i) => sum(hists.map((hist) => big(hist[i] ?? 0)))).join(',')
+  return row
+}
+
+const keyOf = (container: number, at: number) => `${container} ${wire(at - (at % BUCKET_SECS))}`
+
+/** The rows that all minutes before a time come to, by container and time. */
+export function foldedAtOnce(minutes: readonly Minute[], before: number): Map<string, Row> {
+  const groups = new Map<string, Minute[]>()
+  for (const minute of minutes.filter(({ at }) => at < before)) {
+    const key = keyOf(minute.container, minute.at)
+    groups.set(key, [...(groups.get(key) ?? []), minute])
+  }
+  return new Map([...groups].map(([key, group]) => [key, folded(group)]))
+}
+
+/** What is stored, in the same form. */
+export async function stored(sql: postgres.Sql): Promise<Map<string, Row>> {
+  const rows = await sql`
+    select f.*, to_char(f.ts, 'YYYY-MM-DD"T"HH24:MI:SS.MS') as at, array_to_string(f.runq_hist, ',', '?') as hist from compute_folded f`
+  return new Map(
+    rows.map((row) => {
+      const numbers = Object.keys(folded([{ container: 0, at: 0 }])).map((name) => {
+        const value = row[name]
+        if (name === 'runq_hist') return [name, row.hist]
+        return [name, value === null || typeof value === 'number' ? value : name.endsWith('_avg') ? Number(value) : BigInt(value)]
+      })
+      return [`${row.container_id} ${row.at}`, Object.fromEntries(numbers)]
+    }),
+  )
+}
+
+/** Whether two sets of rows are the same, means to a millionth or to 1 where they are whole; null, or what differs. */
+export function difference(found: Map<string, Row>, wanted: Map<string, Row>): string | null {
+  for (const key of new Set([...found.keys(), ...wanted.keys()])) {
+    const [one, other] = [found.get(key), wanted.get(key)]
+    if (one === undefined || other === undefined) return `${key}: ${one === undefined ? 'missing' : 'nobody wants it'}`
+    for (const [name, value] of Object.entries(other)) {
+      const [a, b] = [one[name], value]
+      const isNear =
+        name.endsWith('_avg') &&
+        Math.abs(Number(a) - Number(b)) <= Math.max(1e-6 * Math.abs(Number(b)), name.startsWith('mem_') ? 1.01 : 1e-9)
+      if (a !== b && !isNear) return `${key} ${name}: ${a}, not ${b}`
+    }
+  }
+  return null
+}
+
+/** How many minutes a reader comes to: those that it reads as such, and those in the rows of five. */
+export async function minutesRead(sql: postgres.Sql): Promise<number> {
+  const [row] = await sql<{ n: number }[]>`
+    select ((select count(*) from compute_minute m cross join compute_fold l where m.is_late or m.ts >= l.folded_until)
+            + (select coalesce(sum(f.parts), 0) from compute_folded f))::int as n`
+  return row!.n
+}
+
+/** So many minutes of a hundred containers, two a second, in the order of their time. */
+export async function manyMinutes(sql: postgres.Sql, from: number, count: number): Promise<void> {
+  await post(sql, [{ container: 0, at: from }])
+  const names = Object.keys(plain(1)).join(', ')
+  await sql.unsafe(
+    `insert into compute_minute (container_id, ts, resolution_secs, ${names})
+     select n % 100 + 1, m.ts + n / 2 * interval '1 s', 60, ${names} from compute_minute m cross join generate_series(1, ${count}) n where m.container_id = 0`,
+  )
+}
