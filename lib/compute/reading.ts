@@ -7,7 +7,7 @@
  */
 import { longInteger } from '../http/long-integers.ts'
 import { isLongerThan } from '../utf8.ts'
-import { MAX_COUNT, MAX_KIND_BYTES, MAX_NAME_BYTES, MAX_REF_BYTES, MAX_UID_BYTES } from './bounds.ts'
+import { MAX_COUNT, MAX_KIND_BYTES, MAX_NAME_BYTES, MAX_POD_UID_BYTES, MAX_REF_BYTES, MAX_UID_BYTES } from './bounds.ts'
 import { type Cell, NULL, quoted } from './literal.ts'
 
 /** Sums and means of what is smaller leave the range of a double. */
@@ -41,7 +41,7 @@ export interface Container {
 
 const IDENTITY = [
   ['container_uid', MAX_UID_BYTES],
-  ['pod_uid', MAX_NAME_BYTES],
+  ['pod_uid', MAX_POD_UID_BYTES],
   ['namespace', MAX_NAME_BYTES],
   ['pod_name', MAX_NAME_BYTES],
   ['container', MAX_NAME_BYTES],

@@ -1,6 +1,6 @@
 /** Containers of both posts as the OpenAPI document tells of them; `reading.ts` reads them. */
 import { z } from 'zod'
-import { MAX_COUNT, MAX_KIND_BYTES, MAX_NAME_BYTES, MAX_REF_BYTES, MAX_UID_BYTES } from './bounds.ts'
+import { MAX_COUNT, MAX_KIND_BYTES, MAX_NAME_BYTES, MAX_POD_UID_BYTES, MAX_REF_BYTES, MAX_UID_BYTES } from './bounds.ts'
 
 const name = (maxBytes: number) => z.string().min(1).max(maxBytes).describe(`Not blank, at most ${maxBytes} bytes.`)
 export const counted = () => z.number().min(0).max(MAX_COUNT).optional()
@@ -56,7 +56,7 @@ const runq = z.object({
 export function shownContainer(cpu: z.ZodType, memory: z.ZodType, blame: string) {
   const container = z.object({
     container_uid: name(MAX_UID_BYTES),
-    pod_uid: name(MAX_NAME_BYTES),
+    pod_uid: name(MAX_POD_UID_BYTES),
     pod_name: name(MAX_NAME_BYTES),
     namespace: name(MAX_NAME_BYTES),
     container: name(MAX_NAME_BYTES),

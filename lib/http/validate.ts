@@ -16,6 +16,8 @@ import { countObjects, MIN_WEIGHED_BYTES, tooMany, weigh } from './weigh.ts'
 
 /** What a byte comes to in memory: as text, as a short value or its key, as a parameter of its statement, and in the answer. */
 const HELD_PER_BYTE = 6
+/** Of bodies from here on each step is a turn of its own. */
+const MIN_SHARED_BYTES = 1024 * 1024
 /** What a container comes to beside that: as parsed, as judged, and as a flow in line with the keys that it is known by. */
 const HELD_PER_CONTAINER = 600
 
@@ -84,7 +86,7 @@ async function receive(
     const value =
       cuts.length > 0
         ? await parseList(bytes, cuts, tolerated)
-        : parseJson(isOptional && bytes.length === 0 ? '{}' : bytes.toString(), tolerated)
+        : parseJson(await textOf(bytes, isOptional), tolerated, longIntegersOf === null)
     if (Array.isArray(value) && value.length > maxElements) throw tooMany(maxElements, 'elements')
     if (isLarge) await turn()
     if (isLarge && Array.isArray(value)) largeLists.add(value)
@@ -96,6 +98,14 @@ async function receive(
   } finally {
     forget()
   }
+}
+
+/** Decoding 16 MiB of another script takes as long as parsing it: one turn does not do both. */
+async function textOf(bytes: Buffer, isOptional: boolean): Promise<string> {
+  if (isOptional && bytes.length === 0) return '{}'
+  const text = bytes.toString()
+  if (bytes.length >= MIN_SHARED_BYTES) await turn()
+  return text
 }
 
 /** Hands the value over once: what the schema drops must not live as long as the request. */

@@ -29,6 +29,7 @@ import {
   tally,
   trickle,
 } from './hostile-client.ts'
+import { HOSTILE_COMPUTE, validCompute } from './hostile-compute.ts'
 import { DENIED_PODS, HOSTILE_DENIALS, validDenials } from './hostile-denials.ts'
 import { HOSTILE_PAYLOADS, PAYLOAD_PATH, validPayloads } from './hostile-payloads.ts'
 import { HOSTILE_RESULTS, RESULT_IMAGE, validResults } from './hostile-results.ts'
@@ -307,10 +308,18 @@ print(`|---------|${'-'.repeat(34)}|-----------|------------------------|-------
 for (settings of SETTINGS) {
   await start()
   await idle()
-  for (const one of [...HOSTILE, ...HOSTILE_PAYLOADS, ...HOSTILE_RESULTS, ...HOSTILE_SECCOMP, ...HOSTILE_DENIALS]) await body(one)
+  for (const one of [...HOSTILE, ...HOSTILE_PAYLOADS, ...HOSTILE_RESULTS, ...HOSTILE_SECCOMP, ...HOSTILE_DENIALS, ...HOSTILE_COMPUTE])
+    await body(one)
   const run = Math.floor(Math.random() * 0xffff_ffff)
   const name = run.toString(16).padStart(8, '0')
-  const valid = [...validBodies(name), ...validPayloads(name), ...validResults(), ...validSeccomp(), ...validDenials(name)]
+  const valid = [
+    ...validBodies(name),
+    ...validPayloads(name),
+    ...validResults(),
+    ...validSeccomp(),
+    ...validDenials(name),
+    ...validCompute(name),
+  ]
   for (const one of valid) await body(one)
   // After that as many series and rows are there as there may be.
   await readers('denials: metrics of 10 000 series', '/metrics')

@@ -27,7 +27,13 @@ export const minute = ({ cpu, memory, ...fields }: Fields & { cpu?: object; memo
 
 /** What is shown of such a container, but for its id, identity, time and run queue. */
 export const SHOWN = {
-  ...{ resolution_secs: 60, cpu_usage_millis_avg: 120.5, cpu_usage_millis_max: 250.25, cpu_usage_millis_last: 90.75, cpu_quota_usec: 200_000 },
+  ...{
+    resolution_secs: 60,
+    cpu_usage_millis_avg: 120.5,
+    cpu_usage_millis_max: 250.25,
+    cpu_usage_millis_last: 90.75,
+    cpu_quota_usec: 200_000,
+  },
   ...{ cpu_period_usec: 50_000, cpu_request_millis: 250, cpu_limit_millis: 2_000, cpu_nr_periods: 600, cpu_nr_throttled: 30 },
   ...{ cpu_throttled_usec: 90_000, cpu_psi_some10_avg: 4.5, cpu_psi_some10_max: 12.25, cpu_psi_full10_avg: 0.5, cpu_psi_full10_max: 1.75 },
   ...{ mem_current_avg: 300_000_000, mem_current_max: 310_000_000, mem_current_last: 305_000_000, mem_working_set_avg: 200_000_000 },

@@ -39,10 +39,29 @@ test('POST /pod/compute/history/batch 200: a row has all that was sent', async (
   const [c, bare] = [minute({ runq: RUNQ, stranger: {} }), minute()]
   assert.equal(await keep(app, [c, bare], { ts, stranger: [] }), 2)
   for (const [sent, runq] of [
-    [c, { runq_count: 60, runq_p50_us: 200, runq_p95_us: 900, runq_p99_us: 1_500, runq_max_us: 4_000, runq_overflow: 2, runq_hist: RUNQ.hist }],
+    [
+      c,
+      {
+        runq_count: 60,
+        runq_p50_us: 200,
+        runq_p95_us: 900,
+        runq_p99_us: 1_500,
+        runq_max_us: 4_000,
+        runq_overflow: 2,
+        runq_hist: RUNQ.hist,
+      },
+    ],
     [
       bare,
-      { runq_count: null, runq_p50_us: null, runq_p95_us: null, runq_p99_us: null, runq_max_us: null, runq_overflow: null, runq_hist: null },
+      {
+        runq_count: null,
+        runq_p50_us: null,
+        runq_p95_us: null,
+        runq_p99_us: null,
+        runq_max_us: null,
+        runq_overflow: null,
+        runq_hist: null,
+      },
     ],
   ] as const) {
     const { id, ...row } = await one(sent)
@@ -55,7 +74,11 @@ test('POST /pod/compute/history/batch 200: a row has all that was sent', async (
 test('POST /pod/compute/history/batch 200: what was sent again changes nothing, and is accepted', async () => {
   const node = unique('node')
   const body = minutes([minute({ blame: [culprit(5), culprit(7)] }), minute({ blame: [culprit(3)] })], { node })
-  const read = async () => [...(await sql`select * from compute_minute`), ...(await sql`select * from compute_container`), await pairs(app, { node })]
+  const read = async () => [
+    ...(await sql`select * from compute_minute`),
+    ...(await sql`select * from compute_container`),
+    await pairs(app, { node }),
+  ]
   assert.equal((await app.post(PATH, body)).text, '{"accepted":2}')
   const first = await read()
   assert.equal((await app.post(PATH, body)).text, '{"accepted":2}')

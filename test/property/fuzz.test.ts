@@ -1062,7 +1062,7 @@ function noteAccepted(path: string, text: string): void {
   // An export is YAML, and stores nothing.
   if (text === '' || path.endsWith('/export')) return
   const answer = JSON.parse(text)
-  if (path.endsWith('/batch')) accepted.rows += answer
+  if (path.endsWith('/traffic/batch')) accepted.rows += answer
   else if (path.endsWith('/traffic') && answer !== null && answer.uuid !== undefined) {
     accepted.rows++
     accepted.flows.add(answer.uuid)
