@@ -90,9 +90,11 @@ export const computeFold: Job = {
   async count(context) {
     const [row] = await context.db.job(
       (sql) => sql<{ rows: number }[]>`
-  select count(*)::int as rows
-  from compute_minute m cross join compute_fold f
-  where m.ts >= ${historyFrom(sql, context)} and m.ts < ${foldedTo(sql, context)} and (m.is_late or m.ts >= f.folded_until)`,
+  select ((select count(*) from compute_minute m
+           where m.ts >= greatest(f.folded_until, ${historyFrom(sql, context)}) and m.ts < ${foldedTo(sql, context)} and not m.is_late)
+          + (select count(*) from compute_minute m
+             where m.is_late and m.ts >= ${historyFrom(sql, context)} and m.ts < ${foldedTo(sql, context)}))::int as rows
+  from compute_fold f`,
     )
     return row!.rows
   },

@@ -33,12 +33,12 @@ const nodes = listReader(
      from pod
      group by node_name),
    node as (
-     select node_name from posted union select node_name from node_heartbeat)
+     select node_name from posted union select node from compute_node)
    select n.node_name as node, p.last_post_at as last_pod_post_at, coalesce(p.alive, 0) as alive_pods, h.updated_at as last_heartbeat_at,
           p.last_post_at is null or p.last_post_at < now() at time zone 'utc' - make_interval(secs => $1::int) as stale
    from node n
    left join posted p on p.node_name = n.node_name
-   left join node_heartbeat h on h.node_name = n.node_name
+   left join compute_node h on h.node = n.node_name
    order by n.node_name`,
 )
 const status = sharedRead<number>(async (db, staleAfterSecs) => {

@@ -10,11 +10,14 @@ import { describe, type Issue } from './issues.ts'
 import { parseList } from './json-list.ts'
 import { parseJson, type Tolerated } from './json-text.ts'
 import { maxItemsOf } from './lists.ts'
+import { markLongIntegers } from './long-integers.ts'
 import { kib } from './read-budget.ts'
 import { countObjects, MIN_WEIGHED_BYTES, tooMany, weigh } from './weigh.ts'
 
 /** What a byte comes to in memory: as text, as a short value or its key, as a parameter of its statement, and in the answer. */
 const HELD_PER_BYTE = 6
+/** Of bodies from here on each step is a turn of its own. */
+const MIN_SHARED_BYTES = 1024 * 1024
 /** What a container comes to beside that: as parsed, as judged, and as a flow in line with the keys that it is known by. */
 const HELD_PER_CONTAINER = 600
 
@@ -23,7 +26,7 @@ const HELD_PER_CONTAINER = 600
  * is too much of: bytes, values, keys, or elements of a `listOf`. Bodies share a budget while they are judged and written, by what they really
  * hold: an announced length costs nothing to send. Who waits does so as bytes, outside the heap. `tolerated` is where text may be such that
  * no database can hold it; `maxListed` bounds the elements of a large array that is a member of the body, before it is parsed.
- * Where the body `isOptional` an empty one is `{}`.
+ * Where the body `isOptional` an empty one is `{}`. `longIntegersOf` is a key whose integers are to be exact up to 2^64, for `longInteger`.
  */
 export function body<S extends z.ZodType>(
   schema: S,
@@ -32,7 +35,8 @@ export function body<S extends z.ZodType>(
     tolerated = [],
     maxListed = Number.POSITIVE_INFINITY,
     isOptional = false,
-  }: { tolerated?: Tolerated; maxListed?: number; isOptional?: boolean } = {},
+    longIntegersOf = null,
+  }: { tolerated?: Tolerated; maxListed?: number; isOptional?: boolean; longIntegersOf?: string | null } = {},
 ): Validated<'json', S> {
   const maxElements = maxItemsOf(schema)
   const judge = validator('json', 'Json', schema, maxElements === null ? atOnce : inSlicesIfLarge)
@@ -43,6 +47,7 @@ export function body<S extends z.ZodType>(
       maxListed,
       tolerated,
       isOptional,
+      longIntegersOf,
     })
     try {
       return await judge(c, next)
@@ -59,10 +64,14 @@ interface Bounds {
   readonly maxListed: number
   readonly tolerated: Tolerated
   readonly isOptional: boolean
+  readonly longIntegersOf: string | null
 }
 
 /** Hands the parsed body to the validator. Resolves to what gives back its memory. */
-async function receive(c: Context, { maxBytes, maxElements, maxListed, tolerated, isOptional }: Bounds): Promise<() => void> {
+async function receive(
+  c: Context,
+  { maxBytes, maxElements, maxListed, tolerated, isOptional, longIntegersOf }: Bounds,
+): Promise<() => void> {
   const { bytes, release: forget } = await readBody(c, maxBytes, isOptional)
   let release = () => {}
   try {
@@ -72,10 +81,12 @@ async function receive(c: Context, { maxBytes, maxElements, maxListed, tolerated
     const granted = c.get('deps').bodies.acquire(kib(bytes.length * HELD_PER_BYTE + containers * HELD_PER_CONTAINER))
     release = typeof granted === 'function' ? granted : await granted
     if (isLarge) await turn()
+    if (longIntegersOf !== null) await markLongIntegers(bytes, longIntegersOf)
+    if (isLarge) await turn()
     const value =
       cuts.length > 0
         ? await parseList(bytes, cuts, tolerated)
-        : parseJson(isOptional && bytes.length === 0 ? '{}' : bytes.toString(), tolerated)
+        : parseJson(await textOf(bytes, isOptional), tolerated, longIntegersOf === null)
     if (Array.isArray(value) && value.length > maxElements) throw tooMany(maxElements, 'elements')
     if (isLarge) await turn()
     if (isLarge && Array.isArray(value)) largeLists.add(value)
@@ -87,6 +98,14 @@ async function receive(c: Context, { maxBytes, maxElements, maxListed, tolerated
   } finally {
     forget()
   }
+}
+
+/** Decoding 16 MiB of another script takes as long as parsing it: one turn does not do both. */
+async function textOf(bytes: Buffer, isOptional: boolean): Promise<string> {
+  if (isOptional && bytes.length === 0) return '{}'
+  const text = bytes.toString()
+  if (bytes.length >= MIN_SHARED_BYTES) await turn()
+  return text
 }
 
 /** Hands the value over once: what the schema drops must not live as long as the request. */

@@ -61,6 +61,7 @@ export function weigh(bytes: Uint8Array, maxElements = Number.POSITIVE_INFINITY,
   let listed = 1
   let isListed = false
   for (let i = 0; i < bytes.length; i++) {
+    if (TELLS[bytes[i]!] === 0) continue
     switch (bytes[i]) {
       case QUOTE: {
         const from = i
@@ -111,6 +112,10 @@ export function weigh(bytes: Uint8Array, maxElements = Number.POSITIVE_INFINITY,
   }
   return { containers, cuts }
 }
+
+/** 1 for the bytes that `weigh` looks at: of long numbers and blanks each byte costs a tenth so. */
+const TELLS = new Uint8Array(256)
+for (const byte of [QUOTE, COMMA, COLON, OPEN_ARRAY, OPEN_OBJECT, CLOSE_ARRAY, CLOSE_OBJECT]) TELLS[byte] = 1
 
 /** Of another process, other texts meet. */
 const SEED = randomInt(2 ** 31)

@@ -317,6 +317,7 @@ for (settings of SETTINGS) {
     ...HOSTILE_DENIALS,
     ...HOSTILE_EXECUTABLES,
     ...HOSTILE_HEARTBEATS,
+    ...HOSTILE_COMPUTE,
   ])
     await body(one)
   const run = Math.floor(Math.random() * 0xffff_ffff)
@@ -329,6 +330,7 @@ for (settings of SETTINGS) {
     ...validDenials(name),
     ...validExecutables(name),
     ...validHeartbeats(name),
+    ...validCompute(name),
   ]
   for (const one of valid) await body(one)
   // After that as many series and rows are there as there may be.

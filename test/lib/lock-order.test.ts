@@ -30,6 +30,10 @@ function executables(on: postgres.Sql, owners: readonly string[], paths: readonl
       ${array(rows.map(({ path }) => path))}::text::text[], ${each(true)}::text::boolean[], ${each('ebpf')}::text::text[],
       ${each('image')}::text::text[], null, ${seen}::text::timestamp[], ${seen}::text::timestamp[])`
 }
+const NODE_NUMBERS = [
+  ...['ctxt_per_sec', 'cpu_some10', 'cpu_full10', 'mem_some10', 'mem_full10', 'cpu_cores', 'memory_bytes', 'bpf_runq_enqueued'],
+  ...['bpf_runq_hist', 'bpf_pair', 'unknown_blame_share'],
+]
 
 const writers: Record<string, Write> = {
   upsert_pods: (on, keys, second) => {
@@ -79,6 +83,15 @@ const writers: Record<string, Write> = {
       },
     })
     return on`select store_heartbeats(${JSON.stringify(keys.map(beat))}::text::json)`
+  },
+  // All of one node, whose row comes last.
+  store_samples: (on, keys, second) => {
+    const node = { node: 'n', ts: time(second), interval_ms: 1, compute_enabled: true, compute_supported: true, contention_loaded: true }
+    const zeros = NODE_NUMBERS.map((key) => [key, 0])
+    return on`
+      select store_samples(${JSON.stringify({ ...node, ...Object.fromEntries(zeros) })}::text::json, k.t, k.t, k.t, k.t, k.t, k.b, k.f,
+        k.b, k.b, k.b, k.b, k.b, k.b, k.b, k.f, k.f, k.b, k.b, k.b, k.b, k.f, k.f, k.b, k.b, k.b, k.b, k.b, k.b, k.b, k.b, k.b, k.b, k.b, k.t, k.b, k.b)
+      from (select ${`{${keys}}`}::text::text[] as t, array_fill(1::bigint, array[${keys.length}::int]) as b, array_fill(1::float8, array[${keys.length}::int]) as f) k`
   },
 }
 

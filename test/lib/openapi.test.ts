@@ -54,6 +54,7 @@ const MAX_BYTES: Record<string, number> = {
   'POST /runtime/coverage': 4_194_304,
   'POST /seccomp/denials': 4_194_304,
   'POST /runtime/executables': 8_388_608,
+  'POST /pod/compute/batch': 16_777_216,
 }
 
 for (const { name, path, operation } of operations) {
@@ -197,6 +198,7 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
     },
   }
   const denial = { podUid: 'u', podName: 'p', podNamespace: 'n', syscall: 's', action: 'a', count: 1 }
+  const compute = { container_uid: 'u/c', pod_uid: 'u', pod_name: 'p', namespace: 'n', container: 'c', cpu: {}, memory: { limit: null } }
   const badPayloads = [
     ...[
       { schema_version: 1.5 },
@@ -484,6 +486,35 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
         [true, { accepted: 0, dropped: 0, written: 0 }],
         [false, { accepted: 0, dropped: 0, written: -1 }],
         [false, { accepted: 0, dropped: 0 }],
+        [false, {}],
+      ],
+    },
+    'POST /pod/compute/batch': {
+      bodies: [
+        [true, { node: 'n', ts: `${T}Z`, interval_ms: 1, containers: [] }],
+        [
+          true,
+          { node: 'n', ts: `${T}.5+02:00`, interval_ms: 5000, containers: [compute], ctxt_per_sec: 1.5, compute_enabled: false, x: 1 },
+        ],
+        [
+          true,
+          {
+            ...{ node: 'n', ts: `${T}Z`, interval_ms: 5000, node_pressure: { cpu_some10: 1 }, unknown_blame_share: 0.5 },
+            containers: [{ ...compute, cgroup_id: 1, runq: { count: 1, hist: [1] }, blame: [{ kind: 'pod', ref: 'r', wait_ns: 1 }] }],
+          },
+        ],
+        [false, { ts: `${T}Z`, interval_ms: 1, containers: [] }],
+        [false, { node: 'n'.repeat(254), ts: `${T}Z`, interval_ms: 1, containers: [] }],
+        [false, { node: 'n', ts: T, interval_ms: 1, containers: [] }],
+        [false, { node: 'n', ts: `${T}Z`, interval_ms: 0, containers: [] }],
+        [false, { node: 'n', ts: `${T}Z`, interval_ms: 1.5, containers: [] }],
+        [false, { node: 'n', ts: `${T}Z`, interval_ms: 1, containers: {} }],
+        [false, { node: 'n', ts: `${T}Z`, interval_ms: 1 }],
+        [false, []],
+      ],
+      answers: [
+        [true, { accepted: 0 }],
+        [false, { accepted: -1 }],
         [false, {}],
       ],
     },

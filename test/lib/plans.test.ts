@@ -169,7 +169,7 @@ interface Example extends Expected {
 }
 
 /** Of each node one row, rewritten every few seconds: an index on its time would cost more than it saves. */
-const NODES = ['seccomp_node', 'seccomp_denial_node']
+const NODES = ['seccomp_node', 'seccomp_denial_node', 'compute_node']
 
 /** At least one for each route that asks the database. */
 const examples: Record<string, Example[]> = {
@@ -192,6 +192,8 @@ const examples: Record<string, Example[]> = {
   'GET /pod/syscalls/:name': [{ path: '/pod/syscalls/pod-7' }],
   'GET /svc/info': [{ path: '/svc/info', isWhole: true }],
   'GET /svc/ip/:ip': [{ path: '/svc/ip/10.96.0.7' }],
+  'GET /compute/latest': [{ path: '/compute/latest?namespace=ns-7' }, { path: '/compute/latest?namespace=odd', statements: 2 }],
+  'GET /compute/nodes': [{ path: '/compute/nodes', isWhole: true }],
   'GET /seccomp/denials': [
     '',
     '?since=2024-04-30T23:00:00Z&limit=500',
@@ -344,6 +346,7 @@ const WITHOUT = new Set([
   'POST /runtime/coverage',
   'POST /seccomp/denials',
   'POST /runtime/executables',
+  'POST /pod/compute/batch',
 ])
 
 describe('plans', () => {
@@ -463,6 +466,15 @@ describe('plans', () => {
                                     gaps, events_dropped, unsent, incomplete, ended)
       select 'primary', 'c' || n, 'ns-' || n % 50, 'Deployment', 'web-' || n % 1000, 'app', 'sha256:' || lpad(to_hex(n % 1000), 64, '0'), 'pod-' || n,
              'node-1', 'full', true, true, 'start', timestamp '2024-05-01', timestamp '2024-05-01', timestamp '2024-05-01', 300, 0, 0, 0, false, false
+      from generate_series(1, ${ROWS}::int) n`
+    await sql`
+      insert into compute_node
+      select 'node-' || n, now(), 5000, 1, true, true, true, 1, 1, 1, 1, 8, 1, 1, 1, 1, 0, null, null, now() from generate_series(0, 399) n`
+    await sql`
+      insert into compute_latest
+      select 'uid-' || n || '/app', 'uid-' || n, case n when 1 then 'odd' else 'ns-' || n % 50 end, case n when 1 then e'\\x1f' else 'pod-' || n end, 'app',
+             'node-' || n % 400, n, now(), 5000, 0.5, null, 100000, null, null, 0, 0, 0, 0, 0, 1, 1, null, null, 0, 0, 0, 0, 0, 0, 0, null, null, null, null,
+             null, null, '[]', 0, 0, now()
       from generate_series(1, ${ROWS}::int) n`
     await sql`insert into traffic (uuid, pod_name, time_stamp) values (e'odd\\x1f', 'odd', timestamp '2000-01-01')`
     await sql.unsafe('analyze')

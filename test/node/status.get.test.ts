@@ -12,14 +12,16 @@ const guarded = await startApp({
 const token = TOKENS.BROKER_TOKEN_READ
 
 beforeEach(async () => {
-  await app.sql`truncate pod, node_heartbeat`
+  await app.sql`truncate pod, compute_node`
 })
 
 let made = 0
 const pod = (node: string, secsAgo: number, isDead = false) => app.sql`
   insert into pod (pod_name, pod_ip, pod_ips, time_stamp, node_name, is_dead)
   values (${`pod-${++made}`}, '10.0.0.1', '{}', now() at time zone 'utc' - make_interval(secs => ${secsAgo}), ${node}, ${isDead})`
-const heartbeat = (node: string, time: string) => app.sql`insert into node_heartbeat values (${node}, ${time}::text::timestamp)`
+const heartbeat = (node: string, time: string) => app.sql`
+  insert into compute_node
+  select ${node}, now(), 5000, 0, true, true, false, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, null, null, ${time}::text::timestamp`
 const nodes = async () => {
   const answer = await app.get('/node/status')
   assert.equal(answer.status, 200, answer.text)

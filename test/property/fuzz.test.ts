@@ -428,6 +428,28 @@ const EXECUTABLE: Fields = {
   last_seen: good`"2026-01-02T00:00:00"  "9999-12-31T23:59:59.999999"`,
 }
 
+const SAMPLES: Fields = {
+  node: good`"MARKERMARKER"  "node-1"`,
+  ts: good`"2026-01-01T00:00:00Z"  "2026-01-01T00:00:00.5+02:00"  "9999-12-31T23:59:59Z"`,
+  interval_ms: good`5000  1  300000`,
+  ctxt_per_sec: good`1200.5  0`,
+  compute_enabled: good`true  false`,
+  node_pressure: good`{"cpu_some10":1.5}  {}`,
+  bpf_occupancy: good`{"pair":7,"pair_update_failures":1}  null`,
+  containers: listOf({
+    container_uid: values`"MARKERMARKER/app"  "uid-1/app"`,
+    pod_uid: values`"MARKERMARKER"  "uid-1"`,
+    pod_name: values`"MARKERMARKER"  "fuzz-pool-1"`,
+    namespace: values`"shop"  "fuzz"`,
+    container: values`"app"  "MARKERMARKER"`,
+    cgroup_id: values`4711  18446744073709551615  9007199254740993  -1`,
+    cpu: values`{"usage_usec":500000,"psi_some10":12.5,"quota_usec":null}  {"period_usec":5e-324,"usage_usec":1e300}  {}`,
+    memory: values`{"current":300000000,"limit":1e15}  {"oom_kill":-1}`,
+    runq: values`null  {"count":5,"p99_us":1500,"hist":[1,2]}`,
+    blame: values`[]  null  [{"cgroup_id":18446744073709551615,"kind":"pod","ref":"a/b/c","container_uid":null,"count":1,"wait_ns":9}]  [{"kind":"\u0000","ref":"x"},7]`,
+  }),
+}
+
 /** Of every route that takes a body: the members of its object; `list` when the body is a list of them. */
 const TEMPLATES: Record<string, { fields: Fields; list?: true }> = {
   '/pod/spec': { fields: POD },
@@ -446,6 +468,7 @@ const TEMPLATES: Record<string, { fields: Fields; list?: true }> = {
   '/runtime/coverage': { fields: HEARTBEAT, list: true },
   '/seccomp/denials': { fields: DRAIN },
   '/runtime/executables': { fields: EXECUTABLE, list: true },
+  '/pod/compute/batch': { fields: SAMPLES },
 }
 
 const STRANGERS = values`__proto__  constructor  toString  unknown  \u0000  \ud800  POD_NAME  peer_name`
@@ -1063,7 +1086,7 @@ function noteAccepted(path: string, text: string): void {
   // An export is YAML, and stores nothing.
   if (text === '' || path.endsWith('/export')) return
   const answer = JSON.parse(text)
-  if (path.endsWith('/batch')) accepted.rows += answer
+  if (path.endsWith('/traffic/batch')) accepted.rows += answer
   else if (path.endsWith('/traffic') && answer !== null && answer.uuid !== undefined) {
     accepted.rows++
     accepted.flows.add(answer.uuid)

@@ -1,0 +1,35 @@
+import { z } from 'zod'
+import { LatestContainer, LatestNode, MAX_LATEST, readLatest } from '../../lib/compute/index.ts'
+import { access } from '../../lib/http/access.ts'
+import { route } from '../../lib/http/context.ts'
+import { shownAs } from '../../lib/http/declared.ts'
+import { text } from '../../lib/http/fields.ts'
+import { charge, kib } from '../../lib/http/read-budget.ts'
+import { sendJson } from '../../lib/http/respond.ts'
+import { query } from '../../lib/http/validate.ts'
+
+/** Bytes a row may cost while its list is built (interop-profiling 3.3). */
+const ROW_BYTES = 1_024
+
+const Query = z.object({
+  namespace: shownAs(
+    text.refine((name) => name.trim() !== '', 'expected a namespace'),
+    { type: 'string', minLength: 1, description: 'Whose containers; not blank.' },
+  ),
+})
+
+const Latest = z
+  .strictObject({
+    containers: z.array(LatestContainer).describe(`By pod and container; at most ${MAX_LATEST}.`),
+    nodes: z.array(LatestNode).describe('Those that host them, by name.'),
+  })
+  .meta({ id: 'ComputeLatest' })
+
+/** GET /compute/latest: the latest sample of each container of a namespace, and the nodes that host them (workload-profiling, Compute; interop-profiling 3.3, P15). */
+export default route({ summary: 'The latest sample of each container of a namespace', answer: Latest }).get(
+  '/compute/latest',
+  access('read'),
+  query(Query),
+  charge(kib(MAX_LATEST * ROW_BYTES)),
+  async (c) => sendJson(c, await readLatest(c.get('deps').db, c.req.valid('query').namespace)),
+)

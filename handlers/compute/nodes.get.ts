@@ -1,0 +1,18 @@
+import { z } from 'zod'
+import { LatestNode, readNodes } from '../../lib/compute/index.ts'
+import { access } from '../../lib/http/access.ts'
+import { route } from '../../lib/http/context.ts'
+import { charge, kib } from '../../lib/http/read-budget.ts'
+import { sendJson } from '../../lib/http/respond.ts'
+
+const CHARGE_KIB = kib(512 * 1_024)
+
+const Nodes = z.strictObject({ nodes: z.array(LatestNode).describe('By name.') }).meta({ id: 'ComputeNodes' })
+
+/** GET /compute/nodes: the latest sample of every node (workload-profiling, Compute; interop-profiling 3.3). */
+export default route({ summary: 'The latest sample of every node', answer: Nodes }).get(
+  '/compute/nodes',
+  access('read'),
+  charge(CHARGE_KIB),
+  async (c) => sendJson(c, await readNodes(c.get('deps').db, '')),
+)

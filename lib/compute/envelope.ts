@@ -1,0 +1,58 @@
+/** What both posts of compute have in common around their containers (interop-profiling 3.1, 3.2, P14). */
+import { z } from 'zod'
+import { shownAs } from '../http/declared.ts'
+import { tooMany } from '../http/weigh.ts'
+import { parseRfc3339 } from '../net/timestamp.ts'
+import { isLongerThan } from '../utf8.ts'
+
+export const MAX_COMPUTE_BYTES = 16 * 1024 * 1024
+/** Of a post: twenty times what an agent sends at once. */
+export const MAX_CONTAINERS = 5_000
+const MAX_NODE_BYTES = 253
+/** Longer than any time in RFC 3339 that is read. */
+const MAX_TIME_CHARS = 64
+/** A year. */
+const MAX_INTERVAL_MS = 366 * 86_400_000
+
+const node = shownAs(
+  z
+    .string()
+    .refine((name) => name.trim() !== '' && !isLongerThan(name, MAX_NODE_BYTES), `expected 1 to ${MAX_NODE_BYTES} bytes, not blank`),
+  { type: 'string', minLength: 1, maxLength: MAX_NODE_BYTES, description: `Not blank, at most ${MAX_NODE_BYTES} bytes.` },
+)
+
+/** A time with a zone, as naive UTC. */
+const ts = shownAs(
+  z.string().transform((text, c) => {
+    const time = text.length <= MAX_TIME_CHARS ? parseRfc3339(text) : null
+    if (time !== null) return time
+    c.addIssue({ code: 'custom', message: 'expected a time of RFC 3339 with a zone' })
+    return z.NEVER
+  }),
+  { type: 'string', format: 'date-time', description: 'With a zone. More than 300 seconds ahead of the database, it is taken for now.' },
+)
+
+/** A whole number above 0. */
+export const positive = (max: number) => z.int().min(1).max(max)
+
+export const intervalMs = positive(MAX_INTERVAL_MS).describe('Milliseconds that the deltas cover.')
+
+/** Node, time and containers; `container` is the JSON schema of one, which is judged when it is read. */
+export const envelope = (container: Readonly<Record<string, unknown>>) => ({
+  node,
+  ts,
+  containers: shownAs(z.custom<unknown[]>(Array.isArray, 'expected an array'), {
+    type: 'array',
+    maxItems: MAX_CONTAINERS,
+    items: container,
+    description: 'One that cannot be stored is skipped; the others are stored all the same.',
+  }),
+})
+
+/** For `body`: what such a post may hold, and that ids of 64 bits are exact. */
+export const COMPUTE_BODY = { tolerated: ['containers'], maxListed: MAX_CONTAINERS, longIntegersOf: 'cgroup_id' } as const
+
+/** 413 for more containers than `MAX_CONTAINERS`. */
+export function checkContainers(containers: readonly unknown[]): void {
+  if (containers.length > MAX_CONTAINERS) throw tooMany(MAX_CONTAINERS, 'containers')
+}

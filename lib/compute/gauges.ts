@@ -1,0 +1,164 @@
+/** Latest gauges as they are read (interop-profiling 3.3). */
+import { z } from 'zod'
+import { sharedRead } from '../db/folded.ts'
+import { type Database, fixed } from '../db/index.ts'
+import { shownAs } from '../http/declared.ts'
+import { storedJson, zonedTime } from '../http/fields.ts'
+import { asArray } from '../http/pages.ts'
+import { joinedColumns, joinedPage, listReader, plainColumns, plainRows, type RawRow } from '../records/index.ts'
+
+/** Containers of an answer. */
+export const MAX_LATEST = 5_000
+
+const whole = z.int().min(0)
+const decimal = z.number().min(0)
+const id = shownAs(z.number(), { type: 'integer', format: 'int64', description: 'With a sign: ids above 2^63 - 1 are negative.' })
+
+const Culprit = z.strictObject({
+  cgroup_id: id.nullable(),
+  kind: z.string(),
+  ref: z.string(),
+  container_uid: z.string().nullable(),
+  count: whole,
+  wait_ns: whole,
+})
+
+/** A container as it was last sampled. */
+export const LatestContainer = z
+  .strictObject({
+    container_uid: z.string(),
+    pod_uid: z.string(),
+    namespace: z.string(),
+    pod_name: z.string(),
+    container: z.string(),
+    node: z.string(),
+    cgroup_id: id.nullable(),
+    ts: zonedTime,
+    interval_ms: whole,
+    cpu_usage_millis: decimal,
+    cpu_quota_usec: whole.nullable(),
+    cpu_period_usec: whole,
+    cpu_request_millis: whole.nullable(),
+    cpu_limit_millis: whole.nullable(),
+    cpu_nr_periods: whole,
+    cpu_nr_throttled: whole,
+    cpu_throttled_usec: whole,
+    cpu_psi_some10: decimal,
+    cpu_psi_full10: decimal,
+    mem_current: whole,
+    mem_working_set: whole,
+    mem_limit: whole.nullable(),
+    mem_request: whole.nullable(),
+    mem_psi_some10: decimal,
+    mem_psi_full10: decimal,
+    mem_events_high: whole,
+    mem_events_max: whole,
+    mem_oom_kill: whole,
+    mem_refault: whole,
+    mem_pgmajfault: whole,
+    runq_count: whole.nullable(),
+    runq_p50_us: whole.nullable(),
+    runq_p95_us: whole.nullable(),
+    runq_p99_us: whole.nullable(),
+    runq_max_us: whole.nullable(),
+    runq_overflow: whole.nullable(),
+    blame: storedJson(z.array(Culprit).describe('The heaviest, at most five.')),
+    updated_at: zonedTime,
+    blame_omitted: whole,
+    blame_omitted_wait_ns: whole,
+  })
+  .meta({ id: 'LatestContainer' })
+
+/** A node as its last sample or heartbeat tells of it. */
+export const LatestNode = z
+  .strictObject({
+    node: z.string(),
+    ts: zonedTime,
+    interval_ms: whole,
+    ctxt_per_sec: decimal,
+    compute_enabled: z.boolean(),
+    compute_supported: z.boolean(),
+    contention_loaded: z.boolean(),
+    cpu_some10: decimal,
+    cpu_full10: decimal,
+    mem_some10: decimal,
+    mem_full10: decimal,
+    cpu_cores: decimal,
+    memory_bytes: whole,
+    bpf_runq_enqueued: whole,
+    bpf_runq_hist: whole,
+    bpf_pair: whole,
+    unknown_blame_share: decimal,
+    updated_at: zonedTime,
+    bpf_hist_update_failures: whole.nullable(),
+    bpf_pair_update_failures: whole.nullable(),
+  })
+  .meta({ id: 'LatestNode' })
+
+/** The columns of a row; times are in whole seconds. */
+const inSeconds = (record: z.ZodObject, alias: string) =>
+  Object.entries(record.shape)
+    .map(([name, schema]) => (schema === zonedTime ? `date_trunc('second', ${alias}.${name}) as ${name}` : `${alias}.${name}`))
+    .join(', ')
+
+const CONTAINERS = `
+  select ${inSeconds(LatestContainer, 'l')}
+  from compute_latest l
+  where l.namespace = $1
+  order by l.pod_name, l.container, l.container_uid
+  limit ${MAX_LATEST}`
+
+/** Both lists from one statement, so that each container is of its node's time. By the fence nodes are looked up, whatever the planner believes. */
+const joined = fixed(`
+  with t as materialized (${CONTAINERS}),
+  n as materialized (
+    select m.*
+    from (select distinct t.node from t) d
+    cross join lateral (select ${inSeconds(LatestNode, 'c')} from compute_node c where c.node = d.node offset 0) m
+    order by m.node)
+  select a.*, b.*
+  from (select ${joinedColumns(LatestContainer, 't')} from t) a
+  cross join (select ${joinedColumns(LatestNode, 'n')} from n) b`)
+
+/** The same row by row, each container with its node: for values that joined columns cannot carry. */
+const plain = fixed(`
+  select ${plainColumns(LatestContainer, 't')}, ${plainColumns(LatestNode, 'n')}
+  from (${CONTAINERS}) t
+  left join lateral (select ${inSeconds(LatestNode, 'c')} from compute_node c where c.node = t.node offset 0) n on true
+  order by t.pod_name, t.container, t.container_uid`)
+
+const CONTAINER_COLUMNS = Object.keys(LatestContainer.shape).length
+/** Two numbers stand before the columns of joined rows. */
+const FIRST_OF_NODES = 2 + CONTAINER_COLUMNS
+
+/** The containers of a namespace by pod and container, and the nodes that host them by name, as a JSON object. */
+export const readLatest = sharedRead<string>(async (db, namespace) => {
+  const [row] = await db.read((sql) => joined(sql, namespace).raw())
+  const containers = joinedPage(LatestContainer, row!)
+  const nodes = joinedPage(LatestNode, row!, [], FIRST_OF_NODES)
+  if (containers === null || nodes === null) return readPlain(db, namespace)
+  return answer(asArray(containers), asArray(nodes))
+})
+
+async function readPlain(db: Database, namespace: string): Promise<Buffer> {
+  const rows: readonly RawRow[] = await db.read((sql) => plain(sql, namespace).raw())
+  const nodes = new Map<string, RawRow>()
+  for (const row of rows) {
+    const node = row[CONTAINER_COLUMNS]
+    if (node) nodes.set(node.toString('latin1'), row)
+  }
+  const inOrder = [...nodes].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row)
+  return answer(inBrackets(plainRows(LatestContainer, rows)), inBrackets(plainRows(LatestNode, inOrder, CONTAINER_COLUMNS)))
+}
+
+const inBrackets = (rows: Buffer) => Buffer.concat([Buffer.from('['), rows, Buffer.from(']')])
+
+const answer = (containers: Buffer, nodes: Buffer) =>
+  Buffer.concat([Buffer.from('{"containers":'), containers, Buffer.from(',"nodes":'), nodes, Buffer.from('}')])
+
+const nodes = listReader(LatestNode, `select ${inSeconds(LatestNode, 'c')} from compute_node c order by c.node`)
+
+/** All nodes by name, as a JSON object. */
+export const readNodes = sharedRead<string>(async (db) =>
+  Buffer.concat([Buffer.from('{"nodes":'), asArray(await nodes(db.read)), Buffer.from('}')]),
+)

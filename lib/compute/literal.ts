@@ -1,0 +1,49 @@
+/** Literals of arrays, a column each: the database reads them in half the time that it takes for the same as JSON. */
+import { Slice } from '../turns.ts'
+
+/** An element of an array as the literal has it. */
+export type Cell = string | number
+
+export const NULL = 'null'
+
+const CONTROL = /[^ -\uffff]/
+
+/**
+ * A well-formed text; those that are `null` or hold a separator are told from others by the quotes. What JSON escapes in a text without control
+ * characters is what arrays escape, and it does so ten times as fast as a pattern.
+ */
+export const quoted = (text: string): string => (CONTROL.test(text) ? `"${text.replace(/["\\]/g, '\\$&')}"` : JSON.stringify(text))
+
+/** Rows on their way to the database, by column. */
+export class Columns {
+  readonly #columns: Cell[][]
+  #length = 0
+
+  constructor(width: number) {
+    this.#columns = Array.from({ length: width }, () => [])
+  }
+
+  /** How many rows there are: the place of the next one. */
+  get length(): number {
+    return this.#length
+  }
+
+  /** Adds a row, or replaces the one at a place; a cell for each column. */
+  set(place: number, row: readonly Cell[]): void {
+    if (row.length !== this.#columns.length) throw new TypeError(`${this.#columns.length} cells are wanted, not ${row.length}`)
+    for (let c = 0; c < row.length; c++) this.#columns[c]![place] = row[c]!
+    this.#length = Math.max(this.#length, place + 1)
+  }
+
+  /** The literals, made in slices. What they are made of is let go of, column by column: this can be done once. */
+  async literals(): Promise<string[]> {
+    const slice = new Slice()
+    const texts: string[] = []
+    for (const column of this.#columns) {
+      texts.push(`{${column.join(',')}}`)
+      column.length = 0
+      if (slice.isOver) await slice.next()
+    }
+    return texts
+  }
+}

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict'
+import { beforeEach, describe, test } from 'node:test'
+import { startApp, TOKENS } from '../support/app.ts'
+import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
+import { culprit, latest, nodes, sample, take } from './posts.ts'
+
+const PATH = '/compute/latest'
+const app = await startApp()
+const { sql } = app
+
+beforeEach(async () => {
+  await sql`truncate compute_latest, compute_node`
+})
+
+const KEYS = [
+  ...['container_uid', 'pod_uid', 'namespace', 'pod_name', 'container', 'node', 'cgroup_id', 'ts', 'interval_ms', 'cpu_usage_millis'],
+  ...['cpu_quota_usec', 'cpu_period_usec', 'cpu_request_millis', 'cpu_limit_millis', 'cpu_nr_periods', 'cpu_nr_throttled'],
+  ...['cpu_throttled_usec', 'cpu_psi_some10', 'cpu_psi_full10', 'mem_current', 'mem_working_set', 'mem_limit', 'mem_request'],
+  ...['mem_psi_some10', 'mem_psi_full10', 'mem_events_high', 'mem_events_max', 'mem_oom_kill', 'mem_refault', 'mem_pgmajfault'],
+  ...['runq_count', 'runq_p50_us', 'runq_p95_us', 'runq_p99_us', 'runq_max_us', 'runq_overflow', 'blame', 'updated_at'],
+  ...['blame_omitted', 'blame_omitted_wait_ns'],
+]
+
+/** So many rows, of pods `pod-00001` and on. */
+const fill = (rows: number, namespace: string, node = 'node-a') => sql`
+  insert into compute_latest
+  select ${namespace} || n, 'u', ${namespace}, 'pod-' || lpad(n::text, 5, '0'), 'app', ${node}, n, now(), 5000, 0.5, null, 100000, null, null, 0, 0, 0, 0, 0,
+         1, 1, null, null, 0, 0, 0, 0, 0, 0, 0, null, null, null, null, null, null, '[]', 0, 0, now()
+  from generate_series(1, ${rows}::int) n`
+
+test('GET /compute/latest 200: a namespace without samples', async () => {
+  await take(app, [sample({ namespace: 'other' })])
+  assert.deepEqual(await latest(app), { containers: [], nodes: [] })
+})
+
+test('GET /compute/latest 200: by pod and container byte by byte, with the nodes that host them by name, keys in the order of the wire', async () => {
+  const at = (pod_name: string, container: string) => sample({ pod_name, container, blame: [culprit(2)] })
+  await take(app, [at('b', 'z'), at('a', 'side'), at('Z', 'x')], { node: 'node-é' })
+  await take(app, [at('b', 'app'), at('a', 'app'), at('a-', 'app')], { node: 'node-1' })
+  await take(app, [sample({ namespace: 'other' }), sample({ namespace: 'shop2' })], { node: 'node-2' })
+  const { containers, nodes: hosts } = await latest(app)
+  assert.deepEqual(
+    containers.map((row) => [row.pod_name, row.container, row.node]),
+    [
+      ['Z', 'x', 'node-é'],
+      ['a', 'app', 'node-1'],
+      ['a', 'side', 'node-é'],
+      ['a-', 'app', 'node-1'],
+      ['b', 'app', 'node-1'],
+      ['b', 'z', 'node-é'],
+    ],
+  )
+  for (const row of containers) assert.deepEqual(Object.keys(row), KEYS)
+  assert.deepEqual(Object.keys(containers[0]!.blame[0]), ['cgroup_id', 'kind', 'ref', 'container_uid', 'count', 'wait_ns'])
+  assert.deepEqual(
+    hosts,
+    (await nodes(app)).filter(({ node }) => node !== 'node-2'),
+  )
+  assert.deepEqual(
+    hosts.map(({ node }) => node),
+    ['node-1', 'node-é'],
+  )
+})
+
+test('GET /compute/latest 200: times are in whole seconds, cut', async () => {
+  await take(app, [sample()])
+  await sql`update compute_latest set ts = timestamp '2026-01-01 00:00:00.999999', updated_at = timestamp '2026-01-01 00:00:01.5'`
+  await sql`update compute_node set ts = timestamp '2026-01-01 00:00:02.999', updated_at = timestamp '2026-01-01 00:00:03.1'`
+  const { containers, nodes: hosts } = await latest(app)
+  assert.deepEqual([containers[0]!.ts, containers[0]!.updated_at], ['2026-01-01T00:00:00Z', '2026-01-01T00:00:01Z'])
+  assert.deepEqual([hosts[0]!.ts, hosts[0]!.updated_at], ['2026-01-01T00:00:02Z', '2026-01-01T00:00:03Z'])
+})
+
+test('GET /compute/latest 200: the first 5000 containers', async () => {
+  await fill(5_001, 'large')
+  await sql`update compute_latest set node = 'node-z' where pod_name = 'pod-05001'`
+  for (const node of ['node-a', 'node-z']) await take(app, [], { node })
+  const { containers, nodes: hosts } = await latest(app, 'large')
+  assert.deepEqual([containers.length, containers.at(-1)!.pod_name], [5_000, 'pod-05000'])
+  assert.deepEqual(
+    hosts.map(({ node }) => node),
+    ['node-a'],
+  )
+})
+
+test('GET /compute/latest 200: a node that is gone already is left out', async () => {
+  await take(app, [sample()], { node: 'gone' })
+  await take(app, [sample()], { node: 'there' })
+  await sql`delete from compute_node where node = 'gone'`
+  const { containers, nodes: hosts } = await latest(app)
+  assert.equal(containers.length, 2)
+  assert.deepEqual(
+    hosts.map(({ node }) => node),
+    ['there'],
+  )
+})
+
+test('GET /compute/latest 200: of names that need escaping the same, in the same order', async () => {
+  const odd = ['\u001f', '\u0001', '"'.repeat(200), '\\'.repeat(253), '\u0007é']
+  for (const [n, node] of ['n\u001f2', 'n1', 'né'].entries())
+    await take(
+      app,
+      odd.map((name, i) => sample({ pod_name: name, container: `c${n}`, container_uid: `u-${n}-${i}`, pod_uid: name.slice(0, 128) })),
+      { node },
+    )
+  await sql`delete from compute_node where node = 'n1'`
+  const { containers, nodes: hosts } = await latest(app)
+  const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
+  assert.deepEqual(
+    containers.map((row) => [row.pod_name, row.container]),
+    odd.sort(byBytes).flatMap((name) => ['c0', 'c1', 'c2'].map((container) => [name, container])),
+  )
+  for (const row of containers) assert.deepEqual([Object.keys(row), row.pod_uid], [KEYS, row.pod_name.slice(0, 128)])
+  assert.deepEqual(hosts, await nodes(app))
+  assert.deepEqual(
+    hosts.map(({ node }) => node),
+    ['n\u001f2', 'né'],
+  )
+})
+
+test('GET /compute/latest 400: without a namespace, in plain text', async () => {
+  for (const query of ['', '?namespace=', '?namespace=%20%09', '?node=node-a', '?namespace=a%00b']) {
+    const { status, text, headers } = await app.get(PATH + query)
+    assert.equal(status, 400, query)
+    assert.match(text, /^Query deserialize error: namespace: /)
+    assert.match(headers.get('content-type')!, /^text\/plain/)
+  }
+})
+
+describe('access and faults', async () => {
+  const guarded = await startApp({
+    ...TOKENS,
+    DB_STATEMENT_TIMEOUT_MS: '300',
+    BROKER_READ_ACQUIRE_WAIT_MS: '0',
+    BROKER_READ_MEMORY_BUDGET_MB: '8',
+  })
+  const path = `${PATH}?namespace=shop`
+  const token = TOKENS.BROKER_TOKEN_READ
+
+  test('GET /compute/latest 401: without a token', async () => assertUnauthorized(await guarded.get(path)))
+
+  test('GET /compute/latest 503: 5000 KiB are charged', async () => {
+    const release = await guarded.deps.budget.acquire(8 * 1024 - 4_999)
+    assertShed(await guarded.get(path, { token }), 5_000, 8 * 1024)
+    release()
+    assert.equal((await guarded.get(path, { token })).status, 200)
+  })
+
+  test('GET /compute/latest 503: a statement that is cancelled', async () => {
+    await whileLocked(guarded.sql, 'compute_latest', async () => assertDatabaseBusy(await guarded.get(path, { token })))
+  })
+})

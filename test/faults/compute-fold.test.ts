@@ -1,0 +1,95 @@
+/**
+ * Minutes are folded by several processes at once, which die by the signal that asks nobody or lose their sessions, while others post: each
+ * minute is in one row of five, once.
+ */
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { type TestContext, test } from 'node:test'
+import { computeFold } from '../../jobs/compute-fold.ts'
+import { difference, foldedAtOnce, type Minute, minutesRead, plain, post, stored } from '../jobs/compute-minutes.ts'
+import { startScene } from '../jobs/scene.ts'
+import { until } from '../support/until.ts'
+
+const HOUR = 3_600
+const HOURS = 30
+const POSTERS = 3
+const PER_POST = 12
+/** Posts of each, before anything dies and after. */
+const POSTS = 25
+const CUTS = 5
+
+const scene = await startScene(computeFold)
+const { sql } = scene
+const [clock] = await sql<{ secs: number }[]>`select extract(epoch from date_trunc('minute', now() at time zone 'utc'))::float8 as secs`
+
+const folders: ChildProcess[] = []
+async function folder(t: TestContext): Promise<ChildProcess> {
+  const { PATH, HOME } = process.env
+  const child = spawn(process.execPath, ['--import', 'tsx', 'test/faults/compute-folder.ts', scene.url], {
+    env: { PATH, HOME },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  folders.push(child)
+  t.after(() => child.kill('SIGKILL'))
+  await once(child.stdout!, 'data')
+  return child
+}
+
+test('folders are killed and doubled beside posts: no minute is lost and none counts twice', { timeout: 120_000 }, async (t) => {
+  const posted: Minute[] = []
+  let posts = 0
+  let isOver = false
+  const posters = Array.from({ length: POSTERS }, async (_, poster) => {
+    for (let n = 0; !isOver; n++) {
+      // Of the same few hours as the line is in, of before it, and of what is not folded at all; no two alike.
+      const minutes = Array.from({ length: PER_POST }, (_, i) => {
+        const slot = n * PER_POST + i
+        const age = ((slot * 1_237) % (HOURS * 60)) * 60 + poster * 7 + Math.floor(slot / (HOURS * 60))
+        return { container: (slot % 4) + 1, at: clock!.secs - age, values: plain(slot % 101) }
+      })
+      await post(sql, minutes)
+      posted.push(...minutes)
+      posts++
+    }
+  })
+  const more = async () => {
+    const before = posts
+    await until('more is posted', () => posts >= before + POSTERS * POSTS)
+  }
+
+  const [first] = await Promise.all([folder(t), folder(t)])
+  await more()
+  first.kill('SIGKILL')
+  await folder(t)
+  for (let cut = 0; cut < CUTS; cut++) {
+    await until('a folder is at it', async () => {
+      const ended = await sql`
+        select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and application_name = 'compute-folder' and state = 'active' and query like '%compute_%'`
+      return ended.length > 0
+    })
+  }
+  await more()
+  isOver = true
+  await Promise.all(posters)
+  for (const child of folders) child.kill('SIGKILL')
+  await until('nobody folds', async () => {
+    const rows = await sql`select from pg_stat_activity where datname = current_database() and application_name = 'compute-folder'`
+    return rows.length === 0
+  })
+
+  assert.equal(await minutesRead(sql), posted.length)
+  assert.ok((await sql`select from compute_folded`).length > 100, 'they did fold')
+  const { config } = scene.context()
+  await until('all is folded', async () => {
+    return (await scene.run({ config: { ...config, computeHistoryMinuteHours: 1 } })).outcome === 'done'
+  })
+  const [line] = await sql<{ secs: number }[]>`select extract(epoch from folded_until)::float8 as secs from compute_fold`
+  assert.ok(line!.secs > clock!.secs - 3 * HOUR)
+  assert.equal(difference(await stored(sql), foldedAtOnce(posted, line!.secs)), null)
+  assert.equal(await minutesRead(sql), posted.length)
+  assert.ok(
+    (await sql`select from compute_minute_other`).length === 0 || (await sql`select from compute_days('compute_minute')`).length > 1,
+  )
+})
