@@ -275,6 +275,7 @@ table public.compute_minute partition by RANGE (ts)
   CREATE INDEX compute_minute_by_time ON ONLY public.compute_minute USING brin (ts) WITH (pages_per_range='32', autosummarize='on')
   CREATE INDEX compute_minute_late ON ONLY public.compute_minute USING btree (ts) WHERE is_late
   CREATE UNIQUE INDEX compute_minute_pkey ON ONLY public.compute_minute USING btree (container_id, ts, resolution_secs)
+  CREATE INDEX compute_minute_recent ON ONLY public.compute_minute USING btree (ts) WHERE (resolution_secs = 60)
   CREATE INDEX compute_minute_sent ON ONLY public.compute_minute USING btree (sent_at, container_id) WHERE (sent_at IS NOT NULL)
 
 table public.compute_minute_other partition of compute_minute DEFAULT
@@ -328,6 +329,7 @@ table public.compute_minute_other partition of compute_minute DEFAULT
   CREATE INDEX compute_minute_other_sent_at_container_id_idx ON public.compute_minute_other USING btree (sent_at, container_id) WHERE (sent_at IS NOT NULL)
   CREATE INDEX compute_minute_other_ts_idx ON public.compute_minute_other USING btree (ts) WHERE is_late
   CREATE INDEX compute_minute_other_ts_idx1 ON public.compute_minute_other USING brin (ts) WITH (pages_per_range='32', autosummarize='on')
+  CREATE INDEX compute_minute_other_ts_idx2 ON public.compute_minute_other USING btree (ts) WHERE (resolution_secs = 60)
 
 table public.compute_node with (autovacuum_vacuum_scale_factor=0.05, fillfactor=50)
   node text collate "C" not null

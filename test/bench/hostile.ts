@@ -29,6 +29,7 @@ import {
   tally,
   trickle,
 } from './hostile-client.ts'
+import { HOSTILE_COMPUTE, validCompute } from './hostile-compute.ts'
 import { HOSTILE_HEARTBEATS, validHeartbeats } from './hostile-coverage.ts'
 import { DENIED_PODS, HOSTILE_DENIALS, validDenials } from './hostile-denials.ts'
 import { HOSTILE_PAYLOADS, PAYLOAD_PATH, validPayloads } from './hostile-payloads.ts'

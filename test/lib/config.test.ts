@@ -231,6 +231,42 @@ for (const name of [...new Set(numbers.map(([name]) => name)), 'BROKER_MEMORY_LI
   })
 }
 
+const decimals: [name: string, key: keyof Config][] = [
+  ['COMPUTE_THRESHOLD_STALL_SOME', 'computeStallSome'],
+  ['COMPUTE_THRESHOLD_RUNQ_P99_MS', 'computeRunqP99Ms'],
+  ['COMPUTE_THRESHOLD_MIN_RUNQ_EVENTS', 'computeMinRunqEvents'],
+  ['COMPUTE_THRESHOLD_THROTTLED_RATIO', 'computeThrottledRatio'],
+  ['COMPUTE_THRESHOLD_THROTTLED_RATIO_MAX', 'computeThrottledRatioMax'],
+  ['COMPUTE_THRESHOLD_BLAME_SHARE', 'computeBlameShare'],
+  ['COMPUTE_THRESHOLD_MEM_STALL_SOME', 'computeMemStallSome'],
+  ['COMPUTE_THRESHOLD_REFAULT_PER_MIN', 'computeRefaultPerMin'],
+]
+for (const [name, key] of decimals) {
+  test(`${name} is any number that is finite and not negative, else the default with a warning`, () => {
+    for (const [text, value] of [
+      [' 40 ', 40],
+      ['0', 0],
+      ['0.125', 0.125],
+      ['.5', 0.5],
+      ['7.', 7],
+      ['+3', 3],
+      ['1e3', 1_000],
+      ['2.5E-1', 0.25],
+    ] as const) {
+      const config = loadConfig({ [name]: text })
+      assert.equal(config[key], value, text)
+      assert.deepEqual(config.warnings, [])
+    }
+    const fallback = loadConfig({})[key]
+    for (const nonsense of ['-1', '-0', '1e999', 'NaN', 'inf', 'Infinity', 'many', '0x10', '1 2', '1,5', '.', '١٢', 'null']) {
+      const config = loadConfig({ [name]: nonsense })
+      assert.equal(config[key], fallback, nonsense)
+      assert.equal(config.warnings.length, 1, nonsense)
+      assert.ok(config.warnings[0]?.startsWith(`${name}:`), nonsense)
+    }
+  })
+}
+
 const refused: [name: string, values: string[]][] = [
   ['NODE_ENV', ['prod', 'staging']],
   ['LOG_LEVEL', ['verbose', '30', 'info,debug']],

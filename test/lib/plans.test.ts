@@ -302,6 +302,12 @@ const examples: Record<string, Example[]> = {
     { path: '/seccomp/profile-file/ns-7/Deployment/web-7/0123456789abcdef' },
     { path: '/seccomp/profile-file/ns-7/Deployment/web-7/0', status: 404 },
   ],
+  // What it reads is counted where there are minutes: test/compute/findings-plans.test.ts.
+  'GET /compute/findings': ['', '?namespace=ns-7', '?node=node-7', '?namespace=ns-7&node=node-7'].map((query) => ({
+    path: `/compute/findings${query}`,
+    isCounted: true,
+    walked: ['compute_container'],
+  })),
   'POST /pod/traffic': [
     { path: '/pod/traffic', body: flow(1, 'TCP') },
     { path: '/pod/traffic', body: flow(2, 'TCP') },
