@@ -44,8 +44,10 @@ export const nodeOf = (i: number) => `node-${i}`
 const UID = `'00000000-0000-4000-8000-' || lpad((c.id - 1)::text, 12, '0')`
 const NODE = `'node-' || (c.id - 1) / ${CONTAINERS_PER_NODE}`
 
-/** Columns that minutes and folded rows share, of the container `n` at `t`. The numbers are any that are no two alike. */
-const noise = (factor: number, below: number) => `(n * ${factor} + extract(epoch from t)::bigint / 60 * 7919) % ${below}`
+/** Columns that minutes and folded rows share, of the container `n` in the minute `k`. The numbers are any, so that neighbors differ. */
+const noise = (factor: number, below: number) => `(n * ${factor} + k) % ${below}`
+/** A number for each minute, worked out once for all rows of it. */
+const MINUTE = `extract(epoch from t)::bigint / 60 * 7919`
 const isStalled = `n % ${STALLED_PART} = 0`
 const COLUMNS: Readonly<Record<string, string>> = {
   cpu_usage_millis_avg: `${noise(37, 900)} + 0.5`,
@@ -89,6 +91,8 @@ const COLUMNS: Readonly<Record<string, string>> = {
 }
 const names = Object.keys(COLUMNS).join(', ')
 const values = Object.values(COLUMNS).join(', ')
+
+const minuteOf = (minute: string) => `select t, ${MINUTE} as k from (values (timestamp '${minute}')) t(t) offset 0`
 
 /** Seeds what is missing up to now. */
 export async function seedCompute(sql: postgres.Sql, data: Dataset): Promise<void> {
@@ -138,10 +142,12 @@ async function seedFolded(sql: postgres.Sql, { containers }: Dataset): Promise<v
     where not exists (select from compute_folded r where r.container_id = 1 and r.ts >= h.hour and r.ts < h.hour + interval '1 hour')`
   for (const { hour } of hours)
     await sql.unsafe(`
+      with hour as materialized (
+        select t, ${MINUTE} as k from generate_series(timestamp '${hour}', timestamp '${hour}' + interval '55 minutes', interval '5 minutes') t)
       insert into compute_folded (container_id, ts, resolution_secs, parts, newest_ts, ${names})
       select n, t, 300, 5, t + interval '4 minutes', ${values}
       from generate_series(1, ${containers}) n
-      cross join lateral (select timestamp '${hour}' + b * interval '5 minutes' as t from generate_series(0 * n, 11) b) b`)
+      cross join lateral (select h.t, h.k from hour h where h.t >= timestamp '${hour}' + n * interval '0' offset 0) b`)
 }
 
 /** As agents post them: a minute at a time. Whoever comes last before a reader does is at most a minute old. */
@@ -155,7 +161,7 @@ export async function seedMinutes(sql: postgres.Sql, { containers }: Dataset): P
   for (const { minute, has_pairs } of minutes) {
     await sql.unsafe(`
       insert into compute_minute (container_id, ts, resolution_secs, ${names})
-      select n, t, 60, ${values} from generate_series(1, ${containers}) n, (values (timestamp '${minute}')) t(t)`)
+      select n, t, 60, ${values} from (${minuteOf(minute)}) m, generate_series(1, ${containers}) n`)
     // Two or three of each container: neighbors on its node, and a unit of the system.
     if (has_pairs)
       await sql.unsafe(`
@@ -163,8 +169,8 @@ export async function seedMinutes(sql: postgres.Sql, { containers }: Dataset): P
         select n, t, c.id, case when p = 3 then 'system' else 'pod' end,
                case when p = 3 then 'system.slice/containerd.service' else 'ns-0/web-' || c.id - 1 || '-6d5f8b7c9-x2x4z/app' end,
                case when p < 3 then ${UID} || '/app' end, ${noise(109, 900)}, (1000000 + ${noise(113, 9_000_000)}) * case when p = 1 then 8 else 1 end
-        from generate_series(1, ${containers}) n
-        cross join (values (timestamp '${minute}')) t(t)
+        from (${minuteOf(minute)}) m
+        cross join generate_series(1, ${containers}) n
         cross join lateral (
           select p, (n - 1) / ${CONTAINERS_PER_NODE} * ${CONTAINERS_PER_NODE} + 1 + (n + p * 7) % ${CONTAINERS_PER_NODE} as id
           from generate_series(1, 2 + n % 2) p) c`)
