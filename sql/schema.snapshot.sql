@@ -985,7 +985,7 @@ function public.expire_pages(of_digest text, of_source text, of_set text, ttl_se
 
 function public.fnv1a_64(words text) returns text language plpgsql immutable strict parallel safe
 
-function public.fold_facts(after bigint, max_news bigint, settled_after_secs integer) returns TABLE(rows bigint, last bigint) language sql
+function public.fold_facts(after bigint, max_news bigint, settled_after_secs integer) returns TABLE(rows bigint, last bigint) language sql strict
 
 function public.forget_attestations(digests text[]) returns integer language plpgsql
 
@@ -1045,7 +1045,7 @@ function public.ran_as_init(container_kind text, state text) returns boolean lan
 
 function public.record_containers(doc json) returns integer language plpgsql
 
-function public.refresh_images(after text, max_looked bigint, max_reread bigint, window_secs integer) returns TABLE(images bigint, last text) language sql
+function public.refresh_images(after text, max_looked bigint, max_reread bigint, window_secs integer) returns TABLE(images bigint, last text) language sql strict
 
 function public.relink(of_digest text, of_source text) returns integer language plpgsql
 

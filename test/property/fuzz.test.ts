@@ -941,6 +941,9 @@ async function sendApi(one: ApiRequest): Promise<string | null> {
 const mayBeCut = (one: ApiRequest, content: Buffer | null) =>
   (content?.length ?? 0) > 64 * 1024 || JSON.stringify(one.headers).length > 8_000
 
+/** Connections of the client: one that breaks under what is left of a body, after the answer, breaks nothing else. */
+const quiet = new WeakSet<net.Socket>()
+
 /** A connection may end just as it is used again, after a body that was refused unread; a few times in a row it may not. */
 const MAX_TRIES = 3
 
@@ -959,6 +962,10 @@ function exchange(one: ApiRequest, target: string, content: Buffer | null, tries
       timeout: SILENCE_MS,
     })
     outgoing.on('timeout', () => outgoing.destroy(new Error('silence')))
+    outgoing.on('socket', (socket) => {
+      if (!quiet.has(socket)) socket.on('error', () => {})
+      quiet.add(socket)
+    })
     outgoing.on('error', (error) => {
       if (tries < MAX_TRIES && (error as NodeJS.ErrnoException).code === 'ECONNRESET' && !mayBeCut(one, content))
         exchange(one, target, content, tries + 1).then(resolve, reject)

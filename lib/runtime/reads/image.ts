@@ -6,8 +6,9 @@
  */
 import { fixed, type Gate } from '../../db/index.ts'
 import { plainColumns, plainRow, plainRows, type RawRow } from '../../records/index.ts'
+import { KINDS, ORIGINS } from '../executables/index.ts'
 import { type Place, writeCursor } from './query.ts'
-import { ImageCoverage, ImageEntry, KINDS, ORIGINS } from './record.ts'
+import { ImageCoverage, ImageEntry } from './record.ts'
 
 /** Rows that a page is made of, which take about 20 ms. What needs more for its first entry has them. */
 export const MAX_ROWS_READ = 10_000
