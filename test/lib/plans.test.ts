@@ -197,11 +197,11 @@ const examples: Record<string, Example[]> = {
     { path: '/compute/history/odd?minutes=10080', statements: 3 },
   ],
   'GET /compute/contention': [
-    { path: '/compute/contention?namespace=ns-7' },
-    { path: '/compute/contention?node=node-7&minutes=360' },
-    { path: '/compute/contention?node=node-7&namespace=ns-7' },
+    { path: '/compute/contention?namespace=ns-7', isCounted: true },
+    { path: '/compute/contention?node=node-7&minutes=360', isCounted: true },
+    { path: '/compute/contention?node=node-7&namespace=ns-7', isCounted: true },
     { path: '/compute/contention?node=node-7&minutes=10080', isOpaque: true },
-    { path: '/compute/contention?namespace=odd', statements: 2 },
+    { path: '/compute/contention?namespace=odd', statements: 2, isCounted: true },
   ],
   'GET /compute/latest': [{ path: '/compute/latest?namespace=ns-7' }, { path: '/compute/latest?namespace=odd', statements: 2 }],
   'GET /compute/nodes': [{ path: '/compute/nodes', isWhole: true }],
@@ -471,9 +471,12 @@ describe('plans', () => {
         where d = -1 or c.id <= 2`)
     await sql`
       insert into compute_contention (victim_id, ts, culprit_kind, culprit_ref, count, wait_ns)
-      select c.id, date_trunc('day', now() at time zone 'utc') + make_interval(days => d, secs => 60 * m), 'pod', case c.id when 1 then e'\\x1f' else 'r' end, 1, 1
+      select c.id, date_trunc('day', now() at time zone 'utc') + make_interval(days => d, secs => 60 * m), 'pod', 'r', 1, 1
       from compute_container c, generate_series(-1, 0) d, generate_series(0, 1) m
       where d = -1 or c.id <= 2`
+    await sql`
+      insert into compute_contention (victim_id, ts, culprit_kind, culprit_ref, count, wait_ns)
+      select c.id, now() at time zone 'utc', 'pod', e'\\x1f', 1, 1 from compute_container c where c.namespace = 'odd'`
     await sql`
       insert into compute_latest
       select 'uid-' || n || '/app', 'uid-' || n, case n when 1 then 'odd' else 'ns-' || n % 50 end, case n when 1 then e'\\x1f' else 'pod-' || n end, 'app',
