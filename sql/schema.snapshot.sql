@@ -959,7 +959,7 @@ function public.compute_trim_other(of_table text, kept_from date, max_rows bigin
 
 function public.compute_unused(ids bigint[]) returns TABLE(id bigint) language sql stable
 
-function public.count_cves(max_cves bigint) returns TABLE(rows bigint, cves bigint) language sql
+function public.count_cves(max_cves bigint) returns TABLE(rows bigint, cves bigint) language sql strict
 
 function public.coverage_gap(stored runtime_coverage, next runtime_coverage) returns text language sql immutable parallel safe
 

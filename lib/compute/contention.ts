@@ -37,21 +37,27 @@ const OF_PAIR = ['culprit_cgroup_id', 'culprit_kind', 'culprit_ref', 'culprit_co
 const pairColumns = (pair: string) =>
   [`${pair}.id`, `date_trunc('second', ${pair}.ts) as ts`, OF_VICTIM, ...OF_PAIR.map((key) => `${pair}.${key}`)].join(', ')
 
-/** By the order in the inner select its index is that of time, whatever the planner believes of a young day. */
-const byTime = (filter: string) => `
+/**
+ * By the order in the inner select its index is that of time, whatever the planner believes of a young day. Victims come in their order and no more
+ * of them than have room: only nested loops are there to join them.
+ */
+const byTime = (victims: string, filter = 'true') => `
   with asked as materialized (
     select a.node, a.namespace, now() at time zone 'utc' - make_interval(mins => a.minutes) as since
     from (select $1::text as node, $2::text as namespace, $3::integer as minutes) a)
-  select ${pairColumns('p')}
-  from asked a
-  cross join lateral (select c.* from compute_container c where ${filter} order by c.container_uid offset 0) c
-  cross join lateral (
-    select w.*
-    from (select p.* from compute_contention p where p.victim_id = c.id and p.ts >= a.since order by p.ts offset 0) w
-    order by w.wait_ns desc, w.id desc
-    limit ${MAX_PAIRS_OF_VICTIM}) p
-  order by c.container_uid, p.wait_ns desc, p.id desc
-  limit ${MAX_PAIRS}`
+  select *
+  from (
+    select ${pairColumns('p')}
+    from asked a
+    cross join lateral (select c.* from compute_container c where ${victims} order by c.container_uid offset 0) c
+    cross join lateral (
+      select w.*
+      from (select p.* from compute_contention p where p.victim_id = c.id and p.ts >= a.since order by p.ts offset 0) w
+      order by w.wait_ns desc, w.id desc
+      limit ${MAX_PAIRS_OF_VICTIM}) p
+    where ${filter}
+    limit ${MAX_PAIRS}) p
+  order by p.victim_container_uid, p.wait_ns desc, p.id desc`
 
 const BY_WEIGHT = `
   with asked as materialized (
@@ -67,7 +73,7 @@ const reader = (rows: string) => ({ joined: fixed(`select ${joinedColumns(Pair, 
 
 const OF_NODE = reader(byTime('c.node = a.node'))
 const OF_NAMESPACE = reader(byTime('c.namespace = a.namespace'))
-const OF_BOTH = reader(byTime('c.node = a.node and c.namespace = a.namespace'))
+const OF_BOTH = reader(byTime('c.node = a.node', 'c.namespace = a.namespace'))
 const HEAVIEST = reader(BY_WEIGHT)
 
 export interface ContentionQuestion {
