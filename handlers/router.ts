@@ -3,7 +3,9 @@ import attestationsRunning from './attestations/running.get.ts'
 import attestations from './attestations.get.ts'
 import auditVerdicts from './audit/verdicts.get.ts'
 import clusterEnvironment from './cluster/environment.get.ts'
+import computeContention from './compute/contention.get.ts'
 import computeFindings from './compute/findings.get.ts'
+import computeHistory from './compute/history.get.ts'
 import computeLatest from './compute/latest.get.ts'
 import computeNodes from './compute/nodes.get.ts'
 import health from './health.get.ts'
@@ -23,6 +25,7 @@ import nodeFacts from './node/facts.post.ts'
 import nodeStatus from './node/status.get.ts'
 import openApi from './openapi.get.ts'
 import computeSamples from './pod/compute-batch.post.ts'
+import computeMinutes from './pod/compute-history-batch.post.ts'
 import podInfo from './pod/info.get.ts'
 import podByAddress from './pod/ip.get.ts'
 import podList from './pod/list.get.ts'
@@ -78,5 +81,6 @@ export const routes = [
   ...[executables, runtimeCoverage],
   ...[workloadRuntime, imageRuntime],
   ...[computeSamples, computeLatest, computeNodes],
+  ...[computeMinutes, computeHistory, computeContention],
   ...[computeFindings],
 ]

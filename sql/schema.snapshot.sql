@@ -121,11 +121,13 @@ table public.compute_folded partition by RANGE (ts)
   runq_max_us bigint
   runq_overflow bigint
   runq_hist bigint[]
+  sent_at timestamp without time zone
   parts bigint not null default 1
   newest_ts timestamp without time zone not null default 'infinity'::timestamp without time zone
   constraint compute_folded_resolution_secs_check CHECK ((resolution_secs > 0))
   constraint compute_folded_pkey PRIMARY KEY (container_id, ts, resolution_secs)
   CREATE UNIQUE INDEX compute_folded_pkey ON ONLY public.compute_folded USING btree (container_id, ts, resolution_secs)
+  CREATE INDEX compute_folded_sent ON ONLY public.compute_folded USING btree (sent_at, container_id) WHERE (sent_at IS NOT NULL)
 
 table public.compute_folded_other partition of compute_folded DEFAULT
   id bigint not null default nextval('compute_history_id'::regclass)
@@ -170,11 +172,13 @@ table public.compute_folded_other partition of compute_folded DEFAULT
   runq_max_us bigint
   runq_overflow bigint
   runq_hist bigint[]
+  sent_at timestamp without time zone
   parts bigint not null default 1
   newest_ts timestamp without time zone not null default 'infinity'::timestamp without time zone
   constraint compute_folded_resolution_secs_check CHECK ((resolution_secs > 0))
   constraint compute_folded_other_pkey PRIMARY KEY (container_id, ts, resolution_secs)
   CREATE UNIQUE INDEX compute_folded_other_pkey ON public.compute_folded_other USING btree (container_id, ts, resolution_secs)
+  CREATE INDEX compute_folded_other_sent_at_container_id_idx ON public.compute_folded_other USING btree (sent_at, container_id) WHERE (sent_at IS NOT NULL)
 
 table public.compute_latest with (autovacuum_vacuum_scale_factor=0.05, fillfactor=50)
   container_uid text collate "C" not null
@@ -264,6 +268,7 @@ table public.compute_minute partition by RANGE (ts)
   runq_max_us bigint
   runq_overflow bigint
   runq_hist bigint[]
+  sent_at timestamp without time zone
   is_late boolean not null default false
   constraint compute_folded_resolution_secs_check CHECK ((resolution_secs > 0))
   constraint compute_minute_pkey PRIMARY KEY (container_id, ts, resolution_secs)
@@ -271,6 +276,7 @@ table public.compute_minute partition by RANGE (ts)
   CREATE INDEX compute_minute_late ON ONLY public.compute_minute USING btree (ts) WHERE is_late
   CREATE UNIQUE INDEX compute_minute_pkey ON ONLY public.compute_minute USING btree (container_id, ts, resolution_secs)
   CREATE INDEX compute_minute_recent ON ONLY public.compute_minute USING btree (ts) WHERE (resolution_secs = 60)
+  CREATE INDEX compute_minute_sent ON ONLY public.compute_minute USING btree (sent_at, container_id) WHERE (sent_at IS NOT NULL)
 
 table public.compute_minute_other partition of compute_minute DEFAULT
   id bigint not null default nextval('compute_history_id'::regclass)
@@ -315,10 +321,12 @@ table public.compute_minute_other partition of compute_minute DEFAULT
   runq_max_us bigint
   runq_overflow bigint
   runq_hist bigint[]
+  sent_at timestamp without time zone
   is_late boolean not null default false
   constraint compute_folded_resolution_secs_check CHECK ((resolution_secs > 0))
   constraint compute_minute_other_pkey PRIMARY KEY (container_id, ts, resolution_secs)
   CREATE UNIQUE INDEX compute_minute_other_pkey ON public.compute_minute_other USING btree (container_id, ts, resolution_secs)
+  CREATE INDEX compute_minute_other_sent_at_container_id_idx ON public.compute_minute_other USING btree (sent_at, container_id) WHERE (sent_at IS NOT NULL)
   CREATE INDEX compute_minute_other_ts_idx ON public.compute_minute_other USING btree (ts) WHERE is_late
   CREATE INDEX compute_minute_other_ts_idx1 ON public.compute_minute_other USING brin (ts) WITH (pages_per_range='32', autosummarize='on')
   CREATE INDEX compute_minute_other_ts_idx2 ON public.compute_minute_other USING btree (ts) WHERE (resolution_secs = 60)
@@ -933,6 +941,8 @@ function public.compute_fold_step(kept_from timestamp without time zone, until_t
 
 function public.compute_forget(after_id bigint, looked bigint, max_rows bigint) returns TABLE(forgotten bigint, last_id bigint, is_held_up boolean) language plpgsql strict
 
+function public.compute_heaviest(of_node text, of_namespace text, since timestamp without time zone, per_victim bigint, max_rows bigint) returns TABLE(container_id bigint, pair compute_contention) language plpgsql stable
+
 function public.compute_line() returns timestamp without time zone language plpgsql
 
 function public.compute_make_days(of_table text, kept_from date, max_moved bigint) returns TABLE(made integer, moved bigint, waiting integer, is_held_up boolean) language plpgsql strict
@@ -1070,6 +1080,8 @@ function public.store_executables(namespaces text[], workload_kinds text[], work
 function public.store_findings(header json, rows text) returns json language plpgsql
 
 function public.store_heartbeats(doc json) returns integer language plpgsql
+
+function public.store_minutes(of_node text, sent timestamp without time zone, resolution bigint, uids text[], pod_uids text[], namespaces text[], pod_names text[], containers text[], usage_avg double precision[], usage_max double precision[], usage_last double precision[], quotas bigint[], periods bigint[], cpu_requests bigint[], cpu_limits bigint[], nr_periods bigint[], nr_throttled bigint[], throttled bigint[], cpu_some_avg double precision[], cpu_some_max double precision[], cpu_full_avg double precision[], cpu_full_max double precision[], current_avg bigint[], current_max bigint[], current_last bigint[], working_set_avg bigint[], working_set_max bigint[], working_set_last bigint[], mem_limits bigint[], mem_requests bigint[], mem_some_avg double precision[], mem_some_max double precision[], mem_full_avg double precision[], mem_full_max double precision[], events_high bigint[], events_max bigint[], oom_kills bigint[], refaults bigint[], pgmajfaults bigint[], runq_counts bigint[], runq_p50 bigint[], runq_p95 bigint[], runq_p99 bigint[], runq_max bigint[], runq_overflows bigint[], hists text[], victims integer[], cgroup_ids bigint[], kinds text[], refs text[], culprit_uids text[], counts bigint[], waits bigint[]) returns void language plpgsql
 
 function public.store_samples(document json, container_uids text[], pod_uids text[], namespaces text[], pod_names text[], containers text[], cgroup_ids bigint[], usages double precision[], quotas bigint[], periods bigint[], cpu_requests bigint[], cpu_limits bigint[], nr_periods bigint[], nr_throttled bigint[], throttled bigint[], cpu_some double precision[], cpu_full double precision[], currents bigint[], working_sets bigint[], mem_limits bigint[], mem_requests bigint[], mem_some double precision[], mem_full double precision[], events_high bigint[], events_max bigint[], oom_kills bigint[], refaults bigint[], pgmajfaults bigint[], runq_counts bigint[], runq_p50 bigint[], runq_p95 bigint[], runq_p99 bigint[], runq_max bigint[], runq_overflows bigint[], blames text[], omitted bigint[], omitted_waits bigint[]) returns void language plpgsql
 

@@ -134,6 +134,8 @@ create table compute_folded (
   runq_max_us            bigint,
   runq_overflow          bigint,
   runq_hist              bigint[],
+  -- Of a row whose time was ahead, and is when it came: the time that it is known by when it comes again.
+  sent_at                timestamp,
   primary key (container_id, ts, resolution_secs)
 ) partition by range (ts);
 
@@ -150,6 +152,8 @@ alter table compute_folded
   add column parts     bigint    not null default 1,
   add column newest_ts timestamp not null default 'infinity';
 
+create index compute_minute_sent on compute_minute (sent_at, container_id) where sent_at is not null;
+create index compute_folded_sent on compute_folded (sent_at, container_id) where sent_at is not null;
 create index compute_minute_late on compute_minute (ts) where is_late;
 create index compute_minute_by_time on compute_minute using brin (ts) with (pages_per_range = 32, autosummarize = on);
 -- Which containers are there is told by the minutes of the last few. Partial, so that what looks a container up cannot take it for an index

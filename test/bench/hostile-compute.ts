@@ -2,6 +2,7 @@
 import { type Attack, fixed } from './hostile-bodies.ts'
 
 export const COMPUTE_PATH = '/pod/compute/batch'
+export const MINUTES_PATH = '/pod/compute/history/batch'
 const MAX_BYTES = 16 * 1024 * 1024
 const MAX_CONTAINERS = 5_000
 
@@ -14,6 +15,15 @@ const CPU =
 const MEMORY =
   '{"current":300000000,"working_set":200000000,"limit":536870912,"request":268435456,"psi_some10":1.5,"psi_full10":0.5,"events_high":3,"events_max":2,"oom_kill":1,"refault":70,"pgmajfault":9}'
 const RUNQ = `{"count":60,"p50_us":200,"p95_us":900,"p99_us":1500,"max_us":4000,"overflow":0,"hist":${list(24, () => '5')}}`
+
+const CPU_MINUTE = CPU.replace(/"usage_usec":\d+/, '"usage_millis":{"avg":120.5,"max":250.25,"last":90.75}').replaceAll(
+  /("psi_\w+"):[\d.]+/g,
+  '$1:{"avg":4.5,"max":12.25}',
+)
+const MEMORY_MINUTE = MEMORY.replaceAll(/("(?:current|working_set)"):(\d+)/g, '$1:{"avg":$2,"max":$2,"last":$2}').replaceAll(
+  /("psi_\w+"):[\d.]+/g,
+  '$1:{"avg":4.5,"max":12.25}',
+)
 
 const container = (uid: string, fields = '', cpu = '{}', memory = '{}') =>
   `{"container_uid":"${uid}","pod_uid":"u","pod_name":"p","namespace":"hostile","container":"c","cpu":${cpu},"memory":${memory}${fields}}`
@@ -29,7 +39,20 @@ const rest = (text: string) => quotes(Math.floor((MAX_BYTES - text.length - 200)
 const either = (name: string, body: () => string) => fixed(`compute: ${name}`, COMPUTE_PATH, 'either', body)
 const refused = (name: string, body: () => string) => fixed(`compute: ${name}`, COMPUTE_PATH, 'refused', body)
 
+const eitherMinutes = (name: string, body: () => string) => fixed(`compute history: ${name}`, MINUTES_PATH, 'either', body)
+
 export const HOSTILE_COMPUTE: Attack[] = [
+  eitherMinutes('60 000 culprits of one container', () =>
+    post(`[${container('u', `,"blame":${list(60_000, (i) => `{"kind":"k","ref":"r","wait_ns":${1 + i}}`)}`)}]`),
+  ),
+  eitherMinutes('5 000 containers with 20 culprits', () =>
+    post(list(MAX_CONTAINERS, (k) => container(`h-${k}`, `,"blame":${list(20, (i) => `{"kind":"k","ref":"r","wait_ns":${1 + i}}`)}`))),
+  ),
+  eitherMinutes('5 000 histograms of 30 fractions', () =>
+    post(list(MAX_CONTAINERS, (k) => container(`h-${k}`, `,"runq":{"hist":${list(30, () => '0.123')}}`))),
+  ),
+  eitherMinutes('a histogram of 390 000 zeros', () => post(`[${container('u', `,"runq":{"hist":${list(390_000, () => '0')}}`)}]`)),
+  eitherMinutes('16 MiB of quotes in refs', () => post(`[${container('u', `,"blame":${list(8_000, (i) => culprit(i, quotes(500)))}`)}]`)),
   refused('16 MiB of zeros', () => post(list(8_000_000, () => '0'))),
   refused('5 001 of {}', () => post(list(MAX_CONTAINERS + 1, () => '{}'))),
   refused('390 000 zeros', () => post(list(390_000, () => '0'))),
@@ -70,6 +93,28 @@ export const validCompute = (run: string): Attack[] => [
           container(`${run}-${i}-${k}`, `,"runq":${RUNQ},"blame":${list(20, (n) => culprit(n, `shop/checkout-${n}/app`))}`, CPU, MEMORY),
         ),
       ),
+  },
+  {
+    name: 'compute history: 250 containers with 10 culprits',
+    path: MINUTES_PATH,
+    expected: 'valid',
+    body: (i) =>
+      post(
+        list(250, (k) =>
+          container(
+            `${run}-${i}-${k}`,
+            `,"runq":${RUNQ},"blame":${list(10, (n) => culprit(n, `shop/checkout-${n}/app`))}`,
+            CPU_MINUTE,
+            MEMORY_MINUTE,
+          ),
+        ),
+      ),
+  },
+  {
+    name: 'compute history: 5 000 containers',
+    path: MINUTES_PATH,
+    expected: 'valid',
+    body: (i) => post(list(MAX_CONTAINERS, (k) => container(`${run}-${i}-${k}`, `,"runq":${RUNQ}`, CPU_MINUTE, MEMORY_MINUTE))),
   },
   {
     name: 'compute: 5 000 containers',

@@ -1,7 +1,8 @@
 /**
  * `npm run bench:profiling`: what is read of workload profiling, beside the numbers to hold. Client, broker and PostgreSQL share the
  * machine. Options: `--seconds 3` a read, `--builds 10` of the list, `--sets 1,30,300` of files on the nodes, `--scale 1` of the runtime inventory
- * (2 million files), `--only name,name` of the sections.
+ * (2 million files) and of compute (300 nodes of 40 containers), `--only name,name` of the sections. Of compute: `--parts reads,ingest,jobs`,
+ * `--steady 120` seconds of what agents post, `--data FOLDER` where the database is kept for the next time; seeding takes many minutes.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, loadavg, tmpdir } from 'node:os'
@@ -12,6 +13,7 @@ import { openPool } from '../../lib/db/open-pool.ts'
 import { migrate } from '../../sql/migrate/index.ts'
 import { noLog } from '../support/log.ts'
 import { type Load, type Measured, run } from './client.ts'
+import { measureCompute, PARTS, type Part } from './profiling-compute.ts'
 import { FULL, profilePath, seedNodes, seedWorkloads } from './profiling-dataset.ts'
 import { measureRuntime } from './profiling-runtime.ts'
 import { SupplyChainBroker as Broker, TOKENS } from './supply-chain-broker.ts'
@@ -23,6 +25,9 @@ const { values: options } = parseArgs({
     sets: { type: 'string', default: '1,30,300' },
     scale: { type: 'string', default: '1' },
     only: { type: 'string' },
+    parts: { type: 'string' },
+    steady: { type: 'string', default: '120' },
+    data: { type: 'string' },
   },
 })
 const FOR_MS = Number(options.seconds) * 1_000
@@ -44,8 +49,13 @@ const HOLD_SINGLE = '> 2 000/s'
 const HOLD_ALWAYS = 'loop < 100 ms, < 300 MiB'
 
 const print = (line: string) => process.stdout.write(`${line}\n`)
-const dataDir = mkdtempSync(join(tmpdir(), 'broker-profiling-'))
-process.once('exit', () => rmSync(dataDir, { recursive: true, force: true }))
+// Only the data of compute knows what is there already.
+if (options.data !== undefined && options.only !== 'compute') throw new Error('--data goes with --only compute')
+const parts = options.parts?.split(',') ?? PARTS
+const strange = parts.find((part) => !(PARTS as readonly string[]).includes(part))
+if (strange !== undefined) throw new Error(`no part is called ${strange}: there are ${PARTS.join(', ')}`)
+const dataDir = options.data ?? mkdtempSync(join(tmpdir(), 'broker-profiling-'))
+process.once('exit', () => options.data === undefined && rmSync(dataDir, { recursive: true, force: true }))
 const server = await startEmbedded({ dataDir, log: noLog })
 await migrate({ connection: server.options, log: noLog })
 const sql = openPool(server.options, { max: 1, fetch_types: false, connect_timeout: 0, onnotice: () => {} })
@@ -179,6 +189,23 @@ const sections = {
         return measure(broker, what, hold, { connections: 1, request: next }, WHOLE_MS)
       }
       await measureRuntime(sql, Number(options.scale), { ask, print })
+    })
+  },
+
+  /** What containers take and wait for. */
+  async compute(): Promise<void> {
+    await measureCompute({
+      sql,
+      databaseUrl: server.url,
+      scale: Number(options.scale),
+      parts: parts as readonly Part[],
+      forMs: FOR_MS,
+      steadyMs: Number(options.steady) * 1_000,
+      withBroker,
+      ask: (broker, what, hold, path, count) =>
+        measure(broker, what, hold, { connections: 1, request: (i) => (i < count ? request(path(i)) : null) }, WHOLE_MS),
+      row,
+      print,
     })
   },
 }

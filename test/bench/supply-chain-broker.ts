@@ -79,19 +79,22 @@ export class SupplyChainBroker {
   }
 }
 
-export interface Refresh {
+export interface Pass {
   rows: number
   batches: number
   durationMs: number
   outcome: string
 }
 
-/** One pass of the job in a process of its own. */
-export async function refresh(databaseUrl: string): Promise<Refresh> {
-  const env = { ...process.env, DATABASE_URL: databaseUrl, LOG_LEVEL: 'info' }
-  const child = spawn(process.execPath, ['dist/jobs/run.js', 'supply-chain-refresh'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+/** One pass of the job that links what scanners found. */
+export const refresh = (databaseUrl: string) => pass(databaseUrl, 'supply-chain-refresh')
+
+/** One pass of a job in a process of its own. */
+export async function pass(databaseUrl: string, job: string, more: NodeJS.ProcessEnv = {}): Promise<Pass> {
+  const env = { ...process.env, DATABASE_URL: databaseUrl, LOG_LEVEL: 'info', ...more }
+  const child = spawn(process.execPath, ['dist/jobs/run.js', job], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   const ended = once(child, 'exit')
-  let report: Refresh | undefined
+  let report: Pass | undefined
   for await (const line of createInterface({ input: child.stdout })) if (line.includes('"job pass"')) report = JSON.parse(line)
   const [code] = await ended
   if (code !== 0 || !report) throw new Error(`the pass ended with ${code}`)

@@ -60,6 +60,9 @@ const others: Record<string, Values> = {
   'syscalls.customList': { 'syscalls.customList': ['write'] },
   'serviceMonitor.enabled': { 'serviceMonitor.enabled': false, 'prometheusRule.enabled': false },
   'serviceMonitor.interval': { 'serviceMonitor.interval': '1m' },
+  'compute.thresholds.throttledRatio': { 'compute.thresholds.throttledRatio': 0.5 },
+  'compute.thresholds.throttledRatioMax': { 'compute.thresholds.throttledRatioMax': 0.5 },
+  'compute.thresholds.blameShare': { 'compute.thresholds.blameShare': 0.5 },
 }
 /** What these change is that the rest is refused. */
 const REFUSED = ['frontend.brokerAuth.allowSharedToken', 'postgres.enabled']

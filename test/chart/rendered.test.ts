@@ -215,6 +215,94 @@ one('that no heartbeat comes is an alert where agents are to send them', () => {
   assert.deepEqual(['runtime-inventory', 'prometheus-rule', 'seccomp'].map(isAsked), [true, false, false])
 })
 
+one('what the values say of compute is what the broker does, also where nothing is sampled', () => {
+  const settings = (toggle: string) => {
+    const config = configOf(toggle)
+    return [
+      [config.computeHistoryRetentionDays, config.computeHistoryMinuteHours, config.computeRetentionIntervalSecs],
+      [config.computeStallSome, config.computeRunqP99Ms, config.computeMinRunqEvents],
+      [config.computeThrottledRatio, config.computeThrottledRatioMax, config.computeBlameShare],
+      [config.computeMemStallSome, config.computeRefaultPerMin],
+    ]
+  }
+  const byDefault = [
+    [7, 24, 600],
+    [20, 20, 50],
+    [0.25, 0.1, 0.4],
+    [10, 1000],
+  ]
+  assert.deepEqual([settings('default'), settings('controller-bare')], [byDefault, byDefault])
+  assert.deepEqual(settings('compute'), [
+    [90, 1, 600],
+    [35, 50, 1_000_000],
+    [1, 0, 0.55],
+    [100, 1_000_000_000],
+  ])
+  assert.equal(configOf('jobs-off').computeHistoryRetentionDays, 0)
+  const written = (name: string) => environment(object('controller-bare', 'Deployment', 'broker'))[`COMPUTE_${name}`]
+  assert.deepEqual(['HISTORY_RETENTION_DAYS', 'THRESHOLD_THROTTLED_RATIO', 'THRESHOLD_MIN_RUNQ_EVENTS', 'ENABLED'].map(written), [
+    '7',
+    '0.25',
+    '50',
+    undefined,
+  ])
+})
+
+one('jobs in a scheduler have the settings of compute, and without history only the fold is off', () => {
+  const names = (toggle: string) => ofKind(toggle, 'CronJob').map(({ metadata }) => metadata.name.replace(/^kguardian-/, ''))
+  const compute = (toggle: string) =>
+    names(toggle)
+      .filter((name) => name.startsWith('compute-'))
+      .sort()
+  assert.deepEqual([compute('compute'), compute('compute-off')], [['compute-fold', 'compute-retention'], ['compute-retention']])
+  const env = environment(object('compute', 'CronJob', 'compute-retention'))
+  assert.deepEqual([env.COMPUTE_HISTORY_RETENTION_DAYS, env.COMPUTE_HISTORY_MINUTE_HOURS], ['90', '1'])
+})
+
+one('the agents sample as the values say, and have the tree of cgroups where compute or denials need it', () => {
+  const agent = (toggle: string) => {
+    const env = environment(object(toggle, 'DaemonSet', 'controller'))
+    return Object.entries(env).filter(([name]) => name.startsWith('COMPUTE_'))
+  }
+  assert.deepEqual(agent('compute'), [
+    ['COMPUTE_ENABLED', 'true'],
+    ['COMPUTE_SAMPLE_INTERVAL_SECS', '10'],
+    ['COMPUTE_CONTENTION_ENABLED', 'true'],
+    ['COMPUTE_MIN_RUNQ_LATENCY_US', '1000000'],
+    ['COMPUTE_CGROUP_ROOT', '/sys/fs/cgroup'],
+    ['COMPUTE_HOST_PROC', '/proc'],
+  ])
+  for (const toggle of ['compute-off', 'controller-bare']) assert.deepEqual(agent(toggle), [['COMPUTE_ENABLED', 'false']])
+  const cgroups = (toggle: string) => {
+    const manifest = object(toggle, 'DaemonSet', 'controller')
+    const { spec } = podTemplate(manifest)
+    const volumes = spec.volumes.filter(({ hostPath }: Json) => hostPath.path === '/sys/fs/cgroup')
+    const mounts = container(manifest).volumeMounts.filter(({ mountPath }: Json) => mountPath === '/sys/fs/cgroup')
+    assert.deepEqual(
+      mounts.map(({ readOnly }: Json) => readOnly),
+      volumes.map(() => true),
+    )
+    return volumes.length
+  }
+  // The denials of `compute-off` are on, and those of `compute` are not.
+  assert.deepEqual(['compute', 'compute-off', 'controller-bare'].map(cgroups), [1, 1, 0])
+})
+
+one('that nobody posts samples is an alert where agents are to, and that the fold is behind where there is one', () => {
+  const alerts = (toggle: string): string[] =>
+    object(toggle, 'PrometheusRule', 'broker').spec.groups[0].rules.map(({ alert }: Json) => alert)
+  const asked = (toggle: string) => ['BrokerNoComputeSample', 'BrokerComputeFoldBehind'].map((name) => alerts(toggle).includes(name))
+  assert.deepEqual(
+    [asked('compute'), asked('compute-off'), asked('prometheus-rule'), asked('jobs-off')],
+    [
+      [true, true],
+      [false, false],
+      [false, true],
+      [false, false],
+    ],
+  )
+})
+
 one('large numbers are written out', () => {
   const config = configOf('numbers')
   const { trafficMaxRowsPerPod, auditQueueCapacity, auditEvalTimeoutMs, dbStatementTimeoutMs, dbPoolMaxSize } = config
@@ -745,7 +833,7 @@ one('alerts and dashboard ask for metrics that there are, by labels that they ha
     const [name, own] = writtenBy(wireNames)
     labels.set(name, own)
   }
-  const rulesOf = ['prometheus-rule', 'runtime-inventory'].flatMap(
+  const rulesOf = ['prometheus-rule', 'runtime-inventory', 'compute'].flatMap(
     (toggle) => object(toggle, 'PrometheusRule', 'broker').spec.groups[0].rules,
   )
   const dashboard = JSON.parse(object('dashboard', 'ConfigMap', 'dashboard').data['cluster-telemetry-broker.json'])
@@ -772,7 +860,7 @@ one('alerts and dashboard ask for metrics that there are, by labels that they ha
   }
   assert.deepEqual(
     dashboard.panels.filter(({ type }: Json) => type === 'row').map(({ title }: Json) => title),
-    ['Ingest', 'Reads', 'Jobs', 'Audit', 'Supply chain', 'Seccomp', 'Runtime inventory', 'Database', 'Process'],
+    ['Ingest', 'Reads', 'Jobs', 'Audit', 'Supply chain', 'Seccomp', 'Runtime inventory', 'Compute', 'Database', 'Process'],
   )
   const missing = [...labels.keys()].filter((name) => name.startsWith('broker_') && !expressions.some((one) => one.includes(name)))
   assert.deepEqual(missing.sort(), ['broker_audit_enabled', 'broker_read_budget_kib_total'])
@@ -790,6 +878,7 @@ one('an alert asks for the metric by the name that the broker writes, and the da
 
 one('an alert says how bad it is, what it is, and what to do', () => {
   const alerts: Json[] = object('runtime-inventory', 'PrometheusRule', 'broker').spec.groups[0].rules
+  assert.ok(['BrokerNoRuntimeHeartbeat', 'BrokerNoComputeSample'].every((name) => alerts.some(({ alert }) => alert === name)))
   assert.ok(alerts.length >= 12)
   for (const { alert, labels, annotations, for: lasting } of alerts) {
     assert.match(alert, /^(Broker|Frontend)[A-Z]\w+$/)
@@ -803,7 +892,9 @@ one('an alert says how bad it is, what it is, and what to do', () => {
 
 one('values that a runbook names are values', () => {
   const text = JSON.stringify(object('runtime-inventory', 'PrometheusRule', 'broker'))
-  const named = [...text.matchAll(/\b((?:broker|controller|database|jobs|evaluator)\.[a-z]\w+(?:\.\w+)*)/g)].map(([, path]) => path!)
+  const named = [...text.matchAll(/\b((?:broker|controller|compute|database|jobs|evaluator)\.[a-z]\w+(?:\.\w+)*)/g)].map(
+    ([, path]) => path!,
+  )
   assert.ok(named.length > 6)
   for (const path of named) assert.notEqual(at(readValues(), path), undefined, path)
 })
@@ -826,6 +917,8 @@ one('a job is late after three times its interval, but at least a quarter of an 
     'attestation-retention': 10_800,
     'seccomp-denial-retention': 10_800,
     'runtime-retention': 10_800,
+    'compute-retention': 1800,
+    'compute-fold': 1800,
   })
   // What is kept for ever is linked, counted and attributed all the same; results of images that are gone are not kept.
   assert.deepEqual(overdue('jobs-off'), {
@@ -833,6 +926,7 @@ one('a job is late after three times its interval, but at least a quarter of an 
     'supply-chain-refresh': 900,
     'attestation-retention': 10_800,
     'seccomp-denial-retention': 10_800,
+    'compute-retention': 1800,
   })
   assert.equal(overdue('supplychain-full')['supply-chain-refresh'], 5400)
   assert.equal(overdue('runtime-inventory')['runtime-retention'], 21_600)

@@ -35,6 +35,26 @@ const NODE_NUMBERS = [
   ...['bpf_runq_hist', 'bpf_pair', 'unknown_blame_share'],
 ]
 
+/** A minute of each container; those of one second are the same. */
+function minutes(on: postgres.Sql, keys: readonly string[], second: number, resolution: number) {
+  const [texts, counts, fractions] = ['k.t', 'k.b', 'k.f']
+  const kinds = [
+    ...[
+      ...Array(5).fill(texts),
+      ...Array(3).fill(fractions),
+      ...Array(7).fill(counts),
+      ...Array(4).fill(fractions),
+      ...Array(8).fill(counts),
+    ],
+    ...[...Array(4).fill(fractions), ...Array(11).fill(counts)],
+  ]
+  return on.unsafe(
+    `select store_minutes($1, $2::text::timestamp, $3::int, ${kinds.join(', ')}, null, '{1}', '{1}', '{pod}', '{r}', '{c}', '{1}', '{1}')
+     from (select $4::text::text[] as t, array_fill(1::bigint, array[$5::int]) as b, array_fill(1::float8, array[$5::int]) as f) k`,
+    [`node-${second}`, time(second), resolution, array(keys), keys.length],
+  )
+}
+
 const writers: Record<string, Write> = {
   upsert_pods: (on, keys, second) => {
     const pod = (pod_name: string) => ({
@@ -84,6 +104,9 @@ const writers: Record<string, Write> = {
     })
     return on`select store_heartbeats(${JSON.stringify(keys.map(beat))}::text::json)`
   },
+  store_minutes: (on, keys, second) => minutes(on, keys, second, 60),
+  'store_minutes, of the same time': (on, keys, second) => minutes(on, keys, Math.min(second, 1), 60),
+  'store_minutes, of five minutes': (on, keys, second) => minutes(on, keys, Math.min(second, 1), 300),
   // All of one node, whose row comes last.
   store_samples: (on, keys, second) => {
     const node = { node: 'n', ts: time(second), interval_ms: 1, compute_enabled: true, compute_supported: true, contention_loaded: true }

@@ -55,6 +55,7 @@ const MAX_BYTES: Record<string, number> = {
   'POST /seccomp/denials': 4_194_304,
   'POST /runtime/executables': 8_388_608,
   'POST /pod/compute/batch': 16_777_216,
+  'POST /pod/compute/history/batch': 16_777_216,
 }
 
 for (const { name, path, operation } of operations) {
@@ -486,6 +487,36 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
         [true, { accepted: 0, dropped: 0, written: 0 }],
         [false, { accepted: 0, dropped: 0, written: -1 }],
         [false, { accepted: 0, dropped: 0 }],
+        [false, {}],
+      ],
+    },
+    'POST /pod/compute/history/batch': {
+      bodies: [
+        [true, { node: 'n', ts: `${T}Z`, containers: [] }],
+        [true, { node: 'n', ts: `${T}.5+02:00`, interval_ms: 60_000, resolution_secs: 300, containers: [compute], x: 1 }],
+        [
+          true,
+          {
+            ...{ node: 'n', ts: `${T}Z` },
+            containers: [
+              {
+                ...{ ...compute, cpu: { usage_millis: { avg: 1, max: 2, last: 1 }, psi_some10: { avg: 1, max: 2 } } },
+                ...{ memory: { current: { avg: 1 } }, runq: { hist: [1] }, blame: [{ kind: 'pod', ref: 'r', wait_ns: 1 }] },
+              },
+            ],
+          },
+        ],
+        [false, { node: 'n', containers: [] }],
+        [false, { node: ' '.repeat(254), ts: `${T}Z`, containers: [] }],
+        [false, { node: 'n', ts: `${T}Z`, interval_ms: 0, containers: [] }],
+        [false, { node: 'n', ts: `${T}Z`, resolution_secs: 0, containers: [] }],
+        [false, { node: 'n', ts: `${T}Z`, resolution_secs: 86_401, containers: [] }],
+        [false, { node: 'n', ts: `${T}Z`, containers: {} }],
+        [false, []],
+      ],
+      answers: [
+        [true, { accepted: 0 }],
+        [false, { accepted: -1 }],
         [false, {}],
       ],
     },

@@ -192,6 +192,17 @@ const examples: Record<string, Example[]> = {
   'GET /pod/syscalls/:name': [{ path: '/pod/syscalls/pod-7' }],
   'GET /svc/info': [{ path: '/svc/info', isWhole: true }],
   'GET /svc/ip/:ip': [{ path: '/svc/ip/10.96.0.7' }],
+  'GET /compute/history/:pod_uid': [
+    { path: '/compute/history/uid-7?minutes=10080', statements: 2 },
+    { path: '/compute/history/odd?minutes=10080', statements: 3 },
+  ],
+  'GET /compute/contention': [
+    { path: '/compute/contention?namespace=ns-7', isCounted: true },
+    { path: '/compute/contention?node=node-7&minutes=360', isCounted: true },
+    { path: '/compute/contention?node=node-7&namespace=ns-7', isCounted: true },
+    { path: '/compute/contention?node=node-7&minutes=10080', isOpaque: true },
+    { path: '/compute/contention?namespace=odd', statements: 2, isCounted: true },
+  ],
   'GET /compute/latest': [{ path: '/compute/latest?namespace=ns-7' }, { path: '/compute/latest?namespace=odd', statements: 2 }],
   'GET /compute/nodes': [{ path: '/compute/nodes', isWhole: true }],
   'GET /seccomp/denials': [
@@ -353,6 +364,7 @@ const WITHOUT = new Set([
   'POST /seccomp/denials',
   'POST /runtime/executables',
   'POST /pod/compute/batch',
+  'POST /pod/compute/history/batch',
 ])
 
 describe('plans', () => {
@@ -476,6 +488,33 @@ describe('plans', () => {
     await sql`
       insert into compute_node
       select 'node-' || n, now(), 5000, 1, true, true, true, 1, 1, 1, 1, 8, 1, 1, 1, 1, 0, null, null, now() from generate_series(0, 399) n`
+    await sql`
+      insert into compute_container (container_uid, pod_uid, namespace, pod_name, container, node)
+      select 'uid-' || n || '/app', case n when 1 then 'odd' else 'uid-' || n / 2 end, case n when 1 then 'odd' else 'ns-' || n % 50 end,
+             case n when 1 then e'\\x1f' else 'pod-' || n / 2 end, 'app', 'node-' || n % 400
+      from generate_series(1, ${ROWS}::int) n`
+    for (const table of ['compute_minute', 'compute_folded', 'compute_contention'])
+      await sql`select compute_make_days(${table}, (now() at time zone 'utc')::date, 0)`
+    // Of today there are rows of a few containers only, as far as statistics know.
+    for (const [table, more] of [
+      ['compute_minute', ', false'],
+      ['compute_folded', ''],
+    ])
+      await sql.unsafe(`
+        insert into ${table}
+        select nextval('compute_history_id'), c.id, date_trunc('day', now() at time zone 'utc') + make_interval(days => d, secs => 60 * m), 300, 0.5, 1, 1, null,
+               100000, null, null, 0, 0, 0, 0.5, 1, 0, 0, 1, 1, 1, 1, 1, 1, null, null, 0, 0, 0, 0, 0, 0, 0, 0, 0, null, null, null, null, null, null, null,
+               null${more}
+        from compute_container c, generate_series(-1, 0) d, generate_series(0, 1) m
+        where d = -1 or c.id <= 2`)
+    await sql`
+      insert into compute_contention (victim_id, ts, culprit_kind, culprit_ref, count, wait_ns)
+      select c.id, date_trunc('day', now() at time zone 'utc') + make_interval(days => d, secs => 60 * m), 'pod', 'r', 1, 1
+      from compute_container c, generate_series(-1, 0) d, generate_series(0, 1) m
+      where d = -1 or c.id <= 2`
+    await sql`
+      insert into compute_contention (victim_id, ts, culprit_kind, culprit_ref, count, wait_ns)
+      select c.id, now() at time zone 'utc', 'pod', e'\\x1f', 1, 1 from compute_container c where c.namespace = 'odd'`
     await sql`
       insert into compute_latest
       select 'uid-' || n || '/app', 'uid-' || n, case n when 1 then 'odd' else 'ns-' || n % 50 end, case n when 1 then e'\\x1f' else 'pod-' || n end, 'app',

@@ -450,6 +450,24 @@ const SAMPLES: Fields = {
   }),
 }
 
+const MINUTES: Fields = {
+  node: good`"MARKERMARKER"  "node-1"`,
+  ts: good`"2026-01-01T00:00:00Z"  "2026-01-01T00:00:00.5+02:00"  "9999-12-31T23:59:59Z"  "0001-01-01T00:00:00Z"`,
+  interval_ms: good`60000  1`,
+  resolution_secs: good`60  300  1`,
+  containers: listOf({
+    container_uid: values`"MARKERMARKER/app"  "uid-1/app"`,
+    pod_uid: values`"MARKERMARKER"  "uid-1"`,
+    pod_name: values`"MARKERMARKER"  "fuzz-pool-1"`,
+    namespace: values`"shop"  "fuzz"`,
+    container: values`"app"  "MARKERMARKER"`,
+    cpu: values`{"usage_millis":{"avg":1.5,"max":1e300,"last":5e-324},"psi_some10":{"avg":1}}  {"usage_millis":7}  {}`,
+    memory: values`{"current":{"avg":300000000.5},"limit":1e15}  {"oom_kill":-1}`,
+    runq: values`null  {"count":5,"p99_us":1500,"hist":[1,2]}  {"hist":[]}  {"hist":["x",1e300,null]}`,
+    blame: values`[]  null  [{"cgroup_id":18446744073709551615,"kind":"pod","ref":"a/b/c","container_uid":null,"count":1,"wait_ns":9}]  [{"kind":"\u0000","ref":"x"},7]`,
+  }),
+}
+
 /** Of every route that takes a body: the members of its object; `list` when the body is a list of them. */
 const TEMPLATES: Record<string, { fields: Fields; list?: true }> = {
   '/pod/spec': { fields: POD },
@@ -469,6 +487,7 @@ const TEMPLATES: Record<string, { fields: Fields; list?: true }> = {
   '/seccomp/denials': { fields: DRAIN },
   '/runtime/executables': { fields: EXECUTABLE, list: true },
   '/pod/compute/batch': { fields: SAMPLES },
+  '/pod/compute/history/batch': { fields: MINUTES },
 }
 
 const STRANGERS = values`__proto__  constructor  toString  unknown  \u0000  \ud800  POD_NAME  peer_name`

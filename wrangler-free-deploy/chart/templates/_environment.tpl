@@ -202,6 +202,29 @@
   value: {{ .Values.broker.runtimeInventory.retentionDays | int64 | quote }}
 - name: RUNTIME_INVENTORY_RETENTION_INTERVAL_SECS
   value: {{ .Values.broker.runtimeInventory.retentionIntervalSeconds | int64 | quote }}
+{{- /* Also with compute.enabled off: what was collected goes when its time has come. */}}
+- name: COMPUTE_HISTORY_RETENTION_DAYS
+  value: {{ .Values.compute.history.retentionDays | int64 | quote }}
+- name: COMPUTE_HISTORY_MINUTE_HOURS
+  value: {{ .Values.compute.history.minuteResolutionHours | int64 | quote }}
+- name: COMPUTE_RETENTION_INTERVAL_SECS
+  value: "600"
+- name: COMPUTE_THRESHOLD_STALL_SOME
+  value: {{ .Values.compute.thresholds.stallSome | int64 | quote }}
+- name: COMPUTE_THRESHOLD_RUNQ_P99_MS
+  value: {{ .Values.compute.thresholds.runqP99Ms | int64 | quote }}
+- name: COMPUTE_THRESHOLD_THROTTLED_RATIO
+  value: {{ .Values.compute.thresholds.throttledRatio | quote }}
+- name: COMPUTE_THRESHOLD_THROTTLED_RATIO_MAX
+  value: {{ .Values.compute.thresholds.throttledRatioMax | quote }}
+- name: COMPUTE_THRESHOLD_BLAME_SHARE
+  value: {{ .Values.compute.thresholds.blameShare | quote }}
+- name: COMPUTE_THRESHOLD_MEM_STALL_SOME
+  value: {{ .Values.compute.thresholds.memStallSome | int64 | quote }}
+- name: COMPUTE_THRESHOLD_REFAULT_PER_MIN
+  value: {{ .Values.compute.thresholds.refaultPerMin | int64 | quote }}
+- name: COMPUTE_THRESHOLD_MIN_RUNQ_EVENTS
+  value: {{ .Values.compute.thresholds.minRunqEvents | int64 | quote }}
 - name: TELEMETRY_ENABLED
   value: {{ .Values.telemetry.enabled | quote }}
 - name: TELEMETRY_ENDPOINT

@@ -11,6 +11,7 @@
   "traffic-retention" (and (eq (int64 $broker.traffic.retention.days) 0) (eq (int64 $broker.traffic.retention.maxRowsPerPod) 0))
   "image-inventory-retention" (eq (int64 $broker.imageInventory.retention.days) 0)
   "runtime-retention" (eq (int64 $broker.runtimeInventory.retentionDays) 0)
+  "compute-fold" (eq (int64 $values.compute.history.retentionDays) 0)
   "version-check" (not $values.telemetry.enabled)
 -}}
 {{- if not (get $off (index . 1)) }}on{{ end -}}
@@ -46,6 +47,8 @@ release and job, so that jobs and installations do not all come at once. Usage: 
   "attestation-retention" 3600
   "seccomp-denial-retention" $broker.seccomp.denials.retention.intervalSeconds
   "runtime-retention" $broker.runtimeInventory.retentionIntervalSeconds
+  "compute-retention" 600
+  "compute-fold" 600
   "version-check" $values.telemetry.intervalSeconds
 -}}
 {{- get $seconds (index . 1) | int64 -}}

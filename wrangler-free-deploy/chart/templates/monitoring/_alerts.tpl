@@ -135,6 +135,33 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
       Each agent tells of each container that it watches every five minutes. Do the agents run, in the mode of controller.runtimeInventory.mode, can
       their kernels attach the probe, is their token one for ingest? Meanwhile no container is covered: that nothing was seen says nothing.
 {{- end }}
+{{- if and .Values.controller.enabled .Values.compute.enabled }}
+- alert: BrokerNoComputeSample
+  {{- $samples := printf "broker_http_request_duration_seconds_count{%s,method=\"POST\",route=\"/pod/compute/batch\",status=\"200\"}" $pods }}
+  expr: sum(rate({{ $samples }}[15m])) == 0 or absent({{ $samples }})
+  for: 15m
+  labels:
+    severity: warning
+  annotations:
+    summary: No agent posts what containers take of CPU and memory.
+    runbook: >-
+      Each agent posts a sample every compute.sampleInterval seconds. Do the agents run, do their nodes have cgroups of version 2, is their token one
+      for ingest? Meanwhile nodes do not count as reporting, and an empty list of findings says nothing.
+{{- end }}
+{{- if gt (int64 .Values.compute.history.retentionDays) 0 }}
+- alert: BrokerComputeFoldBehind
+  expr: >-
+    sum(rate(broker_job_passes_total{ {{- $pods }},exported_job="compute-fold",outcome="capped"}[1h])) > 0
+    unless sum(rate(broker_job_passes_total{ {{- $pods }},exported_job="compute-fold",outcome="done"}[1h])) > 0
+  for: 60m
+  labels:
+    severity: warning
+  annotations:
+    summary: Minutes of compute history come faster than they are folded.
+    runbook: >-
+      Each pass of compute-fold has ended with minutes left, so days of minutes stay on the disk. After hours without jobs that passes by itself. Else look
+      at what the database is short of: a million minutes take ten seconds of a processor. With compute.history.retentionDays 0 none are kept.
+{{- end }}
 - alert: BrokerAgentClockSkew
   expr: max(broker_agent_clock_skew_seconds{ {{- $pods -}} }) > 300
   for: 30m

@@ -1,0 +1,34 @@
+import { z } from 'zod'
+import { MAX_MINUTES, MAX_MINUTES_WITHOUT_NODE, MAX_PAIRS, MAX_PAIRS_OF_VICTIM, Pair, readContention } from '../../lib/compute/index.ts'
+import { access } from '../../lib/http/access.ts'
+import { route } from '../../lib/http/context.ts'
+import { clamped, filter } from '../../lib/http/fields.ts'
+import { charge, kib } from '../../lib/http/read-budget.ts'
+import { sendJson } from '../../lib/http/respond.ts'
+import { query } from '../../lib/http/validate.ts'
+
+/** Bytes a row may cost while its list is built (interop-profiling 3.3). */
+const ROW_BYTES = 1_024
+
+const Query = z
+  .object({
+    namespace: filter('Only victims of this namespace'),
+    node: filter('Only victims on this node'),
+    minutes: clamped(5, MAX_MINUTES, `Minutes to look back; without \`node\`, at most ${MAX_MINUTES_WITHOUT_NODE}`),
+  })
+  .refine(({ namespace, node }) => namespace !== null || node !== null, 'expected a namespace or a node')
+
+const Contention = z
+  .strictObject({
+    pairs: z.array(Pair).describe(`By victim, the longest wait first: at most ${MAX_PAIRS_OF_VICTIM} of each, and ${MAX_PAIRS} in all.`),
+  })
+  .meta({ id: 'ComputeContention' })
+
+/** GET /compute/contention: who made whom wait, minute by minute (workload-profiling, Compute; interop-profiling 3.3, P15, P16, P30). */
+export default route({ summary: 'Who made the containers of a namespace or node wait', answer: Contention }).get(
+  '/compute/contention',
+  access('read'),
+  query(Query),
+  charge(kib(MAX_PAIRS * ROW_BYTES)),
+  async (c) => sendJson(c, await readContention(c.get('deps').db, c.req.valid('query'))),
+)

@@ -1,0 +1,94 @@
+/** Who made whom wait (interop-profiling 3.3, P16, P30). */
+import { z } from 'zod'
+import { type Database, fixed } from '../db/index.ts'
+import { zonedTime } from '../http/fields.ts'
+import { asArray } from '../http/pages.ts'
+import { joinedColumns, joinedPage, plainReader } from '../records/index.ts'
+
+export const MAX_PAIRS = 10_000
+export const MAX_PAIRS_OF_VICTIM = 50
+/** Of a cluster's namespace there is no more to be looked at. */
+export const MAX_MINUTES_WITHOUT_NODE = 60
+/** Waits of a longer time are found the heaviest first, those of a shorter one by time: a victim has ten of them a minute. */
+const MAX_MINUTES_BY_TIME = 360
+
+const id = z.int()
+
+/** How long a container waited for another in a minute. */
+export const Pair = z
+  .strictObject({
+    id: id.min(0),
+    ts: zonedTime,
+    node: z.string(),
+    victim_container_uid: z.string(),
+    victim_pod_uid: z.string(),
+    victim_namespace: z.string(),
+    culprit_cgroup_id: z.number().nullable(),
+    culprit_kind: z.string(),
+    culprit_ref: z.string(),
+    culprit_container_uid: z.string().nullable(),
+    count: id.min(0),
+    wait_ns: id.min(0),
+  })
+  .meta({ id: 'ComputePair' })
+
+const OF_VICTIM = 'c.node, c.container_uid as victim_container_uid, c.pod_uid as victim_pod_uid, c.namespace as victim_namespace'
+const OF_PAIR = ['culprit_cgroup_id', 'culprit_kind', 'culprit_ref', 'culprit_container_uid', 'count', 'wait_ns']
+const pairColumns = (pair: string) =>
+  [`${pair}.id`, `date_trunc('second', ${pair}.ts) as ts`, OF_VICTIM, ...OF_PAIR.map((key) => `${pair}.${key}`)].join(', ')
+
+/**
+ * By the order in the inner select its index is that of time, whatever the planner believes of a young day. Victims come in their order and no more
+ * of them than have room: only nested loops are there to join them.
+ */
+const byTime = (victims: string, filter = 'true') => `
+  with asked as materialized (
+    select a.node, a.namespace, now() at time zone 'utc' - make_interval(mins => a.minutes) as since
+    from (select $1::text as node, $2::text as namespace, $3::integer as minutes) a)
+  select *
+  from (
+    select ${pairColumns('p')}
+    from asked a
+    cross join lateral (select c.* from compute_container c where ${victims} order by c.container_uid offset 0) c
+    cross join lateral (
+      select w.*
+      from (select p.* from compute_contention p where p.victim_id = c.id and p.ts >= a.since order by p.ts offset 0) w
+      order by w.wait_ns desc, w.id desc
+      limit ${MAX_PAIRS_OF_VICTIM}) p
+    where ${filter}
+    limit ${MAX_PAIRS}) p
+  order by p.victim_container_uid, p.wait_ns desc, p.id desc`
+
+const BY_WEIGHT = `
+  with asked as materialized (
+    select a.node, a.namespace, now() at time zone 'utc' - make_interval(mins => a.minutes) as since
+    from (select $1::text as node, $2::text as namespace, $3::integer as minutes) a)
+  select ${pairColumns('(p.pair)')}
+  from asked a
+  cross join lateral compute_heaviest(a.node, a.namespace, a.since, ${MAX_PAIRS_OF_VICTIM}, ${MAX_PAIRS}) with ordinality p(container_id, pair, n)
+  cross join lateral (select c.* from compute_container c where c.id = p.container_id offset 0) c
+  order by p.n`
+
+const reader = (rows: string) => ({ joined: fixed(`select ${joinedColumns(Pair, 't')} from (${rows}) t`), plain: plainReader(Pair, rows) })
+
+const OF_NODE = reader(byTime('c.node = a.node'))
+const OF_NAMESPACE = reader(byTime('c.namespace = a.namespace'))
+const OF_BOTH = reader(byTime('c.node = a.node', 'c.namespace = a.namespace'))
+const HEAVIEST = reader(BY_WEIGHT)
+
+export interface ContentionQuestion {
+  /** Null where it does not matter; one of both is told. */
+  readonly node: string | null
+  readonly namespace: string | null
+  readonly minutes: number
+}
+
+/** Who made the containers of a node or namespace wait, by victim, the heaviest first, as a JSON object. */
+export async function readContention(db: Database, { node, namespace, minutes }: ContentionQuestion): Promise<Buffer> {
+  const within = Math.min(minutes, node === null ? MAX_MINUTES_WITHOUT_NODE : minutes)
+  const byFilter = node === null ? OF_NAMESPACE : namespace === null ? OF_NODE : OF_BOTH
+  const { joined, plain } = within > MAX_MINUTES_BY_TIME ? HEAVIEST : byFilter
+  const [row] = await db.read((sql) => joined(sql, node, namespace, within).raw())
+  const pairs = joinedPage(Pair, row!) ?? (await plain(db.read, node, namespace, within))
+  return Buffer.concat([Buffer.from('{"pairs":'), asArray(pairs), Buffer.from('}')])
+}

@@ -1,0 +1,117 @@
+/** The history of the containers of a pod (interop-profiling 3.3). */
+import { z } from 'zod'
+import { type Database, fixed } from '../db/index.ts'
+import { storedJson, zonedTime } from '../http/fields.ts'
+import { asArray } from '../http/pages.ts'
+import { joinedColumns, joinedPage, plainReader } from '../records/index.ts'
+
+export const MAX_HISTORY = 20_000
+export const MAX_MINUTES = 10_080
+/** A pod with more of them never ran. */
+const MAX_CONTAINERS = 1_000
+
+const whole = z.int().min(0)
+const decimal = z.number().min(0)
+
+/** What a container did in a minute, or in another time that is told. */
+export const HistoryRow = z
+  .strictObject({
+    id: whole,
+    container_uid: z.string(),
+    pod_uid: z.string(),
+    namespace: z.string(),
+    pod_name: z.string(),
+    container: z.string(),
+    node: z.string(),
+    ts: zonedTime,
+    resolution_secs: whole,
+    cpu_usage_millis_avg: decimal,
+    cpu_usage_millis_max: decimal,
+    cpu_usage_millis_last: decimal,
+    cpu_quota_usec: whole.nullable(),
+    cpu_period_usec: whole,
+    cpu_request_millis: whole.nullable(),
+    cpu_limit_millis: whole.nullable(),
+    cpu_nr_periods: whole,
+    cpu_nr_throttled: whole,
+    cpu_throttled_usec: whole,
+    cpu_psi_some10_avg: decimal,
+    cpu_psi_some10_max: decimal,
+    cpu_psi_full10_avg: decimal,
+    cpu_psi_full10_max: decimal,
+    mem_current_avg: whole,
+    mem_current_max: whole,
+    mem_current_last: whole,
+    mem_working_set_avg: whole,
+    mem_working_set_max: whole,
+    mem_working_set_last: whole,
+    mem_limit: whole.nullable(),
+    mem_request: whole.nullable(),
+    mem_psi_some10_avg: decimal,
+    mem_psi_some10_max: decimal,
+    mem_psi_full10_avg: decimal,
+    mem_psi_full10_max: decimal,
+    mem_events_high: whole,
+    mem_events_max: whole,
+    mem_oom_kill: whole,
+    mem_refault: whole,
+    mem_pgmajfault: whole,
+    runq_count: whole.nullable(),
+    runq_p50_us: whole.nullable(),
+    runq_p95_us: whole.nullable(),
+    runq_p99_us: whole.nullable(),
+    runq_max_us: whole.nullable(),
+    runq_overflow: whole.nullable(),
+    runq_hist: storedJson(z.array(whole)).nullable(),
+  })
+  .meta({ id: 'ComputeHistoryRow' })
+
+const IDENTITY = ['container_uid', 'pod_uid', 'namespace', 'pod_name', 'container', 'node']
+const VALUES = Object.keys(HistoryRow.shape).filter((key) => !IDENTITY.includes(key))
+const values = (alias: string) => VALUES.map((key) => `${alias}.${key}`).join(', ')
+const shown = VALUES.map((key) =>
+  key === 'ts' ? `date_trunc('second', m.ts) as ts` : key === 'runq_hist' ? 'array_to_json(m.runq_hist) as runq_hist' : `m.${key}`,
+).join(', ')
+
+const COUNTED = fixed<[{ containers: number }]>(`
+  select count(*)::integer as containers from (select from compute_container c where c.pod_uid = $1 limit ${MAX_CONTAINERS}) c`)
+
+// Minutes before the line are folded, but for those that came late. What is wanted of a row is put together when it is known to be among the newest.
+const ROWS = `
+  with asked as materialized (
+    select a.pod_uid, a.minutes, now() at time zone 'utc' - make_interval(mins => a.minutes) as since, f.folded_until as line
+    from (select $1::text as pod_uid, $2::integer as minutes) a
+    join compute_fold f on f.is_only),
+  c as materialized (
+    select c.id as container_id, ${IDENTITY.map((key) => `c.${key}`).join(', ')}
+    from compute_container c
+    where c.pod_uid = (select a.pod_uid from asked a)
+    order by c.id
+    limit ${MAX_CONTAINERS}),
+  newest as materialized (
+    select m.*, ${IDENTITY.map((key) => `c.${key}`).join(', ')}
+    from asked a
+    cross join c
+    cross join lateral (
+      select ${values('m')} from compute_minute m where m.container_id = c.container_id and m.ts >= a.since and (m.ts >= a.line or m.is_late)
+      union all
+      select ${values('f')} from compute_folded f where f.container_id = c.container_id and f.ts >= a.since) m
+    order by m.ts desc, m.id desc
+    limit (select least(a.minutes * (select count(*) from c), ${MAX_HISTORY}) from asked a))
+  select ${IDENTITY.map((key) => `m.${key}`).join(', ')}, ${shown} from newest m order by m.ts, m.id`
+
+const joined = fixed(`select ${joinedColumns(HistoryRow, 't')} from (${ROWS}) t`)
+const plain = plainReader(HistoryRow, ROWS)
+
+/** How many containers the history of a pod may be of: with the minutes they bound its rows. */
+export async function countContainers(db: Database, podUid: string): Promise<number> {
+  const [row] = await db.read((sql) => COUNTED(sql, podUid))
+  return row!.containers
+}
+
+/** The history of a pod in so many minutes, the oldest first, as a JSON object; where there is more than so many rows for each, the newest. */
+export async function readHistory(db: Database, podUid: string, minutes: number): Promise<Buffer> {
+  const [row] = await db.read((sql) => joined(sql, podUid, minutes).raw())
+  const rows = joinedPage(HistoryRow, row!) ?? (await plain(db.read, podUid, minutes))
+  return Buffer.concat([Buffer.from('{"rows":'), asArray(rows), Buffer.from('}')])
+}
