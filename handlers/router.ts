@@ -4,6 +4,7 @@ import attestations from './attestations.get.ts'
 import auditVerdicts from './audit/verdicts.get.ts'
 import clusterEnvironment from './cluster/environment.get.ts'
 import computeContention from './compute/contention.get.ts'
+import computeFindings from './compute/findings.get.ts'
 import computeHistory from './compute/history.get.ts'
 import computeLatest from './compute/latest.get.ts'
 import computeNodes from './compute/nodes.get.ts'
@@ -81,4 +82,5 @@ export const routes = [
   ...[workloadRuntime, imageRuntime],
   ...[computeSamples, computeLatest, computeNodes],
   ...[computeMinutes, computeHistory, computeContention],
+  ...[computeFindings],
 ]

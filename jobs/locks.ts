@@ -24,7 +24,8 @@ export type JobName = keyof typeof JOB_LOCKS
 
 /**
  * The first part of a batch's statement: `held (is_held)`, one row. The lock goes with the statement, so none can leak and a
- * transaction pooler is no obstacle. Everything the batch reads hangs on `(select is_held from held)`.
+ * transaction pooler is no obstacle. Everything the batch reads hangs on `(select is_held from held)`. A function that writes is strict and has
+ * null for its first argument without the lock: a condition beside the call would be looked at only after it.
  */
 export const held = (sql: Sql, job: JobName) => sql`
   held as materialized (select pg_try_advisory_xact_lock(${LOCK_SPACE}::int, ${JOB_LOCKS[job]}::int) as is_held)`

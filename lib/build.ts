@@ -20,9 +20,9 @@ import { FlowWriter, SeenFlows } from './traffic/index.ts'
 /** Bodies that are being judged or written at once: one of the largest, dozens of ordinary ones. */
 const BODIES_KIB = 20 * 1024
 const BODY_WAIT_MS = 5_000
-/** Bodies that are arriving or wait as bytes: 8 of the largest, and ordinary ones besides. */
+/** Bodies that are arriving or wait as bytes: two of the largest, dozens of ordinary ones. */
 const INBOX_BYTES = 16 * 1024 * 1024
-/** Four of the largest, as many as there are threads that unpack. */
+/** One of the largest, or four ordinary ones, as many as there are threads that unpack. */
 const UNPACKED_KIB = 8 * 1024
 
 /** Two generations of these: with keys of about a hundred characters some 28 MB. */

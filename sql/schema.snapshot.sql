@@ -275,6 +275,7 @@ table public.compute_minute partition by RANGE (ts)
   CREATE INDEX compute_minute_by_time ON ONLY public.compute_minute USING brin (ts) WITH (pages_per_range='32', autosummarize='on')
   CREATE INDEX compute_minute_late ON ONLY public.compute_minute USING btree (ts) WHERE is_late
   CREATE UNIQUE INDEX compute_minute_pkey ON ONLY public.compute_minute USING btree (container_id, ts, resolution_secs)
+  CREATE INDEX compute_minute_recent ON ONLY public.compute_minute USING btree (ts) WHERE (resolution_secs = 60)
   CREATE INDEX compute_minute_sent ON ONLY public.compute_minute USING btree (sent_at, container_id) WHERE (sent_at IS NOT NULL)
 
 table public.compute_minute_other partition of compute_minute DEFAULT
@@ -328,6 +329,7 @@ table public.compute_minute_other partition of compute_minute DEFAULT
   CREATE INDEX compute_minute_other_sent_at_container_id_idx ON public.compute_minute_other USING btree (sent_at, container_id) WHERE (sent_at IS NOT NULL)
   CREATE INDEX compute_minute_other_ts_idx ON public.compute_minute_other USING btree (ts) WHERE is_late
   CREATE INDEX compute_minute_other_ts_idx1 ON public.compute_minute_other USING brin (ts) WITH (pages_per_range='32', autosummarize='on')
+  CREATE INDEX compute_minute_other_ts_idx2 ON public.compute_minute_other USING btree (ts) WHERE (resolution_secs = 60)
 
 table public.compute_node with (autovacuum_vacuum_scale_factor=0.05, fillfactor=50)
   node text collate "C" not null
@@ -957,7 +959,7 @@ function public.compute_trim_other(of_table text, kept_from date, max_rows bigin
 
 function public.compute_unused(ids bigint[]) returns TABLE(id bigint) language sql stable
 
-function public.count_cves(max_cves bigint) returns TABLE(rows bigint, cves bigint) language sql
+function public.count_cves(max_cves bigint) returns TABLE(rows bigint, cves bigint) language sql strict
 
 function public.coverage_gap(stored runtime_coverage, next runtime_coverage) returns text language sql immutable parallel safe
 
@@ -983,7 +985,7 @@ function public.expire_pages(of_digest text, of_source text, of_set text, ttl_se
 
 function public.fnv1a_64(words text) returns text language plpgsql immutable strict parallel safe
 
-function public.fold_facts(after bigint, max_news bigint, settled_after_secs integer) returns TABLE(rows bigint, last bigint) language sql
+function public.fold_facts(after bigint, max_news bigint, settled_after_secs integer) returns TABLE(rows bigint, last bigint) language sql strict
 
 function public.forget_attestations(digests text[]) returns integer language plpgsql
 
@@ -1043,7 +1045,7 @@ function public.ran_as_init(container_kind text, state text) returns boolean lan
 
 function public.record_containers(doc json) returns integer language plpgsql
 
-function public.refresh_images(after text, max_looked bigint, max_reread bigint, window_secs integer) returns TABLE(images bigint, last text) language sql
+function public.refresh_images(after text, max_looked bigint, max_reread bigint, window_secs integer) returns TABLE(images bigint, last text) language sql strict
 
 function public.relink(of_digest text, of_source text) returns integer language plpgsql
 

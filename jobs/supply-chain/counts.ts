@@ -13,7 +13,7 @@ export function countChanged({ db, signal }: JobContext): Promise<Pass> {
   with ${held(sql, 'supply-chain-refresh')}
   select h.is_held, c.rows::int as rows, c.cves::int as cves
   from held h
-  left join lateral count_cves(${COUNTED}) c on h.is_held`,
+  left join lateral count_cves(case when h.is_held then ${COUNTED}::bigint end) c on true`,
     )
     const { is_held, rows, cves } = batch!
     return { isHeld: is_held, rows: rows ?? 0, isLast: (cves ?? 0) < COUNTED }

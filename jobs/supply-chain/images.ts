@@ -20,7 +20,7 @@ export async function findChangedImages({ config, db, signal }: JobContext): Pro
   with ${held(sql, 'supply-chain-refresh')}
   select h.is_held, r.images::int as rows, r.last
   from held h
-  left join lateral refresh_images(${after}, ${LOOKED_AT}, ${REREAD}, ${config.imageRunningWindowSecs}) r on h.is_held`,
+  left join lateral refresh_images(case when h.is_held then ${after}::text end, ${LOOKED_AT}, ${REREAD}, ${config.imageRunningWindowSecs}) r on true`,
     )
     const { is_held, rows, last } = batch!
     if (last !== null) after = last

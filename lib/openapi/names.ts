@@ -2,7 +2,7 @@
 const TAGS: readonly [name: string, description: string, prefixes: readonly string[]][] = [
   ['traffic', 'Network flows and who was at their other end', ['/pod/traffic']],
   ['syscalls', 'System calls seen in a pod', ['/pod/syscalls']],
-  ['compute', 'What containers take of CPU and memory, and how they wait for it', ['/pod/compute/', '/compute/']],
+  ['compute', 'CPU and memory that containers take, and who makes whom wait', ['/compute/', '/pod/compute/']],
   ['pods', 'Pods, by name, address, node and namespace', ['/pod/']],
   ['services', 'Services and their cluster addresses', ['/svc/']],
   ['audit', 'Verdicts of the policy evaluator', ['/audit/']],

@@ -24,8 +24,12 @@ begin
     node_name text, mode text, exec_probe boolean, lib_probe boolean, start_mode text, tracking_since timestamp, probe_attached_at timestamp,
     heartbeat_at timestamp, heartbeat_secs integer, events_dropped bigint, unsent bigint, incomplete boolean, ended boolean)
   cross join lateral (select least(i.heartbeat_at, moment) as heard_at) h
-  left join runtime_coverage s on s.container_id = i.container_id and s.cluster_id = 'primary'
-  where s.container_id is null or not s.ended and h.heard_at > s.last_heartbeat
+  -- By the fence each row is looked up, whatever the planner believed of an empty table.
+  left join lateral (
+    select r.ended, r.last_heartbeat
+    from runtime_coverage r
+    where r.container_id = i.container_id and r.cluster_id = 'primary' offset 0) s on true
+  where s.last_heartbeat is null or not s.ended and h.heard_at > s.last_heartbeat
   order by i.container_id collate "C"
   on conflict (container_id, cluster_id) do update set
     mode              = excluded.mode,

@@ -3,7 +3,7 @@
 -- counted. Severity, score, fixes, packages and sources are those of the cluster in every namespace (S30).
 create or replace function count_cves(max_cves bigint)
 returns table (rows bigint, cves bigint)
-language sql
+language sql strict
 set enable_seqscan = on
 set enable_bitmapscan = on
 set enable_hashjoin = on

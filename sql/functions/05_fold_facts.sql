@@ -2,7 +2,7 @@
 -- may fall stays until it has settled. `last` is where to go on, null at the end.
 create or replace function fold_facts(after bigint, max_news bigint, settled_after_secs integer)
 returns table (rows bigint, last bigint)
-language sql
+language sql strict
 set enable_seqscan = on
 set enable_bitmapscan = on
 set enable_hashjoin = on

@@ -2,7 +2,7 @@
 -- vulnerabilities are to be counted again. `last` is where to go on, null at the end.
 create or replace function refresh_images(after text, max_looked bigint, max_reread bigint, window_secs integer)
 returns table (images bigint, last text)
-language sql
+language sql strict
 set enable_seqscan = on
 set enable_bitmapscan = on
 set enable_hashjoin = on

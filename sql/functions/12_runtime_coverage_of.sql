@@ -37,10 +37,12 @@ begin
     select distinct r.container
     from live l
     cross join lateral unnest(l.running_containers) r(container)
+    -- By the fence each is looked up, whatever the planner believed of an empty table.
     where not exists (
       select from runtime_coverage c
       where c.pod_namespace = namespace and c.pod_name = l.pod_name and c.container_name = r.container and c.cluster_id = cluster
-        and not c.ended and c.last_heartbeat >= moment - make_interval(secs => 3 * c.heartbeat_secs + 60))),
+        and not c.ended and c.last_heartbeat >= moment - make_interval(secs => 3 * c.heartbeat_secs + 60)
+      offset 0)),
   watched as (
     select c.container_name, c.image_digest, count(*) as instances, max(c.last_heartbeat) as last_heartbeat,
            (array_agg(c.mode order by c.last_heartbeat desc, c.container_id))[1] as mode,

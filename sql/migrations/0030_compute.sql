@@ -156,6 +156,9 @@ create index compute_minute_sent on compute_minute (sent_at, container_id) where
 create index compute_folded_sent on compute_folded (sent_at, container_id) where sent_at is not null;
 create index compute_minute_late on compute_minute (ts) where is_late;
 create index compute_minute_by_time on compute_minute using brin (ts) with (pages_per_range = 32, autosummarize = on);
+-- Which containers are there is told by the minutes of the last few. Partial, so that what looks a container up cannot take it for an index
+-- of its own: on a day with hardly a row either would cost the same.
+create index compute_minute_recent on compute_minute (ts) where resolution_secs = 60;
 
 -- Who made whom wait, append only, a partition a day. The waits of a victim are read by time, or the heaviest first.
 create table compute_contention (

@@ -30,9 +30,11 @@ import {
   trickle,
 } from './hostile-client.ts'
 import { HOSTILE_COMPUTE, validCompute } from './hostile-compute.ts'
+import { HOSTILE_HEARTBEATS, validHeartbeats } from './hostile-coverage.ts'
 import { DENIED_PODS, HOSTILE_DENIALS, validDenials } from './hostile-denials.ts'
 import { HOSTILE_PAYLOADS, PAYLOAD_PATH, validPayloads } from './hostile-payloads.ts'
 import { HOSTILE_RESULTS, RESULT_IMAGE, validResults } from './hostile-results.ts'
+import { HOSTILE_EXECUTABLES, validExecutables } from './hostile-runtime.ts'
 import { fillUnions, HOSTILE_SECCOMP, validSeccomp } from './hostile-seccomp.ts'
 
 /** Bounds of an idle machine. */
@@ -308,7 +310,16 @@ print(`|---------|${'-'.repeat(34)}|-----------|------------------------|-------
 for (settings of SETTINGS) {
   await start()
   await idle()
-  for (const one of [...HOSTILE, ...HOSTILE_PAYLOADS, ...HOSTILE_RESULTS, ...HOSTILE_SECCOMP, ...HOSTILE_DENIALS, ...HOSTILE_COMPUTE])
+  for (const one of [
+    ...HOSTILE,
+    ...HOSTILE_PAYLOADS,
+    ...HOSTILE_RESULTS,
+    ...HOSTILE_SECCOMP,
+    ...HOSTILE_DENIALS,
+    ...HOSTILE_EXECUTABLES,
+    ...HOSTILE_HEARTBEATS,
+    ...HOSTILE_COMPUTE,
+  ])
     await body(one)
   const run = Math.floor(Math.random() * 0xffff_ffff)
   const name = run.toString(16).padStart(8, '0')
@@ -318,6 +329,8 @@ for (settings of SETTINGS) {
     ...validResults(),
     ...validSeccomp(),
     ...validDenials(name),
+    ...validExecutables(name),
+    ...validHeartbeats(name),
     ...validCompute(name),
   ]
   for (const one of valid) await body(one)

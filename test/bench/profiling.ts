@@ -1,7 +1,7 @@
 /**
  * `npm run bench:profiling`: what is read of workload profiling, beside the numbers to hold. Client, broker and PostgreSQL share the
- * machine. Options: `--seconds 3` a read, `--builds 10` of the list, `--sets 1,30,300` of files on the nodes, `--only name,name` of the
- * sections.
+ * machine. Options: `--seconds 3` a read, `--builds 10` of the list, `--sets 1,30,300` of files on the nodes, `--scale 1` of the runtime inventory
+ * (2 million files), `--only name,name` of the sections.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, loadavg, tmpdir } from 'node:os'
@@ -13,6 +13,7 @@ import { migrate } from '../../sql/migrate/index.ts'
 import { noLog } from '../support/log.ts'
 import { type Load, type Measured, run } from './client.ts'
 import { FULL, profilePath, seedNodes, seedWorkloads } from './profiling-dataset.ts'
+import { measureRuntime } from './profiling-runtime.ts'
 import { SupplyChainBroker as Broker, TOKENS } from './supply-chain-broker.ts'
 
 const { values: options } = parseArgs({
@@ -20,6 +21,7 @@ const { values: options } = parseArgs({
     seconds: { type: 'string', default: '3' },
     builds: { type: 'string', default: '10' },
     sets: { type: 'string', default: '1,30,300' },
+    scale: { type: 'string', default: '1' },
     only: { type: 'string' },
   },
 })
@@ -72,6 +74,13 @@ function request(path: string, { method = 'GET', gzip = false, isHad = false } =
   return Buffer.from(`${headers.join('\r\n')}\r\n\r\n`)
 }
 
+function posted(path: string, body: string): Buffer {
+  const token = `authorization: Bearer ${TOKENS.BROKER_TOKEN_INGEST}`
+  return Buffer.from(
+    `POST ${path} HTTP/1.1\r\nhost: broker\r\n${token}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  )
+}
+
 /** Runs a load and prints it; `hold` is the number to hold beside those that always hold. */
 async function measure(broker: Broker, name: string, hold: string, load: Omit<Load, 'port' | 'forMs'>, forMs = FOR_MS): Promise<void> {
   await broker.loop()
@@ -91,6 +100,9 @@ async function withBroker(env: NodeJS.ProcessEnv, work: (broker: Broker) => Prom
     await broker.stop()
   }
 }
+
+/** What profiles are made of, where one of their sections is run. */
+const PROFILES = new Set(['builds', 'cached', 'single'])
 
 const sections = {
   /** The list made for each request, with so many distinct sets of files on the nodes. */
@@ -154,6 +166,21 @@ const sections = {
       await measure(broker, `profile file, ${CLIENTS} clients`, '', { connections: CLIENTS, request: () => file })
     })
   },
+
+  /** What ran in workloads and of images. */
+  async runtime(): Promise<void> {
+    await withBroker({}, async (broker) => {
+      const ask = (what: string, hold: string, asked: (i: number) => { path: string; body?: unknown }, count: number) => {
+        const next = (i: number) => {
+          if (i >= count) return null
+          const { path, body } = asked(i)
+          return body === undefined ? request(path) : posted(path, JSON.stringify(body))
+        }
+        return measure(broker, what, hold, { connections: 1, request: next }, WHOLE_MS)
+      }
+      await measureRuntime(sql, Number(options.scale), { ask, print })
+    })
+  },
 }
 
 try {
@@ -166,10 +193,12 @@ try {
   print(
     `|${'-'.repeat(NAME + 2)}|${'-'.repeat(FIGURE + 1)}:|${'-'.repeat(HOLD + 1)}:|----------:|----------:|----------:|-------:|------------:|---------:|`,
   )
-  await seedWorkloads(sql, FULL)
-  await seedNodes(sql, FULL, 1)
-  const only = options.only?.split(',')
-  for (const [name, section] of Object.entries(sections)) if (!only || only.includes(name)) await section()
+  const only = options.only?.split(',') ?? Object.keys(sections)
+  if (only.some((name) => PROFILES.has(name))) {
+    await seedWorkloads(sql, FULL)
+    await seedNodes(sql, FULL, 1)
+  }
+  for (const [name, section] of Object.entries(sections)) if (only.includes(name)) await section()
 } finally {
   await sql.end({ timeout: 1 })
   await server.stop()

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { jobs } from '../../jobs/index.ts'
 import { createTestDatabase } from '../support/database.ts'
+import { freePort } from '../support/free-port.ts'
 import { administer } from '../support/server.ts'
 import { startStub } from '../support/stub.ts'
 import { until } from '../support/until.ts'
@@ -80,15 +80,6 @@ test('the migration of the hook makes the schema of an empty database, and finds
     assert.match(printed(), /the schema is up to date/)
   }
 })
-
-/** A port that nobody has at this moment. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 for (const [toggle, scheduled] of [
   ['jobs-external-database', []],

@@ -11,7 +11,9 @@ import { after, before, describe, type TestContext, test } from 'node:test'
 import { TOKENS } from '../support/app.ts'
 import { type Broker, flow, get, post, request, startBroker } from '../support/broker.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { freePort } from '../support/free-port.ts'
 import { certificate } from '../support/own-server.ts'
+import { undisturbed } from '../support/undisturbed.ts'
 import { until } from '../support/until.ts'
 import { type EdgeProcess, launchEdge, spawnEdge, startUpstream, Wire } from './support.ts'
 
@@ -30,7 +32,8 @@ describe('in front of a broker that asks for tokens', { timeout: 900_000 }, () =
 
   before(async () => {
     database = await createTestDatabase()
-    broker = await startBroker({ databaseUrl: database.url, env: TOKENS })
+    // The one after it has the same.
+    broker = await startBroker({ databaseUrl: database.url, env: { ...TOKENS, LISTEN_ADDR: `127.0.0.1:${await freePort()}` } })
     edge = await spawnEdge({ BROKER_URL: broker.url, BROKER_TOKEN_READ_FILE: tokenFile })
     const flows = Array.from({ length: FLOWS }, (_, i) => flow(i + 1))
     const headers = { authorization: `Bearer ${TOKENS.BROKER_TOKEN_INGEST}` }
@@ -274,7 +277,7 @@ describe('SIGTERM', { timeout: 900_000 }, () => {
     assert.ok(stoppingMs(edge) < 12_000)
   })
 
-  test('in production it goes on answering until every list of endpoints has lost it', async (t) => {
+  async function answersInProduction(t: TestContext): Promise<void> {
     const { edge, list, go } = await busy(t, { NODE_ENV: 'production' })
     edge.kill('SIGTERM')
     await until('the edge is not ready', async () => (await get(`${edge.admin}/readyz`)).status === 503)
@@ -286,7 +289,8 @@ describe('SIGTERM', { timeout: 900_000 }, () => {
     assert.deepEqual(await edge.exited, { code: 0, signal: null })
     const ms = stoppingMs(edge)
     assert.ok(ms >= 3_000 && ms < 20_000, `${ms} ms`)
-  })
+  }
+  test('in production it goes on answering until every list of endpoints has lost it', (t) => undisturbed(() => answersInProduction(t)))
 
   test('an answer that does not end is cut in time, visibly, and the process ends with 0', async (t) => {
     const { edge, list } = await busy(t)

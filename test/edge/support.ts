@@ -166,7 +166,7 @@ export const launchEdge = (env: NodeJS.ProcessEnv, options: ProcessOptions = {})
 /** As a process that listens. */
 export async function spawnEdge(env: NodeJS.ProcessEnv, options: ProcessOptions = {}): Promise<EdgeProcess> {
   const edge = launchEdge(env, options)
-  await until('the edge listens', () => edge.url !== '' || edge.hasExited, 60_000)
+  await until('the edge listens', () => edge.url !== '' || edge.hasExited)
   assert.equal(edge.hasExited, false, edge.output)
   return edge
 }
@@ -198,8 +198,6 @@ export async function startUpstream(handler: Handler = (_, outgoing) => void out
     })
     handler(incoming, outgoing)
   })
-  // None is ended because it rests: who asks next would be cut now and then.
-  server.keepAliveTimeout = 0
   let connections = 0
   server.on('connection', (socket: net.Socket) => numbers.set(socket, ++connections))
   server.listen(0, '127.0.0.1')

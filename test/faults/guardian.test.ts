@@ -9,7 +9,7 @@ import { noLog } from '../support/log.ts'
 import { until } from '../support/until.ts'
 
 // Far above what is promised, which is 10 s: the machine may be busy.
-const LIMIT_MS = 60_000
+const LIMIT_MS = 120_000
 
 /** The guardians of a folder. */
 function guardians(dataDir: string): number[] {

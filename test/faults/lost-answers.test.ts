@@ -7,7 +7,7 @@ import { FlowWriter, SeenFlows } from '../../lib/traffic/index.ts'
 import { type LossyApp, startLossyApp } from '../support/lossy.ts'
 import type { Fate } from '../support/proxy.ts'
 import { podPost, servicePost } from '../support/records.ts'
-import { until } from '../support/until.ts'
+import { until, withMoreTime } from '../support/until.ts'
 
 const INSERT = 'insert into traffic'
 /** One more than the attempts of a statement. */
@@ -243,14 +243,16 @@ describe('the answer to POST /pod/traffic/batch', { timeout: 900_000 }, () => {
   })
 
   test('a database that went silent: 503, and the very same flows count as inserted when they come again', async () => {
-    const silent = await startLossyApp({ statementTimeoutMs: 0, deadlineMs: 400 })
-    const batch = flows(5)
-    silent.lose(INSERT, 'muted')
-    const { status } = await silent.post('/pod/traffic/batch', batch)
-    assert.equal(status, 503)
-    assert.equal(silent.db.stats().gates.ingest.replaced, 1)
-    await until('they are stored', async () => (await silent.sql`select from traffic`).length === 5)
-    await assertNew(silent, batch, [], () => inserted(silent, batch))
+    await withMoreTime(400, async (ms) => {
+      const silent = await startLossyApp({ statementTimeoutMs: 0, deadlineMs: ms })
+      const batch = flows(5)
+      silent.lose(INSERT, 'muted')
+      const { status } = await silent.post('/pod/traffic/batch', batch)
+      assert.equal(status, 503)
+      assert.equal(silent.db.stats().gates.ingest.replaced, 1)
+      await until('they are stored', async () => (await silent.sql`select from traffic`).length === 5)
+      await assertNew(silent, batch, [], () => inserted(silent, batch))
+    })
   })
 })
 

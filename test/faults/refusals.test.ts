@@ -14,7 +14,7 @@ import { startAsRole } from '../support/as-role.ts'
 import { noLog } from '../support/log.ts'
 import { podPost } from '../support/records.ts'
 import { administer, withDatabase } from '../support/server.ts'
-import { until } from '../support/until.ts'
+import { becomes, until } from '../support/until.ts'
 
 type Broker = Awaited<ReturnType<typeof startAsRole>>
 
@@ -225,12 +225,12 @@ test('a database that takes no connections, is renamed away, and is back', async
   assertToldOnce('55000', /cannot be used in its present state/)
   await rename(name, `${name}_away`)
   for (const answer of await askAll(other)) await assertUnavailable(answer, '1')
-  assert.equal((await other.get('/health')).status, 503)
+  await becomes(async () => (await other.get('/health')).status, 503)
   assertToldOnce('3D000', /^database unavailable: the database does not exist/)
   await rename(`${name}_away`, name)
   await administer(server, `alter database ${name} allow_connections true`)
   await assertServed(other)
-  assert.equal((await other.get('/health')).status, 200)
+  await becomes(async () => (await other.get('/health')).status, 200)
 })
 
 /** A server of its own, which asks the role for its password. */

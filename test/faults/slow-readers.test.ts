@@ -18,6 +18,7 @@ import { until } from '../support/until.ts'
 const ROWS = 20_000
 const SLOW = 6
 const MB = 1024 * 1024
+const IMAGE = `sha256:${'a'.repeat(64)}`
 /** More than the longest list takes, and much less than is charged for making it. */
 const LIST_KIB = 16_000
 /** The readers of most tests never reach these. */
@@ -52,6 +53,11 @@ before(async () => {
     select gen_random_uuid()::text, 'busy', 'shop', '10.1.0.1', '0', 'TCP', 'EGRESS', '10.2.' || n / 65536 || '.' || n, '443', 'ALLOW',
            timestamp '2026-01-01' + n * interval '1 second', repeat('x', 100)
     from generate_series(1, ${ROWS}::int) n`
+  await app.sql`
+    insert into runtime_executable (cluster_id, pod_namespace, workload_kind, workload_name, container_name, image_digest, kind, path, path_hash,
+                                    path_complete, source, origin, first_seen, last_seen)
+    select 'primary', 'shop', 'Deployment', 'busy', 'app', ${IMAGE}, 'exec', p.path, sha256(convert_to(p.path, 'UTF8')), true, 'ebpf', 'image', now(), now()
+    from (select '/' || n || repeat('x', 3000) as path from generate_series(1, 3000) n) p`
 })
 
 const servers: Server[] = []
@@ -137,6 +143,7 @@ test('what has left is given back, in the budget and in memory', async () => {
 for (const [what, paths] of [
   ['a list', [LIST]],
   ['all flows of a pod', ['/pod/traffic/busy']],
+  ['what ran in a workload', ['/workloads/shop/Deployment/busy/runtime?limit=5000']],
   ['many short lists in one breath', Array.from({ length: 40 }, () => '/pod/traffic?limit=500')],
 ] as const) {
   test(`who takes ${what} too slowly is cut, and one that is quick enough is not`, async () => {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { readPidFile } from '../../lib/db/embedded/pid-file.ts'
 import { connectTo, createDataDir, get, postmasterPid, startBroker } from '../support/broker.ts'
-import { until } from '../support/until.ts'
+import { becomes, until } from '../support/until.ts'
 
 async function takePort(t: TestContext): Promise<string> {
   const holder = net.createServer().listen(0, '127.0.0.1')
@@ -65,7 +65,7 @@ describe('a start that fails takes its database server along', { timeout: 900_00
     const { code } = await launch(t, dataDir, SERVER, { LISTEN_ADDR: await takePort(t) }).ended
     assert.equal(code, 1)
     assert.equal(postmasterPid(dataDir), server)
-    assert.equal((await get(`${other.url}/health`)).status, 200)
+    await becomes(async () => (await get(`${other.url}/health`)).status, 200)
     assert.deepEqual(await other.stop(), { code: 0, signal: null })
     assert.equal(postmasterPid(dataDir), undefined)
   })

@@ -256,7 +256,8 @@ test('GET /images/{digest}/runtime 200: a page ends where it has read enough, wi
     from generate_series(1, ${workloads}::int) w
     cross join (select '/bin/' || lpad(n::text, 3, '0') as path from generate_series(1, ${paths}::int) n) p`
   const all = await pages(image, {})
-  assert.ok(paths * workloads > 2 * MAX_ROWS_READ && all.length === 3, String(all.length))
+  // Of the last path that was read it is not known whether that was all.
+  assert.equal(all.length, Math.ceil(paths / (MAX_ROWS_READ / workloads - 1)))
   assert.deepEqual(
     all.flatMap((page) => page.entries.map((entry) => [entry.path, entry.workloads])),
     Array.from({ length: paths }, (_, i) => [`/bin/${String(i + 1).padStart(3, '0')}`, workloads]),

@@ -10,7 +10,7 @@ import { jobs } from '../../jobs/index.ts'
 import { configTable, loadConfig } from '../../lib/config.ts'
 import { flow, get, post } from '../support/broker.ts'
 import { startOwnServer } from '../support/own-server.ts'
-import { until } from '../support/until.ts'
+import { becomes, until } from '../support/until.ts'
 import { type Container, prepareRoot, runContainer, whyOpen } from './container.ts'
 import { admits, copyContext } from './context.ts'
 import { exec, pairs, parseDockerfile } from './dockerfile.ts'
@@ -285,7 +285,7 @@ describe('the image', { timeout: BUILD_LIMIT_MS }, () => {
   built('the server migrates, answers, is seen by the health check, and ends with 0 on its signal', async (t) => {
     const { container, api, admin } = await startServer(t)
     await until('it is ready', async () => (await get(`${admin}/readyz`)).status === 200)
-    assert.equal((await get(`${api}/health`)).text, 'Healthy!')
+    await becomes(async () => (await get(`${api}/health`)).text, 'Healthy!')
     assert.equal((await post(`${api}/pod/traffic/batch`, [flow(1), flow(2)])).text, '2')
     assert.equal((await get(`${api}/pod/traffic`)).json.length, 2)
 
@@ -385,7 +385,7 @@ describe('the image', { timeout: BUILD_LIMIT_MS }, () => {
 
 /** Where a server listens, broker or edge proxy, once it does. */
 async function listening(container: Container): Promise<{ container: Container; api: string; admin: string }> {
-  const line = await until('it listens', () => container.log.find(({ msg }) => msg === 'listening') ?? container.hasExited, 60_000)
+  const line = await until('it listens', () => container.log.find(({ msg }) => msg === 'listening') ?? container.hasExited)
   if (line === true) assert.fail(`it ended: ${container.stdout}${container.stderr}`)
   return { container, api: String(line.api ?? line.edge), admin: String(line.admin) }
 }

@@ -119,7 +119,7 @@ export async function startStandIn({ folder, checkout, postgres, portOf, environ
       hasExited = true
     })
     running.set(name, { child, env: JSON.stringify(told), exited })
-    await until(`${name} is healthy`, async () => hasExited || (admin && (await get(`${admin}/readyz`)).status === 200), 60_000)
+    await until(`${name} is healthy`, async () => hasExited || (admin && (await get(`${admin}/readyz`)).status === 200))
     if (hasExited) throw new Error(`${name} ended`)
   }
 

@@ -11,9 +11,9 @@ import { ensureCluster, SUPERUSER } from '../../lib/db/embedded/cluster.ts'
 import { createLauncher } from '../../lib/db/embedded/launcher.ts'
 import { readOutput } from '../../lib/db/embedded/output.ts'
 import { openPool } from '../../lib/db/open-pool.ts'
+import { freePort } from '../support/free-port.ts'
 import { noLog } from '../support/log.ts'
 import { until } from '../support/until.ts'
-import { freePort } from './ports.ts'
 
 export interface SystemPostgres {
   readonly port: number
@@ -90,7 +90,7 @@ export async function startSystemPostgres(programs: string, password: string): P
       () => true,
       () => false,
     )
-  await until('the server answers', () => hasEnded || answers(), 30_000)
+  await until('the server answers', () => hasEnded || answers())
   if (hasEnded) throw new Error(`the server did not start: ${output.tail()}`)
   await sql.unsafe(`alter role ${SUPERUSER} password '${password}'`)
   await sql.unsafe('create database broker')

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { flow, get, post, startBroker } from '../support/broker.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { until } from '../support/until.ts'
+import { becomes, until } from '../support/until.ts'
 
 describe('the schema of the next release', { timeout: 900_000 }, () => {
   let database: TestDatabase
@@ -21,7 +21,7 @@ describe('the schema of the next release', { timeout: 900_000 }, () => {
       alter table traffic add column of_the_next_release text;
       create table of_the_next_release (id integer primary key)`)
 
-    assert.deepEqual([(await get(`${old.admin}/readyz`)).status, (await get(`${old.url}/health`)).text], [200, 'Healthy!'])
+    await becomes(async () => [(await get(`${old.admin}/readyz`)).status, (await get(`${old.url}/health`)).text], [200, 'Healthy!'])
     assert.equal((await post(`${old.url}/pod/traffic/batch`, [flow(1), flow(2)])).json, 1)
     assert.equal((await get(`${old.url}/pod/traffic`)).json.length, 2)
 

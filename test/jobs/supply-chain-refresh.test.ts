@@ -2,6 +2,9 @@ import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import fc from 'fast-check'
 import { chains } from '../../jobs/index.ts'
+import { countChanged } from '../../jobs/supply-chain/counts.ts'
+import { foldFacts } from '../../jobs/supply-chain/facts.ts'
+import { findChangedImages } from '../../jobs/supply-chain/images.ts'
 import { supplyChainRefresh } from '../../jobs/supply-chain-refresh.ts'
 import { loadConfig } from '../../lib/config.ts'
 import { expectedSummary, storedSummary } from '../supply-chain/summary-model.ts'
@@ -436,6 +439,25 @@ test('another process is at it: skipped, and the time of the summary stays', asy
   })
   assert.equal((await sql`select 1 from cve_summary_state`).length, 0)
 })
+
+for (const step of [findChangedImages, foldFacts, countChanged]) {
+  test(`${step.name} does nothing while another process is at it, though that one began a moment ago`, async () => {
+    await runs('a', 'web')
+    await storeFindings('a', [finding('CVE-1', { kev: true })])
+    const stored = async () => {
+      const tables = ['cve_fact', 'cve_news', 'summary_image', 'summary_workload', 'image_cve', 'summary_news', 'cve_summary', 'cve_detail']
+      return Promise.all(tables.map((table) => sql`select to_json(t) as row from ${sql(table)} t order by t::text`))
+    }
+    // What the steps before it do: there is something for each of them to do.
+    for (const earlier of [findChangedImages, foldFacts]) if (earlier !== step && step !== findChangedImages) await earlier(scene.context())
+    const before = await stored()
+    await scene.whileLocked('supply-chain-refresh', async () => {
+      assert.deepEqual(await step(scene.context()), { outcome: 'skipped', rows: 0, batches: 0 })
+    })
+    assert.deepEqual(await stored(), before)
+    assert.ok((await step(scene.context())).rows > 0, 'there was something to do')
+  })
+}
 
 test('told to stop: aborted after a statement, and the next pass does the rest', async () => {
   await runs('a', 'web')

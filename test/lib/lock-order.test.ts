@@ -91,6 +91,22 @@ const writers: Record<string, Write> = {
   store_minutes: (on, keys, second) => minutes(on, keys, second, 60),
   'store_minutes, of the same time': (on, keys, second) => minutes(on, keys, Math.min(second, 1), 60),
   'store_minutes, of five minutes': (on, keys, second) => minutes(on, keys, Math.min(second, 1), 300),
+  store_heartbeats: (on, keys, second) => {
+    const beat = (container_id: string) => ({
+      ...{ container_id, pod_namespace: 'n', workload_kind: 'k', workload_name: 'w', container_name: 'c', image_digest: '', pod_name: 'p' },
+      ...{ node_name: 'n', mode: 'full', exec_probe: true, lib_probe: true, start_mode: 'start', tracking_since: time(0) },
+      ...{
+        probe_attached_at: null,
+        heartbeat_at: time(second),
+        heartbeat_secs: 1,
+        events_dropped: 0,
+        unsent: 0,
+        incomplete: false,
+        ended: false,
+      },
+    })
+    return on`select store_heartbeats(${JSON.stringify(keys.map(beat))}::text::json)`
+  },
   // All of one node, whose row comes last.
   store_samples: (on, keys, second) => {
     const node = { node: 'n', ts: time(second), interval_ms: 1, compute_enabled: true, compute_supported: true, contention_loaded: true }

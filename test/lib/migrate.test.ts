@@ -13,6 +13,7 @@ import { type MigrateOptions, migrate } from '../../sql/migrate/index.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { logTo } from '../support/log.ts'
 import { startRefusing } from '../support/refusing.ts'
+import { undisturbed } from '../support/undisturbed.ts'
 import { until } from '../support/until.ts'
 
 type Files = Record<string, string>
@@ -191,19 +192,20 @@ test('waits for a table lock no longer than the limit, then tries again', async 
   assert.deepEqual((await patient).applied, ['0002_column'])
 })
 
-test('a database with tight limits does not cut a migration short', async (t) => {
+async function migrateUnderLimits(t: TestContext): Promise<void> {
   const { folder } = schemaFolder(t, {
-    'migrations/0001_slow.sql': 'create table slow as select 1 as id; select pg_sleep(0.4)',
+    'migrations/0001_slow.sql': 'create table slow as select 1 as id; select pg_sleep(0.8)',
     'migrations/0002_index.sql': '-- no-transaction\ncreate index concurrently if not exists slow_by_id on slow (pause(id))',
   })
   const { sql, url } = await emptyDatabase(t)
-  await sql.unsafe("create function pause(int) returns int immutable language plpgsql as 'begin perform pg_sleep(0.4); return 1; end'")
+  await sql.unsafe("create function pause(int) returns int immutable language plpgsql as 'begin perform pg_sleep(0.8); return 1; end'")
   const name = new URL(url).pathname.slice(1)
   await sql.unsafe(
-    `alter database ${name} set statement_timeout = 200; alter database ${name} set idle_in_transaction_session_timeout = 200`,
+    `alter database ${name} set statement_timeout = 500; alter database ${name} set idle_in_transaction_session_timeout = 500`,
   )
   assert.deepEqual((await run(url, folder)).applied, ['0001_slow', '0002_index'])
-})
+}
+test('a database with tight limits does not cut a migration short', (t) => undisturbed(() => migrateUnderLimits(t)))
 
 for (const isolation of ['repeatable read', 'serializable']) {
   test(`a database whose transactions are ${isolation} is migrated like any other`, { timeout: 900_000 }, async (t) => {
@@ -320,23 +322,26 @@ test('a server that takes connections and says nothing is an unreachable one', {
 })
 
 test('a migration whose connections are cut is taken up again', async (t) => {
-  const { folder } = schemaFolder(t, { ...TWO, 'migrations/0003_slow.sql': 'create table third (id int); select pg_sleep(0.5)' })
+  const { folder } = schemaFolder(t, {
+    ...TWO,
+    'migrations/0003_slow.sql': 'create table third (id int); select pg_advisory_xact_lock(77)',
+  })
   const { sql, url } = await emptyDatabase(t)
+  const holder = openPool(url, { max: 1, fetch_types: false })
+  t.after(() => holder.end({ timeout: 1 }))
+  await holder.unsafe('select pg_advisory_lock(77)')
   const attempt = run(url, folder)
-  const cut = await until(
-    'both connections are seen',
-    async () => {
-      const rows = await sql<{ pid: number }[]>`
+  const cut = await until('both connections are seen', async () => {
+    const rows = await sql<{ pid: number }[]>`
         select pid from pg_stat_activity
         where datname = current_database() and application_name = 'broker-migrate' and pid <> pg_backend_pid()`
-      const isSlow = (
-        await sql`select from pg_stat_activity where query like '%pg_sleep(0.5)%' and state = 'active' and pid <> pg_backend_pid()`
-      ).length
-      return isSlow > 0 && rows.length === 2 && rows
-    },
-    10_000,
-  )
+    const isSlow = (
+      await sql`select from pg_stat_activity where query like '%pg_advisory_xact_lock(77)%' and state = 'active' and pid <> pg_backend_pid()`
+    ).length
+    return isSlow > 0 && rows.length === 2 && rows
+  })
   for (const { pid } of cut) await sql`select pg_terminate_backend(${pid})`
+  await holder.unsafe('select pg_advisory_unlock(77)')
   assert.equal((await attempt).version, 3)
   assert.deepEqual(
     [...(await sql`select count(*)::int as files, to_regclass('third')::text as third from schema_migration`)],

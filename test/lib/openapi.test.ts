@@ -51,6 +51,7 @@ const MAX_BYTES: Record<string, number> = {
   'POST /images/{digest}/sbom': 1_048_576,
   'POST /images/{digest}/attestation': 262_144,
   'POST /seccomp/profiles/{namespace}/{kind}/{name}/export': 1_048_576,
+  'POST /runtime/coverage': 4_194_304,
   'POST /seccomp/denials': 4_194_304,
   'POST /runtime/executables': 8_388_608,
   'POST /pod/compute/batch': 16_777_216,
@@ -183,6 +184,19 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
   const executable = {
     ...{ pod_namespace: 'n', pod_name: 'p', workload_kind: 'Deployment', workload_name: 'w', container_name: 'c', image_digest: image },
     ...{ kind: 'exec', path: '/x', path_complete: true, source: 'ebpf', origin: 'image', first_seen: T, last_seen: T },
+  }
+  const heartbeat = {
+    ...{ pod_namespace: 'n', pod_name: 'p', workload_kind: 'Deployment', workload_name: 'w', container_name: 'c', container_id: 'c1' },
+    ...{
+      node_name: 'n',
+      mode: 'full',
+      exec_probe: true,
+      lib_probe: true,
+      start_mode: 'start',
+      tracking_since: T,
+      heartbeat_at: T,
+      heartbeat_secs: 300,
+    },
   }
   const denial = { podUid: 'u', podName: 'p', podNamespace: 'n', syscall: 's', action: 'a', count: 1 }
   const compute = { container_uid: 'u/c', pod_uid: 'u', pod_name: 'p', namespace: 'n', container: 'c', cpu: {}, memory: { limit: null } }
@@ -414,6 +428,25 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
       ],
       answers: [
         [true, null],
+        [false, {}],
+      ],
+    },
+    'POST /runtime/coverage': {
+      bodies: [
+        [true, []],
+        [
+          true,
+          [heartbeat, { ...heartbeat, image_digest: image, unsent: 1, incomplete: null, ended: true, probe_attached_at: `${T}.5`, x: 1 }],
+        ],
+        [true, [{ ...heartbeat, workload_kind: null, workload_name: undefined, events_dropped: 7 }]],
+        [false, {}],
+        [false, heartbeat],
+        [false, null],
+      ],
+      answers: [
+        [true, { accepted: 0, dropped: 0, written: 0 }],
+        [false, { accepted: 0, dropped: -1, written: 0 }],
+        [false, { accepted: 0, written: 0 }],
         [false, {}],
       ],
     },

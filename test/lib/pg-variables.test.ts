@@ -154,7 +154,7 @@ test('a password that was changed in its file is used by the next connection, an
   const db = openDatabase({
     connection: database!,
     poolMax: 3,
-    statementTimeoutMs: 5_000,
+    statementTimeoutMs: 60_000,
     prepare: true,
     applicationName: 'pg-variables-test',
     log: noLog,
@@ -178,7 +178,7 @@ test('the variables of the process have no say in what the configuration left ou
   const db = openDatabase({
     connection: `postgres://app@127.0.0.1:${server.port}`,
     poolMax: 3,
-    statementTimeoutMs: 5_000,
+    statementTimeoutMs: 60_000,
     prepare: true,
     applicationName: 'pg-variables-test',
     log: noLog,

@@ -249,6 +249,23 @@ const examples: Record<string, Example[]> = {
     { path: '/workloads/ns-7/Deployment/web-7/containers' },
     { path: '/workloads/ns-7/Deployment/nobody/containers', status: 404 },
   ],
+  // How it is watched says one function. A filter by origin is judged of all that ran in the workload.
+  'GET /workloads/:namespace/:kind/:name/runtime': [
+    ...['', '?limit=5000', '?container=app', '?kind=lib', '?container=app&kind=exec&limit=1'].map((query) => ({
+      path: `/workloads/ns-7/Deployment/web-7/runtime${query}`,
+      isOpaque: true,
+    })),
+    ...['?origin=unshipped', '?origin=memfd&container=app&kind=exec'].map((query) => ({
+      path: `/workloads/ns-7/Deployment/web-7/runtime${query}`,
+      isOpaque: true,
+      isWhole: true,
+    })),
+  ],
+  'GET /images/:digest/runtime': ['', '?limit=5000&kind=lib', '?after=exec:/bin/7', `?limit=1&after=lib:${'x'.repeat(260)}`].map(
+    (query) => ({
+      path: `/images/${imageDigest(7)}/runtime${query}`,
+    }),
+  ),
   'GET /vulnerabilities': [
     { path: '/vulnerabilities' },
     { path: '/vulnerabilities?limit=500' },
@@ -296,6 +313,12 @@ const examples: Record<string, Example[]> = {
     { path: '/seccomp/profile-file/ns-7/Deployment/web-7/0123456789abcdef' },
     { path: '/seccomp/profile-file/ns-7/Deployment/web-7/0', status: 404 },
   ],
+  // What it reads is counted where there are minutes: test/compute/findings-plans.test.ts.
+  'GET /compute/findings': ['', '?namespace=ns-7', '?node=node-7', '?namespace=ns-7&node=node-7'].map((query) => ({
+    path: `/compute/findings${query}`,
+    isCounted: true,
+    walked: ['compute_container'],
+  })),
   'POST /pod/traffic': [
     { path: '/pod/traffic', body: flow(1, 'TCP') },
     { path: '/pod/traffic', body: flow(2, 'TCP') },
@@ -337,6 +360,7 @@ const WITHOUT = new Set([
   'POST /images/:digest/vulnerabilities',
   'POST /images/:digest/sbom',
   'POST /images/:digest/attestation',
+  'POST /runtime/coverage',
   'POST /seccomp/denials',
   'POST /runtime/executables',
   'POST /pod/compute/batch',
@@ -446,6 +470,20 @@ describe('plans', () => {
     await sql`
       insert into seccomp_cr
       select 'put-' || n % 50, 'cr-' || n, 'SCMP_ACT_LOG', '{}', 'read,write', 2, 'Deployment', 'web-' || n, 'h', 0, 0, 'Pending', timestamp '2024-05-01'
+      from generate_series(1, ${ROWS}::int) n`
+    await sql`
+      insert into runtime_executable (cluster_id, pod_namespace, workload_kind, workload_name, container_name, image_digest, kind, path, path_hash,
+                                      path_complete, source, origin, first_seen, last_seen)
+      select 'primary', 'ns-' || n % 50, 'Deployment', 'web-' || n % 1000, 'app', 'sha256:' || lpad(to_hex(n % 100), 64, '0'),
+             (array['exec', 'lib'])[1 + n % 2], '/bin/' || n, sha256(convert_to('/bin/' || n, 'UTF8')), true, 'ebpf', 'image',
+             timestamp '2024-05-01', timestamp '2024-05-01'
+      from generate_series(1, ${ROWS}::int) n`
+    await sql`
+      insert into runtime_coverage (cluster_id, container_id, pod_namespace, workload_kind, workload_name, container_name, image_digest, pod_name,
+                                    node_name, mode, exec_probe, lib_probe, start_mode, tracking_since, covered_since, last_heartbeat, heartbeat_secs,
+                                    gaps, events_dropped, unsent, incomplete, ended)
+      select 'primary', 'c' || n, 'ns-' || n % 50, 'Deployment', 'web-' || n % 1000, 'app', 'sha256:' || lpad(to_hex(n % 1000), 64, '0'), 'pod-' || n,
+             'node-1', 'full', true, true, 'start', timestamp '2024-05-01', timestamp '2024-05-01', timestamp '2024-05-01', 300, 0, 0, 0, false, false
       from generate_series(1, ${ROWS}::int) n`
     await sql`
       insert into compute_node

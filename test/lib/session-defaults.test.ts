@@ -16,6 +16,7 @@ import { createTestDatabase } from '../support/database.ts'
 import { container, digestOf } from '../support/images.ts'
 import { logTo, noLog } from '../support/log.ts'
 import { startOwnServer } from '../support/own-server.ts'
+import { undisturbed } from '../support/undisturbed.ts'
 
 type Defaults = Record<string, string>
 
@@ -49,6 +50,7 @@ async function answers(kind: Kind, defaults: Defaults): Promise<unknown[]> {
     connection: url,
     poolMax: 6,
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    waitMs: 60_000,
     prepare,
     applicationName: 'session-defaults-test',
     retries: 0,
@@ -165,7 +167,10 @@ const SETS: [what: string, defaults: Defaults][] = [
     { datestyle: "'SQL, DMY'", intervalstyle: "'sql_standard'", extra_float_digits: '-15', bytea_output: "'escape'" },
   ],
   ['sessions that end at an error', { exit_on_error: 'on' }],
-  ['tight limits', { statement_timeout: '40', lock_timeout: '1', idle_in_transaction_session_timeout: '40', idle_session_timeout: '40' }],
+  [
+    'tight limits',
+    { statement_timeout: '200', lock_timeout: '1', idle_in_transaction_session_timeout: '200', idle_session_timeout: '200' },
+  ],
   ['= null read as is null', { transform_null_equals: 'on' }],
   ['another encoding', { client_encoding: "'LATIN1'" }],
 ]
@@ -226,9 +231,9 @@ describe('a database with other defaults for its sessions', () => {
 
   for (const [what, defaults] of [...SETS, ...HARMLESS]) {
     for (const kind of KINDS) {
-      test(`${kind}, ${what}: every answer is the same`, { timeout: 900_000 }, async () => {
-        assert.deepEqual(await answers(kind, defaults), expected.get(kind))
-      })
+      test(`${kind}, ${what}: every answer is the same`, { timeout: 900_000 }, () =>
+        undisturbed(async () => assert.deepEqual(await answers(kind, defaults), expected.get(kind))),
+      )
     }
   }
 

@@ -19,7 +19,7 @@ async function outcome(url: string): Promise<string> {
   const db = openDatabase({
     connection,
     poolMax: 3,
-    statementTimeoutMs: 5_000,
+    statementTimeoutMs: 60_000,
     prepare: true,
     applicationName: 'tls-test',
     retries: 0,

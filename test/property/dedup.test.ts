@@ -17,7 +17,15 @@ const first = await startApp()
 /** A second replica on the same database. */
 const log = pino({ level: 'silent' })
 const config = loadConfig({ NODE_ENV: 'test' })
-const db = openDatabase({ connection: first.url, poolMax: 8, statementTimeoutMs: 30_000, prepare: true, applicationName: 'second', log })
+const db = openDatabase({
+  connection: first.url,
+  poolMax: 8,
+  statementTimeoutMs: 30_000,
+  waitMs: 60_000,
+  prepare: true,
+  applicationName: 'second',
+  log,
+})
 const deps = buildDeps({ config, db, log })
 const second = { app: createApp(deps, routes), deps }
 after(() => db.end(1_000))

@@ -17,7 +17,7 @@ export const TOKENS = {
   BROKER_AUTH_TOKEN: 'shared-token-for-tests',
 }
 
-/** How long a statement may wait for its turn: a slow machine is no fault of what is tested. */
+/** How long a statement may wait for its turn, a read for its memory, and the evaluator may take: a slow machine is no fault of what is tested. */
 export const PATIENCE_MS = 60_000
 
 export interface Answer {
@@ -39,7 +39,13 @@ export async function startApp(env: NodeJS.ProcessEnv = {}) {
     { level: 'debug', serializers: lineOptions.serializers, hooks: lineOptions.hooks },
     { write: (line: string) => void logged.push(JSON.parse(line)) },
   )
-  const config = loadConfig({ NODE_ENV: 'test', LOG_LEVEL: 'debug', ...env })
+  const config = loadConfig({
+    NODE_ENV: 'test',
+    LOG_LEVEL: 'debug',
+    AUDIT_EVAL_TIMEOUT_MS: String(PATIENCE_MS),
+    BROKER_READ_ACQUIRE_WAIT_MS: String(PATIENCE_MS),
+    ...env,
+  })
   const db = openDatabase({
     connection: database.connection,
     poolMax: 8,

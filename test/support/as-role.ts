@@ -6,7 +6,7 @@ import { routes } from '../../handlers/router.ts'
 import { buildDeps } from '../../lib/build.ts'
 import { openDatabase } from '../../lib/db/index.ts'
 import { createApp } from '../../lib/http/app.ts'
-import type { startApp } from './app.ts'
+import { PATIENCE_MS, type startApp } from './app.ts'
 import { administer, withDatabase } from './server.ts'
 
 type App = Awaited<ReturnType<typeof startApp>>
@@ -28,6 +28,7 @@ export async function startAsRole(
     connection,
     poolMax: options.poolMax ?? 8,
     statementTimeoutMs: options.statementTimeoutMs ?? 30_000,
+    waitMs: PATIENCE_MS,
     prepare: true,
     applicationName: role,
     log,

@@ -184,10 +184,10 @@ class Launched implements Broker {
 export async function startBroker(options: BrokerOptions = {}): Promise<Broker> {
   const broker = new Launched(options)
   const ended = () => new Error(`the broker ended early: ${JSON.stringify(broker.log.at(-1))} ${broker.stderr}`)
-  await until('the broker listens', () => broker.url || broker.hasExited, 60_000)
+  await until('the broker listens', () => broker.url || broker.hasExited)
   if (broker.hasExited) throw ended()
   if (options.ready === false) return broker
-  await until('the broker is healthy', async () => broker.hasExited || (await get(`${broker.url}/health`)).status === 200, 60_000)
+  await until('the broker is healthy', async () => broker.hasExited || (await get(`${broker.url}/health`)).status === 200)
   if (broker.hasExited) throw ended()
   return broker
 }

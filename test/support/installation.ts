@@ -88,7 +88,7 @@ async function stopLeftOver(dataDir: string): Promise<void> {
 }
 
 export async function query<T>(server: EmbeddedServer, statement: string): Promise<T[]> {
-  const sql = openPool(server.options, { max: 1, fetch_types: false, connect_timeout: 2, onnotice: () => {} })
+  const sql = openPool(server.options, { max: 1, fetch_types: false, connect_timeout: 30, onnotice: () => {} })
   try {
     return (await sql.unsafe(statement)) as unknown as T[]
   } finally {

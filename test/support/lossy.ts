@@ -38,7 +38,13 @@ export async function startLossyApp(options: Partial<DatabaseOptions> = {}, env:
     log,
     ...options,
   })
-  const config = loadConfig({ NODE_ENV: 'test', EVALUATOR_URL: evaluator.url, AUDIT_QUEUE_CAPACITY: '50000', ...env })
+  const config = loadConfig({
+    NODE_ENV: 'test',
+    EVALUATOR_URL: evaluator.url,
+    AUDIT_QUEUE_CAPACITY: '50000',
+    AUDIT_EVAL_TIMEOUT_MS: String(PATIENCE_MS),
+    ...env,
+  })
   const deps = buildDeps({ config, db, log })
   const app = createApp(deps, routes)
   after(async () => {

@@ -1,6 +1,5 @@
 /** A PostgreSQL of its own on a free loopback port, for tests of how a server is reached. It ends with the test file. */
 import { chmodSync, chownSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import net from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
@@ -14,6 +13,7 @@ import { readOutput } from '../../lib/db/embedded/output.ts'
 import { reachablePrograms } from '../../lib/db/embedded/programs.ts'
 import { SHARED_FOLDER } from '../../lib/db/embedded/shared-folder.ts'
 import { openPool } from '../../lib/db/open-pool.ts'
+import { freePort } from './free-port.ts'
 import { noLog } from './log.ts'
 import { until } from './until.ts'
 
@@ -112,12 +112,4 @@ export async function startOwnServer({
   await sql.unsafe(`create role app login password '${password.replaceAll("'", "''")}'`)
   await sql.unsafe('create database app owner app')
   return { port, folder, sql }
-}
-
-async function freePort(): Promise<number> {
-  const server = net.createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as net.AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 
 /** Asks until the answer is truthy, and returns it. A question that throws counts as "not yet". */
-export async function until<T>(what: string, ask: () => T | Promise<T>, limitMs = 60_000): Promise<Exclude<T, false | null | undefined>> {
+export async function until<T>(what: string, ask: () => T | Promise<T>, limitMs = 120_000): Promise<Exclude<T, false | null | undefined>> {
   const limit = Date.now() + limitMs
   let last: unknown
   while (Date.now() < limit) {
@@ -20,7 +20,7 @@ export async function until<T>(what: string, ask: () => T | Promise<T>, limitMs 
 }
 
 /** Asks until the answer is the expected one: of what is given a moment only, a busy machine may take that for itself now and then. */
-export async function becomes(ask: () => unknown, expected: unknown, limitMs = 60_000): Promise<void> {
+export async function becomes(ask: () => unknown, expected: unknown, limitMs = 120_000): Promise<void> {
   const limit = Date.now() + limitMs
   for (;;) {
     const answer = await ask()

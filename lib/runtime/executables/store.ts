@@ -2,10 +2,13 @@ import { type Database, fixed } from '../../db/index.ts'
 import { Slice } from '../../turns.ts'
 import type { Merged } from './merge.ts'
 
+/** Texts travel as JSON, which is escaped twenty times faster than the text of an array; what the broker has made itself needs no escapes. */
+const texts = (n: number) => `array(select json_array_elements_text($${n}::text::json))`
+
 const store = fixed<[{ written: number }]>(`
   select store_executables(
-    $1::text::text[], $2::text::text[], $3::text::text[], $4::text::text[], $5::text::text[], $6::text::text[],
-    $7::text::integer[], $8::text::text[], $9::text::text[], $10::text::boolean[], $11::text::text[], $12::text::text[], $13::text::integer[],
+    ${[1, 2, 3, 4, 5, 6].map(texts).join(', ')},
+    $7::text::integer[], $8::text::text[], ${texts(9)}, $10::text::boolean[], $11::text::text[], $12::text::text[], $13::text::integer[],
     $14::text::timestamp[], $15::text::timestamp[]) as written`)
 
 /**
@@ -17,15 +20,15 @@ export async function storeExecutables(db: Database, { owners, rows }: Pick<Merg
   const pods = new Map<string, number>()
   for (const { sighting } of rows) if (sighting.pod !== null && !pods.has(sighting.pod)) pods.set(sighting.pod, pods.size)
   const columns = [
-    await literal(owners, ({ namespace }) => quoted(namespace)),
-    await literal(owners, ({ workloadKind }) => quoted(workloadKind)),
-    await literal(owners, ({ workloadName }) => quoted(workloadName)),
-    await literal(owners, ({ container }) => quoted(container)),
-    await literal(owners, ({ image }) => quoted(image)),
-    await literal([...pods.keys()], quoted),
+    await json(owners, ({ namespace }) => namespace),
+    await json(owners, ({ workloadKind }) => workloadKind),
+    await json(owners, ({ workloadName }) => workloadName),
+    await json(owners, ({ container }) => container),
+    await json(owners, ({ image }) => image),
+    await json([...pods.keys()], (pod) => pod),
     await literal(rows, ({ owner }) => place(owner)),
     await literal(rows, ({ sighting }) => sighting.kind),
-    await literal(rows, ({ sighting }) => quoted(sighting.path)),
+    await json(rows, ({ sighting }) => sighting.path),
     await literal(rows, ({ sighting }) => String(sighting.isComplete)),
     await literal(rows, ({ sighting }) => sighting.source),
     await literal(rows, ({ sighting }) => sighting.origin),
@@ -37,18 +40,20 @@ export async function storeExecutables(db: Database, { owners, rows }: Pick<Merg
   return row!.written
 }
 
-/** The text of an array, made in slices: the database reads arrays in half the time that it takes for the same as JSON. */
-async function literal<T>(list: readonly T[], element: (one: T) => string): Promise<string> {
+const json = async <T>(list: readonly T[], text: (one: T) => string) => `[${await joined(list, (one) => JSON.stringify(text(one)))}]`
+
+const literal = async <T>(list: readonly T[], element: (one: T) => string) => `{${await joined(list, element)}}`
+
+/** In slices. */
+async function joined<T>(list: readonly T[], element: (one: T) => string): Promise<string> {
   const slice = new Slice()
-  const texts: string[] = []
+  const elements: string[] = []
   for (const one of list) {
-    texts.push(element(one))
+    elements.push(element(one))
     if (slice.isOver) await slice.next()
   }
-  return `{${texts.join(',')}}`
+  return elements.join(',')
 }
-
-const quoted = (text: string) => `"${/["\\]/.test(text) ? text.replace(/["\\]/g, '\\$&') : text}"`
 
 /** Places of arrays count from 1. */
 const place = (index: number) => String(index + 1)

@@ -6,11 +6,12 @@
  */
 import { fixed, type Gate } from '../../db/index.ts'
 import { plainColumns, plainRow, plainRows, type RawRow } from '../../records/index.ts'
+import { KINDS, ORIGINS } from '../executables/index.ts'
 import { type Place, writeCursor } from './query.ts'
-import { ImageCoverage, ImageEntry, KINDS, ORIGINS } from './record.ts'
+import { ImageCoverage, ImageEntry } from './record.ts'
 
-/** Rows that a page is made of, which take about 25 ms. What needs more for its first entry has them. */
-export const MAX_ROWS_READ = 20_000
+/** Rows that a page is made of, which take about 20 ms. What needs more for its first entry has them. */
+export const MAX_ROWS_READ = 10_000
 /** How many times as many are read where these did not suffice for one entry. */
 const GROWTH = 16
 /** Bytes of paths in a page, beyond the last: a path may have 4 096. */
@@ -26,61 +27,70 @@ export interface ImageQuestion {
   readonly windowHours: number
 }
 
-const ORDER = ['kind', 'path_start', 'path']
-const columns = (alias: string, names = ORDER) => names.map((name) => `${alias}.${name}`).join(', ')
+const columns = (alias: string, names: readonly string[]) => names.map((name) => `${alias}.${name}`).join(', ')
+/** The order of the list, and that of the index, in which the rows of a path are together, too. */
+const [ORDER, INDEXED] = [
+  ['kind', 'path_start', 'path'],
+  ['kind', 'path_start', 'path_hash'],
+]
+
+// Names may hold any character, so only with their lengths are two different ones never the same text.
+const WORKLOAD = (e: string) =>
+  `chr(1 + octet_length(${e}.pod_namespace)) || chr(1 + octet_length(${e}.workload_kind)) || ${e}.pod_namespace || ${e}.workload_kind || ${e}.workload_name`
+const RANK = `case e.origin ${ORIGINS.map((origin, rank) => `when '${origin}' then ${rank + 1}`).join(' ')} end`
 
 /** Rows behind the place. Those that begin as its path does are apart: of them the index does not tell which come later. */
 const those = (place: string) => `(
-            select e.* from runtime_executable e
-            where e.image_digest = a.digest and e.image_digest <> '' and ${place}
-            order by ${columns('e')})`
+              select e.* from runtime_executable e
+              where e.image_digest = a.digest and e.image_digest <> '' and ${place}
+              order by ${columns('e', INDEXED)})`
 
-const ORIGIN_LIST = `'{${ORIGINS}}'::text[]`
 const SHOWN_COVERAGE = plainColumns(ImageCoverage.omit({ windowHours: true }), 'c')
 const COVERAGE_COLUMNS = Object.keys(ImageCoverage.shape).length - 1
 const ENTRY_COLUMNS = Object.keys(ImageEntry.shape).length
 
-// Names may hold any character, so only with their lengths are two different ones never the same text.
-const WORKLOAD = `length(e.pod_namespace) || '/' || length(e.workload_kind) || '/' || e.pod_namespace || e.workload_kind || e.workload_name`
-
+// Each step passes rows on as they come, so that no more is read than the page takes. Of those that begin as the last row that may be read not all
+// may have been.
 const PAGE = fixed(`
   with asked as materialized (
     select a.*, left(a.path, 256) as path_start
     from (select $1::text as digest, $2::text as last_kind, $3::text as kind, $4::text as path, $5::integer as max, $6::integer as max_rows,
-                 $7::integer as window_hours) a),
-  entry as materialized (
-    select g.*, row_number() over (order by ${columns('g')}) as place,
-           sum(octet_length(g.path)) over (order by ${columns('g')} rows unbounded preceding) - octet_length(g.path) as bytes_before
-    from (
-      select ${columns('e')}, bool_or(e.path_complete) as path_complete, (${ORIGIN_LIST})[max(array_position(${ORIGIN_LIST}, e.origin))] as origin,
-             min(e.first_seen) as first_seen, max(e.last_seen) as last_seen, count(distinct (${WORKLOAD}) collate "C") as workloads, max(e.n) as rows_read
-      from (
-        select e.*, row_number() over (order by ${columns('e')}) as n
-        from asked a
-        cross join lateral (
-          select s.*
-          from (${those(`e.kind = a.kind and e.path_start = a.path_start and e.path > a.path`)}
-                union all
-                ${those(`(e.kind, e.path_start) > (a.kind, a.path_start) and e.kind <= a.last_kind`)}) s
-          order by ${columns('s')}
-          limit a.max_rows) e) e
-      group by ${columns('e')}
-      order by ${columns('e')}
-      limit (select max + 1 from asked)) g)
+                 $7::integer as window_hours) a)
   select 'coverage', ${SHOWN_COVERAGE}${', null'.repeat(ENTRY_COLUMNS - COVERAGE_COLUMNS)}
   from (
-    select count(distinct (${WORKLOAD}) collate "C") as workloads, count(*) as instances, max(e.last_heartbeat) as last_heartbeat,
+    select count(distinct (${WORKLOAD('e')}) collate "C") as workloads, count(*) as instances, max(e.last_heartbeat) as last_heartbeat,
            coalesce(bool_and(e.lib_probe and e.mode = 'full'), false) as libraries_tracked,
            count(*) filter (where e.last_drop_at >= s.since) as instances_with_drops
     from asked a
     cross join lateral (select now() at time zone 'utc' - make_interval(hours => a.window_hours) as since) s
     join runtime_coverage e on e.image_digest = a.digest and e.image_digest <> '' and e.last_heartbeat >= s.since) c
   union all
-  -- With the last row that was read an entry may not be whole.
-  select case when e.place <= a.max and e.rows_read < a.max_rows and e.bytes_before < ${MAX_PAGE_BYTES} then 'entry' else 'more' end,
+  (select case when e.place <= a.max and e.rows_read < a.max_rows and e.bytes_before < ${MAX_PAGE_BYTES} then 'entry' else 'more' end,
          ${plainColumns(ImageEntry, 'e')}
-  from (select * from entry order by ${columns('entry')}) e
-  cross join asked a`)
+  from asked a
+  cross join lateral (
+    select g.*, ('{${ORIGINS}}'::text[])[g.rank] as origin, row_number() over in_order as place,
+           sum(octet_length(g.path)) over in_order - octet_length(g.path) as bytes_before,
+           max(g.last_row) over (partition by g.kind, g.path_start) as rows_read,
+           case when g.rows = 1 then 1 else (select count(distinct w collate "C") from unnest(g.all_workloads) w) end as workloads
+    from (
+      select ${columns('e', INDEXED)}, min(e.path) as path, bool_or(e.path_complete) as path_complete, max(${RANK}) as rank,
+             min(e.first_seen) as first_seen, max(e.last_seen) as last_seen, array_agg(${WORKLOAD('e')}) as all_workloads, count(*) as rows,
+             max(e.n) as last_row
+      from (
+        select s.*, row_number() over (order by ${columns('s', INDEXED)}) as n
+        from (
+          select s.*
+          from (${those(`e.kind = a.kind and e.path_start = a.path_start and e.path > a.path`)}
+                union all
+                ${those(`(e.kind, e.path_start) > (a.kind, a.path_start) and e.kind <= a.last_kind`)}) s
+          order by ${columns('s', INDEXED)}
+          limit a.max_rows) s) e
+      group by ${columns('e', INDEXED)}) g
+    window in_order as (order by ${columns('g', ORDER)} rows unbounded preceding)
+    order by ${columns('g', ORDER)}
+    limit a.max + 1) e
+  order by e.place)`)
 
 /** Columns of a row behind the one that tells what it is. */
 const RECORD = 1

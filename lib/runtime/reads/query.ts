@@ -3,7 +3,8 @@ import { z } from 'zod'
 import { shownAs } from '../../http/declared.ts'
 import { clamped, filterText, MAX_NAME_CHARS, pageLimit, pathText, text } from '../../http/fields.ts'
 import { isLongerThan } from '../../utf8.ts'
-import { KINDS, ORIGINS, UNSHIPPED_ORIGINS } from './record.ts'
+import { KINDS, ORIGINS } from '../executables/index.ts'
+import { UNSHIPPED_ORIGINS } from './record.ts'
 
 const MAX_PATH_BYTES = 4_096
 const MAX_NAME_BYTES = MAX_NAME_CHARS

@@ -2,10 +2,8 @@
 import { z } from 'zod'
 import { wireTime } from '../../http/fields.ts'
 import { DIGEST_PATTERN, digestText } from '../../images/index.ts'
+import { KINDS, ORIGINS } from '../executables/index.ts'
 
-export const KINDS = ['exec', 'lib'] as const
-/** From the least suspicious to the most. */
-export const ORIGINS = ['unknown', 'image', 'otherFs', 'deleted', 'writableLayer', 'memfd'] as const
 /** Those of files that no image shipped. */
 export const UNSHIPPED_ORIGINS = ['deleted', 'writableLayer', 'memfd'] as const
 

@@ -2,7 +2,8 @@
 import { fixed, type Gate } from '../../db/index.ts'
 import { plainColumns, plainRow, plainRows, type RawRow } from '../../records/index.ts'
 import type { Page } from '../../records/page.ts'
-import { ContainerCoverage, KINDS, MAX_COVERAGE, WorkloadEntry } from './record.ts'
+import { KINDS } from '../executables/index.ts'
+import { ContainerCoverage, MAX_COVERAGE, WorkloadEntry } from './record.ts'
 
 /** Bytes of paths in a piece, beyond the last: a path may have 4 096 bytes, and six times as many where it is escaped. */
 export const PIECE_BYTES = 1_048_576

@@ -1,0 +1,60 @@
+import type { Culprit, Finding } from './contract.ts'
+import { culpritOf, refOf } from './culprit.ts'
+import { findingOf } from './finding.ts'
+import { pressed, thrashing } from './message.ts'
+import type { Neighbor, Usage, Victim } from './rows.ts'
+import { memorySeverity } from './severity.ts'
+import { total } from './sums.ts'
+import { spanOf, sustained } from './sustained.ts'
+import type { Thresholds } from './thresholds.ts'
+
+/** Percent of memory pressure of a node that is short of memory. */
+export const SHORT_SOME10 = 5
+/** Of what a node's containers take beyond their requests: the share that names a culprit. */
+const OVERAGE_SHARE = 0.4
+
+const overBytes = ({ memoryBytes, memoryRequestBytes }: Usage) => Math.max(memoryBytes - (memoryRequestBytes ?? 0), 0)
+const isGrown = (rows: readonly Usage[]) => rows.at(-1)!.memoryBytes > rows[0]!.memoryBytes
+
+/** Why a container waits for memory; null when it does not, or nothing is known to be the reason (interop-profiling 3.4, Memory rule). */
+export function memoryFinding(victim: Victim, thresholds: Thresholds): Finding | null {
+  const { rows, node } = victim
+  const pressure = sustained(rows, (row) => row.memorySomeAvg >= thresholds.memStallSome)
+  // Rows are of a minute, so that a count of one is a rate.
+  const refaulting = sustained(rows, (row) => row.refaults >= thresholds.refaultPerMin)
+  const span = spanOf(pressure, refaulting)
+  if (span === null) return null
+  const severity = memorySeverity(rows, pressure, refaulting)
+  const nodeMemorySome10 = node.memorySome10
+  if (nodeMemorySome10 >= SHORT_SOME10)
+    return findingOf(victim, { kind: 'memory-pressure', severity, span, nodeMemorySome10, ...heaviestNeighbor(victim) })
+
+  const hits = sustained(rows, (row) => row.eventsHigh + row.eventsMax > 0)
+  const limitBytes = rows.at(-1)!.memoryLimitBytes
+  if (limitBytes === null || hits === null) return null
+  const said = thrashing(
+    limitBytes,
+    total(rows, (row) => row.eventsHigh + row.eventsMax),
+  )
+  return findingOf(victim, { kind: 'memory-limit-thrash', severity, culprit: null, span: spanOf(span, hits)!, nodeMemorySome10, said })
+}
+
+/** Of those that grew the one that is furthest beyond its request, where that is much of all that is beyond requests on the node (step 2a). */
+function heaviestNeighbor({ container, node }: Victim): { culprit: Culprit | null; said: string } {
+  const all = node.containers ?? []
+  const sum = total(all, ({ rows }) => overBytes(rows.at(-1)!))
+  let heaviest: { neighbor: Neighbor; bytes: number } | null = null
+  for (const neighbor of all) {
+    const bytes = overBytes(neighbor.rows.at(-1)!)
+    if (neighbor.container.containerUid === container.containerUid || bytes === 0 || !isGrown(neighbor.rows)) continue
+    if (heaviest === null || bytes > heaviest.bytes || (bytes === heaviest.bytes && isBefore(neighbor, heaviest.neighbor)))
+      heaviest = { neighbor, bytes }
+  }
+  const share = heaviest === null ? 0 : heaviest.bytes / sum
+  if (heaviest === null || share < OVERAGE_SHARE) return { culprit: null, said: pressed.byNobody }
+  const ref = refOf(heaviest.neighbor.container)
+  return { culprit: culpritOf(heaviest.neighbor, ref, share), said: pressed.byNeighbor(ref, share, heaviest.bytes) }
+}
+
+/** Of two that weigh the same it is always the same one. */
+const isBefore = (a: Neighbor, b: Neighbor) => a.container.containerUid < b.container.containerUid

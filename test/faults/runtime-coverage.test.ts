@@ -1,0 +1,176 @@
+/**
+ * Heartbeats while answers are lost, from two replicas at once, and while the broker is killed (workload-profiling, Runtime coverage and heartbeat):
+ * what was answered is stored, a post is stored whole or not at all, and what was lost in a container counts once.
+ */
+import assert from 'node:assert/strict'
+import http from 'node:http'
+import { beforeEach, describe, test } from 'node:test'
+import { containerId, type Fields, heartbeat, inSecs, PATH, stored, take } from '../runtime/heartbeats.ts'
+import { startApp } from '../support/app.ts'
+import { connectTo, createDataDir, request, startBroker } from '../support/broker.ts'
+import { startLossyApp } from '../support/lossy.ts'
+import type { Fate } from '../support/proxy.ts'
+import { startReplica } from '../support/routes.ts'
+import { until } from '../support/until.ts'
+
+const STORE = 'store_heartbeats'
+/** One more than the repetitions of a statement. */
+const ATTEMPTS = 3
+
+describe('an answer that was lost', { timeout: 120_000 }, async () => {
+  const app = await startLossyApp()
+  beforeEach(() => app.sql`truncate runtime_coverage`)
+  const post = async (entries: Fields[]) => {
+    const { status, text } = await app.post(PATH, entries)
+    return status === 200 ? [status, ...(Object.values(JSON.parse(text)) as number[])] : [status]
+  }
+  const lost = async () => (await stored(app.sql)).map(({ events_dropped, gaps }) => [events_dropped, gaps])
+
+  for (const [fates, written] of [
+    [['answer lost'], 0],
+    [['answer lost', 'answer lost'], 0],
+    [['question lost', 'answer lost'], 0],
+    [['question lost'], 2],
+  ] as [Fate[], number][])
+    test(`${fates.join(', ')}: what was lost counts once, and so does a gap; ${written} rows are written by the attempt that is answered`, async () => {
+      const first = [1, 2].map(() => heartbeat({ heartbeat_at: inSecs(-100), events_dropped: 5 }))
+      app.lose(STORE, ...fates)
+      assert.deepEqual(await post(first), [200, 2, 0, written])
+      assert.equal(app.toCome, 0)
+      const next = first.map((one) => ({ ...one, heartbeat_at: inSecs(-50), mode: 'exec' }))
+      app.lose(STORE, ...fates)
+      assert.deepEqual(await post(next), [200, 2, 0, written])
+      for (let again = 0; again < 2; again++) {
+        assert.deepEqual(await lost(), [
+          [10, 1],
+          [10, 1],
+        ])
+        assert.deepEqual(await post(next), [200, 2, 0, 0])
+      }
+    })
+
+  test('while the first attempt is still under way: the second waits for it and finds nothing left to write', async () => {
+    const [held, fresh] = [heartbeat({ heartbeat_at: inSecs(-100) }), heartbeat({ events_dropped: 1 })]
+    await post([held])
+    let release = () => {}
+    const isReleased = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    let isHeld = () => {}
+    const holding = new Promise<void>((resolve) => {
+      isHeld = resolve
+    })
+    const holder = app.sql.begin(async (sql) => {
+      await sql`select from runtime_coverage for update`
+      isHeld()
+      await isReleased
+    })
+    await holding
+    app.lose(STORE, 'left')
+    const newer = { ...held, heartbeat_at: inSecs(-50), events_dropped: 3 }
+    const answer = post([fresh, newer])
+    await until('both attempts wait', async () => {
+      const rows = await app.sql`
+        select from pg_stat_activity where application_name = 'lossy' and wait_event_type = 'Lock' and datname = current_database()`
+      return rows.length === 2
+    })
+    release()
+    await holder
+    assert.deepEqual((await answer).slice(0, 3), [200, 2, 0])
+    const sums = Object.fromEntries((await stored(app.sql)).map((row) => [row.container_id, row.events_dropped]))
+    assert.deepEqual(sums, { [held.container_id as string]: 3, [fresh.container_id as string]: 1 })
+  })
+
+  test('lost for good: 503, what was stored stays, and the agent that comes again with it changes nothing', async () => {
+    const entries = [heartbeat({ events_dropped: 5 })]
+    app.lose(STORE, ...Array<Fate>(ATTEMPTS).fill('answer lost'))
+    assert.deepEqual(await post(entries), [503])
+    assert.deepEqual(await post(entries), [200, 1, 0, 0])
+    assert.deepEqual(await lost(), [[5, 0]])
+  })
+})
+
+test('two replicas are posted the same containers at once, in opposite order: no deadlock, the newest counts, and nothing counts twice', {
+  timeout: 120_000,
+}, async () => {
+  const app = await startApp()
+  const replica = startReplica(app)
+  const deadlocks = async () => (await app.sql`select deadlocks from pg_stat_database where datname = current_database()`)[0]!.deadlocks
+  const old = await deadlocks()
+  const [rounds, ids] = [10, Array.from({ length: 150 }, containerId)]
+  for (let round = 0; round < rounds; round++) {
+    // Two posts twice each, from either replica and in either order.
+    const batch = (n: number) =>
+      ids.map((container_id) => heartbeat({ container_id, heartbeat_at: inSecs(10 * round + n - 300), events_dropped: 1, unsent: n }))
+    const answers = await Promise.all(
+      [1, 2].flatMap((n) => {
+        const entries = batch(n)
+        return [replica.post(PATH, entries), take(app, entries.toReversed()).then(() => 200)]
+      }),
+    )
+    assert.deepEqual(answers, [200, 200, 200, 200])
+    const rows = await stored(app.sql)
+    assert.equal(rows.length, ids.length)
+    for (const { unsent, gaps } of rows) assert.deepEqual([unsent, gaps], [2, 0])
+  }
+  await replica.end()
+  // The older of two is ignored where the newer came first.
+  for (const { events_dropped } of await stored(app.sql))
+    assert.ok(events_dropped >= rounds && events_dropped <= 2 * rounds, String(events_dropped))
+  assert.equal(await deadlocks(), old)
+})
+
+const AGENTS = 40
+const SHARED = Array.from({ length: 5 }, (_, n) => `shared${n}`)
+
+test(`kill -9 of the broker while ${AGENTS} agents post: what was answered is there, and of no post a part`, {
+  timeout: 120_000,
+}, async () => {
+  const dataDir = createDataDir()
+  let broker = await startBroker({ dataDir })
+  const answered = new Set<number>()
+  const start = Date.UTC(2026, 0, 1)
+  const at = (n: number) => new Date(start + n * 1_000).toISOString().slice(0, -1)
+  let posts = 0
+  let cut = 0
+  let isStopped = false
+  const agents = Array.from({ length: AGENTS }, async (_, i) => {
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+    while (!isStopped) {
+      const n = ++posts
+      const entries = [
+        ...['a', 'b', 'c'].map((name) => heartbeat({ container_id: `own${n}x${name}`, heartbeat_at: at(n), tracking_since: at(0) })),
+        ...SHARED.map((container_id) => heartbeat({ container_id, heartbeat_at: at(n), tracking_since: at(0), heartbeat_secs: 86_400 })),
+      ]
+      const body = JSON.stringify(i % 2 ? entries : entries.reverse())
+      const reply = await request(`${broker.url}${PATH}`, { method: 'POST', body, agent }).catch(() => undefined)
+      if (reply?.status === 200) answered.add(n)
+      else {
+        cut++
+        isStopped = true
+      }
+    }
+    agent.destroy()
+  })
+  await until('posts are answered', () => answered.size >= 3 * AGENTS, 60_000)
+  broker.kill('SIGKILL')
+  await broker.exited
+  await Promise.all(agents)
+  assert.ok(cut > 0, 'posts were on their way')
+  broker = await startBroker({ dataDir })
+  const sql = connectTo(dataDir)
+  try {
+    const rows = await sql<{ n: number; containers: number }[]>`
+      select substr(split_part(container_id, 'x', 1), 4)::integer as n, count(*)::integer as containers
+      from runtime_coverage where container_id like 'own%' group by 1`
+    const found = new Set(rows.map(({ n }) => n))
+    for (const n of answered) assert.ok(found.has(n), `post ${n} was answered`)
+    for (const { n, containers } of rows) assert.equal(containers, 3, `a part of post ${n}`)
+    const shared = await sql<{ n: number }[]>`
+      select distinct extract(epoch from last_heartbeat - timestamp '2026-01-01')::integer as n from runtime_coverage where container_id like 'shared%'`
+    assert.deepEqual([...shared], [{ n: Math.max(...found) }], 'the newest of all posts that are stored')
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
+  assert.deepEqual(await broker.stop(), { code: 0, signal: null })
+})

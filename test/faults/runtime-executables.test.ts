@@ -1,0 +1,211 @@
+/**
+ * Executables while answers are lost, from two replicas at once, and while the broker is killed (workload-profiling, Runtime inventory): what was
+ * answered is stored, a post is stored whole or not at all, and however often it comes it changes nothing more.
+ */
+import assert from 'node:assert/strict'
+import http from 'node:http'
+import { describe, test } from 'node:test'
+import { at, executable, type Fields, PATH, stored, take } from '../runtime/executables.ts'
+import { startApp } from '../support/app.ts'
+import { connectTo, createDataDir, request, startBroker } from '../support/broker.ts'
+import { startLossyApp } from '../support/lossy.ts'
+import type { Fate } from '../support/proxy.ts'
+import { startReplica } from '../support/routes.ts'
+import { until } from '../support/until.ts'
+
+const STORE = 'store_executables'
+/** One more than the repetitions of a statement. */
+const ATTEMPTS = 3
+
+describe('an answer that was lost', { timeout: 120_000 }, async () => {
+  const app = await startLossyApp()
+  const post = async (entries: Fields[]) => {
+    const { status, text } = await app.post(PATH, entries)
+    return [status, text.startsWith('{') ? Object.values(JSON.parse(text)) : []]
+  }
+  /** The rows, with what tells one writing from another. */
+  const versions = async () => [
+    ...(await app.sql`select path, xmin::text, ctid::text, last_seen from runtime_executable order by path_start`),
+  ]
+
+  for (const [fates, written] of [
+    [['answer lost'], 0],
+    [['answer lost', 'answer lost'], 0],
+    [['question lost', 'answer lost'], 0],
+    [['question lost'], 2],
+  ] as [Fate[], number][])
+    test(`${fates.join(', ')}: rows are written once, and ${written} by the attempt that is answered`, async () => {
+      const entries = [executable(), executable()]
+      app.lose(STORE, ...fates)
+      assert.deepEqual(await post(entries), [200, [2, 0, written]])
+      assert.equal(app.toCome, 0)
+      const before = await versions()
+      assert.deepEqual(await post(entries), [200, [2, 0, 0]])
+      assert.deepEqual(await versions(), before)
+      const later = entries.map((entry) => ({ ...entry, last_seen: at(7_200) }))
+      app.lose(STORE, ...fates)
+      assert.deepEqual(await post(later), [200, [2, 0, written]])
+      assert.equal((await versions()).length, before.length)
+    })
+
+  test('while the first attempt is still under way: the second waits for it and finds nothing left to write', async () => {
+    const [held, other] = [executable(), executable()]
+    await post([held])
+    let release = () => {}
+    const isReleased = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    let isHeld = () => {}
+    const holding = new Promise<void>((resolve) => {
+      isHeld = resolve
+    })
+    const holder = app.sql.begin(async (sql) => {
+      await sql`select from runtime_executable where path = ${held.path as string} for update`
+      isHeld()
+      await isReleased
+    })
+    await holding
+    app.lose(STORE, 'left')
+    const answer = post([other, { ...held, last_seen: at(7_200) }])
+    await until('both attempts wait', async () => {
+      const rows = await app.sql`
+        select from pg_stat_activity where application_name = 'lossy' and wait_event_type = 'Lock' and datname = current_database()`
+      return rows.length === 2
+    })
+    release()
+    await holder
+    const [status, counts] = await answer
+    assert.equal(status, 200)
+    assert.deepEqual((counts as number[]).slice(0, 2), [2, 0])
+    assert.deepEqual(await post([other, { ...held, last_seen: at(7_200) }]), [200, [2, 0, 0]])
+  })
+
+  test('lost for good: 503, what was stored stays, and the agent that comes again with it changes nothing', async () => {
+    const entries = [executable(), executable()]
+    app.lose(STORE, ...Array<Fate>(ATTEMPTS).fill('answer lost'))
+    assert.deepEqual(await post(entries), [503, []])
+    const before = await versions()
+    assert.deepEqual(await post(entries), [200, [2, 0, 0]])
+    assert.deepEqual(await versions(), before)
+  })
+})
+
+test('two replicas are posted overlapping batches at once, in opposite order: no deadlock, and all of them are merged', {
+  timeout: 120_000,
+}, async () => {
+  const app = await startApp()
+  const replica = startReplica(app)
+  const deadlocks = async () => (await app.sql`select deadlocks from pg_stat_database where datname = current_database()`)[0]!.deadlocks
+  const old = await deadlocks()
+  const rounds = 10
+  const paths = Array.from({ length: 150 }, (_, n) => `/bin/${n}`)
+  /** What is posted adds to what all others know, each time. */
+  const batch = (n: number) =>
+    paths.slice((n % 4) * 10).map((path, i) =>
+      executable({
+        ...{ path, container_name: `c-${i % 3}`, workload_name: 'web', origin: n === 13 ? 'memfd' : 'image', pod_name: `pod-${n}` },
+        ...{
+          source: n === 7 ? 'ebpf' : 'backfill',
+          path_complete: n === 21,
+          first_seen: at(100_000 - n),
+          last_seen: at(100_000 + 300 * n),
+        },
+      }),
+    )
+  let written = 0
+  for (let round = 0; round < rounds; round++) {
+    const answers = await Promise.all(
+      [0, 1, 2, 3].map(async (i) => {
+        const n = 4 * round + i
+        const entries = i < 2 ? batch(n) : batch(n).reverse()
+        if (i % 2 === 0) return replica.post(PATH, entries)
+        const [accepted, dropped, changed] = await take(app, entries)
+        assert.deepEqual([accepted, dropped], [entries.length, 0])
+        written += changed!
+        return 200
+      }),
+    )
+    assert.deepEqual(answers, [200, 200, 200, 200])
+  }
+  await replica.end()
+  assert.ok(written > 0)
+  const expected = new Map<string, { first: number; last: number; posts: number[] }>()
+  for (let n = 0; n < 4 * rounds; n++)
+    for (const { path, container_name } of batch(n)) {
+      const key = `${container_name} ${path}`
+      const one = expected.get(key) ?? { first: n, last: n, posts: [] }
+      expected.set(key, { first: Math.max(one.first, n), last: Math.max(one.last, n), posts: [...one.posts, n] })
+    }
+  const rows = await stored(app)
+  assert.equal(rows.length, expected.size)
+  for (const row of rows) {
+    const { first, last, posts } = expected.get(`${row.container_name} ${row.path}`)!
+    const isOfPost = (n: number) => posts.includes(n)
+    assert.deepEqual(
+      [row.first_seen, row.last_seen, row.last_pod_name, row.origin, row.source, row.path_complete],
+      [
+        at(100_000 - first),
+        at(100_000 + 300 * last),
+        `pod-${last}`,
+        // That of a backfill is not told of but for deleted and memfd.
+        isOfPost(13) ? 'memfd' : isOfPost(7) ? 'image' : 'unknown',
+        isOfPost(7) ? 'ebpf' : 'backfill',
+        isOfPost(21),
+      ],
+    )
+  }
+  assert.equal(await deadlocks(), old)
+})
+
+const AGENTS = 40
+const SHARED = Array.from({ length: 5 }, (_, n) => `/shared/${n}`)
+
+test(`kill -9 of the broker while ${AGENTS} agents post: what was answered is there, and of no post a part`, {
+  timeout: 120_000,
+}, async () => {
+  const dataDir = createDataDir()
+  let broker = await startBroker({ dataDir })
+  const answered = new Set<number>()
+  let posts = 0
+  let cut = 0
+  let isStopped = false
+  const agents = Array.from({ length: AGENTS }, async (_, i) => {
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+    while (!isStopped) {
+      const n = ++posts
+      const entries = [
+        ...['a', 'b', 'c'].map((name) => executable({ path: `/own/${n}/${name}` })),
+        ...SHARED.map((path) => executable({ path, last_seen: at(300 * n) })),
+      ]
+      const body = JSON.stringify(i % 2 ? entries : entries.reverse())
+      const reply = await request(`${broker.url}${PATH}`, { method: 'POST', body, agent }).catch(() => undefined)
+      if (reply?.status === 200) answered.add(n)
+      else {
+        cut++
+        isStopped = true
+      }
+    }
+    agent.destroy()
+  })
+  await until('posts are answered', () => answered.size >= 3 * AGENTS, 60_000)
+  broker.kill('SIGKILL')
+  await broker.exited
+  await Promise.all(agents)
+  assert.ok(cut > 0, 'posts were on their way')
+  broker = await startBroker({ dataDir })
+  const sql = connectTo(dataDir)
+  try {
+    const rows = await sql<{ n: number; files: number }[]>`
+      select split_part(path, '/', 3)::integer as n, count(*)::integer as files from runtime_executable where path like '/own/%' group by 1`
+    const found = new Set(rows.map(({ n }) => n))
+    for (const n of answered) assert.ok(found.has(n), `post ${n} was answered`)
+    for (const { n, files } of rows) assert.equal(files, 3, `a part of post ${n}`)
+    const shared = await sql<
+      { last: string }[]
+    >`select distinct wire_time(last_seen) as last from runtime_executable where path like '/shared/%'`
+    assert.deepEqual([...shared], [{ last: at(300 * Math.max(...found)) }], 'the last of all posts that are stored')
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
+  assert.deepEqual(await broker.stop(), { code: 0, signal: null })
+})
