@@ -177,6 +177,14 @@ export async function seedMinutes(sql: postgres.Sql, { containers }: Dataset): P
   }
 }
 
+/** As long as what is posted: rows take the place of others of their size. */
+const BLAME = JSON.stringify(
+  [7, 8, 9].map((n) => ({
+    ...{ cgroup_id: 4_711, kind: 'pod', ref: `ns-0/web-${n}-6d5f8b7c9-x2x4z/app` },
+    ...{ container_uid: `${podUid(n)}/app`, count: 90, wait_ns: 800_000_000 },
+  })),
+)
+
 async function seedSamples(sql: postgres.Sql, { nodes, containers, namespaces }: Dataset): Promise<void> {
   await sql.unsafe(`
     insert into compute_node (node, ts, interval_ms, ctxt_per_sec, compute_enabled, compute_supported, contention_loaded, cpu_some10, cpu_full10, mem_some10,
@@ -194,7 +202,7 @@ async function seedSamples(sql: postgres.Sql, { nodes, containers, namespaces }:
     select ${UID} || '/app', ${UID}, 'ns-' || (c.id - 1) % ${namespaces}, 'web-' || c.id - 1 || '-6d5f8b7c9-x2x4z', 'app', ${NODE}, c.id,
            now() at time zone 'utc', 5000, 500.5, 100000, 100000, 500, 1000, 50, 5, 40000, 12.5, 2.25, 300000000, 200000000, 536870912, 268435456, 1.5, 0.5,
            3, 2, 0, 70, 9, 400, 90, 900, 1900, 4000, 0,
-           '[{"cgroup_id":4711,"kind":"pod","ref":"ns-0/web-7-6d5f8b7c9-x2x4z/app","container_uid":"00000000-0000-4000-8000-000000000007/app","count":90,"wait_ns":800000000}]',
+           '${BLAME}',
            0, 0, now() at time zone 'utc'
     from generate_series(1, ${containers}) c(id)
     order by c.id

@@ -127,9 +127,9 @@ async function ingest(bench: ComputeBench, data: Dataset): Promise<void> {
     const [sampled, minuted] = await Promise.all([steady(samples, SAMPLE_SECS), steady(minutes, MINUTE_SECS)])
     const loop = (await broker.loop()).maxMs
     const peak = broker.peakMib()
-    const rate = (one: Measured) => `${digits((one.calls * samples.rows) / one.seconds)} rows/s`
-    bench.row(`compute: samples each ${SAMPLE_SECS} s, of ${data.nodes} agents`, rate(sampled), 'none fails', sampled, loop, peak)
-    bench.row(`compute: minutes each ${MINUTE_SECS} s beside them`, rate(minuted), 'none fails', minuted, loop, peak)
+    const rate = (one: Measured, ms = one.seconds * 1_000) => `${digits((one.calls * samples.rows * 1_000) / ms)} rows/s`
+    bench.row(`compute: samples each ${SAMPLE_SECS} s, of ${data.nodes} agents`, rate(sampled, steadyMs), 'none fails', sampled, loop, peak)
+    bench.row(`compute: minutes each ${MINUTE_SECS} s beside them`, rate(minuted, steadyMs), 'none fails', minuted, loop, peak)
     const after = await latest(sql)
     const updates = after.updates - before.updates
     print(
