@@ -90,6 +90,9 @@ create index compute_container_by_node on compute_container (node, container_uid
 
 create sequence compute_history_id;
 
+-- A partitioned table refuses a tablespace that a keeper has chosen by default.
+set local default_tablespace = '';
+
 -- Rows of five minutes or more, what minutes were folded into and what was posted so: a partition a day (UTC), and one for what no day takes.
 create table compute_folded (
   id                     bigint not null default nextval('compute_history_id'),
