@@ -27,7 +27,7 @@ export const HOSTILE_EXECUTABLES: Attack[] = [
   refused('8 MiB of zeros', () => list(4_000_000, () => '0')),
   refused('8 MiB of {}', () => list(2_700_000, () => '{}')),
   refused('5 001 of {}, and 8 MiB of blanks', () => list(MAX_ENTRIES + 1, () => '{}').padEnd(MAX_BYTES)),
-  refused('130 000 of {} in one', () => `[{"path":${list(129_990, () => '{}')}}]`),
+  either('130 000 of {} in one', () => `[{"path":${list(129_990, () => '{}')}}]`),
   refused('another key in each of 60 000', () => `[{"path":${list(60_000, (i) => `{"k${i}":0}`)}}]`),
   refused('nested deep', () => `[${nested(4_000_000)}]`),
   either('nested as deep as it may be', () => `[${nested(32_000)}]`),
