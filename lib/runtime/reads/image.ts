@@ -71,21 +71,18 @@ const PAGE = fixed(`
   cross join lateral (
     select g.*, ('{${ORIGINS}}'::text[])[g.rank] as origin, row_number() over in_order as place,
            sum(octet_length(g.path)) over in_order - octet_length(g.path) as bytes_before,
-           max(g.last_row) over (partition by g.kind, g.path_start) as rows_read,
+           sum(g.rows) over (order by g.kind, g.path_start range unbounded preceding) as rows_read,
            case when g.rows = 1 then 1 else (select count(distinct w collate "C") from unnest(g.all_workloads) w) end as workloads
     from (
       select ${columns('e', INDEXED)}, min(e.path) as path, bool_or(e.path_complete) as path_complete, max(${RANK}) as rank,
-             min(e.first_seen) as first_seen, max(e.last_seen) as last_seen, array_agg(${WORKLOAD('e')}) as all_workloads, count(*) as rows,
-             max(e.n) as last_row
+             min(e.first_seen) as first_seen, max(e.last_seen) as last_seen, array_agg(${WORKLOAD('e')}) as all_workloads, count(*) as rows
       from (
-        select s.*, row_number() over (order by ${columns('s', INDEXED)}) as n
-        from (
-          select s.*
-          from (${those(`e.kind = a.kind and e.path_start = a.path_start and e.path > a.path`)}
-                union all
-                ${those(`(e.kind, e.path_start) > (a.kind, a.path_start) and e.kind <= a.last_kind`)}) s
-          order by ${columns('s', INDEXED)}
-          limit a.max_rows) s) e
+        select s.*
+        from (${those(`e.kind = a.kind and e.path_start = a.path_start and e.path > a.path`)}
+              union all
+              ${those(`(e.kind, e.path_start) > (a.kind, a.path_start) and e.kind <= a.last_kind`)}) s
+        order by ${columns('s', INDEXED)}
+        limit a.max_rows) e
       group by ${columns('e', INDEXED)}) g
     window in_order as (order by ${columns('g', ORDER)} rows unbounded preceding)
     order by ${columns('g', ORDER)}
