@@ -21,6 +21,24 @@ function serve(): void {
   if (waiting.length > 0) setImmediate(serve)
 }
 
+/** When the first short work began of this turn of the event loop. */
+let begunAt: number | null = null
+
+/**
+ * Whether what is short by itself should wait for a turn, because so much of it was done in this one: of requests that arrive together each is
+ * begun in the same.
+ */
+export function isTurnOver(): boolean {
+  const now = performance.now()
+  if (begunAt === null) {
+    begunAt = now
+    setImmediate(() => {
+      begunAt = null
+    })
+  }
+  return now >= begunAt + MAX_SLICE_MS
+}
+
 /** A loop asks before each step whether its slice is over, and if so awaits the next: steps are to be short beside a slice. */
 export class Slice {
   #endsAt = performance.now() + MAX_SLICE_MS

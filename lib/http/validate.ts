@@ -1,7 +1,7 @@
 import { zValidator } from '@hono/zod-validator'
 import type { Context as HonoContext } from 'hono'
 import type { z } from 'zod'
-import { turn } from '../turns.ts'
+import { isTurnOver, turn } from '../turns.ts'
 import { MAX_CORE_BODY_BYTES, readBody } from './body.ts'
 import type { Context, Env, Validated } from './context.ts'
 import { type Declared, declare } from './declared.ts'
@@ -84,9 +84,7 @@ async function receive(
     if (longIntegersOf !== null) await markLongIntegers(bytes, longIntegersOf)
     if (isLarge) await turn()
     const value =
-      cuts.length > 0
-        ? await parseList(bytes, cuts, tolerated)
-        : parseJson(await textOf(bytes, isOptional), tolerated, longIntegersOf === null)
+      cuts.length > 0 ? await parseList(bytes, cuts, tolerated) : await parseText(bytes, isOptional, tolerated, longIntegersOf === null)
     if (Array.isArray(value) && value.length > maxElements) throw tooMany(maxElements, 'elements')
     if (isLarge) await turn()
     if (isLarge && Array.isArray(value)) largeLists.add(value)
@@ -100,12 +98,11 @@ async function receive(
   }
 }
 
-/** Decoding 16 MiB of another script takes as long as parsing it: one turn does not do both. */
-async function textOf(bytes: Buffer, isOptional: boolean): Promise<string> {
-  if (isOptional && bytes.length === 0) return '{}'
-  const text = bytes.toString()
-  if (bytes.length >= MIN_SHARED_BYTES) await turn()
-  return text
+/** Decoding 16 MiB of another script takes as long as parsing it: one turn does not do both. Nor does one parse all the small bodies that came in it. */
+async function parseText(bytes: Buffer, isOptional: boolean, tolerated: Tolerated, isExact: boolean): Promise<unknown> {
+  const text = isOptional && bytes.length === 0 ? '{}' : bytes.toString()
+  if (bytes.length >= MIN_SHARED_BYTES || isTurnOver()) await turn()
+  return parseJson(text, tolerated, isExact)
 }
 
 /** Hands the value over once: what the schema drops must not live as long as the request. */

@@ -14,6 +14,7 @@ import { listen } from '../../lib/http/listen.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { body, params, query } from '../../lib/http/validate.ts'
 import { startApp } from '../support/app.ts'
+import { turnsOf } from '../support/turns.ts'
 import { until } from '../support/until.ts'
 
 const MAX_BYTES = 1_000
@@ -269,6 +270,17 @@ test('a body is charged for its bytes and its containers until it is answered', 
   }
   // Too small to be weighed: its objects are counted all the same.
   assert.ok((await charged(list('{}', 9_000))) >= (600 * 3_000) / 1024)
+})
+
+test('other work passes between small bodies that are dear to parse and arrive together', async () => {
+  const one = createApp(app.deps, [route().post('/nested', access('open'), body(z.unknown()), (c) => sendJson(c, 'null'))])
+  const send = async (text: string) =>
+    (await one.request('/nested', { method: 'POST', body: text, headers: { 'content-type': 'application/json' } })).status
+  const dear = '['.repeat(32_000) + ']'.repeat(32_000)
+  const answered = Promise.all(Array.from({ length: 100 }, () => send(dear)))
+  const turns = await turnsOf(answered)
+  assert.deepEqual([...new Set(await answered)], [200])
+  assert.ok(turns >= 5, `${turns} turns`)
 })
 
 test('packed bodies wait for room before they are unpacked', async () => {

@@ -10,8 +10,8 @@ import { KINDS, ORIGINS } from '../executables/index.ts'
 import { type Place, writeCursor } from './query.ts'
 import { ImageCoverage, ImageEntry } from './record.ts'
 
-/** Rows that a page is made of, which take about 20 ms. What needs more for its first entry has them. */
-export const MAX_ROWS_READ = 10_000
+/** Rows that a page is made of, which take about 10 ms, or one for each entry asked for and the next. What needs more for its first entry has them. */
+export const MAX_ROWS_READ = 5_000
 /** How many times as many are read where these did not suffice for one entry. */
 const GROWTH = 16
 /** Bytes of paths in a page, beyond the last: a path may have 4 096. */
@@ -101,16 +101,17 @@ export interface ImagePage {
 }
 
 /** A page of what ran of an image, and how the image is watched. */
-export async function readImage(gate: Gate, question: ImageQuestion, maxRows = MAX_ROWS_READ): Promise<ImagePage> {
+export async function readImage(gate: Gate, question: ImageQuestion, maxRows?: number): Promise<ImagePage> {
   const { digest, kind, after, limit, windowHours } = question
+  const rowsRead = maxRows ?? Math.max(MAX_ROWS_READ, limit + 1)
   const [first, last] = [kind ?? KINDS[0], kind ?? KINDS.at(-1)!]
   // A place in front of the kind that is asked for is its beginning.
   const place = after === null || after.kind < first ? { kind: first, path: '' } : after
-  const rows: RawRow[] = await gate((sql) => PAGE(sql, digest, last, place.kind, place.path, limit, maxRows, windowHours).raw())
+  const rows: RawRow[] = await gate((sql) => PAGE(sql, digest, last, place.kind, place.path, limit, rowsRead, windowHours).raw())
   const of = (what: string) => rows.filter((row) => String(row[0]) === what)
   const [entries, more] = [of('entry'), of('more')]
   const end = entries.at(-1)
-  if (!end && more.length > 0) return readImage(gate, question, maxRows * GROWTH)
+  if (!end && more.length > 0) return readImage(gate, question, rowsRead * GROWTH)
   const coverage = of('coverage')[0]!.slice(0, RECORD + COVERAGE_COLUMNS)
   return {
     entries: plainRows(ImageEntry, entries, RECORD),
