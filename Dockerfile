@@ -21,7 +21,7 @@ COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY . .
 # A checkout that only its owner can read would make an image that its own user cannot.
-RUN npm run build && chmod -R a+rX LICENSE package.json dist wrangler-free-deploy
+RUN npm run build && npm run sbom && npm run notices && chmod -R a+rX LICENSE package.json dist wrangler-free-deploy
 
 FROM ${NODE_IMAGE}
 ARG VERSION=0.1.0

@@ -12,6 +12,7 @@ import { declaredRoutes } from '../../lib/http/access.ts'
 import { createMetrics } from '../../lib/metrics.ts'
 import { DenialSeries } from '../../lib/seccomp/denials/series.ts'
 import { WIRE_NAMES, type WireNames } from '../../lib/supply-chain/names.ts'
+import { VERSION } from '../../lib/version.ts'
 import { at, readValues } from '../../scripts/chart-values.ts'
 import {
   container,
@@ -154,7 +155,7 @@ one('by default the broker does what it does without the chart, but for what a c
   assert.deepEqual(config.adminListen, [{ host: '::', port: 9091 }])
   assert.deepEqual(
     [config.memoryLimitMb, config.telemetryEndpoint, config.chartVersion],
-    [1024, 'https://version.kguardian.dev/v1/check', '0.1.0'],
+    [1024, 'https://version.kguardian.dev/v1/check', VERSION],
   )
   assert.match(String(config.kubeVersion), /^v1\.\d+\.\d+/)
 })

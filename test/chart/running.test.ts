@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { jobs } from '../../jobs/index.ts'
+import { VERSION } from '../../lib/version.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { administer } from '../support/server.ts'
@@ -64,7 +65,7 @@ for (const { name } of jobs) {
 test('the version check asked once, with the versions that the chart knows', { skip }, () => {
   assert.equal(releases!.heard.length, 1)
   const { chart, k8s, features } = releases!.heard[0]!.query
-  assert.deepEqual([chart, features], ['0.1.0', 'none'])
+  assert.deepEqual([chart, features], [VERSION, 'none'])
   assert.match(k8s!, /^v1\.\d+\.\d+/)
 })
 

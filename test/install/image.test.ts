@@ -239,6 +239,21 @@ describe('the image', { timeout: BUILD_LIMIT_MS }, () => {
     )
   })
 
+  built('it carries the bill of materials of just these packages, and their licences in full', () => {
+    const { components } = JSON.parse(readFileSync(join(app, 'dist/sbom.cdx.json'), 'utf8')) as {
+      components: { group?: string; name: string; version: string }[]
+    }
+    const packages = installed(join(app, 'node_modules')).map(({ name, json }) => `${json.name ?? name} ${json.version}`)
+    const listed = components.map(({ group, name, version }) => `${group === undefined ? '' : `${group}/`}${name} ${version}`)
+    assert.deepEqual(listed.sort(), [...new Set(packages)].sort())
+    const licences = readFileSync(join(app, 'dist/THIRD_PARTY_LICENCES.txt'), 'utf8').split('\n')
+    for (const one of packages)
+      assert.ok(
+        licences.some((line) => line.startsWith(`${one} (`)),
+        one,
+      )
+  })
+
   built('what its code imports is built in, a dependency, or its own', () => {
     const files = entries(join(app, 'dist')).filter((path) => path.endsWith('.js'))
     assert.ok(files.length > 100)
@@ -405,6 +420,8 @@ function entries(folder: string): string[] {
 }
 
 interface Manifest {
+  name?: string
+  version?: string
   scripts?: Record<string, string>
   os?: string[]
   cpu?: string[]
