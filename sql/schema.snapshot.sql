@@ -53,8 +53,9 @@ table public.compute_contention partition by RANGE (ts)
   culprit_container_uid text collate "C"
   count bigint not null
   wait_ns bigint not null
+  is_heaviest boolean not null default true
   CREATE INDEX compute_contention_by_time ON ONLY public.compute_contention USING btree (victim_id, ts)
-  CREATE INDEX compute_contention_heaviest ON ONLY public.compute_contention USING btree (victim_id, wait_ns DESC, id DESC)
+  CREATE INDEX compute_contention_heaviest ON ONLY public.compute_contention USING btree (victim_id, wait_ns DESC, id DESC) WHERE is_heaviest
 
 table public.compute_contention_other partition of compute_contention DEFAULT
   id bigint not null default nextval('compute_history_id'::regclass)
@@ -66,8 +67,9 @@ table public.compute_contention_other partition of compute_contention DEFAULT
   culprit_container_uid text collate "C"
   count bigint not null
   wait_ns bigint not null
+  is_heaviest boolean not null default true
   CREATE INDEX compute_contention_other_victim_id_ts_idx ON public.compute_contention_other USING btree (victim_id, ts)
-  CREATE INDEX compute_contention_other_victim_id_wait_ns_id_idx ON public.compute_contention_other USING btree (victim_id, wait_ns DESC, id DESC)
+  CREATE INDEX compute_contention_other_victim_id_wait_ns_id_idx ON public.compute_contention_other USING btree (victim_id, wait_ns DESC, id DESC) WHERE is_heaviest
 
 table public.compute_fold with (fillfactor=50)
   is_only boolean not null default true
@@ -1081,7 +1083,7 @@ function public.store_findings(header json, rows text) returns json language plp
 
 function public.store_heartbeats(doc json) returns integer language plpgsql
 
-function public.store_minutes(of_node text, sent timestamp without time zone, resolution bigint, uids text[], pod_uids text[], namespaces text[], pod_names text[], containers text[], usage_avg double precision[], usage_max double precision[], usage_last double precision[], quotas bigint[], periods bigint[], cpu_requests bigint[], cpu_limits bigint[], nr_periods bigint[], nr_throttled bigint[], throttled bigint[], cpu_some_avg double precision[], cpu_some_max double precision[], cpu_full_avg double precision[], cpu_full_max double precision[], current_avg bigint[], current_max bigint[], current_last bigint[], working_set_avg bigint[], working_set_max bigint[], working_set_last bigint[], mem_limits bigint[], mem_requests bigint[], mem_some_avg double precision[], mem_some_max double precision[], mem_full_avg double precision[], mem_full_max double precision[], events_high bigint[], events_max bigint[], oom_kills bigint[], refaults bigint[], pgmajfaults bigint[], runq_counts bigint[], runq_p50 bigint[], runq_p95 bigint[], runq_p99 bigint[], runq_max bigint[], runq_overflows bigint[], hists text[], victims integer[], cgroup_ids bigint[], kinds text[], refs text[], culprit_uids text[], counts bigint[], waits bigint[]) returns void language plpgsql
+function public.store_minutes(of_node text, sent timestamp without time zone, resolution bigint, uids text[], pod_uids text[], namespaces text[], pod_names text[], containers text[], usage_avg double precision[], usage_max double precision[], usage_last double precision[], quotas bigint[], periods bigint[], cpu_requests bigint[], cpu_limits bigint[], nr_periods bigint[], nr_throttled bigint[], throttled bigint[], cpu_some_avg double precision[], cpu_some_max double precision[], cpu_full_avg double precision[], cpu_full_max double precision[], current_avg bigint[], current_max bigint[], current_last bigint[], working_set_avg bigint[], working_set_max bigint[], working_set_last bigint[], mem_limits bigint[], mem_requests bigint[], mem_some_avg double precision[], mem_some_max double precision[], mem_full_avg double precision[], mem_full_max double precision[], events_high bigint[], events_max bigint[], oom_kills bigint[], refaults bigint[], pgmajfaults bigint[], runq_counts bigint[], runq_p50 bigint[], runq_p95 bigint[], runq_p99 bigint[], runq_max bigint[], runq_overflows bigint[], hists text[], victims integer[], cgroup_ids bigint[], kinds text[], refs text[], culprit_uids text[], counts bigint[], waits bigint[], are_heaviest boolean[]) returns void language plpgsql
 
 function public.store_samples(document json, container_uids text[], pod_uids text[], namespaces text[], pod_names text[], containers text[], cgroup_ids bigint[], usages double precision[], quotas bigint[], periods bigint[], cpu_requests bigint[], cpu_limits bigint[], nr_periods bigint[], nr_throttled bigint[], throttled bigint[], cpu_some double precision[], cpu_full double precision[], currents bigint[], working_sets bigint[], mem_limits bigint[], mem_requests bigint[], mem_some double precision[], mem_full double precision[], events_high bigint[], events_max bigint[], oom_kills bigint[], refaults bigint[], pgmajfaults bigint[], runq_counts bigint[], runq_p50 bigint[], runq_p95 bigint[], runq_p99 bigint[], runq_max bigint[], runq_overflows bigint[], blames text[], omitted bigint[], omitted_waits bigint[]) returns void language plpgsql
 

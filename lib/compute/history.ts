@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type Database, fixed } from '../db/index.ts'
 import { storedJson, zonedTime } from '../http/fields.ts'
 import { asArray } from '../http/pages.ts'
-import { joinedColumns, joinedPage, plainReader } from '../records/index.ts'
+import { joinedColumns, joinedPage } from '../records/index.ts'
 
 export const MAX_HISTORY = 20_000
 export const MAX_MINUTES = 10_080
@@ -67,6 +67,13 @@ export const HistoryRow = z
   .meta({ id: 'ComputeHistoryRow' })
 
 const IDENTITY = ['container_uid', 'pod_uid', 'namespace', 'pod_name', 'container', 'node']
+/** All of it as the value of its first key, rendered once for each container. As JSON no name has a byte that joined columns cannot carry. */
+const [FIRST, ...OTHERS] = IDENTITY
+const identity = `concat(to_json(c.${FIRST}), ${OTHERS.map((key) => `',"${key}":', to_json(c.${key})`).join(', ')})`
+const Stored = HistoryRow.omit({ pod_uid: true, namespace: true, pod_name: true, container: true, node: true }).extend({
+  container_uid: storedJson(z.string()),
+})
+
 const VALUES = Object.keys(HistoryRow.shape).filter((key) => !IDENTITY.includes(key))
 const values = (alias: string) => VALUES.map((key) => `${alias}.${key}`).join(', ')
 const shown = VALUES.map((key) =>
@@ -76,32 +83,40 @@ const shown = VALUES.map((key) =>
 const COUNTED = fixed<[{ containers: number }]>(`
   select count(*)::integer as containers from (select from compute_container c where c.pod_uid = $1 limit ${MAX_CONTAINERS}) c`)
 
-// Minutes before the line are folded, but for those that came late. What is wanted of a row is put together when it is known to be among the newest.
+/** Rows of a container since a time. Minutes before the line are folded, but for those that came late. */
+const rowsSince = (columns: (alias: string) => string, since: string) => `
+      select ${columns('m')} from compute_minute m where m.container_id = c.container_id and m.ts >= ${since} and (m.ts >= a.line or m.is_late)
+      union all
+      select ${columns('f')} from compute_folded f where f.container_id = c.container_id and f.ts >= ${since}`
+
+// Where the rows begin is known by their times alone: sorted with all that they hold, those of a week leave memory.
 const ROWS = `
   with asked as materialized (
     select a.pod_uid, a.minutes, now() at time zone 'utc' - make_interval(mins => a.minutes) as since, f.folded_until as line
     from (select $1::text as pod_uid, $2::integer as minutes) a
     join compute_fold f on f.is_only),
   c as materialized (
-    select c.id as container_id, ${IDENTITY.map((key) => `c.${key}`).join(', ')}
+    select c.id as container_id, ${identity} as ${FIRST}
     from compute_container c
     where c.pod_uid = (select a.pod_uid from asked a)
     order by c.id
     limit ${MAX_CONTAINERS}),
-  newest as materialized (
-    select m.*, ${IDENTITY.map((key) => `c.${key}`).join(', ')}
+  oldest as materialized (
+    select k.ts, k.id
     from asked a
     cross join c
-    cross join lateral (
-      select ${values('m')} from compute_minute m where m.container_id = c.container_id and m.ts >= a.since and (m.ts >= a.line or m.is_late)
-      union all
-      select ${values('f')} from compute_folded f where f.container_id = c.container_id and f.ts >= a.since) m
-    order by m.ts desc, m.id desc
-    limit (select least(a.minutes * (select count(*) from c), ${MAX_HISTORY}) from asked a))
-  select ${IDENTITY.map((key) => `m.${key}`).join(', ')}, ${shown} from newest m order by m.ts, m.id`
+    cross join lateral (${rowsSince((alias) => `${alias}.ts, ${alias}.id`, 'a.since')}) k
+    order by k.ts desc, k.id desc
+    offset (select least(a.minutes * (select count(*) from c), ${MAX_HISTORY}) - 1 from asked a where exists (select from c))
+    limit 1)
+  select c.${FIRST}, ${shown}
+  from (select a.line, coalesce(o.ts, a.since) as ts, coalesce(o.id, 0) as id from asked a left join oldest o on true) a
+  cross join c
+  cross join lateral (${rowsSince(values, 'a.ts')}) m
+  where m.ts > a.ts or m.id >= a.id
+  order by m.ts, m.id`
 
-const joined = fixed(`select ${joinedColumns(HistoryRow, 't')} from (${ROWS}) t`)
-const plain = plainReader(HistoryRow, ROWS)
+const joined = fixed(`select ${joinedColumns(Stored, 't')} from (${ROWS}) t`)
 
 /** How many containers the history of a pod may be of: with the minutes they bound its rows. */
 export async function countContainers(db: Database, podUid: string): Promise<number> {
@@ -112,6 +127,6 @@ export async function countContainers(db: Database, podUid: string): Promise<num
 /** The history of a pod in so many minutes, the oldest first, as a JSON object; where there is more than so many rows for each, the newest. */
 export async function readHistory(db: Database, podUid: string, minutes: number): Promise<Buffer> {
   const [row] = await db.read((sql) => joined(sql, podUid, minutes).raw())
-  const rows = joinedPage(HistoryRow, row!) ?? (await plain(db.read, podUid, minutes))
+  const rows = joinedPage(Stored, row!)!
   return Buffer.concat([Buffer.from('{"rows":'), asArray(rows), Buffer.from('}')])
 }

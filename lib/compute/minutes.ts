@@ -50,7 +50,7 @@ export const Minutes = z
 export type Minutes = z.output<typeof Minutes>
 
 /** Those of a container, and those of who made it wait, in `store_minutes`. */
-const [COLUMNS, PAIR_COLUMNS] = [43, 7]
+const [COLUMNS, PAIR_COLUMNS] = [43, 8]
 
 const store = fixed(`
   select store_minutes(
@@ -64,7 +64,7 @@ const store = fixed(`
     $31::text::float8[], $32::text::float8[], $33::text::float8[], $34::text::float8[],
     $35::text::bigint[], $36::text::bigint[], $37::text::bigint[], $38::text::bigint[], $39::text::bigint[],
     $40::text::bigint[], $41::text::bigint[], $42::text::bigint[], $43::text::bigint[], $44::text::bigint[], $45::text::bigint[], $46::text::text[],
-    $47::text::integer[], $48::text::bigint[], $49::text::text[], $50::text::text[], $51::text::text[], $52::text::bigint[], $53::text::bigint[])`)
+    $47::text::integer[], $48::text::bigint[], $49::text::text[], $50::text::text[], $51::text::text[], $52::text::bigint[], $53::text::bigint[], $54::text::boolean[])`)
 
 /**
  * Stores a post in one statement; resolves to how many containers it came to, also where all was known. What is wrong with some of them is counted
@@ -155,11 +155,12 @@ function heaviest(sent: unknown): { kept: readonly Culprit[]; left: number } {
   return { kept: found.slice(0, MAX_CULPRITS), left: read.length - told.length + found.length - MAX_CULPRITS }
 }
 
-/** By the places of the victims, which count from 1 in the database. */
+/** By the places of the victims, which count from 1 in the database; those that nobody of the same victim outweighs are flagged. */
 async function pairsOf(culprits: readonly (readonly Culprit[])[]): Promise<Columns> {
   const pairs = new Columns(PAIR_COLUMNS)
   const slice = new Slice()
   for (const [place, those] of culprits.entries()) {
+    const heaviestNs = those.reduce((most, { waitNs }) => Math.max(most, waitNs), 0)
     for (const { cgroupId, kind, ref, containerUid, count, waitNs } of those)
       pairs.set(pairs.length, [
         place + 1,
@@ -169,6 +170,7 @@ async function pairsOf(culprits: readonly (readonly Culprit[])[]): Promise<Colum
         containerUid === null ? NULL : quoted(containerUid),
         count,
         waitNs,
+        waitNs === heaviestNs ? 't' : 'f',
       ])
     if (slice.isOver) await slice.next()
   }

@@ -1,6 +1,7 @@
 -- The heaviest waits since then, at most `per_victim` of each container of a node, and `max_rows` in all: by the container's uid, then the heaviest
--- first. By the index of these alone, days in which a container waited a hundred thousand times cost no more than others; without statistics that are
--- true the planner would rather sort all of them.
+-- first. A minute whose heaviest is not among the `per_victim` heaviest of all minutes has no pair that is: the others are not looked at. By the index
+-- of these, days in which a container waited a hundred thousand times cost no more than others; without statistics that are true the planner would
+-- rather sort all of them.
 create or replace function compute_heaviest(of_node text, of_namespace text, since timestamp, per_victim bigint, max_rows bigint)
 returns table (container_id bigint, pair compute_contention)
 language plpgsql stable
@@ -17,10 +18,17 @@ begin
     select c.id, p.pair
     from compute_container c
     cross join lateral (
-      select p as pair, p.wait_ns, p.id
-      from compute_contention p
-      where p.victim_id = c.id and p.ts >= since
-      order by p.wait_ns desc, p.id desc
+      select w.pair, w.wait_ns, w.id
+      from (
+        select distinct h.ts
+        from (
+          select f.ts
+          from compute_contention f
+          where f.victim_id = c.id and f.ts >= since and f.is_heaviest
+          order by f.wait_ns desc, f.id desc
+          limit per_victim) h) m
+      cross join lateral (select a as pair, a.wait_ns, a.id from compute_contention a where a.victim_id = c.id and a.ts = m.ts offset 0) w
+      order by w.wait_ns desc, w.id desc
       limit per_victim) p
     where c.node = of_node and (of_namespace is null or c.namespace = of_namespace)
     order by c.container_uid, p.wait_ns desc, p.id desc

@@ -13,7 +13,7 @@ create or replace function store_minutes(
   mem_limits bigint[], mem_requests bigint[], mem_some_avg float8[], mem_some_max float8[], mem_full_avg float8[], mem_full_max float8[],
   events_high bigint[], events_max bigint[], oom_kills bigint[], refaults bigint[], pgmajfaults bigint[],
   runq_counts bigint[], runq_p50 bigint[], runq_p95 bigint[], runq_p99 bigint[], runq_max bigint[], runq_overflows bigint[], hists text[],
-  victims integer[], cgroup_ids bigint[], kinds text[], refs text[], culprit_uids text[], counts bigint[], waits bigint[]) returns void
+  victims integer[], cgroup_ids bigint[], kinds text[], refs text[], culprit_uids text[], counts bigint[], waits bigint[], are_heaviest boolean[]) returns void
 language plpgsql
 as $$
 #variable_conflict error
@@ -123,9 +123,10 @@ begin
     -- The same was posted meanwhile, at least in part.
     ids := array(select case when i.id = any (stored_ids) then i.id else 0 end from unnest(ids) with ordinality i(id, n) order by i.n);
   end if;
-  insert into compute_contention (victim_id, ts, culprit_cgroup_id, culprit_kind, culprit_ref, culprit_container_uid, count, wait_ns)
-  select ids[p.victim], stored_ts, p.cgroup_id, p.kind, p.ref, p.container_uid, p.count, p.wait_ns
-  from unnest(victims, cgroup_ids, kinds, refs, culprit_uids, counts, waits) as p(victim, cgroup_id, kind, ref, container_uid, count, wait_ns)
+  insert into compute_contention (victim_id, ts, culprit_cgroup_id, culprit_kind, culprit_ref, culprit_container_uid, count, wait_ns, is_heaviest)
+  select ids[p.victim], stored_ts, p.cgroup_id, p.kind, p.ref, p.container_uid, p.count, p.wait_ns, p.is_heaviest
+  from unnest(victims, cgroup_ids, kinds, refs, culprit_uids, counts, waits, are_heaviest)
+    as p(victim, cgroup_id, kind, ref, container_uid, count, wait_ns, is_heaviest)
   where ids[p.victim] > 0;
 end
 $$;

@@ -163,7 +163,8 @@ create index compute_minute_by_time on compute_minute using brin (ts) with (page
 -- of its own: on a day with hardly a row either would cost the same.
 create index compute_minute_recent on compute_minute (ts) where resolution_secs = 60;
 
--- Who made whom wait, append only, a partition a day. The waits of a victim are read by time, or the heaviest first.
+-- Who made whom wait, append only, a partition a day. The waits of a victim are read by time, or the heaviest first: then the heaviest of each
+-- minute lead to the minutes, so that one entry stands for the ten or twenty pairs of one. A flag too many does no harm.
 create table compute_contention (
   id                    bigint not null default nextval('compute_history_id'),
   victim_id             bigint not null,
@@ -173,11 +174,12 @@ create table compute_contention (
   culprit_ref           text collate "C" not null,
   culprit_container_uid text collate "C",
   count                 bigint not null,
-  wait_ns               bigint not null
+  wait_ns               bigint not null,
+  is_heaviest           boolean not null default true
 ) partition by range (ts);
 
 create index compute_contention_by_time on compute_contention (victim_id, ts);
-create index compute_contention_heaviest on compute_contention (victim_id, wait_ns desc, id desc);
+create index compute_contention_heaviest on compute_contention (victim_id, wait_ns desc, id desc) where is_heaviest;
 
 create table compute_minute_other partition of compute_minute default;
 create table compute_folded_other partition of compute_folded default;

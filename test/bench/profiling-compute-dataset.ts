@@ -165,10 +165,10 @@ export async function seedMinutes(sql: postgres.Sql, { containers }: Dataset): P
     // Two or three of each container: neighbors on its node, and a unit of the system.
     if (has_pairs)
       await sql.unsafe(`
-        insert into compute_contention (victim_id, ts, culprit_cgroup_id, culprit_kind, culprit_ref, culprit_container_uid, count, wait_ns)
+        insert into compute_contention (victim_id, ts, culprit_cgroup_id, culprit_kind, culprit_ref, culprit_container_uid, count, wait_ns, is_heaviest)
         select n, t, c.id, case when p = 3 then 'system' else 'pod' end,
                case when p = 3 then 'system.slice/containerd.service' else 'ns-0/web-' || c.id - 1 || '-6d5f8b7c9-x2x4z/app' end,
-               case when p < 3 then ${UID} || '/app' end, ${noise(109, 900)}, (1000000 + ${noise(113, 9_000_000)}) * case when p = 1 then 8 else 1 end
+               case when p < 3 then ${UID} || '/app' end, ${noise(109, 900)}, (1000000 + ${noise(113, 9_000_000)}) * case when p = 1 then 8 else 1 end, p = 1
         from (${minuteOf(minute)}) m
         cross join generate_series(1, ${containers}) n
         cross join lateral (

@@ -49,7 +49,7 @@ function minutes(on: postgres.Sql, keys: readonly string[], second: number, reso
     ...[...Array(4).fill(fractions), ...Array(11).fill(counts)],
   ]
   return on.unsafe(
-    `select store_minutes($1, $2::text::timestamp, $3::int, ${kinds.join(', ')}, null, '{1}', '{1}', '{pod}', '{r}', '{c}', '{1}', '{1}')
+    `select store_minutes($1, $2::text::timestamp, $3::int, ${kinds.join(', ')}, null, '{1}', '{1}', '{pod}', '{r}', '{c}', '{1}', '{1}', '{t}')
      from (select $4::text::text[] as t, array_fill(1::bigint, array[$5::int]) as b, array_fill(1::float8, array[$5::int]) as f) k`,
     [`node-${second}`, time(second), resolution, array(keys), keys.length],
   )

@@ -1,0 +1,243 @@
+/** Minutes that are sent again, in part, in another order, at once, late or ahead, beside a model of what is kept of them (interop-profiling 3.2, P14, P22). */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { startApp } from '../support/app.ts'
+import { history, MINUTES, minute, minutes, pairs } from './minutes.ts'
+import { culprit, type Fields, type Row, unique } from './posts.ts'
+
+const RUNS = 200
+const MINUTE_SECS = 60
+const BUCKET_SECS = 300
+/** Each history has so many minutes of its own, one behind the other: the line goes ahead only. */
+const SLOT_MINUTES = 30
+const SLOTS = 288
+const WEEK_MINUTES = 10_080
+/** Waits of a shorter time are found by time, others by weight. */
+const HOURS_MINUTES = 360
+const [MAX_CULPRITS, MAX_PAIRS_OF_VICTIM] = [20, 50]
+
+const app = await startApp()
+const { sql } = app
+const began = Math.floor(Date.now() / 3_600_000) * 3_600
+const FIRST = began - 6.5 * 86_400
+
+/** What is sent of a container: its number, what it counted, and the waits. */
+interface Sent {
+  readonly container: number
+  readonly value: number
+  readonly waits: readonly number[]
+  readonly isBad: boolean
+}
+interface Post {
+  /** From the begin of the slot in seconds; those ahead are so many minutes beyond an hour from now. */
+  readonly at: number
+  readonly isAhead: boolean
+  readonly secs: number
+  readonly sent: readonly Sent[]
+}
+type Step =
+  | { readonly kind: 'post'; readonly post: Post }
+  | { readonly kind: 'again'; readonly which: number; readonly how: 'whole' | 'part' | 'reversed' | 'changed' | 'more' }
+  | { readonly kind: 'at once'; readonly post: Post }
+  | { readonly kind: 'fold'; readonly until: number }
+  | { readonly kind: 'merge' }
+
+const sent: fc.Arbitrary<Sent> = fc.record({
+  container: fc.nat(2),
+  value: fc.integer({ min: 1, max: 1_000 }),
+  waits: fc.array(fc.integer({ min: 1, max: 400 }), { maxLength: 24, size: 'max' }),
+  isBad: fc.nat(9).map((n) => n === 0),
+})
+const post: fc.Arbitrary<Post> = fc
+  .record({
+    minute: fc.nat(SLOT_MINUTES - 1),
+    isAhead: fc.nat(4).map((n) => n === 0),
+    secs: fc.constantFrom(60, 60, 60, 61, 300),
+    sent: fc.array(sent, { minLength: 1, maxLength: 5 }),
+  })
+  // A row of five minutes that is posted is none that minutes are folded into.
+  .map(({ minute, ...rest }) => ({ ...rest, at: minute * MINUTE_SECS + (rest.secs === BUCKET_SECS ? 7 : 0) }))
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('post' as const), post }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant('again' as const),
+      which: fc.nat(7),
+      how: fc.constantFrom('whole', 'part', 'reversed', 'changed', 'more'),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('at once' as const), post }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('fold' as const), until: fc.nat(SLOT_MINUTES / 5).map((n) => n * BUCKET_SECS) }) },
+  { weight: 1, arbitrary: fc.constant({ kind: 'merge' as const }) },
+)
+
+/** A row that is kept, by the time as sent. */
+interface Kept {
+  readonly post: Post
+  readonly sent: Sent
+  /** It came behind the line, and is in no row of five minutes yet. */
+  isLate: boolean
+}
+
+/** What is kept of posts: the first of each container, time and resolution; within a post the last. */
+class Model {
+  readonly kept = new Map<string, Kept>()
+  line = 0
+
+  post(post: Post): number {
+    const last = new Map(post.sent.filter(({ isBad }) => !isBad).map((one) => [one.container, one]))
+    for (const one of last.values()) {
+      const key = `${one.container} ${post.isAhead} ${post.at} ${post.secs}`
+      const isLate = !post.isAhead && post.secs < BUCKET_SECS && post.at < this.line
+      if (!this.kept.has(key)) this.kept.set(key, { post, sent: one, isLate })
+    }
+    return last.size
+  }
+
+  fold(until: number): void {
+    this.line = Math.max(this.line, until)
+  }
+
+  merge(): void {
+    for (const one of this.kept.values()) one.isLate = false
+  }
+
+  /** Container, resolution, time or null for now, sum and maximum of each row, by these. */
+  rows(): string[] {
+    const rows = new Map<string, number[]>()
+    for (const [key, { post, sent, isLate }] of this.kept) {
+      const isFolded = !post.isAhead && post.secs < BUCKET_SECS && post.at < this.line && !isLate
+      const head = isFolded
+        ? [sent.container, BUCKET_SECS, post.at - (post.at % BUCKET_SECS)]
+        : [sent.container, post.secs, post.isAhead ? null : post.at]
+      const id = isFolded ? JSON.stringify(head) : key
+      const [, , , sum, most] = (rows.get(id) ?? [0, 0, 0, 0, 0]) as [number, number, number, number, number]
+      rows.set(id, [...head, sum + sent.value, Math.max(most, sent.value)] as number[])
+    }
+    return [...rows.values()].map((row) => JSON.stringify(row)).sort()
+  }
+
+  /** The heaviest waits of each container; `isRecent`: of those alone that are now. */
+  waits(isRecent: boolean): number[][] {
+    const all: number[][] = [[], [], []]
+    for (const { post, sent } of this.kept.values())
+      if (post.isAhead || !isRecent) all[sent.container]!.push(...sent.waits.toSorted((a, b) => b - a).slice(0, MAX_CULPRITS))
+    return all.map((waits) => waits.sort((a, b) => b - a).slice(0, MAX_PAIRS_OF_VICTIM))
+  }
+}
+
+/** One history: a pod of three containers on a node of its own. */
+class Subject {
+  readonly pod = unique('model')
+  readonly start: number
+
+  constructor(slot: number) {
+    this.start = FIRST + slot * SLOT_MINUTES * MINUTE_SECS
+  }
+
+  async post({ at, isAhead, secs, sent }: Post): Promise<number> {
+    const ts = new Date((isAhead ? began + 7_200 + at : this.start + at) * 1_000).toISOString()
+    const containers = sent.map(({ container, value, waits, isBad }): Fields => {
+      const blame = waits.map((wait) => culprit(wait))
+      const gauge = { avg: value, max: value, last: value }
+      const read = minute({ pod_name: this.pod, container: `c${container}`, cpu: { nr_periods: value }, memory: { current: gauge }, blame })
+      return isBad ? { ...read, memory: null } : read
+    })
+    const answer = await app.post(MINUTES, minutes(containers, { node: this.pod, ts, resolution_secs: secs }))
+    assert.equal(answer.status, 200, answer.text)
+    return answer.json.accepted
+  }
+
+  async fold(until: number): Promise<void> {
+    const line = new Date((this.start + until) * 1_000).toISOString().slice(0, -1)
+    await sql`select compute_close(${line}::timestamp)`
+    for (let isLast = false; !isLast; ) {
+      const [row] = await sql`select is_last from compute_fold_step('-infinity', ${line}::timestamp, 1000)`
+      isLast = row!.is_last
+    }
+  }
+
+  async merge(): Promise<void> {
+    for (let isLast = false; !isLast; ) {
+      const [row] = await sql`select is_last from compute_merge_step('-infinity', 'infinity', 1000)`
+      isLast = row!.is_last
+    }
+  }
+
+  async rows(): Promise<string[]> {
+    const rows = await history(app, { pod_uid: `uid-${this.pod}` }, WEEK_MINUTES)
+    const shown = ({ container, resolution_secs, ts, cpu_nr_periods, mem_current_max }: Row) => {
+      const at = Date.parse(ts) / 1_000
+      const time = at < this.start + SLOT_MINUTES * MINUTE_SECS ? at - this.start : null
+      if (time === null) assert.ok(at >= began && at <= Date.now() / 1_000 + 60, ts)
+      return JSON.stringify([Number(container.slice(1)), resolution_secs, time, cpu_nr_periods, mem_current_max])
+    }
+    return rows.map(shown).sort()
+  }
+
+  async waits(minutes: number): Promise<number[][]> {
+    const all: number[][] = [[], [], []]
+    for (const { victim_container_uid, wait_ns } of await pairs(app, { node: this.pod, minutes }))
+      all[Number(victim_container_uid.at(-1))]!.push(wait_ns)
+    return all
+  }
+}
+
+/** A post that was sent before, as it is sent again. */
+function again(post: Post, how: Extract<Step, { kind: 'again' }>['how']): Post {
+  const { sent } = post
+  const changed = sent.map((one) => ({ ...one, value: one.value + 1, waits: [...one.waits, 500] }))
+  if (how === 'part') return { ...post, sent: sent.slice(1) }
+  if (how === 'reversed') return { ...post, sent: sent.toReversed() }
+  if (how === 'changed') return { ...post, sent: changed }
+  if (how === 'more')
+    return { ...post, sent: [...[0, 1, 2].map((container) => ({ container, value: 7, waits: [9], isBad: false })), ...sent] }
+  return post
+}
+
+let run = 0
+
+test(`${RUNS} random histories: minutes that come again change nothing, whatever they come with`, async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 9 }), async (steps) => {
+      const slot = run++ % SLOTS
+      if (slot === 0) {
+        await sql`truncate compute_minute, compute_folded, compute_contention, compute_container`
+        await sql`update compute_fold set folded_until = to_timestamp(${FIRST}::float8) at time zone 'utc', closed_until = to_timestamp(${FIRST}::float8) at time zone 'utc'`
+      }
+      const [model, subject] = [new Model(), new Subject(slot)]
+      const posted: Post[] = []
+      const send = async (post: Post) => {
+        posted.push(post)
+        assert.equal(await subject.post(post), model.post(post), 'accepted')
+      }
+      for (const one of steps) {
+        if (one.kind === 'post') await send(one.post)
+        else if (one.kind === 'again') {
+          const before = posted[one.which % Math.max(1, posted.length)]
+          if (before !== undefined) await send(again(before, one.how))
+        } else if (one.kind === 'at once') {
+          // Of the same containers both have the same: whichever is first.
+          const sent = [...new Map(one.post.sent.filter(({ isBad }) => !isBad).map((c) => [c.container, c])).values()]
+          await Promise.all([
+            send({ ...one.post, sent }),
+            send({ ...one.post, sent: sent.toReversed() }),
+            send({ ...one.post, sent: sent.slice(1) }),
+          ])
+        } else if (one.kind === 'fold') {
+          if (one.until > model.line) await subject.fold(one.until)
+          model.fold(one.until)
+        } else {
+          await subject.merge()
+          model.merge()
+        }
+      }
+      assert.deepEqual(await subject.rows(), model.rows(), 'GET /compute/history')
+      assert.deepEqual(await subject.waits(WEEK_MINUTES), model.waits(false), 'GET /compute/contention by weight')
+      assert.deepEqual(await subject.waits(HOURS_MINUTES), model.waits(true), 'GET /compute/contention by time')
+    }),
+    { numRuns: RUNS },
+  )
+})
