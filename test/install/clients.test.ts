@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { get } from '../support/broker.ts'
 import { startStub } from '../support/stub.ts'
 import { until } from '../support/until.ts'
+import { scopeOf, written } from './scopes.ts'
 import { walk } from './walk.ts'
 
 const page = readFileSync(new URL('../../docs/clients.md', import.meta.url), 'utf8')
@@ -36,6 +37,21 @@ walk('docs/clients.md', {
         const { json } = await get(`${url}/audit/verdicts`, { headers: { authorization: 'Bearer a-token-to-read' } })
         return json.length > 0
       })
+    },
+  },
+  finally: {
+    'every route is called, and answers as it should': async ({ url }) => {
+      const { text } = await get(`${url}/metrics`)
+      const called = new Set(
+        [...text.matchAll(/^broker_http_request_duration_seconds_count\{(.*)\} [1-9]/gm)].flatMap(([, labels]) => {
+          const of = (name: string) => new RegExp(`\\b${name}="([^"]*)"`).exec(labels!)![1]!
+          return of('status').startsWith('2') ? [`${of('method')} ${written(of('route'))}`] : []
+        }),
+      )
+      assert.deepEqual(
+        [...scopeOf().keys()].filter((route) => !called.has(route)),
+        [],
+      )
     },
   },
 })

@@ -1,6 +1,6 @@
 /**
  * Works through a page with a live broker. Its blocks `sh run` are run in order, with what they print compared; a block `sh start` is
- * `npm start` with the variables before it, and starts the broker anew on the same database.
+ * `npm start` with the variables before it, and starts the broker anew on the same database. Without one it is started as it is by default.
  */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -22,6 +22,8 @@ export interface WalkOptions {
   env?: NodeJS.ProcessEnv
   /** What the page takes for granted, by the section that it comes before. */
   arrange?: Readonly<Record<string, (broker: Broker) => Promise<void>>>
+  /** What holds when all of the page was done, by what it is called. */
+  finally?: Readonly<Record<string, (broker: Broker) => Promise<void>>>
 }
 
 /** The variables of a block `sh start`. */
@@ -32,9 +34,9 @@ function told({ text, line }: Block): Record<string, string> {
 }
 
 /** Registers a test for each block of the page, whose path is relative to the checkout. */
-export function walk(page: string, { env = {}, arrange = {} }: WalkOptions = {}): void {
+export function walk(page: string, { env = {}, arrange = {}, finally: checks = {} }: WalkOptions = {}): void {
   let shell: Shell
-  let broker: Broker
+  let broker: Broker | undefined
   let start: (variables: NodeJS.ProcessEnv) => Promise<void>
   let port: number
   const run = (text: string) => shell.run(text.replaceAll('localhost:9090', `localhost:${port}`))
@@ -47,7 +49,6 @@ export function walk(page: string, { env = {}, arrange = {} }: WalkOptions = {})
         await broker?.stop()
         broker = await startBroker({ databaseUrl, env: { ...env, ...variables, LISTEN_ADDR: `127.0.0.1:${port}` } })
       }
-      await start({})
       shell = startShell(tmpdir(), { PATH: process.env.PATH, HOME: process.env.HOME })
     })
 
@@ -60,12 +61,14 @@ export function walk(page: string, { env = {}, arrange = {} }: WalkOptions = {})
       test(`line ${block.line}, ${block.section}: ${commandsOf(block)[0]}`, async (t) => {
         if (stuck) return t.skip(stuck)
         stuck = `the block of line ${block.line} failed`
-        if (block.section !== section) await arrange[block.section]?.(broker)
+        if (!broker && !isStart) await start({})
+        if (block.section !== section) await arrange[block.section]?.(broker!)
         section = block.section
         if (isStart) await start(told(block))
         else assert.equal(await run(block.text), block.output)
         stuck = undefined
       })
     }
+    for (const [what, check] of Object.entries(checks)) test(what, (t) => (stuck ? t.skip(stuck) : check(broker!)))
   })
 }
