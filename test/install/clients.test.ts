@@ -1,10 +1,13 @@
 /** docs/clients.md, worked through with a live broker that has an evaluator; its table of limits is what routes declare. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
+import { STATUS_CODES } from 'node:http'
 import { test } from 'node:test'
+import { startApp } from '../support/app.ts'
 import { get } from '../support/broker.ts'
 import { startStub } from '../support/stub.ts'
 import { until } from '../support/until.ts'
+import { blocksOf } from './document.ts'
 import { scopeOf, written } from './scopes.ts'
 import { walk } from './walk.ts'
 
@@ -54,6 +57,15 @@ walk('docs/clients.md', {
       )
     },
   },
+})
+
+test('without a database it answers as it is shown', async () => {
+  const shown = blocksOf(page).find(({ language, text }) => language === 'text' && text.startsWith('HTTP/1.1 503'))!
+  const app = await startApp()
+  await app.db.end()
+  const { status, headers, text } = await app.get('/pod/info')
+  const fields = ['content-type', 'retry-after'].map((name) => `${name}: ${headers.get(name)}`)
+  assert.equal([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...fields, '', text].join('\n'), shown.text)
 })
 
 interface Schema {
