@@ -1,11 +1,20 @@
-/** README.md: its table of routes has every route there is, with the scope that it needs, and no other. */
+/** README.md: what it runs, worked through; its table of routes has every route there is, with the scope that it needs, and no other. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { routes } from '../../handlers/router.ts'
-import { declaredRoutes } from '../../lib/http/access.ts'
+import { blocksOf } from './document.ts'
+import { scopeOf } from './scopes.ts'
+import { walk } from './walk.ts'
 
 const page = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
+
+const session = blocksOf(page).find(({ tags }) => tags.includes('run'))!
+
+walk('README.md')
+
+test('the first session fits on a screen', () => {
+  assert.equal(session.text.split('\n').length, 5)
+})
 
 /**
  * Routes of a table by `<METHOD> <path>`, with their scopes. A method counts until one is named again, and each that is named takes the
@@ -28,9 +37,7 @@ function tabled(table: string): Map<string, string> {
 
 test('the table of routes is that of the router', () => {
   const [, table] = /\n## Routes\n\n([\s\S]*?)\n\n/.exec(page)!
-  const written = (name: string) => name.replace(/:(\w+)(\{[^}]*\})?/g, '{$1}')
-  const served = [...declaredRoutes(routes.flatMap((one) => one.routes))].map(([name, scope]) => [written(name), scope])
-  assert.deepEqual([...tabled(table!)].sort(), served.sort())
+  assert.deepEqual([...tabled(table!)].sort(), [...scopeOf()].sort())
 })
 
 test('a table is read as it is meant', () => {

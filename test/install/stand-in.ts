@@ -1,6 +1,6 @@
 /**
- * What `docker` does in docs/install.md, without containers: services are processes from the sources, told what compose.yaml tells
- * them, and PostgreSQL is the machine's own. A command or an option that the page does not use is refused.
+ * What `docker` does in docs/install.md and docs/operations.md, without containers: services are processes from the sources, told what
+ * compose.yaml tells them, and PostgreSQL is the machine's own. A command or an option that the pages do not use is refused.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

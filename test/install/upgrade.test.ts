@@ -1,4 +1,4 @@
-/** What docs/install.md says of an upgrade: brokers of the old release on the schema of the next. */
+/** What docs/operations.md says of an upgrade: brokers of the old release on the schema of the next. */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { flow, get, post, startBroker } from '../support/broker.ts'

@@ -11,7 +11,7 @@ import type { Recorder } from './record.ts'
 const READY_WITHIN_MS = 120_000
 const RESTART_MS = 500
 
-/** README asks for these where a pooler leaves a session without settings of its own. */
+/** docs/operations.md asks for these where a pooler leaves a session without settings of its own. */
 const ROLE_SETTINGS = {
   statement_timeout: "'30s'",
   jit: 'off',

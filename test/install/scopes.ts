@@ -1,0 +1,38 @@
+/** Which token opens which route, as docs/operations.md has it. */
+import { routes } from '../../handlers/router.ts'
+import { loadConfig } from '../../lib/config.ts'
+import { declaredRoutes } from '../../lib/http/access.ts'
+import { createTokens } from '../../lib/http/tokens.ts'
+import { TOKENS } from '../support/app.ts'
+
+/** Columns of the matrix, each with the header that its caller sends. */
+const CALLERS = {
+  read: TOKENS.BROKER_TOKEN_READ,
+  ingest: TOKENS.BROKER_TOKEN_INGEST,
+  supplychain: TOKENS.BROKER_TOKEN_SUPPLYCHAIN,
+  shared: TOKENS.BROKER_AUTH_TOKEN,
+}
+
+/** A path of the router as documents write it. */
+export const written = (name: string) => name.replace(/:(\w+)(\{[^}]*\})?/g, '{$1}')
+
+/** Every route with the scope that it declares, by `<METHOD> <path>`. */
+export const scopeOf = () =>
+  new Map([...declaredRoutes(routes.flatMap((one) => one.routes))].map(([name, scope]) => [written(name), scope]))
+
+/** A row for each route, in the order of paths, with a yes for each caller that it lets in. Markdown, without a line end. */
+export function scopeMatrix(): string {
+  const tokens = createTokens(loadConfig(TOKENS))
+  const callers = [
+    createTokens(loadConfig({})).authenticate(undefined),
+    ...Object.values(CALLERS).map((one) => tokens.authenticate(`Bearer ${one}`)),
+  ]
+  const rows = [...scopeOf()].sort(([a], [b]) => (a.split(' ')[1]! < b.split(' ')[1]! ? -1 : 1))
+  return [
+    `| Route | Scope | none | ${Object.keys(CALLERS).join(' | ')} |`,
+    `|---|---|${'---|'.repeat(callers.length)}`,
+    ...rows.map(
+      ([name, scope]) => `| \`${name}\` | ${scope} | ${callers.map((scopes) => (scopes!.has(scope) ? 'yes' : 'no')).join(' | ')} |`,
+    ),
+  ].join('\n')
+}

@@ -1,0 +1,74 @@
+/**
+ * Works through a page with a live broker. Its blocks `sh run` are run in order, with what they print compared; a block `sh start` is
+ * `npm start` with the variables before it, and starts the broker anew on the same database. Without one it is started as it is by default.
+ */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { before, describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { type Broker, startBroker } from '../support/broker.ts'
+import { createTestDatabase } from '../support/database.ts'
+import { freePort } from '../support/free-port.ts'
+import { type Block, blocksOf, commandsOf } from './document.ts'
+import { type Shell, startShell } from './shell.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const START_LIMIT_MS = 900_000
+
+export interface WalkOptions {
+  /** What the broker is told besides what the page says. */
+  env?: NodeJS.ProcessEnv
+  /** What the page takes for granted, by the section that it comes before. */
+  arrange?: Readonly<Record<string, (broker: Broker) => Promise<void>>>
+  /** What holds when all of the page was done, by what it is called. */
+  finally?: Readonly<Record<string, (broker: Broker) => Promise<void>>>
+}
+
+/** The variables of a block `sh start`. */
+function told({ text, line }: Block): Record<string, string> {
+  const words = text.replace(/\\\n/g, ' ').trim().split(/\s+/)
+  assert.deepEqual(words.splice(-2), ['npm', 'start'], `line ${line}`)
+  return Object.fromEntries(words.map((word) => /^(\w+)=(\S+)$/.exec(word)!.slice(1) as [string, string]))
+}
+
+/** Registers a test for each block of the page, whose path is relative to the checkout. */
+export function walk(page: string, { env = {}, arrange = {}, finally: checks = {} }: WalkOptions = {}): void {
+  let shell: Shell
+  let broker: Broker | undefined
+  let start: (variables: NodeJS.ProcessEnv) => Promise<void>
+  let port: number
+  const run = (text: string) => shell.run(text.replaceAll('localhost:9090', `localhost:${port}`))
+
+  describe(page, { timeout: START_LIMIT_MS }, () => {
+    before(async () => {
+      const { url: databaseUrl } = await createTestDatabase()
+      port = await freePort()
+      start = async (variables) => {
+        await broker?.stop()
+        broker = await startBroker({ databaseUrl, env: { ...env, ...variables, LISTEN_ADDR: `127.0.0.1:${port}` } })
+      }
+      shell = startShell(tmpdir(), { PATH: process.env.PATH, HOME: process.env.HOME })
+    })
+
+    let section = ''
+    /** Why what follows cannot be judged. */
+    let stuck: string | undefined
+    for (const block of blocksOf(readFileSync(join(ROOT, page), 'utf8'))) {
+      const isStart = block.tags.includes('start')
+      if (!isStart && !block.tags.includes('run')) continue
+      test(`line ${block.line}, ${block.section}: ${commandsOf(block)[0]}`, async (t) => {
+        if (stuck) return t.skip(stuck)
+        stuck = `the block of line ${block.line} failed`
+        if (!broker && !isStart) await start({})
+        if (block.section !== section) await arrange[block.section]?.(broker!)
+        section = block.section
+        if (isStart) await start(told(block))
+        else assert.equal(await run(block.text), block.output)
+        stuck = undefined
+      })
+    }
+    for (const [what, check] of Object.entries(checks)) test(what, (t) => (stuck ? t.skip(stuck) : check(broker!)))
+  })
+}
