@@ -75,6 +75,10 @@ test('whatever is stored, it counts what a plain count of all rows does', { time
 })
 
 test('it reads one entry of the index for each workload, not each row', async () => {
+  await sql`truncate seccomp_denial`
+  await store([['ns-0', null, null]])
+  await sql`analyze seccomp_denial`
+  await sql`delete from seccomp_denial`
   await sql`
     insert into seccomp_denial (pod_uid, pod_name, pod_namespace, workload_kind, workload_name, syscall, action, count, first_seen, last_seen)
     select 'uid-' || n, 'pod', 'ns-' || n % 3, case when n % 10 > 0 then 'Job' end, case when n % 10 > 0 then 'w-' || n % 7 end, 's', 'a', 1, now(), now()
