@@ -1,7 +1,7 @@
 // Writes docs/values.md out of values.yaml, its schema and the templates; a test compares them.
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { chartValues, readSchema, resolved, type Schema, schemaAt, type Value } from './chart-values.ts'
+import { chartValues, groupMeanings, readSchema, resolved, type Schema, schemaAt, type Value } from './chart-values.ts'
 import { chartVariables, FIXED, type Program, type Variable } from './chart-variables.ts'
 
 export const DOCUMENT = new URL('../docs/values.md', import.meta.url)
@@ -103,8 +103,11 @@ export function valuesDocument(): string {
     constraint(schemaAt(path, root), root),
   ]
   const sections = SECTIONS.map(([heading, firstParts]) => {
-    const listed = values.filter(({ path }) => firstParts.includes(path.split('.')[0]!))
-    return `## ${heading}\n\n${table(['Value', 'Default', 'Effect', 'Variables', 'Must be'], listed.map(line))}`
+    const isHere = (path: string) => firstParts.includes(path.split('.')[0]!)
+    const groups = [...groupMeanings()].filter(([path]) => isHere(path)).map(([path, meaning]) => `- ${code(path)}: ${meaning}`)
+    const lines = values.filter(({ path }) => isHere(path)).map(line)
+    const parts = [`## ${heading}`, groups.join('\n'), table(['Value', 'Default', 'Effect', 'Variables', 'Must be'], lines)]
+    return parts.filter((part) => part !== '').join('\n\n')
   })
   const fixed = FIXED.map(({ name, program, by, reason }) => [
     code(name),

@@ -82,3 +82,9 @@ export function chartValues(): Value[] {
   const meanings = comments(read('values.yaml'))
   return schemaPaths(readSchema()).map((path) => ({ path, fallback: at(values, path), meaning: meanings.get(path) ?? '' }))
 }
+
+/** What the line above a group of values says, by the path of the group. */
+export function groupMeanings(): Map<string, string> {
+  const leaves = new Set(schemaPaths(readSchema()))
+  return new Map([...comments(read('values.yaml'))].filter(([path, meaning]) => meaning !== '' && !leaves.has(path)))
+}

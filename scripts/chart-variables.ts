@@ -90,7 +90,12 @@ export const FIXED: readonly Fixed[] = [
     reason: 'The default has the port of the Service, 8080, and finds out by itself whether there is IPv6.',
   },
   { name: 'BROKER_URL', program: 'edge proxy', by: 'the chart', reason: 'The Service of the broker of this release.' },
-  timeout('UPSTREAM_CONNECT_TIMEOUT_MS'),
+  {
+    name: 'UPSTREAM_CONNECT_TIMEOUT_MS',
+    program: 'edge proxy',
+    by: 'frontend.env',
+    reason: 'The default is long for a connection within a cluster.',
+  },
   timeout('UPSTREAM_FIRST_BYTE_TIMEOUT_MS'),
   timeout('UPSTREAM_IDLE_TIMEOUT_MS'),
   ...tokenFiles('edge proxy', 'frontend.env', ['BROKER_TOKEN_READ_FILE', 'BROKER_AUTH_TOKEN_FILE']),
