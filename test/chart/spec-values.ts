@@ -116,3 +116,27 @@ export const specValues: readonly SpecValue[] = [
   compute('history.retentionDays', 7, 'HISTORY_RETENTION_DAYS'),
   compute('history.minuteResolutionHours', 24, 'HISTORY_MINUTE_HOURS'),
 ]
+
+/** What the specifications have the chart refuse: the file of test/chart/refusals, and the values that its sentence names. */
+export const specRefusals: readonly { file: string; names: readonly string[]; section: string }[] = [
+  {
+    file: 'node-status-stale-too-soon.yaml',
+    names: ['broker.seccomp.nodeStatusStaleSeconds', 'seccomp.distributeIntervalSeconds', 'three times'],
+    section: 'workload-profiling, Limits',
+  },
+  {
+    file: 'contention-without-compute.yaml',
+    names: ['compute.contention.enabled', 'needs compute.enabled'],
+    section: 'workload-profiling, Compute contention',
+  },
+  {
+    file: 'frontend-with-shared-token.yaml',
+    names: ['broker.auth.mode', 'frontend.brokerAuth.allowSharedToken'],
+    section: 'core-telemetry, Authentication',
+  },
+  {
+    file: 'supplychain-without-auth.yaml',
+    names: ['supplychain.enabled', 'needs broker.auth.mode scoped'],
+    section: 'core-telemetry, Authentication',
+  },
+]

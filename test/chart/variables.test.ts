@@ -1,12 +1,13 @@
 /** The values of the chart beside the specifications, which name them, and beside the programs, which read the variables that they set. */
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { configTable, loadConfig } from '../../lib/config.ts'
 import { constraint, variablesOfValue } from '../../scripts/chart-docs.ts'
 import { at, readSchema, readValues, type Schema, schemaAt, schemaPaths } from '../../scripts/chart-values.ts'
 import { chartVariables, FIXED, type Program, variablesOf } from '../../scripts/chart-variables.ts'
 import { configTable as edgeConfigTable, loadConfig as loadEdgeConfig } from '../../wrangler-free-deploy/edge/config.ts'
-import { specValues } from './spec-values.ts'
+import { specRefusals, specValues } from './spec-values.ts'
 
 const variables = chartVariables()
 const root = readSchema()
@@ -30,6 +31,13 @@ for (const { path, fallback, variable, section } of specValues) {
         variablesOfValue(path, variables).map(({ name }) => name),
         [variable],
       )
+  })
+}
+
+for (const { file, names, section } of specRefusals) {
+  test(`${file}: the refusal says which values it is about, and the rule (${section})`, () => {
+    const [sentence] = readFileSync(new URL(`refusals/${file}`, import.meta.url), 'utf8').split('\n')
+    for (const name of names) assert.ok(sentence!.includes(name), name)
   })
 }
 
