@@ -17,6 +17,14 @@ export interface Schema {
   readonly $ref?: string
   readonly type?: string
   readonly enum?: readonly unknown[]
+  readonly anyOf?: readonly Schema[]
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly pattern?: string
+  readonly items?: Schema
+  readonly required?: readonly string[]
   readonly properties?: Readonly<Record<string, Schema>>
   readonly additionalProperties?: boolean | Schema
   readonly definitions?: Readonly<Record<string, Schema>>
@@ -39,6 +47,11 @@ export function schemaPaths(root: Schema): string[] {
     return Object.entries(properties).flatMap(([name, child]) => below(child, path === '' ? name : `${path}.${name}`))
   }
   return below(root, '').filter((path) => path !== 'global')
+}
+
+/** What a value must be. */
+export function schemaAt(path: string, root: Schema): Schema {
+  return path.split('.').reduce((schema, name) => resolved(resolved(schema, root).properties![name]!, root), root)
 }
 
 export function at(values: unknown, path: string): unknown {
@@ -68,4 +81,10 @@ export function chartValues(): Value[] {
   const values = readValues()
   const meanings = comments(read('values.yaml'))
   return schemaPaths(readSchema()).map((path) => ({ path, fallback: at(values, path), meaning: meanings.get(path) ?? '' }))
+}
+
+/** What the line above a group of values says, by the path of the group. */
+export function groupMeanings(): Map<string, string> {
+  const leaves = new Set(schemaPaths(readSchema()))
+  return new Map([...comments(read('values.yaml'))].filter(([path, meaning]) => meaning !== '' && !leaves.has(path)))
 }

@@ -1,7 +1,7 @@
 /** Every value has an effect: with another one in its place, something else is rendered. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { chartValues, readSchema, resolved, type Schema } from '../../scripts/chart-values.ts'
+import { chartValues, readSchema, schemaAt } from '../../scripts/chart-values.ts'
 import { render, skip, type Values } from './helm.ts'
 
 /** Everything on, so that every value counts: with an external database, and with that for trials. */
@@ -69,18 +69,13 @@ const REFUSED = ['frontend.brokerAuth.allowSharedToken', 'postgres.enabled']
 
 /** Another value of the same type. */
 function another(path: string, value: unknown): unknown {
-  const schema = schemaAt(path)
+  const schema = schemaAt(path, readSchema())
   if (schema.enum) return schema.enum.find((one) => one !== value)
   if (typeof value === 'boolean') return !value
   if (typeof value === 'number') return value + 1
   if (typeof value === 'string') return value.startsWith('/') ? `${value}/x` : `${value}x`
   if (Array.isArray(value)) return path.endsWith('.env') ? [{ name: 'EXTRA', value: 'x' }] : [{ key: 'x', topologyKey: 'x' }]
   return path.endsWith('.resources') ? { limits: { memory: '700Mi' } } : { x: 'y' }
-}
-
-function schemaAt(path: string): Schema {
-  const root = readSchema()
-  return path.split('.').reduce((schema, name) => resolved(resolved(schema, root).properties![name]!, root), root)
 }
 
 const before = skip ? [] : bases.map((base) => ({ base, text: render(base) }))

@@ -4,13 +4,14 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { load } from 'js-yaml'
 import { VERSION } from '../../lib/version.ts'
+import { DOCUMENT, valuesDocument } from '../../scripts/chart-docs.ts'
 import { chartJobs, jobsFile, schedule } from '../../scripts/chart-jobs.ts'
-import { readmeWithTable } from '../../scripts/chart-readme.ts'
 import { at, CHART, chartValues, comments, readSchema, readValues, resolved, type Schema, schemaPaths } from '../../scripts/chart-values.ts'
 
 const read = (name: string) => readFileSync(new URL(name, CHART), 'utf8')
+/** Those that are rendered: what is only refused or talked about is of no use. */
 const templates = readdirSync(new URL('templates/', CHART), { recursive: true, encoding: 'utf8' })
-  .filter((name) => /\.(yaml|tpl|txt)$/.test(name))
+  .filter((name) => /\.(yaml|tpl)$/.test(name) && name !== '_validate.tpl')
   .map((name) => ({ name, text: read(`templates/${name}`) }))
 
 /** The paths that a template reads: those it writes out, and those it takes a step further under a name of its own. */
@@ -90,8 +91,13 @@ test('an interval becomes the schedule that comes to the same, or is refused', (
   for (const seconds of [30, 90, 420, 5400, 172_800]) assert.throws(() => schedule(seconds), /cron cannot say/, String(seconds))
 })
 
-test('the table of README is that of the values; `npm run chart` writes it', () => {
-  assert.equal(read('README.md'), readmeWithTable())
+test('docs/values.md is that of the values; `npm run chart` writes it', () => {
+  assert.equal(readFileSync(DOCUMENT, 'utf8'), valuesDocument())
+})
+
+test('docs/values.md has one line for each value, and no other', () => {
+  const listed = [...readFileSync(DOCUMENT, 'utf8').matchAll(/^\| `([a-z][\w.]*)` \|/gm)].map(([, path]) => path!)
+  assert.deepEqual(listed, paths)
 })
 
 test('the application version of the chart is that of the release', () => {

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { rootCertificates } from 'node:tls'
 import { Cron } from 'croner'
 import { routes } from '../../handlers/router.ts'
 import { jobs } from '../../jobs/index.ts'
@@ -14,6 +15,7 @@ import { DenialSeries } from '../../lib/seccomp/denials/series.ts'
 import { WIRE_NAMES, type WireNames } from '../../lib/supply-chain/names.ts'
 import { VERSION } from '../../lib/version.ts'
 import { at, readValues } from '../../scripts/chart-values.ts'
+import { createMetrics as createEdgeMetrics } from '../../wrangler-free-deploy/edge/metrics.ts'
 import {
   container,
   environment,
@@ -42,12 +44,15 @@ after(() => rmSync(folder, { recursive: true }))
 function lived(manifest: Manifest): NodeJS.ProcessEnv {
   const password = join(folder, 'password')
   writeFileSync(password, 'a-password')
+  const authority = join(folder, 'ca.crt')
+  writeFileSync(authority, rootCertificates[0]!)
   const value = ([name, given]: [string, Json]) => {
     if (name === 'DATABASE_PASSWORD_FILE') return [name, password]
+    if (name === 'PGSSLROOTCERT') return [name, authority]
     if (typeof given === 'string') return [name, given]
     return [name, name === 'DATABASE_URL' ? 'postgres://broker@db/broker' : `token-of-${given.secretKeyRef.key}-for-tests`]
   }
-  const { PGSSLROOTCERT: _, PGSSLCERT: __, PGSSLKEY: ___, ...rest } = environment(manifest)
+  const { PGSSLCERT: _, PGSSLKEY: __, ...rest } = environment(manifest)
   return Object.fromEntries(Object.entries(rest).map(value))
 }
 const configOf = (toggle: string): Config => loadConfig(lived(object(toggle, 'Deployment', 'broker')))
@@ -287,6 +292,39 @@ one('the agents sample as the values say, and have the tree of cgroups where com
   }
   // The denials of `compute-off` are on, and those of `compute` are not.
   assert.deepEqual(['compute', 'compute-off', 'controller-bare'].map(cgroups), [1, 1, 0])
+})
+
+one('that nobody reports profiles or denials is an alert where agents are to, after three times their interval', () => {
+  const asked = (toggle: string) =>
+    object(toggle, 'PrometheusRule', 'broker')
+      .spec.groups[0].rules.filter(({ alert }: Json) => ['BrokerNoSeccompReport', 'BrokerNoDenialReport'].includes(alert))
+      .map(({ alert, expr }: Json) => [alert, /\[(\d+s)\]/.exec(expr)![1]])
+  assert.deepEqual(
+    [asked('everything'), asked('compute'), asked('seccomp-slow'), asked('prometheus-rule')],
+    [
+      [
+        ['BrokerNoSeccompReport', '900s'],
+        ['BrokerNoDenialReport', '900s'],
+      ],
+      [['BrokerNoSeccompReport', '900s']],
+      [
+        ['BrokerNoSeccompReport', '10800s'],
+        ['BrokerNoDenialReport', '1800s'],
+      ],
+      [],
+    ],
+  )
+})
+
+one('that posts of the supply-chain component are refused, or results do not come, is an alert where it runs', () => {
+  const asked = (toggle: string) =>
+    object(toggle, 'PrometheusRule', 'broker')
+      .spec.groups[0].rules.map(({ alert }: Json) => alert)
+      .filter((alert: string) => /SupplyChain|Signature/.test(alert))
+  assert.deepEqual(
+    [asked('everything'), asked('supplychain-alerts'), asked('prometheus-rule')],
+    [['BrokerSupplyChainPostsRefused', 'BrokerSignatureResultsRefused', 'BrokerNoSignatureResult'], ['BrokerSupplyChainPostsRefused'], []],
+  )
 })
 
 one('that nobody posts samples is an alert where agents are to, and that the fold is behind where there is one', () => {
@@ -815,7 +853,7 @@ one(
 
 /** Names of metrics that an expression asks for. */
 const asked = (expression: string) =>
-  [...expression.matchAll(/\b((?:broker|svc|kguardian|nodejs|process)_\w+)(?=\{)/g)].map(([, name]) => name!)
+  [...expression.matchAll(/\b((?:broker|edge|svc|kguardian|nodejs|process)_\w+)(?=\{)/g)].map(([, name]) => name!)
 
 /** The counter of denials is not in the registry: its name, and the names of its labels. */
 function writtenBy(wireNames: WireNames): [name: string, labels: string[]] {
@@ -834,7 +872,10 @@ one('alerts and dashboard ask for metrics that there are, by labels that they ha
     const [name, own] = writtenBy(wireNames)
     labels.set(name, own)
   }
-  const rulesOf = ['prometheus-rule', 'runtime-inventory', 'compute'].flatMap(
+  const edge = createEdgeMetrics().registry
+  for (const { name } of await edge.getMetricsAsJSON())
+    labels.set(name, (edge.getSingleMetric(name) as unknown as { labelNames: string[] }).labelNames)
+  const rulesOf = ['prometheus-rule', 'runtime-inventory', 'compute', 'everything'].flatMap(
     (toggle) => object(toggle, 'PrometheusRule', 'broker').spec.groups[0].rules,
   )
   const dashboard = JSON.parse(object('dashboard', 'ConfigMap', 'dashboard').data['cluster-telemetry-broker.json'])
@@ -859,11 +900,8 @@ one('alerts and dashboard ask for metrics that there are, by labels that they ha
     // What was scraped has the label `job`; a job of ours is found under another.
     if (names.some((name) => labels.get(name)!.includes('job'))) assert.match(expression, /exported_job/)
   }
-  assert.deepEqual(
-    dashboard.panels.filter(({ type }: Json) => type === 'row').map(({ title }: Json) => title),
-    ['Ingest', 'Reads', 'Jobs', 'Audit', 'Supply chain', 'Seccomp', 'Runtime inventory', 'Compute', 'Database', 'Process'],
-  )
-  const missing = [...labels.keys()].filter((name) => name.startsWith('broker_') && !expressions.some((one) => one.includes(name)))
+  const own = (name: string) => /^(broker|edge|svc|kguardian)_/.test(name)
+  const missing = [...labels.keys()].filter((name) => own(name) && !expressions.some((one) => one.includes(name)))
   assert.deepEqual(missing.sort(), ['broker_audit_enabled', 'broker_read_budget_kib_total'])
 })
 
@@ -878,9 +916,8 @@ one('an alert asks for the metric by the name that the broker writes, and the da
 })
 
 one('an alert says how bad it is, what it is, and what to do', () => {
-  const alerts: Json[] = object('runtime-inventory', 'PrometheusRule', 'broker').spec.groups[0].rules
-  assert.ok(['BrokerNoRuntimeHeartbeat', 'BrokerNoComputeSample'].every((name) => alerts.some(({ alert }) => alert === name)))
-  assert.ok(alerts.length >= 12)
+  const alerts: Json[] = object('everything', 'PrometheusRule', 'broker').spec.groups[0].rules
+  assert.ok(alerts.length > 25)
   for (const { alert, labels, annotations, for: lasting } of alerts) {
     assert.match(alert, /^(Broker|Frontend)[A-Z]\w+$/)
     assert.match(labels.severity, /^(critical|warning)$/)
@@ -892,11 +929,10 @@ one('an alert says how bad it is, what it is, and what to do', () => {
 })
 
 one('values that a runbook names are values', () => {
-  const text = JSON.stringify(object('runtime-inventory', 'PrometheusRule', 'broker'))
-  const named = [...text.matchAll(/\b((?:broker|controller|compute|database|jobs|evaluator)\.[a-z]\w+(?:\.\w+)*)/g)].map(
-    ([, path]) => path!,
-  )
-  assert.ok(named.length > 6)
+  const text = JSON.stringify(object('everything', 'PrometheusRule', 'broker'))
+  const groups = Object.keys(readValues()).join('|')
+  const named = [...text.matchAll(new RegExp(`\\b((?:${groups})\\.[a-z]\\w+(?:\\.\\w+)*)`, 'g'))].map(([, path]) => path!)
+  assert.ok(named.length > 15)
   for (const path of named) assert.notEqual(at(readValues(), path), undefined, path)
 })
 

@@ -340,11 +340,12 @@ nobody. So does one without `supplychain` where the component runs: it drops for
 - name: API_ENDPOINT
   value: {{ include "telemetry-broker.brokerUrl" . }}
 {{- if ne .Values.broker.auth.mode "none" }}
+{{- $key := ternary "ingest" "token" (eq .Values.broker.auth.mode "scoped") }}
 - name: BROKER_AUTH_TOKEN
   valueFrom:
     secretKeyRef:
       name: {{ .Values.broker.auth.existingSecret | quote }}
-      key: {{ ternary "ingest" "token" (eq .Values.broker.auth.mode "scoped") }}
+      key: {{ $key }}
       optional: false
 {{- end }}
 - name: EXCLUDED_NAMESPACES

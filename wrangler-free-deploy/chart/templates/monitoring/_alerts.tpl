@@ -100,6 +100,44 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
     runbook: >-
       No more than 64 of them, or 256 MiB, are kept until they are whole. Does whoever posts them end what he begins? What has been left lying
       goes after broker.supplychain.retention.sbomPageTtlSeconds.
+{{- if .Values.supplychain.enabled }}
+- alert: BrokerSupplyChainPostsRefused
+  {{- $posts := "method=\"POST\",route=~\"/images/:digest/vulnerabilities|/images/:digest/sbom\"" }}
+  expr: sum by (route, status) (rate(broker_http_request_duration_seconds_count{ {{- $pods }},{{ $posts }},status=~"400|401|403|413|422"}[30m])) > 0
+  for: 15m
+  labels:
+    severity: warning
+  annotations:
+    summary: '{{ `Posts to {{ $labels.route }} are refused with {{ $labels.status }}.` }}'
+    runbook: >-
+      The supply-chain component does not post again what was refused. 401 and 403: is its token the key `supplychain` of broker.auth.existingSecret, and were the
+      brokers restarted since it changed? 413: the report inflates to more than broker.supplychain.maxDecompressedBytes. 400 and 422: the answer says
+      which field; do component and broker belong together? Once that is mended, restart the component: it then posts everything.
+{{- end }}
+{{- if .Values.supplychain.signatureDiscovery.enabled }}
+- alert: BrokerSignatureResultsRefused
+  {{- $results := "method=\"POST\",route=\"/images/:digest/attestation\"" }}
+  expr: sum by (status) (rate(broker_http_request_duration_seconds_count{ {{- $pods }},{{ $results }},status=~"400|401|403|413|422"}[30m])) > 0
+  for: 15m
+  labels:
+    severity: warning
+  annotations:
+    summary: '{{ `Results of checking signatures are refused with {{ $labels.status }}.` }}'
+    runbook: >-
+      These images keep the result that they had, or have none, and image trust policies judge by that. 401 and 403: is the token of the component
+      the key `supplychain` of broker.auth.existingSecret? 413 and 422: the answer says what is too large or not allowed; do component and broker belong together?
+- alert: BrokerNoSignatureResult
+  {{- $stored := printf "broker_http_request_duration_seconds_count{%s,%s,status=~\"20[01]\"}" $pods $results }}
+  expr: (sum(increase({{ $stored }}[1d])) == 0 or absent({{ $stored }})) and on () max(broker_uptime_seconds{ {{- $pods -}} }) > 86400
+  for: 60m
+  labels:
+    severity: warning
+  annotations:
+    summary: No result of checking signatures came for a day.
+    runbook: >-
+      Does the pod with the component `supplychain` run, does it reach the registries, what does its log say? Results that nobody brings again go after
+      broker.supplychain.retention.attestationDays, and their images then count as never checked: unknown, not unsigned.
+{{- end }}
 - alert: BrokerEntriesRejected
   expr: sum by (route) (rate(broker_rejected_entries_total{ {{- $pods -}} }[30m])) > 0
   for: 60m
@@ -122,6 +160,34 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
     runbook: >-
       Each agent posts each pod of its node once a minute. Do the agents run, do they reach the Service, is their token one for ingest?
       After broker.peerResolution.staleAliveSeconds all pods count as dead.
+{{- if and .Values.controller.enabled .Values.seccomp.distribute }}
+- alert: BrokerNoSeccompReport
+  {{- $seconds := max 900 (mul 3 (int64 .Values.seccomp.distributeIntervalSeconds)) }}
+  {{- $reports := printf "broker_http_request_duration_seconds_count{%s,method=\"POST\",route=\"/seccomp/node-status\",status=\"200\"}" $pods }}
+  expr: (sum(rate({{ $reports }}[{{ $seconds }}s])) == 0 or absent({{ $reports }})) and on () max(broker_uptime_seconds{ {{- $pods -}} }) > {{ $seconds }}
+  for: 15m
+  labels:
+    severity: warning
+  annotations:
+    summary: No node says which seccomp profiles it has.
+    runbook: >-
+      Each agent tells it every seccomp.distributeIntervalSeconds. Do the agents run, may they write to seccomp.root, is their token one for ingest? After
+      broker.seccomp.nodeStatusStaleSeconds no node counts as having a profile, and new pods that refer to one may not start.
+{{- end }}
+{{- if and .Values.controller.enabled .Values.seccomp.denials.enabled }}
+- alert: BrokerNoDenialReport
+  {{- $denials := printf "broker_http_request_duration_seconds_count{%s,method=\"POST\",route=\"/seccomp/denials\",status=\"200\"}" $pods }}
+  {{- $window := printf "%ds" (max 900 (mul 3 (int64 .Values.seccomp.denials.intervalSeconds))) }}
+  expr: sum(rate({{ $denials }}[{{ $window }}])) == 0 or absent({{ $denials }})
+  for: 15m
+  labels:
+    severity: warning
+  annotations:
+    summary: No agent says what the kernel denied.
+    runbook: >-
+      Each agent tells it every seccomp.denials.intervalSeconds, also that it was nothing. Do the agents run, can their kernels attach the probe, is their
+      token one for ingest? Meanwhile the number of denials is unknown, which is not none: put no profile into force by it.
+{{- end }}
 {{- if and .Values.controller.enabled (ne .Values.controller.runtimeInventory.mode "off") }}
 - alert: BrokerNoRuntimeHeartbeat
   {{- $heartbeats := printf "broker_http_request_duration_seconds_count{%s,method=\"POST\",route=\"/runtime/coverage\",status=\"200\"}" $pods }}
@@ -201,6 +267,16 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
   annotations:
     summary: No edge proxy can be scraped.
     runbook: Look at the pods with the component `frontend`, their events and last log lines. Agents do not go this way; the UI has no data.
+- alert: FrontendUpstreamErrors
+  expr: sum(rate(edge_upstream_errors_total{ {{- $proxies -}} }[10m])) / sum(rate(edge_http_requests_total{ {{- $proxies -}} }[10m])) > 0.05
+  for: 10m
+  labels:
+    severity: warning
+  annotations:
+    summary: More than one request in twenty of the UI gets no whole answer from the broker.
+    runbook: >-
+      The label `kind` of edge_upstream_errors_total tells which: `unreachable`, are there brokers that are ready, and does a network policy let the
+      proxy reach them? `timeout`, the database is slow; `full`, more is asked at once than a proxy forwards, so add pods with frontend.replicas.
 {{- end }}
 {{- if .Values.evaluator.enabled }}
 - alert: BrokerAuditFlowsShed

@@ -1,0 +1,122 @@
+// Writes docs/values.md out of values.yaml, its schema and the templates; a test compares them.
+import { writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { chartValues, groupMeanings, readSchema, resolved, type Schema, schemaAt, type Value } from './chart-values.ts'
+import { chartVariables, FIXED, type Program, type Variable } from './chart-variables.ts'
+
+export const DOCUMENT = new URL('../docs/values.md', import.meta.url)
+
+/** The headings in the order of values.yaml, each with the first parts of the values below it. */
+const SECTIONS: readonly [heading: string, firstParts: readonly string[]][] = [
+  ['All pods', ['fullnameOverride', 'image', 'pods', 'serviceAccount', 'bindAddress']],
+  ['Broker', ['broker']],
+  ['Database', ['database', 'postgres', 'migration']],
+  ['Background jobs', ['jobs']],
+  ['Policy evaluator and version service', ['evaluator', 'telemetry']],
+  ['Edge proxy', ['frontend']],
+  ['Controller', ['controller']],
+  ['Supply-chain component', ['supplychain']],
+  ['What the controller captures', ['syscalls', 'seccomp', 'compute']],
+  ['Prometheus and Grafana', ['serviceMonitor', 'prometheusRule', 'dashboard']],
+  ['Network policies', ['networkPolicy']],
+]
+
+const INTRO = `# Values of the chart
+
+Every value of [the chart](../wrangler-free-deploy/chart/README.md): what it is by default, what it does, and what it must be. \`npm run chart\`
+makes this page out of [values.yaml](../wrangler-free-deploy/chart/values.yaml), its schema and the templates, and a test compares them.
+
+*Variables* are those that a value sets, or decides to set, in the environment of the broker, or of the program that is named; the broker's own table
+is in [README](../README.md), that of the edge proxy in [its README](../wrangler-free-deploy/edge/README.md). Jobs and migration have those of the
+broker. A value that is not here, or is not what it must be, is refused by Helm before anything is installed. So are values that do not go together:
+the refusal names them and says why.`
+
+const code = (value: unknown) => `\`${typeof value === 'string' && value !== '' ? value : JSON.stringify(value)}\``
+const cell = (text: string) => text.replaceAll('|', '\\|')
+const row = (cells: readonly string[]) => `| ${cells.map(cell).join(' | ')} |`
+const table = (head: readonly string[], rows: readonly (readonly string[])[]) =>
+  [row(head), `|${'---|'.repeat(head.length)}`, ...rows.map(row)].join('\n')
+
+function range({ minimum, maximum }: Schema): string {
+  if (minimum === undefined) return ''
+  return maximum === undefined ? `, at least ${minimum}` : `, ${minimum} to ${maximum}`
+}
+
+function textRules({ minLength, maxLength, pattern }: Schema): string {
+  const rules = [minLength && 'not empty', maxLength && `at most ${maxLength} characters`, pattern && `\`${pattern}\``]
+  return rules
+    .filter(Boolean)
+    .map((rule) => `, ${rule}`)
+    .join('')
+}
+
+/** What a value must be, in words. */
+export function constraint(asked: Schema, root: Schema): string {
+  const schema = resolved(asked, root)
+  if (schema.enum) return schema.enum.map(code).join(', ')
+  if (schema.anyOf) return schema.anyOf.map((one) => constraint(one, root)).join('; or ')
+  switch (schema.type) {
+    case 'boolean':
+      return '`true`, `false`'
+    case 'integer':
+      return `whole number${range(schema)}`
+    case 'number':
+      return `number${range(schema)}`
+    case 'string':
+      return `text${textRules(schema)}`
+    case 'array':
+      return `list: ${constraint(schema.items!, root)}`
+    case 'object':
+      if (schema.required) return `objects with ${schema.required.map(code).join(', ')}`
+      return typeof schema.additionalProperties === 'object' ? `map: ${constraint(schema.additionalProperties, root)}` : 'object'
+    default:
+      throw new Error(`the schema has a value of the type ${schema.type}`)
+  }
+}
+
+/** Whether a template that reads `read` reads the value `path`, or a part of it. */
+const isOf = (path: string) => (read: string) => read === path || read.startsWith(`${path}.`)
+
+/** The variables that a value sets; where it sets none, those that are there or not by what it is. */
+export function variablesOfValue(path: string, variables: readonly Variable[]): readonly Variable[] {
+  const set = variables.filter(({ values }) => values.some(isOf(path)))
+  return set.length > 0 ? set : variables.filter(({ conditions }) => conditions.some(isOf(path)))
+}
+
+function variablesCell(path: string, variables: readonly Variable[]): string {
+  const byProgram = new Map<Program, Set<string>>()
+  for (const { name, program } of variablesOfValue(path, variables)) byProgram.set(program, (byProgram.get(program) ?? new Set()).add(name))
+  const lists = [...byProgram].map(([program, names]) => `${program === 'broker' ? '' : `${program}: `}${[...names].map(code).join(', ')}`)
+  return lists.join('; ')
+}
+
+/** The document as it is to be; ends in a line end. */
+export function valuesDocument(): string {
+  const root = readSchema()
+  const variables = chartVariables()
+  const values = chartValues()
+  const line = ({ path, fallback, meaning }: Value) => [
+    `\`${path}\``,
+    code(fallback),
+    meaning,
+    variablesCell(path, variables),
+    constraint(schemaAt(path, root), root),
+  ]
+  const sections = SECTIONS.map(([heading, firstParts]) => {
+    const isHere = (path: string) => firstParts.includes(path.split('.')[0]!)
+    const groups = [...groupMeanings()].filter(([path]) => isHere(path)).map(([path, meaning]) => `- ${code(path)}: ${meaning}`)
+    const lines = values.filter(({ path }) => isHere(path)).map(line)
+    const parts = [`## ${heading}`, groups.join('\n'), table(['Value', 'Default', 'Effect', 'Variables', 'Must be'], lines)]
+    return parts.filter((part) => part !== '').join('\n\n')
+  })
+  const fixed = FIXED.map(({ name, program, by, reason }) => [
+    code(name),
+    program,
+    by === 'the chart' ? by : `\`${by}\`, if at all`,
+    reason,
+  ])
+  const last = `## Variables without a value\n\n${table(['Variable', 'Program', 'Set by', 'Why'], fixed)}`
+  return `${[INTRO, ...sections, last].join('\n\n')}\n`
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(DOCUMENT, valuesDocument())

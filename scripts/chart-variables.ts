@@ -1,0 +1,146 @@
+/** Which variables the chart gives to which program, and by which values: read from its templates. */
+import { readFileSync } from 'node:fs'
+import { CHART } from './chart-values.ts'
+
+export type Program = 'broker' | 'edge proxy' | 'controller' | 'supply-chain component'
+
+/** Whose environment a named template is. Jobs and migration have that of the broker, as far as they need it. */
+const ENVIRONMENTS: Readonly<Record<string, Program>> = {
+  programEnv: 'broker',
+  databaseEnv: 'broker',
+  settingsEnv: 'broker',
+  tokensEnv: 'broker',
+  brokerEnv: 'broker',
+  frontendEnv: 'edge proxy',
+  controllerEnv: 'controller',
+  supplychainEnv: 'supply-chain component',
+}
+
+export interface Variable {
+  readonly name: string
+  readonly program: Program
+  /** Paths of values that are part of what it holds. */
+  readonly values: readonly string[]
+  /** Paths of values that decide whether it is there. */
+  readonly conditions: readonly string[]
+}
+
+/** A variable that no value sets: the chart writes it itself, or it may be added with the value `by`. */
+export interface Fixed {
+  readonly name: string
+  readonly program: Program
+  readonly by: 'the chart' | 'broker.env' | 'frontend.env'
+  readonly reason: string
+}
+
+const tokenFiles = (program: Program, by: Fixed['by'], names: readonly string[]): Fixed[] =>
+  names.map((name) => ({
+    name,
+    program,
+    by,
+    reason: 'Tokens come out of `broker.auth.existingSecret` as variables; no file of theirs is mounted.',
+  }))
+
+const timeout = (name: string): Fixed => ({
+  name,
+  program: 'edge proxy',
+  by: 'frontend.env',
+  reason: 'The default fits the default of `database.statementTimeoutMs`; where that is raised above 45000, raise this as well.',
+})
+
+export const FIXED: readonly Fixed[] = [
+  {
+    name: 'NODE_ENV',
+    program: 'broker',
+    by: 'the chart',
+    reason: '`production`: a broker without a database must not start one of its own.',
+  },
+  {
+    name: 'LISTEN_ADDR',
+    program: 'broker',
+    by: 'broker.env',
+    reason: 'The default has the port of the Service, 9090, and finds out by itself whether there is IPv6.',
+  },
+  {
+    name: 'PGPASSWORD',
+    program: 'broker',
+    by: 'broker.env',
+    reason: 'The password is mounted as a file, so that a new one needs no restart.',
+  },
+  { name: 'DATA_DIR', program: 'broker', by: 'broker.env', reason: 'Only for the embedded PostgreSQL, which is not started here.' },
+  { name: 'COMPUTE_RETENTION_INTERVAL_SECS', program: 'broker', by: 'the chart', reason: '600, as the specification fixes it.' },
+  { name: 'CHART_VERSION', program: 'broker', by: 'the chart', reason: 'The version of the chart.' },
+  { name: 'KUBE_VERSION', program: 'broker', by: 'the chart', reason: 'The version of the cluster at the install or upgrade.' },
+  ...tokenFiles('broker', 'broker.env', [
+    'BROKER_TOKEN_READ_FILE',
+    'BROKER_TOKEN_INGEST_FILE',
+    'BROKER_TOKEN_SUPPLYCHAIN_FILE',
+    'BROKER_AUTH_TOKEN_FILE',
+  ]),
+  {
+    name: 'NODE_ENV',
+    program: 'edge proxy',
+    by: 'the chart',
+    reason: '`production`: connections are accepted until lists of endpoints have lost the pod.',
+  },
+  {
+    name: 'LISTEN_ADDR',
+    program: 'edge proxy',
+    by: 'frontend.env',
+    reason: 'The default has the port of the Service, 8080, and finds out by itself whether there is IPv6.',
+  },
+  { name: 'BROKER_URL', program: 'edge proxy', by: 'the chart', reason: 'The Service of the broker of this release.' },
+  {
+    name: 'UPSTREAM_CONNECT_TIMEOUT_MS',
+    program: 'edge proxy',
+    by: 'frontend.env',
+    reason: 'The default is long for a connection within a cluster.',
+  },
+  timeout('UPSTREAM_FIRST_BYTE_TIMEOUT_MS'),
+  timeout('UPSTREAM_IDLE_TIMEOUT_MS'),
+  ...tokenFiles('edge proxy', 'frontend.env', ['BROKER_TOKEN_READ_FILE', 'BROKER_AUTH_TOKEN_FILE']),
+]
+
+const valuesIn = (text: string): string[] => [...text.matchAll(/\.Values\.((?:\w+\.)*\w+)/g)].map(([, path]) => path!)
+
+/** The named templates of a file by their names. */
+function definitions(text: string): Map<string, string> {
+  const parts = text.split(/^\{\{-? define "telemetry-broker\.(\w+)" -?\}\}$/m).slice(1)
+  return new Map(parts.flatMap((name, at) => (at % 2 === 0 ? [[name, parts[at + 1]!] as const] : [])))
+}
+
+/** The variables that a file of templates has in its environments. One that two environments of a program have is listed twice. */
+export function variablesOf(text: string): Variable[] {
+  const defined = definitions(text)
+  return [...defined].flatMap(([name, body]) => {
+    const program = ENVIRONMENTS[name]
+    return program === undefined ? [] : variablesIn(body, program, defined)
+  })
+}
+
+function variablesIn(body: string, program: Program, defined: ReadonlyMap<string, string>): Variable[] {
+  const named = new Map<string, string>()
+  for (const [, name, path] of body.matchAll(/\{\{-? \$(\w+) := \.Values\.((?:\w+\.)*\w+)/g)) named.set(name!, path!)
+  const found: { name: string; values: string[]; conditions: string[] }[] = []
+  /** What each `if`, `with` and `range` that is open asks for. */
+  const open: string[][] = []
+  for (const line of body.split('\n')) {
+    const [, word, rest] = /^\{\{-? (if|with|range|else|end)\b(.*)\}\}$/.exec(line) ?? []
+    if (word === 'end') open.pop()
+    // The branch of an `else` hangs on all that was asked for before it.
+    else if (word === 'else') open[open.length - 1]!.push(...valuesIn(rest!))
+    else if (word !== undefined) {
+      const included = [...rest!.matchAll(/include "telemetry-broker\.(\w+)"/g)].map(([, name]) => defined.get(name!) ?? '')
+      open.push([rest!, ...included].flatMap(valuesIn))
+    }
+    const [, name] = /^- name: (\w+)$/.exec(line) ?? []
+    if (name !== undefined) found.push({ name, values: [], conditions: open.flat() })
+    else if (line.startsWith('  ')) {
+      const aliases = [...line.matchAll(/\{\{ \$(\w+) \}\}/g)].flatMap(([, alias]) => named.get(alias!) ?? [])
+      found.at(-1)?.values.push(...valuesIn(line), ...aliases)
+    }
+  }
+  return found.map((one) => ({ ...one, program }))
+}
+
+export const chartVariables = (): Variable[] => variablesOf(readFileSync(new URL('templates/_environment.tpl', CHART), 'utf8'))

@@ -1,0 +1,166 @@
+/** The values of the chart beside the specifications, which name them, and beside the programs, which read the variables that they set. */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { configTable, loadConfig } from '../../lib/config.ts'
+import { constraint, variablesOfValue } from '../../scripts/chart-docs.ts'
+import { at, readSchema, readValues, type Schema, schemaAt, schemaPaths } from '../../scripts/chart-values.ts'
+import { chartVariables, FIXED, type Program, variablesOf } from '../../scripts/chart-variables.ts'
+import { configTable as edgeConfigTable, loadConfig as loadEdgeConfig } from '../../wrangler-free-deploy/edge/config.ts'
+import { specRefusals, specValues } from './spec-values.ts'
+
+const variables = chartVariables()
+const root = readSchema()
+const values = readValues()
+const paths = schemaPaths(root)
+
+/** The rows of a table of the environment: the variable and the default, as it is shown. */
+const rowsOf = (table: string) =>
+  [...table.matchAll(/^\| `(\w+)` \| (?:.*?) \| (.*?) \|/gm)].map(([, name, shown]) => [name!, shown!] as const)
+const tables: [Program, Map<string, string>][] = [
+  ['broker', new Map(rowsOf(configTable()))],
+  ['edge proxy', new Map(rowsOf(edgeConfigTable()))],
+]
+
+for (const { path, fallback, variable, section } of specValues) {
+  test(`${path} is as the specification has it (${section})`, () => {
+    assert.ok(paths.includes(path))
+    if (fallback !== undefined) assert.deepEqual(at(values, path), fallback)
+    if (variable !== undefined)
+      assert.deepEqual(
+        variablesOfValue(path, variables).map(({ name }) => name),
+        [variable],
+      )
+  })
+}
+
+for (const { file, names, section } of specRefusals) {
+  test(`${file}: the refusal says which values it is about, and the rule (${section})`, () => {
+    const [sentence] = readFileSync(new URL(`refusals/${file}`, import.meta.url), 'utf8').split('\n')
+    for (const name of names) assert.ok(sentence!.includes(name), name)
+  })
+}
+
+for (const [program, table] of tables) {
+  test(`each variable of the ${program} is set by a value, or it is said why not`, () => {
+    const set = variables.filter((one) => one.program === program && [...one.values, ...one.conditions].length > 0).map(({ name }) => name)
+    const fixed = FIXED.filter((one) => one.program === program).map(({ name }) => name)
+    assert.deepEqual(
+      fixed.filter((name) => set.includes(name)),
+      [],
+    )
+    assert.deepEqual([...new Set([...set, ...fixed])].sort(), [...table.keys()].sort())
+  })
+}
+
+test('of the variables without a value, those of the chart are in its templates, and the others may be added', () => {
+  for (const { name, program, by, reason } of FIXED) {
+    const isWritten = variables.some((one) => one.name === name && one.program === program)
+    assert.equal(isWritten, by === 'the chart', `${program} ${name}`)
+    if (!isWritten) assert.deepEqual(at(values, by), [])
+    assert.match(reason, /\.$/)
+  }
+})
+
+/** Values that one variable holds as they are, with the program that reads it. */
+const direct = variables.flatMap(({ name, program, values: of }) =>
+  of.length === 1 && tables.some(([one]) => one === program) ? [{ name, program, path: of[0]! }] : [],
+)
+
+/** Where a cluster makes it different, or the default hangs on something else. */
+const OTHER_DEFAULTS = [
+  'ADMIN_ADDR',
+  'DEAD_POD_RETENTION_DAYS',
+  'MIGRATE_ON_START',
+  'PGSSLMODE',
+  'PGUSER',
+  'PGDATABASE',
+  'TELEMETRY_ENDPOINT',
+]
+
+test('a value is by default what its variable is', () => {
+  const compared = direct.filter(({ name, path }) => !OTHER_DEFAULTS.includes(name) && at(values, path) !== '')
+  for (const { name, program, path } of compared) {
+    const shown = tables.find(([one]) => one === program)![1].get(name)!
+    assert.equal(shown, `\`${at(values, path)}\``, `${path}, ${name}`)
+  }
+  assert.ok(compared.length > 50)
+})
+
+/** What a program says about a variable that it does not take as it is written. */
+function complaint(program: Program, name: string, value: number): string | undefined {
+  const common = { NODE_ENV: 'test', [name]: String(value) }
+  const { warnings } = program === 'broker' ? loadConfig(common) : loadEdgeConfig({ ...common, BROKER_URL: 'http://broker' })
+  return warnings.find((one) => one.startsWith(`${name}:`))
+}
+
+for (const { name, program, path } of direct) {
+  const schema: Schema = schemaAt(path, root)
+  if (schema.type !== 'integer' && schema.type !== 'number') continue
+  const { minimum, maximum } = schema
+  test(`${name} takes what the schema lets through of ${path}`, () => {
+    for (const value of [minimum!, maximum!]) if (name !== 'PGPORT') assert.equal(complaint(program, name, value), undefined)
+  })
+  // Of a few numbers the schema takes fewer than the program does.
+  const isWider = name === 'PGPORT' || name.startsWith('COMPUTE_THRESHOLD_') || name === 'COMPUTE_HISTORY_MINUTE_HOURS'
+  if (!isWider)
+    test(`the schema refuses of ${path} what ${name} does not take`, () => {
+      for (const value of [minimum! - 1, maximum! + 1]) assert.match(complaint(program, name, value)!, new RegExp(`^${name}: `))
+    })
+}
+
+test('what a value must be is said in words', () => {
+  const said = (schema: Schema) => constraint(schema, root)
+  assert.deepEqual(
+    [
+      said({ type: 'integer', minimum: 1 }),
+      said({ $ref: '#/definitions/share' }),
+      said({ enum: ['off', 'on'] }),
+      said({ type: 'string', minLength: 1, pattern: '^/' }),
+      said({ anyOf: [{ type: 'boolean' }, { type: 'string' }] }),
+      said({ type: 'array', items: { type: 'object', required: ['name'] } }),
+      said({ type: 'object', additionalProperties: { type: 'string' } }),
+    ],
+    [
+      'whole number, at least 1',
+      'number, 0 to 1',
+      '`off`, `on`',
+      'text, not empty, `^/`',
+      '`true`, `false`; or text',
+      'list: objects with `name`',
+      'map: text',
+    ],
+  )
+  assert.throws(() => said({ type: 'null' }), /the type null/)
+})
+
+test('variables are found with the values that they hold and hang on', () => {
+  const text = `{{- define "telemetry-broker.brokerEnv" -}}
+{{- $secret := .Values.a.secret | quote -}}
+- name: ONE
+  value: {{ .Values.a.b | quote }}
+{{- if .Values.c }}
+- name: TWO
+  valueFrom:
+    secretKeyRef:
+      name: {{ $secret }}
+{{- else if .Values.d }}
+- name: THREE
+  value: "3"
+{{- end }}
+{{- with include "telemetry-broker.other" . }}
+- name: FOUR
+  value: {{ . }}
+{{- end }}
+{{- end -}}
+{{- define "telemetry-broker.other" -}}
+{{ .Values.e }}
+{{- end -}}
+`
+  assert.deepEqual(variablesOf(text), [
+    { name: 'ONE', values: ['a.b'], conditions: [], program: 'broker' },
+    { name: 'TWO', values: ['a.secret'], conditions: ['c'], program: 'broker' },
+    { name: 'THREE', values: [], conditions: ['c', 'd'], program: 'broker' },
+    { name: 'FOUR', values: [], conditions: ['e'], program: 'broker' },
+  ])
+})
