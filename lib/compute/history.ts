@@ -83,13 +83,8 @@ const shown = VALUES.map((key) =>
 const COUNTED = fixed<[{ containers: number }]>(`
   select count(*)::integer as containers from (select from compute_container c where c.pod_uid = $1 limit ${MAX_CONTAINERS}) c`)
 
-/** Rows of a container since a time. Minutes before the line are folded, but for those that came late. */
-const rowsSince = (columns: (alias: string) => string, since: string) => `
-      select ${columns('m')} from compute_minute m where m.container_id = c.container_id and m.ts >= ${since} and (m.ts >= a.line or m.is_late)
-      union all
-      select ${columns('f')} from compute_folded f where f.container_id = c.container_id and f.ts >= ${since}`
-
-// Where the rows begin is known by their times alone: sorted with all that they hold, those of a week leave memory.
+// Where the rows begin is known by their times alone: sorted with all that they hold, those of a week leave memory. Minutes before the line are folded,
+// but for those that came late.
 const ROWS = `
   with asked as materialized (
     select a.pod_uid, a.minutes, now() at time zone 'utc' - make_interval(mins => a.minutes) as since, f.folded_until as line
@@ -105,14 +100,17 @@ const ROWS = `
     select k.ts, k.id
     from asked a
     cross join c
-    cross join lateral (${rowsSince((alias) => `${alias}.ts, ${alias}.id`, 'a.since')}) k
+    cross join lateral compute_history_keys(c.container_id, a.since, a.line) k
     order by k.ts desc, k.id desc
     offset (select least(a.minutes * (select count(*) from c), ${MAX_HISTORY}) - 1 from asked a where exists (select from c))
     limit 1)
   select c.${FIRST}, ${shown}
   from (select a.line, coalesce(o.ts, a.since) as ts, coalesce(o.id, 0) as id from asked a left join oldest o on true) a
   cross join c
-  cross join lateral (${rowsSince(values, 'a.ts')}) m
+  cross join lateral (
+    select ${values('m')} from compute_minute m where m.container_id = c.container_id and m.ts >= a.ts and (m.ts >= a.line or m.is_late)
+    union all
+    select ${values('f')} from compute_folded f where f.container_id = c.container_id and f.ts >= a.ts) m
   where m.ts > a.ts or m.id >= a.id
   order by m.ts, m.id`
 

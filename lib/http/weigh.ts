@@ -27,6 +27,9 @@ export const MAX_KEY_SEQUENCES = 20_000
 export const MAX_SHORT_TEXTS = 100_000
 const MAX_SHORT_CHARS = 10
 
+/** Escapes of texts, bounded in the same way: one is parsed in 5 ns, five times as long as a character. A body of 2 MiB has no room for more. */
+export const MAX_ESCAPES = 1_048_576
+
 /** Between two cuts of a list are at least so many: parsed in a millisecond or two, unless one element is larger. */
 const MIN_PIECE_BYTES = 64 * 1024
 
@@ -51,6 +54,7 @@ export function weigh(bytes: Uint8Array, maxElements = Number.POSITIVE_INFINITY,
   const sequences: number[] = [0]
   let newSequences = 0
   let newTexts = 0
+  let escapes = 0
   let text = 0
   let depth = 0
   let values = 1
@@ -68,7 +72,9 @@ export function weigh(bytes: Uint8Array, maxElements = Number.POSITIVE_INFINITY,
         text = SEED
         for (i++; i < bytes.length && bytes[i] !== QUOTE; i++) {
           text = mixed(text, bytes[i]!)
-          if (bytes[i] === BACKSLASH) i++
+          if (bytes[i] !== BACKSLASH) continue
+          if (++escapes > MAX_ESCAPES) throw tooMany(MAX_ESCAPES, 'escapes')
+          i++
         }
         if (i - from - 1 <= MAX_SHORT_CHARS && isNew(text) && ++newTexts > MAX_SHORT_TEXTS)
           throw tooMany(MAX_SHORT_TEXTS, 'different short texts')
@@ -84,6 +90,7 @@ export function weigh(bytes: Uint8Array, maxElements = Number.POSITIVE_INFINITY,
           uncutFrom = i
           newSequences = 0
           newTexts = 0
+          escapes = 0
         }
         break
       case COLON:

@@ -39,6 +39,7 @@ const rest = (text: string) => quotes(Math.floor((MAX_BYTES - text.length - 200)
 const either = (name: string, body: () => string) => fixed(`compute: ${name}`, COMPUTE_PATH, 'either', body)
 const refused = (name: string, body: () => string) => fixed(`compute: ${name}`, COMPUTE_PATH, 'refused', body)
 
+const refusedMinutes = (name: string, body: () => string) => fixed(`compute history: ${name}`, MINUTES_PATH, 'refused', body)
 const eitherMinutes = (name: string, body: () => string) => fixed(`compute history: ${name}`, MINUTES_PATH, 'either', body)
 
 export const HOSTILE_COMPUTE: Attack[] = [
@@ -52,7 +53,8 @@ export const HOSTILE_COMPUTE: Attack[] = [
     post(list(MAX_CONTAINERS, (k) => container(`h-${k}`, `,"runq":{"hist":${list(30, () => '0.123')}}`))),
   ),
   eitherMinutes('a histogram of 390 000 zeros', () => post(`[${container('u', `,"runq":{"hist":${list(390_000, () => '0')}}`)}]`)),
-  eitherMinutes('16 MiB of quotes in refs', () => post(`[${container('u', `,"blame":${list(8_000, (i) => culprit(i, quotes(500)))}`)}]`)),
+  refusedMinutes('16 MiB of quotes in refs', () => post(`[${container('u', `,"blame":${list(8_000, (i) => culprit(i, quotes(500)))}`)}]`)),
+  eitherMinutes('a million quotes in refs', () => post(`[${container('u', `,"blame":${list(2_000, (i) => culprit(i, quotes(250)))}`)}]`)),
   refused('16 MiB of zeros', () => post(list(8_000_000, () => '0'))),
   refused('5 001 of {}', () => post(list(MAX_CONTAINERS + 1, () => '{}'))),
   refused('390 000 zeros', () => post(list(390_000, () => '0'))),
@@ -62,15 +64,17 @@ export const HOSTILE_COMPUTE: Attack[] = [
   either('nested as deep as it may be', () => post(`[${container('u', `,"blame":${nested(32_000)}`)}]`)),
   either('5 000 of {}', () => post(list(MAX_CONTAINERS, () => '{}'))),
   either('5 000 zeros', () => post(list(MAX_CONTAINERS, () => '0'))),
-  either('16 MiB of quotes in a name', () => post(`[${container(rest(''))}]`)),
-  either('16 MiB of quotes in refs', () => post(`[${container('u', `,"blame":${list(8_000, (i) => culprit(i, quotes(500)))}`)}]`)),
-  either('16 MiB of quotes in stray texts', () => post('[]', `,"x":${list(1_000, () => `"${quotes(8_000)}"`)}`)),
+  refused('16 MiB of quotes in a name', () => post(`[${container(rest(''))}]`)),
+  refused('16 MiB of quotes in refs', () => post(`[${container('u', `,"blame":${list(8_000, (i) => culprit(i, quotes(500)))}`)}]`)),
+  either('a million quotes in a name', () => post(`[${container(quotes(1_000_000))}]`)),
+  either('a million quotes in refs', () => post(`[${container('u', `,"blame":${list(2_000, (i) => culprit(i, quotes(250)))}`)}]`)),
+  refused('16 MiB of quotes in stray texts', () => post('[]', `,"x":${list(1_000, () => `"${quotes(8_000)}"`)}`)),
   either('390 000 integers of 17 digits', () => post('[]', `,"x":${list(390_000, (i) => `9${String(i).padStart(16, '7')}`)}`)),
   either('390 000 fractions', () => post('[]', `,"x":${list(390_000, (i) => `0.${String(i).padStart(17, '7')}1`)}`)),
   either('60 000 ids of 20 digits', () =>
     post(`[${container('u', `,"blame":${list(60_000, () => '{"cgroup_id":18446744073709551615}')}`)}]`),
   ),
-  either('ids of 20 digits beside 16 MiB of quotes', () => {
+  refused('ids of 20 digits beside 16 MiB of quotes', () => {
     const blame = `,"blame":${list(30_000, () => '{"cgroup_id":18446744073709551615}')}`
     return post(`[${container('u', blame)}]`, `,"x":"${rest(blame)}"`)
   }),
@@ -78,7 +82,7 @@ export const HOSTILE_COMPUTE: Attack[] = [
   either('one text of 16 MiB of é', () => post(`[${container('é'.repeat(MAX_BYTES / 2 - 200))}]`)),
   either('a number of 16 million digits', () => post('[]', `,"x":1${'0'.repeat(MAX_BYTES - 200)}`)),
   either('98 000 short texts', () => post('[]', `,"x":${list(98_000, (i) => `"${i}"`)}`)),
-  either('16 MiB of U+0000 in names', () => post(list(2_000, (i) => container(`${i}${'\\u0000'.repeat(1_300)}`)))),
+  refused('16 MiB of U+0000 in names', () => post(list(2_000, (i) => container(`${i}${'\\u0000'.repeat(1_300)}`)))),
 ]
 
 /** The fullest posts. `run` makes containers of one run unlike those of another. */
@@ -133,12 +137,14 @@ export const validCompute = (run: string): Attack[] => [
     path: COMPUTE_PATH,
     expected: 'valid',
     body: (i) => {
-      const name = quotes(253)
+      // Of one letter beyond Latin-1 each takes two bytes a letter, as does the text of all.
+      const longest = (bytes: number) => `\u20ac${'n'.repeat(bytes - 3)}`
+      const name = longest(253)
       return post(
         list(
           MAX_CONTAINERS,
           (k) =>
-            `{"container_uid":"${`${run}-${i}-${k}`.padEnd(30, 'u')}${quotes(482)}","pod_uid":"${quotes(128)}","pod_name":"${name}","namespace":"hostile","container":"${name}","cgroup_id":18446744073709551615,"cpu":{},"memory":{},"blame":[${culprit(1, quotes(190))}]}`,
+            `{"container_uid":"${`${run}-${i}-${k}`.padEnd(30, 'u')}${longest(482)}","pod_uid":"${longest(128)}","pod_name":"${name}","namespace":"hostile","container":"${name}","cgroup_id":18446744073709551615,"cpu":{},"memory":{},"blame":[${culprit(1, longest(190))}]}`,
         ),
       )
     },

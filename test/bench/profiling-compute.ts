@@ -83,7 +83,7 @@ async function reads(bench: ComputeBench, data: Dataset): Promise<void> {
     await ask('seven days of a pod, for the first time', 'p99 < 200 ms', (i) => week(far(i)))
     await ask('seven days of a pod, again', 'p99 < 200 ms', (i) => week(far(i)))
     await ask('an hour of a pod', '', (i) => `/compute/history/${podUid(far(i))}`)
-    await ask('latest of a namespace of 500', 'p99 < 30 ms', (i) => `/compute/latest?namespace=ns-${i % data.namespaces}`, READS * 2)
+    await ask('latest of a namespace of 500', 'p99 < 30 ms', (i) => `/compute/latest?namespace=ns-${i % data.namespaces}`, READS * 8)
     await ask('nodes', '', () => '/compute/nodes')
     await ask('contention of a namespace', '', (i) => `/compute/contention?namespace=ns-${i % data.namespaces}`)
     await ask('contention of a namespace, an hour', '', (i) => `/compute/contention?namespace=ns-${i % data.namespaces}&minutes=60`)

@@ -7,6 +7,7 @@ import {
   MAX_BODY_DEPTH,
   MAX_BODY_MEMBERS,
   MAX_BODY_VALUES,
+  MAX_ESCAPES,
   MAX_KEY_SEQUENCES,
   MAX_SHORT_TEXTS,
   weigh,
@@ -101,6 +102,7 @@ test('nesting and values are bounded, to the one', () => {
 
 const MANY_SEQUENCES = [413, `body has more than ${MAX_KEY_SEQUENCES} different sequences of keys`]
 const MANY_TEXTS = [413, `body has more than ${MAX_SHORT_TEXTS} different short texts`]
+const MANY_ESCAPES = [413, `body has more than ${MAX_ESCAPES} escapes`]
 const objects = (count: number, keys: number, first = 0) =>
   Array.from({ length: count }, (_, i) => `{${Array.from({ length: keys }, (_, k) => `"k${first + i * keys + k}":0`).join(',')}}`).join(',')
 const texts = (count: number, first = 0) => Array.from({ length: count }, (_, i) => `"${first + i}"`).join(',')
@@ -141,11 +143,28 @@ test('different short texts are bounded; the same ones and long ones are not', (
   )
 })
 
+test('escapes are bounded, in one text or in many', () => {
+  for (const texts of [1, 64]) {
+    const body = (escapes: number) =>
+      Buffer.from(
+        `{"a":[${Array(texts)
+          .fill(`"${'\\"'.repeat(escapes / texts)}"`)
+          .join(',')}]}`,
+      )
+    weigh(body(MAX_ESCAPES))
+    assert.deepEqual(
+      refusal(() => weigh(body(MAX_ESCAPES + texts))),
+      MANY_ESCAPES,
+    )
+  }
+})
+
 test('what a list has that is new is counted anew in each of its pieces', () => {
   const filling = `"${'x'.repeat(20_000)}"`
   for (const [refused, element] of [
     [MANY_TEXTS, (i: number) => `[${texts(4_000, 4_000 * i)},${filling}]`],
     [MANY_SEQUENCES, (i: number) => `[${objects(10, 100, 1_000 * i)},${filling}]`],
+    [MANY_ESCAPES, () => `"${'\\n'.repeat(100_000)}"`],
   ] as const) {
     const all = Array.from({ length: 40 }, (_, i) => element(i)).join(',')
     weigh(Buffer.from(`[${all}]`))
