@@ -945,6 +945,8 @@ function public.compute_forget(after_id bigint, looked bigint, max_rows bigint) 
 
 function public.compute_heaviest(of_node text, of_namespace text, since timestamp without time zone, per_victim bigint, max_rows bigint) returns TABLE(container_id bigint, pair compute_contention) language plpgsql stable
 
+function public.compute_history_keys(of_container bigint, since timestamp without time zone, line timestamp without time zone) returns TABLE(ts timestamp without time zone, id bigint) language plpgsql stable strict
+
 function public.compute_line() returns timestamp without time zone language plpgsql
 
 function public.compute_make_days(of_table text, kept_from date, max_moved bigint) returns TABLE(made integer, moved bigint, waiting integer, is_held_up boolean) language plpgsql strict

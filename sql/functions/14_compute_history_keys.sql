@@ -2,7 +2,7 @@
 -- read lately come from disk, a minute from a page of its own: by a bitmap many are asked for at once, which an index scan does not do.
 create or replace function compute_history_keys(of_container bigint, since timestamp, line timestamp)
 returns table (ts timestamp, id bigint)
-language plpgsql stable strict
+language plpgsql stable strict rows 100
 set enable_bitmapscan = on
 set enable_indexscan = off
 set enable_seqscan = off

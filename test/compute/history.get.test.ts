@@ -56,6 +56,27 @@ test('GET /compute/history/{pod_uid} 200: all containers of the pod and nobody e
   }
 })
 
+test('GET /compute/history/{pod_uid} 200: rows of other containers are not read, whatever the planner believes', async () => {
+  await fill('p', 1, 10)
+  await fill('others', 2_000, 20)
+  const reads = async () => {
+    const [row] = await app.db.read(
+      (of) => of`explain (analyze, buffers, format json, timing off, summary off)
+        select k.* from compute_container c cross join lateral compute_history_keys(c.id, '-infinity', '-infinity') k where c.pod_uid = 'p'`,
+    )
+    const [{ Plan: plan }] = row!['QUERY PLAN'] as [{ Plan: Record<string, number> }]
+    assert.equal(plan['Actual Rows'], 10)
+    return plan['Shared Hit Blocks']! + plan['Shared Read Blocks']!
+  }
+  // The first plan of a connection reads the catalog.
+  for (const step of [() => sql`select 1`, () => sql`vacuum analyze compute_minute`]) {
+    await step()
+    for (let i = 0; i < app.deps.config.dbPoolMaxSize; i++) await reads()
+    const pages = await reads()
+    assert.ok(pages <= 300, `${pages} pages`)
+  }
+})
+
 test('GET /compute/history/{pod_uid} 200: minutes is 60 by default, and moved into 1 to 10080', async () => {
   const c = minute()
   const sent = [0.5, 2, 58, 62, 10_070, 10_090]

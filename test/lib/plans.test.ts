@@ -193,8 +193,8 @@ const examples: Record<string, Example[]> = {
   'GET /svc/info': [{ path: '/svc/info', isWhole: true }],
   'GET /svc/ip/:ip': [{ path: '/svc/ip/10.96.0.7' }],
   'GET /compute/history/:pod_uid': [
-    { path: '/compute/history/uid-7?minutes=10080', statements: 2 },
-    { path: '/compute/history/odd?minutes=10080', statements: 2 },
+    { path: '/compute/history/uid-7?minutes=10080', statements: 2, isOpaque: true },
+    { path: '/compute/history/odd?minutes=10080', statements: 2, isOpaque: true },
   ],
   'GET /compute/contention': [
     { path: '/compute/contention?namespace=ns-7', isCounted: true },

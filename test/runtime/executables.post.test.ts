@@ -131,6 +131,26 @@ test('POST /runtime/executables 200: rows of another cluster are not looked at',
   assert.deepEqual((await stored(app)).map(({ cluster_id }) => cluster_id).sort(), ['primary', 'secondary'])
 })
 
+test('POST /runtime/executables 200: of a container with many times as many files those that are known are left alone, wherever they stand', async () => {
+  const paths = Array.from({ length: 60 }, (_, i) => `/lib/${String(i).padStart(2, '0')}`)
+  const others = [{ kind: 'lib' }, { container_name: 'other' }]
+  await take(app, [
+    ...paths.map((path) => executable({ path })),
+    ...others.flatMap((of) => paths.map((path) => executable({ path, ...of }))),
+  ])
+  const versions = () => sql`select xmin::text, xmax::text, ctid::text, path from runtime_executable order by ctid`
+  const old = [...(await versions())]
+  const known = [paths[0]!, paths[30]!, paths[59]!]
+  const some = [...known.map((path) => executable({ path })), executable({ path: paths[59], kind: 'lib' })]
+  assert.deepEqual(await take(app, some), [4, 0, 0])
+  assert.deepEqual([...(await versions())], old, 'not even locked')
+  assert.deepEqual(await take(app, [...some, executable({ path: '/lib/30/new' })]), [5, 0, 1])
+  assert.deepEqual(
+    (await versions()).filter(({ path }) => path !== '/lib/30/new'),
+    old,
+  )
+})
+
 describe('what may be left out', () => {
   for (const [what, fields, expected] of [
     ['no workload', { workload_kind: undefined, workload_name: undefined }, { workload_kind: 'Pod', workload_name: 'web-0' }],
