@@ -14,6 +14,8 @@ export { MAX_CORE_BODY_BYTES } from './body-limit.ts'
 
 const MIN_GZIP_BYTES = 18
 const MIN_CHUNK_BYTES = 1_024
+/** An eighth of a body has come before memory for all of it is taken: of many at once most are cut by then, and V8 collects for each that was taken. */
+const SOME_OF_IT = 8
 const MS_PER_SECOND = 1_000
 
 const JSON_TYPE = /^\s*application\/([\w.-]+\+)?json\s*(;|$)/i
@@ -158,7 +160,7 @@ function readIncoming(
       if (whole) move(chunk, whole, length, free)
       else chunks.push(chunk)
       length += bytes
-      if (!whole && length > NEVER_CUT_BYTES && announced > length && announced >= MIN_BODY_BYTES) {
+      if (!whole && length > Math.max(NEVER_CUT_BYTES, announced / SOME_OF_IT) && announced > length && announced >= MIN_BODY_BYTES) {
         whole = Buffer.allocUnsafeSlow(announced)
         let at = 0
         for (const one of chunks) at += move(one, whole, at, free)

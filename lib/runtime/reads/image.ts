@@ -10,8 +10,8 @@ import { KINDS, ORIGINS } from '../executables/index.ts'
 import { type Place, writeCursor } from './query.ts'
 import { ImageCoverage, ImageEntry } from './record.ts'
 
-/** Rows that a page is made of, which take about 10 ms, or one for each entry asked for and the next. What needs more for its first entry has them. */
-export const MAX_ROWS_READ = 5_000
+/** Rows that a page is made of, which take about 8 ms, or one for each entry asked for and the next. What needs more for its first entry has them. */
+export const MAX_ROWS_READ = 3_000
 /** How many times as many are read where these did not suffice for one entry. */
 const GROWTH = 16
 /** Bytes of paths in a page, beyond the last: a path may have 4 096. */
