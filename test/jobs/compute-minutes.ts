@@ -66,8 +66,8 @@ async function insert(sql: postgres.Sql, table: 'compute_minute' | 'compute_fold
   const late = table === 'compute_minute'
   await sql.unsafe(
     `insert into ${table} (${columns}${late ? ', is_late' : ''})
-     select ${columns}${late ? ', ts < (select l.ts from line l)' : ''} from json_populate_recordset(null::${table}, $1::text::json)
-     order by container_id, ts on conflict do nothing`,
+     select ${columns}${late ? ', ts < (select l.ts from line l)' : ''} from json_populate_recordset(null::${table}, $1::text::json) with ordinality
+     order by container_id, ts, ordinality on conflict do nothing`,
     [JSON.stringify(rows)],
   )
 }
