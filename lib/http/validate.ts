@@ -5,6 +5,7 @@ import { isTurnOver, turn } from '../turns.ts'
 import { MAX_CORE_BODY_BYTES, readBody } from './body.ts'
 import type { Context, Env, Validated } from './context.ts'
 import { type Declared, declare } from './declared.ts'
+import { decode } from './decode.ts'
 import { HttpError } from './errors.ts'
 import { describe, type Issue } from './issues.ts'
 import { parseList } from './json-list.ts'
@@ -98,9 +99,10 @@ async function receive(
   }
 }
 
-/** Decoding 16 MiB of another script takes as long as parsing it: one turn does not do both. Nor does one parse all the small bodies that came in it. */
+/** One turn does not decode a large body and parse it. Nor does one parse all the small bodies that came in it. */
 async function parseText(bytes: Buffer, isOptional: boolean, tolerated: Tolerated, isExact: boolean): Promise<unknown> {
-  const text = isOptional && bytes.length === 0 ? '{}' : bytes.toString()
+  if (isOptional && bytes.length === 0) return {}
+  const text = bytes.length < MIN_SHARED_BYTES ? bytes.toString() : await decode(bytes)
   if (bytes.length >= MIN_SHARED_BYTES || isTurnOver()) await turn()
   return parseJson(text, tolerated, isExact)
 }

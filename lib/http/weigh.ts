@@ -27,6 +27,12 @@ export const MAX_KEY_SEQUENCES = 20_000
 export const MAX_SHORT_TEXTS = 100_000
 const MAX_SHORT_CHARS = 10
 
+/**
+ * After so many bytes of a text without an escape, what ends them is sought by the machine's own means, at a tenth of the time, and they tell the text
+ * from no other: a body has room for no more than 4 096 keys that are so long.
+ */
+const MAX_WALKED_BYTES = 4_096
+
 /** Escapes of texts, bounded in the same way: one is parsed in 5 ns, five times as long as a character. A body of 2 MiB has no room for more. */
 export const MAX_ESCAPES = 1_048_576
 
@@ -46,9 +52,11 @@ export interface Weight {
  * `maxListed`: told at the byte that is too much. Text that is
  * not JSON is weighed up to where it ceases to be, at least.
  */
-export function weigh(bytes: Uint8Array, maxElements = Number.POSITIVE_INFINITY, maxListed = Number.POSITIVE_INFINITY): Weight {
+export function weigh(bytes: Buffer, maxElements = Number.POSITIVE_INFINITY, maxListed = Number.POSITIVE_INFINITY): Weight {
   const cuts: number[] = []
   let uncutFrom = 0
+  const nextQuote = seeker(bytes, QUOTE)
+  const nextBackslash = seeker(bytes, BACKSLASH)
   seen.fill(0)
   /** Of each container on the way down, its keys so far. */
   const sequences: number[] = [0]
@@ -69,12 +77,17 @@ export function weigh(bytes: Uint8Array, maxElements = Number.POSITIVE_INFINITY,
     switch (bytes[i]) {
       case QUOTE: {
         const from = i
+        let walkedFrom = from
         text = SEED
         for (i++; i < bytes.length && bytes[i] !== QUOTE; i++) {
           text = mixed(text, bytes[i]!)
-          if (bytes[i] !== BACKSLASH) continue
-          if (++escapes > MAX_ESCAPES) throw tooMany(MAX_ESCAPES, 'escapes')
-          i++
+          if (bytes[i] === BACKSLASH) {
+            if (++escapes > MAX_ESCAPES) throw tooMany(MAX_ESCAPES, 'escapes')
+            walkedFrom = ++i
+          } else if (i - walkedFrom === MAX_WALKED_BYTES) {
+            walkedFrom = Math.min(nextQuote(i), nextBackslash(i))
+            i = walkedFrom - 1
+          }
         }
         if (i - from - 1 <= MAX_SHORT_CHARS && isNew(text) && ++newTexts > MAX_SHORT_TEXTS)
           throw tooMany(MAX_SHORT_TEXTS, 'different short texts')
@@ -118,6 +131,16 @@ export function weigh(bytes: Uint8Array, maxElements = Number.POSITIVE_INFINITY,
     }
   }
   return { containers, cuts }
+}
+
+/** Where a byte is next, from places further and further on: no byte is looked at twice. The length where it is no more. */
+function seeker(bytes: Buffer, byte: number): (from: number) => number {
+  let next = -1
+  return (from) => {
+    if (next < from) next = bytes.indexOf(byte, from)
+    if (next === -1) next = bytes.length
+    return next
+  }
 }
 
 /** 1 for the bytes that `weigh` looks at: of long numbers and blanks each byte costs a tenth so. */

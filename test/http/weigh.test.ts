@@ -62,6 +62,44 @@ test('brackets, commas and quotes in strings are text, whatever is escaped befor
   assert.equal(weigh(Buffer.from('["a,b","c"]')).containers, 1)
 })
 
+test('property: a long text ends where it ends, whatever is in it and however far, and all of its escapes are counted', () => {
+  const part = fc.oneof(
+    fc.constantFrom('"', '\\', '\n', '[', '{', ',', ':', 'é'),
+    fc.integer({ min: 4_090, max: 4_100 }).map((chars) => 'x'.repeat(chars)),
+    fc.integer({ min: 0, max: 9_000 }).map((chars) => '[:'.repeat(chars)),
+  )
+  const text = fc.array(part, { maxLength: 12 }).map((parts) => parts.join(''))
+  fc.assert(
+    fc.property(fc.array(text, { minLength: 1, maxLength: 4 }), (texts) => {
+      const escapes = MAX_ESCAPES - texts.join('').replace(/[^"\\\n]/g, '').length
+      const body = (more: number) =>
+        Buffer.from(JSON.stringify({ list: [...texts, {}], [texts[0]!]: [], more: '\n'.repeat(escapes + more) }))
+      const ofKey = texts[0]!.replace(/[^"\\\n]/g, '').length
+      assert.equal(weigh(body(-ofKey)).containers, 4)
+      assert.deepEqual(
+        refusal(() => weigh(body(1 - ofKey))),
+        MANY_ESCAPES,
+      )
+    }),
+    { numRuns: 40 },
+  )
+})
+
+test('where long texts end is sought in each byte once, whether one has escapes or all the others', () => {
+  const plain = 'x'.repeat(5_000)
+  for (const of of [plain, `${plain}\\"`, `${plain}\\n${plain}`]) {
+    const bytes = Buffer.from(`["${plain}\\n",${list(`"${of}"`, 200).slice(1, -1)},"${plain}\\n"]`)
+    let sought = 0
+    bytes.indexOf = (byte, from) => {
+      const found = Buffer.prototype.indexOf.call(bytes, byte, from)
+      sought += (found === -1 ? bytes.length : found) - Number(from)
+      return found
+    }
+    assert.equal(weigh(bytes).containers, 1)
+    assert.ok(sought > 0 && sought < 2 * bytes.length, `${sought} of ${bytes.length} bytes`)
+  }
+})
+
 test('elements of the outermost array are counted, and no others', () => {
   weigh(Buffer.from(list('0', 5)), 5)
   weigh(Buffer.from(` \n[${list('0', 50)},{"a":[1,2,3,4,5,6,7],"b":1,"c":1,"d":1,"e":1,"f":1}]`), 5)
@@ -123,6 +161,14 @@ test('keys that are new after those before them are bounded, those that repeat a
   const half = objects(1, MAX_KEY_SEQUENCES / 2)
   weigh(Buffer.from(`{"a":[${half},${half},${half}]}`))
   weigh(Buffer.from(`{"a":[${Array(30_000).fill('{"b":{"b":0}}').join(',')}`))
+  // They are told from each other by whatever is in them, as long as a body has room for many that are.
+  for (const length of [2, 500, 4_000]) {
+    const long = Array.from({ length: MAX_KEY_SEQUENCES * 1.1 }, (_, i) => `"${'x'.repeat(length)}${String(i).padStart(5, '0')}":0`)
+    assert.deepEqual(
+      refusal(() => weigh(Buffer.from(`{${long.join(',')}}`))),
+      MANY_SEQUENCES,
+    )
+  }
   // The keys of an object are not those of what is in it.
   weigh(Buffer.from(`{"a":[${Array(10_000).fill(`{"x":{"p":1,"q":2},"y":0,"z":0}`).join(',')}]}`))
   // The same keys in ever other orders are as dear as other keys.
