@@ -6,8 +6,8 @@
 #   docker run cluster-telemetry-broker dist/jobs/run.js late-resolve
 #   docker run cluster-telemetry-broker dist/wrangler-free-deploy/edge/server.js     # the edge proxy
 #
-# Another mirror or a newer patch release: --build-arg NODE_IMAGE=...
-ARG NODE_IMAGE=node:24.21.0-trixie-slim
+# Another mirror or a newer patch release: --build-arg NODE_IMAGE=... Not 24 to 26, which may misread keys of bodies (nodejs/node#63785).
+ARG NODE_IMAGE=node:22.23.3-trixie-slim
 
 # Both stages that run something run on the builder's own architecture: what they make is JavaScript, the same for every other.
 FROM --platform=$BUILDPLATFORM ${NODE_IMAGE} AS dependencies

@@ -12,6 +12,7 @@ import { buildDeps } from './build.ts'
 import { type Config, loadConfig, redacted } from './config.ts'
 import { type Connection, openDatabase } from './db/index.ts'
 import { checkSettings } from './db/settings-check.ts'
+import { MISREADS, misreadsEscapedKeys } from './escaped-keys.ts'
 import { createApp } from './http/app.ts'
 import type { Cut } from './http/connections.ts'
 import { close, listen, shown } from './http/listen.ts'
@@ -44,6 +45,7 @@ const END_DATABASE_MS = 2_000
 
 /** Resolves when the signal to stop has come and what was under way is over. */
 async function serve(config: Config, log: Logger, signals: StopSignals, connection: Connection): Promise<void> {
+  if (misreadsEscapedKeys()) log.warn({ node: process.version }, MISREADS)
   if (config.migrateOnStart) await signals.race(migrate({ connection, log, ...migrationSettings(config) }))
 
   const db = openDatabase({

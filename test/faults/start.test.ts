@@ -5,6 +5,7 @@ import net from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { readPidFile } from '../../lib/db/embedded/pid-file.ts'
+import { MISREADS, misreadsEscapedKeys } from '../../lib/escaped-keys.ts'
 import { connectTo, createDataDir, get, postmasterPid, startBroker } from '../support/broker.ts'
 import { becomes, until } from '../support/until.ts'
 
@@ -44,6 +45,11 @@ describe('a start that fails takes its database server along', { timeout: 900_00
       assert.equal(readPidFile(join(dataDir, 'postgres')), undefined)
     })
   }
+
+  test('it tells before that of a Node that misreads keys, and of no other', async (t) => {
+    const { output } = await launch(t, createDataDir(), SERVER, { LISTEN_ADDR: await takePort(t) }).ended
+    assert.equal(output.includes(MISREADS), misreadsEscapedKeys())
+  })
 
   test('the schema is of a newer release: exit code 1, and no server is left', async (t) => {
     const dataDir = createDataDir()

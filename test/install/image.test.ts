@@ -44,6 +44,7 @@ describe('the Dockerfile', () => {
     const [, major] = /^node:(\d+)\.\d+\.\d+-[a-z]+-slim$/.exec(base!) ?? []
     assert.ok(major, `${base} names no release`)
     assert.ok(Number(major) >= Number(/\d+/.exec(manifest.engines.node)))
+    assert.ok(Number(major) < 24, 'keys may be misread: lib/escaped-keys.ts')
     const [another] = parseDockerfile(dockerfile, { NODE_IMAGE: 'registry.test/node@sha256:0' })
     assert.equal(another!.base, 'registry.test/node@sha256:0')
   })

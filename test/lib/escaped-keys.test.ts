@@ -1,0 +1,16 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { misreadsEscapedKeys } from '../../lib/escaped-keys.ts'
+
+/** In the `managedFields` of any pod with a container of this name. */
+const OF_A_POD = '{".":{},"k:{\\"name\\":\\"app\\"}":{}}'
+/** A key that is what stands in that text, as long as that key is. */
+const MADE_FOR_IT = JSON.stringify({ '.': {}, [String.raw`k:{\"name\":\"ap`]: {} })
+
+test('whether keys are misread is found by asking, whatever is read before', () => {
+  const isMisread = misreadsEscapedKeys()
+  JSON.parse(MADE_FOR_IT)
+  assert.equal(Object.keys(JSON.parse(OF_A_POD))[1] !== 'k:{"name":"app"}', isMisread)
+  assert.equal(misreadsEscapedKeys(), isMisread)
+  if (/^2[02]\./.test(process.versions.node)) assert.equal(isMisread, false)
+})
