@@ -100,6 +100,19 @@ test('where long texts end is sought in each byte once, whether one has escapes 
   }
 })
 
+test('a long text is not read for each colon after it', () => {
+  let reads = 0
+  const bytes = new Proxy(Buffer.from(`{"${'k'.repeat(1_000)}"${':'.repeat(1_000)}`), {
+    get: (of, key) => {
+      reads++
+      const value = Reflect.get(of, key, of)
+      return typeof value === 'function' ? value.bind(of) : value
+    },
+  })
+  assert.equal(weigh(bytes).containers, 1)
+  assert.ok(reads < 10_000, `${reads} reads`)
+})
+
 test('elements of the outermost array are counted, and no others', () => {
   weigh(Buffer.from(list('0', 5)), 5)
   weigh(Buffer.from(` \n[${list('0', 50)},{"a":[1,2,3,4,5,6,7],"b":1,"c":1,"d":1,"e":1,"f":1}]`), 5)
