@@ -8,7 +8,7 @@ import { type Declared, declare } from './declared.ts'
 import { decode } from './decode.ts'
 import { HttpError } from './errors.ts'
 import { describe, type Issue } from './issues.ts'
-import { parseList } from './json-list.ts'
+import { parseList, parseListed } from './json-list.ts'
 import { parseJson, type Tolerated } from './json-text.ts'
 import { maxItemsOf } from './lists.ts'
 import { markLongIntegers } from './long-integers.ts'
@@ -78,14 +78,19 @@ async function receive(
   try {
     const isLarge = bytes.length >= MIN_WEIGHED_BYTES
     if (isLarge) await turn()
-    const { containers, cuts } = isLarge ? weigh(bytes, maxElements, maxListed) : { containers: countObjects(bytes), cuts: [] }
+    const { containers, cuts, listed } = isLarge
+      ? weigh(bytes, maxElements, maxListed)
+      : { containers: countObjects(bytes), cuts: [], listed: null }
     const granted = c.get('deps').bodies.acquire(kib(bytes.length * HELD_PER_BYTE + containers * HELD_PER_CONTAINER))
     release = typeof granted === 'function' ? granted : await granted
     if (isLarge) await turn()
     if (longIntegersOf !== null) await markLongIntegers(bytes, longIntegersOf)
     if (isLarge) await turn()
-    const value =
-      cuts.length > 0 ? await parseList(bytes, cuts, tolerated) : await parseText(bytes, isOptional, tolerated, longIntegersOf === null)
+    const isExact = longIntegersOf === null
+    let value: unknown
+    if (cuts.length > 0) value = await parseList(bytes, cuts, tolerated)
+    else if (listed !== null && !isExact) value = await parseListed(bytes, listed, tolerated)
+    else value = await parseText(bytes, isOptional, tolerated, isExact)
     if (Array.isArray(value) && value.length > maxElements) throw tooMany(maxElements, 'elements')
     if (isLarge) await turn()
     if (isLarge && Array.isArray(value)) largeLists.add(value)

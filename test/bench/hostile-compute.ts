@@ -71,6 +71,12 @@ export const HOSTILE_COMPUTE: Attack[] = [
   refused('16 MiB of quotes in stray texts', () => post('[]', `,"x":${list(1_000, () => `"${quotes(8_000)}"`)}`)),
   either('390 000 integers of 17 digits', () => post('[]', `,"x":${list(390_000, (i) => `9${String(i).padStart(16, '7')}`)}`)),
   either('390 000 fractions', () => post('[]', `,"x":${list(390_000, (i) => `0.${String(i).padStart(17, '7')}1`)}`)),
+  refused('390 000 numbers of 17 digits in a container', () =>
+    post(`[${container('u', `,"runq":{"hist":${list(390_000, () => '17777777777777777')}}`)}]`),
+  ),
+  either('99 000 numbers of 17 digits in a container', () =>
+    post(`[${container('u', `,"runq":{"hist":${list(99_000, () => '17777777777777777')}}`)}]`),
+  ),
   either('60 000 ids of 20 digits', () =>
     post(`[${container('u', `,"blame":${list(60_000, () => '{"cgroup_id":18446744073709551615}')}`)}]`),
   ),

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { HttpError } from '../../lib/http/errors.ts'
-import { parseList } from '../../lib/http/json-list.ts'
-import { parseJson } from '../../lib/http/json-text.ts'
+import { parseList, parseListed } from '../../lib/http/json-list.ts'
+import { parseJson, type Tolerated } from '../../lib/http/json-text.ts'
 import { weigh } from '../../lib/http/weigh.ts'
 import { turnsOf } from '../support/turns.ts'
 
@@ -96,4 +96,89 @@ test('other work passes between two pieces of a long list', async () => {
   const turns = await turnsOf(parsed)
   assert.equal((await parsed).length, 900)
   assert.ok(turns >= 2, `${turns} turns`)
+})
+
+/** As if the list of `text` that is between `from` and `to` were cut at the commas of it that are `kept`. */
+async function listedAsWhole(text: string, from: number, to: number, tolerated: Tolerated, isKept: (at: number) => boolean): Promise<void> {
+  const bytes = Buffer.from(text)
+  const cuts = commas(text).filter((at) => at >= from && at < to && isKept(at))
+  assert.deepEqual(
+    await outcome(() => parseListed(bytes, { from, to, cuts }, tolerated)),
+    await outcome(() => parseJson(text, tolerated, false)),
+    `${text.slice(0, 200)} cut at ${cuts}`,
+  )
+}
+
+const tolerated = fc.constantFrom<Tolerated>([], ['k'], ['other'], 'all')
+
+test('property: an object whose list is cut is the object, whatever else is in it, and is refused in the same words', () => {
+  const key = fc.constantFrom('k', 'other', 'é', '', '__proto__', 'constructor')
+  const value = fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constantFrom('\0', ['\ud800'], { '\0': 1 }))
+  const members = fc.array(fc.tuple(key, value), { maxLength: 3 })
+  const text = (some: [string, unknown][]) => some.map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`)
+  const hold = fc.asyncProperty(
+    members,
+    key,
+    fc.array(value, { maxLength: 6 }),
+    members,
+    tolerated,
+    fc.infiniteStream(fc.boolean()),
+    async (before, key, list, after, tolerated, kept) => {
+      const head = Buffer.byteLength(`{${[...text(before), `${JSON.stringify(key)}:[`].join(',')}`)
+      const elements = JSON.stringify(list).slice(1, -1)
+      const whole = `{${[...text(before), `${JSON.stringify(key)}:[${elements}]`, ...text(after)].join(',')}}`
+      await listedAsWhole(whole, head, head + Buffer.byteLength(elements), tolerated, () => kept.next().value)
+    },
+  )
+  return fc.assert(hold, { numRuns: 1_000 })
+})
+
+test('property: what is not JSON is refused as it is at once, wherever a list in it was seen', () => {
+  const parts = ['[', ']', '{', '}', ',', ',', '"', '"a"', '"a":', '1', '"\\u0000"', 'nul', 'é', ' ', '\\']
+  const some = fc.array(fc.constantFrom(...parts), { maxLength: 8 }).map((some) => some.join(''))
+  const hold = fc.asyncProperty(
+    some,
+    some,
+    some,
+    tolerated,
+    fc.infiniteStream(fc.boolean()),
+    async (before, list, after, tolerated, kept) => {
+      const head = `{"k":[${before}`
+      const from = Buffer.byteLength(head)
+      await listedAsWhole(`${head}1,${list},2]${after}}`, from, from + Buffer.byteLength(`1,${list},2`), tolerated, () => kept.next().value)
+    },
+  )
+  return fc.assert(hold, { numRuns: 2_000 })
+})
+
+test('the first long list of an object is cut, and nothing else', async () => {
+  const element = `{"a":[1,2,{"b":"],[,"}],"c":"${'x'.repeat(1_000)}"}`
+  const list = Array(300).fill(element).join(',')
+  const head = '{"short":[1,2,3],"deep":{"list":[1,2]},"k":['
+  const text = `${head}${list}],"again":[${list}],"z":{}}`
+  const { cuts, listed } = weigh(Buffer.from(text))
+  assert.deepEqual(cuts, [])
+  assert.ok(listed !== null)
+  assert.deepEqual([listed.from, listed.to], [head.length, head.length + list.length])
+  assert.ok(listed.cuts.length >= 4 && listed.cuts.length <= 5, `${listed.cuts.length} cuts`)
+  for (const cut of listed.cuts) assert.equal((cut - head.length - element.length) % (element.length + 1), 0, 'a cut is behind an element')
+  assert.deepEqual(await parseListed(Buffer.from(text), listed, []), JSON.parse(text))
+  for (const other of [
+    `[${list}]`,
+    `[[${list}]]`,
+    `{"a":{"b":[${list}]}}`,
+    `{"a":[${element}]}`,
+    `{"a":[${list}`,
+    `{"a":"${list.replaceAll('"', '')}"}`,
+  ])
+    assert.equal(weigh(Buffer.from(other)).listed, null, other.slice(0, 40))
+})
+
+test('other work passes between two pieces of a list in an object', async () => {
+  const names = (i: number) => `[${Array.from({ length: 16 }, (_, k) => `"${'é'.repeat(40)}${i}-${k}"`).join(',')}]`
+  const bytes = Buffer.from(`{"k":[${Array.from({ length: 10_000 }, (_, i) => names(i)).join(',')}],"text":"${'x'.repeat(99)}"}`)
+  const parsed = parseListed(bytes, weigh(bytes).listed!, []) as Promise<{ k: string[][] }>
+  const turns = await turnsOf(parsed)
+  assert.equal((await parsed).k.length, 10_000)
+  assert.ok(turns >= 1, `${turns} turns`)
 })

@@ -9,6 +9,7 @@ import {
   MAX_BODY_VALUES,
   MAX_ESCAPES,
   MAX_KEY_SEQUENCES,
+  MAX_LONG_NUMBERS,
   MAX_SHORT_TEXTS,
   weigh,
 } from '../../lib/http/weigh.ts'
@@ -154,6 +155,7 @@ test('nesting and values are bounded, to the one', () => {
 const MANY_SEQUENCES = [413, `body has more than ${MAX_KEY_SEQUENCES} different sequences of keys`]
 const MANY_TEXTS = [413, `body has more than ${MAX_SHORT_TEXTS} different short texts`]
 const MANY_ESCAPES = [413, `body has more than ${MAX_ESCAPES} escapes`]
+const MANY_LONG_NUMBERS = [413, `body has more than ${MAX_LONG_NUMBERS} numbers of more than 16 digits`]
 const objects = (count: number, keys: number, first = 0) =>
   Array.from({ length: count }, (_, i) => `{${Array.from({ length: keys }, (_, k) => `"k${first + i * keys + k}":0`).join(',')}}`).join(',')
 const texts = (count: number, first = 0) => Array.from({ length: count }, (_, i) => `"${first + i}"`).join(',')
@@ -218,12 +220,31 @@ test('escapes are bounded, in one text or in many', () => {
   }
 })
 
+test('numbers of more digits than a double has are bounded, whatever is around them; others and blanks are not', () => {
+  const one = '1'.repeat(17)
+  for (const number of [one, '0.1234567890123456', `-${'1'.repeat(16)}`, '1234567890.12e100', ` ${one}`, `${one} `, `\t\n${one}\r\n`]) {
+    const body = (count: number) => Buffer.from(`{"a":${list(number, count)}}`)
+    weigh(body(MAX_LONG_NUMBERS))
+    assert.deepEqual(
+      refusal(() => weigh(body(MAX_LONG_NUMBERS + 1))),
+      MANY_LONG_NUMBERS,
+      number,
+    )
+  }
+  const keyed = (count: number) => Buffer.from(`{"a":[${list(`{"k":${one}}`, count / 2)},${list(`[0,${one}]`, count / 2)}]}`)
+  weigh(keyed(40_000))
+  weigh(Buffer.from(JSON.stringify({ a: Array(1_000).fill({ b: Array(150).fill(1) }) }, null, 8)))
+  for (const number of ['1'.repeat(16), `${' '.repeat(30)}1`, `1${' '.repeat(30)}`, `"${one}"`, `"${one}" `])
+    weigh(Buffer.from(`{"a":${list(number, MAX_LONG_NUMBERS * 1.5)}}`))
+})
+
 test('what a list has that is new is counted anew in each of its pieces', () => {
   const filling = `"${'x'.repeat(20_000)}"`
   for (const [refused, element] of [
     [MANY_TEXTS, (i: number) => `[${texts(4_000, 4_000 * i)},${filling}]`],
     [MANY_SEQUENCES, (i: number) => `[${objects(10, 100, 1_000 * i)},${filling}]`],
     [MANY_ESCAPES, () => `"${'\\n'.repeat(100_000)}"`],
+    [MANY_LONG_NUMBERS, () => list('0.1234567890123456', 4_000)],
   ] as const) {
     const all = Array.from({ length: 40 }, (_, i) => element(i)).join(',')
     weigh(Buffer.from(`[${all}]`))
