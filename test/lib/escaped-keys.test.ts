@@ -5,7 +5,7 @@ import { misreadsEscapedKeys } from '../../lib/escaped-keys.ts'
 /** In the `managedFields` of any pod with a container of this name. */
 const OF_A_POD = '{".":{},"k:{\\"name\\":\\"app\\"}":{}}'
 /** A key that is what stands in that text, as long as that key is. */
-const MADE_FOR_IT = JSON.stringify({ '.': {}, [String.raw`k:{\"name\":\"ap`]: {} })
+const MADE_FOR_IT = JSON.stringify({ '.': {}, 'k:{\\"name\\":\\"ap': {} })
 
 test('whether keys are misread is found by asking, whatever is read before', () => {
   const isMisread = misreadsEscapedKeys()
