@@ -279,6 +279,8 @@ test('who has the links and then wants the payload gets it: its ingest ends with
   const { sent, digest } = await linkable()
   let fault: Promise<string | null> | undefined
   await sql.begin(async (other) => {
+    // Sooner than it would, who may: it must be the ingest that ends, however late its own timer.
+    await other`select set_config('deadlock_timeout', '800ms', true) from pg_roles where rolname = current_user and rolsuper`
     await lockLinks(other)
     fault = faultOf(storeFindings(sessions[0]!, sent, []))
     await until('the ingest waits', async () => (await waiting(sql)) === 1)
