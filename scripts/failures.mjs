@@ -4,6 +4,7 @@ import { relative } from 'node:path'
 import { Readable } from 'node:stream'
 import { spec, tap } from 'node:test/reporters'
 import { fileURLToPath } from 'node:url'
+import { sourceOf } from './test-build.mjs'
 
 const MAX_LISTED = 100
 const MAX_MESSAGE_CHARS = 300
@@ -41,7 +42,7 @@ function isItsOwn({ details, todo }) {
 }
 
 function line({ name, file, details }) {
-  const place = file === undefined ? '' : ` (${relative(process.cwd(), file.startsWith('file:') ? fileURLToPath(file) : file)})`
+  const place = file === undefined ? '' : ` (${sourceOf(relative(process.cwd(), file.startsWith('file:') ? fileURLToPath(file) : file))})`
   const reason = details?.error?.cause ?? details?.error
   // What comes to no more than "Expected values to be equal:" is told with what follows.
   const message = String(reason?.message ?? reason)

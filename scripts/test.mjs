@@ -6,6 +6,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { BUILD, build, builtFrom } from './test-build.mjs'
 
 const CONCURRENCY = 2
 const NOT_BY_DEFAULT = join('test', 'bench')
@@ -28,13 +29,17 @@ if (files.length === 0) {
   process.stderr.write(`no such tests: ${missing.join(' ')}\n`)
   process.exit(1)
 }
+if (!build()) process.exit(1)
 
 /** The signal that asked us to end, after which nothing new is started. */
 let endedBy
 let tests
 // Both lead a process group of their own: Ctrl-C must not take the database from tests that are ending, and what tests
 // started and did not end is found by their group.
-const server = spawn(process.execPath, ['--import', 'tsx', 'test/support/serve.ts'], { stdio: ['pipe', 'pipe', 'inherit'], detached: true })
+const server = spawn(process.execPath, ['--enable-source-maps', builtFrom('test/support/serve.ts')], {
+  stdio: ['pipe', 'pipe', 'inherit'],
+  detached: true,
+})
 const serverExit = once(server, 'exit')
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   process.on(signal, () => {
@@ -56,9 +61,15 @@ if (line !== undefined && !endedBy) {
   const { url, template } = JSON.parse(line)
   // Not DATABASE_URL and libpq's variables: a program under test that reads them would work on the maintenance database.
   const environment = Object.entries(process.env).filter(([name]) => !/^(DATABASE_|PG[A-Z])/.test(name))
-  const env = { ...Object.fromEntries(environment), NODE_ENV: 'test', BROKER_TEST_URL: url, BROKER_TEST_TEMPLATE: template }
+  const env = {
+    ...Object.fromEntries(environment),
+    NODE_ENV: 'test',
+    BROKER_TEST_URL: url,
+    BROKER_TEST_TEMPLATE: template,
+    BROKER_TEST_BUILD: BUILD,
+  }
   const reporter = ['--test-reporter', new URL('./failures.mjs', import.meta.url).href, '--test-reporter-destination', 'stdout']
-  const args = ['--import', 'tsx', '--test', ...reporter, `--test-concurrency=${CONCURRENCY}`, ...files]
+  const args = ['--enable-source-maps', '--test', ...reporter, `--test-concurrency=${CONCURRENCY}`, ...files.map(builtFrom)]
   tests = spawn(process.execPath, args, { stdio: 'inherit', env, detached: true })
   const [exitCode] = await once(tests, 'exit')
   signalTests('SIGKILL')

@@ -55,7 +55,7 @@ for (const path of handlers) {
   const testPath = path.replace(/^handlers\//, 'test/').replace(/\.ts$/, '.test.ts')
 
   test(`${path} is one route, named after its file and listed by the router`, async () => {
-    const { default: handler } = await import(new URL(`../${path}`, import.meta.url).href)
+    const { default: handler } = await import(`../${path}`)
     assert.ok(routes.includes(handler), 'not in handlers/router.ts')
     const names = [...declaredRoutes(handler.routes).keys()]
     assert.equal(names.length, 1)

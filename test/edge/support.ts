@@ -1,4 +1,5 @@
 /** The edge proxy in this process or as one of its own, and what it is put between. Everything ends with the test file. */
+
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -16,6 +17,7 @@ import { loadConfig } from '../../wrangler-free-deploy/edge/config.ts'
 import { refuseConnect } from '../../wrangler-free-deploy/edge/connect.ts'
 import { createMetrics } from '../../wrangler-free-deploy/edge/metrics.ts'
 import { openUpstream } from '../../wrangler-free-deploy/edge/upstream.ts'
+import { program } from '../support/program.ts'
 import { until } from '../support/until.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -113,7 +115,7 @@ class Launched implements EdgeProcess {
   admin = ''
 
   constructor(env: NodeJS.ProcessEnv, { nodeArgs = [], isForgetful = false }: ProcessOptions) {
-    this.child = spawn(process.execPath, [...nodeArgs, '--import', 'tsx', 'wrangler-free-deploy/edge/server.ts'], {
+    this.child = spawn(process.execPath, [...nodeArgs, ...program('wrangler-free-deploy/edge/server.ts')], {
       cwd: ROOT,
       stdio: ['ignore', 'pipe', 'pipe'],
       env: {

@@ -2,6 +2,7 @@
  * Minutes are folded by several processes at once, which die by the signal that asks nobody or lose their sessions, while others post: each
  * minute is in one row of five, once.
  */
+
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,6 +10,7 @@ import { type TestContext, test } from 'node:test'
 import { computeFold } from '../../jobs/compute-fold.ts'
 import { difference, foldedAtOnce, type Minute, minutesRead, plain, post, stored } from '../jobs/compute-minutes.ts'
 import { startScene } from '../jobs/scene.ts'
+import { program } from '../support/program.ts'
 import { until } from '../support/until.ts'
 
 const HOUR = 3_600
@@ -26,7 +28,7 @@ const [clock] = await sql<{ secs: number }[]>`select extract(epoch from date_tru
 const folders: ChildProcess[] = []
 async function folder(t: TestContext): Promise<ChildProcess> {
   const { PATH, HOME } = process.env
-  const child = spawn(process.execPath, ['--import', 'tsx', 'test/faults/compute-folder.ts', scene.url], {
+  const child = spawn(process.execPath, [...program('test/faults/compute-folder.ts'), scene.url], {
     env: { PATH, HOME },
     stdio: ['ignore', 'pipe', 'inherit'],
   })

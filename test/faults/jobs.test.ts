@@ -1,4 +1,5 @@
 /** Jobs of retention in processes of their own: several at once on one database, and one that is killed in the middle. */
+
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -7,6 +8,7 @@ import type { JobName } from '../../jobs/locks.ts'
 import { trafficRetention } from '../../jobs/traffic-retention.ts'
 import { isWaiting, startScene } from '../jobs/scene.ts'
 import { flow, post, startBroker } from '../support/broker.ts'
+import { program } from '../support/program.ts'
 import { podsWithWrongAddresses } from '../support/records.ts'
 import { until } from '../support/until.ts'
 
@@ -79,7 +81,7 @@ beforeEach(async () => {
 function start(t: TestContext, job: JobName) {
   const { PATH, HOME } = process.env
   const sizes = { AUDIT_VERDICTS_RETENTION_BATCH_SIZE: String(BATCH_ROWS), POD_TRAFFIC_RETENTION_BATCH_SIZE: String(BATCH_ROWS) }
-  const child: ChildProcess = spawn(process.execPath, ['--import', 'tsx', 'jobs/run.ts', job], {
+  const child: ChildProcess = spawn(process.execPath, [...program('jobs/run.ts'), job], {
     env: { PATH, HOME, DATABASE_URL: url, ...sizes },
   })
   t.after(() => child.kill('SIGKILL'))

@@ -7,6 +7,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { readPidFile } from '../../lib/db/embedded/pid-file.ts'
 import { MISREADS, misreadsEscapedKeys } from '../../lib/escaped-keys.ts'
 import { connectTo, createDataDir, get, postmasterPid, startBroker } from '../support/broker.ts'
+import { program } from '../support/program.ts'
 import { becomes, until } from '../support/until.ts'
 
 async function takePort(t: TestContext): Promise<string> {
@@ -17,9 +18,9 @@ async function takePort(t: TestContext): Promise<string> {
 }
 
 /** One of our programs on an embedded server. */
-function launch(t: TestContext, dataDir: string, program: string[], env: NodeJS.ProcessEnv = {}) {
+function launch(t: TestContext, dataDir: string, [source, ...args]: readonly [string, ...string[]], env: NodeJS.ProcessEnv = {}) {
   const { DATABASE_URL: _, ...inherited } = process.env
-  const child: ChildProcess = spawn(process.execPath, ['--import', 'tsx', ...program], {
+  const child: ChildProcess = spawn(process.execPath, [...program(source), ...args], {
     env: { ...inherited, NODE_ENV: 'development', DATA_DIR: dataDir, LISTEN_ADDR: '127.0.0.1:0', ADMIN_ADDR: '127.0.0.1:0', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
@@ -32,7 +33,7 @@ function launch(t: TestContext, dataDir: string, program: string[], env: NodeJS.
   return { child, ended }
 }
 
-const SERVER = ['lib/server.ts']
+const SERVER = ['lib/server.ts'] as const
 
 describe('a start that fails takes its database server along', { timeout: 900_000 }, () => {
   for (const variable of ['LISTEN_ADDR', 'ADMIN_ADDR']) {
@@ -80,14 +81,14 @@ describe('a start that fails takes its database server along', { timeout: 900_00
 describe('SIGTERM during the start', { timeout: 900_000 }, () => {
   // As asked, so 0, but for programs whose work is then not done.
   const programs = [
-    { name: 'the server', program: SERVER, exitCode: 0 },
-    { name: 'a job', program: ['jobs/run.ts', 'late-resolve'], exitCode: 1 },
-    { name: 'migrate', program: ['sql/migrate.ts'], exitCode: 1 },
+    { name: 'the server', command: SERVER, exitCode: 0 },
+    { name: 'a job', command: ['jobs/run.ts', 'late-resolve'] as const, exitCode: 1 },
+    { name: 'migrate', command: ['sql/migrate.ts'] as const, exitCode: 1 },
   ]
-  for (const { name, program, exitCode } of programs) {
+  for (const { name, command, exitCode } of programs) {
     test(`ends ${name} in an orderly way, and no server is left`, async (t) => {
       const dataDir = createDataDir()
-      const { child, ended } = launch(t, dataDir, program)
+      const { child, ended } = launch(t, dataDir, command)
       // While the cluster is made, or the server starts: far before there is a schema.
       await until('it has begun', () => readPidFile(join(dataDir, 'postgres')))
       child.kill('SIGTERM')

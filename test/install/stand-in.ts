@@ -2,6 +2,7 @@
  * What `docker` does in docs/install.md and docs/operations.md, without containers: services are processes from the sources, told what
  * compose.yaml tells them, and PostgreSQL is the machine's own. A command or an option that the pages do not use is refused.
  */
+
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -13,6 +14,7 @@ import { after } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'dotenv'
 import { get } from '../support/broker.ts'
+import { program } from '../support/program.ts'
 import { until } from '../support/until.ts'
 import { COMPOSE_FILE, readCompose, type Service } from './compose.ts'
 import { exec, pairs, parseDockerfile } from './dockerfile.ts'
@@ -89,7 +91,7 @@ export async function startStandIn({ folder, checkout, postgres, portOf, environ
     const [file, ...rest] = args.length > 0 ? args : exec(textOf('CMD'))
     const source = file!.replace(/^dist\/(.*)\.js$/, '$1.ts')
     if (source === file || !existsSync(join(ROOT, source))) throw new Error(`${file} is not built from any source`)
-    return [process.execPath, ...flags, '--import', 'tsx', source, ...rest]
+    return [process.execPath, ...flags, ...program(source), ...rest]
   }
 
   /** Its environment, with names and paths of containers replaced by what stands for them. */

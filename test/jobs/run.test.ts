@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, type TestContext, test } from 'node:test'
 import { lateResolve } from '../../jobs/late-resolve.ts'
+import { program } from '../support/program.ts'
 import { until } from '../support/until.ts'
 import { isWaiting, startScene } from './scene.ts'
 
@@ -18,7 +19,7 @@ beforeEach(async () => {
 /** Starts the entry point with nothing in its environment but `env`, on the database of this file unless told otherwise. */
 function start(args: string[], env: NodeJS.ProcessEnv = { DATABASE_URL: url }) {
   const { PATH, HOME } = process.env
-  const child = spawn(process.execPath, ['--import', 'tsx', 'jobs/run.ts', ...args], { env: { PATH, HOME, ...env } })
+  const child = spawn(process.execPath, [...program('jobs/run.ts'), ...args], { env: { PATH, HOME, ...env } })
   let [stdout, stderr] = ['', '']
   child.stdout.on('data', (bytes) => {
     stdout += bytes

@@ -8,6 +8,7 @@ import type { JobName } from '../../jobs/locks.ts'
 import { type ScheduleOptions, startSchedule } from '../../jobs/schedule.ts'
 import type { Database } from '../../lib/db/index.ts'
 import { createMetrics } from '../../lib/metrics.ts'
+import { program } from '../support/program.ts'
 import { until } from '../support/until.ts'
 import { isWaiting, startScene } from './scene.ts'
 
@@ -315,7 +316,7 @@ test('the two jobs of the peers run by the schedule on real rows', async (t) => 
 function startServer(t: TestContext, env: NodeJS.ProcessEnv) {
   const { PATH, HOME } = process.env
   const addresses = { LISTEN_ADDR: '127.0.0.1:0', ADMIN_ADDR: '127.0.0.1:0' }
-  const child = spawn(process.execPath, ['--import', 'tsx', 'lib/server.ts'], {
+  const child = spawn(process.execPath, program('lib/server.ts'), {
     env: { PATH, HOME, DATABASE_URL: scene.url, ...addresses, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   })

@@ -1,4 +1,5 @@
 /** The server as it runs in production, for tests of what only a process can show: death, signals, memory, sockets. */
+
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -10,6 +11,7 @@ import { after } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { isPostmaster, readPidFile } from '../../lib/db/embedded/pid-file.ts'
 import { openPool } from '../../lib/db/open-pool.ts'
+import { program } from './program.ts'
 import { until } from './until.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -114,7 +116,7 @@ class Launched implements Broker {
 
   constructor({ dataDir, databaseUrl, env = {}, nodeArgs = [] }: BrokerOptions) {
     const { DATABASE_URL: _, ...inherited } = process.env
-    this.child = spawn(process.execPath, [...nodeArgs, '--import', 'tsx', 'lib/server.ts'], {
+    this.child = spawn(process.execPath, [...nodeArgs, ...program('lib/server.ts')], {
       cwd: ROOT,
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,5 +1,5 @@
 /**
- * Another process of the same installation, for tests: `node --import tsx embedded-process.ts <dataDir>` prints
+ * Another process of the same installation, for tests: with a data folder as its argument it prints
  * `{ pid, attached }` when its server is up, and leaves in an orderly way when its standard input ends.
  */
 import { once } from 'node:events'

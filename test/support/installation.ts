@@ -6,14 +6,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, type TestContext } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { isPostmaster, readPidFile } from '../../lib/db/embedded/pid-file.ts'
 import { type EmbeddedServer, startEmbedded } from '../../lib/db/embedded.ts'
 import { openPool } from '../../lib/db/open-pool.ts'
 import { noLog } from './log.ts'
+import { program } from './program.ts'
 import { until } from './until.ts'
 
-const CHILD = fileURLToPath(new URL('./embedded-process.ts', import.meta.url))
+const CHILD = program('test/support/embedded-process.ts')
 
 /** One installation's data folder and what runs on it; all of it ends with the test, in reverse order. */
 export interface Installation {
@@ -47,7 +47,7 @@ export function emptyInstallation(t: TestContext): Installation {
       return server
     },
     other() {
-      const child = spawn(process.execPath, ['--import', 'tsx', CHILD, dataDir], { stdio: ['pipe', 'pipe', 'inherit'], detached: true })
+      const child = spawn(process.execPath, [...CHILD, dataDir], { stdio: ['pipe', 'pipe', 'inherit'], detached: true })
       const exit = once(child, 'exit')
       const up = once(createInterface({ input: child.stdout }), 'line').then(([line]) => JSON.parse(line))
       atEnd(async () => {

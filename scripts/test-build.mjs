@@ -1,0 +1,30 @@
+// Compiles sources and tests to .test-build/, so that the hundreds of processes of a test run need no loader: tsx would take
+// more of the processors than many of the tests. Only what has changed is written, since another run may be using the rest.
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+export const BUILD = resolve('.test-build')
+const HERE = 'import.meta.url'
+
+/** What a source is compiled to. */
+export const builtFrom = (source) => join(BUILD, source.replace(/\.ts$/, '.js'))
+/** And back. */
+export const sourceOf = (path) => (path.startsWith('.test-build/') ? path.slice('.test-build/'.length).replace(/\.js$/, '.ts') : path)
+
+/** Whether all of it could be compiled; types are not checked. */
+export function build() {
+  const tsc = spawnSync(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.test.json'], { stdio: 'inherit' })
+  if (tsc.status !== 0) return false
+  for (const entry of readdirSync(BUILD, { recursive: true })) if (entry.endsWith('.js')) place(join(BUILD, entry), entry)
+  return true
+}
+
+/** Files are found beside the source: a compiled module says that it is where its source is. */
+function place(path, entry) {
+  const code = readFileSync(path, 'utf8')
+  if (!code.includes(HERE)) return
+  writeFileSync(`${path}.new`, code.replaceAll(HERE, JSON.stringify(pathToFileURL(resolve(entry.replace(/\.js$/, '.ts'))).href)))
+  renameSync(`${path}.new`, path)
+}
