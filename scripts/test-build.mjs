@@ -2,14 +2,13 @@
 // more of the processors than many of the tests. Only what has changed is written, since another run may be using the rest.
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { dirname, join, relative, resolve, sep } from 'node:path'
 
 export const BUILD = resolve('.test-build')
 const HERE = 'import.meta.url'
 
 /** What a source is compiled to. */
-export const builtFrom = (source) => join(BUILD, source.replace(/\.ts$/, '.js'))
+export const builtFrom = (source) => join(BUILD, relative('.', source).replace(/\.ts$/, '.js'))
 /** And back. */
 export const sourceOf = (path) => (path.startsWith('.test-build/') ? path.slice('.test-build/'.length).replace(/\.js$/, '.ts') : path)
 
@@ -25,6 +24,7 @@ export function build() {
 function place(path, entry) {
   const code = readFileSync(path, 'utf8')
   if (!code.includes(HERE)) return
-  writeFileSync(`${path}.new`, code.replaceAll(HERE, JSON.stringify(pathToFileURL(resolve(entry.replace(/\.js$/, '.ts'))).href)))
+  const source = relative(dirname(path), resolve(entry.replace(/\.js$/, '.ts'))).replaceAll(sep, '/')
+  writeFileSync(`${path}.new`, code.replaceAll(HERE, `new URL('${source}', import.meta['url']).href`))
   renameSync(`${path}.new`, path)
 }
