@@ -4,6 +4,7 @@ import { Server as NetServer } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
 import type { SocketAddress } from '../variables.ts'
 import { Connections, type Cut, READER_LIMITS, type ReaderLimits } from './connections.ts'
+import { dropRest, REST_LIMITS, type RestLimits } from './rest.ts'
 
 /** Longer than clients and proxies keep theirs, so that none is closed under a request. */
 const KEEP_ALIVE_MS = 75_000
@@ -23,6 +24,8 @@ type Fetch = Parameters<typeof createAdaptorServer>[0]['fetch']
 export interface ListenOptions {
   /** Those of `READER_LIMITS` unless given. */
   readers?: Partial<ReaderLimits>
+  /** Those of `REST_LIMITS` unless given. */
+  rest?: Partial<RestLimits>
   /** Hears of every connection that was cut because its reader was too slow. */
   onCut?: (cut: Cut) => void
   /** Sees each request first, as it came, before a URL is made of it; true says that it was answered there. */
@@ -33,7 +36,7 @@ export interface ListenOptions {
 export async function listen(
   fetch: Fetch,
   addresses: readonly SocketAddress[],
-  { readers = {}, onCut = () => {}, before = () => false }: ListenOptions = {},
+  { readers = {}, rest = {}, onCut = () => {}, before = () => false }: ListenOptions = {},
 ): Promise<{ server: Server; address: SocketAddress }> {
   const serverOptions = {
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -41,9 +44,12 @@ export async function listen(
     headersTimeout: HEADERS_TIMEOUT_MS,
     noDelay: true,
   }
+  const restLimits = { ...REST_LIMITS, ...rest }
   const create = (options: ServerOptions, listener: RequestListener) =>
     createServer(options, (incoming, outgoing) => {
-      if (!before(incoming, outgoing)) listener(incoming, outgoing)
+      if (before(incoming, outgoing)) return
+      dropRest(incoming, outgoing, restLimits)
+      listener(incoming, outgoing)
     })
   let failure: unknown
   for (const { host, port } of addresses) {
@@ -52,6 +58,7 @@ export async function listen(
       createServer: create as typeof createServer,
       serverOptions,
       hostname: HOST_OF_NONE,
+      autoCleanupIncoming: false,
     }) as Server
     server.setTimeout(STALLED_SOCKET_MS)
     server.on('checkContinue', sendContinue)

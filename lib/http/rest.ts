@@ -1,0 +1,33 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+
+/** For how long and how much of a body is read that was answered before all of it had come. */
+export interface RestLimits {
+  maxMs: number
+  maxBytes: number
+}
+
+/** A sender of 2 MiB at 256 KiB/s is done in time; a process that stood still for a second has cut nobody. */
+export const REST_LIMITS: RestLimits = { maxMs: 10_000, maxBytes: 64 * 1024 * 1024 }
+
+const LOOK_EVERY_MS = 100
+
+/**
+ * Once an answer has been written, what still comes of the body of its request is read and dropped, and the connection serves the next one; over
+ * the limits it is closed. Who is cut while it sends may never see the answer (RFC 9112, 9.6). The adapter does as much for 500 ms by the
+ * clock, in which a busy process may not have read at all.
+ */
+export function dropRest(incoming: IncomingMessage, outgoing: ServerResponse, { maxMs, maxBytes }: RestLimits): void {
+  outgoing.once('finish', () => {
+    if (incoming.complete || incoming.destroyed) return
+    const { socket } = incoming
+    const maxBytesRead = socket.bytesRead + maxBytes
+    const end = performance.now() + maxMs
+    // By the bytes of the connection: of a body that nobody began to read, Node drops what comes unseen.
+    const looking = setInterval(() => {
+      const isOver = socket.bytesRead > maxBytesRead || performance.now() > end
+      if (isOver && !incoming.complete) socket.destroySoon()
+      if (isOver || incoming.complete || socket.destroyed) clearInterval(looking)
+    }, LOOK_EVERY_MS).unref()
+    incoming.resume()
+  })
+}
