@@ -47,9 +47,10 @@ export async function listen(
   const restLimits = { ...REST_LIMITS, ...rest }
   const create = (options: ServerOptions, listener: RequestListener) =>
     createServer(options, (incoming, outgoing) => {
-      if (before(incoming, outgoing)) return
+      // Nobody would get an answer on a connection that has ended with the one before.
+      if (incoming.socket.writableEnded) return
       dropRest(incoming, outgoing, restLimits)
-      listener(incoming, outgoing)
+      if (!before(incoming, outgoing)) listener(incoming, outgoing)
     })
   let failure: unknown
   for (const { host, port } of addresses) {

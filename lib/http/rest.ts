@@ -12,21 +12,28 @@ export const REST_LIMITS: RestLimits = { maxMs: 10_000, maxBytes: 64 * 1024 * 10
 const LOOK_EVERY_MS = 100
 
 /**
- * Once an answer has been written, what still comes of the body of its request is read and dropped, and the connection serves the next one; over
- * the limits it is closed. Who is cut while it sends may never see the answer (RFC 9112, 9.6). The adapter does as much for 500 ms by the
- * clock, in which a busy process may not have read at all.
+ * Once an answer has been written, what still comes of the body of its request is read and dropped, and the connection serves the next one, or
+ * ends with that body where it was to end with the answer; over the limits it is closed. Who is cut while it sends may never see the answer
+ * (RFC 9112, 9.6): the adapter reads on for 500 ms by the clock, in which a busy process may not have read at all, and Node not a byte where
+ * the connection is to end.
  */
 export function dropRest(incoming: IncomingMessage, outgoing: ServerResponse, { maxMs, maxBytes }: RestLimits): void {
-  outgoing.once('finish', () => {
+  outgoing.prependOnceListener('finish', () => {
     if (incoming.complete || incoming.destroyed) return
     const { socket } = incoming
     const maxBytesRead = socket.bytesRead + maxBytes
     const end = performance.now() + maxMs
+    // Node calls it next where the connection is to end: it ends for writing first.
+    socket.destroySoon = () => {
+      socket.end()
+    }
     // By the bytes of the connection: of a body that nobody began to read, Node drops what comes unseen.
     const looking = setInterval(() => {
-      const isOver = socket.bytesRead > maxBytesRead || performance.now() > end
-      if (isOver && !incoming.complete) socket.destroySoon()
-      if (isOver || incoming.complete || socket.destroyed) clearInterval(looking)
+      const isOver = !incoming.complete && (socket.bytesRead > maxBytesRead || performance.now() > end)
+      if (!isOver && !incoming.complete && !socket.destroyed) return
+      clearInterval(looking)
+      Reflect.deleteProperty(socket, 'destroySoon')
+      if (isOver || socket.writableEnded) socket.destroySoon()
     }, LOOK_EVERY_MS).unref()
     incoming.resume()
   })

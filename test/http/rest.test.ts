@@ -14,21 +14,36 @@ const REFUSED = 'HTTP/1.1 413 '
 const NEXT = 'GET /next HTTP/1.1\r\nHost: x\r\n\r\n'
 
 async function client(t: TestContext, rest: Partial<RestLimits> = {}) {
-  const app = new Hono().post('/refused', (c) => c.text('too large', 413)).get('/next', (c) => c.text('next'))
+  const asked: string[] = []
+  const app = new Hono()
+    .use((c, next) => {
+      asked.push(c.req.path)
+      return next()
+    })
+    .post('/refused', (c) => c.text('too large', 413))
+    .get('/next', (c) => c.text('next'))
   const { server } = await listen(app.fetch, [{ host: '127.0.0.1', port: 0 }], { rest })
   const { port } = server.address() as AddressInfo
-  const socket = net.connect({ host: '127.0.0.1', port })
-  const wire = { socket, received: '', ended: once(socket, 'end') }
+  const accepted = once(server, 'connection')
+  const socket = net.connect({ host: '127.0.0.1', port, allowHalfOpen: true })
+  const wire = {
+    socket,
+    asked,
+    received: '',
+    ended: once(socket, 'end'),
+    ofServer: (await accepted)[0] as net.Socket,
+    errors: [] as Error[],
+  }
   socket.setEncoding('latin1').on('data', (text) => {
     wire.received += text
   })
-  socket.on('error', () => {})
+  socket.on('error', (error) => wire.errors.push(error))
   t.after(() => {
     socket.destroy()
     server.closeAllConnections()
     server.close()
   })
-  await once(socket, 'connect')
+  if (socket.connecting) await once(socket, 'connect')
   return wire
 }
 
@@ -48,6 +63,22 @@ test('what comes of it after a second in which the process stood still is read, 
   wire.socket.write(Buffer.alloc(MIB))
   wire.socket.write(NEXT)
   await until('the next is answered', () => wire.received.endsWith('\r\n\r\nnext'))
+})
+
+test('where the connection is to end with the answer, it ends for writing, and then with the body', async (t) => {
+  const wire = await client(t)
+  const first = head(2 * MIB).replace('Host', 'Connection: close\r\nHost')
+  wire.socket.write(first)
+  await wire.ended
+  assert.ok(wire.received.startsWith(REFUSED))
+  wire.socket.write(Buffer.alloc(MIB))
+  await until('it has come', () => wire.ofServer.bytesRead === first.length + MIB)
+  wire.socket.write(Buffer.alloc(MIB))
+  wire.socket.write(NEXT)
+  await until('the connection is closed', () => wire.ofServer.destroyed)
+  assert.equal(wire.ofServer.bytesRead, first.length + 2 * MIB + NEXT.length)
+  assert.deepEqual(wire.errors, [])
+  assert.deepEqual(wire.asked, ['/refused'])
 })
 
 test('a chunked one is read to its end, too', async (t) => {
