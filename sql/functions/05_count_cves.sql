@@ -1,6 +1,7 @@
 -- Counts vulnerabilities of which something has changed, for the cluster and for each namespace, and writes where a count is another one
 -- (interop-supply-chain 3.5). Those of one layer come in the same images: of those that are in the same images by the same joins one is
--- counted. Severity, score, fixes, packages and sources are those of the cluster in every namespace (S30).
+-- counted. Severity, score, fixes, packages and sources are those of the cluster in every namespace (S30). Tables are read by an array of
+-- ids: of a join the planner may believe, by statistics of another moment, that to read them whole is cheaper.
 create or replace function count_cves(max_cves bigint)
 returns table (rows bigint, cves bigint)
 language sql strict
@@ -14,7 +15,7 @@ as $$
   with todo as materialized (
     select n.vuln_id from summary_news n order by n.vuln_id limit max_cves),
   hits as materialized (
-    select c.* from todo t join image_cve c on c.vuln_id = t.vuln_id),
+    select c.* from image_cve c where c.vuln_id = any (array(select t.vuln_id from todo t))),
   cves as materialized (
     select h.vuln_id, min(h.severity) as severity, max(h.max_score) as max_score, bool_or(h.is_fixable) as is_fixable,
            string_agg(h.image_digest || ' ' || h.join_rank, ',' order by h.image_digest) as places
@@ -62,8 +63,7 @@ as $$
     join scopes s on s.vuln_id = a.first_id),
   gone as (
     delete from cve_summary s
-    using todo t
-    where s.vuln_id = t.vuln_id
+    where s.vuln_id = any (array(select t.vuln_id from todo t))
       and not exists (select from counted c where c.vuln_id = s.vuln_id and c.scope_namespace = s.scope_namespace)
     returning 1),
   written as (
@@ -77,8 +77,7 @@ as $$
     returning 1),
   details_gone as (
     delete from cve_detail d
-    using todo t
-    where d.vuln_id = t.vuln_id and not exists (select from cves c where c.vuln_id = d.vuln_id)
+    where d.vuln_id = any (array(select t.vuln_id from todo t)) and not exists (select from cves c where c.vuln_id = d.vuln_id)
     returning 1),
   details_written as (
     insert into cve_detail as d (vuln_id, max_score, packages, sources)
