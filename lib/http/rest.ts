@@ -23,8 +23,10 @@ export function dropRest(incoming: IncomingMessage, outgoing: ServerResponse, { 
     const { socket } = incoming
     const maxBytesRead = socket.bytesRead + maxBytes
     const end = performance.now() + maxMs
+    let isLast = false
     // Node calls it next where the connection is to end: it ends for writing first.
     socket.destroySoon = () => {
+      isLast = true
       socket.end()
     }
     // By the bytes of the connection: of a body that nobody began to read, Node drops what comes unseen.
@@ -33,7 +35,7 @@ export function dropRest(incoming: IncomingMessage, outgoing: ServerResponse, { 
       if (!isOver && !incoming.complete && !socket.destroyed) return
       clearInterval(looking)
       Reflect.deleteProperty(socket, 'destroySoon')
-      if (isOver || socket.writableEnded) socket.destroySoon()
+      if (isOver || isLast) socket.destroySoon()
     }, LOOK_EVERY_MS).unref()
     incoming.resume()
   })

@@ -81,6 +81,21 @@ test('where the connection is to end with the answer, it ends for writing, and t
   assert.deepEqual(wire.asked, ['/refused'])
 })
 
+test('a refusal before does not end the body of the one that is the last', async (t) => {
+  const wire = await client(t)
+  const [first, last] = [head(2), head(MIB).replace('Host', 'Connection: close\r\nHost')]
+  wire.socket.write(first)
+  await until('the first is refused', () => wire.received.startsWith(REFUSED))
+  wire.socket.write(`{}${last}`)
+  await wire.ended
+  standStill(200)
+  await new Promise((resolve) => setTimeout(resolve, 0))
+  wire.socket.write(Buffer.alloc(MIB))
+  await until('the connection is closed', () => wire.ofServer.destroyed)
+  assert.equal(wire.ofServer.bytesRead, first.length + 2 + last.length + MIB)
+  assert.deepEqual(wire.errors, [])
+})
+
 test('a chunked one is read to its end, too', async (t) => {
   const wire = await client(t)
   wire.socket.write('POST /refused HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n')
