@@ -9,7 +9,7 @@ helm_version=v3.19.0
 schemas_version=1.37.0
 kube_versions=(1.27 1.31 1.34)
 # A helm that was built from its module takes the cluster for an ancient one.
-as=(--namespace telemetry --kube-version 1.34.0)
+as=(--namespace telemetry --kube-version 1.34.0 --values test/chart/image.yaml)
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/cluster-telemetry-broker
 helm=$cache/helm-$helm_version

@@ -8,9 +8,12 @@ export const DOCUMENT = new URL('../docs/values.md', import.meta.url)
 
 /** The headings in the order of values.yaml, each with the first parts of the values below it. */
 const SECTIONS: readonly [heading: string, firstParts: readonly string[]][] = [
-  ['All pods', ['fullnameOverride', 'image', 'pods', 'serviceAccount', 'bindAddress']],
+  [
+    'All pods',
+    ['fullnameOverride', 'image', 'pods', 'serviceAccount', 'podSecurityContext', 'securityContext', 'extraObjects', 'bindAddress'],
+  ],
   ['Broker', ['broker']],
-  ['Database', ['database', 'postgres', 'migration']],
+  ['Database', ['database', 'postgres', 'migration', 'backup']],
   ['Background jobs', ['jobs']],
   ['Policy evaluator and version service', ['evaluator', 'telemetry']],
   ['Edge proxy', ['frontend']],

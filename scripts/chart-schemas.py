@@ -9,7 +9,7 @@ import sys
 import kubernetes_validate
 import yaml
 
-CUSTOM = {"ServiceMonitor", "PrometheusRule"}
+CUSTOM = {"ServiceMonitor", "PrometheusRule", "HTTPRoute"}
 
 folder, *versions = sys.argv[1:]
 checked = faults = 0

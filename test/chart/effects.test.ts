@@ -12,6 +12,13 @@ const everything: Values = {
   'evaluator.enabled': true,
   'evaluator.url': 'http://evaluator',
   'frontend.enabled': true,
+  'frontend.ingress.enabled': true,
+  'frontend.ingress.hosts': ['ui.example.com'],
+  'frontend.httpRoute.enabled': true,
+  'frontend.httpRoute.parentRefs': [{ name: 'public' }],
+  'frontend.httpRoute.hostnames': ['ui.example.com'],
+  'backup.enabled': true,
+  'backup.existingClaim': 'dumps',
   'frontend.brokerAuth.allowSharedToken': true,
   'controller.enabled': true,
   'controller.image.repository': 'controller',
@@ -48,6 +55,11 @@ const bases: Values[] = [
 
 /** Another value where the type alone does not tell one, with what else has to change. */
 const others: Record<string, Values> = {
+  'frontend.enabled': { 'frontend.enabled': false, 'frontend.ingress.enabled': false, 'frontend.httpRoute.enabled': false },
+  'image.repository': { 'image.repository': 'registry.example.com/other' },
+  'broker.autoscaling.targetCPU': { 'broker.autoscaling.targetCPU': '800m' },
+  'frontend.ingress.hosts': { 'frontend.ingress.hosts': ['other.example.com'] },
+  'frontend.httpRoute.hostnames': { 'frontend.httpRoute.hostnames': ['other.example.com'] },
   'image.digest': { 'image.digest': `sha256:${'0'.repeat(64)}` },
   'image.pullSecrets': { 'image.pullSecrets': [{ name: 'registry' }] },
   'broker.auth.mode': { 'broker.auth.mode': 'none', 'broker.auth.existingSecret': '' },

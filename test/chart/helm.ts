@@ -1,11 +1,11 @@
 /** Renders the chart with values that no toggle has. */
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { dump } from 'js-yaml'
+import { dump, load } from 'js-yaml'
 import { CHART } from '../../scripts/chart-values.ts'
 
 const { HELM } = process.env
@@ -21,14 +21,43 @@ export type Values = Record<string, unknown>
 let folder: string | undefined
 after(() => folder && rmSync(folder, { recursive: true }))
 
+/** The chart comes without the image: it has to be named. */
+const IMAGE: Values = { 'image.repository': 'registry.example.com/cluster-telemetry-broker' }
+
 /** What is rendered; null where it is refused. */
 export function render(values: Values): string | null {
-  folder ??= mkdtempSync(join(tmpdir(), 'chart-'))
-  const file = join(folder, 'values.yaml')
-  writeFileSync(file, dump(nested(values)))
-  const args = ['template', 'kguardian', fileURLToPath(CHART), '--namespace', 'telemetry', '--kube-version', '1.34.0', '--values', file]
-  const { status, stdout } = spawnSync(HELM!, args, { encoding: 'utf8', maxBuffer: MAX_OUTPUT_BYTES })
+  const { status, stdout } = template(fileURLToPath(CHART), values)
   return status === 0 ? stdout : null
+}
+
+/** The sentence of a refusal; null where the values are taken. */
+export function refusal(values: Values): string | null {
+  const { status, stderr } = template(fileURLToPath(CHART), values)
+  return status === 0 ? null : stderr
+}
+
+/** NOTES.txt as it is shown after an install: a copy of the chart renders it as a document. */
+export function notes(values: Values): string {
+  const copy = join(temporary(), 'chart')
+  if (!existsSync(copy)) {
+    cpSync(CHART, copy, { recursive: true })
+    writeFileSync(join(copy, 'templates/notes.yaml'), 'notes: {{ include (print $.Template.BasePath "/NOTES.txt") . | toJson }}\n')
+  }
+  const { status, stdout, stderr } = template(copy, values, ['--show-only', 'templates/notes.yaml'])
+  if (status !== 0) throw new Error(stderr)
+  return (load(stdout) as { notes: string }).notes
+}
+
+function temporary(): string {
+  folder ??= mkdtempSync(join(tmpdir(), 'chart-'))
+  return folder
+}
+
+function template(chart: string, values: Values, more: readonly string[] = []) {
+  const file = join(temporary(), 'values.yaml')
+  writeFileSync(file, dump(nested({ ...IMAGE, ...values })))
+  const args = ['template', 'kguardian', chart, '--namespace', 'telemetry', '--kube-version', '1.34.0', '--values', file, ...more]
+  return spawnSync(HELM!, args, { encoding: 'utf8', maxBuffer: MAX_OUTPUT_BYTES })
 }
 
 /** Paths as keys become the document that they stand for. */

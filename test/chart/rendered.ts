@@ -54,7 +54,9 @@ const FIRST_PARTS: Record<string, string> = { placement: 'telemetry', 'long-name
 const releaseOf = (toggle: string) => FIRST_PARTS[toggle] ?? 'kguardian'
 
 /** Where a manifest has its pods; null where it has none. */
-export function podTemplate({ kind, spec }: Manifest): Json | null {
+export function podTemplate(manifest: Manifest): Json | null {
+  const { kind, spec } = manifest
+  if (kind === 'Pod') return manifest
   if (kind === 'CronJob') return spec.jobTemplate.spec.template
   return ['Deployment', 'StatefulSet', 'DaemonSet', 'Job'].includes(kind) ? spec.template : null
 }

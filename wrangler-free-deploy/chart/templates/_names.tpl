@@ -47,6 +47,30 @@ annotations:
 {{- end -}}
 {{- end -}}
 
+{{/*
+Connections that brokers and jobs may open: those of a rolling update, which has one broker more, and four for each job that a scheduler runs.
+As JSON: `sum` says how, `count` how many.
+*/}}
+{{- define "telemetry-broker.connections" -}}
+{{- $broker := .Values.broker -}}
+{{- $replicas := ternary $broker.autoscaling.maxReplicas $broker.replicas $broker.autoscaling.enabled | int64 -}}
+{{- $pool := .Values.database.poolMaxSize | int64 -}}
+{{- $sum := printf "(%d + 1) x %d" $replicas $pool -}}
+{{- $jobs := 0 -}}
+{{- if eq .Values.jobs.mode "external" -}}
+{{- range .Files.Get "files/jobs.json" | fromJsonArray -}}
+{{- if include "telemetry-broker.jobIsOn" (list $ .name) }}{{ $jobs = add $jobs 1 }}{{ end -}}
+{{- end -}}
+{{- $sum = printf "%s + %d x 4" $sum $jobs -}}
+{{- end -}}
+{{- dict "sum" $sum "count" (add (mul (add $replicas 1) $pool) (mul $jobs 4)) | toJson -}}
+{{- end -}}
+
+{{/* Those that the trial database has for them: PostgreSQL keeps three for its owner. */}}
+{{- define "telemetry-broker.trialConnections" -}}
+{{- sub (int64 .Values.postgres.maxConnections) 3 -}}
+{{- end -}}
+
 {{- define "telemetry-broker.brokerUrl" -}}
 http://{{ include "telemetry-broker.fullname" . }}-broker.{{ .Release.Namespace }}.svc:9090
 {{- end -}}

@@ -8,12 +8,7 @@ automountServiceAccountToken: false
 {{- define "telemetry-broker.unprivilegedPod" -}}
 enableServiceLinks: false
 securityContext:
-  runAsNonRoot: true
-  runAsUser: 1000
-  runAsGroup: 1000
-  fsGroup: 1000
-  seccompProfile:
-    type: RuntimeDefault
+  {{- include "telemetry-broker.withoutNulls" .Values.podSecurityContext | nindent 2 }}
 {{- with include "telemetry-broker.placement" . | trim }}
 {{ . }}
 {{- end }}
@@ -42,13 +37,18 @@ priorityClassName: {{ . | quote }}
 {{- end }}
 {{- end -}}
 
-{{/* What the Pod Security Standard `restricted` asks of a container, and a root file system that nothing writes to. */}}
 {{- define "telemetry-broker.containerSecurity" -}}
 securityContext:
-  allowPrivilegeEscalation: false
-  readOnlyRootFilesystem: true
-  capabilities:
-    drop: [ALL]
+  {{- include "telemetry-broker.withoutNulls" .Values.securityContext | nindent 2 }}
+{{- end -}}
+
+{{/* A map without the fields that are null, which a parent chart hands on. */}}
+{{- define "telemetry-broker.withoutNulls" -}}
+{{- $kept := dict -}}
+{{- range $field, $value := . -}}
+{{- if not (kindIs "invalid" $value) }}{{ $kept = set $kept $field $value }}{{ end -}}
+{{- end -}}
+{{- toYaml $kept -}}
 {{- end -}}
 
 {{/*
@@ -64,6 +64,17 @@ MiB of a quantity of Kubernetes, rounded down: `1Gi`, `512M`, `1.5Gi`, bytes wit
 {{- $unit := regexReplaceAll $form $quantity "${2}" -}}
 {{- $bytes := dict "" 1.0 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 -}}
 {{- divf (mulf $number (get $bytes $unit)) 1048576.0 | floor | int64 -}}
+{{- end -}}
+
+{{/* Thousandths of a core of a quantity of Kubernetes, `500m`, `1`, `0.5`. Usage: (list QUANTITY NAME) */}}
+{{- define "telemetry-broker.millicores" -}}
+{{- $quantity := index . 0 | toString -}}
+{{- $form := "^([0-9]+(?:\\.[0-9]+)?)(m?)$" -}}
+{{- if not (regexMatch $form $quantity) -}}
+{{- fail (printf "%s: %q is no amount of processor; write for instance 500m." (index . 1) $quantity) -}}
+{{- end -}}
+{{- $number := regexReplaceAll $form $quantity "${1}" | float64 -}}
+{{- mulf $number (ternary 1.0 1000.0 (hasSuffix "m" $quantity)) | floor | int64 -}}
 {{- end -}}
 
 {{/*

@@ -1,11 +1,23 @@
 {{/* What the values must not say, with a sentence for each. */}}
 {{- define "telemetry-broker.validate" -}}
+{{- include "telemetry-broker.validateImage" . -}}
 {{- include "telemetry-broker.validateDatabase" . -}}
 {{- include "telemetry-broker.validateAuth" . -}}
 {{- include "telemetry-broker.validateBroker" . -}}
+{{- include "telemetry-broker.validateAutoscaling" . -}}
+{{- include "telemetry-broker.validateConnections" . -}}
+{{- include "telemetry-broker.validateBackup" . -}}
+{{- include "telemetry-broker.validateFrontend" . -}}
 {{- include "telemetry-broker.validateController" . -}}
 {{- include "telemetry-broker.validateSeccomp" . -}}
 {{- include "telemetry-broker.validateSupplychain" . -}}
+{{- end -}}
+
+{{- define "telemetry-broker.validateImage" -}}
+{{- /* Without a registry nodes would ask one that they choose, where the name is anybody's. */ -}}
+{{- if not (regexMatch "^(localhost|[^/]*[.:][^/]*)/." .Values.image.repository) -}}
+{{- fail (printf "image.repository %q names no registry: push the image to one that the nodes can pull from, and give its whole name, such as registry.example.com/cluster-telemetry-broker. An image that was loaded onto the nodes is localhost/cluster-telemetry-broker, or docker.io/library/cluster-telemetry-broker where Docker built it." .Values.image.repository) -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "telemetry-broker.validateDatabase" -}}
@@ -49,13 +61,6 @@
 {{- if and .Values.evaluator.enabled (not .Values.evaluator.url) -}}
 {{- fail "evaluator.enabled needs evaluator.url, the address of the policy evaluator." -}}
 {{- end -}}
-{{- $scaling := .Values.broker.autoscaling -}}
-{{- if and $scaling.enabled (gt (int64 $scaling.minReplicas) (int64 $scaling.maxReplicas)) -}}
-{{- fail "broker.autoscaling.minReplicas must not be more than maxReplicas." -}}
-{{- end -}}
-{{- if and $scaling.enabled (not (.Values.broker.resources.requests | default dict).cpu) -}}
-{{- fail "broker.autoscaling.enabled needs broker.resources.requests.cpu: it is the whole that the target is a share of." -}}
-{{- end -}}
 {{- if and .Values.jobs.schedules (ne .Values.jobs.mode "external") -}}
 {{- fail "jobs.schedules counts only with jobs.mode external: in the broker the intervals decide." -}}
 {{- end -}}
@@ -68,6 +73,60 @@
 {{- end -}}
 {{- if and .Values.prometheusRule.enabled (not .Values.serviceMonitor.enabled) -}}
 {{- fail "prometheusRule.enabled needs serviceMonitor.enabled: the alerts ask for what it scrapes." -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "telemetry-broker.validateAutoscaling" -}}
+{{- $scaling := .Values.broker.autoscaling -}}
+{{- if $scaling.enabled -}}
+{{- if gt (int64 $scaling.minReplicas) (int64 $scaling.maxReplicas) -}}
+{{- fail "broker.autoscaling.minReplicas must not be more than maxReplicas." -}}
+{{- end -}}
+{{- with (.Values.broker.resources.limits | default dict).cpu -}}
+{{- $limit := include "telemetry-broker.millicores" (list . "broker.resources.limits.cpu") | int64 -}}
+{{- if le $limit (include "telemetry-broker.millicores" (list $scaling.targetCPU "broker.autoscaling.targetCPU") | int64) -}}
+{{- fail (printf "broker.resources.limits.cpu %s lets no broker use more than broker.autoscaling.targetCPU %s, so that none would ever be added: raise the limit, or take it away." (toString .) $scaling.targetCPU) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "telemetry-broker.validateConnections" -}}
+{{- $connections := include "telemetry-broker.connections" . | fromJson -}}
+{{- $taken := include "telemetry-broker.trialConnections" . | int64 -}}
+{{- if and .Values.postgres.enabled (gt (int64 $connections.count) $taken) -}}
+{{- fail (printf "Brokers and jobs may want %s = %d connections, and the trial database takes %d: set postgres.maxConnections to at least %d, or lower database.poolMaxSize or the number of brokers." $connections.sum (int64 $connections.count) $taken (add $connections.count 3)) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "telemetry-broker.validateBackup" -}}
+{{- $database := .Values.database -}}
+{{- if .Values.backup.enabled -}}
+{{- if not .Values.backup.existingClaim -}}
+{{- fail "backup.enabled needs backup.existingClaim, the name of a PersistentVolumeClaim in this namespace with room for the dumps. It is yours, so that it outlives the release." -}}
+{{- end -}}
+{{- if and (not .Values.postgres.enabled) (eq $database.sslMode "verify-full") (not $database.caSecret) -}}
+{{- fail "backup.enabled with database.sslMode verify-full needs database.caSecret: pg_dump knows no authorities of its own." -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "telemetry-broker.validateFrontend" -}}
+{{- $ingress := .Values.frontend.ingress -}}
+{{- $route := .Values.frontend.httpRoute -}}
+{{- range $name, $way := dict "ingress" $ingress "httpRoute" $route -}}
+{{- if and $way.enabled (not $.Values.frontend.enabled) -}}
+{{- fail (printf "frontend.%s.enabled needs frontend.enabled: it leads to the edge proxy." $name) -}}
+{{- end -}}
+{{- end -}}
+{{- if and $ingress.enabled (not $ingress.hosts) -}}
+{{- fail "frontend.ingress.enabled needs frontend.ingress.hosts: without a name it would answer for all." -}}
+{{- end -}}
+{{- if and $route.enabled (not $route.parentRefs) -}}
+{{- fail "frontend.httpRoute.enabled needs frontend.httpRoute.parentRefs, the gateways that it is for." -}}
+{{- end -}}
+{{- if and $route.enabled (not $route.hostnames) -}}
+{{- fail "frontend.httpRoute.enabled needs frontend.httpRoute.hostnames: without a name it would answer for all." -}}
 {{- end -}}
 {{- end -}}
 
