@@ -22,6 +22,6 @@ for (const base of [process.env.BROKER_URL, process.env.EDGE_URL].filter(Boolean
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
     found = await fault(url)
   }
-  console.log(found ?? `${url} is healthy`)
+  process.stdout.write(`${found ?? `${url} is healthy`}\n`)
   if (found !== undefined) process.exit(1)
 }
