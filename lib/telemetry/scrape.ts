@@ -6,6 +6,7 @@ import type { Context } from '../http/context.ts'
 import { respond } from '../http/respond.ts'
 import type { Metrics } from '../metrics.ts'
 import { LeavingTexts } from './leaving-texts.ts'
+import { createUpkeep } from './upkeep.ts'
 
 const MAX_WAIT_MS = 100
 /** Scrapes that are answered by one. */
@@ -53,6 +54,15 @@ async function readJobRuns(db: Database, { jobLastSuccess, jobDuration }: Metric
   }
 }
 
+const upkeeps = new WeakMap<Metrics, ReturnType<typeof createUpkeep>>()
+
+/** No scrape waits for it: the next one has what was read. */
+function refreshUpkeep(deps: Deps): void {
+  const upkeep = upkeeps.get(deps.metrics) ?? createUpkeep(deps)
+  upkeeps.set(deps.metrics, upkeep)
+  void upkeep.refresh()
+}
+
 const scrapes = new WeakMap<Metrics, (one: null) => Promise<Buffer>>()
 const leaving = new WeakMap<Metrics, LeavingTexts>()
 
@@ -82,22 +92,13 @@ export function scrape(deps: Deps): Promise<Buffer> {
   return shared(null)
 }
 
-async function readAll({
-  db,
-  metrics,
-  budget,
-  bodies,
-  inbox,
-  unpacked,
-  config,
-  seen,
-  audit,
-  agentClocks,
-  payloads,
-  denials,
-}: Deps): Promise<string> {
+async function readAll(deps: Deps): Promise<string> {
+  const { db, metrics, budget, bodies, inbox, unpacked, config, seen, audit, agentClocks, payloads, denials } = deps
   const state = await schemaState(db, MAX_WAIT_MS)
-  if (state === 'ready') await readJobRuns(db, metrics)
+  if (state === 'ready') {
+    await readJobRuns(db, metrics)
+    refreshUpkeep(deps)
+  }
   const { max, gates } = db.stats()
   metrics.dbReachable.set(state === 'unreachable' ? 0 : 1)
   metrics.dbSchemaReady.set(state === 'ready' ? 1 : 0)

@@ -54,6 +54,10 @@ export function schemaVersion(folder: string = SQL_FOLDER): number {
   return newest(readMigrations(folder))
 }
 
+/** The names of all tables that migrations ever made, some of which may be gone. Throws as `readMigrations`. */
+export const tableNames = (folder: string = SQL_FOLDER): string[] =>
+  readMigrations(folder).flatMap(({ text }) => [...text.matchAll(/^create table (?:if not exists )?(\w+)/gm)].map(([, name]) => name!))
+
 /** The files of a folder. Throws as `readMigrations`. */
 export function readSchema(folder: string): Schema {
   const migrations = readMigrations(folder)

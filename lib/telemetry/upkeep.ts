@@ -1,0 +1,102 @@
+import { tableNames } from '../../sql/migrate/files.ts'
+import type { Config } from '../config.ts'
+import { askBriefly } from '../db/briefly.ts'
+import type { Database } from '../db/index.ts'
+import type { Log } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
+
+const EVERY_MS = 60_000
+/** Each of the three questions. Sizes are asked of the file system, and a table under a migration makes them wait. */
+const MAX_MS = 5_000
+const DAY_SECS = 86_400
+
+interface Upkeep {
+  /** Reads everything, unless that was begun less than a minute ago. Never rejects: what cannot be read stays as it was. */
+  refresh(): Promise<void>
+}
+
+interface Options {
+  readonly db: Pick<Database, 'job'>
+  readonly config: Config
+  readonly metrics: Metrics
+  readonly log: Log
+  /** Milliseconds of a clock that only goes forward. */
+  readonly now?: () => number
+}
+
+/** What whoever is on call asks of the database and the nodes, for the metrics. An ordinary role may read all of it. */
+export function createUpkeep({ db, config, metrics, log, now = () => performance.now() }: Options): Upkeep {
+  let begunAt = Number.NEGATIVE_INFINITY
+  const tables = tablesOf(tableNames())
+  const read = async () => {
+    await readTables(db, metrics, tables)
+    await readConnections(db, metrics)
+    await readNodes(db, metrics, config.peerStaleAliveSecs)
+  }
+  return {
+    async refresh() {
+      if (now() - begunAt < EVERY_MS) return
+      begunAt = now()
+      await read().catch((error) => log.debug({ err: error }, 'sizes, connections and silent nodes are not known'))
+    },
+  }
+}
+
+type Asking = Options['db']
+
+const ask = <Row>({ job }: Asking, text: string) => askBriefly<Row>(job.once, MAX_MS, text)
+
+/** The days of a history count to their table. Only names of ours are asked for: others may have tables in the same schema. */
+const tablesOf = (names: readonly string[]) => `
+  select root.relname as "table",
+         sum(pg_total_relation_size(c.oid))::float8 as bytes,
+         sum(pg_stat_get_live_tuples(c.oid))::float8 as rows,
+         sum(pg_stat_get_dead_tuples(c.oid))::float8 as dead
+  from pg_class c
+  join pg_class root on root.oid = coalesce(pg_partition_root(c.oid), c.oid)
+  join pg_namespace n on n.oid = root.relnamespace and n.nspname = current_schema()
+  where c.relkind = 'r' and root.relname in (${names.map((name) => `'${name}'`).join(', ')})
+  group by root.relname`
+
+async function readTables(db: Asking, metrics: Metrics, text: string): Promise<void> {
+  const { dbTableBytes, dbTableRows, dbTableDeadRows } = metrics
+  for (const { table, bytes, rows, dead } of await ask<{ table: string; bytes: number; rows: number; dead: number }>(db, text)) {
+    dbTableBytes.set({ table }, bytes)
+    dbTableRows.set({ table }, rows)
+    dbTableDeadRows.set({ table }, dead)
+  }
+}
+
+// Activity shows an ordinary role no kinds of sessions; counts by database it does.
+const CONNECTIONS = `
+  select (select sum(numbackends) from pg_stat_database)::float8 as used,
+         (current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+           - coalesce(current_setting('reserved_connections', true)::int, 0))::float8 as most`
+
+async function readConnections(db: Asking, { dbServerConnections, dbServerConnectionsMax }: Metrics): Promise<void> {
+  for (const { used, most } of await ask<{ used: number; most: number }>(db, CONNECTIONS)) {
+    dbServerConnections.set(used)
+    dbServerConnectionsMax.set(most)
+  }
+}
+
+/** Silent as in GET /node/status, for a day after the last sign: later a node was taken away, most likely. */
+const nodes = (staleSecs: number) => `
+  with sign as (
+    select node_name as node, max(time_stamp) as posted_at, null::timestamp as beat_at from pod group by node_name
+    union all
+    select node, null, updated_at from compute_node),
+  node as (
+    select coalesce(max(posted_at) >= now() at time zone 'utc' - make_interval(secs => ${staleSecs}), false) as reports,
+           greatest(max(posted_at), max(beat_at)) as last_at
+    from sign
+    group by node)
+  select count(*) filter (where reports)::float8 as reporting,
+         count(*) filter (where not reports and last_at >= now() at time zone 'utc' - make_interval(secs => ${DAY_SECS}))::float8 as silent
+  from node`
+
+async function readNodes(db: Asking, metrics: Metrics, staleAliveSecs: number): Promise<void> {
+  // Where nobody is stale, nobody is silent.
+  for (const counts of await ask<{ reporting: number; silent: number }>(db, nodes(staleAliveSecs === 0 ? DAY_SECS : staleAliveSecs)))
+    for (const state of ['reporting', 'silent'] as const) metrics.nodes.set({ state }, counts[state])
+}
