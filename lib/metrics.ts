@@ -34,7 +34,9 @@ export function createMetrics(wireNames: WireNames = 'spec') {
     dbGateRefused: gauge('broker_db_gate_refused', 'Statements refused because too many were waiting or the wait was too long.', ['gate']),
     dbTableBytes: gauge('broker_db_table_bytes', 'Bytes of a table with its indexes, the days of a history together.', ['table']),
     dbTableRows: gauge('broker_db_table_rows', 'Rows of a table, as the server estimates them.', ['table']),
-    dbTableDeadRows: gauge('broker_db_table_dead_rows', 'Rows of it that are dead and not vacuumed, as the server estimates them.', ['table']),
+    dbTableDeadRows: gauge('broker_db_table_dead_rows', 'Rows of it that are dead and not vacuumed, as the server estimates them.', [
+      'table',
+    ]),
     dbServerConnections: gauge('broker_db_server_connections', 'Connections that the database server has, those of others included.'),
     dbServerConnectionsMax: gauge('broker_db_server_connections_max', 'Connections that it lets ordinary roles have.'),
     nodes: gauge('broker_nodes', 'Nodes that post their pods, and those that fell silent within a day.', ['state']),

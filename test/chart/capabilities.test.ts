@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { OPERATIONS, withAlerts } from '../../scripts/chart-alerts.ts'
 import { CHART } from '../../scripts/chart-values.ts'
 
 interface Panel {
@@ -14,7 +15,16 @@ interface Panel {
 const capabilities: Record<string, { rows: readonly string[]; alerts: readonly string[] }> = {
   'core telemetry': {
     rows: ['Ingest', 'Reads'],
-    alerts: ['BrokerNoAgent', 'BrokerAgentClockSkew', 'BrokerErrors', 'BrokerReadsShed', 'BrokerBodiesShed', 'BrokerEntriesRejected'],
+    alerts: [
+      'BrokerNoAgent',
+      'BrokerNodesSilent',
+      'BrokerTokensRefused',
+      'BrokerAgentClockSkew',
+      'BrokerErrors',
+      'BrokerReadsShed',
+      'BrokerBodiesShed',
+      'BrokerEntriesRejected',
+    ],
   },
   audit: { rows: ['Audit'], alerts: ['BrokerAuditFlowsShed', 'BrokerEvaluatorUnreachable'] },
   'supply chain': { rows: ['Supply chain'], alerts: ['BrokerSbomsRefused', 'BrokerSupplyChainPostsRefused'] },
@@ -26,7 +36,17 @@ const capabilities: Record<string, { rows: readonly string[]; alerts: readonly s
   'runtime inventory': { rows: ['Runtime inventory'], alerts: ['BrokerNoRuntimeHeartbeat'] },
   compute: { rows: ['Compute'], alerts: ['BrokerNoComputeSample', 'BrokerComputeFoldBehind'] },
   jobs: { rows: ['Jobs'], alerts: ['BrokerJobOverdue'] },
-  database: { rows: ['Database'], alerts: ['BrokerDatabaseUnreachable', 'BrokerSchemaNotReady', 'BrokerStatementsRefused'] },
+  database: {
+    rows: ['Database'],
+    alerts: [
+      'BrokerDatabaseUnreachable',
+      'BrokerSchemaNotReady',
+      'BrokerStatementsRefused',
+      'BrokerServerConnections',
+      'BrokerTableGrows',
+      'BrokerDeadRows',
+    ],
+  },
   'edge proxy': { rows: ['Edge proxy'], alerts: ['FrontendDown', 'FrontendUpstreamErrors'] },
   process: { rows: ['Process'], alerts: ['BrokerDown', 'BrokerMemoryHigh', 'BrokerEventLoopSlow'] },
 }
@@ -66,6 +86,31 @@ test('each row and each alert is for something', () => {
   const rows = panels.filter(({ type }) => type === 'row').map(({ title }) => title)
   assert.deepEqual(rows.toSorted(), all.flatMap((one) => one.rows).toSorted())
   assert.deepEqual(written.map(({ name }) => name).toSorted(), all.flatMap((one) => one.alerts).toSorted())
+})
+
+test('on-call sees sizes and growth by table, dead rows, connections of the server, silent nodes, and refused tokens by route', () => {
+  const asked = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
+  for (const shown of [
+    /by \(table\) \(broker_db_table_bytes\{[^}]*\}\)$/,
+    /by \(table\) \(delta\(broker_db_table_bytes\{[^}]*\}\[1d\]/,
+    /by \(table\) \(broker_db_table_dead_rows/,
+    /broker_db_server_connections\{/,
+    /broker_db_server_connections_max\{/,
+    /by \(state\) \(broker_nodes/,
+    /by \(route, status\) .*status=~"401\|403"/,
+  ])
+    assert.ok(
+      asked.some((expr) => shown.test(expr)),
+      String(shown),
+    )
+})
+
+test('docs/operations.md has every alert with what it means and what to do; `npm run chart` writes them', () => {
+  const page = readFileSync(OPERATIONS, 'utf8')
+  assert.equal(withAlerts(page), page)
+  const section = page.slice(page.indexOf('## On call'))
+  for (const { name } of written) assert.match(section, new RegExp(`^\\| \`${name}\` \\| \\S.*\\. \\| \\S.* \\|$`, 'm'))
+  assert.doesNotMatch(section.slice(0, section.indexOf('<!-- alerts:end -->')), /\{\{/)
 })
 
 test('panels have numbers of their own', () => {

@@ -260,6 +260,14 @@ test('extra objects are rendered as they are given, with what a template writes 
   assert.ok(find(all, 'ConfigMap', 'text'))
 })
 
+test('how many nodes may be silent before there is an alert is a value', { skip }, () => {
+  const silent = (values: Values) =>
+    get(objects({ 'serviceMonitor.enabled': true, 'prometheusRule.enabled': true, ...values }), 'PrometheusRule', 'broker').spec.groups[0]
+      .rules.find(({ alert }: Json) => alert === 'BrokerNodesSilent').expr
+  assert.match(silent({}), /^max\(broker_nodes\{.*state="silent"\}\) > 0$/)
+  assert.match(silent({ 'prometheusRule.maxSilentNodes': 3 }), / > 3$/)
+})
+
 const backup = { 'backup.enabled': true, 'backup.existingClaim': 'dumps' }
 
 test('there is no backup unless it is asked for', { skip }, () => {

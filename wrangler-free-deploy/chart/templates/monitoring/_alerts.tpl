@@ -73,6 +73,38 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
     runbook: >-
       The database is slow, or has too few connections for the load: look at what it is waiting for, then at database.poolMaxSize and at
       what the server allows.
+- alert: BrokerServerConnections
+  expr: max(broker_db_server_connections{ {{- $pods -}} }) / max(broker_db_server_connections_max{ {{- $pods -}} }) > 0.85
+  for: 10m
+  labels:
+    severity: warning
+  annotations:
+    summary: The database server has few connections left.
+    runbook: >-
+      Whose are they? `select datname, usename, count(*) from pg_stat_activity group by 1, 2` tells. Those of brokers are at most (brokers + 1) x
+      database.poolMaxSize: lower it, raise max_connections of the server, or put a pooler between. When none is left, posts and reads get 503.
+- alert: BrokerTableGrows
+  {{- $bytes := printf "max by (table) (broker_db_table_bytes{%s}" $pods }}
+  expr: {{ $bytes }}) > 2 * {{ $bytes }} offset 7d) and {{ $bytes }}) > 10737418240
+  for: 60m
+  labels:
+    severity: warning
+  annotations:
+    summary: '{{ `The table {{ $labels.table }} is twice as large as a week ago.` }}'
+    runbook: >-
+      Does the job that deletes from it come round (BrokerJobOverdue)? Are its rows dead (BrokerDeadRows)? Else more comes in than is kept: Sizing says
+      which value bounds which table. How much room has the disk of the database? Full, it takes no posts.
+- alert: BrokerDeadRows
+  {{- $dead := printf "max by (table) (broker_db_table_dead_rows{%s})" $pods }}
+  expr: {{ $dead }} > 1000000 and {{ $dead }} > 0.5 * max by (table) (broker_db_table_rows{ {{- $pods -}} })
+  for: 60m
+  labels:
+    severity: warning
+  annotations:
+    summary: '{{ `Many rows of the table {{ $labels.table }} are dead and not vacuumed.` }}'
+    runbook: >-
+      The table grows and its reads get slow. Is autovacuum on, and does it get there? A transaction that stays open keeps rows from it: look for the oldest
+      xact_start in pg_stat_activity, and for slots in pg_replication_slots that nobody reads. `vacuum` by hand helps once that is gone.
 - alert: BrokerJobOverdue
   expr: |-
     {{- range $at, $job := include "telemetry-broker.watchedJobs" . | fromJsonArray }}
@@ -160,6 +192,27 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
     runbook: >-
       Each agent posts each pod of its node once a minute. Do the agents run, do they reach the Service, is their token one for ingest?
       After broker.peerResolution.staleAliveSeconds all pods count as dead.
+- alert: BrokerNodesSilent
+  expr: max(broker_nodes{ {{- $pods }},state="silent"}) > {{ .Values.prometheusRule.maxSilentNodes | int64 }}
+  for: 15m
+  labels:
+    severity: warning
+  annotations:
+    summary: '{{ `{{ $value }} nodes have fallen silent.` }}'
+    runbook: >-
+      GET /node/status names them: `stale` is true, and the last post or heartbeat is within a day. Is the node there, does its agent run, does it reach the Service, is its
+      token known (BrokerTokensRefused)? Nobody watches the pods of such a node, and they count as dead. One that was taken away counts until its
+      last post is a day old; where that is usual, raise prometheusRule.maxSilentNodes.
+- alert: BrokerTokensRefused
+  expr: sum by (route, status) (rate(broker_http_request_duration_seconds_count{ {{- $pods }},status=~"401|403"}[10m])) > 0.05
+  for: 15m
+  labels:
+    severity: warning
+  annotations:
+    summary: '{{ `Requests to {{ $labels.route }} are refused with {{ $labels.status }}.` }}'
+    runbook: >-
+      401 is a token that the broker does not know, 403 one without the scope that the route needs. Was the secret of broker.auth.existingSecret changed, and do
+      brokers and whoever asks have the same? What agents post meanwhile they lose in the end. Where nobody of yours asks that route, somebody tries tokens.
 {{- if and .Values.controller.enabled .Values.seccomp.distribute }}
 - alert: BrokerNoSeccompReport
   {{- $seconds := max 900 (mul 3 (int64 .Values.seccomp.distributeIntervalSeconds)) }}
