@@ -99,7 +99,7 @@ for (const [name, state] of Object.entries(states)) {
 test('a key is named by its PEM, whatever fingerprint it was reported with', async () => {
   const other = PEM.replace('MFkw', 'MFkx')
   for (const [keyFingerprint, keyPem, shown] of [
-    [FINGERPRINT.toUpperCase(), PEM, `key with SHA-256 ${FINGERPRINT.toUpperCase()} verified`],
+    [FINGERPRINT.toUpperCase(), PEM, `key with SHA-256 ${FINGERPRINT} verified`],
     [FINGERPRINT, PEM.replaceAll('\n', '\r\n'), `key with SHA-256 ${FINGERPRINT} verified`],
     ['a b', PEM, `key with SHA-256 ${FINGERPRINT}, reported as "a b": NOT THE SAME, verified`],
     [FINGERPRINT, other, `, reported as ${FINGERPRINT}: NOT THE SAME, verified`],

@@ -225,6 +225,17 @@ test('GET /attestations/policy 200: a key that signed is its PEM, in every forma
   assert.deepEqual((await of('native')).authorities, [{ name: 'a0', key: { publicKey: `${PEM}\n` } }])
 })
 
+test('GET /attestations/policy 200: the same key with other ends of lines is the same key', async () => {
+  const namespace = newNamespace()
+  for (const pem of [PEM, PEM.replaceAll('\n', '\r\n')]) await runs(namespace, 'registry.test/team/crlf', { signatures: [withKey(pem)] })
+  await runs(namespace, 'registry.test/team/crlf-too', { signatures: [withKey(PEM.replaceAll('\n', '\r\n'))] })
+  const { all, comments } = await policies({ namespace })
+  assert.deepEqual(
+    [all.length, all[0].spec.attestors, comments('identity:').length],
+    [1, [{ name: 'a0', cosign: { key: { data: `${PEM}\n` } } }], 1],
+  )
+})
+
 test('GET /attestations/policy 200: keyless signers come before keys, of each several', async () => {
   const namespace = newNamespace()
   await runs(namespace, 'registry.test/team/many', { signatures: [withKey(PEM), by('https://ci.test/b')] })
