@@ -6,6 +6,7 @@ import {
   MAX_POLICY_BYTES,
   planOf,
   readCoverage,
+  requireAlone,
   requireWhole,
 } from '../../lib/admission/index.ts'
 import { access } from '../../lib/http/access.ts'
@@ -51,11 +52,19 @@ const Query = z
         description: 'Whether images that do not comply are only told of, or denied; empty is `audit`. Not `enforce` for `native`.',
       },
     ),
-    namespace: filter('Only images that containers of this namespace run'),
+    namespace: filter(
+      'Only images that containers of this namespace run, in policies that bind this namespace alone where their engine can',
+    ),
     acknowledgePartial: shownAs(z.string().default('').transform(saysYes), {
       type: 'string',
       default: 'false',
       description: '`true`, `1`, `yes` or `on`: enforce although some running images are not covered.',
+    }),
+    acknowledgeClusterWide: shownAs(z.string().default('').transform(saysYes), {
+      type: 'string',
+      default: 'false',
+      description:
+        '`true`, `1`, `yes` or `on`: enforce a policy of policy-controller, which has no namespace, although other namespaces run images of the same names.',
     }),
   })
   .refine(({ format, mode }) => format !== 'native' || !mode, { path: ['mode'], message: 'the evaluator enforces nothing: expected audit' })
@@ -64,17 +73,19 @@ const Query = z
 export default route({
   summary: 'Admission policies for the images that run, by who signed them',
   description:
-    'A repository is covered when each of its running images verified. Who signed was observed, not vetted: comments above the policies name each identity, for review, and each repository that is not covered, with the reason. The same state gives the same text.',
+    'A repository is covered when each of its running images verified. Who signed was observed, not vetted: comments above the policies name each identity, for review, and each repository that is not covered, with the reason. The same state gives the same text. With `namespace`, Kyverno is given policies that match that namespace alone; those of policy-controller bind the whole cluster, accept who signed images of the same names elsewhere, and say so.',
   answer: { contentType: CONTENT_TYPE, schema: z.string() },
   also: {
-    409: 'A policy that enforces would not cover every running image; the text names each repository and why. `acknowledgePartial=true` generates it all the same.',
+    409: 'A policy that enforces would not cover every running image; the text names each repository and why. `acknowledgePartial=true` generates it all the same. Or one of policy-controller, made for a namespace, would bind others that run images of the same names; the text names them. `acknowledgeClusterWide=true` generates it all the same.',
     422: `More than ${MAX_CONTAINERS} containers run, or the policies would be longer than ${MAX_POLICY_BYTES} bytes: ask for one namespace.`,
   },
 }).get('/attestations/policy', access('read'), query(Query), charge(kib(MAX_CONTAINERS * CONTAINER_BYTES)), async (c) => {
   const { db, config } = c.get('deps')
-  const { format, mode: isEnforced, namespace, acknowledgePartial } = c.req.valid('query')
-  const plan = await planOf(await readCoverage(db.read, namespace, config.imageRunningWindowSecs, leaving(c)))
+  const { format, mode: isEnforced, namespace, acknowledgePartial, acknowledgeClusterWide } = c.req.valid('query')
+  const scope = { namespace, isClusterWide: format === 'policy-engine-b', windowSecs: config.imageRunningWindowSecs }
+  const plan = await planOf(await readCoverage(db.read, scope, leaving(c)))
   if (isEnforced && !acknowledgePartial) requireWhole(plan)
+  if (isEnforced && !acknowledgeClusterWide) requireAlone(plan)
   const shownFormat = shownPolicyFormat(format, config.wireNames)
   const policies = await generate(plan, { format, shownFormat, isEnforced, namespace, annotationPrefix: config.annotationPrefix })
   return sendJson(c, policies, { 'content-type': CONTENT_TYPE })

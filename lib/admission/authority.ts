@@ -35,8 +35,10 @@ export const TAGS = '@refs/tags/'
  */
 export function authorityOf({ signerKind, issuer = '', san = '', keyFingerprint = '', keyPem = '' }: Signer): Authority | null {
   if (signerKind === 'key') {
-    const pem = keyPem.trim()
-    return pem === '' || keyFingerprint.trim() === '' ? null : { kind: 'key', fingerprint: keyFingerprint, pem: `${pem}\n` }
+    const pem = plainPem(keyPem)
+    return pem === '' || keyFingerprint.trim() === ''
+      ? null
+      : { kind: 'key', fingerprint: plainFingerprint(keyFingerprint), pem: `${pem}\n` }
   }
   if (issuer.trim() === '' || san.trim() === '') return null
   const end = issuer === GITHUB_ISSUER ? workflowEnd(san) : null
@@ -54,6 +56,19 @@ function workflowEnd(subject: string): number | null {
 
 /** One key and nothing else: of anything more, such as a second key, parsers of PEM may take another part than we. */
 const ONE_KEY = /^-----BEGIN PUBLIC KEY-----([A-Za-z0-9+/\s]+={0,2}\s*)-----END PUBLIC KEY-----\s*$/
+
+const LINE = /.{1,64}/g
+
+/** The same text for the same key, however it is broken into lines; of what is not plainly one key the ends of lines alone are made alike. */
+function plainPem(pem: string): string {
+  const text = pem.trim().replace(/\r\n?/g, '\n')
+  const base64 = ONE_KEY.exec(text)?.[1]!.replace(/\s+/g, '')
+  if (base64 === undefined || Buffer.from(base64, 'base64').toString('base64') !== base64) return text
+  return ['-----BEGIN PUBLIC KEY-----', ...base64.match(LINE)!, '-----END PUBLIC KEY-----'].join('\n')
+}
+
+/** In small letters, where it is the digits of SHA-256. */
+const plainFingerprint = (text: string): string => (/^[0-9a-fA-F]{64}$/.test(text.trim()) ? text.trim().toLowerCase() : text)
 
 /** SHA-256 of the key in DER that a PEM holds, in hexadecimal digits; null where it is not plain which that is. */
 export function fingerprintOf(pem: string): string | null {

@@ -6,9 +6,10 @@ import { createHash } from 'node:crypto'
 import type { Signature, Statement, Verdict } from '../attestations/index.ts'
 import { normalRepository } from '../supply-chain/index.ts'
 import type { Slice } from '../turns.ts'
+import { quoted } from '../yaml.ts'
 import { type Authority, authorityOf, keyOf } from './authority.ts'
 import { MAX_POLICY_BYTES, tooLarge } from './limits.ts'
-import { isPlainName, repositoryOfReference } from './repository.ts'
+import { expandedName, isPlainName, repositoryOfReference, writtenNames } from './repository.ts'
 
 /** Running containers that are alike. */
 export interface Running {
@@ -19,6 +20,11 @@ export interface Running {
   readonly repository: string | null
   /** Null where the digest was not checked. */
   readonly verdict: Verdict | null
+}
+
+/** Running containers of another namespace that are alike. */
+export interface Elsewhere extends Omit<Running, 'repository'> {
+  readonly namespace: string
 }
 
 /** What of a result decides; only what verified is in the lists. */
@@ -46,8 +52,8 @@ export class Repository {
   readonly given = new Set<string>()
   /** As pod specs spell it. */
   readonly spelled = new Set<string>()
-  /** The first digest of its own, in their order, for which it is not covered, and why. */
-  failure: { readonly digest: string; readonly reason: string } | null = null
+  /** The first of its digests, in their order, for which it is not covered, and why. */
+  failure: { readonly at: string; readonly reason: string } | null = null
   /** Who signed, and which digests; of a repository that is covered so far. */
   readonly signed = new Map<Authority, string[]>()
   /** For each of the predicates, the marks of who attested it for each digest. */
@@ -58,16 +64,16 @@ export class Repository {
     this.isNamed = isNamed && isPlainName(name)
   }
 
-  fail(digest: string, reason: string): void {
-    if (this.isDecided(digest)) return
-    this.failure = { digest, reason }
+  fail(at: string, reason: string): void {
+    if (this.isDecided(at)) return
+    this.failure = { at, reason }
     this.signed.clear()
     for (const attested of this.attested) attested.length = 0
   }
 
-  /** Whether nothing that is found for a digest changes whether or why it is covered. */
-  isDecided(digest: string): boolean {
-    return this.failure !== null && this.failure.digest <= digest
+  /** Whether nothing that is found for the digest of a place changes whether or why it is covered. */
+  isDecided(at: string): boolean {
+    return this.failure !== null && this.failure.at <= at
   }
 }
 
@@ -75,6 +81,9 @@ export class Coverage {
   readonly #repositories = new Map<string, Repository>()
   readonly #byDigest = new Map<string, Set<Repository>>()
   readonly #authorities = new Map<string, { readonly authority: Authority; readonly mark: string }>()
+  /** Digests that other namespaces alone run, and the first of these. */
+  readonly #elsewhere = new Map<string, string>()
+  readonly #namespaces = new Set<string>()
   #bytes = 0
 
   add({ digest, reference, repository, verdict }: Running): void {
@@ -87,8 +96,37 @@ export class Coverage {
     this.#repositories.set(key, one)
     if (given !== '') one.given.add(given)
     if (spelled !== '') one.spelled.add(spelled)
-    this.#byDigest.set(digest, this.#of(digest).add(one))
-    if (verdict !== 'verified') one.fail(digest, verdict ?? NOT_CHECKED)
+    this.#count(one, digest, verdict)
+  }
+
+  /**
+   * Adds containers of other namespaces that policies without a namespace bind, too: those that are written as one that was added. They count
+   * for its repository, whatever the inventory calls them.
+   */
+  async addElsewhere(rows: Iterable<Elsewhere>, slice: Slice): Promise<void> {
+    const byName = this.#byWrittenName()
+    const bound: [Repository, Elsewhere][] = []
+    for (const row of rows) {
+      const spelled = repositoryOfReference(row.reference)
+      for (const one of (isPlainName(spelled) && byName.get(expandedName(spelled))) || []) bound.push([one, row])
+      if (slice.isOver) await slice.next()
+    }
+    for (const [, { digest, namespace }] of bound) {
+      this.#namespaces.add(namespace)
+      const first = this.#elsewhere.get(digest)
+      if (!this.#byDigest.has(digest) && (first === undefined || namespace < first)) this.#elsewhere.set(digest, namespace)
+    }
+    for (const [one, { digest, verdict }] of bound) this.#count(one, digest, verdict)
+  }
+
+  /** The last parts of the names that pods write, or may write, for these images. */
+  lastSegments(): string[] {
+    return [...new Set([...this.#byWrittenName().keys()].map((name) => name.slice(name.lastIndexOf('/') + 1)))]
+  }
+
+  /** The other namespaces that policies without a namespace bind, too. */
+  get namespaces(): readonly string[] {
+    return [...this.#namespaces].sort()
   }
 
   get repositories(): Iterable<Repository> {
@@ -99,7 +137,8 @@ export class Coverage {
   async digests(slice: Slice): Promise<string[]> {
     const all: string[] = []
     for (const [digest, repositories] of this.#byDigest) {
-      if ([...repositories].some((one) => !one.isDecided(digest))) all.push(digest)
+      const at = this.#placeOf(digest)
+      if ([...repositories].some((one) => !one.isDecided(at))) all.push(digest)
       if (slice.isOver) await slice.next()
     }
     return all.sort()
@@ -107,11 +146,12 @@ export class Coverage {
 
   /** Notes the result of a digest: null where there is none any more. Throws 422 when the signers come to more than policies may. */
   note(digest: string, result: Result | null): void {
-    const repositories = [...this.#of(digest)].filter((one) => !one.isDecided(digest))
+    const at = this.#placeOf(digest)
+    const repositories = [...this.#of(digest)].filter((one) => !one.isDecided(at))
     const authorities = result?.verdict === 'verified' ? authoritiesOf(result.signatures) : null
     if (authorities === null || authorities.size === 0) {
       const reason = authorities ? NO_PEM : (result?.verdict ?? NOT_CHECKED)
-      for (const one of repositories) one.fail(digest, reason)
+      for (const one of repositories) this.#fail(one, digest, reason)
       return
     }
     // What else is known of a repository that failed says nothing but why.
@@ -131,6 +171,33 @@ export class Coverage {
       }
       for (const [i, keys] of attested.entries()) one.attested[i]!.push(keys)
     }
+  }
+
+  #count(one: Repository, digest: string, verdict: Verdict | null): void {
+    this.#byDigest.set(digest, this.#of(digest).add(one))
+    if (verdict !== 'verified') this.#fail(one, digest, verdict ?? NOT_CHECKED)
+  }
+
+  #fail(one: Repository, digest: string, reason: string): void {
+    const namespace = this.#elsewhere.get(digest)
+    one.fail(this.#placeOf(digest), namespace === undefined ? reason : `${reason}, in namespace ${quoted(namespace)}`)
+  }
+
+  /** Digests that were asked for come before those of other namespaces. */
+  #placeOf(digest: string): string {
+    return this.#elsewhere.has(digest) ? `~${digest}` : digest
+  }
+
+  #byWrittenName(): Map<string, Repository[]> {
+    const byName = new Map<string, Repository[]>()
+    for (const one of this.repositories) {
+      for (const name of writtenNames(one)) {
+        const same = byName.get(name)
+        if (same) same.push(one)
+        else byName.set(name, [one])
+      }
+    }
+    return byName
   }
 
   #of(digest: string): Set<Repository> {

@@ -2,7 +2,7 @@
 import { HttpError } from '../http/errors.ts'
 import { Slice } from '../turns.ts'
 import { type Manifest, oneLine, quoted, yamlOf } from '../yaml.ts'
-import { headerOf } from './header.ts'
+import { headerOf, shownNamespaces } from './header.ts'
 import { kyvernoPolicy } from './kyverno.ts'
 import { MAX_POLICY_BYTES, tooLarge } from './limits.ts'
 import { namesOf } from './name.ts'
@@ -18,6 +18,15 @@ export function requireWhole({ uncovered }: Plan): void {
   throw new HttpError(
     409,
     `an enforcing policy would not cover every running image: ${what}. acknowledgePartial=true generates it all the same`,
+  )
+}
+
+/** Throws 409 where policies that enforce, made for one namespace, would bind others that run images of the same names. */
+export function requireAlone({ elsewhere }: Plan): void {
+  if (elsewhere.length === 0) return
+  throw new HttpError(
+    409,
+    `an enforcing ClusterImagePolicy binds the whole cluster, and images of the same names run in ${shownNamespaces(elsewhere)}, too. acknowledgeClusterWide=true generates it all the same`,
   )
 }
 
@@ -47,8 +56,8 @@ async function* textOf(plan: Plan, options: Options, slice: Slice): AsyncGenerat
 }
 
 async function* manifestsOf(groups: readonly Group[], options: Options, slice: Slice): AsyncGenerator<Manifest> {
-  const { format, annotationPrefix } = options
-  const names = namesOf(groups, format === 'policy-engine-b' ? PROVENANCE_SUFFIX : '')
+  const { format, annotationPrefix, namespace } = options
+  const names = namesOf(groups, format === 'policy-engine-b' ? PROVENANCE_SUFFIX : '', format === 'native' ? null : namespace)
   const annotations = { [`${annotationPrefix}/generated-by`]: 'kguardian', [`${annotationPrefix}/source`]: 'signatures of running images' }
   for (const [i, group] of groups.entries()) {
     const metadata = { name: names[i]!, annotations }

@@ -15,7 +15,7 @@ const CONTAINER_LISTS = { containers: 'container', initContainers: 'init contain
 /** What a policy spends on an authority beside its text, at least: as an attestor, and in the expression for each list. */
 const BYTES_PER_AUTHORITY = 150
 
-export async function kyvernoPolicy(group: Group, metadata: object, { isEnforced }: Options, slice: Slice): Promise<Manifest> {
+export async function kyvernoPolicy(group: Group, metadata: object, { isEnforced, namespace }: Options, slice: Slice): Promise<Manifest> {
   const { authorities, predicate } = group
   if (authorities.length * BYTES_PER_AUTHORITY > MAX_POLICY_BYTES) throw tooLarge()
   const attestors = `[${authorities.map((_, i) => `attestors.a${i}`).join(', ')}]`
@@ -27,7 +27,11 @@ export async function kyvernoPolicy(group: Group, metadata: object, { isEnforced
       validationActions: [isEnforced ? 'Deny' : 'Audit'],
       matchConstraints: {
         resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE', 'UPDATE'], resources: ['pods'] }],
+        // By the label that every API server keeps on a namespace: the namespaced kind of this policy is not in every Kyverno that has this one.
+        ...(namespace === null ? {} : { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } }),
       },
+      // The rules that Kyverno makes of these for Deployments and the like may lose the selector.
+      ...(namespace === null ? {} : { autogen: { podControllers: { controllers: [] } } }),
       // A name alone, with a tag, with a digest.
       matchImageReferences: (await namesOf(group, slice)).flatMap((name) => [{ glob: name }, { glob: `${name}:*` }, { glob: `${name}@*` }]),
       // Both are true without a word, and then pods are rewritten even by a policy that only looks.

@@ -11,4 +11,10 @@ const ASK_FOR_LESS = 'ask for one namespace at a time with `namespace`'
 
 export const tooManyContainers = () => new HttpError(422, `more than ${MAX_CONTAINERS} containers run: ${ASK_FOR_LESS}`)
 
+export const tooManyElsewhere = () =>
+  new HttpError(
+    422,
+    `more than ${MAX_CONTAINERS} containers of the cluster run images of the names that this namespace has, and policies of policy-controller bind them all`,
+  )
+
 export const tooLarge = () => new HttpError(422, `the policies would be longer than ${MAX_POLICY_BYTES} bytes: ${ASK_FOR_LESS}`)

@@ -1,6 +1,8 @@
 /** Which policies there are to be (interop-supply-chain, section 4, planning 2 to 6). */
 import { sortInSlices } from '../sort-in-slices.ts'
 import { Slice } from '../turns.ts'
+import { quoted } from '../yaml.ts'
+import { firstAlike } from './alike.ts'
 import { type Authority, keyOf } from './authority.ts'
 import { type Coverage, markOf, PREDICATES, type Repository } from './coverage.ts'
 
@@ -20,6 +22,8 @@ export interface Plan {
   readonly identities: readonly { readonly authority: Authority; readonly digests: readonly string[] }[]
   /** In the order of the names. */
   readonly uncovered: readonly { readonly name: string; readonly reason: string }[]
+  /** Other namespaces that run images of the same names, in order, where the policies are to have no namespace. */
+  readonly elsewhere: readonly string[]
 }
 
 const NO_NAME = 'no policy can name it'
@@ -28,15 +32,31 @@ const byName = (a: Repository, b: Repository) => a.name < b.name || (a.name === 
 
 export async function planOf(coverage: Coverage): Promise<Plan> {
   const slice = new Slice()
+  const repositories = await sortInSlices([...coverage.repositories], byName, slice)
+  const firsts = firstAlike(repositories)
+  const reasons = new Map<Repository, string>()
+  /** The first of those alike that is not covered. */
+  const failed = new Map<Repository, Repository>()
+  for (const one of repositories) {
+    const reason = one.failure?.reason ?? (one.isNamed ? null : NO_NAME)
+    if (reason === null) continue
+    reasons.set(one, reason)
+    const first = firsts.get(one)!
+    if (!failed.has(first)) failed.set(first, one)
+  }
   const covered: Repository[] = []
   const uncovered: { name: string; reason: string }[] = []
-  for (const repository of await sortInSlices([...coverage.repositories], byName, slice)) {
-    const reason = repository.failure?.reason ?? (repository.isNamed ? null : NO_NAME)
-    if (reason === null) covered.push(repository)
-    else uncovered.push({ name: repository.name, reason })
+  for (const one of repositories) {
+    const other = failed.get(firsts.get(one)!)
+    if (other === undefined) covered.push(one)
+    else
+      uncovered.push({
+        name: one.name,
+        reason: reasons.get(one) ?? `pods write the same name for ${quoted(other.name)}, which is not covered`,
+      })
   }
   const identities = await identitiesOf(covered, slice)
-  return { groups: await groupsOf(covered, identities, slice), identities, uncovered }
+  return { groups: await groupsOf(covered, firsts, identities, slice), identities, uncovered, elsewhere: coverage.namespaces }
 }
 
 interface Identity {
@@ -63,7 +83,12 @@ async function identitiesOf(covered: readonly Repository[], slice: Slice): Promi
   return sortInSlices(identities, (a, b) => a.key < b.key, slice)
 }
 
-async function groupsOf(covered: readonly Repository[], identities: readonly Identity[], slice: Slice): Promise<Group[]> {
+async function groupsOf(
+  covered: readonly Repository[],
+  firsts: ReadonlyMap<Repository, Repository>,
+  identities: readonly Identity[],
+  slice: Slice,
+): Promise<Group[]> {
   const ranks = new Map<Authority, number>()
   const marks: string[] = []
   for (const [rank, { authority, key }] of identities.entries()) {
@@ -71,19 +96,30 @@ async function groupsOf(covered: readonly Repository[], identities: readonly Ide
     marks.push(markOf(key))
     if (slice.isOver) await slice.next()
   }
+  const alike = new Map<Repository, Repository[]>()
+  for (const one of covered) {
+    const first = firsts.get(one)!
+    const members = alike.get(first)
+    if (members) members.push(one)
+    else alike.set(first, [one])
+  }
   const groups = new Map<string, { repositories: Repository[]; authorities: Authority[]; predicate: string | null }>()
-  for (const repository of covered) {
-    const own = Uint32Array.from(repository.signed.keys(), (authority) => ranks.get(authority)!).sort()
+  const groupOf = new Map<Repository, { repositories: Repository[] }>()
+  for (const [first, members] of alike) {
+    const own = Uint32Array.from(
+      new Set(members.flatMap(({ signed }) => Array.from(signed.keys(), (authority) => ranks.get(authority)!))),
+    ).sort()
     if (slice.isOver) await slice.next()
     const ownMarks = new Set<string>()
     for (const rank of own) ownMarks.add(marks[rank]!)
-    const predicate =
-      PREDICATES.find((_, i) => repository.attested[i]!.every((digest) => digest.some((mark) => ownMarks.has(mark)))) ?? null
+    const isAttested = (digest: readonly string[]) => digest.some((mark) => ownMarks.has(mark))
+    const predicate = PREDICATES.find((_, i) => members.every(({ attested }) => attested[i]!.every(isAttested))) ?? null
     const key = `${predicate} ${own.join()}`
-    const group = groups.get(key)
-    if (group) group.repositories.push(repository)
-    else groups.set(key, { repositories: [repository], authorities: [...own].map((rank) => identities[rank]!.authority), predicate })
+    const group = groups.get(key) ?? { repositories: [], authorities: Array.from(own, (rank) => identities[rank]!.authority), predicate }
+    groups.set(key, group)
+    groupOf.set(first, group)
     if (slice.isOver) await slice.next()
   }
+  for (const one of covered) groupOf.get(firsts.get(one)!)!.repositories.push(one)
   return [...groups.values()]
 }

@@ -1,13 +1,14 @@
 /**
  * ClusterImagePolicy of policy.sigstore.dev/v1beta1 (interop-supply-chain, section 4; https://docs.sigstore.dev/policy-controller/overview). References
- * of pods are expanded before they are matched, to a tag or a digest and for Docker Hub to its host; `**` is any text.
+ * of pods are expanded before they are matched, to a tag or a digest and for Docker Hub to its host; `**` is any text. A policy has no namespace: it
+ * binds every namespace that has opted in.
  */
 
 import type { Manifest } from '../yaml.ts'
 import { type Authority, identityOf } from './authority.ts'
 import type { Options } from './options.ts'
 import type { Group } from './plan.ts'
-import { expandedForEngineB } from './repository.ts'
+import { writtenNames } from './repository.ts'
 
 /** What the name of the second policy ends in. */
 export const PROVENANCE_SUFFIX = '-provenance'
@@ -18,7 +19,7 @@ export const PROVENANCE_SUFFIX = '-provenance'
  */
 export function policyControllerPolicies(group: Group, metadata: { readonly name: string }, { isEnforced }: Options): Manifest[] {
   const { repositories, authorities, predicate } = group
-  const named = repositories.map(({ name }) => expandedForEngineB(name)).sort()
+  const named = [...new Set(repositories.flatMap((one) => [...writtenNames(one)]))].sort()
   const images = named.flatMap((name) => [{ glob: `${name}:**` }, { glob: `${name}@**` }])
   const manifest = (name: string, attestations: object): Manifest => ({
     apiVersion: 'policy.sigstore.dev/v1beta1',

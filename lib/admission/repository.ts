@@ -6,8 +6,9 @@ const HUB = 'docker.io/'
 const LIBRARY = 'library/'
 /** How pod specs may write the registry that may be left out. */
 const HUB_SPELLINGS = ['', HUB, 'index.docker.io/']
+const HUB_HOSTS = new Set(['docker.io', 'index.docker.io'])
 /** The one that policy-controller expands references to. */
-const HUB_OF_ENGINE_B = 'index.docker.io/'
+const EXPANDED_HUB = 'index.docker.io/'
 
 const HOST = '[A-Za-z0-9]+([.-]+[A-Za-z0-9]+)*(:[0-9]+)?'
 const SEGMENT = '[A-Za-z0-9]+([._-]+[A-Za-z0-9]+)*'
@@ -37,6 +38,23 @@ export function spellingsOf(repository: string): string[] {
   return HUB_SPELLINGS.flatMap((hub) => paths.map((one) => hub + one))
 }
 
-/** A repository as policy-controller expands the references of pods. */
-export const expandedForEngineB = (repository: string): string =>
-  repository.startsWith(HUB) ? HUB_OF_ENGINE_B + repository.slice(HUB.length) : repository
+/**
+ * The name of an image in one spelling, which is how policy-controller expands what pods write: what names no registry is of Docker Hub, whose
+ * images without a folder are in `library`.
+ */
+export function expandedName(name: string): string {
+  const slash = name.indexOf('/')
+  const first = name.slice(0, Math.max(slash, 0))
+  const isHost = /[.:]/.test(first) || first === 'localhost'
+  if (isHost && !HUB_HOSTS.has(first)) return name
+  const path = isHost ? name.slice(slash + 1) : name
+  return EXPANDED_HUB + (path.includes('/') ? path : LIBRARY + path)
+}
+
+/** The names under which engines see the images of a repository, each in one spelling. */
+export function writtenNames(of: { readonly name: string; readonly isNamed: boolean; readonly spelled: ReadonlySet<string> }): Set<string> {
+  const names = new Set<string>()
+  if (of.isNamed) names.add(expandedName(of.name))
+  for (const one of of.spelled) if (isPlainName(one)) names.add(expandedName(one))
+  return names
+}

@@ -115,7 +115,8 @@ function signedOf(entry: PostedSignature, error: string | undefined): Signature 
 function identityOf(entry: PostedSignature): Partial<Signature> {
   if (entry.signer_kind !== 'key') return { signerKind: 'keyless', issuer: entry.issuer!, san: entry.san! }
   const { key_name, key_fingerprint, key_pem } = entry
-  return { signerKind: 'key', keyName: key_name || undefined, keyFingerprint: key_fingerprint!, keyPem: key_pem?.trim() || undefined }
+  const keyPem = key_pem?.trim().replace(/\r\n?/g, '\n') || undefined
+  return { signerKind: 'key', keyName: key_name || undefined, keyFingerprint: key_fingerprint!, keyPem }
 }
 
 function statementOf(entry: PostedStatement, error: string | undefined): Statement {

@@ -1,7 +1,7 @@
 -- The links that the payloads of a digest and source are to have now (interop-supply-chain 5): by their digests; for an SBOM also
 -- those of the reports that were matched from it; and only when there are none, by workload and tag, to images that no payload has by
--- its digest. What is matched from an SBOM is asked for its digests and not for its links, so that no two payloads can keep
--- each other's.
+-- its digest. An image keeps the first of its tags: the one that the container writes now counts, too. What is matched from an SBOM
+-- is asked for its digests and not for its links, so that no two payloads can keep each other's.
 create or replace function wanted_links(of_digest text, of_source text)
 returns table (image_digest text, join_rank smallint)
 language sql stable parallel safe
@@ -28,7 +28,9 @@ as $$
   join workload_container w
     on w.pod_namespace = o.namespace and w.container_name = o.container
    and is_workload_of(o.kind, o.name, w.workload_kind, w.workload_name)
-  join image m on m.digest = w.image_digest and m.repository = r.normal_repository and r.tag = any (m.tags)
+  join image m
+    on m.digest = w.image_digest and m.repository = r.normal_repository
+   and (r.tag = any (m.tags) or r.tag = split_part(regexp_replace(split_part(w.image_ref, '@', 1), '^.*/', ''), ':', 2))
   where not exists (select from exact)
     and not exists (select from image_link l
                     where l.image_digest = m.digest and l.join_rank < 3 and (l.digest, l.source) <> (of_digest, of_source))

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash, generateKeyPairSync } from 'node:crypto'
 import test from 'node:test'
 import fc from 'fast-check'
 import { authorityOf, identityOf, type KeylessAuthority, keyOf } from '../../lib/admission/authority.ts'
@@ -34,6 +35,33 @@ test('a key is its fingerprint and its PEM, and nothing without it', () => {
     { keyFingerprint: ' ', keyPem: PEM },
   ])
     assert.equal(authorityOf({ signerKind: 'key', issuer: 'i', san: 's', ...signer }), null)
+})
+
+test('one key is one authority, however its PEM is broken into lines and its fingerprint is written', () => {
+  const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+  const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString()
+  const fingerprint = createHash('sha256')
+    .update(publicKey.export({ type: 'spki', format: 'der' }))
+    .digest('hex')
+  const [begin, ...lines] = pem.trim().split('\n')
+  const end = lines.pop()!
+  const base64 = lines.join('')
+  const of = (keyPem: string, keyFingerprint = fingerprint) => authorityOf({ signerKind: 'key', keyFingerprint, keyPem })
+  const one = { kind: 'key', fingerprint, pem }
+  for (const text of [
+    pem,
+    pem.replaceAll('\n', '\r\n'),
+    pem.replaceAll('\n', '\r'),
+    `${begin}\n${base64}\n${end}`,
+    `${begin}\n${base64.match(/.{1,76}/g)!.join('\r\n')}\n${end}`,
+    `\n ${begin}\n\n${lines.join('\n  ')}  \n${end}  `,
+  ])
+    assert.deepEqual(of(text), one, JSON.stringify(text.slice(0, 80)))
+  assert.deepEqual(of(pem, fingerprint.toUpperCase()), one)
+  // No key, or not plain which one: only the ends of its lines are made alike.
+  const other = `${begin}\n${base64.slice(1)}\n${end}`
+  assert.deepEqual(of(other.replaceAll('\n', '\r\n')), { kind: 'key', fingerprint, pem: `${other}\n` })
+  assert.deepEqual(of(`${pem}${pem}`), { kind: 'key', fingerprint, pem: `${pem}${pem}` })
 })
 
 test('who names no one is no authority', () => {

@@ -99,7 +99,7 @@ for (const [name, state] of Object.entries(states)) {
 test('a key is named by its PEM, whatever fingerprint it was reported with', async () => {
   const other = PEM.replace('MFkw', 'MFkx')
   for (const [keyFingerprint, keyPem, shown] of [
-    [FINGERPRINT.toUpperCase(), PEM, `key with SHA-256 ${FINGERPRINT.toUpperCase()} verified`],
+    [FINGERPRINT.toUpperCase(), PEM, `key with SHA-256 ${FINGERPRINT} verified`],
     [FINGERPRINT, PEM.replaceAll('\n', '\r\n'), `key with SHA-256 ${FINGERPRINT} verified`],
     ['a b', PEM, `key with SHA-256 ${FINGERPRINT}, reported as "a b": NOT THE SAME, verified`],
     [FINGERPRINT, other, `, reported as ${FINGERPRINT}: NOT THE SAME, verified`],
@@ -184,6 +184,7 @@ const plan: fc.Arbitrary<Plan> = fc.record({
   ),
   identities: fc.array(fc.record({ authority, digests: fc.array(odd, { minLength: 1, maxLength: 20 }) }), { maxLength: 3 }),
   uncovered: fc.array(fc.record({ name: odd, reason: odd }), { maxLength: 3 }),
+  elsewhere: fc.array(odd, { maxLength: 40 }),
 })
 
 /** The values that come from strangers, as the policies have them, in the order of the groups. */
@@ -214,12 +215,15 @@ test('any plan is written so that every parser reads its values, and its comment
         for (const { name } of repositories)
           assert.ok(names.includes(JSON.stringify(name).slice(1, -1)) || format !== 'policy-engine-a', name)
         if (format === 'native') assert.equal(policy.metadata.namespace, namespace ?? undefined)
+        if (format === 'policy-engine-a')
+          assert.equal(policy.spec.matchConstraints.namespaceSelector?.matchLabels['kubernetes.io/metadata.name'], namespace ?? undefined)
         if (format !== 'policy-engine-b')
           assert.equal(policy.spec.attestations?.[0].predicateType ?? policy.spec.attestations?.[0].intoto.type ?? null, predicate)
       }
       // Every line above the policies is one of ours.
       const comments = commentsOf(text)
-      assert.equal(comments.length, 4 + (isTwice ? 1 : 0) + one.identities.length + one.uncovered.length)
+      const ofScope = isTwice ? 1 + (namespace === null ? 0 : 1 + Math.sign(one.elsewhere.length)) : 0
+      assert.equal(comments.length, 4 + ofScope + one.identities.length + one.uncovered.length)
       assert.equal(comments.filter((line) => /^identity: /.test(line)).length, one.identities.length)
       assert.equal(comments.filter((line) => /^not covered: /.test(line)).length, one.uncovered.length)
       for (const line of comments) assert.doesNotMatch(line, /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u)

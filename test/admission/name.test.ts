@@ -8,7 +8,7 @@ import { RUNS } from '../support/runs.ts'
 
 const group = (...names: string[]): Group => ({ repositories: names.map((name) => new Repository(name)), authorities: [], predicate: null })
 const attested = (...names: string[]): Group => ({ ...group(...names), predicate: 'https://slsa.dev/provenance/v1' })
-const nameOf = (...names: string[]) => namesOf([group(...names)], '')[0]!
+const nameOf = (...names: string[]) => namesOf([group(...names)], '', null)[0]!
 
 test('a policy is named after the last segment of its first repository', () => {
   for (const [repository, start] of [
@@ -30,7 +30,7 @@ test('a policy is named after the last segment of its first repository', () => {
 test('a name is only shorter where another is made of it', () => {
   const long = `registry.test/${'a'.repeat(100)}`
   assert.deepEqual(
-    namesOf([group(long), attested(`${long}b`)], '-provenance').map((name) => name.length),
+    namesOf([group(long), attested(`${long}b`)], '-provenance', null).map((name) => name.length),
     [48 + 1 + 8, 63 - '-provenance'.length],
   )
 })
@@ -42,6 +42,12 @@ test('the name is that of all repositories, and stays', () => {
   assert.equal(nameOf('registry.test/team/app'), 'kguardian-signed-app-60ba4bd0')
 })
 
+test('the names of two namespaces, and of the cluster, for the same repositories are three', () => {
+  const names = [null, 'shop', 'pay', 'r/b'].map((namespace) => namesOf([group('r/a')], '', namespace)[0]!)
+  assert.equal(new Set(names).size, 4)
+  assert.notEqual(names[3], nameOf('r/a', 'r/b'))
+})
+
 test('names are labels of DNS with what follows them, each another one', () => {
   const segment = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.string({ unit: fc.constantFrom(...'-_.aA1'), maxLength: 80 }))
   fc.assert(
@@ -49,6 +55,7 @@ test('names are labels of DNS with what follows them, each another one', () => {
       const names = namesOf(
         [...segments, ...segments].map((one) => group(`registry.test/${one}`)),
         suffix,
+        null,
       )
       for (const name of names) assert.match(name + suffix, /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/)
       assert.equal(new Set(names).size, names.length)
@@ -56,6 +63,7 @@ test('names are labels of DNS with what follows them, each another one', () => {
         namesOf(
           [...segments, ...segments].map((one) => group(`registry.test/${one}`)),
           suffix,
+          null,
         ),
         names,
       )

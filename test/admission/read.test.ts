@@ -7,6 +7,7 @@ import { signature, storeAttestation } from '../support/attestations.ts'
 import { container, newDigest, newNamespace, replica } from '../support/images.ts'
 
 const WINDOW_SECS = 900
+const of = (namespace: string) => ({ namespace, isClusterWide: false, windowSecs: WINDOW_SECS })
 const app = await startApp()
 
 /** The gate for reads, whose answers are heard before they are read. */
@@ -49,7 +50,7 @@ test('few results are held at a time, however large they are, and all of them ar
     )
     if (statement > 0) batches.push({ rows: rows.length, bytes })
   })
-  const plan = await planOf(await readCoverage(gate, namespace, WINDOW_SECS))
+  const plan = await planOf(await readCoverage(gate, of(namespace)))
   assert.equal(plan.identities.length, chars.length)
   assert.deepEqual([batches[0]!.rows, plan.uncovered], [500, []])
   for (const { rows, bytes } of batches)
@@ -65,7 +66,7 @@ test('whoever leaves is read for no longer', async () => {
   const gate = heard(() => {
     if (++statements === 2) left.abort()
   })
-  await assert.rejects(readCoverage(gate, namespace, WINDOW_SECS, left.signal), { status: 499 })
+  await assert.rejects(readCoverage(gate, of(namespace), left.signal), { status: 499 })
   assert.equal(statements, 2)
 })
 
@@ -77,8 +78,7 @@ test('no results are asked for that decide nothing, nor sent that did not verify
   const { uncovered } = await planOf(
     await readCoverage(
       heard((rows) => void statements.push(rows.length)),
-      namespace,
-      WINDOW_SECS,
+      of(namespace),
     ),
   )
   assert.deepEqual([uncovered.map(({ reason }) => reason), statements], [['unknown'], [3, 1]])
@@ -87,8 +87,7 @@ test('no results are asked for that decide nothing, nor sent that did not verify
   const { uncovered: none } = await planOf(
     await readCoverage(
       heard((rows) => void statements.push(rows.length)),
-      namespace,
-      WINDOW_SECS,
+      of(namespace),
     ),
   )
   assert.deepEqual([none.map(({ reason }) => reason), statements, third > second], [['not checked'], [3], true])
@@ -105,7 +104,7 @@ test('a result that is replaced, or deleted, after containers were read counts a
       if (statement === 0) await change(last)
       else assert.deepEqual([rows.at(-1)!.signatures, rows.at(-1)!.attestations], [null, null])
     })
-    const { groups, uncovered } = await planOf(await readCoverage(gate, namespace, WINDOW_SECS))
+    const { groups, uncovered } = await planOf(await readCoverage(gate, of(namespace)))
     assert.deepEqual([groups, uncovered], [[], [{ name: `registry.test/${namespace}/app`, reason }]])
   }
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { expandedForEngineB, isPlainName, repositoryOfReference, spellingsOf } from '../../lib/admission/repository.ts'
+import { expandedName, isPlainName, repositoryOfReference, spellingsOf } from '../../lib/admission/repository.ts'
 import { digestOf } from '../support/images.ts'
 
 test('a reference without tag and digest', () => {
@@ -41,9 +41,20 @@ test('Docker Hub has six spellings of a library image, three of any other; anoth
   assert.deepEqual(spellingsOf('docker.io.test/a'), ['docker.io.test/a'])
 })
 
-test('policy-controller knows Docker Hub by another host', () => {
-  assert.equal(expandedForEngineB('docker.io/library/nginx'), 'index.docker.io/library/nginx')
-  assert.equal(expandedForEngineB('registry.test/docker.io/x'), 'registry.test/docker.io/x')
+test('every spelling of a name is expanded to one, as policy-controller does it', () => {
+  for (const one of spellingsOf('docker.io/library/nginx')) assert.equal(expandedName(one), 'index.docker.io/library/nginx', one)
+  for (const one of spellingsOf('docker.io/team/app')) assert.equal(expandedName(one), 'index.docker.io/team/app', one)
+  for (const [name, expanded] of [
+    ['a/b/c', 'index.docker.io/a/b/c'],
+    ['localhost/nginx', 'localhost/nginx'],
+    ['localhost', 'index.docker.io/library/localhost'],
+    ['registry.test/nginx', 'registry.test/nginx'],
+    ['registry:5000/nginx', 'registry:5000/nginx'],
+    ['registry.test/docker.io/x', 'registry.test/docker.io/x'],
+    ['registry-1.docker.io/library/nginx', 'registry-1.docker.io/library/nginx'],
+    ['docker.io.test/a', 'docker.io.test/a'],
+  ] as const)
+    assert.equal(expandedName(name), expanded)
 })
 
 test('what an engine could take for a pattern, or refuse, is no plain name', () => {

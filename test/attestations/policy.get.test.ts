@@ -67,15 +67,16 @@ async function policies(query: Record<string, string>, on: App = app) {
 }
 
 /** Containers of images of their own in a namespace, by SQL; `each` makes the repository and the verified signatures of the `n`th, null for no result. */
-async function crowd(
-  on: App,
-  namespace: string,
-  count: number,
-  each: (n: number) => { repository: string; signatures: object[] | null; reference?: string },
-) {
+async function crowd(on: App, namespace: string, count: number, each: (n: number) => { repository: string; signatures: object[] | null }) {
   const rows = Array.from({ length: count }, (_, n) => {
     const { signatures, ...row } = each(n)
-    return { digest: newDigest(), name: `w-${n}`, signatures: signatures && JSON.stringify(signatures), reference: 'r', ...row }
+    return {
+      digest: newDigest(),
+      name: `w-${n}`,
+      signatures: signatures && JSON.stringify(signatures),
+      reference: `${row.repository}:v1`,
+      ...row,
+    }
   })
   for (let at = 0; at < rows.length; at += 500) {
     await on.sql`
@@ -109,7 +110,11 @@ test('GET /attestations/policy 200: a policy of Kyverno for a covered repository
   assert.deepEqual(Object.keys(metadata.annotations), ['kguardian.dev/generated-by', 'kguardian.dev/source'])
   assert.deepEqual(spec, {
     validationActions: ['Audit'],
-    matchConstraints: { resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE', 'UPDATE'], resources: ['pods'] }] },
+    matchConstraints: {
+      resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE', 'UPDATE'], resources: ['pods'] }],
+      namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
+    },
+    autogen: { podControllers: { controllers: [] } },
     matchImageReferences: ['', ':*', '@*'].map((end) => ({ glob: `registry.test/team/shop_app${end}` })),
     validationConfigurations: { mutateDigest: false, verifyDigest: false },
     attestors: [{ name: 'a0', cosign: { keyless: { identities: [{ issuer: 'https://issuer.test', subject: 'https://ci.test/app' }] } } }],
@@ -220,6 +225,17 @@ test('GET /attestations/policy 200: a key that signed is its PEM, in every forma
   assert.deepEqual((await of('native')).authorities, [{ name: 'a0', key: { publicKey: `${PEM}\n` } }])
 })
 
+test('GET /attestations/policy 200: the same key with other ends of lines is the same key', async () => {
+  const namespace = newNamespace()
+  for (const pem of [PEM, PEM.replaceAll('\n', '\r\n')]) await runs(namespace, 'registry.test/team/crlf', { signatures: [withKey(pem)] })
+  await runs(namespace, 'registry.test/team/crlf-too', { signatures: [withKey(PEM.replaceAll('\n', '\r\n'))] })
+  const { all, comments } = await policies({ namespace })
+  assert.deepEqual(
+    [all.length, all[0].spec.attestors, comments('identity:').length],
+    [1, [{ name: 'a0', cosign: { key: { data: `${PEM}\n` } } }], 1],
+  )
+})
+
 test('GET /attestations/policy 200: keyless signers come before keys, of each several', async () => {
   const namespace = newNamespace()
   await runs(namespace, 'registry.test/team/many', { signatures: [withKey(PEM), by('https://ci.test/b')] })
@@ -261,8 +277,9 @@ test('GET /attestations/policy 200: a workflow of GitHub that signed a tag may s
 for (const type of [V1, V02]) {
   test(`GET /attestations/policy 200: provenance ${type.split('/').at(-1)} that each image has is required`, async () => {
     const namespace = newNamespace()
+    const repository = `registry.test/slsa/${type.split('/').at(-1)}`
     const provenance = statement({ issuer: 'https://issuer.test', san: 'https://ci.test/app', predicateType: type })
-    for (let i = 0; i < 2; i++) await runs(namespace, 'registry.test/team/slsa', { attestations: [provenance] })
+    for (let i = 0; i < 2; i++) await runs(namespace, repository, { attestations: [provenance] })
     const [kyverno] = (await policies({ namespace })).all
     assert.deepEqual(kyverno.spec.attestations, [{ name: 'p0', intoto: { type } }])
     assert.equal(kyverno.spec.validations.length, 6)
@@ -276,7 +293,7 @@ for (const type of [V1, V02]) {
     )
     const [native] = (await policies({ namespace, format: 'native' })).all
     assert.deepEqual(native.spec.attestations, [{ predicateType: type }])
-    await runs(namespace, 'registry.test/team/slsa')
+    await runs(namespace, repository)
     assert.equal((await policies({ namespace })).all[0].spec.attestations, undefined)
   })
 }
@@ -360,6 +377,153 @@ test('GET /attestations/policy 200: every spelling of an image of Docker Hub, an
   )
   const [native] = (await policies({ namespace, format: 'native' })).all
   assert.deepEqual(native.spec.images, ['docker.io/library/nginx', 'docker.io/nginx', 'registry-1.docker.io/library/nginx'])
+})
+
+test('GET /attestations/policy 200: a policy of Kyverno that was made for a namespace binds that namespace alone', async () => {
+  const [namespace, other] = [newNamespace(), newNamespace()]
+  for (const one of [namespace, other]) await runs(one, 'registry.test/scope/app', { signatures: [by(`https://ci.test/${one}`)] })
+  const named = async (query: Record<string, string>) => (await policies({ mode: 'enforce', ...query })).all
+  const [[ours], [theirs]] = [await named({ namespace }), await named({ namespace: other })]
+  for (const [policy, one] of [
+    [ours, namespace],
+    [theirs, other],
+  ]) {
+    assert.deepEqual(policy.spec.matchConstraints.namespaceSelector, { matchLabels: { 'kubernetes.io/metadata.name': one } })
+    assert.deepEqual(identitiesOf(policy), [{ issuer: 'https://issuer.test', subject: `https://ci.test/${one}` }])
+    // What Kyverno makes of a policy for pods must not lose the selector.
+    assert.deepEqual(policy.spec.autogen, { podControllers: { controllers: [] } })
+  }
+  assert.notEqual(ours.metadata.name, theirs.metadata.name, 'to apply the one must not replace the other')
+  const cluster = (await policies({})).all.find(({ spec }) => JSON.stringify(spec).includes('registry.test/scope/app'))
+  assert.deepEqual([cluster.spec.matchConstraints.namespaceSelector, cluster.spec.autogen], [undefined, undefined])
+  assert.equal([ours.metadata.name, theirs.metadata.name].includes(cluster.metadata.name), false)
+})
+
+test('GET /attestations/policy 200: two repositories that pods write by the same name are in one policy that accepts either signer', async () => {
+  const namespace = newNamespace()
+  const written = 'short.test/team/twice'
+  await runs(namespace, 'registry.test/twice/a', { signatures: [by('https://ci.test/a')] }, { image: `${written}:1` })
+  await runs(namespace, 'registry.test/twice/b', { signatures: [by('https://ci.test/b')] }, { image: `${written}:2` })
+  await runs(namespace, 'registry.test/twice/c', { signatures: [by('https://ci.test/c')] })
+  for (const format of ['policy-engine-a', 'policy-engine-b', 'native']) {
+    const { all } = await policies({ namespace, format })
+    assert.equal(all.length, 2, format)
+    const subjectsOf = ({ spec }: Json) =>
+      (spec.attestors ?? spec.authorities).map((one: Json) => {
+        const keyless = (one.cosign ?? one).keyless
+        return (keyless.identities?.[0] ?? keyless).subject
+      })
+    assert.deepEqual(all.map(subjectsOf), [['https://ci.test/a', 'https://ci.test/b'], ['https://ci.test/c']])
+    if (format !== 'native') assert.equal(all.filter((policy) => JSON.stringify(policy).includes(`"${written}:`)).length, 1)
+  }
+})
+
+test('GET /attestations/policy 200: with the name of a repository that is not covered, another is not covered either', async () => {
+  const namespace = newNamespace()
+  await runs(namespace, 'registry.test/half/a', {}, { image: 'short.test/half:1' })
+  await runs(namespace, 'registry.test/half/b', { signatures: [] }, { image: 'short.test/half:2' })
+  for (const format of ['policy-engine-a', 'policy-engine-b', 'native']) {
+    const { all, comments } = await policies({ namespace, format })
+    assert.deepEqual(all, [])
+    assert.deepEqual(comments('not covered:'), [
+      'not covered: registry.test/half/a (pods write the same name for registry.test/half/b, which is not covered)',
+      'not covered: registry.test/half/b (unsigned)',
+    ])
+  }
+  assert.equal((await ask({ namespace, mode: 'enforce' })).status, 409)
+})
+
+test('GET /attestations/policy 200: provenance is required of a name only when every image that pods write by it has it', async () => {
+  const namespace = newNamespace()
+  const provenance = statement({ issuer: 'https://issuer.test', san: 'https://ci.test/app', predicateType: V1 })
+  await runs(namespace, 'registry.test/stated/a', { attestations: [provenance] }, { image: 'short.test/stated:1' })
+  await runs(namespace, 'registry.test/stated/b', { signatures: [by('https://ci.test/b')] }, { image: 'short.test/stated:2' })
+  const { all } = await policies({ namespace })
+  assert.deepEqual([all.length, all[0].spec.attestations], [1, undefined])
+})
+
+test('GET /attestations/policy 200: to Kyverno, any tag of an image is whatever is in a registry of that name with a port, too', async () => {
+  const namespace = newNamespace()
+  await runs(namespace, 'docker.io/library/depot', { signatures: [by('https://ci.test/hub')] }, { image: 'depot:2' })
+  await runs(namespace, 'depot:5000/team/app', { signatures: [by('https://ci.test/team')] })
+  const { all } = await policies({ namespace })
+  assert.deepEqual(all.map(identitiesOf), [
+    ['hub', 'team'].map((name) => ({ issuer: 'https://issuer.test', subject: `https://ci.test/${name}` })),
+  ])
+})
+
+test('GET /attestations/policy 200: policy-controller is given the names that pods write, as it expands them', async () => {
+  const namespace = newNamespace()
+  await runs(namespace, 'docker.io/library/written', {}, { image: 'written' })
+  await runs(namespace, 'docker.io/library/written', {}, { image: 'mirror.test:5000/hub/written:1' })
+  const { all } = await policies({ namespace, format: 'policy-engine-b' })
+  assert.deepEqual(
+    all[0].spec.images.map(({ glob }: Json) => glob),
+    ['index.docker.io/library/written', 'mirror.test:5000/hub/written'].flatMap((name) => [`${name}:**`, `${name}@**`]),
+  )
+})
+
+test('GET /attestations/policy 200: policy-controller, which knows no namespaces, is given who signed the same names elsewhere, and says so', async () => {
+  const [namespace, other, third] = [newNamespace(), newNamespace(), newNamespace()]
+  await runs(namespace, 'registry.test/wide/app', { signatures: [by('https://ci.test/here')] })
+  await runs(namespace, 'docker.io/library/wide', {}, { image: 'wide:1' })
+  await runs(other, 'registry.test/wide/app', { signatures: [by('https://ci.test/there')] })
+  // Pods go by what they write, whatever the inventory calls it.
+  await runs(third, 'mirror.test/other', { signatures: [by('https://ci.test/mirror')] }, { image: 'docker.io/wide@sha256:0' })
+  await runs(third, 'registry.test/wide/alone', { signatures: [by('https://ci.test/alone')] })
+  await runs(third, 'elsewhere.test/wide/app', { signatures: [] })
+  await runs(third, 'registry.test/wide/app', { signatures: [] }, { state: 'terminated' })
+  const query = { namespace, format: 'policy-engine-b' }
+  const { all, comments } = await policies(query)
+  assert.deepEqual(
+    all.map(({ spec }) => [spec.images[0].glob, spec.authorities.map((one: Json) => one.keyless.identities[0].subject)]),
+    [
+      ['index.docker.io/library/wide:**', ['https://ci.test/app', 'https://ci.test/mirror']],
+      ['registry.test/wide/app:**', ['https://ci.test/here', 'https://ci.test/there']],
+    ],
+  )
+  assert.equal(comments('CLUSTER-WIDE').length, 1)
+  assert.deepEqual(comments('images of the same names run in'), [`images of the same names run in namespaces ${other}, ${third}, too`])
+  const refused = await ask({ ...query, mode: 'enforce' })
+  assert.equal(refused.status, 409)
+  assert.equal(
+    refused.text,
+    `an enforcing ClusterImagePolicy binds the whole cluster, and images of the same names run in namespaces ${other}, ${third}, too. acknowledgeClusterWide=true generates it all the same`,
+  )
+  const acknowledged = await policies({ ...query, mode: 'enforce', acknowledgeClusterWide: 'true' })
+  assert.deepEqual(
+    acknowledged.all.map(({ spec }) => [spec.mode, spec.authorities.length]),
+    [
+      ['enforce', 2],
+      ['enforce', 2],
+    ],
+  )
+  assert.equal((await ask({ ...query, mode: 'enforce', acknowledgePartial: 'true' })).status, 409)
+  for (const format of ['policy-engine-a', 'native']) {
+    const { text } = await policies({ namespace, format })
+    assert.doesNotMatch(text, /there|mirror|CLUSTER-WIDE/)
+  }
+  assert.equal((await policies({ namespace, mode: 'enforce' })).all.length, 2)
+})
+
+test('GET /attestations/policy 200: a namespace whose images run nowhere else enforces by policy-controller without being asked twice', async () => {
+  const namespace = newNamespace()
+  await runs(namespace, `registry.test/${namespace}/app`)
+  const { all, comments } = await policies({ namespace, format: 'policy-engine-b', mode: 'enforce' })
+  assert.deepEqual([all.length, comments('CLUSTER-WIDE').length, comments('images of the same').length], [1, 1, 0])
+})
+
+test('GET /attestations/policy 409: images that would be denied in another namespace are not covered, and that namespace is named', async () => {
+  const [namespace, other] = [newNamespace(), newNamespace()]
+  await runs(namespace, 'registry.test/denied/app')
+  await runs(other, 'registry.test/denied/app', { signatures: [] })
+  const query = { namespace, format: 'policy-engine-b' }
+  const { all, comments } = await policies(query)
+  assert.deepEqual([all, comments('not covered:')], [[], [`not covered: registry.test/denied/app (unsigned, in namespace ${other})`]])
+  const answer = await ask({ ...query, mode: 'enforce', acknowledgeClusterWide: 'true' })
+  assert.equal(answer.status, 409)
+  assert.match(answer.text, new RegExp(`registry\\.test/denied/app \\(unsigned, in namespace ${other}\\)`))
+  assert.equal((await policies({ namespace, mode: 'enforce' })).all.length, 1)
 })
 
 test('GET /attestations/policy 200: only what runs, and only in the namespace', async () => {

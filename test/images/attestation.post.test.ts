@@ -444,6 +444,13 @@ test('POST /images/{digest}/attestation 404: an image that is not in the invento
   assert.equal(await rowOf(digest), undefined)
 })
 
+test('POST /images/{digest}/attestation 200: a key with other ends of lines is the same key', async () => {
+  const digest = await knownImage(sql)
+  const of = (key_pem: string) => post(resultOf(digest, { signatures: [keySignature({ key_pem })] }))
+  assert.equal((await of(PEM.replaceAll('\n', '\r\n'))).status, 201)
+  assert.equal((await of(PEM)).status, 200)
+})
+
 test('POST /images/{digest}/attestation 200: the digest may be of either algorithm, and its colon escaped', async () => {
   const digest = `sha512:${'a'.repeat(128)}`
   await sql`insert into image values (${digest}, null, '{}', 'repo', now(), now())`

@@ -294,6 +294,8 @@ const examples: Record<string, Example[]> = {
     // What runs in the cluster is found by reading all containers, what runs in a namespace by reading those there.
     { path: '/attestations/policy', status: 422, isSummary: true },
     { path: '/attestations/policy?namespace=ns-7', statements: 2, isWhole: true },
+    // Also what runs in other namespaces under the same names.
+    { path: '/attestations/policy?namespace=ns-7&format=policy-engine-b', status: 422, statements: 2, isSummary: true },
     { path: '/attestations/policy?namespace=ns-50', isWhole: true },
   ],
   'GET /seccomp/profiles/:namespace/:kind/:name/export': [

@@ -23,6 +23,8 @@ interface Workload {
   name: string
   container: string
   digest: string
+  /** What the pod spec has behind the name of the image. */
+  written: string
 }
 interface Report {
   digest: string
@@ -89,10 +91,11 @@ function wantedLinks(reports: readonly Report[], { images, workloads }: Inventor
     if ([...links].some(([link, rank]) => link.startsWith(`${key} `) && rank < 3)) continue
     for (const one of ofKey(key)) {
       for (const image of images) {
-        const isSame = image.repository === one.repository && one.tag !== null && image.tags.includes(one.tag)
+        const isSame = image.repository === one.repository && one.tag !== null
         const runs = workloads.some(
           (w) =>
             w.digest === image.digest &&
+            (image.tags.includes(one.tag!) || w.written.replace(/@.*/, '') === `:${one.tag}`) &&
             one.observed.some((seen) => seen.namespace === w.namespace && seen.container === w.container && owns(seen, w)),
         )
         if (isSame && runs && !exact.has(image.digest)) links.set(`${key} ${image.digest}`, 3)
@@ -132,6 +135,7 @@ const workload = fc.record({
   name: mostly('web', 'web-1', 'db', 'web-abc12'),
   container: mostly('c', 'd'),
   digest,
+  written: mostly('', ':t0', ':t1', ':t0@sha256:0', '@t0', ':t00'),
 })
 const report = fc.record({
   digest,
@@ -155,11 +159,18 @@ const report = fc.record({
 /** Images and workloads, of which a later inventory may lack some. */
 const inventory = fc.record({
   images: fc.uniqueArray(image, { minLength: 2, maxLength: DIGESTS, selector: (one) => one.digest }),
-  workloads: fc.array(workload, { maxLength: 8 }),
+  // One image reference a container, as in the table.
+  workloads: fc.uniqueArray(workload, { maxLength: 8, selector: ({ written, ...key }) => JSON.stringify(key) }),
 })
 type Raw<T> = T extends fc.Arbitrary<infer V> ? V : never
 
-async function replaceInventory({ images, workloads }: Inventory): Promise<void> {
+async function replaceInventory({
+  images,
+  workloads,
+}: {
+  images: Inventory['images']
+  workloads: readonly Partial<Workload>[]
+}): Promise<void> {
   await sql`truncate image, workload_container`
   await sql`
     insert into image (digest, repository, tags, digest_kind, first_seen, last_seen)
@@ -168,8 +179,10 @@ async function replaceInventory({ images, workloads }: Inventory): Promise<void>
   await sql`
     insert into workload_container (cluster_id, pod_namespace, workload_kind, workload_name, container_name, image_digest, container_kind,
                                     image_ref, security_context, pod_security, first_seen, last_seen)
-    select '', w.namespace, w.kind, w.name, w.container, w.digest, 'regular', '', '{}', '{}', now(), now()
-    from json_to_recordset(${JSON.stringify(workloads)}::text::json) w(namespace text, kind text, name text, container text, digest text)
+    select '', w.namespace, w.kind, w.name, w.container, w.digest, 'regular',
+           'r:5000/team/web' || coalesce(w.written, ''), '{}', '{}', now(), now()
+    from json_to_recordset(${JSON.stringify(workloads)}::text::json)
+      w(namespace text, kind text, name text, container text, digest text, written text)
     on conflict do nothing`
 }
 
@@ -338,6 +351,28 @@ test('a guess wants all to be the same: namespace, workload, container, reposito
   }
   assert.equal(await send({}), 1)
   assert.equal(await send({ observed_in: [{ ...seen!, kind: 'Deployment', name: 'web' }] }), 2)
+})
+
+test('a guess by a tag that the container writes is made, however many tags its image has had before', async () => {
+  const { digest, guess, linksTo } = await guessed()
+  await sql`update image set tags = union_tags('{}', array(select 'v' || n from generate_series(0, 39) n)) where digest = ${digest}`
+  const send = async (tag: string) => {
+    await storeFindings(sql, header({ digest: newDigest(), ...guess, tag }), [])
+    return (await linksTo()).length
+  }
+  assert.equal(await send('v32'), 0, 'no container writes it')
+  for (const [written, count] of [
+    ['registry.test:5000/team/web:v32', 1],
+    ['web:v32@sha256:0', 2],
+    ['web:v32', 3],
+  ] as const) {
+    await sql`update workload_container set image_ref = ${written} where image_digest = ${digest}`
+    assert.equal(await send('v32'), count, written)
+  }
+  for (const written of ['web@sha256:v32', 'web:5000/v32', 'web:v3', 'malformed_reference']) {
+    await sql`update workload_container set image_ref = ${written} where image_digest = ${digest}`
+    assert.equal(await send('v32'), 3, written)
+  }
 })
 
 test('an ingest links what it stores, and retires the guesses of others where it has the digest', async () => {
