@@ -4,6 +4,7 @@ import { access } from '../lib/http/access.ts'
 import { route } from '../lib/http/context.ts'
 import { HttpError } from '../lib/http/errors.ts'
 import { sendJson } from '../lib/http/respond.ts'
+import { NoParameters, query } from '../lib/http/validate.ts'
 
 const MAX_WAIT_MS = 500
 
@@ -20,7 +21,7 @@ export default route({
       answer: plainWord('Database schema not up to date', 'Database unavailable'),
     },
   },
-}).get('/health', access('open'), async (c) => {
+}).get('/health', access('open'), query(NoParameters, { unknown: 'ignored' }), async (c) => {
   const state = await schemaState(c.get('deps').db, MAX_WAIT_MS)
   if (state === 'ready') return sendJson(c, 'Healthy!')
   throw new HttpError(503, state === 'outdated' ? 'Database schema not up to date' : 'Database unavailable', {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { access } from '../lib/http/access.ts'
 import { route } from '../lib/http/context.ts'
+import { NoParameters, query } from '../lib/http/validate.ts'
 import { sendMetrics } from '../lib/telemetry/scrape.ts'
 
 /** GET /metrics: the Prometheus text format (interop-core 1.10). Open, never fails. */
@@ -8,4 +9,4 @@ export default route({
   summary: 'Metrics in the text format of Prometheus',
   answer: { contentType: 'text/plain', schema: z.string() },
   database: false,
-}).get('/metrics', access('open'), sendMetrics)
+}).get('/metrics', access('open'), query(NoParameters, { unknown: 'ignored' }), sendMetrics)

@@ -3,6 +3,7 @@ import { access } from '../lib/http/access.ts'
 import { route } from '../lib/http/context.ts'
 import { wireTime } from '../lib/http/fields.ts'
 import { sendJson } from '../lib/http/respond.ts'
+import { NoParameters, query } from '../lib/http/validate.ts'
 import { parseNaive } from '../lib/net/timestamp.ts'
 import { isUpdateAvailable, type Releases } from '../lib/telemetry/check-in.ts'
 import { VERSION } from '../lib/version.ts'
@@ -27,6 +28,7 @@ interface LastAnswer {
 export default route({ summary: 'The running version and the latest releases', answer: VersionRecord }).get(
   '/version',
   access('read'),
+  query(NoParameters, { unknown: 'ignored' }),
   async (c) => {
     const { db, config } = c.get('deps')
     const isEnabled = config.telemetryEnabled && config.telemetryEndpoint !== null

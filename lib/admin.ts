@@ -5,7 +5,7 @@ import { scrape } from './telemetry/scrape.ts'
 
 const MAX_WAIT_MS = 500
 
-/** The admin port: `/livez` never asks the database, `/readyz` does, `/metrics` is the one of the API. */
+/** The admin port: `/livez` never asks the database, `/readyz` does, `/metrics` is that of the API, and may say more. */
 export function createAdmin(deps: Deps): Hono {
   return new Hono()
     .get('/livez', (c) => c.text('ok'))
@@ -15,6 +15,6 @@ export function createAdmin(deps: Deps): Hono {
       return c.text(state === 'ready' ? 'ok' : `database ${state}`, state === 'ready' ? 200 : 503)
     })
     .get('/metrics', async (c) =>
-      c.body((await scrape(deps)) as Uint8Array<ArrayBuffer>, 200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }),
+      c.body((await scrape(deps, 'admin')) as Uint8Array<ArrayBuffer>, 200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }),
     )
 }

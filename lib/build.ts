@@ -5,6 +5,7 @@ import type { Config } from './config.ts'
 import type { Database } from './db/index.ts'
 import type { Deps } from './deps.ts'
 import { ReadBudget } from './http/budget.ts'
+import { createNoteIgnored } from './http/ignored-parameters.ts'
 import { Inbox } from './http/inbox.ts'
 import { Rejections } from './http/rejections.ts'
 import { createTokens } from './http/tokens.ts'
@@ -74,6 +75,7 @@ export function buildDeps(options: { config: Config; db: Database; log: Logger; 
     imageTrust: new ImageTrust({ url: config.evaluatorUrl, token: evaluatorToken(config), log }),
     profiles: openProfiles({ db, config, metrics, budget, lines }),
     rejections,
+    noteIgnored: createNoteIgnored({ metrics, lines }),
     denials: new DenialInlet({ db, metrics, wireNames: config.wireNames, rejections, lines }),
     draining,
   }

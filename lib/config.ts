@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { databaseVariables, readDatabase, shownDatabase } from './database-variables.ts'
 import type { Address } from './db/address.ts'
 import { WIRE_NAMES } from './supply-chain/names.ts'
-import { type ConfiguredToken, readToken, tokenLines } from './token-variables.ts'
+import { type ConfiguredToken, readToken, tokenLines, unknownTokens } from './token-variables.ts'
 import {
   address,
   asTable,
@@ -149,6 +149,12 @@ const rows = {
     WIRE_NAMES,
     'spec',
     'Names of sources, formats and metrics in answers: neutral ones, or those of the products.',
+  ),
+  metricsWorkloadLabels: word(
+    'METRICS_WORKLOAD_LABELS',
+    ['all', 'admin', 'off'],
+    'all',
+    'Whether `/metrics`, which is open, names namespaces and workloads: on both ports, on the admin port alone, or nowhere.',
   ),
   supplyChainMaxInflatedBytes: whole(
     'SUPPLYCHAIN_MAX_DECOMPRESSED_BYTES',
@@ -327,11 +333,14 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   const warnings: string[] = []
   const values = Object.fromEntries(Object.entries(rows).map(([key, row]) => [key, readRow(row, env, errors, warnings)])) as Settings
   const tokens = tokenVariables.flatMap((variable) => readToken(variable, env, errors, warnings))
+  for (const name of unknownTokens(tokenVariables, env))
+    warnings.push(`${name}: not known here; it opens nothing and does not turn authentication on`)
   const isUrlRefused = values.databaseUrl === null && trimmed(env, 'DATABASE_URL') !== ''
   const database = isUrlRefused ? null : readDatabase(values.databaseUrl, env, errors, warnings)
   if (values.nodeEnv === 'production' && trimmed(env, 'DATABASE_URL') === '' && trimmed(env, 'PGHOST') === '')
     errors.push('DATABASE_URL or PGHOST is required in production')
   if (errors.length > 0) throw new ConfigError(errors.join('\n'))
+  if (tokens.length > 0 && values.metricsWorkloadLabels === 'all') warnings.push(OPEN_WORKLOAD_LABELS)
 
   return {
     ...values,
@@ -342,6 +351,9 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     warnings,
   }
 }
+
+const OPEN_WORKLOAD_LABELS =
+  'METRICS_WORKLOAD_LABELS: tokens are set, but /metrics needs none and names namespaces and workloads; `admin` leaves these to the admin port'
 
 function affordableBudgetMb({ memoryLimitMb, readMemoryBudgetMb }: Settings, warnings: string[]): number {
   const limitMb = Math.max(1, Math.floor(memoryLimitMb * readBudgetShareOfMemoryLimit))

@@ -4,6 +4,7 @@ import type { AuditForwarder } from './audit/index.ts'
 import type { Config } from './config.ts'
 import type { Database } from './db/index.ts'
 import type { ReadBudget } from './http/budget.ts'
+import type { NoteIgnored } from './http/ignored-parameters.ts'
 import type { Inbox } from './http/inbox.ts'
 import type { Rejections } from './http/rejections.ts'
 import type { Tokens } from './http/tokens.ts'
@@ -43,6 +44,8 @@ export interface Deps {
   profiles: Profiles
   /** Entries that were left out of what was stored. */
   rejections: Rejections
+  /** Counts query parameters that a route did not know and ignored. */
+  noteIgnored: NoteIgnored
   /** Seccomp denials on their way in. */
   denials: DenialInlet
   /** True from the first SIGTERM on: answers then carry `Connection: close`. */

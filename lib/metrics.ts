@@ -59,6 +59,7 @@ export function createMetrics(wireNames: WireNames = 'spec') {
     profileCacheHits: counter('broker_seccomp_profiles_cache_hits_total', 'Profile reads answered from memory.'),
     profileCacheMisses: counter('broker_seccomp_profiles_cache_misses_total', 'Profile reads that asked the database.'),
     rejectedEntries: counter('broker_rejected_entries_total', 'Entries of bodies that were left out, the rest being stored.', ['route']),
+    ignoredParameters: counter('broker_ignored_parameters_total', 'Query parameters that their route did not know.', ['route']),
     imageMalformed: counter('kguardian_image_inventory_malformed_total', 'Parts of image references that could not be kept.', ['field']),
     payloads: counter('broker_supplychain_payloads_total', 'Payloads of findings and SBOMs, by what became of them.', ['kind', 'outcome']),
     payloadsWaiting: gauge('broker_supplychain_queue_length', 'Payloads that wait to be stored.'),

@@ -50,3 +50,9 @@ export const tokenLines = (variable: string, meaning: string): (readonly string[
   [variable, 'text', 'unset', meaning],
   [`${variable}_FILE`, 'path', 'unset', 'The same, read from a file at start.'],
 ]
+
+/** The variables that are set and called like tokens, `BROKER_TOKEN_...`, but are none of `known` nor a file of one. */
+export function unknownTokens(known: readonly string[], env: NodeJS.ProcessEnv): string[] {
+  const names = new Set(known.flatMap((variable) => [variable, `${variable}_FILE`]))
+  return Object.keys(env).filter((name) => name.startsWith('BROKER_TOKEN_') && !names.has(name) && trimmed(env, name) !== '')
+}

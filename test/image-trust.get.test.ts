@@ -84,7 +84,7 @@ test('GET /image-trust 200: before the first pass of the evaluator', async () =>
 test('GET /image-trust 200: the evaluator is asked for namespace and verdict alone, with the read token', async () => {
   answer = () => says([])
   evaluator.heard.length = 0
-  await trust('?namespace=a%20%26b&verdict=WouldDeny&workload_kind=Deployment&workload_name=web&limit=7&other=x')
+  await trust('?namespace=a%20%26b&verdict=WouldDeny&workload_kind=Deployment&workload_name=web&limit=7')
   await trust('?namespace=%20&verdict=&workload_kind=&workload_name=&limit=7')
   const [narrow, wide] = evaluator.heard
   assert.deepEqual(

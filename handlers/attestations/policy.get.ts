@@ -20,6 +20,7 @@ import { query } from '../../lib/http/validate.ts'
 import { POLICY_FORMAT_NAMES, policyFormatNamed, shownPolicyFormat } from '../../lib/supply-chain/index.ts'
 
 const CONTENT_TYPE = 'application/yaml'
+const WORST_KIB = kib(MAX_CONTAINERS * CONTAINER_BYTES)
 
 const Query = z
   .object({
@@ -79,7 +80,7 @@ export default route({
     409: 'A policy that enforces would not cover every running image; the text names each repository and why. `acknowledgePartial=true` generates it all the same. Or one of policy-controller, made for a namespace, would bind others that run images of the same names; the text names them. `acknowledgeClusterWide=true` generates it all the same.',
     422: `More than ${MAX_CONTAINERS} containers run, or the policies would be longer than ${MAX_POLICY_BYTES} bytes: ask for one namespace.`,
   },
-}).get('/attestations/policy', access('read'), query(Query), charge(kib(MAX_CONTAINERS * CONTAINER_BYTES)), async (c) => {
+}).get('/attestations/policy', access('read'), query(Query, { unknown: 'ignored' }), charge(WORST_KIB), async (c) => {
   const { db, config } = c.get('deps')
   const { format, mode: isEnforced, namespace, acknowledgePartial, acknowledgeClusterWide } = c.req.valid('query')
   const scope = { namespace, isClusterWide: format === 'policy-engine-b', windowSecs: config.imageRunningWindowSecs }

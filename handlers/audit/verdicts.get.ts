@@ -51,7 +51,7 @@ const Query = z.object({
 export default route({ summary: 'The newest verdicts of the policy evaluator', answer: z.array(VerdictRow).max(MAX_ROWS) }).get(
   '/audit/verdicts',
   access('read'),
-  query(Query),
+  query(Query, { unknown: 'ignored' }),
   chargeRows<typeof Query>(ROW_BYTES),
   async (c) => {
     const { policy, namespace, verdict, direction, limit } = c.req.valid('query')

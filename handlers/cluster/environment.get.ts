@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
 import { sendJson } from '../../lib/http/respond.ts'
+import { NoParameters, query } from '../../lib/http/validate.ts'
 import { PLATFORM_WORDS, readEnvironment } from '../../lib/nodes/index.ts'
 
 const { cni, ip_family, provider, distro, node_os } = PLATFORM_WORDS
@@ -22,5 +23,6 @@ const Environment = z
 export default route({ summary: 'The platform that the nodes of the cluster run on', answer: Environment }).get(
   '/cluster/environment',
   access('read'),
+  query(NoParameters, { unknown: 'ignored' }),
   async (c) => sendJson(c, await readEnvironment(c.get('deps').db.read)),
 )

@@ -4,6 +4,7 @@ import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
 import { charge, kib } from '../../lib/http/read-budget.ts'
 import { sendJson } from '../../lib/http/respond.ts'
+import { NoParameters, query } from '../../lib/http/validate.ts'
 
 const CHARGE_KIB = kib(512 * 1_024)
 
@@ -13,6 +14,7 @@ const Nodes = z.strictObject({ nodes: z.array(LatestNode).describe('By name.') }
 export default route({ summary: 'The latest sample of every node', answer: Nodes }).get(
   '/compute/nodes',
   access('read'),
+  query(NoParameters),
   charge(CHARGE_KIB),
   async (c) => sendJson(c, await readNodes(c.get('deps').db, '')),
 )

@@ -5,7 +5,7 @@ import { route } from '../../lib/http/context.ts'
 import { noData } from '../../lib/http/errors.ts'
 import { charge } from '../../lib/http/read-budget.ts'
 import { sendJson } from '../../lib/http/respond.ts'
-import { params } from '../../lib/http/validate.ts'
+import { NoParameters, params, query } from '../../lib/http/validate.ts'
 import { digest } from '../../lib/images/index.ts'
 
 /** What a result may cost while it is read, redacted and sent (interop-supply-chain 3.10). */
@@ -22,7 +22,7 @@ export default route({
   answer: AttestationResult,
   also: { 404: 'No result for this digest: `No data found`.' },
   tag: 'attestations',
-}).get('/images/:digest/attestation', access('read'), params(Params), charge(RESULT_KIB), async (c) => {
+}).get('/images/:digest/attestation', access('read'), params(Params), query(NoParameters), charge(RESULT_KIB), async (c) => {
   const { db, config } = c.get('deps')
   const result = await readResult(db.read, c.req.valid('param').digest, config.wireNames)
   if (result === null) throw noData()

@@ -4,13 +4,14 @@ import { route } from '../../lib/http/context.ts'
 import { noData } from '../../lib/http/errors.ts'
 import { charge, kib } from '../../lib/http/read-budget.ts'
 import { sendJson } from '../../lib/http/respond.ts'
-import { params } from '../../lib/http/validate.ts'
+import { NoParameters, params, query } from '../../lib/http/validate.ts'
 import { digest, ImageRecord, ImageSelf, ImageWorkload } from '../../lib/images/index.ts'
 import { plainColumns, plainRow, plainRows } from '../../lib/records/index.ts'
 
 const MAX_WORKLOADS = 500
 /** Bytes a workload may cost while its list is built (interop-core 6.1). */
 const WORKLOAD_BYTES = 2_048
+const CHARGE_KIB = kib((MAX_WORKLOADS + 2) * WORKLOAD_BYTES)
 
 const Params = z.object({ digest })
 
@@ -23,7 +24,7 @@ export default route({
   summary: 'An image and the containers that run it or ran it',
   answer: ImageRecord,
   also: { 404: 'No data found' },
-}).get('/images/:digest', access('read'), params(Params), charge(kib((MAX_WORKLOADS + 2) * WORKLOAD_BYTES)), async (c) => {
+}).get('/images/:digest', access('read'), params(Params), query(NoParameters), charge(CHARGE_KIB), async (c) => {
   const { db, config } = c.get('deps')
   const { digest } = c.req.valid('param')
   const rows = await db.read((sql) =>

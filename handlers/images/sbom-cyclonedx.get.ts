@@ -33,7 +33,7 @@ export default route({
   '/images/:digest/sbom/cyclonedx',
   access('read'),
   params(Params),
-  query(Query),
+  query(Query, { unknown: 'ignored' }),
   charge<Asked>(async (c) => {
     const count = await countComponents(c.get('deps').db.read, c.req.valid('param').digest, c.req.valid('query').source)
     if (count === null) throw noSbom()

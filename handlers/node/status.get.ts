@@ -6,6 +6,7 @@ import { zonedTime } from '../../lib/http/fields.ts'
 import { asArray } from '../../lib/http/pages.ts'
 import { charge, kib } from '../../lib/http/read-budget.ts'
 import { sendJson } from '../../lib/http/respond.ts'
+import { NoParameters, query } from '../../lib/http/validate.ts'
 import { listReader } from '../../lib/records/index.ts'
 
 const CHARGE_KIB = kib(1_000 * 256)
@@ -50,6 +51,7 @@ const status = sharedRead<number>(async (db, staleAfterSecs) => {
 export default route({ summary: 'Which nodes still report', answer: NodeStatus }).get(
   '/node/status',
   access('read'),
+  query(NoParameters, { unknown: 'ignored' }),
   charge(CHARGE_KIB),
   async (c) => {
     const { db, config } = c.get('deps')

@@ -30,7 +30,7 @@ const firstPage = sharedRead<'true' | 'false', Page<PodPlace>>((db, includeDead)
 export default route({ summary: 'All pods, or those running now, by namespace and name', answer: z.array(PodRecord) }).get(
   '/pod/info',
   access('read'),
-  query(Query),
+  query(Query, { unknown: 'ignored' }),
   charge(PAGE_KIB),
   async (c) => {
     const { db } = c.get('deps')

@@ -44,7 +44,7 @@ export default route({
   description: 'With `at` a pod answers only when it had started by then, by a known time, and when it is dead not after its last record.',
   answer: PodRecord,
   also: { 404: 'No data found' },
-}).get('/pod/ip/:ip', access('read'), lookup.params(Params), lookup.query(Query), async (c) => {
+}).get('/pod/ip/:ip', access('read'), lookup.params(Params), lookup.query(Query, { unknown: 'ignored' }), async (c) => {
   const { db } = c.get('deps')
   const ip = canonicalAddress(c.req.valid('param').ip)
   const { at } = c.req.valid('query')

@@ -5,7 +5,7 @@ import { pathText } from '../../lib/http/fields.ts'
 import { asArray } from '../../lib/http/pages.ts'
 import { charge } from '../../lib/http/read-budget.ts'
 import { sendJson } from '../../lib/http/respond.ts'
-import { params } from '../../lib/http/validate.ts'
+import { NoParameters, params, query } from '../../lib/http/validate.ts'
 import { PodRecord } from '../../lib/pods/index.ts'
 import { listReader } from '../../lib/records/index.ts'
 
@@ -18,6 +18,7 @@ export default route({ summary: 'The live pods of a node, by namespace and name'
   '/pod/list/:node',
   access('read'),
   params(Params),
+  query(NoParameters, { unknown: 'ignored' }),
   charge(512),
   async (c) => {
     const { node } = c.req.valid('param')

@@ -4,7 +4,7 @@ import { route } from '../../lib/http/context.ts'
 import { noData } from '../../lib/http/errors.ts'
 import { pathText } from '../../lib/http/fields.ts'
 import { sendJson } from '../../lib/http/respond.ts'
-import { lookup } from '../../lib/http/validate.ts'
+import { lookup, NoParameters } from '../../lib/http/validate.ts'
 import { PodRecord } from '../../lib/pods/index.ts'
 import { foldedLookup } from '../../lib/records/index.ts'
 
@@ -18,6 +18,7 @@ export default route({ summary: 'One pod by its name', answer: PodRecord, also: 
   '/pod/name/:name',
   access('read'),
   lookup.params(Params),
+  lookup.query(NoParameters, { unknown: 'ignored' }),
   async (c) => {
     const record = await podByName(c.get('deps').db, c.req.valid('param'))
     if (!record) throw noData()

@@ -4,6 +4,7 @@ import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
 import { charge } from '../../lib/http/read-budget.ts'
 import { sendJson } from '../../lib/http/respond.ts'
+import { NoParameters, query } from '../../lib/http/validate.ts'
 
 // One index look-up a namespace, instead of a walk over every live pod.
 const list = sharedRead<'all'>(async (db) => {
@@ -24,6 +25,7 @@ const list = sharedRead<'all'>(async (db) => {
 export default route({ summary: 'The namespaces of pods running now, each once, ascending', answer: z.array(z.string()) }).get(
   '/pod/namespaces',
   access('read'),
+  query(NoParameters, { unknown: 'ignored' }),
   charge(64),
   async (c) => sendJson(c, await list(c.get('deps').db, 'all')),
 )

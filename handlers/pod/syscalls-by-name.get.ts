@@ -5,7 +5,7 @@ import { noData } from '../../lib/http/errors.ts'
 import { pathText } from '../../lib/http/fields.ts'
 import { charge } from '../../lib/http/read-budget.ts'
 import { sendJson } from '../../lib/http/respond.ts'
-import { lookup } from '../../lib/http/validate.ts'
+import { lookup, NoParameters } from '../../lib/http/validate.ts'
 import { foldedLookup } from '../../lib/records/index.ts'
 import { SyscallRecord } from '../../lib/syscalls/index.ts'
 
@@ -18,8 +18,15 @@ export default route({
   summary: 'The syscalls of a pod',
   answer: z.array(SyscallRecord).length(1),
   also: { 404: 'No data found' },
-}).get('/pod/syscalls/:name', access('read'), lookup.params(Params), charge(16), async (c) => {
-  const record = await syscallsByPod(c.get('deps').db, c.req.valid('param'))
-  if (!record) throw noData()
-  return sendJson(c, `[${record}]`)
-})
+}).get(
+  '/pod/syscalls/:name',
+  access('read'),
+  lookup.params(Params),
+  lookup.query(NoParameters, { unknown: 'ignored' }),
+  charge(16),
+  async (c) => {
+    const record = await syscallsByPod(c.get('deps').db, c.req.valid('param'))
+    if (!record) throw noData()
+    return sendJson(c, `[${record}]`)
+  },
+)

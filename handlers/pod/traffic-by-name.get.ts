@@ -7,7 +7,7 @@ import { noData } from '../../lib/http/errors.ts'
 import { pathText } from '../../lib/http/fields.ts'
 import { sendPages } from '../../lib/http/pages.ts'
 import { charge, kib } from '../../lib/http/read-budget.ts'
-import { params } from '../../lib/http/validate.ts'
+import { NoParameters, params, query } from '../../lib/http/validate.ts'
 import type { Place } from '../../lib/records/index.ts'
 import { readFirstPages, readNextPage, TrafficRow } from '../../lib/traffic/index.ts'
 
@@ -32,11 +32,18 @@ export default route({
   summary: 'Every flow of a pod, newest first, without limit',
   answer: z.array(TrafficRow).min(1),
   also: { 404: 'No data found' },
-}).get('/pod/traffic/:name', access('read'), params(Params), charge(kib(FIRST_PAGE_ROWS * ROW_BYTES)), async (c) => {
-  const { db } = c.get('deps')
-  const { name } = c.req.valid('param')
-  const first = await firstPages(db)(name)
-  if (first.count === 0) throw noData()
-  const next = (after: Place) => readNextPage(db.read, name, after, PAGE_ROWS)
-  return sendPages(c, first, first.count < FIRST_PAGE_ROWS, next, kib(PAGE_ROWS * ROW_BYTES))
-})
+}).get(
+  '/pod/traffic/:name',
+  access('read'),
+  params(Params),
+  query(NoParameters, { unknown: 'ignored' }),
+  charge(kib(FIRST_PAGE_ROWS * ROW_BYTES)),
+  async (c) => {
+    const { db } = c.get('deps')
+    const { name } = c.req.valid('param')
+    const first = await firstPages(db)(name)
+    if (first.count === 0) throw noData()
+    const next = (after: Place) => readNextPage(db.read, name, after, PAGE_ROWS)
+    return sendPages(c, first, first.count < FIRST_PAGE_ROWS, next, kib(PAGE_ROWS * ROW_BYTES))
+  },
+)

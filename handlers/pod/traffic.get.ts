@@ -24,7 +24,7 @@ const newest = sharedRead<number>(async (db, limit) => asArray(await readNewest(
 export default route({ summary: 'The newest flows', answer: z.array(TrafficRow).max(MAX_ROWS) }).get(
   '/pod/traffic',
   access('read'),
-  query(Query),
+  query(Query, { unknown: 'ignored' }),
   chargeRows<typeof Query>(ROW_BYTES),
   async (c) => sendJson(c, await newest(c.get('deps').db, c.req.valid('query').limit)),
 )

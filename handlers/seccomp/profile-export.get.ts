@@ -10,9 +10,15 @@ export default route({
   description:
     'A SeccompProfile that allows what was observed. Its annotations, and in YAML the comments above it, tell how complete the capture is.',
   ...exportAnswers,
-}).get('/seccomp/profiles/:namespace/:kind/:name/export', access('read'), params(WorkloadPath), query(ExportQuery), async (c) => {
-  const { db, config } = c.get('deps')
-  const options = { ...c.req.valid('query'), add: [], remove: [] }
-  const { text, headers } = await exportProfile(db, c.req.valid('param'), options, config.annotationPrefix)
-  return sendJson(c, text, headers)
-})
+}).get(
+  '/seccomp/profiles/:namespace/:kind/:name/export',
+  access('read'),
+  params(WorkloadPath),
+  query(ExportQuery, { unknown: 'ignored' }),
+  async (c) => {
+    const { db, config } = c.get('deps')
+    const options = { ...c.req.valid('query'), add: [], remove: [] }
+    const { text, headers } = await exportProfile(db, c.req.valid('param'), options, config.annotationPrefix)
+    return sendJson(c, text, headers)
+  },
+)

@@ -2,7 +2,7 @@ import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
 import { pathText } from '../../lib/http/fields.ts'
 import { sendJson } from '../../lib/http/respond.ts'
-import { lookup } from '../../lib/http/validate.ts'
+import { lookup, NoParameters } from '../../lib/http/validate.ts'
 import { noProfile, Profile, profileOf, readObserved, WorkloadPath } from '../../lib/seccomp/index.ts'
 
 const Params = WorkloadPath.extend({ hash: pathText.describe('The `hash` of its observed set.') })
@@ -12,9 +12,15 @@ export default route({
   summary: 'The observed seccomp profile of a workload as a file',
   answer: Profile,
   also: { 404: `${noProfile().message}, or it has another hash now.` },
-}).get('/seccomp/profile-file/:namespace/:kind/:name/:hash', access('read'), lookup.params(Params), async (c) => {
-  const { hash, ...workload } = c.req.valid('param')
-  const observed = await readObserved(c.get('deps').db, workload)
-  if (observed?.hash !== hash) throw noProfile()
-  return sendJson(c, JSON.stringify(profileOf(observed)))
-})
+}).get(
+  '/seccomp/profile-file/:namespace/:kind/:name/:hash',
+  access('read'),
+  lookup.params(Params),
+  lookup.query(NoParameters, { unknown: 'ignored' }),
+  async (c) => {
+    const { hash, ...workload } = c.req.valid('param')
+    const observed = await readObserved(c.get('deps').db, workload)
+    if (observed?.hash !== hash) throw noProfile()
+    return sendJson(c, JSON.stringify(profileOf(observed)))
+  },
+)

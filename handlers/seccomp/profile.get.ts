@@ -2,7 +2,7 @@ import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
 import { charge, kib } from '../../lib/http/read-budget.ts'
 import { sendJson } from '../../lib/http/respond.ts'
-import { lookup } from '../../lib/http/validate.ts'
+import { lookup, NoParameters } from '../../lib/http/validate.ts'
 import { noProfile, ObservedProfile, WorkloadPath } from '../../lib/seccomp/index.ts'
 
 /** Names and contributors, and what was denied (interop-profiling 1.10). */
@@ -14,8 +14,15 @@ export default route({
   description: 'The same as in the list, with the observed set as a profile that logs everything else. Never cached.',
   answer: ObservedProfile,
   also: { 404: noProfile().message },
-}).get('/seccomp/profiles/:namespace/:kind/:name', access('read'), lookup.params(WorkloadPath), charge(kib(MAX_BYTES)), async (c) => {
-  const found = await c.get('deps').profiles.one(c.req.valid('param'))
-  if (found === null) throw noProfile()
-  return sendJson(c, found)
-})
+}).get(
+  '/seccomp/profiles/:namespace/:kind/:name',
+  access('read'),
+  lookup.params(WorkloadPath),
+  lookup.query(NoParameters, { unknown: 'ignored' }),
+  charge(kib(MAX_BYTES)),
+  async (c) => {
+    const found = await c.get('deps').profiles.one(c.req.valid('param'))
+    if (found === null) throw noProfile()
+    return sendJson(c, found)
+  },
+)

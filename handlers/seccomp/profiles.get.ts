@@ -1,20 +1,10 @@
 import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
-import { shownAs } from '../../lib/http/declared.ts'
 import { charge, kib } from '../../lib/http/read-budget.ts'
 import { keptBytes, sendKept, unlessHad } from '../../lib/http/respond.ts'
-import { query } from '../../lib/http/validate.ts'
+import { NoParameters, query } from '../../lib/http/validate.ts'
 import { ProfileSummary } from '../../lib/seccomp/index.ts'
-
-const Query = z.object({
-  state: shownAs(z.never('the list cannot be filtered by state').optional(), {
-    type: 'string',
-    enum: [],
-    deprecated: true,
-    description: 'Refused, whatever it is: clients once filtered by it.',
-  }),
-})
 
 const etag = { ETag: z.string().describe('To be sent as `If-None-Match`: the same for the same list.') }
 
@@ -32,7 +22,7 @@ export default route({
 }).get(
   '/seccomp/profiles',
   access('read'),
-  query(Query),
+  query(NoParameters),
   unlessHad((c) => c.get('deps').profiles.list.read()),
   charge((c) => kib(keptBytes(c, c.get('deps').profiles.list.latest))),
   (c) => sendKept(c, c.get('deps').profiles.list.latest),

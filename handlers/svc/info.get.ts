@@ -5,6 +5,7 @@ import { route } from '../../lib/http/context.ts'
 import { asArray } from '../../lib/http/pages.ts'
 import { charge, kib } from '../../lib/http/read-budget.ts'
 import { sendJson } from '../../lib/http/respond.ts'
+import { NoParameters, query } from '../../lib/http/validate.ts'
 import { listReader } from '../../lib/records/index.ts'
 import { ServiceRecord } from '../../lib/services/index.ts'
 
@@ -15,6 +16,7 @@ const list = sharedRead<'all'>(async (db) => asArray(await services(db.read)))
 export default route({ summary: 'All services by namespace, name and address', answer: z.array(ServiceRecord) }).get(
   '/svc/info',
   access('read'),
+  query(NoParameters, { unknown: 'ignored' }),
   charge(kib(1_000 * 4_096)),
   async (c) => sendJson(c, await list(c.get('deps').db, 'all')),
 )

@@ -4,7 +4,7 @@ import { route } from '../../lib/http/context.ts'
 import { noData } from '../../lib/http/errors.ts'
 import { pathText } from '../../lib/http/fields.ts'
 import { sendJson } from '../../lib/http/respond.ts'
-import { lookup } from '../../lib/http/validate.ts'
+import { lookup, NoParameters } from '../../lib/http/validate.ts'
 import { canonicalAddress } from '../../lib/net/address.ts'
 import { foldedLookup } from '../../lib/records/index.ts'
 import { ServiceRecord } from '../../lib/services/index.ts'
@@ -18,6 +18,7 @@ export default route({ summary: 'One service by its cluster address', answer: Se
   '/svc/ip/:ip',
   access('read'),
   lookup.params(Params),
+  lookup.query(NoParameters, { unknown: 'ignored' }),
   async (c) => {
     const record = await serviceByAddress(c.get('deps').db, { ip: canonicalAddress(c.req.valid('param').ip) })
     if (!record) throw noData()

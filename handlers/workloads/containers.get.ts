@@ -5,7 +5,7 @@ import { noData } from '../../lib/http/errors.ts'
 import { pathText } from '../../lib/http/fields.ts'
 import { charge, kib } from '../../lib/http/read-budget.ts'
 import { sendJson } from '../../lib/http/respond.ts'
-import { params } from '../../lib/http/validate.ts'
+import { NoParameters, params, query } from '../../lib/http/validate.ts'
 import { ContainerDigest, WorkloadContainers } from '../../lib/images/index.ts'
 import { plainColumns, plainRows, type RawRow } from '../../lib/records/index.ts'
 
@@ -48,6 +48,7 @@ export default route({
   '/workloads/:namespace/:kind/:name/containers',
   access('read'),
   params(Params),
+  query(NoParameters),
   charge(kib((MAX_ROWS + 1) * ROW_BYTES)),
   async (c) => {
     const { db, config } = c.get('deps')

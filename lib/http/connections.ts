@@ -69,6 +69,11 @@ export class Connections {
     })
   }
 
+  /** Whether an answer is under way on a connection of which a part may have left. */
+  hasBegun(socket: Socket): boolean {
+    return this.#open.get(socket)?.answers.some(({ answer }) => answer.headersSent && !answer.writableFinished) ?? false
+  }
+
   /** Ends the connections on which no answer is under way and nothing came since the last call. */
   endQuiet(): void {
     for (const connection of this.#open.values()) {

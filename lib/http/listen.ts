@@ -4,6 +4,7 @@ import { Server as NetServer } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
 import type { SocketAddress } from '../variables.ts'
 import { Connections, type Cut, READER_LIMITS, type ReaderLimits } from './connections.ts'
+import { hostCountFault, hostFault, refuseBadHeads, refuseRequest } from './refused-heads.ts'
 import { dropRest, REST_LIMITS, type RestLimits } from './rest.ts'
 
 /** Longer than clients and proxies keep theirs, so that none is closed under a request. */
@@ -12,7 +13,7 @@ const REQUEST_TIMEOUT_MS = 30_000
 const HEADERS_TIMEOUT_MS = 10_000
 /** A socket on which nothing moves for so long is cut, whoever is to blame. */
 const STALLED_SOCKET_MS = 120_000
-/** Stands in for a missing `Host`, of which no answer depends: HTTP/1.0 need not send one. Of HTTP/1.1 Node refuses it (RFC 9112, 3.2). */
+/** Stands in for a missing `Host`, of which no answer depends: HTTP/1.0 need not send one. */
 const HOST_OF_NONE = 'localhost'
 /** Who has sent nothing for so long when the server closes has no request under way. */
 const QUIET_MS = 100
@@ -43,6 +44,8 @@ export async function listen(
     requestTimeout: REQUEST_TIMEOUT_MS,
     headersTimeout: HEADERS_TIMEOUT_MS,
     noDelay: true,
+    // That is judged here, with an answer that has a text.
+    requireHostHeader: false,
   }
   const restLimits = { ...REST_LIMITS, ...rest }
   const create = (options: ServerOptions, listener: RequestListener) =>
@@ -50,7 +53,12 @@ export async function listen(
       // Nobody would get an answer on a connection that has ended with the one before.
       if (incoming.socket.writableEnded) return
       dropRest(incoming, outgoing, restLimits)
-      if (!before(incoming, outgoing)) listener(incoming, outgoing)
+      const countFault = hostCountFault(incoming)
+      if (countFault !== null) return refuseRequest(outgoing, countFault)
+      if (before(incoming, outgoing)) return
+      const fault = hostFault(incoming)
+      if (fault === null) listener(incoming, outgoing)
+      else refuseRequest(outgoing, fault)
     })
   let failure: unknown
   for (const { host, port } of addresses) {
@@ -63,7 +71,9 @@ export async function listen(
     }) as Server
     server.setTimeout(STALLED_SOCKET_MS)
     server.on('checkContinue', sendContinue)
-    connections.set(server, new Connections(server, { ...READER_LIMITS, ...readers }, onCut))
+    const open = new Connections(server, { ...READER_LIMITS, ...readers }, onCut)
+    connections.set(server, open)
+    refuseBadHeads(server, open)
     try {
       await new Promise<void>((resolve, reject) => server.once('error', reject).listen({ host, port, backlog: 1024 }, resolve))
       const bound = server.address() as { port: number }

@@ -16,7 +16,8 @@ export interface Tokens {
   authenticate(header: string | undefined): ReadonlySet<Scope> | null
 }
 
-const prefixes = ['Bearer ', 'bearer ']
+/** The name of a scheme is the same in any case of letters (RFC 9110, 11.1). */
+const SCHEME = /^bearer /i
 
 const grants: Record<TokenVariable, ReadonlySet<Scope>> = {
   BROKER_TOKEN_READ: new Set(['open', 'read']),
@@ -40,8 +41,8 @@ export function createTokens(config: Pick<Config, 'tokens'>): Tokens {
 
   function authenticate(header: string | undefined): ReadonlySet<Scope> | null {
     if (known.length === 0) return withoutAuth
-    if (header === undefined || !prefixes.some((prefix) => header.startsWith(prefix))) return null
-    const presented = digest(header.slice(prefixes[0]!.length).trim())
+    if (header === undefined || !SCHEME.test(header)) return null
+    const presented = digest(header.slice('Bearer '.length).trim())
     let granted: ReadonlySet<Scope> | null = null
     // Stopping at the first match would tell which token it was.
     for (const { scopes, digest: expected } of known) if (timingSafeEqual(presented, expected)) granted = scopes

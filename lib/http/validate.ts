@@ -1,6 +1,6 @@
 import { zValidator } from '@hono/zod-validator'
 import type { Context as HonoContext } from 'hono'
-import type { z } from 'zod'
+import { z } from 'zod'
 import { isTurnOver, turn } from '../turns.ts'
 import { MAX_CORE_BODY_BYTES, readBody } from './body.ts'
 import type { Context, Env, Validated } from './context.ts'
@@ -13,6 +13,7 @@ import { parseJson, type Tolerated } from './json-text.ts'
 import { maxItemsOf } from './lists.ts'
 import { markLongIntegers } from './long-integers.ts'
 import { kib } from './read-budget.ts'
+import { judgeParameters } from './unknown-parameters.ts'
 import { countObjects, MIN_WEIGHED_BYTES, tooMany, weigh } from './weigh.ts'
 
 /** What a byte comes to in memory: as text, as a short value or its key, as a parameter of its statement, and in the answer. */
@@ -126,9 +127,24 @@ function handOver(c: Context, value: unknown): void {
 export const params = <S extends z.ZodType>(schema: S): Validated<'param', S> =>
   declare(validator('param', 'Path', schema, atOnce), { params: schema })
 
-/** Validates the query; 400 names the parameter. Unknown parameters are ignored, of a repeated one the first counts. */
-export const query = <S extends z.ZodType>(schema: S): Validated<'query', S> =>
-  declare(validator('query', 'Query', schema, firstOfEach), { query: schema })
+/** The query of a route that has no parameters. */
+export const NoParameters = z.object({})
+
+/** `ignored` for routes that old clients call, and for answers that are one document: everywhere else a filter that is dropped shows wrong rows. */
+interface Asked {
+  readonly unknown?: NonNullable<Declared['unknownParameters']>
+}
+
+/** Validates the query; 400 names the parameter. One that the schema does not know is 400, too, unless such are `ignored`. Of a repeated one the first counts. */
+export function query<S extends z.ZodObject>(schema: S, { unknown = 'refused' }: Asked = {}): Validated<'query', S> {
+  const names = judgeParameters(Object.keys(schema.shape), unknown)
+  const values = validator('query', 'Query', schema, firstOfEach)
+  const judge: Validated<'query', S> = (c, next) => {
+    names(c, Object.keys(c.req.query()))
+    return values(c, next)
+  }
+  return declare(judge, { query: schema, unknownParameters: unknown })
+}
 
 /**
  * The same for point look-ups, without a promise: the public validator takes 6 us of the 45 to 65 us of processor time that a look-up
@@ -136,7 +152,15 @@ export const query = <S extends z.ZodType>(schema: S): Validated<'query', S> =>
  */
 export const lookup = {
   params: <S extends z.ZodType>(schema: S) => prompt('param', 'Path', schema, (c) => c.req.param(), { params: schema }),
-  query: <S extends z.ZodType>(schema: S) => prompt('query', 'Query', schema, (c) => c.req.query(), { query: schema }),
+  query<S extends z.ZodObject>(schema: S, { unknown = 'refused' }: Asked = {}): Validated<'query', S> {
+    const names = judgeParameters(Object.keys(schema.shape), unknown)
+    const read = (c: HonoContext<Env>) => {
+      const sent = c.req.query()
+      names(c, Object.keys(sent))
+      return sent
+    }
+    return prompt('query', 'Query', schema, read, { query: schema, unknownParameters: unknown })
+  },
 }
 
 function prompt<T extends 'param' | 'query', S extends z.ZodType>(

@@ -17,6 +17,7 @@ const SHARED: Readonly<Record<number, readonly [name: string, answer: Json]>> = 
   ],
   403: ['Forbidden', { description: 'The token lacks the scope, which the text names.' }],
   404: ['NoData', { description: 'Nothing matches: `No data found`.' }],
+  408: ['TooLate', { description: 'The body did not arrive in time.' }],
   413: [
     'TooLarge',
     {
@@ -31,6 +32,7 @@ const SHARED: Readonly<Record<number, readonly [name: string, answer: Json]>> = 
       headers: textHeader('Accept-Encoding', 'The codings that are known.'),
     },
   ],
+  431: ['HeadTooLarge', { description: 'The line and the header fields of the request are larger than 16 KiB.' }],
   500: ['InternalError', { description: 'A fault of the broker. The text names the request, under which the log has the reason.' }],
   503: [
     'Unavailable',
@@ -57,8 +59,8 @@ export function answersOf(doc: RouteDoc | undefined, facts: Facts, book: SchemaB
   const statuses = [
     ...(facts.hasInput || facts.hasBody ? [400] : []),
     ...(facts.isOpen ? [] : [401, 403]),
-    ...(facts.hasBody ? [413, 415] : []),
-    500,
+    ...(facts.hasBody ? [408, 413, 415] : []),
+    ...[431, 500],
     ...(facts.hasBody || facts.isCharged || doc?.database !== false ? [503] : []),
   ]
   const answers: Record<number, Json> = Object.fromEntries(statuses.map((status) => [status, shared(status)]))

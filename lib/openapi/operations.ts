@@ -19,7 +19,7 @@ export function operationOf(entries: readonly Entry[], doc: RouteDoc | undefined
   const isOpen = scope === 'open'
   const answers = answersOf(
     doc,
-    { isOpen, hasInput: !!(said.params || said.query), hasBody: !!said.body, isCharged: !!said.isCharged },
+    { isOpen, hasInput: !!said.params || isQueryJudged(said), hasBody: !!said.body, isCharged: !!said.isCharged },
     book,
   )
   const parameters = [...pathParameters(path, said.params, book), ...(said.query ? parametersOf('query', said.query, book) : [])]
@@ -36,6 +36,10 @@ export function operationOf(entries: readonly Entry[], doc: RouteDoc | undefined
     responses: answers,
   }
 }
+
+/** Whether there is a query that is refused. */
+const isQueryJudged = ({ query, unknownParameters }: Declared) =>
+  query !== undefined && (unknownParameters !== 'ignored' || Object.keys(query.shape).length > 0)
 
 /** In the order of the path, with those that no schema names. */
 function pathParameters(path: string, schema: z.ZodType | undefined, book: SchemaBook): Json[] {

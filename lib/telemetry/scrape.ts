@@ -17,7 +17,7 @@ export const MAX_LEAVING = 8
 /** Reads every gauge and answers the text format; the database is given 100 ms to answer. */
 export async function sendMetrics(c: Context): Promise<Response> {
   const deps = c.get('deps')
-  const text = await scrape(deps)
+  const text = await scrape(deps, 'api')
   leavingOf(deps.metrics).add(c, text)
   return respond(c, 200, text, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' })
 }
@@ -63,7 +63,9 @@ function refreshUpkeep(deps: Deps): void {
   void upkeep.refresh()
 }
 
-const scrapes = new WeakMap<Metrics, (one: null) => Promise<Buffer>>()
+type Scrape = (one: null) => Promise<Buffer>
+/** With the names of workloads, and without. */
+const scrapes = { named: new WeakMap<Metrics, Scrape>(), summed: new WeakMap<Metrics, Scrape>() }
 const leaving = new WeakMap<Metrics, LeavingTexts>()
 
 function leavingOf(metrics: Metrics): LeavingTexts {
@@ -75,25 +77,30 @@ function leavingOf(metrics: Metrics): LeavingTexts {
 /**
  * The text format. Who asks while it is being made shares the next with the others: with all its series it is a megabyte or more, and takes a while.
  * While too many texts are on their way out everybody gets the last one, until one of them has left or its reader was cut for being slow.
+ * The names of workloads are in it on the ports where the configuration has them.
  */
-export function scrape(deps: Deps): Promise<Buffer> {
-  let shared = scrapes.get(deps.metrics)
+export function scrape(deps: Deps, port: 'api' | 'admin'): Promise<Buffer> {
+  const { metricsWorkloadLabels } = deps.config
+  const showsWorkloads = metricsWorkloadLabels === 'all' || metricsWorkloadLabels === port
+  const known = showsWorkloads ? scrapes.named : scrapes.summed
+  let shared = known.get(deps.metrics)
   if (shared === undefined) {
     const texts = leavingOf(deps.metrics)
     let last: Buffer | null = null
     const run = async (asked: null[]) => {
-      const bytes = last !== null && texts.size >= MAX_LEAVING ? last : Buffer.from(await readAll(deps))
+      const bytes =
+        last !== null && texts.size >= MAX_LEAVING ? last : Buffer.from((await readAll(deps)) + deps.denials.series.text(showsWorkloads))
       last = bytes
       return asked.map(() => bytes)
     }
     shared = createFold<null, Buffer>({ lanes: 1, maxItems: MAX_SHARED, run })
-    scrapes.set(deps.metrics, shared)
+    known.set(deps.metrics, shared)
   }
   return shared(null)
 }
 
 async function readAll(deps: Deps): Promise<string> {
-  const { db, metrics, budget, bodies, inbox, unpacked, config, seen, audit, agentClocks, payloads, denials } = deps
+  const { db, metrics, budget, bodies, inbox, unpacked, config, seen, audit, agentClocks, payloads } = deps
   const state = await schemaState(db, MAX_WAIT_MS)
   if (state === 'ready') {
     await readJobRuns(db, metrics)
@@ -120,5 +127,5 @@ async function readAll(deps: Deps): Promise<string> {
   metrics.auditPermits.set(audit?.availablePermits ?? config.auditInflightPermits)
   metrics.auditWaiting.set(audit?.waiting ?? 0)
   metrics.payloadsWaiting.set(payloads.waiting)
-  return (await metrics.registry.metrics()) + denials.series.text()
+  return metrics.registry.metrics()
 }

@@ -738,6 +738,7 @@ one('what is set of the supply chain reaches the broker', () => {
     [
       config.wireNames,
       config.annotationPrefix,
+      config.metricsWorkloadLabels,
       config.supplyChainMaxInflatedBytes,
       config.supplyChainIntervalSecs,
       config.supplyChainRetentionDays,
@@ -745,7 +746,7 @@ one('what is set of the supply chain reaches the broker', () => {
       config.sbomPageTtlSecs,
       config.supplyChainBatchSize,
     ],
-    ['kguardian', 'policy.example.com', 33_554_432, 1800, 0, 0, 7200, 1000],
+    ['kguardian', 'policy.example.com', 'admin', 33_554_432, 1800, 0, 0, 7200, 1000],
   )
 })
 

@@ -180,10 +180,15 @@ test('/healthz is answered here, and only by that path', async () => {
   )
 })
 
-test('a Host that is none is 400 and never forwarded; which one decides nothing', async () => {
+test('a Host that is none is 400 and never forwarded, and so are two fields of it; which one decides nothing', async () => {
   for (const host of ['a b', 'a/b', 'user@host', '[::1'])
     assert.equal((await exchange(edge.port, `GET /pod/info HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)).status, 400, host)
   assert.equal((await exchange(edge.port, 'GET /pod/info HTTP/1.1\r\n\r\n')).status, 400)
+  for (const second of ['Host: edge', 'host: elsewhere']) {
+    const sent = `GET /pod/info HTTP/1.1\r\nHost: edge\r\n${second}\r\nConnection: close\r\n\r\n`
+    const { status, body } = await exchange(edge.port, sent)
+    assert.deepEqual([status, String(body)], [400, 'host: expected one field, not 2'])
+  }
   assert.deepEqual(heard(), [])
   assert.equal((await exchange(edge.port, 'GET /pod/info HTTP/1.1\r\nHost: elsewhere\r\nConnection: close\r\n\r\n')).status, 200)
   assert.equal((await exchange(edge.port, 'GET /pod/info HTTP/1.0\r\n\r\n')).status, 200)

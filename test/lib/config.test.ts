@@ -50,6 +50,7 @@ test('an empty environment gives the defaults', () => {
     imageInventoryBatchSize: 5000,
     imageRunningWindowSecs: 900,
     wireNames: 'spec',
+    metricsWorkloadLabels: 'all',
     supplyChainMaxInflatedBytes: 8_388_608,
     supplyChainIntervalSecs: 300,
     supplyChainRetentionDays: 30,
@@ -99,7 +100,13 @@ test('blank is unset, for every variable', () => {
 })
 
 test('values are trimmed', () => {
-  const config = loadConfig({ LOG_LEVEL: ' debug\n', DB_POOL_MAX_SIZE: ' 12 ', DATA_DIR: ' /srv/data ', BROKER_TOKEN_READ: `  ${secret} ` })
+  const config = loadConfig({
+    LOG_LEVEL: ' debug\n',
+    DB_POOL_MAX_SIZE: ' 12 ',
+    DATA_DIR: ' /srv/data ',
+    BROKER_TOKEN_READ: `  ${secret} `,
+    METRICS_WORKLOAD_LABELS: ' admin ',
+  })
   assert.equal(config.logLevel, 'debug')
   assert.equal(config.dbPoolMaxSize, 12)
   assert.equal(config.dataDir, '/srv/data')
@@ -375,7 +382,7 @@ test('a token file that cannot be read, or is empty, is refused with its variabl
 })
 
 test('a short token is a warning that names the variable', () => {
-  const warnings = (value: string) => loadConfig({ BROKER_TOKEN_READ: value }).warnings
+  const warnings = (value: string) => loadConfig({ BROKER_TOKEN_READ: value, METRICS_WORKLOAD_LABELS: 'off' }).warnings
   assert.deepEqual(warnings('x'.repeat(16)), [])
   assert.equal(warnings('x'.repeat(15)).length, 1)
   assert.match(warnings('quince')[0]!, /^BROKER_TOKEN_READ:/)
@@ -383,8 +390,18 @@ test('a short token is a warning that names the variable', () => {
 })
 
 test('a token that no header can carry is a warning', () => {
-  assert.equal(loadConfig({ BROKER_TOKEN_READ: `${secret}\n${secret}` }).warnings.length, 1)
-  assert.equal(loadConfig({ BROKER_TOKEN_READ: `${secret}é` }).warnings.length, 1)
+  const warnings = (value: string) => loadConfig({ BROKER_TOKEN_READ: value, METRICS_WORKLOAD_LABELS: 'off' }).warnings
+  assert.equal(warnings(`${secret}\n${secret}`).length, 1)
+  assert.equal(warnings(`${secret}é`).length, 1)
+})
+
+test('a token under a name that is not known here is a warning that names the variable, and grants nothing', () => {
+  for (const name of ['BROKER_TOKEN_ADMIN', 'BROKER_TOKEN_CATALOG', 'BROKER_TOKEN_CATALOG_FILE', 'BROKER_TOKEN_INJEST']) {
+    const { warnings, tokens } = loadConfig({ [name]: secret })
+    assert.deepEqual(warnings, [`${name}: not known here; it opens nothing and does not turn authentication on`])
+    assert.deepEqual(tokens, [])
+  }
+  assert.deepEqual(loadConfig({ BROKER_TOKEN_ADMIN: ' ', BROKER_TOKEN_READ_FILE: '' }).warnings, [])
 })
 
 test('what is printed holds neither tokens nor the password', () => {

@@ -117,12 +117,12 @@ test('the limits of the fields of a flow are told', () => {
 })
 
 test('statuses follow from what a route is made of', () => {
-  assert.deepEqual(statuses('GET /pod/name/{name}'), [200, 400, 401, 403, 404, 500, 503])
-  assert.deepEqual(statuses('GET /pod/namespaces'), [200, 401, 403, 500, 503])
-  assert.deepEqual(statuses('POST /pod/spec'), [200, 400, 401, 403, 413, 415, 500, 503])
-  assert.deepEqual(statuses('GET /health'), [200, 500, 503])
-  assert.deepEqual(statuses('GET /metrics'), [200, 500])
-  assert.deepEqual(statuses('GET /openapi.json'), [200, 401, 403, 500])
+  assert.deepEqual(statuses('GET /pod/name/{name}'), [200, 400, 401, 403, 404, 431, 500, 503])
+  assert.deepEqual(statuses('GET /pod/namespaces'), [200, 401, 403, 431, 500, 503])
+  assert.deepEqual(statuses('POST /pod/spec'), [200, 400, 401, 403, 408, 413, 415, 431, 500, 503])
+  assert.deepEqual(statuses('GET /health'), [200, 431, 500, 503])
+  assert.deepEqual(statuses('GET /metrics'), [200, 431, 500])
+  assert.deepEqual(statuses('GET /openapi.json'), [200, 401, 403, 431, 500])
 })
 
 test('parameters are told as clients send them', () => {
@@ -623,7 +623,7 @@ test('a route that declares everything', () => {
     (c) => c.text('x'),
   )
   const put = made(one).paths['/odd/{a}/{b}']!.put as Json
-  assert.deepEqual(Object.keys(put.responses).map(Number), [200, 400, 401, 403, 404, 409, 413, 415, 422, 500, 503])
+  assert.deepEqual(Object.keys(put.responses).map(Number), [200, 400, 401, 403, 404, 408, 409, 413, 415, 422, 431, 500, 503])
   assert.deepEqual(put.parameters, [
     { name: 'a', in: 'path', required: true, schema: { type: 'string' } },
     { name: 'b', in: 'path', description: 'B', required: true, schema: { type: 'string' } },
@@ -638,7 +638,7 @@ test('a route that declares everything', () => {
 
 test('a route that says nothing is listed with what its middleware declares', () => {
   const { get } = made(route().get('/silent/thing', access('open'), (c) => c.text('x'))).paths['/silent/thing'] as Json
-  assert.deepEqual([get.summary, Object.keys(get.responses), get.tags], [undefined, ['500', '503'], ['silent']])
+  assert.deepEqual([get.summary, Object.keys(get.responses), get.tags], [undefined, ['431', '500', '503'], ['silent']])
 })
 
 test('a schema that only code can tell must be told, and one name is one schema', () => {

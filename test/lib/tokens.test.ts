@@ -42,8 +42,8 @@ for (const [variable, value] of Object.entries(all)) {
   })
 }
 
-test('the prefix is `Bearer ` or `bearer `, the rest is trimmed', () => {
-  for (const header of [`Bearer ${read}`, `bearer ${read}`, `Bearer    ${read}  `, `bearer \t${read}`])
+test('the scheme is Bearer in any case of letters, the rest is trimmed', () => {
+  for (const header of [`Bearer ${read}`, `bearer ${read}`, `BEARER ${read}`, `BeareR ${read}`, `Bearer    ${read}  `, `bearer \t${read}`])
     assert.ok(granted(all, header), header)
   for (const header of [
     '',
@@ -52,8 +52,6 @@ test('the prefix is `Bearer ` or `bearer `, the rest is trimmed', () => {
     'Bearer ',
     'bearer  ',
     read,
-    `BEARER ${read}`,
-    `BeareR ${read}`,
     ` Bearer ${read}`,
     `Bearer${read}`,
     `Bearer\t${read}`,
@@ -72,7 +70,7 @@ test('the prefix is `Bearer ` or `bearer `, the rest is trimmed', () => {
 
 test('a short token works, with a warning', () => {
   assert.deepEqual(granted({ BROKER_AUTH_TOKEN: 'short' }, 'Bearer short'), ['ingest', 'open', 'read'])
-  assert.equal(loadConfig({ BROKER_AUTH_TOKEN: 'short' }).warnings.length, 1)
+  assert.equal(loadConfig({ BROKER_AUTH_TOKEN: 'short', METRICS_WORKLOAD_LABELS: 'off' }).warnings.length, 1)
 })
 
 test('one value in two variables is refused: both are named, the value is not', () => {

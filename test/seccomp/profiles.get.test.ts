@@ -301,12 +301,11 @@ test('GET /seccomp/profiles 200: folder and staleness are those of the settings;
 
 // ---------------------------------------------------------------- the request
 
-test('GET /seccomp/profiles 400: the query parameter state, whatever it is', async () => {
-  for (const query of ['state=audit', 'state=', 'state', 'limit=1&state=x']) {
+test('GET /seccomp/profiles 400: the query parameter state, by which clients once filtered, whatever it is', async () => {
+  for (const query of ['state=audit', 'state=', 'state', 'state=x&limit=1']) {
     const answer = await app.get(`/seccomp/profiles?${query}`)
-    assert.deepEqual([answer.status, answer.text], [400, 'Query deserialize error: state: the list cannot be filtered by state'])
+    assert.deepEqual([answer.status, answer.text], [400, 'Query deserialize error: state: not known here: this route has no parameters'])
   }
-  assert.equal((await app.get('/seccomp/profiles?limit=1&State=x')).status, 200)
 })
 
 test('GET /seccomp/profiles 401: without a token', async () => {

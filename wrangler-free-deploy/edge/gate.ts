@@ -2,12 +2,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { MAX_CORE_BODY_BYTES, tooLarge } from '../../lib/http/body-limit.ts'
 import { HttpError } from '../../lib/http/errors.ts'
+import { hostFault } from '../../lib/http/refused-heads.ts'
 import { answerText } from './answer.ts'
 import type { Exchange, Exchanges } from './exchanges.ts'
 import { methodsOf, readTarget, type Target } from './target.ts'
-
-/** RFC 9112, 3.2: what is no host is refused, although it decides nothing here. */
-const HOST = /^(?:[\w.~-]*|\[[\da-f:.]+\])(?::\d*)?$/i
 
 export interface GateOptions {
   exchanges: Exchanges
@@ -40,7 +38,8 @@ export function createGate({ exchanges, basePath, draining, relay, isOwn }: Gate
 }
 
 /** @throws HttpError 400, 405, 413 */
-function judge({ method, url, headers }: IncomingMessage, basePath: string): Target {
+function judge(incoming: IncomingMessage, basePath: string): Target {
+  const { method, url, headers } = incoming
   const target = readTarget(url!, basePath)
   const methods = methodsOf(target.path)
   if (!methods.includes(method!)) throw new HttpError(405, `method ${method} is not forwarded here`, { allow: methods.join(', ') })
@@ -50,7 +49,7 @@ function judge({ method, url, headers }: IncomingMessage, basePath: string): Tar
   // Node takes away the last coding alone, and requires that to be this one.
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') throw new HttpError(400, 'transfer-encoding: expected chunked')
   if (length > MAX_CORE_BODY_BYTES) throw tooLarge(MAX_CORE_BODY_BYTES)
-  if (headers.host !== undefined && !HOST.test(headers.host))
-    throw new HttpError(400, 'host: expected a name or an address, with a port or without')
+  const fault = hostFault(incoming)
+  if (fault !== null) throw new HttpError(400, fault)
   return target
 }

@@ -21,6 +21,8 @@ export class DenialSeries {
   readonly #hasActions: boolean
   /** Values by the text of their labels. */
   readonly #values = new Map<string, number>()
+  /** Of all workloads, those beyond the series included. */
+  #sum = 0
 
   constructor(wireNames: WireNames) {
     this.#name = `${metricPrefix(wireNames)}seccomp_denials_total`
@@ -30,6 +32,7 @@ export class DenialSeries {
   /** Whether it is counted: what would be one series too many is not. */
   add({ workload_namespace, workload_kind, workload_name, action, denials }: Delta): boolean {
     const workload = `workload_namespace="${escaped(workload_namespace)}",workload_kind="${escaped(workload_kind)}",workload="${escaped(workload_name)}"`
+    this.#sum += denials
     const labels = this.#hasActions ? `${workload},action="${escaped(action)}"` : workload
     const value = this.#values.get(labels)
     if (value === undefined && this.#values.size >= MAX_SERIES) return false
@@ -37,9 +40,11 @@ export class DenialSeries {
     return true
   }
 
-  /** All of it in the text format of Prometheus, with a line end. */
-  text(): string {
-    const lines = [`# HELP ${this.#name} Seccomp denials that were stored, by workload.`, `# TYPE ${this.#name} counter`]
+  /** All of it in the text format of Prometheus, with a line end; or, without the names of workloads, the sum. */
+  text(showsWorkloads = true): string {
+    const type = `# TYPE ${this.#name} counter`
+    if (!showsWorkloads) return `# HELP ${this.#name} Seccomp denials that were stored.\n${type}\n${this.#name} ${this.#sum}\n`
+    const lines = [`# HELP ${this.#name} Seccomp denials that were stored, by workload.`, type]
     for (const [labels, value] of this.#values) lines.push(`${this.#name}{${labels}} ${value}`)
     return `${lines.join('\n')}\n`
   }

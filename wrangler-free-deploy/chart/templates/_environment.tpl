@@ -128,6 +128,8 @@
   value: {{ .Values.broker.readAcquireWaitMs | int64 | quote }}
 - name: WIRE_NAMES
   value: {{ .Values.broker.wireNames }}
+- name: METRICS_WORKLOAD_LABELS
+  value: {{ .Values.broker.metricsWorkloadLabels | quote }}
 - name: ANNOTATION_PREFIX
   value: {{ .Values.broker.annotationPrefix | quote }}
 - name: PEER_LATE_RESOLVE_WINDOW_SECS

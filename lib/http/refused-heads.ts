@@ -1,0 +1,66 @@
+/** Refuses what no route is looked for: bytes that are not a request, or a request without one host. Node answers some of these without a text. */
+import http, { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Connections } from './connections.ts'
+import { requestId } from './request-id.ts'
+
+/** Whoever still sends would lose the answer with the connection (RFC 9112, 9.6). */
+const READ_ON_MS = 1_000
+
+/** RFC 9112, 3.2: what is no host is refused, although it decides nothing here. */
+const HOST = /^(?:[\w.~-]*|\[[\da-f:.]+\])(?::\d*)?$/i
+
+/** What is wrong with how often a request names its host; null for nothing. HTTP/1.0 need not name it. */
+export function hostCountFault({ rawHeaders, httpVersion }: IncomingMessage): string | null {
+  let count = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]!.length === 4 && rawHeaders[i]!.toLowerCase() === 'host') count++
+  return count === 1 || (count === 0 && httpVersion === '1.0') ? null : `host: expected one field, not ${count}`
+}
+
+/** What is wrong with the host; null for nothing. */
+export const hostFault = ({ headers: { host } }: IncomingMessage): string | null =>
+  host === undefined || HOST.test(host) ? null : 'host: expected a name or an address, with a port or without'
+
+const fieldsOf = (text: string) => ({
+  'content-type': 'text/plain; charset=utf-8',
+  'content-length': String(Buffer.byteLength(text)),
+  connection: 'close',
+  'x-request-id': requestId(undefined),
+})
+
+/** 400 with a text. */
+export function refuseRequest(outgoing: ServerResponse, text: string): void {
+  outgoing.writeHead(400, fieldsOf(text))
+  outgoing.end(text)
+}
+
+/** Answers bytes that are not a request, unless an answer is under way: nobody could tell where that ends. */
+export function refuseBadHeads(server: Server, connections: Connections): void {
+  const refused = new WeakSet<Socket>()
+  server.on('clientError', (error: Error & { code?: string; reason?: string }, socket: Socket) => {
+    if (refused.has(socket)) return
+    refused.add(socket)
+    if (error.code === 'ECONNRESET' || !socket.writable || connections.hasBegun(socket)) {
+      socket.destroy(error)
+      return
+    }
+    const [status, text] = refusalOf(error)
+    const fields = Object.entries(fieldsOf(text)).map(([name, value]) => `${name}: ${value}\r\n`)
+    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${fields.join('')}\r\n${text}`)
+    const cut = setTimeout(() => socket.destroy(), READ_ON_MS).unref()
+    socket.once('close', () => clearTimeout(cut))
+  })
+}
+
+function refusalOf({ code, reason }: { code?: string; reason?: string }): [status: number, text: string] {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return [431, `the head of the request is larger than ${http.maxHeaderSize} bytes`]
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return [413, 'the extensions of a chunk are too long']
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return [408, 'the request did not arrive in time']
+    default:
+      return [400, `the request is not HTTP: ${reason ?? 'it cannot be read'}`]
+  }
+}

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { z } from 'zod'
+import { routes } from '../../handlers/router.ts'
+import { access, declaredRoutes } from '../../lib/http/access.ts'
+import { createApp } from '../../lib/http/app.ts'
+import { route } from '../../lib/http/context.ts'
+import { declarationOf } from '../../lib/http/declared.ts'
+import { lookup, NoParameters, query } from '../../lib/http/validate.ts'
+import { startApp } from '../support/app.ts'
+
+const app = await startApp()
+const { deps, get, logged } = app
+
+/** Old clients call these, or the answer is one document: a parameter that they do not know filters nothing. */
+const IGNORING = [
+  ...['/health', '/metrics', '/version', '/openapi.json'],
+  ...['/pod/info', '/pod/namespaces', '/pod/name/:name', '/pod/ip/:ip', '/pod/list/:node'],
+  ...['/pod/traffic', '/pod/traffic/:name', '/pod/syscalls/:name', '/svc/info', '/svc/ip/:ip'],
+  ...['/audit/verdicts', '/node/status', '/cluster/environment'],
+  ...['/seccomp/profiles/:namespace/:kind/:name', '/seccomp/profiles/:namespace/:kind/:name/export'],
+  ...['/seccomp/profile-file/:namespace/:kind/:name/:hash', '/images/:digest/sbom/cyclonedx', '/attestations/policy'],
+]
+
+const digest = `sha256:${'a'.repeat(64)}`
+const VALUES: Record<string, string> = { digest, id: 'CVE-2024-1', ip: '10.0.0.1' }
+const concrete = (path: string) => path.replace(/:(\w+)/g, (_, name) => VALUES[name] ?? 'x')
+const reads = [...declaredRoutes(routes.flatMap((one) => one.routes)).keys()]
+  .filter((name) => name.startsWith('GET '))
+  .map((name) => name.slice('GET '.length))
+/** The names of the parameters of a route, from its schema. */
+const known = (path: string): string[] =>
+  routes
+    .flatMap((one) => one.routes)
+    .filter((one) => one.method === 'GET' && one.path === path)
+    .flatMap(({ handler }) => Object.keys(declarationOf(handler).query?.shape ?? {}))
+/** What a route cannot do without. */
+const needed = (path: string): string => (['/compute/latest', '/compute/contention'].includes(path) ? 'namespace=shop&' : '')
+
+test('each read says what becomes of a parameter that it does not know', () => {
+  const said = new Map(reads.map((path) => [path, [] as (string | undefined)[]]))
+  for (const { method, path, handler } of routes.flatMap((one) => one.routes))
+    if (method === 'GET' && declarationOf(handler).query) said.get(path)!.push(declarationOf(handler).unknownParameters)
+  assert.deepEqual(
+    [...said].filter(([, all]) => all.length !== 1),
+    [],
+    'give each one query(...)',
+  )
+  assert.deepEqual(
+    [...said]
+      .filter(([, [one]]) => one === 'ignored')
+      .map(([path]) => path)
+      .sort(),
+    IGNORING.toSorted(),
+  )
+})
+
+for (const path of reads.filter((one) => !IGNORING.includes(one))) {
+  test(`GET ${path}: a parameter that it does not know is 400 and names those that it knows`, async () => {
+    const answer = await get(`${concrete(path)}?${needed(path)}nonsense=1`)
+    assert.equal(answer.status, 400)
+    const names = known(path)
+    const rule = names.length > 0 ? `the parameters of this route are ${names.join(', ')}` : 'this route has no parameters'
+    assert.equal(answer.text, `Query deserialize error: nonsense: not known here: ${rule}`)
+    // Those that it names are not refused as unknown.
+    for (const name of names) assert.doesNotMatch((await get(`${concrete(path)}?${needed(path)}${name}=1`)).text, /not known here/)
+  })
+}
+
+for (const path of IGNORING) {
+  test(`GET ${path}: a parameter that it does not know changes nothing, and is counted`, async () => {
+    const counted = async () => (await deps.metrics.ignoredParameters.get()).values.find(({ labels }) => labels.route === path)?.value ?? 0
+    const [plain, before] = [await get(concrete(path)), await counted()]
+    const answer = await get(`${concrete(path)}?nonsense=1&other=2`)
+    assert.equal(answer.status, plain.status)
+    assert.equal((await counted()) - before, 2)
+  })
+}
+
+test('the log tells of ignored parameters in one line a minute, whatever was sent', async () => {
+  for (let i = 0; i < 3; i++) await get('/pod/traffic?namespace=shop')
+  const lines = logged.filter(({ msg }) => msg === 'parameters that their route does not know were ignored')
+  assert.equal(lines.length, 1)
+  assert.ok(!JSON.stringify(lines).includes('shop'))
+})
+
+const probe = createApp(deps, [
+  route().get('/list/:id', access('open'), query(z.object({ a: z.string().default(''), b: z.string().default('') })), (c) => c.text('x')),
+  route().get('/point', access('open'), lookup.query(NoParameters), (c) => c.text('x')),
+])
+const textOf = async (path: string) => (await probe.request(path)).text()
+
+test('a new route refuses what it does not know unless it says otherwise, a look-up too', async () => {
+  const rule = 'not known here: the parameters of this route are a, b'
+  assert.equal(await textOf('/list/1?a=1&b=2&a=3'), 'x')
+  assert.equal(await textOf('/list/1?a=1&A=1'), `Query deserialize error: A: ${rule}`)
+  assert.equal(await textOf('/list/1?c'), `Query deserialize error: c: ${rule}`)
+  assert.equal(await textOf('/list/1?&&'), 'x')
+  assert.equal(await textOf('/point?c=1'), 'Query deserialize error: c: not known here: this route has no parameters')
+  for (const name of ['__proto__', 'toString', 'constructor', 'hasOwnProperty'])
+    assert.equal(await textOf(`/list/1?${name}=1`), `Query deserialize error: ${name}: ${rule}`)
+})
+
+test('of a name that nobody can read little is sent back', async () => {
+  const sent = await textOf(`/list/1?${'x'.repeat(5_000)}=1`)
+  assert.equal(sent, `Query deserialize error: ${'x'.repeat(64)}…: not known here: the parameters of this route are a, b`)
+  assert.equal(
+    await textOf('/list/1?%0a%00%E2%80%AE=1'),
+    'Query deserialize error: ???: not known here: the parameters of this route are a, b',
+  )
+})
