@@ -262,8 +262,11 @@ test('extra objects are rendered as they are given, with what a template writes 
 
 test('how many nodes may be silent before there is an alert is a value', { skip }, () => {
   const silent = (values: Values) =>
-    get(objects({ 'serviceMonitor.enabled': true, 'prometheusRule.enabled': true, ...values }), 'PrometheusRule', 'broker').spec.groups[0]
-      .rules.find(({ alert }: Json) => alert === 'BrokerNodesSilent').expr
+    get(
+      objects({ 'serviceMonitor.enabled': true, 'prometheusRule.enabled': true, ...values }),
+      'PrometheusRule',
+      'broker',
+    ).spec.groups[0].rules.find(({ alert }: Json) => alert === 'BrokerNodesSilent').expr
   assert.match(silent({}), /^max\(broker_nodes\{.*state="silent"\}\) > 0$/)
   assert.match(silent({ 'prometheusRule.maxSilentNodes': 3 }), / > 3$/)
 })
