@@ -5,6 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# renovate: helm/helm
 helm_version=v3.19.0
 schemas_version=1.37.0
 kube_versions=(1.27 1.31 1.34)
