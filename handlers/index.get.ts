@@ -18,7 +18,7 @@ const LINKS = {
   images: '/images',
   vulnerabilities: '/vulnerabilities',
   seccomp: '/seccomp/profiles',
-  compute: '/compute/latest',
+  compute: '/compute/nodes',
   nodes: '/node/status',
 }
 

@@ -117,7 +117,7 @@ export function origins(name: string, meaning: string) {
     .string()
     .transform((value) => parts(value))
     .refine((all) => all.length > 0 && (all.every(isOrigin) || (all.length === 1 && all[0] === '*')))
-  const type = 'https://name:port with commas between, or \\*'
+  const type = 'https://name:port with commas between, or `*`'
   return { name, type, fallback: [] as readonly string[], shown: 'unset', nonsense: 'refused', meaning, schema } as const
 }
 
@@ -127,7 +127,7 @@ export function hostNames(name: string, meaning: string) {
     .string()
     .transform((value) => parts(value))
     .refine((all) => all.length > 0 && all.every((one) => one === '*' || /^(?:[\w-]+(?:\.[\w-]+)*|\[[\da-f:.]+\])$/i.test(one)))
-  const type = 'names with commas between, or \\*'
+  const type = 'names with commas between, or `*`'
   return { name, type, fallback: [] as readonly string[], shown: 'unset', nonsense: 'refused', meaning, schema } as const
 }
 

@@ -7,7 +7,7 @@
 import { realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Log } from '../log.ts'
-import { EmbeddedUnavailable, findBinaries } from './embedded/binaries.ts'
+import { type Binaries, EmbeddedUnavailable, findBinaries } from './embedded/binaries.ts'
 import { bringUp, type Site } from './embedded/bring-up.ts'
 import { joinBrokers } from './embedded/brokers.ts'
 import { ensureCluster, SUPERUSER } from './embedded/cluster.ts'
@@ -55,9 +55,11 @@ export interface EmbeddedOptions {
  * @throws EmbeddedUnavailable when this machine cannot run it; the message names DATABASE_URL as the way out
  */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedServer> {
+  const installed = findBinaries()
   try {
-    return await start(options)
+    return await start(installed, options)
   } catch (error) {
+    if (error instanceof EmbeddedUnavailable && !error.message.includes('DATA_DIR')) error.message = `DATA_DIR: ${error.message}`
     // Of the file system: read-only, full, another user's.
     const { code, syscall, message } = error as NodeJS.ErrnoException
     if (code === undefined || syscall === undefined) throw error
@@ -65,8 +67,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedS
   }
 }
 
-async function start({ dataDir, log, signal }: EmbeddedOptions): Promise<EmbeddedServer> {
-  const installed = findBinaries()
+async function start(installed: Binaries, { dataDir, log, signal }: EmbeddedOptions): Promise<EmbeddedServer> {
   const folder = ensureDataDir(dataDir)
   const { home, launcher } = choosePlace(folder, SHARED_FOLDER)
   const binaries = reachablePrograms(installed, launcher, SHARED_FOLDER)
