@@ -20,8 +20,8 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY . .
-# A checkout that only its owner can read would make an image that its own user cannot.
-RUN npm run build && npm run sbom && npm run notices && chmod -R a+rX LICENSE package.json dist wrangler-free-deploy
+# `dist` is a link to what was built. A checkout that only its owner can read would make an image that its own user cannot.
+RUN npm run build && npm run sbom && npm run notices && cp -RL dist built && chmod -R a+rX LICENSE package.json built wrangler-free-deploy
 
 FROM ${NODE_IMAGE}
 ARG VERSION=0.1.0
@@ -38,7 +38,7 @@ ENV NODE_ENV=production MALLOC_ARENA_MAX=2
 WORKDIR /app
 COPY --from=dependencies /app/node_modules node_modules
 COPY --from=build /app/LICENSE /app/package.json /app/wrangler-free-deploy/healthcheck.mjs ./
-COPY --from=build /app/dist dist
+COPY --from=build /app/built dist
 # By number, for whoever checks that it is not root. All files are root's, and nothing is written.
 USER 1000:1000
 EXPOSE 9090 9091

@@ -20,6 +20,7 @@ import imageSbomCycloneDx from './images/sbom-cyclonedx.get.ts'
 import imageVulnerabilities from './images/vulnerabilities.get.ts'
 import imageVulnerabilitiesPost from './images/vulnerabilities.post.ts'
 import images from './images.get.ts'
+import index from './index.get.ts'
 import metrics from './metrics.get.ts'
 import nodeFacts from './node/facts.post.ts'
 import nodeStatus from './node/status.get.ts'
@@ -62,7 +63,7 @@ import workloadRuntime from './workloads/runtime.get.ts'
 
 /** The whole API. */
 export const routes = [
-  ...[health, metrics, version, openApi],
+  ...[index, health, metrics, version, openApi],
   ...[podSpec, podMarkDead, podInfo, podNamespaces, podByName, podByAddress, podList],
   ...[trafficPost, trafficBatch, traffic, trafficByName],
   ...[syscallsPost, syscallsByName],

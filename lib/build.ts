@@ -8,7 +8,7 @@ import { ReadBudget } from './http/budget.ts'
 import { createNoteIgnored } from './http/ignored-parameters.ts'
 import { Inbox } from './http/inbox.ts'
 import { Rejections } from './http/rejections.ts'
-import { createTokens } from './http/tokens.ts'
+import { createTokens, type Tokens } from './http/tokens.ts'
 import { evaluatorToken, ImageTrust } from './image-trust/index.ts'
 import { createMetrics } from './metrics.ts'
 import { MinuteLines } from './minute-lines.ts'
@@ -31,8 +31,8 @@ const SEEN_FLOWS_PER_GENERATION = 60_000
 const SEEN_GENERATION_MS = 120_000
 
 /** Everything a request needs, around one database. */
-export function buildDeps(options: { config: Config; db: Database; log: Logger; draining?: () => boolean }): Deps {
-  const { config, db, log, draining = () => false } = options
+export function buildDeps(options: { config: Config; db: Database; log: Logger; tokens?: Tokens; draining?: () => boolean }): Deps {
+  const { config, db, log, tokens = createTokens(options.config), draining = () => false } = options
   const seen = new SeenFlows({ maxKeys: SEEN_FLOWS_PER_GENERATION, generationMs: SEEN_GENERATION_MS, now: () => performance.now() })
   // What was confirmed on lost connections may be gone with the server behind them.
   db.onPoolReplaced((gate) => {
@@ -65,14 +65,14 @@ export function buildDeps(options: { config: Config; db: Database; log: Logger; 
     bodies: bodyBudget(BODIES_KIB),
     inbox: new Inbox(INBOX_BYTES),
     unpacked: bodyBudget(UNPACKED_KIB),
-    authenticate: createTokens(config).authenticate,
+    authenticate: tokens.authenticate,
     flows: new FlowWriter(db.ingest, seen, (flow) => audit?.offer(flow)),
     audit,
     seen,
     agentClocks: new AgentClocks(log),
     payloads: new Payloads({ reader, maxInflatedBytes, metrics }),
     unknownReasons: new UnknownReasons({ log, metrics }),
-    imageTrust: new ImageTrust({ url: config.evaluatorUrl, token: evaluatorToken(config), log }),
+    imageTrust: new ImageTrust({ url: config.evaluatorUrl, token: () => evaluatorToken(tokens.configured), log }),
     profiles: openProfiles({ db, config, metrics, budget, lines }),
     rejections,
     noteIgnored: createNoteIgnored({ metrics, lines }),

@@ -2,9 +2,10 @@ import { z } from 'zod'
 import { databaseVariables, readDatabase, shownDatabase } from './database-variables.ts'
 import type { Address } from './db/address.ts'
 import { WIRE_NAMES } from './supply-chain/names.ts'
-import { type ConfiguredToken, readToken, tokenLines, unknownTokens } from './token-variables.ts'
+import { type ConfiguredToken, readToken, type TokenFiles, tokenFilesOf, tokenLines, unknownTokens } from './token-variables.ts'
 import {
   address,
+  addresses,
   asTable,
   ConfigError,
   databaseUrl,
@@ -13,6 +14,7 @@ import {
   flag,
   httpUrl,
   logLevels,
+  origins,
   printable,
   type Row,
   readRow,
@@ -47,9 +49,11 @@ const rows = {
   listen: address(
     'LISTEN_ADDR',
     ['[::]:9090', '0.0.0.0:9090'],
-    'Address of the API, bound as written. The default takes the second where the host has no IPv6.',
+    'Address of the API, bound as written. Without tokens only this machine is served; with any, the second where the host has no IPv6.',
+    '`127.0.0.1:9090` and `[::1]:9090`; with tokens `[::]:9090`, then `0.0.0.0:9090`',
   ),
   adminListen: address('ADMIN_ADDR', ['127.0.0.1:9091'], 'Address of the probes `/livez` and `/readyz` and of a second `/metrics`.'),
+  corsOrigins: origins('CORS_ORIGINS', 'Web pages that may read answers, by their origins; without any, none of another origin may.'),
   databaseUrl: databaseUrl(
     'DATABASE_URL',
     'The PostgreSQL server to use. Without it and `PGHOST` an embedded one is started, except in production.',
@@ -306,8 +310,11 @@ const rows = {
   },
 } satisfies Record<string, Row<unknown>>
 
+/** Without tokens, and where nobody says otherwise: this machine, by both families. */
+const loopback = addresses(['127.0.0.1:9090', '[::1]:9090'])
+
 const tokenMeanings: Record<TokenVariable, string> = {
-  BROKER_TOKEN_READ: 'Token with the scope `read`. Any token turns authentication on.',
+  BROKER_TOKEN_READ: 'Token with the scope `read`, or two with a comma between. Any token turns authentication on.',
   BROKER_TOKEN_INGEST: 'Token with the scopes `ingest` and `read`.',
   BROKER_TOKEN_SUPPLYCHAIN: 'Token with the scopes `supplychain` and `read`.',
   BROKER_AUTH_TOKEN: 'Shared token of older installations: `read` and `ingest`.',
@@ -318,6 +325,10 @@ type Settings = { readonly [K in keyof typeof rows]: (typeof rows)[K] extends Ro
 /** The environment as read; keys carry their units. Holds secrets: print `redacted(config)`. */
 export interface Config extends Settings {
   readonly tokens: readonly ConfiguredToken<TokenVariable>[]
+  /** Files of these, which are read again. */
+  readonly tokenFiles: readonly TokenFiles<TokenVariable>[]
+  /** Whether the API is for this machine alone: then it listens on every address of `listen`, else on the first that can be bound. */
+  readonly isLoopbackOnly: boolean
   /** The server to use; null for an embedded one. */
   readonly database: Address | null
   /** What was read otherwise than written, one sentence each. */
@@ -341,12 +352,16 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     errors.push('DATABASE_URL or PGHOST is required in production')
   if (errors.length > 0) throw new ConfigError(errors.join('\n'))
   if (tokens.length > 0 && values.metricsWorkloadLabels === 'all') warnings.push(OPEN_WORKLOAD_LABELS)
+  const isLoopbackOnly = tokens.length === 0 && trimmed(env, 'LISTEN_ADDR') === ''
 
   return {
     ...values,
+    ...(isLoopbackOnly ? { listen: loopback } : {}),
+    isLoopbackOnly,
     readMemoryBudgetMb: affordableBudgetMb(values, warnings),
     dbPoolMaxSize: sufficientPoolSize(values, warnings),
     tokens,
+    tokenFiles: tokenFilesOf(tokenVariables, env),
     database,
     warnings,
   }
@@ -375,7 +390,7 @@ export function redacted(config: Config): Record<string, string | number | boole
   return {
     ...Object.fromEntries(printed),
     database: config.database === null ? 'embedded' : shownDatabase(config.database),
-    tokens: config.tokens.map((token) => token.source),
+    tokens: [...new Set(config.tokens.map((token) => token.source))],
   }
 }
 

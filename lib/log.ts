@@ -45,7 +45,7 @@ export const lineOptions = {
 export function createLog(config: { readonly logLevel: (typeof logLevels)[number] }): Logger {
   const settings = { ...lineOptions, level: config.logLevel }
   const pretty = process.stdout.isTTY ? findPretty() : null
-  if (pretty) return pino(settings, pretty({ sync: true, translateTime: 'SYS:HH:MM:ss.l' }))
+  if (pretty) return pino(settings, pretty({ sync: true, singleLine: true, translateTime: 'SYS:HH:MM:ss' }))
   const log: Logger = pino(
     settings,
     createOutput(process.stdout.fd, (lines) => log.warn({ lines }, 'log lines were dropped: stdout is not read')),

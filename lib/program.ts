@@ -16,7 +16,11 @@ export async function runProgram<Config extends { readonly logLevel: (typeof log
   try {
     const config = load(environment())
     const log = createLog(config)
-    tell = (err) => log.fatal({ ...fields, err }, err instanceof Error ? err.message : 'the program failed')
+    tell = (err) => {
+      // Its message is for whoever set the environment, to whom a stack says nothing.
+      if (err instanceof ConfigError) log.fatal(fields, err.message)
+      else log.fatal({ ...fields, err }, err instanceof Error ? err.message : 'the program failed')
+    }
     process.exit(await work(config, log))
   } catch (error) {
     tell(error)

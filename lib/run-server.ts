@@ -25,7 +25,8 @@ export function runServer<Config extends ServerConfig>(
       log.info({ signal }, 'stopping')
       setTimeout(() => process.exit(1), SHUTDOWN_MS).unref()
     })
-    log.info({ config: redacted(config), node: process.version }, 'starting')
+    log.info({ node: process.version }, 'starting')
+    log.debug({ config: redacted(config) }, 'configuration')
     for (const warning of config.warnings) log.warn(warning)
     await serve(config, log, signals).catch((error) => {
       if (!(error instanceof Stopped)) throw error

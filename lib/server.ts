@@ -1,5 +1,6 @@
 /** The process: configuration, database, app, listen, jobs, drain. The one file of lib/ that knows handlers/ and jobs/. */
 import { once } from 'node:events'
+import { resolve } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import type { Logger } from 'pino'
 import { routes } from '../handlers/router.ts'
@@ -13,13 +14,16 @@ import { type Config, loadConfig, redacted } from './config.ts'
 import { type Connection, openDatabase } from './db/index.ts'
 import { checkSettings } from './db/settings-check.ts'
 import { MISREADS, misreadsEscapedKeys } from './escaped-keys.ts'
+import { firstSight } from './first-sight.ts'
 import { createApp } from './http/app.ts'
 import type { Cut } from './http/connections.ts'
-import { close, listen, shown } from './http/listen.ts'
-import { createTokens } from './http/tokens.ts'
+import { createHosts, refuseOtherHosts } from './http/hosts.ts'
+import { close, listen, listenOnEach, shown } from './http/listen.ts'
+import { createTokens, type Tokens } from './http/tokens.ts'
 import { runServer } from './run-server.ts'
 import { watchDenialWorkloads } from './seccomp/denials/index.ts'
 import type { StopSignals } from './stop-signals.ts'
+import { watchTokenFiles } from './token-files.ts'
 import { watchMemory } from './traffic/index.ts'
 import { withDatabase } from './with-database.ts'
 
@@ -44,7 +48,7 @@ const STOP_JOBS_MS = 5_000
 const END_DATABASE_MS = 2_000
 
 /** Resolves when the signal to stop has come and what was under way is over. */
-async function serve(config: Config, log: Logger, signals: StopSignals, connection: Connection): Promise<void> {
+async function serve(config: Config, tokens: Tokens, log: Logger, signals: StopSignals, connection: Connection): Promise<void> {
   if (misreadsEscapedKeys()) log.warn({ node: process.version }, MISREADS)
   if (config.migrateOnStart) await signals.race(migrate({ connection, log, ...migrationSettings(config) }))
 
@@ -58,14 +62,20 @@ async function serve(config: Config, log: Logger, signals: StopSignals, connecti
   })
   void checkSettings(db, { statementTimeoutMs: config.dbStatementTimeoutMs, log })
   const { aborted } = signals
-  const deps = buildDeps({ config, db, log, draining: () => aborted.aborted })
+  const deps = buildDeps({ config, db, log, tokens, draining: () => aborted.aborted })
   const onCut = (cut: Cut) => {
     deps.metrics.slowReadersCut.inc()
     log.info(cut, 'a slow reader was cut')
   }
-  const api = await signals.race(listen(createApp(deps, routes).fetch, config.listen, { onCut }))
-  const admin = await signals.race(listen(createAdmin(deps).fetch, config.adminListen))
-  log.info({ api: shown(api.address), admin: shown(admin.address) }, 'listening')
+  const apis = await signals.race(listenForApi(config, createApp(deps, routes), onCut))
+  const admin = await signals.race(listen(createAdmin(deps).fetch, config.adminListen, { variable: 'ADMIN_ADDR' }))
+  const api = shown(apis[0]!.address)
+  if (process.stdout.isTTY) {
+    const { isLoopbackOnly } = config
+    const dataDir = config.database === null ? resolve(config.dataDir) : null
+    process.stdout.write(firstSight({ api, isLoopbackOnly, hasTokens: tokens.enabled, dataDir }))
+  } else log.info({ api, admin: shown(admin.address) }, 'listening')
+  const tokenWatch = watchTokenFiles({ files: config.tokenFiles, tokens, log })
   const watch = watchMemory({ db, seen: deps.seen, log, everyMs: ASK_FOR_MEMORY_MS })
   const { metrics } = deps
   const denialWatch = watchDenialWorkloads({ db, metrics, log, everyMs: config.seccompDenialMetricsIntervalSecs * 1_000 })
@@ -74,16 +84,29 @@ async function serve(config: Config, log: Logger, signals: StopSignals, connecti
   await once(aborted, 'abort')
   const jobsStopped = schedule.stop(STOP_JOBS_MS)
   if (config.nodeEnv === 'production') await new Promise((resolve) => setTimeout(resolve, ENDPOINTS_PROPAGATION_MS))
-  await close(api.server, FINISH_REQUESTS_MS)
+  await Promise.all(apis.map(({ server }) => close(server, FINISH_REQUESTS_MS)))
   await close(admin.server, FINISH_SCRAPES_MS)
   await jobsStopped
+  tokenWatch.stop()
   watch.stop()
   denialWatch.stop()
   await deps.audit?.drain(DRAIN_AUDIT_MS)
   await db.end(END_DATABASE_MS)
 }
 
+/** Without tokens, and where no address is told, for this machine alone; then names of others are refused, too. */
+async function listenForApi(
+  { listen: addresses, isLoopbackOnly }: Config,
+  { fetch }: ReturnType<typeof createApp>,
+  onCut: (cut: Cut) => void,
+) {
+  const options = { onCut, variable: 'LISTEN_ADDR' }
+  if (!isLoopbackOnly) return [await listen(fetch, addresses, options)]
+  const before = refuseOtherHosts(createHosts([]), 'set LISTEN_ADDR to serve others')
+  return listenOnEach(fetch, addresses, { ...options, before })
+}
+
 await runServer(loadConfig, redacted, async (config, log, signals) => {
-  createTokens(config)
-  await withDatabase(config, log, signals, (connection) => serve(config, log, signals, connection))
+  const tokens = createTokens(config)
+  await withDatabase(config, log, signals, (connection) => serve(config, tokens, log, signals, connection))
 })

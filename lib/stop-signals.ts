@@ -13,12 +13,23 @@ export interface StopSignals {
   race<T>(work: Promise<T>): Promise<T>
 }
 
+/** The scripts of package.json that become the program itself. */
+const NPM_SCRIPTS = ['start', 'migrate']
+/** Ctrl-C reaches all of a terminal's group, and npm hands it on to its script: the same signal again within this is the same Ctrl-C. */
+const NPM_ECHO_MS = 500
+
 /** Without this a signal ends the process where it stands, and what it has started by then is left behind. */
 export function watchStopSignals(onStop: (signal: string) => void): StopSignals {
   const abort = new AbortController()
   const aborted = abort.signal
+  const echoMs = NPM_SCRIPTS.includes(process.env.npm_lifecycle_event ?? '') ? NPM_ECHO_MS : 0
+  let first: { signal: string; at: number } | undefined
   const heard = (signal: string) => {
-    if (aborted.aborted) process.exit(1)
+    if (first !== undefined) {
+      if (signal === first.signal && performance.now() - first.at < echoMs) return
+      process.exit(1)
+    }
+    first = { signal, at: performance.now() }
     onStop(signal)
     abort.abort(new Stopped(signal))
   }

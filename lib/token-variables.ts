@@ -1,8 +1,10 @@
-/** Tokens out of the environment, each from a variable or from the file that `<variable>_FILE` names. */
+/** Tokens out of the environment, each variable with one or two, or from the files that `<variable>_FILE` names. */
 import { readFileSync } from 'node:fs'
 import { trimmed } from './variables.ts'
 
 const shortTokenChars = 16
+/** Of one variable: the one in use, and the one that takes its place. */
+const MAX_TOKENS = 2
 
 /** A token as configured: the variable that grants its scopes, the one that supplied it (with `_FILE` or not), its value. */
 export interface ConfiguredToken<Variable extends string> {
@@ -11,9 +13,19 @@ export interface ConfiguredToken<Variable extends string> {
   readonly value: string
 }
 
+/** Files that hold the tokens of one variable. The first must be there; the others may come and go. */
+export interface TokenFiles<Variable extends string> {
+  readonly variable: Variable
+  readonly source: string
+  readonly paths: readonly string[]
+}
+
+/** The content of a file, or why it cannot be read. */
+export type FileText = string | NodeJS.ErrnoException
+
 /**
- * What a variable or its `_FILE` gives: one token or none. A file is read now and never again; what cannot be used is added to
- * `errors`, what looks like a mistake to `warnings`, by name and without the value.
+ * The tokens that a variable or its `_FILE` gives. What cannot be used is added to `errors`, what looks like a mistake to `warnings`, by name
+ * and without the value.
  */
 export function readToken<Variable extends string>(
   variable: Variable,
@@ -21,34 +33,81 @@ export function readToken<Variable extends string>(
   errors: string[],
   warnings: string[],
 ): ConfiguredToken<Variable>[] {
-  const fileVariable = `${variable}_FILE`
-  const path = trimmed(env, fileVariable)
-  let value = trimmed(env, variable)
-  if (value !== '' && path !== '') {
-    errors.push(`${variable} and ${fileVariable} are both set: keep one`)
+  const text = trimmed(env, variable)
+  const [files] = tokenFilesOf([variable], env)
+  if (text === '' && files === undefined) return []
+  if (text !== '' && files !== undefined) {
+    errors.push(`${variable} and ${files.source} are both set: keep one`)
     return []
   }
-  const source = path === '' ? variable : fileVariable
-  if (path !== '') {
-    try {
-      value = readFileSync(path, 'utf8').trim()
-    } catch (error) {
-      errors.push(`${fileVariable}: ${path} cannot be read (${(error as NodeJS.ErrnoException).code})`)
-      return []
+  const source = files?.source ?? variable
+  try {
+    const values = files === undefined ? tokensIn(source, [text]) : tokensOfFiles(files, files.paths.map(readText))
+    for (const value of values) {
+      if (value.length < shortTokenChars) warnings.push(`${source}: the token is shorter than ${shortTokenChars} characters`)
+      if (!/^[\x20-\x7e]+$/.test(value)) warnings.push(`${source}: the token has characters outside printable ASCII; no client can send it`)
     }
-    // An empty secret must not turn authentication off.
-    if (value === '') errors.push(`${fileVariable}: ${path} is empty`)
+    return values.map((value) => ({ variable, source, value }))
+  } catch (error) {
+    errors.push((error as Error).message)
+    return []
   }
-  if (value === '') return []
-  if (value.length < shortTokenChars) warnings.push(`${source}: the token is shorter than ${shortTokenChars} characters`)
-  if (!/^[\x20-\x7e]+$/.test(value)) warnings.push(`${source}: the token has characters outside printable ASCII; no client can send it`)
-  return [{ variable, source, value }]
+}
+
+/** The files that the environment names for these variables. */
+export function tokenFilesOf<Variable extends string>(variables: readonly Variable[], env: NodeJS.ProcessEnv): TokenFiles<Variable>[] {
+  return variables.flatMap((variable) => {
+    const source = `${variable}_FILE`
+    const paths = trimmed(env, source)
+      .split(',')
+      .map((path) => path.trim())
+      .filter((path) => path !== '')
+    return paths.length === 0 ? [] : [{ variable, source, paths }]
+  })
+}
+
+/**
+ * The tokens in the files of a variable, by the texts in the order of their paths. Throws an error whose message names the variable when the
+ * first file gives none, or all of them give too many.
+ */
+export function tokensOfFiles({ source, paths }: TokenFiles<string>, texts: readonly FileText[]): string[] {
+  const [first, ...others] = texts
+  if (typeof first !== 'string') throw new Error(`${source}: ${paths[0]} cannot be read (${first?.code})`)
+  // An empty secret must not turn authentication off.
+  if (first.trim() === '') throw new Error(`${source}: ${paths[0]} is empty`)
+  return tokensIn(source, [first, ...others.filter((text) => typeof text === 'string')])
+}
+
+function tokensIn(source: string, texts: readonly string[]): string[] {
+  const values = new Set(
+    texts
+      .flatMap((text) => text.split(','))
+      .map((value) => value.trim())
+      .filter((value) => value !== ''),
+  )
+  if (values.size === 0) throw new Error(`${source}: there is no token in it`)
+  if (values.size > MAX_TOKENS)
+    throw new Error(`${source}: ${values.size} tokens; at most ${MAX_TOKENS}, for as long as one takes the place of the other`)
+  return [...values]
+}
+
+function readText(path: string): FileText {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    return error as NodeJS.ErrnoException
+  }
 }
 
 /** The two lines of a token in the table of a README. */
 export const tokenLines = (variable: string, meaning: string): (readonly string[])[] => [
   [variable, 'text', 'unset', meaning],
-  [`${variable}_FILE`, 'path', 'unset', 'The same, read from a file at start.'],
+  [
+    `${variable}_FILE`,
+    'path',
+    'unset',
+    'The same, from a file that is read again twice a minute. A second file, after a comma, may come and go.',
+  ],
 ]
 
 /** The variables that are set and called like tokens, `BROKER_TOKEN_...`, but are none of `known` nor a file of one. */

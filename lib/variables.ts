@@ -4,7 +4,7 @@ import { z } from 'zod'
 
 /** The environment cannot be used. The message names each bad variable on a line of its own and holds no secret value. */
 export class ConfigError extends Error {
-  override readonly name = 'ConfigError'
+  override readonly name: string = 'ConfigError'
 }
 
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
@@ -97,16 +97,45 @@ export function dnsName(name: string, fallback: string, meaning: string) {
 }
 
 /** Addresses to try in order; a value gives one. */
-export function address(name: string, defaults: readonly string[], meaning: string) {
+export function address(name: string, defaults: readonly string[], meaning: string, shownDefault?: string) {
   const schema: z.ZodType<readonly SocketAddress[], string> = z.string().transform((value, context) => {
     const parsed = parseAddress(value)
     if (parsed === null) context.addIssue('not an address')
     return parsed === null ? [] : [parsed]
   })
-  const shown = defaults.map((one) => `\`${one}\``).join(', then ')
-  const fallback = defaults.map((one) => parseAddress(one)!) as readonly SocketAddress[]
+  const shown = shownDefault ?? defaults.map((one) => `\`${one}\``).join(', then ')
+  const fallback = addresses(defaults)
   return { name, type: 'host:port or [IPv6]:port', fallback, shown, nonsense: 'refused', meaning, schema } as const
 }
+
+export const addresses = (texts: readonly string[]): readonly SocketAddress[] => texts.map((one) => parseAddress(one)!)
+
+/** Origins of web pages with commas between, or `*` for all. */
+export function origins(name: string, meaning: string) {
+  const isOrigin = (one: string) => /^https?:\/\//.test(one) && URL.canParse(one) && new URL(one).origin === one
+  const schema: z.ZodType<readonly string[], string> = z
+    .string()
+    .transform((value) => parts(value))
+    .refine((all) => all.length > 0 && (all.every(isOrigin) || (all.length === 1 && all[0] === '*')))
+  const type = 'https://name:port with commas between, or `*`'
+  return { name, type, fallback: [] as readonly string[], shown: 'unset', nonsense: 'refused', meaning, schema } as const
+}
+
+/** Names of hosts with commas between, or `*` for all. */
+export function hostNames(name: string, meaning: string) {
+  const schema: z.ZodType<readonly string[], string> = z
+    .string()
+    .transform((value) => parts(value))
+    .refine((all) => all.length > 0 && all.every((one) => one === '*' || /^(?:[\w-]+(?:\.[\w-]+)*|\[[\da-f:.]+\])$/i.test(one)))
+  const type = 'names with commas between, or `*`'
+  return { name, type, fallback: [] as readonly string[], shown: 'unset', nonsense: 'refused', meaning, schema } as const
+}
+
+const parts = (list: string): string[] =>
+  list
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '')
 
 export function httpUrl(name: string, nonsense: 'refused' | 'default', meaning: string) {
   const schema: z.ZodType<string | null, string> = z.string().refine((value) => /^https?:\/\//i.test(value) && URL.canParse(value))
@@ -133,6 +162,7 @@ function parseAddress(value: string): SocketAddress | null {
 
 /** A value of a row, fit to print: no password. */
 export function printable(value: unknown): string | number | boolean | null {
+  if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value.join(', ')
   if (Array.isArray(value))
     return value.map((one: SocketAddress) => `${one.host.includes(':') ? `[${one.host}]` : one.host}:${one.port}`).join(', ')
   if (typeof value === 'string' && value.includes('://')) return withoutPassword(value)

@@ -7,7 +7,7 @@ import type { StopSignals } from './stop-signals.ts'
 /**
  * What `work` resolves to on the configured database, else on the embedded one, which is started for it and stopped whatever becomes
  * of it. A signal gives the start up.
- * @throws EmbeddedUnavailable, Stopped, and what `work` does
+ * @throws EmbeddedUnavailable, also when the data goes while `work` is under way; Stopped; and what `work` does
  */
 export async function withDatabase<T>(
   config: Config,
@@ -18,7 +18,7 @@ export async function withDatabase<T>(
   if (config.database !== null) return work(config.database)
   const embedded = await startEmbedded({ dataDir: config.dataDir, log, signal: signals.aborted })
   try {
-    return await work(embedded.options)
+    return await Promise.race([work(embedded.options), embedded.gone])
   } finally {
     await embedded.stop().catch((error) => log.warn({ err: error }, 'the embedded database did not stop'))
   }

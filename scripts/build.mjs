@@ -1,8 +1,103 @@
-// Compiles the service to dist/ and lays the SQL files beside it.
+// Compiles the service and lays the SQL files beside it. `dist` is a link to a folder of `.build/` that is named after a digest of the
+// sources: sources that did not change need no build, and a running broker keeps the files it was started from, since Node knows them by
+// the folder behind the link. A build appears as a whole or not at all.
 import { spawnSync } from 'node:child_process'
-import { cpSync, rmSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import {
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+} from 'node:fs'
+import { join } from 'node:path'
 
-rmSync('dist', { recursive: true, force: true })
-const tsc = spawnSync(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'], { stdio: 'inherit' })
-if (tsc.status !== 0) process.exit(tsc.status ?? 1)
-for (const folder of ['migrations', 'functions']) cpSync(`sql/${folder}`, `dist/sql/${folder}`, { recursive: true })
+const BUILDS = '.build'
+const LINK = 'dist'
+const PROJECT = 'tsconfig.build.json'
+/** Beside the sources these decide what is built. */
+const SETTINGS = ['package.json', 'package-lock.json', 'tsconfig.json', PROJECT, 'scripts/build.mjs']
+const SQL_FOLDERS = ['sql/migrations', 'sql/functions']
+/** A broker that runs through more builds than this loses its files. */
+const KEPT_BUILDS = 10
+const DIGEST_CHARS = 16
+
+const { include } = JSON.parse(readFileSync(PROJECT, 'utf8'))
+const sources = [
+  ...include.filter((folder) => existsSync(folder)).flatMap((folder) => filesBelow(folder, '.ts')),
+  ...SQL_FOLDERS.flatMap((folder) => filesBelow(folder, '.sql')),
+].sort()
+const build = join(BUILDS, digest())
+if (!isWhole()) make()
+link()
+removeOldBuilds()
+
+function filesBelow(folder, ending) {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) return filesBelow(path, ending)
+    return entry.name.endsWith(ending) ? [path] : []
+  })
+}
+
+function digest() {
+  const hash = createHash('sha256')
+  for (const path of [...SETTINGS.filter((one) => existsSync(one)), ...sources])
+    hash.update(`${path}\0`).update(readFileSync(path)).update('\0')
+  return hash.digest('hex').slice(0, DIGEST_CHARS)
+}
+
+/** Whether every source has its file in the build. */
+function isWhole() {
+  return sources.every((path) => existsSync(join(build, path.replace(/\.ts$/, '.js'))))
+}
+
+function make() {
+  const draft = join(BUILDS, `new-${process.pid}`)
+  rmSync(draft, { recursive: true, force: true })
+  mkdirSync(draft, { recursive: true })
+  const args = ['node_modules/typescript/bin/tsc', '-p', PROJECT, '--outDir', draft]
+  const tsc = spawnSync(process.execPath, args, { stdio: 'inherit' })
+  if (tsc.status !== 0) {
+    rmSync(draft, { recursive: true, force: true })
+    process.exit(tsc.status ?? 1)
+  }
+  for (const folder of SQL_FOLDERS) cpSync(folder, join(draft, folder), { recursive: true })
+  if (!isWhole()) rmSync(build, { recursive: true, force: true })
+  try {
+    renameSync(draft, build)
+  } catch (error) {
+    // Another build of the same sources was faster.
+    if (!['EEXIST', 'ENOTEMPTY'].includes(error.code)) throw error
+    rmSync(draft, { recursive: true, force: true })
+  }
+}
+
+function link() {
+  const now = new Date()
+  utimesSync(build, now, now)
+  const stat = lstatSync(LINK, { throwIfNoEntry: false })
+  if (stat?.isSymbolicLink() && readlinkSync(LINK) === build) return
+  // Older releases built into the folder itself.
+  if (stat?.isDirectory()) renameSync(LINK, join(BUILDS, `before-${process.pid}`))
+  const draft = join(BUILDS, `link-${process.pid}`)
+  rmSync(draft, { force: true })
+  symlinkSync(build, draft)
+  renameSync(draft, LINK)
+}
+
+/** What is being made at this moment is young. */
+function removeOldBuilds() {
+  const ageOf = (name) => statSync(join(BUILDS, name), { throwIfNoEntry: false })?.mtimeMs ?? 0
+  const byAge = readdirSync(BUILDS)
+    .map((name) => ({ name, at: ageOf(name) }))
+    .sort((one, other) => other.at - one.at)
+  for (const { name } of byAge.slice(KEPT_BUILDS)) rmSync(join(BUILDS, name), { recursive: true, force: true })
+}

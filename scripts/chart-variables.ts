@@ -33,12 +33,12 @@ export interface Fixed {
   readonly reason: string
 }
 
-const tokenFiles = (program: Program, by: Fixed['by'], names: readonly string[]): Fixed[] =>
+const plainTokens = (program: Program, by: Fixed['by'], names: readonly string[]): Fixed[] =>
   names.map((name) => ({
     name,
     program,
     by,
-    reason: 'Tokens come out of `broker.auth.existingSecret` as variables; no file of theirs is mounted.',
+    reason: 'Tokens come out of `broker.auth.existingSecret` as files, so that a new one needs no restart.',
   }))
 
 const timeout = (name: string): Fixed => ({
@@ -56,12 +56,6 @@ export const FIXED: readonly Fixed[] = [
     reason: '`production`: a broker without a database must not start one of its own.',
   },
   {
-    name: 'LISTEN_ADDR',
-    program: 'broker',
-    by: 'broker.env',
-    reason: 'The default has the port of the Service, 9090, and finds out by itself whether there is IPv6.',
-  },
-  {
     name: 'PGPASSWORD',
     program: 'broker',
     by: 'broker.env',
@@ -71,12 +65,13 @@ export const FIXED: readonly Fixed[] = [
   { name: 'COMPUTE_RETENTION_INTERVAL_SECS', program: 'broker', by: 'the chart', reason: '600, as the specification fixes it.' },
   { name: 'CHART_VERSION', program: 'broker', by: 'the chart', reason: 'The version of the chart.' },
   { name: 'KUBE_VERSION', program: 'broker', by: 'the chart', reason: 'The version of the cluster at the install or upgrade.' },
-  ...tokenFiles('broker', 'broker.env', [
-    'BROKER_TOKEN_READ_FILE',
-    'BROKER_TOKEN_INGEST_FILE',
-    'BROKER_TOKEN_SUPPLYCHAIN_FILE',
-    'BROKER_AUTH_TOKEN_FILE',
-  ]),
+  ...plainTokens('broker', 'broker.env', ['BROKER_TOKEN_READ', 'BROKER_TOKEN_INGEST', 'BROKER_AUTH_TOKEN']),
+  {
+    name: 'CORS_ORIGINS',
+    program: 'broker',
+    by: 'broker.env',
+    reason: 'A UI has the origin of the edge proxy, which needs none.',
+  },
   {
     name: 'NODE_ENV',
     program: 'edge proxy',
@@ -98,7 +93,7 @@ export const FIXED: readonly Fixed[] = [
   },
   timeout('UPSTREAM_FIRST_BYTE_TIMEOUT_MS'),
   timeout('UPSTREAM_IDLE_TIMEOUT_MS'),
-  ...tokenFiles('edge proxy', 'frontend.env', ['BROKER_TOKEN_READ_FILE', 'BROKER_AUTH_TOKEN_FILE']),
+  ...plainTokens('edge proxy', 'frontend.env', ['BROKER_TOKEN_READ', 'BROKER_AUTH_TOKEN']),
 ]
 
 const valuesIn = (text: string): string[] => [...text.matchAll(/\.Values\.((?:\w+\.)*\w+)/g)].map(([, path]) => path!)

@@ -4,19 +4,20 @@
  * last process out stops it, a guardian does when that one was killed, and when it dies any process that still needs it starts it
  * again.
  */
-import { mkdirSync, realpathSync } from 'node:fs'
+import { realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Log } from '../log.ts'
-import { findBinaries } from './embedded/binaries.ts'
+import { type Binaries, EmbeddedUnavailable, findBinaries } from './embedded/binaries.ts'
 import { bringUp, type Site } from './embedded/bring-up.ts'
 import { joinBrokers } from './embedded/brokers.ts'
 import { ensureCluster, SUPERUSER } from './embedded/cluster.ts'
+import { makeFolder } from './embedded/make-folder.ts'
 import { choosePlace } from './embedded/place.ts'
 import { reachablePrograms } from './embedded/programs.ts'
 import { SHARED_FOLDER } from './embedded/shared-folder.ts'
 import { shutdown } from './embedded/shutdown.ts'
 import { PORT, type SocketOptions, socketDir, socketUrl } from './embedded/socket.ts'
-import { supervise } from './embedded/supervisor.ts'
+import { type Supervisor, supervise } from './embedded/supervisor.ts'
 
 export { EmbeddedUnavailable } from './embedded/binaries.ts'
 export type { SocketOptions } from './embedded/socket.ts'
@@ -30,6 +31,8 @@ export interface EmbeddedServer {
   readonly attached: boolean
   /** The postmaster's. */
   readonly pid: number
+  /** Rejects when the data is gone from its folder while it runs: nothing starts the server again. Else it never settles. */
+  readonly gone: Promise<never>
   /**
    * Ends the supervision, and the server too unless another process called `startEmbedded` for it and did not stop yet. Whoever
    * else is connected then is cut. End our own pools first.
@@ -51,10 +54,21 @@ export interface EmbeddedOptions {
  * nothing is left running. Takes about 50 ms, a second for a new cluster.
  * @throws EmbeddedUnavailable when this machine cannot run it; the message names DATABASE_URL as the way out
  */
-export async function startEmbedded({ dataDir, log, signal }: EmbeddedOptions): Promise<EmbeddedServer> {
+export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedServer> {
   const installed = findBinaries()
-  mkdirSync(dataDir, { recursive: true })
-  const folder = realpathSync(dataDir)
+  try {
+    return await start(installed, options)
+  } catch (error) {
+    if (error instanceof EmbeddedUnavailable && !error.message.includes('DATA_DIR')) error.message = `DATA_DIR: ${error.message}`
+    // Of the file system: read-only, full, another user's.
+    const { code, syscall, message } = error as NodeJS.ErrnoException
+    if (code === undefined || syscall === undefined) throw error
+    throw new EmbeddedUnavailable(`DATA_DIR: ${options.dataDir} cannot be used (${message})`, { cause: error })
+  }
+}
+
+async function start(installed: Binaries, { dataDir, log, signal }: EmbeddedOptions): Promise<EmbeddedServer> {
+  const folder = ensureDataDir(dataDir)
   const { home, launcher } = choosePlace(folder, SHARED_FOLDER)
   const binaries = reachablePrograms(installed, launcher, SHARED_FOLDER)
   const moved = { ...(home !== folder && { data: home }), ...(binaries !== installed && { programs: dirname(dirname(binaries.postgres)) }) }
@@ -71,6 +85,7 @@ export async function startEmbedded({ dataDir, log, signal }: EmbeddedOptions): 
   const giveUp = () => abort.abort()
   signal?.addEventListener('abort', giveUp)
   const membership = joinBrokers(home, cluster, launcher)
+  let known: Supervisor | undefined
   const supervisor = await begin()
     .catch(async (error) => {
       await leave()
@@ -78,6 +93,7 @@ export async function startEmbedded({ dataDir, log, signal }: EmbeddedOptions): 
       throw error
     })
     .finally(() => signal?.removeEventListener('abort', giveUp))
+  known = supervisor
 
   async function begin() {
     signal?.throwIfAborted()
@@ -90,7 +106,7 @@ export async function startEmbedded({ dataDir, log, signal }: EmbeddedOptions): 
 
   /** Whether no server runs any more. */
   async function leave(): Promise<boolean> {
-    if (!membership.leave()) return shutdown(site)
+    if (!membership.leave()) return shutdown(site, known?.running.pid)
     log.info({}, 'embedded PostgreSQL: left running for others')
     return false
   }
@@ -119,6 +135,20 @@ export async function startEmbedded({ dataDir, log, signal }: EmbeddedOptions): 
     get pid() {
       return supervisor.running.pid
     },
+    gone: supervisor.gone,
     stop: () => (stopped ??= stop()),
   }
+}
+
+/** The folder, absolute and without links. */
+function ensureDataDir(dataDir: string): string {
+  try {
+    makeFolder(dataDir)
+  } catch (error) {
+    const { code, path = dataDir } = error as NodeJS.ErrnoException
+    throw new EmbeddedUnavailable(`DATA_DIR: ${path} cannot be made (${code}); choose a folder that this user can write to`, {
+      cause: error,
+    })
+  }
+  return realpathSync(dataDir)
 }

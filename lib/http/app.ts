@@ -8,6 +8,7 @@ import { VERSION } from '../version.ts'
 import { access, declaredRoutes } from './access.ts'
 import { type Context, type Env, header } from './context.ts'
 import { HttpError } from './errors.ts'
+import { allowOrigin } from './origins.ts'
 import { requestId } from './request-id.ts'
 import { respond } from './respond.ts'
 
@@ -32,26 +33,27 @@ export function createApp(given: Deps, routes: readonly Hono<Env>[]): Hono<Env> 
     await next()
     observe(c, deps, performance.now() - startedAt)
   })
-  app.options(
-    '*',
-    access('open'),
-    (c, next) => {
-      c.header('x-request-id', c.get('requestId'))
-      return next()
-    },
-    cors({ origin: '*', maxAge: CORS_MAX_AGE_SECONDS }),
-  )
+  const { corsOrigins } = deps.config
+  if (corsOrigins.length > 0)
+    app.options(
+      '*',
+      access('open'),
+      (c, next) => {
+        c.header('x-request-id', c.get('requestId'))
+        return next()
+      },
+      cors({ origin: corsOrigins[0] === '*' ? '*' : [...corsOrigins], maxAge: CORS_MAX_AGE_SECONDS }),
+    )
   for (const one of routes) app.route('/', one)
   app.notFound(
     (c) =>
       new Response(null, {
         status: 404,
-        headers: {
+        headers: allowOrigin(c, {
           'content-length': '0',
-          'access-control-allow-origin': '*',
           'x-request-id': c.get('requestId'),
           ...(deps.draining() ? { connection: 'close' } : {}),
-        },
+        }),
       }),
   )
   app.onError(onError)

@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerRes
 import { createServer } from 'node:http'
 import { Server as NetServer } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
-import type { SocketAddress } from '../variables.ts'
+import { ConfigError, type SocketAddress } from '../variables.ts'
 import { Connections, type Cut, READER_LIMITS, type ReaderLimits } from './connections.ts'
 import { hostCountFault, hostFault, refuseBadHeads, refuseRequest } from './refused-heads.ts'
 import { dropRest, REST_LIMITS, type RestLimits } from './rest.ts'
@@ -20,6 +20,11 @@ const QUIET_MS = 100
 
 const connections = new WeakMap<Server, Connections>()
 
+export interface Listener {
+  readonly server: Server
+  readonly address: SocketAddress
+}
+
 type Fetch = Parameters<typeof createAdaptorServer>[0]['fetch']
 
 export interface ListenOptions {
@@ -29,16 +34,31 @@ export interface ListenOptions {
   rest?: Partial<RestLimits>
   /** Hears of every connection that was cut because its reader was too slow. */
   onCut?: (cut: Cut) => void
+  /** Named when no address can be bound. */
+  variable?: string
   /** Sees each request first, as it came, before a URL is made of it; true says that it was answered there. */
   before?: (incoming: IncomingMessage, outgoing: ServerResponse) => boolean
 }
 
-/** Listens on the first of the addresses that can be bound. */
+/** Errors of a host without that family, or without that address. */
+const ABSENT = ['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EINVAL']
+/** Why an address cannot be bound, by the code of the error. */
+const REASONS: Record<string, string> = {
+  EADDRINUSE: 'another program listens there: end it, or choose another address',
+  EACCES: 'this user may not listen there: choose a port from 1024',
+  EADDRNOTAVAIL: 'this machine has no such address',
+  ENOTFOUND: 'nobody knows that name',
+}
+
+/**
+ * Listens on the first of the addresses that can be bound.
+ * @throws ConfigError when none can, and `variable` is given
+ */
 export async function listen(
   fetch: Fetch,
   addresses: readonly SocketAddress[],
-  { readers = {}, rest = {}, onCut = () => {}, before = () => false }: ListenOptions = {},
-): Promise<{ server: Server; address: SocketAddress }> {
+  { readers = {}, rest = {}, onCut = () => {}, variable, before = () => false }: ListenOptions = {},
+): Promise<Listener> {
   const serverOptions = {
     keepAliveTimeout: KEEP_ALIVE_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
@@ -61,7 +81,8 @@ export async function listen(
       else refuseRequest(outgoing, fault)
     })
   let failure: unknown
-  for (const { host, port } of addresses) {
+  for (const one of addresses) {
+    const { host, port } = one
     const server = createAdaptorServer({
       fetch,
       createServer: create as typeof createServer,
@@ -79,12 +100,39 @@ export async function listen(
       const bound = server.address() as { port: number }
       return { server, address: { host, port: bound.port } }
     } catch (error) {
-      failure = error
+      failure = variable === undefined ? error : unusable(variable, one, error as NodeJS.ErrnoException)
       // Only a host without that family falls back; a port in use must be told.
-      if (!['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EINVAL'].includes((error as NodeJS.ErrnoException).code ?? '')) break
+      if (!isAbsent(error)) break
     }
   }
   throw failure
+}
+
+const isAbsent = (error: unknown) => ABSENT.includes((error as NodeJS.ErrnoException).code ?? '')
+
+function unusable(variable: string, address: SocketAddress, cause: NodeJS.ErrnoException): ConfigError {
+  const { code = cause.message } = cause
+  const reason = REASONS[code]
+  const place = shown(address).slice('http://'.length)
+  return new ConfigError(`${variable}: ${place} cannot be used (${code})${reason === undefined ? '' : `: ${reason}`}`, { cause })
+}
+
+/**
+ * Listens on every one of the addresses, but for those of a family that this host lacks. When one of the others cannot be bound, none is.
+ * @throws as `listen`
+ */
+export async function listenOnEach(fetch: Fetch, addresses: readonly SocketAddress[], options: ListenOptions = {}): Promise<Listener[]> {
+  const listeners: Listener[] = []
+  for (const address of addresses) {
+    try {
+      listeners.push(await listen(fetch, [address], options))
+    } catch (error) {
+      if (listeners.length > 0 && isAbsent(error instanceof ConfigError ? error.cause : error)) continue
+      for (const { server } of listeners) server.close()
+      throw error
+    }
+  }
+  return listeners
 }
 
 /**

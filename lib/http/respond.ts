@@ -4,6 +4,7 @@ import type { MiddlewareHandler } from 'hono'
 import type { Context, Env } from './context.ts'
 import { header } from './context.ts'
 import { isHad, type Kept } from './kept.ts'
+import { allowOrigin } from './origins.ts'
 import { MAX_WHOLE_BYTES, once, type Pieces, packed, sliced } from './slices.ts'
 
 /** A string leaves in one write with its headers, bytes take a second; beyond this it costs more to make one. */
@@ -18,11 +19,10 @@ const gzipAsync = promisify(gzip)
 function headersFor(c: Context, contentType: string, extra?: Record<string, string>): Record<string, string> {
   const headers: Record<string, string> = {
     'content-type': contentType,
-    'access-control-allow-origin': '*',
     'x-request-id': c.get('requestId'),
   }
   if (c.get('deps').draining()) headers.connection = 'close'
-  return extra ? Object.assign(headers, extra) : headers
+  return allowOrigin(c, extra ? Object.assign(headers, extra) : headers)
 }
 
 /** A plain text answer of any status; bytes are sent as they are, without a copy. */

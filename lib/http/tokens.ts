@@ -1,10 +1,12 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { type Config, ConfigError, type TokenVariable } from '../config.ts'
+import type { TokenHolder } from '../token-files.ts'
+import type { ConfiguredToken } from '../token-variables.ts'
 
 /** What a route can ask for: `open` asks for nothing. */
 export type Scope = 'open' | 'read' | 'ingest' | 'supplychain'
 
-export interface Tokens {
+export interface Tokens extends TokenHolder<TokenVariable> {
   /** Whether any token is configured. */
   readonly enabled: boolean
   /** The variables that supplied tokens. */
@@ -33,11 +35,8 @@ const withoutAuth: ReadonlySet<Scope> = new Set(['open', 'read', 'ingest'])
  * @throws ConfigError naming both variables when two hold the same value.
  */
 export function createTokens(config: Pick<Config, 'tokens'>): Tokens {
-  const known = config.tokens.map(({ variable, source, value }) => ({ source, scopes: grants[variable], digest: digest(value) }))
-  for (const [i, one] of known.entries()) {
-    const twin = known.slice(i + 1).find((other) => timingSafeEqual(one.digest, other.digest))
-    if (twin) throw new ConfigError(`${one.source} and ${twin.source} hold the same token: give each its own`)
-  }
+  let configured = config.tokens
+  let known = knownOf(configured)
 
   function authenticate(header: string | undefined): ReadonlySet<Scope> | null {
     if (known.length === 0) return withoutAuth
@@ -49,7 +48,27 @@ export function createTokens(config: Pick<Config, 'tokens'>): Tokens {
     return granted
   }
 
-  return { enabled: known.length > 0, sources: known.map((token) => token.source), authenticate }
+  return {
+    enabled: known.length > 0,
+    sources: [...new Set(known.map((token) => token.source))],
+    authenticate,
+    get configured() {
+      return configured
+    },
+    replace(tokens) {
+      known = knownOf(tokens)
+      configured = tokens
+    },
+  }
+}
+
+function knownOf(tokens: readonly ConfiguredToken<TokenVariable>[]) {
+  const known = tokens.map(({ variable, source, value }) => ({ source, scopes: grants[variable], digest: digest(value) }))
+  for (const [i, one] of known.entries()) {
+    const twin = known.slice(i + 1).find((other) => timingSafeEqual(one.digest, other.digest))
+    if (twin) throw new ConfigError(`${one.source} and ${twin.source} hold the same token: give each its own`)
+  }
+  return known
 }
 
 function digest(token: string): Buffer {

@@ -22,7 +22,7 @@ export interface ImageTrustOptions {
   /** Of the evaluator; null for none. */
   readonly url: string | null
   /** For reading, which the evaluator knows us by; null sends none. */
-  readonly token: string | null
+  readonly token: () => string | null
   readonly log: Log
   readonly timeoutMs?: number
 }
@@ -50,7 +50,7 @@ export class ImageTrust {
     try {
       if (url === null) throw new Unavailable(WHY.notConfigured)
       const { namespace, verdict } = filter
-      const question = { url, token, namespace, verdict, timeoutMs, maxBytes: MAX_ANSWER_BYTES, signal: left }
+      const question = { url, token: token(), namespace, verdict, timeoutMs, maxBytes: MAX_ANSWER_BYTES, signal: left }
       const tally = new Tally(filter, limit)
       const evaluatedAt = await count(ask(question), tally, this.#line.join())
       return await written(tally, evaluatedAt, new Slice())
@@ -94,7 +94,7 @@ function evaluatedAtOf(answer: unknown): string | null {
 }
 
 /** The token that the evaluator knows the broker by: that for reading, else the shared one (interop-supply-chain 3.8). */
-export function evaluatorToken({ tokens }: Pick<Config, 'tokens'>): string | null {
+export function evaluatorToken(tokens: Config['tokens']): string | null {
   const value = (variable: string) => tokens.find((one) => one.variable === variable)?.value
   return value('BROKER_TOKEN_READ') ?? value('BROKER_AUTH_TOKEN') ?? null
 }

@@ -32,5 +32,5 @@ export const template = (path: string): string => path.replace(/:(\w+)(\{[^}]*\}
 export function operationId(method: string, path: string): string {
   const parts = path.replace(/\/(\w+)(?=\/\{\1\})/g, '').split('/')
   const words = parts.flatMap((part) => (part.startsWith('{') ? ['by', ...part.slice(1, -1).split('_')] : part.split(/[^a-zA-Z0-9]+/)))
-  return method + words.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join('')
+  return method + (words.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join('') || 'Index')
 }

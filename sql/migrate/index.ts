@@ -43,6 +43,8 @@ export interface MigrateResult {
   version: number
 }
 
+/** A file that takes longer has a line of its own in the log. */
+const LONG_FILE_MS = 1_000
 const OLDEST_SERVER = 150_000
 
 /**
@@ -109,6 +111,7 @@ async function bringUpToDate(options: MigrateOptions, schema: Schema, patience: 
   if (isCurrent) return
 
   await withLock(connection, log, patience.lockWaitMs, async ({ sql, assertLocked }) => {
+    const begun = Date.now()
     await createHistory(sql)
     const missing = await compare(sql)
     for (const file of missing.migrations) {
@@ -116,11 +119,14 @@ async function bringUpToDate(options: MigrateOptions, schema: Schema, patience: 
       const start = Date.now()
       await applyMigration(sql, file, patience, log)
       applied.push(file.name)
-      log.info({ file: file.name, ms: Date.now() - start }, 'migrate: applied')
+      const ms = Date.now() - start
+      log[ms < LONG_FILE_MS ? 'debug' : 'info']({ file: file.name, ms }, 'migrate: applied')
     }
     assertLocked()
     if (missing.isFunctionsStale) await applyFunctions(sql, functions, patience, log)
     await setRoleSettings(sql, missing.settings, log)
+    const { length } = missing.migrations
+    if (length > 0) log.info({ files: length, version: known, ms: Date.now() - begun }, 'migrate: the schema was migrated')
   })
 }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { after, test } from 'node:test'
 import { rootCertificates } from 'node:tls'
 import { Cron } from 'croner'
@@ -48,12 +48,18 @@ function lived(manifest: Manifest): NodeJS.ProcessEnv {
   writeFileSync(authority, rootCertificates[0]!)
   const value = ([name, given]: [string, Json]) => {
     if (name === 'DATABASE_PASSWORD_FILE') return [name, password]
+    if (/TOKEN.*_FILE$/.test(name)) return [name, tokenFile(basename(given.split(',')[0]))]
     if (name === 'PGSSLROOTCERT') return [name, authority]
     if (typeof given === 'string') return [name, given]
     return [name, name === 'DATABASE_URL' ? 'postgres://broker@db/broker' : `token-of-${given.secretKeyRef.key}-for-tests`]
   }
   const { PGSSLCERT: _, PGSSLKEY: __, ...rest } = environment(manifest)
   return Object.fromEntries(Object.entries(rest).map(value))
+}
+function tokenFile(key: string): string {
+  const path = join(folder, key)
+  writeFileSync(path, `token-of-${key}-for-tests`)
+  return path
 }
 const configOf = (toggle: string): Config => loadConfig(lived(object(toggle, 'Deployment', 'broker')))
 
@@ -499,6 +505,24 @@ each('an external database is migrated before the rest, and one for trials by th
 const secretKey = (name: string, key: string, optional?: boolean) => ({
   secretKeyRef: { name, key, ...(optional === undefined ? {} : { optional }) },
 })
+const files = (key: string) => `/etc/broker/tokens/${key},/etc/broker/tokens/${key}-next`
+
+/** The keys of the secret that a pod mounts as files, and whether each may be missing. */
+function mountedKeys(manifest: Manifest): Record<string, boolean> {
+  const { spec } = podTemplate(manifest)
+  const volume = spec.volumes?.find(({ name }: Json) => name === 'tokens')
+  if (volume === undefined) return {}
+  const [mount] = container(manifest).volumeMounts.filter(({ name }: Json) => name === 'tokens')
+  assert.deepEqual(mount, { name: 'tokens', mountPath: '/etc/broker/tokens', readOnly: true })
+  return Object.fromEntries(
+    volume.projected.sources.map(({ secret }: Json) => {
+      assert.equal(secret.name, 'broker-tokens')
+      const [{ key, path }] = secret.items
+      assert.equal(path, key)
+      return [key, secret.optional ?? false]
+    }),
+  )
+}
 const authOf = (env: Record<string, Json>) => Object.fromEntries(Object.entries(env).filter(([name]) => /TOKEN/.test(name)))
 
 one('without authentication nobody gets a token', () => {
@@ -511,32 +535,55 @@ one('without authentication nobody gets a token', () => {
 })
 
 one('with a token for each scope the broker must have those for reading and ingest; others get the one they need', () => {
-  assert.deepEqual(authOf(environment(object('frontend-scoped', 'Deployment', 'broker'))), {
-    BROKER_TOKEN_READ: secretKey('broker-tokens', 'read', false),
-    BROKER_TOKEN_INGEST: secretKey('broker-tokens', 'ingest', false),
+  const broker = object('frontend-scoped', 'Deployment', 'broker')
+  assert.deepEqual(authOf(environment(broker)), {
+    BROKER_TOKEN_READ_FILE: files('read'),
+    BROKER_TOKEN_INGEST_FILE: files('ingest'),
     BROKER_TOKEN_SUPPLYCHAIN: secretKey('broker-tokens', 'supplychain', true),
   })
-  assert.deepEqual(authOf(environment(object('frontend-scoped', 'Deployment', 'frontend'))), {
-    BROKER_TOKEN_READ: secretKey('broker-tokens', 'read', false),
-  })
+  assert.deepEqual(mountedKeys(broker), { read: false, 'read-next': true, ingest: false, 'ingest-next': true })
+  const frontend = object('frontend-scoped', 'Deployment', 'frontend')
+  assert.deepEqual(authOf(environment(frontend)), { BROKER_TOKEN_READ_FILE: '/etc/broker/tokens/read' })
+  assert.deepEqual(mountedKeys(frontend), { read: false, 'read-next': true })
   assert.deepEqual(authOf(environment(object('controller-custom', 'DaemonSet', 'controller'))), {
     BROKER_AUTH_TOKEN: secretKey('broker-tokens', 'ingest', false),
   })
+})
+
+one('the edge proxy is asked for by the names of its Service, and by those that the values add', () => {
+  const name = 'kguardian-frontend'
+  const own = [name, `${name}.telemetry`, `${name}.telemetry.svc`, `${name}.telemetry.svc.cluster.local`]
+  assert.deepEqual(environment(object('frontend', 'Deployment', 'frontend')).ALLOWED_HOSTS.split(','), own)
+  assert.deepEqual(environment(object('frontend-scoped', 'Deployment', 'frontend')).ALLOWED_HOSTS.split(','), [...own, 'ui.example.com'])
+  // Those that an Ingress or an HTTPRoute leads to it with are its own, too.
+  assert.ok(
+    environment(object('everything', 'Deployment', 'frontend'))
+      .ALLOWED_HOSTS.split(',')
+      .includes('ui.example.com'),
+  )
+})
+
+one('the broker serves the cluster, with tokens or without', () => {
+  for (const toggle of ['default', 'auth-scoped'])
+    assert.equal(environment(object(toggle, 'Deployment', 'broker')).LISTEN_ADDR, '[::]:9090')
 })
 
 one('the supply-chain component posts with the token that the broker must then have', () => {
   for (const toggle of ['supplychain', 'supplychain-full', 'supplychain-signatures', 'supplychain-no-rbac']) {
     const token = secretKey('broker-tokens', 'supplychain', false)
     assert.deepEqual(authOf(environment(object(toggle, 'Deployment', 'supplychain'))), { BROKER_AUTH_TOKEN: token })
-    assert.deepEqual(environment(object(toggle, 'Deployment', 'broker')).BROKER_TOKEN_SUPPLYCHAIN, token)
+    const broker = object(toggle, 'Deployment', 'broker')
+    assert.equal(environment(broker).BROKER_TOKEN_SUPPLYCHAIN_FILE, files('supplychain'))
+    assert.deepEqual([mountedKeys(broker).supplychain, mountedKeys(broker)['supplychain-next']], [false, true])
   }
 })
 
 one('with a shared token all have that one, the edge proxy only where it is agreed to', () => {
   const token = secretKey('broker-tokens', 'token', false)
-  assert.deepEqual(authOf(environment(object('auth-shared', 'Deployment', 'broker'))), { BROKER_AUTH_TOKEN: token })
+  assert.deepEqual(authOf(environment(object('auth-shared', 'Deployment', 'broker'))), { BROKER_AUTH_TOKEN_FILE: files('token') })
+  assert.deepEqual(mountedKeys(object('auth-shared', 'Deployment', 'broker')), { token: false, 'token-next': true })
   assert.deepEqual(authOf(environment(object('frontend-shared', 'Deployment', 'frontend'))), {
-    BROKER_AUTH_TOKEN: token,
+    BROKER_AUTH_TOKEN_FILE: '/etc/broker/tokens/token',
     ALLOW_SHARED_TOKEN: 'true',
   })
   assert.deepEqual(authOf(environment(object('controller-bare', 'DaemonSet', 'controller'))), { BROKER_AUTH_TOKEN: token })

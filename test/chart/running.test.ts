@@ -1,8 +1,10 @@
 /** The command lines of the rendered manifests, run as a container would run them, on a live database. Needs `npm run build`. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { type TestContext, test } from 'node:test'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { after, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { jobs } from '../../jobs/index.ts'
 import { VERSION } from '../../lib/version.ts'
@@ -25,11 +27,24 @@ const [database, releases] = skip
  */
 function lived(manifest: Manifest, changes: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   const given = Object.entries(environment(manifest)).filter(([name]) => !/^(PG|DATABASE_)/.test(name))
-  const texts = given.map(([name, value]) => [name, typeof value === 'string' ? value : tokenOf(value.secretKeyRef.key)])
+  const textOf = (name: string, value: string | { secretKeyRef: { key: string } }) => {
+    if (typeof value !== 'string') return tokenOf(value.secretKeyRef.key)
+    return /TOKEN.*_FILE$/.test(name) ? tokenFile(basename(value.split(',')[0]!)) : value
+  }
+  const texts = given.map(([name, value]) => [name, textOf(name, value)])
   const { PATH } = process.env
   return { PATH, ...Object.fromEntries(texts), DATABASE_URL: database!.url, TELEMETRY_ENDPOINT: releases!.url, ...changes }
 }
 const tokenOf = (key: string) => `token-for-${key}-of-tests`
+const folder = mkdtempSync(join(tmpdir(), 'chart-running-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+/** As the kubelet mounts the key of the secret. */
+function tokenFile(key: string): string {
+  const path = join(folder, key)
+  writeFileSync(path, tokenOf(key))
+  return path
+}
 
 /** Starts the one container of a manifest where its image would. */
 function start(t: TestContext, manifest: Manifest, changes: NodeJS.ProcessEnv = {}) {

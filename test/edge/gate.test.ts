@@ -238,3 +238,45 @@ test('every request is a line and is counted, by method and class; nothing of it
   assert.equal(await quiet.metric('edge_http_requests_total', { method: 'POST', status: '4xx' }), 1)
   heard()
 })
+
+test('only names of this machine are served, and a page that points a name of its own at it gets nothing: 421', async () => {
+  const bare = await startEdge(upstream.url, { ALLOWED_HOSTS: '' })
+  for (const host of ['evil.example', `evil.example:${bare.port}`, 'localhost.evil.example', '10.0.0.1', 'telemetry-frontend']) {
+    const answer = await exchange(bare.port, `GET /api/pod/info HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+    assert.equal(answer.status, 421, host)
+    assert.match(answer.body, /^host: .*ALLOWED_HOSTS/)
+    assert.deepEqual(heard(), [])
+  }
+  for (const host of ['localhost', `localhost:${bare.port}`, `127.0.0.1:${bare.port}`, `[::1]:${bare.port}`]) {
+    const answer = await exchange(bare.port, `GET /api/pod/info HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+    assert.equal(answer.status, 200, host)
+    assert.equal(heard().length, 1)
+  }
+  // Health checks of balancers ask by address, and it says nothing.
+  assert.equal((await get(`${bare.url}/healthz`, { headers: { host: '10.0.0.1' } })).status, 200)
+})
+
+test('ALLOWED_HOSTS names more, in any case and with any port', async () => {
+  const named = await startEdge(upstream.url, { ALLOWED_HOSTS: 'UI.example, telemetry-frontend.shop.svc' })
+  for (const [host, status] of [
+    ['ui.example', 200],
+    ['UI.EXAMPLE:443', 200],
+    ['telemetry-frontend.shop.svc:8080', 200],
+    ['localhost', 200],
+    ['x.ui.example', 421],
+    ['ui.example.evil', 421],
+  ] as const)
+    assert.equal((await get(`${named.url}/pod/info`, { headers: { host } })).status, status, host)
+  heard()
+})
+
+test('the page of links is passed on, under the base path too', async () => {
+  for (const path of ['/', '/api']) {
+    assert.equal((await get(edge.url + path)).status, 200, path)
+    assert.deepEqual(
+      heard().map(({ target }) => target),
+      ['/'],
+      path,
+    )
+  }
+})

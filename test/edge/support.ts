@@ -41,7 +41,7 @@ export async function startEdge(brokerUrl: string, env: NodeJS.ProcessEnv = {}, 
   const metrics = createMetrics()
   const upstream = openUpstream(brokerUrl, maxKeptMs)
   let isDraining = false
-  const config = loadConfig({ BROKER_URL: brokerUrl, BROKER_TOKEN_READ: TOKEN, ...env })
+  const config = loadConfig({ BROKER_URL: brokerUrl, BROKER_TOKEN_READ: TOKEN, ALLOWED_HOSTS: '*', ...env })
   const edge = createEdge({ config, log, metrics, upstream, draining: () => isDraining })
   const { server, address } = await listen(edge.fetch, [{ host: '127.0.0.1', port: 0 }], { before: edge.before, readers })
   server.on('connect', refuseConnect)
@@ -124,6 +124,7 @@ class Launched implements EdgeProcess {
         LISTEN_ADDR: '127.0.0.1:0',
         ADMIN_ADDR: '127.0.0.1:0',
         LOG_LEVEL: 'info',
+        ALLOWED_HOSTS: '*',
         ...env,
       },
     })

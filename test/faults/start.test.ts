@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { chmodSync, existsSync, rmSync, writeFileSync } from 'node:fs'
 import net from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { readPidFile } from '../../lib/db/embedded/pid-file.ts'
+import { isPostmaster, readPidFile } from '../../lib/db/embedded/pid-file.ts'
 import { MISREADS, misreadsEscapedKeys } from '../../lib/escaped-keys.ts'
 import { connectTo, createDataDir, get, postmasterPid, startBroker } from '../support/broker.ts'
 import { program } from '../support/program.ts'
@@ -17,12 +18,21 @@ async function takePort(t: TestContext): Promise<string> {
   return `127.0.0.1:${(holder.address() as net.AddressInfo).port}`
 }
 
+const NOBODY = { uid: 65_534, gid: 65_534 }
+
 /** One of our programs on an embedded server. */
-function launch(t: TestContext, dataDir: string, [source, ...args]: readonly [string, ...string[]], env: NodeJS.ProcessEnv = {}) {
+function launch(
+  t: TestContext,
+  dataDir: string,
+  [source, ...args]: readonly [string, ...string[]],
+  env: NodeJS.ProcessEnv = {},
+  user: { uid?: number; gid?: number } = {},
+) {
   const { DATABASE_URL: _, ...inherited } = process.env
   const child: ChildProcess = spawn(process.execPath, [...program(source), ...args], {
     env: { ...inherited, NODE_ENV: 'development', DATA_DIR: dataDir, LISTEN_ADDR: '127.0.0.1:0', ADMIN_ADDR: '127.0.0.1:0', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
+    ...user,
   })
   t.after(() => child.kill('SIGKILL'))
   let output = ''
@@ -35,13 +45,25 @@ function launch(t: TestContext, dataDir: string, [source, ...args]: readonly [st
 
 const SERVER = ['lib/server.ts'] as const
 
+/** What a program ended with: one sentence, without the stack of an error. */
+function lastWords(output: string): string {
+  const line = JSON.parse(output.trimEnd().split('\n').at(-1)!)
+  assert.equal(line.level, 'fatal', output)
+  assert.equal(line.err, undefined, output)
+  assert.doesNotMatch(line.msg, /\n/)
+  return line.msg
+}
+
 describe('a start that fails takes its database server along', { timeout: 900_000 }, () => {
   for (const variable of ['LISTEN_ADDR', 'ADMIN_ADDR']) {
     test(`the port of ${variable} is taken: exit code 1, and no server is left`, async (t) => {
       const dataDir = createDataDir()
       const { code, output } = await launch(t, dataDir, SERVER, { [variable]: await takePort(t) }).ended
       assert.equal(code, 1)
-      assert.match(output, /EADDRINUSE/)
+      assert.match(
+        lastWords(output),
+        new RegExp(`^${variable}: 127\\.0\\.0\\.1:\\d+ cannot be used \\(EADDRINUSE\\): another program listens there`),
+      )
       assert.equal(postmasterPid(dataDir), undefined)
       assert.equal(readPidFile(join(dataDir, 'postgres')), undefined)
     })
@@ -75,6 +97,55 @@ describe('a start that fails takes its database server along', { timeout: 900_00
     await becomes(async () => (await get(`${other.url}/health`)).status, 200)
     assert.deepEqual(await other.stop(), { code: 0, signal: null })
     assert.equal(postmasterPid(dataDir), undefined)
+  })
+})
+
+describe('a data folder that cannot be used ends the start with a sentence that names DATA_DIR', { timeout: 900_000 }, () => {
+  test('a folder that nobody can make', { skip: !existsSync('/proc/self') && 'needs /proc' }, async (t) => {
+    const { code, output } = await launch(t, '/proc/x/y', SERVER).ended
+    assert.equal(code, 1)
+    assert.match(lastWords(output), /^DATA_DIR: \/proc\/x cannot be made \(ENOENT\)/)
+  })
+
+  test('a file', async (t) => {
+    const path = join(createDataDir(), 'file')
+    writeFileSync(path, '')
+    for (const dataDir of [path, join(path, 'below')]) {
+      const { code, output } = await launch(t, dataDir, SERVER).ended
+      assert.equal(code, 1)
+      assert.match(lastWords(output), /^DATA_DIR: \S+ cannot be made \((EEXIST|ENOTDIR)\)/)
+    }
+  })
+
+  test('a folder that may not be written to', { skip: process.getuid?.() !== 0 && 'takes root to become somebody else' }, async (t) => {
+    const dataDir = createDataDir()
+    chmodSync(dataDir, 0o755)
+    const { code, output } = await launch(t, dataDir, SERVER, {}, NOBODY).ended
+    assert.equal(code, 1)
+    assert.match(lastWords(output), /^DATA_DIR: .*(EACCES|[Pp]ermission denied)/)
+  })
+
+  for (const [what, command] of [
+    ['a job', ['jobs/run.ts', 'late-resolve']],
+    ['migrate', ['sql/migrate.ts']],
+  ] as const)
+    test(`${what} says the same`, { skip: !existsSync('/proc/self') && 'needs /proc' }, async (t) => {
+      const { code, output } = await launch(t, '/proc/x', command).ended
+      assert.equal(code, 1)
+      assert.match(lastWords(output), /^DATA_DIR: \/proc\/x cannot be made/)
+    })
+})
+
+describe('a data folder that is taken away under a running broker', { timeout: 900_000 }, () => {
+  test('ends it with a sentence that names DATA_DIR, and its server too', async () => {
+    const dataDir = createDataDir()
+    const broker = await startBroker({ dataDir })
+    const server = postmasterPid(dataDir)!
+    rmSync(dataDir, { recursive: true, force: true })
+    assert.deepEqual(await broker.exited, { code: 1, signal: null })
+    assert.match(String(broker.log.at(-1)!.msg), /^DATA_DIR: .* is gone/)
+    assert.equal(broker.log.at(-1)!.err, undefined)
+    await until('its server is gone', () => !isPostmaster(server, join(dataDir, 'postgres')))
   })
 })
 

@@ -7,7 +7,7 @@ import { route } from '../../lib/http/context.ts'
 import { HttpError, noData } from '../../lib/http/errors.ts'
 import { startApp } from '../support/app.ts'
 
-const app = await startApp()
+const app = await startApp({ CORS_ORIGINS: '*' })
 const SECRET = 'hunter2-secret-value'
 const thrown: Record<string, () => unknown> = {
   http: () => Promise.reject(new HttpError(409, 'already so', { 'x-why': 'because' })),

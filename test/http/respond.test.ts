@@ -32,7 +32,7 @@ for (const [value, expected] of [
   test(`a coding that is named counts before the asterisk: ${value}`, () => assert.equal(acceptsGzip(value), expected))
 }
 
-const app = await startApp()
+const app = await startApp({ CORS_ORIGINS: '*' })
 let draining = false
 let sized = Buffer.alloc(0)
 const CHUNK = '0123456789'

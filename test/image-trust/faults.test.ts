@@ -41,7 +41,7 @@ const head = (headers: Record<string, string | number> = {}) =>
 function client(url: string, timeoutMs = PATIENT_MS) {
   const logged: { fields: object; message: string }[] = []
   const note = (fields: object, message: string) => void logged.push({ fields, message })
-  const trust = new ImageTrust({ url, token: TOKEN, timeoutMs, log: { debug: note, info: note, warn: note, error: note } })
+  const trust = new ImageTrust({ url, token: () => TOKEN, timeoutMs, log: { debug: note, info: note, warn: note, error: note } })
   return {
     logged,
     read: async (filter = ALL, left?: AbortSignal) => JSON.parse(String(await trust.read(filter, 200, left))),
@@ -124,7 +124,7 @@ test('a token that no header can carry is a request that failed, and is not in t
   const { url } = await startRaw((socket) => socket.end(head()))
   const logged: unknown[] = []
   const note = (fields: object, message: string) => void logged.push({ ...fields, message, text: String((fields as { err?: Error }).err) })
-  const trust = new ImageTrust({ url, token: 'tökén\u{1f600}', log: { debug: note, info: note, warn: note, error: note } })
+  const trust = new ImageTrust({ url, token: () => 'tökén\u{1f600}', log: { debug: note, info: note, warn: note, error: note } })
   assert.equal(JSON.parse(String(await trust.read(ALL, 1))).reason, FAILED)
   assert.doesNotMatch(JSON.stringify(logged), /tök/)
 })

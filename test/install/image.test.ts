@@ -75,7 +75,8 @@ describe('the Dockerfile', () => {
   })
 
   test('it starts the broker as `npm start` does', () => {
-    const words = manifest.scripts.start.split(' ')
+    const [, program] = manifest.scripts.start.split(' && ')
+    const words = program!.replace('exec ', '').split(' ')
     const settings = words.filter((word) => /^[A-Z_]+=/.test(word))
     assert.deepEqual([...exec(only('ENTRYPOINT')), ...exec(only('CMD'))], words.slice(settings.length))
     const { NODE_ENV, ...env } = pairs(only('ENV'))

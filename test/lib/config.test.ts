@@ -14,9 +14,12 @@ test('an empty environment gives the defaults', () => {
   assert.deepEqual(loadConfig({}), {
     nodeEnv: 'development',
     listen: [
-      { host: '::', port: 9090 },
-      { host: '0.0.0.0', port: 9090 },
+      { host: '127.0.0.1', port: 9090 },
+      { host: '::1', port: 9090 },
     ],
+    isLoopbackOnly: true,
+    corsOrigins: [],
+    tokenFiles: [],
     adminListen: [{ host: '127.0.0.1', port: 9091 }],
     databaseUrl: null,
     dataDir: '.data',

@@ -1,6 +1,7 @@
 import type { HttpBindings } from '@hono/node-server'
 import { Hono } from 'hono'
 import type { Logger } from 'pino'
+import { createHosts } from '../../lib/http/hosts.ts'
 import type { EdgeConfig } from './config.ts'
 import { Exchanges } from './exchanges.ts'
 import { createGate } from './gate.ts'
@@ -15,6 +16,8 @@ export interface EdgeDeps {
   upstream: Upstream
   /** True from the first SIGTERM on: answers then carry `Connection: close`. */
   draining: () => boolean
+  /** The read token as it is now; that of `config` unless given. */
+  token?: () => string | null
 }
 
 const HEALTH = '/healthz'
@@ -22,11 +25,10 @@ const HEALTH = '/healthz'
 /**
  * The proxy, as `listen` takes it: `before` refuses requests or passes them on to the broker, all but those that `fetch` answers.
  */
-export function createEdge({ config, log, metrics, upstream, draining }: EdgeDeps) {
+export function createEdge({ config, log, metrics, upstream, draining, token = () => config.token?.value ?? null }: EdgeDeps) {
   const exchanges = new Exchanges({ metrics, log })
-  const { basePath, token, connectTimeoutMs, firstByteTimeoutMs, idleTimeoutMs } = config
-  const authorization = token === null ? null : `Bearer ${token.value}`
-  const relay = createRelay({ upstream, metrics, authorization, connectTimeoutMs, firstByteTimeoutMs, idleTimeoutMs, draining })
+  const { basePath, allowedHosts, connectTimeoutMs, firstByteTimeoutMs, idleTimeoutMs } = config
+  const relay = createRelay({ upstream, metrics, token, connectTimeoutMs, firstByteTimeoutMs, idleTimeoutMs, draining })
 
   const app = new Hono<{ Bindings: HttpBindings }>().get(HEALTH, (c) => {
     const headers: Record<string, string> = { 'x-request-id': exchanges.of(c.env.outgoing).requestId }
@@ -34,5 +36,6 @@ export function createEdge({ config, log, metrics, upstream, draining }: EdgeDep
     return c.text('ok', 200, headers)
   })
   const isOwn = (path: string) => path === HEALTH
-  return { before: createGate({ exchanges, basePath, draining, relay, isOwn }), fetch: app.fetch }
+  const isAllowedHost = createHosts(allowedHosts)
+  return { before: createGate({ exchanges, basePath, draining, relay, isOwn, isAllowedHost }), fetch: app.fetch }
 }

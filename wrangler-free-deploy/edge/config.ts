@@ -1,7 +1,19 @@
 /** The environment of the edge proxy, read once, with the rules of the broker's own (`lib/variables.ts`). */
 import { z } from 'zod'
-import { type ConfiguredToken, readToken, tokenLines } from '../../lib/token-variables.ts'
-import { address, asTable, ConfigError, flag, logLevels, printable, type Row, readRow, whole, word } from '../../lib/variables.ts'
+import { type ConfiguredToken, readToken, type TokenFiles, tokenFilesOf, tokenLines } from '../../lib/token-variables.ts'
+import {
+  address,
+  asTable,
+  ConfigError,
+  flag,
+  hostNames,
+  logLevels,
+  printable,
+  type Row,
+  readRow,
+  whole,
+  word,
+} from '../../lib/variables.ts'
 import { isPlainPath } from './target.ts'
 
 const tokenVariables = ['BROKER_TOKEN_READ', 'BROKER_AUTH_TOKEN'] as const
@@ -23,6 +35,10 @@ const rows = {
     'Address that is proxied, and of `/healthz`. The default takes the second where the host has no IPv6.',
   ),
   adminListen: address('ADMIN_ADDR', ['127.0.0.1:8081'], 'Address of `/livez`, `/readyz` and `/metrics`.'),
+  allowedHosts: hostNames(
+    'ALLOWED_HOSTS',
+    'Names by which browsers may ask for this proxy, beside those of the machine itself (`localhost`, `127.0.0.1`, `[::1]`); others get 421.',
+  ),
   brokerUrl: brokerUrl('BROKER_URL', 'The broker, without a path: what is asked here is asked there.'),
   basePath: basePath('BASE_PATH', 'A path that begins with it is forwarded without it; `/` for none. Others are forwarded as they are.'),
   connectTimeoutMs: whole('UPSTREAM_CONNECT_TIMEOUT_MS', 5_000, waitMs, 'Milliseconds for connecting to the broker.'),
@@ -54,6 +70,8 @@ export interface EdgeConfig extends Settings {
   /** Scheme, host and port. */
   readonly brokerUrl: string
   readonly token: ConfiguredToken<TokenVariable> | null
+  /** The file of it, which is read again. */
+  readonly tokenFiles: readonly TokenFiles<TokenVariable>[]
   /** What was read otherwise than written, one sentence each. */
   readonly warnings: readonly string[]
 }
@@ -71,11 +89,12 @@ export function loadConfig(env: NodeJS.ProcessEnv): EdgeConfig {
     errors.push(`${rows.brokerUrl.name} is required`)
   const token = readOneToken(values, env, errors, warnings)
   if (errors.length > 0) throw new ConfigError(errors.join('\n'))
-  return { ...values, brokerUrl: brokerUrl!, token, warnings }
+  return { ...values, brokerUrl: brokerUrl!, token, tokenFiles: tokenFilesOf(tokenVariables, env), warnings }
 }
 
 function readOneToken({ allowSharedToken }: Settings, env: NodeJS.ProcessEnv, errors: string[], warnings: string[]) {
-  const [one, other] = tokenVariables.flatMap((variable) => readToken(variable, env, errors, warnings))
+  // Of two tokens of one variable the first is the one to send.
+  const [one, other] = tokenVariables.flatMap((variable) => readToken(variable, env, errors, warnings).slice(0, 1))
   if (one === undefined) return null
   if (other !== undefined) errors.push(`${one.source} and ${other.source} are both set: keep one`)
   else if (one.variable === 'BROKER_AUTH_TOKEN' && !allowSharedToken)

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { MAX_CORE_BODY_BYTES, tooLarge } from '../../lib/http/body-limit.ts'
 import { HttpError } from '../../lib/http/errors.ts'
+import { wrongHost } from '../../lib/http/hosts.ts'
 import { hostFault } from '../../lib/http/refused-heads.ts'
 import { answerText } from './answer.ts'
 import type { Exchange, Exchanges } from './exchanges.ts'
@@ -15,13 +16,17 @@ export interface GateOptions {
   relay: (exchange: Exchange) => void
   /** Whether a path as it came is for an app of ours. */
   isOwn: (path: string) => boolean
+  /** Whether a `Host` names this proxy; asked for what is relayed. */
+  isAllowedHost: (host: string | undefined) => boolean
 }
+
+const OTHER_HOST = wrongHost('ALLOWED_HOSTS lists more')
 
 /**
  * For `listen`, as its `before`: refuses or relays, and leaves to the app what is its own. No URL is made of what is relayed: it takes a tenth
  * of the processor time of a look-up. The target is judged first, since a method is one of a path.
  */
-export function createGate({ exchanges, basePath, draining, relay, isOwn }: GateOptions) {
+export function createGate({ exchanges, basePath, draining, relay, isOwn, isAllowedHost }: GateOptions) {
   return (incoming: IncomingMessage, outgoing: ServerResponse): boolean => {
     const exchange = exchanges.begin(incoming, outgoing)
     try {
@@ -32,7 +37,8 @@ export function createGate({ exchanges, basePath, draining, relay, isOwn }: Gate
       return true
     }
     if (isOwn(incoming.url!.split('?', 1)[0]!)) return false
-    relay(exchange)
+    if (isAllowedHost(incoming.headers.host)) relay(exchange)
+    else answerText(exchange, OTHER_HOST, draining())
     return true
   }
 }

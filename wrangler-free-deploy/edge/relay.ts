@@ -28,8 +28,8 @@ const UNPASSABLE = new HttpError(400, 'a header field holds what cannot be passe
 export interface RelayOptions {
   readonly upstream: Upstream
   readonly metrics: Metrics
-  /** Value of the header, null where none is added. */
-  readonly authorization: string | null
+  /** The token that is added, as it is now; null where none is. */
+  readonly token: () => string | null
   readonly connectTimeoutMs: number
   readonly firstByteTimeoutMs: number
   readonly idleTimeoutMs: number
@@ -49,7 +49,10 @@ type Fault = keyof typeof FAULTS
 /** Passes requests on that the gate has let in. */
 export function createRelay(options: RelayOptions): (exchange: Exchange) => void {
   let underWay = 0
-  const own = ['via', '1.1 edge', ...(options.authorization === null ? [] : ['authorization', options.authorization])]
+  const ownFields = () => {
+    const token = options.token()
+    return ['via', '1.1 edge', ...(token === null ? [] : ['authorization', `Bearer ${token}`])]
+  }
   const onOver = () => {
     underWay--
   }
@@ -57,7 +60,7 @@ export function createRelay(options: RelayOptions): (exchange: Exchange) => void
     const passage = new Passage(exchange, options, onOver)
     underWay++
     if (underWay > MAX_UNDER_WAY) passage.fail('full')
-    else passage.begin(own)
+    else passage.begin(ownFields())
   }
 }
 

@@ -5,6 +5,7 @@ import type { Cut } from '../../lib/http/connections.ts'
 import { close, listen, shown } from '../../lib/http/listen.ts'
 import { runServer } from '../../lib/run-server.ts'
 import type { StopSignals } from '../../lib/stop-signals.ts'
+import { watchTokenFiles } from '../../lib/token-files.ts'
 import { createAdmin } from './admin.ts'
 import { createEdge } from './app.ts'
 import { type EdgeConfig, loadConfig, redacted } from './config.ts'
@@ -24,20 +25,34 @@ async function serve(config: EdgeConfig, log: Logger, signals: StopSignals): Pro
   const metrics = createMetrics()
   const draining = () => aborted.aborted
   const upstream = openUpstream(config.brokerUrl)
-  const { fetch, before } = createEdge({ config, log, metrics, upstream, draining })
+  let configured = config.token === null ? [] : [config.token]
+  const tokenWatch = watchTokenFiles({
+    files: config.tokenFiles,
+    tokens: {
+      get configured() {
+        return configured
+      },
+      replace(tokens) {
+        configured = [...tokens]
+      },
+    },
+    log,
+  })
+  const { fetch, before } = createEdge({ config, log, metrics, upstream, draining, token: () => configured[0]?.value ?? null })
   const onCut = (cut: Cut) => {
     metrics.slowReadersCut.inc()
     log.info(cut, 'a slow reader was cut')
   }
-  const edge = await signals.race(listen(fetch, config.listen, { onCut, before }))
+  const edge = await signals.race(listen(fetch, config.listen, { onCut, before, variable: 'LISTEN_ADDR' }))
   edge.server.on('connect', refuseConnect)
-  const admin = await signals.race(listen(createAdmin({ metrics, draining }).fetch, config.adminListen))
+  const admin = await signals.race(listen(createAdmin({ metrics, draining }).fetch, config.adminListen, { variable: 'ADMIN_ADDR' }))
   log.info({ edge: shown(edge.address), admin: shown(admin.address) }, 'listening')
 
   await once(aborted, 'abort')
   if (config.nodeEnv === 'production') await new Promise((resolve) => setTimeout(resolve, ENDPOINTS_PROPAGATION_MS))
   await close(edge.server, FINISH_REQUESTS_MS)
   await close(admin.server, FINISH_SCRAPES_MS)
+  tokenWatch.stop()
   upstream.end()
 }
 

@@ -31,10 +31,10 @@ export function readTarget(raw: string, basePath: string): Target {
   const mark = raw.indexOf('?')
   const path = mark < 0 ? raw : raw.slice(0, mark)
   const search = mark < 0 ? '' : raw.slice(mark)
-  if (!isPlainPath(path)) throw refused(faultOf(path))
+  if (path !== '/' && !isPlainPath(path)) throw refused(faultOf(path))
   if (search !== '' && !SEARCH.test(search)) throw refused('the query may hold visible ASCII characters except # and \\ only')
   if (basePath === '' || !path.startsWith(basePath)) return { path, search }
-  if (path.length === basePath.length) throw refused(`there is nothing after ${basePath} in the path`)
+  if (path.length === basePath.length) return { path: '/', search }
   return path[basePath.length] === '/' ? { path: path.slice(basePath.length), search } : { path, search }
 }
 

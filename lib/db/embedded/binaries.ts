@@ -1,6 +1,7 @@
 import { accessSync, chmodSync, constants, lstatSync, readFileSync, statSync, symlinkSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
+import { ConfigError } from '../../variables.ts'
 
 const RUNNABLE_BY_ALL = 0o555
 
@@ -11,10 +12,11 @@ export interface Binaries {
 }
 
 /** The embedded server cannot run here. The message always names the way out, DATABASE_URL. */
-export class EmbeddedUnavailable extends Error {
+export class EmbeddedUnavailable extends ConfigError {
+  override readonly name = 'EmbeddedUnavailable'
+
   constructor(reason: string, options?: ErrorOptions) {
     super(`${reason}; set DATABASE_URL to a PostgreSQL 15 or newer instead`, options)
-    this.name = 'EmbeddedUnavailable'
   }
 }
 

@@ -1,6 +1,7 @@
 import { chmodSync, lstatSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { EmbeddedUnavailable } from './binaries.ts'
+import { makeFolder } from './make-folder.ts'
 
 /** The folder is kept over a reboot and open to every user, and nobody but root can put anything there. */
 export const SHARED_FOLDER = '/var/lib/cluster-telemetry-broker'
@@ -17,7 +18,7 @@ const WRITABLE_BY_OTHERS = 0o022
  */
 export function ensureSharedFolder(base: string, ...names: string[]): string {
   try {
-    mkdirSync(dirname(base), { recursive: true })
+    makeFolder(dirname(base))
     assertOurs(dirname(base))
     let folder = base
     ensure(folder)

@@ -6,10 +6,13 @@ const FAST_MS = 30_000
 const IMMEDIATE_MS = 5_000
 const POLL_MS = 20
 
-/** Stops the server of `site`, whoever started it. Returns whether none runs any more. */
-export async function shutdown(site: Site): Promise<boolean> {
+/**
+ * Stops the server of `site`, whoever started it. `lastPid` is the one to stop where the folder no longer tells. Returns whether none runs any
+ * more.
+ */
+export async function shutdown(site: Site, lastPid?: number): Promise<boolean> {
   const { cluster, log } = site
-  const file = readPidFile(cluster)
+  const file = readPidFile(cluster) ?? (lastPid === undefined ? undefined : { pid: lastPid })
   if (!file || !isPostmaster(file.pid, cluster)) return true
 
   for (const [signal, limitMs] of [

@@ -1,4 +1,7 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { EmbeddedUnavailable } from './binaries.ts'
 import { bringUp, finishStopping, type Running, type Site } from './bring-up.ts'
 import type { Membership } from './brokers.ts'
 import { isPostmaster, readPidFile } from './pid-file.ts'
@@ -11,6 +14,8 @@ const STEADY_MS = 60_000
 
 export interface Supervisor {
   readonly running: Running
+  /** Rejects with `EmbeddedUnavailable` when the data is gone from its folder, and the supervision ends. Else it never settles. */
+  readonly gone: Promise<never>
   /** Ends the supervision, a restart under way included; the server itself is left alone. */
   stop(): Promise<void>
 }
@@ -25,6 +30,11 @@ export function supervise(site: Site, membership: Membership, first: Running, ab
   let quickDeaths = 0
   let stoppingLooks = 0
   let recovery: Promise<void> | undefined
+  let lose: (error: Error) => void = () => {}
+  const gone = new Promise<never>((_, reject) => {
+    lose = reject
+  })
+  gone.catch(() => {}) // nobody may be waiting
 
   const timer = setInterval(look, LOOK_MS).unref()
   follow()
@@ -35,6 +45,12 @@ export function supervise(site: Site, membership: Membership, first: Running, ab
 
   function look(): void {
     if (abort.signal.aborted) return
+    if (!existsSync(join(site.cluster, 'PG_VERSION'))) {
+      clearInterval(timer)
+      abort.abort()
+      lose(new EmbeddedUnavailable(`DATA_DIR: the data in ${site.cluster} is gone while the broker runs: bring it back and start again`))
+      return
+    }
     membership.keepGuarded()
     if (recovery) return
     const file = readPidFile(site.cluster)
@@ -67,6 +83,7 @@ export function supervise(site: Site, membership: Membership, first: Running, ab
     get running() {
       return running
     },
+    gone,
     async stop() {
       abort.abort()
       clearInterval(timer)

@@ -109,11 +109,7 @@
 {{- end -}}
 
 {{- define "telemetry-broker.databaseVolumeMounts" -}}
-{{- range include "telemetry-broker.databaseVolumes" . | fromYamlArray }}
-- name: {{ .name }}
-  mountPath: /etc/broker/{{ .name }}
-  readOnly: true
-{{- end }}
+{{- include "telemetry-broker.volumeMounts" (include "telemetry-broker.databaseVolumes" .) }}
 {{- end -}}
 
 {{/* What the server and the jobs do, by the values. */}}
@@ -256,40 +252,96 @@ The tokens that the broker knows. A secret without `read` or `ingest` keeps its 
 nobody. So does one without `supplychain` where the component runs: it drops for good what a broker refuses that does not know its token.
 */}}
 {{- define "telemetry-broker.tokensEnv" -}}
-{{- $secret := .Values.broker.auth.existingSecret | quote -}}
+{{- $folder := "/etc/broker/tokens" -}}
 {{- if eq .Values.broker.auth.mode "scoped" -}}
-- name: BROKER_TOKEN_READ
-  valueFrom:
-    secretKeyRef:
-      name: {{ $secret }}
-      key: read
-      optional: false
-- name: BROKER_TOKEN_INGEST
-  valueFrom:
-    secretKeyRef:
-      name: {{ $secret }}
-      key: ingest
-      optional: false
+- name: BROKER_TOKEN_READ_FILE
+  value: {{ $folder }}/read,{{ $folder }}/read-next
+- name: BROKER_TOKEN_INGEST_FILE
+  value: {{ $folder }}/ingest,{{ $folder }}/ingest-next
+{{- if .Values.supplychain.enabled }}
+- name: BROKER_TOKEN_SUPPLYCHAIN_FILE
+  value: {{ $folder }}/supplychain,{{ $folder }}/supplychain-next
+{{- else }}
+# Without the component the key may be missing, which a file may not.
 - name: BROKER_TOKEN_SUPPLYCHAIN
   valueFrom:
     secretKeyRef:
-      name: {{ $secret }}
+      name: {{ .Values.broker.auth.existingSecret | quote }}
       key: supplychain
-      optional: {{ not .Values.supplychain.enabled }}
+      optional: true
+{{- end }}
 {{- else if eq .Values.broker.auth.mode "shared" -}}
-- name: BROKER_AUTH_TOKEN
-  valueFrom:
-    secretKeyRef:
-      name: {{ $secret }}
-      key: token
-      optional: false
+- name: BROKER_AUTH_TOKEN_FILE
+  value: {{ $folder }}/token,{{ $folder }}/token-next
 {{- end -}}
+{{- end -}}
+
+{{/*
+Tokens as files, which are read again when the secret changes: keys that must be there, and each one's successor, which may. Empty without
+authentication. Usage: (list $ KEYS)
+*/}}
+{{- define "telemetry-broker.tokenVolume" -}}
+{{- $auth := (index . 0).Values.broker.auth -}}
+{{- if ne $auth.mode "none" -}}
+- name: tokens
+  projected:
+    defaultMode: 0440
+    sources:
+      {{- range index . 1 }}
+      - secret:
+          name: {{ $auth.existingSecret | quote }}
+          items:
+            - key: {{ . }}
+              path: {{ . }}
+      - secret:
+          name: {{ $auth.existingSecret | quote }}
+          optional: true
+          items:
+            - key: {{ . }}-next
+              path: {{ . }}-next
+      {{- end }}
+{{- end -}}
+{{- end -}}
+
+{{/* The keys of the secret that the broker mounts. */}}
+{{- define "telemetry-broker.tokenKeys" -}}
+{{- if eq .Values.broker.auth.mode "shared" -}}
+- token
+{{- else -}}
+- read
+- ingest
+{{- if .Values.supplychain.enabled }}
+- supplychain
+{{- end }}
+{{- end -}}
+{{- end -}}
+
+{{/* All that the broker mounts. */}}
+{{- define "telemetry-broker.brokerVolumes" -}}
+{{- include "telemetry-broker.databaseVolumes" . }}
+{{ include "telemetry-broker.tokenVolume" (list . (include "telemetry-broker.tokenKeys" . | fromYamlArray)) }}
+{{- end -}}
+
+{{/* What the edge proxy mounts. */}}
+{{- define "telemetry-broker.frontendVolumes" -}}
+{{ include "telemetry-broker.tokenVolume" (list . (list (ternary "token" "read" (eq .Values.broker.auth.mode "shared")))) }}
+{{- end -}}
+
+{{/* Where volumes are mounted. Usage: (include VOLUMES) */}}
+{{- define "telemetry-broker.volumeMounts" -}}
+{{- range . | fromYamlArray }}
+- name: {{ .name }}
+  mountPath: /etc/broker/{{ .name }}
+  readOnly: true
+{{- end }}
 {{- end -}}
 
 {{/* Everything that the server is told but what `broker.env` adds. */}}
 {{- define "telemetry-broker.brokerEnv" -}}
 {{ include "telemetry-broker.programEnv" . }}
 {{ include "telemetry-broker.settingsEnv" . }}
+- name: LISTEN_ADDR
+  value: "{{ .Values.bindAddress }}:9090"
 - name: ADMIN_ADDR
   value: "{{ .Values.bindAddress }}:9091"
 {{- with (.Values.broker.resources.limits | default dict).memory }}
@@ -314,20 +366,21 @@ nobody. So does one without `supplychain` where the component runs: it drops for
   value: {{ include "telemetry-broker.brokerUrl" . }}
 - name: BASE_PATH
   value: {{ .Values.frontend.basePath | quote }}
+{{- $name := printf "%s-frontend" (include "telemetry-broker.fullname" .) }}
+{{- $inNamespace := printf "%s.%s" $name .Release.Namespace }}
+{{- $hosts := concat (list $name $inNamespace (printf "%s.svc" $inNamespace) (printf "%s.svc.cluster.local" $inNamespace)) .Values.frontend.allowedHosts }}
+{{- $routed := concat (ternary .Values.frontend.ingress.hosts list .Values.frontend.ingress.enabled) (ternary .Values.frontend.httpRoute.hostnames list .Values.frontend.httpRoute.enabled) }}
+{{- range $routed }}
+{{- if not (hasPrefix "*" .) }}{{ $hosts = append $hosts . }}{{ end }}
+{{- end }}
+- name: ALLOWED_HOSTS
+  value: {{ uniq $hosts | join "," | quote }}
 {{- if eq .Values.broker.auth.mode "scoped" }}
-- name: BROKER_TOKEN_READ
-  valueFrom:
-    secretKeyRef:
-      name: {{ .Values.broker.auth.existingSecret | quote }}
-      key: read
-      optional: false
+- name: BROKER_TOKEN_READ_FILE
+  value: /etc/broker/tokens/read
 {{- else if eq .Values.broker.auth.mode "shared" }}
-- name: BROKER_AUTH_TOKEN
-  valueFrom:
-    secretKeyRef:
-      name: {{ .Values.broker.auth.existingSecret | quote }}
-      key: token
-      optional: false
+- name: BROKER_AUTH_TOKEN_FILE
+  value: /etc/broker/tokens/token
 - name: ALLOW_SHARED_TOKEN
   value: {{ .Values.frontend.brokerAuth.allowSharedToken | quote }}
 {{- end }}

@@ -1,0 +1,158 @@
+/** Tokens in turn: two of a scope while one takes the place of the other, and files that are read again. */
+import assert from 'node:assert/strict'
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { ConfigError, loadConfig } from '../../lib/config.ts'
+import { createTokens } from '../../lib/http/tokens.ts'
+import { LOOK_MS, lookAtTokenFiles } from '../../lib/token-files.ts'
+import { fileWith, folder, refusalOf } from '../support/environment.ts'
+
+const OLD = 'tok-old-5b1c0f9a7e2100'
+const NEW = 'tok-new-c2d84e6f0b3500'
+const THIRD = 'tok-third-90ad3f7712'
+
+const may = (tokens: ReturnType<typeof createTokens>, token: string) => [...(tokens.authenticate(`Bearer ${token}`) ?? [])].sort()
+
+/** What a program does with the files of its environment; `look` is one look at them. */
+function program(env: NodeJS.ProcessEnv) {
+  const config = loadConfig(env)
+  const tokens = createTokens(config)
+  const lines: string[] = []
+  const say = (fields: object, message: string) => void lines.push(`${message} ${JSON.stringify(fields)}`)
+  const look = lookAtTokenFiles({ files: config.tokenFiles, tokens, log: { debug: say, info: say, warn: say, error: say } })
+  return { tokens, lines, look }
+}
+
+test('a variable holds two tokens with a comma between, and each grants its scopes', () => {
+  const tokens = createTokens(loadConfig({ BROKER_TOKEN_READ: ` ${OLD} , ${NEW} `, BROKER_TOKEN_INGEST: THIRD }))
+  assert.deepEqual(
+    [may(tokens, OLD), may(tokens, NEW)],
+    [
+      ['open', 'read'],
+      ['open', 'read'],
+    ],
+  )
+  assert.deepEqual(may(tokens, THIRD), ['ingest', 'open', 'read'])
+  assert.deepEqual(may(tokens, `${OLD},${NEW}`), [])
+  assert.deepEqual(tokens.sources, ['BROKER_TOKEN_READ', 'BROKER_TOKEN_INGEST'])
+})
+
+test('three tokens of a scope are refused, and so is a list without any', () => {
+  for (const [value, why] of [
+    [`${OLD},${NEW},${THIRD}`, /^BROKER_TOKEN_READ: 3 tokens; at most 2/],
+    [' , ', /^BROKER_TOKEN_READ: .*no token/],
+  ] as const) {
+    const lines = refusalOf(() => loadConfig({ BROKER_TOKEN_READ: value }))
+    assert.equal(lines.length, 1)
+    assert.match(lines[0]!, why)
+    assert.ok(!lines[0]!.includes(OLD))
+  }
+})
+
+test('one value twice in one list is one token; in two variables it is refused, wherever it stands', () => {
+  assert.equal(loadConfig({ BROKER_TOKEN_READ: `${OLD},${OLD}` }).tokens.length, 1)
+  const config = loadConfig({ BROKER_TOKEN_READ: `${OLD},${NEW}`, BROKER_TOKEN_INGEST: `${THIRD},${NEW}` })
+  assert.throws(
+    () => createTokens(config),
+    (error) =>
+      error instanceof ConfigError && /BROKER_TOKEN_READ and BROKER_TOKEN_INGEST/.test(error.message) && !error.message.includes(NEW),
+  )
+})
+
+test('files are looked at often enough for 30 seconds', () => assert.ok(LOOK_MS <= 30_000))
+
+test('a file that changes gives its tokens without a restart, and the log says so without a token', async () => {
+  const path = fileWith('rotated', `${OLD}\n`)
+  const { tokens, lines, look } = program({ BROKER_TOKEN_READ_FILE: path })
+  await look()
+  assert.deepEqual([may(tokens, OLD), may(tokens, NEW), lines], [['open', 'read'], [], []])
+  writeFileSync(path, `${OLD},${NEW}`)
+  await look()
+  assert.deepEqual(
+    [may(tokens, OLD), may(tokens, NEW)],
+    [
+      ['open', 'read'],
+      ['open', 'read'],
+    ],
+  )
+  writeFileSync(path, `${NEW}\r\n`)
+  await look()
+  assert.deepEqual([may(tokens, OLD), may(tokens, NEW)], [[], ['open', 'read']])
+  assert.equal(lines.length, 2)
+  for (const line of lines) {
+    assert.match(line, /BROKER_TOKEN_READ_FILE/)
+    assert.ok(!line.includes(OLD) && !line.includes(NEW))
+  }
+})
+
+test('a file that cannot be read, is empty or holds too many tokens keeps those before, and the log says so once', async () => {
+  const path = fileWith('broken', OLD)
+  const { tokens, lines, look } = program({ BROKER_TOKEN_INGEST_FILE: path })
+  const faults: readonly (readonly [what: string, make: () => void, why: RegExp])[] = [
+    ['gone', () => rmSync(path), /cannot be read \(ENOENT\)/],
+    ['empty', () => writeFileSync(path, ' \n'), /is empty/],
+    ['too many', () => writeFileSync(path, `${OLD},${NEW},${THIRD}`), /at most 2/],
+    [
+      'a folder',
+      () => {
+        rmSync(path)
+        mkdirSync(path)
+      },
+      /cannot be read \(EISDIR\)/,
+    ],
+  ]
+  for (const [what, make, why] of faults) {
+    make()
+    await look()
+    await look()
+    assert.deepEqual(may(tokens, OLD), ['ingest', 'open', 'read'], what)
+    assert.match(lines.at(-1)!, why)
+    assert.match(lines.at(-1)!, /BROKER_TOKEN_INGEST_FILE.*kept/)
+  }
+  assert.equal(lines.length, faults.length)
+  rmSync(path, { recursive: true })
+  writeFileSync(path, NEW)
+  await look()
+  assert.deepEqual([may(tokens, OLD), may(tokens, NEW)], [[], ['ingest', 'open', 'read']])
+})
+
+test('a token that another scope has is not taken from a file that changed', async () => {
+  const [read, ingest] = [fileWith('scope-a', OLD), fileWith('scope-b', NEW)]
+  const { tokens, lines, look } = program({ BROKER_TOKEN_READ_FILE: read, BROKER_TOKEN_INGEST_FILE: ingest })
+  writeFileSync(read, NEW)
+  await look()
+  assert.deepEqual(
+    [may(tokens, OLD), may(tokens, NEW)],
+    [
+      ['open', 'read'],
+      ['ingest', 'open', 'read'],
+    ],
+  )
+  assert.match(lines[0]!, /hold the same token/)
+})
+
+test('of two files the second may come later and go again', async () => {
+  const first = fileWith('first', OLD)
+  const second = join(folder, 'second')
+  const { tokens, look } = program({ BROKER_TOKEN_READ_FILE: `${first}, ${second}` })
+  assert.deepEqual(may(tokens, OLD), ['open', 'read'])
+  writeFileSync(second, NEW)
+  await look()
+  assert.deepEqual(
+    [may(tokens, OLD), may(tokens, NEW)],
+    [
+      ['open', 'read'],
+      ['open', 'read'],
+    ],
+  )
+  // As a rotation ends: the new one in the place of the old.
+  renameSync(second, first)
+  await look()
+  assert.deepEqual([may(tokens, OLD), may(tokens, NEW)], [[], ['open', 'read']])
+})
+
+test('without the first of two files there is no start', () => {
+  const lines = refusalOf(() => loadConfig({ BROKER_TOKEN_READ_FILE: `${join(folder, 'nowhere')},${fileWith('other', OLD)}` }))
+  assert.match(lines[0]!, /^BROKER_TOKEN_READ_FILE: .*nowhere cannot be read \(ENOENT\)/)
+})
