@@ -8,7 +8,7 @@ import { filter, filterText, pageLimit } from '../lib/http/fields.ts'
 import { chargeRows } from '../lib/http/read-budget.ts'
 import { sendJson } from '../lib/http/respond.ts'
 import { query } from '../lib/http/validate.ts'
-import { DIGEST_PATTERN, digest } from '../lib/images/index.ts'
+import { afterDigest } from '../lib/images/index.ts'
 
 const DEFAULT_RESULTS = 100
 const MAX_RESULTS = 500
@@ -23,7 +23,7 @@ const Query = z.object({
   }),
   repository: filter('Results of this repository, by its whole name'),
   limit: pageLimit(DEFAULT_RESULTS, MAX_RESULTS),
-  after: shownAs(digest.default(''), { type: 'string', pattern: DIGEST_PATTERN, description: 'The last digest of the page before.' }),
+  after: afterDigest,
 })
 
 /**

@@ -2,12 +2,11 @@ import { z } from 'zod'
 import type { Sql } from '../lib/db/index.ts'
 import { access } from '../lib/http/access.ts'
 import { route } from '../lib/http/context.ts'
-import { shownAs } from '../lib/http/declared.ts'
 import { filter, pageLimit } from '../lib/http/fields.ts'
 import { chargeRows } from '../lib/http/read-budget.ts'
 import { sendJson } from '../lib/http/respond.ts'
 import { query } from '../lib/http/validate.ts'
-import { DIGEST_PATTERN, digest, ImagePage, ImageSummary } from '../lib/images/index.ts'
+import { afterDigest, ImagePage, ImageSummary } from '../lib/images/index.ts'
 import { plainColumns, plainRows } from '../lib/records/index.ts'
 
 const DEFAULT_IMAGES = 100
@@ -19,7 +18,7 @@ const Query = z.object({
   namespace: filter('Images with containers in this namespace, those alone counted'),
   repository: filter('Images of this repository'),
   limit: pageLimit(DEFAULT_IMAGES, MAX_IMAGES),
-  after: shownAs(digest.default(''), { type: 'string', pattern: DIGEST_PATTERN, description: 'The last digest of the page before.' }),
+  after: afterDigest,
 })
 type Page = z.output<typeof Query>
 

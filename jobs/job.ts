@@ -31,9 +31,10 @@ export interface Job {
 /**
  * `done`: nothing was left. `capped`: the bound of a pass was reached, the rest is for the next.
  * `skipped`: another process is at it, and does what is left. `aborted`: told to stop, what was done stays done.
+ * `held up`: somebody had a lock on a table or row for too long; what was done stays done, the rest is for the next.
  * `failed`: for a reason outside the service, which is nothing to report; the next pass is at its usual time.
  */
-export type Outcome = 'done' | 'capped' | 'skipped' | 'aborted' | 'failed'
+export type Outcome = 'done' | 'capped' | 'skipped' | 'aborted' | 'held up' | 'failed'
 
 export interface Pass {
   readonly outcome: Outcome

@@ -1,5 +1,5 @@
 /** One pass of one job, and the table `job_run` that remembers it for every process. */
-import type { Database } from '../lib/db/index.ts'
+import { type Database, DatabaseBusy } from '../lib/db/index.ts'
 import type { Job, JobContext, Pass } from './job.ts'
 import type { JobName } from './locks.ts'
 
@@ -17,13 +17,22 @@ export interface LastPass {
   readonly durationMs: number
 }
 
-/** Runs the job, and records the pass unless it was skipped or aborted. Rejects as the job does. */
+/** SQLSTATE of lock_not_available and deadlock_detected. */
+const LOCKS = ['55P03', '40P01']
+
+/** Runs the job, and records the pass if it went to its end. Rejects as the job does, but for a lock that was not to be had. */
 export async function runPass(job: Job, context: JobContext): Promise<Report> {
   const startedAt = performance.now()
-  const pass = await job.run(context)
+  const pass = await job.run(context).catch((error) => heldUp(error, job, context))
   const durationMs = Math.round(performance.now() - startedAt)
   const isComplete = pass.outcome === 'done' || pass.outcome === 'capped'
   return { ...pass, durationMs, finishedAt: isComplete ? await record(context.db, job.name, pass.rows, durationMs) : null }
+}
+
+function heldUp(error: unknown, { name }: Job, { log }: JobContext): Pass {
+  if (!(error instanceof DatabaseBusy && LOCKS.includes(error.code))) throw error
+  log.warn({ job: name, err: error }, 'a lock of somebody else held the job up: the next pass does the rest')
+  return { outcome: 'held up', rows: 0, batches: 0 }
 }
 
 async function record(db: Database, job: JobName, rows: number, durationMs: number): Promise<number> {

@@ -213,10 +213,7 @@ test('GET /attestations 200: every result that stays is on one page of a walk, w
 
 for (const [query, field] of [
   ...['limit=abc', 'limit=', 'limit=1.5', 'limit=%00'].map((query) => [query, 'limit']),
-  ...['after=web', 'after=', 'after=sha256:abc', `after=${digestOf('a').toUpperCase()}`, `after=${digestOf('a')}0`].map((query) => [
-    query,
-    'after',
-  ]),
+  ...['after=web', 'after=sha256:abc', `after=${digestOf('a').toUpperCase()}`, `after=${digestOf('a')}0`].map((query) => [query, 'after']),
   ...['verdict=trusted', 'verdict=VERIFIED', 'verdict=verified%20', 'verdict=a%00b'].map((query) => [query, 'verdict']),
   ['repository=a%00b', 'repository'],
 ] as [string, string][]) {

@@ -161,7 +161,6 @@ for (const [query, field] of [
   ...['limit=abc', 'limit=', 'limit=1.5', 'limit=1e3', 'limit=0x10', 'limit=%00'].map((query) => [query, 'limit']),
   ...[
     'after=web',
-    'after=',
     'after=sha256:abc',
     `after=${digestOf('a').toUpperCase()}`,
     `after=${digestOf('a')}0`,

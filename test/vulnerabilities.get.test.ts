@@ -300,7 +300,6 @@ for (const [query, says] of [
   ['limit=', /limit: expected an integer/],
   ['namespace=%00', /namespace: U\+0000/],
   ['after=nonsense', /^Query deserialize error: after: expected the nextAfter of a page of this list$/],
-  ['after=', /after: /],
   [`after=${Buffer.from('[6,"CVE-1"]').toString('base64url')}`, /after: /],
   [`after=${Buffer.from('[1,"CVE-1","x"]').toString('base64url')}`, /after: /],
   [`after=${Buffer.from('[1,"\\u0000"]').toString('base64url')}`, /after: /],

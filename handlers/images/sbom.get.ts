@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
 import { shownAs } from '../../lib/http/declared.ts'
-import { pageLimit } from '../../lib/http/fields.ts'
+import { orFirstPage, pageLimit } from '../../lib/http/fields.ts'
 import { chargeRows } from '../../lib/http/read-budget.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { params, query } from '../../lib/http/validate.ts'
@@ -22,11 +22,13 @@ const Query = z.object({
   source,
   limit: pageLimit(DEFAULT_COMPONENTS, MAX_COMPONENTS),
   after: shownAs(
-    z
-      .string()
-      .regex(/^[+-]?\d+$/, 'expected an integer')
-      .transform((text) => Math.min(Math.max(Number(text), 0), Number.MAX_SAFE_INTEGER))
-      .default(0),
+    orFirstPage(
+      z
+        .string()
+        .regex(/^[+-]?\d+$/, 'expected an integer')
+        .transform((text) => Math.min(Math.max(Number(text), 0), Number.MAX_SAFE_INTEGER)),
+      0,
+    ),
     { type: 'integer', default: 0, description: 'The id of the last component of the page before; what is below 0 is 0.' },
   ),
 })

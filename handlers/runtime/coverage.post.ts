@@ -6,7 +6,7 @@ import { body } from '../../lib/http/validate.ts'
 import { Heartbeats, MAX_HEARTBEATS_BYTES, takeHeartbeats } from '../../lib/runtime/coverage/index.ts'
 
 const Taken = z.strictObject({
-  accepted: z.int().min(0).describe('Containers that the entries were of, each once.'),
+  accepted: z.int().min(0).describe('Entries that were taken, several of one container too: with `dropped`, all that were posted.'),
   dropped: z.int().min(0).describe('Entries that cannot be stored.'),
   written: z
     .int()

@@ -1,6 +1,7 @@
 /** Places in the list of running containers, and the opaque cursors that tell of them (interop-supply-chain 3.7). */
 import { z } from 'zod'
 import { shownAs } from '../http/declared.ts'
+import { orFirstPage } from '../http/fields.ts'
 import { cursorText } from '../supply-chain/index.ts'
 
 /** What the list is ordered by. */
@@ -28,16 +29,15 @@ const unescaped = (escaped: string): string => (escaped === '\\\\' ? escaped : J
 
 /** A query parameter `after`: what `writePlace` wrote, to the letter; null on the first page. */
 export const placeCursor = shownAs(
-  z
-    .string()
-    .transform((sent, c): Place => {
+  orFirstPage(
+    z.string().transform((sent, c): Place => {
       const keys = sent.length <= MAX_CURSOR_CHARS ? Keys.safeParse(parsed(sent)) : undefined
       if (keys?.success && writePlace(keys.data) === sent) return keys.data
       c.addIssue({ code: 'custom', message: 'expected the nextAfter of a page of this list' })
       return z.NEVER
-    })
-    .nullable()
-    .default(null),
+    }),
+    null,
+  ),
   { type: 'string', maxLength: MAX_CURSOR_CHARS, description: 'The `nextAfter` of the page before.' },
 )
 

@@ -89,6 +89,19 @@ export const filterText = text.transform((value) => (value.trim() === '' ? null 
 /** The same, where any text may be asked for; `what` is what there is then. */
 export const filter = (what: string) => shownAs(filterText, { type: 'string', description: `${what}; blank is no filter.` })
 
+/** A query parameter `after` that `cursor` reads. `first` is what the first page has instead: without it, and where it is blank. */
+export const orFirstPage = <S extends z.ZodType<unknown, string>, F>(cursor: S, first: F) =>
+  z
+    .string()
+    .optional()
+    .transform((sent, c): z.output<S> | F => {
+      if (sent === undefined || sent.trim() === '') return first
+      const { data, error } = cursor.safeParse(sent)
+      if (!error) return data as z.output<S>
+      c.addIssue({ code: 'custom', message: error.issues[0]!.message })
+      return z.NEVER
+    })
+
 const YES = ['true', '1', 'yes', 'on']
 
 /** Whether a text says yes, in whatever case: `true`, `1`, `yes` or `on`. */

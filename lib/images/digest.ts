@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { shownAs } from '../http/declared.ts'
+import { orFirstPage } from '../http/fields.ts'
 
 const DIGEST = /^(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$/
 
@@ -22,4 +23,11 @@ export const digest = shownAs(z.string().refine(isDigest, DIGEST_RULE), {
   type: 'string',
   pattern: DIGEST_PATTERN,
   description: DIGEST_RULE,
+})
+
+/** A query parameter `after` of lists in the order of digests; empty on the first page. */
+export const afterDigest = shownAs(orFirstPage(digest, ''), {
+  type: 'string',
+  pattern: `^\\s*$|${DIGEST_PATTERN}`,
+  description: 'The last digest of the page before; blank is the first page.',
 })

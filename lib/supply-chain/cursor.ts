@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import { shownAs } from '../http/declared.ts'
+import { orFirstPage } from '../http/fields.ts'
 
 type Key = string | number
 
@@ -19,16 +20,15 @@ export const cursorText = z.string().refine((one) => !one.includes('\0') && one.
  */
 export function cursor<S extends z.ZodType<readonly Key[]>>(schema: S) {
   return shownAs(
-    z
-      .string()
-      .transform((sent, c): z.output<S> => {
+    orFirstPage(
+      z.string().transform((sent, c): z.output<S> => {
         const keys = schema.safeParse(parsed(Buffer.from(sent, 'base64url').toString()))
         if (keys.success && writeCursor(keys.data) === sent) return keys.data
         c.addIssue({ code: 'custom', message: 'expected the nextAfter of a page of this list' })
         return z.NEVER
-      })
-      .nullable()
-      .default(null),
+      }),
+      null,
+    ),
     { type: 'string', description: 'The `nextAfter` of the page before.' },
   )
 }

@@ -7,8 +7,10 @@ import type { PayloadReader } from './reader.ts'
 import { Turnstile } from './turnstile.ts'
 import type { Kind } from './worker.ts'
 
-/** Beside the one that is read and written. */
-export const MAX_WAITING_PAYLOADS = 8
+/** Beside the one that is read and written: eight of the largest, or as many small ones as come to it. */
+export const MAX_WAITING_BYTES = 8 * 1_048_576
+/** What a payload that waits comes to beside its bytes, with its request and connection. So no more than 1 024 wait. */
+const LEAST_WAITING_BYTES = 8 * 1_024
 const RETRY_AFTER_FULL_SECONDS = 5
 const RETRY_AFTER_CEILING_SECONDS = 60
 
@@ -48,10 +50,14 @@ export interface PayloadsOptions {
   now?: () => number
 }
 
-/** Payloads of findings and SBOMs on their way to the database: one is read and written, a few wait, and whoever comes then comes again. */
+/** Payloads of findings and SBOMs on their way to the database: one is read and written, some wait, and whoever comes then comes again. */
 export class Payloads {
   readonly #options: Required<PayloadsOptions>
-  readonly #turnstile = new Turnstile(MAX_WAITING_PAYLOADS, RETRY_AFTER_FULL_SECONDS)
+  readonly #turnstile = new Turnstile({
+    maxBytes: MAX_WAITING_BYTES,
+    leastBytes: LEAST_WAITING_BYTES,
+    retryAfterSeconds: RETRY_AFTER_FULL_SECONDS,
+  })
 
   constructor(options: PayloadsOptions) {
     this.#options = { now: Date.now, ...options }
@@ -70,7 +76,7 @@ export class Payloads {
     const { metrics } = this.#options
     const count = (outcome: string) => metrics.payloads.labels(kind, outcome).inc()
     try {
-      const outcome = await this.#inTurn(() => this.#process(kind, sent, ask), leaver)
+      const outcome = await this.#inTurn(sent.bytes.length, () => this.#process(kind, sent, ask), leaver)
       count(outcome.status)
       return outcome
     } catch (error) {
@@ -79,8 +85,8 @@ export class Payloads {
     }
   }
 
-  async #inTurn<T>(work: () => Promise<T>, leaver: (leave: () => void) => void): Promise<T> {
-    const end = await this.#turnstile.turn(leaver)
+  async #inTurn<T>(bytes: number, work: () => Promise<T>, leaver: (leave: () => void) => void): Promise<T> {
+    const end = await this.#turnstile.turn(bytes, leaver)
     try {
       return await work()
     } finally {

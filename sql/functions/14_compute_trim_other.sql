@@ -1,6 +1,8 @@
--- Deletes rows of the default partition as their days would be dropped, at most so many; returns how many these were.
+-- Deletes rows of the default partition as their days would be dropped, at most so many; returns how many these were. A lock of somebody else
+-- is waited for two seconds.
 create or replace function compute_trim_other(of_table text, kept_from date, max_rows bigint) returns bigint
 language plpgsql strict
+set lock_timeout = '2s'
 set enable_seqscan = on
 as $$
 #variable_conflict error

@@ -109,3 +109,21 @@ test('of a name that nobody can read little is sent back', async () => {
     'Query deserialize error: ???: not known here: the parameters of this route are a, b',
   )
 })
+
+/** Every list that goes on where a page before ended. */
+const withCursor = reads.filter((path) => known(path).includes('after'))
+
+test('a blank after= is the first page of every list', async () => {
+  assert.ok(withCursor.length >= 7, withCursor.join())
+  for (const path of withCursor) {
+    const first = await get(concrete(path))
+    assert.equal(first.status, 200, path)
+    for (const blank of ['after=', 'after', 'after=%20%09', 'after=+']) {
+      const { status, text } = await get(`${concrete(path)}?${blank}`)
+      // The age of a summary goes on.
+      const seen = (one: string) => one.replace(/"staleSeconds":\d+/, '')
+      assert.deepEqual([status, seen(text)], [200, seen(first.text)], `${path}?${blank}`)
+    }
+    assert.equal((await get(`${concrete(path)}?after=x!`)).status, 400, path)
+  }
+})

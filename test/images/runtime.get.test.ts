@@ -338,7 +338,6 @@ for (const [query, says] of [
   ['limit=many', /limit: expected an integer$/],
   ['window_hours=1h', /window_hours: expected an integer$/],
   ...[
-    '',
     'exec',
     'exec:',
     'lib:',

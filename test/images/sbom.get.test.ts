@@ -220,7 +220,7 @@ test('GET /images/{digest}/sbom 200: a large page is compressed when asked, HEAD
 
 for (const [query, field] of [
   ...['limit=abc', 'limit=', 'limit=1.5'].map((query) => [query, 'limit']),
-  ...['after=x', 'after=', 'after=1.5', 'after=1e3', 'after=%001'].map((query) => [query, 'after']),
+  ...['after=x', 'after=1.5', 'after=1e3', 'after=%001'].map((query) => [query, 'after']),
   ['source=a%00b', 'source'],
 ] as [string, string][]) {
   test(`GET /images/{digest}/sbom 400: ${query}`, async () => {

@@ -357,7 +357,7 @@ for (const [query, field] of [
   ...['severity=SEVERE', 'severity=HIGH,SEVERE', 'severity=a%00'].map((query) => [query, 'severity']),
   ...['fixable=maybe', 'fixable=TRUE', 'fixable=1', 'fixable='].map((query) => [query, 'fixable']),
   ['source=a%00b', 'source'],
-  ...['not a cursor', '', '3.4812', writeCursor([1, 'a', 'b']), writeCursor([6, 'a', 'b', 'c']), writeCursor([1, 'a\0', 'b', 'c'])].map(
+  ...['not a cursor', '3.4812', writeCursor([1, 'a', 'b']), writeCursor([6, 'a', 'b', 'c']), writeCursor([1, 'a\0', 'b', 'c'])].map(
     (after) => [`after=${after}`, 'after'],
   ),
 ] as [string, string][]) {

@@ -9,7 +9,7 @@ import { loadConfig } from '../../lib/config.ts'
 import { createApp } from '../../lib/http/app.ts'
 import { listen } from '../../lib/http/listen.ts'
 import { createTokens } from '../../lib/http/tokens.ts'
-import { MAX_WAITING_PAYLOADS, Payloads } from '../../lib/supply-chain/payloads.ts'
+import { Payloads } from '../../lib/supply-chain/payloads.ts'
 import { PayloadReader } from '../../lib/supply-chain/reader.ts'
 import { start } from '../../lib/supply-chain/thread.ts'
 import { finding, findingsOf, newCve, newImage, SCANNED_AT, scannedAt } from '../supply-chain/payloads.ts'
@@ -445,6 +445,10 @@ test('POST /images/{digest}/vulnerabilities 408: a body of which not all has com
 
 // ---- The queue
 
+/** Of the largest bodies; there is room for more of small ones. */
+const MAX_WAITING_PAYLOADS = 8
+const large = (payload: Fields): Fields => ({ ...payload, unknown: 'x'.repeat(1_040_000) })
+
 /** Posts over a socket of its own. */
 function sender(payload: Fields) {
   const digest = (payload.image as Fields).digest as string
@@ -456,16 +460,16 @@ function sender(payload: Fields) {
   return { sent, answer }
 }
 
-test('POST /images/{digest}/vulnerabilities 503: one is stored, eight wait, and who comes then is told to come again', async () => {
+test('POST /images/{digest}/vulnerabilities 503: one is stored, eight of the largest wait, and who comes then is told to come again', async () => {
   const { payloads, inbox } = app.deps
   const digests = Array.from({ length: MAX_WAITING_PAYLOADS + 1 }, newImage)
   let answers: Promise<Answer>[] = []
   await whileLocked(sql, 'image_report', async () => {
-    answers = digests.map((digest) => post(findingsOf(digest)))
+    answers = digests.map((digest) => post(large(findingsOf(digest))))
     await until('all others wait', () => payloads.waiting === MAX_WAITING_PAYLOADS)
     const held = inbox.bytes
     assert.ok(held > 0)
-    for (const one of [post(findingsOf(newImage())), app.post(`/images/${digests[0]}/sbom`, {}, { token })]) {
+    for (const one of [post(large(findingsOf(newImage()))), app.post(`/images/${digests[0]}/sbom`, large({}), { token })]) {
       const answer = await one
       assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '5'])
       assert.equal(answer.text, '8 payloads are waiting to be stored; retry in 5 seconds')
@@ -477,20 +481,31 @@ test('POST /images/{digest}/vulnerabilities 503: one is stored, eight wait, and 
   assert.deepEqual([payloads.waiting, inbox.bytes], [0, 0])
 })
 
+test('POST /images/{digest}/vulnerabilities 200: a hundred small ones wait at once', async () => {
+  const { payloads } = app.deps
+  const digests = Array.from({ length: 101 }, newImage)
+  let answers: Promise<Answer>[] = []
+  await whileLocked(sql, 'image_report', async () => {
+    answers = digests.map((digest) => post(findingsOf(digest)))
+    await until('all others wait', () => payloads.waiting === 100)
+  })
+  for (const answer of await Promise.all(answers)) assert.deepEqual(answer.json, { status: 'stored', items: 1 })
+})
+
 test('POST /images/{digest}/vulnerabilities 200: who leaves while its body waits makes room for another, and nothing of it is stored', async () => {
   const { payloads } = app.deps
   const gone = newImage()
   const digests = Array.from({ length: MAX_WAITING_PAYLOADS }, newImage)
   let answers: Promise<Answer>[] = []
   await whileLocked(sql, 'image_report', async () => {
-    answers = [post(findingsOf(digests[0]!))]
-    const leaver = sender(findingsOf(gone))
+    answers = [post(large(findingsOf(digests[0]!)))]
+    const leaver = sender(large(findingsOf(gone)))
     await until('it waits', () => payloads.waiting === 1)
-    answers.push(...digests.slice(1).map((digest) => post(findingsOf(digest))))
+    answers.push(...digests.slice(1).map((digest) => post(large(findingsOf(digest)))))
     await until('the others wait', () => payloads.waiting === MAX_WAITING_PAYLOADS)
     leaver.sent.destroy()
     await until('its room is free', () => payloads.waiting === MAX_WAITING_PAYLOADS - 1)
-    answers.push(post(findingsOf(newImage())))
+    answers.push(post(large(findingsOf(newImage()))))
     await until('another has it', () => payloads.waiting === MAX_WAITING_PAYLOADS)
   })
   for (const answer of await Promise.all(answers)) assert.equal(answer.status, 200)

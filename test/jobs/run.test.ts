@@ -242,3 +242,21 @@ test('killed in the middle it leaves whole rows, and the next pass does the rest
   assert.equal(lines[0]!.rows, 3000 - stamped)
   assert.deepEqual(await consistency(), { stamped: 3000, broken: 0 })
 })
+
+test('a pass that a lock of somebody else holds up ends with exit code 0 and leaves the rest to the next', async () => {
+  await sql.begin(async (tx) => {
+    await tx`lock table compute_minute in access exclusive mode`
+    const { code, lines, stderr } = await run(['compute-retention'])
+    assert.deepEqual([code, stderr], [0, ''])
+    assert.ok(
+      lines.some(({ level, msg }) => level === 'warn' && /next pass/.test(String(msg))),
+      JSON.stringify(lines),
+    )
+    assert.deepEqual(
+      lines.filter(({ level }) => level === 'error' || level === 'fatal'),
+      [],
+    )
+  })
+  const { code, lines } = await run(['compute-retention'])
+  assert.deepEqual([code, lines.at(-1)!.outcome], [0, 'done'])
+})

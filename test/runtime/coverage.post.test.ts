@@ -275,7 +275,7 @@ describe('what adds up', () => {
       { ...one, heartbeat_at: at[2], incomplete: true, unsent: 7, ended: true },
       heartbeat(),
     ])
-    assert.deepEqual(answer, { accepted: 2, dropped: 0, written: 2 })
+    assert.deepEqual(answer, { accepted: 4, dropped: 0, written: 2 })
     const row = (await stored(sql)).find(({ container_id }) => container_id === one.container_id)!
     assert.deepEqual([row.events_dropped, row.incomplete, row.unsent, row.mode, row.ended, row.gaps], [3, true, 6, 'full', false, 0])
     for (const time of [row.last_heartbeat, row.last_drop_at]) sameTime(time, at[1])

@@ -120,7 +120,7 @@ test('POST /runtime/executables 200: the same path of another owner or kind is a
 
 test('POST /runtime/executables 200: another pod of the workload is the same row', async () => {
   const path = '/bin/x'
-  assert.deepEqual(await take(app, [executable({ path }), executable({ path, pod_name: 'web-1' })]), [1, 0, 1])
+  assert.deepEqual(await take(app, [executable({ path }), executable({ path, pod_name: 'web-1' })]), [2, 0, 1])
   assert.deepEqual(await take(app, [executable({ path, pod_name: 'web-2' })]), [1, 0, 0])
 })
 
@@ -354,7 +354,7 @@ describe('entries of one file in a post', () => {
           app,
           order.map((i) => entries[i]),
         ),
-        [1, 0, 1],
+        [3, 0, 1],
       )
       const { source, origin, path_complete, first_seen, last_seen, last_pod_name } = await only(app)
       assert.deepEqual(

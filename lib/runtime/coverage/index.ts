@@ -10,7 +10,7 @@ const store = fixed<[{ written: number }]>('select store_heartbeats($1::text::js
 
 /** What became of the entries of a post. */
 export interface Taken {
-  /** Containers that they were of. */
+  /** Entries that were taken: all but the dropped, several of one container too. */
   readonly accepted: number
   /** Entries that were dropped. */
   readonly dropped: number
@@ -27,7 +27,7 @@ export async function takeHeartbeats({ db, rejections }: Pick<Deps, 'db' | 'reje
   const written = heartbeats.length === 0 ? 0 : await storeAll(db, JSON.stringify(heartbeats))
   rejections.note(ROUTE, faults, 'heartbeats were dropped, counted by the field at fault')
   const dropped = Object.values(faults).reduce((sum, count) => sum + count, 0)
-  return { accepted: heartbeats.length, dropped, written }
+  return { accepted: entries.length - dropped, dropped, written }
 }
 
 async function storeAll(db: Deps['db'], document: string): Promise<number> {

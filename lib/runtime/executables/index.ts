@@ -9,7 +9,7 @@ const ROUTE = '/runtime/executables'
 
 /** What became of the entries of a post. */
 export interface Taken {
-  /** Rows that they came to. */
+  /** Entries that were taken: all but the dropped, several of one file too. */
   readonly accepted: number
   /** Entries that were dropped. */
   readonly dropped: number
@@ -23,5 +23,5 @@ export async function takeExecutables({ db, rejections }: Pick<Deps, 'db' | 'rej
   const written = await storeExecutables(db, merged)
   rejections.note(ROUTE, merged.dropped, 'executables were dropped, counted by the field at fault')
   const dropped = Object.values(merged.dropped).reduce((sum, count) => sum + count, 0)
-  return { accepted: merged.rows.length, dropped, written }
+  return { accepted: entries.length - dropped, dropped, written }
 }

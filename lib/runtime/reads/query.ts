@@ -1,7 +1,7 @@
 /** What the queries of the read routes of the runtime inventory have in common (interop-profiling 2.1, 2.2). */
 import { z } from 'zod'
 import { shownAs } from '../../http/declared.ts'
-import { clamped, filterText, MAX_NAME_CHARS, pageLimit, pathText, text } from '../../http/fields.ts'
+import { clamped, filterText, MAX_NAME_CHARS, orFirstPage, pageLimit, pathText, text } from '../../http/fields.ts'
 import { isLongerThan } from '../../utf8.ts'
 import { KINDS, ORIGINS } from '../executables/index.ts'
 import { UNSHIPPED_ORIGINS } from './record.ts'
@@ -60,15 +60,15 @@ export const writeCursor = ({ kind, path }: Place): string => `${kind}:${path}`
 
 /** `after`: null on the first page. */
 export const after = shownAs(
-  text
-    .transform((cursor, c): Place => {
+  orFirstPage(
+    text.transform((cursor, c): Place => {
       const colon = cursor.indexOf(':')
       const [kind, path] = [cursor.slice(0, Math.max(colon, 0)), cursor.slice(colon + 1)]
       if (isOneOf(KINDS, kind) && path !== '' && !isLongerThan(path, MAX_PATH_BYTES)) return { kind, path }
       c.addIssue({ code: 'custom', message: 'expected the nextCursor of a page: exec: or lib:, and a path' })
       return z.NEVER
-    })
-    .nullable()
-    .default(null),
+    }),
+    null,
+  ),
   { type: 'string', pattern: '^(exec|lib):[^\\u0000]+$', description: 'The `nextCursor` of the page before, `<kind>:<path>`.' },
 )
