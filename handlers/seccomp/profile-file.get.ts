@@ -15,6 +15,6 @@ export default route({
 }).get('/seccomp/profile-file/:namespace/:kind/:name/:hash', access('read'), lookup.params(Params), async (c) => {
   const { hash, ...workload } = c.req.valid('param')
   const observed = await readObserved(c.get('deps').db, workload)
-  if (observed?.hash !== hash) throw noProfile()
+  if (observed.hash !== hash) throw noProfile()
   return sendJson(c, JSON.stringify(profileOf(observed)))
 })
