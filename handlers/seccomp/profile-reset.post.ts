@@ -18,9 +18,7 @@ const Reset = z
   })
   .meta({ id: 'SeccompProfileReset' })
 
-const reset = fixed<{ reset_at: string | null }[]>(
-  'select reset_syscalls($1::text, $2::text, $3::text, $4::text::uuid)::text as reset_at',
-)
+const reset = fixed<{ reset_at: string | null }[]>('select reset_syscalls($1::text, $2::text, $3::text, $4::text::uuid)::text as reset_at')
 
 /** POST /seccomp/profiles/{namespace}/{kind}/{name}/reset: begins the observed set of a workload anew; safe to repeat. */
 export default route({

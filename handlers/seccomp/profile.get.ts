@@ -12,14 +12,15 @@ const MAX_BYTES = 64 * 4_096 + 800 * 512
 
 const Query = z.object({
   detail: shownAs(
-    z.enum(['true', 'false', '']).transform((word) => word === 'true').default(false),
+    z
+      .enum(['true', 'false', ''])
+      .transform((word) => word === 'true')
+      .default(false),
     { type: 'boolean', default: false, description: 'With `true` also when each syscall was first and last seen, and in which images.' },
   ),
 })
 
-const chargeAnswer: Validated<'query', typeof Query> = charge((c) =>
-  kib(MAX_BYTES + (c.req.valid('query').detail ? MAX_DETAIL_BYTES : 0)),
-)
+const chargeAnswer: Validated<'query', typeof Query> = charge((c) => kib(MAX_BYTES + (c.req.valid('query').detail ? MAX_DETAIL_BYTES : 0)))
 
 /** GET /seccomp/profiles/{namespace}/{kind}/{name}: the entry of a workload with its profile, as it is now (interop-profiling 1.5). */
 export default route({

@@ -28,7 +28,9 @@ export const ProfileDetail = z
           imageDigests: z
             .array(z.string())
             .max(MAX_IMAGES)
-            .describe('Images that ran in the pods that sent it, sorted: of the workload those that were seen last. Empty where none is known.'),
+            .describe(
+              'Images that ran in the pods that sent it, sorted: of the workload those that were seen last. Empty where none is known.',
+            ),
         }),
       )
       .describe('All observed names, also those that no profile has, sorted by bytes.'),

@@ -34,7 +34,10 @@ export function profileOf({ names, arches }: { names: readonly string[]; arches:
 
 /** Nothing was observed of a workload: ever, or since its set was reset. */
 export const noProfile = (resetAt: string | null = null) =>
-  new HttpError(404, `there is no seccomp profile for that workload${resetAt === null ? '' : `: nothing was observed since it was reset at ${resetAt}`}`)
+  new HttpError(
+    404,
+    `there is no seccomp profile for that workload${resetAt === null ? '' : `: nothing was observed since it was reset at ${resetAt}`}`,
+  )
 
 /** A workload that is asked for. */
 export interface AskedProfile extends Workload {

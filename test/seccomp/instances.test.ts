@@ -21,7 +21,15 @@ interface Of {
 }
 async function run(pod_name: string, of: Of, level: string | undefined, minute: number, fields: Record<string, unknown> = {}) {
   const { namespace: pod_namespace, kind = 'StatefulSet', name = 'web' } = of
-  const whole = { pod_name, pod_namespace, workload_kind: kind, workload_name: name, capture_level: level, time_stamp: at(minute), ...fields }
+  const whole = {
+    pod_name,
+    pod_namespace,
+    workload_kind: kind,
+    workload_name: name,
+    capture_level: level,
+    time_stamp: at(minute),
+    ...fields,
+  }
   assert.equal((await app.post('/pod/spec', podPost(whole))).status, 200)
 }
 const uid = (text: string) => ({ pod_obj: { metadata: { uid: text } } })
@@ -184,7 +192,10 @@ test('a pod whose level is raised counts at it once it has sent something, and n
 
 test('what one pod sent late, after another took over its name, is its own', async () => {
   const name = unique('web')
-  const [a, b] = [{ namespace: unique('ns'), name: 'a' }, { namespace: '', name: 'b' }]
+  const [a, b] = [
+    { namespace: unique('ns'), name: 'a' },
+    { namespace: '', name: 'b' },
+  ]
   b.namespace = a.namespace
   await run(name, a, 'low', 0, uid('a'))
   await run(name, b, 'full', 20, uid('b'))
@@ -239,7 +250,8 @@ test('a clock that is ahead gives nothing to a later pod, and one that was ahead
   const of = { namespace: unique('ns') }
   await run(name, of, 'low', 100 * 24 * 60, uid('a'))
   await send(name, 100 * 24 * 60, ['read'])
-  const [row] = await sql`select first_post < now() at time zone 'utc' + interval '6 minutes' as is_bounded from pod_instance where pod_name = ${name}`
+  const [row] =
+    await sql`select first_post < now() at time zone 'utc' + interval '6 minutes' as is_bounded from pod_instance where pod_name = ${name}`
   assert.equal(row!.is_bounded, true)
   assert.deepEqual(await captureOf(of), ['low', false, `${name} low`])
 })

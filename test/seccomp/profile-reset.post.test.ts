@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { waiting } from '../jobs/scene.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { startLossyApp } from '../support/lossy.ts'
 import { podPost } from '../support/records.ts'
 import { assertDatabaseBusy, assertForbidden, assertUnauthorized, startReplica, whileRefused } from '../support/routes.ts'
-import { waiting } from '../jobs/scene.ts'
 import { until } from '../support/until.ts'
 
 const app = await startApp()
@@ -174,7 +174,9 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: many at once b
   const { path, old, namespace } = await workload()
   const { retried } = app.db.ingest.stats
   const work = Array.from({ length: 40 }, (_, i) =>
-    i % 8 === 0 ? replica.post(`${path}/reset`, {}) : app.post('/pod/syscalls', [entry(old, [`s${i}`], Date.now() + i)]).then((one) => one.status),
+    i % 8 === 0
+      ? replica.post(`${path}/reset`, {})
+      : app.post('/pod/syscalls', [entry(old, [`s${i}`], Date.now() + i)]).then((one) => one.status),
   )
   assert.deepEqual(new Set(await Promise.all(work)), new Set([200]))
   assert.equal(app.db.ingest.stats.retried, retried)
@@ -197,7 +199,8 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: when the answe
     lossy.lose('reset_syscalls', fate)
     const answer = await post(`/seccomp/profiles/a/Job/${encodeURIComponent(fate)}/reset`)
     assert.deepEqual([answer.status, lossy.toCome], [200, 0])
-    const [row] = await lossy.sql`select syscall_count::int as n, reset_at is not null as is_reset from workload_syscalls where workload_name = ${fate}`
+    const [row] =
+      await lossy.sql`select syscall_count::int as n, reset_at is not null as is_reset from workload_syscalls where workload_name = ${fate}`
     assert.deepEqual({ ...row }, { n: 0, is_reset: true })
   }
 })

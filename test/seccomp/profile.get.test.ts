@@ -128,13 +128,16 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: with the detail, when
   // Sent late: it was seen earlier than was known.
   await sendAt('one', ['write', 'openat'], naive(55))
   const { syscalls } = await detail()
-  assert.deepEqual(syscalls.map(({ name, firstSeen }: { name: string; firstSeen: string }) => [name, firstSeen < first!]), [
-    ['435', false],
-    ['brk', false],
-    ['openat', true],
-    ['read', false],
-    ['write', true],
-  ])
+  assert.deepEqual(
+    syscalls.map(({ name, firstSeen }: { name: string; firstSeen: string }) => [name, firstSeen < first!]),
+    [
+      ['435', false],
+      ['brk', false],
+      ['openat', true],
+      ['read', false],
+      ['write', true],
+    ],
+  )
 })
 
 test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: times move every few minutes at most, and nothing is written until then', async () => {
@@ -182,7 +185,8 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: a time is no later th
   await sendAt('one', ['read'], naive(-60))
   const { syscalls } = await detail()
   assert.ok(syscalls[0].lastSeen <= naive(0))
-  for (const query of ['', '?detail=', '?detail=false']) assert.equal('detail' in (await app.get(`${profilePath(web)}${query}`)).json, false)
+  for (const query of ['', '?detail=', '?detail=false'])
+    assert.equal('detail' in (await app.get(`${profilePath(web)}${query}`)).json, false)
 })
 
 test('GET /seccomp/profiles/{namespace}/{kind}/{name} 400: a detail that is neither', async () => {
@@ -225,7 +229,15 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name} 503: shed when the read bu
 test('GET /seccomp/profiles/{namespace}/{kind}/{name} 503: a table is locked for longer than a statement may take', async () => {
   await storeWorkloads(guarded.sql, [{ ...web, names: ['read'] }])
   await storePods(guarded.sql, [{ name: 'p', of: web }])
-  for (const table of ['workload_syscalls', 'syscall_contribution', 'unattributed_syscalls', 'seccomp_cr', 'seccomp_node', 'seccomp_denial', 'seccomp_denial_node'])
+  for (const table of [
+    'workload_syscalls',
+    'syscall_contribution',
+    'unattributed_syscalls',
+    'seccomp_cr',
+    'seccomp_node',
+    'seccomp_denial',
+    'seccomp_denial_node',
+  ])
     await whileRefused(guarded.sql, table, async () => assertDatabaseBusy(await guarded.get(profilePath(web), { token })))
   assert.equal((await guarded.get(profilePath(web), { token })).status, 200)
 })

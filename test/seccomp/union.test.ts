@@ -467,7 +467,8 @@ test('whatever is posted in whatever order, unions and captures are those of a m
       const model = new Model()
       const called = (pod: number) => `${prefix}-${pod}`
       const timeOf = (time: number) => new Date(begin + time).toISOString().slice(0, -1)
-      const keyOf = (namespace: string, pod: number, uid: string) => JSON.stringify([`${prefix}-${namespace}`, 'Deployment', `w${pod % 2}${uid}`])
+      const keyOf = (namespace: string, pod: number, uid: string) =>
+        JSON.stringify([`${prefix}-${namespace}`, 'Deployment', `w${pod % 2}${uid}`])
       let times = new Map<string, string>()
       for (const [i, one] of steps.entries()) {
         const before = new Map([...model.unions].map(([key, { names, arches }]) => [key, names.size + arches.size]))
@@ -479,7 +480,11 @@ test('whatever is posted in whatever order, unions and captures are those of a m
           const key = isOwned ? keyOf(namespace, pod, uid) : null
           const [of, kind, name] = key === null ? [`${prefix}-${namespace}`, null, null] : JSON.parse(key)
           model.run(called(pod), of, uid, key, level, time)
-          await run(called(pod), { namespace: of, kind, name }, { pod_uid: `${of}-${uid}`, pod_obj: {}, capture_level: level, time_stamp: timeOf(time) })
+          await run(
+            called(pod),
+            { namespace: of, kind, name },
+            { pod_uid: `${of}-${uid}`, pod_obj: {}, capture_level: level, time_stamp: timeOf(time) },
+          )
         } else {
           const entries = one.entries.map(({ pod, namespace, names, arch, at }, n) => {
             const time = clock(at) + n * 40
@@ -500,7 +505,14 @@ test('whatever is posted in whatever order, unions and captures are those of a m
           ...[JSON.stringify(JSON.parse(key)), syscalls, arches, hash, count, captured(pods, ranks)],
         ])
         const expected = [...model.unions].map(([key, { names, arches }]) => [
-          ...[key, [...names].sort(byBytes).join(','), [...arches].sort(byBytes), fingerprint(names, arches), names.size, model.capture(key)],
+          ...[
+            key,
+            [...names].sort(byBytes).join(','),
+            [...arches].sort(byBytes),
+            fingerprint(names, arches),
+            names.size,
+            model.capture(key),
+          ],
         ])
         assert.deepEqual(found.sort(), expected.sort())
         const now = new Map(rows.map(({ key, at }) => [JSON.stringify(JSON.parse(key)), at as string]))
