@@ -51,6 +51,7 @@ import seccompProfile from './seccomp/profile.get.ts'
 import seccompExport from './seccomp/profile-export.get.ts'
 import seccompExportPost from './seccomp/profile-export.post.ts'
 import seccompProfileFile from './seccomp/profile-file.get.ts'
+import seccompReset from './seccomp/profile-reset.post.ts'
 import seccompProfiles from './seccomp/profiles.get.ts'
 import serviceInfo from './svc/info.get.ts'
 import serviceByAddress from './svc/ip.get.ts'
@@ -76,7 +77,7 @@ export const routes = [
   ...[imageAttestationPost, imageAttestation, attestations, attestationsRunning],
   ...[attestationPolicy, imageTrust],
   ...[seccompExport, seccompExportPost],
-  ...[seccompProfiles, seccompProfile, seccompProfileFile],
+  ...[seccompProfiles, seccompProfile, seccompProfileFile, seccompReset],
   ...[seccompCrPut, seccompCrDelete, seccompNodeStatus],
   ...[denialsPost, denials],
   ...[executables, runtimeCoverage],

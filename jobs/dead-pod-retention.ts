@@ -1,7 +1,8 @@
 import type { Config } from '../lib/config.ts'
 import type { Sql } from '../lib/db/index.ts'
-import { inRestedBatches, type Job } from './job.ts'
+import { inRestedBatches, type Job, type JobContext, type Pass } from './job.ts'
 import { held } from './locks.ts'
+import { countUnused, deleteInstances, deleteUnattributed } from './pods/instances.ts'
 
 const MAX_BATCHES = 200
 /** Pods that one statement reads, dead or not. */
@@ -25,18 +26,12 @@ const isExpired = (sql: Sql, days: number) => sql`
  * so a pod that is posted at that moment keeps its row; and who posts it later waits for the batch and then makes a new row,
  * addresses included. The walk is over the key: no index may hold what a post changes each minute.
  */
-export const deadPodRetention: Job = {
-  name: 'dead-pod-retention',
-  firstAfterSecs: 60,
-  everySecs: (config) => config.auditRetentionIntervalSecs,
-
-  async run({ config, db, signal }) {
-    const days = deadPodDays(config)
-    const batchRows = config.auditRetentionBatchSize
-    let after = ''
-    return inRestedBatches(signal, MAX_BATCHES, async () => {
-      const [batch] = await db.job(
-        (sql) => sql<{ is_held: boolean; rows: number; last: string | null }[]>`
+function deletePods({ config, db, signal }: JobContext, days: number): Promise<Pass> {
+  const batchRows = config.auditRetentionBatchSize
+  let after = ''
+  return inRestedBatches(signal, MAX_BATCHES, async () => {
+    const [batch] = await db.job(
+      (sql) => sql<{ is_held: boolean; rows: number; last: string | null }[]>`
   with ${held(sql, 'dead-pod-retention')},
   looked_at as materialized (
     select p.ctid as place, p.pod_name, p.is_dead, p.time_stamp
@@ -60,11 +55,33 @@ export const deadPodRetention: Job = {
            (select e.pod_name from expired e order by e.pod_name offset ${batchRows - 1} limit 1),
            (select p.pod_name from looked_at p order by p.pod_name offset ${MAX_READ_AT_ONCE - 1} limit 1)) as last
   from held h`,
-      )
-      const { is_held, rows, last } = batch!
-      if (last !== null) after = last
-      return { isHeld: is_held, rows, isLast: last === null }
-    })
+    )
+    const { is_held, rows, last } = batch!
+    if (last !== null) after = last
+    return { isHeld: is_held, rows, isLast: last === null }
+  })
+}
+
+/** Deletes pods that are gone for the days that dead pods are kept: their rows, and what is known of those behind the names. */
+export const deadPodRetention: Job = {
+  name: 'dead-pod-retention',
+  firstAfterSecs: 60,
+  everySecs: (config) => config.auditRetentionIntervalSecs,
+
+  async run(context) {
+    const days = deadPodDays(context.config)
+    let pass: Pass = { outcome: 'done', rows: 0, batches: 0 }
+    for (const step of [deletePods, deleteInstances, deleteUnattributed]) {
+      const { outcome, rows, batches } = await step(context, days)
+      const isOver = outcome === 'skipped' || outcome === 'aborted'
+      pass = {
+        outcome: isOver || pass.outcome === 'done' ? outcome : pass.outcome,
+        rows: pass.rows + rows,
+        batches: pass.batches + batches,
+      }
+      if (isOver) break
+    }
+    return pass
   },
 
   async count({ config, db }) {
@@ -73,6 +90,6 @@ export const deadPodRetention: Job = {
       (sql) => sql<{ rows: number }[]>`
   select count(*)::int as rows from (select from pod p where ${isExpired(sql, deadPodDays(config))} limit ${maxRows}) p`,
     )
-    return row!.rows
+    return row!.rows + (await countUnused({ db }, deadPodDays(config)))
   },
 }

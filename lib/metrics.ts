@@ -58,6 +58,11 @@ export function createMetrics(wireNames: WireNames = 'spec') {
     auditWaiting: gauge('broker_audit_queue_length', 'Flows that wait to be evaluated.'),
     profileCacheHits: counter('broker_seccomp_profiles_cache_hits_total', 'Profile reads answered from memory.'),
     profileCacheMisses: counter('broker_seccomp_profiles_cache_misses_total', 'Profile reads that asked the database.'),
+    unattributedSyscalls: counter(
+      'broker_syscalls_unattributed_total',
+      'Entries of POST /pod/syscalls that were given to no pod: pods of several namespaces have the name, or none was posted lately.',
+      ['reason'],
+    ),
     rejectedEntries: counter('broker_rejected_entries_total', 'Entries of bodies that were left out, the rest being stored.', ['route']),
     ignoredParameters: counter('broker_ignored_parameters_total', 'Query parameters that their route did not know.', ['route']),
     imageMalformed: counter('kguardian_image_inventory_malformed_total', 'Parts of image references that could not be kept.', ['field']),

@@ -6,12 +6,13 @@ import { route } from '../../lib/http/context.ts'
 import { exactJson } from '../../lib/http/exact-json.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { body } from '../../lib/http/validate.ts'
-import { recordInventory, runningContainers } from '../../lib/images/index.ts'
+import { recordInventory, runningContainers, runningDigests } from '../../lib/images/index.ts'
 import { echoOf, normalizePod, PodEcho, PodPost, PodRecord, uidOf } from '../../lib/pods/index.ts'
 
-/** A pod, and the containers that run in it where the post says. */
+/** A pod, and the containers that run in it where the post says, with the digests of their images. */
 interface RunningPod extends PodRecord {
   running_containers: string[] | null
+  image_digests: string[]
 }
 
 const upsert = foldedWrite<RunningPod>({
@@ -39,7 +40,8 @@ export default route({
     return sendJson(c, exactJson(echoOf(post)))
   }
   const pod = normalizePod(post, (message) => log.warn({ pod: post.pod_name, node: post.node_name }, message))
-  await upsert(db, { ...pod, running_containers: runningContainers(post.containers) })
+  const { containers } = post
+  await upsert(db, { ...pod, running_containers: runningContainers(containers), image_digests: runningDigests(containers) })
   await recordInventory(deps, post)
   return sendJson(c, exactJson(pod))
 })

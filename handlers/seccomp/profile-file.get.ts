@@ -20,7 +20,7 @@ export default route({
   async (c) => {
     const { hash, ...workload } = c.req.valid('param')
     const observed = await readObserved(c.get('deps').db, workload)
-    if (observed?.hash !== hash) throw noProfile()
+    if (observed.hash !== hash) throw noProfile()
     return sendJson(c, JSON.stringify(profileOf(observed)))
   },
 )

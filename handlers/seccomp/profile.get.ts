@@ -1,12 +1,26 @@
+import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
+import { route, type Validated } from '../../lib/http/context.ts'
+import { shownAs } from '../../lib/http/declared.ts'
 import { charge, kib } from '../../lib/http/read-budget.ts'
 import { sendJson } from '../../lib/http/respond.ts'
-import { lookup, NoParameters } from '../../lib/http/validate.ts'
-import { noProfile, ObservedProfile, WorkloadPath } from '../../lib/seccomp/index.ts'
+import { lookup } from '../../lib/http/validate.ts'
+import { MAX_DETAIL_BYTES, noProfile, ObservedProfile, WorkloadPath } from '../../lib/seccomp/index.ts'
 
 /** Names and contributors, and what was denied (interop-profiling 1.10). */
 const MAX_BYTES = 64 * 4_096 + 800 * 512
+
+const Query = z.object({
+  detail: shownAs(
+    z
+      .enum(['true', 'false', ''])
+      .transform((word) => word === 'true')
+      .default(false),
+    { type: 'boolean', default: false, description: 'With `true` also when each syscall was first and last seen, and in which images.' },
+  ),
+})
+
+const chargeAnswer: Validated<'query', typeof Query> = charge((c) => kib(MAX_BYTES + (c.req.valid('query').detail ? MAX_DETAIL_BYTES : 0)))
 
 /** GET /seccomp/profiles/{namespace}/{kind}/{name}: the entry of a workload with its profile, as it is now (interop-profiling 1.5). */
 export default route({
@@ -18,10 +32,10 @@ export default route({
   '/seccomp/profiles/:namespace/:kind/:name',
   access('read'),
   lookup.params(WorkloadPath),
-  lookup.query(NoParameters, { unknown: 'ignored' }),
-  charge(kib(MAX_BYTES)),
+  lookup.query(Query, { unknown: 'ignored' }),
+  chargeAnswer,
   async (c) => {
-    const found = await c.get('deps').profiles.one(c.req.valid('param'))
+    const found = await c.get('deps').profiles.one({ ...c.req.valid('param'), ...c.req.valid('query') })
     if (found === null) throw noProfile()
     return sendJson(c, found)
   },

@@ -1,4 +1,5 @@
 import { type Container, containerName, type Part, readContainer, stateOf } from './container.ts'
+import { isDigest } from './digest.ts'
 import { podSecurity } from './security.ts'
 import { isObject, type Json } from './values.ts'
 
@@ -69,6 +70,18 @@ export function runningContainers(containers: unknown): string[] | null {
     if (name !== null && !isRunning.has(name)) isRunning.set(name, runs(stateOf(entry.state), entry.state_reason))
   }
   return [...isRunning.keys()].filter((name) => isRunning.get(name)).sort()
+}
+
+/** Digests of images that are kept of a pod: more than the containers that most have. */
+const MAX_RUNNING_DIGESTS = 8
+
+/** The digests of the containers that run in a pod, where they are known: in the order of their bytes, each once. */
+export function runningDigests(containers: unknown): string[] {
+  if (!Array.isArray(containers)) return []
+  const running = containers
+    .slice(0, MAX_CONTAINERS)
+    .flatMap((entry) => (isObject(entry) && isDigest(entry.digest) && runs(stateOf(entry.state), entry.state_reason) ? [entry.digest] : []))
+  return [...new Set(running)].sort().slice(0, MAX_RUNNING_DIGESTS)
 }
 
 const runs = (state: string | null, reason: unknown) =>

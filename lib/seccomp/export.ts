@@ -40,8 +40,7 @@ export interface Exported {
  */
 export async function exportProfile(db: Database, workload: Workload, options: ExportOptions, prefix: string): Promise<Exported> {
   const observed = await readObserved(db, workload)
-  if (observed === null) throw noProfile()
-  requireComplete(workload, observed.capture, options, prefix)
+  requireComplete(workload, observed, options, prefix)
   const headers = captureHeaders(observed.capture)
   if (options.format === 'json') return { text: jsonOf(workload, observed, options, prefix), headers }
   return { text: yamlTextOf(workload, observed, options, prefix), headers: { ...headers, 'content-type': YAML } }

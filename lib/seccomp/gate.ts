@@ -6,6 +6,7 @@ import { quoted } from '../yaml.ts'
 import { type Capture, LEVELS } from './capture.ts'
 import type { ExportOptions } from './export-options.ts'
 import { LOG_ACTION, type Workload } from './names.ts'
+import type { Observed } from './observed.ts'
 
 const LEVEL_HEADER = 'X-Kguardian-Capture-Level'
 const COMPLETE_HEADER = 'X-Kguardian-Capture-Complete'
@@ -46,15 +47,24 @@ const listed = (first: readonly string[], count: number): string =>
 export const howToRaise = (prefix: string): string =>
   `annotate its pods with ${prefix}/syscall-capture: "full" or ${prefix}/seccomp-record: "true", and let them run`
 
+/** That the set was begun anew, in one line, for as long as it is not complete; else null. */
+export const resetOf = ({ resetAt, capture }: Observed): string | null =>
+  resetAt === null || capture.complete
+    ? null
+    : `the set was reset at ${resetAt} and is not complete since; restart pods that are older, since agents send a name once`
+
 /** Throws 409 where a profile that enforces would be made of a capture that missed something, unless that was acknowledged. */
-export function requireComplete(workload: Workload, capture: Capture, options: ExportOptions, prefix: string): void {
+export function requireComplete(workload: Workload, observed: Observed, options: ExportOptions, prefix: string): void {
+  const { capture } = observed
   const { defaultAction, acknowledgePartial } = options
   if (capture.complete || defaultAction === LOG_ACTION || acknowledgePartial) return
   const { namespace, kind, name } = workload
+  const reset = resetOf(observed)
   const lines = [
     `refused: the capture of ${quoted(namespace)} ${quoted(kind)}/${quoted(name)} is partial, and a profile that enforces would block what it missed`,
     `asked for: defaultAction ${defaultAction}`,
     `capture: ${reasonOf(capture)}`,
+    ...(reset === null ? [] : [`reset: ${reset}`]),
     `to capture all of it: ${howToRaise(prefix)}`,
     `or export with defaultAction ${LOG_ACTION}, which blocks nothing`,
     'or export it as it is with acknowledgePartial=true',

@@ -1,5 +1,6 @@
 export { Capture, type CaptureRow, captureOf, LEVELS, type Level } from './capture.ts'
 export { CrPath, MirroredCr, mirrorOf, PostedCr } from './cr.ts'
+export { MAX_DETAIL_BYTES } from './detail.ts'
 export { ProfileSummary } from './entry.ts'
 export { type Exported, exportAnswers, exportProfile } from './export.ts'
 export { ExportBody, ExportQuery, MAX_EXPORT_BODY_BYTES } from './export-options.ts'

@@ -2,7 +2,7 @@
 import { comment, quoted } from '../yaml.ts'
 import type { Capture } from './capture.ts'
 import type { ExportOptions } from './export-options.ts'
-import { howToRaise, named, reasonOf } from './gate.ts'
+import { howToRaise, named, reasonOf, resetOf } from './gate.ts'
 import { allowedOf, type Workload } from './names.ts'
 import type { Observed } from './observed.ts'
 
@@ -19,6 +19,8 @@ export function headerOf({ namespace, kind, name }: Workload, observed: Observed
   lines.push(`Observed: ${counted(observed.names.length, 'syscall')} ${placeOf(observed.arches)}`)
   if (leftOut.length > 0) lines.push(`LEFT OUT, no syscall is called so: ${named(leftOut)}. A profile that enforces blocks what was meant.`)
   lines.push(`Capture: ${captureOf(observed.capture)}`)
+  const reset = resetOf(observed)
+  if (reset !== null) lines.push(`Reset: ${reset}.`)
   if (add.length + remove.length > 0) lines.push(`Edits: +[${shown(add)}] -[${shown(remove)}]`)
   if (!observed.capture.complete) {
     lines.push('WARNING: the capture is partial. Syscalls that the workload makes are missing from this profile.')

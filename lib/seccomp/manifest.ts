@@ -19,7 +19,7 @@ export const SeccompProfile = z
       annotations: z
         .record(z.string(), z.string())
         .describe(
-          '`{annotation_prefix}/capture-complete`, `capture-level`; `capture-warning` where the capture is partial; `left-out-syscalls` where something was observed that is no name of a syscall.',
+          '`{annotation_prefix}/capture-complete`, `capture-level`; `capture-warning` where the capture is partial; `left-out-syscalls` where something was observed that is no name of a syscall; `reset-at` where the set was reset and is not complete since.',
         ),
     }),
     spec: z.strictObject({
@@ -54,6 +54,7 @@ export function manifestOf(workload: Workload, observed: Observed, options: Expo
         [`${prefix}/capture-level`]: capture.level,
         ...(capture.complete ? {} : { [`${prefix}/capture-warning`]: warningOf(observed) }),
         ...(leftOut.length > 0 ? { [`${prefix}/left-out-syscalls`]: named(leftOut) } : {}),
+        ...(observed.resetAt !== null && !capture.complete ? { [`${prefix}/reset-at`]: observed.resetAt } : {}),
       },
     },
     spec: {

@@ -1,6 +1,7 @@
 import { createFold, type Database, fixed, perDatabase } from '../db/index.ts'
 import { type Capture, type CaptureRow, captureOf } from './capture.ts'
 import { namesOf, type Workload } from './names.ts'
+import { noProfile } from './profile.ts'
 
 /** What was observed of a workload. */
 export interface Observed {
@@ -11,6 +12,8 @@ export interface Observed {
   /** FNV-1a of both, 16 hexadecimal digits (interop-profiling 1.4). */
   readonly hash: string
   readonly capture: Capture
+  /** Since when it is observed, where it was reset: UTC with a zone. */
+  readonly resetAt: string | null
 }
 
 interface Row extends CaptureRow {
@@ -18,11 +21,13 @@ interface Row extends CaptureRow {
   readonly syscalls: string
   readonly arches: string[]
   readonly hash: string
+  readonly reset_at: string | null
 }
 
 // Arrays arrive as text, JSON as what it is.
 const statement = fixed<Row[]>(`
   select k.n::integer as n, w.syscalls, to_json(w.arches) as arches, w.hash,
+         to_char(w.reset_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as reset_at,
          c.worst, c.pods, c.incomplete, to_json(c.names) as names, to_json(c.ranks) as ranks
   from rows from (json_to_recordset($1::text::json) as (namespace text, kind text, name text)) with ordinality k(namespace, kind, name, n)
   join workload_syscalls w on w.pod_namespace = k.namespace and w.workload_kind = k.kind and w.workload_name = k.name
@@ -36,11 +41,16 @@ const fold = perDatabase((db) =>
       return workloads.map((_, i) => {
         const row = found.get(i + 1)
         if (row === undefined) return null
-        return { names: namesOf(row.syscalls), arches: row.arches, hash: row.hash, capture: captureOf(row) }
+        return { names: namesOf(row.syscalls), arches: row.arches, hash: row.hash, capture: captureOf(row), resetAt: row.reset_at }
       })
     },
   }),
 )
 
-/** What was observed of a workload, or null when nothing was. */
-export const readObserved = (db: Database, workload: Workload): Promise<Observed | null> => fold(db)(workload)
+/** What was observed of a workload. Throws 404 when nothing was. */
+export async function readObserved(db: Database, workload: Workload): Promise<Observed> {
+  const observed = await fold(db)(workload)
+  if (observed === null) throw noProfile()
+  if (observed.names.length === 0 && observed.resetAt !== null) throw noProfile(observed.resetAt)
+  return observed
+}

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { createFold, type Database, fixed } from '../db/index.ts'
 import { HttpError } from '../http/errors.ts'
+import { type DetailRow, detailOf, ProfileDetail } from './detail.ts'
 import { type EntryRow, openEntry, ProfileSummary } from './entry.ts'
 import { ALLOW_ACTION, allowedOf, LOG_ACTION, namesOf, shownArchitectures, type Workload } from './names.ts'
 import type { RollupRow } from './rollup.ts'
@@ -16,7 +17,10 @@ export const Profile = z
   .meta({ id: 'SeccompDocument' })
 
 /** GET /seccomp/profiles/{namespace}/{kind}/{name}. */
-export const ObservedProfile = ProfileSummary.extend({ profile: Profile }).meta({ id: 'ObservedSeccompProfile' })
+export const ObservedProfile = ProfileSummary.extend({
+  profile: Profile,
+  detail: ProfileDetail.optional().describe('With `detail=true`.'),
+}).meta({ id: 'ObservedSeccompProfile' })
 
 /** The profile of what was observed, without what no syscall is called. */
 export function profileOf({ names, arches }: { names: readonly string[]; arches: readonly string[] }): z.output<typeof Profile> {
@@ -28,10 +32,22 @@ export function profileOf({ names, arches }: { names: readonly string[]; arches:
   }
 }
 
-export const noProfile = () => new HttpError(404, 'there is no seccomp profile for that workload')
+/** Nothing was observed of a workload: ever, or since its set was reset. */
+export const noProfile = (resetAt: string | null = null) =>
+  new HttpError(
+    404,
+    `there is no seccomp profile for that workload${resetAt === null ? '' : `: nothing was observed since it was reset at ${resetAt}`}`,
+  )
 
-interface Row extends EntryRow, RollupRow {
+/** A workload that is asked for. */
+export interface AskedProfile extends Workload {
+  /** Whether to tell when each name was seen. */
+  readonly detail: boolean
+}
+
+interface Row extends EntryRow, RollupRow, DetailRow {
   readonly n: number
+  readonly detail: boolean
   readonly syscalls: string
 }
 
@@ -58,10 +74,16 @@ const statement = fixed<Row[]>(`
          state.is_watched and not exists (
            select from seccomp_denial u
            where u.pod_namespace = w.pod_namespace and (u.workload_kind is null or u.workload_name is null)) as is_known,
+         k.detail, w.reset_at::text as reset_at, to_json(o.names) as seen_names, to_json(o.first_seen) as first_seen,
+         to_json(o.last_seen) as last_seen, to_json(o.images) as images, to_json(o.image_digests) as image_digests,
          d.total as denied, to_json(d.syscalls) as denied_syscalls, to_json(d.actions) as denied_actions, d.last_seen::text as last_denied
   from state
-  cross join rows from (json_to_recordset($3::text::json) as (namespace text, kind text, name text)) with ordinality k(namespace, kind, name, n)
+  cross join rows from (json_to_recordset($3::text::json) as (namespace text, kind text, name text, detail boolean))
+             with ordinality k(namespace, kind, name, detail, n)
   join workload_syscalls w on w.pod_namespace = k.namespace and w.workload_kind = k.kind and w.workload_name = k.name
+                          and (w.syscall_count > 0 or w.reset_at is null)
+  left join workload_syscalls_seen o
+    on k.detail and o.pod_namespace = k.namespace and o.workload_kind = k.kind and o.workload_name = k.name
   cross join lateral workload_capture(w.pod_namespace, w.workload_kind, w.workload_name) c
   left join lateral (
     select c.name, count(*) over ()::integer as count
@@ -95,11 +117,11 @@ const PATIENCE_MS = 5
 
 /** Reads the summary of a workload with its profile as JSON, or null when nothing was observed of it. Look-ups that come together go together. */
 export function profileReader(db: Database, { seccompProfileDir, seccompNodeStaleSecs }: ProfileSettings) {
-  return createFold<Workload, string | null>({
+  return createFold<AskedProfile, string | null>({
     patienceMs: PATIENCE_MS,
     run: async (workloads) => {
       // However many ask for a workload at once, its names are read once.
-      const keys = workloads.map(({ namespace, kind, name }) => JSON.stringify({ namespace, kind, name }))
+      const keys = workloads.map(({ namespace, kind, name, detail }) => JSON.stringify({ namespace, kind, name, detail }))
       const places = new Map([...new Set(keys)].map((key, i) => [key, i + 1]))
       const sent = `[${[...places.keys()].join(',')}]`
       const rows = await db.read((sql) => statement(sql, seccompNodeStaleSecs, seccompNodeStaleSecs, sent, seccompProfileDir))
@@ -110,6 +132,8 @@ export function profileReader(db: Database, { seccompProfileDir, seccompNodeStal
 }
 
 function wholeEntry(row: Row, directory: string): string {
-  const profile = profileOf({ names: namesOf(row.syscalls), arches: row.arches })
-  return `${openEntry(row, row, directory)},"profile":${JSON.stringify(profile)}}`
+  const names = namesOf(row.syscalls)
+  const profile = profileOf({ names, arches: row.arches })
+  const detail = row.detail ? `,"detail":${JSON.stringify(detailOf(names, row))}` : ''
+  return `${openEntry(row, row, directory)},"profile":${JSON.stringify(profile)}${detail}}`
 }

@@ -1,6 +1,5 @@
 import type { Metrics } from '../metrics.ts'
-import type { Workload } from './names.ts'
-import { profileReader } from './profile.ts'
+import { type AskedProfile, profileReader } from './profile.ts'
 import { ProfileCache } from './profile-cache.ts'
 import { buildProfileList, type ListSources } from './profile-list.ts'
 
@@ -8,7 +7,7 @@ import { buildProfileList, type ListSources } from './profile-list.ts'
 export interface Profiles {
   readonly list: ProfileCache
   /** A workload with its profile as JSON, as it is now; null when nothing was observed of it. */
-  readonly one: (workload: Workload) => Promise<string | null>
+  readonly one: (workload: AskedProfile) => Promise<string | null>
 }
 
 const MS_PER_SECOND = 1_000

@@ -55,6 +55,25 @@ export interface PodSyscalls {
 }
 
 /**
+ * The entries one by one, as they tell which pod sent what: those of a pod that say the same but for the names are one. Null where that is one
+ * entry a pod, so that `unitePods` says it all.
+ */
+export function sentApart(entries: readonly PodSyscalls[]): PodSyscalls[] | null {
+  const pods = new Set<string>()
+  const sent = new Map<string, { entry: PodSyscalls; names: Set<string> }>()
+  for (const entry of entries) {
+    if (isBlank(entry.pod_name)) continue
+    const { pod_name, pod_namespace, arch, time_stamp } = entry
+    pods.add(pod_name)
+    const key = JSON.stringify([pod_name, pod_namespace, arch, time_stamp])
+    const one = sent.get(key) ?? { entry, names: new Set() }
+    sent.set(key, one)
+    for (const name of entry.syscalls) if (!isBlank(name)) one.names.add(name)
+  }
+  return sent.size === pods.size ? null : [...sent.values()].map(({ entry, names }) => ({ ...entry, syscalls: [...names] }))
+}
+
+/**
  * One entry a pod, in order of first appearance: names united in first-seen order, the rest as the newest entry has it
  * (interop-core D7, D18). Entries without a pod name are left out, and so are blank names.
  */

@@ -21,15 +21,24 @@ as $$
   with listed as materialized (
     select row_number() over (order by w.pod_namespace, w.workload_kind, w.workload_name) as n,
            w.pod_namespace, w.workload_kind, w.workload_name
-    from workload_syscalls w),
+    from workload_syscalls w
+    -- Of one that was reset nothing may have been observed since.
+    where w.syscall_count > 0 or w.reset_at is null),
+  awaited as materialized (
+    select distinct u.pod_name, c.pod_namespace
+    from unattributed_syscalls u
+    join syscall_contribution c on c.pod_name = u.pod_name and u.pod_namespace in ('', c.pod_namespace)
+    where not u.is_ambiguous),
   capture as materialized (
     select c.n, max(c.rank) as worst, count(*)::integer as pods, (count(*) filter (where c.rank > 0))::integer as incomplete,
            (array_agg(c.pod_name order by c.rank desc, c.pod_name))[1:20] as names,
            (array_agg(c.rank order by c.rank desc, c.pod_name))[1:20] as ranks
-    from (select l.n, p.pod_name, capture_rank(p.capture_level) as rank
+    from (select l.n, s.pod_name, contribution_rank(s, u.pod_name is not null) as rank
           from listed l
-          join pod p on p.pod_namespace = l.pod_namespace and p.workload_kind = l.workload_kind and p.workload_name = l.workload_name
-          where exists (select from pod_syscalls s where s.pod_name = p.pod_name)) c
+          join syscall_contribution s
+            on s.pod_namespace = l.pod_namespace and s.workload_kind = l.workload_kind and s.workload_name = l.workload_name
+          left join awaited u on u.pod_name = s.pod_name and u.pod_namespace = s.pod_namespace) c
+    where c.rank is not null
     group by c.n),
   resource as materialized (
     select distinct on (l.n) l.n, c.namespace, c.name, c.hash, count(*) over (partition by l.n)::integer as count

@@ -10,7 +10,7 @@ const scene = await startScene(deadPodRetention, { auditRetentionBatchSize: 100 
 const { ago, pod, run, count, sql } = scene
 
 beforeEach(async () => {
-  await sql`truncate pod, pod_address`
+  await sql`truncate pod, pod_address, pod_instance, syscall_contribution, unattributed_syscalls, workload_syscalls, pod_syscalls`
 })
 
 /** Stores `n` pods of two addresses each. */
@@ -34,7 +34,7 @@ async function names(): Promise<string[]> {
 test('a dead pod that is older than the days goes with all its addresses', async () => {
   await pod({ pod_name: 'gone', pod_ip: '10.0.0.1', pod_ips: ['10.0.0.1', 'fd00::1'], is_dead: true, time_stamp: ago(31 * DAY) })
   await pod({ pod_name: 'heir', pod_ip: '10.0.0.1' })
-  assert.deepEqual(await run(), { outcome: 'done', rows: 1, batches: 1 })
+  assert.deepEqual(await run(), { outcome: 'done', rows: 1, batches: 3 })
   assert.deepEqual(await names(), ['heir'])
   const addresses = await sql`select ip, pod_name from pod_address`
   assert.deepEqual([...addresses], [{ ip: '10.0.0.1', pod_name: 'heir' }])
@@ -45,7 +45,7 @@ test('a dead pod that is younger stays, and a living one whatever its age, each 
   await pod({ pod_name: 'dead', is_dead: true, time_stamp: ago(29 * DAY) })
   await pod({ pod_name: 'alive', time_stamp: ago(300 * DAY) })
   const before = await sql`select * from pod order by pod_name`
-  assert.deepEqual(await run(), { outcome: 'done', rows: 0, batches: 1 })
+  assert.deepEqual(await run(), { outcome: 'done', rows: 0, batches: 3 })
   assert.deepEqual([...(await sql`select * from pod order by pod_name`)], [...before])
   assert.deepEqual(await names(), ['alive', 'dead'])
 })
@@ -105,7 +105,7 @@ test('a batch is as large as configured, and no pod falls between two', async ()
   await manyPods(1, 40 * DAY, 'z-dead-')
   assert.deepEqual(await run(abortedAfter(1, scene.db)), { outcome: 'aborted', rows: 100, batches: 1 })
   assert.equal((await names()).length, 271)
-  assert.deepEqual(await run(), { outcome: 'done', rows: 151, batches: 2 })
+  assert.deepEqual(await run(), { outcome: 'done', rows: 151, batches: 4 })
   assert.ok((await names()).every((name) => name.startsWith('a-alive-')))
 })
 
@@ -114,15 +114,15 @@ test('living pods in any number hide no dead one behind them', async () => {
   await manyPods(4_999, 40 * DAY, 'a-alive-', false)
   await pod({ pod_name: 'b-dead', is_dead: true, time_stamp: ago(40 * DAY) })
   await pod({ pod_name: 'c-dead', is_dead: true, time_stamp: ago(40 * DAY) })
-  assert.deepEqual(await run(), { outcome: 'done', rows: 2, batches: 2 })
+  assert.deepEqual(await run(), { outcome: 'done', rows: 2, batches: 4 })
   assert.equal((await names()).length, 4_999)
 })
 
 test('a pass ends after 200 batches, and the next does the rest', async () => {
   await manyPods(20_050, 40 * DAY, 'dead-')
   assert.equal(await count(), 20_000)
-  assert.deepEqual(await run(), { outcome: 'capped', rows: 20_000, batches: 200 })
-  assert.deepEqual(await run(), { outcome: 'done', rows: 50, batches: 1 })
+  assert.deepEqual(await run(), { outcome: 'capped', rows: 20_000, batches: 202 })
+  assert.deepEqual(await run(), { outcome: 'done', rows: 50, batches: 3 })
   assert.deepEqual(await names(), [])
 })
 
@@ -139,7 +139,7 @@ test('a pod that is posted between the look and the lock keeps its row and its a
   await pod({ pod_name: 'a', pod_ip: '10.0.0.1', is_dead: true, time_stamp: ago(40 * DAY) })
   await pod({ pod_name: 'back', pod_ip: '10.0.0.2', is_dead: true, time_stamp: ago(40 * DAY) })
   const pass = await scene.whileDeleting('pod', 'before', () => pod({ pod_name: 'back', pod_ip: '10.0.0.3', time_stamp: ago(0) }))
-  assert.deepEqual(pass, { outcome: 'done', rows: 1, batches: 1 })
+  assert.deepEqual(pass, { outcome: 'done', rows: 1, batches: 3 })
   assert.deepEqual(await names(), ['back'])
   assert.equal((await scene.get('/pod/ip/10.0.0.3')).json.is_dead, false)
 })
@@ -151,7 +151,7 @@ test('a pod that is posted while its row is being deleted gets a new row, addres
     posted = pod({ pod_name: 'back', pod_ip: '10.0.0.2', time_stamp: ago(0) })
     await until('the post waits for the pass', async () => (await waiting(sql)) === 2)
   })
-  assert.deepEqual(pass, { outcome: 'done', rows: 1, batches: 1 })
+  assert.deepEqual(pass, { outcome: 'done', rows: 1, batches: 3 })
   await posted
   assert.deepEqual(await names(), ['back'])
   assert.equal((await scene.get('/pod/ip/10.0.0.2')).json.is_dead, false)
@@ -208,4 +208,67 @@ test('counting says what a pass would delete, and deletes nothing', async () => 
   await manyPods(3, 40 * DAY, 'alive-', false)
   await scene.whileLocked('dead-pod-retention', async () => assert.equal(await count(), 250))
   assert.equal((await names()).length, 256)
+})
+
+// ---- the pods behind the names
+
+/** Pods of a workload that contributed at a level, and were last posted so many days ago. */
+async function contributors(n: number, level: string, days: number, prefix: string, name = 'web') {
+  for (let i = 0; i < n; i++) {
+    const pod_name = `${prefix}-${String(i).padStart(2, '0')}`
+    const owner = { pod_namespace: 'shop', workload_kind: 'Deployment', workload_name: name }
+    await pod({ pod_name, capture_level: level, ...owner, is_dead: true, time_stamp: ago(days * DAY), started_at: null })
+    await scene.post('/pod/syscalls', [{ pod_name, pod_namespace: '', syscalls: ['read'], arch: 'x86_64', time_stamp: ago(days * DAY) }])
+    await sql`update pod_instance set last_seen = ${ago(days * DAY)}::text::timestamp where pod_name = ${pod_name}`
+  }
+}
+const captureOf = async (name = 'web') => (await scene.get(`/seccomp/profiles/shop/Deployment/${name}`)).json.capture
+const instances = async () => Number((await sql`select count(*) as n from pod_instance`)[0]!.n)
+
+test('that a pod is deleted raises no level: the worst contributors of a workload stay, the rest goes', async () => {
+  await contributors(2, 'low', 40, 'low')
+  await contributors(30, 'full', 40, 'full')
+  await contributors(1, 'full', 0, 'young')
+  const before = await captureOf()
+  assert.deepEqual([before.level, before.complete, before.more], ['low', false, 13])
+  // 32 rows, and 12 of the pods behind them.
+  assert.equal(await count(), 32 + 12)
+  assert.equal((await run()).rows, 32 + 12)
+  assert.deepEqual(await captureOf(), { ...before, more: 1 })
+  assert.equal(await instances(), 21)
+  assert.equal((await run()).rows, 0)
+})
+
+test('a capture stays complete when its pods are gone', async () => {
+  await contributors(1, 'full', 40, 'last')
+  await run()
+  assert.deepEqual(await captureOf(), { level: 'full', complete: true, pods: [{ name: 'last-00', level: 'full' }], more: 0, incomplete: 0 })
+})
+
+test('a pod behind a name that contributed nothing goes when it was not posted for the days', async () => {
+  await pod({ pod_name: 'gone' })
+  await pod({ pod_name: 'alive' })
+  await sql`update pod_instance set last_seen = ${ago(31 * DAY)}::text::timestamp where pod_name = 'gone'`
+  assert.equal((await run()).rows, 1)
+  assert.deepEqual(
+    (await sql`select pod_name from pod_instance`).map(({ pod_name }) => pod_name),
+    ['alive'],
+  )
+})
+
+test('what nobody is known to have sent goes after the days, unless somebody who contributed may have', async () => {
+  await contributors(1, 'full', 40, 'heir')
+  const send = (pod_name: string, days: number) =>
+    scene.post('/pod/syscalls', [{ pod_name, pod_namespace: '', syscalls: ['bpf'], arch: 'x86_64', time_stamp: ago(days * DAY) }])
+  await send('heir-00', 35)
+  await send('nobody', 35)
+  await send('young', 2)
+  await sql`update unattributed_syscalls set received_at = sent_at`
+  assert.equal((await captureOf()).level, 'unknown')
+  await run()
+  assert.deepEqual(
+    (await sql`select pod_name from unattributed_syscalls order by 1`).map(({ pod_name }) => pod_name),
+    ['heir-00', 'young'],
+  )
+  assert.equal((await captureOf()).level, 'unknown')
 })

@@ -71,10 +71,11 @@ const writers: Record<string, Write> = {
   // Each writer has pods of its own, whose order is not that of the workloads that they share.
   'the unions of union_syscalls': async (on, keys, second) => {
     const pods = keys.map((name, i) => ({ pod_name: `${keys[0]}-${second}-${9 - i}`, name }))
-    await on`
-      insert into pod (pod_name, pod_ip, pod_namespace, time_stamp, node_name, is_dead, pod_ips, workload_kind, workload_name)
-      select p.pod_name, '', 'n', ${time(0)}, 'n', false, '{}', 'Deployment', p.name
-      from json_to_recordset(${JSON.stringify(pods)}::text::json) as p(pod_name text, name text)`
+    const posted = pods.map(({ pod_name, name }) => ({
+      ...{ pod_name, pod_ip: '', pod_namespace: 'n', time_stamp: time(0), node_name: 'n', is_dead: false, pod_ips: [] },
+      ...{ workload_kind: 'Deployment', workload_name: name },
+    }))
+    await on`select upsert_pods(${JSON.stringify(posted)}::text::json)`
     const record = ({ pod_name }: { pod_name: string }) => ({
       ...{ pod_name, pod_namespace: '', syscalls: [`s${second}`], arch: 'x', time_stamp: time(second) },
     })

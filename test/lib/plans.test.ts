@@ -309,6 +309,7 @@ const examples: Record<string, Example[]> = {
   'GET /seccomp/profiles': [{ path: '/seccomp/profiles', statements: 3, isWhole: true, isOpaque: true }],
   'GET /seccomp/profiles/:namespace/:kind/:name': [
     { path: '/seccomp/profiles/ns-7/Deployment/web-7', walked: NODES },
+    { path: '/seccomp/profiles/ns-7/Deployment/web-7?detail=true', walked: NODES },
     { path: '/seccomp/profiles/ns-7/Deployment/nobody', status: 404, walked: NODES },
   ],
   'GET /seccomp/profile-file/:namespace/:kind/:name/:hash': [
@@ -359,6 +360,7 @@ const WITHOUT = new Set([
   'POST /svc/spec',
   'POST /pod/syscalls',
   'POST /seccomp/node-status',
+  'POST /seccomp/profiles/:namespace/:kind/:name/reset',
   'POST /images/:digest/vulnerabilities',
   'POST /images/:digest/sbom',
   'POST /images/:digest/attestation',
@@ -452,6 +454,22 @@ describe('plans', () => {
       select 'ns-' || n % 50, 'Deployment', 'web-' || n, 'read,write', '{x86_64}', '0123456789abcdef', 2, timestamp '2024-05-01'
       from generate_series(1, ${ROWS}::int) n`
     await sql`update pod set workload_kind = 'Deployment', workload_name = 'web-' || split_part(pod_name, '-', 2)::int / 4`
+    await sql`
+      insert into workload_syscalls_seen
+      select 'ns-' || n % 50, 'Deployment', 'web-' || n, '{read,write}', '{2024-05-01,2024-05-01}', '{2024-05-01,2024-05-01}', '{0,0}', '{}', '{}'
+      from generate_series(1, ${ROWS}::int) n`
+    await sql`
+      insert into pod_instance (pod_name, pod_namespace, instance, workload_kind, workload_name, capture_level, level_since, first_post, last_post,
+                                first_seen, last_seen)
+      select pod_name, pod_namespace, '', workload_kind, workload_name, 'full', time_stamp, time_stamp, time_stamp, time_stamp, time_stamp
+      from pod where pod_namespace is not null`
+    await sql`
+      insert into syscall_contribution
+      select pod_name, pod_namespace, instance, workload_kind, workload_name, 'read,write', '{x86_64}', 'full', first_post, false, null, first_post
+      from pod_instance`
+    await sql`
+      insert into unattributed_syscalls
+      select 'lost-' || n, '', n % 2 = 0, 'read', '{x86_64}', timestamp '2024-05-01', timestamp '2024-05-01' from generate_series(1, ${ROWS}::int) n`
     await sql`
       insert into seccomp_cr
       select 'ns-' || n % 50, 'web-' || n, 'SCMP_ACT_LOG', '{}', 'read', 1, 'Deployment', 'web-' || n, 'h', 0, 0, 'Pending', timestamp '2024-05-01'

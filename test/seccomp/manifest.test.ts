@@ -104,6 +104,7 @@ const observed = fc.record({
   names: fc.array(fc.oneof(text, syscall), { maxLength: 8 }).map(sorted),
   arches: fc.array(fc.oneof(text, fc.constantFrom('x86_64', 'aarch64', '__proto__', 'constructor')), { maxLength: 4 }).map(sorted),
   hash: fc.constant('0000000000000000'),
+  resetAt: fc.constant(null),
   capture,
 })
 const made = fc.tuple(

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { startApp, TOKENS } from '../support/app.ts'
+import { podPost } from '../support/records.ts'
 import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from '../support/routes.ts'
 import { forgetSeccomp, profilePath, storeNodes, storePods, storeResources, storeWatchers, storeWorkloads } from '../support/seccomp.ts'
 
@@ -92,6 +93,108 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: a long one is packed 
   assert.equal(gunzipSync(Buffer.from(await packed.arrayBuffer())).toString(), plain.text)
 })
 
+const naive = (minutesAgo: number) => new Date(Date.now() - minutesAgo * 60_000).toISOString().slice(0, -1)
+const digestOf = (n: number) => `sha256:${String(n).padStart(64, '0')}`
+async function runImage(pod_name: string, digest: number | null, minutesAgo: number) {
+  const container = { name: 'c', kind: 'regular', image: 'i', digest: digest && digestOf(digest), digest_kind: 'repo', state: 'running' }
+  const owner = { pod_namespace: 'shop', workload_kind: 'Deployment', workload_name: 'web', capture_level: 'full' }
+  const post = podPost({ pod_name, ...owner, time_stamp: naive(minutesAgo), containers: [container] })
+  assert.equal((await app.post('/pod/spec', post)).status, 200)
+}
+async function sendAt(pod_name: string, syscalls: string[], time_stamp: string) {
+  assert.equal((await app.post('/pod/syscalls', [{ pod_name, pod_namespace: '', syscalls, arch: 'x86_64', time_stamp }])).status, 200)
+}
+const detail = async () => (await app.get(`${profilePath(web)}?detail=true`)).json.detail
+
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: with the detail, when each syscall was first and last seen, and in which images', async () => {
+  const times = [50, 40, 38, 30, 20].map(naive)
+  await runImage('one', 1, 60)
+  await sendAt('one', ['read', 'write', '435'], times[0]!)
+  await sendAt('one', ['read'], times[1]!)
+  await sendAt('one', ['read'], times[2]!)
+  await runImage('two', 2, 35)
+  await sendAt('two', ['read', 'brk'], times[3]!)
+  const [first, second, , fourth] = times
+  assert.deepEqual(await detail(), {
+    resetAt: null,
+    syscalls: [
+      { name: '435', firstSeen: first, lastSeen: first, imageDigests: [digestOf(1)] },
+      { name: 'brk', firstSeen: fourth, lastSeen: fourth, imageDigests: [digestOf(2)] },
+      { name: 'read', firstSeen: first, lastSeen: fourth, imageDigests: [digestOf(1), digestOf(2)] },
+      { name: 'write', firstSeen: first, lastSeen: first, imageDigests: [digestOf(1)] },
+    ],
+  })
+  assert.notEqual(second, fourth)
+  // Sent late: it was seen earlier than was known.
+  await sendAt('one', ['write', 'openat'], naive(55))
+  const { syscalls } = await detail()
+  assert.deepEqual(
+    syscalls.map(({ name, firstSeen }: { name: string; firstSeen: string }) => [name, firstSeen < first!]),
+    [
+      ['435', false],
+      ['brk', false],
+      ['openat', true],
+      ['read', false],
+      ['write', true],
+    ],
+  )
+})
+
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: times move every few minutes at most, and nothing is written until then', async () => {
+  await runImage('one', 1, 60)
+  await sendAt('one', ['read'], naive(50))
+  const version = async () => (await sql`select xmin::text, ctid::text from workload_syscalls_seen`)[0]
+  const before = await version()
+  await sendAt('one', ['read'], naive(46))
+  assert.deepEqual(await version(), before)
+  const time = naive(44)
+  await sendAt('one', ['read'], time)
+  assert.equal((await detail()).syscalls[0].lastSeen, time)
+})
+
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: of many images those that were seen last are kept', async () => {
+  for (let n = 1; n <= 10; n++) {
+    await runImage(`pod-${n}`, n, 60)
+    await sendAt(`pod-${n}`, ['read', `s${n}`], naive(50 - n))
+  }
+  const { syscalls } = await detail()
+  const digestsOf = (wanted: string) => syscalls.find(({ name }: { name: string }) => name === wanted).imageDigests
+  assert.deepEqual(digestsOf('read'), [3, 4, 5, 6, 7, 8, 9, 10].map(digestOf))
+  assert.deepEqual([digestsOf('s1'), digestsOf('s2'), digestsOf('s3'), digestsOf('s10')], [[], [], [digestOf(3)], [digestOf(10)]])
+})
+
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: of a set from before nothing of this was kept the times are null', async () => {
+  await storeWorkloads(sql, [{ ...web, names: ['read', 'write'] }])
+  const unknown = { firstSeen: null, lastSeen: null, imageDigests: [] }
+  assert.deepEqual((await detail()).syscalls, [
+    { name: 'read', ...unknown },
+    { name: 'write', ...unknown },
+  ])
+  await runImage('one', null, 60)
+  const time = naive(50)
+  await sendAt('one', ['read', 'brk'], time)
+  assert.deepEqual((await detail()).syscalls, [
+    { name: 'brk', firstSeen: time, lastSeen: time, imageDigests: [] },
+    { name: 'read', ...unknown, lastSeen: time },
+    { name: 'write', ...unknown },
+  ])
+})
+
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: a time is no later than now, and there is no detail unless it is asked for', async () => {
+  await runImage('one', 1, 1)
+  await sendAt('one', ['read'], naive(-60))
+  const { syscalls } = await detail()
+  assert.ok(syscalls[0].lastSeen <= naive(0))
+  for (const query of ['', '?detail=', '?detail=false'])
+    assert.equal('detail' in (await app.get(`${profilePath(web)}${query}`)).json, false)
+})
+
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 400: a detail that is neither', async () => {
+  const { status, text } = await app.get(`${profilePath(web)}?detail=maybe`)
+  assert.equal(status, 400)
+  assert.match(text, /^Query deserialize error: detail: /)
+})
+
 test('GET /seccomp/profiles/{namespace}/{kind}/{name} 404: of what nothing was observed, in plain text', async () => {
   await storeWorkloads(sql, [{ ...web, names: ['read'] }])
   await storePods(sql, [{ name: 'p', of: { ...web, name: 'api' } }])
@@ -126,7 +229,15 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name} 503: shed when the read bu
 test('GET /seccomp/profiles/{namespace}/{kind}/{name} 503: a table is locked for longer than a statement may take', async () => {
   await storeWorkloads(guarded.sql, [{ ...web, names: ['read'] }])
   await storePods(guarded.sql, [{ name: 'p', of: web }])
-  for (const table of ['workload_syscalls', 'pod', 'pod_syscalls', 'seccomp_cr', 'seccomp_node', 'seccomp_denial', 'seccomp_denial_node'])
+  for (const table of [
+    'workload_syscalls',
+    'syscall_contribution',
+    'unattributed_syscalls',
+    'seccomp_cr',
+    'seccomp_node',
+    'seccomp_denial',
+    'seccomp_denial_node',
+  ])
     await whileRefused(guarded.sql, table, async () => assertDatabaseBusy(await guarded.get(profilePath(web), { token })))
   assert.equal((await guarded.get(profilePath(web), { token })).status, 200)
 })

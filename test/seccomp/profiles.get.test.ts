@@ -457,7 +457,15 @@ test('GET /seccomp/profiles 503: what is kept is charged what it takes to send',
 
 test('GET /seccomp/profiles 503: a table is locked for longer than a statement may take', async () => {
   await storeWorkloads(guarded.sql, [{ ...web, names: ['read'] }])
-  for (const table of ['workload_syscalls', 'pod', 'pod_syscalls', 'seccomp_cr', 'seccomp_node', 'seccomp_file', 'seccomp_denial'])
+  for (const table of [
+    'workload_syscalls',
+    'syscall_contribution',
+    'unattributed_syscalls',
+    'seccomp_cr',
+    'seccomp_node',
+    'seccomp_file',
+    'seccomp_denial',
+  ])
     await whileRefused(guarded.sql, table, async () => {
       const crowd = await Promise.all([1, 2].map(() => guarded.get('/seccomp/profiles', { token })))
       for (const answer of crowd) assertDatabaseBusy(answer)

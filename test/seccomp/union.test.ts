@@ -29,12 +29,12 @@ let count = 0
 const unique = (prefix: string) => `${prefix}-${++count}`
 const workload = (): Workload => ({ namespace: unique('ns'), kind: 'Deployment', name: 'web' })
 
-async function run(pod_name: string, { namespace, kind, name }: Workload): Promise<string> {
-  await sql`
-    insert into pod (pod_name, pod_ip, pod_namespace, time_stamp, node_name, is_dead, pod_ips, workload_kind, workload_name)
-    values (${pod_name}, '', ${namespace}, ${T}, 'n', false, '{}', ${kind}, ${name})
-    on conflict (pod_name) do update set
-      pod_namespace = excluded.pod_namespace, workload_kind = excluded.workload_kind, workload_name = excluded.workload_name`
+async function run(pod_name: string, { namespace, kind, name }: Workload, fields: object = {}): Promise<string> {
+  const pod = {
+    ...{ pod_name, pod_ip: '', pod_ips: [], time_stamp: T, node_name: 'n', is_dead: false },
+    ...{ pod_namespace: namespace, workload_kind: kind, workload_name: name, ...fields },
+  }
+  await sql`select upsert_pods(${JSON.stringify([pod])}::text::json)`
   return pod_name
 }
 const entry = (pod_name: string, syscalls: string[], fields: object = {}) => ({
@@ -182,10 +182,7 @@ test('pods without a whole workload add to nothing', async () => {
   const before = Number((await sql`select count(*) as n from workload_syscalls`)[0]!.n)
   await post(entry(unique('unknown'), ['read']))
   for (const part of ['namespace', 'kind', 'name'])
-    for (const blank of [null, '', ' ', '\t', '\u2003']) {
-      const name = await pod({ ...of, [part]: blank }, ['read'])
-      assert.equal((await sql`select united_in from pod_syscalls where pod_name = ${name}`)[0]!.united_in, null)
-    }
+    for (const blank of [null, '', ' ', '\t', '\u2003']) await pod({ ...of, [part]: blank }, ['read'])
   assert.equal(Number((await sql`select count(*) as n from workload_syscalls`)[0]!.n), before)
 })
 
@@ -211,60 +208,19 @@ test('a repeated post writes and locks neither pod nor workload', async () => {
   assert.deepEqual(await version(), before)
 })
 
-test('a pod whose workload is known later adds all of its names, with its next post or that of another', async () => {
+test('a pod whose workload is known later adds all of its names, with the post that says so', async () => {
   const of = workload()
   const [early, silent] = [unique('early'), unique('silent')]
   await post(entry(early, ['read', 'write']), entry(silent, ['mmap'], { arch: 'aarch64' }))
-  await run(early, of)
   assert.equal(await rowOf(of), undefined)
-  await post(entry(early, ['read']))
+  await run(early, of)
   assert.equal(await namesOf(of), 'read,write')
-  await run(silent, of)
-  await sql`update pod set is_dead = true where pod_name = ${silent}`
-  await post(entry(early, ['read']))
-  assert.equal(await namesOf(of), 'read,write', 'a repeated post looks at nothing but itself')
-  await pod(of, ['brk'])
+  await run(silent, { ...of, kind: null, name: null })
+  assert.equal(await namesOf(of), 'read,write')
+  await run(silent, of, { is_dead: true })
   const { syscalls, arches } = (await rowOf(of))!
-  assert.deepEqual([syscalls, arches], ['brk,mmap,read,write', ['aarch64', 'x86_64']])
-})
-
-test('of many pods that were there before their workload a thousand add their names with a post, the rest with the next', async () => {
-  const of = workload()
-  const prefix = unique('crowd')
-  await sql`
-    insert into pod (pod_name, pod_ip, pod_namespace, time_stamp, node_name, is_dead, pod_ips, workload_kind, workload_name)
-    select ${prefix} || i, '', ${of.namespace}, ${T}::timestamp, 'n', true, '{}', ${of.kind}, ${of.name} from generate_series(1, 1010) i`
-  await sql`insert into pod_syscalls select ${prefix} || i, '', 's' || i % 1015, 'x86_64', ${T}::timestamp from generate_series(1, 1010) i`
-  const name = await pod(of, ['read'])
-  assert.equal((await rowOf(of))!.count, 1_001)
-  await post(entry(name, ['write']))
-  assert.equal((await rowOf(of))!.count, 1_012)
-})
-
-test('a pod that moves to another workload adds its names there too, and the first keeps them', async () => {
-  const [first, second] = [workload(), workload()]
-  const name = await pod(first, ['read', 'write'])
-  await run(name, second)
-  await post(entry(name, ['read']))
-  assert.deepEqual([await namesOf(first), await namesOf(second)], ['read,write', 'read,write'])
-  await post(entry(name, ['mmap']))
-  assert.deepEqual([await namesOf(first), await namesOf(second)], ['read,write', 'mmap,read,write'])
-  await run(name, first)
-  await post(entry(name, []))
-  assert.equal(await namesOf(first), 'mmap,read,write')
-  await run(name, { ...first, kind: null })
-  await post(entry(name, ['brk']))
-  await run(name, first)
-  await post(entry(name, ['brk']))
-  assert.equal(await namesOf(first), 'brk,mmap,read,write')
-})
-
-test('a pod that moved and is silent adds its names with the post of another', async () => {
-  const [first, second] = [workload(), workload()]
-  const name = await pod(first, ['read'])
-  await run(name, second)
-  await pod(second, ['write'])
-  assert.deepEqual([await namesOf(first), await namesOf(second)], ['read', 'read,write'])
+  assert.deepEqual([syscalls, arches], ['mmap,read,write', ['aarch64', 'x86_64']])
+  assert.equal((await sql`select from unattributed_syscalls where pod_name in (${early}, ${silent})`).length, 0)
 })
 
 for (const isThere of [false, true])
@@ -307,8 +263,6 @@ test('a union outlives its pods', async () => {
   await deadPodRetention.run({ config: app.deps.config, db: app.db, log: app.deps.log, signal: new AbortController().signal } as never)
   assert.equal((await sql`select from pod where pod_name = ${name}`).length, 0)
   assert.deepEqual(await rowOf(of), before)
-  await post(entry(name, ['write']))
-  assert.deepEqual(await rowOf(of), before, 'whose pod it is is not known')
   await pod(of, ['brk'])
   assert.equal(await namesOf(of), 'brk,read')
 })
@@ -341,7 +295,7 @@ test('names beyond those that there may be are left out and counted: what is sto
   before = await rejected()
   for (let i = 0; i < 5; i++) await post(entry(name, [`0${i}`]))
   assert.deepEqual(await rowOf(of), full)
-  assert.equal((await rejected()) - before, 3 + 4 + 5 + 6 + 7)
+  assert.equal((await rejected()) - before, 5)
   before = await rejected()
   await post(entry(name, ['00']))
   assert.equal((await rejected()) - before, 0, 'a repeated post is not looked at again')
@@ -387,124 +341,178 @@ test('one body may name pods of many workloads, and one pod several times', asyn
 
 const NAMES = ['read', 'write', ' read ', 'mmap', 'é', '😀', '\uffff', '435', ' ', 'Z']
 const ARCHES = ['x86_64', 'aarch64', ' ', 'riscv64']
+const RANKS = ['full', 'high', 'medium', 'low', null, 'custom']
+const worse = (a: string | null, b: string | null) => (RANKS.indexOf(a) > RANKS.indexOf(b) ? a : b)
 
-interface Model {
-  pods: Map<string, Workload>
-  rows: Map<string, { names: string[]; arch: string; time: number; namespace: string; unitedIn: string | null }>
-  unions: Map<string, { names: Set<string>; arches: Set<string> }>
+interface Instance {
+  pod: string
+  namespace: string
+  uid: string
+  workload: string | null
+  /** Levels since when. */
+  levels: { since: number; level: string | null }[]
+  start: number
 }
-
-const keyOf = (of: Workload | undefined) =>
-  of && [of.namespace, of.kind, of.name].every((part) => part !== null && part.trim() !== '')
-    ? JSON.stringify([of.namespace, of.kind, of.name])
-    : null
-
-interface Entry {
-  pod: number
+interface Contribution {
+  level: string | null
+  levelAt: number
+  isDoubtful: boolean
+}
+interface Sent {
+  pod: string
+  namespace: string
   names: string[]
   arch: string
   time: number
 }
 
-function modelPost({ pods, rows, unions }: Model, entries: { pod: string; names: string[]; arch: string; time: number }[]): void {
-  const touched = new Set<string>()
-  const whole = new Map<string, (typeof entries)[number]>()
-  for (const one of entries) {
-    const before = whole.get(one.pod)
-    const names = [...(before?.names ?? []), ...one.names]
-    whole.set(one.pod, before && before.time > one.time ? { ...before, names } : { ...one, names })
-  }
-  for (const { pod, names, arch, time } of whole.values()) {
-    const key = keyOf(pods.get(pod))
-    const row = rows.get(pod) ?? { names: [], arch: '', time: -1, namespace: '', unitedIn: null }
-    const added = names.filter((one) => one.trim() !== '' && !row.names.includes(one))
-    const isChanged =
-      !rows.has(pod) || added.length > 0 || time > row.time || (time === row.time && arch !== row.arch) || row.unitedIn !== key
-    if (!isChanged) continue
-    const isNewest = time >= row.time
-    rows.set(pod, {
-      names: [...row.names, ...added],
-      arch: isNewest ? arch : row.arch,
-      time: Math.max(time, row.time),
-      namespace: '',
-      unitedIn: key,
-    })
-    if (key) touched.add(key)
-  }
-  for (const key of touched) {
-    const union = unions.get(key) ?? { names: new Set<string>(), arches: new Set<string>() }
-    for (const [pod, row] of rows) {
-      const speaks = row.unitedIn === key ? [...whole.keys()].includes(pod) : keyOf(pods.get(pod)) === key
-      if (!speaks) continue
-      row.unitedIn = key
-      if (row.names.length === 0) continue
-      for (const one of row.names) union.names.add(one.trim())
-      if (row.arch.trim() !== '') union.arches.add(row.arch)
+/** Who sent what, written from the promises: pods are told apart by namespace and uid, and what is sent is of the one that ran at the time. */
+class Model {
+  readonly instances: Instance[] = []
+  readonly unions = new Map<string, { names: Set<string>; arches: Set<string> }>()
+  readonly contributions = new Map<string, Map<Instance, Contribution>>()
+  readonly waiting: Sent[] = []
+
+  run(pod: string, namespace: string, uid: string, workload: string | null, level: string | null, time: number): void {
+    let one = this.instances.find((other) => other.pod === pod && other.namespace === namespace && other.uid === uid)
+    if (one === undefined) {
+      one = { pod, namespace, uid, workload, levels: [level, level].map((one, n) => ({ since: n * time, level: one })), start: time }
+      this.instances.push(one)
     }
-    if (union.names.size > 0) unions.set(key, union)
+    one.workload ??= workload
+    const last = one.levels.at(-1)!
+    // A level that was not known is filled in, however late.
+    if (last.level === null && time < last.since) last.level = level
+    if (level !== null && level !== last.level && time >= last.since) one.levels.push({ since: time, level })
+    for (const sent of this.waiting.splice(0)) sent.pod === pod ? this.send(sent) : this.waiting.push(sent)
+  }
+
+  send(sent: Sent): void {
+    const { pod, namespace, time, arch } = sent
+    const names = sent.names.filter((name) => name.trim() !== '')
+    const possible = this.instances.filter((one) => one.pod === pod && (namespace === '' || one.namespace === namespace))
+    const namespaces = [...new Set(possible.map((one) => one.namespace))]
+    const senders = namespaces.map((of) => {
+      const sorted = possible.filter((one) => one.namespace === of).sort((a, b) => a.start - b.start)
+      return sorted.filter(({ start }) => start <= time).at(-1) ?? sorted[0]!
+    })
+    if (senders.length > 1) {
+      if (names.length > 0) for (const one of senders) if (one.workload !== null) this.#contribute(one, time, false).isDoubtful = true
+      return
+    }
+    const [one] = senders
+    if (one === undefined || one.workload === null) {
+      if (names.length > 0) this.waiting.push({ ...sent, namespace: one?.namespace ?? namespace })
+      return
+    }
+    this.#contribute(one, time, names.length > 0)
+    if (names.length === 0) return
+    const union = this.unions.get(one.workload) ?? { names: new Set<string>(), arches: new Set<string>() }
+    this.unions.set(one.workload, union)
+    for (const name of names) union.names.add(name.trim())
+    if (arch.trim() !== '') union.arches.add(arch)
+  }
+
+  #contribute(one: Instance, time: number, hasNames: boolean): Contribution {
+    const [last, before] = [one.levels.at(-1)!, one.levels.at(-2)!]
+    const level = time >= last.since ? last.level : worse(last.level, before.level)
+    const all = this.contributions.get(one.workload!) ?? new Map<Instance, Contribution>()
+    this.contributions.set(one.workload!, all)
+    const contribution = all.get(one) ?? { level, levelAt: time, isDoubtful: false }
+    all.set(one, contribution)
+    if (hasNames && time >= contribution.levelAt) Object.assign(contribution, { level, levelAt: time })
+    return contribution
+  }
+
+  /** The worst first. */
+  capture(workload: string): string[] {
+    const all = [...(this.contributions.get(workload) ?? [])].map(([{ pod, namespace }, { level, isDoubtful }]) => {
+      const isAwaited = this.waiting.some((sent) => sent.pod === pod && ['', namespace].includes(sent.namespace))
+      return { pod, rank: RANKS.indexOf(isDoubtful || isAwaited ? worse(level, null) : level) }
+    })
+    return all.sort((a, b) => b.rank - a.rank || byBytes(a.pod, b.pod)).map(({ pod, rank }) => `${pod} ${rank}`)
   }
 }
 
-test('whatever is posted in whatever order, every union is that of a model, and its time changes exactly when it grows', async () => {
-  const part = (names: string[]) => fc.constantFrom<string | null>(...names, ...names, null, ' ')
+test('whatever is posted in whatever order, unions and captures are those of a model, and the time of a union changes exactly when it grows', async () => {
   const step = fc.oneof(
     fc.record({
       what: fc.constant('run' as const),
-      pod: fc.nat(4),
-      of: fc.record({
-        namespace: fc.constantFrom('a', 'a', 'a', 'b'),
-        kind: part(['Deployment', 'Deployment', 'Job']),
-        name: part(['web', 'api']),
-      }),
+      pod: fc.nat(2),
+      namespace: fc.constantFrom('a', 'a', 'a', 'b'),
+      uid: fc.constantFrom('u1', 'u1', 'u2'),
+      isOwned: fc.constantFrom(true, true, false),
+      level: fc.constantFrom('full', 'full', 'low', 'custom', null),
+      at: fc.nat(3),
     }),
-    fc.record({ what: fc.constant('gone' as const), pod: fc.nat(4) }),
     fc.record({
-      what: fc.constant('post' as const),
+      what: fc.constant('send' as const),
       entries: fc.array(
         fc.record({
-          pod: fc.nat(4),
+          pod: fc.nat(2),
+          namespace: fc.constantFrom('', '', 'a', 'b'),
           names: fc.array(fc.constantFrom(...NAMES), { maxLength: 3 }),
           arch: fc.constantFrom(...ARCHES),
-          time: fc.nat(3),
-        }) as fc.Arbitrary<Entry>,
-        { minLength: 1, maxLength: 4 },
+          at: fc.nat(6),
+        }),
+        { minLength: 1, maxLength: 3 },
       ),
       elsewhere: fc.boolean(),
     }),
   )
+  const begin = Date.now() - 600_000
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 14 }), async (steps) => {
+    fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 16 }), async (steps) => {
       const prefix = unique('model')
-      const model: Model = { pods: new Map(), rows: new Map(), unions: new Map() }
+      const model = new Model()
       const called = (pod: number) => `${prefix}-${pod}`
+      const timeOf = (time: number) => new Date(begin + time).toISOString().slice(0, -1)
+      const keyOf = (namespace: string, pod: number, uid: string) =>
+        JSON.stringify([`${prefix}-${namespace}`, 'Deployment', `w${pod % 2}${uid}`])
       let times = new Map<string, string>()
-      for (const one of steps) {
+      for (const [i, one] of steps.entries()) {
         const before = new Map([...model.unions].map(([key, { names, arches }]) => [key, names.size + arches.size]))
+        // Each at a time of its own, some of them at one that is over.
+        const clock = (back: number) => Math.max(0, i - back) * 1_000 + i + 1
         if (one.what === 'run') {
-          const of = { ...one.of, namespace: `${prefix}-${one.of.namespace}` }
-          model.pods.set(called(one.pod), of)
-          await run(called(one.pod), of)
-        } else if (one.what === 'gone') {
-          model.pods.delete(called(one.pod))
-          await sql`delete from pod where pod_name = ${called(one.pod)}`
+          const { pod, namespace, uid, isOwned, level } = one
+          const time = clock(one.at)
+          const key = isOwned ? keyOf(namespace, pod, uid) : null
+          const [of, kind, name] = key === null ? [`${prefix}-${namespace}`, null, null] : JSON.parse(key)
+          model.run(called(pod), of, uid, key, level, time)
+          await run(
+            called(pod),
+            { namespace: of, kind, name },
+            { pod_uid: `${of}-${uid}`, pod_obj: {}, capture_level: level, time_stamp: timeOf(time) },
+          )
         } else {
-          const entries = one.entries.map(({ pod, ...rest }) => ({ pod: called(pod), ...rest }))
-          modelPost(model, entries)
-          const body = entries.map(({ pod, names, arch, time }) => entry(pod, names, { arch, time_stamp: `2026-01-01T09:00:0${time}` }))
-          const status = one.elsewhere ? await replica.post(PATH, body) : (await app.post(PATH, body)).status
-          assert.equal(status, 200)
+          const entries = one.entries.map(({ pod, namespace, names, arch, at }, n) => {
+            const time = clock(at) + n * 40
+            const sent = { pod: called(pod), namespace: namespace && `${prefix}-${namespace}`, names, arch, time }
+            return { sent, body: entry(sent.pod, names, { arch, pod_namespace: sent.namespace, time_stamp: timeOf(time) }) }
+          })
+          for (const { sent } of entries) model.send(sent)
+          const body = entries.map((each) => each.body)
+          assert.equal(one.elsewhere ? await replica.post(PATH, body) : (await app.post(PATH, body)).status, 200)
         }
         const rows = await sql`
-          select workload_key(pod_namespace, workload_kind, workload_name) as key, syscalls, to_json(arches) as arches, hash,
-                 syscall_count::integer as count, updated_at::text as at
-          from workload_syscalls where starts_with(pod_namespace, ${`${prefix}-`})`
-        const found = rows.map(({ key, syscalls, arches, hash, count }) => [JSON.stringify(JSON.parse(key)), syscalls, arches, hash, count])
+          select workload_key(w.pod_namespace, w.workload_kind, w.workload_name) as key, w.syscalls, to_json(w.arches) as arches, w.hash,
+                 w.syscall_count::integer as count, w.updated_at::text as at, to_json(c.names) as pods, to_json(c.ranks) as ranks
+          from workload_syscalls w cross join lateral workload_capture(w.pod_namespace, w.workload_kind, w.workload_name) c
+          where starts_with(w.pod_namespace, ${`${prefix}-`})`
+        const captured = (names: string[] | null, ranks: number[]) => (names ?? []).map((name, n) => `${name} ${ranks[n]}`)
+        const found = rows.map(({ key, syscalls, arches, hash, count, pods, ranks }) => [
+          ...[JSON.stringify(JSON.parse(key)), syscalls, arches, hash, count, captured(pods, ranks)],
+        ])
         const expected = [...model.unions].map(([key, { names, arches }]) => [
-          key,
-          [...names].sort(byBytes).join(','),
-          [...arches].sort(byBytes),
-          fingerprint(names, arches),
-          names.size,
+          ...[
+            key,
+            [...names].sort(byBytes).join(','),
+            [...arches].sort(byBytes),
+            fingerprint(names, arches),
+            names.size,
+            model.capture(key),
+          ],
         ])
         assert.deepEqual(found.sort(), expected.sort())
         const now = new Map(rows.map(({ key, at }) => [JSON.stringify(JSON.parse(key)), at as string]))
@@ -516,7 +524,7 @@ test('whatever is posted in whatever order, every union is that of a model, and 
         times = now
       }
     }),
-    { numRuns: 60 },
+    { numRuns: 100 },
   )
 })
 

@@ -1,6 +1,7 @@
 /** Workloads with a union of syscalls, without the posts that make one. */
 import type { startApp } from './app.ts'
 import { podPost } from './records.ts'
+import { storeContributions } from './seccomp.ts'
 
 type App = Awaited<ReturnType<typeof startApp>>
 
@@ -30,6 +31,8 @@ export async function observe(app: App, fields: Partial<ObservedWorkload> = {}) 
     await app.sql`
       insert into pod_syscalls (pod_name, pod_namespace, syscalls, arch, time_stamp)
       values (${pod_name}, ${pod_namespace}, ${one.names.join(',')}, ${one.arches[0] ?? ''}, now())`
+    const contributor = { pod_name, pod_namespace, workload_kind, workload_name, capture_level: capture_level ?? null }
+    await storeContributions(app.sql, [contributor], new Date().toISOString())
   }
   await app.sql`
     insert into workload_syscalls

@@ -113,10 +113,28 @@ export async function storePods(sql: postgres.Sql, pods: readonly StoredPod[]): 
     capture_level: level,
   }))
   await sql`insert into pod select * from json_populate_recordset(null::pod, ${JSON.stringify(rows)}::text::json)`
-  const posted = pods.filter(({ hasSyscalls = true }) => hasSyscalls).map(({ name }) => name)
+  const posted = rows.filter((_, i) => pods[i]!.hasSyscalls ?? true)
   await sql`
     insert into pod_syscalls (pod_name, pod_namespace, syscalls, arch, time_stamp)
-    select name, '', 'read', 'x86_64', ${TIME}::text::timestamp from json_array_elements_text(${JSON.stringify(posted)}::text::json) p(name)`
+    select p.pod_name, '', 'read', 'x86_64', ${TIME}::text::timestamp
+    from json_to_recordset(${JSON.stringify(posted)}::text::json) p(pod_name text)`
+  await storeContributions(sql, posted, TIME)
+}
+
+/** Says that pods of a workload contributed to its set, whatever that has. */
+export async function storeContributions(
+  sql: postgres.Sql,
+  pods: readonly { pod_name: string; pod_namespace: string; workload_kind: string | null; capture_level: string | null }[],
+  time: string,
+): Promise<void> {
+  const rows = pods.filter(({ workload_kind }) => workload_kind !== null)
+  await sql`
+    insert into syscall_contribution (pod_name, pod_namespace, instance, workload_kind, workload_name, syscalls, arches, capture_level, level_at,
+                                      seen_until)
+    select p.pod_name, p.pod_namespace, '', p.workload_kind, p.workload_name, 'read', '{x86_64}', p.capture_level, ${time}::text::timestamp,
+           ${time}::text::timestamp
+    from json_to_recordset(${JSON.stringify(rows)}::text::json) p(
+      pod_name text, pod_namespace text, workload_kind text, workload_name text, capture_level text)`
 }
 
 export async function storeResources(sql: postgres.Sql, resources: readonly StoredResource[]): Promise<void> {
@@ -185,7 +203,8 @@ export async function storeWatchers(sql: postgres.Sql, watchers: readonly Stored
 
 export async function forgetSeccomp(sql: postgres.Sql): Promise<void> {
   await sql`
-    truncate workload_syscalls, pod, pod_address, pod_syscalls, seccomp_cr, seccomp_node, seccomp_file, seccomp_file_set, seccomp_denial,
+    truncate workload_syscalls, workload_syscalls_seen, pod, pod_address, pod_instance, pod_syscalls, syscall_contribution,
+             unattributed_syscalls, seccomp_cr, seccomp_node, seccomp_file, seccomp_file_set, seccomp_denial,
              seccomp_denial_node`
 }
 

@@ -1,0 +1,67 @@
+/** When each name of an observed set was seen, and in which images. */
+import { z } from 'zod'
+import { wireTime } from '../http/fields.ts'
+import { parseNaive } from '../net/timestamp.ts'
+
+/** Images that are kept of a workload: those that were seen last (`note_seen` of the database). */
+const MAX_IMAGES = 8
+/** Names that a set may have (`grow_union`). */
+const MAX_NAMES = 1_024
+/** A name with its times, and a digest. */
+const NAME_BYTES = 200
+const DIGEST_BYTES = 80
+
+/** What the detail of one workload may hold. */
+export const MAX_DETAIL_BYTES = MAX_NAMES * (NAME_BYTES + MAX_IMAGES * DIGEST_BYTES)
+
+const time = wireTime.nullable()
+
+export const ProfileDetail = z
+  .strictObject({
+    resetAt: time.describe('Since when the set is observed, where it was reset.'),
+    syscalls: z
+      .array(
+        z.strictObject({
+          name: z.string(),
+          firstSeen: time.describe('By the clock of the agent; null where it was seen before this was kept.'),
+          lastSeen: time.describe('The same; it moves every five minutes at most.'),
+          imageDigests: z
+            .array(z.string())
+            .max(MAX_IMAGES)
+            .describe(
+              'Images that ran in the pods that sent it, sorted: of the workload those that were seen last. Empty where none is known.',
+            ),
+        }),
+      )
+      .describe('All observed names, also those that no profile has, sorted by bytes.'),
+  })
+  .meta({ id: 'SeccompProfileDetail' })
+
+/** Null arrays: none of it was kept. */
+export interface DetailRow {
+  readonly reset_at: string | null
+  readonly seen_names: readonly string[] | null
+  readonly first_seen: readonly (string | null)[] | null
+  readonly last_seen: readonly (string | null)[] | null
+  readonly images: readonly number[] | null
+  readonly image_digests: readonly string[] | null
+}
+
+export function detailOf(names: readonly string[], row: DetailRow): z.output<typeof ProfileDetail> {
+  const places = new Map((row.seen_names ?? []).map((name, i) => [name, i]))
+  const digests = row.image_digests ?? []
+  const syscalls = names.map((name) => {
+    const i = places.get(name)
+    if (i === undefined) return { name, firstSeen: null, lastSeen: null, imageDigests: [] }
+    const mask = row.images![i]!
+    return {
+      name,
+      firstSeen: timeOf(row.first_seen![i]!),
+      lastSeen: timeOf(row.last_seen![i]!),
+      imageDigests: digests.filter((_, place) => (mask >> place) & 1).sort(),
+    }
+  })
+  return { resetAt: timeOf(row.reset_at), syscalls }
+}
+
+const timeOf = (printed: string | null): string | null => (printed === null ? null : parseNaive(printed.replace(' ', 'T')))

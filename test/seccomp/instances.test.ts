@@ -1,0 +1,271 @@
+/** Syscalls belong to the pod that sent them, however many pods have its name (one after the other, or in two namespaces at once). */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startApp } from '../support/app.ts'
+import { podPost } from '../support/records.ts'
+
+const app = await startApp()
+const { sql } = app
+
+const START = Date.now() - 3_600_000
+/** A time so many minutes after an hour ago, by the clock of the agents. */
+const at = (minutes: number) => new Date(START + minutes * 60_000).toISOString().slice(0, -1)
+
+let made = 0
+const unique = (prefix: string) => `${prefix}-${++made}`
+
+interface Of {
+  namespace: string
+  kind?: string
+  name?: string
+}
+async function run(pod_name: string, of: Of, level: string | undefined, minute: number, fields: Record<string, unknown> = {}) {
+  const { namespace: pod_namespace, kind = 'StatefulSet', name = 'web' } = of
+  const whole = {
+    pod_name,
+    pod_namespace,
+    workload_kind: kind,
+    workload_name: name,
+    capture_level: level,
+    time_stamp: at(minute),
+    ...fields,
+  }
+  assert.equal((await app.post('/pod/spec', podPost(whole))).status, 200)
+}
+const uid = (text: string) => ({ pod_obj: { metadata: { uid: text } } })
+async function send(pod_name: string, minute: number, syscalls: string[], pod_namespace = '') {
+  const entry = { pod_name, pod_namespace, syscalls, arch: 'x86_64', time_stamp: at(minute) }
+  assert.equal((await app.post('/pod/syscalls', [entry])).status, 200)
+}
+const pathOf = ({ namespace, kind = 'StatefulSet', name = 'web' }: Of) => `/seccomp/profiles/${namespace}/${kind}/${name}`
+async function profile(of: Of) {
+  const { status, json } = await app.get(pathOf(of))
+  return status === 200 ? json : null
+}
+const namesOf = async (of: Of) => (await profile(of))?.profile.syscalls[0]?.names.join() ?? null
+async function captureOf(of: Of) {
+  const { capture, captureComplete } = await profile(of)
+  assert.equal(capture.complete, captureComplete)
+  return [capture.level, capture.complete, ...capture.pods.map(({ name, level }: { name: string; level: string }) => `${name} ${level}`)]
+}
+async function counted(reason: string): Promise<number> {
+  const { values } = await app.deps.metrics.unattributedSyscalls.get()
+  return values.find(({ labels }) => labels.reason === reason)?.value ?? 0
+}
+
+test('what a pod of one namespace calls is not allowed to a pod of the same name in another', async () => {
+  const name = unique('web')
+  const [dev, prod] = [{ namespace: unique('dev') }, { namespace: unique('prod') }]
+  await run(name, dev, 'full', 0)
+  await run(name, prod, 'full', 0)
+  await send(name, 1, ['ptrace', 'bpf'], dev.namespace)
+  await send(name, 1, ['read', 'write'], prod.namespace)
+  await run(name, dev, 'full', 2)
+  await send(name, 3, ['read'], prod.namespace)
+  await send(name, 3, ['ptrace', 'mount'], dev.namespace)
+  assert.equal(await namesOf(prod), 'read,write')
+  assert.equal(await namesOf(dev), 'bpf,mount,ptrace')
+  assert.deepEqual(await captureOf(prod), ['full', true, `${name} full`])
+  const [record] = (await app.get(`/pod/syscalls/${name}`)).json
+  assert.deepEqual(record.syscalls.split(',').sort(), ['bpf', 'mount', 'ptrace', 'read', 'write'], 'the record of the name has all of them')
+})
+
+test('a post that names another namespace than the row is kept apart until a pod of that namespace is posted', async () => {
+  const name = unique('web')
+  const [here, there] = [{ namespace: unique('here') }, { namespace: unique('there') }]
+  await run(name, here, 'full', 0)
+  await send(name, 1, ['read'])
+  const before = await counted('unknown_pod')
+  await send(name, 1, ['ptrace'], there.namespace)
+  assert.equal((await counted('unknown_pod')) - before, 1)
+  assert.equal(await namesOf(here), 'read')
+  assert.equal(await namesOf(there), null)
+  assert.deepEqual(await captureOf(here), ['full', true, `${name} full`])
+  await run(name, there, 'low', 2)
+  assert.equal(await namesOf(there), 'ptrace')
+  assert.deepEqual(await captureOf(there), ['low', false, `${name} low`])
+  assert.equal(await namesOf(here), 'read')
+})
+
+test('a post without a namespace is credited when one namespace posted the name lately', async () => {
+  const name = unique('web')
+  const of = { namespace: unique('ns') }
+  await run(name, of, 'full', 50)
+  await send(name, 51, ['read'])
+  assert.equal(await namesOf(of), 'read')
+})
+
+test('a post without a namespace that may be of two is credited to none, counted, and neither workload is complete', async () => {
+  const name = unique('web')
+  const [dev, prod] = [{ namespace: unique('dev') }, { namespace: unique('prod') }]
+  for (const of of [dev, prod]) {
+    await run(name, of, 'full', 0)
+    await send(name, 1, ['read'], of.namespace)
+    assert.deepEqual(await captureOf(of), ['full', true, `${name} full`])
+  }
+  const before = await counted('ambiguous')
+  await send(name, 2, ['ptrace'])
+  assert.equal((await counted('ambiguous')) - before, 1)
+  for (const of of [dev, prod]) {
+    assert.equal(await namesOf(of), 'read')
+    assert.deepEqual(await captureOf(of), ['unknown', false, `${name} unknown`])
+  }
+  const rows = await sql`select syscalls, is_ambiguous from unattributed_syscalls where pod_name = ${name}`
+  assert.deepEqual([...rows], [{ syscalls: 'ptrace', is_ambiguous: true }])
+  await send(name, 3, ['write'], prod.namespace)
+  assert.deepEqual(await captureOf(prod), ['unknown', false, `${name} unknown`], 'what may be missing is still missing')
+  assert.match((await app.get(`${pathOf(prod)}/export?defaultAction=SCMP_ACT_ERRNO`)).text, /^refused/)
+  const [entry] = (await app.get('/seccomp/profiles')).json.filter(({ namespace }: Of) => namespace === prod.namespace)
+  assert.deepEqual([entry.capture.level, entry.captureComplete], ['unknown', false], 'the list says the same')
+})
+
+test('a pod that was not posted for longer than minutes has no part in what is sent under its name now', async () => {
+  const name = unique('web')
+  const [old, now] = [{ namespace: unique('old') }, { namespace: unique('now') }]
+  await run(name, old, 'full', 0)
+  await sql`update pod_instance set last_seen = last_seen - interval '1 hour' where pod_name = ${name}`
+  await run(name, now, 'full', 40)
+  await send(name, 41, ['read'])
+  assert.equal(await namesOf(now), 'read')
+  assert.equal(await namesOf(old), null)
+})
+
+test('what is sent before the pod is posted waits, and the workload of a pod of the name is not complete meanwhile', async () => {
+  const name = unique('web')
+  const of = { namespace: unique('ns') }
+  await run(name, of, 'full', 0, uid('a'))
+  await send(name, 1, ['read'])
+  await sql`update pod_instance set last_seen = last_seen - interval '1 hour' where pod_name = ${name}`
+  await send(name, 40, ['write'])
+  assert.equal(await namesOf(of), 'read')
+  assert.deepEqual(await captureOf(of), ['unknown', false, `${name} unknown`])
+  await run(name, of, 'full', 41, uid('a'))
+  assert.equal(await namesOf(of), 'read,write')
+  assert.deepEqual(await captureOf(of), ['full', true, `${name} full`])
+})
+
+test('a pod that takes over the name makes nothing of what the one before sent complete', async () => {
+  const name = unique('web')
+  const of = { namespace: unique('ns') }
+  await run(name, of, 'low', 0, uid('a'))
+  await send(name, 1, ['read'])
+  await run(name, of, 'full', 2, uid('b'))
+  assert.deepEqual(await captureOf(of), ['low', false, `${name} low`])
+  await send(name, 3, ['write'])
+  assert.deepEqual(await captureOf(of), ['low', false, `${name} low`, `${name} full`])
+  assert.equal(await namesOf(of), 'read,write')
+})
+
+test('pods without uids are told apart by when they started', async () => {
+  const name = unique('web')
+  const of = { namespace: unique('ns') }
+  await run(name, of, 'low', 1, { started_at: at(0) })
+  await send(name, 2, ['read'])
+  await run(name, of, 'full', 4, { started_at: at(3) })
+  assert.deepEqual(await captureOf(of), ['low', false, `${name} low`])
+  await send(name, 5, ['write'])
+  assert.deepEqual(await captureOf(of), ['low', false, `${name} low`, `${name} full`])
+})
+
+test('a pod whose level is raised counts at it once it has sent something, and not before', async () => {
+  const name = unique('web')
+  const of = { namespace: unique('ns') }
+  await run(name, of, 'low', 0)
+  await send(name, 1, ['read'])
+  await run(name, of, 'full', 3)
+  assert.deepEqual(await captureOf(of), ['low', false, `${name} low`])
+  await send(name, 1, ['read'])
+  assert.deepEqual(await captureOf(of), ['low', false, `${name} low`], 'a retry of what was sent at low')
+  await send(name, 2, ['write'])
+  assert.deepEqual(await captureOf(of), ['low', false, `${name} low`], 'sent at low, and late')
+  await send(name, 4, [])
+  assert.deepEqual(await captureOf(of), ['low', false, `${name} low`], 'nothing was sent')
+  await send(name, 5, ['read'])
+  assert.deepEqual(await captureOf(of), ['full', true, `${name} full`])
+  await run(name, of, 'medium', 6)
+  assert.deepEqual(await captureOf(of), ['full', true, `${name} full`])
+  await send(name, 7, ['read'])
+  assert.deepEqual(await captureOf(of), ['medium', false, `${name} medium`])
+  await send(name, 4, ['read'])
+  assert.deepEqual(await captureOf(of), ['medium', false, `${name} medium`])
+})
+
+test('what one pod sent late, after another took over its name, is its own', async () => {
+  const name = unique('web')
+  const [a, b] = [
+    { namespace: unique('ns'), name: 'a' },
+    { namespace: '', name: 'b' },
+  ]
+  b.namespace = a.namespace
+  await run(name, a, 'low', 0, uid('a'))
+  await run(name, b, 'full', 20, uid('b'))
+  await send(name, 10, ['read'])
+  await send(name, 21, ['write'])
+  assert.equal(await namesOf(a), 'read')
+  assert.equal(await namesOf(b), 'write')
+  assert.deepEqual(await captureOf(a), ['low', false, `${name} low`])
+  assert.deepEqual(await captureOf(b), ['full', true, `${name} full`])
+})
+
+test('entries of one pod with two namespaces or times in one body, or in posts that go together, are each of their own pod', async () => {
+  const name = unique('web')
+  const [dev, prod] = [{ namespace: unique('dev') }, { namespace: unique('prod') }]
+  await run(name, dev, 'full', 0)
+  await run(name, prod, 'full', 0)
+  const entry = (pod_namespace: string, syscalls: string[]) => ({
+    ...{ pod_name: name, pod_namespace, syscalls, arch: 'x86_64', time_stamp: at(1) },
+  })
+  await app.post('/pod/syscalls', [entry(dev.namespace, ['ptrace']), entry(prod.namespace, ['read']), entry(dev.namespace, ['bpf'])])
+  await Promise.all(Array.from({ length: 20 }, (_, i) => app.post('/pod/syscalls', [entry((i % 2 ? dev : prod).namespace, [`s${i % 4}`])])))
+  assert.equal(await namesOf(dev), 'bpf,ptrace,s1,s3')
+  assert.equal(await namesOf(prod), 'read,s0,s2')
+})
+
+test('a pod that gets its workload later adds what it sent before, with the post that says so', async () => {
+  const name = unique('web')
+  const of = { namespace: unique('ns') }
+  await run(name, of, 'full', 0, { workload_kind: null, workload_name: null })
+  await send(name, 1, ['read'])
+  assert.equal(await namesOf(of), null)
+  await run(name, of, 'full', 2)
+  assert.equal(await namesOf(of), 'read')
+  assert.deepEqual(await captureOf(of), ['full', true, `${name} full`])
+})
+
+test('a pod that changes its workload adds what it sends from then on, and does not make the new set complete', async () => {
+  const name = unique('web')
+  const first = { namespace: unique('ns'), kind: 'ReplicaSet', name: 'web-abc' }
+  const second = { ...first, kind: 'Deployment', name: 'web' }
+  await run(name, first, 'full', 0, uid('a'))
+  await send(name, 1, ['read'])
+  await run(name, second, 'full', 2, uid('a'))
+  await send(name, 3, ['write'])
+  assert.deepEqual([await namesOf(first), await namesOf(second)], ['read', 'write'])
+  assert.deepEqual(await captureOf(second), ['unknown', false])
+  assert.deepEqual(await captureOf(first), ['full', true, `${name} full`])
+})
+
+test('a clock that is ahead gives nothing to a later pod, and one that was ahead keeps nothing from the pods that come', async () => {
+  const name = unique('web')
+  const of = { namespace: unique('ns') }
+  await run(name, of, 'low', 100 * 24 * 60, uid('a'))
+  await send(name, 100 * 24 * 60, ['read'])
+  const [row] =
+    await sql`select first_post < now() at time zone 'utc' + interval '6 minutes' as is_bounded from pod_instance where pod_name = ${name}`
+  assert.equal(row!.is_bounded, true)
+  assert.deepEqual(await captureOf(of), ['low', false, `${name} low`])
+})
+
+test('pods that are posted again write no instance, and a level is kept by a post that has none', async () => {
+  const name = unique('web')
+  const of = { namespace: unique('ns') }
+  const version = async () => (await sql`select xmin::text, xmax::text, ctid::text from pod_instance where pod_name = ${name}`)[0]
+  await run(name, of, 'full', 0, uid('a'))
+  const before = await version()
+  for (const minute of [1, 2, 3, 4]) await run(name, of, undefined, minute, minute % 2 ? uid('a') : {})
+  assert.deepEqual(await version(), before)
+  await run(name, of, undefined, 6, uid('a'))
+  assert.notDeepEqual(await version(), before)
+  const [row] = await sql`select capture_level, last_post::text from pod_instance where pod_name = ${name}`
+  assert.deepEqual([row!.capture_level, row!.last_post.slice(0, 16)], ['full', at(6).slice(0, 16).replace('T', ' ')])
+})
