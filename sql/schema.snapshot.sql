@@ -357,6 +357,16 @@ table public.compute_node with (autovacuum_vacuum_scale_factor=0.05, fillfactor=
   constraint compute_node_pkey PRIMARY KEY (node)
   CREATE UNIQUE INDEX compute_node_pkey ON public.compute_node USING btree (node)
 
+table public.cve_alias with (fillfactor=80)
+  vuln_id text collate "C" not null
+  alias text collate "C" not null
+  told_at timestamp without time zone not null default (now() AT TIME ZONE 'utc'::text)
+  constraint cve_alias_pkey PRIMARY KEY (vuln_id, alias)
+  CREATE INDEX cve_alias_by_alias ON public.cve_alias USING btree (upper(alias))
+  CREATE INDEX cve_alias_by_time ON public.cve_alias USING btree (told_at)
+  CREATE INDEX cve_alias_by_vuln ON public.cve_alias USING btree (upper(vuln_id))
+  CREATE UNIQUE INDEX cve_alias_pkey ON public.cve_alias USING btree (vuln_id, alias)
+
 table public.cve_detail with (fillfactor=80)
   vuln_id text collate "C" not null
   max_score real
@@ -496,6 +506,8 @@ table public.image_finding
   kev_date_added timestamp without time zone
   epss real
   epss_percentile real
+  aliases text[] not null default '{}'::text[]
+  omitted bigint not null default 0
   constraint image_finding_severity_check CHECK (((severity >= 0) AND (severity <= 5)))
   constraint image_finding_pkey PRIMARY KEY (digest, source, severity, vuln_id, package_name, installed_version)
   CREATE INDEX image_finding_by_cve ON public.image_finding USING btree (upper(vuln_id), digest, source)
@@ -1023,6 +1035,8 @@ function public.known_facts(vuln text) returns TABLE(kev boolean, kev_date_added
 
 function public.late_speakers(speakers text[]) returns text[] language sql
 
+function public.learn_aliases(told image_finding[]) returns void language sql
+
 function public.learn_facts(told image_finding[]) returns void language sql
 
 function public.link_report(written image_report) returns void language plpgsql
@@ -1032,8 +1046,6 @@ function public.linked_reports(image text, of_kind text) returns TABLE(digest te
 function public.looked_images(after text, max_looked bigint, window_secs integer) returns TABLE(image_digest text, payloads text, is_reread boolean, is_moved boolean) language sql stable
 
 function public.named_digests(of_digest text, of_source text) returns TABLE(image_digest text, join_rank smallint) language sql stable parallel safe
-
-function public.observed_networks(namespaces text[], kinds text[], names text[], since timestamp without time zone) returns TABLE(n bigint, pods bigint, flows bigint, ingress_flows bigint, other_namespaces bigint, unattributed bigint, public_ips bigint, nodes bigint) language sql stable
 
 function public.offered_syscalls(pods text[]) returns TABLE(pod_namespace text, workload_kind text, workload_name text, syscalls text[], arches text[]) language sql stable
 
@@ -1064,6 +1076,8 @@ function public.seccomp_profiles(profile_dir text, stale_secs integer) returns T
 function public.seccomp_rollups() returns TABLE(namespace text, kind text, name text, is_known boolean, denied text, denied_syscalls json, denied_actions json, last_denied text, is_shortened boolean) language sql stable
 
 function public.seccomp_watch() returns TABLE(is_watched boolean) language sql stable
+
+function public.seen_networks(namespaces text[], kinds text[], names text[], since timestamp without time zone) returns TABLE(n bigint, pods bigint, flows bigint, ingress_flows bigint, other_namespaces bigint, unattributed bigint, public_ips bigint, nodes bigint, unknown_flows bigint) language sql stable
 
 function public.sent_report(header json, of_kind text) returns image_report language plpgsql stable
 

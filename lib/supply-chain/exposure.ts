@@ -45,7 +45,12 @@ const Network = z.strictObject({
   ingressFromUnattributedPeers: count.describe('Different addresses of no known pod, service or node.'),
   ingressFromPublicIps: count.describe('Those of them that the internet can route to.'),
   ingressFromNodes: count.describe('Different addresses of nodes and of pods in their network.'),
-  exposed: z.boolean().nullable().describe('Null when nothing was seen to come in, which proves nothing.'),
+  exposed: z
+    .boolean()
+    .nullable()
+    .describe(
+      'Null when nothing was seen to come in, which proves nothing, and when nothing is against it but flows whose peer has no address.',
+    ),
   exposedVia: z.array(z.enum(['other_namespace', 'unattributed', 'public_ip', 'node'])),
 })
 

@@ -62,7 +62,7 @@ as $$
     from (select array_agg(w.pod_namespace order by w.n) as namespaces, array_agg(w.workload_kind order by w.n) as kinds,
                  array_agg(w.workload_name order by w.n) as names
           from workloads w) w
-    cross join lateral observed_networks(w.namespaces, w.kinds, w.names,
+    cross join lateral seen_networks(w.namespaces, w.kinds, w.names,
                                          now() at time zone 'utc' - make_interval(hours => window_hours)) o),
   networks as materialized (
     select w.*, o.is_exposed, json_build_object(
@@ -77,7 +77,8 @@ as $$
              'exposed', o.is_exposed,
              'exposedVia', o.ways) as network
     from workloads w
-    join (select o.*, case when o.ingress_flows > 0 then o.ways <> '{}' end as is_exposed from observed o) o on o.n = w.n),
+    join (select o.*, case when o.ways <> '{}' then true
+                                when o.ingress_flows > 0 and o.unknown_flows = 0 then false end as is_exposed from observed o) o on o.n = w.n),
   rows as materialized (
     select c.*, n.is_exposed, n.network
     from containers c

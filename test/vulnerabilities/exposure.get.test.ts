@@ -384,6 +384,22 @@ test('GET /vulnerabilities/{id}/exposure 200: peers of the same namespace are no
   assert.deepEqual((await read(id)).namespaces[0].unknownExposureWorkloads, 0)
 })
 
+test('GET /vulnerabilities/{id}/exposure 200: whether a flow without the address of its peer came from outside is not known', async () => {
+  const { id, pod, namespace } = await affected()
+  const friend = newAddress()
+  await run(podPost({ pod_ip: friend, pod_namespace: namespace, started_at: '2024-01-01T00:00:00' }))
+  await see(flow(pod, friend), flow(pod, null))
+  const found = await network(id)
+  assert.deepEqual([found.ingressFlowsObserved, ...counts(found)], [2, 0, 0, 0, 0])
+  assert.deepEqual([found.exposed, found.exposedVia], [null, []], 'one of its own namespace does not tell of the other')
+  const [unknown] = (await read(id)).namespaces
+  assert.deepEqual([unknown.exposedWorkloads, unknown.unknownExposureWorkloads], [0, 1])
+  await app.sql`update traffic set peer_kind = 'node' where pod_name = ${pod.pod_name} and traffic_in_out_ip is null`
+  assert.equal((await network(id)).exposed, null, 'a node that has no address')
+  await see(flow(pod, '8.8.8.8'))
+  assert.deepEqual((await network(id)).exposed, true)
+})
+
 test('GET /vulnerabilities/{id}/exposure 200: peers of other namespaces are counted by their owner, else by their name', async () => {
   const { id, pod, namespace } = await affected()
   const peer = async (pod_namespace: string | null, workload_name: string | null, pod_name?: string) => {
