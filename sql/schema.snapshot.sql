@@ -372,7 +372,9 @@ table public.cve_detail with (fillfactor=80)
   max_score real
   packages text[] not null
   sources text[] not null
+  package_count bigint
   constraint cve_detail_pkey PRIMARY KEY (vuln_id)
+  CREATE INDEX cve_detail_by_name ON public.cve_detail USING btree (upper(vuln_id))
   CREATE UNIQUE INDEX cve_detail_pkey ON public.cve_detail USING btree (vuln_id)
 
 table public.cve_fact with (fillfactor=80)
@@ -382,6 +384,8 @@ table public.cve_fact with (fillfactor=80)
   epss real
   epss_percentile real
   constraint cve_fact_pkey PRIMARY KEY (vuln_id)
+  CREATE INDEX cve_fact_by_epss ON public.cve_fact USING btree (epss) WHERE (epss IS NOT NULL)
+  CREATE INDEX cve_fact_by_kev ON public.cve_fact USING btree (kev, vuln_id) WHERE (kev IS NOT NULL)
   CREATE UNIQUE INDEX cve_fact_pkey ON public.cve_fact USING btree (vuln_id)
 
 table public.cve_news
@@ -395,6 +399,13 @@ table public.cve_news
   constraint cve_news_pkey PRIMARY KEY (id)
   CREATE INDEX cve_news_by_vuln ON public.cve_news USING btree (vuln_id)
   CREATE UNIQUE INDEX cve_news_pkey ON public.cve_news USING btree (id)
+
+table public.cve_package
+  vuln_id text collate "C" not null
+  package_name text collate "C" not null
+  constraint cve_package_pkey PRIMARY KEY (vuln_id, package_name)
+  CREATE INDEX cve_package_by_name ON public.cve_package USING btree (package_name, vuln_id)
+  CREATE UNIQUE INDEX cve_package_pkey ON public.cve_package USING btree (vuln_id, package_name)
 
 table public.cve_summary with (fillfactor=80)
   vuln_id text collate "C" not null
@@ -927,7 +938,7 @@ table public.workload_syscalls with (fillfactor=80)
   constraint workload_syscalls_pkey PRIMARY KEY (pod_namespace, workload_kind, workload_name)
   CREATE UNIQUE INDEX workload_syscalls_pkey ON public.workload_syscalls USING btree (pod_namespace, workload_kind, workload_name)
 
-function public.affected_payloads(vuln text) returns TABLE(image_digest text, digest text, source text, join_rank smallint) language sql stable parallel safe
+function public.aliases_of(vuln text) returns text[] language sql stable parallel safe
 
 function public.bounded_union(stored text[], offered text[], most integer, most_bytes integer) returns text[] language sql immutable parallel safe
 
@@ -1051,6 +1062,8 @@ function public.offered_syscalls(pods text[]) returns TABLE(pod_namespace text, 
 
 function public.origin_rank(origin text) returns integer language sql immutable parallel safe
 
+function public.payloads_with(names text[]) returns TABLE(image_digest text, digest text, source text, join_rank smallint) language sql stable parallel safe
+
 function public.pod_holding(address text, at timestamp without time zone) returns SETOF pod language sql stable parallel safe
 
 function public.post_node_files(node text, set_id bytea, doc json) returns void language plpgsql
@@ -1118,6 +1131,8 @@ function public.union_tags(stored text[], seen text[]) returns text[] language s
 function public.upsert_pods(doc json) returns integer language plpgsql
 
 function public.upsert_services(doc json) returns integer language plpgsql
+
+function public.vuln_names(asked text) returns text[] language sql stable parallel safe
 
 function public.waiting_reference(namespace text, kind text, name text, container text, reference text) returns text language plpgsql stable parallel safe
 

@@ -26,7 +26,7 @@ export const instant = shownAs(
     description: 'RFC 3339 with a zone. Digits beyond microseconds are cut.',
     examples: ['2026-01-01T09:00:00.123456789Z'],
   },
-).meta({ id: 'PostedInstant' })
+)
 
 /**
  * A field that may be missing, of any type: an empty text in its place says as little as null does, and is what many senders write for a
@@ -46,20 +46,19 @@ const GO_ZERO_TIME = '0001-01-01T00:00:00'
  * time. A report is not worth less for the date of one finding.
  */
 export const optionalInstant = shownAs(
-  z
-    .string()
-    .transform((sent) => {
-      const text = sent.trim()
-      const time = text === '' ? null : (parseRfc3339(text) ?? UNREADABLE)
-      return time === GO_ZERO_TIME ? null : time
-    })
-    .nullish(),
+  z.string().transform((sent) => {
+    const text = sent.trim()
+    const time = text === '' ? null : (parseRfc3339(text) ?? UNREADABLE)
+    return time === GO_ZERO_TIME ? null : time
+  }),
   {
-    type: ['string', 'null'],
+    type: 'string',
     description: 'RFC 3339 with a zone. Digits beyond microseconds are cut. A text that is no time is absent, and counted.',
     examples: ['2026-01-01T09:00:00.123456789Z'],
   },
 )
+  .meta({ id: 'PostedInstant' })
+  .nullish()
 
 /** How many of the times were sent and cannot be read. */
 export const countUnreadable = (...times: (string | null | undefined)[]): number => times.filter((time) => time === UNREADABLE).length

@@ -25,7 +25,7 @@ as $$
   cves as materialized (
     select t.image_digest, f.vuln_id, min(f.severity) as severity, max(f.score) as max_score,
            bool_or(f.fixed_versions <> '{}') as is_fixable,
-           (array_agg(distinct f.package_name order by f.package_name))[:5] as packages,
+           (array_agg(distinct f.package_name order by f.package_name))[:1000] as packages,
            array_agg(distinct f.source order by f.source) as sources, max(e.join_rank) as join_rank
     from todo t
     cross join lateral linked_reports(t.image_digest, 'vulnerabilities') e

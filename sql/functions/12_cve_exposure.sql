@@ -1,12 +1,14 @@
--- Where a vulnerability is and what reaches it, as GET /vulnerabilities/{id}/exposure answers it (interop-supply-chain 3.6); null when it
--- is in no image of the inventory. Of images the first 200 are listed, of the containers that run any of them the first 200. `shown` has
+-- Where a vulnerability is and what reaches it, as GET /vulnerabilities/{id}/exposure answers it ; null when it is
+-- in no image of the inventory. Of images the first 200 are listed, of the containers that run any of them the first 200. `shown` has
 -- the sources that are written otherwise.
 create or replace function cve_exposure(vuln text, window_hours integer, running_window_secs integer, shown jsonb) returns json
 language sql stable
 set enable_hashjoin = on
 as $$
-  with payloads as materialized (
-    select p.* from affected_payloads(vuln) p),
+  with ids as materialized (
+    select vuln_names(vuln) as names),
+  payloads as materialized (
+    select p.* from ids i cross join lateral payloads_with(i.names) p),
   affected as materialized (
     select p.image_digest, min(p.join_rank) as join_rank, array_agg(distinct p.source order by p.source) as sources,
            array_agg(distinct p.digest order by p.digest) as digests
@@ -15,9 +17,9 @@ as $$
   listed as materialized (
     select a.* from affected a order by a.image_digest limit 200),
   findings as materialized (
-    select p.image_digest, f.source, f.severity, f.package_name, f.installed_version, f.fixed_versions
+    select p.image_digest, f.vuln_id, f.source, f.severity, f.package_name, f.installed_version, f.fixed_versions
     from (select p.* from listed l join payloads p on p.image_digest = l.image_digest offset 0) p
-    join image_finding f on upper(f.vuln_id) = upper(vuln) and f.digest = p.digest and f.source = p.source),
+    join image_finding f on upper(f.vuln_id) = any ((select i.names from ids i)::text[]) and f.digest = p.digest and f.source = p.source),
   packages as materialized (
     select f.image_digest, f.package_name, f.installed_version, min(f.severity) as severity,
            array_agg(distinct f.source order by f.source) as sources,
@@ -91,9 +93,21 @@ as $$
     from (select r.pod_namespace, bool_or(r.is_running) as is_running, bool_or(r.is_exposed) as is_exposed
           from rows r
           group by r.cluster_id, r.pod_namespace, r.workload_kind, r.workload_name) w
-    group by w.pod_namespace)
+    group by w.pod_namespace),
+  cut as materialized (
+    select array_remove(array[
+             case when (select count(*) from affected) > 200 then 'images' end,
+             case when exists (select from packages p where p.nth > 50) then 'packages' end,
+             case when exists (select from containers c where c.nth > 200) then 'workloads' end], null) as lists),
+  aliases as materialized (
+    select min(a.alias) as alias
+    from (select distinct f.vuln_id from findings f) f
+    cross join lateral (select f.vuln_id as alias union select unnest(aliases_of(f.vuln_id))) a
+    where upper(a.alias) <> upper(vuln)
+    group by upper(a.alias))
   select json_build_object(
     'id', vuln,
+    'aliases', (select coalesce(json_agg(a.alias order by a.alias), '[]') from aliases a),
     'severity', (select severity_name(min(f.severity)) from findings f),
     'fixable', (select bool_or(f.fixed_versions <> '{}') from findings f),
     'images', (
@@ -132,9 +146,8 @@ as $$
         'exposedWorkloads', n.exposed,
         'unknownExposureWorkloads', n.unknown) order by n.pod_namespace), '[]')
       from namespaces n),
-    'truncated', (select count(*) from affected) > 200
-              or exists (select from packages p where p.nth > 50)
-              or exists (select from containers c where c.nth > 200),
+    'truncated', (select c.lists <> '{}' from cut c),
+    'truncatedLists', (select c.lists from cut c),
     'inUse', null,
     'inUseState', 'unknown')
   where exists (select from affected)

@@ -10,6 +10,9 @@ export interface SummaryRow {
   kev: boolean | null
   max_epss: number | null
   packages: string[]
+  package_count: number
+  /** Those by which it is found. */
+  all_packages: string[]
   sources: string[]
   images: number
   workloads: number
@@ -53,7 +56,9 @@ export const storedSummary = async (sql: postgres.Sql): Promise<SummaryRow[]> =>
   sorted(
     await sql<SummaryRow[]>`
       select s.vuln_id, s.scope_namespace, s.severity::int, d.max_score::float8, s.is_fixable, f.kev, f.epss::float8 as max_epss,
-             array_to_json(d.packages) as packages, array_to_json(d.sources) as sources, s.images::int, s.workloads::int,
+             array_to_json(d.packages) as packages, d.package_count::int,
+             (select json_agg(p.package_name order by p.package_name) from cve_package p where p.vuln_id = s.vuln_id) as all_packages,
+             array_to_json(d.sources) as sources, s.images::int, s.workloads::int,
              s.running_workloads::int, s.namespaces::int, s.join_rank::int
       from cve_summary s left join cve_detail d on d.vuln_id = s.vuln_id left join cve_fact f on f.vuln_id = s.vuln_id`,
   )
@@ -94,6 +99,7 @@ export async function expectedSummary(sql: postgres.Sql, windowSecs: number): Pr
     const of = hits.filter(({ finding }) => finding.vuln_id === vuln_id)
     const everywhere = findings.filter((finding) => finding.vuln_id === vuln_id)
     const known = everywhere.map(({ kev }) => kev).filter((kev) => kev !== null)
+    const names = distinct(of.map(({ finding }) => finding.package_name)).sort()
     const shared = {
       vuln_id,
       severity: Math.min(...of.map(({ finding }) => finding.severity)),
@@ -101,9 +107,9 @@ export async function expectedSummary(sql: postgres.Sql, windowSecs: number): Pr
       is_fixable: of.some(({ finding }) => finding.fixed_versions.length > 0),
       kev: known.length === 0 ? null : known.includes(true),
       max_epss: highest(everywhere.map(({ epss }) => epss)),
-      packages: distinct(of.map(({ finding }) => finding.package_name))
-        .sort()
-        .slice(0, 5),
+      packages: names.slice(0, 5),
+      package_count: names.length,
+      all_packages: names,
       sources: distinct(of.map(({ finding }) => finding.source)).sort(),
     }
     const namespaces = distinct(
