@@ -23,6 +23,11 @@ export interface FindingFilter {
   readonly fixable: boolean | null
   /** Null for any, empty for none. */
   readonly source: string | null
+  /** Null for any, each. */
+  readonly vulnId: string | null
+  readonly package: string | null
+  readonly kev: boolean | null
+  readonly epssMin: number | null
 }
 
 const KEY = ['severity', 'vuln_id', 'package_name', 'installed_version']
@@ -87,28 +92,51 @@ const fixedVersions = `array(
              group by v.version
              order by min(v.source), v.version collate "C")`
 
-const FINDINGS = fixed(`
-  with effective as materialized (
-    select e.*, coalesce($1::text::json ->> e.source, e.source) as shown from (${effective('vulnerabilities', '$2', '$3')}) e),
+/**
+ * The vulnerabilities that the filters leave, of all rows of the payloads: what is known of a vulnerability is not in the order of the list.
+ * That is a look at each row, of which payloads have a bounded number, before the walk.
+ */
+const WANTED = `
+  wanted as materialized (
+    select v.vuln_id
+    from (select distinct f.vuln_id
+          from effective e
+          cross join asked a
+          cross join lateral (select f.vuln_id, f.package_name from image_finding f where f.digest = e.digest and f.source = e.source offset 0) f
+          where (a.vuln is null or upper(f.vuln_id) = any (a.names)) and (a.package is null or f.package_name = a.package)) v
+    cross join asked a
+    cross join lateral known_facts(v.vuln_id) k
+    where (a.kev is null or k.kev = a.kev) and (a.epss is null or k.epss >= a.epss)),`
+const IS_WANTED = `
+        where w.vuln_id in (select v.vuln_id from wanted v)
+          and ((select a.package from asked a) is null or w.package_name = (select a.package from asked a))`
+
+/** `head`, `wanted` and `isWanted` are empty where no filter needs them; `n` is how many values precede. */
+const findings = (n: number, head: string, wanted: string, isWanted: string) =>
+  fixed(`
+  with ${head} effective as materialized (
+    select e.*, coalesce($${n + 1}::text::json ->> e.source, e.source) as shown from (${effective('vulnerabilities', `$${n + 2}`, `$${n + 3}`)}) e),
+  ${wanted}
   page as materialized (
     select ${key('f')}, row_number() over (order by ${key('f')}) as n
     from (select *
-          from json_to_recordset($4::text::json) r(severity smallint, last smallint, vuln_id text, package_name text, installed_version text)
+          from json_to_recordset($${n + 4}::text::json) r(severity smallint, last smallint, vuln_id text, package_name text, installed_version text)
           limit ${MAX_RUNS}) run
     cross join lateral (
       select ${key('f')}
       -- The offset keeps the conditions out of the walks: each is to give its next row, whether or not that counts.
-      from (select * from (${each(walk, ' union all')}) w order by ${key('w')} offset 0) f
+      from (select * from (${each(walk, ' union all')}) w ${isWanted} order by ${key('w')} offset 0) f
       where ${each(hasNoBetter, ' and')}
-        and ($5::boolean is null or $6 = (cardinality(f.fixed_versions) > 0 or ${each(hasFix, ' or ')}))
+        and ($${n + 5}::boolean is null or $${n + 6} = (cardinality(f.fixed_versions) > 0 or ${each(hasFix, ' or ')}))
       order by ${key('f')}
-      limit $7) f
+      limit $${n + 7}) f
     order by ${key('f')}
-    limit $8),
+    limit $${n + 8}),
   merged as (
     select p.n, p.severity as rank, p.package_name,
            p.vuln_id                                                   as id,
            json_build_object('name', p.package_name, 'type', ${first('package_type')}, 'purl', ${first('package_purl')}) as package,
+           aliases_of(p.vuln_id)                                       as aliases,
            p.installed_version,
            ${fixedVersions}                                            as fixed_versions,
            greatest(${each((_, alias) => `cardinality(${alias}.fixed_versions)`, ', ')}) > 0 as fixable,
@@ -117,6 +145,7 @@ const FINDINGS = fixed(`
            coalesce(c.cvss, '{}') || coalesce(b.cvss, '{}') || coalesce(a.cvss, '{}') as cvss,
            ${DESCRIPTIVE.map((name) => `${first(name)} as ${name}`).join(', ')},
            coalesce(${each((_, alias) => `nullif(${alias}.file_paths, '{}')`, ', ')}, '{}') as file_paths,
+           ${each((_, alias) => `coalesce(${alias}.omitted, 0)`, ' + ')} as omitted,
            k.kev, k.kev_date_added, k.epss, k.epss_percentile,
            array_remove(array[${each(nameIfAny, ', ')}], null)         as sources,
            array(select distinct d.digest collate "C" from unnest(array[${each((_, alias) => `${alias}.digest`, ', ')}]) d(digest) where d.digest is not null order by 1) as report_digests,
@@ -130,6 +159,11 @@ const FINDINGS = fixed(`
   from (values (1)) one(row)
   left join merged m on true
   order by m.n`)
+
+const FINDINGS = findings(0, '', '', '')
+const ASKED = `asked as materialized (
+    select $1::text as vuln, $2::text as package, $3::boolean as kev, $4::float8 as epss, vuln_names($5) as names),`
+const FILTERED = findings(5, ASKED, WANTED, IS_WANTED)
 
 /** What precedes the record in a row: the reports, in the first row alone, and its place. */
 const PLACE = 1
@@ -156,9 +190,11 @@ export async function readFindings(
   names: WireNames,
 ) {
   const runs = JSON.stringify(runsOf(filter.severities, after ?? [0, '', '', '']))
-  const { source, fixable } = filter
+  const { source, fixable, vulnId, package: packageName, kev, epssMin } = filter
+  const values = [shownSources(names), digest, source, runs, fixable, fixable, limit + 1, limit + 1]
+  const isFiltered = [vulnId, packageName, kev, epssMin].some((one) => one !== null)
   const rows: RawRow[] = await gate((sql) =>
-    FINDINGS(sql, shownSources(names), digest, source, runs, fixable, fixable, limit + 1, limit + 1).raw(),
+    (isFiltered ? FILTERED(sql, vulnId, packageName, kev, epssMin, vulnId, ...values) : FINDINGS(sql, ...values)).raw(),
   )
   const items = rows.slice(0, limit).filter((row) => row[PLACE] !== null)
   const last = rows.length > limit ? items.at(-1)! : null
