@@ -6,11 +6,13 @@ language sql stable parallel safe
 set enable_hashjoin = off
 as $$
   select i.image_digest, p.digest, p.source, p.join_rank
-  from (select distinct l.image_digest
+  from (select l.image_digest
         from (select distinct f.digest, f.source from image_finding f where upper(f.vuln_id) = upper(vuln)) f
-        join image_link l on l.digest = f.digest and l.source = f.source) i
+        join image_link l on l.digest = f.digest and l.source = f.source
+        union
+        select f.digest from image_finding f where upper(f.vuln_id) = upper(vuln)) i
   join image m on m.digest = i.image_digest
-  cross join lateral linked_reports(i.image_digest, 'vulnerabilities') p
+  cross join lateral answering_reports(i.image_digest, 'vulnerabilities') p
   where exists (
     select from image_finding f where upper(f.vuln_id) = upper(vuln) and f.digest = p.digest and f.source = p.source)
 $$;
