@@ -938,7 +938,11 @@ table public.workload_syscalls with (fillfactor=80)
   constraint workload_syscalls_pkey PRIMARY KEY (pod_namespace, workload_kind, workload_name)
   CREATE UNIQUE INDEX workload_syscalls_pkey ON public.workload_syscalls USING btree (pod_namespace, workload_kind, workload_name)
 
+function public.affected_payloads(vuln text) returns TABLE(image_digest text, digest text, source text, join_rank smallint) language sql stable parallel safe
+
 function public.aliases_of(vuln text) returns text[] language sql stable parallel safe
+
+function public.answering_reports(asked text, of_kind text) returns TABLE(digest text, source text, join_rank smallint) language sql stable parallel safe
 
 function public.bounded_union(stored text[], offered text[], most integer, most_bytes integer) returns text[] language sql immutable parallel safe
 
@@ -1006,9 +1010,9 @@ function public.drop_pages(sent image_report, page_set text) returns void langua
 
 function public.each_once(list text[]) returns text[] language sql immutable parallel safe
 
-function public.effective_reports(asked text, of_kind text) returns TABLE(digest text, source text, join_rank smallint) language sql stable parallel safe
-
 function public.expire_pages(of_digest text, of_source text, of_set text, ttl_secs integer) returns bigint language plpgsql
+
+aggregate public.first_known(anyelement) returns anyelement language internal immutable parallel safe
 
 function public.fnv1a_64(words text) returns text language plpgsql immutable strict parallel safe
 
@@ -1038,11 +1042,17 @@ function public.is_workload_of(seen_kind text, seen_name text, kind text, name t
 
 function public.join_name(rank integer) returns text language sql immutable parallel safe
 
+function public.keep_first(kept anyelement, other anyelement) returns anyelement language plpgsql immutable strict parallel safe
+
+function public.keep_keys(kept jsonb, other jsonb) returns jsonb language plpgsql immutable strict parallel safe
+
 function public.kept(posted anyelement, stored anyelement, is_other boolean) returns anyelement language sql immutable parallel safe
 
 function public.kg_runtime_coverage(cluster text, namespace text, kind text, name text, container text, image_digest text, window_hours integer) returns TABLE(covered boolean, observed_since timestamp without time zone, reason text) language sql stable
 
 function public.known_facts(vuln text) returns TABLE(kev boolean, kev_date_added timestamp without time zone, epss real, epss_percentile real) language sql stable parallel safe
+
+aggregate public.known_keys(jsonb) returns jsonb language internal immutable parallel safe
 
 function public.late_speakers(speakers text[]) returns text[] language sql
 
@@ -1052,17 +1062,15 @@ function public.learn_facts(told image_finding[]) returns void language sql
 
 function public.link_report(written image_report) returns void language plpgsql
 
-function public.linked_reports(image text, of_kind text) returns TABLE(digest text, source text, join_rank smallint) language sql stable parallel safe
-
 function public.looked_images(after text, max_looked bigint, window_secs integer) returns TABLE(image_digest text, payloads text, is_reread boolean, is_moved boolean) language sql stable
+
+function public.max_platform_reports() returns integer language sql immutable parallel safe
 
 function public.named_digests(of_digest text, of_source text) returns TABLE(image_digest text, join_rank smallint) language sql stable parallel safe
 
 function public.offered_syscalls(pods text[]) returns TABLE(pod_namespace text, workload_kind text, workload_name text, syscalls text[], arches text[]) language sql stable
 
 function public.origin_rank(origin text) returns integer language sql immutable parallel safe
-
-function public.payloads_with(names text[]) returns TABLE(image_digest text, digest text, source text, join_rank smallint) language sql stable parallel safe
 
 function public.pod_holding(address text, at timestamp without time zone) returns SETOF pod language sql stable parallel safe
 

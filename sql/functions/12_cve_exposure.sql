@@ -8,7 +8,7 @@ as $$
   with ids as materialized (
     select vuln_names(vuln) as names),
   payloads as materialized (
-    select p.* from ids i cross join lateral payloads_with(i.names) p),
+    select p.* from affected_payloads(vuln) p),
   affected as materialized (
     select p.image_digest, min(p.join_rank) as join_rank, array_agg(distinct p.source order by p.source) as sources,
            array_agg(distinct p.digest order by p.digest) as digests
