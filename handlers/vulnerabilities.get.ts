@@ -7,14 +7,14 @@ import { chargeRows } from '../lib/http/read-budget.ts'
 import { sendJson } from '../lib/http/respond.ts'
 import { query } from '../lib/http/validate.ts'
 import { cursor, cursorText } from '../lib/supply-chain/cursor.ts'
-import { fixable } from '../lib/supply-chain/filters.ts'
+import { epssMin, fixable, kev, packageName, vulnId } from '../lib/supply-chain/filters.ts'
 import { SEVERITIES, severities } from '../lib/supply-chain/severity.ts'
 import { readSummary, VulnerabilityPage } from '../lib/supply-chain/summary.ts'
 
 const DEFAULT_VULNERABILITIES = 100
 const MAX_VULNERABILITIES = 500
-/** Bytes a vulnerability may cost while its list is built (interop-supply-chain 3.10). */
-const VULNERABILITY_BYTES = 2_048
+/** Bytes a vulnerability may cost while its list is built: 32 other ids of 128 bytes, and all else. */
+const VULNERABILITY_BYTES = 6 * 1_024
 
 const Query = z.object({
   severity: severities,
@@ -27,6 +27,10 @@ const Query = z.object({
     { type: 'boolean', default: false, description: 'With `true` only what a running workload has.' },
   ),
   namespace: filter('Only what this namespace has, its images and workloads alone counted'),
+  vuln_id: vulnId,
+  package: packageName,
+  kev,
+  epss_min: epssMin,
   limit: pageLimit(DEFAULT_VULNERABILITIES, MAX_VULNERABILITIES),
   after: cursor(z.tuple([z.int().min(0).lt(SEVERITIES.length), cursorText])),
 })
@@ -42,8 +46,8 @@ export default route({ summary: 'The vulnerabilities of the cluster or of a name
   chargeRows<typeof Query>(VULNERABILITY_BYTES, 1),
   async (c) => {
     const { db, config } = c.get('deps')
-    const { severity, fixable, running, namespace, limit, after } = c.req.valid('query')
-    const filter = { severities: severity, fixable, running, namespace }
+    const { severity, vuln_id, epss_min, limit, after, ...rest } = c.req.valid('query')
+    const filter = { ...rest, severities: severity, vulnId: vuln_id, epssMin: epss_min }
     return sendJson(c, await readSummary(db.read, filter, { limit, after }, config.wireNames))
   },
 )

@@ -67,6 +67,11 @@ export function createMetrics(wireNames: WireNames = 'spec') {
     ignoredParameters: counter('broker_ignored_parameters_total', 'Query parameters that their route did not know.', ['route']),
     imageMalformed: counter('kguardian_image_inventory_malformed_total', 'Parts of image references that could not be kept.', ['field']),
     payloads: counter('broker_supplychain_payloads_total', 'Payloads of findings and SBOMs, by what became of them.', ['kind', 'outcome']),
+    unreadableTimes: counter(
+      'broker_supplychain_unreadable_times_total',
+      'Times in payloads of findings and in attestation results that could not be read and are absent.',
+      ['kind'],
+    ),
     payloadsWaiting: gauge('broker_supplychain_queue_length', 'Payloads that wait to be stored.'),
     stagedSetsRefused: counter(
       `${metricPrefix(wireNames)}supplychain_staged_sets_refused_total`,

@@ -357,12 +357,24 @@ table public.compute_node with (autovacuum_vacuum_scale_factor=0.05, fillfactor=
   constraint compute_node_pkey PRIMARY KEY (node)
   CREATE UNIQUE INDEX compute_node_pkey ON public.compute_node USING btree (node)
 
+table public.cve_alias with (fillfactor=80)
+  vuln_id text collate "C" not null
+  alias text collate "C" not null
+  told_at timestamp without time zone not null default (now() AT TIME ZONE 'utc'::text)
+  constraint cve_alias_pkey PRIMARY KEY (vuln_id, alias)
+  CREATE INDEX cve_alias_by_alias ON public.cve_alias USING btree (upper(alias))
+  CREATE INDEX cve_alias_by_time ON public.cve_alias USING btree (told_at)
+  CREATE INDEX cve_alias_by_vuln ON public.cve_alias USING btree (upper(vuln_id))
+  CREATE UNIQUE INDEX cve_alias_pkey ON public.cve_alias USING btree (vuln_id, alias)
+
 table public.cve_detail with (fillfactor=80)
   vuln_id text collate "C" not null
   max_score real
   packages text[] not null
   sources text[] not null
+  package_count bigint
   constraint cve_detail_pkey PRIMARY KEY (vuln_id)
+  CREATE INDEX cve_detail_by_name ON public.cve_detail USING btree (upper(vuln_id))
   CREATE UNIQUE INDEX cve_detail_pkey ON public.cve_detail USING btree (vuln_id)
 
 table public.cve_fact with (fillfactor=80)
@@ -372,6 +384,8 @@ table public.cve_fact with (fillfactor=80)
   epss real
   epss_percentile real
   constraint cve_fact_pkey PRIMARY KEY (vuln_id)
+  CREATE INDEX cve_fact_by_epss ON public.cve_fact USING btree (epss) WHERE (epss IS NOT NULL)
+  CREATE INDEX cve_fact_by_kev ON public.cve_fact USING btree (kev, vuln_id) WHERE (kev IS NOT NULL)
   CREATE UNIQUE INDEX cve_fact_pkey ON public.cve_fact USING btree (vuln_id)
 
 table public.cve_news
@@ -385,6 +399,13 @@ table public.cve_news
   constraint cve_news_pkey PRIMARY KEY (id)
   CREATE INDEX cve_news_by_vuln ON public.cve_news USING btree (vuln_id)
   CREATE UNIQUE INDEX cve_news_pkey ON public.cve_news USING btree (id)
+
+table public.cve_package
+  vuln_id text collate "C" not null
+  package_name text collate "C" not null
+  constraint cve_package_pkey PRIMARY KEY (vuln_id, package_name)
+  CREATE INDEX cve_package_by_name ON public.cve_package USING btree (package_name, vuln_id)
+  CREATE UNIQUE INDEX cve_package_pkey ON public.cve_package USING btree (vuln_id, package_name)
 
 table public.cve_summary with (fillfactor=80)
   vuln_id text collate "C" not null
@@ -496,6 +517,8 @@ table public.image_finding
   kev_date_added timestamp without time zone
   epss real
   epss_percentile real
+  aliases text[] not null default '{}'::text[]
+  omitted bigint not null default 0
   constraint image_finding_severity_check CHECK (((severity >= 0) AND (severity <= 5)))
   constraint image_finding_pkey PRIMARY KEY (digest, source, severity, vuln_id, package_name, installed_version)
   CREATE INDEX image_finding_by_cve ON public.image_finding USING btree (upper(vuln_id), digest, source)
@@ -917,6 +940,10 @@ table public.workload_syscalls with (fillfactor=80)
 
 function public.affected_payloads(vuln text) returns TABLE(image_digest text, digest text, source text, join_rank smallint) language sql stable parallel safe
 
+function public.aliases_of(vuln text) returns text[] language sql stable parallel safe
+
+function public.answering_reports(asked text, of_kind text) returns TABLE(digest text, source text, join_rank smallint) language sql stable parallel safe
+
 function public.bounded_union(stored text[], offered text[], most integer, most_bytes integer) returns text[] language sql immutable parallel safe
 
 function public.capture_rank(level text) returns integer language sql immutable parallel safe
@@ -983,9 +1010,9 @@ function public.drop_pages(sent image_report, page_set text) returns void langua
 
 function public.each_once(list text[]) returns text[] language sql immutable parallel safe
 
-function public.effective_reports(asked text, of_kind text) returns TABLE(digest text, source text, join_rank smallint) language sql stable parallel safe
-
 function public.expire_pages(of_digest text, of_source text, of_set text, ttl_secs integer) returns bigint language plpgsql
+
+aggregate public.first_known(anyelement) returns anyelement language internal immutable parallel safe
 
 function public.fnv1a_64(words text) returns text language plpgsql immutable strict parallel safe
 
@@ -1015,25 +1042,31 @@ function public.is_workload_of(seen_kind text, seen_name text, kind text, name t
 
 function public.join_name(rank integer) returns text language sql immutable parallel safe
 
+function public.keep_first(kept anyelement, other anyelement) returns anyelement language plpgsql immutable strict parallel safe
+
+function public.keep_keys(kept jsonb, other jsonb) returns jsonb language plpgsql immutable strict parallel safe
+
 function public.kept(posted anyelement, stored anyelement, is_other boolean) returns anyelement language sql immutable parallel safe
 
 function public.kg_runtime_coverage(cluster text, namespace text, kind text, name text, container text, image_digest text, window_hours integer) returns TABLE(covered boolean, observed_since timestamp without time zone, reason text) language sql stable
 
 function public.known_facts(vuln text) returns TABLE(kev boolean, kev_date_added timestamp without time zone, epss real, epss_percentile real) language sql stable parallel safe
 
+aggregate public.known_keys(jsonb) returns jsonb language internal immutable parallel safe
+
 function public.late_speakers(speakers text[]) returns text[] language sql
+
+function public.learn_aliases(told image_finding[]) returns void language sql
 
 function public.learn_facts(told image_finding[]) returns void language sql
 
 function public.link_report(written image_report) returns void language plpgsql
 
-function public.linked_reports(image text, of_kind text) returns TABLE(digest text, source text, join_rank smallint) language sql stable parallel safe
-
 function public.looked_images(after text, max_looked bigint, window_secs integer) returns TABLE(image_digest text, payloads text, is_reread boolean, is_moved boolean) language sql stable
 
-function public.named_digests(of_digest text, of_source text) returns TABLE(image_digest text, join_rank smallint) language sql stable parallel safe
+function public.max_platform_reports() returns integer language sql immutable parallel safe
 
-function public.observed_networks(namespaces text[], kinds text[], names text[], since timestamp without time zone) returns TABLE(n bigint, pods bigint, flows bigint, ingress_flows bigint, other_namespaces bigint, unattributed bigint, public_ips bigint, nodes bigint) language sql stable
+function public.named_digests(of_digest text, of_source text) returns TABLE(image_digest text, join_rank smallint) language sql stable parallel safe
 
 function public.offered_syscalls(pods text[]) returns TABLE(pod_namespace text, workload_kind text, workload_name text, syscalls text[], arches text[]) language sql stable
 
@@ -1064,6 +1097,8 @@ function public.seccomp_profiles(profile_dir text, stale_secs integer) returns T
 function public.seccomp_rollups() returns TABLE(namespace text, kind text, name text, is_known boolean, denied text, denied_syscalls json, denied_actions json, last_denied text, is_shortened boolean) language sql stable
 
 function public.seccomp_watch() returns TABLE(is_watched boolean) language sql stable
+
+function public.seen_networks(namespaces text[], kinds text[], names text[], since timestamp without time zone) returns TABLE(n bigint, pods bigint, flows bigint, ingress_flows bigint, other_namespaces bigint, unattributed bigint, public_ips bigint, nodes bigint, unknown_flows bigint) language sql stable
 
 function public.sent_report(header json, of_kind text) returns image_report language plpgsql stable
 
@@ -1104,6 +1139,8 @@ function public.union_tags(stored text[], seen text[]) returns text[] language s
 function public.upsert_pods(doc json) returns integer language plpgsql
 
 function public.upsert_services(doc json) returns integer language plpgsql
+
+function public.vuln_names(asked text) returns text[] language sql stable parallel safe
 
 function public.waiting_reference(namespace text, kind text, name text, container text, reference text) returns text language plpgsql stable parallel safe
 

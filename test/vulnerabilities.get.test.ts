@@ -45,7 +45,7 @@ const row = (vuln_id: string, fields: Partial<Row> = {}): Row => ({
 
 /** Makes the summary these rows and no others, with nothing else known of the vulnerabilities. */
 async function hold(rows: Row[], { sql }: Pick<App, 'sql'> = app): Promise<void> {
-  await sql`truncate cve_summary, cve_detail, cve_fact, cve_summary_state`
+  await sql`truncate cve_summary, cve_detail, cve_fact, cve_summary_state, cve_package, cve_alias`
   await sql`insert into cve_summary select * from json_populate_recordset(null::cve_summary, ${JSON.stringify(rows)}::text::json)`
   await sql`insert into cve_detail select distinct vuln_id, null::real, '{openssl}'::text[], '{registry}'::text[] from cve_summary`
 }
@@ -66,19 +66,22 @@ test('GET /vulnerabilities 200: every key in wire order', async () => {
   const all = { severity: 0, images: 5, workloads: 4, running_workloads: 3, namespaces: 2, join_rank: 2 }
   await hold([row('CVE-1', all), row('CVE-2', { is_fixable: false, running_workloads: 0 })])
   await app.sql`
-    update cve_detail set max_score = 9.8, packages = '{zlib,curl}', sources = '{operator-scanner,db-matcher}' where vuln_id = 'CVE-1'`
+    update cve_detail set max_score = 9.8, package_count = 7, packages = '{zlib,curl}', sources = '{operator-scanner,db-matcher}' where vuln_id = 'CVE-1'`
   await app.sql`insert into cve_fact (vuln_id, kev, epss, epss_percentile) values ('CVE-1', true, 0.25, 0.9)`
+  await app.sql`insert into cve_alias (vuln_id, alias) values ('CVE-1', 'PYSEC-1'), ('CVE-1', 'GHSA-1'), ('CVE-1', 'ghsa-1'), ('CVE-3', 'X')`
   await app.sql`insert into cve_summary_state (refreshed_at) values ('2024-05-01T10:00:00.120000')`
   const { staleSeconds, ...page } = await list()
   const items = [
     {
       id: 'CVE-1',
+      aliases: ['GHSA-1', 'PYSEC-1'],
       severity: 'CRITICAL',
       maxScore: 9.8,
       fixable: true,
       kev: true,
       maxEpss: 0.25,
       packages: ['curl', 'zlib'],
+      packageCount: 7,
       sources: ['db-matcher', 'operator-scanner'],
       images: 5,
       workloads: 4,
@@ -90,12 +93,14 @@ test('GET /vulnerabilities 200: every key in wire order', async () => {
     },
     {
       id: 'CVE-2',
+      aliases: [],
       severity: 'HIGH',
       maxScore: null,
       fixable: false,
       kev: null,
       maxEpss: null,
       packages: ['openssl'],
+      packageCount: 1,
       sources: ['registry'],
       images: 1,
       workloads: 1,
@@ -172,6 +177,117 @@ test('GET /vulnerabilities 200: filters by severity, by fixes and by running', a
   await app.sql`update cve_summary set vuln_id = 'A' || vuln_id where severity = 4`
   const { nextAfter } = await list(apart)
   assert.deepEqual((await ids({ ...apart, after: nextAfter })).join(' '), 'CVE-21 CVE-22 CVE-23 ACVE-40 ACVE-41')
+})
+
+interface Known {
+  kev?: boolean | undefined
+  epss?: number | undefined
+  packages?: string[]
+  aliases?: string[]
+}
+
+/** What is known of vulnerabilities beside the summary. */
+async function know(facts: Record<string, Known>): Promise<void> {
+  for (const [id, { kev, epss, packages = [], aliases = [] }] of Object.entries(facts)) {
+    await app.sql`insert into cve_fact (vuln_id, kev, epss) values (${id}, ${kev ?? null}, ${epss ?? null})`
+    for (const name of packages) await app.sql`insert into cve_package values (${id}, ${name})`
+    for (const name of aliases) await app.sql`insert into cve_alias (vuln_id, alias) values (${id}, ${name})`
+  }
+}
+
+test('GET /vulnerabilities 200: kev, epss_min, vuln_id and package select, each and all together', async () => {
+  await hold(['CVE-1', 'CVE-2', 'CVE-3', 'CVE-4', 'GHSA-x'].map((id, i) => row(id, { severity: i % 3, is_fixable: i % 2 === 0 })))
+  await know({
+    'CVE-1': { kev: true, epss: 0.5, packages: ['curl', 'openssl'], aliases: ['GHSA-one'] },
+    'CVE-2': { kev: false, epss: 0.1, packages: ['openssl'] },
+    'CVE-3': { epss: 1, packages: ['openssl-libs'], aliases: ['GHSA-x'] },
+    'GHSA-x': { kev: true, epss: 0 },
+  })
+  for (const [query, expected] of [
+    [{ kev: 'true' }, ['CVE-1', 'GHSA-x']],
+    [{ kev: 'false' }, ['CVE-2']],
+    [{ epss_min: '0' }, ['CVE-1', 'CVE-2', 'GHSA-x', 'CVE-3']],
+    [{ epss_min: '0.1' }, ['CVE-1', 'CVE-2', 'CVE-3']],
+    [{ epss_min: '.5' }, ['CVE-1', 'CVE-3']],
+    [{ epss_min: '1' }, ['CVE-3']],
+    [{ epss_min: '' }, ['CVE-1', 'CVE-4', 'CVE-2', 'GHSA-x', 'CVE-3']],
+    [{ package: 'openssl' }, ['CVE-1', 'CVE-2']],
+    [{ package: 'OpenSSL' }, []],
+    [{ package: ' ' }, ['CVE-1', 'CVE-4', 'CVE-2', 'GHSA-x', 'CVE-3']],
+    [{ vuln_id: 'cve-2' }, ['CVE-2']],
+    [{ vuln_id: 'ghsa-ONE' }, ['CVE-1']],
+    // Of one that is stored under both, as before its aliases were known, both.
+    [{ vuln_id: 'GHSA-x' }, ['GHSA-x', 'CVE-3']],
+    [{ vuln_id: 'CVE-3' }, ['GHSA-x', 'CVE-3']],
+    [{ vuln_id: 'CVE-9' }, []],
+    [{ kev: 'true', epss_min: '0.2' }, ['CVE-1']],
+    [
+      { kev: 'true', package: 'openssl', vuln_id: 'CVE-1', epss_min: '0.5', severity: 'CRITICAL', fixable: 'true', running: 'true' },
+      ['CVE-1'],
+    ],
+    [{ kev: 'true', package: 'openssl', vuln_id: 'CVE-1', epss_min: '0.5', severity: 'HIGH' }, []],
+    [{ kev: 'true', fixable: 'false' }, []],
+    [{ epss_min: '0', namespace: 'shop' }, []],
+  ] as const)
+    assert.deepEqual(await ids(query as Record<string, string>), expected, JSON.stringify(query))
+})
+
+test('GET /vulnerabilities 200: property: filters of facts select by AND with all others, and pages of any size are the whole list', async () => {
+  const some = fc.record({
+    ...{ severity: fc.nat(5), is_fixable: fc.boolean(), running_workloads: fc.nat(1), scope_namespace: fc.constantFrom('', '', 'a') },
+    ...{ kev: fc.option(fc.boolean(), { nil: undefined }), epss: fc.option(fc.constantFrom(0, 0.25, 0.5, 1), { nil: undefined }) },
+    ...{ packages: fc.subarray(['p', 'q', 'r']), aliases: fc.subarray(['GHSA-1', 'GHSA-2'], { maxLength: 1 }) },
+  })
+  const query = fc.record(
+    {
+      ...{ severity: fc.subarray([...SEVERITIES], { minLength: 1 }).map((names) => names.join(',')), namespace: fc.constantFrom('', 'a') },
+      ...{ fixable: fc.constantFrom('true', 'false'), running: fc.constantFrom('true', 'false'), kev: fc.constantFrom('true', 'false') },
+      ...{ epss_min: fc.constantFrom('0', '0.25', '0.4', '1'), package: fc.constantFrom('p', 'q', 'nobody') },
+      vuln_id: fc.constantFrom('cve-7', 'ghsa-1', 'GHSA-2'),
+    },
+    { requiredKeys: [] },
+  )
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(some, { maxLength: 30, size: 'max' }),
+      fc.array(query, { minLength: 1, maxLength: 5 }),
+      fc.integer({ min: 1, max: 9 }),
+      async (made, queries, limit) => {
+        const rows = made.map(({ kev, epss, packages, aliases, ...fields }, i) => ({
+          ...{ kev, epss, packages, aliases },
+          stored: row(`CVE-${(i * 7) % 30}`, fields),
+        }))
+        await hold(rows.map(({ stored }) => stored))
+        await know(Object.fromEntries(rows.map(({ stored, ...facts }) => [stored.vuln_id, facts])))
+        for (const one of queries) {
+          const expected = rows
+            .filter(({ stored }) => stored.scope_namespace === (one.namespace ?? ''))
+            .filter(({ stored }) => one.severity?.split(',').includes(SEVERITIES[stored.severity]!) ?? true)
+            .filter(({ stored }) => one.fixable === undefined || String(stored.is_fixable) === one.fixable)
+            .filter(({ stored }) => one.running !== 'true' || stored.running_workloads > 0)
+            .filter(({ kev }) => one.kev === undefined || String(kev) === one.kev)
+            .filter(({ epss }) => one.epss_min === undefined || (epss !== undefined && epss >= Number(one.epss_min)))
+            .filter(({ packages }) => one.package === undefined || packages.includes(one.package))
+            .filter(
+              ({ stored, aliases }) =>
+                one.vuln_id === undefined || [stored.vuln_id, ...aliases].some((id) => id.toUpperCase() === one.vuln_id!.toUpperCase()),
+            )
+            .map(({ stored }) => stored)
+            .sort((x, y) => x.severity - y.severity || (x.vuln_id < y.vuln_id ? -1 : 1))
+            .map((r) => r.vuln_id)
+          const found: string[] = []
+          for (let after: string | null = ''; after !== null; ) {
+            const page = await list({ ...(one as Record<string, string>), limit: String(limit), ...(after === '' ? {} : { after }) })
+            assert.ok(page.items.length === limit || page.nextAfter === null)
+            found.push(...page.items.map(({ id }: { id: string }) => id))
+            after = page.nextAfter
+          }
+          assert.deepEqual(found, expected, JSON.stringify(one))
+        }
+      },
+    ),
+    { numRuns: 30 },
+  )
 })
 
 test('GET /vulnerabilities 200: a hundred unless a limit says otherwise, and no more than 500', async () => {
@@ -269,12 +385,14 @@ test('GET /vulnerabilities 200: what the job has counted of payloads and pods', 
   assert.ok(computedAt !== null && staleSeconds >= 0)
   assert.deepEqual(items[0], {
     id: 'CVE-1',
+    aliases: [],
     severity: 'CRITICAL',
     maxScore: 4.5,
     fixable: true,
     kev: true,
     maxEpss: 0.5,
     packages: ['curl', 'openssl'],
+    packageCount: 2,
     sources: ['db-matcher', 'operator-scanner'],
     images: 2,
     workloads: 2,
@@ -296,6 +414,15 @@ for (const [query, says] of [
   ['severity=LOW,x', /severity: "X"/],
   ['fixable=yes', /^Query deserialize error: fixable: /],
   ['running=1', /^Query deserialize error: running: /],
+  ['kev=yes', /^Query deserialize error: kev: /],
+  ['kev=', /^Query deserialize error: kev: /],
+  ['epss_min=1.1', /^Query deserialize error: epss_min: expected a number from 0 to 1$/],
+  ['epss_min=-0.1', /epss_min: expected a number/],
+  ['epss_min=NaN', /epss_min: expected a number/],
+  ['epss_min=0x1', /epss_min: expected a number/],
+  ['vuln_id=a%20b', /^Query deserialize error: vuln_id: expected 1 to 128 letters, digits, dots, underscores, colons and hyphens$/],
+  [`vuln_id=${'x'.repeat(129)}`, /vuln_id: expected 1 to 128/],
+  ['package=%00', /package: U\+0000/],
   ['limit=abc', /limit: expected an integer/],
   ['limit=', /limit: expected an integer/],
   ['namespace=%00', /namespace: U\+0000/],
@@ -316,9 +443,9 @@ test('GET /vulnerabilities 200: with any token that reads', async () => {
   for (const one of Object.values(TOKENS)) assert.equal((await guarded.get('/vulnerabilities', { token: one })).status, 200)
 })
 
-test('GET /vulnerabilities 503: two kibibytes are charged for each of the limit and one', async () => {
-  const release = await guarded.deps.budget.acquire(1024 - 201)
-  assertShed(await guarded.get('/vulnerabilities', { token }), 202, 1024)
+test('GET /vulnerabilities 503: six kibibytes are charged for each of the limit and one', async () => {
+  const release = await guarded.deps.budget.acquire(1024 - 605)
+  assertShed(await guarded.get('/vulnerabilities', { token }), 606, 1024)
   assert.equal((await guarded.get('/vulnerabilities?limit=99', { token })).status, 200)
   release()
 })

@@ -7,7 +7,7 @@ import { sendJson } from '../../lib/http/respond.ts'
 import { params, query } from '../../lib/http/validate.ts'
 import { digest } from '../../lib/images/index.ts'
 import { cursor, cursorText } from '../../lib/supply-chain/cursor.ts'
-import { fixable, source } from '../../lib/supply-chain/filters.ts'
+import { epssMin, fixable, kev, packageName, source, vulnId } from '../../lib/supply-chain/filters.ts'
 import { FindingPage } from '../../lib/supply-chain/finding.ts'
 import { readFindings } from '../../lib/supply-chain/finding-page.ts'
 import { SEVERITIES, severities } from '../../lib/supply-chain/severity.ts'
@@ -23,6 +23,10 @@ const Query = z.object({
   severity: severities,
   fixable,
   source,
+  vuln_id: vulnId,
+  package: packageName,
+  kev,
+  epss_min: epssMin,
   limit: pageLimit(DEFAULT_FINDINGS, MAX_FINDINGS),
   after: cursor(z.tuple([z.int().min(0).lt(SEVERITIES.length), cursorText, cursorText, cursorText])),
 })
@@ -40,8 +44,8 @@ export default route({ summary: 'The vulnerabilities of an image, and the report
   async (c) => {
     const { db, config } = c.get('deps')
     const { digest } = c.req.valid('param')
-    const { severity, fixable, source, limit, after } = c.req.valid('query')
-    const filter = { severities: severity, fixable, source }
+    const { severity, vuln_id, epss_min, limit, after, ...rest } = c.req.valid('query')
+    const filter = { ...rest, severities: severity, vulnId: vuln_id, epssMin: epss_min }
     const page = await readFindings(db.read, digest, filter, { limit, after }, config.wireNames)
     const head = JSON.stringify({ digest, reports: page.reports }).slice(0, -1)
     return sendJson(c, `${head},"items":[${page.items}],"nextAfter":${JSON.stringify(page.nextAfter)}}`)

@@ -5,6 +5,7 @@ import { exactJson, exactly, isExactInteger, noteSource } from '../http/exact-js
 import { describe } from '../http/issues.ts'
 import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../http/json-bytes.ts'
 import { deserializeError } from '../http/json-text.ts'
+import { countKeys, repeatedKey, toldTwice } from '../http/repeated-keys.ts'
 import { MAX_ATTESTATIONS, MAX_SIGNATURES, PostedResult } from './posted.ts'
 
 /** Results nest to 4. */
@@ -31,7 +32,7 @@ const LARGEST_NUMBER = 2 ** 53
  */
 export function parseResult(bytes: Buffer): PostedResult {
   if (!isUtf8(bytes)) throw deserializeError('the body is not UTF-8')
-  const keys = countKeys(bytes)
+  const keys = spelledKeys(bytes)
   const text = bytes.toString()
   const sent = parsed(text)
   if (typeof sent !== 'object' || sent === null || Array.isArray(sent)) throw deserializeError('expected an object')
@@ -40,7 +41,7 @@ export function parseResult(bytes: Buffer): PostedResult {
     const entries = raw[list]
     if (Array.isArray(entries) && entries.length > max) throw new HttpError(413, `body has more than ${max} ${list}`)
   }
-  if (countParsedKeys(raw) !== keys) throw deserializeError('a key is there twice')
+  if (countKeys(raw) !== keys) throw deserializeError(toldTwice(repeatedKey(text) ?? ''))
   const { data, error } = PostedResult.safeParse(raw)
   if (error) throw deserializeError(describe(error.issues[0]!))
   noteSource(text, raw)
@@ -49,7 +50,7 @@ export function parseResult(bytes: Buffer): PostedResult {
 }
 
 /** The keys of a body, none of which is inside of a string; 400 for what is nested too deep and for numbers that are too long, 413 for too many parts. */
-function countKeys(bytes: Buffer): number {
+function spelledKeys(bytes: Buffer): number {
   let depth = 0
   let keys = 0
   let values = 1
@@ -91,15 +92,6 @@ function parsed(text: string): unknown {
     const [place] = /Unexpected end|at position \d+/.exec((error as Error).message) ?? []
     throw deserializeError(`invalid JSON${place === undefined ? '' : `: ${place.toLowerCase()}`}`)
   }
-}
-
-/** Of keys that an object has twice one is left. */
-function countParsedKeys(value: unknown): number {
-  if (typeof value !== 'object' || value === null) return 0
-  const members = Object.values(value)
-  let keys = Array.isArray(value) ? 0 : members.length
-  for (const member of members) keys += countParsedKeys(member)
-  return keys
 }
 
 type Indexed = { tlog_index?: number | string | null | undefined }

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { shownAs } from '../http/declared.ts'
 import { listOf } from '../http/lists.ts'
-import { instant, optionalInstant } from '../supply-chain/index.ts'
+import { instant, optionalFlag, optionalInstant, optional as optionalOf } from '../supply-chain/index.ts'
 
 export const MAX_SIGNATURES = 32
 export const MAX_ATTESTATIONS = 64
@@ -43,7 +43,7 @@ const TOKEN_TOLD = '`[a-z0-9_:.-]{1,128}`'
 const signed = {
   format: z.string().describe('`cosign-bundle`, `signer-legacy` (or `cosign-legacy`), `bundle`, `cosign-legacy-att`, ...'),
   source: optional,
-  verified: z.boolean().nullish().describe('False where it is not there.'),
+  verified: optionalFlag.describe('False where it is not there.'),
   error: optional.describe(`A reason code: ${TOKEN_TOLD}.`),
   detail: optional.describe('Stored without addresses and secrets, in 256 bytes.'),
   subject: optional.describe('The digest that it is bound to, where that is another one.'),
@@ -55,7 +55,7 @@ const signed = {
   key_pem: optional.describe(`A public key in PEM, at most ${MAX_BYTES.key_pem} bytes.`),
   key_hint: optional,
   integrated_time: optionalInstant,
-  tlog_index: int64.nullish(),
+  tlog_index: optionalOf(int64),
 }
 
 const PostedProvenance = z
@@ -64,7 +64,7 @@ const PostedProvenance = z
 
 export const PostedSignature = z.object(signed).meta({ id: 'PostedSignature' })
 export const PostedStatement = z
-  .object({ ...signed, predicate_type: z.string(), payload_sha256: optional, provenance: PostedProvenance.nullish() })
+  .object({ ...signed, predicate_type: z.string(), payload_sha256: optional, provenance: optionalOf(PostedProvenance) })
   .meta({ id: 'PostedStatement' })
 
 export const PostedResult = z

@@ -1,6 +1,6 @@
 /** From the body of a result to the document that `store_attestation` takes. */
 import { exactJson } from '../http/exact-json.ts'
-import { formatNamed } from '../supply-chain/index.ts'
+import { countUnreadable, formatNamed } from '../supply-chain/index.ts'
 import { Slice } from '../turns.ts'
 import { cut } from '../utf8.ts'
 import { checkContract, checkWhole, contradicted, type PostedEntry } from './contract.ts'
@@ -22,6 +22,8 @@ export interface Prepared {
   readonly document: Readonly<Record<string, string | null>>
   /** Reason codes that are not known, each as often as it was sent. */
   readonly unknownReasons: readonly string[]
+  /** Times that were sent and could not be read. */
+  readonly unreadableTimes: number
 }
 
 /**
@@ -66,6 +68,7 @@ export async function prepareResult(bytes: Buffer, digest: string, now: number):
       checked_at: posted.checked_at,
     },
     unknownReasons,
+    unreadableTimes: countUnreadable(...[...errors.keys()].map((entry) => entry.integrated_time)),
   }
 }
 

@@ -55,11 +55,12 @@ export async function storeResult(c: Context, digest: string, store: (document: 
   const { bytes, release: forget } = await readSent(c, { maxBytes: MAX_RESULT_BYTES, deadlineMs: RESULT_DEADLINE_MS })
   let release = () => {}
   try {
-    const { bodies, unknownReasons } = c.get('deps')
+    const { bodies, metrics, unknownReasons } = c.get('deps')
     release = await bodies.acquire(kib(bytes.length * HELD_PER_BYTE))
     if (bytes.length >= MIN_WEIGHED_BYTES) await turn()
-    const { document, unknownReasons: codes } = await prepareResult(bytes, digest, Date.now())
+    const { document, unknownReasons: codes, unreadableTimes } = await prepareResult(bytes, digest, Date.now())
     unknownReasons.note(codes)
+    metrics.unreadableTimes.labels('attestation').inc(unreadableTimes)
     // By `post` an answer that was lost is known when it is asked for again.
     const [row] = await store(JSON.stringify({ ...document, post: randomUUID() }))
     return answerTo(c, row!.outcome)

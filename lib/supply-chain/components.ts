@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { listOf } from '../http/lists.ts'
 import { isDigest } from '../images/digest.ts'
-import { firstOf, optionalText, requiredText } from './fields.ts'
+import { firstOf, optional, optionalFlag, optionalText, requiredText } from './fields.ts'
 import { checkContract, HeaderShape, sharedHeader, statedTrust, WEAKEST_TRUST } from './header.ts'
 import type { Page, PayloadKind } from './payload.ts'
 import { RowHash } from './row-hash.ts'
@@ -52,7 +52,7 @@ const PostedAttestation = z
     artifact_digest: z.string().nullish().describe('Absent unless it is a digest.'),
     media_type: optionalText(MAX_NAME_BYTES),
     predicate_type: optionalText(MAX_NAME_BYTES),
-    verified: z.boolean().nullish(),
+    verified: optionalFlag,
   })
   .meta({ id: 'PostedSbomAttestation', description: 'How an SBOM of the source `registry` was found.' })
 
@@ -61,7 +61,7 @@ export const PostedSbom = z
     ...HeaderShape,
     format: optionalText(MAX_WORD_BYTES),
     spec_version: optionalText(MAX_WORD_BYTES),
-    attestation: PostedAttestation.nullish(),
+    attestation: optional(PostedAttestation),
     page: PostedPage.nullish(),
     components: listOf(PostedComponent, MAX_COMPONENTS).nullish(),
   })
@@ -98,7 +98,7 @@ class ComponentRows {
   }
 
   finish() {
-    return { rows: `[${this.#rows.join(',')}]`, hash: this.#hash.digest() }
+    return { rows: `[${this.#rows.join(',')}]`, hash: this.#hash.digest(), unreadableTimes: 0 }
   }
 }
 
@@ -133,7 +133,7 @@ export const components: PayloadKind<typeof PostedSbom, typeof PostedComponent> 
   createRows: () => new ComponentRows(),
   finish: (posted, { digest, now, itemCount, rows }) => {
     const source = checkContract(posted, digest, now)
-    const { rows: json, hash } = rows()
+    const { rows: json, hash, unreadableTimes } = rows()
     const page = pageOf(posted)
     const isRegistry = source === 'registry'
     return {
@@ -154,6 +154,7 @@ export const components: PayloadKind<typeof PostedSbom, typeof PostedComponent> 
       },
       page,
       rows: json,
+      unreadableTimes,
     }
   },
 }

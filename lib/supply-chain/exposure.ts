@@ -4,13 +4,15 @@ import { wireTime } from '../http/fields.ts'
 import { digestText } from '../images/digest.ts'
 import { severityName } from './severity.ts'
 
-const VULNERABILITY = /^[A-Za-z0-9._:-]{1,128}$/
+export const VULNERABILITY = /^[A-Za-z0-9._:-]{1,128}$/
+export const VULNERABILITY_RULE = 'expected 1 to 128 letters, digits, dots, underscores, colons and hyphens'
 
 /** The id of a vulnerability in a path (interop-supply-chain 3.6). */
-export const vulnerabilityId = shownAs(
-  z.string().regex(VULNERABILITY, 'expected 1 to 128 letters, digits, dots, underscores, colons and hyphens'),
-  { type: 'string', pattern: VULNERABILITY.source, description: 'The id of a vulnerability, in any case.' },
-)
+export const vulnerabilityId = shownAs(z.string().regex(VULNERABILITY, VULNERABILITY_RULE), {
+  type: 'string',
+  pattern: VULNERABILITY.source,
+  description: 'The id of a vulnerability, or one of its other ids, in any case.',
+})
 
 const sources = z.array(z.string())
 const join = z.enum(['image_id', 'platform_manifest', 'workload_tag'])
@@ -45,7 +47,12 @@ const Network = z.strictObject({
   ingressFromUnattributedPeers: count.describe('Different addresses of no known pod, service or node.'),
   ingressFromPublicIps: count.describe('Those of them that the internet can route to.'),
   ingressFromNodes: count.describe('Different addresses of nodes and of pods in their network.'),
-  exposed: z.boolean().nullable().describe('Null when nothing was seen to come in, which proves nothing.'),
+  exposed: z
+    .boolean()
+    .nullable()
+    .describe(
+      'Null when nothing was seen to come in, which proves nothing, and when nothing is against it but flows whose peer has no address.',
+    ),
   exposedVia: z.array(z.enum(['other_namespace', 'unattributed', 'public_ip', 'node'])),
 })
 
@@ -75,12 +82,14 @@ const Namespace = z.strictObject({
 export const Exposure = z
   .strictObject({
     id: z.string().describe('As asked.'),
+    aliases: z.array(z.string()).describe('Its other ids, whichever report told.'),
     severity: severityName.describe('The highest in the images listed.'),
     fixable: z.boolean(),
     images: z.array(Image).min(1).max(200),
     workloads: z.array(Workload).max(200),
     namespaces: z.array(Namespace).max(200),
     truncated: z.boolean().describe('Whether there are more images, workload containers or packages than are listed.'),
+    truncatedLists: z.array(z.enum(['images', 'packages', 'workloads'])).describe('The lists of which some is left out.'),
     ...usage,
   })
   .meta({ id: 'Exposure' })

@@ -1,4 +1,4 @@
-/** What schemas of payloads are made of, and what is kept of their values (interop-supply-chain 1.0, 1.1). */
+/** Parts that the schemas of payloads share, and how their values are kept. */
 import { z } from 'zod'
 import { shownAs } from '../http/declared.ts'
 import { parseRfc3339 } from '../net/timestamp.ts'
@@ -26,9 +26,42 @@ export const instant = shownAs(
     description: 'RFC 3339 with a zone. Digits beyond microseconds are cut.',
     examples: ['2026-01-01T09:00:00.123456789Z'],
   },
-).meta({ id: 'PostedInstant' })
+)
 
-export const optionalInstant = instant.nullish()
+/**
+ * A field that may be missing, of any type: an empty text in its place says as little as null does, and is what many senders write for a
+ * value that they do not have.
+ */
+export const optional = <S extends z.ZodType>(schema: S) =>
+  z.preprocess((value) => (typeof value === 'string' && value.trim() === '' ? undefined : value), schema.nullish())
+
+/** A time that was sent and cannot be read; no time is empty. */
+export const UNREADABLE = ''
+
+/** How Go writes a time that is not set. */
+const GO_ZERO_TIME = '0001-01-01T00:00:00'
+
+/**
+ * RFC 3339 with a zone, as `instant` has it, that need not be there: null where it is empty or Go's zero time, `UNREADABLE` where it is no
+ * time. A report is not worth less for the date of one finding.
+ */
+export const optionalInstant = shownAs(
+  z.string().transform((sent) => {
+    const text = sent.trim()
+    const time = text === '' ? null : (parseRfc3339(text) ?? UNREADABLE)
+    return time === GO_ZERO_TIME ? null : time
+  }),
+  {
+    type: 'string',
+    description: 'RFC 3339 with a zone. Digits beyond microseconds are cut. A text that is no time is absent, and counted.',
+    examples: ['2026-01-01T09:00:00.123456789Z'],
+  },
+)
+  .meta({ id: 'PostedInstant' })
+  .nullish()
+
+/** How many of the times were sent and cannot be read. */
+export const countUnreadable = (...times: (string | null | undefined)[]): number => times.filter((time) => time === UNREADABLE).length
 
 /** Any number that JSON can spell, those beyond every double too. */
 const number = shownAs(
@@ -36,10 +69,11 @@ const number = shownAs(
   { type: 'number' },
 )
 
-export const optionalNumber = number.nullish()
+export const optionalNumber = optional(number)
+export const optionalFlag = optional(z.boolean())
 
 /** A list of which the first entries are kept. */
-export const firstOf = <E extends z.ZodType>(element: E, max: number) => z.array(element).nullish().describe(`The first ${max} are kept.`)
+export const firstOf = <E extends z.ZodType>(element: E, max: number) => optional(z.array(element)).describe(`The first ${max} are kept.`)
 
 /** A number that a `real` column holds; undefined for one beyond its range, and for what is none. */
 export function real(value: number | null | undefined): number | undefined {

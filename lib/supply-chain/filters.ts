@@ -1,18 +1,50 @@
 /** Query parameters that several lists have. */
 import { z } from 'zod'
 import { shownAs } from '../http/declared.ts'
-import { filterText } from '../http/fields.ts'
+import { filter, filterText } from '../http/fields.ts'
+import { VULNERABILITY, VULNERABILITY_RULE } from './exposure.ts'
 import { sourceNamed } from './names.ts'
 
 /** Null without the parameter. */
-export const fixable = shownAs(
-  z
-    .enum(['true', 'false'])
-    .transform((value) => value === 'true')
-    .nullable()
-    .default(null),
-  { type: 'boolean', description: 'With `true` only what some source has a fixed version for, with `false` only the rest.' },
+const flag = (description: string) =>
+  shownAs(
+    z
+      .enum(['true', 'false'])
+      .transform((value) => value === 'true')
+      .nullable()
+      .default(null),
+    { type: 'boolean', description },
+  )
+
+export const fixable = flag('With `true` only what some source has a fixed version for, with `false` only the rest.')
+
+export const kev = flag(
+  'With `true` only what is known to be exploited, with `false` only what a source says is not; what is unknown is in neither.',
 )
+
+/** Null without the parameter. */
+export const epssMin = shownAs(
+  filterText.transform((text, c) => {
+    if (text === null) return null
+    const number = /^\d*\.?\d+(e[+-]?\d+)?$/i.test(text) ? Number(text) : Number.NaN
+    if (number >= 0 && number <= 1) return number
+    c.addIssue({ code: 'custom', message: 'expected a number from 0 to 1' })
+    return z.NEVER
+  }),
+  { type: 'number', minimum: 0, maximum: 1, description: 'Only what has an EPSS of so much or more; blank is no filter.' },
+)
+
+/** Null without the parameter. */
+export const vulnId = shownAs(
+  filterText.transform((text, c) => {
+    if (text === null || VULNERABILITY.test(text)) return text
+    c.addIssue({ code: 'custom', message: VULNERABILITY_RULE })
+    return z.NEVER
+  }),
+  { type: 'string', description: 'Only the vulnerability with this id, or this as one of its other ids, in any case; blank is no filter.' },
+)
+
+export const packageName = filter('Only what this package has, by its name as it is written')
 
 /** A source of either column of names; null without the parameter, empty for a word that is none: of that there is nothing (S29). */
 export const source = shownAs(

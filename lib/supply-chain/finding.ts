@@ -7,7 +7,8 @@ import { severityName } from './severity.ts'
 /** A finding as it is told after those of all sources were merged (supply-chain, Finding). */
 export const Finding = z
   .strictObject({
-    id: z.string(),
+    id: z.string().describe('Its CVE, where it is known to have one.'),
+    aliases: z.array(z.string()).describe('Its other ids, whichever report told.'),
     package: z.strictObject({ name: z.string(), type: z.string().nullable(), purl: z.string().nullable() }),
     installedVersion: z.string(),
     fixedVersions: z.array(z.string()).describe('All that any source gives, by source: their text tells nothing of their order.'),
@@ -22,6 +23,7 @@ export const Finding = z
     publishedAt: wireTime.nullable(),
     lastModifiedAt: wireTime.nullable(),
     filePaths: z.array(z.string()),
+    omitted: z.int().min(0).describe('Fixed versions, file paths and aliases that its reports told of and that are not kept.'),
     kev: z
       .boolean()
       .nullable()

@@ -1,8 +1,20 @@
-/** The payload of POST /images/{digest}/vulnerabilities: how it may look, and what is kept of it (interop-supply-chain 1.2). */
+/** The payload of POST /images/{digest}/vulnerabilities: how it may look, and what is kept of it. */
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { listOf, recordOf } from '../http/lists.ts'
-import { firstOf, optionalInstant, optionalNumber, optionalText, real, requiredText, share } from './fields.ts'
+import { canonicalId } from './advisory.ts'
+import {
+  countUnreadable,
+  firstOf,
+  optional,
+  optionalFlag,
+  optionalInstant,
+  optionalNumber,
+  optionalText,
+  real,
+  requiredText,
+  share,
+} from './fields.ts'
 import { checkContract, HeaderShape, sharedHeader, statedTrust } from './header.ts'
 import { type Source, sourceNamed } from './names.ts'
 import type { PayloadKind } from './payload.ts'
@@ -15,8 +27,10 @@ export const MAX_FINDINGS = 20_000
 const MAX_VENDORS = 8
 const MAX_FILE_PATHS = 16
 const MAX_SBOM_SOURCES = 8
-/** Of one finding that a payload repeats; scanners repeat it once for each target that has it. */
-const MAX_FIXED_VERSIONS = 32
+const MAX_ALIASES = 32
+/** Of a finding that a payload repeats: scanners tell it once for each file or target that has it. */
+const MAX_MERGED_FIXED_VERSIONS = 256
+const MAX_MERGED_FILE_PATHS = 1_024
 
 /** Bytes that are kept of texts. */
 const MAX_ID_BYTES = 128
@@ -42,6 +56,9 @@ const PostedScores = z
 export const PostedFinding = z
   .object({
     id: requiredText(MAX_ID_BYTES),
+    aliases: firstOf(z.string(), MAX_ALIASES).describe(
+      `Other ids of the same vulnerability, as \`GHSA-...\` beside \`CVE-...\`. The first ${MAX_ALIASES} are kept. A finding is stored by its CVE, where id and aliases have one of them.`,
+    ),
     package: z
       .object({
         name: requiredText(MAX_NAME_BYTES),
@@ -51,9 +68,14 @@ export const PostedFinding = z
       })
       .meta({ id: 'PostedPackage' }),
     fixed_version: optionalText(MAX_TEXT_BYTES),
-    severity: z.string().nullish().describe('`CRITICAL`, `HIGH`, `MEDIUM`, `LOW` or `NONE`, in any case; anything else is `UNKNOWN`.'),
+    severity: z
+      .string()
+      .nullish()
+      .describe(
+        '`CRITICAL`, `HIGH`, `MEDIUM`, `LOW` or `NONE`, in any case; `important` is `HIGH`, `moderate` `MEDIUM`, `negligible` and `unimportant` `NONE`; anything else is `UNKNOWN`, whatever the score.',
+      ),
     score: optionalNumber,
-    cvss: recordOf(PostedScores.nullable()).nullish().describe(`By who scored it. The first ${MAX_VENDORS} are kept.`),
+    cvss: optional(recordOf(optional(PostedScores))).describe(`By who scored it. The first ${MAX_VENDORS} are kept.`),
     title: optionalText(MAX_TEXT_BYTES),
     primary_url: optionalText(MAX_URL_BYTES),
     target: optionalText(MAX_TEXT_BYTES),
@@ -61,7 +83,7 @@ export const PostedFinding = z
     published_at: optionalInstant,
     last_modified_at: optionalInstant,
     file_paths: firstOf(z.string(), MAX_FILE_PATHS),
-    kev: z.boolean().nullish(),
+    kev: optionalFlag,
     kev_date_added: optionalInstant,
     epss: optionalNumber.describe('What is not within 0 and 1 is absent.'),
     epss_percentile: optionalNumber.describe('Likewise.'),
@@ -73,10 +95,9 @@ const namesOfSources = z.union([z.string(), z.array(z.string())]).nullish()
 export const PostedFindings = z
   .object({
     ...HeaderShape,
-    os: z
-      .object({ family: optionalText(MAX_WORD_BYTES), name: optionalText(MAX_WORD_BYTES), eosl: z.boolean().nullish() })
-      .meta({ id: 'PostedOs' })
-      .nullish(),
+    os: optional(
+      z.object({ family: optionalText(MAX_WORD_BYTES), name: optionalText(MAX_WORD_BYTES), eosl: optionalFlag }).meta({ id: 'PostedOs' }),
+    ),
     db_updated_at: optionalInstant,
     sbom_sources: namesOfSources.describe(`Of the first ${MAX_SBOM_SOURCES} those are kept that are known.`),
     sbom_source: namesOfSources.describe('An older name of `sbom_sources`.'),
@@ -89,6 +110,7 @@ type Finding = z.output<typeof PostedFinding>
 /** A finding as it is stored; what is not known is undefined. */
 export interface FindingRow {
   severity: number
+  /** The id by which it is known everywhere: `canonicalId`. */
   readonly vuln_id: string
   readonly package_name: string
   readonly installed_version: string
@@ -108,15 +130,22 @@ export interface FindingRow {
   kev_date_added: string | undefined
   epss: number | undefined
   epss_percentile: number | undefined
+  // What is undefined is no part of the JSON that is hashed: payloads without these have the hash that they always had.
+  /** Its other ids. */
+  aliases: readonly string[] | undefined
+  /** Aliases, fixed versions and file paths that were cut; never 0. */
+  omitted: number | undefined
 }
 
 /** The row of a finding. 422 without an id or the name of a package; `where` is its place in the payload. */
 export function findingRow(posted: Finding, where: string): FindingRow {
-  const vuln_id = clean(posted.id, MAX_ID_BYTES)
-  if (vuln_id === undefined) throw new HttpError(422, `${where}.id: expected text`)
+  const id = clean(posted.id, MAX_ID_BYTES)
+  if (id === undefined) throw new HttpError(422, `${where}.id: expected text`)
   const package_name = clean(posted.package.name, MAX_NAME_BYTES)
   if (package_name === undefined) throw new HttpError(422, `${where}.package.name: expected text`)
   const fixedVersion = clean(posted.fixed_version, MAX_TEXT_BYTES)
+  const { vuln_id, aliases } = canonicalId(id, cleanDistinct(posted.aliases, MAX_ALIASES, MAX_ID_BYTES))
+  const omitted = beyond(posted.aliases, MAX_ALIASES) + beyond(posted.file_paths, MAX_FILE_PATHS)
   return {
     severity: severityNumber(posted.severity),
     vuln_id,
@@ -131,22 +160,27 @@ export function findingRow(posted: Finding, where: string): FindingRow {
     primary_url: clean(posted.primary_url, MAX_URL_BYTES),
     target: clean(posted.target, MAX_TEXT_BYTES),
     class: clean(posted.class, MAX_WORD_BYTES),
-    published_at: posted.published_at ?? undefined,
-    last_modified_at: posted.last_modified_at ?? undefined,
+    published_at: posted.published_at || undefined,
+    last_modified_at: posted.last_modified_at || undefined,
     file_paths: cleanDistinct(posted.file_paths, MAX_FILE_PATHS, MAX_URL_BYTES),
     kev: posted.kev ?? undefined,
-    kev_date_added: posted.kev_date_added ?? undefined,
+    kev_date_added: posted.kev_date_added || undefined,
     epss: share(posted.epss),
     epss_percentile: share(posted.epss_percentile),
+    aliases: aliases.length > 0 ? aliases : undefined,
+    omitted: omitted || undefined,
   }
 }
+
+/** How many entries of a list are not looked at. */
+const beyond = (list: readonly string[] | null | undefined, max: number) => Math.max(0, (list?.length ?? 0) - max)
 
 function scoresByVendor(posted: Finding['cvss']): FindingRow['cvss'] {
   if (!posted) return {}
   const kept = new Map<string, Record<string, string | number>>()
   for (const [vendor, scores] of Object.entries(posted).slice(0, MAX_VENDORS)) {
     const name = clean(vendor, MAX_WORD_BYTES)
-    if (name !== undefined && scores !== null && !kept.has(name)) kept.set(name, knownScores(scores))
+    if (name !== undefined && scores && !kept.has(name)) kept.set(name, knownScores(scores))
   }
   return Object.fromEntries(kept)
 }
@@ -167,22 +201,86 @@ const finite = (score: number | null | undefined) => (Number.isFinite(score) ? s
 
 const DESCRIPTIVE = ['package_type', 'package_purl', 'title', 'primary_url', 'target', 'class', 'published_at', 'last_modified_at'] as const
 
+/** Different texts in the order in which they came, and how many more there were. */
+class BoundedUnion {
+  readonly #kept = new Map<string, string>()
+  readonly #max: number
+  readonly #keyOf: (text: string) => string
+  #cut = 0
+
+  /** Texts of one key are the same text. */
+  constructor(max: number, keyOf = (text: string) => text) {
+    this.#max = max
+    this.#keyOf = keyOf
+  }
+
+  /** Texts that were not kept, those counted twice that came twice: to know them apart would take as much memory as keeping them. */
+  get cut(): number {
+    return this.#cut
+  }
+
+  add(texts: readonly string[]): void {
+    for (const text of texts) {
+      const key = this.#keyOf(text)
+      if (this.#kept.has(key)) continue
+      if (this.#kept.size < this.#max) this.#kept.set(key, text)
+      else this.#cut++
+    }
+  }
+
+  toList(): string[] {
+    return [...this.#kept.values()]
+  }
+}
+
 /**
- * Takes what a later row of the same payload says of the same finding into the row: the worst severity, the highest scores, every fix, and
- * of what describes it that which was told first.
+ * A finding that a payload tells more than once: the worst severity, the highest scores, every fix, place and alias, and what describes it
+ * as it was told first.
  */
-export function merge(row: FindingRow, later: FindingRow): void {
-  row.severity = Math.min(row.severity, later.severity)
-  row.score = highest(row.score, later.score)
-  row.fixed_versions = [...new Set([...row.fixed_versions, ...later.fixed_versions])].slice(0, MAX_FIXED_VERSIONS)
-  // The order is that of who was named first, the value that of the row.
-  row.cvss = Object.fromEntries(Object.entries({ ...row.cvss, ...later.cvss, ...row.cvss }).slice(0, MAX_VENDORS))
-  for (const key of DESCRIPTIVE) row[key] ??= later[key]
-  if (row.file_paths.length === 0) row.file_paths = later.file_paths
-  row.kev = row.kev || later.kev || (row.kev ?? later.kev)
-  row.kev_date_added = earliest(row.kev_date_added, later.kev_date_added)
-  row.epss = highest(row.epss, later.epss)
-  row.epss_percentile = highest(row.epss_percentile, later.epss_percentile)
+export class MergedFinding {
+  readonly #row: FindingRow
+  readonly #aliases = new BoundedUnion(MAX_ALIASES, (id) => id.toUpperCase())
+  readonly #fixedVersions = new BoundedUnion(MAX_MERGED_FIXED_VERSIONS)
+  readonly #filePaths = new BoundedUnion(MAX_MERGED_FILE_PATHS)
+  #omitted = 0
+
+  constructor(first: FindingRow) {
+    this.#row = { ...first }
+    this.#unite(first)
+  }
+
+  add(later: FindingRow): void {
+    const row = this.#row
+    this.#unite(later)
+    row.severity = Math.min(row.severity, later.severity)
+    row.score = highest(row.score, later.score)
+    // The order is that of who was named first, the value that of the row.
+    row.cvss = Object.fromEntries(Object.entries({ ...row.cvss, ...later.cvss, ...row.cvss }).slice(0, MAX_VENDORS))
+    for (const key of DESCRIPTIVE) row[key] ??= later[key]
+    row.kev = row.kev || later.kev || (row.kev ?? later.kev)
+    row.kev_date_added = earliest(row.kev_date_added, later.kev_date_added)
+    row.epss = highest(row.epss, later.epss)
+    row.epss_percentile = highest(row.epss_percentile, later.epss_percentile)
+  }
+
+  #unite({ aliases, fixed_versions, file_paths, omitted }: FindingRow): void {
+    this.#aliases.add(aliases ?? [])
+    this.#fixedVersions.add(fixed_versions)
+    this.#filePaths.add(file_paths)
+    this.#omitted += omitted ?? 0
+  }
+
+  toRow(): FindingRow {
+    const aliases = this.#aliases.toList()
+    const omitted = this.#omitted + this.#aliases.cut + this.#fixedVersions.cut + this.#filePaths.cut
+    return {
+      ...this.#row,
+      fixed_versions: this.#fixedVersions.toList(),
+      file_paths: this.#filePaths.toList(),
+      aliases: aliases.length > 0 ? aliases : undefined,
+      omitted: omitted || undefined,
+    }
+  }
 }
 
 const highest = (one: number | undefined, other: number | undefined) =>
@@ -194,11 +292,13 @@ const earliest = (one: string | undefined, other: string | undefined) =>
 
 /** The rows of a payload: as JSON until one is repeated, which few are. */
 class FindingRows {
-  readonly #rows = new Map<string, string | FindingRow>()
+  readonly #rows = new Map<string, string | MergedFinding>()
   readonly #hash = new RowHash()
+  #unreadableTimes = 0
 
   add(posted: Finding, where: string): void {
     const row = findingRow(posted, where)
+    this.#unreadableTimes += countUnreadable(posted.published_at, posted.last_modified_at, posted.kev_date_added)
     const json = JSON.stringify(row)
     this.#hash.add(json)
     // No text holds U+0000.
@@ -208,14 +308,14 @@ class FindingRows {
       this.#rows.set(key, json)
       return
     }
-    const first = typeof known === 'string' ? (JSON.parse(known) as FindingRow) : known
-    merge(first, row)
-    this.#rows.set(key, first)
+    const merged = typeof known === 'string' ? new MergedFinding(JSON.parse(known) as FindingRow) : known
+    merged.add(row)
+    this.#rows.set(key, merged)
   }
 
   finish() {
-    const rows = [...this.#rows.values()].map((row) => (typeof row === 'string' ? row : JSON.stringify(row)))
-    return { rows: `[${rows.join(',')}]`, hash: this.#hash.digest() }
+    const rows = [...this.#rows.values()].map((row) => (typeof row === 'string' ? row : JSON.stringify(row.toRow())))
+    return { rows: `[${rows.join(',')}]`, hash: this.#hash.digest(), unreadableTimes: this.#unreadableTimes }
   }
 }
 
@@ -234,12 +334,12 @@ export const findings: PayloadKind<typeof PostedFindings, typeof PostedFinding> 
   createRows: () => new FindingRows(),
   finish: (posted, { digest, now, itemCount, rows }) => {
     const source = checkContract(posted, digest, now)
-    const { rows: json, hash } = rows()
+    const { rows: json, hash, unreadableTimes } = rows()
     return {
       header: {
         ...sharedHeader(posted),
         source,
-        db_updated_at: posted.db_updated_at ?? null,
+        db_updated_at: posted.db_updated_at || null,
         os_family: clean(posted.os?.family, MAX_WORD_BYTES) ?? null,
         os_name: clean(posted.os?.name, MAX_WORD_BYTES) ?? null,
         os_eosl: posted.os?.eosl ?? false,
@@ -253,6 +353,7 @@ export const findings: PayloadKind<typeof PostedFindings, typeof PostedFinding> 
       },
       page: null,
       rows: json,
+      unreadableTimes: unreadableTimes + countUnreadable(posted.db_updated_at),
     }
   },
 }

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { recordOf } from '../http/lists.ts'
 import { DIGEST_PATTERN, isDigest } from '../images/digest.ts'
-import { firstOf, instant, optionalText } from './fields.ts'
+import { firstOf, instant, optional, optionalText } from './fields.ts'
 import { type Source, sourceNamed } from './names.ts'
 import { normalRepository } from './repository.ts'
 import { clean } from './text.ts'
@@ -31,11 +31,9 @@ const PostedImage = z
     repository: optionalText(MAX_REF_BYTES),
     tag: optionalText(MAX_TAG_BYTES),
     digest_kind: z.string().nullish().describe('`index` or `manifest`; anything else is `unknown`.'),
-    platform_manifests: recordOf(z.string())
-      .nullish()
-      .describe(
-        `The digest of each platform, by \`os/arch[/variant]\`. The first ${MAX_PLATFORMS} are kept, of them those that are digests.`,
-      ),
+    platform_manifests: optional(recordOf(z.string())).describe(
+      `The digest of each platform, by \`os/arch[/variant]\`. The first ${MAX_PLATFORMS} are kept, of them those that are digests.`,
+    ),
     index_digest: z.string().nullish().describe(`Kept where it is a digest (\`${DIGEST_PATTERN}\`) and another than \`digest\`.`),
   })
   .meta({ id: 'PostedImage' })
@@ -58,7 +56,7 @@ export const HeaderShape = {
   schema_version: z.int().describe(`${SCHEMA_VERSION}; any other is refused with 422.`),
   image: PostedImage,
   source: z.string().describe('Who sends it, exactly: `operator-scanner`, `db-matcher` or `registry`, or their other names.'),
-  scanner: PostedScanner.nullish(),
+  scanner: optional(PostedScanner),
   scanned_at: instant.describe(`At most ${MAX_SKEW_SECONDS} seconds ahead.`),
   observed_in: firstOf(PostedWorkload, MAX_WORKLOADS),
   sbom_trust: z

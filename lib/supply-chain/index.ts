@@ -1,6 +1,6 @@
 export { PostedSbom } from './components.ts'
 export { cursorText } from './cursor.ts'
-export { instant, optionalInstant } from './fields.ts'
+export { countUnreadable, instant, optional, optionalFlag, optionalInstant } from './fields.ts'
 export { PostedFindings } from './findings.ts'
 export { MAX_SKEW_SECONDS, secondsAhead } from './header.ts'
 export {

@@ -8,6 +8,7 @@ import { isUtf8 } from 'node:buffer'
 import { HttpError } from '../http/errors.ts'
 import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../http/json-bytes.ts'
 import { deserializeError } from '../http/json-text.ts'
+import { countKeys, repeatedKey, toldTwice } from '../http/repeated-keys.ts'
 
 /** Payloads nest to 6. What nobody reads may go deeper. */
 export const MAX_DEPTH = 64
@@ -27,13 +28,13 @@ export interface Parts {
   readonly rest: unknown
   /** Elements of the list. */
   readonly length: number
-  /** Element number `i`, parsed anew whenever it is asked for. 400 for what is not JSON, naming the element. */
+  /** Element number `i`, parsed anew whenever it is asked for. 400 for what is not JSON or has a key twice, naming the element. */
   element(i: number): unknown
 }
 
 /**
- * The parts of a body whose key `listKey` holds the list. 400 for what is not JSON or not UTF-8, for a key that the outermost object has
- * twice, and for what is nested too deep; 413 for more than `maxElements` or too many values, told at the one that is too much.
+ * The parts of a body whose key `listKey` holds the list. 400 for what is not JSON or not UTF-8, for a key that any object has twice, and for
+ * what is nested too deep; 413 for more than `maxElements` or too many values, told at the one that is too much.
  */
 export function partsOf(bytes: Buffer, listKey: string, maxElements: number): Parts {
   if (!isUtf8(bytes)) throw deserializeError('the body is not UTF-8')
@@ -41,11 +42,13 @@ export function partsOf(bytes: Buffer, listKey: string, maxElements: number): Pa
   const text = (from: number, to: number) => bytes.toString('utf8', from, to)
   const head = text(0, list.from)
   return {
-    rest: parsed(head + text(list.to, bytes.length), '', (position) => position + (position < head.length ? 0 : list.to - list.from)),
+    rest: parsedOnce(head + text(list.to, bytes.length), list.otherKeys, '', (position) =>
+      position < head.length ? position : position + list.to - list.from,
+    ),
     length: list.places.length / 2,
     element: (i) => {
       const from = list.places[2 * i]!
-      return parsed(text(from, list.places[2 * i + 1]!), `${listKey}[${i}]: `, (position) => position + from)
+      return parsedOnce(text(from, list.places[2 * i + 1]!), list.keys[i]!, `${listKey}[${i}]: `, (position) => position + from)
     },
   }
 }
@@ -57,6 +60,13 @@ function parsed(text: string, where: string, placed: (position: number) => numbe
   } catch (error) {
     throw deserializeError(`${where}invalid JSON${placeOf((error as Error).message, placed)}`)
   }
+}
+
+/** The same of a text that spells so many keys, of which no object may have one twice. */
+function parsedOnce(text: string, keys: number, where: string, placed: (position: number) => number): unknown {
+  const value = parsed(text, where, placed)
+  if (countKeys(value) === keys) return value
+  throw deserializeError(where + toldTwice(repeatedKey(text) ?? ''))
 }
 
 /** Of Node's own messages, which quote the body, the place alone; some tell none. */
@@ -72,10 +82,13 @@ interface List {
   to: number
   /** Where each element starts and ends. */
   readonly places: number[]
+  /** How many keys each element spells, and what is not in the list. */
+  readonly keys: number[]
+  otherKeys: number
 }
 
 function findList(bytes: Buffer, listKey: string, maxElements: number): List {
-  const list: List = { from: 0, to: 0, places: [] }
+  const list: List = { from: 0, to: 0, places: [], keys: [], otherKeys: 0 }
   const keys = new Set<string>()
   /** The outermost key whose value is next; null where a key is due, and between. */
   let key: string | null = null
@@ -87,6 +100,7 @@ function findList(bytes: Buffer, listKey: string, maxElements: number): List {
   let members = 0
   const maxMembers = MAX_ELEMENT_MEMBERS + Math.floor(bytes.length / MIN_BYTES_PER_MEMBER)
   let elementMembers = 0
+  let elementKeys = 0
   let otherMembers = 0
 
   const count = () => {
@@ -100,8 +114,10 @@ function findList(bytes: Buffer, listKey: string, maxElements: number): List {
   const endElement = (at: number) => {
     if (list.places.length === 2 * maxElements) throw tooMany(maxElements, listKey)
     list.places.push(elementFrom, at)
+    list.keys.push(elementKeys)
     elementFrom = at + 1
     elementMembers = 0
+    elementKeys = 0
   }
 
   for (let i = 0; i < bytes.length; i++) {
@@ -112,12 +128,14 @@ function findList(bytes: Buffer, listKey: string, maxElements: number): List {
         if (depth !== IN_BODY || !isKeyDue) break
         isKeyDue = false
         key = parsed(bytes.toString('utf8', start, i + 1), '', (position) => position + start) as string
-        if (keys.has(key)) throw deserializeError(`${JSON.stringify(key.slice(0, MAX_SHOWN_KEY_CHARS))} is there twice`)
+        if (keys.has(key)) throw deserializeError(toldTwice(key))
         keys.add(key)
         break
       }
       case COLON:
         count()
+        if (isInList) elementKeys++
+        else list.otherKeys++
         break
       case COMMA:
         if (isInList && depth === IN_LIST) endElement(i)
@@ -152,8 +170,6 @@ function findList(bytes: Buffer, listKey: string, maxElements: number): List {
   if (isInList) throw deserializeError('invalid JSON: unexpected end')
   return list
 }
-
-const MAX_SHOWN_KEY_CHARS = 60
 
 /** White space of JSON (RFC 8259, 2). */
 const BLANKS = new Set([0x20, 0x09, 0x0a, 0x0d])

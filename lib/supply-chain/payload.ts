@@ -21,13 +21,22 @@ export interface Prepared {
   readonly page: Page | null
   /** A JSON array of rows, as text. */
   readonly rows: string
+  /** Times that were sent and could not be read. */
+  readonly unreadableTimes: number
 }
 
 interface Rows<Element> {
   /** 422 for a row that cannot be kept; `where` is its place in the payload. */
   add(element: Element, where: string): void
-  /** All rows as a JSON array, and what tells the list as it was sent from any other. */
-  finish(): { rows: string; hash: string }
+  finish(): ListedRows
+}
+
+interface ListedRows {
+  /** A JSON array. */
+  readonly rows: string
+  /** Tells the list as it was sent from any other. */
+  readonly hash: string
+  readonly unreadableTimes: number
 }
 
 /** One of the two payloads: its schema, the list in it, and what becomes of it. */
@@ -47,7 +56,7 @@ interface Facts {
   /** Unix time in milliseconds. */
   readonly now: number
   readonly itemCount: number
-  readonly rows: () => { rows: string; hash: string }
+  readonly rows: () => ListedRows
 }
 
 /** A body as it was sent. */

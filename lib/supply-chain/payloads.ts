@@ -95,8 +95,9 @@ export class Payloads {
   }
 
   async #process(kind: Kind, sent: Sent, ask: Ask): Promise<Outcome> {
-    const { reader, maxInflatedBytes, now } = this.#options
-    const { header, page } = await reader.read(kind, { ...sent, maxInflatedBytes, now: now() })
+    const { reader, maxInflatedBytes, metrics, now } = this.#options
+    const { header, page, unreadableTimes } = await reader.read(kind, { ...sent, maxInflatedBytes, now: now() })
+    metrics.unreadableTimes.labels(kind).inc(unreadableTimes)
     // By it an answer that was lost is known when it is asked for again.
     const told = JSON.stringify({ ...header, post: randomUUID() })
     let reply = replyOf(await ask({ header: told, page, rows: null }))

@@ -47,9 +47,9 @@ export type Report = z.output<typeof Report>
 type Kind = 'vulnerabilities' | 'sbom'
 
 /** The payloads that answer: `digest`, `source` and `join_rank`. `asked` and `source` are expressions; a null source is any. */
-export const effective = (kind: Kind, asked: string, source = 'null') => `
+export const answering = (kind: Kind, asked: string, source = 'null') => `
   select e.digest, e.source, e.join_rank
-  from effective_reports(${asked}, '${kind}') e
+  from answering_reports(${asked}, '${kind}') e
   where e.source = coalesce(${source}, e.source)`
 
 /** The reports of those payloads, of the relation `payloads`, as one JSON array for `readReports`. */

@@ -3,14 +3,17 @@ import { fixed, type Gate } from '../db/index.ts'
 import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
 import { Component } from './component.ts'
 import { shownSource, type WireNames } from './names.ts'
-import { effective, readReports, reportList } from './reports.ts'
+import { answering, readReports, reportList } from './reports.ts'
 
-/** A scan of the image itself first, and what was merely found beside it last. */
-const PREFERRED = `array_position('{operator-scanner,db-matcher,registry}', e.source)`
+/**
+ * A scan of the image itself first, and what was merely found beside it last. Those of one source are of different platforms, and come by
+ * digest: by the time of their scans, pages that follow one another would be of different ones.
+ */
+const PREFERRED = `array_position('{operator-scanner,db-matcher,registry}', e.source), e.digest`
 
 /** The SBOMs that there are, and the one of them that answers; `source` is an expression, null for any. */
 export const chosen = (asked: string, source: string) => `
-  effective as materialized (${effective('sbom', asked)}),
+  effective as materialized (${answering('sbom', asked)}),
   chosen as materialized (
     select e.* from effective e where e.source = coalesce(${source}, e.source) order by ${PREFERRED} limit 1)`
 

@@ -8,11 +8,27 @@ export const SEVERITIES = ['CRITICAL', 'HIGH', 'MEDIUM', 'LOW', 'NONE', 'UNKNOWN
 /** A severity as answers hold it. */
 export const severityName = z.enum(SEVERITIES).meta({ id: 'Severity' })
 
-/** The number that a name is stored by, in any case and with blanks around it; that of UNKNOWN for any other text, and for none. */
-export function severityNumber(name: string | null | undefined): number {
-  const number = SEVERITIES.indexOf(name?.trim().toUpperCase() as (typeof SEVERITIES)[number])
-  return number === -1 ? SEVERITIES.indexOf('UNKNOWN') : number
+type SeverityName = (typeof SEVERITIES)[number]
+
+/**
+ * What vendors and scanners write for one of the six. Negligible (Grype, Ubuntu) and unimportant (Debian) are ratings: a vendor looked at it
+ * and puts it below LOW. Of the six only NONE is there; as UNKNOWN it would stand behind what nobody has rated.
+ */
+const OTHER_WORDS: Readonly<Record<string, SeverityName>> = {
+  IMPORTANT: 'HIGH',
+  MODERATE: 'MEDIUM',
+  NEGLIGIBLE: 'NONE',
+  UNIMPORTANT: 'NONE',
 }
+
+const NUMBERS = new Map<string, number>([
+  ...SEVERITIES.map((name, number) => [name, number] as const),
+  ...Object.entries(OTHER_WORDS).map(([word, name]) => [word, SEVERITIES.indexOf(name)] as const),
+])
+
+/** The number that a word is stored by, in any case and with blanks around it; that of UNKNOWN for any other text, and for none. */
+export const severityNumber = (word: string | null | undefined): number =>
+  NUMBERS.get(word?.trim().toUpperCase() ?? '') ?? SEVERITIES.indexOf('UNKNOWN')
 
 /** Severities that follow one another in the order of an index, from the first to the last. */
 export interface SeverityRun {

@@ -2,8 +2,11 @@
  * The vulnerabilities of the images that run, off the summary, a page at a time.
  *
  * An index has each outcome (fixable or not, running or not) of a scope in the order of the list, so a page is a merge of at most four
- * runs of it, for each run of severities that follow one another: however long the list is and whatever is asked for, little more is
- * read than the rows of the page.
+ * runs of it, for each run of severities that follow one another: however long the list is, little more is read than the rows of the page.
+ *
+ * What a vulnerability is called, which packages have it, whether it is exploited and its EPSS are in tables of their own, each with an
+ * index. Where one of these filters leaves few vulnerabilities, they are looked up in the summary. Where none does, the list is walked,
+ * a bounded stretch for a page: such a page may be short and still name a next one.
  */
 import { z } from 'zod'
 import { fixed, type Gate } from '../db/index.ts'
@@ -23,12 +26,14 @@ const count = z.int().min(0)
 const Vulnerability = z
   .strictObject({
     id: z.string(),
+    aliases: z.array(z.string()).describe('Its other ids, whichever report told.'),
     severity: severityName.describe('The highest that any image has.'),
     maxScore: z.number().nullable(),
     fixable: z.boolean(),
     kev: z.boolean().nullable().describe('Whether it is known to be exploited; null is unknown.'),
     maxEpss: z.number().nullable(),
     packages: z.array(z.string()).max(MAX_PACKAGES),
+    packageCount: count.describe(`How many packages have it; the first ${MAX_PACKAGES} are listed.`),
     sources: z.array(z.string()),
     images: count,
     workloads: count,
@@ -49,7 +54,12 @@ const State = z.strictObject({
 export const VulnerabilityPage = z
   .strictObject({
     items: z.array(Vulnerability),
-    nextAfter: z.string().nullable().describe('The `after` of the next page; null on the last one.'),
+    nextAfter: z
+      .string()
+      .nullable()
+      .describe(
+        'The `after` of the next page; null on the last one. With a filter that few of many match a page may be shorter than `limit`.',
+      ),
     ...State.shape,
   })
   .meta({ id: 'VulnerabilityPage' })
@@ -62,6 +72,11 @@ export interface VulnerabilityFilter {
   readonly running: boolean
   /** Null for the cluster. */
   readonly namespace: string | null
+  /** Null for any, each. */
+  readonly vulnId: string | null
+  readonly package: string | null
+  readonly kev: boolean | null
+  readonly epssMin: number | null
 }
 
 /** Where a page ended: the number of a severity, the id of a vulnerability. */
@@ -76,21 +91,27 @@ const outcome = (fixable: boolean, running: boolean) => `
          and (c.severity, c.vuln_id) > (run.severity, run.vuln_id) and c.severity <= run.last
        order by c.severity, c.vuln_id)`
 
-const SUMMARY = fixed(`
-  with page as materialized (
+const runs = (json: string) => `
+        (select *
+         from json_to_recordset(${json}::text::json)
+           run(namespace text, fixable boolean, running boolean, severity smallint, last smallint, vuln_id text)
+         limit ${MAX_RUNS}) run`
+
+/** The first rows of all runs. */
+const walk = (json: string, limit: string, sameLimit = limit) => `
     select c.*
-    from (select *
-          from json_to_recordset($1::text::json)
-            run(namespace text, fixable boolean, running boolean, severity smallint, last smallint, vuln_id text)
-          limit ${MAX_RUNS}) run
+    from ${runs(json)}
     cross join lateral (
       select c.*
       from (${[true, false].flatMap((fixable) => [true, false].map((running) => outcome(fixable, running))).join(' union all ')}) c
       order by c.severity, c.vuln_id
-      limit $2) c
+      limit ${limit}) c
     order by c.severity, c.vuln_id
-    limit $3)
-  select v.rank::text, v.id, ${plainColumns(State, 's')}, ${plainColumns(Vulnerability, 'v')}
+    limit ${sameLimit}`
+
+/** The rows of `page` as they are told, beside the state of the summary and `walked`, where a walk ended that has more before it. */
+const told = (sources: string, walked: string) => `
+  select v.rank::text, v.id, ${walked}, ${plainColumns(State, 's')}, ${plainColumns(Vulnerability, 'v')}
   from (select r.refreshed_at as computed_at,
                case when r.refreshed_at > now() at time zone 'utc' then 0
                     else floor(extract(epoch from now() at time zone 'utc' - r.refreshed_at)) end as stale_seconds
@@ -99,13 +120,15 @@ const SUMMARY = fixed(`
   left join (
     select p.severity as rank,
            p.vuln_id  as id,
+           aliases_of(p.vuln_id) as aliases,
            severity_name(p.severity) as severity,
            d.max_score,
            p.is_fixable as fixable,
            f.kev,
            f.epss as max_epss,
            array(select n.name from unnest(d.packages) n(name) order by n.name collate "C" limit ${MAX_PACKAGES}) as packages,
-           array(select coalesce($4::text::json ->> n.name, n.name) from unnest(d.sources) n(name) order by n.name collate "C") as sources,
+           coalesce(d.package_count, cardinality(d.packages), 0) as package_count,
+           array(select coalesce(${sources}::text::json ->> n.name, n.name) from unnest(d.sources) n(name) order by n.name collate "C") as sources,
            p.images, p.workloads, p.running_workloads, p.namespaces,
            join_name(p.join_rank) as weakest_join,
            null::text as in_use,
@@ -113,17 +136,89 @@ const SUMMARY = fixed(`
     from page p
     left join cve_detail d on d.vuln_id = p.vuln_id
     left join cve_fact f on f.vuln_id = p.vuln_id) v on true
-  order by v.rank, v.id`)
+  order by v.rank, v.id`
 
-/** What precedes the record in a row: its place, and the state of the summary, which alone is in the one row of an empty page. */
-const STATE = 2
+const SUMMARY = fixed(`
+  with page as materialized (${walk('$1', '$2', '$3')})
+  ${told('$4', 'null::text, null::text')}`)
+
+/** Vulnerabilities that a filter may leave to be looked up one by one. */
+export const MAX_CANDIDATES = 5_000
+/** Rows of the summary that one page of a filtered list walks at most. */
+export const MAX_WALKED = 10_000
+
+const asked = (name: string) => `(select a.${name} from asked a)`
+const ASKED = `asked as materialized (
+    select $1::text as runs, $2::bigint as rows, $3::text as vuln, $4::text as package, $5::boolean as kev, $6::float8 as epss, $7::text as sources,
+           vuln_names($8) as names)`
+
+/** The vulnerabilities that each filter leaves, for those that are asked for. */
+const FILTERS = {
+  vuln: `select d.vuln_id from unnest(${asked('names')}) n(name) join cve_detail d on upper(d.vuln_id) = n.name`,
+  package: `select p.vuln_id from cve_package p where p.package_name = ${asked('package')}`,
+  kev: `select f.vuln_id from cve_fact f where f.kev = ${asked('kev')}`,
+  epss: `select f.vuln_id from cve_fact f where f.epss >= ${asked('epss')}`,
+} as const
+const eachFilter = (part: (name: string, statement: string) => string, separator: string) =>
+  Object.entries(FILTERS)
+    .map(([name, statement]) => part(name, statement))
+    .join(separator)
+
+/** Whether a row of the summary is left by all filters. */
+const isWanted = `
+      (${asked('vuln')} is null or upper(c.vuln_id) = any (${asked('names')}::text[]))
+      and (${asked('package')} is null
+           or (select true from cve_package p where p.vuln_id = c.vuln_id and p.package_name = ${asked('package')}))
+      and (num_nonnulls(${asked('kev')}, ${asked('epss')}) = 0
+           or (select (${asked('kev')} is null or f.kev = ${asked('kev')}) and (${asked('epss')} is null or f.epss >= ${asked('epss')})
+               from cve_fact f where f.vuln_id = c.vuln_id))`
+
+const FILTERED = fixed(`
+  with ${ASKED},
+  ${eachFilter((name, statement) => `of_${name} as materialized (${statement} limit ${MAX_CANDIDATES + 1})`, ',\n  ')},
+  fewest as materialized (
+    select s.name
+    from (values ${eachFilter((name) => `('${name}', ${asked(name)} is not null, (select count(*) from of_${name}))`, ', ')}) s(name, is_asked, n)
+    where s.is_asked and s.n <= ${MAX_CANDIDATES}
+    order by s.n
+    limit 1),
+  candidates as materialized (
+    ${eachFilter((name) => `select c.vuln_id from of_${name} c where (select f.name from fewest f) = '${name}'`, ' union all ')}),
+  found as materialized (
+    select c.*
+    from ${runs(asked('runs'))}
+    cross join candidates w
+    cross join lateral (
+      select c.* from cve_summary c
+      where c.vuln_id = w.vuln_id and c.scope_namespace = run.namespace
+        and (run.fixable is null or c.is_fixable = run.fixable) and (not run.running or c.running_workloads > 0)
+        and (c.severity, c.vuln_id) > (run.severity, run.vuln_id) and c.severity <= run.last
+      offset 0) c
+    where ${isWanted}
+    order by c.severity, c.vuln_id
+    limit ${asked('rows')}),
+  walked as materialized (
+    select w.* from (${walk(asked('runs'), String(MAX_WALKED))}) w where not exists (select from fewest)),
+  page as materialized (
+    select * from found
+    union all
+    (select c.* from walked c where ${isWanted} order by c.severity, c.vuln_id limit ${asked('rows')})),
+  walk_end as materialized (
+    select w.severity, w.vuln_id from walked w where (select count(*) from walked) = ${MAX_WALKED}
+    order by w.severity desc, w.vuln_id desc limit 1)
+  ${told(asked('sources'), '(select e.severity::text from walk_end e), (select e.vuln_id from walk_end e)')}`)
+
+/** What precedes the record in a row: its place; where the walk ended and the state of the summary, which alone are in the one row of an empty page. */
+const WALK_END = 2
+const STATE = WALK_END + 2
 const RECORD = STATE + Object.keys(State.shape).length
 
 /** Where to read. */
-function runsOf({ severities, namespace, ...filter }: VulnerabilityFilter, [from, id]: VulnerabilityPlace) {
+function runsOf({ severities, namespace, fixable, running }: VulnerabilityFilter, [from, id]: VulnerabilityPlace) {
   return severityRuns(severities, from).map((run) => ({
     ...run,
-    ...filter,
+    fixable,
+    running,
     vuln_id: run.severity === from ? id : '',
     namespace: namespace ?? '',
   }))
@@ -136,10 +231,17 @@ export async function readSummary(
   { limit, after }: { limit: number; after: VulnerabilityPlace | null },
   names: WireNames,
 ): Promise<string> {
-  const runs = JSON.stringify(runsOf(filter, after ?? [0, '']))
-  const rows: RawRow[] = await gate((sql) => SUMMARY(sql, runs, limit + 1, limit + 1, shownSources(names)).raw())
+  const json = JSON.stringify(runsOf(filter, after ?? [0, '']))
+  const { vulnId, package: packageName, kev, epssMin } = filter
+  const isFiltered = [vulnId, packageName, kev, epssMin].some((one) => one !== null)
+  const rows: RawRow[] = await gate((sql) =>
+    isFiltered
+      ? FILTERED(sql, json, limit + 1, vulnId, packageName, kev, epssMin, shownSources(names), vulnId).raw()
+      : SUMMARY(sql, json, limit + 1, limit + 1, shownSources(names)).raw(),
+  )
   const items = rows.slice(0, limit).filter(([rank]) => rank !== null)
-  const last = rows.length > limit ? items.at(-1)! : null
+  const walkEnd = rows[0]!.slice(WALK_END, STATE)
+  const last = rows.length > limit ? items.at(-1)! : walkEnd[0] === null ? null : walkEnd
   const nextAfter = last && writeCursor([Number(last[0]), String(last[1])])
   const state = plainRow(State, rows[0]!, STATE).toString().slice(1)
   return `{"items":[${plainRows(Vulnerability, items, RECORD)}],"nextAfter":${JSON.stringify(nextAfter)},${state}`

@@ -22,10 +22,12 @@ as $$
     from hits h group by h.vuln_id),
   alike as materialized (
     select c.vuln_id, min(c.vuln_id) over (partition by c.places) as first_id from cves c),
+  named as materialized (
+    select distinct h.vuln_id, p.name from hits h cross join unnest(h.packages) p(name)),
   packages as materialized (
-    select p.vuln_id, (array_agg(p.name order by p.name))[:5] as packages
-    from (select distinct h.vuln_id, p.name from hits h cross join unnest(h.packages) p(name)) p
-    group by p.vuln_id),
+    select n.vuln_id, (array_agg(n.name order by n.name))[:5] as packages, count(*) as package_count
+    from named n
+    group by n.vuln_id),
   sources as materialized (
     select s.vuln_id, array_agg(s.source order by s.source) as sources
     from (select distinct h.vuln_id, s.source from hits h cross join unnest(h.sources) s(source)) s
@@ -75,16 +77,28 @@ as $$
       running_workloads = excluded.running_workloads, namespaces = excluded.namespaces, join_rank = excluded.join_rank
     where s is distinct from excluded
     returning 1),
+  packages_gone as (
+    delete from cve_package p
+    where p.vuln_id = any (array(select t.vuln_id from todo t))
+      and not exists (select from named n where n.vuln_id = p.vuln_id and n.name = p.package_name)
+    returning 1),
+  packages_written as (
+    insert into cve_package (vuln_id, package_name)
+    select n.vuln_id, n.name from named n
+    order by n.vuln_id, n.name
+    on conflict do nothing
+    returning 1),
   details_gone as (
     delete from cve_detail d
     where d.vuln_id = any (array(select t.vuln_id from todo t)) and not exists (select from cves c where c.vuln_id = d.vuln_id)
     returning 1),
   details_written as (
-    insert into cve_detail as d (vuln_id, max_score, packages, sources)
-    select c.vuln_id, c.max_score, p.packages, s.sources
+    insert into cve_detail as d (vuln_id, max_score, packages, sources, package_count)
+    select c.vuln_id, c.max_score, p.packages, s.sources, p.package_count
     from cves c join packages p on p.vuln_id = c.vuln_id join sources s on s.vuln_id = c.vuln_id
     order by c.vuln_id
-    on conflict (vuln_id) do update set max_score = excluded.max_score, packages = excluded.packages, sources = excluded.sources
+    on conflict (vuln_id) do update set
+      max_score = excluded.max_score, packages = excluded.packages, sources = excluded.sources, package_count = excluded.package_count
     where d is distinct from excluded
     returning 1),
   done as (

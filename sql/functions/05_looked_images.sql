@@ -17,10 +17,10 @@ as $$
     select i.image_digest, p.payloads
     from looked i
     left join lateral (
-      select string_agg(concat_ws(' ', e.source, e.digest, e.join_rank, r.content_hash), e'\n' order by e.source) as payloads
-      from linked_reports(i.image_digest, 'vulnerabilities') e
+      select string_agg(concat_ws(' ', e.source, e.digest, e.join_rank, r.content_hash), e'\n' order by e.source, e.digest) as payloads
+      from answering_reports(i.image_digest, 'vulnerabilities') e
       join image_report r on r.digest = e.digest and r.source = e.source and r.kind = 'vulnerabilities'
-      where exists (select from workload_container w where w.image_digest = i.image_digest)) p on true),
+      where e.join_rank < 4 and exists (select from workload_container w where w.image_digest = i.image_digest)) p on true),
   workloads as materialized (
     select w.image_digest, w.pod_namespace, w.workload_kind, w.workload_name, w.cluster_id,
            bool_or(is_running(w, window_secs)) as is_running

@@ -1,5 +1,5 @@
 -- Makes the findings of a payload those that were sent, and touches no row that stays as it is; then tells of facts about vulnerabilities
--- that are new, or that may have gone. The two lists are hashed: PostgreSQL takes an array for short, and sessions of ingest may not hash.
+-- that are new, or that may have gone, and of other ids. The two lists are hashed: PostgreSQL takes an array for short, and sessions of ingest may not hash.
 create or replace function replace_findings(of_digest text, of_source text, rows json) returns void
 language plpgsql
 set enable_hashjoin = on
@@ -12,7 +12,8 @@ begin
   sent := array(
     select row(of_digest, of_source, r.severity, r.vuln_id, r.package_name, r.installed_version, r.package_type, r.package_purl,
                r.fixed_versions, r.score, r.cvss, r.title, r.primary_url, r.target, r.class, r.published_at, r.last_modified_at,
-               r.file_paths, r.kev, r.kev_date_added, r.epss, r.epss_percentile)::image_finding
+               r.file_paths, r.kev, r.kev_date_added, r.epss, r.epss_percentile, coalesce(r.aliases, '{}'), coalesce(r.omitted, 0)
+              )::image_finding
     from json_populate_recordset(null::image_finding, rows) r);
 
   with gone as (
@@ -35,5 +36,6 @@ begin
   on conflict do nothing;
 
   perform learn_facts(sent);
+  perform learn_aliases(sent);
 end
 $$;

@@ -25,12 +25,12 @@ as $$
   cves as materialized (
     select t.image_digest, f.vuln_id, min(f.severity) as severity, max(f.score) as max_score,
            bool_or(f.fixed_versions <> '{}') as is_fixable,
-           (array_agg(distinct f.package_name order by f.package_name))[:5] as packages,
+           (array_agg(distinct f.package_name order by f.package_name))[:1000] as packages,
            array_agg(distinct f.source order by f.source) as sources, max(e.join_rank) as join_rank
     from todo t
-    cross join lateral linked_reports(t.image_digest, 'vulnerabilities') e
+    cross join lateral answering_reports(t.image_digest, 'vulnerabilities') e
     join image_finding f on f.digest = e.digest and f.source = e.source
-    where t.is_reread and t.payloads is not null
+    where e.join_rank < 4 and t.is_reread and t.payloads is not null
     group by t.image_digest, f.vuln_id),
   known as materialized (
     select c.vuln_id, c.image_digest from todo t join image_cve c on c.image_digest = t.image_digest),

@@ -1,11 +1,13 @@
--- Where a vulnerability is and what reaches it, as GET /vulnerabilities/{id}/exposure answers it (interop-supply-chain 3.6); null when it
--- is in no image of the inventory. Of images the first 200 are listed, of the containers that run any of them the first 200. `shown` has
+-- Where a vulnerability is and what reaches it, as GET /vulnerabilities/{id}/exposure answers it ; null when it is
+-- in no image of the inventory. Of images the first 200 are listed, of the containers that run any of them the first 200. `shown` has
 -- the sources that are written otherwise.
 create or replace function cve_exposure(vuln text, window_hours integer, running_window_secs integer, shown jsonb) returns json
 language sql stable
 set enable_hashjoin = on
 as $$
-  with payloads as materialized (
+  with ids as materialized (
+    select vuln_names(vuln) as names),
+  payloads as materialized (
     select p.* from affected_payloads(vuln) p),
   affected as materialized (
     select p.image_digest, min(p.join_rank) as join_rank, array_agg(distinct p.source order by p.source) as sources,
@@ -15,9 +17,9 @@ as $$
   listed as materialized (
     select a.* from affected a order by a.image_digest limit 200),
   findings as materialized (
-    select p.image_digest, f.source, f.severity, f.package_name, f.installed_version, f.fixed_versions
+    select p.image_digest, f.vuln_id, f.source, f.severity, f.package_name, f.installed_version, f.fixed_versions
     from (select p.* from listed l join payloads p on p.image_digest = l.image_digest offset 0) p
-    join image_finding f on upper(f.vuln_id) = upper(vuln) and f.digest = p.digest and f.source = p.source),
+    join image_finding f on upper(f.vuln_id) = any ((select i.names from ids i)::text[]) and f.digest = p.digest and f.source = p.source),
   packages as materialized (
     select f.image_digest, f.package_name, f.installed_version, min(f.severity) as severity,
            array_agg(distinct f.source order by f.source) as sources,
@@ -62,7 +64,7 @@ as $$
     from (select array_agg(w.pod_namespace order by w.n) as namespaces, array_agg(w.workload_kind order by w.n) as kinds,
                  array_agg(w.workload_name order by w.n) as names
           from workloads w) w
-    cross join lateral observed_networks(w.namespaces, w.kinds, w.names,
+    cross join lateral seen_networks(w.namespaces, w.kinds, w.names,
                                          now() at time zone 'utc' - make_interval(hours => window_hours)) o),
   networks as materialized (
     select w.*, o.is_exposed, json_build_object(
@@ -77,7 +79,8 @@ as $$
              'exposed', o.is_exposed,
              'exposedVia', o.ways) as network
     from workloads w
-    join (select o.*, case when o.ingress_flows > 0 then o.ways <> '{}' end as is_exposed from observed o) o on o.n = w.n),
+    join (select o.*, case when o.ways <> '{}' then true
+                                when o.ingress_flows > 0 and o.unknown_flows = 0 then false end as is_exposed from observed o) o on o.n = w.n),
   rows as materialized (
     select c.*, n.is_exposed, n.network
     from containers c
@@ -90,9 +93,21 @@ as $$
     from (select r.pod_namespace, bool_or(r.is_running) as is_running, bool_or(r.is_exposed) as is_exposed
           from rows r
           group by r.cluster_id, r.pod_namespace, r.workload_kind, r.workload_name) w
-    group by w.pod_namespace)
+    group by w.pod_namespace),
+  cut as materialized (
+    select array_remove(array[
+             case when (select count(*) from affected) > 200 then 'images' end,
+             case when exists (select from packages p where p.nth > 50) then 'packages' end,
+             case when exists (select from containers c where c.nth > 200) then 'workloads' end], null) as lists),
+  aliases as materialized (
+    select min(a.alias) as alias
+    from (select distinct f.vuln_id from findings f) f
+    cross join lateral (select f.vuln_id as alias union select unnest(aliases_of(f.vuln_id))) a
+    where upper(a.alias) <> upper(vuln)
+    group by upper(a.alias))
   select json_build_object(
     'id', vuln,
+    'aliases', (select coalesce(json_agg(a.alias order by a.alias), '[]') from aliases a),
     'severity', (select severity_name(min(f.severity)) from findings f),
     'fixable', (select bool_or(f.fixed_versions <> '{}') from findings f),
     'images', (
@@ -131,9 +146,8 @@ as $$
         'exposedWorkloads', n.exposed,
         'unknownExposureWorkloads', n.unknown) order by n.pod_namespace), '[]')
       from namespaces n),
-    'truncated', (select count(*) from affected) > 200
-              or exists (select from packages p where p.nth > 50)
-              or exists (select from containers c where c.nth > 200),
+    'truncated', (select c.lists <> '{}' from cut c),
+    'truncatedLists', (select c.lists from cut c),
     'inUse', null,
     'inUseState', 'unknown')
   where exists (select from affected)

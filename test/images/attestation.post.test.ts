@@ -179,6 +179,46 @@ test('POST /images/{digest}/attestation 201: empty texts and null lists are abse
   )
 })
 
+test('POST /images/{digest}/attestation 201: an empty text is absent in every field that may be missing, of any type', async () => {
+  const digest = await knownImage(sql)
+  const empty = { verified: '', integrated_time: '', tlog_index: '', key_pem: '', issuer: '', san: '' }
+  const entry = { ...unverified('network'), ...empty }
+  await assertAnswer(
+    post(
+      resultOf(digest, {
+        ...{ verdict: 'unknown', reason: 'network', signatures: [entry] },
+        attestations: [{ ...entry, predicate_type: SLSA, payload_sha256: '', provenance: ' ' }],
+      }),
+    ),
+    201,
+  )
+  const [one] = await signaturesOf(digest)
+  assert.deepEqual([one!.verified, one!.error, one!.integratedTime, one!.tlogIndex], [false, 'network', undefined, undefined])
+  assert.equal((await attestationsOf(digest))[0]!.provenance, undefined)
+})
+
+test('POST /images/{digest}/attestation 201: a time that cannot be read is absent and counted', async () => {
+  const digest = await knownImage(sql)
+  const counted = async () => (await app.deps.metrics.unreadableTimes.get()).values.find((v) => v.labels.kind === 'attestation')?.value ?? 0
+  const before = await counted()
+  await assertAnswer(
+    post(
+      resultOf(digest, {
+        signatures: [signature({ integrated_time: '2025-01-02T03:04:05' }), signature({ integrated_time: 'yesterday', tlog_index: 7 })],
+      }),
+    ),
+    201,
+  )
+  assert.deepEqual(
+    (await signaturesOf(digest)).map((one) => [one.integratedTime, one.tlogIndex]),
+    [
+      [undefined, undefined],
+      [undefined, 7],
+    ],
+  )
+  assert.equal((await counted()) - before, 2)
+})
+
 test('POST /images/{digest}/attestation 201: the index in the transparency log is kept to the digit', async () => {
   const digits = ['0', '9007199254740991', '9007199254740992', '9007199254740993', '9223372036854775807', '-9223372036854775808', '1e3']
   const digest = await knownImage(sql)
@@ -511,9 +551,9 @@ test('POST /images/{digest}/attestation 400: what is not JSON, or of another typ
     ['['.repeat(262_144), 'nested deeper than 64 levels'],
     [text.replace('{', `{"x":-0.${'1'.repeat(1_001)},`), 'a number of more than 1000 digits'],
     ['{"a":'.repeat(65), 'nested deeper than 64 levels'],
-    [text.replace('{', '{"verdict":"unknown",'), 'a key is there twice'],
-    [text.replace('"verified":true', '"verified":true,"verified":false'), 'a key is there twice'],
-    [text.replace('{', '{"x":{"a":1,"\\u0061":2},'), 'a key is there twice'],
+    [text.replace('{', '{"verdict":"unknown",'), '"verdict" is there twice'],
+    [text.replace('"verified":true', '"verified":true,"verified":false'), '"verified" is there twice'],
+    [text.replace('{', '{"x":{"a":1,"\\u0061":2},'), '"a" is there twice'],
   ]
   for (const [body, says] of broken) await assertAnswer(send(digest, body), 400, new RegExp(`^Json deserialize error: ${says}`))
   const typed: [Fields, string][] = [
@@ -526,7 +566,7 @@ test('POST /images/{digest}/attestation 400: what is not JSON, or of another typ
     [{ signatures: ['x'] }, 'signatures\\[0\\]'],
     [{ signatures: [signature(), signature({ verified: 'yes' })] }, 'signatures\\[1\\]\\.verified'],
     [{ signatures: [{ verified: true }] }, 'signatures\\[0\\]\\.format'],
-    [{ signatures: [signature({ integrated_time: '2025-01-02T03:04:05' })] }, 'signatures\\[0\\]\\.integrated_time'],
+    [{ signatures: [signature({ integrated_time: 7 })] }, 'signatures\\[0\\]\\.integrated_time'],
     [{ attestations: [signature()] }, 'attestations\\[0\\]\\.predicate_type'],
     [{ attestations: [statement({ provenance: 'x' })] }, 'attestations\\[0\\]\\.provenance'],
     [{ attestations: [statement({ provenance: { builder_id: 1 } })] }, 'attestations\\[0\\]\\.provenance\\.builder_id'],

@@ -99,6 +99,7 @@ test('GET /images/{digest}/vulnerabilities 200: every field of a report and of a
   }
   const item = {
     id: 'CVE-1',
+    aliases: [],
     package: { name: 'openssl', type: 'deb', purl: 'pkg:deb/debian/openssl@3.0.1' },
     installedVersion: '3.0.1',
     fixedVersions: ['3.0.2'],
@@ -113,6 +114,7 @@ test('GET /images/{digest}/vulnerabilities 200: every field of a report and of a
     publishedAt: '2024-01-02T03:04:05',
     lastModifiedAt: '2024-01-02T03:04:05.120',
     filePaths: ['usr/lib/a'],
+    omitted: 0,
     kev: true,
     kevDateAdded: '2024-03-04T00:00:00',
     epss: 0.97,

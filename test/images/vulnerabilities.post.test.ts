@@ -164,6 +164,7 @@ test('POST /images/{digest}/vulnerabilities 200: a payload is stored with its he
       },
       ...{ target: 't', class: 'c', published_at: '2024-01-02T03:04:05.123456', last_modified_at: '2024-02-03T04:05:06' },
       ...{ file_paths: ['usr/lib/{a,"b"}.so', '\\'], kev: true, kev_date_added: '2024-03-04T00:00:00', epss: 0.5, epss_percentile: 0.25 },
+      ...{ aliases: [], omitted: 0 },
     },
     {
       ...{
@@ -176,7 +177,7 @@ test('POST /images/{digest}/vulnerabilities 200: a payload is stored with its he
         ...none,
         ...unknown,
       },
-      ...{ fixed_versions: [], cvss: {}, file_paths: [] },
+      ...{ fixed_versions: [], cvss: {}, file_paths: [], aliases: [], omitted: 0 },
     },
   ])
 })
@@ -188,7 +189,7 @@ test('POST /images/{digest}/vulnerabilities 200: nothing that a payload may hold
   )
   const numbers =
     '"score":1e300,"epss":1e-60,"epss_percentile":1e-46,"cvss":{"a":{"v2_score":1e308,"v3_score":-1e-300},"\\u0000":{},"b\\ud800":{}}'
-  const times = '"published_at":"0001-01-01T00:00:00Z","last_modified_at":"9999-12-31T23:59:59.999999999Z"'
+  const times = '"published_at":"0001-01-02T00:00:00Z","last_modified_at":"9999-12-31T23:59:59.999999999Z"'
   const odd = `{"id":"\\ud800x\\u0000","package":{"name":"\\ufffe\\uffff","version":"\\\\x00\\u2029"},${numbers},${times},"title":"\\\\u0000 ${'\\u0085'.repeat(3)}"}`
   await assertAnswer(send(digest, text.replace('"@"', odd)), 200, { status: 'stored', items: 1 })
   const [row] = await rowsOf(digest)
@@ -196,8 +197,45 @@ test('POST /images/{digest}/vulnerabilities 200: nothing that a payload may hold
   assert.deepEqual([vuln_id, package_name, installed_version, title], ['x', '\ufffe\uffff', '\\x00', '\\u0000'])
   assert.deepEqual([score, epss, epss_percentile], [null, 0, 0])
   assert.deepEqual(Object.keys(cvss as object), ['a', 'b'])
-  assert.deepEqual([published_at, last_modified_at], ['0001-01-01T00:00:00', '9999-12-31T23:59:59.999999'])
+  assert.deepEqual([published_at, last_modified_at], ['0001-01-02T00:00:00', '9999-12-31T23:59:59.999999'])
   assert.deepEqual((await reportsOf(digest))[0]!.observed_in, [{ namespace: 'a', kind: '', name: 'b', container: '' }])
+})
+
+test('POST /images/{digest}/vulnerabilities 200: a finding is stored by its CVE with its other ids, its places and how many were cut', async () => {
+  const digest = newImage()
+  const [cve, ghsa] = [newCve(), `GHSA-${newCve()}`]
+  const places = (n: number) => Array.from({ length: n }, (_, i) => finding({ id: ghsa, aliases: [cve], file_paths: [`p${i}`] }))
+  await assertAnswer(post(findingsOf(digest, [...places(1_030), finding({ id: cve, aliases: [ghsa.toLowerCase()] })])), 200, {
+    status: 'stored',
+    items: 1_031,
+  })
+  const [row, ...others] = await rowsOf(digest)
+  assert.deepEqual([row!.vuln_id, row!.aliases, (row!.file_paths as unknown[]).length, row!.omitted, others], [cve, [ghsa], 1_024, 6, []])
+  assert.deepEqual([...(await sql`select vuln_id, alias from cve_alias where vuln_id = ${cve}`)], [{ vuln_id: cve, alias: ghsa }])
+  const plain = newImage()
+  await assertAnswer(post(findingsOf(plain)), 200, { status: 'stored', items: 1 })
+  assert.deepEqual([(await rowsOf(plain))[0]!.aliases, (await rowsOf(plain))[0]!.omitted], [[], 0])
+})
+
+test('POST /images/{digest}/vulnerabilities 200: dates that are empty or cannot be read cost nothing but themselves, and those are counted', async () => {
+  const digest = newImage()
+  const counted = async () =>
+    (await app.deps.metrics.unreadableTimes.get()).values.find((v) => v.labels.kind === 'vulnerabilities')?.value ?? 0
+  const before = await counted()
+  const list = [finding({ published_at: '', last_modified_at: 'n/a', kev_date_added: ' ' })]
+  await assertAnswer(post(findingsOf(digest, list, { db_updated_at: 'never' })), 200, { status: 'stored', items: 1 })
+  const [row] = await rowsOf(digest)
+  assert.deepEqual([row!.published_at, row!.last_modified_at, row!.kev_date_added], [null, null, null])
+  assert.equal((await reportsOf(digest))[0]!.db_updated_at, null)
+  assert.equal((await counted()) - before, 2)
+})
+
+test('POST /images/{digest}/vulnerabilities 400: a key that a finding has twice', async () => {
+  const digest = newImage()
+  const text = JSON.stringify(findingsOf(digest, [finding(), finding()]))
+  const twice = text.replace(/}]}$/, ',"severity":"LOW"}]}')
+  await assertAnswer(send(digest, twice), 400, /^Json deserialize error: vulnerabilities\[1\]: "severity" is there twice$/)
+  assert.deepEqual(await reportsOf(digest), [])
 })
 
 test('POST /images/{digest}/vulnerabilities 200: stored, then unchanged, then stale, then replaced by a strictly newer scan', async () => {

@@ -245,7 +245,7 @@ test('the summary is the one of all stored rows, whatever changes in whichever o
   })
   const rows = fc.uniqueArray(row, { maxLength: 8, selector: (one) => [one.vuln_id, one.package_name, one.installed_version].join() })
   const change = fc.oneof(
-    fc.record({ is: fc.constant('findings' as const), name, source, rows, manifest: fc.option(name) }),
+    fc.record({ is: fc.constant('findings' as const), name, source, rows, manifest: fc.option(name), index: fc.option(name) }),
     fc.record({
       is: fc.constant('runs' as const),
       name,
@@ -268,7 +268,8 @@ test('the summary is the one of all stored rows, whatever changes in whichever o
         second++
         if (one.is === 'findings') {
           const manifests = one.manifest === null ? {} : { 'linux/amd64': digestOf(one.manifest) }
-          const fields = { source: one.source, platform_manifests: manifests, scanned_at: ago(1_000 - second) }
+          const index = one.index === null || one.index === one.name ? null : digestOf(one.index)
+          const fields = { source: one.source, platform_manifests: manifests, index_digest: index, scanned_at: ago(1_000 - second) }
           await storeFindings(
             one.name,
             one.rows.map((fields) => finding(fields.vuln_id, fields)),

@@ -235,7 +235,14 @@ const examples: Record<string, Example[]> = {
     '?limit=500',
     `?after=${writeCursor([2, 'CVE-7000', 'p', '1'])}`,
     '?severity=CRITICAL,MEDIUM&fixable=true&source=operator-scanner',
-  ].map((query) => ({ path: `/images/${imageDigest(7)}/vulnerabilities${query}`, isCounted: true })),
+    // What a vulnerability is known for is not in the order of the list: these look at every row of the payloads of the image.
+    '?kev=true&epss_min=0.5',
+    '?vuln_id=CVE-7&package=p&fixable=true',
+  ].map((query) => ({
+    path: `/images/${imageDigest(7)}/vulnerabilities${query}`,
+    isCounted: true,
+    isWhole: /kev|vuln_id/.test(query),
+  })),
   'GET /images/:digest/sbom': [
     { path: `/images/${imageDigest(7)}/sbom` },
     { path: `/images/${imageDigest(7)}/sbom?limit=500&after=5000&source=registry` },
@@ -270,6 +277,11 @@ const examples: Record<string, Example[]> = {
     { path: '/vulnerabilities' },
     { path: '/vulnerabilities?limit=500' },
     { path: '/vulnerabilities?severity=CRITICAL,MEDIUM,NONE&fixable=true&running=true&namespace=ns-7' },
+    // What these read is counted in test/supply-chain/summary.test.ts.
+    ...['?kev=true', '?epss_min=0.5&severity=LOW', '?vuln_id=CVE-7', '?package=p&namespace=ns-7'].map((query) => ({
+      path: `/vulnerabilities${query}`,
+      isCounted: true,
+    })),
     { path: `/vulnerabilities?after=${Buffer.from('[3,"CVE-7"]').toString('base64url')}` },
   ],
   'GET /images/:digest/attestation': [

@@ -45,6 +45,8 @@ const row = fc.record({
   kev_date_added: known('2023-01-01T00:00:00', '2024-01-01T00:00:00'),
   epss: known(0, 0.25, 0.5),
   epss_percentile: known(0.125, 0.875),
+  aliases: some('GHSA-1', 'ghsa-2', 'PYSEC-3'),
+  omitted: fc.nat(2),
 })
 type Row = Omit<typeof row extends fc.Arbitrary<infer T> ? T : never, 'vuln'> & { vuln_id: string }
 
@@ -59,6 +61,10 @@ const filters = fc.record({
   severities: fc.option(fc.uniqueArray(fc.nat(5), { minLength: 1 }), { nil: undefined }),
   fixable: fc.option(fc.boolean(), { nil: undefined }),
   source: fc.option(fc.constantFrom(...SOURCES, 'nobody'), { nil: undefined, freq: 3 }),
+  kev: fc.option(fc.boolean(), { nil: undefined, freq: 3 }),
+  epss_min: fc.option(fc.constantFrom(0, 0.2, 0.5), { nil: undefined, freq: 3 }),
+  vuln: fc.option(fc.constantFrom('1', '10', '9', 'Z', 'z'), { nil: undefined, freq: 3 }),
+  package: fc.option(fc.constantFrom('a', 'ab', '中'), { nil: undefined, freq: 3 }),
 })
 type Filters = typeof filters extends fc.Arbitrary<infer T> ? T : never
 
@@ -87,7 +93,7 @@ function factsOf(rows: Row[]) {
   }
 }
 
-function merged(all: Payload[], told: Row[], { severities, fixable, source }: Filters) {
+function merged(all: Payload[], told: Row[], { severities, fixable, source, ...facts }: Filters) {
   const groups = new Map<string, (Row & { source: string; digest: string })[]>()
   for (const { source: from, digest, rows } of [...all].sort((a, b) => bytes(a.source, b.source)))
     for (const one of source === undefined || source === from ? rows : []) {
@@ -103,6 +109,7 @@ function merged(all: Payload[], told: Row[], { severities, fixable, source }: Fi
       place: [severity, vuln_id, package_name, installed_version] as Place,
       item: {
         id: vuln_id,
+        aliases: sorted(told.filter((r) => r.vuln_id === vuln_id).flatMap((r) => r.aliases)),
         package: { name: package_name, type: first('package_type'), purl: first('package_purl') },
         installedVersion: installed_version,
         fixedVersions,
@@ -117,6 +124,7 @@ function merged(all: Payload[], told: Row[], { severities, fixable, source }: Fi
         publishedAt: first('published_at'),
         lastModifiedAt: first('last_modified_at'),
         filePaths: rows.map((r) => r.file_paths).find((paths) => paths.length > 0) ?? [],
+        omitted: rows.reduce((sum, r) => sum + r.omitted, 0),
         ...factsOf(told.filter((r) => r.vuln_id === vuln_id)),
         sources: rows.map((r) => r.source),
         reportDigests: sorted(rows.map((r) => r.digest)),
@@ -125,10 +133,17 @@ function merged(all: Payload[], told: Row[], { severities, fixable, source }: Fi
       },
     }
   })
-  return items
-    .filter(({ place }) => severities === undefined || severities.includes(place[0]))
-    .filter(({ item }) => fixable === undefined || item.fixable === fixable)
-    .sort((a, b) => inOrder(a.place, b.place))
+  return (
+    items
+      .filter(({ place }) => severities === undefined || severities.includes(place[0]))
+      .filter(({ item }) => fixable === undefined || item.fixable === fixable)
+      .filter(({ item }) => facts.kev === undefined || item.kev === facts.kev)
+      .filter(({ item }) => facts.epss_min === undefined || (item.epss !== null && item.epss >= facts.epss_min))
+      // Ids that differ by case alone are asked for together.
+      .filter(({ item }) => facts.vuln === undefined || item.id.toUpperCase().endsWith(`-${facts.vuln.toUpperCase()}`))
+      .filter(({ item }) => facts.package === undefined || item.package.name === facts.package)
+      .sort((a, b) => inOrder(a.place, b.place))
+  )
 }
 
 // ---- The list against the model ------------------------------------------------------------------------------------------------
@@ -157,12 +172,16 @@ test('GET /images/{digest}/vulnerabilities 200: every page is that of the model,
         }
       }
       await store(before)
-      const { severities, fixable, source } = filter
+      const { severities, fixable, source, kev, epss_min, vuln, package: name } = filter
       const query = new URLSearchParams({
         limit: String(limit),
         ...(severities ? { severity: severities.map((n) => SEVERITIES[n]).join() } : {}),
         ...(fixable === undefined ? {} : { fixable: String(fixable) }),
         ...(source === undefined ? {} : { source }),
+        ...(kev === undefined ? {} : { kev: String(kev) }),
+        ...(epss_min === undefined ? {} : { epss_min: String(epss_min) }),
+        ...(vuln === undefined ? {} : { vuln_id: prefix + vuln }),
+        ...(name === undefined ? {} : { package: name }),
       })
       let last: Place | null = null
       for (let page = 0, next: string | null = ''; next !== null; page++) {
@@ -210,7 +229,8 @@ async function rowsRead(digest: string, filter: Partial<FindingFilter>, after: F
         read += (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
     return app.db.read(statement as never)
   }
-  const all = { severities: SEVERITIES.map((_, n) => n), fixable: null, source: null }
+  const none = { fixable: null, source: null, vulnId: null, package: null, kev: null, epssMin: null }
+  const all = { severities: SEVERITIES.map((_, n) => n), ...none }
   await readFindings(counting as unknown as Gate, digest, { ...all, ...filter }, { limit: LIMIT, after }, 'spec')
   assert.ok(read > 0, 'the plan names the table')
   return read
@@ -224,11 +244,24 @@ async function longPayloads(severity: string): Promise<string> {
     await app.sql`
       insert into image_finding
       select ${digest}, ${source}, ${app.sql.unsafe(severity.replaceAll('k', String(k)))}, 'CVE-' || n % 9000, 'p-' || n % 3, n::text, null, null,
-             case n % 2 when 0 then '{2}' else '{}' end::text[], null, '{}', null, null, null, null, null, null, '{}', null, null, null, null
+             case n % 2 when 0 then '{2}' else '{}' end::text[], null, '{}', null, null, null, null, null, null, '{}', null, null, null, null, '{}', 0
       from generate_series(1, ${ROWS}::int) n`
   }
   return digest
 }
+
+test('a page with a filter that few or none match looks at the rows of the payloads, and at nothing beside them', async () => {
+  const digest = await longPayloads('n * 7 % 5')
+  await longPayloads('n * 7 % 5')
+  await app.sql`insert into cve_fact (vuln_id, kev, epss) values ('CVE-8999', true, 0.75) on conflict do nothing`
+  for (const analyze of [false, true]) {
+    if (analyze) await app.sql`analyze image_finding`
+    for (const filter of [{ kev: true }, { epssMin: 0.5 }, { vulnId: 'cve-8999' }, { package: 'p-2', kev: true }, { package: 'nobody' }]) {
+      const read = await rowsRead(digest, filter, null)
+      assert.ok(read <= 2 * SOURCES.length * ROWS + 30 * LIMIT, `${JSON.stringify(filter)}: ${read} rows`)
+    }
+  }
+})
 
 const places: (FindingPlace | null)[] = [null, ...[0, 1, 2, 3, 4].flatMap((s) => ['CVE-1', 'CVE-6'].map((id) => [s, id, '', ''] as const))]
 

@@ -4,7 +4,7 @@ import test from 'node:test'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { HttpError } from '../../lib/http/errors.ts'
-import { type FindingRow, findingRow, findings, MAX_FINDINGS, merge, PostedFinding } from '../../lib/supply-chain/findings.ts'
+import { type FindingRow, findingRow, findings, MAX_FINDINGS, MergedFinding, PostedFinding } from '../../lib/supply-chain/findings.ts'
 import { preparePayload } from '../../lib/supply-chain/payload.ts'
 import { finding, findingsOf, newImage, SCANNED_AT, scannedAt } from './payloads.ts'
 
@@ -15,7 +15,7 @@ const NOW = Date.parse(SCANNED_AT)
 // biome-ignore lint/suspicious/noExplicitAny: a tree of JSON.
 type Json = any
 
-function prepare(payload: unknown, { digest = image, now = NOW } = {}): { header: Json; page: Json; rows: Json } {
+function prepare(payload: unknown, { digest = image, now = NOW } = {}): { header: Json; page: Json; rows: Json; unreadableTimes: number } {
   const text = typeof payload === 'string' ? payload : JSON.stringify(payload)
   const sent = { bytes: Buffer.from(text), isPacked: false, digest, maxInflatedBytes: MAX_INFLATED, now }
   const prepared = preparePayload(findings, sent)
@@ -127,6 +127,148 @@ test('severities are known in any case, and what is not known is unknown', () =>
   )
 })
 
+test('words that scanners have for a severity are that severity, and negligible is below LOW and above UNKNOWN', () => {
+  const words = ['Negligible', ' NEGLIGIBLE ', 'unimportant', 'Moderate', 'important', 'Untriaged', 'end-of-life']
+  assert.deepEqual(
+    words.map((severity) => rowOf({ severity }).severity),
+    [4, 4, 4, 2, 1, 5, 5],
+  )
+})
+
+test('a score tells no severity where the scanner told none', () => {
+  for (const severity of [undefined, null, '', 'UNKNOWN']) assert.equal(rowOf({ severity, score: 9.8 }).severity, 5)
+})
+
+test('a finding is kept by its CVE, whichever of its ids it came under, and its other ids are its aliases', () => {
+  const ids = (id: string, ...aliases: unknown[]) => {
+    const row = rowOf({ id, aliases })
+    return [row.vuln_id, row.aliases]
+  }
+  for (const [sent, kept] of [
+    [
+      ['GHSA-jfh8-c2jp-5v3q', 'CVE-2021-44228'],
+      ['CVE-2021-44228', ['GHSA-jfh8-c2jp-5v3q']],
+    ],
+    [
+      ['CVE-2021-44228', 'GHSA-jfh8-c2jp-5v3q'],
+      ['CVE-2021-44228', ['GHSA-jfh8-c2jp-5v3q']],
+    ],
+    [
+      ['GHSA-a', 'cve-2021-1000'],
+      ['CVE-2021-1000', ['GHSA-a']],
+    ],
+    [
+      ['PYSEC-2021-1', 'GHSA-b', 'CVE-2021-1'],
+      ['CVE-2021-1', ['PYSEC-2021-1', 'GHSA-b']],
+    ],
+    [
+      ['PYSEC-2021-1', 'GHSA-b', 'CVE-2021-1', 'CVE-2021-2'],
+      ['GHSA-b', ['PYSEC-2021-1', 'CVE-2021-1', 'CVE-2021-2']],
+    ],
+    // One advisory about two vulnerabilities is neither of them.
+    [
+      ['ELSA-2021-1', 'CVE-2021-1001', 'CVE-2021-1002'],
+      ['ELSA-2021-1', ['CVE-2021-1001', 'CVE-2021-1002']],
+    ],
+    [
+      ['CVE-2021-1001', 'CVE-2021-1002'],
+      ['CVE-2021-1001', ['CVE-2021-1002']],
+    ],
+    [
+      ['PYSEC-2021-2', 'GHSA-c'],
+      ['GHSA-c', ['PYSEC-2021-2']],
+    ],
+    [
+      ['PYSEC-2021-3', 'GHSA-d', 'GHSA-e'],
+      ['PYSEC-2021-3', ['GHSA-d', 'GHSA-e']],
+    ],
+    [
+      ['X-1', ' x-1', 'X-1', '', ' ', 'Y\u0000-2 ', 'Y-2', 'y-2'],
+      ['X-1', ['Y-2']],
+    ],
+  ] as [[string, ...string[]], unknown][])
+    assert.deepEqual(ids(...sent), kept, sent.join())
+  assert.deepEqual(ids('CVE-2021-1001'), ['CVE-2021-1001', undefined])
+  assert.deepEqual(rowOf({ aliases: null }).aliases, undefined)
+})
+
+test('32 aliases are kept, each of 128 bytes, and those that are cut are counted', () => {
+  const aliases = Array.from({ length: 40 }, (_, i) => `A-${100 + i}`)
+  const row = rowOf({ id: 'X-1', aliases })
+  assert.deepEqual([row.aliases, row.omitted], [aliases.slice(0, 32), 8])
+  assert.equal(rowOf({ aliases: ['é'.repeat(100)] }).aliases[0].length, 64)
+  const [merged] = rowsOf(finding({ id: 'X-1', aliases: aliases.slice(0, 20) }), finding({ id: 'X-1', aliases: aliases.slice(10) }))
+  assert.deepEqual([merged.aliases, merged.omitted], [aliases.slice(0, 32), 8])
+})
+
+test('a finding that a payload has by two of its ids is one row', () => {
+  const [row, ...others] = rowsOf(
+    finding({ id: 'GHSA-x', aliases: ['CVE-2026-1'], severity: 'CRITICAL', file_paths: ['a'] }),
+    finding({ id: 'CVE-2026-1', file_paths: ['b'] }),
+    finding({ id: 'PYSEC-1', aliases: ['CVE-2026-1', 'GHSA-x'] }),
+  )
+  assert.deepEqual(
+    [row.vuln_id, row.aliases, row.severity, row.file_paths, others],
+    ['CVE-2026-1', ['GHSA-x', 'PYSEC-1'], 0, ['a', 'b'], []],
+  )
+})
+
+// ---- What is empty, and dates
+
+test('an empty text is absent in every field that may be missing', () => {
+  const bare = rowsOf({ id: 'x', package: { name: 'p' } })
+  for (const empty of ['', ' ']) {
+    const fields = ['fixed_version', 'severity', 'score', 'cvss', 'title', 'primary_url', 'target', 'class', 'published_at']
+    const more = ['last_modified_at', 'file_paths', 'kev', 'kev_date_added', 'epss', 'epss_percentile', 'aliases']
+    const all = Object.fromEntries([...fields, ...more].map((key) => [key, empty]))
+    const { rows, unreadableTimes } = prepare(
+      findingsOf(image, [{ id: 'x', package: { name: 'p', version: empty, type: empty, purl: empty }, ...all }]),
+    )
+    assert.deepEqual([rows, unreadableTimes], [bare, 0])
+    assert.deepEqual(rowOf({ cvss: { nvd: { v2_score: empty, v3_score: 5, v3_vector: empty } } }).cvss, { nvd: { v3_score: 5 } })
+    const names = ['scanner', 'os', 'observed_in', 'db_updated_at', 'sbom_sources', 'sbom_source', 'sbom_trust', 'sbomTrust']
+    const header = headerOf(Object.fromEntries(names.map((key) => [key, empty])), {
+      ...{ ref: empty, registry: empty, repository: empty, tag: empty, digest_kind: empty, platform_manifests: empty, index_digest: empty },
+    })
+    assert.deepEqual(header, headerOf({}))
+    assert.equal(headerOf({ os: { family: empty, name: empty, eosl: empty } }).os_eosl, false)
+  }
+})
+
+test('a date that cannot be read is absent and counted, and costs the payload nothing', () => {
+  const bad = ['yesterday', '2024-01-01', '2024-01-01T00:00:00', '2024-02-30T00:00:00Z', '1704067200', 'null']
+  const keys = ['published_at', 'last_modified_at', 'kev_date_added']
+  const list = bad.map((date) => finding({ id: date, ...Object.fromEntries(keys.map((key) => [key, date])) }))
+  const { rows, header, unreadableTimes } = prepare(findingsOf(image, list, { db_updated_at: 'soon' }))
+  for (const row of rows) for (const key of keys) assert.ok(!(key in row), `${row.vuln_id} ${key}`)
+  assert.deepEqual([rows.length, header.db_updated_at, unreadableTimes], [bad.length, null, bad.length * keys.length + 1])
+  assert.deepEqual(rowOf({ published_at: ' 2024-01-01T00:00:00Z ' }).published_at, '2024-01-01T00:00:00')
+})
+
+test('the time that Go has for none is none, and no earliest date', () => {
+  const none = '0001-01-01T00:00:00Z'
+  const { rows, unreadableTimes } = prepare(
+    findingsOf(image, [finding({ kev_date_added: none, published_at: none }), finding({ kev_date_added: '2024-01-01T00:00:00Z' })]),
+  )
+  assert.deepEqual([rows[0].published_at, rows[0].kev_date_added, unreadableTimes], [undefined, '2024-01-01T00:00:00', 0])
+})
+
+test('a scan is refused whose own time cannot be read, since it decides what replaces what', () => {
+  for (const scanned_at of ['', 'yesterday', '2024-01-01T00:00:00']) assert.equal(refused(findingsOf(image, [], { scanned_at }))[0], 400)
+})
+
+test('a key that a finding has twice is refused and named, however deep it is', () => {
+  const whole = (one: string) => JSON.stringify(findingsOf(image, [])).replace('[]', `[${JSON.stringify(finding())},${one}]`)
+  for (const [one, key] of [
+    ['{"id":"a","package":{"name":"p"},"id":"b"}', 'id'],
+    ['{"id":"a","package":{"name":"p","version":"1","version":"2"}}', 'version'],
+    ['{"id":"a","package":{"name":"p"},"cvss":{"nvd":{"v3_score":1},"nv\\u0064":{}}}', 'nvd'],
+  ] as const)
+    assert.deepEqual(refused(whole(one)), [400, `Json deserialize error: vulnerabilities[1]: "${key}" is there twice`])
+  const twice = JSON.stringify(findingsOf(image, [])).replace('"image":{', '"image":{"tag":"v1","tag":"v2",')
+  assert.deepEqual(refused(twice), [400, 'Json deserialize error: "tag" is there twice'])
+})
+
 test('numbers that no column holds are none', () => {
   const text = (fields: string) => `{"id":"x","package":{"name":"p"},${fields}}`
   const row = (fields: string) => {
@@ -174,21 +316,8 @@ test('what has another type is refused by its path', () => {
       { title: {} },
       { class: 1 },
     ],
-    ...[
-      { published_at: 'yesterday' },
-      { published_at: '2024-01-01T00:00:00' },
-      { last_modified_at: 1 },
-      { file_paths: 'usr' },
-      { file_paths: [1] },
-    ],
-    ...[
-      { kev: 'true' },
-      { kev: 1 },
-      { kev_date_added: '' },
-      { epss: '0.1' },
-      { epss_percentile: true },
-      { package: { name: 'p', version: 1 } },
-    ],
+    ...[{ aliases: 'CVE-1' }, { aliases: [1] }, { last_modified_at: 1 }, { file_paths: 'usr' }, { file_paths: [1] }],
+    ...[{ kev: 'true' }, { kev: 1 }, { epss: '0.1' }, { epss_percentile: true }, { package: { name: 'p', version: 1 } }],
   ]
   for (const fields of bad) {
     const [status, message] = refused(findingsOf(image, [finding(), finding(fields)]))
@@ -237,7 +366,7 @@ test('findings of one id, package and version become one row, which has the most
       fixed_versions: ['2', '10'],
     },
     ...{ score: 5, cvss: { nvd: { v3_score: 1 }, ghsa: {} }, title: 'told', target: 'first', published_at: '2023-01-01T00:00:00' },
-    ...{ file_paths: ['a'], kev: true, kev_date_added: '2024-02-01T00:00:00', epss: 0.3, epss_percentile: 0.4 },
+    ...{ file_paths: ['a', 'b'], kev: true, kev_date_added: '2024-02-01T00:00:00', epss: 0.3, epss_percentile: 0.4 },
   })
 })
 
@@ -246,13 +375,33 @@ test('another id, name or version is another row', () => {
   assert.equal(rowsOf(one('a', 'b', 'c'), one('A', 'b', 'c'), one('a', 'bc', ''), one('a', 'b', ''), one('ab', '\u0000c', 'c')).length, 5)
 })
 
-test('what a payload repeats is bounded in a row', () => {
-  const list = Array.from({ length: 100 }, (_, i) => finding({ fixed_version: String(i), cvss: { [`vendor-${i}`]: {} } }))
-  const [row] = rowsOf(...list)
+test('a finding repeated in a payload keeps every place and fix it has, up to a bound, and counts what is cut', () => {
+  const many = (n: number) =>
+    Array.from({ length: n }, (_, i) => finding({ fixed_version: `v${i}`, file_paths: [`a${i}`, 'every', `b${i}`] }))
+  const [all] = rowsOf(...many(256))
   assert.deepEqual(
-    row.fixed_versions,
-    Array.from({ length: 32 }, (_, i) => String(i)),
+    all.fixed_versions,
+    Array.from({ length: 256 }, (_, i) => `v${i}`),
   )
+  assert.deepEqual(all.file_paths, ['a0', 'every', 'b0', ...Array.from({ length: 255 }, (_, i) => [`a${i + 1}`, `b${i + 1}`]).flat()])
+  assert.ok(!('omitted' in all))
+  const [cut] = rowsOf(...many(600))
+  assert.deepEqual([cut.fixed_versions.length, cut.file_paths.length], [256, 1024])
+  assert.equal(cut.omitted, 600 - 256 + (1 + 2 * 600 - 1024))
+  assert.deepEqual(
+    rowsOf(...many(600), finding({ file_paths: ['every', 'a0'], fixed_version: 'v0' }))[0],
+    cut,
+    'what is kept is not cut again',
+  )
+  // More than one finding may tell: they are cut before, and counted.
+  const long = finding({ file_paths: Array.from({ length: 20 }, (_, i) => `c${i}`) })
+  assert.equal(rowsOf(long)[0].omitted, 4)
+  assert.equal(rowsOf(long, finding(), long)[0].omitted, 8)
+})
+
+test('what a payload repeats is bounded in a row', () => {
+  const list = Array.from({ length: 100 }, (_, i) => finding({ cvss: { [`vendor-${i}`]: {} } }))
+  const [row] = rowsOf(...list)
   assert.deepEqual(
     Object.keys(row.cvss),
     Array.from({ length: 8 }, (_, i) => `vendor-${i}`),
@@ -266,7 +415,7 @@ const anyFinding = fc.record(
     score: fc.double({ min: 0, max: 10, noNaN: true }),
     cvss: fc.dictionary(fc.constantFrom('nvd', 'ghsa', 'redhat'), fc.constant({ v3_score: 1 })),
     title: fc.constantFrom('one', 'two', ' '),
-    file_paths: fc.array(fc.constantFrom('a', 'b')),
+    file_paths: fc.array(fc.constantFrom('a', 'b', 'c')),
     kev: fc.boolean(),
     kev_date_added: fc.constantFrom('2024-01-01T00:00:00Z', '2024-01-01T00:00:00.1Z', '2023-12-31T00:00:00Z'),
     epss: fc.double({ min: 0, max: 1, noNaN: true }),
@@ -281,25 +430,27 @@ test('whatever is merged: no row says more than the one that comes of all, and a
       const rows: FindingRow[] = list.map(rowFor)
       const fold = (some: Record<string, unknown>[]) => {
         const [first, ...others] = some.map(rowFor)
-        for (const later of others) merge(first!, later)
-        return first!
+        const merged = new MergedFinding(first!)
+        for (const later of others) merged.add(later)
+        return merged.toRow()
       }
       const merged = fold(list)
       assert.equal(merged.severity, Math.min(...rows.map(({ severity }) => severity)))
       const known = (pick: (row: FindingRow) => number | undefined) => rows.map(pick).filter((one) => one !== undefined)
       assert.equal(merged.score ?? Number.NEGATIVE_INFINITY, Math.max(...known(({ score }) => score)))
       assert.equal(merged.epss ?? Number.NEGATIVE_INFINITY, Math.max(...known(({ epss }) => epss)))
-      assert.deepEqual([...merged.fixed_versions], [...new Set(rows.flatMap(({ fixed_versions }) => fixed_versions))])
+      assert.deepEqual([...merged.fixed_versions], [...new Set(rows.flatMap(({ fixed_versions }) => [...fixed_versions]))])
       assert.equal(merged.title, rows.find(({ title }) => title !== undefined)?.title)
-      assert.deepEqual(merged.file_paths, rows.find(({ file_paths }) => file_paths.length > 0)?.file_paths ?? [])
+      assert.deepEqual([...merged.file_paths], [...new Set(rows.flatMap(({ file_paths }) => [...file_paths]))])
       assert.equal(merged.kev, rows.some(({ kev }) => kev) || (rows.some(({ kev }) => kev === false) ? false : undefined))
       const dates = rows.map(({ kev_date_added }) => kev_date_added).filter((one) => one !== undefined)
       assert.equal(merged.kev_date_added, dates.sort()[0])
       const at = 1 + (cut % list.length)
       if (at === list.length) return
       const [head, tail] = [fold(list.slice(0, at)), fold(list.slice(at))]
-      merge(head, tail)
-      assert.deepEqual(head, merged)
+      const both = new MergedFinding(head)
+      both.add(tail)
+      assert.deepEqual(both.toRow(), merged)
       const sent = prepare(findingsOf(image, list.map(finding)))
       assert.deepEqual(sent.rows, [JSON.parse(JSON.stringify(merged))])
       assert.equal(sent.header.item_count, list.length)
@@ -500,7 +651,7 @@ test('a key that is missing, or has another type, is refused by its path', () =>
       { scanner: { name: 1 } },
       { os: [] },
       { os: { eosl: 'no' } },
-      { db_updated_at: 'x' },
+      { db_updated_at: 7 },
       { sbom_sources: 7 },
       { sbom_sources: [7] },
     ],

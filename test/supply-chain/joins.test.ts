@@ -221,7 +221,7 @@ async function assertSettles(reports: readonly Report[], inventory: Inventory, o
   const places = await sql`select ctid::text, xmin::text from image_link order by 1`
   assert.equal(await relinkAll(order(keys)), 0, 'nothing is left to change')
   assert.deepEqual(await sql`select ctid::text, xmin::text from image_link order by 1`, places)
-  await assertReads(reports, settled)
+  await assertReads(reports, settled, inventory)
 }
 
 /** An image that a payload has by its digest has no guesses, at no time. */
@@ -232,25 +232,35 @@ async function assertNoneBeside(): Promise<void> {
   assert.equal(rows.length, 0, JSON.stringify(rows))
 }
 
-/** Which payloads answer for a digest: of each source the best join, then the newest scan; the payload of that very digest comes last. */
-async function assertReads(reports: readonly Report[], links: Links): Promise<void> {
-  for (const kind of KINDS) {
-    for (const asked of new Set(reports.flatMap((one) => [one.digest, ...one.manifests]))) {
-      const best = (own: boolean) =>
-        SOURCES.flatMap((source) => {
-          const candidates = reports.flatMap((one) => {
-            if (one.kind !== kind || one.source !== source) return []
-            const rank = links.get(`${one.digest} ${source} ${asked}`)
-            const ranks = [...(rank ? [rank] : []), ...(own && one.digest === asked ? [4] : [])]
-            return ranks.map((join_rank) => ({ digest: one.digest, source, join_rank, hour: one.hour }))
-          })
-          candidates.sort((a, b) => a.join_rank - b.join_rank || b.hour - a.hour || (a.digest < b.digest ? -1 : 1))
-          return candidates.slice(0, 1).map(({ hour: _, ...row }) => row)
-        })
-      assert.deepEqual([...(await sql`select * from effective_reports(${asked}, ${kind})`)], best(true))
-      assert.deepEqual([...(await sql`select * from linked_reports(${asked}, ${kind})`)], best(false))
-    }
-  }
+/**
+ * Which payloads answer for a digest. Of each source: the one that came under that very digest; else those linked to it by digest, of which
+ * those of different platforms of it are side by side and of the others the newest scan counts; else a guess, if nothing came under the digest.
+ */
+function answers(reports: readonly Report[], links: Links, { images }: Inventory, kind: Kind, asked: string) {
+  const newest = (some: readonly Report[]) => [...some].sort((a, b) => b.hour - a.hour || (a.digest < b.digest ? -1 : 1)).slice(0, 1)
+  const isPlatform = (one: Report) => reports.some((other) => other.digest === one.digest && other.index === asked)
+  return SOURCES.flatMap((source) => {
+    const rankOf = (one: Report) => links.get(`${one.digest} ${source} ${asked}`) ?? 9
+    const all = reports.filter((one) => one.kind === kind && one.source === source)
+    const own = all.filter((one) => one.digest === asked)
+    const isKnown = images.some((image) => image.digest === asked)
+    if (own.length > 0) return own.map(({ digest }) => ({ digest, source, join_rank: isKnown ? 1 : 4 }))
+    const exact = all.filter((one) => rankOf(one) < 3)
+    const sideBySide = [...exact.filter(isPlatform), ...newest(exact.filter((one) => !isPlatform(one)))]
+    const guess = reports.some((one) => one.digest === asked) ? [] : newest(all.filter((one) => rankOf(one) === 3))
+    return (sideBySide.length > 0 ? sideBySide : guess)
+      .map((one) => ({ digest: one.digest, source, join_rank: rankOf(one) }))
+      .sort((a, b) => (a.digest < b.digest ? -1 : 1))
+  })
+}
+
+async function assertReads(reports: readonly Report[], links: Links, inventory: Inventory): Promise<void> {
+  for (const kind of KINDS)
+    for (const asked of new Set(reports.flatMap((one) => [one.digest, ...one.manifests, ...(one.index ? [one.index] : [])])))
+      assert.deepEqual(
+        [...(await sql`select * from answering_reports(${asked}, ${kind}) order by source, digest`)],
+        answers(reports, links, inventory, kind, asked),
+      )
 }
 
 test('links are those of the model, whatever the order in which payloads come and are relinked, and follow the inventory', () =>
@@ -285,9 +295,11 @@ test('links are those of the model, whatever the order in which payloads come an
           assert.equal((await send(one)).status, 'stored')
           await assertNoneBeside()
         }
+        await assertReads(reports, await storedLinks(), placed(before))
         await assertSettles(reports, placed(before), shuffled)
 
         await replaceInventory(placed(later))
+        await assertReads(reports, await storedLinks(), placed(later))
         await assertSettles(reports, placed(later), (keys) => shuffled(keys).reverse())
 
         for (const next of again.map((one, n) => made(one, 5 + n))) {

@@ -152,10 +152,15 @@ const refused = (text: string | Buffer, maxElements = MAX_ELEMENTS): [number, st
   return [0, 'taken']
 }
 
-test('a key of the outermost object may be there once, in whatever spelling', () => {
+test('a key may be there once in its object, in whatever spelling and however deep it is', () => {
   assert.deepEqual(refused('{"a":1,"a":1}'), [400, 'Json deserialize error: "a" is there twice'])
   assert.deepEqual(refused('{"list":[1],"\\u006cist":[2]}'), [400, 'Json deserialize error: "list" is there twice'])
-  assert.deepEqual(refused('{"list":[{"a":1,"a":2}],"b":{"c":1,"c":2}}'), [0, 'taken'])
+  assert.deepEqual(refused('{"a":{"b":{"c":":","c":2}}}'), [400, 'Json deserialize error: "c" is there twice'])
+  assert.deepEqual(refused('{"list":[{"a":":\\"{"},{"b":[{"\\\\":1},{"\\\\":1,"\\u005c":2}]}]}'), [
+    400,
+    'Json deserialize error: list[1]: "\\\\" is there twice',
+  ])
+  assert.deepEqual(refused('{"list":[{"__proto__":1,"__proto__":2}]}')[0], 400)
 })
 
 test('a fault is told with its place', () => {

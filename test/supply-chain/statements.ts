@@ -97,6 +97,8 @@ export const finding = (vuln_id: string, fields: Record<string, unknown> = {}) =
   kev_date_added: null as string | null,
   epss: null as number | null,
   epss_percentile: null as number | null,
+  aliases: [] as string[],
+  omitted: 0,
   ...fields,
 })
 export type Finding = ReturnType<typeof finding>

@@ -31,7 +31,7 @@ const FINDINGS = [
   [],
   [finding('CVE-1'), finding('CVE-2'), finding('CVE-3')],
   [finding('CVE-1'), finding('CVE-2', { title: 'worse' }), finding('CVE-4', { fixed_versions: ['1', '2'], epss: 0.5 })],
-  [finding('CVE-1', { severity: 0 }), finding('CVE-1', { package_name: 'zlib' }), finding('CVE-3', { cvss: {} })],
+  [finding('CVE-1', { severity: 0 }), finding('CVE-1', { package_name: 'zlib' }), finding('CVE-3', { aliases: ['GHSA-3'], omitted: 7 })],
 ]
 const COMPONENTS = [[], ['a', 'b', 'c'], ['c', 'b', 'a'], ['a', 'a']].map((names) => names.map(component))
 const contentOf = (kind: Kind, content: number) => (kind === 'sbom' ? COMPONENTS : FINDINGS)[content]!

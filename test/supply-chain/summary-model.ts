@@ -10,6 +10,9 @@ export interface SummaryRow {
   kev: boolean | null
   max_epss: number | null
   packages: string[]
+  package_count: number
+  /** Those by which it is found. */
+  all_packages: string[]
   sources: string[]
   images: number
   workloads: number
@@ -36,6 +39,8 @@ interface Link {
   image_digest: string
   join_rank: number
   scanned_at: string
+  /** Whether it is of a manifest that was posted as one of the image, which is an index. */
+  is_platform: boolean
 }
 
 interface Workload {
@@ -53,7 +58,9 @@ export const storedSummary = async (sql: postgres.Sql): Promise<SummaryRow[]> =>
   sorted(
     await sql<SummaryRow[]>`
       select s.vuln_id, s.scope_namespace, s.severity::int, d.max_score::float8, s.is_fixable, f.kev, f.epss::float8 as max_epss,
-             array_to_json(d.packages) as packages, array_to_json(d.sources) as sources, s.images::int, s.workloads::int,
+             array_to_json(d.packages) as packages, d.package_count::int,
+             (select json_agg(p.package_name order by p.package_name) from cve_package p where p.vuln_id = s.vuln_id) as all_packages,
+             array_to_json(d.sources) as sources, s.images::int, s.workloads::int,
              s.running_workloads::int, s.namespaces::int, s.join_rank::int
       from cve_summary s left join cve_detail d on d.vuln_id = s.vuln_id left join cve_fact f on f.vuln_id = s.vuln_id`,
   )
@@ -61,12 +68,27 @@ export const storedSummary = async (sql: postgres.Sql): Promise<SummaryRow[]> =>
 const sorted = (rows: readonly SummaryRow[]) =>
   [...rows].map((row) => ({ ...row })).sort((a, b) => (`${a.vuln_id} ${a.scope_namespace}` < `${b.vuln_id} ${b.scope_namespace}` ? -1 : 1))
 
+/** The payloads of one source that count for an image: that of its digest alone, else those by digest, else the newest guess. */
+function standing(links: readonly Link[]): Link[] {
+  const newest = (some: readonly Link[]) =>
+    [...some]
+      .sort((a, b) => (a.scanned_at === b.scanned_at ? (a.digest < b.digest ? -1 : 1) : a.scanned_at < b.scanned_at ? 1 : -1))
+      .slice(0, 1)
+  const own = links.filter((link) => link.digest === link.image_digest)
+  if (own.length > 0) return own
+  const exact = links.filter((link) => link.join_rank < 3)
+  if (exact.length === 0) return newest(links)
+  // Each platform of the image, and of what says the same of it the newest.
+  return [...exact.filter((link) => link.is_platform), ...newest(exact.filter((link) => !link.is_platform))]
+}
+
 export async function expectedSummary(sql: postgres.Sql, windowSecs: number): Promise<SummaryRow[]> {
   const findings = await sql<Finding[]>`
     select digest, source, severity::int, vuln_id, package_name, array_to_json(fixed_versions) as fixed_versions, score::float8, kev, epss::float8
     from image_finding`
   const links = await sql<Link[]>`
-    select l.digest, l.source, l.image_digest, l.join_rank::int, r.scanned_at::text
+    select l.digest, l.source, l.image_digest, l.join_rank::int, r.scanned_at::text,
+           l.digest in (select p.digest from image_report p where p.index_digest = l.image_digest) as is_platform
     from image_link l join image_report r on r.digest = l.digest and r.source = l.source and r.kind = 'vulnerabilities'`
   const workloads = await sql<Workload[]>`
     select w.image_digest, w.pod_namespace, concat_ws('/', w.cluster_id, w.pod_namespace, w.workload_kind, w.workload_name) as key,
@@ -78,14 +100,8 @@ export async function expectedSummary(sql: postgres.Sql, windowSecs: number): Pr
     if (!workloads.some((one) => one.image_digest === image)) continue
     const own = links.filter((link) => link.image_digest === image)
     for (const source of distinct(own.map((link) => link.source))) {
-      const [best] = own
-        .filter((link) => link.source === source)
-        .sort(
-          (a, b) =>
-            a.join_rank - b.join_rank ||
-            (a.scanned_at === b.scanned_at ? (a.digest < b.digest ? -1 : 1) : a.scanned_at < b.scanned_at ? 1 : -1),
-        )
-      for (const finding of findings) if (finding.digest === best!.digest && finding.source === source) hits.push({ finding, link: best! })
+      for (const link of standing(own.filter((link) => link.source === source)))
+        for (const finding of findings) if (finding.digest === link.digest && finding.source === source) hits.push({ finding, link })
     }
   }
 
@@ -94,6 +110,7 @@ export async function expectedSummary(sql: postgres.Sql, windowSecs: number): Pr
     const of = hits.filter(({ finding }) => finding.vuln_id === vuln_id)
     const everywhere = findings.filter((finding) => finding.vuln_id === vuln_id)
     const known = everywhere.map(({ kev }) => kev).filter((kev) => kev !== null)
+    const names = distinct(of.map(({ finding }) => finding.package_name)).sort()
     const shared = {
       vuln_id,
       severity: Math.min(...of.map(({ finding }) => finding.severity)),
@@ -101,9 +118,9 @@ export async function expectedSummary(sql: postgres.Sql, windowSecs: number): Pr
       is_fixable: of.some(({ finding }) => finding.fixed_versions.length > 0),
       kev: known.length === 0 ? null : known.includes(true),
       max_epss: highest(everywhere.map(({ epss }) => epss)),
-      packages: distinct(of.map(({ finding }) => finding.package_name))
-        .sort()
-        .slice(0, 5),
+      packages: names.slice(0, 5),
+      package_count: names.length,
+      all_packages: names,
       sources: distinct(of.map(({ finding }) => finding.source)).sort(),
     }
     const namespaces = distinct(

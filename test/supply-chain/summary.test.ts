@@ -2,7 +2,13 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import type { Gate } from '../../lib/db/index.ts'
-import { readSummary, type VulnerabilityFilter, type VulnerabilityPlace } from '../../lib/supply-chain/summary.ts'
+import {
+  MAX_CANDIDATES,
+  MAX_WALKED,
+  readSummary,
+  type VulnerabilityFilter,
+  type VulnerabilityPlace,
+} from '../../lib/supply-chain/summary.ts'
 import { startApp } from '../support/app.ts'
 
 const ROWS = 60_000
@@ -30,7 +36,10 @@ async function looked(filter: Partial<VulnerabilityFilter>, limit: number, after
     rows = rowsOf((row as unknown as { 'QUERY PLAN': { Plan: Plan }[] })['QUERY PLAN'][0]!.Plan)
     return app.db.read(statement)
   }
-  const all = { severities: [0, 1, 2, 3, 4, 5], fixable: null, running: false, namespace: null }
+  const all = {
+    ...{ severities: [0, 1, 2, 3, 4, 5], fixable: null, running: false, namespace: null },
+    ...{ vulnId: null, package: null, kev: null, epssMin: null },
+  }
   const page = await readSummary(gate as unknown as Gate, { ...all, ...filter }, { limit, after }, 'spec')
   return { rows, page: JSON.parse(page) }
 }
@@ -67,4 +76,48 @@ describe('a page of the summary', () => {
         }
       }
     })
+
+  describe('with a filter', () => {
+    before(async () => {
+      // Few are exploited, a tenth has a high EPSS, none of them is severe; a package has many, another has one.
+      await app.sql`
+        insert into cve_fact (vuln_id, kev, epss)
+        select s.vuln_id, case when s.n % 600 = 5 then true end, case when s.severity = 5 then (s.n % 100) / 100.0 end
+        from (select c.*, substr(c.vuln_id, 5)::int as n from cve_summary c) s`
+      await app.sql`
+        insert into cve_package select s.vuln_id, case when s.vuln_id = 'CVE-000077' then 'rare' else 'linux' end from cve_summary s`
+      await app.sql`insert into cve_detail (vuln_id, packages, sources) select vuln_id, '{}', '{}' from cve_summary`
+      await app.sql`insert into cve_alias (vuln_id, alias) select 'CVE-000077', 'GHSA-77'`
+      await app.sql.unsafe('analyze')
+    })
+
+    for (const [what, filter, most] of [
+      ['that leaves one', { package: 'rare' }, 1],
+      ['by another id', { vulnId: 'ghsa-77' }, 1],
+      ['that leaves few', { kev: true }, ROWS / 600],
+      ['of which one leaves few', { package: 'linux', kev: true, epssMin: 0.001 }, ROWS / 600],
+    ] as const)
+      test(`${what} reads no more than it leaves, and answers at once`, async () => {
+        const { rows, page } = await looked(filter, 500)
+        assert.ok(rows > 0 && rows <= most, `${rows} rows`)
+        assert.deepEqual([page.items.length, page.nextAfter], [rows, null])
+      })
+
+    test('that leaves many walks no more than a stretch for a page, and goes on where it ended', async () => {
+      const many = { epssMin: 0.2 }
+      const [counted] = await app.sql<{ n: number }[]>`select count(*)::int as n from cve_fact where epss >= 0.2`
+      const { n } = counted!
+      assert.ok(n > MAX_CANDIDATES)
+      let found = 0
+      let pages = 0
+      for (let after: VulnerabilityPlace | null = null; pages === 0 || after !== null; pages++) {
+        const { rows, page } = await looked(many, 500, after)
+        assert.ok(rows <= MAX_WALKED * 1.1, `${rows} rows`)
+        found += page.items.length
+        after = page.nextAfter && JSON.parse(Buffer.from(page.nextAfter, 'base64url').toString())
+      }
+      assert.equal(found, n)
+      assert.ok(pages >= ROWS / MAX_WALKED && pages <= n / 500 + ROWS / MAX_WALKED + 1, `${pages} pages`)
+    })
+  })
 })

@@ -62,6 +62,8 @@ export const finding = (vuln_id: string, fields: Fields = {}): Fields => ({
   kev_date_added: null,
   epss: null,
   epss_percentile: null,
+  aliases: [],
+  omitted: 0,
   ...fields,
 })
 

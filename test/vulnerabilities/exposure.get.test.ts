@@ -91,6 +91,7 @@ test('GET /vulnerabilities/{id}/exposure 200: images, workloads and namespaces, 
   const { lastSeen } = (await app.get(`/images/${digest}`)).json.workloads[0]
   const expected = {
     id,
+    aliases: [],
     severity: 'HIGH',
     fixable: true,
     images: [
@@ -143,6 +144,7 @@ test('GET /vulnerabilities/{id}/exposure 200: images, workloads and namespaces, 
     ],
     namespaces: [{ namespace, workloads: 1, runningWorkloads: 1, exposedWorkloads: 1, unknownExposureWorkloads: 0 }],
     truncated: false,
+    truncatedLists: [],
     inUse: null,
     inUseState: 'unknown',
   }
@@ -234,10 +236,11 @@ test('GET /vulnerabilities/{id}/exposure 200: 50 packages are a whole image, of 
     )
   await storeFindings(app, digest, 'operator-scanner', packages(50))
   const whole = await read(id)
-  assert.deepEqual([whole.images[0].packages.length, whole.truncated], [50, false])
+  assert.deepEqual([whole.images[0].packages.length, whole.truncated, whole.truncatedLists], [50, false, []])
   await storeFindings(app, digest, 'operator-scanner', packages(51))
   const cut = await read(id)
   assert.deepEqual([cut.images[0].packages.length, cut.truncated, cut.images[0].packages[49].name], [50, true, 'p150'])
+  assert.deepEqual(cut.truncatedLists, ['packages'])
   assert.equal(cut.fixable, true, 'by what is not listed, too')
 })
 
@@ -264,6 +267,7 @@ test('GET /vulnerabilities/{id}/exposure 200: 200 images are the whole list, of 
     [cut.images.map((i: { digest: string }) => i.digest), cut.truncated, cut.severity, cut.fixable],
     [sorted, true, 'NONE', false],
   )
+  assert.deepEqual(cut.truncatedLists, ['images', 'workloads'])
   // Where it runs is told even of an image that is not listed.
   assert.deepEqual([cut.workloads.length, cut.workloads[0].imageDigest, cut.workloads[0].running], [200, last, true])
 })
@@ -283,7 +287,39 @@ test('GET /vulnerabilities/{id}/exposure 200: 200 containers are the whole list,
   await run(some(50, 51, { state: 'terminated' }))
   const cut = await read(id)
   assert.deepEqual([cut.workloads.length, cut.truncated, cut.workloads.at(-1).container], [200, true, 'c299'], 'the running come first')
+  assert.deepEqual(cut.truncatedLists, ['workloads'])
   assert.deepEqual(cut.namespaces, [{ namespace, workloads: 4, runningWorkloads: 4, exposedWorkloads: 0, unknownExposureWorkloads: 4 }])
+})
+
+test('GET /vulnerabilities/{id}/exposure 200: a vulnerability is found by each of its ids, in any case, and named with the others', async () => {
+  const [namespace, digest, second, cve] = [newNamespace(), newDigest(), newDigest(), newCve()]
+  const [ghsa, pysec] = [`GHSA-${cve}`, `PYSEC-${cve}`]
+  await run(replica(namespace, [container('app', digest), container('other', second)]))
+  await storeFindings(app, digest, 'db-matcher', [finding(cve, { aliases: [ghsa, pysec], fixed_versions: ['2'] })])
+  await storeFindings(app, digest, 'operator-scanner', [finding(cve, { severity: 0 })])
+  // Stored before its aliases were known.
+  await storeFindings(app, second, 'registry', [finding(ghsa)])
+  for (const [asked, aliases] of [
+    [cve, [ghsa, pysec]],
+    [cve.toLowerCase(), [ghsa, pysec]],
+    [ghsa.toLowerCase(), [cve, pysec]],
+    [pysec, [cve, ghsa]],
+  ] as const) {
+    const found = await read(asked)
+    assert.deepEqual([found.id, found.aliases, found.severity, found.fixable], [asked, aliases, 'CRITICAL', true])
+    assert.deepEqual(found.images.map((one: { digest: string }) => one.digest).sort(), [digest, second].sort())
+    const { packages } = found.images.find((one: { digest: string }) => one.digest === digest)
+    assert.deepEqual(packages, [
+      {
+        name: 'openssl',
+        installedVersion: '3.0.1',
+        fixedVersions: ['2'],
+        severity: 'CRITICAL',
+        sources: ['db-matcher', 'operator-scanner'],
+      },
+    ])
+  }
+  assert.deepEqual((await read((await affected()).id)).aliases, [])
 })
 
 test('GET /vulnerabilities/{id}/exposure 200: the running first, then by namespace, kind, name, container and digest', async () => {
@@ -382,6 +418,22 @@ test('GET /vulnerabilities/{id}/exposure 200: peers of the same namespace are no
   assert.deepEqual([found.flowsObserved, found.ingressFlowsObserved, ...counts(found)], [3, 3, 0, 0, 0, 0])
   assert.deepEqual([found.exposed, found.exposedVia], [false, []])
   assert.deepEqual((await read(id)).namespaces[0].unknownExposureWorkloads, 0)
+})
+
+test('GET /vulnerabilities/{id}/exposure 200: whether a flow without the address of its peer came from outside is not known', async () => {
+  const { id, pod, namespace } = await affected()
+  const friend = newAddress()
+  await run(podPost({ pod_ip: friend, pod_namespace: namespace, started_at: '2024-01-01T00:00:00' }))
+  await see(flow(pod, friend), flow(pod, null))
+  const found = await network(id)
+  assert.deepEqual([found.ingressFlowsObserved, ...counts(found)], [2, 0, 0, 0, 0])
+  assert.deepEqual([found.exposed, found.exposedVia], [null, []], 'one of its own namespace does not tell of the other')
+  const [unknown] = (await read(id)).namespaces
+  assert.deepEqual([unknown.exposedWorkloads, unknown.unknownExposureWorkloads], [0, 1])
+  await app.sql`update traffic set peer_kind = 'node' where pod_name = ${pod.pod_name} and traffic_in_out_ip is null`
+  assert.equal((await network(id)).exposed, null, 'a node that has no address')
+  await see(flow(pod, '8.8.8.8'))
+  assert.deepEqual((await network(id)).exposed, true)
 })
 
 test('GET /vulnerabilities/{id}/exposure 200: peers of other namespaces are counted by their owner, else by their name', async () => {

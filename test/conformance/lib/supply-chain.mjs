@@ -394,6 +394,7 @@ export const reportKeys = [
 ]
 export const findingKeys = [
   'id',
+  'aliases',
   'package',
   'installedVersion',
   'fixedVersions',
@@ -408,6 +409,7 @@ export const findingKeys = [
   'publishedAt',
   'lastModifiedAt',
   'filePaths',
+  'omitted',
   'kev',
   'kevDateAdded',
   'epss',

@@ -142,7 +142,20 @@ check('summary-exposure: exposure names images, workloads and namespaces with ev
   await s.flows([flow(p, '8.8.8.8'), flow(p, '10.9.9.9', { traffic_type: 'EGRESS', pod_port: '0', traffic_in_out_port: '443' })])
 
   const r = ok(await s.exposure(id)).json
-  sameKeys(r, ['id', 'severity', 'fixable', 'truncated', 'images', 'workloads', 'namespaces', 'inUse', 'inUseState'], 'the answer')
+  const keys = [
+    'id',
+    'aliases',
+    'severity',
+    'fixable',
+    'truncated',
+    'truncatedLists',
+    'images',
+    'workloads',
+    'namespaces',
+    'inUse',
+    'inUseState',
+  ]
+  sameKeys(r, keys, 'the answer')
   assert.deepEqual([r.id, r.severity, r.fixable, r.truncated, r.inUse, r.inUseState], [id, 'HIGH', true, false, null, 'unknown'])
   assert.equal(r.images.length, 1)
   sameKeys(r.images[0], imageKeys, 'an image')
@@ -459,12 +472,14 @@ describe('after the first pass', () => {
     assert.ok(typeof r.staleSeconds === 'number' && r.staleSeconds >= 0, String(r.staleSeconds))
     assert.deepEqual(await get('wide'), {
       id: S.cves.wide,
+      aliases: [],
       severity: 'CRITICAL',
       maxScore: 9.5,
       fixable: true,
       kev: true,
       maxEpss: 0.5,
       packages: ['liba', 'libx'],
+      packageCount: 2,
       sources: ['db-matcher', 'operator-scanner'],
       images: 2,
       workloads: 3,
@@ -476,12 +491,14 @@ describe('after the first pass', () => {
     })
     assert.deepEqual(await get('plain'), {
       id: S.cves.plain,
+      aliases: [],
       severity: 'MEDIUM',
       maxScore: 5,
       fixable: false,
       kev: null,
       maxEpss: null,
       packages: ['libx'],
+      packageCount: 1,
       sources: ['operator-scanner'],
       images: 1,
       workloads: 2,

@@ -1,11 +1,15 @@
+-- The function of the release before, which told less, goes.
+drop function if exists observed_networks(text[], text[], text[], timestamp);
+
 -- What was seen of the network of workloads since a moment (Network exposure computation), by their place `n` in the three lists: flows of
 -- their newest 50 pods, dead ones too, and the different peers of those that came in. A pod or service that is not known to be of the
 -- same namespace is one of another.
 -- The flows of all pods are read at once and in the order in which they lie: pod by pod a page would be read for each flow. "offset 0"
--- keeps them apart from the pods that they are then joined to, and has the class of a flow made once.
-create or replace function observed_networks(namespaces text[], kinds text[], names text[], since timestamp)
+-- keeps them apart from the pods that they are then joined to, and has the class of a flow made once. `unknown_flows` came in from a
+-- peer that has no address: they are counted by no peer, and may have come from anywhere.
+create or replace function seen_networks(namespaces text[], kinds text[], names text[], since timestamp)
 returns table (n bigint, pods bigint, flows bigint, ingress_flows bigint, other_namespaces bigint, unattributed bigint,
-               public_ips bigint, nodes bigint)
+               public_ips bigint, nodes bigint, unknown_flows bigint)
 language sql stable
 set enable_bitmapscan = on
 set enable_indexscan = off
@@ -51,11 +55,12 @@ as $$
            count(*) filter (where p.class = 'other') as other_namespaces,
            count(p.peer) filter (where p.class = 'unattributed') as unattributed,
            count(*) filter (where p.class = 'unattributed' and is_public_address(p.peer)) as public_ips,
-           count(p.peer) filter (where p.class = 'node') as nodes
+           count(p.peer) filter (where p.class = 'node') as nodes,
+           (sum(p.flows) filter (where p.class in ('unattributed', 'node') and p.peer is null))::bigint as unknown_flows
     from peers p
     group by p.n)
   select w.n, coalesce(p.pods, 0), coalesce(c.flows, 0), coalesce(c.ingress_flows, 0), coalesce(c.other_namespaces, 0),
-         coalesce(c.unattributed, 0), coalesce(c.public_ips, 0), coalesce(c.nodes, 0)
+         coalesce(c.unattributed, 0), coalesce(c.public_ips, 0), coalesce(c.nodes, 0), coalesce(c.unknown_flows, 0)
   from workloads w
   left join (select p.n, count(*) as pods from newest p group by p.n) p on p.n = w.n
   left join counted c on c.n = w.n
