@@ -245,7 +245,8 @@ test('a way in without the proxy, without a host or without a gateway is refused
   assert.match(said({ ...on, ...ingress, 'frontend.ingress.hosts': [] }), /frontend\.ingress\.hosts/)
   assert.match(said({ ...on, ...route, 'frontend.httpRoute.hostnames': [] }), /frontend\.httpRoute\.hostnames/)
   assert.match(said({ ...on, ...route, 'frontend.httpRoute.parentRefs': [] }), /frontend\.httpRoute\.parentRefs/)
-  assert.match(notes({ ...on, ...ingress }), /ui\.example\.com.*no login/s)
+  assert.match(notes({ ...on, ...ingress, ...route }), /at ui\.example\.com: .*no login/s)
+  assert.doesNotMatch(notes(on), /From outside/)
 })
 
 test('extra objects are rendered as they are given, with what a template writes in them', { skip }, () => {

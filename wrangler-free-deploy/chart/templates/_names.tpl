@@ -71,6 +71,13 @@ As JSON: `sum` says how, `count` how many.
 {{- sub (int64 .Values.postgres.maxConnections) 3 -}}
 {{- end -}}
 
+{{/* Names by which the edge proxy is reached from outside, as JSON. */}}
+{{- define "telemetry-broker.frontendHosts" -}}
+{{- $ingress := .Values.frontend.ingress -}}
+{{- $route := .Values.frontend.httpRoute -}}
+{{- concat (ternary $ingress.hosts list $ingress.enabled) (ternary $route.hostnames list $route.enabled) | uniq | toJson -}}
+{{- end -}}
+
 {{- define "telemetry-broker.brokerUrl" -}}
 http://{{ include "telemetry-broker.fullname" . }}-broker.{{ .Release.Namespace }}.svc:9090
 {{- end -}}
