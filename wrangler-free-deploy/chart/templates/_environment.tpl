@@ -369,8 +369,7 @@ authentication. Usage: (list $ KEYS)
 {{- $name := printf "%s-frontend" (include "telemetry-broker.fullname" .) }}
 {{- $inNamespace := printf "%s.%s" $name .Release.Namespace }}
 {{- $hosts := concat (list $name $inNamespace (printf "%s.svc" $inNamespace) (printf "%s.svc.cluster.local" $inNamespace)) .Values.frontend.allowedHosts }}
-{{- $routed := concat (ternary .Values.frontend.ingress.hosts list .Values.frontend.ingress.enabled) (ternary .Values.frontend.httpRoute.hostnames list .Values.frontend.httpRoute.enabled) }}
-{{- range $routed }}
+{{- range include "telemetry-broker.frontendHosts" . | fromJsonArray }}
 {{- if not (hasPrefix "*" .) }}{{ $hosts = append $hosts . }}{{ end }}
 {{- end }}
 - name: ALLOWED_HOSTS
