@@ -13,7 +13,11 @@ export interface FirstSight {
 export function firstSight({ api, isLoopbackOnly, hasTokens, dataDir }: FirstSight): string {
   // An address that stands for all of them is none to ask.
   const url = api.replace(/\/\/(\[::\]|0\.0\.0\.0):/, '//localhost:')
-  const guard = hasTokens ? 'takes a token' : isLoopbackOnly ? 'no tokens, so for this machine alone' : 'no tokens: open to whoever reaches it'
+  const guard = hasTokens
+    ? 'takes a token'
+    : isLoopbackOnly
+      ? 'no tokens, so for this machine alone'
+      : 'no tokens: open to whoever reaches it'
   return [
     `  Broker  ${url}  (${guard})`,
     `  Try     curl ${url}/`,

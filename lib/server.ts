@@ -95,7 +95,11 @@ async function serve(config: Config, tokens: Tokens, log: Logger, signals: StopS
 }
 
 /** Without tokens, and where no address is told, for this machine alone; then names of others are refused, too. */
-async function listenForApi({ listen: addresses, isLoopbackOnly }: Config, { fetch }: ReturnType<typeof createApp>, onCut: (cut: Cut) => void) {
+async function listenForApi(
+  { listen: addresses, isLoopbackOnly }: Config,
+  { fetch }: ReturnType<typeof createApp>,
+  onCut: (cut: Cut) => void,
+) {
   const options = { onCut, variable: 'LISTEN_ADDR' }
   if (!isLoopbackOnly) return [await listen(fetch, addresses, options)]
   const before = refuseOtherHosts(createHosts([]), 'set LISTEN_ADDR to serve others')

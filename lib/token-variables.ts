@@ -58,7 +58,10 @@ export function readToken<Variable extends string>(
 export function tokenFilesOf<Variable extends string>(variables: readonly Variable[], env: NodeJS.ProcessEnv): TokenFiles<Variable>[] {
   return variables.flatMap((variable) => {
     const source = `${variable}_FILE`
-    const paths = trimmed(env, source).split(',').map((path) => path.trim()).filter((path) => path !== '')
+    const paths = trimmed(env, source)
+      .split(',')
+      .map((path) => path.trim())
+      .filter((path) => path !== '')
     return paths.length === 0 ? [] : [{ variable, source, paths }]
   })
 }
@@ -76,9 +79,15 @@ export function tokensOfFiles({ source, paths }: TokenFiles<string>, texts: read
 }
 
 function tokensIn(source: string, texts: readonly string[]): string[] {
-  const values = new Set(texts.flatMap((text) => text.split(',')).map((value) => value.trim()).filter((value) => value !== ''))
+  const values = new Set(
+    texts
+      .flatMap((text) => text.split(','))
+      .map((value) => value.trim())
+      .filter((value) => value !== ''),
+  )
   if (values.size === 0) throw new Error(`${source}: there is no token in it`)
-  if (values.size > MAX_TOKENS) throw new Error(`${source}: ${values.size} tokens; at most ${MAX_TOKENS}, for as long as one takes the place of the other`)
+  if (values.size > MAX_TOKENS)
+    throw new Error(`${source}: ${values.size} tokens; at most ${MAX_TOKENS}, for as long as one takes the place of the other`)
   return [...values]
 }
 
@@ -93,5 +102,10 @@ function readText(path: string): FileText {
 /** The two lines of a token in the table of a README. */
 export const tokenLines = (variable: string, meaning: string): (readonly string[])[] => [
   [variable, 'text', 'unset', meaning],
-  [`${variable}_FILE`, 'path', 'unset', 'The same, from a file that is read again twice a minute. A second file, after a comma, may come and go.'],
+  [
+    `${variable}_FILE`,
+    'path',
+    'unset',
+    'The same, from a file that is read again twice a minute. A second file, after a comma, may come and go.',
+  ],
 ]

@@ -49,7 +49,8 @@ function filesBelow(folder, ending) {
 
 function digest() {
   const hash = createHash('sha256')
-  for (const path of [...SETTINGS.filter((one) => existsSync(one)), ...sources]) hash.update(`${path}\0`).update(readFileSync(path)).update('\0')
+  for (const path of [...SETTINGS.filter((one) => existsSync(one)), ...sources])
+    hash.update(`${path}\0`).update(readFileSync(path)).update('\0')
   return hash.digest('hex').slice(0, DIGEST_CHARS)
 }
 
@@ -95,6 +96,8 @@ function link() {
 /** What is being made at this moment is young. */
 function removeOldBuilds() {
   const ageOf = (name) => statSync(join(BUILDS, name), { throwIfNoEntry: false })?.mtimeMs ?? 0
-  const byAge = readdirSync(BUILDS).map((name) => ({ name, at: ageOf(name) })).sort((one, other) => other.at - one.at)
+  const byAge = readdirSync(BUILDS)
+    .map((name) => ({ name, at: ageOf(name) }))
+    .sort((one, other) => other.at - one.at)
   for (const { name } of byAge.slice(KEPT_BUILDS)) rmSync(join(BUILDS, name), { recursive: true, force: true })
 }

@@ -22,7 +22,11 @@ test('GET / 200: JSON with links to what can be asked, each of which is a route'
 
 test('GET / 200: a page for who prefers HTML, with the same links', async () => {
   const { links } = (await app.get('/')).json as Links
-  for (const accept of ['text/html', 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', 'application/json;q=0.5, text/html']) {
+  for (const accept of [
+    'text/html',
+    'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
+    'application/json;q=0.5, text/html',
+  ]) {
     const answer = await app.get('/', { headers: { accept } })
     assert.equal(answer.status, 200)
     assert.equal(answer.headers.get('content-type'), 'text/html; charset=utf-8')
@@ -34,7 +38,15 @@ test('GET / 200: a page for who prefers HTML, with the same links', async () => 
 })
 
 test('GET / 200: JSON for everybody else', async () => {
-  for (const accept of ['*/*', 'application/json', 'application/json, text/html;q=0.9', 'text/html;q=0', 'text/plain', '', 'text/*;q=0.1, application/json']) {
+  for (const accept of [
+    '*/*',
+    'application/json',
+    'application/json, text/html;q=0.9',
+    'text/html;q=0',
+    'text/plain',
+    '',
+    'text/*;q=0.1, application/json',
+  ]) {
     const { status, headers } = await app.get('/', { headers: { accept } })
     assert.deepEqual([status, headers.get('content-type'), headers.get('vary')], [200, 'application/json', 'accept'], accept)
   }

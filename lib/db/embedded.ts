@@ -146,7 +146,9 @@ function ensureDataDir(dataDir: string): string {
     makeFolder(dataDir)
   } catch (error) {
     const { code, path = dataDir } = error as NodeJS.ErrnoException
-    throw new EmbeddedUnavailable(`DATA_DIR: ${path} cannot be made (${code}); choose a folder that this user can write to`, { cause: error })
+    throw new EmbeddedUnavailable(`DATA_DIR: ${path} cannot be made (${code}); choose a folder that this user can write to`, {
+      cause: error,
+    })
   }
   return realpathSync(dataDir)
 }

@@ -17,10 +17,7 @@ export function createHosts(names: readonly string[]): (host: string | undefined
   const known = new Set(names.map((name) => name.toLowerCase()))
   return (host) => {
     if (host === undefined || known.has('*')) return true
-    const name = host
-      .toLowerCase()
-      .replace(/:\d*$/, '')
-      .replace(/\.$/, '')
+    const name = host.toLowerCase().replace(/:\d*$/, '').replace(/\.$/, '')
     return LOOPBACK.test(name) || known.has(name)
   }
 }

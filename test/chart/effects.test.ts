@@ -18,6 +18,7 @@ const everything: Values = {
   'controller.image.tag': 'v1',
   'controller.runtimeInventory.mode': 'exec',
   'syscalls.captureLevel': 'custom',
+  'frontend.allowedHosts': { 'frontend.allowedHosts': ['ui.example.com'] },
   'syscalls.customList': ['read'],
   'jobs.mode': 'external',
   'serviceMonitor.enabled': true,

@@ -178,7 +178,10 @@ describe('the start', { timeout: 900_000 }, () => {
     const taken = await startUpstream()
     const edge = launchEdge({ BROKER_URL: taken.url, LISTEN_ADDR: `127.0.0.1:${taken.port}` })
     assert.deepEqual(await edge.exited, { code: 1, signal: null })
-    assert.match(String(edge.log.at(-1)!.msg), /^LISTEN_ADDR: 127\.0\.0\.1:\d+ cannot be used \(EADDRINUSE\): another program listens there/)
+    assert.match(
+      String(edge.log.at(-1)!.msg),
+      /^LISTEN_ADDR: 127\.0\.0\.1:\d+ cannot be used \(EADDRINUSE\): another program listens there/,
+    )
   })
 })
 

@@ -60,7 +60,10 @@ describe('a start that fails takes its database server along', { timeout: 900_00
       const dataDir = createDataDir()
       const { code, output } = await launch(t, dataDir, SERVER, { [variable]: await takePort(t) }).ended
       assert.equal(code, 1)
-      assert.match(lastWords(output), new RegExp(`^${variable}: 127\\.0\\.0\\.1:\\d+ cannot be used \\(EADDRINUSE\\): another program listens there`))
+      assert.match(
+        lastWords(output),
+        new RegExp(`^${variable}: 127\\.0\\.0\\.1:\\d+ cannot be used \\(EADDRINUSE\\): another program listens there`),
+      )
       assert.equal(postmasterPid(dataDir), undefined)
       assert.equal(readPidFile(join(dataDir, 'postgres')), undefined)
     })

@@ -37,7 +37,8 @@ const preflight = (app: typeof open, origin: string) =>
 
 describe('without CORS_ORIGINS', () => {
   test('no answer lets a page of another origin read it', async () => {
-    for (const [path, status] of PATHS) assert.deepEqual(await ask(closed, path, UI).then(({ status, fields }) => [status, fields]), [status, []])
+    for (const [path, status] of PATHS)
+      assert.deepEqual(await ask(closed, path, UI).then(({ status, fields }) => [status, fields]), [status, []])
   })
 
   test('a preflight is refused like any path that is no route', async () => {
@@ -50,7 +51,8 @@ describe('without CORS_ORIGINS', () => {
 
 describe('CORS_ORIGINS=*', () => {
   test('lets every origin read every answer', async () => {
-    for (const [path, status] of PATHS) assert.deepEqual(await ask(open, path, EVIL).then(({ status, origin }) => [status, origin]), [status, '*'])
+    for (const [path, status] of PATHS)
+      assert.deepEqual(await ask(open, path, EVIL).then(({ status, origin }) => [status, origin]), [status, '*'])
   })
 
   test('answers a preflight of any origin, for an hour', async () => {

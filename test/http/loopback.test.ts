@@ -71,15 +71,35 @@ test('a port that is taken on one of them is told, and nothing listens', { skip:
 
 test('names of this machine are let in, with a port or without, and no other name is', () => {
   const isAllowed = createHosts([])
-  for (const host of ['localhost', 'LOCALHOST:9090', 'localhost.', '127.0.0.1', '127.0.0.1:9090', '[::1]', '[::1]:9090', 'broker.localhost', undefined])
+  for (const host of [
+    'localhost',
+    'LOCALHOST:9090',
+    'localhost.',
+    '127.0.0.1',
+    '127.0.0.1:9090',
+    '[::1]',
+    '[::1]:9090',
+    'broker.localhost',
+    undefined,
+  ])
     assert.ok(isAllowed(host), host)
-  for (const host of ['evil.example', 'evil.example:9090', 'localhost.evil.example', '127.0.0.1.nip.io', 'notlocalhost', '10.0.0.1', '[::2]', ''])
+  for (const host of [
+    'evil.example',
+    'evil.example:9090',
+    'localhost.evil.example',
+    '127.0.0.1.nip.io',
+    'notlocalhost',
+    '10.0.0.1',
+    '[::2]',
+    '',
+  ])
     assert.ok(!isAllowed(host), host)
 })
 
 test('names that are configured are let in besides, and with * every name is', () => {
   const isAllowed = createHosts(['ui.example', 'Telemetry-Frontend.shop.svc'])
-  for (const host of ['ui.example', 'UI.example:8080', 'ui.example.', 'telemetry-frontend.shop.svc:8080', 'localhost']) assert.ok(isAllowed(host), host)
+  for (const host of ['ui.example', 'UI.example:8080', 'ui.example.', 'telemetry-frontend.shop.svc:8080', 'localhost'])
+    assert.ok(isAllowed(host), host)
   for (const host of ['x.ui.example', 'ui.example.evil', 'example']) assert.ok(!isAllowed(host), host)
   assert.ok(createHosts(['*'])('evil.example'))
 })
@@ -91,5 +111,6 @@ test('a page that points a name of its own at this machine gets nothing: 421', a
   const url = `http://127.0.0.1:${port}/pod/info`
   const refused = await get(url, { headers: { host: `evil.example:${port}` } })
   assert.deepEqual([refused.status, /evil|LISTEN_ADDR/.test(refused.text)], [421, true])
-  for (const host of [`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`]) assert.equal((await get(url, { headers: { host } })).status, 200)
+  for (const host of [`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`])
+    assert.equal((await get(url, { headers: { host } })).status, 200)
 })

@@ -26,7 +26,13 @@ function program(env: NodeJS.ProcessEnv) {
 
 test('a variable holds two tokens with a comma between, and each grants its scopes', () => {
   const tokens = createTokens(loadConfig({ BROKER_TOKEN_READ: ` ${OLD} , ${NEW} `, BROKER_TOKEN_INGEST: THIRD }))
-  assert.deepEqual([may(tokens, OLD), may(tokens, NEW)], [['open', 'read'], ['open', 'read']])
+  assert.deepEqual(
+    [may(tokens, OLD), may(tokens, NEW)],
+    [
+      ['open', 'read'],
+      ['open', 'read'],
+    ],
+  )
   assert.deepEqual(may(tokens, THIRD), ['ingest', 'open', 'read'])
   assert.deepEqual(may(tokens, `${OLD},${NEW}`), [])
   assert.deepEqual(tokens.sources, ['BROKER_TOKEN_READ', 'BROKER_TOKEN_INGEST'])
@@ -49,7 +55,8 @@ test('one value twice in one list is one token; in two variables it is refused, 
   const config = loadConfig({ BROKER_TOKEN_READ: `${OLD},${NEW}`, BROKER_TOKEN_INGEST: `${THIRD},${NEW}` })
   assert.throws(
     () => createTokens(config),
-    (error) => error instanceof ConfigError && /BROKER_TOKEN_READ and BROKER_TOKEN_INGEST/.test(error.message) && !error.message.includes(NEW),
+    (error) =>
+      error instanceof ConfigError && /BROKER_TOKEN_READ and BROKER_TOKEN_INGEST/.test(error.message) && !error.message.includes(NEW),
   )
 })
 
@@ -62,7 +69,13 @@ test('a file that changes gives its tokens without a restart, and the log says s
   assert.deepEqual([may(tokens, OLD), may(tokens, NEW), lines], [['open', 'read'], [], []])
   writeFileSync(path, `${OLD},${NEW}`)
   await look()
-  assert.deepEqual([may(tokens, OLD), may(tokens, NEW)], [['open', 'read'], ['open', 'read']])
+  assert.deepEqual(
+    [may(tokens, OLD), may(tokens, NEW)],
+    [
+      ['open', 'read'],
+      ['open', 'read'],
+    ],
+  )
   writeFileSync(path, `${NEW}\r\n`)
   await look()
   assert.deepEqual([may(tokens, OLD), may(tokens, NEW)], [[], ['open', 'read']])
@@ -80,7 +93,7 @@ test('a file that cannot be read, is empty or holds too many tokens keeps those 
     ['gone', () => rmSync(path), /cannot be read \(ENOENT\)/],
     ['empty', () => writeFileSync(path, ' \n'), /is empty/],
     ['too many', () => writeFileSync(path, `${OLD},${NEW},${THIRD}`), /at most 2/],
-    ['a folder', () => (rmSync(path), mkdirSync(path)), /cannot be read \(EISDIR\)/],
+    ['a folder', () => void [rmSync(path), mkdirSync(path)], /cannot be read \(EISDIR\)/],
   ]
   for (const [what, make, why] of faults) {
     make()
@@ -102,7 +115,13 @@ test('a token that another scope has is not taken from a file that changed', asy
   const { tokens, lines, look } = program({ BROKER_TOKEN_READ_FILE: read, BROKER_TOKEN_INGEST_FILE: ingest })
   writeFileSync(read, NEW)
   await look()
-  assert.deepEqual([may(tokens, OLD), may(tokens, NEW)], [['open', 'read'], ['ingest', 'open', 'read']])
+  assert.deepEqual(
+    [may(tokens, OLD), may(tokens, NEW)],
+    [
+      ['open', 'read'],
+      ['ingest', 'open', 'read'],
+    ],
+  )
   assert.match(lines[0]!, /hold the same token/)
 })
 
@@ -113,7 +132,13 @@ test('of two files the second may come later and go again', async () => {
   assert.deepEqual(may(tokens, OLD), ['open', 'read'])
   writeFileSync(second, NEW)
   await look()
-  assert.deepEqual([may(tokens, OLD), may(tokens, NEW)], [['open', 'read'], ['open', 'read']])
+  assert.deepEqual(
+    [may(tokens, OLD), may(tokens, NEW)],
+    [
+      ['open', 'read'],
+      ['open', 'read'],
+    ],
+  )
   // As a rotation ends: the new one in the place of the old.
   renameSync(second, first)
   await look()

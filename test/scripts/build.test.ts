@@ -77,8 +77,9 @@ async function postSbom(api: string): Promise<number> {
     image: { digest: DIGEST },
     components: [{ name: 'openssl', version: '3.0.1' }],
   }
-  return (await post(`${api}/images/${DIGEST}/sbom`, body, { headers: { 'content-type': 'application/json', authorization: `Bearer ${TOKEN}` } }))
-    .status
+  return (
+    await post(`${api}/images/${DIGEST}/sbom`, body, { headers: { 'content-type': 'application/json', authorization: `Bearer ${TOKEN}` } })
+  ).status
 }
 
 describe('npm run build', { timeout: 900_000 }, () => {
@@ -174,12 +175,16 @@ describe('npm run build', { timeout: 900_000 }, () => {
 })
 
 describe('npm start', { timeout: 900_000 }, () => {
-  test('on a terminal it is ten lines at most, and the last say where it is, a first question, where the data is and how to stop', { skip: noScript }, async (t) => {
+  test('on a terminal it is ten lines at most, and the last say where it is, a first question, where the data is and how to stop', {
+    skip: noScript,
+  }, async (t) => {
     await build(t)
     const dataDir = createDataDir()
     // A terminal of its own, into which Ctrl-C is typed.
-    const { child, heard, closed } = run(t, ['script', '--quiet', '--flush', '--return', '--command', 'npm start', '/dev/null'], { DATA_DIR: dataDir })
-    const question = await until('it says how to ask', () => /curl (http:\S+)/.exec(heard.output)?.[1] , START_MS)
+    const { child, heard, closed } = run(t, ['script', '--quiet', '--flush', '--return', '--command', 'npm start', '/dev/null'], {
+      DATA_DIR: dataDir,
+    })
+    const question = await until('it says how to ask', () => /curl (http:\S+)/.exec(heard.output)?.[1], START_MS)
     await until('it says how to stop', () => /Ctrl-C/.test(heard.output))
     const lines = screen(heard.output)
     assert.ok(lines.length <= 10, heard.output)

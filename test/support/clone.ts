@@ -15,6 +15,7 @@ export function cloneCheckout(): string {
   after(() => rmSync(clone, { recursive: true, force: true }))
   for (const name of [...SOURCES, ...SETTINGS]) cpSync(join(ROOT, name), join(clone, name), { recursive: true })
   mkdirSync(join(clone, 'node_modules'))
-  for (const name of readdirSync(join(ROOT, 'node_modules'))) symlinkSync(join(ROOT, 'node_modules', name), join(clone, 'node_modules', name))
+  for (const name of readdirSync(join(ROOT, 'node_modules')))
+    symlinkSync(join(ROOT, 'node_modules', name), join(clone, 'node_modules', name))
   return clone
 }

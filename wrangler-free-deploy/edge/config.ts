@@ -1,7 +1,19 @@
 /** The environment of the edge proxy, read once, with the rules of the broker's own (`lib/variables.ts`). */
 import { z } from 'zod'
 import { type ConfiguredToken, readToken, type TokenFiles, tokenFilesOf, tokenLines } from '../../lib/token-variables.ts'
-import { address, asTable, ConfigError, flag, hostNames, logLevels, printable, type Row, readRow, whole, word } from '../../lib/variables.ts'
+import {
+  address,
+  asTable,
+  ConfigError,
+  flag,
+  hostNames,
+  logLevels,
+  printable,
+  type Row,
+  readRow,
+  whole,
+  word,
+} from '../../lib/variables.ts'
 import { isPlainPath } from './target.ts'
 
 const tokenVariables = ['BROKER_TOKEN_READ', 'BROKER_AUTH_TOKEN'] as const
