@@ -20,6 +20,9 @@ const stallRetryMs = 2
 const exitDeadlineMs = 2000
 const exitRetryMs = 10
 
+/** Fields that fill a terminal and tell a person nothing. */
+const LONG_FIELDS = 'requestId,jobs'
+
 /** Where callers put headers: a header map itself, or under a request. */
 const secretPaths = ['', 'headers.', 'req.headers.', 'request.headers.'].flatMap((at) => [`${at}authorization`, `${at}Authorization`])
 
@@ -45,7 +48,7 @@ export const lineOptions = {
 export function createLog(config: { readonly logLevel: (typeof logLevels)[number] }): Logger {
   const settings = { ...lineOptions, level: config.logLevel }
   const pretty = process.stdout.isTTY ? findPretty() : null
-  if (pretty) return pino(settings, pretty({ sync: true, singleLine: true, translateTime: 'SYS:HH:MM:ss' }))
+  if (pretty) return pino(settings, pretty({ sync: true, singleLine: true, ignore: LONG_FIELDS, translateTime: 'SYS:HH:MM:ss' }))
   const log: Logger = pino(
     settings,
     createOutput(process.stdout.fd, (lines) => log.warn({ lines }, 'log lines were dropped: stdout is not read')),

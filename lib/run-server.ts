@@ -17,7 +17,7 @@ interface ServerConfig {
  */
 export function runServer<Config extends ServerConfig>(
   load: (env: NodeJS.ProcessEnv) => Config,
-  redacted: (config: Config) => object,
+  redacted: (config: Config) => { tokens?: unknown; token?: unknown },
   serve: (config: Config, log: Logger, signals: StopSignals) => Promise<void>,
 ): Promise<never> {
   return runProgram(load, async (config, log) => {
@@ -25,8 +25,10 @@ export function runServer<Config extends ServerConfig>(
       log.info({ signal }, 'stopping')
       setTimeout(() => process.exit(1), SHUTDOWN_MS).unref()
     })
-    log.info({ node: process.version }, 'starting')
-    log.debug({ config: redacted(config) }, 'configuration')
+    const printed = redacted(config)
+    const { tokens, token } = printed
+    log.info({ node: process.version, tokens, token }, 'starting')
+    log.debug({ config: printed }, 'configuration')
     for (const warning of config.warnings) log.warn(warning)
     await serve(config, log, signals).catch((error) => {
       if (!(error instanceof Stopped)) throw error

@@ -69,17 +69,17 @@ async function serve(config: Config, tokens: Tokens, log: Logger, signals: StopS
   }
   const apis = await signals.race(listenForApi(config, createApp(deps, routes), onCut))
   const admin = await signals.race(listen(createAdmin(deps).fetch, config.adminListen, { variable: 'ADMIN_ADDR' }))
+  const tokenWatch = watchTokenFiles({ files: config.tokenFiles, tokens, log })
+  const watch = watchMemory({ db, seen: deps.seen, log, everyMs: ASK_FOR_MEMORY_MS })
+  const { metrics } = deps
+  const denialWatch = watchDenialWorkloads({ db, metrics, log, everyMs: config.seccompDenialMetricsIntervalSecs * 1_000 })
+  const schedule = startSchedule(config.jobs === 'in-process' ? chains : [], deps)
   const api = shown(apis[0]!.address)
   if (process.stdout.isTTY) {
     const { isLoopbackOnly } = config
     const dataDir = config.database === null ? resolve(config.dataDir) : null
     process.stdout.write(firstSight({ api, isLoopbackOnly, hasTokens: tokens.enabled, dataDir }))
   } else log.info({ api, admin: shown(admin.address) }, 'listening')
-  const tokenWatch = watchTokenFiles({ files: config.tokenFiles, tokens, log })
-  const watch = watchMemory({ db, seen: deps.seen, log, everyMs: ASK_FOR_MEMORY_MS })
-  const { metrics } = deps
-  const denialWatch = watchDenialWorkloads({ db, metrics, log, everyMs: config.seccompDenialMetricsIntervalSecs * 1_000 })
-  const schedule = startSchedule(config.jobs === 'in-process' ? chains : [], deps)
 
   await once(aborted, 'abort')
   const jobsStopped = schedule.stop(STOP_JOBS_MS)

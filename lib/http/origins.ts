@@ -20,6 +20,6 @@ export function allowOrigin(c: Context, headers: Record<string, string>): Record
       return headers
     }
   }
-  delete headers[EXPOSE]
+  if (headers[EXPOSE] !== undefined) delete headers[EXPOSE]
   return headers
 }

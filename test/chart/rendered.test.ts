@@ -159,7 +159,9 @@ one('by default the broker does what it does without the chart, but for what a c
     'database',
     'databaseUrl',
     'dbMigrationMaxRetries',
+    'isLoopbackOnly',
     'kubeVersion',
+    'listen',
     'memoryLimitMb',
     'telemetryEndpoint',
   ]
@@ -425,12 +427,15 @@ each('what is mounted is a volume, what is a volume is mounted, and files that v
     const claims = manifest.kind === 'StatefulSet' ? manifest.spec.volumeClaimTemplates.map((one: Json) => one.metadata.name) : []
     assert.deepEqual(mounts.map(({ name }) => name).sort(), [...volumes.map(({ name }) => name), ...claims].sort(), manifest.metadata.name)
     for (const value of Object.values(environment(manifest)).filter((value) => /^\/etc\/(broker|postgres)\//.test(value))) {
-      const mount = mounts.find(({ mountPath }) => value.startsWith(`${mountPath}/`))
-      const { items } = volumes.find(({ name }) => name === mount.name).secret
-      assert.ok(
-        items.some(({ path }: Json) => value === `${mount.mountPath}/${path}`),
-        value,
-      )
+      for (const file of value.split(',')) {
+        const mount = mounts.find(({ mountPath }) => file.startsWith(`${mountPath}/`))
+        const { secret, projected } = volumes.find(({ name }) => name === mount.name)
+        const items: Json[] = secret?.items ?? projected.sources.flatMap((one: Json) => one.secret.items)
+        assert.ok(
+          items.some(({ path }) => file === `${mount.mountPath}/${path}`),
+          file,
+        )
+      }
     }
   }
 })

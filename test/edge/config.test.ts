@@ -28,6 +28,8 @@ test('the address of the broker is all that is needed', () => {
     idleTimeoutMs: 45_000,
     logLevel: 'info',
     allowSharedToken: false,
+    allowedHosts: [],
+    tokenFiles: [],
     token: null,
     warnings: [],
   })

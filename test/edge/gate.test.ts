@@ -84,12 +84,11 @@ test('CONNECT is 405', async () => {
 
 test('a target that is not plainly a path and a query is 400 by the rule that it breaks', async () => {
   for (const [target, rule] of [
-    ['/', /empty segments/],
+    ['//', /empty segments/],
     ['//pod/info', /empty segments/],
     ['/pod//info', /empty segments/],
     ['/pod/info/', /empty segments/],
     ['/api/', /empty segments/],
-    ['/api', /nothing after/],
     ['/pod/%69nfo', /may not hold %/],
     ['/pod/../info', /may not hold \.\./],
     ['/pod/..', /may not hold \.\./],

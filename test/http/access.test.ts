@@ -157,7 +157,7 @@ test('every route of the API asks for its scope before it does anything else', (
 
 test('the scopes of the API are those of interop-core 4.3', () => {
   for (const [name, scope] of declaredRoutes(routes.flatMap((one) => one.routes))) {
-    const expected = ['GET /health', 'GET /metrics'].includes(name) ? 'open' : name.startsWith('GET ') ? 'read' : 'ingest'
+    const expected = ['GET /', 'GET /health', 'GET /metrics'].includes(name) ? 'open' : name.startsWith('GET ') ? 'read' : 'ingest'
     if (!name.includes('/images/') && !name.includes('/export')) assert.equal(scope, expected, name)
   }
 })

@@ -93,14 +93,7 @@ test('a file that cannot be read, is empty or holds too many tokens keeps those 
     ['gone', () => rmSync(path), /cannot be read \(ENOENT\)/],
     ['empty', () => writeFileSync(path, ' \n'), /is empty/],
     ['too many', () => writeFileSync(path, `${OLD},${NEW},${THIRD}`), /at most 2/],
-    [
-      'a folder',
-      () => {
-        rmSync(path)
-        mkdirSync(path)
-      },
-      /cannot be read \(EISDIR\)/,
-    ],
+    ['a folder', () => void [rmSync(path), mkdirSync(path)], /cannot be read \(EISDIR\)/],
   ]
   for (const [what, make, why] of faults) {
     make()

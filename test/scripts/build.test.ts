@@ -181,7 +181,7 @@ describe('npm start', { timeout: 900_000 }, () => {
     await build(t)
     const dataDir = createDataDir()
     // A terminal of its own, into which Ctrl-C is typed.
-    const { child, heard, closed } = run(t, ['script', '--quiet', '--flush', '--return', '--command', 'npm start', '/dev/null'], {
+    const { child, heard, closed } = run(t, ['script', '--quiet', '--flush', '--return', '--command', 'exec npm start', '/dev/null'], {
       DATA_DIR: dataDir,
     })
     const question = await until('it says how to ask', () => /curl (http:\S+)/.exec(heard.output)?.[1], START_MS)

@@ -21,7 +21,7 @@ export async function ensureCluster(cluster: string, initdb: string, launcher: L
     if (launcher.account) chownSync(draft, launcher.account.uid, launcher.account.gid)
     await runInitdb(initdb, draft, launcher, log)
     renameSync(draft, cluster)
-    log.info({ folder: cluster }, 'embedded PostgreSQL: new cluster')
+    log.debug({ folder: cluster }, 'embedded PostgreSQL: new cluster')
   } catch (error) {
     rmSync(draft, { recursive: true, force: true })
     if (!existsSync(join(cluster, 'PG_VERSION'))) throw error
