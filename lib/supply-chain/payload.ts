@@ -21,6 +21,8 @@ export interface Prepared {
   readonly page: Page | null
   /** A JSON array of rows, as text. */
   readonly rows: string
+  /** False where the list is null or left out, which counts as empty. */
+  readonly hasList: boolean
 }
 
 interface Rows<Element> {
@@ -39,7 +41,7 @@ export interface PayloadKind<Whole extends z.ZodType, Element extends z.ZodType>
   readonly maxElements: number
   createRows(): Rows<z.output<Element>>
   /** Judges what is left to judge, in the order that clients know; `rows` throws for the first row that could not be kept. */
-  finish(posted: z.output<Whole>, facts: Facts): Prepared
+  finish(posted: z.output<Whole>, facts: Facts): Omit<Prepared, 'hasList'>
 }
 
 interface Facts {
@@ -77,7 +79,7 @@ export function preparePayload<Whole extends z.ZodType, Element extends z.ZodTyp
     const element = judged(kind.element, parts.element(i), [listKey, i])
     if (refusal === null) refusal = refusalOf(() => rows.add(element, `${listKey}[${i}]`))
   }
-  return kind.finish(posted, {
+  const prepared = kind.finish(posted, {
     digest,
     now,
     itemCount: parts.length,
@@ -86,6 +88,7 @@ export function preparePayload<Whole extends z.ZodType, Element extends z.ZodTyp
       return rows.finish()
     },
   })
+  return { ...prepared, hasList: Array.isArray((parts.rest as Record<string, unknown>)[listKey]) }
 }
 
 /** How `work` refuses; null when it does not. */
