@@ -6,7 +6,10 @@ import { body } from '../../lib/http/validate.ts'
 import { Executables, MAX_EXECUTABLES_BYTES, takeExecutables } from '../../lib/runtime/executables/index.ts'
 
 const Taken = z.strictObject({
-  accepted: z.int().min(0).describe('Entries that were taken, several of one file of a container too: with `dropped`, all that were posted.'),
+  accepted: z
+    .int()
+    .min(0)
+    .describe('Entries that were taken, several of one file of a container too: with `dropped`, all that were posted.'),
   dropped: z.int().min(0).describe('Entries that cannot be stored.'),
   written: z.int().min(0).describe('Rows that were new or changed.'),
 })

@@ -1,7 +1,7 @@
 /** Query parameters that several lists have. */
 import { z } from 'zod'
 import { shownAs } from '../http/declared.ts'
-import { filterText } from '../http/fields.ts'
+import { filterText, NO_NULL_PATTERN } from '../http/fields.ts'
 import { sourceNamed } from './names.ts'
 
 /** Null without the parameter. */
@@ -19,6 +19,7 @@ export const source = shownAs(
   filterText.transform((value) => (value === null ? null : (sourceNamed(value) ?? ''))),
   {
     type: 'string',
+    pattern: NO_NULL_PATTERN,
     description: 'Only what this source sent; blank is no filter.',
   },
 )
