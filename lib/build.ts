@@ -70,7 +70,7 @@ export function buildDeps(options: { config: Config; db: Database; log: Logger; 
     audit,
     seen,
     agentClocks: new AgentClocks(log),
-    payloads: new Payloads({ reader, maxInflatedBytes, metrics }),
+    payloads: new Payloads({ reader, maxInflatedBytes, metrics, lines }),
     unknownReasons: new UnknownReasons({ log, metrics }),
     imageTrust: new ImageTrust({ url: config.evaluatorUrl, token: () => evaluatorToken(tokens.configured), log }),
     profiles: openProfiles({ db, config, metrics, budget, lines }),

@@ -14,7 +14,7 @@ const ROW_BYTES = 1_024
 const Query = z.object({
   namespace: shownAs(
     text.refine((name) => name.trim() !== '', 'expected a namespace'),
-    { type: 'string', minLength: 1, description: 'Whose containers; not blank.' },
+    { type: 'string', pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$', description: 'Whose containers; not blank.' },
   ),
 })
 

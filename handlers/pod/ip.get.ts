@@ -3,7 +3,7 @@ import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
 import { shownAs } from '../../lib/http/declared.ts'
 import { noData } from '../../lib/http/errors.ts'
-import { pathText } from '../../lib/http/fields.ts'
+import { ANY_TIME_OR_BLANK, pathText } from '../../lib/http/fields.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { lookup } from '../../lib/http/validate.ts'
 import { canonicalAddress } from '../../lib/net/address.ts'
@@ -22,6 +22,7 @@ const Query = z.object({
     }),
     {
       type: 'string',
+      pattern: ANY_TIME_OR_BLANK,
       description: 'RFC 3339 with any offset, or naive UTC; blank is as if it were not sent.',
       examples: ['2026-01-01T09:00:00Z'],
     },

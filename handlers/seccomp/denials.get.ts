@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
 import { shownAs } from '../../lib/http/declared.ts'
-import { filter, filterText, pageLimit } from '../../lib/http/fields.ts'
+import { filter, filterText, pageLimit, ZONED_TIME_OR_BLANK } from '../../lib/http/fields.ts'
 import { asArray } from '../../lib/http/pages.ts'
 import { chargeRows } from '../../lib/http/read-budget.ts'
 import { sendJson } from '../../lib/http/respond.ts'
@@ -26,7 +26,11 @@ const Query = z.object({
       c.addIssue({ code: 'custom', message: 'expected a time as in RFC 3339, with a zone' })
       return z.NEVER
     }),
-    { type: 'string', description: 'Denials that were last seen then or later: RFC 3339 with a zone; blank is no filter.' },
+    {
+      type: 'string',
+      pattern: ZONED_TIME_OR_BLANK,
+      description: 'Denials that were last seen then or later: RFC 3339 with a zone; blank is no filter.',
+    },
   ),
   limit: pageLimit(DEFAULT_ROWS, MAX_ROWS),
 })

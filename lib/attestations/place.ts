@@ -38,7 +38,12 @@ export const placeCursor = shownAs(
     }),
     null,
   ),
-  { type: 'string', maxLength: MAX_CURSOR_CHARS, description: 'The `nextAfter` of the page before.' },
+  {
+    type: 'string',
+    maxLength: MAX_CURSOR_CHARS,
+    'x-opaque': true,
+    description: 'The `nextAfter` of the page before, as it is; blank is the first page.',
+  },
 )
 
 function parsed(hex: string): unknown {

@@ -20,10 +20,22 @@ export const NAIVE_TIME_RULE = 'expected YYYY-MM-DDTHH:MM:SS with up to nine fra
 
 const DATE_AND_TIME = '\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])T([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d'
 
+/** Days that the calendar has, leap years counted. */
+const LEAP_YEAR = '(?:\\d\\d(?:0[48]|[2468][048]|[13579][26])|(?:0[48]|[2468][048]|[13579][26])00)'
+const DAY_OF_YEAR = '(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)|02-(?:0[1-9]|1\\d|2[0-8]))'
+const CALENDAR_TIME = `(?:(?:[1-9]\\d{3}|\\d[1-9]\\d{2}|\\d{2}[1-9]\\d|\\d{3}[1-9])-${DAY_OF_YEAR}|${LEAP_YEAR}-02-29)T(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d{1,9})?`
+/** What a zone may be. */
+const ZONE = '(?:Z|[+-](?:0\\d|1[0-4]):[0-5]\\d)'
+/** Patterns of query parameters that are a time, or blank: with a zone, and with one or without. */
+export const ZONED_TIME_OR_BLANK = `^\\s*$|^${CALENDAR_TIME}${ZONE}$`
+export const ANY_TIME_OR_BLANK = `^\\s*$|^${CALENDAR_TIME}${ZONE}?$`
+/** Text that can be compared with what is stored. */
+export const NO_NULL_PATTERN = '^[^\\u0000]*$'
+
 /** The text of a naive UTC time as agents write it; `parseNaive` judges it. */
 export const naiveTimeText = shownAs(z.string(), {
   type: 'string',
-  pattern: `^(?!0000)${DATE_AND_TIME}(\\.\\d{1,9})?$`,
+  pattern: `^${CALENDAR_TIME}$`,
   description: 'Naive UTC, a date of the calendar, without a zone. Digits beyond microseconds are cut.',
   examples: ['2026-01-01T09:00:00.123456789'],
 }).meta({ id: 'PostedTime' })
@@ -80,14 +92,15 @@ export const pageLimit = (rows: number, max: number) => clamped(rows, max, 'Rows
 /** A query parameter that is compared with stored text: whatever it is, but U+0000. */
 export const text = shownAs(
   z.string().refine((value) => !value.includes('\0'), 'U+0000 is not allowed'),
-  { type: 'string', pattern: '^[^\\u0000]*$' },
+  { type: 'string', pattern: NO_NULL_PATTERN },
 )
 
 /** A query parameter that is a filter: null without it, and where it is blank (D17). */
 export const filterText = text.transform((value) => (value.trim() === '' ? null : value)).default(null)
 
 /** The same, where any text may be asked for; `what` is what there is then. */
-export const filter = (what: string) => shownAs(filterText, { type: 'string', description: `${what}; blank is no filter.` })
+export const filter = (what: string) =>
+  shownAs(filterText, { type: 'string', pattern: NO_NULL_PATTERN, description: `${what}; blank is no filter.` })
 
 /** A query parameter `after` that `cursor` reads. `first` is what the first page has instead: without it, and where it is blank. */
 export const orFirstPage = <S extends z.ZodType<unknown, string>, F>(cursor: S, first: F) =>

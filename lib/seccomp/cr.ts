@@ -4,7 +4,16 @@ import { shownAs } from '../http/declared.ts'
 import { HttpError } from '../http/errors.ts'
 import { name, pathText, word } from '../http/fields.ts'
 import { listOf } from '../http/lists.ts'
-import { ALLOW_ACTION, foldedArchitecture, isDnsName, isSyscallName, LOG_ACTION, SYSCALL_NAME } from './names.ts'
+import {
+  ALLOW_ACTION,
+  DNS_NAME,
+  foldedArchitecture,
+  isDnsName,
+  isSyscallName,
+  LOG_ACTION,
+  MAX_DNS_NAME_CHARS,
+  SYSCALL_NAME,
+} from './names.ts'
 
 /** One a syscall would be some 500. */
 export const MAX_RULES = 1_024
@@ -15,7 +24,14 @@ const MAX_NODES = 2 ** 31 - 1
 
 const NO_STATE = 'Pending'
 
-const dnsName = (what: string) => pathText.refine(isDnsName, 'expected a DNS-1123 name').describe(what)
+const dnsName = (what: string) =>
+  shownAs(pathText.refine(isDnsName, 'expected a DNS-1123 name'), {
+    type: 'string',
+    minLength: 1,
+    maxLength: MAX_DNS_NAME_CHARS,
+    pattern: DNS_NAME.source,
+    description: what,
+  })
 
 /** The path of a resource. */
 export const CrPath = z.object({ namespace: dnsName('The namespace of the resource.'), name: dnsName('Its name.') })

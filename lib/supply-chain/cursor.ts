@@ -29,7 +29,7 @@ export function cursor<S extends z.ZodType<readonly Key[]>>(schema: S) {
       }),
       null,
     ),
-    { type: 'string', description: 'The `nextAfter` of the page before.' },
+    { type: 'string', 'x-opaque': true, description: 'The `nextAfter` of the page before, as it is; blank is the first page.' },
   )
 }
 

@@ -1,7 +1,7 @@
 /** Query parameters that several lists have. */
 import { z } from 'zod'
 import { shownAs } from '../http/declared.ts'
-import { filter, filterText } from '../http/fields.ts'
+import { filter, filterText, NO_NULL_PATTERN } from '../http/fields.ts'
 import { VULNERABILITY, VULNERABILITY_RULE } from './exposure.ts'
 import { sourceNamed } from './names.ts'
 
@@ -51,6 +51,7 @@ export const source = shownAs(
   filterText.transform((value) => (value === null ? null : (sourceNamed(value) ?? ''))),
   {
     type: 'string',
+    pattern: NO_NULL_PATTERN,
     description: 'Only what this source sent; blank is no filter.',
   },
 )

@@ -23,6 +23,8 @@ export interface Prepared {
   readonly rows: string
   /** Times that were sent and could not be read. */
   readonly unreadableTimes: number
+  /** False where the list is null or left out, which counts as empty. */
+  readonly hasList: boolean
 }
 
 interface Rows<Element> {
@@ -48,7 +50,7 @@ export interface PayloadKind<Whole extends z.ZodType, Element extends z.ZodType>
   readonly maxElements: number
   createRows(): Rows<z.output<Element>>
   /** Judges what is left to judge, in the order that clients know; `rows` throws for the first row that could not be kept. */
-  finish(posted: z.output<Whole>, facts: Facts): Prepared
+  finish(posted: z.output<Whole>, facts: Facts): Omit<Prepared, 'hasList'>
 }
 
 interface Facts {
@@ -86,7 +88,7 @@ export function preparePayload<Whole extends z.ZodType, Element extends z.ZodTyp
     const element = judged(kind.element, parts.element(i), [listKey, i])
     if (refusal === null) refusal = refusalOf(() => rows.add(element, `${listKey}[${i}]`))
   }
-  return kind.finish(posted, {
+  const prepared = kind.finish(posted, {
     digest,
     now,
     itemCount: parts.length,
@@ -95,6 +97,7 @@ export function preparePayload<Whole extends z.ZodType, Element extends z.ZodTyp
       return rows.finish()
     },
   })
+  return { ...prepared, hasList: Array.isArray((parts.rest as Record<string, unknown>)[listKey]) }
 }
 
 /** How `work` refuses; null when it does not. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { HttpError } from '../http/errors.ts'
 import type { Metrics } from '../metrics.ts'
+import type { MinuteLines } from '../minute-lines.ts'
 import { parseNaive } from '../net/timestamp.ts'
 import type { Page, SentPayload } from './payload.ts'
 import type { PayloadReader } from './reader.ts'
@@ -46,6 +47,7 @@ export interface PayloadsOptions {
   reader: PayloadReader
   maxInflatedBytes: number
   metrics: Metrics
+  lines: MinuteLines
   /** Unix time in milliseconds. */
   now?: () => number
 }
@@ -95,9 +97,10 @@ export class Payloads {
   }
 
   async #process(kind: Kind, sent: Sent, ask: Ask): Promise<Outcome> {
-    const { reader, maxInflatedBytes, metrics, now } = this.#options
-    const { header, page, unreadableTimes } = await reader.read(kind, { ...sent, maxInflatedBytes, now: now() })
+    const { reader, maxInflatedBytes, metrics, lines, now } = this.#options
+    const { header, page, unreadableTimes, hasList } = await reader.read(kind, { ...sent, maxInflatedBytes, now: now() })
     metrics.unreadableTimes.labels(kind).inc(unreadableTimes)
+    if (!hasList) lines.note(`payloads of ${kind} whose list is null or left out were taken as empty`, { payloads: 1 })
     // By it an answer that was lost is known when it is asked for again.
     const told = JSON.stringify({ ...header, post: randomUUID() })
     let reply = replyOf(await ask({ header: told, page, rows: null }))

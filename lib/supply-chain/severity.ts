@@ -49,6 +49,9 @@ export function severityRuns(numbers: readonly number[], from: number): Severity
 
 const ALL = SEVERITIES.map((_, number) => number)
 
+const inAnyCase = (name: string) => [...name].map((letter) => `[${letter}${letter.toLowerCase()}]`).join('')
+const ANY_SEVERITY = SEVERITIES.map(inAnyCase).join('|')
+
 /** A query parameter `severity`: names with commas between them, in any case; becomes their numbers, each once and the worst first. */
 export const severities = shownAs(
   text
@@ -63,6 +66,7 @@ export const severities = shownAs(
     .default(ALL),
   {
     type: 'string',
+    pattern: `^\\s*(?:${ANY_SEVERITY})?\\s*(?:,\\s*(?:${ANY_SEVERITY})?\\s*)*$`,
     description: `Of these severities: names with commas between them, in any case, of ${SEVERITIES.join(', ')}. All unless sent; blank is no filter.`,
   },
 )

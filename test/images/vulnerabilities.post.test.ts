@@ -9,6 +9,7 @@ import { loadConfig } from '../../lib/config.ts'
 import { createApp } from '../../lib/http/app.ts'
 import { listen } from '../../lib/http/listen.ts'
 import { createTokens } from '../../lib/http/tokens.ts'
+import { MinuteLines } from '../../lib/minute-lines.ts'
 import { Payloads } from '../../lib/supply-chain/payloads.ts'
 import { PayloadReader } from '../../lib/supply-chain/reader.ts'
 import { start } from '../../lib/supply-chain/thread.ts'
@@ -481,6 +482,24 @@ test('POST /images/{digest}/vulnerabilities 408: a body of which not all has com
   assert.deepEqual(await reportsOf(digest), [])
 })
 
+test('POST /images/{digest}/vulnerabilities 200: a list that is null or left out is an empty one, and the log says so', async () => {
+  for (const [list, lines] of [
+    [[], 0],
+    [null, 1],
+    [undefined, 1],
+  ] as const) {
+    const own = await startApp(TOKENS)
+    const payload: Fields = { ...findingsOf(newImage()), vulnerabilities: list }
+    const answer = await own.post(path((payload.image as Fields).digest as string), payload, { token })
+    assert.deepEqual(answer.json, { status: 'stored', items: 0 })
+    const said = own.logged.filter(({ msg }) => msg === 'payloads of vulnerabilities whose list is null or left out were taken as empty')
+    assert.deepEqual(
+      said.map(({ payloads }) => payloads),
+      lines === 0 ? [] : [1],
+    )
+  }
+})
+
 // ---- The queue
 
 /** Of the largest bodies; there is room for more of small ones. */
@@ -559,7 +578,7 @@ test('POST /images/{digest}/vulnerabilities 500: a thread that fails fails one p
   const read = reader.read.bind(reader)
   reader.read = (kind, sent) => read(kind, { ...sent, digest: fates.shift()! })
   const { metrics } = app.deps
-  const payloads = new Payloads({ reader, maxInflatedBytes: 1, metrics })
+  const payloads = new Payloads({ reader, maxInflatedBytes: 1, metrics, lines: new MinuteLines(app.deps.log) })
   const failing = createApp({ ...app.deps, payloads }, routes)
   const ask = async () => {
     const digest = newImage()

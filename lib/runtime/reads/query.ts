@@ -40,15 +40,23 @@ export const origins = oneOf(
 
 export const container = shownAs(
   filterText.refine((name) => name === null || !isLongerThan(name, MAX_NAME_BYTES), NAME_RULE),
-  { type: 'string', description: `Only this container, in \`coverage\` too; at most ${MAX_NAME_BYTES} bytes, blank is no filter.` },
+  {
+    type: 'string',
+    pattern: `^[ -~]{0,${MAX_NAME_BYTES}}$`,
+    description: `Only this container, in \`coverage\` too; at most ${MAX_NAME_BYTES} bytes, blank is no filter.`,
+  },
 )
 
 /** A part of the path that names a workload. */
 export const workloadPart = (what: string) =>
-  pathText
-    .refine((name) => name.trim() !== '', 'must not be blank')
-    .refine((name) => !isLongerThan(name, MAX_NAME_BYTES), NAME_RULE)
-    .describe(`${what}; not blank, at most ${MAX_NAME_BYTES} bytes.`)
+  shownAs(
+    pathText.refine((name) => name.trim() !== '', 'must not be blank').refine((name) => !isLongerThan(name, MAX_NAME_BYTES), NAME_RULE),
+    {
+      type: 'string',
+      pattern: `^[!-~]{1,${MAX_NAME_BYTES}}$`,
+      description: `${what}; not blank, at most ${MAX_NAME_BYTES} bytes.`,
+    },
+  )
 
 export interface Place {
   readonly kind: string
@@ -70,5 +78,5 @@ export const after = shownAs(
     }),
     null,
   ),
-  { type: 'string', pattern: '^(exec|lib):[^\\u0000]+$', description: 'The `nextCursor` of the page before, `<kind>:<path>`.' },
+  { type: 'string', pattern: '^\\s*$|^(exec|lib):[^\\u0000]+$', description: 'The `nextCursor` of the page before, `<kind>:<path>`.' },
 )

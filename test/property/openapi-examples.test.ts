@@ -1,0 +1,67 @@
+/** Whoever generates requests from the OpenAPI document is not refused for what it generated. */
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import { startApp, TOKENS } from '../support/app.ts'
+import { document } from '../support/contract.ts'
+
+const RUNS = 60
+
+// biome-ignore lint/suspicious/noExplicitAny: a tree of JSON.
+type Json = any
+
+const app = await startApp(TOKENS)
+const token = TOKENS.BROKER_TOKEN_READ
+const { schemas } = document.components as { schemas: Record<string, Json> }
+
+/** Texts that any reader has, escapes of every kind included. */
+const anyText = fc.string({ unit: 'grapheme', maxLength: 40 })
+
+/** Values that a schema of a parameter allows. */
+function valuesOf(schema: Json): fc.Arbitrary<unknown> {
+  if (schema.$ref) return valuesOf(schemas[schema.$ref.split('/').at(-1)!])
+  if (schema.enum) return fc.constantFrom(...schema.enum)
+  // Only the broker makes those that are not blank.
+  if (schema['x-opaque']) return fc.constantFrom('', ' ')
+  if (schema.type === 'boolean') return fc.boolean()
+  if (schema.type === 'integer') return fc.oneof(fc.integer(), fc.maxSafeInteger())
+  assert.equal(schema.type, 'string', JSON.stringify(schema))
+  const isAllowed = (text: string) =>
+    text.length >= (schema.minLength ?? 0) &&
+    text.length <= (schema.maxLength ?? Number.POSITIVE_INFINITY) &&
+    (schema.pattern === undefined || new RegExp(schema.pattern, 'u').test(text))
+  const made = schema.pattern === undefined ? [anyText] : [fc.stringMatching(new RegExp(schema.pattern)), anyText]
+  return fc.oneof(...made).filter((text) => text.isWellFormed() && isAllowed(text))
+}
+
+/** Rules about several parameters at once, which no schema of one tells. */
+const WITH: Record<string, Record<string, string>> = {
+  '/compute/contention': { namespace: 'shop' },
+  '/attestations/policy': { mode: 'audit' },
+}
+
+for (const [path, { get }] of Object.entries(document.paths)) {
+  const parameters = ((get as Json)?.parameters ?? []) as Json[]
+  if (parameters.length === 0) continue
+  test(`GET ${path}: no value that the document allows is refused`, async () => {
+    const fields = Object.fromEntries(
+      parameters.map(({ name, required, schema }) => [name, required ? valuesOf(schema) : fc.option(valuesOf(schema), { nil: undefined })]),
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.record(fields) as fc.Arbitrary<Record<string, unknown>>, async (values) => {
+        const query = new URLSearchParams()
+        let target = path
+        for (const { name, in: place } of parameters) {
+          const value = WITH[path]?.[name] ?? values[name]
+          if (place === 'path') target = target.replace(`{${name}}`, encodeURIComponent(String(value)))
+          else if (value !== undefined) query.set(name, String(value))
+        }
+        // A segment of dots is none in a URL.
+        if (/\/\.{1,2}(\/|$)/.test(target)) return
+        const { status, text } = await app.get(`${target}?${query}`, { token })
+        assert.ok(![400, 422].includes(status), `${target}?${query}: ${status} ${text}`)
+      }),
+      { numRuns: RUNS },
+    )
+  })
+}
