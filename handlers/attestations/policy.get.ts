@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import {
-  CONTAINER_BYTES,
+  FIRST_BYTES,
   generate,
   MAX_CONTAINERS,
   MAX_POLICY_BYTES,
@@ -80,14 +80,20 @@ export default route({
     409: 'A policy that enforces would not cover every running image; the text names each repository and why. `acknowledgePartial=true` generates it all the same. Or one of policy-controller, made for a namespace, would bind others that run images of the same names; the text names them. `acknowledgeClusterWide=true` generates it all the same.',
     422: `More than ${MAX_CONTAINERS} containers run, or the policies would be longer than ${MAX_POLICY_BYTES} bytes: ask for one namespace.`,
   },
-}).get('/attestations/policy', access('read'), query(Query, { unknown: 'ignored' }), charge(WORST_KIB), async (c) => {
+}).get('/attestations/policy', access('read'), query(Query, { unknown: 'ignored' }), charge(kib(FIRST_BYTES)), async (c) => {
   const { db, config } = c.get('deps')
   const { format, mode: isEnforced, namespace, acknowledgePartial, acknowledgeClusterWide } = c.req.valid('query')
   const scope = { namespace, isClusterWide: format === 'policy-engine-b', windowSecs: config.imageRunningWindowSecs }
-  const plan = await planOf(await readCoverage(db.read, scope, leaving(c)))
+  const hold = (bytes: number) => c.get('share')?.grow(FIRST_BYTES + bytes)
+  const coverage = await readCoverage(db.read, scope, hold, leaving(c))
+  // The plan has of each container, signer and digest one more.
+  const plannedBytes = 2 * coverage.heldBytes
+  await hold(plannedBytes)
+  const plan = await planOf(coverage)
   if (isEnforced && !acknowledgePartial) requireWhole(plan)
   if (isEnforced && !acknowledgeClusterWide) requireAlone(plan)
   const shownFormat = shownPolicyFormat(format, config.wireNames)
-  const policies = await generate(plan, { format, shownFormat, isEnforced, namespace, annotationPrefix: config.annotationPrefix })
+  const options = { format, shownFormat, isEnforced, namespace, annotationPrefix: config.annotationPrefix }
+  const policies = await generate(plan, options, (bytes) => hold(plannedBytes + bytes))
   return sendJson(c, policies, { 'content-type': CONTENT_TYPE })
 })

@@ -2,25 +2,32 @@ import { z } from 'zod'
 import { placeCursor } from '../../lib/attestations/place.ts'
 import { PIECE_BYTES, RunningPage, readRunning } from '../../lib/attestations/running.ts'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
+import { route, type Validated } from '../../lib/http/context.ts'
 import { filter, pageLimit } from '../../lib/http/fields.ts'
 import { asArray, between, pageByPage } from '../../lib/http/pages.ts'
-import { chargeRows, kib } from '../../lib/http/read-budget.ts'
+import { charge, kib } from '../../lib/http/read-budget.ts'
 import { sendJson, sendPieces } from '../../lib/http/respond.ts'
 import { query } from '../../lib/http/validate.ts'
 
 const DEFAULT_CONTAINERS = 100
 const MAX_CONTAINERS = 200
-/** Bytes a container may cost while its list is built (interop-supply-chain 3.10). */
+/** Bytes of a container with its result at its longest, as it was read and as it is sent (interop-supply-chain 3.10). */
 const CONTAINER_BYTES = 512 * 1_024
-/** What a piece comes to as it was read, as rows of JSON, as one text, and as sent. */
+/** Bytes of a container without its result. */
+const ROW_BYTES = 4 * 1_024
+/** A piece as it was read, as rows of JSON, as one text, and as sent. */
 const COPIES = 4
+
+/** A page holds which containers it has, and one piece of their results at a time. */
+const pageKib = (limit: number) => kib(Math.min((limit + 1) * CONTAINER_BYTES, (limit + 1) * ROW_BYTES + COPIES * PIECE_BYTES))
 
 const Query = z.object({
   namespace: filter('Only containers of this namespace'),
   limit: pageLimit(DEFAULT_CONTAINERS, MAX_CONTAINERS),
   after: placeCursor,
 })
+
+const perPage: Validated<'query', typeof Query> = charge((c) => pageKib(c.req.valid('query').limit))
 
 /**
  * GET /attestations/running: each container of a workload that runs, with who signed its image and what was attested of it, whole, as trust
@@ -30,14 +37,13 @@ const Query = z.object({
 export default route({
   summary: 'The containers that run, with the verified signatures and attestations of their images',
   answer: RunningPage,
-}).get('/attestations/running', access('read'), query(Query), chargeRows<typeof Query>(CONTAINER_BYTES, 1), async (c) => {
+}).get('/attestations/running', access('read'), query(Query), perPage, async (c) => {
   const { db, config } = c.get('deps')
   const { namespace, limit, after } = c.req.valid('query')
   const scope = { namespace, windowSecs: config.imageRunningWindowSecs }
-  const { first, next, maxPerPiece, nextAfter } = await readRunning(db.read, scope, { limit, after }, config.wireNames)
+  const { first, next, nextAfter } = await readRunning(db.read, scope, { limit, after }, config.wireNames)
   const head = Buffer.from('{"items":')
   const tail = Buffer.from(`,"nextAfter":${JSON.stringify(nextAfter)}}`)
   if (first.last === null) return sendJson(c, Buffer.concat([head, asArray(first), tail]))
-  const pieceKib = kib(Math.max(maxPerPiece * CONTAINER_BYTES, COPIES * PIECE_BYTES))
-  return sendPieces(c, between(head, pageByPage(c, first, next, pieceKib), tail))
+  return sendPieces(c, between(head, pageByPage(c, first, next, pageKib(limit)), tail))
 })

@@ -62,8 +62,8 @@ const LINE = /.{1,64}/g
 /** The same text for the same key, however it is broken into lines; of what is not plainly one key the ends of lines alone are made alike. */
 function plainPem(pem: string): string {
   const text = pem.trim().replace(/\r\n?/g, '\n')
-  const base64 = ONE_KEY.exec(text)?.[1]?.replace(/\s+/g, '')
-  if (base64 === undefined || Buffer.from(base64, 'base64').toString('base64') !== base64) return text
+  const base64 = ONE_KEY.exec(text)?.[1]?.replace(/\s+/g, '') ?? ''
+  if (base64 === '' || Buffer.from(base64, 'base64').toString('base64') !== base64) return text
   return ['-----BEGIN PUBLIC KEY-----', ...base64.match(LINE)!, '-----END PUBLIC KEY-----'].join('\n')
 }
 

@@ -41,6 +41,12 @@ const NOT_CHECKED = 'not checked'
 const NO_PEM = 'only a key whose PEM is unknown'
 /** A policy spends more on an authority than its text. */
 const AUTHORITY_BYTES = 64
+/** What an authority is kept as: its key, its parts, what it is compared by, and its place in a table. */
+const AUTHORITY_COPIES = 4
+/** A container beside its texts, a signer of a digest, and a mark of one that attested it. */
+const CONTAINER_BYTES = 512
+const SIGNED_BYTES = 160
+const MARK_BYTES = 100
 
 /** A repository of running images. */
 export class Repository {
@@ -84,9 +90,16 @@ export class Coverage {
   /** Digests that other namespaces alone run, and the first of these. */
   readonly #elsewhere = new Map<string, string>()
   readonly #namespaces = new Set<string>()
-  #bytes = 0
+  #authorityBytes = 0
+  #otherBytes = 0
+
+  /** Bytes that this comes to in memory, roughly and rather too many. */
+  get heldBytes(): number {
+    return this.#otherBytes + AUTHORITY_COPIES * this.#authorityBytes
+  }
 
   add({ digest, reference, repository, verdict }: Running): void {
+    this.#otherBytes += CONTAINER_BYTES + 2 * (reference.length + (repository?.length ?? 0))
     const spelled = repositoryOfReference(reference)
     const given = repository ?? spelled
     const name = normalRepository(undefined, given)
@@ -116,7 +129,10 @@ export class Coverage {
       const first = this.#elsewhere.get(digest)
       if (!this.#byDigest.has(digest) && (first === undefined || namespace < first)) this.#elsewhere.set(digest, namespace)
     }
-    for (const [one, { digest, verdict }] of bound) this.#count(one, digest, verdict)
+    for (const [one, { digest, verdict, reference }] of bound) {
+      this.#otherBytes += CONTAINER_BYTES + reference.length
+      this.#count(one, digest, verdict)
+    }
   }
 
   /** The last parts of the names that pods write, or may write, for these images. */
@@ -164,6 +180,7 @@ export class Coverage {
       ),
     )
     for (const one of covered) {
+      this.#otherBytes += SIGNED_BYTES * signers.length + MARK_BYTES * attested.reduce((sum, marks) => sum + marks.length, 0)
       for (const signer of signers) {
         const digests = one.signed.get(signer)
         if (digests) digests.push(digest)
@@ -207,8 +224,8 @@ export class Coverage {
   #interned(key: string, authority: Authority): Authority {
     const known = this.#authorities.get(key)
     if (known) return known.authority
-    this.#bytes += Buffer.byteLength(key) + AUTHORITY_BYTES
-    if (this.#bytes > MAX_POLICY_BYTES) throw tooLarge()
+    this.#authorityBytes += Buffer.byteLength(key) + AUTHORITY_BYTES
+    if (this.#authorityBytes > MAX_POLICY_BYTES) throw tooLarge()
     this.#authorities.set(key, { authority, mark: markOf(key) })
     return authority
   }

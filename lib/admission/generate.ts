@@ -4,7 +4,7 @@ import { Slice } from '../turns.ts'
 import { type Manifest, oneLine, quoted, yamlOf } from '../yaml.ts'
 import { headerOf, shownNamespaces } from './header.ts'
 import { kyvernoPolicy } from './kyverno.ts'
-import { MAX_POLICY_BYTES, tooLarge } from './limits.ts'
+import { type Hold, MAX_POLICY_BYTES, TEXT_COPIES, tooLarge } from './limits.ts'
 import { namesOf } from './name.ts'
 import { nativePolicy } from './native.ts'
 import type { Options } from './options.ts'
@@ -30,8 +30,8 @@ export function requireAlone({ elsewhere }: Plan): void {
   )
 }
 
-/** The text of the policies, with comments above them. Throws 422 when it becomes longer than the longest. */
-export async function generate(plan: Plan, options: Options): Promise<Buffer> {
+/** The text of the policies, with comments above them; `hold` hears of what has been made of it. Throws 422 when it becomes longer than the longest. */
+export async function generate(plan: Plan, options: Options, hold: Hold = () => {}): Promise<Buffer> {
   const slice = new Slice()
   const parts: Buffer[] = []
   let bytes = 0
@@ -40,6 +40,7 @@ export async function generate(plan: Plan, options: Options): Promise<Buffer> {
     parts.push(part)
     bytes += part.length
     if (bytes > MAX_POLICY_BYTES) throw tooLarge()
+    await hold(TEXT_COPIES * bytes)
     if (slice.isOver) await slice.next()
   }
   return Buffer.concat(parts, bytes)

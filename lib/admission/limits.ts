@@ -4,8 +4,12 @@ import { HttpError } from '../http/errors.ts'
 export const MAX_CONTAINERS = 5_000
 /** Bytes of the longest answer, and of the signers that are kept for it: the CLI reads no more (interop-supply-chain 4). */
 export const MAX_POLICY_BYTES = 10 * 1024 * 1024
-/** Bytes that a container may cost (interop-supply-chain 3.10): its result at its longest, twice. */
-export const CONTAINER_BYTES = 512 * 1024
+/** A batch of results as it was read, as texts and as parsed, and the containers of most clusters. */
+export const FIRST_BYTES = 12 * 1024 * 1024
+/** Copies of the policies: in parts, as one, and compressed. */
+export const TEXT_COPIES = 3
+/** Tells of how many bytes are held; what it returns is waited for before there are more. */
+export type Hold = (bytes: number) => Promise<void> | void
 
 const ASK_FOR_LESS = 'ask for one namespace at a time with `namespace`'
 

@@ -3,7 +3,7 @@ import { fixed, type Gate } from '../db/index.ts'
 import { clientGone } from '../http/errors.ts'
 import { Slice } from '../turns.ts'
 import { Coverage, type Elsewhere, type Result, type Running } from './coverage.ts'
-import { MAX_CONTAINERS, tooManyContainers, tooManyElsewhere } from './limits.ts'
+import { type Hold, MAX_CONTAINERS, tooManyContainers, tooManyElsewhere } from './limits.ts'
 
 /** Results that are asked for at a time, and bytes of them after which no other comes along: one may have as many as all the rest. */
 const BATCH_DIGESTS = 500
@@ -64,10 +64,15 @@ export interface Scope {
 
 /**
  * Reads what the running containers of a namespace, or of the cluster, are signed by; where the policies will bind other namespaces, too, also what
- * runs there under the same names. Few results are held at a time. Throws 422 for more containers or signers than policies can be generated of,
+ * runs there under the same names. Few results are held at a time; `hold` hears of what has been kept of the others. Throws 422 for more containers or signers than policies can be generated of,
  * and 499 when `left` tells that nobody waits for them any more.
  */
-export async function readCoverage(gate: Gate, { namespace, isClusterWide, windowSecs }: Scope, left?: AbortSignal): Promise<Coverage> {
+export async function readCoverage(
+  gate: Gate,
+  { namespace, isClusterWide, windowSecs }: Scope,
+  hold: Hold = () => {},
+  left?: AbortSignal,
+): Promise<Coverage> {
   const rows = await gate((sql) => (namespace === null ? OF_CLUSTER(sql, windowSecs) : OF_NAMESPACE(sql, namespace, windowSecs)))
   if (sumOf(rows) > MAX_CONTAINERS) throw tooManyContainers()
   const coverage = new Coverage()
@@ -84,6 +89,7 @@ export async function readCoverage(gate: Gate, { namespace, isClusterWide, windo
   }
   const digests = await coverage.digests(slice)
   for (let at = 0; at < digests.length; ) {
+    await hold(coverage.heldBytes)
     if (left?.aborted) throw clientGone()
     const batch = digests.slice(at, at + BATCH_DIGESTS)
     const results = await gate((sql) => RESULTS(sql, batch.join()))

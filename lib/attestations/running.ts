@@ -132,8 +132,6 @@ export interface RunningFilter {
 export interface RunningList {
   readonly first: Page<number>
   readonly next: (piece: number) => Promise<Page<number>>
-  /** Containers of the piece that has most of them. */
-  readonly maxPerPiece: number
   readonly nextAfter: string | null
 }
 
@@ -158,7 +156,6 @@ export async function readRunning(
   return {
     first: pieces.length === 0 ? { json: Buffer.alloc(0), count: 0, last: null } : await next(0),
     next,
-    maxPerPiece: Math.max(0, ...pieces.map(({ length }) => length)),
     nextAfter: end ? writePlace(end.slice(0, PLACE.length).map(String) as unknown as Place) : null,
   }
 }

@@ -2,40 +2,46 @@ import { HttpError } from './errors.ts'
 
 export const KIB = 1_024
 
-/** A small read costs no more than this, nor more than one part in so many of the whole budget. */
-const SMALL_KIB = 1_024
-const SMALL_PART = 64
-/** Small reads that have passed a large one and are not done yet hold no more than one part in so many. */
-const PASSING_PART = 8
+/** A read may pass one that waits for at least so many times as much. */
+const MUCH_TIMES = 4
+/** Reads that have passed another and are not done yet hold no more than one part in so many of the whole budget. */
+const PASSING_PART = 2
+/** A read that grows takes so much more at a time, at least. */
+const STEP_KIB = 4 * 1_024
 
 interface Waiter {
   readonly kib: number
-  /** Its place in the line: the lower, the longer it waits. */
-  readonly arrival: number
-  readonly grant: () => void
+  /** Takes it. */
+  readonly grant: (isPassing: boolean) => void
+}
+
+interface Grower extends Waiter {
+  readonly share: Share
 }
 
 /**
  * The memory that list routes may hold at once (interop-core 6.1). Each charges its worst case before its statement runs, then what it
- * really holds; what does not fit waits in line and is shed with 503 when its turn does not come in time. A list is whole or shed,
- * never cut.
+ * really holds; one whose worst case is far above the usual one begins with the usual one and takes more in steps. What does not fit waits in
+ * line and is shed with 503 when its turn does not come in time. A list is whole or shed, never cut.
  *
- * First come, first served, but a small read may pass a large one that has to wait for others anyway. It may no longer as soon as those
- * that have passed are all that is in the way: a large read waits for what was held when it came to the head of the line and for the
+ * First come, first served, but a read for little may pass one for much that has to wait for others anyway. It may no longer as soon as
+ * those that have passed are all that is in the way: a large read waits for what was held when it came to the head of the line and for the
  * few that have passed by then, however many small ones keep coming.
+ *
+ * A read that grows holds memory while it waits for more. Two of them could wait for each other, so one at a time grows, until it is done, and
+ * it comes before all that hold nothing yet.
  */
 export class ReadBudget {
   readonly totalKib: number
   readonly #waitMs: number
-  readonly #smallKib: number
   readonly #passingKib: number
   readonly #refusal: (kib: number, totalKib: number) => string
   /** In the order of their arrival, as a set keeps it. */
-  readonly #large = new Set<Waiter>()
-  readonly #small = new Set<Waiter>()
-  #arrivals = 0
+  readonly #line = new Set<Waiter>()
+  readonly #growers = new Set<Grower>()
+  #growing: Share | null = null
   #availableKib: number
-  /** The part of what is held that small reads hold which have passed a large one. */
+  /** The part of what is held that reads hold which have passed another. */
   #passedKib = 0
   #shed = 0
 
@@ -43,7 +49,6 @@ export class ReadBudget {
     this.totalKib = options.totalKib
     this.#availableKib = options.totalKib
     this.#waitMs = options.waitMs
-    this.#smallKib = Math.min(SMALL_KIB, Math.floor(options.totalKib / SMALL_PART))
     this.#passingKib = Math.floor(options.totalKib / PASSING_PART)
     this.#refusal = options.refusal ?? readRefusal
   }
@@ -53,7 +58,7 @@ export class ReadBudget {
   }
 
   get waiting(): number {
-    return this.#large.size + this.#small.size
+    return this.#line.size + this.#growers.size
   }
 
   get shed(): number {
@@ -73,15 +78,12 @@ export class ReadBudget {
     if (isPassing !== null) return new Share(this, this.#take(cost, isPassing), cost)
     if (this.#waitMs === 0) throw this.#refuse(cost)
     return new Promise((resolve, reject) => {
-      const leave = this.#queue(cost, (part) => {
-        clearTimeout(expires)
+      const granted = (part: Part) => {
+        expire.cancel()
         resolve(new Share(this, part, cost))
-      })
-      const expires = setTimeout(() => {
-        // Told first: others may be let in when this one leaves.
-        reject(this.#refuse(cost))
-        leave()
-      }, this.#waitMs).unref()
+      }
+      const leave = this.#queue(cost, granted)
+      const expire = this.#expire(cost, reject, leave)
     })
   }
 
@@ -97,24 +99,73 @@ export class ReadBudget {
     return () => {}
   }
 
+  /**
+   * Takes `kib` more for one that holds some. `refused` is called with a 503 instead of `granted` when that takes too long; either may be called
+   * before this returns. What is returned ends the wait.
+   */
+  grow(share: Share, kib: number, granted: (part: Part, kib: number) => void, refused: (error: HttpError) => void): () => void {
+    const more = Math.min(Math.ceil(kib / STEP_KIB) * STEP_KIB, this.totalKib - share.kib)
+    this.#growing ??= share
+    if (this.#growing === share && more <= this.#availableKib) {
+      granted(this.#take(more, false), more)
+      return () => {}
+    }
+    if (this.#waitMs === 0) {
+      refused(this.#refuse(share.kib + more))
+      return () => {}
+    }
+    const grower: Grower = {
+      ...{ share, kib: more },
+      grant: () => {
+        expire.cancel()
+        granted(this.#take(more, false), more)
+      },
+    }
+    this.#growers.add(grower)
+    const leave = () => {
+      expire.cancel()
+      if (this.#growers.delete(grower)) this.#serve()
+    }
+    const expire = this.#expire(share.kib + more, refused, leave)
+    return leave
+  }
+
+  /** Lets another grow. */
+  grown(share: Share): void {
+    if (this.#growing !== share) return
+    this.#growing = null
+    this.#serve()
+  }
+
   #cost(kib: number): number {
     return Math.min(Math.max(1, Math.ceil(kib)), this.totalKib)
   }
 
-  #isSmall(kib: number): boolean {
-    return kib <= this.#smallKib
+  /** Those that may be let in, in the order in which they are. */
+  *#waiters(): Generator<Waiter> {
+    for (const one of this.#growers) {
+      this.#growing ??= one.share
+      if (this.#growing === one.share) yield one
+    }
+    yield* this.#line
   }
 
   /** Null for one that has to wait, else whether it passes another. */
   #mayEnter(kib: number): boolean | null {
-    if (this.waiting === 0) return kib <= this.#availableKib ? false : null
-    const large = first(this.#large)
-    return large && this.#small.size === 0 && this.#isSmall(kib) && this.#mayPass(kib, large) ? true : null
+    if (kib > this.#availableKib) return null
+    let head: Waiter | undefined
+    for (const waiter of this.#waiters()) {
+      head ??= waiter
+      if (!this.#mayPass(kib, head, waiter)) return null
+    }
+    return head !== undefined
   }
 
-  #mayPass(kib: number, large: Waiter): boolean {
-    const inTheWay = large.kib - this.#availableKib
-    return kib <= this.#availableKib && this.#passedKib < inTheWay && this.#passedKib + kib <= this.#passingKib
+  /** Whether so many KiB, which are free, may be taken before the head of the line and another waiter are let in. */
+  #mayPass(kib: number, head: Waiter, other: Waiter): boolean {
+    if (kib * MUCH_TIMES > other.kib) return false
+    const inTheWay = head.kib - this.#availableKib
+    return this.#passedKib < inTheWay && this.#passedKib + kib <= this.#passingKib
   }
 
   #take(kib: number, isPassing: boolean): Part {
@@ -123,47 +174,48 @@ export class ReadBudget {
     let held = kib
     return (less) => {
       const freed = Math.min(held, less)
-      if (freed <= 0) return
+      if (freed <= 0) return 0
       held -= freed
       this.#availableKib += freed
       if (isPassing) this.#passedKib -= freed
       this.#serve()
+      return freed
     }
   }
 
   #queue(kib: number, granted: (part: Part) => void): () => void {
-    const line = this.#isSmall(kib) ? this.#small : this.#large
-    const waiter: Waiter = {
-      kib,
-      arrival: this.#arrivals++,
-      grant: () => granted(this.#take(kib, line === this.#small && this.#isPassing(waiter))),
-    }
-    line.add(waiter)
+    const waiter: Waiter = { kib, grant: (isPassing) => granted(this.#take(kib, isPassing)) }
+    this.#line.add(waiter)
     return () => {
-      if (line.delete(waiter)) this.#serve()
+      if (this.#line.delete(waiter)) this.#serve()
     }
-  }
-
-  #isPassing({ arrival }: Waiter): boolean {
-    const large = first(this.#large)
-    return large !== undefined && large.arrival < arrival
   }
 
   #serve(): void {
-    for (;;) {
-      const large = first(this.#large)
-      const small = first(this.#small)
-      const isSmallNext = small !== undefined && (large === undefined || small.arrival < large.arrival)
-      const next = isSmallNext ? small : large
-      if (next && next.kib <= this.#availableKib) this.#admit(next)
-      else if (!isSmallNext && small && this.#mayPass(small.kib, large!)) this.#admit(small)
-      else return
+    let head: Waiter | undefined
+    /** The one that waits for the least of those that were not let in. */
+    let least: Waiter | undefined
+    for (const waiter of this.#waiters()) {
+      if (this.#availableKib === 0) return
+      const fits = waiter.kib <= this.#availableKib && (!head || this.#mayPass(waiter.kib, head, least!))
+      if (fits) {
+        this.#line.delete(waiter)
+        this.#growers.delete(waiter as Grower)
+        waiter.grant(head !== undefined)
+      } else {
+        head ??= waiter
+        if (!least || waiter.kib < least.kib) least = waiter
+      }
     }
   }
 
-  #admit(waiter: Waiter): void {
-    ;(this.#isSmall(waiter.kib) ? this.#small : this.#large).delete(waiter)
-    waiter.grant()
+  #expire(kib: number, refused: (error: HttpError) => void, leave: () => void): { cancel: () => void } {
+    const timer = setTimeout(() => {
+      // Told first: others may be let in when this one leaves.
+      refused(this.#refuse(kib))
+      leave()
+    }, this.#waitMs).unref()
+    return { cancel: () => clearTimeout(timer) }
   }
 
   #refuse(kib: number): HttpError {
@@ -172,8 +224,8 @@ export class ReadBudget {
   }
 }
 
-/** Gives so many KiB of what was taken back. */
-type Part = (less: number) => void
+/** Gives so many KiB of what was taken back; tells how many these were. */
+type Part = (less: number) => number
 
 /** What one reader holds of the budget: it shrinks as memory is freed, and grows again for a next page. */
 export class Share {
@@ -194,8 +246,9 @@ export class Share {
     return this.#kib
   }
 
-  /** Gives back all but what so many bytes need; never takes more. */
+  /** Gives back all but what so many bytes need; never takes more. One that has grown is done with it. */
   keep(bytes: number): void {
+    this.#budget.grown(this)
     const less = this.#kib - Math.ceil(bytes / KIB)
     if (less <= 0) return
     this.#kib -= less
@@ -220,6 +273,28 @@ export class Share {
     })
   }
 
+  /**
+   * Takes more until so many bytes are held, or the whole budget. Rejects with 503 when that takes too long; resolves without them when all was
+   * released meanwhile.
+   */
+  async grow(bytes: number): Promise<void> {
+    const wanted = Math.min(Math.ceil(bytes / KIB), this.#budget.totalKib)
+    if (this.#isReleased || wanted <= this.#kib) return
+    await new Promise<void>((resolve, reject) => {
+      this.#goOn = resolve
+      const granted = (part: Part, kib: number) => {
+        const held = this.#giveBack
+        this.#giveBack = (less) => {
+          const freed = part(less)
+          return freed + held(less - freed)
+        }
+        this.#kib += kib
+        resolve()
+      }
+      this.#leaveLine = this.#budget.grow(this, wanted - this.#kib, granted, reject)
+    })
+  }
+
   /** Gives back everything, for good. */
   readonly release = (): void => {
     this.#isReleased = true
@@ -228,8 +303,6 @@ export class Share {
     this.#goOn()
   }
 }
-
-const first = (line: Set<Waiter>): Waiter | undefined => line.values().next().value
 
 // Clients look for both phrases.
 const readRefusal = (kib: number, totalKib: number) =>

@@ -7,7 +7,7 @@ import type { Share } from './budget.ts'
 import { document, type RouteDoc } from './declared.ts'
 
 /** What a request carries: what the process was built with, its id, what the access log wants to know, and what it holds of
- * the read budget (over a socket, on a route that charges). */
+ * the read budget (on a route that charges). */
 export type Env = {
   Bindings: Partial<HttpBindings>
   Variables: { deps: AppDeps; requestId: string; bytes: number; share?: Share }

@@ -19,13 +19,13 @@ export function charge<I extends Input = BlankInput>(
   const hold: MiddlewareHandler<Env, string, I> = async (c, next) => {
     const needed = typeof cost === 'number' ? cost : cost(c)
     const share = await c.get('deps').budget.enter(typeof needed === 'number' ? needed : await needed)
+    c.set('share', share)
     const { incoming, outgoing } = c.env ?? {}
     if (!incoming || !outgoing) return next().finally(share.release)
     if (incoming.socket.destroyed) {
       share.release()
       throw clientGone()
     }
-    c.set('share', share)
     let isHalfDone = false
     const half = () => {
       if (isHalfDone) share.release()

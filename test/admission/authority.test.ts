@@ -61,6 +61,7 @@ test('one key is one authority, however its PEM is broken into lines and its fin
   // No key, or not plain which one: only the ends of its lines are made alike.
   const other = `${begin}\n${base64.slice(1)}\n${end}`
   assert.deepEqual(of(other.replaceAll('\n', '\r\n')), { kind: 'key', fingerprint, pem: `${other}\n` })
+  assert.deepEqual(of(`${begin}\r\n\r\n${end}`), { kind: 'key', fingerprint, pem: `${begin}\n\n${end}\n` })
   assert.deepEqual(of(`${pem}${pem}`), { kind: 'key', fingerprint, pem: `${pem}${pem}` })
 })
 

@@ -66,7 +66,10 @@ test('whoever leaves is read for no longer', async () => {
   const gate = heard(() => {
     if (++statements === 2) left.abort()
   })
-  await assert.rejects(readCoverage(gate, of(namespace), left.signal), { status: 499 })
+  await assert.rejects(
+    readCoverage(gate, of(namespace), () => {}, left.signal),
+    { status: 499 },
+  )
   assert.equal(statements, 2)
 })
 

@@ -440,12 +440,12 @@ test('GET /attestations/running 200: every token may read', async () => {
   for (const one of Object.values(TOKENS)) assert.equal((await guarded.get('/attestations/running', { token: one })).status, 200)
 })
 
-test('GET /attestations/running 503: shed when the read budget is spent; 512 KiB for each container and one more', async () => {
+test('GET /attestations/running 503: shed when the read budget is spent; a page holds its containers and one piece of their results', async () => {
   const { budget } = guarded.deps
   for (const [query, kib] of [
-    ['', 101 * 512],
+    ['', 101 * 4 + 4 * 2_048],
     ['?limit=1', 1_024],
-    ['?limit=9999', 201 * 512],
+    ['?limit=9999', 201 * 4 + 4 * 2_048],
   ] as const) {
     const release = await budget.acquire(budget.totalKib - kib + 1)
     assertShed(await guarded.get(`/attestations/running${query}`, { token }), kib, budget.totalKib)

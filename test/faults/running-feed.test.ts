@@ -13,8 +13,8 @@ const ENTRY_BYTES = 1_000
 const ENTRIES = 400
 const CLIENTS = 6
 const HEAP_MB = 96
-/** A page waits for 100 MiB of it, so that two are read at once. */
-const BUDGET_MB = 220
+/** A page waits for 9 MiB of it, so that two are read at once. */
+const BUDGET_MB = 20
 /** The heap, the program with its libraries and the loader, and for each of two pages its pieces: a page held whole would be above it. */
 const CEILING_MB = HEAP_MB + 140 + 2 * 32
 

@@ -13,6 +13,7 @@ import { startApp } from '../support/app.ts'
 import { get } from '../support/broker.ts'
 import { collect } from '../support/heap.ts'
 import { piecesFrom } from '../support/pieces.ts'
+import { whileLocked } from '../support/routes.ts'
 import { until } from '../support/until.ts'
 
 const ROWS = 20_000
@@ -197,5 +198,62 @@ test('a reader is not blamed for what is not there yet, nor for being idle', asy
   assert.equal(cuts.length, 2)
   idle.socket.destroy()
   waiting.socket.destroy()
+  await allIsFree()
+})
+
+test('a slow reader loses its connection, and nobody else: not six lists, while two clients ask for policies again and again', async () => {
+  await app.sql`
+    insert into workload_container
+    select 'primary', 'shop', 'Deployment', 'web-' || n, 'app', 'sha256:' || md5(n::text) || md5(n::text), 'regular', 'registry.test/app-' || n || ':1',
+           '{}', '{}', null, 'running', null, null, now() at time zone 'utc', now() at time zone 'utc'
+    from generate_series(1, 300) n`
+  await app.sql`
+    insert into image_attestation
+    select 'sha256:' || md5(n::text) || md5(n::text), 'r', 'verified', null, null, null, null, s.list, '[]', s.list, '[]', '[]', '[]', '', now(), now()
+    from generate_series(1, 300) n,
+         lateral (select json_build_array(json_build_object('format', 'f', 'verified', true, 'issuer', 'https://issuer.test', 'san', n::text))::text as list) s`
+  // Long enough for whoever reads at all, however busy the machine is.
+  const { url, ask, cuts } = await serve({ ...HASTY, graceMs: 6_000 })
+  const slow = ask(LIST)
+  await until('its list is there', () => heldKib() > 1_000 && heldKib() < LIST_KIB)
+  const lists = [
+    LIST,
+    '/pod/traffic/busy',
+    '/workloads/shop/Deployment/busy/runtime?limit=5000',
+    '/images?limit=500',
+    '/vulnerabilities?limit=500',
+    `/images/${IMAGE}/runtime?limit=5000`,
+  ]
+  const policies: number[] = []
+  let isOver = false
+  const loop = async () => {
+    while (!isOver) policies.push((await get(`${url}/attestations/policy`)).status)
+  }
+  let loops: Promise<void>[] = []
+  await whileLocked(app.sql, 'image_attestation', async () => {
+    loops = [loop(), loop()]
+    await until('both wait for the database', async () => {
+      const [row] = await app.sql<{ count: number }[]>`
+        select count(*)::integer as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+      return row!.count >= 2
+    })
+    const answers = await Promise.all(lists.map((path) => get(url + path)))
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      lists.map(() => 200),
+    )
+    assert.deepEqual(policies, [], 'the policies are not there yet')
+  })
+  for (let i = 0; i < 3; i++) for (const { status } of await Promise.all(lists.map((path) => get(url + path)))) assert.equal(status, 200)
+  await until('the slow reader is cut', () => cuts.length > 0)
+  await until('both clients have their policies', () => policies.length >= 2)
+  isOver = true
+  await Promise.all(loops)
+  assert.deepEqual(
+    policies.filter((status) => status !== 200),
+    [],
+  )
+  assert.equal(cuts.length, 1)
+  slow.socket.destroy()
   await allIsFree()
 })

@@ -69,19 +69,19 @@ test('a release counts once, however often it is called', () => {
   assert.equal(one.availableKib, 70)
 })
 
-test('first come, first served among those that are not small', async () => {
-  const one = budget(100)
+test('first come, first served among those of about the same size', async () => {
+  const one = budget(110)
   const { entered, come, leave } = visitors(one)
   await come('a', 60)
   const large = come('large', 80)
-  const next = come('next', 10)
+  const next = come('next', 21)
   await new Promise(setImmediate)
   assert.deepEqual(entered, ['a'])
-  assert.equal(one.availableKib, 40)
+  assert.equal(one.availableKib, 50)
   await leave('a')
   await Promise.all([large, next])
   assert.deepEqual(entered, ['a', 'large', 'next'])
-  assert.equal(one.availableKib, 10)
+  assert.equal(one.availableKib, 9)
 })
 
 test('who comes later waits behind the line, even when it would fit', async () => {
@@ -91,9 +91,9 @@ test('who comes later waits behind the line, even when it would fit', async () =
   for (const [name, cost] of [
     ['b', 50],
     ['c', 50],
-    ['d', 2],
+    ['d', 20],
     ['e', 100],
-    ['f', 2],
+    ['f', 26],
   ] as const)
     void come(name, cost)
   assert.equal(one.waiting, 5)
@@ -110,16 +110,16 @@ test('who comes later waits behind the line, even when it would fit', async () =
   assert.deepEqual([one.availableKib, one.waiting], [100, 0])
 })
 
-// Of a budget of 6400 KiB small is up to 100, and 800 may have passed at a time.
-test('a small read passes a large one that waits for others', async () => {
+// Of a budget of 6400 KiB those that have passed hold 3200 at most.
+test('a read passes one that waits for others, and for at least four times as much', async () => {
   const one = budget(6_400)
   const { entered, come } = visitors(one)
   await come('a', 5_000)
-  void come('large', 6_000)
-  void come('no longer small', 101)
-  await come('small', 100)
+  void come('large', 5_000)
+  void come('not little', 1_251)
+  await come('little', 312)
   assert.equal(typeof one.acquire(1), 'function')
-  assert.deepEqual(entered, ['a', 'small'])
+  assert.deepEqual(entered, ['a', 'little'])
   assert.equal(one.waiting, 2)
 })
 
@@ -136,12 +136,12 @@ test('no small read passes when those that have are all that is in the way', asy
   assert.deepEqual(entered.slice(6), ['large', 'late'])
 })
 
-test('those that have passed hold an eighth of the budget at most', async () => {
+test('those that have passed hold half of the budget at most', async () => {
   const one = budget(6_400)
   const { entered, come, leave } = visitors(one)
-  await come('a', 5_000)
+  await come('a', 2_000)
   void come('large', 6_400)
-  for (let i = 0; i < 10; i++) void come(`small ${i}`, 100)
+  for (let i = 0; i < 10; i++) void come(`small ${i}`, 400)
   await new Promise(setImmediate)
   assert.equal(entered.length, 9)
   await leave('small 3')
@@ -153,7 +153,7 @@ test('small reads are served in their order, and wait behind a large one that ca
   const { entered, come, leave } = visitors(one)
   await come('a', 6_390)
   void come('s1', 20)
-  void come('s2', 5)
+  void come('s2', 6)
   void come('large', 6_400)
   void come('s3', 5)
   assert.deepEqual(entered, ['a'])
@@ -207,11 +207,11 @@ test('for a next page all is given back first, and the wait for it has no end bu
 
 test('who is released while it waits for a next page leaves the line, and holds nothing', async () => {
   const one = budget(100)
-  const share = one.enter(10) as Share
-  one.acquire(90)
+  const share = one.enter(20) as Share
+  one.acquire(80)
   const renewed = share.renew(50)
   const { entered, come } = visitors(one)
-  void come('b', 10)
+  void come('b', 20)
   assert.equal(one.waiting, 2)
   share.release()
   await renewed
@@ -300,15 +300,18 @@ const step = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('come' as const), kib: fc.integer({ min: 1, max: 20 }) }) },
   {
     weight: 5,
-    arbitrary: fc.record({ kind: fc.constantFrom('leave' as const, 'keep' as const, 'renew' as const), kib: fc.nat(600), who: fc.nat() }),
+    arbitrary: fc.record({
+      kind: fc.constantFrom('leave' as const, 'keep' as const, 'renew' as const, 'grow' as const),
+      kib: fc.nat(600),
+      who: fc.nat(),
+    }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('tick' as const) }) },
 )
 
-test('at any time no more is held than there is, who fits is not kept waiting, and large reads come in their order', async (t) => {
+test('at any time no more is held than there is, who fits is not kept waiting, and none passes another that needs about as much', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const TOTAL = 1_280
-  const SMALL = TOTAL / 64
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
       const one = budget(TOTAL, 5_000)
@@ -316,13 +319,13 @@ test('at any time no more is held than there is, who fits is not kept waiting, a
         kib: number
         share?: Share
         isRenewing: boolean
+        isGrowing: boolean
       }
       let waiting: Visitor[] = []
       const inside: Visitor[] = []
       const grant = (visitor: Visitor, share: Share) => {
-        const large = waiting.find(({ kib }) => kib > SMALL)
-        // Among the large first come, first served; a small one may come before them.
-        if (visitor.kib > SMALL && waiting.includes(visitor)) assert.equal(visitor, large)
+        const before = waiting.includes(visitor) ? waiting.slice(0, waiting.indexOf(visitor)) : waiting
+        for (const other of before) assert.ok(other.kib >= 4 * visitor.kib, `${visitor.kib} KiB passed ${other.kib}`)
         waiting = waiting.filter((other) => other !== visitor)
         visitor.share = share
         inside.push(visitor)
@@ -330,7 +333,7 @@ test('at any time no more is held than there is, who fits is not kept waiting, a
       const settle = () => new Promise(setImmediate)
       for (const { kind, ...more } of steps) {
         if (kind === 'come') {
-          const visitor: Visitor = { kib: Math.min((more as { kib: number }).kib, TOTAL), isRenewing: false }
+          const visitor: Visitor = { kib: Math.min((more as { kib: number }).kib, TOTAL), isRenewing: false, isGrowing: false }
           const share = one.enter(visitor.kib)
           if (share instanceof Promise) {
             waiting.push(visitor)
@@ -349,8 +352,16 @@ test('at any time no more is held than there is, who fits is not kept waiting, a
           if (kind === 'leave') {
             inside.splice(at, 1)
             visitor.share!.release()
-          } else if (kind === 'keep') visitor.share!.keep(amount * 1024)
-          else if (!visitor.isRenewing) {
+          } else if (visitor.isGrowing) continue
+          else if (kind === 'keep') visitor.share!.keep(amount * 1024)
+          else if (kind === 'grow') {
+            if (visitor.isRenewing) continue
+            visitor.isGrowing = true
+            const done = () => {
+              visitor.isGrowing = false
+            }
+            visitor.share!.grow((visitor.share!.kib + amount) * 1024).then(done, done)
+          } else if (!visitor.isRenewing) {
             visitor.isRenewing = true
             visitor.share!.renew(Math.max(1, amount)).then(() => {
               visitor.isRenewing = false
@@ -361,9 +372,10 @@ test('at any time no more is held than there is, who fits is not kept waiting, a
         const held = inside.reduce((sum, { share }) => sum + share!.kib, 0)
         assert.equal(one.availableKib, TOTAL - held)
         assert.ok(one.availableKib >= 0)
-        assert.equal(one.waiting, waiting.length + inside.filter(({ isRenewing }) => isRenewing).length)
-        // Not so when one that renews stands before it.
-        if (waiting[0] && inside.every(({ isRenewing }) => !isRenewing)) assert.ok(waiting[0].kib > one.availableKib)
+        const asking = inside.filter(({ isRenewing, isGrowing }) => isRenewing || isGrowing)
+        assert.equal(one.waiting, waiting.length + asking.length)
+        // Not so when one that asks for more stands before it.
+        if (waiting[0] && asking.length === 0) assert.ok(waiting[0].kib > one.availableKib)
       }
       // Nobody starves: with those inside gone, all who wait are let in sooner or later, however many small ones come.
       while (inside.length > 0 || waiting.length > 0) {
@@ -401,6 +413,93 @@ test('however many small reads keep coming, a large one waits for what was held 
     }),
     { numRuns: 200 },
   )
+})
+
+const MIB = 1_024
+const bytesOf = (kib: number) => kib * 1_024
+
+test('a read that grows takes four MiB at a time, and gives them back with the rest', async () => {
+  const one = budget(100 * MIB)
+  const share = one.enter(2 * MIB) as Share
+  await share.grow(bytesOf(2 * MIB))
+  assert.equal(share.kib, 2 * MIB)
+  await share.grow(bytesOf(2 * MIB) + 1)
+  assert.deepEqual([share.kib, one.availableKib], [6 * MIB, 94 * MIB])
+  await share.grow(bytesOf(11 * MIB))
+  await share.grow(bytesOf(1_000 * MIB))
+  assert.deepEqual([share.kib, one.availableKib], [100 * MIB, 0])
+  share.keep(bytesOf(5 * MIB))
+  assert.deepEqual([share.kib, one.availableKib], [5 * MIB, 95 * MIB])
+  share.release()
+  await share.grow(bytesOf(9 * MIB))
+  assert.deepEqual([share.kib, one.availableKib], [0, 100 * MIB])
+})
+
+test('of two that grow one waits until the other is done: they never wait for each other', async () => {
+  const one = budget(20 * MIB)
+  const [a, b] = [one.enter(2 * MIB) as Share, one.enter(2 * MIB) as Share]
+  await a.grow(bytesOf(6 * MIB))
+  let isGrown = false
+  const grown = b.grow(bytesOf(6 * MIB)).then(() => {
+    isGrown = true
+  })
+  await a.grow(bytesOf(18 * MIB))
+  assert.deepEqual([isGrown, a.kib, one.waiting], [false, 18 * MIB, 1])
+  // Done, though its reader takes its time.
+  a.keep(bytesOf(10 * MIB))
+  await grown
+  assert.deepEqual([b.kib, one.availableKib, one.waiting], [6 * MIB, 4 * MIB, 0])
+})
+
+test('one that grows comes before all that hold nothing, but those that want little', async () => {
+  const one = budget(20 * MIB)
+  const { entered, come, leave } = visitors(one)
+  const share = one.enter(2 * MIB) as Share
+  await come('a', 14 * MIB)
+  await come('b', 3 * MIB)
+  void come('c', 3 * MIB)
+  const grown = share.grow(bytesOf(6 * MIB)).then(() => void entered.push('grown'))
+  await come('little', MIB / 2)
+  await leave('b')
+  assert.deepEqual(entered, ['a', 'b', 'little'])
+  await leave('little')
+  await grown
+  assert.deepEqual([entered, one.waiting], [['a', 'b', 'little', 'grown'], 1])
+})
+
+test('one that waits too long for more is shed with 503, and holds what it had until it is released', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const one = budget(20 * MIB, 5_000)
+  const share = one.enter(2 * MIB) as Share
+  one.acquire(16 * MIB)
+  const grown = share.grow(bytesOf(6 * MIB)).catch((error) => error as HttpError)
+  t.mock.timers.tick(5_000)
+  const error = await grown
+  assert.ok(refused(error))
+  assert.match((error as HttpError).message, /^read memory budget exhausted: .*needs 6144 KiB of a 20480 KiB budget/)
+  assert.deepEqual([one.shed, one.waiting, share.kib, one.availableKib], [1, 0, 2 * MIB, 2 * MIB])
+  share.release()
+  assert.equal(one.availableKib, 4 * MIB)
+  const hasty = budget(4 * MIB, 0)
+  const [first, second] = [hasty.enter(MIB) as Share, hasty.enter(MIB) as Share]
+  await assert.rejects(first.grow(bytesOf(3 * MIB)), refused)
+  first.release()
+  await second.grow(bytesOf(3 * MIB))
+  assert.equal(second.kib, 4 * MIB)
+})
+
+test('who is released while it waits for more leaves the line, and lets the next one grow', async () => {
+  const one = budget(20 * MIB)
+  const [a, b] = [one.enter(2 * MIB) as Share, one.enter(2 * MIB) as Share]
+  const release = (await one.acquire(16 * MIB)) as () => void
+  const grown = [a.grow(bytesOf(6 * MIB)), b.grow(bytesOf(6 * MIB))]
+  assert.equal(one.waiting, 2)
+  a.release()
+  await grown[0]
+  assert.deepEqual([one.waiting, one.availableKib], [1, 2 * MIB])
+  release()
+  await grown[1]
+  assert.deepEqual([b.kib, one.availableKib], [6 * MIB, 14 * MIB])
 })
 
 test('kib rounds bytes up to whole KiB, at least one', () => {
