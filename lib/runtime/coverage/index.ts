@@ -23,11 +23,11 @@ export interface Taken {
  * that an attempt more counts nothing twice.
  */
 export async function takeHeartbeats({ db, rejections }: Pick<Deps, 'db' | 'rejections'>, entries: readonly unknown[]): Promise<Taken> {
-  const { heartbeats, dropped: faults } = await fold(entries)
+  const { heartbeats, containers, dropped: faults } = await fold(entries)
   const written = heartbeats.length === 0 ? 0 : await storeAll(db, JSON.stringify(heartbeats))
   rejections.note(ROUTE, faults, 'heartbeats were dropped, counted by the field at fault')
   const dropped = Object.values(faults).reduce((sum, count) => sum + count, 0)
-  return { accepted: heartbeats.length, dropped, written }
+  return { accepted: containers, dropped, written }
 }
 
 async function storeAll(db: Deps['db'], document: string): Promise<number> {
