@@ -606,6 +606,7 @@ table public.pod with (autovacuum_vacuum_scale_factor=0.05, fillfactor=60)
   started_at timestamp without time zone
   pod_uid text
   running_containers text[] collate "C"
+  swept_at timestamp without time zone
   constraint pod_pkey PRIMARY KEY (pod_name)
   CREATE INDEX pod_alive_in_order ON public.pod USING btree (pod_namespace, pod_name) WHERE (NOT is_dead)
   CREATE INDEX pod_by_namespace ON public.pod USING btree (pod_namespace, pod_name)
@@ -967,6 +968,8 @@ function public.count_cves(max_cves bigint) returns TABLE(rows bigint, cves bigi
 
 function public.coverage_gap(stored runtime_coverage, next runtime_coverage) returns text language sql immutable parallel safe
 
+function public.coverage_start(stored runtime_coverage, next runtime_coverage) returns timestamp without time zone language sql immutable parallel safe
+
 function public.cve_exposure(vuln text, window_hours integer, running_window_secs integer, shown jsonb) returns json language sql stable
 
 function public.delete_payload(of_digest text, of_source text, days integer, grace_hours integer, window_secs integer) returns bigint language plpgsql
@@ -1000,6 +1003,8 @@ function public.is_container_changed(w workload_container, container_kind text, 
 function public.is_executable_news(stored_path_complete boolean, stored_source text, stored_origin text, stored_first_seen timestamp without time zone, stored_last_seen timestamp without time zone, path_complete boolean, source text, origin text, first_seen timestamp without time zone, last_seen timestamp without time zone) returns boolean language sql immutable parallel safe
 
 function public.is_image_news(m image, repository text, tags text[], digest_kind text) returns boolean language sql stable parallel safe
+
+function public.is_own_workload(container runtime_coverage) returns boolean language sql immutable parallel safe
 
 function public.is_payload_unused(of_digest text, of_source text, days integer, grace_hours integer, window_secs integer) returns boolean language sql stable parallel safe
 
