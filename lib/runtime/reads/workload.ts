@@ -17,6 +17,8 @@ export interface WorkloadQuestion {
   readonly entryKind: string | null
   readonly origins: readonly string[] | null
   readonly windowHours: number
+  /** Days that files are kept after they were last seen; 0 for ever. */
+  readonly retentionDays: number
 }
 
 const ORDER = ['container_name', 'image_digest', 'kind', 'path_start', 'path']
@@ -26,10 +28,11 @@ const columns = (alias: string, names = ORDER) => names.map((name) => `${alias}.
 
 const ASKED = `
   asked as materialized (
-    select a.*, left(a.path, 256) as path_start
+    select a.*, left(a.path, 256) as path_start, kept_since(a.retention_days) as kept_since
     from (select $1::text as namespace, $2::text as workload_kind, $3::text as workload_name, $4::text as container, $5::text[] as origins,
                  $6::text as first_kind, $7::text as last_kind, $8::integer as window_hours,
-                 $9::text as container_name, $10::text as image_digest, $11::text as kind, $12::text as path, $13::integer as max) a)`
+                 $9::text as container_name, $10::text as image_digest, $11::text as kind, $12::text as path,
+                 $13::integer as retention_days, $14::integer as max) a)`
 
 const ENTRY = plainColumns(WorkloadEntry, 'e')
 
@@ -41,7 +44,7 @@ const entries = (filter: string) => {
   const those = (place: string) => `(
           select e.* from runtime_executable e
           where e.pod_namespace = a.namespace and e.workload_kind = a.workload_kind and e.workload_name = a.workload_name
-            and e.kind >= a.first_kind and e.kind <= a.last_kind${filter} and ${place}
+            and e.kind >= a.first_kind and e.kind <= a.last_kind and e.last_seen >= a.kept_since${filter} and ${place}
           order by ${columns('e')})`
   return `
     select e.container_name, e.image_digest, ${ENTRY}, null
@@ -129,12 +132,12 @@ export interface WorkloadList {
 
 /** What ran in a workload, at most `limit` entries, and how it is watched. */
 export async function readWorkload(gate: Gate, question: WorkloadQuestion, limit: number): Promise<WorkloadList> {
-  const { namespace, kind, name, container, entryKind, origins, windowHours } = question
+  const { namespace, kind, name, container, entryKind, origins, windowHours, retentionDays } = question
   const [withContainer, without] = origins === null ? [OF_CONTAINER, OF_ALL] : [OF_BOTH, OF_ORIGINS]
   const statement = container === null ? without : withContainer
   const asked = [namespace, kind, name, container, origins && `{${origins}}`, entryKind ?? KINDS[0], entryKind ?? KINDS.at(-1)!]
   const read = (place: Place, window: number | null, max: number): Promise<RawRow[]> =>
-    gate((sql) => statement(sql, ...asked, window, ...place, max).raw())
+    gate((sql) => statement(sql, ...asked, window, ...place, retentionDays, max).raw())
 
   let isTruncated = false
   const shown = (rows: readonly RawRow[], rest: Rest | null): Page<Rest> => {
