@@ -18,7 +18,7 @@ import type { Cut } from './http/connections.ts'
 import { close, listen, shown } from './http/listen.ts'
 import { createTokens } from './http/tokens.ts'
 import { runServer } from './run-server.ts'
-import { watchDenialWorkloads } from './seccomp/denials/index.ts'
+import { watchAttributed, watchDenialWorkloads } from './seccomp/denials/index.ts'
 import type { StopSignals } from './stop-signals.ts'
 import { watchMemory } from './traffic/index.ts'
 import { withDatabase } from './with-database.ts'
@@ -68,7 +68,8 @@ async function serve(config: Config, log: Logger, signals: StopSignals, connecti
   log.info({ api: shown(api.address), admin: shown(admin.address) }, 'listening')
   const watch = watchMemory({ db, seen: deps.seen, log, everyMs: ASK_FOR_MEMORY_MS })
   const { metrics } = deps
-  const denialWatch = watchDenialWorkloads({ db, metrics, log, everyMs: config.seccompDenialMetricsIntervalSecs * 1_000 })
+  const everyMs = config.seccompDenialMetricsIntervalSecs * 1_000
+  const denialWatches = [watchDenialWorkloads({ db, metrics, log, everyMs }), watchAttributed({ denials: deps.denials, log, everyMs })]
   const schedule = startSchedule(config.jobs === 'in-process' ? chains : [], deps)
 
   await once(aborted, 'abort')
@@ -78,7 +79,7 @@ async function serve(config: Config, log: Logger, signals: StopSignals, connecti
   await close(admin.server, FINISH_SCRAPES_MS)
   await jobsStopped
   watch.stop()
-  denialWatch.stop()
+  for (const one of denialWatches) one.stop()
   await deps.audit?.drain(DRAIN_AUDIT_MS)
   await db.end(END_DATABASE_MS)
 }
