@@ -73,7 +73,9 @@ export default route({
 }).get('/attestations/policy', access('read'), query(Query), charge(kib(MAX_CONTAINERS * CONTAINER_BYTES)), async (c) => {
   const { db, config } = c.get('deps')
   const { format, mode: isEnforced, namespace, acknowledgePartial } = c.req.valid('query')
-  const plan = await planOf(await readCoverage(db.read, namespace, config.imageRunningWindowSecs, leaving(c), config.attestationRetentionDays))
+  const plan = await planOf(
+    await readCoverage(db.read, namespace, config.imageRunningWindowSecs, leaving(c), config.attestationRetentionDays),
+  )
   if (isEnforced && !acknowledgePartial) requireWhole(plan)
   const shownFormat = shownPolicyFormat(format, config.wireNames)
   const policies = await generate(plan, { format, shownFormat, isEnforced, namespace, annotationPrefix: config.annotationPrefix })

@@ -37,6 +37,9 @@ export default route({ summary: 'The history of the containers of a pod', answer
   }),
   async (c) => {
     const { db, config } = c.get('deps')
-    return sendJson(c, await readHistory(db, c.req.valid('param').pod_uid, c.req.valid('query').minutes, config.computeHistoryRetentionDays))
+    return sendJson(
+      c,
+      await readHistory(db, c.req.valid('param').pod_uid, c.req.valid('query').minutes, config.computeHistoryRetentionDays),
+    )
   },
 )

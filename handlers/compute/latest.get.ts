@@ -31,10 +31,6 @@ export default route({
   description:
     'Containers that live: their sample is younger than three of its intervals and a minute, by the clock of the agent and that of the broker, and their pod is not dead.',
   answer: Latest,
-}).get(
-  '/compute/latest',
-  access('read'),
-  query(Query),
-  charge(kib(MAX_LATEST * ROW_BYTES)),
-  async (c) => sendJson(c, await readLatest(c.get('deps').db, c.req.valid('query').namespace)),
+}).get('/compute/latest', access('read'), query(Query), charge(kib(MAX_LATEST * ROW_BYTES)), async (c) =>
+  sendJson(c, await readLatest(c.get('deps').db, c.req.valid('query').namespace)),
 )

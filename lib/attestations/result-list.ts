@@ -48,7 +48,9 @@ const [DIGEST, REPOSITORY] = ['digest', 'repository'].map((key) => KEYS.indexOf(
 
 const columns = plainColumns(AttestationSummary, 'a')
 
-const ALL = fixed(`select ${columns} from image_attestation a where a.digest > $1 and a.checked_at >= kept_since($2::integer) order by a.digest limit $3`)
+const ALL = fixed(
+  `select ${columns} from image_attestation a where a.digest > $1 and a.checked_at >= kept_since($2::integer) order by a.digest limit $3`,
+)
 
 const BY_BOTH = fixed(`
   select ${columns}

@@ -92,7 +92,13 @@ describe('containers that live', () => {
       await age('slow', column, 950)
       await age('slower', column, 961)
       const { containers, nodes: hosts } = await latest(app)
-      assert.deepEqual([containers.map(({ pod_name }) => pod_name), hosts.map(({ node }) => node)], [['here', 'slow'], ['node-a', 'slow']])
+      assert.deepEqual(
+        [containers.map(({ pod_name }) => pod_name), hosts.map(({ node }) => node)],
+        [
+          ['here', 'slow'],
+          ['node-a', 'slow'],
+        ],
+      )
     }
   })
 

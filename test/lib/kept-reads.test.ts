@@ -62,14 +62,21 @@ for (const [what, app, isKept] of EACH) {
       'since=2026-01-01T00:00:00Z',
     ]) {
       const rows = await read(app, `/seccomp/denials?${filter}`)
-      assert.deepEqual(rows.map(({ syscall }: { syscall: string }) => syscall), kept('old', 'young'), filter)
+      assert.deepEqual(
+        rows.map(({ syscall }: { syscall: string }) => syscall),
+        kept('old', 'young'),
+        filter,
+      )
     }
     assert.deepEqual(await read(app, `/seccomp/denials?since=${ago(1)}Z`), [])
   })
 
   test(`what profiles tell of denials, which are kept for ${what}`, async () => {
     const [web, blind] = ['rolled', 'blind'].map((namespace) => ({ namespace, kind: 'Deployment', name: 'web' }))
-    await storeWorkloads(app.sql, [web!, blind!].map((key) => ({ ...key, names: ['read'] })))
+    await storeWorkloads(
+      app.sql,
+      [web!, blind!].map((key) => ({ ...key, names: ['read'] })),
+    )
     await storeWatchers(app.sql, [{ name: 'on' }])
     const one = { pod: 'p', namespace: 'rolled', kind: 'Deployment', workload: 'web' }
     const unknown = { pod: 'u', namespace: 'blind', syscall: 'ptrace', kind: null, workload: null }
@@ -96,11 +103,20 @@ for (const [what, app, isKept] of EACH) {
     const [namespace, image] = [newRuntimeNamespace(), newImage()]
     await storeExecutables(
       app.sql,
-      ([['/bin/young', YOUNG], ['/bin/old', OLD]] as const).map(([path, hours]) => ({ namespace, image, path, first: ago(100), last: ago(hours) })),
+      (
+        [
+          ['/bin/young', YOUNG],
+          ['/bin/old', OLD],
+        ] as const
+      ).map(([path, hours]) => ({ namespace, image, path, first: ago(100), last: ago(hours) })),
     )
     const { heartbeat_at: _, ...beat } = heartbeat({ pod_namespace: namespace, image_digest: image })
     await app.post('/runtime/coverage', [{ ...beat, heartbeat_at: ago(0) }])
-    const paths = (entries: { path: string }[]) => entries.map(({ path }) => path).sort().reverse()
+    const paths = (entries: { path: string }[]) =>
+      entries
+        .map(({ path }) => path)
+        .sort()
+        .reverse()
     for (const query of ['', 'kind=exec&origin=image', 'container=app', 'limit=1'].map((text) => new URLSearchParams(text))) {
       const { containers, truncated } = await read(app, `/workloads/${namespace}/Deployment/web/runtime?${query}`)
       const expected = kept('/bin/old', '/bin/young')
@@ -118,7 +134,10 @@ for (const [what, app, isKept] of EACH) {
     const repository = `registry.test/${namespace}/app`
     const containers = [old, young].map((digest, n) => container(`c${n}`, digest, { repository, image: `${repository}:${n}` }))
     assert.equal((await app.post('/pod/spec', replica(namespace, containers))).status, 200)
-    for (const [digest, hours] of [[old, OLD], [young, YOUNG]] as const)
+    for (const [digest, hours] of [
+      [old, OLD],
+      [young, YOUNG],
+    ] as const)
       await storeAttestation(app, digest, { repository, checked_at: ago(hours), signatures: [signature()] })
     assert.equal((await app.get(`/images/${young}/attestation`)).status, 200)
     assert.equal((await app.get(`/images/${old}/attestation`)).status, isKept ? 200 : 404)
@@ -154,8 +173,5 @@ test('minutes and waits, kept for one day', async () => {
   await keep(aDay, [c], { ts: `${ago(OLD).slice(0, 13)}:00:00Z`, resolution_secs: 300 })
   await keep(aDay, [c], { ts: `${ago(YOUNG).slice(0, 13)}:00:00Z`, resolution_secs: 300 })
   const rows = await history(aDay, c, 10_080)
-  assert.deepEqual(
-    rows.map(({ resolution_secs }) => resolution_secs).sort(),
-    [300, 60],
-  )
+  assert.deepEqual(rows.map(({ resolution_secs }) => resolution_secs).sort(), [300, 60])
 })

@@ -318,12 +318,34 @@ describe('what adds up', () => {
       ['a late one between two', [], [{ heartbeat_at: at(20) }, { heartbeat_at: at(9) }, { heartbeat_at: at(8) }]],
       ['another mode, and back', [{ heartbeat_at: at(9) }], [{ heartbeat_at: at(8), mode: 'exec' }, { heartbeat_at: at(7) }]],
       ['losses of each', [], [3, 2, 1].map((n) => ({ heartbeat_at: at(n), events_dropped: n % 2 ? n : 0, unsent: n }))],
-      ['tracking that began anew', [], [{ heartbeat_at: at(9) }, { heartbeat_at: at(8), tracking_since: at(8.5) }, { heartbeat_at: at(7) }]],
-      ['the end, and more', [], [{ heartbeat_at: at(9) }, { heartbeat_at: at(8), ended: true }, { heartbeat_at: at(7), events_dropped: 5 }]],
+      [
+        'tracking that began anew',
+        [],
+        [{ heartbeat_at: at(9) }, { heartbeat_at: at(8), tracking_since: at(8.5) }, { heartbeat_at: at(7) }],
+      ],
+      [
+        'the end, and more',
+        [],
+        [{ heartbeat_at: at(9) }, { heartbeat_at: at(8), ended: true }, { heartbeat_at: at(7), events_dropped: 5 }],
+      ],
       ['older ones than what is stored', [{ heartbeat_at: at(8) }], [{ heartbeat_at: at(9), mode: 'exec' }, { heartbeat_at: at(7) }]],
-      ['two of one moment', [], [{ heartbeat_at: at(9), unsent: 2 }, { heartbeat_at: at(9), unsent: 3, events_dropped: 1 }]],
+      [
+        'two of one moment',
+        [],
+        [
+          { heartbeat_at: at(9), unsent: 2 },
+          { heartbeat_at: at(9), unsent: 3, events_dropped: 1 },
+        ],
+      ],
       ['an image that becomes known', [], [{ heartbeat_at: at(9) }, { heartbeat_at: at(8), image_digest: digest('app') }]],
-      ['two of the future', [], [{ heartbeat_at: at(-2), unsent: 1 }, { heartbeat_at: at(-1), unsent: 2 }].reverse()],
+      [
+        'two of the future',
+        [],
+        [
+          { heartbeat_at: at(-2), unsent: 1 },
+          { heartbeat_at: at(-1), unsent: 2 },
+        ].reverse(),
+      ],
     ]
     for (const [what, before, posted] of stories) {
       const said = posted.map((fields) => ({ ...one, ...fields }))

@@ -24,7 +24,9 @@ const know = async (target: App, pod_name: string, workload_name: string, pod_na
 }
 const attribute = async (target: App) => {
   const { config, db, log } = target.deps
-  await seccompDenialRetention.run({ config, db, log, signal: new AbortController().signal } as Parameters<typeof seccompDenialRetention.run>[0])
+  await seccompDenialRetention.run({ config, db, log, signal: new AbortController().signal } as Parameters<
+    typeof seccompDenialRetention.run
+  >[0])
 }
 
 test('what a pass attributes is counted then, once, by workload and action', async () => {

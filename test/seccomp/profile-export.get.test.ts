@@ -139,7 +139,23 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: architectures 
 })
 
 test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: what no syscall is called is left out and named; some are called by a name that begins with _', async () => {
-  const names = ['', ' read', '435', 'Read', '_llseek', '_newselect', '_sysctl', '_x', 'a-b', 'n', 'on', 'read', 'unknown(1)', `w${'x'.repeat(63)}`, `w${'x'.repeat(64)}`]
+  const names = [
+    '',
+    ' read',
+    '435',
+    'Read',
+    '_llseek',
+    '_newselect',
+    '_sysctl',
+    '_x',
+    'a-b',
+    'n',
+    'on',
+    'read',
+    'unknown(1)',
+    `w${'x'.repeat(63)}`,
+    `w${'x'.repeat(64)}`,
+  ]
   const { path } = await observe(app, { names })
   const { resource, comments } = await exported(path)
   assert.deepEqual(resource.spec.syscalls[0].names, ['_llseek', '_newselect', '_sysctl', 'n', 'on', 'read', `w${'x'.repeat(63)}`])

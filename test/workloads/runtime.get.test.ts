@@ -345,7 +345,13 @@ test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: coverage names the p
   const namespace = newNamespace()
   const image = newImage()
   const beat = (pod: string, days: number, fields = {}) => ({
-    ...{ pod_namespace: namespace, pod_name: `${namespace}-${pod}`, workload_kind: 'Deployment', workload_name: 'web', container_name: 'app' },
+    ...{
+      pod_namespace: namespace,
+      pod_name: `${namespace}-${pod}`,
+      workload_kind: 'Deployment',
+      workload_name: 'web',
+      container_name: 'app',
+    },
     ...{ image_digest: image, container_id: `${namespace}${pod}`.replaceAll('-', ''), node_name: `node-${pod}`, mode: 'full' },
     ...{ exec_probe: true, lib_probe: true, start_mode: 'start', tracking_since: at(20), heartbeat_at: at(days), heartbeat_secs: 300 },
     ...fields,
@@ -353,7 +359,13 @@ test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: coverage names the p
   const post = async (path: string, body: unknown) => assert.equal((await app.post(path, body)).status, 200)
   const pod = (name: string, days: number, fields = {}) =>
     post('/pod/spec', {
-      ...{ pod_name: `${namespace}-${name}`, pod_ip: '10.0.0.9', pod_namespace: namespace, time_stamp: at(days), node_name: `node-${name}` },
+      ...{
+        pod_name: `${namespace}-${name}`,
+        pod_ip: '10.0.0.9',
+        pod_namespace: namespace,
+        time_stamp: at(days),
+        node_name: `node-${name}`,
+      },
       ...{ is_dead: false, workload_kind: 'Deployment', workload_name: 'web', ...fields },
     })
   const at = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, -1)
@@ -386,7 +398,7 @@ test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: coverage names the p
   const names = (...pods: string[]) => pods.map((name) => `${namespace}-${name}`)
   const { reason, silentPods, silentPodCount, windowHours, ...rest } = await coverage()
   assert.deepEqual([reason, silentPods, silentPodCount], ['capture_gap', names('late', 'silent'), 2])
-  assert.deepEqual(Object.keys((await coverage())).slice(-3), ['windowHours', 'silentPods', 'silentPodCount'])
+  assert.deepEqual(Object.keys(await coverage()).slice(-3), ['windowHours', 'silentPods', 'silentPodCount'])
   assert.equal(rest.instances, 3)
   // The one that is late leaves the window, too: what is left is covered, and yet somebody may run there.
   const short = await coverage({ window_hours: 10 })

@@ -109,7 +109,9 @@ export async function readImage(gate: Gate, question: ImageQuestion, maxRows?: n
   const [first, last] = [kind ?? KINDS[0], kind ?? KINDS.at(-1)!]
   // A place in front of the kind that is asked for is its beginning.
   const place = after === null || after.kind < first ? { kind: first, path: '' } : after
-  const rows: RawRow[] = await gate((sql) => PAGE(sql, digest, last, place.kind, place.path, limit, rowsRead, windowHours, retentionDays).raw())
+  const rows: RawRow[] = await gate((sql) =>
+    PAGE(sql, digest, last, place.kind, place.path, limit, rowsRead, windowHours, retentionDays).raw(),
+  )
   const of = (what: string) => rows.filter((row) => String(row[0]) === what)
   const [entries, more] = [of('entry'), of('more')]
   const end = entries.at(-1)
