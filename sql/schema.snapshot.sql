@@ -757,6 +757,7 @@ table public.seccomp_denial with (fillfactor=80)
   count bigint not null
   first_seen timestamp without time zone not null
   last_seen timestamp without time zone not null
+  uncounted bigint not null default 0
   constraint seccomp_denial_pkey PRIMARY KEY (id)
   constraint seccomp_denial_pod_uid_syscall_action_key UNIQUE (pod_uid, syscall, action)
   CREATE INDEX seccomp_denial_by_workload ON public.seccomp_denial USING btree (pod_namespace, workload_kind, workload_name, last_seen, id)
@@ -764,6 +765,7 @@ table public.seccomp_denial with (fillfactor=80)
   CREATE INDEX seccomp_denial_of_namespace ON public.seccomp_denial USING btree (pod_namespace, last_seen, id)
   CREATE UNIQUE INDEX seccomp_denial_pkey ON public.seccomp_denial USING btree (id)
   CREATE UNIQUE INDEX seccomp_denial_pod_uid_syscall_action_key ON public.seccomp_denial USING btree (pod_uid, syscall, action)
+  CREATE INDEX seccomp_denial_to_count ON public.seccomp_denial USING btree (id) WHERE ((uncounted > 0) AND (workload_kind IS NOT NULL) AND (workload_name IS NOT NULL))
   CREATE INDEX seccomp_denial_unattributed ON public.seccomp_denial USING btree (pod_namespace, id) WHERE ((workload_kind IS NULL) OR (workload_name IS NULL))
 
 table public.seccomp_denial_node with (fillfactor=70)
@@ -1022,6 +1024,8 @@ function public.join_name(rank integer) returns text language sql immutable para
 
 function public.kept(posted anyelement, stored anyelement, is_other boolean) returns anyelement language sql immutable parallel safe
 
+function public.kept_since(days integer) returns timestamp without time zone language sql stable parallel safe
+
 function public.kg_runtime_coverage(cluster text, namespace text, kind text, name text, container text, image_digest text, window_hours integer) returns TABLE(covered boolean, observed_since timestamp without time zone, reason text) language sql stable
 
 function public.known_facts(vuln text) returns TABLE(kev boolean, kev_date_added timestamp without time zone, epss real, epss_percentile real) language sql stable parallel safe
@@ -1066,9 +1070,9 @@ function public.runtime_coverage_of(cluster text, namespace text, kind text, nam
 
 function public.seccomp_profiles(profile_dir text, stale_secs integer) returns TABLE(namespace text, kind text, name text, hash text, syscall_count double precision, arches json, updated_at text, worst integer, pods integer, incomplete integer, names json, ranks json, cr_count integer, cr_name text, cr_action text, cr_hash text, cr_syscall_count double precision, cr_architectures json, cr_updated_at text, status_ready double precision, status_total double precision, status_state text, observed text, allowed text, live integer, present integer, ready integer) language sql stable
 
-function public.seccomp_rollups() returns TABLE(namespace text, kind text, name text, is_known boolean, denied text, denied_syscalls json, denied_actions json, last_denied text, is_shortened boolean) language sql stable
+function public.seccomp_rollups(retention_days integer) returns TABLE(namespace text, kind text, name text, is_known boolean, denied text, denied_syscalls json, denied_actions json, last_denied text, is_shortened boolean) language sql stable
 
-function public.seccomp_watch() returns TABLE(is_watched boolean) language sql stable
+function public.seccomp_watch(retention_days integer) returns TABLE(is_watched boolean) language sql stable
 
 function public.sent_report(header json, of_kind text) returns image_report language plpgsql stable
 
