@@ -37,6 +37,8 @@ export default route({ summary: 'The images that were checked for signatures, wi
   chargeRows<typeof Query>(RESULT_BYTES, 1),
   async (c) => {
     const { verdict, repository, limit, after } = c.req.valid('query')
-    return sendJson(c, await readSummaries(c.get('deps').db.read, { verdict, repository }, { limit, after }))
+    const { db, config } = c.get('deps')
+    const retentionDays = config.attestationRetentionDays
+    return sendJson(c, await readSummaries(db.read, { verdict, repository, retentionDays }, { limit, after }))
   },
 )

@@ -34,7 +34,7 @@ export const staleSweep: Job = {
     limit ${BATCH_ROWS}
     for no key update skip locked),
   swept as (
-    update pod p set is_dead = true from stale s where p.ctid = s.place returning p.node_name)
+    update pod p set is_dead = true, swept_at = now() at time zone 'utc' from stale s where p.ctid = s.place returning p.node_name)
   select h.is_held, (select count(*)::int from stale) as found, (select max(pod_name) from stale) as last,
          (select coalesce(json_agg(json_build_array(n.node_name, n.pods)), '[]')
           from (select node_name, count(*) as pods from swept group by node_name) n) as nodes

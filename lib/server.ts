@@ -21,7 +21,7 @@ import { createHosts, refuseOtherHosts } from './http/hosts.ts'
 import { close, listen, listenOnEach, shown } from './http/listen.ts'
 import { createTokens, type Tokens } from './http/tokens.ts'
 import { runServer } from './run-server.ts'
-import { watchDenialWorkloads } from './seccomp/denials/index.ts'
+import { watchAttributed, watchDenialWorkloads } from './seccomp/denials/index.ts'
 import type { StopSignals } from './stop-signals.ts'
 import { watchTokenFiles } from './token-files.ts'
 import { watchMemory } from './traffic/index.ts'
@@ -72,7 +72,8 @@ async function serve(config: Config, tokens: Tokens, log: Logger, signals: StopS
   const tokenWatch = watchTokenFiles({ files: config.tokenFiles, tokens, log })
   const watch = watchMemory({ db, seen: deps.seen, log, everyMs: ASK_FOR_MEMORY_MS })
   const { metrics } = deps
-  const denialWatch = watchDenialWorkloads({ db, metrics, log, everyMs: config.seccompDenialMetricsIntervalSecs * 1_000 })
+  const everyMs = config.seccompDenialMetricsIntervalSecs * 1_000
+  const denialWatches = [watchDenialWorkloads({ db, metrics, log, everyMs }), watchAttributed({ denials: deps.denials, log, everyMs })]
   const schedule = startSchedule(config.jobs === 'in-process' ? chains : [], deps)
   const api = shown(apis[0]!.address)
   if (process.stdout.isTTY) {
@@ -89,7 +90,7 @@ async function serve(config: Config, tokens: Tokens, log: Logger, signals: StopS
   await jobsStopped
   tokenWatch.stop()
   watch.stop()
-  denialWatch.stop()
+  for (const one of denialWatches) one.stop()
   await deps.audit?.drain(DRAIN_AUDIT_MS)
   await db.end(END_DATABASE_MS)
 }

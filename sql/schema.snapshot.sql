@@ -629,6 +629,7 @@ table public.pod with (autovacuum_vacuum_scale_factor=0.05, fillfactor=60)
   started_at timestamp without time zone
   pod_uid text
   running_containers text[] collate "C"
+  swept_at timestamp without time zone
   constraint pod_pkey PRIMARY KEY (pod_name)
   CREATE INDEX pod_alive_in_order ON public.pod USING btree (pod_namespace, pod_name) WHERE (NOT is_dead)
   CREATE INDEX pod_by_namespace ON public.pod USING btree (pod_namespace, pod_name)
@@ -779,6 +780,7 @@ table public.seccomp_denial with (fillfactor=80)
   count bigint not null
   first_seen timestamp without time zone not null
   last_seen timestamp without time zone not null
+  uncounted bigint not null default 0
   constraint seccomp_denial_pkey PRIMARY KEY (id)
   constraint seccomp_denial_pod_uid_syscall_action_key UNIQUE (pod_uid, syscall, action)
   CREATE INDEX seccomp_denial_by_workload ON public.seccomp_denial USING btree (pod_namespace, workload_kind, workload_name, last_seen, id)
@@ -786,6 +788,7 @@ table public.seccomp_denial with (fillfactor=80)
   CREATE INDEX seccomp_denial_of_namespace ON public.seccomp_denial USING btree (pod_namespace, last_seen, id)
   CREATE UNIQUE INDEX seccomp_denial_pkey ON public.seccomp_denial USING btree (id)
   CREATE UNIQUE INDEX seccomp_denial_pod_uid_syscall_action_key ON public.seccomp_denial USING btree (pod_uid, syscall, action)
+  CREATE INDEX seccomp_denial_to_count ON public.seccomp_denial USING btree (id) WHERE ((uncounted > 0) AND (workload_kind IS NOT NULL) AND (workload_name IS NOT NULL))
   CREATE INDEX seccomp_denial_unattributed ON public.seccomp_denial USING btree (pod_namespace, id) WHERE ((workload_kind IS NULL) OR (workload_name IS NULL))
 
 table public.seccomp_denial_node with (fillfactor=70)
@@ -994,6 +997,8 @@ function public.count_cves(max_cves bigint) returns TABLE(rows bigint, cves bigi
 
 function public.coverage_gap(stored runtime_coverage, next runtime_coverage) returns text language sql immutable parallel safe
 
+function public.coverage_start(stored runtime_coverage, next runtime_coverage) returns timestamp without time zone language sql immutable parallel safe
+
 function public.cve_exposure(vuln text, window_hours integer, running_window_secs integer, shown jsonb) returns json language sql stable
 
 function public.delete_payload(of_digest text, of_source text, days integer, grace_hours integer, window_secs integer) returns bigint language plpgsql
@@ -1028,6 +1033,8 @@ function public.is_executable_news(stored_path_complete boolean, stored_source t
 
 function public.is_image_news(m image, repository text, tags text[], digest_kind text) returns boolean language sql stable parallel safe
 
+function public.is_own_workload(container runtime_coverage) returns boolean language sql immutable parallel safe
+
 function public.is_payload_unused(of_digest text, of_source text, days integer, grace_hours integer, window_secs integer) returns boolean language sql stable parallel safe
 
 function public.is_pod_alive(namespace text, name text) returns boolean language plpgsql stable parallel safe
@@ -1047,6 +1054,8 @@ function public.keep_first(kept anyelement, other anyelement) returns anyelement
 function public.keep_keys(kept jsonb, other jsonb) returns jsonb language plpgsql immutable strict parallel safe
 
 function public.kept(posted anyelement, stored anyelement, is_other boolean) returns anyelement language sql immutable parallel safe
+
+function public.kept_since(days integer) returns timestamp without time zone language sql stable parallel safe
 
 function public.kg_runtime_coverage(cluster text, namespace text, kind text, name text, container text, image_digest text, window_hours integer) returns TABLE(covered boolean, observed_since timestamp without time zone, reason text) language sql stable
 
@@ -1094,9 +1103,9 @@ function public.runtime_coverage_of(cluster text, namespace text, kind text, nam
 
 function public.seccomp_profiles(profile_dir text, stale_secs integer) returns TABLE(namespace text, kind text, name text, hash text, syscall_count double precision, arches json, updated_at text, worst integer, pods integer, incomplete integer, names json, ranks json, cr_count integer, cr_name text, cr_action text, cr_hash text, cr_syscall_count double precision, cr_architectures json, cr_updated_at text, status_ready double precision, status_total double precision, status_state text, observed text, allowed text, live integer, present integer, ready integer) language sql stable
 
-function public.seccomp_rollups() returns TABLE(namespace text, kind text, name text, is_known boolean, denied text, denied_syscalls json, denied_actions json, last_denied text, is_shortened boolean) language sql stable
+function public.seccomp_rollups(retention_days integer) returns TABLE(namespace text, kind text, name text, is_known boolean, denied text, denied_syscalls json, denied_actions json, last_denied text, is_shortened boolean) language sql stable
 
-function public.seccomp_watch() returns TABLE(is_watched boolean) language sql stable
+function public.seccomp_watch(retention_days integer) returns TABLE(is_watched boolean) language sql stable
 
 function public.seen_networks(namespaces text[], kinds text[], names text[], since timestamp without time zone) returns TABLE(n bigint, pods bigint, flows bigint, ingress_flows bigint, other_namespaces bigint, unattributed bigint, public_ips bigint, nodes bigint, unknown_flows bigint) language sql stable
 

@@ -20,7 +20,6 @@ import { query } from '../../lib/http/validate.ts'
 import { POLICY_FORMAT_NAMES, policyFormatNamed, shownPolicyFormat } from '../../lib/supply-chain/index.ts'
 
 const CONTENT_TYPE = 'application/yaml'
-const WORST_KIB = kib(MAX_CONTAINERS * CONTAINER_BYTES)
 
 const Query = z
   .object({
@@ -83,7 +82,12 @@ export default route({
 }).get('/attestations/policy', access('read'), query(Query, { unknown: 'ignored' }), charge(kib(FIRST_BYTES)), async (c) => {
   const { db, config } = c.get('deps')
   const { format, mode: isEnforced, namespace, acknowledgePartial, acknowledgeClusterWide } = c.req.valid('query')
-  const scope = { namespace, isClusterWide: format === 'policy-engine-b', windowSecs: config.imageRunningWindowSecs }
+  const scope = {
+    namespace,
+    isClusterWide: format === 'policy-engine-b',
+    windowSecs: config.imageRunningWindowSecs,
+    retentionDays: config.attestationRetentionDays,
+  }
   const hold = (bytes: number) => c.get('share')?.grow(FIRST_BYTES + bytes)
   const coverage = await readCoverage(db.read, scope, hold, leaving(c))
   // The plan has of each container, signer and digest one more.

@@ -40,7 +40,7 @@ export default route({
 }).get('/attestations/running', access('read'), query(Query), perPage, async (c) => {
   const { db, config } = c.get('deps')
   const { namespace, limit, after } = c.req.valid('query')
-  const scope = { namespace, windowSecs: config.imageRunningWindowSecs }
+  const scope = { namespace, windowSecs: config.imageRunningWindowSecs, retentionDays: config.attestationRetentionDays }
   const { first, next, nextAfter } = await readRunning(db.read, scope, { limit, after }, config.wireNames)
   const head = Buffer.from('{"items":')
   const tail = Buffer.from(`,"nextAfter":${JSON.stringify(nextAfter)}}`)

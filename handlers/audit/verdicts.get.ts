@@ -55,8 +55,9 @@ export default route({ summary: 'The newest verdicts of the policy evaluator', a
   chargeRows<typeof Query>(ROW_BYTES),
   async (c) => {
     const { policy, namespace, verdict, direction, limit } = c.req.valid('query')
-    // Each outcome is a run of an index in the order of the list: at most four are merged, none is read past the limit.
-    const rows = await c.get('deps').db.read((sql) =>
+    // Each outcome is a run of an index in the order of the list: at most four are merged, none is read past the limit. The oldest may be no longer kept.
+    const { db, config } = c.get('deps')
+    const rows = await db.read((sql) =>
       sql`
   select ${sql.unsafe(COLUMNS)}
   from (values ('Allow'), ('WouldDeny')) v(verdict)
@@ -68,7 +69,7 @@ export default route({ summary: 'The newest verdicts of the policy evaluator', a
       ${namespace === undefined ? sql`` : sql`and a.policy_namespace = ${namespace}`}
     order by a.observed_at desc, a.id desc
     limit ${limit}) a
-  where ${verdict} in ('', v.verdict) and ${direction} in ('', d.direction)
+  where ${verdict} in ('', v.verdict) and ${direction} in ('', d.direction) and a.observed_at >= kept_since(${config.auditRetentionDays})
   order by a.observed_at desc, a.id desc
   limit ${limit}`.raw(),
     )

@@ -30,5 +30,8 @@ export default route({ summary: 'Who made the containers of a namespace or node 
   access('read'),
   query(Query),
   charge(kib(MAX_PAIRS * ROW_BYTES)),
-  async (c) => sendJson(c, await readContention(c.get('deps').db, c.req.valid('query'))),
+  async (c) => {
+    const { db, config } = c.get('deps')
+    return sendJson(c, await readContention(db, { ...c.req.valid('query'), retentionDays: config.computeHistoryRetentionDays }))
+  },
 )

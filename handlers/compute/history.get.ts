@@ -35,5 +35,11 @@ export default route({ summary: 'The history of the containers of a pod', answer
     const containers = await countContainers(c.get('deps').db, c.req.valid('param').pod_uid)
     return kib(Math.min(containers * c.req.valid('query').minutes, MAX_HISTORY) * ROW_BYTES)
   }),
-  async (c) => sendJson(c, await readHistory(c.get('deps').db, c.req.valid('param').pod_uid, c.req.valid('query').minutes)),
+  async (c) => {
+    const { db, config } = c.get('deps')
+    return sendJson(
+      c,
+      await readHistory(db, c.req.valid('param').pod_uid, c.req.valid('query').minutes, config.computeHistoryRetentionDays),
+    )
+  },
 )

@@ -25,11 +25,12 @@ const Latest = z
   })
   .meta({ id: 'ComputeLatest' })
 
-/** GET /compute/latest: the latest sample of each container of a namespace, and the nodes that host them (workload-profiling, Compute; interop-profiling 3.3, P15). */
-export default route({ summary: 'The latest sample of each container of a namespace', answer: Latest }).get(
-  '/compute/latest',
-  access('read'),
-  query(Query),
-  charge(kib(MAX_LATEST * ROW_BYTES)),
-  async (c) => sendJson(c, await readLatest(c.get('deps').db, c.req.valid('query').namespace)),
+/** GET /compute/latest: the latest sample of each container of a namespace that lives, and the nodes that host them. */
+export default route({
+  summary: 'The latest sample of each container of a namespace',
+  description:
+    'Containers that live: their sample is younger than three of its intervals and a minute, by the clock of the agent and that of the broker, and their pod is not dead.',
+  answer: Latest,
+}).get('/compute/latest', access('read'), query(Query), charge(kib(MAX_LATEST * ROW_BYTES)), async (c) =>
+  sendJson(c, await readLatest(c.get('deps').db, c.req.valid('query').namespace)),
 )

@@ -24,7 +24,7 @@ export default route({
   tag: 'attestations',
 }).get('/images/:digest/attestation', access('read'), params(Params), query(NoParameters), charge(RESULT_KIB), async (c) => {
   const { db, config } = c.get('deps')
-  const result = await readResult(db.read, c.req.valid('param').digest, config.wireNames)
+  const result = await readResult(db.read, c.req.valid('param').digest, config.attestationRetentionDays, config.wireNames)
   if (result === null) throw noData()
   return sendJson(c, result)
 })

@@ -27,7 +27,9 @@ export default route({
   async (c) => {
     const { digest } = c.req.valid('param')
     const { window_hours: windowHours, ...page } = c.req.valid('query')
-    const { entries, nextCursor, coverage } = await readImage(c.get('deps').db.read, { digest, windowHours, ...page })
+    const { db, config } = c.get('deps')
+    const retentionDays = config.runtimeInventoryRetentionDays
+    const { entries, nextCursor, coverage } = await readImage(db.read, { digest, windowHours, retentionDays, ...page })
     const tail = `],"truncated":${nextCursor !== null},"nextCursor":${JSON.stringify(nextCursor)},"coverage":`
     return sendJson(
       c,

@@ -23,7 +23,7 @@ export default route({
   if (ip === null) log.warn({ pod: pod_name }, 'mark_dead without an address: by name only')
   const rows = await db.ingest(
     (sql) => sql`
-      update pod set is_dead = true
+      update pod set is_dead = true, swept_at = null
       where pod_name = ${pod_name} and (${ip}::text is null or pod_ip = ${ip})
       returning 1`,
   )

@@ -42,5 +42,7 @@ export default route({
   answer: z.array(DenialRow).max(MAX_ROWS),
 }).get('/seccomp/denials', access('read'), query(Query), chargeRows<typeof Query>(ROW_BYTES), async (c) => {
   const { limit, ...filter } = c.req.valid('query')
-  return sendJson(c, asArray(await readDenials(c.get('deps').db.read, filter, limit)))
+  const { db, config } = c.get('deps')
+  const retentionDays = config.seccompDenialsRetentionDays
+  return sendJson(c, asArray(await readDenials(db.read, { ...filter, retentionDays }, limit)))
 })

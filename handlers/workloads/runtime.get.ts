@@ -47,8 +47,10 @@ export default route({
   async (c) => {
     const workload = c.req.valid('param')
     const { limit, kind, container, origin, window_hours } = c.req.valid('query')
-    const question = { ...workload, container, entryKind: kind, origins: origin, windowHours: window_hours }
-    const { first, next, isTruncated, coverage } = await readWorkload(c.get('deps').db.read, question, limit)
+    const { db, config } = c.get('deps')
+    const retentionDays = config.runtimeInventoryRetentionDays
+    const question = { ...workload, container, entryKind: kind, origins: origin, windowHours: window_hours, retentionDays }
+    const { first, next, isTruncated, coverage } = await readWorkload(db.read, question, limit)
     const { namespace, kind: workloadKind, name } = workload
     const head = Buffer.from(`${JSON.stringify({ namespace, kind: workloadKind, name }).slice(0, -1)},"containers":`)
     const tail = () => Buffer.concat([Buffer.from(`,"truncated":${isTruncated()},"coverage":[`), coverage, Buffer.from(']}')])

@@ -11,7 +11,7 @@ const BATCH_BYTES = 2 * 1024 * 1024
 
 type Row = Running & { readonly containers: number }
 
-const running = (scope: string, windowSecs: string) => `
+const running = (scope: string, windowSecs: string, days: string) => `
   with running as materialized (
     select w.image_digest, w.image_ref
     from workload_container w
@@ -20,10 +20,10 @@ const running = (scope: string, windowSecs: string) => `
   select r.image_digest as digest, r.image_ref as reference, i.repository, a.verdict, r.containers
   from (select r.image_digest, r.image_ref, count(*)::integer as containers from running r group by r.image_digest, r.image_ref) r
   left join image i on i.digest = r.image_digest
-  left join image_attestation a on a.digest = r.image_digest`
+  left join image_attestation a on a.digest = r.image_digest and a.checked_at >= kept_since(${days}::integer)`
 
-const OF_CLUSTER = fixed<Row[]>(running('', '$1'))
-const OF_NAMESPACE = fixed<Row[]>(running('w.pod_namespace = $1 and', '$2'))
+const OF_CLUSTER = fixed<Row[]>(running('', '$1', '$2'))
+const OF_NAMESPACE = fixed<Row[]>(running('w.pod_namespace = $1 and', '$2', '$3'))
 
 // The last part of the name alone, which tells most of them apart, whatever the registry is called; and nothing of the inventory, since policies go
 // by what pods write.
@@ -38,7 +38,7 @@ const ELSEWHERE = fixed<(Elsewhere & { readonly containers: number })[]>(`
   select r.image_digest as digest, r.image_ref as reference, r.pod_namespace as namespace, a.verdict, r.containers
   from (select r.image_digest, r.image_ref, r.pod_namespace, count(*)::integer as containers from running r
         group by r.image_digest, r.image_ref, r.pod_namespace) r
-  left join image_attestation a on a.digest = r.image_digest`)
+  left join image_attestation a on a.digest = r.image_digest and a.checked_at >= kept_since($4::integer)`)
 
 // In the order of the digests, as many as have come before the bytes are spent: what is not sent is asked for again.
 const RESULTS = fixed<{ verdict: Verdict | null; signatures: string | null; attestations: string | null }[]>(`
@@ -49,7 +49,7 @@ const RESULTS = fixed<{ verdict: Verdict | null; signatures: string | null; atte
                coalesce(sum(octet_length(a.verified_signatures) + octet_length(a.verified_attestations))
                           over (order by d.n rows between unbounded preceding and 1 preceding), 0) as bytes_before
         from unnest(string_to_array($1, ',')) with ordinality d(digest, n)
-        left join image_attestation a on a.digest = d.digest) r
+        left join image_attestation a on a.digest = d.digest and a.checked_at >= kept_since($2::integer)) r
   where r.bytes_before < ${BATCH_BYTES}
   order by r.n`)
 
@@ -60,20 +60,26 @@ export interface Scope {
   readonly isClusterWide: boolean
   /** For how many seconds a container that was reported runs. */
   readonly windowSecs: number
+  /** For how many days a result counts after its check; 0 for ever. */
+  readonly retentionDays: number
 }
 
 /**
- * Reads what the running containers of a namespace, or of the cluster, are signed by; where the policies will bind other namespaces, too, also what
- * runs there under the same names. Few results are held at a time; `hold` hears of what has been kept of the others. Throws 422 for more containers or signers than policies can be generated of,
- * and 499 when `left` tells that nobody waits for them any more.
+/**
+ * Reads what the running containers of a namespace, or of the cluster, are signed by; where the policies will bind other
+ * namespaces, too, also what runs there under the same names. Few results are held at a time; `hold` hears of what has been
+ * kept of the others. Throws 422 for more containers or signers than policies can be generated of, and 499 when `left` tells
+ * that nobody waits for them any more.
  */
 export async function readCoverage(
   gate: Gate,
-  { namespace, isClusterWide, windowSecs }: Scope,
+  { namespace, isClusterWide, windowSecs, retentionDays }: Scope,
   hold: Hold = () => {},
   left?: AbortSignal,
 ): Promise<Coverage> {
-  const rows = await gate((sql) => (namespace === null ? OF_CLUSTER(sql, windowSecs) : OF_NAMESPACE(sql, namespace, windowSecs)))
+  const rows = await gate((sql) =>
+    namespace === null ? OF_CLUSTER(sql, windowSecs, retentionDays) : OF_NAMESPACE(sql, namespace, windowSecs, retentionDays),
+  )
   if (sumOf(rows) > MAX_CONTAINERS) throw tooManyContainers()
   const coverage = new Coverage()
   const slice = new Slice()
@@ -83,7 +89,7 @@ export async function readCoverage(
   }
   if (isClusterWide && namespace !== null && rows.length > 0) {
     const segments = coverage.lastSegments().join('/')
-    const others = await gate((sql) => ELSEWHERE(sql, namespace, segments, windowSecs))
+    const others = await gate((sql) => ELSEWHERE(sql, namespace, segments, windowSecs, retentionDays))
     if (sumOf(rows) + sumOf(others) > MAX_CONTAINERS) throw tooManyElsewhere()
     await coverage.addElsewhere(others, slice)
   }
@@ -92,7 +98,7 @@ export async function readCoverage(
     await hold(coverage.heldBytes)
     if (left?.aborted) throw clientGone()
     const batch = digests.slice(at, at + BATCH_DIGESTS)
-    const results = await gate((sql) => RESULTS(sql, batch.join()))
+    const results = await gate((sql) => RESULTS(sql, batch.join(), retentionDays))
     for (const { verdict, signatures, attestations } of results) {
       const isVerified = signatures !== null && attestations !== null
       const result = verdict && {

@@ -48,21 +48,24 @@ const [DIGEST, REPOSITORY] = ['digest', 'repository'].map((key) => KEYS.indexOf(
 
 const columns = plainColumns(AttestationSummary, 'a')
 
-const ALL = fixed(`select ${columns} from image_attestation a where a.digest > $1 order by a.digest limit $2`)
+const ALL = fixed(
+  `select ${columns} from image_attestation a where a.digest > $1 and a.checked_at >= kept_since($2::integer) order by a.digest limit $3`,
+)
 
 const BY_BOTH = fixed(`
   select ${columns}
   from image_attestation a
-  where a.repository = $1 and a.verdict = $2 and a.digest > $3
+  where a.repository = $1 and a.verdict = $2 and a.digest > $3 and a.checked_at >= kept_since($4::integer)
   order by a.digest
-  limit $4`)
+  limit $5`)
 
 // "=" would let the planner walk through all digests for those of a verdict.
 const BY_VERDICT = fixed(`
-  with asked as materialized (select $1::text as verdict, $2::text as digest, $3::integer as max)
+  with asked as materialized (select $1::text as verdict, $2::text as digest, kept_since($3::integer) as kept_since, $4::integer as max)
   select ${columns}
   from asked, image_attestation a
   where (a.verdict, a.digest) > (asked.verdict, asked.digest) and a.verdict <= asked.verdict
+    and a.checked_at >= (select kept_since from asked)
   order by a.verdict, a.digest
   limit (select max from asked)`)
 
@@ -70,11 +73,11 @@ const BY_VERDICT = fixed(`
 const ofVerdict = (verdict: Verdict) => `
       (select a.*
        from asked, image_attestation a
-       where a.repository = asked.repository and a.verdict = '${verdict}' and a.digest > asked.digest
+       where a.repository = asked.repository and a.verdict = '${verdict}' and a.digest > asked.digest and a.checked_at >= asked.kept_since
        order by a.digest
        limit (select max from asked))`
 const BY_REPOSITORY = fixed(`
-  with asked as materialized (select $1::text as repository, $2::text as digest, $3::integer as max)
+  with asked as materialized (select $1::text as repository, $2::text as digest, kept_since($3::integer) as kept_since, $4::integer as max)
   select ${columns}
   from (${VERDICTS.map(ofVerdict).join(' union all ')}) a
   order by a.digest
@@ -85,19 +88,21 @@ interface AttestationFilter {
   readonly verdict: Verdict | null
   /** The whole name; null for any. */
   readonly repository: string | null
+  /** Days that a result is kept after it was checked; 0 for ever. */
+  readonly retentionDays: number
 }
 
 /** A page of results in the order of the digests, as JSON; `after` is a digest, or empty. */
 export async function readSummaries(
   gate: Gate,
-  { verdict, repository }: AttestationFilter,
+  { verdict, repository, retentionDays: days }: AttestationFilter,
   { limit, after }: { limit: number; after: string },
 ): Promise<Buffer> {
   const max = limit + 1
   const rows = await gate((sql) => {
-    if (repository !== null && verdict !== null) return BY_BOTH(sql, repository, verdict, after, max).raw()
-    if (repository !== null) return BY_REPOSITORY(sql, repository, after, max).raw()
-    return verdict === null ? ALL(sql, after, max).raw() : BY_VERDICT(sql, verdict, after, max).raw()
+    if (repository !== null && verdict !== null) return BY_BOTH(sql, repository, verdict, after, days, max).raw()
+    if (repository !== null) return BY_REPOSITORY(sql, repository, after, days, max).raw()
+    return verdict === null ? ALL(sql, after, days, max).raw() : BY_VERDICT(sql, verdict, after, days, max).raw()
   })
   const items = rows.slice(0, limit)
   // Texts within lists were cut when they were stored.

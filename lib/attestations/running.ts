@@ -115,7 +115,7 @@ const IMAGES = fixed(`
                coalesce(a.verified_signatures, '[]') as signers, coalesce(a.verified_attestations, '[]') as attestations
         from json_array_elements_text($1::text::json) with ordinality d(digest, n)
         left join image m on m.digest = d.digest
-        left join image_attestation a on a.digest = d.digest) i
+        left join image_attestation a on a.digest = d.digest and a.checked_at >= kept_since($2::integer)) i
   order by i.n`)
 
 /** What of a container's row is shown of it, behind the cluster. */
@@ -127,6 +127,8 @@ export interface RunningFilter {
   readonly namespace: string | null
   /** For how many seconds a container that was reported runs. */
   readonly windowSecs: number
+  /** Days that a result is kept after it was checked; 0 for ever. */
+  readonly retentionDays: number
 }
 
 export interface RunningList {
@@ -138,7 +140,7 @@ export interface RunningList {
 /** A page of the feed, its items by pieces; `after` is where the one before ended. */
 export async function readRunning(
   gate: Gate,
-  { namespace, windowSecs }: RunningFilter,
+  { namespace, windowSecs, retentionDays }: RunningFilter,
   { limit, after }: { limit: number; after: Place | null },
   names: WireNames,
 ): Promise<RunningList> {
@@ -149,7 +151,7 @@ export async function readRunning(
   const end = rows.length > limit ? items.at(-1) : rows.find((row) => row[IMAGE_REF] === null)
   const pieces = inPieces(items)
   const next = async (piece: number): Promise<Page<number>> => ({
-    json: await readItems(gate, pieces[piece]!, names),
+    json: await readItems(gate, pieces[piece]!, retentionDays, names),
     count: pieces[piece]!.length,
     last: piece + 1 < pieces.length ? piece + 1 : null,
   })
@@ -181,9 +183,9 @@ function inPieces(items: readonly RawRow[]): RawRow[][] {
 }
 
 /** The items of these containers, each with the result that its image has now. */
-async function readItems(gate: Gate, containers: readonly RawRow[], names: WireNames): Promise<Buffer> {
+async function readItems(gate: Gate, containers: readonly RawRow[], retentionDays: number, names: WireNames): Promise<Buffer> {
   const digests = [...new Set(containers.map((row) => String(row[DIGEST])))]
-  const images: RawRow[] = await gate((sql) => IMAGES(sql, JSON.stringify(digests)).raw())
+  const images: RawRow[] = await gate((sql) => IMAGES(sql, JSON.stringify(digests), retentionDays).raw())
   const shown = new Map(digests.map((digest, n) => [digest, shownImage(images[n]!, names)]))
   return plainRows(
     RunningContainer,

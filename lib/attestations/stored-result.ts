@@ -28,15 +28,17 @@ export const AttestationResult = z
   })
   .meta({ id: 'AttestationResult' })
 
-const RESULT = fixed(`select ${plainColumns(AttestationResult, 'a')} from image_attestation a where a.digest = $1`)
+const RESULT = fixed(
+  `select ${plainColumns(AttestationResult, 'a')} from image_attestation a where a.digest = $1 and a.checked_at >= kept_since($2::integer)`,
+)
 const [SIGNATURES, ATTESTATIONS] = ['signatures', 'attestations'].map((key) => Object.keys(AttestationResult.shape).indexOf(key))
 
 /**
- * The result of a digest as JSON, null without one. Its lists are the text that was stored, to the digit of every number. Each `detail` is
+ * The result of a digest as JSON, null without one that was checked within the days that it is kept. Its lists are the text that was stored, to the digit of every number. Each `detail` is
  * redacted once more: what an earlier version stored was perhaps less so.
  */
-export async function readResult(gate: Gate, digest: string, names: WireNames): Promise<Buffer | null> {
-  const [row] = await gate((sql) => RESULT(sql, digest).raw())
+export async function readResult(gate: Gate, digest: string, retentionDays: number, names: WireNames): Promise<Buffer | null> {
+  const [row] = await gate((sql) => RESULT(sql, digest, retentionDays).raw())
   if (!row) return null
   for (const list of [SIGNATURES!, ATTESTATIONS!]) row[list] = Buffer.from(shownFormats(redactDetails(String(row[list])), names))
   return plainRow(AttestationResult, row)

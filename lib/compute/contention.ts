@@ -43,8 +43,8 @@ const pairColumns = (pair: string) =>
  */
 const byTime = (victims: string, filter = 'true') => `
   with asked as materialized (
-    select a.node, a.namespace, now() at time zone 'utc' - make_interval(mins => a.minutes) as since
-    from (select $1::text as node, $2::text as namespace, $3::integer as minutes) a)
+    select a.node, a.namespace, greatest(now() at time zone 'utc' - make_interval(mins => a.minutes), kept_since(a.days)) as since
+    from (select $1::text as node, $2::text as namespace, $3::integer as minutes, $4::integer as days) a)
   select *
   from (
     select ${pairColumns('p')}
@@ -61,8 +61,8 @@ const byTime = (victims: string, filter = 'true') => `
 
 const BY_WEIGHT = `
   with asked as materialized (
-    select a.node, a.namespace, now() at time zone 'utc' - make_interval(mins => a.minutes) as since
-    from (select $1::text as node, $2::text as namespace, $3::integer as minutes) a)
+    select a.node, a.namespace, greatest(now() at time zone 'utc' - make_interval(mins => a.minutes), kept_since(a.days)) as since
+    from (select $1::text as node, $2::text as namespace, $3::integer as minutes, $4::integer as days) a)
   select ${pairColumns('(p.pair)')}
   from asked a
   cross join lateral compute_heaviest(a.node, a.namespace, a.since, ${MAX_PAIRS_OF_VICTIM}, ${MAX_PAIRS}) with ordinality p(container_id, pair, n)
@@ -81,14 +81,16 @@ export interface ContentionQuestion {
   readonly node: string | null
   readonly namespace: string | null
   readonly minutes: number
+  /** Days that waits are kept; 0: what is there stays. */
+  readonly retentionDays: number
 }
 
 /** Who made the containers of a node or namespace wait, by victim, the heaviest first, as a JSON object. */
-export async function readContention(db: Database, { node, namespace, minutes }: ContentionQuestion): Promise<Buffer> {
+export async function readContention(db: Database, { node, namespace, minutes, retentionDays }: ContentionQuestion): Promise<Buffer> {
   const within = Math.min(minutes, node === null ? MAX_MINUTES_WITHOUT_NODE : minutes)
   const byFilter = node === null ? OF_NAMESPACE : namespace === null ? OF_NODE : OF_BOTH
   const { joined, plain } = within > MAX_MINUTES_BY_TIME ? HEAVIEST : byFilter
-  const [row] = await db.read((sql) => joined(sql, node, namespace, within).raw())
-  const pairs = joinedPage(Pair, row!) ?? (await plain(db.read, node, namespace, within))
+  const [row] = await db.read((sql) => joined(sql, node, namespace, within, retentionDays).raw())
+  const pairs = joinedPage(Pair, row!) ?? (await plain(db.read, node, namespace, within, retentionDays))
   return Buffer.concat([Buffer.from('{"pairs":'), asArray(pairs), Buffer.from('}')])
 }

@@ -10,6 +10,10 @@ import { joinedColumns, joinedPage, listReader, plainColumns, plainRows, type Ra
 /** Containers of an answer. */
 export const MAX_LATEST = 5_000
 
+/** A container lives whose sample is younger than so many of the intervals that it covers, and so many seconds: as for heartbeats. */
+const LIVE_INTERVALS = 3
+const LIVE_SECS = 60
+
 const whole = z.int().min(0)
 const decimal = z.number().min(0)
 const id = shownAs(z.number(), { type: 'integer', format: 'int64', description: 'With a sign: ids above 2^63 - 1 are negative.' })
@@ -101,10 +105,18 @@ const inSeconds = (record: z.ZodObject, alias: string) =>
     .map(([name, schema]) => (schema === zonedTime ? `date_trunc('second', ${alias}.${name}) as ${name}` : `${alias}.${name}`))
     .join(', ')
 
+// A pod of the same name may be another: one of another namespace, or the one before. By the fence each pod is looked up, whatever the planner
+// believes.
 const CONTAINERS = `
   select ${inSeconds(LatestContainer, 'l')}
   from compute_latest l
   where l.namespace = $1
+    and least(l.ts, l.updated_at) > now() at time zone 'utc' - make_interval(secs => ${LIVE_INTERVALS} * l.interval_ms / 1000.0 + ${LIVE_SECS})
+    and not exists (
+      select from pod p
+      where p.pod_name = l.pod_name and p.is_dead and coalesce(p.pod_namespace, l.namespace) = l.namespace
+        and coalesce(p.pod_uid, l.pod_uid) = l.pod_uid
+      offset 0)
   order by l.pod_name, l.container, l.container_uid
   limit ${MAX_LATEST}`
 
@@ -131,7 +143,7 @@ const CONTAINER_COLUMNS = Object.keys(LatestContainer.shape).length
 /** Two numbers stand before the columns of joined rows. */
 const FIRST_OF_NODES = 2 + CONTAINER_COLUMNS
 
-/** The containers of a namespace by pod and container, and the nodes that host them by name, as a JSON object. */
+/** The containers of a namespace that live by pod and container, and the nodes that host them by name, as a JSON object. */
 export const readLatest = sharedRead<string>(async (db, namespace) => {
   const [row] = await db.read((sql) => joined(sql, namespace).raw())
   const containers = joinedPage(LatestContainer, row!)

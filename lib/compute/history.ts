@@ -87,8 +87,8 @@ const COUNTED = fixed<[{ containers: number }]>(`
 // but for those that came late.
 const ROWS = `
   with asked as materialized (
-    select a.pod_uid, a.minutes, now() at time zone 'utc' - make_interval(mins => a.minutes) as since, f.folded_until as line
-    from (select $1::text as pod_uid, $2::integer as minutes) a
+    select a.pod_uid, a.minutes, greatest(now() at time zone 'utc' - make_interval(mins => a.minutes), kept_since(a.days)) as since, f.folded_until as line
+    from (select $1::text as pod_uid, $2::integer as minutes, $3::integer as days) a
     join compute_fold f on f.is_only),
   c as materialized (
     select c.id as container_id, ${identity} as ${FIRST}
@@ -122,9 +122,12 @@ export async function countContainers(db: Database, podUid: string): Promise<num
   return row!.containers
 }
 
-/** The history of a pod in so many minutes, the oldest first, as a JSON object; where there is more than so many rows for each, the newest. */
-export async function readHistory(db: Database, podUid: string, minutes: number): Promise<Buffer> {
-  const [row] = await db.read((sql) => joined(sql, podUid, minutes).raw())
+/**
+ * The history of a pod in so many minutes, and as many days as it is kept, the oldest first, as a JSON object; where there is more than so many rows for
+ * each, the newest. Of 0 days what is there stays.
+ */
+export async function readHistory(db: Database, podUid: string, minutes: number, retentionDays: number): Promise<Buffer> {
+  const [row] = await db.read((sql) => joined(sql, podUid, minutes, retentionDays).raw())
   const rows = joinedPage(Stored, row!)!
   return Buffer.concat([Buffer.from('{"rows":'), asArray(rows), Buffer.from('}')])
 }

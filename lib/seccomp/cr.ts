@@ -58,7 +58,9 @@ const texts = shownAs(
 
 const Rule = z
   .object({
-    names: texts.nullish().describe(`What is not \`${SYSCALL_NAME.source}\` is skipped.`),
+    names: texts
+      .nullish()
+      .describe(`What is not \`${SYSCALL_NAME.source}\`, and none of \`_llseek\`, \`_newselect\` and \`_sysctl\`, is skipped.`),
     action: word.nullish().describe(`Absent or blank is \`${ALLOW_ACTION}\`; names of other actions do not count.`),
   })
   .meta({ id: 'PostedSyscallRule' })

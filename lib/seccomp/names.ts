@@ -48,10 +48,13 @@ export function foldedArchitecture(arch: string): string {
   return name === 'SCMP_ARCH_ARM64' ? 'SCMP_ARCH_AARCH64' : name
 }
 
+/** What may be added or removed by hand, and what syscalls are called but for a few. */
 export const SYSCALL_NAME = /^[a-z][a-z0-9_]{0,63}$/
+/** Names that the kernel has beside those, on one architecture or another. */
+const UNDERSCORED: ReadonlySet<string> = new Set(['_llseek', '_newselect', '_sysctl'])
 
 /** Whether a syscall may be called so: resources with another name are refused as a whole. */
-export const isSyscallName = (name: string): boolean => SYSCALL_NAME.test(name)
+export const isSyscallName = (name: string): boolean => SYSCALL_NAME.test(name) || UNDERSCORED.has(name)
 
 /** The names of a set as it is stored: comma-joined. */
 export const namesOf = (joined: string): string[] => (joined === '' ? [] : joined.split(','))

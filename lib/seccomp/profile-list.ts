@@ -33,7 +33,7 @@ const entries = fixed<EntryRow[]>('select * from seccomp_profiles($1, $2)')
 interface ListedRollup extends RollupRow, Workload {
   readonly is_shortened: boolean
 }
-const rollups = fixed<ListedRollup[]>('select * from seccomp_rollups()')
+const rollups = fixed<ListedRollup[]>('select * from seccomp_rollups($1)')
 
 export interface ListSources {
   readonly db: Database
@@ -54,7 +54,7 @@ export async function buildProfileList({ db, config, lines, budget }: ListSource
     // Beside each other: they have nothing in common, and take the same time.
     const [found, told] = await Promise.all([
       db.read((sql) => entries(sql, config.seccompProfileDir, config.seccompNodeStaleSecs)),
-      db.read((sql) => rollups(sql)),
+      db.read((sql) => rollups(sql, config.seccompDenialsRetentionDays)),
     ])
     if (told.some((row) => row.is_shortened))
       lines.note('names of seccomp denials were left out of the list of profiles: there are too many', { lists: 1 })

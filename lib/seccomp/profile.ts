@@ -54,13 +54,14 @@ interface Row extends EntryRow, RollupRow, DetailRow {
 // Nodes by the set of files that they have are one object, in which a set is found however many there are.
 const statement = fixed<Row[]>(`
   with state as materialized (
-    select w.is_watched, coalesce(l.live, 0)::integer as live, l.nodes_of
-    from seccomp_watch() w
+    select w.is_watched, kept_since(a.days) as kept_since, coalesce(l.live, 0)::integer as live, l.nodes_of
+    from (select $1::integer as days) a
+    cross join lateral seccomp_watch(a.days) w
     cross join (
       select sum(s.nodes) as live, jsonb_object_agg(encode(s.file_set_id, 'base64'), s.nodes) as nodes_of
       from (select s.file_set_id, count(*) as nodes
             from seccomp_node s
-            where $1::integer = 0 or s.updated_at >= now() at time zone 'utc' - make_interval(secs => $2::integer)
+            where $2::integer = 0 or s.updated_at >= now() at time zone 'utc' - make_interval(secs => $3::integer)
             group by s.file_set_id) s) l)
   select k.n::integer as n, w.pod_namespace as namespace, w.workload_kind as kind, w.workload_name as name, w.hash,
          w.syscall_count::float8 as syscall_count, to_json(w.arches) as arches, w.updated_at::text as updated_at,
@@ -73,12 +74,13 @@ const statement = fixed<Row[]>(`
          state.live, coalesce(f.present, 0) as present, coalesce(f.ready, 0) as ready,
          state.is_watched and not exists (
            select from seccomp_denial u
-           where u.pod_namespace = w.pod_namespace and (u.workload_kind is null or u.workload_name is null)) as is_known,
+           where u.pod_namespace = w.pod_namespace and (u.workload_kind is null or u.workload_name is null)
+             and u.last_seen >= state.kept_since) as is_known,
          k.detail, w.reset_at::text as reset_at, to_json(o.names) as seen_names, to_json(o.first_seen) as first_seen,
          to_json(o.last_seen) as last_seen, to_json(o.images) as images, to_json(o.image_digests) as image_digests,
          d.total as denied, to_json(d.syscalls) as denied_syscalls, to_json(d.actions) as denied_actions, d.last_seen::text as last_denied
   from state
-  cross join rows from (json_to_recordset($3::text::json) as (namespace text, kind text, name text, detail boolean))
+  cross join rows from (json_to_recordset($4::text::json) as (namespace text, kind text, name text, detail boolean))
              with ordinality k(namespace, kind, name, detail, n)
   join workload_syscalls w on w.pod_namespace = k.namespace and w.workload_kind = k.kind and w.workload_name = k.name
                           and (w.syscall_count > 0 or w.reset_at is null)
@@ -96,7 +98,7 @@ const statement = fixed<Row[]>(`
     select sum(s.nodes)::integer as present, (sum(s.nodes) filter (where f.hash = cr.hash and cr.hash <> ''))::integer as ready
     from seccomp_file f
     cross join lateral (select (state.nodes_of ->> encode(f.file_set_id, 'base64'))::integer as nodes) s
-    where f.path = $4::text || '/' || cr.namespace || '/' || cr.name || '.json') f on cr.name is not null
+    where f.path = $5::text || '/' || cr.namespace || '/' || cr.name || '.json') f on cr.name is not null
   left join lateral (
     select sum(p.count)::text as total, max(p.last_seen) as last_seen,
            (array_agg(distinct p.syscall) filter (where p.rank <= 800))[1:50] as syscalls,
@@ -105,18 +107,21 @@ const statement = fixed<Row[]>(`
                  row_number() over (order by d.syscall, d.action) as rank
           from seccomp_denial d
           where d.pod_namespace = w.pod_namespace and d.workload_kind = w.workload_kind and d.workload_name = w.workload_name
+            and d.last_seen >= state.kept_since
           group by d.syscall, d.action) p) d on true`)
 
 export interface ProfileSettings {
   readonly seccompProfileDir: string
   readonly seccompNodeStaleSecs: number
+  readonly seccompDenialsRetentionDays: number
 }
 
 /** Beyond what a look-up takes. */
 const PATIENCE_MS = 5
 
 /** Reads the summary of a workload with its profile as JSON, or null when nothing was observed of it. Look-ups that come together go together. */
-export function profileReader(db: Database, { seccompProfileDir, seccompNodeStaleSecs }: ProfileSettings) {
+export function profileReader(db: Database, settings: ProfileSettings) {
+  const { seccompProfileDir, seccompNodeStaleSecs, seccompDenialsRetentionDays: days } = settings
   return createFold<AskedProfile, string | null>({
     patienceMs: PATIENCE_MS,
     run: async (workloads) => {
@@ -124,7 +129,7 @@ export function profileReader(db: Database, { seccompProfileDir, seccompNodeStal
       const keys = workloads.map(({ namespace, kind, name, detail }) => JSON.stringify({ namespace, kind, name, detail }))
       const places = new Map([...new Set(keys)].map((key, i) => [key, i + 1]))
       const sent = `[${[...places.keys()].join(',')}]`
-      const rows = await db.read((sql) => statement(sql, seccompNodeStaleSecs, seccompNodeStaleSecs, sent, seccompProfileDir))
+      const rows = await db.read((sql) => statement(sql, days, seccompNodeStaleSecs, seccompNodeStaleSecs, sent, seccompProfileDir))
       const found = new Map(rows.map((row) => [row.n, wholeEntry(row, seccompProfileDir)]))
       return keys.map((key) => found.get(places.get(key)!) ?? null)
     },

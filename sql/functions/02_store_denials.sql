@@ -1,6 +1,6 @@
 -- Stores what the kernel denied on a node since its last drain, each pod, syscall and action once in the document, and that the node was heard
--- of (workload-profiling, Denial ingest rules; interop-profiling 1.9). Answers how many denials of each workload and action that were; those of
--- no known workload are left out.
+-- of. Answers how many denials of each workload and action that were; those of no known workload are left out, and kept with their row to be counted
+-- once it is known.
 -- Counts are added, so that what is sent again would count again: a `post` that the node's row has is one whose answer was lost, of which
 -- nothing is written and the same is answered. That row is locked first, by which a second attempt waits for one that is still under way;
 -- then come the denials in the order of their key, as in every other post.
@@ -31,9 +31,9 @@ begin
     -- Nothing was seen later than now, and what has no time was seen now.
     moment := clock_timestamp() at time zone 'utc';
     insert into seccomp_denial as d (pod_uid, pod_name, pod_namespace, workload_kind, workload_name, node_name, syscall, syscall_nr, action,
-                                     action_raw, arch, count, first_seen, last_seen)
+                                     action_raw, arch, count, uncounted, first_seen, last_seen)
     select i.pod_uid, i.pod_name, i.pod_namespace, w.kind, w.name, node, i.syscall, i.syscall_nr, i.action,
-           i.action_raw, i.arch, i.count, least(i.first_seen, moment), least(i.last_seen, moment)
+           i.action_raw, i.arch, i.count, case when w.kind is null then i.count else 0 end, least(i.first_seen, moment), least(i.last_seen, moment)
     from json_to_recordset(entries) as i(
       pod_uid text, pod_name text, pod_namespace text, syscall text, syscall_nr bigint, action text, action_raw bigint, arch text,
       count bigint, first_seen timestamp, last_seen timestamp)
@@ -47,6 +47,9 @@ begin
       action_raw    = coalesce(excluded.action_raw, d.action_raw),
       arch          = coalesce(excluded.arch, d.arch),
       count         = least(d.count + excluded.count, max_count),
+      uncounted     = case
+        when coalesce(excluded.workload_kind, d.workload_kind) is null or coalesce(excluded.workload_name, d.workload_name) is null
+        then least(d.uncounted + excluded.count, max_count) else d.uncounted end,
       first_seen    = least(d.first_seen, excluded.first_seen),
       last_seen     = greatest(d.last_seen, excluded.last_seen);
   end if;

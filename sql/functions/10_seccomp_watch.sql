@@ -1,19 +1,20 @@
--- Whether denials can be told of at all (interop-profiling 1.9): a node with its probe attached was heard of within its own window, and no
--- more than 1 000 namespaces have a denial whose workload is not known. Those are found from one to the next in their index.
-create or replace function seccomp_watch()
+-- Whether denials can be told of at all: a node with its probe attached was heard of within its own window, and no more than 1 000 namespaces have a
+-- denial whose workload is not known, of those that are kept. They are found from one to the next in their index.
+create or replace function seccomp_watch(retention_days integer)
 returns table (is_watched boolean)
 language sql stable
 as $$
   with recursive unattributed (pod_namespace, n) as (
     (select d.pod_namespace, 1
      from seccomp_denial d
-     where d.workload_kind is null or d.workload_name is null
+     where (d.workload_kind is null or d.workload_name is null) and d.last_seen >= kept_since(retention_days)
      order by d.pod_namespace
      limit 1)
     union all
     select (select d.pod_namespace
             from seccomp_denial d
             where (d.workload_kind is null or d.workload_name is null) and d.pod_namespace > u.pod_namespace
+              and d.last_seen >= kept_since(retention_days)
             order by d.pod_namespace
             limit 1), u.n + 1
     from unattributed u

@@ -1,7 +1,7 @@
--- What can be told of the denials of all workloads of which syscalls were observed (workload-profiling, Denial rollup; interop-profiling 1.9): whether
+-- What can be told of the denials that are kept, of all workloads of which syscalls were observed: whether
 -- anything can, and the sums and names, the latter shortened where they are too many. All of it is of one moment, so that a row that has just
 -- been attributed is either among the sums or the reason why nothing is known.
-create or replace function seccomp_rollups()
+create or replace function seccomp_rollups(retention_days integer)
 returns table (
   namespace text, kind text, name text,
   is_known boolean, denied text, denied_syscalls json, denied_actions json, last_denied text, is_shortened boolean)
@@ -19,11 +19,13 @@ as $$
            w.pod_namespace, w.workload_kind, w.workload_name
     from workload_syscalls w),
   blind as materialized (
-    select distinct d.pod_namespace from seccomp_denial d where d.workload_kind is null or d.workload_name is null),
+    select distinct d.pod_namespace from seccomp_denial d
+    where (d.workload_kind is null or d.workload_name is null) and d.last_seen >= kept_since(retention_days)),
   pair as materialized (
     select l.n, d.syscall, d.action, sum(d.count) as count, max(d.last_seen) as last_seen
     from listed l
     join seccomp_denial d on d.pod_namespace = l.pod_namespace and d.workload_kind = l.workload_kind and d.workload_name = l.workload_name
+    where d.last_seen >= kept_since(retention_days)
     group by l.n, d.syscall, d.action),
   denied as materialized (
     select d.n, sum(d.count)::text as total, max(d.last_seen)::text as last_seen,
@@ -33,7 +35,7 @@ as $$
     from (select r.*, row_number() over (order by r.rank, r.n) as seq
           from (select p.*, row_number() over (partition by p.n order by p.syscall, p.action) as rank from pair p) r) d
     group by d.n)
-  select l.pod_namespace, l.workload_kind, l.workload_name, (select s.is_watched from seccomp_watch() s) and b.pod_namespace is null,
+  select l.pod_namespace, l.workload_kind, l.workload_name, (select s.is_watched from seccomp_watch(retention_days) s) and b.pod_namespace is null,
          d.total, to_json(d.syscalls), to_json(d.actions), d.last_seen, coalesce(d.is_shortened, false)
   from listed l
   left join blind b on b.pod_namespace = l.pod_namespace

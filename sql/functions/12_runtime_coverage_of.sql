@@ -49,7 +49,7 @@ begin
            bool_and(c.exec_probe) as has_probe,
            bool_and(c.lib_probe and c.mode = 'full') as has_libraries,
            coalesce(max(c.last_drop_at) >= since, false) as has_drops,
-           bool_or(c.unsent > 0 and not c.ended) as has_unsent,
+           bool_or(c.unsent > 0) as has_unsent,
            bool_or(c.incomplete) as is_incomplete,
            bool_or(not c.ended and c.last_heartbeat < moment - make_interval(secs => 3 * c.heartbeat_secs + 60)) as is_late,
            bool_or(c.covered_since > since and not (c.start_mode = 'start' and c.covered_since = c.tracking_since)) as has_gap,

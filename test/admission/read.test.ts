@@ -7,7 +7,7 @@ import { signature, storeAttestation } from '../support/attestations.ts'
 import { container, newDigest, newNamespace, replica } from '../support/images.ts'
 
 const WINDOW_SECS = 900
-const of = (namespace: string) => ({ namespace, isClusterWide: false, windowSecs: WINDOW_SECS })
+const of = (namespace: string) => ({ namespace, isClusterWide: false, windowSecs: WINDOW_SECS, retentionDays: 0 })
 const app = await startApp()
 
 /** The gate for reads, whose answers are heard before they are read. */

@@ -64,11 +64,82 @@ test('GET /compute/latest 200: by pod and container byte by byte, with the nodes
 
 test('GET /compute/latest 200: times are in whole seconds, cut', async () => {
   await take(app, [sample()])
-  await sql`update compute_latest set ts = timestamp '2026-01-01 00:00:00.999999', updated_at = timestamp '2026-01-01 00:00:01.5'`
+  const [{ second }] = await sql<[{ second: string }]>`
+    update compute_latest set ts = date_trunc('second', ts) + interval '0.999999 s', updated_at = date_trunc('second', ts) + interval '1.5 s'
+    returning to_char(ts, 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as second`
   await sql`update compute_node set ts = timestamp '2026-01-01 00:00:02.999', updated_at = timestamp '2026-01-01 00:00:03.1'`
   const { containers, nodes: hosts } = await latest(app)
-  assert.deepEqual([containers[0]!.ts, containers[0]!.updated_at], ['2026-01-01T00:00:00Z', '2026-01-01T00:00:01Z'])
+  assert.deepEqual([containers[0]!.ts, Date.parse(containers[0]!.updated_at)], [second, Date.parse(second) + 1_000])
   assert.deepEqual([hosts[0]!.ts, hosts[0]!.updated_at], ['2026-01-01T00:00:02Z', '2026-01-01T00:00:03Z'])
+})
+
+describe('containers that live', () => {
+  const shown = async (namespace?: string) => (await latest(app, namespace)).containers.map(({ pod_name }) => pod_name)
+  const bySecs = (secs: number) => sql`select now() at time zone 'utc' - make_interval(secs => ${secs}) as at`
+  const age = async (pod: string, column: 'ts' | 'updated_at', secs: number) => {
+    const [{ at }] = (await bySecs(secs)) as unknown as [{ at: string }]
+    await sql`update compute_latest set ${sql(column)} = ${at} where pod_name = ${pod}`
+  }
+
+  test('GET /compute/latest 200: one whose sample is older than three intervals and a minute is none, whichever of its times says so', async () => {
+    for (const column of ['ts', 'updated_at'] as const) {
+      await sql`truncate compute_latest, compute_node`
+      await take(app, [sample({ pod_name: 'silent' }), sample({ pod_name: 'here' })])
+      await take(app, [sample({ pod_name: 'slow' })], { node: 'slow', interval_ms: 300_000 })
+      await take(app, [sample({ pod_name: 'slower' })], { node: 'slower', interval_ms: 300_000 })
+      await age('silent', column, 76)
+      await age('here', column, 70)
+      await age('slow', column, 950)
+      await age('slower', column, 961)
+      const { containers, nodes: hosts } = await latest(app)
+      assert.deepEqual(
+        [containers.map(({ pod_name }) => pod_name), hosts.map(({ node }) => node)],
+        [
+          ['here', 'slow'],
+          ['node-a', 'slow'],
+        ],
+      )
+    }
+  })
+
+  test('GET /compute/latest 200: an agent that posts what it sampled twenty minutes ago shows nothing that lives', async () => {
+    await take(app, [sample()], { ts: new Date(Date.now() - 1_200_000).toISOString() })
+    assert.deepEqual(await latest(app), { containers: [], nodes: [] })
+    await take(app, [sample()])
+    assert.equal((await latest(app)).containers.length, 1)
+  })
+
+  test('GET /compute/latest 200: the longest interval that a post may have is none that breaks', async () => {
+    await take(app, [sample({ pod_name: 'once-a-year' })], { interval_ms: 366 * 86_400_000 })
+    assert.deepEqual(await shown(), ['once-a-year'])
+  })
+
+  test('GET /compute/latest 200: one of a pod that is dead is none; another of that name is another', async () => {
+    const pod = (pod_name: string, fields: object) =>
+      sql`insert into pod ${sql({ pod_name, pod_namespace: 'shop', pod_ip: '', pod_ips: '{}', time_stamp: '2026-01-01', node_name: 'n', is_dead: true, ...fields })}`
+    await sql`truncate pod, pod_address`
+    const names = ['alive', 'dead', 'dead-elsewhere', 'dead-of-another-uid', 'dead-of-no-namespace', 'dead-of-no-uid', 'unknown']
+    await take(
+      app,
+      names.map((pod_name) => sample({ pod_name, pod_uid: `uid-${pod_name}` })),
+    )
+    await pod('alive', { is_dead: false, pod_uid: 'uid-alive' })
+    await pod('dead', { pod_uid: 'uid-dead' })
+    await pod('dead-elsewhere', { pod_namespace: 'other' })
+    await pod('dead-of-another-uid', { pod_uid: 'uid-of-the-one-before' })
+    await pod('dead-of-no-namespace', { pod_namespace: null, pod_uid: 'uid-dead-of-no-namespace' })
+    await pod('dead-of-no-uid', {})
+    assert.deepEqual(await shown(), ['alive', 'dead-elsewhere', 'dead-of-another-uid', 'unknown'])
+    await sql`update pod set is_dead = true`
+    assert.deepEqual(await shown(), ['dead-elsewhere', 'dead-of-another-uid', 'unknown'])
+    await sql`truncate pod, pod_address`
+  })
+
+  test('GET /compute/latest 200: those that do not live take no place of those that do', async () => {
+    await fill(5_001, 'crowd')
+    await sql`update compute_latest set ts = ts - interval '1 hour' where pod_name < 'pod-05001'`
+    assert.deepEqual(await shown('crowd'), ['pod-05001'])
+  })
 })
 
 test('GET /compute/latest 200: the first 5000 containers', async () => {

@@ -263,7 +263,7 @@ test('GET /images/{digest}/runtime 200: a page ends where it has read enough, wi
     Array.from({ length: paths }, (_, i) => [`/bin/${String(i + 1).padStart(3, '0')}`, workloads]),
   )
   // One entry that takes more than that.
-  const question = { digest: image, kind: null, after: null, limit: 1_000, windowHours: 24 }
+  const question = { digest: image, kind: null, after: null, limit: 1_000, windowHours: 24, retentionDays: 0 }
   const { entries, nextCursor } = await readImage(app.db.read, question, 500)
   const list = JSON.parse(`[${entries}]`) as Entry[]
   assert.deepEqual([list.length, list.at(-1)!.workloads, nextCursor], [7, workloads, 'exec:/bin/007'])

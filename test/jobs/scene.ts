@@ -12,9 +12,17 @@ const NEVER = new AbortController().signal
 const CONNECTIONS = 4
 const GATE = 77
 
+/** The days that a broker keeps by itself. */
+const KEPT = {
+  AUDIT_VERDICTS_RETENTION_DAYS: undefined,
+  SECCOMP_DENIALS_RETENTION_DAYS: undefined,
+  RUNTIME_INVENTORY_RETENTION_DAYS: undefined,
+  IMAGE_ATTESTATION_RETENTION_DAYS: undefined,
+}
+
 /** A database with one job on it, and what it takes to arrange and look at rows. Times are seconds before the start of the file. */
 export async function startScene(job: Job, configured: Partial<Config> = {}) {
-  const app = await startApp()
+  const app = await startApp(KEPT)
   const { sql, deps, url } = app
   const [clock] = await sql<{ ms: number }[]>`select extract(epoch from now())::float8 * 1000 as ms`
   const ago = (secs: number) => new Date(clock!.ms - secs * 1000).toISOString().slice(0, -1)

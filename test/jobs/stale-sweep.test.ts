@@ -31,13 +31,15 @@ async function deadPods(): Promise<number> {
 
 const warnings = () => logged.filter(({ level }) => level === 40)
 
-test('a pod that was not posted for the window is marked dead, and nothing else of it changes', async () => {
+test('a pod that was not posted for the window is marked dead, with the time of it, and nothing else of it changes', async () => {
   await pod({ pod_name: 'gone', time_stamp: ago(1000) })
   await pod({ pod_name: 'here', time_stamp: ago(800) })
   const before = await sql`select * from pod order by pod_name`
   assert.deepEqual(await run(), { outcome: 'done', rows: 1, batches: 1 })
   const after = await sql`select * from pod order by pod_name`
-  assert.deepEqual([...after], [{ ...before[0], is_dead: true }, before[1]])
+  const { swept_at } = after[0]!
+  assert.notEqual(swept_at, null)
+  assert.deepEqual([...after], [{ ...before[0], is_dead: true, swept_at }, before[1]])
   const living = await scene.get('/pod/info?include_dead=false')
   assert.deepEqual(
     living.json.map((record: { pod_name: string }) => record.pod_name),

@@ -30,6 +30,18 @@ function executables(on: postgres.Sql, owners: readonly string[], paths: readonl
       ${array(rows.map(({ path }) => path))}::text::text[], ${each(true)}::text::boolean[], ${each('ebpf')}::text::text[],
       ${each('image')}::text::text[], null, ${seen}::text::timestamp[], ${seen}::text::timestamp[])`
 }
+/** Heartbeats of each container at each second. */
+function heartbeats(on: postgres.Sql, ids: readonly string[], seconds: readonly number[]) {
+  const beats = ids.flatMap((container_id) =>
+    seconds.map((second) => ({
+      ...{ container_id, pod_namespace: 'n', workload_kind: 'k', workload_name: 'w', container_name: 'c', image_digest: '', pod_name: 'p' },
+      ...{ node_name: 'n', mode: 'full', exec_probe: true, lib_probe: true, start_mode: 'start', tracking_since: time(0) },
+      ...{ probe_attached_at: null, heartbeat_at: time(second), heartbeat_secs: 1, events_dropped: 0, unsent: 0 },
+      ...{ incomplete: false, ended: false },
+    })),
+  )
+  return on`select store_heartbeats(${JSON.stringify(beats)}::text::json)`
+}
 const NODE_NUMBERS = [
   ...['ctxt_per_sec', 'cpu_some10', 'cpu_full10', 'mem_some10', 'mem_full10', 'cpu_cores', 'memory_bytes', 'bpf_runq_enqueued'],
   ...['bpf_runq_hist', 'bpf_pair', 'unknown_blame_share'],
@@ -89,22 +101,8 @@ const writers: Record<string, Write> = {
   // The rows are of one owner, and so is the order of their paths.
   store_executables: (on, keys, second) => executables(on, ['o'], keys, second),
   'store_executables, of many owners': (on, keys, second) => executables(on, keys, ['p'], second),
-  store_heartbeats: (on, keys, second) => {
-    const beat = (container_id: string) => ({
-      ...{ container_id, pod_namespace: 'n', workload_kind: 'k', workload_name: 'w', container_name: 'c', image_digest: '', pod_name: 'p' },
-      ...{ node_name: 'n', mode: 'full', exec_probe: true, lib_probe: true, start_mode: 'start', tracking_since: time(0) },
-      ...{
-        probe_attached_at: null,
-        heartbeat_at: time(second),
-        heartbeat_secs: 1,
-        events_dropped: 0,
-        unsent: 0,
-        incomplete: false,
-        ended: false,
-      },
-    })
-    return on`select store_heartbeats(${JSON.stringify(keys.map(beat))}::text::json)`
-  },
+  store_heartbeats: (on, keys, second) => heartbeats(on, keys, [second]),
+  'store_heartbeats, several of each': (on, keys, second) => heartbeats(on, keys, [second - 1, second, second + 1]),
   store_minutes: (on, keys, second) => minutes(on, keys, second, 60),
   'store_minutes, of the same time': (on, keys, second) => minutes(on, keys, Math.min(second, 1), 60),
   'store_minutes, of five minutes': (on, keys, second) => minutes(on, keys, Math.min(second, 1), 300),

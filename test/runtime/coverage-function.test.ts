@@ -178,10 +178,10 @@ describe('each check', () => {
       assert.equal(await reason(on, { container: 'before' }), null)
     }))
 
-  test('what waits is lost sight of when the container has ended', () =>
+  test('what waited at the last heartbeat counts when the container has ended, too', () =>
     frozen(async (on) => {
       await instance(on, { unsent: 3, ended: true })
-      assert.equal(await reason(on), null)
+      assert.equal(await reason(on), 'events_pending')
     }))
 
   test('a path that is not complete, however old, of that container and image', () =>

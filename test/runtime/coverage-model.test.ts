@@ -62,8 +62,7 @@ async function arrange(tx: Sql, scenes: readonly Drawn[], at: (ago: number) => s
       posts: instance.posts,
       fields: heartbeat({
         ...{ pod_namespace: namespaceOf(n), pod_name: podOf(n, instance.pod), workload_kind: one.kind, workload_name: nameOf(n, one) },
-        ...{ container_name: instance.container, image_digest: imageOf(instance.image) },
-        ...{ start_mode: instance.startMode, tracking_since: at(instance.trackedAgo) },
+        ...{ container_name: instance.container, image_digest: imageOf(instance.image), start_mode: instance.startMode },
       }),
     })),
   )
@@ -76,6 +75,9 @@ async function arrange(tx: Sql, scenes: readonly Drawn[], at: (ago: number) => s
           ...{ mode: beat.mode, exec_probe: beat.execProbe, lib_probe: beat.libProbe, events_dropped: beat.lost, unsent: beat.unsent },
           ...{ incomplete: beat.incomplete, ended: beat.ended, heartbeat_at: at(beat.ago), heartbeat_secs: beat.everySecs },
           probe_attached_at: beat.attachedAgo === null ? null : at(beat.attachedAgo),
+          tracking_since: at(beat.trackedAgo),
+          ...(!beat.knowsImage && { image_digest: '' }),
+          ...(!beat.knowsWorkload && { workload_kind: null, workload_name: null }),
         })),
       ),
     )

@@ -10,6 +10,11 @@ export interface Beat {
   readonly execProbe: boolean
   readonly libProbe: boolean
   readonly attachedAgo: number | null
+  /** When tracking began, by what this heartbeat says. */
+  readonly trackedAgo: number
+  /** Whether it names the image, and the workload. */
+  readonly knowsImage: boolean
+  readonly knowsWorkload: boolean
   readonly lost: number
   readonly unsent: number
   readonly incomplete: boolean
@@ -22,8 +27,7 @@ export interface Instance {
   readonly container: string
   readonly image: string
   readonly startMode: 'start' | 'backfill'
-  readonly trackedAgo: number
-  /** In the order of their posts; those of one post are one. */
+  /** In the order of their posts. */
   readonly posts: readonly (readonly Beat[])[]
 }
 
@@ -47,20 +51,10 @@ export interface Verdict {
   readonly observedAgo: number | null
 }
 
-/** What one post says of a container: its newest heartbeat (of two of one moment the later), with what any of them lost. */
-function spoken(post: readonly Beat[]): Beat {
-  const newest = post.reduce((best, beat) => (beat.ago <= best.ago ? beat : best))
-  return {
-    ...newest,
-    lost: post.reduce((sum, { lost }) => sum + lost, 0),
-    incomplete: post.some(({ incomplete }) => incomplete),
-  }
-}
-
-/** The heartbeats that count: each newer than all before, none after the one that ended it. */
+/** The heartbeats that count: each newer than all before, none after the one that ended it; those of one post in the order of their times. */
 function heard({ posts }: Instance): Beat[] {
   const counted: Beat[] = []
-  for (const beat of posts.map(spoken)) {
+  for (const beat of posts.flatMap((post) => post.toSorted((a, b) => b.ago - a.ago))) {
     const before = counted.at(-1)
     if (before === undefined || (!before.ended && beat.ago < before.ago)) counted.push(beat)
   }
@@ -69,21 +63,32 @@ function heard({ posts }: Instance): Beat[] {
 
 const graceSecs = ({ everySecs }: Beat) => 3 * everySecs + 60
 
+/** No container was watched from later than its heartbeat on. */
+const trackedAgo = (beat: Beat) => Math.max(beat.trackedAgo, beat.ago)
+
+/** Whether a probe, or tracking, began between two heartbeats. */
+const isAttachedBetween = (before: Beat, beat: Beat) => beat.attachedAgo !== null && beat.attachedAgo < before.ago
+const isTrackedAnew = (before: Beat, beat: Beat) => trackedAgo(beat) < before.ago
+
 function isGap(before: Beat, beat: Beat): boolean {
   const isLate = before.ago - beat.ago > graceSecs(before)
-  const isAttachedBetween = beat.attachedAgo !== null && beat.attachedAgo < before.ago
   const isOther = beat.mode !== before.mode || beat.execProbe !== before.execProbe || beat.libProbe !== before.libProbe
-  return isLate || isAttachedBetween || isOther
+  return isLate || isAttachedBetween(before, beat) || isTrackedAnew(before, beat) || isOther
+}
+
+/** Where a gap ends: with new tracking that was heard of in time and has its probe, else with the heartbeat. */
+function endOf(before: Beat, beat: Beat): number {
+  const isInTime = trackedAgo(beat) - beat.ago <= graceSecs(beat)
+  return isTrackedAnew(before, beat) && !isAttachedBetween(before, beat) && isInTime && beat.execProbe ? trackedAgo(beat) : beat.ago
 }
 
 /** Where the latest run without a gap began, and whether that is the whole life of the container. */
 function run(instance: Instance, beats: readonly Beat[]): { sinceAgo: number; isWhole: boolean } {
   const first = beats[0]!
-  const trackedAgo = Math.max(instance.trackedAgo, first.ago)
   const gap = beats.findLastIndex((beat, n) => n > 0 && isGap(beats[n - 1]!, beat))
-  if (gap !== -1) return { sinceAgo: beats[gap]!.ago, isWhole: false }
-  const sinceAgo = first.execProbe ? trackedAgo : first.ago
-  return { sinceAgo, isWhole: instance.startMode === 'start' && sinceAgo === trackedAgo }
+  if (gap !== -1) return { sinceAgo: endOf(beats[gap - 1]!, beats[gap]!), isWhole: false }
+  const sinceAgo = first.execProbe ? trackedAgo(first) : first.ago
+  return { sinceAgo, isWhole: instance.startMode === 'start' && sinceAgo === trackedAgo(first) }
 }
 
 const isFresh = (last: Beat) => !last.ended && last.ago <= graceSecs(last)
@@ -91,11 +96,15 @@ const isFresh = (last: Beat) => !last.ended && last.ago <= graceSecs(last)
 /** Of a container and image of a workload whose pods and instances these are. */
 export function judge({ pods, instances, suffixes }: Scene, container: string, image: string, windowSecs: number): Verdict {
   const watched = instances
-    .filter((one) => one.container === container && one.image === image)
-    .map((instance) => {
-      const beats = heard(instance)
-      return { beats, last: beats.at(-1)!, ...run(instance, beats) }
-    })
+    .map((instance) => ({ instance, beats: heard(instance) }))
+    // It belongs where any heartbeat that counts says so, from the first on.
+    .filter(
+      ({ instance, beats }) =>
+        instance.container === container &&
+        (beats.some(({ knowsImage }) => knowsImage) ? instance.image : '') === image &&
+        beats.some(({ knowsWorkload }) => knowsWorkload),
+    )
+    .map(({ instance, beats }) => ({ beats, last: beats.at(-1)!, ...run(instance, beats) }))
     .filter(({ last }) => last.ago <= windowSecs)
   if (watched.length === 0) return { reason: 'no_runtime_data', observedAgo: null }
   const observedAgo = Math.max(...watched.map(({ sinceAgo }) => sinceAgo))
@@ -109,7 +118,7 @@ export function judge({ pods, instances, suffixes }: Scene, container: string, i
     ['probes_missing', watched.some(({ last }) => !last.execProbe)],
     ['libraries_not_tracked', watched.some(({ last }) => !last.libProbe || last.mode !== 'full')],
     ['events_dropped', watched.some(({ beats }) => beats.some(({ lost, ago }) => lost > 0 && ago <= windowSecs))],
-    ['events_pending', watched.some(({ last }) => last.unsent > 0 && !last.ended)],
+    ['events_pending', watched.some(({ last }) => last.unsent > 0)],
     [
       'incomplete_paths',
       watched.some(({ beats }) => beats.some(({ incomplete }) => incomplete)) ||

@@ -41,8 +41,8 @@ class Bits {
   }
 }
 
-function beatOf(value: number): Beat {
-  const b = new Bits(value)
+function beatOf(value: number, odd: number, isOwned: boolean, trackedAgo: number): Beat {
+  const [b, o] = [new Bits(value), new Bits(odd)]
   return {
     ago: b.of(LANDMARKS),
     mode: b.once(20) ? 'exec' : 'full',
@@ -54,12 +54,15 @@ function beatOf(value: number): Beat {
     incomplete: b.once(12),
     ended: b.once(8),
     everySecs: b.of(CADENCES),
+    trackedAgo: o.once(8) ? o.of(LANDMARKS) : trackedAgo,
+    knowsImage: !o.once(10),
+    knowsWorkload: !isOwned || !o.once(10),
   }
 }
 
 const drawnInstance = fc.record({
   whose: bits,
-  posts: fc.array(fc.array(bits, { minLength: 1, maxLength: 2 }), { minLength: 1, maxLength: 4 }),
+  posts: fc.array(fc.array(fc.tuple(bits, bits), { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 4 }),
 })
 const drawnScene = fc.record({
   asked: bits,
@@ -81,11 +84,17 @@ export interface Drawn extends Scene {
   readonly hours: number
 }
 
-function instanceOf(podName: string, { whose, posts }: { whose: number; posts: readonly (readonly number[])[] }): Instance {
+interface DrawnInstance {
+  readonly whose: number
+  readonly posts: readonly (readonly (readonly [number, number])[])[]
+}
+
+function instanceOf(podName: string, isOwned: boolean, { whose, posts }: DrawnInstance): Instance {
   const b = new Bits(whose)
   const [container, image] = [b.once(6) ? CONTAINERS[1]! : CONTAINERS[0]!, b.once(8) ? IMAGES[1]! : IMAGES[0]!]
   const [isBackfilled, isInOrder, isLong] = [b.once(4), !b.once(4), !b.once(4)]
-  const made = posts.map((post) => post.map(beatOf))
+  const trackedAgo = isLong ? 3_000_000 : b.of(LANDMARKS)
+  const made = posts.map((post) => post.map(([value, odd]) => beatOf(value, odd, isOwned, trackedAgo)))
   // As they come, or each newer than the one before.
   if (isInOrder) made.sort((x, y) => y[0]!.ago - x[0]!.ago)
   return {
@@ -93,7 +102,6 @@ function instanceOf(podName: string, { whose, posts }: { whose: number; posts: r
     container,
     image,
     startMode: isBackfilled ? 'backfill' : 'start',
-    trackedAgo: isLong ? 3_000_000 : b.of(LANDMARKS),
     posts: made,
   }
 }
@@ -116,7 +124,7 @@ export const scene: fc.Arbitrary<Drawn> = drawnScene.map(({ asked, pods, instanc
       const running = p.of([['app'], ['app', 'side'], ['side'], [], null])
       return { name: names[n]!, isDead: p.once(4), running }
     }),
-    instances: instances.map((one) => instanceOf(new Bits(one.whose >>> 8).of(names), one)),
+    instances: instances.map((one) => instanceOf(new Bits(one.whose >>> 8).of(names), owner === 'workload', one)),
     suffixes: b.once(12) ? [{ container: 'app', image: b.of(IMAGES) }] : [],
   }
 })

@@ -212,6 +212,50 @@ describe('the run without a gap', () => {
     sameTime(probe_attached_at, at(29))
   })
 
+  test('POST /runtime/coverage 200: tracking that began after the heartbeat before is a gap, and the run begins with it', async () => {
+    const base = Date.now()
+    const at = (hours: number) => new Date(base - hours * HOUR * 1_000).toISOString().slice(0, -1)
+    const one = heartbeat({ heartbeat_secs: 86_400, tracking_since: at(90) })
+    for (const [hours, tracked, gaps] of [
+      [50, 90, 0],
+      [40, 50, 0],
+      [30, 91, 0],
+      [20, 29.9, 1],
+      [10, 29.9, 1],
+    ] as const) {
+      await take(app, [{ ...one, heartbeat_at: at(hours), tracking_since: at(tracked) }])
+      assert.equal((await only(sql)).gaps, gaps, `${hours} ${tracked}`)
+    }
+    const { last_gap, covered_since, tracking_since } = await only(sql)
+    assert.equal(last_gap, 'probe_restart')
+    sameTime(covered_since, at(29.9))
+    // It was not watched from its start, whatever is said later.
+    sameTime(tracking_since, at(90))
+  })
+
+  test('POST /runtime/coverage 200: where tracking began anew, but nothing was heard of it in time or the probe came later, the run begins with the heartbeat', async () => {
+    const base = Date.now()
+    const at = (hours: number) => new Date(base - hours * HOUR * 1_000).toISOString().slice(0, -1)
+    const one = heartbeat({ heartbeat_secs: 3_600, tracking_since: at(90) })
+    const grace = 3 + 1 / 60
+    for (const [what, fields, since] of [
+      ['in time after a long silence', { tracking_since: at(1 + grace) }, 1 + grace],
+      ['late', { tracking_since: at(1 + grace + 0.001) }, 1],
+      ['by the cadence it has now', { tracking_since: at(5), heartbeat_secs: 7_200 }, 5],
+      ['without a probe', { tracking_since: at(2), exec_probe: false }, 1],
+      ['with a probe that was attached then', { tracking_since: at(2), probe_attached_at: at(2) }, 1],
+      ['with a probe that was attached before', { tracking_since: at(2), probe_attached_at: at(60) }, 2],
+      ['with another mode', { tracking_since: at(2), mode: 'exec' }, 2],
+    ] as const) {
+      await sql`truncate runtime_coverage`
+      await take(app, [{ ...one, heartbeat_at: at(50) }])
+      await take(app, [{ ...one, heartbeat_at: at(1), ...fields }])
+      const row = await only(sql)
+      assert.equal(row.gaps, 1, what)
+      assert.equal(row.covered_since, shown(at(since)), what)
+    }
+  })
+
   test('POST /runtime/coverage 200: of several reasons the first of late_heartbeat, probe_restart, probe_change is told', async () => {
     const late = { heartbeat_secs: 60 }
     for (const [first, second, reason] of [
@@ -266,19 +310,77 @@ describe('what adds up', () => {
     sameTime(row.last_heartbeat, at(2))
   })
 
-  test('POST /runtime/coverage 200: of several of one container the newest counts, with what all of them lost', async () => {
+  test('POST /runtime/coverage 200: several of one container in one post are judged one after the other, as if they were posted apart', async () => {
+    const base = Date.now()
+    const at = (hours: number) => new Date(base - hours * HOUR * 1_000).toISOString().slice(0, -1)
+    const one = heartbeat({ heartbeat_secs: 3_600, tracking_since: at(90), image_digest: '' })
+    const stories: [what: string, stored: Fields[], posted: Fields[]][] = [
+      ['a late one between two', [], [{ heartbeat_at: at(20) }, { heartbeat_at: at(9) }, { heartbeat_at: at(8) }]],
+      ['another mode, and back', [{ heartbeat_at: at(9) }], [{ heartbeat_at: at(8), mode: 'exec' }, { heartbeat_at: at(7) }]],
+      ['losses of each', [], [3, 2, 1].map((n) => ({ heartbeat_at: at(n), events_dropped: n % 2 ? n : 0, unsent: n }))],
+      [
+        'tracking that began anew',
+        [],
+        [{ heartbeat_at: at(9) }, { heartbeat_at: at(8), tracking_since: at(8.5) }, { heartbeat_at: at(7) }],
+      ],
+      [
+        'the end, and more',
+        [],
+        [{ heartbeat_at: at(9) }, { heartbeat_at: at(8), ended: true }, { heartbeat_at: at(7), events_dropped: 5 }],
+      ],
+      ['older ones than what is stored', [{ heartbeat_at: at(8) }], [{ heartbeat_at: at(9), mode: 'exec' }, { heartbeat_at: at(7) }]],
+      [
+        'two of one moment',
+        [],
+        [
+          { heartbeat_at: at(9), unsent: 2 },
+          { heartbeat_at: at(9), unsent: 3, events_dropped: 1 },
+        ],
+      ],
+      ['an image that becomes known', [], [{ heartbeat_at: at(9) }, { heartbeat_at: at(8), image_digest: digest('app') }]],
+      [
+        'two of the future',
+        [],
+        [
+          { heartbeat_at: at(-2), unsent: 1 },
+          { heartbeat_at: at(-1), unsent: 2 },
+        ].reverse(),
+      ],
+    ]
+    for (const [what, before, posted] of stories) {
+      const said = posted.map((fields) => ({ ...one, ...fields }))
+      const told = async (posts: Fields[][]) => {
+        await sql`truncate runtime_coverage`
+        for (const fields of before) await take(app, [{ ...one, ...fields }])
+        for (const entries of posts) await take(app, entries)
+        const row = await only(sql)
+        // Both were heard of just now, at another moment each.
+        return what === 'two of the future' ? [row.unsent] : row
+      }
+      const apart = await told(said.map((entry) => [entry]))
+      assert.deepEqual(await told([said]), apart, what)
+      // Of two of one moment the first is heard.
+      if (what !== 'two of one moment') assert.deepEqual(await told([said.toReversed()]), apart, `${what}, in another order`)
+    }
+  })
+
+  test('POST /runtime/coverage 200: several of one container are all accepted and one row that is written', async () => {
     const one = heartbeat()
-    const at = [inSecs(-30), inSecs(-20), inSecs(-40)]
-    const answer = await take(app, [
-      { ...one, heartbeat_at: at[0], events_dropped: 2, unsent: 5, mode: 'exec' },
-      { ...one, heartbeat_at: at[1], events_dropped: 1, unsent: 6 },
-      { ...one, heartbeat_at: at[2], incomplete: true, unsent: 7, ended: true },
-      heartbeat(),
-    ])
-    assert.deepEqual(answer, { accepted: 4, dropped: 0, written: 2 })
+    const at = [30, 20, 40].map((secs) => inSecs(-secs))
+    const several = at.map((heartbeat_at) => ({ ...one, heartbeat_at }))
+    assert.deepEqual(await take(app, [...several, heartbeat()]), { accepted: 4, dropped: 0, written: 2 })
+    assert.deepEqual(await take(app, several), { accepted: 3, dropped: 0, written: 0 })
+  })
+
+  test('POST /runtime/coverage 200: of more than 100 of one container in one post the others are dropped and counted', async () => {
+    const one = heartbeat()
+    const several = Array.from({ length: 102 }, (_, n) => ({ ...one, heartbeat_at: inSecs(-6_000 + n), events_dropped: 1 }))
+    const before = await rejected()
+    assert.deepEqual(await take(app, [...several, heartbeat()]), { accepted: 101, dropped: 2, written: 2 })
+    assert.equal(await rejected(), before + 2)
     const row = (await stored(sql)).find(({ container_id }) => container_id === one.container_id)!
-    assert.deepEqual([row.events_dropped, row.incomplete, row.unsent, row.mode, row.ended, row.gaps], [3, true, 6, 'full', false, 0])
-    for (const time of [row.last_heartbeat, row.last_drop_at]) sameTime(time, at[1])
+    assert.equal(row.events_dropped, 100)
+    sameTime(row.last_heartbeat, several[99]!.heartbeat_at)
   })
 })
 
@@ -293,6 +395,34 @@ describe('the workload', () => {
       none.map((fields) => heartbeat({ ...fields, pod_name: 'bare' })),
     )
     for (const { workload_kind, workload_name } of await stored(sql)) assert.deepEqual([workload_kind, workload_name], ['Pod', 'bare'])
+  })
+
+  test('POST /runtime/coverage 200: a workload or image that becomes known later takes the container over, with all that it lost', async () => {
+    const base = Date.now()
+    const at = (hours: number) => new Date(base - hours * HOUR * 1_000).toISOString().slice(0, -1)
+    const one = heartbeat({ pod_name: 'web-0', heartbeat_secs: 3_600, tracking_since: at(90) })
+    const unknown = { workload_kind: undefined, workload_name: undefined, image_digest: undefined }
+    const lost = { events_dropped: 3, unsent: 2, incomplete: true, mode: 'exec' }
+    const { image_digest } = one
+    for (const [what, first, next, is] of [
+      ['the image', { image_digest: '' }, {}, ['Deployment', 'web', image_digest]],
+      ['the workload', { ...unknown, image_digest }, {}, ['Deployment', 'web', image_digest]],
+      ['both', unknown, {}, ['Deployment', 'web', image_digest]],
+      ['what was said is the pod', { workload_kind: 'Pod', workload_name: 'web-0' }, {}, ['Deployment', 'web', image_digest]],
+      ['one of them', unknown, { image_digest: '' }, ['Deployment', 'web', '']],
+      ['a bare pod stays one', unknown, { ...unknown, image_digest }, ['Pod', 'web-0', image_digest]],
+      ['what is known is not forgotten', {}, unknown, ['Deployment', 'web', image_digest]],
+      ['nor does it change', {}, { workload_name: 'api', image_digest: digest('api') }, ['Deployment', 'web', image_digest]],
+    ] as const) {
+      await sql`truncate runtime_coverage`
+      await take(app, [{ ...one, ...first, ...lost, heartbeat_at: at(20) }])
+      await take(app, [{ ...one, ...next, mode: 'exec', unsent: 2, heartbeat_at: at(9) }])
+      const row = await only(sql)
+      assert.deepEqual([row.workload_kind, row.workload_name, row.image_digest], is, what)
+      assert.deepEqual([row.events_dropped, row.unsent, row.incomplete, row.gaps], [3, 2, true, 1], what)
+      sameTime(row.last_drop_at, at(20))
+      sameTime(row.covered_since, at(9))
+    }
   })
 
   test('POST /runtime/coverage 200: half of one drops the entry', async () => {

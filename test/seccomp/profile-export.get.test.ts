@@ -138,15 +138,31 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: architectures 
   assert.deepEqual(await architectures([]), [undefined, 'Observed: 3 syscalls (no architecture was recorded)'])
 })
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: what no syscall is called is left out and named', async () => {
-  const names = ['', ' read', '435', 'Read', '_x', 'a-b', 'n', 'on', 'read', 'unknown(1)', `w${'x'.repeat(63)}`, `w${'x'.repeat(64)}`]
+test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: what no syscall is called is left out and named; some are called by a name that begins with _', async () => {
+  const names = [
+    '',
+    ' read',
+    '435',
+    'Read',
+    '_llseek',
+    '_newselect',
+    '_sysctl',
+    '_x',
+    'a-b',
+    'n',
+    'on',
+    'read',
+    'unknown(1)',
+    `w${'x'.repeat(63)}`,
+    `w${'x'.repeat(64)}`,
+  ]
   const { path } = await observe(app, { names })
   const { resource, comments } = await exported(path)
-  assert.deepEqual(resource.spec.syscalls[0].names, ['n', 'on', 'read', `w${'x'.repeat(63)}`])
+  assert.deepEqual(resource.spec.syscalls[0].names, ['_llseek', '_newselect', '_sysctl', 'n', 'on', 'read', `w${'x'.repeat(63)}`])
   const leftOut = `"", " read", 435, Read, _x, a-b, "unknown(1)", w${'x'.repeat(64)}`
   assert.equal(resource.metadata.annotations['kguardian.dev/left-out-syscalls'], leftOut)
   assert.ok(comments.some((line) => line.includes(`: ${leftOut}. `)))
-  assert.ok(comments.includes('Observed: 12 syscalls on x86_64'))
+  assert.ok(comments.includes('Observed: 15 syscalls on x86_64'))
   const many = await observe(app, { names: Array.from({ length: 52 }, (_, i) => String(100 + i)) })
   const told = (await exported(many.path)).resource.metadata.annotations['kguardian.dev/left-out-syscalls']
   assert.match(told, /^100, (\d+, ){48}149, \+2 more$/)

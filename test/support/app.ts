@@ -44,6 +44,11 @@ export async function startApp(env: NodeJS.ProcessEnv = {}) {
     LOG_LEVEL: 'debug',
     AUDIT_EVAL_TIMEOUT_MS: String(PATIENCE_MS),
     BROKER_READ_ACQUIRE_WAIT_MS: String(PATIENCE_MS),
+    // Tests store what was seen at any time; what is older than the days that it is kept is in no answer.
+    AUDIT_VERDICTS_RETENTION_DAYS: '0',
+    SECCOMP_DENIALS_RETENTION_DAYS: '0',
+    RUNTIME_INVENTORY_RETENTION_DAYS: '0',
+    IMAGE_ATTESTATION_RETENTION_DAYS: '0',
     ...env,
   })
   const db = openDatabase({

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import fc from 'fast-check'
+import { staleSweep } from '../../jobs/stale-sweep.ts'
 import { listen } from '../../lib/http/listen.ts'
 import { MAX_COVERAGE } from '../../lib/runtime/reads/record.ts'
 import { PIECE_BYTES } from '../../lib/runtime/reads/workload.ts'
@@ -338,4 +339,86 @@ test('GET /workloads/{namespace}/{kind}/{name}/runtime 503: charged by limit', a
   assertShed(await guarded.get(NOBODY, { token }), chargeKib(1_000), budget.totalKib)
   assertShed(await guarded.get(`${NOBODY}?limit=7000`, { token }), chargeKib(5_000), budget.totalKib)
   spent()
+})
+
+test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: coverage names the pods of silent nodes that never ended, and stays as it is', async () => {
+  const namespace = newNamespace()
+  const image = newImage()
+  const beat = (pod: string, days: number, fields = {}) => ({
+    ...{
+      pod_namespace: namespace,
+      pod_name: `${namespace}-${pod}`,
+      workload_kind: 'Deployment',
+      workload_name: 'web',
+      container_name: 'app',
+    },
+    ...{ image_digest: image, container_id: `${namespace}${pod}`.replaceAll('-', ''), node_name: `node-${pod}`, mode: 'full' },
+    ...{ exec_probe: true, lib_probe: true, start_mode: 'start', tracking_since: at(20), heartbeat_at: at(days), heartbeat_secs: 300 },
+    ...fields,
+  })
+  const post = async (path: string, body: unknown) => assert.equal((await app.post(path, body)).status, 200)
+  const pod = (name: string, days: number, fields = {}) =>
+    post('/pod/spec', {
+      ...{
+        pod_name: `${namespace}-${name}`,
+        pod_ip: '10.0.0.9',
+        pod_namespace: namespace,
+        time_stamp: at(days),
+        node_name: `node-${name}`,
+      },
+      ...{ is_dead: false, workload_kind: 'Deployment', workload_name: 'web', ...fields },
+    })
+  const at = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, -1)
+  const coverage = async (query = {}) => (await read(namespace, query)).coverage[0]
+  const sweep = async () => {
+    const { config, db, log } = app.deps
+    await staleSweep.run({ config, db, log, signal: new AbortController().signal } as Parameters<typeof staleSweep.run>[0])
+  }
+
+  await post('/runtime/coverage', [
+    beat('here', 0),
+    beat('silent', 3),
+    beat('ended', 3, { ended: true }),
+    beat('deleted', 3),
+    beat('told', 3),
+    beat('back', 3),
+    beat('unknown', 3),
+    beat('watched', 0),
+    beat('late', 0.5),
+    beat('other', 3, { container_name: 'side' }),
+  ])
+  for (const name of ['silent', 'ended', 'told', 'back', 'watched', 'other']) await pod(name, 3)
+  await pod('here', 0)
+  await pod('late', 0.5)
+  await pod('deleted', 3, { is_dead: true })
+  assert.equal((await coverage()).silentPods, undefined, 'before they were swept')
+  await sweep()
+  await post('/pod/mark_dead', { pod_name: `${namespace}-told` })
+  await pod('back', 0)
+  const names = (...pods: string[]) => pods.map((name) => `${namespace}-${name}`)
+  const { reason, silentPods, silentPodCount, windowHours, ...rest } = await coverage()
+  assert.deepEqual([reason, silentPods, silentPodCount], ['capture_gap', names('late', 'silent'), 2])
+  assert.deepEqual(Object.keys(await coverage()).slice(-3), ['windowHours', 'silentPods', 'silentPodCount'])
+  assert.equal(rest.instances, 3)
+  // The one that is late leaves the window, too: what is left is covered, and yet somebody may run there.
+  const short = await coverage({ window_hours: 10 })
+  assert.deepEqual([short.covered, short.silentPods], [true, names('late', 'silent')])
+  assert.equal(windowHours, 24)
+  await pod('silent', 0)
+  await post('/runtime/coverage', [beat('late', 0.1, { ended: true })])
+  const { silentPods: none, silentPodCount: zero } = await coverage()
+  assert.deepEqual([none, zero], [undefined, undefined])
+})
+
+test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: coverage names at most 10 silent pods, and says how many there are', async () => {
+  const namespace = newNamespace()
+  const ids = Array.from({ length: 23 }, (_, n) => `${namespace}-${String(n).padStart(2, '0')}`)
+  // The name of the pod is that of the container.
+  await watch(namespace, [...ids.map((id) => ({ id, secs: 90_000 })), { secs: 1 }])
+  await app.sql`
+    insert into pod (pod_name, pod_namespace, pod_ip, pod_ips, time_stamp, node_name, is_dead, swept_at)
+    select n, ${namespace}, '', '{}', now() at time zone 'utc' - interval '1 hour', 'n', true, now() at time zone 'utc'
+    from unnest(${`{${ids}}`}::text::text[]) n`
+  const [{ silentPods, silentPodCount }] = (await read(namespace)).coverage
+  assert.deepEqual([silentPods, silentPodCount], [ids.slice(0, 10), 23])
 })

@@ -27,21 +27,21 @@ const HeartbeatEntry = z.object({
   pod_name: name(),
   workload_kind: name(MAX_WORKLOAD_KIND_BYTES)
     .nullish()
-    .describe('With `workload_name` or not at all: without both the workload is the pod.'),
+    .describe('With `workload_name` or not at all: without both the workload is the pod, until a later heartbeat names one.'),
   workload_name: name().nullish(),
   container_name: name(),
   image_digest: z
     .string()
     .regex(new RegExp(`^$|${DIGEST_PATTERN}`))
     .nullish()
-    .describe('Empty, or absent, where it is not resolved.'),
+    .describe('Empty, or absent, where it is not resolved; a later heartbeat may name it.'),
   container_id: z.string().max(MAX_CONTAINER_ID_CHARS).regex(CONTAINER_ID).describe('By which heartbeats belong together.'),
   node_name: name(),
   mode: z.enum(MODES),
   exec_probe: z.boolean(),
   lib_probe: z.boolean(),
   start_mode: z.enum(START_MODES).describe('Whether it is watched from its start on.'),
-  tracking_since: naiveTimeText,
+  tracking_since: naiveTimeText.describe('Where it is after the heartbeat before, nobody watched in between.'),
   probe_attached_at: naiveTimeText.nullish(),
   events_dropped: count('Events lost since the heartbeat before.'),
   unsent: count('Entries that wait to be sent.'),
@@ -135,17 +135,6 @@ export function judgeHeartbeat(entry: unknown): Heartbeat | Fault {
     unsent: Math.min((fields.unsent as number | undefined) ?? 0, MAX_COUNT),
     incomplete: fields.incomplete === true,
     ended: fields.ended === true,
-  }
-}
-
-/** The newer of two heartbeats of a container, the second where they are of one time; what one of them lost is lost (interop-profiling 2.4). */
-export function united(first: Heartbeat, second: Heartbeat): Heartbeat {
-  // In their canonical form the order of times is that of their texts.
-  const newer = first.heartbeat_at > second.heartbeat_at ? first : second
-  return {
-    ...newer,
-    events_dropped: Math.min(first.events_dropped + second.events_dropped, MAX_COUNT),
-    incomplete: first.incomplete || second.incomplete,
   }
 }
 

@@ -25,6 +25,8 @@ export interface ImageQuestion {
   readonly after: Place | null
   readonly limit: number
   readonly windowHours: number
+  /** Days that files are kept after they were last seen; 0 for ever. */
+  readonly retentionDays: number
 }
 
 const columns = (alias: string, names: readonly string[]) => names.map((name) => `${alias}.${name}`).join(', ')
@@ -42,7 +44,7 @@ const RANK = `case e.origin ${ORIGINS.map((origin, rank) => `when '${origin}' th
 /** Rows behind the place. Those that begin as its path does are apart: of them the index does not tell which come later. */
 const those = (place: string) => `(
               select e.* from runtime_executable e
-              where e.image_digest = a.digest and e.image_digest <> '' and ${place}
+              where e.image_digest = a.digest and e.image_digest <> '' and e.last_seen >= a.kept_since and ${place}
               order by ${columns('e', INDEXED)})`
 
 const SHOWN_COVERAGE = plainColumns(ImageCoverage.omit({ windowHours: true }), 'c')
@@ -53,9 +55,9 @@ const ENTRY_COLUMNS = Object.keys(ImageEntry.shape).length
 // may have been.
 const PAGE = fixed(`
   with asked as materialized (
-    select a.*, left(a.path, 256) as path_start
+    select a.*, left(a.path, 256) as path_start, kept_since(a.retention_days) as kept_since
     from (select $1::text as digest, $2::text as last_kind, $3::text as kind, $4::text as path, $5::integer as max, $6::integer as max_rows,
-                 $7::integer as window_hours) a)
+                 $7::integer as window_hours, $8::integer as retention_days) a)
   select 'coverage', ${SHOWN_COVERAGE}${', null'.repeat(ENTRY_COLUMNS - COVERAGE_COLUMNS)}
   from (
     select count(distinct (${WORKLOAD('e')}) collate "C") as workloads, count(*) as instances, max(e.last_heartbeat) as last_heartbeat,
@@ -102,12 +104,14 @@ export interface ImagePage {
 
 /** A page of what ran of an image, and how the image is watched. */
 export async function readImage(gate: Gate, question: ImageQuestion, maxRows?: number): Promise<ImagePage> {
-  const { digest, kind, after, limit, windowHours } = question
+  const { digest, kind, after, limit, windowHours, retentionDays } = question
   const rowsRead = maxRows ?? Math.max(MAX_ROWS_READ, limit + 1)
   const [first, last] = [kind ?? KINDS[0], kind ?? KINDS.at(-1)!]
   // A place in front of the kind that is asked for is its beginning.
   const place = after === null || after.kind < first ? { kind: first, path: '' } : after
-  const rows: RawRow[] = await gate((sql) => PAGE(sql, digest, last, place.kind, place.path, limit, rowsRead, windowHours).raw())
+  const rows: RawRow[] = await gate((sql) =>
+    PAGE(sql, digest, last, place.kind, place.path, limit, rowsRead, windowHours, retentionDays).raw(),
+  )
   const of = (what: string) => rows.filter((row) => String(row[0]) === what)
   const [entries, more] = [of('entry'), of('more')]
   const end = entries.at(-1)

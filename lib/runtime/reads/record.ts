@@ -25,6 +25,9 @@ export const WorkloadEntry = z.strictObject({
   lastSeen: wireTime,
 })
 
+/** Pods that are named of a container and image. */
+export const MAX_SILENT_PODS = 10
+
 export const ContainerCoverage = z.strictObject({
   containerName: z.string(),
   imageDigest: shownDigest,
@@ -39,7 +42,18 @@ export const ContainerCoverage = z.strictObject({
     .nullable()
     .describe('Why it is not covered, the first that holds; null when it is.'),
   windowHours: z.int().min(1).max(720),
+  silentPods: z
+    .array(z.string())
+    .min(1)
+    .max(MAX_SILENT_PODS)
+    .optional()
+    .describe(
+      'Pods that ran the container and image when their agent fell silent, by name: nobody said that they ended, and what they have run since is not known, whatever `covered` says of the others. Absent where there is none.',
+    ),
+  silentPodCount: z.int().min(1).optional().describe('How many such pods there are, with those beyond the list.'),
 })
+/** Its part that each object has, in the order of the columns. */
+export const WholeCoverage = ContainerCoverage.omit({ silentPods: true, silentPodCount: true })
 
 /** A list longer than this is cut. */
 export const MAX_COVERAGE = 200

@@ -1,9 +1,9 @@
 /** What ran in the containers of a workload, and how completely they were watched (interop-profiling 2.1). */
 import { fixed, type Gate } from '../../db/index.ts'
-import { plainColumns, plainRow, plainRows, type RawRow } from '../../records/index.ts'
+import { plainColumns, plainRow, type RawRow } from '../../records/index.ts'
 import type { Page } from '../../records/page.ts'
 import { KINDS } from '../executables/index.ts'
-import { ContainerCoverage, MAX_COVERAGE, WorkloadEntry } from './record.ts'
+import { MAX_COVERAGE, MAX_SILENT_PODS, WholeCoverage, WorkloadEntry } from './record.ts'
 
 /** Bytes of paths in a piece, beyond the last: a path may have 4 096 bytes, and six times as many where it is escaped. */
 export const PIECE_BYTES = 1_048_576
@@ -17,6 +17,8 @@ export interface WorkloadQuestion {
   readonly entryKind: string | null
   readonly origins: readonly string[] | null
   readonly windowHours: number
+  /** Days that files are kept after they were last seen; 0 for ever. */
+  readonly retentionDays: number
 }
 
 const ORDER = ['container_name', 'image_digest', 'kind', 'path_start', 'path']
@@ -26,10 +28,11 @@ const columns = (alias: string, names = ORDER) => names.map((name) => `${alias}.
 
 const ASKED = `
   asked as materialized (
-    select a.*, left(a.path, 256) as path_start
+    select a.*, left(a.path, 256) as path_start, kept_since(a.retention_days) as kept_since
     from (select $1::text as namespace, $2::text as workload_kind, $3::text as workload_name, $4::text as container, $5::text[] as origins,
                  $6::text as first_kind, $7::text as last_kind, $8::integer as window_hours,
-                 $9::text as container_name, $10::text as image_digest, $11::text as kind, $12::text as path, $13::integer as max) a)`
+                 $9::text as container_name, $10::text as image_digest, $11::text as kind, $12::text as path,
+                 $13::integer as retention_days, $14::integer as max) a)`
 
 const ENTRY = plainColumns(WorkloadEntry, 'e')
 
@@ -41,10 +44,10 @@ const entries = (filter: string) => {
   const those = (place: string) => `(
           select e.* from runtime_executable e
           where e.pod_namespace = a.namespace and e.workload_kind = a.workload_kind and e.workload_name = a.workload_name
-            and e.kind >= a.first_kind and e.kind <= a.last_kind${filter} and ${place}
+            and e.kind >= a.first_kind and e.kind <= a.last_kind and e.last_seen >= a.kept_since${filter} and ${place}
           order by ${columns('e')})`
   return `
-    select e.container_name, e.image_digest, ${ENTRY}
+    select e.container_name, e.image_digest, ${ENTRY}, null
     from asked a
     cross join lateral (
       select w.*, sum(octet_length(w.path)) over (order by ${columns('w')} rows unbounded preceding) - octet_length(w.path) as bytes_before
@@ -59,13 +62,33 @@ const entries = (filter: string) => {
     order by ${columns('e')}`
 }
 
+/**
+ * Pods of a container and image that were swept since they were last posted, whose container nobody watches and never ended. By the fence each pod is
+ * looked up, whatever the planner believes.
+ */
+const SILENT = `
+      select count(*) as pods, (array_agg(s.pod_name order by s.pod_name))[1:${MAX_SILENT_PODS}] as names
+      from (
+        select distinct i.pod_name
+        from runtime_coverage i
+        cross join lateral (
+          select from pod p
+          where p.pod_name = i.pod_name and p.pod_namespace = i.pod_namespace and p.is_dead and p.swept_at >= p.time_stamp offset 0) p
+        where i.pod_namespace = a.namespace and i.workload_kind = a.workload_kind and i.workload_name = a.workload_name
+          and i.container_name = c.container_name and i.image_digest = c.image_digest and i.cluster_id = 'primary' and not i.ended
+          and i.last_heartbeat < now() at time zone 'utc' - make_interval(secs => 3 * i.heartbeat_secs + 60)) s`
+
 /** Both kinds of rows have the same number of columns, their container and digest first. */
-const SHOWN_COVERAGE = plainColumns(ContainerCoverage.omit({ windowHours: true }), 'c')
+const SHOWN_COVERAGE = plainColumns(WholeCoverage.omit({ windowHours: true }), 'c')
 const COVERAGE = `
-    select ${SHOWN_COVERAGE}
+    select ${SHOWN_COVERAGE}, case when s.pods > 0 then concat('"silentPods":', to_json(s.names), ',"silentPodCount":', s.pods) end
     from asked a
-    cross join lateral runtime_coverage_of('primary', a.namespace, a.workload_kind, a.workload_name, a.container, null, a.window_hours) c
-    limit ${MAX_COVERAGE}`
+    cross join lateral (
+      select w.*
+      from runtime_coverage_of('primary', a.namespace, a.workload_kind, a.workload_name, a.container, null, a.window_hours) w
+      limit ${MAX_COVERAGE}) c
+    cross join lateral (${SILENT}) s
+    order by c.container_name collate "C", c.image_digest collate "C"`
 
 const COVERAGE_ROW = 'coverage'
 const statement = (filter: string) =>
@@ -109,12 +132,12 @@ export interface WorkloadList {
 
 /** What ran in a workload, at most `limit` entries, and how it is watched. */
 export async function readWorkload(gate: Gate, question: WorkloadQuestion, limit: number): Promise<WorkloadList> {
-  const { namespace, kind, name, container, entryKind, origins, windowHours } = question
+  const { namespace, kind, name, container, entryKind, origins, windowHours, retentionDays } = question
   const [withContainer, without] = origins === null ? [OF_CONTAINER, OF_ALL] : [OF_BOTH, OF_ORIGINS]
   const statement = container === null ? without : withContainer
   const asked = [namespace, kind, name, container, origins && `{${origins}}`, entryKind ?? KINDS[0], entryKind ?? KINDS.at(-1)!]
   const read = (place: Place, window: number | null, max: number): Promise<RawRow[]> =>
-    gate((sql) => statement(sql, ...asked, window, ...place, max).raw())
+    gate((sql) => statement(sql, ...asked, window, ...place, retentionDays, max).raw())
 
   let isTruncated = false
   const shown = (rows: readonly RawRow[], rest: Rest | null): Page<Rest> => {
@@ -140,12 +163,15 @@ export async function readWorkload(gate: Gate, question: WorkloadQuestion, limit
     first: shown(rows, null),
     next: async (rest) => shown(await read(placeOf(rest.held), null, rest.left), rest),
     isTruncated: () => isTruncated,
-    coverage: plainRows(
-      ContainerCoverage,
-      coverage.map((row) => [...row, hours]),
-      RECORD,
-    ),
+    coverage: Buffer.from(coverage.map((row) => inWindow(row, hours)).join()),
   }
+}
+
+/** An object of coverage; its last column are keys that it may have. */
+function inWindow(row: RawRow, hours: Buffer): string {
+  const whole = String(plainRow(WholeCoverage, [...row.slice(0, -1), hours], RECORD))
+  const more = row.at(-1)
+  return more ? `${whole.slice(0, -1)},${more}}` : whole
 }
 
 const isEntry = (row: RawRow) => String(row[0]) !== COVERAGE_ROW

@@ -25,34 +25,36 @@ export const DenialRow = z
   })
   .meta({ id: 'DenialRow' })
 
-/** Null is no filter. `since` is naive UTC. */
+/** Null is no filter. `since` is naive UTC; none is older than the days that it is kept, 0 for ever. */
 export interface DenialFilter {
   readonly namespace: string | null
   readonly kind: string | null
   readonly workload: string | null
   readonly since: string | null
+  readonly retentionDays: number
 }
 
-const rowsWhere = (condition: string, since: string, limit: string) =>
+const rowsWhere = (condition: string, since: string, days: string, limit: string) =>
   listReader(
     DenialRow,
     `select * from seccomp_denial
-     where ${condition}last_seen >= coalesce(${since}::timestamp, '-infinity') order by last_seen desc, id desc limit ${limit}::int`,
+     where ${condition}last_seen >= greatest(${since}::timestamp, kept_since(${days}::int)) order by last_seen desc, id desc limit ${limit}::int`,
   )
 
 // Each reads an index in the order of the list, and all but the last two of nothing but what they answer.
-const newest = rowsWhere('', '$1', '$2')
-const ofNamespace = rowsWhere('pod_namespace = $1 and ', '$2', '$3')
-const ofWorkload = rowsWhere('pod_namespace = $1 and workload_kind = $2 and workload_name = $3 and ', '$4', '$5')
+const newest = rowsWhere('', '$1', '$2', '$3')
+const ofNamespace = rowsWhere('pod_namespace = $1 and ', '$2', '$3', '$4')
+const ofWorkload = rowsWhere('pod_namespace = $1 and workload_kind = $2 and workload_name = $3 and ', '$4', '$5', '$6')
 const half = '($2::text is null or workload_kind = $3) and ($4::text is null or workload_name = $5) and '
-const ofNamespaceAndHalf = rowsWhere(`pod_namespace = $1 and ${half}`, '$6', '$7')
-const ofHalf = rowsWhere(`($1::text is null or workload_kind = $2) and ($3::text is null or workload_name = $4) and `, '$5', '$6')
+const ofNamespaceAndHalf = rowsWhere(`pod_namespace = $1 and ${half}`, '$6', '$7', '$8')
+const ofHalf = rowsWhere(`($1::text is null or workload_kind = $2) and ($3::text is null or workload_name = $4) and `, '$5', '$6', '$7')
 
 /** The newest rows that pass the filter, at most `limit`. */
-export function readDenials(gate: Gate, { namespace, kind, workload, since }: DenialFilter, limit: number): Promise<Page<unknown>> {
-  if (namespace !== null && kind !== null && workload !== null) return ofWorkload(gate, namespace, kind, workload, since, limit)
-  if (namespace === null && kind === null && workload === null) return newest(gate, since, limit)
-  if (kind === null && workload === null) return ofNamespace(gate, namespace, since, limit)
-  if (namespace !== null) return ofNamespaceAndHalf(gate, namespace, kind, kind, workload, workload, since, limit)
-  return ofHalf(gate, kind, kind, workload, workload, since, limit)
+export function readDenials(gate: Gate, filter: DenialFilter, limit: number): Promise<Page<unknown>> {
+  const { namespace, kind, workload, since, retentionDays: days } = filter
+  if (namespace !== null && kind !== null && workload !== null) return ofWorkload(gate, namespace, kind, workload, since, days, limit)
+  if (namespace === null && kind === null && workload === null) return newest(gate, since, days, limit)
+  if (kind === null && workload === null) return ofNamespace(gate, namespace, since, days, limit)
+  if (namespace !== null) return ofNamespaceAndHalf(gate, namespace, kind, kind, workload, workload, since, days, limit)
+  return ofHalf(gate, kind, kind, workload, workload, since, days, limit)
 }

@@ -1,9 +1,8 @@
 import { type Database, fixed } from '../../db/index.ts'
 import type { Log } from '../../log.ts'
 import type { Metrics } from '../../metrics.ts'
-
-/** After each count a rest of so many times what it took: however many workloads there are, a twentieth of a core is enough. */
-const REST = 20
+import type { DenialInlet } from './inlet.ts'
+import { repeat } from './repeat.ts'
 
 // From workload to workload: each has many rows. Of two columns together no statistics say that they are null, as they do of each where all rows were
 // once of no workload: the planner would then sort what it takes for a single row.
@@ -37,22 +36,19 @@ export async function countWorkloads(db: Database): Promise<number> {
  */
 export function watchDenialWorkloads(options: { db: Database; metrics: Metrics; log: Log; everyMs: number }): { stop(): void } {
   const { db, metrics, log, everyMs } = options
-  let isStopped = false
-  let timer: NodeJS.Timeout | undefined
-  const count = async () => {
-    const startedAt = performance.now()
-    try {
-      metrics.denialWorkloads.set(await countWorkloads(db))
-    } catch (error) {
-      log.debug({ err: error }, 'how many workloads have seccomp denials is not known')
-    }
-    if (!isStopped) timer = setTimeout(count, Math.max(everyMs, REST * (performance.now() - startedAt))).unref()
-  }
-  void count()
-  return {
-    stop() {
-      isStopped = true
-      clearTimeout(timer)
-    },
-  }
+  return repeat(
+    async () => metrics.denialWorkloads.set(await countWorkloads(db)),
+    everyMs,
+    (error) => log.debug({ err: error }, 'how many workloads have seccomp denials is not known'),
+  )
+}
+
+/** Has denials counted that were attributed since they came, whoever attributed them: another replica, or a job of its own process. */
+export function watchAttributed(options: { denials: Pick<DenialInlet, 'countAttributed'>; log: Log; everyMs: number }): { stop(): void } {
+  const { denials, log, everyMs } = options
+  return repeat(
+    () => denials.countAttributed(),
+    everyMs,
+    (error) => log.debug({ err: error }, 'seccomp denials that were attributed are counted later'),
+  )
 }
