@@ -43,7 +43,8 @@ export default route({ summary: 'The vulnerabilities of an image, and the report
     const { severity, fixable, source, limit, after } = c.req.valid('query')
     const filter = { severities: severity, fixable, source }
     const page = await readFindings(db.read, digest, filter, { limit, after }, config.wireNames)
-    const head = JSON.stringify({ digest, reports: page.reports }).slice(0, -1)
+    const { reports, retiredGuesses } = page
+    const head = JSON.stringify({ digest, reports, retiredGuesses }).slice(0, -1)
     return sendJson(c, `${head},"items":[${page.items}],"nextAfter":${JSON.stringify(page.nextAfter)}}`)
   },
 )

@@ -12,7 +12,7 @@ import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
 import { writeCursor } from './cursor.ts'
 import { Finding } from './finding.ts'
 import { shownSources, type WireNames } from './names.ts'
-import { answering, readReports, reportList } from './reports.ts'
+import { answering, guessList, readGuesses, readReports, reportList } from './reports.ts'
 import { SEVERITIES, severityRuns } from './severity.ts'
 
 /** Where a page ended: the number of a severity, the id of a vulnerability, the name of a package and its version. */
@@ -121,13 +121,14 @@ const FINDINGS = fixed(`
       from rows r) m
     cross join lateral known_facts(p.vuln_id) k)
   select case when m.n is null or m.n = 1 then ${reportList('vulnerabilities', 'effective', 'e.nth')} end,
+         case when m.n is null or m.n = 1 then ${guessList('vulnerabilities', '$9', 'effective', '$10')} end,
          m.rank::text, m.id, m.package_name, m.installed_version, ${plainColumns(Finding, 'm')}
   from (values (1)) one(row)
   left join merged m on true
   order by m.n`)
 
-/** What precedes the record in a row: the reports, in the first row alone, and its place. */
-const PLACE = 1
+/** What precedes the record in a row: the reports and the retired guesses, in the first row alone, and its place. */
+const PLACE = 2
 const RECORD = PLACE + KEY.length
 
 /** Where to walk. */
@@ -153,12 +154,13 @@ export async function readFindings(
   const runs = JSON.stringify(runsOf(filter.severities, after ?? [0, '', '', '']))
   const { source, fixable } = filter
   const rows: RawRow[] = await gate((sql) =>
-    FINDINGS(sql, shownSources(names), digest, source, runs, fixable, fixable, limit + 1, limit + 1).raw(),
+    FINDINGS(sql, shownSources(names), digest, source, runs, fixable, fixable, limit + 1, limit + 1, digest, source).raw(),
   )
   const items = rows.slice(0, limit).filter((row) => row[PLACE] !== null)
   const last = rows.length > limit ? items.at(-1)! : null
   return {
     reports: readReports(rows[0]![0]!, names),
+    retiredGuesses: readGuesses(rows[0]![1]!, names),
     items: plainRows(Finding, items, RECORD),
     nextAfter: last && writeCursor(placeOf(last)),
   }
