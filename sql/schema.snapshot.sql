@@ -1068,7 +1068,7 @@ function public.replace_components(of_digest text, of_source text, page_set text
 
 function public.replace_findings(of_digest text, of_source text, rows json) returns void language plpgsql
 
-function public.retired_guesses(asked text, of_kind text, answered text[]) returns TABLE(digest text, source text, repository text, tag text) language sql stable parallel safe
+function public.retired_guesses(asked text, of_kind text) returns TABLE(digest text, source text, repository text, tag text) language sql stable parallel safe
 
 function public.runtime_coverage_of(cluster text, namespace text, kind text, name text, container text, image text, window_hours integer) returns TABLE(container_name text, image_digest text, instances bigint, last_heartbeat timestamp without time zone, mode text, libraries_tracked boolean, covered boolean, observed_since timestamp without time zone, reason text) language plpgsql stable
 

@@ -43,11 +43,12 @@ const isSame = (alias: string, other: string) =>
 
 // Sub-selects with a limit and not exists(): that would be joined, which for a payload that PostgreSQL believes to be short means to read
 // all of it.
-const inOtherPayload = (condition: string) => `(
+const inOtherPayload = (within: string, columns = '', condition = 'true') => `(
           select true
           from effective o
-          cross join lateral (select from image_finding g where ${isOf('g', 'o')} and ${isSame('g', 'f')} and ${condition} limit 1) g
-          where o.nth <> e.nth
+          cross join lateral (
+            select ${columns} from image_finding g where ${isOf('g', 'o')} and ${isSame('g', 'f')} and ${within} limit 1) g
+          where o.nth <> e.nth and ${condition}
           limit 1)`
 
 /** Whether another payload has the finding of a row before where the page begins. Before the first page there is nothing to look for. */
@@ -55,7 +56,7 @@ const STOOD_BEFORE = `((run.severity > 0 or run.vuln_id <> '') and ${inOtherPayl
   `g.severity < run.severity + case when (${identity('f')}) <= (${identity('run')}) then 1 else 0 end`,
 )} is not null)`
 
-const HAS_FIX = `(cardinality(f.fixed_versions) > 0 or ${inOtherPayload('cardinality(g.fixed_versions) > 0')} is not null)`
+const HAS_FIX = `(cardinality(f.fixed_versions) > 0 or ${inOtherPayload('true', 'g.fixed_versions', 'cardinality(g.fixed_versions) > 0')} is not null)`
 
 /** Of six severities not more can stand apart. PostgreSQL would think of a hundred. */
 const MAX_RUNS = SEVERITIES.length / 2
@@ -78,9 +79,13 @@ const FINDINGS = fixed(`
       cross join effective e
       cross join lateral (
         select ${key('f')}
-        from image_finding f
-        where ${isOf('f', 'e')} and (${key('f')}) > (${key('run')}) and f.severity <= run.last
-          and not ${STOOD_BEFORE}
+        -- The offset keeps the conditions out of the walk: it is to give its next row, whether or not that counts.
+        from (select f.*
+              from image_finding f
+              where ${isOf('f', 'e')} and (${key('f')}) > (${key('run')}) and f.severity <= run.last
+              order by ${key('f')}
+              offset 0) f
+        where not ${STOOD_BEFORE}
           and ($5::boolean is null or $6 = ${HAS_FIX})
         order by ${key('f')}
         limit $7) f

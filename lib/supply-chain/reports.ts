@@ -81,8 +81,8 @@ export const retiredGuesses = z
 /** The retired guesses of a digest as one JSON array for `readGuesses`; of the relation `payloads` are those that answer. */
 export const guessList = (kind: Kind, asked: string, payloads: string, source = 'null') => `
   (select json_agg(g order by g.source)
-   from retired_guesses(${asked}, '${kind}', array(select p.source from ${payloads} p)) g
-   where g.source = coalesce(${source}, g.source))::text`
+   from retired_guesses(${asked}, '${kind}') g
+   where g.source = coalesce(${source}, g.source) and g.source <> all (array(select p.source from ${payloads} p)))::text`
 
 /** The guesses of a `guessList`, with the names of answers. */
 export const readGuesses = (json: Buffer | null, names: WireNames): RetiredGuess[] =>

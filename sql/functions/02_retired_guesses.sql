@@ -1,6 +1,6 @@
--- Guesses by tag that would answer for an image if no payload had it by its digest: of each source that is not in `answered` the newest
--- scan. Of the payloads of a source with the same repository and tag the newest 64 are looked at.
-create or replace function retired_guesses(asked text, of_kind text, answered text[])
+-- Guesses by tag that would answer for an image if no payload had it by its digest: of each source the newest scan. Those of
+-- a source that answers are to be left out. Of the payloads of a source with the same repository and tag the newest 64 are looked at.
+create or replace function retired_guesses(asked text, of_kind text)
 returns table (digest text, source text, repository text, tag text)
 language sql stable parallel safe
 as $$
@@ -23,7 +23,7 @@ as $$
       and not exists (select from exact_links(r.digest, r.source))
     order by r.scanned_at desc, r.digest
     limit 1) g
-  where m.digest = asked and s.source <> all (answered)
+  where m.digest = asked
     and (exists (select from image_report o where o.digest = asked)
          or exists (select from image_link l where l.image_digest = asked and l.join_rank < 3))
 $$;
