@@ -130,7 +130,7 @@ check('sbom: a whole SBOM is stored and served with every field', async () => {
 
 check('sbom: no SBOM reads as empty, a malformed digest as 400', async () => {
   const d = digest('no-sbom')
-  assert.deepEqual(ok(await s.getSbom(d)).json, { digest: d, reports: [], report: null, items: [], nextAfter: null })
+  assert.deepEqual(ok(await s.getSbom(d)).json, { digest: d, reports: [], retiredGuesses: [], report: null, items: [], nextAfter: null })
   for (const bad of ['sha256:1', `sha256:${'F'.repeat(64)}`, 'x']) {
     refused(await s.getSbom(bad), 400)
     refused(await s.cyclonedx(bad), 400)
