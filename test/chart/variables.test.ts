@@ -70,6 +70,7 @@ const direct = variables.flatMap(({ name, program, values: of }) =>
 /** Where a cluster makes it different, or the default hangs on something else. */
 const OTHER_DEFAULTS = [
   'ADMIN_ADDR',
+  'ALLOWED_HOSTS',
   'LISTEN_ADDR',
   'DEAD_POD_RETENTION_DAYS',
   'MIGRATE_ON_START',
