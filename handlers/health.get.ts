@@ -3,15 +3,14 @@ import { schemaState } from '../lib/db/schema-state.ts'
 import { access } from '../lib/http/access.ts'
 import { route } from '../lib/http/context.ts'
 import { HttpError } from '../lib/http/errors.ts'
-import { sendJson } from '../lib/http/respond.ts'
+import { respond } from '../lib/http/respond.ts'
 import { NoParameters, query } from '../lib/http/validate.ts'
 
 const MAX_WAIT_MS = 500
 
-// The type is what probes have always been sent, although a bare word is not JSON.
-const plainWord = (...words: string[]) => ({ contentType: 'application/json', schema: z.enum(words) })
+const plainWord = (...words: string[]) => ({ contentType: 'text/plain', schema: z.enum(words) })
 
-/** GET /health: whether the service can work, in one word (interop-core 1.9). Open. */
+/** GET /health: whether the service can work, in one word of plain text: probes read the status alone. Open. */
 export default route({
   summary: 'Whether the service can work, in one word',
   answer: plainWord('Healthy!'),
@@ -23,9 +22,8 @@ export default route({
   },
 }).get('/health', access('open'), query(NoParameters, { unknown: 'ignored' }), async (c) => {
   const state = await schemaState(c.get('deps').db, MAX_WAIT_MS)
-  if (state === 'ready') return sendJson(c, 'Healthy!')
+  if (state === 'ready') return respond(c, 200, 'Healthy!')
   throw new HttpError(503, state === 'outdated' ? 'Database schema not up to date' : 'Database unavailable', {
-    'content-type': 'application/json',
     'retry-after': '1',
   })
 })

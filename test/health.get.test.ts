@@ -34,7 +34,7 @@ after(async () => {
 
 const health = async (from: { request: typeof distant.request } = app.app) => {
   const answer = await from.request('/health')
-  assert.equal(answer.headers.get('content-type'), 'application/json')
+  assert.equal(answer.headers.get('content-type'), 'text/plain; charset=utf-8')
   assert.equal(answer.headers.get('retry-after'), answer.status === 503 ? '1' : null)
   return [answer.status, await answer.text()] as const
 }

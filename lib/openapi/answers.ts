@@ -102,10 +102,7 @@ function contentOf(body: Body, book: SchemaBook): Json {
   if (body === null) return {}
   if (isOneOfSeveral(body)) return { content: Object.assign({}, ...body.map((one) => contentOf(one, book).content)) }
   if (body instanceof z.ZodType) return { content: { 'application/json': { schema: book.add(body, 'output') } } }
-  const schema = book.add(body.schema, 'output')
-  // The text is not in quotes, whatever the type says.
-  const isNotJson = body.contentType === 'application/json'
-  return { content: { [body.contentType]: { schema, ...(isNotJson ? { 'x-plain-text': true } : {}) } } }
+  return { content: { [body.contentType]: { schema: book.add(body.schema, 'output') } } }
 }
 
 function textHeader(name: string, description: string): Json {

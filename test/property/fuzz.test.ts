@@ -1091,13 +1091,7 @@ function complaint({ status, headers, text }: Reply, method: string): string | n
   if (status >= 500 && status !== 503) return `status ${status}: ${text.slice(0, 300)}`
   if (status === 503 && headers['retry-after'] === undefined) return `503 without Retry-After: ${text.slice(0, 300)}`
   if (status === 503 && SQL.test(text)) return `an error that tells of the database: ${text.slice(0, 300)}`
-  if (
-    status === 200 &&
-    text !== 'Healthy!' &&
-    method !== 'HEAD' &&
-    headers['content-type'] === 'application/json' &&
-    headers['content-encoding'] === undefined
-  ) {
+  if (status === 200 && method !== 'HEAD' && headers['content-type'] === 'application/json' && headers['content-encoding'] === undefined) {
     try {
       JSON.parse(text)
     } catch {

@@ -15,7 +15,7 @@ type Json = any
 interface Answered {
   description: string
   headers?: Record<string, { required?: boolean }>
-  content?: Record<string, { schema: Json; 'x-plain-text'?: boolean }>
+  content?: Record<string, { schema: Json }>
 }
 
 export const document = openApi(routes, VERSION)
@@ -115,7 +115,7 @@ function assertAnswer(said: Answered, what: string, headers: Headers, body: stri
   const media = said.content[type]
   if (!media) assert.fail(`${what}: the content type ${type} is not in the OpenAPI document`)
   if (body === null) return
-  const isText = type.startsWith('text/') || type === 'application/yaml' || media['x-plain-text']
+  const isText = type.startsWith('text/') || type === 'application/yaml'
   assertAllowed(media.schema, isText ? body : JSON.parse(body), what)
 }
 

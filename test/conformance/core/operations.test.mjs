@@ -178,7 +178,7 @@ check('operations: health is open and says so in one word', async () => {
   const r = await b.get('/health')
   assert.equal(r.status, 200)
   assert.equal(r.text, 'Healthy!')
-  assert.match(r.headers.get('content-type'), /^application\/json/)
+  assert.match(r.headers.get('content-type'), /^text\/plain/)
 })
 
 check('operations: metrics are open, in the text format, under the known names', async () => {
