@@ -172,7 +172,7 @@ test('an SBOM without its index is of a platform when the report that was matche
 })
 
 for (const path of ['sbom', 'sbom/cyclonedx']) {
-  test(`GET /images/{digest}/${path} 404: a report_digest of which the image has no SBOM, or not of that source`, async () => {
+  test(`${path} answers 404: a report_digest of which the image has no SBOM, or not of that source`, async () => {
     const { digest, one, of } = await index()
     await storeSbom(app, one, 'operator-scanner', [component('one')], of)
     for (const query of [`report_digest=${newDigest()}`, `report_digest=${one}&source=registry`]) {
@@ -182,7 +182,7 @@ for (const path of ['sbom', 'sbom/cyclonedx']) {
     }
   })
 
-  test(`GET /images/{digest}/${path} 400: a report_digest that is no digest`, async () => {
+  test(`${path} answers 400: a report_digest that is no digest`, async () => {
     const answer = await app.get(`/images/${newDigest()}/${path}?report_digest=latest`)
     assert.equal(answer.status, 400)
     assert.match(answer.text, /^Query deserialize error: report_digest: expected sha256: and 64 /)
