@@ -606,6 +606,7 @@ table public.pod with (autovacuum_vacuum_scale_factor=0.05, fillfactor=60)
   started_at timestamp without time zone
   pod_uid text
   running_containers text[] collate "C"
+  instance_post timestamp without time zone
   constraint pod_pkey PRIMARY KEY (pod_name)
   CREATE INDEX pod_alive_in_order ON public.pod USING btree (pod_namespace, pod_name) WHERE (NOT is_dead)
   CREATE INDEX pod_by_namespace ON public.pod USING btree (pod_namespace, pod_name)
@@ -619,6 +620,26 @@ table public.pod_address
   constraint pod_address_pkey PRIMARY KEY (ip, pod_name)
   CREATE INDEX pod_address_by_pod ON public.pod_address USING btree (pod_name)
   CREATE UNIQUE INDEX pod_address_pkey ON public.pod_address USING btree (ip, pod_name)
+
+table public.pod_instance with (fillfactor=70)
+  pod_name text collate "C" not null
+  pod_namespace text collate "C" not null
+  instance text collate "C" not null
+  pod_uid text collate "C"
+  started_at timestamp without time zone
+  workload_kind text collate "C"
+  workload_name text collate "C"
+  capture_level text
+  earlier_level text
+  level_since timestamp without time zone not null
+  is_moved boolean not null default false
+  image_digests text[] not null default '{}'::text[]
+  first_post timestamp without time zone not null
+  last_post timestamp without time zone not null
+  first_seen timestamp without time zone not null
+  last_seen timestamp without time zone not null
+  constraint pod_instance_pkey PRIMARY KEY (pod_name, pod_namespace, instance)
+  CREATE UNIQUE INDEX pod_instance_pkey ON public.pod_instance USING btree (pod_name, pod_namespace, instance)
 
 table public.pod_syscalls with (fillfactor=70)
   pod_name text collate "C" not null
@@ -830,6 +851,23 @@ table public.summary_workload with (fillfactor=80)
   constraint summary_workload_pkey PRIMARY KEY (image_digest, pod_namespace, workload_kind, workload_name, cluster_id)
   CREATE UNIQUE INDEX summary_workload_pkey ON public.summary_workload USING btree (image_digest, pod_namespace, workload_kind, workload_name, cluster_id)
 
+table public.syscall_contribution with (fillfactor=70)
+  pod_name text collate "C" not null
+  pod_namespace text collate "C" not null
+  instance text collate "C" not null
+  workload_kind text collate "C" not null
+  workload_name text collate "C" not null
+  syscalls text not null
+  arches text[] not null
+  capture_level text
+  level_at timestamp without time zone not null
+  is_doubtful boolean not null default false
+  cut_at timestamp without time zone
+  seen_until timestamp without time zone not null
+  constraint syscall_contribution_pkey PRIMARY KEY (pod_name, pod_namespace, instance, workload_kind, workload_name)
+  CREATE INDEX syscall_contribution_by_workload ON public.syscall_contribution USING btree (pod_namespace, workload_kind, workload_name)
+  CREATE UNIQUE INDEX syscall_contribution_pkey ON public.syscall_contribution USING btree (pod_name, pod_namespace, instance, workload_kind, workload_name)
+
 table public.traffic with (fillfactor=95)
   uuid text collate "C" not null
   pod_name text collate "C"
@@ -876,6 +914,17 @@ table public.traffic_retention_cursor with (fillfactor=50)
   constraint traffic_retention_cursor_pkey PRIMARY KEY (is_only)
   CREATE UNIQUE INDEX traffic_retention_cursor_pkey ON public.traffic_retention_cursor USING btree (is_only)
 
+table public.unattributed_syscalls with (fillfactor=70)
+  pod_name text collate "C" not null
+  pod_namespace text collate "C" not null
+  is_ambiguous boolean not null
+  syscalls text not null
+  arches text[] not null
+  sent_at timestamp without time zone not null
+  received_at timestamp without time zone not null
+  constraint unattributed_syscalls_pkey PRIMARY KEY (pod_name, pod_namespace, is_ambiguous)
+  CREATE UNIQUE INDEX unattributed_syscalls_pkey ON public.unattributed_syscalls USING btree (pod_name, pod_namespace, is_ambiguous)
+
 table public.workload_container with (fillfactor=80)
   cluster_id text collate "C" not null
   pod_namespace text collate "C" not null
@@ -912,10 +961,29 @@ table public.workload_syscalls with (fillfactor=80)
   hash text not null
   syscall_count bigint not null
   updated_at timestamp without time zone not null
+  reset_at timestamp without time zone
+  reset_id uuid
   constraint workload_syscalls_pkey PRIMARY KEY (pod_namespace, workload_kind, workload_name)
   CREATE UNIQUE INDEX workload_syscalls_pkey ON public.workload_syscalls USING btree (pod_namespace, workload_kind, workload_name)
 
+table public.workload_syscalls_seen with (fillfactor=80)
+  pod_namespace text collate "C" not null
+  workload_kind text collate "C" not null
+  workload_name text collate "C" not null
+  names text[] not null
+  first_seen timestamp without time zone[] not null
+  last_seen timestamp without time zone[] not null
+  images bigint[] not null
+  image_digests text[] not null
+  image_seen timestamp without time zone[] not null
+  constraint workload_syscalls_seen_pkey PRIMARY KEY (pod_namespace, workload_kind, workload_name)
+  CREATE UNIQUE INDEX workload_syscalls_seen_pkey ON public.workload_syscalls_seen USING btree (pod_namespace, workload_kind, workload_name)
+
+function public.add_syscalls(pods json, sent json, OUT left_out integer, OUT ambiguous integer, OUT unknown integer) returns record language plpgsql
+
 function public.affected_payloads(vuln text) returns TABLE(image_digest text, digest text, source text, join_rank smallint) language sql stable parallel safe
+
+function public.attribute_syscalls(pods text[], moment timestamp without time zone) returns void language plpgsql
 
 function public.bounded_union(stored text[], offered text[], most integer, most_bytes integer) returns text[] language sql immutable parallel safe
 
@@ -963,9 +1031,15 @@ function public.compute_trim_other(of_table text, kept_from date, max_rows bigin
 
 function public.compute_unused(ids bigint[]) returns TABLE(id bigint) language sql stable
 
+function public.contribution_rank(c syscall_contribution, is_awaited boolean) returns integer language sql immutable parallel safe
+
 function public.count_cves(max_cves bigint) returns TABLE(rows bigint, cves bigint) language sql strict
 
 function public.coverage_gap(stored runtime_coverage, next runtime_coverage) returns text language sql immutable parallel safe
+
+function public.credit_syscalls(sent json, moment timestamp without time zone, OUT left_out integer, OUT ambiguous integer, OUT unknown integer) returns record language plpgsql
+
+function public.credit_workload(of_namespace text, of_kind text, of_workload text, sent json, moment timestamp without time zone) returns integer language plpgsql
 
 function public.cve_exposure(vuln text, window_hours integer, running_window_secs integer, shown jsonb) returns json language sql stable
 
@@ -1021,21 +1095,23 @@ function public.kg_runtime_coverage(cluster text, namespace text, kind text, nam
 
 function public.known_facts(vuln text) returns TABLE(kev boolean, kev_date_added timestamp without time zone, epss real, epss_percentile real) language sql stable parallel safe
 
-function public.late_speakers(speakers text[]) returns text[] language sql
-
 function public.learn_facts(told image_finding[]) returns void language sql
 
 function public.link_report(written image_report) returns void language plpgsql
 
 function public.linked_reports(image text, of_kind text) returns TABLE(digest text, source text, join_rank smallint) language sql stable parallel safe
 
+function public.lock_set(of_namespace text, of_kind text, of_workload text) returns void language sql
+
 function public.looked_images(after text, max_looked bigint, window_secs integer) returns TABLE(image_digest text, payloads text, is_reread boolean, is_moved boolean) language sql stable
 
 function public.named_digests(of_digest text, of_source text) returns TABLE(image_digest text, join_rank smallint) language sql stable parallel safe
 
-function public.observed_networks(namespaces text[], kinds text[], names text[], since timestamp without time zone) returns TABLE(n bigint, pods bigint, flows bigint, ingress_flows bigint, other_namespaces bigint, unattributed bigint, public_ips bigint, nodes bigint) language sql stable
+function public.note_instances(doc json, moment timestamp without time zone) returns void language plpgsql
 
-function public.offered_syscalls(pods text[]) returns TABLE(pod_namespace text, workload_kind text, workload_name text, syscalls text[], arches text[]) language sql stable
+function public.note_seen(of_namespace text, of_kind text, of_workload text, had text[], has text[], sent json, moment timestamp without time zone) returns void language plpgsql
+
+function public.observed_networks(namespaces text[], kinds text[], names text[], since timestamp without time zone) returns TABLE(n bigint, pods bigint, flows bigint, ingress_flows bigint, other_namespaces bigint, unattributed bigint, public_ips bigint, nodes bigint) language sql stable
 
 function public.origin_rank(origin text) returns integer language sql immutable parallel safe
 
@@ -1056,6 +1132,8 @@ function public.relink(of_digest text, of_source text) returns integer language 
 function public.replace_components(of_digest text, of_source text, page_set text, rows text) returns bigint language plpgsql
 
 function public.replace_findings(of_digest text, of_source text, rows json) returns void language plpgsql
+
+function public.reset_syscalls(of_namespace text, of_kind text, of_workload text, id uuid) returns timestamp without time zone language plpgsql
 
 function public.runtime_coverage_of(cluster text, namespace text, kind text, name text, container text, image text, window_hours integer) returns TABLE(container_name text, image_digest text, instances bigint, last_heartbeat timestamp without time zone, mode text, libraries_tracked boolean, covered boolean, observed_since timestamp without time zone, reason text) language plpgsql stable
 
@@ -1091,13 +1169,15 @@ function public.store_samples(document json, container_uids text[], pod_uids tex
 
 function public.store_sbom(header json, page json, rows text) returns json language plpgsql
 
+function public.syscall_senders(of_pod text, of_namespace text, sent_at timestamp without time zone, moment timestamp without time zone) returns TABLE(pod_namespace text, instance text, workload_kind text, workload_name text, capture_level text, is_moved boolean, image_digests text[], first_seen timestamp without time zone, namespaces integer) language sql stable parallel safe
+
 function public.trimmed(words text) returns text language sql immutable parallel safe
 
 function public.union_hash(syscalls text, arches text[]) returns text language sql immutable parallel safe
 
 function public.union_names(first text, second text) returns text language sql immutable parallel safe
 
-function public.union_syscalls(doc json) returns integer language plpgsql
+function public.union_syscalls(doc json) returns integer language sql
 
 function public.union_tags(stored text[], seen text[]) returns text[] language sql immutable parallel safe
 

@@ -44,7 +44,8 @@ async function databaseBefore(t: TestContext) {
       insert into workload_syscalls
       values ('shop', 'Deployment', ${name}, ${names}, '{x86_64}', 'h', ${names.split(',').length}, ${T})`,
     async capture(name: string) {
-      const [row] = await sql`select worst, pods, to_json(names) as names, to_json(ranks) as ranks from workload_capture('shop', 'Deployment', ${name})`
+      const [row] =
+        await sql`select worst, pods, to_json(names) as names, to_json(ranks) as ranks from workload_capture('shop', 'Deployment', ${name})`
       return (row!.names ?? []).map((one: string, i: number) => `${one} ${row!.ranks[i]}`)
     },
     namesOf: async (name: string) => (await sql`select syscalls from workload_syscalls where workload_name = ${name}`)[0]?.syscalls,
@@ -115,10 +116,13 @@ test('a replica of the release before, beside new ones, tells pods apart, too', 
   await oldPost(before, 'db-0', ['bpf'], '2026-01-01T09:04:00', 'bank')
   assert.equal(await oldPost(before, 'db-0', ['write'], '2026-01-01T09:05:00', 'shop'), 0)
   const sets = await sql`select pod_namespace, syscalls from workload_syscalls order by 1`
-  assert.deepEqual([...sets], [
-    { pod_namespace: 'bank', syscalls: 'bpf' },
-    { pod_namespace: 'shop', syscalls: 'read,write' },
-  ])
+  assert.deepEqual(
+    [...sets],
+    [
+      { pod_namespace: 'bank', syscalls: 'bpf' },
+      { pod_namespace: 'shop', syscalls: 'read,write' },
+    ],
+  )
   assert.deepEqual(await before.capture('db'), ['db-0 3', 'db-0 0'])
 })
 
