@@ -1000,7 +1000,7 @@ table public.workload_syscalls_seen with (fillfactor=80)
   names text[] not null
   first_seen timestamp without time zone[] not null
   last_seen timestamp without time zone[] not null
-  images integer[] not null
+  images bigint[] not null
   image_digests text[] not null
   image_seen timestamp without time zone[] not null
   constraint workload_syscalls_seen_pkey PRIMARY KEY (pod_namespace, workload_kind, workload_name)

@@ -17,7 +17,7 @@ begin
   seen := was;
   if seen.names is null then
     seen := row(of_namespace, of_kind, of_workload, had, array_fill(null::timestamp, array[cardinality(had)]),
-                array_fill(null::timestamp, array[cardinality(had)]), array_fill(0, array[cardinality(had)]), '{}', '{}');
+                array_fill(null::timestamp, array[cardinality(had)]), array_fill(0::bigint, array[cardinality(had)]), '{}', '{}');
   end if;
 
   for image in
@@ -34,7 +34,7 @@ begin
       if place > max_images then
         -- The one that was not seen for longest goes.
         select a.place into place from unnest(seen.image_seen) with ordinality a(at, place) order by a.at, a.place limit 1;
-        seen.images := array(select i.mask & ~(1 << (place - 1)) from unnest(seen.images) with ordinality i(mask, n) order by i.n);
+        seen.images := array(select i.mask & ~(1::bigint << (place - 1)) from unnest(seen.images) with ordinality i(mask, n) order by i.n);
       end if;
       seen.image_digests[place] := image.digest;
       seen.image_seen[place] := image.seen_at;
@@ -47,7 +47,7 @@ begin
     select * from unnest(seen.names, seen.first_seen, seen.last_seen, seen.images) o(name, first_seen, last_seen, mask)
   ), new as (
     select trimmed(n.name) as name, min(least(s.sent_at, moment)) as first_seen, max(least(s.sent_at, moment)) as last_seen,
-           coalesce(bit_or((select bit_or(1 << (array_position(seen.image_digests, d.digest) - 1)) from unnest(s.image_digests) d(digest)
+           coalesce(bit_or((select bit_or(1::bigint << (array_position(seen.image_digests, d.digest) - 1)) from unnest(s.image_digests) d(digest)
                             where d.digest = any (seen.image_digests))), 0) as mask
     from json_to_recordset(sent) as s(syscalls text[], image_digests text[], sent_at timestamp)
     cross join lateral unnest(s.syscalls) n(name)

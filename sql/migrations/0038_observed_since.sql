@@ -10,7 +10,7 @@ create table workload_syscalls_seen (
   names         text[] not null,
   first_seen    timestamp[] not null,
   last_seen     timestamp[] not null,
-  images        integer[] not null,
+  images        bigint[] not null,
   image_digests text[] not null,
   -- When each of them was last seen.
   image_seen    timestamp[] not null,
