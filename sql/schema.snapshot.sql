@@ -573,6 +573,7 @@ table public.image_report with (fillfactor=80)
   constraint image_report_source_check CHECK ((source = ANY (ARRAY['db-matcher'::text, 'operator-scanner'::text, 'registry'::text])))
   constraint image_report_pkey PRIMARY KEY (digest, source, kind)
   CREATE INDEX image_report_by_index ON public.image_report USING btree (index_digest) WHERE (index_digest IS NOT NULL)
+  CREATE INDEX image_report_by_tag ON public.image_report USING btree (normal_repository, tag, source, kind) WHERE ((normal_repository IS NOT NULL) AND (tag IS NOT NULL))
   CREATE UNIQUE INDEX image_report_pkey ON public.image_report USING btree (digest, source, kind)
 
 table public.install
@@ -1010,6 +1011,8 @@ function public.drop_pages(sent image_report, page_set text) returns void langua
 
 function public.each_once(list text[]) returns text[] language sql immutable parallel safe
 
+function public.exact_links(of_digest text, of_source text) returns TABLE(image_digest text, join_rank smallint) language sql stable parallel safe
+
 function public.expire_pages(of_digest text, of_source text, of_set text, ttl_secs integer) returns bigint language plpgsql
 
 aggregate public.first_known(anyelement) returns anyelement language internal immutable parallel safe
@@ -1091,6 +1094,8 @@ function public.relink(of_digest text, of_source text) returns integer language 
 function public.replace_components(of_digest text, of_source text, page_set text, rows text) returns bigint language plpgsql
 
 function public.replace_findings(of_digest text, of_source text, rows json) returns void language plpgsql
+
+function public.retired_guesses(asked text, of_kind text) returns TABLE(digest text, source text, repository text, tag text) language sql stable parallel safe
 
 function public.runtime_coverage_of(cluster text, namespace text, kind text, name text, container text, image text, window_hours integer) returns TABLE(container_name text, image_digest text, instances bigint, last_heartbeat timestamp without time zone, mode text, libraries_tracked boolean, covered boolean, observed_since timestamp without time zone, reason text) language plpgsql stable
 

@@ -8,16 +8,18 @@ import { sendJson, sendPieces } from '../../lib/http/respond.ts'
 import { params, query } from '../../lib/http/validate.ts'
 import { digest } from '../../lib/images/index.ts'
 import { CycloneDx, countComponents, PAGE_COMPONENTS, readCycloneDx } from '../../lib/supply-chain/cyclonedx.ts'
-import { source } from '../../lib/supply-chain/filters.ts'
+import { reportDigest, source } from '../../lib/supply-chain/filters.ts'
 
 /** Bytes a component may cost while the document is built (interop-supply-chain 3.10). */
 const COMPONENT_BYTES = 20 * 1_024
 const CONTENT_TYPE = 'application/vnd.cyclonedx+json'
 
 const Params = z.object({ digest })
-const Query = z.object({ source })
+const Query = z.object({ source, report_digest: reportDigest })
 
 type Asked = { out: { param: z.output<typeof Params>; query: z.output<typeof Query> } }
+
+const choice = ({ source, report_digest: reportDigest }: z.output<typeof Query>) => ({ source, reportDigest })
 
 const noSbom = () => new HttpError(404, 'No SBOM for this image')
 
@@ -28,21 +30,21 @@ const noSbom = () => new HttpError(404, 'No SBOM for this image')
 export default route({
   summary: 'An SBOM of an image as a CycloneDX 1.5 document',
   answer: { contentType: CONTENT_TYPE, schema: CycloneDx },
-  also: { 404: 'No SBOM for this image, or none of the source: `No SBOM for this image`.' },
+  also: { 404: 'No SBOM for this image, or none of the source or the `report_digest`: `No SBOM for this image`.' },
 }).get(
   '/images/:digest/sbom/cyclonedx',
   access('read'),
   params(Params),
   query(Query),
   charge<Asked>(async (c) => {
-    const count = await countComponents(c.get('deps').db.read, c.req.valid('param').digest, c.req.valid('query').source)
+    const count = await countComponents(c.get('deps').db.read, c.req.valid('param').digest, choice(c.req.valid('query')))
     if (count === null) throw noSbom()
     return kib(Math.max(1, count) * COMPONENT_BYTES)
   }),
   async (c) => {
     const { db, config } = c.get('deps')
     const { digest } = c.req.valid('param')
-    const document = await readCycloneDx(db.read, digest, c.req.valid('query').source, config.wireNames)
+    const document = await readCycloneDx(db.read, digest, choice(c.req.valid('query')), config.wireNames)
     if (document === null) throw noSbom()
     const { head, first, next, tail } = document
     const headers = {

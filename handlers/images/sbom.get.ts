@@ -2,13 +2,14 @@ import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
 import { shownAs } from '../../lib/http/declared.ts'
+import { HttpError } from '../../lib/http/errors.ts'
 import { pageLimit } from '../../lib/http/fields.ts'
 import { chargeRows } from '../../lib/http/read-budget.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { params, query } from '../../lib/http/validate.ts'
 import { digest } from '../../lib/images/index.ts'
 import { ComponentPage } from '../../lib/supply-chain/component.ts'
-import { source } from '../../lib/supply-chain/filters.ts'
+import { reportDigest, source } from '../../lib/supply-chain/filters.ts'
 import { readComponents } from '../../lib/supply-chain/sbom.ts'
 
 const DEFAULT_COMPONENTS = 100
@@ -16,10 +17,13 @@ const MAX_COMPONENTS = 500
 /** Bytes a component may cost while its page is built (interop-supply-chain 3.10). */
 const COMPONENT_BYTES = 20 * 1_024
 
+const NO_SUCH_REPORT = 'No SBOM of this report_digest for this image'
+
 const Params = z.object({ digest })
 
 const Query = z.object({
   source,
+  report_digest: reportDigest,
   limit: pageLimit(DEFAULT_COMPONENTS, MAX_COMPONENTS),
   after: shownAs(
     z
@@ -33,20 +37,20 @@ const Query = z.object({
 
 /**
  * GET /images/{digest}/sbom: the components of one SBOM of an image in the order in which they were sent, with the reports of all its SBOMs
- * (supply-chain, Reads; interop-supply-chain 3.3). Without an SBOM, or without one of the source that was asked for, there is no report.
+ * (supply-chain, Reads; interop-supply-chain 3.3). Without an SBOM, or without one of the source that was asked for, there is no
+ * report; a `report_digest` of none of them is 404.
  */
-export default route({ summary: 'The components of an image, from the SBOM of one source', answer: ComponentPage }).get(
-  '/images/:digest/sbom',
-  access('read'),
-  params(Params),
-  query(Query),
-  chargeRows<typeof Query>(COMPONENT_BYTES, 1),
-  async (c) => {
-    const { db, config } = c.get('deps')
-    const { digest } = c.req.valid('param')
-    const { source, limit, after } = c.req.valid('query')
-    const { reports, report, items, nextAfter } = await readComponents(db.read, digest, source, { limit, after }, config.wireNames)
-    const head = JSON.stringify({ digest, reports, report }).slice(0, -1)
-    return sendJson(c, `${head},"items":[${items}],"nextAfter":${nextAfter}}`)
-  },
-)
+export default route({
+  summary: 'The components of an image, from the SBOM of one source',
+  answer: ComponentPage,
+  also: { 404: NO_SUCH_REPORT },
+}).get('/images/:digest/sbom', access('read'), params(Params), query(Query), chargeRows<typeof Query>(COMPONENT_BYTES, 1), async (c) => {
+  const { db, config } = c.get('deps')
+  const { digest } = c.req.valid('param')
+  const { source, report_digest: reportDigest, limit, after } = c.req.valid('query')
+  const page = await readComponents(db.read, digest, { source, reportDigest }, { limit, after }, config.wireNames)
+  const { reports, retiredGuesses, report, items, nextAfter } = page
+  if (report === null && reportDigest !== null) throw new HttpError(404, NO_SUCH_REPORT)
+  const head = JSON.stringify({ digest, reports, retiredGuesses, report }).slice(0, -1)
+  return sendJson(c, `${head},"items":[${items}],"nextAfter":${nextAfter}}`)
+})

@@ -47,7 +47,8 @@ export default route({ summary: 'The vulnerabilities of an image, and the report
     const { severity, vuln_id, epss_min, limit, after, ...rest } = c.req.valid('query')
     const filter = { ...rest, severities: severity, vulnId: vuln_id, epssMin: epss_min }
     const page = await readFindings(db.read, digest, filter, { limit, after }, config.wireNames)
-    const head = JSON.stringify({ digest, reports: page.reports }).slice(0, -1)
+    const { reports, retiredGuesses } = page
+    const head = JSON.stringify({ digest, reports, retiredGuesses }).slice(0, -1)
     return sendJson(c, `${head},"items":[${page.items}],"nextAfter":${JSON.stringify(page.nextAfter)}}`)
   },
 )

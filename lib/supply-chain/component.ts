@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { digestText } from '../images/digest.ts'
-import { Report } from './reports.ts'
+import { MAX_REPORTS, Report, retiredGuesses } from './reports.ts'
 
 /** A component of an SBOM. */
 export const Component = z
@@ -23,7 +23,11 @@ export const Component = z
 export const ComponentPage = z
   .strictObject({
     digest: digestText,
-    reports: z.array(Report).describe('The SBOMs of all sources, whichever is asked for.'),
+    reports: z
+      .array(Report)
+      .max(MAX_REPORTS)
+      .describe('The SBOMs of all sources, whichever is asked for. Of an index one of each platform that has one.'),
+    retiredGuesses,
     report: Report.nullable().describe('The one that the items come from; null when there is none.'),
     items: z.array(Component),
     nextAfter: z.int().nullable().describe('The `after` of the next page; null on the last one.'),

@@ -6,7 +6,7 @@ import type { RawRow } from '../records/index.ts'
 import type { Page } from '../records/page.ts'
 import type { WireNames } from './names.ts'
 import { type Report, readReports, reportList } from './reports.ts'
-import { chosen } from './sbom.ts'
+import { chosen, type SbomChoice } from './sbom.ts'
 
 const Property = z.strictObject({ name: z.string(), value: z.string() })
 
@@ -43,7 +43,7 @@ const CHUNK = 1_000
 export const PAGE_COMPONENTS = 5_000
 
 const COUNT = fixed(`
-  with ${chosen('$1', '$2')}
+  with ${chosen('$1', '$2', '$3')}
   select r.item_count
   from chosen c
   join image_report r on r.digest = c.digest and r.source = c.source and r.kind = 'sbom'`)
@@ -73,8 +73,8 @@ const chunks = (of: string, source: string, first: string, last: string) => `
 const CHUNKS_PER_PAGE = PAGE_COMPONENTS / CHUNK
 
 const FIRST = fixed(`
-  with ${chosen('$1', '$2')}
-  select case when k.n = 0 then ${reportList('sbom', 'chosen', 'e.source')} end, l.components, c.digest, c.source, r.content_hash,
+  with ${chosen('$1', '$2', '$3')}
+  select case when k.n = 0 then ${reportList('sbom', 'chosen', 'e.place')} end, l.components, c.digest, c.source, r.content_hash,
          r.item_count::text
   from chosen c
   join image_report r on r.digest = c.digest and r.source = c.source and r.kind = 'sbom'
@@ -100,9 +100,9 @@ export interface CycloneDxDocument {
   readonly tail: Buffer
 }
 
-/** Components of the SBOM that answers; null without one. A null `source` is any, an empty one none. */
-export async function countComponents(gate: Gate, digest: string, source: string | null): Promise<number | null> {
-  const [row] = await gate((sql) => COUNT(sql, digest, source))
+/** Components of the SBOM that answers; null without one. */
+export async function countComponents(gate: Gate, digest: string, { source, reportDigest }: SbomChoice): Promise<number | null> {
+  const [row] = await gate((sql) => COUNT(sql, digest, source, reportDigest))
   return row ? Number(row.item_count) : null
 }
 
@@ -113,10 +113,10 @@ export async function countComponents(gate: Gate, digest: string, source: string
 export async function readCycloneDx(
   gate: Gate,
   digest: string,
-  source: string | null,
+  { source, reportDigest }: SbomChoice,
   names: WireNames,
 ): Promise<CycloneDxDocument | null> {
-  const rows: RawRow[] = await gate((sql) => FIRST(sql, digest, source).raw())
+  const rows: RawRow[] = await gate((sql) => FIRST(sql, digest, source, reportDigest).raw())
   const [report] = readReports(rows[0]?.[0] ?? null, names)
   if (!report) return null
   const [ofDigest, ofSource, contentHash, itemCount] = rows[0]!.slice(2).map(String)

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { shownAs } from '../http/declared.ts'
 import { filter, filterText } from '../http/fields.ts'
+import { DIGEST_PATTERN, DIGEST_RULE, isDigest } from '../images/digest.ts'
 import { VULNERABILITY, VULNERABILITY_RULE } from './exposure.ts'
 import { sourceNamed } from './names.ts'
 
@@ -52,5 +53,15 @@ export const source = shownAs(
   {
     type: 'string',
     description: 'Only what this source sent; blank is no filter.',
+  },
+)
+
+/** The digest of one of the reports that answer; null without the parameter. */
+export const reportDigest = shownAs(
+  filterText.refine((value) => value === null || isDigest(value), DIGEST_RULE),
+  {
+    type: 'string',
+    pattern: DIGEST_PATTERN,
+    description: 'The `reportDigest` of the SBOM to read, where the image has several; else the first of `reports` is read.',
   },
 )

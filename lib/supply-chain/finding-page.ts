@@ -12,7 +12,7 @@ import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
 import { writeCursor } from './cursor.ts'
 import { Finding } from './finding.ts'
 import { shownSources, type WireNames } from './names.ts'
-import { answering, readReports, reportList } from './reports.ts'
+import { answering, guessList, readGuesses, readReports, reportList } from './reports.ts'
 import { SEVERITIES, severityRuns } from './severity.ts'
 
 /** Where a page ended: the number of a severity, the id of a vulnerability, the name of a package and its version. */
@@ -48,11 +48,12 @@ const isSame = (alias: string, other: string) =>
 
 // Sub-selects with a limit and not exists(): that would be joined, which for a payload that PostgreSQL believes to be short means to read
 // all of it.
-const inOtherPayload = (condition: string) => `(
+const inOtherPayload = (within: string, columns = '', condition = 'true') => `(
           select true
           from effective o
-          cross join lateral (select from image_finding g where ${isOf('g', 'o')} and ${isSame('g', 'f')} and ${condition} limit 1) g
-          where o.nth <> e.nth
+          cross join lateral (
+            select ${columns} from image_finding g where ${isOf('g', 'o')} and ${isSame('g', 'f')} and ${within} limit 1) g
+          where o.nth <> e.nth and ${condition}
           limit 1)`
 
 /** Whether another payload has the finding of a row before where the page begins. Before the first page there is nothing to look for. */
@@ -60,7 +61,7 @@ const STOOD_BEFORE = `((run.severity > 0 or run.vuln_id <> '') and ${inOtherPayl
   `g.severity < run.severity + case when (${identity('f')}) <= (${identity('run')}) then 1 else 0 end`,
 )} is not null)`
 
-const HAS_FIX = `(cardinality(f.fixed_versions) > 0 or ${inOtherPayload('cardinality(g.fixed_versions) > 0')} is not null)`
+const HAS_FIX = `(cardinality(f.fixed_versions) > 0 or ${inOtherPayload('true', 'g.fixed_versions', 'cardinality(g.fixed_versions) > 0')} is not null)`
 
 /** Of six severities not more can stand apart. PostgreSQL would think of a hundred. */
 const MAX_RUNS = SEVERITIES.length / 2
@@ -85,15 +86,21 @@ const WANTED = `
     cross join lateral known_facts(v.vuln_id) k
     where (a.kev is null or k.kev = a.kev) and (a.epss is null or k.epss >= a.epss)),`
 
+/** The rows of a payload in order. The offset keeps conditions out of the walk: it is to give its next row, whether or not that counts. */
+const ROWS = `(
+          select f.*
+          from image_finding f
+          where ${isOf('f', 'e')} and (${key('f')}) > (${key('run')}) and f.severity <= run.last
+          order by ${key('f')}
+          offset 0)`
+
 /**
  * The rows of a payload that the filters leave, in order: nothing else is looked up of those that they do not. "is true" keeps the list of
  * vulnerabilities in a hash; without it PostgreSQL would join, which in these sessions means to read the list for each row.
  */
 const WANTED_ROWS = `(
           select w.*
-          from (select ${key('f')}, f.fixed_versions, f.digest, f.source from image_finding f
-                where ${isOf('f', 'e')} and (${key('f')}) > (${key('run')}) and f.severity <= run.last
-                order by ${key('f')} offset 0) w
+          from ${ROWS} w
           where (w.vuln_id in (select v.vuln_id from wanted v)) is true
             and ((select a.package from asked a) is null or w.package_name = (select a.package from asked a))
           offset 0)`
@@ -116,8 +123,7 @@ const findings = (n: number, head: string, wanted: string, rows: string) =>
       cross join lateral (
         select ${key('f')}
         from ${rows} f
-        where ${isOf('f', 'e')} and (${key('f')}) > (${key('run')}) and f.severity <= run.last
-          and not ${STOOD_BEFORE}
+        where not ${STOOD_BEFORE}
           and ($${n + 5}::boolean is null or $${n + 6} = ${HAS_FIX})
         order by ${key('f')}
         limit $${n + 7}) f
@@ -160,18 +166,19 @@ const findings = (n: number, head: string, wanted: string, rows: string) =>
       from rows r) m
     cross join lateral known_facts(p.vuln_id) k)
   select case when m.n is null or m.n = 1 then ${reportList('vulnerabilities', 'effective', 'e.nth')} end,
+         case when m.n is null or m.n = 1 then ${guessList('vulnerabilities', `$${n + 9}`, 'effective', `$${n + 10}`)} end,
          m.rank::text, m.id, m.package_name, m.installed_version, ${plainColumns(Finding, 'm')}
   from (values (1)) one(row)
   left join merged m on true
   order by m.n`)
 
-const FINDINGS = findings(0, '', '', 'image_finding')
+const FINDINGS = findings(0, '', '', ROWS)
 const ASKED = `asked as materialized (
     select $1::text as vuln, $2::text as package, $3::boolean as kev, $4::float8 as epss, vuln_names($5) as names),`
 const FILTERED = findings(5, ASKED, WANTED, WANTED_ROWS)
 
-/** What precedes the record in a row: the reports, in the first row alone, and its place. */
-const PLACE = 1
+/** What precedes the record in a row: the reports and the retired guesses, in the first row alone, and its place. */
+const PLACE = 2
 const RECORD = PLACE + KEY.length
 
 /** Where to walk. */
@@ -196,7 +203,7 @@ export async function readFindings(
 ) {
   const runs = JSON.stringify(runsOf(filter.severities, after ?? [0, '', '', '']))
   const { source, fixable, vulnId, package: packageName, kev, epssMin } = filter
-  const values = [shownSources(names), digest, source, runs, fixable, fixable, limit + 1, limit + 1]
+  const values = [shownSources(names), digest, source, runs, fixable, fixable, limit + 1, limit + 1, digest, source]
   const isFiltered = [vulnId, packageName, kev, epssMin].some((one) => one !== null)
   const rows: RawRow[] = await gate((sql) =>
     (isFiltered ? FILTERED(sql, vulnId, packageName, kev, epssMin, vulnId, ...values) : FINDINGS(sql, ...values)).raw(),
@@ -205,6 +212,7 @@ export async function readFindings(
   const last = rows.length > limit ? items.at(-1)! : null
   return {
     reports: readReports(rows[0]![0]!, names),
+    retiredGuesses: readGuesses(rows[0]![1]!, names),
     items: plainRows(Finding, items, RECORD),
     nextAfter: last && writeCursor(placeOf(last)),
   }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { wireTime } from '../http/fields.ts'
 import { digestText } from '../images/digest.ts'
-import { Report } from './reports.ts'
+import { MAX_REPORTS, Report, retiredGuesses } from './reports.ts'
 import { severityName } from './severity.ts'
 
 /** A finding as it is told after those of all sources were merged (supply-chain, Finding). */
@@ -42,7 +42,11 @@ export const Finding = z
 export const FindingPage = z
   .strictObject({
     digest: digestText,
-    reports: z.array(Report).describe('Without any, nothing is known of the image; that is not to be clean.'),
+    reports: z
+      .array(Report)
+      .max(MAX_REPORTS)
+      .describe('Without any, nothing is known of the image; that is not to be clean. Of an index one of each platform that was scanned.'),
+    retiredGuesses,
     items: z.array(Finding),
     nextAfter: z.string().nullable().describe('The `after` of the next page; null on the last one.'),
   })

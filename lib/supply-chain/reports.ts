@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { wireTime } from '../http/fields.ts'
 import { digestText } from '../images/digest.ts'
 import { fromRow } from '../records/index.ts'
-import { shownSource, type WireNames } from './names.ts'
+import { SOURCES, shownSource, type WireNames } from './names.ts'
 
 const SBOM_TRUSTS = ['attached-unbound', 'unverified', 'scanned', 'verified'] as const
 const JOINS = ['image_id', 'platform_manifest', 'workload_tag', 'report_digest'] as const
@@ -44,6 +44,10 @@ export const Report = z
   .meta({ id: 'SupplyChainReport' })
 export type Report = z.output<typeof Report>
 
+/** Payloads of one source that answer side by side, one a platform (`max_platform_reports`), and of all sources. */
+export const MAX_PLATFORM_REPORTS = 64
+export const MAX_REPORTS = SOURCES.length * MAX_PLATFORM_REPORTS
+
 type Kind = 'vulnerabilities' | 'sbom'
 
 /** The payloads that answer: `digest`, `source` and `join_rank`. `asked` and `source` are expressions; a null source is any. */
@@ -61,6 +65,30 @@ export const reportList = (kind: Kind, payloads: string, order: string) => `
          from ${payloads} e
          join image_report r on r.digest = e.digest and r.source = e.source and r.kind = '${kind}'
          order by ${order}) r)::text`
+
+/** A guess by tag that no longer answers, since some report has the image by its digest. */
+export const RetiredGuess = z
+  .strictObject({ source: z.string(), reportDigest: digestText, repository: z.string(), tag: z.string() })
+  .meta({ id: 'RetiredGuess' })
+type RetiredGuess = z.output<typeof RetiredGuess>
+
+/** As answers have them: of a source that answers there is none. */
+export const retiredGuesses = z
+  .array(RetiredGuess)
+  .max(SOURCES.length)
+  .describe('Reports by the tag of the image, of sources that have none of its digest. They no longer answer: the tag may have moved.')
+
+/** The retired guesses of a digest as one JSON array for `readGuesses`; of the relation `payloads` are those that answer. */
+export const guessList = (kind: Kind, asked: string, payloads: string, source = 'null') => `
+  (select json_agg(g order by g.source)
+   from retired_guesses(${asked}, '${kind}') g
+   where g.source = coalesce(${source}, g.source) and g.source <> all (array(select p.source from ${payloads} p)))::text`
+
+/** The guesses of a `guessList`, with the names of answers. */
+export const readGuesses = (json: Buffer | null, names: WireNames): RetiredGuess[] =>
+  (JSON.parse(json?.toString() ?? '[]') as Omit<RetiredGuess & { digest: string }, 'reportDigest'>[]).map(
+    ({ source, digest, repository, tag }) => ({ source: shownSource(source, names), reportDigest: digest, repository, tag }),
+  )
 
 /** The reports of a `reportList`, in the form and with the names of answers. */
 export function readReports(json: Buffer | null, names: WireNames): Report[] {

@@ -35,7 +35,10 @@ async function merged(rows: Record<string, Record<string, unknown>>, target = ap
 
 test('GET /images/{digest}/vulnerabilities 200: of a digest that nobody reported on there is nothing, and that is no 404', async () => {
   const answer = await app.get(`/images/${unknown}/vulnerabilities`)
-  assert.deepEqual([answer.status, answer.text], [200, `{"digest":"${unknown}","reports":[],"items":[],"nextAfter":null}`])
+  assert.deepEqual(
+    [answer.status, answer.text],
+    [200, `{"digest":"${unknown}","reports":[],"retiredGuesses":[],"items":[],"nextAfter":null}`],
+  )
   assert.equal(answer.headers.get('content-type'), 'application/json')
   assert.equal(answer.headers.get('content-length'), String(answer.text.length))
 })
@@ -124,7 +127,7 @@ test('GET /images/{digest}/vulnerabilities 200: every field of a report and of a
     inUse: null,
     inUseState: 'unknown',
   }
-  assert.equal(JSON.stringify(found), JSON.stringify({ digest, reports: [report], items: [item], nextAfter: null }))
+  assert.equal(JSON.stringify(found), JSON.stringify({ digest, reports: [report], retiredGuesses: [], items: [item], nextAfter: null }))
 })
 
 test('GET /images/{digest}/vulnerabilities 200: what is not known of a report and of a finding is null', async () => {
@@ -308,7 +311,7 @@ test('GET /images/{digest}/vulnerabilities 200: of a source without data, or of 
   const digest = newDigest()
   await storeFindings(app, digest, 'operator-scanner', [finding('CVE-1')])
   for (const source of ['registry', 'somebody', 'Operator-Scanner', ' operator-scanner'])
-    assert.deepEqual(await page(digest, `source=${source}`), { digest, reports: [], items: [], nextAfter: null })
+    assert.deepEqual(await page(digest, `source=${source}`), { digest, reports: [], retiredGuesses: [], items: [], nextAfter: null })
 })
 
 test('GET /images/{digest}/vulnerabilities 200: a payload that is replaced between two pages moves nothing over their border', async () => {

@@ -190,6 +190,25 @@ test('a change of a header alone is a change: of two equally good payloads the n
   await assertSummary()
 })
 
+test('what every platform of a running index has is counted, whichever was scanned last', async () => {
+  await runs('index', 'web')
+  const of = { index_digest: digestOf('index') }
+  await storeFindings('amd64', [finding('CVE-1', { severity: 0 })], { ...of, scanned_at: ago(20) })
+  await run()
+  await storeFindings('arm64', [finding('CVE-2')], { ...of, scanned_at: ago(10) })
+  await storeFindings('riscv64', [], { ...of, scanned_at: ago(5) })
+  await run()
+  const found = (await storedSummary(sql)).filter((row) => row.scope_namespace === '' && ['CVE-1', 'CVE-2'].includes(row.vuln_id))
+  assert.deepEqual(
+    found.map((row) => [row.vuln_id, row.severity, row.images, row.workloads]),
+    [
+      ['CVE-1', 0, 1, 1],
+      ['CVE-2', 1, 1, 1],
+    ],
+  )
+  await assertSummary()
+})
+
 test('EPSS and kev of a vulnerability fall again when the rows that raised them are replaced', async () => {
   await runs('a', 'web')
   await storeFindings('a', [finding('CVE-1')])
@@ -245,7 +264,14 @@ test('the summary is the one of all stored rows, whatever changes in whichever o
   })
   const rows = fc.uniqueArray(row, { maxLength: 8, selector: (one) => [one.vuln_id, one.package_name, one.installed_version].join() })
   const change = fc.oneof(
-    fc.record({ is: fc.constant('findings' as const), name, source, rows, manifest: fc.option(name), index: fc.option(name) }),
+    fc.record({
+      is: fc.constant('findings' as const),
+      name,
+      source,
+      rows,
+      manifest: fc.option(name),
+      index: fc.constantFrom(null, 'a', 'b'),
+    }),
     fc.record({
       is: fc.constant('runs' as const),
       name,

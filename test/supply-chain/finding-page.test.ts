@@ -1,5 +1,5 @@
 /**
- * The merged list of findings against a plain model of the words of the specification: random payloads of up to three sources, read by pages
+ * The merged list of findings against a plain model of the words of the specification: random payloads of up to three sources and of several platforms, read by pages
  * of random length under random filters, with payloads replaced between two pages; and what a page costs on long lists.
  */
 import assert from 'node:assert/strict'
@@ -52,10 +52,12 @@ type Row = Omit<typeof row extends fc.Arbitrary<infer T> ? T : never, 'vuln'> & 
 
 const payload = fc.record({
   rows: fc.uniqueArray(row, { maxLength: 40, selector: (one) => `${one.vuln} ${one.package_name} ${one.installed_version}` }),
-  /** Whether it came under the digest that is asked for, or is linked to it. */
+  /** Whether it came under the digest that is asked for, or under that of a platform of it. */
   isOwn: fc.boolean(),
 })
-const payloads = fc.record({ 'db-matcher': payload, 'operator-scanner': payload, registry: payload }, { requiredKeys: [] })
+/** Of each source one for each platform; where one came under the digest itself, it stands alone. */
+const ofSource = fc.array(payload, { minLength: 1, maxLength: 3 })
+const payloads = fc.record({ 'db-matcher': ofSource, 'operator-scanner': ofSource, registry: ofSource }, { requiredKeys: [] })
 
 const filters = fc.record({
   severities: fc.option(fc.uniqueArray(fc.nat(5), { minLength: 1 }), { nil: undefined }),
@@ -95,7 +97,7 @@ function factsOf(rows: Row[]) {
 
 function merged(all: Payload[], told: Row[], { severities, fixable, source, ...facts }: Filters) {
   const groups = new Map<string, (Row & { source: string; digest: string })[]>()
-  for (const { source: from, digest, rows } of [...all].sort((a, b) => bytes(a.source, b.source)))
+  for (const { source: from, digest, rows } of [...all].sort((a, b) => bytes(a.source, b.source) || bytes(a.digest, b.digest)))
     for (const one of source === undefined || source === from ? rows : []) {
       const key = JSON.stringify([one.vuln_id, one.package_name, one.installed_version])
       groups.set(key, [...(groups.get(key) ?? []), { ...one, source: from, digest }])
@@ -104,7 +106,9 @@ function merged(all: Payload[], told: Row[], { severities, fixable, source, ...f
     const [{ vuln_id, package_name, installed_version }] = rows as unknown as [Row]
     const severity = Math.min(...rows.map((r) => r.severity))
     const first = (name: keyof Row) => rows.map((r) => r[name]).find((value) => value !== null) ?? null
-    const fixedVersions = [...new Set(rows.flatMap((r) => [...r.fixed_versions].sort(bytes)))]
+    // By the first source that gives one, then as text.
+    const given = SOURCES.flatMap((from) => rows.flatMap((r) => (r.source === from ? r.fixed_versions : [])).sort(bytes))
+    const fixedVersions = [...new Set(given)]
     return {
       place: [severity, vuln_id, package_name, installed_version] as Place,
       item: {
@@ -126,7 +130,7 @@ function merged(all: Payload[], told: Row[], { severities, fixable, source, ...f
         filePaths: rows.map((r) => r.file_paths).find((paths) => paths.length > 0) ?? [],
         omitted: rows.reduce((sum, r) => sum + r.omitted, 0),
         ...factsOf(told.filter((r) => r.vuln_id === vuln_id)),
-        sources: rows.map((r) => r.source),
+        sources: [...new Set(rows.map((r) => r.source))],
         reportDigests: sorted(rows.map((r) => r.digest)),
         inUse: null,
         inUseState: 'unknown',
@@ -157,19 +161,19 @@ test('GET /images/{digest}/vulnerabilities 200: every page is that of the model,
       // Facts stay known after their rows, so each run has vulnerabilities of its own.
       const prefix = `CVE-${runs++}-`
       const asked = newDigest()
-      const elsewhere = newDigest()
+      const platforms = [newDigest(), newDigest(), newDigest()]
       await app.sql`insert into image values (${asked}, null, '{}', 'repo', now(), now())`
       const stored = new Map<string, Payload>()
       const told: Row[] = []
       const store = async (all: typeof before) => {
-        for (const [source, one] of Object.entries(all) as [string, typeof payload extends fc.Arbitrary<infer T> ? T : never][]) {
-          const rows = one.rows.map(({ vuln, ...rest }) => ({ vuln_id: prefix + vuln, ...rest }))
-          const digest = stored.get(source)?.digest ?? (one.isOwn ? asked : elsewhere)
-          const link = digest === asked ? {} : { platform_manifests: { 'linux/amd64': asked } }
-          await storeFindings(app, digest, source, rows, link)
-          stored.set(source, { source, digest, rows })
-          told.push(...rows)
-        }
+        for (const [source, some] of Object.entries(all) as [string, (typeof payload extends fc.Arbitrary<infer T> ? T : never)[]][])
+          for (const [n, one] of some.entries()) {
+            const rows = one.rows.map(({ vuln, ...rest }) => ({ vuln_id: prefix + vuln, ...rest }))
+            const digest = one.isOwn ? asked : platforms[n]!
+            await storeFindings(app, digest, source, rows, digest === asked ? {} : { index_digest: asked })
+            stored.set(`${source} ${digest}`, { source, digest, rows })
+            told.push(...rows)
+          }
       }
       await store(before)
       const { severities, fixable, source, kev, epss_min, vuln, package: name } = filter
@@ -186,7 +190,9 @@ test('GET /images/{digest}/vulnerabilities 200: every page is that of the model,
       let last: Place | null = null
       for (let page = 0, next: string | null = ''; next !== null; page++) {
         if (page === replaceAt) await store(after)
-        const expected = merged([...stored.values()], told, filter).filter(({ place }) => last === null || inOrder(place, last) > 0)
+        const isAlone = (source: string) => stored.has(`${source} ${asked}`)
+        const answering = [...stored.values()].filter((one) => one.digest === asked || !isAlone(one.source))
+        const expected = merged(answering, told, filter).filter(({ place }) => last === null || inOrder(place, last) > 0)
         const answer = await app.get(`/images/${asked}/vulnerabilities?${query}${next === '' ? '' : `&after=${next}`}`)
         assert.equal(answer.status, 200, answer.text)
         assert.deepEqual(

@@ -79,7 +79,7 @@ check('sbom: a whole SBOM is stored and served with every field', async () => {
   )
   assert.deepEqual(r.json, { status: 'stored', items: 2 })
   const got = ok(await s.getSbom(d)).json
-  sameKeys(got, ['digest', 'reports', 'report', 'items', 'nextAfter'], 'the answer')
+  sameKeys(got, ['digest', 'reports', 'retiredGuesses', 'report', 'items', 'nextAfter'], 'the answer')
   assert.equal(got.digest, d)
   assert.equal(got.nextAfter, null)
   assert.deepEqual(got.reports, [got.report])
@@ -130,7 +130,7 @@ check('sbom: a whole SBOM is stored and served with every field', async () => {
 
 check('sbom: no SBOM reads as empty, a malformed digest as 400', async () => {
   const d = digest('no-sbom')
-  assert.deepEqual(ok(await s.getSbom(d)).json, { digest: d, reports: [], report: null, items: [], nextAfter: null })
+  assert.deepEqual(ok(await s.getSbom(d)).json, { digest: d, reports: [], retiredGuesses: [], report: null, items: [], nextAfter: null })
   for (const bad of ['sha256:1', `sha256:${'F'.repeat(64)}`, 'x']) {
     refused(await s.getSbom(bad), 400)
     refused(await s.cyclonedx(bad), 400)

@@ -147,7 +147,7 @@ check('vulnerabilities: a payload is stored and served with every field of repor
   assert.deepEqual(r.json, { status: 'stored', items: 1 })
 
   const got = ok(await s.getVulns(d)).json
-  sameKeys(got, ['digest', 'reports', 'items', 'nextAfter'], 'the answer')
+  sameKeys(got, ['digest', 'reports', 'retiredGuesses', 'items', 'nextAfter'], 'the answer')
   assert.equal(got.digest, d)
   assert.equal(got.nextAfter, null)
   assert.equal(got.reports.length, 1)
@@ -264,7 +264,7 @@ check('vulnerabilities: an unknown sbom_trust is stored as attached-unbound', as
 
 check('vulnerabilities: an image nobody reported on reads as empty, a malformed digest as 400', async () => {
   const d = digest('never-reported')
-  assert.deepEqual(ok(await s.getVulns(d)).json, { digest: d, reports: [], items: [], nextAfter: null })
+  assert.deepEqual(ok(await s.getVulns(d)).json, { digest: d, reports: [], retiredGuesses: [], items: [], nextAfter: null })
   for (const bad of ['sha256:abc', `sha256:${'A'.repeat(64)}`, `md5:${'a'.repeat(32)}`, 'latest']) refused(await s.getVulns(bad), 400)
 })
 
