@@ -1,4 +1,5 @@
 import type { Job, JobContext, Outcome, Pass } from './job.ts'
+import { forgetAliases } from './supply-chain/aliases.ts'
 import { countChanged } from './supply-chain/counts.ts'
 import { countDeletions, deletePayloads, expireSets } from './supply-chain/deletions.ts'
 import { foldFacts } from './supply-chain/facts.ts'
@@ -11,7 +12,7 @@ type Step = (context: JobContext) => Promise<Pass>
 
 /** Those that bring the summary up to date, in this order, and those that delete. */
 const REFRESH: readonly Step[] = [relinkAll, findChangedImages, foldFacts, countChanged]
-const DELETE: readonly Step[] = [expireSets, deletePayloads]
+const DELETE: readonly Step[] = [expireSets, deletePayloads, forgetAliases]
 
 /**
  * Links payloads to the images that run, brings the summary of vulnerabilities up to date, and deletes what is no longer needed

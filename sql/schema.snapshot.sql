@@ -1100,6 +1100,8 @@ function public.fnv1a_64(words text) returns text language plpgsql immutable str
 
 function public.fold_facts(after bigint, max_news bigint, settled_after_secs integer) returns TABLE(rows bigint, last bigint) language sql strict
 
+function public.forget_aliases(max_aliases bigint) returns TABLE(aliases bigint, deleted bigint) language sql strict
+
 function public.forget_attestations(digests text[]) returns integer language plpgsql
 
 function public.grow_union(of_namespace text, of_kind text, of_workload text, names text[], archs text[]) returns integer language plpgsql

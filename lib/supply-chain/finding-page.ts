@@ -100,9 +100,7 @@ const ROWS = `(
  */
 const WANTED_ROWS = `(
           select w.*
-          from (select ${key('f')}, f.fixed_versions, f.digest, f.source from image_finding f
-                where ${isOf('f', 'e')} and (${key('f')}) > (${key('run')}) and f.severity <= run.last
-                order by ${key('f')} offset 0) w
+          from ${ROWS} w
           where (w.vuln_id in (select v.vuln_id from wanted v)) is true
             and ((select a.package from asked a) is null or w.package_name = (select a.package from asked a))
           offset 0)`

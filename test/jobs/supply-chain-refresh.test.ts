@@ -20,7 +20,7 @@ const windowSecs = deps.config.imageRunningWindowSecs
 beforeEach(async () => {
   await sql`
     truncate workload_container, image, pod, pod_address, image_report, image_finding, image_component, sbom_page, image_link, cve_fact, cve_news,
-             summary_image, summary_workload, image_cve, summary_news, cve_summary, cve_detail, cve_summary_state`
+             summary_image, summary_workload, image_cve, summary_news, cve_summary, cve_detail, cve_summary_state, cve_package, cve_alias`
 })
 
 type Row = Record<string, unknown>
@@ -505,4 +505,38 @@ test('a step that fails keeps none of the others from being done, and the pass f
   await sql`alter table gone rename to cve_news`
   assert.equal((await sql`select 1 from cve_summary_state`).length, 0)
   assert.ok(scene.logged.some((line) => line.step === 'foldFacts'))
+})
+
+test('other ids go that no finding has told of for two days, and those that are told stay', async () => {
+  await storeFindings('a', [finding('CVE-1', { aliases: ['GHSA-1', 'GHSA-2'] }), finding('CVE-2', { aliases: ['GHSA-2'] })])
+  const known = async () => (await sql<Row[]>`select vuln_id || ' ' || alias as pair from cve_alias order by 1`).map(({ pair }) => pair)
+  await sql`update image_finding set aliases = '{GHSA-1}' where vuln_id = 'CVE-1'`
+  await run()
+  assert.deepEqual(await known(), ['CVE-1 GHSA-1', 'CVE-1 GHSA-2', 'CVE-2 GHSA-2'], 'they were told a moment ago')
+  await sql`update cve_alias set told_at = ${ago(2 * DAY + HOUR)}::text::timestamp`
+  assert.equal((await run()).outcome, 'done')
+  assert.deepEqual(await known(), ['CVE-1 GHSA-1', 'CVE-2 GHSA-2'])
+  const [row] = await sql`select count(*)::int as n from cve_alias where told_at > ${ago(HOUR)}::text::timestamp`
+  assert.equal(row!.n, 2)
+  // A payload that tells of one again makes it new.
+  await sql`update cve_alias set told_at = ${ago(2 * DAY + HOUR)}::text::timestamp`
+  await storeFindings('b', [finding('CVE-1', { aliases: ['GHSA-1'] })])
+  await sql`delete from image_finding`
+  await run()
+  assert.deepEqual(await known(), ['CVE-1 GHSA-1'])
+})
+
+test('the packages of a vulnerability are all counted, and those of which it is cured are forgotten', async () => {
+  const packages = (n: number) => Array.from({ length: n }, (_, i) => finding('CVE-1', { package_name: `p${i}` }))
+  await runs('a', 'web')
+  await runs('b', 'web')
+  await storeFindings('a', packages(8))
+  await storeFindings('b', [finding('CVE-1', { package_name: 'other' })])
+  const detail = async () => (await sql<Row[]>`select array_to_json(packages) as packages, package_count::int as n from cve_detail`)[0]
+  await run()
+  assert.deepEqual({ ...(await detail()) }, { packages: ['other', 'p0', 'p1', 'p2', 'p3'], n: 9 })
+  await storeFindings('a', packages(2), { scanned_at: ago(-1) })
+  await run()
+  assert.deepEqual({ ...(await detail()) }, { packages: ['other', 'p0', 'p1'], n: 3 })
+  assert.deepEqual(await storedSummary(sql), await expectedSummary(sql, windowSecs))
 })

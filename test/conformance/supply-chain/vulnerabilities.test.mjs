@@ -178,6 +178,7 @@ check('vulnerabilities: a payload is stored and served with every field of repor
   sameKeys(item, findingKeys, 'a finding')
   assert.deepEqual(item, {
     id,
+    aliases: [],
     package: { name: 'zlib', type: 'deb', purl: 'pkg:deb/debian/zlib@1.2.11' },
     installedVersion: '1.2.11',
     fixedVersions: ['1.2.12'],
@@ -192,6 +193,7 @@ check('vulnerabilities: a payload is stored and served with every field of repor
     publishedAt: item.publishedAt,
     lastModifiedAt: item.lastModifiedAt,
     filePaths: ['usr/lib/libz.so'],
+    omitted: 0,
     kev: null,
     kevDateAdded: null,
     epss: null,

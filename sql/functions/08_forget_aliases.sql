@@ -1,0 +1,30 @@
+-- Looks at other ids that nobody has told of for two days, the oldest first: those of which some finding still tells are told anew, the
+-- others go. A payload makes one new that is older than a day, so that one which is being stored meanwhile stays.
+create or replace function forget_aliases(max_aliases bigint)
+returns table (aliases bigint, deleted bigint)
+language sql strict
+set enable_nestloop = on
+as $$
+  with old as materialized (
+    select a.vuln_id, a.alias
+    from cve_alias a
+    where a.told_at < now() at time zone 'utc' - interval '2 days'
+    order by a.told_at
+    limit max_aliases),
+  looked as materialized (
+    select o.*, (select true from image_finding f
+                 where upper(f.vuln_id) = upper(o.vuln_id) and f.vuln_id = o.vuln_id and o.alias = any (f.aliases) limit 1) is true as is_told
+    from old o),
+  kept as (
+    update cve_alias a set told_at = now() at time zone 'utc'
+    from looked l
+    where l.is_told and a.vuln_id = l.vuln_id and a.alias = l.alias
+    returning 1),
+  gone as (
+    delete from cve_alias a
+    using looked l
+    where not l.is_told and a.vuln_id = l.vuln_id and a.alias = l.alias
+      and a.told_at < now() at time zone 'utc' - interval '2 days'
+    returning 1)
+  select (select count(*) from kept) + (select count(*) from gone), (select count(*) from gone)
+$$;

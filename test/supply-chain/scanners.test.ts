@@ -1,0 +1,123 @@
+/** That an image has as many findings and components here as the tools that scanned it count themselves. */
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { supplyChainRefresh } from '../../jobs/supply-chain-refresh.ts'
+import { SEVERITIES } from '../../lib/supply-chain/severity.ts'
+import { startApp, TOKENS } from '../support/app.ts'
+import { container, newDigest, newNamespace, replica } from '../support/images.ts'
+import { ofGrype, ofSyft, ofTrivy, ofTrivyOperator, operatorSummary } from './scanners.ts'
+
+const app = await startApp(TOKENS)
+const supplychain = TOKENS.BROKER_TOKEN_SUPPLYCHAIN
+const token = TOKENS.BROKER_TOKEN_READ
+
+async function post(digest: string, kind: 'vulnerabilities' | 'sbom', payload: object): Promise<Record<string, unknown>> {
+  const answer = await app.post(`/images/${digest}/${kind}`, payload, { token: supplychain })
+  assert.equal(answer.status, 200, answer.text)
+  return answer.json
+}
+async function get(path: string) {
+  const answer = await app.get(path, { token })
+  assert.equal(answer.status, 200, answer.text)
+  return answer.json
+}
+// biome-ignore lint/suspicious/noExplicitAny: a tree of JSON.
+const findings = async (digest: string, query = ''): Promise<any[]> =>
+  (await get(`/images/${digest}/vulnerabilities?limit=500&${query}`)).items
+
+/** How many there are of each severity, by the filter and by what the items say. */
+async function counted(digest: string): Promise<Record<string, number>> {
+  const all = await findings(digest)
+  const counts: Record<string, number> = {}
+  for (const name of SEVERITIES) {
+    counts[name] = (await findings(digest, `severity=${name}`)).length
+    assert.equal(all.filter(({ severity }) => severity === name).length, counts[name])
+  }
+  return counts
+}
+
+test('a Grype document has the lines of its table: 20 matches of which one is there twice, 8 negligible and 1 unknown', async () => {
+  const digest = newDigest()
+  assert.deepEqual(await post(digest, 'vulnerabilities', ofGrype(digest)), { status: 'stored', items: 20 })
+  assert.deepEqual(await counted(digest), { CRITICAL: 1, HIGH: 4, MEDIUM: 4, LOW: 1, NONE: 8, UNKNOWN: 1 })
+  const [twice, ...others] = await findings(digest, 'package=requests')
+  assert.deepEqual([twice.id, twice.aliases, twice.fixedVersions, others], ['CVE-2024-35195', ['GHSA-9wx4-h78v-vm56'], ['2.32.0'], []])
+  assert.deepEqual(
+    twice.filePaths.map((path: string) => path.split('/')[1]),
+    ['usr', 'opt'],
+  )
+  assert.deepEqual(
+    (await findings(digest, 'kev=true')).map(({ id }) => id),
+    ['CVE-2023-4911'],
+  )
+  assert.deepEqual((await findings(digest, 'epss_min=0.015')).length, 3)
+})
+
+test('a Trivy document has the totals of its targets: 11 and 5, of which one is there twice, with empty dates and other ids', async () => {
+  const digest = newDigest()
+  assert.deepEqual(await post(digest, 'vulnerabilities', ofTrivy(digest)), { status: 'stored', items: 16 })
+  assert.deepEqual(await counted(digest), { CRITICAL: 1, HIGH: 4, MEDIUM: 3, LOW: 6, NONE: 0, UNKNOWN: 1 })
+  const all = await findings(digest)
+  assert.deepEqual(
+    all.filter(({ publishedAt }) => publishedAt === null).map(({ id }) => id),
+    ['TEMP-0841856-B18BAF', 'CVE-2025-99999'],
+  )
+  const [requests] = await findings(digest, 'vuln_id=ghsa-9wx4-h78v-vm56')
+  assert.deepEqual([requests.id, requests.filePaths.length, requests.omitted], ['CVE-2024-35195', 2, 0])
+})
+
+test('a VulnerabilityReport has the counts of its own summary, although dates and targets of it are empty', async () => {
+  const digest = newDigest()
+  const { items } = await post(digest, 'vulnerabilities', ofTrivyOperator(digest))
+  assert.deepEqual(await counted(digest), operatorSummary())
+  assert.equal(
+    items,
+    Object.values(operatorSummary()).reduce((sum, n) => sum + n, 0),
+  )
+  const all = await findings(digest)
+  assert.deepEqual(
+    [all.filter(({ publishedAt }) => publishedAt === null).length, all.filter(({ target }) => target === 'Python').length],
+    [4, 2],
+  )
+})
+
+test('a Syft document has as many components as Syft counts packages', async () => {
+  const digest = newDigest()
+  assert.deepEqual(await post(digest, 'sbom', ofSyft(digest)), { status: 'stored', items: 12 })
+  const { items, report } = await get(`/images/${digest}/sbom?limit=500`)
+  assert.deepEqual([items.length, report.itemCount, report.sbomTrust], [12, 12, 'attached-unbound'])
+  const counts: Record<string, number> = {}
+  for (const { type } of items) counts[type] = (counts[type] ?? 0) + 1
+  assert.deepEqual(counts, { deb: 5, python: 4, 'go-module': 2, binary: 1 })
+  const { purl, srcName, licenses } = items.find(({ name }: { name: string }) => name === 'python')
+  assert.deepEqual([purl, srcName, licenses], [null, null, []])
+})
+
+test('two scanners that know a vulnerability by different ids have one finding, in every list and count', async () => {
+  const [digest, namespace] = [newDigest(), newNamespace()]
+  const pod = await app.post('/pod/spec', replica(namespace, [container('app', digest)]), { token: TOKENS.BROKER_TOKEN_INGEST })
+  assert.equal(pod.status, 200, pod.text)
+  await post(digest, 'vulnerabilities', ofGrype(digest))
+  await post(digest, 'vulnerabilities', ofTrivy(digest))
+  const both = await findings(digest)
+  const keys = both.map(({ id, package: { name }, installedVersion }) => `${id} ${name} ${installedVersion}`)
+  assert.equal(new Set(keys).size, keys.length)
+  // Of 19 and 15 they share 13: 9 of the operating system, requests, zipp, python-multipart, and the unknown one.
+  assert.equal(both.length, 19 + 15 - 13)
+  for (const [name, ghsa] of [
+    ['requests', 'GHSA-9wx4-h78v-vm56'],
+    ['zipp', 'GHSA-jfmj-5v4g-7637'],
+    ['python-multipart', 'GHSA-2jv5-9r88-3w3p'],
+  ] as const) {
+    const [one, ...others] = await findings(digest, `package=${name}`)
+    assert.deepEqual([one.sources, one.aliases, others], [['db-matcher', 'operator-scanner'], [ghsa], []])
+    const exposure = await get(`/vulnerabilities/${ghsa}/exposure`)
+    assert.deepEqual([exposure.aliases, exposure.images.length, exposure.images[0].packages.length], [[one.id], 1, 1])
+  }
+  const { deps, db } = app
+  await supplyChainRefresh.run({ config: deps.config, db, log: deps.log, signal: new AbortController().signal })
+  const listed = (await get(`/vulnerabilities?namespace=${namespace}&limit=500`)).items
+  assert.deepEqual(listed.map(({ id }: { id: string }) => id).sort(), [...new Set(both.map(({ id }) => id))].sort())
+  const [found, ...rest] = (await get(`/vulnerabilities?vuln_id=GHSA-9WX4-h78v-vm56&package=requests`)).items
+  assert.deepEqual([found.id, found.aliases, found.images, found.packageCount, rest], ['CVE-2024-35195', ['GHSA-9wx4-h78v-vm56'], 1, 1, []])
+})

@@ -1,0 +1,135 @@
+/**
+ * Documents as scanners write them (Grype and Syft with `-o json`, Trivy with `--format json`, a VulnerabilityReport of trivy-operator), and
+ * the payloads that a component makes of them: it takes over what is there, empty texts too, and merges nothing.
+ */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+// biome-ignore lint/suspicious/noExplicitAny: a tree of JSON.
+type Json = any
+type Fields = Record<string, unknown>
+
+// Compiled tests lie a folder deeper, and documents are not compiled.
+const root = fileURLToPath(new URL('../..', import.meta.url)).replace(/\.test-build\/?$/, '')
+const read = (name: string): Json => JSON.parse(readFileSync(join(root, 'test/fixtures/scanners', `${name}.json`), 'utf8'))
+
+const payload = (digest: string, source: string, scanned_at: string, fields: Fields): Fields => ({
+  schema_version: 1,
+  image: { digest, ref: 'registry.test/team/app:v1', registry: 'registry.test', repository: 'team/app', tag: 'v1' },
+  source,
+  scanned_at,
+  ...fields,
+})
+
+export function ofGrype(digest: string): Fields {
+  const { matches, descriptor, distro } = read('grype')
+  return payload(digest, 'grype', descriptor.timestamp, {
+    scanner: { name: descriptor.name, version: descriptor.version },
+    os: { family: distro.name, name: distro.version },
+    db_updated_at: descriptor.db.status.built,
+    sbom_sources: ['registry'],
+    vulnerabilities: matches.map(({ vulnerability: v, relatedVulnerabilities, artifact }: Json) => ({
+      id: v.id,
+      aliases: relatedVulnerabilities.map((one: Json) => one.id),
+      package: { name: artifact.name, version: artifact.version, type: artifact.type, purl: artifact.purl },
+      fixed_version: v.fix.versions.join(', '),
+      severity: v.severity,
+      score: v.cvss[0]?.metrics.baseScore,
+      cvss: v.cvss.length > 0 ? { nvd: { v3_score: v.cvss[0].metrics.baseScore, v3_vector: v.cvss[0].vector } } : null,
+      primary_url: v.dataSource,
+      file_paths: artifact.locations.map((one: Json) => one.path),
+      kev: v.knownExploited ? true : undefined,
+      kev_date_added: v.knownExploited ? `${v.knownExploited[0].dateAdded}T00:00:00Z` : '',
+      epss: v.epss?.[0].epss,
+      epss_percentile: v.epss?.[0].percentile,
+    })),
+  })
+}
+
+export function ofTrivy(digest: string): Fields {
+  const { Results, CreatedAt, Metadata } = read('trivy')
+  return payload(digest, 'trivy-operator', CreatedAt, {
+    scanner: { name: 'Trivy', vendor: 'Aqua Security' },
+    os: { family: Metadata.OS.Family, name: Metadata.OS.Name },
+    vulnerabilities: Results.flatMap(({ Target, Class, Type, Vulnerabilities }: Json) =>
+      (Vulnerabilities ?? []).map((v: Json) => ({
+        id: v.VulnerabilityID,
+        aliases: v.VendorIDs,
+        package: { name: v.PkgName, version: v.InstalledVersion, type: Type, purl: v.PkgIdentifier.PURL },
+        fixed_version: v.FixedVersion,
+        severity: v.Severity,
+        score: v.CVSS?.nvd.V3Score,
+        cvss: v.CVSS && {
+          nvd: { v3_score: v.CVSS.nvd.V3Score, v3_vector: v.CVSS.nvd.V3Vector },
+          redhat: { v3_score: v.CVSS.redhat.V3Score },
+        },
+        title: v.Title,
+        primary_url: v.PrimaryURL,
+        target: Target,
+        class: Class,
+        published_at: v.PublishedDate,
+        last_modified_at: v.LastModifiedDate,
+        file_paths: v.PkgPath ? [v.PkgPath] : [],
+      })),
+    ),
+  })
+}
+
+/** What its own summary says, by our names. */
+export const operatorSummary = () => {
+  const { criticalCount, highCount, mediumCount, lowCount, noneCount, unknownCount } = read('trivy-operator').report.summary
+  return { CRITICAL: criticalCount, HIGH: highCount, MEDIUM: mediumCount, LOW: lowCount, NONE: noneCount, UNKNOWN: unknownCount }
+}
+
+export function ofTrivyOperator(digest: string): Fields {
+  const { metadata, report } = read('trivy-operator')
+  const label = (name: string) => metadata.labels[`trivy-operator.${name}`]
+  return payload(digest, 'trivy-operator', report.updateTimestamp, {
+    scanner: report.scanner,
+    os: report.os,
+    observed_in: [
+      {
+        namespace: label('resource.namespace'),
+        kind: label('resource.kind'),
+        name: label('resource.name'),
+        container: label('container.name'),
+      },
+    ],
+    vulnerabilities: report.vulnerabilities.map((v: Json) => ({
+      id: v.vulnerabilityID,
+      package: { name: v.resource, version: v.installedVersion, type: v.packageType, purl: v.packagePURL },
+      fixed_version: v.fixedVersion,
+      severity: v.severity,
+      score: v.score,
+      title: v.title,
+      primary_url: v.primaryLink,
+      target: v.target,
+      class: v.class,
+      published_at: v.publishedDate,
+      last_modified_at: v.lastModifiedDate,
+      file_paths: v.packagePath ? [v.packagePath] : [],
+    })),
+  })
+}
+
+export function ofSyft(digest: string): Fields {
+  const { artifacts, descriptor, schema } = read('syft')
+  return payload(digest, 'registry', '2026-01-02T03:04:05Z', {
+    scanner: { name: descriptor.name, version: descriptor.version },
+    format: 'CycloneDX',
+    spec_version: schema.version,
+    sbom_trust: '',
+    components: artifacts.map((a: Json) => ({
+      name: a.name,
+      version: a.version,
+      purl: a.purl,
+      type: a.type,
+      src_name: a.metadata?.source,
+      src_version: a.metadata?.sourceVersion,
+      licenses: a.licenses.map((one: Json) => one.value),
+      layer_digest: a.locations[0]?.layerID,
+      file_paths: a.locations.map((one: Json) => one.path),
+    })),
+  })
+}
