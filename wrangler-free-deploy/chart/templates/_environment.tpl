@@ -368,12 +368,12 @@ authentication. Usage: (list $ KEYS)
   value: {{ .Values.frontend.basePath | quote }}
 {{- $name := printf "%s-frontend" (include "telemetry-broker.fullname" .) }}
 {{- $inNamespace := printf "%s.%s" $name .Release.Namespace }}
-{{- $hosts := concat (list $name $inNamespace (printf "%s.svc" $inNamespace) (printf "%s.svc.cluster.local" $inNamespace)) .Values.frontend.allowedHosts }}
+{{- $routed := list }}
 {{- range include "telemetry-broker.frontendHosts" . | fromJsonArray }}
-{{- if not (hasPrefix "*" .) }}{{ $hosts = append $hosts . }}{{ end }}
+{{- if not (hasPrefix "*" .) }}{{ $routed = append $routed . }}{{ end }}
 {{- end }}
 - name: ALLOWED_HOSTS
-  value: {{ uniq $hosts | join "," | quote }}
+  value: {{ concat (list $name $inNamespace (printf "%s.svc" $inNamespace) (printf "%s.svc.cluster.local" $inNamespace)) .Values.frontend.allowedHosts $routed | uniq | join "," | quote }}
 {{- if eq .Values.broker.auth.mode "scoped" }}
 - name: BROKER_TOKEN_READ_FILE
   value: /etc/broker/tokens/read
