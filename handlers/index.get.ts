@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { access } from '../lib/http/access.ts'
 import { route } from '../lib/http/context.ts'
 import { respond, sendJson } from '../lib/http/respond.ts'
+import { NoParameters, query } from '../lib/http/validate.ts'
 
 const NAME = 'cluster telemetry broker'
 
@@ -55,7 +56,7 @@ export default route({
   answer: [ANSWER, { contentType: HTML, schema: z.string() }],
   database: false,
   tag: 'operations',
-}).get('/', access('open'), (c) => {
+}).get('/', access('open'), query(NoParameters, { unknown: 'ignored' }), (c) => {
   const wanted = accepts(c, { header: 'Accept', supports: ['application/json', HTML], default: 'application/json' })
   return wanted === HTML ? respond(c, 200, PAGE, PAGE_HEADERS) : sendJson(c, JSON_TEXT, { vary: 'accept' })
 })

@@ -69,7 +69,7 @@ const others: Record<string, Values> = {
   'jobs.schedules': { 'jobs.schedules': { 'stale-sweep': '*/2 * * * *' } },
   'postgres.storage.size': { 'postgres.storage.size': '20Gi' },
   'syscalls.captureLevel': { 'syscalls.captureLevel': 'low', 'syscalls.customList': [] },
-  'frontend.allowedHosts': { 'frontend.allowedHosts': ['ui.example.com'] },
+  'frontend.allowedHosts': { 'frontend.allowedHosts': ['console.example.com'] },
   'syscalls.customList': { 'syscalls.customList': ['write'] },
   'serviceMonitor.enabled': { 'serviceMonitor.enabled': false, 'prometheusRule.enabled': false },
   'serviceMonitor.interval': { 'serviceMonitor.interval': '1m' },

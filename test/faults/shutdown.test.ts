@@ -211,7 +211,7 @@ describe('SIGTERM', { timeout: 900_000 }, () => {
     ])
     assert.deepEqual(
       answers.map(({ status }) => status),
-      [200, 404, 404, 204, 400, 200],
+      [200, 404, 404, 404, 400, 200],
     )
     for (const { status, headers } of answers) assert.equal(headers.connection, 'close', `of the ${status}`)
     assert.deepEqual(await broker.exited, { code: 0, signal: null })

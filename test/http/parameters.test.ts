@@ -14,7 +14,7 @@ const { deps, get, logged } = app
 
 /** Old clients call these, or the answer is one document: a parameter that they do not know filters nothing. */
 const IGNORING = [
-  ...['/health', '/metrics', '/version', '/openapi.json'],
+  ...['/', '/health', '/metrics', '/version', '/openapi.json'],
   ...['/pod/info', '/pod/namespaces', '/pod/name/:name', '/pod/ip/:ip', '/pod/list/:node'],
   ...['/pod/traffic', '/pod/traffic/:name', '/pod/syscalls/:name', '/svc/info', '/svc/ip/:ip'],
   ...['/audit/verdicts', '/node/status', '/cluster/environment'],
