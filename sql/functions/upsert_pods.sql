@@ -84,8 +84,10 @@ begin
         or excluded.capture_level      <> coalesce(p.capture_level, '')
         or excluded.started_at         is distinct from p.started_at         and excluded.started_at         is not null
         or excluded.running_containers is distinct from p.running_containers and excluded.running_containers is not null
-        then excluded.time_stamp else p.instance_post end
-    returning p.pod_name, p.pod_ips, p.instance_post = p.time_stamp as is_noted
+        -- The row takes a post that is older than the one before, the instance not all of it: the next one is written, too.
+        then case when excluded.time_stamp < p.time_stamp then '-infinity' else excluded.time_stamp end
+        else p.instance_post end
+    returning p.pod_name, p.pod_ips, p.instance_post in (p.time_stamp, '-infinity') as is_noted
   )
   select array_agg(w.pod_name) filter (where b.pod_ips is distinct from w.pod_ips),
          array_agg(w.pod_name) filter (where w.is_noted)
@@ -115,7 +117,8 @@ begin
               pod_name text, pod_namespace text, pod_uid text, started_at timestamp, workload_kind text, workload_name text, capture_level text,
               image_digests text[], time_stamp timestamp)
             join pod p on p.pod_name = i.pod_name
-            where i.pod_name = any (noted) and trimmed(coalesce(i.pod_namespace, p.pod_namespace)) <> '') i), clock_timestamp() at time zone 'utc');
+            where i.pod_name = any (noted) and trimmed(coalesce(i.pod_namespace, p.pod_namespace)) <> '') i),
+      clock_timestamp() at time zone 'utc');
   end if;
 
   return cardinality(names);
