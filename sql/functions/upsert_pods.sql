@@ -1,36 +1,24 @@
 -- Writes pod records, each name once in the document; returns how many were written. A null never overwrites a stored value, but
 -- a manifest with another uid is that of another pod: it replaces the row whole.
 -- Agents post every pod again each minute: what changes nothing is found by reading alone and takes no lock. What changes is
--- locked first, in the order of the names, so that the addresses are set against the row as it then is. Which pods there are behind the names is
--- written every few minutes (`note_instances`).
+-- locked first, in the order of the names, so that the addresses are set against the row as it then is. Which pods there
+-- are behind the names is written every few minutes (`note_instances`).
 create or replace function upsert_pods(doc json) returns integer
 language plpgsql
 as $$
 declare
   -- A pod that says nothing new is said to be there so often.
-  step   constant interval := '5 minutes';
-  moment constant timestamp := clock_timestamp() at time zone 'utc';
-  names  text[];
-  noted  text[];
-  moved  text[];
+  step  constant interval := '5 minutes';
+  names text[];
+  noted text[];
+  moved text[];
 begin
   with input as (
     select * from json_to_recordset(doc) as i(
       pod_name text, pod_ip text, pod_namespace text, pod_obj json, time_stamp timestamp, node_name text, is_dead boolean,
       pod_identity text, workload_selector_labels json, pod_ips text[], workload_kind text, workload_name text,
       capture_level text, host_network boolean, started_at timestamp, pod_uid text, running_containers text[]))
-  select array_agg(i.pod_name order by i.pod_name),
-         array_agg(i.pod_name) filter (where
-           p.instance_post is null
-           or i.time_stamp not between p.instance_post - step and p.instance_post + step
-           or i.pod_namespace      <> coalesce(p.pod_namespace, '')
-           or i.pod_uid            <> coalesce(p.pod_uid, '')
-           or i.workload_kind      <> coalesce(p.workload_kind, '')
-           or i.workload_name      <> coalesce(p.workload_name, '')
-           or i.capture_level      <> coalesce(p.capture_level, '')
-           or i.started_at         is distinct from p.started_at         and i.started_at         is not null
-           or i.running_containers is distinct from p.running_containers and i.running_containers is not null)
-  into names, noted
+  select array_agg(i.pod_name order by i.pod_name) into names
   from input i
   left join pod p on p.pod_name = i.pod_name
   where p.pod_name is null
@@ -67,7 +55,7 @@ begin
                           started_at, pod_uid, running_containers, instance_post)
     select pod_name, pod_ip, pod_namespace, pod_obj, time_stamp, node_name, is_dead, pod_identity,
            workload_selector_labels, pod_ips, workload_kind, workload_name, capture_level, host_network, started_at, pod_uid,
-           running_containers, case when pod_name = any (noted) then time_stamp end
+           running_containers, time_stamp
     from input order by pod_name
     on conflict (pod_name) do update set
       pod_ip                   = excluded.pod_ip,
@@ -86,13 +74,26 @@ begin
       started_at               = kept(excluded.started_at, p.started_at, p.pod_uid <> excluded.pod_uid),
       running_containers       = kept(excluded.running_containers, p.running_containers, p.pod_uid <> excluded.pod_uid),
       pod_uid                  = case when excluded.pod_obj is null then p.pod_uid else excluded.pod_uid end,
-      instance_post            = coalesce(excluded.instance_post, p.instance_post)
-    returning p.pod_name, p.pod_ips
+      instance_post            = case when
+        p.instance_post is null
+        or excluded.time_stamp not between p.instance_post - step and p.instance_post + step
+        or excluded.pod_namespace      <> coalesce(p.pod_namespace, '')
+        or excluded.pod_uid            <> coalesce(p.pod_uid, '')
+        or excluded.workload_kind      <> coalesce(p.workload_kind, '')
+        or excluded.workload_name      <> coalesce(p.workload_name, '')
+        or excluded.capture_level      <> coalesce(p.capture_level, '')
+        or excluded.started_at         is distinct from p.started_at         and excluded.started_at         is not null
+        or excluded.running_containers is distinct from p.running_containers and excluded.running_containers is not null
+        -- The row takes a post that is older than the one before, the instance not all of it: the next one is written, too.
+        then case when excluded.time_stamp < p.time_stamp then '-infinity' else excluded.time_stamp end
+        else p.instance_post end
+    returning p.pod_name, p.pod_ips, p.instance_post in (p.time_stamp, '-infinity') as is_noted
   )
-  select array_agg(w.pod_name order by w.pod_name) into moved
+  select array_agg(w.pod_name) filter (where b.pod_ips is distinct from w.pod_ips),
+         array_agg(w.pod_name) filter (where w.is_noted)
+  into moved, noted
   from written w
-  left join before b on b.pod_name = w.pod_name
-  where b.pod_ips is distinct from w.pod_ips;
+  left join before b on b.pod_name = w.pod_name;
 
   if moved is not null then
     delete from pod_address a using pod p
@@ -116,7 +117,8 @@ begin
               pod_name text, pod_namespace text, pod_uid text, started_at timestamp, workload_kind text, workload_name text, capture_level text,
               image_digests text[], time_stamp timestamp)
             join pod p on p.pod_name = i.pod_name
-            where i.pod_name = any (noted) and trimmed(coalesce(i.pod_namespace, p.pod_namespace)) <> '') i), moment);
+            where i.pod_name = any (noted) and trimmed(coalesce(i.pod_namespace, p.pod_namespace)) <> '') i),
+      clock_timestamp() at time zone 'utc');
   end if;
 
   return cardinality(names);

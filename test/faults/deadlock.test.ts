@@ -63,21 +63,22 @@ for (const isExpected of [false, true]) {
   })
 }
 
-const functions: [name: string, table: string, column: string, row: (key: string) => object, held: object][] = [
+const functions: [name: string, table: string, column: string, row: (key: string) => object, held: object, more?: string][] = [
   ['upsert_services', 'service', 'svc_ip', (key) => ({ svc_ip: key, svc_name: key, time_stamp: T }), {}],
   [
-    'union_syscalls',
+    'add_syscalls',
     'pod_syscalls',
     'pod_name',
     (key) => ({ pod_name: key, pod_namespace: 'n', syscalls: ['read'], arch: 'x', time_stamp: T }),
     { syscalls: 'read' },
+    ', null',
   ],
 ]
-for (const [name, table, column, row, held] of functions) {
+for (const [name, table, column, row, held, more = ''] of functions) {
   test(name, async () => {
     const names = keys(name)
     const call = (all: string[]) => () =>
-      app.db.ingest((sql) => sql`select ${sql.unsafe(name)}(${JSON.stringify(all.map(row))}::text::json)`)
+      app.db.ingest((sql) => sql`select ${sql.unsafe(name)}(${JSON.stringify(all.map(row))}::text::json${sql.unsafe(more)})`)
     await crossed(table, { ...row(names[1]!), ...held }, call(names), call(names.toReversed()))
     assert.equal((await app.sql`select from ${app.sql(table)} where ${app.sql(column)} in ${app.sql(names)}`).length, 3)
   })

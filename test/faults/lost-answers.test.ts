@@ -390,7 +390,7 @@ describe('the answers of the other routes that write', { timeout: 900_000 }, () 
     ['/svc/spec', 'upsert_services', () => servicePost({ svc_ip: '10.96.77.77', svc_name: 'lost' })],
     [
       '/pod/syscalls',
-      'union_syscalls',
+      'add_syscalls',
       () => [{ pod_name: 'p', pod_namespace: 'shop', syscalls: ['read'], arch: 'x', time_stamp: '2024-05-01T10:00:00' }],
     ],
     ['/node/facts', 'insert into node_facts', () => ({ node_name: 'n', provider: '', distro: '', cni: '', ip_family: '', node_os: '' })],

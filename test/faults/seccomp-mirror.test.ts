@@ -46,7 +46,7 @@ describe('an answer of the database that is lost', { timeout: 900_000 }, async (
   const writes: { what: string; words: string; write: (n: number) => Promise<Response>; read: (n: number) => Promise<unknown> }[] = [
     {
       what: 'of a union that grows',
-      words: 'union_syscalls',
+      words: 'add_syscalls',
       write: async (n) => send('POST', '/pod/syscalls', calls('lossy', [`s${n}`])),
       read: async (n) => sql`select syscalls like ${`%s${n}%`} as is_there, updated_at::text from workload_syscalls`,
     },
@@ -294,7 +294,7 @@ async function aBackend(dataDir: string): Promise<number> {
     return await until('something is being written', async () => {
       const [row] = await sql<{ pid: number }[]>`
         select pid from pg_stat_activity
-        where application_name = 'cluster-telemetry-broker' and query ~ 'post_node_files|seccomp_cr|union_syscalls' and pid <> pg_backend_pid()
+        where application_name = 'cluster-telemetry-broker' and query ~ 'post_node_files|seccomp_cr|add_syscalls' and pid <> pg_backend_pid()
         order by state = 'active' desc limit 1`
       return row?.pid
     })

@@ -76,12 +76,12 @@ const writers: Record<string, Write> = {
   },
   upsert_services: (on, keys, second) =>
     on`select upsert_services(${JSON.stringify(keys.map((svc_ip) => ({ svc_ip, time_stamp: time(second) })))}::text::json)`,
-  union_syscalls: (on, keys, second) => {
+  add_syscalls: (on, keys, second) => {
     const record = (pod_name: string) => ({ pod_name, pod_namespace: '', syscalls: ['read'], arch: 'x', time_stamp: time(second) })
-    return on`select union_syscalls(${JSON.stringify(keys.map(record))}::text::json)`
+    return on`select add_syscalls(${JSON.stringify(keys.map(record))}::text::json, null)`
   },
   // Each writer has pods of its own, whose order is not that of the workloads that they share.
-  'the unions of union_syscalls': async (on, keys, second) => {
+  'the unions of add_syscalls': async (on, keys, second) => {
     const pods = keys.map((name, i) => ({ pod_name: `${keys[0]}-${second}-${9 - i}`, name }))
     const posted = pods.map(({ pod_name, name }) => ({
       ...{ pod_name, pod_ip: '', pod_namespace: 'n', time_stamp: time(0), node_name: 'n', is_dead: false, pod_ips: [] },
@@ -91,7 +91,7 @@ const writers: Record<string, Write> = {
     const record = ({ pod_name }: { pod_name: string }) => ({
       ...{ pod_name, pod_namespace: '', syscalls: [`s${second}`], arch: 'x', time_stamp: time(second) },
     })
-    return on`select union_syscalls(${JSON.stringify(pods.map(record))}::text::json)`
+    return on`select add_syscalls(${JSON.stringify(pods.map(record))}::text::json, null)`
   },
   store_denials: (on, keys, second) => {
     const denials = keys.map((pod_uid) => ({ pod_uid, pod_name: 'p', pod_namespace: 'n', syscall: 's', action: 'a', count: 1 }))

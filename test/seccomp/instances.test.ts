@@ -144,6 +144,21 @@ test('what is sent before the pod is posted waits, and the workload of a pod of 
   assert.deepEqual(await captureOf(of), ['full', true, `${name} full`])
 })
 
+test('a level that arrives late is not taken, and does not hide the same level when it is posted next', async () => {
+  for (const [first, late] of [
+    ['low', 'full'],
+    ['full', 'low'],
+  ] as const) {
+    const name = unique('late')
+    const of = { namespace: unique('ns') }
+    await run(name, of, first, 1)
+    await run(name, of, late, 0)
+    await run(name, of, late, 2)
+    await send(name, 3, ['read'])
+    assert.deepEqual(await captureOf(of), [late, late === 'full', `${name} ${late}`])
+  }
+})
+
 test('a pod that takes over the name makes nothing of what the one before sent complete', async () => {
   const name = unique('web')
   const of = { namespace: unique('ns') }

@@ -402,7 +402,7 @@ class Model {
     }
     const [one] = senders
     if (one === undefined || one.workload === null) {
-      if (names.length > 0) this.waiting.push({ ...sent, namespace: one?.namespace ?? namespace })
+      if (names.length > 0) this.#keep({ ...sent, namespace: one?.namespace ?? namespace })
       return
     }
     this.#contribute(one, time, names.length > 0)
@@ -411,6 +411,14 @@ class Model {
     this.unions.set(one.workload, union)
     for (const name of names) union.names.add(name.trim())
     if (arch.trim() !== '') union.arches.add(arch)
+  }
+
+  /** All that waits of one name and namespace is given away together, as of the newest of it. */
+  #keep(sent: Sent): void {
+    this.waiting.push(sent)
+    const together = this.waiting.filter(({ pod, namespace }) => pod === sent.pod && namespace === sent.namespace)
+    const newest = Math.max(...together.map(({ time }) => time))
+    for (const one of together) one.time = newest
   }
 
   #contribute(one: Instance, time: number, hasNames: boolean): Contribution {

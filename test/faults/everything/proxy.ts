@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import net from 'node:net'
 
 /** Statements of which the answer may be lost: those that write what agents post. */
-const WRITES = /insert into traffic|upsert_pods|union_syscalls|upsert_services/
+const WRITES = /insert into traffic|upsert_pods|add_syscalls|upsert_services/
 /** ReadyForQuery, idle: the transaction is over. */
 const DONE = Buffer.from([0x5a, 0, 0, 0, 5, 0x49])
 const ERROR = 0x45

@@ -1,0 +1,203 @@
+/**
+ * Broker or answers get lost while pods restart under their names and send syscalls: each name is in the set of its workload
+ * and credited to the one pod that sent it.
+ */
+import assert from 'node:assert/strict'
+import http from 'node:http'
+import { describe, type TestContext, test } from 'node:test'
+import type postgres from 'postgres'
+import { type Broker, connectTo, createDataDir, get, post, startBroker } from '../support/broker.ts'
+import { startLossyApp } from '../support/lossy.ts'
+import type { Fate } from '../support/proxy.ts'
+import { podPost } from '../support/records.ts'
+import { until } from '../support/until.ts'
+
+/** Two of them, one of each namespace, have pods of the same name. */
+const CLIENTS = 4
+const NAMESPACES = ['dev', 'prod'] as const
+/** So many posts, and there is another pod of the name. */
+const POSTS_PER_POD = 12
+const ROUNDS = 60
+const BROKER_KILLS = 3
+
+const START = Date.now() - 3_600_000
+const at = (second: number) => new Date(START + second * 1_000).toISOString().slice(0, -1)
+const podOf = (client: number) => `web-${client >> 1}`
+const namespaceOf = (client: number) => NAMESPACES[client & 1]!
+const uidOf = (client: number, n: number) => `uid-${client}-${Math.floor(n / POSTS_PER_POD)}`
+const nameOf = (client: number, n: number) => `s${client}_${n}`
+
+const spec = (client: number, n: number) =>
+  podPost({
+    ...{ pod_name: podOf(client), pod_namespace: namespaceOf(client), time_stamp: at(2 * n), capture_level: 'full' },
+    ...{ workload_kind: 'StatefulSet', workload_name: podOf(client), pod_obj: { metadata: { uid: uidOf(client, n) } } },
+  })
+const calls = (client: number, n: number) => [
+  {
+    ...{ pod_name: podOf(client), pod_namespace: namespaceOf(client), syscalls: ['read', nameOf(client, n)] },
+    ...{ arch: 'x86_64', time_stamp: at(2 * n + 1) },
+  },
+]
+
+/** How many rounds of each client were acknowledged. The next one is sent until it is. */
+type Ledger = number[]
+
+class Stream {
+  rounds = 0
+  cut = 0
+  readonly refused: string[] = []
+  #stopped = false
+  readonly #clients: Promise<void>[]
+
+  constructor(t: TestContext, broker: Broker, ledger: Ledger) {
+    t.after(() => this.stop())
+    this.#clients = ledger.map((_, client) => this.#send(broker, client, ledger))
+  }
+
+  async #send({ url }: Broker, client: number, ledger: Ledger): Promise<void> {
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+    try {
+      while (!this.#stopped) {
+        const n = ledger[client]!
+        for (const [path, body] of [
+          ['/pod/spec', spec(client, n)],
+          ['/pod/syscalls', calls(client, n)],
+        ] as const) {
+          const { status, text } = await post(url + path, body, { agent })
+          if (status !== 200) this.refused.push(`${status} ${text}`)
+        }
+        ledger[client] = n + 1
+        this.rounds++
+      }
+    } catch {
+      this.cut++
+    }
+    agent.destroy()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await Promise.all(this.#clients)
+  }
+}
+
+/** Each name that was acknowledged is in its set, and was sent by its own pod and no other. */
+async function assertCredited(sql: postgres.Sql, ledger: Ledger): Promise<void> {
+  assert.deepEqual([...(await sql`select pod_name from unattributed_syscalls`)], [])
+  for (const [client, count] of ledger.entries()) {
+    const of = { namespace: namespaceOf(client), workload: podOf(client) }
+    const [set] = await sql`
+      select syscalls, hash, union_hash(syscalls, arches) as expected from workload_syscalls
+      where pod_namespace = ${of.namespace} and workload_name = ${of.workload}`
+    const names = new Set<string>(set!.syscalls.split(','))
+    assert.equal(set!.hash, set!.expected)
+    const rows = await sql<{ pod_uid: string | null; syscalls: string }[]>`
+      select i.pod_uid, c.syscalls
+      from syscall_contribution c left join pod_instance i using (pod_name, pod_namespace, instance)
+      where c.pod_namespace = ${of.namespace} and c.workload_name = ${of.workload}`
+    const senders = new Map<string, (string | null)[]>()
+    for (const { pod_uid, syscalls } of rows)
+      for (const name of syscalls.split(',')) senders.set(name, [...(senders.get(name) ?? []), pod_uid])
+    for (let n = 0; n < count; n++) {
+      assert.ok(names.has(nameOf(client, n)), `${nameOf(client, n)} is lost`)
+      assert.deepEqual(senders.get(nameOf(client, n)), [uidOf(client, n)], nameOf(client, n))
+    }
+    // The next one may be there: its answer was lost. Nothing else is, and nothing of the other namespace.
+    const others = [...names].filter((name) => name !== 'read' && !name.startsWith(`s${client}_`))
+    assert.deepEqual(others, [])
+    assert.ok(names.size <= count + 2, `${names.size} names after ${count} posts`)
+  }
+}
+
+describe('kill -9 of the broker', { timeout: 900_000 }, () => {
+  test('while pods of two namespaces restart: every acknowledged name is in the set, of the pod that sent it', async (t) => {
+    const dataDir = createDataDir()
+    const ledger: Ledger = Array(CLIENTS).fill(0)
+    let broker = await startBroker({ dataDir })
+    for (let kill = 0; kill < BROKER_KILLS; kill++) {
+      const stream = new Stream(t, broker, ledger)
+      await until('writes are acknowledged', () => stream.rounds >= ROUNDS)
+      broker.kill('SIGKILL')
+      await broker.exited
+      await stream.stop()
+      assert.ok(stream.cut > 0, 'something was on its way')
+      assert.deepEqual(stream.refused, [])
+
+      broker = await startBroker({ dataDir })
+      const sql = connectTo(dataDir)
+      try {
+        await assertCredited(sql, ledger)
+      } finally {
+        await sql.end({ timeout: 1 })
+      }
+      for (const [client, count] of ledger.entries())
+        if (count > 0) {
+          const { json } = await get(`${broker.url}/seccomp/profiles/${namespaceOf(client)}/StatefulSet/${podOf(client)}`)
+          assert.deepEqual([json.capture.level, json.captureComplete], ['full', true])
+        }
+    }
+    assert.deepEqual(await broker.stop(), { code: 0, signal: null })
+  })
+})
+
+describe('an answer of the database that is lost', { timeout: 900_000 }, async () => {
+  const lossy = await startLossyApp()
+  const { sql } = lossy
+  let made = 0
+
+  const send = async (path: string, body: unknown) => assert.equal((await lossy.post(path, body)).status, 200)
+  const pod = (name: string, pod_namespace: string, uid: string, second: number) =>
+    podPost({
+      ...{ pod_name: name, pod_namespace, workload_kind: 'Deployment', workload_name: name, capture_level: 'full' },
+      ...{ pod_obj: { metadata: { uid } }, time_stamp: at(second) },
+    })
+  const entry = (pod_name: string, pod_namespace: string, syscalls: string[], second: number) => [
+    { pod_name, pod_namespace, syscalls, arch: 'x86_64', time_stamp: at(second) },
+  ]
+  const contributions = async (name: string) =>
+    (
+      await sql`
+        select c.pod_namespace, i.pod_uid, c.syscalls, c.is_doubtful
+        from syscall_contribution c join pod_instance i using (pod_name, pod_namespace, instance)
+        where c.pod_name = ${name} order by 1, 2`
+    ).map((row) => Object.values(row).join(' '))
+  const counted = async (reason: string) =>
+    (await lossy.deps.metrics.unattributedSyscalls.get()).values.find(({ labels }) => labels.reason === reason)?.value ?? 0
+
+  for (const fate of ['answer lost', 'question lost', 'left'] satisfies Fate[]) {
+    test(`${fate}, of the post of a pod for which syscalls wait: they are given to it once`, async () => {
+      const name = `waits-${++made}`
+      await send('/pod/syscalls', entry(name, '', ['read', 'write'], 1))
+      lossy.lose('upsert_pods', fate)
+      await send('/pod/spec', pod(name, 'shop', 'a', 2))
+      assert.equal(lossy.toCome, 0, 'the fault has struck')
+      assert.deepEqual(await contributions(name), ['shop a read,write false'])
+      assert.deepEqual([...(await sql`select from unattributed_syscalls where pod_name = ${name}`)], [])
+    })
+
+    test(`${fate}, of syscalls of a pod that took over the name: they are of that pod`, async () => {
+      const name = `again-${++made}`
+      await send('/pod/spec', pod(name, 'shop', 'a', 1))
+      await send('/pod/syscalls', entry(name, '', ['read'], 2))
+      await send('/pod/spec', pod(name, 'shop', 'b', 3))
+      lossy.lose('add_syscalls', fate)
+      await send('/pod/syscalls', entry(name, '', ['bpf'], 4))
+      assert.equal(lossy.toCome, 0, 'the fault has struck')
+      assert.deepEqual(await contributions(name), ['shop a read false', 'shop b bpf false'])
+    })
+
+    test(`${fate}, of syscalls that may be of two pods: counted once, and kept apart`, async () => {
+      const name = `two-${++made}`
+      for (const namespace of NAMESPACES) {
+        await send('/pod/spec', pod(name, namespace, namespace, 1))
+        await send('/pod/syscalls', entry(name, namespace, ['read'], 2))
+      }
+      const before = await counted('ambiguous')
+      lossy.lose('add_syscalls', fate)
+      await send('/pod/syscalls', entry(name, '', ['ptrace'], 3))
+      assert.equal(lossy.toCome, 0, 'the fault has struck')
+      assert.equal((await counted('ambiguous')) - before, 1)
+      assert.deepEqual(await contributions(name), ['dev dev read true', 'prod prod read true'])
+    })
+  }
+})
