@@ -1278,3 +1278,5 @@ function public.workload_capture(of_namespace text, of_kind text, of_workload te
 function public.workload_key(namespace text, kind text, name text) returns text language sql stable parallel safe
 
 function public.write_report(sent image_report) returns void language sql
+
+function public.written_tag(reference text) returns text language sql immutable parallel safe
