@@ -25,10 +25,13 @@ as $$
           limit 64) r
     where exists (
             select from jsonb_to_recordset(r.observed_in) o(namespace text, kind text, name text, container text)
-            join workload_container w
-              on w.pod_namespace = o.namespace and w.container_name = o.container
-             and is_workload_of(o.kind, o.name, w.workload_kind, w.workload_name)
-            where w.image_digest = asked and (r.tag = any (m.tags) or r.tag = written_tag(w.image_ref)))
+            cross join (select w.*, written_tag(w.image_ref) as written
+                        from workload_container w
+                        where w.image_digest = asked
+                        offset 0) w
+            where w.pod_namespace = o.namespace and w.container_name = o.container
+              and is_workload_of(o.kind, o.name, w.workload_kind, w.workload_name)
+              and (r.tag = any (m.tags) or r.tag = w.written))
       and not exists (select from exact_links(r.digest, r.source))
     order by r.scanned_at desc, r.digest
     limit 1) g

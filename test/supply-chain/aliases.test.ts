@@ -174,7 +174,7 @@ test('a finding is its own again when the payload that told its alias is replace
   await assertOne(image, cve, ghsa)
   await sql`update cve_alias set told_at = told_at - interval '3 days'`
   // It is forgotten at the end of a pass.
-  await passed()
+  await pass()
   await passed()
   const found = await findingsOf(image.digest)
   assert.deepEqual(
@@ -222,7 +222,7 @@ test('a payload that has both ids for a package has one finding with what both s
   await scanned(image.digest, 'db-matcher', both)
   await scanned(teacher, 'operator-scanner', [])
   await sql`update cve_alias set told_at = told_at - interval '3 days'`
-  await passed()
+  await pass()
   await passed()
   assert.deepEqual(await sql`select * from image_finding where digest = ${image.digest} order by vuln_id, package_name`, before)
 })

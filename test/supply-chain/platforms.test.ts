@@ -281,7 +281,7 @@ test('no guess is retired that would not answer: of another workload, repository
 
 test('a guess by the tag that a container writes is retired, too, when the image has more tags than are kept', async () => {
   const { digest, guess, repository } = await running()
-  const [{ namespace }] = guess.observed_in as [{ namespace: string }]
+  const { namespace } = guess.observed_in[0]!
   await app.sql`update image set tags = array(select 'v' || n from generate_series(1, 32) n) where digest = ${digest}`
   const containers = [container('app', digest, { repository, image: `${repository}:v33` })]
   const answer = await app.post('/pod/spec', replica(namespace, containers, { pod_name: 'web-33', workload_name: 'web-33' }))
