@@ -372,6 +372,7 @@ const examples: Record<string, Example[]> = {
 }
 /** They ask the database nothing, ask it through a gate of its own, or call one function that is not seen through. */
 const WITHOUT = new Set([
+  'GET /',
   'GET /health',
   'GET /image-trust',
   'GET /metrics',
