@@ -4,6 +4,7 @@ import { countChanged } from './supply-chain/counts.ts'
 import { countDeletions, deletePayloads, expireSets } from './supply-chain/deletions.ts'
 import { foldFacts } from './supply-chain/facts.ts'
 import { countChangedImages, findChangedImages } from './supply-chain/images.ts'
+import { nameFindings } from './supply-chain/names.ts'
 import { countStaleLinks, relinkAll } from './supply-chain/relink.ts'
 
 const FIRST_AFTER_SECS = 45
@@ -11,11 +12,11 @@ const FIRST_AFTER_SECS = 45
 type Step = (context: JobContext) => Promise<Pass>
 
 /** Those that bring the summary up to date, in this order, and those that delete. */
-const REFRESH: readonly Step[] = [relinkAll, findChangedImages, foldFacts, countChanged]
+const REFRESH: readonly Step[] = [relinkAll, nameFindings, findChangedImages, foldFacts, countChanged]
 const DELETE: readonly Step[] = [expireSets, deletePayloads, forgetAliases]
 
 /**
- * Links payloads to the images that run, brings the summary of vulnerabilities up to date, and deletes what is no longer needed
+ * Links payloads to the images that run, names findings by the aliases that are known, brings the summary of vulnerabilities up to date, and deletes what is no longer needed
  * (interop-supply-chain 3.5, 5 to 7). What is the same as at the last pass is compared and not read again: the cost is that of what
  * has changed, be it a payload, its header alone or pods alone. Ingest never waits for it, but for the moment in which links are
  * written. A step that fails keeps none of the others from being done.

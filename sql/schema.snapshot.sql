@@ -428,6 +428,17 @@ table public.cve_summary_state with (fillfactor=50)
   constraint cve_summary_state_pkey PRIMARY KEY (is_only)
   CREATE UNIQUE INDEX cve_summary_state_pkey ON public.cve_summary_state USING btree (is_only)
 
+table public.finding_sent
+  digest text collate "C" not null
+  source text collate "C" not null
+  vuln_id text collate "C" not null
+  package_name text collate "C" not null
+  installed_version text collate "C" not null
+  name text collate "C"
+  sent jsonb not null
+  CREATE INDEX finding_sent_by_name ON public.finding_sent USING btree (name, digest, source) WHERE (name IS NOT NULL)
+  CREATE INDEX finding_sent_by_payload ON public.finding_sent USING btree (digest, source)
+
 table public.image with (fillfactor=80)
   digest text collate "C" not null
   repository text collate "C"
@@ -1018,6 +1029,10 @@ function public.attribute_syscalls(pods text[], moment timestamp without time zo
 
 function public.bounded_union(stored text[], offered text[], most integer, most_bytes integer) returns text[] language sql immutable parallel safe
 
+function public.canonical_id(id text) returns text language sql stable parallel safe
+
+function public.canonical_ids(told image_finding[]) returns TABLE(id text, vuln_id text) language sql stable
+
 function public.capture_rank(level text) returns integer language sql immutable parallel safe
 
 function public.compute_added(one bigint, other bigint) returns bigint language sql immutable parallel safe
@@ -1106,6 +1121,8 @@ function public.forget_attestations(digests text[]) returns integer language plp
 
 function public.grow_union(of_namespace text, of_kind text, of_workload text, names text[], archs text[]) returns integer language plpgsql
 
+function public.id_rank(id text) returns integer language sql immutable parallel safe
+
 function public.is_container_changed(w workload_container, container_kind text, image_ref text, security_context jsonb, pod_security jsonb, state text, state_reason text) returns boolean language sql stable parallel safe
 
 function public.is_executable_news(stored_path_complete boolean, stored_source text, stored_origin text, stored_first_seen timestamp without time zone, stored_last_seen timestamp without time zone, path_complete boolean, source text, origin text, first_seen timestamp without time zone, last_seen timestamp without time zone) returns boolean language sql immutable parallel safe
@@ -1127,6 +1144,8 @@ function public.is_running(w workload_container, window_secs integer) returns bo
 function public.is_workload_of(seen_kind text, seen_name text, kind text, name text) returns boolean language sql immutable parallel safe
 
 function public.join_name(rank integer) returns text language sql immutable parallel safe
+
+function public.keep_findings(of_digest text, of_source text, told image_finding[]) returns void language plpgsql
 
 function public.keep_first(kept anyelement, other anyelement) returns anyelement language plpgsql immutable strict parallel safe
 
@@ -1154,6 +1173,8 @@ function public.looked_images(after text, max_looked bigint, window_secs integer
 
 function public.max_platform_reports() returns integer language sql immutable parallel safe
 
+function public.may_be_renamed(id text, aliases text[]) returns boolean language sql immutable parallel safe
+
 function public.named_digests(of_digest text, of_source text) returns TABLE(image_digest text, join_rank smallint) language sql stable parallel safe
 
 function public.note_instances(doc json, moment timestamp without time zone) returns void language plpgsql
@@ -1176,9 +1197,15 @@ function public.refresh_images(after text, max_looked bigint, max_reread bigint,
 
 function public.relink(of_digest text, of_source text) returns integer language plpgsql
 
+function public.rename_findings(of_digest text, of_source text) returns boolean language plpgsql
+
+function public.rename_next(after text, max_names bigint) returns TABLE(payloads bigint, last text) language plpgsql strict
+
 function public.replace_components(of_digest text, of_source text, page_set text, rows text) returns bigint language plpgsql
 
 function public.replace_findings(of_digest text, of_source text, rows json) returns void language plpgsql
+
+function public.reread_images(of_digest text, of_source text) returns void language sql
 
 function public.reset_syscalls(of_namespace text, of_kind text, of_workload text, id uuid) returns timestamp without time zone language plpgsql
 
@@ -1232,6 +1259,8 @@ function public.union_syscalls(doc json) returns integer language sql
 
 function public.union_tags(stored text[], seen text[]) returns text[] language sql immutable parallel safe
 
+function public.united_texts(lists jsonb) returns text[] language sql immutable parallel safe
+
 function public.upsert_pods(doc json) returns integer language plpgsql
 
 function public.upsert_services(doc json) returns integer language plpgsql
@@ -1249,3 +1278,5 @@ function public.workload_capture(of_namespace text, of_kind text, of_workload te
 function public.workload_key(namespace text, kind text, name text) returns text language sql stable parallel safe
 
 function public.write_report(sent image_report) returns void language sql
+
+function public.written_tag(reference text) returns text language sql immutable parallel safe

@@ -19,7 +19,7 @@ as $$
    and is_workload_of(o.kind, o.name, w.workload_kind, w.workload_name)
   join image m
     on m.digest = w.image_digest and m.repository = r.normal_repository
-   and (r.tag = any (m.tags) or r.tag = split_part(regexp_replace(split_part(w.image_ref, '@', 1), '^.*/', ''), ':', 2))
+   and (r.tag = any (m.tags) or r.tag = written_tag(w.image_ref))
   where not exists (select from exact)
     and not exists (select from image_link l
                     where l.image_digest = m.digest and l.join_rank < 3 and (l.digest, l.source) <> (of_digest, of_source))

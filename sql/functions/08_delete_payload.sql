@@ -23,6 +23,7 @@ begin
   into deleted, doubtful
   from gone g;
   perform doubt_facts(doubtful);
+  delete from finding_sent s where s.digest = of_digest and s.source = of_source;
   delete from image_component c where c.digest = of_digest and c.source = of_source;
   get diagnostics rows = row_count;
   deleted := deleted + rows;

@@ -1,6 +1,7 @@
 /**
  * The merged list of findings against a plain model of the words of the specification: random payloads of up to three sources and of several platforms, read by pages
- * of random length under random filters, with payloads replaced between two pages; and what a page costs on long lists.
+ * of random length under random filters, with payloads replaced between two pages, and findings named anew by the aliases that they tell;
+ * and what a page costs on long lists.
  */
 import assert from 'node:assert/strict'
 import test from 'node:test'
@@ -12,6 +13,7 @@ import { SEVERITIES } from '../../lib/supply-chain/severity.ts'
 import { startApp } from '../support/app.ts'
 import { newDigest } from '../support/images.ts'
 import { storeFindings } from '../support/supply-chain.ts'
+import { keptId } from './alias-model.ts'
 
 const app = await startApp()
 
@@ -21,9 +23,13 @@ const known = <T>(...values: T[]) => fc.option(fc.constantFrom(...values), { fre
 const some = (...values: string[]) => fc.uniqueArray(fc.constantFrom(...values), { maxLength: 3 })
 const scores = { v3_score: fc.constantFrom(1.5, 7.5, 9.75) }
 
+/** An id of another database, and how some of the others tell it as an alias. */
+const ADVISORY = 'advisory'
+const CALLED_ADVISORY = ['1', '10', '9']
+
 const row = fc.record({
   severity: fc.nat(5),
-  vuln: fc.constantFrom('1', '10', '9', 'é', 'Z', 'z'),
+  vuln: fc.constantFrom('1', '10', '9', 'é', 'Z', 'z', ADVISORY),
   package_name: fc.constantFrom('a', 'ab', 'b', '中', '\u{1f600}', '￿'),
   installed_version: fc.constantFrom('', '1', '1.10', '1.9'),
   package_type: known('deb', 'gem'),
@@ -47,8 +53,9 @@ const row = fc.record({
   epss_percentile: known(0.125, 0.875),
   aliases: some('GHSA-1', 'ghsa-2', 'PYSEC-3'),
   omitted: fc.nat(2),
+  callsAdvisory: fc.boolean(),
 })
-type Row = Omit<typeof row extends fc.Arbitrary<infer T> ? T : never, 'vuln'> & { vuln_id: string }
+type Row = Omit<typeof row extends fc.Arbitrary<infer T> ? T : never, 'vuln' | 'callsAdvisory'> & { vuln_id: string }
 
 const payload = fc.record({
   rows: fc.uniqueArray(row, { maxLength: 40, selector: (one) => `${one.vuln} ${one.package_name} ${one.installed_version}` }),
@@ -75,6 +82,8 @@ type Filters = typeof filters extends fc.Arbitrary<infer T> ? T : never
 interface Payload {
   source: string
   digest: string
+  /** As they were sent, and as they are kept. */
+  sent: Row[]
   rows: Row[]
 }
 type Place = [number, string, string, string]
@@ -83,7 +92,44 @@ const bytes = (one: string, other: string) => Buffer.compare(Buffer.from(one), B
 const inOrder = (a: Place, b: Place) => a[0] - b[0] || bytes(a[1], b[1]) || bytes(a[2], b[2]) || bytes(a[3], b[3])
 const highest = (values: (number | null)[]) => values.reduce((a, b) => (a === null ? b : b === null ? a : Math.max(a, b)), null)
 const lowest = (values: (string | null)[]) => values.filter((one) => one !== null).sort()[0] ?? null
+const DESCRIPTIVE = ['title', 'primary_url', 'target', 'class', 'published_at', 'last_modified_at']
 const sorted = (values: string[]) => [...new Set(values)].sort(bytes)
+
+const aliasesTold = (told: Row[]) => told.flatMap(({ vuln_id, aliases }) => aliases.map((alias) => ({ vuln_id, alias })))
+
+/** The rows of a payload by the ids that they are kept by: those that are the same finding then are one, the one of its own id before the other. */
+function kept(sent: Row[], told: Row[]): Row[] {
+  const aliases = aliasesTold(told)
+  const groups = new Map<string, { id: string; rows: Row[] }>()
+  for (const one of sent) {
+    const id = keptId(one, aliases)
+    const key = JSON.stringify([id, one.package_name, one.installed_version])
+    const rows = [...(groups.get(key)?.rows ?? []), one]
+    groups.set(key, { id, rows: rows.sort((a, b) => Number(b.vuln_id === id) - Number(a.vuln_id === id)) })
+  }
+  return [...groups.values()].map(({ id, rows: [own, other] }) => {
+    if (other === undefined && own!.vuln_id === id) return own!
+    const rows = other ? [own!, other] : [own!]
+    const first = <K extends keyof Row>(name: K) => rows.map((r) => r[name]).find((value) => value !== null) ?? null
+    const united = Object.fromEntries(['package_type', 'package_purl', ...DESCRIPTIVE].map((name) => [name, first(name as keyof Row)]))
+    return {
+      ...own!,
+      ...united,
+      vuln_id: id,
+      severity: Math.min(...rows.map((r) => r.severity)),
+      score: highest(rows.map((r) => r.score)),
+      cvss: { ...other?.cvss, ...own!.cvss },
+      fixed_versions: sorted(rows.flatMap((r) => r.fixed_versions)),
+      file_paths: sorted(rows.flatMap((r) => r.file_paths)),
+      aliases: sorted(rows.flatMap((r) => r.aliases)),
+      omitted: rows.reduce((sum, r) => sum + r.omitted, 0),
+      kev: rows.some((r) => r.kev === true) ? true : (first('kev') as boolean | null),
+      kev_date_added: lowest(rows.map((r) => r.kev_date_added)),
+      epss: highest(rows.map((r) => r.epss)),
+      epss_percentile: highest(rows.map((r) => r.epss_percentile)),
+    } as Row
+  })
+}
 
 /** The facts of a vulnerability, of all rows that there ever were. */
 function factsOf(rows: Row[]) {
@@ -143,8 +189,11 @@ function merged(all: Payload[], told: Row[], { severities, fixable, source, ...f
       .filter(({ item }) => fixable === undefined || item.fixable === fixable)
       .filter(({ item }) => facts.kev === undefined || item.kev === facts.kev)
       .filter(({ item }) => facts.epss_min === undefined || (item.epss !== null && item.epss >= facts.epss_min))
-      // Ids that differ by case alone are asked for together.
-      .filter(({ item }) => facts.vuln === undefined || item.id.toUpperCase().endsWith(`-${facts.vuln.toUpperCase()}`))
+      // Ids that differ by case alone are asked for together, and what is kept by an alias of one that is asked for.
+      .filter(({ item }) => {
+        const isAsked = (id: string) => facts.vuln === undefined || id.toUpperCase().endsWith(`-${facts.vuln.toUpperCase()}`)
+        return isAsked(item.id) || aliasesTold(told).some(({ vuln_id, alias }) => isAsked(vuln_id) && alias.toUpperCase() === item.id)
+      })
       .filter(({ item }) => facts.package === undefined || item.package.name === facts.package)
       .sort((a, b) => inOrder(a.place, b.place))
   )
@@ -159,7 +208,8 @@ test('GET /images/{digest}/vulnerabilities 200: every page is that of the model,
     ...[payloads, payloads, fc.nat(4), filters, fc.integer({ min: 1, max: 12 })],
     async (before, after, replaceAt, filter, limit) => {
       // Facts stay known after their rows, so each run has vulnerabilities of its own.
-      const prefix = `CVE-${runs++}-`
+      const prefix = `CVE-${runs}-`
+      const advisory = `GHSA-${runs++}-X`
       const asked = newDigest()
       const platforms = [newDigest(), newDigest(), newDigest()]
       await app.sql`insert into image values (${asked}, null, '{}', 'repo', now(), now())`
@@ -168,12 +218,30 @@ test('GET /images/{digest}/vulnerabilities 200: every page is that of the model,
       const store = async (all: typeof before) => {
         for (const [source, some] of Object.entries(all) as [string, (typeof payload extends fc.Arbitrary<infer T> ? T : never)[]][])
           for (const [n, one] of some.entries()) {
-            const rows = one.rows.map(({ vuln, ...rest }) => ({ vuln_id: prefix + vuln, ...rest }))
+            const sent = one.rows.map(({ vuln, callsAdvisory, ...rest }) =>
+              vuln === ADVISORY
+                ? { ...rest, vuln_id: advisory, aliases: [] }
+                : {
+                    ...rest,
+                    vuln_id: prefix + vuln,
+                    aliases: [...rest.aliases, ...(callsAdvisory && CALLED_ADVISORY.includes(vuln) ? [advisory.toLowerCase()] : [])],
+                  },
+            )
             const digest = one.isOwn ? asked : platforms[n]!
-            await storeFindings(app, digest, source, rows, digest === asked ? {} : { index_digest: asked })
-            stored.set(`${source} ${digest}`, { source, digest, rows })
+            await storeFindings(app, digest, source, sent, digest === asked ? {} : { index_digest: asked })
+            const rows = kept(sent, told)
+            stored.set(`${source} ${digest}`, { source, digest, sent, rows })
             told.push(...rows)
           }
+        for (let last: string | null = ''; last !== null; ) {
+          const next: { last: string | null }[] = await app.sql`select last from rename_next(${last}, 1000)`
+          last = next[0]!.last
+        }
+        for (const one of stored.values()) {
+          const rows = kept(one.sent, told)
+          if (rows.some((r, n) => r.vuln_id !== one.rows[n]?.vuln_id) || rows.length !== one.rows.length) told.push(...rows)
+          one.rows = rows
+        }
       }
       await store(before)
       const { severities, fixable, source, kev, epss_min, vuln, package: name } = filter

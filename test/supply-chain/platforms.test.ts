@@ -1,6 +1,7 @@
 /** Which reports answer for an image: of several platforms, under its very digest, and guesses by tag that no longer do. */
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { MAX_PLATFORM_REPORTS } from '../../lib/supply-chain/reports.ts'
 import { startApp } from '../support/app.ts'
 import { container, newDigest, newNamespace, replica } from '../support/images.ts'
 import { component, finding, storeFindings, storeSbom } from '../support/supply-chain.ts'
@@ -276,4 +277,29 @@ test('no guess is retired that would not answer: of another workload, repository
     await storeFindings(app, of, 'operator-scanner', [], { ...guess, ...fields })
   await storeSbom(app, digest, 'registry', [component('a')])
   assert.deepEqual((await findings(digest)).retiredGuesses, [])
+})
+
+test('a guess by the tag that a container writes is retired, too, when the image has more tags than are kept', async () => {
+  const { digest, guess, repository } = await running()
+  const { namespace } = guess.observed_in[0]!
+  await app.sql`update image set tags = array(select 'v' || n from generate_series(1, 32) n) where digest = ${digest}`
+  const containers = [container('app', digest, { repository, image: `${repository}:v33` })]
+  const answer = await app.post('/pod/spec', replica(namespace, containers, { pod_name: 'web-33', workload_name: 'web-33' }))
+  assert.equal(answer.status, 200, answer.text)
+  const [image] = await app.sql`select 'v33' = any (tags) as has_33rd, cardinality(tags) as tags from image where digest = ${digest}`
+  assert.deepEqual({ ...image }, { has_33rd: false, tags: 32 })
+  const guessed = newDigest()
+  await storeFindings(app, guessed, 'operator-scanner', [finding(newCve())], {
+    ...{ normal_repository: repository, tag: 'v33', observed_in: [{ namespace, kind: 'Deployment', name: 'web-33', container: 'app' }] },
+  })
+  assert.deepEqual(reportsOf(await findings(digest)), [['operator-scanner', guessed, 'workload_tag']])
+  await storeSbom(app, digest, 'registry', [component('a')])
+  const retired = [{ source: 'operator-scanner', reportDigest: guessed, repository, tag: 'v33' }]
+  const after = await findings(digest)
+  assert.deepEqual([after.reports, after.retiredGuesses], [[], retired])
+})
+
+test('the answers are described for as many platforms of a source as are read', async () => {
+  const [row] = await app.sql`select max_platform_reports() as reports`
+  assert.equal(row!.reports, MAX_PLATFORM_REPORTS)
 })

@@ -41,4 +41,38 @@ describe('a payload of as many findings as there may be', { timeout: 900_000 }, 
       assert.deepEqual(await marked(), { marked: changed, all: FINDINGS })
     })
   }
+
+  test('is stored by the ids of others and named anew', async () => {
+    const rows = Array.from({ length: FINDINGS }, (_, n) => finding(`GHSA-${n >> 1}`, { package_name: `p${n % 2}`, title: String(n) }))
+    const both = [
+      ...rows.slice(0, FINDINGS / 2),
+      ...rows.slice(0, FINDINGS / 2).map((row) => ({ ...row, vuln_id: `CVE-of-${row.vuln_id}` })),
+    ]
+    await sql`insert into cve_alias (vuln_id, alias) select 'CVE-of-GHSA-' || n, 'GHSA-' || n from generate_series(0, ${FINDINGS / 2}::int - 1) n`
+    await sql`analyze cve_alias`
+    const ids = async (digest: string) => {
+      const [row] = await sql`
+        select count(*)::int as all, count(*) filter (where vuln_id like 'CVE-%')::int as renamed from image_finding where digest = ${digest}`
+      return { ...row! }
+    }
+    for (const [name, sent, all] of [
+      ['renamed', rows, FINDINGS],
+      ['united', both, FINDINGS / 2],
+    ] as const) {
+      const digest = digestOf(name)
+      const head = header(digest, 'db-matcher', { item_count: FINDINGS })
+      await db.ingest.json((sql) => sql`select store_findings(${JSON.stringify(head)}::text::json, ${JSON.stringify(sent)})`)
+      assert.deepEqual(await ids(digest), { all, renamed: all })
+    }
+    await sql`delete from cve_alias`
+    for (const name of ['renamed', 'united'])
+      assert.deepEqual([...(await db.job((sql) => sql`select rename_findings(${digestOf(name)}, 'db-matcher') as done`))], [{ done: true }])
+    assert.deepEqual(
+      [await ids(digestOf('renamed')), await ids(digestOf('united'))],
+      [
+        { all: FINDINGS, renamed: 0 },
+        { all: FINDINGS, renamed: FINDINGS / 2 },
+      ],
+    )
+  })
 })

@@ -1,5 +1,6 @@
 /** The summary of vulnerabilities as it is to be, worked out from the stored rows one by one (interop-supply-chain 3.5). */
 import type postgres from 'postgres'
+import { keptId, type Told } from './alias-model.ts'
 
 export interface SummaryRow {
   vuln_id: string
@@ -31,6 +32,7 @@ interface Finding {
   score: number | null
   kev: boolean | null
   epss: number | null
+  aliases: string[]
 }
 
 interface Link {
@@ -83,9 +85,19 @@ function standing(links: readonly Link[]): Link[] {
 }
 
 export async function expectedSummary(sql: postgres.Sql, windowSecs: number): Promise<SummaryRow[]> {
-  const findings = await sql<Finding[]>`
-    select digest, source, severity::int, vuln_id, package_name, array_to_json(fixed_versions) as fixed_versions, score::float8, kev, epss::float8
-    from image_finding`
+  // As they were sent: by the id that they came under, whatever the stored row is called.
+  const sent = await sql<Finding[]>`
+    select f.digest, f.source, f.severity::int, f.vuln_id, f.package_name, array_to_json(f.fixed_versions) as fixed_versions, f.score::float8,
+           f.kev, f.epss::float8, array_to_json(f.aliases) as aliases
+    from (select f.* from image_finding f
+          where not exists (
+            select from finding_sent s
+            where (s.digest, s.source, s.vuln_id, s.package_name, s.installed_version)
+                  = (f.digest, f.source, f.vuln_id, f.package_name, f.installed_version))
+          union all
+          select p.* from finding_sent s cross join lateral jsonb_populate_record(null::image_finding, s.sent) p) f`
+  const told = await sql<Told[]>`select vuln_id, alias from cve_alias`
+  const findings = sent.map((finding) => ({ ...finding, vuln_id: keptId(finding, told) }))
   const links = await sql<Link[]>`
     select l.digest, l.source, l.image_digest, l.join_rank::int, r.scanned_at::text,
            l.digest in (select p.digest from image_report p where p.index_digest = l.image_digest) as is_platform

@@ -453,7 +453,7 @@ check('policies-trust: image-trust before the first pass has evaluatedAt null', 
 check('policies-trust: image-trust asks the evaluator with the read token and only namespace and verdict', async () => {
   answer = evaluator(rows)
   stub.seen.length = 0
-  await trust({ namespace: 'shop', verdict: 'WouldDeny', workload_kind: 'StatefulSet', workload_name: 'db', limit: 7, other: 'x' })
+  await trust({ namespace: 'shop', verdict: 'WouldDeny', workload_kind: 'StatefulSet', workload_name: 'db', limit: 7 })
   await trust()
   const [asked, bare] = stub.seen.filter((r) => r.path === '/image-trust')
   assert.deepEqual(

@@ -1,0 +1,22 @@
+/** By which id a finding is to be kept, worked out from what was told one by one. */
+
+/** That the vulnerability `vuln_id` is also called `alias`. */
+export interface Told {
+  readonly vuln_id: string
+  readonly alias: string
+}
+
+const same = (one: string, other: string) => one.toUpperCase() === other.toUpperCase()
+const rankOf = (id: string) => ['CVE-', 'GHSA-'].findIndex((start) => id.toUpperCase().startsWith(start)) >>> 0
+
+export function keptId({ vuln_id, aliases }: { vuln_id: string; aliases: readonly string[] }, told: readonly Told[]): string {
+  const isAdvisory = aliases.some((alias) => rankOf(alias) <= 1)
+  if (isAdvisory) return vuln_id
+  const calls = (id: string, alias: string) => told.some((one) => same(one.vuln_id, id) && same(one.alias, alias))
+  const claimants = told.filter(({ alias }) => same(alias, vuln_id)).map((one) => one.vuln_id)
+  const [chosen] = claimants
+    .filter((id) => rankOf(id) < rankOf(vuln_id))
+    .filter((id) => claimants.every((other) => same(other, id) || calls(id, other)))
+    .sort()
+  return chosen ?? vuln_id
+}
