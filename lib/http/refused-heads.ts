@@ -37,7 +37,7 @@ export function refuseRequest(outgoing: ServerResponse, text: string): void {
 /** Answers bytes that are not a request, unless an answer is under way: nobody could tell where that ends. */
 export function refuseBadHeads(server: Server, connections: Connections): void {
   const refused = new WeakSet<Socket>()
-  server.on('clientError', (error: Error & { code?: string; reason?: string }, socket: Socket) => {
+  server.on('clientError', (error: Error & { code?: string; reason?: string; rawPacket?: Buffer }, socket: Socket) => {
     if (refused.has(socket)) return
     refused.add(socket)
     if (error.code === 'ECONNRESET' || !socket.writable || connections.hasBegun(socket)) {
@@ -46,7 +46,9 @@ export function refuseBadHeads(server: Server, connections: Connections): void {
     }
     const [status, text] = refusalOf(error)
     const fields = Object.entries(fieldsOf(text)).map(([name, value]) => `${name}: ${value}\r\n`)
-    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${fields.join('')}\r\n${text}`)
+    // A client that asked for the head alone would take a text for the next answer.
+    const isHead = error.rawPacket?.subarray(0, 5).toString('latin1') === 'HEAD '
+    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${fields.join('')}\r\n${isHead ? '' : text}`)
     const cut = setTimeout(() => socket.destroy(), READ_ON_MS).unref()
     socket.once('close', () => clearTimeout(cut))
   })

@@ -54,6 +54,13 @@ test('what is not HTTP is 400 with a text', async () => {
     await assertRefused([sent], 400, /^the request is not HTTP: .+/)
 })
 
+test('HEAD that is not HTTP is 400 without a text, which would be taken for the next answer', async () => {
+  for (const sent of ['HEAD \\health HTTP/1.1\r\nHost: x\r\n\r\n', 'HEAD /health HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n']) {
+    const { status, headers, body, received } = await exchange(sent)
+    assert.deepEqual([status, headers.connection, body], [400, 'close', ''], received)
+  }
+})
+
 test('chunk extensions without end are 413 with a text', async () => {
   const head = 'POST /pod/spec HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
   await assertRefused([head, `2;${'x'.repeat(20_000)}\r\n{}\r\n0\r\n\r\n`], 413, /^the extensions of a chunk are too long$/)

@@ -483,6 +483,8 @@ const TEMPLATES: Record<string, { fields: Fields; list?: true }> = {
   '/images/:digest/sbom': { fields: SBOM },
   '/images/:digest/attestation': { fields: RESULT },
   '/seccomp/profiles/:namespace/:kind/:name/export': { fields: EXPORT },
+  // It takes none, and anybody may send it one.
+  '/seccomp/profiles/:namespace/:kind/:name/reset': { fields: { name: NAME } },
   '/runtime/coverage': { fields: HEARTBEAT, list: true },
   '/seccomp/denials': { fields: DRAIN },
   '/runtime/executables': { fields: EXECUTABLE, list: true },
@@ -967,7 +969,8 @@ const quiet = new WeakSet<net.Socket>()
 const MAX_TRIES = 3
 
 function exchange(one: ApiRequest, target: string, content: Buffer | null, tries = 1): Promise<Reply> {
-  const length = content && !one.chunked ? { 'content-length': content.length } : {}
+  // Without either field Node sends the body of some methods as bytes of no request, whose answer nobody waits for.
+  const length = content === null ? {} : one.chunked ? { 'transfer-encoding': 'chunked' } : { 'content-length': content.length }
   return new Promise((resolve, reject) => {
     const outgoing = http.request({
       agent: tries > 1 ? false : agent,
@@ -1154,6 +1157,14 @@ before(async () => {
     insert into pod (pod_name, pod_ip, pod_namespace, pod_obj, time_stamp, node_name, is_dead, pod_ips, workload_kind, workload_name, capture_level)
     values ('fuzz-workload-0', '', 'fuzz', '{}', now(), 'node-1', true, '{}', 'fuzz', 'fuzz', 'full')`
   await sql`insert into pod_syscalls (pod_name, pod_namespace, syscalls, arch, time_stamp) values ('fuzz-workload-0', 'fuzz', 'on,read', 'x86_64', now())`
+  await sql`
+    insert into pod_instance (pod_name, pod_namespace, instance, workload_kind, workload_name, capture_level, level_since, first_post, last_post,
+                              first_seen, last_seen)
+    values ('fuzz-workload-0', 'fuzz', '', 'fuzz', 'fuzz', 'full', now(), now(), now(), now(), now())`
+  await sql`
+    insert into syscall_contribution (pod_name, pod_namespace, instance, workload_kind, workload_name, syscalls, arches, capture_level, level_at,
+                                      seen_until)
+    values ('fuzz-workload-0', 'fuzz', '', 'fuzz', 'fuzz', 'on,read', '{x86_64}', 'full', now(), now())`
   agent = new http.Agent({ keepAlive: true, maxSockets: CLIENTS })
 })
 
