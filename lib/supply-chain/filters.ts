@@ -42,7 +42,11 @@ export const vulnId = shownAs(
     c.addIssue({ code: 'custom', message: VULNERABILITY_RULE })
     return z.NEVER
   }),
-  { type: 'string', description: 'Only the vulnerability with this id, or this as one of its other ids, in any case; blank is no filter.' },
+  {
+    type: 'string',
+    pattern: `^\\s*$|${VULNERABILITY.source}`,
+    description: 'Only the vulnerability with this id, or this as one of its other ids, in any case; blank is no filter.',
+  },
 )
 
 export const packageName = filter('Only what this package has, by its name as it is written')
@@ -62,7 +66,7 @@ export const reportDigest = shownAs(
   filterText.refine((value) => value === null || isDigest(value), DIGEST_RULE),
   {
     type: 'string',
-    pattern: DIGEST_PATTERN,
+    pattern: `^\\s*$|${DIGEST_PATTERN}`,
     description: 'The `reportDigest` of the SBOM to read, where the image has several; else the first of `reports` is read.',
   },
 )

@@ -25,6 +25,7 @@ function valuesOf(schema: Json): fc.Arbitrary<unknown> {
   if (schema['x-opaque']) return fc.constantFrom('', ' ')
   if (schema.type === 'boolean') return fc.boolean()
   if (schema.type === 'integer') return fc.oneof(fc.integer(), fc.maxSafeInteger())
+  if (schema.type === 'number') return fc.double({ min: schema.minimum, max: schema.maximum, noNaN: true })
   assert.equal(schema.type, 'string', JSON.stringify(schema))
   const isAllowed = (text: string) =>
     text.length >= (schema.minLength ?? 0) &&
