@@ -55,7 +55,7 @@ const merged = (a: Row, b: Row): Row => ({
 
 const { stringify } = JSON
 
-/** A post of one history as the rules have it: rows that it comes to, entries that are dropped, rows that it writes. */
+/** A post of one history as the rules have it: entries that are accepted, those that are dropped, rows that it writes. */
 function posted(rows: Rows, entries: readonly Entry[]): number[] {
   const batch: Rows = new Map()
   let dropped = 0
@@ -79,7 +79,7 @@ function posted(rows: Rows, entries: readonly Entry[]): number[] {
     rows.set(key, now)
     written++
   }
-  return [batch.size, dropped, written]
+  return [entries.length - dropped, dropped, written]
 }
 
 const wire = ({ path, kind, workload, pod, source, origin, isComplete, from, to }: Entry, of: number) =>
