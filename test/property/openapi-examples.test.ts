@@ -1,9 +1,10 @@
-/** Whoever generates requests from the OpenAPI document is not refused for what it generated. */
+/** A value of a parameter that is generated from the OpenAPI document is not refused. */
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { startApp, TOKENS } from '../support/app.ts'
 import { document } from '../support/contract.ts'
+import { valuesOf } from '../support/schema-values.ts'
 
 const RUNS = 60
 
@@ -12,29 +13,6 @@ type Json = any
 
 const app = await startApp(TOKENS)
 const token = TOKENS.BROKER_TOKEN_READ
-const { schemas } = document.components as { schemas: Record<string, Json> }
-
-/** Texts that any reader has, escapes of every kind included. */
-const anyText = fc.string({ unit: 'grapheme', maxLength: 40 })
-
-/** Values that a schema of a parameter allows. */
-function valuesOf(schema: Json): fc.Arbitrary<unknown> {
-  if (schema.$ref) return valuesOf(schemas[schema.$ref.split('/').at(-1)!])
-  if (schema.enum) return fc.constantFrom(...schema.enum)
-  // Only the broker makes those that are not blank.
-  if (schema['x-opaque']) return fc.constantFrom('', ' ')
-  if (schema.type === 'boolean') return fc.boolean()
-  if (schema.type === 'integer') return fc.oneof(fc.integer(), fc.maxSafeInteger())
-  if (schema.type === 'number') return fc.double({ min: schema.minimum, max: schema.maximum, noNaN: true })
-  assert.equal(schema.type, 'string', JSON.stringify(schema))
-  const isAllowed = (text: string) =>
-    text.length >= (schema.minLength ?? 0) &&
-    text.length <= (schema.maxLength ?? Number.POSITIVE_INFINITY) &&
-    (schema.pattern === undefined || new RegExp(schema.pattern, 'u').test(text))
-  const made = schema.pattern === undefined ? [anyText] : [fc.stringMatching(new RegExp(schema.pattern)), anyText]
-  return fc.oneof(...made).filter((text) => text.isWellFormed() && isAllowed(text))
-}
-
 /** Rules about several parameters at once, which no schema of one tells. */
 const WITH: Record<string, Record<string, string>> = {
   '/compute/contention': { namespace: 'shop' },

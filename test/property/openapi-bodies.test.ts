@@ -1,0 +1,78 @@
+/** A body that is generated from the OpenAPI document is not refused for its form. */
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import { startApp } from '../support/app.ts'
+import { document } from '../support/contract.ts'
+import { valuesOf } from '../support/schema-values.ts'
+
+const RUNS = 60
+
+// biome-ignore lint/suspicious/noExplicitAny: a tree of JSON.
+type Json = any
+
+const app = await startApp()
+
+const PAST = '2020-01-01T00:00:00Z'
+const notAhead = (time: string) => (Date.parse(time) < Date.now() ? time : PAST)
+
+/** Image and time of a payload of scanners. */
+function payload(body: Json, { digest }: Json): void {
+  body.image.digest = digest
+  body.scanned_at = notAhead(body.scanned_at)
+}
+
+const entry = { format: 'bundle' }
+const ADDED: Record<string, Json[]> = {
+  verified: [{ ...entry, verified: true, issuer: 'https://issuer.example', san: 'dev@example.org' }],
+  key_signed: [{ ...entry, error: 'untrusted_key' }],
+  invalid: [{ ...entry, error: 'bad_signature' }],
+  unsigned: [],
+  unknown: [],
+}
+
+/** Rules over several fields, or about the time of the request, which no schema tells. They change the body that was generated. */
+const RULES: Record<string, (body: Json, path: Json) => void> = {
+  // The digest is that of the path, the time is not ahead, and the signatures give the verdict.
+  'POST /images/{digest}/attestation': (body, { digest }) => {
+    body.digest = digest
+    body.checked_at = notAhead(body.checked_at)
+    const sent = body.verdict === 'unsigned' ? [] : (body.signatures ?? [])
+    const unverified = sent.map((one: Json) => ({ ...one, verified: false, error: null }))
+    body.signatures = [...unverified.slice(0, 31), ...(ADDED[body.verdict] ?? [])]
+  },
+  // The digest is that of the path, the time is not ahead, and a page is one of its set. A set that is known has as many pages as before.
+  'POST /images/{digest}/sbom': (body, path) => {
+    payload(body, path)
+    if (body.page) body.page.index = Math.min(body.page.index, body.page.total - 1)
+  },
+  // The digest is that of the path, and the time is not ahead.
+  'POST /images/{digest}/vulnerabilities': payload,
+  // No name is in both lists.
+  'POST /seccomp/profiles/{namespace}/{kind}/{name}/export': (body) => {
+    if (body.add && body.remove) body.remove = body.remove.filter((one: string) => !body.add.includes(one))
+  },
+}
+
+for (const [path, item] of Object.entries(document.paths))
+  for (const method of ['post', 'put']) {
+    const operation = (item as Json)[method]
+    if (!operation?.requestBody) continue
+    const name = `${method.toUpperCase()} ${path}`
+    test(`${name}: no body that the document allows is refused`, async () => {
+      const parameters = (operation.parameters ?? []) as Json[]
+      const paths = fc.record(Object.fromEntries(parameters.map((one) => [one.name, valuesOf(one.schema)])))
+      const bodies = valuesOf(operation.requestBody.content['application/json'].schema)
+      await fc.assert(
+        fc.asyncProperty(paths as fc.Arbitrary<Json>, bodies as fc.Arbitrary<Json>, async (values, body) => {
+          RULES[name]?.(body, values)
+          const target = path.replace(/\{(\w+)\}/g, (_, key) => encodeURIComponent(values[key]))
+          // A segment of dots is none in a URL.
+          if (/\/\.{1,2}(\/|$)/.test(target)) return
+          const { status, text } = await app.request(method.toUpperCase(), target, { body })
+          assert.ok(status < 500 && ![400, 422].includes(status), `${status} ${text}`)
+        }),
+        { numRuns: RUNS, endOnFailure: true },
+      )
+    })
+  }
