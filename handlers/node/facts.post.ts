@@ -4,16 +4,18 @@ import { access } from '../../lib/http/access.ts'
 import { route } from '../../lib/http/context.ts'
 import { shownAs } from '../../lib/http/declared.ts'
 import { HttpError } from '../../lib/http/errors.ts'
-import { naiveTime } from '../../lib/http/fields.ts'
+import { NO_NULL_PATTERN, NOT_BLANK_PATTERN, naiveTime } from '../../lib/http/fields.ts'
 import { sendJson } from '../../lib/http/respond.ts'
 import { body } from '../../lib/http/validate.ts'
 
 const MAX_FIELD_BYTES = 253
 
-const fact = shownAs(z.string(), { type: 'string', maxLength: MAX_FIELD_BYTES, description: `At most ${MAX_FIELD_BYTES} bytes.` })
+const told = (pattern: string, description: string) =>
+  shownAs(z.string(), { type: 'string', maxLength: MAX_FIELD_BYTES, pattern, description })
+const fact = told(NO_NULL_PATTERN, `At most ${MAX_FIELD_BYTES} bytes.`)
 
 const NodeFacts = z.object({
-  node_name: fact,
+  node_name: told(NOT_BLANK_PATTERN, `Not blank, at most ${MAX_FIELD_BYTES} bytes.`),
   provider: fact,
   distro: fact,
   cni: fact,

@@ -2,14 +2,23 @@
 import { z } from 'zod'
 import { shownAs } from '../http/declared.ts'
 import { listOf } from '../http/lists.ts'
+import { DIGEST_PATTERN } from '../images/digest.ts'
 import { instant, optionalFlag, optionalInstant, optional as optionalOf } from '../supply-chain/index.ts'
+import { SIGNER_KINDS, VERDICTS } from './entry.ts'
 
 export const MAX_SIGNATURES = 32
 export const MAX_ATTESTATIONS = 64
 
 export const SCHEMA_VERSION = 1
 
-const optional = z.string().nullish()
+/** The characters that texts of results may hold, for a JSON schema; `checkContract` judges them. */
+const PLAIN = '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ufeff]*$'
+const TOKEN_OR_EMPTY = '^[a-z0-9_:.-]{0,128}$'
+const PUBLIC_KEY_OR_EMPTY = '^$|^\\s*-----BEGIN PUBLIC KEY-----[A-Za-z0-9+/=\\r\\n]+-----END PUBLIC KEY-----\\s*$'
+
+const plain = z.string().meta({ pattern: PLAIN })
+const optional = plain.nullish()
+const token = z.string().meta({ pattern: TOKEN_OR_EMPTY }).nullish()
 
 /** Its digits are read once more where a double does not hold them. */
 const int64 = shownAs(
@@ -38,46 +47,77 @@ export const MAX_BYTES = {
   source_ref: 1024,
 } as const
 
+/** Text that a verified entry has whole or not at all. */
+const whole = (key: keyof typeof MAX_BYTES, told = '') =>
+  z.string().meta({ maxLength: MAX_BYTES[key], pattern: PLAIN }).describe(`At most ${MAX_BYTES[key]} bytes.${told}`).nullish()
+
 const TOKEN_TOLD = '`[a-z0-9_:.-]{1,128}`'
 
 const signed = {
-  format: z.string().describe('`cosign-bundle`, `signer-legacy` (or `cosign-legacy`), `bundle`, `cosign-legacy-att`, ...'),
+  format: plain.describe('`cosign-bundle`, `signer-legacy` (or `cosign-legacy`), `bundle`, `cosign-legacy-att`, ...'),
   source: optional,
   verified: optionalFlag.describe('False where it is not there.'),
-  error: optional.describe(`A reason code: ${TOKEN_TOLD}.`),
+  error: token.describe(`A reason code: ${TOKEN_TOLD}.`),
   detail: optional.describe('Stored without addresses and secrets, in 256 bytes.'),
   subject: optional.describe('The digest that it is bound to, where that is another one.'),
-  signer_kind: optional.describe('`keyless` or `key`; absent is `keyless`.'),
-  issuer: optional,
-  san: optional,
-  key_name: optional,
-  key_fingerprint: optional.describe('SHA-256 of the key in DER, in hexadecimal digits.'),
-  key_pem: optional.describe(`A public key in PEM, at most ${MAX_BYTES.key_pem} bytes.`),
+  signer_kind: z
+    .string()
+    .meta({ enum: [...SIGNER_KINDS, ''] })
+    .nullish()
+    .describe('`keyless` or `key`; absent is `keyless`.'),
+  issuer: whole('issuer'),
+  san: whole('san'),
+  key_name: whole('key_name'),
+  key_fingerprint: whole('key_fingerprint', ' SHA-256 of the key in DER, in hexadecimal digits.'),
+  key_pem: z
+    .string()
+    .meta({ maxLength: MAX_BYTES.key_pem, pattern: PUBLIC_KEY_OR_EMPTY })
+    .describe(`A public key in PEM, at most ${MAX_BYTES.key_pem} bytes.`)
+    .nullish(),
   key_hint: optional,
   integrated_time: optionalInstant,
   tlog_index: optionalOf(int64),
 }
 
 const PostedProvenance = z
-  .object({ builder_id: optional, build_type: optional, source_repo: optional, source_commit: optional, source_ref: optional })
+  .object({
+    builder_id: whole('builder_id'),
+    build_type: optional,
+    source_repo: whole('source_repo'),
+    source_commit: whole('source_commit'),
+    source_ref: whole('source_ref'),
+  })
   .meta({ id: 'PostedProvenance' })
 
 export const PostedSignature = z.object(signed).meta({ id: 'PostedSignature' })
 export const PostedStatement = z
-  .object({ ...signed, predicate_type: z.string(), payload_sha256: optional, provenance: optionalOf(PostedProvenance) })
+  .object({ ...signed, predicate_type: plain, payload_sha256: optional, provenance: optionalOf(PostedProvenance) })
   .meta({ id: 'PostedStatement' })
 
 export const PostedResult = z
   .object({
-    schema_version: z.int().describe(`${SCHEMA_VERSION}; any other is refused with 422.`),
-    digest: z.string().describe('That of the path.'),
-    repository: z.string().describe(`1 to ${MAX_BYTES.repository} bytes.`),
+    schema_version: shownAs(z.int(), {
+      type: 'integer',
+      const: SCHEMA_VERSION,
+      description: `${SCHEMA_VERSION}; any other is refused with 422.`,
+    }),
+    digest: z.string().meta({ pattern: DIGEST_PATTERN }).describe('That of the path.'),
+    repository: z
+      .string()
+      .meta({ minLength: 1, maxLength: MAX_BYTES.repository, pattern: PLAIN })
+      .describe(`1 to ${MAX_BYTES.repository} bytes.`),
     checked_at: instant.describe('At most 60 seconds ahead.'),
-    verdict: z.string().describe('`verified`, `key_signed`, `unsigned`, `invalid` or `unknown`; it must agree with the signatures.'),
-    reason: optional.describe(`A reason code: ${TOKEN_TOLD}. What is not known here is stored as \`unrecognised_reason\`.`),
-    trust_root: optional.describe(`${TOKEN_TOLD}: \`public-good\`, or \`custom:\` and 12 digits.`),
-    signed_via: optional.describe(`${TOKEN_TOLD}: \`self\` or \`index\`.`),
-    signed_digest: optional,
+    verdict: z
+      .string()
+      .meta({ enum: VERDICTS })
+      .describe('`verified`, `key_signed`, `unsigned`, `invalid` or `unknown`; it must agree with the signatures.'),
+    reason: token.describe(`A reason code: ${TOKEN_TOLD}. What is not known here is stored as \`unrecognised_reason\`.`),
+    trust_root: token.describe(`${TOKEN_TOLD}: \`public-good\`, or \`custom:\` and 12 digits.`),
+    signed_via: token.describe(`${TOKEN_TOLD}: \`self\` or \`index\`.`),
+    signed_digest: z
+      .string()
+      .meta({ pattern: `^$|${DIGEST_PATTERN}` })
+      .nullish(),
     signatures: listOf(PostedSignature, MAX_SIGNATURES).nullish(),
     attestations: listOf(PostedStatement, MAX_ATTESTATIONS).nullish(),
   })

@@ -1,6 +1,7 @@
 /** What both posts of compute have in common around their containers (interop-profiling 3.1, 3.2, P14). */
 import { z } from 'zod'
 import { shownAs } from '../http/declared.ts'
+import { NOT_BLANK_PATTERN, ZONED_TIME_PATTERN } from '../http/fields.ts'
 import { tooMany } from '../http/weigh.ts'
 import { parseRfc3339 } from '../net/timestamp.ts'
 import { isLongerThan } from '../utf8.ts'
@@ -18,7 +19,13 @@ const node = shownAs(
   z
     .string()
     .refine((name) => name.trim() !== '' && !isLongerThan(name, MAX_NODE_BYTES), `expected 1 to ${MAX_NODE_BYTES} bytes, not blank`),
-  { type: 'string', minLength: 1, maxLength: MAX_NODE_BYTES, description: `Not blank, at most ${MAX_NODE_BYTES} bytes.` },
+  {
+    type: 'string',
+    minLength: 1,
+    maxLength: MAX_NODE_BYTES,
+    pattern: NOT_BLANK_PATTERN,
+    description: `Not blank, at most ${MAX_NODE_BYTES} bytes.`,
+  },
 )
 
 /** A time with a zone, as naive UTC. */
@@ -29,7 +36,12 @@ const ts = shownAs(
     c.addIssue({ code: 'custom', message: 'expected a time of RFC 3339 with a zone' })
     return z.NEVER
   }),
-  { type: 'string', format: 'date-time', description: 'With a zone. More than 300 seconds ahead of the database, it is taken for now.' },
+  {
+    type: 'string',
+    format: 'date-time',
+    pattern: ZONED_TIME_PATTERN,
+    description: 'With a zone. More than 300 seconds ahead of the database, it is taken for now.',
+  },
 )
 
 /** A whole number above 0. */

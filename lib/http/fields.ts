@@ -11,10 +11,17 @@ export const MAX_ADDRESS_CHARS = 128
 export const MAX_WORD_CHARS = 64
 export const MAX_ID_CHARS = 128
 
-export const name = z.string().max(MAX_NAME_CHARS)
-export const address = z.string().max(MAX_ADDRESS_CHARS)
-export const word = z.string().max(MAX_WORD_CHARS)
-export const id = z.string().max(MAX_ID_CHARS)
+/** Text that can be stored, and that can be compared with what is. */
+export const NO_NULL_PATTERN = '^[^\\u0000]*$'
+/** The same, not blank. */
+export const NOT_BLANK_PATTERN = '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$'
+
+const stored = (maxChars: number) => z.string().max(maxChars).meta({ pattern: NO_NULL_PATTERN })
+
+export const name = stored(MAX_NAME_CHARS)
+export const address = stored(MAX_ADDRESS_CHARS)
+export const word = stored(MAX_WORD_CHARS)
+export const id = stored(MAX_ID_CHARS)
 
 export const NAIVE_TIME_RULE = 'expected YYYY-MM-DDTHH:MM:SS with up to nine fraction digits and no zone'
 
@@ -29,8 +36,8 @@ const ZONE = '(?:Z|[+-](?:0\\d|1[0-4]):[0-5]\\d)'
 /** Patterns of query parameters that are a time, or blank: with a zone, and with one or without. */
 export const ZONED_TIME_OR_BLANK = `^\\s*$|^${CALENDAR_TIME}${ZONE}$`
 export const ANY_TIME_OR_BLANK = `^\\s*$|^${CALENDAR_TIME}${ZONE}?$`
-/** Text that can be compared with what is stored. */
-export const NO_NULL_PATTERN = '^[^\\u0000]*$'
+/** A time of RFC 3339 with a zone. */
+export const ZONED_TIME_PATTERN = `^${CALENDAR_TIME}${ZONE}$`
 
 /** The text of a naive UTC time as agents write it; `parseNaive` judges it. */
 export const naiveTimeText = shownAs(z.string(), {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { shownAs } from '../http/declared.ts'
 import { exactly, isExactInteger } from '../http/exact-json.ts'
-import { address, id, MAX_ADDRESS_CHARS, MAX_ID_CHARS, naiveTime, name } from '../http/fields.ts'
+import { address, id, MAX_ADDRESS_CHARS, MAX_ID_CHARS, NO_NULL_PATTERN, naiveTime, name } from '../http/fields.ts'
 import { checkFreeForm, deserializeError } from '../http/json-text.ts'
 import { recordOf } from '../http/lists.ts'
 import { canonicalAddress } from '../net/address.ts'
@@ -27,12 +27,16 @@ export const PodPost = z
     pod_namespace: name.nullish(),
     pod_obj: object.nullish(),
     pod_identity: name.nullish(),
-    workload_selector_labels: recordOf(z.string()).nullish(),
+    workload_selector_labels: shownAs(recordOf(z.string()), {
+      type: 'object',
+      propertyNames: { pattern: NO_NULL_PATTERN },
+      additionalProperties: { type: 'string', pattern: NO_NULL_PATTERN },
+    }).nullish(),
     pod_ips: z.unknown().optional().describe('An array of addresses. What is blank or not text in it is dropped, and so is anything else.'),
     workload_kind: id.nullish(),
     workload_name: name.nullish(),
     // Of any length: what is no level is null, never a reason to refuse a pod (interop-core D24).
-    capture_level: z.string().nullish(),
+    capture_level: z.string().meta({ pattern: NO_NULL_PATTERN }).nullish(),
     host_network: z.boolean().nullish(),
     started_at: naiveTime.nullish(),
     // Of the image inventory, which takes whatever is sent.

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { shownAs } from '../http/declared.ts'
 import { HttpError } from '../http/errors.ts'
-import { name, pathText, word } from '../http/fields.ts'
+import { NO_NULL_PATTERN, name, pathText, word } from '../http/fields.ts'
 import { listOf } from '../http/lists.ts'
 import {
   ALLOW_ACTION,
@@ -53,7 +53,7 @@ const texts = shownAs(
     const bad = (value as readonly unknown[]).findIndex((one) => typeof one !== 'string')
     if (bad >= 0) issues.push({ code: 'custom', message: 'expected a string', path: [bad], input: value })
   }),
-  { type: 'array', items: { type: 'string' } },
+  { type: 'array', items: { type: 'string', pattern: NO_NULL_PATTERN } },
 )
 
 const Rule = z

@@ -1,7 +1,7 @@
 /** What an export may be told (interop-profiling 1.6). A blank is none, and in a body so is null. */
 import { z } from 'zod'
 import { shownAs } from '../http/declared.ts'
-import { saysYes } from '../http/fields.ts'
+import { NO_NULL_PATTERN, saysYes } from '../http/fields.ts'
 import { listOf } from '../http/lists.ts'
 import { DNS_NAME, isDnsName, LOG_ACTION, MAX_DNS_NAME_CHARS, SYSCALL_NAME } from './names.ts'
 
@@ -72,7 +72,7 @@ export const ExportBody = z
     defaultAction: defaultAction.nullish().transform((one) => one ?? LOG_ACTION),
     format: format.nullish().transform((one) => one ?? 'yaml'),
     acknowledgePartial: z
-      .union([z.boolean(), acknowledgement], 'expected true, false or a string')
+      .union([z.boolean(), z.string().meta({ pattern: NO_NULL_PATTERN }).transform(saysYes)], 'expected true, false or a string')
       .nullish()
       .transform((one) => one ?? false)
       .describe(ACKNOWLEDGE),

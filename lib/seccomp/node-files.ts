@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { shownAs } from '../http/declared.ts'
 import { HttpError } from '../http/errors.ts'
-import { MAX_NAME_CHARS, name } from '../http/fields.ts'
+import { MAX_NAME_CHARS, NOT_BLANK_PATTERN, name } from '../http/fields.ts'
 import { sortInSlices } from '../sort-in-slices.ts'
 import { Slice } from '../turns.ts'
 import { isLongerThan } from '../utf8.ts'
@@ -24,7 +24,7 @@ export const PostedNodeFiles = z
   .object({
     node_name: shownAs(
       name.refine((text) => text.trim() !== '', 'must not be empty'),
-      { type: 'string', maxLength: MAX_NAME_CHARS, pattern: '\\S' },
+      { type: 'string', maxLength: MAX_NAME_CHARS, pattern: NOT_BLANK_PATTERN },
     ),
     files: list('`{path, hash}` of each file; a hash that is absent or blank is none. What is neither this nor a path is skipped.'),
     paths: list('The same, or paths alone.'),

@@ -40,9 +40,12 @@ export const PostedComponent = z
 
 const PostedPage = z
   .object({
-    set_id: z.string().describe(`\`${SET_ID.source}\``),
-    index: z.int().describe('From 0.'),
-    total: z.int().describe(`1 to ${MAX_PAGES}; a set of one page is a whole SBOM.`),
+    set_id: z.string().meta({ pattern: SET_ID.source }),
+    index: z
+      .int()
+      .meta({ minimum: 0, maximum: MAX_PAGES - 1 })
+      .describe('From 0, less than `total`.'),
+    total: z.int().meta({ minimum: 1, maximum: MAX_PAGES }).describe(`1 to ${MAX_PAGES}; a set of one page is a whole SBOM.`),
   })
   .meta({ id: 'PostedPage', description: 'One page of a set; without it the SBOM is whole.' })
 

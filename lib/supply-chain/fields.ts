@@ -1,16 +1,21 @@
 /** Parts that the schemas of payloads share, and how their values are kept. */
 import { z } from 'zod'
 import { shownAs } from '../http/declared.ts'
+import { ZONED_TIME_PATTERN } from '../http/fields.ts'
 import { parseRfc3339 } from '../net/timestamp.ts'
 
 const cleaned = (maxBytes: number) =>
   `Control characters and blanks around it are removed, then it is cut to ${maxBytes} bytes; empty is absent.`
 
+/** Something that is neither a control character nor blank. */
+const REQUIRED_PATTERN = '[^\\s\\u0000-\\u001f\\u007f-\\u009f]'
+
 /** Text that need not be there. What is kept of it `clean` decides, with the same number of bytes. */
 export const optionalText = (maxBytes: number) => z.string().nullish().describe(cleaned(maxBytes))
 
 /** The same, without which the payload is refused. */
-export const requiredText = (maxBytes: number) => z.string().describe(cleaned(maxBytes))
+export const requiredText = (maxBytes: number) =>
+  shownAs(z.string(), { type: 'string', pattern: REQUIRED_PATTERN, description: cleaned(maxBytes) })
 
 /** RFC 3339 with a zone, as naive UTC in its canonical form with at most microseconds. */
 export const instant = shownAs(
@@ -23,6 +28,7 @@ export const instant = shownAs(
   {
     type: 'string',
     format: 'date-time',
+    pattern: ZONED_TIME_PATTERN,
     description: 'RFC 3339 with a zone. Digits beyond microseconds are cut.',
     examples: ['2026-01-01T09:00:00.123456789Z'],
   },

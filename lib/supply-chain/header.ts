@@ -1,10 +1,11 @@
 /** What findings and SBOMs have in common: all of a payload but its list (interop-supply-chain 1.1 to 1.3). */
 import { z } from 'zod'
+import { shownAs } from '../http/declared.ts'
 import { HttpError } from '../http/errors.ts'
 import { recordOf } from '../http/lists.ts'
 import { DIGEST_PATTERN, isDigest } from '../images/digest.ts'
 import { firstOf, instant, optional, optionalText } from './fields.ts'
-import { type Source, sourceNamed } from './names.ts'
+import { SOURCE_NAMES, type Source, sourceNamed } from './names.ts'
 import { normalRepository } from './repository.ts'
 import { clean } from './text.ts'
 
@@ -25,7 +26,7 @@ const MS_PER_SECOND = 1_000
 
 const PostedImage = z
   .object({
-    digest: z.string().describe('That of the path.'),
+    digest: z.string().meta({ pattern: DIGEST_PATTERN }).describe('That of the path.'),
     ref: optionalText(MAX_REF_BYTES),
     registry: optionalText(MAX_REGISTRY_BYTES),
     repository: optionalText(MAX_REF_BYTES),
@@ -53,9 +54,16 @@ const PostedWorkload = z
 
 /** The keys that both payloads have; `sbom_trust` has an older name. */
 export const HeaderShape = {
-  schema_version: z.int().describe(`${SCHEMA_VERSION}; any other is refused with 422.`),
+  schema_version: shownAs(z.int(), {
+    type: 'integer',
+    const: SCHEMA_VERSION,
+    description: `${SCHEMA_VERSION}; any other is refused with 422.`,
+  }),
   image: PostedImage,
-  source: z.string().describe('Who sends it, exactly: `operator-scanner`, `db-matcher` or `registry`, or their other names.'),
+  source: z
+    .string()
+    .meta({ enum: SOURCE_NAMES })
+    .describe('Who sends it, exactly: `operator-scanner`, `db-matcher` or `registry`, or their other names.'),
   scanner: optional(PostedScanner),
   scanned_at: instant.describe(`At most ${MAX_SKEW_SECONDS} seconds ahead.`),
   observed_in: firstOf(PostedWorkload, MAX_WORKLOADS),

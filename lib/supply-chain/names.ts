@@ -9,6 +9,9 @@ const SOURCES_BY_NAME = new Map<string, Source>(
   SOURCES.flatMap((source) => [[source, source] as const, [PRODUCTS[source] ?? source, source]]),
 )
 
+/** Every name that a source has, in either column. */
+export const SOURCE_NAMES: readonly string[] = [...SOURCES_BY_NAME.keys()]
+
 /** Which column answers and metrics are written in; either is read. */
 export const WIRE_NAMES = ['spec', 'kguardian'] as const
 export type WireNames = (typeof WIRE_NAMES)[number]

@@ -17,7 +17,7 @@ const SyscallName = shownAs(
       value.length > MAX_WORD_CHARS ? `more than ${MAX_WORD_CHARS} characters` : value.includes(',') ? 'a comma is not allowed' : null
     if (rule !== null) issues.push({ code: 'custom', message: rule, input: value })
   }),
-  { type: 'string', pattern: `^([^,]{0,${MAX_WORD_CHARS}}|\\s*)$`, description: 'Blank ones are skipped.' },
+  { type: 'string', pattern: `^([^,\\u0000]{0,${MAX_WORD_CHARS}}|\\s*)$`, description: 'Blank ones are skipped.' },
 )
 
 /** The body of POST /pod/syscalls (interop-core 1.6): every key is required. */

@@ -1,6 +1,14 @@
 import { z } from 'zod'
 import { shownAs } from '../http/declared.ts'
-import { MAX_ADDRESS_CHARS, MAX_ID_CHARS, MAX_NAME_CHARS, MAX_WORD_CHARS, NAIVE_TIME_RULE, naiveTimeText } from '../http/fields.ts'
+import {
+  MAX_ADDRESS_CHARS,
+  MAX_ID_CHARS,
+  MAX_NAME_CHARS,
+  MAX_WORD_CHARS,
+  NAIVE_TIME_RULE,
+  NO_NULL_PATTERN,
+  naiveTimeText,
+} from '../http/fields.ts'
 import { listOf } from '../http/lists.ts'
 import { canonicalAddress } from '../net/address.ts'
 import { parseNaive } from '../net/timestamp.ts'
@@ -19,7 +27,7 @@ const LIMITS = {
   drop_cause: MAX_WORD_CHARS,
 } as const
 
-const limited = (field: keyof typeof LIMITS) => z.string().meta({ maxLength: LIMITS[field] })
+const limited = (field: keyof typeof LIMITS) => z.string().meta({ maxLength: LIMITS[field], pattern: NO_NULL_PATTERN })
 const text = (field: keyof typeof LIMITS) => limited(field).nullish()
 
 /** Types only: a length rule on each of twelve fields would cost three times the rest of the schema, see `judge`. */

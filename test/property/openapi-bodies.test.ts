@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { startApp } from '../support/app.ts'
+import { startApp, TOKENS } from '../support/app.ts'
 import { document } from '../support/contract.ts'
 import { valuesOf } from '../support/schema-values.ts'
 
@@ -11,7 +11,12 @@ const RUNS = 60
 // biome-ignore lint/suspicious/noExplicitAny: a tree of JSON.
 type Json = any
 
-const app = await startApp()
+const app = await startApp(TOKENS)
+const TOKEN_OF: Record<string, string> = {
+  ingest: TOKENS.BROKER_TOKEN_INGEST,
+  supplychain: TOKENS.BROKER_TOKEN_SUPPLYCHAIN,
+  read: TOKENS.BROKER_TOKEN_READ,
+}
 
 const PAST = '2020-01-01T00:00:00Z'
 const notAhead = (time: string) => (Date.parse(time) < Date.now() ? time : PAST)
@@ -60,6 +65,7 @@ for (const [path, item] of Object.entries(document.paths))
     if (!operation?.requestBody) continue
     const name = `${method.toUpperCase()} ${path}`
     test(`${name}: no body that the document allows is refused`, async () => {
+      const token = TOKEN_OF[operation['x-required-scope']]!
       const parameters = (operation.parameters ?? []) as Json[]
       const paths = fc.record(Object.fromEntries(parameters.map((one) => [one.name, valuesOf(one.schema)])))
       const bodies = valuesOf(operation.requestBody.content['application/json'].schema)
@@ -69,8 +75,8 @@ for (const [path, item] of Object.entries(document.paths))
           const target = path.replace(/\{(\w+)\}/g, (_, key) => encodeURIComponent(values[key]))
           // A segment of dots is none in a URL.
           if (/\/\.{1,2}(\/|$)/.test(target)) return
-          const { status, text } = await app.request(method.toUpperCase(), target, { body })
-          assert.ok(status < 500 && ![400, 422].includes(status), `${status} ${text}`)
+          const { status, text } = await app.request(method.toUpperCase(), target, { body, token })
+          assert.ok(status < 500 && ![400, 401, 403, 422].includes(status), `${status} ${text}`)
         }),
         { numRuns: RUNS, endOnFailure: true },
       )

@@ -1,6 +1,7 @@
 /** What a node sends at each drain: its envelope, and what is left of its entries (interop-profiling 1.9, P31; workload-profiling, Denial ingest rules). */
 import { z } from 'zod'
 import { shownAs } from '../../http/declared.ts'
+import { NOT_BLANK_PATTERN } from '../../http/fields.ts'
 import { tooMany } from '../../http/weigh.ts'
 import { Slice } from '../../turns.ts'
 import { isLongerThan } from '../../utf8.ts'
@@ -20,7 +21,13 @@ export const Drain = z
       z
         .string()
         .refine((name) => name.trim() !== '' && !isLongerThan(name, MAX_NODE_BYTES), `expected 1 to ${MAX_NODE_BYTES} bytes, not blank`),
-      { type: 'string', minLength: 1, maxLength: MAX_NODE_BYTES, description: `Not blank, at most ${MAX_NODE_BYTES} bytes.` },
+      {
+        type: 'string',
+        minLength: 1,
+        maxLength: MAX_NODE_BYTES,
+        pattern: NOT_BLANK_PATTERN,
+        description: `Not blank, at most ${MAX_NODE_BYTES} bytes.`,
+      },
     ),
     capturing: shownAs(z.unknown().optional(), {
       type: 'boolean',
