@@ -240,7 +240,7 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
           true,
           {
             ...payload,
-            vulnerabilities: [{ id: '', package: { name: '' }, cvss: { nvd: { v3_score: 1.5 }, x: null }, score: 1, kev: true }],
+            vulnerabilities: [{ id: 'x', package: { name: 'p' }, cvss: { nvd: { v3_score: 1.5 }, x: null }, score: 1, kev: true }],
           },
         ],
         ...badPayloads,
