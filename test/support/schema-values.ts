@@ -16,7 +16,7 @@ const anyText = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom('', ' ', '\0', '\u202e', '1', 'x'.repeat(5_000)) },
 )
 
-/** No schema tells that of a value that may be anything: the description of each body does. */
+/** A value that may be anything has no schema that says so. */
 const hasNull = (value: unknown) => JSON.stringify(value)?.includes('\\u0000') ?? false
 const anything = fc.jsonValue({ maxDepth: 3, stringUnit: 'binary' }).filter((value) => !hasNull(value))
 const anyObject = fc.dictionary(fc.string({ maxLength: 10 }), anything, { maxKeys: 3 })
