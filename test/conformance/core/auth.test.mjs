@@ -274,20 +274,12 @@ check('auth: a refused write writes nothing', async () => {
 
 // ---- the header
 
-check('auth: the scheme is Bearer or bearer and no other spelling', async () => {
+check('auth: the scheme is Bearer, in any case of letters', async () => {
   const b = await scoped()
   const ask = (authorization) => raw(b.url, 'GET', '/version', { authorization })
   assert.equal((await ask(`Bearer ${TOKENS.read}`)).status, 200)
-  assert.equal((await ask(`bearer ${TOKENS.read}`)).status, 200)
-  for (const wrong of [
-    `BEARER ${TOKENS.read}`,
-    `BeareR ${TOKENS.read}`,
-    `Basic ${TOKENS.read}`,
-    `Token ${TOKENS.read}`,
-    TOKENS.read,
-    'Bearer',
-    `Bearer${TOKENS.read}`,
-  ]) {
+  for (const scheme of ['bearer', 'BEARER', 'BeareR']) assert.equal((await ask(`${scheme} ${TOKENS.read}`)).status, 200)
+  for (const wrong of [`Basic ${TOKENS.read}`, `Token ${TOKENS.read}`, TOKENS.read, 'Bearer', `Bearer${TOKENS.read}`]) {
     assertUnauthorized(await ask(wrong), wrong.replace(TOKENS.read, '<token>'))
   }
 })
