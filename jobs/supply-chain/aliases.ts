@@ -2,7 +2,7 @@ import { type Batch, inBatches, type JobContext, type Pass } from '../job.ts'
 import { held } from '../locks.ts'
 
 const LOOKED_AT = 500
-/** So many a pass are more in two days than there are. */
+/** With a pass every five minutes that is some millions in two days, more than databases of vulnerabilities have. */
 const MAX_BATCHES = 20
 
 /** Deletes other ids of vulnerabilities of which no finding tells any more; each is looked at once in two days. */

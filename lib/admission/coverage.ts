@@ -41,7 +41,7 @@ const NOT_CHECKED = 'not checked'
 const NO_PEM = 'only a key whose PEM is unknown'
 /** A policy spends more on an authority than its text. */
 const AUTHORITY_BYTES = 64
-/** What an authority is kept as: its key, its parts, what it is compared by, and its place in a table. */
+/** Copies of the text of an authority: its key, its parts, the text it is compared by, and its place in a table. */
 const AUTHORITY_COPIES = 4
 /** A container beside its texts, a signer of a digest, and a mark of one that attested it. */
 const CONTAINER_BYTES = 512

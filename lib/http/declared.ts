@@ -48,7 +48,7 @@ export interface Declared {
   readonly scope?: Scope
   readonly params?: z.ZodType
   readonly query?: z.ZodObject
-  /** What becomes of a parameter that the query does not know. */
+  /** Whether a parameter that the query does not know is refused or ignored. */
   readonly unknownParameters?: 'refused' | 'ignored'
   /** `description` where the usual one, of one limit on the body as sent and as unpacked, is not true; `isOptional` where none is as good as `{}`. */
   readonly body?: { readonly schema: z.ZodType; readonly maxBytes: number; readonly description?: string; readonly isOptional?: boolean }

@@ -4,20 +4,20 @@ import type { Socket } from 'node:net'
 import type { Connections } from './connections.ts'
 import { requestId } from './request-id.ts'
 
-/** Whoever still sends would lose the answer with the connection (RFC 9112, 9.6). */
+/** Closing at once would lose the answer for a client that still sends (RFC 9112, 9.6). */
 const READ_ON_MS = 1_000
 
 /** RFC 9112, 3.2: what is no host is refused, although it decides nothing here. */
 const HOST = /^(?:[\w.~-]*|\[[\da-f:.]+\])(?::\d*)?$/i
 
-/** What is wrong with how often a request names its host; null for nothing. HTTP/1.0 need not name it. */
+/** Null where a request names its host once, as it must; HTTP/1.0 may leave it out. Else the fault as text. */
 export function hostCountFault({ rawHeaders, httpVersion }: IncomingMessage): string | null {
   let count = 0
   for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]!.length === 4 && rawHeaders[i]!.toLowerCase() === 'host') count++
   return count === 1 || (count === 0 && httpVersion === '1.0') ? null : `host: expected one field, not ${count}`
 }
 
-/** What is wrong with the host; null for nothing. */
+/** Null where the host is a name or an address, with a port or without. Else the fault as text. */
 export const hostFault = ({ headers: { host } }: IncomingMessage): string | null =>
   host === undefined || HOST.test(host) ? null : 'host: expected a name or an address, with a port or without'
 

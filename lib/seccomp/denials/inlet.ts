@@ -46,7 +46,7 @@ export class DenialInlet {
   readonly #metrics: Metrics
   readonly #rejections: Rejections
   readonly #lines: MinuteLines
-  /** What was answered, and what was attributed since; not what is stored: an answer that was lost for good is not in it. */
+  /** Counts denials that were answered, and those attributed since. A denial whose answer was lost for good is stored but not counted. */
   readonly series: DenialSeries
 
   constructor({ db, metrics, wireNames, rejections, lines }: DenialInletOptions) {
