@@ -2,13 +2,13 @@ import { z } from 'zod'
 import { VERDICTS } from '../lib/attestations/entry.ts'
 import { AttestationPage, readSummaries } from '../lib/attestations/result-list.ts'
 import { access } from '../lib/http/access.ts'
-import { route } from '../lib/http/context.ts'
-import { shownAs } from '../lib/http/declared.ts'
-import { filter, filterText, pageLimit } from '../lib/http/fields.ts'
-import { chargeRows } from '../lib/http/read-budget.ts'
-import { sendJson } from '../lib/http/respond.ts'
-import { query } from '../lib/http/validate.ts'
+import { chargeRows } from '../lib/http/charge.ts'
+import { filter, filterText, pageLimit } from '../lib/http/request/fields.ts'
+import { query } from '../lib/http/request/validate.ts'
+import { sendJson } from '../lib/http/response/respond.ts'
+import { route } from '../lib/http/route.ts'
 import { afterDigest } from '../lib/images/index.ts'
+import { shownAs } from '../lib/openapi/declare.ts'
 
 const DEFAULT_RESULTS = 100
 const MAX_RESULTS = 500
@@ -30,15 +30,12 @@ const Query = z.object({
  * GET /attestations: what the latest check of each image found, in short, in the order of the digests (supply-chain, Attestation summary
  * item; interop-supply-chain 3.7).
  */
-export default route({ summary: 'The images that were checked for signatures, with their verdicts', answer: AttestationPage }).get(
-  '/attestations',
-  access('read'),
-  query(Query),
-  chargeRows<typeof Query>(RESULT_BYTES, 1),
-  async (c) => {
-    const { verdict, repository, limit, after } = c.req.valid('query')
-    const { db, config } = c.get('deps')
-    const retentionDays = config.attestationRetentionDays
-    return sendJson(c, await readSummaries(db.read, { verdict, repository, retentionDays }, { limit, after }))
-  },
-)
+export default route({
+  summary: 'The images that were checked for signatures, with their verdicts',
+  answer: AttestationPage,
+}).get('/attestations', access('read'), query(Query), chargeRows<typeof Query>(RESULT_BYTES, 1), async (c) => {
+  const { verdict, repository, limit, after } = c.req.valid('query')
+  const { db, config } = c.get('deps')
+  const retentionDays = config.attestationRetentionDays
+  return sendJson(c, await readSummaries(db.read, { verdict, repository, retentionDays }, { limit, after }))
+})

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { schemaState } from '../lib/db/schema-state.ts'
 import { access } from '../lib/http/access.ts'
-import { route } from '../lib/http/context.ts'
 import { HttpError } from '../lib/http/errors.ts'
-import { respond } from '../lib/http/respond.ts'
-import { NoParameters, query } from '../lib/http/validate.ts'
+import { NoParameters, query } from '../lib/http/request/validate.ts'
+import { respond } from '../lib/http/response/respond.ts'
+import { route } from '../lib/http/route.ts'
+import { schemaState } from '../sql/migrate/schema-state.ts'
 
 const MAX_WAIT_MS = 500
 

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { access } from '../lib/http/access.ts'
-import { route } from '../lib/http/context.ts'
-import { shownAs } from '../lib/http/declared.ts'
-import { filter, pageLimit } from '../lib/http/fields.ts'
-import { leaving } from '../lib/http/leaving.ts'
-import { charge, kib } from '../lib/http/read-budget.ts'
-import { sendJson } from '../lib/http/respond.ts'
-import { query } from '../lib/http/validate.ts'
+import { charge, kib } from '../lib/http/charge.ts'
+import { filter, pageLimit } from '../lib/http/request/fields.ts'
+import { query } from '../lib/http/request/validate.ts'
+import { leaving } from '../lib/http/response/client-gone.ts'
+import { sendJson } from '../lib/http/response/respond.ts'
+import { route } from '../lib/http/route.ts'
 import { ImageTrustAnswer, MAX_ANSWER_BYTES, MAX_RESULTS, VERDICTS } from '../lib/image-trust/index.ts'
+import { shownAs } from '../lib/openapi/declare.ts'
 
 const DEFAULT_RESULTS = 200
 
@@ -19,7 +19,9 @@ const Query = z.object({
     z
       .preprocess(
         (sent) => (typeof sent === 'string' && sent.trim() !== '' ? sent : null),
-        z.enum(VERDICTS, { error: ({ input }) => `${JSON.stringify(input)} is not one of ${VERDICTS.join(', ')}` }).nullable(),
+        z
+          .enum(VERDICTS, { error: ({ input }) => `${JSON.stringify(input)} is not one of ${VERDICTS.join(', ')}` })
+          .nullable(),
       )
       .default(null),
     { type: 'string', enum: ['', ...VERDICTS], description: 'Results with this verdict; blank is no filter.' },

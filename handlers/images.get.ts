@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import type { Sql } from '../lib/db/index.ts'
 import { access } from '../lib/http/access.ts'
-import { route } from '../lib/http/context.ts'
-import { filter, pageLimit } from '../lib/http/fields.ts'
-import { chargeRows } from '../lib/http/read-budget.ts'
-import { sendJson } from '../lib/http/respond.ts'
-import { query } from '../lib/http/validate.ts'
+import { chargeRows } from '../lib/http/charge.ts'
+import { filter, pageLimit } from '../lib/http/request/fields.ts'
+import { query } from '../lib/http/request/validate.ts'
+import { sendJson } from '../lib/http/response/respond.ts'
+import { route } from '../lib/http/route.ts'
 import { afterDigest, ImagePage, ImageSummary } from '../lib/images/index.ts'
 import { plainColumns, plainRows } from '../lib/records/index.ts'
 
@@ -27,7 +27,8 @@ const COLUMNS = plainColumns(ImageSummary, 'm')
 /** The images of a page and one more, in their order, each found by an index. */
 function images(sql: Sql, { namespace, repository, limit, after }: Page) {
   const max = limit + 1
-  if (namespace === null && repository === null) return sql`select * from image where digest > ${after} order by digest limit ${max}`
+  if (namespace === null && repository === null)
+    return sql`select * from image where digest > ${after} order by digest limit ${max}`
   if (namespace === null)
     return sql`select * from image where repository = ${repository} and digest > ${after} order by digest limit ${max}`
   if (repository !== null)

@@ -1,9 +1,9 @@
 import { accepts } from 'hono/accepts'
 import { z } from 'zod'
 import { access } from '../lib/http/access.ts'
-import { route } from '../lib/http/context.ts'
-import { respond, sendJson } from '../lib/http/respond.ts'
-import { NoParameters, query } from '../lib/http/validate.ts'
+import { NoParameters, query } from '../lib/http/request/validate.ts'
+import { respond, sendJson } from '../lib/http/response/respond.ts'
+import { route } from '../lib/http/route.ts'
 
 const NAME = 'cluster telemetry broker'
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { access } from '../lib/http/access.ts'
-import { route } from '../lib/http/context.ts'
-import { NoParameters, query } from '../lib/http/validate.ts'
+import { NoParameters, query } from '../lib/http/request/validate.ts'
+import { route } from '../lib/http/route.ts'
 import { sendMetrics } from '../lib/telemetry/scrape.ts'
 
 /** GET /metrics: the Prometheus text format (interop-core 1.10). Open, never fails. */

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { access } from '../lib/http/access.ts'
-import { route } from '../lib/http/context.ts'
-import { sendJson } from '../lib/http/respond.ts'
-import { NoParameters, query } from '../lib/http/validate.ts'
+import { NoParameters, query } from '../lib/http/request/validate.ts'
+import { sendJson } from '../lib/http/response/respond.ts'
+import { route } from '../lib/http/route.ts'
 
 const answer = z.looseObject({ openapi: z.string().regex(/^3\.1\./), paths: z.record(z.string(), z.unknown()) })
 

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { access } from '../lib/http/access.ts'
-import { route } from '../lib/http/context.ts'
-import { wireTime } from '../lib/http/fields.ts'
-import { sendJson } from '../lib/http/respond.ts'
-import { NoParameters, query } from '../lib/http/validate.ts'
-import { parseNaive } from '../lib/net/timestamp.ts'
+import { wireTime } from '../lib/http/request/fields.ts'
+import { NoParameters, query } from '../lib/http/request/validate.ts'
+import { sendJson } from '../lib/http/response/respond.ts'
+import { route } from '../lib/http/route.ts'
 import { isUpdateAvailable, type Releases } from '../lib/telemetry/check-in.ts'
+import { parseNaive } from '../lib/time/timestamp.ts'
 import { VERSION } from '../lib/version.ts'
 
 const VersionRecord = z
@@ -13,7 +13,10 @@ const VersionRecord = z
     broker: z.string(),
     chart: z.string().describe('`unknown` outside the chart.'),
     telemetry_enabled: z.boolean(),
-    latest: z.record(z.string(), z.string()).nullable().describe('The latest version of each component, of the last check-in.'),
+    latest: z
+      .record(z.string(), z.string())
+      .nullable()
+      .describe('The latest version of each component, of the last check-in.'),
     checked_at: wireTime.nullable(),
     update_available: z.boolean(),
   })
@@ -32,7 +35,9 @@ export default route({ summary: 'The running version and the latest releases', a
   async (c) => {
     const { db, config } = c.get('deps')
     const isEnabled = config.telemetryEnabled && config.telemetryEndpoint !== null
-    const rows = isEnabled ? await db.read((sql) => sql<LastAnswer[]>`select latest, to_json(checked_at) as checked_at from install`) : []
+    const rows = isEnabled
+      ? await db.read((sql) => sql<LastAnswer[]>`select latest, to_json(checked_at) as checked_at from install`)
+      : []
     const { latest, checked_at } = rows[0] ?? { latest: null, checked_at: null }
     const record = {
       broker: VERSION,

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { access } from '../lib/http/access.ts'
-import { route } from '../lib/http/context.ts'
-import { shownAs } from '../lib/http/declared.ts'
-import { filter, pageLimit } from '../lib/http/fields.ts'
-import { chargeRows } from '../lib/http/read-budget.ts'
-import { sendJson } from '../lib/http/respond.ts'
-import { query } from '../lib/http/validate.ts'
+import { chargeRows } from '../lib/http/charge.ts'
+import { filter, pageLimit } from '../lib/http/request/fields.ts'
+import { query } from '../lib/http/request/validate.ts'
+import { sendJson } from '../lib/http/response/respond.ts'
+import { route } from '../lib/http/route.ts'
+import { shownAs } from '../lib/openapi/declare.ts'
 import { cursor, cursorText } from '../lib/supply-chain/cursor.ts'
 import { epssMin, fixable, kev, packageName, vulnId } from '../lib/supply-chain/filters.ts'
 import { SEVERITIES, severities } from '../lib/supply-chain/severity.ts'
@@ -39,7 +39,10 @@ const Query = z.object({
  * GET /vulnerabilities: the vulnerabilities of the images that workloads run or ran, the most severe first, then by id (interop-supply-chain
  * 3.5). They are read off the summary, whose age it tells: what a list costs does not depend on how many findings there are.
  */
-export default route({ summary: 'The vulnerabilities of the cluster or of a namespace', answer: VulnerabilityPage }).get(
+export default route({
+  summary: 'The vulnerabilities of the cluster or of a namespace',
+  answer: VulnerabilityPage,
+}).get(
   '/vulnerabilities',
   access('read'),
   query(Query),

@@ -4,7 +4,8 @@ import { held } from './locks.ts'
 
 const MAX_BATCHES = 200
 
-const isExpired = (sql: Sql, days: number) => sql`v.observed_at < now() at time zone 'utc' - make_interval(days => ${days})`
+const isExpired = (sql: Sql, days: number) =>
+  sql`v.observed_at < now() at time zone 'utc' - make_interval(days => ${days})`
 
 /**
  * Deletes verdicts that are older than the days they are kept, the oldest first (interop-core 7.2).

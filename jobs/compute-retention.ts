@@ -44,7 +44,9 @@ export const computeRetention: Job = {
 
   async count(context) {
     const gauges = GAUGES.map((one) => countGauges(one, context))
-    const history = isHistoryOff(context) ? [] : [...HISTORY.map((table) => countDays(table, context)), countContainers(context)]
+    const history = isHistoryOff(context)
+      ? []
+      : [...HISTORY.map((table) => countDays(table, context)), countContainers(context)]
     return (await Promise.all([...gauges, ...history])).reduce((sum, rows) => sum + rows)
   },
 }

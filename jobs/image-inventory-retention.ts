@@ -14,7 +14,11 @@ const isExpired = (sql: Sql, context: Pick<JobContext, 'config'>) => sql`
     and not is_running(w, ${context.config.imageRunningWindowSecs})`
 
 /** One batch: deletes from `table` what `doomed` selects the places of, under its lock and limit. */
-async function remove({ config, db }: JobContext, table: string, doomed: (sql: Sql) => ReturnType<Sql>): Promise<Batch> {
+async function remove(
+  { config, db }: JobContext,
+  table: string,
+  doomed: (sql: Sql) => ReturnType<Sql>,
+): Promise<Batch> {
   const max = config.imageInventoryBatchSize
   const [batch] = await db.job(
     (sql) => sql<{ is_held: boolean; rows: number }[]>`

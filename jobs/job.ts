@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../lib/config.ts'
 import type { Database } from '../lib/db/index.ts'
-import type { Log } from '../lib/log.ts'
+import type { Log } from '../lib/observability/log.ts'
 import type { JobName } from './locks.ts'
 
 /** Share of the interval by which a pass may come early or late, so that replicas do not come all at once. */
@@ -55,7 +55,12 @@ export interface Batch {
  * Runs batch after batch until one says it was the last, at most `maxBatches` of them. `rest`: how long to wait after each, in
  * times of what it took.
  */
-export async function inBatches(signal: AbortSignal, maxBatches: number, next: () => Promise<Batch>, rest = 0): Promise<Pass> {
+export async function inBatches(
+  signal: AbortSignal,
+  maxBatches: number,
+  next: () => Promise<Batch>,
+  rest = 0,
+): Promise<Pass> {
   let rows = 0
   for (let batches = 0; batches < maxBatches; batches++) {
     if (signal.aborted) return { outcome: 'aborted', rows, batches }

@@ -26,7 +26,11 @@ export async function runPass(job: Job, context: JobContext): Promise<Report> {
   const pass = await job.run(context).catch((error) => heldUp(error, job, context))
   const durationMs = Math.round(performance.now() - startedAt)
   const isComplete = pass.outcome === 'done' || pass.outcome === 'capped'
-  return { ...pass, durationMs, finishedAt: isComplete ? await record(context.db, job.name, pass.rows, durationMs) : null }
+  return {
+    ...pass,
+    durationMs,
+    finishedAt: isComplete ? await record(context.db, job.name, pass.rows, durationMs) : null,
+  }
 }
 
 function heldUp(error: unknown, { name }: Job, { log }: JobContext): Pass {

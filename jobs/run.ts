@@ -1,12 +1,12 @@
 /** One pass of one job, then the end: `node dist/jobs/run.js <name> [--dry-run]`, exit code 0 or 1. Intervals are ignored. */
 import type { Logger } from 'pino'
+import { withDatabase } from '../lib/app/with-database.ts'
 import { type Config, loadConfig } from '../lib/config.ts'
 import { openDatabase } from '../lib/db/index.ts'
-import { schemaState } from '../lib/db/schema-state.ts'
-import { runProgram } from '../lib/program.ts'
-import { watchStopSignals } from '../lib/stop-signals.ts'
-import { withDatabase } from '../lib/with-database.ts'
+import { runProgram } from '../lib/process/program.ts'
+import { watchStopSignals } from '../lib/process/stop-signals.ts'
 import { migrate } from '../sql/migrate/index.ts'
+import { schemaState } from '../sql/migrate/schema-state.ts'
 import { migrationSettings } from '../sql/migrate/settings.ts'
 import { jobs } from './index.ts'
 import type { Job, JobContext } from './job.ts'
@@ -35,7 +35,8 @@ async function run(job: Job, isDryRun: boolean, config: Config, log: Logger): Pr
   const signals = watchStopSignals((signal) => log.info({ signal }, 'stopping after this batch'))
   return withDatabase(config, log, signals, async (connection) => {
     // The embedded database is ours alone, and so brought up to date like the server does.
-    if (config.database === null && config.migrateOnStart) await signals.race(migrate({ connection, log, ...migrationSettings(config) }))
+    if (config.database === null && config.migrateOnStart)
+      await signals.race(migrate({ connection, log, ...migrationSettings(config) }))
     const db = openDatabase({
       connection,
       poolMax: POOL_MAX,
@@ -46,7 +47,8 @@ async function run(job: Job, isDryRun: boolean, config: Config, log: Logger): Pr
     })
     try {
       const state = await schemaState(db, SCHEMA_ANSWER_MS)
-      if (state !== 'ready') throw new Error(state === 'outdated' ? 'the schema is not that of this release: migrate first' : 'no database')
+      if (state !== 'ready')
+        throw new Error(state === 'outdated' ? 'the schema is not that of this release: migrate first' : 'no database')
       const context: JobContext = { config, db, log, signal: signals.aborted }
       if (isDryRun) {
         log.info({ job: job.name, isDryRun, rows: await job.count(context) }, 'rows that a pass would change')
@@ -63,7 +65,9 @@ async function run(job: Job, isDryRun: boolean, config: Config, log: Logger): Pr
 
 const asked = readArguments(process.argv.slice(2))
 if (typeof asked === 'string') {
-  process.stderr.write(`${asked}; usage: run <job> [--dry-run], where <job> is one of ${jobs.map(({ name }) => name).join(', ')}\n`)
+  process.stderr.write(
+    `${asked}; usage: run <job> [--dry-run], where <job> is one of ${jobs.map(({ name }) => name).join(', ')}\n`,
+  )
   process.exit(1)
 }
 await runProgram(loadConfig, (config, log) => run(asked.job, asked.isDryRun, config, log), { job: asked.job.name })

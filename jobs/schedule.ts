@@ -3,8 +3,8 @@
  * database when it last ran to its end anywhere. Who comes first runs it, the others sleep for what remains.
  */
 import { Cron } from 'croner'
-import type { Metrics } from '../lib/metrics.ts'
-import { within } from '../lib/within.ts'
+import type { Metrics } from '../lib/observability/metrics.ts'
+import { within } from '../lib/time/within.ts'
 import { JITTER, type Job, type JobContext } from './job.ts'
 import { lastPass, runPass } from './pass.ts'
 
@@ -84,7 +84,9 @@ export function startSchedule(chains: readonly (readonly Job[])[], options: Sche
     metrics.jobDuration.set({ job: job.name }, durationMs / 1000)
   }
 
-  const enabled = chains.map((chain) => chain.filter((job) => job.everySecs(config) !== null)).filter((chain) => chain.length > 0)
+  const enabled = chains
+    .map((chain) => chain.filter((job) => job.everySecs(config) !== null))
+    .filter((chain) => chain.length > 0)
   for (const chain of enabled) {
     const firstSecs = Math.min(...chain.map((job) => job.firstAfterSecs ?? job.everySecs(config)!))
     sleep(chain, firstSecs, JITTER * firstSecs)

@@ -1,6 +1,12 @@
 import type { Job, JobContext, Pass } from './job.ts'
 import { attribute, countAttributable } from './seccomp/attribution.ts'
-import { countDeletions, deleteDenialNodes, deleteDenials, deleteFileSets, deleteProfileNodes } from './seccomp/deletions.ts'
+import {
+  countDeletions,
+  deleteDenialNodes,
+  deleteDenials,
+  deleteFileSets,
+  deleteProfileNodes,
+} from './seccomp/deletions.ts'
 
 const FIRST_AFTER_SECS = 120
 
@@ -34,6 +40,8 @@ export const seccompDenialRetention: Job = {
 
   async count(context) {
     const attributable = await countAttributable(context)
-    return context.config.seccompDenialsRetentionDays === 0 ? attributable : attributable + (await countDeletions(context))
+    return context.config.seccompDenialsRetentionDays === 0
+      ? attributable
+      : attributable + (await countDeletions(context))
   },
 }

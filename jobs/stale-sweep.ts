@@ -24,7 +24,9 @@ export const staleSweep: Job = {
     try {
       return await inBatches(signal, MAX_BATCHES, async () => {
         const [batch] = await db.job(
-          (sql) => sql<{ is_held: boolean; found: number; last: string | null; nodes: [node: string, pods: number][] }[]>`
+          (sql) => sql<
+            { is_held: boolean; found: number; last: string | null; nodes: [node: string, pods: number][] }[]
+          >`
   with ${held(sql, 'stale-sweep')},
   stale as materialized (
     select p.ctid as place, p.pod_name
@@ -49,7 +51,12 @@ export const staleSweep: Job = {
       // Also of a pass that ended early: what is dead now, nobody finds again.
       if (podsByNode.size > 0) {
         const pods = [...podsByNode.values()].reduce((sum, count) => sum + count)
-        const fields = { pods, nodes: podsByNode.size, podsByNode: largestFirst(podsByNode), windowSecs: config.peerStaleAliveSecs }
+        const fields = {
+          pods,
+          nodes: podsByNode.size,
+          podsByNode: largestFirst(podsByNode),
+          windowSecs: config.peerStaleAliveSecs,
+        }
         log.warn(fields, 'pods that were not posted again are marked dead')
       }
     }
@@ -57,7 +64,10 @@ export const staleSweep: Job = {
 
   async count({ config, db }) {
     const [row] = await db.job(
-      (sql) => sql<{ rows: number }[]>`select count(*)::int as rows from pod p where ${isStale(sql, config.peerStaleAliveSecs)}`,
+      (sql) =>
+        sql<
+          { rows: number }[]
+        >`select count(*)::int as rows from pod p where ${isStale(sql, config.peerStaleAliveSecs)}`,
     )
     return row!.rows
   },

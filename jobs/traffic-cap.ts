@@ -40,7 +40,10 @@ export async function trimPods(context: JobContext): Promise<Pass> {
   let pods: Pod[] = []
   let current: { pod: Pod; deleted: number } | null = null
   const warn = ({ pod, deleted }: { pod: Pod; deleted: number }) =>
-    log.warn({ pod: pod.name, namespace: pod.namespace, rows: pod.rows, cap, deleted }, 'a pod has more flows than the cap')
+    log.warn(
+      { pod: pod.name, namespace: pod.namespace, rows: pod.rows, cap, deleted },
+      'a pod has more flows than the cap',
+    )
 
   const pass = await inRestedBatches(signal, MAX_BATCHES, async (): Promise<Batch> => {
     const pod = current?.pod ?? pods.shift()
@@ -94,7 +97,8 @@ export async function countAboveCap(context: JobContext, goes: Fragment): Promis
   return rows
 }
 
-const isOf = (sql: Sql, { name, namespace }: Pod) => sql`t.pod_name = ${name} and t.pod_namespace is not distinct from ${namespace}::text`
+const isOf = (sql: Sql, { name, namespace }: Pod) =>
+  sql`t.pod_name = ${name} and t.pod_namespace is not distinct from ${namespace}::text`
 
 async function readCursor({ db }: JobContext): Promise<string | null> {
   const [row] = await db.job((sql) => sql<{ pod_name: string | null }[]>`select pod_name from traffic_retention_cursor`)

@@ -12,7 +12,8 @@ interface Cursor {
   uuid: string
 }
 
-const isExpired = (sql: Sql, days: number) => sql`t.time_stamp < now() at time zone 'utc' - make_interval(days => ${days})`
+const isExpired = (sql: Sql, days: number) =>
+  sql`t.time_stamp < now() at time zone 'utc' - make_interval(days => ${days})`
 
 /** No living pod of that name had started by then; an unknown namespace, on either side, is any, and an unknown start is early enough. */
 const isOfNoLivePod = (sql: Sql) => sql`
@@ -32,7 +33,8 @@ const rule = (sql: Sql, flow: string) => {
         ${f}.traffic_in_out_port, ${f}.decision`
 }
 
-const hashesOf = (sql: Sql, flow: string) => sql`hash_record(row(${sql(flow)}.pod_name)), hash_record(row(${rule(sql, flow)}))`
+const hashesOf = (sql: Sql, flow: string) =>
+  sql`hash_record(row(${sql(flow)}.pod_name)), hash_record(row(${rule(sql, flow)}))`
 
 /**
  * A newer flow of the same pod is of the same rule. The entry that follows in the index tells: with the order asked for, no
@@ -80,7 +82,8 @@ export const trafficRetention: Job = {
 
   async run(context) {
     const aged = context.config.trafficRetentionDays === 0 ? NOTHING : await deleteOld(context)
-    if (context.config.trafficMaxRowsPerPod === 0 || aged.outcome === 'skipped' || aged.outcome === 'aborted') return aged
+    if (context.config.trafficMaxRowsPerPod === 0 || aged.outcome === 'skipped' || aged.outcome === 'aborted')
+      return aged
     const trimmed = await trimPods(context)
     return {
       outcome: trimmed.outcome === 'done' ? aged.outcome : trimmed.outcome,
@@ -91,10 +94,15 @@ export const trafficRetention: Job = {
 
   async count(context) {
     const { config, db } = context
-    const aged = config.trafficRetentionDays === 0 ? 0 : await countOld(db, config.trafficRetentionDays, config.trafficRetentionBatchSize)
+    const aged =
+      config.trafficRetentionDays === 0
+        ? 0
+        : await countOld(db, config.trafficRetentionDays, config.trafficRetentionBatchSize)
     if (config.trafficMaxRowsPerPod === 0) return aged
     const goes = (sql: Sql) =>
-      config.trafficRetentionDays === 0 ? sql`false` : sql`(${isExpired(sql, config.trafficRetentionDays)} and ${isDoomed(sql)})`
+      config.trafficRetentionDays === 0
+        ? sql`false`
+        : sql`(${isExpired(sql, config.trafficRetentionDays)} and ${isDoomed(sql)})`
     return aged + (await countAboveCap(context, goes))
   },
 }

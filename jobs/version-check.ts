@@ -55,7 +55,8 @@ async function describe(db: Database): Promise<Cluster> {
  */
 export const versionCheck: Job = {
   name: 'version-check',
-  everySecs: (config) => (config.telemetryEnabled && config.telemetryEndpoint !== null ? config.telemetryIntervalSecs : null),
+  everySecs: (config) =>
+    config.telemetryEnabled && config.telemetryEndpoint !== null ? config.telemetryIntervalSecs : null,
   firstAfterSecs: FIRST_AFTER_SECS,
 
   async run({ config, db, log, signal }) {
@@ -72,7 +73,10 @@ export const versionCheck: Job = {
     const sent = { install, chart, k8s, nodes, provider, distro, cni, ip_family, node_os, pods_bucket, features }
     try {
       const latest = await askReleases(checkInUrl(config.telemetryEndpoint!, sent), signal)
-      await db.job((sql) => sql`update install set latest = ${JSON.stringify(latest)}::text::json, checked_at = now() at time zone 'utc'`)
+      await db.job(
+        (sql) =>
+          sql`update install set latest = ${JSON.stringify(latest)}::text::json, checked_at = now() at time zone 'utc'`,
+      )
       return { outcome: 'done', rows: 1, batches: 1 }
     } catch (error) {
       log.debug({ err: error }, 'the version service gave no answer')

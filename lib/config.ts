@@ -1,8 +1,13 @@
 import { z } from 'zod'
-import { databaseVariables, readDatabase, shownDatabase } from './database-variables.ts'
-import type { Address } from './db/address.ts'
-import { WIRE_NAMES } from './supply-chain/names.ts'
-import { type ConfiguredToken, readToken, type TokenFiles, tokenFilesOf, tokenLines, unknownTokens } from './token-variables.ts'
+import { databaseVariables, readDatabase, shownDatabase } from './config/database-variables.ts'
+import {
+  type ConfiguredToken,
+  readToken,
+  type TokenFiles,
+  tokenFilesOf,
+  tokenLines,
+  unknownTokens,
+} from './config/token-variables.ts'
 import {
   address,
   addresses,
@@ -22,11 +27,18 @@ import {
   trimmed,
   whole,
   word,
-} from './variables.ts'
+} from './config/variables.ts'
+import type { Address } from './db/address.ts'
+import { WIRE_NAMES } from './wire-names/index.ts'
 
 export { ConfigError }
 
-const tokenVariables = ['BROKER_TOKEN_READ', 'BROKER_TOKEN_INGEST', 'BROKER_TOKEN_SUPPLYCHAIN', 'BROKER_AUTH_TOKEN'] as const
+const tokenVariables = [
+  'BROKER_TOKEN_READ',
+  'BROKER_TOKEN_INGEST',
+  'BROKER_TOKEN_SUPPLYCHAIN',
+  'BROKER_AUTH_TOKEN',
+] as const
 export type TokenVariable = (typeof tokenVariables)[number]
 
 /** Ingest, reads and jobs each have a gate on the pool, and each gate needs connections of its own. */
@@ -45,15 +57,27 @@ const batchRows = [100, 100_000] as const
 
 /** The environment: one row for each variable, in the order README prints them. The tokens have a table of their own below. */
 const rows = {
-  nodeEnv: word('NODE_ENV', ['development', 'production', 'test'], 'development', '`production` requires `DATABASE_URL` or `PGHOST`.'),
+  nodeEnv: word(
+    'NODE_ENV',
+    ['development', 'production', 'test'],
+    'development',
+    '`production` requires `DATABASE_URL` or `PGHOST`.',
+  ),
   listen: address(
     'LISTEN_ADDR',
     ['[::]:9090', '0.0.0.0:9090'],
     'Address of the API, bound as written. Without tokens only this machine is served; with any, the second where the host has no IPv6.',
     '`127.0.0.1:9090` and `[::1]:9090`; with tokens `[::]:9090`, then `0.0.0.0:9090`',
   ),
-  adminListen: address('ADMIN_ADDR', ['127.0.0.1:9091'], 'Address of the probes `/livez` and `/readyz` and of a second `/metrics`.'),
-  corsOrigins: origins('CORS_ORIGINS', 'Web pages that may read answers, by their origins; without any, none of another origin may.'),
+  adminListen: address(
+    'ADMIN_ADDR',
+    ['127.0.0.1:9091'],
+    'Address of the probes `/livez` and `/readyz` and of a second `/metrics`.',
+  ),
+  corsOrigins: origins(
+    'CORS_ORIGINS',
+    'Web pages that may read answers, by their origins; without any, none of another origin may.',
+  ),
   databaseUrl: databaseUrl(
     'DATABASE_URL',
     'The PostgreSQL server to use. Without it and `PGHOST` an embedded one is started, except in production.',
@@ -62,16 +86,46 @@ const rows = {
   logLevel: word('LOG_LEVEL', logLevels, 'info', 'Lowest level that is logged.'),
   migrateOnStart: flag('MIGRATE_ON_START', true, 'Whether the server migrates the schema before it listens.'),
   dbPoolMaxSize: whole('DB_POOL_MAX_SIZE', 32, [minPoolSize, 1000], 'Database connections, at most.'),
-  dbStatementTimeoutMs: whole('DB_STATEMENT_TIMEOUT_MS', 30_000, [0, maxMs], 'Milliseconds a statement may take; 0 = no end.'),
+  dbStatementTimeoutMs: whole(
+    'DB_STATEMENT_TIMEOUT_MS',
+    30_000,
+    [0, maxMs],
+    'Milliseconds a statement may take; 0 = no end.',
+  ),
   dbPrepare: flag('DB_PREPARE', true, 'Named prepared statements; `false` behind a transaction pooler.'),
-  dbMigrationMaxRetries: whole('DB_MIGRATION_MAX_RETRIES', 10, [1, 10_000], 'Attempts at migrating before the start fails.'),
-  readMemoryBudgetMb: whole('BROKER_READ_MEMORY_BUDGET_MB', 256, [1, maxMb], 'MiB that list routes may hold at once; what is above waits.'),
-  readAcquireWaitMs: whole('BROKER_READ_ACQUIRE_WAIT_MS', 5000, [0, maxMs], 'Milliseconds a read waits for that memory; 0 = fail at once.'),
+  dbMigrationMaxRetries: whole(
+    'DB_MIGRATION_MAX_RETRIES',
+    10,
+    [1, 10_000],
+    'Attempts at migrating before the start fails.',
+  ),
+  readMemoryBudgetMb: whole(
+    'BROKER_READ_MEMORY_BUDGET_MB',
+    256,
+    [1, maxMb],
+    'MiB that list routes may hold at once; what is above waits.',
+  ),
+  readAcquireWaitMs: whole(
+    'BROKER_READ_ACQUIRE_WAIT_MS',
+    5000,
+    [0, maxMs],
+    'Milliseconds a read waits for that memory; 0 = fail at once.',
+  ),
   memoryLimitMb: {
-    ...whole('BROKER_MEMORY_LIMIT_MB', 0, [0, maxMb], 'MiB the process may use: the read budget is lowered to 30 % of it.'),
+    ...whole(
+      'BROKER_MEMORY_LIMIT_MB',
+      0,
+      [0, maxMb],
+      'MiB the process may use: the read budget is lowered to 30 % of it.',
+    ),
     shown: 'unset',
   },
-  jobs: word('JOBS', ['in-process', 'external'], 'in-process', '`external`: the server runs no jobs, a scheduler runs `jobs/run`.'),
+  jobs: word(
+    'JOBS',
+    ['in-process', 'external'],
+    'in-process',
+    '`external`: the server runs no jobs, a scheduler runs `jobs/run`.',
+  ),
   peerLateResolveWindowSecs: whole(
     'PEER_LATE_RESOLVE_WINDOW_SECS',
     600,
@@ -102,15 +156,30 @@ const rows = {
     [1, 1_000_000],
     'Flows that wait to be evaluated, at most; what is above is shed.',
   ),
-  auditEvalTimeoutMs: whole('AUDIT_EVAL_TIMEOUT_MS', 500, [50, maxMs], 'Milliseconds the evaluator may take for a flow.'),
-  auditRetentionDays: whole('AUDIT_VERDICTS_RETENTION_DAYS', 30, [0, maxDays], 'Days that verdicts are kept; 0 = for ever.'),
+  auditEvalTimeoutMs: whole(
+    'AUDIT_EVAL_TIMEOUT_MS',
+    500,
+    [50, maxMs],
+    'Milliseconds the evaluator may take for a flow.',
+  ),
+  auditRetentionDays: whole(
+    'AUDIT_VERDICTS_RETENTION_DAYS',
+    30,
+    [0, maxDays],
+    'Days that verdicts are kept; 0 = for ever.',
+  ),
   auditRetentionIntervalSecs: whole(
     'AUDIT_VERDICTS_RETENTION_INTERVAL_SECS',
     3600,
     [60, maxSecs],
     'Seconds between passes over old verdicts and dead pods.',
   ),
-  auditRetentionBatchSize: whole('AUDIT_VERDICTS_RETENTION_BATCH_SIZE', 5000, batchRows, 'Rows of these that one statement deletes.'),
+  auditRetentionBatchSize: whole(
+    'AUDIT_VERDICTS_RETENTION_BATCH_SIZE',
+    5000,
+    batchRows,
+    'Rows of these that one statement deletes.',
+  ),
   deadPodRetentionDays: {
     ...whole('DEAD_POD_RETENTION_DAYS', 0, [0, maxDays], 'Days that dead pods are kept; 0 = as long as verdicts.'),
     shown: 'days of verdicts, or `7`',
@@ -121,8 +190,18 @@ const rows = {
     [0, maxDays],
     'Days after which flows may go that no live pod needs; 0 = never.',
   ),
-  trafficRetentionIntervalSecs: whole('POD_TRAFFIC_RETENTION_INTERVAL_SECS', 3600, [60, maxSecs], 'Seconds between passes over old flows.'),
-  trafficRetentionBatchSize: whole('POD_TRAFFIC_RETENTION_BATCH_SIZE', 5000, batchRows, 'Flows that one statement looks at.'),
+  trafficRetentionIntervalSecs: whole(
+    'POD_TRAFFIC_RETENTION_INTERVAL_SECS',
+    3600,
+    [60, maxSecs],
+    'Seconds between passes over old flows.',
+  ),
+  trafficRetentionBatchSize: whole(
+    'POD_TRAFFIC_RETENTION_BATCH_SIZE',
+    5000,
+    batchRows,
+    'Flows that one statement looks at.',
+  ),
   trafficMaxRowsPerPod: whole(
     'POD_TRAFFIC_MAX_ROWS_PER_POD',
     0,
@@ -141,7 +220,12 @@ const rows = {
     [60, maxSecs],
     'Seconds between passes over old images.',
   ),
-  imageInventoryBatchSize: whole('IMAGE_INVENTORY_RETENTION_BATCH_SIZE', 5000, batchRows, 'Rows of these that one statement deletes.'),
+  imageInventoryBatchSize: whole(
+    'IMAGE_INVENTORY_RETENTION_BATCH_SIZE',
+    5000,
+    batchRows,
+    'Rows of these that one statement deletes.',
+  ),
   imageRunningWindowSecs: whole(
     'IMAGE_INVENTORY_RUNNING_WINDOW_SECS',
     900,
@@ -190,7 +274,12 @@ const rows = {
     [60, maxSecs],
     'Seconds for which the pages of an incomplete SBOM are kept.',
   ),
-  supplyChainBatchSize: whole('SUPPLYCHAIN_RETENTION_BATCH_SIZE', 50, [1, 1000], 'Reports that one statement of such a pass deletes.'),
+  supplyChainBatchSize: whole(
+    'SUPPLYCHAIN_RETENTION_BATCH_SIZE',
+    50,
+    [1, 1000],
+    'Reports that one statement of such a pass deletes.',
+  ),
   attestationRetentionDays: whole(
     'IMAGE_ATTESTATION_RETENTION_DAYS',
     7,
@@ -203,7 +292,11 @@ const rows = {
     'What comes before the slash in annotations of generated policies and profiles.',
   ),
   seccompProfileDir: {
-    ...text('SECCOMP_PROFILE_DIR', 'kguardian', 'Folder of the profiles on the nodes, below the root of the profiles of the kubelet.'),
+    ...text(
+      'SECCOMP_PROFILE_DIR',
+      'kguardian',
+      'Folder of the profiles on the nodes, below the root of the profiles of the kubelet.',
+    ),
     type: 'relative path',
     schema: z
       .string()
@@ -276,9 +369,21 @@ const rows = {
     [60, maxSecs],
     'Seconds between passes over history, samples and heartbeats of nodes.',
   ),
-  computeStallSome: decimal('COMPUTE_THRESHOLD_STALL_SOME', 20, 'Percent of CPU pressure at which a container is stalled.'),
-  computeRunqP99Ms: decimal('COMPUTE_THRESHOLD_RUNQ_P99_MS', 20, 'Milliseconds of the p99 in the run queue at which it is stalled, too.'),
-  computeMinRunqEvents: decimal('COMPUTE_THRESHOLD_MIN_RUNQ_EVENTS', 50, 'Run-queue events a minute below which a p99 does not count.'),
+  computeStallSome: decimal(
+    'COMPUTE_THRESHOLD_STALL_SOME',
+    20,
+    'Percent of CPU pressure at which a container is stalled.',
+  ),
+  computeRunqP99Ms: decimal(
+    'COMPUTE_THRESHOLD_RUNQ_P99_MS',
+    20,
+    'Milliseconds of the p99 in the run queue at which it is stalled, too.',
+  ),
+  computeMinRunqEvents: decimal(
+    'COMPUTE_THRESHOLD_MIN_RUNQ_EVENTS',
+    50,
+    'Run-queue events a minute below which a p99 does not count.',
+  ),
   computeThrottledRatio: decimal(
     'COMPUTE_THRESHOLD_THROTTLED_RATIO',
     0.25,
@@ -289,12 +394,36 @@ const rows = {
     0.1,
     'Throttled time of quota time above which no neighbor is to blame.',
   ),
-  computeBlameShare: decimal('COMPUTE_THRESHOLD_BLAME_SHARE', 0.4, 'Share of what a container waits that names a culprit.'),
-  computeMemStallSome: decimal('COMPUTE_THRESHOLD_MEM_STALL_SOME', 10, 'Percent of memory pressure at which a container is short of it.'),
-  computeRefaultPerMin: decimal('COMPUTE_THRESHOLD_REFAULT_PER_MIN', 1000, 'Refaults a minute at which it is short of memory, too.'),
-  telemetryEnabled: { ...flag('TELEMETRY_ENABLED', true, 'Whether to ask once a day which releases there are.'), nonsense: 'default' },
-  telemetryEndpoint: httpUrl('TELEMETRY_ENDPOINT', 'default', 'The version service to ask; without it nobody is asked.'),
-  telemetryIntervalSecs: whole('TELEMETRY_INTERVAL_SECS', 86_400, [3600, maxSecs], 'Seconds between two such questions.'),
+  computeBlameShare: decimal(
+    'COMPUTE_THRESHOLD_BLAME_SHARE',
+    0.4,
+    'Share of what a container waits that names a culprit.',
+  ),
+  computeMemStallSome: decimal(
+    'COMPUTE_THRESHOLD_MEM_STALL_SOME',
+    10,
+    'Percent of memory pressure at which a container is short of it.',
+  ),
+  computeRefaultPerMin: decimal(
+    'COMPUTE_THRESHOLD_REFAULT_PER_MIN',
+    1000,
+    'Refaults a minute at which it is short of memory, too.',
+  ),
+  telemetryEnabled: {
+    ...flag('TELEMETRY_ENABLED', true, 'Whether to ask once a day which releases there are.'),
+    nonsense: 'default',
+  },
+  telemetryEndpoint: httpUrl(
+    'TELEMETRY_ENDPOINT',
+    'default',
+    'The version service to ask; without it nobody is asked.',
+  ),
+  telemetryIntervalSecs: whole(
+    'TELEMETRY_INTERVAL_SECS',
+    86_400,
+    [3600, maxSecs],
+    'Seconds between two such questions.',
+  ),
   chartVersion: {
     ...text('CHART_VERSION', 'unknown', 'Version of the chart that installed the broker.'),
     type: 'text',
@@ -342,7 +471,9 @@ export interface Config extends Settings {
 export function loadConfig(env: NodeJS.ProcessEnv): Config {
   const errors: string[] = []
   const warnings: string[] = []
-  const values = Object.fromEntries(Object.entries(rows).map(([key, row]) => [key, readRow(row, env, errors, warnings)])) as Settings
+  const values = Object.fromEntries(
+    Object.entries(rows).map(([key, row]) => [key, readRow(row, env, errors, warnings)]),
+  ) as Settings
   const tokens = tokenVariables.flatMap((variable) => readToken(variable, env, errors, warnings))
   for (const name of unknownTokens(tokenVariables, env))
     warnings.push(`${name}: not known here; it opens nothing and does not turn authentication on`)
@@ -373,14 +504,21 @@ const OPEN_WORKLOAD_LABELS =
 function affordableBudgetMb({ memoryLimitMb, readMemoryBudgetMb }: Settings, warnings: string[]): number {
   const limitMb = Math.max(1, Math.floor(memoryLimitMb * readBudgetShareOfMemoryLimit))
   if (memoryLimitMb === 0 || readMemoryBudgetMb <= limitMb) return readMemoryBudgetMb
-  warnings.push(`BROKER_READ_MEMORY_BUDGET_MB: ${readMemoryBudgetMb} is lowered to ${limitMb}, 30 % of BROKER_MEMORY_LIMIT_MB`)
+  warnings.push(
+    `BROKER_READ_MEMORY_BUDGET_MB: ${readMemoryBudgetMb} is lowered to ${limitMb}, 30 % of BROKER_MEMORY_LIMIT_MB`,
+  )
   return limitMb
 }
 
-function sufficientPoolSize({ dbPoolMaxSize, auditInflightPermits, evaluatorUrl }: Settings, warnings: string[]): number {
+function sufficientPoolSize(
+  { dbPoolMaxSize, auditInflightPermits, evaluatorUrl }: Settings,
+  warnings: string[],
+): number {
   const size = auditInflightPermits + poolSizeBesideAudit
   if (evaluatorUrl === null || dbPoolMaxSize >= size) return dbPoolMaxSize
-  warnings.push(`DB_POOL_MAX_SIZE: ${dbPoolMaxSize} is raised to ${size}, ${poolSizeBesideAudit} more than AUDIT_INFLIGHT_PERMITS`)
+  warnings.push(
+    `DB_POOL_MAX_SIZE: ${dbPoolMaxSize} is raised to ${size}, ${poolSizeBesideAudit} more than AUDIT_INFLIGHT_PERMITS`,
+  )
   return size
 }
 

@@ -8,24 +8,24 @@ import { chains } from '../jobs/index.ts'
 import { startSchedule } from '../jobs/schedule.ts'
 import { migrate } from '../sql/migrate/index.ts'
 import { migrationSettings } from '../sql/migrate/settings.ts'
-import { createAdmin } from './admin.ts'
-import { buildDeps } from './build.ts'
+import { createAdmin } from './app/admin.ts'
+import { createApp } from './app/app.ts'
+import { buildDeps } from './app/build.ts'
+import { withDatabase } from './app/with-database.ts'
+import { watchTokenFiles } from './config/token-files.ts'
 import { type Config, loadConfig, redacted } from './config.ts'
 import { type Connection, openDatabase } from './db/index.ts'
 import { checkSettings } from './db/settings-check.ts'
-import { MISREADS, misreadsEscapedKeys } from './escaped-keys.ts'
-import { firstSight } from './first-sight.ts'
-import { createApp } from './http/app.ts'
-import type { Cut } from './http/connections.ts'
-import { createHosts, refuseOtherHosts } from './http/hosts.ts'
-import { close, listen, listenOnEach, shown } from './http/listen.ts'
+import { createHosts, refuseOtherHosts } from './http/server/allowed-hosts.ts'
+import { close, listen, listenOnEach, shown } from './http/server/listen.ts'
+import type { Cut } from './http/server/slow-readers.ts'
 import { createTokens, type Tokens } from './http/tokens.ts'
-import { runServer } from './run-server.ts'
+import { MISREADS, misreadsEscapedKeys } from './process/escaped-keys.ts'
+import { firstSight } from './process/first-sight.ts'
+import { runServer } from './process/run-server.ts'
+import type { StopSignals } from './process/stop-signals.ts'
 import { watchAttributed, watchDenialWorkloads } from './seccomp/denials/index.ts'
-import type { StopSignals } from './stop-signals.ts'
-import { watchTokenFiles } from './token-files.ts'
 import { watchMemory } from './traffic/index.ts'
-import { withDatabase } from './with-database.ts'
 
 // The default lets the heap grow fourfold between collections on a large machine: 530 MiB at full load where this needs half. The start
 // script has `--v8-pool-size=1` beside it, which cannot be set from here: with the usual four threads that mark the heap, requests
@@ -48,7 +48,13 @@ const STOP_JOBS_MS = 5_000
 const END_DATABASE_MS = 2_000
 
 /** Resolves when the signal to stop has come and what was under way is over. */
-async function serve(config: Config, tokens: Tokens, log: Logger, signals: StopSignals, connection: Connection): Promise<void> {
+async function serve(
+  config: Config,
+  tokens: Tokens,
+  log: Logger,
+  signals: StopSignals,
+  connection: Connection,
+): Promise<void> {
   if (misreadsEscapedKeys()) log.warn({ node: process.version }, MISREADS)
   if (config.migrateOnStart) await signals.race(migrate({ connection, log, ...migrationSettings(config) }))
 
@@ -73,7 +79,10 @@ async function serve(config: Config, tokens: Tokens, log: Logger, signals: StopS
   const watch = watchMemory({ db, seen: deps.seen, log, everyMs: ASK_FOR_MEMORY_MS })
   const { metrics } = deps
   const everyMs = config.seccompDenialMetricsIntervalSecs * 1_000
-  const denialWatches = [watchDenialWorkloads({ db, metrics, log, everyMs }), watchAttributed({ denials: deps.denials, log, everyMs })]
+  const denialWatches = [
+    watchDenialWorkloads({ db, metrics, log, everyMs }),
+    watchAttributed({ denials: deps.denials, log, everyMs }),
+  ]
   const schedule = startSchedule(config.jobs === 'in-process' ? chains : [], deps)
   const api = shown(apis[0]!.address)
   if (process.stdout.isTTY) {

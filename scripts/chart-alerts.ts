@@ -20,7 +20,9 @@ function annotation(text: string, key: string): string {
   const [, first, below] = new RegExp(`^    ${key}: (.*)\\n((?: {6}.*\\n)*)`, 'm').exec(text) ?? []
   if (first === undefined) throw new Error(`an alert has no ${key}: ${text.slice(0, 80)}`)
   const words = first === '>-' ? below!.trim().split(/\n\s*/).join(' ') : first
-  return words.replace(/^'\{\{ `(.*)` \}\}'$/, '$1').replace(/\{\{ \$(?:labels\.)?(\w+) \}\}/g, (_, label: string) => label.toUpperCase())
+  return words
+    .replace(/^'\{\{ `(.*)` \}\}'$/, '$1')
+    .replace(/\{\{ \$(?:labels\.)?(\w+) \}\}/g, (_, label: string) => label.toUpperCase())
 }
 
 /** Those of a template, in its order. */
@@ -47,4 +49,5 @@ export function withAlerts(page: string): string {
   return page.replace(BETWEEN, (_, start: string, end: string) => `${start}${table}\n${end}`)
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(OPERATIONS, withAlerts(readFileSync(OPERATIONS, 'utf8')))
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  writeFileSync(OPERATIONS, withAlerts(readFileSync(OPERATIONS, 'utf8')))

@@ -10,7 +10,16 @@ export const DOCUMENT = new URL('../docs/values.md', import.meta.url)
 const SECTIONS: readonly [heading: string, firstParts: readonly string[]][] = [
   [
     'All pods',
-    ['fullnameOverride', 'image', 'pods', 'serviceAccount', 'podSecurityContext', 'securityContext', 'extraObjects', 'bindAddress'],
+    [
+      'fullnameOverride',
+      'image',
+      'pods',
+      'serviceAccount',
+      'podSecurityContext',
+      'securityContext',
+      'extraObjects',
+      'bindAddress',
+    ],
   ],
   ['Broker', ['broker']],
   ['Database', ['database', 'postgres', 'migration', 'backup']],
@@ -71,7 +80,9 @@ export function constraint(asked: Schema, root: Schema): string {
       return `list: ${constraint(schema.items!, root)}`
     case 'object':
       if (schema.required) return `objects with ${schema.required.map(code).join(', ')}`
-      return typeof schema.additionalProperties === 'object' ? `map: ${constraint(schema.additionalProperties, root)}` : 'object'
+      return typeof schema.additionalProperties === 'object'
+        ? `map: ${constraint(schema.additionalProperties, root)}`
+        : 'object'
     default:
       throw new Error(`the schema has a value of the type ${schema.type}`)
   }
@@ -88,8 +99,11 @@ export function variablesOfValue(path: string, variables: readonly Variable[]): 
 
 function variablesCell(path: string, variables: readonly Variable[]): string {
   const byProgram = new Map<Program, Set<string>>()
-  for (const { name, program } of variablesOfValue(path, variables)) byProgram.set(program, (byProgram.get(program) ?? new Set()).add(name))
-  const lists = [...byProgram].map(([program, names]) => `${program === 'broker' ? '' : `${program}: `}${[...names].map(code).join(', ')}`)
+  for (const { name, program } of variablesOfValue(path, variables))
+    byProgram.set(program, (byProgram.get(program) ?? new Set()).add(name))
+  const lists = [...byProgram].map(
+    ([program, names]) => `${program === 'broker' ? '' : `${program}: `}${[...names].map(code).join(', ')}`,
+  )
   return lists.join('; ')
 }
 
@@ -107,9 +121,15 @@ export function valuesDocument(): string {
   ]
   const sections = SECTIONS.map(([heading, firstParts]) => {
     const isHere = (path: string) => firstParts.includes(path.split('.')[0]!)
-    const groups = [...groupMeanings()].filter(([path]) => isHere(path)).map(([path, meaning]) => `- ${code(path)}: ${meaning}`)
+    const groups = [...groupMeanings()]
+      .filter(([path]) => isHere(path))
+      .map(([path, meaning]) => `- ${code(path)}: ${meaning}`)
     const lines = values.filter(({ path }) => isHere(path)).map(line)
-    const parts = [`## ${heading}`, groups.join('\n'), table(['Value', 'Default', 'Effect', 'Variables', 'Must be'], lines)]
+    const parts = [
+      `## ${heading}`,
+      groups.join('\n'),
+      table(['Value', 'Default', 'Effect', 'Variables', 'Must be'], lines),
+    ]
     return parts.filter((part) => part !== '').join('\n\n')
   })
   const fixed = FIXED.map(({ name, program, by, reason }) => [

@@ -80,7 +80,11 @@ export function comments(text: string): Map<string, string> {
 export function chartValues(): Value[] {
   const values = readValues()
   const meanings = comments(read('values.yaml'))
-  return schemaPaths(readSchema()).map((path) => ({ path, fallback: at(values, path), meaning: meanings.get(path) ?? '' }))
+  return schemaPaths(readSchema()).map((path) => ({
+    path,
+    fallback: at(values, path),
+    meaning: meanings.get(path) ?? '',
+  }))
 }
 
 /** What the line above a group of values says, by the path of the group. */

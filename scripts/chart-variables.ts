@@ -45,7 +45,8 @@ const timeout = (name: string): Fixed => ({
   name,
   program: 'edge proxy',
   by: 'frontend.env',
-  reason: 'The default fits the default of `database.statementTimeoutMs`; where that is raised above 45000, raise this as well.',
+  reason:
+    'The default fits the default of `database.statementTimeoutMs`; where that is raised above 45000, raise this as well.',
 })
 
 export const FIXED: readonly Fixed[] = [
@@ -61,10 +62,25 @@ export const FIXED: readonly Fixed[] = [
     by: 'broker.env',
     reason: 'The password is mounted as a file, so that a new one needs no restart.',
   },
-  { name: 'DATA_DIR', program: 'broker', by: 'broker.env', reason: 'Only for the embedded PostgreSQL, which is not started here.' },
-  { name: 'COMPUTE_RETENTION_INTERVAL_SECS', program: 'broker', by: 'the chart', reason: '600, as the specification fixes it.' },
+  {
+    name: 'DATA_DIR',
+    program: 'broker',
+    by: 'broker.env',
+    reason: 'Only for the embedded PostgreSQL, which is not started here.',
+  },
+  {
+    name: 'COMPUTE_RETENTION_INTERVAL_SECS',
+    program: 'broker',
+    by: 'the chart',
+    reason: '600, as the specification fixes it.',
+  },
   { name: 'CHART_VERSION', program: 'broker', by: 'the chart', reason: 'The version of the chart.' },
-  { name: 'KUBE_VERSION', program: 'broker', by: 'the chart', reason: 'The version of the cluster at the install or upgrade.' },
+  {
+    name: 'KUBE_VERSION',
+    program: 'broker',
+    by: 'the chart',
+    reason: 'The version of the cluster at the install or upgrade.',
+  },
   ...plainTokens('broker', 'broker.env', ['BROKER_TOKEN_READ', 'BROKER_TOKEN_INGEST', 'BROKER_AUTH_TOKEN']),
   {
     name: 'CORS_ORIGINS',
@@ -125,7 +141,9 @@ function variablesIn(body: string, program: Program, defined: ReadonlyMap<string
     // The branch of an `else` hangs on all that was asked for before it.
     else if (word === 'else') open[open.length - 1]!.push(...valuesIn(rest!))
     else if (word !== undefined) {
-      const included = [...rest!.matchAll(/include "telemetry-broker\.(\w+)"/g)].map(([, name]) => defined.get(name!) ?? '')
+      const included = [...rest!.matchAll(/include "telemetry-broker\.(\w+)"/g)].map(
+        ([, name]) => defined.get(name!) ?? '',
+      )
       open.push([rest!, ...included].flatMap(valuesIn))
     }
     const [, name] = /^- name: (\w+)$/.exec(line) ?? []
@@ -138,4 +156,5 @@ function variablesIn(body: string, program: Program, defined: ReadonlyMap<string
   return found.map((one) => ({ ...one, program }))
 }
 
-export const chartVariables = (): Variable[] => variablesOf(readFileSync(new URL('templates/_environment.tpl', CHART), 'utf8'))
+export const chartVariables = (): Variable[] =>
+  variablesOf(readFileSync(new URL('templates/_environment.tpl', CHART), 'utf8'))

@@ -42,7 +42,10 @@ function isItsOwn({ details, todo }) {
 }
 
 function line({ name, file, details }) {
-  const place = file === undefined ? '' : ` (${sourceOf(relative(process.cwd(), file.startsWith('file:') ? fileURLToPath(file) : file))})`
+  const place =
+    file === undefined
+      ? ''
+      : ` (${sourceOf(relative(process.cwd(), file.startsWith('file:') ? fileURLToPath(file) : file))})`
   const reason = details?.error?.cause ?? details?.error
   // What comes to no more than "Expected values to be equal:" is told with what follows.
   const message = String(reason?.message ?? reason)

@@ -10,13 +10,17 @@ const HERE = 'import.meta.url'
 /** What a source is compiled to. */
 export const builtFrom = (source) => join(BUILD, relative('.', source).replace(/\.ts$/, '.js'))
 /** And back. */
-export const sourceOf = (path) => (path.startsWith('.test-build/') ? path.slice('.test-build/'.length).replace(/\.js$/, '.ts') : path)
+export const sourceOf = (path) =>
+  path.startsWith('.test-build/') ? path.slice('.test-build/'.length).replace(/\.js$/, '.ts') : path
 
 /** Whether all of it could be compiled; types are not checked. */
 export function build() {
-  const tsc = spawnSync(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.test.json'], { stdio: 'inherit' })
+  const tsc = spawnSync(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.test.json'], {
+    stdio: 'inherit',
+  })
   if (tsc.status !== 0) return false
-  for (const entry of readdirSync(BUILD, { recursive: true })) if (entry.endsWith('.js')) place(join(BUILD, entry), entry)
+  for (const entry of readdirSync(BUILD, { recursive: true }))
+    if (entry.endsWith('.js')) place(join(BUILD, entry), entry)
   return true
 }
 

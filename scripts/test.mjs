@@ -68,8 +68,19 @@ if (line !== undefined && !endedBy) {
     BROKER_TEST_TEMPLATE: template,
     BROKER_TEST_BUILD: BUILD,
   }
-  const reporter = ['--test-reporter', new URL('./failures.mjs', import.meta.url).href, '--test-reporter-destination', 'stdout']
-  const args = ['--enable-source-maps', '--test', ...reporter, `--test-concurrency=${CONCURRENCY}`, ...files.map(builtFrom)]
+  const reporter = [
+    '--test-reporter',
+    new URL('./failures.mjs', import.meta.url).href,
+    '--test-reporter-destination',
+    'stdout',
+  ]
+  const args = [
+    '--enable-source-maps',
+    '--test',
+    ...reporter,
+    `--test-concurrency=${CONCURRENCY}`,
+    ...files.map(builtFrom),
+  ]
   tests = spawn(process.execPath, args, { stdio: 'inherit', env, detached: true })
   const [exitCode] = await once(tests, 'exit')
   signalTests('SIGKILL')

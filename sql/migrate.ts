@@ -1,10 +1,11 @@
 /**
  * Migrates the configured database, or the embedded one where none is configured: `node dist/sql/migrate.js`, exit code 0 or 1.
  */
+
+import { withDatabase } from '../lib/app/with-database.ts'
 import { loadConfig } from '../lib/config.ts'
-import { runProgram } from '../lib/program.ts'
-import { watchStopSignals } from '../lib/stop-signals.ts'
-import { withDatabase } from '../lib/with-database.ts'
+import { runProgram } from '../lib/process/program.ts'
+import { watchStopSignals } from '../lib/process/stop-signals.ts'
 import { migrate } from './migrate/index.ts'
 import { migrationSettings } from './migrate/settings.ts'
 

@@ -54,7 +54,14 @@ test('GET /attestations 200: the keys of a result, in wire order', async () => {
     signed_via: 'self',
     signatures: [
       signature({ tlogIndex: 7 }),
-      signature({ signerKind: 'key', issuer: undefined, san: undefined, keyName: 'release', keyFingerprint: 'f0'.repeat(32), keyPem: 'x' }),
+      signature({
+        signerKind: 'key',
+        issuer: undefined,
+        san: undefined,
+        keyName: 'release',
+        keyFingerprint: 'f0'.repeat(32),
+        keyPem: 'x',
+      }),
       unverified('network', { detail: 'x' }),
     ],
     attestations: [statement(), { ...unverified('network'), predicateType: 'https://unverified.test' }],
@@ -126,8 +133,14 @@ test('GET /attestations 200: in the order of the digests, each page from where t
     ofVerdict.filter((digest) => sorted.includes(digest as string)),
     verified,
   )
-  for (const filter of [`repository=${repository}`, `repository=${repository}&verdict=verified`, 'verdict=verified', ''])
-    for (const limit of [1, 2, 3]) assert.deepEqual(await walk(`${filter}&limit=${limit}`), await digests(`${filter}&limit=500`), filter)
+  for (const filter of [
+    `repository=${repository}`,
+    `repository=${repository}&verdict=verified`,
+    'verdict=verified',
+    '',
+  ])
+    for (const limit of [1, 2, 3])
+      assert.deepEqual(await walk(`${filter}&limit=${limit}`), await digests(`${filter}&limit=500`), filter)
 })
 
 test('GET /attestations 200: nextAfter is null on a page that is exactly full; after need not be in the list', async () => {
@@ -155,7 +168,10 @@ test('GET /attestations 200: a verdict and a repository exactly; a blank one is 
   for (const none of [repository.toUpperCase(), repository.slice(0, -1), `${repository}x`, `%20${repository}`])
     assert.deepEqual(await digests(`repository=${none}`), [], none)
   for (const verdict of VERDICTS)
-    assert.deepEqual(await digests(`repository=${repository}&verdict=${verdict}`), verdict === 'key_signed' ? [digest] : [])
+    assert.deepEqual(
+      await digests(`repository=${repository}&verdict=${verdict}`),
+      verdict === 'key_signed' ? [digest] : [],
+    )
 })
 
 test('GET /attestations 200: 100 results unless limit says otherwise; limit is clamped to 1..500', async () => {
@@ -166,7 +182,13 @@ test('GET /attestations 200: 100 results unless limit says otherwise; limit is c
            '[]', '[]', '[]', '[]', '[]', '[]', '', now(), now() from generate_series(1, 501) n`
   const found = async (query: string) => (await digests(`repository=${repository}${query}`)).length
   assert.deepEqual(
-    [await found(''), await found('&limit=0'), await found('&limit=-7'), await found('&limit=%2B2'), await found('&limit=501')],
+    [
+      await found(''),
+      await found('&limit=0'),
+      await found('&limit=-7'),
+      await found('&limit=%2B2'),
+      await found('&limit=501'),
+    ],
     [100, 1, 1, 2, 500],
   )
   assert.notEqual((await list(`repository=${repository}&limit=500`)).nextAfter, null)
@@ -176,44 +198,61 @@ test('GET /attestations 200: 100 results unless limit says otherwise; limit is c
 test('GET /attestations 200: every result that stays is on one page of a walk, while others come, go and are checked again', {
   timeout: 900_000,
 }, async () => {
-  const change = fc.record({ kind: fc.constantFrom('come', 'go', 'again'), at: fc.nat(30), verdict: fc.constantFrom(...VERDICTS) })
+  const change = fc.record({
+    kind: fc.constantFrom('come', 'go', 'again'),
+    at: fc.nat(30),
+    verdict: fc.constantFrom(...VERDICTS),
+  })
   const filter = fc.constantFrom('', 'repository', 'verdict', 'both')
   await fc.assert(
-    fc.asyncProperty(fc.array(change, { maxLength: 12 }), fc.integer({ min: 1, max: 4 }), filter, async (changes, limit, by) => {
-      await app.sql`delete from image_attestation`
-      const repository = newRepository()
-      const name = (n: number) => digestOf(`walked-${n}`)
-      const stays = [0, 3, 7, 11, 20, 28]
-      for (const n of stays) await storeAttestation(app, name(n), { repository, verdict: 'unsigned' })
-      const query = `limit=${limit}${by === 'repository' || by === 'both' ? `&repository=${repository}` : ''}${by === 'verdict' || by === 'both' ? '&verdict=unsigned' : ''}`
-      const left = [...changes]
-      const seen: unknown[] = []
-      for (let after = ''; ; ) {
-        const { items, nextAfter } = await list(`${query}${after}`)
-        seen.push(...items.map(({ digest }) => digest))
-        if (nextAfter === null) break
-        after = `&after=${nextAfter}`
-        const next = left.shift()
-        if (!next) continue
-        const isOurs = stays.includes(next.at)
-        if (next.kind === 'go' && !isOurs) await app.sql`delete from image_attestation where digest = ${name(next.at)}`
-        // Checked again it may change, but not leave the filter.
-        else await storeAttestation(app, name(next.at), { repository, verdict: isOurs ? 'unsigned' : next.verdict, reason: 'network' })
-      }
-      assert.equal(new Set(seen).size, seen.length)
-      assert.deepEqual(
-        stays.map(name).filter((digest) => !seen.includes(digest)),
-        [],
-      )
-      assert.deepEqual(seen, [...seen].sort())
-    }),
+    fc.asyncProperty(
+      fc.array(change, { maxLength: 12 }),
+      fc.integer({ min: 1, max: 4 }),
+      filter,
+      async (changes, limit, by) => {
+        await app.sql`delete from image_attestation`
+        const repository = newRepository()
+        const name = (n: number) => digestOf(`walked-${n}`)
+        const stays = [0, 3, 7, 11, 20, 28]
+        for (const n of stays) await storeAttestation(app, name(n), { repository, verdict: 'unsigned' })
+        const query = `limit=${limit}${by === 'repository' || by === 'both' ? `&repository=${repository}` : ''}${by === 'verdict' || by === 'both' ? '&verdict=unsigned' : ''}`
+        const left = [...changes]
+        const seen: unknown[] = []
+        for (let after = ''; ; ) {
+          const { items, nextAfter } = await list(`${query}${after}`)
+          seen.push(...items.map(({ digest }) => digest))
+          if (nextAfter === null) break
+          after = `&after=${nextAfter}`
+          const next = left.shift()
+          if (!next) continue
+          const isOurs = stays.includes(next.at)
+          if (next.kind === 'go' && !isOurs)
+            await app.sql`delete from image_attestation where digest = ${name(next.at)}`
+          // Checked again it may change, but not leave the filter.
+          else
+            await storeAttestation(app, name(next.at), {
+              repository,
+              verdict: isOurs ? 'unsigned' : next.verdict,
+              reason: 'network',
+            })
+        }
+        assert.equal(new Set(seen).size, seen.length)
+        assert.deepEqual(
+          stays.map(name).filter((digest) => !seen.includes(digest)),
+          [],
+        )
+        assert.deepEqual(seen, [...seen].sort())
+      },
+    ),
     { numRuns: 60 },
   )
 })
 
 for (const [query, field] of [
   ...['limit=abc', 'limit=', 'limit=1.5', 'limit=%00'].map((query) => [query, 'limit']),
-  ...['after=web', 'after=sha256:abc', `after=${digestOf('a').toUpperCase()}`, `after=${digestOf('a')}0`].map((query) => [query, 'after']),
+  ...['after=web', 'after=sha256:abc', `after=${digestOf('a').toUpperCase()}`, `after=${digestOf('a')}0`].map(
+    (query) => [query, 'after'],
+  ),
   ...['verdict=trusted', 'verdict=VERIFIED', 'verdict=verified%20', 'verdict=a%00b'].map((query) => [query, 'verdict']),
   ['repository=a%00b', 'repository'],
 ] as [string, string][]) {
@@ -230,7 +269,8 @@ test('GET /attestations 401: no token, or an unknown one', async () => {
 })
 
 test('GET /attestations 200: every token may read', async () => {
-  for (const one of Object.values(TOKENS)) assert.equal((await guarded.get('/attestations', { token: one })).status, 200)
+  for (const one of Object.values(TOKENS))
+    assert.equal((await guarded.get('/attestations', { token: one })).status, 200)
 })
 
 test('GET /attestations 503: shed when the read budget is spent; 24 KiB for each result and one more', async () => {
@@ -248,5 +288,7 @@ test('GET /attestations 503: shed when the read budget is spent; 24 KiB for each
 })
 
 test('GET /attestations 503: the table is locked for longer than a statement may take', async () => {
-  await whileRefused(guarded.sql, 'image_attestation', async () => assertDatabaseBusy(await guarded.get('/attestations', { token })))
+  await whileRefused(guarded.sql, 'image_attestation', async () =>
+    assertDatabaseBusy(await guarded.get('/attestations', { token })),
+  )
 })

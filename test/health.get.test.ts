@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import test, { after } from 'node:test'
 import { routes } from '../handlers/router.ts'
-import { buildDeps } from '../lib/build.ts'
+import { createApp } from '../lib/app/app.ts'
+import { buildDeps } from '../lib/app/build.ts'
 import { openDatabase } from '../lib/db/index.ts'
-import { createApp } from '../lib/http/app.ts'
 import { startApp, TOKENS } from './support/app.ts'
 import { startProxy } from './support/proxy.ts'
 import { podPost } from './support/records.ts'
@@ -67,7 +67,8 @@ test('GET /health 200: while every connection for reads and writes is taken', as
 })
 
 test('GET /health 503: a migration of this release is missing', async () => {
-  const [newest] = await app.sql`delete from schema_migration where version = (select max(version) from schema_migration) returning *`
+  const [newest] =
+    await app.sql`delete from schema_migration where version = (select max(version) from schema_migration) returning *`
   await becomes(() => health(), OUTDATED)
   await app.sql`insert into schema_migration ${app.sql(newest!)}`
   await becomes(() => health(), HEALTHY)
@@ -88,7 +89,8 @@ test('GET /health 503: the database does not answer the question in time', LIMIT
 test('GET /health 503: the database is silent, and 200 when it speaks again', LIMIT, async () => {
   await becomes(() => health(distant), HEALTHY)
   proxy.pause()
-  for (const answer of await Promise.all([health(distant), health(distant), health(distant)])) assert.deepEqual(answer, UNAVAILABLE)
+  for (const answer of await Promise.all([health(distant), health(distant), health(distant)]))
+    assert.deepEqual(answer, UNAVAILABLE)
   proxy.resume()
   await until('it answers again', async () => (await health(distant))[0] === 200)
 })

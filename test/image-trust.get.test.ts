@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import http from 'node:http'
 import test from 'node:test'
-import { close, listen } from '../lib/http/listen.ts'
+import { close, listen } from '../lib/http/server/listen.ts'
 import { startApp, TOKENS } from './support/app.ts'
 import { type StubAnswer, startStub } from './support/stub.ts'
 import { until } from './support/until.ts'
@@ -23,9 +23,19 @@ const result = (verdict: string, more: object = {}) => ({
 })
 const AT = '2025-06-07T08:09:10.123456789+02:00'
 const says = (results: unknown, more: object = { evaluatedAt: AT }): StubAnswer => ({ json: { ...more, results } })
-const trust = (query = '', options: { token?: string; headers?: Record<string, string> } = read) => app.get(`/image-trust${query}`, options)
+const trust = (query = '', options: { token?: string; headers?: Record<string, string> } = read) =>
+  app.get(`/image-trust${query}`, options)
 
-const NOTHING = { evaluatedAt: null, total: 0, wouldDeny: 0, unknown: 0, trusted: 0, policies: [], results: [], truncated: false }
+const NOTHING = {
+  evaluatedAt: null,
+  total: 0,
+  wouldDeny: 0,
+  unknown: 0,
+  trusted: 0,
+  policies: [],
+  results: [],
+  truncated: false,
+}
 const ALL = [
   result('Trusted', { container: 'zeta' }),
   result('Unknown', { reason: 'not-checked', policy: 'cluster/all' }),
@@ -140,7 +150,10 @@ test('GET /image-trust 200: an evaluator that does not filter is filtered', asyn
 
 test('GET /image-trust 200: the limit cuts the list and not the counts', async () => {
   const many = Array.from({ length: 2_100 }, (_, i) =>
-    result(['Trusted', 'WouldDeny', 'Unknown'][i % 3]!, { container: `c${String(2_100 - i).padStart(4, '0')}`, policy: `shop/p${i % 4}` }),
+    result(['Trusted', 'WouldDeny', 'Unknown'][i % 3]!, {
+      container: `c${String(2_100 - i).padStart(4, '0')}`,
+      policy: `shop/p${i % 4}`,
+    }),
   )
   answer = () => says(many)
   for (const [limit, size] of [
@@ -154,7 +167,15 @@ test('GET /image-trust 200: the limit cuts the list and not the counts', async (
   ] as const) {
     const { json } = await trust(limit === '' ? '' : `?limit=${limit}`)
     assert.deepEqual(
-      [json.results.length, json.truncated, json.total, json.wouldDeny, json.unknown, json.trusted, json.policies.length],
+      [
+        json.results.length,
+        json.truncated,
+        json.total,
+        json.wouldDeny,
+        json.unknown,
+        json.trusted,
+        json.policies.length,
+      ],
       [size, true, 2_100, 700, 700, 700, 4],
       limit,
     )
@@ -219,7 +240,10 @@ test('GET /image-trust 200: what the evaluator refuses or fails at has a fixed p
     )
   assert.equal(await reasonOf('reset'), 'the request to the evaluator failed')
   assert.equal(await reasonOf('cut'), 'the answer of the evaluator could not be read')
-  assert.equal(await reasonOf({ text: 'x', headers: { 'content-encoding': 'br' } }), 'the answer of the evaluator could not be read')
+  assert.equal(
+    await reasonOf({ text: 'x', headers: { 'content-encoding': 'br' } }),
+    'the answer of the evaluator could not be read',
+  )
 })
 
 test('GET /image-trust 200: what lies behind a phrase is in the log, and the token nowhere', async () => {
@@ -245,11 +269,24 @@ test('GET /image-trust 200: what is not the agreed answer is invalid', async () 
   const invalid = 'the answer of the evaluator is not valid'
   const { verdict: _, ...incomplete } = result('x')
   const bad: StubAnswer[] = [
-    ...['', 'not json', '{"results":[', '{"results":[]', '{"results":[]}}', '{"results":[}', '{"results":[,]}', '[]', 'null', '7'].map(
-      (text) => ({ text }),
-    ),
-    ...['{"results":[],"results":[]}', '{"results":[],"resul\\u0074s":[]}', '\ufeff{"results":[]}'].map((text) => ({ text })),
-    ...[{}, { evaluatedAt: null }, { results: 'x' }, { results: {} }, { evaluatedAt: 7, results: [] }].map((json) => ({ json })),
+    ...[
+      '',
+      'not json',
+      '{"results":[',
+      '{"results":[]',
+      '{"results":[]}}',
+      '{"results":[}',
+      '{"results":[,]}',
+      '[]',
+      'null',
+      '7',
+    ].map((text) => ({ text })),
+    ...['{"results":[],"results":[]}', '{"results":[],"resul\\u0074s":[]}', '\ufeff{"results":[]}'].map((text) => ({
+      text,
+    })),
+    ...[{}, { evaluatedAt: null }, { results: 'x' }, { results: {} }, { evaluatedAt: 7, results: [] }].map((json) => ({
+      json,
+    })),
     ...[7, null, [], 'x', incomplete, result('x', { policy: 7 }), result('x', { reason: 7 })].map((one) => says([one])),
     says([result('x', { image: 'i'.repeat(9_000) })]),
     says([], { evaluatedAt: AT, filler: 'x'.repeat(70_000) }),
@@ -273,7 +310,9 @@ test('GET /image-trust 200: whoever leaves takes the question along, and then gi
     outgoing.destroy()
     await until('the question has ended', () => evaluator.open === 0)
     await until('what it held is given back', () => budget.availableKib === budget.totalKib)
-    assert.ok(await until('the log tells', () => app.logged.find((one) => one.route === '/image-trust' && one.status === 499)))
+    assert.ok(
+      await until('the log tells', () => app.logged.find((one) => one.route === '/image-trust' && one.status === 499)),
+    )
   } finally {
     await close(server, 0)
   }
@@ -281,7 +320,11 @@ test('GET /image-trust 200: whoever leaves takes the question along, and then gi
 
 test('GET /image-trust 503: more answers than the read budget holds', async () => {
   answer = () => 'hang'
-  const small = await startApp({ EVALUATOR_URL: evaluator.url, BROKER_READ_MEMORY_BUDGET_MB: '16', BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+  const small = await startApp({
+    EVALUATOR_URL: evaluator.url,
+    BROKER_READ_MEMORY_BUDGET_MB: '16',
+    BROKER_READ_ACQUIRE_WAIT_MS: '0',
+  })
   evaluator.heard.length = 0
   const first = small.get('/image-trust')
   await until('the evaluator was asked', () => evaluator.heard.length === 1)

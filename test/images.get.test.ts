@@ -40,7 +40,13 @@ test('GET /images 200: the keys of an image, in wire order', async () => {
     'lastSeen',
     'runningContainers',
   ])
-  assert.deepEqual(image, { digest, repository: 'registry.test/team/app', tags: ['v1'], digestKind: 'repo', runningContainers: 1 })
+  assert.deepEqual(image, {
+    digest,
+    repository: 'registry.test/team/app',
+    tags: ['v1'],
+    digestKind: 'repo',
+    runningContainers: 1,
+  })
   const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3}|\.\d{6})?$/
   assert.match(firstSeen!, time)
   assert.match(lastSeen!, time)
@@ -62,7 +68,12 @@ test('GET /images 200: pages in the order of the digests, each from where the la
       [...all].reverse().map((digest, i) => container(`c${i}`, digest, { repository })),
     ),
   )
-  for (const filter of [`namespace=${namespace}`, `repository=${repository}`, `repository=${repository}&namespace=${namespace}`, '']) {
+  for (const filter of [
+    `namespace=${namespace}`,
+    `repository=${repository}`,
+    `repository=${repository}&namespace=${namespace}`,
+    '',
+  ]) {
     const everything = filter === '' ? ((await digests('limit=500')) as string[]) : all
     assert.deepEqual(everything, [...everything].sort())
     const paged: unknown[] = []
@@ -118,9 +129,16 @@ test('GET /images 200: by namespace, with the containers that run there; by repo
   const [a, b] = [newNamespace(), newNamespace()]
   const [one, two] = [newDigest(), newDigest()]
   const [r, s] = [`r.test/${a}`, `r.test/${a}x`]
-  await store(replica(a, [container('app', one, { repository: r }), container('side', one), container('x', two, { repository: s })]))
+  await store(
+    replica(a, [
+      container('app', one, { repository: r }),
+      container('side', one),
+      container('x', two, { repository: s }),
+    ]),
+  )
   await store(replica(b, [container('app', one)]))
-  const counts = async (query: string) => Object.fromEntries((await list(query)).items.map((i) => [i.digest, i.runningContainers]))
+  const counts = async (query: string) =>
+    Object.fromEntries((await list(query)).items.map((i) => [i.digest, i.runningContainers]))
   assert.deepEqual(await counts(`namespace=${a}`), { [one]: 2, [two]: 1 })
   assert.deepEqual(await counts(`namespace=${b}`), { [one]: 1 })
   assert.deepEqual(await counts(`repository=${r}`), { [one]: 3 })

@@ -48,7 +48,11 @@ test('GET / 200: JSON for everybody else', async () => {
     'text/*;q=0.1, application/json',
   ]) {
     const { status, headers } = await app.get('/', { headers: { accept } })
-    assert.deepEqual([status, headers.get('content-type'), headers.get('vary')], [200, 'application/json', 'accept'], accept)
+    assert.deepEqual(
+      [status, headers.get('content-type'), headers.get('vary')],
+      [200, 'application/json', 'accept'],
+      accept,
+    )
   }
 })
 

@@ -10,8 +10,8 @@ import { fileURLToPath } from 'node:url'
 import { routes } from '../handlers/router.ts'
 import { loadConfig } from '../lib/config.ts'
 import { declaredRoutes } from '../lib/http/access.ts'
-import { docOf } from '../lib/http/declared.ts'
 import { createTokens, type Scope } from '../lib/http/tokens.ts'
+import { docOf } from '../lib/openapi/declare.ts'
 import { startApp, TOKENS } from './support/app.ts'
 import { assertForbidden, assertUnauthorized } from './support/routes.ts'
 
@@ -114,7 +114,7 @@ test('the edge proxy needs nothing of the routes, the jobs and the database', ()
     found.filter((one) => /^(handlers|jobs|sql|lib\/(db|traffic|audit|pods|images))\//.test(one)),
     [],
   )
-  assert.ok(found.includes('lib/http/listen.ts'))
+  assert.ok(found.includes('lib/http/server/listen.ts'))
 })
 
 /** The first circle that is found of files that import one another, types included; null when there is none. */
@@ -150,7 +150,13 @@ for (const name of scopes.keys()) {
 }
 
 const VERBS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'QUERY']
-const NOBODY = [undefined, 'Bearer unknown-token-of-nobody', 'Bearer ', `Basic ${TOKENS.BROKER_TOKEN_READ}`, TOKENS.BROKER_TOKEN_INGEST]
+const NOBODY = [
+  undefined,
+  'Bearer unknown-token-of-nobody',
+  'Bearer ',
+  `Basic ${TOKENS.BROKER_TOKEN_READ}`,
+  TOKENS.BROKER_TOKEN_INGEST,
+]
 const patterns = [...scopes].map(([name, scope]) => {
   const [verb, path] = name.split(' ') as [string, string]
   return { verb, scope, path, matches: new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`) }
@@ -161,7 +167,10 @@ const scopeOf = (verb: string, path: string): Scope | null =>
 
 const app = await startApp(TOKENS)
 const ask = async (verb: string, path: string, authorization?: string) => {
-  const answer = await app.app.request(path, { method: verb, headers: authorization === undefined ? {} : { authorization } })
+  const answer = await app.app.request(path, {
+    method: verb,
+    headers: authorization === undefined ? {} : { authorization },
+  })
   return { status: answer.status, headers: answer.headers, text: await answer.text(), json: undefined }
 }
 
@@ -199,7 +208,17 @@ for (const { path } of patterns) {
 }
 
 test('a path that is no route is 404 for every caller, before the token is looked at', async () => {
-  for (const path of ['/pod', '/pods/x', '/livez', '/readyz', '/pod/spec/x', '/SVC/info', '//pod/info', '/pod//info', '/pod%2Finfo'])
+  for (const path of [
+    '/pod',
+    '/pods/x',
+    '/livez',
+    '/readyz',
+    '/pod/spec/x',
+    '/SVC/info',
+    '//pod/info',
+    '/pod//info',
+    '/pod%2Finfo',
+  ])
     for (const verb of VERBS) {
       assert.equal(scopeOf(verb, path), null, path)
       await assertTurnsAway(verb, path)

@@ -1,7 +1,7 @@
 /** What on-call reads of the database and the nodes in the metrics. */
 import assert from 'node:assert/strict'
 import test, { beforeEach } from 'node:test'
-import { createMetrics } from '../lib/metrics.ts'
+import { createMetrics } from '../lib/observability/metrics.ts'
 import { createUpkeep } from '../lib/telemetry/upkeep.ts'
 import { startApp, TOKENS } from './support/app.ts'
 import { startAsRole } from './support/as-role.ts'
@@ -13,7 +13,12 @@ const { config, log } = app.deps
 
 /** Values by their labels as they are written, of a metric that was just read. */
 const valuesOf = (text: string, name: string) =>
-  new Map([...text.matchAll(new RegExp(`^${name}(?:\\{(.*)\\})? (\\S+)$`, 'gm'))].map(([, labels, value]) => [labels ?? '', Number(value)]))
+  new Map(
+    [...text.matchAll(new RegExp(`^${name}(?:\\{(.*)\\})? (\\S+)$`, 'gm'))].map(([, labels, value]) => [
+      labels ?? '',
+      Number(value),
+    ]),
+  )
 
 /** Reads it all, once, and gives the text. */
 async function reading(from: { db: typeof db; config?: typeof config } = { db }): Promise<string> {
@@ -26,7 +31,8 @@ beforeEach(async () => {
   await sql`truncate pod, compute_node`
 })
 
-const tablesOf = (text: string) => [...valuesOf(text, 'broker_db_table_bytes').keys()].map((labels) => /^table="(\w+)"$/.exec(labels)![1]!)
+const tablesOf = (text: string) =>
+  [...valuesOf(text, 'broker_db_table_bytes').keys()].map((labels) => /^table="(\w+)"$/.exec(labels)![1]!)
 
 test('GET /metrics 200: the size of every table of ours, with its indexes, and of no other', async () => {
   await sql`create table of_somebody_else (n int)`
@@ -53,7 +59,9 @@ test('GET /metrics 200: rows and dead rows of a table, those of its days togethe
   await until('the server has counted the dead rows', async () => {
     await sql`select pg_stat_force_next_flush(), pg_stat_clear_snapshot()`
     const text = await reading()
-    const [rows, dead] = ['rows', 'dead_rows'].map((what) => valuesOf(text, `broker_db_table_${what}`).get('table="pod"'))
+    const [rows, dead] = ['rows', 'dead_rows'].map((what) =>
+      valuesOf(text, `broker_db_table_${what}`).get('table="pod"'),
+    )
     return rows === 19 && dead! >= 11
   })
 })
@@ -102,7 +110,10 @@ test('GET /metrics 200: nobody is silent where staleness is off', async () => {
   await pod('busy', 0)
   await pod('quiet', 5_000)
   await pod('gone', DAY + 60)
-  assert.deepEqual(nodesOf(await reading({ db, config: { ...config, peerStaleAliveSecs: 0 } })), { reporting: 2, silent: 0 })
+  assert.deepEqual(nodesOf(await reading({ db, config: { ...config, peerStaleAliveSecs: 0 } })), {
+    reporting: 2,
+    silent: 0,
+  })
 })
 
 test('GET /metrics 200: an ordinary role reads all of it', async () => {
@@ -120,7 +131,13 @@ test('GET /metrics 200: scrapes start a reading once a minute and do not wait fo
     asked++
     return [[], []]
   }
-  const upkeep = createUpkeep({ db: { job: { once } } as never, config, metrics: createMetrics(), log, now: () => clock })
+  const upkeep = createUpkeep({
+    db: { job: { once } } as never,
+    config,
+    metrics: createMetrics(),
+    log,
+    now: () => clock,
+  })
   await upkeep.refresh()
   const each = asked
   assert.ok(each > 0)

@@ -1,7 +1,7 @@
 /** Where names of namespaces and workloads are shown among the metrics. */
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { createAdmin } from '../lib/admin.ts'
+import { createAdmin } from '../lib/app/admin.ts'
 import { loadConfig } from '../lib/config.ts'
 import { MAX_SERIES } from '../lib/seccomp/denials/series.ts'
 import { startApp, TOKENS } from './support/app.ts'
@@ -24,7 +24,8 @@ async function shown(labels?: string, env: NodeJS.ProcessEnv = {}) {
 }
 
 test('workloads are among the metrics of both ports, as specified, unless it is said otherwise', async () => {
-  for (const labels of [undefined, 'all', ' ALL ']) assert.deepEqual(await shown(labels), { api: [WEB, DB], admin: [WEB, DB] })
+  for (const labels of [undefined, 'all', ' ALL '])
+    assert.deepEqual(await shown(labels), { api: [WEB, DB], admin: [WEB, DB] })
 })
 
 test('METRICS_WORKLOAD_LABELS=admin shows workloads on the admin port alone, and their sum on the one of the API', async () => {
@@ -54,10 +55,14 @@ test('the sum has what is beyond the series that are counted, and is there befor
 })
 
 test('that names of workloads are open although tokens are set is a warning at the start', () => {
-  const warned = (env: NodeJS.ProcessEnv) => loadConfig(env).warnings.filter((one) => one.startsWith('METRICS_WORKLOAD_LABELS: '))
+  const warned = (env: NodeJS.ProcessEnv) =>
+    loadConfig(env).warnings.filter((one) => one.startsWith('METRICS_WORKLOAD_LABELS: '))
   assert.equal(warned(TOKENS).length, 1)
   assert.equal(warned({ ...TOKENS, METRICS_WORKLOAD_LABELS: 'all' }).length, 1)
   for (const labels of ['admin', 'off']) assert.deepEqual(warned({ ...TOKENS, METRICS_WORKLOAD_LABELS: labels }), [])
   assert.deepEqual(warned({}), [])
-  assert.throws(() => loadConfig({ METRICS_WORKLOAD_LABELS: 'some' }), /METRICS_WORKLOAD_LABELS: expected all, admin, off/)
+  assert.throws(
+    () => loadConfig({ METRICS_WORKLOAD_LABELS: 'some' }),
+    /METRICS_WORKLOAD_LABELS: expected all, admin, off/,
+  )
 })

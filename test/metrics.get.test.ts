@@ -1,16 +1,20 @@
 import assert from 'node:assert/strict'
 import test, { after } from 'node:test'
 import { routes } from '../handlers/router.ts'
-import { buildDeps } from '../lib/build.ts'
+import { createApp } from '../lib/app/app.ts'
+import { buildDeps } from '../lib/app/build.ts'
 import { openDatabase } from '../lib/db/index.ts'
-import { createApp } from '../lib/http/app.ts'
 import { startApp, TOKENS } from './support/app.ts'
 import { startProxy } from './support/proxy.ts'
 import { podPost, servicePost } from './support/records.ts'
 import { whileLocked } from './support/routes.ts'
 import { becomes, until } from './support/until.ts'
 
-const app = await startApp({ BROKER_READ_ACQUIRE_WAIT_MS: '0', AUDIT_INFLIGHT_PERMITS: '5', BROKER_READ_MEMORY_BUDGET_MB: '3' })
+const app = await startApp({
+  BROKER_READ_ACQUIRE_WAIT_MS: '0',
+  AUDIT_INFLIGHT_PERMITS: '5',
+  BROKER_READ_MEMORY_BUDGET_MB: '3',
+})
 
 /** Samples by name and labels, and the type of each name; fails on what is not the text format. */
 function parse(text: string) {
@@ -65,7 +69,10 @@ test('GET /metrics 200: bodies that were refused because too many came at once, 
 test('GET /metrics 200: when jobs last ran to their end, in whichever process', async () => {
   await app.sql`insert into job_run (job, finished_at, duration_ms, rows) values ('late-resolve', timestamp '2024-05-01 10:00:00', 1500, 7)`
   const { samples } = await scrape()
-  assert.equal(samples.get('broker_job_last_success_timestamp_seconds{job="late-resolve"}'), Date.parse('2024-05-01T10:00:00Z') / 1000)
+  assert.equal(
+    samples.get('broker_job_last_success_timestamp_seconds{job="late-resolve"}'),
+    Date.parse('2024-05-01T10:00:00Z') / 1000,
+  )
   assert.equal(samples.get('broker_job_duration_seconds{job="late-resolve"}'), 1.5)
 })
 
@@ -85,7 +92,12 @@ test('GET /metrics 200: what only grows is a counter', async () => {
 
 test('GET /metrics 200: the values of an idle process', async () => {
   const expected = {
-    ...{ broker_db_schema_ready: 1, broker_db_reachable: 1, broker_audit_enabled: 0, broker_audit_inflight_available: 5 },
+    ...{
+      broker_db_schema_ready: 1,
+      broker_db_reachable: 1,
+      broker_audit_enabled: 0,
+      broker_audit_inflight_available: 5,
+    },
     ...{ broker_audit_dropped_total: 0, broker_db_pool_idle: 8, broker_db_pool_max: 8, broker_read_shed_total: 0 },
     ...{ broker_read_budget_kib_total: 3072, broker_read_budget_kib_available: 3072 },
   }
@@ -127,11 +139,22 @@ test('GET /metrics 200: requests by method, pattern and status', async () => {
 
 test('GET /metrics 200: no pod, namespace, node, service or address, whatever was posted and asked', async () => {
   const unique = 'zzsecretzz'
-  const fields = { pod_name: `${unique}-pod`, pod_namespace: `${unique}-ns`, node_name: `${unique}-node`, pod_ip: '10.123.45.67' }
+  const fields = {
+    pod_name: `${unique}-pod`,
+    pod_namespace: `${unique}-ns`,
+    node_name: `${unique}-node`,
+    pod_ip: '10.123.45.67',
+  }
   await app.post('/pod/spec', podPost(fields))
   await app.post('/svc/spec', servicePost({ svc_name: unique, svc_ip: '10.123.45.68' }))
   const flow = {
-    ...{ uuid: `${unique}-uuid`, pod_name: fields.pod_name, pod_ip: '10.123.45.67', pod_port: '0', traffic_type: 'EGRESS' },
+    ...{
+      uuid: `${unique}-uuid`,
+      pod_name: fields.pod_name,
+      pod_ip: '10.123.45.67',
+      pod_port: '0',
+      traffic_type: 'EGRESS',
+    },
     ...{ ip_protocol: 'TCP', traffic_in_out_ip: '10.123.45.68', traffic_in_out_port: '80', decision: 'ALLOW' },
     time_stamp: '2024-05-01T10:00:00',
   }
@@ -159,7 +182,8 @@ test('GET /metrics 200: without a token, with auth on', async () => {
 })
 
 test('GET /metrics 200: the database is reachable but its schema is not that of this release', async () => {
-  const [newest] = await app.sql`delete from schema_migration where version = (select max(version) from schema_migration) returning *`
+  const [newest] =
+    await app.sql`delete from schema_migration where version = (select max(version) from schema_migration) returning *`
   // A probe has a moment only, which a busy machine may take for itself.
   await becomes(async () => {
     const { samples } = await scrape()
@@ -211,7 +235,8 @@ test('GET /metrics 200: scrapes that come at once share the making, and none is 
   try {
     const first = app.get('/metrics')
     const others = Array.from({ length: 50 }, () => app.get('/metrics'))
-    for (const { status, text } of await Promise.all([first, ...others])) assert.deepEqual([status, text.startsWith('# HELP')], [200, true])
+    for (const { status, text } of await Promise.all([first, ...others]))
+      assert.deepEqual([status, text.startsWith('# HELP')], [200, true])
     assert.ok(made <= 3, `${made} for 51`)
     deps.metrics.denialWorkloads.set(77)
     assert.ok((await app.get('/metrics')).text.includes('svc_seccomp_denial_workloads 77\n'))

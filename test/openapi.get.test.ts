@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import openApiRoute from '../handlers/openapi.get.ts'
+import { createApp } from '../lib/app/app.ts'
 import { access } from '../lib/http/access.ts'
-import { createApp } from '../lib/http/app.ts'
-import { route } from '../lib/http/context.ts'
-import { GZIP_MIN_BYTES } from '../lib/http/respond.ts'
+import { GZIP_MIN_BYTES } from '../lib/http/response/respond.ts'
+import { route } from '../lib/http/route.ts'
 import { startApp, TOKENS } from './support/app.ts'
 import { document } from './support/contract.ts'
 import { assertUnauthorized } from './support/routes.ts'
@@ -21,7 +21,10 @@ test('GET /openapi.json 200: the document of the routes', async () => {
 })
 
 test('GET /openapi.json 200: the same bytes each time', async () => {
-  assert.equal((await app.get('/openapi.json')).text, (await guarded.get('/openapi.json', { token: TOKENS.BROKER_TOKEN_READ })).text)
+  assert.equal(
+    (await app.get('/openapi.json')).text,
+    (await guarded.get('/openapi.json', { token: TOKENS.BROKER_TOKEN_READ })).text,
+  )
 })
 
 test('GET /openapi.json 200: compressed when asked', async () => {
@@ -44,9 +47,14 @@ test('GET /openapi.json 200: what it says of compression is so', async () => {
     [longError, token, 400, false],
   ] as const) {
     const { headers, ...answer } = await guarded.get(path, { token: sent, headers: { 'accept-encoding': 'gzip' } })
-    assert.deepEqual([answer.status, headers.get('content-encoding')], [status, isPacked ? 'gzip' : null], path.slice(0, 40))
+    assert.deepEqual(
+      [answer.status, headers.get('content-encoding')],
+      [status, isPacked ? 'gzip' : null],
+      path.slice(0, 40),
+    )
   }
-  for (const path of ['/metrics', longError]) assert.ok((await guarded.get(path, { token })).text.length >= GZIP_MIN_BYTES)
+  for (const path of ['/metrics', longError])
+    assert.ok((await guarded.get(path, { token })).text.length >= GZIP_MIN_BYTES)
 })
 
 test('GET /openapi.json 200: HEAD has its length and no body', async () => {

@@ -17,14 +17,35 @@ test('GET /version 200: without chart and address all but the broker is unknown'
   const { get } = await startApp()
   const { status, json } = await get('/version')
   assert.equal(status, 200)
-  assert.deepEqual(Object.keys(json), ['broker', 'chart', 'telemetry_enabled', 'latest', 'checked_at', 'update_available'])
-  assert.deepEqual(json, { broker, chart: 'unknown', telemetry_enabled: false, latest: null, checked_at: null, update_available: false })
+  assert.deepEqual(Object.keys(json), [
+    'broker',
+    'chart',
+    'telemetry_enabled',
+    'latest',
+    'checked_at',
+    'update_available',
+  ])
+  assert.deepEqual(json, {
+    broker,
+    chart: 'unknown',
+    telemetry_enabled: false,
+    latest: null,
+    checked_at: null,
+    update_available: false,
+  })
   assert.match(broker, /^\d+\.\d+\.\d+/)
 })
 
 test('GET /version 200: nothing is known before a check-in succeeded', async () => {
   const { json } = await app.get('/version')
-  assert.deepEqual(json, { broker, chart: '2.4.0', telemetry_enabled: true, latest: null, checked_at: null, update_available: false })
+  assert.deepEqual(json, {
+    broker,
+    chart: '2.4.0',
+    telemetry_enabled: true,
+    latest: null,
+    checked_at: null,
+    update_available: false,
+  })
 })
 
 test('GET /version 200: what the last check-in learnt', async () => {
@@ -63,7 +84,8 @@ test('GET /version 200: with telemetry off the record works, and what was learnt
 
 test('GET /version 401: it is not exempt', async () => assertUnauthorized(await guarded.get('/version')))
 
-test('GET /version 200: with a token that reads', async () => assert.equal((await guarded.get('/version', { token })).status, 200))
+test('GET /version 200: with a token that reads', async () =>
+  assert.equal((await guarded.get('/version', { token })).status, 200))
 
 test('GET /version 503: a statement that is cancelled', async () => {
   await whileRefused(guarded.sql, 'install', async () => assertDatabaseBusy(await guarded.get('/version', { token })))

@@ -59,7 +59,10 @@ const ids = async (query?: Record<string, string>) => (await list(query)).items.
 test('GET /vulnerabilities 200: before the summary was first made there is nothing, nor an age', async () => {
   await hold([])
   const answer = await app.get('/vulnerabilities')
-  assert.deepEqual([answer.status, answer.text], [200, '{"items":[],"nextAfter":null,"computedAt":null,"staleSeconds":null}'])
+  assert.deepEqual(
+    [answer.status, answer.text],
+    [200, '{"items":[],"nextAfter":null,"computedAt":null,"staleSeconds":null}'],
+  )
 })
 
 test('GET /vulnerabilities 200: every key in wire order', async () => {
@@ -127,7 +130,9 @@ test('GET /vulnerabilities 200: an age is never below nothing, and is told of an
 })
 
 test('GET /vulnerabilities 200: the most severe first, then by id', async () => {
-  const made = [4, 0, 5, 2, 1, 3].flatMap((severity) => ['b', 'a', 'B'].map((name) => row(`CVE-${severity}${name}`, { severity })))
+  const made = [4, 0, 5, 2, 1, 3].flatMap((severity) =>
+    ['b', 'a', 'B'].map((name) => row(`CVE-${severity}${name}`, { severity })),
+  )
   await hold(made)
   const all = (await list({ limit: '500' })).items
   assert.deepEqual(
@@ -163,9 +168,14 @@ test('GET /vulnerabilities 200: of a namespace only what it has; a blank one is 
 })
 
 test('GET /vulnerabilities 200: filters by severity, by fixes and by running', async () => {
-  const outcomes = [true, false].flatMap((is_fixable) => [1, 0].map((running_workloads) => ({ is_fixable, running_workloads })))
-  await hold(SEVERITIES.flatMap((_, severity) => outcomes.map((one, i) => row(`CVE-${severity}${i}`, { ...one, severity }))))
-  const of = async (query: Record<string, string>) => (await ids({ ...query, limit: '500' })).map((id: string) => id.slice(4)).join(' ')
+  const outcomes = [true, false].flatMap((is_fixable) =>
+    [1, 0].map((running_workloads) => ({ is_fixable, running_workloads })),
+  )
+  await hold(
+    SEVERITIES.flatMap((_, severity) => outcomes.map((one, i) => row(`CVE-${severity}${i}`, { ...one, severity }))),
+  )
+  const of = async (query: Record<string, string>) =>
+    (await ids({ ...query, limit: '500' })).map((id: string) => id.slice(4)).join(' ')
   assert.equal(await of({ severity: 'low,Critical, ,LOW' }), '00 01 02 03 30 31 32 33')
   assert.equal(await of({ severity: 'CRITICAL,MEDIUM,NONE', fixable: 'true', running: 'true' }), '00 20 40')
   assert.equal(await of({ severity: 'UNKNOWN', fixable: 'false' }), '52 53')
@@ -196,7 +206,11 @@ async function know(facts: Record<string, Known>): Promise<void> {
 }
 
 test('GET /vulnerabilities 200: kev, epss_min, vuln_id and package select, each and all together', async () => {
-  await hold(['CVE-1', 'CVE-2', 'CVE-3', 'CVE-4', 'GHSA-x'].map((id, i) => row(id, { severity: i % 3, is_fixable: i % 2 === 0 })))
+  await hold(
+    ['CVE-1', 'CVE-2', 'CVE-3', 'CVE-4', 'GHSA-x'].map((id, i) =>
+      row(id, { severity: i % 3, is_fixable: i % 2 === 0 }),
+    ),
+  )
   await know({
     'CVE-1': { kev: true, epss: 0.5, packages: ['curl', 'openssl'], aliases: ['GHSA-one'] },
     'CVE-2': { kev: false, epss: 0.1, packages: ['openssl'] },
@@ -222,7 +236,15 @@ test('GET /vulnerabilities 200: kev, epss_min, vuln_id and package select, each 
     [{ vuln_id: 'CVE-9' }, []],
     [{ kev: 'true', epss_min: '0.2' }, ['CVE-1']],
     [
-      { kev: 'true', package: 'openssl', vuln_id: 'CVE-1', epss_min: '0.5', severity: 'CRITICAL', fixable: 'true', running: 'true' },
+      {
+        kev: 'true',
+        package: 'openssl',
+        vuln_id: 'CVE-1',
+        epss_min: '0.5',
+        severity: 'CRITICAL',
+        fixable: 'true',
+        running: 'true',
+      },
       ['CVE-1'],
     ],
     [{ kev: 'true', package: 'openssl', vuln_id: 'CVE-1', epss_min: '0.5', severity: 'HIGH' }, []],
@@ -234,14 +256,29 @@ test('GET /vulnerabilities 200: kev, epss_min, vuln_id and package select, each 
 
 test('GET /vulnerabilities 200: property: filters of facts select by AND with all others, and pages of any size are the whole list', async () => {
   const some = fc.record({
-    ...{ severity: fc.nat(5), is_fixable: fc.boolean(), running_workloads: fc.nat(1), scope_namespace: fc.constantFrom('', '', 'a') },
-    ...{ kev: fc.option(fc.boolean(), { nil: undefined }), epss: fc.option(fc.constantFrom(0, 0.25, 0.5, 1), { nil: undefined }) },
+    ...{
+      severity: fc.nat(5),
+      is_fixable: fc.boolean(),
+      running_workloads: fc.nat(1),
+      scope_namespace: fc.constantFrom('', '', 'a'),
+    },
+    ...{
+      kev: fc.option(fc.boolean(), { nil: undefined }),
+      epss: fc.option(fc.constantFrom(0, 0.25, 0.5, 1), { nil: undefined }),
+    },
     ...{ packages: fc.subarray(['p', 'q', 'r']), aliases: fc.subarray(['GHSA-1', 'GHSA-2'], { maxLength: 1 }) },
   })
   const query = fc.record(
     {
-      ...{ severity: fc.subarray([...SEVERITIES], { minLength: 1 }).map((names) => names.join(',')), namespace: fc.constantFrom('', 'a') },
-      ...{ fixable: fc.constantFrom('true', 'false'), running: fc.constantFrom('true', 'false'), kev: fc.constantFrom('true', 'false') },
+      ...{
+        severity: fc.subarray([...SEVERITIES], { minLength: 1 }).map((names) => names.join(',')),
+        namespace: fc.constantFrom('', 'a'),
+      },
+      ...{
+        fixable: fc.constantFrom('true', 'false'),
+        running: fc.constantFrom('true', 'false'),
+        kev: fc.constantFrom('true', 'false'),
+      },
       ...{ epss_min: fc.constantFrom('0', '0.25', '0.4', '1'), package: fc.constantFrom('p', 'q', 'nobody') },
       vuln_id: fc.constantFrom('cve-7', 'ghsa-1', 'GHSA-2'),
     },
@@ -270,14 +307,19 @@ test('GET /vulnerabilities 200: property: filters of facts select by AND with al
             .filter(({ packages }) => one.package === undefined || packages.includes(one.package))
             .filter(
               ({ stored, aliases }) =>
-                one.vuln_id === undefined || [stored.vuln_id, ...aliases].some((id) => id.toUpperCase() === one.vuln_id!.toUpperCase()),
+                one.vuln_id === undefined ||
+                [stored.vuln_id, ...aliases].some((id) => id.toUpperCase() === one.vuln_id!.toUpperCase()),
             )
             .map(({ stored }) => stored)
             .sort((x, y) => x.severity - y.severity || (x.vuln_id < y.vuln_id ? -1 : 1))
             .map((r) => r.vuln_id)
           const found: string[] = []
           for (let after: string | null = ''; after !== null; ) {
-            const page = await list({ ...(one as Record<string, string>), limit: String(limit), ...(after === '' ? {} : { after }) })
+            const page = await list({
+              ...(one as Record<string, string>),
+              limit: String(limit),
+              ...(after === '' ? {} : { after }),
+            })
             assert.ok(page.items.length === limit || page.nextAfter === null)
             found.push(...page.items.map(({ id }: { id: string }) => id))
             after = page.nextAfter
@@ -352,7 +394,11 @@ test('GET /vulnerabilities 200: property: filters select by AND, and pages of an
             .map((r) => r.vuln_id)
           const found: string[] = []
           for (let after: string | null = ''; after !== null; ) {
-            const page = await list({ ...(one as Record<string, string>), limit: String(limit), ...(after === '' ? {} : { after }) })
+            const page = await list({
+              ...(one as Record<string, string>),
+              limit: String(limit),
+              ...(after === '' ? {} : { after }),
+            })
             assert.ok(page.items.length === limit || page.nextAfter === null)
             found.push(...page.items.map(({ id }: { id: string }) => id))
             after = page.nextAfter
@@ -373,7 +419,9 @@ test('GET /vulnerabilities 200: what the job has counted of payloads and pods', 
     replica(namespace, [container('app', second, { state: 'terminated' })], { workload_name: 'old' }),
   ])
     assert.equal((await other.post('/pod/spec', pod)).status, 200)
-  await storeFindings(other, digest, 'operator-scanner', [finding('CVE-1', { severity: 3, score: 4.5, fixed_versions: ['2'] })])
+  await storeFindings(other, digest, 'operator-scanner', [
+    finding('CVE-1', { severity: 3, score: 4.5, fixed_versions: ['2'] }),
+  ])
   await storeFindings(other, second, 'db-matcher', [
     finding('CVE-1', { severity: 0, package_name: 'curl', kev: true, epss: 0.5 }),
     finding('CVE-2'),
@@ -410,7 +458,10 @@ test('GET /vulnerabilities 200: what the job has counted of payloads and pods', 
 })
 
 for (const [query, says] of [
-  ['severity=BAD', /^Query deserialize error: severity: "BAD" is not one of CRITICAL, HIGH, MEDIUM, LOW, NONE, UNKNOWN$/],
+  [
+    'severity=BAD',
+    /^Query deserialize error: severity: "BAD" is not one of CRITICAL, HIGH, MEDIUM, LOW, NONE, UNKNOWN$/,
+  ],
   ['severity=LOW,x', /severity: "X"/],
   ['fixable=yes', /^Query deserialize error: fixable: /],
   ['running=1', /^Query deserialize error: running: /],
@@ -420,7 +471,10 @@ for (const [query, says] of [
   ['epss_min=-0.1', /epss_min: expected a number/],
   ['epss_min=NaN', /epss_min: expected a number/],
   ['epss_min=0x1', /epss_min: expected a number/],
-  ['vuln_id=a%20b', /^Query deserialize error: vuln_id: expected 1 to 128 letters, digits, dots, underscores, colons and hyphens$/],
+  [
+    'vuln_id=a%20b',
+    /^Query deserialize error: vuln_id: expected 1 to 128 letters, digits, dots, underscores, colons and hyphens$/,
+  ],
   [`vuln_id=${'x'.repeat(129)}`, /vuln_id: expected 1 to 128/],
   ['package=%00', /package: U\+0000/],
   ['limit=abc', /limit: expected an integer/],
@@ -440,7 +494,8 @@ for (const [query, says] of [
 test('GET /vulnerabilities 401: without a token', async () => assertUnauthorized(await guarded.get('/vulnerabilities')))
 
 test('GET /vulnerabilities 200: with any token that reads', async () => {
-  for (const one of Object.values(TOKENS)) assert.equal((await guarded.get('/vulnerabilities', { token: one })).status, 200)
+  for (const one of Object.values(TOKENS))
+    assert.equal((await guarded.get('/vulnerabilities', { token: one })).status, 200)
 })
 
 test('GET /vulnerabilities 503: six kibibytes are charged for each of the limit and one', async () => {
@@ -451,5 +506,7 @@ test('GET /vulnerabilities 503: six kibibytes are charged for each of the limit 
 })
 
 test('GET /vulnerabilities 503: a statement that is cancelled', async () => {
-  await whileRefused(guarded.sql, 'cve_summary', async () => assertDatabaseBusy(await guarded.get('/vulnerabilities', { token })))
+  await whileRefused(guarded.sql, 'cve_summary', async () =>
+    assertDatabaseBusy(await guarded.get('/vulnerabilities', { token })),
+  )
 })

@@ -10,13 +10,13 @@ import {
   requireWhole,
 } from '../../lib/admission/index.ts'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { shownAs } from '../../lib/http/declared.ts'
-import { filter, saysYes } from '../../lib/http/fields.ts'
-import { leaving } from '../../lib/http/leaving.ts'
-import { charge, kib } from '../../lib/http/read-budget.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { query } from '../../lib/http/validate.ts'
+import { charge, kib } from '../../lib/http/charge.ts'
+import { filter, saysYes } from '../../lib/http/request/fields.ts'
+import { query } from '../../lib/http/request/validate.ts'
+import { leaving } from '../../lib/http/response/client-gone.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
+import { shownAs } from '../../lib/openapi/declare.ts'
 import { POLICY_FORMAT_NAMES, policyFormatNamed, shownPolicyFormat } from '../../lib/supply-chain/index.ts'
 
 const CONTENT_TYPE = 'application/yaml'
@@ -49,7 +49,8 @@ const Query = z
         type: 'string',
         enum: ['audit', '', 'enforce'],
         default: 'audit',
-        description: 'Whether images that do not comply are only told of, or denied; empty is `audit`. Not `enforce` for `native`.',
+        description:
+          'Whether images that do not comply are only told of, or denied; empty is `audit`. Not `enforce` for `native`.',
       },
     ),
     namespace: filter(
@@ -67,7 +68,10 @@ const Query = z
         '`true`, `1`, `yes` or `on`: enforce a policy of policy-controller, which has no namespace, although other namespaces run images of the same names.',
     }),
   })
-  .refine(({ format, mode }) => format !== 'native' || !mode, { path: ['mode'], message: 'the evaluator enforces nothing: expected audit' })
+  .refine(({ format, mode }) => format !== 'native' || !mode, {
+    path: ['mode'],
+    message: 'the evaluator enforces nothing: expected audit',
+  })
 
 /** GET /attestations/policy: admission policies of what running images are signed by (interop-supply-chain, section 4). */
 export default route({
@@ -79,25 +83,31 @@ export default route({
     409: 'A policy that enforces would not cover every running image; the text names each repository and why. `acknowledgePartial=true` generates it all the same. Or one of policy-controller, made for a namespace, would bind others that run images of the same names; the text names them. `acknowledgeClusterWide=true` generates it all the same.',
     422: `More than ${MAX_CONTAINERS} containers run, or the policies would be longer than ${MAX_POLICY_BYTES} bytes: ask for one namespace.`,
   },
-}).get('/attestations/policy', access('read'), query(Query, { unknown: 'ignored' }), charge(kib(FIRST_BYTES)), async (c) => {
-  const { db, config } = c.get('deps')
-  const { format, mode: isEnforced, namespace, acknowledgePartial, acknowledgeClusterWide } = c.req.valid('query')
-  const scope = {
-    namespace,
-    isClusterWide: format === 'policy-engine-b',
-    windowSecs: config.imageRunningWindowSecs,
-    retentionDays: config.attestationRetentionDays,
-  }
-  const hold = (bytes: number) => c.get('share')?.grow(FIRST_BYTES + bytes)
-  const coverage = await readCoverage(db.read, scope, hold, leaving(c))
-  // The plan has of each container, signer and digest one more.
-  const plannedBytes = 2 * coverage.heldBytes
-  await hold(plannedBytes)
-  const plan = await planOf(coverage)
-  if (isEnforced && !acknowledgePartial) requireWhole(plan)
-  if (isEnforced && !acknowledgeClusterWide) requireAlone(plan)
-  const shownFormat = shownPolicyFormat(format, config.wireNames)
-  const options = { format, shownFormat, isEnforced, namespace, annotationPrefix: config.annotationPrefix }
-  const policies = await generate(plan, options, (bytes) => hold(plannedBytes + bytes))
-  return sendJson(c, policies, { 'content-type': CONTENT_TYPE })
-})
+}).get(
+  '/attestations/policy',
+  access('read'),
+  query(Query, { unknown: 'ignored' }),
+  charge(kib(FIRST_BYTES)),
+  async (c) => {
+    const { db, config } = c.get('deps')
+    const { format, mode: isEnforced, namespace, acknowledgePartial, acknowledgeClusterWide } = c.req.valid('query')
+    const scope = {
+      namespace,
+      isClusterWide: format === 'policy-engine-b',
+      windowSecs: config.imageRunningWindowSecs,
+      retentionDays: config.attestationRetentionDays,
+    }
+    const hold = (bytes: number) => c.get('share')?.grow(FIRST_BYTES + bytes)
+    const coverage = await readCoverage(db.read, scope, hold, leaving(c))
+    // The plan has of each container, signer and digest one more.
+    const plannedBytes = 2 * coverage.heldBytes
+    await hold(plannedBytes)
+    const plan = await planOf(coverage)
+    if (isEnforced && !acknowledgePartial) requireWhole(plan)
+    if (isEnforced && !acknowledgeClusterWide) requireAlone(plan)
+    const shownFormat = shownPolicyFormat(format, config.wireNames)
+    const options = { format, shownFormat, isEnforced, namespace, annotationPrefix: config.annotationPrefix }
+    const policies = await generate(plan, options, (bytes) => hold(plannedBytes + bytes))
+    return sendJson(c, policies, { 'content-type': CONTENT_TYPE })
+  },
+)

@@ -2,12 +2,12 @@ import { z } from 'zod'
 import { placeCursor } from '../../lib/attestations/place.ts'
 import { PIECE_BYTES, RunningPage, readRunning } from '../../lib/attestations/running.ts'
 import { access } from '../../lib/http/access.ts'
-import { route, type Validated } from '../../lib/http/context.ts'
-import { filter, pageLimit } from '../../lib/http/fields.ts'
-import { asArray, between, pageByPage } from '../../lib/http/pages.ts'
-import { charge, kib } from '../../lib/http/read-budget.ts'
-import { sendJson, sendPieces } from '../../lib/http/respond.ts'
-import { query } from '../../lib/http/validate.ts'
+import { charge, kib } from '../../lib/http/charge.ts'
+import { filter, pageLimit } from '../../lib/http/request/fields.ts'
+import { query } from '../../lib/http/request/validate.ts'
+import { asArray, between, pageByPage } from '../../lib/http/response/pages.ts'
+import { sendJson, sendPieces } from '../../lib/http/response/respond.ts'
+import { route, type Validated } from '../../lib/http/route.ts'
 
 const DEFAULT_CONTAINERS = 100
 const MAX_CONTAINERS = 200
@@ -19,7 +19,8 @@ const ROW_BYTES = 4 * 1_024
 const COPIES = 4
 
 /** A page holds which containers it has, and one piece of their results at a time. */
-const pageKib = (limit: number) => kib(Math.min((limit + 1) * CONTAINER_BYTES, (limit + 1) * ROW_BYTES + COPIES * PIECE_BYTES))
+const pageKib = (limit: number) =>
+  kib(Math.min((limit + 1) * CONTAINER_BYTES, (limit + 1) * ROW_BYTES + COPIES * PIECE_BYTES))
 
 const Query = z.object({
   namespace: filter('Only containers of this namespace'),

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { pageLimit, text, wireTime } from '../../lib/http/fields.ts'
-import { chargeRows } from '../../lib/http/read-budget.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { query } from '../../lib/http/validate.ts'
+import { chargeRows } from '../../lib/http/charge.ts'
+import { pageLimit, text, wireTime } from '../../lib/http/request/fields.ts'
+import { query } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import { plainColumns, plainRows } from '../../lib/records/index.ts'
 
 const DEFAULT_ROWS = 100
@@ -37,7 +37,9 @@ const VerdictRow = z
 const COLUMNS = plainColumns(VerdictRow, 'a')
 
 const filter = (words: readonly string[]) =>
-  z.enum(['', ...words], { error: ({ input }) => `${JSON.stringify(input)} is not one of ${words.join(', ')}` }).default('')
+  z
+    .enum(['', ...words], { error: ({ input }) => `${JSON.stringify(input)} is not one of ${words.join(', ')}` })
+    .default('')
 
 const Query = z.object({
   policy: text.describe('Of the policy of this name; empty is no filter.').optional(),
@@ -48,7 +50,10 @@ const Query = z.object({
 })
 
 /** GET /audit/verdicts: verdicts, newest first (core-telemetry, Audit verdicts). Without a filter, of all policies. */
-export default route({ summary: 'The newest verdicts of the policy evaluator', answer: z.array(VerdictRow).max(MAX_ROWS) }).get(
+export default route({
+  summary: 'The newest verdicts of the policy evaluator',
+  answer: z.array(VerdictRow).max(MAX_ROWS),
+}).get(
   '/audit/verdicts',
   access('read'),
   query(Query, { unknown: 'ignored' }),

@@ -1,11 +1,18 @@
 import { z } from 'zod'
-import { MAX_MINUTES, MAX_MINUTES_WITHOUT_NODE, MAX_PAIRS, MAX_PAIRS_OF_VICTIM, Pair, readContention } from '../../lib/compute/index.ts'
+import {
+  MAX_MINUTES,
+  MAX_MINUTES_WITHOUT_NODE,
+  MAX_PAIRS,
+  MAX_PAIRS_OF_VICTIM,
+  Pair,
+  readContention,
+} from '../../lib/compute/index.ts'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { clamped, filter } from '../../lib/http/fields.ts'
-import { charge, kib } from '../../lib/http/read-budget.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { query } from '../../lib/http/validate.ts'
+import { charge, kib } from '../../lib/http/charge.ts'
+import { clamped, filter } from '../../lib/http/request/fields.ts'
+import { query } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 
 /** Bytes a row may cost while its list is built (interop-profiling 3.3). */
 const ROW_BYTES = 1_024
@@ -20,7 +27,9 @@ const Query = z
 
 const Contention = z
   .strictObject({
-    pairs: z.array(Pair).describe(`By victim, the longest wait first: at most ${MAX_PAIRS_OF_VICTIM} of each, and ${MAX_PAIRS} in all.`),
+    pairs: z
+      .array(Pair)
+      .describe(`By victim, the longest wait first: at most ${MAX_PAIRS_OF_VICTIM} of each, and ${MAX_PAIRS} in all.`),
   })
   .meta({ id: 'ComputeContention' })
 
@@ -32,6 +41,9 @@ export default route({ summary: 'Who made the containers of a namespace or node 
   charge(kib(MAX_PAIRS * ROW_BYTES)),
   async (c) => {
     const { db, config } = c.get('deps')
-    return sendJson(c, await readContention(db, { ...c.req.valid('query'), retentionDays: config.computeHistoryRetentionDays }))
+    return sendJson(
+      c,
+      await readContention(db, { ...c.req.valid('query'), retentionDays: config.computeHistoryRetentionDays }),
+    )
   },
 )

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { Findings, findingsOf, MAX_BYTES, thresholdsOf, WITHOUT_HISTORY } from '../../lib/compute/findings/index.ts'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { filter } from '../../lib/http/fields.ts'
-import { charge, kib } from '../../lib/http/read-budget.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { query } from '../../lib/http/validate.ts'
+import { charge, kib } from '../../lib/http/charge.ts'
+import { filter } from '../../lib/http/request/fields.ts'
+import { query } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 
 const Query = z.object({
   namespace: filter('Containers of pods of this namespace'),

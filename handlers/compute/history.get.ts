@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { countContainers, HistoryRow, MAX_HISTORY, MAX_MINUTES, readHistory } from '../../lib/compute/index.ts'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { clamped, pathText } from '../../lib/http/fields.ts'
-import { charge, kib } from '../../lib/http/read-budget.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { params, query } from '../../lib/http/validate.ts'
+import { charge, kib } from '../../lib/http/charge.ts'
+import { clamped, pathText } from '../../lib/http/request/fields.ts'
+import { params, query } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 
 /** Bytes a row may cost while its list is built: as it was read, and as JSON, most of which is its keys. */
 const ROW_BYTES = 2_048
@@ -15,7 +15,9 @@ const Query = z.object({ minutes: clamped(60, MAX_MINUTES, 'Minutes to look back
 
 const History = z
   .strictObject({
-    rows: z.array(HistoryRow).describe('The oldest first; of more than a row a minute for each container, or 20000, the newest.'),
+    rows: z
+      .array(HistoryRow)
+      .describe('The oldest first; of more than a row a minute for each container, or 20000, the newest.'),
   })
   .meta({ id: 'ComputeHistory' })
 
@@ -39,7 +41,12 @@ export default route({ summary: 'The history of the containers of a pod', answer
     const { db, config } = c.get('deps')
     return sendJson(
       c,
-      await readHistory(db, c.req.valid('param').pod_uid, c.req.valid('query').minutes, config.computeHistoryRetentionDays),
+      await readHistory(
+        db,
+        c.req.valid('param').pod_uid,
+        c.req.valid('query').minutes,
+        config.computeHistoryRetentionDays,
+      ),
     )
   },
 )

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { LatestContainer, LatestNode, MAX_LATEST, readLatest } from '../../lib/compute/index.ts'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { shownAs } from '../../lib/http/declared.ts'
-import { text } from '../../lib/http/fields.ts'
-import { charge, kib } from '../../lib/http/read-budget.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { query } from '../../lib/http/validate.ts'
+import { charge, kib } from '../../lib/http/charge.ts'
+import { text } from '../../lib/http/request/fields.ts'
+import { query } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
+import { shownAs } from '../../lib/openapi/declare.ts'
 
 /** Bytes a row may cost while its list is built (interop-profiling 3.3). */
 const ROW_BYTES = 1_024

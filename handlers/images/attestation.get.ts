@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { AttestationResult, readResult } from '../../lib/attestations/stored-result.ts'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
+import { charge } from '../../lib/http/charge.ts'
 import { noData } from '../../lib/http/errors.ts'
-import { charge } from '../../lib/http/read-budget.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { NoParameters, params, query } from '../../lib/http/validate.ts'
+import { NoParameters, params, query } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import { digest } from '../../lib/images/index.ts'
 
 /** What a result may cost while it is read, redacted and sent (interop-supply-chain 3.10). */
@@ -22,9 +22,21 @@ export default route({
   answer: AttestationResult,
   also: { 404: 'No result for this digest: `No data found`.' },
   tag: 'attestations',
-}).get('/images/:digest/attestation', access('read'), params(Params), query(NoParameters), charge(RESULT_KIB), async (c) => {
-  const { db, config } = c.get('deps')
-  const result = await readResult(db.read, c.req.valid('param').digest, config.attestationRetentionDays, config.wireNames)
-  if (result === null) throw noData()
-  return sendJson(c, result)
-})
+}).get(
+  '/images/:digest/attestation',
+  access('read'),
+  params(Params),
+  query(NoParameters),
+  charge(RESULT_KIB),
+  async (c) => {
+    const { db, config } = c.get('deps')
+    const result = await readResult(
+      db.read,
+      c.req.valid('param').digest,
+      config.attestationRetentionDays,
+      config.wireNames,
+    )
+    if (result === null) throw noData()
+    return sendJson(c, result)
+  },
+)

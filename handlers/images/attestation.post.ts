@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { postedResult, resultAnswers, storeResult } from '../../lib/attestations/index.ts'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { params } from '../../lib/http/validate.ts'
+import { params } from '../../lib/http/request/validate.ts'
+import { route } from '../../lib/http/route.ts'
 import { digest } from '../../lib/images/index.ts'
 
 const Params = z.object({ digest })

@@ -1,11 +1,20 @@
 import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { chargeRows } from '../../lib/http/read-budget.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { params, query } from '../../lib/http/validate.ts'
+import { chargeRows } from '../../lib/http/charge.ts'
+import { params, query } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import { digest } from '../../lib/images/index.ts'
-import { after, ENTRY_BYTES, ImageRuntime, kind, limit, MORE_ENTRIES, readImage, windowHours } from '../../lib/runtime/reads/index.ts'
+import {
+  after,
+  ENTRY_BYTES,
+  ImageRuntime,
+  kind,
+  limit,
+  MORE_ENTRIES,
+  readImage,
+  windowHours,
+} from '../../lib/runtime/reads/index.ts'
 
 const Params = z.object({ digest })
 const Query = z.object({ kind, limit, after, window_hours: windowHours })
@@ -16,7 +25,8 @@ const Query = z.object({ kind, limit, after, window_hours: windowHours })
  */
 export default route({
   summary: 'The files that ran of an image in all its workloads, and how many of its containers are watched',
-  description: 'A page may have fewer entries than `limit` and not be the last: one that many workloads share is read in more of them.',
+  description:
+    'A page may have fewer entries than `limit` and not be the last: one that many workloads share is read in more of them.',
   answer: ImageRuntime,
 }).get(
   '/images/:digest/runtime',
@@ -33,7 +43,13 @@ export default route({
     const tail = `],"truncated":${nextCursor !== null},"nextCursor":${JSON.stringify(nextCursor)},"coverage":`
     return sendJson(
       c,
-      Buffer.concat([Buffer.from(`{"digest":"${digest}","entries":[`), entries, Buffer.from(tail), coverage, Buffer.from('}')]),
+      Buffer.concat([
+        Buffer.from(`{"digest":"${digest}","entries":[`),
+        entries,
+        Buffer.from(tail),
+        coverage,
+        Buffer.from('}'),
+      ]),
     )
   },
 )

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
+import { charge, kib } from '../../lib/http/charge.ts'
 import { HttpError } from '../../lib/http/errors.ts'
-import { asArray, between, pageByPage } from '../../lib/http/pages.ts'
-import { charge, kib } from '../../lib/http/read-budget.ts'
-import { sendJson, sendPieces } from '../../lib/http/respond.ts'
-import { params, query } from '../../lib/http/validate.ts'
+import { params, query } from '../../lib/http/request/validate.ts'
+import { asArray, between, pageByPage } from '../../lib/http/response/pages.ts'
+import { sendJson, sendPieces } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import { digest } from '../../lib/images/index.ts'
 import { CycloneDx, countComponents, PAGE_COMPONENTS, readCycloneDx } from '../../lib/supply-chain/cyclonedx.ts'
 import { reportDigest, source } from '../../lib/supply-chain/filters.ts'
@@ -37,7 +37,11 @@ export default route({
   params(Params),
   query(Query, { unknown: 'ignored' }),
   charge<Asked>(async (c) => {
-    const count = await countComponents(c.get('deps').db.read, c.req.valid('param').digest, choice(c.req.valid('query')))
+    const count = await countComponents(
+      c.get('deps').db.read,
+      c.req.valid('param').digest,
+      choice(c.req.valid('query')),
+    )
     if (count === null) throw noSbom()
     return kib(Math.max(1, count) * COMPONENT_BYTES)
   }),
@@ -52,6 +56,10 @@ export default route({
       'content-disposition': `attachment; filename="${digest.replace(':', '_')}.cdx.json"`,
     }
     if (first.last === null) return sendJson(c, Buffer.concat([head, asArray(first), tail]), headers)
-    return sendPieces(c, between(head, pageByPage(c, first, next, kib(PAGE_COMPONENTS * COMPONENT_BYTES)), tail), headers)
+    return sendPieces(
+      c,
+      between(head, pageByPage(c, first, next, kib(PAGE_COMPONENTS * COMPONENT_BYTES)), tail),
+      headers,
+    )
   },
 )

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { shownAs } from '../../lib/http/declared.ts'
+import { chargeRows } from '../../lib/http/charge.ts'
 import { HttpError } from '../../lib/http/errors.ts'
-import { orFirstPage, pageLimit } from '../../lib/http/fields.ts'
-import { chargeRows } from '../../lib/http/read-budget.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { params, query } from '../../lib/http/validate.ts'
+import { orFirstPage, pageLimit } from '../../lib/http/request/fields.ts'
+import { params, query } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import { digest } from '../../lib/images/index.ts'
+import { shownAs } from '../../lib/openapi/declare.ts'
 import { ComponentPage } from '../../lib/supply-chain/component.ts'
 import { reportDigest, source } from '../../lib/supply-chain/filters.ts'
 import { readComponents } from '../../lib/supply-chain/sbom.ts'
@@ -33,7 +33,11 @@ const Query = z.object({
         .transform((text) => Math.min(Math.max(Number(text), 0), Number.MAX_SAFE_INTEGER)),
       0,
     ),
-    { type: 'integer', default: 0, description: 'The id of the last component of the page before; what is below 0 is 0.' },
+    {
+      type: 'integer',
+      default: 0,
+      description: 'The id of the last component of the page before; what is below 0 is 0.',
+    },
   ),
 })
 
@@ -46,13 +50,20 @@ export default route({
   summary: 'The components of an image, from the SBOM of one source',
   answer: ComponentPage,
   also: { 404: NO_SUCH_REPORT },
-}).get('/images/:digest/sbom', access('read'), params(Params), query(Query), chargeRows<typeof Query>(COMPONENT_BYTES, 1), async (c) => {
-  const { db, config } = c.get('deps')
-  const { digest } = c.req.valid('param')
-  const { source, report_digest: reportDigest, limit, after } = c.req.valid('query')
-  const page = await readComponents(db.read, digest, { source, reportDigest }, { limit, after }, config.wireNames)
-  const { reports, retiredGuesses, report, items, nextAfter } = page
-  if (report === null && reportDigest !== null) throw new HttpError(404, NO_SUCH_REPORT)
-  const head = JSON.stringify({ digest, reports, retiredGuesses, report }).slice(0, -1)
-  return sendJson(c, `${head},"items":[${items}],"nextAfter":${nextAfter}}`)
-})
+}).get(
+  '/images/:digest/sbom',
+  access('read'),
+  params(Params),
+  query(Query),
+  chargeRows<typeof Query>(COMPONENT_BYTES, 1),
+  async (c) => {
+    const { db, config } = c.get('deps')
+    const { digest } = c.req.valid('param')
+    const { source, report_digest: reportDigest, limit, after } = c.req.valid('query')
+    const page = await readComponents(db.read, digest, { source, reportDigest }, { limit, after }, config.wireNames)
+    const { reports, retiredGuesses, report, items, nextAfter } = page
+    if (report === null && reportDigest !== null) throw new HttpError(404, NO_SUCH_REPORT)
+    const head = JSON.stringify({ digest, reports, retiredGuesses, report }).slice(0, -1)
+    return sendJson(c, `${head},"items":[${items}],"nextAfter":${nextAfter}}`)
+  },
+)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { params } from '../../lib/http/validate.ts'
+import { params } from '../../lib/http/request/validate.ts'
+import { route } from '../../lib/http/route.ts'
 import { digest } from '../../lib/images/index.ts'
 import {
   DuplicatePage,
@@ -29,6 +29,9 @@ export default route({
 }).post('/images/:digest/sbom', access('supplychain'), params(Params), payload(PostedSbom), (c) => {
   const { db } = c.get('deps')
   return storePayload(c, 'sbom', c.req.valid('param').digest, ({ header, page, rows }) =>
-    db.ingest.json((sql) => sql`select store_sbom(${header}::text::json, ${page && JSON.stringify(page)}::text::json, ${rows}::text)`),
+    db.ingest.json(
+      (sql) =>
+        sql`select store_sbom(${header}::text::json, ${page && JSON.stringify(page)}::text::json, ${rows}::text)`,
+    ),
   )
 })

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { pageLimit } from '../../lib/http/fields.ts'
-import { chargeRows } from '../../lib/http/read-budget.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { params, query } from '../../lib/http/validate.ts'
+import { chargeRows } from '../../lib/http/charge.ts'
+import { pageLimit } from '../../lib/http/request/fields.ts'
+import { params, query } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import { digest } from '../../lib/images/index.ts'
 import { cursor, cursorText } from '../../lib/supply-chain/cursor.ts'
 import { epssMin, fixable, kev, packageName, source, vulnId } from '../../lib/supply-chain/filters.ts'
@@ -35,7 +35,10 @@ const Query = z.object({
  * GET /images/{digest}/vulnerabilities: what the sources found in an image, merged, the most severe first (supply-chain, Finding; interop-supply-chain
  * 3.2). Filters are about the merged finding. Of a digest that nobody reported on the lists are empty.
  */
-export default route({ summary: 'The vulnerabilities of an image, and the reports that tell of them', answer: FindingPage }).get(
+export default route({
+  summary: 'The vulnerabilities of an image, and the reports that tell of them',
+  answer: FindingPage,
+}).get(
   '/images/:digest/vulnerabilities',
   access('read'),
   params(Params),

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { params } from '../../lib/http/validate.ts'
+import { params } from '../../lib/http/request/validate.ts'
+import { route } from '../../lib/http/route.ts'
 import { digest } from '../../lib/images/index.ts'
 import { PayloadOutcome, PostedFindings, payload, payloadAnswers, storePayload } from '../../lib/supply-chain/index.ts'
 

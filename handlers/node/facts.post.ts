@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { foldedWrite } from '../../lib/db/folded.ts'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { shownAs } from '../../lib/http/declared.ts'
 import { HttpError } from '../../lib/http/errors.ts'
-import { NO_NULL_PATTERN, NOT_BLANK_PATTERN, naiveTime } from '../../lib/http/fields.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { body } from '../../lib/http/validate.ts'
+import { NO_NULL_PATTERN, NOT_BLANK_PATTERN, naiveTime } from '../../lib/http/request/fields.ts'
+import { body } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
+import { shownAs } from '../../lib/openapi/declare.ts'
 
 const MAX_FIELD_BYTES = 253
 

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { COMPUTE_BODY, MAX_COMPUTE_BYTES, Samples, takeSamples } from '../../lib/compute/index.ts'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { body } from '../../lib/http/validate.ts'
+import { body } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 
 const Taken = z.strictObject({ accepted: z.int().min(0).describe('Containers that are stored, each once.') })
 

@@ -1,11 +1,13 @@
 import { z } from 'zod'
 import { COMPUTE_BODY, MAX_COMPUTE_BYTES, Minutes, takeMinutes } from '../../lib/compute/index.ts'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { body } from '../../lib/http/validate.ts'
+import { body } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 
-const Taken = z.strictObject({ accepted: z.int().min(0).describe('Containers that are kept, each once, also where they were known.') })
+const Taken = z.strictObject({
+  accepted: z.int().min(0).describe('Containers that are kept, each once, also where they were known.'),
+})
 
 /** POST /pod/compute/history/batch: what the containers of a node did in a minute (workload-profiling, Compute; interop-profiling 3.2). */
 export default route({

@@ -1,15 +1,15 @@
 import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { shownAs } from '../../lib/http/declared.ts'
 import { noData } from '../../lib/http/errors.ts'
-import { ANY_TIME_OR_BLANK, pathText } from '../../lib/http/fields.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { lookup } from '../../lib/http/validate.ts'
+import { ANY_TIME_OR_BLANK, pathText } from '../../lib/http/request/fields.ts'
+import { lookup } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import { canonicalAddress } from '../../lib/net/address.ts'
-import { parseInstant } from '../../lib/net/timestamp.ts'
+import { shownAs } from '../../lib/openapi/declare.ts'
 import { PodRecord } from '../../lib/pods/index.ts'
 import { foldedLookup } from '../../lib/records/index.ts'
+import { parseInstant } from '../../lib/time/timestamp.ts'
 
 const Params = z.object({ ip: pathText.describe('An address, IPv4 or IPv6 in any spelling.') })
 const Query = z.object({
@@ -17,7 +17,8 @@ const Query = z.object({
     z.string().transform((text, c) => {
       if (text.trim() === '') return null
       const time = parseInstant(text)
-      if (time === null) c.addIssue({ code: 'custom', message: 'expected RFC 3339, or naive UTC as YYYY-MM-DDTHH:MM:SS' })
+      if (time === null)
+        c.addIssue({ code: 'custom', message: 'expected RFC 3339, or naive UTC as YYYY-MM-DDTHH:MM:SS' })
       return time
     }),
     {
@@ -37,12 +38,17 @@ const podNow = foldedLookup<{ ip: string }>(
    order by p.is_dead, p.time_stamp desc, p.pod_name`,
 )
 
-const podAt = foldedLookup<{ ip: string; at: string }>(PodRecord, { ip: 'text', at: 'timestamp' }, 'select * from pod_holding(k.ip, k.at)')
+const podAt = foldedLookup<{ ip: string; at: string }>(
+  PodRecord,
+  { ip: 'text', at: 'timestamp' },
+  'select * from pod_holding(k.ip, k.at)',
+)
 
 /** GET /pod/ip/{ip}: who holds an address now, or held it `at` a time (start-time guard); 404 `No data found`. */
 export default route({
   summary: 'Who holds an address now, or held it at a time',
-  description: 'With `at` a pod answers only when it had started by then, by a known time, and when it is dead not after its last record.',
+  description:
+    'With `at` a pod answers only when it had started by then, by a known time, and when it is dead not after its last record.',
   answer: PodRecord,
   also: { 404: 'No data found' },
 }).get('/pod/ip/:ip', access('read'), lookup.params(Params), lookup.query(Query, { unknown: 'ignored' }), async (c) => {

@@ -1,17 +1,20 @@
 import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { pathText } from '../../lib/http/fields.ts'
-import { asArray } from '../../lib/http/pages.ts'
-import { charge } from '../../lib/http/read-budget.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { NoParameters, params, query } from '../../lib/http/validate.ts'
+import { charge } from '../../lib/http/charge.ts'
+import { pathText } from '../../lib/http/request/fields.ts'
+import { NoParameters, params, query } from '../../lib/http/request/validate.ts'
+import { asArray } from '../../lib/http/response/pages.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import { PodRecord } from '../../lib/pods/index.ts'
 import { listReader } from '../../lib/records/index.ts'
 
 const Params = z.object({ node: pathText.describe('The name of a node.') })
 
-const podsOfNode = listReader(PodRecord, 'select * from pod where node_name = $1 and not is_dead order by pod_namespace, pod_name')
+const podsOfNode = listReader(
+  PodRecord,
+  'select * from pod where node_name = $1 and not is_dead order by pod_namespace, pod_name',
+)
 
 /** GET /pod/list/{node}: the live pods of a node, by namespace and name; `[]` for an unknown node. */
 export default route({ summary: 'The live pods of a node, by namespace and name', answer: z.array(PodRecord) }).get(

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { address, name } from '../../lib/http/fields.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { body } from '../../lib/http/validate.ts'
+import { address, name } from '../../lib/http/request/fields.ts'
+import { body } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import { canonicalAddress } from '../../lib/net/address.ts'
 
 const MarkDead = z.object({ pod_name: name, pod_ip: address.nullish() }).meta({ id: 'MarkDeadPost' })

@@ -1,17 +1,21 @@
 import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
 import { noData } from '../../lib/http/errors.ts'
-import { pathText } from '../../lib/http/fields.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { lookup, NoParameters } from '../../lib/http/validate.ts'
+import { pathText } from '../../lib/http/request/fields.ts'
+import { lookup, NoParameters } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import { PodRecord } from '../../lib/pods/index.ts'
 import { foldedLookup } from '../../lib/records/index.ts'
 
 const Params = z.object({ name: pathText.describe('The name of a pod.') })
 
 // The name is the key of the table: the live row and the most recent dead one are the same row.
-const podByName = foldedLookup<{ name: string }>(PodRecord, { name: 'text' }, 'select * from pod where pod_name = k.name')
+const podByName = foldedLookup<{ name: string }>(
+  PodRecord,
+  { name: 'text' },
+  'select * from pod where pod_name = k.name',
+)
 
 /** GET /pod/name/{name}: one pod record; 404 `No data found`. */
 export default route({ summary: 'One pod by its name', answer: PodRecord, also: { 404: 'No data found' } }).get(

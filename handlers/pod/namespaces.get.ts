@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { sharedRead } from '../../lib/db/folded.ts'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { charge } from '../../lib/http/read-budget.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { NoParameters, query } from '../../lib/http/validate.ts'
+import { charge } from '../../lib/http/charge.ts'
+import { NoParameters, query } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 
 // One index look-up a namespace, instead of a walk over every live pod.
 const list = sharedRead<'all'>(async (db) => {
@@ -22,10 +22,9 @@ const list = sharedRead<'all'>(async (db) => {
 })
 
 /** GET /pod/namespaces: the namespaces of pods running now, each once, ascending. */
-export default route({ summary: 'The namespaces of pods running now, each once, ascending', answer: z.array(z.string()) }).get(
-  '/pod/namespaces',
-  access('read'),
-  query(NoParameters, { unknown: 'ignored' }),
-  charge(64),
-  async (c) => sendJson(c, await list(c.get('deps').db, 'all')),
+export default route({
+  summary: 'The namespaces of pods running now, each once, ascending',
+  answer: z.array(z.string()),
+}).get('/pod/namespaces', access('read'), query(NoParameters, { unknown: 'ignored' }), charge(64), async (c) =>
+  sendJson(c, await list(c.get('deps').db, 'all')),
 )

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { foldedWrite } from '../../lib/db/folded.ts'
 import { access } from '../../lib/http/access.ts'
-import { MAX_CORE_BODY_BYTES } from '../../lib/http/body.ts'
-import { route } from '../../lib/http/context.ts'
-import { exactJson } from '../../lib/http/exact-json.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { body } from '../../lib/http/validate.ts'
+import { MAX_CORE_BODY_BYTES } from '../../lib/http/request/body.ts'
+import { body } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import { recordInventory, runningContainers, runningDigests } from '../../lib/images/index.ts'
+import { exactJson } from '../../lib/json/exact-integers.ts'
 import { echoOf, normalizePod, PodEcho, PodPost, PodRecord, uidOf } from '../../lib/pods/index.ts'
 
 /** A pod, and the containers that run in it where the post says, with the digests of their images. */
@@ -41,7 +41,11 @@ export default route({
   }
   const pod = normalizePod(post, (message) => log.warn({ pod: post.pod_name, node: post.node_name }, message))
   const { containers } = post
-  await upsert(db, { ...pod, running_containers: runningContainers(containers), image_digests: runningDigests(containers) })
+  await upsert(db, {
+    ...pod,
+    running_containers: runningContainers(containers),
+    image_digests: runningDigests(containers),
+  })
   await recordInventory(deps, post)
   return sendJson(c, exactJson(pod))
 })

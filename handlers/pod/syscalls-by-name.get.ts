@@ -1,17 +1,21 @@
 import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
+import { charge } from '../../lib/http/charge.ts'
 import { noData } from '../../lib/http/errors.ts'
-import { pathText } from '../../lib/http/fields.ts'
-import { charge } from '../../lib/http/read-budget.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { lookup, NoParameters } from '../../lib/http/validate.ts'
+import { pathText } from '../../lib/http/request/fields.ts'
+import { lookup, NoParameters } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import { foldedLookup } from '../../lib/records/index.ts'
 import { SyscallRecord } from '../../lib/syscalls/index.ts'
 
 const Params = z.object({ name: pathText.describe('The name of a pod.') })
 
-const syscallsByPod = foldedLookup<{ name: string }>(SyscallRecord, { name: 'text' }, 'select * from pod_syscalls where pod_name = k.name')
+const syscallsByPod = foldedLookup<{ name: string }>(
+  SyscallRecord,
+  { name: 'text' },
+  'select * from pod_syscalls where pod_name = k.name',
+)
 
 /** GET /pod/syscalls/{name}: an array of the one record of a pod, its names joined with commas; 404 `No data found`. */
 export default route({

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { createFold, fixed, perDatabase } from '../../lib/db/index.ts'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { body } from '../../lib/http/validate.ts'
+import { body } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import { type PodSyscalls, SyscallBatch, sentApart, unitePods } from '../../lib/syscalls/index.ts'
 
 const ROUTE = '/pod/syscalls'
@@ -38,21 +38,19 @@ const add = perDatabase((db) =>
  * POST /pod/syscalls: adds names to the records of pods, and to the sets of the workloads of those that sent them, all entries in one
  * transaction; answers null.
  */
-export default route({ summary: 'Adds syscalls to pods and their workloads, all entries in one transaction', answer: z.null() }).post(
-  ROUTE,
-  access('ingest'),
-  body(SyscallBatch),
-  async (c) => {
-    const { db, rejections, metrics } = c.get('deps')
-    const entries = c.req.valid('json')
-    const named = entries.filter((entry) => entry.pod_name.trim() !== '')
-    rejections.note(ROUTE, entries.length - named.length, 'syscalls without a pod name: skipped')
-    const added = named.length > 0 ? await add(db)(named) : null
-    if (added !== null) {
-      rejections.note(ROUTE, added.left_out, 'no room for syscalls in the unions of their workloads: left out')
-      metrics.unattributedSyscalls.inc({ reason: 'ambiguous' }, added.ambiguous)
-      metrics.unattributedSyscalls.inc({ reason: 'unknown_pod' }, added.unknown)
-    }
-    return sendJson(c, 'null')
-  },
-)
+export default route({
+  summary: 'Adds syscalls to pods and their workloads, all entries in one transaction',
+  answer: z.null(),
+}).post(ROUTE, access('ingest'), body(SyscallBatch), async (c) => {
+  const { db, rejections, metrics } = c.get('deps')
+  const entries = c.req.valid('json')
+  const named = entries.filter((entry) => entry.pod_name.trim() !== '')
+  rejections.note(ROUTE, entries.length - named.length, 'syscalls without a pod name: skipped')
+  const added = named.length > 0 ? await add(db)(named) : null
+  if (added !== null) {
+    rejections.note(ROUTE, added.left_out, 'no room for syscalls in the unions of their workloads: left out')
+    metrics.unattributedSyscalls.inc({ reason: 'ambiguous' }, added.ambiguous)
+    metrics.unattributedSyscalls.inc({ reason: 'unknown_pod' }, added.unknown)
+  }
+  return sendJson(c, 'null')
+})

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { sharedRead } from '../../lib/db/folded.ts'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { pageLimit } from '../../lib/http/fields.ts'
-import { asArray } from '../../lib/http/pages.ts'
-import { chargeRows } from '../../lib/http/read-budget.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { query } from '../../lib/http/validate.ts'
+import { chargeRows } from '../../lib/http/charge.ts'
+import { pageLimit } from '../../lib/http/request/fields.ts'
+import { query } from '../../lib/http/request/validate.ts'
+import { asArray } from '../../lib/http/response/pages.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import { readNewest, TrafficRow } from '../../lib/traffic/index.ts'
 
 const DEFAULT_ROWS = 5_000

@@ -1,7 +1,7 @@
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { body } from '../../lib/http/validate.ts'
+import { body } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import { FlowPost, TrafficRow } from '../../lib/traffic/index.ts'
 
 /** POST /pod/traffic: stores one flow; answers the stored row with its peer, or null for a duplicate (interop-core D3). */

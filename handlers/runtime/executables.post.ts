@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { body } from '../../lib/http/validate.ts'
+import { body } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import { Executables, MAX_EXECUTABLES_BYTES, takeExecutables } from '../../lib/runtime/executables/index.ts'
 
 const Taken = z.strictObject({
@@ -20,7 +20,12 @@ export default route({
   description:
     'Entries are judged one by one; those of one file are merged: the least `first_seen`, the greatest `last_seen`, `ebpf` before `backfill`, a complete path, the most suspicious origin. A stored file is written again when it was seen five minutes later or the report adds something. The same again changes nothing.',
   answer: Taken,
-}).post('/runtime/executables', access('ingest'), body(Executables, MAX_EXECUTABLES_BYTES, { tolerated: 'all' }), async (c) => {
-  const { accepted, dropped, written } = await takeExecutables(c.get('deps'), c.req.valid('json'))
-  return sendJson(c, `{"accepted":${accepted},"dropped":${dropped},"written":${written}}`)
-})
+}).post(
+  '/runtime/executables',
+  access('ingest'),
+  body(Executables, MAX_EXECUTABLES_BYTES, { tolerated: 'all' }),
+  async (c) => {
+    const { accepted, dropped, written } = await takeExecutables(c.get('deps'), c.req.valid('json'))
+    return sendJson(c, `{"accepted":${accepted},"dropped":${dropped},"written":${written}}`)
+  },
+)

@@ -1,15 +1,17 @@
 import { z } from 'zod'
 import { fixed } from '../../lib/db/index.ts'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
 import { HttpError } from '../../lib/http/errors.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { params } from '../../lib/http/validate.ts'
+import { params } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import { CrPath } from '../../lib/seccomp/index.ts'
 
 const ABSENT = 'There is no such resource.'
 
-const remove = fixed<{ found: boolean }[]>('delete from seccomp_cr where namespace = $1::text and name = $2::text returning true as found')
+const remove = fixed<{ found: boolean }[]>(
+  'delete from seccomp_cr where namespace = $1::text and name = $2::text returning true as found',
+)
 
 /** DELETE /seccomp/crs/{namespace}/{name}: a custom resource that is gone (workload-profiling, Seccomp; interop-profiling 1.7). */
 export default route({

@@ -1,8 +1,8 @@
 import { fixed } from '../../lib/db/index.ts'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { body, params } from '../../lib/http/validate.ts'
+import { body, params } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import { CrPath, MirroredCr, mirrorOf, PostedCr } from '../../lib/seccomp/index.ts'
 
 const ROUTE = '/seccomp/crs/:namespace/:name'

@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { shownAs } from '../../lib/http/declared.ts'
-import { filter, filterText, pageLimit, ZONED_TIME_OR_BLANK } from '../../lib/http/fields.ts'
-import { asArray } from '../../lib/http/pages.ts'
-import { chargeRows } from '../../lib/http/read-budget.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { query } from '../../lib/http/validate.ts'
-import { parseRfc3339 } from '../../lib/net/timestamp.ts'
+import { chargeRows } from '../../lib/http/charge.ts'
+import { filter, filterText, pageLimit, ZONED_TIME_OR_BLANK } from '../../lib/http/request/fields.ts'
+import { query } from '../../lib/http/request/validate.ts'
+import { asArray } from '../../lib/http/response/pages.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
+import { shownAs } from '../../lib/openapi/declare.ts'
 import { DenialRow, readDenials } from '../../lib/seccomp/denials/index.ts'
+import { parseRfc3339 } from '../../lib/time/timestamp.ts'
 
 const DEFAULT_ROWS = 100
 const MAX_ROWS = 500

@@ -1,11 +1,13 @@
 import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { body } from '../../lib/http/validate.ts'
+import { body } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import { Drain, MAX_DRAIN_BYTES, MAX_DRAIN_ENTRIES } from '../../lib/seccomp/denials/index.ts'
 
-const Accepted = z.strictObject({ accepted: z.int().min(0).describe('Rows stored: pod, syscall and action each once.') })
+const Accepted = z.strictObject({
+  accepted: z.int().min(0).describe('Rows stored: pod, syscall and action each once.'),
+})
 
 /** POST /seccomp/denials: what the kernel denied on a node since its last drain (workload-profiling, Denial ingest rules; interop-profiling 1.9). */
 export default route({

@@ -1,8 +1,8 @@
 import { fixed } from '../../lib/db/index.ts'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { respondEmpty } from '../../lib/http/respond.ts'
-import { body } from '../../lib/http/validate.ts'
+import { body } from '../../lib/http/request/validate.ts'
+import { respondEmpty } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import { fileSetOf, PostedNodeFiles, readNodeFiles } from '../../lib/seccomp/index.ts'
 
 const ROUTE = '/seccomp/node-status'

@@ -1,7 +1,7 @@
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { params, query } from '../../lib/http/validate.ts'
+import { params, query } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import { ExportQuery, exportAnswers, exportProfile, WorkloadPath } from '../../lib/seccomp/index.ts'
 
 /** GET /seccomp/profiles/{namespace}/{kind}/{name}/export: a workload's observed profile as a resource to apply (interop-profiling 1.6). */

@@ -1,8 +1,14 @@
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { body, params } from '../../lib/http/validate.ts'
-import { ExportBody, exportAnswers, exportProfile, MAX_EXPORT_BODY_BYTES, WorkloadPath } from '../../lib/seccomp/index.ts'
+import { body, params } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
+import {
+  ExportBody,
+  exportAnswers,
+  exportProfile,
+  MAX_EXPORT_BODY_BYTES,
+  WorkloadPath,
+} from '../../lib/seccomp/index.ts'
 
 /** POST /seccomp/profiles/{namespace}/{kind}/{name}/export: the same with staged edits, which are stored nowhere (interop-profiling 1.6). */
 export default route({
@@ -17,7 +23,12 @@ export default route({
   body(ExportBody, MAX_EXPORT_BODY_BYTES, { isOptional: true }),
   async (c) => {
     const { db, config } = c.get('deps')
-    const { text, headers } = await exportProfile(db, c.req.valid('param'), c.req.valid('json'), config.annotationPrefix)
+    const { text, headers } = await exportProfile(
+      db,
+      c.req.valid('param'),
+      c.req.valid('json'),
+      config.annotationPrefix,
+    )
     return sendJson(c, text, headers)
   },
 )

@@ -1,8 +1,8 @@
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { pathText } from '../../lib/http/fields.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { lookup, NoParameters } from '../../lib/http/validate.ts'
+import { pathText } from '../../lib/http/request/fields.ts'
+import { lookup, NoParameters } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import { noProfile, Profile, profileOf, readObserved, WorkloadPath } from '../../lib/seccomp/index.ts'
 
 const Params = WorkloadPath.extend({ hash: pathText.describe('The `hash` of its observed set.') })

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { fixed } from '../../lib/db/index.ts'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { wireTime } from '../../lib/http/fields.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { params } from '../../lib/http/validate.ts'
-import { parseNaive } from '../../lib/net/timestamp.ts'
+import { wireTime } from '../../lib/http/request/fields.ts'
+import { params } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import { noProfile, WorkloadPath } from '../../lib/seccomp/index.ts'
+import { parseNaive } from '../../lib/time/timestamp.ts'
 
 const Reset = z
   .strictObject({
@@ -18,7 +18,9 @@ const Reset = z
   })
   .meta({ id: 'SeccompProfileReset' })
 
-const reset = fixed<{ reset_at: string | null }[]>('select reset_syscalls($1::text, $2::text, $3::text, $4::text::uuid)::text as reset_at')
+const reset = fixed<{ reset_at: string | null }[]>(
+  'select reset_syscalls($1::text, $2::text, $3::text, $4::text::uuid)::text as reset_at',
+)
 
 /** POST /seccomp/profiles/{namespace}/{kind}/{name}/reset: begins the observed set of a workload anew; safe to repeat. */
 export default route({

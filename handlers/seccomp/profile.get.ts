@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
-import { route, type Validated } from '../../lib/http/context.ts'
-import { shownAs } from '../../lib/http/declared.ts'
-import { charge, kib } from '../../lib/http/read-budget.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { lookup } from '../../lib/http/validate.ts'
+import { charge, kib } from '../../lib/http/charge.ts'
+import { lookup } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route, type Validated } from '../../lib/http/route.ts'
+import { shownAs } from '../../lib/openapi/declare.ts'
 import { MAX_DETAIL_BYTES, noProfile, ObservedProfile, WorkloadPath } from '../../lib/seccomp/index.ts'
 
 /** Names and contributors, and what was denied (interop-profiling 1.10). */
@@ -16,11 +16,17 @@ const Query = z.object({
       .enum(['true', 'false', ''])
       .transform((word) => word === 'true')
       .default(false),
-    { type: 'boolean', default: false, description: 'With `true` also when each syscall was first and last seen, and in which images.' },
+    {
+      type: 'boolean',
+      default: false,
+      description: 'With `true` also when each syscall was first and last seen, and in which images.',
+    },
   ),
 })
 
-const chargeAnswer: Validated<'query', typeof Query> = charge((c) => kib(MAX_BYTES + (c.req.valid('query').detail ? MAX_DETAIL_BYTES : 0)))
+const chargeAnswer: Validated<'query', typeof Query> = charge((c) =>
+  kib(MAX_BYTES + (c.req.valid('query').detail ? MAX_DETAIL_BYTES : 0)),
+)
 
 /** GET /seccomp/profiles/{namespace}/{kind}/{name}: the entry of a workload with its profile, as it is now (interop-profiling 1.5). */
 export default route({

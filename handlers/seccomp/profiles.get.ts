@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { charge, kib } from '../../lib/http/read-budget.ts'
-import { keptBytes, sendKept, unlessHad } from '../../lib/http/respond.ts'
-import { NoParameters, query } from '../../lib/http/validate.ts'
+import { charge, kib } from '../../lib/http/charge.ts'
+import { NoParameters, query } from '../../lib/http/request/validate.ts'
+import { keptBytes, sendKept, unlessHad } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import { ProfileSummary } from '../../lib/seccomp/index.ts'
 
 const etag = { ETag: z.string().describe('To be sent as `If-None-Match`: the same for the same list.') }

@@ -1,20 +1,28 @@
 import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
 import { noData } from '../../lib/http/errors.ts'
-import { pathText } from '../../lib/http/fields.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { lookup, NoParameters } from '../../lib/http/validate.ts'
+import { pathText } from '../../lib/http/request/fields.ts'
+import { lookup, NoParameters } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import { canonicalAddress } from '../../lib/net/address.ts'
 import { foldedLookup } from '../../lib/records/index.ts'
 import { ServiceRecord } from '../../lib/services/index.ts'
 
 const Params = z.object({ ip: pathText.describe('An address, IPv4 or IPv6 in any spelling.') })
 
-const serviceByAddress = foldedLookup<{ ip: string }>(ServiceRecord, { ip: 'text' }, 'select * from service where svc_ip = k.ip')
+const serviceByAddress = foldedLookup<{ ip: string }>(
+  ServiceRecord,
+  { ip: 'text' },
+  'select * from service where svc_ip = k.ip',
+)
 
 /** GET /svc/ip/{ip}: one service record; 404 `No data found`. */
-export default route({ summary: 'One service by its cluster address', answer: ServiceRecord, also: { 404: 'No data found' } }).get(
+export default route({
+  summary: 'One service by its cluster address',
+  answer: ServiceRecord,
+  also: { 404: 'No data found' },
+}).get(
   '/svc/ip/:ip',
   access('read'),
   lookup.params(Params),

@@ -1,10 +1,17 @@
 import { foldedWrite } from '../../lib/db/folded.ts'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { exactJson } from '../../lib/http/exact-json.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { body } from '../../lib/http/validate.ts'
-import { echoOfService, hasClusterAddress, normalizeService, ServicePost, ServiceRecord, serviceUid } from '../../lib/services/index.ts'
+import { body } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
+import { exactJson } from '../../lib/json/exact-integers.ts'
+import {
+  echoOfService,
+  hasClusterAddress,
+  normalizeService,
+  ServicePost,
+  ServiceRecord,
+  serviceUid,
+} from '../../lib/services/index.ts'
 
 const upsert = foldedWrite<ServiceRecord>({
   key: (service) => service.svc_ip,
@@ -22,7 +29,10 @@ export default route({
   const { db, log } = c.get('deps')
   const post = c.req.valid('json')
   if (!hasClusterAddress(post)) {
-    log.warn({ service: post.svc_name, namespace: post.svc_namespace }, 'service without a cluster address: nothing written')
+    log.warn(
+      { service: post.svc_name, namespace: post.svc_namespace },
+      'service without a cluster address: nothing written',
+    )
     return sendJson(c, exactJson(echoOfService(post)))
   }
   const service = normalizeService(post)

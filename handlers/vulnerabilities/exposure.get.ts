@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
+import { charge, kib } from '../../lib/http/charge.ts'
 import { HttpError } from '../../lib/http/errors.ts'
-import { clamped } from '../../lib/http/fields.ts'
-import { charge, kib } from '../../lib/http/read-budget.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { params, query } from '../../lib/http/validate.ts'
+import { clamped } from '../../lib/http/request/fields.ts'
+import { params, query } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import { Exposure, vulnerabilityId } from '../../lib/supply-chain/exposure.ts'
-import { shownSources } from '../../lib/supply-chain/names.ts'
+import { shownSources } from '../../lib/wire-names/index.ts'
 
 const DEFAULT_WINDOW_HOURS = 168
 const MAX_WINDOW_HOURS = 720
@@ -17,7 +17,9 @@ const MAX_BYTES = 8 * 1024 * 1024
 const NOT_AFFECTED = 'No affected image in the inventory'
 
 const Params = z.object({ id: vulnerabilityId })
-const Query = z.object({ window_hours: clamped(DEFAULT_WINDOW_HOURS, MAX_WINDOW_HOURS, 'Hours in which flows are looked at') })
+const Query = z.object({
+  window_hours: clamped(DEFAULT_WINDOW_HOURS, MAX_WINDOW_HOURS, 'Hours in which flows are looked at'),
+})
 
 /**
  * GET /vulnerabilities/{id}/exposure: the images that have a vulnerability, the containers that run them, and what was seen to reach
@@ -27,14 +29,21 @@ export default route({
   summary: 'Where a vulnerability is, and what reaches it',
   answer: Exposure,
   also: { 404: NOT_AFFECTED },
-}).get('/vulnerabilities/:id/exposure', access('read'), params(Params), query(Query), charge(kib(MAX_BYTES)), async (c) => {
-  const { db, config } = c.get('deps')
-  const { id } = c.req.valid('param')
-  const { window_hours } = c.req.valid('query')
-  const found = await db.read.json(
-    (sql) => sql`
+}).get(
+  '/vulnerabilities/:id/exposure',
+  access('read'),
+  params(Params),
+  query(Query),
+  charge(kib(MAX_BYTES)),
+  async (c) => {
+    const { db, config } = c.get('deps')
+    const { id } = c.req.valid('param')
+    const { window_hours } = c.req.valid('query')
+    const found = await db.read.json(
+      (sql) => sql`
       select cve_exposure(${id}, ${window_hours}, ${config.imageRunningWindowSecs}, ${shownSources(config.wireNames)}::text::jsonb)`,
-  )
-  if (found === null) throw new HttpError(404, NOT_AFFECTED)
-  return sendJson(c, found)
-})
+    )
+    if (found === null) throw new HttpError(404, NOT_AFFECTED)
+    return sendJson(c, found)
+  },
+)

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
+import { charge, kib } from '../../lib/http/charge.ts'
 import { noData } from '../../lib/http/errors.ts'
-import { pathText } from '../../lib/http/fields.ts'
-import { charge, kib } from '../../lib/http/read-budget.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { NoParameters, params, query } from '../../lib/http/validate.ts'
+import { pathText } from '../../lib/http/request/fields.ts'
+import { NoParameters, params, query } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import { ContainerDigest, WorkloadContainers } from '../../lib/images/index.ts'
 import { plainColumns, plainRows, type RawRow } from '../../lib/records/index.ts'
 
@@ -23,14 +23,18 @@ const DIGEST = plainColumns(ContainerDigest, 'w')
 /** The column behind the three that name a container. */
 const IS_RUNNING = 3
 
-const inOrder = (a: RawRow, b: RawRow) => Buffer.compare(a[0]!, b[0]!) || Buffer.compare(a[1]!, b[1]!) || Buffer.compare(a[2]!, b[2]!)
+const inOrder = (a: RawRow, b: RawRow) =>
+  Buffer.compare(a[0]!, b[0]!) || Buffer.compare(a[1]!, b[1]!) || Buffer.compare(a[2]!, b[2]!)
 
 /** A container of the rows of its digests. */
 function shown(rows: readonly RawRow[]): string {
   const [clusterId, containerName, containerKind] = rows[0]!.map(String)
   const running = rows.filter((row) => String(row[IS_RUNNING]) === 'true')
   const previous = rows.slice(running.length)
-  const container = JSON.stringify({ clusterId, containerName, containerKind, mixedDigests: running.length > 1 }).slice(0, -1)
+  const container = JSON.stringify({ clusterId, containerName, containerKind, mixedDigests: running.length > 1 }).slice(
+    0,
+    -1,
+  )
   const digests = (some: readonly RawRow[]) => `[${plainRows(ContainerDigest, some, IS_RUNNING + 1)}]`
   return `${container},"digests":${digests(running)},"previousDigests":${digests(previous)}}`
 }

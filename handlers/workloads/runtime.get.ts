@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { access } from '../../lib/http/access.ts'
-import { route } from '../../lib/http/context.ts'
-import { asArray, between, pageByPage } from '../../lib/http/pages.ts'
-import { chargeRows, kib } from '../../lib/http/read-budget.ts'
-import { sendJson, sendPieces } from '../../lib/http/respond.ts'
-import { params, query } from '../../lib/http/validate.ts'
+import { chargeRows, kib } from '../../lib/http/charge.ts'
+import { params, query } from '../../lib/http/request/validate.ts'
+import { asArray, between, pageByPage } from '../../lib/http/response/pages.ts'
+import { sendJson, sendPieces } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import {
   container,
   ENTRY_BYTES,
@@ -49,11 +49,19 @@ export default route({
     const { limit, kind, container, origin, window_hours } = c.req.valid('query')
     const { db, config } = c.get('deps')
     const retentionDays = config.runtimeInventoryRetentionDays
-    const question = { ...workload, container, entryKind: kind, origins: origin, windowHours: window_hours, retentionDays }
+    const question = {
+      ...workload,
+      container,
+      entryKind: kind,
+      origins: origin,
+      windowHours: window_hours,
+      retentionDays,
+    }
     const { first, next, isTruncated, coverage } = await readWorkload(db.read, question, limit)
     const { namespace, kind: workloadKind, name } = workload
     const head = Buffer.from(`${JSON.stringify({ namespace, kind: workloadKind, name }).slice(0, -1)},"containers":`)
-    const tail = () => Buffer.concat([Buffer.from(`,"truncated":${isTruncated()},"coverage":[`), coverage, Buffer.from(']}')])
+    const tail = () =>
+      Buffer.concat([Buffer.from(`,"truncated":${isTruncated()},"coverage":[`), coverage, Buffer.from(']}')])
     if (first.last === null) return sendJson(c, Buffer.concat([head, asArray(first), tail()]))
     return sendPieces(c, between(head, pageByPage(c, first, next, kib(COPIES * PIECE_BYTES)), tail))
   },

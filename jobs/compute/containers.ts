@@ -17,7 +17,8 @@ export function forgetContainers({ db, log }: JobContext): () => Promise<Batch> 
   left join lateral compute_forget(case when h.is_held then ${after}::text::bigint end, ${LOOKED_AT}, ${FORGOTTEN}) f on true`,
     )
     const { is_held, rows, last, is_held_up } = batch!
-    if (is_held_up) log.warn({ job: 'compute-retention' }, 'posts of history take long: the next pass forgets containers')
+    if (is_held_up)
+      log.warn({ job: 'compute-retention' }, 'posts of history take long: the next pass forgets containers')
     after = last ?? after
     return { isHeld: is_held, rows, isLast: last === null || is_held_up }
   }

@@ -19,7 +19,8 @@ export function makeDays(table: History, context: JobContext): () => Promise<Bat
     const { is_held, made, moved, waiting, is_held_up } = batch!
     const isLast = made === 0 || waiting === 0
     if (is_held_up) context.log.warn({ table, waiting }, 'somebody is at the table: the next pass makes its days')
-    else if (isLast && waiting > 0) context.log.warn({ table, waiting }, 'days of the default partition have too many rows to be moved')
+    else if (isLast && waiting > 0)
+      context.log.warn({ table, waiting }, 'days of the default partition have too many rows to be moved')
     return { isHeld: is_held, rows: made + moved, isLast }
   }
 }

@@ -52,7 +52,8 @@ export function deleteGauges(gauges: Gauges, { config, db }: JobContext): () => 
 
 export async function countGauges(gauges: Gauges, { db }: JobContext): Promise<number> {
   const [row] = await db.job(
-    (sql) => sql<{ rows: number }[]>`select count(*)::int as rows from ${sql(gauges.table)} g where ${isOld(sql, gauges)}`,
+    (sql) =>
+      sql<{ rows: number }[]>`select count(*)::int as rows from ${sql(gauges.table)} g where ${isOld(sql, gauges)}`,
   )
   return row!.rows
 }

@@ -32,7 +32,9 @@ export function deleteInstances({ db, signal }: JobContext, days: number): Promi
   let after = { pod: '', namespace: '', instance: '' }
   return inRestedBatches(signal, MAX_BATCHES, async (): Promise<Batch> => {
     const [batch] = await db.job(
-      (sql) => sql<{ is_held: boolean; rows: number; pod: string | null; namespace: string | null; instance: string | null }[]>`
+      (sql) => sql<
+        { is_held: boolean; rows: number; pod: string | null; namespace: string | null; instance: string | null }[]
+      >`
   with ${held(sql, 'dead-pod-retention')},
   looked_at as materialized (
     select i.pod_name, i.pod_namespace, i.instance, i.last_seen
@@ -79,7 +81,9 @@ export function deleteUnattributed({ db, signal }: JobContext, days: number): Pr
   let isFirst = true
   return inRestedBatches(signal, MAX_BATCHES, async (): Promise<Batch> => {
     const [batch] = await db.job(
-      (sql) => sql<{ is_held: boolean; rows: number; pod: string | null; namespace: string | null; ambiguous: boolean | null }[]>`
+      (sql) => sql<
+        { is_held: boolean; rows: number; pod: string | null; namespace: string | null; ambiguous: boolean | null }[]
+      >`
   with ${held(sql, 'dead-pod-retention')},
   looked_at as materialized (
     select u.pod_name, u.pod_namespace, u.is_ambiguous, u.sent_at, u.received_at

@@ -55,7 +55,11 @@ export function deleteDenials(context: JobContext): Promise<Pass> {
 }
 
 /** Deletes rows of nodes from a table that were not written for so long. One that is being written stays. */
-function deleteNodes({ db, signal }: JobContext, table: 'seccomp_denial_node' | 'seccomp_node', secs: number): Promise<Pass> {
+function deleteNodes(
+  { db, signal }: JobContext,
+  table: 'seccomp_denial_node' | 'seccomp_node',
+  secs: number,
+): Promise<Pass> {
   const isExpired = (sql: Sql) => isBefore(sql, sql`n.updated_at`, secs)
   let after = ''
   return inRestedBatches(signal, MAX_BATCHES, async (): Promise<Batch> => {
@@ -86,7 +90,8 @@ function deleteNodes({ db, signal }: JobContext, table: 'seccomp_denial_node' | 
 }
 
 /** Deletes nodes that drained nothing for the days. */
-export const deleteDenialNodes = (context: JobContext): Promise<Pass> => deleteNodes(context, 'seccomp_denial_node', retentionSecs(context))
+export const deleteDenialNodes = (context: JobContext): Promise<Pass> =>
+  deleteNodes(context, 'seccomp_denial_node', retentionSecs(context))
 
 /** Deletes nodes that told nothing of their profiles for the days. */
 export async function deleteProfileNodes(context: JobContext): Promise<Pass> {

@@ -40,7 +40,9 @@ export async function relinkAll({ db, signal }: JobContext): Promise<Pass> {
   let after: Place = { digest: '', source: '' }
   return inBatches(signal, MAX_BATCHES, async (): Promise<Batch> => {
     const [batch] = await db.job(
-      (sql) => sql<{ is_held: boolean; is_free: boolean; rows: number; found: number; stale: number; last: Place | null }[]>`
+      (sql) => sql<
+        { is_held: boolean; is_free: boolean; rows: number; found: number; stale: number; last: Place | null }[]
+      >`
   with ${held(sql, 'supply-chain-refresh')},
   ${looked(sql, after)},
   free as materialized (

@@ -33,7 +33,13 @@ export const TAGS = '@refs/tags/'
  * The authority of who signed; null where no policy can say it: a key of which the PEM is unknown. A workflow of GitHub Actions that signed
  * for a tag may do so for any: the next release is another one.
  */
-export function authorityOf({ signerKind, issuer = '', san = '', keyFingerprint = '', keyPem = '' }: Signer): Authority | null {
+export function authorityOf({
+  signerKind,
+  issuer = '',
+  san = '',
+  keyFingerprint = '',
+  keyPem = '',
+}: Signer): Authority | null {
   if (signerKind === 'key') {
     const pem = plainPem(keyPem)
     return pem === '' || keyFingerprint.trim() === ''
@@ -51,7 +57,12 @@ export function authorityOf({ signerKind, issuer = '', san = '', keyFingerprint 
  */
 function workflowEnd(subject: string): number | null {
   const at = subject.indexOf(REFS)
-  return subject.startsWith(GITHUB) && at > GITHUB.length && subject.startsWith(TAGS, at) && at + TAGS.length < subject.length ? at : null
+  return subject.startsWith(GITHUB) &&
+    at > GITHUB.length &&
+    subject.startsWith(TAGS, at) &&
+    at + TAGS.length < subject.length
+    ? at
+    : null
 }
 
 /** One key and nothing else: of anything more, such as a second key, parsers of PEM may take another part than we. */
@@ -68,7 +79,8 @@ function plainPem(pem: string): string {
 }
 
 /** In small letters, where it is the digits of SHA-256. */
-const plainFingerprint = (text: string): string => (/^[0-9a-fA-F]{64}$/.test(text.trim()) ? text.trim().toLowerCase() : text)
+const plainFingerprint = (text: string): string =>
+  /^[0-9a-fA-F]{64}$/.test(text.trim()) ? text.trim().toLowerCase() : text
 
 /** SHA-256 of the key in DER that a PEM holds, in hexadecimal digits; null where it is not plain which that is. */
 export function fingerprintOf(pem: string): string | null {

@@ -4,9 +4,9 @@
  */
 import { createHash } from 'node:crypto'
 import type { Signature, Statement, Verdict } from '../attestations/index.ts'
+import type { Slice } from '../process/event-loop.ts'
 import { normalRepository } from '../supply-chain/index.ts'
-import type { Slice } from '../turns.ts'
-import { quoted } from '../yaml.ts'
+import { quoted } from '../text/yaml.ts'
 import { type Authority, authorityOf, keyOf } from './authority.ts'
 import { MAX_POLICY_BYTES, tooLarge } from './limits.ts'
 import { expandedName, isPlainName, repositoryOfReference, writtenNames } from './repository.ts'
@@ -127,7 +127,8 @@ export class Coverage {
     for (const [, { digest, namespace }] of bound) {
       this.#namespaces.add(namespace)
       const first = this.#elsewhere.get(digest)
-      if (!this.#byDigest.has(digest) && (first === undefined || namespace < first)) this.#elsewhere.set(digest, namespace)
+      if (!this.#byDigest.has(digest) && (first === undefined || namespace < first))
+        this.#elsewhere.set(digest, namespace)
     }
     for (const [one, { digest, verdict, reference }] of bound) {
       this.#otherBytes += CONTAINER_BYTES + reference.length
@@ -175,12 +176,13 @@ export class Coverage {
     if (covered.length === 0) return
     const signers = [...authorities].map(([key, authority]) => this.#interned(key, authority))
     const attested = PREDICATES.map((predicate) =>
-      [...authoritiesOf(result!.attestations.filter(({ predicateType }) => predicateType === predicate)).keys()].map((key) =>
-        this.#markOf(key),
+      [...authoritiesOf(result!.attestations.filter(({ predicateType }) => predicateType === predicate)).keys()].map(
+        (key) => this.#markOf(key),
       ),
     )
     for (const one of covered) {
-      this.#otherBytes += SIGNED_BYTES * signers.length + MARK_BYTES * attested.reduce((sum, marks) => sum + marks.length, 0)
+      this.#otherBytes +=
+        SIGNED_BYTES * signers.length + MARK_BYTES * attested.reduce((sum, marks) => sum + marks.length, 0)
       for (const signer of signers) {
         const digests = one.signed.get(signer)
         if (digests) digests.push(digest)

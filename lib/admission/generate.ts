@@ -1,7 +1,7 @@
 /** Policies of a plan as one text (interop-supply-chain, section 4). */
 import { HttpError } from '../http/errors.ts'
-import { Slice } from '../turns.ts'
-import { type Manifest, oneLine, quoted, yamlOf } from '../yaml.ts'
+import { Slice } from '../process/event-loop.ts'
+import { type Manifest, oneLine, quoted, yamlOf } from '../text/yaml.ts'
 import { headerOf, shownNamespaces } from './header.ts'
 import { kyvernoPolicy } from './kyverno.ts'
 import { type Hold, MAX_POLICY_BYTES, TEXT_COPIES, tooLarge } from './limits.ts'
@@ -58,8 +58,15 @@ async function* textOf(plan: Plan, options: Options, slice: Slice): AsyncGenerat
 
 async function* manifestsOf(groups: readonly Group[], options: Options, slice: Slice): AsyncGenerator<Manifest> {
   const { format, annotationPrefix, namespace } = options
-  const names = namesOf(groups, format === 'policy-engine-b' ? PROVENANCE_SUFFIX : '', format === 'native' ? null : namespace)
-  const annotations = { [`${annotationPrefix}/generated-by`]: 'kguardian', [`${annotationPrefix}/source`]: 'signatures of running images' }
+  const names = namesOf(
+    groups,
+    format === 'policy-engine-b' ? PROVENANCE_SUFFIX : '',
+    format === 'native' ? null : namespace,
+  )
+  const annotations = {
+    [`${annotationPrefix}/generated-by`]: 'kguardian',
+    [`${annotationPrefix}/source`]: 'signatures of running images',
+  }
   for (const [i, group] of groups.entries()) {
     const metadata = { name: names[i]!, annotations }
     if (format === 'policy-engine-a') yield await kyvernoPolicy(group, metadata, options, slice)

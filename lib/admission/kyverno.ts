@@ -2,20 +2,30 @@
  * ImageValidatingPolicy of policies.kyverno.io/v1beta1 (interop-supply-chain, section 4; https://kyverno.io/docs/policy-types/image-validating-policy).
  * Images are matched as pod specs write them, by patterns in which `*` is any text.
  */
-import { sortInSlices } from '../sort-in-slices.ts'
-import type { Slice } from '../turns.ts'
-import type { Manifest } from '../yaml.ts'
+
+import type { Slice } from '../process/event-loop.ts'
+import { sortInSlices } from '../process/sort-in-slices.ts'
+import type { Manifest } from '../text/yaml.ts'
 import { type Authority, identityOf } from './authority.ts'
 import { MAX_POLICY_BYTES, tooLarge } from './limits.ts'
 import type { Options } from './options.ts'
 import type { Group } from './plan.ts'
 import { isPlainName, spellingsOf } from './repository.ts'
 
-const CONTAINER_LISTS = { containers: 'container', initContainers: 'init container', ephemeralContainers: 'ephemeral container' }
+const CONTAINER_LISTS = {
+  containers: 'container',
+  initContainers: 'init container',
+  ephemeralContainers: 'ephemeral container',
+}
 /** What a policy spends on an authority beside its text, at least: as an attestor, and in the expression for each list. */
 const BYTES_PER_AUTHORITY = 150
 
-export async function kyvernoPolicy(group: Group, metadata: object, { isEnforced, namespace }: Options, slice: Slice): Promise<Manifest> {
+export async function kyvernoPolicy(
+  group: Group,
+  metadata: object,
+  { isEnforced, namespace }: Options,
+  slice: Slice,
+): Promise<Manifest> {
   const { authorities, predicate } = group
   if (authorities.length * BYTES_PER_AUTHORITY > MAX_POLICY_BYTES) throw tooLarge()
   const attestors = `[${authorities.map((_, i) => `attestors.a${i}`).join(', ')}]`
@@ -26,20 +36,31 @@ export async function kyvernoPolicy(group: Group, metadata: object, { isEnforced
     spec: {
       validationActions: [isEnforced ? 'Deny' : 'Audit'],
       matchConstraints: {
-        resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE', 'UPDATE'], resources: ['pods'] }],
+        resourceRules: [
+          { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE', 'UPDATE'], resources: ['pods'] },
+        ],
         // By the label that every API server keeps on a namespace: the namespaced kind of this policy is not in every Kyverno that has this one.
-        ...(namespace === null ? {} : { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } }),
+        ...(namespace === null
+          ? {}
+          : { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } }),
       },
       // The rules that Kyverno makes of these for Deployments and the like may lose the selector.
       ...(namespace === null ? {} : { autogen: { podControllers: { controllers: [] } } }),
       // A name alone, with a tag, with a digest.
-      matchImageReferences: (await namesOf(group, slice)).flatMap((name) => [{ glob: name }, { glob: `${name}:*` }, { glob: `${name}@*` }]),
+      matchImageReferences: (await namesOf(group, slice)).flatMap((name) => [
+        { glob: name },
+        { glob: `${name}:*` },
+        { glob: `${name}@*` },
+      ]),
       // Both are true without a word, and then pods are rewritten even by a policy that only looks.
       validationConfigurations: { mutateDigest: isEnforced, verifyDigest: isEnforced },
       attestors: authorities.map((authority, i) => ({ name: `a${i}`, cosign: cosignOf(authority) })),
       ...(predicate === null ? {} : { attestations: [{ name: 'p0', intoto: { type: predicate } }] }),
       validations: [
-        ...validations(`verifyImageSignatures(image, ${attestors})`, 'is not signed by any of the signers of this policy'),
+        ...validations(
+          `verifyImageSignatures(image, ${attestors})`,
+          'is not signed by any of the signers of this policy',
+        ),
         ...(predicate === null
           ? []
           : validations(

@@ -21,4 +21,5 @@ export const tooManyElsewhere = () =>
     `more than ${MAX_CONTAINERS} containers of the cluster run images of the names that this namespace has, and policies of policy-controller bind them all`,
   )
 
-export const tooLarge = () => new HttpError(422, `the policies would be longer than ${MAX_POLICY_BYTES} bytes: ${ASK_FOR_LESS}`)
+export const tooLarge = () =>
+  new HttpError(422, `the policies would be longer than ${MAX_POLICY_BYTES} bytes: ${ASK_FOR_LESS}`)

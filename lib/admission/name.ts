@@ -16,7 +16,8 @@ const MAX_LABEL_CHARS = 63
 export function namesOf(groups: readonly Group[], suffix: string, namespace: string | null): string[] {
   const taken = new Set<string>()
   return groups.map(({ repositories, predicate }) => {
-    const maxChars = predicate === null ? MAX_CHARS : Math.min(MAX_CHARS, MAX_LABEL_CHARS - suffix.length - HASH_CHARS - 1)
+    const maxChars =
+      predicate === null ? MAX_CHARS : Math.min(MAX_CHARS, MAX_LABEL_CHARS - suffix.length - HASH_CHARS - 1)
     const all = [...repositories.map(({ name }) => name), ...(namespace === null ? [] : ['', namespace])].join('\n')
     const start = startOf(repositories[0]!.name).slice(0, maxChars).replace(/-+$/, '')
     let name = `${start}-${hashOf(all)}`

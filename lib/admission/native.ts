@@ -1,12 +1,16 @@
 /** ImageTrustPolicy and ClusterImageTrustPolicy of kguardian.dev/v1alpha1, which the evaluator reports on (interop-supply-chain, section 4). */
 
-import type { Manifest } from '../yaml.ts'
+import type { Manifest } from '../text/yaml.ts'
 import { type Authority, identityOf } from './authority.ts'
 import type { Options } from './options.ts'
 import type { Group } from './plan.ts'
 import { isPlainName } from './repository.ts'
 
-export function nativePolicy({ repositories, authorities, predicate }: Group, metadata: object, { namespace }: Options): Manifest {
+export function nativePolicy(
+  { repositories, authorities, predicate }: Group,
+  metadata: object,
+  { namespace }: Options,
+): Manifest {
   // As the inventory has them, since that is what the evaluator compares.
   const images = new Set(repositories.flatMap(({ name, given }) => [name, ...[...given].filter(isPlainName)]))
   return {

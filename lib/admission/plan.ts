@@ -1,7 +1,8 @@
 /** Which policies there are to be (interop-supply-chain, section 4, planning 2 to 6). */
-import { sortInSlices } from '../sort-in-slices.ts'
-import { Slice } from '../turns.ts'
-import { quoted } from '../yaml.ts'
+
+import { Slice } from '../process/event-loop.ts'
+import { sortInSlices } from '../process/sort-in-slices.ts'
+import { quoted } from '../text/yaml.ts'
 import { firstAlike } from './alike.ts'
 import { type Authority, keyOf } from './authority.ts'
 import { type Coverage, markOf, PREDICATES, type Repository } from './coverage.ts'
@@ -56,7 +57,12 @@ export async function planOf(coverage: Coverage): Promise<Plan> {
       })
   }
   const identities = await identitiesOf(covered, slice)
-  return { groups: await groupsOf(covered, firsts, identities, slice), identities, uncovered, elsewhere: coverage.namespaces }
+  return {
+    groups: await groupsOf(covered, firsts, identities, slice),
+    identities,
+    uncovered,
+    elsewhere: coverage.namespaces,
+  }
 }
 
 interface Identity {
@@ -115,7 +121,11 @@ async function groupsOf(
     const isAttested = (digest: readonly string[]) => digest.some((mark) => ownMarks.has(mark))
     const predicate = PREDICATES.find((_, i) => members.every(({ attested }) => attested[i]!.every(isAttested))) ?? null
     const key = `${predicate} ${own.join()}`
-    const group = groups.get(key) ?? { repositories: [], authorities: Array.from(own, (rank) => identities[rank]!.authority), predicate }
+    const group = groups.get(key) ?? {
+      repositories: [],
+      authorities: Array.from(own, (rank) => identities[rank]!.authority),
+      predicate,
+    }
     groups.set(key, group)
     groupOf.set(first, group)
     if (slice.isOver) await slice.next()

@@ -4,7 +4,7 @@
  * binds every namespace that has opted in.
  */
 
-import type { Manifest } from '../yaml.ts'
+import type { Manifest } from '../text/yaml.ts'
 import { type Authority, identityOf } from './authority.ts'
 import type { Options } from './options.ts'
 import type { Group } from './plan.ts'
@@ -17,7 +17,11 @@ export const PROVENANCE_SUFFIX = '-provenance'
  * One for the signatures, and where a predicate is required another for that: an authority with attestations looks at no signature, and what
  * matches several policies has to pass all.
  */
-export function policyControllerPolicies(group: Group, metadata: { readonly name: string }, { isEnforced }: Options): Manifest[] {
+export function policyControllerPolicies(
+  group: Group,
+  metadata: { readonly name: string },
+  { isEnforced }: Options,
+): Manifest[] {
   const { repositories, authorities, predicate } = group
   const named = [...new Set(repositories.flatMap((one) => [...writtenNames(one)]))].sort()
   const images = named.flatMap((name) => [{ glob: `${name}:**` }, { glob: `${name}@**` }])
@@ -33,7 +37,10 @@ export function policyControllerPolicies(group: Group, metadata: { readonly name
   })
   const signed = manifest(metadata.name, {})
   if (predicate === null) return [signed]
-  return [signed, manifest(metadata.name + PROVENANCE_SUFFIX, { attestations: [{ name: 'p0', predicateType: predicate }] })]
+  return [
+    signed,
+    manifest(metadata.name + PROVENANCE_SUFFIX, { attestations: [{ name: 'p0', predicateType: predicate }] }),
+  ]
 }
 
 const signerOf = (authority: Authority) =>

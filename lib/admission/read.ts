@@ -1,7 +1,7 @@
 import type { Verdict } from '../attestations/index.ts'
 import { fixed, type Gate } from '../db/index.ts'
 import { clientGone } from '../http/errors.ts'
-import { Slice } from '../turns.ts'
+import { Slice } from '../process/event-loop.ts'
 import { Coverage, type Elsewhere, type Result, type Running } from './coverage.ts'
 import { type Hold, MAX_CONTAINERS, tooManyContainers, tooManyElsewhere } from './limits.ts'
 
@@ -78,7 +78,9 @@ export async function readCoverage(
   left?: AbortSignal,
 ): Promise<Coverage> {
   const rows = await gate((sql) =>
-    namespace === null ? OF_CLUSTER(sql, windowSecs, retentionDays) : OF_NAMESPACE(sql, namespace, windowSecs, retentionDays),
+    namespace === null
+      ? OF_CLUSTER(sql, windowSecs, retentionDays)
+      : OF_NAMESPACE(sql, namespace, windowSecs, retentionDays),
   )
   if (sumOf(rows) > MAX_CONTAINERS) throw tooManyContainers()
   const coverage = new Coverage()
@@ -113,4 +115,5 @@ export async function readCoverage(
   return coverage
 }
 
-const sumOf = (rows: readonly { readonly containers: number }[]): number => rows.reduce((sum, { containers }) => sum + containers, 0)
+const sumOf = (rows: readonly { readonly containers: number }[]): number =>
+  rows.reduce((sum, { containers }) => sum + containers, 0)

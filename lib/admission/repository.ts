@@ -52,7 +52,11 @@ export function expandedName(name: string): string {
 }
 
 /** The names under which engines see the images of a repository, each in one spelling. */
-export function writtenNames(of: { readonly name: string; readonly isNamed: boolean; readonly spelled: ReadonlySet<string> }): Set<string> {
+export function writtenNames(of: {
+  readonly name: string
+  readonly isNamed: boolean
+  readonly spelled: ReadonlySet<string>
+}): Set<string> {
   const names = new Set<string>()
   if (of.isNamed) names.add(expandedName(of.name))
   for (const one of of.spelled) if (isPlainName(one)) names.add(expandedName(one))

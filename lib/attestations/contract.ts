@@ -2,7 +2,7 @@
 import { HttpError } from '../http/errors.ts'
 import { DIGEST_RULE, isDigest } from '../images/index.ts'
 import { MAX_SKEW_SECONDS, secondsAhead } from '../supply-chain/index.ts'
-import { isLongerThan } from '../utf8.ts'
+import { isLongerThan } from '../text/utf8.ts'
 import { SIGNER_KINDS, VERDICTS, type Verdict } from './entry.ts'
 import {
   MAX_BYTES,
@@ -24,7 +24,18 @@ const PUBLIC_KEY = /^-----BEGIN PUBLIC KEY-----[A-Za-z0-9+/=\r\n]+-----END PUBLI
 
 const RESULT_TEXTS = ['digest', 'repository', 'verdict', 'reason', 'trust_root', 'signed_via', 'signed_digest'] as const
 const SIGNED_TEXTS = [
-  ...(['format', 'source', 'error', 'detail', 'subject', 'signer_kind', 'issuer', 'san', 'key_name', 'key_fingerprint'] as const),
+  ...([
+    'format',
+    'source',
+    'error',
+    'detail',
+    'subject',
+    'signer_kind',
+    'issuer',
+    'san',
+    'key_name',
+    'key_fingerprint',
+  ] as const),
   ...(['key_pem', 'key_hint'] as const),
 ]
 const STATEMENT_TEXTS = ['predicate_type', 'payload_sha256'] as const
@@ -44,12 +55,17 @@ function* entriesOf({ signatures, attestations }: PostedResult): Generator<[Post
 const provenanceOf = (entry: PostedEntry): PostedProvenance => ('provenance' in entry && entry.provenance) || {}
 
 /** All that is judged before it is known which entries name a signer. */
-export function checkContract(posted: PostedResult, digest: string, now: number): asserts posted is PostedResult & { verdict: Verdict } {
+export function checkContract(
+  posted: PostedResult,
+  digest: string,
+  now: number,
+): asserts posted is PostedResult & { verdict: Verdict } {
   checkCharacters(posted)
   if (posted.schema_version !== SCHEMA_VERSION) throw broken('schema_version', `expected ${SCHEMA_VERSION}`)
   if (posted.digest !== digest) throw broken('digest', 'expected the digest of the path')
   if (!VERDICTS.includes(posted.verdict as Verdict)) throw broken('verdict', `expected one of ${VERDICTS.join(', ')}`)
-  if (secondsAhead(posted.checked_at, now) > MAX_SKEW_SECONDS) throw broken('checked_at', `more than ${MAX_SKEW_SECONDS} seconds ahead`)
+  if (secondsAhead(posted.checked_at, now) > MAX_SKEW_SECONDS)
+    throw broken('checked_at', `more than ${MAX_SKEW_SECONDS} seconds ahead`)
   if (posted.repository === '') throw broken('repository', 'empty')
   checkLength('repository', posted.repository, '')
   checkToken('reason', posted.reason)

@@ -89,7 +89,9 @@ function namesHidden(text: string): string {
     const isPath = text[afterPort] === '/'
     const isPort = afterPort > afterName && HAS_LETTER.test(name)
     const isHidden =
-      isToken(name) || (isHost(name) && (isPath || !FILE.test(name))) || (isPort && (isPath || afterName > end || isLocal(name)))
+      isToken(name) ||
+      (isHost(name) && (isPath || !FILE.test(name))) ||
+      (isPort && (isPath || afterName > end || isLocal(name)))
     if (!isHidden) continue
     shown += text.slice(from, start)
     if (isPath) return shown + HOST_PATH
@@ -105,7 +107,8 @@ const isLocal = (name: string) => name.toLowerCase() === 'localhost'
 function isHost(name: string): boolean {
   if (!name.includes('.')) return false
   const labels = name.split('.').filter((label) => label !== '')
-  if (labels.every((label) => NUMBER.test(label))) return labels.length === OCTETS && labels.every((label) => Number(label) <= MAX_OCTET)
+  if (labels.every((label) => NUMBER.test(label)))
+    return labels.length === OCTETS && labels.every((label) => Number(label) <= MAX_OCTET)
   if (ADDRESS_INSIDE.test(name)) return true
   return labels.length > 1 && TOP_LEVEL.test(labels.at(-1)!) && !VERSION.test(name)
 }

@@ -1,11 +1,11 @@
 /** The JSON of a result, bounded before it is parsed: 256 KiB of the densest would come to many times that. */
 import { isUtf8 } from 'node:buffer'
 import { HttpError } from '../http/errors.ts'
-import { exactJson, exactly, isExactInteger, noteSource } from '../http/exact-json.ts'
-import { describe } from '../http/issues.ts'
-import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../http/json-bytes.ts'
-import { deserializeError } from '../http/json-text.ts'
-import { countKeys, repeatedKey, toldTwice } from '../http/repeated-keys.ts'
+import { describe } from '../http/request/issues.ts'
+import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../json/bytes.ts'
+import { exactJson, exactly, isExactInteger, noteSource } from '../json/exact-integers.ts'
+import { deserializeError } from '../json/parse.ts'
+import { countKeys, repeatedKey, toldTwice } from '../json/repeated-keys.ts'
 import { MAX_ATTESTATIONS, MAX_SIGNATURES, PostedResult } from './posted.ts'
 
 /** Results nest to 4. */

@@ -1,11 +1,18 @@
 /** Places in the list of running containers, and the opaque cursors that tell of them (interop-supply-chain 3.7). */
 import { z } from 'zod'
-import { shownAs } from '../http/declared.ts'
-import { orFirstPage } from '../http/fields.ts'
+import { orFirstPage } from '../http/request/fields.ts'
+import { shownAs } from '../openapi/declare.ts'
 import { cursorText } from '../supply-chain/index.ts'
 
 /** What the list is ordered by. */
-export type Place = readonly [cluster: string, namespace: string, kind: string, name: string, container: string, digest: string]
+export type Place = readonly [
+  cluster: string,
+  namespace: string,
+  kind: string,
+  name: string,
+  container: string,
+  digest: string,
+]
 
 /** Before every container. */
 export const START: Place = ['', '', '', '', '', '']
@@ -23,7 +30,8 @@ const CONTROL_ESCAPE = /\\(?:\\|u00[01][0-9a-f]|[bfnrt])/g
  * The hexadecimal digits of a JSON array of its keys. Control characters stand in it as they are: names may have 253 of them, and their escapes
  * would come to more than a cursor may have.
  */
-export const writePlace = (place: Place): string => Buffer.from(JSON.stringify(place).replace(CONTROL_ESCAPE, unescaped)).toString('hex')
+export const writePlace = (place: Place): string =>
+  Buffer.from(JSON.stringify(place).replace(CONTROL_ESCAPE, unescaped)).toString('hex')
 
 const unescaped = (escaped: string): string => (escaped === '\\\\' ? escaped : JSON.parse(`"${escaped}"`))
 

@@ -1,8 +1,8 @@
 /** The body of POST /images/{digest}/attestation (interop-supply-chain 1.4). Types alone are judged here: what is 400. */
 import { z } from 'zod'
-import { shownAs } from '../http/declared.ts'
-import { listOf } from '../http/lists.ts'
+import { listOf } from '../http/request/first-fault.ts'
 import { DIGEST_PATTERN } from '../images/digest.ts'
+import { shownAs } from '../openapi/declare.ts'
 import { instant, optionalFlag, optionalInstant, optional as optionalOf } from '../supply-chain/index.ts'
 import { SIGNER_KINDS, VERDICTS } from './entry.ts'
 
@@ -49,7 +49,11 @@ export const MAX_BYTES = {
 
 /** Text that a verified entry has whole or not at all. */
 const whole = (key: keyof typeof MAX_BYTES, told = '') =>
-  z.string().meta({ maxLength: MAX_BYTES[key], pattern: PLAIN }).describe(`At most ${MAX_BYTES[key]} bytes.${told}`).nullish()
+  z
+    .string()
+    .meta({ maxLength: MAX_BYTES[key], pattern: PLAIN })
+    .describe(`At most ${MAX_BYTES[key]} bytes.${told}`)
+    .nullish()
 
 const TOKEN_TOLD = '`[a-z0-9_:.-]{1,128}`'
 
@@ -111,7 +115,9 @@ export const PostedResult = z
       .string()
       .meta({ enum: VERDICTS })
       .describe('`verified`, `key_signed`, `unsigned`, `invalid` or `unknown`; it must agree with the signatures.'),
-    reason: token.describe(`A reason code: ${TOKEN_TOLD}. What is not known here is stored as \`unrecognised_reason\`.`),
+    reason: token.describe(
+      `A reason code: ${TOKEN_TOLD}. What is not known here is stored as \`unrecognised_reason\`.`,
+    ),
     trust_root: token.describe(`${TOKEN_TOLD}: \`public-good\`, or \`custom:\` and 12 digits.`),
     signed_via: token.describe(`${TOKEN_TOLD}: \`self\` or \`index\`.`),
     signed_digest: z
@@ -121,7 +127,10 @@ export const PostedResult = z
     signatures: listOf(PostedSignature, MAX_SIGNATURES).nullish(),
     attestations: listOf(PostedStatement, MAX_ATTESTATIONS).nullish(),
   })
-  .meta({ id: 'PostedResult', description: 'Texts may hold no control, line-break or bidi character. Empty texts count as absent.' })
+  .meta({
+    id: 'PostedResult',
+    description: 'Texts may hold no control, line-break or bidi character. Empty texts count as absent.',
+  })
 
 export type PostedProvenance = z.output<typeof PostedProvenance>
 export type PostedSignature = z.output<typeof PostedSignature>

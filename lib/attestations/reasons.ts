@@ -1,10 +1,27 @@
 /** Reason codes of results (interop-supply-chain 1.4). Components are released apart from this broker, so that unknown ones are no fault. */
-import type { Log } from '../log.ts'
-import type { Metrics } from '../metrics.ts'
+import type { Log } from '../observability/log.ts'
+import type { Metrics } from '../observability/metrics.ts'
 
 const KNOWN = new Set([
-  ...['bad_signature', 'blocked_address', 'blocked_realm', 'digest_mismatch', 'local_hostname', 'malformed', 'network', 'no_repo_digest'],
-  ...['no_signer_identity', 'private_address', 'rate_limited', 'registry_auth', 'registry_error', 'timeout', 'too_large'],
+  ...[
+    'bad_signature',
+    'blocked_address',
+    'blocked_realm',
+    'digest_mismatch',
+    'local_hostname',
+    'malformed',
+    'network',
+    'no_repo_digest',
+  ],
+  ...[
+    'no_signer_identity',
+    'private_address',
+    'rate_limited',
+    'registry_auth',
+    'registry_error',
+    'timeout',
+    'too_large',
+  ],
   ...['trust_root_unavailable', 'unsupported_format', 'untrusted_key', 'untrusted_root'],
 ])
 

@@ -3,7 +3,7 @@
  * once from left to right: no pattern here has two ways to match the same characters, so that no text takes longer than its length.
  */
 
-import { cut } from '../utf8.ts'
+import { cut } from '../text/utf8.ts'
 import { HOST, REDACTED, withoutHosts } from './hosts.ts'
 import { isCode, isPlain, isProse, isSaidSecret, isSecretName, type Separator } from './secret-names.ts'
 
@@ -29,7 +29,8 @@ const ESCAPED_URL = /(?::|%3a)(?:\/|%2f){2}/i
 const ESCAPED_MARK = /\\(?:\/|u0026|u003d)/gi
 const MARKS: Readonly<Record<string, string>> = { '\\/': '/', '\\u0026': '&', '\\u003d': '=' }
 /** What a resolver was asked for: a name without dots cannot be told from a word elsewhere. */
-const LOOKED_UP = /(?<=\blookup )[\w-]{1,63}(?= on |: (?:no such host|i\/o timeout|server misbehaving|temporary failure))/gi
+const LOOKED_UP =
+  /(?<=\blookup )[\w-]{1,63}(?= on |: (?:no such host|i\/o timeout|server misbehaving|temporary failure))/gi
 const SEPARATOR = /[=:]/g
 const PARAMETER_MARK = /[?&#|]/g
 const STARTS_VALUE = /^[=:]+/

@@ -1,10 +1,11 @@
 /** The list of results, with of each what a line can show (supply-chain, Attestation summary item; interop-supply-chain 3.7). */
 import { z } from 'zod'
 import { fixed, type Gate } from '../db/index.ts'
-import { storedJson, wireTime } from '../http/fields.ts'
+import { wireTime } from '../http/request/fields.ts'
 import { digestText } from '../images/index.ts'
+import { storedJson } from '../records/column-kinds.ts'
 import { plainColumns, plainRows } from '../records/index.ts'
-import { cut } from '../utf8.ts'
+import { cut } from '../text/utf8.ts'
 import { SIGNER_KINDS, VERDICTS, type Verdict, verdict } from './entry.ts'
 import { reason } from './stored-result.ts'
 import { MAX_SUMMARY_BYTES } from './summary.ts'
@@ -27,7 +28,9 @@ const AttestationSummary = z
     reason,
     signedVia: z.string().nullable(),
     signers: storedJson(z.array(Signer).describe('Who made the signatures that verified: at most 8, each once.')),
-    verifiedPredicates: storedJson(z.array(z.string()).describe('The types of the attestations that verified: at most 16, each once.')),
+    verifiedPredicates: storedJson(
+      z.array(z.string()).describe('The types of the attestations that verified: at most 16, each once.'),
+    ),
     checkedAt: wireTime,
   })
   .meta({

@@ -1,8 +1,8 @@
 /** From the body of a result to the document that `store_attestation` takes. */
-import { exactJson } from '../http/exact-json.ts'
+import { exactJson } from '../json/exact-integers.ts'
+import { Slice } from '../process/event-loop.ts'
 import { countUnreadable, formatNamed } from '../supply-chain/index.ts'
-import { Slice } from '../turns.ts'
-import { cut } from '../utf8.ts'
+import { cut } from '../text/utf8.ts'
 import { checkContract, checkWhole, contradicted, type PostedEntry } from './contract.ts'
 import type { Signature, Statement, Verdict } from './entry.ts'
 import { parseResult } from './json.ts'
@@ -48,7 +48,9 @@ export async function prepareResult(bytes: Buffer, digest: string, now: number):
   const checked = sent.signatures.map((entry) => checkedOf(entry, errors.get(entry)))
   const isDowngraded = [...errors.keys()].some((entry) => isSentVerified(entry) && !isNamed(entry))
   const isDerived = isDowngraded && posted.verdict === 'verified' && !checked.some((one) => one.verified)
-  const judged: { verdict: Verdict; reason: string | undefined } = isDerived ? derivedVerdict(checked) : { verdict: posted.verdict, reason }
+  const judged: { verdict: Verdict; reason: string | undefined } = isDerived
+    ? derivedVerdict(checked)
+    : { verdict: posted.verdict, reason }
   const why = contradiction(judged.verdict, checked)
   if (why !== null) throw contradicted(why)
   const signatures = await eachInSlices(sent.signatures, (entry) => signedOf(entry, errors.get(entry)))
@@ -132,7 +134,13 @@ function statementOf(entry: PostedStatement, error: string | undefined): Stateme
   }
 }
 
-function provenanceOf({ builder_id, build_type, source_repo, source_commit, source_ref }: PostedProvenance): Statement['provenance'] {
+function provenanceOf({
+  builder_id,
+  build_type,
+  source_repo,
+  source_commit,
+  source_ref,
+}: PostedProvenance): Statement['provenance'] {
   const provenance = {
     builderId: builder_id || undefined,
     buildType: kept('build_type', build_type),

@@ -1,14 +1,14 @@
 /** What the route that takes results tells of itself, and how it reads and answers (interop-supply-chain 1.0, 2.3). */
 import { randomUUID } from 'node:crypto'
 import type { MiddlewareHandler } from 'hono'
-import { codingOf, readSent } from '../http/body.ts'
-import type { Context, Env } from '../http/context.ts'
-import { declare, type RouteDoc } from '../http/declared.ts'
+import { kib } from '../http/charge.ts'
 import { HttpError } from '../http/errors.ts'
-import { kib } from '../http/read-budget.ts'
-import { respondEmpty } from '../http/respond.ts'
-import { MIN_WEIGHED_BYTES } from '../http/weigh.ts'
-import { turn } from '../turns.ts'
+import { codingOf, readSent } from '../http/request/body.ts'
+import { respondEmpty } from '../http/response/respond.ts'
+import type { Context, Env } from '../http/route.ts'
+import { MIN_WEIGHED_BYTES } from '../json/prescan.ts'
+import { declare, type RouteDoc } from '../openapi/declare.ts'
+import { turn } from '../process/event-loop.ts'
 import { PostedResult } from './posted.ts'
 import { prepareResult } from './result.ts'
 
@@ -50,7 +50,11 @@ type Outcome = 'stored' | 'same' | 'other' | 'absent'
  * Reads the body of a request, stores it with `store`, which is given the document of `store_attestation` as JSON, and answers what became of
  * it. The body is read before anything else is held, so that a slow sender holds nothing but its own connection.
  */
-export async function storeResult(c: Context, digest: string, store: (document: string) => Promise<readonly { outcome: Outcome }[]>) {
+export async function storeResult(
+  c: Context,
+  digest: string,
+  store: (document: string) => Promise<readonly { outcome: Outcome }[]>,
+) {
   codingOf(c, ['identity'])
   const { bytes, release: forget } = await readSent(c, { maxBytes: MAX_RESULT_BYTES, deadlineMs: RESULT_DEADLINE_MS })
   let release = () => {}

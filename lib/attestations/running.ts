@@ -6,8 +6,9 @@
  */
 import { z } from 'zod'
 import { fixed, type Gate } from '../db/index.ts'
-import { storedJson, wireTime } from '../http/fields.ts'
+import { wireTime } from '../http/request/fields.ts'
 import { digestText } from '../images/index.ts'
+import { storedJson } from '../records/column-kinds.ts'
 import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
 import type { Page } from '../records/page.ts'
 import { shownFormats, type WireNames } from '../supply-chain/index.ts'
@@ -16,7 +17,9 @@ import { type Place, START, writePlace } from './place.ts'
 import { reason } from './stored-result.ts'
 
 const VerifiedSignature = Signature.omit({ error: true, detail: true }).meta({ id: 'VerifiedSignature' })
-const VerifiedStatement = Statement.omit({ error: true, detail: true, payloadSha256: true }).meta({ id: 'VerifiedStatement' })
+const VerifiedStatement = Statement.omit({ error: true, detail: true, payloadSha256: true }).meta({
+  id: 'VerifiedStatement',
+})
 
 /** What is read of a container, and what of its image. */
 const Container = z.strictObject({
@@ -146,7 +149,9 @@ export async function readRunning(
 ): Promise<RunningList> {
   const from = namespace === null ? { place: after ?? START, isPast: false } : placeIn(namespace, after ?? START)
   const statement = namespace === null ? ANYWHERE : IN_NAMESPACE
-  const rows: RawRow[] = await gate((sql) => statement(sql, ...from.place, namespace, from.isPast, windowSecs, limit + 1).raw())
+  const rows: RawRow[] = await gate((sql) =>
+    statement(sql, ...from.place, namespace, from.isPast, windowSecs, limit + 1).raw(),
+  )
   const items = rows.slice(0, limit).filter((row) => row[IMAGE_REF] !== null)
   const end = rows.length > limit ? items.at(-1) : rows.find((row) => row[IMAGE_REF] === null)
   const pieces = inPieces(items)
@@ -183,7 +188,12 @@ function inPieces(items: readonly RawRow[]): RawRow[][] {
 }
 
 /** The items of these containers, each with the result that its image has now. */
-async function readItems(gate: Gate, containers: readonly RawRow[], retentionDays: number, names: WireNames): Promise<Buffer> {
+async function readItems(
+  gate: Gate,
+  containers: readonly RawRow[],
+  retentionDays: number,
+  names: WireNames,
+): Promise<Buffer> {
   const digests = [...new Set(containers.map((row) => String(row[DIGEST])))]
   const images: RawRow[] = await gate((sql) => IMAGES(sql, JSON.stringify(digests), retentionDays).raw())
   const shown = new Map(digests.map((digest, n) => [digest, shownImage(images[n]!, names)]))

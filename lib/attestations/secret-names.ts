@@ -38,7 +38,8 @@ export function isCode(name: string): boolean {
 export const isProse = (name: string): boolean => PROSE.test(name.slice(-MAX_NAME_CHARS))
 
 /** Whether a word is one of a sentence rather than a secret. */
-export const isPlain = (word: string): boolean => (word.length <= MAX_PLAIN_CHARS && PLAIN.test(word)) || DIGEST.test(word)
+export const isPlain = (word: string): boolean =>
+  (word.length <= MAX_PLAIN_CHARS && PLAIN.test(word)) || DIGEST.test(word)
 
 /** Whether a word behind a name, with nothing but blanks or quotes between, is its value. */
 export const isSaidSecret = (name: string, word: string): boolean => SAID.test(name) && MIXED.test(word)

@@ -1,6 +1,6 @@
 /** What lists and the running feed show of a result, made once when it is stored (interop-supply-chain 3.7). */
-import { exactJson } from '../http/exact-json.ts'
-import { cut } from '../utf8.ts'
+import { exactJson } from '../json/exact-integers.ts'
+import { cut } from '../text/utf8.ts'
 import type { Signature, Statement } from './entry.ts'
 
 const MAX_SIGNERS = 8

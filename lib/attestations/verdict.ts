@@ -35,5 +35,7 @@ export function contradiction(verdict: Verdict, signatures: readonly Checked[]):
     return tamper !== undefined || isAny(signatures, UNRECOGNISED) ? null : 'no signature has an error that makes it so'
   }
   if (tamper !== undefined) return `a signature has the error ${tamper}`
-  return verdict === 'unknown' || isAny(signatures, UNTRUSTED_KEY) ? null : `no signature has the error ${UNTRUSTED_KEY}`
+  return verdict === 'unknown' || isAny(signatures, UNTRUSTED_KEY)
+    ? null
+    : `no signature has the error ${UNTRUSTED_KEY}`
 }

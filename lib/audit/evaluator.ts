@@ -38,7 +38,10 @@ export class Evaluator {
   async #call(method: string, path: string, body: Buffer | null): Promise<Reply> {
     const headers = body === null ? {} : { 'content-type': 'application/json', 'content-length': body.length }
     const outgoing = this.#request(`${this.#base}${path}`, { method, agent: this.#agent, headers })
-    const timer = setTimeout(() => outgoing.destroy(new Error(`no answer within ${this.#timeoutMs} ms`)), this.#timeoutMs)
+    const timer = setTimeout(
+      () => outgoing.destroy(new Error(`no answer within ${this.#timeoutMs} ms`)),
+      this.#timeoutMs,
+    )
     const reply = readReply(outgoing, MAX_REPLY_BYTES)
     outgoing.end(body ?? undefined)
     return reply.finally(() => clearTimeout(timer))

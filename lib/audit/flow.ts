@@ -25,8 +25,22 @@ export function evaluateRequest(flow: Flow): EvaluateRequest {
   const [namespace, name] = [flow.pod_namespace ?? undefined, flow.pod_name ?? undefined]
   const [pod, peer] = [flow.pod_ip ?? undefined, flow.traffic_in_out_ip ?? undefined]
   if (directionOf(flow) === 'INGRESS')
-    return { dstPodNamespace: namespace, dstPodName: name, srcIP: peer, dstIP: pod, dstPort: portOf(flow.pod_port), ...rest }
-  return { srcPodNamespace: namespace, srcPodName: name, srcIP: pod, dstIP: peer, dstPort: portOf(flow.traffic_in_out_port), ...rest }
+    return {
+      dstPodNamespace: namespace,
+      dstPodName: name,
+      srcIP: peer,
+      dstIP: pod,
+      dstPort: portOf(flow.pod_port),
+      ...rest,
+    }
+  return {
+    srcPodNamespace: namespace,
+    srcPodName: name,
+    srcIP: pod,
+    dstIP: peer,
+    dstPort: portOf(flow.traffic_in_out_port),
+    ...rest,
+  }
 }
 
 /** The query of `GET /policy-coverage`. */
@@ -38,7 +52,11 @@ export type CoverageQuery = { namespace: string; pod: string; direction: 'Ingres
  */
 export function coverageQuery(flow: Flow): CoverageQuery | null {
   if (flow.decision !== 'DROP' || !flow.pod_namespace || !flow.pod_name) return null
-  return { namespace: flow.pod_namespace, pod: flow.pod_name, direction: directionOf(flow) === 'INGRESS' ? 'Ingress' : 'Egress' }
+  return {
+    namespace: flow.pod_namespace,
+    pod: flow.pod_name,
+    direction: directionOf(flow) === 'INGRESS' ? 'Ingress' : 'Egress',
+  }
 }
 
 function directionOf({ traffic_type: type }: Flow): string | undefined {

@@ -1,9 +1,9 @@
 import type { Database } from '../db/index.ts'
-import type { Log } from '../log.ts'
-import type { Metrics } from '../metrics.ts'
 import type { Reply } from '../net/reply.ts'
+import type { Log } from '../observability/log.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import { within } from '../time/within.ts'
 import type { Flow } from '../traffic/index.ts'
-import { within } from '../within.ts'
 import { Evaluator } from './evaluator.ts'
 import { coverageQuery, type EvaluateRequest, evaluateRequest, hasDirection } from './flow.ts'
 import { BoundedQueue } from './queue.ts'
@@ -72,7 +72,8 @@ export class AuditForwarder {
     this.#isClosed = true
     const shed = this.#queue.clear()
     this.#options.metrics.auditDropped.inc(shed)
-    if (shed + this.#inFlight > 0) this.#options.log.warn({ shed, cut: this.#inFlight }, 'flows were not evaluated: shutting down')
+    if (shed + this.#inFlight > 0)
+      this.#options.log.warn({ shed, cut: this.#inFlight }, 'flows were not evaluated: shutting down')
     this.#evaluator.close()
   }
 

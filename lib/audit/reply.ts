@@ -1,4 +1,4 @@
-import { MAX_NAME_CHARS } from '../http/fields.ts'
+import { MAX_NAME_CHARS } from '../http/request/fields.ts'
 
 /** A verdict as the evaluator gives it, of the two kinds that are stored (interop-core 5.2). */
 export interface Verdict {
@@ -43,7 +43,8 @@ function readVerdict(result: unknown, index: number): Verdict | null {
   if (typeof result !== 'object' || result === null) throw new BadReply(`results[${index}]: expected an object`)
   const { policyNamespace, policyName, policyUID, direction, verdict, reason } = result as Record<string, unknown>
   if (verdict !== 'Allow' && verdict !== 'WouldDeny') return null
-  if (direction !== 'Ingress' && direction !== 'Egress') throw new BadReply(`results[${index}].direction: expected Ingress or Egress`)
+  if (direction !== 'Ingress' && direction !== 'Egress')
+    throw new BadReply(`results[${index}].direction: expected Ingress or Egress`)
   return {
     policy_uid: nameOf(policyUID ?? '', index, 'policyUID'),
     policy_namespace: nameOf(policyNamespace ?? '', index, 'policyNamespace'),

@@ -21,7 +21,10 @@ export interface Cause {
  * Where verdicts and causes go. What arrives while a statement is in flight leaves with the next, and there is one at a time of
  * each kind, so that of the connections for writes ingest always has the others.
  */
-export function createStore(db: Database): { judgement(one: Judgement): Promise<void>; cause(one: Cause): Promise<void> } {
+export function createStore(db: Database): {
+  judgement(one: Judgement): Promise<void>
+  cause(one: Cause): Promise<void>
+} {
   return {
     judgement: createFold<Judgement, void>({
       lanes: 1,

@@ -1,8 +1,8 @@
 /** Who made whom wait (interop-profiling 3.3, P16, P30). */
 import { z } from 'zod'
 import { type Database, fixed } from '../db/index.ts'
-import { zonedTime } from '../http/fields.ts'
-import { asArray } from '../http/pages.ts'
+import { zonedTime } from '../http/request/fields.ts'
+import { asArray } from '../http/response/pages.ts'
 import { joinedColumns, joinedPage, plainReader } from '../records/index.ts'
 
 export const MAX_PAIRS = 10_000
@@ -32,10 +32,13 @@ export const Pair = z
   })
   .meta({ id: 'ComputePair' })
 
-const OF_VICTIM = 'c.node, c.container_uid as victim_container_uid, c.pod_uid as victim_pod_uid, c.namespace as victim_namespace'
+const OF_VICTIM =
+  'c.node, c.container_uid as victim_container_uid, c.pod_uid as victim_pod_uid, c.namespace as victim_namespace'
 const OF_PAIR = ['culprit_cgroup_id', 'culprit_kind', 'culprit_ref', 'culprit_container_uid', 'count', 'wait_ns']
 const pairColumns = (pair: string) =>
-  [`${pair}.id`, `date_trunc('second', ${pair}.ts) as ts`, OF_VICTIM, ...OF_PAIR.map((key) => `${pair}.${key}`)].join(', ')
+  [`${pair}.id`, `date_trunc('second', ${pair}.ts) as ts`, OF_VICTIM, ...OF_PAIR.map((key) => `${pair}.${key}`)].join(
+    ', ',
+  )
 
 /**
  * By the order in the inner select its index is that of time, whatever the planner believes of a young day. Victims come in their order and no more
@@ -69,7 +72,10 @@ const BY_WEIGHT = `
   cross join lateral (select c.* from compute_container c where c.id = p.container_id offset 0) c
   order by p.n`
 
-const reader = (rows: string) => ({ joined: fixed(`select ${joinedColumns(Pair, 't')} from (${rows}) t`), plain: plainReader(Pair, rows) })
+const reader = (rows: string) => ({
+  joined: fixed(`select ${joinedColumns(Pair, 't')} from (${rows}) t`),
+  plain: plainReader(Pair, rows),
+})
 
 const OF_NODE = reader(byTime('c.node = a.node'))
 const OF_NAMESPACE = reader(byTime('c.namespace = a.namespace'))
@@ -86,7 +92,10 @@ export interface ContentionQuestion {
 }
 
 /** Who made the containers of a node or namespace wait, by victim, the heaviest first, as a JSON object. */
-export async function readContention(db: Database, { node, namespace, minutes, retentionDays }: ContentionQuestion): Promise<Buffer> {
+export async function readContention(
+  db: Database,
+  { node, namespace, minutes, retentionDays }: ContentionQuestion,
+): Promise<Buffer> {
   const within = Math.min(minutes, node === null ? MAX_MINUTES_WITHOUT_NODE : minutes)
   const byFilter = node === null ? OF_NAMESPACE : namespace === null ? OF_NODE : OF_BOTH
   const { joined, plain } = within > MAX_MINUTES_BY_TIME ? HEAVIEST : byFilter

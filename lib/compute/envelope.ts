@@ -1,10 +1,10 @@
 /** What both posts of compute have in common around their containers (interop-profiling 3.1, 3.2, P14). */
 import { z } from 'zod'
-import { shownAs } from '../http/declared.ts'
-import { NOT_BLANK_PATTERN, ZONED_TIME_PATTERN } from '../http/fields.ts'
-import { tooMany } from '../http/weigh.ts'
-import { parseRfc3339 } from '../net/timestamp.ts'
-import { isLongerThan } from '../utf8.ts'
+import { NOT_BLANK_PATTERN, ZONED_TIME_PATTERN } from '../http/request/fields.ts'
+import { tooMany } from '../json/prescan.ts'
+import { shownAs } from '../openapi/declare.ts'
+import { isLongerThan } from '../text/utf8.ts'
+import { parseRfc3339 } from '../time/timestamp.ts'
 
 export const MAX_COMPUTE_BYTES = 16 * 1024 * 1024
 /** Of a post: twenty times what an agent sends at once. */
@@ -18,7 +18,10 @@ const MAX_INTERVAL_MS = 366 * 86_400_000
 const node = shownAs(
   z
     .string()
-    .refine((name) => name.trim() !== '' && !isLongerThan(name, MAX_NODE_BYTES), `expected 1 to ${MAX_NODE_BYTES} bytes, not blank`),
+    .refine(
+      (name) => name.trim() !== '' && !isLongerThan(name, MAX_NODE_BYTES),
+      `expected 1 to ${MAX_NODE_BYTES} bytes, not blank`,
+    ),
   {
     type: 'string',
     minLength: 1,
@@ -62,7 +65,11 @@ export const envelope = (container: Readonly<Record<string, unknown>>) => ({
 })
 
 /** For `body`: what such a post may hold, and that ids of 64 bits are exact. */
-export const COMPUTE_BODY = { tolerated: ['containers'], maxListed: MAX_CONTAINERS, longIntegersOf: 'cgroup_id' } as const
+export const COMPUTE_BODY = {
+  tolerated: ['containers'],
+  maxListed: MAX_CONTAINERS,
+  longIntegersOf: 'cgroup_id',
+} as const
 
 /** 413 for more containers than `MAX_CONTAINERS`. */
 export function checkContainers(containers: readonly unknown[]): void {

@@ -2,9 +2,10 @@
 import { z } from 'zod'
 import { sharedRead } from '../db/folded.ts'
 import { type Database, fixed } from '../db/index.ts'
-import { shownAs } from '../http/declared.ts'
-import { storedJson, zonedTime } from '../http/fields.ts'
-import { asArray } from '../http/pages.ts'
+import { zonedTime } from '../http/request/fields.ts'
+import { asArray } from '../http/response/pages.ts'
+import { shownAs } from '../openapi/declare.ts'
+import { storedJson } from '../records/column-kinds.ts'
 import { joinedColumns, joinedPage, listReader, plainColumns, plainRows, type RawRow } from '../records/index.ts'
 
 /** Containers of an answer. */
@@ -16,7 +17,11 @@ const LIVE_SECS = 60
 
 const whole = z.int().min(0)
 const decimal = z.number().min(0)
-const id = shownAs(z.number(), { type: 'integer', format: 'int64', description: 'With a sign: ids above 2^63 - 1 are negative.' })
+const id = shownAs(z.number(), {
+  type: 'integer',
+  format: 'int64',
+  description: 'With a sign: ids above 2^63 - 1 are negative.',
+})
 
 const Culprit = z.strictObject({
   cgroup_id: id.nullable(),
@@ -102,7 +107,9 @@ export const LatestNode = z
 /** The columns of a row; times are in whole seconds. */
 const inSeconds = (record: z.ZodObject, alias: string) =>
   Object.entries(record.shape)
-    .map(([name, schema]) => (schema === zonedTime ? `date_trunc('second', ${alias}.${name}) as ${name}` : `${alias}.${name}`))
+    .map(([name, schema]) =>
+      schema === zonedTime ? `date_trunc('second', ${alias}.${name}) as ${name}` : `${alias}.${name}`,
+    )
     .join(', ')
 
 // A pod of the same name may be another: one of another namespace, or the one before. By the fence each pod is looked up, whatever the planner
@@ -160,7 +167,10 @@ async function readPlain(db: Database, namespace: string): Promise<Buffer> {
     if (node) nodes.set(node.toString('latin1'), row)
   }
   const inOrder = [...nodes].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row)
-  return answer(inBrackets(plainRows(LatestContainer, rows)), inBrackets(plainRows(LatestNode, inOrder, CONTAINER_COLUMNS)))
+  return answer(
+    inBrackets(plainRows(LatestContainer, rows)),
+    inBrackets(plainRows(LatestNode, inOrder, CONTAINER_COLUMNS)),
+  )
 }
 
 const inBrackets = (rows: Buffer) => Buffer.concat([Buffer.from('['), rows, Buffer.from(']')])

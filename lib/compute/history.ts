@@ -1,8 +1,9 @@
 /** The history of the containers of a pod (interop-profiling 3.3). */
 import { z } from 'zod'
 import { type Database, fixed } from '../db/index.ts'
-import { storedJson, zonedTime } from '../http/fields.ts'
-import { asArray } from '../http/pages.ts'
+import { zonedTime } from '../http/request/fields.ts'
+import { asArray } from '../http/response/pages.ts'
+import { storedJson } from '../records/column-kinds.ts'
 import { joinedColumns, joinedPage } from '../records/index.ts'
 
 export const MAX_HISTORY = 20_000
@@ -77,7 +78,11 @@ const Stored = HistoryRow.omit({ pod_uid: true, namespace: true, pod_name: true,
 const VALUES = Object.keys(HistoryRow.shape).filter((key) => !IDENTITY.includes(key))
 const values = (alias: string) => VALUES.map((key) => `${alias}.${key}`).join(', ')
 const shown = VALUES.map((key) =>
-  key === 'ts' ? `date_trunc('second', m.ts) as ts` : key === 'runq_hist' ? 'array_to_json(m.runq_hist) as runq_hist' : `m.${key}`,
+  key === 'ts'
+    ? `date_trunc('second', m.ts) as ts`
+    : key === 'runq_hist'
+      ? 'array_to_json(m.runq_hist) as runq_hist'
+      : `m.${key}`,
 ).join(', ')
 
 const COUNTED = fixed<[{ containers: number }]>(`
@@ -126,7 +131,12 @@ export async function countContainers(db: Database, podUid: string): Promise<num
  * The history of a pod in so many minutes, and as many days as it is kept, the oldest first, as a JSON object; where there is more than so many rows for
  * each, the newest. Of 0 days what is there stays.
  */
-export async function readHistory(db: Database, podUid: string, minutes: number, retentionDays: number): Promise<Buffer> {
+export async function readHistory(
+  db: Database,
+  podUid: string,
+  minutes: number,
+  retentionDays: number,
+): Promise<Buffer> {
   const [row] = await db.read((sql) => joined(sql, podUid, minutes, retentionDays).raw())
   const rows = joinedPage(Stored, row!)!
   return Buffer.concat([Buffer.from('{"rows":'), asArray(rows), Buffer.from('}')])

@@ -1,8 +1,8 @@
 /** What containers did in a minute, and who made them wait (interop-profiling 3.2, P14, P22). */
 import { z } from 'zod'
+import type { Deps } from '../app/deps.ts'
 import { type Database, fixed } from '../db/index.ts'
-import type { Deps } from '../deps.ts'
-import { Slice } from '../turns.ts'
+import { Slice } from '../process/event-loop.ts'
 import { checkContainers, envelope, intervalMs, positive } from './envelope.ts'
 import { type Cell, Columns, NULL, quoted } from './literal.ts'
 import {
@@ -70,7 +70,10 @@ const store = fixed(`
  * Stores a post in one statement; resolves to how many containers it came to, also where all was known. What is wrong with some of them is counted
  * and told of. With no days of history nothing is stored.
  */
-export async function takeMinutes({ db, rejections, config }: Pick<Deps, 'db' | 'rejections' | 'config'>, post: Minutes): Promise<number> {
+export async function takeMinutes(
+  { db, rejections, config }: Pick<Deps, 'db' | 'rejections' | 'config'>,
+  post: Minutes,
+): Promise<number> {
   const { containers } = post
   checkContainers(containers)
   if (config.computeHistoryRetentionDays === 0) return 0

@@ -5,8 +5,8 @@
  * 0, null or its default; what is out of range is moved into it where it counts something, and null where it is a limit. All that is kept is finite
  * and so small that sums of it fit 64 bits.
  */
-import { longInteger } from '../http/long-integers.ts'
-import { isLongerThan } from '../utf8.ts'
+import { longInteger } from '../json/long-integers.ts'
+import { isLongerThan } from '../text/utf8.ts'
 import { MAX_COUNT, MAX_KIND_BYTES, MAX_NAME_BYTES, MAX_POD_UID_BYTES, MAX_REF_BYTES, MAX_UID_BYTES } from './bounds.ts'
 import { type Cell, NULL, quoted } from './literal.ts'
 
@@ -18,9 +18,19 @@ const U64_LIMIT = 2 ** 64
 export type Fields = Readonly<Record<string, unknown>>
 
 /** Why a container is skipped: the field at fault, or the entry, which is no object; `blame` counts culprits that are left out of one. */
-export type Fault = 'container' | 'container_uid' | 'pod_uid' | 'pod_name' | 'namespace' | 'cpu' | 'memory' | 'entry' | 'blame'
+export type Fault =
+  | 'container'
+  | 'container_uid'
+  | 'pod_uid'
+  | 'pod_name'
+  | 'namespace'
+  | 'cpu'
+  | 'memory'
+  | 'entry'
+  | 'blame'
 
-export const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value)
+export const isObject = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** An object, or one without any field. */
 export const fieldsOf = (value: unknown): Fields => (isObject(value) ? value : {})
@@ -69,7 +79,10 @@ export function containerOf(value: unknown): Container | Fault {
 export function idOf(value: unknown): Cell {
   if (Number.isSafeInteger(value)) return (value as number) >= 0 ? (value as number) : NULL
   // Its key was written with an escape, or it is too large.
-  const id = typeof value === 'number' && Number.isInteger(value) && value > 0 && value < U64_LIMIT ? BigInt(value) : longInteger(value)
+  const id =
+    typeof value === 'number' && Number.isInteger(value) && value > 0 && value < U64_LIMIT
+      ? BigInt(value)
+      : longInteger(value)
   return id === null ? NULL : BigInt.asIntN(64, id).toString()
 }
 
@@ -117,7 +130,14 @@ export const memoryCounts = (memory: Fields): Cell[] => [
 export const runqCounts = (runq: Fields | null): Cell[] =>
   runq === null
     ? [NULL, NULL, NULL, NULL, NULL, NULL]
-    : [count(runq.count), count(runq.p50_us), count(runq.p95_us), count(runq.p99_us), count(runq.max_us), count(runq.overflow)]
+    : [
+        count(runq.count),
+        count(runq.p50_us),
+        count(runq.p95_us),
+        count(runq.p99_us),
+        count(runq.max_us),
+        count(runq.overflow),
+      ]
 
 /** Who made a container wait. */
 export interface Culprit {
@@ -135,7 +155,14 @@ export function culpritOf(value: unknown): Culprit | null {
   const { kind, ref, container_uid: uid } = value
   if (!isText(kind, MAX_KIND_BYTES) || !isText(ref, MAX_REF_BYTES)) return null
   if (uid !== undefined && uid !== null && !isText(uid, MAX_UID_BYTES)) return null
-  return { cgroupId: idOf(value.cgroup_id), kind, ref, containerUid: uid ?? null, count: count(value.count), waitNs: count(value.wait_ns) }
+  return {
+    cgroupId: idOf(value.cgroup_id),
+    kind,
+    ref,
+    containerUid: uid ?? null,
+    count: count(value.count),
+    waitNs: count(value.wait_ns),
+  }
 }
 
 const isName = (value: unknown, maxBytes: number): boolean => isText(value, maxBytes) && value.trim() !== ''

@@ -1,9 +1,9 @@
 /** The latest sample of each container of a node, and of the node (interop-profiling 3.1, P14, P17, P35). */
 import { z } from 'zod'
+import type { Deps } from '../app/deps.ts'
 import { type Database, fixed } from '../db/index.ts'
-import type { Deps } from '../deps.ts'
-import { shownAs } from '../http/declared.ts'
-import { Slice } from '../turns.ts'
+import { shownAs } from '../openapi/declare.ts'
+import { Slice } from '../process/event-loop.ts'
 import { trimmedBlame } from './blame.ts'
 import { checkContainers, envelope, intervalMs } from './envelope.ts'
 import { type Cell, Columns } from './literal.ts'
@@ -36,7 +36,11 @@ const optional = (json: Readonly<Record<string, unknown>>) => shownAs(z.unknown(
 const number = (description: string) => optional({ type: 'number', minimum: 0, description })
 const flag = (usual: boolean, description: string) => optional({ type: 'boolean', default: usual, description })
 const numbers = (names: readonly string[], description: string) =>
-  optional({ type: 'object', properties: Object.fromEntries(names.map((name) => [name, { type: 'number', minimum: 0 }])), description })
+  optional({
+    type: 'object',
+    properties: Object.fromEntries(names.map((name) => [name, { type: 'number', minimum: 0 }])),
+    description,
+  })
 
 /** A post. Whoever sends it waits until it is taken: only what cannot be read at all is refused. */
 export const Samples = z
@@ -90,7 +94,11 @@ export async function takeSamples({ db, rejections }: Pick<Deps, 'db' | 'rejecti
 }
 
 /** Each container once: the last wins. What is read is let go of. */
-async function rowsOf(containers: unknown[], interval: number, faults: Partial<Record<Fault, number>>): Promise<Columns> {
+async function rowsOf(
+  containers: unknown[],
+  interval: number,
+  faults: Partial<Record<Fault, number>>,
+): Promise<Columns> {
   const note = (fault: Fault, entries: number) => {
     faults[fault] = (faults[fault] ?? 0) + entries
   }
@@ -131,7 +139,11 @@ const pressures = (block: Fields): Cell[] => [fraction(block.psi_some10), fracti
 
 /** The row of the node, by the names of its columns. */
 function nodeOf(post: Samples): string {
-  const [pressure, capacity, maps] = [fieldsOf(post.node_pressure), fieldsOf(post.node_capacity), fieldsOf(post.bpf_occupancy)]
+  const [pressure, capacity, maps] = [
+    fieldsOf(post.node_pressure),
+    fieldsOf(post.node_capacity),
+    fieldsOf(post.bpf_occupancy),
+  ]
   const isSaid = (value: unknown, usual: boolean) => (typeof value === 'boolean' ? value : usual)
   const failures = (value: unknown) => {
     const known = limit(value)

@@ -49,7 +49,10 @@ const runq = z.object({
   p99_us: counted(),
   max_us: counted(),
   overflow: counted(),
-  hist: z.array(z.number()).optional().describe('24 buckets: the one at b counts waits from 2^b microseconds on, the last is overflow.'),
+  hist: z
+    .array(z.number())
+    .optional()
+    .describe('24 buckets: the one at b counts waits from 2^b microseconds on, the last is overflow.'),
 })
 
 /** The JSON schema of a container with what a post has of its CPU and memory. */

@@ -80,8 +80,24 @@ const UNSUPPORTED: Record<string, readonly string[]> = {
 
 /** What libpq does with its sockets and tickets; nothing depends on it. */
 const IGNORED = [
-  ...['connect_timeout', 'keepalives', 'keepalives_idle', 'keepalives_interval', 'keepalives_count', 'tcp_user_timeout'],
-  ...['fallback_application_name', 'krbsrvname', 'gsslib', 'gssdelegation', 'sslcompression', 'sslsni', 'client_encoding', 'pgbouncer'],
+  ...[
+    'connect_timeout',
+    'keepalives',
+    'keepalives_idle',
+    'keepalives_interval',
+    'keepalives_count',
+    'tcp_user_timeout',
+  ],
+  ...[
+    'fallback_application_name',
+    'krbsrvname',
+    'gsslib',
+    'gssdelegation',
+    'sslcompression',
+    'sslsni',
+    'client_encoding',
+    'pgbouncer',
+  ],
 ]
 
 const OWN = ['host', 'port', 'user', 'password', 'dbname', 'target_session_attrs', ...TLS_PARAMETERS]
@@ -91,7 +107,8 @@ export function readAddress(parameters: Parameters): Address {
   const get = (name: string) => parameters.get(name)?.value
   for (const [name, harmless] of Object.entries(UNSUPPORTED)) {
     const found = parameters.get(name)
-    if (found && !harmless.includes(found.value)) throw new AddressError(`${called(name, found.source)} is not supported: leave it out`)
+    if (found && !harmless.includes(found.value))
+      throw new AddressError(`${called(name, found.source)} is not supported: leave it out`)
   }
   const user = get('user') ?? accountName()
   const servers = parameters.get('target_session_attrs')
@@ -99,7 +116,9 @@ export function readAddress(parameters: Parameters): Address {
     throw new AddressError(`${called('target_session_attrs', servers.source)}: expected ${SERVERS.join(', ')}`)
   const { host, port, path } = readHosts(parameters)
   const password = get('password') ?? ''
-  const settings = [...parameters].filter(([name]) => !OWN.includes(name) && !IGNORED.includes(name) && !(name in UNSUPPORTED))
+  const settings = [...parameters].filter(
+    ([name]) => !OWN.includes(name) && !IGNORED.includes(name) && !(name in UNSUPPORTED),
+  )
   const tls = readTls(parameters, (name, source, rule) => new AddressError(`${called(name, source)}: ${rule}`))
   return {
     host,
@@ -128,7 +147,8 @@ function readHosts(parameters: Parameters): { host: string[]; port: number[]; pa
     throw new AddressError(`${called('port', ports!.source)}: expected a number from 1 to 65535`)
   const folder = host.find((name) => name.startsWith('/'))
   if (folder === undefined) return { host, port }
-  if (host.length > 1) throw new AddressError(`${called('host', parameters.get('host')!.source)}: a unix socket must be the only host`)
+  if (host.length > 1)
+    throw new AddressError(`${called('host', parameters.get('host')!.source)}: a unix socket must be the only host`)
   return { host, port, path: `${folder}/.s.PGSQL.${port[0]}` }
 }
 
@@ -200,7 +220,8 @@ export function called(name: string, source: string): string {
   return VARIABLES[name] === source ? source : `${source}: \`${name}\``
 }
 
-const encode = (char: string, code: string) => `write a \`${char}\` in the user or password percent-encoded, as \`${code}\``
+const encode = (char: string, code: string) =>
+  `write a \`${char}\` in the user or password percent-encoded, as \`${code}\``
 
 function accountName(): string {
   try {

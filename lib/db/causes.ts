@@ -5,11 +5,17 @@ export interface Cause {
 }
 
 const ENDED: Cause = { cause: 'the server ended the session', remedy: 'see its log' }
-const UNREACHABLE: Cause = { cause: 'the server cannot be reached', remedy: 'see that it runs and that DATABASE_URL leads to it' }
+const UNREACHABLE: Cause = {
+  cause: 'the server cannot be reached',
+  remedy: 'see that it runs and that DATABASE_URL leads to it',
+}
 
 /** By SQLSTATE, or by the class it begins with (PostgreSQL documentation, appendix A). */
 const CAUSES: Readonly<Record<string, Cause>> = {
-  '25006': { cause: 'the server is read-only', remedy: 'let DATABASE_URL lead to the primary, or end its read-only mode' },
+  '25006': {
+    cause: 'the server is read-only',
+    remedy: 'let DATABASE_URL lead to the primary, or end its read-only mode',
+  },
   '25P': { cause: 'the server ended an idle session', remedy: 'raise its timeouts for the role' },
   '28': { cause: 'the role may not log in', remedy: 'see to the role, its right to log in and pg_hba.conf' },
   '28P01': { cause: 'the password is wrong', remedy: 'set it for the role, or correct DATABASE_URL' },
@@ -19,8 +25,14 @@ const CAUSES: Readonly<Record<string, Cause>> = {
   '53100': { cause: 'no space left on device', remedy: 'make room on the disks of the server' },
   '53200': { cause: 'the server is out of memory', remedy: 'give it more, or let it use less' },
   '53300': { cause: 'the server takes no more connections', remedy: 'raise max_connections or lower DB_POOL_MAX_SIZE' },
-  '53400': { cause: 'a configured limit of the server is exceeded', remedy: 'raise it; the log of the server names it' },
-  '55': { cause: 'the database, or an object in it, cannot be used in its present state', remedy: 'the log of the server names it' },
+  '53400': {
+    cause: 'a configured limit of the server is exceeded',
+    remedy: 'raise it; the log of the server names it',
+  },
+  '55': {
+    cause: 'the database, or an object in it, cannot be used in its present state',
+    remedy: 'the log of the server names it',
+  },
   '57': { cause: 'the operator of the server intervened', remedy: 'nothing, unless it lasts' },
   '57P01': { cause: 'the server is shutting down, or ended the session', remedy: 'nothing, unless it lasts' },
   '57P02': { cause: 'the server crashed and recovers', remedy: 'see its log' },
@@ -34,7 +46,9 @@ const CAUSES: Readonly<Record<string, Cause>> = {
 
 /** The nearest of what is known: the code, what it begins with, else that there is no connection or, by a code of the server, no longer. */
 export function causeOf(code: string): Cause {
-  return CAUSES[code] ?? CAUSES[code.slice(0, 3)] ?? CAUSES[code.slice(0, 2)] ?? (isOfServer(code) ? ENDED : UNREACHABLE)
+  return (
+    CAUSES[code] ?? CAUSES[code.slice(0, 3)] ?? CAUSES[code.slice(0, 2)] ?? (isOfServer(code) ? ENDED : UNREACHABLE)
+  )
 }
 
 const isOfServer = (code: string) => isSqlState(code) && !code.startsWith('08')

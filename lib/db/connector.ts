@@ -1,5 +1,5 @@
 import type postgres from 'postgres'
-import type { Log } from '../log.ts'
+import type { Log } from '../observability/log.ts'
 import { type Connection, type DriverSettings, driverOptions } from './driver-options.ts'
 import { DatabaseUnavailable } from './errors.ts'
 import type { GateName } from './gate.ts'
@@ -81,7 +81,12 @@ export class Connector {
     slot.driver = driver
     slot.isAuthenticated = false
     slot.connectTimer = setTimeout(
-      () => this.#closed(slot, driver, new DatabaseUnavailable(`no connection within ${CONNECT_TIMEOUT_MS} ms`, 'CONNECT_TIMEOUT')),
+      () =>
+        this.#closed(
+          slot,
+          driver,
+          new DatabaseUnavailable(`no connection within ${CONNECT_TIMEOUT_MS} ms`, 'CONNECT_TIMEOUT'),
+        ),
       CONNECT_TIMEOUT_MS,
     ).unref()
     // Sent before the statement that the connection is opened for. Through a transaction pooler it is wasted, and harmless.

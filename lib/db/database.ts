@@ -1,6 +1,6 @@
 /** The database as the rest of the service sees it: four gates, so that none of ingest, reads, jobs and probes can starve the others. */
 import type postgres from 'postgres'
-import type { Log } from '../log.ts'
+import type { Log } from '../observability/log.ts'
 import { Complaints } from './complaints.ts'
 import type { Connection } from './driver-options.ts'
 import type { GateName } from './gate.ts'
@@ -21,7 +21,9 @@ type Rows = readonly postgres.MaybeRow[]
 export interface Gate {
   <T extends Rows>(statement: (sql: Sql, isInDoubt: boolean) => postgres.PendingQuery<T>): Promise<T>
   /** Rows of Buffers, as `.raw()` gives them. */
-  <T extends Rows>(statement: (sql: Sql, isInDoubt: boolean) => postgres.PendingRawQuery<T>): Promise<(Buffer | null)[][]>
+  <T extends Rows>(
+    statement: (sql: Sql, isInDoubt: boolean) => postgres.PendingRawQuery<T>,
+  ): Promise<(Buffer | null)[][]>
   /** First column of the first row as the bytes the database sent; null when that is SQL NULL or there is no row. */
   json<T extends Rows>(statement: (sql: Sql, isInDoubt: boolean) => postgres.PendingQuery<T>): Promise<Buffer | null>
   /** Waits at most `ms`, then cuts the connection and rejects with DatabaseUnavailable: for statements that end by themselves before. */
@@ -132,7 +134,9 @@ export function openDatabase(options: DatabaseOptions): Database {
         applicationName: options.applicationName,
         onnotice: ({ severity, code, message }) => log.debug({ gate, severity, code, message }, 'database notice'),
       },
-      deadlineMs: options.deadlineMs ?? (statementTimeoutMs > 0 ? statementTimeoutMs + DEADLINE_MARGIN_MS : DEADLINE_WITHOUT_TIMEOUT_MS),
+      deadlineMs:
+        options.deadlineMs ??
+        (statementTimeoutMs > 0 ? statementTimeoutMs + DEADLINE_MARGIN_MS : DEADLINE_WITHOUT_TIMEOUT_MS),
       retries: options.retries ?? RETRIES,
       waitMs: options.waitMs ?? WAIT_MS,
       maxQueue: options.maxQueue ?? MAX_QUEUE,
@@ -159,8 +163,14 @@ export function openDatabase(options: DatabaseOptions): Database {
       complaints.end()
     },
     stats: () => {
-      const gates = { ingest: pools.ingest.stats, read: pools.read.stats, probe: pools.probe.stats, job: pools.job.stats }
-      const sum = (pick: (stats: PoolStats) => number) => Object.values(gates).reduce((total, stats) => total + pick(stats), 0)
+      const gates = {
+        ingest: pools.ingest.stats,
+        read: pools.read.stats,
+        probe: pools.probe.stats,
+        job: pools.job.stats,
+      }
+      const sum = (pick: (stats: PoolStats) => number) =>
+        Object.values(gates).reduce((total, stats) => total + pick(stats), 0)
       return { generation, max: sum((s) => s.slots), open: sum((s) => s.open), idle: sum((s) => s.idle), gates }
     },
   }

@@ -58,7 +58,11 @@ function element(value: unknown): string {
   if (value === undefined) throw new TypeError('undefined in an array parameter')
   if (Array.isArray(value)) return arrayLiteral(value)
   const text =
-    value instanceof Date ? value.toISOString() : value instanceof Uint8Array ? `\\x${Buffer.from(value).toString('hex')}` : String(value)
+    value instanceof Date
+      ? value.toISOString()
+      : value instanceof Uint8Array
+        ? `\\x${Buffer.from(value).toString('hex')}`
+        : String(value)
   return `"${text.replace(/["\\]/g, '\\$&')}"`
 }
 

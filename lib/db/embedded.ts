@@ -6,7 +6,7 @@
  */
 import { realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { Log } from '../log.ts'
+import type { Log } from '../observability/log.ts'
 import { type Binaries, EmbeddedUnavailable, findBinaries } from './embedded/binaries.ts'
 import { bringUp, type Site } from './embedded/bring-up.ts'
 import { joinBrokers } from './embedded/brokers.ts'
@@ -59,7 +59,8 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedS
   try {
     return await start(installed, options)
   } catch (error) {
-    if (error instanceof EmbeddedUnavailable && !error.message.includes('DATA_DIR')) error.message = `DATA_DIR: ${error.message}`
+    if (error instanceof EmbeddedUnavailable && !error.message.includes('DATA_DIR'))
+      error.message = `DATA_DIR: ${error.message}`
     // Of the file system: read-only, full, another user's.
     const { code, syscall, message } = error as NodeJS.ErrnoException
     if (code === undefined || syscall === undefined) throw error
@@ -71,7 +72,10 @@ async function start(installed: Binaries, { dataDir, log, signal }: EmbeddedOpti
   const folder = ensureDataDir(dataDir)
   const { home, launcher } = choosePlace(folder, SHARED_FOLDER)
   const binaries = reachablePrograms(installed, launcher, SHARED_FOLDER)
-  const moved = { ...(home !== folder && { data: home }), ...(binaries !== installed && { programs: dirname(dirname(binaries.postgres)) }) }
+  const moved = {
+    ...(home !== folder && { data: home }),
+    ...(binaries !== installed && { programs: dirname(dirname(binaries.postgres)) }),
+  }
   if (Object.keys(moved).length > 0)
     log.info(
       { user: launcher.account?.name, dataDir: folder, ...moved },
@@ -146,9 +150,12 @@ function ensureDataDir(dataDir: string): string {
     makeFolder(dataDir)
   } catch (error) {
     const { code, path = dataDir } = error as NodeJS.ErrnoException
-    throw new EmbeddedUnavailable(`DATA_DIR: ${path} cannot be made (${code}); choose a folder that this user can write to`, {
-      cause: error,
-    })
+    throw new EmbeddedUnavailable(
+      `DATA_DIR: ${path} cannot be made (${code}); choose a folder that this user can write to`,
+      {
+        cause: error,
+      },
+    )
   }
   return realpathSync(dataDir)
 }

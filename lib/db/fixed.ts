@@ -16,7 +16,8 @@ export function fixed<T extends readonly postgres.MaybeRow[] = postgres.Row[]>(
     if (placeholder !== `$${i + 1}`) throw new TypeError(`expected $${i + 1}, found ${placeholder}`)
   const strings = Object.assign(pieces, { raw: pieces })
   return (sql, ...values) => {
-    if (values.length !== pieces.length - 1) throw new TypeError(`${pieces.length - 1} values are wanted, not ${values.length}`)
+    if (values.length !== pieces.length - 1)
+      throw new TypeError(`${pieces.length - 1} values are wanted, not ${values.length}`)
     return sql<T>(strings, ...values)
   }
 }

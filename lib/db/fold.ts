@@ -49,7 +49,14 @@ interface Entry<Item, Result> {
  */
 export function createFold<Item, Result>(options: FoldOptions<Item, Result>): (item: Item) => Promise<Result> {
   type Member = Entry<Item, Result>
-  const { run, key, weight, maxItems = MAX_ITEMS, maxWeight = Number.POSITIVE_INFINITY, maxWaiting = MAX_WAITING } = options
+  const {
+    run,
+    key,
+    weight,
+    maxItems = MAX_ITEMS,
+    maxWeight = Number.POSITIVE_INFINITY,
+    maxWaiting = MAX_WAITING,
+  } = options
   /** The newest unanswered entry of each key. */
   const newest = new Map<string, Member>()
   let head: Member | null = null
@@ -135,8 +142,17 @@ export function createFold<Item, Result>(options: FoldOptions<Item, Result>): (i
   const lanes = createLanes(options.lanes ?? LANES, takeBatch, send, options.patienceMs)
   return (item) =>
     new Promise<Result>((resolve, reject) => {
-      if (waiting >= maxWaiting) return reject(new DatabaseUnavailable(`${waiting} calls are already waiting`, 'FOLD_FULL'))
-      const entry: Member = { item, key: key?.(item) ?? null, weight: weight?.(item) ?? 0, resolve, reject, next: null, successor: null }
+      if (waiting >= maxWaiting)
+        return reject(new DatabaseUnavailable(`${waiting} calls are already waiting`, 'FOLD_FULL'))
+      const entry: Member = {
+        item,
+        key: key?.(item) ?? null,
+        weight: weight?.(item) ?? 0,
+        resolve,
+        reject,
+        next: null,
+        successor: null,
+      }
       waiting++
       if (mustWait(entry)) return
       enqueue(entry)

@@ -1,4 +1,4 @@
-import { within } from '../within.ts'
+import { within } from '../time/within.ts'
 import { DatabaseUnavailable } from './errors.ts'
 
 /** From dialling until the server has answered its first statement. */

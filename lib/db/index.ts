@@ -1,5 +1,12 @@
 export { causeOf } from './causes.ts'
-export { type Database, type DatabaseOptions, type DatabaseStats, type Gate, openDatabase, splitPool } from './database.ts'
+export {
+  type Database,
+  type DatabaseOptions,
+  type DatabaseStats,
+  type Gate,
+  openDatabase,
+  splitPool,
+} from './database.ts'
 export { isInDoubt } from './doubt.ts'
 export type { Connection } from './driver-options.ts'
 export { classify, DatabaseBusy, DatabaseRefused, DatabaseUnavailable } from './errors.ts'

@@ -5,7 +5,12 @@
  * each for more callers, and a slow one holds up nobody for long.
  * `take` makes the next batch of what waits, null when nothing can be sent. After `send`, `finish` is to be called once, and later.
  */
-export function createLanes<Batch>(max: number, take: () => Batch | null, send: (batch: Batch) => void, patienceMs = 0) {
+export function createLanes<Batch>(
+  max: number,
+  take: () => Batch | null,
+  send: (batch: Batch) => void,
+  patienceMs = 0,
+) {
   const inFlight = new Set<Batch>()
   let isGathering = false
   let timer: NodeJS.Timeout | undefined

@@ -1,4 +1,4 @@
-import type { Log } from '../log.ts'
+import type { Log } from '../observability/log.ts'
 import type { Target } from './connector.ts'
 import type { DatabaseUnavailable } from './errors.ts'
 import type { GateLimits, GateStats } from './gate.ts'

@@ -8,7 +8,7 @@
  */
 import type { Socket } from 'node:net'
 import postgres from 'postgres'
-import { within } from '../within.ts'
+import { within } from '../time/within.ts'
 import { Connector } from './connector.ts'
 import { type DriverQuery, emptied } from './emptied.ts'
 import { classify, DatabaseUnavailable, isNoConnection, isTransient } from './errors.ts'
@@ -88,7 +88,8 @@ export class Pool {
       pending.isSingleAttempt = true
       if (!this.#gate.enter(pending)) return
       setTimeout(() => {
-        if (this.#gate.abandon(pending)) reject(new DatabaseUnavailable(`waited ${ms} ms for a connection`, 'GATE_TIMEOUT'))
+        if (this.#gate.abandon(pending))
+          reject(new DatabaseUnavailable(`waited ${ms} ms for a connection`, 'GATE_TIMEOUT'))
       }, ms).unref()
     })
   }
@@ -288,7 +289,8 @@ export class Pool {
   #reap(): void {
     let isLast = false
     for (const slot of this.#slots) {
-      if (slot.pending === null && ++slot.quietRounds > REAP_AFTER_ROUNDS) isLast = this.#retire(slot) && this.#open === 0
+      if (slot.pending === null && ++slot.quietRounds > REAP_AFTER_ROUNDS)
+        isLast = this.#retire(slot) && this.#open === 0
     }
     if (isLast) this.#options.onRenewed()
   }

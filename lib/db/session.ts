@@ -47,7 +47,10 @@ const LOOKUPS_ONLY: Settings = {
 }
 
 /** What goes along with the opening of any connection. */
-export const openingSettings = (applicationName: string): Settings => ({ application_name: applicationName, ...TRACKED })
+export const openingSettings = (applicationName: string): Settings => ({
+  application_name: applicationName,
+  ...TRACKED,
+})
 
 /** What a session of that gate has beside those, in the form of `pg_settings.setting`. */
 export function sessionSettings(gate: GateName, statementTimeoutMs: number): Settings {

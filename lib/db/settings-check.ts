@@ -1,4 +1,4 @@
-import type { Log } from '../log.ts'
+import type { Log } from '../observability/log.ts'
 import type { Database } from './database.ts'
 import { roleSettings } from './session.ts'
 
@@ -15,7 +15,9 @@ export async function checkSettings(db: Database, options: { statementTimeoutMs:
       (sql) => sql<{ name: string; setting: string }[]>`
         select name, setting from pg_settings where name = any (${Object.keys(wanted)}::text[])`,
     )
-    const missing = rows.filter(({ name, setting }) => wanted[name] !== setting).map(({ name }) => `${name} = ${wanted[name]}`)
+    const missing = rows
+      .filter(({ name, setting }) => wanted[name] !== setting)
+      .map(({ name }) => `${name} = ${wanted[name]}`)
     if (missing.length > 0) log.warn({ missing }, LACKING)
   } catch (error) {
     log.debug({ err: error }, 'the settings of the sessions could not be read')

@@ -19,7 +19,13 @@ export function dial({ host, port, path }: Endpoint, index: number): net.Socket 
   const socket = net.connect(
     path
       ? { path }
-      : { host: host[at] ?? 'localhost', port: port[at] ?? 5432, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS },
+      : {
+          host: host[at] ?? 'localhost',
+          port: port[at] ?? 5432,
+          noDelay: true,
+          keepAlive: true,
+          keepAliveInitialDelay: KEEP_ALIVE_MS,
+        },
   )
   // The driver's TLS takes the name to verify from here.
   return Object.assign(socket, { host: host[at], port: port[at] })

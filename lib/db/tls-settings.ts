@@ -39,16 +39,23 @@ export function readTls(
   if (mode === undefined) throw refuse('sslmode', `expected ${MODES.join(', ')}`)
   if (root !== undefined && get('sslmode') === undefined && root !== 'system')
     throw refuse('sslrootcert', 'counts only with a sslmode: set that to verify-full')
-  if (root === 'system' && mode !== 'verify-full') throw refuse('sslrootcert', '`system` goes only with the sslmode verify-full')
+  if (root === 'system' && mode !== 'verify-full')
+    throw refuse('sslrootcert', '`system` goes only with the sslmode verify-full')
   if (root === undefined && mode === 'verify-ca')
-    throw refuse('sslmode', 'verify-ca needs sslrootcert, the file of the authority: of those that Node trusts any would do')
+    throw refuse(
+      'sslmode',
+      'verify-ca needs sslrootcert, the file of the authority: of those that Node trusts any would do',
+    )
 
   const [certFile, keyFile] = [get('sslcert'), get('sslkey')]
   if (certFile !== undefined && keyFile === undefined) throw refuse('sslcert', 'needs sslkey, the file of its key')
-  if (keyFile !== undefined && certFile === undefined) throw refuse('sslkey', 'needs sslcert, the file of its certificate')
-  if (certFile !== undefined && get('sslmode') === undefined) throw refuse('sslcert', 'counts only with a sslmode: set that to verify-full')
+  if (keyFile !== undefined && certFile === undefined)
+    throw refuse('sslkey', 'needs sslcert, the file of its certificate')
+  if (certFile !== undefined && get('sslmode') === undefined)
+    throw refuse('sslcert', 'counts only with a sslmode: set that to verify-full')
   const negotiation = get('sslnegotiation') ?? 'postgres'
-  if (negotiation !== 'postgres' && negotiation !== 'direct') throw refuse('sslnegotiation', 'expected postgres, direct')
+  if (negotiation !== 'postgres' && negotiation !== 'direct')
+    throw refuse('sslnegotiation', 'expected postgres, direct')
   if (negotiation === 'direct' && ['disable', 'allow', 'prefer'].includes(mode))
     throw refuse('sslnegotiation', 'direct goes only with a sslmode from require up')
 

@@ -36,7 +36,12 @@ export function secured(
   })
 }
 
-async function negotiated(socket: net.Socket, endpoint: Endpoint, index: number, settings: TlsSettings): Promise<net.Socket> {
+async function negotiated(
+  socket: net.Socket,
+  endpoint: Endpoint,
+  index: number,
+  settings: TlsSettings,
+): Promise<net.Socket> {
   const { mode } = settings
   const name = endpoint.host[index % endpoint.host.length]!
   if (mode === 'allow' && !(await isPlainRefused(endpoint, index))) return socket
@@ -102,7 +107,11 @@ async function isPlainRefused({ host, port, user, database }: Endpoint, index: n
 const isWhole = (bytes: Buffer) => bytes[0] !== ERROR || (bytes.length >= 5 && bytes.length > bytes.readInt32BE(1))
 
 /** What the server answers first. Leaves no listener behind. */
-function firstBytes(socket: net.Socket, question: Buffer, isEnough: (bytes: Buffer) => boolean = () => true): Promise<Buffer> {
+function firstBytes(
+  socket: net.Socket,
+  question: Buffer,
+  isEnough: (bytes: Buffer) => boolean = () => true,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     let bytes = Buffer.alloc(0)
     const done = (error: Error | null) => {
@@ -117,7 +126,13 @@ function firstBytes(socket: net.Socket, question: Buffer, isEnough: (bytes: Buff
         if (bytes.length > MAX_ANSWER_BYTES || isEnough(bytes)) done(null)
       },
       error: (error: Error) => done(error),
-      close: () => done(Object.assign(new Error('the connection ended before its first answer'), { code: 'ECONNRESET', syscall: 'read' })),
+      close: () =>
+        done(
+          Object.assign(new Error('the connection ended before its first answer'), {
+            code: 'ECONNRESET',
+            syscall: 'read',
+          }),
+        ),
     }
     const timer = setTimeout(() => done(failed(`no answer within ${ANSWER_MS} ms`)), ANSWER_MS)
     for (const [event, listener] of Object.entries(listeners)) socket.on(event, listener as () => void)

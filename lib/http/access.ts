@@ -1,8 +1,8 @@
 import type { MiddlewareHandler } from 'hono'
-import type { Env } from './context.ts'
-import { header } from './context.ts'
-import { declarationOf, declare } from './declared.ts'
+import { declarationOf, declare } from '../openapi/declare.ts'
 import { HttpError } from './errors.ts'
+import type { Env } from './route.ts'
+import { header } from './route.ts'
 import type { Scope } from './tokens.ts'
 
 /**
@@ -23,7 +23,9 @@ function authorize(granted: ReadonlySet<Scope> | null, scope: Scope): void {
 }
 
 /** Every route with the scope it declared; throws for one that declared none, so that such a server never starts. */
-export function declaredRoutes(routes: readonly { method: string; path: string; handler: object }[]): Map<string, Scope> {
+export function declaredRoutes(
+  routes: readonly { method: string; path: string; handler: object }[],
+): Map<string, Scope> {
   const scopes = new Map<string, Scope | undefined>()
   for (const { method, path, handler } of routes) {
     if (method === 'ALL') continue

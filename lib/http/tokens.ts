@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
+import type { TokenHolder } from '../config/token-files.ts'
+import type { ConfiguredToken } from '../config/token-variables.ts'
 import { type Config, ConfigError, type TokenVariable } from '../config.ts'
-import type { TokenHolder } from '../token-files.ts'
-import type { ConfiguredToken } from '../token-variables.ts'
 
 /** What a route can ask for: `open` asks for nothing. */
 export type Scope = 'open' | 'read' | 'ingest' | 'supplychain'
@@ -63,7 +63,11 @@ export function createTokens(config: Pick<Config, 'tokens'>): Tokens {
 }
 
 function knownOf(tokens: readonly ConfiguredToken<TokenVariable>[]) {
-  const known = tokens.map(({ variable, source, value }) => ({ source, scopes: grants[variable], digest: digest(value) }))
+  const known = tokens.map(({ variable, source, value }) => ({
+    source,
+    scopes: grants[variable],
+    digest: digest(value),
+  }))
   for (const [i, one] of known.entries()) {
     const twin = known.slice(i + 1).find((other) => timingSafeEqual(one.digest, other.digest))
     if (twin) throw new ConfigError(`${one.source} and ${twin.source} hold the same token: give each its own`)

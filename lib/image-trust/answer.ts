@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { sortInSlices } from '../sort-in-slices.ts'
-import type { Slice } from '../turns.ts'
+import type { Slice } from '../process/event-loop.ts'
+import { sortInSlices } from '../process/sort-in-slices.ts'
 import { TrustResult } from './result.ts'
 import type { Tally } from './tally.ts'
 
@@ -19,7 +19,10 @@ export const ImageTrustAnswer = z
     unknown: count,
     trusted: count,
     policies: z.array(z.string()).describe('Of all results that match.'),
-    results: z.array(TrustResult).max(MAX_RESULTS).describe('The worst first, then by namespace, workload, container and policy.'),
+    results: z
+      .array(TrustResult)
+      .max(MAX_RESULTS)
+      .describe('The worst first, then by namespace, workload, container and policy.'),
     truncated: z.boolean().describe('Whether there are more results than the limit let in.'),
   })
   .meta({ id: 'ImageTrust' })
@@ -46,7 +49,14 @@ const PIECE_CHARS = 64 * 1024
 export async function written(tally: Tally, evaluatedAt: string | null, slice: Slice): Promise<Buffer> {
   const { total, WouldDeny, Unknown, Trusted } = tally.counts
   const pieces: Buffer[] = []
-  let text = JSON.stringify({ available: true, evaluatedAt, total, wouldDeny: WouldDeny, unknown: Unknown, trusted: Trusted }).slice(0, -1)
+  let text = JSON.stringify({
+    available: true,
+    evaluatedAt,
+    total,
+    wouldDeny: WouldDeny,
+    unknown: Unknown,
+    trusted: Trusted,
+  }).slice(0, -1)
   const list = async (key: string, values: readonly unknown[]) => {
     text += `,"${key}":[`
     for (const [i, value] of values.entries()) {

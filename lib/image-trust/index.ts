@@ -1,8 +1,8 @@
 /** What the evaluator makes of the images that run (supply-chain, Image-trust response; interop-supply-chain 3.8). */
 import type { Config } from '../config.ts'
 import { clientGone } from '../http/errors.ts'
-import type { Log } from '../log.ts'
-import { Slice } from '../turns.ts'
+import type { Log } from '../observability/log.ts'
+import { Slice } from '../process/event-loop.ts'
 import { unavailable, written } from './answer.ts'
 import { Line } from './line.ts'
 import { ListScan } from './list-scan.ts'

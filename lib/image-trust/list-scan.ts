@@ -4,7 +4,7 @@
  * commas between the elements, so that what is taken and what is refused is the same.
  */
 import { isUtf8 } from 'node:buffer'
-import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../http/json-bytes.ts'
+import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../json/bytes.ts'
 import { BadAnswer } from './unavailable.ts'
 
 /** Twice what a result may come to: names in Kubernetes have 253 characters at most, the reference of an image some 800. */
@@ -92,7 +92,8 @@ export class ListScan {
   }
 
   #keep(byte: number): void {
-    if (this.#otherBytes === MAX_OTHER_BYTES) throw new BadAnswer(`more than ${MAX_OTHER_BYTES} bytes outside ${this.#listKey}`)
+    if (this.#otherBytes === MAX_OTHER_BYTES)
+      throw new BadAnswer(`more than ${MAX_OTHER_BYTES} bytes outside ${this.#listKey}`)
     this.#other[this.#otherBytes++] = byte
   }
 

@@ -93,7 +93,8 @@ function answerTo(outgoing: http.ClientRequest): Promise<IncomingMessage> {
 
 function refuseStatus(status: number): void {
   if (status === 404) throw new Unavailable(WHY.off)
-  if (status === 401 || status === 403) throw new Unavailable(WHY.tokenRefused, { cause: new Error(`status ${status}`) })
+  if (status === 401 || status === 403)
+    throw new Unavailable(WHY.tokenRefused, { cause: new Error(`status ${status}`) })
   if (status !== 200) throw new Unavailable(WHY.status(status))
 }
 

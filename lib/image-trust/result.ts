@@ -44,7 +44,8 @@ function textOf(sent: Record<string, unknown>, key: keyof TrustResult): string {
 }
 
 /** The verdict as it counts. */
-export const countedAs = ({ verdict }: TrustResult): Verdict => (verdict === 'WouldDeny' || verdict === 'Trusted' ? verdict : 'Unknown')
+export const countedAs = ({ verdict }: TrustResult): Verdict =>
+  verdict === 'WouldDeny' || verdict === 'Trusted' ? verdict : 'Unknown'
 
 const RANK: Readonly<Record<Verdict, number>> = { WouldDeny: 0, Unknown: 1, Trusted: 2 }
 
@@ -74,7 +75,12 @@ export interface TrustFilter {
  * Whether a result is asked for. Of namespace and verdict the evaluator knows too, but an answer about others must not be shown as if it were
  * about these. A workload without a slash is of no kind and has no name.
  */
-export function matcher({ namespace, verdict, workloadKind, workloadName }: TrustFilter): (result: TrustResult) => boolean {
+export function matcher({
+  namespace,
+  verdict,
+  workloadKind,
+  workloadName,
+}: TrustFilter): (result: TrustResult) => boolean {
   const kind = workloadKind?.toLowerCase() ?? null
   return (result) => {
     if (namespace !== null && result.namespace !== namespace) return false

@@ -1,5 +1,5 @@
-import { MAX_NAME_CHARS, MAX_WORD_CHARS } from '../http/fields.ts'
-import { isLongerThan } from '../utf8.ts'
+import { MAX_NAME_CHARS, MAX_WORD_CHARS } from '../http/request/fields.ts'
+import { isLongerThan } from '../text/utf8.ts'
 import { isDigest } from './digest.ts'
 import { containerSecurity } from './security.ts'
 import { cutText, isMangled, isObject, type Json, textOf } from './values.ts'

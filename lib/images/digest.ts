@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { shownAs } from '../http/declared.ts'
-import { orFirstPage } from '../http/fields.ts'
+import { orFirstPage } from '../http/request/fields.ts'
+import { shownAs } from '../openapi/declare.ts'
 
 const DIGEST = /^(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$/
 

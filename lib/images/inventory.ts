@@ -52,7 +52,8 @@ export function readContainers(post: InventoryPost, listener: Listener): PostedC
       break
     }
     const container = readContainer(entry, listener.malformed)
-    if (container !== null && !byName.has(container.container_name)) byName.set(container.container_name, { ...shared, ...container })
+    if (container !== null && !byName.has(container.container_name))
+      byName.set(container.container_name, { ...shared, ...container })
   }
   return [...byName.values()]
 }
@@ -80,7 +81,9 @@ export function runningDigests(containers: unknown): string[] {
   if (!Array.isArray(containers)) return []
   const running = containers
     .slice(0, MAX_CONTAINERS)
-    .flatMap((entry) => (isObject(entry) && isDigest(entry.digest) && runs(stateOf(entry.state), entry.state_reason) ? [entry.digest] : []))
+    .flatMap((entry) =>
+      isObject(entry) && isDigest(entry.digest) && runs(stateOf(entry.state), entry.state_reason) ? [entry.digest] : [],
+    )
   return [...new Set(running)].sort().slice(0, MAX_RUNNING_DIGESTS)
 }
 

@@ -1,5 +1,5 @@
+import type { Deps } from '../app/deps.ts'
 import { type Database, foldedWrite } from '../db/index.ts'
-import type { Deps } from '../deps.ts'
 import { type InventoryPost, readContainers } from './inventory.ts'
 
 /** The containers of one pod as JSON objects joined with commas. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { wireTime } from '../http/fields.ts'
+import { wireTime } from '../http/request/fields.ts'
 import { digestText } from './digest.ts'
 
 const kind = z.enum(['init', 'regular', 'ephemeral'])

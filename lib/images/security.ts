@@ -1,4 +1,4 @@
-import { MAX_NAME_CHARS, MAX_WORD_CHARS } from '../http/fields.ts'
+import { MAX_NAME_CHARS, MAX_WORD_CHARS } from '../http/request/fields.ts'
 import { isObject, type Json, shortText } from './values.ts'
 
 const MAX_CAPABILITIES = 64

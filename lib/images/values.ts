@@ -2,11 +2,14 @@
 
 export type Json = Record<string, unknown>
 
-export const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
+export const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Text that a database can hold and that is more than blanks; null for anything else. */
 export function textOf(value: unknown): string | null {
-  return typeof value === 'string' && value.trim() !== '' && !value.includes('\0') && value.isWellFormed() ? value : null
+  return typeof value === 'string' && value.trim() !== '' && !value.includes('\0') && value.isWellFormed()
+    ? value
+    : null
 }
 
 /** The same of at most `maxChars`, else null. */

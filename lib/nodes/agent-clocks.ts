@@ -1,4 +1,4 @@
-import type { Log } from '../log.ts'
+import type { Log } from '../observability/log.ts'
 
 /** Distance from our clock at which an agent's is warned of: the stale sweep judges pods by it (interop-core D21). */
 const MAX_SKEW_SECS = 300

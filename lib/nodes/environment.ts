@@ -9,7 +9,19 @@ export const PLATFORM_WORDS = {
     'unknown',
   ],
   distro: ['eks', 'gke', 'aks', 'k3s', 'rke2', 'talos', 'openshift', 'kind', 'vanilla', 'unknown'],
-  node_os: ['talos', 'bottlerocket', 'flatcar', 'cos', 'ubuntu', 'debian', 'rhel', 'amazonlinux', 'alpine', 'other', 'unknown'],
+  node_os: [
+    'talos',
+    'bottlerocket',
+    'flatcar',
+    'cos',
+    'ubuntu',
+    'debian',
+    'rhel',
+    'amazonlinux',
+    'alpine',
+    'other',
+    'unknown',
+  ],
 } as const
 
 const WORDS = JSON.stringify(PLATFORM_WORDS)

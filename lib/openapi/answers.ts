@@ -1,12 +1,14 @@
 import { z } from 'zod'
-import type { AnswerHeaders, Body, RouteDoc } from '../http/declared.ts'
+import type { AnswerHeaders, Body, RouteDoc } from './declare.ts'
 import type { Json, SchemaBook } from './schemas.ts'
 
 /** What every operation may answer besides 200, under the name of its component (core-telemetry, Errors; interop-core 1.0, 4.2, 6). */
 const SHARED: Readonly<Record<number, readonly [name: string, answer: Json]>> = {
   400: [
     'BadRequest',
-    { description: 'A parameter or the body breaks a rule. The text names the field and the rule; nothing was written.' },
+    {
+      description: 'A parameter or the body breaks a rule. The text names the field and the rule; nothing was written.',
+    },
   ],
   401: [
     'Unauthorized',
@@ -33,13 +35,18 @@ const SHARED: Readonly<Record<number, readonly [name: string, answer: Json]>> = 
     },
   ],
   431: ['HeadTooLarge', { description: 'The line and the header fields of the request are larger than 16 KiB.' }],
-  500: ['InternalError', { description: 'A fault of the broker. The text names the request, under which the log has the reason.' }],
+  500: [
+    'InternalError',
+    { description: 'A fault of the broker. The text names the request, under which the log has the reason.' },
+  ],
   503: [
     'Unavailable',
     {
       description:
         'Too much is held at once, or the database cancelled the statement or is away. Retry: that is safe for writes too, whether or not this one happened.',
-      headers: { 'Retry-After': { description: 'Seconds to wait.', required: true, schema: { type: 'integer', minimum: 1 } } },
+      headers: {
+        'Retry-After': { description: 'Seconds to wait.', required: true, schema: { type: 'integer', minimum: 1 } },
+      },
     },
   ],
 }
@@ -64,8 +71,10 @@ export function answersOf(doc: RouteDoc | undefined, facts: Facts, book: SchemaB
     ...(facts.hasBody || facts.isCharged || doc?.database !== false ? [503] : []),
   ]
   const answers: Record<number, Json> = Object.fromEntries(statuses.map((status) => [status, shared(status)]))
-  if (doc) answers[200] = { description: 'Success.', ...headersOf({}, doc.headers, book), ...contentOf(doc.answer, book) }
-  for (const [status, said] of Object.entries(doc?.also ?? {})) answers[Number(status)] = ownAnswer(Number(status), said, book)
+  if (doc)
+    answers[200] = { description: 'Success.', ...headersOf({}, doc.headers, book), ...contentOf(doc.answer, book) }
+  for (const [status, said] of Object.entries(doc?.also ?? {}))
+    answers[Number(status)] = ownAnswer(Number(status), said, book)
   // Keys that are integers come in ascending order, whatever order they were set in.
   return answers as unknown as Json
 }

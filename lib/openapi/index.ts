@@ -1,6 +1,6 @@
-import { docOf } from '../http/declared.ts'
-import { GZIP_MIN_BYTES } from '../http/respond.ts'
+import { GZIP_MIN_BYTES } from '../http/response/respond.ts'
 import { sharedAnswers } from './answers.ts'
+import { docOf } from './declare.ts'
 import { describedTags, template } from './names.ts'
 import { type Entry, operationOf } from './operations.ts'
 import { type Json, SchemaBook } from './schemas.ts'
@@ -10,7 +10,11 @@ type Route = { readonly routes: readonly Entry[] }
 
 export interface OpenApi extends Json {
   readonly paths: Record<string, Record<string, Json>>
-  readonly components: { readonly schemas: Record<string, Json>; readonly responses: Json; readonly securitySchemes: Json }
+  readonly components: {
+    readonly schemas: Record<string, Json>
+    readonly responses: Json
+    readonly securitySchemes: Json
+  }
 }
 
 const ABOUT = `Observations of a Kubernetes cluster, written by agents and read back by tools.
@@ -45,14 +49,21 @@ export function openApi(routes: readonly Route[], version: string): OpenApi {
   }
   return {
     openapi: '3.1.0',
-    info: { title: 'Cluster telemetry broker', version, description: ABOUT, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+    info: {
+      title: 'Cluster telemetry broker',
+      version,
+      description: ABOUT,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
     servers: [{ url: '/' }],
     tags: describedTags(new Set(operations.flatMap(([, operation]) => operation.tags as string[]))),
     paths,
     components: {
       schemas: book.components(),
       responses: sharedAnswers(),
-      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'One of the configured tokens; each carries scopes.' } },
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', description: 'One of the configured tokens; each carries scopes.' },
+      },
     },
   }
 }

@@ -9,8 +9,16 @@ const TAGS: readonly [name: string, description: string, prefixes: readonly stri
   ['nodes', 'Nodes of the cluster', ['/node/', '/cluster/']],
   ['images', 'Container images and where they run', ['/images', '/workloads']],
   ['vulnerabilities', 'Vulnerabilities of the images that run, and what reaches them', ['/vulnerabilities']],
-  ['attestations', 'Signatures and attestations of images, and the policies made of them', ['/attestations', '/image-trust']],
-  ['seccomp', 'Seccomp profiles of workloads, the resources and nodes that have them, and what kernels denied', ['/seccomp/']],
+  [
+    'attestations',
+    'Signatures and attestations of images, and the policies made of them',
+    ['/attestations', '/image-trust'],
+  ],
+  [
+    'seccomp',
+    'Seccomp profiles of workloads, the resources and nodes that have them, and what kernels denied',
+    ['/seccomp/'],
+  ],
   ['runtime', 'Files that ran or were loaded in containers, and how completely they were watched', ['/runtime/']],
   ['operations', 'The broker itself', ['/health', '/metrics', '/version', '/openapi.json']],
 ]
@@ -31,6 +39,8 @@ export const template = (path: string): string => path.replace(/:(\w+)(\{[^}]*\}
 /** `get /pod/list/{node}` → `getPodListByNode`, `get /pod/ip/{ip}` → `getPodByIp`. */
 export function operationId(method: string, path: string): string {
   const parts = path.replace(/\/(\w+)(?=\/\{\1\})/g, '').split('/')
-  const words = parts.flatMap((part) => (part.startsWith('{') ? ['by', ...part.slice(1, -1).split('_')] : part.split(/[^a-zA-Z0-9]+/)))
+  const words = parts.flatMap((part) =>
+    part.startsWith('{') ? ['by', ...part.slice(1, -1).split('_')] : part.split(/[^a-zA-Z0-9]+/),
+  )
   return method + (words.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join('') || 'Index')
 }

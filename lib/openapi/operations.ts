@@ -1,6 +1,6 @@
 import type { z } from 'zod'
-import { type Declared, declarationOf, type RouteDoc } from '../http/declared.ts'
 import { answersOf } from './answers.ts'
+import { type Declared, declarationOf, type RouteDoc } from './declare.ts'
 import { operationId, tagOf, template } from './names.ts'
 import type { Json, SchemaBook } from './schemas.ts'
 
@@ -22,7 +22,10 @@ export function operationOf(entries: readonly Entry[], doc: RouteDoc | undefined
     { isOpen, hasInput: !!said.params || isQueryJudged(said), hasBody: !!said.body, isCharged: !!said.isCharged },
     book,
   )
-  const parameters = [...pathParameters(path, said.params, book), ...(said.query ? parametersOf('query', said.query, book) : [])]
+  const parameters = [
+    ...pathParameters(path, said.params, book),
+    ...(said.query ? parametersOf('query', said.query, book) : []),
+  ]
   const needs = isOpen ? 'Open: needs no token.' : `Needs the scope \`${scope}\`.`
   return {
     operationId: operationId(method.toLowerCase(), template(path)),
@@ -49,7 +52,10 @@ function pathParameters(path: string, schema: z.ZodType | undefined, book: Schem
 }
 
 function parametersOf(place: 'path' | 'query', schema: z.ZodType, book: SchemaBook): Json[] {
-  const { properties = {}, required = [] } = book.add(schema, 'input') as { properties?: Record<string, Json>; required?: string[] }
+  const { properties = {}, required = [] } = book.add(schema, 'input') as {
+    properties?: Record<string, Json>
+    required?: string[]
+  }
   return Object.entries(properties).map(([name, { description, ...rest }]) => ({
     name,
     in: place,
@@ -59,7 +65,10 @@ function parametersOf(place: 'path' | 'query', schema: z.ZodType, book: SchemaBo
   }))
 }
 
-function requestBody({ schema, maxBytes, description, isOptional = false }: NonNullable<Declared['body']>, book: SchemaBook): Json {
+function requestBody(
+  { schema, maxBytes, description, isOptional = false }: NonNullable<Declared['body']>,
+  book: SchemaBook,
+): Json {
   return {
     description:
       description ??

@@ -6,7 +6,19 @@ export type Json = Record<string, unknown>
 const COMPONENTS = '#/components/schemas/'
 /** Marks what a schema could not tell; it must be gone, under a `shownAs` further out, when the schema is finished. */
 const UNTOLD = 'x-untold'
-const JUDGED_BY_CODE = new Set(['custom', 'transform', 'date', 'bigint', 'map', 'set', 'symbol', 'undefined', 'void', 'nan', 'function'])
+const JUDGED_BY_CODE = new Set([
+  'custom',
+  'transform',
+  'date',
+  'bigint',
+  'map',
+  'set',
+  'symbol',
+  'undefined',
+  'void',
+  'nan',
+  'function',
+])
 
 /** Turns zod schemas into JSON schemas of OpenAPI 3.1, whose dialect zod writes, and gathers those that carry an id. */
 export class SchemaBook {
@@ -30,7 +42,8 @@ export class SchemaBook {
 
   #keep(id: string, json: Json): void {
     const known = this.#components.get(id)
-    if (known && !isDeepStrictEqual(known, json)) throw new Error(`two schemas are called ${id}: one that is read and written needs two`)
+    if (known && !isDeepStrictEqual(known, json))
+      throw new Error(`two schemas are called ${id}: one that is read and written needs two`)
     this.#components.set(id, json)
   }
 }

@@ -50,7 +50,13 @@ const statements = Object.fromEntries(
   (Object.keys(RANGES) as Range[]).map((range) => [range, { all: pageOf(range, false), alive: pageOf(range, true) }]),
 ) as Record<Range, Record<'all' | 'alive', ReturnType<typeof pageOf>>>
 
-async function read(gate: Gate, range: Range, isAlive: boolean, rows: number, ...after: string[]): Promise<Page<PodPlace>> {
+async function read(
+  gate: Gate,
+  range: Range,
+  isAlive: boolean,
+  rows: number,
+  ...after: string[]
+): Promise<Page<PodPlace>> {
   const { joined, plain } = statements[range][isAlive ? 'alive' : 'all']
   const [row] = await gate((sql) => joined(sql, ...after, rows).raw())
   const found = Number(row![0])
@@ -64,13 +70,19 @@ async function read(gate: Gate, range: Range, isAlive: boolean, rows: number, ..
 const placeOf = ([namespace, name]: Place, rows: number): PodPlace => ({ namespace: namespace!, name: name!, rows })
 
 /** Behind the pods of namespaces come those without one. */
-const endOf = (range: Range, rows: number): PodPlace | null => (range === 'named' ? { namespace: null, name: '', rows } : null)
+const endOf = (range: Range, rows: number): PodPlace | null =>
+  range === 'named' ? { namespace: null, name: '', rows } : null
 
 /** The first page of all pods, or of those that are alive: by namespace and name in byte order. */
-export const readFirstPods = (gate: Gate, isAlive: boolean): Promise<Page<PodPlace>> => read(gate, 'start', isAlive, POD_PAGE_ROWS)
+export const readFirstPods = (gate: Gate, isAlive: boolean): Promise<Page<PodPlace>> =>
+  read(gate, 'start', isAlive, POD_PAGE_ROWS)
 
 /** The page that follows. A pod that is posted under another namespace meanwhile may be on both sides of a place, or on neither. */
-export async function readNextPods(gate: Gate, isAlive: boolean, { namespace, name, rows }: PodPlace): Promise<Page<PodPlace>> {
+export async function readNextPods(
+  gate: Gate,
+  isAlive: boolean,
+  { namespace, name, rows }: PodPlace,
+): Promise<Page<PodPlace>> {
   if (namespace === null) return read(gate, 'nameless', isAlive, rows, name)
   const page = await read(gate, 'named', isAlive, rows, namespace, name)
   return page.count > 0 || page.last === null ? page : readNextPods(gate, isAlive, page.last)

@@ -1,19 +1,33 @@
 import { z } from 'zod'
-import { shownAs } from '../http/declared.ts'
-import { exactly, isExactInteger } from '../http/exact-json.ts'
-import { address, id, MAX_ADDRESS_CHARS, MAX_ID_CHARS, NO_NULL_PATTERN, naiveTime, name } from '../http/fields.ts'
-import { checkFreeForm, deserializeError } from '../http/json-text.ts'
-import { recordOf } from '../http/lists.ts'
+import {
+  address,
+  id,
+  MAX_ADDRESS_CHARS,
+  MAX_ID_CHARS,
+  NO_NULL_PATTERN,
+  naiveTime,
+  name,
+} from '../http/request/fields.ts'
+import { recordOf } from '../http/request/first-fault.ts'
+import { exactly, isExactInteger } from '../json/exact-integers.ts'
+import { checkFreeForm, deserializeError } from '../json/parse.ts'
 import { canonicalAddress } from '../net/address.ts'
-import { parseRfc3339 } from '../net/timestamp.ts'
+import { shownAs } from '../openapi/declare.ts'
+import { parseRfc3339 } from '../time/timestamp.ts'
 import { CAPTURE_LEVELS, type PodEcho, type PodRecord } from './record.ts'
 
 /** More addresses than a pod can have (two families, a few networks each). */
 const MAX_POD_ADDRESSES = 64
 
 const object = shownAs(
-  z.custom<Record<string, unknown>>((value) => typeof value === 'object' && value !== null && !Array.isArray(value), 'expected an object'),
-  { type: 'object', description: 'The manifest of the pod. Of it `metadata` without `managedFields` and `spec.hostNetwork` are kept.' },
+  z.custom<Record<string, unknown>>(
+    (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+    'expected an object',
+  ),
+  {
+    type: 'object',
+    description: 'The manifest of the pod. Of it `metadata` without `managedFields` and `spec.hostNetwork` are kept.',
+  },
 )
 
 /** The body of POST /pod/spec (interop-core 1.1). Unknown keys are dropped. */
@@ -32,7 +46,10 @@ export const PodPost = z
       propertyNames: { pattern: NO_NULL_PATTERN },
       additionalProperties: { type: 'string', pattern: NO_NULL_PATTERN },
     }).nullish(),
-    pod_ips: z.unknown().optional().describe('An array of addresses. What is blank or not text in it is dropped, and so is anything else.'),
+    pod_ips: z
+      .unknown()
+      .optional()
+      .describe('An array of addresses. What is blank or not text in it is dropped, and so is anything else.'),
     workload_kind: id.nullish(),
     workload_name: name.nullish(),
     // Of any length: what is no level is null, never a reason to refuse a pod (interop-core D24).
@@ -40,8 +57,14 @@ export const PodPost = z
     host_network: z.boolean().nullish(),
     started_at: naiveTime.nullish(),
     // Of the image inventory, which takes whatever is sent.
-    containers: z.unknown().optional().describe('The containers of the pod (interop-core 9.1); what cannot be read of them is left out.'),
-    pod_security: z.unknown().optional().describe('The security settings of the pod; what cannot be read of them is left out.'),
+    containers: z
+      .unknown()
+      .optional()
+      .describe('The containers of the pod (interop-core 9.1); what cannot be read of them is left out.'),
+    pod_security: z
+      .unknown()
+      .optional()
+      .describe('The security settings of the pod; what cannot be read of them is left out.'),
   })
   .meta({ id: 'PodPost' })
 export type PodPost = z.output<typeof PodPost>
@@ -140,7 +163,8 @@ function allAddresses(primary: string, sent: unknown): string[] {
   for (const one of Array.isArray(sent) ? sent : []) {
     if (typeof one !== 'string' || one.trim() === '') continue
     const trimmed = one.trim()
-    if (trimmed.length > MAX_ADDRESS_CHARS) throw deserializeError(`pod_ips: an address has more than ${MAX_ADDRESS_CHARS} characters`)
+    if (trimmed.length > MAX_ADDRESS_CHARS)
+      throw deserializeError(`pod_ips: an address has more than ${MAX_ADDRESS_CHARS} characters`)
     all.add(canonicalAddress(trimmed))
     if (all.size > MAX_POD_ADDRESSES) throw deserializeError(`pod_ips: more than ${MAX_POD_ADDRESSES} addresses`)
   }

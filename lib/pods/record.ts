@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { wireTime } from '../http/fields.ts'
+import { wireTime } from '../http/request/fields.ts'
 
 export const CAPTURE_LEVELS = ['full', 'high', 'medium', 'low', 'custom'] as const
 
@@ -11,7 +11,10 @@ export const PodRecord = z
     pod_name: z.string(),
     pod_ip: z.string(),
     pod_namespace: text,
-    pod_obj: z.record(z.string(), z.unknown()).nullable().describe('`metadata` without `managedFields`, and `spec.hostNetwork`.'),
+    pod_obj: z
+      .record(z.string(), z.unknown())
+      .nullable()
+      .describe('`metadata` without `managedFields`, and `spec.hostNetwork`.'),
     time_stamp: wireTime,
     node_name: z.string(),
     is_dead: z.boolean(),
@@ -33,5 +36,8 @@ export const PodEcho = PodRecord.extend({
   pod_obj: z.record(z.string(), z.unknown()).nullable(),
   pod_ips: z.unknown(),
   capture_level: text,
-}).meta({ id: 'PodEcho', description: 'The answer to a post with a blank `pod_name`: what was posted. Nothing was written.' })
+}).meta({
+  id: 'PodEcho',
+  description: 'The answer to a post with a blank `pod_name`: what was posted. Nothing was written.',
+})
 export type PodEcho = z.output<typeof PodEcho>

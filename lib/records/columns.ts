@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { columnKinds } from '../http/fields.ts'
+import { columnKinds } from './column-kinds.ts'
 
 /** How the text that PostgreSQL gives for a column becomes JSON. A `list` is one of text. */
 export type Kind = 'text' | 'time' | 'zonedTime' | 'number' | 'boolean' | 'json' | 'list'

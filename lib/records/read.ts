@@ -25,7 +25,12 @@ export function listReader(record: Declaration, rows: string, place: readonly st
 }
 
 /** One row of `joinedColumns` as a page; null where it cannot travel so, and `plainReader` has to read it. */
-export function joinedPage(record: Declaration, row: RawRow, place: readonly string[] = [], from = 0): Page<Place> | null {
+export function joinedPage(
+  record: Declaration,
+  row: RawRow,
+  place: readonly string[] = [],
+  from = 0,
+): Page<Place> | null {
   const page = joinedRows(record, row, from)
   if (page === null) return null
   const last = page.count === 0 ? null : indices(record, place).map((c) => lastOf(row[from + 2 + c]!))

@@ -1,5 +1,5 @@
 /** Rows of a declared record as JSON, byte by byte: neither text nor objects are made of them on the way. */
-import { parseNaive } from '../net/timestamp.ts'
+import { parseNaive } from '../time/timestamp.ts'
 import { type Column, columnsOf, type Declaration, type Kind } from './columns.ts'
 import { copyPlain, wordsOf, writeWords } from './words.ts'
 
@@ -49,7 +49,12 @@ function layoutOf(record: Declaration): Layout {
   if (layout === undefined) {
     const columns = columnsOf(record)
     const heads = columns.map(({ key }, i) => Buffer.from(`${i === 0 ? '{' : ','}"${key}":`))
-    layout = { columns, heads, words: heads.map(wordsOf), headsBytes: heads.reduce((sum, { length }) => sum + length, 0) }
+    layout = {
+      columns,
+      heads,
+      words: heads.map(wordsOf),
+      headsBytes: heads.reduce((sum, { length }) => sum + length, 0),
+    }
     layouts.set(record, layout)
   }
   return layout
@@ -76,7 +81,9 @@ export function plainRow(record: Declaration, row: RawRow, from = 0): Buffer {
 
 /** The JSON of rows of `plainColumns` joined with commas, without the brackets of an array. */
 export function plainRows(record: Declaration, rows: readonly RawRow[], from = 0): Buffer {
-  return Buffer.concat(rows.flatMap((row, i) => (i === 0 ? [plainRow(record, row, from)] : [COMMA_BYTES, plainRow(record, row, from)])))
+  return Buffer.concat(
+    rows.flatMap((row, i) => (i === 0 ? [plainRow(record, row, from)] : [COMMA_BYTES, plainRow(record, row, from)])),
+  )
 }
 
 /**
@@ -90,7 +97,9 @@ export function joinedRows(record: Declaration, row: RawRow, from = 0): JoinedRo
   if (count === 0) return { json: Buffer.alloc(0), array: Buffer.from('[]'), count }
   const values = row.slice(from + 2, from + 2 + columns.length) as Buffer[]
   const bytes = values.reduce((sum, { length }) => sum + length, 0)
-  const out = Buffer.allocUnsafe(bytes + Math.min(bytes, MAX_SPARE_BYTES) + count * (headsBytes + 2 + MAX_EXTRA_BYTES * columns.length))
+  const out = Buffer.allocUnsafe(
+    bytes + Math.min(bytes, MAX_SPARE_BYTES) + count * (headsBytes + 2 + MAX_EXTRA_BYTES * columns.length),
+  )
   const view = viewOf(out)
   const views = values.map(viewOf)
   const kinds = columns.map(({ kind }) => kind)
@@ -130,7 +139,8 @@ export function joinedRows(record: Declaration, row: RawRow, from = 0): JoinedRo
 
 /** A row as `row_to_json` gives it, parsed, in the form of its record. */
 export function fromRow(record: Declaration, row: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const shown = ({ kind, name }: Column) => (kind === 'time' && row[name] !== null ? parseNaive(row[name] as string) : row[name])
+  const shown = ({ kind, name }: Column) =>
+    kind === 'time' && row[name] !== null ? parseNaive(row[name] as string) : row[name]
   return Object.fromEntries(columnsOf(record).map((column) => [column.key, shown(column)]))
 }
 

@@ -11,7 +11,9 @@ export const Capture = z
   .strictObject({
     level: level.describe('The lowest tier of all pods that contributed.'),
     complete: z.boolean().describe('Whether there is a contributor, and every one is `full`.'),
-    pods: z.array(z.strictObject({ name: z.string(), level })).describe('The contributors, the worst first, at most 20.'),
+    pods: z
+      .array(z.strictObject({ name: z.string(), level }))
+      .describe('The contributors, the worst first, at most 20.'),
     more: z.int().describe('Contributors that are not listed.'),
     incomplete: z.int().describe('Contributors below `full`.'),
   })

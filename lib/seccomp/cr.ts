@@ -1,9 +1,9 @@
 /** Custom resources as the operator's controller sends them, and as they are mirrored (workload-profiling, Seccomp CR mirror; interop-profiling 1.7). */
 import { z } from 'zod'
-import { shownAs } from '../http/declared.ts'
 import { HttpError } from '../http/errors.ts'
-import { NO_NULL_PATTERN, name, pathText, word } from '../http/fields.ts'
-import { listOf } from '../http/lists.ts'
+import { NO_NULL_PATTERN, name, pathText, word } from '../http/request/fields.ts'
+import { listOf } from '../http/request/first-fault.ts'
+import { shownAs } from '../openapi/declare.ts'
 import {
   ALLOW_ACTION,
   DNS_NAME,
@@ -60,7 +60,9 @@ const Rule = z
   .object({
     names: texts
       .nullish()
-      .describe(`What is not \`${SYSCALL_NAME.source}\`, and none of \`_llseek\`, \`_newselect\` and \`_sysctl\`, is skipped.`),
+      .describe(
+        `What is not \`${SYSCALL_NAME.source}\`, and none of \`_llseek\`, \`_newselect\` and \`_sysctl\`, is skipped.`,
+      ),
     action: word.nullish().describe(`Absent or blank is \`${ALLOW_ACTION}\`; names of other actions do not count.`),
   })
   .meta({ id: 'PostedSyscallRule' })
@@ -118,7 +120,10 @@ export interface CrRow {
 
 /** The row of a resource, and how many names were skipped because no syscall is called so. 413 for more names than
  * there may be, counted as they stand. */
-export function mirrorOf({ namespace, name }: CrPath, { spec, hash, distribution, status }: PostedCr): { row: CrRow; skipped: number } {
+export function mirrorOf(
+  { namespace, name }: CrPath,
+  { spec, hash, distribution, status }: PostedCr,
+): { row: CrRow; skipped: number } {
   const { allowed, skipped } = allowedNames(spec.syscalls ?? [])
   const told = distribution ?? status?.distribution
   const row = {
@@ -139,7 +144,9 @@ export function mirrorOf({ namespace, name }: CrPath, { spec, hash, distribution
 }
 
 function allowedNames(rules: readonly z.output<typeof Rule>[]): { allowed: string[]; skipped: number } {
-  const lists = rules.filter(({ action }) => (nonBlank(action) ?? ALLOW_ACTION) === ALLOW_ACTION).map(({ names }) => names ?? [])
+  const lists = rules
+    .filter(({ action }) => (nonBlank(action) ?? ALLOW_ACTION) === ALLOW_ACTION)
+    .map(({ names }) => names ?? [])
   const total = lists.reduce((sum, names) => sum + names.length, 0)
   if (total > MAX_NAMES) throw new HttpError(413, `spec.syscalls: more than ${MAX_NAMES} names are allowed`)
   const allowed = new Set<string>()

@@ -1,7 +1,7 @@
 /** When each name of an observed set was seen, and in which images. */
 import { z } from 'zod'
-import { wireTime } from '../http/fields.ts'
-import { parseNaive } from '../net/timestamp.ts'
+import { wireTime } from '../http/request/fields.ts'
+import { parseNaive } from '../time/timestamp.ts'
 
 /** Images that are kept of a workload: those that were seen last (`note_seen` of the database). */
 const MAX_IMAGES = 8
@@ -64,4 +64,5 @@ export function detailOf(names: readonly string[], row: DetailRow): z.output<typ
   return { resetAt: timeOf(row.reset_at), syscalls }
 }
 
-const timeOf = (printed: string | null): string | null => (printed === null ? null : parseNaive(printed.replace(' ', 'T')))
+const timeOf = (printed: string | null): string | null =>
+  printed === null ? null : parseNaive(printed.replace(' ', 'T'))

@@ -1,9 +1,15 @@
 /** An entry of GET /seccomp/profiles, made of what the database tells of a workload (workload-profiling, Observed workload entry). */
 import { z } from 'zod'
-import { wireTime } from '../http/fields.ts'
-import { parseNaive } from '../net/timestamp.ts'
+import { wireTime } from '../http/request/fields.ts'
+import { parseNaive } from '../time/timestamp.ts'
 import { Capture, type CaptureRow, captureOf } from './capture.ts'
-import { Distribution, distributionOf, type PlacedRow, StatusDistribution, statusDistributionOf } from './distribution.ts'
+import {
+  Distribution,
+  distributionOf,
+  type PlacedRow,
+  StatusDistribution,
+  statusDistributionOf,
+} from './distribution.ts'
 import { Drift, driftOf, IN_SYNC } from './drift.ts'
 import { localhostProfile, shownArchitectures, suggestedName } from './names.ts'
 import { DenialRollup, type RollupRow, rollupJson } from './rollup.ts'
@@ -39,7 +45,9 @@ export const ProfileSummary = z
     capture: Capture,
     captureComplete: z.boolean(),
     suggestedName: z.string().describe('The name of an exported profile unless it is overridden.'),
-    recommendedSnippet: z.strictObject({ seccompProfile: z.strictObject({ type: z.literal('Localhost'), localhostProfile: z.string() }) }),
+    recommendedSnippet: z.strictObject({
+      seccompProfile: z.strictObject({ type: z.literal('Localhost'), localhostProfile: z.string() }),
+    }),
     crCount: count.describe('Custom resources that refer to the workload.'),
     cr: MirroredResource.nullable().describe('The one of them that was updated last.'),
     denials: DenialRollup.nullable().describe('Null where it cannot be told whether anything was denied.'),

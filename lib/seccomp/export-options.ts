@@ -1,8 +1,8 @@
 /** What an export may be told (interop-profiling 1.6). A blank is none, and in a body so is null. */
 import { z } from 'zod'
-import { shownAs } from '../http/declared.ts'
-import { NO_NULL_PATTERN, saysYes } from '../http/fields.ts'
-import { listOf } from '../http/lists.ts'
+import { NO_NULL_PATTERN, saysYes } from '../http/request/fields.ts'
+import { listOf } from '../http/request/first-fault.ts'
+import { shownAs } from '../openapi/declare.ts'
 import { DNS_NAME, isDnsName, LOG_ACTION, MAX_DNS_NAME_CHARS, SYSCALL_NAME } from './names.ts'
 
 /** Names that one list of edits may have. */
@@ -62,7 +62,11 @@ export const ExportQuery = z.object({
   name: name.default(null),
   defaultAction: defaultAction.default(LOG_ACTION),
   format: format.default('yaml'),
-  acknowledgePartial: shownAs(acknowledgement.default(false), { type: 'string', default: 'false', description: ACKNOWLEDGE }),
+  acknowledgePartial: shownAs(acknowledgement.default(false), {
+    type: 'string',
+    default: 'false',
+    description: ACKNOWLEDGE,
+  }),
 })
 
 /** The body of an export with staged edits. */
@@ -72,7 +76,10 @@ export const ExportBody = z
     defaultAction: defaultAction.nullish().transform((one) => one ?? LOG_ACTION),
     format: format.nullish().transform((one) => one ?? 'yaml'),
     acknowledgePartial: z
-      .union([z.boolean(), z.string().meta({ pattern: NO_NULL_PATTERN }).transform(saysYes)], 'expected true, false or a string')
+      .union(
+        [z.boolean(), z.string().meta({ pattern: NO_NULL_PATTERN }).transform(saysYes)],
+        'expected true, false or a string',
+      )
       .nullish()
       .transform((one) => one ?? false)
       .describe(ACKNOWLEDGE),

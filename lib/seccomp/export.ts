@@ -1,8 +1,8 @@
 /** What both routes of an export do (workload-profiling, Export details; interop-profiling 1.6). */
 import { z } from 'zod'
 import type { Database } from '../db/index.ts'
-import type { RouteDoc } from '../http/declared.ts'
-import { yamlOf } from '../yaml.ts'
+import type { RouteDoc } from '../openapi/declare.ts'
+import { yamlOf } from '../text/yaml.ts'
 import type { ExportOptions } from './export-options.ts'
 import { captureHeaders, requireComplete, shownCaptureHeaders } from './gate.ts'
 import { manifestOf, SeccompProfile } from './manifest.ts'
@@ -38,7 +38,12 @@ export interface Exported {
  * Makes the manifest of a workload; annotations have the `prefix`. Nothing is stored. Throws 404 when nothing was observed of it, 409 when
  * the action enforces and the capture is partial.
  */
-export async function exportProfile(db: Database, workload: Workload, options: ExportOptions, prefix: string): Promise<Exported> {
+export async function exportProfile(
+  db: Database,
+  workload: Workload,
+  options: ExportOptions,
+  prefix: string,
+): Promise<Exported> {
   const observed = await readObserved(db, workload)
   requireComplete(workload, observed, options, prefix)
   const headers = captureHeaders(observed.capture)

@@ -1,8 +1,8 @@
 /** Which exports are refused, and what every export says of its capture (workload-profiling, Export details; interop-profiling 1.6). */
 import { z } from 'zod'
-import type { AnswerHeaders } from '../http/declared.ts'
 import { HttpError } from '../http/errors.ts'
-import { quoted } from '../yaml.ts'
+import type { AnswerHeaders } from '../openapi/declare.ts'
+import { quoted } from '../text/yaml.ts'
 import { type Capture, LEVELS } from './capture.ts'
 import type { ExportOptions } from './export-options.ts'
 import { LOG_ACTION, type Workload } from './names.ts'
@@ -38,7 +38,8 @@ export function reasonOf({ level, pods, more, incomplete }: Capture): string {
 }
 
 /** Names of syscalls that are none, in one line. */
-export const named = (names: readonly string[]): string => listed(names.slice(0, MAX_SYSCALLS_NAMED).map(quoted), names.length)
+export const named = (names: readonly string[]): string =>
+  listed(names.slice(0, MAX_SYSCALLS_NAMED).map(quoted), names.length)
 
 const listed = (first: readonly string[], count: number): string =>
   `${first.join(', ')}${count > first.length ? `, +${count - first.length} more` : ''}`

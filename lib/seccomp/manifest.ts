@@ -1,6 +1,6 @@
 /** The resource of an export (interop-profiling 1.6). */
 import { z } from 'zod'
-import type { Manifest } from '../yaml.ts'
+import type { Manifest } from '../text/yaml.ts'
 import { ACTIONS, type ExportOptions } from './export-options.ts'
 import { named, reasonOf } from './gate.ts'
 import { ALLOW_ACTION, allowedOf, shownArchitectures, suggestedName, type Workload } from './names.ts'
@@ -32,7 +32,10 @@ export const SeccompProfile = z
   .meta({ id: 'SeccompProfileResource' })
 
 /** The names of an export: what is allowed and what was added, without what was removed. */
-export function editedNames(names: readonly string[], { add, remove }: Pick<ExportOptions, 'add' | 'remove'>): string[] {
+export function editedNames(
+  names: readonly string[],
+  { add, remove }: Pick<ExportOptions, 'add' | 'remove'>,
+): string[] {
   const removed = new Set(remove)
   return [...new Set([...names, ...add])].filter((name) => !removed.has(name)).sort()
 }

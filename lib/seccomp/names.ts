@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { pathText } from '../http/fields.ts'
+import { pathText } from '../http/request/fields.ts'
 
 /** The path of a workload. Which kinds there are is told by what was observed. */
 export const WorkloadPath = z.object({

@@ -1,12 +1,12 @@
 /** Which profile files a node has (workload-profiling, Seccomp endpoints; interop-profiling 1.8, P6, P32). */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { shownAs } from '../http/declared.ts'
 import { HttpError } from '../http/errors.ts'
-import { MAX_NAME_CHARS, NOT_BLANK_PATTERN, name } from '../http/fields.ts'
-import { sortInSlices } from '../sort-in-slices.ts'
-import { Slice } from '../turns.ts'
-import { isLongerThan } from '../utf8.ts'
+import { MAX_NAME_CHARS, NOT_BLANK_PATTERN, name } from '../http/request/fields.ts'
+import { shownAs } from '../openapi/declare.ts'
+import { Slice } from '../process/event-loop.ts'
+import { sortInSlices } from '../process/sort-in-slices.ts'
+import { isLongerThan } from '../text/utf8.ts'
 
 /** Of each of the two lists. A cluster has hundreds of profiles. */
 export const MAX_LISTED_FILES = 10_000
@@ -26,7 +26,9 @@ export const PostedNodeFiles = z
       name.refine((text) => text.trim() !== '', 'must not be empty'),
       { type: 'string', maxLength: MAX_NAME_CHARS, pattern: NOT_BLANK_PATTERN },
     ),
-    files: list('`{path, hash}` of each file; a hash that is absent or blank is none. What is neither this nor a path is skipped.'),
+    files: list(
+      '`{path, hash}` of each file; a hash that is absent or blank is none. What is neither this nor a path is skipped.',
+    ),
     paths: list('The same, or paths alone.'),
   })
   .meta({
@@ -46,7 +48,8 @@ interface File {
 /** What a node says that it has, and how many elements were skipped. The first hash of a path counts. 413 for a list that is too long. */
 export async function readNodeFiles({ files, paths }: PostedNodeFiles): Promise<{ files: Files; skipped: number }> {
   for (const [field, elements] of Object.entries({ files, paths }))
-    if ((elements?.length ?? 0) > MAX_LISTED_FILES) throw new HttpError(413, `${field} has more than ${MAX_LISTED_FILES} elements`)
+    if ((elements?.length ?? 0) > MAX_LISTED_FILES)
+      throw new HttpError(413, `${field} has more than ${MAX_LISTED_FILES} elements`)
   const merged = new Map<string, string | null>()
   const slice = new Slice()
   let skipped = 0

@@ -41,7 +41,13 @@ const fold = perDatabase((db) =>
       return workloads.map((_, i) => {
         const row = found.get(i + 1)
         if (row === undefined) return null
-        return { names: namesOf(row.syscalls), arches: row.arches, hash: row.hash, capture: captureOf(row), resetAt: row.reset_at }
+        return {
+          names: namesOf(row.syscalls),
+          arches: row.arches,
+          hash: row.hash,
+          capture: captureOf(row),
+          resetAt: row.reset_at,
+        }
       })
     },
   }),

@@ -1,5 +1,5 @@
 /** The list as it is sent, made at most once in a while (interop-profiling 1.10). */
-import type { Kept } from '../http/kept.ts'
+import type { Kept } from '../http/response/cached-body.ts'
 
 export interface ProfileCacheOptions {
   /** From the start of a build; 0 makes the list for each request. */

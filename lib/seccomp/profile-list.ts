@@ -1,10 +1,10 @@
 /** All profiles of the cluster as one body (workload-profiling, GET /seccomp/profiles). */
 import type { Config } from '../config.ts'
 import { type Database, fixed } from '../db/index.ts'
-import { KIB, type ReadBudget } from '../http/budget.ts'
-import { type Kept, kept } from '../http/kept.ts'
-import type { MinuteLines } from '../minute-lines.ts'
-import { Slice } from '../turns.ts'
+import { type Kept, kept } from '../http/response/cached-body.ts'
+import { KIB, type ReadBudget } from '../limits/memory-budget.ts'
+import type { MinuteLines } from '../observability/rate-limited-log.ts'
+import { Slice } from '../process/event-loop.ts'
 import { type EntryRow, openEntry } from './entry.ts'
 import type { Workload } from './names.ts'
 import { type RollupRow, UNKNOWN } from './rollup.ts'
@@ -69,7 +69,11 @@ export async function buildProfileList({ db, config, lines, budget }: ListSource
 const keyOf = ({ namespace, kind, name }: Workload) => `${namespace}\0${kind}\0${name}`
 
 /** The rows as one array, in slices of the event loop. Of a workload that is not among the `denials`, since it is so new, nothing is known of them. */
-export async function writtenList(found: readonly EntryRow[], denials: ReadonlyMap<string, RollupRow>, directory: string): Promise<Buffer> {
+export async function writtenList(
+  found: readonly EntryRow[],
+  denials: ReadonlyMap<string, RollupRow>,
+  directory: string,
+): Promise<Buffer> {
   const slice = new Slice()
   const pieces: Buffer[] = []
   let text = '['

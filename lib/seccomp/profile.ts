@@ -23,7 +23,13 @@ export const ObservedProfile = ProfileSummary.extend({
 }).meta({ id: 'ObservedSeccompProfile' })
 
 /** The profile of what was observed, without what no syscall is called. */
-export function profileOf({ names, arches }: { names: readonly string[]; arches: readonly string[] }): z.output<typeof Profile> {
+export function profileOf({
+  names,
+  arches,
+}: {
+  names: readonly string[]
+  arches: readonly string[]
+}): z.output<typeof Profile> {
   const allowed = [...allowedOf(names).names]
   return {
     defaultAction: LOG_ACTION,
@@ -126,10 +132,14 @@ export function profileReader(db: Database, settings: ProfileSettings) {
     patienceMs: PATIENCE_MS,
     run: async (workloads) => {
       // However many ask for a workload at once, its names are read once.
-      const keys = workloads.map(({ namespace, kind, name, detail }) => JSON.stringify({ namespace, kind, name, detail }))
+      const keys = workloads.map(({ namespace, kind, name, detail }) =>
+        JSON.stringify({ namespace, kind, name, detail }),
+      )
       const places = new Map([...new Set(keys)].map((key, i) => [key, i + 1]))
       const sent = `[${[...places.keys()].join(',')}]`
-      const rows = await db.read((sql) => statement(sql, days, seccompNodeStaleSecs, seccompNodeStaleSecs, sent, seccompProfileDir))
+      const rows = await db.read((sql) =>
+        statement(sql, days, seccompNodeStaleSecs, seccompNodeStaleSecs, sent, seccompProfileDir),
+      )
       const found = new Map(rows.map((row) => [row.n, wholeEntry(row, seccompProfileDir)]))
       return keys.map((key) => found.get(places.get(key)!) ?? null)
     },

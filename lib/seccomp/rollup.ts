@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { shownAs } from '../http/declared.ts'
-import { zonedTime } from '../http/fields.ts'
-import { parseNaive } from '../net/timestamp.ts'
+import { zonedTime } from '../http/request/fields.ts'
+import { shownAs } from '../openapi/declare.ts'
+import { parseNaive } from '../time/timestamp.ts'
 
 const MAX_SYSCALLS = 50
 const MAX_ACTIONS = 16
@@ -15,7 +15,10 @@ export const DenialRollup = z
       minimum: 0,
       description: 'All events; 0 where nothing was denied.',
     }),
-    syscalls: z.array(z.string()).max(MAX_SYSCALLS).describe('Sorted; of a cluster with very many, each workload shows some.'),
+    syscalls: z
+      .array(z.string())
+      .max(MAX_SYSCALLS)
+      .describe('Sorted; of a cluster with very many, each workload shows some.'),
     actions: z.array(z.string()).max(MAX_ACTIONS).describe('Sorted.'),
     lastSeen: zonedTime.nullable().describe('Null where nothing was denied.'),
   })
@@ -31,7 +34,13 @@ export interface RollupRow {
 }
 
 /** Of a workload of which nothing is known. */
-export const UNKNOWN: RollupRow = { is_known: false, denied: null, denied_syscalls: null, denied_actions: null, last_denied: null }
+export const UNKNOWN: RollupRow = {
+  is_known: false,
+  denied: null,
+  denied_syscalls: null,
+  denied_actions: null,
+  last_denied: null,
+}
 
 /** The rollup as JSON. */
 export function rollupJson({ is_known, denied, denied_syscalls, denied_actions, last_denied }: RollupRow): string {

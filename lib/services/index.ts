@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { shownAs } from '../http/declared.ts'
-import { exactly, isExactInteger } from '../http/exact-json.ts'
-import { address, MAX_ID_CHARS, naiveTime, name, wireTime } from '../http/fields.ts'
-import { checkFreeForm } from '../http/json-text.ts'
+import { address, MAX_ID_CHARS, naiveTime, name, wireTime } from '../http/request/fields.ts'
+import { exactly, isExactInteger } from '../json/exact-integers.ts'
+import { checkFreeForm } from '../json/parse.ts'
 import { canonicalAddress } from '../net/address.ts'
+import { shownAs } from '../openapi/declare.ts'
 
 type Json = Record<string, unknown>
 

@@ -1,7 +1,7 @@
 /** The payload of POST /images/{digest}/sbom: how it may look, and what is kept of it (interop-supply-chain 1.3). */
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
-import { listOf } from '../http/lists.ts'
+import { listOf } from '../http/request/first-fault.ts'
 import { isDigest } from '../images/digest.ts'
 import { firstOf, optional, optionalFlag, optionalText, requiredText } from './fields.ts'
 import { checkContract, HeaderShape, sharedHeader, statedTrust, WEAKEST_TRUST } from './header.ts'
@@ -45,7 +45,10 @@ const PostedPage = z
       .int()
       .meta({ minimum: 0, maximum: MAX_PAGES - 1 })
       .describe('From 0, less than `total`.'),
-    total: z.int().meta({ minimum: 1, maximum: MAX_PAGES }).describe(`1 to ${MAX_PAGES}; a set of one page is a whole SBOM.`),
+    total: z
+      .int()
+      .meta({ minimum: 1, maximum: MAX_PAGES })
+      .describe(`1 to ${MAX_PAGES}; a set of one page is a whole SBOM.`),
   })
   .meta({ id: 'PostedPage', description: 'One page of a set; without it the SBOM is whole.' })
 

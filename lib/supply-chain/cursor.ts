@@ -3,8 +3,8 @@
  * is written or deleted in the meantime moves no row over the place where the next page begins.
  */
 import { z } from 'zod'
-import { shownAs } from '../http/declared.ts'
-import { orFirstPage } from '../http/fields.ts'
+import { orFirstPage } from '../http/request/fields.ts'
+import { shownAs } from '../openapi/declare.ts'
 
 type Key = string | number
 
@@ -29,7 +29,11 @@ export function cursor<S extends z.ZodType<readonly Key[]>>(schema: S) {
       }),
       null,
     ),
-    { type: 'string', 'x-opaque': true, description: 'The `nextAfter` of the page before, as it is; blank is the first page.' },
+    {
+      type: 'string',
+      'x-opaque': true,
+      description: 'The `nextAfter` of the page before, as it is; blank is the first page.',
+    },
   )
 }
 

@@ -4,7 +4,7 @@ import { fixed, type Gate } from '../db/index.ts'
 import { digestText } from '../images/digest.ts'
 import type { RawRow } from '../records/index.ts'
 import type { Page } from '../records/page.ts'
-import type { WireNames } from './names.ts'
+import type { WireNames } from '../wire-names/index.ts'
 import { type Report, readReports, reportList } from './reports.ts'
 import { chosen, type SbomChoice } from './sbom.ts'
 
@@ -26,10 +26,17 @@ export const CycloneDx = z
       }),
     ),
     metadata: z.strictObject({
-      component: z.strictObject({ 'bom-ref': digestText, name: z.string(), type: z.literal('container'), version: digestText }),
+      component: z.strictObject({
+        'bom-ref': digestText,
+        name: z.string(),
+        type: z.literal('container'),
+        version: digestText,
+      }),
       properties: z.array(Property),
       tools: z.strictObject({
-        components: z.array(z.strictObject({ name: z.string(), type: z.literal('application'), version: z.string().optional() })),
+        components: z.array(
+          z.strictObject({ name: z.string(), type: z.literal('application'), version: z.string().optional() }),
+        ),
       }),
     }),
     specVersion: z.literal('1.5'),
@@ -49,8 +56,15 @@ const COUNT = fixed(`
   join image_report r on r.digest = c.digest and r.source = c.source and r.kind = 'sbom'`)
 
 const json = (value: string) => `to_json(${value})::text`
-const PROPERTIES = { PkgType: 'type', Class: 'class', SrcName: 'src_name', SrcVersion: 'src_version', LayerDigest: 'layer_digest' }
-const property = ([name, column]: string[]) => `'{"name":"aquasecurity:trivy:${name}","value":' || ${json(`m.${column}`)} || '}'`
+const PROPERTIES = {
+  PkgType: 'type',
+  Class: 'class',
+  SrcName: 'src_name',
+  SrcVersion: 'src_version',
+  LayerDigest: 'layer_digest',
+}
+const property = ([name, column]: string[]) =>
+  `'{"name":"aquasecurity:trivy:${name}","value":' || ${json(`m.${column}`)} || '}'`
 
 // Put together from texts, of which concat() leaves out those that are null: built from objects it takes PostgreSQL four times as long.
 const COMPONENT = `concat(
@@ -101,7 +115,11 @@ export interface CycloneDxDocument {
 }
 
 /** Components of the SBOM that answers; null without one. */
-export async function countComponents(gate: Gate, digest: string, { source, reportDigest }: SbomChoice): Promise<number | null> {
+export async function countComponents(
+  gate: Gate,
+  digest: string,
+  { source, reportDigest }: SbomChoice,
+): Promise<number | null> {
   const [row] = await gate((sql) => COUNT(sql, digest, source, reportDigest))
   return row ? Number(row.item_count) : null
 }
@@ -122,7 +140,9 @@ export async function readCycloneDx(
   const [ofDigest, ofSource, contentHash, itemCount] = rows[0]!.slice(2).map(String)
   const chunks = Math.ceil(Number(itemCount) / CHUNK)
   const next = async (chunk: number): Promise<Page<number>> => {
-    const more: RawRow[] = await gate((sql) => NEXT(sql, chunk, chunk + CHUNKS_PER_PAGE - 1, ofDigest!, ofSource!, contentHash!).raw())
+    const more: RawRow[] = await gate((sql) =>
+      NEXT(sql, chunk, chunk + CHUNKS_PER_PAGE - 1, ofDigest!, ofSource!, contentHash!).raw(),
+    )
     if (more.length === 0) throw new Error('the SBOM was replaced')
     return pageOf(
       more.map(([components]) => components!),
@@ -163,6 +183,8 @@ function metadataOf(digest: string, report: Report): z.output<typeof CycloneDx>[
   return {
     component: { 'bom-ref': digest, name: report.imageRef ?? digest, type: 'container', version: digest },
     properties: Object.entries(told).map(([name, value]) => ({ name: `kguardian:${name}`, value })),
-    tools: { components: [{ name: report.scannerName ?? report.source, type: 'application', ...(version ? { version } : {}) }] },
+    tools: {
+      components: [{ name: report.scannerName ?? report.source, type: 'application', ...(version ? { version } : {}) }],
+    },
   }
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { shownAs } from '../http/declared.ts'
-import { wireTime } from '../http/fields.ts'
+import { wireTime } from '../http/request/fields.ts'
 import { digestText } from '../images/digest.ts'
+import { shownAs } from '../openapi/declare.ts'
 import { severityName } from './severity.ts'
 
 export const VULNERABILITY = /^[A-Za-z0-9._:-]{1,128}$/
@@ -89,7 +89,9 @@ export const Exposure = z
     workloads: z.array(Workload).max(200),
     namespaces: z.array(Namespace).max(200),
     truncated: z.boolean().describe('Whether there are more images, workload containers or packages than are listed.'),
-    truncatedLists: z.array(z.enum(['images', 'packages', 'workloads'])).describe('The lists of which some is left out.'),
+    truncatedLists: z
+      .array(z.enum(['images', 'packages', 'workloads']))
+      .describe('The lists of which some is left out.'),
     ...usage,
   })
   .meta({ id: 'Exposure' })

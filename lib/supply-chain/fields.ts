@@ -1,8 +1,8 @@
 /** Parts that the schemas of payloads share, and how their values are kept. */
 import { z } from 'zod'
-import { shownAs } from '../http/declared.ts'
-import { ZONED_TIME_PATTERN } from '../http/fields.ts'
-import { parseRfc3339 } from '../net/timestamp.ts'
+import { ZONED_TIME_PATTERN } from '../http/request/fields.ts'
+import { shownAs } from '../openapi/declare.ts'
+import { parseRfc3339 } from '../time/timestamp.ts'
 
 const cleaned = (maxBytes: number) =>
   `Control characters and blanks around it are removed, then it is cut to ${maxBytes} bytes; empty is absent.`
@@ -22,7 +22,10 @@ export const instant = shownAs(
   z.string().transform((text, c) => {
     const time = parseRfc3339(text)
     if (time !== null) return time
-    c.addIssue({ code: 'custom', message: 'expected RFC 3339: YYYY-MM-DDTHH:MM:SS, up to nine fraction digits and a zone' })
+    c.addIssue({
+      code: 'custom',
+      message: 'expected RFC 3339: YYYY-MM-DDTHH:MM:SS, up to nine fraction digits and a zone',
+    })
     return z.NEVER
   }),
   {
@@ -59,7 +62,8 @@ export const optionalInstant = shownAs(
   }),
   {
     type: 'string',
-    description: 'RFC 3339 with a zone. Digits beyond microseconds are cut. A text that is no time is absent, and counted.',
+    description:
+      'RFC 3339 with a zone. Digits beyond microseconds are cut. A text that is no time is absent, and counted.',
     examples: ['2026-01-01T09:00:00.123456789Z'],
   },
 )
@@ -67,7 +71,8 @@ export const optionalInstant = shownAs(
   .nullish()
 
 /** How many of the times were sent and cannot be read. */
-export const countUnreadable = (...times: (string | null | undefined)[]): number => times.filter((time) => time === UNREADABLE).length
+export const countUnreadable = (...times: (string | null | undefined)[]): number =>
+  times.filter((time) => time === UNREADABLE).length
 
 /** Any number that JSON can spell, those beyond every double too. */
 const number = shownAs(
@@ -79,7 +84,8 @@ export const optionalNumber = optional(number)
 export const optionalFlag = optional(z.boolean())
 
 /** A list of which the first entries are kept. */
-export const firstOf = <E extends z.ZodType>(element: E, max: number) => optional(z.array(element)).describe(`The first ${max} are kept.`)
+export const firstOf = <E extends z.ZodType>(element: E, max: number) =>
+  optional(z.array(element)).describe(`The first ${max} are kept.`)
 
 /** A number that a `real` column holds; undefined for one beyond its range, and for what is none. */
 export function real(value: number | null | undefined): number | undefined {

@@ -1,10 +1,10 @@
 /** Query parameters that several lists have. */
 import { z } from 'zod'
-import { shownAs } from '../http/declared.ts'
-import { filter, filterText, NO_NULL_PATTERN } from '../http/fields.ts'
+import { filter, filterText, NO_NULL_PATTERN } from '../http/request/fields.ts'
 import { DIGEST_PATTERN, DIGEST_RULE, isDigest } from '../images/digest.ts'
+import { shownAs } from '../openapi/declare.ts'
+import { sourceNamed } from '../wire-names/index.ts'
 import { VULNERABILITY, VULNERABILITY_RULE } from './exposure.ts'
-import { sourceNamed } from './names.ts'
 
 /** Null without the parameter. */
 const flag = (description: string) =>
@@ -32,7 +32,12 @@ export const epssMin = shownAs(
     c.addIssue({ code: 'custom', message: 'expected a number from 0 to 1' })
     return z.NEVER
   }),
-  { type: 'number', minimum: 0, maximum: 1, description: 'Only what has an EPSS of so much or more; blank is no filter.' },
+  {
+    type: 'number',
+    minimum: 0,
+    maximum: 1,
+    description: 'Only what has an EPSS of so much or more; blank is no filter.',
+  },
 )
 
 /** Null without the parameter. */
@@ -45,7 +50,8 @@ export const vulnId = shownAs(
   {
     type: 'string',
     pattern: `^\\s*$|${VULNERABILITY.source}`,
-    description: 'Only the vulnerability with this id, or this as one of its other ids, in any case; blank is no filter.',
+    description:
+      'Only the vulnerability with this id, or this as one of its other ids, in any case; blank is no filter.',
   },
 )
 
@@ -67,6 +73,7 @@ export const reportDigest = shownAs(
   {
     type: 'string',
     pattern: `^\\s*$|${DIGEST_PATTERN}`,
-    description: 'The `reportDigest` of the SBOM to read, where the image has several; else the first of `reports` is read.',
+    description:
+      'The `reportDigest` of the SBOM to read, where the image has several; else the first of `reports` is read.',
   },
 )

@@ -9,9 +9,9 @@
  */
 import { fixed, type Gate } from '../db/index.ts'
 import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
+import { shownSources, type WireNames } from '../wire-names/index.ts'
 import { writeCursor } from './cursor.ts'
 import { Finding } from './finding.ts'
-import { shownSources, type WireNames } from './names.ts'
 import { answering, guessList, readGuesses, readReports, reportList } from './reports.ts'
 import { SEVERITIES, severityRuns } from './severity.ts'
 
@@ -40,7 +40,8 @@ const identity = (alias: string) => IDENTITY.map((name) => `${alias}.${name}`).j
 const ALL = `'{${SEVERITIES.map((_, number) => number).join(',')}}'::smallint[]`
 
 /** The rows of a payload. */
-const isOf = (alias: string, payload: string) => `${alias}.digest = ${payload}.digest and ${alias}.source = ${payload}.source`
+const isOf = (alias: string, payload: string) =>
+  `${alias}.digest = ${payload}.digest and ${alias}.source = ${payload}.source`
 
 /** The same finding, whatever its severity: all are listed, so that the primary key finds it. */
 const isSame = (alias: string, other: string) =>

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { wireTime } from '../http/fields.ts'
+import { wireTime } from '../http/request/fields.ts'
 import { digestText } from '../images/digest.ts'
 import { MAX_REPORTS, Report, retiredGuesses } from './reports.ts'
 import { severityName } from './severity.ts'
@@ -11,7 +11,9 @@ export const Finding = z
     aliases: z.array(z.string()).describe('Its other ids, whichever report told.'),
     package: z.strictObject({ name: z.string(), type: z.string().nullable(), purl: z.string().nullable() }),
     installedVersion: z.string(),
-    fixedVersions: z.array(z.string()).describe('All that any source gives, by source: their text tells nothing of their order.'),
+    fixedVersions: z
+      .array(z.string())
+      .describe('All that any source gives, by source: their text tells nothing of their order.'),
     fixable: z.boolean(),
     severity: severityName,
     score: z.number().nullable(),
@@ -23,7 +25,10 @@ export const Finding = z
     publishedAt: wireTime.nullable(),
     lastModifiedAt: wireTime.nullable(),
     filePaths: z.array(z.string()),
-    omitted: z.int().min(0).describe('Fixed versions, file paths and aliases that its reports told of and that are not kept.'),
+    omitted: z
+      .int()
+      .min(0)
+      .describe('Fixed versions, file paths and aliases that its reports told of and that are not kept.'),
     kev: z
       .boolean()
       .nullable()
@@ -45,7 +50,9 @@ export const FindingPage = z
     reports: z
       .array(Report)
       .max(MAX_REPORTS)
-      .describe('Without any, nothing is known of the image; that is not to be clean. Of an index one of each platform that was scanned.'),
+      .describe(
+        'Without any, nothing is known of the image; that is not to be clean. Of an index one of each platform that was scanned.',
+      ),
     retiredGuesses,
     items: z.array(Finding),
     nextAfter: z.string().nullable().describe('The `after` of the next page; null on the last one.'),

@@ -1,7 +1,8 @@
 /** The payload of POST /images/{digest}/vulnerabilities: how it may look, and what is kept of it. */
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
-import { listOf, recordOf } from '../http/lists.ts'
+import { listOf, recordOf } from '../http/request/first-fault.ts'
+import { type Source, sourceNamed } from '../wire-names/index.ts'
 import { canonicalId } from './advisory.ts'
 import {
   countUnreadable,
@@ -16,7 +17,6 @@ import {
   share,
 } from './fields.ts'
 import { checkContract, HeaderShape, sharedHeader, statedTrust } from './header.ts'
-import { type Source, sourceNamed } from './names.ts'
 import type { PayloadKind } from './payload.ts'
 import { RowHash } from './row-hash.ts'
 import { severityNumber } from './severity.ts'
@@ -96,7 +96,9 @@ export const PostedFindings = z
   .object({
     ...HeaderShape,
     os: optional(
-      z.object({ family: optionalText(MAX_WORD_BYTES), name: optionalText(MAX_WORD_BYTES), eosl: optionalFlag }).meta({ id: 'PostedOs' }),
+      z
+        .object({ family: optionalText(MAX_WORD_BYTES), name: optionalText(MAX_WORD_BYTES), eosl: optionalFlag })
+        .meta({ id: 'PostedOs' }),
     ),
     db_updated_at: optionalInstant,
     sbom_sources: namesOfSources.describe(`Of the first ${MAX_SBOM_SOURCES} those are kept that are known.`),
@@ -194,12 +196,23 @@ function knownScores(posted: z.output<typeof PostedScores>): Record<string, stri
     v40_score: finite(posted.v40_score),
     v40_vector: clean(posted.v40_vector, MAX_V40_VECTOR_BYTES),
   }
-  return Object.fromEntries(Object.entries(scores).filter((one): one is [string, string | number] => one[1] !== undefined))
+  return Object.fromEntries(
+    Object.entries(scores).filter((one): one is [string, string | number] => one[1] !== undefined),
+  )
 }
 
 const finite = (score: number | null | undefined) => (Number.isFinite(score) ? score! : undefined)
 
-const DESCRIPTIVE = ['package_type', 'package_purl', 'title', 'primary_url', 'target', 'class', 'published_at', 'last_modified_at'] as const
+const DESCRIPTIVE = [
+  'package_type',
+  'package_purl',
+  'title',
+  'primary_url',
+  'target',
+  'class',
+  'published_at',
+  'last_modified_at',
+] as const
 
 /** Different texts in the order in which they came, and how many more there were. */
 class BoundedUnion {

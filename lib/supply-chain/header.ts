@@ -1,11 +1,11 @@
 /** What findings and SBOMs have in common: all of a payload but its list (interop-supply-chain 1.1 to 1.3). */
 import { z } from 'zod'
-import { shownAs } from '../http/declared.ts'
 import { HttpError } from '../http/errors.ts'
-import { recordOf } from '../http/lists.ts'
+import { recordOf } from '../http/request/first-fault.ts'
 import { DIGEST_PATTERN, isDigest } from '../images/digest.ts'
+import { shownAs } from '../openapi/declare.ts'
+import { SOURCE_NAMES, type Source, sourceNamed } from '../wire-names/index.ts'
 import { firstOf, instant, optional, optionalText } from './fields.ts'
-import { SOURCE_NAMES, type Source, sourceNamed } from './names.ts'
 import { normalRepository } from './repository.ts'
 import { clean } from './text.ts'
 
@@ -35,12 +35,19 @@ const PostedImage = z
     platform_manifests: optional(recordOf(z.string())).describe(
       `The digest of each platform, by \`os/arch[/variant]\`. The first ${MAX_PLATFORMS} are kept, of them those that are digests.`,
     ),
-    index_digest: z.string().nullish().describe(`Kept where it is a digest (\`${DIGEST_PATTERN}\`) and another than \`digest\`.`),
+    index_digest: z
+      .string()
+      .nullish()
+      .describe(`Kept where it is a digest (\`${DIGEST_PATTERN}\`) and another than \`digest\`.`),
   })
   .meta({ id: 'PostedImage' })
 
 const PostedScanner = z
-  .object({ name: optionalText(MAX_WORD_BYTES), vendor: optionalText(MAX_WORD_BYTES), version: optionalText(MAX_WORD_BYTES) })
+  .object({
+    name: optionalText(MAX_WORD_BYTES),
+    vendor: optionalText(MAX_WORD_BYTES),
+    version: optionalText(MAX_WORD_BYTES),
+  })
   .meta({ id: 'PostedScanner' })
 
 const PostedWorkload = z
@@ -125,18 +132,24 @@ export function statedTrust({ sbom_trust, sbomTrust }: Pick<Posted, 'sbom_trust'
 }
 
 /** Whole seconds that a naive UTC time is ahead of `now`, in Unix milliseconds. */
-export const secondsAhead = (time: string, now: number): number => Math.trunc((Date.parse(`${time}Z`) - now) / MS_PER_SECOND)
+export const secondsAhead = (time: string, now: number): number =>
+  Math.trunc((Date.parse(`${time}Z`) - now) / MS_PER_SECOND)
 
 /**
  * Holds a payload to what its sender and this broker agreed on, in this order: 422 for another schema version, a digest other than that of
  * the path, an unknown source, and a scan of the future. Answers the source.
  */
-export function checkContract({ schema_version, image, source, scanned_at }: Posted, digest: string, now: number): Source {
+export function checkContract(
+  { schema_version, image, source, scanned_at }: Posted,
+  digest: string,
+  now: number,
+): Source {
   if (schema_version !== SCHEMA_VERSION) throw new HttpError(422, `schema_version: expected ${SCHEMA_VERSION}`)
   if (image.digest !== digest) throw new HttpError(422, 'image.digest: expected the digest of the path')
   const known = sourceNamed(source)
   if (known === undefined) throw new HttpError(422, 'source: expected operator-scanner, db-matcher or registry')
-  if (secondsAhead(scanned_at, now) > MAX_SKEW_SECONDS) throw new HttpError(422, `scanned_at: more than ${MAX_SKEW_SECONDS} seconds ahead`)
+  if (secondsAhead(scanned_at, now) > MAX_SKEW_SECONDS)
+    throw new HttpError(422, `scanned_at: more than ${MAX_SKEW_SECONDS} seconds ahead`)
   return known
 }
 
@@ -184,7 +197,12 @@ function workloads(posted: NonNullable<Posted['observed_in']>): Workload[] {
     const name = clean(one.name, MAX_NAME_BYTES)
     if (namespace === undefined || name === undefined) continue
     // Without a container it matches none, but says where the scanner was.
-    const workload = { namespace, kind: clean(one.kind, MAX_WORD_BYTES) ?? '', name, container: clean(one.container, MAX_NAME_BYTES) ?? '' }
+    const workload = {
+      namespace,
+      kind: clean(one.kind, MAX_WORD_BYTES) ?? '',
+      name,
+      container: clean(one.container, MAX_NAME_BYTES) ?? '',
+    }
     kept.set(JSON.stringify(workload), workload)
   }
   return [...kept.values()]

@@ -1,8 +1,3 @@
-export { PostedSbom } from './components.ts'
-export { cursorText } from './cursor.ts'
-export { countUnreadable, instant, optional, optionalFlag, optionalInstant } from './fields.ts'
-export { PostedFindings } from './findings.ts'
-export { MAX_SKEW_SECONDS, secondsAhead } from './header.ts'
 export {
   formatNamed,
   metricPrefix,
@@ -15,7 +10,12 @@ export {
   shownSources,
   sourceNamed,
   type WireNames,
-} from './names.ts'
+} from '../wire-names/index.ts'
+export { PostedSbom } from './components.ts'
+export { cursorText } from './cursor.ts'
+export { countUnreadable, instant, optional, optionalFlag, optionalInstant } from './fields.ts'
+export { PostedFindings } from './findings.ts'
+export { MAX_SKEW_SECONDS, secondsAhead } from './header.ts'
 export { Payloads } from './payloads.ts'
 export { PayloadReader } from './reader.ts'
 export { normalRepository } from './repository.ts'

@@ -6,9 +6,9 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { HttpError } from '../http/errors.ts'
-import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../http/json-bytes.ts'
-import { deserializeError } from '../http/json-text.ts'
-import { countKeys, repeatedKey, toldTwice } from '../http/repeated-keys.ts'
+import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../json/bytes.ts'
+import { deserializeError } from '../json/parse.ts'
+import { countKeys, repeatedKey, toldTwice } from '../json/repeated-keys.ts'
 
 /** Payloads nest to 6. What nobody reads may go deeper. */
 export const MAX_DEPTH = 64
@@ -48,7 +48,12 @@ export function partsOf(bytes: Buffer, listKey: string, maxElements: number): Pa
     length: list.places.length / 2,
     element: (i) => {
       const from = list.places[2 * i]!
-      return parsedOnce(text(from, list.places[2 * i + 1]!), list.keys[i]!, `${listKey}[${i}]: `, (position) => position + from)
+      return parsedOnce(
+        text(from, list.places[2 * i + 1]!),
+        list.keys[i]!,
+        `${listKey}[${i}]: `,
+        (position) => position + from,
+      )
     },
   }
 }
@@ -108,7 +113,8 @@ function findList(bytes: Buffer, listKey: string, maxElements: number): List {
       if (++otherMembers > MAX_OTHER_MEMBERS) throw tooMany(MAX_OTHER_MEMBERS, `values outside ${listKey}`)
       return
     }
-    if (++elementMembers > MAX_ELEMENT_MEMBERS) throw tooMany(MAX_ELEMENT_MEMBERS, `values in ${listKey}[${list.places.length / 2}]`)
+    if (++elementMembers > MAX_ELEMENT_MEMBERS)
+      throw tooMany(MAX_ELEMENT_MEMBERS, `values in ${listKey}[${list.places.length / 2}]`)
     if (++members > maxMembers) throw tooMany(maxMembers, `values in ${listKey}`)
   }
   const endElement = (at: number) => {

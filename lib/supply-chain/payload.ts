@@ -1,8 +1,8 @@
 /** From the bytes of a payload to what the database is given: inflated, judged, cleaned, merged and hashed. */
 import type { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
-import { describe } from '../http/issues.ts'
-import { deserializeError } from '../http/json-text.ts'
+import { describe } from '../http/request/issues.ts'
+import { deserializeError } from '../json/parse.ts'
 import type { Header } from './header.ts'
 import { inflate } from './inflate.ts'
 import { partsOf } from './json-parts.ts'

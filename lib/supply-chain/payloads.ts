@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { HttpError } from '../http/errors.ts'
-import type { Metrics } from '../metrics.ts'
-import type { MinuteLines } from '../minute-lines.ts'
-import { parseNaive } from '../net/timestamp.ts'
+import { Turnstile } from '../limits/semaphore.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { MinuteLines } from '../observability/rate-limited-log.ts'
+import { parseNaive } from '../time/timestamp.ts'
 import type { Page, SentPayload } from './payload.ts'
 import type { PayloadReader } from './reader.ts'
-import { Turnstile } from './turnstile.ts'
 import type { Kind } from './worker.ts'
 
 /** Beside the one that is read and written: eight of the largest, or as many small ones as come to it. */
@@ -98,7 +98,11 @@ export class Payloads {
 
   async #process(kind: Kind, sent: Sent, ask: Ask): Promise<Outcome> {
     const { reader, maxInflatedBytes, metrics, lines, now } = this.#options
-    const { header, page, unreadableTimes, hasList } = await reader.read(kind, { ...sent, maxInflatedBytes, now: now() })
+    const { header, page, unreadableTimes, hasList } = await reader.read(kind, {
+      ...sent,
+      maxInflatedBytes,
+      now: now(),
+    })
     metrics.unreadableTimes.labels(kind).inc(unreadableTimes)
     if (!hasList) lines.note(`payloads of ${kind} whose list is null or left out were taken as empty`, { payloads: 1 })
     // By it an answer that was lost is known when it is asked for again.
@@ -129,10 +133,13 @@ export class Payloads {
 
   #refusal(reply: Extract<Reply, { status: 'refused' }>): HttpError {
     if (reply.reason === 'total') return new HttpError(422, `page.total: the pages before said ${reply.total}`)
-    if (reply.reason === 'components') return new HttpError(422, `components: ${reply.items} in all pages are too many; the set is dropped`)
+    if (reply.reason === 'components')
+      return new HttpError(422, `components: ${reply.items} in all pages are too many; the set is dropped`)
     this.#options.metrics.stagedSetsRefused.inc()
     const seconds = RETRY_AFTER_CEILING_SECONDS
-    return new HttpError(429, `too many SBOMs are half sent; retry in ${seconds} seconds`, { 'retry-after': String(seconds) })
+    return new HttpError(429, `too many SBOMs are half sent; retry in ${seconds} seconds`, {
+      'retry-after': String(seconds),
+    })
   }
 }
 

@@ -1,9 +1,9 @@
 /** Which payloads answer for a digest, and what is told of them (interop-supply-chain 3.1). */
 import { z } from 'zod'
-import { wireTime } from '../http/fields.ts'
+import { wireTime } from '../http/request/fields.ts'
 import { digestText } from '../images/digest.ts'
 import { fromRow } from '../records/index.ts'
-import { SOURCES, shownSource, type WireNames } from './names.ts'
+import { SOURCES, shownSource, type WireNames } from '../wire-names/index.ts'
 
 const SBOM_TRUSTS = ['attached-unbound', 'unverified', 'scanned', 'verified'] as const
 const JOINS = ['image_id', 'platform_manifest', 'workload_tag', 'report_digest'] as const
@@ -76,7 +76,9 @@ type RetiredGuess = z.output<typeof RetiredGuess>
 export const retiredGuesses = z
   .array(RetiredGuess)
   .max(SOURCES.length)
-  .describe('Reports by the tag of the image, of sources that have none of its digest. They no longer answer: the tag may have moved.')
+  .describe(
+    'Reports by the tag of the image, of sources that have none of its digest. They no longer answer: the tag may have moved.',
+  )
 
 /** The retired guesses of a digest as one JSON array for `readGuesses`; of the relation `payloads` are those that answer. */
 export const guessList = (kind: Kind, asked: string, payloads: string, source = 'null') => `
@@ -87,7 +89,12 @@ export const guessList = (kind: Kind, asked: string, payloads: string, source = 
 /** The guesses of a `guessList`, with the names of answers. */
 export const readGuesses = (json: Buffer | null, names: WireNames): RetiredGuess[] =>
   (JSON.parse(json?.toString() ?? '[]') as Omit<RetiredGuess & { digest: string }, 'reportDigest'>[]).map(
-    ({ source, digest, repository, tag }) => ({ source: shownSource(source, names), reportDigest: digest, repository, tag }),
+    ({ source, digest, repository, tag }) => ({
+      source: shownSource(source, names),
+      reportDigest: digest,
+      repository,
+      tag,
+    }),
   )
 
 /** The reports of a `reportList`, in the form and with the names of answers. */
@@ -105,6 +112,12 @@ export function readReports(json: Buffer | null, names: WireNames): Report[] {
 /** All keys in the order of the wire, which the database does not keep. */
 function attestationOf(stored: Partial<NonNullable<Report['attestation']>> | null): Report['attestation'] {
   if (stored === null) return null
-  const { mechanism = null, artifact_digest = null, media_type = null, predicate_type = null, verified = false } = stored
+  const {
+    mechanism = null,
+    artifact_digest = null,
+    media_type = null,
+    predicate_type = null,
+    verified = false,
+  } = stored
   return { mechanism, artifact_digest, media_type, predicate_type, verified }
 }

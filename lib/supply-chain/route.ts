@@ -2,11 +2,11 @@
 import type { ServerResponse } from 'node:http'
 import type { MiddlewareHandler } from 'hono'
 import { z } from 'zod'
-import { codingOf, readSent } from '../http/body.ts'
-import type { Context, Env } from '../http/context.ts'
-import { declare, type RouteDoc } from '../http/declared.ts'
-import { wireTime } from '../http/fields.ts'
-import { sendShortJson } from '../http/respond.ts'
+import { codingOf, readSent } from '../http/request/body.ts'
+import { wireTime } from '../http/request/fields.ts'
+import { sendShortJson } from '../http/response/respond.ts'
+import type { Context, Env } from '../http/route.ts'
+import { declare, type RouteDoc } from '../openapi/declare.ts'
 import type { Ask } from './payloads.ts'
 import type { Kind } from './worker.ts'
 
@@ -54,7 +54,9 @@ export async function storePayload(c: Context, kind: Kind, digest: string, ask: 
   const isPacked = codingOf(c, ['identity', 'gzip', 'x-gzip']) !== 'identity'
   const { bytes, release } = await readSent(c, { maxBytes: MAX_PAYLOAD_BYTES, deadlineMs: PAYLOAD_DEADLINE_MS })
   try {
-    const outcome = await c.get('deps').payloads.store(kind, { bytes, isPacked, digest }, ask, (leave) => onLeaving(c, leave))
+    const outcome = await c
+      .get('deps')
+      .payloads.store(kind, { bytes, isPacked, digest }, ask, (leave) => onLeaving(c, leave))
     return sendShortJson(c, outcome.status === 'staged' ? 202 : 200, JSON.stringify(outcome))
   } finally {
     release()

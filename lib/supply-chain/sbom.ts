@@ -1,8 +1,8 @@
 /** Reads of the SBOMs of an image. They are kept apart, so each answer comes of one of them (interop-supply-chain 3.3). */
 import { fixed, type Gate } from '../db/index.ts'
 import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
+import type { WireNames } from '../wire-names/index.ts'
 import { Component } from './component.ts'
-import type { WireNames } from './names.ts'
 import { answering, guessList, readGuesses, readReports, reportList } from './reports.ts'
 
 /**
@@ -57,7 +57,9 @@ export async function readComponents(
   { limit, after }: { limit: number; after: number },
   names: WireNames,
 ) {
-  const rows: RawRow[] = await gate((sql) => COMPONENTS(sql, digest, source, reportDigest, digest, after, limit + 1).raw())
+  const rows: RawRow[] = await gate((sql) =>
+    COMPONENTS(sql, digest, source, reportDigest, digest, after, limit + 1).raw(),
+  )
   const reports = readReports(rows[0]![0]!, names)
   const place = rows[0]![2]
   const items = rows.slice(0, limit).filter((row) => row[RECORD] !== null)

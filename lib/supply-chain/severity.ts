@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { shownAs } from '../http/declared.ts'
-import { text } from '../http/fields.ts'
+import { text } from '../http/request/fields.ts'
+import { shownAs } from '../openapi/declare.ts'
 
 /** The worst first. The place of a name is the number it is stored by (supply-chain, Finding). */
 export const SEVERITIES = ['CRITICAL', 'HIGH', 'MEDIUM', 'LOW', 'NONE', 'UNKNOWN'] as const
@@ -59,7 +59,8 @@ export const severities = shownAs(
       const names = list.toUpperCase().split(',')
       const wanted = new Set(names.map((name) => name.trim()).filter((name) => name !== ''))
       const unknown = [...wanted].find((name) => !(SEVERITIES as readonly string[]).includes(name))
-      if (unknown === undefined) return wanted.size === 0 ? ALL : ALL.filter((number) => wanted.has(SEVERITIES[number]!))
+      if (unknown === undefined)
+        return wanted.size === 0 ? ALL : ALL.filter((number) => wanted.has(SEVERITIES[number]!))
       c.addIssue({ code: 'custom', message: `${JSON.stringify(unknown)} is not one of ${SEVERITIES.join(', ')}` })
       return z.NEVER
     })

@@ -10,10 +10,10 @@
  */
 import { z } from 'zod'
 import { fixed, type Gate } from '../db/index.ts'
-import { wireTime } from '../http/fields.ts'
+import { wireTime } from '../http/request/fields.ts'
 import { plainColumns, plainRow, plainRows, type RawRow } from '../records/index.ts'
+import { shownSources, type WireNames } from '../wire-names/index.ts'
 import { writeCursor } from './cursor.ts'
-import { shownSources, type WireNames } from './names.ts'
 import { severityName, severityRuns } from './severity.ts'
 
 const MAX_PACKAGES = 5
@@ -39,7 +39,9 @@ const Vulnerability = z
     workloads: count,
     runningWorkloads: count,
     namespaces: count,
-    weakestJoin: z.enum(['image_id', 'platform_manifest', 'workload_tag']).describe('`workload_tag` when a count rests on a tag alone.'),
+    weakestJoin: z
+      .enum(['image_id', 'platform_manifest', 'workload_tag'])
+      .describe('`workload_tag` when a count rests on a tag alone.'),
     inUse: z.null(),
     inUseState: z.enum(['unknown']),
   })

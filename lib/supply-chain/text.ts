@@ -3,7 +3,7 @@
  * a line, a terminal or the encoding.
  */
 
-import { cut } from '../utf8.ts'
+import { cut } from '../text/utf8.ts'
 
 /** Control characters, the two line ends that only Unicode knows, and halves of surrogate pairs. */
 const DROPPED = /[\p{Cc}\p{Cs}\u2028\u2029]/gu

@@ -21,7 +21,10 @@ export function startThread(maxInflatedBytes: number): Worker {
 }
 
 /** What the process was told to load first is not for its threads; from source they need a loader, which Node 20 does not hand on. */
-export function start(file: URL, resourceLimits: NonNullable<ConstructorParameters<typeof Worker>[1]>['resourceLimits'] = {}): Worker {
+export function start(
+  file: URL,
+  resourceLimits: NonNullable<ConstructorParameters<typeof Worker>[1]>['resourceLimits'] = {},
+): Worker {
   if (extname(file.pathname) !== '.ts') return new Worker(file, { execArgv: [], resourceLimits })
   const load = `import('tsx/esm/api').then(({ register }) => { register(); return import(${JSON.stringify(file.href)}) })`
   return new Worker(load, { eval: true, execArgv: [], resourceLimits })

@@ -9,7 +9,11 @@ export type Kind = 'vulnerabilities' | 'sbom'
 
 /** `read` is answered with `Answer`, `rows` with the text of those that were read last: few payloads need them, and they are large. */
 export type Ask =
-  | { readonly ask: 'read'; readonly kind: Kind; readonly sent: Omit<SentPayload, 'bytes'> & { readonly bytes: Uint8Array } }
+  | {
+      readonly ask: 'read'
+      readonly kind: Kind
+      readonly sent: Omit<SentPayload, 'bytes'> & { readonly bytes: Uint8Array }
+    }
   | { readonly ask: 'rows' }
 
 export type Answer =
@@ -34,7 +38,8 @@ function read({ kind, sent }: Extract<Ask, { ask: 'read' }>): Answer {
   const { buffer, byteOffset, length } = sent.bytes
   const payload = { ...sent, bytes: Buffer.from(buffer as ArrayBuffer, byteOffset, length) }
   try {
-    const { rows: text, ...rest } = kind === 'sbom' ? preparePayload(components, payload) : preparePayload(findings, payload)
+    const { rows: text, ...rest } =
+      kind === 'sbom' ? preparePayload(components, payload) : preparePayload(findings, payload)
     rows = text
     return { is: 'prepared', payload: rest }
   } catch (error) {

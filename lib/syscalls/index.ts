@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { shownAs } from '../http/declared.ts'
-import { MAX_WORD_CHARS, naiveTime, name, wireTime, word } from '../http/fields.ts'
-import { listOf } from '../http/lists.ts'
+import { MAX_WORD_CHARS, naiveTime, name, wireTime, word } from '../http/request/fields.ts'
+import { listOf } from '../http/request/first-fault.ts'
+import { shownAs } from '../openapi/declare.ts'
 
 /** A post has an entry a pod whose set changed; a node runs a few hundred pods. */
 export const MAX_SYSCALL_ENTRIES = 10_000
@@ -14,7 +14,11 @@ const SyscallName = shownAs(
   z.string().check(({ value, issues }) => {
     if (isBlank(value)) return
     const rule =
-      value.length > MAX_WORD_CHARS ? `more than ${MAX_WORD_CHARS} characters` : value.includes(',') ? 'a comma is not allowed' : null
+      value.length > MAX_WORD_CHARS
+        ? `more than ${MAX_WORD_CHARS} characters`
+        : value.includes(',')
+          ? 'a comma is not allowed'
+          : null
     if (rule !== null) issues.push({ code: 'custom', message: rule, input: value })
   }),
   { type: 'string', pattern: `^([^,\\u0000]{0,${MAX_WORD_CHARS}}|\\s*)$`, description: 'Blank ones are skipped.' },
@@ -70,7 +74,9 @@ export function sentApart(entries: readonly PodSyscalls[]): PodSyscalls[] | null
     sent.set(key, one)
     for (const name of entry.syscalls) if (!isBlank(name)) one.names.add(name)
   }
-  return sent.size === pods.size ? null : [...sent.values()].map(({ entry, names }) => ({ ...entry, syscalls: [...names] }))
+  return sent.size === pods.size
+    ? null
+    : [...sent.values()].map(({ entry, names }) => ({ ...entry, syscalls: [...names] }))
 }
 
 /**

@@ -59,11 +59,13 @@ export async function askReleases(url: URL, signal: AbortSignal): Promise<Releas
 /** `{"latest": {component: version}}`. @throws Error when it is anything else */
 export function readReleases(text: string): Releases {
   const { latest } = (JSON.parse(text) ?? {}) as { latest?: unknown }
-  if (typeof latest !== 'object' || latest === null || Array.isArray(latest)) throw new Error('latest: expected an object')
+  if (typeof latest !== 'object' || latest === null || Array.isArray(latest))
+    throw new Error('latest: expected an object')
   const entries = Object.entries(latest)
   const isReadable = ([component, version]: [string, unknown]) =>
     /^[\w-]{1,64}$/.test(component) && typeof version === 'string' && /^[\x20-\x7e]{1,128}$/.test(version)
-  if (entries.length > MAX_COMPONENTS || !entries.every(isReadable)) throw new Error('latest: expected versions by component')
+  if (entries.length > MAX_COMPONENTS || !entries.every(isReadable))
+    throw new Error('latest: expected versions by component')
   return Object.fromEntries(entries) as Releases
 }
 

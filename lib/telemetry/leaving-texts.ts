@@ -1,5 +1,5 @@
-import type { Context } from '../http/context.ts'
-import { onLeft } from '../http/leaving.ts'
+import { onLeft } from '../http/response/client-gone.ts'
+import type { Context } from '../http/route.ts'
 
 /** Texts that are on their way to somebody: each stays in memory until its last reader has taken it, or was cut. */
 export class LeavingTexts {

@@ -1,10 +1,10 @@
+import { schemaState } from '../../sql/migrate/schema-state.ts'
+import type { Deps } from '../app/deps.ts'
 import { askBriefly } from '../db/briefly.ts'
 import { createFold, type Database } from '../db/index.ts'
-import { schemaState } from '../db/schema-state.ts'
-import type { Deps } from '../deps.ts'
-import type { Context } from '../http/context.ts'
-import { respond } from '../http/respond.ts'
-import type { Metrics } from '../metrics.ts'
+import { respond } from '../http/response/respond.ts'
+import type { Context } from '../http/route.ts'
+import type { Metrics } from '../observability/metrics.ts'
 import { LeavingTexts } from './leaving-texts.ts'
 import { createUpkeep } from './upkeep.ts'
 
@@ -89,7 +89,9 @@ export function scrape(deps: Deps, port: 'api' | 'admin'): Promise<Buffer> {
     let last: Buffer | null = null
     const run = async (asked: null[]) => {
       const bytes =
-        last !== null && texts.size >= MAX_LEAVING ? last : Buffer.from((await readAll(deps)) + deps.denials.series.text(showsWorkloads))
+        last !== null && texts.size >= MAX_LEAVING
+          ? last
+          : Buffer.from((await readAll(deps)) + deps.denials.series.text(showsWorkloads))
       last = bytes
       return asked.map(() => bytes)
     }

@@ -2,8 +2,8 @@ import { tableNames } from '../../sql/migrate/files.ts'
 import type { Config } from '../config.ts'
 import { askBriefly } from '../db/briefly.ts'
 import type { Database } from '../db/index.ts'
-import type { Log } from '../log.ts'
-import type { Metrics } from '../metrics.ts'
+import type { Log } from '../observability/log.ts'
+import type { Metrics } from '../observability/metrics.ts'
 
 const EVERY_MS = 60_000
 /** Each of the three questions. Sizes are asked of the file system, and a table under a migration makes them wait. */
@@ -60,7 +60,10 @@ const tablesOf = (names: readonly string[]) => `
 
 async function readTables(db: Asking, metrics: Metrics, text: string): Promise<void> {
   const { dbTableBytes, dbTableRows, dbTableDeadRows } = metrics
-  for (const { table, bytes, rows, dead } of await ask<{ table: string; bytes: number; rows: number; dead: number }>(db, text)) {
+  for (const { table, bytes, rows, dead } of await ask<{ table: string; bytes: number; rows: number; dead: number }>(
+    db,
+    text,
+  )) {
     dbTableBytes.set({ table }, bytes)
     dbTableRows.set({ table }, rows)
     dbTableDeadRows.set({ table }, dead)
@@ -97,6 +100,9 @@ const nodes = (staleSecs: number) => `
 
 async function readNodes(db: Asking, metrics: Metrics, staleAliveSecs: number): Promise<void> {
   // Where nobody is stale, nobody is silent.
-  for (const counts of await ask<{ reporting: number; silent: number }>(db, nodes(staleAliveSecs === 0 ? DAY_SECS : staleAliveSecs)))
+  for (const counts of await ask<{ reporting: number; silent: number }>(
+    db,
+    nodes(staleAliveSecs === 0 ? DAY_SECS : staleAliveSecs),
+  ))
     for (const state of ['reporting', 'silent'] as const) metrics.nodes.set({ state }, counts[state])
 }

@@ -48,7 +48,8 @@ export class Batch<T extends Entry> {
   contested(): T[] {
     if (this.#contestedUuids.size + this.#contestedKeys.size === 0) return []
     return this.entries.filter(
-      (entry) => this.#contestedUuids.has(entry.flow.uuid) || allKeys(entry).some((key) => this.#contestedKeys.has(key)),
+      (entry) =>
+        this.#contestedUuids.has(entry.flow.uuid) || allKeys(entry).some((key) => this.#contestedKeys.has(key)),
     )
   }
 }
@@ -56,4 +57,5 @@ export class Batch<T extends Entry> {
 export const allKeys = ({ keys }: Entry) => [keys.all, keys.podPort, keys.peerPort]
 
 /** The keys of stored flows that make this one a duplicate. */
-export const suppressingKeys = ({ flow, keys }: Entry) => (flow.ip_protocol === 'UDP' ? [keys.podPort, keys.peerPort] : [keys.all])
+export const suppressingKeys = ({ flow, keys }: Entry) =>
+  flow.ip_protocol === 'UDP' ? [keys.podPort, keys.peerPort] : [keys.all]

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { shownAs } from '../http/declared.ts'
 import {
   MAX_ADDRESS_CHARS,
   MAX_ID_CHARS,
@@ -8,10 +7,11 @@ import {
   NAIVE_TIME_RULE,
   NO_NULL_PATTERN,
   naiveTimeText,
-} from '../http/fields.ts'
-import { listOf } from '../http/lists.ts'
+} from '../http/request/fields.ts'
+import { listOf } from '../http/request/first-fault.ts'
 import { canonicalAddress } from '../net/address.ts'
-import { parseNaive } from '../net/timestamp.ts'
+import { shownAs } from '../openapi/declare.ts'
+import { parseNaive } from '../time/timestamp.ts'
 
 const LIMITS = {
   uuid: MAX_ID_CHARS,
@@ -45,7 +45,11 @@ const Shape = z
     decision: text('decision'),
     time_stamp: naiveTimeText,
     drop_cause: text('drop_cause'),
-    syn_retries: shownAs(z.number(), { type: 'integer', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }).nullish(),
+    syn_retries: shownAs(z.number(), {
+      type: 'integer',
+      minimum: Number.MIN_SAFE_INTEGER,
+      maximum: Number.MAX_SAFE_INTEGER,
+    }).nullish(),
   })
   .meta({ id: 'TrafficPost' })
 
@@ -63,7 +67,8 @@ function judge(flow: Flow): Fault | null {
   flow.time_stamp = time
   if (flow.syn_retries != null && !Number.isSafeInteger(flow.syn_retries)) return ['syn_retries', 'expected an integer']
   if (!isLong(flow)) return null
-  for (const [field, chars] of MAX_CHARS) if ((flow[field]?.length ?? 0) > chars) return [field, `more than ${chars} characters`]
+  for (const [field, chars] of MAX_CHARS)
+    if ((flow[field]?.length ?? 0) > chars) return [field, `more than ${chars} characters`]
   return null
 }
 
@@ -120,7 +125,8 @@ export function matchKeys(f: Flow): MatchKeys {
     return { all: null, podPort: null, peerPort: null }
   const pair = `${f.pod_ip}\0${f.traffic_in_out_ip}\0${f.traffic_type}\0${f.decision}`
   return {
-    all: f.pod_port == null || f.traffic_in_out_port == null ? null : `${pair}\0a${f.pod_port}\0${f.traffic_in_out_port}`,
+    all:
+      f.pod_port == null || f.traffic_in_out_port == null ? null : `${pair}\0a${f.pod_port}\0${f.traffic_in_out_port}`,
     podPort: f.pod_port == null ? null : `${pair}\0p${f.pod_port}`,
     peerPort: f.traffic_in_out_port == null ? null : `${pair}\0q${f.traffic_in_out_port}`,
   }
@@ -134,6 +140,8 @@ export function flowKey({ ip_protocol }: Flow, { all }: MatchKeys): string | nul
 /** The seven members that make a repeat inside one body, nulls being equal there. */
 export function repeatKey(f: Flow): string {
   return JSON.stringify(
-    [f.ip_protocol, f.pod_ip, f.pod_port, f.traffic_type, f.traffic_in_out_ip, f.traffic_in_out_port, f.decision].map((m) => m ?? null),
+    [f.ip_protocol, f.pod_ip, f.pod_port, f.traffic_type, f.traffic_in_out_ip, f.traffic_in_out_port, f.decision].map(
+      (m) => m ?? null,
+    ),
   )
 }

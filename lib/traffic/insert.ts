@@ -57,7 +57,9 @@ const insertStamped = (source: string, condition: string) => `
     where ${condition}
     order by i.pod_ip, i.traffic_in_out_ip, i.traffic_type, i.decision, i.pod_port, i.traffic_in_out_port, i.uuid`
 
-const INSERT_NEW = fixed(`${insertStamped(INPUT, `i.ip_protocol is distinct from 'UDP' or not ${KNOWN_UDP}`)} returning uuid`)
+const INSERT_NEW = fixed(
+  `${insertStamped(INPUT, `i.ip_protocol is distinct from 'UDP' or not ${KNOWN_UDP}`)} returning uuid`,
+)
 
 /**
  * Inserts flows that are expected to be new, with half the work of `insertUnlessKnown`. Only UDP flows are looked up first, since no
@@ -89,7 +91,12 @@ const INSERT_UNLESS_KNOWN = fixed(`
  * Inserts the flows that no stored row matches, whoever else is inserting, and tells which of the others a stored row was seen to
  * match. Building a record costs more than inserting it, so only single posts ask for one. `onDoubt` as above.
  */
-export async function insertUnlessKnown(gate: Gate, flows: NumberedFlow[], records: boolean, onDoubt: () => void): Promise<Outcome> {
+export async function insertUnlessKnown(
+  gate: Gate,
+  flows: NumberedFlow[],
+  records: boolean,
+  onDoubt: () => void,
+): Promise<Outcome> {
   const bytes = await gate.json((sql, isInDoubt) => {
     if (isInDoubt) onDoubt()
     return INSERT_UNLESS_KNOWN(sql, JSON.stringify(flows), records)
@@ -115,7 +122,9 @@ export async function askOwn(
   flows: NumberedFlow[],
   records: boolean,
 ): Promise<[n: number, row: Outcome['inserted'][number]][]> {
-  const own: [n: number, row: Row][] = JSON.parse(String(await gate.json((sql) => ASK_OWN(sql, JSON.stringify(flows), records))))
+  const own: [n: number, row: Row][] = JSON.parse(
+    String(await gate.json((sql) => ASK_OWN(sql, JSON.stringify(flows), records))),
+  )
   return own.map(([n, row]) => [n, shown(row)])
 }
 
@@ -139,4 +148,5 @@ function outcome(bytes: Buffer | null): Outcome {
 /** What a statement gives of an inserted flow: its uuid, or all columns. */
 type Row = string | Record<string, unknown>
 
-const shown = (row: Row): Outcome['inserted'][number] => (typeof row === 'string' ? row : (fromRow(TrafficRow, row) as { uuid: string }))
+const shown = (row: Row): Outcome['inserted'][number] =>
+  typeof row === 'string' ? row : (fromRow(TrafficRow, row) as { uuid: string })

@@ -1,5 +1,5 @@
 import { type Database, fixed } from '../db/index.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../observability/log.ts'
 import type { SeenFlows } from './seen.ts'
 
 /** Silence after which what is remembered can no longer be vouched for. */

@@ -22,7 +22,9 @@ const readPlainFirstPage = plainReader(TrafficRow, OF_POD, PLACE)
 /** The newest flows of each of the pods, `limit` at most, in one statement. */
 export async function readFirstPages(gate: Gate, pods: readonly string[], limit: number): Promise<Page<Place>[]> {
   const rows = await gate((sql) => FIRST_PAGES(sql, JSON.stringify(pods), limit).raw())
-  return Promise.all(pods.map((pod, i) => joinedPage(TrafficRow, rows[i]!, PLACE) ?? readPlainFirstPage(gate, pod, limit)))
+  return Promise.all(
+    pods.map((pod, i) => joinedPage(TrafficRow, rows[i]!, PLACE) ?? readPlainFirstPage(gate, pod, limit)),
+  )
 }
 
 const readPageAfter = listReader(
@@ -34,4 +36,5 @@ const readPageAfter = listReader(
 )
 
 /** The flows of a pod that come after the last of a page. */
-export const readNextPage = (gate: Gate, pod: string, after: Place, limit: number) => readPageAfter(gate, pod, ...after, limit)
+export const readNextPage = (gate: Gate, pod: string, after: Place, limit: number) =>
+  readPageAfter(gate, pod, ...after, limit)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { wireTime } from '../http/fields.ts'
+import { wireTime } from '../http/request/fields.ts'
 
 const text = z.string().nullable()
 

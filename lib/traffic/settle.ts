@@ -25,7 +25,10 @@ export interface Settlement<T> {
 }
 
 /** The outcome of storing the flows one after the other in their order, by what the table held of each before. */
-export function settle<T extends Entry>(entries: readonly T[], stateOf: (entry: T) => StoredState | undefined): Settlement<T> {
+export function settle<T extends Entry>(
+  entries: readonly T[],
+  stateOf: (entry: T) => StoredState | undefined,
+): Settlement<T> {
   const outcome: Settlement<T> = { known: [], taken: [], suppressed: [], accepted: [] }
   const byUuid = new Map<string, T>()
   /** Without null, which equals nothing. */

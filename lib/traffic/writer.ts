@@ -1,6 +1,6 @@
 import { DatabaseBusy, DatabaseUnavailable, type Gate, isInDoubt } from '../db/index.ts'
 import { createLanes } from '../db/lanes.ts'
-import { Slice, turn } from '../turns.ts'
+import { Slice, turn } from '../process/event-loop.ts'
 import { Batch, type Entry } from './batch.ts'
 import { canonicalize, type Flow, flowKey, type MatchKeys, matchKeys, repeatKey } from './flow.ts'
 import { askOwn, askStored, insertNew, insertUnlessKnown, type NumberedFlow, type Outcome } from './insert.ts'
@@ -69,7 +69,11 @@ export class FlowWriter {
     this.#gate = gate
     this.#seen = seen
     this.#onStored = onStored
-    this.#unacknowledged = new UnacknowledgedFlows({ maxFlows: MAX_UNACKNOWLEDGED_FLOWS, maxAgeMs: UNACKNOWLEDGED_MS, now })
+    this.#unacknowledged = new UnacknowledgedFlows({
+      maxFlows: MAX_UNACKNOWLEDGED_FLOWS,
+      maxAgeMs: UNACKNOWLEDGED_MS,
+      now,
+    })
   }
 
   /** Stores what is new of `flows` (changed in place: addresses become canonical). Resolves after commit. */
@@ -89,8 +93,17 @@ export class FlowWriter {
     if (fresh.length === 0) return []
     if (this.#queue.length > MAX_QUEUED_FLOWS) throw new DatabaseUnavailable('too many flows are waiting', 'LINE_FULL')
     return new Promise((resolve, reject) => {
-      const post: Post = { undecided: fresh.length, failed: false, records: options.records, inserted: [], stored: [], resolve, reject }
-      for (const [flow, key, keys] of fresh) this.#queue.push({ seq: this.#arrivals++, post, flow, key, keys, decided: false })
+      const post: Post = {
+        undecided: fresh.length,
+        failed: false,
+        records: options.records,
+        inserted: [],
+        stored: [],
+        resolve,
+        reject,
+      }
+      for (const [flow, key, keys] of fresh)
+        this.#queue.push({ seq: this.#arrivals++, post, flow, key, keys, decided: false })
       this.#lanes.start()
     })
   }
@@ -153,7 +166,11 @@ export class FlowWriter {
   }
 
   /** Stores flows of which none is a duplicate of another, then decides the flows that the stored ones suppress. */
-  async #storeAll(entries: readonly QueueEntry[], suppressed: readonly Suppressed<QueueEntry>[], since: number): Promise<void> {
+  async #storeAll(
+    entries: readonly QueueEntry[],
+    suppressed: readonly Suppressed<QueueEntry>[],
+    since: number,
+  ): Promise<void> {
     const records = entries.some((entry) => entry.post.records)
     if (isLong(entries)) await turn()
     const outcome = await this.#insert(entries, records)

@@ -33,19 +33,23 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const ALLOWED = fileURLToPath(new URL('advisories.allowed.json', import.meta.url))
 const TIMEOUT_MS = 30_000
 /** A registry that has no audit, or that is not reached. Other errors are ours. */
-const NO_ANSWER = /\/security\/|\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH)\b|network|timeout/i
+const NO_ANSWER =
+  /\/security\/|\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH)\b|network|timeout/i
 
 /** The exceptions of a file; throws for one that gives no reason or no day. */
 export function readExceptions(text: string): Exception[] {
   const exceptions: Exception[] = JSON.parse(text)
   for (const { id, reason, until } of exceptions)
-    if (!id || !reason || !/^\d{4}-\d\d-\d\d$/.test(until)) throw new Error(`an exception needs id, reason and until: ${id}`)
+    if (!id || !reason || !/^\d{4}-\d\d-\d\d$/.test(until))
+      throw new Error(`an exception needs id, reason and until: ${id}`)
   return exceptions
 }
 
 /** A line for each advisory that is not allowed on a day, YYYY-MM-DD. */
 export function findings(report: Report, exceptions: readonly Exception[], today: string): string[] {
-  const advisories = Object.values(report.vulnerabilities ?? {}).flatMap(({ via }) => via.filter((one) => typeof one !== 'string'))
+  const advisories = Object.values(report.vulnerabilities ?? {}).flatMap(({ via }) =>
+    via.filter((one) => typeof one !== 'string'),
+  )
   const lines = advisories.flatMap(({ name, range, severity, title, url }) => {
     const exception = exceptions.find(({ id }) => id === url.split('/').at(-1))
     if (severity === 'info' || (exception && today <= exception.until)) return []
@@ -65,7 +69,9 @@ function audit(allowedFile: string): number {
   if (report.auditReportVersion === undefined) {
     const message = report.message ?? ''
     const isNoAnswer = NO_ANSWER.test(message)
-    process.stderr.write(isNoAnswer ? `NOT AUDITED: the registry gave no answer: ${message}\n` : `npm audit: ${message || stderr}\n`)
+    process.stderr.write(
+      isNoAnswer ? `NOT AUDITED: the registry gave no answer: ${message}\n` : `npm audit: ${message || stderr}\n`,
+    )
     return isNoAnswer ? 0 : 1
   }
   const found = findings(report, exceptions, new Date().toISOString().slice(0, 10))

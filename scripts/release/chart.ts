@@ -19,8 +19,12 @@ interface Release {
 /** Throws where what is to be replaced is not there. */
 export function releaseChart({ folder, image, address }: Release): void {
   cpSync(CHART, folder, { recursive: true })
-  replace(join(folder, 'Chart.yaml'), (text) => text.replace(/^# A placeholder: .*\n/m, '').replaceAll(PLACEHOLDER, address))
-  replace(join(folder, 'values.yaml'), (text) => text.replace(/(?<=^image:\n(?: {2}#.*\n)* {2}repository: )""$/m, image))
+  replace(join(folder, 'Chart.yaml'), (text) =>
+    text.replace(/^# A placeholder: .*\n/m, '').replaceAll(PLACEHOLDER, address),
+  )
+  replace(join(folder, 'values.yaml'), (text) =>
+    text.replace(/(?<=^image:\n(?: {2}#.*\n)* {2}repository: )""$/m, image),
+  )
 }
 
 function replace(path: string, change: (text: string) => string): void {

@@ -43,7 +43,9 @@ export function refusals(packages: readonly Package[], allowed: Allowed): string
 export function pageWithTable(packages: readonly Package[]): string {
   const before = readFileSync(PAGE, 'utf8')
   if (!BETWEEN.test(before)) throw new Error('LICENCES.md has no <!-- licences:start --> and <!-- licences:end -->')
-  const lines = packages.filter(({ isInImage }) => isInImage).map(({ name, version, license }) => `| ${name} | ${version} | ${license} |`)
+  const lines = packages
+    .filter(({ isInImage }) => isInImage)
+    .map(({ name, version, license }) => `| ${name} | ${version} | ${license} |`)
   const table = ['| Package | Version | Licence |', '|---|---|---|', ...new Set(lines)].join('\n')
   return before.replace(BETWEEN, (_, start: string, end: string) => `${start}${table}\n${end}`)
 }

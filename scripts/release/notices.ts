@@ -16,7 +16,8 @@ export function notices(packages: readonly Package[], root: string): string {
     .map(({ path, name, version, license }) => {
       const folder = join(root, path)
       const manifest = existsSync(folder) ? JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) : {}
-      if (manifest.version !== version) throw new Error(`${name}: ${version} is locked, and ${manifest.version ?? 'none'} installed`)
+      if (manifest.version !== version)
+        throw new Error(`${name}: ${version} is locked, and ${manifest.version ?? 'none'} installed`)
       const files = readdirSync(folder).filter((file) => TEXT.test(file))
       const texts = files.sort().map((file) => readFileSync(join(folder, file), 'utf8').replaceAll('\r\n', '\n').trim())
       if (files.length === 0)
@@ -31,4 +32,7 @@ const author = ({ author }: { author?: string | { name: string } }) =>
   typeof author === 'object' ? author.name : (author ?? 'its authors')
 
 if (process.argv[1] === fileURLToPath(import.meta.url))
-  writeFileSync(resolve(process.argv[2] ?? join(ROOT, 'dist/THIRD_PARTY_LICENCES.txt')), notices(packagesOf(readLock()), ROOT))
+  writeFileSync(
+    resolve(process.argv[2] ?? join(ROOT, 'dist/THIRD_PARTY_LICENCES.txt')),
+    notices(packagesOf(readLock()), ROOT),
+  )

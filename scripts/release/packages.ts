@@ -46,7 +46,16 @@ export function packagesOf(lock: Lock): Package[] {
     if (path === '') return []
     if (version === undefined || entry.link) throw new Error(`${path} is no package of a registry`)
     const isInImage = !(entry.dev || entry.optional || entry.devOptional)
-    return [{ path, name: name ?? path.slice(path.lastIndexOf(FOLDER) + FOLDER.length), version, license, integrity, isInImage }]
+    return [
+      {
+        path,
+        name: name ?? path.slice(path.lastIndexOf(FOLDER) + FOLDER.length),
+        version,
+        license,
+        integrity,
+        isInImage,
+      },
+    ]
   })
   return found.sort((a, b) => compare(a.name, b.name) || compare(a.version, b.version) || compare(a.path, b.path))
 }

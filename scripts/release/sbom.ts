@@ -43,10 +43,24 @@ export function sbom(lock: Lock, manifest: Manifest, epoch?: string) {
     packages.map((one) => {
       const ref = refs.get(one.path)!
       const { name, version, license } = one
-      return [ref, { type: 'library', 'bom-ref': ref, ...named(name), version, hashes: hashes(one), ...licenses(license), purl: ref }]
+      return [
+        ref,
+        {
+          type: 'library',
+          'bom-ref': ref,
+          ...named(name),
+          version,
+          hashes: hashes(one),
+          ...licenses(license),
+          purl: ref,
+        },
+      ]
     }),
   )
-  const needed = new Map([[self, new Set<string>()], ...packages.map(({ path }) => [refs.get(path)!, new Set<string>()] as const)])
+  const needed = new Map([
+    [self, new Set<string>()],
+    ...packages.map(({ path }) => [refs.get(path)!, new Set<string>()] as const),
+  ])
   for (const [path, ref] of [['', self] as const, ...refs])
     for (const to of dependenciesOf(lock, path)) if (refs.has(to)) needed.get(ref)!.add(refs.get(to)!)
   return {

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type postgres from 'postgres'
 import { classify, DatabaseBusy } from '../../lib/db/errors.ts'
 import { MIGRATION_SETTINGS, settingStatement } from '../../lib/db/session.ts'
-import type { Log } from '../../lib/log.ts'
+import type { Log } from '../../lib/observability/log.ts'
 import { MigrationFailed } from './errors.ts'
 import type { FunctionFiles, MigrationFile } from './files.ts'
 import { BEGIN, isUnreachable } from './session.ts'
@@ -38,7 +38,12 @@ export async function createHistory(sql: postgres.Sql): Promise<void> {
  * runs again when that record is missing.
  * @throws MigrationFailed; connection errors pass through
  */
-export async function applyMigration(sql: postgres.Sql, file: MigrationFile, patience: LockPatience, log: Log): Promise<void> {
+export async function applyMigration(
+  sql: postgres.Sql,
+  file: MigrationFile,
+  patience: LockPatience,
+  log: Log,
+): Promise<void> {
   const record = `insert into schema_migration (version, name) values (${file.version}, '${file.name}')`
   if (!file.isAlone) {
     // The record comes first: should the lock ever fail us, a second migrator stops at its key before it touches anything.
@@ -50,7 +55,12 @@ export async function applyMigration(sql: postgres.Sql, file: MigrationFile, pat
 }
 
 /** Applies all function files in one transaction and remembers their hash. Errors as `applyMigration`. */
-export async function applyFunctions(sql: postgres.Sql, functions: FunctionFiles, patience: LockPatience, log: Log): Promise<void> {
+export async function applyFunctions(
+  sql: postgres.Sql,
+  functions: FunctionFiles,
+  patience: LockPatience,
+  log: Log,
+): Promise<void> {
   const record = `
     insert into schema_functions (hash) values ('${functions.hash}')
     on conflict (is_only) do update set hash = excluded.hash, applied_at = excluded.applied_at;`
@@ -92,7 +102,8 @@ async function runAlone(sql: postgres.Sql, file: MigrationFile, patience: LockPa
     } catch (error) {
       const problem = classify(error)
       if (isUnreachable(problem)) throw error
-      if (!isContended(problem) || attempt >= patience.attempts) fail(`migrations/${file.name}.sql`, file.text, 0, error)
+      if (!isContended(problem) || attempt >= patience.attempts)
+        fail(`migrations/${file.name}.sql`, file.text, 0, error)
       log.warn({ file: file.name, code: problem.code, attempt }, 'migrate: held up by other sessions, trying again')
       await delay(patience.pauseMs)
     }
@@ -112,13 +123,16 @@ async function dropInvalidIndexes(sql: postgres.Sql, text: string): Promise<void
 }
 
 /** A lock timeout, a deadlock, a serialization failure: the traffic of another session, gone a moment later. */
-const isContended = (problem: Error): problem is DatabaseBusy => problem instanceof DatabaseBusy && problem.code !== STATEMENT_TIMEOUT
+const isContended = (problem: Error): problem is DatabaseBusy =>
+  problem instanceof DatabaseBusy && problem.code !== STATEMENT_TIMEOUT
 
 function fail(name: string, text: string, headLength: number, error: unknown): never {
   const position = Number((error as { position?: unknown }).position ?? Number.NaN) - headLength
   const line = position > 0 ? `:${text.slice(0, position).split('\n').length}` : ''
   // Limits are lifted for every file; what still ends it stands between, where a session cannot lift them.
   const way =
-    (error as { code?: unknown }).code === STATEMENT_TIMEOUT ? '; run `npm run migrate` on a connection that goes past the pooler' : ''
+    (error as { code?: unknown }).code === STATEMENT_TIMEOUT
+      ? '; run `npm run migrate` on a connection that goes past the pooler'
+      : ''
   throw new MigrationFailed(`${name}${line}: ${(error as Error).message}${way}`, { cause: error })
 }

@@ -1,7 +1,9 @@
 /** The database was migrated by a newer release than this one. */
 export class SchemaTooNew extends Error {
   constructor(found: number, known: number) {
-    super(`the database schema is at version ${found} but this release knows only up to ${known}: deploy the newer release again`)
+    super(
+      `the database schema is at version ${found} but this release knows only up to ${known}: deploy the newer release again`,
+    )
     this.name = 'SchemaTooNew'
   }
 }

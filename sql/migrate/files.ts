@@ -44,7 +44,8 @@ function readMigrations(folder: string): MigrationFile[] {
     return { version, name: file.slice(0, -'.sql'.length), text, isAlone }
   })
   for (const [index, { version, name }] of migrations.entries()) {
-    if (migrations[index - 1]?.version === version) throw new Error(`migrations/${name}.sql: another file has the number ${version}`)
+    if (migrations[index - 1]?.version === version)
+      throw new Error(`migrations/${name}.sql: another file has the number ${version}`)
   }
   return migrations
 }
@@ -56,7 +57,9 @@ export function schemaVersion(folder: string = SQL_FOLDER): number {
 
 /** The names of all tables that migrations ever made, some of which may be gone. Throws as `readMigrations`. */
 export const tableNames = (folder: string = SQL_FOLDER): string[] =>
-  readMigrations(folder).flatMap(({ text }) => [...text.matchAll(/^create table (?:if not exists )?(\w+)/gm)].map(([, name]) => name!))
+  readMigrations(folder).flatMap(({ text }) =>
+    [...text.matchAll(/^create table (?:if not exists )?(\w+)/gm)].map(([, name]) => name!),
+  )
 
 /** The files of a folder. Throws as `readMigrations`. */
 export function readSchema(folder: string): Schema {

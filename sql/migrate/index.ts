@@ -4,7 +4,7 @@ import type postgres from 'postgres'
 import { causeOf } from '../../lib/db/causes.ts'
 import type { Connection } from '../../lib/db/driver-options.ts'
 import { classify } from '../../lib/db/errors.ts'
-import type { Log } from '../../lib/log.ts'
+import type { Log } from '../../lib/observability/log.ts'
 import { applyFunctions, applyMigration, createHistory, type LockPatience } from './apply.ts'
 import { DatabaseUnreachable, SchemaTooNew, UnsupportedDatabase } from './errors.ts'
 import { readSchema, type Schema, SQL_FOLDER } from './files.ts'
@@ -74,16 +74,24 @@ export async function migrate(options: MigrateOptions): Promise<MigrateResult> {
       const { code } = problem
       const { cause, remedy } = causeOf(code)
       if (attempt >= maxRetries)
-        throw new DatabaseUnreachable(`no connection to the database (${code}) in ${attempt} attempts: ${cause}; ${remedy}`, {
-          cause: error,
-        })
+        throw new DatabaseUnreachable(
+          `no connection to the database (${code}) in ${attempt} attempts: ${cause}; ${remedy}`,
+          {
+            cause: error,
+          },
+        )
       log.warn({ code, attempt }, `migrate: no connection to the database, trying again: ${cause}`)
       await delay(retryPauseMs)
     }
   }
 }
 
-async function bringUpToDate(options: MigrateOptions, schema: Schema, patience: Patience, applied: string[]): Promise<void> {
+async function bringUpToDate(
+  options: MigrateOptions,
+  schema: Schema,
+  patience: Patience,
+  applied: string[],
+): Promise<void> {
   const { connection, log, roleSettings = {} } = options
   const { migrations, functions, version: known } = schema
 
@@ -126,11 +134,14 @@ async function bringUpToDate(options: MigrateOptions, schema: Schema, patience: 
     if (missing.isFunctionsStale) await applyFunctions(sql, functions, patience, log)
     await setRoleSettings(sql, missing.settings, log)
     const { length } = missing.migrations
-    if (length > 0) log.info({ files: length, version: known, ms: Date.now() - begun }, 'migrate: the schema was migrated')
+    if (length > 0)
+      log.info({ files: length, version: known, ms: Date.now() - begun }, 'migrate: the schema was migrated')
   })
 }
 
-async function readHistory(sql: postgres.Sql): Promise<{ versions: Map<number, string>; functionsHash: string | undefined }> {
+async function readHistory(
+  sql: postgres.Sql,
+): Promise<{ versions: Map<number, string>; functionsHash: string | undefined }> {
   const [found] = await sql<
     { is_there: boolean }[]
   >`select to_regclass('schema_migration') is not null and to_regclass('schema_functions') is not null as is_there`
@@ -145,7 +156,8 @@ async function assertSupported(sql: postgres.Sql): Promise<void> {
     select current_setting('server_encoding')         as encoding,
            current_setting('server_version_num')::int as number,
            current_setting('server_version')          as version`
-  if (server!.number < OLDEST_SERVER) throw new UnsupportedDatabase(`PostgreSQL ${server!.version} is too old: 15 or newer is needed`)
+  if (server!.number < OLDEST_SERVER)
+    throw new UnsupportedDatabase(`PostgreSQL ${server!.version} is too old: 15 or newer is needed`)
   if (server!.encoding !== 'UTF8')
     throw new UnsupportedDatabase(`the database's encoding is ${server!.encoding}: create it with encoding UTF8`)
 }

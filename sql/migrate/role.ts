@@ -1,10 +1,13 @@
 /** The settings that a role has in a database, for sessions that cannot have their own: those of a transaction pooler. */
 import type postgres from 'postgres'
 import { quoted } from '../../lib/db/session.ts'
-import type { Log } from '../../lib/log.ts'
+import type { Log } from '../../lib/observability/log.ts'
 
 /** Which of them the role of this session lacks in this database; releases that do not know one lack nothing. */
-export async function missingRoleSettings(sql: postgres.Sql, wanted: Readonly<Record<string, string>>): Promise<[string, string][]> {
+export async function missingRoleSettings(
+  sql: postgres.Sql,
+  wanted: Readonly<Record<string, string>>,
+): Promise<[string, string][]> {
   const rows = await sql<{ name: string; entry: string | null }[]>`
     select p.name,
            (select e.entry
@@ -18,13 +21,19 @@ export async function missingRoleSettings(sql: postgres.Sql, wanted: Readonly<Re
 }
 
 /** Gives them to it. What the server refuses is a warning: the keeper of the database can do the same. */
-export async function setRoleSettings(sql: postgres.Sql, missing: readonly [string, string][], log: Log): Promise<void> {
+export async function setRoleSettings(
+  sql: postgres.Sql,
+  missing: readonly [string, string][],
+  log: Log,
+): Promise<void> {
   if (missing.length === 0) return
   const [here] = await sql<{ role: string; database: string }[]>`
     select quote_ident(session_user) as role, quote_ident(current_database()) as database`
   const { role, database } = here!
   const settings = missing.map(([name, value]) => `${name} = ${value}`)
-  const statements = missing.map(([name, value]) => `alter role ${role} in database ${database} set ${name} = ${quoted(value)};`)
+  const statements = missing.map(
+    ([name, value]) => `alter role ${role} in database ${database} set ${name} = ${quoted(value)};`,
+  )
   try {
     await sql.unsafe(`begin; ${statements.join(' ')} commit`)
     log.info(
@@ -34,6 +43,9 @@ export async function setRoleSettings(sql: postgres.Sql, missing: readonly [stri
   } catch (error) {
     await sql.unsafe('rollback')
     const { code, message } = error as { code?: string; message: string }
-    log.warn({ settings, code, reason: message }, 'migrate: the role may not be given its settings; have its keeper do it')
+    log.warn(
+      { settings, code, reason: message },
+      'migrate: the role may not be given its settings; have its keeper do it',
+    )
   }
 }

@@ -5,7 +5,7 @@ import { DatabaseUnavailable, isNoConnection } from '../../lib/db/errors.ts'
 import { greeted } from '../../lib/db/greeting.ts'
 import { openPool } from '../../lib/db/open-pool.ts'
 import { MIGRATION_SETTINGS, openingSettings, settingStatement } from '../../lib/db/session.ts'
-import type { Log } from '../../lib/log.ts'
+import type { Log } from '../../lib/observability/log.ts'
 import { MigrationFailed } from './errors.ts'
 
 /** One connection for statements, while a second one holds the lock that keeps other migrators out. */
@@ -59,7 +59,8 @@ export async function withLock<T>(
     await Promise.all([greeted(lock`select`), greeted(sql`select`)])
     await takeLock(lock, log, lockWaitMs)
     const assertLocked = () => {
-      if (isLost) throw new DatabaseUnavailable('the connection that holds the migration lock was lost', 'CONNECTION_CLOSED')
+      if (isLost)
+        throw new DatabaseUnavailable('the connection that holds the migration lock was lost', 'CONNECTION_CLOSED')
     }
     return await work({ sql, assertLocked })
   } finally {
@@ -68,7 +69,11 @@ export async function withLock<T>(
 }
 
 /** Runs `work` on one connection without the lock. */
-export async function withConnection<T>(connection: Connection, log: Log, work: (sql: postgres.Sql) => Promise<T>): Promise<T> {
+export async function withConnection<T>(
+  connection: Connection,
+  log: Log,
+  work: (sql: postgres.Sql) => Promise<T>,
+): Promise<T> {
   const sql = open(connection, log)
   try {
     await greeted(sql`select`)
@@ -96,12 +101,15 @@ async function takeLock(sql: postgres.Sql, log: Log, waitMs: number): Promise<vo
   const start = Date.now()
   let reported = start
   for (;;) {
-    const results = await sql.unsafe<{ taken: boolean }[]>(`${BEGIN} select pg_try_advisory_xact_lock(${LOCK.join(', ')}) as taken`)
+    const results = await sql.unsafe<{ taken: boolean }[]>(
+      `${BEGIN} select pg_try_advisory_xact_lock(${LOCK.join(', ')}) as taken`,
+    )
     const rows = (results as unknown as { taken: boolean }[][]).at(-1)
     if (rows?.[0]?.taken) return
     await sql.unsafe('rollback')
     const now = Date.now()
-    if (now - start >= waitMs) throw new MigrationFailed(`another migration has held the lock for ${waitMs / 1000} s: ${await holder(sql)}`)
+    if (now - start >= waitMs)
+      throw new MigrationFailed(`another migration has held the lock for ${waitMs / 1000} s: ${await holder(sql)}`)
     if (now - reported >= LOCK_REPORT_MS) {
       reported = now
       log.info({}, `migrate: waiting for another migration to end: ${await holder(sql)}`)

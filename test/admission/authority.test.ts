@@ -13,12 +13,15 @@ const identity = (issuer: string, san: string) => identityOf(authorityOf({ issue
 
 test('a keyless signer is its issuer and its subject', () => {
   for (const signerKind of ['keyless', undefined] as const)
-    assert.deepEqual(authorityOf({ ...(signerKind ? { signerKind } : {}), issuer: 'https://i.test', san: 'a@b.test' }), {
-      kind: 'keyless',
-      issuer: 'https://i.test',
-      subject: 'a@b.test',
-      anyTag: false,
-    })
+    assert.deepEqual(
+      authorityOf({ ...(signerKind ? { signerKind } : {}), issuer: 'https://i.test', san: 'a@b.test' }),
+      {
+        kind: 'keyless',
+        issuer: 'https://i.test',
+        subject: 'a@b.test',
+        anyTag: false,
+      },
+    )
   assert.deepEqual(identity('https://i.test', 'a@b.test'), { issuer: 'https://i.test', subject: 'a@b.test' })
 })
 
@@ -46,7 +49,8 @@ test('one key is one authority, however its PEM is broken into lines and its fin
   const [begin, ...lines] = pem.trim().split('\n')
   const end = lines.pop()!
   const base64 = lines.join('')
-  const of = (keyPem: string, keyFingerprint = fingerprint) => authorityOf({ signerKind: 'key', keyFingerprint, keyPem })
+  const of = (keyPem: string, keyFingerprint = fingerprint) =>
+    authorityOf({ signerKind: 'key', keyFingerprint, keyPem })
   const one = { kind: 'key', fingerprint, pem }
   for (const text of [
     pem,
@@ -102,11 +106,17 @@ test('nothing else is widened', () => {
 
 test('a tag that looks like two is a tag', () => {
   assert.deepEqual(identity(github, `${workflow}@refs/tags/a@refs/tags/b`), identity(github, `${workflow}@refs/tags/c`))
-  assert.deepEqual(identity(github, `${workflow}@refs/tags/a@refs/heads/b`), identity(github, `${workflow}@refs/tags/c`))
+  assert.deepEqual(
+    identity(github, `${workflow}@refs/tags/a@refs/heads/b`),
+    identity(github, `${workflow}@refs/tags/c`),
+  )
 })
 
 test('the regular expression takes any tag of that workflow, and of no other, whatever is in its name', () => {
-  const part = fc.oneof(fc.string({ unit: fc.constantFrom(...'.+*?()[]{}|^$\\/-_@ ~#&ab1é\u{1f600}') }), fc.string({ unit: 'grapheme' }))
+  const part = fc.oneof(
+    fc.string({ unit: fc.constantFrom(...'.+*?()[]{}|^$\\/-_@ ~#&ab1é\u{1f600}') }),
+    fc.string({ unit: 'grapheme' }),
+  )
   fc.assert(
     fc.property(part, part, part, (name, tag, other) => {
       const subject = `https://github.com/a${name}@refs/tags/v${tag}`
@@ -118,7 +128,11 @@ test('the regular expression takes any tag of that workflow, and of no other, wh
       assert.match(`https://github.com/a${name}@refs/tags/x`, expression)
       assert.equal(new RegExp(subjectRegExp, 'u').test(subject), true)
       if (other !== name) assert.doesNotMatch(`https://github.com/a${other}@refs/tags/x`, expression)
-      for (const not of [`x${subject}`, `https://github.com/a${name}@refs/heads/x`, `https://github.com/a${name}@refs/tags/`])
+      for (const not of [
+        `x${subject}`,
+        `https://github.com/a${name}@refs/heads/x`,
+        `https://github.com/a${name}@refs/tags/`,
+      ])
         assert.doesNotMatch(not, expression)
       // What RE2 does not know: look-around, back-references, possessive and named groups all need one of these without a backslash.
       assert.doesNotMatch(subjectRegExp.slice(1, -3).replace(/\\[\\^$.*+?()[\]{}|]/g, ''), /[\\^$.*+?()[\]{}|]/)

@@ -41,13 +41,19 @@ const github = 'https://github.com/team/app/.github/workflows/release.yml'
 const states: Record<string, State> = {
   keyless: stateOf([
     container('1', 'registry.test/team/app', { signatures: [keyless('https://ci.test/app')] }),
-    container('2', 'registry.test/team/app', { signatures: [keyless('https://ci.test/app'), keyless('https://ci.test/app-next')] }),
+    container('2', 'registry.test/team/app', {
+      signatures: [keyless('https://ci.test/app'), keyless('https://ci.test/app-next')],
+    }),
     container('3', 'registry.test/team/other', { signatures: [keyless('https://ci.test/other')] }),
     container('4', 'registry.test/team/alike', { signatures: [keyless('https://ci.test/other')] }),
   ]),
   tag: stateOf([
-    container('1', 'registry.test/team/app', { signatures: [fields(signature({ san: `${github}@refs/tags/v1.2.3` }))] }),
-    container('2', 'registry.test/team/app', { signatures: [fields(signature({ san: `${github}@refs/tags/v1.2.4` }))] }),
+    container('1', 'registry.test/team/app', {
+      signatures: [fields(signature({ san: `${github}@refs/tags/v1.2.3` }))],
+    }),
+    container('2', 'registry.test/team/app', {
+      signatures: [fields(signature({ san: `${github}@refs/tags/v1.2.4` }))],
+    }),
     container('3', 'registry.test/team/app', { signatures: [fields(signature({ san: `${github}@refs/heads/main` }))] }),
   ]),
   key: stateOf([container('1', 'registry.test/team/app', { signatures: [ofKey, keyless('https://ci.test/app')] })]),
@@ -73,7 +79,8 @@ const states: Record<string, State> = {
   nothing: stateOf([container('1', 'registry.test/team/plain', { verdict: 'unsigned', signatures: [] })]),
 }
 
-const goldenName = (name: string, { format, isEnforced }: Partial<Options>) => `${name}.${format}.${isEnforced ? 'enforce' : 'audit'}.yaml`
+const goldenName = (name: string, { format, isEnforced }: Partial<Options>) =>
+  `${name}.${format}.${isEnforced ? 'enforce' : 'audit'}.yaml`
 
 for (const [name, state] of Object.entries(states)) {
   for (const format of FORMATS) {
@@ -105,7 +112,11 @@ test('a key is named by its PEM, whatever fingerprint it was reported with', asy
     [FINGERPRINT, other, `, reported as ${FINGERPRINT}: NOT THE SAME, verified`],
     // Two, of which parsers may take the second, or what none takes for a key.
     [FINGERPRINT, `${PEM}${other}`, `key with SHA-256 unknown, reported as ${FINGERPRINT}: NOT THE SAME, verified`],
-    [FINGERPRINT, PEM.replace('MFkw', 'a: b\n\nMFkw'), `key with SHA-256 unknown, reported as ${FINGERPRINT}: NOT THE SAME, verified`],
+    [
+      FINGERPRINT,
+      PEM.replace('MFkw', 'a: b\n\nMFkw'),
+      `key with SHA-256 unknown, reported as ${FINGERPRINT}: NOT THE SAME, verified`,
+    ],
   ] as const) {
     const signatures = [fields({ format: 'f', verified: true, signerKind: 'key', keyFingerprint, keyPem })]
     const text = await policiesOf(stateOf([container('1', 'registry.test/a', { signatures })]))
@@ -142,7 +153,22 @@ test('a digest list of an identity is bounded, and tells how many more', async (
 const odd = fc.oneof(
   fc.string({ unit: 'grapheme' }),
   fc.string({ unit: 'binary' }),
-  fc.constantFrom('yes', '12:30:45', '0x_', '~', '# x', 'a: b', '- a', '\u2028', 'a\n---\nb', '"', "'", '{{ x }}', '*', '\ud800'),
+  fc.constantFrom(
+    'yes',
+    '12:30:45',
+    '0x_',
+    '~',
+    '# x',
+    'a: b',
+    '- a',
+    '\u2028',
+    'a\n---\nb',
+    '"',
+    "'",
+    '{{ x }}',
+    '*',
+    '\ud800',
+  ),
 )
 const spice = (text: fc.Arbitrary<string>) =>
   fc.oneof(
@@ -167,12 +193,14 @@ const authority: fc.Arbitrary<Authority> = fc.oneof(
     ),
   }),
 )
-const repository = fc.tuple(spice(fc.webUrl().map((url) => url.slice(8))), fc.array(odd, { maxLength: 2 })).map(([name, spelled]) => {
-  const one = new Repository(name)
-  for (const text of spelled) one.spelled.add(text).add('mirror.test/a')
-  one.given.add(name)
-  return one
-})
+const repository = fc
+  .tuple(spice(fc.webUrl().map((url) => url.slice(8))), fc.array(odd, { maxLength: 2 }))
+  .map(([name, spelled]) => {
+    const one = new Repository(name)
+    for (const text of spelled) one.spelled.add(text).add('mirror.test/a')
+    one.given.add(name)
+    return one
+  })
 const plan: fc.Arbitrary<Plan> = fc.record({
   groups: fc.array(
     fc.record({
@@ -182,7 +210,9 @@ const plan: fc.Arbitrary<Plan> = fc.record({
     }),
     { maxLength: 3 },
   ),
-  identities: fc.array(fc.record({ authority, digests: fc.array(odd, { minLength: 1, maxLength: 20 }) }), { maxLength: 3 }),
+  identities: fc.array(fc.record({ authority, digests: fc.array(odd, { minLength: 1, maxLength: 20 }) }), {
+    maxLength: 3,
+  }),
   uncovered: fc.array(fc.record({ name: odd, reason: odd }), { maxLength: 3 }),
   elsewhere: fc.array(odd, { maxLength: 40 }),
 })
@@ -194,12 +224,19 @@ const signersIn = ({ spec }: Json): unknown[] =>
     const { issuer, subject, subjectRegExp } = keyless?.identities?.[0] ?? keyless ?? {}
     return key ? (key.data ?? key.publicKey) : [issuer, subject ?? subjectRegExp]
   })
-const escaped = (text: string) => `^${[...text].map((one) => ('\\^$.*+?()[]{}|'.includes(one) ? `\\${one}` : one)).join('')}@refs/tags/.+$`
+const escaped = (text: string) =>
+  `^${[...text].map((one) => ('\\^$.*+?()[]{}|'.includes(one) ? `\\${one}` : one)).join('')}@refs/tags/.+$`
 const signersOf = (authorities: readonly Authority[]): unknown[] =>
-  authorities.map((one) => (one.kind === 'key' ? one.pem : [one.issuer, one.anyTag ? escaped(one.subject) : one.subject]))
+  authorities.map((one) =>
+    one.kind === 'key' ? one.pem : [one.issuer, one.anyTag ? escaped(one.subject) : one.subject],
+  )
 
 test('any plan is written so that every parser reads its values, and its comments stay comments', async () => {
-  const options = fc.record({ format: fc.constantFrom(...FORMATS), isEnforced: fc.boolean(), namespace: fc.option(odd) })
+  const options = fc.record({
+    format: fc.constantFrom(...FORMATS),
+    isEnforced: fc.boolean(),
+    namespace: fc.option(odd),
+  })
   await fc.assert(
     fc.asyncProperty(plan, options, async (one, { format, isEnforced, namespace }) => {
       const text = (await generate(one, optionsOf({ format, shownFormat: format, isEnforced, namespace }))).toString()
@@ -216,9 +253,15 @@ test('any plan is written so that every parser reads its values, and its comment
           assert.ok(names.includes(JSON.stringify(name).slice(1, -1)) || format !== 'policy-engine-a', name)
         if (format === 'native') assert.equal(policy.metadata.namespace, namespace ?? undefined)
         if (format === 'policy-engine-a')
-          assert.equal(policy.spec.matchConstraints.namespaceSelector?.matchLabels['kubernetes.io/metadata.name'], namespace ?? undefined)
+          assert.equal(
+            policy.spec.matchConstraints.namespaceSelector?.matchLabels['kubernetes.io/metadata.name'],
+            namespace ?? undefined,
+          )
         if (format !== 'policy-engine-b')
-          assert.equal(policy.spec.attestations?.[0].predicateType ?? policy.spec.attestations?.[0].intoto.type ?? null, predicate)
+          assert.equal(
+            policy.spec.attestations?.[0].predicateType ?? policy.spec.attestations?.[0].intoto.type ?? null,
+            predicate,
+          )
       }
       // Every line above the policies is one of ours.
       const comments = commentsOf(text)

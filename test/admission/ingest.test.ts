@@ -25,7 +25,9 @@ async function runs(
   const one = container('app', digest, { image, repository, ...fields })
   const posted = await app.post(
     '/pod/spec',
-    replica(namespace, [one], { workload_name: `w-${image}-${digest.slice(7, 15)}`.replace(/[^a-z0-9-]/g, '-').slice(0, 60) }),
+    replica(namespace, [one], {
+      workload_name: `w-${image}-${digest.slice(7, 15)}`.replace(/[^a-z0-9-]/g, '-').slice(0, 60),
+    }),
     ingest,
   )
   assert.equal(posted.status, 200, posted.text)
@@ -39,14 +41,17 @@ async function checked(digest: string, fields: Fields, status = 201) {
 }
 
 async function policies(query: Record<string, string>) {
-  const answer = await app.get(`/attestations/policy?${new URLSearchParams(query)}`, { token: TOKENS.BROKER_TOKEN_READ })
+  const answer = await app.get(`/attestations/policy?${new URLSearchParams(query)}`, {
+    token: TOKENS.BROKER_TOKEN_READ,
+  })
   assert.equal(answer.status, 200, answer.text)
   const all = readPolicies(answer.text)
   for (const one of all) assertTaken(one)
   return { text: answer.text, all, comments: (opening: string) => commentsOf(answer.text, opening) }
 }
 
-const globs = (policy: Json) => (policy.spec.matchImageReferences ?? policy.spec.images).map((one: Json) => one.glob ?? one)
+const globs = (policy: Json) =>
+  (policy.spec.matchImageReferences ?? policy.spec.images).map((one: Json) => one.glob ?? one)
 
 test('GET /attestations/policy 200: names of images that pods have, and that none can have', async () => {
   const namespace = newNamespace()
@@ -55,7 +60,14 @@ test('GET /attestations/policy 200: names of images that pods have, and that non
   await runs(namespace, 'registry.test/team/init:v1', 'registry.test/team/init', {}, { kind: 'init' })
   await runs(namespace, 'registry.test/team/debug', 'registry.test/team/debug', {}, { kind: 'ephemeral' })
   await runs(namespace, 'registry.test/team/star*:v1', 'registry.test/team/plain')
-  const bad = ['registry.test/**', 'registry.test/team/tagged:v1', 'registry.test//a', '../..', 'a:b/c', 'registry.test/team/ x']
+  const bad = [
+    'registry.test/**',
+    'registry.test/team/tagged:v1',
+    'registry.test//a',
+    '../..',
+    'a:b/c',
+    'registry.test/team/ x',
+  ]
   for (const [i, repository] of bad.entries()) await runs(namespace, `registry.test/bad:v${i}`, repository)
   const kyverno = await policies({ namespace })
   const hub = ['', 'docker.io/', 'index.docker.io/'].flatMap((host) => [`${host}library/nginx`, `${host}nginx`])
@@ -66,7 +78,10 @@ test('GET /attestations/policy 200: names of images that pods have, and that non
     ...['debug', 'init', 'plain'].map((one) => `registry.test/team/${one}`),
   ]
   assert.deepEqual(kyverno.all.map(globs), [names.sort().flatMap((one) => [one, `${one}:*`, `${one}@*`])])
-  assert.equal(kyverno.comments('not covered:').filter((line) => line.endsWith('(no policy can name it)')).length, bad.length)
+  assert.equal(
+    kyverno.comments('not covered:').filter((line) => line.endsWith('(no policy can name it)')).length,
+    bad.length,
+  )
   const [controller] = (await policies({ namespace, format: 'policy-controller' })).all
   assert.ok(globs(controller).includes('index.docker.io/library/nginx@**'))
   // The repository that has a host in capitals also as the inventory knows it.
@@ -86,8 +101,21 @@ test('GET /attestations/policy 200: names of images that pods have, and that non
 
 test('GET /attestations/policy 200: identities as they were posted, in values whole, in comments as they look', async () => {
   const namespace = newNamespace()
-  const sans = ['a\u200bverified\u200b000000000000', 'x\u00a0y', '"', '\\', '# a', '{{x}}', 'ｃｉ', '\u{e0041}a', 'a\u3164b', ' a ']
-  await runs(namespace, 'registry.test/team/odd', 'registry.test/team/odd', { signatures: sans.map((san) => signature({ san })) })
+  const sans = [
+    'a\u200bverified\u200b000000000000',
+    'x\u00a0y',
+    '"',
+    '\\',
+    '# a',
+    '{{x}}',
+    'ｃｉ',
+    '\u{e0041}a',
+    'a\u3164b',
+    ' a ',
+  ]
+  await runs(namespace, 'registry.test/team/odd', 'registry.test/team/odd', {
+    signatures: sans.map((san) => signature({ san })),
+  })
   const { all, comments } = await policies({ namespace, format: 'native' })
   assert.deepEqual(all[0].spec.authorities.map(({ keyless }: Json) => keyless.subject).sort(), [...sans].sort())
   const lines = comments('identity:')
@@ -105,7 +133,12 @@ test('GET /attestations/policy 200: provenance and keys, while results change', 
   const digest = await runs(namespace, 'registry.test/team/app', 'registry.test/team/app', {
     signatures: [keySignature(key)],
     attestations: [
-      statement({ ...keySignature(key), issuer: undefined, san: undefined, predicate_type: 'https://slsa.dev/provenance/v1' }),
+      statement({
+        ...keySignature(key),
+        issuer: undefined,
+        san: undefined,
+        predicate_type: 'https://slsa.dev/provenance/v1',
+      }),
     ],
   })
   const first = await policies({ namespace, format: 'policy-controller', mode: 'enforce' })
@@ -113,11 +146,17 @@ test('GET /attestations/policy 200: provenance and keys, while results change', 
     first.all.map(({ metadata }) => metadata.name.endsWith('-provenance')),
     [false, true],
   )
-  assert.deepEqual(first.comments('identity:'), [`identity: key with SHA-256 ${fingerprint} verified ${digest.slice(7, 19)}`])
+  assert.deepEqual(first.comments('identity:'), [
+    `identity: key with SHA-256 ${fingerprint} verified ${digest.slice(7, 19)}`,
+  ])
   await checked(digest, { checked_at: checkedAt(1), signatures: [keySignature(key)] })
   assert.equal((await policies({ namespace, format: 'policy-controller' })).all.length, 1)
   await checked(digest, { checked_at: checkedAt(2), verdict: 'unsigned', signatures: [] })
-  assert.deepEqual((await policies({ namespace })).comments('not covered:'), ['not covered: registry.test/team/app (unsigned)'])
+  assert.deepEqual((await policies({ namespace })).comments('not covered:'), [
+    'not covered: registry.test/team/app (unsigned)',
+  ])
   await app.sql`delete from image_attestation where digest = ${digest}`
-  assert.deepEqual((await policies({ namespace })).comments('not covered:'), ['not covered: registry.test/team/app (not checked)'])
+  assert.deepEqual((await policies({ namespace })).comments('not covered:'), [
+    'not covered: registry.test/team/app (not checked)',
+  ])
 })

@@ -6,7 +6,11 @@ import { namesOf } from '../../lib/admission/name.ts'
 import type { Group } from '../../lib/admission/plan.ts'
 import { RUNS } from '../support/runs.ts'
 
-const group = (...names: string[]): Group => ({ repositories: names.map((name) => new Repository(name)), authorities: [], predicate: null })
+const group = (...names: string[]): Group => ({
+  repositories: names.map((name) => new Repository(name)),
+  authorities: [],
+  predicate: null,
+})
 const attested = (...names: string[]): Group => ({ ...group(...names), predicate: 'https://slsa.dev/provenance/v1' })
 const nameOf = (...names: string[]) => namesOf([group(...names)], '', null)[0]!
 
@@ -49,25 +53,33 @@ test('the names of two namespaces, and of the cluster, for the same repositories
 })
 
 test('names are labels of DNS with what follows them, each another one', () => {
-  const segment = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.string({ unit: fc.constantFrom(...'-_.aA1'), maxLength: 80 }))
+  const segment = fc.oneof(
+    fc.string(),
+    fc.string({ unit: 'binary' }),
+    fc.string({ unit: fc.constantFrom(...'-_.aA1'), maxLength: 80 }),
+  )
   fc.assert(
-    fc.property(fc.array(segment, { minLength: 1, maxLength: 5 }), fc.constantFrom('', '-provenance'), (segments, suffix) => {
-      const names = namesOf(
-        [...segments, ...segments].map((one) => group(`registry.test/${one}`)),
-        suffix,
-        null,
-      )
-      for (const name of names) assert.match(name + suffix, /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/)
-      assert.equal(new Set(names).size, names.length)
-      assert.deepEqual(
-        namesOf(
+    fc.property(
+      fc.array(segment, { minLength: 1, maxLength: 5 }),
+      fc.constantFrom('', '-provenance'),
+      (segments, suffix) => {
+        const names = namesOf(
           [...segments, ...segments].map((one) => group(`registry.test/${one}`)),
           suffix,
           null,
-        ),
-        names,
-      )
-    }),
+        )
+        for (const name of names) assert.match(name + suffix, /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/)
+        assert.equal(new Set(names).size, names.length)
+        assert.deepEqual(
+          namesOf(
+            [...segments, ...segments].map((one) => group(`registry.test/${one}`)),
+            suffix,
+            null,
+          ),
+          names,
+        )
+      },
+    ),
     { numRuns: RUNS },
   )
 })

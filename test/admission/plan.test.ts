@@ -6,8 +6,8 @@ import { keyOf } from '../../lib/admission/authority.ts'
 import { Coverage, type Result } from '../../lib/admission/coverage.ts'
 import { planOf } from '../../lib/admission/index.ts'
 import { MAX_POLICY_BYTES } from '../../lib/admission/limits.ts'
+import { Slice } from '../../lib/process/event-loop.ts'
 import { normalRepository } from '../../lib/supply-chain/index.ts'
-import { Slice } from '../../lib/turns.ts'
 import { container, coverageOf, policiesOf, type State, stateOf } from '../support/admission.ts'
 import { signature, statement } from '../support/attestations.ts'
 import { RUNS } from '../support/runs.ts'
@@ -20,8 +20,15 @@ type Signatures = Result['signatures']
 type Attestations = Result['attestations']
 const by = (san: string) => signature({ issuer: 'https://i.test', san }) as Signatures[number]
 const key = (fingerprint: string, pem?: string) =>
-  ({ format: 'f', verified: true, signerKind: 'key', keyFingerprint: fingerprint, ...(pem ? { keyPem: pem } : {}) }) as Signatures[number]
-const attestedBy = (san: string, predicateType = V1) => statement({ issuer: 'https://i.test', san, predicateType }) as Attestations[number]
+  ({
+    format: 'f',
+    verified: true,
+    signerKind: 'key',
+    keyFingerprint: fingerprint,
+    ...(pem ? { keyPem: pem } : {}),
+  }) as Signatures[number]
+const attestedBy = (san: string, predicateType = V1) =>
+  statement({ issuer: 'https://i.test', san, predicateType }) as Attestations[number]
 
 /** A plan without what tests do not look at. */
 async function shown(state: State) {
@@ -44,14 +51,20 @@ test('a repository is covered when each of its digests verified', async () => {
   const one = container('1', 'r.test/a')
   assert.deepEqual(await uncovered(one, container('2', 'r.test/a')), [])
   for (const verdict of ['unsigned', 'invalid', 'unknown', 'key_signed'] as const)
-    assert.deepEqual(await uncovered(one, container('2', 'r.test/a', { verdict, signatures: [] })), [{ name: 'r.test/a', reason: verdict }])
-  assert.deepEqual(await uncovered(one, container('2', 'r.test/a', null)), [{ name: 'r.test/a', reason: 'not checked' }])
+    assert.deepEqual(await uncovered(one, container('2', 'r.test/a', { verdict, signatures: [] })), [
+      { name: 'r.test/a', reason: verdict },
+    ])
+  assert.deepEqual(await uncovered(one, container('2', 'r.test/a', null)), [
+    { name: 'r.test/a', reason: 'not checked' },
+  ])
   const nobody = container('2', 'r.test/a', { signatures: [key('ab')] })
   assert.deepEqual(await uncovered(one, nobody), [{ name: 'r.test/a', reason: 'only a key whose PEM is unknown' }])
 })
 
 test('one signer that a policy can say is enough, the others are left out', async () => {
-  const { groups } = await shown(stateOf([container('1', 'r.test/a', { signatures: [key('ab'), by('one'), key('cd', PEM)] })]))
+  const { groups } = await shown(
+    stateOf([container('1', 'r.test/a', { signatures: [key('ab'), by('one'), key('cd', PEM)] })]),
+  )
   assert.deepEqual(groups[0]!.authorities, [
     keyOf({ kind: 'keyless', issuer: 'https://i.test', subject: 'one', anyTag: false }),
     keyOf({ kind: 'key', fingerprint: 'cd', pem: `${PEM}\n` }),
@@ -110,9 +123,12 @@ test('results that changed since containers were read count as they are', async 
 
 test('the results of digests that decide nothing are not asked for', async () => {
   const coverage = new Coverage()
-  const rows = [container('1', 'r.test/a'), container('2', 'r.test/a', null), container('3', 'r.test/a'), container('4', 'r.test/b')].map(
-    ({ running }) => running,
-  )
+  const rows = [
+    container('1', 'r.test/a'),
+    container('2', 'r.test/a', null),
+    container('3', 'r.test/a'),
+    container('4', 'r.test/b'),
+  ].map(({ running }) => running)
   for (const row of [...rows].reverse()) coverage.add(row)
   assert.deepEqual(await coverage.digests(new Slice()), [rows[0]!.digest, rows[3]!.digest])
 })
@@ -133,7 +149,9 @@ test('authorities are those of all digests, each once, in order', async () => {
 
 test('a predicate is required when each digest has it, by one of the authorities; the newer one first', async () => {
   const predicateOf = async (...attestations: Attestations[]) => {
-    const containers = attestations.map((each, i) => container(`${i}`, 'r.test/a', { signatures: [by(`signer-${i}`)], attestations: each }))
+    const containers = attestations.map((each, i) =>
+      container(`${i}`, 'r.test/a', { signatures: [by(`signer-${i}`)], attestations: each }),
+    )
     return (await shown(stateOf(containers))).groups[0]!.predicate
   }
   assert.equal(await predicateOf([attestedBy('signer-0')]), V1)
@@ -144,7 +162,10 @@ test('a predicate is required when each digest has it, by one of the authorities
   assert.equal(await predicateOf([attestedBy('signer-0')], []), null)
   assert.equal(await predicateOf([attestedBy('signer-0')], [attestedBy('stranger')]), null)
   assert.equal(await predicateOf([attestedBy('signer-0')], [attestedBy('signer-0', V02)]), null)
-  assert.equal(await predicateOf([attestedBy('signer-0'), attestedBy('signer-0', V02)], [attestedBy('signer-0', V02)]), V02)
+  assert.equal(
+    await predicateOf([attestedBy('signer-0'), attestedBy('signer-0', V02)], [attestedBy('signer-0', V02)]),
+    V02,
+  )
   assert.equal(await predicateOf([attestedBy('signer-0', 'https://spdx.dev/Document')]), null)
   assert.equal(await predicateOf([attestedBy('signer-0', `${V1}/`)]), null)
 })
@@ -227,7 +248,10 @@ test('an image that no repository is known of is in no policy', async () => {
   assert.deepEqual(await uncovered(container('y', null, null, digest)), [{ name: digest, reason: 'not checked' }])
   const bare = [digest, 'malformed_reference', '@x', '///']
   const plan = await shown(
-    stateOf([...bare.map((one, i) => container(`${i}`, null, {}, one)), container('x', 'docker.io/library/malformed_reference')]),
+    stateOf([
+      ...bare.map((one, i) => container(`${i}`, null, {}, one)),
+      container('x', 'docker.io/library/malformed_reference'),
+    ]),
   )
   assert.deepEqual(
     plan.groups.map(({ repositories }) => repositories),
@@ -273,11 +297,14 @@ interface Modelled {
 /** The rules as the sheet tells them, one after another over all there is. */
 function model({ running, results }: State) {
   const nameOf = ({ repository, reference }: State['running'][number]) => {
-    const bare = /^sha(256|512):[0-9a-f]{64}/.test(reference) ? '' : reference.replace(/@.*$/, '').replace(/:[^:/]*$/, '')
+    const bare = /^sha(256|512):[0-9a-f]{64}/.test(reference)
+      ? ''
+      : reference.replace(/@.*$/, '').replace(/:[^:/]*$/, '')
     return normalRepository(undefined, repository ?? bare) ?? reference
   }
   const sayable = (one: Signatures[number]): string | null => {
-    if (one.signerKind === 'key') return one.keyPem ? JSON.stringify(['1', one.keyFingerprint, `${one.keyPem}\n`]) : null
+    if (one.signerKind === 'key')
+      return one.keyPem ? JSON.stringify(['1', one.keyFingerprint, `${one.keyPem}\n`]) : null
     const tagged = /^(https:\/\/github\.com\/.+)@refs\/tags\/.+$/.exec(one.san!)
     return one.issuer === 'https://token.actions.githubusercontent.com' && tagged
       ? JSON.stringify(['0', one.issuer, tagged[1], true])
@@ -312,7 +339,9 @@ function model({ running, results }: State) {
       // Any tag of `x` is what `x:5000/` has, too.
       const isOverlap = (one: string, two: string) =>
         one === two || one.startsWith(`${two.replace('hub/', '')}:`) || two.startsWith(`${one.replace('hub/', '')}:`)
-      const more = names.filter((other) => other === name || writtenFor(other).some((one) => written.some((two) => isOverlap(one, two))))
+      const more = names.filter(
+        (other) => other === name || writtenFor(other).some((one) => written.some((two) => isOverlap(one, two))),
+      )
       if (more.length === all.length) return all
       all = more
     }
@@ -341,7 +370,8 @@ function model({ running, results }: State) {
     if (groups.has(same)) groups.get(same)!.repositories.push(name)
     else groups.set(same, { repositories: [name], authorities, predicate })
     for (const digest of digestsOf(name))
-      for (const one of signers(results.get(digest)!.signatures)) identities.set(one, (identities.get(one) ?? new Set()).add(digest))
+      for (const one of signers(results.get(digest)!.signatures))
+        identities.set(one, (identities.get(one) ?? new Set()).add(digest))
   }
   return {
     groups: [...groups.values()],
@@ -356,7 +386,9 @@ const github = 'https://token.actions.githubusercontent.com'
 const signer = fc.oneof(
   {
     weight: 4,
-    arbitrary: fc.constantFrom('a', 'b', 'c').map((san) => ({ signerKind: 'keyless' as const, issuer: 'https://i.test', san })),
+    arbitrary: fc
+      .constantFrom('a', 'b', 'c')
+      .map((san) => ({ signerKind: 'keyless' as const, issuer: 'https://i.test', san })),
   },
   fc
     .constantFrom('main@refs/heads/x', 'one@refs/tags/v1', 'one@refs/tags/v2', 'two@refs/tags/v1')
@@ -366,14 +398,29 @@ const signer = fc.oneof(
 )
 const entry = fc
   .tuple(signer, fc.integer({ min: 0, max: 4 }))
-  .map(([who, n]) => (n === 0 ? { format: 'f', verified: false, error: 'malformed' } : { format: 'f', verified: true, ...who }))
+  .map(([who, n]) =>
+    n === 0 ? { format: 'f', verified: false, error: 'malformed' } : { format: 'f', verified: true, ...who },
+  )
 const result = fc.record({
   verdict: fc.constantFrom(
-    ...(['verified', 'verified', 'verified', 'verified', 'verified', 'verified', 'unsigned', 'invalid', 'key_signed', 'unknown'] as const),
+    ...([
+      'verified',
+      'verified',
+      'verified',
+      'verified',
+      'verified',
+      'verified',
+      'unsigned',
+      'invalid',
+      'key_signed',
+      'unknown',
+    ] as const),
   ),
   signatures: fc.array(entry, { minLength: 1, maxLength: 4 }),
   attestations: fc.array(
-    fc.tuple(entry, fc.constantFrom(V1, V1, V02, 'https://spdx.dev/Document')).map(([one, predicateType]) => ({ ...one, predicateType })),
+    fc
+      .tuple(entry, fc.constantFrom(V1, V1, V02, 'https://spdx.dev/Document'))
+      .map(([one, predicateType]) => ({ ...one, predicateType })),
     { maxLength: 3 },
   ),
 }) as fc.Arbitrary<Result>

@@ -28,7 +28,10 @@ async function run(namespace: string, chars: readonly number[]): Promise<string[
     const containers = digests
       .slice(at, at + 50)
       .map((digest, i) => container(`c${i}`, digest, { repository: `registry.test/${namespace}/app` }))
-    assert.equal((await app.post('/pod/spec', replica(namespace, containers, { workload_name: `w-${at}` }))).status, 200)
+    assert.equal(
+      (await app.post('/pod/spec', replica(namespace, containers, { workload_name: `w-${at}` }))).status,
+      200,
+    )
   }
   for (const [i, digest] of digests.entries())
     await storeAttestation(app, digest, {

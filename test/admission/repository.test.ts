@@ -36,13 +36,18 @@ test('Docker Hub has six spellings of a library image, three of any other; anoth
     'library/nginx',
     'nginx',
   ])
-  assert.deepEqual(spellingsOf('docker.io/team/app').sort(), ['docker.io/team/app', 'index.docker.io/team/app', 'team/app'])
+  assert.deepEqual(spellingsOf('docker.io/team/app').sort(), [
+    'docker.io/team/app',
+    'index.docker.io/team/app',
+    'team/app',
+  ])
   assert.deepEqual(spellingsOf('registry.test/library/app'), ['registry.test/library/app'])
   assert.deepEqual(spellingsOf('docker.io.test/a'), ['docker.io.test/a'])
 })
 
 test('every spelling of a name is expanded to one, as policy-controller does it', () => {
-  for (const one of spellingsOf('docker.io/library/nginx')) assert.equal(expandedName(one), 'index.docker.io/library/nginx', one)
+  for (const one of spellingsOf('docker.io/library/nginx'))
+    assert.equal(expandedName(one), 'index.docker.io/library/nginx', one)
   for (const one of spellingsOf('docker.io/team/app')) assert.equal(expandedName(one), 'index.docker.io/team/app', one)
   for (const [name, expanded] of [
     ['a/b/c', 'index.docker.io/a/b/c'],
@@ -58,7 +63,15 @@ test('every spelling of a name is expanded to one, as policy-controller does it'
 })
 
 test('what an engine could take for a pattern, or refuse, is no plain name', () => {
-  for (const name of ['docker.io/library/nginx', 'registry.test:5000/a/b_c--d.e', 'A/b', 'a', 'localhost/a', '10.0.0.1:5000/a__b', 'a_b/c'])
+  for (const name of [
+    'docker.io/library/nginx',
+    'registry.test:5000/a/b_c--d.e',
+    'A/b',
+    'a',
+    'localhost/a',
+    '10.0.0.1:5000/a__b',
+    'a_b/c',
+  ])
     assert.ok(isPlainName(name), name)
   const odd = [
     '',

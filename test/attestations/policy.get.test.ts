@@ -3,8 +3,8 @@ import http from 'node:http'
 import test from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { FIRST_BYTES, MAX_CONTAINERS, MAX_POLICY_BYTES } from '../../lib/admission/index.ts'
-import { close, listen } from '../../lib/http/listen.ts'
-import { kib } from '../../lib/http/read-budget.ts'
+import { kib } from '../../lib/http/charge.ts'
+import { close, listen } from '../../lib/http/server/listen.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { signature, statement, storeAttestation, unverified } from '../support/attestations.ts'
 import { assertTaken } from '../support/engines.ts'
@@ -49,7 +49,10 @@ async function runs(
 ) {
   const digest = newDigest()
   const one = container('app', digest, { repository, image: `${repository}:v1`, ...fields })
-  assert.equal((await on.post('/pod/spec', replica(namespace, [one], { workload_name: `w-${digest.slice(7, 15)}` }))).status, 200)
+  assert.equal(
+    (await on.post('/pod/spec', replica(namespace, [one], { workload_name: `w-${digest.slice(7, 15)}` }))).status,
+    200,
+  )
   if (result) await storeAttestation(on, digest, { signatures: [by('https://ci.test/app')], ...result })
   return digest
 }
@@ -68,7 +71,12 @@ async function policies(query: Record<string, string>, on: App = app) {
 }
 
 /** Containers of images of their own in a namespace, by SQL; `each` makes the repository and the verified signatures of the `n`th, null for no result. */
-async function crowd(on: App, namespace: string, count: number, each: (n: number) => { repository: string; signatures: object[] | null }) {
+async function crowd(
+  on: App,
+  namespace: string,
+  count: number,
+  each: (n: number) => { repository: string; signatures: object[] | null },
+) {
   const rows = Array.from({ length: count }, (_, n) => {
     const { signatures, ...row } = each(n)
     return {
@@ -118,7 +126,12 @@ test('GET /attestations/policy 200: a policy of Kyverno for a covered repository
     autogen: { podControllers: { controllers: [] } },
     matchImageReferences: ['', ':*', '@*'].map((end) => ({ glob: `registry.test/team/shop_app${end}` })),
     validationConfigurations: { mutateDigest: false, verifyDigest: false },
-    attestors: [{ name: 'a0', cosign: { keyless: { identities: [{ issuer: 'https://issuer.test', subject: 'https://ci.test/app' }] } } }],
+    attestors: [
+      {
+        name: 'a0',
+        cosign: { keyless: { identities: [{ issuer: 'https://issuer.test', subject: 'https://ci.test/app' }] } },
+      },
+    ],
     validations: ['containers', 'initContainers', 'ephemeralContainers'].map((list, i) => ({
       expression: `!has(images.${list}) || images.${list}.map(image, verifyImageSignatures(image, [attestors.a0])).all(count, count > 0)`,
       message: `An image of ${['a container', 'an init container', 'an ephemeral container'][i]} is not signed by any of the signers of this policy`,
@@ -137,11 +150,19 @@ test('GET /attestations/policy 200: what no parameter says is audit, for Kyverno
   const namespace = newNamespace()
   await runs(namespace, 'registry.test/team/default')
   const { text } = await policies({ namespace })
-  for (const query of [{ format: 'policy-engine-a' }, { format: 'kyverno' }, { format: ' kyverno\t' }, { mode: 'audit' }, { mode: '' }])
+  for (const query of [
+    { format: 'policy-engine-a' },
+    { format: 'kyverno' },
+    { format: ' kyverno\t' },
+    { mode: 'audit' },
+    { mode: '' },
+  ])
     assert.equal((await policies({ namespace, ...query })).text, text, JSON.stringify(query))
   for (const query of [{}, { namespace: '' }, { namespace: ' ' }]) {
     const { all } = await policies(query)
-    assert.ok(all.some(({ spec }) => spec.matchImageReferences.some(({ glob }: Json) => glob === 'registry.test/team/default')))
+    assert.ok(
+      all.some(({ spec }) => spec.matchImageReferences.some(({ glob }: Json) => glob === 'registry.test/team/default')),
+    )
   }
 })
 
@@ -160,7 +181,10 @@ test('GET /attestations/policy 200: formats go by either column of names, answer
     assert.match(one.comments('')[0]!, new RegExp(`: ${ours} \\(`))
     const shown = await policies({ namespace, format: ours }, products)
     assert.match(shown.comments('')[0]!, new RegExp(`: ${theirs} \\(`))
-    assert.deepEqual(Object.keys(shown.all[0].metadata.annotations), ['policies.other.test/generated-by', 'policies.other.test/source'])
+    assert.deepEqual(Object.keys(shown.all[0].metadata.annotations), [
+      'policies.other.test/generated-by',
+      'policies.other.test/source',
+    ])
   }
 })
 
@@ -187,8 +211,13 @@ test('GET /attestations/policy 200: a policy of policy-controller', async () => 
     kind: 'ClusterImagePolicy',
     spec: {
       mode: 'warn',
-      images: ['index.docker.io/library/nginx', 'registry.test/team/b'].flatMap((name) => [{ glob: `${name}:**` }, { glob: `${name}@**` }]),
-      authorities: [{ name: 'a0', keyless: { identities: [{ issuer: 'https://issuer.test', subject: 'https://ci.test/app' }] } }],
+      images: ['index.docker.io/library/nginx', 'registry.test/team/b'].flatMap((name) => [
+        { glob: `${name}:**` },
+        { glob: `${name}@**` },
+      ]),
+      authorities: [
+        { name: 'a0', keyless: { identities: [{ issuer: 'https://issuer.test', subject: 'https://ci.test/app' }] } },
+      ],
     },
   })
   assert.ok(comments('').some((line) => line.includes('policy.sigstore.dev/include=true')))
@@ -214,7 +243,8 @@ test('GET /attestations/policy 200: a policy of the evaluator, of a namespace or
   )
   const cluster = (await policies({ format: 'native' })).all
   assert.ok(cluster.length > 0)
-  for (const one of cluster) assert.deepEqual([one.kind, one.metadata.namespace], ['ClusterImageTrustPolicy', undefined])
+  for (const one of cluster)
+    assert.deepEqual([one.kind, one.metadata.namespace], ['ClusterImageTrustPolicy', undefined])
 })
 
 test('GET /attestations/policy 200: a key that signed is its PEM, in every format', async () => {
@@ -228,7 +258,8 @@ test('GET /attestations/policy 200: a key that signed is its PEM, in every forma
 
 test('GET /attestations/policy 200: the same key with other ends of lines is the same key', async () => {
   const namespace = newNamespace()
-  for (const pem of [PEM, PEM.replaceAll('\n', '\r\n')]) await runs(namespace, 'registry.test/team/crlf', { signatures: [withKey(pem)] })
+  for (const pem of [PEM, PEM.replaceAll('\n', '\r\n')])
+    await runs(namespace, 'registry.test/team/crlf', { signatures: [withKey(pem)] })
   await runs(namespace, 'registry.test/team/crlf-too', { signatures: [withKey(PEM.replaceAll('\n', '\r\n'))] })
   const { all, comments } = await policies({ namespace })
   assert.deepEqual(
@@ -255,8 +286,12 @@ test('GET /attestations/policy 200: keyless signers come before keys, of each se
 
 test('GET /attestations/policy 200: a workflow of GitHub that signed a tag may sign any', async () => {
   const namespace = newNamespace()
-  await runs(namespace, 'registry.test/team/tagged', { signatures: [signature({ issuer: GITHUB, san: `${WORKFLOW}@refs/tags/v1` })] })
-  await runs(namespace, 'registry.test/team/tagged', { signatures: [signature({ issuer: GITHUB, san: `${WORKFLOW}@refs/tags/v2` })] })
+  await runs(namespace, 'registry.test/team/tagged', {
+    signatures: [signature({ issuer: GITHUB, san: `${WORKFLOW}@refs/tags/v1` })],
+  })
+  await runs(namespace, 'registry.test/team/tagged', {
+    signatures: [signature({ issuer: GITHUB, san: `${WORKFLOW}@refs/tags/v2` })],
+  })
   const { all, comments } = await policies({ namespace })
   const [identity, ...others] = identitiesOf(all[0])
   assert.deepEqual([identity.issuer, others, identity.subject], [GITHUB, [], undefined])
@@ -267,9 +302,14 @@ test('GET /attestations/policy 200: a workflow of GitHub that signed a tag may s
     `https://evil.test/${WORKFLOW}@refs/tags/v1`,
   ])
     assert.doesNotMatch(other, new RegExp(identity.subjectRegExp))
-  assert.match(comments('identity:')[0]!, /release\.yml@refs\/tags\/\* \(any tag\) verified [0-9a-f]{12}, [0-9a-f]{12}$/)
+  assert.match(
+    comments('identity:')[0]!,
+    /release\.yml@refs\/tags\/\* \(any tag\) verified [0-9a-f]{12}, [0-9a-f]{12}$/,
+  )
   const branch = newNamespace()
-  await runs(branch, 'registry.test/team/branch', { signatures: [signature({ issuer: GITHUB, san: `${WORKFLOW}@refs/heads/main` })] })
+  await runs(branch, 'registry.test/team/branch', {
+    signatures: [signature({ issuer: GITHUB, san: `${WORKFLOW}@refs/heads/main` })],
+  })
   assert.deepEqual(identitiesOf((await policies({ namespace: branch })).all[0]), [
     { issuer: GITHUB, subject: `${WORKFLOW}@refs/heads/main` },
   ])
@@ -287,7 +327,10 @@ for (const type of [V1, V02]) {
     const expression = 'verifyAttestationSignatures(image, attestations.p0, [attestors.a0])'
     assert.equal(kyverno.spec.validations.filter((one: Json) => one.expression.includes(expression)).length, 3)
     const [signed, attested, ...others] = (await policies({ namespace, format: 'policy-engine-b' })).all
-    assert.deepEqual([attested.metadata.name, attested.spec.images, others], [`${signed.metadata.name}-provenance`, signed.spec.images, []])
+    assert.deepEqual(
+      [attested.metadata.name, attested.spec.images, others],
+      [`${signed.metadata.name}-provenance`, signed.spec.images, []],
+    )
     assert.deepEqual(
       [signed.spec.authorities[0].attestations, attested.spec.authorities[0].attestations],
       [undefined, [{ name: 'p0', predicateType: type }]],
@@ -377,19 +420,26 @@ test('GET /attestations/policy 200: every spelling of an image of Docker Hub, an
     globs.sort(),
   )
   const [native] = (await policies({ namespace, format: 'native' })).all
-  assert.deepEqual(native.spec.images, ['docker.io/library/nginx', 'docker.io/nginx', 'registry-1.docker.io/library/nginx'])
+  assert.deepEqual(native.spec.images, [
+    'docker.io/library/nginx',
+    'docker.io/nginx',
+    'registry-1.docker.io/library/nginx',
+  ])
 })
 
 test('GET /attestations/policy 200: a policy of Kyverno that was made for a namespace binds that namespace alone', async () => {
   const [namespace, other] = [newNamespace(), newNamespace()]
-  for (const one of [namespace, other]) await runs(one, 'registry.test/scope/app', { signatures: [by(`https://ci.test/${one}`)] })
+  for (const one of [namespace, other])
+    await runs(one, 'registry.test/scope/app', { signatures: [by(`https://ci.test/${one}`)] })
   const named = async (query: Record<string, string>) => (await policies({ mode: 'enforce', ...query })).all
   const [[ours], [theirs]] = [await named({ namespace }), await named({ namespace: other })]
   for (const [policy, one] of [
     [ours, namespace],
     [theirs, other],
   ]) {
-    assert.deepEqual(policy.spec.matchConstraints.namespaceSelector, { matchLabels: { 'kubernetes.io/metadata.name': one } })
+    assert.deepEqual(policy.spec.matchConstraints.namespaceSelector, {
+      matchLabels: { 'kubernetes.io/metadata.name': one },
+    })
     assert.deepEqual(identitiesOf(policy), [{ issuer: 'https://issuer.test', subject: `https://ci.test/${one}` }])
     // What Kyverno makes of a policy for pods must not lose the selector.
     assert.deepEqual(policy.spec.autogen, { podControllers: { controllers: [] } })
@@ -415,7 +465,8 @@ test('GET /attestations/policy 200: two repositories that pods write by the same
         return (keyless.identities?.[0] ?? keyless).subject
       })
     assert.deepEqual(all.map(subjectsOf), [['https://ci.test/a', 'https://ci.test/b'], ['https://ci.test/c']])
-    if (format !== 'native') assert.equal(all.filter((policy) => JSON.stringify(policy).includes(`"${written}:`)).length, 1)
+    if (format !== 'native')
+      assert.equal(all.filter((policy) => JSON.stringify(policy).includes(`"${written}:`)).length, 1)
   }
 })
 
@@ -438,7 +489,12 @@ test('GET /attestations/policy 200: provenance is required of a name only when e
   const namespace = newNamespace()
   const provenance = statement({ issuer: 'https://issuer.test', san: 'https://ci.test/app', predicateType: V1 })
   await runs(namespace, 'registry.test/stated/a', { attestations: [provenance] }, { image: 'short.test/stated:1' })
-  await runs(namespace, 'registry.test/stated/b', { signatures: [by('https://ci.test/b')] }, { image: 'short.test/stated:2' })
+  await runs(
+    namespace,
+    'registry.test/stated/b',
+    { signatures: [by('https://ci.test/b')] },
+    { image: 'short.test/stated:2' },
+  )
   const { all } = await policies({ namespace })
   assert.deepEqual([all.length, all[0].spec.attestations], [1, undefined])
 })
@@ -470,21 +526,31 @@ test('GET /attestations/policy 200: policy-controller, which knows no namespaces
   await runs(namespace, 'docker.io/library/wide', {}, { image: 'wide:1' })
   await runs(other, 'registry.test/wide/app', { signatures: [by('https://ci.test/there')] })
   // Pods go by what they write, whatever the inventory calls it.
-  await runs(third, 'mirror.test/other', { signatures: [by('https://ci.test/mirror')] }, { image: 'docker.io/wide@sha256:0' })
+  await runs(
+    third,
+    'mirror.test/other',
+    { signatures: [by('https://ci.test/mirror')] },
+    { image: 'docker.io/wide@sha256:0' },
+  )
   await runs(third, 'registry.test/wide/alone', { signatures: [by('https://ci.test/alone')] })
   await runs(third, 'elsewhere.test/wide/app', { signatures: [] })
   await runs(third, 'registry.test/wide/app', { signatures: [] }, { state: 'terminated' })
   const query = { namespace, format: 'policy-engine-b' }
   const { all, comments } = await policies(query)
   assert.deepEqual(
-    all.map(({ spec }) => [spec.images[0].glob, spec.authorities.map((one: Json) => one.keyless.identities[0].subject)]),
+    all.map(({ spec }) => [
+      spec.images[0].glob,
+      spec.authorities.map((one: Json) => one.keyless.identities[0].subject),
+    ]),
     [
       ['index.docker.io/library/wide:**', ['https://ci.test/app', 'https://ci.test/mirror']],
       ['registry.test/wide/app:**', ['https://ci.test/here', 'https://ci.test/there']],
     ],
   )
   assert.equal(comments('CLUSTER-WIDE').length, 1)
-  assert.deepEqual(comments('images of the same names run in'), [`images of the same names run in namespaces ${other}, ${third}, too`])
+  assert.deepEqual(comments('images of the same names run in'), [
+    `images of the same names run in namespaces ${other}, ${third}, too`,
+  ])
   const refused = await ask({ ...query, mode: 'enforce' })
   assert.equal(refused.status, 409)
   assert.equal(
@@ -520,7 +586,10 @@ test('GET /attestations/policy 409: images that would be denied in another names
   await runs(other, 'registry.test/denied/app', { signatures: [] })
   const query = { namespace, format: 'policy-engine-b' }
   const { all, comments } = await policies(query)
-  assert.deepEqual([all, comments('not covered:')], [[], [`not covered: registry.test/denied/app (unsigned, in namespace ${other})`]])
+  assert.deepEqual(
+    [all, comments('not covered:')],
+    [[], [`not covered: registry.test/denied/app (unsigned, in namespace ${other})`]],
+  )
   const answer = await ask({ ...query, mode: 'enforce', acknowledgeClusterWide: 'true' })
   assert.equal(answer.status, 409)
   assert.match(answer.text, new RegExp(`registry\\.test/denied/app \\(unsigned, in namespace ${other}\\)`))
@@ -554,8 +623,11 @@ test('GET /attestations/policy 200: what runs is what was reported within the wi
 
 test('GET /attestations/policy 200: the same state gives the same bytes', async () => {
   const namespace = newNamespace()
-  const images = [...'dacb'].map((name) => [`registry.test/same/${name}`, `https://ci.test/${name < 'c' ? 'x' : 'y'}`] as const)
-  for (const [repository, san] of images) await runs(namespace, repository, { signatures: [by(san), by('https://ci.test/z')] })
+  const images = [...'dacb'].map(
+    (name) => [`registry.test/same/${name}`, `https://ci.test/${name < 'c' ? 'x' : 'y'}`] as const,
+  )
+  for (const [repository, san] of images)
+    await runs(namespace, repository, { signatures: [by(san), by('https://ci.test/z')] })
   const first = await policies({ namespace })
   // Every row is another version in another place.
   await app.sql`update workload_container set state_reason = 'x' where pod_namespace = ${namespace}`
@@ -594,7 +666,10 @@ test('GET /attestations/policy 200: values of strangers are values, and their co
       .sort(),
     [...sans].sort(),
   )
-  assert.match(all[1].spec.attestors[0].cosign.key.data, /^-----BEGIN PUBLIC KEY-----\n---\nkind: Evil\n\u2028\u0085\t#\n/)
+  assert.match(
+    all[1].spec.attestors[0].cosign.key.data,
+    /^-----BEGIN PUBLIC KEY-----\n---\nkind: Evil\n\u2028\u0085\t#\n/,
+  )
   assert.equal(comments('identity:').length, sans.length + 1)
   assert.deepEqual(comments('not covered:'), ['not covered: "registry.test/odd/ # identity: evil" (not checked)'])
 })
@@ -611,7 +686,10 @@ test('GET /attestations/policy 200: a large answer is compressed when asked, HEA
   assert.equal(answer.headers.get('content-encoding'), 'gzip')
   assert.equal(gunzipSync(Buffer.from(await answer.arrayBuffer())).toString(), whole.text)
   const head = await app.request('HEAD', path({ namespace }))
-  assert.deepEqual([head.status, head.text, head.headers.get('content-length')], [200, '', whole.headers.get('content-length')])
+  assert.deepEqual(
+    [head.status, head.text, head.headers.get('content-length')],
+    [200, '', whole.headers.get('content-length')],
+  )
   assert.equal(head.headers.get('content-type'), 'application/yaml')
 })
 
@@ -633,7 +711,12 @@ test('GET /attestations/policy 409: to enforce with something that is not covere
   await crowd(app, namespace, 1, () => ({ repository: 'registry.test/team/\u2029x', signatures: null }))
   for (const format of ['policy-engine-a', 'policy-engine-b']) {
     for (const acknowledgePartial of [undefined, 'false', '0', 'no', 'maybe', '', ' true']) {
-      const answer = await ask({ namespace, format, mode: 'enforce', ...(acknowledgePartial === undefined ? {} : { acknowledgePartial }) })
+      const answer = await ask({
+        namespace,
+        format,
+        mode: 'enforce',
+        ...(acknowledgePartial === undefined ? {} : { acknowledgePartial }),
+      })
       assert.equal(answer.status, 409)
       assert.equal(
         answer.text,
@@ -660,7 +743,8 @@ for (const [query, field] of [
     const answer = await app.get(`/attestations/policy?${query}`)
     assert.equal(answer.status, 400)
     assert.match(answer.text, new RegExp(`^Query deserialize error: ${field}: `))
-    if (field === 'format') assert.match(answer.text, /policy-engine-a, kyverno, policy-engine-b, policy-controller, native, kguardian/)
+    if (field === 'format')
+      assert.match(answer.text, /policy-engine-a, kyverno, policy-engine-b, policy-controller, native, kguardian/)
   })
 }
 
@@ -670,7 +754,8 @@ test('GET /attestations/policy 401: no token, or an unknown one', async () => {
 })
 
 test('GET /attestations/policy 200: with any token, since all may read', async () => {
-  for (const one of Object.values(TOKENS)) assert.equal((await guarded.get('/attestations/policy', { token: one })).status, 200)
+  for (const one of Object.values(TOKENS))
+    assert.equal((await guarded.get('/attestations/policy', { token: one })).status, 200)
 })
 
 // ---------------------------------------------------------------- many
@@ -688,7 +773,8 @@ test('GET /attestations/policy 200: more results than are read at once, by numbe
     known.map(({ signatures }) => JSON.parse(signatures!)[0].san).sort(),
   )
   assert.equal(comments('not covered:').length, 13)
-  for (const { digest } of known) assert.ok(comments('identity:').some((line) => line.endsWith(` verified ${digest.slice(7, 19)}`)))
+  for (const { digest } of known)
+    assert.ok(comments('identity:').some((line) => line.endsWith(` verified ${digest.slice(7, 19)}`)))
 })
 
 test('GET /attestations/policy 200: 5000 containers, in turns of the event loop', async () => {
@@ -705,8 +791,14 @@ test('GET /attestations/policy 200: 5000 containers, in turns of the event loop'
 
 test('GET /attestations/policy 422: more than 5000 containers, of the cluster or of the namespace', async () => {
   const namespace = newNamespace()
-  await crowd(crowded, namespace, MAX_CONTAINERS + 1, () => ({ repository: 'registry.test/crowd/app', signatures: null }))
-  for (const query of [{}, { namespace }, { namespace, format: 'native' }, { mode: 'enforce' }] as Record<string, string>[]) {
+  await crowd(crowded, namespace, MAX_CONTAINERS + 1, () => ({
+    repository: 'registry.test/crowd/app',
+    signatures: null,
+  }))
+  for (const query of [{}, { namespace }, { namespace, format: 'native' }, { mode: 'enforce' }] as Record<
+    string,
+    string
+  >[]) {
     const answer = await ask(query, crowded)
     assert.equal(answer.status, 422)
     assert.match(answer.text, /^more than 5000 containers run: .*`namespace`/)
@@ -772,10 +864,15 @@ test('GET /attestations/policy 503: a table is locked for longer than a statemen
     'registry.test/team/locked',
     {},
     {},
-    { ...guarded, post: (path: string, body: unknown) => guarded.post(path, body, { token: TOKENS.BROKER_TOKEN_INGEST }) },
+    {
+      ...guarded,
+      post: (path: string, body: unknown) => guarded.post(path, body, { token: TOKENS.BROKER_TOKEN_INGEST }),
+    },
   )
   for (const table of ['workload_container', 'image_attestation'])
-    await whileRefused(guarded.sql, table, async () => assertDatabaseBusy(await guarded.get('/attestations/policy', { token })))
+    await whileRefused(guarded.sql, table, async () =>
+      assertDatabaseBusy(await guarded.get('/attestations/policy', { token })),
+    )
   assert.equal((await guarded.get('/attestations/policy', { token })).status, 200)
 })
 
@@ -808,10 +905,17 @@ test('GET /attestations/policy 499: whoever leaves is read for no longer, and gi
       outgoing.on('error', () => {})
       await until('it holds some of the budget', () => budget.availableKib < budget.totalKib)
       outgoing.destroy()
-      await until('the server hears of it', async () => (await new Promise((r) => server.getConnections((_, n) => r(n)))) === 0)
+      await until(
+        'the server hears of it',
+        async () => (await new Promise((r) => server.getConnections((_, n) => r(n)))) === 0,
+      )
     })
     await until('what it held is given back', () => budget.availableKib === budget.totalKib)
-    assert.ok(await until('the log tells', () => app.logged.find((one) => one.route === '/attestations/policy' && one.status === 499)))
+    assert.ok(
+      await until('the log tells', () =>
+        app.logged.find((one) => one.route === '/attestations/policy' && one.status === 499),
+      ),
+    )
   } finally {
     await close(server, 0)
   }

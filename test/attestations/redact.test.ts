@@ -35,7 +35,10 @@ const EXAMPLES: [string, string][] = [
   ['lookup registry: no such host', 'lookup <host>: no such host'],
   ['ewtest.a.aa:1/app eyJhbGciOi.x', '<host>/… <redacted>'],
   // Credentials.
-  ['user:pw@host me@mail.test git@git.test:org/repo', '<credentials>@host <credentials>@<host> <credentials>@<host>:org/repo'],
+  [
+    'user:pw@host me@mail.test git@git.test:org/repo',
+    '<credentials>@host <credentials>@<host> <credentials>@<host>:org/repo',
+  ],
   ['a:p@w@registry.test/app', '<credentials>@<host>/…'],
   // Secrets.
   [`Authorization: Bearer ${JWT}`, 'Authorization: Bearer <redacted>'],
@@ -45,17 +48,29 @@ const EXAMPLES: [string, string][] = [
   [`got ${JWT}, not eyJhbGciOi.x`, 'got <redacted>, not <redacted>'],
   ['token=abc==&x=1 password:hunter2 --api-key=k', 'token=<redacted>&x=1 password:<redacted> --api-key=<redacted>'],
   ['x?token=a&y=1#sig=b|c?d#e&code=4/c1', 'x?token=<redacted>&y=1#sig=<redacted>&code=<redacted>'],
-  ['{"token":"a b","code":"UNAUTHORIZED","password" : "c\\"d"}', '{"token":"<redacted>","code":"UNAUTHORIZED","password" : "<redacted>"}'],
+  [
+    '{"token":"a b","code":"UNAUTHORIZED","password" : "c\\"d"}',
+    '{"token":"<redacted>","code":"UNAUTHORIZED","password" : "<redacted>"}',
+  ],
   [String.raw`{\"token\":\"a b\"} "pw": "a\"b c" then`, String.raw`{\"token\":\"<redacted>"} "pw": "<redacted>" then`],
-  ['Authorization: token a1b2c3, authorization: Negotiate YII=', 'Authorization: token <redacted>, authorization: Negotiate <redacted>'],
+  [
+    'Authorization: token a1b2c3, authorization: Negotiate YII=',
+    'Authorization: token <redacted>, authorization: Negotiate <redacted>',
+  ],
   ['x-api-key: 0123456789abcdef X-Registry-Auth: dXNlcjpwYXNz', 'x-api-key: <redacted> X-Registry-Auth: <redacted>'],
   ['access_token: abcdef, id_token: "abcdef"', 'access_token: <redacted>, id_token: "<redacted>"'],
-  ['aws_access_key_id = AKIA aws_secret_access_key: wJ/K7', 'aws_access_key_id = <redacted> aws_secret_access_key: <redacted>'],
+  [
+    'aws_access_key_id = AKIA aws_secret_access_key: wJ/K7',
+    'aws_access_key_id = <redacted> aws_secret_access_key: <redacted>',
+  ],
   [
     'password is "hunter2", token abc123 expired, --password hunter2',
     'password is "<redacted>", token <redacted> expired, --password <redacted>',
   ],
-  ['eyJ1c2VybmFtZSI6ImJvYiJ9 ghp_16C7e42F292c6912 glpat-ABCDEFGHIJKL AKIAIOSFODNN7EXAMPLE', '<redacted> <redacted> <redacted> <redacted>'],
+  [
+    'eyJ1c2VybmFtZSI6ImJvYiJ9 ghp_16C7e42F292c6912 glpat-ABCDEFGHIJKL AKIAIOSFODNN7EXAMPLE',
+    '<redacted> <redacted> <redacted> <redacted>',
+  ],
   [String.raw`x=1\u0026sig=abc1 password\u003dhunter2`, 'x=1&sig=<redacted> password=<redacted>'],
   ['secret = a client_secret: b', 'secret = <redacted> client_secret: <redacted>'],
   [
@@ -83,7 +98,10 @@ const EXAMPLES: [string, string][] = [
     'no matching signatures: none of those, anonymous token: unexpected status',
     'no matching signatures: none of those, anonymous token: unexpected status',
   ],
-  ['rpc error: code = NotFound desc, code=MANIFEST_UNKNOWN code=429', 'rpc error: code = NotFound desc, code=MANIFEST_UNKNOWN code=429'],
+  [
+    'rpc error: code = NotFound desc, code=MANIFEST_UNKNOWN code=429',
+    'rpc error: code = NotFound desc, code=MANIFEST_UNKNOWN code=429',
+  ],
   [
     '(Client.Timeout exceeded) main.go:107: open config.json: lookup failed: x',
     '(Client.Timeout exceeded) main.go:107: open config.json: lookup failed: x',
@@ -142,7 +160,9 @@ const hidden: fc.Arbitrary<readonly [text: string, secret: string]> = fc.oneof(
   fc.tuple(host, port).map(([one, at]) => [one + at, one] as const),
   fc.tuple(host, port, part).map(([one, at, path]) => [`${one}.${at}/${path}`, path] as const),
   fc.tuple(host, part).map(([one, path]) => [String.raw`https:\/\/${one}\/${path}`, path] as const),
-  host.map((one) => [`lookup ${one.replaceAll('.', '-')}x1 on 10.96.0.10:53`, `${one.replaceAll('.', '-')}x1`] as const),
+  host.map(
+    (one) => [`lookup ${one.replaceAll('.', '-')}x1 on 10.96.0.10:53`, `${one.replaceAll('.', '-')}x1`] as const,
+  ),
   fc.tuple(host, port, part).map(([one, at, path]) => [`${one}${at}/${path}.X`, `${path}.X`] as const),
   fc.ipV4().map((one) => [one, one] as const),
   fc.tuple(fc.ipV4(), port).map(([one, at]) => [one + at, one] as const),
@@ -158,7 +178,17 @@ const hidden: fc.Arbitrary<readonly [text: string, secret: string]> = fc.oneof(
     .map(([scheme, one]) => [scheme + one, one] as const),
   fc
     .tuple(
-      fc.constantFrom('token', 'access_token', 'password', 'client_secret', 'apiKey', 'X-Amz-Signature', 'x-goog-credential', 'sig', 'key'),
+      fc.constantFrom(
+        'token',
+        'access_token',
+        'password',
+        'client_secret',
+        'apiKey',
+        'X-Amz-Signature',
+        'x-goog-credential',
+        'sig',
+        'key',
+      ),
       fc.constantFrom('=', ':', '="', '":"', ' = ', "='"),
       secret,
     )
@@ -168,7 +198,10 @@ const hidden: fc.Arbitrary<readonly [text: string, secret: string]> = fc.oneof(
     .filter(([, one]) => /^[A-Za-z]/.test(one) && /\d/.test(one))
     .map(([name, one]) => [name + one, one] as const),
   fc
-    .tuple(fc.constantFrom('Authorization: token ', 'x-api-key: ', 'auth: ', 'aws_secret_access_key: ', 'token: '), secret)
+    .tuple(
+      fc.constantFrom('Authorization: token ', 'x-api-key: ', 'auth: ', 'aws_secret_access_key: ', 'token: '),
+      secret,
+    )
     .filter(([, one]) => /\d/.test(one))
     .map(([name, one]) => [name + one, one] as const),
 )
@@ -313,7 +346,10 @@ test('details are found in stored lists, and nothing else of them is another', (
   fc.assert(
     fc.property(
       fc.array(
-        fc.record({ format: anything, detail: anything, san: anything }, { requiredKeys: ['format', 'san'], noNullPrototype: true }),
+        fc.record(
+          { format: anything, detail: anything, san: anything },
+          { requiredKeys: ['format', 'san'], noNullPrototype: true },
+        ),
       ),
       (entries) => {
         const shown = redactDetails(JSON.stringify(entries))

@@ -30,13 +30,23 @@ async function outcomeOf(fields: Fields): Promise<{ verdict: string | null; reas
 }
 
 test('a check may be 60 seconds ahead, in whole seconds, and not one more', async () => {
-  for (const ahead of [-1e9, 0, 60, 60.999]) assert.equal(typeof (await outcomeOf({ checked_at: checkedAt(ahead) })), 'object', `${ahead}`)
-  for (const ahead of [61, 3_600]) assert.equal(await outcomeOf({ checked_at: checkedAt(ahead) }), 'checked_at: more than 60 seconds ahead')
+  for (const ahead of [-1e9, 0, 60, 60.999])
+    assert.equal(typeof (await outcomeOf({ checked_at: checkedAt(ahead) })), 'object', `${ahead}`)
+  for (const ahead of [61, 3_600])
+    assert.equal(await outcomeOf({ checked_at: checkedAt(ahead) }), 'checked_at: more than 60 seconds ahead')
 })
 
 // ---- Verdicts
 
-const CODES = ['bad_signature', 'digest_mismatch', 'malformed', 'untrusted_key', 'network', 'no_signer_identity', 'a_new_code']
+const CODES = [
+  'bad_signature',
+  'digest_mismatch',
+  'malformed',
+  'untrusted_key',
+  'network',
+  'no_signer_identity',
+  'a_new_code',
+]
 const code = fc.constantFrom(...CODES, undefined)
 
 /** Signatures by what is sent of them: whether verified, and whether anybody is named. */
@@ -44,23 +54,36 @@ const entry = fc.oneof(
   { weight: 3, arbitrary: code.map((error) => unverified(error as string)) },
   fc.tuple(fc.constantFrom(signature(), keySignature()), code).map(([one, error]) => ({ ...one, error })),
   fc
-    .tuple(fc.constantFrom(signature({ issuer: '' }), signature({ san: ' ' }), keySignature({ key_fingerprint: ' ' })), code)
+    .tuple(
+      fc.constantFrom(signature({ issuer: '' }), signature({ san: ' ' }), keySignature({ key_fingerprint: ' ' })),
+      code,
+    )
     .map(([one, error]) => ({ ...one, error })),
 )
 
 /** The table of the sheet, in terms of sets of errors and nothing of ours. */
-function expected(verdict: string, reason: string | undefined, signatures: readonly Fields[], attestations: readonly Fields[]) {
+function expected(
+  verdict: string,
+  reason: string | undefined,
+  signatures: readonly Fields[],
+  attestations: readonly Fields[],
+) {
   const filled = (text: unknown) => typeof text === 'string' && text.trim().length > 0
-  const isNamed = (one: Fields) => (one.signer_kind === 'key' ? filled(one.key_fingerprint) : filled(one.issuer) && filled(one.san))
+  const isNamed = (one: Fields) =>
+    one.signer_kind === 'key' ? filled(one.key_fingerprint) : filled(one.issuer) && filled(one.san)
   const nameless = [...signatures, ...attestations].filter((one) => one.verified && !isNamed(one))
   const counted = signatures.filter((one) => one.verified && isNamed(one)).length
-  const errors = signatures.flatMap((one) => (one.verified ? (isNamed(one) ? [] : ['no_signer_identity']) : [one.error as string]))
+  const errors = signatures.flatMap((one) =>
+    one.verified ? (isNamed(one) ? [] : ['no_signer_identity']) : [one.error as string],
+  )
   const tampers = errors.filter((one) => ['bad_signature', 'digest_mismatch', 'malformed'].includes(one))
   const keys = errors.filter((one) => one === 'untrusted_key')
   const told = reason === 'a_new_code' ? UNRECOGNISED : (reason ?? null)
   if (nameless.length > 0 && verdict === 'verified' && counted === 0) {
     if (tampers.length > 0) return { verdict: 'invalid', reason: tampers[0]! }
-    return keys.length > 0 ? { verdict: 'key_signed', reason: 'untrusted_key' } : { verdict: 'unknown', reason: 'no_signer_identity' }
+    return keys.length > 0
+      ? { verdict: 'key_signed', reason: 'untrusted_key' }
+      : { verdict: 'unknown', reason: 'no_signer_identity' }
   }
   const agrees: Record<string, boolean> = {
     verified: counted > 0,
@@ -90,15 +113,22 @@ test('a verdict is kept, derived again or refused as its signatures say; attesta
   )
   await fc.assert(model, { numRuns })
   // Every way there is was gone.
-  const ways = ['verified', 'key_signed', 'unsigned', 'invalid', 'unknown'].flatMap((one) => [`${one} refused`, `${one} ${one}`])
-  for (const way of [...ways, 'verified invalid', 'verified key_signed', 'verified unknown']) assert.ok(seen.has(way), way)
+  const ways = ['verified', 'key_signed', 'unsigned', 'invalid', 'unknown'].flatMap((one) => [
+    `${one} refused`,
+    `${one} ${one}`,
+  ])
+  for (const way of [...ways, 'verified invalid', 'verified key_signed', 'verified unknown'])
+    assert.ok(seen.has(way), way)
 })
 
 // ---- Who signed
 
 const text = (maxLength: number) =>
   fc
-    .oneof(fc.string({ unit: 'grapheme', maxLength }), fc.string({ unit: 'grapheme', minLength: Math.ceil(maxLength / 3), maxLength }))
+    .oneof(
+      fc.string({ unit: 'grapheme', maxLength }),
+      fc.string({ unit: 'grapheme', minLength: Math.ceil(maxLength / 3), maxLength }),
+    )
     .filter((one) => !/[\p{Cc}\p{Cs}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/u.test(one))
 const bytes = (one: unknown) => Buffer.byteLength(one as string)
 
@@ -137,7 +167,13 @@ test('who signed is stored whole or refused, and only of what is verified and na
       cut(one.subject, stored.subject, 192)
       const { signerKind, issuer, san, keyName, keyFingerprint } = stored
       const shown = { signerKind, issuer, san, keyName, keyFingerprint }
-      const none = { signerKind: undefined, issuer: undefined, san: undefined, keyName: undefined, keyFingerprint: undefined }
+      const none = {
+        signerKind: undefined,
+        issuer: undefined,
+        san: undefined,
+        keyName: undefined,
+        keyFingerprint: undefined,
+      }
       if (!isVerified) assert.deepEqual(shown, none)
       else if (!isKey) assert.deepEqual(shown, { ...none, signerKind: 'keyless', issuer: one.issuer, san: one.san })
       else
@@ -155,7 +191,19 @@ test('who signed is stored whole or refused, and only of what is verified and na
 // ---- Characters
 
 const KNOWN_TEXTS = {
-  signatures: ['format', 'source', 'error', 'detail', 'subject', 'signer_kind', 'issuer', 'san', 'key_name', 'key_fingerprint', 'key_hint'],
+  signatures: [
+    'format',
+    'source',
+    'error',
+    'detail',
+    'subject',
+    'signer_kind',
+    'issuer',
+    'san',
+    'key_name',
+    'key_fingerprint',
+    'key_hint',
+  ],
   attestations: ['predicate_type', 'payload_sha256'],
 } as const
 
@@ -167,19 +215,30 @@ test('a forbidden character anywhere in a known text is refused by the name of i
     [0x2028, 0x2029, 0x200e, 0x200f, 0xfeff].includes(point) ||
     (point >= 0x202a && point <= 0x202e) ||
     (point >= 0x2066 && point <= 0x2069)
-  const point = fc.oneof(fc.integer({ min: 0, max: 0x2_ffff }), fc.integer({ min: 0, max: 0xff }), fc.integer({ min: 0x2000, max: 0x2070 }))
-  const field = fc.constantFrom(...Object.entries(KNOWN_TEXTS).flatMap(([list, keys]) => keys.map((key) => [list, key] as const)), [
-    'attestations',
-    'provenance.source_ref',
-  ] as const)
+  const point = fc.oneof(
+    fc.integer({ min: 0, max: 0x2_ffff }),
+    fc.integer({ min: 0, max: 0xff }),
+    fc.integer({ min: 0x2000, max: 0x2070 }),
+  )
+  const field = fc.constantFrom(
+    ...Object.entries(KNOWN_TEXTS).flatMap(([list, keys]) => keys.map((key) => [list, key] as const)),
+    ['attestations', 'provenance.source_ref'] as const,
+  )
   await fc.assert(
     fc.asyncProperty(point, field, fc.nat(3), async (one, [list, key], before) => {
       const value = `${'x'.repeat(before)}${String.fromCodePoint(one)}y`
       const made = list === 'signatures' ? signature : statement
       const entry = made(key.startsWith('provenance') ? { provenance: { source_ref: value } } : { [key]: value })
-      const is = await outcomeOf({ [list]: [made(), entry], ...(list === 'attestations' && { signatures: [signature()] }) })
+      const is = await outcomeOf({
+        [list]: [made(), entry],
+        ...(list === 'attestations' && { signatures: [signature()] }),
+      })
       const where = `${list}[1].${key}: a control`
-      assert.equal(typeof is === 'string' && is.startsWith(where), isForbidden(one), `${one.toString(16)} ${JSON.stringify(is)}`)
+      assert.equal(
+        typeof is === 'string' && is.startsWith(where),
+        isForbidden(one),
+        `${one.toString(16)} ${JSON.stringify(is)}`,
+      )
     }),
     { numRuns },
   )
@@ -202,7 +261,10 @@ test('an index of the transparency log is kept to the digit, or refused', async 
       const body = Buffer.from(text.replace(/"@(\d)@"/g, (_, i) => String(list[Number(i)])))
       const bad = list.findIndex((one) => one < -(2n ** 63n) || one >= 2n ** 63n)
       if (bad >= 0) {
-        await assert.rejects(() => prepareResult(body, digest, NOW), new RegExp(`signatures\\[${bad + 1}\\]\\.tlog_index`))
+        await assert.rejects(
+          () => prepareResult(body, digest, NOW),
+          new RegExp(`signatures\\[${bad + 1}\\]\\.tlog_index`),
+        )
         return
       }
       const { signatures } = (await prepareResult(body, digest, NOW)).document

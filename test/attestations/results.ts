@@ -35,7 +35,12 @@ export const keySignature = (fields: Fields = {}): Fields => ({
   ...fields,
 })
 
-export const unverified = (error: string, fields: Fields = {}): Fields => ({ format: 'cosign-bundle', verified: false, error, ...fields })
+export const unverified = (error: string, fields: Fields = {}): Fields => ({
+  format: 'cosign-bundle',
+  verified: false,
+  error,
+  ...fields,
+})
 
 export const SLSA = 'https://slsa.dev/provenance/v1'
 export const PAYLOAD_SHA256 = 'cd'.repeat(32)
@@ -52,4 +57,6 @@ export const resultOf = (digest: string, fields: Fields = {}): Fields => ({
   ...fields,
 })
 
-export const PEM = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ type: 'spki', format: 'pem' }).toString()
+export const PEM = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  .publicKey.export({ type: 'spki', format: 'pem' })
+  .toString()

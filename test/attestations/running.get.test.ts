@@ -34,7 +34,8 @@ const walk = async (query: string) => {
     after = `&after=${nextAfter}`
   }
 }
-const keyOf = (item: Item) => [item.namespace, item.workloadKind, item.workloadName, item.container, item.digest].join(' ')
+const keyOf = (item: Item) =>
+  [item.namespace, item.workloadKind, item.workloadName, item.container, item.digest].join(' ')
 /** Rows as the inventory has them, of a cluster. */
 const insert = async (
   place: Place,
@@ -56,17 +57,37 @@ test('GET /attestations/running 200: an empty page when nothing runs', async () 
 
 test('GET /attestations/running 200: the keys of a container, in wire order; verified entries alone, whole, to the byte and the digit', async () => {
   const [namespace, digest] = [newNamespace(), newDigest()]
-  await store(replica(namespace, [container('app', digest, { image: 'registry.test/"a":v1', repository: 'registry.test/team/app' })]))
+  await store(
+    replica(namespace, [
+      container('app', digest, { image: 'registry.test/"a":v1', repository: 'registry.test/team/app' }),
+    ]),
+  )
   const san = `https://ci.test/${'é'.repeat(400)}`
   const row = await storeAttestation(app, digest, {
     repository: 'registry.test/told/by-the-check',
     reason: 'timeout',
     signatures: [
       unverified('network', { detail: 'x' }),
-      signature({ san, error: 'x', detail: 'y', tlogIndex: 9_223_372_036_854_775_807n, integratedTime: '2025-01-02T03:04:05Z' }),
-      signature({ signerKind: 'key', issuer: undefined, san: undefined, keyName: 'k', keyFingerprint: 'f0'.repeat(32), keyPem: 'a\nb' }),
+      signature({
+        san,
+        error: 'x',
+        detail: 'y',
+        tlogIndex: 9_223_372_036_854_775_807n,
+        integratedTime: '2025-01-02T03:04:05Z',
+      }),
+      signature({
+        signerKind: 'key',
+        issuer: undefined,
+        san: undefined,
+        keyName: 'k',
+        keyFingerprint: 'f0'.repeat(32),
+        keyPem: 'a\nb',
+      }),
     ],
-    attestations: [{ ...unverified('network'), predicateType: 'https://p.test' }, statement({ san, error: 'x', detail: 'y' })],
+    attestations: [
+      { ...unverified('network'), predicateType: 'https://p.test' },
+      statement({ san, error: 'x', detail: 'y' }),
+    ],
     checked_at: '2026-01-01T09:00:00.5',
   })
   const { text, json } = await app.get(`/attestations/running?namespace=${namespace}`)
@@ -137,7 +158,8 @@ test('GET /attestations/running 200: by cluster, namespace, kind, name, containe
         places.push([cluster, namespace, ...rest] as unknown as Place)
   for (const place of places) await insert(place)
   const bytes = (place: Place) => Buffer.from(place.join('\0'))
-  const shown = (some: Place[]) => some.sort((a, b) => Buffer.compare(bytes(a), bytes(b))).map((place) => place.slice(1).join(' '))
+  const shown = (some: Place[]) =>
+    some.sort((a, b) => Buffer.compare(bytes(a), bytes(b))).map((place) => place.slice(1).join(' '))
   const ours = (items: Item[]) => items.filter(({ namespace }) => String(namespace).startsWith(space)).map(keyOf)
   for (const limit of [1, 2, 7, 200]) {
     assert.deepEqual(ours(await walk(`limit=${limit}`)), shown([...places]), `limit ${limit}`)
@@ -166,11 +188,20 @@ test('GET /attestations/running 200: 100 containers unless limit says otherwise;
            null, null, now() at time zone 'utc', now() at time zone 'utc' from generate_series(1, 201) n`
   const found = async (query: string) => (await list(`namespace=${namespace}${query}`)).items.length
   assert.deepEqual(
-    [await found(''), await found('&limit=0'), await found('&limit=-7'), await found('&limit=%2B2'), await found('&limit=9999')],
+    [
+      await found(''),
+      await found('&limit=0'),
+      await found('&limit=-7'),
+      await found('&limit=%2B2'),
+      await found('&limit=9999'),
+    ],
     [100, 1, 1, 2, 200],
   )
   const { nextAfter } = await list(`namespace=${namespace}&limit=200`)
-  assert.deepEqual([(await list(`namespace=${namespace}&limit=1&after=${nextAfter}`)).nextAfter, nextAfter !== null], [null, true])
+  assert.deepEqual(
+    [(await list(`namespace=${namespace}&limit=1&after=${nextAfter}`)).nextAfter, nextAfter !== null],
+    [null, true],
+  )
   assert.equal(await found('&namespace=nobody'), 100)
   assert.equal((await walk('namespace=%20&limit=200')).length, (await walk('limit=200')).length)
   await app.sql`delete from workload_container where pod_namespace = ${namespace}`
@@ -209,7 +240,10 @@ test('GET /attestations/running 200: the other column of format names', async ()
   })
   for (const item of (await list('', products)).items) {
     const [[signer], [attestation]] = [item.signers, item.attestations] as [Item[], Item[]]
-    assert.deepEqual([signer!.format, signer!.san, attestation!.format], ['cosign-legacy', '"format":"signer-legacy"', 'cosign-legacy'])
+    assert.deepEqual(
+      [signer!.format, signer!.san, attestation!.format],
+      ['cosign-legacy', '"format":"signer-legacy"', 'cosign-legacy'],
+    )
   }
 })
 
@@ -221,7 +255,10 @@ async function large(namespace: string, containers: number): Promise<string[]> {
     const digest = digestOf(`${namespace}-${n % 40}`)
     await insert(['primary', namespace, 'Deployment', 'web', name, digest])
     if (n < 40)
-      await storeAttestation(app, digest, { signatures: [signature({ san: `${n} ${wide}` })], attestations: [statement({ san: wide })] })
+      await storeAttestation(app, digest, {
+        signatures: [signature({ san: `${n} ${wide}` })],
+        attestations: [statement({ san: wide })],
+      })
   }
   return names
 }
@@ -243,7 +280,9 @@ test('GET /attestations/running 200: a page of long results comes in pieces, who
   assert.deepEqual([(await app.request('HEAD', path)).status, (await app.request('HEAD', path)).text], [200, ''])
   const { nextAfter, items } = await list(`limit=31&namespace=${namespace}`)
   assert.deepEqual(
-    [...items, ...(await list(`limit=200&namespace=${namespace}&after=${nextAfter}`)).items].map((item) => item.container),
+    [...items, ...(await list(`limit=200&namespace=${namespace}&after=${nextAfter}`)).items].map(
+      (item) => item.container,
+    ),
     names,
   )
 })
@@ -338,7 +377,9 @@ test('GET /attestations/running 200: every container that runs all the while is 
           else await app.sql`update workload_container set state = 'terminated' where ${where}`
         }
         const keys = seen.map(keyOf)
-        const wanted = stays.filter((one) => namespace === null || one[1] === namespace).map((one) => place(one).slice(1).join(' '))
+        const wanted = stays
+          .filter((one) => namespace === null || one[1] === namespace)
+          .map((one) => place(one).slice(1).join(' '))
         for (const one of new Set(wanted))
           assert.ok(keys.filter((other) => other === one).length >= wanted.filter((other) => other === one).length, one)
         // A key is in both clusters, perhaps.
@@ -351,13 +392,17 @@ test('GET /attestations/running 200: every container that runs all the while is 
   )
 })
 
-test('GET /attestations/running 200: the cursor of any place is short, is taken, and leads behind it', { timeout: 900_000 }, async () => {
+test('GET /attestations/running 200: the cursor of any place is short, is taken, and leads behind it', {
+  timeout: 900_000,
+}, async () => {
   await app.sql`truncate workload_container`
   const text = (max: number) =>
     fc
       .oneof(
         fc.string({ unit: 'grapheme', maxLength: 40 }),
-        fc.constantFrom('\u0001', '"', '\\', '€', '\n', '\u007f', '\\u0001').map((one) => one.repeat(Math.floor(max / one.length))),
+        fc
+          .constantFrom('\u0001', '"', '\\', '€', '\n', '\u007f', '\\u0001')
+          .map((one) => one.repeat(Math.floor(max / one.length))),
       )
       .filter((one) => !one.includes('\0') && one.isWellFormed() && one.length <= max)
   await fc.assert(
@@ -377,7 +422,10 @@ test('GET /attestations/running 200: the cursor of any place is short, is taken,
         [behind![4]],
       )
     }),
-    { numRuns: 150, examples: [['\u0001'.repeat(253), '\u0001'.repeat(64), '\u0001'.repeat(253), '\u0001'.repeat(80)]] },
+    {
+      numRuns: 150,
+      examples: [['\u0001'.repeat(253), '\u0001'.repeat(64), '\u0001'.repeat(253), '\u0001'.repeat(80)]],
+    },
   )
 })
 
@@ -385,7 +433,8 @@ test('GET /attestations/running 200: a cursor is the hexadecimal digits of a JSO
   const place: Place = ['primary', 'ns', 'Deployment', 'web', 'app', digestOf('a')]
   const cursor = Buffer.from(JSON.stringify(place)).toString('hex')
   assert.equal(writePlace(place), cursor)
-  for (const one of [app, guarded]) assert.equal((await one.get(`/attestations/running?after=${cursor}`, { token })).status, 200)
+  for (const one of [app, guarded])
+    assert.equal((await one.get(`/attestations/running?after=${cursor}`, { token })).status, 200)
 })
 
 const hex = (value: unknown) => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('hex')
@@ -412,7 +461,10 @@ for (const [what, after] of [
 ] as const)
   test(`GET /attestations/running 400: an after of ${what}`, async () => {
     const answer = await app.get(`/attestations/running?after=${after}`)
-    assert.deepEqual([answer.status, answer.text], [400, 'Query deserialize error: after: expected the nextAfter of a page of this list'])
+    assert.deepEqual(
+      [answer.status, answer.text],
+      [400, 'Query deserialize error: after: expected the nextAfter of a page of this list'],
+    )
   })
 
 test('GET /attestations/running 200: a cursor of 8 192 characters is taken', async () => {
@@ -437,7 +489,8 @@ test('GET /attestations/running 401: no token, or an unknown one', async () => {
 })
 
 test('GET /attestations/running 200: every token may read', async () => {
-  for (const one of Object.values(TOKENS)) assert.equal((await guarded.get('/attestations/running', { token: one })).status, 200)
+  for (const one of Object.values(TOKENS))
+    assert.equal((await guarded.get('/attestations/running', { token: one })).status, 200)
 })
 
 test('GET /attestations/running 503: shed when the read budget is spent; a page holds its containers and one piece of their results', async () => {
@@ -456,5 +509,7 @@ test('GET /attestations/running 503: shed when the read budget is spent; a page 
 
 test('GET /attestations/running 503: a table is locked for longer than a statement may take', async () => {
   for (const table of ['workload_container', 'image_attestation'])
-    await whileRefused(guarded.sql, table, async () => assertDatabaseBusy(await guarded.get('/attestations/running', { token })))
+    await whileRefused(guarded.sql, table, async () =>
+      assertDatabaseBusy(await guarded.get('/attestations/running', { token })),
+    )
 })

@@ -47,7 +47,8 @@ test('the direction is read in any case and without the spaces around it; of any
   assert.equal(sent({ traffic_type: ' ingress ' }).dstPodName, 'web-0')
   assert.equal(sent({ traffic_type: 'Egress\n' }).srcPodName, 'web-0')
   for (const traffic_type of ['EGRESS', ' ingress ', 'Egress\n']) assert.ok(hasDirection(flow({ traffic_type })))
-  for (const traffic_type of ['', 'FORWARD', 'IN GRESS', null, undefined]) assert.ok(!hasDirection(flow({ traffic_type })))
+  for (const traffic_type of ['', 'FORWARD', 'IN GRESS', null, undefined])
+    assert.ok(!hasDirection(flow({ traffic_type })))
 })
 
 test('what is null is left out, and the protocol is TCP', () => {
@@ -70,7 +71,8 @@ for (const [text, port] of [
   ['9'.repeat(64), 0],
   [null, 0],
 ] as const)
-  test(`port ${JSON.stringify(text)} is sent as ${port}`, () => assert.equal(sent({ traffic_in_out_port: text }).dstPort, port))
+  test(`port ${JSON.stringify(text)} is sent as ${port}`, () =>
+    assert.equal(sent({ traffic_in_out_port: text }).dstPort, port))
 
 test('the cause is asked for of every drop, of pods with name and namespace, in the direction of the row', () => {
   for (const [traffic_type, direction] of [
@@ -82,7 +84,11 @@ test('the cause is asked for of every drop, of pods with name and namespace, in 
     [null, 'Egress'],
     [undefined, 'Egress'],
   ] as const)
-    assert.deepEqual(coverageQuery(flow({ decision: 'DROP', traffic_type })), { namespace: 'shop', pod: 'web-0', direction })
+    assert.deepEqual(coverageQuery(flow({ decision: 'DROP', traffic_type })), {
+      namespace: 'shop',
+      pod: 'web-0',
+      direction,
+    })
   for (const fields of [
     { decision: 'ALLOW' },
     { decision: 'drop' },

@@ -13,7 +13,13 @@ const flow = (pod: string, fields: object = {}) => {
   made++
   const ports = { pod_port: '0', traffic_in_out_port: String(made) }
   const addresses = { pod_ip: '10.0.0.1', traffic_in_out_ip: '10.0.0.2' }
-  const rest = { pod_namespace: 'shop', ip_protocol: 'TCP', traffic_type: 'EGRESS', decision: 'ALLOW', time_stamp: '2024-05-01T10:00:00' }
+  const rest = {
+    pod_namespace: 'shop',
+    ip_protocol: 'TCP',
+    traffic_type: 'EGRESS',
+    decision: 'ALLOW',
+    time_stamp: '2024-05-01T10:00:00',
+  }
   return { uuid: `audit-${made}`, pod_name: pod, ...addresses, ...ports, ...rest, ...fields }
 }
 const result = (fields: object = {}) => ({
@@ -30,7 +36,8 @@ const verdict = (policyName: string) => ({ json: { results: [result({ policyName
 async function scene(env: Env = {}) {
   const answers = new Map<string, (heard: Heard) => StubAnswer | Promise<StubAnswer>>()
   const stub = await startStub((heard) => {
-    if (heard.path.endsWith('/policy-coverage')) return answers.get(`cause of ${heard.query.pod}`)?.(heard) ?? { status: 404, text: 'no' }
+    if (heard.path.endsWith('/policy-coverage'))
+      return answers.get(`cause of ${heard.query.pod}`)?.(heard) ?? { status: 404, text: 'no' }
     const asked = JSON.parse(heard.body)
     return answers.get(asked.srcPodName ?? asked.dstPodName)?.(heard) ?? { json: { results: [] } }
   })
@@ -58,9 +65,15 @@ async function scene(env: Env = {}) {
     },
     /** Until nothing is queued or in flight. */
     idle: () =>
-      until('the forwarder is idle', () => audit.waiting === 0 && audit.availablePermits === app.deps.config.auditInflightPermits),
+      until(
+        'the forwarder is idle',
+        () => audit.waiting === 0 && audit.availablePermits === app.deps.config.auditInflightPermits,
+      ),
     verdicts: async (policy: string) =>
-      (await app.sql`select * from audit_verdict where policy_name = ${policy} order by id`) as Record<string, unknown>[],
+      (await app.sql`select * from audit_verdict where policy_name = ${policy} order by id`) as Record<
+        string,
+        unknown
+      >[],
     metric: async (name: string) => {
       const { text } = await app.get('/metrics')
       return Number(
@@ -184,7 +197,11 @@ test('a slash at the end of the address, and a path in it, are part of where the
 
 const faults: [what: string, answer: StubAnswer, outcome: string][] = [
   ['an error status', { status: 500, text: 'boom' }, 'refused'],
-  ['another status with verdicts', { status: 302, json: { results: [result()] }, headers: { location: '/evaluate' } }, 'refused'],
+  [
+    'another status with verdicts',
+    { status: 302, json: { results: [result()] }, headers: { location: '/evaluate' } },
+    'refused',
+  ],
   ['text that is not JSON', { text: 'nonsense' }, 'refused'],
   ['an empty answer', { text: '' }, 'refused'],
   ['an answer above a mebibyte', { text: ' '.repeat(1024 * 1024 + 1) }, 'unreachable'],
@@ -254,7 +271,9 @@ test('verdicts that cannot be stored are lost with a warning, and the flow is no
 
 test('a reply with one verdict that no table holds fails none of its neighbours', async () => {
   main.on('neighbour', verdict('neighbour'))
-  main.on('odd', { json: { results: [result({ policyName: 'odd', reason: 'a\0b' }), result({ policyName: 'x'.repeat(300) })] } })
+  main.on('odd', {
+    json: { results: [result({ policyName: 'odd', reason: 'a\0b' }), result({ policyName: 'x'.repeat(300) })] },
+  })
   await main.post(flow('neighbour'), flow('odd'), flow('neighbour'))
   await until('the neighbours are stored', async () => (await main.verdicts('neighbour')).length === 2)
 })

@@ -55,17 +55,34 @@ test('no results are none, whether they are missing, null or empty', () => {
 })
 
 for (const text of [
-  ...['', 'not json', '{"results":', '7', 'null', '[]', '"results"', '{"results":{}}', '{"results":[7]}', '{"results":[null]}'],
-  ...[{ direction: 'egress' }, { direction: null }, { policyName: undefined }, { policyName: 7 }, { policyName: 'p'.repeat(254) }].map(
-    (fields) => JSON.stringify({ results: [result(fields)] }),
-  ),
+  ...[
+    '',
+    'not json',
+    '{"results":',
+    '7',
+    'null',
+    '[]',
+    '"results"',
+    '{"results":{}}',
+    '{"results":[7]}',
+    '{"results":[null]}',
+  ],
+  ...[
+    { direction: 'egress' },
+    { direction: null },
+    { policyName: undefined },
+    { policyName: 7 },
+    { policyName: 'p'.repeat(254) },
+  ].map((fields) => JSON.stringify({ results: [result(fields)] })),
   JSON.stringify({ results: [result({ policyUID: 'a\0b' })] }),
 ])
   test(`${text.slice(0, 60)} is no reply`, () => assert.throws(() => readVerdicts(text), BadReply))
 
 test('the cause of a drop is one of three', () => {
-  for (const cause of ['no-policy', 'policy-governs', 'unknown']) assert.equal(readCause(JSON.stringify({ cause })), cause)
-  for (const text of ['{}', 'null', '7', '{"cause":null}', '{"cause":"other"}', '[]']) assert.equal(readCause(text), null)
+  for (const cause of ['no-policy', 'policy-governs', 'unknown'])
+    assert.equal(readCause(JSON.stringify({ cause })), cause)
+  for (const text of ['{}', 'null', '7', '{"cause":null}', '{"cause":"other"}', '[]'])
+    assert.equal(readCause(text), null)
   assert.throws(() => readCause('not json'), BadReply)
 })
 

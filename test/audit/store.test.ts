@@ -28,10 +28,20 @@ function open(poolMax: number, ingestSlots: number) {
 
 const judgement = (policyName: string): Judgement => ({
   request: { dstPort: 80, protocol: 'TCP', timestamp: '2024-05-01T10:00:00+00:00' } as Judgement['request'],
-  verdicts: [{ policy_uid: 'u', policy_namespace: 'shop', policy_name: policyName, direction: 'Egress', verdict: 'Allow', reason: '' }],
+  verdicts: [
+    {
+      policy_uid: 'u',
+      policy_namespace: 'shop',
+      policy_name: policyName,
+      direction: 'Egress',
+      verdict: 'Allow',
+      reason: '',
+    },
+  ],
 })
 
-const stored = async (policyName: string) => (await app.sql`select from audit_verdict where policy_name = ${policyName}`).length
+const stored = async (policyName: string) =>
+  (await app.sql`select from audit_verdict where policy_name = ${policyName}`).length
 
 test('verdicts wait a second for a connection, no less and no more, and are lost then (interop-core 5.3)', async (t) => {
   const { db, store } = open(4, 1)
@@ -66,8 +76,16 @@ test('verdicts wait a second for a connection, no less and no more, and are lost
 })
 
 for (const [what, table, send] of [
-  ['verdicts', 'audit_verdict', (store: ReturnType<typeof createStore>, n: number) => store.judgement(judgement(`lane-${n}`))],
-  ['causes', 'traffic', (store: ReturnType<typeof createStore>, n: number) => store.cause({ uuid: `lane-${n}`, cause: 'no-policy' })],
+  [
+    'verdicts',
+    'audit_verdict',
+    (store: ReturnType<typeof createStore>, n: number) => store.judgement(judgement(`lane-${n}`)),
+  ],
+  [
+    'causes',
+    'traffic',
+    (store: ReturnType<typeof createStore>, n: number) => store.cause({ uuid: `lane-${n}`, cause: 'no-policy' }),
+  ],
 ] as const) {
   test(`${what} take one of the connections for writes, however many wait`, async () => {
     const { db, store } = open(12, 4)

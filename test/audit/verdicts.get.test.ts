@@ -13,7 +13,17 @@ const guarded = await startApp({
 const token = TOKENS.BROKER_TOKEN_READ
 
 const KEYS = [
-  ...['id', 'policy_uid', 'policy_namespace', 'policy_name', 'direction', 'src_namespace', 'src_pod', 'dst_namespace', 'dst_pod'],
+  ...[
+    'id',
+    'policy_uid',
+    'policy_namespace',
+    'policy_name',
+    'direction',
+    'src_namespace',
+    'src_pod',
+    'dst_namespace',
+    'dst_pod',
+  ],
   ...['dst_port', 'protocol', 'reason', 'observed_at', 'verdict'],
 ]
 
@@ -72,8 +82,12 @@ test('GET /audit/verdicts 200: all keys in wire order, numbers as numbers', asyn
 })
 
 test('GET /audit/verdicts 200: newest first, then the greatest id, over all outcomes', async () => {
-  const outcomes = ['Allow', 'WouldDeny'].flatMap((verdict) => ['Ingress', 'Egress'].map((direction) => ({ verdict, direction })))
-  const rows = Array.from({ length: 40 }, (_, i) => row({ ...outcomes[i % 4], observed_at: `2024-05-01T10:00:0${(i * 7) % 5}` }))
+  const outcomes = ['Allow', 'WouldDeny'].flatMap((verdict) =>
+    ['Ingress', 'Egress'].map((direction) => ({ verdict, direction })),
+  )
+  const rows = Array.from({ length: 40 }, (_, i) =>
+    row({ ...outcomes[i % 4], observed_at: `2024-05-01T10:00:0${(i * 7) % 5}` }),
+  )
   await hold(rows)
   const all = await list()
   const key = ({ observed_at, id }: Record<string, unknown>) => `${observed_at} ${String(id).padStart(5, '0')}`
@@ -147,27 +161,31 @@ test('GET /audit/verdicts 200: property: filters select by AND, in order, up to 
     { requiredKeys: [] },
   )
   await fc.assert(
-    fc.asyncProperty(fc.array(fields, { maxLength: 30 }), fc.array(query, { minLength: 1, maxLength: 8 }), async (rows, queries) => {
-      await hold(rows.map(row))
-      for (const one of queries) {
-        const expected = rows
-          .map((fields, i) => ({ ...fields, id: i + 1 }))
-          .filter(
-            (r) =>
-              (!one.policy || r.policy_name === one.policy) &&
-              (one.namespace === undefined || r.policy_namespace === one.namespace) &&
-              (!one.verdict || r.verdict === one.verdict) &&
-              (!one.direction || r.direction === one.direction),
+    fc.asyncProperty(
+      fc.array(fields, { maxLength: 30 }),
+      fc.array(query, { minLength: 1, maxLength: 8 }),
+      async (rows, queries) => {
+        await hold(rows.map(row))
+        for (const one of queries) {
+          const expected = rows
+            .map((fields, i) => ({ ...fields, id: i + 1 }))
+            .filter(
+              (r) =>
+                (!one.policy || r.policy_name === one.policy) &&
+                (one.namespace === undefined || r.policy_namespace === one.namespace) &&
+                (!one.verdict || r.verdict === one.verdict) &&
+                (!one.direction || r.direction === one.direction),
+            )
+            .sort((a, b) => (a.observed_at === b.observed_at ? b.id - a.id : a.observed_at < b.observed_at ? 1 : -1))
+            .slice(0, Number(one.limit ?? 100))
+          assert.deepEqual(
+            await ids(one as Record<string, string>),
+            expected.map(({ id }) => id),
+            JSON.stringify(one),
           )
-          .sort((a, b) => (a.observed_at === b.observed_at ? b.id - a.id : a.observed_at < b.observed_at ? 1 : -1))
-          .slice(0, Number(one.limit ?? 100))
-        assert.deepEqual(
-          await ids(one as Record<string, string>),
-          expected.map(({ id }) => id),
-          JSON.stringify(one),
-        )
-      }
-    }),
+        }
+      },
+    ),
     { numRuns: 40 },
   )
 })
@@ -198,7 +216,8 @@ test('GET /audit/verdicts 400: a bad filter is refused before the read budget is
 test('GET /audit/verdicts 401: without a token', async () => assertUnauthorized(await guarded.get('/audit/verdicts')))
 
 test('GET /audit/verdicts 200: with any token that reads', async () => {
-  for (const one of Object.values(TOKENS)) assert.equal((await guarded.get('/audit/verdicts', { token: one })).status, 200)
+  for (const one of Object.values(TOKENS))
+    assert.equal((await guarded.get('/audit/verdicts', { token: one })).status, 200)
 })
 
 test('GET /audit/verdicts 503: a kibibyte a row is charged', async () => {
@@ -209,5 +228,7 @@ test('GET /audit/verdicts 503: a kibibyte a row is charged', async () => {
 })
 
 test('GET /audit/verdicts 503: a statement that is cancelled', async () => {
-  await whileRefused(guarded.sql, 'audit_verdict', async () => assertDatabaseBusy(await guarded.get('/audit/verdicts', { token })))
+  await whileRefused(guarded.sql, 'audit_verdict', async () =>
+    assertDatabaseBusy(await guarded.get('/audit/verdicts', { token })),
+  )
 })

@@ -1,7 +1,8 @@
 /** Bodies as real agents send them (interop-core 1.1 and 1.4): names, addresses, ports and sizes. */
 
 export const podName = (i: number) => `checkout-api-${i % 97}-7c9f6d5b8-${i.toString(16).padStart(5, '0')}`
-export const podAddress = (i: number) => `10.${40 + Math.floor(i / 62_500)}.${Math.floor(i / 250) % 250}.${(i % 250) + 1}`
+export const podAddress = (i: number) =>
+  `10.${40 + Math.floor(i / 62_500)}.${Math.floor(i / 250) % 250}.${(i % 250) + 1}`
 
 const startedMs = Date.now()
 /** Naive UTC, so many milliseconds after the program began. */
@@ -14,7 +15,11 @@ const PODS_PER_BATCH = 5
 
 /** A manifest of about 1.5 kB, of which the broker keeps a fifth. */
 export function podSpec(i: number): string {
-  const labels = { 'app.kubernetes.io/name': `checkout-api-${i % 97}`, 'pod-template-hash': '7c9f6d5b8', team: 'payments' }
+  const labels = {
+    'app.kubernetes.io/name': `checkout-api-${i % 97}`,
+    'pod-template-hash': '7c9f6d5b8',
+    team: 'payments',
+  }
   const env = Array.from({ length: 12 }, (_, k) => ({ name: `SETTING_${k}`, value: 'v'.repeat(40) }))
   return JSON.stringify({
     pod_name: podName(i),
@@ -30,7 +35,10 @@ export function podSpec(i: number): string {
         labels,
         annotations: { 'checksum/config': 'a'.repeat(64) },
       },
-      spec: { nodeName: `node-${i % 50}`, containers: [{ name: 'app', image: 'registry.example/shop/checkout:1.2.3', env }] },
+      spec: {
+        nodeName: `node-${i % 50}`,
+        containers: [{ name: 'app', image: 'registry.example/shop/checkout:1.2.3', env }],
+      },
       status: { phase: 'Running', startTime: POD_START, podIP: podAddress(i), podIPs: [{ ip: podAddress(i) }] },
     },
     time_stamp: NOW,
@@ -78,10 +86,61 @@ export const syscalls = (i: number, time_stamp = NOW) =>
   JSON.stringify([{ pod_name: podName(i), pod_namespace: '', syscalls: SYSCALLS, arch: 'x86_64', time_stamp }])
 
 const SYSCALLS = [
-  ...['read', 'write', 'close', 'fstat', 'mmap', 'mprotect', 'munmap', 'brk', 'rt_sigaction', 'rt_sigprocmask', 'ioctl', 'pread64'],
-  ...['access', 'pipe', 'select', 'sched_yield', 'madvise', 'dup', 'nanosleep', 'getpid', 'socket', 'connect', 'accept', 'sendto'],
-  ...['recvfrom', 'shutdown', 'bind', 'listen', 'getsockname', 'setsockopt', 'clone', 'execve', 'exit', 'wait4', 'kill', 'uname'],
-  ...['fcntl', 'getcwd', 'readlink', 'futex', 'epoll_wait', 'openat', 'newfstatat', 'accept4', 'epoll_create1', 'pipe2', 'getrandom'],
+  ...[
+    'read',
+    'write',
+    'close',
+    'fstat',
+    'mmap',
+    'mprotect',
+    'munmap',
+    'brk',
+    'rt_sigaction',
+    'rt_sigprocmask',
+    'ioctl',
+    'pread64',
+  ],
+  ...[
+    'access',
+    'pipe',
+    'select',
+    'sched_yield',
+    'madvise',
+    'dup',
+    'nanosleep',
+    'getpid',
+    'socket',
+    'connect',
+    'accept',
+    'sendto',
+  ],
+  ...[
+    'recvfrom',
+    'shutdown',
+    'bind',
+    'listen',
+    'getsockname',
+    'setsockopt',
+    'clone',
+    'execve',
+    'exit',
+    'wait4',
+    'kill',
+    'uname',
+  ],
+  ...[
+    'fcntl',
+    'getcwd',
+    'readlink',
+    'futex',
+    'epoll_wait',
+    'openat',
+    'newfstatat',
+    'accept4',
+    'epoll_create1',
+    'pipe2',
+    'getrandom',
+  ],
 ]
 
 const uuid = (n: number, kind: number) => {

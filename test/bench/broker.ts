@@ -20,7 +20,9 @@ export interface Bench {
 
 /** A process that answers every request with five bytes, on the HTTP stack of the broker. */
 export async function startBare(): Promise<{ port: number; stop(): void }> {
-  const child = spawn(process.execPath, ['--import', 'tsx', 'test/bench/bare.ts'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, ['--import', 'tsx', 'test/bench/bare.ts'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   process.once('exit', () => child.kill('SIGKILL'))
   const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
   return { port: Number(line), stop: () => void child.kill('SIGKILL') }
@@ -33,7 +35,10 @@ export async function startBare(): Promise<{ port: number; stop(): void }> {
 export async function startBroker(settings: NodeJS.ProcessEnv = {}): Promise<Bench> {
   const dataDir = settings.DATA_DIR ?? (await mkdtemp(join(tmpdir(), 'broker-bench-')))
   const env = { ...process.env, ...settings, DATA_DIR: dataDir, LISTEN_ADDR: '127.0.0.1:0', ADMIN_ADDR: '127.0.0.1:0' }
-  const child = spawn(process.execPath, ['--v8-pool-size=1', 'dist/lib/server.js'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, ['--v8-pool-size=1', 'dist/lib/server.js'], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   process.once('exit', () => child.kill('SIGKILL'))
   const port = await new Promise<number>((resolve, reject) => {
     child.once('exit', (code) => reject(new Error(`the broker ended with ${code}`)))

@@ -44,7 +44,9 @@ export async function load(sql: postgres.Sql, { pods, flows, verdicts }: Scale):
     insert into compute_node
     select distinct node_name, now() at time zone 'utc', 5000, 1200, true, true, false, 10, 1, 2, 0, 8, 34359738368, 0, 0, 0, 0, null::bigint,
            null::bigint, now() at time zone 'utc' from pod`
-  await withoutIndexes(sql, 'traffic', () => insertFlows(sql, pods, flows, { from: '13 days', to: '0' }, 'bench', 'bench_pod', true))
+  await withoutIndexes(sql, 'traffic', () =>
+    insertFlows(sql, pods, flows, { from: '13 days', to: '0' }, 'bench', 'bench_pod', true),
+  )
   await withoutIndexes(sql, 'audit_verdict', () => insertVerdicts(sql, verdicts, { from: '29 days', to: '0' }))
   await sql.unsafe('vacuum (analyze)')
 }

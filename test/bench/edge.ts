@@ -124,7 +124,9 @@ for (const [name, request] of [
   )
   // On a machine that others use, too, processor time counts what they take from caches.
   const quietest = pairs.reduce((one, other) => (other.edge + other.broker < one.edge + one.broker ? other : one))
-  print(`${name}: in the quietest round ${quietest.edge.toFixed(0)} us beside ${quietest.broker.toFixed(0)} of the broker`)
+  print(
+    `${name}: in the quietest round ${quietest.edge.toFixed(0)} us beside ${quietest.broker.toFixed(0)} of the broker`,
+  )
 }
 await edge.stop()
 await broker.stop()

@@ -57,16 +57,25 @@ async function metric({ port }: Bench, name: string): Promise<number> {
   return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1])
 }
 
-print(`Node ${process.version}, ${process.platform}, ${FOR_MS / 1_000} s a phase, ${new Date().toISOString().slice(0, 10)}`)
+print(
+  `Node ${process.version}, ${process.platform}, ${FOR_MS / 1_000} s a phase, ${new Date().toISOString().slice(0, 10)}`,
+)
 for (const broker of [without, slow]) {
-  await run({ port: broker.port, connections: 16, forMs: 60_000, request: (i) => (i < PODS ? post('/pod/spec', podSpec(i)) : null) })
+  await run({
+    port: broker.port,
+    connections: 16,
+    forMs: 60_000,
+    request: (i) => (i < PODS ? post('/pod/spec', podSpec(i)) : null),
+  })
   await ingest(broker)
 }
 const rates: [number, number][] = []
 for (let round = 0; round < ROUNDS; round++) {
   const pair: [number, number] = [await ingest(without), await ingest(slow)]
   rates.push(pair)
-  print(`new flows a second: ${Math.round(pair[0])} without, ${Math.round(pair[1])} with an evaluator of ${EVALUATION_MS} ms`)
+  print(
+    `new flows a second: ${Math.round(pair[0])} without, ${Math.round(pair[1])} with an evaluator of ${EVALUATION_MS} ms`,
+  )
 }
 const median = rates.map(([a, b]) => b / a).sort((a, b) => a - b)[ROUNDS >> 1]!
 print(`share of the rate: ${median.toFixed(2)} (hold 0.9)`)

@@ -26,7 +26,12 @@ const BATCH = '/pod/traffic/batch'
 const list = (element: string, count: number) => `[${Array.from({ length: count }, () => element).join(',')}]`
 
 /** As many elements as fit, joined with commas. */
-function filled(head: string, tail: string, element: (i: number) => string, maxCount = Number.POSITIVE_INFINITY): string {
+function filled(
+  head: string,
+  tail: string,
+  element: (i: number) => string,
+  maxCount = Number.POSITIVE_INFINITY,
+): string {
   const parts: string[] = []
   let bytes = head.length + tail.length
   for (let i = 0; parts.length < maxCount; i++) {
@@ -42,7 +47,8 @@ const spec = (i: number, fields: string) =>
   `{"pod_name":"hostile-${i}","pod_ip":"10.200.${i >> 8}.${i & 255}","pod_namespace":"hostile","node_name":"node-h","is_dead":false,"time_stamp":"${TIME}",${fields}}`
 
 /** Opened and never closed, or closed again. */
-const nested = (open: string, inner: string, close: string, depth: number) => open.repeat(depth) + inner + close.repeat(depth)
+const nested = (open: string, inner: string, close: string, depth: number) =>
+  open.repeat(depth) + inner + close.repeat(depth)
 
 const service = (i: number, value: string) =>
   `{"svc_ip":"10.201.${i >> 8}.${i & 255}","svc_name":"hostile","svc_namespace":"hostile","time_stamp":"${TIME}","service_spec":{"n":${value}}}`
@@ -87,11 +93,15 @@ export const HOSTILE: Attack[] = [
       return spec(7, `"pod_obj":{"status":[${texts.join(',')}]},"host_network":0`)
     }),
   ),
-  fixed('containers: 100 000 entries', '/pod/spec', 'either', () => spec(1, `"containers":${list('{"name":"a"}', 100_000)}`)),
+  fixed('containers: 100 000 entries', '/pod/spec', 'either', () =>
+    spec(1, `"containers":${list('{"name":"a"}', 100_000)}`),
+  ),
   fixed('pod_obj.metadata nested deep', '/pod/spec', 'refused', () =>
     spec(2, `"pod_obj":{"metadata":${nested('{"a":', '0', '}', 300_000)}}`),
   ),
-  fixed('pod_obj.status nested deep', '/pod/spec', 'either', () => spec(3, `"pod_obj":{"status":${nested('[', '', ']', 900_000)}}`)),
+  fixed('pod_obj.status nested deep', '/pod/spec', 'either', () =>
+    spec(3, `"pod_obj":{"status":${nested('[', '', ']', 900_000)}}`),
+  ),
   fixed('pod_ips of 500 000', '/pod/spec', 'either', () => spec(4, `"pod_ips":${list('"1"', 500_000)}`)),
   fixed('syscalls: 100 000 names', '/pod/syscalls', 'refused', () => {
     const names = Array.from({ length: 100_000 }, (_, k) => `"n${k}"`).join(',')
@@ -122,7 +132,13 @@ export function validBodies(run: string): Attack[] {
       name: 'valid: smallest flows, 10 000',
       path: BATCH,
       expected: 'valid',
-      body: (i) => filled('[', ']', (k) => `{"uuid":"${uuid(run, i * MAX_BATCH_FLOWS + k)}","time_stamp":"${TIME}"}`, MAX_BATCH_FLOWS),
+      body: (i) =>
+        filled(
+          '[',
+          ']',
+          (k) => `{"uuid":"${uuid(run, i * MAX_BATCH_FLOWS + k)}","time_stamp":"${TIME}"}`,
+          MAX_BATCH_FLOWS,
+        ),
     },
     { name: 'valid: 2 MiB of ordinary flows', path: BATCH, expected: 'valid', body: flows },
     {
@@ -138,7 +154,11 @@ export function validBodies(run: string): Attack[] {
       body: (i) => {
         const kept = Array.from({ length: 10_000 }, (_, k) => `"example.test/annotation-${k}":"value ${k}"`).join(',')
         const head = `"pod_obj":{"metadata":{"uid":"m-${i}","annotations":{${kept}}},"spec":{"containers":[{"name":"app","env":[`
-        return filled(spec(100 + i, head).slice(0, -1), ']}]}}}', (k) => `{"name":"SETTING_${k}","value":"of the environment"}`)
+        return filled(
+          spec(100 + i, head).slice(0, -1),
+          ']}]}}}',
+          (k) => `{"name":"SETTING_${k}","value":"of the environment"}`,
+        )
       },
     },
   ]

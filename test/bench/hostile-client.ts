@@ -5,7 +5,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 const HOST = '127.0.0.1'
 
 /** Those of the broker: payloads of scanners are taken from nobody without one. */
-export const TOKENS = { BROKER_TOKEN_INGEST: 'hostile-ingest-token', BROKER_TOKEN_SUPPLYCHAIN: 'hostile-supplychain-token' }
+export const TOKENS = {
+  BROKER_TOKEN_INGEST: 'hostile-ingest-token',
+  BROKER_TOKEN_SUPPLYCHAIN: 'hostile-supplychain-token',
+}
 
 export interface Answers {
   /** How often each status came; `cut` for a connection that ended without one, `silent` for none in time. */
@@ -20,12 +23,17 @@ export interface Reply {
 }
 
 export function head(method: string, path: string, headers = ''): string {
-  const token = method === 'POST' && path.startsWith('/images/') ? TOKENS.BROKER_TOKEN_SUPPLYCHAIN : TOKENS.BROKER_TOKEN_INGEST
+  const token =
+    method === 'POST' && path.startsWith('/images/') ? TOKENS.BROKER_TOKEN_SUPPLYCHAIN : TOKENS.BROKER_TOKEN_INGEST
   return `${method} ${path} HTTP/1.1\r\nhost: broker\r\nconnection: close\r\nauthorization: Bearer ${token}\r\n${headers}\r\n`
 }
 
 export const postHead = (path: string, bytes: number, gzip: boolean, method = 'POST') =>
-  head(method, path, `content-type: application/json\r\ncontent-length: ${bytes}\r\n${gzip ? 'content-encoding: gzip\r\n' : ''}`)
+  head(
+    method,
+    path,
+    `content-type: application/json\r\ncontent-length: ${bytes}\r\n${gzip ? 'content-encoding: gzip\r\n' : ''}`,
+  )
 
 /** Sends all bodies at the same time, each on a connection of its own, and waits for the answers. */
 export async function attack(
@@ -35,7 +43,9 @@ export async function attack(
   gzip: boolean,
   limitMs: number,
 ): Promise<Answers> {
-  const replies = await Promise.all(bodies.map((body) => exchange(port, [postHead(path, body.length, gzip, method), body], limitMs)))
+  const replies = await Promise.all(
+    bodies.map((body) => exchange(port, [postHead(path, body.length, gzip, method), body], limitMs)),
+  )
   return tally(replies)
 }
 
@@ -77,7 +87,13 @@ export interface Hanging {
 }
 
 /** Announces a large body and sends `bytesPerSecond` of it. */
-export function trickle(port: number, path: string, count: number, announcedBytes: number, bytesPerSecond: number): Hanging {
+export function trickle(
+  port: number,
+  path: string,
+  count: number,
+  announcedBytes: number,
+  bytesPerSecond: number,
+): Hanging {
   const sockets = Array.from({ length: count }, () => {
     const socket = connect({ port, host: HOST, noDelay: true })
     socket.on('error', () => {})

@@ -8,7 +8,8 @@ const MAX_CONTAINERS = 5_000
 
 const post = (containers: string, more = '') =>
   `{"node":"node-h","ts":"2026-01-01T00:00:00Z","interval_ms":5000${more},"containers":${containers}}`
-const list = (count: number, entry: (i: number) => string) => `[${Array.from({ length: count }, (_, i) => entry(i)).join(',')}]`
+const list = (count: number, entry: (i: number) => string) =>
+  `[${Array.from({ length: count }, (_, i) => entry(i)).join(',')}]`
 
 const CPU =
   '{"usage_usec":500000,"quota_usec":200000,"period_usec":100000,"request_millis":250,"limit_millis":2000,"nr_periods":50,"nr_throttled":5,"throttled_usec":40000,"psi_some10":12.5,"psi_full10":2.25}'
@@ -20,10 +21,10 @@ const CPU_MINUTE = CPU.replace(/"usage_usec":\d+/, '"usage_millis":{"avg":120.5,
   /("psi_\w+"):[\d.]+/g,
   '$1:{"avg":4.5,"max":12.25}',
 )
-const MEMORY_MINUTE = MEMORY.replaceAll(/("(?:current|working_set)"):(\d+)/g, '$1:{"avg":$2,"max":$2,"last":$2}').replaceAll(
-  /("psi_\w+"):[\d.]+/g,
-  '$1:{"avg":4.5,"max":12.25}',
-)
+const MEMORY_MINUTE = MEMORY.replaceAll(
+  /("(?:current|working_set)"):(\d+)/g,
+  '$1:{"avg":$2,"max":$2,"last":$2}',
+).replaceAll(/("psi_\w+"):[\d.]+/g, '$1:{"avg":4.5,"max":12.25}')
 
 const container = (uid: string, fields = '', cpu = '{}', memory = '{}') =>
   `{"container_uid":"${uid}","pod_uid":"u","pod_name":"p","namespace":"hostile","container":"c","cpu":${cpu},"memory":${memory}${fields}}`
@@ -39,22 +40,34 @@ const rest = (text: string) => quotes(Math.floor((MAX_BYTES - text.length - 200)
 const either = (name: string, body: () => string) => fixed(`compute: ${name}`, COMPUTE_PATH, 'either', body)
 const refused = (name: string, body: () => string) => fixed(`compute: ${name}`, COMPUTE_PATH, 'refused', body)
 
-const refusedMinutes = (name: string, body: () => string) => fixed(`compute history: ${name}`, MINUTES_PATH, 'refused', body)
-const eitherMinutes = (name: string, body: () => string) => fixed(`compute history: ${name}`, MINUTES_PATH, 'either', body)
+const refusedMinutes = (name: string, body: () => string) =>
+  fixed(`compute history: ${name}`, MINUTES_PATH, 'refused', body)
+const eitherMinutes = (name: string, body: () => string) =>
+  fixed(`compute history: ${name}`, MINUTES_PATH, 'either', body)
 
 export const HOSTILE_COMPUTE: Attack[] = [
   eitherMinutes('60 000 culprits of one container', () =>
     post(`[${container('u', `,"blame":${list(60_000, (i) => `{"kind":"k","ref":"r","wait_ns":${1 + i}}`)}`)}]`),
   ),
   eitherMinutes('5 000 containers with 20 culprits', () =>
-    post(list(MAX_CONTAINERS, (k) => container(`h-${k}`, `,"blame":${list(20, (i) => `{"kind":"k","ref":"r","wait_ns":${1 + i}}`)}`))),
+    post(
+      list(MAX_CONTAINERS, (k) =>
+        container(`h-${k}`, `,"blame":${list(20, (i) => `{"kind":"k","ref":"r","wait_ns":${1 + i}}`)}`),
+      ),
+    ),
   ),
   eitherMinutes('5 000 histograms of 30 fractions', () =>
     post(list(MAX_CONTAINERS, (k) => container(`h-${k}`, `,"runq":{"hist":${list(30, () => '0.123')}}`))),
   ),
-  eitherMinutes('a histogram of 390 000 zeros', () => post(`[${container('u', `,"runq":{"hist":${list(390_000, () => '0')}}`)}]`)),
-  refusedMinutes('16 MiB of quotes in refs', () => post(`[${container('u', `,"blame":${list(8_000, (i) => culprit(i, quotes(500)))}`)}]`)),
-  eitherMinutes('a million quotes in refs', () => post(`[${container('u', `,"blame":${list(2_000, (i) => culprit(i, quotes(250)))}`)}]`)),
+  eitherMinutes('a histogram of 390 000 zeros', () =>
+    post(`[${container('u', `,"runq":{"hist":${list(390_000, () => '0')}}`)}]`),
+  ),
+  refusedMinutes('16 MiB of quotes in refs', () =>
+    post(`[${container('u', `,"blame":${list(8_000, (i) => culprit(i, quotes(500)))}`)}]`),
+  ),
+  eitherMinutes('a million quotes in refs', () =>
+    post(`[${container('u', `,"blame":${list(2_000, (i) => culprit(i, quotes(250)))}`)}]`),
+  ),
   refused('16 MiB of zeros', () => post(list(8_000_000, () => '0'))),
   refused('5 001 of {}', () => post(list(MAX_CONTAINERS + 1, () => '{}'))),
   refused('390 000 zeros', () => post(list(390_000, () => '0'))),
@@ -65,11 +78,17 @@ export const HOSTILE_COMPUTE: Attack[] = [
   either('5 000 of {}', () => post(list(MAX_CONTAINERS, () => '{}'))),
   either('5 000 zeros', () => post(list(MAX_CONTAINERS, () => '0'))),
   refused('16 MiB of quotes in a name', () => post(`[${container(rest(''))}]`)),
-  refused('16 MiB of quotes in refs', () => post(`[${container('u', `,"blame":${list(8_000, (i) => culprit(i, quotes(500)))}`)}]`)),
+  refused('16 MiB of quotes in refs', () =>
+    post(`[${container('u', `,"blame":${list(8_000, (i) => culprit(i, quotes(500)))}`)}]`),
+  ),
   either('a million quotes in a name', () => post(`[${container(quotes(1_000_000))}]`)),
-  either('a million quotes in refs', () => post(`[${container('u', `,"blame":${list(2_000, (i) => culprit(i, quotes(250)))}`)}]`)),
+  either('a million quotes in refs', () =>
+    post(`[${container('u', `,"blame":${list(2_000, (i) => culprit(i, quotes(250)))}`)}]`),
+  ),
   refused('16 MiB of quotes in stray texts', () => post('[]', `,"x":${list(1_000, () => `"${quotes(8_000)}"`)}`)),
-  either('390 000 integers of 17 digits', () => post('[]', `,"x":${list(390_000, (i) => `9${String(i).padStart(16, '7')}`)}`)),
+  either('390 000 integers of 17 digits', () =>
+    post('[]', `,"x":${list(390_000, (i) => `9${String(i).padStart(16, '7')}`)}`),
+  ),
   either('390 000 fractions', () => post('[]', `,"x":${list(390_000, (i) => `0.${String(i).padStart(17, '7')}1`)}`)),
   refused('390 000 numbers of 17 digits in a container', () =>
     post(`[${container('u', `,"runq":{"hist":${list(390_000, () => '17777777777777777')}}`)}]`),
@@ -84,7 +103,9 @@ export const HOSTILE_COMPUTE: Attack[] = [
     const blame = `,"blame":${list(30_000, () => '{"cgroup_id":18446744073709551615}')}`
     return post(`[${container('u', blame)}]`, `,"x":"${rest(blame)}"`)
   }),
-  either('18 000 culprits of one container', () => post(`[${container('u', `,"blame":${list(18_000, (i) => culprit(i % 99, 'ref'))}`)}]`)),
+  either('18 000 culprits of one container', () =>
+    post(`[${container('u', `,"blame":${list(18_000, (i) => culprit(i % 99, 'ref'))}`)}]`),
+  ),
   either('one text of 16 MiB of é', () => post(`[${container('é'.repeat(MAX_BYTES / 2 - 200))}]`)),
   either('a number of 16 million digits', () => post('[]', `,"x":1${'0'.repeat(MAX_BYTES - 200)}`)),
   either('98 000 short texts', () => post('[]', `,"x":${list(98_000, (i) => `"${i}"`)}`)),
@@ -100,7 +121,12 @@ export const validCompute = (run: string): Attack[] => [
     body: (i) =>
       post(
         list(250, (k) =>
-          container(`${run}-${i}-${k}`, `,"runq":${RUNQ},"blame":${list(20, (n) => culprit(n, `shop/checkout-${n}/app`))}`, CPU, MEMORY),
+          container(
+            `${run}-${i}-${k}`,
+            `,"runq":${RUNQ},"blame":${list(20, (n) => culprit(n, `shop/checkout-${n}/app`))}`,
+            CPU,
+            MEMORY,
+          ),
         ),
       ),
   },
@@ -130,13 +156,19 @@ export const validCompute = (run: string): Attack[] => [
     name: 'compute: 5 000 containers',
     path: COMPUTE_PATH,
     expected: 'valid',
-    body: (i) => post(list(MAX_CONTAINERS, (k) => container(`${run}-${i}-${k}`, ',"cgroup_id":1', '{"usage_usec":5}', '{"current":7}'))),
+    body: (i) =>
+      post(
+        list(MAX_CONTAINERS, (k) =>
+          container(`${run}-${i}-${k}`, ',"cgroup_id":1', '{"usage_usec":5}', '{"current":7}'),
+        ),
+      ),
   },
   {
     name: 'compute: 5 000 of one container',
     path: COMPUTE_PATH,
     expected: 'valid',
-    body: () => post(list(MAX_CONTAINERS, () => container('one', ',"cgroup_id":1', '{"usage_usec":5}', '{"current":7}'))),
+    body: () =>
+      post(list(MAX_CONTAINERS, () => container('one', ',"cgroup_id":1', '{"usage_usec":5}', '{"current":7}'))),
   },
   {
     name: 'compute: 5 000 with the longest names',

@@ -6,7 +6,8 @@ const MAX_BYTES = 4 * 1024 * 1024
 const MAX_ENTRIES = 5_000
 const DIGEST = `sha256:${'a'.repeat(64)}`
 
-const list = (count: number, entry: (i: number) => string) => `[${Array.from({ length: count }, (_, i) => entry(i)).join(',')}]`
+const list = (count: number, entry: (i: number) => string) =>
+  `[${Array.from({ length: count }, (_, i) => entry(i)).join(',')}]`
 /** An array nested as deep as it goes. */
 const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
 /** The n-th second of 2026, with all the digits that a time may have. */
@@ -35,10 +36,20 @@ export const HOSTILE_HEARTBEATS: Attack[] = [
   either('one name of 4 MiB', () => `[${heartbeat('a', { workload: 'n'.repeat(MAX_BYTES / 2 - 500) })}]`),
   either('one name of 4 MiB of blanks', () => `[${heartbeat('a', { workload: ' '.repeat(MAX_BYTES / 2 - 500) })}]`),
   either('one id of 4 MiB of digits', () => `[${heartbeat('1'.repeat(MAX_BYTES - 700))}]`),
-  either('one number of 4 MiB', () => `[${heartbeat('a').replace('"unsent":1', `"unsent":1${'0'.repeat(MAX_BYTES - 700)}`)}]`),
-  either('one time of 4 MiB', () => `[${heartbeat('a').replace('"heartbeat_at":"', `"heartbeat_at":"${'0'.repeat(MAX_BYTES - 700)}`)}]`),
-  either('5 000 with U+0000 at the end of a name', () => list(MAX_ENTRIES, () => heartbeat('a', { workload: `${'w'.repeat(60)}\\u0000` }))),
-  either('5 000 with a long unknown key', () => list(MAX_ENTRIES, (i) => heartbeat('a', { fields: `,"x":"${`${i}`.padEnd(200, 'x')}"` }))),
+  either(
+    'one number of 4 MiB',
+    () => `[${heartbeat('a').replace('"unsent":1', `"unsent":1${'0'.repeat(MAX_BYTES - 700)}`)}]`,
+  ),
+  either(
+    'one time of 4 MiB',
+    () => `[${heartbeat('a').replace('"heartbeat_at":"', `"heartbeat_at":"${'0'.repeat(MAX_BYTES - 700)}`)}]`,
+  ),
+  either('5 000 with U+0000 at the end of a name', () =>
+    list(MAX_ENTRIES, () => heartbeat('a', { workload: `${'w'.repeat(60)}\\u0000` })),
+  ),
+  either('5 000 with a long unknown key', () =>
+    list(MAX_ENTRIES, (i) => heartbeat('a', { fields: `,"x":"${`${i}`.padEnd(200, 'x')}"` })),
+  ),
 ]
 
 /** The fullest posts. `run` makes containers of one run unlike those of another. */

@@ -7,8 +7,10 @@ export const DENIED_PODS = 10_000
 const MAX_BYTES = 4 * 1024 * 1024
 const MAX_ENTRIES = 10_000
 
-const drain = (entries: string, node = 'node-h') => `{"node":"${node}","capturing":true,"intervalSeconds":10,"denials":${entries}}`
-const list = (count: number, entry: (i: number) => string) => `[${Array.from({ length: count }, (_, i) => entry(i)).join(',')}]`
+const drain = (entries: string, node = 'node-h') =>
+  `{"node":"${node}","capturing":true,"intervalSeconds":10,"denials":${entries}}`
+const list = (count: number, entry: (i: number) => string) =>
+  `[${Array.from({ length: count }, (_, i) => entry(i)).join(',')}]`
 
 const denial = (pod: string, fields = '') =>
   `{"podUid":"uid-${pod}","podName":"${pod}","podNamespace":"hostile","syscall":"ptrace","action":"SCMP_ACT_ERRNO","count":1${fields}}`
@@ -17,8 +19,10 @@ const TIMES = ',"firstSeen":"2026-01-01T00:00:00.123456789+02:00","lastSeen":"20
 /** An array nested as deep as it goes. */
 const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
 
-const either = (name: string, entries: () => string) => fixed(`denials: ${name}`, DENIAL_PATH, 'either', () => drain(entries()))
-const refused = (name: string, entries: () => string) => fixed(`denials: ${name}`, DENIAL_PATH, 'refused', () => drain(entries()))
+const either = (name: string, entries: () => string) =>
+  fixed(`denials: ${name}`, DENIAL_PATH, 'either', () => drain(entries()))
+const refused = (name: string, entries: () => string) =>
+  fixed(`denials: ${name}`, DENIAL_PATH, 'refused', () => drain(entries()))
 
 export const HOSTILE_DENIALS: Attack[] = [
   refused('4 MiB of zeros', () => list(2_000_000, () => '0')),

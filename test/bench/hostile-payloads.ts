@@ -16,7 +16,12 @@ const head = (list: string, second = 0, more = '') =>
   `{"schema_version":1,"image":{"digest":"${DIGEST}"},"source":"registry","scanned_at":"${new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString()}",${more}"${list}":`
 
 /** As many elements as fit. */
-function filled(start: string, element: (i: number) => string, maxCount: number, maxBytes = MAX_INFLATED_BYTES): string {
+function filled(
+  start: string,
+  element: (i: number) => string,
+  maxCount: number,
+  maxBytes = MAX_INFLATED_BYTES,
+): string {
   const parts: string[] = []
   for (let bytes = start.length + 3; parts.length < maxCount; ) {
     const one = element(parts.length)
@@ -43,14 +48,22 @@ export const HOSTILE_PAYLOADS: Attack[] = [
   packed('findings: [{},{},...]', 'refused', () => `${head('vulnerabilities')}[${'{},'.repeat(2_700_000)}{}]}`),
   packed('findings: 8 MB of [', 'refused', () => `${head('vulnerabilities')}${'['.repeat(8_000_000)}`),
   packed('findings: 8 MB of {"a":', 'refused', () => '{"a":'.repeat(1_600_000)),
-  packed('findings: zeros beside the list', 'refused', () => `${head('vulnerabilities', 0, `"x":[${'0,'.repeat(4_000_000)}0],`)}[]}`),
+  packed(
+    'findings: zeros beside the list',
+    'refused',
+    () => `${head('vulnerabilities', 0, `"x":[${'0,'.repeat(4_000_000)}0],`)}[]}`,
+  ),
   packed(
     'findings: an element of 4 million',
     'refused',
     () => `${head('vulnerabilities')}[${tiny(0, `,"x":[${'0,'.repeat(4_000_000)}0]`)}]}`,
   ),
   packed('findings: containers in each', 'refused', () => findings((i) => tiny(i, `,"x":[${'[],'.repeat(120)}[]]`))),
-  packed('findings: the last is bad', 'refused', () => `${findings(ordinary, MAX_INFLATED_BYTES - 2).slice(0, -2)},7]}`),
+  packed(
+    'findings: the last is bad',
+    'refused',
+    () => `${findings(ordinary, MAX_INFLATED_BYTES - 2).slice(0, -2)},7]}`,
+  ),
   packed('findings: the last has no id', 'refused', () =>
     findings((i) => (i < MAX_FINDINGS - 1 ? tiny(i, ',"title":"of many"') : '{"id":"","package":{"name":"p"}}')),
   ),
@@ -64,8 +77,16 @@ export const HOSTILE_PAYLOADS: Attack[] = [
   packed('findings: file paths by the dozen', 'either', () =>
     findings((i) => tiny(i, `,"file_paths":[${list(40, (k) => `"${(i * 40 + k) % 973}"`)}]`)),
   ),
-  packed('findings: one title of 8 MB', 'either', () => `${head('vulnerabilities')}[${tiny(0, `,"title":"é${'x'.repeat(8_000_000)}"`)}]}`),
-  packed('findings: 8 MB that nobody reads', 'either', () => `${head('vulnerabilities', 0, `"x":"é${'x'.repeat(8_000_000)}",`)}[]}`),
+  packed(
+    'findings: one title of 8 MB',
+    'either',
+    () => `${head('vulnerabilities')}[${tiny(0, `,"title":"é${'x'.repeat(8_000_000)}"`)}]}`,
+  ),
+  packed(
+    'findings: 8 MB that nobody reads',
+    'either',
+    () => `${head('vulnerabilities', 0, `"x":"é${'x'.repeat(8_000_000)}",`)}[]}`,
+  ),
   packed('findings: one of all, 20 000 times', 'either', () =>
     findings((i) => tiny(0, `,"fixed_version":"${i}","cvss":{"v${i}":{"v3_score":1}}`)),
   ),
@@ -82,19 +103,35 @@ export const HOSTILE_PAYLOADS: Attack[] = [
 const ordinary = (i: number) =>
   JSON.stringify({
     id: `CVE-2026-${i}`,
-    package: { name: `libpkg${i % 700}`, version: `1.${i % 9}.${i}`, type: 'deb', purl: `pkg:deb/debian/libpkg${i}@1.${i}` },
+    package: {
+      name: `libpkg${i % 700}`,
+      version: `1.${i % 9}.${i}`,
+      type: 'deb',
+      purl: `pkg:deb/debian/libpkg${i}@1.${i}`,
+    },
     ...{ fixed_version: `1.${i}.1`, severity: 'HIGH', score: 7.5, title: `heap overflow in part ${i} of the parser` },
     ...{
       cvss: { nvd: { v3_score: 7.5, v3_vector: 'CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:N/A:N' } },
       primary_url: `https://advisories.test/${i}`,
     },
-    ...{ target: 'app (debian 12)', class: 'os-pkgs', published_at: '2026-01-02T03:04:05Z', last_modified_at: '2026-02-02T03:04:05Z' },
+    ...{
+      target: 'app (debian 12)',
+      class: 'os-pkgs',
+      published_at: '2026-01-02T03:04:05Z',
+      last_modified_at: '2026-02-02T03:04:05Z',
+    },
     file_paths: [`usr/lib/lib${i}.so`],
   })
 
 const part = (i: number) =>
   JSON.stringify({
-    ...{ name: `libpkg${i}`, version: `1.2.${i % 9}`, purl: `pkg:deb/debian/libpkg${i}@1.2?arch=amd64`, type: 'deb', class: 'os-pkgs' },
+    ...{
+      name: `libpkg${i}`,
+      version: `1.2.${i % 9}`,
+      purl: `pkg:deb/debian/libpkg${i}@1.2?arch=amd64`,
+      type: 'deb',
+      class: 'os-pkgs',
+    },
     ...{ src_name: `src${i % 900}`, src_version: '1.2', licenses: ['MIT', 'Apache-2.0'], layer_digest: DIGEST },
     file_paths: Array.from({ length: 10 }, (_, k) => `usr/share/doc/libpkg${i}/part-${k}/copyright`),
   })
@@ -107,7 +144,8 @@ export function validPayloads(run: string): Attack[] {
   return [
     {
       ...{ name: 'findings: 1 MB of ordinary ones', path: PAYLOAD_PATH, expected: 'valid' },
-      body: () => filled(head('vulnerabilities', newer(), `"x":${made},`), (i) => ordinary(i + made), MAX_FINDINGS, 1_000_000),
+      body: () =>
+        filled(head('vulnerabilities', newer(), `"x":${made},`), (i) => ordinary(i + made), MAX_FINDINGS, 1_000_000),
     },
     {
       ...{ name: 'findings: 8 MiB of ordinary ones', path: PAYLOAD_PATH, expected: 'valid', isPackedOnly: true },

@@ -21,7 +21,8 @@ const SIGNED = { format: 'f', verified: true, issuer: 'i', san: 's' }
 /** As many entries as there may be, made of `entry`; `text` is as long in all of them as the body has room for. */
 function full(start: string, entry: (text: string, i: number) => Fields): string {
   const make = (text: string) => {
-    const of = (count: number, fields: Fields) => Array.from({ length: count }, (_, i) => ({ ...entry(text, i), ...fields }))
+    const of = (count: number, fields: Fields) =>
+      Array.from({ length: count }, (_, i) => ({ ...entry(text, i), ...fields }))
     return `${start}"signatures":${JSON.stringify(of(MAX_SIGNATURES, {}))},"attestations":${JSON.stringify(of(MAX_ATTESTATIONS, { predicate_type: 'p' }))}}`
   }
   let [least, most] = [0, MAX_BYTES]
@@ -53,13 +54,17 @@ export const HOSTILE_RESULTS: Attack[] = [
   refused('[{},{},...]', () => filledTo(`${head()}"signatures":[`, '{},', '{}]}')),
   refused('[0,0,...] beside the lists', () => filledTo(`${head()}"x":[`, '0,', '0]}')),
   refused('16 000 containers', () => `${head()}"x":[${'[],'.repeat(5_400)}[]],"signatures":7}`),
-  refused('8 000 different keys', () => `${head()}${Array.from({ length: 8_000 }, (_, i) => `"k${i}":0`).join(',')},"signatures":7}`),
+  refused(
+    '8 000 different keys',
+    () => `${head()}${Array.from({ length: 8_000 }, (_, i) => `"k${i}":0`).join(',')},"signatures":7}`,
+  ),
   refused('a key 8 000 times', () => `${head()}${'"a":0,'.repeat(8_000)}"b":0}`),
   refused('a value of 256 KiB, cut short', () => filledTo(`${head()}"x":"`, 'x', '')),
   refused('a number of 256 KiB', () => filledTo(`${head()}"signatures":[{"format":"f","tlog_index":`, '9', '}]}')),
   refused(
     '5 000 integers beyond 2^53',
-    () => `${head()}"x":[${'9223372036854775807,'.repeat(5_000)}0],"signatures":[{"format":"f","tlog_index":9223372036854775808}]}`,
+    () =>
+      `${head()}"x":[${'9223372036854775807,'.repeat(5_000)}0],"signatures":[{"format":"f","tlog_index":9223372036854775808}]}`,
   ),
   refused('the last text is forbidden', () =>
     full(head(), (text, i) => ({ ...SIGNED, detail: text, ...(i === MAX_ATTESTATIONS - 1 && { san: '\u202e' }) })),
@@ -78,18 +83,31 @@ export function validResults(): Attack[] {
   const newer = () => checkedAt++
   const provenance = (text: string) => {
     const long = text.slice(0, 330)
-    return { builder_id: long, build_type: long, source_repo: long, source_commit: long.slice(0, 128), source_ref: long }
+    return {
+      builder_id: long,
+      build_type: long,
+      source_repo: long,
+      source_commit: long.slice(0, 128),
+      source_ref: long,
+    }
   }
   const valid = (name: string, body: () => string): Attack =>
     plain({ name: `results: ${name}`, path: RESULT_PATH, expected: 'valid', body })
   return [
     valid('96 entries in 256 KiB', () =>
       full(head(newer()), (text, i) => ({
-        ...{ ...SIGNED, issuer: `i${text.slice(0, 500)}${i}`, san: `s${text.slice(0, 500)}${i}`, detail: text.slice(0, 300) },
+        ...{
+          ...SIGNED,
+          issuer: `i${text.slice(0, 500)}${i}`,
+          san: `s${text.slice(0, 500)}${i}`,
+          detail: text.slice(0, 300),
+        },
         ...{ tlog_index: i, integrated_time: '2026-01-01T00:00:00Z', provenance: provenance(text) },
       })),
     ),
-    valid('256 KiB that nobody reads', () => filledTo(`${head(newer())}"signatures":[${JSON.stringify(SIGNED)}],"x":"`, 'x', '"}')),
+    valid('256 KiB that nobody reads', () =>
+      filledTo(`${head(newer())}"signatures":[${JSON.stringify(SIGNED)}],"x":"`, 'x', '"}'),
+    ),
     ...WORDS.map((word) => valid(`details of ${word.trim()}`, () => detailed(word, newer()))),
   ]
 }

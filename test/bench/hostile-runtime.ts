@@ -8,14 +8,16 @@ const MAX_PATH = 4_096
 const DIGEST = `sha256:${'a'.repeat(64)}`
 const TIME = '2026-01-01T00:00:00.123456789'
 
-const list = (count: number, entry: (i: number) => string) => `[${Array.from({ length: count }, (_, i) => entry(i)).join(',')}]`
+const list = (count: number, entry: (i: number) => string) =>
+  `[${Array.from({ length: count }, (_, i) => entry(i)).join(',')}]`
 
 /** An entry with all its keys; `fields` are more of them. */
 const executable = (path: string, workload = 'w', fields = '') =>
   `{"pod_namespace":"hostile","pod_name":"${workload}-0","workload_kind":"Deployment","workload_name":"${workload}","container_name":"c","image_digest":"${DIGEST}","kind":"exec","path":"${path}","path_complete":true,"source":"ebpf","origin":"image","first_seen":"${TIME}","last_seen":"${TIME}"${fields}}`
 
 /** As many entries as have room with paths of so many bytes each. */
-const roomFor = (pathBytes: number) => Math.min(MAX_ENTRIES, Math.floor((MAX_BYTES - 2) / (executable('').length + pathBytes + 1)))
+const roomFor = (pathBytes: number) =>
+  Math.min(MAX_ENTRIES, Math.floor((MAX_BYTES - 2) / (executable('').length + pathBytes + 1)))
 /** An array nested as deep as it goes. */
 const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
 
@@ -37,14 +39,21 @@ export const HOSTILE_EXECUTABLES: Attack[] = [
   either('20 other keys in each of 4 000', () =>
     list(4_000, (i) => `{${Array.from({ length: 20 }, (_, k) => `"k${i}_${k}":${k}`).join(',')}}`),
   ),
-  either('5 000 of one long unknown key', () => list(MAX_ENTRIES, () => executable('/x', 'w', `,"x":"${'k'.repeat(1_200)}"`))),
+  either('5 000 of one long unknown key', () =>
+    list(MAX_ENTRIES, () => executable('/x', 'w', `,"x":"${'k'.repeat(1_200)}"`)),
+  ),
   either('one path of 8 MiB', () => `[${executable('p'.repeat(MAX_BYTES - 500))}]`),
   either('one path of 8 MiB of escapes', () => `[${executable(times(1_390_000, '\\u0041'))}]`),
   either('one path of 8 MiB of quotes', () => `[${executable(times(4_100_000, '\\"'))}]`),
   either('one source of 8 MiB of blanks', () => `[${executable('/x').replace('ebpf', ' '.repeat(MAX_BYTES - 500))}]`),
-  either('5 000 origins of 1 100 bytes', () => list(MAX_ENTRIES, () => executable('/x').replace('"image"', `"${'é'.repeat(550)}"`))),
+  either('5 000 origins of 1 100 bytes', () =>
+    list(MAX_ENTRIES, () => executable('/x').replace('"image"', `"${'é'.repeat(550)}"`)),
+  ),
   either('5 000 with U+0000 at the end', () => list(MAX_ENTRIES, () => executable(`${'x'.repeat(1_100)}\\u0000`))),
-  either('390 000 numbers for a path', () => `[${executable('').replace('"path":""', `"path":${list(390_000, (i) => String(i))}`)}]`),
+  either(
+    '390 000 numbers for a path',
+    () => `[${executable('').replace('"path":""', `"path":${list(390_000, (i) => String(i))}`)}]`,
+  ),
   { ...refused('200 MiB of blanks', () => '[]'.padStart(200 * 1024 * 1024)), isPackedOnly: true },
   either('8 MiB of one number', () => `[{"path":1${'0'.repeat(MAX_BYTES - 200)}}]`),
 ]
@@ -74,7 +83,9 @@ export const validExecutables = (run: string): Attack[] => {
     valid('8 MiB of long letters in paths', (unique) => alike(unique, '€', 3)),
     valid('5 000 of 1 300 bytes', (unique) => list(MAX_ENTRIES, (k) => executable(`${'€'.repeat(420)}${unique}${k}`))),
     valid('5 000 of long names', (unique) =>
-      list(MAX_ENTRIES, (k) => executable('/x').replace(/"(hostile|w-0|w|c)"/g, (_, name) => `"${name}${unique}${k}${'n'.repeat(220)}"`)),
+      list(MAX_ENTRIES, (k) =>
+        executable('/x').replace(/"(hostile|w-0|w|c)"/g, (_, name) => `"${name}${unique}${k}${'n'.repeat(220)}"`),
+      ),
     ),
   ]
 }

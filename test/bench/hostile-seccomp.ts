@@ -15,7 +15,8 @@ const FULL_UNIONS = 100
 const NAMES_OF_FULL = 100
 const NAME_CHARS = 64
 
-const repeated = (count: number, element: (i: number) => string) => Array.from({ length: count }, (_, i) => element(i)).join(',')
+const repeated = (count: number, element: (i: number) => string) =>
+  Array.from({ length: count }, (_, i) => element(i)).join(',')
 const cr = (rules: string) => `{"spec":{"syscalls":[${rules}]}}`
 const rule = (names: string) => `{"names":[${names}]}`
 const files = (node: string, list: string) => `{"node_name":"${node}","files":[${list}]}`
@@ -23,7 +24,9 @@ const put = (attack: Attack): Attack => ({ ...attack, method: 'PUT' })
 
 export const HOSTILE_SECCOMP: Attack[] = [
   ...[
-    fixed('resources: 390 000 blank names', CR, 'refused', () => cr(repeated(1_000, () => rule(repeated(390, () => '""'))))),
+    fixed('resources: 390 000 blank names', CR, 'refused', () =>
+      cr(repeated(1_000, () => rule(repeated(390, () => '""')))),
+    ),
     fixed('resources: 2 MiB of names', CR, 'refused', () => cr(rule(repeated(190_000, (i) => `"n${i}"`)))),
     fixed('resources: 90 000 names in rules', CR, 'refused', () =>
       cr(repeated(900, (k) => rule(repeated(100, (i) => `"n${k * 100 + i}"`)))),

@@ -64,7 +64,11 @@ const HANG_MS = 8_000
 const ANSWERED_LARGE_LISTS = 3
 
 const { values: options } = parseArgs({
-  options: { only: { type: 'string', multiple: true }, flags: { type: 'string' }, limit: { type: 'string', default: '15' } },
+  options: {
+    only: { type: 'string', multiple: true },
+    flags: { type: 'string' },
+    limit: { type: 'string', default: '15' },
+  },
 })
 const LIMIT_MS = Number(options.limit) * 1_000
 const words = options.only
@@ -74,7 +78,11 @@ const wanted = (name: string) => !words || words.some((word) => name.includes(wo
 const MALLOC = { MALLOC_ARENA_MAX: '2' }
 const SETTINGS = [
   { flags: 'shipped', nodeArgs: ['--v8-pool-size=1'], env: MALLOC },
-  { flags: 'small', nodeArgs: ['--max-old-space-size=200', '--v8-pool-size=1'], env: { ...MALLOC, BROKER_MEMORY_LIMIT_MB: '256' } },
+  {
+    flags: 'small',
+    nodeArgs: ['--max-old-space-size=200', '--v8-pool-size=1'],
+    env: { ...MALLOC, BROKER_MEMORY_LIMIT_MB: '256' },
+  },
 ].filter(({ flags }) => !options.flags || options.flags === flags)
 
 const print = (line: string) => process.stdout.write(`${line}\n`)
@@ -105,7 +113,12 @@ async function start(): Promise<void> {
 
 /** After a line: alive and answering, or started again. `silent`: it still has work that nobody waits for. */
 async function recover(silent = false): Promise<void> {
-  if (!silent && broker.end === null && (await exchange(broker.port, [head('GET', '/version')], RECOVER_MS)).status === '200') return
+  if (
+    !silent &&
+    broker.end === null &&
+    (await exchange(broker.port, [head('GET', '/version')], RECOVER_MS)).status === '200'
+  )
+    return
   print(`  the broker is started again: ${broker.end ?? 'it did not answer in time'}`)
   await broker.kill()
   await start()
@@ -209,7 +222,8 @@ async function meanwhile(name: string, hang: () => Hanging, large: string | null
   const lists = large ? prober(port, [head('GET', large)], 500, LIMIT_MS) : null
   const answered = () => lists?.replies.filter(({ status }) => status === '200') ?? []
   const passed = () => performance.now() - startedAt
-  while (passed() < HANG_MS || (lists && answered().length < ANSWERED_LARGE_LISTS && passed() < LARGE_WITHIN_MS)) await delay(100)
+  while (passed() < HANG_MS || (lists && answered().length < ANSWERED_LARGE_LISTS && passed() < LARGE_WITHIN_MS))
+    await delay(100)
   const still = hanging.open
   const replies = await Promise.all(probes.map(async ([label, probe]) => [label, await probe.stop()] as const))
   const largeReplies = (await lists?.stop()) ?? []
@@ -228,7 +242,8 @@ async function meanwhile(name: string, hang: () => Hanging, large: string | null
   if (large !== null) {
     const first = answered()[0]
     line('large', largeReplies, first ? [] : [`no large list within ${LARGE_WITHIN_MS / 1_000} s`])
-    if (first) print(`  ${name}: the first large list was answered after ${((first.at + first.ms) / 1_000).toFixed(1)} s`)
+    if (first)
+      print(`  ${name}: the first large list was answered after ${((first.at + first.ms) / 1_000).toFixed(1)} s`)
   }
   await recover()
 }
@@ -238,7 +253,9 @@ async function readers(name: string, path: string): Promise<void> {
   if (!wanted(name)) return
   for (const count of AT_ONCE) {
     await begin()
-    const answers = tally(await Promise.all(Array.from({ length: count }, () => exchange(broker.port, [head('GET', path)], LIMIT_MS))))
+    const answers = tally(
+      await Promise.all(Array.from({ length: count }, () => exchange(broker.port, [head('GET', path)], LIMIT_MS))),
+    )
     const wrong = [...answers.statuses.keys()].filter((status) => !RIGHT.valid.test(status))
     const faults = wrong.length > 0 ? [`answered ${wrong.join(', ')}`] : []
     report({ name, how: `read ${count}`, answers, loopBoundMs: VALID_LOOP_MS, faults }, await figures())
@@ -271,7 +288,10 @@ async function idle(): Promise<void> {
   await begin()
   await delay(IDLE_MS)
   const answers = await attack(broker.port, { path: '/pod/spec' }, [smallPost], false, LIMIT_MS)
-  report({ name: '(nothing; one small post)', how: '', answers, loopBoundMs: VALID_LOOP_MS, faults: [] }, await figures())
+  report(
+    { name: '(nothing; one small post)', how: '', answers, loopBoundMs: VALID_LOOP_MS, faults: [] },
+    await figures(),
+  )
 }
 
 async function fill(): Promise<void> {
@@ -301,12 +321,18 @@ async function fill(): Promise<void> {
 
 const startedAt = performance.now()
 await fill()
-print(`Node ${process.version}, ${process.platform}, load ${loadavg()[0]!.toFixed(1)}, ${new Date().toISOString().slice(0, 10)}`)
+print(
+  `Node ${process.version}, ${process.platform}, load ${loadavg()[0]!.toFixed(1)}, ${new Date().toISOString().slice(0, 10)}`,
+)
 print(
   `bounds: loop ${REFUSED_LOOP_MS} ms for what is refused, ${VALID_LOOP_MS} ms for what is valid (idle machine); ${PEAK_MIB} MiB, ${PAYLOAD_PEAK_MIB} MiB with payloads of findings and components; small requests beside slow clients ${SMALL_MS} ms`,
 )
-print(`| flags   | ${'body'.padEnd(32)} | how       | answers                | first ms | slowest ms |  loop ms | peak MiB | |`)
-print(`|---------|${'-'.repeat(34)}|-----------|------------------------|---------:|-----------:|---------:|---------:|---|`)
+print(
+  `| flags   | ${'body'.padEnd(32)} | how       | answers                | first ms | slowest ms |  loop ms | peak MiB | |`,
+)
+print(
+  `|---------|${'-'.repeat(34)}|-----------|------------------------|---------:|-----------:|---------:|---------:|---|`,
+)
 for (settings of SETTINGS) {
   await start()
   await idle()
@@ -338,8 +364,16 @@ for (settings of SETTINGS) {
   await readers('denials: metrics of 10 000 series', '/metrics')
   await readers('denials: the newest 500', '/seccomp/denials?limit=500')
   await readers('denials: of a kind that has none', '/seccomp/denials?limit=500&kind=none')
-  await meanwhile('slow bodies: 63 posters', () => trickle(broker.port, '/pod/traffic/batch', SLOW_POSTERS, 2_000_000, 1_000), null)
-  await meanwhile('slow payloads: 63 posters', () => trickle(broker.port, PAYLOAD_PATH, SLOW_POSTERS, 1_000_000, 1_000), null)
+  await meanwhile(
+    'slow bodies: 63 posters',
+    () => trickle(broker.port, '/pod/traffic/batch', SLOW_POSTERS, 2_000_000, 1_000),
+    null,
+  )
+  await meanwhile(
+    'slow payloads: 63 posters',
+    () => trickle(broker.port, PAYLOAD_PATH, SLOW_POSTERS, 1_000_000, 1_000),
+    null,
+  )
   await slowReaders('/pod/traffic?limit=20000', 'newest 20 000')
   await slowReaders('/pod/traffic/large', '200 000 of a pod')
   await slowReaders('/pod/info', '20 000 pods')

@@ -18,9 +18,20 @@ import { logTo } from '../support/log.ts'
 import { flowBatch, podAddress, podName } from './bodies.ts'
 import { type Bench, startBroker } from './broker.ts'
 import { get, type Measured, post, run } from './client.ts'
-import { insertFlows, insertVerdicts, LARGE, load, type Scale, SERVICES_PER_POD, TENTH, withoutIndexes } from './dataset.ts'
+import {
+  insertFlows,
+  insertVerdicts,
+  LARGE,
+  load,
+  type Scale,
+  SERVICES_PER_POD,
+  TENTH,
+  withoutIndexes,
+} from './dataset.ts'
 
-const { values: options } = parseArgs({ options: { seconds: { type: 'string', default: '3' }, only: { type: 'string' } } })
+const { values: options } = parseArgs({
+  options: { seconds: { type: 'string', default: '3' }, only: { type: 'string' } },
+})
 const FOR_MS = Number(options.seconds) * 1_000
 const only = options.only?.split(',')
 const isWanted = (name: string) => !only || only.some((word) => name.includes(word))
@@ -76,7 +87,10 @@ const READS: [name: string, path: (i: number, scale: Scale) => string, grows?: t
   ['GET /svc/ip/{ip}', (i, { pods }) => `/svc/ip/10.250.0.${i % Math.min(250, pods * SERVICES_PER_POD)}`],
   ['GET /audit/verdicts', () => '/audit/verdicts'],
   ['GET /audit/verdicts?policy=', (i) => `/audit/verdicts?policy=policy-${i % 400}`],
-  ['GET /audit/verdicts?namespace=&verdict=', (i) => `/audit/verdicts?namespace=shop-${i % 40}&verdict=WouldDeny&limit=500`],
+  [
+    'GET /audit/verdicts?namespace=&verdict=',
+    (i) => `/audit/verdicts?namespace=shop-${i % 40}&verdict=WouldDeny&limit=500`,
+  ],
   ['GET /version', () => '/version'],
   ['GET /pod/info', () => '/pod/info', true],
   ['GET /svc/info', () => '/svc/info', true],
@@ -95,11 +109,17 @@ async function compareReads(tenth: Site, large: Site): Promise<void> {
     const rounds: [Measured, Measured][] = []
     for (let round = 0; round < ROUNDS; round++) {
       const measure = ({ broker, scale }: Site) =>
-        run({ port: broker.port, connections: grows ? 1 : CONNECTIONS, forMs: FOR_MS, request: (i) => get(path(i, scale)) })
+        run({
+          port: broker.port,
+          connections: grows ? 1 : CONNECTIONS,
+          forMs: FOR_MS,
+          request: (i) => get(path(i, scale)),
+        })
       rounds.push([await measure(tenth), await measure(large)])
     }
     const failed = rounds.flat().reduce((sum, one) => sum + one.failed, 0)
-    const median = (pick: (pair: [Measured, Measured]) => number) => rounds.map(pick).sort((a, b) => a - b)[ROUNDS >> 1]!
+    const median = (pick: (pair: [Measured, Measured]) => number) =>
+      rounds.map(pick).sort((a, b) => a - b)[ROUNDS >> 1]!
     const ms = (pick: (pair: [Measured, Measured]) => number) => `${median(pick).toFixed(2)} ms`.padStart(9)
     const ratio = median(([a, b]) => b.calls / b.seconds / (a.calls / a.seconds)).toFixed(2)
     const note = `${ratio}${grows ? ' (ten times the answer)' : ''}${failed > 0 ? ` ${failed} FAILED` : ''}`
@@ -176,7 +196,9 @@ async function compareJobs(tenth: Site, large: Site): Promise<void> {
     }
     const busy = [await pass(tenth, job), await pass(large, job)]
     const ms = ({ durationMs }: Pass) => `${durationMs} ms`
-    print(`| ${job.padEnd(20)} | ${idle.map(ms).join(' | ')} | ${busy.map(ms).join(' | ')} | ${busy.map((one) => one.rows).join(', ')} |`)
+    print(
+      `| ${job.padEnd(20)} | ${idle.map(ms).join(' | ')} | ${busy.map(ms).join(' | ')} | ${busy.map((one) => one.rows).join(', ')} |`,
+    )
   }
 }
 
@@ -227,7 +249,9 @@ async function retentionUnderIngest(site: Site): Promise<void> {
   )
 }
 
-print(`Node ${process.version}, ${process.platform}, ${FOR_MS / 1_000} s a phase, ${new Date().toISOString().slice(0, 10)}`)
+print(
+  `Node ${process.version}, ${process.platform}, ${FOR_MS / 1_000} s a phase, ${new Date().toISOString().slice(0, 10)}`,
+)
 const tenth = await open(TENTH)
 const large = await open(LARGE)
 try {

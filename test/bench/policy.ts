@@ -14,7 +14,9 @@ import { migrate } from '../../sql/migrate/index.ts'
 import { noLog } from '../support/log.ts'
 import { SupplyChainBroker, TOKENS } from './supply-chain-broker.ts'
 
-const { values: options } = parseArgs({ options: { times: { type: 'string', default: '5' }, only: { type: 'string' } } })
+const { values: options } = parseArgs({
+  options: { times: { type: 'string', default: '5' }, only: { type: 'string' } },
+})
 
 const CONTAINERS = 5_000
 const FORMATS = ['policy-engine-a', 'policy-engine-b', 'native']
@@ -73,7 +75,10 @@ function usual(repository: string, n: number): Image {
 /** As large as a result may be: 32 signatures and 64 attestations, by `signer(i)`. */
 function largest(repository: string, signer: (i: number) => string): Image {
   const padding = 'x'.repeat(900)
-  const one = { signatures: Array.from({ length: 32 }, (_, i) => keyless(`${signer(i)}/${padding}`)), attestations: [] as object[] }
+  const one = {
+    signatures: Array.from({ length: 32 }, (_, i) => keyless(`${signer(i)}/${padding}`)),
+    attestations: [] as object[],
+  }
   const room = MAX_RESULT_BYTES - JSON.stringify(one).length
   const each = Math.floor(room / 64) - JSON.stringify(attested(`${signer(0)}/${padding}`, V1)).length - 100
   one.attestations = Array.from({ length: 64 }, (_, i) => ({
@@ -114,7 +119,8 @@ async function run(images: readonly Image[]): Promise<void> {
   await sql.unsafe('analyze')
 }
 
-const repositories = (count: number, host = 'registry.test/team') => Array.from({ length: count }, (_, n) => `${host}/app-${n}`)
+const repositories = (count: number, host = 'registry.test/team') =>
+  Array.from({ length: count }, (_, n) => `${host}/app-${n}`)
 const many = (images: number, of: readonly string[], image: (repository: string, n: number) => Image) =>
   Array.from({ length: images }, (_, n) => image(of[n % of.length]!, n))
 
@@ -136,7 +142,10 @@ const states: [name: string, images: () => readonly Image[]][] = [
   ],
   [
     'largest results, each of other signers',
-    () => many(5_000, repositories(5_000), (repository) => largest(repository, (i) => `https://ci.test/${repository}/${i}`)),
+    () =>
+      many(5_000, repositories(5_000), (repository) =>
+        largest(repository, (i) => `https://ci.test/${repository}/${i}`),
+      ),
   ],
   [
     '1 repository, 5 000 images, 8 small signers each',
@@ -194,9 +203,15 @@ try {
   print(
     `${cpus().length} x ${cpus()[0]!.model}, load ${loadavg()[0]!.toFixed(1)}, PostgreSQL ${version!.server_version}, Node ${process.version}, ${options.times} times each, ${new Date().toISOString().slice(0, 10)}`,
   )
-  print(`To hold: an answer of usual results within ${HOLD_MS} ms, the event loop ${HOLD_LOOP_MS} ms, ${HOLD_MIB} MiB at all.`)
-  print(`| ${'what'.padEnd(NAME)} | ${cell('answer', 14)} |   min ms |   max ms | loop p99 ms | loop max ms | peak MiB |`)
-  print(`|${'-'.repeat(NAME + 2)}|${'-:|'.padStart(17, '-')}---------:|---------:|------------:|------------:|---------:|`)
+  print(
+    `To hold: an answer of usual results within ${HOLD_MS} ms, the event loop ${HOLD_LOOP_MS} ms, ${HOLD_MIB} MiB at all.`,
+  )
+  print(
+    `| ${'what'.padEnd(NAME)} | ${cell('answer', 14)} |   min ms |   max ms | loop p99 ms | loop max ms | peak MiB |`,
+  )
+  print(
+    `|${'-'.repeat(NAME + 2)}|${'-:|'.padStart(17, '-')}---------:|---------:|------------:|------------:|---------:|`,
+  )
   const only = options.only?.split(',')
   for (const [name, images] of states) {
     if (only && !only.some((word) => name.includes(word))) continue

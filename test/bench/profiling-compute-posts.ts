@@ -40,13 +40,28 @@ const cpuCounts = {
   nr_throttled: 5,
   throttled_usec: 40_000,
 }
-const memoryCounts = { limit: 536_870_912, request: 268_435_456, events_high: 3, events_max: 2, oom_kill: 0, refault: 70, pgmajfault: 9 }
+const memoryCounts = {
+  limit: 536_870_912,
+  request: 268_435_456,
+  events_high: 3,
+  events_max: 2,
+  oom_kill: 0,
+  refault: 70,
+  pgmajfault: 9,
+}
 
 /** What a node posts every few seconds. */
 export const samplesOf = (node: number, data: Dataset): Post => ({
   path: '/pod/compute/batch',
   body: {
-    ...{ node: nodeOf(node), ts: NO_TIME, interval_ms: 5_000, ctxt_per_sec: 1_200.5, contention_loaded: true, unknown_blame_share: 0.125 },
+    ...{
+      node: nodeOf(node),
+      ts: NO_TIME,
+      interval_ms: 5_000,
+      ctxt_per_sec: 1_200.5,
+      contention_loaded: true,
+      unknown_blame_share: 0.125,
+    },
     node_pressure: { cpu_some10: 10.5, cpu_full10: 1.25, mem_some10: 1, mem_full10: 0.5 },
     node_capacity: { cpu_cores: 16, memory_bytes: 68_719_476_736 },
     bpf_occupancy: { runq_enqueued: 11, runq_hist: 12, pair: 13 },

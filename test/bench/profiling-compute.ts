@@ -49,7 +49,9 @@ export async function measureCompute(bench: ComputeBench): Promise<void> {
   const data = datasetOf(scale)
   const began = performance.now()
   await seedCompute(sql, data)
-  print(`  ${data.nodes} nodes, ${data.containers} containers, ready in ${secs(performance.now() - began)}; ${await sizes(sql)}`)
+  print(
+    `  ${data.nodes} nodes, ${data.containers} containers, ready in ${secs(performance.now() - began)}; ${await sizes(sql)}`,
+  )
   if (parts.includes('reads')) await reads(bench, data)
   if (parts.includes('ingest')) await ingest(bench, data)
   if (parts.includes('jobs')) await jobs(bench, data)
@@ -64,7 +66,9 @@ async function sizes(sql: postgres.Sql): Promise<string> {
     join pg_class c on c.oid = i.inhrelid
     group by t.name, t.n
     order by t.n`
-  return rows.map((one) => `${one.name} ${digits(one.rows)} rows of ${digits(one.bytes / Math.max(1, one.rows))} bytes`).join(', ')
+  return rows
+    .map((one) => `${one.name} ${digits(one.rows)} rows of ${digits(one.bytes / Math.max(1, one.rows))} bytes`)
+    .join(', ')
 }
 
 async function reads(bench: ComputeBench, data: Dataset): Promise<void> {
@@ -83,20 +87,34 @@ async function reads(bench: ComputeBench, data: Dataset): Promise<void> {
     await ask('seven days of a pod, for the first time', 'p99 < 200 ms', (i) => week(far(i)))
     await ask('seven days of a pod, again', 'p99 < 200 ms', (i) => week(far(i)))
     await ask('an hour of a pod', '', (i) => `/compute/history/${podUid(far(i))}`)
-    await ask('latest of a namespace of 500', 'p99 < 30 ms', (i) => `/compute/latest?namespace=ns-${i % data.namespaces}`, READS * 8)
+    await ask(
+      'latest of a namespace of 500',
+      'p99 < 30 ms',
+      (i) => `/compute/latest?namespace=ns-${i % data.namespaces}`,
+      READS * 8,
+    )
     await ask('nodes', '', () => '/compute/nodes')
     await ask('contention of a namespace', '', (i) => `/compute/contention?namespace=ns-${i % data.namespaces}`)
-    await ask('contention of a namespace, an hour', '', (i) => `/compute/contention?namespace=ns-${i % data.namespaces}&minutes=60`)
-    await ask('contention of a node, six hours', '', (i) => `/compute/contention?node=node-${i % data.nodes}&minutes=360`)
+    await ask(
+      'contention of a namespace, an hour',
+      '',
+      (i) => `/compute/contention?namespace=ns-${i % data.namespaces}&minutes=60`,
+    )
+    await ask(
+      'contention of a node, six hours',
+      '',
+      (i) => `/compute/contention?node=node-${i % data.nodes}&minutes=360`,
+    )
   })
 }
 
 /** Has the system forget the pages of the history, as far as it lets us; what the server itself holds is little beside it. */
 async function forget(sql: postgres.Sql): Promise<string> {
   await sql.unsafe('checkpoint')
-  const [{ folder }] = (await sql`select setting as folder from pg_settings where name = 'data_directory'`) as unknown as [
-    { folder: string },
-  ]
+  const [{ folder }] =
+    (await sql`select setting as folder from pg_settings where name = 'data_directory'`) as unknown as [
+      { folder: string },
+    ]
   const paths = await sql<{ path: string }[]>`
     select pg_relation_filepath(r.oid) as path
     from unnest(${`{${TABLES}}`}::text::text[]) t(name)
@@ -105,13 +123,19 @@ async function forget(sql: postgres.Sql): Promise<string> {
   let forgotten = 0
   for (const { path } of paths) {
     const whole = join(folder, path)
-    const pieces = readdirSync(dirname(whole)).filter((name) => name === basename(whole) || name.startsWith(`${basename(whole)}.`))
+    const pieces = readdirSync(dirname(whole)).filter(
+      (name) => name === basename(whole) || name.startsWith(`${basename(whole)}.`),
+    )
     for (const piece of pieces) {
-      const { status } = spawnSync('dd', [`if=${join(dirname(whole), piece)}`, 'iflag=nocache', 'count=0'], { stdio: 'ignore' })
+      const { status } = spawnSync('dd', [`if=${join(dirname(whole), piece)}`, 'iflag=nocache', 'count=0'], {
+        stdio: 'ignore',
+      })
       if (status === 0) forgotten++
     }
   }
-  return forgotten === 0 ? 'pages of files could not be forgotten: what follows is warm' : `${forgotten} files are read from disk again`
+  return forgotten === 0
+    ? 'pages of files could not be forgotten: what follows is warm'
+    : `${forgotten} files are read from disk again`
 }
 
 async function ingest(bench: ComputeBench, data: Dataset): Promise<void> {
@@ -121,15 +145,36 @@ async function ingest(bench: ComputeBench, data: Dataset): Promise<void> {
     const { port } = broker
     const before = await latest(sql)
     const steady = (posts: Posts, everySecs: number) =>
-      openLoop({ port, connections: CONNECTIONS, forMs: steadyMs, ratePerSecond: data.nodes / everySecs, request: (i) => posts.next(i) })
+      openLoop({
+        port,
+        connections: CONNECTIONS,
+        forMs: steadyMs,
+        ratePerSecond: data.nodes / everySecs,
+        request: (i) => posts.next(i),
+      })
     await broker.loop()
     broker.peakMib()
     const [sampled, minuted] = await Promise.all([steady(samples, SAMPLE_SECS), steady(minutes, MINUTE_SECS)])
     const loop = (await broker.loop()).maxMs
     const peak = broker.peakMib()
-    const rate = (one: Measured, ms = one.seconds * 1_000) => `${digits((one.calls * samples.rows * 1_000) / ms)} rows/s`
-    bench.row(`compute: samples each ${SAMPLE_SECS} s, of ${data.nodes} agents`, rate(sampled, steadyMs), 'none fails', sampled, loop, peak)
-    bench.row(`compute: minutes each ${MINUTE_SECS} s beside them`, rate(minuted, steadyMs), 'none fails', minuted, loop, peak)
+    const rate = (one: Measured, ms = one.seconds * 1_000) =>
+      `${digits((one.calls * samples.rows * 1_000) / ms)} rows/s`
+    bench.row(
+      `compute: samples each ${SAMPLE_SECS} s, of ${data.nodes} agents`,
+      rate(sampled, steadyMs),
+      'none fails',
+      sampled,
+      loop,
+      peak,
+    )
+    bench.row(
+      `compute: minutes each ${MINUTE_SECS} s beside them`,
+      rate(minuted, steadyMs),
+      'none fails',
+      minuted,
+      loop,
+      peak,
+    )
     const after = await latest(sql)
     const updates = after.updates - before.updates
     print(
@@ -145,9 +190,18 @@ async function ingest(bench: ComputeBench, data: Dataset): Promise<void> {
       request: (i) => (i % MINUTES_PART === 0 ? minutes : samples).next(i),
     })
     const held = `> ${digits(HEADROOM_ROWS)} rows/s`
-    bench.row('compute: samples and minutes, as many as go', rate(most), held, most, (await broker.loop()).maxMs, broker.peakMib())
+    bench.row(
+      'compute: samples and minutes, as many as go',
+      rate(most),
+      held,
+      most,
+      (await broker.loop()).maxMs,
+      broker.peakMib(),
+    )
     const end = await latest(sql)
-    print(`  compute_latest: ${mib(end.bytes)} then, ${percent(end.hot - after.hot, end.updates - after.updates)} in place`)
+    print(
+      `  compute_latest: ${mib(end.bytes)} then, ${percent(end.hot - after.hot, end.updates - after.updates)} in place`,
+    )
   })
 }
 
@@ -176,15 +230,29 @@ async function jobs(bench: ComputeBench, data: Dataset): Promise<void> {
     broker.peakMib()
     let isOver = false
     const folding = new Promise((resolve) => setTimeout(resolve, LEAD_MS)).then(() =>
-      pass(databaseUrl, 'compute-fold', { COMPUTE_HISTORY_MINUTE_HOURS: String(Math.max(1, line!.hours)) }).finally(() => {
-        isOver = true
-      }),
+      pass(databaseUrl, 'compute-fold', { COMPUTE_HISTORY_MINUTE_HOURS: String(Math.max(1, line!.hours)) }).finally(
+        () => {
+          isOver = true
+        },
+      ),
     )
-    const posted = run({ port: broker.port, connections: 1, forMs: 600_000, request: (i) => (isOver ? null : minutes.next(i)) })
+    const posted = run({
+      port: broker.port,
+      connections: 1,
+      forMs: 600_000,
+      request: (i) => (isOver ? null : minutes.next(i)),
+    })
     const [folded, measured] = await Promise.all([folding, posted])
     print(`  compute-fold of an hour: ${told(folded)}`)
     const rate = `${digits((measured.calls * minutes.rows) / measured.seconds)} rows/s`
-    bench.row('compute: minutes while it folds, 1 client', rate, '', measured, (await broker.loop()).maxMs, broker.peakMib())
+    bench.row(
+      'compute: minutes while it folds, 1 client',
+      rate,
+      '',
+      measured,
+      (await broker.loop()).maxMs,
+      broker.peakMib(),
+    )
   })
   const [oldest] = await sql<{ days: number }[]>`
     select max((now() at time zone 'utc')::date - to_date(right(c.relname, 8), 'YYYYMMDD')) as days
@@ -195,8 +263,12 @@ async function jobs(bench: ComputeBench, data: Dataset): Promise<void> {
     return row!.bytes
   }
   const before = await bytes()
-  const dropped = await pass(databaseUrl, 'compute-retention', { COMPUTE_HISTORY_RETENTION_DAYS: String(Math.max(1, oldest!.days - 1)) })
+  const dropped = await pass(databaseUrl, 'compute-retention', {
+    COMPUTE_HISTORY_RETENTION_DAYS: String(Math.max(1, oldest!.days - 1)),
+  })
   print(`  compute-retention, a day that goes: ${told(dropped)}, ${mib(before - (await bytes()))} less`)
-  const idle = await pass(databaseUrl, 'compute-retention', { COMPUTE_HISTORY_RETENTION_DAYS: String(Math.max(1, oldest!.days - 1)) })
+  const idle = await pass(databaseUrl, 'compute-retention', {
+    COMPUTE_HISTORY_RETENTION_DAYS: String(Math.max(1, oldest!.days - 1)),
+  })
   print(`  compute-retention with nothing to do: ${told(idle)}`)
 }

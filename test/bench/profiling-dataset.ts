@@ -10,7 +10,14 @@ export interface Scale {
   readonly denials: number
 }
 
-export const FULL: Scale = { workloads: 5_000, podsPerWorkload: 10, nodes: 300, filesPerNode: 3_000, resources: 3_000, denials: 100_000 }
+export const FULL: Scale = {
+  workloads: 5_000,
+  podsPerWorkload: 10,
+  nodes: 300,
+  filesPerNode: 3_000,
+  resources: 3_000,
+  denials: 100_000,
+}
 
 export const PROFILE_DIR = 'kguardian'
 const NAMESPACES = 60
@@ -24,7 +31,10 @@ const DENIED_PART = 4
 export const profilePath = (i: number) => `/seccomp/profiles/ns-${i % NAMESPACES}/Deployment/web-${i}`
 
 /** Workloads with their pods, a custom resource for the first of them: a third as observed, a third with less, a third with other names. */
-export async function seedWorkloads(sql: postgres.Sql, { workloads, podsPerWorkload, resources, denials }: Scale): Promise<void> {
+export async function seedWorkloads(
+  sql: postgres.Sql,
+  { workloads, podsPerWorkload, resources, denials }: Scale,
+): Promise<void> {
   await sql`
     insert into workload_syscalls (pod_namespace, workload_kind, workload_name, syscalls, arches, hash, syscall_count, updated_at)
     select 'ns-' || n % ${NAMESPACES}::int, 'Deployment', 'web-' || n, u.names, '{x86_64}', substr(md5(u.names), 1, 16), u.count,

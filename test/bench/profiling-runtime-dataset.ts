@@ -31,7 +31,8 @@ export const IMAGES = {
 }
 /** The path of the large image at such a part of its list. */
 export const largePath = (part: number) => pathAt(Math.floor(((LARGE - 1) * LARGE_STEP + APP_PATHS) * part))
-const pathAt = (i: number) => `/usr/lib/x86_64-linux-gnu/package-${String(i).padStart(6, '0')}/libexample-${i}.so.${i % 10}.${i % 7}.0`
+const pathAt = (i: number) =>
+  `/usr/lib/x86_64-linux-gnu/package-${String(i).padStart(6, '0')}/libexample-${i}.so.${i % 10}.${i % 7}.0`
 
 /** Each of `scale` x 2 000 workloads runs 1 000 files, watched in all its instances. */
 export async function seedRuntime(sql: postgres.Sql, scale: number): Promise<number> {

@@ -4,7 +4,12 @@ import { IMAGES, largePath, seedRuntime, workloadPath, workloadsOf } from './pro
 
 export interface Bench {
   /** Sends one request after another, `body` as JSON, and prints what they took. */
-  ask(what: string, hold: string, request: (i: number) => { path: string; body?: unknown }, count: number): Promise<void>
+  ask(
+    what: string,
+    hold: string,
+    request: (i: number) => { path: string; body?: unknown },
+    count: number,
+  ): Promise<void>
   print(line: string): void
 }
 
@@ -30,7 +35,8 @@ const entry = (i: number, path: string) => ({
   first_seen: '2026-01-01T00:00:00',
   last_seen: '2026-01-01T00:00:00',
 })
-const batch = (i: number) => Array.from({ length: BATCH }, (_, n) => entry(i, `/usr/lib/x86_64-linux-gnu/libposted-${n}.so.${n % 10}`))
+const batch = (i: number) =>
+  Array.from({ length: BATCH }, (_, n) => entry(i, `/usr/lib/x86_64-linux-gnu/libposted-${n}.so.${n % 10}`))
 
 /** Seeds `scale` x 2 million rows and measures. */
 export async function measureRuntime(sql: postgres.Sql, scale: number, { ask, print }: Bench): Promise<void> {
@@ -51,7 +57,12 @@ export async function measureRuntime(sql: postgres.Sql, scale: number, { ask, pr
   await read('an image of 100 workloads, a page', () => image(IMAGES.shared))
   await read('an image of 500 workloads, a page', () => image(IMAGES.sidecar))
   const post = (what: string, hold: string, at: (i: number) => number) =>
-    ask(`runtime: POST of ${BATCH}, ${what}`, hold, (i) => ({ path: '/runtime/executables', body: batch(at(i)) }), POSTS)
+    ask(
+      `runtime: POST of ${BATCH}, ${what}`,
+      hold,
+      (i) => ({ path: '/runtime/executables', body: batch(at(i)) }),
+      POSTS,
+    )
   await post('all new', 'p99 < 600 ms', (i) => i)
   await post('all known', 'p99 < 150 ms', (i) => i)
 }

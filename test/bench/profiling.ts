@@ -92,7 +92,13 @@ function posted(path: string, body: string): Buffer {
 }
 
 /** Runs a load and prints it; `hold` is the number to hold beside those that always hold. */
-async function measure(broker: Broker, name: string, hold: string, load: Omit<Load, 'port' | 'forMs'>, forMs = FOR_MS): Promise<void> {
+async function measure(
+  broker: Broker,
+  name: string,
+  hold: string,
+  load: Omit<Load, 'port' | 'forMs'>,
+  forMs = FOR_MS,
+): Promise<void> {
   await broker.loop()
   broker.peakMib()
   const measured = await run({ port: broker.port, forMs, ...load })
@@ -137,7 +143,10 @@ const sections = {
   async cached(): Promise<void> {
     await withBroker({ SECCOMP_PROFILES_CACHE_TTL_SECS: '3600' }, async (broker) => {
       const asked = async (gzip: boolean) => {
-        const headers = { authorization: `Bearer ${TOKENS.BROKER_TOKEN_READ}`, 'accept-encoding': gzip ? 'gzip' : 'identity' }
+        const headers = {
+          authorization: `Bearer ${TOKENS.BROKER_TOKEN_READ}`,
+          'accept-encoding': gzip ? 'gzip' : 'identity',
+        }
         const answer = await fetch(`http://127.0.0.1:${broker.port}${LIST}`, { headers, method: 'HEAD' })
         return (Number(answer.headers.get('content-length')) / 1_048_576).toFixed(2)
       }
@@ -180,7 +189,12 @@ const sections = {
   /** What ran in workloads and of images. */
   async runtime(): Promise<void> {
     await withBroker({}, async (broker) => {
-      const ask = (what: string, hold: string, asked: (i: number) => { path: string; body?: unknown }, count: number) => {
+      const ask = (
+        what: string,
+        hold: string,
+        asked: (i: number) => { path: string; body?: unknown },
+        count: number,
+      ) => {
         const next = (i: number) => {
           if (i >= count) return null
           const { path, body } = asked(i)
@@ -203,7 +217,13 @@ const sections = {
       steadyMs: Number(options.steady) * 1_000,
       withBroker,
       ask: (broker, what, hold, path, count) =>
-        measure(broker, what, hold, { connections: 1, request: (i) => (i < count ? request(path(i)) : null) }, WHOLE_MS),
+        measure(
+          broker,
+          what,
+          hold,
+          { connections: 1, request: (i) => (i < count ? request(path(i)) : null) },
+          WHOLE_MS,
+        ),
       row,
       print,
     })
@@ -213,7 +233,9 @@ const sections = {
 try {
   const [version] = await sql<{ server_version: string }[]>`show server_version`
   const machine = `${cpus().length} x ${cpus()[0]!.model}, load ${loadavg()[0]!.toFixed(1)}, PostgreSQL ${version!.server_version}, Node ${process.version}`
-  print(`${machine}, ${FOR_MS / 1_000} s a read, ${new Date().toISOString().slice(0, 10)}; always to hold: ${HOLD_ALWAYS}`)
+  print(
+    `${machine}, ${FOR_MS / 1_000} s a read, ${new Date().toISOString().slice(0, 10)}; always to hold: ${HOLD_ALWAYS}`,
+  )
   print(
     `| ${'what'.padEnd(NAME)} | ${cell('figure', FIGURE)} | ${cell('hold', HOLD)} |    p50 ms |    p99 ms |    max ms | failed | loop max ms | peak MiB |`,
   )

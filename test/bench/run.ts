@@ -7,7 +7,9 @@ import { flowBatch, podAddress, podName, podSpec, singleFlow, syscalls } from '.
 import { startBare, startBroker } from './broker.ts'
 import { get, type Measured, post, run } from './client.ts'
 
-const { values: options } = parseArgs({ options: { seconds: { type: 'string', default: '4' }, only: { type: 'string' } } })
+const { values: options } = parseArgs({
+  options: { seconds: { type: 'string', default: '4' }, only: { type: 'string' } },
+})
 const FOR_MS = Number(options.seconds) * 1_000
 const PODS = 5_000
 const GROWN_PODS = 50_000
@@ -37,7 +39,16 @@ async function phase(
   if (only && !only.some((word) => name.includes(word))) return 0
   const measured = await run({ port, connections, forMs: FOR_MS, request })
   const rate = (measured.calls * perCall) / measured.seconds
-  print(row(name, connections, Math.round(rate).toLocaleString('en').replaceAll(',', ' '), target, measured, await broker.peakMib()))
+  print(
+    row(
+      name,
+      connections,
+      Math.round(rate).toLocaleString('en').replaceAll(',', ' '),
+      target,
+      measured,
+      await broker.peakMib(),
+    ),
+  )
   return rate
 }
 
@@ -100,8 +111,12 @@ async function reads(label: string, pods: number): Promise<Record<string, number
   const byPod = Math.floor(flows / FLOWS_PER_POD)
   const rates: Record<string, number> = {}
   rates.ip = await phase(`GET /pod/ip/{ip}, ${label}`, '20 000/s', 64, 1, (i) => get(`/pod/ip/${podAddress(pick(i))}`))
-  rates.at = await phase(`GET /pod/ip/{ip}?at=, ${label}`, '20 000/s', 64, 1, (i) => get(`/pod/ip/${podAddress(pick(i))}?at=${AT}`))
-  rates.name = await phase(`GET /pod/name/{name}, ${label}`, '25 000/s', 64, 1, (i) => get(`/pod/name/${podName(pick(i))}`))
+  rates.at = await phase(`GET /pod/ip/{ip}?at=, ${label}`, '20 000/s', 64, 1, (i) =>
+    get(`/pod/ip/${podAddress(pick(i))}?at=${AT}`),
+  )
+  rates.name = await phase(`GET /pod/name/{name}, ${label}`, '25 000/s', 64, 1, (i) =>
+    get(`/pod/name/${podName(pick(i))}`),
+  )
   rates.list = await phase(`GET /pod/traffic?limit=5000, ${label}`, '90/s', 8, 1, () => get('/pod/traffic?limit=5000'))
   rates.byPod = await phase(`GET /pod/traffic/{name}, ~30 rows, ${label}`, '6 000/s', 8, 1, (i) =>
     get(`/pod/traffic/${podName((i * 7_919) % Math.min(byPod, pods))}`),
@@ -109,7 +124,9 @@ async function reads(label: string, pods: number): Promise<Record<string, number
   return rates
 }
 
-print(`Node ${process.version}, ${process.platform}, ${FOR_MS / 1_000} s a phase, ${new Date().toISOString().slice(0, 10)}`)
+print(
+  `Node ${process.version}, ${process.platform}, ${FOR_MS / 1_000} s a phase, ${new Date().toISOString().slice(0, 10)}`,
+)
 print(`| ${'path'.padEnd(44)} |   c |         figure |         hold |   p50 ms |   p99 ms | failed | peak MiB |`)
 print(`|${'-'.repeat(46)}|----:|---------------:|-------------:|---------:|---------:|-------:|---------:|`)
 
@@ -133,7 +150,9 @@ const calls = Array.from({ length: PODS }, (_, i) => post('/pod/syscalls', sysca
 await send(PODS, (i) => calls[i]!)
 await phase('POST /pod/syscalls repeated', '15 000/s', 64, 1, (i) => calls[i % PODS]!)
 const later = (i: number) => new Date(Date.now() + i).toISOString().slice(0, -1)
-await phase('POST /pod/syscalls, nothing but newer', '', 64, 1, (i) => post('/pod/syscalls', syscalls(i % PODS, later(i))))
+await phase('POST /pod/syscalls, nothing but newer', '', 64, 1, (i) =>
+  post('/pod/syscalls', syscalls(i % PODS, later(i))),
+)
 
 const small = await reads(`${PODS / 1_000}k pods`, PODS)
 await single('GET /pod/ip/{ip}, one client', 0.2, (i) => get(`/pod/ip/${podAddress((i * 7_919) % PODS)}`))
@@ -148,7 +167,8 @@ for (let sent = 0; sent < 13_500; sent += 1_500) {
 }
 const grown = await reads(`${GROWN_PODS / 1_000}k pods`, GROWN_PODS)
 for (const [name, rate] of Object.entries(grown)) {
-  if (small[name]) print(`ten times the rows: ${name.padEnd(6)} at ${(rate / small[name]).toFixed(2)} of its rate (hold 0.9)`)
+  if (small[name])
+    print(`ten times the rows: ${name.padEnd(6)} at ${(rate / small[name]).toFixed(2)} of its rate (hold 0.9)`)
 }
 print(`resident memory of the broker: ${Math.round(await broker.peakMib())} MiB at its peak (hold 300 MiB)`)
 await broker.stop()

@@ -57,7 +57,11 @@ const MIX: [share: number, name: string, request: (i: number) => Buffer][] = [
       return post('/pod/traffic', body)
     },
   ],
-  [30, 'repeated flow', (i) => post('/pod/traffic', recent[(i * 31) % Math.max(1, recent.length)] ?? singleFlow(0, PODS))],
+  [
+    30,
+    'repeated flow',
+    (i) => post('/pod/traffic', recent[(i * 31) % Math.max(1, recent.length)] ?? singleFlow(0, PODS)),
+  ],
   [2, 'batch, a tenth new', () => post('/pod/traffic/batch', mixedBatch())],
   [20, 'spec', (i) => post('/pod/spec', timed(specs[pick(i)]!))],
   [8, 'syscalls', (i) => calls[pick(i)]!],
@@ -84,7 +88,9 @@ const cycle: ((i: number) => Buffer)[] = []
 for (const [share, , request] of MIX) for (let n = 0; n < Math.round(share * 100); n++) cycle.push(request)
 const order = cycle.map((_, i) => (i * 6_173) % cycle.length)
 
-print(`Node ${process.version}, ${process.platform}, ${RATE} requests/s for ${MINUTES} min, ${new Date().toISOString().slice(0, 10)}`)
+print(
+  `Node ${process.version}, ${process.platform}, ${RATE} requests/s for ${MINUTES} min, ${new Date().toISOString().slice(0, 10)}`,
+)
 print(MIX.map(([share, name]) => `${share} % ${name}`).join(', '))
 print('| minute | sent | failed |  p50 ms |  p99 ms |  max ms | resident MiB | stolen % |')
 print('|-------:|-----:|-------:|--------:|--------:|--------:|-------------:|---------:|')
@@ -132,7 +138,8 @@ for (let minute = 1; minute <= MINUTES; minute++) {
 }
 const settled = resident.slice(SETTLED_MINUTES)
 const half = settled.length >> 1
-const quantile = (values: number[], q: number) => values.toSorted((a, b) => a - b)[Math.round(q * (values.length - 1))]!.toFixed(1)
+const quantile = (values: number[], q: number) =>
+  values.toSorted((a, b) => a - b)[Math.round(q * (values.length - 1))]!.toFixed(1)
 const mean = (values: number[]) => values.reduce((sum, one) => sum + one, 0) / values.length
 print(
   `resident after minute ${SETTLED_MINUTES}: ${mean(settled.slice(0, half)).toFixed(0)} MiB in the first half, ${mean(settled.slice(half)).toFixed(0)} MiB in the second (hold: flat)`,

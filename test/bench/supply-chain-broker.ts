@@ -95,7 +95,8 @@ export async function pass(databaseUrl: string, job: string, more: NodeJS.Proces
   const child = spawn(process.execPath, ['dist/jobs/run.js', job], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   const ended = once(child, 'exit')
   let report: Pass | undefined
-  for await (const line of createInterface({ input: child.stdout })) if (line.includes('"job pass"')) report = JSON.parse(line)
+  for await (const line of createInterface({ input: child.stdout }))
+    if (line.includes('"job pass"')) report = JSON.parse(line)
   const [code] = await ended
   if (code !== 0 || !report) throw new Error(`the pass ended with ${code}`)
   return report

@@ -80,7 +80,9 @@ const packageOf = (cve: number, k: number, isOfBase: boolean, image: number) => 
         ] as const
       )[cve % 3]!
   const name = `${prefix}${WORDS[n % 12]}-${WORDS[(n * 5) % 12]}${n}`
-  const version = isOfBase ? `${1 + (n % 4)}.${image % BASES}.${n % 13}-r${n % 5}` : `${1 + (n % 9)}.${cve % 20}.${(cve + image) % 4}`
+  const version = isOfBase
+    ? `${1 + (n % 4)}.${image % BASES}.${n % 13}-r${n % 5}`
+    : `${1 + (n % 9)}.${cve % 20}.${(cve + image) % 4}`
   return { name, version, type, purl: `pkg:${type}/${name}@${version}` }
 }
 
@@ -96,7 +98,9 @@ function finding(cve: number, k: number, isOfBase: boolean, image: number) {
     ...(cve % 3 === 2 ? {} : { fixed_version: `${found.version}.${1 + (cve % 9)}` }),
     severity: severityOf(cve),
     score,
-    cvss: Object.fromEntries(providers.map((provider, p) => [provider, { v3_score: Math.min(10, score + p / 10), v3_vector: vector }])),
+    cvss: Object.fromEntries(
+      providers.map((provider, p) => [provider, { v3_score: Math.min(10, score + p / 10), v3_vector: vector }]),
+    ),
     title: `${found.name}: ${WORDS[cve % 12]} ${WORDS[(cve * 3) % 12]} allows a ${WORDS[(cve * 5) % 12]} of the service through a crafted input`,
     primary_url: `https://avd.example.test/nvd/${cveId(cve).toLowerCase()}`,
     target: isOfBase ? `registry.example.test/${repositoryOf(image)} (debian 12.5)` : 'srv/app',
@@ -137,7 +141,8 @@ export class Dataset {
     const add = (cve: number, isOfBase: boolean) => {
       if (seen.has(cve)) return
       seen.add(cve)
-      for (let k = 0; k < packageCount(cve) && found.length < this.#wanted; k++) found.push(finding(cve, k, isOfBase, image))
+      for (let k = 0; k < packageCount(cve) && found.length < this.#wanted; k++)
+        found.push(finding(cve, k, isOfBase, image))
     }
     for (let n = 0; n < this.#core; n++) if ((image * 7 + n) % 20 !== 0) add(n, true)
     for (let n = 0; n < this.#band; n++) if ((image + n) % BAND_IMAGES < BAND_HAVE) add(this.#core + n, true)
@@ -177,7 +182,10 @@ export class Dataset {
     }
     const scanner = { name: 'Scanner', vendor: 'Example', version: '0.58.1' }
     const reports = [
-      { body: JSON.stringify({ ...header, source: 'operator-scanner', scanner, vulnerabilities: found }), rows: found.length },
+      {
+        body: JSON.stringify({ ...header, source: 'operator-scanner', scanner, vulnerabilities: found }),
+        rows: found.length,
+      },
     ]
     if (image % MATCHED_IMAGES === 0) {
       const matched = found
@@ -185,10 +193,18 @@ export class Dataset {
         .map((one) => {
           const share = random(Number(one.id.slice(9)))()
           const kev = share < 0.005 ? { kev: true, kev_date_added: '2024-03-04T00:00:00Z' } : {}
-          return { ...one, ...kev, epss: Math.round(share ** 6 * 1e5) / 1e5, epss_percentile: Math.round(share * 1e5) / 1e5 }
+          return {
+            ...one,
+            ...kev,
+            epss: Math.round(share ** 6 * 1e5) / 1e5,
+            epss_percentile: Math.round(share * 1e5) / 1e5,
+          }
         })
       const extra = { sbom_sources: ['operator-scanner'], sbom_trust: 'scanned', db_updated_at: at(-86_400) }
-      reports.push({ body: JSON.stringify({ ...header, source: 'db-matcher', ...extra, vulnerabilities: matched }), rows: matched.length })
+      reports.push({
+        body: JSON.stringify({ ...header, source: 'db-matcher', ...extra, vulnerabilities: matched }),
+        rows: matched.length,
+      })
     }
     return reports
   }
@@ -220,7 +236,10 @@ export class Dataset {
   }
 
   workloadsOf(image: number): number[] {
-    return Array.from({ length: Math.ceil((this.scale.workloads - image) / this.scale.images) }, (_, n) => image + n * this.scale.images)
+    return Array.from(
+      { length: Math.ceil((this.scale.workloads - image) / this.scale.images) },
+      (_, n) => image + n * this.scale.images,
+    )
   }
 
   /** Three of four copies of an image run where its team is, the fourth elsewhere. */

@@ -78,7 +78,13 @@ function row(name: string, figure: string, hold: string, measured?: Measured, lo
   print(`| ${cells.join(' | ')} |`)
 }
 
-function request(method: string, path: string, token: string, body: Uint8Array = Buffer.alloc(0), encoding?: string): Buffer {
+function request(
+  method: string,
+  path: string,
+  token: string,
+  body: Uint8Array = Buffer.alloc(0),
+  encoding?: string,
+): Buffer {
   const headers = [`${method} ${path} HTTP/1.1`, 'host: broker', `authorization: Bearer ${token}`]
   if (method === 'POST') headers.push('content-type: application/json', `content-length: ${body.length}`)
   if (encoding) headers.push(`content-encoding: ${encoding}`)
@@ -91,7 +97,9 @@ const postReport = async (digest: string, kind: 'vulnerabilities' | 'sbom', body
 
 /** What a read answers. */
 async function ask<T>(path: string): Promise<T> {
-  const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { authorization: `Bearer ${TOKENS.BROKER_TOKEN_READ}` } })
+  const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
+    headers: { authorization: `Bearer ${TOKENS.BROKER_TOKEN_READ}` },
+  })
   if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
   return (await answer.json()) as T
 }
@@ -134,7 +142,9 @@ async function read(name: string, holdP99Ms: number | null, path: (i: number) =>
 async function pagesOf(path: string): Promise<{ middle: string; last: string; pages: number }> {
   const after: string[] = []
   for (;;) {
-    const { nextAfter } = await ask<{ nextAfter: string | null }>(after.length === 0 ? path : `${path}&after=${after.at(-1)}`)
+    const { nextAfter } = await ask<{ nextAfter: string | null }>(
+      after.length === 0 ? path : `${path}&after=${after.at(-1)}`,
+    )
     if (nextAfter === null) break
     after.push(encodeURIComponent(nextAfter))
   }
@@ -180,7 +190,11 @@ async function reads(): Promise<void> {
   await read('exposure, 720 hours', 300, (i) => `/vulnerabilities/${data.band(i)}/exposure?window_hours=720`)
   const sbom = `/images/${imageDigest(0)}/sbom`
   await read('SBOM, first page', 30, () => `${sbom}?limit=100`)
-  await read(`SBOM, last page of ${SBOM_COMPONENTS} components`, 30, () => `${sbom}?limit=500&after=${SBOM_COMPONENTS - 500}`)
+  await read(
+    `SBOM, last page of ${SBOM_COMPONENTS} components`,
+    30,
+    () => `${sbom}?limit=500&after=${SBOM_COMPONENTS - 500}`,
+  )
   await read(`CycloneDX of ${SBOM_COMPONENTS} components`, null, () => `${sbom}/cyclonedx`)
 }
 
@@ -206,9 +220,17 @@ try {
   const wireMib = firstBodies.reduce((sum, { length }) => sum + length, 0) / 1_048_576
   const sboms: Buffer[] = []
   for (let image = 0; image < images; image += 10) {
-    sboms.push(await postReport(imageDigest(image), 'sbom', data.sbom(image, image === 0 ? SBOM_COMPONENTS : SMALL_SBOM_COMPONENTS)))
+    sboms.push(
+      await postReport(
+        imageDigest(image),
+        'sbom',
+        data.sbom(image, image === 0 ? SBOM_COMPONENTS : SMALL_SBOM_COMPONENTS),
+      ),
+    )
   }
-  print(`  ${firstBodies.length} payloads, ${whole(rows)} findings, ${data.cves} vulnerabilities, ${wireMib.toFixed(0)} MiB compressed`)
+  print(
+    `  ${firstBodies.length} payloads, ${whole(rows)} findings, ${data.cves} vulnerabilities, ${wireMib.toFixed(0)} MiB compressed`,
+  )
 
   await send(workloads * PODS_PER_WORKLOAD, 8, (i) =>
     postPlain('/pod/spec', data.pod(Math.floor(i / PODS_PER_WORKLOAD), i % PODS_PER_WORKLOAD)),
@@ -222,14 +244,18 @@ try {
   await sql.unsafe('vacuum (analyze)')
   await pass('nothing changed', '')
   const changed = await Promise.all(
-    data.payloads(1, { number: 1, at: at(-1_800) }).map(({ body }) => postReport(imageDigest(1), 'vulnerabilities', body)),
+    data
+      .payloads(1, { number: 1, at: at(-1_800) })
+      .map(({ body }) => postReport(imageDigest(1), 'vulnerabilities', body)),
   )
   await send(changed.length, 1, (i) => changed[i]!)
   await pass('one image has other findings', '< 2 s')
   await send(PODS_PER_WORKLOAD, 1, (n) => postPlain('/pod/spec', data.pod(2, n, 3 % images)))
   await pass('one workload runs another image', '')
   const header = await Promise.all(
-    data.payloads(1, { number: 1, at: at(-900) }).map(({ body }) => postReport(imageDigest(1), 'vulnerabilities', body)),
+    data
+      .payloads(1, { number: 1, at: at(-900) })
+      .map(({ body }) => postReport(imageDigest(1), 'vulnerabilities', body)),
   )
   await send(header.length, 1, (i) => header[i]!)
   await pass('one image was scanned again, the same', '')

@@ -70,7 +70,8 @@ for (const [capability, { rows, alerts }] of Object.entries(capabilities)) {
     assert.ok(rows.length > 0 && alerts.length > 0)
     for (const row of rows) {
       assert.ok(panelsOf(row).length > 0, row)
-      for (const { title, targets } of panelsOf(row)) assert.ok(targets!.length > 0 && targets!.every(({ expr }) => expr !== ''), title)
+      for (const { title, targets } of panelsOf(row))
+        assert.ok(targets!.length > 0 && targets!.every(({ expr }) => expr !== ''), title)
     }
     for (const alert of alerts) {
       const { text } = written.find(({ name }) => name === alert) ?? assert.fail(`there is no alert ${alert}`)

@@ -55,7 +55,11 @@ const bases: Values[] = [
 
 /** Another value where the type alone does not tell one, with what else has to change. */
 const others: Record<string, Values> = {
-  'frontend.enabled': { 'frontend.enabled': false, 'frontend.ingress.enabled': false, 'frontend.httpRoute.enabled': false },
+  'frontend.enabled': {
+    'frontend.enabled': false,
+    'frontend.ingress.enabled': false,
+    'frontend.httpRoute.enabled': false,
+  },
   'image.repository': { 'image.repository': 'registry.example.com/other' },
   'broker.autoscaling.targetCPU': { 'broker.autoscaling.targetCPU': '800m' },
   'frontend.ingress.hosts': { 'frontend.ingress.hosts': ['other.example.com'] },
@@ -87,7 +91,8 @@ function another(path: string, value: unknown): unknown {
   if (typeof value === 'boolean') return !value
   if (typeof value === 'number') return value + 1
   if (typeof value === 'string') return value.startsWith('/') ? `${value}/x` : `${value}x`
-  if (Array.isArray(value)) return path.endsWith('.env') ? [{ name: 'EXTRA', value: 'x' }] : [{ key: 'x', topologyKey: 'x' }]
+  if (Array.isArray(value))
+    return path.endsWith('.env') ? [{ name: 'EXTRA', value: 'x' }] : [{ key: 'x', topologyKey: 'x' }]
   return path.endsWith('.resources') ? { limits: { memory: '700Mi' } } : { x: 'y' }
 }
 

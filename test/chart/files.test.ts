@@ -6,7 +6,17 @@ import { load } from 'js-yaml'
 import { VERSION } from '../../lib/version.ts'
 import { DOCUMENT, valuesDocument } from '../../scripts/chart-docs.ts'
 import { chartJobs, jobsFile, schedule } from '../../scripts/chart-jobs.ts'
-import { at, CHART, chartValues, comments, readSchema, readValues, resolved, type Schema, schemaPaths } from '../../scripts/chart-values.ts'
+import {
+  at,
+  CHART,
+  chartValues,
+  comments,
+  readSchema,
+  readValues,
+  resolved,
+  type Schema,
+  schemaPaths,
+} from '../../scripts/chart-values.ts'
 
 const read = (name: string) => readFileSync(new URL(name, CHART), 'utf8')
 /** Those that are rendered: what is only refused or talked about is of no use. */
@@ -18,7 +28,8 @@ const templates = readdirSync(new URL('templates/', CHART), { recursive: true, e
 function readPaths(text: string): string[] {
   const found = [...text.matchAll(/\$?(?:root)?\.?\bValues\.((?:\w+\.)*\w+)/g)].map(([, path]) => path!)
   const named = new Map<string, string>()
-  for (const [, name, path] of text.matchAll(/\{\{-? \$(\w+) := (?:\$\w*)?\.?Values\.((?:\w+\.)*\w+) -?\}\}/g)) named.set(name!, path!)
+  for (const [, name, path] of text.matchAll(/\{\{-? \$(\w+) := (?:\$\w*)?\.?Values\.((?:\w+\.)*\w+) -?\}\}/g))
+    named.set(name!, path!)
   const aliases: Record<string, string> = { broker: 'broker', values: '', database: 'database', auth: 'broker.auth' }
   for (const [, name, rest] of text.matchAll(/\$(\w+)\.((?:\w+\.)*\w+)/g)) {
     const path = named.get(name!) ?? aliases[name!]
@@ -67,7 +78,8 @@ test('the schema takes no unknown value and has no defaults of its own', () => {
   const root = readSchema()
   for (const { where, schema } of nodes(root)) {
     assert.ok(!('default' in schema), where)
-    if (schema.properties !== undefined && where !== '.definitions.env') assert.equal(schema.additionalProperties, false, where)
+    if (schema.properties !== undefined && where !== '.definitions.env')
+      assert.equal(schema.additionalProperties, false, where)
     resolved(schema, root)
   }
 })
@@ -88,7 +100,8 @@ test('an interval becomes the schedule that comes to the same, or is refused', (
     'H */6 * * *',
     'H H * * *',
   ])
-  for (const seconds of [30, 90, 420, 5400, 172_800]) assert.throws(() => schedule(seconds), /cron cannot say/, String(seconds))
+  for (const seconds of [30, 90, 420, 5400, 172_800])
+    assert.throws(() => schedule(seconds), /cron cannot say/, String(seconds))
 })
 
 test('docs/values.md is that of the values; `npm run chart` writes it', () => {
@@ -106,7 +119,10 @@ test('the application version of the chart is that of the release', () => {
 
 test('the checks see what they look for', () => {
   assert.deepEqual(readPaths('{{ .Values.a.b }} {{- with $root.Values.c.d }} {{ $.Values.e }}'), ['a.b', 'c.d', 'e'])
-  assert.deepEqual(readPaths('{{- $database := .Values.database -}} {{ $database.host }}'), ['database', 'database.host'])
+  assert.deepEqual(readPaths('{{- $database := .Values.database -}} {{ $database.host }}'), [
+    'database',
+    'database.host',
+  ])
   assert.deepEqual(
     [...comments('# One.\na:\n  # Two.\n  b: 1\n\n  c: 2\n# Three.\nd: 3\n')],
     [

@@ -41,7 +41,10 @@ export function notes(values: Values): string {
   const copy = join(temporary(), 'chart')
   if (!existsSync(copy)) {
     cpSync(CHART, copy, { recursive: true })
-    writeFileSync(join(copy, 'templates/notes.yaml'), 'notes: {{ include (print $.Template.BasePath "/NOTES.txt") . | toJson }}\n')
+    writeFileSync(
+      join(copy, 'templates/notes.yaml'),
+      'notes: {{ include (print $.Template.BasePath "/NOTES.txt") . | toJson }}\n',
+    )
   }
   const { status, stdout, stderr } = template(copy, values, ['--show-only', 'templates/notes.yaml'])
   if (status !== 0) throw new Error(stderr)
@@ -56,7 +59,18 @@ function temporary(): string {
 function template(chart: string, values: Values, more: readonly string[] = []) {
   const file = join(temporary(), 'values.yaml')
   writeFileSync(file, dump(nested({ ...IMAGE, ...values })))
-  const args = ['template', 'kguardian', chart, '--namespace', 'telemetry', '--kube-version', '1.34.0', '--values', file, ...more]
+  const args = [
+    'template',
+    'kguardian',
+    chart,
+    '--namespace',
+    'telemetry',
+    '--kube-version',
+    '1.34.0',
+    '--values',
+    file,
+    ...more,
+  ]
   return spawnSync(HELM!, args, { encoding: 'utf8', maxBuffer: MAX_OUTPUT_BYTES })
 }
 

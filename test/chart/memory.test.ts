@@ -23,7 +23,9 @@ const spellings = [
 for (const [limit, mebibytes] of skip ? [] : spellings) {
   test(`a limit of ${JSON.stringify(limit)} is ${mebibytes} MiB, of which 60 % are for the heap`, () => {
     const manifests = manifestsOf(render({ 'broker.resources.limits.memory': limit })!)
-    const broker = manifests.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'kguardian-broker')!
+    const broker = manifests.find(
+      ({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'kguardian-broker',
+    )!
     assert.equal(environment(broker).BROKER_MEMORY_LIMIT_MB, String(mebibytes))
     assert.equal(container(broker).command.at(-1), `--max-old-space-size=${Math.floor((mebibytes * 60) / 100)}`)
   })

@@ -16,22 +16,43 @@ const operations = readFileSync(new URL('../../docs/operations.md', import.meta.
 const objects = (values: Values): readonly Manifest[] => manifestsOf(render(values) ?? assert.fail(refusal(values)!))
 const find = (all: readonly Manifest[], kind: string, name: string) =>
   all.find((one) => one.kind === kind && one.metadata.name === `kguardian-${name}`)
-const get = (all: readonly Manifest[], kind: string, name: string) => find(all, kind, name) ?? assert.fail(`there is no ${kind} ${name}`)
+const get = (all: readonly Manifest[], kind: string, name: string) =>
+  find(all, kind, name) ?? assert.fail(`there is no ${kind} ${name}`)
 const hookOf = ({ metadata }: Manifest) => metadata.annotations?.['helm.sh/hook']
 const weightOf = ({ metadata }: Manifest) => Number(metadata.annotations?.['helm.sh/hook-weight'] ?? 0)
 
-const external: Values = { 'postgres.enabled': false, 'database.host': 'db', 'database.existingSecret': 'broker-database' }
+const external: Values = {
+  'postgres.enabled': false,
+  'database.host': 'db',
+  'database.existingSecret': 'broker-database',
+}
 
-for (const repository of ['', 'cluster-telemetry-broker', 'team/cluster-telemetry-broker', '/cluster-telemetry-broker']) {
+for (const repository of [
+  '',
+  'cluster-telemetry-broker',
+  'team/cluster-telemetry-broker',
+  '/cluster-telemetry-broker',
+]) {
   test(`the image ${JSON.stringify(repository)} names no registry: it is refused, with what to do`, { skip }, () => {
     const said = refusal({ 'image.repository': repository })
     assert.match(said ?? 'taken', /image\.repository "[^"]*" names no registry/)
-    assert.match(said!, /push the image .* registry\.example\.com\/cluster-telemetry-broker.* localhost\/cluster-telemetry-broker/)
+    assert.match(
+      said!,
+      /push the image .* registry\.example\.com\/cluster-telemetry-broker.* localhost\/cluster-telemetry-broker/,
+    )
   })
 }
 
-for (const repository of ['registry.example.com/a', 'localhost/a', 'localhost:5000/a/b', '[2001:db8::1]:5000/a', 'docker.io/library/a'])
-  test(`the image ${repository} is taken`, { skip }, () => assert.equal(refusal({ 'image.repository': repository }), null))
+for (const repository of [
+  'registry.example.com/a',
+  'localhost/a',
+  'localhost:5000/a/b',
+  '[2001:db8::1]:5000/a',
+  'docker.io/library/a',
+])
+  test(`the image ${repository} is taken`, { skip }, () =>
+    assert.equal(refusal({ 'image.repository': repository }), null),
+  )
 
 test('the README of the chart says that the image needs a registry, and how an image on the nodes is named', () => {
   assert.match(read('README.md'), /`image\.repository`[^.]*registry/)
@@ -56,8 +77,13 @@ test('the autoscaler aims at a share of the one core that a broker uses, whateve
 
 test('a limit of the processor that keeps a broker from its target is refused', { skip }, () => {
   const said = (limit: unknown) =>
-    refusal({ ...external, 'broker.autoscaling.enabled': true, 'broker.resources.limits': { cpu: limit, memory: '1Gi' } })
-  for (const limit of ['500m', '700m', 0.7, '0.5']) assert.match(said(limit) ?? 'taken', /broker\.resources\.limits\.cpu .*targetCPU/)
+    refusal({
+      ...external,
+      'broker.autoscaling.enabled': true,
+      'broker.resources.limits': { cpu: limit, memory: '1Gi' },
+    })
+  for (const limit of ['500m', '700m', 0.7, '0.5'])
+    assert.match(said(limit) ?? 'taken', /broker\.resources\.limits\.cpu .*targetCPU/)
   for (const limit of ['701m', 1, '1', '1.5', '2000m']) assert.equal(said(limit), null)
   assert.match(said('much') ?? 'taken', /broker\.resources\.limits\.cpu: "much" is no amount of processor/)
 })
@@ -73,7 +99,10 @@ test('a broker requests what the sizing page says that it needs, and the page sa
 test('the notes say how many connections there may be, and how they are computed', { skip }, () => {
   assert.match(notes(external), /\(2 \+ 1\) x 32 = 96 connections/)
   assert.match(notes(external), /show max_connections/)
-  assert.match(notes({ ...external, 'broker.replicas': 4, 'database.poolMaxSize': 10 }), /\(4 \+ 1\) x 10 = 50 connections/)
+  assert.match(
+    notes({ ...external, 'broker.replicas': 4, 'database.poolMaxSize': 10 }),
+    /\(4 \+ 1\) x 10 = 50 connections/,
+  )
   const scaled = { ...external, 'broker.autoscaling.enabled': true, 'broker.autoscaling.maxReplicas': 9 }
   assert.match(notes(scaled), /\(9 \+ 1\) x 32 = 320 connections/)
   const scheduled = notes({ ...external, 'jobs.mode': 'external' })
@@ -86,7 +115,10 @@ test('more connections than the trial database takes are refused, with the numbe
   const fits = (values: Values) => refusal({ 'postgres.maxConnections': 99, ...values })
   assert.equal(fits({}), null)
   const said = fits({ 'postgres.maxConnections': 98 }) ?? 'taken'
-  assert.match(said, /\(2 \+ 1\) x 32 = 96 connections.* 95: .*postgres\.maxConnections .* at least 99.* database\.poolMaxSize/)
+  assert.match(
+    said,
+    /\(2 \+ 1\) x 32 = 96 connections.* 95: .*postgres\.maxConnections .* at least 99.* database\.poolMaxSize/,
+  )
   assert.match(fits({ 'broker.replicas': 3 }) ?? 'taken', /\(3 \+ 1\) x 32 = 128 connections/)
   assert.match(fits({ 'jobs.mode': 'external' }) ?? 'taken', /x 4 = \d+ connections/)
   assert.match(refusal({ 'broker.autoscaling.enabled': true }) ?? 'taken', /\(6 \+ 1\) x 32 = 224 connections/)
@@ -104,7 +136,11 @@ test('the network policy of the migration is there before its Job, and goes with
   for (const name of ['broker']) assert.equal(hookOf(get(all, 'NetworkPolicy', name)), undefined)
 })
 
-const tested = { 'frontend.enabled': true, 'networkPolicy.enabled': true, 'networkPolicy.apiFrom': [{ podSelector: {} }] }
+const tested = {
+  'frontend.enabled': true,
+  'networkPolicy.enabled': true,
+  'networkPolicy.apiFrom': [{ podSelector: {} }],
+}
 
 test('helm test asks the broker, and the edge proxy where it runs, from a pod of the same image', { skip }, () => {
   const all = objects({ ...tested, 'networkPolicy.frontendFrom': [{ podSelector: {} }] })
@@ -158,7 +194,9 @@ const podsOf = (all: readonly Manifest[]): [name: string, spec: Json][] =>
     return spec === undefined || one.kind === 'DaemonSet' ? [] : [[one.metadata.name, spec] as [string, Json]]
   })
 
-test('the ids of pods go with null, as OpenShift wants it, and the rest of the security context stays', { skip }, () => {
+test('the ids of pods go with null, as OpenShift wants it, and the rest of the security context stays', {
+  skip,
+}, () => {
   const without = Object.fromEntries(IDS.map((id) => [`podSecurityContext.${id}`, null]))
   const trial = Object.fromEntries(IDS.map((id) => [`postgres.podSecurityContext.${id}`, null]))
   for (const values of [
@@ -228,7 +266,10 @@ test('the edge proxy has an HTTPRoute to the gateways of the values', { skip }, 
   assert.equal(apiVersion, 'gateway.networking.k8s.io/v1')
   assert.deepEqual([spec.parentRefs, spec.hostnames], [[{ name: 'public', namespace: 'gateways' }], ['ui.example.com']])
   assert.deepEqual(spec.rules, [
-    { matches: [{ path: { type: 'PathPrefix', value: '/' } }], backendRefs: [{ name: 'kguardian-frontend', port: 8080 }] },
+    {
+      matches: [{ path: { type: 'PathPrefix', value: '/' } }],
+      backendRefs: [{ name: 'kguardian-frontend', port: 8080 }],
+    },
   ])
 })
 
@@ -256,7 +297,9 @@ test('extra objects are rendered as they are given, with what a template writes 
     metadata: { name: '{{ .Release.Name }}-extra' },
     data: { namespace: '{{ .Release.Namespace }}' },
   }
-  const all = objects({ extraObjects: [one, 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}-text\n'] })
+  const all = objects({
+    extraObjects: [one, 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}-text\n'],
+  })
   assert.deepEqual(get(all, 'ConfigMap', 'extra').data, { namespace: 'telemetry' })
   assert.ok(find(all, 'ConfigMap', 'text'))
 })
@@ -304,13 +347,18 @@ test('a backup reads the trial database, which lets it in', { skip }, () => {
   // Also before it is asked for: the policy of the release that is there decides about the first one.
   for (const values of [backup, {}]) {
     const { spec } = get(objects({ ...values, 'networkPolicy.enabled': true }), 'NetworkPolicy', 'postgres')
-    const from = spec.ingress[0].from.map(({ podSelector }: Json) => podSelector.matchLabels['app.kubernetes.io/component'])
+    const from = spec.ingress[0].from.map(
+      ({ podSelector }: Json) => podSelector.matchLabels['app.kubernetes.io/component'],
+    )
     assert.ok(from.includes('backup'))
   }
 })
 
 test('a backup without a claim is refused with what it needs', { skip }, () => {
-  assert.match(refusal({ 'backup.enabled': true }) ?? 'taken', /backup\.enabled needs backup\.existingClaim, .*PersistentVolumeClaim/)
+  assert.match(
+    refusal({ 'backup.enabled': true }) ?? 'taken',
+    /backup\.enabled needs backup\.existingClaim, .*PersistentVolumeClaim/,
+  )
 })
 
 test('Chart.yaml says where the project is, who keeps it, and has a picture', () => {
@@ -319,7 +367,10 @@ test('Chart.yaml says where the project is, who keeps it, and has a picture', ()
   assert.match(chart.home, /^https:\/\/\S+$/)
   assert.deepEqual(chart.sources, [chart.home])
   assert.equal(repository, undefined, 'then home and sources are that')
-  assert.ok(chart.maintainers.length > 0 && chart.maintainers.every(({ name }: Json) => typeof name === 'string' && name !== ''))
+  assert.ok(
+    chart.maintainers.length > 0 &&
+      chart.maintainers.every(({ name }: Json) => typeof name === 'string' && name !== ''),
+  )
   const [, picture] = /^data:image\/svg\+xml;base64,([\w+/=]+)$/.exec(chart.icon)!
   assert.match(Buffer.from(picture!, 'base64').toString(), /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg"/)
 })

@@ -10,10 +10,10 @@ import { routes } from '../../handlers/router.ts'
 import { jobs } from '../../jobs/index.ts'
 import { type Config, configTable, loadConfig } from '../../lib/config.ts'
 import { declaredRoutes } from '../../lib/http/access.ts'
-import { createMetrics } from '../../lib/metrics.ts'
+import { createMetrics } from '../../lib/observability/metrics.ts'
 import { DenialSeries } from '../../lib/seccomp/denials/series.ts'
-import { WIRE_NAMES, type WireNames } from '../../lib/supply-chain/names.ts'
 import { VERSION } from '../../lib/version.ts'
+import { WIRE_NAMES, type WireNames } from '../../lib/wire-names/index.ts'
 import { at, readValues } from '../../scripts/chart-values.ts'
 import { createMetrics as createEdgeMetrics } from '../../wrangler-free-deploy/edge/metrics.ts'
 import {
@@ -51,7 +51,10 @@ function lived(manifest: Manifest): NodeJS.ProcessEnv {
     if (/TOKEN.*_FILE$/.test(name)) return [name, tokenFile(basename(given.split(',')[0]))]
     if (name === 'PGSSLROOTCERT') return [name, authority]
     if (typeof given === 'string') return [name, given]
-    return [name, name === 'DATABASE_URL' ? 'postgres://broker@db/broker' : `token-of-${given.secretKeyRef.key}-for-tests`]
+    return [
+      name,
+      name === 'DATABASE_URL' ? 'postgres://broker@db/broker' : `token-of-${given.secretKeyRef.key}-for-tests`,
+    ]
   }
   const { PGSSLCERT: _, PGSSLKEY: __, ...rest } = environment(manifest)
   return Object.fromEntries(Object.entries(rest).map(value))
@@ -87,40 +90,52 @@ each('no object is rendered twice', (toggle) => {
 each('names are short enough, and all are in the namespace of the release but those that are in none', (toggle) => {
   for (const { kind, metadata } of rendered(toggle)) {
     assert.ok(metadata.name.length <= (MAX_NAME_CHARS[kind] ?? MAX_OTHER_NAME_CHARS), `${kind} ${metadata.name}`)
-    assert.equal(metadata.namespace, kind.startsWith('ClusterRole') ? undefined : 'telemetry', `${kind} ${metadata.name}`)
+    assert.equal(
+      metadata.namespace,
+      kind.startsWith('ClusterRole') ? undefined : 'telemetry',
+      `${kind} ${metadata.name}`,
+    )
   }
 })
 
-each('pods keep to the Pod Security Standard `restricted`, and nothing writes to their root; the controller is privileged', (toggle) => {
-  for (const manifest of workloads(toggle)) {
-    const { spec } = podTemplate(manifest)
-    if (manifest.kind === 'DaemonSet') {
-      assert.ok(faults(spec).includes('controller: privileged'))
-      continue
+each(
+  'pods keep to the Pod Security Standard `restricted`, and nothing writes to their root; the controller is privileged',
+  (toggle) => {
+    for (const manifest of workloads(toggle)) {
+      const { spec } = podTemplate(manifest)
+      if (manifest.kind === 'DaemonSet') {
+        assert.ok(faults(spec).includes('controller: privileged'))
+        continue
+      }
+      assert.deepEqual(faults(spec), [], manifest.metadata.name)
+      for (const { securityContext } of spec.containers) assert.equal(securityContext.readOnlyRootFilesystem, true)
+      // Where the values take the ids away, the cluster gives them.
+      const user = toggle === 'openshift' ? undefined : manifest.kind === 'StatefulSet' ? 999 : 1000
+      assert.deepEqual([spec.securityContext.runAsUser, spec.securityContext.fsGroup], [user, user])
     }
-    assert.deepEqual(faults(spec), [], manifest.metadata.name)
-    for (const { securityContext } of spec.containers) assert.equal(securityContext.readOnlyRootFilesystem, true)
-    // Where the values take the ids away, the cluster gives them.
-    const user = toggle === 'openshift' ? undefined : manifest.kind === 'StatefulSet' ? 999 : 1000
-    assert.deepEqual([spec.securityContext.runAsUser, spec.securityContext.fsGroup], [user, user])
-  }
-})
+  },
+)
 
-each('no pod has a token of the Kubernetes API but those that read from it, and none the variables of Services', (toggle) => {
-  for (const manifest of workloads(toggle)) {
-    const { spec } = podTemplate(manifest)
-    const isReader = manifest.kind === 'DaemonSet' || environment(manifest).TRIVY_OPERATOR_ENABLED === 'true'
-    assert.equal(spec.automountServiceAccountToken, isReader, manifest.metadata.name)
-    assert.equal(spec.enableServiceLinks, false, manifest.metadata.name)
-  }
-  for (const account of ofKind(toggle, 'ServiceAccount')) assert.equal(account.automountServiceAccountToken, false)
-  const bound = ofKind(toggle, 'ClusterRoleBinding').flatMap(({ subjects }) => subjects.map((subject: Json) => subject.name))
-  assert.deepEqual(
-    bound.filter((name) => !/-(controller|supplychain)$/.test(name)),
-    [],
-  )
-  assert.equal(ofKind(toggle, 'Role').length + ofKind(toggle, 'RoleBinding').length, 0)
-})
+each(
+  'no pod has a token of the Kubernetes API but those that read from it, and none the variables of Services',
+  (toggle) => {
+    for (const manifest of workloads(toggle)) {
+      const { spec } = podTemplate(manifest)
+      const isReader = manifest.kind === 'DaemonSet' || environment(manifest).TRIVY_OPERATOR_ENABLED === 'true'
+      assert.equal(spec.automountServiceAccountToken, isReader, manifest.metadata.name)
+      assert.equal(spec.enableServiceLinks, false, manifest.metadata.name)
+    }
+    for (const account of ofKind(toggle, 'ServiceAccount')) assert.equal(account.automountServiceAccountToken, false)
+    const bound = ofKind(toggle, 'ClusterRoleBinding').flatMap(({ subjects }) =>
+      subjects.map((subject: Json) => subject.name),
+    )
+    assert.deepEqual(
+      bound.filter((name) => !/-(controller|supplychain)$/.test(name)),
+      [],
+    )
+    assert.equal(ofKind(toggle, 'Role').length + ofKind(toggle, 'RoleBinding').length, 0)
+  },
+)
 
 each('no variable is set twice, and each has text for a value', (toggle) => {
   for (const manifest of workloads(toggle)) {
@@ -132,26 +147,34 @@ each('no variable is set twice, and each has text for a value', (toggle) => {
   }
 })
 
-each('the broker, its jobs and its migration know every variable that they are given, and read them without a warning', (toggle) => {
-  const known = new Set([...configTable().matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name!))
-  for (const manifest of workloads(toggle)) {
-    if (!['server.js', 'run.js', 'migrate.js'].some((name) => container(manifest).args?.[0].endsWith(name))) continue
-    if (container(manifest).args[0].includes('/edge/')) continue
-    const foreign = Object.keys(environment(manifest)).filter((name) => !known.has(name))
-    assert.deepEqual(
-      foreign,
-      toggle === 'numbers' ? ['MALLOC_ARENA_MAX', 'NODE_EXTRA_CA_CERTS'] : ['MALLOC_ARENA_MAX'],
-      manifest.metadata.name,
-    )
-    // With tokens, open metrics that name workloads are a choice, of which the log reminds.
-    const warnings = loadConfig(lived(manifest)).warnings.filter((line) => !line.startsWith('METRICS_WORKLOAD_LABELS: tokens are set'))
-    assert.deepEqual(warnings, [], manifest.metadata.name)
-  }
-})
+each(
+  'the broker, its jobs and its migration know every variable that they are given, and read them without a warning',
+  (toggle) => {
+    const known = new Set([...configTable().matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name!))
+    for (const manifest of workloads(toggle)) {
+      if (!['server.js', 'run.js', 'migrate.js'].some((name) => container(manifest).args?.[0].endsWith(name))) continue
+      if (container(manifest).args[0].includes('/edge/')) continue
+      const foreign = Object.keys(environment(manifest)).filter((name) => !known.has(name))
+      assert.deepEqual(
+        foreign,
+        toggle === 'numbers' ? ['MALLOC_ARENA_MAX', 'NODE_EXTRA_CA_CERTS'] : ['MALLOC_ARENA_MAX'],
+        manifest.metadata.name,
+      )
+      // With tokens, open metrics that name workloads are a choice, of which the log reminds.
+      const warnings = loadConfig(lived(manifest)).warnings.filter(
+        (line) => !line.startsWith('METRICS_WORKLOAD_LABELS: tokens are set'),
+      )
+      assert.deepEqual(warnings, [], manifest.metadata.name)
+    }
+  },
+)
 
 one('by default the broker does what it does without the chart, but for what a cluster makes different', () => {
   const config = configOf('default') as unknown as Record<string, unknown>
-  const own = loadConfig({ NODE_ENV: 'production', DATABASE_URL: 'postgres://db/broker' }) as unknown as Record<string, unknown>
+  const own = loadConfig({ NODE_ENV: 'production', DATABASE_URL: 'postgres://db/broker' }) as unknown as Record<
+    string,
+    unknown
+  >
   const different = Object.keys(own).filter((key) => JSON.stringify(config[key]) !== JSON.stringify(own[key]))
   const { dbMigrationMaxRetries } = configOf('database-host')
   assert.deepEqual([config.dbMigrationMaxRetries, dbMigrationMaxRetries], [60, own.dbMigrationMaxRetries])
@@ -178,7 +201,8 @@ one('by default the broker does what it does without the chart, but for what a c
 
 one('what the values say of seccomp is what the broker does, and how often nodes report', () => {
   const settings = (toggle: string) => {
-    const { seccompProfileDir, seccompProfilesCacheTtlSecs, seccompNodeStaleSecs, seccompDenialMetricsIntervalSecs } = configOf(toggle)
+    const { seccompProfileDir, seccompProfilesCacheTtlSecs, seccompNodeStaleSecs, seccompDenialMetricsIntervalSecs } =
+      configOf(toggle)
     return [seccompProfileDir, seccompProfilesCacheTtlSecs, seccompNodeStaleSecs, seccompDenialMetricsIntervalSecs]
   }
   const retention = (toggle: string) => {
@@ -202,8 +226,18 @@ one('what the values say of seccomp is what the broker does, and how often nodes
   assert.equal(settings('seccomp-no-window')[2], 0)
   const agent = (toggle: string) => {
     const env = environment(object(toggle, 'DaemonSet', 'controller'))
-    const { SECCOMP_DISTRIBUTE, SECCOMP_DISTRIBUTE_INTERVAL_SECS, SECCOMP_DENIAL_CAPTURE, SECCOMP_DENIAL_INTERVAL_SECONDS } = env
-    return [SECCOMP_DISTRIBUTE, SECCOMP_DISTRIBUTE_INTERVAL_SECS, SECCOMP_DENIAL_CAPTURE, SECCOMP_DENIAL_INTERVAL_SECONDS]
+    const {
+      SECCOMP_DISTRIBUTE,
+      SECCOMP_DISTRIBUTE_INTERVAL_SECS,
+      SECCOMP_DENIAL_CAPTURE,
+      SECCOMP_DENIAL_INTERVAL_SECONDS,
+    } = env
+    return [
+      SECCOMP_DISTRIBUTE,
+      SECCOMP_DISTRIBUTE_INTERVAL_SECS,
+      SECCOMP_DENIAL_CAPTURE,
+      SECCOMP_DENIAL_INTERVAL_SECONDS,
+    ]
   }
   assert.deepEqual(agent('seccomp'), ['true', '30', 'true', '10'])
   assert.deepEqual(agent('seccomp-no-window'), ['false', undefined, 'false', undefined])
@@ -222,13 +256,17 @@ one('what the values say of the runtime inventory is what the broker does, and w
       [0, 3600],
     ],
   )
-  const { RUNTIME_INVENTORY, RUNTIME_INVENTORY_CAPABILITIES } = environment(object('runtime-inventory', 'DaemonSet', 'controller'))
+  const { RUNTIME_INVENTORY, RUNTIME_INVENTORY_CAPABILITIES } = environment(
+    object('runtime-inventory', 'DaemonSet', 'controller'),
+  )
   assert.deepEqual([RUNTIME_INVENTORY, RUNTIME_INVENTORY_CAPABILITIES], ['exec', 'off'])
 })
 
 one('that no heartbeat comes is an alert where agents are to send them', () => {
   const isAsked = (toggle: string) =>
-    object(toggle, 'PrometheusRule', 'broker').spec.groups[0].rules.some(({ alert }: Json) => alert === 'BrokerNoRuntimeHeartbeat')
+    object(toggle, 'PrometheusRule', 'broker').spec.groups[0].rules.some(
+      ({ alert }: Json) => alert === 'BrokerNoRuntimeHeartbeat',
+    )
   assert.deepEqual(['runtime-inventory', 'prometheus-rule', 'seccomp'].map(isAsked), [true, false, false])
 })
 
@@ -257,21 +295,23 @@ one('what the values say of compute is what the broker does, also where nothing 
   ])
   assert.equal(configOf('jobs-off').computeHistoryRetentionDays, 0)
   const written = (name: string) => environment(object('controller-bare', 'Deployment', 'broker'))[`COMPUTE_${name}`]
-  assert.deepEqual(['HISTORY_RETENTION_DAYS', 'THRESHOLD_THROTTLED_RATIO', 'THRESHOLD_MIN_RUNQ_EVENTS', 'ENABLED'].map(written), [
-    '7',
-    '0.25',
-    '50',
-    undefined,
-  ])
+  assert.deepEqual(
+    ['HISTORY_RETENTION_DAYS', 'THRESHOLD_THROTTLED_RATIO', 'THRESHOLD_MIN_RUNQ_EVENTS', 'ENABLED'].map(written),
+    ['7', '0.25', '50', undefined],
+  )
 })
 
 one('jobs in a scheduler have the settings of compute, and without history only the fold is off', () => {
-  const names = (toggle: string) => ofKind(toggle, 'CronJob').map(({ metadata }) => metadata.name.replace(/^kguardian-/, ''))
+  const names = (toggle: string) =>
+    ofKind(toggle, 'CronJob').map(({ metadata }) => metadata.name.replace(/^kguardian-/, ''))
   const compute = (toggle: string) =>
     names(toggle)
       .filter((name) => name.startsWith('compute-'))
       .sort()
-  assert.deepEqual([compute('compute'), compute('compute-off')], [['compute-fold', 'compute-retention'], ['compute-retention']])
+  assert.deepEqual(
+    [compute('compute'), compute('compute-off')],
+    [['compute-fold', 'compute-retention'], ['compute-retention']],
+  )
   const env = environment(object('compute', 'CronJob', 'compute-retention'))
   assert.deepEqual([env.COMPUTE_HISTORY_RETENTION_DAYS, env.COMPUTE_HISTORY_MINUTE_HOURS], ['90', '1'])
 })
@@ -289,7 +329,8 @@ one('the agents sample as the values say, and have the tree of cgroups where com
     ['COMPUTE_CGROUP_ROOT', '/sys/fs/cgroup'],
     ['COMPUTE_HOST_PROC', '/proc'],
   ])
-  for (const toggle of ['compute-off', 'controller-bare']) assert.deepEqual(agent(toggle), [['COMPUTE_ENABLED', 'false']])
+  for (const toggle of ['compute-off', 'controller-bare'])
+    assert.deepEqual(agent(toggle), [['COMPUTE_ENABLED', 'false']])
   const cgroups = (toggle: string) => {
     const manifest = object(toggle, 'DaemonSet', 'controller')
     const { spec } = podTemplate(manifest)
@@ -308,7 +349,9 @@ one('the agents sample as the values say, and have the tree of cgroups where com
 one('that nobody reports profiles or denials is an alert where agents are to, after three times their interval', () => {
   const asked = (toggle: string) =>
     object(toggle, 'PrometheusRule', 'broker')
-      .spec.groups[0].rules.filter(({ alert }: Json) => ['BrokerNoSeccompReport', 'BrokerNoDenialReport'].includes(alert))
+      .spec.groups[0].rules.filter(({ alert }: Json) =>
+        ['BrokerNoSeccompReport', 'BrokerNoDenialReport'].includes(alert),
+      )
       .map(({ alert, expr }: Json) => [alert, /\[(\d+s)\]/.exec(expr)![1]])
   assert.deepEqual(
     [asked('everything'), asked('compute'), asked('seccomp-slow'), asked('prometheus-rule')],
@@ -334,14 +377,19 @@ one('that posts of the supply-chain component are refused, or results do not com
       .filter((alert: string) => /SupplyChain|Signature/.test(alert))
   assert.deepEqual(
     [asked('everything'), asked('supplychain-alerts'), asked('prometheus-rule')],
-    [['BrokerSupplyChainPostsRefused', 'BrokerSignatureResultsRefused', 'BrokerNoSignatureResult'], ['BrokerSupplyChainPostsRefused'], []],
+    [
+      ['BrokerSupplyChainPostsRefused', 'BrokerSignatureResultsRefused', 'BrokerNoSignatureResult'],
+      ['BrokerSupplyChainPostsRefused'],
+      [],
+    ],
   )
 })
 
 one('that nobody posts samples is an alert where agents are to, and that the fold is behind where there is one', () => {
   const alerts = (toggle: string): string[] =>
     object(toggle, 'PrometheusRule', 'broker').spec.groups[0].rules.map(({ alert }: Json) => alert)
-  const asked = (toggle: string) => ['BrokerNoComputeSample', 'BrokerComputeFoldBehind'].map((name) => alerts(toggle).includes(name))
+  const asked = (toggle: string) =>
+    ['BrokerNoComputeSample', 'BrokerComputeFoldBehind'].map((name) => alerts(toggle).includes(name))
   assert.deepEqual(
     [asked('compute'), asked('compute-off'), asked('prometheus-rule'), asked('jobs-off')],
     [
@@ -383,7 +431,10 @@ each('probes ask the admin port, and a rolling update takes no pod away before a
     ])
     const admin = ports.find((port: Json) => port.name === 'admin').containerPort
     assert.ok(environment(manifest).ADMIN_ADDR.endsWith(`:${admin}`))
-    assert.deepEqual(manifest.spec.strategy, { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } })
+    assert.deepEqual(manifest.spec.strategy, {
+      type: 'RollingUpdate',
+      rollingUpdate: { maxUnavailable: 0, maxSurge: 1 },
+    })
     // The process ends by itself within 20.
     assert.equal(podTemplate(manifest).spec.terminationGracePeriodSeconds, 30)
   }
@@ -392,20 +443,27 @@ each('probes ask the admin port, and a rolling update takes no pod away before a
 each('selectors select: their own pods, and what Services, budgets, monitors and policies mean', (toggle) => {
   const all = workloads(toggle)
   for (const { kind, spec, metadata } of all) {
-    if (spec.selector) assert.ok(selects(spec.selector.matchLabels, spec.template.metadata.labels), `${kind} ${metadata.name}`)
+    if (spec.selector)
+      assert.ok(selects(spec.selector.matchLabels, spec.template.metadata.labels), `${kind} ${metadata.name}`)
   }
   for (const service of ofKind(toggle, 'Service')) {
     const behind = all.filter((manifest) => selects(service.spec.selector, labelsOf(manifest)))
     assert.equal(behind.length, 1, service.metadata.name)
     const ports = container(behind[0]!).ports.map((port: Json) => port.name)
-    for (const { targetPort } of service.spec.ports) assert.ok(ports.includes(targetPort), `${service.metadata.name} ${targetPort}`)
+    for (const { targetPort } of service.spec.ports)
+      assert.ok(ports.includes(targetPort), `${service.metadata.name} ${targetPort}`)
   }
   for (const { metadata, spec } of [...ofKind(toggle, 'PodDisruptionBudget'), ...ofKind(toggle, 'NetworkPolicy')]) {
-    const behind = all.filter((manifest) => selects((spec.selector ?? spec.podSelector).matchLabels, labelsOf(manifest)))
+    const behind = all.filter((manifest) =>
+      selects((spec.selector ?? spec.podSelector).matchLabels, labelsOf(manifest)),
+    )
     assert.ok(metadata.name.endsWith('-jobs') ? behind.length > 0 : behind.length === 1, metadata.name)
   }
   for (const { metadata, spec } of ofKind(toggle, 'NetworkPolicy')) {
-    const peers: Json[] = [...(spec.ingress ?? []), ...spec.egress].flatMap((rule: Json) => [...(rule.from ?? []), ...(rule.to ?? [])])
+    const peers: Json[] = [...(spec.ingress ?? []), ...spec.egress].flatMap((rule: Json) => [
+      ...(rule.from ?? []),
+      ...(rule.to ?? []),
+    ])
     for (const { podSelector } of peers.filter((peer) => peer.podSelector !== undefined)) {
       const behind = all.filter((manifest) => selects(podSelector.matchLabels, labelsOf(manifest)))
       const mayBeOff = ['jobs', 'backup'].includes(podSelector.matchLabels['app.kubernetes.io/component'])
@@ -413,7 +471,9 @@ each('selectors select: their own pods, and what Services, budgets, monitors and
     }
   }
   for (const monitor of ofKind(toggle, 'ServiceMonitor')) {
-    const behind = ofKind(toggle, 'Service').filter(({ metadata }) => selects(monitor.spec.selector.matchLabels, metadata.labels))
+    const behind = ofKind(toggle, 'Service').filter(({ metadata }) =>
+      selects(monitor.spec.selector.matchLabels, metadata.labels),
+    )
     assert.equal(behind.length, 1, monitor.metadata.name)
     assert.deepEqual(
       behind[0]!.spec.ports.map((port: Json) => port.name),
@@ -422,29 +482,40 @@ each('selectors select: their own pods, and what Services, budgets, monitors and
   }
 })
 
-each('what is mounted is a volume, what is a volume is mounted, and files that variables name are among them', (toggle) => {
-  for (const manifest of workloads(toggle)) {
-    const mounts: Json[] = container(manifest).volumeMounts ?? []
-    const volumes: Json[] = podTemplate(manifest).spec.volumes ?? []
-    const claims = manifest.kind === 'StatefulSet' ? manifest.spec.volumeClaimTemplates.map((one: Json) => one.metadata.name) : []
-    assert.deepEqual(mounts.map(({ name }) => name).sort(), [...volumes.map(({ name }) => name), ...claims].sort(), manifest.metadata.name)
-    for (const value of Object.values(environment(manifest)).filter((value) => /^\/etc\/(broker|postgres)\//.test(value))) {
-      for (const file of value.split(',')) {
-        const mount = mounts.find(({ mountPath }) => file.startsWith(`${mountPath}/`))
-        const { secret, projected } = volumes.find(({ name }) => name === mount.name)
-        const items: Json[] = secret?.items ?? projected.sources.flatMap((one: Json) => one.secret.items)
-        assert.ok(
-          items.some(({ path }) => file === `${mount.mountPath}/${path}`),
-          file,
-        )
+each(
+  'what is mounted is a volume, what is a volume is mounted, and files that variables name are among them',
+  (toggle) => {
+    for (const manifest of workloads(toggle)) {
+      const mounts: Json[] = container(manifest).volumeMounts ?? []
+      const volumes: Json[] = podTemplate(manifest).spec.volumes ?? []
+      const claims =
+        manifest.kind === 'StatefulSet' ? manifest.spec.volumeClaimTemplates.map((one: Json) => one.metadata.name) : []
+      assert.deepEqual(
+        mounts.map(({ name }) => name).sort(),
+        [...volumes.map(({ name }) => name), ...claims].sort(),
+        manifest.metadata.name,
+      )
+      for (const value of Object.values(environment(manifest)).filter((value) =>
+        /^\/etc\/(broker|postgres)\//.test(value),
+      )) {
+        for (const file of value.split(',')) {
+          const mount = mounts.find(({ mountPath }) => file.startsWith(`${mountPath}/`))
+          const { secret, projected } = volumes.find(({ name }) => name === mount.name)
+          const items: Json[] = secret?.items ?? projected.sources.flatMap((one: Json) => one.secret.items)
+          assert.ok(
+            items.some(({ path }) => file === `${mount.mountPath}/${path}`),
+            file,
+          )
+        }
       }
     }
-  }
-})
+  },
+)
 
 each('there is a CronJob for each job that is on when a scheduler runs them, and none otherwise', (toggle) => {
   const config = configOf(toggle)
-  const wanted = config.jobs === 'external' ? jobs.filter((job) => job.everySecs(config) !== null).map(({ name }) => name) : []
+  const wanted =
+    config.jobs === 'external' ? jobs.filter((job) => job.everySecs(config) !== null).map(({ name }) => name) : []
   assert.deepEqual(
     ofKind(toggle, 'CronJob').map((manifest) => container(manifest).args),
     wanted.map((name) => ['dist/jobs/run.js', name]),
@@ -475,7 +546,11 @@ one('the schedules come round as often as the jobs do in the broker', () => {
   const config = configOf('jobs-external')
   for (const manifest of ofKind('jobs-external', 'CronJob')) {
     const job = jobs.find(({ name }) => name === container(manifest).name)!
-    const [first, second] = new Cron(manifest.spec.schedule, { mode: '5-part', paused: true, timezone: 'UTC' }).nextRuns(2)
+    const [first, second] = new Cron(manifest.spec.schedule, {
+      mode: '5-part',
+      paused: true,
+      timezone: 'UTC',
+    }).nextRuns(2)
     assert.equal((second!.getTime() - first!.getTime()) / 1000, job.everySecs(config), job.name)
   }
 })
@@ -530,7 +605,8 @@ function mountedKeys(manifest: Manifest): Record<string, boolean> {
     }),
   )
 }
-const authOf = (env: Record<string, Json>) => Object.fromEntries(Object.entries(env).filter(([name]) => /TOKEN/.test(name)))
+const authOf = (env: Record<string, Json>) =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => /TOKEN/.test(name)))
 
 one('without authentication nobody gets a token', () => {
   for (const [toggle, kind, name] of [
@@ -541,27 +617,33 @@ one('without authentication nobody gets a token', () => {
     assert.deepEqual(authOf(environment(object(toggle, kind, name))), {})
 })
 
-one('with a token for each scope the broker must have those for reading and ingest; others get the one they need', () => {
-  const broker = object('frontend-scoped', 'Deployment', 'broker')
-  assert.deepEqual(authOf(environment(broker)), {
-    BROKER_TOKEN_READ_FILE: files('read'),
-    BROKER_TOKEN_INGEST_FILE: files('ingest'),
-    BROKER_TOKEN_SUPPLYCHAIN: secretKey('broker-tokens', 'supplychain', true),
-  })
-  assert.deepEqual(mountedKeys(broker), { read: false, 'read-next': true, ingest: false, 'ingest-next': true })
-  const frontend = object('frontend-scoped', 'Deployment', 'frontend')
-  assert.deepEqual(authOf(environment(frontend)), { BROKER_TOKEN_READ_FILE: '/etc/broker/tokens/read' })
-  assert.deepEqual(mountedKeys(frontend), { read: false, 'read-next': true })
-  assert.deepEqual(authOf(environment(object('controller-custom', 'DaemonSet', 'controller'))), {
-    BROKER_AUTH_TOKEN: secretKey('broker-tokens', 'ingest', false),
-  })
-})
+one(
+  'with a token for each scope the broker must have those for reading and ingest; others get the one they need',
+  () => {
+    const broker = object('frontend-scoped', 'Deployment', 'broker')
+    assert.deepEqual(authOf(environment(broker)), {
+      BROKER_TOKEN_READ_FILE: files('read'),
+      BROKER_TOKEN_INGEST_FILE: files('ingest'),
+      BROKER_TOKEN_SUPPLYCHAIN: secretKey('broker-tokens', 'supplychain', true),
+    })
+    assert.deepEqual(mountedKeys(broker), { read: false, 'read-next': true, ingest: false, 'ingest-next': true })
+    const frontend = object('frontend-scoped', 'Deployment', 'frontend')
+    assert.deepEqual(authOf(environment(frontend)), { BROKER_TOKEN_READ_FILE: '/etc/broker/tokens/read' })
+    assert.deepEqual(mountedKeys(frontend), { read: false, 'read-next': true })
+    assert.deepEqual(authOf(environment(object('controller-custom', 'DaemonSet', 'controller'))), {
+      BROKER_AUTH_TOKEN: secretKey('broker-tokens', 'ingest', false),
+    })
+  },
+)
 
 one('the edge proxy is asked for by the names of its Service, and by those that the values add', () => {
   const name = 'kguardian-frontend'
   const own = [name, `${name}.telemetry`, `${name}.telemetry.svc`, `${name}.telemetry.svc.cluster.local`]
   assert.deepEqual(environment(object('frontend', 'Deployment', 'frontend')).ALLOWED_HOSTS.split(','), own)
-  assert.deepEqual(environment(object('frontend-scoped', 'Deployment', 'frontend')).ALLOWED_HOSTS.split(','), [...own, 'ui.example.com'])
+  assert.deepEqual(environment(object('frontend-scoped', 'Deployment', 'frontend')).ALLOWED_HOSTS.split(','), [
+    ...own,
+    'ui.example.com',
+  ])
   // Those that an Ingress or an HTTPRoute leads to it with are its own, too.
   assert.ok(
     environment(object('everything', 'Deployment', 'frontend'))
@@ -587,17 +669,22 @@ one('the supply-chain component posts with the token that the broker must then h
 
 one('with a shared token all have that one, the edge proxy only where it is agreed to', () => {
   const token = secretKey('broker-tokens', 'token', false)
-  assert.deepEqual(authOf(environment(object('auth-shared', 'Deployment', 'broker'))), { BROKER_AUTH_TOKEN_FILE: files('token') })
+  assert.deepEqual(authOf(environment(object('auth-shared', 'Deployment', 'broker'))), {
+    BROKER_AUTH_TOKEN_FILE: files('token'),
+  })
   assert.deepEqual(mountedKeys(object('auth-shared', 'Deployment', 'broker')), { token: false, 'token-next': true })
   assert.deepEqual(authOf(environment(object('frontend-shared', 'Deployment', 'frontend'))), {
     BROKER_AUTH_TOKEN_FILE: '/etc/broker/tokens/token',
     ALLOW_SHARED_TOKEN: 'true',
   })
-  assert.deepEqual(authOf(environment(object('controller-bare', 'DaemonSet', 'controller'))), { BROKER_AUTH_TOKEN: token })
+  assert.deepEqual(authOf(environment(object('controller-bare', 'DaemonSet', 'controller'))), {
+    BROKER_AUTH_TOKEN: token,
+  })
 })
 
 each('jobs and migration get no token', (toggle) => {
-  for (const manifest of [...ofKind(toggle, 'CronJob'), ...ofKind(toggle, 'Job')]) assert.deepEqual(authOf(environment(manifest)), {})
+  for (const manifest of [...ofKind(toggle, 'CronJob'), ...ofKind(toggle, 'Job')])
+    assert.deepEqual(authOf(environment(manifest)), {})
 })
 
 const databaseOf = (manifest: Manifest) =>
@@ -634,31 +721,36 @@ each('all programs use the same database', (toggle) => {
     assert.deepEqual(databaseOf(manifest), databaseOf(broker))
 })
 
-one('the password for trials is made by chance, and stays when the release goes; or it is the one that is given', () => {
-  const passwords = ['default', 'frontend'].map((toggle) => {
-    const { metadata, data } = object(toggle, 'Secret', 'postgres')
-    assert.equal(metadata.annotations!['helm.sh/resource-policy'], 'keep')
-    return Buffer.from(data.password, 'base64').toString()
-  })
-  assert.notEqual(passwords[0], passwords[1])
-  for (const password of passwords) assert.match(password, /^[A-Za-z0-9]{32}$/)
-  assert.deepEqual(ofKind('postgres-secret', 'Secret'), [])
-  for (const [kind, name] of [
-    ['Deployment', 'broker'],
-    ['StatefulSet', 'postgres'],
-  ] as const) {
-    const secrets = podTemplate(object('postgres-secret', kind, name)).spec.volumes.flatMap(
-      (volume: Json) => volume.secret?.secretName ?? [],
-    )
-    assert.deepEqual(secrets, ['broker-postgres-password'])
-  }
-})
+one(
+  'the password for trials is made by chance, and stays when the release goes; or it is the one that is given',
+  () => {
+    const passwords = ['default', 'frontend'].map((toggle) => {
+      const { metadata, data } = object(toggle, 'Secret', 'postgres')
+      assert.equal(metadata.annotations!['helm.sh/resource-policy'], 'keep')
+      return Buffer.from(data.password, 'base64').toString()
+    })
+    assert.notEqual(passwords[0], passwords[1])
+    for (const password of passwords) assert.match(password, /^[A-Za-z0-9]{32}$/)
+    assert.deepEqual(ofKind('postgres-secret', 'Secret'), [])
+    for (const [kind, name] of [
+      ['Deployment', 'broker'],
+      ['StatefulSet', 'postgres'],
+    ] as const) {
+      const secrets = podTemplate(object('postgres-secret', kind, name)).spec.volumes.flatMap(
+        (volume: Json) => volume.secret?.secretName ?? [],
+      )
+      assert.deepEqual(secrets, ['broker-postgres-password'])
+    }
+  },
+)
 
 one('flows are forwarded and releases asked for as the values say; the broker is told what is on', () => {
   assert.equal(configOf('default').evaluatorUrl, null)
   assert.equal(configOf('evaluator').evaluatorUrl, 'http://evaluator.audit.svc:8082')
   assert.deepEqual([configOf('default').telemetryEnabled, configOf('telemetry-off').telemetryEnabled], [true, false])
-  const features = ['default', 'evaluator', 'network-policy', 'network-policy-narrow'].map((toggle) => configOf(toggle).features)
+  const features = ['default', 'evaluator', 'network-policy', 'network-policy-narrow'].map(
+    (toggle) => configOf(toggle).features,
+  )
   assert.deepEqual(features, ['none', 'audit', 'netpol', 'audit,netpol'])
 })
 
@@ -770,21 +862,33 @@ one('the supply-chain component is one pod that is asked for its health where it
   assert.deepEqual(ports, [{ name: 'http', containerPort: Number(supplychainEnv.LISTEN_ADDR.slice(1)) }])
 })
 
-one('the supply-chain component may read the reports of the scanner operator and nothing else, and only where it does', () => {
-  const { rules } = ofKind('supplychain', 'ClusterRole')[0]!
-  assert.deepEqual(rules, [
-    { apiGroups: ['aquasecurity.github.io'], resources: ['vulnerabilityreports', 'sbomreports'], verbs: ['get', 'list', 'watch'] },
-  ])
-  const [binding] = ofKind('supplychain', 'ClusterRoleBinding')
-  assert.deepEqual(binding!.subjects, [{ kind: 'ServiceAccount', name: 'kguardian-supplychain', namespace: 'telemetry' }])
-  assert.deepEqual(
-    [binding!.roleRef.name, ofKind('supplychain', 'ClusterRole')[0]!.metadata.name],
-    Array(2).fill('telemetry-kguardian-supplychain'),
-  )
-  for (const toggle of ['supplychain-signatures', 'supplychain-no-rbac'])
-    assert.equal(ofKind(toggle, 'ClusterRole').length + ofKind(toggle, 'ClusterRoleBinding').length, 0)
-  assert.equal(podTemplate(object('supplychain-no-rbac', 'Deployment', 'supplychain')).spec.serviceAccountName, 'kguardian-supplychain')
-})
+one(
+  'the supply-chain component may read the reports of the scanner operator and nothing else, and only where it does',
+  () => {
+    const { rules } = ofKind('supplychain', 'ClusterRole')[0]!
+    assert.deepEqual(rules, [
+      {
+        apiGroups: ['aquasecurity.github.io'],
+        resources: ['vulnerabilityreports', 'sbomreports'],
+        verbs: ['get', 'list', 'watch'],
+      },
+    ])
+    const [binding] = ofKind('supplychain', 'ClusterRoleBinding')
+    assert.deepEqual(binding!.subjects, [
+      { kind: 'ServiceAccount', name: 'kguardian-supplychain', namespace: 'telemetry' },
+    ])
+    assert.deepEqual(
+      [binding!.roleRef.name, ofKind('supplychain', 'ClusterRole')[0]!.metadata.name],
+      Array(2).fill('telemetry-kguardian-supplychain'),
+    )
+    for (const toggle of ['supplychain-signatures', 'supplychain-no-rbac'])
+      assert.equal(ofKind(toggle, 'ClusterRole').length + ofKind(toggle, 'ClusterRoleBinding').length, 0)
+    assert.equal(
+      podTemplate(object('supplychain-no-rbac', 'Deployment', 'supplychain')).spec.serviceAccountName,
+      'kguardian-supplychain',
+    )
+  },
+)
 
 one('what is set of the supply chain reaches the broker', () => {
   const config = configOf('supplychain-full')
@@ -806,14 +910,22 @@ one('what is set of the supply chain reaches the broker', () => {
 
 one('the edge proxy knows its broker, its ports and its path', () => {
   const env = environment(object('frontend', 'Deployment', 'frontend'))
-  assert.deepEqual([env.BROKER_URL, env.BASE_PATH, env.ADMIN_ADDR], ['http://kguardian-broker.telemetry.svc:9090', '/api', '[::]:8081'])
-  assert.deepEqual(container(object('frontend', 'Deployment', 'frontend')).args, ['dist/wrangler-free-deploy/edge/server.js'])
+  assert.deepEqual(
+    [env.BROKER_URL, env.BASE_PATH, env.ADMIN_ADDR],
+    ['http://kguardian-broker.telemetry.svc:9090', '/api', '[::]:8081'],
+  )
+  assert.deepEqual(container(object('frontend', 'Deployment', 'frontend')).args, [
+    'dist/wrangler-free-deploy/edge/server.js',
+  ])
 })
 
 one('with an autoscaler nobody else says how many pods there are', () => {
   assert.equal(object('autoscaling', 'Deployment', 'broker').spec.replicas, undefined)
   const { scaleTargetRef, minReplicas, maxReplicas } = object('autoscaling', 'HorizontalPodAutoscaler', 'broker').spec
-  assert.deepEqual([scaleTargetRef.kind, scaleTargetRef.name, minReplicas, maxReplicas], ['Deployment', 'kguardian-broker', 2, 6])
+  assert.deepEqual(
+    [scaleTargetRef.kind, scaleTargetRef.name, minReplicas, maxReplicas],
+    ['Deployment', 'kguardian-broker', 2, 6],
+  )
   assert.equal(object('default', 'Deployment', 'broker').spec.replicas, 2)
 })
 
@@ -828,7 +940,8 @@ one('pods are where, and called what, the values say; their selectors stay', () 
     )
     assert.deepEqual([spec.imagePullSecrets[0].name, spec.priorityClassName], ['registry', 'system-cluster-critical'])
     assert.ok(spec.affinity.nodeAffinity)
-    if (manifest.kind !== 'StatefulSet') assert.match(container(manifest).image, /^registry\.example\/broker@sha256:[0-9a-f]{64}$/)
+    if (manifest.kind !== 'StatefulSet')
+      assert.match(container(manifest).image, /^registry\.example\/broker@sha256:[0-9a-f]{64}$/)
   }
 })
 
@@ -841,7 +954,10 @@ one('brokers are spread over nodes and zones', () => {
   )
   for (const { labelSelector } of constraints) assert.ok(selects(labelSelector.matchLabels, labels))
   assert.equal(podTemplate(object('no-budgets', 'Deployment', 'broker')).spec.topologySpreadConstraints, undefined)
-  assert.deepEqual([ofKind('no-budgets', 'PodDisruptionBudget').length, ofKind('frontend', 'PodDisruptionBudget').length], [0, 2])
+  assert.deepEqual(
+    [ofKind('no-budgets', 'PodDisruptionBudget').length, ofKind('frontend', 'PodDisruptionBudget').length],
+    [0, 2],
+  )
 })
 
 /** What of a policy lets out or in: ports, each with the number of peers, or `all`. */
@@ -862,28 +978,37 @@ one('a network policy names our own pods where they are peers', () => {
   assert.deepEqual(named(policy('network-policy-narrow', 'frontend').egress), ['broker'])
 })
 
-one('by default a network policy lets everybody use the API, and the broker reach names, its database and the version service', () => {
-  const { ingress, egress, policyTypes } = object('network-policy', 'NetworkPolicy', 'broker').spec
-  assert.deepEqual(policyTypes, ['Ingress', 'Egress'])
-  assert.deepEqual(
-    [rules(ingress), rules(egress)],
-    [
-      ['api:all', 'admin:all'],
-      ['53:all', '53:all', '5432:1', '443:all'],
-    ],
-  )
-  const postgres = object('network-policy', 'NetworkPolicy', 'postgres').spec
-  assert.deepEqual([rules(postgres.ingress), postgres.egress], [['postgres:3'], []])
-  assert.deepEqual(ofKind('network-policy', 'NetworkPolicy').length, 3)
-  assert.deepEqual(ofKind('default', 'NetworkPolicy'), [])
-})
+one(
+  'by default a network policy lets everybody use the API, and the broker reach names, its database and the version service',
+  () => {
+    const { ingress, egress, policyTypes } = object('network-policy', 'NetworkPolicy', 'broker').spec
+    assert.deepEqual(policyTypes, ['Ingress', 'Egress'])
+    assert.deepEqual(
+      [rules(ingress), rules(egress)],
+      [
+        ['api:all', 'admin:all'],
+        ['53:all', '53:all', '5432:1', '443:all'],
+      ],
+    )
+    const postgres = object('network-policy', 'NetworkPolicy', 'postgres').spec
+    assert.deepEqual([rules(postgres.ingress), postgres.egress], [['postgres:3'], []])
+    assert.deepEqual(ofKind('network-policy', 'NetworkPolicy').length, 3)
+    assert.deepEqual(ofKind('default', 'NetworkPolicy'), [])
+  },
+)
 
 one('a narrow network policy names its peers, lets the edge proxy in and the jobs out', () => {
   const policy = (name: string) => object('network-policy-narrow', 'NetworkPolicy', name).spec
   assert.deepEqual(rules(policy('broker').ingress), ['api:3', 'admin:1'])
   assert.deepEqual(rules(policy('broker').egress), ['53:all', '53:all', '6432:1', '8082:all', '443:all'])
-  assert.deepEqual([policy('jobs').ingress, rules(policy('jobs').egress)], [undefined, ['53:all', '53:all', '6432:1', '443:all']])
-  assert.deepEqual([policy('migration').ingress, rules(policy('migration').egress)], [undefined, ['53:all', '53:all', '6432:1']])
+  assert.deepEqual(
+    [policy('jobs').ingress, rules(policy('jobs').egress)],
+    [undefined, ['53:all', '53:all', '6432:1', '443:all']],
+  )
+  assert.deepEqual(
+    [policy('migration').ingress, rules(policy('migration').egress)],
+    [undefined, ['53:all', '53:all', '6432:1']],
+  )
   assert.deepEqual(
     [rules(policy('frontend').ingress), rules(policy('frontend').egress)],
     [
@@ -901,7 +1026,10 @@ one(
     assert.deepEqual(named(policy('supplychain-full', 'supplychain').egress), ['broker'])
     const { ingress, egress, policyTypes } = policy('supplychain-full', 'supplychain')
     assert.deepEqual(policyTypes, ['Ingress', 'Egress'])
-    assert.deepEqual([rules(ingress), rules(egress)], [['http:1'], ['53:all', '53:all', '9090:1', '443:all', '5000:all', '6443:all']])
+    assert.deepEqual(
+      [rules(ingress), rules(egress)],
+      [['http:1'], ['53:all', '53:all', '9090:1', '443:all', '5000:all', '6443:all']],
+    )
     const bare = policy('supplychain-signatures', 'supplychain')
     assert.deepEqual([rules(bare.ingress), rules(bare.egress)], [['http:all'], ['53:all', '53:all', '9090:1']])
   },
@@ -914,7 +1042,13 @@ const asked = (expression: string) =>
 /** The counter of denials is not in the registry: its name, and the names of its labels. */
 function writtenBy(wireNames: WireNames): [name: string, labels: string[]] {
   const series = new DenialSeries(wireNames)
-  series.add({ workload_namespace: 'shop', workload_kind: 'Deployment', workload_name: 'web', action: 'SCMP_ACT_ERRNO', denials: 1 })
+  series.add({
+    workload_namespace: 'shop',
+    workload_kind: 'Deployment',
+    workload_name: 'web',
+    action: 'SCMP_ACT_ERRNO',
+    denials: 1,
+  })
   const [, name, list] = /^(\w+)\{(.*)\} 1$/m.exec(series.text())!
   return [name!, [...list!.matchAll(/(\w+)="/g)].map(([, label]) => label!)]
 }
@@ -946,9 +1080,10 @@ one('alerts and dashboard ask for metrics that there are, by labels that they ha
     const names = asked(expression).map((name) => name.replace(/_(bucket|count|sum)$/, ''))
     assert.ok(names.length > 0 || expression.startsWith('sum(up{'), expression)
     for (const name of names) assert.ok(labels.has(name), `${name} in ${expression}`)
-    const used = [...expression.matchAll(/[{,]\s*(\w+)(?:=~|!~|!=|=)"/g), ...expression.matchAll(/ by \(([^)]*)\)/g)].flatMap(([, list]) =>
-      list!.split(/,\s*/),
-    )
+    const used = [
+      ...expression.matchAll(/[{,]\s*(\w+)(?:=~|!~|!=|=)"/g),
+      ...expression.matchAll(/ by \(([^)]*)\)/g),
+    ].flatMap(([, list]) => list!.split(/,\s*/))
     const known = [...target, ...names.flatMap((name) => labels.get(name)!)]
     for (const label of used) assert.ok(known.includes(label), `${label} in ${expression}`)
     for (const [, method, list] of expression.matchAll(/method="(\w+)",route=~?"([^"]+)"/g))
@@ -963,11 +1098,15 @@ one('alerts and dashboard ask for metrics that there are, by labels that they ha
 
 one('an alert asks for the metric by the name that the broker writes, and the dashboard by both', () => {
   const refused = (toggle: string) =>
-    object(toggle, 'PrometheusRule', 'broker').spec.groups[0].rules.find(({ alert }: Json) => alert === 'BrokerSbomsRefused').expr
+    object(toggle, 'PrometheusRule', 'broker').spec.groups[0].rules.find(
+      ({ alert }: Json) => alert === 'BrokerSbomsRefused',
+    ).expr
   assert.match(refused('prometheus-rule'), /^sum\(rate\(svc_supplychain_staged_sets_refused_total\{/)
   assert.match(refused('supplychain-full'), /^sum\(rate\(kguardian_supplychain_staged_sets_refused_total\{/)
   const { data } = object('dashboard', 'ConfigMap', 'dashboard')
-  const names = [...data['cluster-telemetry-broker.json'].matchAll(/\w+(?=_supplychain_staged_sets_refused_total)/g)].map(([name]) => name)
+  const names = [
+    ...data['cluster-telemetry-broker.json'].matchAll(/\w+(?=_supplychain_staged_sets_refused_total)/g),
+  ].map(([name]) => name)
   assert.deepEqual(names, ['svc', 'kguardian'])
 })
 
@@ -987,43 +1126,50 @@ one('an alert says how bad it is, what it is, and what to do', () => {
 one('values that a runbook names are values', () => {
   const text = JSON.stringify(object('everything', 'PrometheusRule', 'broker'))
   const groups = Object.keys(readValues()).join('|')
-  const named = [...text.matchAll(new RegExp(`\\b((?:${groups})\\.[a-z]\\w+(?:\\.\\w+)*)`, 'g'))].map(([, path]) => path!)
+  const named = [...text.matchAll(new RegExp(`\\b((?:${groups})\\.[a-z]\\w+(?:\\.\\w+)*)`, 'g'))].map(
+    ([, path]) => path!,
+  )
   assert.ok(named.length > 15)
   for (const path of named) assert.notEqual(at(readValues(), path), undefined, path)
 })
 
-one('a job is late after three times its interval, but at least a quarter of an hour, and only one that is on is missed', () => {
-  const overdue = (toggle: string) => {
-    const { expr } = object(toggle, 'PrometheusRule', 'broker').spec.groups[0].rules.find(({ alert }: Json) => alert === 'BrokerJobOverdue')
-    return Object.fromEntries(
-      [...expr.matchAll(/exported_job="([\w-]+)"\}\) > (\d+)/g)].map(([, name, seconds]) => [name, Number(seconds)]),
-    )
-  }
-  assert.deepEqual(overdue('prometheus-rule'), {
-    'late-resolve': 900,
-    'stale-sweep': 900,
-    'audit-retention': 10_800,
-    'dead-pod-retention': 10_800,
-    'traffic-retention': 10_800,
-    'image-inventory-retention': 10_800,
-    'supply-chain-refresh': 900,
-    'attestation-retention': 10_800,
-    'seccomp-denial-retention': 10_800,
-    'runtime-retention': 10_800,
-    'compute-retention': 1800,
-    'compute-fold': 1800,
-  })
-  // What is kept for ever is linked, counted and attributed all the same; results of images that are gone are not kept.
-  assert.deepEqual(overdue('jobs-off'), {
-    'dead-pod-retention': 10_800,
-    'supply-chain-refresh': 900,
-    'attestation-retention': 10_800,
-    'seccomp-denial-retention': 10_800,
-    'compute-retention': 1800,
-  })
-  assert.equal(overdue('supplychain-full')['supply-chain-refresh'], 5400)
-  assert.equal(overdue('runtime-inventory')['runtime-retention'], 21_600)
-})
+one(
+  'a job is late after three times its interval, but at least a quarter of an hour, and only one that is on is missed',
+  () => {
+    const overdue = (toggle: string) => {
+      const { expr } = object(toggle, 'PrometheusRule', 'broker').spec.groups[0].rules.find(
+        ({ alert }: Json) => alert === 'BrokerJobOverdue',
+      )
+      return Object.fromEntries(
+        [...expr.matchAll(/exported_job="([\w-]+)"\}\) > (\d+)/g)].map(([, name, seconds]) => [name, Number(seconds)]),
+      )
+    }
+    assert.deepEqual(overdue('prometheus-rule'), {
+      'late-resolve': 900,
+      'stale-sweep': 900,
+      'audit-retention': 10_800,
+      'dead-pod-retention': 10_800,
+      'traffic-retention': 10_800,
+      'image-inventory-retention': 10_800,
+      'supply-chain-refresh': 900,
+      'attestation-retention': 10_800,
+      'seccomp-denial-retention': 10_800,
+      'runtime-retention': 10_800,
+      'compute-retention': 1800,
+      'compute-fold': 1800,
+    })
+    // What is kept for ever is linked, counted and attributed all the same; results of images that are gone are not kept.
+    assert.deepEqual(overdue('jobs-off'), {
+      'dead-pod-retention': 10_800,
+      'supply-chain-refresh': 900,
+      'attestation-retention': 10_800,
+      'seccomp-denial-retention': 10_800,
+      'compute-retention': 1800,
+    })
+    assert.equal(overdue('supplychain-full')['supply-chain-refresh'], 5400)
+    assert.equal(overdue('runtime-inventory')['runtime-retention'], 21_600)
+  },
+)
 
 one('the memory alert is at nine tenths of the limit', () => {
   const alerts: Json[] = object('prometheus-rule', 'PrometheusRule', 'broker').spec.groups[0].rules

@@ -9,7 +9,12 @@ export type Json = any
 export interface Manifest {
   readonly apiVersion: string
   readonly kind: string
-  readonly metadata: { name: string; namespace?: string; labels?: Record<string, string>; annotations?: Record<string, string> }
+  readonly metadata: {
+    name: string
+    namespace?: string
+    labels?: Record<string, string>
+    annotations?: Record<string, string>
+  }
   readonly [field: string]: Json
 }
 

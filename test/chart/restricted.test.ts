@@ -25,7 +25,10 @@ const changes: [fault: string, change: (pod: Json) => void][] = [
   ['c: runAsUser', (pod) => Object.assign(pod.containers[0].securityContext, { runAsUser: 0 })],
   ['c: seccompProfile', (pod) => Object.assign(pod.securityContext, { seccompProfile: { type: 'Unconfined' } })],
   ['c: capabilities are kept', (pod) => Object.assign(pod.containers[0].securityContext, { capabilities: {} })],
-  ['c: capabilities are added', (pod) => Object.assign(pod.containers[0].securityContext.capabilities, { add: ['NET_ADMIN'] })],
+  [
+    'c: capabilities are added',
+    (pod) => Object.assign(pod.containers[0].securityContext.capabilities, { add: ['NET_ADMIN'] }),
+  ],
   ['c: procMount', (pod) => Object.assign(pod.containers[0].securityContext, { procMount: 'Unmasked' })],
   ['c: hostPort', (pod) => Object.assign(pod.containers[0], { ports: [{ containerPort: 1, hostPort: 1 }] })],
 ]
@@ -38,5 +41,8 @@ for (const [fault, change] of changes) {
 }
 
 test('an init container is held to it as well', () => {
-  assert.deepEqual(faults({ ...good(), initContainers: [{ name: 'i' }] }), ['i: allowPrivilegeEscalation', 'i: capabilities are kept'])
+  assert.deepEqual(faults({ ...good(), initContainers: [{ name: 'i' }] }), [
+    'i: allowPrivilegeEscalation',
+    'i: capabilities are kept',
+  ])
 })

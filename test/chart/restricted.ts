@@ -1,7 +1,16 @@
 /** The Pod Security Standard `restricted` (Kubernetes 1.34), which has `baseline` in it. */
 import type { Json } from './rendered.ts'
 
-const VOLUMES = ['configMap', 'csi', 'downwardAPI', 'emptyDir', 'ephemeral', 'persistentVolumeClaim', 'projected', 'secret']
+const VOLUMES = [
+  'configMap',
+  'csi',
+  'downwardAPI',
+  'emptyDir',
+  'ephemeral',
+  'persistentVolumeClaim',
+  'projected',
+  'secret',
+]
 const SECCOMP = ['RuntimeDefault', 'Localhost']
 
 /** What the standard has against a pod; empty when nothing. */
@@ -11,7 +20,8 @@ export function faults(spec: Json): string[] {
   const pod = spec.securityContext ?? {}
   for (const name of ['hostNetwork', 'hostPID', 'hostIPC']) forbid(spec[name] === true, name)
   for (const volume of spec.volumes ?? [])
-    for (const kind of Object.keys(volume).filter((key) => key !== 'name')) forbid(!VOLUMES.includes(kind), `volume ${kind}`)
+    for (const kind of Object.keys(volume).filter((key) => key !== 'name'))
+      forbid(!VOLUMES.includes(kind), `volume ${kind}`)
   forbid((pod.sysctls ?? []).length > 0, 'sysctls')
   for (const container of [...(spec.initContainers ?? []), ...spec.containers, ...(spec.ephemeralContainers ?? [])]) {
     const own = container.securityContext ?? {}

@@ -19,7 +19,10 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const skip = withoutHelm || (existsSync(`${ROOT}/dist/jobs/run.js`) ? false : 'needs `npm run build`')
 const [database, releases] = skip
   ? []
-  : await Promise.all([createTestDatabase(), startStub(() => ({ json: { latest: { chart: '9.9.9', broker: '9.9.9' } } }))])
+  : await Promise.all([
+      createTestDatabase(),
+      startStub(() => ({ json: { latest: { chart: '9.9.9', broker: '9.9.9' } } })),
+    ])
 
 /**
  * What a container of the manifest would have, with tokens for those of secrets, on the database of this file, and with nothing asked
@@ -33,7 +36,13 @@ function lived(manifest: Manifest, changes: NodeJS.ProcessEnv = {}): NodeJS.Proc
   }
   const texts = given.map(([name, value]) => [name, textOf(name, value)])
   const { PATH } = process.env
-  return { PATH, ...Object.fromEntries(texts), DATABASE_URL: database!.url, TELEMETRY_ENDPOINT: releases!.url, ...changes }
+  return {
+    PATH,
+    ...Object.fromEntries(texts),
+    DATABASE_URL: database!.url,
+    TELEMETRY_ENDPOINT: releases!.url,
+    ...changes,
+  }
 }
 const tokenOf = (key: string) => `token-for-${key}-of-tests`
 const folder = mkdtempSync(join(tmpdir(), 'chart-running-'))
@@ -49,7 +58,11 @@ function tokenFile(key: string): string {
 /** Starts the one container of a manifest where its image would. */
 function start(t: TestContext, manifest: Manifest, changes: NodeJS.ProcessEnv = {}) {
   const [program, ...args] = [...container(manifest).command, ...container(manifest).args] as string[]
-  const child: ChildProcess = spawn(program!, args, { cwd: ROOT, env: lived(manifest, changes), stdio: ['ignore', 'pipe', 'pipe'] })
+  const child: ChildProcess = spawn(program!, args, {
+    cwd: ROOT,
+    env: lived(manifest, changes),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   let printed = ''
   for (const stream of [child.stdout!, child.stderr!])
     stream.on('data', (bytes) => {
@@ -84,7 +97,9 @@ test('the version check asked once, with the versions that the chart knows', { s
   assert.match(k8s!, /^v1\.\d+\.\d+/)
 })
 
-test('the migration of the hook makes the schema of an empty database, and finds it the second time', { skip }, async (t) => {
+test('the migration of the hook makes the schema of an empty database, and finds it the second time', {
+  skip,
+}, async (t) => {
   const name = `chart_${process.pid}`
   await administer(database!.url, `create database ${name} template template0 encoding 'UTF8'`)
   t.after(() => administer(database!.url, `drop database ${name} with (force)`))
@@ -101,12 +116,17 @@ for (const [toggle, scheduled] of [
   ['jobs-external-database', []],
   ['database-host', jobs.map(({ name }) => name)],
 ] as const) {
-  test(`${toggle}: the broker starts, its probes find it, and it runs ${scheduled.length} jobs`, { skip }, async (t) => {
+  test(`${toggle}: the broker starts, its probes find it, and it runs ${scheduled.length} jobs`, {
+    skip,
+  }, async (t) => {
     const admin = await freePort()
     const manifest = object(toggle, 'Deployment', 'broker')
     const changes = { ADMIN_ADDR: `127.0.0.1:${admin}`, LISTEN_ADDR: '127.0.0.1:0' }
     const { child, ended, lines, printed } = start(t, manifest, changes)
-    await until('its jobs are scheduled', () => child.exitCode !== null || lines().some(({ msg }) => msg === 'jobs scheduled'))
+    await until(
+      'its jobs are scheduled',
+      () => child.exitCode !== null || lines().some(({ msg }) => msg === 'jobs scheduled'),
+    )
     assert.equal(child.exitCode, null, printed())
     for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe']) {
       const { path } = container(manifest)[probe].httpGet
@@ -115,7 +135,13 @@ for (const [toggle, scheduled] of [
     assert.deepEqual(lines().find(({ msg }) => msg === 'jobs scheduled')!.jobs, scheduled)
     // The series that an alert waits for is there under this name.
     const api = String(lines().find(({ msg }) => msg === 'listening')!.api)
-    const pod = { pod_name: 'web-0', pod_ip: '10.0.0.1', node_name: 'node-a', is_dead: false, time_stamp: '2026-01-01T00:00:00' }
+    const pod = {
+      pod_name: 'web-0',
+      pod_ip: '10.0.0.1',
+      node_name: 'node-a',
+      is_dead: false,
+      time_stamp: '2026-01-01T00:00:00',
+    }
     const posted = await fetch(`${api}/pod/spec`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -123,7 +149,10 @@ for (const [toggle, scheduled] of [
     })
     assert.equal(posted.status, 200)
     const metrics = await (await fetch(`http://127.0.0.1:${admin}/metrics`)).text()
-    assert.match(metrics, /^broker_http_request_duration_seconds_count\{method="POST",route="\/pod\/spec",status="200"\} 1$/m)
+    assert.match(
+      metrics,
+      /^broker_http_request_duration_seconds_count\{method="POST",route="\/pod\/spec",status="200"\} 1$/m,
+    )
     const signalled = performance.now()
     child.kill('SIGTERM')
     assert.equal(await ended, 0)
@@ -149,15 +178,30 @@ test('the edge proxy reads from the broker with its token, each as its manifest 
   }
 })
 
-test('the broker takes what the supply-chain component posts with its token, and what agents have does not do', { skip }, async (t) => {
-  const broker = start(t, object('supplychain', 'Deployment', 'broker'), { ADMIN_ADDR: '127.0.0.1:0', LISTEN_ADDR: '127.0.0.1:0' })
+test('the broker takes what the supply-chain component posts with its token, and what agents have does not do', {
+  skip,
+}, async (t) => {
+  const broker = start(t, object('supplychain', 'Deployment', 'broker'), {
+    ADMIN_ADDR: '127.0.0.1:0',
+    LISTEN_ADDR: '127.0.0.1:0',
+  })
   const { api } = await until('the broker listens', () => broker.lines().find(({ msg }) => msg === 'listening'))
   const { BROKER_AUTH_TOKEN: token } = lived(object('supplychain', 'Deployment', 'supplychain'))
   const digest = `sha256:${'0'.repeat(64)}`
-  const body = { schema_version: 1, source: 'operator-scanner', image: { digest }, scanned_at: '2026-01-01T00:00:00Z', vulnerabilities: [] }
+  const body = {
+    schema_version: 1,
+    source: 'operator-scanner',
+    image: { digest },
+    scanned_at: '2026-01-01T00:00:00Z',
+    vulnerabilities: [],
+  }
   const report = async (bearer: string) => {
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${bearer}` }
-    const answer = await fetch(`${api}/images/${digest}/vulnerabilities`, { method: 'POST', headers, body: JSON.stringify(body) })
+    const answer = await fetch(`${api}/images/${digest}/vulnerabilities`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+    })
     return [answer.status, await answer.text()]
   }
   assert.equal((await report(tokenOf('ingest')))[0], 403)

@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { close, listen } from '../../lib/http/listen.ts'
+import { close, listen } from '../../lib/http/server/listen.ts'
 import { CHART } from '../../scripts/chart-values.ts'
 import { findPrograms, type SystemPostgres, startSystemPostgres } from '../install/system-postgres.ts'
 import { startApp } from '../support/app.ts'
@@ -21,7 +21,9 @@ interface End {
 
 const run = (program: string, args: readonly string[], env: NodeJS.ProcessEnv) =>
   new Promise<End>((resolve) => {
-    execFile(program, args, { env }, (error, stdout, stderr) => resolve({ code: Number(error?.code ?? 0), printed: stdout + stderr }))
+    execFile(program, args, { env }, (error, stdout, stderr) =>
+      resolve({ code: Number(error?.code ?? 0), printed: stdout + stderr }),
+    )
   })
 
 const app = await startApp()
@@ -52,7 +54,9 @@ test('helm test fails with the reason when nobody answers, or the answer is anot
 
 test('helm test waits for a broker that becomes healthy', async () => {
   let asked = 0
-  const late = await startStub(() => (++asked < 2 ? { status: 503, json: 'Database unavailable' } : { text: 'Healthy!' }))
+  const late = await startStub(() =>
+    ++asked < 2 ? { status: 503, json: 'Database unavailable' } : { text: 'Healthy!' },
+  )
   assert.equal((await ready({ BROKER_URL: late.url, PATIENCE_MS: '60000' })).code, 0)
 })
 
@@ -91,7 +95,14 @@ describe('the backup', { skip }, () => {
 
   test('takes the whole address as well', async () => {
     const DATABASE_URL = `postgres://broker:a-password@127.0.0.1:${postgres.port}/broker`
-    const { code, printed } = await backup({ DATABASE_URL, DATABASE_PASSWORD_FILE: '', PGHOST: '', PGUSER: '', PGDATABASE: '', PGPORT: '' })
+    const { code, printed } = await backup({
+      DATABASE_URL,
+      DATABASE_PASSWORD_FILE: '',
+      PGHOST: '',
+      PGUSER: '',
+      PGDATABASE: '',
+      PGPORT: '',
+    })
     assert.equal(code, 0, printed)
   })
 

@@ -8,7 +8,10 @@ import { CHART } from '../../scripts/chart-values.ts'
 import { startStub } from '../support/stub.ts'
 import { skip } from './helm.ts'
 
-const VALUES = ['image.yaml', 'toggles/supplychain.yaml'].flatMap((name) => ['--values', fileURLToPath(new URL(name, import.meta.url))])
+const VALUES = ['image.yaml', 'toggles/supplychain.yaml'].flatMap((name) => [
+  '--values',
+  fileURLToPath(new URL(name, import.meta.url)),
+])
 const SECRET = '/api/v1/namespaces/telemetry/secrets/broker-tokens'
 const RESOURCES = {
   kind: 'APIResourceList',
@@ -21,12 +24,31 @@ async function install(keys: readonly string[] | null): Promise<string> {
   const stub = await startStub(({ path }) => {
     if (path === '/api/v1') return { json: RESOURCES }
     if (path !== SECRET || keys === null)
-      return { status: 404, json: { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'NotFound', code: 404 } }
+      return {
+        status: 404,
+        json: { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'NotFound', code: 404 },
+      }
     const data = Object.fromEntries(keys.map((key) => [key, Buffer.from(`a-token-of-${key}`).toString('base64')]))
-    return { json: { kind: 'Secret', apiVersion: 'v1', metadata: { name: 'broker-tokens', namespace: 'telemetry' }, data } }
+    return {
+      json: { kind: 'Secret', apiVersion: 'v1', metadata: { name: 'broker-tokens', namespace: 'telemetry' }, data },
+    }
   })
-  const args = ['template', 'kguardian', fileURLToPath(CHART), '--namespace', 'telemetry', '--kube-version', '1.34.0', ...VALUES]
-  const said = await promisify(execFile)(process.env.HELM!, [...args, '--dry-run=server', '--kube-apiserver', stub.url]).then(
+  const args = [
+    'template',
+    'kguardian',
+    fileURLToPath(CHART),
+    '--namespace',
+    'telemetry',
+    '--kube-version',
+    '1.34.0',
+    ...VALUES,
+  ]
+  const said = await promisify(execFile)(process.env.HELM!, [
+    ...args,
+    '--dry-run=server',
+    '--kube-apiserver',
+    stub.url,
+  ]).then(
     () => 'rendered',
     ({ stderr }: { stderr: string }) => stderr,
   )

@@ -31,7 +31,12 @@ export const specValues: readonly SpecValue[] = [
     variable: 'TELEMETRY_ENDPOINT',
     section: 'core-telemetry, Events; interop-core 8',
   },
-  { path: 'broker.audit.retention.days', fallback: 30, variable: 'AUDIT_VERDICTS_RETENTION_DAYS', section: 'core-telemetry, Limits' },
+  {
+    path: 'broker.audit.retention.days',
+    fallback: 30,
+    variable: 'AUDIT_VERDICTS_RETENTION_DAYS',
+    section: 'core-telemetry, Limits',
+  },
   {
     path: 'broker.readAcquireWaitMs',
     fallback: 5000,
@@ -62,7 +67,11 @@ export const specValues: readonly SpecValue[] = [
     variable: 'IMAGE_ATTESTATION_RETENTION_DAYS',
     section: 'supply-chain, Limits',
   },
-  { path: 'supplychain.signatureDiscovery.enabled', variable: 'ATTESTATION_ENABLED', section: 'supply-chain, What the service does' },
+  {
+    path: 'supplychain.signatureDiscovery.enabled',
+    variable: 'ATTESTATION_ENABLED',
+    section: 'supply-chain, What the service does',
+  },
   {
     path: 'broker.seccomp.nodeStatusStaleSeconds',
     fallback: 900,
@@ -81,7 +90,12 @@ export const specValues: readonly SpecValue[] = [
     variable: 'SECCOMP_DISTRIBUTE_INTERVAL_SECS',
     section: 'workload-profiling, Limits',
   },
-  { path: 'seccomp.denials.enabled', fallback: true, variable: 'SECCOMP_DENIAL_CAPTURE', section: 'workload-profiling, Seccomp' },
+  {
+    path: 'seccomp.denials.enabled',
+    fallback: true,
+    variable: 'SECCOMP_DENIAL_CAPTURE',
+    section: 'workload-profiling, Seccomp',
+  },
   {
     path: 'seccomp.denials.intervalSeconds',
     fallback: 10,
@@ -100,7 +114,11 @@ export const specValues: readonly SpecValue[] = [
     variable: 'RUNTIME_INVENTORY',
     section: 'workload-profiling, Runtime inventory',
   },
-  { path: 'controller.excludedNamespaces', variable: 'EXCLUDED_NAMESPACES', section: 'workload-profiling, Runtime inventory' },
+  {
+    path: 'controller.excludedNamespaces',
+    variable: 'EXCLUDED_NAMESPACES',
+    section: 'workload-profiling, Runtime inventory',
+  },
   compute('enabled', true, 'ENABLED'),
   compute('sampleInterval', 5, 'SAMPLE_INTERVAL_SECS'),
   compute('contention.enabled', false, 'CONTENTION_ENABLED'),

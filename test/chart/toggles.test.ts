@@ -23,5 +23,6 @@ for (const { path, fallback } of chartValues()) {
       const missing = choices.filter((choice) => choice !== fallback && !given().includes(choice))
       assert.deepEqual(missing, [])
     })
-  else if (isEmpty(fallback)) test(`${path} is rendered when it is given`, () => assert.ok(given().some((value) => !isEmpty(value))))
+  else if (isEmpty(fallback))
+    test(`${path} is rendered when it is given`, () => assert.ok(given().some((value) => !isEmpty(value))))
 }

@@ -43,7 +43,9 @@ for (const { file, names, section } of specRefusals) {
 
 for (const [program, table] of tables) {
   test(`each variable of the ${program} is set by a value, or it is said why not`, () => {
-    const set = variables.filter((one) => one.program === program && [...one.values, ...one.conditions].length > 0).map(({ name }) => name)
+    const set = variables
+      .filter((one) => one.program === program && [...one.values, ...one.conditions].length > 0)
+      .map(({ name }) => name)
     const fixed = FIXED.filter((one) => one.program === program).map(({ name }) => name)
     assert.deepEqual(
       fixed.filter((name) => set.includes(name)),
@@ -92,7 +94,8 @@ test('a value is by default what its variable is', () => {
 /** What a program says about a variable that it does not take as it is written. */
 function complaint(program: Program, name: string, value: number): string | undefined {
   const common = { NODE_ENV: 'test', [name]: String(value) }
-  const { warnings } = program === 'broker' ? loadConfig(common) : loadEdgeConfig({ ...common, BROKER_URL: 'http://broker' })
+  const { warnings } =
+    program === 'broker' ? loadConfig(common) : loadEdgeConfig({ ...common, BROKER_URL: 'http://broker' })
   return warnings.find((one) => one.startsWith(`${name}:`))
 }
 
@@ -101,13 +104,15 @@ for (const { name, program, path } of direct) {
   if (schema.type !== 'integer' && schema.type !== 'number') continue
   const { minimum, maximum } = schema
   test(`${name} takes what the schema lets through of ${path}`, () => {
-    for (const value of [minimum!, maximum!]) if (name !== 'PGPORT') assert.equal(complaint(program, name, value), undefined)
+    for (const value of [minimum!, maximum!])
+      if (name !== 'PGPORT') assert.equal(complaint(program, name, value), undefined)
   })
   // Of a few numbers the schema takes fewer than the program does.
   const isWider = name === 'PGPORT' || name.startsWith('COMPUTE_THRESHOLD_') || name === 'COMPUTE_HISTORY_MINUTE_HOURS'
   if (!isWider)
     test(`the schema refuses of ${path} what ${name} does not take`, () => {
-      for (const value of [minimum! - 1, maximum! + 1]) assert.match(complaint(program, name, value)!, new RegExp(`^${name}: `))
+      for (const value of [minimum! - 1, maximum! + 1])
+        assert.match(complaint(program, name, value)!, new RegExp(`^${name}: `))
     })
 }
 

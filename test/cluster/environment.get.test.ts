@@ -25,12 +25,27 @@ const environment = async () => (await app.get('/cluster/environment')).json
 test('GET /cluster/environment 200: all unknown while no node said anything', async () => {
   const { status, json } = await app.get('/cluster/environment')
   assert.equal(status, 200)
-  assert.deepEqual(Object.keys(json), ['cni', 'ip_family', 'provider', 'distro', 'node_os', 'policy_enforcement', 'nodes'])
+  assert.deepEqual(Object.keys(json), [
+    'cni',
+    'ip_family',
+    'provider',
+    'distro',
+    'node_os',
+    'policy_enforcement',
+    'nodes',
+  ])
   assert.deepEqual(json, { ...UNKNOWN, policy_enforcement: 'unknown', nodes: 0 })
 })
 
 test('GET /cluster/environment 200: the most frequent of each', async () => {
-  const one = { cni: 'cilium', provider: 'aws', distro: 'eks', node_os: 'bottlerocket', ip_family: 'ipv4', policy_enforcement: 'enforced' }
+  const one = {
+    cni: 'cilium',
+    provider: 'aws',
+    distro: 'eks',
+    node_os: 'bottlerocket',
+    ip_family: 'ipv4',
+    policy_enforcement: 'enforced',
+  }
   await say(one, one, { ...one, cni: 'calico', provider: 'gcp', node_os: 'ubuntu' })
   assert.deepEqual(await environment(), { ...one, nodes: 3 })
 })
@@ -75,11 +90,14 @@ for (const [said, expected] of [
     assert.equal((await environment()).policy_enforcement, expected)
   })
 
-test('GET /cluster/environment 401: without a token', async () => assertUnauthorized(await guarded.get('/cluster/environment')))
+test('GET /cluster/environment 401: without a token', async () =>
+  assertUnauthorized(await guarded.get('/cluster/environment')))
 
 test('GET /cluster/environment 200: with a token that reads', async () =>
   assert.equal((await guarded.get('/cluster/environment', { token })).status, 200))
 
 test('GET /cluster/environment 503: a statement that is cancelled', async () => {
-  await whileRefused(guarded.sql, 'node_facts', async () => assertDatabaseBusy(await guarded.get('/cluster/environment', { token })))
+  await whileRefused(guarded.sql, 'node_facts', async () =>
+    assertDatabaseBusy(await guarded.get('/cluster/environment', { token })),
+  )
 })

@@ -14,7 +14,17 @@ beforeEach(async () => {
 })
 
 const KEYS = [
-  ...['id', 'ts', 'node', 'victim_container_uid', 'victim_pod_uid', 'victim_namespace', 'culprit_cgroup_id', 'culprit_kind', 'culprit_ref'],
+  ...[
+    'id',
+    'ts',
+    'node',
+    'victim_container_uid',
+    'victim_pod_uid',
+    'victim_namespace',
+    'culprit_cgroup_id',
+    'culprit_kind',
+    'culprit_ref',
+  ],
   ...['culprit_container_uid', 'count', 'wait_ns'],
 ]
 const waits = (rows: readonly Row[]) => rows.map(({ wait_ns }) => wait_ns)
@@ -34,8 +44,19 @@ test('GET /compute/contention 200: a pair has all that was sent, keys in the ord
     assert.deepEqual(
       rows.map(({ id: _, ...row }) => row),
       blame.map((one) => ({
-        ...{ ts, node: 'node-a', victim_container_uid: c.container_uid, victim_pod_uid: c.pod_uid, victim_namespace: 'shop' },
-        ...{ culprit_cgroup_id: one.cgroup_id, culprit_kind: one.kind, culprit_ref: one.ref, culprit_container_uid: one.container_uid },
+        ...{
+          ts,
+          node: 'node-a',
+          victim_container_uid: c.container_uid,
+          victim_pod_uid: c.pod_uid,
+          victim_namespace: 'shop',
+        },
+        ...{
+          culprit_cgroup_id: one.cgroup_id,
+          culprit_kind: one.kind,
+          culprit_ref: one.ref,
+          culprit_container_uid: one.container_uid,
+        },
         ...{ count: one.count, wait_ns: one.wait_ns },
       })),
     )
@@ -43,7 +64,9 @@ test('GET /compute/contention 200: a pair has all that was sent, keys in the ord
 })
 
 test('GET /compute/contention 200: both filters hold, a blank one is none, and those who are not known have no pairs', async () => {
-  await keep(app, [minute({ blame: [culprit(1)] }), minute({ namespace: 'else', blame: [culprit(2)] })], { node: 'node-1' })
+  await keep(app, [minute({ blame: [culprit(1)] }), minute({ namespace: 'else', blame: [culprit(2)] })], {
+    node: 'node-1',
+  })
   await keep(app, [minute({ blame: [culprit(3)] })], { node: 'node-2' })
   for (const minutes of [5, LONG])
     for (const [filter, expected] of [
@@ -125,7 +148,8 @@ test('GET /compute/contention 200: by victim byte by byte, the heaviest first, o
     )
     for (const [i, row] of rows.entries()) {
       const next = rows[i + 1]
-      if (next?.victim_container_uid === row.victim_container_uid && next?.wait_ns === row.wait_ns) assert.ok(row.id > next!.id)
+      if (next?.victim_container_uid === row.victim_container_uid && next?.wait_ns === row.wait_ns)
+        assert.ok(row.id > next!.id)
     }
   }
 })
@@ -139,7 +163,10 @@ test('GET /compute/contention 200: at most 10000, of the first victims', async (
     select id, now() at time zone 'utc' - make_interval(secs => n), 'pod', 'r', 1, n from compute_container, generate_series(1, 60) n`
   for (const filter of [{ node: 'many' }, { namespace: 'many' }, { node: 'many', minutes: LONG }]) {
     const rows = await pairs(app, filter)
-    assert.deepEqual([rows.length, rows[0]!.wait_ns, rows.at(-1)!.victim_container_uid, rows.at(-1)!.wait_ns], [10_000, 60, 'u-200', 11])
+    assert.deepEqual(
+      [rows.length, rows[0]!.wait_ns, rows.at(-1)!.victim_container_uid, rows.at(-1)!.wait_ns],
+      [10_000, 60, 'u-200', 11],
+    )
   }
 })
 
@@ -172,7 +199,14 @@ test('GET /compute/contention 200: of names that need escaping the same, in the 
 })
 
 test('GET /compute/contention 400: without a namespace and a node, in plain text, and with minutes that are no integer', async () => {
-  for (const query of ['', '?minutes=5', '?namespace=&node=%20', '?namespace=a%00b', '?node=n&minutes=few', '?node=n&minutes=']) {
+  for (const query of [
+    '',
+    '?minutes=5',
+    '?namespace=&node=%20',
+    '?namespace=a%00b',
+    '?node=n&minutes=few',
+    '?node=n&minutes=',
+  ]) {
     const { status, text, headers } = await app.get(PATH + query)
     assert.equal(status, 400, query)
     assert.match(text, /^Query deserialize error: /)
@@ -224,6 +258,8 @@ describe('access and faults', async () => {
   })
 
   test('GET /compute/contention 503: a statement that is cancelled', async () => {
-    await whileLocked(guarded.sql, 'compute_container', async () => assertDatabaseBusy(await guarded.get(path, { token })))
+    await whileLocked(guarded.sql, 'compute_container', async () =>
+      assertDatabaseBusy(await guarded.get(path, { token })),
+    )
   })
 })

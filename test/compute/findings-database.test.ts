@@ -18,11 +18,19 @@ test(`${WORLDS} stored worlds: the route finds what the reference finds`, async 
   const seen = new Set<string>()
   for (let from = 0; from < seeds.length; from += TOGETHER) {
     const worlds = seeds.slice(from, from + TOGETHER).map((bytes, i) => worldOf(bytes, `w${from + i}`, `g${from}`))
-    const world = { histories: worlds.flatMap(({ histories }) => histories), nodes: new Map(worlds.flatMap(({ nodes }) => [...nodes])) }
+    const world = {
+      histories: worlds.flatMap(({ histories }) => histories),
+      nodes: new Map(worlds.flatMap(({ nodes }) => [...nodes])),
+    }
     const now = await storeCompute(app.sql, world.histories, world.nodes)
     const node = [...worlds[0]!.nodes.keys()][0]!
     const [here, there] = worlds[0]!.namespaces as [string, string]
-    for (const scope of [{ namespace: here }, { namespace: there }, { node }, { namespace: here, node }] satisfies Scope[]) {
+    for (const scope of [
+      { namespace: here },
+      { namespace: there },
+      { node },
+      { namespace: here, node },
+    ] satisfies Scope[]) {
       const answer = await app.get(`/compute/findings?${new URLSearchParams(scope)}`)
       const { findings, ...rest } = answer.json as { findings: Finding[] }
       const expected = evaluate(
@@ -38,6 +46,16 @@ test(`${WORLDS} stored worlds: the route finds what the reference finds`, async 
       )
     }
   }
-  for (const step of ['4b', '4e', '4f', '4g: above', '4g: no request', '2a: light', '2a: none', 'memory 2: culprit', 'memory-limit-thrash'])
+  for (const step of [
+    '4b',
+    '4e',
+    '4f',
+    '4g: above',
+    '4g: no request',
+    '2a: light',
+    '2a: none',
+    'memory 2: culprit',
+    'memory-limit-thrash',
+  ])
     assert.ok(seen.has(step), `${step} never happened`)
 })

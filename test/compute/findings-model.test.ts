@@ -14,7 +14,10 @@ const timeOf = (ageSecs: number) => `${new Date(NOW - ageSecs * 1_000).toISOStri
 
 /** What the rules make of what the statement would read. */
 function judged({ histories, nodes }: World, thresholds: Thresholds) {
-  const inWindow = histories.map(({ container, minutes }) => ({ container, minutes: minutes.filter((row) => row.ageSecs <= WINDOW_SECS) }))
+  const inWindow = histories.map(({ container, minutes }) => ({
+    container,
+    minutes: minutes.filter((row) => row.ageSecs <= WINDOW_SECS),
+  }))
   const known = inWindow
     .filter(({ minutes }) => minutes.length > 0)
     .map(({ container, minutes }) => ({
@@ -27,7 +30,11 @@ function judged({ histories, nodes }: World, thresholds: Thresholds) {
   return byUid.flatMap(({ container, rows, waits }) => {
     const there = known.filter((one) => one.container.node === container.node)
     const node = { memorySome10: nodes.get(container.node) ?? 0, containers: there }
-    return judge({ container, rows, blame: { waits, restNs: 0, isWhole: true }, node }, (uid) => neighbors.get(uid), thresholds)
+    return judge(
+      { container, rows, blame: { waits, restNs: 0, isWhole: true }, node },
+      (uid) => neighbors.get(uid),
+      thresholds,
+    )
   })
 }
 

@@ -54,7 +54,10 @@ async function explained(scope: Scope): Promise<Plan[]> {
 const rowsRead = (plan: readonly Plan[], table: string) =>
   plan
     .filter((node) => node['Relation Name']?.startsWith(table))
-    .reduce((sum, node) => sum + (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'], 0)
+    .reduce(
+      (sum, node) => sum + (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'],
+      0,
+    )
 
 before(async () => {
   await sql.unsafe(`
@@ -102,7 +105,8 @@ for (const [what, prepare] of [
   [
     'with statistics of a day that has four rows',
     async () => {
-      for (const table of ['compute_container', 'compute_minute', 'compute_contention', 'compute_node']) await sql`analyze ${sql(table)}`
+      for (const table of ['compute_container', 'compute_minute', 'compute_contention', 'compute_node'])
+        await sql`analyze ${sql(table)}`
     },
   ],
 ] as const)
@@ -130,8 +134,13 @@ for (const [what, prepare] of [
           `a whole day is walked through: ${of}`,
         )
       const known = plan.filter((node) => node['Relation Name'] === 'compute_container' && node.Filter)
-      assert.ok(known.length > 0 && known.every((node) => /hashed SubPlan/.test(node.Filter!)), 'who is there is looked up in a hash table')
-      const byTime = plan.filter((node) => /_ts_idx/.test(node['Index Name'] ?? '') && node['Relation Name']!.startsWith('compute_minute'))
+      assert.ok(
+        known.length > 0 && known.every((node) => /hashed SubPlan/.test(node.Filter!)),
+        'who is there is looked up in a hash table',
+      )
+      const byTime = plan.filter(
+        (node) => /_ts_idx/.test(node['Index Name'] ?? '') && node['Relation Name']!.startsWith('compute_minute'),
+      )
       assert.deepEqual(
         byTime.filter((node) => node['Actual Loops'] > 1),
         [],

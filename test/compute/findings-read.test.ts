@@ -23,7 +23,12 @@ const withTime = minutes(MINUTE_COLUMNS.length).replaceAll('[99', '["2026-01-01 
 const rest = { is_short: null, node_some10: null, waits: null, rest_ns: null, is_whole: null }
 const waits = JSON.stringify(Array.from({ length: 8 }, (_, i) => ['system', `unit-${i}`, null, 1]))
 const rows: ReadRow[] = [
-  ...Array.from({ length: NEIGHBORS }, (_, n) => ({ ...rest, role: 'neighbor' as const, ...names(n), minutes: minutes(4) })),
+  ...Array.from({ length: NEIGHBORS }, (_, n) => ({
+    ...rest,
+    role: 'neighbor' as const,
+    ...names(n),
+    minutes: minutes(4),
+  })),
   ...Array.from({ length: VICTIMS }, (_, n) => ({
     ...{ ...rest, role: 'victim' as const, ...names(n), minutes: withTime },
     ...{ node_some10: 9, is_short: true, waits, rest_ns: 1, is_whole: true },
@@ -44,7 +49,10 @@ test('of a window with more minutes than are read nothing is told of a node as a
   const victim = { ...rest, role: 'victim' as const, ...names(1), minutes: short, node_some10: 9, is_short: true }
   const hog = { ...rest, role: 'neighbor' as const, ...names(100), minutes: grown }
   const cut = { ...rest, role: 'cut' as const, ...names(0), minutes: '' }
-  const memory = ({ findings, truncated }: Awaited<ReturnType<typeof read>>) => [findings.at(-1).culprit?.pod_name, truncated]
+  const memory = ({ findings, truncated }: Awaited<ReturnType<typeof read>>) => [
+    findings.at(-1).culprit?.pod_name,
+    truncated,
+  ]
   assert.deepEqual(memory(await read([hog, victim])), ['p-100', false])
   assert.deepEqual(memory(await read([cut, hog, victim])), [undefined, true])
   assert.deepEqual(memory(await read([victim])), [undefined, true], 'a node that is not there was too large')

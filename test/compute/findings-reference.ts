@@ -140,7 +140,8 @@ export function evaluate(
     if (ratio === limits.throttledRatioMax) step('2: just not throttled')
     // 3
     let severity: Said['severity'] = psi && runq ? 'high' : 'medium'
-    if (rows.some((row) => row.cpuFullMax >= 10 || (row.runqOverflow ?? 0) > 0 || (row.runqP99Us ?? 0) >= 200_000)) severity = 'critical'
+    if (rows.some((row) => row.cpuFullMax >= 10 || (row.runqOverflow ?? 0) > 0 || (row.runqP99Us ?? 0) >= 200_000))
+      severity = 'critical'
     step(`3: ${severity}`)
     const ages = [...(psi ?? []), ...(runq ?? [])]
     const contended = (name: string) => {
@@ -171,7 +172,15 @@ export function evaluate(
     const noisy = (name: string, pod: Partial<NonNullable<Said['culprit']>>) => {
       step(name)
       const nothing = { pod_uid: null, namespace: null, pod_name: null, container_uid: null }
-      const culprit = { kind: kind as 'pod', ref, ...nothing, blame_share: share, cpu_usage_millis: null, cpu_request_millis: null, ...pod }
+      const culprit = {
+        kind: kind as 'pod',
+        ref,
+        ...nothing,
+        blame_share: share,
+        cpu_usage_millis: null,
+        cpu_request_millis: null,
+        ...pod,
+      }
       return said(history, rows, 'noisy-neighbor', severity, ages, 0, culprit)
     }
     if (kind === 'system' || kind === 'kernel') return noisy(`4h: ${kind}`, {})
@@ -180,7 +189,12 @@ export function evaluate(
     const theirs = loaded.get(uid)
     if (theirs === undefined) {
       const [namespace, pod] = ref.split('/')
-      return noisy('4e', { pod_uid: uid.slice(0, uid.indexOf('/')), namespace: namespace!, pod_name: pod!, container_uid: uid })
+      return noisy('4e', {
+        pod_uid: uid.slice(0, uid.indexOf('/')),
+        namespace: namespace!,
+        pod_name: pod!,
+        container_uid: uid,
+      })
     }
     const usage = theirs.rows.map((row) => row.usageMillis).reduce((a, b) => a + b, 0) / theirs.rows.length
     const request = theirs.rows[theirs.rows.length - 1]!.requestMillis
@@ -236,7 +250,9 @@ export function evaluate(
       const isOther = at.history.container.containerUid !== history.container.containerUid
       if (isOther && at.rows.length >= 2 && newest.memoryBytes > at.rows[0]!.memoryBytes) candidates.push({ at, over })
     }
-    candidates.sort((a, b) => b.over - a.over || bytewise(a.at.history.container.containerUid, b.at.history.container.containerUid))
+    candidates.sort(
+      (a, b) => b.over - a.over || bytewise(a.at.history.container.containerUid, b.at.history.container.containerUid),
+    )
     const heaviest = candidates[0]
     if (!heaviest) return skip('2a: none')
     if (heaviest.over / sum < 0.4) return skip('2a: light')
@@ -259,9 +275,41 @@ export function evaluate(
 /** All that must have happened before a comparison says anything. */
 export const STEPS = [
   ...['noisy-neighbor', 'cpu-throttled', 'cpu-contended', 'memory-pressure', 'memory-limit-thrash'],
-  ...['critical', 'high', 'medium', '3: critical', '3: high', '3: medium', 'memory 1: critical', 'memory 1: high', 'memory 1: medium'],
-  ...['stall:  ', 'stall: psi ', 'stall:  runq', 'stall: psi runq', 'memory:  ', 'memory: psi ', 'memory:  ref', 'memory: psi ref'],
+  ...[
+    'critical',
+    'high',
+    'medium',
+    '3: critical',
+    '3: high',
+    '3: medium',
+    'memory 1: critical',
+    'memory 1: high',
+    'memory 1: medium',
+  ],
+  ...[
+    'stall:  ',
+    'stall: psi ',
+    'stall:  runq',
+    'stall: psi runq',
+    'memory:  ',
+    'memory: psi ',
+    'memory:  ref',
+    'memory: psi ref',
+  ],
   ...['2: not stalled', '2: throttled', '2: just not throttled'],
-  ...['4a', '4b', '4c: nobody', '4c: light', '4d', '4e', '4f', '4g: no request', '4g: above', '4h: system', '4h: kernel', '4i'],
+  ...[
+    '4a',
+    '4b',
+    '4c: nobody',
+    '4c: light',
+    '4d',
+    '4e',
+    '4f',
+    '4g: no request',
+    '4g: above',
+    '4h: system',
+    '4h: kernel',
+    '4i',
+  ],
   ...['memory 2: culprit', 'memory 2: nobody', '2a: none', '2a: light', 'memory 4'],
 ]

@@ -20,7 +20,10 @@ const rowsOf = (list: readonly StoredMinute[]) => list.map((row) => ({ ...row, t
 
 const me = container({ podName: 'me' })
 const other = container({ podName: 'other', namespace: 'batch' })
-const neighbor = (of: Container, ...rows: Partial<StoredMinute>[]): Neighbor => ({ container: of, rows: rowsOf(minutes(...rows)) })
+const neighbor = (of: Container, ...rows: Partial<StoredMinute>[]): Neighbor => ({
+  container: of,
+  rows: rowsOf(minutes(...rows)),
+})
 
 interface Case {
   readonly neighbors?: readonly Neighbor[]
@@ -60,7 +63,8 @@ type Table = readonly (readonly [
 ])[]
 const eachOf = (table: Table) => {
   for (const [what, rows, expected, options] of table)
-    test(`${what}: ${expected.length === 0 ? 'nothing' : expected}`, () => assert.deepEqual(brief(found(rows, options)), expected))
+    test(`${what}: ${expected.length === 0 ? 'nothing' : expected}`, () =>
+      assert.deepEqual(brief(found(rows, options)), expected))
 }
 
 const late = (p99Us: number, count = 50) => ({ runqCount: count, runqP99Us: p99Us, runqOverflow: 0 })
@@ -86,7 +90,12 @@ describe('CPU, step 0: what a stall is', () => {
     ['lateness below it', [late(19_999), late(19_999)], []],
     ['too few events', [late(90_000, 49), late(90_000, 49)], []],
     ['lateness without a count', [{ runqP99Us: 90_000 }, { runqP99Us: 90_000 }], []],
-    ['a count without lateness, threshold 0', [{ runqCount: 90 }, { runqCount: 90 }], [], { thresholds: { runqP99Ms: 0 } }],
+    [
+      'a count without lateness, threshold 0',
+      [{ runqCount: 90 }, { runqCount: 90 }],
+      [],
+      { thresholds: { runqP99Ms: 0 } },
+    ],
     [
       'overflow, however few the events',
       [
@@ -96,7 +105,11 @@ describe('CPU, step 0: what a stall is', () => {
       ['cpu-contended critical'],
     ],
     ['overflow in one row', [{ ...late(1), runqOverflow: 9 }, late(1)], []],
-    ['a row that is late and one that overflows', [{ ...late(1), runqOverflow: 9 }, late(20_000)], ['cpu-contended critical']],
+    [
+      'a row that is late and one that overflows',
+      [{ ...late(1), runqOverflow: 9 }, late(20_000)],
+      ['cpu-contended critical'],
+    ],
     ['a row of pressure and one of lateness', [{ cpuSomeAvg: 90 }, late(90_000)], []],
     ['other thresholds', [{ cpuSomeAvg: 30 }, { cpuSomeAvg: 30 }], [], { thresholds: { stallSome: 30.5 } }],
   ])
@@ -113,7 +126,10 @@ describe('CPU, step 0: what a stall is', () => {
 })
 
 /** Throttled for this part of all periods. */
-const throttled = (ratio: number, over: Partial<StoredMinute> = {}) => ({ throttledUsec: Math.round(ratio * 600 * 100_000), ...over })
+const throttled = (ratio: number, over: Partial<StoredMinute> = {}) => ({
+  throttledUsec: Math.round(ratio * 600 * 100_000),
+  ...over,
+})
 const STALL = { cpuSomeAvg: 30 }
 
 describe('CPU, steps 1 and 2: throttling', () => {
@@ -128,7 +144,11 @@ describe('CPU, steps 1 and 2: throttling', () => {
     ['below it', [throttled(0.2499)], []],
     ['over the whole window', [throttled(0.5), {}], ['cpu-throttled medium']],
     ['weighed by the periods', [throttled(0.5, { periods: 100, throttledUsec: 5_000_000 }), {}], []],
-    ['of the time of the periods, whatever the quota', [{ periodUsec: 50_000, throttledUsec: 7_500_000 }], ['cpu-throttled medium']],
+    [
+      'of the time of the periods, whatever the quota',
+      [{ periodUsec: 50_000, throttledUsec: 7_500_000 }],
+      ['cpu-throttled medium'],
+    ],
     [
       'without periods',
       [
@@ -145,7 +165,12 @@ describe('CPU, steps 1 and 2: throttling', () => {
       ['cpu-throttled high'],
       { thresholds: { throttledRatioMax: 0.2 } },
     ],
-    ['all periods are at least a threshold of 0', [{}], ['cpu-throttled medium'], { thresholds: { throttledRatio: 0 } }],
+    [
+      'all periods are at least a threshold of 0',
+      [{}],
+      ['cpu-throttled medium'],
+      { thresholds: { throttledRatio: 0 } },
+    ],
   ])
 
   test('it spans all rows, names nobody, and is no more than all of the time', () => {
@@ -173,7 +198,9 @@ const NOISY = ['noisy-neighbor medium']
 const blaming = (...waits: StoredMinute['waits']) => [{ ...STALL, waits }, STALL]
 const unit = (waitNs: number, name = 'kubelet.service') => wait('system', name, waitNs)
 const unknown = (waitNs: number, ref = 'exited') => wait('unknown', ref, waitNs)
-const busy = { neighbors: [neighbor(other, { usageMillis: 900, requestMillis: 500 }, { usageMillis: 700, requestMillis: 500 })] }
+const busy = {
+  neighbors: [neighbor(other, { usageMillis: 900, requestMillis: 500 }, { usageMillis: 700, requestMillis: 500 })],
+}
 
 describe('CPU, step 4: the culprit', () => {
   eachOf([
@@ -194,21 +221,38 @@ describe('CPU, step 4: the culprit', () => {
       '4f: a pod within its request',
       blaming(waitFor(other, 9)),
       MEDIUM,
-      { neighbors: [neighbor(other, { usageMillis: 900, requestMillis: 500 }, { usageMillis: 100, requestMillis: 500 })] },
+      {
+        neighbors: [
+          neighbor(other, { usageMillis: 900, requestMillis: 500 }, { usageMillis: 100, requestMillis: 500 }),
+        ],
+      },
     ],
     [
       '4g: a pod above its request',
       blaming(waitFor(other, 9)),
       NOISY,
-      { neighbors: [neighbor(other, { usageMillis: 900, requestMillis: 500 }, { usageMillis: 100.5, requestMillis: 500 })] },
+      {
+        neighbors: [
+          neighbor(other, { usageMillis: 900, requestMillis: 500 }, { usageMillis: 100.5, requestMillis: 500 }),
+        ],
+      },
     ],
     [
       '4g: the request is that of the newest row',
       blaming(waitFor(other, 9)),
       NOISY,
-      { neighbors: [neighbor(other, { usageMillis: 600, requestMillis: 900 }, { usageMillis: 600, requestMillis: 500 })] },
+      {
+        neighbors: [
+          neighbor(other, { usageMillis: 600, requestMillis: 900 }, { usageMillis: 600, requestMillis: 500 }),
+        ],
+      },
     ],
-    ['4g: a pod without a request', blaming(waitFor(other, 9)), NOISY, { neighbors: [neighbor(other, { usageMillis: 1 })] }],
+    [
+      '4g: a pod without a request',
+      blaming(waitFor(other, 9)),
+      NOISY,
+      { neighbors: [neighbor(other, { usageMillis: 1 })] },
+    ],
     ['4h: a system unit', blaming(unit(9)), NOISY],
     ['4h: the kernel', blaming(wait('kernel', 'kernel', 9)), NOISY],
     ['4i: another kind', blaming(wait('slice', 'machine.slice', 9)), MEDIUM],
@@ -229,7 +273,14 @@ describe('CPU, step 4: the culprit', () => {
   ])
 
   const culpritOf = (rows: readonly Partial<StoredMinute>[], options?: Case) => only(found(rows, options)).culprit
-  const none = { pod_uid: null, namespace: null, pod_name: null, container_uid: null, cpu_usage_millis: null, cpu_request_millis: null }
+  const none = {
+    pod_uid: null,
+    namespace: null,
+    pod_name: null,
+    container_uid: null,
+    cpu_usage_millis: null,
+    cpu_request_millis: null,
+  }
 
   test('a pod has its names, its mean usage and its newest request', () => {
     assert.deepEqual(culpritOf(blaming(waitFor(other, 750), unit(250)), busy), {
@@ -257,7 +308,14 @@ describe('CPU, step 4: the culprit', () => {
     }
     assert.deepEqual(culpritOf(blaming(waitFor(other, 1))), { ...named, blame_share: 1 })
     const odd = culpritOf(blaming(wait('pod', 'pod:0badcafe', 1, 'uid-x')))
-    assert.deepEqual(odd, { ...none, kind: 'pod', ref: 'pod:0badcafe', pod_uid: 'uid-x', container_uid: 'uid-x', blame_share: 1 })
+    assert.deepEqual(odd, {
+      ...none,
+      kind: 'pod',
+      ref: 'pod:0badcafe',
+      pod_uid: 'uid-x',
+      container_uid: 'uid-x',
+      blame_share: 1,
+    })
   })
 
   test('a system unit and the kernel have no names of a pod, whatever was posted', () => {
@@ -368,9 +426,19 @@ describe('memory, steps 0 to 2: pressure', () => {
     ['one that grew and shrank', null, WITHIN, [neighbor(other, ...over(600), ...over(590, 700))]],
     ['one with one row', null, WITHIN, [neighbor(other, over(600)[1]!)]],
     ['nobody but the victim', null, over(900), [neighbor(other, ...WITHIN)]],
-    ['the heaviest of those that grew', ['other', 0.45], WITHIN, [neighbor(other, ...over(450)), neighbor(third, ...over(550, 550))]],
+    [
+      'the heaviest of those that grew',
+      ['other', 0.45],
+      WITHIN,
+      [neighbor(other, ...over(450)), neighbor(third, ...over(550, 550))],
+    ],
     ['of two the heavier', ['third', 0.55], WITHIN, [neighbor(other, ...over(450)), neighbor(third, ...over(550))]],
-    ['of two that weigh the same the first by uid', ['other', 0.5], WITHIN, [neighbor(third, ...over(500)), neighbor(other, ...over(500))]],
+    [
+      'of two that weigh the same the first by uid',
+      ['other', 0.5],
+      WITHIN,
+      [neighbor(third, ...over(500)), neighbor(other, ...over(500))],
+    ],
     ['a node that was not read as a whole', null, WITHIN, [neighbor(other, ...over(600))], { isNodeRead: false }],
   ] as const)
     test(`2a: ${what}: ${expected ?? 'nobody'}`, () => assert.deepEqual(culpritOf(own, neighbors, options), expected))
@@ -491,7 +559,8 @@ describe('evidence', () => {
     assert.deepEqual(cpu!.evidence, evidence)
     assert.deepEqual(memory!.evidence, { ...evidence, node_mem_some10_max: 6.5 })
   })
-  test('without a probe there is no run-queue latency', () => assert.equal(only(found([STALL, STALL])).evidence.runq_p99_us_max, null))
+  test('without a probe there is no run-queue latency', () =>
+    assert.equal(only(found([STALL, STALL])).evidence.runq_p99_us_max, null))
 })
 
 test('a victim has its names, and times are of whole seconds', () => {
@@ -525,8 +594,16 @@ describe('messages', () => {
     { memoryBytes: 3 * MIB - 1, memoryRequestBytes: 0 },
   ]
   for (const [rows, options, expected] of [
-    [[throttled(0.376)], {}, 'was throttled 38% of the time by its own limit of 1.0 cores: raise the limit or lower what it takes.'],
-    [[throttled(0.5, { limitMillis: null })], {}, 'was throttled 50% of the time by a quota: raise the limit or lower what it takes.'],
+    [
+      [throttled(0.376)],
+      {},
+      'was throttled 38% of the time by its own limit of 1.0 cores: raise the limit or lower what it takes.',
+    ],
+    [
+      [throttled(0.5, { limitMillis: null })],
+      {},
+      'was throttled 50% of the time by a quota: raise the limit or lower what it takes.',
+    ],
     [blaming(), {}, 'waits for CPU, and the scheduler blames nobody for it.'],
     [blaming(unknown(452), unit(548)), {}, 'waits for CPU, and 45% of it cannot be attributed to anybody.'],
     [
@@ -541,7 +618,11 @@ describe('messages', () => {
       'waits for CPU, 100% of it for batch/other/app, which stays within its request of 1.5 cores.',
     ],
     [blaming(wait('slice', 'vm', 1)), {}, 'waits for CPU, 100% of it for the unclassified group vm.'],
-    [blaming(unit(1)), { isWhole: false }, 'waits for CPU for more groups than are weighed, so that nobody can be named.'],
+    [
+      blaming(unit(1)),
+      { isWhole: false },
+      'waits for CPU for more groups than are weighed, so that nobody can be named.',
+    ],
     [blaming(waitFor(other, 1)), {}, 'waits for CPU, 100% of it for batch/other/app, which has opted out of sampling.'],
     [
       blaming(waitFor(other, 1)),

@@ -2,7 +2,16 @@ import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
 import type { Finding } from '../../lib/compute/findings/index.ts'
 import { startApp, TOKENS } from '../support/app.ts'
-import { container, minutes, type StoredHistory, type StoredMinute, storeCompute, timeAt, wait, waitFor } from '../support/compute.ts'
+import {
+  container,
+  minutes,
+  type StoredHistory,
+  type StoredMinute,
+  storeCompute,
+  timeAt,
+  wait,
+  waitFor,
+} from '../support/compute.ts'
 import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
 
 const PATH = '/compute/findings'
@@ -20,7 +29,8 @@ const history = (names: Parameters<typeof container>[0], ...rows: (Partial<Store
   container: container(names),
   minutes: minutes(...rows),
 })
-const store = (histories: readonly StoredHistory[], nodes?: Iterable<readonly [string, number]>) => storeCompute(sql, histories, nodes)
+const store = (histories: readonly StoredHistory[], nodes?: Iterable<readonly [string, number]>) =>
+  storeCompute(sql, histories, nodes)
 
 interface Answer {
   findings: Finding[]
@@ -109,7 +119,8 @@ test('GET /compute/findings 200: a noisy neighbor in full, keys in their order',
     },
     first_seen: `${timeAt(now, 80)}Z`,
     last_seen: `${timeAt(now, 20)}Z`,
-    message: 'shop/web-0 waits for CPU, 75% of it for batch/batch-0/worker, which takes 1.0 cores against a request of 0.5 cores.',
+    message:
+      'shop/web-0 waits for CPU, 75% of it for batch/batch-0/worker, which takes 1.0 cores against a request of 0.5 cores.',
   }
   assert.equal(JSON.stringify(findings), JSON.stringify([expected]))
 })
@@ -160,7 +171,10 @@ describe('the window', () => {
 
   test('GET /compute/findings 200: has the six newest rows of a container', async () => {
     const dense = (podName: string, stalled: (i: number) => boolean) =>
-      history({ podName }, ...Array.from({ length: 8 }, (_, i) => ({ ageSecs: 20 + 10 * i, ...(stalled(i) ? STALL : {}) })).reverse())
+      history(
+        { podName },
+        ...Array.from({ length: 8 }, (_, i) => ({ ageSecs: 20 + 10 * i, ...(stalled(i) ? STALL : {}) })).reverse(),
+      )
     await store([dense('newest', (i) => i < 2), dense('oldest', (i) => i >= 5), dense('sixth', (i) => i >= 4)])
     assert.deepEqual(brief(await read()), ['newest cpu-contended', 'sixth cpu-contended'])
   })
@@ -204,7 +218,9 @@ describe('the scope', () => {
     const uids = ['b', 'B', 'é', '\u{1F600}', '\uFFFD', '10', '9']
     const nameOf = (uid: string) => `p-${uids.indexOf(uid)}`
     await store(
-      uids.map((podUid) => history({ podUid, podName: nameOf(podUid) }, { ...STALL, ...SHORT }, { ...STALL, ...SHORT })),
+      uids.map((podUid) =>
+        history({ podUid, podName: nameOf(podUid) }, { ...STALL, ...SHORT }, { ...STALL, ...SHORT }),
+      ),
       [['node-1', 30]],
     )
     const sorted = [...uids].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))).map(nameOf)
@@ -217,7 +233,9 @@ describe('the scope', () => {
 
 describe('limits', () => {
   const crowd = (count: number, rows: Partial<StoredMinute>[], node = 'node-1') =>
-    Array.from({ length: count }, (_, i) => history({ podName: `p${String(i).padStart(5, '0')}-${node}`, node }, ...rows))
+    Array.from({ length: count }, (_, i) =>
+      history({ podName: `p${String(i).padStart(5, '0')}-${node}`, node }, ...rows),
+    )
 
   test('GET /compute/findings 200: 500 containers are judged, the first by uid', async () => {
     await store(crowd(500, [STALL, STALL]))
@@ -246,14 +264,23 @@ describe('limits', () => {
       // Of 10 000, four tenths are unknown.
       history(
         { podName: 'unsure' },
-        { ...STALL, waits: [...groups.slice(0, 19), waitFor(noisy.container, 4_100), wait('unknown', 'exited', 4_000)] },
+        {
+          ...STALL,
+          waits: [...groups.slice(0, 19), waitFor(noisy.container, 4_100), wait('unknown', 'exited', 4_000)],
+        },
         STALL,
       ),
       noisy,
     ])
     const answer = await read()
-    assert.deepEqual([brief(answer), answer.truncated], [['below cpu-contended', 'enough noisy-neighbor', 'unsure cpu-contended'], false])
-    assert.deepEqual([answer.findings[1]!.culprit!.blame_share, answer.findings[1]!.culprit!.cpu_usage_millis], [4_067 / 10_167, 9])
+    assert.deepEqual(
+      [brief(answer), answer.truncated],
+      [['below cpu-contended', 'enough noisy-neighbor', 'unsure cpu-contended'], false],
+    )
+    assert.deepEqual(
+      [answer.findings[1]!.culprit!.blame_share, answer.findings[1]!.culprit!.cpu_usage_millis],
+      [4_067 / 10_167, 9],
+    )
   })
 
   test('GET /compute/findings 200: of more pairs than are read no share is told', async () => {
@@ -261,13 +288,23 @@ describe('limits', () => {
     await store([history({ podName: 'most' }, { ...STALL, waits: units(1_000) }, STALL)])
     assert.deepEqual([brief(await read()), (await read()).truncated], [['most noisy-neighbor'], false])
     await store([history({ podName: 'more' }, { ...STALL, waits: units(1_001) }, STALL)])
-    assert.deepEqual([brief(await read()), (await read()).truncated], [['more cpu-contended', 'most noisy-neighbor'], true])
+    assert.deepEqual(
+      [brief(await read()), (await read()).truncated],
+      [['more cpu-contended', 'most noisy-neighbor'], true],
+    )
   })
 
   test('GET /compute/findings 200: of containers that weigh the same the first is the culprit, and is known', async () => {
     // By code units the first is before the second, by bytes it is behind it.
-    const [a, b] = ['\u{1F600}', '\uFFFD'].map((podName) => history({ podName }, { usageMillis: 7 })) as [StoredHistory, StoredHistory]
-    await store([a, b, history({ podName: 'me' }, { ...STALL, waits: [waitFor(b.container, 5), waitFor(a.container, 5)] }, STALL)])
+    const [a, b] = ['\u{1F600}', '\uFFFD'].map((podName) => history({ podName }, { usageMillis: 7 })) as [
+      StoredHistory,
+      StoredHistory,
+    ]
+    await store([
+      a,
+      b,
+      history({ podName: 'me' }, { ...STALL, waits: [waitFor(b.container, 5), waitFor(a.container, 5)] }, STALL),
+    ])
     const { culprit } = (await read()).findings[0]!
     assert.deepEqual([culprit!.pod_name, culprit!.cpu_usage_millis], ['\u{1F600}', 7])
   })
@@ -306,8 +343,14 @@ test('GET /compute/findings 200: names that need escapes come back as they were 
     { container: noisy, minutes: minutes({}) },
   ])
   const [finding] = (await read('?namespace=shop')).findings
-  assert.deepEqual([finding!.victim.pod_name, finding!.culprit!.pod_name, finding!.culprit!.ref], [odd, other, `${odd}/${other}/${odd}`])
-  assert.match(finding!.message, /^shop\/quote"back\\slash end é😀 waits for CPU, 100% of it for [^\p{Cc}\p{Zl}\p{Zp}]*\.$/u)
+  assert.deepEqual(
+    [finding!.victim.pod_name, finding!.culprit!.pod_name, finding!.culprit!.ref],
+    [odd, other, `${odd}/${other}/${odd}`],
+  )
+  assert.match(
+    finding!.message,
+    /^shop\/quote"back\\slash end é😀 waits for CPU, 100% of it for [^\p{Cc}\p{Zl}\p{Zp}]*\.$/u,
+  )
 })
 
 test('GET /compute/findings 200: the thresholds are those of the environment', async () => {

@@ -14,12 +14,59 @@ beforeEach(async () => {
 })
 
 const KEYS = [
-  ...['id', 'container_uid', 'pod_uid', 'namespace', 'pod_name', 'container', 'node', 'ts', 'resolution_secs', 'cpu_usage_millis_avg'],
-  ...['cpu_usage_millis_max', 'cpu_usage_millis_last', 'cpu_quota_usec', 'cpu_period_usec', 'cpu_request_millis', 'cpu_limit_millis'],
-  ...['cpu_nr_periods', 'cpu_nr_throttled', 'cpu_throttled_usec', 'cpu_psi_some10_avg', 'cpu_psi_some10_max', 'cpu_psi_full10_avg'],
-  ...['cpu_psi_full10_max', 'mem_current_avg', 'mem_current_max', 'mem_current_last', 'mem_working_set_avg', 'mem_working_set_max'],
-  ...['mem_working_set_last', 'mem_limit', 'mem_request', 'mem_psi_some10_avg', 'mem_psi_some10_max', 'mem_psi_full10_avg'],
-  ...['mem_psi_full10_max', 'mem_events_high', 'mem_events_max', 'mem_oom_kill', 'mem_refault', 'mem_pgmajfault', 'runq_count'],
+  ...[
+    'id',
+    'container_uid',
+    'pod_uid',
+    'namespace',
+    'pod_name',
+    'container',
+    'node',
+    'ts',
+    'resolution_secs',
+    'cpu_usage_millis_avg',
+  ],
+  ...[
+    'cpu_usage_millis_max',
+    'cpu_usage_millis_last',
+    'cpu_quota_usec',
+    'cpu_period_usec',
+    'cpu_request_millis',
+    'cpu_limit_millis',
+  ],
+  ...[
+    'cpu_nr_periods',
+    'cpu_nr_throttled',
+    'cpu_throttled_usec',
+    'cpu_psi_some10_avg',
+    'cpu_psi_some10_max',
+    'cpu_psi_full10_avg',
+  ],
+  ...[
+    'cpu_psi_full10_max',
+    'mem_current_avg',
+    'mem_current_max',
+    'mem_current_last',
+    'mem_working_set_avg',
+    'mem_working_set_max',
+  ],
+  ...[
+    'mem_working_set_last',
+    'mem_limit',
+    'mem_request',
+    'mem_psi_some10_avg',
+    'mem_psi_some10_max',
+    'mem_psi_full10_avg',
+  ],
+  ...[
+    'mem_psi_full10_max',
+    'mem_events_high',
+    'mem_events_max',
+    'mem_oom_kill',
+    'mem_refault',
+    'mem_pgmajfault',
+    'runq_count',
+  ],
   ...['runq_p50_us', 'runq_p95_us', 'runq_p99_us', 'runq_max_us', 'runq_overflow', 'runq_hist'],
 ]
 const ages = (rows: readonly Row[], from: string) => rows.map(({ ts }) => (Date.parse(from) - Date.parse(ts)) / 1_000)
@@ -42,7 +89,8 @@ test('GET /compute/history/{pod_uid} 200: a pod that is not known has no rows', 
 test('GET /compute/history/{pod_uid} 200: all containers of the pod and nobody else, by time and id, keys in the order of the wire', async () => {
   const of = (pod: string, container: string) => minute({ pod_name: pod, container, runq: RUNQ })
   const now = inSecs(0)
-  for (const ago of [2, 4, 1, 3]) await keep(app, [of('p', 'app'), of('p', 'side'), of('p2', 'app')], { ts: inSecs(-60 * ago) })
+  for (const ago of [2, 4, 1, 3])
+    await keep(app, [of('p', 'app'), of('p', 'side'), of('p2', 'app')], { ts: inSecs(-60 * ago) })
   await keep(app, [of('p', 'app')], { ts: inSecs(-150), resolution_secs: 300 })
   const rows = await history(app, { pod_uid: 'uid-p' })
   assert.deepEqual(
@@ -160,7 +208,8 @@ describe('access and faults', async () => {
   })
   const token = TOKENS.BROKER_TOKEN_READ
 
-  test('GET /compute/history/{pod_uid} 401: without a token', async () => assertUnauthorized(await guarded.get('/compute/history/u')))
+  test('GET /compute/history/{pod_uid} 401: without a token', async () =>
+    assertUnauthorized(await guarded.get('/compute/history/u')))
 
   test('GET /compute/history/{pod_uid} 503: 2 KiB are charged for each row that may come', async () => {
     await guarded.sql`insert into compute_container (container_uid, pod_uid, namespace, pod_name, container, node)
@@ -178,6 +227,8 @@ describe('access and faults', async () => {
   })
 
   test('GET /compute/history/{pod_uid} 503: a statement that is cancelled', async () => {
-    await whileLocked(guarded.sql, 'compute_folded', async () => assertDatabaseBusy(await guarded.get('/compute/history/one', { token })))
+    await whileLocked(guarded.sql, 'compute_folded', async () =>
+      assertDatabaseBusy(await guarded.get('/compute/history/one', { token })),
+    )
   })
 })

@@ -13,10 +13,44 @@ beforeEach(async () => {
 })
 
 const KEYS = [
-  ...['container_uid', 'pod_uid', 'namespace', 'pod_name', 'container', 'node', 'cgroup_id', 'ts', 'interval_ms', 'cpu_usage_millis'],
-  ...['cpu_quota_usec', 'cpu_period_usec', 'cpu_request_millis', 'cpu_limit_millis', 'cpu_nr_periods', 'cpu_nr_throttled'],
-  ...['cpu_throttled_usec', 'cpu_psi_some10', 'cpu_psi_full10', 'mem_current', 'mem_working_set', 'mem_limit', 'mem_request'],
-  ...['mem_psi_some10', 'mem_psi_full10', 'mem_events_high', 'mem_events_max', 'mem_oom_kill', 'mem_refault', 'mem_pgmajfault'],
+  ...[
+    'container_uid',
+    'pod_uid',
+    'namespace',
+    'pod_name',
+    'container',
+    'node',
+    'cgroup_id',
+    'ts',
+    'interval_ms',
+    'cpu_usage_millis',
+  ],
+  ...[
+    'cpu_quota_usec',
+    'cpu_period_usec',
+    'cpu_request_millis',
+    'cpu_limit_millis',
+    'cpu_nr_periods',
+    'cpu_nr_throttled',
+  ],
+  ...[
+    'cpu_throttled_usec',
+    'cpu_psi_some10',
+    'cpu_psi_full10',
+    'mem_current',
+    'mem_working_set',
+    'mem_limit',
+    'mem_request',
+  ],
+  ...[
+    'mem_psi_some10',
+    'mem_psi_full10',
+    'mem_events_high',
+    'mem_events_max',
+    'mem_oom_kill',
+    'mem_refault',
+    'mem_pgmajfault',
+  ],
   ...['runq_count', 'runq_p50_us', 'runq_p95_us', 'runq_p99_us', 'runq_max_us', 'runq_overflow', 'blame', 'updated_at'],
   ...['blame_omitted', 'blame_omitted_wait_ns'],
 ]
@@ -51,7 +85,14 @@ test('GET /compute/latest 200: by pod and container byte by byte, with the nodes
     ],
   )
   for (const row of containers) assert.deepEqual(Object.keys(row), KEYS)
-  assert.deepEqual(Object.keys(containers[0]!.blame[0]), ['cgroup_id', 'kind', 'ref', 'container_uid', 'count', 'wait_ns'])
+  assert.deepEqual(Object.keys(containers[0]!.blame[0]), [
+    'cgroup_id',
+    'kind',
+    'ref',
+    'container_uid',
+    'count',
+    'wait_ns',
+  ])
   assert.deepEqual(
     hosts,
     (await nodes(app)).filter(({ node }) => node !== 'node-2'),
@@ -118,7 +159,15 @@ describe('containers that live', () => {
     const pod = (pod_name: string, fields: object) =>
       sql`insert into pod ${sql({ pod_name, pod_namespace: 'shop', pod_ip: '', pod_ips: '{}', time_stamp: '2026-01-01', node_name: 'n', is_dead: true, ...fields })}`
     await sql`truncate pod, pod_address`
-    const names = ['alive', 'dead', 'dead-elsewhere', 'dead-of-another-uid', 'dead-of-no-namespace', 'dead-of-no-uid', 'unknown']
+    const names = [
+      'alive',
+      'dead',
+      'dead-elsewhere',
+      'dead-of-another-uid',
+      'dead-of-no-namespace',
+      'dead-of-no-uid',
+      'unknown',
+    ]
     await take(
       app,
       names.map((pod_name) => sample({ pod_name, pod_uid: `uid-${pod_name}` })),
@@ -171,7 +220,9 @@ test('GET /compute/latest 200: of names that need escaping the same, in the same
   for (const [n, node] of ['n\u001f2', 'n1', 'né'].entries())
     await take(
       app,
-      odd.map((name, i) => sample({ pod_name: name, container: `c${n}`, container_uid: `u-${n}-${i}`, pod_uid: name.slice(0, 128) })),
+      odd.map((name, i) =>
+        sample({ pod_name: name, container: `c${n}`, container_uid: `u-${n}-${i}`, pod_uid: name.slice(0, 128) }),
+      ),
       { node },
     )
   await sql`delete from compute_node where node = 'n1'`

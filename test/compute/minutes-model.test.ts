@@ -69,7 +69,13 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('at once' as const), post }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('fold' as const), until: fc.nat(SLOT_MINUTES / 5).map((n) => n * BUCKET_SECS) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('fold' as const),
+      until: fc.nat(SLOT_MINUTES / 5).map((n) => n * BUCKET_SECS),
+    }),
+  },
   { weight: 1, arbitrary: fc.constant({ kind: 'merge' as const }) },
 )
 
@@ -123,7 +129,8 @@ class Model {
   waits(isRecent: boolean): number[][] {
     const all: number[][] = [[], [], []]
     for (const { post, sent } of this.kept.values())
-      if (post.isAhead || !isRecent) all[sent.container]!.push(...sent.waits.toSorted((a, b) => b - a).slice(0, MAX_CULPRITS))
+      if (post.isAhead || !isRecent)
+        all[sent.container]!.push(...sent.waits.toSorted((a, b) => b - a).slice(0, MAX_CULPRITS))
     return all.map((waits) => waits.sort((a, b) => b - a).slice(0, MAX_PAIRS_OF_VICTIM))
   }
 }
@@ -142,7 +149,13 @@ class Subject {
     const containers = sent.map(({ container, value, waits, isBad }): Fields => {
       const blame = waits.map((wait) => culprit(wait))
       const gauge = { avg: value, max: value, last: value }
-      const read = minute({ pod_name: this.pod, container: `c${container}`, cpu: { nr_periods: value }, memory: { current: gauge }, blame })
+      const read = minute({
+        pod_name: this.pod,
+        container: `c${container}`,
+        cpu: { nr_periods: value },
+        memory: { current: gauge },
+        blame,
+      })
       return isBad ? { ...read, memory: null } : read
     })
     const answer = await app.post(MINUTES, minutes(containers, { node: this.pod, ts, resolution_secs: secs }))
@@ -193,7 +206,10 @@ function again(post: Post, how: Extract<Step, { kind: 'again' }>['how']): Post {
   if (how === 'reversed') return { ...post, sent: sent.toReversed() }
   if (how === 'changed') return { ...post, sent: changed }
   if (how === 'more')
-    return { ...post, sent: [...[0, 1, 2].map((container) => ({ container, value: 7, waits: [9], isBad: false })), ...sent] }
+    return {
+      ...post,
+      sent: [...[0, 1, 2].map((container) => ({ container, value: 7, waits: [9], isBad: false })), ...sent],
+    }
   return post
 }
 

@@ -12,8 +12,27 @@ beforeEach(async () => {
 })
 
 const KEYS = [
-  ...['node', 'ts', 'interval_ms', 'ctxt_per_sec', 'compute_enabled', 'compute_supported', 'contention_loaded', 'cpu_some10', 'cpu_full10'],
-  ...['mem_some10', 'mem_full10', 'cpu_cores', 'memory_bytes', 'bpf_runq_enqueued', 'bpf_runq_hist', 'bpf_pair', 'unknown_blame_share'],
+  ...[
+    'node',
+    'ts',
+    'interval_ms',
+    'ctxt_per_sec',
+    'compute_enabled',
+    'compute_supported',
+    'contention_loaded',
+    'cpu_some10',
+    'cpu_full10',
+  ],
+  ...[
+    'mem_some10',
+    'mem_full10',
+    'cpu_cores',
+    'memory_bytes',
+    'bpf_runq_enqueued',
+    'bpf_runq_hist',
+    'bpf_pair',
+    'unknown_blame_share',
+  ],
   ...['updated_at', 'bpf_hist_update_failures', 'bpf_pair_update_failures'],
 ]
 

@@ -16,18 +16,47 @@ export const unique = (prefix: string) => `${prefix}-${++made}`
 export function identity(fields: Fields = {}): Fields {
   const pod = (fields.pod_name as string) ?? unique('pod')
   const container = (fields.container as string) ?? 'app'
-  return { container_uid: `uid-${pod}/${container}`, pod_uid: `uid-${pod}`, pod_name: pod, namespace: 'shop', container, cgroup_id: 4_711 }
+  return {
+    container_uid: `uid-${pod}/${container}`,
+    pod_uid: `uid-${pod}`,
+    pod_name: pod,
+    namespace: 'shop',
+    container,
+    cgroup_id: 4_711,
+  }
 }
 
 export const CPU = {
-  ...{ usage_usec: 500_000, quota_usec: 200_000, period_usec: 50_000, request_millis: 250, limit_millis: 2_000, nr_periods: 50 },
+  ...{
+    usage_usec: 500_000,
+    quota_usec: 200_000,
+    period_usec: 50_000,
+    request_millis: 250,
+    limit_millis: 2_000,
+    nr_periods: 50,
+  },
   ...{ nr_throttled: 5, throttled_usec: 40_000, psi_some10: 12.5, psi_full10: 2.25 },
 }
 export const MEMORY = {
-  ...{ current: 300_000_000, working_set: 200_000_000, limit: 536_870_912, request: 268_435_456, psi_some10: 1.5, psi_full10: 0.5 },
+  ...{
+    current: 300_000_000,
+    working_set: 200_000_000,
+    limit: 536_870_912,
+    request: 268_435_456,
+    psi_some10: 1.5,
+    psi_full10: 0.5,
+  },
   ...{ events_high: 3, events_max: 2, oom_kill: 1, refault: 70, pgmajfault: 9 },
 }
-export const RUNQ = { count: 60, p50_us: 200, p95_us: 900, p99_us: 1_500, max_us: 4_000, overflow: 2, hist: Array(24).fill(1) }
+export const RUNQ = {
+  count: 60,
+  p50_us: 200,
+  p95_us: 900,
+  p99_us: 1_500,
+  max_us: 4_000,
+  overflow: 2,
+  hist: Array(24).fill(1),
+}
 
 /** A container of POST /pod/compute/batch; a field given as undefined is left out. */
 export const sample = ({ cpu, memory, ...fields }: Fields & { cpu?: object; memory?: object } = {}): Fields => ({
@@ -53,7 +82,13 @@ export const culprit = (waitNs: unknown, fields: Fields = {}): Fields => ({
 export const inSecs = (secs: number) => `${new Date(Date.now() + secs * 1_000).toISOString().slice(0, 19)}Z`
 
 export const NODE = {
-  ...{ ctxt_per_sec: 1_200.5, compute_enabled: true, compute_supported: true, contention_loaded: true, unknown_blame_share: 0.25 },
+  ...{
+    ctxt_per_sec: 1_200.5,
+    compute_enabled: true,
+    compute_supported: true,
+    contention_loaded: true,
+    unknown_blame_share: 0.25,
+  },
   node_pressure: { cpu_some10: 10.5, cpu_full10: 1.25, mem_some10: 2.5, mem_full10: 0.75 },
   node_capacity: { cpu_cores: 8, memory_bytes: 34_359_738_368 },
   bpf_occupancy: { runq_enqueued: 11, runq_hist: 12, pair: 13, hist_update_failures: 4, pair_update_failures: 5 },

@@ -36,7 +36,9 @@ test('the address of the broker is all that is needed', () => {
 })
 
 test('blank is unset, for every variable but BROKER_URL', () => {
-  const names = [...configTable().matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name!).filter((name) => name !== 'BROKER_URL')
+  const names = [...configTable().matchAll(/^\| `(\w+)`/gm)]
+    .map(([, name]) => name!)
+    .filter((name) => name !== 'BROKER_URL')
   assert.ok(names.length >= 13)
   assert.deepEqual(load(Object.fromEntries(names.map((name) => [name, ' \t']))), load({}))
 })
@@ -102,7 +104,14 @@ for (const [name, key] of [
 }
 
 test('every bad variable has a line of its own', () => {
-  const lines = refusal({ LISTEN_ADDR: 'x', ADMIN_ADDR: 'x', NODE_ENV: 'x', LOG_LEVEL: 'x', ALLOW_SHARED_TOKEN: 'x', BROKER_URL: 'x' })
+  const lines = refusal({
+    LISTEN_ADDR: 'x',
+    ADMIN_ADDR: 'x',
+    NODE_ENV: 'x',
+    LOG_LEVEL: 'x',
+    ALLOW_SHARED_TOKEN: 'x',
+    BROKER_URL: 'x',
+  })
   assert.deepEqual(
     lines.map((line) => line.split(':')[0]),
     ['NODE_ENV', 'LISTEN_ADDR', 'ADMIN_ADDR', 'BROKER_URL', 'LOG_LEVEL', 'ALLOW_SHARED_TOKEN'],
@@ -132,7 +141,10 @@ test('a value and a file together are refused, and so are both kinds of token', 
   const path = fileWith('other', `${secret}-2`)
   for (const [env, names] of [
     [{ BROKER_TOKEN_READ: secret, BROKER_TOKEN_READ_FILE: path }, /BROKER_TOKEN_READ and BROKER_TOKEN_READ_FILE/],
-    [{ BROKER_TOKEN_READ: secret, BROKER_AUTH_TOKEN: `${secret}-2` }, /BROKER_TOKEN_READ and BROKER_AUTH_TOKEN are both set/],
+    [
+      { BROKER_TOKEN_READ: secret, BROKER_AUTH_TOKEN: `${secret}-2` },
+      /BROKER_TOKEN_READ and BROKER_AUTH_TOKEN are both set/,
+    ],
     [
       { BROKER_TOKEN_READ_FILE: path, BROKER_AUTH_TOKEN_FILE: path, ALLOW_SHARED_TOKEN: 'true' },
       /BROKER_TOKEN_READ_FILE and BROKER_AUTH_TOKEN_FILE/,

@@ -32,14 +32,18 @@ test(`${SHOTS} requests of seed ${SEED}`, { timeout: 900_000 + SHOTS * 6 }, asyn
       t.diagnostic(`${shots} sent, ${residentMb(edge!.pid)?.now.toFixed(0)} MiB resident`)
     },
   })
-  t.diagnostic(`${Math.round((performance.now() - startedAt) / 1_000)} s; ${report.shots} sent, ${report.heard} heard by the broker`)
+  t.diagnostic(
+    `${Math.round((performance.now() - startedAt) / 1_000)} s; ${report.shots} sent, ${report.heard} heard by the broker`,
+  )
   t.diagnostic(JSON.stringify(report.answers))
   assert.deepEqual(report.faults, [])
   // A generator that makes nothing that passes, or nothing that is refused, would prove nothing.
   assert.ok(report.heard > report.shots / 4)
   for (const status of [200, 400, 405]) assert.ok(report.answers[status]! > report.shots / 50, `${status}`)
   assert.equal((await get(`${edge!.url}/healthz`)).status, 200)
-  await until('nothing is under way', async () => /^edge_http_requests_in_flight 0$/m.test((await get(`${edge!.admin}/metrics`)).text))
+  await until('nothing is under way', async () =>
+    /^edge_http_requests_in_flight 0$/m.test((await get(`${edge!.admin}/metrics`)).text),
+  )
   assert.equal(edge!.output, '')
   const others = edge!.log.filter(({ level }) => level !== 'info')
   assert.deepEqual(others, [])

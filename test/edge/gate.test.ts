@@ -61,14 +61,21 @@ test('every other method is 405 with Allow, on every path', async () => {
 })
 
 test('a preflight is 405 and no answer opens the data to other origins, whatever the broker says', async () => {
-  const preflight = await ask(edge.port, 'OPTIONS /api/pod/info', 'Origin: http://elsewhere', 'Access-Control-Request-Method: GET')
+  const preflight = await ask(
+    edge.port,
+    'OPTIONS /api/pod/info',
+    'Origin: http://elsewhere',
+    'Access-Control-Request-Method: GET',
+  )
   assert.equal(preflight.status, 405)
   const open = await startUpstream((_, outgoing) => {
     outgoing.setHeader('access-control-allow-origin', '*')
     outgoing.setHeader('Access-Control-Expose-Headers', 'x')
     outgoing.end()
   })
-  const { headers } = await get(`${(await startEdge(open.url)).url}/pod/info`, { headers: { origin: 'http://elsewhere' } })
+  const { headers } = await get(`${(await startEdge(open.url)).url}/pod/info`, {
+    headers: { origin: 'http://elsewhere' },
+  })
   assert.deepEqual(
     Object.keys(headers).filter((name) => name.startsWith('access-control-')),
     [],
@@ -108,7 +115,14 @@ test('a target that is not plainly a path and a query is 400 by the rule that it
 })
 
 test('what Node cannot read is 400, and never forwarded', async () => {
-  for (const line of ['GET /pod/inf\u00f6', 'get /pod/info', 'GETS /pod/info', 'GET /pod info', 'GET /pod\0info', 'GET\t/pod/info'])
+  for (const line of [
+    'GET /pod/inf\u00f6',
+    'get /pod/info',
+    'GETS /pod/info',
+    'GET /pod info',
+    'GET /pod\0info',
+    'GET\t/pod/info',
+  ])
     assert.equal((await ask(edge.port, line)).status, 400, line)
   assert.deepEqual(heard(), [])
 })
@@ -167,7 +181,10 @@ test('a transfer coding beside chunked is 400', async () => {
 
 test('/healthz is answered here, and only by that path', async () => {
   for (const method of ['GET', 'HEAD']) {
-    const { status, text, headers } = await request(`${edge.url}/healthz?x`, { method, headers: { 'x-request-id': 'probe-0001' } })
+    const { status, text, headers } = await request(`${edge.url}/healthz?x`, {
+      method,
+      headers: { 'x-request-id': 'probe-0001' },
+    })
     assert.deepEqual([status, text, headers['x-request-id']], [200, method === 'HEAD' ? '' : 'ok', 'probe-0001'])
   }
   assert.deepEqual(heard(), [])
@@ -181,7 +198,11 @@ test('/healthz is answered here, and only by that path', async () => {
 
 test('a Host that is none is 400 and never forwarded, and so are two fields of it; which one decides nothing', async () => {
   for (const host of ['a b', 'a/b', 'user@host', '[::1'])
-    assert.equal((await exchange(edge.port, `GET /pod/info HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)).status, 400, host)
+    assert.equal(
+      (await exchange(edge.port, `GET /pod/info HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)).status,
+      400,
+      host,
+    )
   assert.equal((await exchange(edge.port, 'GET /pod/info HTTP/1.1\r\n\r\n')).status, 400)
   for (const second of ['Host: edge', 'host: elsewhere']) {
     const sent = `GET /pod/info HTTP/1.1\r\nHost: edge\r\n${second}\r\nConnection: close\r\n\r\n`
@@ -189,7 +210,10 @@ test('a Host that is none is 400 and never forwarded, and so are two fields of i
     assert.deepEqual([status, String(body)], [400, 'host: expected one field, not 2'])
   }
   assert.deepEqual(heard(), [])
-  assert.equal((await exchange(edge.port, 'GET /pod/info HTTP/1.1\r\nHost: elsewhere\r\nConnection: close\r\n\r\n')).status, 200)
+  assert.equal(
+    (await exchange(edge.port, 'GET /pod/info HTTP/1.1\r\nHost: elsewhere\r\nConnection: close\r\n\r\n')).status,
+    200,
+  )
   assert.equal((await exchange(edge.port, 'GET /pod/info HTTP/1.0\r\n\r\n')).status, 200)
   assert.deepEqual(
     heard().map(({ headers }) => headers.host),
@@ -201,7 +225,9 @@ test('what is refused leaves the connection to the next request', async () => {
   const wire = new Wire(edge.port)
   const body = 'GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n'
   wire.socket.write(`POST /pod/spec HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
-  wire.socket.write('GET /pod/%20 HTTP/1.1\r\nHost: x\r\n\r\nGET /pod/info HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+  wire.socket.write(
+    'GET /pod/%20 HTTP/1.1\r\nHost: x\r\n\r\nGET /pod/info HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+  )
   await until('the connection ends', () => wire.isClosed)
   assert.deepEqual(
     [...wire.received.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status),
@@ -240,7 +266,13 @@ test('every request is a line and is counted, by method and class; nothing of it
 
 test('only names of this machine are served, and a page that points a name of its own at it gets nothing: 421', async () => {
   const bare = await startEdge(upstream.url, { ALLOWED_HOSTS: '' })
-  for (const host of ['evil.example', `evil.example:${bare.port}`, 'localhost.evil.example', '10.0.0.1', 'telemetry-frontend']) {
+  for (const host of [
+    'evil.example',
+    `evil.example:${bare.port}`,
+    'localhost.evil.example',
+    '10.0.0.1',
+    'telemetry-frontend',
+  ]) {
     const answer = await exchange(bare.port, `GET /api/pod/info HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
     assert.equal(answer.status, 421, host)
     assert.match(answer.body, /^host: .*ALLOWED_HOSTS/)

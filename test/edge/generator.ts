@@ -32,7 +32,16 @@ const PLAIN = [
   '/apis',
   EXPORT,
 ]
-const QUERIES = ['', '?', '?limit=5', '?at=2026-01-01T00:00:00%2B00:00', '?a=%2e%2e/../%00&b', '?x=//\\', '?[{|}^`<>"]', '?a?b=/api//']
+const QUERIES = [
+  '',
+  '?',
+  '?limit=5',
+  '?at=2026-01-01T00:00:00%2B00:00',
+  '?a=%2e%2e/../%00&b',
+  '?x=//\\',
+  '?[{|}^`<>"]',
+  '?a?b=/api//',
+]
 /** Not by their method, but by their target; what Node itself cannot read is among the dirty ones. */
 const CROOKED = [
   '//',
@@ -197,10 +206,21 @@ export class Generator {
     else if (isRefused !== null) status = isRefused
     else if (isBadHost) status = 400
 
-    const fields = [`Host: ${this.#one(isBadHost ? NO_HOSTS : HOSTS)}`, ...this.#fields(), ...(field === '' ? [] : [field])]
+    const fields = [
+      `Host: ${this.#one(isBadHost ? NO_HOSTS : HOSTS)}`,
+      ...this.#fields(),
+      ...(field === '' ? [] : [field]),
+    ]
     const head = `${method} ${sent} HTTP/1.1\r\n${this.#shuffled(fields).join('\r\n')}\r\n\r\n`
     const heard = status === 200 ? `${method} ${path}${search}` : null
-    return { bytes: Buffer.from(head + text, 'latin1'), mark, method, status, heard, body: method === 'POST' ? body : '' }
+    return {
+      bytes: Buffer.from(head + text, 'latin1'),
+      mark,
+      method,
+      status,
+      heard,
+      body: method === 'POST' ? body : '',
+    }
   }
 
   /** One that Node may not be able to read, or that does not end; the last on its connection. What is damaged may be named anything. */
@@ -232,7 +252,12 @@ export class Generator {
       case 0:
         return none
       case 1:
-        return { field: `Content-Length: 000${body.length}`.replace(/: 0000$/, ': 0'), text: body, body, isRefused: null }
+        return {
+          field: `Content-Length: 000${body.length}`.replace(/: 0000$/, ': 0'),
+          text: body,
+          body,
+          isRefused: null,
+        }
       case 2:
         return { ...chunked(body, ['']), isRefused: null }
       case 3:
@@ -270,7 +295,8 @@ function chunked(body: string, extensions: readonly string[]): { field: string; 
   return { field: 'Transfer-Encoding: chunked', text: `${chunk}0\r\n\r\n`, body }
 }
 
-const line = (target: string, ...fields: string[]) => [`GET ${target} HTTP/1.1`, 'Host: x', ...fields, '', ''].join('\r\n')
+const line = (target: string, ...fields: string[]) =>
+  [`GET ${target} HTTP/1.1`, 'Host: x', ...fields, '', ''].join('\r\n')
 const post = (...fields: string[]) => [`POST ${EXPORT} HTTP/1.1`, 'Host: x', ...fields, '', ''].join('\r\n')
 
 /** What the parsers of two servers have been known to read differently. */

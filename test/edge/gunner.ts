@@ -9,7 +9,17 @@ import { Generator, SECRET, type Shot } from './generator.ts'
 const CLEAN_SHOTS = 15
 const CONNECTIONS = 8
 const KEPT_FAULTS = 10
-const HOP_BY_HOP = ['keep-alive', 'te', 'trailer', 'upgrade', 'proxy-connection', 'proxy-authorization', 'cookie', 'expect', 'x-hop']
+const HOP_BY_HOP = [
+  'keep-alive',
+  'te',
+  'trailer',
+  'upgrade',
+  'proxy-connection',
+  'proxy-authorization',
+  'cookie',
+  'expect',
+  'x-hop',
+]
 
 export interface Report {
   /** Requests sent. */
@@ -57,7 +67,10 @@ async function startRecorder(token: string, faults: string[]) {
     })
   })
   server.on('clientError', (error: Error, socket) => {
-    if ((error as NodeJS.ErrnoException).code?.startsWith('HPE_') && !/EOF/.test(String((error as NodeJS.ErrnoException).code)))
+    if (
+      (error as NodeJS.ErrnoException).code?.startsWith('HPE_') &&
+      !/EOF/.test(String((error as NodeJS.ErrnoException).code))
+    )
       fault(`the broker could not read what it was sent: ${(error as NodeJS.ErrnoException).code}`)
     socket.destroy()
   })
@@ -93,7 +106,8 @@ function judgeLine(method: string, url: string, fault: (rule: string) => void): 
       .some((one) => one === '' || one === '.')
   )
     fault('path')
-  for (const character of path + rest.join('')) if (character <= ' ' || character > '~' || '\\#'.includes(character)) fault('character')
+  for (const character of path + rest.join(''))
+    if (character <= ' ' || character > '~' || '\\#'.includes(character)) fault('character')
 }
 
 type Recorder = Awaited<ReturnType<typeof startRecorder>>
@@ -140,7 +154,12 @@ function bodyLength(head: string): number {
 }
 
 /** One connection: the clean ones, their answers, then the dirty one, and the end of the connection. */
-function volley(port: number, generator: Generator, recorder: Recorder, answers: Record<string, number>): Promise<void> {
+function volley(
+  port: number,
+  generator: Generator,
+  recorder: Recorder,
+  answers: Record<string, number>,
+): Promise<void> {
   const clean = Array.from({ length: CLEAN_SHOTS }, () => generator.clean())
   const dirty = generator.dirty()
   for (const shot of clean) recorder.expected.set(shot.mark, shot)
@@ -149,7 +168,9 @@ function volley(port: number, generator: Generator, recorder: Recorder, answers:
     const reader = new Answers(clean, (shot, status) => {
       answers[status] = (answers[status] ?? 0) + 1
       if (shot && shot.status !== status)
-        recorder.fault(`${status} where ${shot.status} was expected: ${JSON.stringify(shot.bytes.toString('latin1')).slice(0, 600)}`)
+        recorder.fault(
+          `${status} where ${shot.status} was expected: ${JSON.stringify(shot.bytes.toString('latin1')).slice(0, 600)}`,
+        )
       if (reader.count !== CLEAN_SHOTS) return
       socket.write(dirty.bytes)
       socket.end()
@@ -161,7 +182,9 @@ function volley(port: number, generator: Generator, recorder: Recorder, answers:
     })
     socket.on('close', () => {
       if (reader.count < CLEAN_SHOTS)
-        recorder.fault(`the connection ended before ${JSON.stringify(clean[reader.count]!.bytes.toString('latin1')).slice(0, 600)}`)
+        recorder.fault(
+          `the connection ended before ${JSON.stringify(clean[reader.count]!.bytes.toString('latin1')).slice(0, 600)}`,
+        )
       else if (reader.count === CLEAN_SHOTS) answers.none = (answers.none ?? 0) + 1
       for (const shot of clean) {
         const { mark } = shot

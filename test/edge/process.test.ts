@@ -33,7 +33,10 @@ describe('in front of a broker that asks for tokens', { timeout: 900_000 }, () =
   before(async () => {
     database = await createTestDatabase()
     // The one after it has the same.
-    broker = await startBroker({ databaseUrl: database.url, env: { ...TOKENS, LISTEN_ADDR: `127.0.0.1:${await freePort()}` } })
+    broker = await startBroker({
+      databaseUrl: database.url,
+      env: { ...TOKENS, LISTEN_ADDR: `127.0.0.1:${await freePort()}` },
+    })
     edge = await spawnEdge({ BROKER_URL: broker.url, BROKER_TOKEN_READ_FILE: tokenFile })
     const flows = Array.from({ length: FLOWS }, (_, i) => flow(i + 1))
     const headers = { authorization: `Bearer ${TOKENS.BROKER_TOKEN_INGEST}` }
@@ -41,7 +44,11 @@ describe('in front of a broker that asks for tokens', { timeout: 900_000 }, () =
   })
 
   test('who has no token reads, and so does who sends another', async () => {
-    for (const headers of [{}, { authorization: 'Bearer of-somebody' }, { authorization: `Bearer ${TOKENS.BROKER_TOKEN_INGEST}` }]) {
+    for (const headers of [
+      {},
+      { authorization: 'Bearer of-somebody' },
+      { authorization: `Bearer ${TOKENS.BROKER_TOKEN_INGEST}` },
+    ]) {
       assert.equal((await get(`${broker.url}/version`)).status, 401)
       const { status, json } = await get(`${edge.url}/api/version`, { headers })
       assert.deepEqual([status, typeof json.broker], [200, 'string'])
@@ -50,13 +57,21 @@ describe('in front of a broker that asks for tokens', { timeout: 900_000 }, () =
 
   test('an answer is the one of the broker to its last byte, plain or compressed', async () => {
     const headers = { authorization: `Bearer ${TOKENS.BROKER_TOKEN_READ}` }
-    for (const path of ['/pod/traffic?limit=500', '/pod/traffic/web-0', '/pod/info', '/svc/info', '/openapi.json', '/node/status']) {
+    for (const path of [
+      '/pod/traffic?limit=500',
+      '/pod/traffic/web-0',
+      '/pod/info',
+      '/svc/info',
+      '/openapi.json',
+      '/node/status',
+    ]) {
       for (const coding of ['identity', 'gzip']) {
         const direct = await get(broker.url + path, { headers: { ...headers, 'accept-encoding': coding } })
         const through = await get(`${edge.url}/api${path}`, { headers: { 'accept-encoding': coding } })
         assert.equal(through.status, 200, path)
         assert.equal(through.text, direct.text, path)
-        const told = ({ headers }: typeof direct) => ['content-type', 'content-encoding', 'vary'].map((name) => headers[name])
+        const told = ({ headers }: typeof direct) =>
+          ['content-type', 'content-encoding', 'vary'].map((name) => headers[name])
         assert.deepEqual(told(through), told(direct), path)
       }
     }
@@ -71,8 +86,8 @@ describe('in front of a broker that asks for tokens', { timeout: 900_000 }, () =
 
   test('refusals of the broker are its own: 404, 400, and 404 of the export of a workload that nobody saw', async () => {
     assert.deepEqual(
-      await Promise.all([get(`${edge.url}/api/pod/name/nobody`), get(`${edge.url}/api/audit/verdicts?limit=x`)]).then((answers) =>
-        answers.map(({ status, text }) => [status, text.slice(0, 23)]),
+      await Promise.all([get(`${edge.url}/api/pod/name/nobody`), get(`${edge.url}/api/audit/verdicts?limit=x`)]).then(
+        (answers) => answers.map(({ status, text }) => [status, text.slice(0, 23)]),
       ),
       [
         [404, 'No data found'],
@@ -108,7 +123,11 @@ describe('in front of a broker that asks for tokens', { timeout: 900_000 }, () =
     const count = () => database.adminSql`select count(*)::int as n from traffic`.then(([row]) => row!.n)
     for (const path of ['/pod/traffic', '/api/pod/traffic', '/pod/traffic/batch', '/api/pod/spec'])
       assert.equal(
-        (await post(edge.url + path, flow(FLOWS + 1), { headers: { authorization: `Bearer ${TOKENS.BROKER_TOKEN_INGEST}` } })).status,
+        (
+          await post(edge.url + path, flow(FLOWS + 1), {
+            headers: { authorization: `Bearer ${TOKENS.BROKER_TOKEN_INGEST}` },
+          })
+        ).status,
         405,
       )
     assert.equal(await count(), FLOWS)
@@ -131,7 +150,10 @@ describe('in front of a broker that asks for tokens', { timeout: 900_000 }, () =
   })
 
   test('the admin port is alive, ready and counted', async () => {
-    assert.deepEqual(await Promise.all(['/livez', '/readyz'].map(async (path) => (await get(edge.admin + path)).text)), ['ok', 'ok'])
+    assert.deepEqual(
+      await Promise.all(['/livez', '/readyz'].map(async (path) => (await get(edge.admin + path)).text)),
+      ['ok', 'ok'],
+    )
     const { text, headers } = await get(`${edge.admin}/metrics`)
     assert.equal(headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8')
     assert.match(text, /^edge_http_requests_total\{method="GET",status="2xx"\} [1-9]/m)
@@ -199,8 +221,14 @@ describe('the way to the broker', { timeout: 900_000 }, () => {
       server.closeAllConnections()
       server.close()
     })
-    const env = { BROKER_URL: `https://localhost:${(server.address() as AddressInfo).port}`, BROKER_TOKEN_READ: TOKENS.BROKER_TOKEN_READ }
-    const [known, unknown] = await Promise.all([spawnEdge({ ...env, NODE_EXTRA_CA_CERTS: certificate('ca.crt') }), spawnEdge(env)])
+    const env = {
+      BROKER_URL: `https://localhost:${(server.address() as AddressInfo).port}`,
+      BROKER_TOKEN_READ: TOKENS.BROKER_TOKEN_READ,
+    }
+    const [known, unknown] = await Promise.all([
+      spawnEdge({ ...env, NODE_EXTRA_CA_CERTS: certificate('ca.crt') }),
+      spawnEdge(env),
+    ])
     for (let i = 0; i < 3; i++) assert.equal((await get(`${known.url}/pod/info`)).text, '[]')
     assert.equal((await get(`${unknown.url}/pod/info`)).status, 502)
     assert.deepEqual(
@@ -293,7 +321,8 @@ describe('SIGTERM', { timeout: 900_000 }, () => {
     const ms = stoppingMs(edge)
     assert.ok(ms >= 3_000 && ms < 20_000, `${ms} ms`)
   }
-  test('in production it goes on answering until every list of endpoints has lost it', (t) => undisturbed(() => answersInProduction(t)))
+  test('in production it goes on answering until every list of endpoints has lost it', (t) =>
+    undisturbed(() => answersInProduction(t)))
 
   test('an answer that does not end is cut in time, visibly, and the process ends with 0', async (t) => {
     const { edge, list } = await busy(t)

@@ -26,7 +26,14 @@ test('the token of the proxy goes on, and nothing of what the client calls itsel
     'Connection: close, authorization, x-private',
     'X-Private: evil',
   )
-  await ask(port, 'GET /pod/info', 'Authorization: Bearer evil', 'aUTHORIZATION: Basic evil', 'Proxy-Authorization: evil', 'cookie: evil')
+  await ask(
+    port,
+    'GET /pod/info',
+    'Authorization: Bearer evil',
+    'aUTHORIZATION: Basic evil',
+    'Proxy-Authorization: evil',
+    'cookie: evil',
+  )
   assert.equal(upstream.heard.length, 2)
   for (const { rawHeaders } of upstream.heard) {
     assert.deepEqual(
@@ -92,7 +99,14 @@ test('fields about one connection end here, both ways; all others pass as they a
   assert.ok(!heard!.rawHeaders.some((text) => text.includes('ends')), heard!.rawHeaders.join())
   const { headers } = heard!
   assert.deepEqual(
-    [headers['accept-encoding'], headers['if-none-match'], headers['x-twice'], headers.via, headers.expect, headers.connection],
+    [
+      headers['accept-encoding'],
+      headers['if-none-match'],
+      headers['x-twice'],
+      headers.via,
+      headers.expect,
+      headers.connection,
+    ],
     ['gzip', '"x"', 'one, two', '1.0 before, 1.1 edge', undefined, 'keep-alive'],
   )
   assert.ok(!head.includes('ends'), head)
@@ -109,7 +123,9 @@ test('an id that is one goes through, both ways and into the log; another is rep
   })
   const edge = await startEdge(upstream.url)
   for (const sent of ['request-0001', 'bad id', 'x'.repeat(65), undefined]) {
-    const { headers } = await get(`${edge.url}/pod/info`, { headers: sent === undefined ? {} : { 'x-request-id': sent } })
+    const { headers } = await get(`${edge.url}/pod/info`, {
+      headers: sent === undefined ? {} : { 'x-request-id': sent },
+    })
     const id = headers['x-request-id']
     if (sent === 'request-0001') assert.equal(id, sent)
     else assert.match(String(id), /^[\w-]{36}$/)
@@ -138,7 +154,13 @@ for (const [status, text] of [
     const { url } = await startEdge(upstream.url)
     const answer = await get(`${url}/pod/info`)
     assert.deepEqual(
-      [answer.status, answer.text, answer.headers['retry-after'], answer.headers['content-type'], answer.headers['www-authenticate']],
+      [
+        answer.status,
+        answer.text,
+        answer.headers['retry-after'],
+        answer.headers['content-type'],
+        answer.headers['www-authenticate'],
+      ],
       [status, text, '5', 'text/plain', 'Bearer'],
     )
   })
@@ -177,7 +199,9 @@ test('interim answers of the broker are its own', async () => {
 
 test('the trailers of an answer end here', async () => {
   const upstream = await startRawUpstream((socket) => {
-    socket.write('HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n[]\r\n0\r\nX-Sum: 1\r\n\r\n')
+    socket.write(
+      'HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n[]\r\n0\r\nX-Sum: 1\r\n\r\n',
+    )
   })
   const { head, body } = await ask((await startEdge(upstream.url)).port, 'GET /pod/info')
   assert.ok(!/trailer|x-sum/i.test(head + body), head + body)
@@ -218,7 +242,10 @@ test('a posted body goes through byte for byte, with a length or in chunks, on a
   assert.deepEqual([status, text], [200, 'done'])
   const one = upstream.heard.pop()!
   assert.equal(Buffer.from(one.body, 'latin1').equals(Buffer.from(body)), true)
-  assert.deepEqual([one.headers['content-length'], one.headers['content-type']], [String(Buffer.byteLength(body)), 'application/json'])
+  assert.deepEqual(
+    [one.headers['content-length'], one.headers['content-type']],
+    [String(Buffer.byteLength(body)), 'application/json'],
+  )
 
   const wire = new Wire(port)
   wire.socket.write(
@@ -250,7 +277,9 @@ test('an answer before the whole body has come reaches the client, and ends the 
   const { port } = await startEdge(upstream.url)
   const wire = new Wire(port)
   const whole = 'x'.repeat(1_000_000)
-  wire.socket.write(`POST ${EXPORT} HTTP/1.1\r\nHost: x\r\nContent-Length: ${whole.length}\r\n\r\n${whole.slice(0, 10)}`)
+  wire.socket.write(
+    `POST ${EXPORT} HTTP/1.1\r\nHost: x\r\nContent-Length: ${whole.length}\r\n\r\n${whole.slice(0, 10)}`,
+  )
   await wire.sees(/^HTTP\/1\.1 403 Forbidden\r\n[\s\S]*no$/)
   await until('the question has ended', () => hasEnded)
   wire.socket.write(`${whole.slice(10)}GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n`)
@@ -294,7 +323,9 @@ test('nothing is held: a reader that stops makes the broker stop, in both direct
     more()
   })
   const edge = await startEdge(upstream.url)
-  const [incoming] = (await once(http.get(`${edge.url}/pod/info`, { agent: false }), 'response')) as [http.IncomingMessage]
+  const [incoming] = (await once(http.get(`${edge.url}/pod/info`, { agent: false }), 'response')) as [
+    http.IncomingMessage,
+  ]
   incoming.pause()
   // It has stopped when nothing moves while whole other requests are answered.
   let last = -1
@@ -350,7 +381,9 @@ test('a client that leaves ends every question that it asked in one breath', asy
   const upstream = await startUpstream((_, outgoing) => void outgoing.on('close', () => gone++))
   const edge = await startEdge(upstream.url)
   const wire = new Wire(edge.port)
-  wire.socket.write(`GET /x HTTP/1.1\r\nHost: x\r\n\r\nPOST ${EXPORT} HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx`.repeat(10))
+  wire.socket.write(
+    `GET /x HTTP/1.1\r\nHost: x\r\n\r\nPOST ${EXPORT} HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx`.repeat(10),
+  )
   await until('all are asked', () => upstream.heard.length === 20)
   wire.socket.destroy()
   await until('all questions have ended', () => gone === 20)
@@ -367,7 +400,8 @@ for (const [how, head] of [
       test(`an answer ${how} that the broker cuts is seen to be cut by HTTP/${version} (${end})`, async () => {
         const upstream = await startRawUpstream((socket) => {
           socket.write(head)
-          if (how !== 'in chunks that are none') socket.once('data', () => (end === 'end' ? socket.end() : socket.resetAndDestroy()))
+          if (how !== 'in chunks that are none')
+            socket.once('data', () => (end === 'end' ? socket.end() : socket.resetAndDestroy()))
         })
         const edge = await startEdge(upstream.url)
         const wire = new Wire(edge.port)
@@ -478,7 +512,9 @@ test('no connection in time is 504', async () => {
 })
 
 test('an answer that stands still is cut', async () => {
-  const upstream = await startRawUpstream((socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n[{}'))
+  const upstream = await startRawUpstream(
+    (socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n[{}'),
+  )
   await withMoreTime(100, async (ms) => {
     const edge = await startEdge(upstream.url, { UPSTREAM_IDLE_TIMEOUT_MS: String(ms) })
     const wire = new Wire(edge.port)
@@ -510,10 +546,14 @@ test('the time in which a reader takes nothing is not held against the broker', 
   await withMoreTime(1_000, async (ms) => {
     const upstream = await startUpstream((_, outgoing) => void outgoing.end(Buffer.alloc(32 * MB)))
     const edge = await startEdge(upstream.url, { UPSTREAM_IDLE_TIMEOUT_MS: String(ms) })
-    const [incoming] = (await once(http.get(`${edge.url}/pod/info`, { agent: false }), 'response')) as [http.IncomingMessage]
+    const [incoming] = (await once(http.get(`${edge.url}/pod/info`, { agent: false }), 'response')) as [
+      http.IncomingMessage,
+    ]
     incoming.pause()
     // Another answer that stands still is cut in the meantime.
-    const still = await startRawUpstream((socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n['))
+    const still = await startRawUpstream(
+      (socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n['),
+    )
     const other = await startEdge(still.url, { UPSTREAM_IDLE_TIMEOUT_MS: String(2.5 * ms) })
     await assert.rejects(get(`${other.url}/pod/info`))
     let received = 0
@@ -629,7 +669,11 @@ test('a reader that takes an answer too slowly is cut, and its question ends', a
     })
     outgoing.end(Buffer.alloc(64 * MB))
   })
-  const edge = await startEdge(upstream.url, {}, { readers: { leastBytesPerSecond: 32 * 1024, graceMs: 400, sweepMs: 20 } })
+  const edge = await startEdge(
+    upstream.url,
+    {},
+    { readers: { leastBytesPerSecond: 32 * 1024, graceMs: 400, sweepMs: 20 } },
+  )
   const wire = new Wire(edge.port)
   wire.socket.pause()
   wire.socket.write('GET /pod/info HTTP/1.1\r\nHost: x\r\n\r\n')

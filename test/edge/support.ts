@@ -9,9 +9,9 @@ import { createInterface } from 'node:readline'
 import { after } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
-import type { ReaderLimits } from '../../lib/http/connections.ts'
-import { listen } from '../../lib/http/listen.ts'
-import { lineOptions } from '../../lib/log.ts'
+import { listen } from '../../lib/http/server/listen.ts'
+import type { ReaderLimits } from '../../lib/http/server/slow-readers.ts'
+import { lineOptions } from '../../lib/observability/log.ts'
 import { createEdge } from '../../wrangler-free-deploy/edge/app.ts'
 import { loadConfig } from '../../wrangler-free-deploy/edge/config.ts'
 import { refuseConnect } from '../../wrangler-free-deploy/edge/connect.ts'
@@ -35,7 +35,11 @@ after(async () => {
 const atEnd = (end: () => unknown) => void endings.push(end)
 
 /** In this process, on a free loopback port; `env` beside `BROKER_URL` and a read token. */
-export async function startEdge(brokerUrl: string, env: NodeJS.ProcessEnv = {}, { readers = {}, maxKeptMs }: EdgeOptions = {}) {
+export async function startEdge(
+  brokerUrl: string,
+  env: NodeJS.ProcessEnv = {},
+  { readers = {}, maxKeptMs }: EdgeOptions = {},
+) {
   const logged: Line[] = []
   const log = pino(lineOptions, { write: (line: string) => void logged.push(JSON.parse(line)) })
   const metrics = createMetrics()
@@ -43,7 +47,10 @@ export async function startEdge(brokerUrl: string, env: NodeJS.ProcessEnv = {}, 
   let isDraining = false
   const config = loadConfig({ BROKER_URL: brokerUrl, BROKER_TOKEN_READ: TOKEN, ALLOWED_HOSTS: '*', ...env })
   const edge = createEdge({ config, log, metrics, upstream, draining: () => isDraining })
-  const { server, address } = await listen(edge.fetch, [{ host: '127.0.0.1', port: 0 }], { before: edge.before, readers })
+  const { server, address } = await listen(edge.fetch, [{ host: '127.0.0.1', port: 0 }], {
+    before: edge.before,
+    readers,
+  })
   server.on('connect', refuseConnect)
   atEnd(async () => {
     upstream.end()
@@ -164,7 +171,8 @@ class Launched implements EdgeProcess {
 }
 
 /** As a process, not waited for. */
-export const launchEdge = (env: NodeJS.ProcessEnv, options: ProcessOptions = {}): EdgeProcess => new Launched(env, options)
+export const launchEdge = (env: NodeJS.ProcessEnv, options: ProcessOptions = {}): EdgeProcess =>
+  new Launched(env, options)
 
 /** As a process that listens. */
 export async function spawnEdge(env: NodeJS.ProcessEnv, options: ProcessOptions = {}): Promise<EdgeProcess> {
@@ -194,7 +202,14 @@ export async function startUpstream(handler: Handler = (_, outgoing) => void out
   const numbers = new Map<net.Socket, number>()
   const server = http.createServer((incoming, outgoing) => {
     const { method, url, headers, rawHeaders } = incoming
-    const one: Heard = { method: method!, target: url!, headers, rawHeaders, body: '', connection: numbers.get(incoming.socket)! }
+    const one: Heard = {
+      method: method!,
+      target: url!,
+      headers,
+      rawHeaders,
+      body: '',
+      connection: numbers.get(incoming.socket)!,
+    }
     heard.push(one)
     incoming.on('data', (bytes: Buffer) => {
       one.body += bytes.toString('latin1')
@@ -294,7 +309,8 @@ export async function exchange(port: number, text: string): Promise<{ status: nu
   const wire = new Wire(port)
   wire.socket.write(text, 'latin1')
   await until('the connection ends', () => wire.isClosed)
-  const [, status] = /^HTTP\/1\.1 (\d{3}) /.exec(wire.received) ?? assert.fail(`${JSON.stringify(text)}: ${wire.received}`)
+  const [, status] =
+    /^HTTP\/1\.1 (\d{3}) /.exec(wire.received) ?? assert.fail(`${JSON.stringify(text)}: ${wire.received}`)
   const end = wire.received.indexOf('\r\n\r\n')
   return { status: Number(status), head: wire.received.slice(0, end), body: wire.received.slice(end + 4) }
 }

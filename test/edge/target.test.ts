@@ -83,7 +83,8 @@ for (const [raw, word] of [
   ['/x?a\nb', 'query'],
   ['/x?\u00e9', 'query'],
 ] as const) {
-  test(`${JSON.stringify(raw)} is refused by the rule about ${word}`, () => assert.ok(rule(raw).includes(word), rule(raw)))
+  test(`${JSON.stringify(raw)} is refused by the rule about ${word}`, () =>
+    assert.ok(rule(raw).includes(word), rule(raw)))
 }
 
 test('without a base path nothing is taken away', () => {

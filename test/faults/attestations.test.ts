@@ -7,7 +7,15 @@ import http from 'node:http'
 import { before, describe, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { TOKENS } from '../support/app.ts'
-import { type Broker, connectTo, createDataDir, get, postmasterPid, type Reply, startBroker } from '../support/broker.ts'
+import {
+  type Broker,
+  connectTo,
+  createDataDir,
+  get,
+  postmasterPid,
+  type Reply,
+  startBroker,
+} from '../support/broker.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { startLossyApp } from '../support/lossy.ts'
 import type { Fate } from '../support/proxy.ts'
@@ -50,7 +58,9 @@ describe('two replicas are sent different results of one image at once', { timeo
   test('the newest is stored, one answer says so, and each result is stored once at most', async () => {
     for (let round = 0; round < ROUNDS; round++) {
       const image = images++
-      const sent = shuffled(Array.from({ length: VERSIONS }, (_, n) => n + 1).flatMap((version) => replicas.map((to) => ({ version, to }))))
+      const sent = shuffled(
+        Array.from({ length: VERSIONS }, (_, n) => n + 1).flatMap((version) => replicas.map((to) => ({ version, to }))),
+      )
       const answers = await Promise.all(
         sent.map(async ({ version, to }) => ({ version, reply: await postResult(to, bodyOf(image, version)) })),
       )
@@ -69,7 +79,9 @@ describe('two replicas are sent different results of one image at once', { timeo
     for (let round = 0; round < ROUNDS; round++) {
       const image = images++
       const sent = shuffled(TWINS.flatMap((twin) => replicas.map((to) => ({ twin, to }))))
-      const answers = await Promise.all(sent.map(async ({ twin, to }) => ({ twin, reply: await postResult(to, bodyOf(image, 1, twin)) })))
+      const answers = await Promise.all(
+        sent.map(async ({ twin, to }) => ({ twin, reply: await postResult(to, bodyOf(image, 1, twin)) })),
+      )
       const mark = (await storedMarks(sql)).get(imageOf(image))
       const won = answers.filter(({ twin }) => `1${twin}` === mark).map(({ reply }) => reply.status)
       assert.deepEqual(won.sort(), [200, 201])
@@ -81,7 +93,8 @@ describe('two replicas are sent different results of one image at once', { timeo
 test('an answer that is lost for good is 503, and the component that comes again is told that the result is there', async () => {
   const lossy = await startLossyApp({}, TOKENS)
   await know(lossy.sql, 1)
-  const post = (version: number) => lossy.post(`/images/${imageOf(0)}/attestation`, bodyOf(0, version), TOKENS.BROKER_TOKEN_SUPPLYCHAIN)
+  const post = (version: number) =>
+    lossy.post(`/images/${imageOf(0)}/attestation`, bodyOf(0, version), TOKENS.BROKER_TOKEN_SUPPLYCHAIN)
   for (const version of [1, 2]) {
     lossy.lose('select store_attestation', ...Array<Fate>(ATTEMPTS).fill('answer lost'))
     assert.equal((await post(version)).status, 503)

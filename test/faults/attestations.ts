@@ -19,7 +19,9 @@ export function bodyOf(image: number, version: number, twin = ''): Fields {
   const count = 1 + (version % 9)
   return resultOf(imageOf(image), {
     ...{ checked_at: checkedAt(version), repository: mark },
-    signatures: Array.from({ length: count }, (_, n) => signature({ san: mark, tlog_index: n })).concat(keySignature({ key_name: mark })),
+    signatures: Array.from({ length: count }, (_, n) => signature({ san: mark, tlog_index: n })).concat(
+      keySignature({ key_name: mark }),
+    ),
     attestations: Array.from({ length: count }, () => statement({ predicate_type: mark, san: mark })),
   })
 }
@@ -51,7 +53,11 @@ export async function storedMarks(sql: postgres.Sql): Promise<Map<string, string
       const mark = row.repository!
       const version = Number.parseInt(mark, 10)
       const count = 1 + (version % 9)
-      assert.equal(Date.parse(`${row.checked_at}Z`), FIRST_CHECK + version * 1_000, `${row.digest}: the time of another result`)
+      assert.equal(
+        Date.parse(`${row.checked_at}Z`),
+        FIRST_CHECK + version * 1_000,
+        `${row.digest}: the time of another result`,
+      )
       for (const [column, length] of [
         ['signatures', count + 1],
         ['verified_signatures', count + 1],

@@ -23,7 +23,9 @@ const CUTS = 5
 
 const scene = await startScene(computeFold)
 const { sql } = scene
-const [clock] = await sql<{ secs: number }[]>`select extract(epoch from date_trunc('minute', now() at time zone 'utc'))::float8 as secs`
+const [clock] = await sql<
+  { secs: number }[]
+>`select extract(epoch from date_trunc('minute', now() at time zone 'utc'))::float8 as secs`
 
 const folders: ChildProcess[] = []
 async function folder(t: TestContext): Promise<ChildProcess> {
@@ -38,7 +40,9 @@ async function folder(t: TestContext): Promise<ChildProcess> {
   return child
 }
 
-test('folders are killed and doubled beside posts: no minute is lost and none counts twice', { timeout: 900_000 }, async (t) => {
+test('folders are killed and doubled beside posts: no minute is lost and none counts twice', {
+  timeout: 900_000,
+}, async (t) => {
   const posted: Minute[] = []
   let posts = 0
   let isOver = false
@@ -78,7 +82,8 @@ test('folders are killed and doubled beside posts: no minute is lost and none co
   await Promise.all(posters)
   for (const child of folders) child.kill('SIGKILL')
   await until('nobody folds', async () => {
-    const rows = await sql`select from pg_stat_activity where datname = current_database() and application_name = 'compute-folder'`
+    const rows =
+      await sql`select from pg_stat_activity where datname = current_database() and application_name = 'compute-folder'`
     return rows.length === 0
   })
 
@@ -87,11 +92,14 @@ test('folders are killed and doubled beside posts: no minute is lost and none co
   await until('all is folded', async () => {
     return (await scene.run({ config: { ...config, computeHistoryMinuteHours: 1 } })).outcome === 'done'
   })
-  const [line] = await sql<{ secs: number }[]>`select extract(epoch from folded_until)::float8 as secs from compute_fold`
+  const [line] = await sql<
+    { secs: number }[]
+  >`select extract(epoch from folded_until)::float8 as secs from compute_fold`
   assert.ok(line!.secs > clock!.secs - 3 * HOUR)
   assert.equal(difference(await stored(sql), foldedAtOnce(posted, line!.secs)), null)
   assert.equal(await minutesRead(sql), posted.length)
   assert.ok(
-    (await sql`select from compute_minute_other`).length === 0 || (await sql`select from compute_days('compute_minute')`).length > 1,
+    (await sql`select from compute_minute_other`).length === 0 ||
+      (await sql`select from compute_days('compute_minute')`).length > 1,
   )
 })

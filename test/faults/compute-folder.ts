@@ -12,7 +12,14 @@ const PAUSE_MS = 20
 
 const log = pino({ level: 'warn' })
 const connection = process.argv[2]!
-const db = openDatabase({ connection, poolMax: 4, statementTimeoutMs: 30_000, prepare: true, applicationName: 'compute-folder', log })
+const db = openDatabase({
+  connection,
+  poolMax: 4,
+  statementTimeoutMs: 30_000,
+  prepare: true,
+  applicationName: 'compute-folder',
+  log,
+})
 const context: JobContext = { config: loadConfig({}), db, log, signal: new AbortController().signal }
 
 process.stdout.write('up\n')

@@ -21,7 +21,12 @@ const CONTAINERS = 12
 /** Post number `n` of a node, a time that is no other's: `secs` from now. */
 function post(node: string, n: number, secs = n - 3_000): Fields {
   const containers = Array.from({ length: CONTAINERS }, (_, i) =>
-    minute({ pod_name: `${node}-${i}`, namespace: node, memory: { refault: n }, blame: [culprit(1 + n), culprit(1 + n)] }),
+    minute({
+      pod_name: `${node}-${i}`,
+      namespace: node,
+      memory: { refault: n },
+      blame: [culprit(1 + n), culprit(1 + n)],
+    }),
   )
   return minutes(n % 2 ? containers : containers.reverse(), { node, ts: inSecs(secs) })
 }
@@ -39,7 +44,12 @@ const whole = (ns: readonly number[]) => ns.map((n) => ({ n, rows: CONTAINERS, p
 const app = await startLossyApp()
 
 test('an answer that was lost: the post is there once, also where its time is ahead, and 503 where it is lost for good', async () => {
-  const lost: Fate[][] = [['answer lost'], ['answer lost', 'answer lost'], ['question lost', 'answer lost'], ['question lost']]
+  const lost: Fate[][] = [
+    ['answer lost'],
+    ['answer lost', 'answer lost'],
+    ['question lost', 'answer lost'],
+    ['question lost'],
+  ]
   const stored = async () => [...(await app.sql.unsafe(STORED, ['lossy']))].map((row) => ({ ...row }))
   const known: number[] = []
   for (const [i, fates] of lost.entries())
@@ -50,7 +60,10 @@ test('an answer that was lost: the post is there once, also where its time is ah
     ] as const) {
       app.lose(STORE, ...fates)
       const sent = { ...post('lossy', n, secs), resolution_secs }
-      assert.deepEqual([await app.post(MINUTES, sent), app.toCome], [{ status: 200, text: `{"accepted":${CONTAINERS}}` }, 0])
+      assert.deepEqual(
+        [await app.post(MINUTES, sent), app.toCome],
+        [{ status: 200, text: `{"accepted":${CONTAINERS}}` }, 0],
+      )
       assert.equal((await app.post(MINUTES, sent)).status, 200)
       known.push(n)
       assert.deepEqual(await stored(), whole(known))
@@ -81,9 +94,12 @@ class Agent {
       const body = post(node, this.sent.length)
       this.sent.push(body)
       const replies = await Promise.all(
-        urls.map((url) => request(`${url}${MINUTES}`, { method: 'POST', body: JSON.stringify(body), agent }).catch(() => null)),
+        urls.map((url) =>
+          request(`${url}${MINUTES}`, { method: 'POST', body: JSON.stringify(body), agent }).catch(() => null),
+        ),
       )
-      for (const reply of replies) if (reply !== null) assert.deepEqual([reply.status, reply.text], [200, `{"accepted":${CONTAINERS}}`])
+      for (const reply of replies)
+        if (reply !== null) assert.deepEqual([reply.status, reply.text], [200, `{"accepted":${CONTAINERS}}`])
       isOver = replies.includes(null)
       if (replies.some((reply) => reply !== null)) this.answered = this.sent.length
     }

@@ -33,10 +33,18 @@ test('an answer that was lost: the post is taken all the same, once or twice, an
       select distinct mem_current::int as n from compute_latest union select ctxt_per_sec::int from compute_node`
     return rows.map(({ n }) => n)
   }
-  const lost: Fate[][] = [['answer lost'], ['answer lost', 'answer lost'], ['question lost', 'answer lost'], ['question lost']]
+  const lost: Fate[][] = [
+    ['answer lost'],
+    ['answer lost', 'answer lost'],
+    ['question lost', 'answer lost'],
+    ['question lost'],
+  ]
   for (const [n, fates] of lost.entries()) {
     app.lose(STORE, ...fates)
-    assert.deepEqual([await app.post(SAMPLES, post('lossy', n)), app.toCome], [{ status: 200, text: `{"accepted":${CONTAINERS}}` }, 0])
+    assert.deepEqual(
+      [await app.post(SAMPLES, post('lossy', n)), app.toCome],
+      [{ status: 200, text: `{"accepted":${CONTAINERS}}` }, 0],
+    )
     assert.deepEqual(await stored(), [n])
   }
   app.lose(STORE, ...Array<Fate>(ATTEMPTS).fill('question lost'))
@@ -61,7 +69,11 @@ class Agent {
     const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
     for (;;) {
       const n = ++this.sent
-      const reply = await request(`${url}${SAMPLES}`, { method: 'POST', body: JSON.stringify(post(node, n)), agent }).catch(() => null)
+      const reply = await request(`${url}${SAMPLES}`, {
+        method: 'POST',
+        body: JSON.stringify(post(node, n)),
+        agent,
+      }).catch(() => null)
       if (reply === null) break
       assert.deepEqual([reply.status, reply.text], [200, `{"accepted":${CONTAINERS}}`])
       this.answered = n

@@ -39,13 +39,22 @@ async function crossed(table: string, middle: object, first: () => Promise<unkno
 }
 
 const flow = (name: string) => ({
-  ...{ uuid: name, pod_name: name, pod_ip: name, pod_port: '0', ip_protocol: 'TCP', traffic_type: 'EGRESS', time_stamp: T },
+  ...{
+    uuid: name,
+    pod_name: name,
+    pod_ip: name,
+    pod_port: '0',
+    ip_protocol: 'TCP',
+    traffic_type: 'EGRESS',
+    time_stamp: T,
+  },
   ...{ traffic_in_out_ip: '10.2.0.1', traffic_in_out_port: '443', decision: 'ALLOW' },
 })
 const keys = (prefix: string) => ['a', 'b', 'c'].map((letter) => `${prefix}-${letter}`)
 
 /** What another replica has: a writer that knows nothing of the others. */
-const makeWriter = () => new FlowWriter(app.db.ingest, new SeenFlows({ maxKeys: 10, generationMs: 1_000, now: () => 0 }))
+const makeWriter = () =>
+  new FlowWriter(app.db.ingest, new SeenFlows({ maxKeys: 10, generationMs: 1_000, now: () => 0 }))
 
 for (const isExpected of [false, true]) {
   test(`flows of two replicas, ${isExpected ? 'all expected to be new' : 'each judged'}`, async () => {
@@ -63,7 +72,14 @@ for (const isExpected of [false, true]) {
   })
 }
 
-const functions: [name: string, table: string, column: string, row: (key: string) => object, held: object, more?: string][] = [
+const functions: [
+  name: string,
+  table: string,
+  column: string,
+  row: (key: string) => object,
+  held: object,
+  more?: string,
+][] = [
   ['upsert_services', 'service', 'svc_ip', (key) => ({ svc_ip: key, svc_name: key, time_stamp: T }), {}],
   [
     'add_syscalls',
@@ -78,7 +94,9 @@ for (const [name, table, column, row, held, more = ''] of functions) {
   test(name, async () => {
     const names = keys(name)
     const call = (all: string[]) => () =>
-      app.db.ingest((sql) => sql`select ${sql.unsafe(name)}(${JSON.stringify(all.map(row))}::text::json${sql.unsafe(more)})`)
+      app.db.ingest(
+        (sql) => sql`select ${sql.unsafe(name)}(${JSON.stringify(all.map(row))}::text::json${sql.unsafe(more)})`,
+      )
     await crossed(table, { ...row(names[1]!), ...held }, call(names), call(names.toReversed()))
     assert.equal((await app.sql`select from ${app.sql(table)} where ${app.sql(column)} in ${app.sql(names)}`).length, 3)
   })

@@ -87,7 +87,9 @@ async function untilHealthy(client: Client, limitMs: number): Promise<void> {
 }
 
 async function run(): Promise<void> {
-  record.print(`seed ${options.seed}, ${options.minutes} min, Node ${process.version}, load ${loadavg()[0]!.toFixed(1)}`)
+  record.print(
+    `seed ${options.seed}, ${options.minutes} min, Node ${process.version}, load ${loadavg()[0]!.toFixed(1)}`,
+  )
   const folder = mkdtempSync(join(tmpdir(), 'broker-everything-'))
   chmodSync(folder, 0o755)
   ends.push(() => rmSync(folder, { recursive: true, force: true }))
@@ -141,7 +143,11 @@ async function run(): Promise<void> {
       const key = `${broker.name}, process ${broker.process.pid}`
       if (peak > MAX_RESIDENT_MIB && !incarnations.has(key)) {
         incarnations.set(key, peak)
-        record.violation(`resident memory within ${MAX_RESIDENT_MIB} MiB`, `${key}: ${peak.toFixed(0)} MiB`, Date.now() - 5_000)
+        record.violation(
+          `resident memory within ${MAX_RESIDENT_MIB} MiB`,
+          `${key}: ${peak.toFixed(0)} MiB`,
+          Date.now() - 5_000,
+        )
       }
     }
   }, 500)
@@ -175,7 +181,8 @@ async function run(): Promise<void> {
   await delay(Number(options.quiet) * 1_000)
   await readers.stop()
   const stopped = await Promise.race([agents.stop().then(() => true), delay(STOP_WITHIN_MS, false, { ref: false })])
-  if (!stopped) record.violation('every agent gets its answer', `some had none ${STOP_WITHIN_MS / 1_000} s after the end`)
+  if (!stopped)
+    record.violation('every agent gets its answer', `some had none ${STOP_WITHIN_MS / 1_000} s after the end`)
   record.quiet = false
   checking = false
   await checks
@@ -221,7 +228,8 @@ async function readBack(client: Client, ledger: Ledger): Promise<void> {
       if (acknowledged > 0) await read(`/pod/name/${name}`, (pod) => pod.pod_identity === `v${acknowledged}`)
     }
     for (const [address, { acknowledged }] of ledger.services) {
-      if (acknowledged > 0) await read(`/svc/ip/${address}`, (service) => service.svc_name === `service-${acknowledged}`)
+      if (acknowledged > 0)
+        await read(`/svc/ip/${address}`, (service) => service.svc_name === `service-${acknowledged}`)
     }
     for (const [name, names] of ledger.syscalls) {
       await read(`/pod/syscalls/${name}`, (records) => {

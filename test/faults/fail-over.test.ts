@@ -4,11 +4,11 @@ import { after, before, test } from 'node:test'
 import { pino } from 'pino'
 import type postgres from 'postgres'
 import { routes } from '../../handlers/router.ts'
-import { buildDeps } from '../../lib/build.ts'
+import { createApp } from '../../lib/app/app.ts'
+import { buildDeps } from '../../lib/app/build.ts'
 import { loadConfig } from '../../lib/config.ts'
 import { type Database, openDatabase } from '../../lib/db/index.ts'
 import { openPool } from '../../lib/db/open-pool.ts'
-import { createApp } from '../../lib/http/app.ts'
 import { watchMemory } from '../../lib/traffic/index.ts'
 import { type FaultyProxy, startProxy } from '../support/proxy.ts'
 import { administer, startTestServer, type TestServer, withDatabase } from '../support/server.ts'
@@ -35,8 +35,17 @@ async function startServer(): Promise<Server> {
   const server = await startTestServer(undefined)
   await administer(server.url, `create database ${DATABASE} template ${server.template}`)
   const url = new URL(withDatabase(server.url, DATABASE))
-  const target = { host: decodeURIComponent(url.hostname), port: Number(url.port), user: url.username, database: DATABASE }
-  return { server, proxy: await startProxy(target), sql: openPool(url.href, { max: 1, fetch_types: false, onnotice: () => {} }) }
+  const target = {
+    host: decodeURIComponent(url.hostname),
+    port: Number(url.port),
+    user: url.username,
+    database: DATABASE,
+  }
+  return {
+    server,
+    proxy: await startProxy(target),
+    sql: openPool(url.href, { max: 1, fetch_types: false, onnotice: () => {} }),
+  }
 }
 
 before(async () => {
@@ -65,7 +74,13 @@ const flows = (count: number) =>
   Array.from({ length: count }, () => {
     made++
     const addresses = { pod_ip: '10.5.0.1', traffic_in_out_ip: `10.6.${made >> 8}.${made & 255}` }
-    const rest = { pod_port: '0', traffic_in_out_port: '443', traffic_type: 'EGRESS', decision: 'ALLOW', ip_protocol: 'TCP' }
+    const rest = {
+      pod_port: '0',
+      traffic_in_out_port: '443',
+      traffic_type: 'EGRESS',
+      decision: 'ALLOW',
+      ip_protocol: 'TCP',
+    }
     return { uuid: `f-${made}`, pod_name: 'web-0', time_stamp: '2024-05-01T10:00:00', ...addresses, ...rest }
   })
 
@@ -77,7 +92,9 @@ async function post(body: object[]): Promise<{ status: number; text: string }> {
 const taken = (count: number) => ({ status: 200, text: String(count) })
 const storedIn = async ({ sql }: Server) => (await sql`select from traffic`).length
 
-test('flows confirmed by a server that is gone are stored by the next one, when they come again', { timeout: 900_000 }, async (t) => {
+test('flows confirmed by a server that is gone are stored by the next one, when they come again', {
+  timeout: 900_000,
+}, async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const watch = watchMemory({ db, seen: deps.seen, log: deps.log, everyMs: EVERY_MS })
   t.after(() => watch.stop())

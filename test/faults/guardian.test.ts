@@ -20,7 +20,8 @@ function guardians(dataDir: string): number[] {
     .map((line) => Number.parseInt(line, 10))
 }
 
-const untilGone = ({ dataDir }: Installation, pid: number) => until('the server is gone', () => isGone(dataDir, pid), LIMIT_MS)
+const untilGone = ({ dataDir }: Installation, pid: number) =>
+  until('the server is gone', () => isGone(dataDir, pid), LIMIT_MS)
 const pidFile = ({ dataDir }: Installation) => readPidFile(join(dataDir, 'postgres'))
 
 describe('kill -9 of brokers', { timeout: 900_000 }, () => {
@@ -93,7 +94,9 @@ describe('a guardian', { timeout: 900_000 }, () => {
     const { pid } = await broker.up
     const [guardian] = guardians(site.dataDir)
     broker.process.kill('SIGKILL')
-    await until('it counts', () => spawnSync('ps', ['-A', '-o', 'ppid=,comm='], { encoding: 'utf8' }).stdout.includes(`${guardian} sleep`))
+    await until('it counts', () =>
+      spawnSync('ps', ['-A', '-o', 'ppid=,comm='], { encoding: 'utf8' }).stdout.includes(`${guardian} sleep`),
+    )
     // Time stands still for it, however long the next start takes.
     process.kill(guardian!, 'SIGSTOP')
     const server = await site.start()
@@ -114,7 +117,11 @@ describe('a guardian', { timeout: 900_000 }, () => {
       const broker = site.other()
       const { pid } = await broker.up
       broker.process.kill('SIGKILL')
-      await until('the server is told to stop', () => pidFile(site)?.status === 'stopping' || isGone(site.dataDir, pid), LIMIT_MS)
+      await until(
+        'the server is told to stop',
+        () => pidFile(site)?.status === 'stopping' || isGone(site.dataDir, pid),
+        LIMIT_MS,
+      )
       const server = await startEmbedded({ dataDir: site.dataDir, log: noLog })
       assert.notEqual(server.pid, pid)
       assert.equal((await query(server, 'select 1')).length, 1)

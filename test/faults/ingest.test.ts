@@ -68,7 +68,9 @@ describe('one process', { timeout: 900_000 }, () => {
         traffic_in_out_ip: address,
         traffic_in_out_port: String(i),
       }))
-      const answers = await Promise.all(clients.map((agent, i) => post(`${first.url}/pod/traffic`, variants[i], { agent })))
+      const answers = await Promise.all(
+        clients.map((agent, i) => post(`${first.url}/pod/traffic`, variants[i], { agent })),
+      )
       assert.equal(sum(answers.map(accepted)), 1)
       assert.equal(await stored(variants.map(({ uuid }) => uuid)), 1)
     }
@@ -120,7 +122,8 @@ describe('two processes on one database', { timeout: 900_000 }, () => {
     for (const [b, batch] of batches.entries()) {
       const agent = clients[b % CLIENTS]!
       answers.push(post(`${(b % 2 === 0 ? first : second).url}/pod/traffic/batch`, batch, { agent }))
-      if (b % 5 === 0) answers.push(post(`${second.url}/pod/traffic`, batch[0]), post(`${first.url}/pod/traffic`, batch[0]))
+      if (b % 5 === 0)
+        answers.push(post(`${second.url}/pod/traffic`, batch[0]), post(`${first.url}/pod/traffic`, batch[0]))
     }
     const counts = (await Promise.all(answers)).map(accepted)
     const [after] = await sql`

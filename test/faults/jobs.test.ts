@@ -80,7 +80,10 @@ beforeEach(async () => {
 /** One pass in a process of its own. */
 function start(t: TestContext, job: JobName) {
   const { PATH, HOME } = process.env
-  const sizes = { AUDIT_VERDICTS_RETENTION_BATCH_SIZE: String(BATCH_ROWS), POD_TRAFFIC_RETENTION_BATCH_SIZE: String(BATCH_ROWS) }
+  const sizes = {
+    AUDIT_VERDICTS_RETENTION_BATCH_SIZE: String(BATCH_ROWS),
+    POD_TRAFFIC_RETENTION_BATCH_SIZE: String(BATCH_ROWS),
+  }
   const child: ChildProcess = spawn(process.execPath, [...program('jobs/run.ts'), job], {
     env: { PATH, HOME, DATABASE_URL: url, ...sizes },
   })
@@ -200,7 +203,9 @@ for (const one of tables) {
 test('a flow that another process deleted is stored when it comes again', { timeout: 900_000 }, async (t) => {
   const broker = await startBroker({ databaseUrl: url, env: { JOBS: 'external' } })
   const repeat = async (n: number) => {
-    const answer = await post(`${broker.url}/pod/traffic/batch`, [{ ...flow(n, 'gone'), uuid: randomUUID(), time_stamp: LONG_AGO }])
+    const answer = await post(`${broker.url}/pod/traffic/batch`, [
+      { ...flow(n, 'gone'), uuid: randomUUID(), time_stamp: LONG_AGO },
+    ])
     assert.equal(answer.status, 200)
     return answer.json
   }

@@ -2,7 +2,17 @@ import assert from 'node:assert/strict'
 import http from 'node:http'
 import { before, describe, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Broker, connectTo, createDataDir, flow, get, post, postmasterPid, type Reply, startBroker } from '../support/broker.ts'
+import {
+  type Broker,
+  connectTo,
+  createDataDir,
+  flow,
+  get,
+  post,
+  postmasterPid,
+  type Reply,
+  startBroker,
+} from '../support/broker.ts'
 import { until } from '../support/until.ts'
 
 const WRITERS = 6

@@ -38,7 +38,12 @@ function flow(fields: Partial<Flow> = {}): Flow {
 }
 const flows = (count: number) => Array.from({ length: count }, () => flow())
 /** The same flow under another uuid, seen at another pod, so that the evaluator's calls tell them apart. */
-const again = (one: Flow, fields: Partial<Flow> = {}): Flow => ({ ...one, uuid: `l-${++made}`, pod_name: `pod-${made}`, ...fields })
+const again = (one: Flow, fields: Partial<Flow> = {}): Flow => ({
+  ...one,
+  uuid: `l-${++made}`,
+  pod_name: `pod-${made}`,
+  ...fields,
+})
 
 const main = await startLossyApp()
 
@@ -69,7 +74,8 @@ async function assertNew(app: LossyApp, stored: Flow[], others: Flow[], work: ()
     others.map(news),
     others.map(() => 0),
   )
-  const rows = await app.sql`select uuid, pod_name from traffic where uuid in ${app.sql(stored.map(({ uuid }) => uuid))}`
+  const rows =
+    await app.sql`select uuid, pod_name from traffic where uuid in ${app.sql(stored.map(({ uuid }) => uuid))}`
   assert.equal(rows.length, stored.length)
 }
 
@@ -176,7 +182,12 @@ describe('the answer to POST /pod/traffic/batch', { timeout: 900_000 }, () => {
         ],
       }
     }
-    for (const fates of [[], ['answer lost'], ['answer lost', 'answer lost'], ['question lost', 'answer lost']] as Fate[][]) {
+    for (const fates of [
+      [],
+      ['answer lost'],
+      ['answer lost', 'answer lost'],
+      ['question lost', 'answer lost'],
+    ] as Fate[][]) {
       for (const isExpected of [false, true]) {
         const { stored, news, others } = compose()
         await inserted(main, stored)
@@ -211,7 +222,12 @@ describe('the answer to POST /pod/traffic/batch', { timeout: 900_000 }, () => {
 
   test('every attempt is lost: 503, and the very same flows count as inserted when they come again', async () => {
     const twice = flow()
-    for (const body of [flow(), flows(20), [flow({ pod_ip: null }), flow({ ip_protocol: 'UDP' })], [twice, { ...twice }]]) {
+    for (const body of [
+      flow(),
+      flows(20),
+      [flow({ pod_ip: null }), flow({ ip_protocol: 'UDP' })],
+      [twice, { ...twice }],
+    ]) {
       const all = [...new Map([body].flat().map((one) => [one.uuid, one])).values()]
       main.lose(INSERT, ...times(ATTEMPTS, 'answer lost'))
       const before = await main.counted()
@@ -391,14 +407,21 @@ describe('the answers of the other routes that write', { timeout: 900_000 }, () 
     [
       '/pod/syscalls',
       'add_syscalls',
-      () => [{ pod_name: 'p', pod_namespace: 'shop', syscalls: ['read'], arch: 'x', time_stamp: '2024-05-01T10:00:00' }],
+      () => [
+        { pod_name: 'p', pod_namespace: 'shop', syscalls: ['read'], arch: 'x', time_stamp: '2024-05-01T10:00:00' },
+      ],
     ],
-    ['/node/facts', 'insert into node_facts', () => ({ node_name: 'n', provider: '', distro: '', cni: '', ip_family: '', node_os: '' })],
+    [
+      '/node/facts',
+      'insert into node_facts',
+      () => ({ node_name: 'n', provider: '', distro: '', cni: '', ip_family: '', node_os: '' }),
+    ],
   ]
   for (const [path, statement, body] of cases) {
     test(`POST ${path}: the same whether or not it was lost`, async () => {
       const clean = await startLossyApp()
-      if (path === '/pod/mark_dead') for (const app of [main, clean]) assert.equal((await app.post('/pod/spec', pod)).status, 200)
+      if (path === '/pod/mark_dead')
+        for (const app of [main, clean]) assert.equal((await app.post('/pod/spec', pod)).status, 200)
       const expected = await clean.post(path, body())
       main.lose(statement, 'answer lost', 'answer lost')
       assert.deepEqual(await main.post(path, body()), expected)

@@ -4,7 +4,17 @@ import http from 'node:http'
 import net from 'node:net'
 import { after, before, beforeEach, describe, type TestContext, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { type Broker, flow, get, metric, post, type Reply, request, residentMb, startBroker } from '../support/broker.ts'
+import {
+  type Broker,
+  flow,
+  get,
+  metric,
+  post,
+  type Reply,
+  request,
+  residentMb,
+  startBroker,
+} from '../support/broker.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
 
@@ -103,13 +113,17 @@ async function checkMemory(t: TestContext): Promise<void> {
   const { peak } = residentMb(broker.pid) ?? { peak: 0 }
   t.diagnostic(`resident at most ${Math.round(peak)} MiB of ${CEILING_MB}`)
   assert.ok(peak < CEILING_MB, `${peak} MiB were resident, ${CEILING_MB} are allowed`)
-  await until('the whole read budget is free', async () => (await metric(broker, 'broker_read_budget_kib_available')) === BUDGET_MB * 1024)
+  await until(
+    'the whole read budget is free',
+    async () => (await metric(broker, 'broker_read_budget_kib_available')) === BUDGET_MB * 1024,
+  )
   // Collecting garbage takes a little traffic, and V8 its time.
   await until(
     'what lists and bodies took is given back',
     async () => {
       for (let i = 0; i < 50; i++) await get(`${broker.url}/pod/name/nobody`)
-      const inUse = (await metric(broker, 'nodejs_heap_size_used_bytes')) + (await metric(broker, 'nodejs_external_memory_bytes'))
+      const inUse =
+        (await metric(broker, 'nodejs_heap_size_used_bytes')) + (await metric(broker, 'nodejs_external_memory_bytes'))
       return inUse < 80 * 1024 * 1024
     },
     120_000,
@@ -155,9 +169,13 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
       const isSlow = i % 8 === 7
       return { limit, isSlow, done: isSlow ? orCut(readList(url, paused)) : readList(url) }
     })
-    const quick = await Promise.all(lists.filter(({ isSlow }) => !isSlow).map(async ({ limit, done }) => ({ limit, outcome: await done })))
+    const quick = await Promise.all(
+      lists.filter(({ isSlow }) => !isSlow).map(async ({ limit, done }) => ({ limit, outcome: await done })),
+    )
     resume()
-    const slow = await Promise.all(lists.filter(({ isSlow }) => isSlow).map(async ({ limit, done }) => ({ limit, outcome: await done })))
+    const slow = await Promise.all(
+      lists.filter(({ isSlow }) => isSlow).map(async ({ limit, done }) => ({ limit, outcome: await done })),
+    )
     for (const { limit, outcome } of [...quick, ...slow]) if (outcome) checkList(outcome, limit)
     const statuses = [...quick, ...slow].map(({ outcome }) => outcome?.status ?? 200)
     assert.ok(statuses.includes(200) && statuses.includes(503), `all were ${statuses[0]}`)
@@ -192,7 +210,10 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
         return outgoing
       })
       // Of some of them a list is being read by now.
-      await until('a list is being read', async () => (await metric(broker, 'broker_read_budget_kib_available')) < BUDGET_MB * 1024)
+      await until(
+        'a list is being read',
+        async () => (await metric(broker, 'broker_read_budget_kib_available')) < BUDGET_MB * 1024,
+      )
       for (const outgoing of asked) outgoing.destroy()
     }
     await checkMemory(t)
@@ -220,7 +241,9 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
 
   test('64 bodies of the largest size at once, flows: stored or refused', async (t) => {
     const bodies = Array.from({ length: CLIENTS }, (_, i) => largestBody(i))
-    const answers = await Promise.all(bodies.map((body) => request(`${broker.url}/pod/traffic/batch`, { method: 'POST', body })))
+    const answers = await Promise.all(
+      bodies.map((body) => request(`${broker.url}/pod/traffic/batch`, { method: 'POST', body })),
+    )
     for (const answer of answers) checkPost(answer)
     const stored = answers.reduce((sum, { status, json }) => sum + (status === 200 ? json : 0), 0)
     assert.ok(stored > 0)
@@ -247,16 +270,21 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
       const answers = Array.from({ length: CLIENTS }, (_, i) =>
         request(`${broker.url}/pod/traffic/batch`, { method: 'POST', body: bodies[i % bodies.length]!, headers }),
       )
-      const ordinary = await post(`${broker.url}/pod/traffic/batch`, [flow(3 * CLIENTS * MAX_BODY_FLOWS + Number(isPacked), 'ordinary')])
+      const ordinary = await post(`${broker.url}/pod/traffic/batch`, [
+        flow(3 * CLIENTS * MAX_BODY_FLOWS + Number(isPacked), 'ordinary'),
+      ])
       assert.deepEqual([ordinary.status, ordinary.json], [200, 1])
-      for (const { status, text } of await Promise.all(answers)) assert.ok([400, 413, 503].includes(status), `${status} ${text}`)
+      for (const { status, text } of await Promise.all(answers))
+        assert.ok([400, 413, 503].includes(status), `${status} ${text}`)
     }
     await checkMemory(t)
   })
 
   test('all of it at once', async (t) => {
     const bodies = Array.from({ length: CLIENTS / 4 }, (_, i) => largestBody(CLIENTS + i))
-    const lists = Array.from({ length: CLIENTS / 2 }, () => readList(`${broker.url}/pod/traffic?limit=${MAX_LIST_ROWS}`))
+    const lists = Array.from({ length: CLIENTS / 2 }, () =>
+      readList(`${broker.url}/pod/traffic?limit=${MAX_LIST_ROWS}`),
+    )
     const streams = Array.from({ length: CLIENTS / 4 }, () => readList(`${broker.url}/pod/traffic/busy`))
     const posts = bodies.map((body) => request(`${broker.url}/pod/traffic/batch`, { method: 'POST', body }))
     for (const outcome of await Promise.all(lists)) checkList(outcome, MAX_LIST_ROWS)
@@ -341,7 +369,10 @@ describe('with a heap of 200 MiB and a memory limit of 256 MiB', { timeout: 1_80
       for (const socket of sockets) socket.read(240)
     }, 100)
     t.after(() => clearInterval(sip))
-    await until('the slow readers have their lists or were shed', () => [...broker.statuses.values()].reduce((a, b) => a + b, 0) >= READERS)
+    await until(
+      'the slow readers have their lists or were shed',
+      () => [...broker.statuses.values()].reduce((a, b) => a + b, 0) >= READERS,
+    )
     // What is small passes.
     for (let i = 0; i < 50; i++) assert.equal((await get(`${broker.url}/pod/list/node-${i}`)).status, 200)
     await until('they are cut', async () => (await metric(broker, 'broker_slow_readers_cut_total')) > 0, 120_000)

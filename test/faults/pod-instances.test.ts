@@ -132,7 +132,9 @@ describe('kill -9 of the broker', { timeout: 900_000 }, () => {
       }
       for (const [client, count] of ledger.entries())
         if (count > 0) {
-          const { json } = await get(`${broker.url}/seccomp/profiles/${namespaceOf(client)}/StatefulSet/${podOf(client)}`)
+          const { json } = await get(
+            `${broker.url}/seccomp/profiles/${namespaceOf(client)}/StatefulSet/${podOf(client)}`,
+          )
           assert.deepEqual([json.capture.level, json.captureComplete], ['full', true])
         }
     }
@@ -162,7 +164,8 @@ describe('an answer of the database that is lost', { timeout: 900_000 }, async (
         where c.pod_name = ${name} order by 1, 2`
     ).map((row) => Object.values(row).join(' '))
   const counted = async (reason: string) =>
-    (await lossy.deps.metrics.unattributedSyscalls.get()).values.find(({ labels }) => labels.reason === reason)?.value ?? 0
+    (await lossy.deps.metrics.unattributedSyscalls.get()).values.find(({ labels }) => labels.reason === reason)
+      ?.value ?? 0
 
   for (const fate of ['answer lost', 'question lost', 'left'] satisfies Fate[]) {
     test(`${fate}, of the post of a pod for which syscalls wait: they are given to it once`, async () => {

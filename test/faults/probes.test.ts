@@ -4,11 +4,11 @@ import test, { after } from 'node:test'
 import { routes } from '../../handlers/router.ts'
 import { lateResolve } from '../../jobs/late-resolve.ts'
 import { trafficRetention } from '../../jobs/traffic-retention.ts'
-import { createAdmin } from '../../lib/admin.ts'
-import { buildDeps } from '../../lib/build.ts'
+import { createAdmin } from '../../lib/app/admin.ts'
+import { createApp } from '../../lib/app/app.ts'
+import { buildDeps } from '../../lib/app/build.ts'
 import { openDatabase } from '../../lib/db/index.ts'
-import { schemaState } from '../../lib/db/schema-state.ts'
-import { createApp } from '../../lib/http/app.ts'
+import { schemaState } from '../../sql/migrate/schema-state.ts'
 import { startApp } from '../support/app.ts'
 import { startAsRole } from '../support/as-role.ts'
 import { podPost } from '../support/records.ts'
@@ -39,11 +39,20 @@ async function gauges({ request }: Asked): Promise<(string | undefined)[]> {
 
 /** A broker with connections of its own, which `name` tells apart. */
 function startNamed(name: string, poolMax: number) {
-  const db = openDatabase({ connection: owner.url, poolMax, statementTimeoutMs: 0, prepare: true, applicationName: name, log })
+  const db = openDatabase({
+    connection: owner.url,
+    poolMax,
+    statementTimeoutMs: 0,
+    prepare: true,
+    applicationName: name,
+    log,
+  })
   after(() => db.end(100))
   const deps = buildDeps({ config, db, log })
   const sessions = (like: string) =>
-    owner.sql<{ pid: number }[]>`select pid from pg_stat_activity where application_name = ${name} and query like ${like}`
+    owner.sql<
+      { pid: number }[]
+    >`select pid from pg_stat_activity where application_name = ${name} and query like ${like}`
   return { db, deps, app: createApp(deps, routes), sessions }
 }
 
@@ -58,7 +67,8 @@ for (const poolMax of [6, 8]) {
       passes = [lateResolve.run(context), trafficRetention.run(context)]
       const jobs = poolMax === 6 ? 1 : 2
       await until('the jobs wait', async () => {
-        const waiting = await owner.sql`select from pg_stat_activity where application_name = ${name} and wait_event_type = 'Lock'`
+        const waiting =
+          await owner.sql`select from pg_stat_activity where application_name = ${name} and wait_event_type = 'Lock'`
         return waiting.length === jobs
       })
       // Their waits are a matter of milliseconds, which a busy machine may take for itself now and then; the jobs wait throughout.
@@ -77,20 +87,26 @@ for (const poolMax of [6, 8]) {
 
 test('the metrics name every gate', async () => {
   const text = await (await owner.app.request('/metrics')).text()
-  for (const gate of ['ingest', 'read', 'probe', 'job']) assert.match(text, new RegExp(`^broker_db_gate_waiting{gate="${gate}"} 0$`, 'm'))
+  for (const gate of ['ingest', 'read', 'probe', 'job'])
+    assert.match(text, new RegExp(`^broker_db_gate_waiting{gate="${gate}"} 0$`, 'm'))
 })
 
 test('probes and scrapes at once share one question, and leave nothing behind where it is stuck', LIMIT, async () => {
   const { app, db, sessions } = startNamed('probes-shared', 6)
   await becomes(() => health(app), HEALTHY)
   await whileLocked(owner.sql, 'schema_migration', async () => {
-    const answers = Promise.all([...Array.from({ length: 5 }, () => health(app)), ...Array.from({ length: 5 }, () => gauges(app))])
+    const answers = Promise.all([
+      ...Array.from({ length: 5 }, () => health(app)),
+      ...Array.from({ length: 5 }, () => gauges(app)),
+    ])
     await until('it waits', () => db.probe.stats.inFlight === 1)
     assert.equal(db.probe.stats.waiting, 0)
-    for (const answer of await answers) assert.deepEqual(answer, typeof answer[0] === 'number' ? UNAVAILABLE : ['0', '0'])
+    for (const answer of await answers)
+      assert.deepEqual(answer, typeof answer[0] === 'number' ? UNAVAILABLE : ['0', '0'])
     // Nobody's statement goes on waiting in the server: it would for ever, without a statement timeout.
     await until('the server has given up', async () => {
-      const stuck = await owner.sql`select from pg_stat_activity where application_name = 'probes-shared' and wait_event_type = 'Lock'`
+      const stuck =
+        await owner.sql`select from pg_stat_activity where application_name = 'probes-shared' and wait_event_type = 'Lock'`
       return stuck.length === 0
     })
   })

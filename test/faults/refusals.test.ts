@@ -55,7 +55,8 @@ function assertToldOnce(code: string, cause: RegExp): void {
   assert.equal(lines.length, 1, JSON.stringify(warnings()))
   assert.match(String(lines[0]!.msg), cause)
   assert.ok(String(lines[0]!.msg).includes(`(${code})`))
-  for (const hidden of [SECRET, 'select', 'insert into', broker.password]) assert.ok(!JSON.stringify(owner.logged).includes(hidden), hidden)
+  for (const hidden of [SECRET, 'select', 'insert into', broker.password])
+    assert.ok(!JSON.stringify(owner.logged).includes(hidden), hidden)
   assert.ok(!owner.logged.some(({ msg }) => msg === 'request failed'))
 }
 
@@ -119,7 +120,11 @@ for (const [code, cause, retryAfter] of [
       for (const answer of await askAll(broker)) await assertUnavailable(answer, retryAfter)
       const { gates } = broker.db.stats()
       for (const gate of ['ingest', 'read'] as const) {
-        assert.equal(gates[gate].lost > before.gates[gate].lost, !isRefusal, `${gate}: connections are kept where they are sound`)
+        assert.equal(
+          gates[gate].lost > before.gates[gate].lost,
+          !isRefusal,
+          `${gate}: connections are kept where they are sound`,
+        )
         if (isRefusal) assert.equal(gates[gate].retried, before.gates[gate].retried)
       }
     })
@@ -132,7 +137,8 @@ for (const [code, cause, retryAfter] of [
 for (const code of ['23505', '22P02', '42P01', '54001', 'XX000', 'P0001']) {
   test(`${code}: what the statement got wrong stays 500, and is no complaint about the database`, async () => {
     await whileRefused(code, async () => {
-      for (const answer of await askAll(broker)) assert.deepEqual([answer.status, answer.headers.get('retry-after')], [500, null])
+      for (const answer of await askAll(broker))
+        assert.deepEqual([answer.status, answer.headers.get('retry-after')], [500, null])
     })
     assert.deepEqual(warnings(), [])
     await assertServed(broker)
@@ -212,7 +218,8 @@ test('a database that takes no connections, is renamed away, and is back', async
   const name = home.url.split('/').at(-1)!
   // Nobody may be connected to a database that is renamed.
   const server = withDatabase(home.url, 'postgres')
-  const evict = () => administer(server, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`)
+  const evict = () =>
+    administer(server, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`)
   const rename = (from: string, to: string) =>
     until('it is renamed', async () => {
       await evict()
@@ -262,12 +269,15 @@ test('a password that was changed, while running and at the start', { timeout: 9
     await until('its sessions are over', () => other.db.stats().open === 0)
     for (const answer of await askAll(other)) await assertUnavailable(answer, '1')
     assertToldOnce('28P01', /^database unavailable: the password is wrong/)
-    await assert.rejects(migrate({ connection: other.connection, log: noLog, maxRetries: 2, retryPauseMs: 1 }), (error: Error) => {
-      assert.ok(error instanceof DatabaseUnreachable)
-      assert.match(error.message, /\(28P01\) in 2 attempts: the password is wrong; .*DATABASE_URL/)
-      for (const hidden of [SECRET, other.password]) assert.ok(!error.message.includes(hidden))
-      return true
-    })
+    await assert.rejects(
+      migrate({ connection: other.connection, log: noLog, maxRetries: 2, retryPauseMs: 1 }),
+      (error: Error) => {
+        assert.ok(error instanceof DatabaseUnreachable)
+        assert.match(error.message, /\(28P01\) in 2 attempts: the password is wrong; .*DATABASE_URL/)
+        for (const hidden of [SECRET, other.password]) assert.ok(!error.message.includes(hidden))
+        return true
+      },
+    )
     await sql.unsafe(`alter role ${other.role} password '${other.password}'`)
     await assertServed(other)
     const elsewhere = other.connection.replace(/\/postgres$/, '/nowhere')

@@ -60,7 +60,8 @@ class Client {
   }
 }
 
-const failed = ({ status, text }: Reply, ...expected: number[]) => (expected.includes(status) ? null : `${status} ${text.slice(0, 200)}`)
+const failed = ({ status, text }: Reply, ...expected: number[]) =>
+  expected.includes(status) ? null : `${status} ${text.slice(0, 200)}`
 const connectionOf = (keeps: boolean) => (keeps ? { agent: new http.Agent({ keepAlive: true, maxSockets: 1 }) } : {})
 
 function agentOf(t: TestContext, url: string, isBatch: boolean, keeps: boolean): Client {
@@ -68,8 +69,14 @@ function agentOf(t: TestContext, url: string, isBatch: boolean, keeps: boolean):
   return new Client(t, `agent${isBatch ? ' of batches' : ''}${keeps ? '' : ' anew'}`, async (client) => {
     const flows = Array.from({ length: isBatch ? BATCH_FLOWS : 1 }, () => flow(nextFlow++))
     const body = JSON.stringify(isBatch ? flows : flows[0])
-    const reply = await request(`${url}/pod/traffic${isBatch ? '/batch' : ''}`, { method: 'POST', body, headers: INGEST, ...connection })
-    const isStored = reply.status === 200 && (isBatch ? reply.json === flows.length : reply.json?.uuid === flows[0]!.uuid)
+    const reply = await request(`${url}/pod/traffic${isBatch ? '/batch' : ''}`, {
+      method: 'POST',
+      body,
+      headers: INGEST,
+      ...connection,
+    })
+    const isStored =
+      reply.status === 200 && (isBatch ? reply.json === flows.length : reply.json?.uuid === flows[0]!.uuid)
     if (reply.status === 200) client.stored.push(...flows.map(({ uuid }) => uuid))
     return isStored ? null : `${reply.status} ${reply.text.slice(0, 200)}`
   })
@@ -102,7 +109,11 @@ async function replaceBrokers(t: TestContext): Promise<void> {
   }
   const old = await Promise.all([start(), start()])
   await Promise.all(old.map(listed))
-  const edge = await spawnEdge({ NODE_ENV: 'production', BROKER_URL: balancer.url, BROKER_TOKEN_READ: TOKENS.BROKER_TOKEN_READ })
+  const edge = await spawnEdge({
+    NODE_ENV: 'production',
+    BROKER_URL: balancer.url,
+    BROKER_TOKEN_READ: TOKENS.BROKER_TOKEN_READ,
+  })
 
   const clients = [
     ...Array.from({ length: AGENTS }, (_, i) => agentOf(t, balancer.url, i < AGENTS / 2, i % 2 === 0)),
@@ -152,12 +163,15 @@ async function replaceBrokers(t: TestContext): Promise<void> {
   for (const broker of current) assert.deepEqual(await broker.stop(), { code: 0, signal: null })
 }
 
-test('no request fails, and nothing that was acknowledged is lost', { timeout: 900_000 }, (t) => undisturbed(() => replaceBrokers(t)))
+test('no request fails, and nothing that was acknowledged is lost', { timeout: 900_000 }, (t) =>
+  undisturbed(() => replaceBrokers(t)),
+)
 
 async function replaceEdge(t: TestContext): Promise<void> {
   const database = await createTestDatabase()
   const broker = await startBroker({ databaseUrl: database.url, env: TOKENS })
-  const start = () => spawnEdge({ NODE_ENV: 'production', BROKER_URL: broker.url, BROKER_TOKEN_READ: TOKENS.BROKER_TOKEN_READ })
+  const start = () =>
+    spawnEdge({ NODE_ENV: 'production', BROKER_URL: broker.url, BROKER_TOKEN_READ: TOKENS.BROKER_TOKEN_READ })
   const balancer = await startBalancer()
   const first = await start()
   const one = balancer.add(first)

@@ -20,8 +20,13 @@ const CEILING_MB = HEAP_MB + 140 + 2 * 32
 
 let database: TestDatabase
 let broker: Broker
-const settings = { BROKER_READ_MEMORY_BUDGET_MB: String(BUDGET_MB), BROKER_READ_ACQUIRE_WAIT_MS: '900000', JOBS: 'external' }
-const start = () => startBroker({ databaseUrl: database.url, env: settings, nodeArgs: [`--max-old-space-size=${HEAP_MB}`] })
+const settings = {
+  BROKER_READ_MEMORY_BUDGET_MB: String(BUDGET_MB),
+  BROKER_READ_ACQUIRE_WAIT_MS: '900000',
+  JOBS: 'external',
+}
+const start = () =>
+  startBroker({ databaseUrl: database.url, env: settings, nodeArgs: [`--max-old-space-size=${HEAP_MB}`] })
 
 interface Read {
   readonly status: number

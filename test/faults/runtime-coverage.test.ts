@@ -95,13 +95,16 @@ test('two replicas are posted the same containers at once, in opposite order: no
 }, async () => {
   const app = await startApp()
   const replica = startReplica(app)
-  const deadlocks = async () => (await app.sql`select deadlocks from pg_stat_database where datname = current_database()`)[0]!.deadlocks
+  const deadlocks = async () =>
+    (await app.sql`select deadlocks from pg_stat_database where datname = current_database()`)[0]!.deadlocks
   const old = await deadlocks()
   const [rounds, ids] = [10, Array.from({ length: 150 }, containerId)]
   for (let round = 0; round < rounds; round++) {
     // Two posts twice each, from either replica and in either order.
     const batch = (n: number) =>
-      ids.map((container_id) => heartbeat({ container_id, heartbeat_at: inSecs(10 * round + n - 300), events_dropped: 1, unsent: n }))
+      ids.map((container_id) =>
+        heartbeat({ container_id, heartbeat_at: inSecs(10 * round + n - 300), events_dropped: 1, unsent: n }),
+      )
     const answers = await Promise.all(
       [1, 2].flatMap((n) => {
         const entries = batch(n)
@@ -139,8 +142,12 @@ test(`kill -9 of the broker while ${AGENTS} agents post: what was answered is th
     while (!isStopped) {
       const n = ++posts
       const entries = [
-        ...['a', 'b', 'c'].map((name) => heartbeat({ container_id: `own${n}x${name}`, heartbeat_at: at(n), tracking_since: at(0) })),
-        ...SHARED.map((container_id) => heartbeat({ container_id, heartbeat_at: at(n), tracking_since: at(0), heartbeat_secs: 86_400 })),
+        ...['a', 'b', 'c'].map((name) =>
+          heartbeat({ container_id: `own${n}x${name}`, heartbeat_at: at(n), tracking_since: at(0) }),
+        ),
+        ...SHARED.map((container_id) =>
+          heartbeat({ container_id, heartbeat_at: at(n), tracking_since: at(0), heartbeat_secs: 86_400 }),
+        ),
       ]
       const body = JSON.stringify(i % 2 ? entries : entries.reverse())
       const reply = await request(`${broker.url}${PATH}`, { method: 'POST', body, agent }).catch(() => undefined)

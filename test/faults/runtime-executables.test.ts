@@ -95,7 +95,8 @@ test('two replicas are posted overlapping batches at once, in opposite order: no
 }, async () => {
   const app = await startApp()
   const replica = startReplica(app)
-  const deadlocks = async () => (await app.sql`select deadlocks from pg_stat_database where datname = current_database()`)[0]!.deadlocks
+  const deadlocks = async () =>
+    (await app.sql`select deadlocks from pg_stat_database where datname = current_database()`)[0]!.deadlocks
   const old = await deadlocks()
   const rounds = 10
   const paths = Array.from({ length: 150 }, (_, n) => `/bin/${n}`)
@@ -103,7 +104,13 @@ test('two replicas are posted overlapping batches at once, in opposite order: no
   const batch = (n: number) =>
     paths.slice((n % 4) * 10).map((path, i) =>
       executable({
-        ...{ path, container_name: `c-${i % 3}`, workload_name: 'web', origin: n === 13 ? 'memfd' : 'image', pod_name: `pod-${n}` },
+        ...{
+          path,
+          container_name: `c-${i % 3}`,
+          workload_name: 'web',
+          origin: n === 13 ? 'memfd' : 'image',
+          pod_name: `pod-${n}`,
+        },
         ...{
           source: n === 7 ? 'ebpf' : 'backfill',
           path_complete: n === 21,

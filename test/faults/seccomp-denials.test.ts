@@ -10,7 +10,16 @@ import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import type postgres from 'postgres'
 import { byLabel, countedBy, denial, drain, heartbeat } from '../seccomp/drains.ts'
-import { type Broker, connectTo, createDataDir, get, postmasterPid, type Reply, request, startBroker } from '../support/broker.ts'
+import {
+  type Broker,
+  connectTo,
+  createDataDir,
+  get,
+  postmasterPid,
+  type Reply,
+  request,
+  startBroker,
+} from '../support/broker.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { startLossyApp } from '../support/lossy.ts'
 import type { Fate } from '../support/proxy.ts'
@@ -267,11 +276,17 @@ async function settle(dataDir: string, ledger: Ledger): Promise<void> {
       assert.ok(ledger.answered.has(post) || ledger.unknown.has(post), `nobody sent ${post}`)
       assert.deepEqual(found, [2, 2], `half of ${post}, or twice`)
     }
-    const shared = await sql<{ n: number }[]>`select distinct count::int as n from seccomp_denial where pod_uid like 'shared-%'`
+    const shared = await sql<
+      { n: number }[]
+    >`select distinct count::int as n from seccomp_denial where pod_uid like 'shared-%'`
     assert.deepEqual([...shared], [{ n: stored.size }])
     const nodes = await sql<{ n: string }[]>`select node_name as n from seccomp_denial_node where capturing`
     const heard = new Set([...stored.keys()].map((post) => ledger.answered.get(post) ?? ledger.unknown.get(post)))
-    assert.deepEqual(new Set(nodes.map(({ n }) => n)), heard, 'a node was heard of exactly where a drain of it is stored')
+    assert.deepEqual(
+      new Set(nodes.map(({ n }) => n)),
+      heard,
+      'a node was heard of exactly where a drain of it is stored',
+    )
   } finally {
     await sql.end({ timeout: 1 })
   }
@@ -307,7 +322,12 @@ test(`the database dies while ${NODES} nodes drain, and the broker stays up`, { 
   const owner = { pod_namespace: 'shop', workload_kind: 'Deployment', workload_name: 'shared' }
   for (const pod_name of SHARED)
     assert.equal(
-      (await request(`${broker.url}/pod/spec`, { method: 'POST', body: JSON.stringify(podPost({ ...owner, pod_name })) })).status,
+      (
+        await request(`${broker.url}/pod/spec`, {
+          method: 'POST',
+          body: JSON.stringify(podPost({ ...owner, pod_name })),
+        })
+      ).status,
       200,
     )
   for (const signal of ['SIGKILL', 'SIGQUIT'] as const) {
@@ -326,7 +346,9 @@ test(`the database dies while ${NODES} nodes drain, and the broker stays up`, { 
       assert.ok(headers['retry-after'])
     }
     await settle(dataDir, ledger)
-    const counted = /^svc_seccomp_denials_total\{.*workload="shared"\} (\d+)$/m.exec((await get(`${broker.admin}/metrics`)).text)?.[1]
+    const counted = /^svc_seccomp_denials_total\{.*workload="shared"\} (\d+)$/m.exec(
+      (await get(`${broker.admin}/metrics`)).text,
+    )?.[1]
     assert.equal(Number(counted), SHARED.length * ledger.answered.size, 'the counter has what was answered, each once')
   }
   assert.deepEqual(await broker.stop(), { code: 0, signal: null })

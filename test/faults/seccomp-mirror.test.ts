@@ -7,7 +7,16 @@ import http from 'node:http'
 import { before, describe, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import type postgres from 'postgres'
-import { type Broker, connectTo, createDataDir, get, postmasterPid, type Reply, request, startBroker } from '../support/broker.ts'
+import {
+  type Broker,
+  connectTo,
+  createDataDir,
+  get,
+  postmasterPid,
+  type Reply,
+  request,
+  startBroker,
+} from '../support/broker.ts'
 import { startLossyApp } from '../support/lossy.ts'
 import type { Fate } from '../support/proxy.ts'
 import { until } from '../support/until.ts'
@@ -23,10 +32,20 @@ const BROKER_KILLS = 3
 const CLIENT_PAUSE_MS = 5
 
 const spec = (pod: string, workload: string) => ({
-  ...{ pod_name: pod, pod_namespace: 'shop', pod_ip: '10.0.0.1', node_name: 'n', is_dead: false, time_stamp: T, pod_obj: null },
+  ...{
+    pod_name: pod,
+    pod_namespace: 'shop',
+    pod_ip: '10.0.0.1',
+    node_name: 'n',
+    is_dead: false,
+    time_stamp: T,
+    pod_obj: null,
+  },
   ...{ workload_kind: 'Deployment', workload_name: workload },
 })
-const calls = (pod: string, names: string[]) => [{ pod_name: pod, pod_namespace: '', syscalls: names, arch: 'x86_64', time_stamp: T }]
+const calls = (pod: string, names: string[]) => [
+  { pod_name: pod, pod_namespace: '', syscalls: names, arch: 'x86_64', time_stamp: T },
+]
 const resource = (version: number) => ({
   spec: { syscalls: [{ names: ['read', `s${version}`] }], workloadRef: { kind: 'Deployment', name: 'web' } },
   hash: `h${version}`,
@@ -34,7 +53,10 @@ const resource = (version: number) => ({
 })
 /** Every third version is one that all nodes have. */
 const filesOf = (node: string, version: number) =>
-  Array.from({ length: FILES }, (_, i) => ({ path: `${version % 3 ? node : 'all'}-${i}`, hash: version % 3 ? `h${version}` : 'h' }))
+  Array.from({ length: FILES }, (_, i) => ({
+    path: `${version % 3 ? node : 'all'}-${i}`,
+    hash: version % 3 ? `h${version}` : 'h',
+  }))
 
 describe('an answer of the database that is lost', { timeout: 900_000 }, async () => {
   const lossy = await startLossyApp()
@@ -43,7 +65,12 @@ describe('an answer of the database that is lost', { timeout: 900_000 }, async (
     lossy.app.request(path, { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
   await send('POST', '/pod/spec', spec('lossy', 'lossy'))
 
-  const writes: { what: string; words: string; write: (n: number) => Promise<Response>; read: (n: number) => Promise<unknown> }[] = [
+  const writes: {
+    what: string
+    words: string
+    write: (n: number) => Promise<Response>
+    read: (n: number) => Promise<unknown>
+  }[] = [
     {
       what: 'of a union that grows',
       words: 'add_syscalls',
@@ -84,7 +111,8 @@ describe('an answer of the database that is lost', { timeout: 900_000 }, async (
   test('of the time of a node whose files are the same', async () => {
     const write = () => send('POST', '/seccomp/node-status', { node_name: 'same', paths: ['a'] })
     assert.equal((await write()).status, 200)
-    const read = async () => (await sql`select file_set_id::text, updated_at::text as at from seccomp_node where node_name = 'same'`)[0]!
+    const read = async () =>
+      (await sql`select file_set_id::text, updated_at::text as at from seccomp_node where node_name = 'same'`)[0]!
     const was = await read()
     for (const fate of ['answer lost', 'question lost'] satisfies Fate[]) {
       lossy.lose('update seccomp_node', fate)
@@ -124,7 +152,8 @@ class Stream {
     while (!this.#stopped) {
       const version = ++ledger.sent[client]!
       const answers = []
-      for (const [method, path, body] of writesOf(client, version)) answers.push(await this.#attempt(send(url, method, path, body, agent)))
+      for (const [method, path, body] of writesOf(client, version))
+        answers.push(await this.#attempt(send(url, method, path, body, agent)))
       if (!answers.every(Boolean)) continue
       ledger.acknowledged[client] = version
       this.rounds++
@@ -181,7 +210,8 @@ async function settle(broker: Broker, dataDir: string, ledger: Ledger): Promise<
     // A set that somebody left while another one failed to take it is found with the next new one.
     await send(broker.url, 'POST', '/seccomp/node-status', { node_name: 'last', paths: [`${ledger.sent}`] })
     await assertWhole(sql, ledger)
-    const orphans = await sql`select from seccomp_file_set s where not exists (select from seccomp_node n where n.file_set_id = s.id)`
+    const orphans =
+      await sql`select from seccomp_file_set s where not exists (select from seccomp_node n where n.file_set_id = s.id)`
     assert.equal(orphans.length, 0)
   } finally {
     await sql.end({ timeout: 1 })
@@ -192,7 +222,8 @@ async function assertWhole(sql: postgres.Sql, { sent, acknowledged }: Ledger): P
   const inRange = (client: number, version: number) => version >= acknowledged[client]! && version <= sent[client]!
   for (let client = 0; client < CLIENTS; client++) {
     const name = nameOf(client)
-    const [cr] = await sql`select syscalls, hash, ready::integer as ready, total::integer as total from seccomp_cr where name = ${name}`
+    const [cr] =
+      await sql`select syscalls, hash, ready::integer as ready, total::integer as total from seccomp_cr where name = ${name}`
     const version = cr!.ready as number
     assert.ok(inRange(client, version), `${name}: resource ${version}`)
     assert.deepEqual({ ...cr }, { syscalls: `read,s${version}`, hash: `h${version}`, ready: version, total: version })
@@ -200,14 +231,20 @@ async function assertWhole(sql: postgres.Sql, { sent, acknowledged }: Ledger): P
     const files = await sql`
       select f.path, f.hash from seccomp_node n join seccomp_file f using (file_set_id) where n.node_name = ${name} order by f.path`
     const shown = JSON.stringify(files)
-    const isWhole = (version: number) => JSON.stringify(filesOf(name, version).sort((a, b) => (a.path < b.path ? -1 : 1))) === shown
-    const versions = Array.from({ length: sent[client]! - acknowledged[client]! + 1 }, (_, i) => acknowledged[client]! + i)
+    const isWhole = (version: number) =>
+      JSON.stringify(filesOf(name, version).sort((a, b) => (a.path < b.path ? -1 : 1))) === shown
+    const versions = Array.from(
+      { length: sent[client]! - acknowledged[client]! + 1 },
+      (_, i) => acknowledged[client]! + i,
+    )
     assert.ok(versions.some(isWhole), `${name}: files ${shown.slice(0, 100)}`)
   }
   const unions =
     await sql`select workload_name, syscalls, syscall_count::integer as count, hash, union_hash(syscalls, arches) as expected from workload_syscalls`
   for (let client = 0; client < CLIENTS; client++) {
-    const { syscalls, count, hash, expected } = unions.find(({ workload_name }) => workload_name === workloadOf(client))!
+    const { syscalls, count, hash, expected } = unions.find(
+      ({ workload_name }) => workload_name === workloadOf(client),
+    )!
     const names = new Set<string>(syscalls.split(','))
     assert.deepEqual([names.size, hash], [count, expected])
     const [row] = await sql`select syscalls from pod_syscalls where pod_name = ${nameOf(client)}`
@@ -252,7 +289,11 @@ describe('the database dies, and the broker stays up', { timeout: 900_000 }, () 
 
   const deaths: { name: string; strike: (postmaster: number, backend: number) => void; survives?: boolean }[] = [
     { name: 'kill -9 of the postmaster', strike: (pid) => process.kill(pid, 'SIGKILL') },
-    { name: 'kill -9 of a backend that writes', strike: (_, backend) => process.kill(backend, 'SIGKILL'), survives: true },
+    {
+      name: 'kill -9 of a backend that writes',
+      strike: (_, backend) => process.kill(backend, 'SIGKILL'),
+      survives: true,
+    },
     { name: 'a fast stop', strike: (pid) => process.kill(pid, 'SIGINT') },
   ]
   for (const { name, strike, survives = false } of deaths) {

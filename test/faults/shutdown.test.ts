@@ -192,7 +192,10 @@ describe('SIGTERM', { timeout: 900_000 }, () => {
     await busy.sees(/^HTTP\/1\.1 200 OK\r\n.*connection: close\r\n.*\r\n\r\n\[/is)
     // None of these clients closes its side.
     assert.deepEqual(await broker.exited, { code: 0, signal: null })
-    assert.ok(stoppingMs(broker) < FINISH_REQUESTS_MS, `it took ${stoppingMs(broker)} ms, as long as one that has to be cut`)
+    assert.ok(
+      stoppingMs(broker) < FINISH_REQUESTS_MS,
+      `it took ${stoppingMs(broker)} ms, as long as one that has to be cut`,
+    )
   })
 
   async function answersWhileDraining(): Promise<void> {
@@ -275,7 +278,8 @@ describe('a rolling restart under load', { timeout: 900_000 }, () => {
     assert.deepEqual([...new Set(all.map(({ reply }) => reply.status))], [200])
     for (const { uuid, reply, resent } of all)
       assert.ok(reply.json?.uuid === uuid || (resent && reply.json === null), 'a new flow was called a duplicate')
-    const rows = await database.adminSql`select uuid from traffic where uuid in ${database.adminSql(all.map(({ uuid }) => uuid))}`
+    const rows =
+      await database.adminSql`select uuid from traffic where uuid in ${database.adminSql(all.map(({ uuid }) => uuid))}`
     assert.equal(rows.length, all.length, 'an answered flow is not stored')
     return clients.reduce((sum, client) => sum + client.cut, 0)
   }

@@ -3,12 +3,12 @@ import assert from 'node:assert/strict'
 import type { Server } from 'node:http'
 import net, { type AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
+import { createApp } from '../../lib/app/app.ts'
 import { access } from '../../lib/http/access.ts'
-import { createApp } from '../../lib/http/app.ts'
-import type { Cut, ReaderLimits } from '../../lib/http/connections.ts'
-import { route } from '../../lib/http/context.ts'
-import { listen } from '../../lib/http/listen.ts'
-import { sendPieces } from '../../lib/http/respond.ts'
+import { sendPieces } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
+import { listen } from '../../lib/http/server/listen.ts'
+import type { Cut, ReaderLimits } from '../../lib/http/server/slow-readers.ts'
 import { startApp } from '../support/app.ts'
 import { get } from '../support/broker.ts'
 import { collect } from '../support/heap.ts'
@@ -73,8 +73,12 @@ after(() => {
 async function serve(limits: Partial<ReaderLimits>) {
   const cuts: Cut[] = []
   const fetch = createApp(app.deps, [stalling]).fetch
-  const both: typeof fetch = (request, ...rest) => (new URL(request.url).pathname === '/stalling' ? fetch : app.app.fetch)(request, ...rest)
-  const { server } = await listen(both, [{ host: '127.0.0.1', port: 0 }], { readers: limits, onCut: (cut) => cuts.push(cut) })
+  const both: typeof fetch = (request, ...rest) =>
+    (new URL(request.url).pathname === '/stalling' ? fetch : app.app.fetch)(request, ...rest)
+  const { server } = await listen(both, [{ host: '127.0.0.1', port: 0 }], {
+    readers: limits,
+    onCut: (cut) => cuts.push(cut),
+  })
   servers.push(server)
   const { port } = server.address() as AddressInfo
   /** Sends the requests in one breath and reads nothing. */
@@ -244,7 +248,8 @@ test('a slow reader loses its connection, and nobody else: not six lists, while 
     )
     assert.deepEqual(policies, [], 'the policies are not there yet')
   })
-  for (let i = 0; i < 3; i++) for (const { status } of await Promise.all(lists.map((path) => get(url + path)))) assert.equal(status, 200)
+  for (let i = 0; i < 3; i++)
+    for (const { status } of await Promise.all(lists.map((path) => get(url + path)))) assert.equal(status, 200)
   await until('the slow reader is cut', () => cuts.length > 0)
   await until('both clients have their policies', () => policies.length >= 2)
   isOver = true

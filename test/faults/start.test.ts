@@ -6,7 +6,7 @@ import net from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { isPostmaster, readPidFile } from '../../lib/db/embedded/pid-file.ts'
-import { MISREADS, misreadsEscapedKeys } from '../../lib/escaped-keys.ts'
+import { MISREADS, misreadsEscapedKeys } from '../../lib/process/escaped-keys.ts'
 import { connectTo, createDataDir, get, postmasterPid, startBroker } from '../support/broker.ts'
 import { program } from '../support/program.ts'
 import { becomes, until } from '../support/until.ts'
@@ -30,7 +30,14 @@ function launch(
 ) {
   const { DATABASE_URL: _, ...inherited } = process.env
   const child: ChildProcess = spawn(process.execPath, [...program(source), ...args], {
-    env: { ...inherited, NODE_ENV: 'development', DATA_DIR: dataDir, LISTEN_ADDR: '127.0.0.1:0', ADMIN_ADDR: '127.0.0.1:0', ...env },
+    env: {
+      ...inherited,
+      NODE_ENV: 'development',
+      DATA_DIR: dataDir,
+      LISTEN_ADDR: '127.0.0.1:0',
+      ADMIN_ADDR: '127.0.0.1:0',
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'inherit'],
     ...user,
   })
@@ -100,7 +107,9 @@ describe('a start that fails takes its database server along', { timeout: 900_00
   })
 })
 
-describe('a data folder that cannot be used ends the start with a sentence that names DATA_DIR', { timeout: 900_000 }, () => {
+describe('a data folder that cannot be used ends the start with a sentence that names DATA_DIR', {
+  timeout: 900_000,
+}, () => {
   test('a folder that nobody can make', { skip: !existsSync('/proc/self') && 'needs /proc' }, async (t) => {
     const { code, output } = await launch(t, '/proc/x/y', SERVER).ended
     assert.equal(code, 1)
@@ -117,7 +126,9 @@ describe('a data folder that cannot be used ends the start with a sentence that 
     }
   })
 
-  test('a folder that may not be written to', { skip: process.getuid?.() !== 0 && 'takes root to become somebody else' }, async (t) => {
+  test('a folder that may not be written to', {
+    skip: process.getuid?.() !== 0 && 'takes root to become somebody else',
+  }, async (t) => {
     const dataDir = createDataDir()
     chmodSync(dataDir, 0o755)
     const { code, output } = await launch(t, dataDir, SERVER, {}, NOBODY).ended

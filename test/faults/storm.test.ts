@@ -65,7 +65,10 @@ async function load(ms: number, confirmed: number[], on = database): Promise<Tal
       })
     }
   }
-  await Promise.all([...Array.from({ length: READERS }, (_, worker) => reader(worker)), ...Array.from({ length: WRITERS }, writer)])
+  await Promise.all([
+    ...Array.from({ length: READERS }, (_, worker) => reader(worker)),
+    ...Array.from({ length: WRITERS }, writer),
+  ])
   return tally
 }
 

@@ -7,7 +7,15 @@ import http from 'node:http'
 import { before, describe, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { TOKENS } from '../support/app.ts'
-import { type Broker, connectTo, createDataDir, get, postmasterPid, type Reply, startBroker } from '../support/broker.ts'
+import {
+  type Broker,
+  connectTo,
+  createDataDir,
+  get,
+  postmasterPid,
+  type Reply,
+  startBroker,
+} from '../support/broker.ts'
 import { until } from '../support/until.ts'
 import { bodyOf, imageOf, type Kind, keyOf, pageOf, postPayload, storedVersions, type Version } from './supply-chain.ts'
 
@@ -73,8 +81,12 @@ class Stream {
   async #post(broker: Broker, client: number): Promise<void> {
     const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
     for (let n = client; !this.#stopped; n++) {
-      const sent = this.#ledger.next(n % 3 === 0 ? 'sbom' : 'vulnerabilities', n % 4 === 0 ? this.#ledger.newImage() : n % IMAGES)
-      const bodies = n % 6 === 0 ? Array.from({ length: PAGES }, (_, index) => pageOf(sent, index, PAGES, PER_PAGE)) : [bodyOf(sent)]
+      const sent = this.#ledger.next(
+        n % 3 === 0 ? 'sbom' : 'vulnerabilities',
+        n % 4 === 0 ? this.#ledger.newImage() : n % IMAGES,
+      )
+      const bodies =
+        n % 6 === 0 ? Array.from({ length: PAGES }, (_, index) => pageOf(sent, index, PAGES, PER_PAGE)) : [bodyOf(sent)]
       for (const body of bodies) {
         const reply = await this.#attempt(postPayload(broker, sent.kind, sent.image, body, agent))
         if (reply === undefined) {
@@ -120,7 +132,10 @@ async function settle(broker: Broker, dataDir: string, ledger: Ledger): Promise<
       const stored = found.get(key)
       assert.ok(stored, `${key}: version ${version} was acknowledged, and nothing is stored`)
       assert.ok(stored.version >= version, `${key}: ${version} was acknowledged, ${stored.version} is stored`)
-      assert.ok(stored.version === version || ledger.unknown.get(key)?.has(stored.version), `${key}: nobody sent ${stored.version}`)
+      assert.ok(
+        stored.version === version || ledger.unknown.get(key)?.has(stored.version),
+        `${key}: nobody sent ${stored.version}`,
+      )
     }
     for (const kind of ['vulnerabilities', 'sbom'] as const) {
       for (let image = 0; image < IMAGES; image++) {
@@ -176,7 +191,11 @@ describe('the database dies during ingest, and the broker stays up', { timeout: 
 
   const deaths: { name: string; strike: (postmaster: number, backend: number) => void; survives?: boolean }[] = [
     { name: 'kill -9 of the postmaster', strike: (pid) => process.kill(pid, 'SIGKILL') },
-    { name: 'kill -9 of the backend that stores', strike: (_, backend) => process.kill(backend, 'SIGKILL'), survives: true },
+    {
+      name: 'kill -9 of the backend that stores',
+      strike: (_, backend) => process.kill(backend, 'SIGKILL'),
+      survives: true,
+    },
     { name: 'an immediate stop', strike: (pid) => process.kill(pid, 'SIGQUIT') },
     { name: 'a fast stop', strike: (pid) => process.kill(pid, 'SIGINT') },
   ]

@@ -18,7 +18,11 @@ const lossy = await startLossyApp({}, TOKENS)
 let images = 0
 const newVersion = (kind: Version['kind']): Version => ({ kind, image: images++, version: 1 })
 
-async function post(app: LossyApp, { kind, image }: Version, body: object): Promise<{ status: number; json: unknown; text: string }> {
+async function post(
+  app: LossyApp,
+  { kind, image }: Version,
+  body: object,
+): Promise<{ status: number; json: unknown; text: string }> {
   const { status, text } = await app.post(`/images/${imageOf(image)}/${kind}`, body, TOKENS.BROKER_TOKEN_SUPPLYCHAIN)
   return { status, text, json: status < 300 ? JSON.parse(text) : null }
 }
@@ -85,7 +89,11 @@ describe('the answer about a page', { timeout: 900_000 }, () => {
     test(`${what}: the same as if it had not been lost`, async () => {
       const sent = newVersion('sbom')
       for (let index = 0; index < PAGES - 1; index++) {
-        assert.deepEqual(await answer(sent, page(sent, index), [...fates]), { status: 'staged', received: index + 1, total: PAGES })
+        assert.deepEqual(await answer(sent, page(sent, index), [...fates]), {
+          status: 'staged',
+          received: index + 1,
+          total: PAGES,
+        })
       }
       assert.deepEqual(await answer(sent, page(sent, PAGES - 1), [...fates]), stored(PAGES * PER_PAGE))
       assert.equal((await storedVersions(lossy.sql)).get(`sbom ${imageOf(sent.image)}`)?.rows, PAGES * PER_PAGE)

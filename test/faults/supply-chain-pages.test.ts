@@ -59,7 +59,11 @@ async function assertStored(image: number, version: number): Promise<void> {
     select position, name, version from image_component where digest = ${imageOf(image)} order by position`
   assert.deepEqual(
     components.map((one) => ({ ...one })),
-    Array.from({ length: PAGES * PER_PAGE }, (_, n) => ({ position: String(n + 1), name: `component-${n}`, version: String(version) })),
+    Array.from({ length: PAGES * PER_PAGE }, (_, n) => ({
+      position: String(n + 1),
+      name: `component-${n}`,
+      version: String(version),
+    })),
   )
   assert.equal((await storedVersions(database.adminSql)).size, image)
   assert.deepEqual([...(await database.adminSql`select digest, set_id, page_index from sbom_page`)], [])
@@ -67,7 +71,9 @@ async function assertStored(image: number, version: number): Promise<void> {
 
 let images = 0
 
-describe('a set of pages that four clients post at once in random order through two replicas', { timeout: 900_000 }, () => {
+describe('a set of pages that four clients post at once in random order through two replicas', {
+  timeout: 900_000,
+}, () => {
   test('is stored once, whole and in order, and one answer says so', async () => {
     for (let round = 0; round < ROUNDS; round++) {
       const image = ++images

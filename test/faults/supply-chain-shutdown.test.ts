@@ -76,7 +76,10 @@ describe('SIGTERM', { timeout: 900_000 }, () => {
       if (reply.status === 503) refused.push(reply)
       return reply
     })
-    await until('one is being stored, and the others wait or are refused', async () => (await isWaiting()) && refused.length === REFUSED)
+    await until(
+      'one is being stored, and the others wait or are refused',
+      async () => (await isWaiting()) && refused.length === REFUSED,
+    )
     broker.kill('SIGTERM')
     await until('the broker drains', () => isDraining(broker))
     await letGo()
@@ -180,6 +183,7 @@ describe('SIGTERM', { timeout: 900_000 }, () => {
     assert.equal(broker.stderr, '')
     t.diagnostic(`${stored.length} stored, ${others} refused`)
     const found = await storedVersions(database.adminSql)
-    for (const image of stored) assert.ok(found.has(`vulnerabilities ${imageOf(image)}`), 'an acknowledged payload is lost')
+    for (const image of stored)
+      assert.ok(found.has(`vulnerabilities ${imageOf(image)}`), 'an acknowledged payload is lost')
   })
 })

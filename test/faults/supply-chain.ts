@@ -60,7 +60,13 @@ export function pageOf(sent: Version, index: number, total: number, perPage: num
 }
 
 /** Of a broker that has `TOKENS`. */
-export function postPayload({ url }: Pick<Broker, 'url'>, kind: Kind, image: number, body: object, agent?: http.Agent): Promise<Reply> {
+export function postPayload(
+  { url }: Pick<Broker, 'url'>,
+  kind: Kind,
+  image: number,
+  body: object,
+  agent?: http.Agent,
+): Promise<Reply> {
   return request(`${url}/images/${imageOf(image)}/${kind}`, {
     method: 'POST',
     body: gzipSync(JSON.stringify(body), { level: 1 }),
@@ -80,7 +86,9 @@ export interface Stored {
  * are more or fewer.
  */
 export async function storedVersions(sql: postgres.Sql): Promise<Map<string, Stored>> {
-  const found = await sql<{ digest: string; kind: Kind; scanned_at: string; item_count: number; rows: number; marks: string[] | null }[]>`
+  const found = await sql<
+    { digest: string; kind: Kind; scanned_at: string; item_count: number; rows: number; marks: string[] | null }[]
+  >`
     select r.digest, r.kind, to_json(r.scanned_at) #>> '{}' as scanned_at, r.item_count::int as item_count, f.rows, to_json(f.marks) as marks
     from image_report r
     cross join lateral (

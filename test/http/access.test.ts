@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { routes } from '../../handlers/router.ts'
+import { createApp } from '../../lib/app/app.ts'
 import { access, declaredRoutes } from '../../lib/http/access.ts'
-import { createApp } from '../../lib/http/app.ts'
-import { route } from '../../lib/http/context.ts'
-import { sendJson } from '../../lib/http/respond.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { assertForbidden, assertUnauthorized } from '../support/routes.ts'
 
@@ -63,7 +63,12 @@ test('`bearer ` in lower case is the same', async () => {
 })
 
 test('a path that matches nothing is an empty 404 before any token is looked at', async () => {
-  for (const authorization of [undefined, 'Bearer unknown', bearer('BROKER_TOKEN_READ'), bearer('BROKER_TOKEN_INGEST')]) {
+  for (const authorization of [
+    undefined,
+    'Bearer unknown',
+    bearer('BROKER_TOKEN_READ'),
+    bearer('BROKER_TOKEN_INGEST'),
+  ]) {
     for (const [method, path] of [
       ['GET', '/'],
       ['GET', '/nothing'],
@@ -78,7 +83,11 @@ test('a path that matches nothing is an empty 404 before any token is looked at'
       ['PUT', '/ingest'],
     ] as const) {
       const answer = await ask(withAuth, method, path, authorization)
-      assert.deepEqual([answer.status, answer.text, answer.headers.get('content-length')], [404, '', '0'], `${method} ${path}`)
+      assert.deepEqual(
+        [answer.status, answer.text, answer.headers.get('content-length')],
+        [404, '', '0'],
+        `${method} ${path}`,
+      )
     }
   }
 })
@@ -129,7 +138,10 @@ test('with no token configured everyone reads and ingests, and nobody writes sup
 
 test('a route that declares no scope stops the start, and is named', () => {
   const undeclared = route().get('/forgotten/:id', (c) => c.text('x'))
-  assert.throws(() => createApp(open.deps, [...mounts, undeclared]), /route has no declared scope: GET \/forgotten\/:id/)
+  assert.throws(
+    () => createApp(open.deps, [...mounts, undeclared]),
+    /route has no declared scope: GET \/forgotten\/:id/,
+  )
   const verb = route()
     .get('/both', access('read'), (c) => c.text('x'))
     .delete('/both', (c) => c.text('x'))
@@ -157,7 +169,11 @@ test('every route of the API asks for its scope before it does anything else', (
 
 test('the scopes of the API are those of interop-core 4.3', () => {
   for (const [name, scope] of declaredRoutes(routes.flatMap((one) => one.routes))) {
-    const expected = ['GET /', 'GET /health', 'GET /metrics'].includes(name) ? 'open' : name.startsWith('GET ') ? 'read' : 'ingest'
+    const expected = ['GET /', 'GET /health', 'GET /metrics'].includes(name)
+      ? 'open'
+      : name.startsWith('GET ')
+        ? 'read'
+        : 'ingest'
     if (!name.includes('/images/') && !name.includes('/export')) assert.equal(scope, expected, name)
   }
 })

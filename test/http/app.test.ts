@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { createApp } from '../../lib/app/app.ts'
 import { access } from '../../lib/http/access.ts'
-import { createApp } from '../../lib/http/app.ts'
-import { route } from '../../lib/http/context.ts'
 import { HttpError } from '../../lib/http/errors.ts'
-import { sendJson } from '../../lib/http/respond.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { podPost } from '../support/records.ts'
 
@@ -93,7 +93,10 @@ test('a refused request is counted and logged like any other, by its pattern', a
   const { line } = await lineOf('GET', '/pod/list/some-node', {}, guarded)
   assert.deepEqual([line.route, line.status], ['/pod/list/:node', 401])
   const text = await guarded.deps.metrics.registry.metrics()
-  assert.match(text, /broker_http_request_duration_seconds_count\{method="GET",route="\/pod\/list\/:node",status="401"\} 1/)
+  assert.match(
+    text,
+    /broker_http_request_duration_seconds_count\{method="GET",route="\/pod\/list\/:node",status="401"\} 1/,
+  )
 })
 
 test('a label is never the client\u2019s to choose', async () => {
@@ -165,7 +168,15 @@ test('with CORS_ORIGINS=* any origin may read any answer, errors too', async () 
 
 test('HEAD equals GET without the body, on every kind of answer', async () => {
   await app.post('/pod/spec', podPost({ pod_name: 'head' }))
-  for (const path of ['/pod/name/head', '/pod/name/nobody', '/pod/info', '/pod/info?include_dead=x', '/svc/info', '/health', '/nothing']) {
+  for (const path of [
+    '/pod/name/head',
+    '/pod/name/nobody',
+    '/pod/info',
+    '/pod/info?include_dead=x',
+    '/svc/info',
+    '/health',
+    '/nothing',
+  ]) {
     const options = { headers: { 'x-request-id': 'id-12345678' } }
     const [head, whole] = [await app.request('HEAD', path, options), await app.request('GET', path, options)]
     assert.equal(head.status, whole.status)
@@ -188,7 +199,10 @@ test('a route is given the deps, and a failure in one does not reach the next', 
   const probe = createApp(app.deps, [
     route().get('/deps', access('open'), (c) => {
       const given: object = c.get('deps')
-      return sendJson(c, JSON.stringify(Object.entries(app.deps).every(([key, one]) => given[key as keyof typeof given] === one)))
+      return sendJson(
+        c,
+        JSON.stringify(Object.entries(app.deps).every(([key, one]) => given[key as keyof typeof given] === one)),
+      )
     }),
     route().get('/fails', access('open'), () => {
       throw new HttpError(418, 'short and stout')

@@ -6,13 +6,13 @@ import { connect } from 'node:net'
 import test, { after } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { z } from 'zod'
+import { createApp } from '../../lib/app/app.ts'
 import { access } from '../../lib/http/access.ts'
-import { createApp } from '../../lib/http/app.ts'
-import { route } from '../../lib/http/context.ts'
-import { Inbox } from '../../lib/http/inbox.ts'
-import { listen } from '../../lib/http/listen.ts'
-import { sendJson } from '../../lib/http/respond.ts'
-import { body, params, query } from '../../lib/http/validate.ts'
+import { Inbox } from '../../lib/http/request/incoming-bodies.ts'
+import { body, params, query } from '../../lib/http/request/validate.ts'
+import { sendJson } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
+import { listen } from '../../lib/http/server/listen.ts'
 import { startApp } from '../support/app.ts'
 import { turnsOf } from '../support/turns.ts'
 import { until } from '../support/until.ts'
@@ -123,8 +123,10 @@ for (const [way, send] of Object.entries(ways)) {
   })
 
   test(`${way}: gzip in any case is unpacked, identity left alone, no coding means none`, async () => {
-    for (const coding of ['gzip', 'GZip', ' gzip ']) assert.equal((await send(gzipSync(small), { 'content-encoding': coding })).text, small)
-    for (const coding of ['identity', 'Identity']) assert.equal((await send(small, { 'content-encoding': coding })).text, small)
+    for (const coding of ['gzip', 'GZip', ' gzip '])
+      assert.equal((await send(gzipSync(small), { 'content-encoding': coding })).text, small)
+    for (const coding of ['identity', 'Identity'])
+      assert.equal((await send(small, { 'content-encoding': coding })).text, small)
     assert.equal((await send(gzipSync(small))).status, 400)
   })
 
@@ -142,7 +144,13 @@ for (const [way, send] of Object.entries(ways)) {
     const packed = gzipSync(sized(500))
     const damaged = Buffer.from(packed)
     damaged[damaged.length - 5]! ^= 0xff
-    for (const bytes of [Buffer.from(small), packed.subarray(0, -1), packed.subarray(0, 12), damaged, Buffer.alloc(0)]) {
+    for (const bytes of [
+      Buffer.from(small),
+      packed.subarray(0, -1),
+      packed.subarray(0, 12),
+      damaged,
+      Buffer.alloc(0),
+    ]) {
       const answer = await send(bytes, gzip)
       assert.deepEqual([answer.status, answer.text], [400, 'the body is not valid gzip'])
     }
@@ -173,7 +181,9 @@ for (const [way, send] of Object.entries(ways)) {
 
 test('a body announced as too large is refused before it is sent', { timeout: 900_000 }, async () => {
   const socket = connect(port, '127.0.0.1')
-  socket.write(`POST /echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${MAX_BYTES + 1}\r\n\r\n`)
+  socket.write(
+    `POST /echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${MAX_BYTES + 1}\r\n\r\n`,
+  )
   const [head] = (await once(socket, 'data')) as [Buffer]
   assert.match(head.toString(), /^HTTP\/1\.1 413 /)
   socket.destroy()
@@ -192,8 +202,9 @@ test('a body that never ends is refused once it is too large', { timeout: 900_00
 test('a body that is cut short is never taken for a whole one', async () => {
   app.logged.length = 0
   const socket = connect(port, '127.0.0.1')
-  socket.write(`POST /echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n${small}`, () =>
-    socket.destroy(),
+  socket.write(
+    `POST /echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n${small}`,
+    () => socket.destroy(),
   )
   const line = await until('the request is logged', () => app.logged.find((one) => one.msg === 'request'))
   assert.deepEqual([line.route, line.status], ['/echo', 400])
@@ -203,7 +214,8 @@ test('a body that is cut short is never taken for a whole one', async () => {
 
 const MIB = 1024 * 1024
 /** An array that fills a body. */
-const filled = (first: string, rest: string) => `[${first}${`,${rest}`.repeat((2 * MIB - first.length - 2) / (rest.length + 1))}]`
+const filled = (first: string, rest: string) =>
+  `[${first}${`,${rest}`.repeat((2 * MIB - first.length - 2) / (rest.length + 1))}]`
 const ELEMENTS = 'body has more than 10000 elements'
 const DEPTH = 'Json deserialize error: nested deeper than 32768 levels'
 const HOSTILE: [what: string, path: string, text: string, status: number, says: string][] = [
@@ -213,7 +225,13 @@ const HOSTILE: [what: string, path: string, text: string, status: number, says: 
   ['empty objects', '/pod/syscalls', filled('{}', '{}'), 413, ELEMENTS],
   ['opening brackets', '/pod/traffic/batch', '['.repeat(2 * MIB), 400, DEPTH],
   ['nested arrays', '/pod/spec', '['.repeat(MIB) + ']'.repeat(MIB), 400, DEPTH],
-  ['values that the schema drops', '/pod/mark_dead', `{"x":${filled('1', '1').slice(6)}}`, 413, 'body has more than 400000 values'],
+  [
+    'values that the schema drops',
+    '/pod/mark_dead',
+    `{"x":${filled('1', '1').slice(6)}}`,
+    413,
+    'body has more than 400000 values',
+  ],
 ]
 for (const [what, path, text, status, says] of HOSTILE) {
   test(`2 MiB of ${what} are refused without being parsed, packed or not`, async (t) => {
@@ -221,7 +239,11 @@ for (const [what, path, text, status, says] of HOSTILE) {
     const headers = { 'content-type': 'application/json' }
     for (const answer of [
       await app.app.request(path, { method: 'POST', headers, body: text }),
-      await app.app.request(path, { method: 'POST', headers: { ...headers, ...gzip }, body: gzipSync(text) as unknown as string }),
+      await app.app.request(path, {
+        method: 'POST',
+        headers: { ...headers, ...gzip },
+        body: gzipSync(text) as unknown as string,
+      }),
     ])
       assert.deepEqual([answer.status, await answer.text()], [status, says])
     assert.equal(parsed.mock.calls.filter(({ arguments: [sent] }) => sent.length > 1_000).length, 0)
@@ -240,7 +262,11 @@ function holding(deps: Partial<typeof app.deps> = {}) {
     }),
   ])
   const send = (bytes: string | Buffer, headers = {}) =>
-    one.request('/hold', { method: 'POST', body: bytes as string, headers: { 'content-type': 'application/json', ...headers } })
+    one.request('/hold', {
+      method: 'POST',
+      body: bytes as string,
+      headers: { 'content-type': 'application/json', ...headers },
+    })
   return { one, held, send }
 }
 
@@ -266,16 +292,22 @@ test('a body is charged for its bytes and its containers until it is answered', 
     const bytes = 70_000
     const containers = Math.floor(bytes / (of.length + 1))
     const kib = await charged(list(of, bytes))
-    assert.ok(kib >= (600 * containers) / 1024 && kib <= (600 * (containers + 2) + 7 * bytes) / 1024, `${kib} KiB for ${of}`)
+    assert.ok(
+      kib >= (600 * containers) / 1024 && kib <= (600 * (containers + 2) + 7 * bytes) / 1024,
+      `${kib} KiB for ${of}`,
+    )
   }
   // Too small to be weighed: its objects are counted all the same.
   assert.ok((await charged(list('{}', 9_000))) >= (600 * 3_000) / 1024)
 })
 
 test('other work passes between small bodies that are dear to parse and arrive together', async () => {
-  const one = createApp(app.deps, [route().post('/nested', access('open'), body(z.unknown()), (c) => sendJson(c, 'null'))])
+  const one = createApp(app.deps, [
+    route().post('/nested', access('open'), body(z.unknown()), (c) => sendJson(c, 'null')),
+  ])
   const send = async (text: string) =>
-    (await one.request('/nested', { method: 'POST', body: text, headers: { 'content-type': 'application/json' } })).status
+    (await one.request('/nested', { method: 'POST', body: text, headers: { 'content-type': 'application/json' } }))
+      .status
   const dear = '['.repeat(32_000) + ']'.repeat(32_000)
   const answered = Promise.all(Array.from({ length: 100 }, () => send(dear)))
   const turns = await turnsOf(answered)
@@ -308,7 +340,12 @@ test('large bodies that dawdle make room for others, and are told to come again'
   const { port } = server.address() as AddressInfo
   const open = (announced: number | null) => {
     const length = announced === null ? {} : { 'content-length': announced }
-    const sent = request({ port, path: '/hold', method: 'POST', headers: { 'content-type': 'application/json', ...length } })
+    const sent = request({
+      port,
+      path: '/hold',
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...length },
+    })
     sent.on('error', () => {})
     const answer = once(sent, 'response') as Promise<[IncomingMessage]>
     // Of the one that is given up below.

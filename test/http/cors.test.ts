@@ -27,7 +27,12 @@ async function ask(app: typeof open, path: string, origin?: string) {
     ...(path === '/openapi.json' ? { token: TOKENS.BROKER_TOKEN_READ } : {}),
   })
   const fields = [...answer.headers.keys()].filter((name) => name.startsWith('access-control-'))
-  return { status: answer.status, origin: answer.headers.get('access-control-allow-origin'), vary: answer.headers.get('vary'), fields }
+  return {
+    status: answer.status,
+    origin: answer.headers.get('access-control-allow-origin'),
+    vary: answer.headers.get('vary'),
+    fields,
+  }
 }
 
 const preflight = (app: typeof open, origin: string) =>
@@ -90,7 +95,15 @@ describe('CORS_ORIGINS with origins', () => {
   })
 
   test('a value that is no origin is refused with its variable', () => {
-    for (const value of ['ui.example', 'https://ui.example/', 'https://ui.example/app', `${UI},*`, `${UI} ${OTHER}`, 'null', ',']) {
+    for (const value of [
+      'ui.example',
+      'https://ui.example/',
+      'https://ui.example/app',
+      `${UI},*`,
+      `${UI} ${OTHER}`,
+      'null',
+      ',',
+    ]) {
       const lines = refusalOf(() => loadConfig({ CORS_ORIGINS: value }))
       assert.equal(lines.length, 1, value)
       assert.match(lines[0]!, /^CORS_ORIGINS: expected /)

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { createApp } from '../../lib/app/app.ts'
 import { classify, DatabaseBusy, DatabaseUnavailable } from '../../lib/db/index.ts'
 import { access } from '../../lib/http/access.ts'
-import { createApp } from '../../lib/http/app.ts'
-import { route } from '../../lib/http/context.ts'
 import { HttpError, noData } from '../../lib/http/errors.ts'
+import { route } from '../../lib/http/route.ts'
 import { startApp } from '../support/app.ts'
 
 const app = await startApp({ CORS_ORIGINS: '*' })
@@ -22,7 +22,9 @@ const thrown: Record<string, () => unknown> = {
   },
   'division by zero': () => app.db.read((sql) => sql`select 1 / ${0}::int from (select ${SECRET}::text) x`),
   'unique violation': () =>
-    app.db.ingest((sql) => sql`insert into service (svc_ip, time_stamp) select ${SECRET}, now() from generate_series(1, 2)`),
+    app.db.ingest(
+      (sql) => sql`insert into service (svc_ip, time_stamp) select ${SECRET}, now() from generate_series(1, 2)`,
+    ),
   'bad input': () => app.db.read((sql) => sql`select ${SECRET}::text::int`),
   'not null': () => app.db.ingest((sql) => sql`insert into service (svc_ip, svc_name) values ('x', ${SECRET})`),
   'syntax error': () => app.db.read((sql) => sql`selekt ${SECRET}::text`),
@@ -73,7 +75,16 @@ test('an unreachable database is 503, without a word about where it is', async (
   assert.equal(answer.headers.get('retry-after'), '1')
 })
 
-for (const name of ['unknown', 'coded', 'sync', 'division by zero', 'unique violation', 'bad input', 'not null', 'syntax error']) {
+for (const name of [
+  'unknown',
+  'coded',
+  'sync',
+  'division by zero',
+  'unique violation',
+  'bad input',
+  'not null',
+  'syntax error',
+]) {
   test(`${name}: 500 with a fixed text that leads to the log, without SQL or values`, async () => {
     const answer = await ask(name)
     assert.deepEqual([answer.status, answer.text], [500, 'internal error, request request-1'])

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net'
 import net from 'node:net'
 import test, { after } from 'node:test'
 import { Hono } from 'hono'
-import { listen } from '../../lib/http/listen.ts'
+import { listen } from '../../lib/http/server/listen.ts'
 import { until } from '../support/until.ts'
 
 let go = () => {}

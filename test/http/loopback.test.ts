@@ -4,12 +4,14 @@ import net from 'node:net'
 import os from 'node:os'
 import { test } from 'node:test'
 import { loadConfig } from '../../lib/config.ts'
-import { createHosts, refuseOtherHosts } from '../../lib/http/hosts.ts'
-import { close, listenOnEach } from '../../lib/http/listen.ts'
+import { createHosts, refuseOtherHosts } from '../../lib/http/server/allowed-hosts.ts'
+import { close, listenOnEach } from '../../lib/http/server/listen.ts'
 import { get } from '../support/broker.ts'
 import { freePort } from '../support/free-port.ts'
 
-const hasIpv6 = Object.values(os.networkInterfaces()).some((addresses) => addresses!.some(({ address }) => address === '::1'))
+const hasIpv6 = Object.values(os.networkInterfaces()).some((addresses) =>
+  addresses!.some(({ address }) => address === '::1'),
+)
 const TOKEN = 'a-token-of-sixteen-characters'
 const loopback = (port: number) => [
   { host: '127.0.0.1', port },
@@ -58,13 +60,17 @@ test('a family that the machine lacks is left out', async (t) => {
   assert.equal((await get(`http://127.0.0.1:${port}/`)).text, 'here')
 })
 
-test('a port that is taken on one of them is told, and nothing listens', { skip: !hasIpv6 && 'this machine has no IPv6' }, async (t) => {
+test('a port that is taken on one of them is told, and nothing listens', {
+  skip: !hasIpv6 && 'this machine has no IPv6',
+}, async (t) => {
   const port = await freePort()
   const holder = net.createServer()
   await new Promise<void>((resolve) => holder.listen({ host: '::1', port, ipv6Only: true }, resolve))
   t.after(() => holder.close())
   await assert.rejects(listenOnEach(fetch, loopback(port), { variable: 'LISTEN_ADDR' }), {
-    message: new RegExp(`^LISTEN_ADDR: \\[::1\\]:${port} cannot be used \\(EADDRINUSE\\): another program listens there`),
+    message: new RegExp(
+      `^LISTEN_ADDR: \\[::1\\]:${port} cannot be used \\(EADDRINUSE\\): another program listens there`,
+    ),
   })
   await assert.rejects(get(`http://127.0.0.1:${port}/`), { code: 'ECONNREFUSED' })
 })
@@ -106,7 +112,9 @@ test('names that are configured are let in besides, and with * every name is', (
 
 test('a page that points a name of its own at this machine gets nothing: 421', async (t) => {
   const port = await freePort()
-  const listeners = await listenOnEach(fetch, loopback(port).slice(0, 1), { before: refuseOtherHosts(createHosts([]), 'LISTEN_ADDR') })
+  const listeners = await listenOnEach(fetch, loopback(port).slice(0, 1), {
+    before: refuseOtherHosts(createHosts([]), 'LISTEN_ADDR'),
+  })
   t.after(() => Promise.all(listeners.map(({ server }) => close(server, 1_000))))
   const url = `http://127.0.0.1:${port}/pod/info`
   const refused = await get(url, { headers: { host: `evil.example:${port}` } })

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { z } from 'zod'
 import { routes } from '../../handlers/router.ts'
+import { createApp } from '../../lib/app/app.ts'
 import { access, declaredRoutes } from '../../lib/http/access.ts'
-import { createApp } from '../../lib/http/app.ts'
-import { route } from '../../lib/http/context.ts'
-import { declarationOf } from '../../lib/http/declared.ts'
-import { lookup, NoParameters, query } from '../../lib/http/validate.ts'
+import { lookup, NoParameters, query } from '../../lib/http/request/validate.ts'
+import { route } from '../../lib/http/route.ts'
+import { declarationOf } from '../../lib/openapi/declare.ts'
 import { startApp } from '../support/app.ts'
 
 const app = await startApp()
@@ -35,7 +35,8 @@ const known = (path: string): string[] =>
     .filter((one) => one.method === 'GET' && one.path === path)
     .flatMap(({ handler }) => Object.keys(declarationOf(handler).query?.shape ?? {}))
 /** What a route cannot do without. */
-const needed = (path: string): string => (['/compute/latest', '/compute/contention'].includes(path) ? 'namespace=shop&' : '')
+const needed = (path: string): string =>
+  ['/compute/latest', '/compute/contention'].includes(path) ? 'namespace=shop&' : ''
 
 test('each read says what becomes of a parameter that it does not know', () => {
   const said = new Map(reads.map((path) => [path, [] as (string | undefined)[]]))
@@ -60,16 +61,19 @@ for (const path of reads.filter((one) => !IGNORING.includes(one))) {
     const answer = await get(`${concrete(path)}?${needed(path)}nonsense=1`)
     assert.equal(answer.status, 400)
     const names = known(path)
-    const rule = names.length > 0 ? `the parameters of this route are ${names.join(', ')}` : 'this route has no parameters'
+    const rule =
+      names.length > 0 ? `the parameters of this route are ${names.join(', ')}` : 'this route has no parameters'
     assert.equal(answer.text, `Query deserialize error: nonsense: not known here: ${rule}`)
     // Those that it names are not refused as unknown.
-    for (const name of names) assert.doesNotMatch((await get(`${concrete(path)}?${needed(path)}${name}=1`)).text, /not known here/)
+    for (const name of names)
+      assert.doesNotMatch((await get(`${concrete(path)}?${needed(path)}${name}=1`)).text, /not known here/)
   })
 }
 
 for (const path of IGNORING) {
   test(`GET ${path}: a parameter that it does not know changes nothing, and is counted`, async () => {
-    const counted = async () => (await deps.metrics.ignoredParameters.get()).values.find(({ labels }) => labels.route === path)?.value ?? 0
+    const counted = async () =>
+      (await deps.metrics.ignoredParameters.get()).values.find(({ labels }) => labels.route === path)?.value ?? 0
     const [plain, before] = [await get(concrete(path)), await counted()]
     const answer = await get(`${concrete(path)}?nonsense=1&other=2`)
     assert.equal(answer.status, plain.status)
@@ -85,7 +89,12 @@ test('the log tells of ignored parameters in one line a minute, whatever was sen
 })
 
 const probe = createApp(deps, [
-  route().get('/list/:id', access('open'), query(z.object({ a: z.string().default(''), b: z.string().default('') })), (c) => c.text('x')),
+  route().get(
+    '/list/:id',
+    access('open'),
+    query(z.object({ a: z.string().default(''), b: z.string().default('') })),
+    (c) => c.text('x'),
+  ),
   route().get('/point', access('open'), lookup.query(NoParameters), (c) => c.text('x')),
 ])
 const textOf = async (path: string) => (await probe.request(path)).text()
@@ -103,7 +112,10 @@ test('a new route refuses what it does not know unless it says otherwise, a look
 
 test('of a name that nobody can read little is sent back', async () => {
   const sent = await textOf(`/list/1?${'x'.repeat(5_000)}=1`)
-  assert.equal(sent, `Query deserialize error: ${'x'.repeat(64)}…: not known here: the parameters of this route are a, b`)
+  assert.equal(
+    sent,
+    `Query deserialize error: ${'x'.repeat(64)}…: not known here: the parameters of this route are a, b`,
+  )
   assert.equal(
     await textOf('/list/1?%0a%00%E2%80%AE=1'),
     'Query deserialize error: ???: not known here: the parameters of this route are a, b',

@@ -5,14 +5,14 @@ import net, { type AddressInfo } from 'node:net'
 import test, { after } from 'node:test'
 import { promisify } from 'node:util'
 import fc from 'fast-check'
+import { createApp } from '../../lib/app/app.ts'
 import { access } from '../../lib/http/access.ts'
-import { createApp } from '../../lib/http/app.ts'
-import { ReadBudget, type Share } from '../../lib/http/budget.ts'
-import { route } from '../../lib/http/context.ts'
+import { charge, kib } from '../../lib/http/charge.ts'
 import { HttpError } from '../../lib/http/errors.ts'
-import { listen } from '../../lib/http/listen.ts'
-import { charge, kib } from '../../lib/http/read-budget.ts'
-import { sendJson, sendPieces } from '../../lib/http/respond.ts'
+import { sendJson, sendPieces } from '../../lib/http/response/respond.ts'
+import { route } from '../../lib/http/route.ts'
+import { listen } from '../../lib/http/server/listen.ts'
+import { ReadBudget, type Share } from '../../lib/limits/memory-budget.ts'
 import { startApp } from '../support/app.ts'
 import { piecesFrom } from '../support/pieces.ts'
 import { until } from '../support/until.ts'
@@ -333,7 +333,11 @@ test('at any time no more is held than there is, who fits is not kept waiting, a
       const settle = () => new Promise(setImmediate)
       for (const { kind, ...more } of steps) {
         if (kind === 'come') {
-          const visitor: Visitor = { kib: Math.min((more as { kib: number }).kib, TOTAL), isRenewing: false, isGrowing: false }
+          const visitor: Visitor = {
+            kib: Math.min((more as { kib: number }).kib, TOTAL),
+            isRenewing: false,
+            isGrowing: false,
+          }
           const share = one.enter(visitor.kib)
           if (share instanceof Promise) {
             waiting.push(visitor)

@@ -1,23 +1,47 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createGunzip, gunzipSync } from 'node:zlib'
+import { createApp } from '../../lib/app/app.ts'
 import { access } from '../../lib/http/access.ts'
-import { createApp } from '../../lib/http/app.ts'
-import { route } from '../../lib/http/context.ts'
-import { acceptsGzip, GZIP_MIN_BYTES, respond, sendJson, sendPieces } from '../../lib/http/respond.ts'
-import { MAX_WHOLE_BYTES, once } from '../../lib/http/slices.ts'
+import { acceptsGzip, GZIP_MIN_BYTES, respond, sendJson, sendPieces } from '../../lib/http/response/respond.ts'
+import { MAX_WHOLE_BYTES, once } from '../../lib/http/response/stream.ts'
+import { route } from '../../lib/http/route.ts'
 import { startApp } from '../support/app.ts'
 import { until } from '../support/until.ts'
 
 for (const value of [
-  ...['gzip', 'GZIP', ' gzip ', 'gzip;q=1', 'gzip;q=0.001', 'gzip ; q=0.5', 'deflate, gzip', 'deflate;q=1.0, gzip;q=0.5', '*', '*;q=0.1'],
+  ...[
+    'gzip',
+    'GZIP',
+    ' gzip ',
+    'gzip;q=1',
+    'gzip;q=0.001',
+    'gzip ; q=0.5',
+    'deflate, gzip',
+    'deflate;q=1.0, gzip;q=0.5',
+    '*',
+    '*;q=0.1',
+  ],
   ...['gzip, deflate, br, zstd', 'br;q=0, gzip', 'gzip;foo=bar'],
 ]) {
   test(`gzip is wanted by ${JSON.stringify(value)}`, () => assert.equal(acceptsGzip(value), true))
 }
 
 for (const value of [
-  ...[undefined, '', 'identity', 'deflate, br', 'gzip;q=0', 'gzip;q=0.0', 'gzip;q=0.000', 'gzip; q=0', 'gzip;Q=0', '*;q=0', 'gzipped', 'x'],
+  ...[
+    undefined,
+    '',
+    'identity',
+    'deflate, br',
+    'gzip;q=0',
+    'gzip;q=0.0',
+    'gzip;q=0.000',
+    'gzip; q=0',
+    'gzip;Q=0',
+    '*;q=0',
+    'gzipped',
+    'x',
+  ],
   ...['gzip;q=0, *', 'br, gzip;q=0'],
 ]) {
   test(`gzip is not wanted by ${JSON.stringify(value)}`, () => assert.equal(acceptsGzip(value), false))
@@ -59,7 +83,8 @@ const probe = createApp({ ...app.deps, draining: () => draining }, [
   }),
   route().get('/stream', access('open'), (c) => sendPieces(c, once(Buffer.from('[1,2]')))),
 ])
-const get = (path: string, headers: Record<string, string> = {}, method = 'GET') => probe.request(path, { method, headers })
+const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
+  probe.request(path, { method, headers })
 
 test('JSON is sent as it is, text or bytes, with its length in bytes', async () => {
   for (const path of ['/text', '/bytes']) {
@@ -175,6 +200,7 @@ test('HEAD has the status and headers of GET and no body', async () => {
 test('while the process drains, answers end their connection', async () => {
   assert.equal((await get('/text')).headers.get('connection'), null)
   draining = true
-  for (const path of ['/text', '/large', '/teapot', '/stream']) assert.equal((await get(path)).headers.get('connection'), 'close', path)
+  for (const path of ['/text', '/large', '/teapot', '/stream'])
+    assert.equal((await get(path)).headers.get('connection'), 'close', path)
   draining = false
 })

@@ -41,7 +41,12 @@ const head = (headers: Record<string, string | number> = {}) =>
 function client(url: string, timeoutMs = PATIENT_MS) {
   const logged: { fields: object; message: string }[] = []
   const note = (fields: object, message: string) => void logged.push({ fields, message })
-  const trust = new ImageTrust({ url, token: () => TOKEN, timeoutMs, log: { debug: note, info: note, warn: note, error: note } })
+  const trust = new ImageTrust({
+    url,
+    token: () => TOKEN,
+    timeoutMs,
+    log: { debug: note, info: note, warn: note, error: note },
+  })
   return {
     logged,
     read: async (filter = ALL, left?: AbortSignal) => JSON.parse(String(await trust.read(filter, 200, left))),
@@ -67,7 +72,13 @@ const TOO_LARGE = 'the answer of the evaluator is larger than 16777216 bytes: fi
 const EMPTY = '{"evaluatedAt":null,"results":[]}'
 
 test('a request that gets no answer, or none that is HTTP, has failed', async () => {
-  for (const sent of ['', 'HTTP/1.1 2', 'nonsense\r\n\r\n', `${head({ 'content-length': 'x' })}`, head({ x: 'y'.repeat(1_000_000) })])
+  for (const sent of [
+    '',
+    'HTTP/1.1 2',
+    'nonsense\r\n\r\n',
+    `${head({ 'content-length': 'x' })}`,
+    head({ x: 'y'.repeat(1_000_000) }),
+  ])
     assert.equal(await reasonFor(sent), FAILED, sent.slice(0, 40))
   assert.equal(await reasonFor('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'), FAILED)
 })
@@ -80,7 +91,9 @@ test('an answer that is cut short could not be read, or is not valid where nothi
 })
 
 test('a connection that is reset in the middle of the answer', async () => {
-  const { url } = await startRaw((socket) => socket.write(head({ 'content-length': 100 }) + EMPTY, () => socket.resetAndDestroy()))
+  const { url } = await startRaw((socket) =>
+    socket.write(head({ 'content-length': 100 }) + EMPTY, () => socket.resetAndDestroy()),
+  )
   assert.equal((await client(url).read()).reason, UNREADABLE)
 })
 
@@ -123,8 +136,13 @@ test('nobody listens', async () => {
 test('a token that no header can carry is a request that failed, and is not in the log', async () => {
   const { url } = await startRaw((socket) => socket.end(head()))
   const logged: unknown[] = []
-  const note = (fields: object, message: string) => void logged.push({ ...fields, message, text: String((fields as { err?: Error }).err) })
-  const trust = new ImageTrust({ url, token: () => 'tökén\u{1f600}', log: { debug: note, info: note, warn: note, error: note } })
+  const note = (fields: object, message: string) =>
+    void logged.push({ ...fields, message, text: String((fields as { err?: Error }).err) })
+  const trust = new ImageTrust({
+    url,
+    token: () => 'tökén\u{1f600}',
+    log: { debug: note, info: note, warn: note, error: note },
+  })
   assert.equal(JSON.parse(String(await trust.read(ALL, 1))).reason, FAILED)
   assert.doesNotMatch(JSON.stringify(logged), /tök/)
 })
@@ -147,7 +165,11 @@ test('16 MiB are read, and not a byte more, announced or not', async () => {
     const { available, trusted, total } = await client(url).read()
     assert.deepEqual([available, trusted === total, total > 150_000], [true, true, true])
     assert.equal(await reasonFor(head(headers(MAX_ANSWER_BYTES + 1)), list(MAX_ANSWER_BYTES + 1)), TOO_LARGE)
-    assert.equal(await reasonFor(head(headers(MAX_ANSWER_BYTES + 1)), 'x'.repeat(MAX_ANSWER_BYTES + 1)), TOO_LARGE, 'which tells more')
+    assert.equal(
+      await reasonFor(head(headers(MAX_ANSWER_BYTES + 1)), 'x'.repeat(MAX_ANSWER_BYTES + 1)),
+      TOO_LARGE,
+      'which tells more',
+    )
   }
 })
 
@@ -173,9 +195,12 @@ test('what had come when the time was over is not taken for all of it', async ()
 })
 
 test('gzip that nobody asked for is unpacked, up to the same bytes', async () => {
-  const packed = (body: Buffer | string, coding = 'gzip') => [head({ 'content-encoding': coding }), gzipSync(body)] as const
+  const packed = (body: Buffer | string, coding = 'gzip') =>
+    [head({ 'content-encoding': coding }), gzipSync(body)] as const
   for (const coding of ['gzip', 'x-gzip', 'GZIP ']) {
-    const { url } = await startRaw((socket) => socket.end(Buffer.concat(packed(EMPTY, coding).map((part) => Buffer.from(part as string)))))
+    const { url } = await startRaw((socket) =>
+      socket.end(Buffer.concat(packed(EMPTY, coding).map((part) => Buffer.from(part as string)))),
+    )
     assert.equal((await client(url).read()).available, true, coding)
   }
   const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024, ' '))
@@ -189,7 +214,9 @@ test('gzip that nobody asked for is unpacked, up to the same bytes', async () =>
 
 test('a bomb of members that hold nothing is read for no longer than its bytes', async () => {
   const nothing = gzipSync('')
-  const members = Buffer.concat(Array.from({ length: Math.ceil((MAX_ANSWER_BYTES + 1) / nothing.length) }, () => nothing))
+  const members = Buffer.concat(
+    Array.from({ length: Math.ceil((MAX_ANSWER_BYTES + 1) / nothing.length) }, () => nothing),
+  )
   assert.equal(await reasonFor(head({ 'content-encoding': 'gzip' }), members), TOO_LARGE)
 })
 

@@ -6,7 +6,10 @@ import { BadAnswer } from '../../lib/image-trust/unavailable.ts'
 import { isReadRight } from '../support/escaped-keys.ts'
 
 /** What the scan makes of bytes that come in pieces of these lengths, over and over. Null when it refuses them. */
-function scanned(bytes: Buffer, lengths: readonly number[] = [bytes.length || 1]): { elements: unknown[]; rest: unknown } | null {
+function scanned(
+  bytes: Buffer,
+  lengths: readonly number[] = [bytes.length || 1],
+): { elements: unknown[]; rest: unknown } | null {
   const elements: unknown[] = []
   const scan = new ListScan('results', (element) => elements.push(element))
   try {
@@ -37,7 +40,13 @@ function parsed(text: string): { elements: unknown[]; rest: unknown } | null {
 const lengths = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 5 })
 const awkward = fc.constantFrom('"', '\\', '],[', '{"results":[', '\u{1f600}\ufffd', '\u0000', 'results', '', 'é')
 const value = fc.letrec((tie) => ({
-  any: fc.oneof({ maxDepth: 4 }, awkward, fc.jsonValue({ maxDepth: 2 }), fc.array(tie('any'), { maxLength: 4 }), tie('object')),
+  any: fc.oneof(
+    { maxDepth: 4 },
+    awkward,
+    fc.jsonValue({ maxDepth: 2 }),
+    fc.array(tie('any'), { maxLength: 4 }),
+    tie('object'),
+  ),
   object: fc.dictionary(awkward, tie('any'), { maxKeys: 4, noNullPrototype: true }),
 })).any
 const body = fc
@@ -71,7 +80,12 @@ test('it is the same wherever the bytes are cut in two or three', () => {
 
 test('what is not JSON is refused, and nothing else', () => {
   const hurt = fc
-    .tuple(spaced, fc.nat(), fc.nat(2), fc.constantFrom('"', '\\', ',', ':', '[', ']', '{', '}', ' ', 'x', '"results":['))
+    .tuple(
+      spaced,
+      fc.nat(),
+      fc.nat(2),
+      fc.constantFrom('"', '\\', ',', ':', '[', ']', '{', '}', ' ', 'x', '"results":['),
+    )
     .map(([text, place, taken, put]) => {
       const at = place % (text.length + 1)
       return text.slice(0, at) + put + text.slice(at + taken)
@@ -106,7 +120,8 @@ test('what is not UTF-8 is refused, within the list and without; the replacement
   const within = (bad: Buffer) => Buffer.concat([Buffer.from('{"results":["'), bad, Buffer.from('"]}')])
   const without = (bad: Buffer) => Buffer.concat([Buffer.from('{"x":"'), bad, Buffer.from('","results":[]}')])
   for (const put of [within, without]) {
-    for (const bad of [[0xff], [0xc3], [0xed, 0xa0, 0x80], [0xc0, 0xaf]]) assert.equal(scanned(put(Buffer.from(bad)), [1]), null)
+    for (const bad of [[0xff], [0xc3], [0xed, 0xa0, 0x80], [0xc0, 0xaf]])
+      assert.equal(scanned(put(Buffer.from(bad)), [1]), null)
     assert.notEqual(scanned(put(Buffer.from('\ufffd')), [1]), null)
   }
 })

@@ -40,7 +40,13 @@ function model(results: readonly TrustResult[], filter: TrustFilter, limit: numb
     )
   })
   const ranks = ['WouldDeny', 'Unknown', 'Trusted']
-  const key = (one: TrustResult) => [ranks.indexOf(counted(one.verdict)), one.namespace, one.workload, one.container, one.policy]
+  const key = (one: TrustResult) => [
+    ranks.indexOf(counted(one.verdict)),
+    one.namespace,
+    one.workload,
+    one.container,
+    one.policy,
+  ]
   const before = (a: TrustResult, b: TrustResult) => {
     for (const [i, part] of key(a).entries()) {
       const other = key(b)[i]!
@@ -51,7 +57,12 @@ function model(results: readonly TrustResult[], filter: TrustFilter, limit: numb
   const total = matching.length
   const of = (verdict: string) => matching.filter((one) => counted(one.verdict) === verdict).length
   return {
-    counts: { total, WouldDeny: of('WouldDeny'), Trusted: of('Trusted'), Unknown: total - of('WouldDeny') - of('Trusted') },
+    counts: {
+      total,
+      WouldDeny: of('WouldDeny'),
+      Trusted: of('Trusted'),
+      Unknown: total - of('WouldDeny') - of('Trusted'),
+    },
     policies: [...new Set(matching.map((one) => one.policy))].sort(),
     results: matching.toSorted(before).slice(0, limit),
   }

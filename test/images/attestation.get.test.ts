@@ -30,11 +30,26 @@ test('GET /images/{digest}/attestation 200: every key, in wire order; the lists 
     signed_via: 'index',
     signed_digest: index,
     signatures: [
-      signature({ tlogIndex: 9_223_372_036_854_775_807n, integratedTime: '2025-01-02T03:04:05Z', subject: index, keyHint: 'aGludA' }),
-      signature({ signerKind: 'key', issuer: undefined, san: undefined, keyName: 'release', keyFingerprint: 'ab'.repeat(32), keyPem: pem }),
+      signature({
+        tlogIndex: 9_223_372_036_854_775_807n,
+        integratedTime: '2025-01-02T03:04:05Z',
+        subject: index,
+        keyHint: 'aGludA',
+      }),
+      signature({
+        signerKind: 'key',
+        issuer: undefined,
+        san: undefined,
+        keyName: 'release',
+        keyFingerprint: 'ab'.repeat(32),
+        keyPem: pem,
+      }),
       unverified('bad_signature', { detail: 'no configured key matches' }),
     ],
-    attestations: [statement({ tlogIndex: 9_007_199_254_740_993n }), { ...unverified('network'), predicateType: 'https://p.test/é' }],
+    attestations: [
+      statement({ tlogIndex: 9_007_199_254_740_993n }),
+      { ...unverified('network'), predicateType: 'https://p.test/é' },
+    ],
     checked_at: '2026-01-01T09:00:00.5',
   })
   const answer = await read(digest)
@@ -45,8 +60,11 @@ test('GET /images/{digest}/attestation 200: every key, in wire order; the lists 
       `"signedVia":"index","signedDigest":"${index}","signatures":${row.signatures},"attestations":${row.attestations},` +
       `"checkedAt":"2026-01-01T09:00:00.500","receivedAt":"${receivedAt}"}`,
   )
-  assert.ok(answer.text.includes('"tlogIndex":9223372036854775807') && answer.text.includes('"tlogIndex":9007199254740993'))
-  const [now] = await app.sql`select extract(epoch from now() at time zone 'utc' - ${receivedAt}::text::timestamp)::float8 as ago`
+  assert.ok(
+    answer.text.includes('"tlogIndex":9223372036854775807') && answer.text.includes('"tlogIndex":9007199254740993'),
+  )
+  const [now] =
+    await app.sql`select extract(epoch from now() at time zone 'utc' - ${receivedAt}::text::timestamp)::float8 as ago`
   assert.ok(now!.ago >= 0 && now!.ago < 600)
   assert.equal(answer.headers.get('content-type'), 'application/json')
 })
@@ -134,7 +152,14 @@ test('GET /images/{digest}/attestation 404: no result, though the image runs', a
 })
 
 test('GET /images/{digest}/attestation 400: what is no digest', async () => {
-  for (const bad of ['latest', 'sha256:abc', unknown.toUpperCase(), `${unknown}0`, `sha384:${'0'.repeat(96)}`, 'a%00b']) {
+  for (const bad of [
+    'latest',
+    'sha256:abc',
+    unknown.toUpperCase(),
+    `${unknown}0`,
+    `sha384:${'0'.repeat(96)}`,
+    'a%00b',
+  ]) {
     const answer = await app.get(path(bad))
     assert.equal(answer.status, 400)
     assert.match(answer.text, /^Path deserialize error: digest: expected sha256: and 64 /)
@@ -159,5 +184,7 @@ test('GET /images/{digest}/attestation 503: shed when the read budget is spent; 
 })
 
 test('GET /images/{digest}/attestation 503: the table is locked for longer than a statement may take', async () => {
-  await whileRefused(guarded.sql, 'image_attestation', async () => assertDatabaseBusy(await guarded.get(path(unknown), { token })))
+  await whileRefused(guarded.sql, 'image_attestation', async () =>
+    assertDatabaseBusy(await guarded.get(path(unknown), { token })),
+  )
 })

@@ -4,11 +4,11 @@ import { type AddressInfo, connect } from 'node:net'
 import test, { after } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { routes } from '../../handlers/router.ts'
+import { createApp } from '../../lib/app/app.ts'
 import { loadConfig } from '../../lib/config.ts'
-import { createApp } from '../../lib/http/app.ts'
-import { ReadBudget } from '../../lib/http/budget.ts'
-import { listen } from '../../lib/http/listen.ts'
+import { listen } from '../../lib/http/server/listen.ts'
 import { createTokens } from '../../lib/http/tokens.ts'
+import { ReadBudget } from '../../lib/limits/memory-budget.ts'
 import {
   checkedAt,
   FINGERPRINT,
@@ -28,7 +28,13 @@ import {
 } from '../attestations/results.ts'
 import { type Answer, startApp, TOKENS } from '../support/app.ts'
 import { startLossyApp } from '../support/lossy.ts'
-import { assertDatabaseBusy, assertForbidden, assertUnauthorized, whileLocked, whileRefused } from '../support/routes.ts'
+import {
+  assertDatabaseBusy,
+  assertForbidden,
+  assertUnauthorized,
+  whileLocked,
+  whileRefused,
+} from '../support/routes.ts'
 
 const token = TOKENS.BROKER_TOKEN_SUPPLYCHAIN
 const app = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '20000' })
@@ -60,7 +66,8 @@ interface Row {
 const rowOf = async (digest: string): Promise<Row | undefined> =>
   (await sql<{ row: Row }[]>`select to_json(a) as row from image_attestation a where digest = ${digest}`)[0]?.row
 const signaturesOf = async (digest: string): Promise<Row[]> => JSON.parse((await rowOf(digest))!.signatures as string)
-const attestationsOf = async (digest: string): Promise<Row[]> => JSON.parse((await rowOf(digest))!.attestations as string)
+const attestationsOf = async (digest: string): Promise<Row[]> =>
+  JSON.parse((await rowOf(digest))!.attestations as string)
 
 /** What a result is refused with; nothing of it is stored. */
 async function assertRefused(digest: string, fields: Fields, status: number, says: RegExp): Promise<void> {
@@ -77,7 +84,10 @@ test('POST /images/{digest}/attestation 401: no token, or an unknown one', async
 
 test('POST /images/{digest}/attestation 403: a token of another scope, the shared one too, before a byte is read', async () => {
   for (const one of [TOKENS.BROKER_TOKEN_READ, TOKENS.BROKER_TOKEN_INGEST, TOKENS.BROKER_AUTH_TOKEN])
-    assertForbidden(await app.request('POST', path('x'), { body: '{', headers: { 'content-encoding': 'br' }, token: one }), 'supplychain')
+    assertForbidden(
+      await app.request('POST', path('x'), { body: '{', headers: { 'content-encoding': 'br' }, token: one }),
+      'supplychain',
+    )
 })
 
 test('POST /images/{digest}/attestation 403: everybody, while authentication is off or only the shared token is set', async () => {
@@ -97,7 +107,12 @@ test('POST /images/{digest}/attestation 201: a result is stored whole, as answer
   const answer = await assertAnswer(
     post(
       resultOf(digest, {
-        ...{ trust_root: 'public-good', signed_via: 'index', signed_digest: index, checked_at: '2026-01-01T02:00:00.123456789+02:00' },
+        ...{
+          trust_root: 'public-good',
+          signed_via: 'index',
+          signed_digest: index,
+          checked_at: '2026-01-01T02:00:00.123456789+02:00',
+        },
         signatures: [
           signature({
             integrated_time: '2025-01-02T03:04:05.5Z',
@@ -131,7 +146,12 @@ test('POST /images/{digest}/attestation 201: a result is stored whole, as answer
               source_ref: 'refs/heads/main',
             },
           }),
-          statement({ verified: false, error: 'network', detail: 'dial tcp 10.0.0.1:443', provenance: { builder_id: 'b' } }),
+          statement({
+            verified: false,
+            error: 'network',
+            detail: 'dial tcp 10.0.0.1:443',
+            provenance: { builder_id: 'b' },
+          }),
           statement({ provenance: {}, payload_sha256: '' }),
         ],
       }),
@@ -150,7 +170,14 @@ test('POST /images/{digest}/attestation 201: a result is stored whole, as answer
     '"provenance":{"builderId":"https://builder.test","buildType":"t","sourceRepo":"r","sourceCommit":"c","sourceRef":"refs/heads/main"}'
   const stated = `{"format":"bundle","source":"referrers","verified":true,${keyless},"predicateType":"${SLSA}"`
   assert.deepEqual(row, {
-    ...{ digest, repository: 'registry.test/team/app', verdict: 'verified', reason: null, trust_root: 'public-good', signed_via: 'index' },
+    ...{
+      digest,
+      repository: 'registry.test/team/app',
+      verdict: 'verified',
+      reason: null,
+      trust_root: 'public-good',
+      signed_via: 'index',
+    },
     ...{ signed_digest: index, checked_at: '2026-01-01T00:00:00.123456' },
     signatures: `[${first}"detail":"fine",${rest},${key},{"format":"cosign-bundle","source":"referrers","verified":false,"error":"untrusted_root","detail":"at <host>","subject":"${index}"}]`,
     verified_signatures: `[${first}${rest},${key}]`,
@@ -163,15 +190,33 @@ test('POST /images/{digest}/attestation 201: a result is stored whole, as answer
 
 test('POST /images/{digest}/attestation 201: empty texts and null lists are absent, unknown keys ignored, the time may be none of ours', async () => {
   const digest = await knownImage(sql)
-  const none = { reason: '', trust_root: null, signed_via: '', signed_digest: '', checked_at: '0001-01-01T00:00:00Z', signer_kind: 'magic' }
+  const none = {
+    reason: '',
+    trust_root: null,
+    signed_via: '',
+    signed_digest: '',
+    checked_at: '0001-01-01T00:00:00Z',
+    signer_kind: 'magic',
+  }
   await assertAnswer(
     post(resultOf(digest, { ...none, verdict: 'unsigned', signatures: null, attestations: null, extra: [{ a: [1] }] })),
     201,
   )
-  const { reason, trust_root, signed_via, signed_digest, signatures, attestations, checked_at, signers } = (await rowOf(digest))!
+  const { reason, trust_root, signed_via, signed_digest, signatures, attestations, checked_at, signers } = (await rowOf(
+    digest,
+  ))!
   assert.deepEqual([reason, trust_root, signed_via, signed_digest], [null, null, null, null])
   assert.deepEqual([signatures, attestations, signers, checked_at], ['[]', '[]', '[]', '0001-01-01T00:00:00'])
-  const empty = { source: '', error: '', detail: ' ', subject: '', key_name: '', key_hint: '', integrated_time: null, tlog_index: null }
+  const empty = {
+    source: '',
+    error: '',
+    detail: ' ',
+    subject: '',
+    key_name: '',
+    key_hint: '',
+    integrated_time: null,
+    tlog_index: null,
+  }
   await assertAnswer(post(resultOf(digest, { signatures: [signature({ ...empty, signer_kind: '' })] })), 201)
   assert.equal(
     (await rowOf(digest))!.signatures,
@@ -193,18 +238,25 @@ test('POST /images/{digest}/attestation 201: an empty text is absent in every fi
     201,
   )
   const [one] = await signaturesOf(digest)
-  assert.deepEqual([one!.verified, one!.error, one!.integratedTime, one!.tlogIndex], [false, 'network', undefined, undefined])
+  assert.deepEqual(
+    [one!.verified, one!.error, one!.integratedTime, one!.tlogIndex],
+    [false, 'network', undefined, undefined],
+  )
   assert.equal((await attestationsOf(digest))[0]!.provenance, undefined)
 })
 
 test('POST /images/{digest}/attestation 201: a time that cannot be read is absent and counted', async () => {
   const digest = await knownImage(sql)
-  const counted = async () => (await app.deps.metrics.unreadableTimes.get()).values.find((v) => v.labels.kind === 'attestation')?.value ?? 0
+  const counted = async () =>
+    (await app.deps.metrics.unreadableTimes.get()).values.find((v) => v.labels.kind === 'attestation')?.value ?? 0
   const before = await counted()
   await assertAnswer(
     post(
       resultOf(digest, {
-        signatures: [signature({ integrated_time: '2025-01-02T03:04:05' }), signature({ integrated_time: 'yesterday', tlog_index: 7 })],
+        signatures: [
+          signature({ integrated_time: '2025-01-02T03:04:05' }),
+          signature({ integrated_time: 'yesterday', tlog_index: 7 }),
+        ],
       }),
     ),
     201,
@@ -220,10 +272,19 @@ test('POST /images/{digest}/attestation 201: a time that cannot be read is absen
 })
 
 test('POST /images/{digest}/attestation 201: the index in the transparency log is kept to the digit', async () => {
-  const digits = ['0', '9007199254740991', '9007199254740992', '9007199254740993', '9223372036854775807', '-9223372036854775808', '1e3']
+  const digits = [
+    '0',
+    '9007199254740991',
+    '9007199254740992',
+    '9007199254740993',
+    '9223372036854775807',
+    '-9223372036854775808',
+    '1e3',
+  ]
   const digest = await knownImage(sql)
   const entry = (tlog: string) => JSON.stringify(signature({ tlog_index: '@' })).replace('"@"', tlog)
-  const body = (list: string[]) => JSON.stringify(resultOf(digest, { signatures: '@' })).replace('"@"', `[${list.map(entry).join(',')}]`)
+  const body = (list: string[]) =>
+    JSON.stringify(resultOf(digest, { signatures: '@' })).replace('"@"', `[${list.map(entry).join(',')}]`)
   await assertAnswer(send(digest, body(digits)), 201)
   const { signatures, verified_signatures } = (await rowOf(digest))!
   for (const stored of [signatures, verified_signatures] as string[])
@@ -233,8 +294,22 @@ test('POST /images/{digest}/attestation 201: the index in the transparency log i
     )
   await assertAnswer(send(digest, body(digits)), 200)
   await assertAnswer(send(digest, body(['9007199254740992', ...digits.slice(1)])), 409, /^Another result/)
-  for (const bad of ['9223372036854775808', '-9223372036854775809', '1.5', '1e300', '1e17', '"1"', '9'.repeat(1_000), 'true', '{}'])
-    await assertAnswer(send(digest, body(['1', bad])), 400, /^Json deserialize error: signatures\[1\]\.tlog_index: .*expected int64$/)
+  for (const bad of [
+    '9223372036854775808',
+    '-9223372036854775809',
+    '1.5',
+    '1e300',
+    '1e17',
+    '"1"',
+    '9'.repeat(1_000),
+    'true',
+    '{}',
+  ])
+    await assertAnswer(
+      send(digest, body(['1', bad])),
+      400,
+      /^Json deserialize error: signatures\[1\]\.tlog_index: .*expected int64$/,
+    )
 })
 
 test('POST /images/{digest}/attestation 201: every verdict that its signatures give', async () => {
@@ -267,7 +342,11 @@ test('POST /images/{digest}/attestation 201: what is sent as verified and names 
     [[unverified('network')], 'unknown', 'no_signer_identity'],
     [[unverified('a_new_code')], 'unknown', 'no_signer_identity'],
     [[unverified('untrusted_key')], 'key_signed', 'untrusted_key'],
-    [[unverified('untrusted_key'), unverified('digest_mismatch'), unverified('bad_signature')], 'invalid', 'digest_mismatch'],
+    [
+      [unverified('untrusted_key'), unverified('digest_mismatch'), unverified('bad_signature')],
+      'invalid',
+      'digest_mismatch',
+    ],
   ]
   for (const one of anonymous)
     for (const [others, verdict, reason] of cases) {
@@ -278,7 +357,10 @@ test('POST /images/{digest}/attestation 201: what is sent as verified and names 
       assert.deepEqual([row.verdict, row.reason, row.signers, row.verified_predicates], [verdict, reason, '[]', '[]'])
       for (const entry of [(await signaturesOf(digest))[0]!, (await attestationsOf(digest))[0]!]) {
         const { verified, error, detail } = entry
-        assert.deepEqual([verified, error, detail], [false, 'no_signer_identity', 'sent as verified without naming its signer'])
+        assert.deepEqual(
+          [verified, error, detail],
+          [false, 'no_signer_identity', 'sent as verified without naming its signer'],
+        )
         for (const key of ['signerKind', 'issuer', 'san', 'keyName', 'keyFingerprint', 'keyPem', 'provenance'])
           assert.ok(!(key in entry), key)
       }
@@ -300,7 +382,10 @@ test('POST /images/{digest}/attestation 201: a real signature among 31 others, a
     Array.from({ length: count }, (_, i) => unverified(i % 2 ? 'malformed' : 'untrusted_root', fields))
   await assertAnswer(
     post(
-      resultOf(digest, { signatures: [...junk(31), signature()], attestations: [...junk(63, { predicate_type: 'junk' }), statement()] }),
+      resultOf(digest, {
+        signatures: [...junk(31), signature()],
+        attestations: [...junk(63, { predicate_type: 'junk' }), statement()],
+      }),
     ),
     201,
   )
@@ -310,10 +395,12 @@ test('POST /images/{digest}/attestation 201: a real signature among 31 others, a
 })
 
 test('POST /images/{digest}/attestation 201: unknown reason codes are stored as one, counted, and the first 64 logged once', async () => {
-  const count = async () => Number(/^svc_attestation_unrecognised_reason_total (\d+)$/m.exec((await app.get('/metrics')).text)![1])
+  const count = async () =>
+    Number(/^svc_attestation_unrecognised_reason_total (\d+)$/m.exec((await app.get('/metrics')).text)![1])
   const start = await count()
   const digest = await knownImage(sql)
-  const unknown = (digest: string, fields: Fields = {}) => resultOf(digest, { verdict: 'unknown', signatures: [], ...fields })
+  const unknown = (digest: string, fields: Fields = {}) =>
+    resultOf(digest, { verdict: 'unknown', signatures: [], ...fields })
   await assertAnswer(
     post(
       unknown(digest, {
@@ -348,7 +435,13 @@ test('POST /images/{digest}/attestation 201: unknown reason codes are stored as 
 test('POST /images/{digest}/attestation 201: what a verified entry names itself by is whole up to its limits, the rest is cut to its own', async () => {
   const digest = await knownImage(sql)
   const wide = 'é'.repeat(512)
-  const provenance = { builder_id: wide, build_type: `x${wide}`, source_repo: wide, source_ref: wide, source_commit: 'c'.repeat(128) }
+  const provenance = {
+    builder_id: wide,
+    build_type: `x${wide}`,
+    source_repo: wide,
+    source_ref: wide,
+    source_commit: 'c'.repeat(128),
+  }
   const long = 'é'.repeat(1_000)
   const loose = { format: long, source: `x${long}`, subject: long, key_hint: long, detail: `${'word '.repeat(52)}é` }
   await assertAnswer(
@@ -374,7 +467,10 @@ test('POST /images/{digest}/attestation 201: what a verified entry names itself 
     201,
   )
   const [keyless, key, bad] = await signaturesOf(digest)
-  assert.deepEqual([keyless!.issuer, keyless!.san, keyless!.format, keyless!.source], [wide, wide, 'é'.repeat(64), `x${'é'.repeat(63)}`])
+  assert.deepEqual(
+    [keyless!.issuer, keyless!.san, keyless!.format, keyless!.source],
+    [wide, wide, 'é'.repeat(64), `x${'é'.repeat(63)}`],
+  )
   assert.deepEqual(
     [keyless!.subject, keyless!.keyHint, keyless!.detail],
     ['é'.repeat(96), 'é'.repeat(64), 'word '.repeat(52).slice(0, 256).trim()],
@@ -384,7 +480,13 @@ test('POST /images/{digest}/attestation 201: what a verified entry names itself 
   const [stated] = await attestationsOf(digest)
   assert.deepEqual([stated!.predicateType, stated!.payloadSha256], [`x${'é'.repeat(511)}`, `x${'é'.repeat(31)}`])
   assert.deepEqual(stated!.provenance, {
-    ...{ builderId: wide, buildType: `x${'é'.repeat(511)}`, sourceRepo: wide, sourceCommit: 'c'.repeat(128), sourceRef: wide },
+    ...{
+      builderId: wide,
+      buildType: `x${'é'.repeat(511)}`,
+      sourceRepo: wide,
+      sourceCommit: 'c'.repeat(128),
+      sourceRef: wide,
+    },
   })
 })
 
@@ -401,9 +503,14 @@ test('POST /images/{digest}/attestation 201: lists show 8 distinct signers and 1
     ...Array.from({ length: 9 }, (_, i) => signature({ san: `https://ci.test/${i}` })),
     unverified('network'),
   ]
-  const attestations = Array.from({ length: 40 }, (_, i) => statement({ predicate_type: `${'p'.repeat(i < 2 ? 256 : 200)}${i >> 1}` }))
+  const attestations = Array.from({ length: 40 }, (_, i) =>
+    statement({ predicate_type: `${'p'.repeat(i < 2 ? 256 : 200)}${i >> 1}` }),
+  )
   await assertAnswer(post(resultOf(digest, { signatures, attestations })), 201)
-  const { signers, verified_predicates, verified_signatures, verified_attestations } = (await rowOf(digest)) as Record<string, string>
+  const { signers, verified_predicates, verified_signatures, verified_attestations } = (await rowOf(digest)) as Record<
+    string,
+    string
+  >
   assert.deepEqual(
     JSON.parse(signers!).map(({ san }: Row) => san),
     [`https://ci.test/${'é'.repeat(120)}`, ...Array.from({ length: 7 }, (_, i) => `https://ci.test/${i}`)],
@@ -418,14 +525,16 @@ test('POST /images/{digest}/attestation 201: lists show 8 distinct signers and 1
 
 test('POST /images/{digest}/attestation 200: the same result, whenever it was checked; a strictly newer one is 201, another one 409', async () => {
   const digest = await knownImage(sql)
-  const at = (seconds: number, fields: Fields = {}) => post(resultOf(digest, { checked_at: checkedAt(seconds), ...fields }))
+  const at = (seconds: number, fields: Fields = {}) =>
+    post(resultOf(digest, { checked_at: checkedAt(seconds), ...fields }))
   await assertAnswer(at(10), 201)
   const stored = await rowOf(digest)
   for (const seconds of [10, 5]) {
     const answer = await assertAnswer(at(seconds), 200)
     assert.deepEqual([answer.headers.get('content-type'), answer.headers.get('content-length')], [null, '0'])
   }
-  for (const seconds of [10, 9]) await assertAnswer(at(seconds, { verdict: 'unsigned', signatures: [] }), 409, /^Another result is stored/)
+  for (const seconds of [10, 9])
+    await assertAnswer(at(seconds, { verdict: 'unsigned', signatures: [] }), 409, /^Another result is stored/)
   // Digits beyond microseconds are none.
   await assertAnswer(at(0, { checked_at: checkedAt(10).replace('.000Z', '.000000999Z') }), 200)
   assert.deepEqual(await rowOf(digest), stored)
@@ -460,7 +569,12 @@ test('POST /images/{digest}/attestation 201: of a result that is replaced nothin
 
 test('POST /images/{digest}/attestation 409: each part that is compared makes another result', async () => {
   const digest = await knownImage(sql)
-  const result = resultOf(digest, { trust_root: 'public-good', signed_via: 'self', signed_digest: digest, attestations: [statement()] })
+  const result = resultOf(digest, {
+    trust_root: 'public-good',
+    signed_via: 'self',
+    signed_digest: digest,
+    attestations: [statement()],
+  })
   await assertAnswer(post(result), 201)
   const others: Fields[] = [
     { repository: 'registry.test/team/other' },
@@ -512,7 +626,8 @@ test('POST /images/{digest}/attestation 415: any content coding; 201 without one
     assert.equal(answer.headers.get('accept-encoding'), 'identity')
   }
   await assertAnswer(send(digest, text, { 'content-type': 'text/plain' }), 201)
-  for (const coding of ['', 'identity', ' Identity ']) await assertAnswer(send(digest, text, { 'content-encoding': coding }), 200)
+  for (const coding of ['', 'identity', ' Identity '])
+    await assertAnswer(send(digest, text, { 'content-encoding': coding }), 200)
 })
 
 const filled = (digest: string, bytes: number, fields: Fields = {}) => {
@@ -529,9 +644,19 @@ test('POST /images/{digest}/attestation 413: more than 256 KiB, 32 signatures or
   ] as const) {
     const says = new RegExp(`^body has more than ${max} ${list}$`)
     await assertRefused(digest, { schema_version: 'x', [list]: Array(max + 1).fill(null) }, 413, says)
-    await assertRefused(digest, { [list]: Array(max).fill(null) }, 400, new RegExp(`^Json deserialize error: ${list}\\[0\\]: `))
+    await assertRefused(
+      digest,
+      { [list]: Array(max).fill(null) },
+      400,
+      new RegExp(`^Json deserialize error: ${list}\\[0\\]: `),
+    )
   }
-  const dense = ['[0,0,...]', `[${'0,'.repeat(130_000)}0]`, `[${'{},'.repeat(80_000)}{}]`, `{${'"a":0,'.repeat(40_000)}"b":0}`]
+  const dense = [
+    '[0,0,...]',
+    `[${'0,'.repeat(130_000)}0]`,
+    `[${'{},'.repeat(80_000)}{}]`,
+    `{${'"a":0,'.repeat(40_000)}"b":0}`,
+  ]
   for (const list of dense.slice(1))
     await assertAnswer(send(digest, `{"signatures":${list}}`), 413, /^body has more than 16384 keys and values$/)
   await assertAnswer(send(digest, filled(digest, 262_144)), 201)
@@ -555,9 +680,13 @@ test('POST /images/{digest}/attestation 400: what is not JSON, or of another typ
     [text.replace('"verified":true', '"verified":true,"verified":false'), '"verified" is there twice'],
     [text.replace('{', '{"x":{"a":1,"\\u0061":2},'), '"a" is there twice'],
   ]
-  for (const [body, says] of broken) await assertAnswer(send(digest, body), 400, new RegExp(`^Json deserialize error: ${says}`))
+  for (const [body, says] of broken)
+    await assertAnswer(send(digest, body), 400, new RegExp(`^Json deserialize error: ${says}`))
   const typed: [Fields, string][] = [
-    ...['schema_version', 'digest', 'repository', 'checked_at', 'verdict'].map((key): [Fields, string] => [{ [key]: undefined }, key]),
+    ...['schema_version', 'digest', 'repository', 'checked_at', 'verdict'].map((key): [Fields, string] => [
+      { [key]: undefined },
+      key,
+    ]),
     [{ schema_version: '1' }, 'schema_version'],
     [{ schema_version: 1.5 }, 'schema_version'],
     [{ verdict: 3 }, 'verdict'],
@@ -570,13 +699,22 @@ test('POST /images/{digest}/attestation 400: what is not JSON, or of another typ
     [{ attestations: [signature()] }, 'attestations\\[0\\]\\.predicate_type'],
     [{ attestations: [statement({ provenance: 'x' })] }, 'attestations\\[0\\]\\.provenance'],
     [{ attestations: [statement({ provenance: { builder_id: 1 } })] }, 'attestations\\[0\\]\\.provenance\\.builder_id'],
-    ...['now', '2025-01-02T03:04:05', '2025-02-30T00:00:00Z', '0001-01-01T00:00:00+01:00', '2025-01-02T03:04:05.1234567890Z'].map(
-      (checked_at): [Fields, string] => [{ checked_at }, 'checked_at'],
-    ),
+    ...[
+      'now',
+      '2025-01-02T03:04:05',
+      '2025-02-30T00:00:00Z',
+      '0001-01-01T00:00:00+01:00',
+      '2025-01-02T03:04:05.1234567890Z',
+    ].map((checked_at): [Fields, string] => [{ checked_at }, 'checked_at']),
   ]
   // A type is judged before what else is wrong.
   for (const [fields, field] of typed)
-    await assertRefused(digest, { repository: '\n', schema_version: 2, ...fields }, 400, new RegExp(`^Json deserialize error: ${field}: `))
+    await assertRefused(
+      digest,
+      { repository: '\n', schema_version: 2, ...fields },
+      400,
+      new RegExp(`^Json deserialize error: ${field}: `),
+    )
 })
 
 test('POST /images/{digest}/attestation 400: a digest that is none', async () => {
@@ -606,15 +744,33 @@ const FORBIDDEN = [
 test('POST /images/{digest}/attestation 422: control, line-break and bidi characters in any text, by its path', async () => {
   const digest = await knownImage(sql)
   for (const c of FORBIDDEN)
-    await assertRefused(digest, { signatures: [signature(), signature({ san: `a${c}` })] }, 422, /^signatures\[1\]\.san: /)
+    await assertRefused(
+      digest,
+      { signatures: [signature(), signature({ san: `a${c}` })] },
+      422,
+      /^signatures\[1\]\.san: /,
+    )
   const at = (list: string, key: string, value: unknown): Fields => ({
     [list]: [list === 'signatures' ? signature({ [key]: value }) : statement({ [key]: value })],
   })
   for (const key of ['repository', 'verdict', 'reason', 'trust_root', 'signed_via', 'signed_digest', 'digest'])
     await assertRefused(digest, { [key]: 'a\u202eb' }, 422, new RegExp(`^${key}: a control`))
-  const keys = ['format', 'source', 'error', 'detail', 'subject', 'signer_kind', 'issuer', 'san', 'key_name', 'key_fingerprint', 'key_hint']
+  const keys = [
+    'format',
+    'source',
+    'error',
+    'detail',
+    'subject',
+    'signer_kind',
+    'issuer',
+    'san',
+    'key_name',
+    'key_fingerprint',
+    'key_hint',
+  ]
   for (const list of ['signatures', 'attestations'])
-    for (const key of keys) await assertRefused(digest, at(list, key, '\u0085'), 422, new RegExp(`^${list}\\[0\\]\\.${key}: a control`))
+    for (const key of keys)
+      await assertRefused(digest, at(list, key, '\u0085'), 422, new RegExp(`^${list}\\[0\\]\\.${key}: a control`))
   for (const key of ['predicate_type', 'payload_sha256'])
     await assertRefused(digest, at('attestations', key, '\ufeff'), 422, new RegExp(`^attestations\\[0\\]\\.${key}: `))
   for (const key of ['builder_id', 'build_type', 'source_repo', 'source_commit', 'source_ref']) {
@@ -622,9 +778,17 @@ test('POST /images/{digest}/attestation 422: control, line-break and bidi charac
     await assertRefused(digest, at('attestations', 'provenance', { [key]: 'a\u2028' }), 422, says)
   }
   for (const c of ['\0', '\ud800'])
-    await assertRefused(digest, { signatures: [unverified('network', { key_pem: c }), signature()] }, 422, /^signatures\[0\]\.key_pem: /)
+    await assertRefused(
+      digest,
+      { signatures: [unverified('network', { key_pem: c }), signature()] },
+      422,
+      /^signatures\[0\]\.key_pem: /,
+    )
   // In what nobody reads there may be anything, and not every character that is not seen is forbidden.
-  await assertAnswer(post(resultOf(digest, { x: '\0\ud800', signatures: [signature({ san: '\u200b\u{1f600}\uffff', x: '\n' })] })), 201)
+  await assertAnswer(
+    post(resultOf(digest, { x: '\0\ud800', signatures: [signature({ san: '\u200b\u{1f600}\uffff', x: '\n' })] })),
+    201,
+  )
   assert.equal((await signaturesOf(digest))[0]!.san, '\u200b\u{1f600}\uffff')
 })
 
@@ -647,7 +811,10 @@ test('POST /images/{digest}/attestation 422: what breaks the contract, in the or
     [{ signed_via: 'The Index' }, /^signed_via: /],
     [{ signed_digest: 'sha256:short' }, /^signed_digest: /],
     [{ signatures: [signature({ signer_kind: 'Key' })] }, /^signatures\[0\]\.signer_kind: /],
-    [{ signatures: [keySignature({ key_name: 'x'.repeat(129) })] }, /^signatures\[0\]\.key_name: longer than 128 bytes$/],
+    [
+      { signatures: [keySignature({ key_name: 'x'.repeat(129) })] },
+      /^signatures\[0\]\.key_name: longer than 128 bytes$/,
+    ],
     [{ verdict: 'unsigned' }, /^verdict: there are signatures$/],
   ]
   for (const [i, [fields, says]] of rules.entries()) {
@@ -665,7 +832,10 @@ test('POST /images/{digest}/attestation 422: what breaks the contract, in the or
     422,
     /^attestations\[0\]\.signer_kind: /,
   )
-  await assertAnswer(post({ ...resultOf(digest), repository: 'r'.repeat(1_024), checked_at: ahead(60), reason: 'x'.repeat(128) }), 201)
+  await assertAnswer(
+    post({ ...resultOf(digest), repository: 'r'.repeat(1_024), checked_at: ahead(60), reason: 'x'.repeat(128) }),
+    201,
+  )
 })
 
 test('POST /images/{digest}/attestation 422: a name of a verified signer or build over its limit', async () => {
@@ -699,8 +869,21 @@ test('POST /images/{digest}/attestation 422: a key_pem that is no public key in 
   const digest = await knownImage(sql)
   const [begin, end] = ['-----BEGIN PUBLIC KEY-----', '-----END PUBLIC KEY-----']
   const bad = [
-    ...['hello', `${begin}\nabc`, `abc\n${end}`, begin + end, `${begin}\nab-c\n${end}`, `${begin}\na b\n${end}`, `x${PEM}`],
-    ...[`${PEM}\n${PEM}`, PEM.replaceAll('PUBLIC', 'PRIVATE'), `${begin}\nabc\u2028\n${end}`, `${begin}\n${end}\n${begin}\nabc\n${end}`],
+    ...[
+      'hello',
+      `${begin}\nabc`,
+      `abc\n${end}`,
+      begin + end,
+      `${begin}\nab-c\n${end}`,
+      `${begin}\na b\n${end}`,
+      `x${PEM}`,
+    ],
+    ...[
+      `${PEM}\n${PEM}`,
+      PEM.replaceAll('PUBLIC', 'PRIVATE'),
+      `${begin}\nabc\u2028\n${end}`,
+      `${begin}\n${end}\n${begin}\nabc\n${end}`,
+    ],
   ]
   for (const key_pem of bad)
     await assertRefused(
@@ -726,7 +909,10 @@ test('POST /images/{digest}/attestation 422: a verdict that its signatures do no
     ['key_signed', [unverified('network')]],
     ['key_signed', [unverified('untrusted_key'), unverified('bad_signature')]],
     ['unknown', [signature()]],
-    ...['bad_signature', 'digest_mismatch', 'malformed'].map((error): [string, Fields[]] => ['unknown', [unverified(error)]]),
+    ...['bad_signature', 'digest_mismatch', 'malformed'].map((error): [string, Fields[]] => [
+      'unknown',
+      [unverified(error)],
+    ]),
   ]
   for (const [verdict, signatures] of refused)
     await assertRefused(
@@ -814,10 +1000,17 @@ test('POST /images/{digest}/attestation 503: when the memory for bodies is not f
   const full = createApp({ ...app.deps, bodies }, routes)
   const digest = await knownImage(sql)
   const ask = () =>
-    full.request(path(digest), { method: 'POST', body: JSON.stringify(resultOf(digest)), headers: { authorization: `Bearer ${token}` } })
+    full.request(path(digest), {
+      method: 'POST',
+      body: JSON.stringify(resultOf(digest)),
+      headers: { authorization: `Bearer ${token}` },
+    })
   const release = await bodies.acquire(64)
   const refused = await ask()
-  assert.deepEqual([refused.status, refused.headers.get('retry-after'), await refused.text()], [503, '1', 'too many bodies at once'])
+  assert.deepEqual(
+    [refused.status, refused.headers.get('retry-after'), await refused.text()],
+    [503, '1', 'too many bodies at once'],
+  )
   assert.deepEqual([await rowOf(digest), app.deps.inbox.bytes], [undefined, 0])
   release()
   assert.equal((await ask()).status, 201)
@@ -840,7 +1033,11 @@ test('POST /images/{digest}/attestation 201: one whose answer was lost is stored
   for (const fates of [['answer lost'], ['answer lost', 'answer lost'], ['question lost', 'answer lost']] as const) {
     const digest = await knownImage(lossy.sql)
     const ask = async (seconds: number, fields: Fields = {}) => {
-      const { status, text } = await lossy.post(path(digest), resultOf(digest, { checked_at: checkedAt(seconds), ...fields }), token)
+      const { status, text } = await lossy.post(
+        path(digest),
+        resultOf(digest, { checked_at: checkedAt(seconds), ...fields }),
+        token,
+      )
       assert.equal(lossy.toCome, 0)
       return [status, status < 300 ? text : '']
     }
@@ -857,7 +1054,8 @@ test('POST /images/{digest}/attestation 201: one whose answer was lost is stored
 
 test('POST /images/{digest}/attestation 201: of many at once for one image the newest is stored, and whoever stored one was told so', async () => {
   const digest = await knownImage(sql)
-  const one = (seconds: number) => post(resultOf(digest, { checked_at: checkedAt(seconds), repository: `r-${seconds}` }))
+  const one = (seconds: number) =>
+    post(resultOf(digest, { checked_at: checkedAt(seconds), repository: `r-${seconds}` }))
   let answers: Promise<Answer>[] = []
   await whileLocked(sql, 'image_attestation', async () => {
     answers = [3, 1, 4, 1, 5, 2].map(one)

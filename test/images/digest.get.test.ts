@@ -23,12 +23,20 @@ const read = async (digest: string) => {
 
 test('GET /images/{digest} 200: the image and its workload, every key in wire order', async () => {
   const [namespace, digest] = [newNamespace(), newDigest()]
-  await store(replica(namespace, [container('app', digest, { kind: 'init', state: 'terminated', state_reason: 'Completed' })]))
+  await store(
+    replica(namespace, [container('app', digest, { kind: 'init', state: 'terminated', state_reason: 'Completed' })]),
+  )
   const image = await read(digest)
   const keys = ['digest', 'repository', 'tags', 'digestKind', 'firstSeen', 'lastSeen', 'workloads', 'truncated']
   assert.deepEqual(Object.keys(image), keys)
   const { firstSeen, lastSeen, workloads, ...rest } = image
-  assert.deepEqual(rest, { digest, repository: 'registry.test/team/app', tags: ['v1'], digestKind: 'repo', truncated: false })
+  assert.deepEqual(rest, {
+    digest,
+    repository: 'registry.test/team/app',
+    tags: ['v1'],
+    digestKind: 'repo',
+    truncated: false,
+  })
   const expected = {
     clusterId: 'primary',
     namespace,
@@ -62,7 +70,12 @@ test('GET /images/{digest} 200: the running first, then by namespace, kind, name
       for (const name of ['web', 'api'])
         for (const one of ['y', 'x']) uses.push([uses.length % 3 === 0, `${namespace}${space}`, kind, name, one])
   for (const [live, space, workload_kind, workload_name, one] of uses)
-    await store(replica(space, [container(one, digest, { state: live ? 'running' : 'terminated' })], { workload_kind, workload_name }))
+    await store(
+      replica(space, [container(one, digest, { state: live ? 'running' : 'terminated' })], {
+        workload_kind,
+        workload_name,
+      }),
+    )
   const key = ([live, ...names]: (boolean | string)[]) => [live ? 0 : 1, ...names].join(' ')
   const found = (await read(digest)).workloads.map((w: Record<string, string>) => [
     ...[w.running, w.namespace, w.workloadKind, w.workloadName, w.containerName],
@@ -158,6 +171,8 @@ test('GET /images/{digest} 503: shed when the read budget is spent', async () =>
 })
 
 test('GET /images/{digest} 503: the table is locked for longer than a statement may take', async () => {
-  await whileRefused(guarded.sql, 'image', async () => assertDatabaseBusy(await guarded.get(`/images/${unknown}`, { token })))
+  await whileRefused(guarded.sql, 'image', async () =>
+    assertDatabaseBusy(await guarded.get(`/images/${unknown}`, { token })),
+  )
   assertNoData(await guarded.get(`/images/${unknown}`, { token }))
 })

@@ -48,7 +48,9 @@ const range = (n: number) => Array.from({ length: n }, (_, i) => i)
 
 test('a row has the workload, the container, the image, the pod, and the clock of the database', async () => {
   const [namespace, digest] = [newNamespace(), newDigest()]
-  const body = replica(namespace, [container('app', digest, { state_reason: 'x' })], { time_stamp: '2001-01-01T00:00:00' })
+  const body = replica(namespace, [container('app', digest, { state_reason: 'x' })], {
+    time_stamp: '2001-01-01T00:00:00',
+  })
   await post(body)
   const { first_seen, last_seen, ...row } = await only(namespace)
   assert.deepEqual(row, {
@@ -74,7 +76,14 @@ test('a row has the workload, the container, the image, the pod, and the clock o
     ]
   assert.equal(is_now, true)
   const stored = await image(digest)
-  assert.deepEqual(stored, { digest, repository: 'registry.test/team/app', tags: ['v1'], digest_kind: 'repo', first_seen, last_seen })
+  assert.deepEqual(stored, {
+    digest,
+    repository: 'registry.test/team/app',
+    tags: ['v1'],
+    digest_kind: 'repo',
+    first_seen,
+    last_seen,
+  })
 })
 
 test('a post without containers asks the database for nothing more', async () => {
@@ -121,7 +130,8 @@ for (const [what, fields] of Object.entries<Row>({
 
 test('a name of 253 characters, and the kinds in any case', async () => {
   assert.equal((await kept({ name: 'n'.repeat(253) })).container_name, 'n'.repeat(253))
-  for (const kind of ['init', 'Regular', 'EPHEMERAL']) assert.equal((await kept({ kind })).container_kind, kind.toLowerCase())
+  for (const kind of ['init', 'Regular', 'EPHEMERAL'])
+    assert.equal((await kept({ kind })).container_kind, kind.toLowerCase())
 })
 
 test('names of the longest length, of characters that do not compress', async () => {
@@ -162,9 +172,20 @@ test('64 containers are kept, of more the first, with a warning', async () => {
 })
 
 test('a reference of 1024 bytes is kept as written; a longer or mangled one as malformed_reference, and counted', async () => {
-  for (const ref of ['a'.repeat(1024), 'é'.repeat(512), ' spaced ', 'UPPER']) assert.equal((await kept({ image: ref })).image_ref, ref)
+  for (const ref of ['a'.repeat(1024), 'é'.repeat(512), ' spaced ', 'UPPER'])
+    assert.equal((await kept({ image: ref })).image_ref, ref)
   const before = await malformed('image_ref')
-  const bad = ['a'.repeat(1025), `${'é'.repeat(512)}a`, 'a\nb', 'a\0b', 'a\x7f', 'a\x85', 'a\u2028', '\u2029a', 'a\ud800']
+  const bad = [
+    'a'.repeat(1025),
+    `${'é'.repeat(512)}a`,
+    'a\nb',
+    'a\0b',
+    'a\x7f',
+    'a\x85',
+    'a\u2028',
+    '\u2029a',
+    'a\ud800',
+  ]
   for (const ref of bad) assert.equal((await kept({ image: ref })).image_ref, 'malformed_reference')
   assert.equal(await malformed('image_ref'), before + bad.length)
 })
@@ -210,7 +231,11 @@ test('a digest without a known kind is ignored beside one that is taken, and mak
 test('a repository and a tag of any other form are dropped and counted; none and blank are simply none', async () => {
   const cases: [string, unknown, boolean][] = [
     ...[undefined, null, '', ' '].map((value): [string, unknown, boolean] => ['repository', value, false]),
-    ...['r'.repeat(513), 'a\nb', 'a\0', 7, {}, 'a\udc00'].map((value): [string, unknown, boolean] => ['repository', value, true]),
+    ...['r'.repeat(513), 'a\nb', 'a\0', 7, {}, 'a\udc00'].map((value): [string, unknown, boolean] => [
+      'repository',
+      value,
+      true,
+    ]),
     ...[undefined, null, '', ' '].map((value): [string, unknown, boolean] => ['tag', value, false]),
     ...['t'.repeat(129), 'a\u2028', ['v1'], true].map((value): [string, unknown, boolean] => ['tag', value, true]),
   ]
@@ -223,7 +248,10 @@ test('a repository and a tag of any other form are dropped and counted; none and
   }
   const digest = newDigest()
   await post(replica(newNamespace(), [container('app', digest, { repository: 'r'.repeat(512), tag: 't'.repeat(128) })]))
-  assert.deepEqual([(await image(digest))!.repository, (await image(digest))!.tags], ['r'.repeat(512), ['t'.repeat(128)]])
+  assert.deepEqual(
+    [(await image(digest))!.repository, (await image(digest))!.tags],
+    ['r'.repeat(512), ['t'.repeat(128)]],
+  )
 })
 
 test('/metrics has the malformed parts', async () => {
@@ -256,7 +284,10 @@ const POD = {
 }
 
 test('a security context keeps its known keys with values of their type', async () => {
-  assert.deepEqual((await kept({ security_context: { ...CONTEXT, procMount: 'Default', run_as_user: 1 } })).security_context, CONTEXT)
+  assert.deepEqual(
+    (await kept({ security_context: { ...CONTEXT, procMount: 'Default', run_as_user: 1 } })).security_context,
+    CONTEXT,
+  )
   const odd = [null, 'true', 1.5, {}, [], 2 ** 60, 'x'.repeat(65), 'a\0']
   for (const [key, value] of Object.entries(CONTEXT)) {
     for (const bad of odd) {
@@ -283,7 +314,8 @@ test('capabilities are sorted, each once, at most 64 of at most 64 characters', 
 
 test('pod_security keeps its known keys; what is malformed is left out, a whole one empty', async () => {
   assert.deepEqual(
-    (await kept({}, { pod_security: { ...POD, extra: 1, securityContext: { ...POD_CONTEXT, extra: 1 } } })).pod_security,
+    (await kept({}, { pod_security: { ...POD, extra: 1, securityContext: { ...POD_CONTEXT, extra: 1 } } }))
+      .pod_security,
     POD,
   )
   for (const bad of [null, 'x', 7, [POD], true]) {
@@ -292,9 +324,12 @@ test('pod_security keeps its known keys; what is malformed is left out, a whole 
     const { securityContext: _, ...rest } = POD
     assert.deepEqual((await kept({}, { pod_security: { ...POD, securityContext: bad } })).pod_security, rest)
   }
-  assert.deepEqual((await kept({}, { pod_security: { ...POD, hostPID: 'yes', serviceAccountName: 'a\0' } })).pod_security, {
-    ...Object.fromEntries(Object.entries(POD).filter(([key]) => key !== 'hostPID' && key !== 'serviceAccountName')),
-  })
+  assert.deepEqual(
+    (await kept({}, { pod_security: { ...POD, hostPID: 'yes', serviceAccountName: 'a\0' } })).pod_security,
+    {
+      ...Object.fromEntries(Object.entries(POD).filter(([key]) => key !== 'hostPID' && key !== 'serviceAccountName')),
+    },
+  )
 })
 
 test('a state is one of three or null; a reason stands with a state only, and is cut after 64 characters', async () => {
@@ -315,8 +350,24 @@ test('a state is one of three or null; a reason stands with a state only, and is
 test('no value of containers or pod_security keeps the pod from being written', async () => {
   const deep = (n: number) => `${'['.repeat(n)}${']'.repeat(n)}`
   const texts = [
-    ...['null', '"x"', '7', '1e999', '{}', '[]', '[null,7,"x",[],{}]', '{"0":{"name":"app"}}', '"\\u0000"', '["\\ud800"]', '{"\\u0000":1}'],
-    ...[deep(30_000), `[{"name":${deep(30_000)}}]`, `[{"name":"a","kind":"init","image":"x","security_context":${deep(30_000)}}]`],
+    ...[
+      'null',
+      '"x"',
+      '7',
+      '1e999',
+      '{}',
+      '[]',
+      '[null,7,"x",[],{}]',
+      '{"0":{"name":"app"}}',
+      '"\\u0000"',
+      '["\\ud800"]',
+      '{"\\u0000":1}',
+    ],
+    ...[
+      deep(30_000),
+      `[{"name":${deep(30_000)}}]`,
+      `[{"name":"a","kind":"init","image":"x","security_context":${deep(30_000)}}]`,
+    ],
     ...[
       '[{"__proto__":{"name":"a"}}]',
       `[${'0,'.repeat(90_000)}0]`,
@@ -326,7 +377,10 @@ test('no value of containers or pod_security keeps the pod from being written', 
   ]
   for (const key of ['containers', 'pod_security']) {
     for (const text of texts) {
-      const body = replica('tolerant', key === 'containers' ? 0 : [container('app', newDigest())], { [key]: '@', pod_identity: 'written' })
+      const body = replica('tolerant', key === 'containers' ? 0 : [container('app', newDigest())], {
+        [key]: '@',
+        pod_identity: 'written',
+      })
       const answer = await app.post('/pod/spec', JSON.stringify(body).replace('"@"', text))
       assert.equal(answer.status, 200, `${key} ${text.slice(0, 40)}: ${answer.text}`)
       assert.equal((await app.get(`/pod/name/${body.pod_name}`)).json.pod_identity, 'written')
@@ -340,7 +394,10 @@ test('text that no database can hold is refused outside the inventory as ever, b
     assert.equal(answer.status, 400)
     assert.match(answer.text, new RegExp(`^Json deserialize error: ${place}: U\\+0000`))
   }
-  assert.equal((await app.post('/pod/traffic', { uuid: 'u', time_stamp: '2024-05-01T10:00:00', containers: 'a\0' })).status, 400)
+  assert.equal(
+    (await app.post('/pod/traffic', { uuid: 'u', time_stamp: '2024-05-01T10:00:00', containers: 'a\0' })).status,
+    400,
+  )
 })
 
 test('an inventory that cannot be written is logged, without a value of it, and the pod is written', async () => {
@@ -355,7 +412,11 @@ test('an inventory that cannot be written is logged, without a value of it, and 
   await sql`alter table workload_container drop constraint refused`
   assert.equal((await app.get(`/pod/name/${bad.pod_name}`)).status, 200)
   assert.deepEqual(await rows(bad.pod_namespace as string), [])
-  assert.equal((await only(good.pod_namespace as string)).last_pod_name, good.pod_name, 'and its neighbours in one statement are too')
+  assert.equal(
+    (await only(good.pod_namespace as string)).last_pod_name,
+    good.pod_name,
+    'and its neighbours in one statement are too',
+  )
   const warnings = app.logged.filter(({ level }) => level === 40)
   assert.equal(warnings.length, 1)
   assert.equal(warnings[0]!.msg, 'the image inventory of a pod was not written')
@@ -403,9 +464,13 @@ test('without a namespace, or a name, or when the post is refused, nothing is wr
 // ---- What a later post changes
 
 test('a repeat writes nothing and locks nothing, from whichever pod and process', async () => {
-  const body = replica(newNamespace(), [container('app', newDigest(), { security_context: CONTEXT }), container('pull')], {
-    pod_security: POD,
-  })
+  const body = replica(
+    newNamespace(),
+    [container('app', newDigest(), { security_context: CONTEXT }), container('pull')],
+    {
+      pod_security: POD,
+    },
+  )
   await post(body)
   const [before, locks] = [await versions(sql), await rowLocks(sql)]
   const twin = { ...body, pod_name: `${body.pod_name}-twin` }
@@ -508,7 +573,11 @@ test('tags grow up to 32, the stored ones first, in the order they were seen', a
   const before = await versions(sql)
   await post(replica(newNamespace(), [container('app', undefined), container('pull')]))
   await see(['t39'])
-  assert.equal((await versions(sql)).filter((one) => !before.includes(one)).length, 1, 'a tag without room writes no image')
+  assert.equal(
+    (await versions(sql)).filter((one) => !before.includes(one)).length,
+    1,
+    'a tag without room writes no image',
+  )
 })
 
 test('a pod that runs another digest is named by no other row of the container', async () => {
@@ -536,7 +605,10 @@ test('a container that is pulled again takes its pod off its rows, creates none,
   await age(sql, 10)
   await post(replica(namespace, [container('app', newer)]))
   await post(replica(namespace, [container('side', elsewhere)]))
-  const pulling = (fields: Row = {}) => ({ ...body, containers: [container('app', undefined, { state: 'waiting', ...fields })] })
+  const pulling = (fields: Row = {}) => ({
+    ...body,
+    containers: [container('app', undefined, { state: 'waiting', ...fields })],
+  })
   const seen = async () => Object.fromEntries((await rows(namespace)).map((row) => [row.image_digest, row.ref_seen_at]))
   await post(pulling({ image: 'another' }))
   assert.deepEqual(await seen(), { [older]: null, [newer]: null, [elsewhere]: null })
@@ -568,7 +640,8 @@ test('64 posts at once of pods of one workload, from two processes: no fault, an
   const digests = range(8).map(newDigest)
   const names = range(4).map((i) => `c${i}`)
   app.logged.length = 0
-  const [{ deadlocks }] = (await sql`select deadlocks::int from pg_stat_database where datname = current_database()`) as unknown as [Row]
+  const [{ deadlocks }] =
+    (await sql`select deadlocks::int from pg_stat_database where datname = current_database()`) as unknown as [Row]
   for (const round of range(3)) {
     const bodies = range(64).map((n) => {
       const shuffled = [...names].sort(() => Math.random() - 0.5)
@@ -578,7 +651,9 @@ test('64 posts at once of pods of one workload, from two processes: no fault, an
       return replica(namespace, containers, { pod_name: `${namespace}-${n}` })
     })
     const statuses = await Promise.all(
-      bodies.map(async (body, n) => (n % 2 ? other.post('/pod/spec', body) : (await app.post('/pod/spec', body)).status)),
+      bodies.map(async (body, n) =>
+        n % 2 ? other.post('/pod/spec', body) : (await app.post('/pod/spec', body)).status,
+      ),
     )
     assert.deepEqual(new Set(statuses), new Set([200]))
   }
@@ -602,7 +677,8 @@ test('64 posts at once of pods of one workload, from two processes: no fault, an
     app.logged.filter(({ level }) => Number(level) >= 40),
     [],
   )
-  const [row] = (await sql`select deadlocks::int from pg_stat_database where datname = current_database()`) as unknown as [Row]
+  const [row] =
+    (await sql`select deadlocks::int from pg_stat_database where datname = current_database()`) as unknown as [Row]
   assert.equal(row.deadlocks, deadlocks)
 })
 
@@ -610,7 +686,13 @@ test('of replicas in one statement that say different things the last one counts
   const [namespace, digest] = [newNamespace(), newDigest()]
   const states = ['running', 'waiting', 'terminated']
   const document = states.map((state, n) => ({
-    ...{ pod_namespace: namespace, workload_kind: 'Deployment', workload_name: 'web', pod_name: `web-${n}`, container_name: 'app' },
+    ...{
+      pod_namespace: namespace,
+      workload_kind: 'Deployment',
+      workload_name: 'web',
+      pod_name: `web-${n}`,
+      container_name: 'app',
+    },
     ...{ container_kind: 'regular', image_ref: `r:${n}`, image_digest: digest, digest_kind: 'repo', tags: [] },
     ...{ security_context: { runAsUser: n }, pod_security: { hostUsers: n > 1 }, state, state_reason: `R${n}` },
   }))
@@ -651,13 +733,21 @@ test('a workload that is being changed by another session is waited for, one tha
   const body = replica(namespace, [container('app', digest)])
   await post(body)
   const changed = { ...body, containers: [container('app', digest, { state: 'waiting' })] }
-  const item = { ...container('app', digest), pod_namespace: namespace, workload_kind: 'Deployment', workload_name: 'web' }
+  const item = {
+    ...container('app', digest),
+    pod_namespace: namespace,
+    workload_kind: 'Deployment',
+    workload_name: 'web',
+  }
   let pending: Promise<Row> | undefined
   await sql.begin(async (session) => {
     await session`select pg_advisory_xact_lock(workload) from posted_containers(${JSON.stringify([item])}::text::json)`
     await post(body)
     pending = post(changed)
-    await until('it waits', async () => (await sql`select from pg_locks where locktype = 'advisory' and not granted`).length > 0)
+    await until(
+      'it waits',
+      async () => (await sql`select from pg_locks where locktype = 'advisory' and not granted`).length > 0,
+    )
     assert.equal((await only(namespace)).state, 'running')
   })
   await pending

@@ -14,7 +14,15 @@ const token = TOKENS.BROKER_TOKEN_READ
 const NOBODY = `/images/${newImage()}/runtime`
 
 type Query = Record<string, string | number>
-type Entry = { path: string; kind: string; workloads: number; origin: string; pathComplete: boolean; firstSeen: string; lastSeen: string }
+type Entry = {
+  path: string
+  kind: string
+  workloads: number
+  origin: string
+  pathComplete: boolean
+  firstSeen: string
+  lastSeen: string
+}
 type Page = { entries: Entry[]; truncated: boolean; nextCursor: string | null; coverage: Record<string, unknown> }
 
 const read = async (image: string, query: Query = {}): Promise<Page> => {
@@ -120,7 +128,12 @@ test('GET /images/{digest}/runtime 200: an entry spans its rows: distinct worklo
     ...rest,
   })
   assert.deepEqual((await read(image)).entries, [
-    entry('exec', '/bin/x', { origin: 'memfd', firstSeen: '2025-12-01T00:00:00', lastSeen: '2026-03-01T00:00:00', workloads: 3 }),
+    entry('exec', '/bin/x', {
+      origin: 'memfd',
+      firstSeen: '2025-12-01T00:00:00',
+      lastSeen: '2026-03-01T00:00:00',
+      workloads: 3,
+    }),
     entry('exec', '/other', {}),
     entry('lib', '/bin/x', {}),
   ])
@@ -215,32 +228,40 @@ test('GET /images/{digest}/runtime 200: all pages together are the list, and wha
     workload: fc.constantFrom('w-1', 'w-2', 'w-3'),
     container: fc.constantFrom('app', 'side'),
   })
-  const rows = fc.uniqueArray(row, { maxLength: 30, selector: (r) => JSON.stringify([r.path, r.entryKind, r.workload, r.container]) })
+  const rows = fc.uniqueArray(row, {
+    maxLength: 30,
+    selector: (r) => JSON.stringify([r.path, r.entryKind, r.workload, r.container]),
+  })
   const keyOf = (r: { entryKind: string; path: string }) => `${r.entryKind}:${r.path}`
   await fc.assert(
-    fc.asyncProperty(rows, fc.array(row, { maxLength: 10 }), fc.integer({ min: 1, max: 8 }), async (old, later, limit) => {
-      const image = newImage()
-      await store(image, old)
-      const arriving = [...later]
-      const seen: string[] = []
-      const workloads = new Map<string, number>()
-      for (const page of await pages(image, { limit }, async () => {
-        const next = arriving.pop()
-        if (next) await store(image, [{ ...next, namespace: `later-${arriving.length}` }])
-      })) {
-        assert.ok(page.entries.length <= limit)
-        seen.push(...keys(page))
-        for (const entry of page.entries) workloads.set(key(entry), entry.workloads)
-      }
-      assert.deepEqual(seen, [...new Set(seen)].sort(byBytes), 'each once, in order')
-      const fresh = new Set(later.map(keyOf))
-      for (const one of old) {
-        const meant = new Set(old.filter((r) => keyOf(r) === keyOf(one)).map((r) => r.workload)).size
-        assert.ok(workloads.get(keyOf(one))! >= meant, 'lost')
-        if (!fresh.has(keyOf(one))) assert.equal(workloads.get(keyOf(one)), meant)
-      }
-      for (const one of seen) assert.ok(fresh.has(one) || old.some((r) => keyOf(r) === one))
-    }),
+    fc.asyncProperty(
+      rows,
+      fc.array(row, { maxLength: 10 }),
+      fc.integer({ min: 1, max: 8 }),
+      async (old, later, limit) => {
+        const image = newImage()
+        await store(image, old)
+        const arriving = [...later]
+        const seen: string[] = []
+        const workloads = new Map<string, number>()
+        for (const page of await pages(image, { limit }, async () => {
+          const next = arriving.pop()
+          if (next) await store(image, [{ ...next, namespace: `later-${arriving.length}` }])
+        })) {
+          assert.ok(page.entries.length <= limit)
+          seen.push(...keys(page))
+          for (const entry of page.entries) workloads.set(key(entry), entry.workloads)
+        }
+        assert.deepEqual(seen, [...new Set(seen)].sort(byBytes), 'each once, in order')
+        const fresh = new Set(later.map(keyOf))
+        for (const one of old) {
+          const meant = new Set(old.filter((r) => keyOf(r) === keyOf(one)).map((r) => r.workload)).size
+          assert.ok(workloads.get(keyOf(one))! >= meant, 'lost')
+          if (!fresh.has(keyOf(one))) assert.equal(workloads.get(keyOf(one)), meant)
+        }
+        for (const one of seen) assert.ok(fresh.has(one) || old.some((r) => keyOf(r) === one))
+      },
+    ),
     { numRuns: 60 },
   )
 })
@@ -348,7 +369,9 @@ for (const [query, says] of [
     ' exec:/x',
     `exec:/${'x'.repeat(4_096)}`,
     `exec:${'%C3%A9'.repeat(2_049)}`,
-  ].map((cursor) => [`after=${cursor}`, /after: expected the nextCursor of a page: exec: or lib:, and a path$/] as const),
+  ].map(
+    (cursor) => [`after=${cursor}`, /after: expected the nextCursor of a page: exec: or lib:, and a path$/] as const,
+  ),
   ['after=exec:a%00', /after: U\+0000 is not allowed$/],
 ] as const)
   test(`GET /images/{digest}/runtime 400: ${query.slice(0, 30)}`, async () => {
@@ -363,7 +386,9 @@ test('GET /images/{digest}/runtime 401: without a token', async () => {
 })
 
 test('GET /images/{digest}/runtime 503: a cancelled statement', async () => {
-  await whileLocked(guarded.sql, 'runtime_executable', async () => assertDatabaseBusy(await guarded.get(NOBODY, { token })))
+  await whileLocked(guarded.sql, 'runtime_executable', async () =>
+    assertDatabaseBusy(await guarded.get(NOBODY, { token })),
+  )
 })
 
 test('GET /images/{digest}/runtime 503: charged by limit', async () => {

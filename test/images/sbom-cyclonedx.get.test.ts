@@ -18,7 +18,8 @@ const read = async (digest: string, query = '', target = app) => {
   assert.equal(answer.status, 200, answer.text)
   return answer
 }
-const refsOf = async (digest: string, query = '') => (await read(digest, query)).json.components.map((c: { name: string }) => c.name)
+const refsOf = async (digest: string, query = '') =>
+  (await read(digest, query)).json.components.map((c: { name: string }) => c.name)
 
 test('GET /images/{digest}/sbom/cyclonedx 200: the document, keys in alphabetical order throughout', async () => {
   const digest = newDigest()
@@ -144,7 +145,10 @@ test('GET /images/{digest}/sbom/cyclonedx 200: a large document is compressed wh
   const raw = await app.app.request(path(digest), { headers: { 'accept-encoding': 'gzip' } })
   assert.equal(gunzipSync(await raw.arrayBuffer()).toString(), plain.text)
   const head = await app.request('HEAD', path(digest))
-  assert.deepEqual([head.status, head.text, head.headers.get('content-length')], [200, '', String(Buffer.byteLength(plain.text))])
+  assert.deepEqual(
+    [head.status, head.text, head.headers.get('content-length')],
+    [200, '', String(Buffer.byteLength(plain.text))],
+  )
 })
 
 test('GET /images/{digest}/sbom/cyclonedx 200: a document is of one payload, however often it is replaced meanwhile', async () => {
@@ -240,7 +244,14 @@ test('GET /images/{digest}/sbom/cyclonedx 200: an SBOM that is replaced between 
     const texts: string[] = []
     texts.push(Buffer.from((await reader.read()).value!).toString())
     const status = isCut ? 'stored' : 'unchanged'
-    await storeSbom(app, digest, 'registry', many(name), { scanned_at: '2026-01-02T00:00:00', content_hash: name }, status)
+    await storeSbom(
+      app,
+      digest,
+      'registry',
+      many(name),
+      { scanned_at: '2026-01-02T00:00:00', content_hash: name },
+      status,
+    )
     const rest = async () => {
       for (;;) {
         const { value, done } = await reader.read()

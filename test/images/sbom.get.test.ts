@@ -113,13 +113,22 @@ test('GET /images/{digest}/sbom 200: every field of a report and of a component,
       filePaths: [],
     },
   ]
-  assert.equal(JSON.stringify(found), JSON.stringify({ digest, reports: [report], retiredGuesses: [], report, items, nextAfter: null }))
+  assert.equal(
+    JSON.stringify(found),
+    JSON.stringify({ digest, reports: [report], retiredGuesses: [], report, items, nextAfter: null }),
+  )
 })
 
 test('GET /images/{digest}/sbom 200: an attestation of which little is known has all its keys', async () => {
   const digest = newDigest()
   await storeSbom(app, digest, 'registry', [], { attestation: { mechanism: 'oci-referrer' } })
-  const expected = { mechanism: 'oci-referrer', artifact_digest: null, media_type: null, predicate_type: null, verified: false }
+  const expected = {
+    mechanism: 'oci-referrer',
+    artifact_digest: null,
+    media_type: null,
+    predicate_type: null,
+    verified: false,
+  }
   assert.deepEqual((await page(digest)).report.attestation, expected)
 })
 
@@ -161,7 +170,10 @@ test('GET /images/{digest}/sbom 200: of one source the best join counts, then th
     return [reports.length, report.reportDigest, report.join, items[0].name]
   }
   const linked = { platform_manifests: { 'linux/amd64': running } }
-  await storeSbom(app, young, 'operator-scanner', [component('young')], { ...linked, scanned_at: '2025-01-02T00:00:00' })
+  await storeSbom(app, young, 'operator-scanner', [component('young')], {
+    ...linked,
+    scanned_at: '2025-01-02T00:00:00',
+  })
   await storeSbom(app, old, 'operator-scanner', [component('old')], { ...linked, scanned_at: '2025-01-01T00:00:00' })
   assert.deepEqual(await chosen(), [1, young, 'platform_manifest', 'young'])
   await storeSbom(app, running, 'operator-scanner', [component('own')], { scanned_at: '2024-01-01T00:00:00' })
@@ -173,7 +185,10 @@ test('GET /images/{digest}/sbom 200: the other column of source names', async ()
   await storeSbom(products, digest, 'operator-scanner', many(1))
   await storeSbom(products, digest, 'db-matcher', [component('m')])
   const { report, reports } = await page(digest, '', products)
-  assert.deepEqual([report.source, reports.map(({ source }: Report) => source)], ['trivy-operator', ['trivy-operator', 'grype']])
+  assert.deepEqual(
+    [report.source, reports.map(({ source }: Report) => source)],
+    ['trivy-operator', ['trivy-operator', 'grype']],
+  )
   assert.deepEqual((await page(digest, 'source=db-matcher', products)).report.source, 'grype')
 })
 
@@ -218,7 +233,10 @@ test('GET /images/{digest}/sbom 200: a large page is compressed when asked, HEAD
   assert.equal(packed.headers.get('content-encoding'), 'gzip')
   assert.equal(gunzipSync(await packed.arrayBuffer()).toString(), plain.text)
   const head = await app.request('HEAD', path)
-  assert.deepEqual([head.status, head.text, head.headers.get('content-length')], [200, '', String(Buffer.byteLength(plain.text))])
+  assert.deepEqual(
+    [head.status, head.text, head.headers.get('content-length')],
+    [200, '', String(Buffer.byteLength(plain.text))],
+  )
 })
 
 for (const [query, field] of [
@@ -247,7 +265,8 @@ test('GET /images/{digest}/sbom 401: no token, or an unknown one', async () => {
 })
 
 test('GET /images/{digest}/sbom 200: every token may read', async () => {
-  for (const one of Object.values(TOKENS)) assert.equal((await guarded.get(`/images/${unknown}/sbom`, { token: one })).status, 200)
+  for (const one of Object.values(TOKENS))
+    assert.equal((await guarded.get(`/images/${unknown}/sbom`, { token: one })).status, 200)
 })
 
 test('GET /images/{digest}/sbom 503: shed when the read budget is spent; 20 KiB for each component and one more', async () => {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { routes } from '../../handlers/router.ts'
+import { createApp } from '../../lib/app/app.ts'
 import { loadConfig } from '../../lib/config.ts'
-import { createApp } from '../../lib/http/app.ts'
 import { createTokens } from '../../lib/http/tokens.ts'
 import { component, finding, findingsOf, newImage, pageOf, sbomOf, scannedAt } from '../supply-chain/payloads.ts'
 import { type Answer, startApp, TOKENS } from '../support/app.ts'
@@ -18,7 +18,8 @@ const { sql } = app
 type Fields = Record<string, unknown>
 
 const path = (digest: string) => `/images/${digest}/sbom`
-const post = (payload: Fields, digest = (payload.image as Fields).digest as string) => app.post(path(digest), payload, { token })
+const post = (payload: Fields, digest = (payload.image as Fields).digest as string) =>
+  app.post(path(digest), payload, { token })
 const send = (digest: string, body: string | Uint8Array, headers: Record<string, string> = {}) =>
   app.request('POST', path(digest), { body, headers, token })
 
@@ -29,12 +30,18 @@ async function assertAnswer(answer: Promise<Answer>, status: number, says: unkno
   else assert.deepEqual(json, says)
 }
 const rowsOf = async (digest: string): Promise<Fields[]> =>
-  (await sql<{ row: Fields }[]>`select to_json(c) as row from image_component c where c.digest = ${digest} order by source, position`).map(
-    ({ row }) => row,
-  )
+  (
+    await sql<
+      { row: Fields }[]
+    >`select to_json(c) as row from image_component c where c.digest = ${digest} order by source, position`
+  ).map(({ row }) => row)
 const namesOf = async (digest: string) => (await rowsOf(digest)).map(({ name }) => name)
 const reportOf = async (digest: string): Promise<Fields | undefined> =>
-  (await sql<{ row: Fields }[]>`select to_json(r) as row from image_report r where r.digest = ${digest} and kind = 'sbom'`)[0]?.row
+  (
+    await sql<
+      { row: Fields }[]
+    >`select to_json(r) as row from image_report r where r.digest = ${digest} and kind = 'sbom'`
+  )[0]?.row
 const some = (prefix: string, n: number) => Array.from({ length: n }, (_, i) => component({ name: `${prefix}${i}` }))
 const counter = async (): Promise<number> =>
   Number(/^svc_supplychain_staged_sets_refused_total (\d+)$/m.exec((await app.get('/metrics')).text)?.[1])
@@ -50,7 +57,13 @@ test('POST /images/{digest}/sbom 403: a token of another scope', async () => {
 
 test('POST /images/{digest}/sbom 200: a whole SBOM is stored with its header and its components, in their order', async () => {
   const digest = newImage()
-  const attestation = { mechanism: 'oci-referrer', artifact_digest: newImage(), media_type: 'm', predicate_type: 'p', verified: false }
+  const attestation = {
+    mechanism: 'oci-referrer',
+    artifact_digest: newImage(),
+    media_type: 'm',
+    predicate_type: 'p',
+    verified: false,
+  }
   const full = {
     ...{
       name: 'libssl3',
@@ -70,10 +83,22 @@ test('POST /images/{digest}/sbom 200: a whole SBOM is stored with its header and
     attestation,
     scanner: { name: 'registry', vendor: 'oci-referrer' },
   }
-  await assertAnswer(post(sbomOf(digest, [full, { name: 'bare' }, { name: 'bare' }], fields)), 200, { status: 'stored', items: 3 })
+  await assertAnswer(post(sbomOf(digest, [full, { name: 'bare' }, { name: 'bare' }], fields)), 200, {
+    status: 'stored',
+    items: 3,
+  })
   const key = { digest, source: 'registry' }
   const bare = {
-    ...{ name: 'bare', version: null, purl: null, type: null, class: null, src_name: null, src_version: null, licenses: [] },
+    ...{
+      name: 'bare',
+      version: null,
+      purl: null,
+      type: null,
+      class: null,
+      src_name: null,
+      src_version: null,
+      licenses: [],
+    },
     ...{ layer_digest: null, file_paths: [] },
   }
   assert.deepEqual(await rowsOf(digest), [
@@ -91,7 +116,10 @@ test('POST /images/{digest}/sbom 200: a whole SBOM is stored with its header and
     scanner_vendor,
   } = (await reportOf(digest))!
   assert.match(content_hash as string, /^whole:[0-9a-f]{64}$/)
-  assert.deepEqual([sbom_format, sbom_spec_version, sbom_trust, item_count], ['CycloneDX', '1.6', 'attached-unbound', 3])
+  assert.deepEqual(
+    [sbom_format, sbom_spec_version, sbom_trust, item_count],
+    ['CycloneDX', '1.6', 'attached-unbound', 3],
+  )
   assert.deepEqual([kept, scanner_vendor], [attestation, 'oci-referrer'])
 })
 
@@ -109,12 +137,17 @@ test('POST /images/{digest}/sbom 200: stored, then unchanged, then stale, then r
 
 test('POST /images/{digest}/sbom 200: findings and SBOM of one image and source do not replace each other', async () => {
   const digest = newImage()
-  const findings = app.post(`/images/${digest}/vulnerabilities`, findingsOf(digest, [finding()], { scanned_at: scannedAt(50) }), { token })
+  const findings = app.post(
+    `/images/${digest}/vulnerabilities`,
+    findingsOf(digest, [finding()], { scanned_at: scannedAt(50) }),
+    { token },
+  )
   await assertAnswer(findings, 200, { status: 'stored', items: 1 })
   await assertAnswer(post(sbomOf(digest, some('a', 2))), 200, { status: 'stored', items: 2 })
-  const [{ count }] = (await sql`select count(*)::int as count from image_finding where digest = ${digest}`) as unknown as [
-    { count: number },
-  ]
+  const [{ count }] =
+    (await sql`select count(*)::int as count from image_finding where digest = ${digest}`) as unknown as [
+      { count: number },
+    ]
   assert.equal(count, 1)
 })
 
@@ -127,14 +160,22 @@ test('POST /images/{digest}/sbom 200: 10 000 components, packed', async () => {
 
 test('POST /images/{digest}/sbom 202: pages of a set are kept until the last has come, then stored in their order', async () => {
   const digest = newImage()
-  await assertAnswer(post(sbomOf(digest, some('old', 1), { scanned_at: scannedAt(-1) })), 200, { status: 'stored', items: 1 })
+  await assertAnswer(post(sbomOf(digest, some('old', 1), { scanned_at: scannedAt(-1) })), 200, {
+    status: 'stored',
+    items: 1,
+  })
   await assertAnswer(post(pageOf(digest, 'set', 2, 3, some('c', 1))), 202, { status: 'staged', received: 1, total: 3 })
   await assertAnswer(post(pageOf(digest, 'set', 0, 3, some('a', 2))), 202, { status: 'staged', received: 2, total: 3 })
-  await assertAnswer(post(pageOf(digest, 'set', 0, 3, some('a', 2))), 200, { status: 'duplicate_page', received: 2, total: 3 })
+  await assertAnswer(post(pageOf(digest, 'set', 0, 3, some('a', 2))), 200, {
+    status: 'duplicate_page',
+    received: 2,
+    total: 3,
+  })
   assert.deepEqual(await namesOf(digest), ['old0'])
   await assertAnswer(post(pageOf(digest, 'set', 1, 3, some('b', 2))), 200, { status: 'stored', items: 5 })
   assert.deepEqual(await namesOf(digest), ['a0', 'a1', 'b0', 'b1', 'c0'])
-  for (const index of [0, 1, 2]) await assertAnswer(post(pageOf(digest, 'set', index, 3, some('a', 1))), 200, { status: 'unchanged' })
+  for (const index of [0, 1, 2])
+    await assertAnswer(post(pageOf(digest, 'set', index, 3, some('a', 1))), 200, { status: 'unchanged' })
   const { content_hash, item_count } = (await reportOf(digest))!
   assert.deepEqual([content_hash, item_count], ['set:set', 5])
 })
@@ -161,8 +202,16 @@ test('POST /images/{digest}/sbom 400: what is not JSON, not gzip, of another typ
   const text = JSON.stringify(sbomOf(digest))
   for (const body of ['', text.slice(0, -1), `${text}!`, '{"schema_version":1', '[]'])
     await assertAnswer(send(digest, body), 400, /^Json deserialize error: /)
-  await assertAnswer(send(digest, gzipSync(text).subarray(0, 60), { 'content-encoding': 'gzip' }), 400, /^the body is not valid gzip/)
-  await assertAnswer(post(sbomOf(digest, [component(), { name: 7 }])), 400, /^Json deserialize error: components\[1\]\.name: /)
+  await assertAnswer(
+    send(digest, gzipSync(text).subarray(0, 60), { 'content-encoding': 'gzip' }),
+    400,
+    /^the body is not valid gzip/,
+  )
+  await assertAnswer(
+    post(sbomOf(digest, [component(), { name: 7 }])),
+    400,
+    /^Json deserialize error: components\[1\]\.name: /,
+  )
   await assertAnswer(
     post(sbomOf(digest, [], { page: { set_id: 'x', index: 0.5, total: 2 } })),
     400,
@@ -175,7 +224,11 @@ test('POST /images/{digest}/sbom 400: what is not JSON, not gzip, of another typ
 test('POST /images/{digest}/sbom 413: more bytes or components than a body may have', async () => {
   const digest = newImage()
   await assertAnswer(send(digest, ' '.repeat(1_048_577)), 413, /^body is larger than 1048576 bytes$/)
-  await assertAnswer(send(digest, gzipSync(Buffer.alloc(8_388_609, ' ')), { 'content-encoding': 'gzip' }), 413, /^the body inflates/)
+  await assertAnswer(
+    send(digest, gzipSync(Buffer.alloc(8_388_609, ' ')), { 'content-encoding': 'gzip' }),
+    413,
+    /^the body inflates/,
+  )
   const packed = gzipSync(JSON.stringify(sbomOf(digest, some('c', 10_001))))
   await assertAnswer(send(digest, packed, { 'content-encoding': 'gzip' }), 413, /^body has more than 10000 components$/)
 })
@@ -205,9 +258,12 @@ test('POST /images/{digest}/sbom 422: a payload that breaks the contract, pages 
     const packed = gzipSync(JSON.stringify(pageOf(large, 'large', index, 6, some('c', 10_000))))
     return send(large, packed, { 'content-encoding': 'gzip' })
   }
-  for (let index = 0; index < 5; index++) await assertAnswer(page(index), 202, { status: 'staged', received: index + 1, total: 6 })
+  for (let index = 0; index < 5; index++)
+    await assertAnswer(page(index), 202, { status: 'staged', received: index + 1, total: 6 })
   await assertAnswer(page(5), 422, /^components: 60000 in all pages are too many; the set is dropped$/)
-  const [{ count }] = (await sql`select count(*)::int as count from sbom_page where digest = ${large}`) as unknown as [{ count: number }]
+  const [{ count }] = (await sql`select count(*)::int as count from sbom_page where digest = ${large}`) as unknown as [
+    { count: number },
+  ]
   assert.equal(count, 0)
 })
 
@@ -248,7 +304,8 @@ test('POST /images/{digest}/sbom 200: a page or an SBOM whose answer was lost is
     ['answer lost', 'answered', 'question lost', 'answer lost'],
   ] as const) {
     const seconds = fates.length * 10
-    const page = (index: number) => pageOf(digest, `set-${seconds}`, index, 2, some('p', 1), { scanned_at: scannedAt(seconds) })
+    const page = (index: number) =>
+      pageOf(digest, `set-${seconds}`, index, 2, some('p', 1), { scanned_at: scannedAt(seconds) })
     lossy.lose('select store_sbom(', ...fates)
     assert.deepEqual(await ask(page(0)), [202, { status: 'staged', received: 1, total: 2 }])
     assert.equal(lossy.toCome, 0)

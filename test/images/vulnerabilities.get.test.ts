@@ -27,7 +27,8 @@ const ids = async (digest: string, query = '') => (await items(digest, query)).m
 async function merged(rows: Record<string, Record<string, unknown>>, target = app) {
   const digest = newDigest()
   const id = `CVE-${digest.slice(7, 20)}`
-  for (const [source, fields] of Object.entries(rows)) await storeFindings(target, digest, source, [finding(id, fields)])
+  for (const [source, fields] of Object.entries(rows))
+    await storeFindings(target, digest, source, [finding(id, fields)])
   const [item, ...others] = (await page(digest, '', target)).items
   assert.deepEqual(others, [])
   return item
@@ -127,7 +128,10 @@ test('GET /images/{digest}/vulnerabilities 200: every field of a report and of a
     inUse: null,
     inUseState: 'unknown',
   }
-  assert.equal(JSON.stringify(found), JSON.stringify({ digest, reports: [report], retiredGuesses: [], items: [item], nextAfter: null }))
+  assert.equal(
+    JSON.stringify(found),
+    JSON.stringify({ digest, reports: [report], retiredGuesses: [], items: [item], nextAfter: null }),
+  )
 })
 
 test('GET /images/{digest}/vulnerabilities 200: what is not known of a report and of a finding is null', async () => {
@@ -136,14 +140,27 @@ test('GET /images/{digest}/vulnerabilities 200: what is not known of a report an
   const { reports, items } = await page(digest)
   const nulls = (one: object) => Object.entries(one).flatMap(([key, value]) => (value === null ? [key] : []))
   assert.deepEqual(nulls(reports[0]), [
-    ...['dbUpdatedAt', 'scannerName', 'scannerVersion', 'osFamily', 'osName', 'imageRef', 'sbomFormat', 'sbomTrust', 'attestation'],
+    ...[
+      'dbUpdatedAt',
+      'scannerName',
+      'scannerVersion',
+      'osFamily',
+      'osName',
+      'imageRef',
+      'sbomFormat',
+      'sbomTrust',
+      'attestation',
+    ],
   ])
   assert.deepEqual([reports[0].join, reports[0].osEosl, reports[0].sbomSources], ['report_digest', false, []])
   assert.deepEqual(nulls(items[0]), [
     ...['score', 'title', 'primaryUrl', 'target', 'class', 'publishedAt', 'lastModifiedAt'],
     ...['kev', 'kevDateAdded', 'epss', 'epssPercentile', 'inUse'],
   ])
-  assert.deepEqual([items[0].package, items[0].cvss, items[0].filePaths], [{ name: 'openssl', type: null, purl: null }, {}, []])
+  assert.deepEqual(
+    [items[0].package, items[0].cvss, items[0].filePaths],
+    [{ name: 'openssl', type: null, purl: null }, {}, []],
+  )
 })
 
 test('GET /images/{digest}/vulnerabilities 200: sha512, an escaped colon, an empty report', async () => {
@@ -156,7 +173,11 @@ test('GET /images/{digest}/vulnerabilities 200: sha512, an escaped colon, an emp
 // ---- Merging -------------------------------------------------------------------------------------------------------------------
 
 test('GET /images/{digest}/vulnerabilities 200: the worst severity and the highest score, whichever source gives them', async () => {
-  const item = await merged({ 'operator-scanner': { severity: 2, score: 9.1 }, 'db-matcher': { severity: 3, score: 7.2 }, registry: {} })
+  const item = await merged({
+    'operator-scanner': { severity: 2, score: 9.1 },
+    'db-matcher': { severity: 3, score: 7.2 },
+    registry: {},
+  })
   assert.deepEqual([item.severity, item.score], ['HIGH', 9.1])
   assert.deepEqual((await merged({ registry: { severity: 5 }, 'db-matcher': { severity: 4 } })).severity, 'NONE')
 })
@@ -173,12 +194,20 @@ test('GET /images/{digest}/vulnerabilities 200: fixed versions once each, by the
 
 test('GET /images/{digest}/vulnerabilities 200: of a description each part is of the first source by name that knows it', async () => {
   const item = await merged({
-    'operator-scanner': { title: 'operator', package_type: 'deb', published_at: '2024-01-01T00:00:00', file_paths: ['o'] },
+    'operator-scanner': {
+      title: 'operator',
+      package_type: 'deb',
+      published_at: '2024-01-01T00:00:00',
+      file_paths: ['o'],
+    },
     'db-matcher': { title: 'matcher', file_paths: [] },
     registry: { title: 'registry', package_type: 'x', package_purl: 'pkg:x', class: 'os-pkgs', file_paths: ['r'] },
   })
   const { title, package: of, publishedAt, class: kind, filePaths } = item
-  assert.deepEqual([title, of.type, of.purl, publishedAt, kind], ['matcher', 'deb', 'pkg:x', '2024-01-01T00:00:00', 'os-pkgs'])
+  assert.deepEqual(
+    [title, of.type, of.purl, publishedAt, kind],
+    ['matcher', 'deb', 'pkg:x', '2024-01-01T00:00:00', 'os-pkgs'],
+  )
   assert.deepEqual(filePaths, ['o'])
 })
 
@@ -192,17 +221,27 @@ test('GET /images/{digest}/vulnerabilities 200: scores are merged by who scored;
 
 test('GET /images/{digest}/vulnerabilities 200: what is known of the vulnerability, from whichever image', async () => {
   const [here, elsewhere] = [newDigest(), newDigest()]
-  await storeFindings(app, here, 'operator-scanner', [finding('CVE-facts', { epss: 0.25, epss_percentile: 0.5, kev: false })])
+  await storeFindings(app, here, 'operator-scanner', [
+    finding('CVE-facts', { epss: 0.25, epss_percentile: 0.5, kev: false }),
+  ])
   const told = { package_name: 'other', kev: true, kev_date_added: '2024-01-01T00:00:00', epss: 0.75 }
   await storeFindings(app, elsewhere, 'db-matcher', [finding('CVE-facts', told), finding('cve-FACTS', { epss: 1 })])
   const [item] = await items(here)
-  assert.deepEqual([item.kev, item.kevDateAdded, item.epss, item.epssPercentile], [true, '2024-01-01T00:00:00', 0.75, 0.5])
+  assert.deepEqual(
+    [item.kev, item.kevDateAdded, item.epss, item.epssPercentile],
+    [true, '2024-01-01T00:00:00', 0.75, 0.5],
+  )
   assert.deepEqual([item.sources, item.reportDigests], [['operator-scanner'], [here]])
 })
 
 test('GET /images/{digest}/vulnerabilities 200: only the same id, package and version is the same finding', async () => {
   const digest = newDigest()
-  const rows = [finding('a'), finding('A'), finding('a', { package_name: 'x' }), finding('a', { installed_version: '' })]
+  const rows = [
+    finding('a'),
+    finding('A'),
+    finding('a', { package_name: 'x' }),
+    finding('a', { installed_version: '' }),
+  ]
   await storeFindings(app, digest, 'operator-scanner', rows)
   await storeFindings(app, digest, 'registry', rows.slice(0, 1))
   const found = (await items(digest)).map((i: Item) => [i.id, i.package.name, i.installedVersion, i.sources.length])
@@ -217,7 +256,9 @@ test('GET /images/{digest}/vulnerabilities 200: only the same id, package and ve
 test('GET /images/{digest}/vulnerabilities 200: payloads of several digests answer for the one that runs, each with its join', async () => {
   const [running, index] = [newDigest(), newDigest()]
   await app.sql`insert into image values (${running}, null, '{}', 'repo', now(), now())`
-  await storeFindings(app, index, 'operator-scanner', [finding('CVE-1')], { platform_manifests: { 'linux/amd64': running } })
+  await storeFindings(app, index, 'operator-scanner', [finding('CVE-1')], {
+    platform_manifests: { 'linux/amd64': running },
+  })
   await storeFindings(app, running, 'db-matcher', [finding('CVE-1')])
   const found = await page(running)
   const reports = found.reports.map((r: Record<string, string>) => [r.source, r.reportDigest, r.join])
@@ -233,10 +274,15 @@ test('GET /images/{digest}/vulnerabilities 200: the other column of source names
   const digest = newDigest()
   await storeFindings(products, digest, 'operator-scanner', [finding('CVE-1')])
   await storeFindings(products, digest, 'registry', [finding('CVE-1')])
-  await storeFindings(products, digest, 'db-matcher', [finding('CVE-1')], { sbom_sources: ['db-matcher', 'operator-scanner', 'registry'] })
+  await storeFindings(products, digest, 'db-matcher', [finding('CVE-1')], {
+    sbom_sources: ['db-matcher', 'operator-scanner', 'registry'],
+  })
   const { reports, items } = await page(digest, '', products)
   const names = ['grype', 'trivy-operator', 'registry']
-  assert.deepEqual([reports.map((r: { source: string }) => r.source), reports[0].sbomSources, items[0].sources], [names, names, names])
+  assert.deepEqual(
+    [reports.map((r: { source: string }) => r.source), reports[0].sbomSources, items[0].sources],
+    [names, names, names],
+  )
 })
 
 // ---- Order, pages, filters -----------------------------------------------------------------------------------------------------
@@ -244,7 +290,9 @@ test('GET /images/{digest}/vulnerabilities 200: the other column of source names
 test('GET /images/{digest}/vulnerabilities 200: the most severe first, then by id, package and version, a page at a time', async () => {
   const digest = newDigest()
   const rows = [0, 1, 2, 3, 4, 5].flatMap((severity) =>
-    ['CVE-2', 'CVE-10'].flatMap((id) => ['b', 'a'].map((name) => finding(`${id}-${severity}`, { severity, package_name: name }))),
+    ['CVE-2', 'CVE-10'].flatMap((id) =>
+      ['b', 'a'].map((name) => finding(`${id}-${severity}`, { severity, package_name: name })),
+    ),
   )
   await storeFindings(app, digest, 'operator-scanner', rows)
   const expected = ['CRITICAL', 'HIGH', 'MEDIUM', 'LOW', 'NONE', 'UNKNOWN'].flatMap((severity, n) =>
@@ -311,7 +359,13 @@ test('GET /images/{digest}/vulnerabilities 200: of a source without data, or of 
   const digest = newDigest()
   await storeFindings(app, digest, 'operator-scanner', [finding('CVE-1')])
   for (const source of ['registry', 'somebody', 'Operator-Scanner', ' operator-scanner'])
-    assert.deepEqual(await page(digest, `source=${source}`), { digest, reports: [], retiredGuesses: [], items: [], nextAfter: null })
+    assert.deepEqual(await page(digest, `source=${source}`), {
+      digest,
+      reports: [],
+      retiredGuesses: [],
+      items: [],
+      nextAfter: null,
+    })
 })
 
 test('GET /images/{digest}/vulnerabilities 200: a payload that is replaced between two pages moves nothing over their border', async () => {
@@ -352,7 +406,10 @@ test('GET /images/{digest}/vulnerabilities 200: a large page is compressed when 
   assert.equal(packed.headers.get('content-encoding'), 'gzip')
   assert.equal(gunzipSync(await packed.arrayBuffer()).toString(), plain.text)
   const head = await app.request('HEAD', path)
-  assert.deepEqual([head.status, head.text, head.headers.get('content-length')], [200, '', String(Buffer.byteLength(plain.text))])
+  assert.deepEqual(
+    [head.status, head.text, head.headers.get('content-length')],
+    [200, '', String(Buffer.byteLength(plain.text))],
+  )
 })
 
 // ---- Refusals ------------------------------------------------------------------------------------------------------------------
@@ -362,9 +419,13 @@ for (const [query, field] of [
   ...['severity=SEVERE', 'severity=HIGH,SEVERE', 'severity=a%00'].map((query) => [query, 'severity']),
   ...['fixable=maybe', 'fixable=TRUE', 'fixable=1', 'fixable='].map((query) => [query, 'fixable']),
   ['source=a%00b', 'source'],
-  ...['not a cursor', '3.4812', writeCursor([1, 'a', 'b']), writeCursor([6, 'a', 'b', 'c']), writeCursor([1, 'a\0', 'b', 'c'])].map(
-    (after) => [`after=${after}`, 'after'],
-  ),
+  ...[
+    'not a cursor',
+    '3.4812',
+    writeCursor([1, 'a', 'b']),
+    writeCursor([6, 'a', 'b', 'c']),
+    writeCursor([1, 'a\0', 'b', 'c']),
+  ].map((after) => [`after=${after}`, 'after']),
 ] as [string, string][]) {
   test(`GET /images/{digest}/vulnerabilities 400: ${query}`, async () => {
     const answer = await app.get(`/images/${unknown}/vulnerabilities?${query}`)

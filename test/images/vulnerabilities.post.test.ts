@@ -5,11 +5,11 @@ import { type AddressInfo, connect } from 'node:net'
 import test, { after } from 'node:test'
 import { deflateSync, gzipSync } from 'node:zlib'
 import { routes } from '../../handlers/router.ts'
+import { createApp } from '../../lib/app/app.ts'
 import { loadConfig } from '../../lib/config.ts'
-import { createApp } from '../../lib/http/app.ts'
-import { listen } from '../../lib/http/listen.ts'
+import { listen } from '../../lib/http/server/listen.ts'
 import { createTokens } from '../../lib/http/tokens.ts'
-import { MinuteLines } from '../../lib/minute-lines.ts'
+import { MinuteLines } from '../../lib/observability/rate-limited-log.ts'
 import { Payloads } from '../../lib/supply-chain/payloads.ts'
 import { PayloadReader } from '../../lib/supply-chain/reader.ts'
 import { start } from '../../lib/supply-chain/thread.ts'
@@ -33,7 +33,8 @@ after(() => {
 type Fields = Record<string, unknown>
 
 const path = (digest: string) => `/images/${digest}/vulnerabilities`
-const post = (payload: Fields, digest = (payload.image as Fields).digest as string) => app.post(path(digest), payload, { token })
+const post = (payload: Fields, digest = (payload.image as Fields).digest as string) =>
+  app.post(path(digest), payload, { token })
 const send = (digest: string, body: string | Uint8Array, headers: Record<string, string> = {}) =>
   app.request('POST', path(digest), { body, headers, token })
 
@@ -49,22 +50,30 @@ const rowsOf = async (digest: string): Promise<Fields[]> =>
       select to_json(f) as row from image_finding f where f.digest = ${digest} order by source, severity, vuln_id, package_name`
   ).map(({ row }) => row)
 const reportsOf = async (digest: string): Promise<Fields[]> =>
-  (await sql<{ row: Fields }[]>`select to_json(r) as row from image_report r where r.digest = ${digest} order by source`).map(
-    ({ row }) => row,
-  )
+  (
+    await sql<
+      { row: Fields }[]
+    >`select to_json(r) as row from image_report r where r.digest = ${digest} order by source`
+  ).map(({ row }) => row)
 
 // ---- Who may
 
 test('POST /images/{digest}/vulnerabilities 401: no token, or an unknown one', async () => {
   const payload = findingsOf(newImage())
   for (const one of [undefined, 'nobody'])
-    assertUnauthorized(await app.post(path((payload.image as Fields).digest as string), payload, one ? { token: one } : {}))
+    assertUnauthorized(
+      await app.post(path((payload.image as Fields).digest as string), payload, one ? { token: one } : {}),
+    )
 })
 
 test('POST /images/{digest}/vulnerabilities 403: a token of another scope, the shared one too, before a byte is read', async () => {
   const digest = newImage()
   for (const one of [TOKENS.BROKER_TOKEN_READ, TOKENS.BROKER_TOKEN_INGEST, TOKENS.BROKER_AUTH_TOKEN]) {
-    const answer = await app.request('POST', path(digest), { body: '{', headers: { 'content-encoding': 'br' }, token: one })
+    const answer = await app.request('POST', path(digest), {
+      body: '{',
+      headers: { 'content-encoding': 'br' },
+      token: one,
+    })
     assertForbidden(answer, 'supplychain')
   }
   assert.deepEqual(await reportsOf(digest), [])
@@ -98,7 +107,11 @@ test('POST /images/{digest}/vulnerabilities 200: a payload is stored with its he
     },
     [
       finding({
-        ...{ id: 'CVE-2026-2', package: { name: 'zlib', version: '1.2', type: 'deb', purl: 'pkg:deb/zlib' }, fixed_version: '1.3' },
+        ...{
+          id: 'CVE-2026-2',
+          package: { name: 'zlib', version: '1.2', type: 'deb', purl: 'pkg:deb/zlib' },
+          fixed_version: '1.3',
+        },
         ...{
           severity: 'low',
           score: 9.8,
@@ -118,8 +131,16 @@ test('POST /images/{digest}/vulnerabilities 200: a payload is stored with its he
       { id: 'CVE-2026-1', package: { name: 'bare' } },
     ],
     {
-      ...{ source: 'grype', scanned_at: '2026-01-01T00:00:00.123456789Z', scanner: { name: 'scan', vendor: 'maker', version: '1' } },
-      ...{ os: { family: 'debian', name: '12', eosl: true }, db_updated_at: '2025-05-06T07:08:09Z', sbom_sources: ['registry', 'grype'] },
+      ...{
+        source: 'grype',
+        scanned_at: '2026-01-01T00:00:00.123456789Z',
+        scanner: { name: 'scan', vendor: 'maker', version: '1' },
+      },
+      ...{
+        os: { family: 'debian', name: '12', eosl: true },
+        db_updated_at: '2025-05-06T07:08:09Z',
+        sbom_sources: ['registry', 'grype'],
+      },
       ...{ sbom_trust: 'scanned', observed_in: [{ namespace: 'shop', kind: 'Pod', name: 'web', container: 'app' }] },
     },
   )
@@ -130,20 +151,63 @@ test('POST /images/{digest}/vulnerabilities 200: a payload is stored with its he
   assert.match(content_hash as string, /^[0-9a-f]{64}$/)
   assert.ok(id && received_at)
   assert.deepEqual(rest, {
-    ...{ digest, source: 'db-matcher', kind: 'vulnerabilities', digest_kind: 'manifest', platform_manifests: { 'linux/amd64': digest } },
-    ...{ index_digest: index, manifest_digests: [digest, index].sort(), image_ref: 'registry.test/team/app:v1', registry: 'registry.test' },
-    ...{ repository: 'team/app', normal_repository: 'registry.test/team/app', tag: 'v1', scanner_name: 'scan', scanner_vendor: 'maker' },
-    ...{ scanner_version: '1', scanned_at: '2026-01-01T00:00:00.123456', db_updated_at: '2025-05-06T07:08:09', os_family: 'debian' },
+    ...{
+      digest,
+      source: 'db-matcher',
+      kind: 'vulnerabilities',
+      digest_kind: 'manifest',
+      platform_manifests: { 'linux/amd64': digest },
+    },
+    ...{
+      index_digest: index,
+      manifest_digests: [digest, index].sort(),
+      image_ref: 'registry.test/team/app:v1',
+      registry: 'registry.test',
+    },
+    ...{
+      repository: 'team/app',
+      normal_repository: 'registry.test/team/app',
+      tag: 'v1',
+      scanner_name: 'scan',
+      scanner_vendor: 'maker',
+    },
+    ...{
+      scanner_version: '1',
+      scanned_at: '2026-01-01T00:00:00.123456',
+      db_updated_at: '2025-05-06T07:08:09',
+      os_family: 'debian',
+    },
     ...{
       os_name: '12',
       os_eosl: true,
       observed_in: [{ namespace: 'shop', kind: 'Pod', name: 'web', container: 'app' }],
       sbom_format: null,
     },
-    ...{ sbom_spec_version: null, item_count: 2, sbom_sources: ['db-matcher', 'registry'], sbom_trust: 'scanned', attestation: null },
+    ...{
+      sbom_spec_version: null,
+      item_count: 2,
+      sbom_sources: ['db-matcher', 'registry'],
+      sbom_trust: 'scanned',
+      attestation: null,
+    },
   })
-  const none = { package_type: null, package_purl: null, score: null, title: null, primary_url: null, target: null, class: null }
-  const unknown = { published_at: null, last_modified_at: null, kev: null, kev_date_added: null, epss: null, epss_percentile: null }
+  const none = {
+    package_type: null,
+    package_purl: null,
+    score: null,
+    title: null,
+    primary_url: null,
+    target: null,
+    class: null,
+  }
+  const unknown = {
+    published_at: null,
+    last_modified_at: null,
+    kev: null,
+    kev_date_added: null,
+    epss: null,
+    epss_percentile: null,
+  }
   assert.deepEqual(await rowsOf(digest), [
     {
       ...{
@@ -163,8 +227,19 @@ test('POST /images/{digest}/vulnerabilities 200: a payload is stored with its he
         title: 'é  "',
         primary_url: 'https://a',
       },
-      ...{ target: 't', class: 'c', published_at: '2024-01-02T03:04:05.123456', last_modified_at: '2024-02-03T04:05:06' },
-      ...{ file_paths: ['usr/lib/{a,"b"}.so', '\\'], kev: true, kev_date_added: '2024-03-04T00:00:00', epss: 0.5, epss_percentile: 0.25 },
+      ...{
+        target: 't',
+        class: 'c',
+        published_at: '2024-01-02T03:04:05.123456',
+        last_modified_at: '2024-02-03T04:05:06',
+      },
+      ...{
+        file_paths: ['usr/lib/{a,"b"}.so', '\\'],
+        kev: true,
+        kev_date_added: '2024-03-04T00:00:00',
+        epss: 0.5,
+        epss_percentile: 0.25,
+      },
       ...{ aliases: [], omitted: 0 },
     },
     {
@@ -186,7 +261,10 @@ test('POST /images/{digest}/vulnerabilities 200: a payload is stored with its he
 test('POST /images/{digest}/vulnerabilities 200: nothing that a payload may hold is more than the database takes', async () => {
   const digest = newImage()
   const text = JSON.stringify(
-    findingsOf(digest, ['@'], { observed_in: [{ namespace: '\ud800a\0', name: 'b' }], scanned_at: '0001-01-01T00:00:00Z' }),
+    findingsOf(digest, ['@'], {
+      observed_in: [{ namespace: '\ud800a\0', name: 'b' }],
+      scanned_at: '0001-01-01T00:00:00Z',
+    }),
   )
   const numbers =
     '"score":1e300,"epss":1e-60,"epss_percentile":1e-46,"cvss":{"a":{"v2_score":1e308,"v3_score":-1e-300},"\\u0000":{},"b\\ud800":{}}'
@@ -194,7 +272,18 @@ test('POST /images/{digest}/vulnerabilities 200: nothing that a payload may hold
   const odd = `{"id":"\\ud800x\\u0000","package":{"name":"\\ufffe\\uffff","version":"\\\\x00\\u2029"},${numbers},${times},"title":"\\\\u0000 ${'\\u0085'.repeat(3)}"}`
   await assertAnswer(send(digest, text.replace('"@"', odd)), 200, { status: 'stored', items: 1 })
   const [row] = await rowsOf(digest)
-  const { vuln_id, package_name, installed_version, score, epss, epss_percentile, cvss, title, published_at, last_modified_at } = row!
+  const {
+    vuln_id,
+    package_name,
+    installed_version,
+    score,
+    epss,
+    epss_percentile,
+    cvss,
+    title,
+    published_at,
+    last_modified_at,
+  } = row!
   assert.deepEqual([vuln_id, package_name, installed_version, title], ['x', '\ufffe\uffff', '\\x00', '\\u0000'])
   assert.deepEqual([score, epss, epss_percentile], [null, 0, 0])
   assert.deepEqual(Object.keys(cvss as object), ['a', 'b'])
@@ -205,14 +294,25 @@ test('POST /images/{digest}/vulnerabilities 200: nothing that a payload may hold
 test('POST /images/{digest}/vulnerabilities 200: a finding is stored by its CVE with its other ids, its places and how many were cut', async () => {
   const digest = newImage()
   const [cve, ghsa] = [newCve(), `GHSA-${newCve()}`]
-  const places = (n: number) => Array.from({ length: n }, (_, i) => finding({ id: ghsa, aliases: [cve], file_paths: [`p${i}`] }))
-  await assertAnswer(post(findingsOf(digest, [...places(1_030), finding({ id: cve, aliases: [ghsa.toLowerCase()] })])), 200, {
-    status: 'stored',
-    items: 1_031,
-  })
+  const places = (n: number) =>
+    Array.from({ length: n }, (_, i) => finding({ id: ghsa, aliases: [cve], file_paths: [`p${i}`] }))
+  await assertAnswer(
+    post(findingsOf(digest, [...places(1_030), finding({ id: cve, aliases: [ghsa.toLowerCase()] })])),
+    200,
+    {
+      status: 'stored',
+      items: 1_031,
+    },
+  )
   const [row, ...others] = await rowsOf(digest)
-  assert.deepEqual([row!.vuln_id, row!.aliases, (row!.file_paths as unknown[]).length, row!.omitted, others], [cve, [ghsa], 1_024, 6, []])
-  assert.deepEqual([...(await sql`select vuln_id, alias from cve_alias where vuln_id = ${cve}`)], [{ vuln_id: cve, alias: ghsa }])
+  assert.deepEqual(
+    [row!.vuln_id, row!.aliases, (row!.file_paths as unknown[]).length, row!.omitted, others],
+    [cve, [ghsa], 1_024, 6, []],
+  )
+  assert.deepEqual(
+    [...(await sql`select vuln_id, alias from cve_alias where vuln_id = ${cve}`)],
+    [{ vuln_id: cve, alias: ghsa }],
+  )
   const plain = newImage()
   await assertAnswer(post(findingsOf(plain)), 200, { status: 'stored', items: 1 })
   assert.deepEqual([(await rowsOf(plain))[0]!.aliases, (await rowsOf(plain))[0]!.omitted], [[], 0])
@@ -235,7 +335,11 @@ test('POST /images/{digest}/vulnerabilities 400: a key that a finding has twice'
   const digest = newImage()
   const text = JSON.stringify(findingsOf(digest, [finding(), finding()]))
   const twice = text.replace(/}]}$/, ',"severity":"LOW"}]}')
-  await assertAnswer(send(digest, twice), 400, /^Json deserialize error: vulnerabilities\[1\]: "severity" is there twice$/)
+  await assertAnswer(
+    send(digest, twice),
+    400,
+    /^Json deserialize error: vulnerabilities\[1\]: "severity" is there twice$/,
+  )
   assert.deepEqual(await reportsOf(digest), [])
 })
 
@@ -251,7 +355,8 @@ test('POST /images/{digest}/vulnerabilities 200: stored, then unchanged, then st
     )
   await assertAnswer(at(10, 'a'), 200, { status: 'stored', items: 1 })
   await assertAnswer(at(10, 'a'), 200, { status: 'unchanged' })
-  for (const seconds of [9, 10]) await assertAnswer(at(seconds, 'b'), 200, { status: 'stale', stored_scanned_at: '2026-01-01T00:00:10' })
+  for (const seconds of [9, 10])
+    await assertAnswer(at(seconds, 'b'), 200, { status: 'stale', stored_scanned_at: '2026-01-01T00:00:10' })
   await assertAnswer(at(9), 200, { status: 'stale', stored_scanned_at: '2026-01-01T00:00:10' })
   await assertAnswer(at(10.5, 'b', 'a'), 200, { status: 'stored', items: 2 })
   assert.deepEqual(
@@ -377,8 +482,16 @@ test('POST /images/{digest}/vulnerabilities 400: what is not JSON, or of another
   const text = JSON.stringify(payload)
   for (const body of ['', text.slice(0, -1), `${text}x`, `${text}{}`, 'null', '[]', Buffer.from([0xff])])
     await assertAnswer(send(digest, body), 400, /^Json deserialize error: /)
-  await assertAnswer(send(digest, text.replace('{', '{"source":"registry",')), 400, /^Json deserialize error: "source" is there twice$/)
-  await assertAnswer(post({ ...payload, image: { digest: 7 } }, digest), 400, /^Json deserialize error: image\.digest: /)
+  await assertAnswer(
+    send(digest, text.replace('{', '{"source":"registry",')),
+    400,
+    /^Json deserialize error: "source" is there twice$/,
+  )
+  await assertAnswer(
+    post({ ...payload, image: { digest: 7 } }, digest),
+    400,
+    /^Json deserialize error: image\.digest: /,
+  )
   await assertAnswer(
     post(findingsOf(digest, [finding(), finding({ package: 'zlib' })])),
     400,
@@ -400,7 +513,11 @@ test('POST /images/{digest}/vulnerabilities 413: more than 1 MiB as sent, 8 MiB 
   }
   const gzip = { 'content-encoding': 'gzip' }
   await assertAnswer(send(digest, filled(1_048_577)), 413, /^body is larger than 1048576 bytes$/)
-  await assertAnswer(send(digest, gzipSync(filled(8_388_609)), gzip), 413, /^the body inflates to more than 8388608 bytes$/)
+  await assertAnswer(
+    send(digest, gzipSync(filled(8_388_609)), gzip),
+    413,
+    /^the body inflates to more than 8388608 bytes$/,
+  )
   await assertAnswer(send(digest, gzipSync(Buffer.alloc(200_000_000)), gzip), 413, /^the body inflates/)
   const list = Array(20_001).fill({ id: 'x', package: { name: 'p' } })
   await assertAnswer(
@@ -492,7 +609,9 @@ test('POST /images/{digest}/vulnerabilities 200: a list that is null or left out
     const payload: Fields = { ...findingsOf(newImage()), vulnerabilities: list }
     const answer = await own.post(path((payload.image as Fields).digest as string), payload, { token })
     assert.deepEqual(answer.json, { status: 'stored', items: 0 })
-    const said = own.logged.filter(({ msg }) => msg === 'payloads of vulnerabilities whose list is null or left out were taken as empty')
+    const said = own.logged.filter(
+      ({ msg }) => msg === 'payloads of vulnerabilities whose list is null or left out were taken as empty',
+    )
     assert.deepEqual(
       said.map(({ payloads }) => payloads),
       lines === 0 ? [] : [1],
@@ -526,7 +645,10 @@ test('POST /images/{digest}/vulnerabilities 503: one is stored, eight of the lar
     await until('all others wait', () => payloads.waiting === MAX_WAITING_PAYLOADS)
     const held = inbox.bytes
     assert.ok(held > 0)
-    for (const one of [post(large(findingsOf(newImage()))), app.post(`/images/${digests[0]}/sbom`, large({}), { token })]) {
+    for (const one of [
+      post(large(findingsOf(newImage()))),
+      app.post(`/images/${digests[0]}/sbom`, large({}), { token }),
+    ]) {
       const answer = await one
       assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '5'])
       assert.equal(answer.text, '8 payloads are waiting to be stored; retry in 5 seconds')
@@ -652,7 +774,12 @@ test('POST /images/{digest}/vulnerabilities 200: a payload whose answer was lost
 test('what became of payloads is counted', async () => {
   const { text } = await app.get('/metrics')
   const of = (outcome: string) =>
-    Number(new RegExp(`^broker_supplychain_payloads_total\\{kind="vulnerabilities",outcome="${outcome}"\\} (\\d+)$`, 'm').exec(text)?.[1])
+    Number(
+      new RegExp(
+        `^broker_supplychain_payloads_total\\{kind="vulnerabilities",outcome="${outcome}"\\} (\\d+)$`,
+        'm',
+      ).exec(text)?.[1],
+    )
   for (const outcome of ['stored', 'unchanged', 'stale', 'refused', 'failed']) assert.ok(of(outcome) > 0, outcome)
 })
 

@@ -15,7 +15,13 @@ const page = readFileSync(new URL('../../docs/clients.md', import.meta.url), 'ut
 const KIB = 1024
 const MIB = 1024 * KIB
 
-const denied = { policyNamespace: 'shop', policyName: 'deny-egress', policyUID: 'uid', direction: 'Egress', verdict: 'WouldDeny' }
+const denied = {
+  policyNamespace: 'shop',
+  policyName: 'deny-egress',
+  policyUID: 'uid',
+  direction: 'Egress',
+  verdict: 'WouldDeny',
+}
 const unsigned = {
   policy: 'shop/signed',
   namespace: 'shop',
@@ -84,14 +90,15 @@ test('the table of limits is what the routes declare; those that are not in it t
     return depth > 2 ? [] : [...Object.values(properties), ...anyOf].flatMap((one) => entriesOf(one, depth + 1))
   }
   const rows = new Map(
-    [...page.matchAll(/^\| `POST (\/\S+)` \| (\d+) ([MK])iB \| (\d*) ?\|$/gm)].map(([, path, number, unit, entries]) => [
-      path!,
-      { bytes: Number(number) * (unit === 'M' ? MIB : KIB), entries },
-    ]),
+    [...page.matchAll(/^\| `POST (\/\S+)` \| (\d+) ([MK])iB \| (\d*) ?\|$/gm)].map(
+      ([, path, number, unit, entries]) => [path!, { bytes: Number(number) * (unit === 'M' ? MIB : KIB), entries }],
+    ),
   )
   assert.ok(rows.size >= 11)
   for (const path of rows.keys()) assert.ok(paths[path]?.post, path)
-  for (const [path, operations] of Object.entries<Record<string, { requestBody?: { 'x-max-bytes': number; content: object } }>>(paths))
+  for (const [path, operations] of Object.entries<
+    Record<string, { requestBody?: { 'x-max-bytes': number; content: object } }>
+  >(paths))
     for (const { requestBody } of Object.values(operations)) {
       if (!requestBody) continue
       const row = rows.get(path)

@@ -16,13 +16,19 @@ const dockerfile = readFileSync(join(ROOT, 'Dockerfile'), 'utf8')
 
 const compose = readCompose()
 const services = Object.entries(compose.services)
-const { password, postgres, broker, edge } = compose.services as Record<'password' | 'postgres' | 'broker' | 'edge', Service>
+const { password, postgres, broker, edge } = compose.services as Record<
+  'password' | 'postgres' | 'broker' | 'edge',
+  Service
+>
 const brokerVariables = new Set([...configTable().matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name!))
 
 describe('every container', () => {
   for (const [name, service] of services) {
     test(`${name} cannot write to its root, has no capability and gains none`, () => {
-      assert.deepEqual([service.read_only, service.cap_drop, service.security_opt], [true, ['ALL'], ['no-new-privileges:true']])
+      assert.deepEqual(
+        [service.read_only, service.cap_drop, service.security_opt],
+        [true, ['ALL'], ['no-new-privileges:true']],
+      )
     })
 
     test(`${name} comes from a named release`, () => {
@@ -62,7 +68,8 @@ test('only the container that makes the password runs as root, and it has no net
 })
 
 test('each waits for what it needs', () => {
-  const order = (name: string): string[] => Object.keys(compose.services[name]!.depends_on ?? {}).flatMap((one) => [...order(one), one])
+  const order = (name: string): string[] =>
+    Object.keys(compose.services[name]!.depends_on ?? {}).flatMap((one) => [...order(one), one])
   assert.deepEqual(order('edge'), ['password', 'postgres', 'broker'])
 })
 
@@ -84,7 +91,10 @@ test('the data of PostgreSQL lies in a volume, where its image keeps it since re
 test('broker and proxy are one image, of this version', () => {
   assert.equal(broker.image, `cluster-telemetry-broker:${version}`)
   assert.deepEqual([edge.image, edge.build, broker.build], [broker.image, broker.build, { context: '..' }])
-  assert.equal(readCompose({ BROKER_IMAGE: 'registry.test/broker:1.2' }).services.edge!.image, 'registry.test/broker:1.2')
+  assert.equal(
+    readCompose({ BROKER_IMAGE: 'registry.test/broker:1.2' }).services.edge!.image,
+    'registry.test/broker:1.2',
+  )
 })
 
 test('what the broker is told, it knows', () => {
@@ -115,12 +125,15 @@ test('what the proxy is told, it knows', () => {
 test('the proxy asks the broker where it listens, and its health is asked where it listens', () => {
   const { listen } = loadConfig({})
   assert.equal(edge.environment!.BROKER_URL, `http://broker:${listen[0]!.port}`)
-  for (const { healthcheck } of [broker, edge]) assert.deepEqual(healthcheck!.test, ['CMD', 'node', 'healthcheck.mjs', '/readyz'])
+  for (const { healthcheck } of [broker, edge])
+    assert.deepEqual(healthcheck!.test, ['CMD', 'node', 'healthcheck.mjs', '/readyz'])
   assert.match(dockerfile, /^HEALTHCHECK .* CMD \["node", "healthcheck\.mjs"\]$/m)
 })
 
 test('both are given the time that they take to end', () => {
-  const grace = Number(/const SHUTDOWN_MS = (\d+)_000/.exec(readFileSync(join(ROOT, 'lib/run-server.ts'), 'utf8'))![1])
+  const grace = Number(
+    /const SHUTDOWN_MS = (\d+)_000/.exec(readFileSync(join(ROOT, 'lib/process/run-server.ts'), 'utf8'))![1],
+  )
   for (const { stop_grace_period } of [broker, edge]) assert.ok(Number.parseInt(stop_grace_period!, 10) > grace)
 })
 
@@ -129,9 +142,14 @@ test('no secret has a value in the file, and tokens go where they belong', () =>
     for (const [variable, value] of Object.entries(environment))
       if (/PASSWORD|TOKEN|SECRET/.test(variable))
         assert.ok(value === '' || value === null || value.startsWith('/secrets/'), `${name}: ${variable}`)
-  const tokens = { BROKER_TOKEN_READ: 'read-1', BROKER_TOKEN_INGEST: 'ingest-1', BROKER_TOKEN_SUPPLYCHAIN: 'supplychain-1' }
+  const tokens = {
+    BROKER_TOKEN_READ: 'read-1',
+    BROKER_TOKEN_INGEST: 'ingest-1',
+    BROKER_TOKEN_SUPPLYCHAIN: 'supplychain-1',
+  }
   const told = readCompose(tokens)
-  const given = (service: Service) => Object.fromEntries(Object.entries(service.environment!).filter(([name]) => name.includes('TOKEN')))
+  const given = (service: Service) =>
+    Object.fromEntries(Object.entries(service.environment!).filter(([name]) => name.includes('TOKEN')))
   assert.deepEqual(given(told.services.broker!), tokens)
   assert.deepEqual(given(told.services.edge!), { BROKER_TOKEN_READ: 'read-1' })
 })
@@ -149,7 +167,9 @@ describe('the password', () => {
     const [script] = password.command!
     const [shell, ...options] = password.entrypoint!
     assert.ok(script!.includes('cd /secrets\n'))
-    const { status, stderr } = spawnSync(shell!, [...options, script!.replace('/secrets', folder)], { encoding: 'utf8' })
+    const { status, stderr } = spawnSync(shell!, [...options, script!.replace('/secrets', folder)], {
+      encoding: 'utf8',
+    })
     assert.deepEqual([status, stderr], [0, ''])
     return readFileSync(join(folder, 'postgres-password'), 'utf8')
   }

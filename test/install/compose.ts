@@ -37,7 +37,8 @@ export interface Compose {
 }
 
 /** Which variables the file asks for. */
-export const composeVariables = () => new Set([...readFileSync(PATH, 'utf8').matchAll(/\$\{(\w+)/g)].map(([, name]) => name!))
+export const composeVariables = () =>
+  new Set([...readFileSync(PATH, 'utf8').matchAll(/\$\{(\w+)/g)].map(([, name]) => name!))
 
 /** The file with `env` filled in. */
 export function readCompose(env: Readonly<Record<string, string>> = {}): Compose {

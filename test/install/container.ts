@@ -31,7 +31,14 @@ const ENTER = `
 /** Why programs cannot be shut in here; undefined when they can. */
 export function whyOpen(): string | undefined {
   if (process.getuid?.() !== 0) return 'only root can give a process another root and user'
-  const { status, stderr } = spawnSync('unshare', ['--mount', '--propagation', 'private', 'setpriv', '--clear-groups', 'true'])
+  const { status, stderr } = spawnSync('unshare', [
+    '--mount',
+    '--propagation',
+    'private',
+    'setpriv',
+    '--clear-groups',
+    'true',
+  ])
   return status === 0 ? undefined : `no mount namespace: ${String(stderr ?? 'no unshare').trim()}`
 }
 
@@ -57,7 +64,11 @@ process.on('exit', () => {
 })
 
 /** As `docker run`: `words` are the whole command line, and the environment is the image's and `env`. */
-export function runContainer(image: Image, words: readonly string[], env: Readonly<Record<string, string>> = {}): Container {
+export function runContainer(
+  image: Image,
+  words: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Container {
   const isShutIn = whyOpen() === undefined
   const [uid, gid] = image.user.split(':')
   const program = isShutIn

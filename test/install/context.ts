@@ -9,7 +9,8 @@ export function admits(ignore: string): (path: string) => boolean {
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('#'))
     .map((line) => ({ isException: line.startsWith('!'), pattern: line.replace(/^!/, '') }))
-  for (const { pattern } of patterns) if (/[*?[\\]/.test(pattern.replace(/^\*$/, ''))) throw new Error(`not understood: ${pattern}`)
+  for (const { pattern } of patterns)
+    if (/[*?[\\]/.test(pattern.replace(/^\*$/, ''))) throw new Error(`not understood: ${pattern}`)
   return (path) => {
     let isAdmitted = true
     for (const { isException, pattern } of patterns)
@@ -23,5 +24,8 @@ export function copyContext(checkout: string, into: string): void {
   const isAdmitted = admits(readFileSync(join(checkout, '.dockerignore'), 'utf8'))
   const exceptions = readFileSync(join(checkout, '.dockerignore'), 'utf8').match(/(?<=^!).+/gm) ?? []
   for (const path of exceptions)
-    cpSync(join(checkout, path), join(into, path), { recursive: true, filter: (source) => isAdmitted(relative(checkout, source)) })
+    cpSync(join(checkout, path), join(into, path), {
+      recursive: true,
+      filter: (source) => isAdmitted(relative(checkout, source)),
+    })
 }

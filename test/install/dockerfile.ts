@@ -48,7 +48,10 @@ export function parseDockerfile(text: string, given: Readonly<Record<string, str
     if (name === 'ARG') {
       const [, argument, value] = /^(\w+)(?:=(.*))?$/.exec(rest) ?? []
       if (argument === undefined) throw new Error(`not understood: ${line}`)
-      known.set(argument, given[argument] ?? (value === undefined ? beforeStages.get(argument) : fill(value, known)) ?? '')
+      known.set(
+        argument,
+        given[argument] ?? (value === undefined ? beforeStages.get(argument) : fill(value, known)) ?? '',
+      )
     } else if (name === 'FROM') {
       const [, base, as] = /^(\S+)(?:\s+AS\s+(\w+))?$/i.exec(fill(rest, beforeStages)) ?? []
       if (base === undefined) throw new Error(`not understood: ${line}`)
@@ -104,10 +107,13 @@ function fill(text: string, values: ReadonlyMap<string, string>): string {
 /** `a=b c="d e"` of ENV and LABEL. */
 export function pairs(text: string): Record<string, string> {
   const found: Record<string, string> = {}
-  const rest = text.replace(/([\w.-]+)=(?:"([^"]*)"|([^\s"]*))(?:\s+|$)/g, (_, key: string, quoted?: string, bare?: string) => {
-    found[key] = quoted ?? bare ?? ''
-    return ''
-  })
+  const rest = text.replace(
+    /([\w.-]+)=(?:"([^"]*)"|([^\s"]*))(?:\s+|$)/g,
+    (_, key: string, quoted?: string, bare?: string) => {
+      found[key] = quoted ?? bare ?? ''
+      return ''
+    },
+  )
   if (rest !== '') throw new Error(`not understood: ${rest}`)
   return found
 }
@@ -115,6 +121,7 @@ export function pairs(text: string): Record<string, string> {
 /** The JSON form of CMD, ENTRYPOINT and the health check, the only one without a shell between us and signals. */
 export function exec(text: string): string[] {
   const words: unknown = JSON.parse(text)
-  if (!Array.isArray(words) || words.some((word) => typeof word !== 'string')) throw new Error(`not a list of words: ${text}`)
+  if (!Array.isArray(words) || words.some((word) => typeof word !== 'string'))
+    throw new Error(`not a list of words: ${text}`)
   return words
 }

@@ -29,9 +29,14 @@ import { findPrograms, startSystemPostgres } from './system-postgres.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const CHART = 'wrangler-free-deploy/chart'
-const pages = ['install.md', 'operations.md'].map((name) => ({ name, text: readFileSync(join(ROOT, 'docs', name), 'utf8') }))
+const pages = ['install.md', 'operations.md'].map((name) => ({
+  name,
+  text: readFileSync(join(ROOT, 'docs', name), 'utf8'),
+}))
 const page = pages.map(({ text }) => text).join('\n')
-const blocks = pages.flatMap(({ name, text }) => blocksOf(text).map((block) => ({ ...block, place: `${name}:${block.line}` })))
+const blocks = pages.flatMap(({ name, text }) =>
+  blocksOf(text).map((block) => ({ ...block, place: `${name}:${block.line}` })),
+)
 const run = blocks.filter(({ tags }) => tags.includes('run'))
 const shown = blocks.filter(({ language, tags }) => language === 'sh' && !tags.includes('run'))
 const [, oldestKubernetes] = /Kubernetes (\d+\.\d+) or newer/.exec(page)!
@@ -64,7 +69,9 @@ describe('what the pages run', { timeout: RUN_LIMIT_MS }, () => {
   const api = () => `http://127.0.0.1:${ports.get(9090)}`
   /** As an agent, once there are tokens. */
   const ingest = async (path: string, body: unknown) => {
-    const token = /BROKER_TOKEN_INGEST=(\w+)/.exec(readFileSync(join(checkout, 'wrangler-free-deploy/.env'), 'utf8'))![1]
+    const token = /BROKER_TOKEN_INGEST=(\w+)/.exec(
+      readFileSync(join(checkout, 'wrangler-free-deploy/.env'), 'utf8'),
+    )![1]
     const answer = await post(`${api()}${path}`, body, {
       headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
     })
@@ -99,7 +106,8 @@ describe('what the pages run', { timeout: RUN_LIMIT_MS }, () => {
     'Backup and restore': async () => {
       // The sweep leaves them alone.
       const time_stamp = new Date().toISOString().slice(0, 19)
-      for (let n = 1; n <= 20; n++) await ingest('/pod/spec', wholePodPost({ time_stamp, containers: [container(`c-${n}`, newDigest())] }))
+      for (let n = 1; n <= 20; n++)
+        await ingest('/pod/spec', wholePodPost({ time_stamp, containers: [container(`c-${n}`, newDigest())] }))
       await ingest('/pod/spec', replica('shop', [container('web', newDigest())], { time_stamp }))
       await ingest('/pod/spec', podPost({ time_stamp, pod_namespace: null, pod_ip: '2001:db8::1' }))
       await ingest(
@@ -186,7 +194,9 @@ describe('what the pages show', () => {
   })
 
   test('commands of npm and node are those of package.json', () => {
-    const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
+    const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+      scripts: Record<string, string>
+    }
     const commands = shown.flatMap(commandsOf)
     for (const [, name] of commands.join('\n').matchAll(/npm run (\w+)/g)) assert.ok(name! in scripts, name)
     const [line, ...others] = commands.filter((command) => command.startsWith('NODE_ENV='))
@@ -207,7 +217,9 @@ describe('what the pages show', () => {
   })
 
   test('variables are known to the broker or to compose.yaml', () => {
-    const known = new Set([...configTable().matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name!).concat([...composeVariables()]))
+    const known = new Set(
+      [...configTable().matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name!).concat([...composeVariables()]),
+    )
     for (const [, name] of page.matchAll(/`([A-Z]+_[A-Z_]+)(?:=[^`]*)?`/g)) assert.ok(known.has(name!), name)
   })
 
@@ -223,11 +235,16 @@ describe('what the pages show', () => {
 
   test('the table of jobs has every job and how often it runs', () => {
     const config = loadConfig({ TELEMETRY_ENDPOINT: 'https://version.test' })
-    const often: Record<number, string> = { 60: 'minute', 300: 'five minutes', 600: 'ten minutes', 3600: 'hour', 86400: 'day' }
-    const rows = [...page.matchAll(/^\| `([a-z-]+)` \| .* \| (minute|five minutes|ten minutes|hour|day) \|$/gm)].map(([, name, every]) => [
-      name,
-      every,
-    ])
+    const often: Record<number, string> = {
+      60: 'minute',
+      300: 'five minutes',
+      600: 'ten minutes',
+      3600: 'hour',
+      86400: 'day',
+    }
+    const rows = [...page.matchAll(/^\| `([a-z-]+)` \| .* \| (minute|five minutes|ten minutes|hour|day) \|$/gm)].map(
+      ([, name, every]) => [name, every],
+    )
     assert.deepEqual(
       rows,
       jobs.map((job) => [job.name, often[job.everySecs(config)!]]),
@@ -251,11 +268,14 @@ describe('what the pages show', () => {
 
   describe('of the chart', () => {
     const values = load(readFileSync(join(ROOT, CHART, 'values.yaml'), 'utf8')) as Values
-    const of = (path: string) => path.split('.').reduce<unknown>((value, key) => (value as Values | undefined)?.[key], values)
+    const of = (path: string) =>
+      path.split('.').reduce<unknown>((value, key) => (value as Values | undefined)?.[key], values)
     const commands = shown.flatMap(commandsOf)
 
     test('values that are set are values it has', () => {
-      const set = commands.filter((command) => command.startsWith('helm ')).flatMap((command) => [...command.matchAll(/--set (\S+?)=/g)])
+      const set = commands
+        .filter((command) => command.startsWith('helm '))
+        .flatMap((command) => [...command.matchAll(/--set (\S+?)=/g)])
       assert.ok(set.length >= 6)
       for (const [, path] of set) assert.notEqual(of(path!), undefined, path)
       for (const command of commands.filter((one) => one.startsWith('helm ')))

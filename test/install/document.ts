@@ -26,7 +26,10 @@ export function blocksOf(markdown: string): Block[] {
     const text = lines.slice(start + 1, at).join('\n')
     const [language = '', ...tags] = info.split(' ')
     const before = found.at(-1)
-    const isOutput = language === 'text' && before?.tags.includes('run') && lines.slice(before.end + 1, start).every((line) => line === '')
+    const isOutput =
+      language === 'text' &&
+      before?.tags.includes('run') &&
+      lines.slice(before.end + 1, start).every((line) => line === '')
     if (isOutput) before!.output = `${text}\n`
     else found.push({ section, line: start + 1, language, tags, text, output: '', end: at })
   }

@@ -1,6 +1,16 @@
 /** The Dockerfile: what it says, what its commands make, and that the result runs as a container would run it. */
 import assert from 'node:assert/strict'
-import { chmodSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
@@ -44,7 +54,7 @@ describe('the Dockerfile', () => {
     const [, major] = /^node:(\d+)\.\d+\.\d+-[a-z]+-slim$/.exec(base!) ?? []
     assert.ok(major, `${base} names no release`)
     assert.ok(Number(major) >= Number(/\d+/.exec(manifest.engines.node)))
-    assert.ok(Number(major) < 24, 'keys may be misread: lib/escaped-keys.ts')
+    assert.ok(Number(major) < 24, 'keys may be misread: lib/process/escaped-keys.ts')
     const [another] = parseDockerfile(dockerfile, { NODE_IMAGE: 'registry.test/node@sha256:0' })
     assert.equal(another!.base, 'registry.test/node@sha256:0')
   })
@@ -56,7 +66,9 @@ describe('the Dockerfile', () => {
   })
 
   test('packages come before sources, so that a change of the sources installs nothing anew', () => {
-    for (const { instructions } of stages.filter((stage) => stage.instructions.some(({ text }) => text.startsWith('npm ci')))) {
+    for (const { instructions } of stages.filter((stage) =>
+      stage.instructions.some(({ text }) => text.startsWith('npm ci')),
+    )) {
       const install = instructions.findIndex(({ text }) => text.startsWith('npm ci'))
       const copied = instructions.slice(0, install).filter(({ name }) => name === 'COPY')
       assert.deepEqual(
@@ -95,7 +107,9 @@ describe('the Dockerfile', () => {
       [`${label}.revision`]: '',
       [`${label}.source`]: '',
     })
-    const given = parseDockerfile(dockerfile, { VERSION: '9.9.9', REVISION: 'abc', SOURCE: 'https://example.test' }).at(-1)!
+    const given = parseDockerfile(dockerfile, { VERSION: '9.9.9', REVISION: 'abc', SOURCE: 'https://example.test' }).at(
+      -1,
+    )!
     const labels = pairs(given.instructions.find(({ name }) => name === 'LABEL')!.text)
     assert.deepEqual(
       ['version', 'revision', 'source'].map((name) => labels[`${label}.${name}`]),
@@ -107,29 +121,55 @@ describe('the Dockerfile', () => {
 
   test('the builder gets sources and nothing that could be secret', () => {
     const isAdmitted = admits(read('.dockerignore'))
-    for (const path of ['package.json', 'package-lock.json', 'scripts/build.mjs', 'lib/server.ts', 'sql/migrations/0001_pods.sql'])
+    for (const path of [
+      'package.json',
+      'package-lock.json',
+      'scripts/build.mjs',
+      'lib/server.ts',
+      'sql/migrations/0001_pods.sql',
+    ])
       assert.ok(isAdmitted(path), path)
-    for (const path of ['.env', '.git/config', '.npmrc', '.data/postgres', 'node_modules/zod', 'dist/lib', 'test/x.ts', 'docs/install.md'])
+    for (const path of [
+      '.env',
+      '.git/config',
+      '.npmrc',
+      '.data/postgres',
+      'node_modules/zod',
+      'dist/lib',
+      'test/x.ts',
+      'docs/install.md',
+    ])
       assert.ok(!isAdmitted(path), path)
-    for (const path of ['wrangler-free-deploy/.env', 'wrangler-free-deploy/compose.yaml', 'wrangler-free-deploy/chart/values.yaml'])
+    for (const path of [
+      'wrangler-free-deploy/.env',
+      'wrangler-free-deploy/compose.yaml',
+      'wrangler-free-deploy/chart/values.yaml',
+    ])
       assert.ok(!isAdmitted(path), path)
   })
 })
 
 test('imports are found in each form', () => {
-  assert.deepEqual(specifiersOf(`import a from 'a';\nexport { b } from "b"\nimport 'c';\nawait import('d')\nconst text = 'from e'\n`), [
-    'a',
-    'b',
-    'c',
-    'd',
-  ])
+  assert.deepEqual(
+    specifiersOf(`import a from 'a';\nexport { b } from "b"\nimport 'c';\nawait import('d')\nconst text = 'from e'\n`),
+    ['a', 'b', 'c', 'd'],
+  )
 })
 
 test('the parser knows what it reads, and says what it does not', () => {
-  const [one, two] = parseDockerfile('ARG A=1\nFROM img:$A AS x\n# a comment\nRUN a && \\\n  b $HOME\nFROM y\nARG A\nENV B=$A C="d e"\n')
+  const [one, two] = parseDockerfile(
+    'ARG A=1\nFROM img:$A AS x\n# a comment\nRUN a && \\\n  b $HOME\nFROM y\nARG A\nENV B=$A C="d e"\n',
+  )
   assert.deepEqual([one!.name, one!.base, one!.instructions[0]!.text], ['x', 'img:1', 'a && b $HOME'])
   assert.deepEqual(pairs(two!.instructions[0]!.text), { B: '1', C: 'd e' })
-  for (const bad of ['ADD x /', 'RUN --mount=type=cache x', 'COPY --chown=1 a b', 'ENV A=$UNKNOWN', 'SHELL ["sh"]', 'run x'])
+  for (const bad of [
+    'ADD x /',
+    'RUN --mount=type=cache x',
+    'COPY --chown=1 a b',
+    'ENV A=$UNKNOWN',
+    'SHELL ["sh"]',
+    'run x',
+  ])
     assert.throws(() => parseDockerfile(`FROM x\n${bad}\n`), /not understood|unknown flag|no argument/, bad)
   assert.throws(() => parseDockerfile('RUN x\n'), /before the first FROM/)
   assert.throws(() => exec('"node"'))
@@ -172,7 +212,8 @@ describe('the image', { timeout: BUILD_LIMIT_MS }, () => {
   })
 
   /** A test of what was built, which needs the registry. */
-  const built = (name: string, what: (t: TestContext) => Promise<void> | void) => test(name, (t) => (missing ? t.skip(missing) : what(t)))
+  const built = (name: string, what: (t: TestContext) => Promise<void> | void) =>
+    test(name, (t) => (missing ? t.skip(missing) : what(t)))
 
   /** The server of the image on free ports; ends with the test. */
   async function startServer(t: TestContext, env: Record<string, string> = {}) {
@@ -194,17 +235,23 @@ describe('the image', { timeout: BUILD_LIMIT_MS }, () => {
   }
   const program = (...words: string[]) => [...image.entrypoint, ...words]
 
-  built('it holds the licence, the built code and its production dependencies, all of it readable and none of it writable', (t) => {
-    assert.deepEqual(readdirSync(app).sort(), ['LICENSE', 'dist', 'healthcheck.mjs', 'node_modules', 'package.json'])
-    for (const path of entries(app)) {
-      const stat = lstatSync(path)
-      if (stat.isSymbolicLink()) continue
-      const needed = stat.isDirectory() ? 0o005 : 0o004
-      assert.equal(stat.mode & (needed | 0o022), needed, `${relative(app, path)} has mode ${stat.mode.toString(8)}`)
-    }
-    const mib = (path: string) => (entries(path).reduce((sum, one) => sum + lstatSync(one).size, 0) / 1024 / 1024).toFixed(1)
-    t.diagnostic(`MiB: dependencies ${mib(join(app, 'node_modules'))}, dist ${mib(join(app, 'dist'))}, all of it ${mib(app)}`)
-  })
+  built(
+    'it holds the licence, the built code and its production dependencies, all of it readable and none of it writable',
+    (t) => {
+      assert.deepEqual(readdirSync(app).sort(), ['LICENSE', 'dist', 'healthcheck.mjs', 'node_modules', 'package.json'])
+      for (const path of entries(app)) {
+        const stat = lstatSync(path)
+        if (stat.isSymbolicLink()) continue
+        const needed = stat.isDirectory() ? 0o005 : 0o004
+        assert.equal(stat.mode & (needed | 0o022), needed, `${relative(app, path)} has mode ${stat.mode.toString(8)}`)
+      }
+      const mib = (path: string) =>
+        (entries(path).reduce((sum, one) => sum + lstatSync(one).size, 0) / 1024 / 1024).toFixed(1)
+      t.diagnostic(
+        `MiB: dependencies ${mib(join(app, 'node_modules'))}, dist ${mib(join(app, 'dist'))}, all of it ${mib(app)}`,
+      )
+    },
+  )
 
   built('every sql file of the sources is in it', () => {
     for (const folder of ['sql/migrations', 'sql/functions'])
@@ -217,7 +264,11 @@ describe('the image', { timeout: BUILD_LIMIT_MS }, () => {
     for (const { name, folder, json } of packages) {
       const scripts = Object.keys(json.scripts ?? {}).filter((script) => /^(pre|post)?install$/.test(script))
       assert.deepEqual(scripts, [], `${name} runs a script when it is installed`)
-      assert.deepEqual([json.os, json.cpu, json.libc], [undefined, undefined, undefined], `${name} is bound to a platform`)
+      assert.deepEqual(
+        [json.os, json.cpu, json.libc],
+        [undefined, undefined, undefined],
+        `${name} is bound to a platform`,
+      )
       assert.ok(!existsSync(join(folder, 'binding.gyp')), `${name} is compiled when it is installed`)
     }
     const natives = entries(join(app, 'node_modules')).filter((path) => /\.(node|so|dylib|dll|wasm)$/.test(path))
@@ -232,7 +283,9 @@ describe('the image', { timeout: BUILD_LIMIT_MS }, () => {
       string,
       { dev?: boolean; optional?: boolean; devOptional?: boolean }
     >
-    const wanted = Object.entries(locked).filter(([path, one]) => path !== '' && !one.dev && !one.optional && !one.devOptional)
+    const wanted = Object.entries(locked).filter(
+      ([path, one]) => path !== '' && !one.dev && !one.optional && !one.devOptional,
+    )
     assert.deepEqual(
       installed(join(app, 'node_modules'))
         .map(({ folder }) => relative(app, folder))
@@ -245,8 +298,12 @@ describe('the image', { timeout: BUILD_LIMIT_MS }, () => {
     const { components } = JSON.parse(readFileSync(join(app, 'dist/sbom.cdx.json'), 'utf8')) as {
       components: { group?: string; name: string; version: string }[]
     }
-    const packages = installed(join(app, 'node_modules')).map(({ name, json }) => `${json.name ?? name} ${json.version}`)
-    const listed = components.map(({ group, name, version }) => `${group === undefined ? '' : `${group}/`}${name} ${version}`)
+    const packages = installed(join(app, 'node_modules')).map(
+      ({ name, json }) => `${json.name ?? name} ${json.version}`,
+    )
+    const listed = components.map(
+      ({ group, name, version }) => `${group === undefined ? '' : `${group}/`}${name} ${version}`,
+    )
     assert.deepEqual(listed.sort(), [...new Set(packages)].sort())
     const licences = readFileSync(join(app, 'dist/THIRD_PARTY_LICENCES.txt'), 'utf8').split('\n')
     for (const one of packages)
@@ -265,9 +322,13 @@ describe('the image', { timeout: BUILD_LIMIT_MS }, () => {
           .split('/')
           .slice(0, specifier.startsWith('@') ? 2 : 1)
           .join('/')
-        if (specifier.startsWith('.')) assert.ok(existsSync(join(path, '..', specifier)), `${relative(app, path)}: ${specifier}`)
+        if (specifier.startsWith('.'))
+          assert.ok(existsSync(join(path, '..', specifier)), `${relative(app, path)}: ${specifier}`)
         else if (specifier !== LOADER_OF_SOURCES)
-          assert.ok(isBuiltin(specifier) || name in manifest.dependencies, `${relative(app, path)} imports ${specifier}`)
+          assert.ok(
+            isBuiltin(specifier) || name in manifest.dependencies,
+            `${relative(app, path)} imports ${specifier}`,
+          )
       }
   })
 
@@ -296,7 +357,10 @@ describe('the image', { timeout: BUILD_LIMIT_MS }, () => {
 
   built('without a database it says so in one line and ends with 1', async () => {
     const { code, container } = await once(program(...image.command))
-    assert.deepEqual([code, container.stdout, container.stderr], [1, '', 'DATABASE_URL or PGHOST is required in production\n'])
+    assert.deepEqual(
+      [code, container.stdout, container.stderr],
+      [1, '', 'DATABASE_URL or PGHOST is required in production\n'],
+    )
   })
 
   built('the server migrates, answers, is seen by the health check, and ends with 0 on its signal', async (t) => {
@@ -329,14 +393,20 @@ describe('the image', { timeout: BUILD_LIMIT_MS }, () => {
     const token = 'supply-chain-token-of-the-image'
     const { api } = await startServer(t, { BROKER_TOKEN_SUPPLYCHAIN: token })
     const digest = `sha256:${'0'.repeat(64)}`
-    const report = { schema_version: 1, source: 'operator-scanner', image: { digest }, scanned_at: '2026-01-01T00:00:00Z' }
+    const report = {
+      schema_version: 1,
+      source: 'operator-scanner',
+      image: { digest },
+      scanned_at: '2026-01-01T00:00:00Z',
+    }
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` }
     const answer = await post(`${api}/images/${digest}/vulnerabilities`, report, { headers })
     assert.deepEqual([answer.status, answer.json], [200, { status: 'stored', items: 0 }])
   })
 
   built('the health check looks for the default address of the admin port, and at the one that is set', async () => {
-    const asked = async (env: Record<string, string>) => (await once(image.healthCheck, env)).container.stdout.split('/livez')[0]
+    const asked = async (env: Record<string, string>) =>
+      (await once(image.healthCheck, env)).container.stdout.split('/livez')[0]
     const [{ host, port }] = loadConfig({}).adminListen as [{ host: string; port: number }]
     assert.equal(await asked({}), `${host}:${port}`)
     assert.equal(await asked({ ADMIN_ADDR: ' ' }), `${host}:${port}`)
@@ -402,7 +472,10 @@ describe('the image', { timeout: BUILD_LIMIT_MS }, () => {
 
 /** Where a server listens, broker or edge proxy, once it does. */
 async function listening(container: Container): Promise<{ container: Container; api: string; admin: string }> {
-  const line = await until('it listens', () => container.log.find(({ msg }) => msg === 'listening') ?? container.hasExited)
+  const line = await until(
+    'it listens',
+    () => container.log.find(({ msg }) => msg === 'listening') ?? container.hasExited,
+  )
   if (line === true) assert.fail(`it ended: ${container.stdout}${container.stderr}`)
   return { container, api: String(line.api ?? line.edge), admin: String(line.admin) }
 }

@@ -42,7 +42,8 @@ export class BuildFailed extends Error {
 const KEPT_OUTPUT_CHARS = 4_000
 
 /** What a command of the build may know of our environment: where programs, the registry and the cache of packages are. */
-const PASSED = /^(PATH|HOME|TMPDIR|HTTPS?_PROXY|NO_PROXY|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|npm_config_(registry|cache|cafile))$/i
+const PASSED =
+  /^(PATH|HOME|TMPDIR|HTTPS?_PROXY|NO_PROXY|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|npm_config_(registry|cache|cafile))$/i
 
 /**
  * Builds the Dockerfile of a folder.
@@ -98,7 +99,8 @@ function copy(from: string, words: readonly string[], root: string, workdir: str
   const sources = words.slice(0, -1)
   const target = words.at(-1)!
   const to = join(root, posix.resolve(workdir, target))
-  if (sources.length > 1 && !target.endsWith('/')) throw new Error(`several sources need a folder: COPY ${words.join(' ')}`)
+  if (sources.length > 1 && !target.endsWith('/'))
+    throw new Error(`several sources need a folder: COPY ${words.join(' ')}`)
   for (const source of sources) {
     const path = join(from, source)
     const isInto = !statSync(path).isDirectory() && target.endsWith('/')

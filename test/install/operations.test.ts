@@ -14,10 +14,9 @@ test('the matrix of scopes is what the routes declare and the tokens grant', () 
 test('rates are those that the benchmark prints its own beside', () => {
   const bench = readFileSync(new URL('../bench/run.ts', import.meta.url), 'utf8')
   const targets = new Map(
-    [...bench.matchAll(/phase\(\s*['`]([A-Z]+ [^,\s'`]+)([^'`]*)['`], '([\d ]+)\/s', (\d+)/g)].map(([, path, more, rate, clients]) => [
-      `${path}${/all repeats/.exec(more!)?.[0] ?? ''}`,
-      { rate, clients },
-    ]),
+    [...bench.matchAll(/phase\(\s*['`]([A-Z]+ [^,\s'`]+)([^'`]*)['`], '([\d ]+)\/s', (\d+)/g)].map(
+      ([, path, more, rate, clients]) => [`${path}${/all repeats/.exec(more!)?.[0] ?? ''}`, { rate, clients }],
+    ),
   )
   const rows = [...page.matchAll(/^\| `([A-Z]+ [^`]+)`([^|]*) \| (\d+) \| ([\d ]+?)(?: flows)?\/s \|$/gm)]
   assert.ok(rows.length >= 9)

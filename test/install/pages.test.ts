@@ -7,8 +7,14 @@ import { fileURLToPath } from 'node:url'
 import { blocksOf, commandsOf } from './document.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const markdown = (folder: string) => readdirSync(join(ROOT, folder)).flatMap((name) => (name.endsWith('.md') ? [join(folder, name)] : []))
-const pages = [...markdown('.'), ...markdown('docs'), ...markdown('wrangler-free-deploy/chart'), ...markdown('wrangler-free-deploy/edge')]
+const markdown = (folder: string) =>
+  readdirSync(join(ROOT, folder)).flatMap((name) => (name.endsWith('.md') ? [join(folder, name)] : []))
+const pages = [
+  ...markdown('.'),
+  ...markdown('docs'),
+  ...markdown('wrangler-free-deploy/chart'),
+  ...markdown('wrangler-free-deploy/edge'),
+]
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 
 /** By the test that runs their blocks. */
@@ -23,10 +29,16 @@ const RUN_BY: Record<string, string> = {
 const NOT_RUN: readonly (readonly [command: RegExp, why: string])[] = [
   [/^docker (build|buildx|run) /, 'takes the engine of Docker: image.test.ts builds and runs what the Dockerfile says'],
   [/^docker compose (-f \S+ )?up --build/, 'the stand-in of docs.test.ts runs it in the section of Compose'],
-  [/^helm (install|upgrade) /, 'takes a cluster: docs.test.ts renders it where there is a helm, and holds its values to the chart'],
+  [
+    /^helm (install|upgrade) /,
+    'takes a cluster: docs.test.ts renders it where there is a helm, and holds its values to the chart',
+  ],
   [/^kubectl /, 'takes a cluster: docs.test.ts holds its names to the chart'],
   [/^npm ci( && npm (start|test) .*)?$/, 'installs: .ci/run does it, and private-folder.test.ts starts a clone'],
-  [/^NODE_ENV=production .* dist\/lib\/server\.js$/, 'docs.test.ts holds it to `npm start`, which private-folder.test.ts runs'],
+  [
+    /^NODE_ENV=production .* dist\/lib\/server\.js$/,
+    'docs.test.ts holds it to `npm start`, which private-folder.test.ts runs',
+  ],
   [/^npm (start|test|run|version)\b/, 'of who works on it; scripts that are named are held to package.json'],
   [/^npx tsx test\/faults\/everything\.ts /, 'takes half an hour and PgBouncer'],
   [/^scripts\/chart-check\.sh /, '.ci/run runs it'],
@@ -57,7 +69,9 @@ for (const page of pages)
     })
 
     test('files and folders that are named are there', () => {
-      const named = text.matchAll(/(?<![\w/.*-])((?:handlers|lib|jobs|sql|test|scripts|docs|wrangler-free-deploy)\/[\w./-]*)/g)
+      const named = text.matchAll(
+        /(?<![\w/.*-])((?:handlers|lib|jobs|sql|test|scripts|docs|wrangler-free-deploy)\/[\w./-]*)/g,
+      )
       for (const [, path] of named) {
         const whole = path!.replace(/\.$/, '')
         // Written by whoever installs it.
@@ -90,7 +104,8 @@ for (const page of pages)
   })
 
 test('the tests that run pages are there and name them', () => {
-  for (const [page, file] of Object.entries(RUN_BY)) assert.ok(read(join('test/install', file)).includes(page.replace('docs/', '')), page)
+  for (const [page, file] of Object.entries(RUN_BY))
+    assert.ok(read(join('test/install', file)).includes(page.replace('docs/', '')), page)
 })
 
 test('every command that is not run is still in a document', () => {
@@ -107,9 +122,13 @@ test('every command that is not run is still in a document', () => {
 })
 
 test('tables that the architecture names are those of the schema', () => {
-  const tables = new Set([...read('sql/schema.snapshot.sql').matchAll(/^table public\.(\w+)/gm)].map(([, name]) => name!))
+  const tables = new Set(
+    [...read('sql/schema.snapshot.sql').matchAll(/^table public\.(\w+)/gm)].map(([, name]) => name!),
+  )
   const [, rows] = /\| Tables \|[^\n]*\n\|[-|]*\n([\s\S]*?)\n\n/.exec(read('docs/architecture.md'))!
-  const named = [...rows!.matchAll(/^\| ([^|]*) \|/gm)].flatMap(([, cell]) => [...cell!.matchAll(/`(\w+)`/g)].map(([, name]) => name!))
+  const named = [...rows!.matchAll(/^\| ([^|]*) \|/gm)].flatMap(([, cell]) =>
+    [...cell!.matchAll(/`(\w+)`/g)].map(([, name]) => name!),
+  )
   assert.ok(named.length >= 20)
   for (const name of named) assert.ok(tables.has(name), name)
 })

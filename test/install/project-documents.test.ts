@@ -23,7 +23,9 @@ for (const path of DOCUMENTS) {
   })
 
   test(`${path}: every file that it names is there`, () => {
-    const names = [...page.matchAll(/`((?:\.ci|handlers|jobs|lib|scripts|sql|test)\/[\w./-]*)`/g)].map(([, name]) => name!)
+    const names = [...page.matchAll(/`((?:\.ci|handlers|jobs|lib|scripts|sql|test)\/[\w./-]*)`/g)].map(
+      ([, name]) => name!,
+    )
     for (const [, words] of page.matchAll(/`(?:\w+=\w+ )?npm test ([^`]+)`/g)) names.push(...words!.split(' '))
     for (const name of names) assert.ok(existsSync(join(ROOT, name)), name)
   })
@@ -31,13 +33,16 @@ for (const path of DOCUMENTS) {
   test(`${path}: its links lead somewhere`, () => {
     for (const [, target] of page.matchAll(/\]\((?!https:)([^)]+)\)/g)) {
       const [file, fragment] = target!.split('#') as [string, string?]
-      const titles = [...read(file).matchAll(/^#+ (.*)$/gm)].map(([, title]) => title!.toLowerCase().replaceAll(' ', '-'))
+      const titles = [...read(file).matchAll(/^#+ (.*)$/gm)].map(([, title]) =>
+        title!.toLowerCase().replaceAll(' ', '-'),
+      )
       assert.ok(fragment === undefined || titles.includes(fragment), target)
     }
   })
 
   test(`${path}: every variable that it names is read`, () => {
-    for (const [, name] of page.matchAll(/`((?:BROKER|EVALUATOR|TELEMETRY|JOBS)\w*)(?:=\w+)?`/g)) assert.ok(variables.has(name!), name)
+    for (const [, name] of page.matchAll(/`((?:BROKER|EVALUATOR|TELEMETRY|JOBS)\w*)(?:=\w+)?`/g))
+      assert.ok(variables.has(name!), name)
   })
 }
 
@@ -48,7 +53,9 @@ test('the table of commands has every script but those that npm runs itself and 
 })
 
 test('SECURITY.md says of every token what it may', () => {
-  const rows = new Map([...read('SECURITY.md').matchAll(/^\| `(BROKER_\w+)` \| (.*) \|$/gm)].map(([, name, may]) => [name!, may!]))
+  const rows = new Map(
+    [...read('SECURITY.md').matchAll(/^\| `(BROKER_\w+)` \| (.*) \|$/gm)].map(([, name, may]) => [name!, may!]),
+  )
   assert.deepEqual([...rows.keys()].sort(), Object.keys(TOKENS).sort())
   const { authenticate } = createTokens(loadConfig(TOKENS))
   for (const [variable, token] of Object.entries(TOKENS)) {

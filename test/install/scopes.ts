@@ -32,7 +32,8 @@ export function scopeMatrix(): string {
     `| Route | Scope | none | ${Object.keys(CALLERS).join(' | ')} |`,
     `|---|---|${'---|'.repeat(callers.length)}`,
     ...rows.map(
-      ([name, scope]) => `| \`${name}\` | ${scope} | ${callers.map((scopes) => (scopes!.has(scope) ? 'yes' : 'no')).join(' | ')} |`,
+      ([name, scope]) =>
+        `| \`${name}\` | ${scope} | ${callers.map((scopes) => (scopes!.has(scope) ? 'yes' : 'no')).join(' | ')} |`,
     ),
   ].join('\n')
 }

@@ -72,7 +72,13 @@ export interface StandInOptions {
   environment: Readonly<Record<string, string>>
 }
 
-export async function startStandIn({ folder, checkout, postgres, portOf, environment }: StandInOptions): Promise<StandIn> {
+export async function startStandIn({
+  folder,
+  checkout,
+  postgres,
+  portOf,
+  environment,
+}: StandInOptions): Promise<StandIn> {
   const image = parseDockerfile(readFileSync(join(ROOT, 'Dockerfile'), 'utf8')).at(-1)!.instructions
   const textOf = (name: string) => image.find((one) => one.name === name)!.text
   const imageEnv = pairs(textOf('ENV'))
@@ -95,7 +101,10 @@ export async function startStandIn({ folder, checkout, postgres, portOf, environ
   }
 
   /** Its environment, with names and paths of containers replaced by what stands for them. */
-  function environmentOf({ environment = {} }: Service, more: Readonly<Record<string, string>> = {}): Record<string, string> {
+  function environmentOf(
+    { environment = {} }: Service,
+    more: Readonly<Record<string, string>> = {},
+  ): Record<string, string> {
     const env = Object.entries({ ...imageEnv, ...environment, ...more }).map(([name, value]) => [
       name,
       `${value ?? ''}`
@@ -106,12 +115,21 @@ export async function startStandIn({ folder, checkout, postgres, portOf, environ
     return { ...Object.fromEntries(env), PGPORT: String(postgres.port), ADMIN_ADDR: '127.0.0.1:0' }
   }
 
-  async function start(name: string, env: Record<string, string>, args: readonly string[], port: number): Promise<void> {
+  async function start(
+    name: string,
+    env: Record<string, string>,
+    args: readonly string[],
+    port: number,
+  ): Promise<void> {
     const told = { ...env, LISTEN_ADDR: `127.0.0.1:${port}` }
     if (running.get(name)?.env === JSON.stringify(told)) return
     await stop(name)
     const [file, ...rest] = programOf(args) as [string, ...string[]]
-    const child = spawn(file, rest, { cwd: ROOT, env: { PATH: process.env.PATH, ...told }, stdio: ['ignore', 'pipe', 'inherit'] })
+    const child = spawn(file, rest, {
+      cwd: ROOT,
+      env: { PATH: process.env.PATH, ...told },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
     let admin: string | undefined
     let hasExited = false
     createInterface({ input: child.stdout }).on('line', (line) => {
@@ -201,7 +219,9 @@ export async function startStandIn({ folder, checkout, postgres, portOf, environ
     let body = ''
     for await (const chunk of incoming.setEncoding('utf8')) body += chunk
     const { args, file } = JSON.parse(body) as { args: string[]; file?: string }
-    const answer = await docker(args, file).catch((error): Answer => ({ error: `${args.join(' ')}: ${error.message}\n` }))
+    const answer = await docker(args, file).catch(
+      (error): Answer => ({ error: `${args.join(' ')}: ${error.message}\n` }),
+    )
     outgoing.end(JSON.stringify(answer))
   })
   server.listen(0, '127.0.0.1')
@@ -220,7 +240,11 @@ export async function startStandIn({ folder, checkout, postgres, portOf, environ
   chmodSync(join(folder, 'bin', 'docker'), 0o755)
   const { port } = server.address() as AddressInfo
   return {
-    env: { PATH: `${join(folder, 'bin')}:${process.env.PATH}`, HOME: process.env.HOME, STAND_IN: `http://127.0.0.1:${port}/` },
+    env: {
+      PATH: `${join(folder, 'bin')}:${process.env.PATH}`,
+      HOME: process.env.HOME,
+      STAND_IN: `http://127.0.0.1:${port}/`,
+    },
     running,
   }
 }

@@ -21,7 +21,10 @@ describe('the schema of the next release', { timeout: 900_000 }, () => {
       alter table traffic add column of_the_next_release text;
       create table of_the_next_release (id integer primary key)`)
 
-    await becomes(async () => [(await get(`${old.admin}/readyz`)).status, (await get(`${old.url}/health`)).text], [200, 'Healthy!'])
+    await becomes(
+      async () => [(await get(`${old.admin}/readyz`)).status, (await get(`${old.url}/health`)).text],
+      [200, 'Healthy!'],
+    )
     assert.equal((await post(`${old.url}/pod/traffic/batch`, [flow(1), flow(2)])).json, 1)
     assert.equal((await get(`${old.url}/pod/traffic`)).json.length, 2)
 

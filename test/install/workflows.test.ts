@@ -27,7 +27,9 @@ test('there are workflows for changes and for releases, and no others', () => {
 
 for (const name of NAMES) {
   test(`${name}: every action is the commit that was looked at, with its version beside`, () => {
-    const uses = [...read(`${FOLDER}/${name}`).matchAll(/uses: (\S+)(.*)$/gm)].filter(([, action]) => !action!.startsWith('./'))
+    const uses = [...read(`${FOLDER}/${name}`).matchAll(/uses: (\S+)(.*)$/gm)].filter(
+      ([, action]) => !action!.startsWith('./'),
+    )
     assert.ok(uses.length > 0)
     for (const [, action, comment] of uses) {
       assert.match(action!, /^[\w-]+\/[\w-]+@[0-9a-f]{40}$/)
@@ -51,7 +53,8 @@ for (const name of NAMES) {
     const run = stepsOf(name)
       .map((step) => step.run ?? '')
       .join('\n')
-    for (const [, script] of run.matchAll(/npm (?:run )?(?:--silent )?([\w:-]+)/g)) assert.ok(script === 'ci' || script! in scripts, script)
+    for (const [, script] of run.matchAll(/npm (?:run )?(?:--silent )?([\w:-]+)/g))
+      assert.ok(script === 'ci' || script! in scripts, script)
     for (const [, path] of run.matchAll(/((?:\.ci|scripts|test|wrangler-free-deploy)\/[\w./-]+)/g))
       assert.ok(existsSync(join(ROOT, path!)), path)
     // What an expression holds would be read by the shell as a command.
@@ -93,7 +96,10 @@ test('a release is a tag of the version, after everything that CI runs', () => {
 test('the image is for both architectures, with bill of materials and provenance, and is signed by its digest', () => {
   const { steps, permissions } = workflow('release.yml').jobs.image
   const build = steps.find(({ uses }: Json) => uses?.startsWith('docker/build-push-action@')).with
-  assert.deepEqual([build.platforms, build.push, build.sbom, build.provenance], ['linux/amd64,linux/arm64', true, true, 'mode=max'])
+  assert.deepEqual(
+    [build.platforms, build.push, build.sbom, build.provenance],
+    ['linux/amd64,linux/arm64', true, true, 'mode=max'],
+  )
   const args = [...build['build-args'].matchAll(/^(\w+)=/gm)].map(([, name]) => name)
   assert.deepEqual(
     args,
@@ -123,15 +129,24 @@ test('the helm of a release is the one that the chart is checked with', () => {
 test('the chart of a release names the image and the repository that it comes from', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'release-'))
   t.after(() => rmSync(folder, { recursive: true }))
-  releaseChart({ folder, image: 'ghcr.io/team/cluster-telemetry-broker', address: 'https://github.com/team/repository' })
+  releaseChart({
+    folder,
+    image: 'ghcr.io/team/cluster-telemetry-broker',
+    address: 'https://github.com/team/repository',
+  })
   const chart = load(readFileSync(join(folder, 'Chart.yaml'), 'utf8')) as Json
-  assert.deepEqual([chart.home, chart.sources], ['https://github.com/team/repository', ['https://github.com/team/repository']])
+  assert.deepEqual(
+    [chart.home, chart.sources],
+    ['https://github.com/team/repository', ['https://github.com/team/repository']],
+  )
   const values = load(readFileSync(join(folder, 'values.yaml'), 'utf8')) as Json
   const own = load(read('wrangler-free-deploy/chart/values.yaml')) as Json
   assert.deepEqual(values, { ...own, image: { ...own.image, repository: 'ghcr.io/team/cluster-telemetry-broker' } })
   assert.ok(read('wrangler-free-deploy/chart/Chart.yaml').includes(PLACEHOLDER))
   if (process.env.HELM === undefined) return
-  const { status, stderr } = spawnSync(process.env.HELM, ['template', 'x', folder, '--kube-version', '1.34.0'], { encoding: 'utf8' })
+  const { status, stderr } = spawnSync(process.env.HELM, ['template', 'x', folder, '--kube-version', '1.34.0'], {
+    encoding: 'utf8',
+  })
   assert.deepEqual([status, stderr], [0, ''])
 })
 
@@ -141,9 +156,15 @@ test('Renovate keeps commits of actions, versions of packages and images, and th
   const [{ managerFilePatterns, matchStrings }] = customManagers
   assert.deepEqual(managerFilePatterns, ['/^scripts/chart-check\\.sh$/', '/^\\.github/workflows/.*\\.yml$/'])
   const found = matchStrings.flatMap((text: string) => [
-    ...`${read('scripts/chart-check.sh')}${NAMES.map((name) => read(`${FOLDER}/${name}`)).join('')}`.matchAll(new RegExp(text, 'g')),
+    ...`${read('scripts/chart-check.sh')}${NAMES.map((name) => read(`${FOLDER}/${name}`)).join('')}`.matchAll(
+      new RegExp(text, 'g'),
+    ),
   ])
-  assert.deepEqual(found.map(({ groups }: Json) => groups.depName).sort(), ['github.com/rhysd/actionlint', 'helm/helm', 'helm/helm'])
+  assert.deepEqual(found.map(({ groups }: Json) => groups.depName).sort(), [
+    'github.com/rhysd/actionlint',
+    'helm/helm',
+    'helm/helm',
+  ])
   const node = packageRules.find(({ matchPackageNames }: Json) => matchPackageNames?.includes('node'))
   const [, major] = /NODE_IMAGE=node:(\d+)/.exec(read('Dockerfile'))!
   assert.equal(node.allowedVersions, `<${Number(major) + 1}`)
@@ -171,7 +192,9 @@ test('.ci/run needs nothing outside the clone', () => {
     assert.ok(existsSync(join(ROOT, path!)), path)
     assert.ok(statSync(join(ROOT, path!)).mode & 0o100, `${path} is executable`)
   }
-  const suite = readdirSync(join(ROOT, 'test/conformance'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.mjs'))
+  const suite = readdirSync(join(ROOT, 'test/conformance'), { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.mjs'),
+  )
   assert.ok(suite.length > 10)
   for (const name of suite) {
     const file = join(ROOT, 'test/conformance', name)

@@ -19,7 +19,8 @@ beforeEach(async () => {
 })
 
 /** Stores a result of that name, checked so many days ago, of an image that the inventory has. */
-const store = (name: string, days: number) => storeAttestation(scene, digestOf(name), { repository: name, checked_at: ago(days * DAY) })
+const store = (name: string, days: number) =>
+  storeAttestation(scene, digestOf(name), { repository: name, checked_at: ago(days * DAY) })
 const forget = (...names: string[]) => sql`delete from image where digest in ${sql(names.map(digestOf))}`
 /** A container of the image of that name, of which there may be no row. */
 const contain = (name: string, state = 'terminated') => sql`
@@ -55,7 +56,10 @@ test('the window: a result exactly that old stays, one a microsecond older goes'
       ['ahead', '-60 s'],
     ] as const) {
       const [row] = await now<{ t: string }[]>`select (now() at time zone 'utc' - ${age}::text::interval)::text as t`
-      await storeAttestation({ sql: now as unknown as typeof sql }, digestOf(name), { repository: name, checked_at: row!.t })
+      await storeAttestation({ sql: now as unknown as typeof sql }, digestOf(name), {
+        repository: name,
+        checked_at: row!.t,
+      })
     }
     assert.equal(await count({ db: inside(now) }), 1)
     assert.equal((await run({ db: inside(now) })).rows, 1)
@@ -117,7 +121,9 @@ test('more results of one moment than a batch has go in one pass', async () => {
   assert.deepEqual(await run(), { outcome: 'done', rows: BATCH_ROWS + 1, batches: 3 })
 })
 
-test('a pass deletes 20 batches by age at most, the oldest first, and the next does the rest', { timeout: 900_000 }, async () => {
+test('a pass deletes 20 batches by age at most, the oldest first, and the next does the rest', {
+  timeout: 900_000,
+}, async () => {
   await many(20 * BATCH_ROWS + 5, 8)
   await keepAll()
   const pass = await run()
@@ -177,7 +183,8 @@ test('an image that is checked again while its old result is being deleted has t
   await checked
   assert.equal(pass.rows, 1)
   assert.deepEqual(await left(), ['old'])
-  const [row] = await sql`select checked_at > now() at time zone 'utc' - interval '1 hour' as is_new from image_attestation`
+  const [row] =
+    await sql`select checked_at > now() at time zone 'utc' - interval '1 hour' as is_new from image_attestation`
   assert.equal(row!.is_new, true)
 })
 
@@ -218,7 +225,11 @@ test('results and pods are posted all the while: each result is there afterwards
   const names = Array.from({ length: 30 }, (_, n) => `raced-${n}`)
   const db = scene.otherProcess(t)
   const post = async (name: string) => {
-    assert.equal((await scene.post('/pod/spec', replica('shop', [container(name, digestOf(name))], { workload_name: name }))).status, 200)
+    assert.equal(
+      (await scene.post('/pod/spec', replica('shop', [container(name, digestOf(name))], { workload_name: name })))
+        .status,
+      200,
+    )
     await store(name, 0)
   }
   for (let round = 0; round < 5; round++) {

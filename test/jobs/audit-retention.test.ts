@@ -112,7 +112,9 @@ test('two processes at once delete every verdict once', async (t) => {
 
 test('with the lock held elsewhere it reports skipped and does nothing', async () => {
   await verdicts(2, 40 * DAY, 'old')
-  await scene.whileLocked('audit-retention', async () => assert.deepEqual(await run(), { outcome: 'skipped', rows: 0, batches: 0 }))
+  await scene.whileLocked('audit-retention', async () =>
+    assert.deepEqual(await run(), { outcome: 'skipped', rows: 0, batches: 0 }),
+  )
   assert.deepEqual(await stored(), { old: 2 })
   await scene.whileLocked('dead-pod-retention', async () => assert.equal((await run()).rows, 2))
 })

@@ -27,7 +27,9 @@ const { run, count, sql } = scene
 const { config } = scene.context()
 
 /** The hour that the file began in; a minute at its end is not folded by a pass of 24 hours, nor is one of the next hour. */
-const [clock] = await sql<{ secs: number }[]>`select extract(epoch from date_trunc('hour', now() at time zone 'utc'))::float8 as secs`
+const [clock] = await sql<
+  { secs: number }[]
+>`select extract(epoch from date_trunc('hour', now() at time zone 'utc'))::float8 as secs`
 const NOW = clock!.secs
 const YESTERDAY = NOW - 24 * HOUR
 
@@ -81,8 +83,16 @@ describe('what is folded', () => {
   test('means, maxima, the last by time, sums and what is newest', async () => {
     const start = YESTERDAY - HOUR
     const minutes: Minute[] = [
-      { container: 1, at: start + 240, values: { ...plain(600), cpu_quota_usec: null, cpu_usage_millis_last: 50, ...runq(30, [3]) } },
-      { container: 1, at: start, values: { ...plain(100), cpu_usage_millis_max: 4000, cpu_quota_usec: 7, ...runq(50, [1, 2, 7]) } },
+      {
+        container: 1,
+        at: start + 240,
+        values: { ...plain(600), cpu_quota_usec: null, cpu_usage_millis_last: 50, ...runq(30, [3]) },
+      },
+      {
+        container: 1,
+        at: start,
+        values: { ...plain(100), cpu_usage_millis_max: 4000, cpu_quota_usec: 7, ...runq(50, [1, 2, 7]) },
+      },
       { container: 1, at: start + 60, values: { ...plain(201), mem_limit: null } },
       { container: 2, at: start, values: plain(3) },
       { container: 2, at: start + 60, values: { ...plain(4), ...runq(0, null) } },
@@ -92,10 +102,19 @@ describe('what is folded', () => {
     await assertFolded(minutes)
     const [row] = await sql`select * from compute_folded where container_id = 1`
     assert.deepEqual(
-      [row!.cpu_usage_millis_avg, row!.cpu_usage_millis_max, row!.cpu_usage_millis_last, row!.cpu_quota_usec, row!.mem_current_avg],
+      [
+        row!.cpu_usage_millis_avg,
+        row!.cpu_usage_millis_max,
+        row!.cpu_usage_millis_last,
+        row!.cpu_quota_usec,
+        row!.mem_current_avg,
+      ],
       [(600 + 100 + 201) / 3, 4000, 50, null, '300'],
     )
-    assert.deepEqual([row!.mem_events_max, row!.runq_count, row!.runq_p99_us, row!.runq_hist], ['901', '80', '50', '{4,2,7}'])
+    assert.deepEqual(
+      [row!.mem_events_max, row!.runq_count, row!.runq_p99_us, row!.runq_hist],
+      ['901', '80', '50', '{4,2,7}'],
+    )
     const [other] = await sql`select * from compute_folded where container_id = 2`
     assert.deepEqual([other!.runq_count, other!.runq_hist], ['0', null], 'a run queue is unknown only where all are')
   })
@@ -104,7 +123,11 @@ describe('what is folded', () => {
     const start = YESTERDAY - HOUR
     const most = '9223372036854775807'
     const wild = (n: number, avg: unknown) => ({
-      ...{ container: 1, at: start + n, values: { ...plain(1), cpu_usage_millis_avg: avg, mem_current_avg: most, mem_refault: most } },
+      ...{
+        container: 1,
+        at: start + n,
+        values: { ...plain(1), cpu_usage_millis_avg: avg, mem_current_avg: most, mem_refault: most },
+      },
     })
     const hist = Array(24).fill(most)
     await post(sql, [
@@ -116,7 +139,10 @@ describe('what is folded', () => {
       { container: 2, at: start + 60, values: { cpu_usage_millis_avg: 5e-324, ...runq(1, hist) } },
     ])
     await run()
-    await post(sql, [wild(4, '-Infinity'), { container: 2, at: start + 61, values: { cpu_usage_millis_avg: 5e-324, ...runq(1, hist) } }])
+    await post(sql, [
+      wild(4, '-Infinity'),
+      { container: 2, at: start + 61, values: { cpu_usage_millis_avg: 5e-324, ...runq(1, hist) } },
+    ])
     assert.equal((await run()).rows, 2)
     const rows =
       await sql`select container_id, cpu_usage_millis_avg as mean, mem_refault, mem_current_avg, runq_hist from compute_folded order by 1`
@@ -167,7 +193,11 @@ describe('what is folded', () => {
     await postFolded(sql, [{ container: 2, at: start, secs: 600 }])
     await post(sql, [{ container: 2, at: start }])
     await run()
-    assert.equal((await sql`select from compute_folded where container_id = 2`).length, 2, 'a row of another length is another')
+    assert.equal(
+      (await sql`select from compute_folded where container_id = 2`).length,
+      2,
+      'a row of another length is another',
+    )
   })
 
   test('the rows of a container are written beside each other, an hour at a time', async () => {
@@ -300,9 +330,15 @@ describe('minutes that come late', () => {
 /** Of an hour and a half, most of it in the same few times five minutes. */
 const minute = fc.record({
   container: fc.integer({ min: 1, max: 3 }),
-  at: fc.oneof(fc.integer({ min: 0, max: 900 }), fc.integer({ min: 0, max: 5_400 })).map((secs) => YESTERDAY - 4 * HOUR + secs),
+  at: fc
+    .oneof(fc.integer({ min: 0, max: 900 }), fc.integer({ min: 0, max: 5_400 }))
+    .map((secs) => YESTERDAY - 4 * HOUR + secs),
   values: fc
-    .tuple(fc.nat(1_000), fc.option(fc.tuple(fc.nat(50), fc.array(fc.nat(9), { minLength: 1, maxLength: 24 }))), fc.boolean())
+    .tuple(
+      fc.nat(1_000),
+      fc.option(fc.tuple(fc.nat(50), fc.array(fc.nat(9), { minLength: 1, maxLength: 24 }))),
+      fc.boolean(),
+    )
     .map(([n, queue, isUnlimited]) => ({
       ...plain(n),
       ...(isUnlimited ? { mem_limit: null, cpu_quota_usec: null } : {}),
@@ -350,7 +386,10 @@ describe('beside others', () => {
   })
 
   test('two folds at once fold each minute once', async (t) => {
-    const minutes = Array.from({ length: 60 }, (_, i) => ({ container: (i % 3) + 1, at: YESTERDAY - 8 * HOUR + i * 400 }))
+    const minutes = Array.from({ length: 60 }, (_, i) => ({
+      container: (i % 3) + 1,
+      at: YESTERDAY - 8 * HOUR + i * 400,
+    }))
     await post(sql, minutes)
     const other = scene.otherProcess(t)
     await Promise.all([run(), run({ db: other }), run(), run({ db: other })])

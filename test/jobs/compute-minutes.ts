@@ -7,7 +7,14 @@ const MAX_BIGINT = 2n ** 63n - 1n
 const MEANS = ['cpu_usage_millis', 'cpu_psi_some10', 'cpu_psi_full10', 'mem_psi_some10', 'mem_psi_full10'] as const
 const BYTES = ['mem_current', 'mem_working_set'] as const
 const LASTS = ['cpu_usage_millis', ...BYTES] as const
-const NEWEST = ['cpu_quota_usec', 'cpu_period_usec', 'cpu_request_millis', 'cpu_limit_millis', 'mem_limit', 'mem_request'] as const
+const NEWEST = [
+  'cpu_quota_usec',
+  'cpu_period_usec',
+  'cpu_request_millis',
+  'cpu_limit_millis',
+  'mem_limit',
+  'mem_request',
+] as const
 const COUNTERS = [
   ...(['cpu_nr_periods', 'cpu_nr_throttled', 'cpu_throttled_usec', 'mem_events_high', 'mem_events_max'] as const),
   ...(['mem_oom_kill', 'mem_refault', 'mem_pgmajfault'] as const),
@@ -43,7 +50,11 @@ export const runq = (n: number, hist: (number | string)[] | null): Values => ({
 const wire = (at: number) => new Date(at * 1000).toISOString().slice(0, -1)
 
 /** Stores minutes in one transaction as a post does: those before the line are late; one that is known already changes nothing. */
-export async function post(sql: postgres.Sql, minutes: readonly Minute[], meanwhile?: () => Promise<unknown>): Promise<void> {
+export async function post(
+  sql: postgres.Sql,
+  minutes: readonly Minute[],
+  meanwhile?: () => Promise<unknown>,
+): Promise<void> {
   await sql.begin(async (tx) => {
     await tx`create temp table if not exists line (ts timestamp) on commit delete rows`
     await tx`insert into line select compute_line()`
@@ -56,7 +67,11 @@ export async function post(sql: postgres.Sql, minutes: readonly Minute[], meanwh
 /** Stores rows of five minutes or more as a post does. */
 export const postFolded = (sql: postgres.Sql, rows: readonly Minute[]) => insert(sql, 'compute_folded', rows)
 
-async function insert(sql: postgres.Sql, table: 'compute_minute' | 'compute_folded', minutes: readonly Minute[]): Promise<void> {
+async function insert(
+  sql: postgres.Sql,
+  table: 'compute_minute' | 'compute_folded',
+  minutes: readonly Minute[],
+): Promise<void> {
   const rows = minutes.map(({ container, at, secs, values }) => {
     const resolution_secs = secs ?? (table === 'compute_minute' ? 60 : BUCKET_SECS)
     return { ...plain(1), ...values, container_id: container, ts: wire(at), resolution_secs }
@@ -78,7 +93,9 @@ export type Row = Record<string, number | bigint | null | string>
 const big = (value: unknown): bigint | null => (value === null || value === undefined ? null : BigInt(value as string))
 const capped = (value: bigint) => (value > MAX_BIGINT ? MAX_BIGINT : value)
 const sum = (values: (bigint | null)[]) =>
-  values.every((value) => value === null) ? null : capped(values.reduce<bigint>((total, value) => total + (value ?? 0n), 0n))
+  values.every((value) => value === null)
+    ? null
+    : capped(values.reduce<bigint>((total, value) => total + (value ?? 0n), 0n))
 const most = (values: (bigint | null)[]) =>
   values.reduce((top, value) => (top === null || (value !== null && value > top) ? value : top), null)
 const mean = (values: number[]) => values.reduce((total, value) => total + value, 0) / values.length
@@ -100,7 +117,10 @@ function folded(minutes: readonly Minute[]): Row {
   for (const name of RUNQ_MAXES) row[name] = most(all(name).map(big))
   const hists = all('runq_hist').filter((hist) => hist !== null)
   const size = Math.max(...hists.map((hist) => hist.length))
-  row.runq_hist = hists.length === 0 ? null : Array.from({ length: size }, (_, i) => sum(hists.map((hist) => big(hist[i] ?? 0)))).join(',')
+  row.runq_hist =
+    hists.length === 0
+      ? null
+      : Array.from({ length: size }, (_, i) => sum(hists.map((hist) => big(hist[i] ?? 0)))).join(',')
   return row
 }
 
@@ -125,7 +145,10 @@ export async function stored(sql: postgres.Sql): Promise<Map<string, Row>> {
       const numbers = Object.keys(folded([{ container: 0, at: 0 }])).map((name) => {
         const value = row[name]
         if (name === 'runq_hist') return [name, row.hist]
-        return [name, value === null || typeof value === 'number' ? value : name.endsWith('_avg') ? Number(value) : BigInt(value)]
+        return [
+          name,
+          value === null || typeof value === 'number' ? value : name.endsWith('_avg') ? Number(value) : BigInt(value),
+        ]
       })
       return [`${row.container_id} ${row.at}`, Object.fromEntries(numbers)]
     }),

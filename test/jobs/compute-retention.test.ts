@@ -14,7 +14,9 @@ const { config } = scene.context()
 const TABLES = ['compute_minute', 'compute_folded', 'compute_contention'] as const
 type Table = (typeof TABLES)[number]
 
-const [clock] = await sql<{ secs: number }[]>`select extract(epoch from date_trunc('day', now() at time zone 'utc'))::float8 as secs`
+const [clock] = await sql<
+  { secs: number }[]
+>`select extract(epoch from date_trunc('day', now() at time zone 'utc'))::float8 as secs`
 /** Noon of a day, so many days from today; so that the tests are right when they run at midnight, today is that of the file's start. */
 const noon = (days: number) => clock!.secs + days * DAY + DAY / 2
 const dayOf = (days: number) => new Date(noon(days) * 1000).toISOString().slice(0, 10).replaceAll('-', '')
@@ -30,7 +32,9 @@ const withDays = (computeHistoryRetentionDays: number, more: Partial<typeof conf
   config: { ...config, computeHistoryRetentionDays, ...more },
 })
 async function daysOf(table: Table): Promise<string[]> {
-  const rows = await sql<{ day: string }[]>`select to_char(day, 'YYYYMMDD') as day from compute_days(${table}) order by day`
+  const rows = await sql<
+    { day: string }[]
+  >`select to_char(day, 'YYYYMMDD') as day from compute_days(${table}) order by day`
   return rows.map(({ day }) => day)
 }
 const ahead = () => [dayOf(0), dayOf(1)]
@@ -60,12 +64,17 @@ const beaten = async (ages: Record<string, number>) => {
         (${node}, now(), 1, 1, true, true, true, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, null, null, ${ago(secs)}::text::timestamp)`
   }
 }
-const uids = async () => (await sql<{ uid: string }[]>`select container_uid as uid from compute_latest order by 1`).map(({ uid }) => uid)
-const nodes = async () => (await sql<{ node: string }[]>`select node from compute_node order by 1`).map(({ node }) => node)
+const uids = async () =>
+  (await sql<{ uid: string }[]>`select container_uid as uid from compute_latest order by 1`).map(({ uid }) => uid)
+const nodes = async () =>
+  (await sql<{ node: string }[]>`select node from compute_node order by 1`).map(({ node }) => node)
 
 test('it runs as often as configured, first after 90 seconds, with 0 days too', () => {
   assert.equal(computeRetention.firstAfterSecs, 90)
-  assert.equal(computeRetention.everySecs({ ...config, computeRetentionIntervalSecs: 77, computeHistoryRetentionDays: 0 }), 77)
+  assert.equal(
+    computeRetention.everySecs({ ...config, computeRetentionIntervalSecs: 77, computeHistoryRetentionDays: 0 }),
+    77,
+  )
 })
 
 describe('samples and heartbeats', () => {
@@ -110,7 +119,11 @@ describe('samples and heartbeats', () => {
       assert.equal((await run(withDays(0))).rows, 1)
     })
     assert.deepEqual(await uids(), ['written'])
-    await scene.whileDeleting('compute_latest', 'before', () => sql`update compute_latest set updated_at = ${ago(0)}::text::timestamp`)
+    await scene.whileDeleting(
+      'compute_latest',
+      'before',
+      () => sql`update compute_latest set updated_at = ${ago(0)}::text::timestamp`,
+    )
     assert.deepEqual(await uids(), ['written'])
   })
 })
@@ -158,7 +171,11 @@ describe('days', () => {
       ['compute_contention', 2],
     ] as const)
       assert.equal(await rowsOf(table), rows)
-    assert.deepEqual([...(await sql`select id from compute_folded order by id`)], [...ids].slice(1), 'they keep their ids')
+    assert.deepEqual(
+      [...(await sql`select id from compute_folded order by id`)],
+      [...ids].slice(1),
+      'they keep their ids',
+    )
     await post(sql, [
       { container: 1, at: noon(0) },
       { container: 1, at: noon(1) },
@@ -181,7 +198,8 @@ describe('days', () => {
       [-3, -3, -2, 0].map((days, i) => ({ container: i, at: noon(days) })),
     )
     const make = async (most: number) => {
-      const [row] = await sql`select made, moved::int, waiting from compute_make_days('compute_minute', '2020-01-01', ${most})`
+      const [row] =
+        await sql`select made, moved::int, waiting from compute_make_days('compute_minute', '2020-01-01', ${most})`
       return [row!.made, row!.moved, row!.waiting]
     }
     assert.deepEqual(await make(1), [2, 1, 2])
@@ -300,7 +318,10 @@ describe('what is over', () => {
     assert.equal(await count(), 2)
     const pass = await run()
     assert.deepEqual([pass.rows, await rowsOf('compute_minute_other')], [2, 1])
-    assert.deepEqual([...(await sql`select container_id::int as id, is_late from compute_minute`)], [{ id: 2, is_late: true }])
+    assert.deepEqual(
+      [...(await sql`select container_id::int as id, is_late from compute_minute`)],
+      [{ id: 2, is_late: true }],
+    )
     assert.deepEqual(await daysOf('compute_minute'), ahead(), 'no day is made of it')
   })
 
@@ -322,7 +343,9 @@ describe('containers', () => {
     (await sql<{ uid: string }[]>`select container_uid as uid from compute_container order by 1`).map(({ uid }) => uid)
 
   test('those without history and without a sample are forgotten', async () => {
-    const ids = Object.fromEntries((await known('minute', 'folded', 'pair', 'sample', 'nothing')).map(({ uid, id }) => [uid, id]))
+    const ids = Object.fromEntries(
+      (await known('minute', 'folded', 'pair', 'sample', 'nothing')).map(({ uid, id }) => [uid, id]),
+    )
     await post(sql, [{ container: ids.minute, at: noon(0) }])
     await postFolded(sql, [{ container: ids.folded, at: noon(0) }])
     await pair(0, ids.pair)
@@ -353,7 +376,8 @@ describe('containers', () => {
     await known(...Array.from({ length: 30 }, (_, n) => `c-${n}`))
     await sampled({ 'c-3': 1 })
     const forget = async (after: string) => {
-      const [row] = await sql`select forgotten::int, last_id::text as last from compute_forget(${after}::text::bigint, 12, 5)`
+      const [row] =
+        await sql`select forgotten::int, last_id::text as last from compute_forget(${after}::text::bigint, 12, 5)`
       return [row!.forgotten, row!.last] as [number, string | null]
     }
     const all: number[] = []

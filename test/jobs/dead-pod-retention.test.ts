@@ -32,7 +32,13 @@ async function names(): Promise<string[]> {
 }
 
 test('a dead pod that is older than the days goes with all its addresses', async () => {
-  await pod({ pod_name: 'gone', pod_ip: '10.0.0.1', pod_ips: ['10.0.0.1', 'fd00::1'], is_dead: true, time_stamp: ago(31 * DAY) })
+  await pod({
+    pod_name: 'gone',
+    pod_ip: '10.0.0.1',
+    pod_ips: ['10.0.0.1', 'fd00::1'],
+    is_dead: true,
+    time_stamp: ago(31 * DAY),
+  })
   await pod({ pod_name: 'heir', pod_ip: '10.0.0.1' })
   assert.deepEqual(await run(), { outcome: 'done', rows: 1, batches: 3 })
   assert.deepEqual(await names(), ['heir'])
@@ -138,7 +144,9 @@ test('a pod that is being posted at that moment is passed over, and others are n
 test('a pod that is posted between the look and the lock keeps its row and its addresses', async () => {
   await pod({ pod_name: 'a', pod_ip: '10.0.0.1', is_dead: true, time_stamp: ago(40 * DAY) })
   await pod({ pod_name: 'back', pod_ip: '10.0.0.2', is_dead: true, time_stamp: ago(40 * DAY) })
-  const pass = await scene.whileDeleting('pod', 'before', () => pod({ pod_name: 'back', pod_ip: '10.0.0.3', time_stamp: ago(0) }))
+  const pass = await scene.whileDeleting('pod', 'before', () =>
+    pod({ pod_name: 'back', pod_ip: '10.0.0.3', time_stamp: ago(0) }),
+  )
   assert.deepEqual(pass, { outcome: 'done', rows: 1, batches: 3 })
   assert.deepEqual(await names(), ['back'])
   assert.equal((await scene.get('/pod/ip/10.0.0.3')).json.is_dead, false)
@@ -160,7 +168,9 @@ test('a pod that is posted while its row is being deleted gets a new row, addres
 test('while passes run, posts neither fail nor lose a pod', async (t) => {
   const other = scene.otherProcess(t)
   await manyPods(2000, 40 * DAY, 'pod-')
-  const back = Array.from({ length: 2000 }, (_, i) => `pod-${String(i + 1).padStart(5, '0')}`).filter((_, i) => i % 3 === 0)
+  const back = Array.from({ length: 2000 }, (_, i) => `pod-${String(i + 1).padStart(5, '0')}`).filter(
+    (_, i) => i % 3 === 0,
+  )
   const post = async (all: string[]) => {
     for (let i = 0; i < all.length; i += 20) {
       const docs = all.slice(i, i + 20).map((pod_name) => ({
@@ -191,7 +201,9 @@ test('two processes at once delete every pod once', async (t) => {
 
 test('with the lock held elsewhere it reports skipped and does nothing', async () => {
   await manyPods(2, 40 * DAY, 'dead-')
-  await scene.whileLocked('dead-pod-retention', async () => assert.deepEqual(await run(), { outcome: 'skipped', rows: 0, batches: 0 }))
+  await scene.whileLocked('dead-pod-retention', async () =>
+    assert.deepEqual(await run(), { outcome: 'skipped', rows: 0, batches: 0 }),
+  )
   assert.equal((await names()).length, 2)
   await scene.whileLocked('audit-retention', async () => assert.equal((await run()).rows, 2))
 })
@@ -217,8 +229,17 @@ async function contributors(n: number, level: string, days: number, prefix: stri
   for (let i = 0; i < n; i++) {
     const pod_name = `${prefix}-${String(i).padStart(2, '0')}`
     const owner = { pod_namespace: 'shop', workload_kind: 'Deployment', workload_name: name }
-    await pod({ pod_name, capture_level: level, ...owner, is_dead: true, time_stamp: ago(days * DAY), started_at: null })
-    await scene.post('/pod/syscalls', [{ pod_name, pod_namespace: '', syscalls: ['read'], arch: 'x86_64', time_stamp: ago(days * DAY) }])
+    await pod({
+      pod_name,
+      capture_level: level,
+      ...owner,
+      is_dead: true,
+      time_stamp: ago(days * DAY),
+      started_at: null,
+    })
+    await scene.post('/pod/syscalls', [
+      { pod_name, pod_namespace: '', syscalls: ['read'], arch: 'x86_64', time_stamp: ago(days * DAY) },
+    ])
     await sql`update pod_instance set last_seen = ${ago(days * DAY)}::text::timestamp where pod_name = ${pod_name}`
   }
 }
@@ -242,7 +263,13 @@ test('that a pod is deleted raises no level: the worst contributors of a workloa
 test('a capture stays complete when its pods are gone', async () => {
   await contributors(1, 'full', 40, 'last')
   await run()
-  assert.deepEqual(await captureOf(), { level: 'full', complete: true, pods: [{ name: 'last-00', level: 'full' }], more: 0, incomplete: 0 })
+  assert.deepEqual(await captureOf(), {
+    level: 'full',
+    complete: true,
+    pods: [{ name: 'last-00', level: 'full' }],
+    more: 0,
+    incomplete: 0,
+  })
 })
 
 test('a pod behind a name that contributed nothing goes when it was not posted for the days', async () => {
@@ -259,7 +286,9 @@ test('a pod behind a name that contributed nothing goes when it was not posted f
 test('what nobody is known to have sent goes after the days, unless somebody who contributed may have', async () => {
   await contributors(1, 'full', 40, 'heir')
   const send = (pod_name: string, days: number) =>
-    scene.post('/pod/syscalls', [{ pod_name, pod_namespace: '', syscalls: ['bpf'], arch: 'x86_64', time_stamp: ago(days * DAY) }])
+    scene.post('/pod/syscalls', [
+      { pod_name, pod_namespace: '', syscalls: ['bpf'], arch: 'x86_64', time_stamp: ago(days * DAY) },
+    ])
   await send('heir-00', 35)
   await send('nobody', 35)
   await send('young', 2)

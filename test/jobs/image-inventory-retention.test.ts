@@ -46,7 +46,8 @@ const imagesLeft = async () => {
   const rows = await sql<{ name: string }[]>`select repository as name from image order by 1`
   return rows.map(({ name }) => name)
 }
-const total = async () => Number((await sql`select (select count(*) from workload_container) + (select count(*) from image) as n`)[0]!.n)
+const total = async () =>
+  Number((await sql`select (select count(*) from workload_container) + (select count(*) from image) as n`)[0]!.n)
 
 test('containers that were not reported for the window go, then the images that nothing has any more', async () => {
   await images(31, 'old')
@@ -91,7 +92,11 @@ test('a container that runs stays, however old: in a state of running, with a po
   await pod({ pod_name: 'dead', is_dead: true })
   await pod({ pod_name: 'elsewhere', pod_namespace: 'other' })
   const kept = { a: {}, b: { state: 'running' }, c: { state: 'waiting', reason: 'CrashLoopBackOff' } }
-  const gone = { d: { state: 'terminated' }, e: { state: 'waiting', reason: 'ImagePullBackOff' }, f: { state: 'waiting' } }
+  const gone = {
+    d: { state: 'terminated' },
+    e: { state: 'waiting', reason: 'ImagePullBackOff' },
+    f: { state: 'waiting' },
+  }
   for (const [name, fields] of Object.entries({ ...kept, ...gone })) await row(name, 400, { pod: 'alive', ...fields })
   for (const name of ['dead', 'elsewhere', 'nobody']) await row(name, 400, { pod: name })
   await row('unnamed', 400)

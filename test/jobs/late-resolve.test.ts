@@ -7,7 +7,15 @@ import { abortedAfter, inside, isWaiting, startScene } from './scene.ts'
 
 const scene = await startScene(lateResolve)
 const { ago, pod, service, run, count, sql } = scene
-const NO_PEER = { kind: null, namespace: null, name: null, uid: null, workload_kind: null, workload_name: null, resolved: false }
+const NO_PEER = {
+  kind: null,
+  namespace: null,
+  name: null,
+  uid: null,
+  workload_kind: null,
+  workload_name: null,
+  resolved: false,
+}
 
 beforeEach(async () => {
   await sql`truncate traffic, pod, pod_address, service`
@@ -15,7 +23,14 @@ beforeEach(async () => {
 
 /** Stores a flow without a peer, a minute old. */
 async function flow(peerIp: string | null, fields: Record<string, unknown> = {}): Promise<string> {
-  const row = { uuid: randomUUID(), pod_name: 'seen', pod_ip: '10.0.0.1', traffic_in_out_ip: peerIp, time_stamp: ago(60), ...fields }
+  const row = {
+    uuid: randomUUID(),
+    pod_name: 'seen',
+    pod_ip: '10.0.0.1',
+    traffic_in_out_ip: peerIp,
+    time_stamp: ago(60),
+    ...fields,
+  }
   await sql`insert into traffic ${sql(row)}`
   return row.uuid
 }
@@ -54,7 +69,8 @@ test('a pod that was posted after the flow is stamped with all its members', asy
     workload_name: 'web',
     resolved: true,
   })
-  const [row] = await sql`select peer_resolved_at between ${ago(0)}::text::timestamp and now() at time zone 'utc' as is_now from traffic`
+  const [row] =
+    await sql`select peer_resolved_at between ${ago(0)}::text::timestamp and now() at time zone 'utc' as is_now from traffic`
   assert.equal(row!.is_now, true)
 })
 
@@ -79,7 +95,14 @@ test('a service is stamped where no pod holds the address, and has no workload',
   await service('10.96.0.1')
   const uuid = await flow('10.96.0.1')
   await run()
-  assert.deepEqual(await peer(uuid), { ...NO_PEER, kind: 'service', namespace: 'shop', name: 'web', uid: 'uid-svc', resolved: true })
+  assert.deepEqual(await peer(uuid), {
+    ...NO_PEER,
+    kind: 'service',
+    namespace: 'shop',
+    name: 'web',
+    uid: 'uid-svc',
+    resolved: true,
+  })
 })
 
 test('a pod goes before a service of the same address, unless the guard rules it out', async () => {
@@ -239,7 +262,9 @@ test('two processes at once stamp every flow once', async (t) => {
 test('with the lock held elsewhere it reports skipped and does nothing', async () => {
   await pod({ pod_ip: '10.0.0.2' })
   const uuid = await flow('10.0.0.2')
-  await scene.whileLocked('late-resolve', async () => assert.deepEqual(await run(), { outcome: 'skipped', rows: 0, batches: 0 }))
+  await scene.whileLocked('late-resolve', async () =>
+    assert.deepEqual(await run(), { outcome: 'skipped', rows: 0, batches: 0 }),
+  )
   assert.deepEqual(await peer(uuid), NO_PEER)
   await scene.whileLocked('stale-sweep', async () => assert.equal((await run()).rows, 1))
 })

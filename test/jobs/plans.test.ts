@@ -165,7 +165,10 @@ for (const [belief, isKnown] of [
       const plans: Plan[] = []
       const { config } = scene.context()
       const context = scene.context(abortedAfter(6, explaining(plans)))
-      const pass = await trafficRetention.run({ ...context, config: { ...config, trafficRetentionDays: 0, trafficMaxRowsPerPod: 150 } })
+      const pass = await trafficRetention.run({
+        ...context,
+        config: { ...config, trafficRetentionDays: 0, trafficMaxRowsPerPod: 150 },
+      })
       assert.ok(pass.rows > 0)
       // The first two look for where to go on and for the pods; of the second, a read of as many index entries as there are rows.
       for (const plan of plans.slice(2)) {
@@ -180,7 +183,8 @@ for (const [belief, isKnown] of [
 }
 
 test('the check sees what it looks for', async () => {
-  const explain = async (text: string) => (await sql.unsafe(`explain (format json) ${text}`))[0]!['QUERY PLAN'] as { Plan: Plan }[]
+  const explain = async (text: string) =>
+    (await sql.unsafe(`explain (format json) ${text}`))[0]!['QUERY PLAN'] as { Plan: Plan }[]
   assert.deepEqual(faults((await explain('select * from traffic'))[0]!.Plan), ['Seq Scan of traffic'])
   const sort = (await explain('select * from traffic order by peer_name'))[0]!.Plan
   assert.ok(faults(sort).length > 0)

@@ -27,15 +27,17 @@ function start(args: string[], env: NodeJS.ProcessEnv = { DATABASE_URL: url }) {
   child.stderr.on('data', (bytes) => {
     stderr += bytes
   })
-  const ended = new Promise<{ code: number | null; lines: Record<string, unknown>[]; stderr: string }>((resolve, reject) => {
-    child.once('close', (code) => {
-      try {
-        resolve({ code, lines: stdout.split('\n').filter(Boolean).map(parsed), stderr })
-      } catch (error) {
-        reject(new Error(`not JSON: ${stdout}`, { cause: error }))
-      }
-    })
-  })
+  const ended = new Promise<{ code: number | null; lines: Record<string, unknown>[]; stderr: string }>(
+    (resolve, reject) => {
+      child.once('close', (code) => {
+        try {
+          resolve({ code, lines: stdout.split('\n').filter(Boolean).map(parsed), stderr })
+        } catch (error) {
+          reject(new Error(`not JSON: ${stdout}`, { cause: error }))
+        }
+      })
+    },
+  )
   return { child: child as ChildProcess, ended }
 }
 
@@ -86,7 +88,10 @@ test('one pass: exit code 0, one line of JSON, and the pass is recorded', async 
   assert.equal(stderr, '')
   assert.equal(code, 0)
   const [{ job, outcome, rows, batches, durationMs }] = lines as [Record<string, unknown>]
-  assert.deepEqual([lines.length, job, outcome, rows, batches, typeof durationMs], [1, 'late-resolve', 'done', 3, 1, 'number'])
+  assert.deepEqual(
+    [lines.length, job, outcome, rows, batches, typeof durationMs],
+    [1, 'late-resolve', 'done', 3, 1, 'number'],
+  )
   assert.equal(await stamped(), 3)
   const [row] = await sql`select job, rows::int from job_run`
   assert.deepEqual({ ...row }, { job: 'late-resolve', rows: 3 })
@@ -159,7 +164,8 @@ test('no database at the address: exit code 1 and a line that says so', async ()
 })
 
 test('a database of an older release: exit code 1 and a line that says what to do', async () => {
-  const [newest] = await sql`delete from schema_migration where version = (select max(version) from schema_migration) returning *`
+  const [newest] =
+    await sql`delete from schema_migration where version = (select max(version) from schema_migration) returning *`
   const { code, lines } = await run(['late-resolve'])
   await sql`insert into schema_migration ${sql(newest!)}`
   assert.equal(code, 1)

@@ -64,11 +64,16 @@ const manyContainers = (rows: number, days: number) => sql`
   select 'primary', 'c' || lpad(n::text, 6, '0'), 'shop', 'Deployment', 'web', 'web', '', 'web-0', 'node', 'full', true, true, 'start', t, t, t,
          300, 0, 0, 0, false, n % 2 = 0
   from (select n, ${ago(days * DAY)}::text::timestamp as t from generate_series(1, ${rows}::int) n) n`
-const filesLeft = async () => (await sql<{ p: string }[]>`select path as p from runtime_executable order by path`).map(({ p }) => p)
+const filesLeft = async () =>
+  (await sql<{ p: string }[]>`select path as p from runtime_executable order by path`).map(({ p }) => p)
 const containersLeft = async () =>
-  (await sql<{ id: string }[]>`select container_id as id from runtime_coverage order by container_id`).map(({ id }) => id)
+  (await sql<{ id: string }[]>`select container_id as id from runtime_coverage order by container_id`).map(
+    ({ id }) => id,
+  )
 const total = async () =>
-  Number((await sql`select (select count(*) from runtime_executable) + (select count(*) from runtime_coverage) as n`)[0]!.n)
+  Number(
+    (await sql`select (select count(*) from runtime_executable) + (select count(*) from runtime_coverage) as n`)[0]!.n,
+  )
 
 test('it runs as often as configured, first after 165 seconds, in a chain of its own; with 0 days it is off', () => {
   assert.equal(runtimeRetention.firstAfterSecs, 165)

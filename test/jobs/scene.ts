@@ -90,7 +90,9 @@ export async function startScene(job: Job, configured: Partial<Config> = {}) {
       await sql.unsafe(`
         create function wait_for_test() returns trigger language plpgsql
         as $$ begin perform pg_advisory_xact_lock(${GATE}); return ${when === 'before' ? 'null' : 'old'}; end $$`)
-      await sql.unsafe(`create trigger wait_for_test ${when} delete on ${table} for each ${each} execute function wait_for_test()`)
+      await sql.unsafe(
+        `create trigger wait_for_test ${when} delete on ${table} for each ${each} execute function wait_for_test()`,
+      )
       try {
         let pass: Promise<Pass> | undefined
         await sql.begin(async (other) => {
@@ -118,7 +120,9 @@ export async function startScene(job: Job, configured: Partial<Config> = {}) {
 
 /** A database whose statements all run inside the transaction, so that "now" stands still. */
 export function inside(transaction: postgres.TransactionSql): Database {
-  return { job: (statement: (sql: postgres.TransactionSql) => unknown) => statement(transaction) } as unknown as Database
+  return {
+    job: (statement: (sql: postgres.TransactionSql) => unknown) => statement(transaction),
+  } as unknown as Database
 }
 
 /** The database, and a signal that is aborted once `batches` statements have been answered. */

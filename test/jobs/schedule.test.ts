@@ -7,7 +7,7 @@ import type { Job, JobContext, Pass } from '../../jobs/job.ts'
 import type { JobName } from '../../jobs/locks.ts'
 import { type ScheduleOptions, startSchedule } from '../../jobs/schedule.ts'
 import type { Database } from '../../lib/db/index.ts'
-import { createMetrics } from '../../lib/metrics.ts'
+import { createMetrics } from '../../lib/observability/metrics.ts'
 import { program } from '../support/program.ts'
 import { until } from '../support/until.ts'
 import { isWaiting, startScene } from './scene.ts'
@@ -45,7 +45,9 @@ function start(t: TestContext, list: readonly (readonly Job[])[], changes: Parti
   /** The samples of a metric by their labels, the job's name left out. */
   const samples = async (name: string, of: JobName) => {
     const metric = await metrics.registry.getSingleMetric(name)!.get()
-    return metric.values.filter(({ labels }) => labels.job === of).map(({ labels: { job: _, ...labels }, value }) => ({ ...labels, value }))
+    return metric.values
+      .filter(({ labels }) => labels.job === of)
+      .map(({ labels: { job: _, ...labels }, value }) => ({ ...labels, value }))
   }
   return { ...schedule, samples }
 }
@@ -114,7 +116,12 @@ test('the jobs of a chain run one after the other, in their order', async (t) =>
     })
   start(t, [[slow('audit-retention'), slow('dead-pod-retention')]])
   await until('both ran', () => order.length === 4)
-  assert.deepEqual(order, ['audit-retention begins', 'audit-retention ends', 'dead-pod-retention begins', 'dead-pod-retention ends'])
+  assert.deepEqual(order, [
+    'audit-retention begins',
+    'audit-retention ends',
+    'dead-pod-retention begins',
+    'dead-pod-retention ends',
+  ])
 })
 
 test('a chain of jobs with different intervals wakes for the one that is due first', async (t) => {
@@ -138,9 +145,13 @@ test('a job that fails is logged and counted, keeps none from running, and comes
   assert.deepEqual([bad.runs.length, good.runs.length], [1, 1])
   const line = logged.find(({ msg }) => msg === 'the job failed')
   assert.deepEqual([line!.level, line!.job], [50, 'seccomp-denial-retention'])
-  assert.deepEqual(await samples('broker_job_passes_total', 'seccomp-denial-retention'), [{ outcome: 'failed', value: 1 }])
+  assert.deepEqual(await samples('broker_job_passes_total', 'seccomp-denial-retention'), [
+    { outcome: 'failed', value: 1 },
+  ])
   // Still that of the pass before.
-  assert.deepEqual(await samples('broker_job_last_success_timestamp_seconds', 'seccomp-denial-retention'), [{ value: 1 }])
+  assert.deepEqual(await samples('broker_job_last_success_timestamp_seconds', 'seccomp-denial-retention'), [
+    { value: 1 },
+  ])
   await tick(4000)
   assert.equal(bad.runs.length, 2)
 })
@@ -170,7 +181,9 @@ test('a pass is recorded for every process, and shown in the metrics', async (t)
            finished_at <= now() at time zone 'utc' as is_past
     from job_run where job = 'compute-fold'`
   assert.deepEqual([row!.is_timed, row!.rows, row!.is_past], [true, 7, true])
-  assert.deepEqual(await samples('broker_job_last_success_timestamp_seconds', 'compute-fold'), [{ value: row!.finished_at }])
+  assert.deepEqual(await samples('broker_job_last_success_timestamp_seconds', 'compute-fold'), [
+    { value: row!.finished_at },
+  ])
   assert.equal((await samples('broker_job_duration_seconds', 'compute-fold')).length, 1)
   assert.deepEqual(await samples('broker_job_rows_total', 'compute-fold'), [{ value: 7 }])
   assert.deepEqual(await samples('broker_job_passes_total', 'compute-fold'), [{ outcome: 'capped', value: 1 }])
@@ -192,7 +205,10 @@ for (const outcome of ['skipped', 'aborted'] as const) {
   test(`a pass that was ${outcome} is not recorded`, async (t) => {
     const one = job('attestation-retention', { run: async () => ({ outcome, rows: 3, batches: 1 }) })
     const { samples } = start(t, [[one]])
-    await until('it is counted', async () => (await samples('broker_job_passes_total', 'attestation-retention')).length > 0)
+    await until(
+      'it is counted',
+      async () => (await samples('broker_job_passes_total', 'attestation-retention')).length > 0,
+    )
     assert.deepEqual(await samples('broker_job_passes_total', 'attestation-retention'), [{ outcome, value: 1 }])
     assert.deepEqual(await samples('broker_job_rows_total', 'attestation-retention'), [{ value: 3 }])
     assert.equal((await sql`select from job_run where job = 'attestation-retention'`).length, 0)
@@ -258,7 +274,8 @@ test('a last pass in the future, by a clock that was set back, delays the next l
 
 test('jobs that the configuration turns off are not scheduled; with both windows 0 nothing is', (t) => {
   const { config } = scene.context()
-  const names = (changes: Partial<typeof config>) => start(t, chains.slice(0, 1), { config: { ...config, ...changes } }).jobs
+  const names = (changes: Partial<typeof config>) =>
+    start(t, chains.slice(0, 1), { config: { ...config, ...changes } }).jobs
   assert.deepEqual(names({}), ['late-resolve', 'stale-sweep'])
   assert.deepEqual(names({ peerStaleAliveSecs: 0 }), ['late-resolve'])
   assert.deepEqual(names({ peerLateResolveWindowSecs: 0 }), ['stale-sweep'])
@@ -306,7 +323,10 @@ test('the two jobs of the peers run by the schedule on real rows', async (t) => 
   await scene.pod({ pod_name: 'gone', time_stamp: scene.ago(5000) })
   await sql`insert into traffic (uuid, traffic_in_out_ip, time_stamp) values ('flow', '10.0.0.2', ${scene.ago(5)}::text::timestamp)`
   const { samples } = start(t, chains.slice(0, 1), { config: { ...config, peerLateResolveIntervalSecs: 1 } })
-  await until('the sweep ran after the late pass', async () => (await samples('broker_job_rows_total', 'stale-sweep')).length > 0)
+  await until(
+    'the sweep ran after the late pass',
+    async () => (await samples('broker_job_rows_total', 'stale-sweep')).length > 0,
+  )
   const [flow] = await sql`select peer_name from traffic`
   assert.equal(flow!.peer_name, 'peer')
   assert.equal((await scene.get('/pod/name/gone')).json.is_dead, true)

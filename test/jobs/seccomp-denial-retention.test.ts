@@ -30,7 +30,10 @@ interface Stored {
 
 /** Stores denials of those syscalls, each of a known workload and seen just now unless it says otherwise. */
 const store = async (all: Record<string, Stored>) => {
-  for (const [syscall, { pod = 'p', namespace = 'shop', days = 0, owner: [kind, name] = ['Deployment', 'web'] }] of Object.entries(all))
+  for (const [
+    syscall,
+    { pod = 'p', namespace = 'shop', days = 0, owner: [kind, name] = ['Deployment', 'web'] },
+  ] of Object.entries(all))
     await sql`
       insert into seccomp_denial (pod_uid, pod_name, pod_namespace, workload_kind, workload_name, node_name, syscall, action, count, first_seen, last_seen)
       values ('uid', ${pod}, ${namespace}, ${kind}, ${name}, 'node', ${syscall}, 'a', 1, ${ago(400 * DAY)}, ${ago(days * DAY)})`
@@ -40,19 +43,23 @@ const many = (rows: number, days: number, owner: string | null = 'web') => sql`
   insert into seccomp_denial (pod_uid, pod_name, pod_namespace, workload_kind, workload_name, syscall, action, count, first_seen, last_seen)
   select 'uid-' || n, 'pod-' || n, 'ns-' || n % 3, ${owner === null ? null : 'Deployment'}, ${owner}, 's', 'a', 1, t, t
   from (select n, ${ago(days * DAY)}::text::timestamp - n * interval '1 s' as t from generate_series(1, ${rows}::int) n) n`
-const left = async () => (await sql<{ s: string }[]>`select syscall as s from seccomp_denial order by 1`).map(({ s }) => s)
+const left = async () =>
+  (await sql<{ s: string }[]>`select syscall as s from seccomp_denial order by 1`).map(({ s }) => s)
 const total = async () => (await sql<{ n: number }[]>`select count(*)::int as n from seccomp_denial`)[0]!.n
 const owners = async () =>
   Object.fromEntries(
-    (await sql<{ s: string; k: string; w: string }[]>`select syscall as s, workload_kind as k, workload_name as w from seccomp_denial`).map(
-      ({ s, k, w }) => [s, `${k}/${w}`],
-    ),
+    (
+      await sql<
+        { s: string; k: string; w: string }[]
+      >`select syscall as s, workload_kind as k, workload_name as w from seccomp_denial`
+    ).map(({ s, k, w }) => [s, `${k}/${w}`]),
   )
 const NONE: [null, null] = [null, null]
 
 test('it runs as often as configured, first after 120 seconds, in a chain of its own, with 0 days too', () => {
   assert.equal(seccompDenialRetention.firstAfterSecs, 120)
-  for (const days of [0, 30]) assert.equal(seccompDenialRetention.everySecs(withDays(days, { seccompDenialsIntervalSecs: 77 }).config), 77)
+  for (const days of [0, 30])
+    assert.equal(seccompDenialRetention.everySecs(withDays(days, { seccompDenialsIntervalSecs: 77 }).config), 77)
   assert.deepEqual(
     chains.filter((chain) => chain.includes(seccompDenialRetention)),
     [[seccompDenialRetention]],
@@ -106,7 +113,11 @@ describe('attribution', () => {
     assert.deepEqual(await run(withDays(0)), { outcome: 'done', rows: 0, batches: 4 })
     for (const n of [1, 150, 300]) await pod({ pod_name: `pod-${n}`, pod_namespace: `ns-${n % 3}` })
     assert.deepEqual(await run(withDays(0)), { outcome: 'done', rows: 3, batches: 4 })
-    assert.deepEqual(await run(withDays(0, { seccompDenialsBatchSize: 1_000 })), { outcome: 'done', rows: 0, batches: 1 })
+    assert.deepEqual(await run(withDays(0, { seccompDenialsBatchSize: 1_000 })), {
+      outcome: 'done',
+      rows: 0,
+      batches: 1,
+    })
   })
 
   test('a denial that a drain is writing is passed over, and nobody waits', async () => {
@@ -147,7 +158,13 @@ describe('attribution', () => {
 
 describe('denials', () => {
   test('what was not seen for 30 days goes, whoever it belongs to; what began long ago and goes on stays', async () => {
-    await store({ old: { days: 31 }, murky: { days: 31, owner: NONE }, young: { days: 29 }, now: {}, unknown: { owner: NONE } })
+    await store({
+      old: { days: 31 },
+      murky: { days: 31, owner: NONE },
+      young: { days: 29 },
+      now: {},
+      unknown: { owner: NONE },
+    })
     assert.equal(config.seccompDenialsRetentionDays, 30)
     assert.equal(await count(), 2)
     const pass = await run()
@@ -219,18 +236,24 @@ describe('denials', () => {
 describe('nodes', () => {
   const drained = (all: Record<string, number>) =>
     Promise.all(
-      Object.entries(all).map(([name, days]) => sql`insert into seccomp_denial_node values (${name}, true, 10, '{}', ${ago(days * DAY)})`),
+      Object.entries(all).map(
+        ([name, days]) => sql`insert into seccomp_denial_node values (${name}, true, 10, '{}', ${ago(days * DAY)})`,
+      ),
     )
-  const denialNodes = async () => (await sql<{ n: string }[]>`select node_name as n from seccomp_denial_node order by 1`).map(({ n }) => n)
+  const denialNodes = async () =>
+    (await sql<{ n: string }[]>`select node_name as n from seccomp_denial_node order by 1`).map(({ n }) => n)
   /** A node that said so many days ago that it has the files of that set. */
   const told = async (name: string, days: number, set: string) => {
     await sql`insert into seccomp_file_set values (${Buffer.from(set)}) on conflict do nothing`
     await sql`insert into seccomp_file values (${`${set}.json`}, ${Buffer.from(set)}, 'h') on conflict do nothing`
     await sql`insert into seccomp_node values (${name}, ${Buffer.from(set)}, ${ago(days * DAY)})`
   }
-  const profileNodes = async () => (await sql<{ n: string }[]>`select node_name as n from seccomp_node order by 1`).map(({ n }) => n)
-  const sets = async () => (await sql<{ id: Buffer }[]>`select id from seccomp_file_set order by 1`).map(({ id }) => id.toString())
-  const files = async () => (await sql<{ p: string }[]>`select path as p from seccomp_file order by 1`).map(({ p }) => p)
+  const profileNodes = async () =>
+    (await sql<{ n: string }[]>`select node_name as n from seccomp_node order by 1`).map(({ n }) => n)
+  const sets = async () =>
+    (await sql<{ id: Buffer }[]>`select id from seccomp_file_set order by 1`).map(({ id }) => id.toString())
+  const files = async () =>
+    (await sql<{ p: string }[]>`select path as p from seccomp_file order by 1`).map(({ p }) => p)
 
   test('a node that drained nothing for the days goes, whatever it has denied', async () => {
     await drained({ old: 31, young: 29, now: 0 })
@@ -393,7 +416,9 @@ test('denials are posted all the while: each count is there afterwards', { timeo
   }
 })
 
-test('after a pass all that is young enough is there, and attributed where the pod is known', { timeout: 900_000 }, async () => {
+test('after a pass all that is young enough is there, and attributed where the pod is known', {
+  timeout: 900_000,
+}, async () => {
   const stored = fc.record({
     days: fc.constantFrom(0, 2.9, 3.1, 6.9, 7.1, 400),
     owner: fc.constantFrom<[string | null, string | null]>(['Job', 'j'], NONE, ['Job', null]),
@@ -421,7 +446,9 @@ test('after a pass all that is young enough is there, and attributed where the p
           if (kind !== null && name !== null) return `${kind}/${name}`
           return of === 'owned' ? 'Deployment/web' : of === 'bare' ? `Pod/pod-${n}` : `${kind}/${name}`
         }
-        const expected = Object.fromEntries(all.flatMap((one, n) => (days === 0 || one.days <= days ? [[`s-${n}`, shown(one, n)]] : [])))
+        const expected = Object.fromEntries(
+          all.flatMap((one, n) => (days === 0 || one.days <= days ? [[`s-${n}`, shown(one, n)]] : [])),
+        )
         const changes = withDays(days, { seccompDenialsBatchSize: batch })
         const counted = await count(changes)
         const pass = await run(changes)

@@ -147,7 +147,9 @@ test('two processes at once mark every pod once', async (t) => {
 
 test('with the lock held elsewhere it reports skipped, does nothing and warns of nothing', async () => {
   await manyPods(2, 1000)
-  await scene.whileLocked('stale-sweep', async () => assert.deepEqual(await run(), { outcome: 'skipped', rows: 0, batches: 0 }))
+  await scene.whileLocked('stale-sweep', async () =>
+    assert.deepEqual(await run(), { outcome: 'skipped', rows: 0, batches: 0 }),
+  )
   assert.equal(await deadPods(), 0)
   assert.deepEqual(warnings(), [])
 })

@@ -24,13 +24,24 @@ interface Row {
 /** What stores a payload with these rows; the same rows are the same content. */
 const sent = (digest: string, scanned_at: string, rows: unknown[], source: string) =>
   JSON.stringify(
-    header(digest, source, { scanned_at, item_count: rows.length, content_hash: digestOf(JSON.stringify(rows)), post: randomUUID() }),
+    header(digest, source, {
+      scanned_at,
+      item_count: rows.length,
+      content_hash: digestOf(JSON.stringify(rows)),
+      post: randomUUID(),
+    }),
   )
 
-async function storeFindings(digest: string, scannedAt: string, rows: readonly Row[], source = 'operator-scanner'): Promise<string> {
+async function storeFindings(
+  digest: string,
+  scannedAt: string,
+  rows: readonly Row[],
+  source = 'operator-scanner',
+): Promise<string> {
   const findings = rows.map(({ vuln_id, ...fields }) => finding(vuln_id, fields))
   const json = await db.ingest.json(
-    (sql) => sql`select store_findings(${sent(digest, scannedAt, findings, source)}::text::json, ${JSON.stringify(findings)})`,
+    (sql) =>
+      sql`select store_findings(${sent(digest, scannedAt, findings, source)}::text::json, ${JSON.stringify(findings)})`,
   )
   return JSON.parse(String(json)).status
 }
@@ -48,7 +59,10 @@ async function storeSbom(digest: string, scannedAt: string, page: object | null)
 /** A pod of Deployment `name` with these images. */
 async function runs(name: string, ...digests: string[]): Promise<void> {
   const containers = digests.map((digest, i) => container(`c${i}`, digest))
-  const answer = await post('/pod/spec', replica('shop', containers, { pod_name: name, workload_name: name, time_stamp: ago(0) }))
+  const answer = await post(
+    '/pod/spec',
+    replica('shop', containers, { pod_name: name, workload_name: name, time_stamp: ago(0) }),
+  )
   assert.equal(answer.status, 200)
 }
 
@@ -64,7 +78,17 @@ const COUNTED = 'CVE-2024-0001'
 const GONE = 'CVE-2024-0002'
 
 const TABLES = [
-  ...['image_report', 'image_finding', 'image_component', 'sbom_page', 'image_link', 'cve_fact', 'cve_news', 'image', 'workload_container'],
+  ...[
+    'image_report',
+    'image_finding',
+    'image_component',
+    'sbom_page',
+    'image_link',
+    'cve_fact',
+    'cve_news',
+    'image',
+    'workload_container',
+  ],
   ...[
     'summary_image',
     'summary_workload',
@@ -108,7 +132,10 @@ const HOLDS: [step: string, hold: Hold][] = [
       insert into image_link (digest, source, image_digest, join_rank, linked_at)
       values (${LATE}, 'operator-scanner', ${LATE}, 1, now() at time zone 'utc')`,
   ],
-  ['the vulnerabilities of an image are written', (held) => held`select from image_cve where image_digest = ${A} for update`],
+  [
+    'the vulnerabilities of an image are written',
+    (held) => held`select from image_cve where image_digest = ${A} for update`,
+  ],
   ['it notes what is to be counted', (held) => held`insert into summary_news (vuln_id) values (${COUNTED})`],
   [
     'the workloads of an image are written',
@@ -116,7 +143,10 @@ const HOLDS: [step: string, hold: Hold][] = [
       insert into summary_workload (image_digest, pod_namespace, workload_kind, workload_name, cluster_id, is_running)
       values (${A}, 'shop', 'Deployment', 'b', 'primary', true)`,
   ],
-  ['the payloads of an image are noted', (held) => held`select from summary_image where image_digest = ${A} for update`],
+  [
+    'the payloads of an image are noted',
+    (held) => held`select from summary_image where image_digest = ${A} for update`,
+  ],
   ['facts are written', (held) => held`select from cve_fact where vuln_id = ${COUNTED} for update`],
   ['news are deleted', (held) => held`select from cve_news for update`],
   ['details are written', (held) => held`select from cve_detail where vuln_id = ${COUNTED} for update`],

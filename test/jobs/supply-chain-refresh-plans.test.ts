@@ -44,7 +44,9 @@ async function runs(n: number, digest: string): Promise<void> {
 
 /** The payload of image `n`: the same findings for the same `content`, most of which other images have too. */
 async function scanned(n: number, content: string, secsAgo: number): Promise<void> {
-  const rows = Array.from({ length: FINDINGS }, (_, i) => finding(`CVE-${i % 2 ? i : `${i}-${n % 5}${content}`}`, { epss: n / 1_000 }))
+  const rows = Array.from({ length: FINDINGS }, (_, i) =>
+    finding(`CVE-${i % 2 ? i : `${i}-${n % 5}${content}`}`, { epss: n / 1_000 }),
+  )
   const sent = header(image(n), 'db-matcher', { scanned_at: ago(secsAgo), content_hash: content, item_count: FINDINGS })
   const [row] = await sql`select store_findings(${JSON.stringify(sent)}::text::json, ${JSON.stringify(rows)}) as answer`
   assert.match(row!.answer.status, /^(stored|unchanged)$/)

@@ -27,9 +27,24 @@ type Row = Record<string, unknown>
 let posts = 0
 
 const finding = (vuln_id: string, fields: Row = {}): Row => ({
-  ...{ severity: 1, vuln_id, package_name: 'openssl', installed_version: '3.0', fixed_versions: [], cvss: {}, file_paths: [], ...fields },
+  ...{
+    severity: 1,
+    vuln_id,
+    package_name: 'openssl',
+    installed_version: '3.0',
+    fixed_versions: [],
+    cvss: {},
+    file_paths: [],
+    ...fields,
+  },
 })
-async function store(kind: 'findings' | 'sbom', name: string, rows: Row[], fields: Row = {}, page: Row | null = null): Promise<Row> {
+async function store(
+  kind: 'findings' | 'sbom',
+  name: string,
+  rows: Row[],
+  fields: Row = {},
+  page: Row | null = null,
+): Promise<Row> {
   const header = {
     digest: digestOf(name),
     source: 'operator-scanner',
@@ -46,7 +61,9 @@ async function store(kind: 'findings' | 'sbom', name: string, rows: Row[], field
   }
   const [answer] =
     kind === 'findings'
-      ? await sql<Row[]>`select store_findings(${JSON.stringify(header)}::text::json, ${JSON.stringify(rows)}) as answer`
+      ? await sql<
+          Row[]
+        >`select store_findings(${JSON.stringify(header)}::text::json, ${JSON.stringify(rows)}) as answer`
       : await sql<Row[]>`
           select store_sbom(${JSON.stringify(header)}::text::json, ${page && JSON.stringify(page)}::text::json, ${JSON.stringify(rows)}) as answer`
   return answer!.answer as Row
@@ -67,9 +84,11 @@ async function runs(
       state = excluded.state, last_seen = excluded.last_seen, last_pod_name = excluded.last_pod_name`
 }
 const links = async () =>
-  (await sql<Row[]>`select digest, source, image_digest, join_rank::int as rank from image_link order by 1, 2, 3`).map((row) => ({
-    ...row,
-  }))
+  (await sql<Row[]>`select digest, source, image_digest, join_rank::int as rank from image_link order by 1, 2, 3`).map(
+    (row) => ({
+      ...row,
+    }),
+  )
 const assertSummary = async () => assert.deepEqual(await storedSummary(sql), await expectedSummary(sql, windowSecs))
 /** Which rows there are that a pass may write, and which version of each. */
 const versions = async () =>
@@ -92,7 +111,10 @@ test('it runs by itself, first after 45 seconds, then at its interval', () => {
   )
   assert.equal(supplyChainRefresh.firstAfterSecs, 45)
   assert.equal(supplyChainRefresh.everySecs(loadConfig({ NODE_ENV: 'test' })), 300)
-  assert.equal(supplyChainRefresh.everySecs(loadConfig({ NODE_ENV: 'test', SUPPLYCHAIN_RETENTION_INTERVAL_SECS: '5' })), 60)
+  assert.equal(
+    supplyChainRefresh.everySecs(loadConfig({ NODE_ENV: 'test', SUPPLYCHAIN_RETENTION_INTERVAL_SECS: '5' })),
+    60,
+  )
 })
 
 test('a pod that started after its image was scanned is linked, by the index that the payload names', async () => {
@@ -101,7 +123,9 @@ test('a pod that started after its image was scanned is linked, by the index tha
   assert.deepEqual(await links(), [])
   assert.equal(await count(), 1)
   await run()
-  assert.deepEqual(await links(), [{ digest: digestOf('index'), source: 'operator-scanner', image_digest: digestOf('manifest'), rank: 2 }])
+  assert.deepEqual(await links(), [
+    { digest: digestOf('index'), source: 'operator-scanner', image_digest: digestOf('manifest'), rank: 2 },
+  ])
   await assertSummary()
   const [row] = await storedSummary(sql)
   assert.deepEqual([row!.images, row!.workloads, row!.running_workloads, row!.join_rank], [1, 1, 1, 2])
@@ -198,7 +222,9 @@ test('what every platform of a running index has is counted, whichever was scann
   await storeFindings('arm64', [finding('CVE-2')], { ...of, scanned_at: ago(10) })
   await storeFindings('riscv64', [], { ...of, scanned_at: ago(5) })
   await run()
-  const found = (await storedSummary(sql)).filter((row) => row.scope_namespace === '' && ['CVE-1', 'CVE-2'].includes(row.vuln_id))
+  const found = (await storedSummary(sql)).filter(
+    (row) => row.scope_namespace === '' && ['CVE-1', 'CVE-2'].includes(row.vuln_id),
+  )
   assert.deepEqual(
     found.map((row) => [row.vuln_id, row.severity, row.images, row.workloads]),
     [
@@ -262,7 +288,10 @@ test('the summary is the one of all stored rows, whatever changes in whichever o
     kev: fc.constantFrom(null, null, true, false),
     epss: fc.constantFrom(null, null, 0.25, 0.75),
   })
-  const rows = fc.uniqueArray(row, { maxLength: 8, selector: (one) => [one.vuln_id, one.package_name, one.installed_version].join() })
+  const rows = fc.uniqueArray(row, {
+    maxLength: 8,
+    selector: (one) => [one.vuln_id, one.package_name, one.installed_version].join(),
+  })
   const change = fc.oneof(
     fc.record({
       is: fc.constant('findings' as const),
@@ -295,7 +324,12 @@ test('the summary is the one of all stored rows, whatever changes in whichever o
         if (one.is === 'findings') {
           const manifests = one.manifest === null ? {} : { 'linux/amd64': digestOf(one.manifest) }
           const index = one.index === null || one.index === one.name ? null : digestOf(one.index)
-          const fields = { source: one.source, platform_manifests: manifests, index_digest: index, scanned_at: ago(1_000 - second) }
+          const fields = {
+            source: one.source,
+            platform_manifests: manifests,
+            index_digest: index,
+            scanned_at: ago(1_000 - second),
+          }
           await storeFindings(
             one.name,
             one.rows.map((fields) => finding(fields.vuln_id, fields)),
@@ -343,7 +377,10 @@ test('more payloads to be linked than one statement links, and more than it look
 test('a vulnerability that two payloads of an image tell of: the worse join counts', async () => {
   await runs('a', 'web')
   await storeFindings('a', [finding('CVE-1'), finding('CVE-2')])
-  await storeFindings('index', [finding('CVE-1')], { source: 'db-matcher', platform_manifests: { 'linux/amd64': digestOf('a') } })
+  await storeFindings('index', [finding('CVE-1')], {
+    source: 'db-matcher',
+    platform_manifests: { 'linux/amd64': digestOf('a') },
+  })
   await run()
   await assertSummary()
   assert.deepEqual(
@@ -408,7 +445,11 @@ test('payloads go from all tables when nothing came within the grace and nothing
   await pod({ pod_name: 'alive' })
   for (const [name, , seenDays, isRunning] of cases) {
     if (seenDays !== null)
-      await runs(name, name, { secs: seenDays * DAY, state: isRunning ? 'running' : 'terminated', ...(isRunning ? { pod: 'alive' } : {}) })
+      await runs(name, name, {
+        secs: seenDays * DAY,
+        state: isRunning ? 'running' : 'terminated',
+        ...(isRunning ? { pod: 'alive' } : {}),
+      })
     await storeFindings(name, [finding('CVE-1', { epss: 0.5 })])
     await store('sbom', name, component)
   }
@@ -445,7 +486,10 @@ test('of two payloads of a key the newer one keeps both', async () => {
   await store('sbom', 'a', [{ name: 'c', licenses: [], file_paths: [] }])
   await sql`update image_report set received_at = ${ago(400 * DAY)}::text::timestamp where kind = 'sbom'`
   await run()
-  assert.deepEqual([(await sql`select 1 from image_finding`).length, (await sql`select 1 from image_component`).length], [1, 1])
+  assert.deepEqual(
+    [(await sql`select 1 from image_finding`).length, (await sql`select 1 from image_component`).length],
+    [1, 1],
+  )
 })
 
 test('a payload that is being written while it is about to be deleted stays', async () => {
@@ -472,11 +516,21 @@ for (const step of [findChangedImages, foldFacts, countChanged]) {
     await runs('a', 'web')
     await storeFindings('a', [finding('CVE-1', { kev: true })])
     const stored = async () => {
-      const tables = ['cve_fact', 'cve_news', 'summary_image', 'summary_workload', 'image_cve', 'summary_news', 'cve_summary', 'cve_detail']
+      const tables = [
+        'cve_fact',
+        'cve_news',
+        'summary_image',
+        'summary_workload',
+        'image_cve',
+        'summary_news',
+        'cve_summary',
+        'cve_detail',
+      ]
       return Promise.all(tables.map((table) => sql`select to_json(t) as row from ${sql(table)} t order by t::text`))
     }
     // What the steps before it do: there is something for each of them to do.
-    for (const earlier of [findChangedImages, foldFacts]) if (earlier !== step && step !== findChangedImages) await earlier(scene.context())
+    for (const earlier of [findChangedImages, foldFacts])
+      if (earlier !== step && step !== findChangedImages) await earlier(scene.context())
     const before = await stored()
     await scene.whileLocked('supply-chain-refresh', async () => {
       assert.deepEqual(await step(scene.context()), { outcome: 'skipped', rows: 0, batches: 0 })
@@ -508,8 +562,12 @@ test('a step that fails keeps none of the others from being done, and the pass f
 })
 
 test('other ids go that no finding has told of for two days, and those that are told stay', async () => {
-  await storeFindings('a', [finding('CVE-1', { aliases: ['GHSA-1', 'GHSA-2'] }), finding('CVE-2', { aliases: ['GHSA-2'] })])
-  const known = async () => (await sql<Row[]>`select vuln_id || ' ' || alias as pair from cve_alias order by 1`).map(({ pair }) => pair)
+  await storeFindings('a', [
+    finding('CVE-1', { aliases: ['GHSA-1', 'GHSA-2'] }),
+    finding('CVE-2', { aliases: ['GHSA-2'] }),
+  ])
+  const known = async () =>
+    (await sql<Row[]>`select vuln_id || ' ' || alias as pair from cve_alias order by 1`).map(({ pair }) => pair)
   await sql`update image_finding set aliases = '{GHSA-1}' where vuln_id = 'CVE-1'`
   await run()
   assert.deepEqual(await known(), ['CVE-1 GHSA-1', 'CVE-1 GHSA-2', 'CVE-2 GHSA-2'], 'they were told a moment ago')
@@ -532,7 +590,8 @@ test('the packages of a vulnerability are all counted, and those of which it is 
   await runs('b', 'web')
   await storeFindings('a', packages(8))
   await storeFindings('b', [finding('CVE-1', { package_name: 'other' })])
-  const detail = async () => (await sql<Row[]>`select array_to_json(packages) as packages, package_count::int as n from cve_detail`)[0]
+  const detail = async () =>
+    (await sql<Row[]>`select array_to_json(packages) as packages, package_count::int as n from cve_detail`)[0]
   await run()
   assert.deepEqual({ ...(await detail()) }, { packages: ['other', 'p0', 'p1', 'p2', 'p3'], n: 9 })
   await storeFindings('a', packages(2), { scanned_at: ago(-1) })

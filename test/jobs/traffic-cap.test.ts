@@ -6,7 +6,11 @@ import { abortedAfter, startScene } from './scene.ts'
 const DAY = 86_400
 const CAP = 50
 const MESSAGE = 'a pod has more flows than the cap'
-const scene = await startScene(trafficRetention, { trafficRetentionDays: 0, trafficRetentionBatchSize: 100, trafficMaxRowsPerPod: CAP })
+const scene = await startScene(trafficRetention, {
+  trafficRetentionDays: 0,
+  trafficRetentionBatchSize: 100,
+  trafficMaxRowsPerPod: CAP,
+})
 const { ago, run, count, sql, logged } = scene
 const { config } = scene.context()
 
@@ -48,7 +52,8 @@ test('a pod above the cap loses its oldest flows without a peer, down to the cap
   await scene.pod({ pod_name: 'web' })
   await flows(70, 1000)
   assert.deepEqual(await run(), { outcome: 'done', rows: 20, batches: 2 })
-  const [row] = await sql`select count(*)::int as n, min(time_stamp) = ${ago(1000 - 21)}::text::timestamp as is_rest from traffic`
+  const [row] =
+    await sql`select count(*)::int as n, min(time_stamp) = ${ago(1000 - 21)}::text::timestamp as is_rest from traffic`
   assert.deepEqual({ ...row }, { n: CAP, is_rest: true })
   assert.deepEqual(warnings(), [[40, 'shop', 'web', 70, CAP, 20]])
 })

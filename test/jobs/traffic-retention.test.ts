@@ -59,7 +59,12 @@ const NO_PEER = {
 }
 
 /** Stores `n` flows without a peer, a second apart from the oldest on; their uuids begin with the name of the pod. */
-async function manyFlows(n: number, secsAgo: number, pod_name = 'web', pod_namespace: string | null = 'shop'): Promise<void> {
+async function manyFlows(
+  n: number,
+  secsAgo: number,
+  pod_name = 'web',
+  pod_namespace: string | null = 'shop',
+): Promise<void> {
   await sql`
     insert into traffic (uuid, pod_name, pod_namespace, time_stamp)
     select format('%s-%s', ${pod_name}::text, to_char(i, 'FM000000')), ${pod_name}::text, ${pod_namespace}::text,
@@ -67,7 +72,8 @@ async function manyFlows(n: number, secsAgo: number, pod_name = 'web', pod_names
     from generate_series(1, ${n}::int) i`
 }
 
-const alive = (fields: Record<string, unknown> = {}) => scene.pod({ pod_name: 'web', started_at: ago(100 * DAY), ...fields })
+const alive = (fields: Record<string, unknown> = {}) =>
+  scene.pod({ pod_name: 'web', started_at: ago(100 * DAY), ...fields })
 
 async function uuids(): Promise<string[]> {
   const rows = await sql<{ uuid: string }[]>`select uuid from traffic order by time_stamp, uuid`
@@ -80,7 +86,8 @@ async function rowsByPod(): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ pod, n }) => [pod, n]))
 }
 
-const cursor = async () => (await sql`select to_json(time_stamp) as time_stamp, uuid, pod_name from traffic_retention_cursor`)[0] ?? null
+const cursor = async () =>
+  (await sql`select to_json(time_stamp) as time_stamp, uuid, pod_name from traffic_retention_cursor`)[0] ?? null
 const AT_START = { time_stamp: null, uuid: null, pod_name: null }
 
 // ---- Rule 1: no living pod ------------------------------------------------------------------------------------------------------
@@ -121,7 +128,12 @@ const pods: [what: string, pod: Record<string, unknown> | null, namespace: strin
   ['a dead pod, neither namespace known', { pod_namespace: null, is_dead: true }, null, false],
   ['a living pod that started at that time', { started_at: ago(OLD) }, 'shop', true],
   ['a living pod that started exactly an hour later', { started_at: ago(OLD - 3600) }, 'shop', true],
-  ['a living pod that started a microsecond more than an hour later', { started_at: `${ago(OLD - 3600)}001` }, 'shop', false],
+  [
+    'a living pod that started a microsecond more than an hour later',
+    { started_at: `${ago(OLD - 3600)}001` },
+    'shop',
+    false,
+  ],
   ['a living pod of unknown start', { started_at: null }, 'shop', true],
   ['a living pod of another namespace and unknown start', { pod_namespace: 'other', started_at: null }, 'shop', false],
 ]
@@ -154,7 +166,11 @@ test('a newer flow of the rule saves none of a pod that is gone, and the newest 
 
 test('an old flow goes when a newer one of its rule is there, old or young; the newest always stays', async () => {
   await alive()
-  const [, , newest] = [await flow(), await flow({ time_stamp: ago(OLD - 10) }), await flow({ time_stamp: ago(OLD - 20) })]
+  const [, , newest] = [
+    await flow(),
+    await flow({ time_stamp: ago(OLD - 10) }),
+    await flow({ time_stamp: ago(OLD - 20) }),
+  ]
   await flow({ decision: 'DROP' })
   const young = await flow({ decision: 'DROP', time_stamp: ago(10) })
   assert.equal(await count(), 3)
@@ -182,7 +198,13 @@ test('flows of the same microsecond are none newer than the other', async () => 
 test('other members than those of the rule may differ', async () => {
   await alive()
   await flow()
-  const newer = await flow({ time_stamp: ago(10), pod_ip: '10.2.2.2', peer_name: 'db-1', peer_uid: 'other', peer_resolved_at: null })
+  const newer = await flow({
+    time_stamp: ago(10),
+    pod_ip: '10.2.2.2',
+    peer_name: 'db-1',
+    peer_uid: 'other',
+    peer_resolved_at: null,
+  })
   assert.equal((await run()).rows, 1)
   assert.deepEqual(await uuids(), [newer])
 })
@@ -224,7 +246,10 @@ for (const [member, value] of Object.entries({
 test('owner or name: without an owner it is the name of the peer that counts', async () => {
   await alive()
   const bare = { peer_workload_kind: null, peer_workload_name: null }
-  const kept = [await flow({ ...bare, peer_name: 'one' }), await flow({ ...bare, peer_name: 'two', time_stamp: ago(10) })]
+  const kept = [
+    await flow({ ...bare, peer_name: 'one' }),
+    await flow({ ...bare, peer_name: 'two', time_stamp: ago(10) }),
+  ]
   assert.equal((await run()).rows, 0)
   kept.push(await flow({ ...bare, peer_name: 'one', time_stamp: ago(5) }))
   assert.equal((await run()).rows, 1)
@@ -246,7 +271,11 @@ for (const [what, peer] of [
 ] as const) {
   test(`flows ${what} of a living pod are never deleted by age, however often they were seen again`, async () => {
     await alive()
-    const kept = [await flow(peer), await flow({ ...peer, time_stamp: ago(OLD - 10) }), await flow({ ...peer, time_stamp: ago(10) })]
+    const kept = [
+      await flow(peer),
+      await flow({ ...peer, time_stamp: ago(OLD - 10) }),
+      await flow({ ...peer, time_stamp: ago(10) }),
+    ]
     assert.equal(await count(), 0)
     assert.equal((await run()).rows, 0)
     assert.deepEqual(await uuids(), kept)

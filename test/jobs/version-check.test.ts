@@ -12,7 +12,12 @@ import { startScene } from './scene.ts'
 
 let answer: StubAnswer | Promise<StubAnswer> = { json: { latest: { chart: '2.5.0', broker: '7.0.0' } } }
 const stub = await startStub(() => answer)
-const env = { TELEMETRY_ENDPOINT: stub.url, CHART_VERSION: '2.4.0+build.7', KUBE_VERSION: 'v1.31.2', FEATURES: 'ai,netpol' }
+const env = {
+  TELEMETRY_ENDPOINT: stub.url,
+  CHART_VERSION: '2.4.0+build.7',
+  KUBE_VERSION: 'v1.31.2',
+  FEATURES: 'ai,netpol',
+}
 const scene = await startScene(versionCheck, loadConfig({ NODE_ENV: 'test', ...env }))
 const { sql, run, logged } = scene
 
@@ -34,7 +39,14 @@ test('one GET with the named parameters in their order, and not a byte more', as
     ['secret-d', 'secret-node-3', true],
   ] as const)
     await scene.pod({ pod_name, node_name, is_dead, pod_namespace: 'secret-ns', pod_ip: '10.41.77.1' })
-  const facts = { node_name: 'secret-node-1', provider: 'aws', distro: 'eks', cni: 'cilium', ip_family: 'dual', node_os: 'cos' }
+  const facts = {
+    node_name: 'secret-node-1',
+    provider: 'aws',
+    distro: 'eks',
+    cni: 'cilium',
+    ip_family: 'dual',
+    node_os: 'cos',
+  }
   assert.equal((await scene.post('/node/facts', facts)).status, 200)
 
   assert.deepEqual(await run(), { outcome: 'done', rows: 1, batches: 1 })
@@ -58,7 +70,9 @@ test('one GET with the named parameters in their order, and not a byte more', as
     ['features', 'ai,netpol'],
   ])
   assert.match(install_id, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
-  const headers = Object.fromEntries(rawHeaders.flatMap((one, i) => (i % 2 ? [] : [[one.toLowerCase(), rawHeaders[i + 1]]])))
+  const headers = Object.fromEntries(
+    rawHeaders.flatMap((one, i) => (i % 2 ? [] : [[one.toLowerCase(), rawHeaders[i + 1]]])),
+  )
   assert.deepEqual(headers, {
     'user-agent': `kguardian-broker/${VERSION}`,
     host: new URL(stub.url).host,
@@ -84,7 +98,10 @@ const failures: [what: string, answer: StubAnswer][] = [
   ['a list', { json: { latest: ['2.5.0'] } }],
   ['versions that are no text', { json: { latest: { chart: 2.5 } } }],
   ['a component that is no name', { json: { latest: { 'a b': '1' } } }],
-  ['very many components', { json: { latest: Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`c${i}`, '1'])) } }],
+  [
+    'very many components',
+    { json: { latest: Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`c${i}`, '1'])) } },
+  ],
   ['an answer above 64 KiB', { text: `{"latest":{}}${' '.repeat(65 * 1024)}` }],
   ['a cut answer', 'cut'],
   ['a cut connection', 'reset'],
@@ -252,5 +269,8 @@ test('architectures have the names of uname', () => {
 })
 
 test('releases are read as they are', () => {
-  assert.deepEqual(readReleases('{"latest":{"chart":"1.2.3+x","llm-bridge":"0"},"more":1}'), { chart: '1.2.3+x', 'llm-bridge': '0' })
+  assert.deepEqual(readReleases('{"latest":{"chart":"1.2.3+x","llm-bridge":"0"},"more":1}'), {
+    chart: '1.2.3+x',
+    'llm-bridge': '0',
+  })
 })

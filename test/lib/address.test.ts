@@ -115,7 +115,24 @@ test('property: every zero pattern and spelling of eight groups reads as a URL r
 })
 
 test('property: address-like noise reads as a URL reads it or is unchanged', () => {
-  const piece = fc.constantFrom('0', '1', 'f', 'F', 'ffff', '::', ':', '.', '1.2.3.4', '255', '256', '00', '01', 'g', '10000', ' ')
+  const piece = fc.constantFrom(
+    '0',
+    '1',
+    'f',
+    'F',
+    'ffff',
+    '::',
+    ':',
+    '.',
+    '1.2.3.4',
+    '255',
+    '256',
+    '00',
+    '01',
+    'g',
+    '10000',
+    ' ',
+  )
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 16 }), (pieces) => {
       const text = pieces.join('')

@@ -49,8 +49,14 @@ test('a line names the cause, its code and what to do', (t) => {
   const { complaints, lines } = start(t)
   complaints.note(full)
   complaints.note(gone)
-  assert.equal(lines[0]!.message, 'database refuses: no space left on device (53100); make room on the disks of the server')
-  assert.match(lines[1]!.message, /^database unavailable: the server cannot be reached \(ECONNREFUSED\); see that it runs/)
+  assert.equal(
+    lines[0]!.message,
+    'database refuses: no space left on device (53100); make room on the disks of the server',
+  )
+  assert.match(
+    lines[1]!.message,
+    /^database unavailable: the server cannot be reached \(ECONNREFUSED\); see that it runs/,
+  )
 })
 
 test('causes without end are told of up to a bound', (t) => {

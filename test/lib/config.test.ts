@@ -250,7 +250,13 @@ const refused: [name: string, values: string[]][] = [
   ['EVALUATOR_URL', ['evaluator:8080', 'ftp://evaluator', 'http://', `http://u:${secret}@:x`, '/evaluate']],
   [
     'DATABASE_URL',
-    ['nonsense', 'mysql://h/db', `postgres:${secret}`, `postgres://u:${secret}@h:port/db`, `postgres://u:%zz${secret}@h/db`],
+    [
+      'nonsense',
+      'mysql://h/db',
+      `postgres:${secret}`,
+      `postgres://u:${secret}@h:port/db`,
+      `postgres://u:%zz${secret}@h/db`,
+    ],
   ],
 ]
 // biome-ignore format: a list
@@ -258,7 +264,11 @@ const badAddresses = [
   '9090', ':9090', 'localhost', 'localhost:', 'localhost:65536', 'localhost:-1', 'localhost:http', '::1:9090', '[::1]', '[::1]:', '[]:9090', '[127.0.0.1]:9090',
   '[::g]:9090', '1.2.3:9090', '256.0.0.1:9090', 'http://localhost:9090', 'local host:9090', 'a,b:9090',
 ]
-for (const [name, values] of [...refused, ['LISTEN_ADDR', badAddresses], ['ADMIN_ADDR', badAddresses]] as typeof refused) {
+for (const [name, values] of [
+  ...refused,
+  ['LISTEN_ADDR', badAddresses],
+  ['ADMIN_ADDR', badAddresses],
+] as typeof refused) {
   test(`nonsense in ${name} is refused on one line that names it and not the value`, () => {
     for (const value of values) {
       const lines = refusal({ [name]: value })
@@ -293,7 +303,13 @@ test('an explicit address is bound as written and alone', () => {
 })
 
 test('words and flags are read in any case', () => {
-  const config = loadConfig({ LOG_LEVEL: 'WARN', JOBS: 'External', MIGRATE_ON_START: 'False', DB_PREPARE: 'off', NODE_ENV: 'Test' })
+  const config = loadConfig({
+    LOG_LEVEL: 'WARN',
+    JOBS: 'External',
+    MIGRATE_ON_START: 'False',
+    DB_PREPARE: 'off',
+    NODE_ENV: 'Test',
+  })
   assert.deepEqual(
     [config.logLevel, config.jobs, config.migrateOnStart, config.dbPrepare, config.nodeEnv],
     ['warn', 'external', false, false, 'test'],
@@ -305,7 +321,8 @@ test('words and flags are read in any case', () => {
 test('the check-in is on unless it is told off in so many words, and only a URL is an address', () => {
   for (const off of ['false', '0', 'no', 'off', 'FALSE', ' Off '])
     assert.equal(loadConfig({ TELEMETRY_ENABLED: off }).telemetryEnabled, false)
-  for (const on of ['true', '1', 'maybe', 'disabled', '']) assert.equal(loadConfig({ TELEMETRY_ENABLED: on }).telemetryEnabled, true)
+  for (const on of ['true', '1', 'maybe', 'disabled', ''])
+    assert.equal(loadConfig({ TELEMETRY_ENABLED: on }).telemetryEnabled, true)
   assert.equal(loadConfig({ TELEMETRY_ENDPOINT: 'https://v.test/x' }).telemetryEndpoint, 'https://v.test/x')
   for (const nonsense of ['v.test', 'ftp://v.test', 'https://']) {
     const { telemetryEndpoint, warnings } = loadConfig({ TELEMETRY_ENDPOINT: nonsense })
@@ -316,7 +333,10 @@ test('the check-in is on unless it is told off in so many words, and only a URL 
 
 test('build metadata is cut from the version of the chart, and features are slugs', () => {
   const chart = (text: string) => loadConfig({ CHART_VERSION: text }).chartVersion
-  assert.deepEqual([chart('2.4.0+build.7'), chart('2.4.0'), chart('+x'), chart(' ')], ['2.4.0', '2.4.0', 'unknown', 'unknown'])
+  assert.deepEqual(
+    [chart('2.4.0+build.7'), chart('2.4.0'), chart('+x'), chart(' ')],
+    ['2.4.0', '2.4.0', 'unknown', 'unknown'],
+  )
   const features = (text: string) => loadConfig({ FEATURES: text }).features
   assert.equal(features('ai,audit,netpol_2'), 'ai,audit,netpol_2')
   assert.equal(features('a'.repeat(400)).length, 400)
@@ -325,14 +345,23 @@ test('build metadata is cut from the version of the chart, and features are slug
 
 test('production without a database is one clear line', () => {
   assert.deepEqual(refusal({ NODE_ENV: 'production' }), ['DATABASE_URL or PGHOST is required in production'])
-  assert.deepEqual(refusal({ NODE_ENV: 'production', DATABASE_URL: '  ' }), ['DATABASE_URL or PGHOST is required in production'])
+  assert.deepEqual(refusal({ NODE_ENV: 'production', DATABASE_URL: '  ' }), [
+    'DATABASE_URL or PGHOST is required in production',
+  ])
   assert.equal(refusal({ NODE_ENV: 'production', DATABASE_URL: 'x' }).length, 1)
-  assert.equal(loadConfig({ NODE_ENV: 'production', DATABASE_URL: 'postgres://u@h/db' }).databaseUrl, 'postgres://u@h/db')
+  assert.equal(
+    loadConfig({ NODE_ENV: 'production', DATABASE_URL: 'postgres://u@h/db' }).databaseUrl,
+    'postgres://u@h/db',
+  )
 })
 
 test('an evaluator raises the pool to eight more than its permits', () => {
   const at = (permits: string, size: string, evaluator = 'http://evaluator') => {
-    const { dbPoolMaxSize, warnings } = loadConfig({ AUDIT_INFLIGHT_PERMITS: permits, DB_POOL_MAX_SIZE: size, EVALUATOR_URL: evaluator })
+    const { dbPoolMaxSize, warnings } = loadConfig({
+      AUDIT_INFLIGHT_PERMITS: permits,
+      DB_POOL_MAX_SIZE: size,
+      EVALUATOR_URL: evaluator,
+    })
     return [dbPoolMaxSize, warnings.length]
   }
   assert.deepEqual(at('16', '23'), [24, 1])
@@ -349,7 +378,10 @@ test('an evaluator raises the pool to eight more than its permits', () => {
 
 test('the memory limit lowers the read budget to 30 % of it', () => {
   const at = (budget: string, limit: string) => {
-    const { readMemoryBudgetMb, warnings } = loadConfig({ BROKER_READ_MEMORY_BUDGET_MB: budget, BROKER_MEMORY_LIMIT_MB: limit })
+    const { readMemoryBudgetMb, warnings } = loadConfig({
+      BROKER_READ_MEMORY_BUDGET_MB: budget,
+      BROKER_MEMORY_LIMIT_MB: limit,
+    })
     return [readMemoryBudgetMb, warnings.length]
   }
   assert.deepEqual(at('256', '512'), [153, 1])
@@ -361,7 +393,12 @@ test('the memory limit lowers the read budget to 30 % of it', () => {
 })
 
 test('each token comes from its variable or from a file, whose line end is not part of it', () => {
-  for (const variable of ['BROKER_TOKEN_READ', 'BROKER_TOKEN_INGEST', 'BROKER_TOKEN_SUPPLYCHAIN', 'BROKER_AUTH_TOKEN'] as const) {
+  for (const variable of [
+    'BROKER_TOKEN_READ',
+    'BROKER_TOKEN_INGEST',
+    'BROKER_TOKEN_SUPPLYCHAIN',
+    'BROKER_AUTH_TOKEN',
+  ] as const) {
     assert.deepEqual(loadConfig({ [variable]: secret }).tokens, [{ variable, source: variable, value: secret }])
     const path = fileWith(variable, `${secret}\r\n`)
     const config = loadConfig({ [`${variable}_FILE`]: ` ${path} `, [variable]: ' ' })
@@ -399,7 +436,12 @@ test('a token that no header can carry is a warning', () => {
 })
 
 test('a token under a name that is not known here is a warning that names the variable, and grants nothing', () => {
-  for (const name of ['BROKER_TOKEN_ADMIN', 'BROKER_TOKEN_CATALOG', 'BROKER_TOKEN_CATALOG_FILE', 'BROKER_TOKEN_INJEST']) {
+  for (const name of [
+    'BROKER_TOKEN_ADMIN',
+    'BROKER_TOKEN_CATALOG',
+    'BROKER_TOKEN_CATALOG_FILE',
+    'BROKER_TOKEN_INJEST',
+  ]) {
     const { warnings, tokens } = loadConfig({ [name]: secret })
     assert.deepEqual(warnings, [`${name}: not known here; it opens nothing and does not turn authentication on`])
     assert.deepEqual(tokens, [])
@@ -432,7 +474,8 @@ const urls: [url: string, printed: string][] = [
   [`postgres://app@db/broker?password=a@${secret}`, 'postgres://***'],
 ]
 for (const [url, printed] of urls) {
-  test(`the database is printed as ${printed}`, () => assert.equal(redacted(loadConfig({ DATABASE_URL: url })).DATABASE_URL, printed))
+  test(`the database is printed as ${printed}`, () =>
+    assert.equal(redacted(loadConfig({ DATABASE_URL: url })).DATABASE_URL, printed))
 }
 
 test('README holds the table', () => {

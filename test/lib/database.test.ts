@@ -125,7 +125,10 @@ describe('database', () => {
   describe('values', () => {
     test('json gives the bytes of one column, null for SQL NULL and for no row', async () => {
       const { read } = open()
-      assert.deepEqual(await read.json((sql) => sql`select json_build_object('a', ${'é"'}::text)`), Buffer.from('{"a" : "é\\""}'))
+      assert.deepEqual(
+        await read.json((sql) => sql`select json_build_object('a', ${'é"'}::text)`),
+        Buffer.from('{"a" : "é\\""}'),
+      )
       assert.equal(await read.json((sql) => sql`select null::json`), null)
       assert.equal(await read.json((sql) => sql`select 1 where false`), null)
     })
@@ -136,14 +139,18 @@ describe('database', () => {
         (sql) =>
           sql`select 9007199254740993::bigint as id, 0.10::numeric as n, '2026-01-02 03:04:05.678901'::timestamp as at, '{"a":1}'::jsonb as doc`,
       )
-      assert.deepEqual({ ...row }, { id: '9007199254740993', n: '0.10', at: '2026-01-02 03:04:05.678901', doc: { a: 1 } })
+      assert.deepEqual(
+        { ...row },
+        { id: '9007199254740993', n: '0.10', at: '2026-01-02 03:04:05.678901', doc: { a: 1 } },
+      )
     })
 
     test('timestamp parameters are taken as written, dates as UTC', async () => {
       const { read } = open()
       const text = '2026-01-02 03:04:05.678901'
       const [row] = await read(
-        (sql) => sql`select ${text}::timestamp as text, ${new Date('2026-01-02T03:04:05.678Z')}::timestamptz at time zone 'utc' as date`,
+        (sql) =>
+          sql`select ${text}::timestamp as text, ${new Date('2026-01-02T03:04:05.678Z')}::timestamptz at time zone 'utc' as date`,
       )
       assert.deepEqual({ ...row }, { text, date: '2026-01-02 03:04:05.678' })
     })
@@ -151,9 +158,13 @@ describe('database', () => {
     test('arrays survive every character', async () => {
       const { read } = open()
       const texts = ['', 'a,b', '{}', '"', '\\', "'", 'null', 'NULL', ' é\n\t', '\\"']
-      const [row] = await read((sql) => sql`select to_json(${texts}::text[]) as texts, to_json(${[1, -2]}::bigint[]) as ids`)
+      const [row] = await read(
+        (sql) => sql`select to_json(${texts}::text[]) as texts, to_json(${[1, -2]}::bigint[]) as ids`,
+      )
       assert.deepEqual({ ...row }, { texts, ids: [1, -2] })
-      const [nulls] = await read((sql) => sql`select to_json(${['a', null] as string[]}::text[]) as texts, to_json(${[]}::text[]) as none`)
+      const [nulls] = await read(
+        (sql) => sql`select to_json(${['a', null] as string[]}::text[]) as texts, to_json(${[]}::text[]) as none`,
+      )
       assert.deepEqual({ ...nulls }, { texts: ['a', null], none: [] })
     })
   })
@@ -208,7 +219,9 @@ describe('database', () => {
   describe('faults of the statement', () => {
     test('a statement timeout is DatabaseBusy and says what the database said', async () => {
       const error = await failure(
-        open({ statementTimeoutMs: 100, deadlineMs: 60_000 }).read((sql) => sql`select pg_sleep(600), ${'secret'}::text`),
+        open({ statementTimeoutMs: 100, deadlineMs: 60_000 }).read(
+          (sql) => sql`select pg_sleep(600), ${'secret'}::text`,
+        ),
       )
       assert.ok(error instanceof DatabaseBusy)
       assert.equal(error.message, 'database busy: canceling statement due to statement timeout')
@@ -217,7 +230,9 @@ describe('database', () => {
     })
 
     test('a lock timeout is DatabaseBusy', async () => {
-      const error = await failure(open().read((sql) => sql`do $$ begin raise exception 'no lock' using errcode = '55P03'; end $$`))
+      const error = await failure(
+        open().read((sql) => sql`do $$ begin raise exception 'no lock' using errcode = '55P03'; end $$`),
+      )
       assert.ok(error instanceof DatabaseBusy)
     })
 
@@ -269,7 +284,11 @@ describe('database', () => {
       const database = open({ deadlineMs: 10_000 })
       const bad = (sql: Sql) => sql`select ${undefined as unknown as string}::text`
       await database.read(one)
-      const errors = await Promise.all([failure(database.read(bad)), failure(database.read(bad)), failure(database.read(bad))])
+      const errors = await Promise.all([
+        failure(database.read(bad)),
+        failure(database.read(bad)),
+        failure(database.read(bad)),
+      ])
       for (const error of errors) assert.equal(error.code, 'UNDEFINED_VALUE')
       assert.equal((await database.read(one)).length, 1)
       assert.equal(database.read.stats.replaced, 0)
@@ -431,7 +450,10 @@ describe('database', () => {
       )
       clock.tick(50)
       assert.equal((await error).code, 'PROBE_TIMEOUT')
-      assert.deepEqual([database.probe.stats.waiting, database.probe.stats.inFlight, database.probe.stats.open], [0, 1, 0])
+      assert.deepEqual(
+        [database.probe.stats.waiting, database.probe.stats.inFlight, database.probe.stats.open],
+        [0, 1, 0],
+      )
       clock.restart()
       await letGo()
       assert.equal((await busy).length, 1)
@@ -616,7 +638,10 @@ describe('database', () => {
       assert.deepEqual(heard, ['read'])
       assert.equal(database.generation, 1)
       const { inFlight, replaced, open: standing, isCutOff } = database.read.stats
-      assert.deepEqual({ inFlight, replaced, standing, isCutOff }, { inFlight: 0, replaced: 1, standing: 0, isCutOff: true })
+      assert.deepEqual(
+        { inFlight, replaced, standing, isCutOff },
+        { inFlight: 0, replaced: 1, standing: 0, isCutOff: true },
+      )
       const again = failure(database.read(one))
       clock.tick(1_050)
       assert.equal((await again).code, 'POOL_REPLACED')
@@ -681,7 +706,8 @@ describe('database', () => {
       await Promise.all(GATES.map((gate) => database[gate](one)))
       await database.end(NEVER_MS)
       await until('the server has none of its sessions left', async () => {
-        const [row] = await home.adminSql`select count(*)::int as n from pg_stat_activity where application_name = 'database-test-end'`
+        const [row] =
+          await home.adminSql`select count(*)::int as n from pg_stat_activity where application_name = 'database-test-end'`
         return row!.n === 0
       })
     })
@@ -721,9 +747,15 @@ describe('database', () => {
     })
 
     test('recognises what it forbids', () => {
-      for (const text of ['await sql.begin(async', 'sql.reserve()', 'sql`\n  copy pod from stdin`', 'select; copy pod to stdout'])
+      for (const text of [
+        'await sql.begin(async',
+        'sql.reserve()',
+        'sql`\n  copy pod from stdin`',
+        'select; copy pod to stdout',
+      ])
         assert.match(text, FORBIDDEN)
-      for (const text of ['const copy = [...rows]', 'a copy of the row', 'this.beginning()']) assert.doesNotMatch(text, FORBIDDEN)
+      for (const text of ['const copy = [...rows]', 'a copy of the row', 'this.beginning()'])
+        assert.doesNotMatch(text, FORBIDDEN)
     })
   })
 })

@@ -35,12 +35,18 @@ function folders(t: TestContext, parent = tmpdir()) {
     chmodSync(join(root, path), mode)
     return join(root, path)
   }
-  return { root, make, dataDir: make('home', 0o700) && make('home/data', 0o700), base: join(make('lib', 0o755), 'shared') }
+  return {
+    root,
+    make,
+    dataDir: make('home', 0o700) && make('home/data', 0o700),
+    base: join(make('lib', 0o755), 'shared'),
+  }
 }
 
 /** Another user by the modes of folders, so that these tests need no second account. */
 function otherUser(root: string): (account: Account | undefined) => Launcher {
-  const enters = (path: string): boolean => path.length <= root.length || (enters(dirname(path)) && existsSync(path) && isOpen(path))
+  const enters = (path: string): boolean =>
+    path.length <= root.length || (enters(dirname(path)) && existsSync(path) && isOpen(path))
   const isOpen = (path: string) => path.endsWith('/postgres') || (statSync(path).mode & 0o001) !== 0
   return (account) => ({
     account,
@@ -135,7 +141,9 @@ test('a cluster that is there already is moved, and moved once', (t) => {
 const OTHER_DISK = '/dev/shm'
 const isOtherDisk = existsSync(OTHER_DISK) && statSync(OTHER_DISK).dev !== statSync(tmpdir()).dev
 
-test('from another file system it is copied, and the original stays', { skip: !isOtherDisk && `${OTHER_DISK} is none` }, (t) => {
+test('from another file system it is copied, and the original stays', {
+  skip: !isOtherDisk && `${OTHER_DISK} is none`,
+}, (t) => {
   const site = folders(t)
   const { dataDir, root } = folders(t, OTHER_DISK)
   cluster(dataDir, 'copied')
@@ -152,20 +160,29 @@ test('two clusters for one folder, or one behind a link that is not ours: nobody
   cluster(choose(site, dataDir), 'shared')
   rmSync(join(dataDir, 'postgres'))
   cluster(dataDir, 'inside')
-  assert.throws(() => choose(site, dataDir), { name: 'EmbeddedUnavailable', message: /keep one of the two.*DATABASE_URL/ })
+  assert.throws(() => choose(site, dataDir), {
+    name: 'EmbeddedUnavailable',
+    message: /keep one of the two.*DATABASE_URL/,
+  })
   assert.equal(mark(dataDir), 'inside')
 
   const linked = make('home/linked', 0o700)
   cluster(make('home/elsewhere', 0o700))
   symlinkSync(join(site.root, 'home/elsewhere/postgres'), join(linked, 'postgres'))
-  assert.throws(() => choose(site, linked), { name: 'EmbeddedUnavailable', message: /leads to a folder that somebody cannot reach/ })
+  assert.throws(() => choose(site, linked), {
+    name: 'EmbeddedUnavailable',
+    message: /leads to a folder that somebody cannot reach/,
+  })
 })
 
 test('a shared folder that others may write to is not trusted, nor one that is a link', (t) => {
   const site = folders(t)
   mkdirSync(site.base)
   chmodSync(site.base, 0o777)
-  assert.throws(() => choose(site, site.dataDir), { name: 'EmbeddedUnavailable', message: /only user \d+ may write to/ })
+  assert.throws(() => choose(site, site.dataDir), {
+    name: 'EmbeddedUnavailable',
+    message: /only user \d+ may write to/,
+  })
   rmSync(site.base, { recursive: true })
   symlinkSync(site.make('elsewhere', 0o755), site.base)
   assert.throws(() => choose(site, site.dataDir), { name: 'EmbeddedUnavailable' })
@@ -209,7 +226,11 @@ test('programs are copied once, with modes for others, and again when the copy i
 test('programs that the other user can run stay where they are, and so do those of our own', (t) => {
   const { root, base } = programs(t)
   const installed = { postgres: join(root, 'bin/postgres'), initdb: join(root, 'bin/initdb') }
-  const launcher = (account: Account | undefined, finds: boolean): Launcher => ({ account, spawn: () => assert.fail(), finds: () => finds })
+  const launcher = (account: Account | undefined, finds: boolean): Launcher => ({
+    account,
+    spawn: () => assert.fail(),
+    finds: () => finds,
+  })
   assert.equal(reachablePrograms(installed, launcher(undefined, false), base), installed)
   assert.equal(reachablePrograms(installed, launcher(OTHER, true), base), installed)
   const { postgres } = reachablePrograms(installed, launcher(OTHER, false), base)

@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -50,7 +60,9 @@ test('the data is kept between runs', async (t) => {
   assert.deepEqual([...(await query(second, 'select answer from kept'))], [{ answer: 42 }])
 })
 
-test('root runs it as another user without any capability, and lets that one pass', { skip: !isRoot && 'needs root' }, async (t) => {
+test('root runs it as another user without any capability, and lets that one pass', {
+  skip: !isRoot && 'needs root',
+}, async (t) => {
   const site = emptyInstallation(t)
   const { dataDir } = site
   chmodSync(dataDir, 0o700)
@@ -186,14 +198,21 @@ test('a pool opens on the options and on both libpq forms of the URL', async (t)
   const site = emptyInstallation(t)
   const server = await site.start(join(site.dataDir, 'blank, comma "quoted"'))
   const { user, host, database } = server.options
-  for (const connection of [server.options, server.url, `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}`]) {
+  for (const connection of [
+    server.options,
+    server.url,
+    `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}`,
+  ]) {
     const sql = openPool(connection, { max: 1, fetch_types: false })
     const [row] = await sql`select current_user as user, current_database() as database`
     await sql.end()
     assert.deepEqual({ ...row }, { user, database })
   }
   const tcp = openPool('postgresql://me:pass%2Fword@example.test:6543/db', { max: 1 })
-  assert.deepEqual([tcp.options.host, tcp.options.port, tcp.options.user, tcp.options.database], [['example.test'], [6543], 'me', 'db'])
+  assert.deepEqual(
+    [tcp.options.host, tcp.options.port, tcp.options.user, tcp.options.database],
+    [['example.test'], [6543], 'me', 'db'],
+  )
   await tcp.end()
 })
 

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { environment, withEnvFile } from '../../lib/env-file.ts'
+import { environment, withEnvFile } from '../../lib/config/env-file.ts'
 
 function folder(t: TestContext, text?: string): string {
   const path = mkdtempSync(join(tmpdir(), 'broker-env-'))
@@ -22,7 +22,13 @@ test('the file says what the environment does not, an empty value included', (t)
 test('comments, quotes, export, blanks and CRLF are read as people write them', (t) => {
   const text =
     '# a comment\r\nexport A=1\r\nB = "two # words"\r\nC=\'#3\' # why\r\nD=postgres://u:p@h/d?x=1#y\r\n\r\nno assignment\r\nE=\r\n'
-  assert.deepEqual(withEnvFile({}, folder(t, text)), { A: '1', B: 'two # words', C: '#3', D: 'postgres://u:p@h/d?x=1', E: '' })
+  assert.deepEqual(withEnvFile({}, folder(t, text)), {
+    A: '1',
+    B: 'two # words',
+    C: '#3',
+    D: 'postgres://u:p@h/d?x=1',
+    E: '',
+  })
 })
 
 test('no file, or a folder of that name: the environment alone', (t) => {
@@ -36,7 +42,10 @@ test('no file, or a folder of that name: the environment alone', (t) => {
 test('a file that cannot be read stops the program, without its content', (t) => {
   const path = folder(t)
   writeFileSync(join(path, 'file'), 'A=secret')
-  assert.throws(() => withEnvFile({}, join(path, 'file')), { name: 'ConfigError', message: /\.env cannot be read \(ENOTDIR\)/ })
+  assert.throws(() => withEnvFile({}, join(path, 'file')), {
+    name: 'ConfigError',
+    message: /\.env cannot be read \(ENOTDIR\)/,
+  })
 })
 
 test('under test the file is not read', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { misreadsEscapedKeys } from '../../lib/escaped-keys.ts'
+import { misreadsEscapedKeys } from '../../lib/process/escaped-keys.ts'
 
 /** In the `managedFields` of any pod with a container of this name. */
 const OF_A_POD = '{".":{},"k:{\\"name\\":\\"app\\"}":{}}'

@@ -157,47 +157,52 @@ describe('fold', () => {
   test('property: every caller gets the answer to its own item, within the bounds, keys apart', async () => {
     const calls = fc.array(fc.record({ key: fc.nat(6), turns: fc.nat(3), bad: fc.boolean() }), { maxLength: 60 })
     await fc.assert(
-      fc.asyncProperty(calls, fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 5 }), async (plan, lanes, maxItems) => {
-        const inFlight = new Set<string>()
-        const order: number[] = []
-        let busy = 0
-        type Item = { id: number; key: number; bad: boolean }
-        const call = createFold({
-          lanes,
-          maxItems,
-          key: (item: Item) => String(item.key),
-          run: async (items: Item[]) => {
-            assert.ok(++busy <= lanes && items.length <= maxItems)
-            for (const { key } of items) {
-              assert.ok(!inFlight.has(String(key)))
-              inFlight.add(String(key))
-            }
-            await turn()
-            for (const { key } of items) inFlight.delete(String(key))
-            busy--
-            if (items.some(({ bad }) => bad)) throw new Error('bad')
-            order.push(...items.map(({ id }) => id))
-            return items.map(({ id }) => id)
-          },
-        })
-        const answers: Promise<number | string>[] = []
-        for (const [id, { key, turns, bad }] of plan.entries()) {
-          for (let i = 0; i < turns; i++) await turn()
-          answers.push(call({ id, key, bad }).catch(() => 'bad'))
-        }
-        const results = await Promise.all(answers)
-        assert.deepEqual(
-          results,
-          plan.map(({ bad }, id) => (bad ? 'bad' : id)),
-        )
-        for (const key of new Set(plan.map((item) => item.key))) {
-          const ofKey = order.filter((id) => plan[id]!.key === key)
+      fc.asyncProperty(
+        calls,
+        fc.integer({ min: 1, max: 3 }),
+        fc.integer({ min: 1, max: 5 }),
+        async (plan, lanes, maxItems) => {
+          const inFlight = new Set<string>()
+          const order: number[] = []
+          let busy = 0
+          type Item = { id: number; key: number; bad: boolean }
+          const call = createFold({
+            lanes,
+            maxItems,
+            key: (item: Item) => String(item.key),
+            run: async (items: Item[]) => {
+              assert.ok(++busy <= lanes && items.length <= maxItems)
+              for (const { key } of items) {
+                assert.ok(!inFlight.has(String(key)))
+                inFlight.add(String(key))
+              }
+              await turn()
+              for (const { key } of items) inFlight.delete(String(key))
+              busy--
+              if (items.some(({ bad }) => bad)) throw new Error('bad')
+              order.push(...items.map(({ id }) => id))
+              return items.map(({ id }) => id)
+            },
+          })
+          const answers: Promise<number | string>[] = []
+          for (const [id, { key, turns, bad }] of plan.entries()) {
+            for (let i = 0; i < turns; i++) await turn()
+            answers.push(call({ id, key, bad }).catch(() => 'bad'))
+          }
+          const results = await Promise.all(answers)
           assert.deepEqual(
-            ofKey,
-            ofKey.toSorted((a, b) => a - b),
+            results,
+            plan.map(({ bad }, id) => (bad ? 'bad' : id)),
           )
-        }
-      }),
+          for (const key of new Set(plan.map((item) => item.key))) {
+            const ofKey = order.filter((id) => plan[id]!.key === key)
+            assert.deepEqual(
+              ofKey,
+              ofKey.toSorted((a, b) => a - b),
+            )
+          }
+        },
+      ),
       { numRuns: 60 },
     )
   })

@@ -15,7 +15,9 @@ function reader() {
   const asked: string[] = []
   const read = sharedRead<string>((of, key) => {
     asked.push(key)
-    return of.read.json((s) => s`select json_build_object('key', ${key}::text, 'id', id) from shared`) as Promise<Buffer>
+    return of.read.json(
+      (s) => s`select json_build_object('key', ${key}::text, 'id', id) from shared`,
+    ) as Promise<Buffer>
   })
   return { asked, read }
 }

@@ -39,7 +39,8 @@ for (const [what, app, isKept] of EACH) {
       values ('u', 'shop', ${policy_name}, 'Egress', 1, 'TCP', '', ${ago(hours)}::text::timestamp, 'Allow')`
     await verdict('old', OLD)
     await verdict('young', YOUNG)
-    const names = async (query = '') => (await read(app, `/audit/verdicts?${query}`)).map((row: { policy_name: string }) => row.policy_name)
+    const names = async (query = '') =>
+      (await read(app, `/audit/verdicts?${query}`)).map((row: { policy_name: string }) => row.policy_name)
     assert.deepEqual(await names(), kept('old', 'young'))
     assert.deepEqual(await names('policy=old&namespace=shop'), kept('old', 'old').slice(1))
   })
@@ -48,11 +49,21 @@ for (const [what, app, isKept] of EACH) {
     const namespace = `denied-${isKept}`
     const at = (hours: number) => ({ firstSeen: `${ago(100)}Z`, lastSeen: `${ago(hours)}Z`, podNamespace: namespace })
     await app.post('/pod/spec', {
-      ...{ pod_name: `pod-${isKept}`, pod_namespace: namespace, pod_ip: '10.0.0.1', node_name: 'n', time_stamp: ago(0), is_dead: false },
+      ...{
+        pod_name: `pod-${isKept}`,
+        pod_namespace: namespace,
+        pod_ip: '10.0.0.1',
+        node_name: 'n',
+        time_stamp: ago(0),
+        is_dead: false,
+      },
       ...{ workload_kind: 'Deployment', workload_name: 'web' },
     })
     const one = { podName: `pod-${isKept}`, podUid: 'u' }
-    await take(app, [denial({ ...one, ...at(OLD), syscall: 'old' }), denial({ ...one, ...at(YOUNG), syscall: 'young' })])
+    await take(app, [
+      denial({ ...one, ...at(OLD), syscall: 'old' }),
+      denial({ ...one, ...at(YOUNG), syscall: 'young' }),
+    ])
     for (const filter of [
       '',
       `namespace=${namespace}`,
@@ -117,7 +128,9 @@ for (const [what, app, isKept] of EACH) {
         .map(({ path }) => path)
         .sort()
         .reverse()
-    for (const query of ['', 'kind=exec&origin=image', 'container=app', 'limit=1'].map((text) => new URLSearchParams(text))) {
+    for (const query of ['', 'kind=exec&origin=image', 'container=app', 'limit=1'].map(
+      (text) => new URLSearchParams(text),
+    )) {
       const { containers, truncated } = await read(app, `/workloads/${namespace}/Deployment/web/runtime?${query}`)
       const expected = kept('/bin/old', '/bin/young')
       if (query.has('limit')) assert.deepEqual([containers[0].entries.length, truncated], [1, isKept])
@@ -132,7 +145,9 @@ for (const [what, app, isKept] of EACH) {
     const namespace = newNamespace()
     const [old, young] = [newDigest(), newDigest()]
     const repository = `registry.test/${namespace}/app`
-    const containers = [old, young].map((digest, n) => container(`c${n}`, digest, { repository, image: `${repository}:${n}` }))
+    const containers = [old, young].map((digest, n) =>
+      container(`c${n}`, digest, { repository, image: `${repository}:${n}` }),
+    )
     assert.equal((await app.post('/pod/spec', replica(namespace, containers))).status, 200)
     for (const [digest, hours] of [
       [old, OLD],
@@ -142,13 +157,20 @@ for (const [what, app, isKept] of EACH) {
     assert.equal((await app.get(`/images/${young}/attestation`)).status, 200)
     assert.equal((await app.get(`/images/${old}/attestation`)).status, isKept ? 200 : 404)
     const digests = (items: { digest: string }[]) => items.map(({ digest }) => digest).sort()
-    for (const filter of ['', 'verdict=verified', `repository=${repository}`, `repository=${repository}&verdict=verified`]) {
+    for (const filter of [
+      '',
+      'verdict=verified',
+      `repository=${repository}`,
+      `repository=${repository}&verdict=verified`,
+    ]) {
       const { items, nextAfter } = await read(app, `/attestations?${filter}`)
       assert.deepEqual([digests(items), nextAfter], [kept(old, young).sort(), null], filter)
     }
     for (const path of ['/attestations/running', `/attestations/running?namespace=${namespace}`]) {
       const { items } = await read(app, path)
-      const verdicts = Object.fromEntries(items.map((item: { digest: string; verdict: string | null }) => [item.digest, item.verdict]))
+      const verdicts = Object.fromEntries(
+        items.map((item: { digest: string; verdict: string | null }) => [item.digest, item.verdict]),
+      )
       assert.deepEqual(verdicts, { [young]: 'verified', [old]: isKept ? 'verified' : null })
     }
     for (const scope of ['', `&namespace=${namespace}`])

@@ -34,8 +34,23 @@ function executables(on: postgres.Sql, owners: readonly string[], paths: readonl
 function heartbeats(on: postgres.Sql, ids: readonly string[], seconds: readonly number[]) {
   const beats = ids.flatMap((container_id) =>
     seconds.map((second) => ({
-      ...{ container_id, pod_namespace: 'n', workload_kind: 'k', workload_name: 'w', container_name: 'c', image_digest: '', pod_name: 'p' },
-      ...{ node_name: 'n', mode: 'full', exec_probe: true, lib_probe: true, start_mode: 'start', tracking_since: time(0) },
+      ...{
+        container_id,
+        pod_namespace: 'n',
+        workload_kind: 'k',
+        workload_name: 'w',
+        container_name: 'c',
+        image_digest: '',
+        pod_name: 'p',
+      },
+      ...{
+        node_name: 'n',
+        mode: 'full',
+        exec_probe: true,
+        lib_probe: true,
+        start_mode: 'start',
+        tracking_since: time(0),
+      },
       ...{ probe_attached_at: null, heartbeat_at: time(second), heartbeat_secs: 1, events_dropped: 0, unsent: 0 },
       ...{ incomplete: false, ended: false },
     })),
@@ -43,7 +58,16 @@ function heartbeats(on: postgres.Sql, ids: readonly string[], seconds: readonly 
   return on`select store_heartbeats(${JSON.stringify(beats)}::text::json)`
 }
 const NODE_NUMBERS = [
-  ...['ctxt_per_sec', 'cpu_some10', 'cpu_full10', 'mem_some10', 'mem_full10', 'cpu_cores', 'memory_bytes', 'bpf_runq_enqueued'],
+  ...[
+    'ctxt_per_sec',
+    'cpu_some10',
+    'cpu_full10',
+    'mem_some10',
+    'mem_full10',
+    'cpu_cores',
+    'memory_bytes',
+    'bpf_runq_enqueued',
+  ],
   ...['bpf_runq_hist', 'bpf_pair', 'unknown_blame_share'],
 ]
 
@@ -77,7 +101,13 @@ const writers: Record<string, Write> = {
   upsert_services: (on, keys, second) =>
     on`select upsert_services(${JSON.stringify(keys.map((svc_ip) => ({ svc_ip, time_stamp: time(second) })))}::text::json)`,
   add_syscalls: (on, keys, second) => {
-    const record = (pod_name: string) => ({ pod_name, pod_namespace: '', syscalls: ['read'], arch: 'x', time_stamp: time(second) })
+    const record = (pod_name: string) => ({
+      pod_name,
+      pod_namespace: '',
+      syscalls: ['read'],
+      arch: 'x',
+      time_stamp: time(second),
+    })
     return on`select add_syscalls(${JSON.stringify(keys.map(record))}::text::json, null)`
   },
   // Each writer has pods of its own, whose order is not that of the workloads that they share.
@@ -94,8 +124,21 @@ const writers: Record<string, Write> = {
     return on`select add_syscalls(${JSON.stringify(pods.map(record))}::text::json, null)`
   },
   store_denials: (on, keys, second) => {
-    const denials = keys.map((pod_uid) => ({ pod_uid, pod_name: 'p', pod_namespace: 'n', syscall: 's', action: 'a', count: 1 }))
-    const document = { node: `${keys[0]}-${second}`, capturing: true, interval_seconds: null, post: randomUUID(), denials }
+    const denials = keys.map((pod_uid) => ({
+      pod_uid,
+      pod_name: 'p',
+      pod_namespace: 'n',
+      syscall: 's',
+      action: 'a',
+      count: 1,
+    }))
+    const document = {
+      node: `${keys[0]}-${second}`,
+      capturing: true,
+      interval_seconds: null,
+      post: randomUUID(),
+      denials,
+    }
     return on`select * from store_denials(${JSON.stringify(document)}::text::json)`
   },
   // The rows are of one owner, and so is the order of their paths.
@@ -108,7 +151,14 @@ const writers: Record<string, Write> = {
   'store_minutes, of five minutes': (on, keys, second) => minutes(on, keys, Math.min(second, 1), 300),
   // All of one node, whose row comes last.
   store_samples: (on, keys, second) => {
-    const node = { node: 'n', ts: time(second), interval_ms: 1, compute_enabled: true, compute_supported: true, contention_loaded: true }
+    const node = {
+      node: 'n',
+      ts: time(second),
+      interval_ms: 1,
+      compute_enabled: true,
+      compute_supported: true,
+      contention_loaded: true,
+    }
     const zeros = NODE_NUMBERS.map((key) => [key, 0])
     return on`
       select store_samples(${JSON.stringify({ ...node, ...Object.fromEntries(zeros) })}::text::json, k.t, k.t, k.t, k.t, k.t, k.b, k.f,
@@ -131,7 +181,9 @@ async function assertNoCircle(write: Write, keys: [string, string, string]): Pro
       await until('the writer waits', async () => (await waiting(sql)) === n + 1)
     }
   })
-  const faults = (await Promise.allSettled(writes)).flatMap((one) => (one.status === 'rejected' ? [one.reason.code] : []))
+  const faults = (await Promise.allSettled(writes)).flatMap((one) =>
+    one.status === 'rejected' ? [one.reason.code] : [],
+  )
   assert.deepEqual(faults, [])
 }
 

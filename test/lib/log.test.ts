@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from 'node:test'
 
-const module = new URL('../../lib/log.ts', import.meta.url).href
+const module = new URL('../../lib/observability/log.ts', import.meta.url).href
 
 /** At its exit a process gives its reader two seconds, which a busy machine may take for itself: so quick a reader was given them. */
 const QUICK_MS = 1_500
@@ -85,7 +85,16 @@ test('an error of the database is logged without the values it was about', async
   assert.equal((errors[5]!.cause as unknown as { code: string }).code, '22001')
   assert.deepEqual(
     lines.map((line) => line.msg),
-    ['database error', 'database error', 'database error', 'relation "pod" does not exist', 'plain', 'wrapped', 'database error', 'told'],
+    [
+      'database error',
+      'database error',
+      'database error',
+      'relation "pod" does not exist',
+      'plain',
+      'wrapped',
+      'database error',
+      'told',
+    ],
   )
   assert.ok(errors.every((err) => err.stack!.includes('at ')))
 })

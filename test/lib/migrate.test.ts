@@ -57,7 +57,8 @@ function run(url: string, folder: string, options: Partial<MigrateOptions> = {})
 
 const TWO = {
   'migrations/0001_first.sql': '-- reason\ncreate table first (id int primary key)',
-  'migrations/0002_second.sql': '-- reason\ncreate table second (id int);\ninsert into second values (1); -- no newline at the end',
+  'migrations/0002_second.sql':
+    '-- reason\ncreate table second (id int);\ninsert into second values (1); -- no newline at the end',
 }
 
 test('applies the files in order, remembers them, and finds nothing to do the next time', async (t) => {
@@ -68,7 +69,8 @@ test('applies the files in order, remembers them, and finds nothing to do the ne
   assert.deepEqual(await run(url, folder), { applied: [], version: 2 })
   add({ 'migrations/0010_later.sql': 'alter table first add column name text' })
   assert.deepEqual(await run(url, folder), { applied: ['0010_later'], version: 10 })
-  const rows = await sql`select version, name, abs(extract(epoch from now() at time zone 'utc' - applied_at)) < 600 as is_recent
+  const rows =
+    await sql`select version, name, abs(extract(epoch from now() at time zone 'utc' - applied_at)) < 600 as is_recent
                          from schema_migration order by version`
   assert.deepEqual(
     rows.map(({ version, name, is_recent }) => [version, name, is_recent]),
@@ -130,13 +132,21 @@ test('four processes at once on an empty database all succeed, and each file run
     results.map(({ version }) => version),
     [4, 4, 4, 4],
   )
-  assert.deepEqual(results.flatMap(({ applied }) => applied).sort(), ['0001_first', '0002_second', '0003_index', '0004_slow'])
+  assert.deepEqual(results.flatMap(({ applied }) => applied).sort(), [
+    '0001_first',
+    '0002_second',
+    '0003_index',
+    '0004_slow',
+  ])
   assert.deepEqual([...(await sql`select one(), (select count(*)::int from second) as rows`)], [{ one: 1, rows: 1 }])
 })
 
 test('a schema newer than the code is refused and left alone', async (t) => {
   const newer = schemaFolder(t, TWO)
-  const older = schemaFolder(t, { 'migrations/0001_first.sql': TWO['migrations/0001_first.sql'], 'functions/f.sql': 'select 1' })
+  const older = schemaFolder(t, {
+    'migrations/0001_first.sql': TWO['migrations/0001_first.sql'],
+    'functions/f.sql': 'select 1',
+  })
   const { sql, url } = await emptyDatabase(t)
   await run(url, newer.folder)
   const before = await sql`select hash from schema_functions`
@@ -195,10 +205,13 @@ test('waits for a table lock no longer than the limit, then tries again', async 
 async function migrateUnderLimits(t: TestContext): Promise<void> {
   const { folder } = schemaFolder(t, {
     'migrations/0001_slow.sql': 'create table slow as select 1 as id; select pg_sleep(0.8)',
-    'migrations/0002_index.sql': '-- no-transaction\ncreate index concurrently if not exists slow_by_id on slow (pause(id))',
+    'migrations/0002_index.sql':
+      '-- no-transaction\ncreate index concurrently if not exists slow_by_id on slow (pause(id))',
   })
   const { sql, url } = await emptyDatabase(t)
-  await sql.unsafe("create function pause(int) returns int immutable language plpgsql as 'begin perform pg_sleep(0.8); return 1; end'")
+  await sql.unsafe(
+    "create function pause(int) returns int immutable language plpgsql as 'begin perform pg_sleep(0.8); return 1; end'",
+  )
   const name = new URL(url).pathname.slice(1)
   await sql.unsafe(
     `alter database ${name} set statement_timeout = 500; alter database ${name} set idle_in_transaction_session_timeout = 500`,
@@ -211,10 +224,13 @@ for (const isolation of ['repeatable read', 'serializable']) {
   test(`a database whose transactions are ${isolation} is migrated like any other`, { timeout: 900_000 }, async (t) => {
     const { folder } = schemaFolder(t, {
       ...TWO,
-      'migrations/0003_index.sql': '-- no-transaction\ncreate index concurrently if not exists second_by_id on second (id)',
+      'migrations/0003_index.sql':
+        '-- no-transaction\ncreate index concurrently if not exists second_by_id on second (id)',
     })
     const { sql, url } = await emptyDatabase(t)
-    await sql.unsafe(`alter database ${new URL(url).pathname.slice(1)} set default_transaction_isolation = '${isolation}'`)
+    await sql.unsafe(
+      `alter database ${new URL(url).pathname.slice(1)} set default_transaction_isolation = '${isolation}'`,
+    )
     assert.deepEqual((await run(url, folder)).applied, ['0001_first', '0002_second', '0003_index'])
   })
 }
@@ -225,7 +241,10 @@ test('a file outside a transaction waits for others no longer than the limit, an
   const { folder, add } = schemaFolder(t, TWO)
   const { sql, url } = await emptyDatabase(t)
   await run(url, folder)
-  add({ 'migrations/0003_index.sql': '-- no-transaction\ncreate index concurrently if not exists second_by_id on second (id)' })
+  add({
+    'migrations/0003_index.sql':
+      '-- no-transaction\ncreate index concurrently if not exists second_by_id on second (id)',
+  })
   const holder = openPool(url, { max: 1, fetch_types: false })
   t.after(() => holder.end({ timeout: 1 }))
   await holder.unsafe('begin; insert into second values (2)')
@@ -237,7 +256,9 @@ test('a file outside a transaction waits for others no longer than the limit, an
   await until('it was held up', () => patient.lines.some(({ message }) => message.includes('held up')))
   await holder.unsafe('commit')
   assert.deepEqual((await patient).applied, ['0003_index'])
-  const [index] = await sql<{ valid: boolean }[]>`select indisvalid as valid from pg_index where indexrelid = to_regclass('second_by_id')`
+  const [index] = await sql<
+    { valid: boolean }[]
+  >`select indisvalid as valid from pg_index where indexrelid = to_regclass('second_by_id')`
   assert.equal(index!.valid, true)
 })
 
@@ -258,11 +279,13 @@ test('a migration that never ends is given up on, and its process named', async 
 test('an invalid index that a failed concurrent build left behind is built again', async (t) => {
   const { folder } = schemaFolder(t, {
     'migrations/0001_rows.sql': 'create table rows (id int); insert into rows values (1), (1)',
-    'migrations/0002_unique.sql': '-- no-transaction\ncreate unique index concurrently if not exists rows_by_id on rows (id)',
+    'migrations/0002_unique.sql':
+      '-- no-transaction\ncreate unique index concurrently if not exists rows_by_id on rows (id)',
   })
   const { sql, url } = await emptyDatabase(t)
   await assert.rejects(run(url, folder), { name: 'MigrationFailed', message: /0002_unique\.sql.*rows_by_id/ })
-  const isValid = () => sql<{ indisvalid: boolean }[]>`select indisvalid from pg_index where indexrelid = to_regclass('rows_by_id')`
+  const isValid = () =>
+    sql<{ indisvalid: boolean }[]>`select indisvalid from pg_index where indexrelid = to_regclass('rows_by_id')`
   assert.equal((await isValid())[0]?.indisvalid, false)
   await sql`delete from rows where ctid = (select min(ctid) from rows)`
   assert.deepEqual((await run(url, folder)).applied, ['0002_unique'])
@@ -292,7 +315,10 @@ test('an encoding other than UTF8 is refused', async (t) => {
   const name = new URL(url).pathname.slice(1)
   await sql.unsafe(`create database ${name}_l1 template template0 encoding 'LATIN1' locale 'C'`)
   try {
-    await assert.rejects(run(url.replace(name, `${name}_l1`), folder), { name: 'UnsupportedDatabase', message: /LATIN1.*UTF8/ })
+    await assert.rejects(run(url.replace(name, `${name}_l1`), folder), {
+      name: 'UnsupportedDatabase',
+      message: /LATIN1.*UTF8/,
+    })
   } finally {
     await sql.unsafe(`drop database ${name}_l1 with (force)`)
   }
@@ -362,7 +388,8 @@ async function outcomeOf(attempt: ReturnType<typeof run>, code: string): Promise
     () => assert.fail('it succeeded'),
     (reason) => reason,
   )
-  const warned = (text: string) => attempt.lines.filter(({ level, message }) => level === 'warn' && message.includes(text)).length
+  const warned = (text: string) =>
+    attempt.lines.filter(({ level, message }) => level === 'warn' && message.includes(text)).length
   const [reconnects, heldUp] = [warned('no connection to the database'), warned('held up by other sessions')]
   if (error.name === 'DatabaseUnreachable') {
     assert.match(error.message, new RegExp(`\\(${code}\\) in ${ATTEMPTS} attempts`))
@@ -434,14 +461,30 @@ for (const [severity, code] of [
     const server = await startRefusing(t, severity, code)
     const { folder } = schemaFolder(t, TWO)
     const { port } = server.address() as net.AddressInfo
-    assert.equal(await outcomeOf(run(`postgresql://nobody@127.0.0.1:${port}/none`, folder, PATIENT), code), 'reconnects')
+    assert.equal(
+      await outcomeOf(run(`postgresql://nobody@127.0.0.1:${port}/none`, folder, PATIENT), code),
+      'reconnects',
+    )
   })
 }
 
 test('a statement that fails is judged by its code, in a transaction and without', { timeout: 900_000 }, async (t) => {
   const { url } = await emptyDatabase(t)
   const outcomes: Record<Outcome, readonly string[]> = {
-    reconnects: ['08000', '08003', '08006', '08P01', '53300', '57P01', '57P02', '57P03', '57P04', '57P05', '25P03', '25P04'],
+    reconnects: [
+      '08000',
+      '08003',
+      '08006',
+      '08P01',
+      '53300',
+      '57P01',
+      '57P02',
+      '57P03',
+      '57P04',
+      '57P05',
+      '25P03',
+      '25P04',
+    ],
     'is held up': ['55P03', '40P01', '40001'],
     'fails at once': [
       ...['57014', '25006', '22P02', '23505', '28000', '3D000', '42501', '42P07', '53100', '53200', '53400', '54001'],

@@ -4,12 +4,12 @@ import test from 'node:test'
 import { z } from 'zod'
 import { routes } from '../../handlers/router.ts'
 import { access, declaredRoutes } from '../../lib/http/access.ts'
-import { MAX_CORE_BODY_BYTES } from '../../lib/http/body.ts'
-import { route } from '../../lib/http/context.ts'
-import { declarationOf, docOf, shownAs } from '../../lib/http/declared.ts'
-import { naiveTime, wireTime } from '../../lib/http/fields.ts'
-import { charge } from '../../lib/http/read-budget.ts'
-import { body, params, query } from '../../lib/http/validate.ts'
+import { charge } from '../../lib/http/charge.ts'
+import { MAX_CORE_BODY_BYTES } from '../../lib/http/request/body.ts'
+import { naiveTime, wireTime } from '../../lib/http/request/fields.ts'
+import { body, params, query } from '../../lib/http/request/validate.ts'
+import { route } from '../../lib/http/route.ts'
+import { declarationOf, docOf, shownAs } from '../../lib/openapi/declare.ts'
 import { openApi } from '../../lib/openapi/index.ts'
 import { operationId } from '../../lib/openapi/names.ts'
 import { VERSION } from '../../lib/version.ts'
@@ -22,7 +22,11 @@ type Json = any
 const committed = readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8')
 const scopes = declaredRoutes(routes.flatMap((one) => one.routes))
 const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
-  Object.entries(methods).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, path, operation: operation as Json })),
+  Object.entries(methods).map(([method, operation]) => ({
+    name: `${method.toUpperCase()} ${path}`,
+    path,
+    operation: operation as Json,
+  })),
 )
 const operation = (name: string) => operations.find((one) => one.name === name)!.operation
 const statuses = (name: string) => Object.keys(operation(name).responses).map(Number)
@@ -42,7 +46,10 @@ test('its version is that of the package', () => {
 
 test('every mounted route is in it with its scope, and nothing else is', () => {
   const told = Object.fromEntries(operations.map(({ name, operation }) => [name, operation['x-required-scope']]))
-  assert.deepEqual(told, Object.fromEntries([...scopes].map(([name, scope]) => [name.replace(/:(\w+)/g, '{$1}'), scope])))
+  assert.deepEqual(
+    told,
+    Object.fromEntries([...scopes].map(([name, scope]) => [name.replace(/:(\w+)/g, '{$1}'), scope])),
+  )
 })
 
 /** The end of the one route that writes and needs no body. */
@@ -116,7 +123,8 @@ test('the limits of the fields of a flow are told', () => {
   const { properties } = document.components.schemas.TrafficPost as Json
   const limitOf = (key: string) => properties[key].maxLength ?? properties[key].anyOf?.[0].maxLength
   assert.deepEqual([limitOf('uuid'), limitOf('pod_name'), limitOf('pod_ip'), limitOf('decision')], [128, 253, 128, 64])
-  for (const key of Object.keys(properties)) assert.equal(limitOf(key) === undefined, ['time_stamp', 'syn_retries'].includes(key), key)
+  for (const key of Object.keys(properties))
+    assert.equal(limitOf(key) === undefined, ['time_stamp', 'syn_retries'].includes(key), key)
 })
 
 test('statuses follow from what a route is made of', () => {
@@ -129,7 +137,8 @@ test('statuses follow from what a route is made of', () => {
 })
 
 test('parameters are told as clients send them', () => {
-  const schemaOf = (name: string, parameter: string) => operation(name).parameters.find((one: Json) => one.name === parameter).schema
+  const schemaOf = (name: string, parameter: string) =>
+    operation(name).parameters.find((one: Json) => one.name === parameter).schema
   assert.deepEqual(schemaOf('GET /pod/traffic', 'limit'), { type: 'integer', default: 5000 })
   assert.deepEqual(schemaOf('GET /pod/info', 'include_dead'), { type: 'boolean', default: true })
   assert.equal(schemaOf('GET /pod/ip/{ip}', 'at').type, 'string')
@@ -156,15 +165,38 @@ test('answers in several notations, headers of answers and bodies that need not 
 const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean, unknown][] }> = (() => {
   const T = '2024-05-01T10:00:00'
   const record = {
-    ...{ pod_name: 'a', pod_ip: '10.0.0.1', pod_namespace: null, pod_obj: { metadata: {} }, time_stamp: T, node_name: 'n' },
-    ...{ is_dead: false, pod_identity: null, workload_selector_labels: { a: 'b' }, pod_ips: [], workload_kind: null, workload_name: null },
+    ...{
+      pod_name: 'a',
+      pod_ip: '10.0.0.1',
+      pod_namespace: null,
+      pod_obj: { metadata: {} },
+      time_stamp: T,
+      node_name: 'n',
+    },
+    ...{
+      is_dead: false,
+      pod_identity: null,
+      workload_selector_labels: { a: 'b' },
+      pod_ips: [],
+      workload_kind: null,
+      workload_name: null,
+    },
     ...{ capture_level: 'low', host_network: null, started_at: `${T}.123` },
   }
   const service = { svc_ip: '10.0.0.1', svc_name: null, svc_namespace: 'x', service_spec: {}, time_stamp: T }
   const flow = { uuid: 'u', time_stamp: `${T}.123456789`, pod_name: 'p'.repeat(253), syn_retries: 4 }
   const keys = [
     ...['uuid', 'pod_name', 'pod_namespace', 'pod_ip', 'pod_port', 'ip_protocol', 'traffic_type', 'traffic_in_out_ip'],
-    ...['traffic_in_out_port', 'decision', 'time_stamp', 'peer_kind', 'peer_namespace', 'peer_name', 'peer_uid', 'peer_workload_kind'],
+    ...[
+      'traffic_in_out_port',
+      'decision',
+      'time_stamp',
+      'peer_kind',
+      'peer_namespace',
+      'peer_name',
+      'peer_uid',
+      'peer_workload_kind',
+    ],
     ...['peer_workload_name', 'peer_resolved_at', 'drop_cause', 'syn_retries'],
   ]
   const row = { ...Object.fromEntries(keys.map((key) => [key, null])), uuid: 'u', time_stamp: T }
@@ -173,23 +205,44 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
   const flows: [boolean, unknown][] = [
     [true, flow],
     [true, { ...flow, syn_retries: null, pod_name: null, peer_kind: 'ignored' }],
-    ...[{ uuid: undefined }, { uuid: 'u'.repeat(129) }, { pod_name: 'p'.repeat(254) }, { pod_port: 80 }, { decision: 'd'.repeat(65) }].map(
-      (fields): [boolean, unknown] => [false, { ...flow, ...fields }],
-    ),
-    ...[{ syn_retries: 1.5 }, { syn_retries: 2 ** 53 }, { time_stamp: `${T}Z` }, { time_stamp: '2024-13-01T10:00:00' }].map(
-      (fields): [boolean, unknown] => [false, { ...flow, ...fields }],
-    ),
+    ...[
+      { uuid: undefined },
+      { uuid: 'u'.repeat(129) },
+      { pod_name: 'p'.repeat(254) },
+      { pod_port: 80 },
+      { decision: 'd'.repeat(65) },
+    ].map((fields): [boolean, unknown] => [false, { ...flow, ...fields }]),
+    ...[
+      { syn_retries: 1.5 },
+      { syn_retries: 2 ** 53 },
+      { time_stamp: `${T}Z` },
+      { time_stamp: '2024-13-01T10:00:00' },
+    ].map((fields): [boolean, unknown] => [false, { ...flow, ...fields }]),
     [false, null],
   ]
   const image = `sha256:${'a'.repeat(64)}`
   const payload = { schema_version: 1, image: { digest: image }, source: 'registry', scanned_at: `${T}.123456789Z` }
   const result = { schema_version: 1, digest: image, repository: 'r', checked_at: `${T}Z`, verdict: 'unsigned' }
   const executable = {
-    ...{ pod_namespace: 'n', pod_name: 'p', workload_kind: 'Deployment', workload_name: 'w', container_name: 'c', image_digest: image },
+    ...{
+      pod_namespace: 'n',
+      pod_name: 'p',
+      workload_kind: 'Deployment',
+      workload_name: 'w',
+      container_name: 'c',
+      image_digest: image,
+    },
     ...{ kind: 'exec', path: '/x', path_complete: true, source: 'ebpf', origin: 'image', first_seen: T, last_seen: T },
   }
   const heartbeat = {
-    ...{ pod_namespace: 'n', pod_name: 'p', workload_kind: 'Deployment', workload_name: 'w', container_name: 'c', container_id: 'c1' },
+    ...{
+      pod_namespace: 'n',
+      pod_name: 'p',
+      workload_kind: 'Deployment',
+      workload_name: 'w',
+      container_name: 'c',
+      container_id: 'c1',
+    },
     ...{
       node_name: 'n',
       mode: 'full',
@@ -202,7 +255,15 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
     },
   }
   const denial = { podUid: 'u', podName: 'p', podNamespace: 'n', syscall: 's', action: 'a', count: 1 }
-  const compute = { container_uid: 'u/c', pod_uid: 'u', pod_name: 'p', namespace: 'n', container: 'c', cpu: {}, memory: { limit: null } }
+  const compute = {
+    container_uid: 'u/c',
+    pod_uid: 'u',
+    pod_name: 'p',
+    namespace: 'n',
+    container: 'c',
+    cpu: {},
+    memory: { limit: null },
+  }
   const badPayloads = [
     ...[
       { schema_version: 1.5 },
@@ -235,12 +296,24 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
     'POST /images/:digest/vulnerabilities': {
       bodies: [
         [true, payload],
-        [true, { ...payload, vulnerabilities: null, observed_in: null, sbom_sources: 'grype', db_updated_at: `${T}Z`, unknown: 1 }],
         [
           true,
           {
             ...payload,
-            vulnerabilities: [{ id: 'x', package: { name: 'p' }, cvss: { nvd: { v3_score: 1.5 }, x: null }, score: 1, kev: true }],
+            vulnerabilities: null,
+            observed_in: null,
+            sbom_sources: 'grype',
+            db_updated_at: `${T}Z`,
+            unknown: 1,
+          },
+        ],
+        [
+          true,
+          {
+            ...payload,
+            vulnerabilities: [
+              { id: 'x', package: { name: 'p' }, cvss: { nvd: { v3_score: 1.5 }, x: null }, score: 1, kev: true },
+            ],
           },
         ],
         ...badPayloads,
@@ -267,10 +340,9 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
           },
         ],
         ...badPayloads,
-        ...[{}, { name: 1 }, { name: 'x', licenses: 'MIT' }, { name: 'x', version: 1 }].map((component): [boolean, unknown] => [
-          false,
-          { ...payload, components: [component] },
-        ]),
+        ...[{}, { name: 1 }, { name: 'x', licenses: 'MIT' }, { name: 'x', version: 1 }].map(
+          (component): [boolean, unknown] => [false, { ...payload, components: [component] }],
+        ),
         [false, { ...payload, page: { set_id: 'x', index: 0.5, total: 2 } }],
         [false, { ...payload, attestation: { verified: 'no' } }],
       ],
@@ -283,9 +355,23 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
     'POST /images/:digest/attestation': {
       bodies: [
         [true, result],
-        [true, { ...result, signatures: [{ format: 'f' }], attestations: [{ format: 'f', predicate_type: 'p' }], unknown: 1 }],
+        [
+          true,
+          {
+            ...result,
+            signatures: [{ format: 'f' }],
+            attestations: [{ format: 'f', predicate_type: 'p' }],
+            unknown: 1,
+          },
+        ],
         [true, { ...result, reason: null, signatures: null, attestations: null }],
-        [true, { ...result, signatures: [{ format: 'f', verified: true, tlog_index: -7, integrated_time: `${T}Z`, detail: null }] }],
+        [
+          true,
+          {
+            ...result,
+            signatures: [{ format: 'f', verified: true, tlog_index: -7, integrated_time: `${T}Z`, detail: null }],
+          },
+        ],
         ...[
           { schema_version: 1.5 },
           { digest: undefined },
@@ -308,16 +394,34 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
     'POST /seccomp/profiles/:namespace/:kind/:name/export': {
       bodies: [
         [true, {}],
-        [true, { name: 'a.b-1', defaultAction: 'SCMP_ACT_KILL', format: 'yml', acknowledgePartial: true, add: ['read'], remove: [] }],
+        [
+          true,
+          {
+            name: 'a.b-1',
+            defaultAction: 'SCMP_ACT_KILL',
+            format: 'yml',
+            acknowledgePartial: true,
+            add: ['read'],
+            remove: [],
+          },
+        ],
         [true, { name: '', defaultAction: '', format: '', acknowledgePartial: 'no', unknown: 1 }],
         [true, { name: null, defaultAction: null, format: null, acknowledgePartial: null, add: null, remove: null }],
         [true, { add: Array(512).fill('a'.repeat(64)) }],
-        ...[{ name: 'Upper' }, { name: 'a'.repeat(254) }, { name: 7 }, { defaultAction: 'SCMP_ACT_ALLOW' }, { format: 'xml' }].map(
-          (body): [boolean, unknown] => [false, body],
-        ),
-        ...[{ acknowledgePartial: 1 }, { add: ['Read'] }, { add: 'read' }, { remove: ['a'.repeat(65)] }, { add: Array(513).fill('a') }].map(
-          (body): [boolean, unknown] => [false, body],
-        ),
+        ...[
+          { name: 'Upper' },
+          { name: 'a'.repeat(254) },
+          { name: 7 },
+          { defaultAction: 'SCMP_ACT_ALLOW' },
+          { format: 'xml' },
+        ].map((body): [boolean, unknown] => [false, body]),
+        ...[
+          { acknowledgePartial: 1 },
+          { add: ['Read'] },
+          { add: 'read' },
+          { remove: ['a'.repeat(65)] },
+          { add: Array(513).fill('a') },
+        ].map((body): [boolean, unknown] => [false, body]),
         [false, []],
       ],
       // A resource in either notation.
@@ -381,8 +485,18 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
     'PUT /seccomp/crs/:namespace/:name': {
       bodies: [
         [true, { spec: {} }],
-        [true, { spec: { syscalls: [{ names: ['read', 'not a name'], errnoRet: 1 }, {}], workloadRef: null }, hash: null, status: null }],
-        [true, { spec: {}, distribution: { ready: 0, total: 1, state: null, summary: 'x' }, status: { distribution: null } }],
+        [
+          true,
+          {
+            spec: { syscalls: [{ names: ['read', 'not a name'], errnoRet: 1 }, {}], workloadRef: null },
+            hash: null,
+            status: null,
+          },
+        ],
+        [
+          true,
+          { spec: {}, distribution: { ready: 0, total: 1, state: null, summary: 'x' }, status: { distribution: null } },
+        ],
         ...[{}, { spec: null }, { spec: [] }, { spec: 'x' }].map((fields): [boolean, unknown] => [false, fields]),
         ...[
           { defaultAction: 1 },
@@ -398,10 +512,12 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
         ].map((spec): [boolean, unknown] => [false, { spec }]),
         [false, { spec: {}, hash: 7 }],
         [false, { spec: {}, hash: 'h'.repeat(254) }],
-        ...[[], { ready: -1 }, { total: 1.5 }, { total: 2 ** 31 }, { state: 1 }].flatMap((distribution): [boolean, unknown][] => [
-          [false, { spec: {}, distribution }],
-          [false, { spec: {}, status: { distribution } }],
-        ]),
+        ...[[], { ready: -1 }, { total: 1.5 }, { total: 2 ** 31 }, { state: 1 }].flatMap(
+          (distribution): [boolean, unknown][] => [
+            [false, { spec: {}, distribution }],
+            [false, { spec: {}, status: { distribution } }],
+          ],
+        ),
       ],
       answers: [
         [true, { namespace: 'shop', name: 'web', hash: '', syscallCount: 0 }],
@@ -413,9 +529,13 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
       bodies: [
         [true, { node_name: 'n' }],
         [true, { node_name: 'n', paths: ['a', 7, null, { path: 'b' }], files: null }],
-        ...[{}, { node_name: null }, { node_name: ' ' }, { node_name: 'n'.repeat(254) }, { node_name: 'n', paths: {} }].map(
-          (fields): [boolean, unknown] => [false, fields],
-        ),
+        ...[
+          {},
+          { node_name: null },
+          { node_name: ' ' },
+          { node_name: 'n'.repeat(254) },
+          { node_name: 'n', paths: {} },
+        ].map((fields): [boolean, unknown] => [false, fields]),
         [false, { node_name: 'n', files: 'a' }],
       ],
       // Empty.
@@ -439,7 +559,18 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
         [true, []],
         [
           true,
-          [heartbeat, { ...heartbeat, image_digest: image, unsent: 1, incomplete: null, ended: true, probe_attached_at: `${T}.5`, x: 1 }],
+          [
+            heartbeat,
+            {
+              ...heartbeat,
+              image_digest: image,
+              unsent: 1,
+              incomplete: null,
+              ended: true,
+              probe_attached_at: `${T}.5`,
+              x: 1,
+            },
+          ],
         ],
         [true, [{ ...heartbeat, workload_kind: null, workload_name: undefined, events_dropped: 7 }]],
         [false, {}],
@@ -456,12 +587,22 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
     'POST /seccomp/denials': {
       bodies: [
         [true, { node: 'n', denials: [] }],
-        [true, { node: 'n', capturing: false, intervalSeconds: 10, denials: [denial, { ...denial, syscallNr: null, arch: null }] }],
         [
           true,
           {
             node: 'n',
-            denials: [{ ...denial, syscallNr: 1, actionRaw: -1, arch: 'a', firstSeen: `${T}Z`, lastSeen: `${T}.5+02:00`, x: 1 }],
+            capturing: false,
+            intervalSeconds: 10,
+            denials: [denial, { ...denial, syscallNr: null, arch: null }],
+          },
+        ],
+        [
+          true,
+          {
+            node: 'n',
+            denials: [
+              { ...denial, syscallNr: 1, actionRaw: -1, arch: 'a', firstSeen: `${T}Z`, lastSeen: `${T}.5+02:00`, x: 1 },
+            ],
           },
         ],
         [false, { denials: [] }],
@@ -496,7 +637,10 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
     'POST /pod/compute/history/batch': {
       bodies: [
         [true, { node: 'n', ts: `${T}Z`, containers: [] }],
-        [true, { node: 'n', ts: `${T}.5+02:00`, interval_ms: 60_000, resolution_secs: 300, containers: [compute], x: 1 }],
+        [
+          true,
+          { node: 'n', ts: `${T}.5+02:00`, interval_ms: 60_000, resolution_secs: 300, containers: [compute], x: 1 },
+        ],
         [
           true,
           {
@@ -504,7 +648,11 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
             containers: [
               {
                 ...{ ...compute, cpu: { usage_millis: { avg: 1, max: 2, last: 1 }, psi_some10: { avg: 1, max: 2 } } },
-                ...{ memory: { current: { avg: 1 } }, runq: { hist: [1] }, blame: [{ kind: 'pod', ref: 'r', wait_ns: 1 }] },
+                ...{
+                  memory: { current: { avg: 1 } },
+                  runq: { hist: [1] },
+                  blame: [{ kind: 'pod', ref: 'r', wait_ns: 1 }],
+                },
               },
             ],
           },
@@ -528,13 +676,34 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
         [true, { node: 'n', ts: `${T}Z`, interval_ms: 1, containers: [] }],
         [
           true,
-          { node: 'n', ts: `${T}.5+02:00`, interval_ms: 5000, containers: [compute], ctxt_per_sec: 1.5, compute_enabled: false, x: 1 },
+          {
+            node: 'n',
+            ts: `${T}.5+02:00`,
+            interval_ms: 5000,
+            containers: [compute],
+            ctxt_per_sec: 1.5,
+            compute_enabled: false,
+            x: 1,
+          },
         ],
         [
           true,
           {
-            ...{ node: 'n', ts: `${T}Z`, interval_ms: 5000, node_pressure: { cpu_some10: 1 }, unknown_blame_share: 0.5 },
-            containers: [{ ...compute, cgroup_id: 1, runq: { count: 1, hist: [1] }, blame: [{ kind: 'pod', ref: 'r', wait_ns: 1 }] }],
+            ...{
+              node: 'n',
+              ts: `${T}Z`,
+              interval_ms: 5000,
+              node_pressure: { cpu_some10: 1 },
+              unknown_blame_share: 0.5,
+            },
+            containers: [
+              {
+                ...compute,
+                cgroup_id: 1,
+                runq: { count: 1, hist: [1] },
+                blame: [{ kind: 'pod', ref: 'r', wait_ns: 1 }],
+              },
+            ],
           },
         ],
         [false, { ts: `${T}Z`, interval_ms: 1, containers: [] }],
@@ -582,7 +751,13 @@ test('the document and the schemas that the routes run on judge examples alike',
     const checks = [
       ...bodies.map((example) => [schema, requestBody.content['application/json'].schema, example, 'body'] as const),
       ...answers.map(
-        (example) => [docOf(one)!.answer as z.ZodType, responses[200].content['application/json'].schema, example, 'answer'] as const,
+        (example) =>
+          [
+            docOf(one)!.answer as z.ZodType,
+            responses[200].content['application/json'].schema,
+            example,
+            'answer',
+          ] as const,
       ),
     ]
     for (const [zod, json, [isGood, value], what] of checks) {
@@ -601,11 +776,23 @@ test('the document and the schemas that the routes run on judge examples alike',
 
 test('records whose keys come in another order are not allowed', () => {
   const schema = operation('POST /svc/spec').responses[200].content['application/json'].schema
-  const service = { svc_ip: 'a', svc_name: null, svc_namespace: null, service_spec: null, time_stamp: '2024-05-01T10:00:00' }
+  const service = {
+    svc_ip: 'a',
+    svc_name: null,
+    svc_namespace: null,
+    service_spec: null,
+    time_stamp: '2024-05-01T10:00:00',
+  }
   assertAllowed(schema, service, 'x')
-  assert.throws(() => assertAllowed(schema, Object.fromEntries(Object.entries(service).reverse()), 'x'), /x: the order of keys/)
+  assert.throws(
+    () => assertAllowed(schema, Object.fromEntries(Object.entries(service).reverse()), 'x'),
+    /x: the order of keys/,
+  )
   const list = operation('GET /svc/info').responses[200].content['application/json'].schema
-  assert.throws(() => assertAllowed(list, [service, Object.fromEntries(Object.entries(service).reverse())], 'x'), /order of keys/)
+  assert.throws(
+    () => assertAllowed(list, [service, Object.fromEntries(Object.entries(service).reverse())], 'x'),
+    /order of keys/,
+  )
   assert.throws(() => assertAllowed(list, [{ ...service, svc_name: 1 }], 'x'), /svc_name/)
 })
 
@@ -617,7 +804,11 @@ test('a route that declares everything', () => {
     summary: 'Everything',
     description: 'More.',
     answer: z.strictObject({ at: wireTime }).meta({ id: 'Everything' }),
-    also: { 404: 'No data found', 409: 'Another holds it', 422: { description: 'Not so', answer: z.strictObject({ error: z.string() }) } },
+    also: {
+      404: 'No data found',
+      409: 'Another holds it',
+      422: { description: 'Not so', answer: z.strictObject({ error: z.string() }) },
+    },
     tag: 'odd',
   }).put(
     '/odd/:a/:b{[0-9]+}',
@@ -629,7 +820,10 @@ test('a route that declares everything', () => {
     (c) => c.text('x'),
   )
   const put = made(one).paths['/odd/{a}/{b}']!.put as Json
-  assert.deepEqual(Object.keys(put.responses).map(Number), [200, 400, 401, 403, 404, 408, 409, 413, 415, 422, 431, 500, 503])
+  assert.deepEqual(
+    Object.keys(put.responses).map(Number),
+    [200, 400, 401, 403, 404, 408, 409, 413, 415, 422, 431, 500, 503],
+  )
   assert.deepEqual(put.parameters, [
     { name: 'a', in: 'path', required: true, schema: { type: 'string' } },
     { name: 'b', in: 'path', description: 'B', required: true, schema: { type: 'string' } },
@@ -637,7 +831,10 @@ test('a route that declares everything', () => {
     { name: 'r', in: 'query', schema: { $ref: '#/components/schemas/PostedTime' } },
   ])
   assert.equal(put.requestBody['x-max-bytes'], 77)
-  assert.deepEqual(put.responses[409], { description: 'Another holds it', content: { 'text/plain': { schema: { type: 'string' } } } })
+  assert.deepEqual(put.responses[409], {
+    description: 'Another holds it',
+    content: { 'text/plain': { schema: { type: 'string' } } },
+  })
   assert.equal(put.responses[422].content['application/json'].schema.additionalProperties, false)
   assert.deepEqual([put.tags, put.description], [['odd'], 'More.\n\nNeeds the scope `supplychain`.'])
 })
@@ -648,7 +845,8 @@ test('a route that says nothing is listed with what its middleware declares', ()
 })
 
 test('a schema that only code can tell must be told, and one name is one schema', () => {
-  const taking = (schema: z.ZodType) => route({ summary: 'X', answer }).post('/x', access('ingest'), body(schema), (c) => c.text('x'))
+  const taking = (schema: z.ZodType) =>
+    route({ summary: 'X', answer }).post('/x', access('ingest'), body(schema), (c) => c.text('x'))
   const untold = z.custom<string>((value) => typeof value === 'string')
   assert.throws(() => made(taking(z.object({ a: untold }))), /a schema of type custom needs shownAs/)
   assert.doesNotThrow(() => made(taking(z.object({ a: shownAs(untold, { type: 'string' }) }))))

@@ -48,8 +48,16 @@ const ALL = {
 }
 const cases: [what: string, env: NodeJS.ProcessEnv, target: string][] = [
   ['the URL alone', { DATABASE_URL: 'postgres://bob:x@h:1/d?sslmode=require' }, 'bob:x@h:1/d require'],
-  ['the URL before every variable', { ...ALL, DATABASE_URL: 'postgres://bob:x@h:1/d?sslmode=require' }, 'bob:x@h:1/d require'],
-  ['variables for all that the URL leaves open', { ...ALL, DATABASE_URL: 'postgres://' }, 'ann:pw@pg.test:6000/data prefer'],
+  [
+    'the URL before every variable',
+    { ...ALL, DATABASE_URL: 'postgres://bob:x@h:1/d?sslmode=require' },
+    'bob:x@h:1/d require',
+  ],
+  [
+    'variables for all that the URL leaves open',
+    { ...ALL, DATABASE_URL: 'postgres://' },
+    'ann:pw@pg.test:6000/data prefer',
+  ],
   ['variables alone', ALL, 'ann:pw@pg.test:6000/data prefer'],
   ['a password for the URL', { DATABASE_URL: 'postgres://bob@h/d', PGPASSWORD: ' p@w ' }, 'bob: p@w @h:5432/d disable'],
   ['a role for the URL', { DATABASE_URL: 'postgres://h/d', PGUSER: 'ann' }, 'ann:@h:5432/d disable'],
@@ -58,14 +66,30 @@ const cases: [what: string, env: NodeJS.ProcessEnv, target: string][] = [
   ['several hosts', { PGHOST: 'a,b', PGPORT: '1,2', PGUSER: 'u' }, 'u:@a:1,b:2/u disable'],
   ['one port for several hosts', { PGHOST: 'a,::1', PGPORT: '7', PGUSER: 'u' }, 'u:@a:7,::1:7/u disable'],
   ['several hosts in the URL', { DATABASE_URL: 'postgres://u@a:1,[::1],b:3/d' }, 'u:@a:1,::1:5432,b:3/d disable'],
-  ['a socket', { PGHOST: '/run/pg', PGPORT: '7', PGUSER: 'u', PGSSLMODE: 'require' }, 'u:@/run/pg/.s.PGSQL.7/u disable'],
+  [
+    'a socket',
+    { PGHOST: '/run/pg', PGPORT: '7', PGUSER: 'u', PGSSLMODE: 'require' },
+    'u:@/run/pg/.s.PGSQL.7/u disable',
+  ],
   ['a socket in the URL', { DATABASE_URL: 'postgres://u@%2Frun%2Fpg:7/d' }, 'u:@/run/pg/.s.PGSQL.7/d disable'],
-  ['a socket in the query', { DATABASE_URL: 'postgres:///d?host=/run/pg&user=u' }, 'u:@/run/pg/.s.PGSQL.5432/d disable'],
+  [
+    'a socket in the query',
+    { DATABASE_URL: 'postgres:///d?host=/run/pg&user=u' },
+    'u:@/run/pg/.s.PGSQL.5432/d disable',
+  ],
   ['an escaped password', { DATABASE_URL: 'postgres://u:%23%3F%2F%40%25%5B%3A@h/d' }, 'u:#?/@%[:@h:5432/d disable'],
   ['an unescaped @, : and [ in the password', { DATABASE_URL: 'postgres://u:a@b:c[@h/d' }, 'u:a@b:c[@h:5432/d disable'],
   ['a password of the query', { DATABASE_URL: 'postgres://u@h/d?password=a%26b' }, 'u:a&b@h:5432/d disable'],
-  ['a file', { DATABASE_URL: 'postgres://u@h/d', DATABASE_PASSWORD_FILE: fileWith(' from file\r\n') }, 'u: from file@h:5432/d disable'],
-  ['a file for PGHOST', { PGHOST: 'h', PGUSER: 'u', DATABASE_PASSWORD_FILE: fileWith('of a file\n') }, 'u:of a file@h:5432/u disable'],
+  [
+    'a file',
+    { DATABASE_URL: 'postgres://u@h/d', DATABASE_PASSWORD_FILE: fileWith(' from file\r\n') },
+    'u: from file@h:5432/d disable',
+  ],
+  [
+    'a file for PGHOST',
+    { PGHOST: 'h', PGUSER: 'u', DATABASE_PASSWORD_FILE: fileWith('of a file\n') },
+    'u:of a file@h:5432/u disable',
+  ],
   ['neither', {}, 'embedded'],
   ['blank variables', { PGHOST: ' ', PGPASSWORD: ' ', DATABASE_PASSWORD_FILE: ' ' }, 'embedded'],
 ]
@@ -79,14 +103,21 @@ for (const [what, env, expected] of cases) {
 const hints: [char: string, code: string, urls: string[]][] = [
   ['#', '%23', [`postgres://u:${secret}#x@h/d`, `postgres://u:12#${secret}@h/d`, `postgres://u:${secret}@h/d#x`]],
   ['?', '%3F', [`postgres://u:${secret}?x@h/d`, `postgres://u:12?${secret}=1@h/d`, `postgres://u:12?${secret}@h`]],
-  ['/', '%2F', [`postgres://u:${secret}/x@h/d`, `postgres://u:12/${secret}@h/d`, `postgres://u:12/${secret}@h/d?sslmode=require`]],
+  [
+    '/',
+    '%2F',
+    [`postgres://u:${secret}/x@h/d`, `postgres://u:12/${secret}@h/d`, `postgres://u:12/${secret}@h/d?sslmode=require`],
+  ],
   ['%', '%25', [`postgres://u:${secret}%@h/d`, `postgres://u:${secret}%zz@h/d`]],
 ]
 for (const [char, code, urls] of hints) {
   test(`a ${char} in the password gets a message that says how to write it`, () => {
     for (const DATABASE_URL of urls) {
       const message = refusal({ DATABASE_URL })
-      assert.ok(message.startsWith(`DATABASE_URL: write a \`${char}\` in the user or password percent-encoded, as \`${code}\``), message)
+      assert.ok(
+        message.startsWith(`DATABASE_URL: write a \`${char}\` in the user or password percent-encoded, as \`${code}\``),
+        message,
+      )
       assert.equal(message.split('\n').length, 1)
     }
   })
@@ -98,18 +129,27 @@ const refused: [env: NodeJS.ProcessEnv, says: RegExp][] = [
   [{ PGHOST: 'a,b,c', PGPORT: '1,2' }, /^PGPORT: expected one port, or as many as hosts$/],
   [{ PGHOST: 'h,/run/pg' }, /^PGHOST: a unix socket must be the only host$/],
   [{ PGHOST: 'h', PGSSLMODE: 'on' }, /^PGSSLMODE: expected disable, allow/],
-  [{ PGHOST: 'h', PGSSLMODE: 'verify-full', PGSSLROOTCERT: '/nonexistent' }, /^PGSSLROOTCERT: \/nonexistent cannot be read \(ENOENT\)$/],
+  [
+    { PGHOST: 'h', PGSSLMODE: 'verify-full', PGSSLROOTCERT: '/nonexistent' },
+    /^PGSSLROOTCERT: \/nonexistent cannot be read \(ENOENT\)$/,
+  ],
   [{ PGHOST: 'h', PGCHANNELBINDING: 'require' }, /^PGCHANNELBINDING is not supported: leave it out$/],
   [{ DATABASE_URL: 'postgres://h/d', PGSERVICE: 'x' }, /^PGSERVICE is not supported/],
   [{ DATABASE_URL: 'postgres://h:x/d' }, /^DATABASE_URL: expected hosts as name:port/],
   [{ DATABASE_URL: 'postgres://h:0/d' }, /^DATABASE_URL: `port`: expected a number/],
-  [{ DATABASE_URL: 'postgres://h/d?target_session_attrs=best' }, /^DATABASE_URL: `target_session_attrs`: expected read-write/],
+  [
+    { DATABASE_URL: 'postgres://h/d?target_session_attrs=best' },
+    /^DATABASE_URL: `target_session_attrs`: expected read-write/,
+  ],
   [
     { DATABASE_URL: 'postgres://h/d', DATABASE_PASSWORD_FILE: '/nonexistent' },
     /^DATABASE_PASSWORD_FILE: \/nonexistent cannot be read \(ENOENT\)$/,
   ],
   [{ DATABASE_URL: 'postgres://h/d', DATABASE_PASSWORD_FILE: fileWith('\n') }, /^DATABASE_PASSWORD_FILE: .* is empty$/],
-  [{ DATABASE_URL: `postgres://u:${secret}@h/d`, DATABASE_PASSWORD_FILE: fileWith('x') }, /DATABASE_URL holds a password: keep one$/],
+  [
+    { DATABASE_URL: `postgres://u:${secret}@h/d`, DATABASE_PASSWORD_FILE: fileWith('x') },
+    /DATABASE_URL holds a password: keep one$/,
+  ],
   [{ PGHOST: 'h', PGPASSWORD: secret, DATABASE_PASSWORD_FILE: fileWith('x') }, /PGPASSWORD are both set: keep one$/],
   [{ NODE_ENV: 'production', PGUSER: 'u' }, /^DATABASE_URL or PGHOST is required in production$/],
 ]
@@ -124,7 +164,9 @@ test('production is content with PGHOST', () => {
 test('variables without a server are named in a warning, and the embedded one is used', () => {
   const { database, warnings } = loadConfig({ PGPASSWORD: secret, PGUSER: 'u', DATABASE_PASSWORD_FILE: fileWith('x') })
   assert.equal(database, null)
-  assert.deepEqual(warnings, ['DATABASE_PASSWORD_FILE, PGUSER, PGPASSWORD: not used, since neither DATABASE_URL nor PGHOST names a server'])
+  assert.deepEqual(warnings, [
+    'DATABASE_PASSWORD_FILE, PGUSER, PGPASSWORD: not used, since neither DATABASE_URL nor PGHOST names a server',
+  ])
 })
 
 test('what is printed says where it goes and holds no password', () => {
@@ -170,7 +212,14 @@ test('a password that was changed in its file is used by the next connection, an
 
 test('the variables of the process have no say in what the configuration left out', async (t) => {
   const server = await startOwnServer({ hba: ['host all all all trust'] })
-  const hostile = { PGPASSWORD: 'x', PGDATABASE: 'nowhere', PGSSL: 'require', PGTARGETSESSIONATTRS: 'any', PGPORT: '1', PGMAX: '0' }
+  const hostile = {
+    PGPASSWORD: 'x',
+    PGDATABASE: 'nowhere',
+    PGSSL: 'require',
+    PGTARGETSESSIONATTRS: 'any',
+    PGPORT: '1',
+    PGMAX: '0',
+  }
   Object.assign(process.env, hostile)
   t.after(() => {
     for (const name of Object.keys(hostile)) delete process.env[name]

@@ -5,11 +5,11 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { routes } from '../../handlers/router.ts'
+import { createApp } from '../../lib/app/app.ts'
+import { buildDeps } from '../../lib/app/build.ts'
 import { type Place, writePlace } from '../../lib/attestations/place.ts'
-import { buildDeps } from '../../lib/build.ts'
 import type { Database, Gate, Sql } from '../../lib/db/index.ts'
 import { declaredRoutes } from '../../lib/http/access.ts'
-import { createApp } from '../../lib/http/app.ts'
 import { writeCursor } from '../../lib/supply-chain/cursor.ts'
 import { PAGE_COMPONENTS } from '../../lib/supply-chain/cyclonedx.ts'
 import { startApp } from '../support/app.ts'
@@ -69,7 +69,10 @@ function explaining(gate: Gate): Gate {
 
 const planOf = (row: Record<string, unknown>) => (row['QUERY PLAN'] as { Plan: Plan }[])[0]!.Plan
 
-const db: Database = Object.create(home.db, { read: { value: explaining(home.db.read) }, ingest: { value: explaining(home.db.ingest) } })
+const db: Database = Object.create(home.db, {
+  read: { value: explaining(home.db.read) },
+  ingest: { value: explaining(home.db.ingest) },
+})
 const deps = buildDeps({ config: home.deps.config, db, log: home.deps.log })
 const app = createApp(deps, routes)
 
@@ -102,12 +105,14 @@ interface Found {
 function nodesOf(plan: Plan, isLimited = false): Found[] {
   const type = plan['Node Type']
   // A limit reaches through what passes rows on as they come.
-  const passes = isLimited && ['Subquery Scan', 'Result', 'Incremental Sort', 'Nested Loop', 'Append', 'Merge Append'].includes(type)
+  const passes =
+    isLimited && ['Subquery Scan', 'Result', 'Incremental Sort', 'Nested Loop', 'Append', 'Merge Append'].includes(type)
   const below = type === 'Limit' || passes
   return [{ node: plan, isLimited }, ...(plan.Plans ?? []).flatMap((child) => nodesOf(child, below))]
 }
 
-const shown = (node: Plan) => `${node['Node Type']} ${node['Index Name'] ?? ''} ${node['Relation Name'] ?? ''} of ${node['Plan Rows']} rows`
+const shown = (node: Plan) =>
+  `${node['Node Type']} ${node['Index Name'] ?? ''} ${node['Relation Name'] ?? ''} of ${node['Plan Rows']} rows`
 
 interface Expected {
   /** The route answers the whole table: walking an index from end to end is what it has to do. */
@@ -131,7 +136,15 @@ const EXPIRY = /^(\(+(\w+\.)?(last_seen|checked_at) >= |\(*NOT EXISTS|\(*NOT \(?
 
 function assertGood(
   plan: Plan,
-  { isWhole = false, isSummary = false, isCounted = false, isOpaque = false, walked = [], isOrdered = false, expiring = [] }: Expected,
+  {
+    isWhole = false,
+    isSummary = false,
+    isCounted = false,
+    isOpaque = false,
+    walked = [],
+    isOrdered = false,
+    expiring = [],
+  }: Expected,
   text: string,
 ): void {
   for (const { node, isLimited } of nodesOf(plan)) {
@@ -139,14 +152,21 @@ function assertGood(
     const of = `${shown(node)} in ${text}`
     if (walked.includes(node['Relation Name']!)) continue
     assert.ok(isSummary || !type.includes('Seq Scan'), of)
-    assert.ok(isSummary || isCounted || type !== 'Sort' || node['Plan Rows'] <= (isOrdered ? 0 : FEW), `a sort of a whole table: ${of}`)
+    assert.ok(
+      isSummary || isCounted || type !== 'Sort' || node['Plan Rows'] <= (isOrdered ? 0 : FEW),
+      `a sort of a whole table: ${of}`,
+    )
     if (type === 'Function Scan' && !isOpaque)
       assert.match(node['Function Name']!, /^jsonb?_|^generate_series$|^unnest$/, `cannot be seen through: ${of}`)
     if (!/^(Index|Bitmap Index)/.test(type) || isWhole || isSummary) continue
     // Under a limit every entry must count, else the walk to the last one that does has no bound.
     if (isLimited && expiring.includes(node['Relation Name']!)) assert.match(node.Filter ?? '', EXPIRY, of)
     else if (isLimited) assert.equal(node.Filter, undefined, `an index walked through for a few rows: ${of}`)
-    else assert.ok(node['Index Cond'] !== undefined && node['Total Cost'] <= LOOKUP_COST, `an index walked from end to end: ${of}`)
+    else
+      assert.ok(
+        node['Index Cond'] !== undefined && node['Total Cost'] <= LOOKUP_COST,
+        `an index walked from end to end: ${of}`,
+      )
   }
 }
 
@@ -188,7 +208,10 @@ const examples: Record<string, Example[]> = {
   'GET /pod/name/:name': [{ path: '/pod/name/pod-7' }],
   'GET /pod/ip/:ip': [{ path: '/pod/ip/10.0.0.7' }, { path: '/pod/ip/10.0.0.7?at=2024-05-01T10:00:00' }],
   'GET /pod/list/:node': [{ path: '/pod/list/node-7' }],
-  'GET /pod/traffic': ['', '?limit=1', '?limit=20000'].map((query) => ({ path: `/pod/traffic${query}`, isOrdered: true })),
+  'GET /pod/traffic': ['', '?limit=1', '?limit=20000'].map((query) => ({
+    path: `/pod/traffic${query}`,
+    isOrdered: true,
+  })),
   'GET /pod/traffic/:name': [
     { path: '/pod/traffic/pod-7', isOrdered: true },
     { path: '/pod/traffic/nobody', status: 404, isOrdered: true },
@@ -277,12 +300,15 @@ const examples: Record<string, Example[]> = {
       isWhole: true,
     })),
   ],
-  'GET /images/:digest/runtime': ['', '?limit=5000&kind=lib', '?after=exec:/bin/7', `?limit=1&after=lib:${'x'.repeat(260)}`].map(
-    (query) => ({
-      path: `/images/${imageDigest(7)}/runtime${query}`,
-      expiring: ['runtime_executable'],
-    }),
-  ),
+  'GET /images/:digest/runtime': [
+    '',
+    '?limit=5000&kind=lib',
+    '?after=exec:/bin/7',
+    `?limit=1&after=lib:${'x'.repeat(260)}`,
+  ].map((query) => ({
+    path: `/images/${imageDigest(7)}/runtime${query}`,
+    expiring: ['runtime_executable'],
+  })),
   'GET /vulnerabilities': [
     { path: '/vulnerabilities' },
     { path: '/vulnerabilities?limit=500' },
@@ -574,7 +600,10 @@ describe('plans', () => {
         heard = []
         const headers = { 'content-type': 'application/json' }
         const method = route.split(' ')[0]!
-        const answer = await app.request(path, body === undefined ? { method } : { method, headers, body: JSON.stringify(body) })
+        const answer = await app.request(
+          path,
+          body === undefined ? { method } : { method, headers, body: JSON.stringify(body) },
+        )
         await answer.text()
         assert.equal(answer.status, status)
         assert.equal(heard.length, statements)
@@ -596,10 +625,13 @@ describe('plans', () => {
     const explain = async (text: string) => planOf((await home.sql.unsafe(PREFIX + text))[0]!)
     const bad = {
       'Seq Scan': 'select * from traffic',
-      'a sort of a whole table': 'select * from (select * from pod order by pod_namespace, pod_name offset 0) p order by node_name',
+      'a sort of a whole table':
+        'select * from (select * from pod order by pod_namespace, pod_name offset 0) p order by node_name',
       'walked from end to end': "select count(*) from pod_syscalls where pod_name || '' = 'x'",
-      'walked through for a few': "select * from traffic where peer_name = 'x' order by time_stamp desc, uuid desc limit 1",
-      'an index walked': "select uuid from traffic where traffic_type = 'INGRESS' and decision = 'ALLOW' and upper(pod_ip) = 'x'",
+      'walked through for a few':
+        "select * from traffic where peer_name = 'x' order by time_stamp desc, uuid desc limit 1",
+      'an index walked':
+        "select uuid from traffic where traffic_type = 'INGRESS' and decision = 'ALLOW' and upper(pod_ip) = 'x'",
       'cannot be seen through': "select * from pod_holding('10.0.0.1', now()::timestamp + random() * interval '1 s') p",
     }
     await home.sql.begin(async (sql) => {
@@ -609,6 +641,10 @@ describe('plans', () => {
         assert.throws(() => assertGood(planOf(row!), {}, text), new RegExp(what))
       }
     })
-    assertGood(await explain('select * from traffic order by time_stamp desc, uuid desc limit 10'), { isOrdered: true }, '')
+    assertGood(
+      await explain('select * from traffic order by time_stamp desc, uuid desc limit 10'),
+      { isOrdered: true },
+      '',
+    )
   })
 })

@@ -14,7 +14,14 @@ const POOL_MAX = 9
 function open(t: TestContext, connection: Connection, prepare = true) {
   const warned: { gate?: string; settings?: string[]; missing?: string[]; reason?: string }[] = []
   const log = { ...noLog, warn: (fields: object) => void warned.push(fields) }
-  const db = openDatabase({ connection, poolMax: POOL_MAX, statementTimeoutMs: 7_000, prepare, applicationName: 'pooler-test', log })
+  const db = openDatabase({
+    connection,
+    poolMax: POOL_MAX,
+    statementTimeoutMs: 7_000,
+    prepare,
+    applicationName: 'pooler-test',
+    log,
+  })
   t.after(() => db.end(100))
   const settings = async (gate: GateName) => {
     const names = Object.keys(sessionSettings(gate, 7_000))
@@ -62,9 +69,13 @@ test('it is migrated as well, and needs no second try behind DB_PREPARE=false', 
 test('settings of the URL are made in the same way, and those of the service go before them', async (t) => {
   const { url } = await createTestDatabase()
   const pooler = await startPooler(url, 'refused')
-  const { db } = open(t, { ...pooler.connection, settings: { work_mem: '1234kB', array_nulls: 'off', 'own.name': "a'b" } })
+  const { db } = open(t, {
+    ...pooler.connection,
+    settings: { work_mem: '1234kB', array_nulls: 'off', 'own.name': "a'b" },
+  })
   const [row] = await db.read(
-    (sql) => sql`select current_setting('work_mem') as mem, current_setting('array_nulls') as nulls, current_setting('own.name') as own`,
+    (sql) =>
+      sql`select current_setting('work_mem') as mem, current_setting('array_nulls') as nulls, current_setting('own.name') as own`,
   )
   assert.deepEqual({ ...row }, { mem: '1234kB', nulls: 'on', own: "a'b" })
 })

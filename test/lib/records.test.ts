@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { z } from 'zod'
 import type { Gate } from '../../lib/db/index.ts'
-import { wireTime, zonedTime } from '../../lib/http/fields.ts'
+import { wireTime, zonedTime } from '../../lib/http/request/fields.ts'
 import { foldedLookup, fromRow, listReader, plainColumns, plainRows } from '../../lib/records/index.ts'
 import { TrafficRow } from '../../lib/traffic/index.ts'
 import { startApp } from '../support/app.ts'
@@ -34,7 +34,10 @@ async function hold(rows: Row[]): Promise<void> {
   await app.sql`insert into traffic select * from json_populate_recordset(null::traffic, ${JSON.stringify(rows)}::text::json)`
 }
 
-const readAll = listReader(TrafficRow, 'select * from traffic order by time_stamp desc, uuid desc', ['time_stamp', 'uuid'])
+const readAll = listReader(TrafficRow, 'select * from traffic order by time_stamp desc, uuid desc', [
+  'time_stamp',
+  'uuid',
+])
 
 /** A time as the wire has it: a fraction of three or six digits, as few as hold it. */
 function shownTime(text: string | null): string | null {
@@ -96,7 +99,15 @@ const text = fc.oneof(
   { weight: 2, arbitrary: fc.string({ unit: awkward, maxLength: 6 }) },
   { weight: 3, arbitrary: fc.string({ unit: 'grapheme', maxLength: 12 }).map((one) => one.replaceAll('\0', '')) },
 )
-const plain = fc.constantFrom(null, '', '10.0.0.1', 'TCP', 'a "quoted\\ name"', 'é\u{1f680}\u2028', '\n\t\b\u0002\u001e')
+const plain = fc.constantFrom(
+  null,
+  '',
+  '10.0.0.1',
+  'TCP',
+  'a "quoted\\ name"',
+  'é\u{1f680}\u2028',
+  '\n\t\b\u0002\u001e',
+)
 const pad = (value: number, digits: number) => String(value).padStart(digits, '0')
 const fraction = fc.oneof(
   fc.constant(0),
@@ -105,9 +116,17 @@ const fraction = fc.oneof(
   fc.constantFrom(1, 10, 100, 999_999, 100_000, 10_000, 999_000),
 )
 const time = fc
-  .tuple(fc.integer({ min: 1, max: 9999 }), fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 28 }), fc.nat(86_399), fraction)
+  .tuple(
+    fc.integer({ min: 1, max: 9999 }),
+    fc.integer({ min: 1, max: 12 }),
+    fc.integer({ min: 1, max: 28 }),
+    fc.nat(86_399),
+    fraction,
+  )
   .map(([year, month, day, second, micros]) => {
-    const clock = [Math.floor(second / 3600), Math.floor(second / 60) % 60, second % 60].map((part) => pad(part, 2)).join(':')
+    const clock = [Math.floor(second / 3600), Math.floor(second / 60) % 60, second % 60]
+      .map((part) => pad(part, 2))
+      .join(':')
     return `${pad(year, 4)}-${pad(month, 2)}-${pad(day, 2)}T${clock}.${pad(micros, 6)}`
   })
 
@@ -185,13 +204,35 @@ test('separators in several columns do not make up for each other', async () => 
 })
 
 test('the mark of a null inside a longer value is an ordinary character', async () => {
-  await hold([bare({ pod_name: 'a\u0001', pod_namespace: '\u0001a', decision: '\u0001\u0001', drop_cause: '\u0001\u001e' })])
+  await hold([
+    bare({ pod_name: 'a\u0001', pod_namespace: '\u0001a', decision: '\u0001\u0001', drop_cause: '\u0001\u001e' }),
+  ])
   assert.equal(await assertRendered(), 1)
 })
 
 test('whatever has to be escaped, and what is next to it in ASCII or beyond, is so at every place of a text', async () => {
-  for (const one of ['"', '\\', '\u001e', '\n', ' ', '!', '#', '[', ']', '~', '\u007f', '\u0080', '\u00dc', 'é', '\u{1f680}']) {
-    await hold(Array.from({ length: 11 }, (_, at) => bare({ uuid: `u${at}`, pod_name: `${'x'.repeat(at)}${one}${'y'.repeat(10 - at)}` })))
+  for (const one of [
+    '"',
+    '\\',
+    '\u001e',
+    '\n',
+    ' ',
+    '!',
+    '#',
+    '[',
+    ']',
+    '~',
+    '\u007f',
+    '\u0080',
+    '\u00dc',
+    'é',
+    '\u{1f680}',
+  ]) {
+    await hold(
+      Array.from({ length: 11 }, (_, at) =>
+        bare({ uuid: `u${at}`, pod_name: `${'x'.repeat(at)}${one}${'y'.repeat(10 - at)}` }),
+      ),
+    )
     assert.equal(await assertRendered(), 1, one)
   }
 })
@@ -305,7 +346,16 @@ for (const mark of ['', '\u001f'])
     const found = JSON.parse(`[${page.json}]`)
     assert.equal(count.statements, mark === '' ? 1 : 2)
     assert.deepEqual([page.count, page.last], [4, [null, 'last']])
-    const empty = { aWord: null, atTime: null, inZone: null, anInteger: null, aNumber: null, isTrue: null, anObject: null, someTexts: null }
+    const empty = {
+      aWord: null,
+      atTime: null,
+      inZone: null,
+      anInteger: null,
+      aNumber: null,
+      isTrue: null,
+      anObject: null,
+      someTexts: null,
+    }
     const full = {
       plainText: every.plain_text,
       aWord: 'b',
@@ -317,7 +367,12 @@ for (const mark of ['', '\u001f'])
       anObject: every.an_object,
       someTexts: every.some_texts,
     }
-    const shown = [{ plainText: `first${mark}`, ...empty }, full, { ...full, someTexts: [], isTrue: true }, { plainText: 'last', ...empty }]
+    const shown = [
+      { plainText: `first${mark}`, ...empty },
+      full,
+      { ...full, someTexts: [], isTrue: true },
+      { plainText: 'last', ...empty },
+    ]
     assert.deepEqual(found, shown)
     for (const [i, row] of found.entries()) {
       assert.deepEqual(Object.keys(row), Object.keys(Every.shape))

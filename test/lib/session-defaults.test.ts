@@ -4,12 +4,12 @@ import { pino } from 'pino'
 import { routes } from '../../handlers/router.ts'
 import { jobs } from '../../jobs/index.ts'
 import { runPass } from '../../jobs/pass.ts'
-import { buildDeps } from '../../lib/build.ts'
+import { createApp } from '../../lib/app/app.ts'
+import { buildDeps } from '../../lib/app/build.ts'
 import { type Config, loadConfig } from '../../lib/config.ts'
 import { type Database, openDatabase } from '../../lib/db/index.ts'
 import { roleSettings, sessionSettings } from '../../lib/db/session.ts'
 import { checkSettings } from '../../lib/db/settings-check.ts'
-import { createApp } from '../../lib/http/app.ts'
 import { migrate } from '../../sql/migrate/index.ts'
 import { flow } from '../support/broker.ts'
 import { createTestDatabase } from '../support/database.ts'
@@ -36,7 +36,8 @@ async function emptyDatabase(defaults: Defaults) {
   const name = new URL(database.url).pathname.slice(1)
   const known = new Set((await sql<{ name: string }[]>`select name from pg_settings`).map((row) => row.name))
   for (const [setting, value] of Object.entries(defaults))
-    if (known.has(setting) || setting.includes('.')) await sql.unsafe(`alter database ${name} set ${setting} = ${value}`)
+    if (known.has(setting) || setting.includes('.'))
+      await sql.unsafe(`alter database ${name} set ${setting} = ${value}`)
   return { ...database, name }
 }
 
@@ -44,7 +45,11 @@ async function emptyDatabase(defaults: Defaults) {
 async function answers(kind: Kind, defaults: Defaults): Promise<unknown[]> {
   const { url, drop } = await emptyDatabase(defaults)
   const prepare = kind === 'direct'
-  await migrate({ connection: url, log: noLog, ...(prepare ? {} : { roleSettings: roleSettings(STATEMENT_TIMEOUT_MS) }) })
+  await migrate({
+    connection: url,
+    log: noLog,
+    ...(prepare ? {} : { roleSettings: roleSettings(STATEMENT_TIMEOUT_MS) }),
+  })
   const config = loadConfig({ NODE_ENV: 'test', PEER_STALE_ALIVE_SECS: '60', DEAD_POD_RETENTION_DAYS: '1' })
   const db = openDatabase({
     connection: url,
@@ -93,8 +98,17 @@ async function conversation(config: Config, db: Database): Promise<unknown[]> {
     })
   for (const n of [0, 1, 2]) await pod(n)
   await pod(0, { time_stamp: '2026-01-01T10:01:00.5', pod_ip: '10.1.0.99' })
-  await ask('POST', '/svc/spec', { svc_ip: '10.96.0.7', svc_name: 'pay\\ments', svc_namespace: 'shop', time_stamp: '2026-01-01T09:00:00' })
-  const flows = [1, 2, 3, 4, 5].map((n) => ({ ...flow(n), traffic_in_out_ip: n % 2 ? '10.1.0.2' : '10.96.0.7', syn_retries: n }))
+  await ask('POST', '/svc/spec', {
+    svc_ip: '10.96.0.7',
+    svc_name: 'pay\\ments',
+    svc_namespace: 'shop',
+    time_stamp: '2026-01-01T09:00:00',
+  })
+  const flows = [1, 2, 3, 4, 5].map((n) => ({
+    ...flow(n),
+    traffic_in_out_ip: n % 2 ? '10.1.0.2' : '10.96.0.7',
+    syn_retries: n,
+  }))
   await ask('POST', '/pod/traffic/batch', flows)
   await ask('POST', '/pod/traffic/batch', [...flows, flow(6)])
   await ask('POST', '/pod/traffic', flow(7))
@@ -109,14 +123,24 @@ async function conversation(config: Config, db: Database): Promise<unknown[]> {
       arch: 'x86_64',
       time_stamp: '2026-01-01T09:00:00',
     })
-  await ask('POST', '/node/facts', { node_name: 'node-a', provider: 'kind', distro: 'k8s', cni: 'cilium', ip_family: 'ipv4' })
+  await ask('POST', '/node/facts', {
+    node_name: 'node-a',
+    provider: 'kind',
+    distro: 'k8s',
+    cni: 'cilium',
+    ip_family: 'ipv4',
+  })
   await ask('POST', '/pod/mark_dead', { pod_name: 'web-2', pod_namespace: 'shop' })
   const readAll = async () => {
     for (const path of READS) await ask('GET', path)
   }
   await readAll()
   for (const job of jobs) {
-    const { durationMs: _, finishedAt, ...pass } = await runPass(job, { config, db, log, signal: new AbortController().signal })
+    const {
+      durationMs: _,
+      finishedAt,
+      ...pass
+    } = await runPass(job, { config, db, log, signal: new AbortController().signal })
     said.push([job.name, pass, finishedAt !== null && Math.abs(finishedAt * 1_000 - Date.now()) < NOW_MS])
   }
   await readAll()
@@ -142,9 +166,29 @@ async function conversation(config: Config, db: Database): Promise<unknown[]> {
 }
 
 const READS = [
-  ...['/health', '/pod/info', '/pod/namespaces', '/pod/name/web-0', '/pod/ip/10.1.0.2', '/pod/ip/10.1.0.2?at=2026-01-01T09:30:00'],
-  ...['/pod/list/node-a', '/pod/traffic?limit=100', '/pod/traffic/web-0', '/pod/syscalls/web-0', '/svc/info', '/svc/ip/10.96.0.7'],
-  ...['/images', `/images/${digestOf('image-0')}`, '/workloads/shop/Deployment/web/containers', '/audit/verdicts', '/node/status'],
+  ...[
+    '/health',
+    '/pod/info',
+    '/pod/namespaces',
+    '/pod/name/web-0',
+    '/pod/ip/10.1.0.2',
+    '/pod/ip/10.1.0.2?at=2026-01-01T09:30:00',
+  ],
+  ...[
+    '/pod/list/node-a',
+    '/pod/traffic?limit=100',
+    '/pod/traffic/web-0',
+    '/pod/syscalls/web-0',
+    '/svc/info',
+    '/svc/ip/10.96.0.7',
+  ],
+  ...[
+    '/images',
+    `/images/${digestOf('image-0')}`,
+    '/workloads/shop/Deployment/web/containers',
+    '/audit/verdicts',
+    '/node/status',
+  ],
   '/cluster/environment',
 ]
 
@@ -156,11 +200,17 @@ function withoutNow(text: string): string {
 }
 
 const SETS: [what: string, defaults: Defaults][] = [
-  ['serializable transactions', { default_transaction_isolation: "'serializable'", default_transaction_deferrable: 'on' }],
+  [
+    'serializable transactions',
+    { default_transaction_isolation: "'serializable'", default_transaction_deferrable: 'on' },
+  ],
   ['repeatable reads', { default_transaction_isolation: "'repeatable read'" }],
   ['commits that are not waited for', { synchronous_commit: 'off' }],
   ['nulls that are texts', { array_nulls: 'off' }],
-  ['backslashes that escape', { standard_conforming_strings: 'off', backslash_quote: 'off', escape_string_warning: 'on' }],
+  [
+    'backslashes that escape',
+    { standard_conforming_strings: 'off', backslash_quote: 'off', escape_string_warning: 'on' },
+  ],
   ['another zone', { timezone: "'Asia/Kathmandu'", timezone_abbreviations: "'India'" }],
   [
     'other forms of dates and numbers',
@@ -169,7 +219,12 @@ const SETS: [what: string, defaults: Defaults][] = [
   ['sessions that end at an error', { exit_on_error: 'on' }],
   [
     'tight limits',
-    { statement_timeout: '200', lock_timeout: '1', idle_in_transaction_session_timeout: '200', idle_session_timeout: '200' },
+    {
+      statement_timeout: '200',
+      lock_timeout: '1',
+      idle_in_transaction_session_timeout: '200',
+      idle_session_timeout: '200',
+    },
   ],
   ['= null read as is null', { transform_null_equals: 'on' }],
   ['another encoding', { client_encoding: "'LATIN1'" }],
@@ -187,7 +242,13 @@ const HARMLESS: [what: string, defaults: Defaults][] = [
         enable_incremental_sort: 'off',
         enable_nestloop: 'off',
       },
-      ...{ enable_material: 'off', enable_memoize: 'off', enable_hashagg: 'off', plan_cache_mode: 'force_custom_plan', work_mem: '64' },
+      ...{
+        enable_material: 'off',
+        enable_memoize: 'off',
+        enable_hashagg: 'off',
+        plan_cache_mode: 'force_custom_plan',
+        work_mem: '64',
+      },
       ...{
         geqo_threshold: '2',
         from_collapse_limit: '1',
@@ -195,29 +256,60 @@ const HARMLESS: [what: string, defaults: Defaults][] = [
         constraint_exclusion: 'on',
         cursor_tuple_fraction: '1',
       },
-      ...{ random_page_cost: '1000', jit: 'on', jit_above_cost: '0', jit_inline_above_cost: '0', jit_optimize_above_cost: '0' },
+      ...{
+        random_page_cost: '1000',
+        jit: 'on',
+        jit_above_cost: '0',
+        jit_inline_above_cost: '0',
+        jit_optimize_above_cost: '0',
+      },
     },
   ],
   [
     'workers for everything',
     {
-      ...{ debug_parallel_query: 'regress', force_parallel_mode: 'regress', parallel_setup_cost: '0', parallel_tuple_cost: '0' },
+      ...{
+        debug_parallel_query: 'regress',
+        force_parallel_mode: 'regress',
+        parallel_setup_cost: '0',
+        parallel_tuple_cost: '0',
+      },
       ...{ min_parallel_table_scan_size: '0', min_parallel_index_scan_size: '0', parallel_leader_participation: 'off' },
     },
   ],
   [
     'words',
     {
-      ...{ lc_messages: "'C'", client_min_messages: 'debug2', quote_all_identifiers: 'on', xmloption: 'document', row_security: 'off' },
+      ...{
+        lc_messages: "'C'",
+        client_min_messages: 'debug2',
+        quote_all_identifiers: 'on',
+        xmloption: 'document',
+        row_security: 'off',
+      },
       ...{ 'plpgsql.extra_errors': "'all'", 'plpgsql.extra_warnings': "'all'", 'plpgsql.variable_conflict': "'error'" },
     },
   ],
   [
     'storage and the rest of what a keeper may set',
     {
-      ...{ check_function_bodies: 'off', default_tablespace: "'pg_default'", default_toast_compression: "'pglz'", temp_buffers: '100' },
-      ...{ session_replication_role: 'replica', default_statistics_target: '1', commit_siblings: '1', gin_fuzzy_search_limit: '1' },
-      ...{ restrict_nonsystem_relation_kind: "'view, foreign-table'", event_triggers: 'off', password_encryption: "'md5'" },
+      ...{
+        check_function_bodies: 'off',
+        default_tablespace: "'pg_default'",
+        default_toast_compression: "'pglz'",
+        temp_buffers: '100',
+      },
+      ...{
+        session_replication_role: 'replica',
+        default_statistics_target: '1',
+        commit_siblings: '1',
+        gin_fuzzy_search_limit: '1',
+      },
+      ...{
+        restrict_nonsystem_relation_kind: "'view, foreign-table'",
+        event_triggers: 'off',
+        password_encryption: "'md5'",
+      },
     },
   ],
 ]
@@ -298,7 +390,9 @@ describe('the settings of the role', () => {
 
   test('that it may not be given are a warning, and the migration goes on', async () => {
     const { port, sql } = await startOwnServer({ hba: ['host all all all trust'] })
-    await sql.unsafe('create role keeper; grant keeper to app; alter database app owner to keeper; alter role app set role = keeper')
+    await sql.unsafe(
+      'create role keeper; grant keeper to app; alter database app owner to keeper; alter role app set role = keeper',
+    )
     const lines: [level: string, message: string, fields: { settings?: string[]; code?: string }][] = []
     const { version } = await migrate({
       connection: `postgres://app@127.0.0.1:${port}/app`,
@@ -320,7 +414,14 @@ describe('the settings of the role', () => {
     const warned: { missing?: string[] }[] = []
     const check = async (prepare: boolean) => {
       const heard = { ...noLog, warn: (fields: object) => void warned.push(fields) }
-      const db = openDatabase({ connection: url, poolMax: 3, statementTimeoutMs: 7_000, prepare, applicationName: 'check', log: heard })
+      const db = openDatabase({
+        connection: url,
+        poolMax: 3,
+        statementTimeoutMs: 7_000,
+        prepare,
+        applicationName: 'check',
+        log: heard,
+      })
       t.after(() => db.end(100))
       await checkSettings(db, { statementTimeoutMs: 7_000, log: heard })
     }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { parseInstant, parseNaive, parseRfc3339 } from '../../lib/net/timestamp.ts'
+import { parseInstant, parseNaive, parseRfc3339 } from '../../lib/time/timestamp.ts'
 
 const naive: [input: string, output: string][] = [
   ['2025-03-01T10:00:00', '2025-03-01T10:00:00'],
@@ -127,12 +127,17 @@ test('property: a Date agrees on every zoned time', () => {
 
 test('property: the calendar is that of Date, month by month', () => {
   fc.assert(
-    fc.property(fc.integer({ min: 0, max: 9999 }), fc.integer({ min: 0, max: 13 }), fc.integer({ min: 0, max: 32 }), (year, month, day) => {
-      const date = `${String(year).padStart(4, '0')}-${String(month).padStart(2, '0')}-${String(day).padStart(2, '0')}`
-      const at = new Date(`${date}T00:00:00Z`)
-      const exists = year > 0 && !Number.isNaN(at.getTime()) && at.toISOString().startsWith(date)
-      assert.equal(parseNaive(`${date}T12:34:56`), exists ? `${date}T12:34:56` : null)
-    }),
+    fc.property(
+      fc.integer({ min: 0, max: 9999 }),
+      fc.integer({ min: 0, max: 13 }),
+      fc.integer({ min: 0, max: 32 }),
+      (year, month, day) => {
+        const date = `${String(year).padStart(4, '0')}-${String(month).padStart(2, '0')}-${String(day).padStart(2, '0')}`
+        const at = new Date(`${date}T00:00:00Z`)
+        const exists = year > 0 && !Number.isNaN(at.getTime()) && at.toISOString().startsWith(date)
+        assert.equal(parseNaive(`${date}T12:34:56`), exists ? `${date}T12:34:56` : null)
+      },
+    ),
     { numRuns: 20_000 },
   )
 })

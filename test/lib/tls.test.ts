@@ -62,7 +62,10 @@ describe('TLS', () => {
   test('a server that has none is spoken to plainly where that will do, and refused where it will not', async () => {
     const found = Object.fromEntries(
       await Promise.all(
-        MODES.map(async (mode) => [mode, await outcome(at(plain, `sslmode=${mode}${mode.startsWith('verify') ? `&${ca}` : ''}`))]),
+        MODES.map(async (mode) => [
+          mode,
+          await outcome(at(plain, `sslmode=${mode}${mode.startsWith('verify') ? `&${ca}` : ''}`)),
+        ]),
       ),
     )
     const refusal = (mode: string) => `TLS: the server has no TLS, and sslmode=${mode} asks for it`
@@ -83,7 +86,9 @@ describe('TLS', () => {
   })
 
   test('a server that takes no other connections gets it from allow up', async () => {
-    const [disable, ...others] = await Promise.all(MODES.map((mode) => outcome(at(tls, `sslmode=${mode}&${ca}`, 'strict'))))
+    const [disable, ...others] = await Promise.all(
+      MODES.map((mode) => outcome(at(tls, `sslmode=${mode}&${ca}`, 'strict'))),
+    )
     assert.match(disable!, /no pg_hba.conf entry .*no encryption/)
     assert.deepEqual(others, ['tls', 'tls', 'tls', 'tls', 'tls'])
   })
@@ -111,7 +116,10 @@ describe('TLS', () => {
   })
 
   test('a unix socket has none, as with libpq', async () => {
-    assert.equal(await outcome(`postgres://app@${encodeURIComponent(tls.folder)}:${tls.port}/app?sslmode=require`), 'plain')
+    assert.equal(
+      await outcome(`postgres://app@${encodeURIComponent(tls.folder)}:${tls.port}/app?sslmode=require`),
+      'plain',
+    )
   })
 
   test('a host that is down is passed over, with TLS as without', { timeout: 900_000 }, async () => {
@@ -120,7 +128,10 @@ describe('TLS', () => {
       ['allow', 'plain'],
       ['verify-full', 'tls'],
     ] as const)
-      assert.equal(await outcome(`postgres://app:secret@127.0.0.1:1,localhost:${tls.port}/app?sslmode=${mode}&${ca}`), expected)
+      assert.equal(
+        await outcome(`postgres://app:secret@127.0.0.1:1,localhost:${tls.port}/app?sslmode=${mode}&${ca}`),
+        expected,
+      )
   })
 
   test('a migration over TLS works, and one that gets none says why at once', async () => {
@@ -140,7 +151,10 @@ describe('TLS', () => {
     await new Promise<void>((resolve) => middle.listen(0, '127.0.0.1', resolve))
     after(() => middle.close())
     const { port } = middle.address() as net.AddressInfo
-    assert.match(await outcome(`postgres://app@127.0.0.1:${port}/app?sslmode=prefer`), /did not answer the request for TLS/)
+    assert.match(
+      await outcome(`postgres://app@127.0.0.1:${port}/app?sslmode=prefer`),
+      /did not answer the request for TLS/,
+    )
   })
 })
 

@@ -3,16 +3,17 @@ import assert from 'node:assert/strict'
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { LOOK_MS, lookAtTokenFiles } from '../../lib/config/token-files.ts'
 import { ConfigError, loadConfig } from '../../lib/config.ts'
 import { createTokens } from '../../lib/http/tokens.ts'
-import { LOOK_MS, lookAtTokenFiles } from '../../lib/token-files.ts'
 import { fileWith, folder, refusalOf } from '../support/environment.ts'
 
 const OLD = 'tok-old-5b1c0f9a7e2100'
 const NEW = 'tok-new-c2d84e6f0b3500'
 const THIRD = 'tok-third-90ad3f7712'
 
-const may = (tokens: ReturnType<typeof createTokens>, token: string) => [...(tokens.authenticate(`Bearer ${token}`) ?? [])].sort()
+const may = (tokens: ReturnType<typeof createTokens>, token: string) =>
+  [...(tokens.authenticate(`Bearer ${token}`) ?? [])].sort()
 
 /** What a program does with the files of its environment; `look` is one look at them. */
 function program(env: NodeJS.ProcessEnv) {
@@ -20,7 +21,11 @@ function program(env: NodeJS.ProcessEnv) {
   const tokens = createTokens(config)
   const lines: string[] = []
   const say = (fields: object, message: string) => void lines.push(`${message} ${JSON.stringify(fields)}`)
-  const look = lookAtTokenFiles({ files: config.tokenFiles, tokens, log: { debug: say, info: say, warn: say, error: say } })
+  const look = lookAtTokenFiles({
+    files: config.tokenFiles,
+    tokens,
+    log: { debug: say, info: say, warn: say, error: say },
+  })
   return { tokens, lines, look }
 }
 
@@ -56,7 +61,9 @@ test('one value twice in one list is one token; in two variables it is refused, 
   assert.throws(
     () => createTokens(config),
     (error) =>
-      error instanceof ConfigError && /BROKER_TOKEN_READ and BROKER_TOKEN_INGEST/.test(error.message) && !error.message.includes(NEW),
+      error instanceof ConfigError &&
+      /BROKER_TOKEN_READ and BROKER_TOKEN_INGEST/.test(error.message) &&
+      !error.message.includes(NEW),
   )
 })
 
@@ -146,6 +153,8 @@ test('of two files the second may come later and go again', async () => {
 })
 
 test('without the first of two files there is no start', () => {
-  const lines = refusalOf(() => loadConfig({ BROKER_TOKEN_READ_FILE: `${join(folder, 'nowhere')},${fileWith('other', OLD)}` }))
+  const lines = refusalOf(() =>
+    loadConfig({ BROKER_TOKEN_READ_FILE: `${join(folder, 'nowhere')},${fileWith('other', OLD)}` }),
+  )
   assert.match(lines[0]!, /^BROKER_TOKEN_READ_FILE: .*nowhere cannot be read \(ENOENT\)/)
 })

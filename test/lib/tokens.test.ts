@@ -10,7 +10,12 @@ const read = 'tok-read-5b1c0f9a7e21'
 const ingest = 'tok-ingest-c2d84e6f0b35'
 const supplychain = 'tok-supply-90ad3f7712ce'
 const shared = 'tok-shared-e4471b8d6a0f'
-const all = { BROKER_TOKEN_READ: read, BROKER_TOKEN_INGEST: ingest, BROKER_TOKEN_SUPPLYCHAIN: supplychain, BROKER_AUTH_TOKEN: shared }
+const all = {
+  BROKER_TOKEN_READ: read,
+  BROKER_TOKEN_INGEST: ingest,
+  BROKER_TOKEN_SUPPLYCHAIN: supplychain,
+  BROKER_AUTH_TOKEN: shared,
+}
 
 const tokens = (env: NodeJS.ProcessEnv) => createTokens(loadConfig(env))
 const granted = (env: NodeJS.ProcessEnv, header?: string) => {
@@ -26,7 +31,8 @@ test('each variable grants its scopes', () => {
 })
 
 test('with no token configured everyone reads and ingests, and nobody writes supply-chain data', () => {
-  for (const header of [undefined, '', 'Bearer whatever', 'Basic x']) assert.deepEqual(granted({}, header), ['ingest', 'open', 'read'])
+  for (const header of [undefined, '', 'Bearer whatever', 'Basic x'])
+    assert.deepEqual(granted({}, header), ['ingest', 'open', 'read'])
   assert.equal(tokens({}).enabled, false)
   assert.equal(tokens({ BROKER_TOKEN_READ: '  ' }).enabled, false)
 })
@@ -43,7 +49,14 @@ for (const [variable, value] of Object.entries(all)) {
 }
 
 test('the scheme is Bearer in any case of letters, the rest is trimmed', () => {
-  for (const header of [`Bearer ${read}`, `bearer ${read}`, `BEARER ${read}`, `BeareR ${read}`, `Bearer    ${read}  `, `bearer \t${read}`])
+  for (const header of [
+    `Bearer ${read}`,
+    `bearer ${read}`,
+    `BEARER ${read}`,
+    `BeareR ${read}`,
+    `Bearer    ${read}  `,
+    `bearer \t${read}`,
+  ])
     assert.ok(granted(all, header), header)
   for (const header of [
     '',

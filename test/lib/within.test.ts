@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { within } from '../../lib/within.ts'
+import { within } from '../../lib/time/within.ts'
 
 const LONG_MS = 60_000
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { comment, type Manifest, oneLine, quoted, yamlOf } from '../../lib/yaml.ts'
+import { comment, type Manifest, oneLine, quoted, yamlOf } from '../../lib/text/yaml.ts'
 import { readPolicies } from '../support/policies.ts'
 import { RUNS } from '../support/runs.ts'
 
@@ -54,7 +54,17 @@ const ODD = [
     '_1',
     '08',
   ],
-  ...['.inf', '-.INF', '.NaN', '190:20:30', '12:30:45', '1:20', '2001-01-01', '2001-12-14t21:59:43.10-05:00', '2001-12-14 21:59:43.10 -5'],
+  ...[
+    '.inf',
+    '-.INF',
+    '.NaN',
+    '190:20:30',
+    '12:30:45',
+    '1:20',
+    '2001-01-01',
+    '2001-12-14t21:59:43.10-05:00',
+    '2001-12-14 21:59:43.10 -5',
+  ],
   ...[
     ' a',
     'a ',
@@ -78,7 +88,29 @@ const ODD = [
     '!a',
     '!!str a',
   ],
-  ...['|', '>', '| a', '%a', '@a', '`a', '"', "'", '"a"', "'a'", 'a"b', "a'b", '\\', '\\n', '[a', '{a', 'a]', ',', 'a, b', '{}', '[]'],
+  ...[
+    '|',
+    '>',
+    '| a',
+    '%a',
+    '@a',
+    '`a',
+    '"',
+    "'",
+    '"a"',
+    "'a'",
+    'a"b',
+    "a'b",
+    '\\',
+    '\\n',
+    '[a',
+    '{a',
+    'a]',
+    ',',
+    'a, b',
+    '{}',
+    '[]',
+  ],
   ...[
     '\0',
     '\x07',
@@ -119,14 +151,27 @@ const ODD = [
     '-----BEGIN PUBLIC KEY-----\r\nabc=\r\n-----END PUBLIC KEY-----',
     'x'.repeat(5_000),
   ],
-  ...[`${'word '.repeat(400)}`, 'https://ci.test/a?b=c&d#e', 'a@refs/tags/v1', 'sha256:abc', '^https://x\\.y/.+$', '!has(images.a) || b'],
+  ...[
+    `${'word '.repeat(400)}`,
+    'https://ci.test/a?b=c&d#e',
+    'a@refs/tags/v1',
+    'sha256:abc',
+    '^https://x\\.y/.+$',
+    '!has(images.a) || b',
+  ],
 ]
 
 const manifest = (value: string): Manifest => ({
   apiVersion: 'a/v1',
   kind: 'Kind',
   metadata: { name: value, annotations: { 'x.y/z': value } },
-  spec: { plain: value, list: [value, value], deep: [{ a: value, b: { c: [{ d: value }] } }], flag: false, empty: [''] },
+  spec: {
+    plain: value,
+    list: [value, value],
+    deep: [{ a: value, b: { c: [{ d: value }] } }],
+    flag: false,
+    empty: [''],
+  },
 })
 
 const textOf = (one: Manifest) => [...yamlOf(one)].join('')
@@ -202,7 +247,10 @@ spec:
 test('a comment stays one line, whatever is in it', () => {
   for (const value of ODD) {
     const text = comment(`identity: ${value}`)
-    assert.match(text, /^# identity: [^\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}\ufffe\uffff]*\n$/u)
+    assert.match(
+      text,
+      /^# identity: [^\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}\ufffe\uffff]*\n$/u,
+    )
     assert.deepEqual(readPolicies(`${text}a: 1\n`), [{ a: 1 }], text)
   }
   fc.assert(
@@ -221,11 +269,20 @@ test('what is blanked in a comment is a blank, nothing else is touched', () => {
 })
 
 test('a value in a comment is in quotes where it could be read as more', () => {
-  assert.deepEqual(['https://a.test/b@c', 'a b', 'a"b', 'a (b)'].map(quoted), ['https://a.test/b@c', '"a b"', '"a\\"b"', '"a (b)"'])
+  assert.deepEqual(['https://a.test/b@c', 'a b', 'a"b', 'a (b)'].map(quoted), [
+    'https://a.test/b@c',
+    '"a b"',
+    '"a\\"b"',
+    '"a (b)"',
+  ])
   // What looks like a blank, or like nothing at all.
   for (const one of ['\u200b', '\u00a0', '\u2028', '\u2800', '\u3164', '\u115f', '\u{e0020}', '\ufe0f', '\n'])
     assert.match(quoted(`a${one}verified${one}b`), /^"a( |\\u00a0)verified( |\\u00a0)b"$/, JSON.stringify(one))
   assert.deepEqual(['', '\u200b'].map(quoted), ['""', '" "'])
   // What looks like another value: an o of Cyrillic, letters of full width.
-  assert.deepEqual(['g\u043eogle', '\uff43i', '\u{1d484}'].map(quoted), ['"g\\u043eogle"', '"\\uff43i"', '"\\ud835\\udc84"'])
+  assert.deepEqual(['g\u043eogle', '\uff43i', '\u{1d484}'].map(quoted), [
+    '"g\\u043eogle"',
+    '"\\uff43i"',
+    '"\\ud835\\udc84"',
+  ])
 })

@@ -85,7 +85,8 @@ test('of more than 5000 names in an hour those above are not warned of, and a na
 
 test('POST /pod/spec and /metrics: a post with a time of its own is warned of and shown; a refused one is not', async () => {
   const app = await startApp()
-  const value = async () => Number(/^broker_agent_clock_skew_seconds (\S+)$/m.exec((await app.get('/metrics')).text)![1])
+  const value = async () =>
+    Number(/^broker_agent_clock_skew_seconds (\S+)$/m.exec((await app.get('/metrics')).text)![1])
   const lines = () => app.logged.filter(({ level, skewSecs }) => level === 40 && skewSecs !== undefined)
   const at = (secs: number) => new Date(Date.now() + secs * 1000).toISOString().slice(0, -1)
   assert.equal(await value(), 0)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { parseNaive } from '../../lib/net/timestamp.ts'
+import { parseNaive } from '../../lib/time/timestamp.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import {
   acceptedSpellings,
@@ -45,7 +45,11 @@ test('POST /node/facts 200: what is said anew replaces what was said, also by le
     '/node/facts',
     facts({ node_name: 'again', cni: 'calico', policy_enforcement: undefined, time_stamp: '2024-05-01T09:00:00' }),
   )
-  const expected = { ...facts({ node_name: 'again', cni: 'calico' }), policy_enforcement: null, time_stamp: '2024-05-01 09:00:00' }
+  const expected = {
+    ...facts({ node_name: 'again', cni: 'calico' }),
+    policy_enforcement: null,
+    time_stamp: '2024-05-01 09:00:00',
+  }
   assert.deepEqual(await stored('again'), expected)
 })
 
@@ -101,14 +105,19 @@ test('POST /node/facts 400: every bad body, and nothing is written', async () =>
 })
 
 const bad: [fields: Record<string, unknown>, says: RegExp][] = [
-  ...['node_name', 'provider', 'distro', 'cni', 'ip_family', 'node_os'].flatMap((field): [Record<string, unknown>, RegExp][] => [
-    [{ [field]: undefined }, new RegExp(`^Json deserialize error: ${field}: `)],
-    [{ [field]: null }, new RegExp(`^Json deserialize error: ${field}: `)],
-    [{ [field]: 7 }, new RegExp(`^Json deserialize error: ${field}: `)],
-    [{ [field]: 'x'.repeat(254) }, new RegExp(`^field too long: ${field}`)],
-    [{ [field]: 'é'.repeat(127) }, new RegExp(`^field too long: ${field}`)],
+  ...['node_name', 'provider', 'distro', 'cni', 'ip_family', 'node_os'].flatMap(
+    (field): [Record<string, unknown>, RegExp][] => [
+      [{ [field]: undefined }, new RegExp(`^Json deserialize error: ${field}: `)],
+      [{ [field]: null }, new RegExp(`^Json deserialize error: ${field}: `)],
+      [{ [field]: 7 }, new RegExp(`^Json deserialize error: ${field}: `)],
+      [{ [field]: 'x'.repeat(254) }, new RegExp(`^field too long: ${field}`)],
+      [{ [field]: 'é'.repeat(127) }, new RegExp(`^field too long: ${field}`)],
+    ],
+  ),
+  ...['', ' ', '\t\n'].map((node_name): [Record<string, unknown>, RegExp] => [
+    { node_name },
+    /^node_name must not be empty$/,
   ]),
-  ...['', ' ', '\t\n'].map((node_name): [Record<string, unknown>, RegExp] => [{ node_name }, /^node_name must not be empty$/]),
   ...['', 'Enforced', 'mixed', 7].map((policy_enforcement): [Record<string, unknown>, RegExp] => [
     { policy_enforcement },
     /policy_enforcement: /,
@@ -123,7 +132,8 @@ for (const [fields, says] of bad)
     assert.equal(await stored('bad'), undefined)
   })
 
-test('POST /node/facts 401: without a token', async () => assertUnauthorized(await guarded.post('/node/facts', facts())))
+test('POST /node/facts 401: without a token', async () =>
+  assertUnauthorized(await guarded.post('/node/facts', facts())))
 
 test('POST /node/facts 403: with a token that only reads', async () => {
   for (const token of [TOKENS.BROKER_TOKEN_READ, TOKENS.BROKER_TOKEN_SUPPLYCHAIN])

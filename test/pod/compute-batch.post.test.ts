@@ -1,10 +1,29 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { culprit, type Fields, inSecs, latest, nodes, type Row, RUNQ, sample, take, tick, unique } from '../compute/posts.ts'
+import {
+  culprit,
+  type Fields,
+  inSecs,
+  latest,
+  nodes,
+  type Row,
+  RUNQ,
+  sample,
+  take,
+  tick,
+  unique,
+} from '../compute/posts.ts'
 import { byLabel } from '../seccomp/drains.ts'
 import { startApp, TOKENS } from '../support/app.ts'
-import { assertDatabaseBusy, assertForbidden, assertUnauthorized, refusedBodies, startReplica, whileLocked } from '../support/routes.ts'
+import {
+  assertDatabaseBusy,
+  assertForbidden,
+  assertUnauthorized,
+  refusedBodies,
+  startReplica,
+  whileLocked,
+} from '../support/routes.ts'
 import { until } from '../support/until.ts'
 
 const PATH = '/pod/compute/batch'
@@ -58,12 +77,53 @@ test('POST /pod/compute/batch 200: a row has all that was sent', async () => {
   const { updated_at, ...row } = await one()
   isNow(updated_at)
   assert.deepEqual(row, {
-    ...{ container_uid: c.container_uid, pod_uid: c.pod_uid, namespace: 'shop', pod_name: c.pod_name, container: 'app', node: 'node-a' },
-    ...{ cgroup_id: 4_711, ts, interval_ms: 5_000, cpu_usage_millis: 100, cpu_quota_usec: 200_000, cpu_period_usec: 50_000 },
-    ...{ cpu_request_millis: 250, cpu_limit_millis: 2_000, cpu_nr_periods: 50, cpu_nr_throttled: 5, cpu_throttled_usec: 40_000 },
-    ...{ cpu_psi_some10: 12.5, cpu_psi_full10: 2.25, mem_current: 300_000_000, mem_working_set: 200_000_000, mem_limit: 536_870_912 },
-    ...{ mem_request: 268_435_456, mem_psi_some10: 1.5, mem_psi_full10: 0.5, mem_events_high: 3, mem_events_max: 2, mem_oom_kill: 1 },
-    ...{ mem_refault: 70, mem_pgmajfault: 9, runq_count: 60, runq_p50_us: 200, runq_p95_us: 900, runq_p99_us: 1_500, runq_max_us: 4_000 },
+    ...{
+      container_uid: c.container_uid,
+      pod_uid: c.pod_uid,
+      namespace: 'shop',
+      pod_name: c.pod_name,
+      container: 'app',
+      node: 'node-a',
+    },
+    ...{
+      cgroup_id: 4_711,
+      ts,
+      interval_ms: 5_000,
+      cpu_usage_millis: 100,
+      cpu_quota_usec: 200_000,
+      cpu_period_usec: 50_000,
+    },
+    ...{
+      cpu_request_millis: 250,
+      cpu_limit_millis: 2_000,
+      cpu_nr_periods: 50,
+      cpu_nr_throttled: 5,
+      cpu_throttled_usec: 40_000,
+    },
+    ...{
+      cpu_psi_some10: 12.5,
+      cpu_psi_full10: 2.25,
+      mem_current: 300_000_000,
+      mem_working_set: 200_000_000,
+      mem_limit: 536_870_912,
+    },
+    ...{
+      mem_request: 268_435_456,
+      mem_psi_some10: 1.5,
+      mem_psi_full10: 0.5,
+      mem_events_high: 3,
+      mem_events_max: 2,
+      mem_oom_kill: 1,
+    },
+    ...{
+      mem_refault: 70,
+      mem_pgmajfault: 9,
+      runq_count: 60,
+      runq_p50_us: 200,
+      runq_p95_us: 900,
+      runq_p99_us: 1_500,
+      runq_max_us: 4_000,
+    },
     ...{ runq_overflow: 2, blame: c.blame, blame_omitted: 0, blame_omitted_wait_ns: 0 },
   })
 })
@@ -90,10 +150,23 @@ test('POST /pod/compute/batch 200: the next sample takes the place of the one be
   await take(app, [other], { ts, node: 'node-b', interval_ms: 1_000 })
   const row = await one()
   assert.deepEqual(
-    [row.pod_uid, row.node, row.ts, row.interval_ms, row.cgroup_id, row.cpu_usage_millis, row.mem_current, row.runq_count, row.blame],
+    [
+      row.pod_uid,
+      row.node,
+      row.ts,
+      row.interval_ms,
+      row.cgroup_id,
+      row.cpu_usage_millis,
+      row.mem_current,
+      row.runq_count,
+      row.blame,
+    ],
     ['other', 'node-b', ts, 1_000, 1, 0, 7, null, []],
   )
-  assert.deepEqual([row.cpu_quota_usec, row.cpu_request_millis, row.cpu_limit_millis, row.mem_limit, row.mem_request], Array(5).fill(null))
+  assert.deepEqual(
+    [row.cpu_quota_usec, row.cpu_request_millis, row.cpu_limit_millis, row.mem_limit, row.mem_request],
+    Array(5).fill(null),
+  )
 })
 
 test('POST /pod/compute/batch 200: of a container that is twice in a post the last sample counts, in its place the others', async () => {
@@ -158,7 +231,14 @@ describe('the node', () => {
         compute_supported: true,
         contention_loaded: true,
       },
-      ...{ cpu_some10: 10.5, cpu_full10: 1.25, mem_some10: 2.5, mem_full10: 0.75, cpu_cores: 8, memory_bytes: 34_359_738_368 },
+      ...{
+        cpu_some10: 10.5,
+        cpu_full10: 1.25,
+        mem_some10: 2.5,
+        mem_full10: 0.75,
+        cpu_cores: 8,
+        memory_bytes: 34_359_738_368,
+      },
       ...{ bpf_runq_enqueued: 11, bpf_runq_hist: 12, bpf_pair: 13, unknown_blame_share: 0.25 },
       ...{ bpf_hist_update_failures: 4, bpf_pair_update_failures: 5 },
     })
@@ -167,7 +247,13 @@ describe('the node', () => {
   test('POST /pod/compute/batch 200: each post takes the place of the one before, and has defaults', async () => {
     await take(app, [])
     const [before] = await sql`select updated_at::text from compute_node`
-    const bare = { ctxt_per_sec: undefined, node_pressure: undefined, node_capacity: 7, bpf_occupancy: [], unknown_blame_share: 'x' }
+    const bare = {
+      ctxt_per_sec: undefined,
+      node_pressure: undefined,
+      node_capacity: 7,
+      bpf_occupancy: [],
+      unknown_blame_share: 'x',
+    }
     await take(app, [sample()], {
       ...bare,
       compute_enabled: undefined,
@@ -254,7 +340,9 @@ describe('numbers', () => {
   const each = async (places: string[][], outcomes: [value: unknown, stored: unknown][]) => {
     const block = (name: string, value: unknown) =>
       Object.fromEntries(places.filter(([one]) => one === name).map(([, key]) => [key, value]))
-    const rows = await allShown(outcomes.map(([value]) => ({ cpu: block('cpu', value), memory: block('memory', value) })))
+    const rows = await allShown(
+      outcomes.map(([value]) => ({ cpu: block('cpu', value), memory: block('memory', value) })),
+    )
     for (const [i, [value, stored]] of outcomes.entries())
       for (const [, , column] of places) assert.equal(rows[i]![column!], stored, `${column} of ${value}`)
   }
@@ -348,7 +436,11 @@ describe('numbers', () => {
       ['1e400', null],
     ]
     const rows = digits.map(([sent], i) => {
-      const row = sample({ pod_name: `pod-${String(i).padStart(2, '0')}`, cgroup_id: 1, blame: [culprit(1, { cgroup_id: 1 })] })
+      const row = sample({
+        pod_name: `pod-${String(i).padStart(2, '0')}`,
+        cgroup_id: 1,
+        blame: [culprit(1, { cgroup_id: 1 })],
+      })
       return JSON.stringify(row).replaceAll('"cgroup_id":1', `"cgroup_id": ${sent}`)
     })
     const body = JSON.stringify(tick([])).replace('"containers":[]', `"containers":[${rows}]`)
@@ -369,7 +461,10 @@ describe('numbers', () => {
   })
 
   test('POST /pod/compute/batch 200: under an escaped key such an id is the nearest double', async () => {
-    const body = JSON.stringify(tick([sample({ cgroup_id: 1 })])).replace('"cgroup_id":1', '"cgroup\\u005fid":9007199254740993')
+    const body = JSON.stringify(tick([sample({ cgroup_id: 1 })])).replace(
+      '"cgroup_id":1',
+      '"cgroup\\u005fid":9007199254740993',
+    )
     assert.equal((await app.post(PATH, body)).status, 200)
     const [row] = await sql`select cgroup_id::text as id from compute_latest`
     assert.equal(row!.id, '9007199254740992')
@@ -411,10 +506,19 @@ describe('blame', () => {
   })
 
   test('POST /pod/compute/batch 200: what is no list is none, entries without a kind or a ref are left out and counted as rejected', async () => {
-    for (const { blame } of await allShown([undefined, null, 7, 'x', {}].map((blame) => ({ blame })))) assert.deepEqual(blame, [])
+    for (const { blame } of await allShown([undefined, null, 7, 'x', {}].map((blame) => ({ blame }))))
+      assert.deepEqual(blame, [])
     const before = await rejected()
     const bad = [
-      ...[null, 7, [], {}, culprit(9, { kind: undefined }), culprit(9, { kind: 7 }), culprit(9, { kind: 'k'.repeat(65) })],
+      ...[
+        null,
+        7,
+        [],
+        {},
+        culprit(9, { kind: undefined }),
+        culprit(9, { kind: 7 }),
+        culprit(9, { kind: 'k'.repeat(65) }),
+      ],
       ...[
         culprit(9, { ref: undefined }),
         culprit(9, { ref: 'r'.repeat(1_025) }),
@@ -424,15 +528,23 @@ describe('blame', () => {
       ...[culprit(9, { container_uid: 7 }), culprit(9, { container_uid: 'u'.repeat(513) })],
     ]
     const row = await shown({
-      blame: [...bad, culprit(5, { kind: 'unknown', ref: 'exited', container_uid: undefined, cgroup_id: 'x', count: -1 })],
+      blame: [
+        ...bad,
+        culprit(5, { kind: 'unknown', ref: 'exited', container_uid: undefined, cgroup_id: 'x', count: -1 }),
+      ],
     })
-    assert.deepEqual(row.blame, [{ cgroup_id: null, kind: 'unknown', ref: 'exited', container_uid: null, count: 0, wait_ns: 5 }])
+    assert.deepEqual(row.blame, [
+      { cgroup_id: null, kind: 'unknown', ref: 'exited', container_uid: null, count: 0, wait_ns: 5 },
+    ])
     assert.deepEqual([row.blame_omitted, row.blame_omitted_wait_ns, (await rejected()) - before], [0, 0, bad.length])
   })
 
   test('POST /pod/compute/batch 200: waits that are left out are added up to what a number holds', async () => {
     const row = await shown({ blame: Array.from({ length: 20 }, () => culprit(1e300)) })
-    assert.deepEqual([row.blame[0].wait_ns, row.blame_omitted, row.blame_omitted_wait_ns], [MAX_COUNT, 15, Number.MAX_SAFE_INTEGER])
+    assert.deepEqual(
+      [row.blame[0].wait_ns, row.blame_omitted, row.blame_omitted_wait_ns],
+      [MAX_COUNT, 15, Number.MAX_SAFE_INTEGER],
+    )
   })
 })
 
@@ -443,7 +555,10 @@ describe('rows that are skipped', () => {
   const bad: [what: string, row: unknown][] = [
     ...[null, 7, 'row', [], {}, true].map((row): [string, unknown] => [JSON.stringify(row), row]),
     ...[...NAMES, 'cpu', 'memory'].flatMap((key) =>
-      [undefined, null, 5, true, []].map((value): [string, unknown] => [`${key} ${JSON.stringify(value)}`, { ...sample(), [key]: value }]),
+      [undefined, null, 5, true, []].map((value): [string, unknown] => [
+        `${key} ${JSON.stringify(value)}`,
+        { ...sample(), [key]: value },
+      ]),
     ),
     ...NAMES.flatMap((key) =>
       ['', ' \t', 'a\0b', '\ud800', tooLong(key)].map((value): [string, unknown] => [
@@ -458,7 +573,8 @@ describe('rows that are skipped', () => {
     const good = bad.map((_, i) => `good-${String(i).padStart(3, '0')}`)
     const between = bad.flatMap(([, row], i) => [sample({ pod_name: good[i] }), row])
     const accepted = await take(app, between)
-    const [stored] = await sql`select array_agg(pod_name order by pod_name) as names from compute_latest where pod_name not like 'good-%'`
+    const [stored] =
+      await sql`select array_agg(pod_name order by pod_name) as names from compute_latest where pod_name not like 'good-%'`
     assert.equal(stored!.names, null)
     assert.equal(accepted, good.length)
     assert.deepEqual(
@@ -475,7 +591,13 @@ describe('rows that are skipped', () => {
   })
 
   test('POST /pod/compute/batch 200: names as long as they may be, and of whatever text', async () => {
-    const odd = { pod_uid: '"\\\\",{}', namespace: 'null', pod_name: "';--\n\t\u001f", container: '\\', container_uid: 'NULL' }
+    const odd = {
+      pod_uid: '"\\\\",{}',
+      namespace: 'null',
+      pod_name: "';--\n\t\u001f",
+      container: '\\',
+      container_uid: 'NULL',
+    }
     const long = {
       container_uid: 'é'.repeat(256),
       pod_uid: 'u'.repeat(128),
@@ -595,11 +717,15 @@ test('POST /pod/compute/batch 200: two replicas post the same containers at once
   const names = Array.from({ length: 300 }, (_, i) => unique(`raced-${i}`))
   const { retried } = app.db.ingest.stats
   const post = (current: number) => {
-    const containers = names.map((pod_name) => sample({ pod_name, namespace: 'raced', memory: { current, working_set: current } }))
+    const containers = names.map((pod_name) =>
+      sample({ pod_name, namespace: 'raced', memory: { current, working_set: current } }),
+    )
     return tick(current % 2 ? containers : containers.reverse(), { node: `node-${current % 3}`, ctxt_per_sec: current })
   }
   const statuses = await Promise.all(
-    Array.from({ length: 12 }, async (_, i) => (i % 2 ? (await app.post(PATH, post(i))).status : replica.post(PATH, post(i)))),
+    Array.from({ length: 12 }, async (_, i) =>
+      i % 2 ? (await app.post(PATH, post(i))).status : replica.post(PATH, post(i)),
+    ),
   )
   await replica.end()
   assert.deepEqual(new Set(statuses), new Set([200]))
@@ -617,7 +743,8 @@ test('POST /pod/compute/batch 200: two replicas post the same containers at once
 describe('access and faults', async () => {
   const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300' })
 
-  test('POST /pod/compute/batch 401: without a token', async () => assertUnauthorized(await guarded.post(PATH, tick([]))))
+  test('POST /pod/compute/batch 401: without a token', async () =>
+    assertUnauthorized(await guarded.post(PATH, tick([]))))
 
   test('POST /pod/compute/batch 403: with a token for reading', async () =>
     assertForbidden(await guarded.post(PATH, tick([]), { token: TOKENS.BROKER_TOKEN_READ }), 'ingest'))

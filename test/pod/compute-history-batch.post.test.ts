@@ -5,7 +5,14 @@ import { history, keep, minute, minutes, pairs, SHOWN } from '../compute/minutes
 import { culprit, type Fields, inSecs, type Row, RUNQ, unique } from '../compute/posts.ts'
 import { byLabel } from '../seccomp/drains.ts'
 import { startApp, TOKENS } from '../support/app.ts'
-import { assertDatabaseBusy, assertForbidden, assertUnauthorized, refusedBodies, startReplica, whileLocked } from '../support/routes.ts'
+import {
+  assertDatabaseBusy,
+  assertForbidden,
+  assertUnauthorized,
+  refusedBodies,
+  startReplica,
+  whileLocked,
+} from '../support/routes.ts'
 import { until } from '../support/until.ts'
 
 const PATH = '/pod/compute/history/batch'
@@ -67,7 +74,17 @@ test('POST /pod/compute/history/batch 200: a row has all that was sent', async (
     const { id, ...row } = await one(sent)
     assert.ok(Number.isInteger(id))
     const { container_uid, pod_uid, pod_name, namespace, container } = sent
-    assert.deepEqual(row, { container_uid, pod_uid, namespace, pod_name, container, node: 'node-a', ts, ...SHOWN, ...runq })
+    assert.deepEqual(row, {
+      container_uid,
+      pod_uid,
+      namespace,
+      pod_name,
+      container,
+      node: 'node-a',
+      ts,
+      ...SHOWN,
+      ...runq,
+    })
   }
 })
 
@@ -84,7 +101,10 @@ test('POST /pod/compute/history/batch 200: what was sent again changes nothing, 
   assert.equal((await app.post(PATH, body)).text, '{"accepted":2}')
   assert.deepEqual(await read(), first)
   const [a, b] = body.containers as Fields[]
-  assert.equal(await keep(app, [{ ...a, blame: [culprit(9)] }, minute({ blame: [culprit(4)] }), b], { node, ts: body.ts }), 3)
+  assert.equal(
+    await keep(app, [{ ...a, blame: [culprit(9)] }, minute({ blame: [culprit(4)] }), b], { node, ts: body.ts }),
+    3,
+  )
   assert.deepEqual(waits(await pairs(app, { node })).sort(), [3, 4, 5, 7])
 })
 
@@ -100,7 +120,13 @@ test('POST /pod/compute/history/batch 200: of a container that is twice in a pos
 test('POST /pod/compute/history/batch 200: a minute is another by its time or resolution alone', async () => {
   const c = minute()
   const ts = inSecs(-120)
-  for (const envelope of [{}, { resolution_secs: 61 }, { resolution_secs: 300 }, { resolution_secs: 301 }, { ts: inSecs(-121) }])
+  for (const envelope of [
+    {},
+    { resolution_secs: 61 },
+    { resolution_secs: 300 },
+    { resolution_secs: 301 },
+    { ts: inSecs(-121) },
+  ])
     for (let again = 0; again < 2; again++) assert.equal(await keep(app, [c], { ts, ...envelope }), 1)
   assert.equal((await history(app, c)).length, 5)
 })
@@ -215,7 +241,8 @@ describe('times', () => {
     const at = (secs: number) => new Date((line + secs) * 1_000).toISOString()
     for (const secs of [-1, 0, -4_000]) await keep(app, [c], { ts: at(secs) })
     await keep(app, [c], { ts: at(-300), resolution_secs: 300 })
-    const rows = await sql`select is_late, extract(epoch from ts)::float8 - ${line}::float8 as secs from compute_minute order by ts`
+    const rows =
+      await sql`select is_late, extract(epoch from ts)::float8 - ${line}::float8 as secs from compute_minute order by ts`
     assert.deepEqual(
       [...rows].map(({ is_late, secs }) => [secs, is_late]),
       [
@@ -240,7 +267,10 @@ describe('values', () => {
 
   test('POST /pod/compute/history/batch 200: gauges of bytes are rounded', async () => {
     const row = await shown({
-      memory: { current: { avg: 1_000.6, max: 2_000.4, last: 1_500.5 }, working_set: { avg: 10.4, max: 20.6, last: -3 } },
+      memory: {
+        current: { avg: 1_000.6, max: 2_000.4, last: 1_500.5 },
+        working_set: { avg: 10.4, max: 20.6, last: -3 },
+      },
     })
     assert.deepEqual([row.mem_current_avg, row.mem_current_max, row.mem_current_last], [1_001, 2_000, 1_501])
     assert.deepEqual([row.mem_working_set_avg, row.mem_working_set_max, row.mem_working_set_last], [10, 21, 0])
@@ -248,8 +278,17 @@ describe('values', () => {
 
   test('POST /pod/compute/history/batch 200: a gauge that is none, or a part of it, is 0', async () => {
     for (const gauge of [...NO_NUMBERS, 7]) {
-      const row = await shown({ cpu: { usage_millis: gauge, psi_some10: gauge }, memory: { current: gauge, psi_full10: { max: gauge } } })
-      for (const key of ['cpu_usage_millis_avg', 'cpu_usage_millis_last', 'cpu_psi_some10_max', 'mem_current_max', 'mem_psi_full10_avg'])
+      const row = await shown({
+        cpu: { usage_millis: gauge, psi_some10: gauge },
+        memory: { current: gauge, psi_full10: { max: gauge } },
+      })
+      for (const key of [
+        'cpu_usage_millis_avg',
+        'cpu_usage_millis_last',
+        'cpu_psi_some10_max',
+        'mem_current_max',
+        'mem_psi_full10_avg',
+      ])
         assert.equal(row[key], 0, `${key} of ${JSON.stringify(gauge)}`)
       assert.equal(row.mem_psi_full10_max, gauge === 7 ? 7 : 0)
     }
@@ -266,7 +305,10 @@ describe('values', () => {
       memory: { oom_kill: -1, refault: 1.5, limit: -1 },
     })
     assert.deepEqual([row.cpu_usage_millis_avg, row.cpu_usage_millis_max, row.cpu_usage_millis_last], [0, MAX_COUNT, 0])
-    assert.deepEqual([row.cpu_psi_some10_avg, row.cpu_psi_some10_max, row.cpu_nr_periods, row.cpu_quota_usec], [1e-299, 0, MAX_COUNT, null])
+    assert.deepEqual(
+      [row.cpu_psi_some10_avg, row.cpu_psi_some10_max, row.cpu_nr_periods, row.cpu_quota_usec],
+      [1e-299, 0, MAX_COUNT, null],
+    )
     assert.deepEqual([row.mem_oom_kill, row.mem_refault, row.mem_limit], [0, 2, null])
   })
 
@@ -303,10 +345,21 @@ describe('blame', () => {
       culprit(9, { ref: undefined }),
     ]
     const last = culprit(3, { container_uid: undefined, cgroup_id: 'x', kind: ' ', ref: '"\\{},null', count: 1e300 })
-    await keep(app, [minute({ blame: [...none, culprit(5, { container_uid: null }), ...bad, last] }), minute({ blame: 'x' })], { node })
+    await keep(
+      app,
+      [minute({ blame: [...none, culprit(5, { container_uid: null }), ...bad, last] }), minute({ blame: 'x' })],
+      { node },
+    )
     const found = await pairs(app, { node })
     assert.deepEqual(
-      found.map((row) => [row.wait_ns, row.culprit_kind, row.culprit_ref, row.culprit_container_uid, row.culprit_cgroup_id, row.count]),
+      found.map((row) => [
+        row.wait_ns,
+        row.culprit_kind,
+        row.culprit_ref,
+        row.culprit_container_uid,
+        row.culprit_cgroup_id,
+        row.count,
+      ]),
       [
         [5, 'pod', 'other/busy-0/app', null, 9_000, 3],
         [3, ' ', '"\\{},null', null, null, MAX_COUNT],
@@ -329,7 +382,9 @@ describe('blame', () => {
   test('POST /pod/compute/history/batch 200: ids of 64 bits are exact, those above 2^63 - 1 with a sign', async () => {
     const node = unique('node')
     const ids = ['18446744073709551615', '9007199254740993', '9223372036854775807']
-    const body = JSON.stringify(minutes([minute({ blame: ids.map((_, i) => culprit(9 - i, { cgroup_id: `id-${i}` })) })], { node }))
+    const body = JSON.stringify(
+      minutes([minute({ blame: ids.map((_, i) => culprit(9 - i, { cgroup_id: `id-${i}` })) })], { node }),
+    )
     assert.equal(
       (
         await app.post(
@@ -366,8 +421,17 @@ describe('rows that are skipped', () => {
   })
 
   test('POST /pod/compute/history/batch 200: names of whatever text', async () => {
-    const odd = { pod_uid: '"\\\\",{}', namespace: 'null', pod_name: "';--\n\t\u001f", container: '\\', container_uid: 'NULL' }
-    assert.equal(await keep(app, [minute({ ...odd, blame: [culprit(1, { ref: '\u001f\u0001' })] })], { node: '"\\\u001f' }), 1)
+    const odd = {
+      pod_uid: '"\\\\",{}',
+      namespace: 'null',
+      pod_name: "';--\n\t\u001f",
+      container: '\\',
+      container_uid: 'NULL',
+    }
+    assert.equal(
+      await keep(app, [minute({ ...odd, blame: [culprit(1, { ref: '\u001f\u0001' })] })], { node: '"\\\u001f' }),
+      1,
+    )
     const row = await one(odd)
     for (const [key, value] of Object.entries(odd)) assert.equal(row[key], value)
     const [pair] = await pairs(app, { namespace: 'null' })
@@ -437,9 +501,11 @@ describe('at once', () => {
     const { retried } = app.db.ingest.stats
     const node = unique('node')
     const containers = Array.from({ length: 100 }, () => minute({ pod_uid: 'raced', blame: [culprit(1), culprit(2)] }))
-    const posts = [{}, { ts: inSecs(-60) }, { resolution_secs: 300 }, { ts: inSecs(900) }, { ts: inSecs(302) }].map((fields) => ({
-      ...minutes(containers, { node, ts: inSecs(-30), ...fields }),
-    }))
+    const posts = [{}, { ts: inSecs(-60) }, { resolution_secs: 300 }, { ts: inSecs(900) }, { ts: inSecs(302) }].map(
+      (fields) => ({
+        ...minutes(containers, { node, ts: inSecs(-30), ...fields }),
+      }),
+    )
     const statuses = await Promise.all(
       [0, 1, 2, 3].flatMap((n) =>
         posts.map(async (post) => {
@@ -503,21 +569,25 @@ test('POST /pod/compute/history/batch 200: with no days of history nothing is st
   assert.equal(await keep(off, [minute({ blame: [culprit(5)] }), null]), 0)
   assert.equal((await off.post(PATH, minutes([], { node: '' }))).status, 400)
   assert.equal((await off.post(PATH, minutes(Array(5_001).fill(0)))).status, 413)
-  const [count] = await off.sql`select (select count(*)::int from compute_minute) + (select count(*)::int from compute_container) as rows`
+  const [count] =
+    await off.sql`select (select count(*)::int from compute_minute) + (select count(*)::int from compute_container) as rows`
   assert.equal(count!.rows, 0)
 })
 
 describe('access and faults', async () => {
   const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300' })
 
-  test('POST /pod/compute/history/batch 401: without a token', async () => assertUnauthorized(await guarded.post(PATH, minutes([]))))
+  test('POST /pod/compute/history/batch 401: without a token', async () =>
+    assertUnauthorized(await guarded.post(PATH, minutes([]))))
 
   test('POST /pod/compute/history/batch 403: with a token for reading', async () =>
     assertForbidden(await guarded.post(PATH, minutes([]), { token: TOKENS.BROKER_TOKEN_READ }), 'ingest'))
 
   test('POST /pod/compute/history/batch 503: a statement that is cancelled writes nothing', async () => {
     await whileLocked(guarded.sql, 'compute_contention', async () =>
-      assertDatabaseBusy(await guarded.post(PATH, minutes([minute({ blame: [culprit(5)] })]), { token: TOKENS.BROKER_TOKEN_INGEST })),
+      assertDatabaseBusy(
+        await guarded.post(PATH, minutes([minute({ blame: [culprit(5)] })]), { token: TOKENS.BROKER_TOKEN_INGEST }),
+      ),
     )
     assert.deepEqual([...(await guarded.sql`select from compute_minute`)], [])
   })

@@ -37,7 +37,16 @@ test('GET /pod/info 200: whole records, their keys in wire order', async () => {
   assert.deepEqual(first, { ...whole, pod_ips: [whole.pod_ip, 'fd00::1'], time_stamp: '2024-05-01T10:00:00.500' })
   const nulls = Object.fromEntries(POD_KEYS.map((key) => [key, null]))
   const { pod_namespace, time_stamp, node_name } = second
-  assert.deepEqual(second, { ...nulls, pod_name: 'zz', pod_ip: '', pod_ips: [], is_dead: false, pod_namespace, time_stamp, node_name })
+  assert.deepEqual(second, {
+    ...nulls,
+    pod_name: 'zz',
+    pod_ip: '',
+    pod_ips: [],
+    is_dead: false,
+    pod_namespace,
+    time_stamp,
+    node_name,
+  })
 })
 
 test('GET /pod/info 200: by namespace, then name, in byte order; null namespaces last', async () => {
@@ -187,7 +196,8 @@ test('GET /pod/info 200: pods that come and go meanwhile: each that stays is sen
   await store1('p-000001a', 'ns-0')
   await store1('p-002500a', 'ns-1')
   await store1('p-003500a', null)
-  for (let next = await reader.read(); !next.done; next = await reader.read()) text += Buffer.from(next.value).toString()
+  for (let next = await reader.read(); !next.done; next = await reader.read())
+    text += Buffer.from(next.value).toString()
   const sent = JSON.parse(text).map((pod: { pod_name: string }) => pod.pod_name) as string[]
   assert.equal(new Set(sent).size, sent.length)
   const gone = new Set(['p-002000', 'p-003001', 'p-004500'])

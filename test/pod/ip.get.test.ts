@@ -55,7 +55,8 @@ test('GET /pod/ip/{ip} 200: the address is canonicalised first', async () => {
     { pod_name: 'compatible', pod_ip: '::10.3.0.1' },
   )
   for (const ip of ['FD03::A:1', 'fd03:0:0:0:0:0:a:1', 'fd03::000a:0001']) assert.equal(await holderName(ip), 'six')
-  for (const ip of ['10.3.0.1', '::ffff:10.3.0.1', '::FFFF:a03:1', '0:0:0:0:0:ffff:0a03:0001']) assert.equal(await holderName(ip), 'four')
+  for (const ip of ['10.3.0.1', '::ffff:10.3.0.1', '::FFFF:a03:1', '0:0:0:0:0:ffff:0a03:0001'])
+    assert.equal(await holderName(ip), 'four')
   for (const ip of ['::10.3.0.1', '::a03:1']) assert.equal(await holderName(ip), 'compatible')
   assert.equal((await app.get('/pod/ip/FD03::a:1')).json.pod_name, 'six')
   assert.equal((await app.get('/pod/ip/fd03%3a%3aA%3A1')).json.pod_name, 'six')
@@ -163,8 +164,22 @@ for (const blank of ['?at=', '?at', '?at=%20%20', '?at=+', '?other=1', '?']) {
 }
 
 for (const bad of [
-  ...['yesterday', '1714554000', '2024-05-01', '2024-05-01T10:00', '2024-02-30T10:00:00', '2023-02-29T10:00:00Z', '2024-05-01T25:00:00'],
-  ...['2024-05-01T10:00:00.Z', '2024-05-01T10:00:00+2', '2024-05-01T10:00:00 02:00', 'infinity', '2024-05-01T10:00:00\0'],
+  ...[
+    'yesterday',
+    '1714554000',
+    '2024-05-01',
+    '2024-05-01T10:00',
+    '2024-02-30T10:00:00',
+    '2023-02-29T10:00:00Z',
+    '2024-05-01T25:00:00',
+  ],
+  ...[
+    '2024-05-01T10:00:00.Z',
+    '2024-05-01T10:00:00+2',
+    '2024-05-01T10:00:00 02:00',
+    'infinity',
+    '2024-05-01T10:00:00\0',
+  ],
 ]) {
   test(`GET /pod/ip/{ip} 400: at=${JSON.stringify(bad)}, and the accepted forms are named`, async () => {
     const answer = await holder('10.0.0.11', bad)
@@ -216,13 +231,16 @@ test('GET /pod/ip/{ip} 200: every token may read, and the read budget is not cha
   await guarded.post('/pod/spec', podPost({ pod_ip: '10.0.0.1' }), { token: TOKENS.BROKER_TOKEN_INGEST })
   const { budget } = guarded.deps
   const release = await budget.acquire(budget.totalKib)
-  for (const one of Object.values(TOKENS)) assert.equal((await guarded.get('/pod/ip/10.0.0.1', { token: one })).status, 200)
+  for (const one of Object.values(TOKENS))
+    assert.equal((await guarded.get('/pod/ip/10.0.0.1', { token: one })).status, 200)
   release()
 })
 
 for (const query of ['', '?at=2024-05-01T10:00:00']) {
   test(`GET /pod/ip/{ip} 503: the table is locked for longer than a statement may take${query && ', with a time'}`, async () => {
-    await whileRefused(guarded.sql, 'pod_address', async () => assertDatabaseBusy(await guarded.get(`/pod/ip/10.0.0.1${query}`, { token })))
+    await whileRefused(guarded.sql, 'pod_address', async () =>
+      assertDatabaseBusy(await guarded.get(`/pod/ip/10.0.0.1${query}`, { token })),
+    )
     assert.notEqual((await guarded.get(`/pod/ip/10.0.0.1${query}`, { token })).status, 503)
   })
 }

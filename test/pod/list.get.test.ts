@@ -15,7 +15,8 @@ const list = async (node: string) => {
   return answer.json
 }
 const names = async (node: string) => (await list(node)).map((pod: { pod_name: string }) => pod.pod_name)
-const store = async (fields: Record<string, unknown>) => assert.equal((await app.post('/pod/spec', podPost(fields))).status, 200)
+const store = async (fields: Record<string, unknown>) =>
+  assert.equal((await app.post('/pod/spec', podPost(fields))).status, 200)
 
 test('GET /pod/list/{node} 200: an empty array for a node nobody has heard of', async () => {
   const answer = await app.get('/pod/list/nowhere')
@@ -46,7 +47,8 @@ test('GET /pod/list/{node} 200: by namespace, then name; null namespaces last', 
     [null, 'Y'],
     [null, 'y'],
   ] as const
-  for (const [pod_namespace, pod_name] of [...order].reverse()) await store({ pod_namespace, pod_name, node_name: 'ordered' })
+  for (const [pod_namespace, pod_name] of [...order].reverse())
+    await store({ pod_namespace, pod_name, node_name: 'ordered' })
   const pods: { pod_namespace: string | null; pod_name: string }[] = await list('ordered')
   assert.deepEqual(
     pods.map((pod) => [pod.pod_namespace, pod.pod_name]),
@@ -56,13 +58,21 @@ test('GET /pod/list/{node} 200: by namespace, then name; null namespaces last', 
 
 test('GET /pod/list/{node} 200: rows that strict parsers of agents take', async () => {
   await store({ pod_name: 'bare', node_name: 'strict', pod_ip: '' })
-  const whole = wholePodPost({ pod_name: 'whole', node_name: 'strict', pod_ips: ['fd00::1'], time_stamp: '2024-05-01T10:00:00.123456789' })
+  const whole = wholePodPost({
+    pod_name: 'whole',
+    node_name: 'strict',
+    pod_ips: ['fd00::1'],
+    time_stamp: '2024-05-01T10:00:00.123456789',
+  })
   await store(whole)
   const [first, second] = await list('strict')
   assert.deepEqual(Object.keys(first), POD_KEYS)
   assert.deepEqual(first, { ...whole, pod_ips: [whole.pod_ip, 'fd00::1'], time_stamp: '2024-05-01T10:00:00.123456' })
   assert.deepEqual(Object.keys(second), POD_KEYS)
-  assert.deepEqual([second.pod_ip, second.pod_ips, second.workload_selector_labels, second.host_network], ['', [], null, null])
+  assert.deepEqual(
+    [second.pod_ip, second.pod_ips, second.workload_selector_labels, second.host_network],
+    ['', [], null, null],
+  )
   assert.equal(second.time_stamp, '2024-05-01T10:00:00')
 })
 

@@ -28,7 +28,10 @@ const warnings = () => app.logged.filter((line) => line.level === 40).length
 const range = (n: number) => Array.from({ length: n }, (_, i) => i)
 
 /** What the answer must be, and what is_dead must be after it. */
-async function marks(body: { pod_name: string; pod_ip?: unknown }, expected: { rows: 0 | 1; isDead: boolean }): Promise<void> {
+async function marks(
+  body: { pod_name: string; pod_ip?: unknown },
+  expected: { rows: 0 | 1; isDead: boolean },
+): Promise<void> {
   const answer = await markDead(body)
   assert.equal(answer.status, 200, answer.text)
   assert.equal(answer.text, String(expected.rows))
@@ -91,7 +94,10 @@ for (const pod_name of ['', ' ', '\t\n']) {
       assert.deepEqual([answer.status, answer.text], [200, '0'])
     }
     assert.equal(warnings(), 3)
-    assert.deepEqual([...(await app.sql`delete from pod where pod_name = ${pod_name} returning is_dead`)], [{ is_dead: false }])
+    assert.deepEqual(
+      [...(await app.sql`delete from pod where pod_name = ${pod_name} returning is_dead`)],
+      [{ is_dead: false }],
+    )
   })
 }
 
@@ -105,7 +111,8 @@ test('POST /pod/mark_dead 200: a dead pod stays dead, and one that is posted aga
 
 test('POST /pod/mark_dead 200: no name is a pattern, and unknown keys are ignored', async () => {
   const body = await alive({ pod_name: 'web-1' })
-  for (const pod_name of ['web-_', '%', 'WEB-1', 'web-1 ', "web-1' or '1'='1"]) assert.equal((await markDead({ pod_name })).text, '0')
+  for (const pod_name of ['web-_', '%', 'WEB-1', 'web-1 ', "web-1' or '1'='1"])
+    assert.equal((await markDead({ pod_name })).text, '0')
   await marks({ ...body, node_name: 7 } as { pod_name: string }, { rows: 1, isDead: true })
 })
 
@@ -118,7 +125,10 @@ for (const { what, body, headers } of acceptedSpellings({ pod_name: 'spelled' })
 }
 
 const survivor = await alive({ pod_name: 'survivor', pod_ip: '10.1.0.5' })
-for (const { what, status, says, ...request } of refusedBodies({ pod_name: 'survivor', pod_ip: '10.1.0.5' }, 'pod_ip')) {
+for (const { what, status, says, ...request } of refusedBodies(
+  { pod_name: 'survivor', pod_ip: '10.1.0.5' },
+  'pod_ip',
+)) {
   test(`POST /pod/mark_dead ${status}: ${what}, and nobody dies`, async () => {
     const answer = await app.request('POST', '/pod/mark_dead', request)
     assert.equal(answer.status, status, answer.text)
@@ -166,7 +176,9 @@ test('POST /pod/mark_dead 503: the table is locked for longer than a statement m
   const token = TOKENS.BROKER_TOKEN_INGEST
   const body = podPost()
   await guarded.post('/pod/spec', body, { token })
-  await whileRefused(guarded.sql, 'pod', async () => assertDatabaseBusy(await guarded.post('/pod/mark_dead', body, { token })))
+  await whileRefused(guarded.sql, 'pod', async () =>
+    assertDatabaseBusy(await guarded.post('/pod/mark_dead', body, { token })),
+  )
   assert.equal((await guarded.get(`/pod/name/${body.pod_name}`, { token })).json.is_dead, false)
 })
 

@@ -9,11 +9,13 @@ const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const token = TOKENS.BROKER_TOKEN_READ
 
 const named = (name: string) => app.get(`/pod/name/${encodeURIComponent(name)}`)
-const store = async (fields: Record<string, unknown>) => assert.equal((await app.post('/pod/spec', podPost(fields))).status, 200)
+const store = async (fields: Record<string, unknown>) =>
+  assert.equal((await app.post('/pod/spec', podPost(fields))).status, 200)
 
 test('GET /pod/name/{name} 404: nobody of that name', async () => {
   await store({ pod_name: 'web-1' })
-  for (const name of ['nobody', 'web', 'web-1 ', 'WEB-1', 'web-%', 'web-_', "web-1' --"]) assertNoData(await named(name))
+  for (const name of ['nobody', 'web', 'web-1 ', 'WEB-1', 'web-%', 'web-_', "web-1' --"])
+    assertNoData(await named(name))
 })
 
 test('GET /pod/name/{name} 200: one record, its keys in wire order', async () => {
@@ -31,7 +33,10 @@ test('GET /pod/name/{name} 200: null for everything that is not known', async ()
   const { json } = await named('bare')
   assert.deepEqual(Object.keys(json), POD_KEYS)
   const { pod_name, pod_ip, time_stamp, node_name, is_dead, pod_ips, ...rest } = json
-  assert.deepEqual([pod_name, pod_ip, time_stamp, node_name, is_dead, pod_ips], ['bare', '', '2024-05-01T10:00:00', 'node-1', false, []])
+  assert.deepEqual(
+    [pod_name, pod_ip, time_stamp, node_name, is_dead, pod_ips],
+    ['bare', '', '2024-05-01T10:00:00', 'node-1', false, []],
+  )
   assert.deepEqual(new Set(Object.values(rest)), new Set([null]))
 })
 
@@ -46,7 +51,20 @@ test('GET /pod/name/{name} 200: the live row, else the dead one', async () => {
 })
 
 test('GET /pod/name/{name} 200: a name of any characters, percent-encoded', async () => {
-  for (const pod_name of ['a/b', 'a b', 'a%2Fb', '100%', '%41', 'ключ', '🐘', 'a?b#c', 'a"b\\c', '.a', 'info', '元'.repeat(253)]) {
+  for (const pod_name of [
+    'a/b',
+    'a b',
+    'a%2Fb',
+    '100%',
+    '%41',
+    'ключ',
+    '🐘',
+    'a?b#c',
+    'a"b\\c',
+    '.a',
+    'info',
+    '元'.repeat(253),
+  ]) {
     await store({ pod_name })
     const answer = await named(pod_name)
     assert.equal(answer.status, 200, pod_name)
@@ -55,7 +73,8 @@ test('GET /pod/name/{name} 200: a name of any characters, percent-encoded', asyn
 })
 
 test('GET /pod/name/{name} 404: percent-encoding that is none, and names longer than any', async () => {
-  for (const path of ['%zz', '%', '%FF', '%C3', '%ED%A0%80', 'n'.repeat(5_000)]) assertNoData(await app.get(`/pod/name/${path}`))
+  for (const path of ['%zz', '%', '%FF', '%C3', '%ED%A0%80', 'n'.repeat(5_000)])
+    assertNoData(await app.get(`/pod/name/${path}`))
 })
 
 test('GET /pod/name/{name} 400: U+0000 in the name', async () => {
@@ -90,13 +109,16 @@ test('GET /pod/name/{name} 200: every token may read, and the read budget is not
   await guarded.post('/pod/spec', podPost({ pod_name: 'web' }), { token: TOKENS.BROKER_TOKEN_INGEST })
   const { budget } = guarded.deps
   const release = await budget.acquire(budget.totalKib)
-  for (const one of Object.values(TOKENS)) assert.equal((await guarded.get('/pod/name/web', { token: one })).status, 200)
+  for (const one of Object.values(TOKENS))
+    assert.equal((await guarded.get('/pod/name/web', { token: one })).status, 200)
   release()
 })
 
 test('GET /pod/name/{name} 503: the table is locked for longer than a statement may take', async () => {
   await whileRefused(guarded.sql, 'pod', async () => {
-    const answers = await Promise.all(['web', 'web', 'other'].map((name) => guarded.get(`/pod/name/${name}`, { token })))
+    const answers = await Promise.all(
+      ['web', 'web', 'other'].map((name) => guarded.get(`/pod/name/${name}`, { token })),
+    )
     for (const answer of answers) assertDatabaseBusy(answer)
   })
   assert.equal((await guarded.get('/pod/name/web', { token })).status, 200)

@@ -61,7 +61,8 @@ test('GET /pod/namespaces 401: no token, or an unknown one', async () => {
 })
 
 test('GET /pod/namespaces 200: every token may read', async () => {
-  for (const one of Object.values(TOKENS)) assert.equal((await guarded.get('/pod/namespaces', { token: one })).status, 200)
+  for (const one of Object.values(TOKENS))
+    assert.equal((await guarded.get('/pod/namespaces', { token: one })).status, 200)
 })
 
 test('GET /pod/namespaces 503: shed when the read budget is spent', async () => {
@@ -73,6 +74,8 @@ test('GET /pod/namespaces 503: shed when the read budget is spent', async () => 
 })
 
 test('GET /pod/namespaces 503: the table is locked for longer than a statement may take', async () => {
-  await whileRefused(guarded.sql, 'pod', async () => assertDatabaseBusy(await guarded.get('/pod/namespaces', { token })))
+  await whileRefused(guarded.sql, 'pod', async () =>
+    assertDatabaseBusy(await guarded.get('/pod/namespaces', { token })),
+  )
   assert.equal((await guarded.get('/pod/namespaces', { token })).status, 200)
 })

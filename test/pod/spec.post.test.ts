@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test, { after } from 'node:test'
-import { MAX_BODY_DEPTH } from '../../lib/http/weigh.ts'
+import { MAX_BODY_DEPTH } from '../../lib/json/prescan.ts'
 import { isWaiting } from '../jobs/scene.ts'
 import { type Answer, startApp, TOKENS } from '../support/app.ts'
 import { POD_KEYS, podPost, podsWithWrongAddresses, wholePodPost } from '../support/records.ts'
@@ -39,8 +39,10 @@ const storedAfter = async (first: object, second: object) => {
   assert.equal((await post(podPost({ ...second, pod_name }))).status, 200)
   return stored(pod_name)
 }
-const version = async (name: string) => (await app.sql`select xmin::text, ctid::text from pod where pod_name = ${name}`)[0]
-const uid = async (name: string) => (await app.sql<{ pod_uid: string }[]>`select pod_uid from pod where pod_name = ${name}`)[0]!.pod_uid
+const version = async (name: string) =>
+  (await app.sql`select xmin::text, ctid::text from pod where pod_name = ${name}`)[0]
+const uid = async (name: string) =>
+  (await app.sql<{ pod_uid: string }[]>`select pod_uid from pod where pod_name = ${name}`)[0]!.pod_uid
 const podCount = async () => Number((await app.sql`select count(*) from pod`)[0]!.count)
 const range = (n: number) => Array.from({ length: n }, (_, i) => i)
 
@@ -104,7 +106,13 @@ test('POST /pod/spec 200: unknown keys are ignored, a malformed image inventory 
 for (const pod_name of ['', ' ', '\t\n', '\u{a0}']) {
   test(`POST /pod/spec 200: a name of ${JSON.stringify(pod_name)} is echoed as posted, not written, and warned of`, async () => {
     const before = await podCount()
-    const body = podPost({ pod_name, pod_ip: '::FFFF:10.0.0.9', pod_obj: { kind: 'Pod', status: {} }, capture_level: 'ODD', pod_ips: 'x' })
+    const body = podPost({
+      pod_name,
+      pod_ip: '::FFFF:10.0.0.9',
+      pod_obj: { kind: 'Pod', status: {} },
+      capture_level: 'ODD',
+      pod_ips: 'x',
+    })
     app.logged.length = 0
     const answer = await post(body)
     assert.equal(answer.status, 200)
@@ -118,7 +126,10 @@ for (const pod_name of ['', ' ', '\t\n', '\u{a0}']) {
 test('POST /pod/spec 400: a record without a name that is nested too deep to be echoed', async () => {
   const deep = (field: string) => `{"${field}":${'['.repeat(30_000)}${']'.repeat(30_000)},`
   const body = JSON.stringify(podPost({ pod_name: '' }))
-  for (const text of [body.replace('{', deep('pod_ips')), body.replace('{', '{"pod_obj":{"a":').replace('{"a":', `${deep('a')}"b":1},`)]) {
+  for (const text of [
+    body.replace('{', deep('pod_ips')),
+    body.replace('{', '{"pod_obj":{"a":').replace('{"a":', `${deep('a')}"b":1},`),
+  ]) {
     const answer = await post(text)
     assert.equal(answer.status, 400, answer.text)
     assert.match(answer.text, /^Json deserialize error: pod_(ips|obj): nested deeper/)
@@ -182,7 +193,13 @@ const MANIFESTS: [sent: object, kept: object][] = [
   [
     {
       ...{ apiVersion: 'v1', kind: 'Pod', status: { phase: 'Running' } },
-      metadata: { name: 'a', uid: 'u', annotations: { note: '1' }, managedFields: [{ manager: 'kubelet' }], generation: 3 },
+      metadata: {
+        name: 'a',
+        uid: 'u',
+        annotations: { note: '1' },
+        managedFields: [{ manager: 'kubelet' }],
+        generation: 3,
+      },
       spec: { hostNetwork: true, containers: [{ name: 'c' }], volumes: [] },
     },
     { metadata: { name: 'a', uid: 'u', annotations: { note: '1' }, generation: 3 }, spec: { hostNetwork: true } },
@@ -201,7 +218,10 @@ for (const [sent, kept] of MANIFESTS) {
 
 test('POST /pod/spec 200: what the manifest drops may be nested as deep as a body may', async () => {
   const deep = `${'['.repeat(MAX_BODY_DEPTH - 3)}${']'.repeat(MAX_BODY_DEPTH - 3)}`
-  const text = JSON.stringify(podPost({ pod_obj: { metadata: {}, spec: { containers: 0 } } })).replace(':0}', `:${deep}}`)
+  const text = JSON.stringify(podPost({ pod_obj: { metadata: {}, spec: { containers: 0 } } })).replace(
+    ':0}',
+    `:${deep}}`,
+  )
   assert.deepEqual((await post(text)).json.pod_obj, { metadata: {} })
 })
 
@@ -276,7 +296,13 @@ for (const [sent, shown] of Object.entries(GOOD_TIMES)) {
 test('POST /pod/spec 200: text of any script, escapes and labels come back as sent', async () => {
   const odd = 'ключ "q" \\ / 🐘 \u{1}\u{7f}\u{2028}\'; drop table pod; --'
   const row = await posted({
-    ...{ pod_name: `odd ${odd}`, pod_namespace: odd, node_name: odd, pod_identity: odd, workload_selector_labels: { [odd]: odd } },
+    ...{
+      pod_name: `odd ${odd}`,
+      pod_namespace: odd,
+      node_name: odd,
+      pod_identity: odd,
+      workload_selector_labels: { [odd]: odd },
+    },
     pod_obj: { metadata: { annotations: { [odd]: odd } } },
   })
   assert.deepEqual(row.workload_selector_labels, { [odd]: odd })
@@ -312,7 +338,11 @@ test('POST /pod/spec 200: with one uid, none, or the same, nothing is forgotten'
     const old = wholePodPost({ pod_obj: manifest(before) })
     await posted(old)
     await post({ ...Object.fromEntries(BARE.map((key) => [key, old[key]])), pod_obj: manifest(after) })
-    assert.deepEqual(await stored(old.pod_name), { ...old, pod_obj: manifest(after), pod_ips: [old.pod_ip] }, `${before}, then ${after}`)
+    assert.deepEqual(
+      await stored(old.pod_name),
+      { ...old, pod_obj: manifest(after), pod_ips: [old.pod_ip] },
+      `${before}, then ${after}`,
+    )
   }
 })
 
@@ -351,7 +381,13 @@ test('POST /pod/spec 200: a change of any one key is written', async () => {
   const first = wholePodPost({ pod_ips: ['fd00::6'] })
   const changes = {
     ...Object.fromEntries(Object.entries(OPTIONAL).map(([key, [, second]]) => [key, second])),
-    ...{ host_network: true, pod_ip: '10.5.5.5', pod_ips: ['fd00::7'], time_stamp: '2024-05-01T10:00:00.000001', node_name: 'node-2' },
+    ...{
+      host_network: true,
+      pod_ip: '10.5.5.5',
+      pod_ips: ['fd00::7'],
+      time_stamp: '2024-05-01T10:00:00.000001',
+      node_name: 'node-2',
+    },
     is_dead: true,
   }
   for (const [key, value] of Object.entries(changes)) {
@@ -434,7 +470,11 @@ test('POST /pod/spec 200: fields of the longest length, of the widest characters
   const name = '元'.repeat(253)
   await posted({
     ...{ pod_name: name, pod_namespace: name, node_name: name, pod_identity: name, workload_name: name },
-    ...{ workload_kind: '元'.repeat(128), pod_ip: '元'.repeat(128), pod_ips: range(63).map((i) => `${'元'.repeat(126)}${i + 10}`) },
+    ...{
+      workload_kind: '元'.repeat(128),
+      pod_ip: '元'.repeat(128),
+      pod_ips: range(63).map((i) => `${'元'.repeat(126)}${i + 10}`),
+    },
   })
   assert.deepEqual(await podsWithWrongAddresses(app.sql), [])
 })
@@ -446,12 +486,21 @@ test('POST /pod/spec 400: metadata nested deeper than 100 levels, and nothing is
     const body = podPost({ pod_obj })
     const answer = await post(body)
     assert.equal(answer.status, 400)
-    assert.match(answer.text, /^Json deserialize error: pod_obj\.(metadata|spec\.hostNetwork): nested deeper than 100 levels/)
+    assert.match(
+      answer.text,
+      /^Json deserialize error: pod_obj\.(metadata|spec\.hostNetwork): nested deeper than 100 levels/,
+    )
     assert.equal((await app.get(`/pod/name/${body.pod_name}`)).status, 404)
   }
-  const bottomless = JSON.stringify(podPost({ pod_obj: { metadata: {} } })).replace('{}', `{"a":${'['.repeat(3e5)}${']'.repeat(3e5)}}`)
+  const bottomless = JSON.stringify(podPost({ pod_obj: { metadata: {} } })).replace(
+    '{}',
+    `{"a":${'['.repeat(3e5)}${']'.repeat(3e5)}}`,
+  )
   const answer = await post(bottomless)
-  assert.deepEqual([answer.status, answer.text], [400, `Json deserialize error: nested deeper than ${MAX_BODY_DEPTH} levels`])
+  assert.deepEqual(
+    [answer.status, answer.text],
+    [400, `Json deserialize error: nested deeper than ${MAX_BODY_DEPTH} levels`],
+  )
 })
 
 test('POST /pod/spec 400: a number in metadata beyond a double is named, and nothing is written', async () => {
@@ -487,7 +536,10 @@ test('POST /pod/spec 200: where something else than a number is due, a long inte
     const { pod_name, ...rest } = podPost({ pod_obj: 0 })
     const text = JSON.stringify({ pod_name, ...rest })
     const manifest = (pod_obj: string) => post(text.replace('"pod_obj":0', `"pod_obj":${pod_obj}`))
-    assert.equal((await manifest(`{"metadata":{"uid":${n}},"spec":{"hostNetwork":${n}},"status":{"startTime":${n}}}`)).status, 200)
+    assert.equal(
+      (await manifest(`{"metadata":{"uid":${n}},"spec":{"hostNetwork":${n}},"status":{"startTime":${n}}}`)).status,
+      200,
+    )
     const { host_network, started_at } = await stored(pod_name)
     assert.deepEqual([host_network, started_at, await uid(pod_name)], [false, null, null])
     assert.deepEqual((await manifest(`{"metadata":${n},"spec":${n}}`)).json.pod_obj, {})
@@ -500,11 +552,21 @@ test('POST /pod/spec 200: where something else than a number is due, a long inte
 test('POST /pod/spec 400: text no database can hold, wherever it stands', async () => {
   const before = await podCount()
   const places = [
-    ...['pod_name', 'pod_ip', 'node_name', 'pod_namespace', 'pod_identity', 'workload_kind', 'workload_name'].map((key) => ({
-      [key]: '@',
-    })),
-    ...[{ pod_ips: ['10.0.0.1', '@'] }, { workload_selector_labels: { app: '@' } }, { workload_selector_labels: { '@': 'app' } }],
-    ...[{ pod_obj: { metadata: { uid: '@' } } }, { pod_obj: { metadata: { '@': 1 } } }, { pod_obj: { metadata: { list: [['@']] } } }],
+    ...['pod_name', 'pod_ip', 'node_name', 'pod_namespace', 'pod_identity', 'workload_kind', 'workload_name'].map(
+      (key) => ({
+        [key]: '@',
+      }),
+    ),
+    ...[
+      { pod_ips: ['10.0.0.1', '@'] },
+      { workload_selector_labels: { app: '@' } },
+      { workload_selector_labels: { '@': 'app' } },
+    ],
+    ...[
+      { pod_obj: { metadata: { uid: '@' } } },
+      { pod_obj: { metadata: { '@': 1 } } },
+      { pod_obj: { metadata: { list: [['@']] } } },
+    ],
   ]
   for (const fields of places) {
     for (const bad of ['\\u0000', 'a\\ud83d', '\\udE00b']) {
@@ -539,7 +601,9 @@ test('POST /pod/spec 200: the tokens of agents and of older installations', asyn
 test('POST /pod/spec 503: the row is locked for longer than a statement may take; the next post succeeds', async () => {
   const token = TOKENS.BROKER_TOKEN_INGEST
   const body = podPost()
-  await whileRefused(guarded.sql, 'pod', async () => assertDatabaseBusy(await guarded.post('/pod/spec', body, { token })))
+  await whileRefused(guarded.sql, 'pod', async () =>
+    assertDatabaseBusy(await guarded.post('/pod/spec', body, { token })),
+  )
   assert.equal((await guarded.get(`/pod/name/${body.pod_name}`, { token })).status, 404)
   assert.equal((await guarded.post('/pod/spec', body, { token })).status, 200)
 })
@@ -553,7 +617,10 @@ test('POST /pod/spec 200: 24 posts of one name at once leave one row, that of on
   assert.deepEqual(new Set(statuses), new Set([200]))
   const row = await stored(pod_name)
   const winner = bodies.find((body) => body.node_name === row.node_name)!
-  assert.deepEqual(row, { ...winner, pod_ips: [winner.pod_ip, ...(winner as unknown as { pod_ips: string[] }).pod_ips] })
+  assert.deepEqual(row, {
+    ...winner,
+    pod_ips: [winner.pod_ip, ...(winner as unknown as { pod_ips: string[] }).pod_ips],
+  })
   assert.deepEqual(await podsWithWrongAddresses(app.sql), [])
 })
 
@@ -564,7 +631,10 @@ test('POST /pod/spec 200: posts of one pod with moving addresses, from two proce
     const bodies = range(8).map((i) =>
       podPost({ pod_name, pod_ip: all[(i + round) % 6], pod_ips: all.filter((_, n) => (n * 7 + i + round) % 3 === 0) }),
     )
-    assert.deepEqual(new Set(await Promise.all(bodies.map((body, i) => replicas[i % 2]!.post('/pod/spec', body)))), new Set([200]))
+    assert.deepEqual(
+      new Set(await Promise.all(bodies.map((body, i) => replicas[i % 2]!.post('/pod/spec', body)))),
+      new Set([200]),
+    )
     assert.deepEqual(await podsWithWrongAddresses(app.sql), [])
   }
 })

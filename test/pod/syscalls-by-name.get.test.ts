@@ -40,7 +40,8 @@ test('GET /pod/syscalls/{name} 401: no token', async () => {
 })
 
 test('GET /pod/syscalls/{name} 404: every token reads', async () => {
-  for (const token of Object.values(TOKENS)) assert.equal((await guarded.get('/pod/syscalls/web-1', { token })).status, 404)
+  for (const token of Object.values(TOKENS))
+    assert.equal((await guarded.get('/pod/syscalls/web-1', { token })).status, 404)
 })
 
 test('GET /pod/syscalls/{name} 404: an unknown pod', async () => {

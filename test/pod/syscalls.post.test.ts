@@ -55,9 +55,25 @@ test('POST /pod/syscalls 200: the time goes to the greatest, namespace and archi
   const one = entry({ time_stamp: '2026-01-01T09:00:00.5', pod_namespace: 'shop', arch: 'x86_64' })
   await post(one)
   await post({ ...one, time_stamp: '2026-01-01T09:00:00', pod_namespace: 'older', arch: 'aarch64', syscalls: ['late'] })
-  assert.deepEqual(await stored(one.pod_name), { ...one, time_stamp: '2026-01-01T09:00:00.500', syscalls: 'read,write,late' })
-  await post({ ...one, time_stamp: '2026-01-01T09:00:00.500001', pod_namespace: 'newer', arch: 'aarch64', syscalls: [] })
-  const newest = { ...one, time_stamp: '2026-01-01T09:00:00.500001', pod_namespace: 'newer', arch: 'aarch64', syscalls: 'read,write,late' }
+  assert.deepEqual(await stored(one.pod_name), {
+    ...one,
+    time_stamp: '2026-01-01T09:00:00.500',
+    syscalls: 'read,write,late',
+  })
+  await post({
+    ...one,
+    time_stamp: '2026-01-01T09:00:00.500001',
+    pod_namespace: 'newer',
+    arch: 'aarch64',
+    syscalls: [],
+  })
+  const newest = {
+    ...one,
+    time_stamp: '2026-01-01T09:00:00.500001',
+    pod_namespace: 'newer',
+    arch: 'aarch64',
+    syscalls: 'read,write,late',
+  }
   assert.deepEqual(await stored(one.pod_name), newest)
   const two = entry({ time_stamp: '2026-01-01T09:00:01' })
   await post(two, { ...two, time_stamp: '2026-01-01T09:00:00.999999', arch: 'aarch64', syscalls: ['old'] })
@@ -79,7 +95,8 @@ test('POST /pod/syscalls 200: of entries of one time the later one has the names
 test('POST /pod/syscalls 200: what adds nothing writes nothing', async () => {
   const one = entry()
   await post(one)
-  const version = async () => (await app.sql`select xmin::text, xmax::text from pod_syscalls where pod_name = ${one.pod_name}`)[0]
+  const version = async () =>
+    (await app.sql`select xmin::text, xmax::text from pod_syscalls where pod_name = ${one.pod_name}`)[0]
   const before = await version()
   await post(one)
   await post({ ...one, syscalls: ['write'] })
@@ -121,11 +138,13 @@ test('POST /pod/syscalls 200: simultaneous posts of one pod lose no name', async
 
 test('POST /pod/syscalls 400: a missing key, a wrong type or a bad value names index and field, and nothing is written', async () => {
   const bad: [Record<string, unknown>, string][] = [
-    ...['pod_name', 'pod_namespace', 'syscalls', 'arch', 'time_stamp'].flatMap((key): [Record<string, unknown>, string][] => [
-      [{ [key]: undefined }, key],
-      [{ [key]: null }, key],
-      [{ [key]: 5 }, key],
-    ]),
+    ...['pod_name', 'pod_namespace', 'syscalls', 'arch', 'time_stamp'].flatMap(
+      (key): [Record<string, unknown>, string][] => [
+        [{ [key]: undefined }, key],
+        [{ [key]: null }, key],
+        [{ [key]: 5 }, key],
+      ],
+    ),
     [{ syscalls: ['read', 5] }, 'syscalls[1]'],
     [{ syscalls: ['read,write'] }, 'syscalls[0]'],
     [{ syscalls: ['', 'a'.repeat(65)] }, 'syscalls[1]'],
@@ -147,7 +166,11 @@ test('POST /pod/syscalls 400: a missing key, a wrong type or a bad value names i
 
 test('POST /pod/syscalls 400: a body that is no array', async () => {
   for (const body of ['', '[', '{}', 'null', '7', JSON.stringify(entry())])
-    assert.equal((await app.request('POST', '/pod/syscalls', { body, headers: { 'content-type': 'application/json' } })).status, 400, body)
+    assert.equal(
+      (await app.request('POST', '/pod/syscalls', { body, headers: { 'content-type': 'application/json' } })).status,
+      400,
+      body,
+    )
 })
 
 test('POST /pod/syscalls 413: over two MiB', async () => {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import test, { after } from 'node:test'
-import { MAX_CORE_BODY_BYTES } from '../../lib/http/body.ts'
-import { listen } from '../../lib/http/listen.ts'
+import { MAX_CORE_BODY_BYTES } from '../../lib/http/request/body.ts'
+import { listen } from '../../lib/http/server/listen.ts'
 import { MAX_BATCH_FLOWS } from '../../lib/traffic/index.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { podPost, servicePost } from '../support/records.ts'
@@ -135,7 +135,15 @@ test('POST /pod/traffic/batch 200: of a flow and its repeats the first is kept',
   await assertStored([spelled, again(spelled, { pod_ip: 'FD00:0::1', traffic_in_out_ip: '10.3.0.1' })], [spelled])
 })
 
-const MEMBERS = ['pod_ip', 'pod_port', 'ip_protocol', 'traffic_type', 'traffic_in_out_ip', 'traffic_in_out_port', 'decision']
+const MEMBERS = [
+  'pod_ip',
+  'pod_port',
+  'ip_protocol',
+  'traffic_type',
+  'traffic_in_out_ip',
+  'traffic_in_out_port',
+  'decision',
+]
 
 for (const member of MEMBERS) {
   test(`POST /pod/traffic/batch 200: flows without ${member} repeat each other within a body only`, async () => {
@@ -177,7 +185,10 @@ test('POST /pod/traffic/batch 200: a flow that was not stored suppresses none af
 
 test('POST /pod/traffic/batch 200: hundreds of duplicates of one new UDP flow', async () => {
   const first = flow({ ip_protocol: 'UDP' })
-  await assertStored([first, ...Array.from({ length: 700 }, (_, i) => again(first, { traffic_in_out_port: `${i}` }))], [first])
+  await assertStored(
+    [first, ...Array.from({ length: 700 }, (_, i) => again(first, { traffic_in_out_port: `${i}` }))],
+    [first],
+  )
 })
 
 test('POST /pod/traffic/batch 200: TCP and UDP of one body, in their order', async () => {
@@ -191,7 +202,9 @@ test('POST /pod/traffic/batch 200: TCP and UDP of one body, in their order', asy
 test('POST /pod/traffic/batch 200: a flow that waits is not overtaken by one that would suppress it', async () => {
   const taken = flow()
   await post([taken])
-  const [refused] = flows(1, { uuid: taken.uuid, ip_protocol: 'SCTP', pod_port: '1', traffic_in_out_port: null }) as [Flow]
+  const [refused] = flows(1, { uuid: taken.uuid, ip_protocol: 'SCTP', pod_port: '1', traffic_in_out_port: null }) as [
+    Flow,
+  ]
   const waits = again(refused, { ip_protocol: 'UDP' })
   const overtakes = again(refused, { traffic_in_out_port: '0' })
   await assertStored([refused, waits, overtakes], [waits, overtakes])
@@ -240,7 +253,11 @@ test('POST /pod/traffic/batch 200: the thousand flows that an agent may have kep
 
 test('POST /pod/traffic/batch 200: as many elements as there may be, with next to nothing in them; one more is 413', async () => {
   const tiny = (count: number, fields: (i: number) => object) =>
-    Array.from({ length: count }, (_, i) => ({ uuid: `t${made}-${i}`, time_stamp: '2024-05-01T10:00:00', ...fields(i) }))
+    Array.from({ length: count }, (_, i) => ({
+      uuid: `t${made}-${i}`,
+      time_stamp: '2024-05-01T10:00:00',
+      ...fields(i),
+    }))
   assert.equal(await post(tiny(MAX_BATCH_FLOWS, () => ({}))), 1)
   made++
   assert.equal(await post(tiny(MAX_BATCH_FLOWS, (i) => ({ pod_port: String(i) }))), MAX_BATCH_FLOWS)
@@ -272,7 +289,10 @@ test('POST /pod/traffic/batch 200: many clients at once each hear of their own f
   assert.deepEqual(beyond.sort(), [...Array(39).fill(0), 1])
 })
 
-for (const { what, body, headers } of acceptedSpellings([flow({ uuid: 'spelled' })] as unknown as Record<string, unknown>)) {
+for (const { what, body, headers } of acceptedSpellings([flow({ uuid: 'spelled' })] as unknown as Record<
+  string,
+  unknown
+>)) {
   test(`POST /pod/traffic/batch 200: ${what}`, async () => {
     await app.sql`delete from traffic where uuid = 'spelled'`
     app.deps.seen.clear()
@@ -306,7 +326,13 @@ test('POST /pod/traffic/batch 200: one address, each flow its own time', async (
   }
   const body = Object.keys(expected).flatMap((time) =>
     [pod_ip, `::ffff:${pod_ip}`, 'FD60::1'].map((traffic_in_out_ip, i) =>
-      flow({ pod_name: 'by-time', traffic_in_out_ip, traffic_in_out_port: `${i}`, pod_port: time, time_stamp: T(time) }),
+      flow({
+        pod_name: 'by-time',
+        traffic_in_out_ip,
+        traffic_in_out_port: `${i}`,
+        pod_port: time,
+        time_stamp: T(time),
+      }),
     ),
   )
   assert.equal(await post([...body, flow({ pod_name: 'by-time', traffic_in_out_ip: null })]), body.length + 1)
@@ -315,13 +341,23 @@ test('POST /pod/traffic/batch 200: one address, each flow its own time', async (
   for (const row of json) {
     const found = expected[row.pod_port as keyof typeof expected] ?? [null, null]
     const isService = found[0] === null && row.traffic_in_out_ip === 'fd60::1'
-    assert.deepEqual([row.peer_kind, row.peer_name], isService ? ['service', 'svc'] : found, `${row.traffic_in_out_ip} ${row.pod_port}`)
+    assert.deepEqual(
+      [row.peer_kind, row.peer_name],
+      isService ? ['service', 'svc'] : found,
+      `${row.traffic_in_out_ip} ${row.pod_port}`,
+    )
     assert.equal(row.peer_resolved_at === null, row.peer_kind === null)
   }
 })
 
 test('POST /pod/traffic/batch 200: what a client says of the peer is discarded', async () => {
-  const lie = flow({ pod_name: 'liar', peer_kind: 'external', peer_name: 'x', peer_resolved_at: '2024-05-01T10:00:00', peer_uid: 7 })
+  const lie = flow({
+    pod_name: 'liar',
+    peer_kind: 'external',
+    peer_name: 'x',
+    peer_resolved_at: '2024-05-01T10:00:00',
+    peer_uid: 7,
+  })
   assert.equal(await post([lie]), 1)
   const { json } = await app.get('/pod/traffic/liar')
   for (const key of Object.keys(json[0]).filter((one) => one.startsWith('peer_'))) assert.equal(json[0][key], null)
@@ -341,7 +377,9 @@ const assertRefused = async (status: number, says: RegExp, body: unknown, header
 // The shared list holds what is wrong with bodies of one object; around it goes an array where the fault is within.
 const wrapped = (body: string | Uint8Array) => Buffer.concat([Buffer.from('['), Buffer.from(body), Buffer.from(']')])
 const isWithin = (what: string) => /U\+0000|surrogate|UTF-8|content type/.test(what)
-const refused = refusedBodies(flow({ uuid: 'refused' }), 'pod_name').filter(({ what }) => !what.includes('where an object is due'))
+const refused = refusedBodies(flow({ uuid: 'refused' }), 'pod_name').filter(
+  ({ what }) => !what.includes('where an object is due'),
+)
 
 for (const { what, says, body, headers } of refused.filter(({ status }) => status === 400)) {
   const text = new RegExp(
@@ -398,8 +436,17 @@ test('POST /pod/traffic/batch 400: a bad element by index and field, and nothing
 
 test('POST /pod/traffic/batch 400: of several bad elements of a kind the first is named', async () => {
   const late = flow({ time_stamp: 'late' })
-  await assertRefused(400, /^Json deserialize error: \[1\]\.time_stamp: /, [flow(), late, flow({ pod_name: 'x'.repeat(254) }), late])
-  await assertRefused(400, /^Json deserialize error: \[1\]\.pod_name: /, [flow(), flow({ pod_name: 7 }), flow({ uuid: 7 })])
+  await assertRefused(400, /^Json deserialize error: \[1\]\.time_stamp: /, [
+    flow(),
+    late,
+    flow({ pod_name: 'x'.repeat(254) }),
+    late,
+  ])
+  await assertRefused(400, /^Json deserialize error: \[1\]\.pod_name: /, [
+    flow(),
+    flow({ pod_name: 7 }),
+    flow({ uuid: 7 }),
+  ])
 })
 
 test('POST /pod/traffic/batch 400: U+0000 and half a surrogate by index and field', async () => {
@@ -450,7 +497,10 @@ const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${te
 test('POST /pod/traffic/batch 200: a chunked body in small pieces', async () => {
   const text = JSON.stringify(flows(3))
   const pieces = text.match(/.{1,50}/g)!.map(chunk)
-  assert.match(await raw([`${HEAD}transfer-encoding: chunked\r\n\r\n`, ...pieces, '0\r\n\r\n'], /\r\n\r\n3$/), /^HTTP\/1.1 200 /)
+  assert.match(
+    await raw([`${HEAD}transfer-encoding: chunked\r\n\r\n`, ...pieces, '0\r\n\r\n'], /\r\n\r\n3$/),
+    /^HTTP\/1.1 200 /,
+  )
 })
 
 test('POST /pod/traffic/batch 413: a body without a length that grows beyond the limit', async () => {
@@ -459,7 +509,10 @@ test('POST /pod/traffic/batch 413: a body without a length that grows beyond the
 })
 
 test('POST /pod/traffic/batch 413: an announced length is refused before a byte of it', async () => {
-  assert.match(await raw([`${HEAD}content-length: ${MAX_CORE_BODY_BYTES + 1}\r\n\r\n`], /larger than/), /^HTTP\/1.1 413 /)
+  assert.match(
+    await raw([`${HEAD}content-length: ${MAX_CORE_BODY_BYTES + 1}\r\n\r\n`], /larger than/),
+    /^HTTP\/1.1 413 /,
+  )
 })
 
 test('POST /pod/traffic/batch 400: a connection that ends within the body stores nothing', async () => {
@@ -510,7 +563,9 @@ test('POST /pod/traffic/batch 404: another verb, or more of a path, before the t
 
 test('POST /pod/traffic/batch 503: the database cancels the statement; nothing was written and a retry stores all', async () => {
   const body = flows(10).map((one, i) => ({ ...one, ip_protocol: i % 2 ? 'TCP' : 'UDP' }))
-  await whileRefused(guarded.sql, 'traffic', async () => assertDatabaseBusy(await guarded.post('/pod/traffic/batch', body, INGEST)))
+  await whileRefused(guarded.sql, 'traffic', async () =>
+    assertDatabaseBusy(await guarded.post('/pod/traffic/batch', body, INGEST)),
+  )
   assert.equal((await guarded.post('/pod/traffic/batch', body, INGEST)).text, '10')
 })
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import http from 'node:http'
 import net, { type AddressInfo } from 'node:net'
 import test, { after } from 'node:test'
-import { listen } from '../../lib/http/listen.ts'
+import { listen } from '../../lib/http/server/listen.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { assertDatabaseBusy, assertNoData, assertShed, assertUnauthorized, whileRefused } from '../support/routes.ts'
 import { until } from '../support/until.ts'
@@ -35,19 +35,27 @@ const storeMany = (pod: string, count: number, alike = 1) => app.sql`
   insert into traffic (uuid, pod_name, time_stamp)
   select ${pod}::text || '/' || to_char(n, 'FM000000'), ${pod}, timestamp '2024-05-01' - (n / ${alike}::int) * interval '1 microsecond'
   from generate_series(1, ${count}::int) n`
-const numbers = (pod: string, count: number) => Array.from({ length: count }, (_, i) => `${pod}/${String(i + 1).padStart(6, '0')}`)
+const numbers = (pod: string, count: number) =>
+  Array.from({ length: count }, (_, i) => `${pod}/${String(i + 1).padStart(6, '0')}`)
 const T = (time: string) => `2024-05-01T${time}`
 
 test('GET /pod/traffic/{name} 404: nothing of that pod', async () => {
   await store([{ uuid: 'other', pod_name: 'web-0', time_stamp: T('10:00:00') }])
   await store([{ uuid: 'nameless', pod_name: null, time_stamp: T('10:00:00') }])
-  for (const name of ['nobody', 'web', 'web-00', 'Web-0', 'web-0 ', 'web-_', 'web%', 'null', 'batch', '*']) assertNoData(await of(name))
+  for (const name of ['nobody', 'web', 'web-00', 'Web-0', 'web-0 ', 'web-_', 'web%', 'null', 'batch', '*'])
+    assertNoData(await of(name))
 })
 
 test('GET /pod/traffic/{name} 200: the rows of the pod in the shape and order of the list', async () => {
   const rows = [
     { uuid: 'b', pod_name: 'shape', time_stamp: T('10:00:00.000002'), pod_namespace: 'shop', syn_retries: 5 },
-    { uuid: 'z', pod_name: 'shape', time_stamp: T('10:00:00.000001'), peer_kind: 'pod', peer_resolved_at: T('10:00:00.5') },
+    {
+      uuid: 'z',
+      pod_name: 'shape',
+      time_stamp: T('10:00:00.000001'),
+      peer_kind: 'pod',
+      peer_resolved_at: T('10:00:00.5'),
+    },
     { uuid: 'a', pod_name: 'shape', time_stamp: T('10:00:00.000001') },
     { uuid: 'Z', pod_name: 'shape', time_stamp: T('10:00:00.000001') },
   ]
@@ -131,7 +139,8 @@ test('GET /pod/traffic/{name} 200: many pods at once each get their own rows, of
   const ask = async (count: number) => assert.deepEqual(await uuids(`many-${count}`), numbers(`many-${count}`, count))
   const askOdd = async () => assert.deepEqual(await uuids('many-odd\u001f'), ['control'])
   const askNobody = async () => assertNoData(await of('many-nobody'))
-  for (let round = 0; round < 3; round++) await Promise.all([...counts, ...counts].flatMap((count) => [ask(count), askOdd(), askNobody()]))
+  for (let round = 0; round < 3; round++)
+    await Promise.all([...counts, ...counts].flatMap((count) => [ask(count), askOdd(), askNobody()]))
 })
 
 /** The chunks of a streamed list, one at a time, without a socket. */
@@ -241,7 +250,9 @@ test('GET /pod/traffic/{name} 200: to HTTP/1.0, which knows no other end than th
   const others = await budget.acquire(budget.totalKib - FIRST_PAGE_KIB)
   const socket = net.connect(port, '127.0.0.1').on('data', () => {})
   const ended = new Promise<string>((resolve) => {
-    socket.on('end', () => resolve('an orderly end')).on('error', (error: NodeJS.ErrnoException) => resolve(String(error.code)))
+    socket
+      .on('end', () => resolve('an orderly end'))
+      .on('error', (error: NodeJS.ErrnoException) => resolve(String(error.code)))
   })
   socket.write('GET /pod/traffic/ancient HTTP/1.0\r\n\r\n')
   await until('the next page waits', () => budget.waiting === 1)
@@ -334,6 +345,8 @@ test('GET /pod/traffic/{name} 503: shed when the read budget is spent', async ()
 })
 
 test('GET /pod/traffic/{name} 503: the database cancels the statement', async () => {
-  await whileRefused(guarded.sql, 'traffic', async () => assertDatabaseBusy(await guarded.get('/pod/traffic/web-0', { token })))
+  await whileRefused(guarded.sql, 'traffic', async () =>
+    assertDatabaseBusy(await guarded.get('/pod/traffic/web-0', { token })),
+  )
   assertNoData(await guarded.get('/pod/traffic/web-0', { token }))
 })

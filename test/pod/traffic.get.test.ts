@@ -44,13 +44,22 @@ test('GET /pod/traffic 200: an empty array when there is nothing', async () => {
 
 test('GET /pod/traffic 200: all keys in wire order, null where nothing is known', async () => {
   const whole = Object.fromEntries(KEYS.map((key) => [key, `${key}!`]))
-  const row = { ...whole, time_stamp: T('10:00:00.123456'), peer_kind: 'node', peer_resolved_at: T('10:00:00'), syn_retries: 4 }
+  const row = {
+    ...whole,
+    time_stamp: T('10:00:00.123456'),
+    peer_kind: 'node',
+    peer_resolved_at: T('10:00:00'),
+    syn_retries: 4,
+  }
   await hold([row, { uuid: 'bare', time_stamp: T('09:00:00') }])
   const [first, second] = await list()
   assert.deepEqual(Object.keys(first!), KEYS)
   assert.deepEqual(first, row)
   assert.deepEqual(Object.keys(second!), KEYS)
-  assert.deepEqual(second, Object.fromEntries(KEYS.map((key) => [key, { uuid: 'bare', time_stamp: T('09:00:00') }[key] ?? null])))
+  assert.deepEqual(
+    second,
+    Object.fromEntries(KEYS.map((key) => [key, { uuid: 'bare', time_stamp: T('09:00:00') }[key] ?? null])),
+  )
 })
 
 test('GET /pod/traffic 200: newest first, then the greatest uuid, byte by byte', async () => {
@@ -64,7 +73,8 @@ test('GET /pod/traffic 200: newest first, then the greatest uuid, byte by byte',
   await hold([...ordered].sort(() => Math.random() - 0.5))
   const expected = ordered.map(({ uuid }) => uuid)
   assert.deepEqual(await uuids(), expected)
-  for (let limit = 1; limit <= expected.length; limit++) assert.deepEqual(await uuids(`?limit=${limit}`), expected.slice(0, limit))
+  for (let limit = 1; limit <= expected.length; limit++)
+    assert.deepEqual(await uuids(`?limit=${limit}`), expected.slice(0, limit))
 })
 
 test('GET /pod/traffic 200: 5000 rows unless a limit says otherwise, and no more than 20000', async () => {
@@ -92,7 +102,17 @@ test('GET /pod/traffic 200: unknown parameters are ignored', async () => {
   assert.deepEqual(await uuids('?limit=2&offset=1&pod=web&order=asc&limits=1&x=%00'), numbers(2))
 })
 
-for (const query of ['limit=abc', 'limit=', 'limit=1.5', 'limit=1e3', 'limit=0x10', 'limit=%205', 'limit=5%00', 'limit=null', 'limit=٣']) {
+for (const query of [
+  'limit=abc',
+  'limit=',
+  'limit=1.5',
+  'limit=1e3',
+  'limit=0x10',
+  'limit=%205',
+  'limit=5%00',
+  'limit=null',
+  'limit=٣',
+]) {
   test(`GET /pod/traffic 400: ${query}`, async () => {
     const answer = await app.get(`/pod/traffic?${query}`)
     assert.equal(answer.status, 400)
@@ -150,7 +170,12 @@ test('GET /pod/traffic 200: HEAD answers the headers alone', async () => {
 
 test('GET /pod/traffic 200: rows whose values hold control characters are whole', async () => {
   const values = ['\u001f', '\u0001', 'a\u001fb', '"\\\u0008', '', '\u007f', 'é\u{1f680}', '\u2028']
-  const rows = values.map((value, i) => ({ uuid: `${value}${i}`, pod_name: value, decision: value, time_stamp: T(`10:00:0${9 - i}`) }))
+  const rows = values.map((value, i) => ({
+    uuid: `${value}${i}`,
+    pod_name: value,
+    decision: value,
+    time_stamp: T(`10:00:0${9 - i}`),
+  }))
   await hold(rows)
   const found = await list()
   assert.deepEqual(
@@ -222,7 +247,9 @@ test('GET /pod/traffic 200: a list waits for its share of the budget, and gives 
 })
 
 test('GET /pod/traffic 503: the database cancels the statement', async () => {
-  await whileRefused(guarded.sql, 'traffic', async () => assertDatabaseBusy(await guarded.get('/pod/traffic', { token })))
+  await whileRefused(guarded.sql, 'traffic', async () =>
+    assertDatabaseBusy(await guarded.get('/pod/traffic', { token })),
+  )
   assert.equal((await guarded.get('/pod/traffic', { token })).status, 200)
   assert.equal(guarded.deps.budget.availableKib, guarded.deps.budget.totalKib)
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { parseNaive } from '../../lib/net/timestamp.ts'
+import { parseNaive } from '../../lib/time/timestamp.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { podPost, servicePost } from '../support/records.ts'
 import {
@@ -54,7 +54,8 @@ function flow(fields: Record<string, unknown> = {}) {
     ...fields,
   }
 }
-const again = (one: Record<string, unknown>, fields: Record<string, unknown> = {}) => flow({ ...one, uuid: `again-${made}`, ...fields })
+const again = (one: Record<string, unknown>, fields: Record<string, unknown> = {}) =>
+  flow({ ...one, uuid: `again-${made}`, ...fields })
 
 async function post(body: unknown) {
   const answer = await app.post('/pod/traffic', body)
@@ -74,7 +75,12 @@ const arrange = async (path: string, body: unknown) => assert.equal((await app.p
 const T = (time: string) => `2024-05-01T${time}`
 
 test('POST /pod/traffic 200: the stored row, all keys in wire order, as the list has it', async () => {
-  const sent = flow({ time_stamp: '2030-01-01T00:00:00.000001', drop_cause: 'no-policy', syn_retries: 4, decision: 'DROP' })
+  const sent = flow({
+    time_stamp: '2030-01-01T00:00:00.000001',
+    drop_cause: 'no-policy',
+    syn_retries: 4,
+    decision: 'DROP',
+  })
   const answer = await app.post('/pod/traffic', sent)
   assert.equal(answer.status, 200)
   assert.equal(answer.headers.get('content-type'), 'application/json')
@@ -125,7 +131,10 @@ for (const [sent, stored] of Object.entries(GOOD_TIMES)) {
 
 test('POST /pod/traffic 200: unknown keys are ignored, whatever they hold', async () => {
   const one = flow()
-  const text = JSON.stringify({ ...one, extra: { deep: ['["'.repeat(10)] }, UUID: 7 }).replace('{', '{"__proto__":{"uuid":1},')
+  const text = JSON.stringify({ ...one, extra: { deep: ['["'.repeat(10)] }, UUID: 7 }).replace(
+    '{',
+    '{"__proto__":{"uuid":1},',
+  )
   assert.equal((await post(text)).uuid, one.uuid)
 })
 
@@ -271,7 +280,13 @@ test('POST /pod/traffic 200: UDP is compared by five members with rows of every 
 test('POST /pod/traffic 200: uuid, time, names, cause and retries are no part of the key', async () => {
   const one = flow()
   await assertNew(one)
-  const changed = { time_stamp: '2031-01-01T00:00:00', pod_name: 'other', pod_namespace: null, drop_cause: 'unknown', syn_retries: 9 }
+  const changed = {
+    time_stamp: '2031-01-01T00:00:00',
+    pod_name: 'other',
+    pod_namespace: null,
+    drop_cause: 'unknown',
+    syn_retries: 9,
+  }
   await assertDuplicate(again(one, changed))
   app.deps.seen.clear()
   await assertDuplicate(again(one, changed))
@@ -385,10 +400,15 @@ const pod = async (fields: Record<string, unknown>) => {
   return one
 }
 const service = (fields: Record<string, unknown>) =>
-  arrange('/svc/spec', servicePost({ svc_name: 'db', svc_namespace: 'data', service_spec: { metadata: { uid: 'uid-svc' } }, ...fields }))
+  arrange(
+    '/svc/spec',
+    servicePost({ svc_name: 'db', svc_namespace: 'data', service_spec: { metadata: { uid: 'uid-svc' } }, ...fields }),
+  )
 /** Kind and name that a flow to the address is stamped with. */
 const peerOf = async (traffic_in_out_ip: unknown, time: string, fields: Record<string, unknown> = {}) => {
-  const stored = await post(flow({ traffic_in_out_ip, time_stamp: T(time), traffic_in_out_port: `p${made}`, ...fields }))
+  const stored = await post(
+    flow({ traffic_in_out_ip, time_stamp: T(time), traffic_in_out_port: `p${made}`, ...fields }),
+  )
   assert.equal(stored.peer_kind === null, stored.peer_resolved_at === null)
   return [stored.peer_kind, stored.peer_name]
 }
@@ -411,10 +431,24 @@ test('POST /pod/traffic 200: a pod for a peer, with its workload, its uid and th
 })
 
 test('POST /pod/traffic 200: a bare pod without a manifest has neither workload nor uid', async () => {
-  await pod({ pod_ip: '10.50.1.1', pod_name: 'bare', pod_obj: null, workload_kind: null, workload_name: null, pod_namespace: null })
+  await pod({
+    pod_ip: '10.50.1.1',
+    pod_name: 'bare',
+    pod_obj: null,
+    workload_kind: null,
+    workload_name: null,
+    pod_namespace: null,
+  })
   const stored = await post(flow({ traffic_in_out_ip: '10.50.1.1' }))
   assert.deepEqual(
-    [stored.peer_kind, stored.peer_name, stored.peer_namespace, stored.peer_uid, stored.peer_workload_kind, stored.peer_workload_name],
+    [
+      stored.peer_kind,
+      stored.peer_name,
+      stored.peer_namespace,
+      stored.peer_uid,
+      stored.peer_workload_kind,
+      stored.peer_workload_name,
+    ],
     ['pod', 'bare', null, null, null, null],
   )
   await pod({ pod_ip: '10.50.1.2', pod_obj: { metadata: { uid: '' } } })
@@ -495,7 +529,14 @@ test('POST /pod/traffic 200: a pod before a service, a service at any time', asy
   assert.deepEqual(await peerOf('10.55.0.1', '09:59:59.999999'), ['service', 'db'])
   const stored = await post(flow({ traffic_in_out_ip: '10.55.0.1', time_stamp: '1999-01-01T00:00:00' }))
   assert.deepEqual(
-    [stored.peer_kind, stored.peer_namespace, stored.peer_name, stored.peer_uid, stored.peer_workload_kind, stored.peer_workload_name],
+    [
+      stored.peer_kind,
+      stored.peer_namespace,
+      stored.peer_name,
+      stored.peer_uid,
+      stored.peer_workload_kind,
+      stored.peer_workload_name,
+    ],
     ['service', 'data', 'db', 'uid-svc', null, null],
   )
   assert.notEqual(stored.peer_resolved_at, null)
@@ -544,7 +585,8 @@ test('POST /pod/traffic 413: a length over the limit is refused as announced', (
 
 test('POST /pod/traffic 400: without uuid or time_stamp', async () => {
   for (const key of ['uuid', 'time_stamp'])
-    for (const value of [undefined, null]) await assertRefused(400, new RegExp(`^Json deserialize error: ${key}: `), flow({ [key]: value }))
+    for (const value of [undefined, null])
+      await assertRefused(400, new RegExp(`^Json deserialize error: ${key}: `), flow({ [key]: value }))
 })
 
 const TEXTS = KEYS.filter((key) => !key.startsWith('peer_') && key !== 'syn_retries')
@@ -555,7 +597,11 @@ test('POST /pod/traffic 400: a value of another type, by the name of its field',
       await assertRefused(400, new RegExp(`^Json deserialize error: ${key}: .*expected string`), flow({ [key]: value }))
   for (const value of ['4', true, [], 1.5, 2 ** 53])
     await assertRefused(400, /^Json deserialize error: syn_retries: /, flow({ syn_retries: value }))
-  await assertRefused(400, /^Json deserialize error: syn_retries: /, JSON.stringify(flow({ syn_retries: 7 })).replace(':7', ':1e999'))
+  await assertRefused(
+    400,
+    /^Json deserialize error: syn_retries: /,
+    JSON.stringify(flow({ syn_retries: 7 })).replace(':7', ':1e999'),
+  )
 })
 
 for (const [key, chars] of Object.entries({
@@ -574,7 +620,11 @@ for (const [key, chars] of Object.entries({
   test(`POST /pod/traffic 400: ${key} with more than ${chars} characters`, async () => {
     const longest = flow({ [key]: '\u{ffff}'.repeat(chars) })
     assert.equal((await post(longest))[key], longest[key as keyof typeof longest])
-    await assertRefused(400, new RegExp(`^Json deserialize error: ${key}: .*${chars}`), flow({ [key]: 'x'.repeat(chars + 1) }))
+    await assertRefused(
+      400,
+      new RegExp(`^Json deserialize error: ${key}: .*${chars}`),
+      flow({ [key]: 'x'.repeat(chars + 1) }),
+    )
   })
 }
 
@@ -645,7 +695,9 @@ test('POST /pod/traffic 404: another verb, or more of a path, before the token i
 
 test('POST /pod/traffic 503: the database cancels the statement; the flow is new afterwards', async () => {
   const one = flow()
-  await whileRefused(guarded.sql, 'traffic', async () => assertDatabaseBusy(await guarded.post('/pod/traffic', one, INGEST)))
+  await whileRefused(guarded.sql, 'traffic', async () =>
+    assertDatabaseBusy(await guarded.post('/pod/traffic', one, INGEST)),
+  )
   const answer = await guarded.post('/pod/traffic', one, INGEST)
   assert.equal(answer.json?.uuid, one.uuid)
 })

@@ -3,10 +3,10 @@ import { after, test } from 'node:test'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import { routes } from '../../handlers/router.ts'
-import { buildDeps } from '../../lib/build.ts'
+import { createApp } from '../../lib/app/app.ts'
+import { buildDeps } from '../../lib/app/build.ts'
 import { loadConfig } from '../../lib/config.ts'
 import { openDatabase } from '../../lib/db/index.ts'
-import { createApp } from '../../lib/http/app.ts'
 import { startApp } from '../support/app.ts'
 
 /** `DEDUP_RUNS=<n>` for a longer search. */
@@ -92,7 +92,10 @@ function realize(run: number, s: Sketch): Flow {
   }
 }
 
-const canonical = (flow: Flow): Flow => ({ ...flow, traffic_in_out_ip: flow.traffic_in_out_ip?.replace('::ffff:', '') ?? null })
+const canonical = (flow: Flow): Flow => ({
+  ...flow,
+  traffic_in_out_ip: flow.traffic_in_out_ip?.replace('::ffff:', '') ?? null,
+})
 
 type Member = 'pod_ip' | 'pod_port' | 'traffic_type' | 'traffic_in_out_ip' | 'traffic_in_out_port' | 'decision'
 const SIX: Member[] = ['pod_ip', 'pod_port', 'traffic_type', 'traffic_in_out_ip', 'traffic_in_out_port', 'decision']
@@ -161,7 +164,9 @@ const step: fc.Arbitrary<Step> = fc
   })
   .map((one) => (one.single ? { ...one, body: one.body.slice(0, 1) } : one))
 
-test('one post after the other, the broker stores what a plain array by the rules would', { timeout: 900_000 }, async () => {
+test('one post after the other, the broker stores what a plain array by the rules would', {
+  timeout: 900_000,
+}, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 10 }), async (steps) => {
       const run = runs++
@@ -180,15 +185,18 @@ test('one post after the other, the broker stores what a plain array by the rule
 
 test('a body of many flows is stored as if each had been posted in turn', { timeout: 900_000 }, async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(fc.array(sketch, { minLength: 10, maxLength: 150 }), { minLength: 1, maxLength: 3 }), async (bodies) => {
-      const run = runs++
-      const rows: Flow[] = []
-      for (const body of bodies) {
-        const flows = body.map((one) => realize(run, one))
-        assert.equal(await send(first, flows, false), storeInTurn(rows, flows))
-      }
-      assert.deepEqual((await storedIn(run)).map((row) => row.uuid).sort(), rows.map((row) => row.uuid).sort())
-    }),
+    fc.asyncProperty(
+      fc.array(fc.array(sketch, { minLength: 10, maxLength: 150 }), { minLength: 1, maxLength: 3 }),
+      async (bodies) => {
+        const run = runs++
+        const rows: Flow[] = []
+        for (const body of bodies) {
+          const flows = body.map((one) => realize(run, one))
+          assert.equal(await send(first, flows, false), storeInTurn(rows, flows))
+        }
+        assert.deepEqual((await storedIn(run)).map((row) => row.uuid).sort(), rows.map((row) => row.uuid).sort())
+      },
+    ),
     { numRuns: RUNS },
   )
 })
@@ -209,7 +217,10 @@ function assertSound(rows: Flow[], bodies: Flow[][], inserted: number): void {
     for (const flow of body.map(canonical)) {
       const isRepeat = hasNull(flow) && inBody.has(sevenOf(flow))
       inBody.add(sevenOf(flow))
-      assert.ok(uuids.has(flow.uuid) || isRepeat || rows.some((row) => matches(flow, row)), `lost: ${JSON.stringify(flow)}`)
+      assert.ok(
+        uuids.has(flow.uuid) || isRepeat || rows.some((row) => matches(flow, row)),
+        `lost: ${JSON.stringify(flow)}`,
+      )
     }
   }
 }
@@ -219,7 +230,10 @@ interface Client {
   replica: boolean
 }
 
-const client: fc.Arbitrary<Client> = fc.record({ posts: fc.array(step, { minLength: 1, maxLength: 4 }), replica: fc.boolean() })
+const client: fc.Arbitrary<Client> = fc.record({
+  posts: fc.array(step, { minLength: 1, maxLength: 4 }),
+  replica: fc.boolean(),
+})
 
 test('clients of two replicas at once store each flow once and lose none', { timeout: 900_000 }, async () => {
   await fc.assert(

@@ -11,9 +11,18 @@ import fc from 'fast-check'
 import type postgres from 'postgres'
 import { routes } from '../../handlers/router.ts'
 import { declaredRoutes } from '../../lib/http/access.ts'
-import { MAX_CORE_BODY_BYTES } from '../../lib/http/body.ts'
+import { MAX_CORE_BODY_BYTES } from '../../lib/http/request/body.ts'
 import type { Scope } from '../../lib/http/tokens.ts'
-import { type Broker, connectTo, createDataDir, get, metric, request, residentMb, startBroker } from '../support/broker.ts'
+import {
+  type Broker,
+  connectTo,
+  createDataDir,
+  get,
+  metric,
+  request,
+  residentMb,
+  startBroker,
+} from '../support/broker.ts'
 import { becomes, until } from '../support/until.ts'
 
 const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 100_000)
@@ -146,7 +155,16 @@ const MANIFEST: fc.Arbitrary<Text> = fc
     ),
   )
   .map(([uid, labels, annotations, name, network, start]) => [
-    ...['{"kind":"Pod","metadata":{"uid":', ...uid!, ',"labels":', ...labels!, ',"annotations":', ...annotations!, ',"name":', ...name!],
+    ...[
+      '{"kind":"Pod","metadata":{"uid":',
+      ...uid!,
+      ',"labels":',
+      ...labels!,
+      ',"annotations":',
+      ...annotations!,
+      ',"name":',
+      ...name!,
+    ],
     ...['},"spec":{"hostNetwork":', ...network!, '},"status":{"startTime":', ...start!, '}}'],
   ])
 
@@ -171,7 +189,18 @@ const CONTAINERS: fc.Arbitrary<Text> = fc
         ].map((texts) => either([20, one(texts)], [1, hostile])),
       )
       .map((members) => {
-        const keys = ['name', 'kind', 'image', 'digest', 'digest_kind', 'repository', 'tag', 'security_context', 'state', 'state_reason']
+        const keys = [
+          'name',
+          'kind',
+          'image',
+          'digest',
+          'digest_kind',
+          'repository',
+          'tag',
+          'security_context',
+          'state',
+          'state_reason',
+        ]
         return ['{', ...keys.flatMap((key, i): Text => [`${i > 0 ? ',' : ''}"${key}":`, ...members[i]!]), '}'] as Text
       }),
     { maxLength: 3 },
@@ -212,7 +241,10 @@ const POD: Fields = {
   started_at: good`null  "2025-12-31T00:00:00"`,
   containers: either([3, CONTAINERS], [1, good`null  []  [{"name":"main","image":"registry/app:1"}]`]),
   pod_security: either(
-    [3, good`null  {}  {"serviceAccountName":"MARKERMARKER","hostPID":true,"securityContext":{"runAsUser":1000,"fsGroup":2}}`],
+    [
+      3,
+      good`null  {}  {"serviceAccountName":"MARKERMARKER","hostPID":true,"securityContext":{"runAsUser":1000,"fsGroup":2}}`,
+    ],
     [1, hostile],
   ),
 }
@@ -286,7 +318,13 @@ const CR: Fields = {
 const NODE_FILES: Fields = {
   node_name: good`"MARKERMARKER"  "node-1"`,
   files: either(
-    [3, listOf({ path: values`"kguardian/fuzz/MARKERMARKER.json"  "kguardian/fuzz/a.json"`, hash: values`"h1"  null  ""` })],
+    [
+      3,
+      listOf({
+        path: values`"kguardian/fuzz/MARKERMARKER.json"  "kguardian/fuzz/a.json"`,
+        hash: values`"h1"  null  ""`,
+      }),
+    ],
     [1, good`null  []`],
   ),
   paths: good`null  []  ["kguardian/fuzz/a.json","kguardian/fuzz/b.json",7,null]`,
@@ -471,7 +509,9 @@ const MINUTES: Fields = {
 /** Of every route that takes a body: the members of its object; `list` when the body is a list of them. */
 const TEMPLATES: Record<string, { fields: Fields; list?: true }> = {
   '/pod/spec': { fields: POD },
-  '/pod/mark_dead': { fields: { pod_name: good`"MARKERMARKER"  "fuzz-pool-1"`, pod_ip: either([3, ADDRESS], [1, good`null`]) } },
+  '/pod/mark_dead': {
+    fields: { pod_name: good`"MARKERMARKER"  "fuzz-pool-1"`, pod_ip: either([3, ADDRESS], [1, good`null`]) },
+  },
   '/pod/traffic': { fields: FLOW },
   '/pod/traffic/batch': { fields: FLOW, list: true },
   '/pod/syscalls': { fields: SYSCALLS, list: true },
@@ -503,20 +543,24 @@ function object(fields: Fields): fc.Arbitrary<Text> {
     stranger: fc.constantFrom(...STRANGERS, ''),
     value: hostile,
   })
-  return fc.tuple(fc.tuple(...keys.map((key) => fields[key]!)), fc.array(change, { maxLength: 2 })).map(([values, changes]) => {
-    const members: [key: string, value: Text][] = keys.map((key, i) => [key, values[i]!])
-    for (const { how, key, stranger, value } of changes) {
-      const at = members.findIndex(([one]) => one === key)
-      if (how === 'replace' && at >= 0) members[at] = [key, value]
-      else if (how === 'drop' && at >= 0) members.splice(at, 1)
-      else members.push([how === 'stranger' ? stranger : key, value])
-    }
-    return ['{', ...members.flatMap(([key, value], i) => [`${i > 0 ? ',' : ''}"${key}":`, ...value]), '}']
-  })
+  return fc
+    .tuple(fc.tuple(...keys.map((key) => fields[key]!)), fc.array(change, { maxLength: 2 }))
+    .map(([values, changes]) => {
+      const members: [key: string, value: Text][] = keys.map((key, i) => [key, values[i]!])
+      for (const { how, key, stranger, value } of changes) {
+        const at = members.findIndex(([one]) => one === key)
+        if (how === 'replace' && at >= 0) members[at] = [key, value]
+        else if (how === 'drop' && at >= 0) members.splice(at, 1)
+        else members.push([how === 'stranger' ? stranger : key, value])
+      }
+      return ['{', ...members.flatMap(([key, value], i) => [`${i > 0 ? ',' : ''}"${key}":`, ...value]), '}']
+    })
 }
 
 const list = (item: fc.Arbitrary<Text>): fc.Arbitrary<Text> =>
-  fc.array(item, { maxLength: 4 }).map((items) => ['[', ...items.flatMap((text, i) => [i > 0 ? ',' : '', ...numbered(text, i)]), ']'])
+  fc
+    .array(item, { maxLength: 4 })
+    .map((items) => ['[', ...items.flatMap((text, i) => [i > 0 ? ',' : '', ...numbered(text, i)]), ']'])
 
 /** Fills the `#` of an element, so that the uuids of one body differ. */
 const numbered = (text: Text, n: number): Text =>
@@ -525,7 +569,10 @@ const numbered = (text: Text, n: number): Text =>
 /** A thousand flows, each valid. */
 const LONG_LIST: Text = [
   '[',
-  repeat(`{"uuid":"${MARK}-#","pod_name":"${MARK}","pod_ip":"10.9.1.1","pod_port":"#","time_stamp":"2026-01-01T00:00:00"},`, 1_000),
+  repeat(
+    `{"uuid":"${MARK}-#","pod_name":"${MARK}","pod_ip":"10.9.1.1","pod_port":"#","time_stamp":"2026-01-01T00:00:00"},`,
+    1_000,
+  ),
   `{"uuid":"${MARK}","time_stamp":"2026-01-01T00:00:00"}]`,
 ]
 
@@ -537,7 +584,17 @@ function bodyText(path: string): fc.Arbitrary<Text> {
     [6, wrong],
     [10, hostile],
     [4, fc.string({ unit: 'binary', maxLength: 60 }).map((text) => [text])],
-    [1, fc.constantFrom<Text[]>([''], [' \r\n\t '], ['\ufeff{}'], [repeat('[', 200_000)], [repeat('{"a":', 200_000)], LONG_LIST)],
+    [
+      1,
+      fc.constantFrom<Text[]>(
+        [''],
+        [' \r\n\t '],
+        ['\ufeff{}'],
+        [repeat('[', 200_000)],
+        [repeat('{"a":', 200_000)],
+        LONG_LIST,
+      ),
+    ],
   )
 }
 
@@ -614,7 +671,9 @@ const pathOf = (pattern: string): fc.Arbitrary<Text> =>
       prefix,
       ...pattern
         .split('/')
-        .flatMap((segment, i): Text => [i > 0 ? '/' : '', ...(segment.startsWith(':') ? parameters[i % 2]! : [segment])]),
+        .flatMap(
+          (segment, i): Text => [i > 0 ? '/' : '', ...(segment.startsWith(':') ? parameters[i % 2]! : [segment])],
+        ),
       suffix,
     ])
 
@@ -631,7 +690,10 @@ const query = either<Text>(
   [
     4,
     fc
-      .array(fc.tuple(fc.constantFrom(...QUERY_KEYS), fc.constantFrom(...QUERY_VALUES, ...DIGESTS, '')), { minLength: 1, maxLength: 3 })
+      .array(fc.tuple(fc.constantFrom(...QUERY_KEYS), fc.constantFrom(...QUERY_VALUES, ...DIGESTS, '')), {
+        minLength: 1,
+        maxLength: 3,
+      })
       .map((pairs) => [`?${pairs.map(([key, value]) => `${key}=${value}`).join('&')}`]),
   ],
   [
@@ -653,16 +715,19 @@ const CONTENT_TYPES = values`
 const CODINGS = values`deflate  br  zstd  x-gzip  gzip, gzip  identity  GZIP  chunked  __proto__`
 
 const STRANGE_HEADERS: [name: string, value: string][] = [
-  ...values`x  ../../etc  éÿ  ';--`.concat('', 'a'.repeat(64), 'b'.repeat(65)).map((value): [string, string] => ['x-request-id', value]),
+  ...values`x  ../../etc  éÿ  ';--`
+    .concat('', 'a'.repeat(64), 'b'.repeat(65))
+    .map((value): [string, string] => ['x-request-id', value]),
   ...values`gzip  gzip;q=0  *  identity;q=0  gzip;q=abc  br, gzip;q=0.5`
     .concat(','.repeat(2_000))
     .map((value): [string, string] => ['accept-encoding', value]),
-  ...values`example.org  a b  [::1]  [::1  x:99999  x:  a@b  é  x/../y`.concat('').map((value): [string, string] => ['host', value]),
+  ...values`example.org  a b  [::1]  [::1  x:99999  x:  a@b  é  x/../y`
+    .concat('')
+    .map((value): [string, string] => ['host', value]),
   ...values`100-continue  the-unexpected`.map((value): [string, string] => ['expect', value]),
-  ...values`upgrade  x-http-method-override  x-forwarded-for  if-none-match  range  origin  __proto__`.map((name): [string, string] => [
-    name,
-    'websocket',
-  ]),
+  ...values`upgrade  x-http-method-override  x-forwarded-for  if-none-match  range  origin  __proto__`.map(
+    (name): [string, string] => [name, 'websocket'],
+  ),
   ['connection', 'close'],
   ['cookie', 'a=b; '.repeat(500)],
   ['x-big', 'x'.repeat(12_000)],
@@ -777,7 +842,9 @@ const BROKEN: string[] = [
     (coding) => `${POST}Transfer-Encoding: ${coding}||${SIZE.toString(16)}|${JSON_FLOW}|0||`,
   ),
   `${POST}Content-Length: ${SIZE}|Transfer-Encoding: chunked||${SIZE.toString(16)}|${JSON_FLOW}|0||`,
-  ...values`zz  -1  ffffffffffffffffff  0x5  5`.concat('', `1;${'x'.repeat(20_000)}`).map((size) => `${CHUNKED}${size}|${JSON_FLOW}|0||`),
+  ...values`zz  -1  ffffffffffffffffff  0x5  5`
+    .concat('', `1;${'x'.repeat(20_000)}`)
+    .map((size) => `${CHUNKED}${size}|${JSON_FLOW}|0||`),
   ...[-7, 7].map((more) => `${CHUNKED}${(SIZE + more).toString(16)}|${JSON_FLOW}|0||`),
   `${CHUNKED}${SIZE.toString(16)}|${JSON_FLOW}|`,
 ].map(wire)
@@ -796,7 +863,8 @@ const HONEST: ((end: string) => string)[] = (
     (end) =>
       `POST http://other.example/pod/traffic HTTP/1.1|${HEAD}Content-Type: application/json|Content-Length: ${SIZE}|${end}|${JSON_FLOW}`,
     (end) => `${POST}Transfer-Encoding: chunked|${end}|${SIZE.toString(16)};a=b|${JSON_FLOW}|0|Trailer: x||`,
-    (end) => `${POST}Transfer-Encoding: chunked|${end}|7|${JSON_FLOW.slice(0, 7)}|${(SIZE - 7).toString(16)}|${JSON_FLOW.slice(7)}|0||`,
+    (end) =>
+      `${POST}Transfer-Encoding: chunked|${end}|7|${JSON_FLOW.slice(0, 7)}|${(SIZE - 7).toString(16)}|${JSON_FLOW.slice(7)}|0||`,
   ] satisfies ((end: string) => string)[]
 ).map((make) => (end: string) => wire(make(end)))
 
@@ -833,7 +901,9 @@ const rawRequest = either<FuzzRequest>(
   ],
   [
     2,
-    fc.record({ make: honest, at: share, byte: fc.nat(255) }).map(({ make, at, byte }) => raw('flipped', [flipped(make(CLOSE), at, byte)])),
+    fc
+      .record({ make: honest, at: share, byte: fc.nat(255) })
+      .map(({ make, at, byte }) => raw('flipped', [flipped(make(CLOSE), at, byte)])),
   ],
 )
 
@@ -938,7 +1008,9 @@ async function send(one: FuzzRequest): Promise<string | null> {
 
 async function sendApi(one: ApiRequest): Promise<string | null> {
   const marker = nextMarker()
-  const target = written(one.target, marker).replaceAll('RECENT', () => encodeURIComponent(recent[serial % recent.length] ?? 'nobody'))
+  const target = written(one.target, marker).replaceAll('RECENT', () =>
+    encodeURIComponent(recent[serial % recent.length] ?? 'nobody'),
+  )
   const content = one.body && bodyBytes(one.body, marker)
   let reply: Reply
   try {
@@ -970,7 +1042,8 @@ const MAX_TRIES = 3
 
 function exchange(one: ApiRequest, target: string, content: Buffer | null, tries = 1): Promise<Reply> {
   // Without either field Node sends the body of some methods as bytes of no request, whose answer nobody waits for.
-  const length = content === null ? {} : one.chunked ? { 'transfer-encoding': 'chunked' } : { 'content-length': content.length }
+  const length =
+    content === null ? {} : one.chunked ? { 'transfer-encoding': 'chunked' } : { 'content-length': content.length }
   return new Promise((resolve, reject) => {
     const outgoing = http.request({
       agent: tries > 1 ? false : agent,
@@ -1016,7 +1089,9 @@ function exchange(one: ApiRequest, target: string, content: Buffer | null, tries
 async function sendRaw(one: RawRequest): Promise<string | null> {
   const markers = one.parts.map(nextMarker)
   const all = Buffer.concat(
-    one.parts.map((part, i) => bytesOf(written(part, markers[i]!).replace(/[\x80-\xff]/g, (c) => rawByte(c.charCodeAt(0))))),
+    one.parts.map((part, i) =>
+      bytesOf(written(part, markers[i]!).replace(/[\x80-\xff]/g, (c) => rawByte(c.charCodeAt(0)))),
+    ),
   )
   const sent = one.cutAt === 1 ? all : all.subarray(0, Math.floor(all.length * one.cutAt))
   const received = await converse(sent, one)
@@ -1038,7 +1113,8 @@ async function sendRaw(one: RawRequest): Promise<string | null> {
   }
   const success = statuses.some((status) => status < 300)
   // A request that is cut short was never whole, whether or not anybody was told.
-  if (!success && (statuses.length > 0 || one.what === 'cut' || one.what === 'broken')) for (const marker of markers) refused.add(marker)
+  if (!success && (statuses.length > 0 || one.what === 'cut' || one.what === 'broken'))
+    for (const marker of markers) refused.add(marker)
   else for (const marker of markers) unanswered.add(marker)
   if ((one.what === 'broken' || one.what === 'noise' || one.what === 'cut') && success)
     return `no request at all had the answers ${statuses}`
@@ -1080,7 +1156,8 @@ function answersIn(received: Buffer): Reply[] {
       lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
     )
     const length = headers['content-length']
-    const end = headEnd < 0 || (length === undefined && status >= 200) ? received.length : headEnd + 4 + Number(length ?? 0)
+    const end =
+      headEnd < 0 || (length === undefined && status >= 200) ? received.length : headEnd + 4 + Number(length ?? 0)
     if (status >= 200) replies.push({ status, headers, text: received.subarray(headEnd + 4, end).toString() })
     at = end
   }
@@ -1094,7 +1171,12 @@ function complaint({ status, headers, text }: Reply, method: string): string | n
   if (status >= 500 && status !== 503) return `status ${status}: ${text.slice(0, 300)}`
   if (status === 503 && headers['retry-after'] === undefined) return `503 without Retry-After: ${text.slice(0, 300)}`
   if (status === 503 && SQL.test(text)) return `an error that tells of the database: ${text.slice(0, 300)}`
-  if (status === 200 && method !== 'HEAD' && headers['content-type'] === 'application/json' && headers['content-encoding'] === undefined) {
+  if (
+    status === 200 &&
+    method !== 'HEAD' &&
+    headers['content-type'] === 'application/json' &&
+    headers['content-encoding'] === undefined
+  ) {
     try {
       JSON.parse(text)
     } catch {
@@ -1116,7 +1198,8 @@ function noteAccepted(path: string, text: string): void {
   } else if (path.endsWith('/pod/spec') && answer.pod_name.trim() !== '') {
     accepted.pods.add(answer.pod_name)
     recent[accepted.pods.size % 64] = answer.pod_name
-  } else if (path.endsWith('/svc/spec') && answer.svc_ip !== '' && answer.svc_ip !== 'None') accepted.services.add(answer.svc_ip)
+  } else if (path.endsWith('/svc/spec') && answer.svc_ip !== '' && answer.svc_ip !== 'None')
+    accepted.services.add(answer.svc_ip)
 }
 
 function count(outcome: number | 'none'): void {
@@ -1141,13 +1224,19 @@ function* allRequests(): Generator<{ one: FuzzRequest; chunk: number; index: num
 async function shrunk(chunk: number, index: number): Promise<string> {
   const property = fc.asyncProperty(anyRequest, async (one) => assert.equal(await send(one), null))
   const result = await fc.check(property, { seed: SEED + chunk, path: String(index), interruptAfterTimeLimit: 20_000 })
-  return result.counterexample ? JSON.stringify(result.counterexample[0]).slice(0, 2_000) : 'it passes when it is sent alone'
+  return result.counterexample
+    ? JSON.stringify(result.counterexample[0]).slice(0, 2_000)
+    : 'it passes when it is sent alone'
 }
 
 before(async () => {
   const dataDir = createDataDir()
   // Without jobs: bodies are dated long ago, and what was accepted is looked for afterwards.
-  broker = await startBroker({ dataDir, nodeArgs: [`--max-old-space-size=${HEAP_MB}`], env: { ...TOKENS, JOBS: 'external' } })
+  broker = await startBroker({
+    dataDir,
+    nodeArgs: [`--max-old-space-size=${HEAP_MB}`],
+    env: { ...TOKENS, JOBS: 'external' },
+  })
   sql = connectTo(dataDir)
   await sql`insert into image select unnest(string_to_array(${DIGESTS.join()}, ',')), null, '{}', 'repo', now(), now()`
   await sql`
@@ -1194,7 +1283,9 @@ test('every route that takes a body has a valid one here, and it is accepted', a
   }
 })
 
-test(`${REQUESTS} requests, seed ${SEED}: no answer above 499 but 503, and memory stays`, { timeout: LIMIT_MS }, async (t) => {
+test(`${REQUESTS} requests, seed ${SEED}: no answer above 499 but 503, and memory stays`, {
+  timeout: LIMIT_MS,
+}, async (t) => {
   const failures: { what: string; one: FuzzRequest; chunk: number; index: number }[] = []
   const memory: number[][] = [[], [], [], []]
   const requests = allRequests()
@@ -1228,7 +1319,8 @@ test(`${REQUESTS} requests, seed ${SEED}: no answer above 499 but 503, and memor
 
   const [, second, , last] = memory.map(median)
   t.diagnostic(`resident: ${memory.map((quarter) => Math.round(median(quarter))).join(', ')} MiB by quarter`)
-  if (second && last) assert.ok(last < second * MAX_GROWTH, `FUZZ_SEED=${SEED}: resident memory grew from ${second} to ${last} MiB`)
+  if (second && last)
+    assert.ok(last < second * MAX_GROWTH, `FUZZ_SEED=${SEED}: resident memory grew from ${second} to ${last} MiB`)
 })
 
 test('nothing of a refused request is stored, and all of the accepted ones is', async () => {
@@ -1245,7 +1337,11 @@ test('nothing of a refused request is stored, and all of the accepted ones is', 
   }
 
   const pods = new Set((await sql`select pod_name from pod`).map(({ pod_name }) => pod_name))
-  assert.deepEqual([...accepted.pods].filter((name) => !pods.has(name)).slice(0, 5), [], `FUZZ_SEED=${SEED}: accepted pods are missing`)
+  assert.deepEqual(
+    [...accepted.pods].filter((name) => !pods.has(name)).slice(0, 5),
+    [],
+    `FUZZ_SEED=${SEED}: accepted pods are missing`,
+  )
   const services = new Set((await sql`select svc_ip from service`).map(({ svc_ip }) => svc_ip))
   assert.deepEqual(
     [...accepted.services].filter((ip) => !services.has(ip)).slice(0, 5),
@@ -1255,7 +1351,11 @@ test('nothing of a refused request is stored, and all of the accepted ones is', 
   const flows = await sql<{ uuid: string; markers: string[] | null }[]>`
     select uuid, (select json_agg(m[1]) from regexp_matches(t::text, ${MARKER}, 'g') m) as markers from traffic t`
   const uuids = new Set(flows.map(({ uuid }) => uuid))
-  assert.deepEqual([...accepted.flows].filter((uuid) => !uuids.has(uuid)).slice(0, 5), [], `FUZZ_SEED=${SEED}: accepted flows are missing`)
+  assert.deepEqual(
+    [...accepted.flows].filter((uuid) => !uuids.has(uuid)).slice(0, 5),
+    [],
+    `FUZZ_SEED=${SEED}: accepted flows are missing`,
+  )
   const answered = flows.filter(({ markers }) => !markers?.some((marker) => unanswered.has(marker)))
   assert.equal(answered.length, accepted.rows, `FUZZ_SEED=${SEED}: rows, and rows that answers told of`)
 })
@@ -1290,7 +1390,9 @@ test('and afterwards the server is idle and well', async () => {
   await becomes(async () => (await get(`${broker.url}/health`)).status, 200)
   await until(
     'the read budget is free',
-    async () => (await metric(broker, 'broker_read_budget_kib_available')) === (await metric(broker, 'broker_read_budget_kib_total')),
+    async () =>
+      (await metric(broker, 'broker_read_budget_kib_available')) ===
+      (await metric(broker, 'broker_read_budget_kib_total')),
   )
 })
 

@@ -77,50 +77,61 @@ const isQuiet = async () => {
   return rows.length === 0
 }
 
-test('each flow that is stored is told once in the answers that came, and once to the evaluator', { timeout: 900_000 }, async () => {
+test('each flow that is stored is told once in the answers that came, and once to the evaluator', {
+  timeout: 900_000,
+}, async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(client, { minLength: 1, maxLength: 4 }), fc.array(fate, { maxLength: 25 }), async (clients, fates) => {
-      const run = runs++
-      const sent: Flow[][] = []
-      const metric = await app.counted()
-      let told = 0
-      let posts = 0
-      app.lose('insert into traffic', ...fates)
-      // An agent posts the very same flows until they are taken, and only then the next.
-      const work = clients.map(async ({ posts: bodies }) => {
-        for (const { body, single } of bodies) {
-          const all = (single ? body.slice(0, 1) : body).map((one) => realize(run, one))
-          sent.push(all)
-          for (;;) {
-            assert.ok(posts++ < MAX_POSTS)
-            const { status, text } = await app.post(single ? '/pod/traffic' : '/pod/traffic/batch', single ? all[0] : all)
-            if (status === 200) {
-              told += single ? (text === 'null' ? 0 : 1) : Number(text)
-              break
+    fc.asyncProperty(
+      fc.array(client, { minLength: 1, maxLength: 4 }),
+      fc.array(fate, { maxLength: 25 }),
+      async (clients, fates) => {
+        const run = runs++
+        const sent: Flow[][] = []
+        const metric = await app.counted()
+        let told = 0
+        let posts = 0
+        app.lose('insert into traffic', ...fates)
+        // An agent posts the very same flows until they are taken, and only then the next.
+        const work = clients.map(async ({ posts: bodies }) => {
+          for (const { body, single } of bodies) {
+            const all = (single ? body.slice(0, 1) : body).map((one) => realize(run, one))
+            sent.push(all)
+            for (;;) {
+              assert.ok(posts++ < MAX_POSTS)
+              const { status, text } = await app.post(
+                single ? '/pod/traffic' : '/pod/traffic/batch',
+                single ? all[0] : all,
+              )
+              if (status === 200) {
+                told += single ? (text === 'null' ? 0 : 1) : Number(text)
+                break
+              }
+              assert.equal(status, 503, text)
+              if (fates.includes('left')) await until('nothing is left under way', isQuiet)
             }
-            assert.equal(status, 503, text)
-            if (fates.includes('left')) await until('nothing is left under way', isQuiet)
+          }
+        })
+        await Promise.all(work)
+        const flows = sent.flat()
+        const rows = await app.sql<
+          { uuid: string }[]
+        >`select uuid from traffic where uuid in ${app.sql(flows.map(({ uuid }) => uuid))}`
+        assert.equal(told, rows.length, 'told and stored')
+        assert.equal((await app.counted()).inserted - metric.inserted, rows.length, 'metric')
+        const heard = await app.heard()
+        const stored = new Set(rows.map(({ uuid }) => uuid))
+        for (const { uuid } of flows) assert.equal(heard.get(uuid) ?? 0, stored.has(uuid) ? 1 : 0, `heard of ${uuid}`)
+        for (const all of sent) {
+          for (const one of all) {
+            const likes = one.pod_ip === null ? all : flows
+            assert.ok(
+              likes.some((like) => stored.has(like.uuid) && isLike(one, like)),
+              'a flow is lost',
+            )
           }
         }
-      })
-      await Promise.all(work)
-      const flows = sent.flat()
-      const rows = await app.sql<{ uuid: string }[]>`select uuid from traffic where uuid in ${app.sql(flows.map(({ uuid }) => uuid))}`
-      assert.equal(told, rows.length, 'told and stored')
-      assert.equal((await app.counted()).inserted - metric.inserted, rows.length, 'metric')
-      const heard = await app.heard()
-      const stored = new Set(rows.map(({ uuid }) => uuid))
-      for (const { uuid } of flows) assert.equal(heard.get(uuid) ?? 0, stored.has(uuid) ? 1 : 0, `heard of ${uuid}`)
-      for (const all of sent) {
-        for (const one of all) {
-          const likes = one.pod_ip === null ? all : flows
-          assert.ok(
-            likes.some((like) => stored.has(like.uuid) && isLike(one, like)),
-            'a flow is lost',
-          )
-        }
-      }
-    }),
+      },
+    ),
     { numRuns: RUNS * 2 },
   )
 })

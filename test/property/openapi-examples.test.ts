@@ -24,7 +24,10 @@ for (const [path, { get }] of Object.entries(document.paths)) {
   if (parameters.length === 0) continue
   test(`GET ${path}: no value that the document allows is refused`, async () => {
     const fields = Object.fromEntries(
-      parameters.map(({ name, required, schema }) => [name, required ? valuesOf(schema) : fc.option(valuesOf(schema), { nil: undefined })]),
+      parameters.map(({ name, required, schema }) => [
+        name,
+        required ? valuesOf(schema) : fc.option(valuesOf(schema), { nil: undefined }),
+      ]),
     )
     await fc.assert(
       fc.asyncProperty(fc.record(fields) as fc.Arbitrary<Record<string, unknown>>, async (values) => {

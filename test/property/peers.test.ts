@@ -13,14 +13,16 @@ const prefixOf = (run: number) => `10.${run >> 8}.${run & 255}`
 const hex = (n: number) => n.toString(16)
 function spellings(run: number, address: number): [canonical: string, ...others: string[]] {
   const four = `${prefixOf(run)}.${address}`
-  if (address < 2) return [four, `::ffff:${four}`, `::FFFF:${hex(0x0a00 + (run >> 8))}:${hex(((run & 255) << 8) + address)}`]
+  if (address < 2)
+    return [four, `::ffff:${four}`, `::FFFF:${hex(0x0a00 + (run >> 8))}:${hex(((run & 255) << 8) + address)}`]
   const six = `fd00:${hex(run + 1)}::${hex(0xa0 + address)}`
   return [six, six.toUpperCase(), six.replace('::', ':0:0:0:0::')]
 }
 const NAMES = ['a', 'b', 'c']
 const MOMENTS = 6
 /** A step is one microsecond, across the edge of a second. */
-const timeOf = (moment: number) => (moment < 3 ? `2024-05-01T09:59:59.99999${7 + moment}` : `2024-05-01T10:00:00.00000${moment - 3}`)
+const timeOf = (moment: number) =>
+  moment < 3 ? `2024-05-01T09:59:59.99999${7 + moment}` : `2024-05-01T10:00:00.00000${moment - 3}`
 
 const name = fc.constantFrom(...NAMES)
 const moment = fc.nat(MOMENTS - 1)
@@ -82,7 +84,10 @@ const op: fc.Arbitrary<Op> = fc.oneof(
       namespace: option(fc.constant('z')),
     }),
   },
-  { weight: 8, arbitrary: fc.record({ kind: fc.constant('flow' as const), ip: spelled, at: moment, batch: fc.boolean() }) },
+  {
+    weight: 8,
+    arbitrary: fc.record({ kind: fc.constant('flow' as const), ip: spelled, at: moment, batch: fc.boolean() }),
+  },
   { weight: 5, arbitrary: fc.record({ kind: fc.constant('at' as const), ip: spelled, at: moment }) },
 )
 
@@ -145,7 +150,8 @@ class Model {
       (pod) => pod.addresses.has(ip) && pod.startedAt !== null && pod.startedAt <= at && (!pod.dead || pod.time >= at),
     )
     const [best] = candidates.sort(
-      (a, b) => Number(a.dead) - Number(b.dead) || b.startedAt! - a.startedAt! || b.time - a.time || (a.name < b.name ? -1 : 1),
+      (a, b) =>
+        Number(a.dead) - Number(b.dead) || b.startedAt! - a.startedAt! || b.time - a.time || (a.name < b.name ? -1 : 1),
     )
     return best ?? null
   }
@@ -223,7 +229,9 @@ async function stampOf(run: number, one: Extract<Op, { kind: 'flow' }>): Promise
   }
   const stored = one.batch ? null : await send('/pod/traffic', flow)
   if (one.batch) assert.equal(await send('/pod/traffic/batch', [flow]), 1)
-  const row = stored ?? (await app.get(`/pod/traffic/${run}-observed`)).json.find(({ uuid }: { uuid: string }) => uuid === flow.uuid)
+  const row =
+    stored ??
+    (await app.get(`/pod/traffic/${run}-observed`)).json.find(({ uuid }: { uuid: string }) => uuid === flow.uuid)
   assert.equal(row.peer_resolved_at === null, row.peer_kind === null)
   const stamp = Object.entries(row).filter(([key]) => key.startsWith('peer_') && key !== 'peer_resolved_at')
   return Object.fromEntries(stamp) as Record<string, string | null>
@@ -253,7 +261,13 @@ async function apply(run: number, model: Model, one: Op): Promise<void> {
     model.service(one.ip.address, one)
     const service_spec = { metadata: { uid: one.uid } }
     const svc_ip = spell(run, one.ip)
-    await send('/svc/spec', { svc_ip, svc_name: 'svc', svc_namespace: one.namespace, service_spec, time_stamp: timeOf(0) })
+    await send('/svc/spec', {
+      svc_ip,
+      svc_name: 'svc',
+      svc_namespace: one.namespace,
+      service_spec,
+      time_stamp: timeOf(0),
+    })
   } else if (one.kind === 'flow') {
     assert.deepEqual(await stampOf(run, one), expectedStamp(run, model, one.ip.address, one.at))
   } else {
@@ -282,7 +296,10 @@ test('after any history, every address at every time', { timeout: 900_000 }, asy
       const run = runs++
       const model = new Model()
       for (const one of ops) await apply(run, model, one)
-      const questions = Array.from({ length: ADDRESSES * MOMENTS }, (_, i) => ({ address: i % ADDRESSES, at: Math.floor(i / ADDRESSES) }))
+      const questions = Array.from({ length: ADDRESSES * MOMENTS }, (_, i) => ({
+        address: i % ADDRESSES,
+        at: Math.floor(i / ADDRESSES),
+      }))
       const body = questions.map(({ address: ip, at }) => ({
         uuid: `flow-${flows++}`,
         pod_name: `${run}-observed`,
@@ -302,7 +319,9 @@ test('after any history, every address at every time', { timeout: 900_000 }, asy
         for (const [key, value] of Object.entries(expectedStamp(run, model, ip, at)))
           assert.equal(row[key], value, `${key} of ${ip} at ${at}`)
       }
-      const found = await Promise.all(questions.map(({ address: ip, at }) => holderAt(run, { address: ip, spelling: at % 3 }, timeOf(at))))
+      const found = await Promise.all(
+        questions.map(({ address: ip, at }) => holderAt(run, { address: ip, spelling: at % 3 }, timeOf(at))),
+      )
       for (const [i, { address: ip, at }] of questions.entries()) {
         const holder = model.holder(ip, at)
         assert.equal(found[i], holder && `${run}-${holder.name}`)

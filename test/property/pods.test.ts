@@ -21,7 +21,10 @@ const post = fc.record({
   pod_obj: fc.option(
     fc.record(
       {
-        metadata: fc.record({ uid: fc.constantFrom('a', 'b', '', 7), generation: fc.nat(2) }, { requiredKeys: [], noNullPrototype: true }),
+        metadata: fc.record(
+          { uid: fc.constantFrom('a', 'b', '', 7), generation: fc.nat(2) },
+          { requiredKeys: [], noNullPrototype: true },
+        ),
       },
       { requiredKeys: [], noNullPrototype: true },
     ),
@@ -40,16 +43,34 @@ const markDead = fc.record({ op: fc.constant('mark' as const), pod_name: fc.cons
 type Post = typeof post extends fc.Arbitrary<infer T> ? T : never
 type Step = Post | (typeof markDead extends fc.Arbitrary<infer T> ? T : never)
 /** Those of one round are sent at once, one a pod, so that a statement writes both. */
-const round: fc.Arbitrary<Step[]> = fc.uniqueArray(fc.oneof({ weight: 6, arbitrary: post }, { weight: 1, arbitrary: markDead }), {
-  selector: (step) => step.pod_name,
-  minLength: 1,
-  maxLength: 2,
-})
+const round: fc.Arbitrary<Step[]> = fc.uniqueArray(
+  fc.oneof({ weight: 6, arbitrary: post }, { weight: 1, arbitrary: markDead }),
+  {
+    selector: (step) => step.pod_name,
+    minLength: 1,
+    maxLength: 2,
+  },
+)
 
 /** Posted first in each round: it travels alone, and those of the round wait and leave together. */
 const FILLER: Post = {
-  ...{ op: 'post', pod_name: 'filler', pod_ip: '10.0.0.3', pod_ips: [], time_stamp: '2026-01-01T00:00:00', node_name: 'n', is_dead: false },
-  ...{ pod_obj: null, pod_namespace: null, pod_identity: null, workload_selector_labels: null, workload_kind: null, workload_name: null },
+  ...{
+    op: 'post',
+    pod_name: 'filler',
+    pod_ip: '10.0.0.3',
+    pod_ips: [],
+    time_stamp: '2026-01-01T00:00:00',
+    node_name: 'n',
+    is_dead: false,
+  },
+  ...{
+    pod_obj: null,
+    pod_namespace: null,
+    pod_identity: null,
+    workload_selector_labels: null,
+    workload_kind: null,
+    workload_name: null,
+  },
   ...{ capture_level: null, host_network: null, started_at: null },
 }
 
@@ -57,7 +78,15 @@ const FILLER: Post = {
 
 type Row = Record<string, unknown>
 const OPTIONAL = [
-  ...['pod_namespace', 'pod_obj', 'pod_identity', 'workload_selector_labels', 'workload_kind', 'workload_name', 'capture_level'],
+  ...[
+    'pod_namespace',
+    'pod_obj',
+    'pod_identity',
+    'workload_selector_labels',
+    'workload_kind',
+    'workload_name',
+    'capture_level',
+  ],
   ...['host_network', 'started_at'],
 ]
 
@@ -68,7 +97,11 @@ const uidOf = (manifest: unknown): string | null => {
 
 /** The record as the post alone would have it. */
 function alone({ op: _, pod_ips, ...sent }: Post): Row {
-  return { ...sent, pod_ips: [sent.pod_ip, ...pod_ips], host_network: sent.host_network ?? (sent.pod_obj === null ? null : false) }
+  return {
+    ...sent,
+    pod_ips: [sent.pod_ip, ...pod_ips],
+    host_network: sent.host_network ?? (sent.pod_obj === null ? null : false),
+  }
 }
 
 /** What is stored after a step. */

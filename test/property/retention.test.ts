@@ -25,7 +25,10 @@ const startOf = (minutes: number) => ago(20 * DAY - minutes * MINUTE)
 
 const option = <T>(one: fc.Arbitrary<T>, freq = 4) => fc.option(one, { freq })
 const mostly = (usual: string, ...others: (string | null)[]) =>
-  fc.oneof({ weight: 6, arbitrary: fc.constant<string | null>(usual) }, { weight: 1, arbitrary: fc.constantFrom(...others) })
+  fc.oneof(
+    { weight: 6, arbitrary: fc.constant<string | null>(usual) },
+    { weight: 1, arbitrary: fc.constantFrom(...others) },
+  )
 const namespace = fc.constantFrom('x', 'x', 'x', 'y', '', null)
 
 const pod = fc.record({
@@ -75,7 +78,8 @@ const sameRule = (row: Flow) =>
     [row.type, row.protocol, row.podPort, row.peerPort, row.decision],
   ])
 const isSuperseded = (row: Flow, rows: Flow[]) =>
-  (row.kind === 'pod' || row.kind === 'service') && rows.some((other) => other.time > row.time && sameRule(other) === sameRule(row))
+  (row.kind === 'pod' || row.kind === 'service') &&
+  rows.some((other) => other.time > row.time && sameRule(other) === sameRule(row))
 
 const staysByAge = (rows: Flow[], pods: Pod[]) =>
   rows.filter((row) => row.time >= YOUNG || (hasLivePod(row, pods) && !isSuperseded(row, rows)))
@@ -86,7 +90,9 @@ function staysBelow(cap: number, rows: Flow[]): Flow[] {
   for (const row of rows) byPod.set(podOf(row), [...(byPod.get(podOf(row)) ?? []), row])
   return [...byPod.values()].flatMap((all) => {
     if (all[0]!.pod === null || cap === 0) return all
-    const unresolved = all.filter(({ kind }) => kind === null).sort((a, b) => a.time - b.time || (a.uuid < b.uuid ? -1 : 1))
+    const unresolved = all
+      .filter(({ kind }) => kind === null)
+      .sort((a, b) => a.time - b.time || (a.uuid < b.uuid ? -1 : 1))
     const goes = new Set(unresolved.slice(0, Math.max(0, all.length - cap)))
     return all.filter((row) => !goes.has(row))
   })
@@ -134,7 +140,8 @@ async function stored(): Promise<string[]> {
 }
 
 const uuidsOf = (rows: Flow[]) => rows.map(({ uuid }) => uuid).sort()
-const numbered = (rows: Omit<Flow, 'uuid'>[]): Flow[] => rows.map((row, n) => ({ ...row, uuid: `flow-${(n * 37) % 100}-${n}` }))
+const numbered = (rows: Omit<Flow, 'uuid'>[]): Flow[] =>
+  rows.map((row, n) => ({ ...row, uuid: `flow-${(n * 37) % 100}-${n}` }))
 const run = (batchRows: number, cap: number, changes: Partial<JobContext> = {}) =>
   scene.run({ config: { ...config, trafficRetentionBatchSize: batchRows, trafficMaxRowsPerPod: cap }, ...changes })
 
@@ -143,7 +150,9 @@ const history = {
   rows: fc.array(flow, { maxLength: 40 }).map(numbered),
 }
 
-test('after a pass the table holds exactly what the rules keep, and the dry run said how many go', { timeout: 900_000 }, async () => {
+test('after a pass the table holds exactly what the rules keep, and the dry run said how many go', {
+  timeout: 900_000,
+}, async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.record({ ...history, batchRows: fc.integer({ min: 1, max: 9 }), cap: fc.constantFrom(0, 0, 1, 3, 6) }),
@@ -163,7 +172,9 @@ test('after a pass the table holds exactly what the rules keep, and the dry run 
   )
 })
 
-test('passes that end early never delete what the rules keep, and together delete the rest', { timeout: 900_000 }, async () => {
+test('passes that end early never delete what the rules keep, and together delete the rest', {
+  timeout: 900_000,
+}, async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.record({
@@ -198,32 +209,42 @@ test('dead pods: exactly those that are dead and too old go, with their addresse
   })
   const days = fc.record({ own: fc.constantFrom(0, 30, 50), audit: fc.constantFrom(0, 30) })
   await fc.assert(
-    fc.asyncProperty(fc.array(record, { maxLength: 20 }), days, fc.integer({ min: 1, max: 5 }), async (pods, { own, audit }, batchRows) => {
-      await sql`truncate pod, pod_address`
-      const rows = pods.map((one, n) => ({
-        pod_name: `pod-${n}`,
-        pod_ip: one.addresses[0],
-        pod_ips: one.addresses,
-        time_stamp: ago(one.ageDays * DAY),
-        node_name: 'node',
-        is_dead: one.isDead,
-      }))
-      await sql`select upsert_pods(${JSON.stringify(rows)}::text::json)`
-      const kept = own > 0 ? own : audit > 0 ? audit : 7
-      const expected = pods.flatMap((one, n) => (one.isDead && one.ageDays > kept ? [] : [`pod-${n}`])).sort()
-      const context = scene.context({
-        config: { ...config, deadPodRetentionDays: own, auditRetentionDays: audit, auditRetentionBatchSize: batchRows },
-      })
-      assert.equal(await deadPodRetention.count(context), pods.length - expected.length)
-      const pass = await deadPodRetention.run(context)
-      assert.equal(pass.rows, pods.length - expected.length)
-      const left = await sql<{ pod_name: string }[]>`select pod_name from pod order by pod_name`
-      assert.deepEqual(
-        left.map(({ pod_name }) => pod_name),
-        expected,
-      )
-      assert.deepEqual(await podsWithWrongAddresses(sql), [])
-    }),
+    fc.asyncProperty(
+      fc.array(record, { maxLength: 20 }),
+      days,
+      fc.integer({ min: 1, max: 5 }),
+      async (pods, { own, audit }, batchRows) => {
+        await sql`truncate pod, pod_address`
+        const rows = pods.map((one, n) => ({
+          pod_name: `pod-${n}`,
+          pod_ip: one.addresses[0],
+          pod_ips: one.addresses,
+          time_stamp: ago(one.ageDays * DAY),
+          node_name: 'node',
+          is_dead: one.isDead,
+        }))
+        await sql`select upsert_pods(${JSON.stringify(rows)}::text::json)`
+        const kept = own > 0 ? own : audit > 0 ? audit : 7
+        const expected = pods.flatMap((one, n) => (one.isDead && one.ageDays > kept ? [] : [`pod-${n}`])).sort()
+        const context = scene.context({
+          config: {
+            ...config,
+            deadPodRetentionDays: own,
+            auditRetentionDays: audit,
+            auditRetentionBatchSize: batchRows,
+          },
+        })
+        assert.equal(await deadPodRetention.count(context), pods.length - expected.length)
+        const pass = await deadPodRetention.run(context)
+        assert.equal(pass.rows, pods.length - expected.length)
+        const left = await sql<{ pod_name: string }[]>`select pod_name from pod order by pod_name`
+        assert.deepEqual(
+          left.map(({ pod_name }) => pod_name),
+          expected,
+        )
+        assert.deepEqual(await podsWithWrongAddresses(sql), [])
+      },
+    ),
     { numRuns: 100 },
   )
 })

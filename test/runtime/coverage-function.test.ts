@@ -16,7 +16,13 @@ let made = 0
 /** A stored container that is covered unless a field says otherwise; times are seconds before now. */
 async function instance(on: Sql, fields: Fields = {}): Promise<void> {
   const row = {
-    ...{ cluster_id: 'primary', container_id: `c${++made}`, pod_namespace: 'ns', workload_kind: 'Deployment', workload_name: 'web' },
+    ...{
+      cluster_id: 'primary',
+      container_id: `c${++made}`,
+      pod_namespace: 'ns',
+      workload_kind: 'Deployment',
+      workload_name: 'web',
+    },
     ...{
       container_name: 'app',
       image_digest: digest('app'),
@@ -70,7 +76,10 @@ async function pod(on: Sql, fields: Fields = {}): Promise<void> {
   await on`select upsert_pods(${JSON.stringify([row])}::text::json)`
 }
 
-const suffix = (on: Sql, { cluster = 'primary', ns = 'ns', container = 'app', image = digest('app'), isComplete = false } = {}) => on`
+const suffix = (
+  on: Sql,
+  { cluster = 'primary', ns = 'ns', container = 'app', image = digest('app'), isComplete = false } = {},
+) => on`
   insert into runtime_executable (cluster_id, pod_namespace, workload_kind, workload_name, container_name, image_digest, kind, path,
                                   path_hash, path_complete, source, origin, first_seen, last_seen)
   values (${cluster}, ${ns}, 'Deployment', 'web', ${container}, ${image}, 'exec', 'tail', 'x', ${isComplete}, 'ebpf', 'image', '2000-01-01', '2000-01-01')`
@@ -102,7 +111,9 @@ describe('always one row', () => {
       { image: '' },
       { image: digest('other') },
       { cluster: 'secondary' },
-      ...['cluster', 'namespace', 'kind', 'name', 'container', 'image'].map((key) => ({ [key]: null as unknown as string })),
+      ...['cluster', 'namespace', 'kind', 'name', 'container', 'image'].map((key) => ({
+        [key]: null as unknown as string,
+      })),
     ])
       assert.deepEqual(await coverage(sql, { namespace: 'ns', ...asked }), nothing, JSON.stringify(asked))
   })
@@ -112,7 +123,10 @@ describe('always one row', () => {
     const rows = await sql`
       select * from kg_runtime_coverage(cluster => 'primary', namespace => 'ns', kind => 'Deployment', name => 'web', container => 'app',
                                         image_digest => null, window_hours => 24)`
-    assert.deepEqual([rows.length, rows[0]!.covered, Object.keys(rows[0]!)], [1, true, ['covered', 'observed_since', 'reason']])
+    assert.deepEqual(
+      [rows.length, rows[0]!.covered, Object.keys(rows[0]!)],
+      [1, true, ['covered', 'observed_since', 'reason']],
+    )
   })
 })
 
@@ -122,7 +136,8 @@ describe('the window', () => {
       await instance(on, { last: 0, tracked: 0 })
       for (const hours of [0, -1, -(2 ** 31)]) assert.equal(await reason(on, { hours }), null, String(hours))
       assert.equal(await reason(on, { hours: null }), null)
-      for (const hours of [1, 50_000_000, 50_000_001, 2 ** 31 - 1]) assert.equal(await reason(on, { hours }), 'capture_gap', String(hours))
+      for (const hours of [1, 50_000_000, 50_000_001, 2 ** 31 - 1])
+        assert.equal(await reason(on, { hours }), 'capture_gap', String(hours))
       await instance(on, { container_name: 'old', tracked: 0 })
       await on`update runtime_coverage set tracking_since = '0001-01-01', covered_since = '0001-01-01' where container_name = 'old'`
       assert.equal(await reason(on, { container: 'old', hours: 17_000_000 }), null)
@@ -187,7 +202,8 @@ describe('each check', () => {
   test('a path that is not complete, however old, of that container and image', () =>
     frozen(async (on) => {
       await instance(on)
-      for (const other of [{ cluster: 'other' }, { ns: 'other' }, { container: 'side' }, { image: '' }]) await suffix(on, other)
+      for (const other of [{ cluster: 'other' }, { ns: 'other' }, { container: 'side' }, { image: '' }])
+        await suffix(on, other)
       await on`update runtime_executable set path_complete = path_complete`
       assert.equal(await reason(on), null)
       await suffix(on)
@@ -367,7 +383,9 @@ test('a role that may only read the three tables may ask', async () => {
   await instance(sql, { pod_namespace: ns })
   const role = `reader_${Date.now()}`
   await sql.begin(async (on) => {
-    await on.unsafe(`create role ${role}; grant select on pod, runtime_coverage, runtime_executable to ${role}; set local role ${role}`)
+    await on.unsafe(
+      `create role ${role}; grant select on pod, runtime_coverage, runtime_executable to ${role}; set local role ${role}`,
+    )
     assert.equal((await coverage(on as unknown as Sql, { namespace: ns })).covered, true)
     await on.unsafe(`reset role; drop owned by ${role}; drop role ${role}`)
   })

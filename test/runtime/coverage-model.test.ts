@@ -12,7 +12,14 @@ const HISTORIES = Number(process.env.COVERAGE_HISTORIES ?? 10_000)
 /** So many share their statements. */
 const AT_ONCE = 1_000
 const REASONS = [
-  ...['no_runtime_data', 'probes_missing', 'libraries_not_tracked', 'events_dropped', 'events_pending', 'incomplete_paths'],
+  ...[
+    'no_runtime_data',
+    'probes_missing',
+    'libraries_not_tracked',
+    'events_dropped',
+    'events_pending',
+    'incomplete_paths',
+  ],
   ...['capture_gap', null],
 ]
 const HOUR = 3_600
@@ -40,7 +47,12 @@ async function arrange(tx: Sql, scenes: readonly Drawn[], at: (ago: number) => s
     })),
     // Those of others, which nobody watches, are no concern of it.
     ...(n % 4 ? [] : ['Deployment', null]).map((workload_kind, k) => ({
-      ...{ pod_name: `other-${n}-${k}`, pod_namespace: namespaceOf(n), is_dead: false, running_containers: ['app', 'side'] },
+      ...{
+        pod_name: `other-${n}-${k}`,
+        pod_namespace: namespaceOf(n),
+        is_dead: false,
+        running_containers: ['app', 'side'],
+      },
       ...{ workload_kind, workload_name: workload_kind && 'other' },
     })),
   ])
@@ -61,8 +73,17 @@ async function arrange(tx: Sql, scenes: readonly Drawn[], at: (ago: number) => s
     one.instances.map((instance) => ({
       posts: instance.posts,
       fields: heartbeat({
-        ...{ pod_namespace: namespaceOf(n), pod_name: podOf(n, instance.pod), workload_kind: one.kind, workload_name: nameOf(n, one) },
-        ...{ container_name: instance.container, image_digest: imageOf(instance.image), start_mode: instance.startMode },
+        ...{
+          pod_namespace: namespaceOf(n),
+          pod_name: podOf(n, instance.pod),
+          workload_kind: one.kind,
+          workload_name: nameOf(n, one),
+        },
+        ...{
+          container_name: instance.container,
+          image_digest: imageOf(instance.image),
+          start_mode: instance.startMode,
+        },
       }),
     })),
   )
@@ -72,8 +93,19 @@ async function arrange(tx: Sql, scenes: readonly Drawn[], at: (ago: number) => s
       instances.flatMap(({ posts, fields }) =>
         (posts[wave] ?? []).map((beat) => ({
           ...fields,
-          ...{ mode: beat.mode, exec_probe: beat.execProbe, lib_probe: beat.libProbe, events_dropped: beat.lost, unsent: beat.unsent },
-          ...{ incomplete: beat.incomplete, ended: beat.ended, heartbeat_at: at(beat.ago), heartbeat_secs: beat.everySecs },
+          ...{
+            mode: beat.mode,
+            exec_probe: beat.execProbe,
+            lib_probe: beat.libProbe,
+            events_dropped: beat.lost,
+            unsent: beat.unsent,
+          },
+          ...{
+            incomplete: beat.incomplete,
+            ended: beat.ended,
+            heartbeat_at: at(beat.ago),
+            heartbeat_secs: beat.everySecs,
+          },
           probe_attached_at: beat.attachedAgo === null ? null : at(beat.attachedAgo),
           tracking_since: at(beat.trackedAgo),
           ...(!beat.knowsImage && { image_digest: '' }),
@@ -92,14 +124,22 @@ interface Said {
 /** In one transaction, in which the clock of the function stands still. */
 const said = (scenes: readonly Drawn[]) =>
   sql.begin(async (tx) => {
-    const [{ now }] = await tx<[{ now: string }]>`select to_char(now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US') as now`
+    const [{ now }] = await tx<
+      [{ now: string }]
+    >`select to_char(now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US') as now`
     const [second, fraction] = now.split('.') as [string, string]
     const base = Date.parse(`${second}Z`)
     const at = (ago: number) => `${new Date(base - ago * 1_000).toISOString().slice(0, 19)}.${fraction}`
     await tx`truncate runtime_coverage, runtime_executable, pod, pod_address`
     await arrange(tx, scenes, at)
     const asked = scenes.map((one, n) => ({
-      ...{ namespace: namespaceOf(n), kind: one.kind, name: nameOf(n, one), container: one.container, image: imageOf(one.image) },
+      ...{
+        namespace: namespaceOf(n),
+        kind: one.kind,
+        name: nameOf(n, one),
+        container: one.container,
+        image: imageOf(one.image),
+      },
       hours: one.hours,
     }))
     return tx<Said[]>`
@@ -131,5 +171,6 @@ test(`${HISTORIES} histories`, { timeout: 240_000 }, async () => {
     }
   }
   const tally = JSON.stringify([...seen])
-  for (const reason of REASONS) assert.ok((seen.get(reason) ?? 0) >= HISTORIES / 200, `${reason} is seldom seen: ${tally}`)
+  for (const reason of REASONS)
+    assert.ok((seen.get(reason) ?? 0) >= HISTORIES / 200, `${reason} is seldom seen: ${tally}`)
 })

@@ -79,7 +79,9 @@ function isGap(before: Beat, beat: Beat): boolean {
 /** Where a gap ends: with new tracking that was heard of in time and has its probe, else with the heartbeat. */
 function endOf(before: Beat, beat: Beat): number {
   const isInTime = trackedAgo(beat) - beat.ago <= graceSecs(beat)
-  return isTrackedAnew(before, beat) && !isAttachedBetween(before, beat) && isInTime && beat.execProbe ? trackedAgo(beat) : beat.ago
+  return isTrackedAnew(before, beat) && !isAttachedBetween(before, beat) && isInTime && beat.execProbe
+    ? trackedAgo(beat)
+    : beat.ago
 }
 
 /** Where the latest run without a gap began, and whether that is the whole life of the container. */
@@ -94,7 +96,12 @@ function run(instance: Instance, beats: readonly Beat[]): { sinceAgo: number; is
 const isFresh = (last: Beat) => !last.ended && last.ago <= graceSecs(last)
 
 /** Of a container and image of a workload whose pods and instances these are. */
-export function judge({ pods, instances, suffixes }: Scene, container: string, image: string, windowSecs: number): Verdict {
+export function judge(
+  { pods, instances, suffixes }: Scene,
+  container: string,
+  image: string,
+  windowSecs: number,
+): Verdict {
   const watched = instances
     .map((instance) => ({ instance, beats: heard(instance) }))
     // It belongs where any heartbeat that counts says so, from the first on.
@@ -128,7 +135,9 @@ export function judge({ pods, instances, suffixes }: Scene, container: string, i
       'capture_gap',
       isAlone ||
         observedAgo < windowSecs ||
-        watched.some(({ last, sinceAgo, isWhole }) => (!last.ended && !isFresh(last)) || (!isWhole && sinceAgo < windowSecs)),
+        watched.some(
+          ({ last, sinceAgo, isWhole }) => (!last.ended && !isFresh(last)) || (!isWhole && sinceAgo < windowSecs),
+        ),
     ],
   ]
   return { reason: checks.find(([, isFailed]) => isFailed)?.[0] ?? null, observedAgo }

@@ -54,10 +54,19 @@ test('POST /runtime/coverage 200: a row has all that was sent', async () => {
 test('POST /runtime/coverage 200: what may be absent, or null, counts as nothing', async () => {
   for (const nothing of [undefined, null]) {
     await sql`truncate runtime_coverage`
-    const absent = { image_digest: nothing, events_dropped: nothing, unsent: nothing, incomplete: nothing, ended: nothing }
+    const absent = {
+      image_digest: nothing,
+      events_dropped: nothing,
+      unsent: nothing,
+      incomplete: nothing,
+      ended: nothing,
+    }
     await take(app, [heartbeat({ ...absent, probe_attached_at: nothing })])
     const { image_digest, events_dropped, unsent, incomplete, ended, probe_attached_at } = await only(sql)
-    assert.deepEqual([image_digest, events_dropped, unsent, incomplete, ended, probe_attached_at], ['', 0, 0, false, false, null])
+    assert.deepEqual(
+      [image_digest, events_dropped, unsent, incomplete, ended, probe_attached_at],
+      ['', 0, 0, false, false, null],
+    )
   }
 })
 
@@ -71,7 +80,14 @@ test('POST /runtime/coverage 200: the same again, and what is older, changes not
   const versions = () => sql`select xmin, ctid::text, container_id from runtime_coverage order by container_id`
   const [rows, before] = [await stored(sql), [...(await versions())]]
   assert.deepEqual(await take(app, sent), { accepted: 3, dropped: 0, written: 0 })
-  const older = sent.map((one) => ({ ...one, heartbeat_at: inSecs(-7), events_dropped: 9, unsent: 9, mode: 'exec', incomplete: true }))
+  const older = sent.map((one) => ({
+    ...one,
+    heartbeat_at: inSecs(-7),
+    events_dropped: 9,
+    unsent: 9,
+    mode: 'exec',
+    incomplete: true,
+  }))
   assert.deepEqual(await take(app, older), { accepted: 3, dropped: 0, written: 0 })
   assert.deepEqual([await stored(sql), [...(await versions())]], [rows, before])
 })
@@ -90,7 +106,15 @@ test('POST /runtime/coverage 200: a newer heartbeat keeps whose it is, whatever 
   await take(app, [one])
   const was = await only(sql)
   const other = {
-    ...{ pod_namespace: 'x', pod_name: 'x', workload_kind: 'x', workload_name: 'x', container_name: 'x', image_digest: '', node_name: 'x' },
+    ...{
+      pod_namespace: 'x',
+      pod_name: 'x',
+      workload_kind: 'x',
+      workload_name: 'x',
+      container_name: 'x',
+      image_digest: '',
+      node_name: 'x',
+    },
     tracking_since: inSecs(-10 * HOUR),
   }
   assert.equal((await take(app, [{ ...one, ...other, heartbeat_at: inSecs(-50) }])).written, 1)
@@ -103,7 +127,9 @@ test('POST /runtime/coverage 200: a newer heartbeat stays in place in the table'
   const sent = Array.from({ length: 40 }, () => heartbeat({ heartbeat_at: inSecs(-90) }))
   await take(app, sent)
   await sql.begin(async (one) => {
-    const rows = sent.slice(0, 9).map((beat) => ({ ...beat, heartbeat_at: inSecs(-9), events_dropped: 1, unsent: 1, mode: 'exec' }))
+    const rows = sent
+      .slice(0, 9)
+      .map((beat) => ({ ...beat, heartbeat_at: inSecs(-9), events_dropped: 1, unsent: 1, mode: 'exec' }))
     await one`select store_heartbeats(${JSON.stringify(rows)}::text::json)`
     const [row] = await one<[{ all: number; hot: number }]>`
       select pg_stat_get_xact_tuples_updated('runtime_coverage'::regclass)::int as all,
@@ -114,7 +140,9 @@ test('POST /runtime/coverage 200: a newer heartbeat stays in place in the table'
 
 describe('times', () => {
   test('POST /runtime/coverage 200: nothing was heard later than now, nor began later than it was heard', async () => {
-    await take(app, [heartbeat({ heartbeat_at: inSecs(HOUR), tracking_since: inSecs(2 * HOUR), probe_attached_at: inSecs(HOUR) })])
+    await take(app, [
+      heartbeat({ heartbeat_at: inSecs(HOUR), tracking_since: inSecs(2 * HOUR), probe_attached_at: inSecs(HOUR) }),
+    ])
     const row = await only(sql)
     for (const time of [row.last_heartbeat, row.tracking_since, row.covered_since, row.probe_attached_at]) isNow(time)
     await sql`truncate runtime_coverage`
@@ -145,7 +173,10 @@ describe('times', () => {
   for (const key of ['tracking_since', 'heartbeat_at', 'probe_attached_at'])
     test(`POST /runtime/coverage 200: a ${key} that is none, or has a zone, drops the entry`, async () => {
       const bad = [...BAD_TIMES, 7, true, {}, [], '9'.repeat(100_000), `${inSecs(0)}Z`, `${inSecs(0)}+02:00`]
-      const { accepted, dropped, written } = await take(app, [heartbeat(), ...bad.map((time) => heartbeat({ [key]: time }))])
+      const { accepted, dropped, written } = await take(app, [
+        heartbeat(),
+        ...bad.map((time) => heartbeat({ [key]: time })),
+      ])
       assert.deepEqual([accepted, dropped, written], [1, bad.length, 1])
     })
 })
@@ -194,7 +225,9 @@ describe('the run without a gap', () => {
     const at = (hours: number) => new Date(base - hours * HOUR * 1_000).toISOString().slice(0, -1)
     const one = heartbeat({ heartbeat_secs: 86_400, tracking_since: at(90) })
     const beat = (hours: number, attached?: number) =>
-      take(app, [{ ...one, heartbeat_at: at(hours), ...(attached !== undefined && { probe_attached_at: at(attached) }) }])
+      take(app, [
+        { ...one, heartbeat_at: at(hours), ...(attached !== undefined && { probe_attached_at: at(attached) }) },
+      ])
     for (const [hours, attached, gaps] of [
       [50, 91, 0],
       [40, 50, 0],
@@ -316,7 +349,11 @@ describe('what adds up', () => {
     const one = heartbeat({ heartbeat_secs: 3_600, tracking_since: at(90), image_digest: '' })
     const stories: [what: string, stored: Fields[], posted: Fields[]][] = [
       ['a late one between two', [], [{ heartbeat_at: at(20) }, { heartbeat_at: at(9) }, { heartbeat_at: at(8) }]],
-      ['another mode, and back', [{ heartbeat_at: at(9) }], [{ heartbeat_at: at(8), mode: 'exec' }, { heartbeat_at: at(7) }]],
+      [
+        'another mode, and back',
+        [{ heartbeat_at: at(9) }],
+        [{ heartbeat_at: at(8), mode: 'exec' }, { heartbeat_at: at(7) }],
+      ],
       ['losses of each', [], [3, 2, 1].map((n) => ({ heartbeat_at: at(n), events_dropped: n % 2 ? n : 0, unsent: n }))],
       [
         'tracking that began anew',
@@ -328,7 +365,11 @@ describe('what adds up', () => {
         [],
         [{ heartbeat_at: at(9) }, { heartbeat_at: at(8), ended: true }, { heartbeat_at: at(7), events_dropped: 5 }],
       ],
-      ['older ones than what is stored', [{ heartbeat_at: at(8) }], [{ heartbeat_at: at(9), mode: 'exec' }, { heartbeat_at: at(7) }]],
+      [
+        'older ones than what is stored',
+        [{ heartbeat_at: at(8) }],
+        [{ heartbeat_at: at(9), mode: 'exec' }, { heartbeat_at: at(7) }],
+      ],
       [
         'two of one moment',
         [],
@@ -337,7 +378,11 @@ describe('what adds up', () => {
           { heartbeat_at: at(9), unsent: 3, events_dropped: 1 },
         ],
       ],
-      ['an image that becomes known', [], [{ heartbeat_at: at(9) }, { heartbeat_at: at(8), image_digest: digest('app') }]],
+      [
+        'an image that becomes known',
+        [],
+        [{ heartbeat_at: at(9) }, { heartbeat_at: at(8), image_digest: digest('app') }],
+      ],
       [
         'two of the future',
         [],
@@ -360,7 +405,8 @@ describe('what adds up', () => {
       const apart = await told(said.map((entry) => [entry]))
       assert.deepEqual(await told([said]), apart, what)
       // Of two of one moment the first is heard.
-      if (what !== 'two of one moment') assert.deepEqual(await told([said.toReversed()]), apart, `${what}, in another order`)
+      if (what !== 'two of one moment')
+        assert.deepEqual(await told([said.toReversed()]), apart, `${what}, in another order`)
     }
   })
 
@@ -374,7 +420,11 @@ describe('what adds up', () => {
 
   test('POST /runtime/coverage 200: of more than 100 of one container in one post the others are dropped and counted', async () => {
     const one = heartbeat()
-    const several = Array.from({ length: 102 }, (_, n) => ({ ...one, heartbeat_at: inSecs(-6_000 + n), events_dropped: 1 }))
+    const several = Array.from({ length: 102 }, (_, n) => ({
+      ...one,
+      heartbeat_at: inSecs(-6_000 + n),
+      events_dropped: 1,
+    }))
     const before = await rejected()
     assert.deepEqual(await take(app, [...several, heartbeat()]), { accepted: 101, dropped: 2, written: 2 })
     assert.equal(await rejected(), before + 2)
@@ -394,7 +444,8 @@ describe('the workload', () => {
       app,
       none.map((fields) => heartbeat({ ...fields, pod_name: 'bare' })),
     )
-    for (const { workload_kind, workload_name } of await stored(sql)) assert.deepEqual([workload_kind, workload_name], ['Pod', 'bare'])
+    for (const { workload_kind, workload_name } of await stored(sql))
+      assert.deepEqual([workload_kind, workload_name], ['Pod', 'bare'])
   })
 
   test('POST /runtime/coverage 200: a workload or image that becomes known later takes the container over, with all that it lost', async () => {
@@ -408,11 +459,21 @@ describe('the workload', () => {
       ['the image', { image_digest: '' }, {}, ['Deployment', 'web', image_digest]],
       ['the workload', { ...unknown, image_digest }, {}, ['Deployment', 'web', image_digest]],
       ['both', unknown, {}, ['Deployment', 'web', image_digest]],
-      ['what was said is the pod', { workload_kind: 'Pod', workload_name: 'web-0' }, {}, ['Deployment', 'web', image_digest]],
+      [
+        'what was said is the pod',
+        { workload_kind: 'Pod', workload_name: 'web-0' },
+        {},
+        ['Deployment', 'web', image_digest],
+      ],
       ['one of them', unknown, { image_digest: '' }, ['Deployment', 'web', '']],
       ['a bare pod stays one', unknown, { ...unknown, image_digest }, ['Pod', 'web-0', image_digest]],
       ['what is known is not forgotten', {}, unknown, ['Deployment', 'web', image_digest]],
-      ['nor does it change', {}, { workload_name: 'api', image_digest: digest('api') }, ['Deployment', 'web', image_digest]],
+      [
+        'nor does it change',
+        {},
+        { workload_name: 'api', image_digest: digest('api') },
+        ['Deployment', 'web', image_digest],
+      ],
     ] as const) {
       await sql`truncate runtime_coverage`
       await take(app, [{ ...one, ...first, ...lost, heartbeat_at: at(20) }])
@@ -426,13 +487,25 @@ describe('the workload', () => {
   })
 
   test('POST /runtime/coverage 200: half of one drops the entry', async () => {
-    const halves = [{ workload_kind: undefined }, { workload_name: undefined }, { workload_kind: null }, { workload_name: null }]
+    const halves = [
+      { workload_kind: undefined },
+      { workload_name: undefined },
+      { workload_kind: null },
+      { workload_name: null },
+    ]
     assert.equal((await take(app, halves.map(heartbeat))).dropped, 4)
   })
 })
 
 describe('entries that are dropped', () => {
-  const names = { pod_namespace: 253, pod_name: 253, workload_kind: 63, workload_name: 253, container_name: 253, node_name: 253 }
+  const names = {
+    pod_namespace: 253,
+    pod_name: 253,
+    workload_kind: 63,
+    workload_name: 253,
+    container_name: 253,
+    node_name: 253,
+  }
   const bad: [what: string, field: string, value: unknown][] = [
     ...Object.entries(names).flatMap(([field, most]): [string, string, unknown][] => [
       ['empty', field, ''],
@@ -445,7 +518,17 @@ describe('entries that are dropped', () => {
       ['with U+0000', field, 'a\0b'],
       ['with half a surrogate pair', field, 'a\ud800'],
     ]),
-    ...['pod_namespace', 'pod_name', 'container_name', 'node_name', 'container_id', 'mode', 'exec_probe', 'lib_probe', 'start_mode']
+    ...[
+      'pod_namespace',
+      'pod_name',
+      'container_name',
+      'node_name',
+      'container_id',
+      'mode',
+      'exec_probe',
+      'lib_probe',
+      'start_mode',
+    ]
       .concat('tracking_since', 'heartbeat_at', 'heartbeat_secs')
       .flatMap((field): [string, string, unknown][] => [
         ['missing', field, undefined],
@@ -457,14 +540,16 @@ describe('entries that are dropped', () => {
       'container_id',
       id,
     ]),
-    ...['latest', ' ', digest('x').slice(0, -1), digest('x').toUpperCase(), 7, {}].map((image): [string, string, unknown] => [
-      JSON.stringify(image).slice(0, 20),
-      'image_digest',
-      image,
-    ]),
+    ...['latest', ' ', digest('x').slice(0, -1), digest('x').toUpperCase(), 7, {}].map(
+      (image): [string, string, unknown] => [JSON.stringify(image).slice(0, 20), 'image_digest', image],
+    ),
     ...['off', 'FULL', ' full', 7].map((mode): [string, string, unknown] => [JSON.stringify(mode), 'mode', mode]),
     ...['resume', 'START', true].map((mode): [string, string, unknown] => [JSON.stringify(mode), 'start_mode', mode]),
-    ...[0, -1, 1.5, 86_401, '300'].map((secs): [string, string, unknown] => [JSON.stringify(secs), 'heartbeat_secs', secs]),
+    ...[0, -1, 1.5, 86_401, '300'].map((secs): [string, string, unknown] => [
+      JSON.stringify(secs),
+      'heartbeat_secs',
+      secs,
+    ]),
     ...['exec_probe', 'lib_probe', 'incomplete', 'ended'].flatMap((field) =>
       ['true', 1, []].map((flag): [string, string, unknown] => [JSON.stringify(flag), field, flag]),
     ),
@@ -478,7 +563,11 @@ describe('entries that are dropped', () => {
       const entries: unknown[] = [heartbeat(), heartbeat()]
       for (const [what, name, value] of bad.filter(([, name]) => name === field)) {
         entries.splice(-1, 0, heartbeat({ [name]: value }))
-        assert.deepEqual((await fold([heartbeat({ [name]: value })])).dropped, { [field]: 1 }, `${what} counts by its field`)
+        assert.deepEqual(
+          (await fold([heartbeat({ [name]: value })])).dropped,
+          { [field]: 1 },
+          `${what} counts by its field`,
+        )
       }
       const dropped = entries.length - 2
       assert.deepEqual(await take(app, entries), { accepted: 2, dropped, written: 2 })
@@ -499,7 +588,13 @@ describe('entries that are dropped', () => {
   test('POST /runtime/coverage 200: one line a minute tells of dropped entries, by field', async () => {
     const { BROKER_TOKEN_INGEST: token } = TOKENS
     const other = { post: (path: string, body: unknown) => guarded.post(path, body, { token }) }
-    await take(other, [heartbeat({ mode: 'off' }), heartbeat({ mode: 7 }), heartbeat({ container_id: '' }), 7, heartbeat()])
+    await take(other, [
+      heartbeat({ mode: 'off' }),
+      heartbeat({ mode: 7 }),
+      heartbeat({ container_id: '' }),
+      7,
+      heartbeat(),
+    ])
     await take(other, [heartbeat({ mode: 'off' })])
     const lines = guarded.logged.filter(({ level }) => level === 40)
     assert.equal(lines.length, 1)
@@ -508,7 +603,11 @@ describe('entries that are dropped', () => {
   })
 
   test('POST /runtime/coverage 200: nothing else drops an entry', async () => {
-    const longest = { workload_kind: 'K'.repeat(63), container_id: 'aZ09'.repeat(32), image_digest: `sha512:${'0'.repeat(128)}` }
+    const longest = {
+      workload_kind: 'K'.repeat(63),
+      container_id: 'aZ09'.repeat(32),
+      image_digest: `sha512:${'0'.repeat(128)}`,
+    }
     for (const name of Object.keys(names).filter((key) => key !== 'workload_kind'))
       Object.assign(longest, { [name]: `${'n'.repeat(251)}é` })
     const fine = [
@@ -550,7 +649,10 @@ describe('the list', () => {
   })
 
   test('POST /runtime/coverage 413: a body above 4 MiB, packed or not', async () => {
-    for (const answer of [await app.post(PATH, large(MAX_BYTES + 1)), await app.post(PATH, gzipSync(large(MAX_BYTES + 1)), gzip)]) {
+    for (const answer of [
+      await app.post(PATH, large(MAX_BYTES + 1)),
+      await app.post(PATH, gzipSync(large(MAX_BYTES + 1)), gzip),
+    ]) {
       assert.equal(answer.status, 413)
       assert.match(answer.text, /4194304 bytes/)
     }
@@ -577,7 +679,9 @@ describe('the list', () => {
 
   test('POST /runtime/coverage 200: text that no database can hold, in a large list as in a small one', async () => {
     for (const count of [2, 300]) {
-      const entries = Array.from({ length: count }, (_, n) => heartbeat({ later: ['\0', '\ud800'], ...(n % 2 && { node_name: 'a\0' }) }))
+      const entries = Array.from({ length: count }, (_, n) =>
+        heartbeat({ later: ['\0', '\ud800'], ...(n % 2 && { node_name: 'a\0' }) }),
+      )
       assert.deepEqual(await take(app, entries), { accepted: count / 2, dropped: count / 2, written: count / 2 })
     }
   })

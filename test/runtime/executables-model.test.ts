@@ -41,7 +41,14 @@ type Rows = Map<string, Row>
 
 function judged({ source, origin, isComplete, pod, from, to }: Entry): Row {
   const isTold = source === 'ebpf' || origin === 'deleted' || origin === 'memfd'
-  return { source, origin: isTold ? origin : 'unknown', isComplete, pod, first: Math.min(from, to), last: Math.max(from, to) }
+  return {
+    source,
+    origin: isTold ? origin : 'unknown',
+    isComplete,
+    pod,
+    first: Math.min(from, to),
+    last: Math.max(from, to),
+  }
 }
 
 const merged = (a: Row, b: Row): Row => ({
@@ -86,7 +93,16 @@ const wire = ({ path, kind, workload, pod, source, origin, isComplete, from, to 
   executable({
     pod_namespace: `history-${of}`,
     ...(workload === null ? { workload_kind: null, workload_name: null } : { workload_name: workload }),
-    ...{ pod_name: pod, path, kind, source, origin, path_complete: isComplete, first_seen: at(from), last_seen: at(to) },
+    ...{
+      pod_name: pod,
+      path,
+      kind,
+      source,
+      origin,
+      path_complete: isComplete,
+      first_seen: at(from),
+      last_seen: at(to),
+    },
   })
 
 const shown = (of: number, [key, { source, origin, isComplete, pod, first, last }]: [string, Row]) =>

@@ -4,7 +4,14 @@ import { gzipSync } from 'node:zlib'
 import { merge } from '../../lib/runtime/executables/merge.ts'
 import { byLabel } from '../seccomp/drains.ts'
 import { startApp, TOKENS } from '../support/app.ts'
-import { assertDatabaseBusy, assertForbidden, assertUnauthorized, BAD_TIMES, GOOD_TIMES, whileLocked } from '../support/routes.ts'
+import {
+  assertDatabaseBusy,
+  assertForbidden,
+  assertUnauthorized,
+  BAD_TIMES,
+  GOOD_TIMES,
+  whileLocked,
+} from '../support/routes.ts'
 import { at, DIGEST, executable, type Fields, only, PATH, stored, take } from './executables.ts'
 
 const ORIGINS = ['unknown', 'image', 'otherFs', 'deleted', 'writableLayer', 'memfd']
@@ -22,7 +29,14 @@ const isNow = (time: string) => assert.ok(Math.abs(Date.parse(`${time}Z`) - Date
 const inSecs = (seconds: number) => new Date(Date.now() + seconds * 1_000).toISOString().slice(0, -1)
 
 test('POST /runtime/executables 200: a row has all that was sent', async () => {
-  const sent = executable({ kind: 'lib', path: '/lib/a.so', source: 'ebpf', origin: 'otherFs', path_complete: false, last_seen: at(3.5) })
+  const sent = executable({
+    kind: 'lib',
+    path: '/lib/a.so',
+    source: 'ebpf',
+    origin: 'otherFs',
+    path_complete: false,
+    last_seen: at(3.5),
+  })
   assert.deepEqual(await take(app, [sent]), [1, 0, 1])
   const { pod_name, ...rest } = sent
   assert.deepEqual(await only(app), { cluster_id: 'primary', ...rest, last_pod_name: pod_name })
@@ -84,7 +98,13 @@ test('POST /runtime/executables 200: a path is kept byte for byte', async () => 
 
 test('POST /runtime/executables 200: names are kept as they are, whatever stands in them', async () => {
   const names = ['"', '\\', '{', 'NULL', 'a,b', ' x ', 'a\n', '😀']
-  const fields = (text: string) => ({ pod_namespace: text, pod_name: text, workload_kind: text, workload_name: text, container_name: text })
+  const fields = (text: string) => ({
+    pod_namespace: text,
+    pod_name: text,
+    workload_kind: text,
+    workload_name: text,
+    container_name: text,
+  })
   assert.deepEqual(
     await take(
       app,
@@ -153,10 +173,22 @@ test('POST /runtime/executables 200: of a container with many times as many file
 
 describe('what may be left out', () => {
   for (const [what, fields, expected] of [
-    ['no workload', { workload_kind: undefined, workload_name: undefined }, { workload_kind: 'Pod', workload_name: 'web-0' }],
-    ['a workload of nulls', { workload_kind: null, workload_name: null }, { workload_kind: 'Pod', workload_name: 'web-0' }],
+    [
+      'no workload',
+      { workload_kind: undefined, workload_name: undefined },
+      { workload_kind: 'Pod', workload_name: 'web-0' },
+    ],
+    [
+      'a workload of nulls',
+      { workload_kind: null, workload_name: null },
+      { workload_kind: 'Pod', workload_name: 'web-0' },
+    ],
     ['a blank workload', { workload_kind: '', workload_name: ' \t' }, { workload_kind: 'Pod', workload_name: 'web-0' }],
-    ['a blank kind and no name', { workload_kind: ' ', workload_name: undefined }, { workload_kind: 'Pod', workload_name: 'web-0' }],
+    [
+      'a blank kind and no name',
+      { workload_kind: ' ', workload_name: undefined },
+      { workload_kind: 'Pod', workload_name: 'web-0' },
+    ],
     ['no pod', { pod_name: undefined }, { last_pod_name: null }],
     ['a pod that is null', { pod_name: null }, { last_pod_name: null }],
     ['a blank pod', { pod_name: ' ' }, { last_pod_name: null }],
@@ -171,8 +203,16 @@ describe('what may be left out', () => {
     ['an origin that nobody knows', { origin: 'elsewhere' }, { origin: 'unknown' }],
     ['an origin in another case', { origin: 'OTHERFS' }, { origin: 'unknown' }],
     ['a long origin', { origin: 'x'.repeat(5_000) }, { origin: 'unknown' }],
-    ['kind and source in another case, with blanks', { kind: ' LIB\t', source: '\nBackFill ' }, { kind: 'lib', source: 'backfill' }],
-    ['keys that nobody knows', { comm: 'a\0b', deep: { x: [1, '\ud800'] }, __proto__: { path: '/y' } }, { kind: 'exec' }],
+    [
+      'kind and source in another case, with blanks',
+      { kind: ' LIB\t', source: '\nBackFill ' },
+      { kind: 'lib', source: 'backfill' },
+    ],
+    [
+      'keys that nobody knows',
+      { comm: 'a\0b', deep: { x: [1, '\ud800'] }, __proto__: { path: '/y' } },
+      { kind: 'exec' },
+    ],
   ] as [string, Fields, Fields][])
     test(`POST /runtime/executables 200: ${what}`, async () => {
       assert.deepEqual(await take(app, [executable(fields)]), [1, 0, 1])
@@ -182,7 +222,13 @@ describe('what may be left out', () => {
 })
 
 describe('entries that are dropped', () => {
-  const NAMES = { pod_namespace: 253, pod_name: 253, workload_kind: 63, workload_name: 253, container_name: 253 } as const
+  const NAMES = {
+    pod_namespace: 253,
+    pod_name: 253,
+    workload_kind: 63,
+    workload_name: 253,
+    container_name: 253,
+  } as const
   const dropped: [what: string, field: string, entry: unknown][] = [
     ...Object.entries({ ...NAMES, path: 4096 }).flatMap(([field, most]): [string, string, unknown][] => [
       [`${field} of ${most + 1} bytes`, field, executable({ [field]: 'x'.repeat(most + 1) })],
@@ -207,14 +253,20 @@ describe('entries that are dropped', () => {
       ],
     ),
     ...['kind', 'source'].flatMap((field) =>
-      [undefined, null, '', ' ', 'script', 'exec\u0130', 'execs', `${' '.repeat(13)}exec`].map((value): [string, string, unknown] => [
-        `${field} ${JSON.stringify(value)}`,
-        field,
-        executable({ [field]: value }),
-      ]),
+      [undefined, null, '', ' ', 'script', 'exec\u0130', 'execs', `${' '.repeat(13)}exec`].map(
+        (value): [string, string, unknown] => [
+          `${field} ${JSON.stringify(value)}`,
+          field,
+          executable({ [field]: value }),
+        ],
+      ),
     ),
     ['a kind for a source', 'source', executable({ source: 'exec' })],
-    ...[undefined, null, ''].map((path): [string, string, unknown] => [`path ${JSON.stringify(path)}`, 'path', executable({ path })]),
+    ...[undefined, null, ''].map((path): [string, string, unknown] => [
+      `path ${JSON.stringify(path)}`,
+      'path',
+      executable({ path }),
+    ]),
     ...['true', 1, 0, '', {}, []].map((value): [string, string, unknown] => [
       `path_complete ${JSON.stringify(value)}`,
       'path_complete',
@@ -247,11 +299,13 @@ describe('entries that are dropped', () => {
       ],
     ]),
     ...['first_seen', 'last_seen'].flatMap((field) =>
-      [undefined, null, ...BAD_TIMES, `2026-01-01T00:00:00.${'0'.repeat(80)}`].map((value): [string, string, unknown] => [
-        `${field} ${JSON.stringify(value)}`,
-        field,
-        executable({ [field]: value }),
-      ]),
+      [undefined, null, ...BAD_TIMES, `2026-01-01T00:00:00.${'0'.repeat(80)}`].map(
+        (value): [string, string, unknown] => [
+          `${field} ${JSON.stringify(value)}`,
+          field,
+          executable({ [field]: value }),
+        ],
+      ),
     ),
     ...[null, 'text', 7, true, [], [executable()]].map((entry): [string, string, unknown] => [
       `${JSON.stringify(entry).slice(0, 9)} for an entry`,
@@ -263,15 +317,26 @@ describe('entries that are dropped', () => {
     test(`POST /runtime/executables 200: what is wrong with ${field} drops its entry, which is counted; the others are stored`, async () => {
       const before = await rejected()
       const bad = dropped.filter(([, one]) => one === field)
-      assert.deepEqual(await take(app, [executable(), ...bad.map(([, , entry]) => entry), executable()]), [2, bad.length, 2])
+      assert.deepEqual(await take(app, [executable(), ...bad.map(([, , entry]) => entry), executable()]), [
+        2,
+        bad.length,
+        2,
+      ])
       assert.equal(await rejected(), before + bad.length)
-      for (const [what, , entry] of bad) assert.deepEqual((await merge([JSON.parse(JSON.stringify(entry))])).dropped, { [field]: 1 }, what)
+      for (const [what, , entry] of bad)
+        assert.deepEqual((await merge([JSON.parse(JSON.stringify(entry))])).dropped, { [field]: 1 }, what)
     })
 
   test('POST /runtime/executables 200: one line a minute tells of dropped entries, by field', async () => {
     const other = await startApp()
     assert.deepEqual(
-      await take(other, [executable({ kind: 'x' }), executable({ kind: '' }), executable({ path: '' }), 7, executable()]),
+      await take(other, [
+        executable({ kind: 'x' }),
+        executable({ kind: '' }),
+        executable({ path: '' }),
+        7,
+        executable(),
+      ]),
       [1, 4, 1],
     )
     assert.deepEqual(await take(other, [executable({ kind: 'x' })]), [0, 1, 0])
@@ -292,7 +357,8 @@ describe('times', () => {
   }
 
   test('POST /runtime/executables 200: naive UTC with up to nine digits, cut to microseconds', async () => {
-    for (const [sent, shown] of Object.entries(GOOD_TIMES)) if (shown < '2100') assert.deepEqual(await kept(sent, sent), [shown, shown])
+    for (const [sent, shown] of Object.entries(GOOD_TIMES))
+      if (shown < '2100') assert.deepEqual(await kept(sent, sent), [shown, shown])
   })
 
   test('POST /runtime/executables 200: a reversed pair is put right', async () => {
@@ -330,7 +396,10 @@ describe('a backfill', () => {
 
   test('POST /runtime/executables 200: a runtime sighting in the same post does not lend it its origin', async () => {
     const path = '/bin/x'
-    await take(app, [executable({ path, source: 'backfill', origin: 'writableLayer' }), executable({ path, origin: 'image' })])
+    await take(app, [
+      executable({ path, source: 'backfill', origin: 'writableLayer' }),
+      executable({ path, origin: 'image' }),
+    ])
     const { source, origin } = await only(app)
     assert.deepEqual([source, origin], ['ebpf', 'image'])
   })
@@ -339,9 +408,33 @@ describe('a backfill', () => {
 describe('entries of one file in a post', () => {
   const path = '/bin/x'
   const entries = [
-    executable({ path, source: 'backfill', origin: 'deleted', path_complete: false, first_seen: at(30), last_seen: at(40), pod_name: 'a' }),
-    executable({ path, source: 'ebpf', origin: 'image', path_complete: true, first_seen: at(60), last_seen: at(90), pod_name: 'b' }),
-    executable({ path, source: 'backfill', origin: 'unknown', path_complete: false, first_seen: at(10), last_seen: at(80), pod_name: 'c' }),
+    executable({
+      path,
+      source: 'backfill',
+      origin: 'deleted',
+      path_complete: false,
+      first_seen: at(30),
+      last_seen: at(40),
+      pod_name: 'a',
+    }),
+    executable({
+      path,
+      source: 'ebpf',
+      origin: 'image',
+      path_complete: true,
+      first_seen: at(60),
+      last_seen: at(90),
+      pod_name: 'b',
+    }),
+    executable({
+      path,
+      source: 'backfill',
+      origin: 'unknown',
+      path_complete: false,
+      first_seen: at(10),
+      last_seen: at(80),
+      pod_name: 'c',
+    }),
   ]
   for (const [what, order] of [
     ['as they came', [0, 1, 2]],
@@ -371,7 +464,10 @@ describe('entries of one file in a post', () => {
       executable({ path, pod_name: null, last_seen: at(80) }),
     ])
     assert.equal((await only(app)).last_pod_name, 'a')
-    await take(app, [executable({ path, last_seen: at(990), pod_name: null }), executable({ path, last_seen: at(890) })])
+    await take(app, [
+      executable({ path, last_seen: at(990), pod_name: null }),
+      executable({ path, last_seen: at(890) }),
+    ])
     assert.equal((await only(app)).last_pod_name, null)
   })
 })
@@ -426,9 +522,14 @@ describe('a file that is stored', () => {
 
   test('POST /runtime/executables 200: what is known is never taken back', async () => {
     await take(app, [executable({ ...was, source: 'ebpf', origin: 'memfd', path_complete: true })])
-    await take(app, [executable({ ...was, last_seen: at(9_000), first_seen: at(8_000), source: 'backfill', origin: 'unknown' })])
+    await take(app, [
+      executable({ ...was, last_seen: at(9_000), first_seen: at(8_000), source: 'backfill', origin: 'unknown' }),
+    ])
     const { source, origin, path_complete, first_seen, last_seen } = await only(app)
-    assert.deepEqual([source, origin, path_complete, first_seen, last_seen], ['ebpf', 'memfd', true, at(1_000), at(9_000)])
+    assert.deepEqual(
+      [source, origin, path_complete, first_seen, last_seen],
+      ['ebpf', 'memfd', true, at(1_000), at(9_000)],
+    )
   })
 
   test('POST /runtime/executables 200: of many only what changes is written', async () => {
@@ -479,7 +580,10 @@ describe('the body', () => {
 
   test('POST /runtime/executables 413: more than 8 MiB, packed or not', async () => {
     const body = JSON.stringify([executable()]).padEnd(MAX_BYTES + 1)
-    for (const answer of [await app.post(PATH, body), await app.post(PATH, gzipSync(body), { headers: { 'content-encoding': 'gzip' } })]) {
+    for (const answer of [
+      await app.post(PATH, body),
+      await app.post(PATH, gzipSync(body), { headers: { 'content-encoding': 'gzip' } }),
+    ]) {
       assert.equal(answer.status, 413)
       assert.match(answer.text, /8388608 bytes/)
     }
@@ -496,7 +600,9 @@ describe('the body', () => {
     for (const entry of [0, {}, executable()])
       for (const gzip of [false, true]) {
         const body = JSON.stringify(Array(5_001).fill(entry))
-        const answer = await app.post(PATH, gzip ? gzipSync(body) : body, { headers: gzip ? { 'content-encoding': 'gzip' } : {} })
+        const answer = await app.post(PATH, gzip ? gzipSync(body) : body, {
+          headers: gzip ? { 'content-encoding': 'gzip' } : {},
+        })
         assert.equal(answer.status, 413)
         assert.match(answer.text, /more than 5000 elements/)
       }

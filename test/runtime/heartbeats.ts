@@ -35,7 +35,10 @@ export interface Taken {
 }
 
 /** Posts heartbeats, which must be taken. */
-export async function take(app: { post(path: string, body: unknown): Promise<Answer> }, entries: unknown[]): Promise<Taken> {
+export async function take(
+  app: { post(path: string, body: unknown): Promise<Answer> },
+  entries: unknown[],
+): Promise<Taken> {
   const answer = await app.post(PATH, entries)
   assert.equal(answer.status, 200, answer.text)
   assert.deepEqual(Object.keys(answer.json), ['accepted', 'dropped', 'written'])
@@ -87,7 +90,15 @@ export interface Coverage {
 /** What kg_runtime_coverage says, always one row. */
 export async function coverage(
   sql: postgres.Sql,
-  { namespace, kind = 'Deployment', name = 'web', container = 'app', image = digest('app'), hours = 24, cluster = 'primary' }: Asked,
+  {
+    namespace,
+    kind = 'Deployment',
+    name = 'web',
+    container = 'app',
+    image = digest('app'),
+    hours = 24,
+    cluster = 'primary',
+  }: Asked,
 ): Promise<Coverage> {
   const rows = await sql<Coverage[]>`
     select covered, to_json(observed_since) #>> '{}' as observed_since, reason

@@ -39,7 +39,15 @@ export const LAST = '2026-01-02T00:00:00.5'
 
 export async function storeExecutables(sql: postgres.Sql, rows: readonly Partial<ExecutableRow>[]): Promise<void> {
   const whole = rows.map((row) => ({
-    ...{ namespace: 'shop', workload: 'web', kind: 'Deployment', container: 'app', image: '', entryKind: 'exec', path: '/bin/x' },
+    ...{
+      namespace: 'shop',
+      workload: 'web',
+      kind: 'Deployment',
+      container: 'app',
+      image: '',
+      entryKind: 'exec',
+      path: '/bin/x',
+    },
     ...{ complete: true, source: 'ebpf', origin: 'image', first: FIRST, last: LAST },
     ...row,
   }))

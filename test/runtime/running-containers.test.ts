@@ -9,7 +9,9 @@ const app = await startApp()
 const { sql } = app
 const post = async (fields: Fields) => assert.equal((await app.post('/pod/spec', fields)).status, 200)
 const running = async (name: string) => {
-  const [row] = await sql<{ names: string[] | null }[]>`select to_json(running_containers) as names from pod where pod_name = ${name}`
+  const [row] = await sql<
+    { names: string[] | null }[]
+  >`select to_json(running_containers) as names from pod where pod_name = ${name}`
   return row!.names
 }
 const named = (name: unknown, state?: unknown, state_reason?: unknown) => ({ name, state, state_reason })
@@ -29,7 +31,11 @@ test('those without a state, that run, or that crash again and again, whatever e
         named('odd', 'Running'),
         named('crash', 'waiting', 'CrashLoopBackOff'),
       ],
-      ...[named('pulls', 'waiting', 'ImagePullBackOff'), named('waits', 'waiting'), named('done', 'terminated', 'Completed')],
+      ...[
+        named('pulls', 'waiting', 'ImagePullBackOff'),
+        named('waits', 'waiting'),
+        named('done', 'terminated', 'Completed'),
+      ],
       ...[
         named('crashed', 'terminated', 'CrashLoopBackOff'),
         { ...named('whole', 'running'), kind: 'init', image: 'x', digest: digest('x') },
@@ -42,8 +48,27 @@ test('those without a state, that run, or that crash again and again, whatever e
 test('of entries that have a name, each name once: the first counts, of 64', async () => {
   assert.deepEqual(
     await stored([
-      ...[7, null, 'x', [], {}, named(''), named(' '), named(7), named('a\0'), named('n'.repeat(254)), named(`${'n'.repeat(252)}é`)],
-      ...[named('b'), named('b', 'terminated'), named('a', 'terminated'), named('a', 'running'), named('n'.repeat(253)), named(' b')],
+      ...[
+        7,
+        null,
+        'x',
+        [],
+        {},
+        named(''),
+        named(' '),
+        named(7),
+        named('a\0'),
+        named('n'.repeat(254)),
+        named(`${'n'.repeat(252)}é`),
+      ],
+      ...[
+        named('b'),
+        named('b', 'terminated'),
+        named('a', 'terminated'),
+        named('a', 'running'),
+        named('n'.repeat(253)),
+        named(' b'),
+      ],
     ]),
     [' b', 'b', 'n'.repeat(253)],
   )

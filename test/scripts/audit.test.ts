@@ -58,7 +58,10 @@ for (const severity of ['low', 'critical'])
   test(`a finding that is ${severity} fails, with its package and where to read of it`, async (t) => {
     const { code, printed } = await audited(t, finding(severity))
     assert.equal(code, 1)
-    assert.match(printed, new RegExp(`^pino >=0\\.0\\.0: ${severity}: It does what it should not \\(https://advisories\\.test/${ID}\\)\n$`))
+    assert.match(
+      printed,
+      new RegExp(`^pino >=0\\.0\\.0: ${severity}: It does what it should not \\(https://advisories\\.test/${ID}\\)\n$`),
+    )
   })
 
 test('one that is only for information does not', async (t) => {
@@ -69,7 +72,11 @@ test('one that is allowed does not fail; another still does', async (t) => {
   const { code, printed } = await audited(t, finding(), { exceptions: exception(FOREVER) })
   assert.deepEqual([code, printed], [0, 'audited: no advisory that is not allowed\n'])
   const other = { ...advisory('high'), id: 2, url: 'https://advisories.test/GHSA-othe-othe-othe' }
-  const both = await audited(t, { json: { pino: [advisory('high')], zod: [other] } }, { exceptions: exception(FOREVER) })
+  const both = await audited(
+    t,
+    { json: { pino: [advisory('high')], zod: [other] } },
+    { exceptions: exception(FOREVER) },
+  )
   assert.equal(both.code, 1)
   assert.match(both.printed, /^zod .*GHSA-othe-othe-othe\)\n$/)
 })

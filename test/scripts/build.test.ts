@@ -2,7 +2,16 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFileSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
@@ -35,7 +44,14 @@ function run(t: TestContext, [command, ...args]: readonly string[], env: NodeJS.
     cwd: clone,
     detached: true,
     stdio: [command === 'script' ? 'pipe' : 'ignore', 'pipe', 'pipe'],
-    env: { PATH, HOME, npm_config_update_notifier: 'false', LISTEN_ADDR: '127.0.0.1:0', ADMIN_ADDR: '127.0.0.1:0', ...env },
+    env: {
+      PATH,
+      HOME,
+      npm_config_update_notifier: 'false',
+      LISTEN_ADDR: '127.0.0.1:0',
+      ADMIN_ADDR: '127.0.0.1:0',
+      ...env,
+    },
   })
   t.after(() => {
     try {
@@ -78,7 +94,9 @@ async function postSbom(api: string): Promise<number> {
     components: [{ name: 'openssl', version: '3.0.1' }],
   }
   return (
-    await post(`${api}/images/${DIGEST}/sbom`, body, { headers: { 'content-type': 'application/json', authorization: `Bearer ${TOKEN}` } })
+    await post(`${api}/images/${DIGEST}/sbom`, body, {
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${TOKEN}` },
+    })
   ).status
 }
 
@@ -181,16 +199,21 @@ describe('npm start', { timeout: 900_000 }, () => {
     await build(t)
     const dataDir = createDataDir()
     // A terminal of its own, into which Ctrl-C is typed.
-    const { child, heard, closed } = run(t, ['script', '--quiet', '--flush', '--return', '--command', 'exec npm start', '/dev/null'], {
-      DATA_DIR: dataDir,
-    })
+    const { child, heard, closed } = run(
+      t,
+      ['script', '--quiet', '--flush', '--return', '--command', 'exec npm start', '/dev/null'],
+      {
+        DATA_DIR: dataDir,
+      },
+    )
     const question = await until('it says how to ask', () => /curl (http:\S+)/.exec(heard.output)?.[1], START_MS)
     await until('it says how to stop', () => /Ctrl-C/.test(heard.output))
     const lines = screen(heard.output)
     assert.ok(lines.length <= 10, heard.output)
     for (const line of lines) assert.ok(line.length <= 120, line)
     const last = lines.slice(-4).join('\n')
-    for (const said of [/http:\/\/127\.0\.0\.1:\d+/, /curl http/, new RegExp(dataDir), /Ctrl-C/]) assert.match(last, said)
+    for (const said of [/http:\/\/127\.0\.0\.1:\d+/, /curl http/, new RegExp(dataDir), /Ctrl-C/])
+      assert.match(last, said)
     assert.equal(lines.filter((line) => /migrat/.test(line)).length, 1)
     assert.equal((await get(question)).status, 200)
     child.stdin!.write('\x03')

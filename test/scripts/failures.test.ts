@@ -13,7 +13,10 @@ async function run(files: Record<string, string>) {
   const folder = mkdtempSync(join(tmpdir(), 'failures-'))
   try {
     for (const [name, text] of Object.entries(files))
-      writeFileSync(join(folder, name), `import assert from 'node:assert'\nimport { describe, test } from 'node:test'\n${text}`)
+      writeFileSync(
+        join(folder, name),
+        `import assert from 'node:assert'\nimport { describe, test } from 'node:test'\n${text}`,
+      )
     // What tells a process that it is one of a run would change what it prints.
     const { NODE_TEST_CONTEXT: _, ...env } = process.env
     const args = ['--test', '--test-reporter', reporter, '--test-reporter-destination', 'stdout', ...Object.keys(files)]

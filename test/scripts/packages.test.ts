@@ -40,8 +40,14 @@ test('it is a CycloneDX 1.6 document by the official schema, with and without a 
   ] as const)
     ajv.addSchema(json, `http://cyclonedx.org/schema/${name}.SNAPSHOT.schema.json`)
   const isCycloneDx = ajv.compile(schema('bom-1.6.SNAPSHOT'))
-  for (const one of [document, sbom(lock, manifest, '0')]) assert.ok(isCycloneDx(one), JSON.stringify(isCycloneDx.errors?.slice(0, 3)))
-  assert.ok(!isCycloneDx({ ...document, components: [{ ...document.components[0], hashes: [{ alg: 'SHA-512', content: 'x' }] }] }))
+  for (const one of [document, sbom(lock, manifest, '0')])
+    assert.ok(isCycloneDx(one), JSON.stringify(isCycloneDx.errors?.slice(0, 3)))
+  assert.ok(
+    !isCycloneDx({
+      ...document,
+      components: [{ ...document.components[0], hashes: [{ alg: 'SHA-512', content: 'x' }] }],
+    }),
+  )
 })
 
 test('its components and their graph are what npm installs into the image', () => {
@@ -83,7 +89,12 @@ test('a component has name, version, licence and the hash of its archive', () =>
 const integrity = `sha512-${Buffer.alloc(64, 7).toString('base64')}`
 const example: Lock = {
   '': { dependencies: { a: '^1', b: '^1' } },
-  'node_modules/a': { version: '1.0.0+build', integrity, license: '(MIT OR Apache-2.0)', dependencies: { c: '^2', gone: '*' } },
+  'node_modules/a': {
+    version: '1.0.0+build',
+    integrity,
+    license: '(MIT OR Apache-2.0)',
+    dependencies: { c: '^2', gone: '*' },
+  },
   'node_modules/a/node_modules/c': { version: '2.0.0', integrity, license: 'MIT' },
   'node_modules/b': { version: '1.0.0', integrity, peerDependencies: { c: '^1' }, dependencies: { d: '^2' } },
   'node_modules/b/node_modules/d': { version: '2.0.0', integrity, license: 'MIT', dependencies: { c: '^1' } },
@@ -175,7 +186,19 @@ test('an expression: either side of OR, both of AND, which binds tighter', () =>
     'LicenseRef-own',
   ])
     assert.ok(!is(bad), bad)
-  for (const none of ['', '()', '(MIT', 'MIT)', 'MIT ISC', 'MIT OR', 'AND MIT', 'MIT WITH', 'MIT or ISC', 'SEE LICENSE IN file', 'MIT/ISC'])
+  for (const none of [
+    '',
+    '()',
+    '(MIT',
+    'MIT)',
+    'MIT ISC',
+    'MIT OR',
+    'AND MIT',
+    'MIT WITH',
+    'MIT or ISC',
+    'SEE LICENSE IN file',
+    'MIT/ISC',
+  ])
     assert.throws(() => is(none), NoExpression, none)
 })
 
@@ -191,12 +214,14 @@ test('a licence that is forbidden, missing or no expression is refused, by the n
     'node_modules/b 1.0.0 states no licence',
     'node_modules/c 1.0.0: GPL-3.0-only is not allowed in the image',
   ])
-  assert.deepEqual(refusals(packagesOf(example), { ...rules, image: ['MIT', 'GPL-3.0-only'], stated: { b: 'X', a: 'MIT' } }), [
-    'node_modules/b 1.0.0: X is not allowed in the image',
-    'a needs no stated licence any more',
-  ])
+  assert.deepEqual(
+    refusals(packagesOf(example), { ...rules, image: ['MIT', 'GPL-3.0-only'], stated: { b: 'X', a: 'MIT' } }),
+    ['node_modules/b 1.0.0: X is not allowed in the image', 'a needs no stated licence any more'],
+  )
   const odd: Lock = { 'node_modules/o': { version: '1.0.0', license: 'SEE LICENSE IN LICENSE.txt', dev: true } }
-  assert.deepEqual(refusals(packagesOf(odd), rules), ['node_modules/o 1.0.0: SEE LICENSE IN LICENSE.txt is no SPDX expression'])
+  assert.deepEqual(refusals(packagesOf(odd), rules), [
+    'node_modules/o 1.0.0: SEE LICENSE IN LICENSE.txt is no SPDX expression',
+  ])
 })
 
 test('LICENCES.md lists the packages of the image; `npm run licences` writes it', () => {
@@ -212,7 +237,8 @@ test('every package of the image is there with the text of its licence, or what 
   )
   const zod = parts.find((part) => part.startsWith('zod '))!
   assert.ok(zod.includes(readFileSync(join(ROOT, 'node_modules/zod/LICENSE'), 'utf8').trim()))
-  for (const part of parts) assert.ok(part.length > 500 || /holds no text of its licence. By .+; it states: \S+\.\n$/.test(part), part)
+  for (const part of parts)
+    assert.ok(part.length > 500 || /holds no text of its licence. By .+; it states: \S+\.\n$/.test(part), part)
   const other = packages.map((one) => ({ ...one, version: '0.0.0' }))
   assert.throws(() => notices(other, ROOT), /0\.0\.0 is locked, and .* installed/)
 })

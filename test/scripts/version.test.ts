@@ -23,7 +23,8 @@ test('the newest section of the changelog is of this version, or there is none y
   const text = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8')
   const headings = [...text.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading!)
   assert.equal(headings.shift(), '[Unreleased]')
-  if (headings.length > 0) assert.match(headings[0]!, new RegExp(`^\\[${version.replaceAll('.', '\\.')}\\] - \\d{4}-\\d\\d-\\d\\d$`))
+  if (headings.length > 0)
+    assert.match(headings[0]!, new RegExp(`^\\[${version.replaceAll('.', '\\.')}\\] - \\d{4}-\\d\\d-\\d\\d$`))
 })
 
 test('a release gives its section the name and the day, once', () => {
@@ -44,11 +45,17 @@ test('`npm version` on a copy: every place, openapi.json, one commit with its ta
     ]),
   )
   const run = (command: string, ...words: string[]) => {
-    const { status, stdout, stderr } = spawnSync(command, words, { cwd: copy, env: { ...process.env, ...identity }, encoding: 'utf8' })
+    const { status, stdout, stderr } = spawnSync(command, words, {
+      cwd: copy,
+      env: { ...process.env, ...identity },
+      encoding: 'utf8',
+    })
     assert.equal(status, 0, `${command} ${words.join(' ')}: ${stdout}${stderr}`)
     return stdout
   }
-  const tracked = spawnSync('git', ['ls-files', '-z'], { cwd: ROOT, encoding: 'utf8' }).stdout.split('\0').filter(Boolean)
+  const tracked = spawnSync('git', ['ls-files', '-z'], { cwd: ROOT, encoding: 'utf8' })
+    .stdout.split('\0')
+    .filter(Boolean)
   for (const path of tracked) cpSync(join(ROOT, path), join(copy, path), { recursive: dirname(path) !== '.' })
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
   run('git', 'init', '--quiet')
@@ -60,7 +67,10 @@ test('`npm version` on a copy: every place, openapi.json, one commit with its ta
   const changed = run('git', 'show', '--name-only', '--format=%D', 'HEAD').split('\n').filter(Boolean)
   assert.match(changed.shift()!, /tag: v97\.8\.6-rc\.1/)
   const stated = new Set(statedVersions().map(({ path }) => path))
-  assert.deepEqual(changed.sort(), [...stated, 'CHANGELOG.md', 'openapi.json', 'package-lock.json', 'package.json'].sort())
+  assert.deepEqual(
+    changed.sort(),
+    [...stated, 'CHANGELOG.md', 'openapi.json', 'package-lock.json', 'package.json'].sort(),
+  )
   assert.equal(run('git', 'status', '--porcelain', '--untracked-files=no'), '')
   const text = (path: string) => readFileSync(join(copy, path), 'utf8')
   assert.equal(JSON.parse(text('openapi.json')).info.version, '97.8.6-rc.1')

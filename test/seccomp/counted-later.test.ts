@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { beforeEach, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { seccompDenialRetention } from '../../jobs/seccomp-denial-retention.ts'
-import { buildDeps } from '../../lib/build.ts'
+import { buildDeps } from '../../lib/app/build.ts'
 import { watchAttributed } from '../../lib/seccomp/denials/index.ts'
 import { startApp } from '../support/app.ts'
 import { podPost } from '../support/records.ts'
@@ -33,9 +33,14 @@ test('what a pass attributes is counted then, once, by workload and action', asy
   for (const target of [app, products]) {
     const [pod, workload, other] = [unique('late'), unique('web'), unique('late')]
     const sent = (fields: object) => denial({ podName: pod, podUid: pod, ...fields })
-    await take(target, [sent({ count: 5 }), sent({ count: 2, syscall: 'bpf' }), sent({ count: 7, action: 'SCMP_ACT_LOG' })])
+    await take(target, [
+      sent({ count: 5 }),
+      sent({ count: 2, syscall: 'bpf' }),
+      sent({ count: 7, action: 'SCMP_ACT_LOG' }),
+    ])
     await take(target, [sent({ count: 1 }), denial({ podName: other, count: 9 })])
-    const counted = () => Object.fromEntries(Object.entries(countedBy(target.deps)).filter(([key]) => key.includes(workload)))
+    const counted = () =>
+      Object.fromEntries(Object.entries(countedBy(target.deps)).filter(([key]) => key.includes(workload)))
     await know(target, pod, workload)
     await target.deps.denials.countAttributed()
     assert.deepEqual(counted(), {}, 'nobody has attributed them yet')
@@ -43,7 +48,10 @@ test('what a pass attributes is counted then, once, by workload and action', asy
     for (let n = 0; n < 2; n++) {
       await target.deps.denials.countAttributed()
       const key = `shop Deployment ${workload}`
-      assert.deepEqual(counted(), target === app ? { [key]: 15 } : { [`${key} SCMP_ACT_ERRNO`]: 8, [`${key} SCMP_ACT_LOG`]: 7 })
+      assert.deepEqual(
+        counted(),
+        target === app ? { [key]: 15 } : { [`${key} SCMP_ACT_ERRNO`]: 8, [`${key} SCMP_ACT_LOG`]: 7 },
+      )
     }
     await take(target, [sent({ count: 4 })])
     await target.deps.denials.countAttributed()
@@ -133,7 +141,10 @@ test('whatever comes in which order, in the end all denials of known pods are co
         } else {
           sent[one.pod]! += one.count
           const podName = `${run}-${one.pod}`
-          const drained = { node: `n-${one.replica}`, denials: [denial({ podName, podUid: podName, count: one.count })] }
+          const drained = {
+            node: `n-${one.replica}`,
+            denials: [denial({ podName, podUid: podName, count: one.count })],
+          }
           await replicas[one.replica]!.denials.take(drained as never)
         }
       }

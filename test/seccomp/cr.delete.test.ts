@@ -11,7 +11,8 @@ const lossy = await startLossyApp()
 const path = (name: string, namespace = 'shop') => `/seccomp/crs/${namespace}/${name}`
 const put = async (name: string, namespace?: string) =>
   assert.equal((await app.request('PUT', path(name, namespace), { body: { spec: {} } })).status, 200)
-const left = async () => (await app.sql`select namespace || '/' || name as key from seccomp_cr order by 1`).map(({ key }) => key)
+const left = async () =>
+  (await app.sql`select namespace || '/' || name as key from seccomp_cr order by 1`).map(({ key }) => key)
 
 test('DELETE /seccomp/crs/{namespace}/{name} 200: once, and no other', async () => {
   await put('web')

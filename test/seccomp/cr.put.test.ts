@@ -26,7 +26,11 @@ const SPEC = {
   syscalls: [{ names: ['write', 'read'], action: 'SCMP_ACT_ALLOW' }],
   workloadRef: { kind: 'Deployment', name: 'web' },
 }
-const BODY = { spec: SPEC, hash: 'h1', status: { distribution: { ready: 1, total: 3, state: 'Partial', summary: '1/3' } } }
+const BODY = {
+  spec: SPEC,
+  hash: 'h1',
+  status: { distribution: { ready: 1, total: 3, state: 'Partial', summary: '1/3' } },
+}
 const stored = async (name: string) =>
   (
     await app.sql`select *, updated_at::text, xmin::text, xmax::text, ctid::text from seccomp_cr where namespace = 'shop' and name = ${name}`
@@ -41,7 +45,10 @@ async function mirrored(body: Record<string, unknown>, name = fresh()) {
 test('PUT /seccomp/crs/{namespace}/{name} 200: its identity, hash and number of names, keys in wire order', async () => {
   const name = fresh()
   const answer = await put(name, BODY)
-  assert.deepEqual([answer.status, answer.text], [200, `{"namespace":"shop","name":"${name}","hash":"h1","syscallCount":2}`])
+  assert.deepEqual(
+    [answer.status, answer.text],
+    [200, `{"namespace":"shop","name":"${name}","hash":"h1","syscallCount":2}`],
+  )
 })
 
 test('PUT /seccomp/crs/{namespace}/{name} 200: everything of it is stored', async () => {
@@ -101,7 +108,11 @@ test('PUT /seccomp/crs/{namespace}/{name} 200: what is absent or blank is its de
     { workloadRef: {} },
   ]) {
     const row = await mirrored({ spec })
-    assert.deepEqual({ ...row, ...none, hash: '', ready: '0', total: '0', state: 'Pending' }, { ...row }, JSON.stringify(spec))
+    assert.deepEqual(
+      { ...row, ...none, hash: '', ready: '0', total: '0', state: 'Pending' },
+      { ...row },
+      JSON.stringify(spec),
+    )
   }
   const { workload_kind, workload_name } = await mirrored({ spec: { workloadRef: { kind: ' ', name: 'web' } } })
   assert.deepEqual([workload_kind, workload_name], [null, 'web'])
@@ -142,7 +153,10 @@ test('PUT /seccomp/crs/{namespace}/{name} 200: what changes nothing writes nothi
     syscalls: [{ names: ['read'] }, { names: ['read', 'write', 'no name'] }],
     unknown: 1,
   }
-  assert.deepEqual(await mirrored({ ...BODY, spec, distribution: { ready: 1, total: 3, state: 'Partial' } }, name), before)
+  assert.deepEqual(
+    await mirrored({ ...BODY, spec, distribution: { ready: 1, total: 3, state: 'Partial' } }, name),
+    before,
+  )
   const none = fresh()
   const empty = await mirrored({ spec: {} }, none)
   assert.deepEqual(await mirrored({ spec: {}, hash: '' }, none), empty)
@@ -158,7 +172,9 @@ test('PUT /seccomp/crs/{namespace}/{name} 200: whatever changes is written, at a
     { spec: { ...SPEC, workloadRef: null } },
     { hash: 'h2' },
     { hash: '' },
-    ...[{ ready: 2 }, { total: 4 }, { state: 'Ready' }].map((one) => ({ distribution: { ...BODY.status.distribution, ...one } })),
+    ...[{ ready: 2 }, { total: 4 }, { state: 'Ready' }].map((one) => ({
+      distribution: { ...BODY.status.distribution, ...one },
+    })),
     { status: null },
   ]
   for (const change of changes) {
@@ -188,7 +204,9 @@ test('PUT /seccomp/crs/{namespace}/{name} 200: the same at once is written once,
   assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
   const before = (await stored(name))!
   assert.ok(
-    (await Promise.all(Array.from({ length: 12 }, (_, i) => put(name, { ...BODY, hash: `x${i}` })))).every(({ status }) => status === 200),
+    (await Promise.all(Array.from({ length: 12 }, (_, i) => put(name, { ...BODY, hash: `x${i}` })))).every(
+      ({ status }) => status === 200,
+    ),
   )
   const after = (await stored(name))!
   assert.match(after.hash, /^x\d+$/)
@@ -231,7 +249,10 @@ test('PUT /seccomp/crs/{namespace}/{name} 400: names that Kubernetes does not kn
     ] as const) {
       const answer = await app.request('PUT', path(name, namespace), { body: BODY })
       assert.equal(answer.status, 400, one)
-      assert.match(answer.text, namespace === 'shop' ? /^Path deserialize error: name: / : /^Path deserialize error: namespace: /)
+      assert.match(
+        answer.text,
+        namespace === 'shop' ? /^Path deserialize error: name: / : /^Path deserialize error: namespace: /,
+      )
     }
   }
   for (const one of ['x', '0', 'a-b.c-d', 'x'.repeat(253)])
@@ -300,7 +321,10 @@ test('PUT /seccomp/crs/{namespace}/{name} 413: more names than there may be, and
 test('PUT /seccomp/crs/{namespace}/{name} 400: what no route takes for an object', async () => {
   for (const { what, status, says, body, headers } of refusedBodies({ spec: {}, hash: 'h1' }, 'hash')) {
     const name = fresh()
-    const answer = await app.request('PUT', path(name), { body, headers: { 'content-type': 'application/json', ...headers } })
+    const answer = await app.request('PUT', path(name), {
+      body,
+      headers: { 'content-type': 'application/json', ...headers },
+    })
     assert.equal(answer.status, status, what)
     assert.match(answer.text, says, what)
     assert.equal(await stored(name), undefined, what)
@@ -310,7 +334,10 @@ test('PUT /seccomp/crs/{namespace}/{name} 400: what no route takes for an object
 test('PUT /seccomp/crs/{namespace}/{name} 200: other spellings of a body', async () => {
   for (const { what, body, headers } of acceptedSpellings({ spec: {}, hash: 'h1' })) {
     const name = fresh()
-    const answer = await app.request('PUT', path(name), { body, headers: { 'content-type': 'application/json', ...headers } })
+    const answer = await app.request('PUT', path(name), {
+      body,
+      headers: { 'content-type': 'application/json', ...headers },
+    })
     assert.equal(answer.status, 200, what)
     assert.equal((await stored(name))!.hash, 'h1', what)
   }
@@ -321,7 +348,10 @@ test('PUT /seccomp/crs/{namespace}/{name} 401: no token', async () => {
 })
 
 test('PUT /seccomp/crs/{namespace}/{name} 403: a token without the scope', async () => {
-  assertForbidden(await guarded.request('PUT', path(fresh()), { body: BODY, token: TOKENS.BROKER_TOKEN_READ }), 'ingest')
+  assertForbidden(
+    await guarded.request('PUT', path(fresh()), { body: BODY, token: TOKENS.BROKER_TOKEN_READ }),
+    'ingest',
+  )
 })
 
 test('PUT /seccomp/crs/{namespace}/{name} 503: the database is busy', async () => {

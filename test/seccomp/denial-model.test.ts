@@ -51,7 +51,14 @@ const NOW = Number.POSITIVE_INFINITY
 function judged({ count, syscallNr, arch, first, last }: Entry, node: string): Row | null {
   if (!Number.isInteger(count) || count < 1 || count > MAX_COUNT) return null
   const [from, to] = [first ?? last ?? NOW, last ?? NOW]
-  return { count, syscallNr, arch: arch === ' ' ? null : arch, node, first: Math.min(from, to), last: Math.max(from, to) }
+  return {
+    count,
+    syscallNr,
+    arch: arch === ' ' ? null : arch,
+    node,
+    first: Math.min(from, to),
+    last: Math.max(from, to),
+  }
 }
 
 /** `newer` tells which of two optional fields stays: of one drain the first that is there, of two the last. */

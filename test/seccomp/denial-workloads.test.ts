@@ -4,7 +4,7 @@ import { beforeEach, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import type { Database } from '../../lib/db/index.ts'
-import { createMetrics } from '../../lib/metrics.ts'
+import { createMetrics } from '../../lib/observability/metrics.ts'
 import { countWorkloads, watchDenialWorkloads } from '../../lib/seccomp/denials/index.ts'
 import { startApp } from '../support/app.ts'
 import { metric, startBroker } from '../support/broker.ts'
@@ -27,7 +27,8 @@ const store = (owners: Owner[]) => sql`
   select 'uid', 'pod', o ->> 0, o ->> 1, o ->> 2, n::text, 'a', 1, now(), now()
   from json_array_elements(${JSON.stringify(owners)}::text::json) with ordinality o(o, n)`
 
-const gauge = async (metrics: ReturnType<typeof createMetrics>) => (await metrics.denialWorkloads.get()).values[0]!.value
+const gauge = async (metrics: ReturnType<typeof createMetrics>) =>
+  (await metrics.denialWorkloads.get()).values[0]!.value
 
 /** Watches, and stops with the test; `asked` counts the questions. */
 function watch(t: TestContext, everyMs: number, job?: Database['job']) {
@@ -67,7 +68,9 @@ test('whatever is stored, it counts what a plain count of all rows does', { time
     fc.asyncProperty(fc.array(owner, { maxLength: 30 }), async (owners) => {
       await sql`truncate seccomp_denial`
       await store(owners)
-      const expected = new Set(owners.filter(([, kind, name]) => kind !== null && name !== null).map((one) => one.join('\0')))
+      const expected = new Set(
+        owners.filter(([, kind, name]) => kind !== null && name !== null).map((one) => one.join('\0')),
+      )
       assert.equal(await countWorkloads(db), expected.size)
     }),
     { numRuns: 60 },
@@ -87,7 +90,9 @@ test('it reads one entry of the index for each workload, not each row', async ()
     if (analyze) await sql`vacuum analyze seccomp_denial`
     let text = ''
     const explaining = (async (statement: (of: typeof sql) => PromiseLike<unknown>) => {
-      const rows = await db.job((of) => of`explain (analyze, buffers, format json, timing off) ${statement(of as never) as never}`)
+      const rows = await db.job(
+        (of) => of`explain (analyze, buffers, format json, timing off) ${statement(of as never) as never}`,
+      )
       text = JSON.stringify(rows)
       return db.job(statement as never)
     }) as unknown as Database['job']

@@ -26,16 +26,35 @@ async function store(...all: Stored[]): Promise<void> {
     insert into seccomp_denial (pod_uid, pod_name, pod_namespace, workload_kind, workload_name, node_name, syscall, action, count, first_seen, last_seen)
     select 'uid', 'pod', i.namespace, i.kind, i.workload, 'node', 's-' || n, 'a', 1, i.seen, i.seen
     from rows from (json_to_recordset(${JSON.stringify(
-      all.map((one) => ({ namespace: 'shop', kind: 'Deployment', workload: 'web', seen: '2026-01-01T00:00:00', ...one })),
+      all.map((one) => ({
+        namespace: 'shop',
+        kind: 'Deployment',
+        workload: 'web',
+        seen: '2026-01-01T00:00:00',
+        ...one,
+      })),
     )}::text::json) as (namespace text, kind text, workload text, seen timestamp)) with ordinality i(namespace, kind, workload, seen, n)
     order by n`
 }
 
 /** The places in `store` of the rows that are found. */
-const found = async (query: string): Promise<number[]> => (await rows(app, query)).map(({ syscall }) => Number(syscall.slice(2)))
+const found = async (query: string): Promise<number[]> =>
+  (await rows(app, query)).map(({ syscall }) => Number(syscall.slice(2)))
 
 const KEYS = [
-  ...['id', 'podUid', 'podName', 'podNamespace', 'workloadKind', 'workloadName', 'nodeName', 'syscall', 'syscallNr', 'action', 'actionRaw'],
+  ...[
+    'id',
+    'podUid',
+    'podName',
+    'podNamespace',
+    'workloadKind',
+    'workloadName',
+    'nodeName',
+    'syscall',
+    'syscallNr',
+    'action',
+    'actionRaw',
+  ],
   ...['arch', 'count', 'firstSeen', 'lastSeen'],
 ]
 
@@ -199,7 +218,9 @@ test('GET /seccomp/denials 503: the database is busy', async () => {
   await whileRefused(busy.sql, 'seccomp_denial', async () => assertDatabaseBusy(await busy.get(PATH)))
 })
 
-test('GET /seccomp/denials 200: whatever the filters, it is what a plain filter of all rows finds', { timeout: 900_000 }, async () => {
+test('GET /seccomp/denials 200: whatever the filters, it is what a plain filter of all rows finds', {
+  timeout: 900_000,
+}, async () => {
   const word = fc.constantFrom('a', 'b', 'B', 'é')
   const moment = fc.integer({ min: 0, max: 5 }).map((n) => `2026-01-01T00:00:0${n}`)
   const stored = fc.record({
@@ -215,28 +236,45 @@ test('GET /seccomp/denials 200: whatever the filters, it is what a plain filter 
     limit: fc.integer({ min: 1, max: 12 }),
   })
   await fc.assert(
-    fc.asyncProperty(fc.array(stored, { maxLength: 20 }), fc.array(asked, { minLength: 1, maxLength: 8 }), async (all, questions) => {
-      await sql`truncate seccomp_denial restart identity`
-      await store(...all.map(({ namespace, owner, seen }) => ({ namespace, kind: owner?.[0] ?? null, workload: owner?.[1] ?? null, seen })))
-      for (const { namespace, kind, workload, since, limit } of questions) {
-        const expected = all
-          .map((row, i) => ({ ...row, place: i + 1 }))
-          .filter(({ namespace: of }) => namespace === '' || of === namespace)
-          .filter(({ owner }) => kind === '' || owner?.[0] === kind)
-          .filter(({ owner }) => workload === '' || owner?.[1] === workload)
-          .filter(({ seen }) => since === '' || seen >= since)
-          .sort((a, b) => (a.seen === b.seen ? b.place - a.place : a.seen < b.seen ? 1 : -1))
-          .slice(0, limit)
-          .map(({ place }) => place)
-        const query = new URLSearchParams({ namespace, kind, workload, since: since && `${since}Z`, limit: String(limit) })
-        const answer = await app.get(`${PATH}?${query}`)
-        assert.deepEqual(
-          answer.json.map(({ syscall }: Row) => Number(syscall.slice(2))),
-          expected,
-          String(query),
+    fc.asyncProperty(
+      fc.array(stored, { maxLength: 20 }),
+      fc.array(asked, { minLength: 1, maxLength: 8 }),
+      async (all, questions) => {
+        await sql`truncate seccomp_denial restart identity`
+        await store(
+          ...all.map(({ namespace, owner, seen }) => ({
+            namespace,
+            kind: owner?.[0] ?? null,
+            workload: owner?.[1] ?? null,
+            seen,
+          })),
         )
-      }
-    }),
+        for (const { namespace, kind, workload, since, limit } of questions) {
+          const expected = all
+            .map((row, i) => ({ ...row, place: i + 1 }))
+            .filter(({ namespace: of }) => namespace === '' || of === namespace)
+            .filter(({ owner }) => kind === '' || owner?.[0] === kind)
+            .filter(({ owner }) => workload === '' || owner?.[1] === workload)
+            .filter(({ seen }) => since === '' || seen >= since)
+            .sort((a, b) => (a.seen === b.seen ? b.place - a.place : a.seen < b.seen ? 1 : -1))
+            .slice(0, limit)
+            .map(({ place }) => place)
+          const query = new URLSearchParams({
+            namespace,
+            kind,
+            workload,
+            since: since && `${since}Z`,
+            limit: String(limit),
+          })
+          const answer = await app.get(`${PATH}?${query}`)
+          assert.deepEqual(
+            answer.json.map(({ syscall }: Row) => Number(syscall.slice(2))),
+            expected,
+            String(query),
+          )
+        }
+      },
+    ),
     { numRuns: 100 },
   )
 })

@@ -2,8 +2,26 @@ import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
 import { startApp, TOKENS } from '../support/app.ts'
 import { podPost } from '../support/records.ts'
-import { assertDatabaseBusy, assertForbidden, assertUnauthorized, refusedBodies, whileRefused } from '../support/routes.ts'
-import { byLabel, countedBy, denial, drain, type Fields, heartbeat, inSecs, type Row, rows, take, unique } from './drains.ts'
+import {
+  assertDatabaseBusy,
+  assertForbidden,
+  assertUnauthorized,
+  refusedBodies,
+  whileRefused,
+} from '../support/routes.ts'
+import {
+  byLabel,
+  countedBy,
+  denial,
+  drain,
+  type Fields,
+  heartbeat,
+  inSecs,
+  type Row,
+  rows,
+  take,
+  unique,
+} from './drains.ts'
 
 const PATH = '/seccomp/denials'
 const MAX_COUNT = 1_000_000_000_000
@@ -34,7 +52,15 @@ const isNow = (time: string) => assert.ok(Math.abs(Date.parse(time) - Date.now()
 test('POST /seccomp/denials 200: a row has all that was sent, and the workload of the pod', async () => {
   const podName = await pod()
   const [firstSeen, lastSeen] = ['2026-01-02T03:04:05.123456Z', '2026-01-02T03:04:06Z']
-  const sent = denial({ podName, syscallNr: 101, actionRaw: 327_681, arch: 'SCMP_ARCH_X86_64', count: 7, firstSeen, lastSeen })
+  const sent = denial({
+    podName,
+    syscallNr: 101,
+    actionRaw: 327_681,
+    arch: 'SCMP_ARCH_X86_64',
+    count: 7,
+    firstSeen,
+    lastSeen,
+  })
   assert.equal(await take(app, [sent]), 1)
   const { id, ...row } = await one()
   assert.ok(Number.isInteger(id))
@@ -53,10 +79,15 @@ test('POST /seccomp/denials 200: counts are added, times bracket all drains, the
   const podName = unique('pod')
   const at = (second: number) => `2026-01-01T00:00:0${second}Z`
   await take(app, [denial({ podName, count: 2, firstSeen: at(5), lastSeen: at(6), syscallNr: 1, arch: 'a' })])
-  await take(app, [denial({ podName, count: 3, firstSeen: at(2), lastSeen: at(4), syscallNr: 2, actionRaw: 9 })], { node: 'node-b' })
+  await take(app, [denial({ podName, count: 3, firstSeen: at(2), lastSeen: at(4), syscallNr: 2, actionRaw: 9 })], {
+    node: 'node-b',
+  })
   await take(app, [denial({ podName, count: 4, firstSeen: at(7), lastSeen: at(8), arch: 'b' })], { node: 'node-c' })
   const { count, firstSeen, lastSeen, syscallNr, actionRaw, arch, nodeName } = await one()
-  assert.deepEqual([count, firstSeen, lastSeen, syscallNr, actionRaw, arch, nodeName], [9, at(2), at(8), 2, 9, 'b', 'node-c'])
+  assert.deepEqual(
+    [count, firstSeen, lastSeen, syscallNr, actionRaw, arch, nodeName],
+    [9, at(2), at(8), 2, 9, 'b', 'node-c'],
+  )
 })
 
 test('POST /seccomp/denials 200: names of a pod are never changed', async () => {
@@ -73,7 +104,15 @@ test('POST /seccomp/denials 200: entries of one pod, syscall and action are one 
   const accepted = await take(app, [
     denial({ podName, count: 1, firstSeen: at(4), lastSeen: at(5), actionRaw: 0 }),
     denial({ podName, count: 5, firstSeen: at(3), lastSeen: at(9), syscallNr: 0, actionRaw: 8, arch: 'x' }),
-    denial({ podName, podUid: `uid-${podName}`, podNamespace: 'elsewhere', count: 6, firstSeen: at(4), lastSeen: at(4), syscallNr: 3 }),
+    denial({
+      podName,
+      podUid: `uid-${podName}`,
+      podNamespace: 'elsewhere',
+      count: 6,
+      firstSeen: at(4),
+      lastSeen: at(4),
+      syscallNr: 3,
+    }),
     denial({ podName, syscall: 'bpf' }),
     denial({ podName, action: 'SCMP_ACT_LOG' }),
     denial({ podName, podUid: 'another' }),
@@ -82,7 +121,10 @@ test('POST /seccomp/denials 200: entries of one pod, syscall and action are one 
   const all = await rows(app)
   assert.equal(all.length, 4)
   const { count, firstSeen, lastSeen, syscallNr, actionRaw, arch, podNamespace } = all.find((row) => row.count > 1)!
-  assert.deepEqual([count, firstSeen, lastSeen, syscallNr, actionRaw, arch, podNamespace], [12, at(3), at(9), 0, 0, 'x', 'shop'])
+  assert.deepEqual(
+    [count, firstSeen, lastSeen, syscallNr, actionRaw, arch, podNamespace],
+    [12, at(3), at(9), 0, 0, 'x', 'shop'],
+  )
 })
 
 test('POST /seccomp/denials 200: rows are counted as they are stored, folded', async () => {
@@ -176,20 +218,26 @@ describe('times', () => {
 
 describe('entries that are dropped', () => {
   const dropped: [what: string, field: string, entry: unknown][] = [
-    ...(['podUid', 'podName', 'podNamespace', 'syscall', 'action'] as const).flatMap((field): [string, string, unknown][] => {
-      const most = { podUid: 128, podName: 253, podNamespace: 253, syscall: 128, action: 64 }[field]
-      return [
-        [`no ${field}`, field, { ...denial(), [field]: undefined }],
-        [`${field} null`, field, denial({ podUid: 'uid', [field]: null })],
-        [`${field} a number`, field, denial({ podUid: 'uid', [field]: 7 })],
-        [`${field} empty`, field, denial({ podUid: 'uid', [field]: '' })],
-        [`${field} blank`, field, denial({ podUid: 'uid', [field]: ' \t\u00a0' })],
-        [`${field} of ${most + 1} bytes`, field, denial({ podUid: 'uid', [field]: 'x'.repeat(most + 1) })],
-        [`${field} of ${most} characters, more bytes`, field, denial({ podUid: 'uid', [field]: `${'x'.repeat(most - 1)}é` })],
-        [`${field} with U+0000`, field, denial({ podUid: 'uid', [field]: 'a\0b' })],
-        [`${field} with half a surrogate pair`, field, denial({ podUid: 'uid', [field]: 'a\ud800' })],
-      ]
-    }),
+    ...(['podUid', 'podName', 'podNamespace', 'syscall', 'action'] as const).flatMap(
+      (field): [string, string, unknown][] => {
+        const most = { podUid: 128, podName: 253, podNamespace: 253, syscall: 128, action: 64 }[field]
+        return [
+          [`no ${field}`, field, { ...denial(), [field]: undefined }],
+          [`${field} null`, field, denial({ podUid: 'uid', [field]: null })],
+          [`${field} a number`, field, denial({ podUid: 'uid', [field]: 7 })],
+          [`${field} empty`, field, denial({ podUid: 'uid', [field]: '' })],
+          [`${field} blank`, field, denial({ podUid: 'uid', [field]: ' \t\u00a0' })],
+          [`${field} of ${most + 1} bytes`, field, denial({ podUid: 'uid', [field]: 'x'.repeat(most + 1) })],
+          [
+            `${field} of ${most} characters, more bytes`,
+            field,
+            denial({ podUid: 'uid', [field]: `${'x'.repeat(most - 1)}é` }),
+          ],
+          [`${field} with U+0000`, field, denial({ podUid: 'uid', [field]: 'a\0b' })],
+          [`${field} with half a surrogate pair`, field, denial({ podUid: 'uid', [field]: 'a\ud800' })],
+        ]
+      },
+    ),
     ...[undefined, null, '1', true, 0, -3, 1.5, MAX_COUNT + 1, [1]].map((count): [string, string, unknown] => [
       `a count of ${JSON.stringify(count)}`,
       'count',
@@ -263,7 +311,8 @@ describe('fields that may be absent', () => {
   test('POST /seccomp/denials 200: what is of another type is as if absent', async () => {
     for (const bad of [null, '7', 1.5, 2 ** 53, true, {}, []])
       await take(app, [denial({ syscallNr: bad, actionRaw: bad, arch: bad === '7' ? 7 : bad })])
-    for (const { syscallNr, actionRaw, arch } of await rows(app)) assert.deepEqual([syscallNr, actionRaw, arch], [null, null, null])
+    for (const { syscallNr, actionRaw, arch } of await rows(app))
+      assert.deepEqual([syscallNr, actionRaw, arch], [null, null, null])
     assert.equal((await rows(app)).length, 7)
   })
 
@@ -332,7 +381,13 @@ describe('the workload', () => {
     const podName = await pod(workload)
     const { pod_namespace: podNamespace, workload_kind, workload_name } = workload
     assert.deepEqual(await owner(podName, podNamespace), [workload_kind, workload_name])
-    const calls = { pod_name: podName, pod_namespace: '', syscalls: ['read'], arch: 'x86_64', time_stamp: '2026-01-01T09:00:00' }
+    const calls = {
+      pod_name: podName,
+      pod_namespace: '',
+      syscalls: ['read'],
+      arch: 'x86_64',
+      time_stamp: '2026-01-01T09:00:00',
+    }
     assert.equal((await app.post('/pod/syscalls', [calls])).status, 200)
     const path = [podNamespace, workload_kind, workload_name].map(encodeURIComponent).join('/')
     assert.equal((await app.get(`/seccomp/profiles/${path}`)).json.denials.total, 1)
@@ -366,7 +421,10 @@ describe('the counter', () => {
 
   test('POST /seccomp/denials 200: it follows the deltas of each workload', async () => {
     const [ns, name] = [unique('ns'), unique('w')]
-    const pods = [await pod({ pod_namespace: ns, workload_name: name }), await pod({ pod_namespace: ns, workload_name: name })]
+    const pods = [
+      await pod({ pod_namespace: ns, workload_name: name }),
+      await pod({ pod_namespace: ns, workload_name: name }),
+    ]
     await take(app, [
       denial({ podName: pods[0], podNamespace: ns, count: 2 }),
       denial({ podName: pods[0], podNamespace: ns, syscall: 'bpf', count: 3 }),
@@ -405,9 +463,14 @@ describe('the counter', () => {
     const post = podPost({ pod_namespace: 'shop', workload_kind: 'Deployment', workload_name: 'web' })
     await other.post('/pod/spec', post)
     const podName = post.pod_name
-    await take(other, [denial({ podName, count: 2 }), denial({ podName, action: 'SCMP_ACT_LOG', syscall: 'bpf', count: 5 })])
+    await take(other, [
+      denial({ podName, count: 2 }),
+      denial({ podName, action: 'SCMP_ACT_LOG', syscall: 'bpf', count: 5 }),
+    ])
     const { text } = await other.get('/metrics')
-    const lines = text.split('\n').filter((line) => /^kguardian_seccomp_denial(s_total|_rows_total|_workloads)/.test(line))
+    const lines = text
+      .split('\n')
+      .filter((line) => /^kguardian_seccomp_denial(s_total|_rows_total|_workloads)/.test(line))
     const of = (action: string, value: number) =>
       `kguardian_seccomp_denials_total{workload_namespace="shop",workload_kind="Deployment",workload="web",action="${action}"} ${value}`
     assert.deepEqual(lines.sort(), [
@@ -427,7 +490,10 @@ describe('the counter', () => {
     await take(other, [denial({ podName: 'p' })])
     const { text } = await other.get('/metrics')
     const line = text.split('\n').find((one) => one.startsWith('svc_seccomp_denials_total{'))
-    assert.equal(line, String.raw`svc_seccomp_denials_total{workload_namespace="shop",workload_kind="a\\b",workload="q\"\n\\n"} 1`)
+    assert.equal(
+      line,
+      String.raw`svc_seccomp_denials_total{workload_namespace="shop",workload_kind="a\\b",workload="q\"\n\\n"} 1`,
+    )
   })
 
   test('POST /seccomp/denials 200: it has at most 10 000 series; those it has go on', async () => {
@@ -572,7 +638,10 @@ describe('the node', () => {
     })
 
   test('POST /seccomp/denials 200: a cadence beyond every double is none', async () => {
-    assert.equal((await app.post(PATH, JSON.stringify(drain([], { intervalSeconds: 4_711 })).replace('4711', '1e999'))).status, 200)
+    assert.equal(
+      (await app.post(PATH, JSON.stringify(drain([], { intervalSeconds: 4_711 })).replace('4711', '1e999'))).status,
+      200,
+    )
     assert.equal((await heartbeat(app))!.interval_seconds, null)
   })
 

@@ -13,7 +13,15 @@ export const unique = (prefix: string) => `${prefix}-${++made}`
 /** An entry with every required field and a pod of its own; a field given as undefined is left out. */
 export function denial(fields: Fields = {}): Fields {
   const podName = (fields.podName as string) ?? unique('denied')
-  return { podUid: `uid-${podName}`, podName, podNamespace: 'shop', syscall: 'ptrace', action: 'SCMP_ACT_ERRNO', count: 1, ...fields }
+  return {
+    podUid: `uid-${podName}`,
+    podName,
+    podNamespace: 'shop',
+    syscall: 'ptrace',
+    action: 'SCMP_ACT_ERRNO',
+    count: 1,
+    ...fields,
+  }
 }
 
 export const drain = (denials: unknown, fields: Fields = {}): Fields => ({
@@ -59,7 +67,9 @@ export async function rows(app: App, query = ''): Promise<Row[]> {
 
 /** What is stored of a node. */
 export async function heartbeat(app: Pick<App, 'sql'>, node = 'node-a') {
-  const [row] = await app.sql<{ capturing: boolean; interval_seconds: number | null; posts: string[]; age_secs: number }[]>`
+  const [row] = await app.sql<
+    { capturing: boolean; interval_seconds: number | null; posts: string[]; age_secs: number }[]
+  >`
     select capturing, interval_seconds::integer, array_to_json(posts) as posts, extract(epoch from clock_timestamp() at time zone 'utc' - updated_at)::float8 as age_secs
     from seccomp_denial_node where node_name = ${node}`
   return row

@@ -3,7 +3,10 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { driftOf } from '../../lib/seccomp/drift.ts'
 
-const names = fc.uniqueArray(fc.constantFrom('a', 'aa', 'ab', 'b', 'ba', 'bb', 'c', 'ca', 'openat', 'openat2', 'open'), { maxLength: 9 })
+const names = fc.uniqueArray(
+  fc.constantFrom('a', 'aa', 'ab', 'b', 'ba', 'bb', 'c', 'ca', 'openat', 'openat2', 'open'),
+  { maxLength: 9 },
+)
 const joined = (list: readonly string[]) => [...list].sort().join(',')
 
 test('drift is what one list has and the other has not, in the order of the lists', () => {

@@ -57,7 +57,9 @@ function captureModel(key: WorkloadKey, { pods }: State) {
 }
 
 function resourceModel({ names, ...key }: StoredWorkload, { resources, nodes }: State) {
-  const all = resources.filter(({ namespace, kind, workload }) => isOf(key, { namespace, kind: kind ?? '', name: workload ?? '' }))
+  const all = resources.filter(({ namespace, kind, workload }) =>
+    isOf(key, { namespace, kind: kind ?? '', name: workload ?? '' }),
+  )
   all.sort((a, b) => before(b.updatedAt!, a.updatedAt!) || before(a.name, b.name))
   const [one] = all
   if (one === undefined) return { count: 0, cr: null }
@@ -77,7 +79,11 @@ function resourceModel({ names, ...key }: StoredWorkload, { resources, nodes }: 
     localhostProfile: path,
     distribution: { ready: ready.length, total: live.length, state, present: present.length },
     statusDistribution: isUnwritten ? null : { ready: one.ready, total: one.total, state: one.state },
-    drift: { missing, extra: byBytes(one.names!.filter((name) => !names.includes(name))), inSync: missing.length === 0 },
+    drift: {
+      missing,
+      extra: byBytes(one.names!.filter((name) => !names.includes(name))),
+      inSync: missing.length === 0,
+    },
     updatedAt: one.updatedAt,
   }
   return { count: all.length, cr }
@@ -86,9 +92,13 @@ function resourceModel({ names, ...key }: StoredWorkload, { resources, nodes }: 
 function denialsModel(key: WorkloadKey, { watchers, denials }: State) {
   const isLive = ({ capturing, interval, secondsAgo }: StoredWatcher) =>
     capturing && secondsAgo! < Math.min(Math.max(300, 3 * (interval ?? 0)), 1_800)
-  const isBlind = denials.some(({ namespace, kind, workload }) => namespace === key.namespace && (kind === null || workload === null))
+  const isBlind = denials.some(
+    ({ namespace, kind, workload }) => namespace === key.namespace && (kind === null || workload === null),
+  )
   if (isBlind || !watchers.some(isLive)) return null
-  const all = denials.filter(({ namespace, kind, workload }) => isOf(key, { namespace, kind: kind ?? '', name: workload ?? '' }))
+  const all = denials.filter(({ namespace, kind, workload }) =>
+    isOf(key, { namespace, kind: kind ?? '', name: workload ?? '' }),
+  )
   const last = all.map(({ lastSeen }) => lastSeen!).sort()
   return {
     total: all.reduce((sum, { count }) => sum + count!, 0),
@@ -117,7 +127,10 @@ function entryModel(workload: StoredWorkload, state: State) {
     captureComplete: capture.complete,
     suggestedName,
     recommendedSnippet: {
-      seccompProfile: { type: 'Localhost', localhostProfile: `kguardian/${namespace}/${cr?.name ?? suggestedName}.json` },
+      seccompProfile: {
+        type: 'Localhost',
+        localhostProfile: `kguardian/${namespace}/${cr?.name ?? suggestedName}.json`,
+      },
     },
     crCount: count,
     cr,
@@ -182,9 +195,12 @@ const states: fc.Arbitrary<State> = fc.record({
     )
     .map((pods) => pods.map((pod, i) => ({ ...pod, name: `p-${(i * 7) % 60}-${i}` }))),
   resources: fc.uniqueArray(resource, { maxLength: 6, selector: (one) => `${one.namespace}/${one.name}` }),
-  nodes: fc.uniqueArray(fc.record({ name: some('n1', 'n2', 'n3', 'n4'), files, secondsAgo: some(10, 10, 800, 1_000) }), {
-    selector: ({ name }) => name,
-  }),
+  nodes: fc.uniqueArray(
+    fc.record({ name: some('n1', 'n2', 'n3', 'n4'), files, secondsAgo: some(10, 10, 800, 1_000) }),
+    {
+      selector: ({ name }) => name,
+    },
+  ),
   watchers: fc.uniqueArray(
     fc.record({
       name: some('n1', 'n2'),

@@ -19,7 +19,13 @@ interface Of {
   kind?: string
   name?: string
 }
-async function run(pod_name: string, of: Of, level: string | undefined, minute: number, fields: Record<string, unknown> = {}) {
+async function run(
+  pod_name: string,
+  of: Of,
+  level: string | undefined,
+  minute: number,
+  fields: Record<string, unknown> = {},
+) {
   const { namespace: pod_namespace, kind = 'StatefulSet', name = 'web' } = of
   const whole = {
     pod_name,
@@ -37,7 +43,8 @@ async function send(pod_name: string, minute: number, syscalls: string[], pod_na
   const entry = { pod_name, pod_namespace, syscalls, arch: 'x86_64', time_stamp: at(minute) }
   assert.equal((await app.post('/pod/syscalls', [entry])).status, 200)
 }
-const pathOf = ({ namespace, kind = 'StatefulSet', name = 'web' }: Of) => `/seccomp/profiles/${namespace}/${kind}/${name}`
+const pathOf = ({ namespace, kind = 'StatefulSet', name = 'web' }: Of) =>
+  `/seccomp/profiles/${namespace}/${kind}/${name}`
 async function profile(of: Of) {
   const { status, json } = await app.get(pathOf(of))
   return status === 200 ? json : null
@@ -46,7 +53,11 @@ const namesOf = async (of: Of) => (await profile(of))?.profile.syscalls[0]?.name
 async function captureOf(of: Of) {
   const { capture, captureComplete } = await profile(of)
   assert.equal(capture.complete, captureComplete)
-  return [capture.level, capture.complete, ...capture.pods.map(({ name, level }: { name: string; level: string }) => `${name} ${level}`)]
+  return [
+    capture.level,
+    capture.complete,
+    ...capture.pods.map(({ name, level }: { name: string; level: string }) => `${name} ${level}`),
+  ]
 }
 async function counted(reason: string): Promise<number> {
   const { values } = await app.deps.metrics.unattributedSyscalls.get()
@@ -67,7 +78,11 @@ test('what a pod of one namespace calls is not allowed to a pod of the same name
   assert.equal(await namesOf(dev), 'bpf,mount,ptrace')
   assert.deepEqual(await captureOf(prod), ['full', true, `${name} full`])
   const [record] = (await app.get(`/pod/syscalls/${name}`)).json
-  assert.deepEqual(record.syscalls.split(',').sort(), ['bpf', 'mount', 'ptrace', 'read', 'write'], 'the record of the name has all of them')
+  assert.deepEqual(
+    record.syscalls.split(',').sort(),
+    ['bpf', 'mount', 'ptrace', 'read', 'write'],
+    'the record of the name has all of them',
+  )
 })
 
 test('a post that names another namespace than the row is kept apart until a pod of that namespace is posted', async () => {
@@ -230,8 +245,16 @@ test('entries of one pod with two namespaces or times in one body, or in posts t
   const entry = (pod_namespace: string, syscalls: string[]) => ({
     ...{ pod_name: name, pod_namespace, syscalls, arch: 'x86_64', time_stamp: at(1) },
   })
-  await app.post('/pod/syscalls', [entry(dev.namespace, ['ptrace']), entry(prod.namespace, ['read']), entry(dev.namespace, ['bpf'])])
-  await Promise.all(Array.from({ length: 20 }, (_, i) => app.post('/pod/syscalls', [entry((i % 2 ? dev : prod).namespace, [`s${i % 4}`])])))
+  await app.post('/pod/syscalls', [
+    entry(dev.namespace, ['ptrace']),
+    entry(prod.namespace, ['read']),
+    entry(dev.namespace, ['bpf']),
+  ])
+  await Promise.all(
+    Array.from({ length: 20 }, (_, i) =>
+      app.post('/pod/syscalls', [entry((i % 2 ? dev : prod).namespace, [`s${i % 4}`])]),
+    ),
+  )
   assert.equal(await namesOf(dev), 'bpf,ptrace,s1,s3')
   assert.equal(await namesOf(prod), 'read,s0,s2')
 })
@@ -274,7 +297,8 @@ test('a clock that is ahead gives nothing to a later pod, and one that was ahead
 test('pods that are posted again write no instance, and a level is kept by a post that has none', async () => {
   const name = unique('web')
   const of = { namespace: unique('ns') }
-  const version = async () => (await sql`select xmin::text, xmax::text, ctid::text from pod_instance where pod_name = ${name}`)[0]
+  const version = async () =>
+    (await sql`select xmin::text, xmax::text, ctid::text from pod_instance where pod_name = ${name}`)[0]
   await run(name, of, 'full', 0, uid('a'))
   const before = await version()
   for (const minute of [1, 2, 3, 4]) await run(name, of, undefined, minute, minute % 2 ? uid('a') : {})

@@ -53,7 +53,12 @@ const NEEDED = [
 ]
 const LISTED = 'getppid'
 const UNLISTED = 'getpid'
-const OUTCOMES = { SCMP_ACT_LOG: 'passes', SCMP_ACT_ERRNO: 'EPERM', SCMP_ACT_KILL: 'SIGSYS', SCMP_ACT_KILL_PROCESS: 'SIGSYS' }
+const OUTCOMES = {
+  SCMP_ACT_LOG: 'passes',
+  SCMP_ACT_ERRNO: 'EPERM',
+  SCMP_ACT_KILL: 'SIGSYS',
+  SCMP_ACT_KILL_PROCESS: 'SIGSYS',
+}
 
 const reason = consume({ defaultAction: 'SCMP_ACT_LOG', syscalls: [] }, [LISTED])
 const skip = typeof reason === 'string' && `${reason}: no profile was tried`
@@ -64,7 +69,9 @@ const workload = (fields = {}) => observe(app, { names: [...NEEDED, LISTED].sort
 const specOf = async (path: string, body: object = {}) => (await app.post(path, { format: 'json', ...body })).json.spec
 
 for (const [defaultAction, expected] of Object.entries(OUTCOMES)) {
-  test(`an exported profile with ${defaultAction}: what is listed passes, what is not ${expected}`, { skip }, async () => {
+  test(`an exported profile with ${defaultAction}: what is listed passes, what is not ${expected}`, {
+    skip,
+  }, async () => {
     const { path } = await workload()
     const spec = await specOf(path, { defaultAction })
     assert.equal(spec.defaultAction, defaultAction)
@@ -78,7 +85,10 @@ for (const [defaultAction, expected] of Object.entries(OUTCOMES)) {
 
 test('edits of an export are what passes', { skip }, async () => {
   const { path } = await workload()
-  const consumed = consume(await specOf(path, { defaultAction: 'SCMP_ACT_ERRNO', add: [UNLISTED], remove: [LISTED] }), [LISTED, UNLISTED])
+  const consumed = consume(await specOf(path, { defaultAction: 'SCMP_ACT_ERRNO', add: [UNLISTED], remove: [LISTED] }), [
+    LISTED,
+    UNLISTED,
+  ])
   assert.deepEqual((consumed as Consumed).outcomes, { [LISTED]: 'EPERM', [UNLISTED]: 'passes' })
 })
 

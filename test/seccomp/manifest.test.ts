@@ -73,7 +73,11 @@ const ODD = [
   ],
   ...['x'.repeat(253), 'read', 'openat', 'Deployment', 'web', 'é', '\u{1f600}', '__proto__', 'constructor'],
 ]
-const text = fc.oneof(fc.constantFrom(...ODD), fc.string({ unit: 'binary', maxLength: 20 }), fc.string({ unit: 'grapheme', maxLength: 20 }))
+const text = fc.oneof(
+  fc.constantFrom(...ODD),
+  fc.string({ unit: 'binary', maxLength: 20 }),
+  fc.string({ unit: 'grapheme', maxLength: 20 }),
+)
 const syscall = fc.stringMatching(/^[a-z][a-z0-9_]{0,5}$/)
 const sorted = (names: readonly string[]) => [...new Set(names)].sort()
 
@@ -102,7 +106,9 @@ const options: fc.Arbitrary<ExportOptions> = fc.record({
 
 const observed = fc.record({
   names: fc.array(fc.oneof(text, syscall), { maxLength: 8 }).map(sorted),
-  arches: fc.array(fc.oneof(text, fc.constantFrom('x86_64', 'aarch64', '__proto__', 'constructor')), { maxLength: 4 }).map(sorted),
+  arches: fc
+    .array(fc.oneof(text, fc.constantFrom('x86_64', 'aarch64', '__proto__', 'constructor')), { maxLength: 4 })
+    .map(sorted),
   hash: fc.constant('0000000000000000'),
   resetAt: fc.constant(null),
   capture,
@@ -138,7 +144,14 @@ test('whatever strangers called things, nothing of it leaves its comment', () =>
       )
       const opening = (start: string) => lines.filter((line) => line.startsWith(`# ${start}`)).length
       assert.deepEqual(
-        [opening('Workload: '), opening('Observed: '), opening('Capture: '), opening('Edits: '), opening('WARNING: '), opening('LEFT OUT')],
+        [
+          opening('Workload: '),
+          opening('Observed: '),
+          opening('Capture: '),
+          opening('Edits: '),
+          opening('WARNING: '),
+          opening('LEFT OUT'),
+        ],
         [1, 1, 1, add.length + remove.length > 0 ? 1 : 0, capture.complete ? 0 : 3, names.every(isSyscallName) ? 0 : 1],
       )
     }),

@@ -31,7 +31,9 @@ const filesOf = async (node: string) =>
       select f.path, f.hash from seccomp_node n join seccomp_file f using (file_set_id) where n.node_name = ${node} order by f.path`
   ).map(({ path, hash }) => [path, hash])
 const nodeRow = async (node: string) =>
-  (await app.sql`select *, updated_at::text, file_set_id::text, ctid::text, xmin::text from seccomp_node where node_name = ${node}`)[0]
+  (
+    await app.sql`select *, updated_at::text, file_set_id::text, ctid::text, xmin::text from seccomp_node where node_name = ${node}`
+  )[0]
 const setCount = async () => Number((await app.sql`select count(*) as n from seccomp_file_set`)[0]!.n)
 
 /** What must hold whatever was posted: no set without a node, and every file of a set of its content. */
@@ -94,7 +96,13 @@ test('POST /seccomp/node-status 200: what is no file is skipped, counted and log
   const node = fresh()
   const bad = [
     ...[null, 7, true, [], ['a'], {}, '', ' \t', { path: 7 }, { path: '' }, { path: null, hash: 'h' }],
-    ...[{ path: 'x', hash: 7 }, { path: 'x', hash: {} }, 'p'.repeat(1_025), 'é'.repeat(513), { path: 'x', hash: 'h'.repeat(129) }],
+    ...[
+      { path: 'x', hash: 7 },
+      { path: 'x', hash: {} },
+      'p'.repeat(1_025),
+      'é'.repeat(513),
+      { path: 'x', hash: 'h'.repeat(129) },
+    ],
   ]
   await post(node, { files: [...bad, { path: 'é'.repeat(512), hash: 'h'.repeat(128) }], paths: [...bad, 'b'] })
   assert.deepEqual(await filesOf(node), [
@@ -148,7 +156,8 @@ test('POST /seccomp/node-status 200: sets of other content are others, however t
     path: fc.constantFrom('a', 'b', 'a,b', 'a"', 'a\n', 'é', '😀', '\uffff'),
     hash: fc.constantFrom(null, 'h', 'a', '["'),
   })
-  const key = (files: { path: string; hash: string | null }[]) => JSON.stringify(files.map(({ path, hash }) => [path, hash]).sort())
+  const key = (files: { path: string; hash: string | null }[]) =>
+    JSON.stringify(files.map(({ path, hash }) => [path, hash]).sort())
   const unique = fc.uniqueArray(file, { selector: ({ path }) => path, maxLength: 4 })
   await fc.assert(
     fc.asyncProperty(unique, unique, async (one, other) => {
@@ -175,7 +184,9 @@ test('POST /seccomp/node-status 200: a set that nobody has is found when another
 test('POST /seccomp/node-status 200: nodes that flip between few sets at once, over two replicas, leave every set whole and none behind', async () => {
   const replica = startReplica(app)
   try {
-    const sets = Array.from({ length: 3 }, (_, s) => Array.from({ length: 5 }, (_, i) => ({ path: `flip-${s}-${i}`, hash: `h${s}` })))
+    const sets = Array.from({ length: 3 }, (_, s) =>
+      Array.from({ length: 5 }, (_, i) => ({ path: `flip-${s}-${i}`, hash: `h${s}` })),
+    )
     const nodes = Array.from({ length: 10 }, (_, i) => `flip-${i}`)
     const { retried } = app.db.ingest.stats
     for (let round = 0; round < 12; round++) {
@@ -186,7 +197,9 @@ test('POST /seccomp/node-status 200: nodes that flip between few sets at once, o
             const s = (n * 7 + k * 5 + round * (1 + (n % 2))) % sets.length
             last.set(node_name, [...(last.get(node_name) ?? []), s])
             const status =
-              (n + k) % 2 ? await replica.post(PATH, { node_name, files: sets[s] }) : (await send(node_name, { files: sets[s] })).status
+              (n + k) % 2
+                ? await replica.post(PATH, { node_name, files: sets[s] })
+                : (await send(node_name, { files: sets[s] })).status
             assert.equal(status, 200)
           }),
         ),
@@ -239,8 +252,14 @@ test('POST /seccomp/node-status 400: a list that is none', async () => {
 })
 
 test('POST /seccomp/node-status 400: what no route takes for an object', async () => {
-  for (const { what, status, says, body, headers } of refusedBodies({ node_name: 'refused', paths: ['a'] }, 'node_name')) {
-    const answer = await app.request('POST', PATH, { body, headers: { 'content-type': 'application/json', ...headers } })
+  for (const { what, status, says, body, headers } of refusedBodies(
+    { node_name: 'refused', paths: ['a'] },
+    'node_name',
+  )) {
+    const answer = await app.request('POST', PATH, {
+      body,
+      headers: { 'content-type': 'application/json', ...headers },
+    })
     assert.equal(answer.status, status, what)
     assert.match(answer.text, says, what)
   }
@@ -250,7 +269,10 @@ test('POST /seccomp/node-status 400: what no route takes for an object', async (
 
 test('POST /seccomp/node-status 200: other spellings of a body', async () => {
   for (const { what, body, headers } of acceptedSpellings({ node_name: 'spelled', paths: ['a'] })) {
-    const answer = await app.request('POST', PATH, { body, headers: { 'content-type': 'application/json', ...headers } })
+    const answer = await app.request('POST', PATH, {
+      body,
+      headers: { 'content-type': 'application/json', ...headers },
+    })
     assert.equal(answer.status, 200, what)
   }
 })

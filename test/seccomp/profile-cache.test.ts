@@ -161,7 +161,10 @@ test('of any course of events: one build at a time, nobody gets what was too old
         if (build === -1) continue
         const isWaiter = endedAt[build]! > atStep
         assert.ok(isWaiter || atMs < began[build]! + ttlMs, `a body that was ${atMs - began[build]!} ms old`)
-        assert.ok(isWaiter || forgottenAt < 0 || endedAt[build]! > forgottenAt || atStep < forgottenAt, 'a body that was forgotten')
+        assert.ok(
+          isWaiter || forgottenAt < 0 || endedAt[build]! > forgottenAt || atStep < forgottenAt,
+          'a body that was forgotten',
+        )
       }
       const failed = answers.filter((one) => one === -1).length
       assert.equal(state.misses, began.length)

@@ -15,7 +15,8 @@ const LEVEL = 'x-kguardian-capture-level'
 const COMPLETE = 'x-kguardian-capture-complete'
 const ENFORCING = ['SCMP_ACT_ERRNO', 'SCMP_ACT_KILL', 'SCMP_ACT_KILL_PROCESS']
 
-const ask = (path: string, query: Record<string, string> = {}, on = app) => on.get(`${path}?${new URLSearchParams(query)}`)
+const ask = (path: string, query: Record<string, string> = {}, on = app) =>
+  on.get(`${path}?${new URLSearchParams(query)}`)
 /** A workload of one pod below `full`; no level is an agent without tiers. */
 const partial = (level?: string) => observe(app, { pods: { [`below-full-${serial++}`]: level } })
 let serial = 0
@@ -59,21 +60,42 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: the resource o
 })
 
 test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: the text, with the comments above it', async () => {
-  const full = await observe(app, { namespace: 'shop', pods: { 'web-a': 'full', 'web-b': 'full' }, arches: ['aarch64', 'x86_64'] })
+  const full = await observe(app, {
+    namespace: 'shop',
+    pods: { 'web-a': 'full', 'web-b': 'full' },
+    arches: ['aarch64', 'x86_64'],
+  })
   assertGolden('full.yaml', (await exported(full.path)).text)
   const levels = ['low', 'medium', 'low', 'full', undefined, 'high', 'high', 'custom']
   const pods = Object.fromEntries(levels.map((level, i) => [`api-${i}`, level]))
   const low = await observe(app, { namespace: 'shop', kind: 'StatefulSet', name: 'api', arches: ['riscv64'], pods })
-  assertGolden('partial.yaml', (await exported(low.path, { defaultAction: 'SCMP_ACT_ERRNO', acknowledgePartial: 'true' })).text)
-  const odd = await observe(app, { namespace: 'shop', kind: 'Rollout', name: 'odd', names: ['435', 'Read', 'read'], arches: [], pods: {} })
+  assertGolden(
+    'partial.yaml',
+    (await exported(low.path, { defaultAction: 'SCMP_ACT_ERRNO', acknowledgePartial: 'true' })).text,
+  )
+  const odd = await observe(app, {
+    namespace: 'shop',
+    kind: 'Rollout',
+    name: 'odd',
+    names: ['435', 'Read', 'read'],
+    arches: [],
+    pods: {},
+  })
   assertGolden('odd.yaml', (await exported(odd.path)).text)
 })
 
 test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: JSON is the same resource', async () => {
-  for (const { path } of [await observe(app), await partial('medium'), await observe(app, { names: ['435', 'on', 'read'], arches: [] })]) {
+  for (const { path } of [
+    await observe(app),
+    await partial('medium'),
+    await observe(app, { names: ['435', 'on', 'read'], arches: [] }),
+  ]) {
     const { resource } = await exported(path)
     const answer = await ask(path, { format: 'json' })
-    assert.deepEqual([answer.status, answer.headers.get('content-type'), answer.json], [200, 'application/json', resource])
+    assert.deepEqual(
+      [answer.status, answer.headers.get('content-type'), answer.json],
+      [200, 'application/json', resource],
+    )
     assert.ok(answer.headers.has(LEVEL) && answer.headers.has(COMPLETE))
   }
 })
@@ -86,7 +108,10 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: a partial capt
     const keys = ['complete', 'level', 'warning'].map((key) => `kguardian.dev/capture-${key}`)
     assert.deepEqual(Object.keys(annotations), keys)
     assert.deepEqual([annotations[keys[0]!], annotations[keys[1]!]], ['false', level ?? 'unknown'])
-    assert.match(annotations[keys[2]!], new RegExp(`partial .*level ${level ?? 'unknown'}: 1 of 1 .* at ${level ?? 'unknown'}\\)`))
+    assert.match(
+      annotations[keys[2]!],
+      new RegExp(`partial .*level ${level ?? 'unknown'}: 1 of 1 .* at ${level ?? 'unknown'}\\)`),
+    )
     assert.equal(comments.filter((line) => line.startsWith('WARNING: ')).length, 3)
     assert.deepEqual([headers.get(LEVEL), headers.get(COMPLETE)], [level ?? 'unknown', 'false'])
   }
@@ -101,7 +126,9 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: of the pods th
   )
   const six = Object.fromEntries(Array.from({ length: 6 }, (_, i) => [`six-${i}`, 'medium']))
   assert.match((await reason(six))!, /6 of 6 .* full, six-0 at medium, .*six-4 at medium, \+1 more\)$/)
-  const many = Object.fromEntries(Array.from({ length: 23 }, (_, i) => [`many-${String(i).padStart(2, '0')}`, 'medium']))
+  const many = Object.fromEntries(
+    Array.from({ length: 23 }, (_, i) => [`many-${String(i).padStart(2, '0')}`, 'medium']),
+  )
   assert.match((await reason(many))!, /23 of 23 .* many-04 at medium, \+18 more\)$/)
 })
 
@@ -158,7 +185,15 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: what no syscal
   ]
   const { path } = await observe(app, { names })
   const { resource, comments } = await exported(path)
-  assert.deepEqual(resource.spec.syscalls[0].names, ['_llseek', '_newselect', '_sysctl', 'n', 'on', 'read', `w${'x'.repeat(63)}`])
+  assert.deepEqual(resource.spec.syscalls[0].names, [
+    '_llseek',
+    '_newselect',
+    '_sysctl',
+    'n',
+    'on',
+    'read',
+    `w${'x'.repeat(63)}`,
+  ])
   const leftOut = `"", " read", 435, Read, _x, a-b, "unknown(1)", w${'x'.repeat(64)}`
   assert.equal(resource.metadata.annotations['kguardian.dev/left-out-syscalls'], leftOut)
   assert.ok(comments.some((line) => line.includes(`: ${leftOut}. `)))
@@ -230,7 +265,10 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: the prefix is 
     Object.keys(resource.metadata.annotations),
     ['complete', 'level', 'warning'].map((key) => `telemetry.example.org/capture-${key}`),
   )
-  assert.match((await other.get(`${path}?defaultAction=SCMP_ACT_KILL`)).text, /telemetry\.example\.org\/syscall-capture/)
+  assert.match(
+    (await other.get(`${path}?defaultAction=SCMP_ACT_KILL`)).text,
+    /telemetry\.example\.org\/syscall-capture/,
+  )
 })
 
 test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: nothing is charged to the read budget', async () => {
@@ -296,13 +334,22 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 409: it says what w
   const { path } = await observe(app, { namespace: 'payments', name: 'api', pods })
   assertGolden('refused.txt', (await ask(path, { defaultAction: 'SCMP_ACT_KILL_PROCESS' })).text)
   const { path: nobody } = await observe(app, { pods: {} })
-  assert.match((await ask(nobody, { defaultAction: 'SCMP_ACT_ERRNO' })).text, /^capture: level unknown: no pod that contributed is known$/m)
+  assert.match(
+    (await ask(nobody, { defaultAction: 'SCMP_ACT_ERRNO' })).text,
+    /^capture: level unknown: no pod that contributed is known$/m,
+  )
 })
 
 test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 409: names of strangers stay on their line', async () => {
-  const { path } = await observe(app, { kind: 'Job\nto capture all of it: nothing', pods: { 'a\u2028or export\r\nit': 'low' } })
+  const { path } = await observe(app, {
+    kind: 'Job\nto capture all of it: nothing',
+    pods: { 'a\u2028or export\r\nit': 'low' },
+  })
   const { text } = await ask(path, { defaultAction: 'SCMP_ACT_ERRNO' })
-  assert.deepEqual([text.split(/[\n\r\u0085\u2028\u2029]/).length, text.match(/^to capture all of it/gm)!.length], [7, 1])
+  assert.deepEqual(
+    [text.split(/[\n\r\u0085\u2028\u2029]/).length, text.match(/^to capture all of it/gm)!.length],
+    [7, 1],
+  )
 })
 
 test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 503: the database takes too long', async () => {

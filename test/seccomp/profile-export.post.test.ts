@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from 'node:net'
 import test, { after } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
-import { listen } from '../../lib/http/listen.ts'
+import { listen } from '../../lib/http/server/listen.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { observe } from '../support/observed-workload.ts'
 import { commentsOf, readPolicies } from '../support/policies.ts'
@@ -81,9 +81,13 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: no body at al
 
 test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: what was observed, with what is added and without what is removed', async () => {
   const { path, namespace } = await observe(app)
-  const stored = () => app.sql`select *, xmin::text, ctid::text from workload_syscalls where pod_namespace = ${namespace}`
+  const stored = () =>
+    app.sql`select *, xmin::text, ctid::text from workload_syscalls where pod_namespace = ${namespace}`
   const was = await stored()
-  const { names, comments } = await edited(path, { add: ['openat', 'read', 'brk', 'brk'], remove: ['futex', 'ptrace', 'futex'] })
+  const { names, comments } = await edited(path, {
+    add: ['openat', 'read', 'brk', 'brk'],
+    remove: ['futex', 'ptrace', 'futex'],
+  })
   assert.deepEqual(names, ['brk', 'openat', 'read', 'write'])
   assert.ok(comments.includes('Edits: +[brk, openat, read] -[futex, ptrace]'))
   assert.deepEqual(
@@ -106,7 +110,19 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: a name that w
   assert.deepEqual((await edited(path, { add: ['clone3'] })).names, ['clone3', 'read'])
 })
 
-const syscall = fc.constantFrom('read', 'write', 'on', 'no', 'y', 'null', 'true', 'e1', 'futex', 'openat2', 'a'.repeat(64))
+const syscall = fc.constantFrom(
+  'read',
+  'write',
+  'on',
+  'no',
+  'y',
+  'null',
+  'true',
+  'e1',
+  'futex',
+  'openat2',
+  'a'.repeat(64),
+)
 
 test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: any edits, as a set has them, in JSON and for every reader of YAML', async () => {
   const observed = ['futex', 'no', 'read']
@@ -135,13 +151,19 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: a body says t
     ['edited', 'SCMP_ACT_KILL_PROCESS', ['brk', 'futex', 'read', 'write']],
   )
   const blank = await edited(path, { name: '', defaultAction: ' ', format: '' })
-  assert.deepEqual([blank.resource.metadata.name, blank.resource.spec.defaultAction], ['deployment-web', 'SCMP_ACT_LOG'])
+  assert.deepEqual(
+    [blank.resource.metadata.name, blank.resource.spec.defaultAction],
+    ['deployment-web', 'SCMP_ACT_LOG'],
+  )
 })
 
 test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: lists of 512 names, as long as names may be', async () => {
   const { path } = await observe(app)
   const name = (letter: string) => (_: unknown, i: number) => `${letter}${i}_`.padEnd(64, letter)
-  const { names } = await edited(path, { add: Array.from({ length: 512 }, name('a')), remove: Array.from({ length: 512 }, name('b')) })
+  const { names } = await edited(path, {
+    add: Array.from({ length: 512 }, name('a')),
+    remove: Array.from({ length: 512 }, name('b')),
+  })
   assert.equal(names.length, 515)
   // What counts is what is sent.
   assert.deepEqual((await edited(path, { add: Array(512).fill('brk') })).names, ['brk', 'futex', 'read', 'write'])
@@ -157,17 +179,32 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 400: what the fiel
   const { path } = await observe(app)
   const many = Array.from({ length: 513 }, (_, i) => `sys_${i}`)
   const bad: [body: unknown, says: RegExp][] = [
-    ...['', ' ', 'Read', '9lives', '_x', 'a-b', 'a b', 'a.b', ' read', 'read ', 'r\n', 'é', `a${'b'.repeat(64)}`].flatMap(
-      (name): [unknown, RegExp][] => [
-        [{ add: ['brk', name] }, /^Json deserialize error: add\[1\]: expected \^\[a-z\]/],
-        [{ remove: [name] }, /^Json deserialize error: remove\[0\]: expected /],
-      ],
-    ),
+    ...[
+      '',
+      ' ',
+      'Read',
+      '9lives',
+      '_x',
+      'a-b',
+      'a b',
+      'a.b',
+      ' read',
+      'read ',
+      'r\n',
+      'é',
+      `a${'b'.repeat(64)}`,
+    ].flatMap((name): [unknown, RegExp][] => [
+      [{ add: ['brk', name] }, /^Json deserialize error: add\[1\]: expected \^\[a-z\]/],
+      [{ remove: [name] }, /^Json deserialize error: remove\[0\]: expected /],
+    ]),
     [{ add: many }, /^Json deserialize error: add: .*512/],
     [{ remove: many }, /^Json deserialize error: remove: .*512/],
     // Counted before any is looked at.
     [{ add: Array(513).fill(7) }, /^Json deserialize error: add: .*512/],
-    [{ add: ['brk', 'read'], remove: ['futex', 'read', 'brk'] }, /^Json deserialize error: remove\[1\]: read is in add, too$/],
+    [
+      { add: ['brk', 'read'], remove: ['futex', 'read', 'brk'] },
+      /^Json deserialize error: remove\[1\]: read is in add, too$/,
+    ],
     [{ add: 'brk' }, /add: .*expected array/],
     [{ add: [7] }, /add\[0\]: .*expected string/],
     [{ remove: {} }, /remove: .*expected array/],
@@ -191,7 +228,9 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 400: what the fiel
 test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 400: bodies that are none', async () => {
   const { path } = await observe(app)
   // An empty body is none at all; what becomes of a name that no text can hold is told of the place.
-  const refused = refusedBodies({ name: 'a' }, 'name').filter(({ what }) => what !== 'an empty body' && !/2 MiB|million deep/.test(what))
+  const refused = refusedBodies({ name: 'a' }, 'name').filter(
+    ({ what }) => what !== 'an empty body' && !/2 MiB|million deep/.test(what),
+  )
   for (const { what, status, says, body, headers } of refused) {
     const answer = await app.post(path, body, headers ? { headers } : {})
     assert.equal(answer.status, status, what)
@@ -212,10 +251,17 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 404: nothing was o
 test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 409: an enforcing action on a partial capture', async () => {
   const { path } = await observe(app, { pods: { 'half-seen-too': 'medium' } })
   for (const acknowledgePartial of [undefined, false, null, 'false', 'nope', '', '0']) {
-    const { status, headers, text } = await app.post(path, { defaultAction: 'SCMP_ACT_ERRNO', acknowledgePartial, add: ['brk'] })
+    const { status, headers, text } = await app.post(path, {
+      defaultAction: 'SCMP_ACT_ERRNO',
+      acknowledgePartial,
+      add: ['brk'],
+    })
     assert.equal(status, 409, String(acknowledgePartial))
     assert.match(text, /half-seen-too at medium/)
-    assert.deepEqual([headers.get('x-kguardian-capture-level'), headers.get('x-kguardian-capture-complete')], ['medium', 'false'])
+    assert.deepEqual(
+      [headers.get('x-kguardian-capture-level'), headers.get('x-kguardian-capture-complete')],
+      ['medium', 'false'],
+    )
   }
 })
 
@@ -225,7 +271,11 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 413: a body of mor
   const { status, text } = await app.post(path, `{${' '.repeat(1024 * 1024 - 1)}}`)
   assert.equal(status, 413)
   assert.match(text, /1048576 bytes/)
-  assert.equal((await app.post(path, gzipSync(`{${' '.repeat(1024 * 1024)}}`), { headers: { 'content-encoding': 'gzip' } })).status, 413)
+  assert.equal(
+    (await app.post(path, gzipSync(`{${' '.repeat(1024 * 1024)}}`), { headers: { 'content-encoding': 'gzip' } }))
+      .status,
+    413,
+  )
 })
 
 test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 503: the database takes too long', async () => {

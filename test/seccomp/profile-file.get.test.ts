@@ -46,6 +46,8 @@ test('GET /seccomp/profile-file/{namespace}/{kind}/{name}/{hash} 401: without a 
 })
 
 test('GET /seccomp/profile-file/{namespace}/{kind}/{name}/{hash} 503: a table is locked for longer than a statement may take', async () => {
-  await whileRefused(guarded.sql, 'workload_syscalls', async () => assertDatabaseBusy(await guarded.get(path('x'), { token })))
+  await whileRefused(guarded.sql, 'workload_syscalls', async () =>
+    assertDatabaseBusy(await guarded.get(path('x'), { token })),
+  )
   assert.equal((await guarded.get(path('x'), { token })).status, 404)
 })

@@ -4,7 +4,13 @@ import { waiting } from '../jobs/scene.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { startLossyApp } from '../support/lossy.ts'
 import { podPost } from '../support/records.ts'
-import { assertDatabaseBusy, assertForbidden, assertUnauthorized, startReplica, whileRefused } from '../support/routes.ts'
+import {
+  assertDatabaseBusy,
+  assertForbidden,
+  assertUnauthorized,
+  startReplica,
+  whileRefused,
+} from '../support/routes.ts'
 import { until } from '../support/until.ts'
 
 const app = await startApp()
@@ -57,7 +63,9 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: the set is beg
   const empty = await app.get(`${path}/export`)
   assert.equal(empty.status, 404)
   assert.match(empty.text, /nothing was observed since it was reset at/)
-  assert.ok(!(await app.get('/seccomp/profiles')).json.some((one: { namespace: string }) => one.namespace === namespace))
+  assert.ok(
+    !(await app.get('/seccomp/profiles')).json.some((one: { namespace: string }) => one.namespace === namespace),
+  )
 
   await send(entry(old, ['write']))
   assert.equal(await namesOf(path), 'write')
@@ -74,7 +82,10 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: the set is beg
   assert.equal(await namesOf(path), 'read,write')
   const whole = await exported(path)
   assert.doesNotMatch(whole.yaml, /reset/i)
-  assert.deepEqual(whole.annotations, { 'kguardian.dev/capture-complete': 'true', 'kguardian.dev/capture-level': 'full' })
+  assert.deepEqual(whole.annotations, {
+    'kguardian.dev/capture-complete': 'true',
+    'kguardian.dev/capture-level': 'full',
+  })
 })
 
 test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: a pod that is older counts below full, and not at it', async () => {
@@ -208,7 +219,8 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: when the answe
 test('a reset that is asked for again under its id keeps what came after it', async () => {
   const { path, namespace } = await workload()
   const id = '00000000-0000-4000-8000-000000000001'
-  const again = async () => (await sql`select reset_syscalls(${namespace}, 'Deployment', 'web', ${id})::text as at`)[0]!.at
+  const again = async () =>
+    (await sql`select reset_syscalls(${namespace}, 'Deployment', 'web', ${id})::text as at`)[0]!.at
   const at = await again()
   await run(namespace, `kept-${made}`, 'full')
   await send(entry(`kept-${made}`, ['read']))
@@ -231,11 +243,16 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 401: without a toke
 })
 
 test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 403: a token without the scope', async () => {
-  assertForbidden(await guarded.request('POST', '/seccomp/profiles/a/b/c/reset', { token: TOKENS.BROKER_TOKEN_READ }), 'ingest')
+  assertForbidden(
+    await guarded.request('POST', '/seccomp/profiles/a/b/c/reset', { token: TOKENS.BROKER_TOKEN_READ }),
+    'ingest',
+  )
 })
 
 test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 503: the database is busy', async () => {
   await whileRefused(guarded.sql, 'workload_syscalls', async () => {
-    assertDatabaseBusy(await guarded.request('POST', '/seccomp/profiles/a/b/c/reset', { token: TOKENS.BROKER_TOKEN_INGEST }))
+    assertDatabaseBusy(
+      await guarded.request('POST', '/seccomp/profiles/a/b/c/reset', { token: TOKENS.BROKER_TOKEN_INGEST }),
+    )
   })
 })

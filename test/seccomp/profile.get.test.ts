@@ -4,7 +4,15 @@ import { gunzipSync } from 'node:zlib'
 import { startApp, TOKENS } from '../support/app.ts'
 import { podPost } from '../support/records.ts'
 import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from '../support/routes.ts'
-import { forgetSeccomp, profilePath, storeNodes, storePods, storeResources, storeWatchers, storeWorkloads } from '../support/seccomp.ts'
+import {
+  forgetSeccomp,
+  profilePath,
+  storeNodes,
+  storePods,
+  storeResources,
+  storeWatchers,
+  storeWorkloads,
+} from '../support/seccomp.ts'
 
 const app = await startApp()
 const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
@@ -22,7 +30,9 @@ beforeEach(async () => {
 test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: the entry of the list, with the observed set as a profile that logs', async () => {
   await storeWorkloads(sql, [{ ...web, names: ['write', 'read'], arches: ['x86_64', 'aarch64', 's390x'] }])
   await storePods(sql, [{ name: 'p', of: web, level: 'high' }])
-  await storeResources(sql, [{ namespace: 'shop', name: 'cr', kind: 'Deployment', workload: 'web', names: ['read'], hash: 'h' }])
+  await storeResources(sql, [
+    { namespace: 'shop', name: 'cr', kind: 'Deployment', workload: 'web', names: ['read'], hash: 'h' },
+  ])
   await storeNodes(sql, [{ name: 'n', files: { 'kguardian/shop/cr.json': 'h' } }])
   await storeWatchers(sql, [{ name: 'n' }])
   const [entry] = (await app.get('/seccomp/profiles')).json
@@ -36,7 +46,11 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: the entry of the list
 
 test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: a set without names and architectures has empty lists', async () => {
   await storeWorkloads(sql, [{ ...web, names: [], arches: [] }])
-  assert.deepEqual((await app.get(profilePath(web))).json.profile, { defaultAction: 'SCMP_ACT_LOG', architectures: [], syscalls: [] })
+  assert.deepEqual((await app.get(profilePath(web))).json.profile, {
+    defaultAction: 'SCMP_ACT_LOG',
+    architectures: [],
+    syscalls: [],
+  })
 })
 
 test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: folder and staleness are those of the settings; a staleness of 0 is no end', async () => {
@@ -47,11 +61,18 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: folder and staleness 
     [app, 'kguardian', 0],
   ] as const) {
     await storeWorkloads(on.sql, [{ ...web, names: ['read'] }])
-    await storeResources(on.sql, [{ namespace: 'shop', name: 'cr', kind: 'Deployment', workload: 'web', names: ['read'], hash: 'h' }])
+    await storeResources(on.sql, [
+      { namespace: 'shop', name: 'cr', kind: 'Deployment', workload: 'web', names: ['read'], hash: 'h' },
+    ])
     await storeNodes(on.sql, [{ name: 'n', files, secondsAgo: 1e8 }])
     const { profile: _, ...entry } = (await on.get(profilePath(web))).json
     assert.equal(entry.cr.localhostProfile, `${directory}/shop/cr.json`)
-    assert.deepEqual(entry.cr.distribution, { ready: live, total: live, state: live === 0 ? 'Pending' : 'Ready', present: live })
+    assert.deepEqual(entry.cr.distribution, {
+      ready: live,
+      total: live,
+      state: live === 0 ? 'Pending' : 'Ready',
+      present: live,
+    })
     assert.deepEqual([entry], (await on.get('/seccomp/profiles')).json)
   }
 })
@@ -96,13 +117,23 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: a long one is packed 
 const naive = (minutesAgo: number) => new Date(Date.now() - minutesAgo * 60_000).toISOString().slice(0, -1)
 const digestOf = (n: number) => `sha256:${String(n).padStart(64, '0')}`
 async function runImage(pod_name: string, digest: number | null, minutesAgo: number) {
-  const container = { name: 'c', kind: 'regular', image: 'i', digest: digest && digestOf(digest), digest_kind: 'repo', state: 'running' }
+  const container = {
+    name: 'c',
+    kind: 'regular',
+    image: 'i',
+    digest: digest && digestOf(digest),
+    digest_kind: 'repo',
+    state: 'running',
+  }
   const owner = { pod_namespace: 'shop', workload_kind: 'Deployment', workload_name: 'web', capture_level: 'full' }
   const post = podPost({ pod_name, ...owner, time_stamp: naive(minutesAgo), containers: [container] })
   assert.equal((await app.post('/pod/spec', post)).status, 200)
 }
 async function sendAt(pod_name: string, syscalls: string[], time_stamp: string) {
-  assert.equal((await app.post('/pod/syscalls', [{ pod_name, pod_namespace: '', syscalls, arch: 'x86_64', time_stamp }])).status, 200)
+  assert.equal(
+    (await app.post('/pod/syscalls', [{ pod_name, pod_namespace: '', syscalls, arch: 'x86_64', time_stamp }])).status,
+    200,
+  )
 }
 const detail = async () => (await app.get(`${profilePath(web)}?detail=true`)).json.detail
 
@@ -160,7 +191,10 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: of many images those 
   const { syscalls } = await detail()
   const digestsOf = (wanted: string) => syscalls.find(({ name }: { name: string }) => name === wanted).imageDigests
   assert.deepEqual(digestsOf('read'), [3, 4, 5, 6, 7, 8, 9, 10].map(digestOf))
-  assert.deepEqual([digestsOf('s1'), digestsOf('s2'), digestsOf('s3'), digestsOf('s10')], [[], [], [digestOf(3)], [digestOf(10)]])
+  assert.deepEqual(
+    [digestsOf('s1'), digestsOf('s2'), digestsOf('s3'), digestsOf('s10')],
+    [[], [], [digestOf(3)], [digestOf(10)]],
+  )
 })
 
 test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: of a set from before nothing of this was kept the times are null', async () => {
@@ -238,6 +272,8 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name} 503: a table is locked for
     'seccomp_denial',
     'seccomp_denial_node',
   ])
-    await whileRefused(guarded.sql, table, async () => assertDatabaseBusy(await guarded.get(profilePath(web), { token })))
+    await whileRefused(guarded.sql, table, async () =>
+      assertDatabaseBusy(await guarded.get(profilePath(web), { token })),
+    )
   assert.equal((await guarded.get(profilePath(web), { token })).status, 200)
 })

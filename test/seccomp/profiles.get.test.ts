@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import http from 'node:http'
 import { beforeEach, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
-import { close, listen } from '../../lib/http/listen.ts'
+import { close, listen } from '../../lib/http/server/listen.ts'
 import type { EntryRow } from '../../lib/seccomp/entry.ts'
 import { LEVELS } from '../../lib/seccomp/index.ts'
 import { writtenList } from '../../lib/seccomp/profile-list.ts'
@@ -64,7 +64,8 @@ const onlyEntry = async (on: App = app) => {
 /** Of the app on its metrics page. */
 async function counters(on: App): Promise<{ hits: number; misses: number }> {
   const { text } = await on.get('/metrics')
-  const of = (name: string) => Number(new RegExp(`^broker_seccomp_profiles_cache_${name}_total (\\d+)$`, 'm').exec(text)?.[1])
+  const of = (name: string) =>
+    Number(new RegExp(`^broker_seccomp_profiles_cache_${name}_total (\\d+)$`, 'm').exec(text)?.[1])
   return { hits: of('hits'), misses: of('misses') }
 }
 const resource = (fields: Partial<StoredResource> = {}): StoredResource => ({
@@ -195,7 +196,10 @@ test('GET /seccomp/profiles 200: capture of a workload is that of its worst pod;
     deployment.capture.pods.map(({ name, level }: { name: string; level: string }) => `${name} ${level}`),
     ['p-1 custom', 'p-5 unknown', 'p-6 unknown', 'p-2 low', 'p-4 medium', 'p-3 high', 'p-0 full'],
   )
-  assert.deepEqual([deployment.capture.level, deployment.captureComplete, deployment.capture.incomplete], ['custom', false, 6])
+  assert.deepEqual(
+    [deployment.capture.level, deployment.captureComplete, deployment.capture.incomplete],
+    ['custom', false, 6],
+  )
   assert.deepEqual(set.capture, { level: 'unknown', complete: false, pods: [], more: 0, incomplete: 0 })
   assert.deepEqual(LEVELS.length, 6)
 })
@@ -204,7 +208,11 @@ test('GET /seccomp/profiles 200: at most 20 contributors, the worst first, and h
   await storeWorkloads(sql, [{ ...web, names: ['read'] }])
   await storePods(
     sql,
-    Array.from({ length: 23 }, (_, i) => ({ name: `p-${String(i).padStart(2, '0')}`, of: web, level: i === 22 ? 'medium' : 'full' })),
+    Array.from({ length: 23 }, (_, i) => ({
+      name: `p-${String(i).padStart(2, '0')}`,
+      of: web,
+      level: i === 22 ? 'medium' : 'full',
+    })),
   )
   const { capture } = await onlyEntry()
   assert.deepEqual([capture.pods.length, capture.more, capture.incomplete, capture.level], [20, 3, 1, 'medium'])
@@ -244,16 +252,25 @@ test('GET /seccomp/profiles 200: of several resources that updated last is shown
 })
 
 test('GET /seccomp/profiles 200: drift lists both sides by bytes and is in sync when nothing is missing', async () => {
-  const drift = async (allowed: string[], observed: string[]) => (await resourceShown({ names: allowed }, observed)).drift
+  const drift = async (allowed: string[], observed: string[]) =>
+    (await resourceShown({ names: allowed }, observed)).drift
   assert.deepEqual(await drift(['read', 'openat', 'clone'], ['write', 'read', 'futex']), {
     missing: ['futex', 'write'],
     extra: ['clone', 'openat'],
     inSync: false,
   })
-  assert.deepEqual(await drift(['read', 'write', 'mmap'], ['write', 'read']), { missing: [], extra: ['mmap'], inSync: true })
+  assert.deepEqual(await drift(['read', 'write', 'mmap'], ['write', 'read']), {
+    missing: [],
+    extra: ['mmap'],
+    inSync: true,
+  })
   assert.deepEqual(await drift(['read'], ['read']), { missing: [], extra: [], inSync: true })
   assert.deepEqual(await drift([], ['b', 'a']), { missing: ['a', 'b'], extra: [], inSync: false })
-  assert.deepEqual(await drift(['\u{1f600}', '\u{ff5e}'], ['a']), { missing: ['a'], extra: ['\u{ff5e}', '\u{1f600}'], inSync: false })
+  assert.deepEqual(await drift(['\u{1f600}', '\u{ff5e}'], ['a']), {
+    missing: ['a'],
+    extra: ['\u{ff5e}', '\u{1f600}'],
+    inSync: false,
+  })
 })
 
 test('GET /seccomp/profiles 200: the distribution of its own status is null until that was written', async () => {
@@ -293,7 +310,9 @@ test('GET /seccomp/profiles 200: a resource without a hash has no ready node', a
 test('GET /seccomp/profiles 200: folder and staleness are those of the settings; a staleness of 0 is no end', async () => {
   await storeWorkloads(elsewhere.sql, [{ ...web, names: ['read'] }])
   await storeResources(elsewhere.sql, [resource()])
-  await storeNodes(elsewhere.sql, [{ name: 'a', files: { 'other/dir/shop/cr.json': 'h1', [PATH]: 'h1' }, secondsAgo: 1e8 }])
+  await storeNodes(elsewhere.sql, [
+    { name: 'a', files: { 'other/dir/shop/cr.json': 'h1', [PATH]: 'h1' }, secondsAgo: 1e8 },
+  ])
   const { cr } = await onlyEntry(elsewhere)
   assert.equal(cr.localhostProfile, 'other/dir/shop/cr.json')
   assert.deepEqual(cr.distribution, { ready: 1, total: 1, state: 'Ready', present: 1 })
@@ -304,7 +323,10 @@ test('GET /seccomp/profiles 200: folder and staleness are those of the settings;
 test('GET /seccomp/profiles 400: the query parameter state, by which clients once filtered, whatever it is', async () => {
   for (const query of ['state=audit', 'state=', 'state', 'state=x&limit=1']) {
     const answer = await app.get(`/seccomp/profiles?${query}`)
-    assert.deepEqual([answer.status, answer.text], [400, 'Query deserialize error: state: not known here: this route has no parameters'])
+    assert.deepEqual(
+      [answer.status, answer.text],
+      [400, 'Query deserialize error: state: not known here: this route has no parameters'],
+    )
   }
 })
 
@@ -367,7 +389,10 @@ test('GET /seccomp/profiles 200: kept as it is and as gzip, with one length for 
     assert.equal(headers.get('content-type'), 'application/json')
   }
   const head = await cached.app.request('/seccomp/profiles', { method: 'HEAD' })
-  assert.deepEqual([head.status, head.headers.get('content-length'), await head.text()], [200, plain.headers.get('content-length'), ''])
+  assert.deepEqual(
+    [head.status, head.headers.get('content-length'), await head.text()],
+    [200, plain.headers.get('content-length'), ''],
+  )
 })
 
 test('GET /seccomp/profiles 200: after the connections to the database were lost it is made anew', async () => {
@@ -397,12 +422,17 @@ test('GET /seccomp/profiles 499: whoever leaves does not end what others wait fo
       await until('it is being made', async () => (await counters(cached)).misses === before.misses + 1)
       other = cached.get('/seccomp/profiles')
       outgoing.destroy()
-      await until('the server hears of it', async () => (await new Promise((r) => server.getConnections((_, n) => r(n)))) === 0)
+      await until(
+        'the server hears of it',
+        async () => (await new Promise((r) => server.getConnections((_, n) => r(n)))) === 0,
+      )
     })
     assert.equal((await other!).json.length, 1)
     assert.equal((await entries(cached)).length, 1)
     assert.equal((await counters(cached)).misses, before.misses + 1)
-    await until('the log tells', () => cached.logged.find((one) => one.route === '/seccomp/profiles' && one.status === 499))
+    await until('the log tells', () =>
+      cached.logged.find((one) => one.route === '/seccomp/profiles' && one.status === 499),
+    )
     assert.equal(budget.availableKib, budget.totalKib)
   } finally {
     await close(server, 0)
@@ -417,7 +447,11 @@ test('GET /seccomp/profiles 503: making it is shed when the read budget is spent
     { ...web, name: 'b', names: ['read'] },
     { ...web, name: 'c', names: ['read'] },
   ])
-  await storeResources(guarded.sql, [resource(), resource({ name: 'second' }), resource({ name: 'unseen', workload: 'unseen' })])
+  await storeResources(guarded.sql, [
+    resource(),
+    resource({ name: 'second' }),
+    resource({ name: 'unseen', workload: 'unseen' }),
+  ])
   const { budget } = guarded.deps
   const release = await budget.acquire(budget.totalKib)
   const crowd = await Promise.all([1, 2, 3].map(() => guarded.get('/seccomp/profiles', { token })))
@@ -435,7 +469,11 @@ test('GET /seccomp/profiles 503: names that are many or long are charged by thei
   const { budget } = guarded.deps
   const release = await budget.acquire(budget.totalKib)
   const bytes = 1_024 * 64 - 1 + 1_023 * 64 - 1
-  assertShed(await guarded.get('/seccomp/profiles', { token }), Math.ceil(4 + (3 * bytes) / 1_024 + DENIALS_KIB), budget.totalKib)
+  assertShed(
+    await guarded.get('/seccomp/profiles', { token }),
+    Math.ceil(4 + (3 * bytes) / 1_024 + DENIALS_KIB),
+    budget.totalKib,
+  )
   release()
 })
 

@@ -25,7 +25,8 @@ beforeEach(() => forgetSeccomp(sql))
 async function rollup(workload = web) {
   const list = (await app.get('/seccomp/profiles')).json as (WorkloadKey & { denials: unknown })[]
   const entry = list.find(
-    ({ namespace, kind, name }) => [namespace, kind, name].join() === [workload.namespace, workload.kind, workload.name].join(),
+    ({ namespace, kind, name }) =>
+      [namespace, kind, name].join() === [workload.namespace, workload.kind, workload.name].join(),
   )
   const { denials } = (await app.get(profilePath(workload))).json
   assert.deepEqual(entry!.denials, denials)
@@ -52,7 +53,12 @@ test('GET /seccomp/profiles 200: denials are null while no node tells of them, a
   await storeWatchers(sql, [{ name: 'off', capturing: false }])
   assert.equal(await rollup(), null)
   await storeWatchers(sql, [{ name: 'on' }])
-  assert.deepEqual(await rollup(), { total: 1, syscalls: ['bpf'], actions: ['SCMP_ACT_LOG'], lastSeen: '2026-05-01T10:00:00Z' })
+  assert.deepEqual(await rollup(), {
+    total: 1,
+    syscalls: ['bpf'],
+    actions: ['SCMP_ACT_LOG'],
+    lastSeen: '2026-05-01T10:00:00Z',
+  })
 })
 
 test('GET /seccomp/profiles 200: a node tells for three of its intervals, five minutes at least and thirty at most', async () => {

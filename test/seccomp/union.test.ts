@@ -102,7 +102,8 @@ test('bounded_union: what is stored stays, the first of the others by bytes find
                                      array(select json_array_elements_text(${JSON.stringify(offered)}::text::json)), ${most}, ${mostBytes})) as all`
         const others = [...new Set(offered)].filter((one) => !stored.includes(one)).sort(byBytes)
         const inOrder = [...[...stored].sort(byBytes), ...others]
-        const bytesUpTo = (end: number) => inOrder.slice(0, end).reduce((sum, one) => sum + Buffer.byteLength(one) + 1, 0)
+        const bytesUpTo = (end: number) =>
+          inOrder.slice(0, end).reduce((sum, one) => sum + Buffer.byteLength(one) + 1, 0)
         const chosen = inOrder.filter((_, i) => i < most && bytesUpTo(i + 1) <= mostBytes)
         assert.deepEqual(row!.all, chosen.sort(byBytes))
       },
@@ -127,7 +128,10 @@ test('workload_key tells every two workloads apart, can be taken apart, and is n
         select workload_key(w ->> 0, w ->> 1, w ->> 2) as key
         from json_array_elements(${JSON.stringify(all)}::text::json) with ordinality a(w, n) order by n`
       for (const [i, { key }] of keys.entries())
-        assert.deepEqual(key === null ? null : JSON.parse(key), all[i]!.every((one) => one !== null && one.trim() !== '') ? all[i] : null)
+        assert.deepEqual(
+          key === null ? null : JSON.parse(key),
+          all[i]!.every((one) => one !== null && one.trim() !== '') ? all[i] : null,
+        )
     }),
     { numRuns: 60 },
   )
@@ -246,7 +250,8 @@ test('who waited for another that added the same does not write', async () => {
   let written: unknown
   await sql.begin(async (first) => {
     await first`select union_syscalls(${JSON.stringify([entry(one, ['read'])])}::text::json)`
-    ;[written] = await first`select updated_at::text, xmin::text, ctid::text from workload_syscalls where pod_namespace = ${of.namespace}`
+    ;[written] =
+      await first`select updated_at::text, xmin::text, ctid::text from workload_syscalls where pod_namespace = ${of.namespace}`
     second = post(entry(other, ['read']))
     await until('the second waits', async () => (await waiting(sql)) === 1)
   })
@@ -260,7 +265,12 @@ test('a union outlives its pods', async () => {
   const name = await pod(of, ['read'])
   const before = await rowOf(of)
   await sql`update pod set is_dead = true, time_stamp = timestamp '2000-01-01' where pod_name = ${name}`
-  await deadPodRetention.run({ config: app.deps.config, db: app.db, log: app.deps.log, signal: new AbortController().signal } as never)
+  await deadPodRetention.run({
+    config: app.deps.config,
+    db: app.db,
+    log: app.deps.log,
+    signal: new AbortController().signal,
+  } as never)
   assert.equal((await sql`select from pod where pod_name = ${name}`).length, 0)
   assert.deepEqual(await rowOf(of), before)
   await pod(of, ['brk'])
@@ -282,14 +292,17 @@ const rejected = async () => {
 
 test('names beyond those that there may be are left out and counted: what is stored stays, then the first by bytes', async () => {
   const of = workload()
-  const numbered = (prefix: string, total: number) => Array.from({ length: total }, (_, i) => `${prefix}${String(i).padStart(4, '0')}`)
+  const numbered = (prefix: string, total: number) =>
+    Array.from({ length: total }, (_, i) => `${prefix}${String(i).padStart(4, '0')}`)
   const name = await pod(of, numbered('m', MAX_NAMES - 2))
   let before = await rejected()
   await post(entry(name, ['z', 'b', 'c', 'a']))
   const full = (await rowOf(of))!
   assert.deepEqual([full.count, full.syscalls], [MAX_NAMES, ['a', 'b', ...numbered('m', MAX_NAMES - 2)].join(',')])
   assert.equal((await rejected()) - before, 2)
-  assert.ok(app.logged.some((line) => String(line.msg).startsWith(`${PATH}: `) && line.entries === 2 && line.level === 40))
+  assert.ok(
+    app.logged.some((line) => String(line.msg).startsWith(`${PATH}: `) && line.entries === 2 && line.level === 40),
+  )
 
   // From here on nothing of it grows, is written or locked.
   before = await rejected()
@@ -299,7 +312,11 @@ test('names beyond those that there may be are left out and counted: what is sto
   before = await rejected()
   await post(entry(name, ['00']))
   assert.equal((await rejected()) - before, 0, 'a repeated post is not looked at again')
-  assert.equal(app.logged.filter((line) => String(line.msg).startsWith(`${PATH}: `) && line.level === 40).length, 1, 'told once a minute')
+  assert.equal(
+    app.logged.filter((line) => String(line.msg).startsWith(`${PATH}: `) && line.level === 40).length,
+    1,
+    'told once a minute',
+  )
 })
 
 test('names beyond the bytes that there may be are left out and counted', async () => {
@@ -333,7 +350,10 @@ test('architectures beyond those that there may be are left out and counted', as
 test('one body may name pods of many workloads, and one pod several times', async () => {
   const all = Array.from({ length: 40 }, workload)
   const names = await Promise.all(all.map((of) => run(unique('many'), of)))
-  await post(...names.toReversed().map((name) => entry(name, ['read'])), ...names.map((name, i) => entry(name, [`s${i}`])))
+  await post(
+    ...names.toReversed().map((name) => entry(name, ['read'])),
+    ...names.map((name, i) => entry(name, [`s${i}`])),
+  )
   for (const [i, of] of all.entries()) assert.equal(await namesOf(of), [`read`, `s${i}`].sort().join(','))
 })
 
@@ -376,7 +396,14 @@ class Model {
   run(pod: string, namespace: string, uid: string, workload: string | null, level: string | null, time: number): void {
     let one = this.instances.find((other) => other.pod === pod && other.namespace === namespace && other.uid === uid)
     if (one === undefined) {
-      one = { pod, namespace, uid, workload, levels: [level, level].map((one, n) => ({ since: n * time, level: one })), start: time }
+      one = {
+        pod,
+        namespace,
+        uid,
+        workload,
+        levels: [level, level].map((one, n) => ({ since: n * time, level: one })),
+        start: time,
+      }
       this.instances.push(one)
     }
     one.workload ??= workload
@@ -390,14 +417,17 @@ class Model {
   send(sent: Sent): void {
     const { pod, namespace, time, arch } = sent
     const names = sent.names.filter((name) => name.trim() !== '')
-    const possible = this.instances.filter((one) => one.pod === pod && (namespace === '' || one.namespace === namespace))
+    const possible = this.instances.filter(
+      (one) => one.pod === pod && (namespace === '' || one.namespace === namespace),
+    )
     const namespaces = [...new Set(possible.map((one) => one.namespace))]
     const senders = namespaces.map((of) => {
       const sorted = possible.filter((one) => one.namespace === of).sort((a, b) => a.start - b.start)
       return sorted.filter(({ start }) => start <= time).at(-1) ?? sorted[0]!
     })
     if (senders.length > 1) {
-      if (names.length > 0) for (const one of senders) if (one.workload !== null) this.#contribute(one, time, false).isDoubtful = true
+      if (names.length > 0)
+        for (const one of senders) if (one.workload !== null) this.#contribute(one, time, false).isDoubtful = true
       return
     }
     const [one] = senders
@@ -497,7 +527,10 @@ test('whatever is posted in whatever order, unions and captures are those of a m
           const entries = one.entries.map(({ pod, namespace, names, arch, at }, n) => {
             const time = clock(at) + n * 40
             const sent = { pod: called(pod), namespace: namespace && `${prefix}-${namespace}`, names, arch, time }
-            return { sent, body: entry(sent.pod, names, { arch, pod_namespace: sent.namespace, time_stamp: timeOf(time) }) }
+            return {
+              sent,
+              body: entry(sent.pod, names, { arch, pod_namespace: sent.namespace, time_stamp: timeOf(time) }),
+            }
           })
           for (const { sent } of entries) model.send(sent)
           const body = entries.map((each) => each.body)
@@ -508,7 +541,8 @@ test('whatever is posted in whatever order, unions and captures are those of a m
                  w.syscall_count::integer as count, w.updated_at::text as at, to_json(c.names) as pods, to_json(c.ranks) as ranks
           from workload_syscalls w cross join lateral workload_capture(w.pod_namespace, w.workload_kind, w.workload_name) c
           where starts_with(w.pod_namespace, ${`${prefix}-`})`
-        const captured = (names: string[] | null, ranks: number[]) => (names ?? []).map((name, n) => `${name} ${ranks[n]}`)
+        const captured = (names: string[] | null, ranks: number[]) =>
+          (names ?? []).map((name, n) => `${name} ${ranks[n]}`)
         const found = rows.map(({ key, syscalls, arches, hash, count, pods, ranks }) => [
           ...[JSON.stringify(JSON.parse(key)), syscalls, arches, hash, count, captured(pods, ranks)],
         ])
@@ -526,7 +560,8 @@ test('whatever is posted in whatever order, unions and captures are those of a m
         const now = new Map(rows.map(({ key, at }) => [JSON.stringify(JSON.parse(key)), at as string]))
         for (const [key, { names, arches }] of model.unions) {
           const was = times.get(key)
-          if (was !== undefined) assert.equal(now.get(key)! > was, names.size + arches.size > before.get(key)!, 'the time of a union')
+          if (was !== undefined)
+            assert.equal(now.get(key)! > was, names.size + arches.size > before.get(key)!, 'the time of a union')
           if (was !== undefined) assert.ok(now.get(key)! >= was)
         }
         times = now
@@ -552,11 +587,16 @@ test('posts of many pods at once, over two replicas, lose nothing and never dead
       const i = (k * 11 + j * (k % 5) * 3 + j) % pods.length
       const syscall = `s${(k * j) % 97}`
       expected.get(home(i).name)!.add(syscall).add('read')
-      return entry(pods[i]!, [syscall, 'read'], { arch: j % 2 ? 'x86_64' : 'aarch64', time_stamp: `2026-01-01T09:00:${10 + (k % 40)}` })
+      return entry(pods[i]!, [syscall, 'read'], {
+        arch: j % 2 ? 'x86_64' : 'aarch64',
+        time_stamp: `2026-01-01T09:00:${10 + (k % 40)}`,
+      })
     })
     return k % 2 ? entries : entries.reverse()
   })
-  const statuses = await Promise.all(posts.map(async (body, k) => (k % 2 ? replica.post(PATH, body) : (await app.post(PATH, body)).status)))
+  const statuses = await Promise.all(
+    posts.map(async (body, k) => (k % 2 ? replica.post(PATH, body) : (await app.post(PATH, body)).status)),
+  )
   assert.deepEqual(new Set(statuses), new Set([200]))
   assert.equal(app.db.ingest.stats.retried - retried, 0, 'a deadlock')
   for (const of of all) {

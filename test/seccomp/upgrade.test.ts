@@ -31,7 +31,12 @@ async function databaseBefore(t: TestContext) {
   return {
     sql,
     upgrade: () => migrate({ connection: url, log }),
-    pod: (name: string, workload: string | null, level: string | null, fields: { uid?: string; started?: string } = {}) => sql`
+    pod: (
+      name: string,
+      workload: string | null,
+      level: string | null,
+      fields: { uid?: string; started?: string } = {},
+    ) => sql`
       insert into pod (pod_name, pod_ip, pod_namespace, time_stamp, node_name, is_dead, pod_ips, workload_kind, workload_name, capture_level, pod_uid,
                        started_at)
       values (${name}, '', 'shop', ${T}, 'n', false, '{}', ${workload && 'Deployment'}, ${workload}, ${level}, ${fields.uid ?? null},
@@ -48,19 +53,40 @@ async function databaseBefore(t: TestContext) {
         await sql`select worst, pods, to_json(names) as names, to_json(ranks) as ranks from workload_capture('shop', 'Deployment', ${name})`
       return (row!.names ?? []).map((one: string, i: number) => `${one} ${row!.ranks[i]}`)
     },
-    namesOf: async (name: string) => (await sql`select syscalls from workload_syscalls where workload_name = ${name}`)[0]?.syscalls,
+    namesOf: async (name: string) =>
+      (await sql`select syscalls from workload_syscalls where workload_name = ${name}`)[0]?.syscalls,
   }
 }
 type Before = Awaited<ReturnType<typeof databaseBefore>>
 /** As a replica of the release before does it. */
-async function oldPost({ sql }: Before, pod_name: string, syscalls: string[], time_stamp: string, pod_namespace = ''): Promise<unknown> {
+async function oldPost(
+  { sql }: Before,
+  pod_name: string,
+  syscalls: string[],
+  time_stamp: string,
+  pod_namespace = '',
+): Promise<unknown> {
   const doc = JSON.stringify([{ pod_name, pod_namespace, syscalls, arch: 'x86_64', time_stamp }])
   return (await sql`select union_syscalls(${doc}::text::json) as left_out`)[0]!.left_out
 }
 async function oldSpec({ sql }: Before, pod_name: string, workload: string, level: string, fields: object) {
   const pod = {
-    ...{ pod_name, pod_ip: '', pod_namespace: 'shop', pod_obj: null, node_name: 'n', is_dead: false, pod_identity: null },
-    ...{ workload_selector_labels: null, pod_ips: [], workload_kind: 'Deployment', workload_name: workload, capture_level: level },
+    ...{
+      pod_name,
+      pod_ip: '',
+      pod_namespace: 'shop',
+      pod_obj: null,
+      node_name: 'n',
+      is_dead: false,
+      pod_identity: null,
+    },
+    ...{
+      workload_selector_labels: null,
+      pod_ips: [],
+      workload_kind: 'Deployment',
+      workload_name: workload,
+      capture_level: level,
+    },
     ...{ host_network: null, started_at: null, pod_uid: null, running_containers: null, ...fields },
   }
   return (await sql`select upsert_pods(${JSON.stringify([pod])}::text::json) as n`)[0]!.n
@@ -108,11 +134,19 @@ test('a replica of the release before, beside new ones, tells pods apart, too', 
   const before = await databaseBefore(t)
   await before.upgrade()
   const { sql } = before
-  assert.equal(await oldSpec(before, 'db-0', 'db', 'low', { time_stamp: '2026-01-01T09:00:00', pod_uid: 'a', pod_obj: {} }), 1)
+  assert.equal(
+    await oldSpec(before, 'db-0', 'db', 'low', { time_stamp: '2026-01-01T09:00:00', pod_uid: 'a', pod_obj: {} }),
+    1,
+  )
   assert.equal(await oldPost(before, 'db-0', ['read'], '2026-01-01T09:01:00'), 0)
   await oldSpec(before, 'db-0', 'db', 'full', { time_stamp: '2026-01-01T09:02:00', pod_uid: 'b', pod_obj: {} })
   assert.deepEqual(await before.capture('db'), ['db-0 3'])
-  await oldSpec(before, 'db-0', 'db', 'full', { time_stamp: '2026-01-01T09:03:00', pod_namespace: 'bank', pod_uid: 'c', pod_obj: {} })
+  await oldSpec(before, 'db-0', 'db', 'full', {
+    time_stamp: '2026-01-01T09:03:00',
+    pod_namespace: 'bank',
+    pod_uid: 'c',
+    pod_obj: {},
+  })
   await oldPost(before, 'db-0', ['bpf'], '2026-01-01T09:04:00', 'bank')
   assert.equal(await oldPost(before, 'db-0', ['write'], '2026-01-01T09:05:00', 'shop'), 0)
   const sets = await sql`select pod_namespace, syscalls from workload_syscalls order by 1`

@@ -9,7 +9,10 @@ export interface Told {
 const same = (one: string, other: string) => one.toUpperCase() === other.toUpperCase()
 const rankOf = (id: string) => ['CVE-', 'GHSA-'].findIndex((start) => id.toUpperCase().startsWith(start)) >>> 0
 
-export function keptId({ vuln_id, aliases }: { vuln_id: string; aliases: readonly string[] }, told: readonly Told[]): string {
+export function keptId(
+  { vuln_id, aliases }: { vuln_id: string; aliases: readonly string[] },
+  told: readonly Told[],
+): string {
   const isAdvisory = aliases.some((alias) => rankOf(alias) <= 1)
   if (isAdvisory) return vuln_id
   const calls = (id: string, alias: string) => told.some((one) => same(one.vuln_id, id) && same(one.alias, alias))

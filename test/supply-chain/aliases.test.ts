@@ -27,22 +27,38 @@ function newIds() {
 
 async function runningImage() {
   const [digest, namespace] = [newDigest(), newNamespace()]
-  const pod = await app.post('/pod/spec', replica(namespace, [container('app', digest)]), { token: TOKENS.BROKER_TOKEN_INGEST })
+  const pod = await app.post('/pod/spec', replica(namespace, [container('app', digest)]), {
+    token: TOKENS.BROKER_TOKEN_INGEST,
+  })
   assert.equal(pod.status, 200, pod.text)
   return { digest, namespace }
 }
 
 async function scanned(digest: string, source: string, findings: Posted[], fields: object = {}): Promise<string> {
   made++
-  const vulnerabilities = findings.map((one) => ({ severity: 'HIGH', package: { name: 'requests', version: '2.0', type: 'pip' }, ...one }))
+  const vulnerabilities = findings.map((one) => ({
+    severity: 'HIGH',
+    package: { name: 'requests', version: '2.0', type: 'pip' },
+    ...one,
+  }))
   const scanned_at = new Date(Date.now() - 3_600_000 + made * 1_000).toISOString()
-  const payload = { schema_version: 1, source, image: { digest, repository: 'team/app' }, scanned_at, vulnerabilities, ...fields }
-  const answer = await app.post(`/images/${digest}/vulnerabilities`, payload, { token: TOKENS.BROKER_TOKEN_SUPPLYCHAIN })
+  const payload = {
+    schema_version: 1,
+    source,
+    image: { digest, repository: 'team/app' },
+    scanned_at,
+    vulnerabilities,
+    ...fields,
+  }
+  const answer = await app.post(`/images/${digest}/vulnerabilities`, payload, {
+    token: TOKENS.BROKER_TOKEN_SUPPLYCHAIN,
+  })
   assert.equal(answer.status, 200, answer.text)
   return answer.json.status
 }
 
-const pass = () => supplyChainRefresh.run({ config: deps.config, db, log: deps.log, signal: new AbortController().signal })
+const pass = () =>
+  supplyChainRefresh.run({ config: deps.config, db, log: deps.log, signal: new AbortController().signal })
 async function passed(): Promise<void> {
   assert.equal((await pass()).outcome, 'done')
   assert.deepEqual(await storedSummary(sql), await expectedSummary(sql, deps.config.imageRunningWindowSecs))
@@ -57,20 +73,32 @@ const ids = (items: { id: string }[]) => items.map(({ id }) => id)
 const findingsOf = async (digest: string): Promise<any[]> => (await get(`/images/${digest}/vulnerabilities`)).items
 const listed = async (namespace: string) => ids((await get(`/vulnerabilities?namespace=${namespace}`)).items)
 const storedIds = async (digest: string, source: string) =>
-  (await sql<{ id: string }[]>`select vuln_id as id from image_finding where digest = ${digest} and source = ${source} order by 1`).map(
-    ({ id }) => id,
-  )
+  (
+    await sql<
+      { id: string }[]
+    >`select vuln_id as id from image_finding where digest = ${digest} and source = ${source} order by 1`
+  ).map(({ id }) => id)
 
 /** One finding of both sources, in the list of the image, in the summary and where it is. */
-async function assertOne({ digest, namespace }: { digest: string; namespace: string }, id: string, alias: string): Promise<void> {
+async function assertOne(
+  { digest, namespace }: { digest: string; namespace: string },
+  id: string,
+  alias: string,
+): Promise<void> {
   const found = await findingsOf(digest)
   assert.deepEqual(ids(found), [id])
   assert.deepEqual([found[0].aliases, found[0].sources], [[alias], ['db-matcher', 'operator-scanner']])
   const summary = (await get(`/vulnerabilities?namespace=${namespace}`)).items
-  assert.deepEqual([ids(summary), summary[0].aliases, summary[0].images, summary[0].packageCount], [[id], [alias], 1, 1])
+  assert.deepEqual(
+    [ids(summary), summary[0].aliases, summary[0].images, summary[0].packageCount],
+    [[id], [alias], 1, 1],
+  )
   for (const name of [id, alias]) {
     const exposure = await get(`/vulnerabilities/${name}/exposure`)
-    assert.deepEqual([exposure.images.length, exposure.images[0].packages.length, exposure.images[0].sources.length], [1, 1, 2])
+    assert.deepEqual(
+      [exposure.images.length, exposure.images[0].packages.length, exposure.images[0].sources.length],
+      [1, 1, 2],
+    )
     assert.deepEqual(ids((await get(`/images/${digest}/vulnerabilities?vuln_id=${name}`)).items), [id])
     assert.deepEqual(ids((await get(`/vulnerabilities?vuln_id=${name}`)).items), [id])
   }
@@ -155,9 +183,15 @@ test('a payload that is sent again is unchanged, and a newer one is stored by th
   await scanned(image.digest, 'operator-scanner', [{ id: cve, aliases: [ghsa] }])
   await passed()
   assert.equal(await scanned(image.digest, 'db-matcher', [{ id: ghsa }], { scanned_at }), 'unchanged')
-  assert.equal(await scanned(image.digest, 'db-matcher', [{ id: ghsa }], { scanned_at: new Date().toISOString() }), 'unchanged')
+  assert.equal(
+    await scanned(image.digest, 'db-matcher', [{ id: ghsa }], { scanned_at: new Date().toISOString() }),
+    'unchanged',
+  )
   await assertOne(image, cve, ghsa)
-  assert.equal(await scanned(image.digest, 'db-matcher', [{ id: ghsa, title: 'new' }], { scanned_at: new Date().toISOString() }), 'stored')
+  assert.equal(
+    await scanned(image.digest, 'db-matcher', [{ id: ghsa, title: 'new' }], { scanned_at: new Date().toISOString() }),
+    'stored',
+  )
   await assertOne(image, cve, ghsa)
   await passed()
   await assertOne(image, cve, ghsa)
@@ -210,12 +244,26 @@ test('a payload that has both ids for a package has one finding with what both s
   const teacher = newDigest()
   await scanned(teacher, 'operator-scanner', [{ id: cve, aliases: [ghsa] }])
   for (const again of [false, true]) {
-    if (again) await scanned(image.digest, 'db-matcher', [...both, { id: 'CVE-1', package: { name: 'third', version: '1', type: 'pip' } }])
+    if (again)
+      await scanned(image.digest, 'db-matcher', [
+        ...both,
+        { id: 'CVE-1', package: { name: 'third', version: '1', type: 'pip' } },
+      ])
     await passed()
     const [found, ...others] = (await findingsOf(image.digest)).filter(({ package: { name } }) => name === 'requests')
     assert.deepEqual(others, [])
     assert.deepEqual(
-      [found.id, found.severity, found.fixedVersions, found.filePaths, found.score, found.epss, found.title, found.primaryUrl, found.cvss],
+      [
+        found.id,
+        found.severity,
+        found.fixedVersions,
+        found.filePaths,
+        found.score,
+        found.epss,
+        found.title,
+        found.primaryUrl,
+        found.cvss,
+      ],
       [cve, 'CRITICAL', ['2', '3'], ['a', 'b'], 9, 0.25, 'of GHSA', 'https://a.test/', { ghsa: { v3_score: 9 } }],
     )
   }
@@ -224,7 +272,10 @@ test('a payload that has both ids for a package has one finding with what both s
   await sql`update cve_alias set told_at = told_at - interval '3 days'`
   await pass()
   await passed()
-  assert.deepEqual(await sql`select * from image_finding where digest = ${image.digest} order by vuln_id, package_name`, before)
+  assert.deepEqual(
+    await sql`select * from image_finding where digest = ${image.digest} order by vuln_id, package_name`,
+    before,
+  )
 })
 
 test('an id is followed along several aliases', async () => {
@@ -262,7 +313,11 @@ test('two replicas that store and pass at the same time count everything once', 
     pass(),
     pass(),
   ])
-  await Promise.all([pass(), pass(), ...images.map(({ digest }) => scanned(digest, 'db-matcher', [{ id: ghsa, title: 'new' }]))])
+  await Promise.all([
+    pass(),
+    pass(),
+    ...images.map(({ digest }) => scanned(digest, 'db-matcher', [{ id: ghsa, title: 'new' }])),
+  ])
   await passed()
   for (const image of images) assert.deepEqual(ids(await findingsOf(image.digest)), [cve])
   const [found, ...others] = (await get(`/vulnerabilities?vuln_id=${ghsa}`)).items

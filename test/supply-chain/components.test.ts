@@ -30,13 +30,27 @@ function refused(payload: unknown): [number, string] {
 
 test('a component with every field is kept with every field, in its place, repeated ones too', () => {
   const full = {
-    ...{ name: ' libssl3', version: '3.0.11', purl: 'pkg:deb/debian/libssl3@3.0.11', type: 'deb', class: 'os-pkgs', src_name: 'openssl' },
-    ...{ src_version: '3.0.11-1', licenses: ['Apache-2.0', ' ', 'MIT', 'MIT'], layer_digest: image, file_paths: ['b', 'a', 'b'] },
+    ...{
+      name: ' libssl3',
+      version: '3.0.11',
+      purl: 'pkg:deb/debian/libssl3@3.0.11',
+      type: 'deb',
+      class: 'os-pkgs',
+      src_name: 'openssl',
+    },
+    ...{
+      src_version: '3.0.11-1',
+      licenses: ['Apache-2.0', ' ', 'MIT', 'MIT'],
+      layer_digest: image,
+      file_paths: ['b', 'a', 'b'],
+    },
   }
   const kept = { ...full, name: 'libssl3', licenses: ['Apache-2.0', 'MIT', 'MIT'], file_paths: ['b', 'a'] }
   const bare = { name: 'bare', licenses: [], file_paths: [] }
   const nulls = Object.fromEntries(Object.keys(full).map((key) => [key, null]))
-  const { rows, header, page } = prepare(sbomOf(image, [full, { name: 'bare' }, { ...nulls, name: 'bare' }, { ...full, unknown: 1 }]))
+  const { rows, header, page } = prepare(
+    sbomOf(image, [full, { name: 'bare' }, { ...nulls, name: 'bare' }, { ...full, unknown: 1 }]),
+  )
   assert.deepEqual(rows, [kept, bare, bare, kept])
   assert.deepEqual([header.item_count, page], [4, null])
 })
@@ -55,7 +69,10 @@ test('texts are cut to their bytes, and lists to their first entries', () => {
 })
 
 test('a component without a name is refused by its place', () => {
-  assert.deepEqual(refused(sbomOf(image, [component(), component({ name: '\u0001' })])), [422, 'components[1].name: expected text'])
+  assert.deepEqual(refused(sbomOf(image, [component(), component({ name: '\u0001' })])), [
+    422,
+    'components[1].name: expected text',
+  ])
 })
 
 test('what has another type is refused by its path', () => {
@@ -96,7 +113,8 @@ test('what has another type is refused by its path', () => {
 })
 
 test('10 000 components are taken, one more is not', () => {
-  const list = (n: number) => JSON.stringify(sbomOf(image, [])).replace('[]', `[${Array(n).fill('{"name":"x"}').join()}]`)
+  const list = (n: number) =>
+    JSON.stringify(sbomOf(image, [])).replace('[]', `[${Array(n).fill('{"name":"x"}').join()}]`)
   assert.equal(prepare(list(MAX_COMPONENTS)).header.item_count, MAX_COMPONENTS)
   assert.deepEqual(refused(list(MAX_COMPONENTS + 1)), [413, 'body has more than 10000 components'])
 })
@@ -151,7 +169,10 @@ test('the header tells format and version, and nothing of findings', () => {
     sbom_sources: ['registry'],
   })
   assert.deepEqual([header.sbom_format, header.sbom_spec_version.length], ['CycloneDX', 64])
-  assert.deepEqual([header.os_family, header.os_eosl, header.db_updated_at, header.sbom_sources], [null, false, null, []])
+  assert.deepEqual(
+    [header.os_family, header.os_eosl, header.db_updated_at, header.sbom_sources],
+    [null, false, null, []],
+  )
   assert.deepEqual([headerOf({}).sbom_format, headerOf({}).sbom_spec_version], [null, null])
 })
 
@@ -183,7 +204,13 @@ test('how it was found is kept of an SBOM of a registry alone', () => {
   const of = (sent: unknown, source = 'registry') => headerOf({ attestation: sent, source }).attestation
   assert.deepEqual(of({ ...attestation, payload_sha256: 'a'.repeat(64) }), attestation)
   assert.deepEqual(of({ ...attestation, artifact_digest: 'sha256:1' }), { ...attestation, artifact_digest: null })
-  assert.deepEqual(of({}), { mechanism: null, artifact_digest: null, media_type: null, predicate_type: null, verified: false })
+  assert.deepEqual(of({}), {
+    mechanism: null,
+    artifact_digest: null,
+    media_type: null,
+    predicate_type: null,
+    verified: false,
+  })
   const long = 'x'.repeat(300)
   const cut = of({ mechanism: long, media_type: long, predicate_type: long })
   assert.deepEqual([cut.mechanism.length, cut.media_type.length, cut.predicate_type.length], [64, 256, 256])

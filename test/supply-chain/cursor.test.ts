@@ -24,13 +24,31 @@ test('what this list did not write is refused', () => {
   const good = writeCursor([1, 'a', 'b'])
   const bad = [
     ...['not a cursor', '3.4812', `${good}=`, `${good}!`, ` ${good}`, good.slice(0, -2), `${good}${good}`],
-    ...['[1,"a","b"] ', '[1, "a","b"]', '[1.0,"a","b"]', '[1,"a"]', '[1,"a","b","c"]', '["1","a","b"]', '[6,"a","b"]', '[-1,"a","b"]'].map(
-      encoded,
-    ),
-    ...['[1,"a\\u0000","b"]', '[1,"a","\\ud800"]', '[1,"a",null]', '[1e400,"a","b"]', 'null', '{}', '[', `${'['.repeat(9_000)}`].map(
-      encoded,
-    ),
+    ...[
+      '[1,"a","b"] ',
+      '[1, "a","b"]',
+      '[1.0,"a","b"]',
+      '[1,"a"]',
+      '[1,"a","b","c"]',
+      '["1","a","b"]',
+      '[6,"a","b"]',
+      '[-1,"a","b"]',
+    ].map(encoded),
+    ...[
+      '[1,"a\\u0000","b"]',
+      '[1,"a","\\ud800"]',
+      '[1,"a",null]',
+      '[1e400,"a","b"]',
+      'null',
+      '{}',
+      '[',
+      `${'['.repeat(9_000)}`,
+    ].map(encoded),
   ]
   for (const sent of bad)
-    assert.equal(after.safeParse(sent).error?.issues[0]?.message, 'expected the nextAfter of a page of this list', sent.slice(0, 80))
+    assert.equal(
+      after.safeParse(sent).error?.issues[0]?.message,
+      'expected the nextAfter of a page of this list',
+      sent.slice(0, 80),
+    )
 })

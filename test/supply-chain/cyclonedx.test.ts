@@ -11,19 +11,28 @@ const app = await startApp()
 
 const schema = (name: string): AnySchemaObject =>
   JSON.parse(
-    readFileSync(new URL(`../../node_modules/@cyclonedx/cyclonedx-library/res/schema/${name}.schema.json`, import.meta.url), 'utf8'),
+    readFileSync(
+      new URL(`../../node_modules/@cyclonedx/cyclonedx-library/res/schema/${name}.schema.json`, import.meta.url),
+      'utf8',
+    ),
   )
 
 // The schema says things that the strict mode of ajv takes for mistakes; of formats a document of ours has none.
 const ajv = new Ajv({ strict: false, validateFormats: false })
-for (const name of ['spdx.SNAPSHOT', 'jsf-0.82.SNAPSHOT']) ajv.addSchema(schema(name), `http://cyclonedx.org/schema/${name}.schema.json`)
+for (const name of ['spdx.SNAPSHOT', 'jsf-0.82.SNAPSHOT'])
+  ajv.addSchema(schema(name), `http://cyclonedx.org/schema/${name}.schema.json`)
 const isCycloneDx = ajv.compile(schema('bom-1.5.SNAPSHOT'))
 
 function assertValid(document: unknown): void {
   assert.ok(isCycloneDx(document), JSON.stringify(isCycloneDx.errors?.slice(0, 3)))
 }
 
-type Components = { 'bom-ref': string; name: string; licenses?: { license: { name: string } }[]; properties?: { value: string }[] }[]
+type Components = {
+  'bom-ref': string
+  name: string
+  licenses?: { license: { name: string } }[]
+  properties?: { value: string }[]
+}[]
 
 async function documentOf(components: Record<string, unknown>[], fields: Record<string, unknown> = {}) {
   const digest = newDigest()
@@ -36,7 +45,23 @@ async function documentOf(components: Record<string, unknown>[], fields: Record<
 
 /** Texts that are hard on whoever puts JSON together, and that ingest lets through. */
 const HOSTILE = [
-  ...['"', '\\', '\\"', '"}],"x":[{"', '\\u0000', "'", '\u007f', '<script>', '{{', '%s', '$1', '||', 'a,b', '💥', '\u2027\u202e'],
+  ...[
+    '"',
+    '\\',
+    '\\"',
+    '"}],"x":[{"',
+    '\\u0000',
+    "'",
+    '\u007f',
+    '<script>',
+    '{{',
+    '%s',
+    '$1',
+    '||',
+    'a,b',
+    '💥',
+    '\u2027\u202e',
+  ],
   ...['\u{10ffff}', 'é'.normalize('NFD'), 'null', 'true', '[]', '{}', '-0', 'NaN'],
 ]
 
@@ -104,7 +129,13 @@ test('texts that would end a string, an object or a format come as they are', as
 })
 
 test('licences that are no names of the list, expressions and whole texts', async () => {
-  const licenses = ['GPL-2.0-or-later WITH Classpath-exception-2.0', '(MIT OR Apache-2.0)', 'NOASSERTION', 'see LICENSE.md', 'ß'.repeat(64)]
+  const licenses = [
+    'GPL-2.0-or-later WITH Classpath-exception-2.0',
+    '(MIT OR Apache-2.0)',
+    'NOASSERTION',
+    'see LICENSE.md',
+    'ß'.repeat(64),
+  ]
   const { components } = await documentOf([component('a', { licenses }), component('b', { licenses: ['MIT', 'MIT'] })])
   assert.deepEqual(
     components[0]!.licenses?.map(({ license }) => license.name),

@@ -47,7 +47,9 @@ test('an exposure reads what is of its vulnerability, of the namespaces of its w
       select relname, seq_scan::int, (seq_tup_read + coalesce(idx_tup_fetch, 0))::int as rows
       from pg_stat_xact_user_tables order by relname`
     const before = new Map((await read()).map((one) => [one.relname, one]))
-    const [row] = await inside<{ answer: { workloads: unknown[] } }[]>`select cve_exposure('cve-few', 72, 900, '{}') as answer`
+    const [row] = await inside<
+      { answer: { workloads: unknown[] } }[]
+    >`select cve_exposure('cve-few', 72, 900, '{}') as answer`
     assert.equal(row!.answer.workloads.length, 2)
     return (await read())
       .map(({ relname, seq_scan, rows }) => ({
@@ -73,5 +75,6 @@ test('an exposure reads what is of its vulnerability, of the namespaces of its w
     workload_container: 8,
   }
   assert.deepEqual(Object.keys(rows), Object.keys(bounds))
-  for (const [table, bound] of Object.entries(bounds)) assert.ok(rows[table]! <= bound, `${rows[table]} rows of ${table}`)
+  for (const [table, bound] of Object.entries(bounds))
+    assert.ok(rows[table]! <= bound, `${rows[table]} rows of ${table}`)
 })

@@ -55,7 +55,11 @@ test('what is known of a vulnerability is what its rows tell, or more and to be 
       const digests = [newDigest(), newDigest(), newDigest()]
       for (const [hour, { payload, source, rows, looks }] of steps.entries()) {
         const sent = rows.map(({ vuln_id, ...fields }) => finding(vuln_id, fields))
-        const { status } = await storeFindings(sql, header({ digest: digests[payload]!, source, scanned_at: at(hour) }), sent)
+        const { status } = await storeFindings(
+          sql,
+          header({ digest: digests[payload]!, source, scanned_at: at(hour) }),
+          sent,
+        )
         assert.equal(status, 'stored')
         assert.deepEqual(await faults(), [])
         if (looks) await look(sql)
@@ -82,14 +86,18 @@ test('facts that are known are no news: from another payload, after a look, in r
   assert.equal((await newsCount()) - before, 1)
   await look(sql)
   await storeFindings(sql, header({ digest: newDigest() }), rows('this'))
-  await storeFindings(sql, header({ digest: newDigest() }), [finding('CVE-10', { ...facts, kev: null, epss: 0.4, kev_date_added: null })])
+  await storeFindings(sql, header({ digest: newDigest() }), [
+    finding('CVE-10', { ...facts, kev: null, epss: 0.4, kev_date_added: null }),
+  ])
   assert.equal(await newsCount(), 0)
 })
 
 test('each fact that is more is news, and each that goes asks for another look', async () => {
   const less = { kev: false, kev_date_added: '2024-02-01T00:00:00', epss: 0.25, epss_percentile: 0.5 }
   const known = async (vuln: string) => ({
-    ...(await sql`select kev, to_json(kev_date_added) #>> '{}' as kev_date_added, epss, epss_percentile from known_facts(${vuln})`)[0]!,
+    ...(
+      await sql`select kev, to_json(kev_date_added) #>> '{}' as kev_date_added, epss, epss_percentile from known_facts(${vuln})`
+    )[0]!,
   })
   const more = { kev: true, kev_date_added: '2024-01-01T00:00:00', epss: 0.5, epss_percentile: 0.75 }
   for (const name of Object.keys(more) as (keyof typeof more)[]) {
@@ -116,15 +124,24 @@ test('on a day on which every payload changes, one asks and one tells for all', 
   await sql`truncate image_finding, cve_fact, cve_news`
   const digests = [newDigest(), newDigest(), newDigest(), newDigest()]
   const send = (hour: number, epss: number) =>
-    Promise.all(digests.map((digest) => storeFindings(sql, header({ digest, scanned_at: at(hour) }), [finding('CVE-20', { epss })])))
+    Promise.all(
+      digests.map((digest) =>
+        storeFindings(sql, header({ digest, scanned_at: at(hour) }), [finding('CVE-20', { epss })]),
+      ),
+    )
   await send(1, 0.5)
   await look(sql)
-  for (const digest of digests) await storeFindings(sql, header({ digest, scanned_at: at(2) }), [finding('CVE-20', { epss: 0.25 })])
+  for (const digest of digests)
+    await storeFindings(sql, header({ digest, scanned_at: at(2) }), [finding('CVE-20', { epss: 0.25 })])
   const news = async () => [...(await sql`select epss from cve_news order by id`)].map((row) => row.epss)
   assert.deepEqual(await news(), [null, 0.25])
 
   await sql`update cve_news set noted_at = noted_at - interval '61 s'`
   await storeFindings(sql, header({ digest: digests[0]!, scanned_at: at(3) }), [])
-  assert.deepEqual(await news(), [null, 0.25, null], 'a question that is older may be looked at for the last time before we have ended')
+  assert.deepEqual(
+    await news(),
+    [null, 0.25, null],
+    'a question that is older may be looked at for the last time before we have ended',
+  )
   assert.deepEqual(await faults(), [])
 })

@@ -8,8 +8,8 @@ import test from 'node:test'
 import fc from 'fast-check'
 import type { Gate, Sql } from '../../lib/db/index.ts'
 import { type FindingFilter, type FindingPlace, readFindings } from '../../lib/supply-chain/finding-page.ts'
-import { SOURCES } from '../../lib/supply-chain/names.ts'
 import { SEVERITIES } from '../../lib/supply-chain/severity.ts'
+import { SOURCES } from '../../lib/wire-names/index.ts'
 import { startApp } from '../support/app.ts'
 import { newDigest } from '../support/images.ts'
 import { storeFindings } from '../support/supply-chain.ts'
@@ -58,13 +58,19 @@ const row = fc.record({
 type Row = Omit<typeof row extends fc.Arbitrary<infer T> ? T : never, 'vuln' | 'callsAdvisory'> & { vuln_id: string }
 
 const payload = fc.record({
-  rows: fc.uniqueArray(row, { maxLength: 40, selector: (one) => `${one.vuln} ${one.package_name} ${one.installed_version}` }),
+  rows: fc.uniqueArray(row, {
+    maxLength: 40,
+    selector: (one) => `${one.vuln} ${one.package_name} ${one.installed_version}`,
+  }),
   /** Whether it came under the digest that is asked for, or under that of a platform of it. */
   isOwn: fc.boolean(),
 })
 /** Of each source one for each platform; where one came under the digest itself, it stands alone. */
 const ofSource = fc.array(payload, { minLength: 1, maxLength: 3 })
-const payloads = fc.record({ 'db-matcher': ofSource, 'operator-scanner': ofSource, registry: ofSource }, { requiredKeys: [] })
+const payloads = fc.record(
+  { 'db-matcher': ofSource, 'operator-scanner': ofSource, registry: ofSource },
+  { requiredKeys: [] },
+)
 
 const filters = fc.record({
   severities: fc.option(fc.uniqueArray(fc.nat(5), { minLength: 1 }), { nil: undefined }),
@@ -90,12 +96,14 @@ type Place = [number, string, string, string]
 
 const bytes = (one: string, other: string) => Buffer.compare(Buffer.from(one), Buffer.from(other))
 const inOrder = (a: Place, b: Place) => a[0] - b[0] || bytes(a[1], b[1]) || bytes(a[2], b[2]) || bytes(a[3], b[3])
-const highest = (values: (number | null)[]) => values.reduce((a, b) => (a === null ? b : b === null ? a : Math.max(a, b)), null)
+const highest = (values: (number | null)[]) =>
+  values.reduce((a, b) => (a === null ? b : b === null ? a : Math.max(a, b)), null)
 const lowest = (values: (string | null)[]) => values.filter((one) => one !== null).sort()[0] ?? null
 const DESCRIPTIVE = ['title', 'primary_url', 'target', 'class', 'published_at', 'last_modified_at']
 const sorted = (values: string[]) => [...new Set(values)].sort(bytes)
 
-const aliasesTold = (told: Row[]) => told.flatMap(({ vuln_id, aliases }) => aliases.map((alias) => ({ vuln_id, alias })))
+const aliasesTold = (told: Row[]) =>
+  told.flatMap(({ vuln_id, aliases }) => aliases.map((alias) => ({ vuln_id, alias })))
 
 /** The rows of a payload by the ids that they are kept by: those that are the same finding then are one, the one of its own id before the other. */
 function kept(sent: Row[], told: Row[]): Row[] {
@@ -111,7 +119,9 @@ function kept(sent: Row[], told: Row[]): Row[] {
     if (other === undefined && own!.vuln_id === id) return own!
     const rows = other ? [own!, other] : [own!]
     const first = <K extends keyof Row>(name: K) => rows.map((r) => r[name]).find((value) => value !== null) ?? null
-    const united = Object.fromEntries(['package_type', 'package_purl', ...DESCRIPTIVE].map((name) => [name, first(name as keyof Row)]))
+    const united = Object.fromEntries(
+      ['package_type', 'package_purl', ...DESCRIPTIVE].map((name) => [name, first(name as keyof Row)]),
+    )
     return {
       ...own!,
       ...united,
@@ -143,7 +153,9 @@ function factsOf(rows: Row[]) {
 
 function merged(all: Payload[], told: Row[], { severities, fixable, source, ...facts }: Filters) {
   const groups = new Map<string, (Row & { source: string; digest: string })[]>()
-  for (const { source: from, digest, rows } of [...all].sort((a, b) => bytes(a.source, b.source) || bytes(a.digest, b.digest)))
+  for (const { source: from, digest, rows } of [...all].sort(
+    (a, b) => bytes(a.source, b.source) || bytes(a.digest, b.digest),
+  ))
     for (const one of source === undefined || source === from ? rows : []) {
       const key = JSON.stringify([one.vuln_id, one.package_name, one.installed_version])
       groups.set(key, [...(groups.get(key) ?? []), { ...one, source: from, digest }])
@@ -153,7 +165,9 @@ function merged(all: Payload[], told: Row[], { severities, fixable, source, ...f
     const severity = Math.min(...rows.map((r) => r.severity))
     const first = (name: keyof Row) => rows.map((r) => r[name]).find((value) => value !== null) ?? null
     // By the first source that gives one, then as text.
-    const given = SOURCES.flatMap((from) => rows.flatMap((r) => (r.source === from ? r.fixed_versions : [])).sort(bytes))
+    const given = SOURCES.flatMap((from) =>
+      rows.flatMap((r) => (r.source === from ? r.fixed_versions : [])).sort(bytes),
+    )
     const fixedVersions = [...new Set(given)]
     return {
       place: [severity, vuln_id, package_name, installed_version] as Place,
@@ -191,8 +205,12 @@ function merged(all: Payload[], told: Row[], { severities, fixable, source, ...f
       .filter(({ item }) => facts.epss_min === undefined || (item.epss !== null && item.epss >= facts.epss_min))
       // Ids that differ by case alone are asked for together, and what is kept by an alias of one that is asked for.
       .filter(({ item }) => {
-        const isAsked = (id: string) => facts.vuln === undefined || id.toUpperCase().endsWith(`-${facts.vuln.toUpperCase()}`)
-        return isAsked(item.id) || aliasesTold(told).some(({ vuln_id, alias }) => isAsked(vuln_id) && alias.toUpperCase() === item.id)
+        const isAsked = (id: string) =>
+          facts.vuln === undefined || id.toUpperCase().endsWith(`-${facts.vuln.toUpperCase()}`)
+        return (
+          isAsked(item.id) ||
+          aliasesTold(told).some(({ vuln_id, alias }) => isAsked(vuln_id) && alias.toUpperCase() === item.id)
+        )
       })
       .filter(({ item }) => facts.package === undefined || item.package.name === facts.package)
       .sort((a, b) => inOrder(a.place, b.place))
@@ -216,7 +234,10 @@ test('GET /images/{digest}/vulnerabilities 200: every page is that of the model,
       const stored = new Map<string, Payload>()
       const told: Row[] = []
       const store = async (all: typeof before) => {
-        for (const [source, some] of Object.entries(all) as [string, (typeof payload extends fc.Arbitrary<infer T> ? T : never)[]][])
+        for (const [source, some] of Object.entries(all) as [
+          string,
+          (typeof payload extends fc.Arbitrary<infer T> ? T : never)[],
+        ][])
           for (const [n, one] of some.entries()) {
             const sent = one.rows.map(({ vuln, callsAdvisory, ...rest }) =>
               vuln === ADVISORY
@@ -224,7 +245,10 @@ test('GET /images/{digest}/vulnerabilities 200: every page is that of the model,
                 : {
                     ...rest,
                     vuln_id: prefix + vuln,
-                    aliases: [...rest.aliases, ...(callsAdvisory && CALLED_ADVISORY.includes(vuln) ? [advisory.toLowerCase()] : [])],
+                    aliases: [
+                      ...rest.aliases,
+                      ...(callsAdvisory && CALLED_ADVISORY.includes(vuln) ? [advisory.toLowerCase()] : []),
+                    ],
                   },
             )
             const digest = one.isOwn ? asked : platforms[n]!
@@ -239,7 +263,8 @@ test('GET /images/{digest}/vulnerabilities 200: every page is that of the model,
         }
         for (const one of stored.values()) {
           const rows = kept(one.sent, told)
-          if (rows.some((r, n) => r.vuln_id !== one.rows[n]?.vuln_id) || rows.length !== one.rows.length) told.push(...rows)
+          if (rows.some((r, n) => r.vuln_id !== one.rows[n]?.vuln_id) || rows.length !== one.rows.length)
+            told.push(...rows)
           one.rows = rows
         }
       }
@@ -260,7 +285,9 @@ test('GET /images/{digest}/vulnerabilities 200: every page is that of the model,
         if (page === replaceAt) await store(after)
         const isAlone = (source: string) => stored.has(`${source} ${asked}`)
         const answering = [...stored.values()].filter((one) => one.digest === asked || !isAlone(one.source))
-        const expected = merged(answering, told, filter).filter(({ place }) => last === null || inOrder(place, last) > 0)
+        const expected = merged(answering, told, filter).filter(
+          ({ place }) => last === null || inOrder(place, last) > 0,
+        )
         const answer = await app.get(`/images/${asked}/vulnerabilities?${query}${next === '' ? '' : `&after=${next}`}`)
         assert.equal(answer.status, 200, answer.text)
         assert.deepEqual(
@@ -330,14 +357,23 @@ test('a page with a filter that few or none match looks at the rows of the paylo
   await app.sql`insert into cve_fact (vuln_id, kev, epss) values ('CVE-8999', true, 0.75) on conflict do nothing`
   for (const analyze of [false, true]) {
     if (analyze) await app.sql`analyze image_finding`
-    for (const filter of [{ kev: true }, { epssMin: 0.5 }, { vulnId: 'cve-8999' }, { package: 'p-2', kev: true }, { package: 'nobody' }]) {
+    for (const filter of [
+      { kev: true },
+      { epssMin: 0.5 },
+      { vulnId: 'cve-8999' },
+      { package: 'p-2', kev: true },
+      { package: 'nobody' },
+    ]) {
       const read = await rowsRead(digest, filter, null)
       assert.ok(read <= 2 * SOURCES.length * ROWS + 30 * LIMIT, `${JSON.stringify(filter)}: ${read} rows`)
     }
   }
 })
 
-const places: (FindingPlace | null)[] = [null, ...[0, 1, 2, 3, 4].flatMap((s) => ['CVE-1', 'CVE-6'].map((id) => [s, id, '', ''] as const))]
+const places: (FindingPlace | null)[] = [
+  null,
+  ...[0, 1, 2, 3, 4].flatMap((s) => ['CVE-1', 'CVE-6'].map((id) => [s, id, '', ''] as const)),
+]
 
 for (const [what, severity] of [
   ['agree', 'n * 7 % 5'],

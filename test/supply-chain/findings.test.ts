@@ -4,7 +4,14 @@ import test from 'node:test'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { HttpError } from '../../lib/http/errors.ts'
-import { type FindingRow, findingRow, findings, MAX_FINDINGS, MergedFinding, PostedFinding } from '../../lib/supply-chain/findings.ts'
+import {
+  type FindingRow,
+  findingRow,
+  findings,
+  MAX_FINDINGS,
+  MergedFinding,
+  PostedFinding,
+} from '../../lib/supply-chain/findings.ts'
 import { preparePayload } from '../../lib/supply-chain/payload.ts'
 import { finding, findingsOf, newImage, SCANNED_AT, scannedAt } from './payloads.ts'
 
@@ -15,7 +22,10 @@ const NOW = Date.parse(SCANNED_AT)
 // biome-ignore lint/suspicious/noExplicitAny: a tree of JSON.
 type Json = any
 
-function prepare(payload: unknown, { digest = image, now = NOW } = {}): { header: Json; page: Json; rows: Json; unreadableTimes: number } {
+function prepare(
+  payload: unknown,
+  { digest = image, now = NOW } = {},
+): { header: Json; page: Json; rows: Json; unreadableTimes: number } {
   const text = typeof payload === 'string' ? payload : JSON.stringify(payload)
   const sent = { bytes: Buffer.from(text), isPacked: false, digest, maxInflatedBytes: MAX_INFLATED, now }
   const prepared = preparePayload(findings, sent)
@@ -39,7 +49,10 @@ function refused(payload: unknown, options = {}): [number, string] {
 
 test('a finding with every field is kept with every field', () => {
   const row = rowOf({
-    ...{ id: ' CVE-2026-7 ', package: { name: 'zlib ', version: ' 1.2.11', type: 'deb', purl: 'pkg:deb/debian/zlib@1.2.11' } },
+    ...{
+      id: ' CVE-2026-7 ',
+      package: { name: 'zlib ', version: ' 1.2.11', type: 'deb', purl: 'pkg:deb/debian/zlib@1.2.11' },
+    },
     ...{
       fixed_version: '1.2.12, 1.3',
       severity: ' critical',
@@ -61,7 +74,12 @@ test('a finding with every field is kept with every field', () => {
       epss_percentile: 0.995,
     },
     ...{
-      cvss: { nvd: { v3_score: 9.8, v3_vector: 'CVSS:3.1/AV:N' }, ghsa: { v2_score: 7.5 }, redhat: null, ' ': { v2_score: 1 } },
+      cvss: {
+        nvd: { v3_score: 9.8, v3_vector: 'CVSS:3.1/AV:N' },
+        ghsa: { v2_score: 7.5 },
+        redhat: null,
+        ' ': { v2_score: 1 },
+      },
       unknown: [1],
     },
   })
@@ -69,7 +87,12 @@ test('a finding with every field is kept with every field', () => {
     ...{ severity: 0, vuln_id: 'CVE-2026-7', package_name: 'zlib', installed_version: '1.2.11', package_type: 'deb' },
     ...{ package_purl: 'pkg:deb/debian/zlib@1.2.11', fixed_versions: ['1.2.12, 1.3'], score: 9.8 },
     ...{ cvss: { nvd: { v3_score: 9.8, v3_vector: 'CVSS:3.1/AV:N' }, ghsa: { v2_score: 7.5 } }, title: 'heapoverflow' },
-    ...{ primary_url: 'https://advisories.test/1', target: 'app (debian 12)', class: 'os-pkgs', published_at: '2024-01-02T03:04:05' },
+    ...{
+      primary_url: 'https://advisories.test/1',
+      target: 'app (debian 12)',
+      class: 'os-pkgs',
+      published_at: '2024-01-02T03:04:05',
+    },
     ...{
       last_modified_at: '2024-02-03T04:04:05.123456',
       file_paths: ['usr/lib/libz.so'],
@@ -81,25 +104,56 @@ test('a finding with every field is kept with every field', () => {
 })
 
 test('a finding without what may be missing has nothing in its place', () => {
-  const bare = { severity: 5, vuln_id: 'x', package_name: 'p', installed_version: '', fixed_versions: [], cvss: {}, file_paths: [] }
+  const bare = {
+    severity: 5,
+    vuln_id: 'x',
+    package_name: 'p',
+    installed_version: '',
+    fixed_versions: [],
+    cvss: {},
+    file_paths: [],
+  }
   assert.deepEqual(rowsOf({ id: 'x', package: { name: 'p' } }), [bare])
   const nulls = Object.fromEntries(
     [
-      ...['fixed_version', 'severity', 'score', 'cvss', 'title', 'primary_url', 'target', 'class', 'published_at', 'last_modified_at'],
+      ...[
+        'fixed_version',
+        'severity',
+        'score',
+        'cvss',
+        'title',
+        'primary_url',
+        'target',
+        'class',
+        'published_at',
+        'last_modified_at',
+      ],
       ...['file_paths', 'kev', 'kev_date_added', 'epss', 'epss_percentile'],
     ].map((key) => [key, null]),
   )
   assert.deepEqual(rowsOf({ id: 'x', package: { name: 'p', version: null, type: null, purl: null }, ...nulls }), [bare])
-  assert.deepEqual(rowsOf({ id: 'x', package: { name: 'p', version: ' ' }, fixed_version: ' ', title: '\u0001', file_paths: [' '] }), [
-    bare,
-  ])
+  assert.deepEqual(
+    rowsOf({ id: 'x', package: { name: 'p', version: ' ' }, fixed_version: ' ', title: '\u0001', file_paths: [' '] }),
+    [bare],
+  )
 })
 
 test('texts are cut to their bytes', () => {
   const long = 'é'.repeat(2_000)
   const row = rowOf({
-    ...{ id: long, package: { name: long, version: long, type: long, purl: long }, fixed_version: long, title: long, primary_url: long },
-    ...{ target: long, class: long, file_paths: [long], cvss: { [long]: { v2_vector: long, v3_vector: long, v40_vector: long } } },
+    ...{
+      id: long,
+      package: { name: long, version: long, type: long, purl: long },
+      fixed_version: long,
+      title: long,
+      primary_url: long,
+    },
+    ...{
+      target: long,
+      class: long,
+      file_paths: [long],
+      cvss: { [long]: { v2_vector: long, v3_vector: long, v40_vector: long } },
+    },
   })
   const [[vendor, scores]] = Object.entries(row.cvss) as [[string, Json]]
   const bytes = (text: string) => Buffer.byteLength(text)
@@ -107,8 +161,14 @@ test('texts are cut to their bytes', () => {
     [row.vuln_id, row.package_name, row.installed_version, row.package_type, row.package_purl].map(bytes),
     [128, 256, 128, 64, 1024],
   )
-  assert.deepEqual([...row.fixed_versions, row.title, row.primary_url, row.target, row.class].map(bytes), [512, 512, 1024, 512, 64])
-  assert.deepEqual([...row.file_paths, vendor, scores.v2_vector, scores.v3_vector, scores.v40_vector].map(bytes), [1024, 64, 128, 128, 512])
+  assert.deepEqual(
+    [...row.fixed_versions, row.title, row.primary_url, row.target, row.class].map(bytes),
+    [512, 512, 1024, 512, 64],
+  )
+  assert.deepEqual(
+    [...row.file_paths, vendor, scores.v2_vector, scores.v3_vector, scores.v40_vector].map(bytes),
+    [1024, 64, 128, 128, 512],
+  )
 })
 
 test('nested lists and maps keep their first entries', () => {
@@ -197,7 +257,10 @@ test('32 aliases are kept, each of 128 bytes, and those that are cut are counted
   const row = rowOf({ id: 'X-1', aliases })
   assert.deepEqual([row.aliases, row.omitted], [aliases.slice(0, 32), 8])
   assert.equal(rowOf({ aliases: ['é'.repeat(100)] }).aliases[0].length, 64)
-  const [merged] = rowsOf(finding({ id: 'X-1', aliases: aliases.slice(0, 20) }), finding({ id: 'X-1', aliases: aliases.slice(10) }))
+  const [merged] = rowsOf(
+    finding({ id: 'X-1', aliases: aliases.slice(0, 20) }),
+    finding({ id: 'X-1', aliases: aliases.slice(10) }),
+  )
   assert.deepEqual([merged.aliases, merged.omitted], [aliases.slice(0, 32), 8])
 })
 
@@ -218,17 +281,46 @@ test('a finding that a payload has by two of its ids is one row', () => {
 test('an empty text is absent in every field that may be missing', () => {
   const bare = rowsOf({ id: 'x', package: { name: 'p' } })
   for (const empty of ['', ' ']) {
-    const fields = ['fixed_version', 'severity', 'score', 'cvss', 'title', 'primary_url', 'target', 'class', 'published_at']
+    const fields = [
+      'fixed_version',
+      'severity',
+      'score',
+      'cvss',
+      'title',
+      'primary_url',
+      'target',
+      'class',
+      'published_at',
+    ]
     const more = ['last_modified_at', 'file_paths', 'kev', 'kev_date_added', 'epss', 'epss_percentile', 'aliases']
     const all = Object.fromEntries([...fields, ...more].map((key) => [key, empty]))
     const { rows, unreadableTimes } = prepare(
       findingsOf(image, [{ id: 'x', package: { name: 'p', version: empty, type: empty, purl: empty }, ...all }]),
     )
     assert.deepEqual([rows, unreadableTimes], [bare, 0])
-    assert.deepEqual(rowOf({ cvss: { nvd: { v2_score: empty, v3_score: 5, v3_vector: empty } } }).cvss, { nvd: { v3_score: 5 } })
-    const names = ['scanner', 'os', 'observed_in', 'db_updated_at', 'sbom_sources', 'sbom_source', 'sbom_trust', 'sbomTrust']
+    assert.deepEqual(rowOf({ cvss: { nvd: { v2_score: empty, v3_score: 5, v3_vector: empty } } }).cvss, {
+      nvd: { v3_score: 5 },
+    })
+    const names = [
+      'scanner',
+      'os',
+      'observed_in',
+      'db_updated_at',
+      'sbom_sources',
+      'sbom_source',
+      'sbom_trust',
+      'sbomTrust',
+    ]
     const header = headerOf(Object.fromEntries(names.map((key) => [key, empty])), {
-      ...{ ref: empty, registry: empty, repository: empty, tag: empty, digest_kind: empty, platform_manifests: empty, index_digest: empty },
+      ...{
+        ref: empty,
+        registry: empty,
+        repository: empty,
+        tag: empty,
+        digest_kind: empty,
+        platform_manifests: empty,
+        index_digest: empty,
+      },
     })
     assert.deepEqual(header, headerOf({}))
     assert.equal(headerOf({ os: { family: empty, name: empty, eosl: empty } }).os_eosl, false)
@@ -241,24 +333,35 @@ test('a date that cannot be read is absent and counted, and costs the payload no
   const list = bad.map((date) => finding({ id: date, ...Object.fromEntries(keys.map((key) => [key, date])) }))
   const { rows, header, unreadableTimes } = prepare(findingsOf(image, list, { db_updated_at: 'soon' }))
   for (const row of rows) for (const key of keys) assert.ok(!(key in row), `${row.vuln_id} ${key}`)
-  assert.deepEqual([rows.length, header.db_updated_at, unreadableTimes], [bad.length, null, bad.length * keys.length + 1])
+  assert.deepEqual(
+    [rows.length, header.db_updated_at, unreadableTimes],
+    [bad.length, null, bad.length * keys.length + 1],
+  )
   assert.deepEqual(rowOf({ published_at: ' 2024-01-01T00:00:00Z ' }).published_at, '2024-01-01T00:00:00')
 })
 
 test('the time that Go has for none is none, and no earliest date', () => {
   const none = '0001-01-01T00:00:00Z'
   const { rows, unreadableTimes } = prepare(
-    findingsOf(image, [finding({ kev_date_added: none, published_at: none }), finding({ kev_date_added: '2024-01-01T00:00:00Z' })]),
+    findingsOf(image, [
+      finding({ kev_date_added: none, published_at: none }),
+      finding({ kev_date_added: '2024-01-01T00:00:00Z' }),
+    ]),
   )
-  assert.deepEqual([rows[0].published_at, rows[0].kev_date_added, unreadableTimes], [undefined, '2024-01-01T00:00:00', 0])
+  assert.deepEqual(
+    [rows[0].published_at, rows[0].kev_date_added, unreadableTimes],
+    [undefined, '2024-01-01T00:00:00', 0],
+  )
 })
 
 test('a scan is refused whose own time cannot be read, since it decides what replaces what', () => {
-  for (const scanned_at of ['', 'yesterday', '2024-01-01T00:00:00']) assert.equal(refused(findingsOf(image, [], { scanned_at }))[0], 400)
+  for (const scanned_at of ['', 'yesterday', '2024-01-01T00:00:00'])
+    assert.equal(refused(findingsOf(image, [], { scanned_at }))[0], 400)
 })
 
 test('a key that a finding has twice is refused and named, however deep it is', () => {
-  const whole = (one: string) => JSON.stringify(findingsOf(image, [])).replace('[]', `[${JSON.stringify(finding())},${one}]`)
+  const whole = (one: string) =>
+    JSON.stringify(findingsOf(image, [])).replace('[]', `[${JSON.stringify(finding())},${one}]`)
   for (const [one, key] of [
     ['{"id":"a","package":{"name":"p"},"id":"b"}', 'id'],
     ['{"id":"a","package":{"name":"p","version":"1","version":"2"}}', 'version'],
@@ -276,10 +379,10 @@ test('numbers that no column holds are none', () => {
     const { score, epss, epss_percentile, cvss } = prepare(whole).rows[0]
     return [score, epss, epss_percentile, cvss]
   }
-  assert.deepEqual(row('"score":1e999,"epss":1.5,"epss_percentile":-0.1,"cvss":{"nvd":{"v3_score":1e999,"v2_score":1e300}}'), [
-    ...[undefined, undefined, undefined],
-    { nvd: { v2_score: 1e300 } },
-  ])
+  assert.deepEqual(
+    row('"score":1e999,"epss":1.5,"epss_percentile":-0.1,"cvss":{"nvd":{"v3_score":1e999,"v2_score":1e300}}'),
+    [...[undefined, undefined, undefined], { nvd: { v2_score: 1e300 } }],
+  )
   assert.deepEqual(row('"score":1e300,"epss":1e-60,"epss_percentile":1'), [undefined, 0, 1, {}])
 })
 
@@ -317,7 +420,13 @@ test('what has another type is refused by its path', () => {
       { class: 1 },
     ],
     ...[{ aliases: 'CVE-1' }, { aliases: [1] }, { last_modified_at: 1 }, { file_paths: 'usr' }, { file_paths: [1] }],
-    ...[{ kev: 'true' }, { kev: 1 }, { epss: '0.1' }, { epss_percentile: true }, { package: { name: 'p', version: 1 } }],
+    ...[
+      { kev: 'true' },
+      { kev: 1 },
+      { epss: '0.1' },
+      { epss_percentile: true },
+      { package: { name: 'p', version: 1 } },
+    ],
   ]
   for (const fields of bad) {
     const [status, message] = refused(findingsOf(image, [finding(), finding(fields)]))
@@ -332,7 +441,15 @@ test('what has another type is refused by its path', () => {
 
 test('findings of one id, package and version become one row, which has the most of each', () => {
   const [row, ...others] = rowsOf(
-    finding({ severity: 'LOW', fixed_version: '2', title: null, target: 'first', cvss: { nvd: { v3_score: 1 } }, epss: 0.1, kev: false }),
+    finding({
+      severity: 'LOW',
+      fixed_version: '2',
+      title: null,
+      target: 'first',
+      cvss: { nvd: { v3_score: 1 } },
+      epss: 0.1,
+      kev: false,
+    }),
     finding({ id: 'CVE-OTHER' }),
     finding({
       severity: 'CRITICAL',
@@ -342,7 +459,15 @@ test('findings of one id, package and version become one row, which has the most
       target: 'second',
       cvss: { nvd: { v3_score: 2 }, ghsa: {} },
     }),
-    finding({ severity: 'HIGH', score: 4, fixed_version: '2', epss: 0.3, epss_percentile: 0.4, file_paths: ['a'], kev: true }),
+    finding({
+      severity: 'HIGH',
+      score: 4,
+      fixed_version: '2',
+      epss: 0.3,
+      epss_percentile: 0.4,
+      file_paths: ['a'],
+      kev: true,
+    }),
     finding({
       severity: 'HIGH',
       epss: 0.2,
@@ -365,14 +490,24 @@ test('findings of one id, package and version become one row, which has the most
       package_type: 'deb',
       fixed_versions: ['2', '10'],
     },
-    ...{ score: 5, cvss: { nvd: { v3_score: 1 }, ghsa: {} }, title: 'told', target: 'first', published_at: '2023-01-01T00:00:00' },
+    ...{
+      score: 5,
+      cvss: { nvd: { v3_score: 1 }, ghsa: {} },
+      title: 'told',
+      target: 'first',
+      published_at: '2023-01-01T00:00:00',
+    },
     ...{ file_paths: ['a', 'b'], kev: true, kev_date_added: '2024-02-01T00:00:00', epss: 0.3, epss_percentile: 0.4 },
   })
 })
 
 test('another id, name or version is another row', () => {
   const one = (id: string, name: string, version: string) => finding({ id, package: { name, version } })
-  assert.equal(rowsOf(one('a', 'b', 'c'), one('A', 'b', 'c'), one('a', 'bc', ''), one('a', 'b', ''), one('ab', '\u0000c', 'c')).length, 5)
+  assert.equal(
+    rowsOf(one('a', 'b', 'c'), one('A', 'b', 'c'), one('a', 'bc', ''), one('a', 'b', ''), one('ab', '\u0000c', 'c'))
+      .length,
+    5,
+  )
 })
 
 test('a finding repeated in a payload keeps every place and fix it has, up to a bound, and counts what is cut', () => {
@@ -383,7 +518,12 @@ test('a finding repeated in a payload keeps every place and fix it has, up to a 
     all.fixed_versions,
     Array.from({ length: 256 }, (_, i) => `v${i}`),
   )
-  assert.deepEqual(all.file_paths, ['a0', 'every', 'b0', ...Array.from({ length: 255 }, (_, i) => [`a${i + 1}`, `b${i + 1}`]).flat()])
+  assert.deepEqual(all.file_paths, [
+    'a0',
+    'every',
+    'b0',
+    ...Array.from({ length: 255 }, (_, i) => [`a${i + 1}`, `b${i + 1}`]).flat(),
+  ])
   assert.ok(!('omitted' in all))
   const [cut] = rowsOf(...many(600))
   assert.deepEqual([cut.fixed_versions.length, cut.file_paths.length], [256, 1024])
@@ -439,10 +579,16 @@ test('whatever is merged: no row says more than the one that comes of all, and a
       const known = (pick: (row: FindingRow) => number | undefined) => rows.map(pick).filter((one) => one !== undefined)
       assert.equal(merged.score ?? Number.NEGATIVE_INFINITY, Math.max(...known(({ score }) => score)))
       assert.equal(merged.epss ?? Number.NEGATIVE_INFINITY, Math.max(...known(({ epss }) => epss)))
-      assert.deepEqual([...merged.fixed_versions], [...new Set(rows.flatMap(({ fixed_versions }) => [...fixed_versions]))])
+      assert.deepEqual(
+        [...merged.fixed_versions],
+        [...new Set(rows.flatMap(({ fixed_versions }) => [...fixed_versions]))],
+      )
       assert.equal(merged.title, rows.find(({ title }) => title !== undefined)?.title)
       assert.deepEqual([...merged.file_paths], [...new Set(rows.flatMap(({ file_paths }) => [...file_paths]))])
-      assert.equal(merged.kev, rows.some(({ kev }) => kev) || (rows.some(({ kev }) => kev === false) ? false : undefined))
+      assert.equal(
+        merged.kev,
+        rows.some(({ kev }) => kev) || (rows.some(({ kev }) => kev === false) ? false : undefined),
+      )
       const dates = rows.map(({ kev_date_added }) => kev_date_added).filter((one) => one !== undefined)
       assert.equal(merged.kev_date_added, dates.sort()[0])
       const at = 1 + (cut % list.length)
@@ -509,7 +655,13 @@ test('a header with every field is kept with every field', () => {
       },
     },
     {
-      ...{ ref: 'registry.test/team/app:v1', registry: 'Registry.test', repository: 'team/app', tag: 'v1', digest_kind: ' index ' },
+      ...{
+        ref: 'registry.test/team/app:v1',
+        registry: 'Registry.test',
+        repository: 'team/app',
+        tag: 'v1',
+        digest_kind: ' index ',
+      },
       ...{ platform_manifests: { 'linux/amd64': manifest, 'linux/arm64': 'sha256:1' }, index_digest: index },
     },
   )
@@ -522,10 +674,31 @@ test('a header with every field is kept with every field', () => {
       repository: 'team/app',
       normal_repository: 'registry.test/team/app',
     },
-    ...{ tag: 'v1', scanner_name: 'scan', scanner_vendor: 'maker', scanner_version: '1.9', scanned_at: '2026-01-01T00:00:00.123456' },
-    ...{ observed_in: [{ namespace: 'shop', kind: 'ReplicaSet', name: 'web-1', container: 'app' }], source: 'db-matcher' },
-    ...{ db_updated_at: '2025-05-06T07:08:09', os_family: 'debian', os_name: '12.5', os_eosl: true, item_count: 0, sbom_format: null },
-    ...{ sbom_spec_version: null, sbom_sources: ['operator-scanner', 'registry'], sbom_trust: 'unverified', attestation: null },
+    ...{
+      tag: 'v1',
+      scanner_name: 'scan',
+      scanner_vendor: 'maker',
+      scanner_version: '1.9',
+      scanned_at: '2026-01-01T00:00:00.123456',
+    },
+    ...{
+      observed_in: [{ namespace: 'shop', kind: 'ReplicaSet', name: 'web-1', container: 'app' }],
+      source: 'db-matcher',
+    },
+    ...{
+      db_updated_at: '2025-05-06T07:08:09',
+      os_family: 'debian',
+      os_name: '12.5',
+      os_eosl: true,
+      item_count: 0,
+      sbom_format: null,
+    },
+    ...{
+      sbom_spec_version: null,
+      sbom_sources: ['operator-scanner', 'registry'],
+      sbom_trust: 'unverified',
+      attestation: null,
+    },
   })
 })
 
@@ -545,18 +718,34 @@ test('a header without what may be missing, or with nulls, has nulls', () => {
   )
   const bare = prepare({ schema_version: 1, image: { digest: image }, source: 'registry', scanned_at: SCANNED_AT })
   assert.deepEqual(
-    prepare({ schema_version: 1, image: { digest: image, ...ofImage }, source: 'registry', scanned_at: SCANNED_AT, ...fields }),
+    prepare({
+      schema_version: 1,
+      image: { digest: image, ...ofImage },
+      source: 'registry',
+      scanned_at: SCANNED_AT,
+      ...fields,
+    }),
     bare,
   )
   const { header } = bare
-  for (const key of ['image_ref', 'tag', 'normal_repository', 'scanner_name', 'db_updated_at', 'os_family', 'index_digest', 'sbom_trust'])
+  for (const key of [
+    'image_ref',
+    'tag',
+    'normal_repository',
+    'scanner_name',
+    'db_updated_at',
+    'os_family',
+    'index_digest',
+    'sbom_trust',
+  ])
     assert.equal(header[key], null, key)
   assert.deepEqual(
     [header.digest_kind, header.os_eosl, header.platform_manifests, header.observed_in, header.sbom_sources],
     ['unknown', false, {}, [], []],
   )
   assert.deepEqual([bare.rows, bare.page, header.item_count], [[], null, 0])
-  for (const empty of [{ scanner: {}, os: {} }, { sbom_source: [] }]) assert.deepEqual(headerOf(empty, {}).scanner_name, null)
+  for (const empty of [{ scanner: {}, os: {} }, { sbom_source: [] }])
+    assert.deepEqual(headerOf(empty, {}).scanner_name, null)
 })
 
 test('texts of the header are cut to their bytes', () => {
@@ -567,7 +756,8 @@ test('texts of the header are cut to their bytes', () => {
     { ref: long, registry: long, repository: long, tag: long, platform_manifests: { [long]: image } },
   )
   const lengths = (...texts: string[]) => texts.map(({ length }) => length)
-  const { image_ref, registry, repository, tag, scanner_name, scanner_vendor, scanner_version, os_family, os_name } = header
+  const { image_ref, registry, repository, tag, scanner_name, scanner_vendor, scanner_version, os_family, os_name } =
+    header
   assert.deepEqual(lengths(image_ref, registry, repository, tag), [1024, 256, 1024, 128])
   assert.deepEqual(lengths(scanner_name, scanner_vendor, scanner_version, os_family, os_name), [64, 64, 64, 64, 64])
   assert.deepEqual(
@@ -579,7 +769,14 @@ test('texts of the header are cut to their bytes', () => {
 test('what an image was seen in is kept of the first 64 entries: each once, with a namespace and a name', () => {
   const seen = (fields: object = {}) => ({ namespace: 'shop', kind: 'Pod', name: 'web', container: 'app', ...fields })
   const { observed_in } = headerOf({
-    observed_in: [seen(), seen(), seen({ namespace: ' ' }), seen({ name: null }), { namespace: 'a', name: 'b' }, seen({ name: 'web ' })],
+    observed_in: [
+      seen(),
+      seen(),
+      seen({ namespace: ' ' }),
+      seen({ name: null }),
+      { namespace: 'a', name: 'b' },
+      seen({ name: 'web ' }),
+    ],
   })
   assert.deepEqual(observed_in, [seen(), { namespace: 'a', kind: '', name: 'b', container: '' }])
   const many = Array.from({ length: 70 }, (_, i) => seen({ name: `web-${i}` }))
@@ -594,10 +791,14 @@ test('digests of platforms and of the index are kept where they are digests, the
     headerOf({}, { platform_manifests: manifests }).platform_manifests,
     Object.fromEntries(Object.entries(manifests).slice(0, 64)),
   )
-  assert.deepEqual(headerOf({}, { platform_manifests: { a: 'x', ' ': image, b: '', c: image, 'c ': digests[0] } }).platform_manifests, {
-    c: image,
-  })
-  for (const index_digest of [image, 'sha256:1', '', ` ${digests[0]}`]) assert.equal(headerOf({}, { index_digest }).index_digest, null)
+  assert.deepEqual(
+    headerOf({}, { platform_manifests: { a: 'x', ' ': image, b: '', c: image, 'c ': digests[0] } }).platform_manifests,
+    {
+      c: image,
+    },
+  )
+  for (const index_digest of [image, 'sha256:1', '', ` ${digests[0]}`])
+    assert.equal(headerOf({}, { index_digest }).index_digest, null)
   for (const [digest_kind, kept] of [
     ['manifest', 'manifest'],
     ['INDEX', 'unknown'],
@@ -608,11 +809,14 @@ test('digests of platforms and of the index are kept where they are digests, the
 
 test('sources of SBOMs are those that are known, by our names, sorted, of the first eight', () => {
   const of = (fields: object) => headerOf(fields).sbom_sources
-  assert.deepEqual(of({ sbom_sources: ['registry', ' operator-scanner ', 'registry', 'somebody', 'node', 'Registry'] }), [
+  assert.deepEqual(
+    of({ sbom_sources: ['registry', ' operator-scanner ', 'registry', 'somebody', 'node', 'Registry'] }),
+    ['operator-scanner', 'registry'],
+  )
+  assert.deepEqual(of({ sbom_sources: ['trivy-operator', 'grype', 'operator-scanner'] }), [
+    'db-matcher',
     'operator-scanner',
-    'registry',
   ])
-  assert.deepEqual(of({ sbom_sources: ['trivy-operator', 'grype', 'operator-scanner'] }), ['db-matcher', 'operator-scanner'])
   assert.deepEqual(of({ sbom_sources: [...Array(8).fill('x'), 'registry'] }), [])
   assert.deepEqual(of({ sbom_sources: 'grype' }), ['db-matcher'])
   assert.deepEqual(of({ sbom_source: 'grype' }), ['db-matcher'])
@@ -621,8 +825,10 @@ test('sources of SBOMs are those that are known, by our names, sorted, of the fi
 
 test('an unknown trust is the weakest, none is none', () => {
   const of = (fields: object) => headerOf(fields).sbom_trust
-  for (const trust of ['attached-unbound', 'unverified', 'scanned', 'verified']) assert.equal(of({ sbom_trust: trust }), trust)
-  for (const trust of ['golden', 'Verified', 'x'.repeat(99)]) assert.equal(of({ sbom_trust: trust }), 'attached-unbound')
+  for (const trust of ['attached-unbound', 'unverified', 'scanned', 'verified'])
+    assert.equal(of({ sbom_trust: trust }), trust)
+  for (const trust of ['golden', 'Verified', 'x'.repeat(99)])
+    assert.equal(of({ sbom_trust: trust }), 'attached-unbound')
   for (const trust of [null, '', ' ']) assert.equal(of({ sbom_trust: trust }), null)
   assert.equal(of({ sbomTrust: 'scanned' }), 'scanned')
   assert.equal(of({ sbom_trust: 'verified', sbomTrust: 'scanned' }), 'verified')
@@ -638,14 +844,27 @@ test('a key that is missing, or has another type, is refused by its path', () =>
     assert.equal(refused({ ...good, [key]: null })[0], 400, key)
   }
   const bad = [
-    ...[{ schema_version: '1' }, { schema_version: 1.5 }, { image: 'x' }, { image: {} }, { image: { digest: 7 } }, { source: 7 }],
+    ...[
+      { schema_version: '1' },
+      { schema_version: 1.5 },
+      { image: 'x' },
+      { image: {} },
+      { image: { digest: 7 } },
+      { source: 7 },
+    ],
     ...[
       { scanned_at: 1_700_000_000 },
       { scanned_at: 'yesterday' },
       { scanned_at: '2025-01-02T03:04:05' },
       { scanned_at: '2025-02-30T03:04:05Z' },
     ],
-    ...[{ vulnerabilities: {} }, { vulnerabilities: 'x' }, { observed_in: 'web' }, { observed_in: [1] }, { observed_in: [{ name: 1 }] }],
+    ...[
+      { vulnerabilities: {} },
+      { vulnerabilities: 'x' },
+      { observed_in: 'web' },
+      { observed_in: [1] },
+      { observed_in: [{ name: 1 }] },
+    ],
     ...[
       { scanner: 'x' },
       { scanner: { name: 1 } },
@@ -716,14 +935,19 @@ test('what breaks the contract is refused in the order that clients know', () =>
 })
 
 test('a scan may be of 60 whole seconds ahead, and of any time before, the first of all included', () => {
-  for (const ahead of [-1e6, 0, 60, 60.999]) assert.equal(refused({ ...good, scanned_at: scannedAt(ahead) })[0], 0, String(ahead))
-  for (const ahead of [61, 120, 1e6]) assert.equal(refused({ ...good, scanned_at: scannedAt(ahead) })[0], 422, String(ahead))
+  for (const ahead of [-1e6, 0, 60, 60.999])
+    assert.equal(refused({ ...good, scanned_at: scannedAt(ahead) })[0], 0, String(ahead))
+  for (const ahead of [61, 120, 1e6])
+    assert.equal(refused({ ...good, scanned_at: scannedAt(ahead) })[0], 422, String(ahead))
   assert.equal(prepare({ ...good, scanned_at: '0001-01-01T00:00:00Z' }).header.scanned_at, '0001-01-01T00:00:00')
 })
 
 test('20 000 findings are taken, one more is not, whatever it is', () => {
   const list = (n: number, last = '{"id":"x","package":{"name":"p"}}') =>
-    JSON.stringify(findingsOf(image, [])).replace('[]', `[${'{"id":"x","package":{"name":"p"}},'.repeat(n - 1)}${last}]`)
+    JSON.stringify(findingsOf(image, [])).replace(
+      '[]',
+      `[${'{"id":"x","package":{"name":"p"}},'.repeat(n - 1)}${last}]`,
+    )
   assert.equal(prepare(list(MAX_FINDINGS)).header.item_count, MAX_FINDINGS)
   for (const last of ['{"id":"x","package":{"name":"p"}}', '7', '!'])
     assert.deepEqual(refused(list(MAX_FINDINGS + 1, last)), [413, 'body has more than 20000 vulnerabilities'])

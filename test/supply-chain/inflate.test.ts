@@ -20,7 +20,10 @@ function refused(bytes: Buffer, maxBytes = MAX): [number, string] {
 
 test('gzip is unpacked, of one member or several, whatever lengths they tell', () => {
   assert.deepEqual(inflate(packed, MAX), text)
-  assert.deepEqual(inflate(Buffer.concat([packed, gzipSync('more'), gzipSync('')]), MAX), Buffer.concat([text, Buffer.from('more')]))
+  assert.deepEqual(
+    inflate(Buffer.concat([packed, gzipSync('more'), gzipSync('')]), MAX),
+    Buffer.concat([text, Buffer.from('more')]),
+  )
   assert.deepEqual(inflate(gzipSync(''), MAX), Buffer.alloc(0))
   const large = Buffer.alloc(MAX, 'x')
   assert.deepEqual(inflate(Buffer.concat([gzipSync(large.subarray(1)), gzipSync('x')]), MAX), large)
@@ -31,7 +34,10 @@ test('the limit is to the byte, over all members', () => {
   const tooLarge = [413, `the body inflates to more than ${text.length - 1} bytes`]
   assert.deepEqual(refused(packed, text.length - 1), tooLarge)
   assert.deepEqual(refused(gzipSync(Buffer.alloc(50_000_000)), text.length - 1), tooLarge)
-  assert.deepEqual(refused(Buffer.concat([gzipSync(text.subarray(9)), gzipSync(text.subarray(0, 9))]), text.length - 1), tooLarge)
+  assert.deepEqual(
+    refused(Buffer.concat([gzipSync(text.subarray(9)), gzipSync(text.subarray(0, 9))]), text.length - 1),
+    tooLarge,
+  )
 })
 
 test('what ends early is refused, wherever it ends', () => {
@@ -46,7 +52,10 @@ test('what ends early is refused, wherever it ends', () => {
 
 test('bytes behind the last member are refused, zeros too', () => {
   for (const more of [Buffer.from([0]), Buffer.alloc(512)])
-    assert.deepEqual(refused(Buffer.concat([packed, more])), [400, `the body is not valid gzip: ${more.length} bytes follow its end`])
+    assert.deepEqual(refused(Buffer.concat([packed, more])), [
+      400,
+      `the body is not valid gzip: ${more.length} bytes follow its end`,
+    ])
   for (const more of ['x', '\x1f\x8c', '\x1f\x8b'])
     assert.equal(refused(Buffer.concat([packed, Buffer.from(more, 'latin1')]))[0], 400, more)
 })

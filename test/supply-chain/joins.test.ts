@@ -4,7 +4,18 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { createTestDatabase } from '../support/database.ts'
 import type { Header, Kind, Observed, Source } from './statements.ts'
-import { at, finding, header, ingestSession, KINDS, newDigest, SOURCES, store, storeFindings, storeSbom } from './statements.ts'
+import {
+  at,
+  finding,
+  header,
+  ingestSession,
+  KINDS,
+  newDigest,
+  SOURCES,
+  store,
+  storeFindings,
+  storeSbom,
+} from './statements.ts'
 
 /** `JOINS_RUNS=<n>` for a longer search. */
 const RUNS = Number(process.env.JOINS_RUNS ?? 60)
@@ -56,7 +67,8 @@ function owns(seen: Observed, { kind, name }: Pick<Workload, 'kind' | 'name'>): 
 /** What a key names as its images: the best rank of each. */
 function named(reports: readonly Report[]): Links {
   const ranks: Links = new Map()
-  for (const one of reports) for (const digest of [...one.manifests, ...(one.index ? [one.index] : [])]) ranks.set(digest, 2)
+  for (const one of reports)
+    for (const digest of [...one.manifests, ...(one.index ? [one.index] : [])]) ranks.set(digest, 2)
   for (const one of reports) ranks.set(one.digest, 1)
   return ranks
 }
@@ -96,7 +108,9 @@ function wantedLinks(reports: readonly Report[], { images, workloads }: Inventor
           (w) =>
             w.digest === image.digest &&
             (image.tags.includes(one.tag!) || w.written.replace(/@.*/, '') === `:${one.tag}`) &&
-            one.observed.some((seen) => seen.namespace === w.namespace && seen.container === w.container && owns(seen, w)),
+            one.observed.some(
+              (seen) => seen.namespace === w.namespace && seen.container === w.container && owns(seen, w),
+            ),
         )
         if (isSame && runs && !exact.has(image.digest)) links.set(`${key} ${image.digest}`, 3)
       }
@@ -187,7 +201,13 @@ async function replaceInventory({
 }
 
 const headerOf = (one: Report): Partial<Header> & { digest: string } => ({
-  ...{ digest: one.digest, source: one.source, scanned_at: at(one.hour), index_digest: one.index, normal_repository: one.repository },
+  ...{
+    digest: one.digest,
+    source: one.source,
+    scanned_at: at(one.hour),
+    index_digest: one.index,
+    normal_repository: one.repository,
+  },
   platform_manifests: Object.fromEntries(one.manifests.map((manifest, n) => [`linux/${n}`, manifest])),
   ...{ tag: one.tag, observed_in: [...one.observed], sbom_sources: one.kind === 'sbom' ? [] : [...one.sbomSources] },
 })
@@ -211,7 +231,11 @@ async function relinkAll(keys: readonly string[]): Promise<number> {
 }
 
 /** Exact links are settled by the first pass over all keys, guesses by the second: the third finds nothing, in whatever order. */
-async function assertSettles(reports: readonly Report[], inventory: Inventory, order: (keys: string[]) => string[]): Promise<void> {
+async function assertSettles(
+  reports: readonly Report[],
+  inventory: Inventory,
+  order: (keys: string[]) => string[],
+): Promise<void> {
   const keys = [...new Set(reports.map((one) => `${one.digest} ${one.source}`))]
   await relinkAll(order(keys))
   await assertNoneBeside()
@@ -237,7 +261,8 @@ async function assertNoneBeside(): Promise<void> {
  * those of different platforms of it are side by side and of the others the newest scan counts; else a guess, if nothing came under the digest.
  */
 function answers(reports: readonly Report[], links: Links, { images }: Inventory, kind: Kind, asked: string) {
-  const newest = (some: readonly Report[]) => [...some].sort((a, b) => b.hour - a.hour || (a.digest < b.digest ? -1 : 1)).slice(0, 1)
+  const newest = (some: readonly Report[]) =>
+    [...some].sort((a, b) => b.hour - a.hour || (a.digest < b.digest ? -1 : 1)).slice(0, 1)
   const isPlatform = (one: Report) => reports.some((other) => other.digest === one.digest && other.index === asked)
   return SOURCES.flatMap((source) => {
     const rankOf = (one: Report) => links.get(`${one.digest} ${source} ${asked}`) ?? 9
@@ -256,7 +281,9 @@ function answers(reports: readonly Report[], links: Links, { images }: Inventory
 
 async function assertReads(reports: readonly Report[], links: Links, inventory: Inventory): Promise<void> {
   for (const kind of KINDS)
-    for (const asked of new Set(reports.flatMap((one) => [one.digest, ...one.manifests, ...(one.index ? [one.index] : [])])))
+    for (const asked of new Set(
+      reports.flatMap((one) => [one.digest, ...one.manifests, ...(one.index ? [one.index] : [])]),
+    ))
       assert.deepEqual(
         [...(await sql`select * from answering_reports(${asked}, ${kind}) order by source, digest`)],
         answers(reports, links, inventory, kind, asked),
@@ -266,7 +293,11 @@ async function assertReads(reports: readonly Report[], links: Links, inventory: 
 test('links are those of the model, whatever the order in which payloads come and are relinked, and follow the inventory', () =>
   fc.assert(
     fc.asyncProperty(
-      fc.uniqueArray(report, { minLength: 1, maxLength: 7, selector: (one) => `${one.digest} ${one.source} ${one.kind}` }),
+      fc.uniqueArray(report, {
+        minLength: 1,
+        maxLength: 7,
+        selector: (one) => `${one.digest} ${one.source} ${one.kind}`,
+      }),
       fc.array(report, { maxLength: 2 }),
       inventory,
       inventory,
@@ -281,7 +312,14 @@ test('links are those of the model, whatever the order in which payloads come an
         const made = (one: Raw<typeof report>, hour: number): Report => {
           const index = one.index === null || one.index === one.digest ? null : digests[one.index]!
           const sbomSources = one.kind === 'sbom' ? [] : one.sbomSources
-          return { ...one, hour, digest: digests[one.digest]!, manifests: one.manifests.map((n) => digests[n]!), index, sbomSources }
+          return {
+            ...one,
+            hour,
+            digest: digests[one.digest]!,
+            manifests: one.manifests.map((n) => digests[n]!),
+            index,
+            sbomSources,
+          }
         }
         const shuffled = (keys: string[]) =>
           keys
@@ -303,7 +341,12 @@ test('links are those of the model, whatever the order in which payloads come an
         await assertSettles(reports, placed(later), (keys) => shuffled(keys).reverse())
 
         for (const next of again.map((one, n) => made(one, 5 + n))) {
-          reports = [...reports.filter((one) => one.digest !== next.digest || one.source !== next.source || one.kind !== next.kind), next]
+          reports = [
+            ...reports.filter(
+              (one) => one.digest !== next.digest || one.source !== next.source || one.kind !== next.kind,
+            ),
+            next,
+          ]
           assert.equal((await send(next)).status, 'stored')
           await assertNoneBeside()
         }
@@ -323,7 +366,10 @@ test('a workload of a scanner is the same one, or what a Deployment or a CronJob
       fc.constantFrom('ReplicaSet', 'Job', 'Pod', 'Deployment', 'CronJob', 'StatefulSet'),
       fc.constantFrom('ReplicaSet', 'Job', 'Pod', 'Deployment', 'CronJob', 'StatefulSet'),
       fc.constantFrom('web', 'web-1', 'w%b', 'w_b', 'w.b', 'wéb'),
-      fc.oneof(fc.constantFrom('', '-', '-a', '-a\n', '\n', '-A', '-é', '-a-b', 'a'), fc.stringMatching(/^-[a-z0-9]{10,14}$/)),
+      fc.oneof(
+        fc.constantFrom('', '-', '-a', '-a\n', '\n', '-A', '-é', '-a-b', 'a'),
+        fc.stringMatching(/^-[a-z0-9]{10,14}$/),
+      ),
       async (seenKind, kind, name, suffix) => {
         const seen = { namespace: '', kind: seenKind, name: name + suffix, container: '' }
         const [row] = await sql`select is_workload_of(${seenKind}, ${seen.name}, ${kind}, ${name}) as is_one`
@@ -338,7 +384,10 @@ async function guessed() {
   const digest = newDigest()
   const namespace = `ns-${digest}`
   const images = [{ digest, repository: 'docker.io/library/web', tags: ['1'] }]
-  await replaceInventory({ images, workloads: [{ namespace, kind: 'Deployment', name: 'web', container: 'c', digest }] })
+  await replaceInventory({
+    images,
+    workloads: [{ namespace, kind: 'Deployment', name: 'web', container: 'c', digest }],
+  })
   const guess = {
     ...{ normal_repository: 'docker.io/library/web', tag: '1' },
     observed_in: [{ namespace, kind: 'ReplicaSet', name: 'web-5d4f', container: 'c' }],
@@ -356,9 +405,23 @@ test('a guess wants all to be the same: namespace, workload, container, reposito
     await storeFindings(sql, header({ digest: newDigest(), ...guess, ...fields }), [])
     return (await linksTo()).length
   }
-  const others = [{ namespace: 'other' }, { container: 'other' }, { kind: 'Job' }, { kind: 'Pod' }, { name: 'web' }, { name: 'other-5d4f' }]
-  for (const other of others) assert.equal(await send({ observed_in: [{ ...seen!, ...other }] }), 0, JSON.stringify(other))
-  for (const other of [{ normal_repository: 'other' }, { normal_repository: null }, { tag: '2' }, { tag: null }, { observed_in: [] }]) {
+  const others = [
+    { namespace: 'other' },
+    { container: 'other' },
+    { kind: 'Job' },
+    { kind: 'Pod' },
+    { name: 'web' },
+    { name: 'other-5d4f' },
+  ]
+  for (const other of others)
+    assert.equal(await send({ observed_in: [{ ...seen!, ...other }] }), 0, JSON.stringify(other))
+  for (const other of [
+    { normal_repository: 'other' },
+    { normal_repository: null },
+    { tag: '2' },
+    { tag: null },
+    { observed_in: [] },
+  ]) {
     assert.equal(await send(other), 0, JSON.stringify(other))
   }
   assert.equal(await send({}), 1)
@@ -417,7 +480,9 @@ test('a header that is refreshed refreshes its links, for both kinds', async () 
     assert.deepEqual(await linksTo(), [])
     assert.deepEqual(await store(sql, kind, header({ ...sent, ...guess }), null), { status: 'unchanged' })
     assert.deepEqual(await linksTo(), [{ digest: sent.digest, source: 'operator-scanner', join_rank: 3 }])
-    assert.deepEqual(await store(sql, kind, header({ ...sent, platform_manifests: { a: digest } }), null), { status: 'unchanged' })
+    assert.deepEqual(await store(sql, kind, header({ ...sent, platform_manifests: { a: digest } }), null), {
+      status: 'unchanged',
+    })
     assert.deepEqual(await linksTo(), [{ digest: sent.digest, source: 'operator-scanner', join_rank: 2 }])
   }
 })

@@ -66,10 +66,47 @@ const SPELLINGS = [
   'null',
 ]
 const FAULTS = [
-  ...['', '{', '}', '[', '{}{}', '{"list"', '{"list":', '{"list":[', '{"list":[1', '{"list":[1}', '{"list":[1]', '{"list":[1]]}'],
-  ...['{"list":[,]}', '{"list":[1,]}', '{"list":[,1]}', '{"list":[1 2]}', '{"list":[1]2}', '{"list":2[1]}', '{"list":[1],}'],
-  ...['{"list" [1]}', '{list:[1]}', "{'list':[1]}", '{"list":[1][2]}', '{"list":[[1]}', '{"list":[{]}', '{"list":[\u00a0]}'],
-  ...['{"list":[1]}x', 'x{"list":[1]}', '\ufeff{"list":[1]}', '{"list":["\n"]}', '{"list":["a]}', '{"list":[1,"\\x"]}', '{"li\\xst":[1]}'],
+  ...[
+    '',
+    '{',
+    '}',
+    '[',
+    '{}{}',
+    '{"list"',
+    '{"list":',
+    '{"list":[',
+    '{"list":[1',
+    '{"list":[1}',
+    '{"list":[1]',
+    '{"list":[1]]}',
+  ],
+  ...[
+    '{"list":[,]}',
+    '{"list":[1,]}',
+    '{"list":[,1]}',
+    '{"list":[1 2]}',
+    '{"list":[1]2}',
+    '{"list":2[1]}',
+    '{"list":[1],}',
+  ],
+  ...[
+    '{"list" [1]}',
+    '{list:[1]}',
+    "{'list':[1]}",
+    '{"list":[1][2]}',
+    '{"list":[[1]}',
+    '{"list":[{]}',
+    '{"list":[\u00a0]}',
+  ],
+  ...[
+    '{"list":[1]}x',
+    'x{"list":[1]}',
+    '\ufeff{"list":[1]}',
+    '{"list":["\n"]}',
+    '{"list":["a]}',
+    '{"list":[1,"\\x"]}',
+    '{"li\\xst":[1]}',
+  ],
   ...[
     '{"list":[1}]',
     '{"list":[{1]}]',
@@ -101,13 +138,25 @@ const leaf = fc.oneof(
   fc.constant(null),
 )
 const { value } = fc.letrec((tie) => ({
-  value: fc.oneof({ maxDepth: 4 }, leaf, fc.array(tie('value'), { maxLength: 4 }), fc.dictionary(key, tie('value'), { maxKeys: 4 })),
+  value: fc.oneof(
+    { maxDepth: 4 },
+    leaf,
+    fc.array(tie('value'), { maxLength: 4 }),
+    fc.dictionary(key, tie('value'), { maxKeys: 4 }),
+  ),
 }))
 const withList = fc
-  .tuple(fc.dictionary(key, value, { maxKeys: 3 }), fc.array(value, { maxLength: 6 }), fc.dictionary(key, value, { maxKeys: 3 }))
+  .tuple(
+    fc.dictionary(key, value, { maxKeys: 3 }),
+    fc.array(value, { maxLength: 6 }),
+    fc.dictionary(key, value, { maxKeys: 3 }),
+  )
   .map(([before, list, after]) => ({ ...before, list, ...after, ...(after.list === undefined ? {} : { list }) }))
 const spelled = fc
-  .tuple(fc.oneof({ weight: 4, arbitrary: withList }, { weight: 1, arbitrary: value }), fc.constantFrom(undefined, 1, '\t', '\r\n'))
+  .tuple(
+    fc.oneof({ weight: 4, arbitrary: withList }, { weight: 1, arbitrary: value }),
+    fc.constantFrom(undefined, 1, '\t', '\r\n'),
+  )
   .map(([one, blank]) => JSON.stringify(one, null, blank) ?? 'null')
   .filter(isReadRight)
 
@@ -120,7 +169,26 @@ test('whatever the value: the parts are those of the value', () => {
   )
 })
 
-const piece = fc.constantFrom('[', ']', '{', '}', ',', ':', '"', '\\', '"list":', ' ', '0', '1', 'e', '-', 'null', '\\u', '\u00a0', '\0')
+const piece = fc.constantFrom(
+  '[',
+  ']',
+  '{',
+  '}',
+  ',',
+  ':',
+  '"',
+  '\\',
+  '"list":',
+  ' ',
+  '0',
+  '1',
+  'e',
+  '-',
+  'null',
+  '\\u',
+  '\u00a0',
+  '\0',
+)
 const mutation = fc.record({ at: fc.nat(), length: fc.nat({ max: 3 }), piece: fc.oneof(piece, fc.constant('')) })
 
 test('whatever becomes of the text: it is taken where JSON.parse takes it, for the same value', () => {
@@ -186,7 +254,10 @@ test('a list may have so many elements and not one more, which is told before th
   const list = (n: number) => `{"list":[${Array(n).fill('0').join()}]}`
   assert.deepEqual(refused(list(MAX_ELEMENTS)), [0, 'taken'])
   assert.deepEqual(refused(list(MAX_ELEMENTS + 1)), [413, `body has more than ${MAX_ELEMENTS} list`])
-  assert.deepEqual(refused(`${list(MAX_ELEMENTS + 1).slice(0, -2)},!`), [413, `body has more than ${MAX_ELEMENTS} list`])
+  assert.deepEqual(refused(`${list(MAX_ELEMENTS + 1).slice(0, -2)},!`), [
+    413,
+    `body has more than ${MAX_ELEMENTS} list`,
+  ])
 })
 
 test('nesting is bounded, in the list and beside it', () => {
@@ -197,7 +268,10 @@ test('nesting is bounded, in the list and beside it', () => {
     ['@', MAX_DEPTH],
   ] as const) {
     assert.deepEqual(refused(at.replace('@', nested(depth))), [0, 'taken'])
-    assert.deepEqual(refused(at.replace('@', nested(depth + 1))), [400, `Json deserialize error: nested deeper than ${MAX_DEPTH} levels`])
+    assert.deepEqual(refused(at.replace('@', nested(depth + 1))), [
+      400,
+      `Json deserialize error: nested deeper than ${MAX_DEPTH} levels`,
+    ])
   }
 })
 
@@ -211,12 +285,16 @@ test('the values of one element are bounded, and those beside the list', () => {
   ])
   // The outermost bracket, a colon, and those.
   assert.deepEqual(refused(`{"a":${zeros(MAX_OTHER_MEMBERS - 2)}}`), [0, 'taken'])
-  assert.deepEqual(refused(`{"a":${zeros(MAX_OTHER_MEMBERS - 1)}}`), [413, `body has more than ${MAX_OTHER_MEMBERS} values outside list`])
+  assert.deepEqual(refused(`{"a":${zeros(MAX_OTHER_MEMBERS - 1)}}`), [
+    413,
+    `body has more than ${MAX_OTHER_MEMBERS} values outside list`,
+  ])
 })
 
 test('lists are refused whose values are denser than those of any payload', () => {
   const list = (element: string) => `{"list":[${Array(MAX_ELEMENTS).fill(element).join()}]}`
-  const keys = (n: number, key: (i: number) => string) => `{${Array.from({ length: n }, (_, i) => `"${key(i)}":0`).join()}}`
+  const keys = (n: number, key: (i: number) => string) =>
+    `{${Array.from({ length: n }, (_, i) => `"${key(i)}":0`).join()}}`
   assert.deepEqual(refused(list(keys(1_000, (i) => `epss${i}`))), [0, 'taken'])
   const [status, message] = refused(list(`[${Array(1_000).fill('[]').join()}]`))
   assert.equal(status, 413)

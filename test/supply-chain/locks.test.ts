@@ -161,9 +161,14 @@ async function crowd() {
     select '', 'a', 'Deployment', 'web', 'c', d.digest, 'regular', '', '{}', '{}', now(), now() from image d`
   return digests
 }
-const GUESS = { normal_repository: 'r', tag: 't', observed_in: [{ namespace: 'a', kind: 'ReplicaSet', name: 'web-1', container: 'c' }] }
+const GUESS = {
+  normal_repository: 'r',
+  tag: 't',
+  observed_in: [{ namespace: 'a', kind: 'ReplicaSet', name: 'web-1', container: 'c' }],
+}
 const isSettled = async () => {
-  const [row] = await sql`select sum(relink(digest, source))::int as changed from (select distinct digest, source from image_report) k`
+  const [row] =
+    await sql`select sum(relink(digest, source))::int as changed from (select distinct digest, source from image_report) k`
   return row!.changed
 }
 
@@ -183,7 +188,14 @@ test('sessions that retire the guesses of each other while others relink all: no
         const digests = [...(await crowd()), newDigest(), newDigest()]
         const queue = drawn.map(({ of, source, kind, names }, n) => {
           const platform_manifests = Object.fromEntries(names.map((name) => [`linux/${name}`, digests[name]!]))
-          const fields = { digest: digests[of]!, source, scanned_at: at(n), platform_manifests, ...GUESS, sbom_sources: SOURCES.slice() }
+          const fields = {
+            digest: digests[of]!,
+            source,
+            scanned_at: at(n),
+            platform_manifests,
+            ...GUESS,
+            sbom_sources: SOURCES.slice(),
+          }
           return { kind, sent: header(fields) }
         })
         const relinkAll = () => sessions[3]!`
@@ -192,7 +204,9 @@ test('sessions that retire the guesses of each other while others relink all: no
         const faults = await Promise.all([
           ...sessions.slice(0, 3).map(async (session) => {
             for (let one = queue.pop(); one; one = queue.pop()) {
-              const fault = await faultOf(store(session, one.kind, one.sent, one.kind === 'sbom' ? [] : [finding('CVE-1')]))
+              const fault = await faultOf(
+                store(session, one.kind, one.sent, one.kind === 'sbom' ? [] : [finding('CVE-1')]),
+              )
               if (fault) return fault
             }
             return null
@@ -220,7 +234,10 @@ async function linkable() {
 }
 
 /** Stores while another transaction has done `work` and has not ended. */
-async function storedBeside(work: (other: Parameters<Parameters<typeof sql.begin>[1]>[0]) => Promise<unknown>, sent: Header) {
+async function storedBeside(
+  work: (other: Parameters<Parameters<typeof sql.begin>[1]>[0]) => Promise<unknown>,
+  sent: Header,
+) {
   await sql.begin(async (other) => {
     await work(other)
     const answer = await storeFindings(sessions[0]!, sent, [finding('CVE-1', { epss: 0.5 })])
@@ -228,7 +245,8 @@ async function storedBeside(work: (other: Parameters<Parameters<typeof sql.begin
     assert.equal((await sessions[1]!`select from image_report where digest = ${sent.digest}`).length, 1, 'committed')
   })
 }
-const lockLinks = (other: Parameters<typeof storeFindings>[0]) => other`select pg_advisory_xact_lock(${LINKS[0]}::int, ${LINKS[1]}::int)`
+const lockLinks = (other: Parameters<typeof storeFindings>[0]) =>
+  other`select pg_advisory_xact_lock(${LINKS[0]}::int, ${LINKS[1]}::int)`
 
 test('who holds the lock of all links holds up no ingest: it is stored without its links, and the next pass brings them', async () => {
   const { digest, sent, linkCount } = await linkable()

@@ -30,12 +30,21 @@ const payload = (image: string | Fields, fields: Fields): Fields => ({
   ...fields,
 })
 
-export const findingsOf = (image: string | Fields, vulnerabilities: unknown = [finding()], fields: Fields = {}): Fields =>
-  payload(image, { vulnerabilities, ...fields })
+export const findingsOf = (
+  image: string | Fields,
+  vulnerabilities: unknown = [finding()],
+  fields: Fields = {},
+): Fields => payload(image, { vulnerabilities, ...fields })
 
 export const sbomOf = (image: string | Fields, components: unknown = [component()], fields: Fields = {}): Fields =>
   payload(image, { components, ...fields })
 
 /** The page of a set. */
-export const pageOf = (image: string, set_id: string, index: number, total: number, components: unknown, fields: Fields = {}): Fields =>
-  sbomOf(image, components, { page: { set_id, index, total }, ...fields })
+export const pageOf = (
+  image: string,
+  set_id: string,
+  index: number,
+  total: number,
+  components: unknown,
+  fields: Fields = {},
+): Fields => sbomOf(image, components, { page: { set_id, index, total }, ...fields })

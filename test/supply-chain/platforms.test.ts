@@ -28,7 +28,10 @@ const idsOf = (found: { items: Item[] }) => found.items.map((item) => item.id)
 async function running(target = app) {
   const [digest, namespace] = [newDigest(), newNamespace()]
   const repository = `registry.test/team/${namespace}`
-  const answer = await target.post('/pod/spec', replica(namespace, [container('app', digest, { repository, image: `${repository}:v1` })]))
+  const answer = await target.post(
+    '/pod/spec',
+    replica(namespace, [container('app', digest, { repository, image: `${repository}:v1` })]),
+  )
   assert.equal(answer.status, 200, answer.text)
   const seen = { namespace, kind: 'ReplicaSet', name: 'web-5d4f', container: 'app' }
   return { digest, guess: { normal_repository: repository, tag: 'v1', observed_in: [seen] }, repository }
@@ -46,7 +49,13 @@ async function index() {
 test('a clean scan of a platform that nobody runs does not hide what another platform of the same index has', async () => {
   const { digest, one, other, of } = await index()
   const [worst, both] = [newCve(), newCve()]
-  await storeFindings(app, one, 'operator-scanner', [finding(worst, { severity: 0 }), finding(both, { severity: 3 })], of)
+  await storeFindings(
+    app,
+    one,
+    'operator-scanner',
+    [finding(worst, { severity: 0 }), finding(both, { severity: 3 })],
+    of,
+  )
   await storeFindings(app, other, 'operator-scanner', [finding(both, { severity: 2, fixed_versions: ['2'] })], of)
   const clean = newDigest()
   await storeFindings(app, clean, 'operator-scanner', [], of)
@@ -90,7 +99,8 @@ test('the report of the image id itself beats those of its platforms, of its own
 test('not more than 64 platforms of a source are read, those that were scanned last', async () => {
   const { digest, of } = await index()
   const manifests = Array.from({ length: 66 }, newDigest)
-  for (const manifest of manifests) await storeFindings(app, manifest, 'registry', [finding('CVE-2032-1', { severity: 0 })], of)
+  for (const manifest of manifests)
+    await storeFindings(app, manifest, 'registry', [finding('CVE-2032-1', { severity: 0 })], of)
   const found = await findings(digest)
   const last = manifests.slice(2).sort()
   assert.deepEqual(
@@ -106,11 +116,9 @@ test('an exposure is that of every platform of a running index', async () => {
   await storeFindings(app, one, 'operator-scanner', [finding(hidden, { severity: 0 }), finding(both)], of)
   await storeFindings(app, other, 'operator-scanner', [finding(both, { fixed_versions: ['9'] })], of)
   const images = async (id: string) =>
-    (await read(`/vulnerabilities/${id}/exposure`)).images.map((i: { digest: string; reportDigests: string[]; severity: string }) => [
-      i.digest,
-      i.reportDigests,
-      i.severity,
-    ])
+    (await read(`/vulnerabilities/${id}/exposure`)).images.map(
+      (i: { digest: string; reportDigests: string[]; severity: string }) => [i.digest, i.reportDigests, i.severity],
+    )
   assert.deepEqual(await images(hidden), [[digest, [one], 'CRITICAL']])
   assert.deepEqual(await images(both), [[digest, [one, other], 'HIGH']])
 })
@@ -134,7 +142,9 @@ test('every SBOM of a platform is listed, and report_digest selects the one that
   }
   const document = async (query = '') => {
     const { metadata, components } = await read(`/images/${digest}/sbom/cyclonedx${query}`)
-    const told = Object.fromEntries(metadata.properties.map((p: { name: string; value: string }) => [p.name.slice(10), p.value]))
+    const told = Object.fromEntries(
+      metadata.properties.map((p: { name: string; value: string }) => [p.name.slice(10), p.value]),
+    )
     return [told.source, told.reportDigest, components.map((c: { name: string }) => c.name)]
   }
   for (const [query, expected] of [
@@ -284,13 +294,21 @@ test('a guess by the tag that a container writes is retired, too, when the image
   const { namespace } = guess.observed_in[0]!
   await app.sql`update image set tags = array(select 'v' || n from generate_series(1, 32) n) where digest = ${digest}`
   const containers = [container('app', digest, { repository, image: `${repository}:v33` })]
-  const answer = await app.post('/pod/spec', replica(namespace, containers, { pod_name: 'web-33', workload_name: 'web-33' }))
+  const answer = await app.post(
+    '/pod/spec',
+    replica(namespace, containers, { pod_name: 'web-33', workload_name: 'web-33' }),
+  )
   assert.equal(answer.status, 200, answer.text)
-  const [image] = await app.sql`select 'v33' = any (tags) as has_33rd, cardinality(tags) as tags from image where digest = ${digest}`
+  const [image] =
+    await app.sql`select 'v33' = any (tags) as has_33rd, cardinality(tags) as tags from image where digest = ${digest}`
   assert.deepEqual({ ...image }, { has_33rd: false, tags: 32 })
   const guessed = newDigest()
   await storeFindings(app, guessed, 'operator-scanner', [finding(newCve())], {
-    ...{ normal_repository: repository, tag: 'v33', observed_in: [{ namespace, kind: 'Deployment', name: 'web-33', container: 'app' }] },
+    ...{
+      normal_repository: repository,
+      tag: 'v33',
+      observed_in: [{ namespace, kind: 'Deployment', name: 'web-33', container: 'app' }],
+    },
   })
   assert.deepEqual(reportsOf(await findings(digest)), [['operator-scanner', guessed, 'workload_tag']])
   await storeSbom(app, digest, 'registry', [component('a')])

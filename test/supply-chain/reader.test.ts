@@ -14,17 +14,29 @@ const MAX_INFLATED = 8_388_608
 const digest = newImage()
 const sent = (payload: unknown, isPacked = false) => {
   const text = Buffer.from(typeof payload === 'string' ? payload : JSON.stringify(payload))
-  return { bytes: isPacked ? gzipSync(text) : text, isPacked, digest, maxInflatedBytes: MAX_INFLATED, now: Date.parse(SCANNED_AT) }
+  return {
+    bytes: isPacked ? gzipSync(text) : text,
+    isPacked,
+    digest,
+    maxInflatedBytes: MAX_INFLATED,
+    now: Date.parse(SCANNED_AT),
+  }
 }
 
 test('a payload is read in a thread, its rows are given when they are asked for, once', async () => {
   const reader = new PayloadReader({ startThread: () => startThread(MAX_INFLATED) })
   assert.equal(reader.isRunning, false)
-  const { header, page } = await reader.read('vulnerabilities', sent(findingsOf(digest, [finding({ title: 'é' })]), true))
+  const { header, page } = await reader.read(
+    'vulnerabilities',
+    sent(findingsOf(digest, [finding({ title: 'é' })]), true),
+  )
   assert.deepEqual([header.digest, header.item_count, page], [digest, 1, null])
   assert.equal(JSON.parse(await reader.rows())[0].title, 'é')
   assert.equal(await reader.rows(), '')
-  const sbom = await reader.read('sbom', sent(sbomOf(digest, [component({ name: 'zlib' })], { page: { set_id: 's', index: 1, total: 2 } })))
+  const sbom = await reader.read(
+    'sbom',
+    sent(sbomOf(digest, [component({ name: 'zlib' })], { page: { set_id: 's', index: 1, total: 2 } })),
+  )
   assert.deepEqual([sbom.header.content_hash, sbom.page], ['set:s', { set_id: 's', index: 1, total: 2 }])
   assert.equal(JSON.parse(await reader.rows())[0].name, 'zlib')
 })
@@ -32,7 +44,10 @@ test('a payload is read in a thread, its rows are given when they are asked for,
 test('what is refused has its status and its text; the rows of the payload before are gone', async () => {
   const reader = new PayloadReader({ startThread: () => startThread(MAX_INFLATED) })
   await reader.read('vulnerabilities', sent(findingsOf(digest)))
-  await assert.rejects(reader.read('vulnerabilities', sent('{')), { status: 400, message: /^Json deserialize error: invalid JSON/ })
+  await assert.rejects(reader.read('vulnerabilities', sent('{')), {
+    status: 400,
+    message: /^Json deserialize error: invalid JSON/,
+  })
   assert.equal(await reader.rows(), '')
   await assert.rejects(reader.read('sbom', sent({ ...sbomOf(digest), schema_version: 2 })), { status: 422 })
   assert.equal((await reader.read('vulnerabilities', sent(findingsOf(digest)))).header.item_count, 1)

@@ -16,10 +16,16 @@ let posts = 0
 async function store(changed: number): Promise<unknown> {
   posts++
   const rows = Array.from({ length: FINDINGS }, (_, n) =>
-    finding(`CVE-2026-${n}`, { severity: n % 6, title: n < changed ? `of post ${posts}` : 'as before', epss: n / FINDINGS }),
+    finding(`CVE-2026-${n}`, {
+      severity: n % 6,
+      title: n < changed ? `of post ${posts}` : 'as before',
+      epss: n / FINDINGS,
+    }),
   )
   const sent = header(digestOf('large'), 'db-matcher', { item_count: FINDINGS })
-  const json = await db.ingest.json((sql) => sql`select store_findings(${JSON.stringify(sent)}::text::json, ${JSON.stringify(rows)})`)
+  const json = await db.ingest.json(
+    (sql) => sql`select store_findings(${JSON.stringify(sent)}::text::json, ${JSON.stringify(rows)})`,
+  )
   return JSON.parse(String(json))
 }
 
@@ -43,7 +49,9 @@ describe('a payload of as many findings as there may be', { timeout: 900_000 }, 
   }
 
   test('is stored by the ids of others and named anew', async () => {
-    const rows = Array.from({ length: FINDINGS }, (_, n) => finding(`GHSA-${n >> 1}`, { package_name: `p${n % 2}`, title: String(n) }))
+    const rows = Array.from({ length: FINDINGS }, (_, n) =>
+      finding(`GHSA-${n >> 1}`, { package_name: `p${n % 2}`, title: String(n) }),
+    )
     const both = [
       ...rows.slice(0, FINDINGS / 2),
       ...rows.slice(0, FINDINGS / 2).map((row) => ({ ...row, vuln_id: `CVE-of-${row.vuln_id}` })),
@@ -61,12 +69,17 @@ describe('a payload of as many findings as there may be', { timeout: 900_000 }, 
     ] as const) {
       const digest = digestOf(name)
       const head = header(digest, 'db-matcher', { item_count: FINDINGS })
-      await db.ingest.json((sql) => sql`select store_findings(${JSON.stringify(head)}::text::json, ${JSON.stringify(sent)})`)
+      await db.ingest.json(
+        (sql) => sql`select store_findings(${JSON.stringify(head)}::text::json, ${JSON.stringify(sent)})`,
+      )
       assert.deepEqual(await ids(digest), { all, renamed: all })
     }
     await sql`delete from cve_alias`
     for (const name of ['renamed', 'united'])
-      assert.deepEqual([...(await db.job((sql) => sql`select rename_findings(${digestOf(name)}, 'db-matcher') as done`))], [{ done: true }])
+      assert.deepEqual(
+        [...(await db.job((sql) => sql`select rename_findings(${digestOf(name)}, 'db-matcher') as done`))],
+        [{ done: true }],
+      )
     assert.deepEqual(
       [await ids(digestOf('renamed')), await ids(digestOf('united'))],
       [

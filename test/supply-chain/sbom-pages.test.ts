@@ -115,47 +115,51 @@ const TOTALS = [2, 3, 3, 4]
 
 test('pages of several sets of several SBOMs are kept, refused and taken as the model says', () =>
   fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 30 }), fc.array(fc.nat(3), { minLength: 4, maxLength: 4 }), async (steps, hours) => {
-      await low`truncate sbom_page, image_component, image_report`
-      const digests = [newDigest(), newDigest(), newDigest()]
-      const model = new Model()
-      const posts: Sent[] = []
-      for (const [n, { key, set, index, disagrees, size, hour, manner, again }] of steps.entries()) {
-        const names = Array.from({ length: size }, (_, part) => `${n}.${part}`)
-        const fresh: Sent =
-          set === null
-            ? { key, set: null, hash: `whole ${size}`, hour, post: newPost(), names }
-            : {
-                ...{ key, hash: `set-${set}`, hour: hours[set]!, post: newPost(), names },
-                set: { id: `set-${set}`, index: index % TOTALS[set]!, total: TOTALS[set]! + Number(disagrees) },
-              }
-        const sent = posts.at(-1 - (again ?? Infinity)) ?? fresh
-        posts.push(sent)
-        const [number, source] = sent.key.split(' ') as [string, Source]
-        const digest = digests[Number(number)]!
-        const page = sent.set && { set_id: sent.set.id, index: sent.set.index, total: sent.set.total }
-        const call = (rows: object[] | null) => {
-          const fields = {
-            digest,
-            source,
-            scanned_at: at(sent.hour),
-            content_hash: sent.hash,
-            post: sent.post,
-            item_count: sent.names.length,
+    fc.asyncProperty(
+      fc.array(step, { maxLength: 30 }),
+      fc.array(fc.nat(3), { minLength: 4, maxLength: 4 }),
+      async (steps, hours) => {
+        await low`truncate sbom_page, image_component, image_report`
+        const digests = [newDigest(), newDigest(), newDigest()]
+        const model = new Model()
+        const posts: Sent[] = []
+        for (const [n, { key, set, index, disagrees, size, hour, manner, again }] of steps.entries()) {
+          const names = Array.from({ length: size }, (_, part) => `${n}.${part}`)
+          const fresh: Sent =
+            set === null
+              ? { key, set: null, hash: `whole ${size}`, hour, post: newPost(), names }
+              : {
+                  ...{ key, hash: `set-${set}`, hour: hours[set]!, post: newPost(), names },
+                  set: { id: `set-${set}`, index: index % TOTALS[set]!, total: TOTALS[set]! + Number(disagrees) },
+                }
+          const sent = posts.at(-1 - (again ?? Infinity)) ?? fresh
+          posts.push(sent)
+          const [number, source] = sent.key.split(' ') as [string, Source]
+          const digest = digests[Number(number)]!
+          const page = sent.set && { set_id: sent.set.id, index: sent.set.index, total: sent.set.total }
+          const call = (rows: object[] | null) => {
+            const fields = {
+              digest,
+              source,
+              scanned_at: at(sent.hour),
+              content_hash: sent.hash,
+              post: sent.post,
+              item_count: sent.names.length,
+            }
+            return storeSbom(low, header(fields), rows, page)
           }
-          return storeSbom(low, header(fields), rows, page)
-        }
 
-        let answer = await call(manner === 'at once' ? sent.names.map(component) : null)
-        if (answer.status === 'rows wanted') {
+          let answer = await call(manner === 'at once' ? sent.names.map(component) : null)
+          if (answer.status === 'rows wanted') {
+            await assertHeld(model, digests)
+            if (manner === 'only asks') continue
+            answer = await call(sent.names.map(component))
+          }
+          assert.deepEqual(answer, model.judge(sent))
           await assertHeld(model, digests)
-          if (manner === 'only asks') continue
-          answer = await call(sent.names.map(component))
         }
-        assert.deepEqual(answer, model.judge(sent))
-        await assertHeld(model, digests)
-      }
-    }),
+      },
+    ),
     { numRuns: RUNS },
   ))
 
@@ -166,7 +170,9 @@ async function assertHeld(model: Model, digests: readonly string[]): Promise<voi
   const flat = (one: object) => JSON.stringify(one)
   assert.deepEqual(
     pages.map((p) => flat([key(p.digest, p.source), p.set_id, p.page_index, p.total, p.post])).sort(),
-    model.sets.flatMap((one) => [...one.pages].map(([index, page]) => flat([one.key, one.id, index, one.total, page.post]))).sort(),
+    model.sets
+      .flatMap((one) => [...one.pages].map(([index, page]) => flat([one.key, one.id, index, one.total, page.post])))
+      .sort(),
   )
   const reports = await low`
     select digest, source, content_hash, to_json(scanned_at) #>> '{}' as scanned_at, item_count::int, post from image_report`
@@ -179,8 +185,19 @@ async function assertHeld(model: Model, digests: readonly string[]): Promise<voi
   }
 }
 
-const stage = (digest: string, set_id: string, index: number, total: number, hour = 1, rows: object[] | null = [component('a')]) =>
-  storeSbom(sql, header({ digest, source: 'registry', scanned_at: at(hour), content_hash: set_id }), rows, { set_id, index, total })
+const stage = (
+  digest: string,
+  set_id: string,
+  index: number,
+  total: number,
+  hour = 1,
+  rows: object[] | null = [component('a')],
+) =>
+  storeSbom(sql, header({ digest, source: 'registry', scanned_at: at(hour), content_hash: set_id }), rows, {
+    set_id,
+    index,
+    total,
+  })
 const staged = (received: number, total: number) => ({ status: 'staged', received, total })
 const CEILING = { status: 'refused', reason: 'ceiling' }
 
@@ -191,7 +208,10 @@ test('64 sets are let in and no other, until one is whole', async () => {
   assert.deepEqual(await stage(newDigest(), 'first', 0, 2), CEILING)
   assert.deepEqual(await stage(newDigest(), 'first', 0, 2, 1, null), CEILING, 'without its rows')
   assert.deepEqual(await stage(newDigest(), 'alone', 0, 1), { status: 'stored', items: 1 })
-  assert.deepEqual(await storeSbom(sql, header({ digest: newDigest() }), [component('a')]), { status: 'stored', items: 1 })
+  assert.deepEqual(await storeSbom(sql, header({ digest: newDigest() }), [component('a')]), {
+    status: 'stored',
+    items: 1,
+  })
   assert.deepEqual(await stage(digests[0]!, 'first', 0, 3), staged(2, 3), 'a page of a set that was let in')
   assert.deepEqual(await stage(digests[0]!, 'newer', 0, 2, 2), staged(1, 2), 'a set in the place of an older one')
 
@@ -213,7 +233,8 @@ test('new sets are refused from 256 MiB on, and one that is refused leaves the o
   assert.deepEqual(await stage(older, 'older', 0, 2), staged(1, 2))
   assert.deepEqual(await stage(newer, 'older', 0, 2), staged(1, 2))
   // All other pages have these bytes beside the large ones.
-  const [{ bytes } = { bytes: 0 }] = await sql`select sum(pg_column_size(components))::int as bytes from sbom_page where digest <> 'large'`
+  const [{ bytes } = { bytes: 0 }] =
+    await sql`select sum(pg_column_size(components))::int as bytes from sbom_page where digest <> 'large'`
   for (let index = 1; index <= 15; index++) await fill(index, 16 * MIB)
   await fill(16, 16 * MIB - bytes - 1)
   const last = newDigest()
@@ -231,7 +252,8 @@ test('50 000 components are taken in the order of their pages; of one more the s
   const digest = newDigest()
   const rows = (page: number, size: number) => Array.from({ length: size }, (_, n) => component(`${page}.${n}`))
   const sendSet = async (set_id: string, hour: number, more: number) => {
-    for (const page of [3, 0, 4, 1]) assert.equal((await stage(digest, set_id, page, 5, hour, rows(page, 10_000))).status, 'staged')
+    for (const page of [3, 0, 4, 1])
+      assert.equal((await stage(digest, set_id, page, 5, hour, rows(page, 10_000))).status, 'staged')
     return stage(digest, set_id, 2, 5, hour, rows(2, 10_000 + more))
   }
   assert.deepEqual(await sendSet('full', 1, 0), { status: 'stored', items: 50_000 })
@@ -263,9 +285,15 @@ test('a page that comes again keeps its set from expiring, and what it held', as
   const digest = newDigest()
   await stage(digest, 'set', 0, 2)
   await sql`update sbom_page set received_at = '2000-01-01' where digest = ${digest}`
-  assert.deepEqual(await stage(digest, 'set', 0, 2, 1, [component('other')]), { status: 'duplicate_page', received: 1, total: 2 })
+  assert.deepEqual(await stage(digest, 'set', 0, 2, 1, [component('other')]), {
+    status: 'duplicate_page',
+    received: 1,
+    total: 2,
+  })
   assert.deepEqual(
-    [...(await sql`select received_at > '2000-01-01' as is_kept, components::json -> 0 ->> 'name' as name from sbom_page`)],
+    [
+      ...(await sql`select received_at > '2000-01-01' as is_kept, components::json -> 0 ->> 'name' as name from sbom_page`),
+    ],
     [{ is_kept: true, name: 'a' }],
   )
 })

@@ -11,7 +11,11 @@ const app = await startApp(TOKENS)
 const supplychain = TOKENS.BROKER_TOKEN_SUPPLYCHAIN
 const token = TOKENS.BROKER_TOKEN_READ
 
-async function post(digest: string, kind: 'vulnerabilities' | 'sbom', payload: object): Promise<Record<string, unknown>> {
+async function post(
+  digest: string,
+  kind: 'vulnerabilities' | 'sbom',
+  payload: object,
+): Promise<Record<string, unknown>> {
   const answer = await app.post(`/images/${digest}/${kind}`, payload, { token: supplychain })
   assert.equal(answer.status, 200, answer.text)
   return answer.json
@@ -41,7 +45,10 @@ test('a Grype document has the lines of its table: 20 matches of which one is th
   assert.deepEqual(await post(digest, 'vulnerabilities', ofGrype(digest)), { status: 'stored', items: 20 })
   assert.deepEqual(await counted(digest), { CRITICAL: 1, HIGH: 4, MEDIUM: 4, LOW: 1, NONE: 8, UNKNOWN: 1 })
   const [twice, ...others] = await findings(digest, 'package=requests')
-  assert.deepEqual([twice.id, twice.aliases, twice.fixedVersions, others], ['CVE-2024-35195', ['GHSA-9wx4-h78v-vm56'], ['2.32.0'], []])
+  assert.deepEqual(
+    [twice.id, twice.aliases, twice.fixedVersions, others],
+    ['CVE-2024-35195', ['GHSA-9wx4-h78v-vm56'], ['2.32.0'], []],
+  )
   assert.deepEqual(
     twice.filePaths.map((path: string) => path.split('/')[1]),
     ['usr', 'opt'],
@@ -76,7 +83,10 @@ test('a VulnerabilityReport has the counts of its own summary, although dates an
   )
   const all = await findings(digest)
   assert.deepEqual(
-    [all.filter(({ publishedAt }) => publishedAt === null).length, all.filter(({ target }) => target === 'Python').length],
+    [
+      all.filter(({ publishedAt }) => publishedAt === null).length,
+      all.filter(({ target }) => target === 'Python').length,
+    ],
     [4, 2],
   )
 })
@@ -95,7 +105,9 @@ test('a Syft document has as many components as Syft counts packages', async () 
 
 test('two scanners that know a vulnerability by different ids have one finding, in every list and count', async () => {
   const [digest, namespace] = [newDigest(), newNamespace()]
-  const pod = await app.post('/pod/spec', replica(namespace, [container('app', digest)]), { token: TOKENS.BROKER_TOKEN_INGEST })
+  const pod = await app.post('/pod/spec', replica(namespace, [container('app', digest)]), {
+    token: TOKENS.BROKER_TOKEN_INGEST,
+  })
   assert.equal(pod.status, 200, pod.text)
   await post(digest, 'vulnerabilities', ofGrype(digest))
   await post(digest, 'vulnerabilities', ofTrivy(digest))
@@ -119,5 +131,8 @@ test('two scanners that know a vulnerability by different ids have one finding, 
   const listed = (await get(`/vulnerabilities?namespace=${namespace}&limit=500`)).items
   assert.deepEqual(listed.map(({ id }: { id: string }) => id).sort(), [...new Set(both.map(({ id }) => id))].sort())
   const [found, ...rest] = (await get(`/vulnerabilities?vuln_id=GHSA-9WX4-h78v-vm56&package=requests`)).items
-  assert.deepEqual([found.id, found.aliases, found.images, found.packageCount, rest], ['CVE-2024-35195', ['GHSA-9wx4-h78v-vm56'], 1, 1, []])
+  assert.deepEqual(
+    [found.id, found.aliases, found.images, found.packageCount, rest],
+    ['CVE-2024-35195', ['GHSA-9wx4-h78v-vm56'], 1, 1, []],
+  )
 })

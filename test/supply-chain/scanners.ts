@@ -12,7 +12,8 @@ type Fields = Record<string, unknown>
 
 // Compiled tests lie a folder deeper, and documents are not compiled.
 const root = fileURLToPath(new URL('../..', import.meta.url)).replace(/\.test-build\/?$/, '')
-const read = (name: string): Json => JSON.parse(readFileSync(join(root, 'test/fixtures/scanners', `${name}.json`), 'utf8'))
+const read = (name: string): Json =>
+  JSON.parse(readFileSync(join(root, 'test/fixtures/scanners', `${name}.json`), 'utf8'))
 
 const payload = (digest: string, source: string, scanned_at: string, fields: Fields): Fields => ({
   schema_version: 1,
@@ -78,8 +79,16 @@ export function ofTrivy(digest: string): Fields {
 
 /** What its own summary says, by our names. */
 export const operatorSummary = () => {
-  const { criticalCount, highCount, mediumCount, lowCount, noneCount, unknownCount } = read('trivy-operator').report.summary
-  return { CRITICAL: criticalCount, HIGH: highCount, MEDIUM: mediumCount, LOW: lowCount, NONE: noneCount, UNKNOWN: unknownCount }
+  const { criticalCount, highCount, mediumCount, lowCount, noneCount, unknownCount } =
+    read('trivy-operator').report.summary
+  return {
+    CRITICAL: criticalCount,
+    HIGH: highCount,
+    MEDIUM: mediumCount,
+    LOW: lowCount,
+    NONE: noneCount,
+    UNKNOWN: unknownCount,
+  }
 }
 
 export function ofTrivyOperator(digest: string): Fields {

@@ -127,7 +127,12 @@ export async function storeFindings(sql: Sql, sent: Header, rows: readonly objec
 }
 
 /** `rows` null only asks. */
-export async function storeSbom(sql: Sql, sent: Header, rows: readonly object[] | null, page: Page | null = null): Promise<Answer> {
+export async function storeSbom(
+  sql: Sql,
+  sent: Header,
+  rows: readonly object[] | null,
+  page: Page | null = null,
+): Promise<Answer> {
   const list = rows && JSON.stringify(rows)
   const [row] = await sql<{ answer: Answer }[]>`
     select store_sbom(${JSON.stringify({ ...sent, item_count: rows?.length ?? sent.item_count })}::text::json,

@@ -31,7 +31,11 @@ const FINDINGS = [
   [],
   [finding('CVE-1'), finding('CVE-2'), finding('CVE-3')],
   [finding('CVE-1'), finding('CVE-2', { title: 'worse' }), finding('CVE-4', { fixed_versions: ['1', '2'], epss: 0.5 })],
-  [finding('CVE-1', { severity: 0 }), finding('CVE-1', { package_name: 'zlib' }), finding('CVE-3', { aliases: ['GHSA-3'], omitted: 7 })],
+  [
+    finding('CVE-1', { severity: 0 }),
+    finding('CVE-1', { package_name: 'zlib' }),
+    finding('CVE-3', { aliases: ['GHSA-3'], omitted: 7 }),
+  ],
 ]
 const COMPONENTS = [[], ['a', 'b', 'c'], ['c', 'b', 'a'], ['a', 'a']].map((names) => names.map(component))
 const contentOf = (kind: Kind, content: number) => (kind === 'sbom' ? COMPONENTS : FINDINGS)[content]!
@@ -68,7 +72,8 @@ async function held(digest: string, source: Source, kind: Kind) {
   const [report] = await sql`
     select to_json(scanned_at) #>> '{}' as scanned_at, content_hash, item_count::int, os_name, post
     from image_report where digest = ${digest} and source = ${source} and kind = ${kind}`
-  if (kind === 'sbom') return { report, rows: await componentNames(sql, digest, source), places: {} as Record<string, string> }
+  if (kind === 'sbom')
+    return { report, rows: await componentNames(sql, digest, source), places: {} as Record<string, string> }
   const rows = await sql<{ row: Record<string, unknown>; place: string }[]>`
     select to_jsonb(f) - 'digest' - 'source' as row, ctid::text || xmin::text as place
     from image_finding f where digest = ${digest} and source = ${source} order by severity, vuln_id, package_name`
@@ -80,7 +85,9 @@ async function held(digest: string, source: Source, kind: Kind) {
 }
 
 const inOrder = (rows: readonly ReturnType<typeof finding>[]) =>
-  rows.toSorted((a, b) => a.severity - b.severity || (`${a.vuln_id} ${a.package_name}` < `${b.vuln_id} ${b.package_name}` ? -1 : 1))
+  rows.toSorted(
+    (a, b) => a.severity - b.severity || (`${a.vuln_id} ${a.package_name}` < `${b.vuln_id} ${b.package_name}` ? -1 : 1),
+  )
 
 const step = fc.record({
   kind: fc.constantFrom(...KINDS),
@@ -117,7 +124,8 @@ test('payloads are stored, left or refused as the model says, by source and kind
 
         model.set(key, next)
         const now = await held(digest, source, kind)
-        for (const [row, place] of Object.entries(now.places)) if (row in before.places) assert.equal(place, before.places[row], row)
+        for (const [row, place] of Object.entries(now.places))
+          if (row in before.places) assert.equal(place, before.places[row], row)
         for (const [key, stored] of model) {
           const [ofSource, ofKind] = key.split(' ') as [Source, Kind]
           const { report, rows } = await held(digest, ofSource, ofKind)
@@ -128,7 +136,8 @@ test('payloads are stored, left or refused as the model says, by source and kind
               ...{ item_count: contentOf(ofKind, stored!.content).length, post: stored!.storedBy },
             },
           )
-          const expectedRows = ofKind === 'sbom' ? COMPONENTS[stored!.content]!.map((c) => c.name) : inOrder(FINDINGS[stored!.content]!)
+          const expectedRows =
+            ofKind === 'sbom' ? COMPONENTS[stored!.content]!.map((c) => c.name) : inOrder(FINDINGS[stored!.content]!)
           assert.deepEqual(rows, expectedRows)
         }
       }
@@ -149,7 +158,13 @@ test('rows that stay as they are are not written, whatever comes and goes beside
     ['CVE-1', 'CVE-2', 'CVE-3', 'CVE-4', 'CVE-5'].map((id) => finding(id)),
   )
   const before = await places()
-  const changed = [finding('CVE-2', { epss: 0.1 }), finding('CVE-3', { severity: 4 }), finding('CVE-5'), finding('CVE-6'), finding('CVE-1')]
+  const changed = [
+    finding('CVE-2', { epss: 0.1 }),
+    finding('CVE-3', { severity: 4 }),
+    finding('CVE-5'),
+    finding('CVE-6'),
+    finding('CVE-1'),
+  ]
   await storeFindings(sql, header({ digest, scanned_at: at(2) }), changed)
   const now = await places()
   assert.deepEqual([...now.keys()], ['CVE-1', 'CVE-2', 'CVE-5', 'CVE-6', 'CVE-3'])
@@ -165,9 +180,16 @@ test('a microsecond is newer, an equal scan is not', async () => {
     const send = (scanned_at: string, content: number) =>
       store(sql, kind, header({ digest, scanned_at, content_hash: `${content}` }), contentOf(kind, content))
     assert.equal((await send('2026-01-01T00:00:00.000001', 1)).status, 'stored')
-    assert.deepEqual(await send('2026-01-01T00:00:00.000001', 2), { status: 'stale', stored_scanned_at: '2026-01-01T00:00:00.000001' })
+    assert.deepEqual(await send('2026-01-01T00:00:00.000001', 2), {
+      status: 'stale',
+      stored_scanned_at: '2026-01-01T00:00:00.000001',
+    })
     assert.equal((await send('2026-01-01T00:00:00.000002', 2)).status, 'stored')
-    assert.equal((await send('2026-01-01T00:00:00.000002', 0)).status, 'stale', 'an empty payload wipes nothing of the same moment')
+    assert.equal(
+      (await send('2026-01-01T00:00:00.000002', 0)).status,
+      'stale',
+      'an empty payload wipes nothing of the same moment',
+    )
     assert.equal((await send('2026-01-01T00:00:00.000003', 0)).status, 'stored')
   }
 })
@@ -185,7 +207,12 @@ test('the same content again writes every field of the header, and leaves the ro
     const rows = contentOf(kind, 1)
     await store(sql, kind, header({ digest, content_hash: 'same' }), rows)
     const fields = {
-      ...{ digest_kind: 'index', platform_manifests: { 'linux/amd64': newDigest() }, index_digest: newDigest(), image_ref: 'r:t' },
+      ...{
+        digest_kind: 'index',
+        platform_manifests: { 'linux/amd64': newDigest() },
+        index_digest: newDigest(),
+        image_ref: 'r:t',
+      },
       ...{
         registry: 'r',
         repository: 'p',
@@ -195,8 +222,19 @@ test('the same content again writes every field of the header, and leaves the ro
         scanner_vendor: 'v',
         scanner_version: '2',
       },
-      ...{ scanned_at: at(1), db_updated_at: at(0), os_family: 'debian', os_name: '12', os_eosl: true, content_hash: 'same' },
-      ...{ observed_in: [{ namespace: 'a', kind: 'Pod', name: 'b', container: 'c' }], sbom_format: 'SPDX', sbom_spec_version: '2.3' },
+      ...{
+        scanned_at: at(1),
+        db_updated_at: at(0),
+        os_family: 'debian',
+        os_name: '12',
+        os_eosl: true,
+        content_hash: 'same',
+      },
+      ...{
+        observed_in: [{ namespace: 'a', kind: 'Pod', name: 'b', container: 'c' }],
+        sbom_format: 'SPDX',
+        sbom_spec_version: '2.3',
+      },
       ...{ sbom_sources: ['registry'], sbom_trust: 'verified', attestation: { mechanism: 'm' } },
     } as unknown as Partial<Header>
     const answer = await store(sql, kind, header({ digest, item_count: rows.length, ...fields }), null)
@@ -213,7 +251,11 @@ test('what is long compares by its value: 10 000 findings are replaced as fast t
   const times: number[] = []
   for (let hour = 1; hour <= 8; hour++) {
     const rows = Array.from({ length: 10_000 }, (_, n) =>
-      finding(`CVE-${n % 7}`, { package_name: `package-${n}`, title: n % 10 ? 'same' : `${hour}`, epss: (n % 3) / 10 + hour / 100 }),
+      finding(`CVE-${n % 7}`, {
+        package_name: `package-${n}`,
+        title: n % 10 ? 'same' : `${hour}`,
+        epss: (n % 3) / 10 + hour / 100,
+      }),
     )
     const start = performance.now()
     const answer = await storeFindings(sql, header({ digest, scanned_at: at(hour) }), rows)

@@ -53,7 +53,8 @@ interface Workload {
 }
 
 const distinct = <T>(values: T[]) => [...new Set(values)]
-const highest = (values: (number | null)[]) => values.reduce((a, b) => (a === null ? b : b === null ? a : Math.max(a, b)), null)
+const highest = (values: (number | null)[]) =>
+  values.reduce((a, b) => (a === null ? b : b === null ? a : Math.max(a, b)), null)
 
 /** What is stored as the summary, in the order of `expectedSummary`. */
 export const storedSummary = async (sql: postgres.Sql): Promise<SummaryRow[]> =>
@@ -68,13 +69,17 @@ export const storedSummary = async (sql: postgres.Sql): Promise<SummaryRow[]> =>
   )
 
 const sorted = (rows: readonly SummaryRow[]) =>
-  [...rows].map((row) => ({ ...row })).sort((a, b) => (`${a.vuln_id} ${a.scope_namespace}` < `${b.vuln_id} ${b.scope_namespace}` ? -1 : 1))
+  [...rows]
+    .map((row) => ({ ...row }))
+    .sort((a, b) => (`${a.vuln_id} ${a.scope_namespace}` < `${b.vuln_id} ${b.scope_namespace}` ? -1 : 1))
 
 /** The payloads of one source that count for an image: that of its digest alone, else those by digest, else the newest guess. */
 function standing(links: readonly Link[]): Link[] {
   const newest = (some: readonly Link[]) =>
     [...some]
-      .sort((a, b) => (a.scanned_at === b.scanned_at ? (a.digest < b.digest ? -1 : 1) : a.scanned_at < b.scanned_at ? 1 : -1))
+      .sort((a, b) =>
+        a.scanned_at === b.scanned_at ? (a.digest < b.digest ? -1 : 1) : a.scanned_at < b.scanned_at ? 1 : -1,
+      )
       .slice(0, 1)
   const own = links.filter((link) => link.digest === link.image_digest)
   if (own.length > 0) return own
@@ -113,7 +118,8 @@ export async function expectedSummary(sql: postgres.Sql, windowSecs: number): Pr
     const own = links.filter((link) => link.image_digest === image)
     for (const source of distinct(own.map((link) => link.source))) {
       for (const link of standing(own.filter((link) => link.source === source)))
-        for (const finding of findings) if (finding.digest === link.digest && finding.source === source) hits.push({ finding, link })
+        for (const finding of findings)
+          if (finding.digest === link.digest && finding.source === source) hits.push({ finding, link })
     }
   }
 
@@ -136,7 +142,9 @@ export async function expectedSummary(sql: postgres.Sql, windowSecs: number): Pr
       sources: distinct(of.map(({ finding }) => finding.source)).sort(),
     }
     const namespaces = distinct(
-      workloads.filter((one) => of.some(({ link }) => link.image_digest === one.image_digest)).map((one) => one.pod_namespace),
+      workloads
+        .filter((one) => of.some(({ link }) => link.image_digest === one.image_digest))
+        .map((one) => one.pod_namespace),
     )
     for (const scope_namespace of ['', ...namespaces]) {
       const placed = workloads.filter((one) => scope_namespace === '' || one.pod_namespace === scope_namespace)

@@ -46,7 +46,9 @@ async function looked(filter: Partial<VulnerabilityFilter>, limit: number, after
 
 function rowsOf(plan: Plan): number {
   const own =
-    plan['Relation Name'] === 'cve_summary' ? (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops'] : 0
+    plan['Relation Name'] === 'cve_summary'
+      ? (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops']
+      : 0
   assert.ok(plan['Relation Name'] !== 'cve_summary' || /^Index/.test(plan['Node Type']), plan['Node Type'])
   return (plan.Plans ?? []).reduce((sum, child) => sum + rowsOf(child), own)
 }

@@ -37,26 +37,33 @@ const CLEANED: [text: string | null | undefined, maxBytes: number, cleaned: stri
   ['p'.repeat(2_000), 1024, 'p'.repeat(1024)],
 ]
 test('text is cleaned, trimmed and cut in bytes between characters; of what is empty nothing is left', () => {
-  for (const [text, maxBytes, cleaned] of CLEANED) assert.equal(clean(text, maxBytes), cleaned, JSON.stringify(text)?.slice(0, 80))
+  for (const [text, maxBytes, cleaned] of CLEANED)
+    assert.equal(clean(text, maxBytes), cleaned, JSON.stringify(text)?.slice(0, 80))
 })
 
 const anyText = fc.string({
-  unit: fc.oneof(fc.constantFrom(' ', '\0', '\n', '\u2028', '\ud800', '\udfff', 'é', '\u{1f600}', 'a', '\u0085', '\ufeff')),
+  unit: fc.oneof(
+    fc.constantFrom(' ', '\0', '\n', '\u2028', '\ud800', '\udfff', 'é', '\u{1f600}', 'a', '\u0085', '\ufeff'),
+  ),
   maxLength: 60,
 })
 
 test('whatever the text: it is within its bytes, has nothing that is dropped, and is left alone the second time', () => {
   fc.assert(
-    fc.property(fc.oneof(anyText, fc.string({ unit: 'binary', maxLength: 60 })), fc.integer({ min: 1, max: 70 }), (text, maxBytes) => {
-      const cleaned = clean(text, maxBytes)
-      if (cleaned === undefined) return
-      assert.ok(cleaned.length > 0)
-      assert.ok(Buffer.byteLength(cleaned) <= maxBytes)
-      assert.ok(cleaned.isWellFormed())
-      assert.doesNotMatch(cleaned, /[\p{Cc}\u2028\u2029]/u)
-      assert.equal(cleaned.trim(), cleaned)
-      assert.equal(clean(cleaned, maxBytes), cleaned)
-    }),
+    fc.property(
+      fc.oneof(anyText, fc.string({ unit: 'binary', maxLength: 60 })),
+      fc.integer({ min: 1, max: 70 }),
+      (text, maxBytes) => {
+        const cleaned = clean(text, maxBytes)
+        if (cleaned === undefined) return
+        assert.ok(cleaned.length > 0)
+        assert.ok(Buffer.byteLength(cleaned) <= maxBytes)
+        assert.ok(cleaned.isWellFormed())
+        assert.doesNotMatch(cleaned, /[\p{Cc}\u2028\u2029]/u)
+        assert.equal(cleaned.trim(), cleaned)
+        assert.equal(clean(cleaned, maxBytes), cleaned)
+      },
+    ),
     { numRuns: 2_000 },
   )
 })
@@ -69,7 +76,11 @@ test('text that fits loses nothing but what is dropped; text that does not is a 
       assert.ok(whole.startsWith(cleaned))
       if (Buffer.byteLength(whole) <= maxBytes) assert.equal(cleaned, whole)
       // No more is missing than a character and the blanks before it.
-      else assert.ok(Buffer.byteLength(whole.slice(0, cleaned.length + /^\s*/.exec(whole.slice(cleaned.length))![0].length)) > maxBytes - 4)
+      else
+        assert.ok(
+          Buffer.byteLength(whole.slice(0, cleaned.length + /^\s*/.exec(whole.slice(cleaned.length))![0].length)) >
+            maxBytes - 4,
+        )
     }),
     { numRuns: 2_000 },
   )
@@ -84,14 +95,16 @@ test('of lists the first entries are kept, as sent, then what is empty is left o
 
 test('a number is one that a column of single precision holds, or none', () => {
   for (const value of [0, 7.5, 9.8, -1, 3.4e38]) assert.equal(real(value), value)
-  for (const value of [null, undefined, Number.NaN, Number.POSITIVE_INFINITY, 1e300, -1e300, 3.5e38]) assert.equal(real(value), undefined)
+  for (const value of [null, undefined, Number.NaN, Number.POSITIVE_INFINITY, 1e300, -1e300, 3.5e38])
+    assert.equal(real(value), undefined)
   // PostgreSQL refuses what comes to nothing.
   for (const value of [1e-50, -1e-60, -0]) assert.equal(JSON.stringify(real(value)), '0')
 })
 
 test('a share of 1 is within 0 and 1', () => {
   for (const value of [0, 0.5, 1]) assert.equal(share(value), value)
-  for (const value of [null, undefined, -0.1, 1.001, 1e300, Number.POSITIVE_INFINITY, Number.NaN]) assert.equal(share(value), undefined)
+  for (const value of [null, undefined, -0.1, 1.001, 1e300, Number.POSITIVE_INFINITY, Number.NaN])
+    assert.equal(share(value), undefined)
 })
 
 const REPOSITORIES: [registry: string | undefined, repository: string | undefined, normal: string | undefined][] = [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { Turnstile } from '../../lib/supply-chain/turnstile.ts'
+import { Turnstile } from '../../lib/limits/semaphore.ts'
 
 const never = () => {}
 const turnstileFor = (maxBytes: number) => new Turnstile({ maxBytes, leastBytes: 2, retryAfterSeconds: 5 })
@@ -66,7 +66,10 @@ test('room is counted by bytes: many small ones wait where few large ones do, ea
   const end = await turnstile.turn(100, never)
   const waiting = [10, 1, 0, 2, 4].map((bytes) => turnstile.turn(bytes, never))
   assert.equal(turnstile.waiting, 5)
-  await assert.rejects(turnstile.turn(1, never), { status: 503, message: '5 payloads are waiting to be stored; retry in 5 seconds' })
+  await assert.rejects(turnstile.turn(1, never), {
+    status: 503,
+    message: '5 payloads are waiting to be stored; retry in 5 seconds',
+  })
   end()
   ;(await waiting[0]!)()
   ;(await waiting[1]!)()

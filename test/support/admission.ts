@@ -3,7 +3,7 @@
 import { Coverage, type Result, type Running } from '../../lib/admission/coverage.ts'
 import { generate, planOf } from '../../lib/admission/index.ts'
 import type { Options } from '../../lib/admission/options.ts'
-import { Slice } from '../../lib/turns.ts'
+import { Slice } from '../../lib/process/event-loop.ts'
 import { signature } from './attestations.ts'
 
 export interface State {
@@ -20,7 +20,12 @@ export function container(
   reference = `${repository}:v1`,
 ): { running: Running; result: Result | null } {
   const digest = `sha256:${Buffer.from(image).toString('hex').padEnd(64, '0').slice(0, 64)}`
-  const whole = result && { verdict: 'verified' as const, signatures: [signature() as never], attestations: [], ...result }
+  const whole = result && {
+    verdict: 'verified' as const,
+    signatures: [signature() as never],
+    attestations: [],
+    ...result,
+  }
   return { running: { digest, reference, repository, verdict: whole?.verdict ?? null }, result: whole }
 }
 

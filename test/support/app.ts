@@ -1,11 +1,11 @@
 import { after } from 'node:test'
 import { pino } from 'pino'
 import { routes } from '../../handlers/router.ts'
-import { buildDeps } from '../../lib/build.ts'
+import { createApp } from '../../lib/app/app.ts'
+import { buildDeps } from '../../lib/app/build.ts'
 import { loadConfig } from '../../lib/config.ts'
 import { openDatabase } from '../../lib/db/index.ts'
-import { createApp } from '../../lib/http/app.ts'
-import { lineOptions } from '../../lib/log.ts'
+import { lineOptions } from '../../lib/observability/log.ts'
 import { assertContract } from './contract.ts'
 import { createTestDatabase } from './database.ts'
 
@@ -98,7 +98,8 @@ export async function startApp(env: NodeJS.ProcessEnv = {}) {
     url: database.url,
     logged,
     request,
-    get: (path: string, options?: { headers?: Record<string, string>; token?: string }) => request('GET', path, options),
+    get: (path: string, options?: { headers?: Record<string, string>; token?: string }) =>
+      request('GET', path, options),
     post: (path: string, body: unknown, options?: { headers?: Record<string, string>; token?: string }) =>
       request('POST', path, { ...options, body }),
   }

@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { after } from 'node:test'
 import type postgres from 'postgres'
 import { routes } from '../../handlers/router.ts'
-import { buildDeps } from '../../lib/build.ts'
+import { createApp } from '../../lib/app/app.ts'
+import { buildDeps } from '../../lib/app/build.ts'
 import { openDatabase } from '../../lib/db/index.ts'
-import { createApp } from '../../lib/http/app.ts'
 import { PATIENCE_MS, type startApp } from './app.ts'
 import { administer, withDatabase } from './server.ts'
 
@@ -47,7 +47,8 @@ export async function startAsRole(
     app,
     connection,
     get: (path: string) => Promise.resolve(app.request(path)),
-    post: (path: string, body: unknown) => Promise.resolve(app.request(path, { method: 'POST', headers, body: JSON.stringify(body) })),
+    post: (path: string, body: unknown) =>
+      Promise.resolve(app.request(path, { method: 'POST', headers, body: JSON.stringify(body) })),
     /** Ends the sessions that the role has, all or those whose last statement is like a pattern. */
     terminate: (like = '%', by: postgres.Sql = sql) =>
       by`select pg_terminate_backend(pid) from pg_stat_activity where usename = ${role} and query like ${like}`,

@@ -101,9 +101,15 @@ export async function storeAttestation(
 }
 
 /** In the order of the declaration, without blanks, and without the keys of `but`. */
-function list(schema: typeof Signature | typeof Statement, entries: readonly object[], but: readonly string[] = []): string {
+function list(
+  schema: typeof Signature | typeof Statement,
+  entries: readonly object[],
+  but: readonly string[] = [],
+): string {
   const keys = Object.keys(schema.shape).filter((key) => !but.includes(key))
-  const ordered = entries.map((one) => Object.fromEntries(keys.map((key) => [key, one[key as keyof typeof one] as unknown])))
+  const ordered = entries.map((one) =>
+    Object.fromEntries(keys.map((key) => [key, one[key as keyof typeof one] as unknown])),
+  )
   const text = JSON.stringify(ordered, (_key, value) => (typeof value === 'bigint' ? `<${value}>` : value))
   return text.replace(/"<(-?\d+)>"/g, '$1')
 }

@@ -189,7 +189,10 @@ export async function startBroker(options: BrokerOptions = {}): Promise<Broker> 
   await until('the broker listens', () => broker.url || broker.hasExited)
   if (broker.hasExited) throw ended()
   if (options.ready === false) return broker
-  await until('the broker is healthy', async () => broker.hasExited || (await get(`${broker.url}/health`)).status === 200)
+  await until(
+    'the broker is healthy',
+    async () => broker.hasExited || (await get(`${broker.url}/health`)).status === 200,
+  )
   if (broker.hasExited) throw ended()
   return broker
 }
@@ -227,10 +230,15 @@ export interface RequestOptions {
 }
 
 /** One request over a real socket. Rejects when the connection ends before the answer does. */
-export function request(url: string, { method = 'GET', body, headers = {}, agent }: RequestOptions = {}): Promise<Reply> {
+export function request(
+  url: string,
+  { method = 'GET', body, headers = {}, agent }: RequestOptions = {},
+): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const sent =
-      body === undefined ? headers : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), ...headers }
+      body === undefined
+        ? headers
+        : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), ...headers }
     const outgoing = http.request(url, { method, headers: sent, agent: agent ?? false })
     outgoing.on('error', reject)
     outgoing.on('response', (incoming) => {

@@ -58,7 +58,9 @@ export function stopClock(t: TestContext): Clock {
   const mocks = [
     t.mock.method(performance, 'now', () => now),
     t.mock.method(globalThis, 'setTimeout', ((run: () => void, ms = 0, ...args: unknown[]) =>
-      ms > 0 ? set(() => (run as (...args: unknown[]) => void)(...args), ms, null) : real.setTimeout(run, 0, ...(args as []))) as never),
+      ms > 0
+        ? set(() => (run as (...args: unknown[]) => void)(...args), ms, null)
+        : real.setTimeout(run, 0, ...(args as []))) as never),
     t.mock.method(globalThis, 'setInterval', ((run: () => void, ms = 1) => set(run, ms, ms)) as never),
     t.mock.method(globalThis, 'clearTimeout', clear as never),
     t.mock.method(globalThis, 'clearInterval', clear as never),

@@ -117,7 +117,8 @@ const columnsOf = (row: StoredMinute) => ({
 })
 
 /** Naive UTC, of an age at a moment. */
-export const timeAt = (now: number, ageSecs: number): string => new Date(now - ageSecs * 1_000).toISOString().slice(0, 19)
+export const timeAt = (now: number, ageSecs: number): string =>
+  new Date(now - ageSecs * 1_000).toISOString().slice(0, 19)
 
 /** What of all this is stored beside an id and a time. */
 const LISTED = Object.keys(columnsOf(minute()))
@@ -128,7 +129,10 @@ export async function storeCompute(
   histories: readonly StoredHistory[],
   nodes: Iterable<readonly [node: string, memorySome10: number]> = [],
 ): Promise<number> {
-  const [{ now }] = (await sql`select floor(extract(epoch from clock_timestamp()))::float8 * 1000 as now`) as unknown as [{ now: number }]
+  const [{ now }] =
+    (await sql`select floor(extract(epoch from clock_timestamp()))::float8 * 1000 as now`) as unknown as [
+      { now: number },
+    ]
   const rows = histories.flatMap(({ container: { containerUid: uid }, minutes }) =>
     minutes.map((row) => ({ uid, ts: timeAt(now, row.ageSecs), ...columnsOf(row) })),
   )

@@ -4,8 +4,8 @@ import { gunzipSync } from 'node:zlib'
 import type { Hono } from 'hono'
 import { z } from 'zod'
 import { routes } from '../../handlers/router.ts'
-import type { Env } from '../../lib/http/context.ts'
-import { GZIP_MIN_BYTES } from '../../lib/http/respond.ts'
+import { GZIP_MIN_BYTES } from '../../lib/http/response/respond.ts'
+import type { Env } from '../../lib/http/route.ts'
 import { openApi } from '../../lib/openapi/index.ts'
 import { VERSION } from '../../lib/version.ts'
 
@@ -19,7 +19,10 @@ interface Answered {
 }
 
 export const document = openApi(routes, VERSION)
-const { schemas, responses } = document.components as unknown as { schemas: Record<string, Json>; responses: Record<string, Answered> }
+const { schemas, responses } = document.components as unknown as {
+  schemas: Record<string, Json>
+  responses: Record<string, Answered>
+}
 
 const COMPONENTS = '#/components/schemas/'
 /** Of 64 bits zod takes 53, and parsed it is a double anyway. */
@@ -71,14 +74,22 @@ function operationOf(app: Hono<Env>, method: string, path: string) {
   const [matches] = app.router.match(routed, app.getPath(new Request(new URL(path, 'http://localhost'))))
   const entries = matches.map(([[, entry]]) => entry).filter((entry) => entry.method === routed)
   const template = entries.at(-1)?.path.replace(/:(\w+)(\{[^}]*\})?/g, '{$1}')
-  return template === undefined ? undefined : { name: `${routed} ${template}`, operation: document.paths[template]?.[routed.toLowerCase()] }
+  return template === undefined
+    ? undefined
+    : { name: `${routed} ${template}`, operation: document.paths[template]?.[routed.toLowerCase()] }
 }
 
 /**
  * Fails when an answer has a status, a content type, a body or a lack of headers that the document does not give for its operation.
  * `bytes` is its body as sent.
  */
-export async function assertContract(app: Hono<Env>, method: string, path: string, answer: Response, bytes: Buffer): Promise<void> {
+export async function assertContract(
+  app: Hono<Env>,
+  method: string,
+  path: string,
+  answer: Response,
+  bytes: Buffer,
+): Promise<void> {
   if (method === 'OPTIONS') return
   const routed = operationOf(app, method, path)
   const { status, headers } = answer
@@ -102,13 +113,22 @@ function assertAnswer(said: Answered, what: string, headers: Headers, body: stri
   if (headers.get('content-encoding') === 'gzip') {
     assert.match(what, / 200$/, 'only an answer of 200 may be compressed')
     assert.ok(body === null || Buffer.byteLength(body) >= GZIP_MIN_BYTES, `${what}: compressed although it is short`)
-    assert.match(headers.get('content-type') ?? '', /^application\/(json$|yaml$|\S+\+json)/, `${what}: compressed although it is no JSON`)
+    assert.match(
+      headers.get('content-type') ?? '',
+      /^application\/(json$|yaml$|\S+\+json)/,
+      `${what}: compressed although it is no JSON`,
+    )
   }
-  for (const [name, { required }] of Object.entries(said.headers ?? {})) assert.ok(!required || headers.has(name), `${what}: no ${name}`)
+  for (const [name, { required }] of Object.entries(said.headers ?? {}))
+    assert.ok(!required || headers.has(name), `${what}: no ${name}`)
   if (!said.content) {
     // The length of 304 would be that of the answer that is not given (RFC 9110, 8.6).
     const length = what.endsWith(' 304') ? null : '0'
-    assert.deepEqual([headers.get('content-type'), headers.get('content-length'), body || ''], [null, length, ''], `${what}: not empty`)
+    assert.deepEqual(
+      [headers.get('content-type'), headers.get('content-length'), body || ''],
+      [null, length, ''],
+      `${what}: not empty`,
+    )
     return
   }
   const type = headers.get('content-type')?.split(';')[0] ?? ''

@@ -16,7 +16,8 @@ const validators: Record<string, ReturnType<typeof compiled>> = {
 
 /** Fails for an object that its engine would refuse, or lose a field of. */
 export function assertTaken(policy: Json): void {
-  const validate = validators[policy.kind] ?? (policy.kind === 'ClusterImageTrustPolicy' ? validators.ImageTrustPolicy : undefined)
+  const validate =
+    validators[policy.kind] ?? (policy.kind === 'ClusterImageTrustPolicy' ? validators.ImageTrustPolicy : undefined)
   assert.ok(validate, `no engine knows ${policy.kind}`)
   assert.ok(validate(policy), JSON.stringify(validate.errors, null, 1))
 }

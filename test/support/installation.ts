@@ -33,7 +33,9 @@ export interface Other {
 export function emptyInstallation(t: TestContext): Installation {
   const dataDir = mkdtempSync(join(tmpdir(), 'broker-embedded-'))
   chmodSync(dataDir, 0o711)
-  const actions = [() => stopLeftOver(dataDir).then(() => rmSync(dataDir, { recursive: true, force: true }))] as (() => unknown)[]
+  const actions = [
+    () => stopLeftOver(dataDir).then(() => rmSync(dataDir, { recursive: true, force: true })),
+  ] as (() => unknown)[]
   const atEnd = (action: () => unknown) => void actions.unshift(action)
   t.after(async () => {
     for (const action of actions) await action()

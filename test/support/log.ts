@@ -1,4 +1,4 @@
-import type { Log } from '../../lib/log.ts'
+import type { Log } from '../../lib/observability/log.ts'
 
 /** A log that hands each line to `write`. */
 export const logTo = (write: (level: keyof Log, message: string, fields: object) => void): Log => ({

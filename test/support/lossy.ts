@@ -2,10 +2,10 @@
 import { after } from 'node:test'
 import { pino } from 'pino'
 import { routes } from '../../handlers/router.ts'
-import { buildDeps } from '../../lib/build.ts'
+import { createApp } from '../../lib/app/app.ts'
+import { buildDeps } from '../../lib/app/build.ts'
 import { loadConfig } from '../../lib/config.ts'
 import { type DatabaseOptions, openDatabase } from '../../lib/db/index.ts'
-import { createApp } from '../../lib/http/app.ts'
 import { PATIENCE_MS } from './app.ts'
 import { holdClock } from './clock.ts'
 import { createTestDatabase } from './database.ts'
@@ -87,7 +87,10 @@ export async function startLossyApp(options: Partial<DatabaseOptions> = {}, env:
     /** How often the evaluator heard of each flow, by the pod it is asked about, once nothing is left to tell it. */
     async heard(): Promise<Map<string, number>> {
       const { audit } = deps
-      await until('the evaluator has heard all', () => audit!.waiting === 0 && audit!.availablePermits === config.auditInflightPermits)
+      await until(
+        'the evaluator has heard all',
+        () => audit!.waiting === 0 && audit!.availablePermits === config.auditInflightPermits,
+      )
       const times = new Map<string, number>()
       for (const { path, body } of evaluator.heard) {
         if (path !== '/evaluate') continue

@@ -22,11 +22,21 @@ const HASH = '0123456789abcdef'
 /** Stores a workload that one pod reported in full, unless told otherwise. Resolves to it and the path of its export. */
 export async function observe(app: App, fields: Partial<ObservedWorkload> = {}) {
   const n = ++made
-  const one = { namespace: `team-${n}`, kind: 'Deployment', name: 'web', names: ['futex', 'read', 'write'], arches: ['x86_64'], ...fields }
+  const one = {
+    namespace: `team-${n}`,
+    kind: 'Deployment',
+    name: 'web',
+    names: ['futex', 'read', 'write'],
+    arches: ['x86_64'],
+    ...fields,
+  }
   const pods = fields.pods ?? { [`web-${n}-0`]: 'full' }
   for (const [pod_name, capture_level] of Object.entries(pods)) {
     const { namespace: pod_namespace, kind: workload_kind, name: workload_name } = one
-    const posted = await app.post('/pod/spec', podPost({ pod_name, pod_namespace, workload_kind, workload_name, capture_level }))
+    const posted = await app.post(
+      '/pod/spec',
+      podPost({ pod_name, pod_namespace, workload_kind, workload_name, capture_level }),
+    )
     if (posted.status !== 200) throw new Error(posted.text)
     await app.sql`
       insert into pod_syscalls (pod_name, pod_namespace, syscalls, arch, time_stamp)

@@ -1,4 +1,4 @@
-import type { Pieces } from '../../lib/http/slices.ts'
+import type { Pieces } from '../../lib/http/response/stream.ts'
 
 /** What a generator yields, as the pieces of an answer. */
 export function piecesFrom(generator: AsyncGenerator<string>): Pieces {

@@ -6,7 +6,15 @@ import { once } from 'node:events'
 import net from 'node:net'
 import { after } from 'node:test'
 
-const KEPT = ['user', 'database', 'client_encoding', 'DateStyle', 'TimeZone', 'standard_conforming_strings', 'application_name']
+const KEPT = [
+  'user',
+  'database',
+  'client_encoding',
+  'DateStyle',
+  'TimeZone',
+  'standard_conforming_strings',
+  'application_name',
+]
 const HEAD_BYTES = 8
 
 export interface Pooler {

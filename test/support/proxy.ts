@@ -151,7 +151,9 @@ function converse(pair: Pair, fateOf: (sql: string) => Fate): void {
 }
 
 function dial(host: string, port: number): net.Socket {
-  return host.startsWith('/') ? net.connect({ path: `${host}/.s.PGSQL.${port}` }) : net.connect({ host, port, noDelay: true })
+  return host.startsWith('/')
+    ? net.connect({ path: `${host}/.s.PGSQL.${port}` })
+    : net.connect({ host, port, noDelay: true })
 }
 
 function fromUrl(url: string) {

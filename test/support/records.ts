@@ -3,7 +3,15 @@ import type postgres from 'postgres'
 
 export const POD_KEYS = [
   ...['pod_name', 'pod_ip', 'pod_namespace', 'pod_obj', 'time_stamp', 'node_name', 'is_dead', 'pod_identity'],
-  ...['workload_selector_labels', 'pod_ips', 'workload_kind', 'workload_name', 'capture_level', 'host_network', 'started_at'],
+  ...[
+    'workload_selector_labels',
+    'pod_ips',
+    'workload_kind',
+    'workload_name',
+    'capture_level',
+    'host_network',
+    'started_at',
+  ],
 ]
 export const SERVICE_KEYS = ['svc_ip', 'svc_name', 'svc_namespace', 'service_spec', 'time_stamp']
 

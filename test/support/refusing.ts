@@ -12,7 +12,9 @@ export async function startRefusing(
   const fields = Buffer.from(`S${severity}\0V${severity}\0C${code}\0Mtold\0\0`)
   const head = Buffer.from('E\0\0\0\0')
   head.writeInt32BE(4 + fields.length, 1)
-  const server = net.createServer((socket) => socket.on('error', () => {}).once('data', () => socket.end(Buffer.concat([head, fields]))))
+  const server = net.createServer((socket) =>
+    socket.on('error', () => {}).once('data', () => socket.end(Buffer.concat([head, fields]))),
+  )
   t.after(() => server.close())
   await once(server.listen(at), 'listening')
   return server

@@ -5,10 +5,10 @@ import { gzipSync } from 'node:zlib'
 import { pino } from 'pino'
 import type postgres from 'postgres'
 import { routes } from '../../handlers/router.ts'
-import { buildDeps } from '../../lib/build.ts'
+import { createApp } from '../../lib/app/app.ts'
+import { buildDeps } from '../../lib/app/build.ts'
 import { openDatabase } from '../../lib/db/index.ts'
-import { createApp } from '../../lib/http/app.ts'
-import { MAX_CORE_BODY_BYTES } from '../../lib/http/body.ts'
+import { MAX_CORE_BODY_BYTES } from '../../lib/http/request/body.ts'
 import { type Answer, PATIENCE_MS, type startApp } from './app.ts'
 
 type App = Awaited<ReturnType<typeof startApp>>
@@ -133,11 +133,31 @@ export function refusedBodies(accepted: Record<string, unknown>, field: string):
   const gzip = { 'content-encoding': 'gzip' }
   return [
     { what: 'an empty body', status: 400, says: /^Json deserialize error: /, body: '' },
-    { what: 'a body that ends early', status: 400, says: /^Json deserialize error: invalid JSON/, body: text.slice(0, -1) },
-    { what: 'a body that is not JSON', status: 400, says: /^Json deserialize error: invalid JSON/, body: 'pod_name=web' },
-    { what: 'two documents', status: 400, says: /^Json deserialize error: invalid JSON: at position /, body: text + text },
+    {
+      what: 'a body that ends early',
+      status: 400,
+      says: /^Json deserialize error: invalid JSON/,
+      body: text.slice(0, -1),
+    },
+    {
+      what: 'a body that is not JSON',
+      status: 400,
+      says: /^Json deserialize error: invalid JSON/,
+      body: 'pod_name=web',
+    },
+    {
+      what: 'two documents',
+      status: 400,
+      says: /^Json deserialize error: invalid JSON: at position /,
+      body: text + text,
+    },
     { what: 'a byte order mark', status: 400, says: /^Json deserialize error: /, body: `\u{feff}${text}` },
-    { what: 'a megabyte of opening brackets', status: 400, says: /^Json deserialize error: /, body: '['.repeat(1024 * 1024) },
+    {
+      what: 'a megabyte of opening brackets',
+      status: 400,
+      says: /^Json deserialize error: /,
+      body: '['.repeat(1024 * 1024),
+    },
     {
       what: 'an array nested a million deep',
       status: 400,
@@ -150,7 +170,12 @@ export function refusedBodies(accepted: Record<string, unknown>, field: string):
       says: /^Json deserialize error: .*expected object/,
       body,
     })),
-    { what: 'U+0000', status: 400, says: new RegExp(`^Json deserialize error: ${field}: U\\+0000`), body: withText('a\\u0000b') },
+    {
+      what: 'U+0000',
+      status: 400,
+      says: new RegExp(`^Json deserialize error: ${field}: U\\+0000`),
+      body: withText('a\\u0000b'),
+    },
     ...['\\ud800', '\\udc00x', '\\udc00\\ud800'].map((half) => ({
       what: `half a surrogate pair, ${half}`,
       status: 400,
@@ -159,11 +184,29 @@ export function refusedBodies(accepted: Record<string, unknown>, field: string):
     })),
     { what: 'U+0000 in a key', status: 400, says: /U\+0000/, body: text.replace('{', '{"a\\u0000":1,') },
     { what: 'bytes that are not UTF-8', status: 400, says: /^Json deserialize error: .*UTF-8/, body: notUtf8 },
-    { what: 'another content type', status: 400, says: /content type/i, body: text, headers: { 'content-type': 'text/plain' } },
+    {
+      what: 'another content type',
+      status: 400,
+      says: /content type/i,
+      body: text,
+      headers: { 'content-type': 'text/plain' },
+    },
     { what: 'no content type', status: 400, says: /content type/i, body: text, headers: { 'content-type': '' } },
-    { what: 'an unknown content coding', status: 415, says: /content-encoding br /, body: text, headers: { 'content-encoding': 'br' } },
+    {
+      what: 'an unknown content coding',
+      status: 415,
+      says: /content-encoding br /,
+      body: text,
+      headers: { 'content-encoding': 'br' },
+    },
     { what: 'a gzip that is none', status: 400, says: /not valid gzip/, body: text, headers: gzip },
-    { what: 'a gzip that ends early', status: 400, says: /not valid gzip/, body: gzipped.subarray(0, -9), headers: gzip },
+    {
+      what: 'a gzip that ends early',
+      status: 400,
+      says: /not valid gzip/,
+      body: gzipped.subarray(0, -9),
+      headers: gzip,
+    },
     { what: 'a body of 2 MiB and one byte', status: 413, says: /2097152 bytes/, body: padded(MAX_CORE_BODY_BYTES + 1) },
     {
       what: 'a gzip of more than 2 MiB',
@@ -192,9 +235,29 @@ export function acceptedSpellings(accepted: Record<string, unknown>) {
 
 /** Times that no body may hold. */
 export const BAD_TIMES = [
-  ...['', 'now', '2024-05-01', '2024-05-01T10:00', '2024-05-01 10:00:00', '2024-05-01T10:00:00Z', '2024-05-01T10:00:00+00:00'],
-  ...['2024-02-30T00:00:00', '2023-02-29T00:00:00', '2024-04-31T00:00:00', '2024-13-01T00:00:00', '2024-00-10T00:00:00'],
-  ...['2024-05-01T24:00:00', '2024-05-01T10:60:00', '2024-05-01T10:00:60', '2024-05-01T10:00:00.', '2024-05-01T10:00:00.1234567890'],
+  ...[
+    '',
+    'now',
+    '2024-05-01',
+    '2024-05-01T10:00',
+    '2024-05-01 10:00:00',
+    '2024-05-01T10:00:00Z',
+    '2024-05-01T10:00:00+00:00',
+  ],
+  ...[
+    '2024-02-30T00:00:00',
+    '2023-02-29T00:00:00',
+    '2024-04-31T00:00:00',
+    '2024-13-01T00:00:00',
+    '2024-00-10T00:00:00',
+  ],
+  ...[
+    '2024-05-01T24:00:00',
+    '2024-05-01T10:60:00',
+    '2024-05-01T10:00:60',
+    '2024-05-01T10:00:00.',
+    '2024-05-01T10:00:00.1234567890',
+  ],
   ...['0000-01-01T00:00:00', '12024-05-01T10:00:00', ' 2024-05-01T10:00:00', '2024-05-01T10:00:00 ', 'infinity'],
 ]
 

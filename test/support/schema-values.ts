@@ -44,7 +44,8 @@ const MAKERS = {
   null: () => fc.constant(null),
   boolean: () => fc.boolean(),
   integer: integers,
-  number: ({ minimum, maximum }: Json) => fc.double({ min: minimum, max: maximum, noNaN: true, noDefaultInfinity: true }),
+  number: ({ minimum, maximum }: Json) =>
+    fc.double({ min: minimum, max: maximum, noNaN: true, noDefaultInfinity: true }),
   string: texts,
   array: ({ items, minItems = 0, maxItems = 3 }: Json) =>
     fc.array(valuesOf(items), { minLength: minItems, maxLength: Math.max(minItems, Math.min(maxItems, 3)) }),
@@ -63,12 +64,26 @@ const zones = fc.constantFrom('Z', 'z', '+00:00', '-07:30', '+14:00', '+23:59')
 // In UTC the first and the last year may be others, which no pattern tells.
 const zonedTimes = fc.oneof(
   fc
-    .tuple(fc.date({ min: new Date('0002-01-01T00:00:00Z'), max: new Date('9998-12-31T23:59:59Z'), noInvalidDate: true }), zones)
+    .tuple(
+      fc.date({ min: new Date('0002-01-01T00:00:00Z'), max: new Date('9998-12-31T23:59:59Z'), noInvalidDate: true }),
+      zones,
+    )
     .map(([date, zone]) => date.toISOString().replace('Z', zone)),
-  fc.constantFrom('2016-12-31T23:59:60Z', '2024-02-29t12:00:00Z', '2026-01-01T09:00:00.123456789Z', '2026-01-01T09:00:00Z'),
+  fc.constantFrom(
+    '2016-12-31T23:59:60Z',
+    '2024-02-29t12:00:00Z',
+    '2026-01-01T09:00:00.123456789Z',
+    '2026-01-01T09:00:00Z',
+  ),
 )
 
-function texts({ minLength = 0, maxLength = Number.POSITIVE_INFINITY, pattern, format, description = '' }: Json): fc.Arbitrary<string> {
+function texts({
+  minLength = 0,
+  maxLength = Number.POSITIVE_INFINITY,
+  pattern,
+  format,
+  description = '',
+}: Json): fc.Arbitrary<string> {
   // Both readings of a pattern, since generators have one or the other.
   const patterns = pattern === undefined ? [] : [new RegExp(pattern), new RegExp(pattern, 'u')]
   // A schema counts characters; where the broker counts bytes, the description says so. Elsewhere it counts UTF-16 units.
@@ -99,7 +114,11 @@ function objects({
   const fields = Object.fromEntries(names.map((name) => [name, valuesOf(properties[name])]))
   const known = fc.record(fields, { requiredKeys: required })
   const others = additionalProperties
-    ? fc.dictionary(valuesOf({ type: 'string', ...propertyNames }) as fc.Arbitrary<string>, valuesOf(additionalProperties), { maxKeys: 3 })
+    ? fc.dictionary(
+        valuesOf({ type: 'string', ...propertyNames }) as fc.Arbitrary<string>,
+        valuesOf(additionalProperties),
+        { maxKeys: 3 },
+      )
     : fc.option(fc.record({ 'x-unknown': anything }), { nil: {} })
   return fc.tuple(others, known).map(([more, told]) => ({ ...more, ...told }))
 }

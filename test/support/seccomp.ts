@@ -124,7 +124,12 @@ export async function storePods(sql: postgres.Sql, pods: readonly StoredPod[]): 
 /** Says that pods of a workload contributed to its set, whatever that has. */
 export async function storeContributions(
   sql: postgres.Sql,
-  pods: readonly { pod_name: string; pod_namespace: string; workload_kind: string | null; capture_level: string | null }[],
+  pods: readonly {
+    pod_name: string
+    pod_namespace: string
+    workload_kind: string | null
+    capture_level: string | null
+  }[],
   time: string,
 ): Promise<void> {
   const rows = pods.filter(({ workload_kind }) => workload_kind !== null)

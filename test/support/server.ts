@@ -24,7 +24,9 @@ const log = logTo((level, message, fields) => {
 /** Uses `databaseUrl` (its role may create databases), else an embedded server in a temporary folder. */
 export async function startTestServer(databaseUrl: string | undefined): Promise<TestServer> {
   const template = `broker_test_${randomBytes(4).toString('hex')}`
-  const { url, end } = databaseUrl ? { url: databaseUrl, end: () => dropDatabases(databaseUrl, template) } : await startTemporary()
+  const { url, end } = databaseUrl
+    ? { url: databaseUrl, end: () => dropDatabases(databaseUrl, template) }
+    : await startTemporary()
   try {
     await administer(url, `create database ${template} template template0 encoding 'UTF8'`)
     await migrate({ connection: withDatabase(url, template), log })
@@ -71,7 +73,9 @@ async function startTemporary() {
 async function dropDatabases(url: string, prefix: string): Promise<void> {
   const sql = openPool(url, { max: 1, fetch_types: false, connect_timeout: 0, onnotice: () => {} })
   try {
-    const found = await sql<{ datname: string }[]>`select datname from pg_database where starts_with(datname, ${prefix})`
+    const found = await sql<
+      { datname: string }[]
+    >`select datname from pg_database where starts_with(datname, ${prefix})`
     for (const { datname } of found) await sql.unsafe(`drop database if exists ${datname} with (force)`)
   } finally {
     await sql.end({ timeout: 1 })

@@ -14,7 +14,11 @@ export interface Heard {
 }
 
 /** `hang` never answers, `reset` cuts the connection, `cut` ends it in the middle of an answer. */
-export type StubAnswer = { status?: number; json?: unknown; text?: string; headers?: Record<string, string> } | 'hang' | 'reset' | 'cut'
+export type StubAnswer =
+  | { status?: number; json?: unknown; text?: string; headers?: Record<string, string> }
+  | 'hang'
+  | 'reset'
+  | 'cut'
 
 export async function startStub(handler: (heard: Heard) => StubAnswer | Promise<StubAnswer>) {
   const heard: Heard[] = []

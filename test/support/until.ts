@@ -3,7 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 
 /** Asks until the answer is truthy, and returns it. A question that throws counts as "not yet". */
-export async function until<T>(what: string, ask: () => T | Promise<T>, limitMs = 120_000): Promise<Exclude<T, false | null | undefined>> {
+export async function until<T>(
+  what: string,
+  ask: () => T | Promise<T>,
+  limitMs = 120_000,
+): Promise<Exclude<T, false | null | undefined>> {
   const limit = Date.now() + limitMs
   let last: unknown
   while (Date.now() < limit) {

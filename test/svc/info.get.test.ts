@@ -27,7 +27,10 @@ test('GET /svc/info 200: an empty array from an empty table', async () => {
 })
 
 test('GET /svc/info 200: whole records, their keys in wire order', async () => {
-  const service_spec = { metadata: { uid: 'u' }, spec: { selector: { app: 'cart' }, ports: [{ port: 80, protocol: 'TCP' }] } }
+  const service_spec = {
+    metadata: { uid: 'u' },
+    spec: { selector: { app: 'cart' }, ports: [{ port: 80, protocol: 'TCP' }] },
+  }
   const whole = await store({ svc_name: 'a', svc_namespace: 'a', service_spec, time_stamp: '2024-05-01T10:00:00.25' })
   const bare = await store()
   const [first, second] = await list()

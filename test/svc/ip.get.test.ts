@@ -9,7 +9,8 @@ const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const token = TOKENS.BROKER_TOKEN_READ
 
 const service = (ip: string) => app.get(`/svc/ip/${encodeURIComponent(ip)}`)
-const store = async (fields: Record<string, unknown>) => assert.equal((await app.post('/svc/spec', servicePost(fields))).status, 200)
+const store = async (fields: Record<string, unknown>) =>
+  assert.equal((await app.post('/svc/spec', servicePost(fields))).status, 200)
 
 test('GET /svc/ip/{ip} 404: no service has it', async () => {
   await store({ svc_ip: '10.96.0.11' })
@@ -18,7 +19,11 @@ test('GET /svc/ip/{ip} 404: no service has it', async () => {
 })
 
 test('GET /svc/ip/{ip} 200: one record, its keys in wire order', async () => {
-  const whole = servicePost({ svc_name: 'cart', svc_namespace: 'shop', service_spec: { spec: { ports: [{ port: 80 }] } } })
+  const whole = servicePost({
+    svc_name: 'cart',
+    svc_namespace: 'shop',
+    service_spec: { spec: { ports: [{ port: 80 }] } },
+  })
   await store(whole)
   const answer = await service(whole.svc_ip)
   assert.equal(answer.status, 200)
@@ -37,10 +42,12 @@ test('GET /svc/ip/{ip} 200: null for everything that is not known', async () => 
 
 test('GET /svc/ip/{ip} 200: the address is canonicalised first', async () => {
   await store({ svc_ip: 'fd00::a:1' })
-  for (const ip of ['fd00::a:1', 'FD00::A:1', 'fd00:0:0:0:0:0:000a:1']) assert.equal((await service(ip)).json.svc_ip, 'fd00::a:1')
+  for (const ip of ['fd00::a:1', 'FD00::A:1', 'fd00:0:0:0:0:0:000a:1'])
+    assert.equal((await service(ip)).json.svc_ip, 'fd00::a:1')
   assert.equal((await app.get('/svc/ip/FD00::a:1')).status, 200)
   await store({ svc_ip: '::ffff:10.96.1.1' })
-  for (const ip of ['10.96.1.1', '::FFFF:10.96.1.1', '::ffff:a60:101']) assert.equal((await service(ip)).json.svc_ip, '10.96.1.1')
+  for (const ip of ['10.96.1.1', '::FFFF:10.96.1.1', '::ffff:a60:101'])
+    assert.equal((await service(ip)).json.svc_ip, '10.96.1.1')
   assertNoData(await service('::10.96.1.1'))
 })
 
@@ -76,11 +83,14 @@ test('GET /svc/ip/{ip} 200: every token may read, and the read budget is not cha
   await guarded.post('/svc/spec', servicePost({ svc_ip: '10.96.0.1' }), { token: TOKENS.BROKER_TOKEN_INGEST })
   const { budget } = guarded.deps
   const release = await budget.acquire(budget.totalKib)
-  for (const one of Object.values(TOKENS)) assert.equal((await guarded.get('/svc/ip/10.96.0.1', { token: one })).status, 200)
+  for (const one of Object.values(TOKENS))
+    assert.equal((await guarded.get('/svc/ip/10.96.0.1', { token: one })).status, 200)
   release()
 })
 
 test('GET /svc/ip/{ip} 503: the table is locked for longer than a statement may take', async () => {
-  await whileRefused(guarded.sql, 'service', async () => assertDatabaseBusy(await guarded.get('/svc/ip/10.96.0.1', { token })))
+  await whileRefused(guarded.sql, 'service', async () =>
+    assertDatabaseBusy(await guarded.get('/svc/ip/10.96.0.1', { token })),
+  )
   assert.equal((await guarded.get('/svc/ip/10.96.0.1', { token })).status, 200)
 })

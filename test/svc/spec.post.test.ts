@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test, { after } from 'node:test'
-import { MAX_BODY_DEPTH } from '../../lib/http/weigh.ts'
+import { MAX_BODY_DEPTH } from '../../lib/json/prescan.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { SERVICE_KEYS, servicePost } from '../support/records.ts'
 import {
@@ -35,14 +35,20 @@ const storedAfter = async (first: object, second: object) => {
   assert.equal((await post(servicePost({ time_stamp: '2024-05-01T10:00:01', ...second, svc_ip }))).status, 200)
   return stored(svc_ip)
 }
-const version = async (ip: string) => (await app.sql`select xmin::text, ctid::text from service where svc_ip = ${ip}`)[0]
-const uid = async (ip: string) => (await app.sql<{ svc_uid: string }[]>`select svc_uid from service where svc_ip = ${ip}`)[0]!.svc_uid
+const version = async (ip: string) =>
+  (await app.sql`select xmin::text, ctid::text from service where svc_ip = ${ip}`)[0]
+const uid = async (ip: string) =>
+  (await app.sql<{ svc_uid: string }[]>`select svc_uid from service where svc_ip = ${ip}`)[0]!.svc_uid
 const serviceCount = async () => Number((await app.sql`select count(*) from service`)[0]!.count)
 const range = (n: number) => Array.from({ length: n }, (_, i) => i)
 const whole = (fields: Record<string, unknown> = {}) =>
   servicePost({
     ...{ svc_name: 'cart', svc_namespace: 'shop' },
-    service_spec: { kind: 'Service', metadata: { name: 'cart', uid: 'uid-1' }, spec: { selector: { app: 'cart' }, ports: [{ port: 80 }] } },
+    service_spec: {
+      kind: 'Service',
+      metadata: { name: 'cart', uid: 'uid-1' },
+      spec: { selector: { app: 'cart' }, ports: [{ port: 80 }] },
+    },
     ...fields,
   })
 
@@ -66,7 +72,11 @@ test('POST /svc/spec 200: what was not sent is null in the answer, not what is s
   assert.deepEqual(await stored(svc_ip), body)
 })
 
-const OPTIONAL = { svc_name: ['cart', 'till'], svc_namespace: ['shop', ''], service_spec: [{ spec: { ports: [] } }, {}] }
+const OPTIONAL = {
+  svc_name: ['cart', 'till'],
+  svc_namespace: ['shop', ''],
+  service_spec: [{ spec: { ports: [] } }, {}],
+}
 for (const [key, [first, second]] of Object.entries(OPTIONAL)) {
   test(`POST /svc/spec 200: ${key} is kept when it is absent or null, and replaced when it is sent`, async () => {
     assert.deepEqual((await storedAfter({ [key]: first }, {}))[key], first)
@@ -169,7 +179,12 @@ test('POST /svc/spec 200: a repeat writes nothing, with fewer keys too', async (
 
 test('POST /svc/spec 200: a change of any one key is written', async () => {
   const first = whole()
-  const changes = { svc_name: 'till', svc_namespace: 'bank', service_spec: { spec: {} }, time_stamp: '2024-05-01T10:00:00.000001' }
+  const changes = {
+    svc_name: 'till',
+    svc_namespace: 'bank',
+    service_spec: { spec: {} },
+    time_stamp: '2024-05-01T10:00:00.000001',
+  }
   for (const [key, value] of Object.entries(changes)) {
     await post(first)
     const before = await version(first.svc_ip)
@@ -240,21 +255,31 @@ test('POST /svc/spec 400: service_spec nested deeper than 100 levels, and nothin
   assert.equal(answer.status, 400)
   assert.match(answer.text, /^Json deserialize error: service_spec: nested deeper than 100 levels/)
   assert.equal((await app.get(`/svc/ip/${body.svc_ip}`)).status, 404)
-  const bottomless = JSON.stringify(servicePost({ service_spec: {} })).replace('{}', `{"a":${'['.repeat(3e5)}${']'.repeat(3e5)}}`)
+  const bottomless = JSON.stringify(servicePost({ service_spec: {} })).replace(
+    '{}',
+    `{"a":${'['.repeat(3e5)}${']'.repeat(3e5)}}`,
+  )
   const refused = await post(bottomless)
-  assert.deepEqual([refused.status, refused.text], [400, `Json deserialize error: nested deeper than ${MAX_BODY_DEPTH} levels`])
+  assert.deepEqual(
+    [refused.status, refused.text],
+    [400, `Json deserialize error: nested deeper than ${MAX_BODY_DEPTH} levels`],
+  )
 })
 
 test('POST /svc/spec 200: what the service object drops may be nested as deep as a body may', async () => {
   const text = JSON.stringify(servicePost({ service_spec: { spec: {}, status: 0 } }))
   assert.deepEqual(
-    (await post(text.replace(':0}', `:${'['.repeat(MAX_BODY_DEPTH - 2)}${']'.repeat(MAX_BODY_DEPTH - 2)}}`))).json.service_spec,
+    (await post(text.replace(':0}', `:${'['.repeat(MAX_BODY_DEPTH - 2)}${']'.repeat(MAX_BODY_DEPTH - 2)}}`))).json
+      .service_spec,
     { spec: {} },
   )
 })
 
 test('POST /svc/spec 400: a number beyond a double is named, and nothing is written', async () => {
-  assert.deepEqual((await posted({ service_spec: { n: [1.7976931348623157e308, -0.5] } })).service_spec.n, [1.7976931348623157e308, -0.5])
+  assert.deepEqual(
+    (await posted({ service_spec: { n: [1.7976931348623157e308, -0.5] } })).service_spec.n,
+    [1.7976931348623157e308, -0.5],
+  )
   for (const number of ['1e309', '-1e309']) {
     const body = servicePost({ service_spec: { spec: { ports: [{ port: 7 }] } } })
     const answer = await post(JSON.stringify(body).replace(':7}', `:${number}}`))
@@ -268,7 +293,11 @@ test('POST /svc/spec 400: text no database can hold, wherever it stands', async 
   const before = await serviceCount()
   const places = [
     ...['svc_ip', 'svc_name', 'svc_namespace'].map((key) => ({ [key]: '@' })),
-    ...[{ service_spec: { metadata: { uid: '@' } } }, { service_spec: { '@': 1 } }, { service_spec: { spec: { list: [['@']] } } }],
+    ...[
+      { service_spec: { metadata: { uid: '@' } } },
+      { service_spec: { '@': 1 } },
+      { service_spec: { spec: { list: [['@']] } } },
+    ],
   ]
   for (const fields of places) {
     for (const bad of ['\\u0000', 'a\\ud83d', '\\udE00b']) {
@@ -283,10 +312,16 @@ test('POST /svc/spec 400: text no database can hold, wherever it stands', async 
 test('POST /svc/spec 200: integers beyond 2^53 keep their digits, in the answer and on every read', async () => {
   const kept = '{"metadata":{"uid":9007199254740993,"n":[-9223372036854775808]},"spec":{"x":18446744073709551615}}'
   const { svc_ip, ...rest } = servicePost({ service_spec: 0 })
-  const text = (address: string) => JSON.stringify({ svc_ip: address, ...rest }).replace('"service_spec":0', `"service_spec":${kept}`)
+  const text = (address: string) =>
+    JSON.stringify({ svc_ip: address, ...rest }).replace('"service_spec":0', `"service_spec":${kept}`)
   const answers = await Promise.all([post(servicePost()), post(text(svc_ip)), post(servicePost())])
   assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
-  for (const answer of [answers[1]!, await app.get(`/svc/ip/${svc_ip}`), await app.get('/svc/info'), await post(text('None'))])
+  for (const answer of [
+    answers[1]!,
+    await app.get(`/svc/ip/${svc_ip}`),
+    await app.get('/svc/info'),
+    await post(text('None')),
+  ])
     assert.ok(answer.text.includes(`${kept},`), answer.text)
   assert.equal(await uid(svc_ip), null)
 })
@@ -311,15 +346,22 @@ test('POST /svc/spec 200: the tokens of agents and of older installations', asyn
 test('POST /svc/spec 503: the table is locked for longer than a statement may take; the next post succeeds', async () => {
   const token = TOKENS.BROKER_TOKEN_INGEST
   const body = servicePost()
-  await whileRefused(guarded.sql, 'service', async () => assertDatabaseBusy(await guarded.post('/svc/spec', body, { token })))
+  await whileRefused(guarded.sql, 'service', async () =>
+    assertDatabaseBusy(await guarded.post('/svc/spec', body, { token })),
+  )
   assert.equal((await guarded.get(`/svc/ip/${body.svc_ip}`, { token })).status, 404)
   assert.equal((await guarded.post('/svc/spec', body, { token })).status, 200)
 })
 
 test('POST /svc/spec 200: 24 posts of one address at once leave one row, that of one of them', async () => {
   const { svc_ip } = servicePost()
-  const bodies = range(24).map((i) => whole({ svc_ip, svc_name: `svc-${i}`, service_spec: { metadata: { uid: `uid-${i}` } } }))
-  assert.deepEqual(new Set(await Promise.all(bodies.map((body, i) => replicas[i % 2]!.post('/svc/spec', body)))), new Set([200]))
+  const bodies = range(24).map((i) =>
+    whole({ svc_ip, svc_name: `svc-${i}`, service_spec: { metadata: { uid: `uid-${i}` } } }),
+  )
+  assert.deepEqual(
+    new Set(await Promise.all(bodies.map((body, i) => replicas[i % 2]!.post('/svc/spec', body)))),
+    new Set([200]),
+  )
   const row = await stored(svc_ip)
   const winner = bodies.find((body) => body.svc_name === row.svc_name)!
   assert.deepEqual(row, winner)
@@ -330,7 +372,9 @@ test('POST /svc/spec 200: two processes post the same services in opposite order
   const services = range(60).map(() => whole())
   const orders = [services, [...services].reverse()]
   for (const time_stamp of ['2024-05-01T10:00:01', '2024-05-01T10:00:02']) {
-    const posts = orders.flatMap((order, i) => order.map((body) => replicas[i]!.post('/svc/spec', { ...body, time_stamp })))
+    const posts = orders.flatMap((order, i) =>
+      order.map((body) => replicas[i]!.post('/svc/spec', { ...body, time_stamp })),
+    )
     assert.deepEqual(new Set(await Promise.all(posts)), new Set([200]))
   }
   for (const { svc_ip } of services) assert.equal((await stored(svc_ip)).time_stamp, '2024-05-01T10:00:02')

@@ -22,7 +22,8 @@ const pair = fc
 
 const keyOf = (one: Flow) => flowKey(one, matchKeys(one))
 const isWhole = (one: Flow) => SIX.every((key) => one[key] != null)
-const isEqual = (a: Flow, b: Flow, keys: readonly (typeof SIX)[number][]) => keys.every((key) => a[key] != null && a[key] === b[key])
+const isEqual = (a: Flow, b: Flow, keys: readonly (typeof SIX)[number][]) =>
+  keys.every((key) => a[key] != null && a[key] === b[key])
 const without = (left: string) => SIX.filter((key) => key !== left)
 
 test('flow keys are equal exactly for whole flows of the same six members and the same branch', () => {
@@ -91,11 +92,25 @@ test('the body of one flow and that of many hold the same rules', () => {
     ),
     fc.constant('2024-05-01T10:00:00.5'),
   )
-  const keys = [...SIX, 'uuid', 'time_stamp', 'pod_name', 'pod_namespace', 'ip_protocol', 'drop_cause', 'syn_retries', 'peer_kind', 'x']
+  const keys = [
+    ...SIX,
+    'uuid',
+    'time_stamp',
+    'pod_name',
+    'pod_namespace',
+    'ip_protocol',
+    'drop_cause',
+    'syn_retries',
+    'peer_kind',
+    'x',
+  ]
   fc.assert(
     fc.property(fc.constantFrom(...keys), value, (key, changed) => {
       const body = { uuid: 'u', time_stamp: '2024-05-01T10:00:00', pod_name: 'p', [key]: changed }
-      const [single, batch] = [FlowPost.safeParse(body), FlowBatch.safeParse([{ ...body, pod_name: 'p', [key]: changed }])]
+      const [single, batch] = [
+        FlowPost.safeParse(body),
+        FlowBatch.safeParse([{ ...body, pod_name: 'p', [key]: changed }]),
+      ]
       assert.equal(single.success, batch.success)
       if (single.success) assert.deepEqual(batch.data, [single.data])
       else
@@ -109,6 +124,11 @@ test('the body of one flow and that of many hold the same rules', () => {
 })
 
 test('a time is stored as it will be read, and unknown keys are dropped', () => {
-  const parsed = FlowPost.parse({ uuid: 'u', time_stamp: '2024-05-01T10:00:00.1234567', peer_kind: 'external', extra: 1 })
+  const parsed = FlowPost.parse({
+    uuid: 'u',
+    time_stamp: '2024-05-01T10:00:00.1234567',
+    peer_kind: 'external',
+    extra: 1,
+  })
   assert.deepEqual(parsed, { uuid: 'u', time_stamp: '2024-05-01T10:00:00.123456' })
 })

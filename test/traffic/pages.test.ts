@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
-import { asArray, piecesOf } from '../../lib/http/pages.ts'
-import { type Pieces, sliced } from '../../lib/http/slices.ts'
+import { asArray, piecesOf } from '../../lib/http/response/pages.ts'
+import { type Pieces, sliced } from '../../lib/http/response/stream.ts'
 import type { Place } from '../../lib/records/index.ts'
 import type { Page as PageOf } from '../../lib/records/page.ts'
 import { readFirstPages, readNextPage } from '../../lib/traffic/index.ts'
@@ -22,7 +22,11 @@ const page = (n: number): Page => ({ json: Buffer.from(String(n)), count: 1, las
 const readerOf = (pieces: Pieces) => sliced(pieces, undefined).getReader()
 
 /** Streams pages 1 to `count`; notes which were asked for, and what went wrong. */
-function streamOf(count: number, next = (n: number): Page | Promise<Page> => (n <= count ? page(n) : EMPTY), ready = async () => {}) {
+function streamOf(
+  count: number,
+  next = (n: number): Page | Promise<Page> => (n <= count ? page(n) : EMPTY),
+  ready = async () => {},
+) {
   const asked: Place[] = []
   const errors: Error[] = []
   const pieces = piecesOf(
@@ -205,7 +209,10 @@ test('page by page, rows that stay come once and in order while others come and 
 })
 
 test('a page that columns cannot carry is followed by the right one', async () => {
-  const all = ['a\u001f', 'b\u0001', 'c', '\u001f', '\u0001d', 'e\u001f\u001f'].map((uuid, i) => ({ uuid, second: i >> 1 }))
+  const all = ['a\u001f', 'b\u0001', 'c', '\u001f', '\u0001d', 'e\u001f\u001f'].map((uuid, i) => ({
+    uuid,
+    second: i >> 1,
+  }))
   await store('odd/', all)
   const [first] = await readFirstPages(app.db.read, ['odd/'], 1)
   const next = (after: Place) => readNextPage(app.db.read, 'odd/', after, 1)

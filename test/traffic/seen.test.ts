@@ -149,7 +149,8 @@ test('with room for all, a key stays for a whole generation', () => {
           seen.add(String(one.add))
           addedAt.set(String(one.add), clock.now)
         }
-        for (const [key, at] of addedAt) assert.ok(clock.now - at >= GENERATION_MS || seen.has(key), `${key} of ${at} at ${clock.now}`)
+        for (const [key, at] of addedAt)
+          assert.ok(clock.now - at >= GENERATION_MS || seen.has(key), `${key} of ${at} at ${clock.now}`)
       }
     }),
     { numRuns: 2_000 },

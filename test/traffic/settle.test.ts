@@ -29,7 +29,13 @@ const sketches = fc.array(sketch, { maxLength: 12 })
 function entryOf({ uuid, podPort, peerPort, isUdp }: Sketch): Entry {
   const members = { pod_ip: '10.0.0.1', traffic_type: 'EGRESS', traffic_in_out_ip: '10.0.0.2', decision: 'ALLOW' }
   const ports = { pod_port: podPort, traffic_in_out_port: peerPort }
-  const flow = { uuid: `${uuid}`, time_stamp: '2024-05-01T10:00:00', ip_protocol: isUdp ? 'UDP' : 'TCP', ...members, ...ports }
+  const flow = {
+    uuid: `${uuid}`,
+    time_stamp: '2024-05-01T10:00:00',
+    ip_protocol: isUdp ? 'UDP' : 'TCP',
+    ...members,
+    ...ports,
+  }
   return { flow, keys: matchKeys(flow) }
 }
 
@@ -47,7 +53,8 @@ test('settling comes to what posting one after the other does', () => {
       const { accepted, known, taken, suppressed } = settle(entries, (entry) => sketchOf.get(entry))
       const stored: Sketch[] = []
       for (const one of all) {
-        const isRefused = one.isKnown || one.isTaken || stored.some((other) => isDuplicate(one, other) || other.uuid === one.uuid)
+        const isRefused =
+          one.isKnown || one.isTaken || stored.some((other) => isDuplicate(one, other) || other.uuid === one.uuid)
         if (!isRefused) stored.push(one)
       }
       assert.deepEqual(
@@ -81,7 +88,10 @@ test('a batch knows who could be a duplicate of whom, and names all between whic
       for (const [later, sketch] of all.entries())
         for (const [earlier, other] of all.slice(0, later).entries())
           if (isDuplicate(sketch, other) || sketch.uuid === other.uuid)
-            assert.ok(contested.includes(later) && contested.includes(earlier), `${earlier} and ${later} of ${JSON.stringify(all)}`)
+            assert.ok(
+              contested.includes(later) && contested.includes(earlier),
+              `${earlier} and ${later} of ${JSON.stringify(all)}`,
+            )
       assert.deepEqual(
         contested,
         contested.toSorted((a, b) => a - b),

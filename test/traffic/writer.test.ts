@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { DatabaseBusy, DatabaseUnavailable, type Gate } from '../../lib/db/index.ts'
+import { MAX_SLICE_MS } from '../../lib/process/event-loop.ts'
 import { FlowWriter, SeenFlows } from '../../lib/traffic/index.ts'
-import { MAX_SLICE_MS } from '../../lib/turns.ts'
 import { startApp } from '../support/app.ts'
 import { whileRefused } from '../support/routes.ts'
 import { until } from '../support/until.ts'
@@ -76,7 +76,8 @@ function makeWriter(clock = { now: 0 }, real = app.db.ingest) {
 }
 const storedUuids = async (...flows: Flow[]) => {
   const uuids = flows.map(({ uuid }) => uuid)
-  const rows = await sql`select uuid from traffic where uuid in (select json_array_elements_text(${JSON.stringify(uuids)}::text::json))`
+  const rows =
+    await sql`select uuid from traffic where uuid in (select json_array_elements_text(${JSON.stringify(uuids)}::text::json))`
   return new Set(rows.map(({ uuid }) => uuid as string))
 }
 const isSettled = async (promise: Promise<unknown>) => {
@@ -389,7 +390,9 @@ test('a flow that waits is not overtaken by a later one that would suppress it',
 test('a long chain of possible duplicates takes two statements: one asks what is known, one stores', async () => {
   const { write, control } = makeWriter()
   const base = flow({ ip_protocol: 'UDP' })
-  const chain = Array.from({ length: 5_000 }, (_, i) => again(base, { pod_port: `c${i >> 1}`, traffic_in_out_port: `c${(i + 1) >> 1}` }))
+  const chain = Array.from({ length: 5_000 }, (_, i) =>
+    again(base, { pod_port: `c${i >> 1}`, traffic_in_out_port: `c${(i + 1) >> 1}` }),
+  )
   const inserted = await write(...chain)
   assert.deepEqual(new Set(inserted), new Set(chain.filter((_, i) => i % 2 === 0).map(({ uuid }) => uuid)))
   assert.equal(control.statements, 2)

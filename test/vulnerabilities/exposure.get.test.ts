@@ -66,7 +66,12 @@ const network = async (id: string, query = '') => {
 }
 const assertNotAffected = (answer: Awaited<ReturnType<typeof app.get>>) =>
   assert.deepEqual([answer.status, answer.text], [404, 'No affected image in the inventory'])
-const CLASSES = ['ingressFromOtherNamespaces', 'ingressFromUnattributedPeers', 'ingressFromPublicIps', 'ingressFromNodes']
+const CLASSES = [
+  'ingressFromOtherNamespaces',
+  'ingressFromUnattributedPeers',
+  'ingressFromPublicIps',
+  'ingressFromNodes',
+]
 const counts = (found: Record<string, number>) => CLASSES.map((key) => found[key])
 
 test('GET /vulnerabilities/{id}/exposure 200: images, workloads and namespaces, every key in wire order', async () => {
@@ -155,7 +160,10 @@ test('GET /vulnerabilities/{id}/exposure 200: in any case, and echoed as asked',
   const { id, digest } = await affected()
   await storeFindings(app, digest, 'registry', [finding(id.toLowerCase(), { severity: 0 })])
   const found = await read(id.toLowerCase())
-  assert.deepEqual([found.id, found.severity, found.images[0].sources], [id.toLowerCase(), 'CRITICAL', ['operator-scanner', 'registry']])
+  assert.deepEqual(
+    [found.id, found.severity, found.images[0].sources],
+    [id.toLowerCase(), 'CRITICAL', ['operator-scanner', 'registry']],
+  )
   const odd = `Odd._:-9${'x'.repeat(120)}`
   await storeFindings(app, digest, 'registry', [finding(odd)])
   assert.equal((await read(odd)).id, odd)
@@ -166,7 +174,8 @@ test('GET /vulnerabilities/{id}/exposure 200: with WIRE_NAMES=kguardian sources 
   const [digest, id] = [newDigest(), newCve()]
   const { status } = await products.post('/pod/spec', replica('shop', [container('app', digest)]))
   assert.equal(status, 200)
-  for (const source of ['registry', 'operator-scanner', 'db-matcher']) await storeFindings(products, digest, source, [finding(id)])
+  for (const source of ['registry', 'operator-scanner', 'db-matcher'])
+    await storeFindings(products, digest, source, [finding(id)])
   const [image] = (await products.get(`/vulnerabilities/${id}/exposure`)).json.images
   assert.deepEqual(image.sources, ['grype', 'trivy-operator', 'registry'])
   assert.deepEqual(image.packages[0].sources, ['grype', 'trivy-operator', 'registry'])
@@ -191,7 +200,10 @@ test('GET /vulnerabilities/{id}/exposure 404: when the payload that answers for 
   // Of another source it answers.
   await storeFindings(app, index, 'db-matcher', [finding(`${id}-index`)], as)
   const [image] = (await read(`${id}-index`)).images
-  assert.deepEqual([image.digest, image.sources, image.reportDigests, image.join], [digest, ['db-matcher'], [index], 'platform_manifest'])
+  assert.deepEqual(
+    [image.digest, image.sources, image.reportDigests, image.join],
+    [digest, ['db-matcher'], [index], 'platform_manifest'],
+  )
 })
 
 test('GET /vulnerabilities/{id}/exposure 404: when the image has left the inventory', async () => {
@@ -206,14 +218,24 @@ test('GET /vulnerabilities/{id}/exposure 200: packages are merged over sources, 
   const { digest, id } = await affected()
   const of = (package_name: string, installed_version: string, severity: number, fixed_versions: string[] = []) =>
     finding(id, { package_name, installed_version, severity, fixed_versions })
-  await storeFindings(app, digest, 'operator-scanner', [of('b', '1', 2, ['10', '9', '5']), of('a', '1', 2), of('a', '2', 5)])
+  await storeFindings(app, digest, 'operator-scanner', [
+    of('b', '1', 2, ['10', '9', '5']),
+    of('a', '1', 2),
+    of('a', '2', 5),
+  ])
   await storeFindings(app, digest, 'db-matcher', [of('b', '1', 3, ['9', 'x']), of('a', '2', 4), of('B', '1', 2)])
   await storeFindings(app, digest, 'registry', [of('b', '1', 4, ['X', '5', '0'])])
   const { severity, fixable, images } = await read(id)
   assert.deepEqual([severity, fixable], ['MEDIUM', true])
   const all = ['db-matcher', 'operator-scanner', 'registry']
   assert.deepEqual(
-    images[0].packages.map((p: Record<string, unknown>) => [p.name, p.installedVersion, p.severity, p.fixedVersions, p.sources]),
+    images[0].packages.map((p: Record<string, unknown>) => [
+      p.name,
+      p.installedVersion,
+      p.severity,
+      p.fixedVersions,
+      p.sources,
+    ]),
     [
       ['B', '1', 'MEDIUM', [], ['db-matcher']],
       ['a', '1', 'MEDIUM', [], ['operator-scanner']],
@@ -260,7 +282,10 @@ test('GET /vulnerabilities/{id}/exposure 200: 200 images are the whole list, of 
     )
   for (const digest of sorted) await storeFindings(app, digest, 'operator-scanner', [finding(id, { severity: 4 })])
   const whole = await read(id)
-  assert.deepEqual([whole.images.map((i: { digest: string }) => i.digest), whole.truncated, whole.workloads.length], [sorted, false, 200])
+  assert.deepEqual(
+    [whole.images.map((i: { digest: string }) => i.digest), whole.truncated, whole.workloads.length],
+    [sorted, false, 200],
+  )
   await storeFindings(app, last, 'operator-scanner', [finding(id, { severity: 0, fixed_versions: ['1'] })])
   const cut = await read(id)
   assert.deepEqual(
@@ -286,9 +311,15 @@ test('GET /vulnerabilities/{id}/exposure 200: 200 containers are the whole list,
   assert.deepEqual([whole.workloads.length, whole.truncated, whole.workloads[0].container], [200, false, 'c100'])
   await run(some(50, 51, { state: 'terminated' }))
   const cut = await read(id)
-  assert.deepEqual([cut.workloads.length, cut.truncated, cut.workloads.at(-1).container], [200, true, 'c299'], 'the running come first')
+  assert.deepEqual(
+    [cut.workloads.length, cut.truncated, cut.workloads.at(-1).container],
+    [200, true, 'c299'],
+    'the running come first',
+  )
   assert.deepEqual(cut.truncatedLists, ['workloads'])
-  assert.deepEqual(cut.namespaces, [{ namespace, workloads: 4, runningWorkloads: 4, exposedWorkloads: 0, unknownExposureWorkloads: 4 }])
+  assert.deepEqual(cut.namespaces, [
+    { namespace, workloads: 4, runningWorkloads: 4, exposedWorkloads: 0, unknownExposureWorkloads: 4 },
+  ])
 })
 
 test('GET /vulnerabilities/{id}/exposure 200: a vulnerability is found by each of its ids, in any case, and named with the others', async () => {
@@ -330,9 +361,15 @@ test('GET /vulnerabilities/{id}/exposure 200: the running first, then by namespa
     for (const kind of ['StatefulSet', 'DaemonSet'])
       for (const name of ['web', 'api'])
         for (const part of ['y', 'x'])
-          for (const digest of [two, one]) uses.push([uses.length % 3 === 0, `${namespace}${space}`, kind, name, part, digest])
+          for (const digest of [two, one])
+            uses.push([uses.length % 3 === 0, `${namespace}${space}`, kind, name, part, digest])
   for (const [live, space, workload_kind, workload_name, part, digest] of uses)
-    await run(replica(space, [container(part, digest, { state: live ? 'running' : 'terminated' })], { workload_kind, workload_name }))
+    await run(
+      replica(space, [container(part, digest, { state: live ? 'running' : 'terminated' })], {
+        workload_kind,
+        workload_name,
+      }),
+    )
   await storeFindings(app, one, 'operator-scanner', [finding(id)])
   await storeFindings(app, two, 'db-matcher', [finding(id)])
   const { workloads, namespaces } = await read(id)
@@ -352,14 +389,20 @@ test('GET /vulnerabilities/{id}/exposure 200: running asks for a state of runnin
   const states = { a: 'terminated', b: 'running', c: undefined, d: 'waiting' }
   for (const [workload_name, state] of Object.entries(states))
     await run(replica(namespace, [container('app', digest, { state })], { workload_name }))
-  await run(replica(namespace, [container('one', digest, { state: 'terminated' }), container('two', digest)], { workload_name: 'e' }))
+  await run(
+    replica(namespace, [container('one', digest, { state: 'terminated' }), container('two', digest)], {
+      workload_name: 'e',
+    }),
+  )
   await storeFindings(app, digest, 'operator-scanner', [finding(id)])
   const { workloads, namespaces } = await read(id)
   assert.deepEqual(
     workloads.map((w: Record<string, unknown>) => `${w.name} ${w.container} ${w.running}`),
     ['b app true', 'c app true', 'e two true', 'a app false', 'd app false', 'e one false'],
   )
-  assert.deepEqual(namespaces, [{ namespace, workloads: 5, runningWorkloads: 3, exposedWorkloads: 0, unknownExposureWorkloads: 5 }])
+  assert.deepEqual(namespaces, [
+    { namespace, workloads: 5, runningWorkloads: 3, exposedWorkloads: 0, unknownExposureWorkloads: 5 },
+  ])
 })
 
 test('GET /vulnerabilities/{id}/exposure 200: the join is the best of the payloads that tell of it', async () => {
@@ -376,7 +419,11 @@ test('GET /vulnerabilities/{id}/exposure 200: the join is the best of the payloa
   await storeFindings(app, index, 'db-matcher', [finding(id)], { platform_manifests: { 'linux/amd64': digest } })
   assert.deepEqual(await joins(), ['platform_manifest', 'platform_manifest', [index]])
   await storeFindings(app, digest, 'operator-scanner', [finding(newCve())])
-  assert.deepEqual(await joins(), ['platform_manifest', 'platform_manifest', [index]], 'the better one does not tell of it')
+  assert.deepEqual(
+    await joins(),
+    ['platform_manifest', 'platform_manifest', [index]],
+    'the better one does not tell of it',
+  )
   await storeFindings(app, digest, 'registry', [finding(id)])
   assert.deepEqual(await joins(), ['image_id', 'image_id', [digest, index].sort()])
 })
@@ -440,7 +487,13 @@ test('GET /vulnerabilities/{id}/exposure 200: peers of other namespaces are coun
   const { id, pod, namespace } = await affected()
   const peer = async (pod_namespace: string | null, workload_name: string | null, pod_name?: string) => {
     const pod_ip = newAddress()
-    const fields = { pod_ip, pod_namespace, started_at: '2024-01-01T00:00:00', workload_kind: workload_name && 'Deployment', workload_name }
+    const fields = {
+      pod_ip,
+      pod_namespace,
+      started_at: '2024-01-01T00:00:00',
+      workload_kind: workload_name && 'Deployment',
+      workload_name,
+    }
     await run(podPost(pod_name === undefined ? fields : { ...fields, pod_name }))
     return pod_ip
   }
@@ -457,10 +510,18 @@ test('GET /vulnerabilities/{id}/exposure 200: peers of other namespaces are coun
   ]
   await see(...peers.flatMap((one) => [flow(pod, one), flow(pod, one)]))
   const found = await network(id)
-  assert.deepEqual([found.ingressFlowsObserved, ...counts(found)], [12, 4, 0, 0, 0], 'the pod and the service of one name are one')
+  assert.deepEqual(
+    [found.ingressFlowsObserved, ...counts(found)],
+    [12, 4, 0, 0, 0],
+    'the pod and the service of one name are one',
+  )
   assert.deepEqual([found.exposed, found.exposedVia], [true, ['other_namespace']])
   await see(flow(pod, await peer(null, 'nowhere')))
-  assert.deepEqual(counts(await network(id)), [5, 0, 0, 0], 'whose namespace nobody knows is not known to be of this one')
+  assert.deepEqual(
+    counts(await network(id)),
+    [5, 0, 0, 0],
+    'whose namespace nobody knows is not known to be of this one',
+  )
 })
 
 test('GET /vulnerabilities/{id}/exposure 200: every class is named, in a fixed order, and nodes are exposure', async () => {
@@ -533,7 +594,11 @@ test('GET /vulnerabilities/{id}/exposure 200: window_hours bounds the flows, is 
     [`?window_hours=${'9'.repeat(400)}`, 720, 7],
   ] as const) {
     const found = await network(id, sent)
-    assert.deepEqual([found.windowHours, found.flowsObserved, found.ingressFromUnattributedPeers], [windowHours, seen, seen], sent)
+    assert.deepEqual(
+      [found.windowHours, found.flowsObserved, found.ingressFromUnattributedPeers],
+      [windowHours, seen, seen],
+      sent,
+    )
   }
 })
 
@@ -573,7 +638,12 @@ test('GET /vulnerabilities/{id}/exposure 200: dead pods count, and of more than 
   await see(flow(pod, '10.7.0.1'), ...pods.map((one, i) => flow(one, `10.7.1.${i}`)))
   const whole = await network(id)
   assert.deepEqual([whole.podsObserved, whole.flowsObserved, counts(whole)[1]], [50, 50, 50])
-  const newest = podPost({ pod_namespace: namespace, workload_kind: 'Deployment', workload_name: 'web', time_stamp: '2024-06-01T00:00:00' })
+  const newest = podPost({
+    pod_namespace: namespace,
+    workload_kind: 'Deployment',
+    workload_name: 'web',
+    time_stamp: '2024-06-01T00:00:00',
+  })
   await run(newest)
   const cut = await network(id)
   assert.deepEqual([cut.podsObserved, cut.flowsObserved], [50, 49], 'the oldest is out')
@@ -583,7 +653,10 @@ test('GET /vulnerabilities/{id}/exposure 200: a bare pod is its own workload', a
   const { id, pod } = await affected({ workload_kind: null, workload_name: null })
   await see(flow(pod, '10.8.0.1'))
   const [found] = (await read(id)).workloads
-  assert.deepEqual([found.kind, found.name, found.network.podsObserved, found.network.exposed], ['Pod', pod.pod_name, 1, true])
+  assert.deepEqual(
+    [found.kind, found.name, found.network.podsObserved, found.network.exposed],
+    ['Pod', pod.pod_name, 1, true],
+  )
 })
 
 test('GET /vulnerabilities/{id}/exposure 200: a workload with several containers and digests counts once, with one network', async () => {
@@ -596,9 +669,13 @@ test('GET /vulnerabilities/{id}/exposure 200: a workload with several containers
   await see(flow(pod, '8.8.8.8'), flow(closed, String(pod.pod_ip)))
   await app.sql`update traffic set peer_kind = 'pod', peer_namespace = ${namespace} where pod_name = ${closed.pod_name}`
   const { workloads, namespaces } = await read(id)
-  const seen = workloads.map((w: Record<string, Record<string, unknown>>) => `${w.name} ${w.container} ${w.network!.exposed}`)
+  const seen = workloads.map(
+    (w: Record<string, Record<string, unknown>>) => `${w.name} ${w.container} ${w.network!.exposed}`,
+  )
   assert.deepEqual(seen, ['quiet a null', 'web a true', 'web b true', 'web c true', 'closed a false'])
-  assert.deepEqual(namespaces, [{ namespace, workloads: 3, runningWorkloads: 2, exposedWorkloads: 1, unknownExposureWorkloads: 1 }])
+  assert.deepEqual(namespaces, [
+    { namespace, workloads: 3, runningWorkloads: 2, exposedWorkloads: 1, unknownExposureWorkloads: 1 },
+  ])
 })
 
 // The ranges of the sheet, as Node understands them.
@@ -618,7 +695,14 @@ for (const [range, bits] of Object.entries({
   '240.0.0.0': 4,
 }))
   withheld.addSubnet(range, bits, 'ipv4')
-for (const [range, bits] of Object.entries({ '::': 127, 'fc00::': 7, 'fe80::': 10, 'ff00::': 8, '2001:db8::': 32, '3fff::': 20 }))
+for (const [range, bits] of Object.entries({
+  '::': 127,
+  'fc00::': 7,
+  'fe80::': 10,
+  'ff00::': 8,
+  '2001:db8::': 32,
+  '3fff::': 20,
+}))
   withheld.addSubnet(range, bits, 'ipv6')
 const isPublic = (address: string) => {
   const family = address.includes('%') ? 0 : isIP(address)
@@ -647,7 +731,10 @@ const edges = [
   '240',
   '255',
 ]
-const octet = fc.oneof(fc.nat(255).map(String), fc.constantFrom(...edges, '2', '16', '31', '32', '51', '113', '168', '254'))
+const octet = fc.oneof(
+  fc.nat(255).map(String),
+  fc.constantFrom(...edges, '2', '16', '31', '32', '51', '113', '168', '254'),
+)
 const ipv4 = fc.tuple(fc.constantFrom(...edges), octet, octet, octet).map((parts) => parts.join('.'))
 const prefixes = [
   'fc00',
@@ -728,7 +815,8 @@ test('GET /vulnerabilities/{id}/exposure 200: property: the network is what a pl
         const spaces = [namespace, `${namespace}-b`, `${namespace}-c`]
         const pods = dead.map(() => replica(namespace, [container('app', digest)]) as Pod)
         await run(...pods)
-        for (const [i, isDead] of dead.entries()) if (isDead) await post('/pod/mark_dead', { pod_name: pods[i]!.pod_name })
+        for (const [i, isDead] of dead.entries())
+          if (isDead) await post('/pod/mark_dead', { pod_name: pods[i]!.pod_name })
         // Known peers have addresses of their own, or an unknown one would be known.
         const peers = sketches.map((one) => ({
           ...one,
@@ -738,7 +826,8 @@ test('GET /vulnerabilities/{id}/exposure 200: property: the network is what a pl
         for (const { kind, space, owner, address, name } of peers) {
           const pod_namespace = space === null ? null : spaces[space]
           const workload = owner === null ? {} : { workload_kind: 'Deployment', workload_name: `owner-${owner}` }
-          if (kind === 'service') await post('/svc/spec', servicePost({ svc_ip: address, svc_name: name, svc_namespace: pod_namespace }))
+          if (kind === 'service')
+            await post('/svc/spec', servicePost({ svc_ip: address, svc_name: name, svc_namespace: pod_namespace }))
           else if (kind !== 'unknown')
             await run(
               podPost({
@@ -751,19 +840,31 @@ test('GET /vulnerabilities/{id}/exposure 200: property: the network is what a pl
               }),
             )
         }
-        const flows = seen.map((one) => ({ ...one, pod: pods[one.pod % pods.length]!, peer: peers[one.peer % peers.length]! }))
+        const flows = seen.map((one) => ({
+          ...one,
+          pod: pods[one.pod % pods.length]!,
+          peer: peers[one.peer % peers.length]!,
+        }))
         if (flows.length > 0)
-          await see(...flows.map((f) => flow(f.pod, f.peer.address, { traffic_type: f.type, time_stamp: naive(-f.hours * 3_600 - 60) })))
+          await see(
+            ...flows.map((f) =>
+              flow(f.pod, f.peer.address, { traffic_type: f.type, time_stamp: naive(-f.hours * 3_600 - 60) }),
+            ),
+          )
         await storeFindings(app, digest, 'operator-scanner', [finding(id)])
 
         const inside = flows.filter((f) => f.hours < windowHours)
         const ingress = inside.filter((f) => f.type === 'INGRESS').map((f) => f.peer)
-        const different = (some: Peer[], by: (one: (typeof peers)[number]) => string) => new Set((some as typeof peers).map(by)).size
+        const different = (some: Peer[], by: (one: (typeof peers)[number]) => string) =>
+          new Set((some as typeof peers).map(by)).size
         const address = (one: Peer) => canonicalAddress(one.address)
         const unknown = ingress.filter((one) => one.kind === 'unknown')
         const named = ingress.filter((one) => (one.kind === 'pod' || one.kind === 'service') && one.space !== 0)
         const expected = [
-          different(named, (one) => `${one.space} ${one.kind === 'pod' && one.owner !== null ? `owner-${one.owner}` : one.name}`),
+          different(
+            named,
+            (one) => `${one.space} ${one.kind === 'pod' && one.owner !== null ? `owner-${one.owner}` : one.name}`,
+          ),
           different(unknown, address),
           different(
             unknown.filter((one) => isPublic(address(one))),
@@ -775,9 +876,18 @@ test('GET /vulnerabilities/{id}/exposure 200: property: the network is what a pl
           ),
         ]
         const found = await network(id, `?window_hours=${windowHours}`)
-        const via = ['other_namespace', 'unattributed', 'public_ip', 'node'].filter((_, i) => ingress.length > 0 && expected[i]! > 0)
+        const via = ['other_namespace', 'unattributed', 'public_ip', 'node'].filter(
+          (_, i) => ingress.length > 0 && expected[i]! > 0,
+        )
         assert.deepEqual(
-          [found.podsObserved, found.flowsObserved, found.ingressFlowsObserved, counts(found), found.exposed, found.exposedVia],
+          [
+            found.podsObserved,
+            found.flowsObserved,
+            found.ingressFlowsObserved,
+            counts(found),
+            found.exposed,
+            found.exposedVia,
+          ],
           [pods.length, inside.length, ingress.length, expected, ingress.length > 0 ? via.length > 0 : null, via],
         )
       },
@@ -790,7 +900,10 @@ for (const id of ['CVE%202024', 'x'.repeat(129), 'CVE-1%3B', 'CVE%2F1', '%00', '
   test(`GET /vulnerabilities/{id}/exposure 400: ${id.slice(0, 20)} is no id`, async () => {
     const answer = await app.get(`/vulnerabilities/${id}/exposure`)
     assert.equal(answer.status, 400)
-    assert.match(answer.text, /^Path deserialize error: id: expected 1 to 128 letters, digits, dots, underscores, colons and hyphens$/)
+    assert.match(
+      answer.text,
+      /^Path deserialize error: id: expected 1 to 128 letters, digits, dots, underscores, colons and hyphens$/,
+    )
   })
 
 for (const hours of ['week', '', '1.5', '1e2', '0x10', ' 1'])

@@ -19,7 +19,9 @@ const store = async (...posts: unknown[]) => {
   for (const post of posts) assert.equal((await app.post('/pod/spec', post)).status, 200)
 }
 const read = async (namespace: string, kind = 'Deployment', name = 'web') => {
-  const answer = await app.get(`/workloads/${encodeURIComponent(namespace)}/${kind}/${encodeURIComponent(name)}/containers`)
+  const answer = await app.get(
+    `/workloads/${encodeURIComponent(namespace)}/${kind}/${encodeURIComponent(name)}/containers`,
+  )
   assert.equal(answer.status, 200, answer.text)
   return answer.json
 }
@@ -77,7 +79,10 @@ test('GET /workloads/{namespace}/{kind}/{name}/containers 200: containers by nam
 test('GET /workloads/{namespace}/{kind}/{name}/containers 200: what runs apart from what ran; more than one that runs is mixed', async () => {
   const namespace = newNamespace()
   const [old, now, init] = [newDigest(), newDigest(), newDigest()]
-  const body = replica(namespace, [container('app', old), container('init', init, { kind: 'init', state: 'terminated' })])
+  const body = replica(namespace, [
+    container('app', old),
+    container('init', init, { kind: 'init', state: 'terminated' }),
+  ])
   await store(body, { ...body, containers: [container('app', now)] })
   const at = async () => {
     const [app, init] = (await read(namespace)).containers
@@ -96,7 +101,10 @@ test('GET /workloads/{namespace}/{kind}/{name}/containers 200: what runs apart f
 
 test('GET /workloads/{namespace}/{kind}/{name}/containers 200: one that changed its kind with its image is listed under both', async () => {
   const [namespace, one, two] = [newNamespace(), newDigest(), newDigest()]
-  await store(replica(namespace, [container('app', one)]), replica(namespace, [container('app', two, { kind: 'init' })]))
+  await store(
+    replica(namespace, [container('app', one)]),
+    replica(namespace, [container('app', two, { kind: 'init' })]),
+  )
   const { containers } = await read(namespace)
   assert.deepEqual(
     containers.map((c: Record<string, string>) => [c.containerName, c.containerKind, c.mixedDigests]),
@@ -110,7 +118,10 @@ test('GET /workloads/{namespace}/{kind}/{name}/containers 200: one that changed 
 test('GET /workloads/{namespace}/{kind}/{name}/containers 200: that workload and no other, exactly and case-sensitively', async () => {
   const namespace = newNamespace()
   const [one, two] = [newDigest(), newDigest()]
-  await store(replica(namespace, [container('app', one)]), replica(namespace, [container('app', two)], { workload_name: 'we%' }))
+  await store(
+    replica(namespace, [container('app', one)]),
+    replica(namespace, [container('app', two)], { workload_name: 'we%' }),
+  )
   assert.deepEqual(digests((await read(namespace)).containers[0].digests), [one])
   assert.deepEqual(digests((await read(namespace, 'Deployment', 'we%')).containers[0].digests), [two])
   for (const path of [
@@ -155,12 +166,17 @@ test('GET /workloads/{namespace}/{kind}/{name}/containers 200: of 257 rows one t
            null, null, now(), now() at time zone 'utc' - interval '1 day' - n * interval '1 s'
     from generate_series(1, 256) n`
   const { containers, truncated } = await read(namespace)
-  assert.deepEqual([digests(containers[0].digests), containers[0].previousDigests.length, truncated], [[oldest], 255, true])
+  assert.deepEqual(
+    [digests(containers[0].digests), containers[0].previousDigests.length, truncated],
+    [[oldest], 255, true],
+  )
 })
 
 test('GET /workloads/{namespace}/{kind}/{name}/containers 200: the window that is configured', async () => {
   const namespace = newNamespace()
-  await guarded.post('/pod/spec', replica(namespace, [container('app', newDigest())]), { token: TOKENS.BROKER_TOKEN_INGEST })
+  await guarded.post('/pod/spec', replica(namespace, [container('app', newDigest())]), {
+    token: TOKENS.BROKER_TOKEN_INGEST,
+  })
   const answer = await guarded.get(`/workloads/${namespace}/Deployment/web/containers`, { token })
   assert.equal(answer.json.runningWindowSeconds, 360)
 })
@@ -206,6 +222,8 @@ test('GET /workloads/{namespace}/{kind}/{name}/containers 503: shed when the rea
 })
 
 test('GET /workloads/{namespace}/{kind}/{name}/containers 503: the table is locked for longer than a statement may take', async () => {
-  await whileRefused(guarded.sql, 'workload_container', async () => assertDatabaseBusy(await guarded.get(NOBODY, { token })))
+  await whileRefused(guarded.sql, 'workload_container', async () =>
+    assertDatabaseBusy(await guarded.get(NOBODY, { token })),
+  )
   assertNoData(await guarded.get(NOBODY, { token }))
 })

@@ -2,10 +2,17 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import fc from 'fast-check'
 import { staleSweep } from '../../jobs/stale-sweep.ts'
-import { listen } from '../../lib/http/listen.ts'
+import { listen } from '../../lib/http/server/listen.ts'
 import { MAX_COVERAGE } from '../../lib/runtime/reads/record.ts'
 import { PIECE_BYTES } from '../../lib/runtime/reads/workload.ts'
-import { type CoverageRow, type ExecutableRow, newImage, newNamespace, storeCoverage, storeExecutables } from '../runtime/rows.ts'
+import {
+  type CoverageRow,
+  type ExecutableRow,
+  newImage,
+  newNamespace,
+  storeCoverage,
+  storeExecutables,
+} from '../runtime/rows.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
 
@@ -19,7 +26,9 @@ const NOBODY = '/workloads/nowhere/Deployment/web/runtime'
 const pathOf = (namespace: string, name = 'web', kind = 'Deployment') =>
   `/workloads/${[namespace, kind, name].map(encodeURIComponent).join('/')}/runtime`
 const read = async (namespace: string, query: Record<string, string | number> = {}, name?: string, kind?: string) => {
-  const answer = await app.get(`${pathOf(namespace, name, kind)}?${new URLSearchParams(query as Record<string, string>)}`)
+  const answer = await app.get(
+    `${pathOf(namespace, name, kind)}?${new URLSearchParams(query as Record<string, string>)}`,
+  )
   assert.equal(answer.status, 200, answer.text)
   return answer.json
 }
@@ -89,14 +98,23 @@ test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: every key in wire or
 test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: of a workload that nobody watches the lists are empty', async () => {
   const answer = await app.get(NOBODY)
   assert.equal(answer.status, 200)
-  assert.equal(answer.text, '{"namespace":"nowhere","kind":"Deployment","name":"web","containers":[],"truncated":false,"coverage":[]}')
+  assert.equal(
+    answer.text,
+    '{"namespace":"nowhere","kind":"Deployment","name":"web","containers":[],"truncated":false,"coverage":[]}',
+  )
 })
 
 test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: that workload and no other', async () => {
   const namespace = newNamespace()
-  await store(namespace, [{}, { workload: 'we%', path: '/a' }, { kind: 'Pod', path: '/b' }, { workload: 'webs', path: '/c' }])
+  await store(namespace, [
+    {},
+    { workload: 'we%', path: '/a' },
+    { kind: 'Pod', path: '/b' },
+    { workload: 'webs', path: '/c' },
+  ])
   await store(`${namespace}x`, [{ path: '/d' }])
-  const paths = async (name?: string, kind?: string) => listed(await read(namespace, {}, name, kind)).map((entry) => entry[3])
+  const paths = async (name?: string, kind?: string) =>
+    listed(await read(namespace, {}, name, kind)).map((entry) => entry[3])
   assert.deepEqual(await paths(), ['/bin/x'])
   assert.deepEqual(await paths('we%'), ['/a'])
   assert.deepEqual(await paths('web', 'Pod'), ['/b'])
@@ -107,7 +125,9 @@ test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: filters combine, bla
   const namespace = newNamespace()
   const origins = ['unknown', 'image', 'otherFs', 'deleted', 'writableLayer', 'memfd']
   const rows = origins.flatMap((origin) =>
-    (['exec', 'lib'] as const).flatMap((entryKind) => ['app', 'side'].map((container) => ({ origin, entryKind, container, path: origin }))),
+    (['exec', 'lib'] as const).flatMap((entryKind) =>
+      ['app', 'side'].map((container) => ({ origin, entryKind, container, path: origin })),
+    ),
   )
   await store(namespace, rows)
   const of = async (query: Record<string, string>) =>
@@ -221,7 +241,22 @@ test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: the window is clampe
 })
 
 /** Characters that need an escape, separate columns, or sort by their bytes otherwise than by their code units. */
-const odd = fc.constantFrom('a', 'B', '/', '"', '\\', '\n', '\u0001', '\u001f', ' ', '%', ':', '\uffee', '\u{1f600}', 'é')
+const odd = fc.constantFrom(
+  'a',
+  'B',
+  '/',
+  '"',
+  '\\',
+  '\n',
+  '\u0001',
+  '\u001f',
+  ' ',
+  '%',
+  ':',
+  '\uffee',
+  '\u{1f600}',
+  'é',
+)
 const aPath = fc.tuple(
   fc.constantFrom('', 'p'.repeat(255), 'p'.repeat(256), 'p'.repeat(300)),
   fc.string({ unit: odd, minLength: 1, maxLength: 4 }),
@@ -235,20 +270,29 @@ test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: entries by container
     entryKind: fc.constantFrom<'exec' | 'lib'>('exec', 'lib'),
     path: aPath.map((parts) => parts.join('')),
   })
-  const key = (r: { container: string; image: string; entryKind: string; path: string }) => [r.container, r.image, r.entryKind, r.path]
+  const key = (r: { container: string; image: string; entryKind: string; path: string }) => [
+    r.container,
+    r.image,
+    r.entryKind,
+    r.path,
+  ]
   const compare = (a: string[], b: string[]) =>
     a.map((text, i) => Buffer.compare(Buffer.from(text), Buffer.from(b[i]!))).find((n) => n !== 0) ?? 0
   await fc.assert(
-    fc.asyncProperty(fc.uniqueArray(row, { maxLength: 40, selector: (r) => key(r).join('\0') }), fc.nat(41), async (rows, limit) => {
-      const namespace = newNamespace()
-      await store(namespace, rows)
-      const got = await read(namespace, { limit })
-      const meant = rows.map(key).sort(compare)
-      const most = Math.max(1, limit)
-      assert.deepEqual([listed(got), got.truncated], [meant.slice(0, most), meant.length > most])
-      const items = got.containers.map((c: Container) => `${c.containerName}\0${c.imageDigest}`)
-      assert.equal(new Set(items).size, items.length, 'one item for each container and digest')
-    }),
+    fc.asyncProperty(
+      fc.uniqueArray(row, { maxLength: 40, selector: (r) => key(r).join('\0') }),
+      fc.nat(41),
+      async (rows, limit) => {
+        const namespace = newNamespace()
+        await store(namespace, rows)
+        const got = await read(namespace, { limit })
+        const meant = rows.map(key).sort(compare)
+        const most = Math.max(1, limit)
+        assert.deepEqual([listed(got), got.truncated], [meant.slice(0, most), meant.length > most])
+        const items = got.containers.map((c: Container) => `${c.containerName}\0${c.imageDigest}`)
+        assert.equal(new Set(items).size, items.length, 'one item for each container and digest')
+      },
+    ),
     { numRuns: 60 },
   )
 })
@@ -330,7 +374,9 @@ test('GET /workloads/{namespace}/{kind}/{name}/runtime 401: without a token', as
 })
 
 test('GET /workloads/{namespace}/{kind}/{name}/runtime 503: a cancelled statement', async () => {
-  await whileLocked(guarded.sql, 'runtime_executable', async () => assertDatabaseBusy(await guarded.get(NOBODY, { token })))
+  await whileLocked(guarded.sql, 'runtime_executable', async () =>
+    assertDatabaseBusy(await guarded.get(NOBODY, { token })),
+  )
 })
 
 test('GET /workloads/{namespace}/{kind}/{name}/runtime 503: charged by limit', async () => {
@@ -352,8 +398,20 @@ test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: coverage names the p
       workload_name: 'web',
       container_name: 'app',
     },
-    ...{ image_digest: image, container_id: `${namespace}${pod}`.replaceAll('-', ''), node_name: `node-${pod}`, mode: 'full' },
-    ...{ exec_probe: true, lib_probe: true, start_mode: 'start', tracking_since: at(20), heartbeat_at: at(days), heartbeat_secs: 300 },
+    ...{
+      image_digest: image,
+      container_id: `${namespace}${pod}`.replaceAll('-', ''),
+      node_name: `node-${pod}`,
+      mode: 'full',
+    },
+    ...{
+      exec_probe: true,
+      lib_probe: true,
+      start_mode: 'start',
+      tracking_since: at(20),
+      heartbeat_at: at(days),
+      heartbeat_secs: 300,
+    },
     ...fields,
   })
   const post = async (path: string, body: unknown) => assert.equal((await app.post(path, body)).status, 200)
@@ -372,7 +430,9 @@ test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: coverage names the p
   const coverage = async (query = {}) => (await read(namespace, query)).coverage[0]
   const sweep = async () => {
     const { config, db, log } = app.deps
-    await staleSweep.run({ config, db, log, signal: new AbortController().signal } as Parameters<typeof staleSweep.run>[0])
+    await staleSweep.run({ config, db, log, signal: new AbortController().signal } as Parameters<
+      typeof staleSweep.run
+    >[0])
   }
 
   await post('/runtime/coverage', [

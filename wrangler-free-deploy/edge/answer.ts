@@ -2,7 +2,11 @@ import type { HttpError } from '../../lib/http/errors.ts'
 import type { Exchange } from './exchanges.ts'
 
 /** An answer of the proxy itself: plain text, as those of the broker. */
-export function answerText({ outgoing, requestId }: Exchange, { status, message, headers }: HttpError, isDraining: boolean): void {
+export function answerText(
+  { outgoing, requestId }: Exchange,
+  { status, message, headers }: HttpError,
+  isDraining: boolean,
+): void {
   outgoing.writeHead(status, {
     'content-type': 'text/plain; charset=utf-8',
     'content-length': String(Buffer.byteLength(message)),

@@ -1,7 +1,7 @@
 import type { HttpBindings } from '@hono/node-server'
 import { Hono } from 'hono'
 import type { Logger } from 'pino'
-import { createHosts } from '../../lib/http/hosts.ts'
+import { createHosts } from '../../lib/http/server/allowed-hosts.ts'
 import type { EdgeConfig } from './config.ts'
 import { Exchanges } from './exchanges.ts'
 import { createGate } from './gate.ts'
@@ -25,7 +25,14 @@ const HEALTH = '/healthz'
 /**
  * The proxy, as `listen` takes it: `before` refuses requests or passes them on to the broker, all but those that `fetch` answers.
  */
-export function createEdge({ config, log, metrics, upstream, draining, token = () => config.token?.value ?? null }: EdgeDeps) {
+export function createEdge({
+  config,
+  log,
+  metrics,
+  upstream,
+  draining,
+  token = () => config.token?.value ?? null,
+}: EdgeDeps) {
   const exchanges = new Exchanges({ metrics, log })
   const { basePath, allowedHosts, connectTimeoutMs, firstByteTimeoutMs, idleTimeoutMs } = config
   const relay = createRelay({ upstream, metrics, token, connectTimeoutMs, firstByteTimeoutMs, idleTimeoutMs, draining })

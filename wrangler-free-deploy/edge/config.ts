@@ -1,6 +1,12 @@
-/** The environment of the edge proxy, read once, with the rules of the broker's own (`lib/variables.ts`). */
+/** The environment of the edge proxy, read once, with the rules of the broker's own (`lib/config/variables.ts`). */
 import { z } from 'zod'
-import { type ConfiguredToken, readToken, type TokenFiles, tokenFilesOf, tokenLines } from '../../lib/token-variables.ts'
+import {
+  type ConfiguredToken,
+  readToken,
+  type TokenFiles,
+  tokenFilesOf,
+  tokenLines,
+} from '../../lib/config/token-variables.ts'
 import {
   address,
   asTable,
@@ -13,13 +19,13 @@ import {
   readRow,
   whole,
   word,
-} from '../../lib/variables.ts'
+} from '../../lib/config/variables.ts'
 import { isPlainPath } from './target.ts'
 
 const tokenVariables = ['BROKER_TOKEN_READ', 'BROKER_AUTH_TOKEN'] as const
 type TokenVariable = (typeof tokenVariables)[number]
 
-/** A socket on which nothing moves is cut after 120 s (`lib/http/listen.ts`): whoever waits must have had an answer by then. */
+/** A socket on which nothing moves is cut after 120 s (`lib/http/server/listen.ts`): whoever waits must have had an answer by then. */
 const waitMs = [1, 110_000] as const
 
 const rows = {
@@ -40,7 +46,10 @@ const rows = {
     'Names by which browsers may ask for this proxy, beside those of the machine itself (`localhost`, `127.0.0.1`, `[::1]`); others get 421.',
   ),
   brokerUrl: brokerUrl('BROKER_URL', 'The broker, without a path: what is asked here is asked there.'),
-  basePath: basePath('BASE_PATH', 'A path that begins with it is forwarded without it; `/` for none. Others are forwarded as they are.'),
+  basePath: basePath(
+    'BASE_PATH',
+    'A path that begins with it is forwarded without it; `/` for none. Others are forwarded as they are.',
+  ),
   connectTimeoutMs: whole('UPSTREAM_CONNECT_TIMEOUT_MS', 5_000, waitMs, 'Milliseconds for connecting to the broker.'),
   firstByteTimeoutMs: whole(
     'UPSTREAM_FIRST_BYTE_TIMEOUT_MS',
@@ -55,7 +64,11 @@ const rows = {
     'Milliseconds between two pieces of an answer, the time in which its reader makes it wait left out. A long list has a statement between.',
   ),
   logLevel: word('LOG_LEVEL', logLevels, 'info', 'Lowest level that is logged.'),
-  allowSharedToken: flag('ALLOW_SHARED_TOKEN', false, 'Whether `BROKER_AUTH_TOKEN`, with which one can also write, may be used here.'),
+  allowSharedToken: flag(
+    'ALLOW_SHARED_TOKEN',
+    false,
+    'Whether `BROKER_AUTH_TOKEN`, with which one can also write, may be used here.',
+  ),
 } satisfies Record<string, Row<unknown>>
 
 const tokenMeanings: Record<TokenVariable, string> = {
@@ -83,7 +96,9 @@ export interface EdgeConfig extends Settings {
 export function loadConfig(env: NodeJS.ProcessEnv): EdgeConfig {
   const errors: string[] = []
   const warnings: string[] = []
-  const values = Object.fromEntries(Object.entries(rows).map(([key, row]) => [key, readRow(row, env, errors, warnings)])) as Settings
+  const values = Object.fromEntries(
+    Object.entries(rows).map(([key, row]) => [key, readRow(row, env, errors, warnings)]),
+  ) as Settings
   const { brokerUrl } = values
   if (brokerUrl === null && !errors.some((error) => error.startsWith(rows.brokerUrl.name)))
     errors.push(`${rows.brokerUrl.name} is required`)
@@ -115,7 +130,12 @@ export function redacted(config: EdgeConfig): Record<string, string | number | b
 
 /** The table of README.md beside this file. Markdown, without a line end. */
 export function configTable(): string {
-  const settings = Object.values(rows).map(({ name, type, shown, meaning }: Row<unknown>) => [name, type, shown, meaning])
+  const settings = Object.values(rows).map(({ name, type, shown, meaning }: Row<unknown>) => [
+    name,
+    type,
+    shown,
+    meaning,
+  ])
   return asTable([...settings, ...tokenVariables.flatMap((name) => tokenLines(name, tokenMeanings[name]))])
 }
 
@@ -143,5 +163,13 @@ function basePath(name: string, meaning: string) {
     .string()
     .refine((value) => value === '/' || isPlainPath(value))
     .transform((value) => (value === '/' ? '' : value))
-  return { name, type: '/segment/segment, or /', fallback: '/api', shown: '`/api`', nonsense: 'refused', meaning, schema } as const
+  return {
+    name,
+    type: '/segment/segment, or /',
+    fallback: '/api',
+    shown: '`/api`',
+    nonsense: 'refused',
+    meaning,
+    schema,
+  } as const
 }

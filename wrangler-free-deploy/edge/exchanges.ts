@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
-import { requestId } from '../../lib/http/request-id.ts'
+import { requestId } from '../../lib/http/request/request-id.ts'
 import type { Metrics } from './metrics.ts'
 import type { Target } from './target.ts'
 
@@ -94,7 +94,14 @@ export class Exchanges {
     inFlight.dec()
     requests.labels(method, CLASSES[Math.floor((status ?? 0) / 100)]!).inc()
     duration.labels(method).observe(ms / MS_PER_SECOND)
-    const line = { requestId, method, status, ms: Math.round(ms * US_PER_MS) / US_PER_MS, bytes, ...(isWhole ? {} : { isWhole }) }
+    const line = {
+      requestId,
+      method,
+      status,
+      ms: Math.round(ms * US_PER_MS) / US_PER_MS,
+      bytes,
+      ...(isWhole ? {} : { isWhole }),
+    }
     this.#log.info(exchange.fault ? { ...line, ...exchange.fault } : line, 'request')
   }
 }

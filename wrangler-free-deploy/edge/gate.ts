@@ -1,9 +1,9 @@
 /** Judges each request before anything else is made of it: who passes is a GET, a HEAD or the export POST of a plain target. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { MAX_CORE_BODY_BYTES, tooLarge } from '../../lib/http/body-limit.ts'
 import { HttpError } from '../../lib/http/errors.ts'
-import { wrongHost } from '../../lib/http/hosts.ts'
-import { hostFault } from '../../lib/http/refused-heads.ts'
+import { MAX_CORE_BODY_BYTES, tooLarge } from '../../lib/http/request/body-limit.ts'
+import { wrongHost } from '../../lib/http/server/allowed-hosts.ts'
+import { hostFault } from '../../lib/http/server/bad-requests.ts'
 import { answerText } from './answer.ts'
 import type { Exchange, Exchanges } from './exchanges.ts'
 import { methodsOf, readTarget, type Target } from './target.ts'
@@ -48,12 +48,15 @@ function judge(incoming: IncomingMessage, basePath: string): Target {
   const { method, url, headers } = incoming
   const target = readTarget(url!, basePath)
   const methods = methodsOf(target.path)
-  if (!methods.includes(method!)) throw new HttpError(405, `method ${method} is not forwarded here`, { allow: methods.join(', ') })
+  if (!methods.includes(method!))
+    throw new HttpError(405, `method ${method} is not forwarded here`, { allow: methods.join(', ') })
   const length = Number(headers['content-length'] ?? 0)
   const coding = headers['transfer-encoding']
-  if (method !== 'POST' && (length > 0 || coding !== undefined)) throw new HttpError(400, `a ${method} may not have a body`)
+  if (method !== 'POST' && (length > 0 || coding !== undefined))
+    throw new HttpError(400, `a ${method} may not have a body`)
   // Node takes away the last coding alone, and requires that to be this one.
-  if (coding !== undefined && coding.toLowerCase() !== 'chunked') throw new HttpError(400, 'transfer-encoding: expected chunked')
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked')
+    throw new HttpError(400, 'transfer-encoding: expected chunked')
   if (length > MAX_CORE_BODY_BYTES) throw tooLarge(MAX_CORE_BODY_BYTES)
   const fault = hostFault(incoming)
   if (fault !== null) throw new HttpError(400, fault)

@@ -8,7 +8,15 @@ const PROXY = 'proxy-'
  * The browser's credentials are for this proxy, which has its own; `Host`, length and id are told anew; what `Expect` expects was answered
  * here.
  */
-const ENDS_HERE = new Set([...HOP_BY_HOP, 'authorization', 'cookie', 'host', 'content-length', 'expect', 'x-request-id'])
+const ENDS_HERE = new Set([
+  ...HOP_BY_HOP,
+  'authorization',
+  'cookie',
+  'host',
+  'content-length',
+  'expect',
+  'x-request-id',
+])
 /** The same of an answer. The broker lets every origin read; with a token added for everybody that would open it to every page there is. */
 const ENDS_HERE_TOO = new Set([...HOP_BY_HOP, 'x-request-id'])
 const CORS = 'access-control-'

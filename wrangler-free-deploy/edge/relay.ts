@@ -4,10 +4,10 @@
  */
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { MAX_CORE_BODY_BYTES, tooLarge } from '../../lib/http/body-limit.ts'
-import { cut } from '../../lib/http/cut.ts'
 import { HttpError } from '../../lib/http/errors.ts'
-import { letGo, MIN_BODY_BYTES } from '../../lib/http/let-go.ts'
+import { MAX_CORE_BODY_BYTES, tooLarge } from '../../lib/http/request/body-limit.ts'
+import { letGo, MIN_BODY_BYTES } from '../../lib/http/request/free-buffer.ts'
+import { cut } from '../../lib/http/server/reset-connection.ts'
 import { answerText } from './answer.ts'
 import type { Exchange } from './exchanges.ts'
 import { answerFields, requestFields } from './headers.ts'
@@ -42,7 +42,9 @@ const FAULTS = {
   nonsense: new HttpError(502, 'the broker gave no valid answer'),
   timeout: new HttpError(504, 'the broker did not answer in time'),
   cut: new HttpError(502, 'the answer of the broker was cut'),
-  full: new HttpError(503, `more than ${MAX_UNDER_WAY} requests are under way; retry in a moment`, { 'retry-after': '1' }),
+  full: new HttpError(503, `more than ${MAX_UNDER_WAY} requests are under way; retry in a moment`, {
+    'retry-after': '1',
+  }),
 }
 type Fault = keyof typeof FAULTS
 
@@ -130,7 +132,12 @@ class Passage {
 
   #ask(fields: readonly string[], isAlone: boolean): ClientRequest {
     const { path, search } = this.#exchange.target!
-    const question = this.#options.upstream.ask({ method: this.#incoming.method!, path: path + search, fields, isAlone })
+    const question = this.#options.upstream.ask({
+      method: this.#incoming.method!,
+      path: path + search,
+      fields,
+      isAlone,
+    })
     this.#question = question
     this.#wait(this.#options.firstByteTimeoutMs)
     question.on('socket', (socket) => this.#onSocket(socket))
@@ -147,7 +154,8 @@ class Passage {
   #askWithBody(): void {
     const incoming = this.#incoming
     const { 'content-length': length, 'transfer-encoding': coding } = incoming.headers
-    const framing = coding === undefined ? ['content-length', String(Number(length ?? 0))] : ['transfer-encoding', 'chunked']
+    const framing =
+      coding === undefined ? ['content-length', String(Number(length ?? 0))] : ['transfer-encoding', 'chunked']
     const question = this.#ask([...this.#fields, ...framing], true)
     let sent = 0
     incoming.on('data', (chunk: Buffer) => {

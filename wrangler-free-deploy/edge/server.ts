@@ -1,11 +1,11 @@
 /** The edge proxy as a process: configuration, listen, drain. Reads of the broker for who may not have a token, such as a browser. */
 import { once } from 'node:events'
 import type { Logger } from 'pino'
-import type { Cut } from '../../lib/http/connections.ts'
-import { close, listen, shown } from '../../lib/http/listen.ts'
-import { runServer } from '../../lib/run-server.ts'
-import type { StopSignals } from '../../lib/stop-signals.ts'
-import { watchTokenFiles } from '../../lib/token-files.ts'
+import { watchTokenFiles } from '../../lib/config/token-files.ts'
+import { close, listen, shown } from '../../lib/http/server/listen.ts'
+import type { Cut } from '../../lib/http/server/slow-readers.ts'
+import { runServer } from '../../lib/process/run-server.ts'
+import type { StopSignals } from '../../lib/process/stop-signals.ts'
 import { createAdmin } from './admin.ts'
 import { createEdge } from './app.ts'
 import { type EdgeConfig, loadConfig, redacted } from './config.ts'
@@ -38,14 +38,23 @@ async function serve(config: EdgeConfig, log: Logger, signals: StopSignals): Pro
     },
     log,
   })
-  const { fetch, before } = createEdge({ config, log, metrics, upstream, draining, token: () => configured[0]?.value ?? null })
+  const { fetch, before } = createEdge({
+    config,
+    log,
+    metrics,
+    upstream,
+    draining,
+    token: () => configured[0]?.value ?? null,
+  })
   const onCut = (cut: Cut) => {
     metrics.slowReadersCut.inc()
     log.info(cut, 'a slow reader was cut')
   }
   const edge = await signals.race(listen(fetch, config.listen, { onCut, before, variable: 'LISTEN_ADDR' }))
   edge.server.on('connect', refuseConnect)
-  const admin = await signals.race(listen(createAdmin({ metrics, draining }).fetch, config.adminListen, { variable: 'ADMIN_ADDR' }))
+  const admin = await signals.race(
+    listen(createAdmin({ metrics, draining }).fetch, config.adminListen, { variable: 'ADMIN_ADDR' }),
+  )
   log.info({ edge: shown(edge.address), admin: shown(admin.address) }, 'listening')
 
   await once(aborted, 'abort')

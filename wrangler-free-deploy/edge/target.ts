@@ -32,7 +32,8 @@ export function readTarget(raw: string, basePath: string): Target {
   const path = mark < 0 ? raw : raw.slice(0, mark)
   const search = mark < 0 ? '' : raw.slice(mark)
   if (path !== '/' && !isPlainPath(path)) throw refused(faultOf(path))
-  if (search !== '' && !SEARCH.test(search)) throw refused('the query may hold visible ASCII characters except # and \\ only')
+  if (search !== '' && !SEARCH.test(search))
+    throw refused('the query may hold visible ASCII characters except # and \\ only')
   if (basePath === '' || !path.startsWith(basePath)) return { path, search }
   if (path.length === basePath.length) return { path: '/', search }
   return path[basePath.length] === '/' ? { path: path.slice(basePath.length), search } : { path, search }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { shownAs } from '../../http/declared.ts'
+import { shownAs } from '../../openapi/declare.ts'
 
 /** Containers that one answer judges. */
 export const MAX_VICTIMS = 500
@@ -10,7 +10,13 @@ export const MAX_BYTES = 16 * 1024 * 1024
 /** The window, in minutes: what is older is judged no more. */
 export const WINDOW_MINUTES = 5
 
-export const KINDS = ['noisy-neighbor', 'cpu-throttled', 'cpu-contended', 'memory-pressure', 'memory-limit-thrash'] as const
+export const KINDS = [
+  'noisy-neighbor',
+  'cpu-throttled',
+  'cpu-contended',
+  'memory-pressure',
+  'memory-limit-thrash',
+] as const
 export const SEVERITIES = ['critical', 'high', 'medium'] as const
 
 const percent = z.number().min(0).describe('Percent of the time.')
@@ -39,7 +45,9 @@ const Culprit = z
     namespace: z.string().nullable(),
     pod_name: z.string().nullable(),
     container_uid: z.string().nullable(),
-    blame_share: share.describe("Of a noisy neighbor its share of what the victim waited, else of the node's memory beyond requests."),
+    blame_share: share.describe(
+      "Of a noisy neighbor its share of what the victim waited, else of the node's memory beyond requests.",
+    ),
     cpu_usage_millis: z.number().min(0).nullable().describe('Null of a container that is not sampled.'),
     cpu_request_millis: z.number().min(0).nullable().describe('Null where it has none.'),
   })
@@ -76,7 +84,10 @@ export const Finding = z
 /** The answer of GET /compute/findings. */
 export const Findings = z
   .strictObject({
-    findings: z.array(Finding).max(MAX_FINDINGS).describe('By `container_uid` of the victim, of one container that of CPU first.'),
+    findings: z
+      .array(Finding)
+      .max(MAX_FINDINGS)
+      .describe('By `container_uid` of the victim, of one container that of CPU first.'),
     truncated: z.boolean().describe('Whether something was not looked at, for there is too much of it.'),
     victims_evaluated: z.int().min(0).max(MAX_VICTIMS),
     history_disabled: z.boolean(),

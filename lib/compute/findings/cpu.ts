@@ -12,7 +12,8 @@ const US_PER_MS = 1_000
 
 /** Rows are of a minute, so that a count of one is a rate. What waited longest of all is not in the p99, and always counts. */
 const isLate = ({ runqCount, runqP99Us, runqOverflow }: Minute, { minRunqEvents, runqP99Ms }: Thresholds): boolean =>
-  (runqCount !== null && runqP99Us !== null && runqCount >= minRunqEvents && runqP99Us >= runqP99Ms * US_PER_MS) || (runqOverflow ?? 0) > 0
+  (runqCount !== null && runqP99Us !== null && runqCount >= minRunqEvents && runqP99Us >= runqP99Ms * US_PER_MS) ||
+  (runqOverflow ?? 0) > 0
 
 /** Why a container did not get the CPU it could have used; null when it did (interop-profiling 3.4, CPU rule; P20). */
 export function cpuFinding(victim: Victim, find: FindNeighbor, thresholds: Thresholds): Finding | null {

@@ -24,7 +24,10 @@ export function verdictOn({ container, blame }: Victim, find: FindNeighbor, blam
   switch (kind) {
     case 'system':
     case 'kernel':
-      return { culprit: { kind, ref, ...NO_POD, blame_share: share, ...NOT_SAMPLED }, said: noisy.outside(kind, ref, share) }
+      return {
+        culprit: { kind, ref, ...NO_POD, blame_share: share, ...NOT_SAMPLED },
+        said: noisy.outside(kind, ref, share),
+      }
     case 'pod':
       if (containerUid === null) return nobody(contended.byUntracked(ref, share))
       return verdictOnPod(ref, containerUid, find(containerUid), share)

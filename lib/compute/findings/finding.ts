@@ -19,7 +19,10 @@ interface Found {
 }
 
 /** A finding as it is answered. */
-export const findingOf = ({ container, rows }: Victim, { kind, severity, culprit, span, nodeMemorySome10, said }: Found): Finding => ({
+export const findingOf = (
+  { container, rows }: Victim,
+  { kind, severity, culprit, span, nodeMemorySome10, said }: Found,
+): Finding => ({
   kind,
   severity,
   victim: {

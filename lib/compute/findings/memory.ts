@@ -36,7 +36,14 @@ export function memoryFinding(victim: Victim, thresholds: Thresholds): Finding |
     limitBytes,
     total(rows, (row) => row.eventsHigh + row.eventsMax),
   )
-  return findingOf(victim, { kind: 'memory-limit-thrash', severity, culprit: null, span: spanOf(span, hits)!, nodeMemorySome10, said })
+  return findingOf(victim, {
+    kind: 'memory-limit-thrash',
+    severity,
+    culprit: null,
+    span: spanOf(span, hits)!,
+    nodeMemorySome10,
+    said,
+  })
 }
 
 /** Of those that grew the one that is furthest beyond its request, where that is much of all that is beyond requests on the node (step 2a). */
@@ -47,7 +54,11 @@ function heaviestNeighbor({ container, node }: Victim): { culprit: Culprit | nul
   for (const neighbor of all) {
     const bytes = overBytes(neighbor.rows.at(-1)!)
     if (neighbor.container.containerUid === container.containerUid || bytes === 0 || !isGrown(neighbor.rows)) continue
-    if (heaviest === null || bytes > heaviest.bytes || (bytes === heaviest.bytes && isBefore(neighbor, heaviest.neighbor)))
+    if (
+      heaviest === null ||
+      bytes > heaviest.bytes ||
+      (bytes === heaviest.bytes && isBefore(neighbor, heaviest.neighbor))
+    )
       heaviest = { neighbor, bytes }
   }
   const share = heaviest === null ? 0 : heaviest.bytes / sum

@@ -17,7 +17,8 @@ const cores = (millis: number) => `${(millis / MILLIS_PER_CORE).toFixed(1)} core
 const mib = (bytes: number) => `${Math.trunc(bytes / BYTES_PER_MIB)} MiB`
 
 /** The whole sentence. */
-export const sentence = (victim: Container, said: string): string => `${name(victim.namespace)}/${name(victim.podName)} ${said}.`
+export const sentence = (victim: Container, said: string): string =>
+  `${name(victim.namespace)}/${name(victim.podName)} ${said}.`
 
 export const throttled = (ratio: number, limitMillis: number | null): string =>
   `was throttled ${percent(ratio)} of the time by ${limitMillis === null ? 'a quota' : `its own limit of ${cores(limitMillis)}`}: raise the limit or lower what it takes`
@@ -30,14 +31,17 @@ export const contended = {
   unattributed: (share: number) => `${WAITS}, and ${percent(share)} of it cannot be attributed to anybody`,
   byMany: (heaviest: string, share: number) =>
     `${WAITS} with nobody dominating: the heaviest, ${name(heaviest)}, accounts for ${percent(share)}`,
-  byUntracked: (ref: string, share: number) => `${WAITS}, ${percent(share)} of it for ${name(ref)}, which is not tracked`,
+  byUntracked: (ref: string, share: number) =>
+    `${WAITS}, ${percent(share)} of it for ${name(ref)}, which is not tracked`,
   byModest: (ref: string, share: number, requestMillis: number) =>
     `${WAITS}, ${percent(share)} of it for ${name(ref)}, which stays within its request of ${cores(requestMillis)}`,
-  byUnclassified: (ref: string, share: number) => `${WAITS}, ${percent(share)} of it for the unclassified group ${name(ref)}`,
+  byUnclassified: (ref: string, share: number) =>
+    `${WAITS}, ${percent(share)} of it for the unclassified group ${name(ref)}`,
 }
 
 export const noisy = {
-  optedOut: (ref: string, share: number) => `${WAITS}, ${percent(share)} of it for ${name(ref)}, which has opted out of sampling`,
+  optedOut: (ref: string, share: number) =>
+    `${WAITS}, ${percent(share)} of it for ${name(ref)}, which has opted out of sampling`,
   greedy: (ref: string, share: number, usageMillis: number, requestMillis: number | null) =>
     `${WAITS}, ${percent(share)} of it for ${name(ref)}, which takes ${cores(usageMillis)} ${requestMillis === null ? 'with no request' : `against a request of ${cores(requestMillis)}`}`,
   outside: (kind: 'system' | 'kernel', ref: string, share: number) =>

@@ -1,5 +1,5 @@
 import type { Gate } from '../../db/index.ts'
-import type { Slice } from '../../turns.ts'
+import type { Slice } from '../../process/event-loop.ts'
 import { MAX_VICTIMS } from './contract.ts'
 import { SHORT_SOME10 } from './memory.ts'
 import type { Container, Minute, Neighbor, Node, Usage, Victim, Wait } from './rows.ts'
@@ -30,11 +30,13 @@ export async function load(gate: Gate, scope: Scope, thresholds: Thresholds, sli
   }
   // Of a window that is cut no node has all of its containers.
   if (isTruncated) nodes.clear()
-  const isNodeMissing = ({ node, node_some10, is_short }: ReadRow) => is_short && node_some10! >= SHORT_SOME10 && !nodes.has(node)
+  const isNodeMissing = ({ node, node_some10, is_short }: ReadRow) =>
+    is_short && node_some10! >= SHORT_SOME10 && !nodes.has(node)
   const judged = victims.slice(0, MAX_VICTIMS)
   return {
     victims: judged,
-    isTruncated: isTruncated || victims.length > MAX_VICTIMS || judged.some((row) => row.is_whole === false || isNodeMissing(row)),
+    isTruncated:
+      isTruncated || victims.length > MAX_VICTIMS || judged.some((row) => row.is_whole === false || isNodeMissing(row)),
     victimOf: (row) => victimOf(row, { memorySome10: row.node_some10!, containers: nodes.get(row.node) ?? null }),
     find: (containerUid) => culprits.get(containerUid),
   }
@@ -66,7 +68,17 @@ const neighborOf = (row: ReadRow): Neighbor => ({
 /** In the order of `MINUTE_COLUMNS`. */
 function minuteOf(values: readonly unknown[]): Minute {
   const [time, usage, request, memory, memoryRequest, ...rest] = values as [string, ...UsageValues, ...number[]]
-  const [limitMillis, periodUsec, periods, throttledUsec, cpuSomeAvg, cpuSomeMax, cpuFullMax, memoryLimitBytes, ...more] = rest
+  const [
+    limitMillis,
+    periodUsec,
+    periods,
+    throttledUsec,
+    cpuSomeAvg,
+    cpuSomeMax,
+    cpuFullMax,
+    memoryLimitBytes,
+    ...more
+  ] = rest
   const [memorySomeAvg, memorySomeMax, memoryFullMax, eventsHigh, eventsMax, oomKills, refaults, ...runq] = more
   const [runqCount, runqP99Us, runqOverflow] = runq
   return {
@@ -93,7 +105,12 @@ function minuteOf(values: readonly unknown[]): Minute {
   } as Minute
 }
 
-const waitOf = ([kind, ref, containerUid, waitNs]: [string, string, string | null, number]): Wait => ({ kind, ref, containerUid, waitNs })
+const waitOf = ([kind, ref, containerUid, waitNs]: [string, string, string | null, number]): Wait => ({
+  kind,
+  ref,
+  containerUid,
+  waitNs,
+})
 
 const victimOf = (row: ReadRow, node: Node): Victim => ({
   container: containerOf(row),

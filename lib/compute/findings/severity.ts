@@ -22,4 +22,7 @@ export const stallSeverity = (rows: readonly Minute[], ...signals: readonly unkn
 
 /** The same of memory (Memory rule, step 1). */
 export const memorySeverity = (rows: readonly Minute[], ...signals: readonly unknown[]): Severity =>
-  inGeneral(total(rows, (row) => row.oomKills) > 0 || (greatest(rows, (row) => row.memoryFullMax) ?? 0) >= CRITICAL_FULL10, signals)
+  inGeneral(
+    total(rows, (row) => row.oomKills) > 0 || (greatest(rows, (row) => row.memoryFullMax) ?? 0) >= CRITICAL_FULL10,
+    signals,
+  )

@@ -50,8 +50,22 @@ const NULLABLE = new Set([
 export const USAGE_COLUMNS = ['cpu_usage_millis_avg', 'cpu_request_millis', 'mem_current_last', 'mem_request'] as const
 export const MINUTE_COLUMNS = [
   ...USAGE_COLUMNS,
-  ...(['cpu_limit_millis', 'cpu_period_usec', 'cpu_nr_periods', 'cpu_throttled_usec', 'cpu_psi_some10_avg', 'cpu_psi_some10_max'] as const),
-  ...(['cpu_psi_full10_max', 'mem_limit', 'mem_psi_some10_avg', 'mem_psi_some10_max', 'mem_psi_full10_max', 'mem_events_high'] as const),
+  ...([
+    'cpu_limit_millis',
+    'cpu_period_usec',
+    'cpu_nr_periods',
+    'cpu_throttled_usec',
+    'cpu_psi_some10_avg',
+    'cpu_psi_some10_max',
+  ] as const),
+  ...([
+    'cpu_psi_full10_max',
+    'mem_limit',
+    'mem_psi_some10_avg',
+    'mem_psi_some10_max',
+    'mem_psi_full10_max',
+    'mem_events_high',
+  ] as const),
   ...(['mem_events_max', 'mem_oom_kill', 'mem_refault', 'runq_count', 'runq_p99_us', 'runq_overflow'] as const),
 ] as const
 
@@ -185,9 +199,14 @@ const scoped = {
 const US_PER_MS = 1_000
 
 /** The rows of a scope, victims by their uid. Four texts, each with an index that gives this order. */
-export function readScope(sql: Sql, { namespace, node }: Scope, thresholds: Thresholds): postgres.PendingQuery<ReadRow[]> {
+export function readScope(
+  sql: Sql,
+  { namespace, node }: Scope,
+  thresholds: Thresholds,
+): postgres.PendingQuery<ReadRow[]> {
   const { stallSome, runqP99Ms, memStallSome, refaultPerMin } = thresholds
   const limits = [stallSome, runqP99Ms * US_PER_MS, memStallSome, refaultPerMin] as const
-  if (namespace !== null) return node === null ? scoped.namespace(sql, ...limits, namespace) : scoped.both(sql, ...limits, namespace, node)
+  if (namespace !== null)
+    return node === null ? scoped.namespace(sql, ...limits, namespace) : scoped.both(sql, ...limits, namespace, node)
   return node === null ? scoped.cluster(sql, ...limits) : scoped.node(sql, ...limits, node)
 }

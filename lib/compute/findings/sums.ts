@@ -1,6 +1,7 @@
 import type { Minute, Usage } from './rows.ts'
 
-export const total = <R>(rows: readonly R[], value: (row: R) => number): number => rows.reduce((sum, row) => sum + value(row), 0)
+export const total = <R>(rows: readonly R[], value: (row: R) => number): number =>
+  rows.reduce((sum, row) => sum + value(row), 0)
 
 /** Rows without a value do not count; null where no row has one. */
 export function greatest<R>(rows: readonly R[], value: (row: R) => number | null): number | null {

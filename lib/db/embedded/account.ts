@@ -32,7 +32,10 @@ function ownerOf(folder: string, passwd: string): Account | undefined {
 export function unprivileged(passwd: string): Account {
   const accounts = readAccounts(passwd)
   const account = PREFERRED.map((wanted) => accounts.find(({ name }) => name === wanted)).find(Boolean) ?? accounts[0]
-  if (!account) throw new EmbeddedUnavailable(`the embedded PostgreSQL cannot run as root and ${passwd} names no other user to run it as`)
+  if (!account)
+    throw new EmbeddedUnavailable(
+      `the embedded PostgreSQL cannot run as root and ${passwd} names no other user to run it as`,
+    )
   return account
 }
 

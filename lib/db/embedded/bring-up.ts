@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Log } from '../../log.ts'
+import type { Log } from '../../observability/log.ts'
 import { classify, DatabaseBusy, DatabaseUnavailable } from '../errors.ts'
 import { greeted } from '../greeting.ts'
 import { openPool } from '../open-pool.ts'
@@ -47,7 +47,11 @@ export async function bringUp(site: Site, abort: AbortSignal): Promise<Running> 
   for (let wait = LOOK_MIN_MS; Date.now() < limit; wait = Math.min(wait * 1.5, LOOK_MAX_MS)) {
     const found = readPidFile(site.cluster)
     if (found && isPostmaster(found.pid, site.cluster)) {
-      const server = { ...site.options, host: found.socketDir || site.options.host, port: found.port || site.options.port }
+      const server = {
+        ...site.options,
+        host: found.socketDir || site.options.host,
+        port: found.port || site.options.port,
+      }
       if (found.status === 'ready' && (await accepts(server))) {
         Object.assign(site.options, server)
         return { pid: found.pid }
@@ -62,12 +66,17 @@ export async function bringUp(site: Site, abort: AbortSignal): Promise<Running> 
     abort.throwIfAborted()
     await delay(wait)
   }
-  throw new EmbeddedUnavailable(`the embedded PostgreSQL in ${site.cluster} is not ready after ${READY_LIMIT_MS / 1000} s`)
+  throw new EmbeddedUnavailable(
+    `the embedded PostgreSQL in ${site.cluster} is not ready after ${READY_LIMIT_MS / 1000} s`,
+  )
 }
 
 /** Whether the server answers a statement; anything but a database that is unavailable or busy is thrown. */
 export async function accepts(server: SocketOptions): Promise<boolean> {
-  const sql = openPool({ ...server }, { max: 1, fetch_types: false, prepare: false, connect_timeout: 0, onnotice: () => {} })
+  const sql = openPool(
+    { ...server },
+    { max: 1, fetch_types: false, prepare: false, connect_timeout: 0, onnotice: () => {} },
+  )
   try {
     await greeted(sql`select 1`)
     return true

@@ -55,7 +55,8 @@ function ensureFifo(path: string): string {
   const isThere = () => lstatSync(path, { throwIfNoEntry: false })?.isFIFO()
   if (isThere()) return path
   const { error, stderr } = spawnSync('mkfifo', ['-m', '600', path], { encoding: 'utf8' })
-  if (!isThere()) throw new EmbeddedUnavailable(`the embedded PostgreSQL needs a FIFO ${path} (${error?.message ?? stderr.trim()})`)
+  if (!isThere())
+    throw new EmbeddedUnavailable(`the embedded PostgreSQL needs a FIFO ${path} (${error?.message ?? stderr.trim()})`)
   return path
 }
 
@@ -69,7 +70,10 @@ function spawnGuardian(fifo: string, cluster: string, launcher: Launcher): numbe
   const held = openSync(fifo, WRITE_NOW)
   const inherited = openSync(fifo, constants.O_RDONLY)
   try {
-    const child = launcher.spawn('/bin/sh', ['-c', GUARDIAN, 'broker-guardian', cluster], { stdin: inherited, apart: true })
+    const child = launcher.spawn('/bin/sh', ['-c', GUARDIAN, 'broker-guardian', cluster], {
+      stdin: inherited,
+      apart: true,
+    })
     child.on('error', () => {}) // The next look finds that there is none.
     child.unref()
   } finally {

@@ -1,6 +1,6 @@
 import { chownSync, existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Log } from '../../log.ts'
+import type { Log } from '../../observability/log.ts'
 import { EmbeddedUnavailable } from './binaries.ts'
 import { removeAbandonedDrafts } from './drafts.ts'
 import type { Launcher } from './launcher.ts'
@@ -34,5 +34,7 @@ async function runInitdb(initdb: string, folder: string, launcher: Launcher, log
   const output: Output = readOutput(child, (line) => log.debug({}, line))
   const failure = await output.ended
   if (failure)
-    throw new EmbeddedUnavailable(`the embedded PostgreSQL cannot create its cluster in ${folder} (${failure}): ${output.tail()}`)
+    throw new EmbeddedUnavailable(
+      `the embedded PostgreSQL cannot create its cluster in ${folder} (${failure}): ${output.tail()}`,
+    )
 }

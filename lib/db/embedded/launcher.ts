@@ -34,7 +34,10 @@ export function createLauncher(account: Account | undefined): Launcher {
       spawn(program, args, { ...options, detached: apart, stdio: [stdin ?? 'ignore', ...(apart ? IGNORED : PIPED)] }),
     finds(script, ...args) {
       const { status, error } = spawnSync('/bin/sh', ['-c', script, 'sh', ...args], { ...options, stdio: 'ignore' })
-      if (error) throw new EmbeddedUnavailable(`the embedded PostgreSQL cannot run as ${account?.name ?? 'this user'} (${error.message})`)
+      if (error)
+        throw new EmbeddedUnavailable(
+          `the embedded PostgreSQL cannot run as ${account?.name ?? 'this user'} (${error.message})`,
+        )
       return status === 0
     },
   }

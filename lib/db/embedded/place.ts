@@ -81,7 +81,11 @@ function sharedHome(inside: string, base: string): string | undefined {
 function isReachable(dataDir: string, isInside: boolean, launcher: Launcher): boolean {
   if (launcher.finds(ENTERS, isInside ? join(dataDir, 'postgres') : dataDir)) return true
   const { uid, mode } = statSync(dataDir)
-  if (uid !== process.getuid?.() || !readdirSync(dataDir).every((name) => OURS.test(name)) || !launcher.finds(ENTERS, dirname(dataDir)))
+  if (
+    uid !== process.getuid?.() ||
+    !readdirSync(dataDir).every((name) => OURS.test(name)) ||
+    !launcher.finds(ENTERS, dirname(dataDir))
+  )
     return false
   chmodSync(dataDir, mode | PASSABLE_BY_ALL)
   return launcher.finds(ENTERS, isInside ? join(dataDir, 'postgres') : dataDir)
@@ -120,7 +124,8 @@ function copy(from: string, to: string): void {
     // Owners and modes are kept, and it is on the disk before it counts.
     for (const [program, ...args] of [['cp', '-a', `${from}/.`, draft], ['sync']] as const) {
       const { status, stderr, error } = spawnSync(program, args, { encoding: 'utf8' })
-      if (status !== 0) throw new EmbeddedUnavailable(`${from} cannot be copied to ${draft} (${error?.message ?? stderr.trim()})`)
+      if (status !== 0)
+        throw new EmbeddedUnavailable(`${from} cannot be copied to ${draft} (${error?.message ?? stderr.trim()})`)
     }
     renameSync(draft, to)
   } catch (error) {

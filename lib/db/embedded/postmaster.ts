@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
-import type { Log } from '../../log.ts'
-import { within } from '../../within.ts'
+import type { Log } from '../../observability/log.ts'
+import { within } from '../../time/within.ts'
 import { EmbeddedUnavailable } from './binaries.ts'
 import type { Launcher } from './launcher.ts'
 import { readOutput } from './output.ts'
@@ -45,7 +45,8 @@ export async function startPostmaster(
   try {
     while (!hasEnded) {
       const file = readPidFile(cluster)
-      if (child.pid !== undefined && file?.pid === child.pid && file.status === 'ready') return { pid: child.pid, child, ended }
+      if (child.pid !== undefined && file?.pid === child.pid && file.status === 'ready')
+        return { pid: child.pid, child, ended }
       await within(ended, POLL_MS)
     }
   } finally {

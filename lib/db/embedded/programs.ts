@@ -86,7 +86,8 @@ function list(root: string, below = ''): Entry[] {
     if (LEFT_OUT.test(path)) return []
     const stat = lstatSync(join(root, path))
     if (stat.isDirectory()) return [{ path, kind: 'folder', content: '', executable: true }, ...list(root, path)]
-    if (stat.isSymbolicLink()) return [{ path, kind: 'link', content: readlinkSync(join(root, path)), executable: true }]
+    if (stat.isSymbolicLink())
+      return [{ path, kind: 'link', content: readlinkSync(join(root, path)), executable: true }]
     return [{ path, kind: 'file', content: String(stat.size), executable: (stat.mode & EXECUTABLE) !== 0 }]
   })
 }

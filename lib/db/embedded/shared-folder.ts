@@ -51,5 +51,7 @@ function ensure(folder: string): void {
 function assertOurs(folder: string) {
   const stat = lstatSync(folder)
   if (stat.isDirectory() && stat.uid === process.getuid?.() && (stat.mode & WRITABLE_BY_OTHERS) === 0) return stat
-  throw new EmbeddedUnavailable(`the folder ${folder} is not a folder that only user ${process.getuid?.()} may write to`)
+  throw new EmbeddedUnavailable(
+    `the folder ${folder} is not a folder that only user ${process.getuid?.()} may write to`,
+  )
 }

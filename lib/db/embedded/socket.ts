@@ -43,8 +43,12 @@ export function ensureSocketDir(home: string, launcher: Launcher): string {
   }
   const stat = lstatSync(folder)
   // Anyone may create names in the temporary folder; a socket folder that another user controls is not ours to trust.
-  const isOurs = stat.isDirectory() && (stat.uid === uid || stat.uid === process.getuid?.()) && (stat.mode & OPEN_TO_OTHERS) === 0
-  if (!isOurs) throw new EmbeddedUnavailable(`the socket folder ${folder} is not a folder of mode 0700 that belongs to user ${uid}`)
+  const isOurs =
+    stat.isDirectory() && (stat.uid === uid || stat.uid === process.getuid?.()) && (stat.mode & OPEN_TO_OTHERS) === 0
+  if (!isOurs)
+    throw new EmbeddedUnavailable(
+      `the socket folder ${folder} is not a folder of mode 0700 that belongs to user ${uid}`,
+    )
   if (account && stat.uid !== account.uid) chownSync(folder, account.uid, account.gid)
   return folder
 }

@@ -48,7 +48,11 @@ export function supervise(site: Site, membership: Membership, first: Running, ab
     if (!existsSync(join(site.cluster, 'PG_VERSION'))) {
       clearInterval(timer)
       abort.abort()
-      lose(new EmbeddedUnavailable(`DATA_DIR: the data in ${site.cluster} is gone while the broker runs: bring it back and start again`))
+      lose(
+        new EmbeddedUnavailable(
+          `DATA_DIR: the data in ${site.cluster} is gone while the broker runs: bring it back and start again`,
+        ),
+      )
       return
     }
     membership.keepGuarded()

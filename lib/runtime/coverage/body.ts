@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { shownAs } from '../../http/declared.ts'
-import { listOf } from '../../http/lists.ts'
+import { listOf } from '../../http/request/first-fault.ts'
+import { shownAs } from '../../openapi/declare.ts'
 import { MAX_OF_CONTAINER } from './fold.ts'
 import { shownEntry } from './heartbeat.ts'
 

@@ -1,4 +1,4 @@
-import { Slice } from '../../turns.ts'
+import { Slice } from '../../process/event-loop.ts'
 import { type Fault, type Heartbeat, judgeHeartbeat } from './heartbeat.ts'
 
 /** Heartbeats of one container in a post, of which agents send one: each is judged by what came of the one before, in a step of its own. */

@@ -1,9 +1,9 @@
 /** Heartbeats of watched containers, as agents post them (interop-profiling 2.4, P11, P29, P34; workload-profiling, Runtime coverage and heartbeat). */
 import { z } from 'zod'
-import { naiveTimeText } from '../../http/fields.ts'
+import { naiveTimeText } from '../../http/request/fields.ts'
 import { DIGEST_PATTERN, isDigest } from '../../images/index.ts'
-import { parseNaive } from '../../net/timestamp.ts'
-import { isLongerThan } from '../../utf8.ts'
+import { isLongerThan } from '../../text/utf8.ts'
+import { parseNaive } from '../../time/timestamp.ts'
 
 const MODES = ['exec', 'full'] as const
 const START_MODES = ['start', 'backfill'] as const
@@ -19,7 +19,8 @@ const MAX_TIME_CHARS = 64
 
 const name = (maxBytes = MAX_NAME_BYTES) =>
   z.string().min(1).max(maxBytes).describe(`At most ${maxBytes} bytes, without white space around it.`)
-const count = (what: string) => z.int().min(0).nullish().describe(`${what} What is more than ${MAX_COUNT} counts as that.`)
+const count = (what: string) =>
+  z.int().min(0).nullish().describe(`${what} What is more than ${MAX_COUNT} counts as that.`)
 
 /** An entry as the OpenAPI document tells of it; `judgeHeartbeat` reads it. */
 const HeartbeatEntry = z.object({
@@ -27,7 +28,9 @@ const HeartbeatEntry = z.object({
   pod_name: name(),
   workload_kind: name(MAX_WORKLOAD_KIND_BYTES)
     .nullish()
-    .describe('With `workload_name` or not at all: without both the workload is the pod, until a later heartbeat names one.'),
+    .describe(
+      'With `workload_name` or not at all: without both the workload is the pod, until a later heartbeat names one.',
+    ),
   workload_name: name().nullish(),
   container_name: name(),
   image_digest: z
@@ -35,7 +38,11 @@ const HeartbeatEntry = z.object({
     .regex(new RegExp(`^$|${DIGEST_PATTERN}`))
     .nullish()
     .describe('Empty, or absent, where it is not resolved; a later heartbeat may name it.'),
-  container_id: z.string().max(MAX_CONTAINER_ID_CHARS).regex(CONTAINER_ID).describe('By which heartbeats belong together.'),
+  container_id: z
+    .string()
+    .max(MAX_CONTAINER_ID_CHARS)
+    .regex(CONTAINER_ID)
+    .describe('By which heartbeats belong together.'),
   node_name: name(),
   mode: z.enum(MODES),
   exec_probe: z.boolean(),
@@ -52,7 +59,11 @@ const HeartbeatEntry = z.object({
 })
 
 /** The same as a JSON schema. */
-export const { $schema: _, $defs: __, ...shownEntry } = z.toJSONSchema(HeartbeatEntry, { io: 'input', reused: 'inline' })
+export const {
+  $schema: _,
+  $defs: __,
+  ...shownEntry
+} = z.toJSONSchema(HeartbeatEntry, { io: 'input', reused: 'inline' })
 
 /** A heartbeat that is to be stored. Times are naive UTC; an image that is not known is empty. */
 export interface Heartbeat {
@@ -99,7 +110,11 @@ export function judgeHeartbeat(entry: unknown): Heartbeat | Fault {
   const workload = workloadOf(fields)
   if (typeof workload === 'string') return workload
   const { container_id, heartbeat_secs } = fields
-  if (typeof container_id !== 'string' || container_id.length > MAX_CONTAINER_ID_CHARS || !CONTAINER_ID.test(container_id))
+  if (
+    typeof container_id !== 'string' ||
+    container_id.length > MAX_CONTAINER_ID_CHARS ||
+    !CONTAINER_ID.test(container_id)
+  )
     return 'container_id'
   const image_digest = fields.image_digest ?? ''
   if (image_digest !== '' && !isDigest(image_digest)) return 'image_digest'
@@ -139,7 +154,11 @@ export function judgeHeartbeat(entry: unknown): Heartbeat | Fault {
 }
 
 /** A pod without an owner is its own; half an owner is none, but no pod either. */
-function workloadOf({ workload_kind, workload_name, pod_name }: Fields): Pick<Heartbeat, 'workload_kind' | 'workload_name'> | Fault {
+function workloadOf({
+  workload_kind,
+  workload_name,
+  pod_name,
+}: Fields): Pick<Heartbeat, 'workload_kind' | 'workload_name'> | Fault {
   const [kind, name] = [workload_kind ?? null, workload_name ?? null]
   if (kind === null && name === null) return { workload_kind: 'Pod', workload_name: pod_name as string }
   if (!isName(kind, MAX_WORKLOAD_KIND_BYTES)) return 'workload_kind'
@@ -160,4 +179,5 @@ const isCount = (value: unknown): value is number => Number.isInteger(value) && 
 const isCadence = (value: unknown): value is number =>
   Number.isInteger(value) && (value as number) >= 1 && (value as number) <= MAX_HEARTBEAT_SECS
 
-const timeOf = (value: unknown): string | null => (typeof value === 'string' && value.length <= MAX_TIME_CHARS ? parseNaive(value) : null)
+const timeOf = (value: unknown): string | null =>
+  typeof value === 'string' && value.length <= MAX_TIME_CHARS ? parseNaive(value) : null

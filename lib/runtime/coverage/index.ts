@@ -1,5 +1,5 @@
+import type { Deps } from '../../app/deps.ts'
 import { fixed } from '../../db/index.ts'
-import type { Deps } from '../../deps.ts'
 import { fold } from './fold.ts'
 
 export { Heartbeats, MAX_HEARTBEATS_BYTES } from './body.ts'
@@ -22,7 +22,10 @@ export interface Taken {
  * Stores heartbeats in one transaction. What is wrong with entries is counted and told of. A heartbeat that is stored is not newer than itself, so
  * that an attempt more counts nothing twice.
  */
-export async function takeHeartbeats({ db, rejections }: Pick<Deps, 'db' | 'rejections'>, entries: readonly unknown[]): Promise<Taken> {
+export async function takeHeartbeats(
+  { db, rejections }: Pick<Deps, 'db' | 'rejections'>,
+  entries: readonly unknown[],
+): Promise<Taken> {
   const { heartbeats, dropped: faults } = await fold(entries)
   const written = heartbeats.length === 0 ? 0 : await storeAll(db, JSON.stringify(heartbeats))
   rejections.note(ROUTE, faults, 'heartbeats were dropped, counted by the field at fault')

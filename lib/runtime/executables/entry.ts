@@ -1,9 +1,9 @@
 /** Files that ran or were loaded, as agents post them (interop-profiling 2.3; workload-profiling, Runtime inventory). */
 import { z } from 'zod'
-import { naiveTimeText } from '../../http/fields.ts'
+import { naiveTimeText } from '../../http/request/fields.ts'
 import { DIGEST_PATTERN, isDigest } from '../../images/index.ts'
-import { parseNaive } from '../../net/timestamp.ts'
-import { isLongerThan } from '../../utf8.ts'
+import { isLongerThan } from '../../text/utf8.ts'
+import { parseNaive } from '../../time/timestamp.ts'
 
 /** What ran: executed, or mapped executable. */
 export const KINDS = ['exec', 'lib'] as const
@@ -38,7 +38,10 @@ const word = (words: readonly string[]) =>
 const ExecutableEntry = z.object({
   pod_namespace: required(MAX_NAME_BYTES),
   pod_name: name(MAX_NAME_BYTES, ' Required where there is no workload.').nullish(),
-  workload_kind: name(MAX_WORKLOAD_KIND_BYTES, ' With `workload_name` or not at all: without both the workload is the pod.').nullish(),
+  workload_kind: name(
+    MAX_WORKLOAD_KIND_BYTES,
+    ' With `workload_name` or not at all: without both the workload is the pod.',
+  ).nullish(),
   workload_name: name(MAX_NAME_BYTES).nullish(),
   container_name: required(MAX_NAME_BYTES),
   image_digest: z
@@ -61,7 +64,11 @@ const ExecutableEntry = z.object({
 })
 
 /** The same as a JSON schema. */
-export const { $schema: _, $defs: __, ...shownEntry } = z.toJSONSchema(ExecutableEntry, { io: 'input', reused: 'inline' })
+export const {
+  $schema: _,
+  $defs: __,
+  ...shownEntry
+} = z.toJSONSchema(ExecutableEntry, { io: 'input', reused: 'inline' })
 
 /** Whose file it is. An image that is not known is empty. */
 export interface Owner {
@@ -118,7 +125,10 @@ export function judgeExecutable(entry: unknown): Executable | Fault {
   }
 }
 
-function workloadOf({ workload_kind, workload_name }: Fields, pod: string | null): Pick<Owner, 'workloadKind' | 'workloadName'> | Fault {
+function workloadOf(
+  { workload_kind, workload_name }: Fields,
+  pod: string | null,
+): Pick<Owner, 'workloadKind' | 'workloadName'> | Fault {
   const workloadKind = optional(workload_kind, MAX_WORKLOAD_KIND_BYTES)
   if (workloadKind === undefined) return 'workload_kind'
   const workloadName = optional(workload_name, MAX_NAME_BYTES)
@@ -170,4 +180,5 @@ const isName = (value: unknown): value is string => typeof optional(value, MAX_N
 
 const isStorable = (text: string): boolean => !text.includes('\0') && text.isWellFormed()
 
-const timeOf = (value: unknown): string | null => (typeof value === 'string' && value.length <= MAX_TIME_BYTES ? parseNaive(value) : null)
+const timeOf = (value: unknown): string | null =>
+  typeof value === 'string' && value.length <= MAX_TIME_BYTES ? parseNaive(value) : null

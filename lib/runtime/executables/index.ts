@@ -1,4 +1,4 @@
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../app/deps.ts'
 import { merge } from './merge.ts'
 import { storeExecutables } from './store.ts'
 
@@ -18,7 +18,10 @@ export interface Taken {
 }
 
 /** Stores what files ran, in one transaction. What is wrong with entries is counted and told of. */
-export async function takeExecutables({ db, rejections }: Pick<Deps, 'db' | 'rejections'>, entries: readonly unknown[]): Promise<Taken> {
+export async function takeExecutables(
+  { db, rejections }: Pick<Deps, 'db' | 'rejections'>,
+  entries: readonly unknown[],
+): Promise<Taken> {
   const merged = await merge(entries)
   const written = await storeExecutables(db, merged)
   rejections.note(ROUTE, merged.dropped, 'executables were dropped, counted by the field at fault')

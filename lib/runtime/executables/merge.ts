@@ -1,5 +1,5 @@
 /** Entries of a post as rows: each file of a container once (interop-profiling 2.3). */
-import { Slice } from '../../turns.ts'
+import { Slice } from '../../process/event-loop.ts'
 import { type Fault, judgeExecutable, ORIGINS, type Owner, type Sighting } from './entry.ts'
 
 /** An owner by its place among all owners, and a file of it. */

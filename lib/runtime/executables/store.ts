@@ -1,5 +1,5 @@
 import { type Database, fixed } from '../../db/index.ts'
-import { Slice } from '../../turns.ts'
+import { Slice } from '../../process/event-loop.ts'
 import type { Merged } from './merge.ts'
 
 /** Texts travel as JSON, which is escaped twenty times faster than the text of an array; what the broker has made itself needs no escapes. */
@@ -15,10 +15,14 @@ const store = fixed<[{ written: number }]>(`
  * Stores rows in one statement; resolves to how many were new or changed, as the attempt tells that was answered: what is stored already is not
  * written again, so that an attempt more does no harm. What many rows have in common travels once.
  */
-export async function storeExecutables(db: Database, { owners, rows }: Pick<Merged, 'owners' | 'rows'>): Promise<number> {
+export async function storeExecutables(
+  db: Database,
+  { owners, rows }: Pick<Merged, 'owners' | 'rows'>,
+): Promise<number> {
   if (rows.length === 0) return 0
   const pods = new Map<string, number>()
-  for (const { sighting } of rows) if (sighting.pod !== null && !pods.has(sighting.pod)) pods.set(sighting.pod, pods.size)
+  for (const { sighting } of rows)
+    if (sighting.pod !== null && !pods.has(sighting.pod)) pods.set(sighting.pod, pods.size)
   const columns = [
     await json(owners, ({ namespace }) => namespace),
     await json(owners, ({ workloadKind }) => workloadKind),
@@ -40,7 +44,8 @@ export async function storeExecutables(db: Database, { owners, rows }: Pick<Merg
   return row!.written
 }
 
-const json = async <T>(list: readonly T[], text: (one: T) => string) => `[${await joined(list, (one) => JSON.stringify(text(one)))}]`
+const json = async <T>(list: readonly T[], text: (one: T) => string) =>
+  `[${await joined(list, (one) => JSON.stringify(text(one)))}]`
 
 const literal = async <T>(list: readonly T[], element: (one: T) => string) => `{${await joined(list, element)}}`
 

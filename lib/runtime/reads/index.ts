@@ -1,4 +1,14 @@
 export { type ImageQuestion, readImage } from './image.ts'
-export { after, container, ENTRY_BYTES, kind, limit, MORE_ENTRIES, origins, windowHours, workloadPart } from './query.ts'
+export {
+  after,
+  container,
+  ENTRY_BYTES,
+  kind,
+  limit,
+  MORE_ENTRIES,
+  origins,
+  windowHours,
+  workloadPart,
+} from './query.ts'
 export { ImageRuntime, WorkloadRuntime } from './record.ts'
 export { PIECE_BYTES, readWorkload, type WorkloadQuestion } from './workload.ts'

@@ -1,8 +1,16 @@
 /** What the queries of the read routes of the runtime inventory have in common (interop-profiling 2.1, 2.2). */
 import { z } from 'zod'
-import { shownAs } from '../../http/declared.ts'
-import { clamped, filterText, MAX_NAME_CHARS, orFirstPage, pageLimit, pathText, text } from '../../http/fields.ts'
-import { isLongerThan } from '../../utf8.ts'
+import {
+  clamped,
+  filterText,
+  MAX_NAME_CHARS,
+  orFirstPage,
+  pageLimit,
+  pathText,
+  text,
+} from '../../http/request/fields.ts'
+import { shownAs } from '../../openapi/declare.ts'
+import { isLongerThan } from '../../text/utf8.ts'
 import { KINDS, ORIGINS } from '../executables/index.ts'
 import { UNSHIPPED_ORIGINS } from './record.ts'
 
@@ -17,7 +25,8 @@ export const MORE_ENTRIES = 1 + 200
 export const limit = pageLimit(1_000, 5_000)
 export const windowHours = clamped(24, 720, 'Hours that coverage is about')
 
-const isOneOf = <T extends string>(words: readonly T[], word: string): word is T => (words as readonly string[]).includes(word)
+const isOneOf = <T extends string>(words: readonly T[], word: string): word is T =>
+  (words as readonly string[]).includes(word)
 
 /** A filter that is one of some words; null without it, and where it is blank. */
 const oneOf = <T extends string>(words: readonly T[], what: string) =>
@@ -36,7 +45,9 @@ export const kind = oneOf(KINDS, 'Entries of this kind')
 export const origins = oneOf(
   [...ORIGINS, 'unshipped'],
   'Entries of this origin, `unshipped` for deleted, writableLayer and memfd',
-).transform((word): readonly string[] | null => (word === 'unshipped' ? UNSHIPPED_ORIGINS : word === null ? null : [word]))
+).transform((word): readonly string[] | null =>
+  word === 'unshipped' ? UNSHIPPED_ORIGINS : word === null ? null : [word],
+)
 
 export const container = shownAs(
   filterText.refine((name) => name === null || !isLongerThan(name, MAX_NAME_BYTES), NAME_RULE),
@@ -50,7 +61,9 @@ export const container = shownAs(
 /** A part of the path that names a workload. */
 export const workloadPart = (what: string) =>
   shownAs(
-    pathText.refine((name) => name.trim() !== '', 'must not be blank').refine((name) => !isLongerThan(name, MAX_NAME_BYTES), NAME_RULE),
+    pathText
+      .refine((name) => name.trim() !== '', 'must not be blank')
+      .refine((name) => !isLongerThan(name, MAX_NAME_BYTES), NAME_RULE),
     {
       type: 'string',
       pattern: `^[!-~]{1,${MAX_NAME_BYTES}}$`,
@@ -78,5 +91,9 @@ export const after = shownAs(
     }),
     null,
   ),
-  { type: 'string', pattern: '^\\s*$|^(exec|lib):[^\\u0000]+$', description: 'The `nextCursor` of the page before, `<kind>:<path>`.' },
+  {
+    type: 'string',
+    pattern: '^\\s*$|^(exec|lib):[^\\u0000]+$',
+    description: 'The `nextCursor` of the page before, `<kind>:<path>`.',
+  },
 )

@@ -1,6 +1,6 @@
 /** What the two read routes of the runtime inventory answer (interop-profiling 2.1, 2.2). */
 import { z } from 'zod'
-import { wireTime } from '../../http/fields.ts'
+import { wireTime } from '../../http/request/fields.ts'
 import { DIGEST_PATTERN, digestText } from '../../images/index.ts'
 import { KINDS, ORIGINS } from '../executables/index.ts'
 
@@ -18,7 +18,9 @@ const shownDigest = z
 export const WorkloadEntry = z.strictObject({
   path: z.string(),
   kind,
-  source: z.enum(['ebpf', 'backfill']).describe('`backfill` where it ran already when watching began, and was not seen to start since.'),
+  source: z
+    .enum(['ebpf', 'backfill'])
+    .describe('`backfill` where it ran already when watching began, and was not seen to start since.'),
   origin,
   pathComplete,
   firstSeen: wireTime,
@@ -38,7 +40,14 @@ export const ContainerCoverage = z.strictObject({
   covered: z.boolean().describe('Whether what is listed is all that ran in the window.'),
   observedSince: wireTime,
   reason: z
-    .enum(['probes_missing', 'libraries_not_tracked', 'events_dropped', 'events_pending', 'incomplete_paths', 'capture_gap'])
+    .enum([
+      'probes_missing',
+      'libraries_not_tracked',
+      'events_dropped',
+      'events_pending',
+      'incomplete_paths',
+      'capture_gap',
+    ])
     .nullable()
     .describe('Why it is not covered, the first that holds; null when it is.'),
   windowHours: z.int().min(1).max(720),
@@ -65,7 +74,9 @@ export const WorkloadRuntime = z
     kind: z.string(),
     name: z.string(),
     containers: z
-      .array(z.strictObject({ containerName: z.string(), imageDigest: shownDigest, entries: z.array(WorkloadEntry).min(1) }))
+      .array(
+        z.strictObject({ containerName: z.string(), imageDigest: shownDigest, entries: z.array(WorkloadEntry).min(1) }),
+      )
       .describe('One for each container and digest, in the order of both; entries by kind, then path.'),
     truncated: z.boolean().describe('Whether there are more entries than `limit`.'),
     coverage: z

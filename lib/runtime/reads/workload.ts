@@ -135,7 +135,15 @@ export async function readWorkload(gate: Gate, question: WorkloadQuestion, limit
   const { namespace, kind, name, container, entryKind, origins, windowHours, retentionDays } = question
   const [withContainer, without] = origins === null ? [OF_CONTAINER, OF_ALL] : [OF_BOTH, OF_ORIGINS]
   const statement = container === null ? without : withContainer
-  const asked = [namespace, kind, name, container, origins && `{${origins}}`, entryKind ?? KINDS[0], entryKind ?? KINDS.at(-1)!]
+  const asked = [
+    namespace,
+    kind,
+    name,
+    container,
+    origins && `{${origins}}`,
+    entryKind ?? KINDS[0],
+    entryKind ?? KINDS.at(-1)!,
+  ]
   const read = (place: Place, window: number | null, max: number): Promise<RawRow[]> =>
     gate((sql) => statement(sql, ...asked, window, ...place, retentionDays, max).raw())
 
@@ -175,9 +183,15 @@ function inWindow(row: RawRow, hours: Buffer): string {
 }
 
 const isEntry = (row: RawRow) => String(row[0]) !== COVERAGE_ROW
-const placeOf = (row: RawRow): Place => [String(row[CONTAINER_NAME]), String(row[DIGEST]), String(row[KIND]), String(row[PATH])]
+const placeOf = (row: RawRow): Place => [
+  String(row[CONTAINER_NAME]),
+  String(row[DIGEST]),
+  String(row[KIND]),
+  String(row[PATH]),
+]
 
-const isSameContainer = (a: RawRow, b: RawRow) => a[CONTAINER_NAME]!.equals(b[CONTAINER_NAME]!) && a[DIGEST]!.equals(b[DIGEST]!)
+const isSameContainer = (a: RawRow, b: RawRow) =>
+  a[CONTAINER_NAME]!.equals(b[CONTAINER_NAME]!) && a[DIGEST]!.equals(b[DIGEST]!)
 
 /** Entries within their containers, of which the first may have begun before them and the last may go on behind them. */
 function inContainers(rows: readonly RawRow[], hasBegun: boolean, goesOn: boolean): Buffer {

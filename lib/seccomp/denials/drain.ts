@@ -1,10 +1,10 @@
 /** What a node sends at each drain: its envelope, and what is left of its entries (interop-profiling 1.9, P31; workload-profiling, Denial ingest rules). */
 import { z } from 'zod'
-import { shownAs } from '../../http/declared.ts'
-import { NOT_BLANK_PATTERN } from '../../http/fields.ts'
-import { tooMany } from '../../http/weigh.ts'
-import { Slice } from '../../turns.ts'
-import { isLongerThan } from '../../utf8.ts'
+import { NOT_BLANK_PATTERN } from '../../http/request/fields.ts'
+import { tooMany } from '../../json/prescan.ts'
+import { shownAs } from '../../openapi/declare.ts'
+import { Slice } from '../../process/event-loop.ts'
+import { isLongerThan } from '../../text/utf8.ts'
 import { type Denial, type Fault, judgeDenial, shownEntry, united } from './entry.ts'
 
 export const MAX_DRAIN_BYTES = 4 * 1024 * 1024
@@ -20,7 +20,10 @@ export const Drain = z
     node: shownAs(
       z
         .string()
-        .refine((name) => name.trim() !== '' && !isLongerThan(name, MAX_NODE_BYTES), `expected 1 to ${MAX_NODE_BYTES} bytes, not blank`),
+        .refine(
+          (name) => name.trim() !== '' && !isLongerThan(name, MAX_NODE_BYTES),
+          `expected 1 to ${MAX_NODE_BYTES} bytes, not blank`,
+        ),
       {
         type: 'string',
         minLength: 1,
@@ -32,7 +35,8 @@ export const Drain = z
     capturing: shownAs(z.unknown().optional(), {
       type: 'boolean',
       default: false,
-      description: 'Whether the probe is attached. Denials that are stored say so, too; anything else than `true` does not.',
+      description:
+        'Whether the probe is attached. Denials that are stored say so, too; anything else than `true` does not.',
     }),
     intervalSeconds: shownAs(z.unknown().optional(), {
       type: 'integer',

@@ -1,7 +1,7 @@
 /** What the kernel denied, as agents post it (interop-profiling 1.9, P7; workload-profiling, Denial ingest rules). */
 import { z } from 'zod'
-import { parseRfc3339 } from '../../net/timestamp.ts'
-import { isLongerThan } from '../../utf8.ts'
+import { isLongerThan } from '../../text/utf8.ts'
+import { parseRfc3339 } from '../../time/timestamp.ts'
 import { foldedArchitecture } from '../names.ts'
 
 const MAX_POD_UID_BYTES = 128
@@ -112,13 +112,16 @@ export function united(first: Denial, second: Denial): Denial {
 const isIdentity = (value: unknown, maxBytes: number): boolean =>
   typeof value === 'string' && !isLongerThan(value, maxBytes) && value.trim() !== '' && isStorable(value)
 
-const isStorable = (value: unknown): boolean => typeof value !== 'string' || (!value.includes('\0') && value.isWellFormed())
+const isStorable = (value: unknown): boolean =>
+  typeof value !== 'string' || (!value.includes('\0') && value.isWellFormed())
 
-const isCount = (value: unknown): value is number => Number.isInteger(value) && (value as number) >= 1 && (value as number) <= MAX_COUNT
+const isCount = (value: unknown): value is number =>
+  Number.isInteger(value) && (value as number) >= 1 && (value as number) <= MAX_COUNT
 
 const integerOf = (value: unknown): number | null => (Number.isSafeInteger(value) ? (value as number) : null)
 
-const timeOf = (value: unknown): string | null => (typeof value === 'string' && value.length <= MAX_TIME_CHARS ? parseRfc3339(value) : null)
+const timeOf = (value: unknown): string | null =>
+  typeof value === 'string' && value.length <= MAX_TIME_CHARS ? parseRfc3339(value) : null
 
 function inOrder(first: string | null, last: string | null): [string | null, string | null] {
   return first !== null && last !== null && first > last ? [last, first] : [first ?? last, last]

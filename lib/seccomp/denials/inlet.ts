@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { type Database, fixed } from '../../db/index.ts'
-import type { Rejections } from '../../http/rejections.ts'
-import type { Metrics } from '../../metrics.ts'
-import type { MinuteLines } from '../../minute-lines.ts'
-import type { WireNames } from '../../supply-chain/names.ts'
-import { Slice } from '../../turns.ts'
+import type { Rejections } from '../../http/request/rejections.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import type { MinuteLines } from '../../observability/rate-limited-log.ts'
+import { Slice } from '../../process/event-loop.ts'
+import type { WireNames } from '../../wire-names/index.ts'
 import { type Drain, fold, intervalOf } from './drain.ts'
 import { type Delta, DenialSeries, MAX_SERIES } from './series.ts'
 
@@ -73,7 +73,10 @@ export class DenialInlet {
     })
     const deltas = await this.#db.ingest((sql) => store(sql, document))
     this.#rejections.note(ROUTE, dropped, 'seccomp denials were dropped, counted by the field at fault')
-    if (isClamped) this.#lines.note('drains of seccomp denials with a cadence above 600 seconds, which is taken for 600', { drains: 1 })
+    if (isClamped)
+      this.#lines.note('drains of seccomp denials with a cadence above 600 seconds, which is taken for 600', {
+        drains: 1,
+      })
     this.#metrics.denialRows.inc(denials.length)
     await this.#count(deltas)
     return denials.length
@@ -95,6 +98,7 @@ export class DenialInlet {
       if (!this.series.add(delta)) beyond += delta.denials
       if (slice.isOver) await slice.next()
     }
-    if (beyond > 0) this.#lines.note(`seccomp denials beyond the ${MAX_SERIES} series that are counted`, { denials: beyond })
+    if (beyond > 0)
+      this.#lines.note(`seccomp denials beyond the ${MAX_SERIES} series that are counted`, { denials: beyond })
   }
 }

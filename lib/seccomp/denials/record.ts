@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Gate } from '../../db/index.ts'
-import { zonedTime } from '../../http/fields.ts'
+import { zonedTime } from '../../http/request/fields.ts'
 import { listReader } from '../../records/index.ts'
 import type { Page } from '../../records/page.ts'
 
@@ -11,7 +11,10 @@ export const DenialRow = z
     podUid: z.string(),
     podName: z.string(),
     podNamespace: z.string(),
-    workloadKind: z.string().nullable().describe('Null where the workload could not be told; `Pod` for a pod without one.'),
+    workloadKind: z
+      .string()
+      .nullable()
+      .describe('Null where the workload could not be told; `Pod` for a pod without one.'),
     workloadName: z.string().nullable(),
     nodeName: z.string().nullable(),
     syscall: z.string(),
@@ -47,12 +50,18 @@ const ofNamespace = rowsWhere('pod_namespace = $1 and ', '$2', '$3', '$4')
 const ofWorkload = rowsWhere('pod_namespace = $1 and workload_kind = $2 and workload_name = $3 and ', '$4', '$5', '$6')
 const half = '($2::text is null or workload_kind = $3) and ($4::text is null or workload_name = $5) and '
 const ofNamespaceAndHalf = rowsWhere(`pod_namespace = $1 and ${half}`, '$6', '$7', '$8')
-const ofHalf = rowsWhere(`($1::text is null or workload_kind = $2) and ($3::text is null or workload_name = $4) and `, '$5', '$6', '$7')
+const ofHalf = rowsWhere(
+  `($1::text is null or workload_kind = $2) and ($3::text is null or workload_name = $4) and `,
+  '$5',
+  '$6',
+  '$7',
+)
 
 /** The newest rows that pass the filter, at most `limit`. */
 export function readDenials(gate: Gate, filter: DenialFilter, limit: number): Promise<Page<unknown>> {
   const { namespace, kind, workload, since, retentionDays: days } = filter
-  if (namespace !== null && kind !== null && workload !== null) return ofWorkload(gate, namespace, kind, workload, since, days, limit)
+  if (namespace !== null && kind !== null && workload !== null)
+    return ofWorkload(gate, namespace, kind, workload, since, days, limit)
   if (namespace === null && kind === null && workload === null) return newest(gate, since, days, limit)
   if (kind === null && workload === null) return ofNamespace(gate, namespace, since, days, limit)
   if (namespace !== null) return ofNamespaceAndHalf(gate, namespace, kind, kind, workload, workload, since, days, limit)

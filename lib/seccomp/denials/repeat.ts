@@ -2,7 +2,11 @@
 const REST = 20
 
 /** Runs `work` at once and then again and again, never twice at a time. A failure is told of by `onError`, and the next run follows. */
-export function repeat(work: () => Promise<void>, everyMs: number, onError: (error: unknown) => void): { stop(): void } {
+export function repeat(
+  work: () => Promise<void>,
+  everyMs: number,
+  onError: (error: unknown) => void,
+): { stop(): void } {
   let isStopped = false
   let timer: NodeJS.Timeout | undefined
   const run = async () => {

@@ -1,4 +1,4 @@
-import { metricPrefix, type WireNames } from '../../supply-chain/names.ts'
+import { metricPrefix, type WireNames } from '../../wire-names/index.ts'
 
 /** More than these are not counted (P8). */
 export const MAX_SERIES = 10_000
@@ -43,7 +43,8 @@ export class DenialSeries {
   /** All of it in the text format of Prometheus, with a line end; or, without the names of workloads, the sum. */
   text(showsWorkloads = true): string {
     const type = `# TYPE ${this.#name} counter`
-    if (!showsWorkloads) return `# HELP ${this.#name} Seccomp denials that were stored.\n${type}\n${this.#name} ${this.#sum}\n`
+    if (!showsWorkloads)
+      return `# HELP ${this.#name} Seccomp denials that were stored.\n${type}\n${this.#name} ${this.#sum}\n`
     const lines = [`# HELP ${this.#name} Seccomp denials that were stored, by workload.`, type]
     for (const [labels, value] of this.#values) lines.push(`${this.#name}{${labels}} ${value}`)
     return `${lines.join('\n')}\n`

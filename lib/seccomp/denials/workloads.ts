@@ -1,6 +1,6 @@
 import { type Database, fixed } from '../../db/index.ts'
-import type { Log } from '../../log.ts'
-import type { Metrics } from '../../metrics.ts'
+import type { Log } from '../../observability/log.ts'
+import type { Metrics } from '../../observability/metrics.ts'
 import type { DenialInlet } from './inlet.ts'
 import { repeat } from './repeat.ts'
 
@@ -34,7 +34,9 @@ export async function countWorkloads(db: Database): Promise<number> {
 /**
  * Counts the workloads that have denials, at once and then again and again, never twice at a time. What is not known stays as it was.
  */
-export function watchDenialWorkloads(options: { db: Database; metrics: Metrics; log: Log; everyMs: number }): { stop(): void } {
+export function watchDenialWorkloads(options: { db: Database; metrics: Metrics; log: Log; everyMs: number }): {
+  stop(): void
+} {
   const { db, metrics, log, everyMs } = options
   return repeat(
     async () => metrics.denialWorkloads.set(await countWorkloads(db)),
@@ -44,7 +46,11 @@ export function watchDenialWorkloads(options: { db: Database; metrics: Metrics; 
 }
 
 /** Has denials counted that were attributed since they came, whoever attributed them: another replica, or a job of its own process. */
-export function watchAttributed(options: { denials: Pick<DenialInlet, 'countAttributed'>; log: Log; everyMs: number }): { stop(): void } {
+export function watchAttributed(options: {
+  denials: Pick<DenialInlet, 'countAttributed'>
+  log: Log
+  everyMs: number
+}): { stop(): void } {
   const { denials, log, everyMs } = options
   return repeat(
     () => denials.countAttributed(),

@@ -48,7 +48,11 @@ async function evaluator() {
     state.inFlight += 1
     state.most = Math.max(state.most, state.inFlight)
     try {
-      return answer === undefined ? { json: { results: [] } } : typeof answer === 'function' ? await answer(asked) : answer
+      return answer === undefined
+        ? { json: { results: [] } }
+        : typeof answer === 'function'
+          ? await answer(asked)
+          : answer
     } finally {
       state.inFlight -= 1
     }
@@ -88,7 +92,11 @@ const narrow = lazy(async () => {
   const ev = await evaluator()
   return {
     ev,
-    b: await brokerFor(`${ev.url}/`, { AUDIT_INFLIGHT_PERMITS: '1', AUDIT_QUEUE_CAPACITY: '2', AUDIT_EVAL_TIMEOUT_MS: '30000' }),
+    b: await brokerFor(`${ev.url}/`, {
+      AUDIT_INFLIGHT_PERMITS: '1',
+      AUDIT_QUEUE_CAPACITY: '2',
+      AUDIT_EVAL_TIMEOUT_MS: '30000',
+    }),
   }
 })
 
@@ -107,7 +115,14 @@ const flow = (pod, over = {}) => ({
   time_stamp: '2025-04-01T08:00:00',
   ...over,
 })
-const result = (over = {}) => ({ policyNamespace: 'shop', policyName: 'p', policyUID: 'u', direction: 'Egress', verdict: 'Allow', ...over })
+const result = (over = {}) => ({
+  policyNamespace: 'shop',
+  policyName: 'p',
+  policyUID: 'u',
+  direction: 'Egress',
+  verdict: 'Allow',
+  ...over,
+})
 const post = async (b, ...flows) => {
   const r = await b.post('/pod/traffic/batch', flows)
   assert.equal(r.status, 200, r.text)
@@ -119,7 +134,9 @@ const verdicts = async (b, query = {}) => {
   return r.json
 }
 const gauge = async (b, name) => {
-  const line = (await b.get('/metrics')).text.split('\n').find((l) => l.startsWith(`${name} `) || l.startsWith(`${name}{`))
+  const line = (await b.get('/metrics')).text
+    .split('\n')
+    .find((l) => l.startsWith(`${name} `) || l.startsWith(`${name}{`))
   return line === undefined ? undefined : Number(line.slice(line.lastIndexOf(' ') + 1))
 }
 /** Posts marker flows one after the other until the evaluator has answered them: what was queued before has been sent. */
@@ -147,7 +164,9 @@ check('audit: an ingress flow is sent with its pod as the destination', async ()
       time_stamp: '2025-04-01T08:00:00.123456',
     }),
   )
-  const [{ timestamp, ...rest }] = await eventually(() => ev.calls('in-1').length && ev.calls('in-1'), { what: 'the call' })
+  const [{ timestamp, ...rest }] = await eventually(() => ev.calls('in-1').length && ev.calls('in-1'), {
+    what: 'the call',
+  })
   assert.deepEqual(rest, {
     dstPodNamespace: 'shop',
     dstPodName: 'in-1',
@@ -172,7 +191,9 @@ check('audit: an egress flow is sent with its pod as the source', async () => {
       time_stamp: '2025-04-01T08:00:01',
     }),
   )
-  const [{ timestamp, ...rest }] = await eventually(() => ev.calls('out-1').length && ev.calls('out-1'), { what: 'the call' })
+  const [{ timestamp, ...rest }] = await eventually(() => ev.calls('out-1').length && ev.calls('out-1'), {
+    what: 'the call',
+  })
   assert.deepEqual(rest, {
     srcPodNamespace: 'shop',
     srcPodName: 'out-1',
@@ -203,7 +224,9 @@ check('audit: a slash at the end of EVALUATOR_URL is tolerated', async () => {
 check('audit: an absent namespace is left out, a bad port is 0, an absent protocol is TCP', async () => {
   const { ev, b } = await main()
   await post(b, flow('gaps-1', { pod_namespace: null, traffic_in_out_port: 'n/a', ip_protocol: null }))
-  const [{ timestamp, ...rest }] = await eventually(() => ev.calls('gaps-1').length && ev.calls('gaps-1'), { what: 'the call' })
+  const [{ timestamp, ...rest }] = await eventually(() => ev.calls('gaps-1').length && ev.calls('gaps-1'), {
+    what: 'the call',
+  })
   assert.ok(timestamp)
   assert.deepEqual(rest, { srcPodName: 'gaps-1', srcIP: '10.20.0.1', dstIP: '10.20.0.2', dstPort: 0, protocol: 'TCP' })
 })
@@ -240,7 +263,13 @@ check('audit: a verdict is stored with the flow it was given for', async () => {
   ev.on('row-1', {
     json: {
       results: [
-        result({ policyNamespace: 'shop', policyName: 'row-deny', policyUID: 'uid-7', verdict: 'WouldDeny', reason: 'no rule matched' }),
+        result({
+          policyNamespace: 'shop',
+          policyName: 'row-deny',
+          policyUID: 'uid-7',
+          verdict: 'WouldDeny',
+          reason: 'no rule matched',
+        }),
       ],
     },
   })
@@ -276,7 +305,10 @@ check('audit: a verdict is stored with the flow it was given for', async () => {
 check('audit: an ingress verdict names the destination pod and no source pod', async () => {
   const { ev, b } = await main()
   ev.on('row-2', { json: { results: [result({ policyName: 'row-in', direction: 'Ingress' })] } })
-  await post(b, flow('row-2', { traffic_type: 'INGRESS', pod_port: '9443', traffic_in_out_port: '0', ip_protocol: 'SCTP' }))
+  await post(
+    b,
+    flow('row-2', { traffic_type: 'INGRESS', pod_port: '9443', traffic_in_out_port: '0', ip_protocol: 'SCTP' }),
+  )
   const [row] = await eventually(
     async () => {
       const rows = await verdicts(b, { policy: 'row-in' })
@@ -294,7 +326,15 @@ check('audit: an ingress verdict names the destination pod and no source pod', a
       dst_port: row.dst_port,
       protocol: row.protocol,
     },
-    { direction: 'Ingress', src_namespace: null, src_pod: null, dst_namespace: 'shop', dst_pod: 'row-2', dst_port: 9443, protocol: 'SCTP' },
+    {
+      direction: 'Ingress',
+      src_namespace: null,
+      src_pod: null,
+      dst_namespace: 'shop',
+      dst_pod: 'row-2',
+      dst_port: 9443,
+      protocol: 'SCTP',
+    },
   )
 })
 
@@ -342,7 +382,9 @@ check('audit: the reason of an Allow is the empty string', async () => {
 
 check('audit: an absent policy UID and a cluster-scoped policy are empty strings', async () => {
   const { ev, b } = await main()
-  ev.on('bare-1', { json: { results: [{ policyNamespace: '', policyName: 'bare-1', direction: 'Egress', verdict: 'Allow' }] } })
+  ev.on('bare-1', {
+    json: { results: [{ policyNamespace: '', policyName: 'bare-1', direction: 'Egress', verdict: 'Allow' }] },
+  })
   await post(b, flow('bare-1'))
   const [row] = await eventually(
     async () => {
@@ -428,9 +470,13 @@ check('audit: an unknown verdict or direction is 400 and names the field, the va
 
 check('audit: limit defaults to 100, is clamped to 1..500, and must be a number', async () => {
   const { ev, b } = await main()
-  ev.on('bulk-1', { json: { results: Array.from({ length: 120 }, (_, i) => result({ policyName: 'bulk', policyUID: `u${i}` })) } })
+  ev.on('bulk-1', {
+    json: { results: Array.from({ length: 120 }, (_, i) => result({ policyName: 'bulk', policyUID: `u${i}` })) },
+  })
   for (let i = 0; i < 5; i++) await post(b, flow('bulk-1'))
-  await eventually(async () => (await verdicts(b, { policy: 'bulk', limit: 500 })).length === 500, { what: 'more than 500 rows' })
+  await eventually(async () => (await verdicts(b, { policy: 'bulk', limit: 500 })).length === 500, {
+    what: 'more than 500 rows',
+  })
   assert.equal((await verdicts(b, { policy: 'bulk' })).length, 100)
   assert.equal((await verdicts(b, { policy: 'bulk', limit: 7 })).length, 7)
   assert.equal((await verdicts(b, { policy: 'bulk', limit: 0 })).length, 1)
@@ -483,9 +529,13 @@ check('audit: permits bound the calls in flight and the ingest does not wait for
   } finally {
     release()
   }
-  await eventually(async () => (await verdicts(b, { policy: 'slow', limit: 500 })).length === 9, { what: 'nine verdicts' })
+  await eventually(async () => (await verdicts(b, { policy: 'slow', limit: 500 })).length === 9, {
+    what: 'nine verdicts',
+  })
   assert.equal(ev.state.most, 2)
-  await eventually(async () => (await gauge(b, 'broker_audit_inflight_available')) === 2, { what: 'both permits free again' })
+  await eventually(async () => (await gauge(b, 'broker_audit_inflight_available')) === 2, {
+    what: 'both permits free again',
+  })
 })
 
 check('audit: a full queue drops flows and counts them', async () => {
@@ -507,9 +557,12 @@ check('audit: a full queue drops flows and counts them', async () => {
   } finally {
     release()
   }
-  await eventually(async () => (await verdicts(b, { policy: 'flood' })).length + (await gauge(b, 'broker_audit_dropped_total')) === 10, {
-    what: 'every flow either judged or counted as dropped',
-  })
+  await eventually(
+    async () => (await verdicts(b, { policy: 'flood' })).length + (await gauge(b, 'broker_audit_dropped_total')) === 10,
+    {
+      what: 'every flow either judged or counted as dropped',
+    },
+  )
   assert.ok((await verdicts(b, { policy: 'flood' })).length >= 1)
   assert.equal((await b.get('/pod/traffic/flood-1')).json.length, 10)
 })
@@ -543,9 +596,13 @@ for (const [what, answer] of Object.entries(FAULTS)) {
     assert.equal(await post(b, flow(pod), flow(pod), flow(pod)), 3)
     await eventually(() => ev.calls(pod).length === 3, { what: 'the three calls' })
     assert.equal(await post(b, flow(`${pod}-good`)), 1)
-    await eventually(async () => (await verdicts(b, { policy: pod })).length === 1, { what: 'the verdict of the next flow' })
+    await eventually(async () => (await verdicts(b, { policy: pod })).length === 1, {
+      what: 'the verdict of the next flow',
+    })
     assert.equal((await b.get(`/pod/traffic/${pod}`)).json.length, 3)
-    await eventually(async () => (await gauge(b, 'broker_audit_inflight_available')) === 2, { what: 'both permits free again' })
+    await eventually(async () => (await gauge(b, 'broker_audit_inflight_available')) === 2, {
+      what: 'both permits free again',
+    })
     assert.equal((await b.get('/health')).status, 200)
   })
 }
@@ -558,7 +615,9 @@ check('audit: an evaluator that is not there loses nothing of the ingest', async
   assert.equal((await b.post('/pod/traffic', flow('alone-1'))).status, 200)
   assert.equal((await b.get('/pod/traffic/alone-1')).json.length, 3)
   assert.deepEqual(await verdicts(b), [])
-  await eventually(async () => (await gauge(b, 'broker_audit_inflight_available')) === 16, { what: 'all 16 default permits free' })
+  await eventually(async () => (await gauge(b, 'broker_audit_inflight_available')) === 16, {
+    what: 'all 16 default permits free',
+  })
   assert.equal((await b.get('/health')).status, 200)
 })
 

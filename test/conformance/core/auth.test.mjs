@@ -141,7 +141,12 @@ async function tokenFolder() {
 const scoped = lazyBroker(ALL_TOKENS)
 const open = lazyBroker({})
 const legacyOnly = lazyBroker({ BROKER_AUTH_TOKEN: 'short' })
-const blank = lazyBroker({ BROKER_TOKEN_READ: '', BROKER_TOKEN_INGEST: '   ', BROKER_TOKEN_SUPPLYCHAIN: '\t', BROKER_AUTH_TOKEN: ' ' })
+const blank = lazyBroker({
+  BROKER_TOKEN_READ: '',
+  BROKER_TOKEN_INGEST: '   ',
+  BROKER_TOKEN_SUPPLYCHAIN: '\t',
+  BROKER_AUTH_TOKEN: ' ',
+})
 const fromFiles = lazyBroker(async () => {
   const folder = await tokenFolder()
   const env = {}
@@ -166,7 +171,9 @@ function raw(url, method, path, { bearer, authorization, body, headers = {} } = 
         path,
         agent: false,
         headers: {
-          ...(payload === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(payload) }),
+          ...(payload === undefined
+            ? {}
+            : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(payload) }),
           ...(bearer ? { authorization: `Bearer ${bearer}` } : {}),
           ...(authorization ? { authorization } : {}),
           ...headers,
@@ -255,7 +262,12 @@ check('auth: an unknown path is 404 with an empty body before the token is looke
 check('auth: 401 and 403 come before the body is judged', async () => {
   const b = await scoped()
   const send = (bearer) =>
-    b.request('POST', '/pod/spec', { bearer, body: '{ not json', raw: true, headers: { 'content-type': 'application/json' } })
+    b.request('POST', '/pod/spec', {
+      bearer,
+      body: '{ not json',
+      raw: true,
+      headers: { 'content-type': 'application/json' },
+    })
   assertUnauthorized(await send(undefined), 'no token')
   assertForbidden(await send(TOKENS.read), 'ingest', 'read token')
   assert.equal((await send(TOKENS.ingest)).status, 400)
@@ -315,8 +327,14 @@ check('auth: a percent-encoded path does not get around the scope', async () => 
   }
   const path = '/pod/traffic/%62atch'
   assert.ok([401, 404].includes((await raw(b.url, 'POST', path, { body: [flow] })).status), 'no token')
-  assert.ok([403, 404].includes((await raw(b.url, 'POST', path, { body: [flow], bearer: TOKENS.read })).status), 'read token')
-  assert.ok([403, 404].includes((await raw(b.url, 'POST', path, { body: [flow], bearer: TOKENS.supplychain })).status), 'supplychain token')
+  assert.ok(
+    [403, 404].includes((await raw(b.url, 'POST', path, { body: [flow], bearer: TOKENS.read })).status),
+    'read token',
+  )
+  assert.ok(
+    [403, 404].includes((await raw(b.url, 'POST', path, { body: [flow], bearer: TOKENS.supplychain })).status),
+    'supplychain token',
+  )
   assert.equal((await b.get('/pod/traffic/smuggled', { bearer: TOKENS.read })).status, 404)
 })
 
@@ -427,8 +445,11 @@ check('auth: the log names the variables that gave tokens and never a token', as
   const b = await scoped()
   await b.get('/version', { bearer: TOKENS.read })
   await b.get('/version', { bearer: 'tok-nobody-knows-this' })
-  await eventually(() => Object.values(VARIABLES).every((v) => b.printed.includes(v)), { what: 'the variables in the log' })
-  for (const token of [...Object.values(TOKENS), 'tok-nobody-knows-this']) assert.ok(!b.printed.includes(token), 'a token is in the log')
+  await eventually(() => Object.values(VARIABLES).every((v) => b.printed.includes(v)), {
+    what: 'the variables in the log',
+  })
+  for (const token of [...Object.values(TOKENS), 'tok-nobody-knows-this'])
+    assert.ok(!b.printed.includes(token), 'a token is in the log')
 })
 
 // ---- CORS

@@ -26,7 +26,8 @@ const seg = encodeURIComponent
 /** The routes of this file, each with the token that it needs. */
 function inventory(broker) {
   const [reader, agent] = [broker.as(tokens.read), broker.as(tokens.ingest)]
-  const workload = (ns, kind = 'Deployment', name = 'web') => reader.get(`/workloads/${seg(ns)}/${seg(kind)}/${seg(name)}/containers`)
+  const workload = (ns, kind = 'Deployment', name = 'web') =>
+    reader.get(`/workloads/${seg(ns)}/${seg(kind)}/${seg(name)}/containers`)
   return {
     agent,
     workload,
@@ -124,7 +125,13 @@ const POD_SECURITY = {
   hostIPC: false,
   hostNetwork: true,
   hostUsers: false,
-  securityContext: { runAsNonRoot: true, runAsUser: 1000, runAsGroup: 2000, fsGroup: 3000, seccompProfileType: 'RuntimeDefault' },
+  securityContext: {
+    runAsNonRoot: true,
+    runAsUser: 1000,
+    runAsGroup: 2000,
+    fsGroup: 3000,
+    seccompProfileType: 'RuntimeDefault',
+  },
 }
 const POD_KEYS = [
   'pod_name',
@@ -260,7 +267,12 @@ check('images: kind, state and reason are normalised and decide running and ranA
   const ns = unique('states')
   const digests = STATES.map(fresh)
   await v.post(
-    pod({ ns, containers: STATES.map(([kind, state, state_reason], i) => container(`c${i}`, digests[i], { kind, state, state_reason })) }),
+    pod({
+      ns,
+      containers: STATES.map(([kind, state, state_reason], i) =>
+        container(`c${i}`, digests[i], { kind, state, state_reason }),
+      ),
+    }),
   )
   const rows = await v.rows(ns)
   const items = (await v.images({ namespace: ns })).items
@@ -296,7 +308,10 @@ check('images: an entry without a usable name, kind or image is skipped, the oth
   const long = 'n'.repeat(253)
   const good = fresh()
   await v.post(
-    pod({ ns, containers: [...bad.map(({ d, over }) => container('x', d, over)), null, 5, 'app', [], {}, container(long, good)] }),
+    pod({
+      ns,
+      containers: [...bad.map(({ d, over }) => container('x', d, over)), null, 5, 'app', [], {}, container(long, good)],
+    }),
   )
   const row = only(await v.rows(ns))
   assert.deepEqual([row.container, row.digest], [long, good])
@@ -317,7 +332,12 @@ check('images: a malformed list of containers costs neither the pod nor what was
 check('images: the first entry of a name wins', async () => {
   const ns = unique('twice')
   const [first, second] = [fresh(), fresh()]
-  await v.post(pod({ ns, containers: [container('app', first), container('app', second), container('other', second, { kind: 'init' })] }))
+  await v.post(
+    pod({
+      ns,
+      containers: [container('app', first), container('app', second), container('other', second, { kind: 'init' })],
+    }),
+  )
   assert.deepEqual(
     (await v.rows(ns)).map((r) => [r.container, r.digest]).sort(),
     [
@@ -350,7 +370,9 @@ check('images: a digest is sha256 or sha512 in lower-case hex, of a known kind',
     [`sha256:${hex}`, undefined],
     [`sha256:${hex}`, null],
   ]
-  await v.post(pod({ ns, containers: [...good, ...bad].map(([d, digest_kind], i) => container(`c${i}`, d, { digest_kind })) }))
+  await v.post(
+    pod({ ns, containers: [...good, ...bad].map(([d, digest_kind], i) => container(`c${i}`, d, { digest_kind })) }),
+  )
   assert.deepEqual((await v.rows(ns)).map((r) => r.digest).sort(), good.map(([d]) => d).sort())
   for (const [d, kind] of good) assert.equal(ok(await v.image(d)).json.digestKind, kind)
   notFound(await v.image(`sha256:${hex}`), 'the digest without a known kind')
@@ -359,7 +381,12 @@ check('images: a digest is sha256 or sha512 in lower-case hex, of a known kind',
 check('images: nothing is taken from image_id or from pod_obj', async () => {
   const ns = unique('elsewhere')
   const [one, two] = [fresh(), fresh()]
-  const status = { name: 'app', image: 'registry.test/team/app:v1', imageID: `registry.test/team/app@${two}`, state: { running: {} } }
+  const status = {
+    name: 'app',
+    image: 'registry.test/team/app:v1',
+    imageID: `registry.test/team/app@${two}`,
+    state: { running: {} },
+  }
   await v.post(
     pod({
       ns,
@@ -375,25 +402,29 @@ check('images: nothing is taken from image_id or from pod_obj', async () => {
   notFound(await v.workload(ns))
 })
 
-check('images: a reference that is too long or holds control characters is kept as malformed_reference and counted', async () => {
-  const ns = unique('reference')
-  const fits = `registry.test/${'r'.repeat(1024 - 14)}`
-  const bad = [
-    `${fits}r`,
-    'registry.test/ap\np:v1',
-    'registry\u001b.test/app:v1',
-    'registry.test/a\tpp:v1',
-    'registry.test/app\u007f:v1',
-    'registry.test/app\u2028:v1',
-    'registry.test/app:v\u20291',
-  ]
-  const was = await malformed('image_ref')
-  await v.post(pod({ ns, containers: [fits, ...bad].map((image, i) => container(`c${i}`, fresh(), { image })) }))
-  const refs = new Map((await v.rows(ns)).map((r) => [r.container, r.imageRef]))
-  assert.equal(refs.get('c0'), fits, '1024 bytes fit')
-  for (const [i, image] of bad.entries()) assert.equal(refs.get(`c${i + 1}`), 'malformed_reference', JSON.stringify(image).slice(0, 60))
-  assert.equal(await malformed('image_ref'), was + bad.length)
-})
+check(
+  'images: a reference that is too long or holds control characters is kept as malformed_reference and counted',
+  async () => {
+    const ns = unique('reference')
+    const fits = `registry.test/${'r'.repeat(1024 - 14)}`
+    const bad = [
+      `${fits}r`,
+      'registry.test/ap\np:v1',
+      'registry\u001b.test/app:v1',
+      'registry.test/a\tpp:v1',
+      'registry.test/app\u007f:v1',
+      'registry.test/app\u2028:v1',
+      'registry.test/app:v\u20291',
+    ]
+    const was = await malformed('image_ref')
+    await v.post(pod({ ns, containers: [fits, ...bad].map((image, i) => container(`c${i}`, fresh(), { image })) }))
+    const refs = new Map((await v.rows(ns)).map((r) => [r.container, r.imageRef]))
+    assert.equal(refs.get('c0'), fits, '1024 bytes fit')
+    for (const [i, image] of bad.entries())
+      assert.equal(refs.get(`c${i + 1}`), 'malformed_reference', JSON.stringify(image).slice(0, 60))
+    assert.equal(await malformed('image_ref'), was + bad.length)
+  },
+)
 
 check('images: a repository over 512 and a tag over 128 characters are dropped and counted', async () => {
   const ns = unique('long')
@@ -418,33 +449,49 @@ check('images: a repository over 512 and a tag over 128 characters are dropped a
   assert.deepEqual([await malformed('repository'), await malformed('tag')], [was[0] + 1, was[1] + 1])
 })
 
-check('images: a security context keeps its known keys, its capabilities sorted, each once, at most 64 of 64 characters', async () => {
-  const ns = unique('context')
-  const many = Array.from({ length: 64 }, (_, i) => `CAP_${String(i).padStart(2, '0')}`)
-  const sent = {
-    mixed: {
+check(
+  'images: a security context keeps its known keys, its capabilities sorted, each once, at most 64 of 64 characters',
+  async () => {
+    const ns = unique('context')
+    const many = Array.from({ length: 64 }, (_, i) => `CAP_${String(i).padStart(2, '0')}`)
+    const sent = {
+      mixed: {
+        ...CONTEXT,
+        capabilitiesAdd: ['SYS_TIME', 'NET_ADMIN', 'SYS_TIME', 'AUDIT_WRITE', 'NET_ADMIN'],
+        capabilitiesDrop: ['B', 'A'],
+        procMount: 'Default',
+        windowsOptions: { a: 1 },
+      },
+      full: {
+        ...CONTEXT,
+        capabilitiesAdd: [...many].reverse().concat(many),
+        capabilitiesDrop: ['C'.repeat(65), 'D'.repeat(64)],
+      },
+      over: { ...CONTEXT, capabilitiesAdd: [...many, ...Array.from({ length: 20 }, (_, i) => `MORE_${i}`)] },
+    }
+    await v.post(
+      pod({
+        ns,
+        containers: Object.entries(sent).map(([name, security_context]) =>
+          container(name, fresh(), { security_context }),
+        ),
+      }),
+    )
+    const got = Object.fromEntries((await v.rows(ns)).map((r) => [r.container, r.securityContext]))
+    assert.deepEqual(got.mixed, {
       ...CONTEXT,
-      capabilitiesAdd: ['SYS_TIME', 'NET_ADMIN', 'SYS_TIME', 'AUDIT_WRITE', 'NET_ADMIN'],
-      capabilitiesDrop: ['B', 'A'],
-      procMount: 'Default',
-      windowsOptions: { a: 1 },
-    },
-    full: { ...CONTEXT, capabilitiesAdd: [...many].reverse().concat(many), capabilitiesDrop: ['C'.repeat(65), 'D'.repeat(64)] },
-    over: { ...CONTEXT, capabilitiesAdd: [...many, ...Array.from({ length: 20 }, (_, i) => `MORE_${i}`)] },
-  }
-  await v.post(
-    pod({ ns, containers: Object.entries(sent).map(([name, security_context]) => container(name, fresh(), { security_context })) }),
-  )
-  const got = Object.fromEntries((await v.rows(ns)).map((r) => [r.container, r.securityContext]))
-  assert.deepEqual(got.mixed, { ...CONTEXT, capabilitiesAdd: ['AUDIT_WRITE', 'NET_ADMIN', 'SYS_TIME'], capabilitiesDrop: ['A', 'B'] })
-  assert.deepEqual(got.full.capabilitiesAdd, many)
-  assert.ok(
-    got.full.capabilitiesDrop.includes('D'.repeat(64)) && got.full.capabilitiesDrop.every((x) => x.length <= 64),
-    'names of up to 64 characters',
-  )
-  assert.equal(got.over.capabilitiesAdd.length, 64)
-  assert.deepEqual(got.over.capabilitiesAdd, [...new Set(got.over.capabilitiesAdd)].sort())
-})
+      capabilitiesAdd: ['AUDIT_WRITE', 'NET_ADMIN', 'SYS_TIME'],
+      capabilitiesDrop: ['A', 'B'],
+    })
+    assert.deepEqual(got.full.capabilitiesAdd, many)
+    assert.ok(
+      got.full.capabilitiesDrop.includes('D'.repeat(64)) && got.full.capabilitiesDrop.every((x) => x.length <= 64),
+      'names of up to 64 characters',
+    )
+    assert.equal(got.over.capabilitiesAdd.length, 64)
+    assert.deepEqual(got.over.capabilitiesAdd, [...new Set(got.over.capabilitiesAdd)].sort())
+  },
+)
 
 check('images: a malformed pod_security is stored empty', async () => {
   for (const pod_security of ['privileged', 5, true, [POD_SECURITY]]) {
@@ -456,8 +503,12 @@ check('images: a malformed pod_security is stored empty', async () => {
 
 check('images: a pod has at most 64 containers', async () => {
   const ns = unique('crowd')
-  await v.post(pod({ ns, workload: 'fits', containers: Array.from({ length: 64 }, (_, i) => container(`c${i}`, fresh())) }))
-  await v.post(pod({ ns, workload: 'over', containers: Array.from({ length: 70 }, (_, i) => container(`c${i}`, fresh())) }))
+  await v.post(
+    pod({ ns, workload: 'fits', containers: Array.from({ length: 64 }, (_, i) => container(`c${i}`, fresh())) }),
+  )
+  await v.post(
+    pod({ ns, workload: 'over', containers: Array.from({ length: 70 }, (_, i) => container(`c${i}`, fresh())) }),
+  )
   assert.equal((await v.rows(ns, 'Deployment', 'fits')).length, 64)
   assert.equal((await v.rows(ns, 'Deployment', 'over')).length, 64)
 })
@@ -517,32 +568,46 @@ check('images: replicas of a workload share a row, workloads and containers do n
 
 // ---- what a later post changes
 
-check('images: of an image seen again the repository is only filled in, the tags grow, the kind only rises', async () => {
-  const d = fresh()
-  const seen = async (over) => {
-    await v.post(pod({ ns: unique('again'), containers: [container('app', d, { image: `registry.test/team/app@${d}`, ...over })] }))
-    const i = ok(await v.image(d)).json
-    return [i.repository, i.tags, i.digestKind]
-  }
-  assert.deepEqual(await seen({ repository: 'r'.repeat(600), tag: undefined, digest_kind: 'pinned' }), [null, [], 'pinned'])
-  assert.deepEqual(await seen({ tag: 'v2', digest_kind: 'config' }), ['registry.test/team/app', ['v2'], 'config'])
-  assert.deepEqual(await seen({ repository: 'mirror.test/app', tag: 'v1', digest_kind: 'pinned' }), [
-    'registry.test/team/app',
-    ['v2', 'v1'],
-    'config',
-  ])
-  assert.deepEqual(await seen({ tag: 'v2', digest_kind: 'repo' }), ['registry.test/team/app', ['v2', 'v1'], 'repo'])
-  assert.deepEqual(await seen({ repository: undefined, tag: undefined, digest_kind: 'config' }), [
-    'registry.test/team/app',
-    ['v2', 'v1'],
-    'repo',
-  ])
-})
+check(
+  'images: of an image seen again the repository is only filled in, the tags grow, the kind only rises',
+  async () => {
+    const d = fresh()
+    const seen = async (over) => {
+      await v.post(
+        pod({
+          ns: unique('again'),
+          containers: [container('app', d, { image: `registry.test/team/app@${d}`, ...over })],
+        }),
+      )
+      const i = ok(await v.image(d)).json
+      return [i.repository, i.tags, i.digestKind]
+    }
+    assert.deepEqual(await seen({ repository: 'r'.repeat(600), tag: undefined, digest_kind: 'pinned' }), [
+      null,
+      [],
+      'pinned',
+    ])
+    assert.deepEqual(await seen({ tag: 'v2', digest_kind: 'config' }), ['registry.test/team/app', ['v2'], 'config'])
+    assert.deepEqual(await seen({ repository: 'mirror.test/app', tag: 'v1', digest_kind: 'pinned' }), [
+      'registry.test/team/app',
+      ['v2', 'v1'],
+      'config',
+    ])
+    assert.deepEqual(await seen({ tag: 'v2', digest_kind: 'repo' }), ['registry.test/team/app', ['v2', 'v1'], 'repo'])
+    assert.deepEqual(await seen({ repository: undefined, tag: undefined, digest_kind: 'config' }), [
+      'registry.test/team/app',
+      ['v2', 'v1'],
+      'repo',
+    ])
+  },
+)
 
 check('images: a post that changes nothing writes nothing, whichever pod it comes from', async () => {
   const ns = unique('same')
   const d = fresh()
-  const p = await v.post(pod({ ns, pod_security: POD_SECURITY, containers: [container('app', d, { security_context: CONTEXT })] }))
+  const p = await v.post(
+    pod({ ns, pod_security: POD_SECURITY, containers: [container('app', d, { security_context: CONTEXT })] }),
+  )
   const read = async () => [ok(await v.image(d)).json, ok(await v.workload(ns)).json]
   const was = await read()
   await v.post(p, { ...p, pod_name: `${p.pod_name}-other` }, { ...p, containers: undefined, pod_security: undefined })
@@ -552,7 +617,13 @@ check('images: a post that changes nothing writes nothing, whichever pod it come
 const CHANGES = [
   ['kind', { kind: 'init' }, {}, (r) => r.kind, 'init'],
   ['image', { image: 'registry.test/team/app:v1-slim' }, {}, (r) => r.imageRef, 'registry.test/team/app:v1-slim'],
-  ['security_context', { security_context: { ...CONTEXT, privileged: true } }, {}, (r) => r.securityContext.privileged, true],
+  [
+    'security_context',
+    { security_context: { ...CONTEXT, privileged: true } },
+    {},
+    (r) => r.securityContext.privileged,
+    true,
+  ],
   ['pod_security', {}, { pod_security: { ...POD_SECURITY, hostPID: false } }, (r) => r.podSecurity.hostPID, false],
   ['state', { state: 'terminated' }, {}, (r) => r.state, 'terminated'],
   ['state_reason', { state_reason: 'CrashLoopBackOff' }, {}, (r) => r.stateReason, 'CrashLoopBackOff'],
@@ -565,7 +636,12 @@ check('images: a changed kind, reference, context, state or reason rewrites the 
     const p = await v.post(pod({ ns, pod_security: POD_SECURITY, containers: [container('app', d, base)] }))
     const was = only(await v.rows(ns))
     assert.notDeepEqual(value(was), want, what)
-    await v.post({ ...p, pod_name: `${p.pod_name}-next`, ...podOver, containers: [container('app', d, { ...base, ...over })] })
+    await v.post({
+      ...p,
+      pod_name: `${p.pod_name}-next`,
+      ...podOver,
+      containers: [container('app', d, { ...base, ...over })],
+    })
     const is = only(await v.rows(ns))
     assert.deepEqual([value(is), is.lastPodName, is.firstSeen], [want, `${p.pod_name}-next`, was.firstSeen], what)
     assert.ok(micros(is.lastSeen) > micros(was.lastSeen), `${what}: lastSeen moves`)
@@ -577,7 +653,11 @@ check('images: a pod that moves on to another digest no longer names the old row
   const [old, now, side] = [fresh(), fresh(), fresh()]
   const p = await v.post(pod({ ns, containers: [container('app', old), container('side', side)] }))
   await v.post({ ...p, containers: [container('app', now), container('side', side)] })
-  assert.deepEqual(named(await v.rows(ns)), { [`app ${old}`]: null, [`app ${now}`]: p.pod_name, [`side ${side}`]: p.pod_name })
+  assert.deepEqual(named(await v.rows(ns)), {
+    [`app ${old}`]: null,
+    [`app ${now}`]: p.pod_name,
+    [`side ${side}`]: p.pod_name,
+  })
   const app = ok(await v.workload(ns)).json.containers.find((c) => c.containerName === 'app')
   assert.deepEqual(
     [app.mixedDigests, app.digests.map((e) => e.digest).sort(), app.previousDigests],
@@ -594,7 +674,10 @@ check('images: two replicas on different digests are mixed digests, each naming 
   const q = await v.post(pod({ ns, containers: [container('app', two)] }))
   const c = only(ok(await v.workload(ns)).json.containers, 'container')
   assert.equal(c.mixedDigests, true)
-  assert.deepEqual(Object.fromEntries(c.digests.map((e) => [e.digest, e.lastPodName])), { [one]: p.pod_name, [two]: q.pod_name })
+  assert.deepEqual(Object.fromEntries(c.digests.map((e) => [e.digest, e.lastPodName])), {
+    [one]: p.pod_name,
+    [two]: q.pod_name,
+  })
 })
 
 check('images: a container that is still pulling takes its pod off the rows and creates none', async () => {
@@ -613,7 +696,11 @@ check('images: a container that is still pulling takes its pod off the rows and 
       state_reason: 'ContainerCreating',
     })
   await v.post({ ...p, containers: [pulling('app'), container('side', mine)] })
-  assert.deepEqual(named(await v.rows(ns)), { [`app ${mine}`]: null, [`app ${others}`]: q.pod_name, [`side ${mine}`]: p.pod_name })
+  assert.deepEqual(named(await v.rows(ns)), {
+    [`app ${mine}`]: null,
+    [`app ${others}`]: q.pod_name,
+    [`side ${mine}`]: p.pod_name,
+  })
   await v.post(pod({ ns, workload: 'new', containers: [pulling('app')] }))
   notFound(await v.workload(ns, 'Deployment', 'new'))
 })
@@ -629,10 +716,18 @@ check('images: the workloads of an image are in order, the running first', async
       for (const workload of ['web', 'api'])
         for (const name of ['two', 'one']) uses.push([uses.length % 3 === 0, space, kind, workload, name])
   for (const [live, space, kind, workload, name] of uses)
-    await v.post(pod({ ns: space, kind, workload, containers: [container(name, d, { state: live ? 'running' : 'terminated' })] }))
+    await v.post(
+      pod({ ns: space, kind, workload, containers: [container(name, d, { state: live ? 'running' : 'terminated' })] }),
+    )
   const key = (u) => [u[0] ? 0 : 1, ...u.slice(1)].join(' ')
   assert.deepEqual(
-    ok(await v.image(d)).json.workloads.map((w) => [w.running, w.namespace, w.workloadKind, w.workloadName, w.containerName]),
+    ok(await v.image(d)).json.workloads.map((w) => [
+      w.running,
+      w.namespace,
+      w.workloadKind,
+      w.workloadName,
+      w.containerName,
+    ]),
     uses.sort((x, y) => (key(x) < key(y) ? -1 : 1)),
   )
 })
@@ -795,7 +890,11 @@ check('images: past the window a container is running while a pod that it names 
   await t.later(320)
   assert.deepEqual(await state(), { digests: [old, now].sort(), previous: [], mixed: true }, '320 s later')
   await t.later(60)
-  assert.deepEqual(await state(), { digests: [now], previous: [old], mixed: false }, '380 s later only the one whose pod lives')
+  assert.deepEqual(
+    await state(),
+    { digests: [now], previous: [old], mixed: false },
+    '380 s later only the one whose pod lives',
+  )
   ok(await t.agent.post('/pod/mark_dead', { pod_name: p.pod_name }))
   assert.deepEqual(await state(), { digests: [], previous: [old, now].sort(), mixed: false }, 'the pod is dead')
   await t.post({ ...p, containers: undefined })

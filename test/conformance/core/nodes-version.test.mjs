@@ -40,7 +40,10 @@ const watched = lazy(async () => {
 const optedOut = lazy(async () => {
   const stub = await stubServer(() => ({ json: { latest: { chart: '9.9.9' } } }))
   cleanups.push(stub.close)
-  return { stub, b: await brokerWith({ TELEMETRY_ENABLED: 'false', TELEMETRY_ENDPOINT: stub.url, CHART_VERSION: '2.4.0' }) }
+  return {
+    stub,
+    b: await brokerWith({ TELEMETRY_ENABLED: 'false', TELEMETRY_ENDPOINT: stub.url, CHART_VERSION: '2.4.0' }),
+  }
 })
 
 const naive = (ms) => new Date(ms).toISOString().slice(0, -1)
@@ -140,7 +143,10 @@ check('nodes: after the sweep a stale node has no live pods and keeps its newest
   const when = ago(200)
   await postPod(b, 'swept-a', 'node-swept', { time_stamp: when })
   await postPod(b, 'kept-a', 'node-kept')
-  await eventually(async () => (await nodeRow(b, 'node-swept')).alivePods === 0, { timeoutMs: 30_000, what: 'the sweep' })
+  await eventually(async () => (await nodeRow(b, 'node-swept')).alivePods === 0, {
+    timeoutMs: 30_000,
+    what: 'the sweep',
+  })
   const row = await nodeRow(b, 'node-swept')
   assert.equal(row.stale, true)
   assert.equal(Date.parse(row.lastPodPostAt), Date.parse(`${when}Z`))
@@ -160,21 +166,39 @@ check('version: without chart and address everything but the broker is unknown',
   assert.deepEqual(Object.keys(r.json), VERSION_KEYS)
   const { broker, ...rest } = r.json
   assert.match(broker, /^\d+\.\d+\.\d+/)
-  assert.deepEqual(rest, { chart: 'unknown', telemetry_enabled: false, latest: null, checked_at: null, update_available: false })
+  assert.deepEqual(rest, {
+    chart: 'unknown',
+    telemetry_enabled: false,
+    latest: null,
+    checked_at: null,
+    update_available: false,
+  })
 })
 
 check('version: the chart version is the injected one, and nothing is known before a check-in succeeded', async () => {
   const b = await watched()
   const { broker, ...rest } = (await b.get('/version')).json
   assert.ok(broker)
-  assert.deepEqual(rest, { chart: '2.4.0', telemetry_enabled: true, latest: null, checked_at: null, update_available: false })
+  assert.deepEqual(rest, {
+    chart: '2.4.0',
+    telemetry_enabled: true,
+    latest: null,
+    checked_at: null,
+    update_available: false,
+  })
 })
 
 check('version: with telemetry disabled the record still works and nobody is called', async () => {
   const { stub, b } = await optedOut()
   const { broker, ...rest } = (await b.get('/version')).json
   assert.ok(broker)
-  assert.deepEqual(rest, { chart: '2.4.0', telemetry_enabled: false, latest: null, checked_at: null, update_available: false })
+  assert.deepEqual(rest, {
+    chart: '2.4.0',
+    telemetry_enabled: false,
+    latest: null,
+    checked_at: null,
+    update_available: false,
+  })
   assert.deepEqual(stub.seen, [])
 })
 
@@ -189,7 +213,12 @@ const checkedIn = lazy(async () => {
   await postPod(b, 'secret-pod-c', 'secret-node-2', { pod_namespace: 'secret-ns', pod_ip: '10.41.77.3' })
   await postPod(b, 'secret-pod-d', 'secret-node-3', { pod_namespace: 'secret-ns', pod_ip: '10.41.77.4' })
   await b.post('/pod/mark_dead', { pod_name: 'secret-pod-d' })
-  await b.post('/svc/spec', { svc_ip: '10.98.77.1', svc_name: 'secret-svc', svc_namespace: 'secret-ns', time_stamp: ago(5) })
+  await b.post('/svc/spec', {
+    svc_ip: '10.98.77.1',
+    svc_name: 'secret-svc',
+    svc_namespace: 'secret-ns',
+    time_stamp: ago(5),
+  })
   return { stub, b }
 })
 if (SLOW) checkedIn().catch(() => {})

@@ -220,7 +220,12 @@ check('operations: metrics carry no pod names and no addresses', async () => {
   const b = await guarded()
   const name = 'hidden-from-metrics'
   await post(b, '/pod/spec', pod(name, { pod_ip: '10.62.3.4' }), INGEST)
-  await post(b, '/svc/spec', { svc_ip: '10.96.62.9', svc_name: 's', svc_namespace: 'shop', time_stamp: '2025-06-01T12:00:00' }, INGEST)
+  await post(
+    b,
+    '/svc/spec',
+    { svc_ip: '10.96.62.9', svc_name: 's', svc_namespace: 'shop', time_stamp: '2025-06-01T12:00:00' },
+    INGEST,
+  )
   await post(b, '/pod/traffic/batch', [flow(name, { pod_ip: '10.62.3.4', traffic_in_out_ip: '10.62.3.5' })], INGEST)
   for (const path of [
     `/pod/name/${name}`,
@@ -232,7 +237,8 @@ check('operations: metrics carry no pod names and no addresses', async () => {
   ])
     await b.get(path, { bearer: READ })
   const { text } = await b.get('/metrics')
-  for (const word of [name, '10.62.3.4', '10.62.3.5', '10.96.62.9']) assert.ok(!text.includes(word), `${word} is in the metrics`)
+  for (const word of [name, '10.62.3.4', '10.62.3.5', '10.96.62.9'])
+    assert.ok(!text.includes(word), `${word} is in the metrics`)
 })
 
 check('operations: the admin port answers live, ready and the same metrics', async () => {
@@ -290,9 +296,20 @@ check('operations: SIGTERM lets the request in flight finish, exits 0, and the d
   const dataDir = await dataFolder()
   const first = await start({ dataDir })
   await post(first, '/pod/spec', pod('survivor', { pod_ip: '10.60.7.7' }))
-  await post(first, '/svc/spec', { svc_ip: '10.96.0.7', svc_name: 'web', svc_namespace: 'shop', time_stamp: '2025-06-01T12:00:00' })
+  await post(first, '/svc/spec', {
+    svc_ip: '10.96.0.7',
+    svc_name: 'web',
+    svc_namespace: 'shop',
+    time_stamp: '2025-06-01T12:00:00',
+  })
   await post(first, '/pod/syscalls', [
-    { pod_name: 'survivor', pod_namespace: '', syscalls: ['read', 'write'], arch: 'x86_64', time_stamp: '2025-06-01T12:00:00' },
+    {
+      pod_name: 'survivor',
+      pod_namespace: '',
+      syscalls: ['read', 'write'],
+      arch: 'x86_64',
+      time_stamp: '2025-06-01T12:00:00',
+    },
   ])
   const kept = flows('survivor', 20)
   assert.equal(await post(first, '/pod/traffic/batch', kept), 20)
@@ -312,8 +329,14 @@ check('operations: SIGTERM lets the request in flight finish, exits 0, and the d
   assert.equal((await second.get('/pod/name/survivor')).json.pod_ip, '10.60.7.7')
   assert.equal((await second.get('/svc/ip/10.96.0.7')).json.svc_name, 'web')
   assert.equal((await second.get('/pod/syscalls/survivor')).json[0].syscalls, 'read,write')
-  assert.deepEqual((await second.get('/pod/traffic/survivor')).json.map((r) => r.uuid).sort(), kept.map((f) => f.uuid).sort())
-  assert.deepEqual((await second.get('/pod/traffic/late')).json.map((r) => r.uuid).sort(), late.map((f) => f.uuid).sort())
+  assert.deepEqual(
+    (await second.get('/pod/traffic/survivor')).json.map((r) => r.uuid).sort(),
+    kept.map((f) => f.uuid).sort(),
+  )
+  assert.deepEqual(
+    (await second.get('/pod/traffic/late')).json.map((r) => r.uuid).sort(),
+    late.map((f) => f.uuid).sort(),
+  )
   assert.equal(
     await post(
       second,

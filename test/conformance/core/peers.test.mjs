@@ -44,7 +44,8 @@ const ROW_KEYS = [
 const PEER_KEYS = ROW_KEYS.slice(11, 18)
 const NAIVE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3}|\.\d{6})?$/
 const BASE = Math.floor(Date.now() / 1000) - 2 * 3600
-const at = (seconds, fraction = '') => new Date((BASE + seconds) * 1000).toISOString().slice(0, 19) + (fraction && `.${fraction}`)
+const at = (seconds, fraction = '') =>
+  new Date((BASE + seconds) * 1000).toISOString().slice(0, 19) + (fraction && `.${fraction}`)
 const ago = (seconds) => new Date(Date.now() - seconds * 1000).toISOString().slice(0, 19)
 
 let count = 0
@@ -177,7 +178,11 @@ check('peers: a flow without a peer address stays unresolved', async () => {
 
 check('peers: ingress and dropped flows are attributed like any other', async () => {
   const p = await pod()
-  stamped(await seen(p.pod_ip, at(100), { traffic_type: 'INGRESS', pod_port: '8080', traffic_in_out_port: '0' }), 'pod', p)
+  stamped(
+    await seen(p.pod_ip, at(100), { traffic_type: 'INGRESS', pod_port: '8080', traffic_in_out_port: '0' }),
+    'pod',
+    p,
+  )
   stamped(await seen(p.pod_ip, at(100), { decision: 'DROP', syn_retries: 4 }), 'pod', p)
   stamped(await seen(p.pod_ip, at(100), { ip_protocol: 'UDP' }), 'pod', p)
 })
@@ -226,24 +231,30 @@ check('peers: a recycled address goes to its holder at the time of the flow', as
   stamped(await seen(ip, at(250)), 'pod', second)
 })
 
-check('peers: a live pod wins over a dead one, then the later start, then the newer record, then the name', async () => {
-  const ip = address()
-  const dead = await pod({ pod_ip: ip, started_at: at(90), time_stamp: at(900), is_dead: true })
-  stamped(await seen(ip, at(100)), 'pod', dead)
-  const live = await pod({ pod_ip: ip, started_at: at(10), time_stamp: at(50) })
-  stamped(await seen(ip, at(100)), 'pod', live)
-  const later = await pod({ pod_ip: ip, started_at: at(20), time_stamp: at(40) })
-  stamped(await seen(ip, at(100)), 'pod', later)
-  const newer = await pod({ pod_ip: ip, started_at: at(20), time_stamp: at(45) })
-  stamped(await seen(ip, at(100)), 'pod', newer)
-  const named = await pod({ pod_name: `a-${name()}`, pod_ip: ip, started_at: at(20), time_stamp: at(45) })
-  stamped(await seen(ip, at(100)), 'pod', named)
-})
+check(
+  'peers: a live pod wins over a dead one, then the later start, then the newer record, then the name',
+  async () => {
+    const ip = address()
+    const dead = await pod({ pod_ip: ip, started_at: at(90), time_stamp: at(900), is_dead: true })
+    stamped(await seen(ip, at(100)), 'pod', dead)
+    const live = await pod({ pod_ip: ip, started_at: at(10), time_stamp: at(50) })
+    stamped(await seen(ip, at(100)), 'pod', live)
+    const later = await pod({ pod_ip: ip, started_at: at(20), time_stamp: at(40) })
+    stamped(await seen(ip, at(100)), 'pod', later)
+    const newer = await pod({ pod_ip: ip, started_at: at(20), time_stamp: at(45) })
+    stamped(await seen(ip, at(100)), 'pod', newer)
+    const named = await pod({ pod_name: `a-${name()}`, pod_ip: ip, started_at: at(20), time_stamp: at(45) })
+    stamped(await seen(ip, at(100)), 'pod', named)
+  },
+)
 
 check('peers: a host-network pod makes the peer a node, under the name of that pod', async () => {
   const sent = await pod({ host_network: true })
   const derived = await pod({ pod_obj: { metadata: { uid: 'uid-host' }, spec: { hostNetwork: true } } })
-  const overruled = await pod({ host_network: false, pod_obj: { metadata: { uid: 'uid-no' }, spec: { hostNetwork: true } } })
+  const overruled = await pod({
+    host_network: false,
+    pod_obj: { metadata: { uid: 'uid-no' }, spec: { hostNetwork: true } },
+  })
   stamped(await seen(sent.pod_ip, at(100)), 'node', sent)
   stamped(await seen(derived.pod_ip, at(100)), 'node', derived)
   stamped(await seen(overruled.pod_ip, at(100)), 'pod', overruled)
@@ -255,11 +266,17 @@ check('peers: an unknown host_network counts as pod', async () => {
 })
 
 check('peers: a pod without owner, uid or namespace leaves those fields null', async () => {
-  const p = await pod({ workload_kind: null, workload_name: null, pod_namespace: null, pod_obj: { metadata: { uid: '' } } })
+  const p = await pod({
+    workload_kind: null,
+    workload_name: null,
+    pod_namespace: null,
+    pod_obj: { metadata: { uid: '' } },
+  })
   const row = await seen(p.pod_ip, at(100))
   assert.equal(row.peer_kind, 'pod')
   assert.equal(row.peer_name, p.pod_name)
-  for (const k of ['peer_namespace', 'peer_uid', 'peer_workload_kind', 'peer_workload_name']) assert.equal(row[k], null, k)
+  for (const k of ['peer_namespace', 'peer_uid', 'peer_workload_kind', 'peer_workload_name'])
+    assert.equal(row[k], null, k)
 })
 
 check('peers: a service address makes the peer a service, at any time', async () => {

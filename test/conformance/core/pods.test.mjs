@@ -37,7 +37,8 @@ const MIB = 1024 * 1024
 
 // Times are seconds after a base two hours ago: young enough for every retention window.
 const BASE = Math.floor(Date.now() / 1000) - 2 * 3600
-const at = (seconds, fraction = '') => new Date((BASE + seconds) * 1000).toISOString().slice(0, 19) + (fraction && `.${fraction}`)
+const at = (seconds, fraction = '') =>
+  new Date((BASE + seconds) * 1000).toISOString().slice(0, 19) + (fraction && `.${fraction}`)
 
 let count = 0
 const name = (stem = 'pod') => `${stem}-p${String(++count).padStart(4, '0')}`
@@ -63,12 +64,14 @@ async function post(over) {
   return body
 }
 const byName = (n) => b.get(`/pod/name/${encodeURIComponent(n)}`)
-const byIp = (ip, when) => b.get(`/pod/ip/${encodeURIComponent(ip)}${when === undefined ? '' : `?at=${encodeURIComponent(when)}`}`)
+const byIp = (ip, when) =>
+  b.get(`/pod/ip/${encodeURIComponent(ip)}${when === undefined ? '' : `?at=${encodeURIComponent(when)}`}`)
 function notFound(r) {
   assert.equal(r.status, 404, r.text)
   assert.equal(r.text, 'No data found')
 }
-const raw = (path, body, headers = { 'content-type': 'application/json' }) => b.request('POST', path, { body, headers, raw: true })
+const raw = (path, body, headers = { 'content-type': 'application/json' }) =>
+  b.request('POST', path, { body, headers, raw: true })
 
 /** Posts JSON in three pieces, resting between them, and stops as soon as an answer comes; answers its status. */
 function sendLarge(path, text, { chunked = false } = {}) {
@@ -135,7 +138,13 @@ check('pods: a full record comes back on every read with its keys in order', asy
   const list = await b.get(`/pod/list/${node}`)
   assert.equal(info.length, 1)
   assert.equal(list.json.length, 1)
-  for (const record of [posted.json, (await byName(body.pod_name)).json, (await byIp(body.pod_ip)).json, list.json[0], info[0]]) {
+  for (const record of [
+    posted.json,
+    (await byName(body.pod_name)).json,
+    (await byIp(body.pod_ip)).json,
+    list.json[0],
+    info[0],
+  ]) {
     assert.deepEqual(Object.keys(record), KEYS)
     assert.deepEqual(record, want)
   }
@@ -410,7 +419,11 @@ check('pods: mark_dead with an address needs that primary address', async () => 
 check('pods: mark_dead compares addresses in canonical form', async () => {
   const v6 = address6()
   const body = await post({ pod_ip: v6 })
-  assert.equal((await b.post('/pod/mark_dead', { pod_name: body.pod_name, pod_ip: v6.toUpperCase().replace('::', ':0:0::') })).json, 1)
+  assert.equal(
+    (await b.post('/pod/mark_dead', { pod_name: body.pod_name, pod_ip: v6.toUpperCase().replace('::', ':0:0::') }))
+      .json,
+    1,
+  )
   assert.equal((await byName(body.pod_name)).json.is_dead, true)
 })
 
@@ -461,10 +474,16 @@ check('pods: a re-post sets is_dead as supplied', async () => {
 check('pods: info is ordered by namespace then name, null namespaces last', async () => {
   const names = ['c', 'a', 'b'].map((s) => name(`order-${s}`))
   const spaces = ['orderb', 'ordera', 'orderc']
-  for (const [i, ns] of [...spaces, null].entries()) for (const n of names) await post({ pod_name: `${n}${i}`, pod_namespace: ns })
-  const mine = (await b.get('/pod/info')).json.filter((p) => p.pod_name.startsWith('order-')).map((p) => [p.pod_namespace, p.pod_name])
+  for (const [i, ns] of [...spaces, null].entries())
+    for (const n of names) await post({ pod_name: `${n}${i}`, pod_namespace: ns })
+  const mine = (await b.get('/pod/info')).json
+    .filter((p) => p.pod_name.startsWith('order-'))
+    .map((p) => [p.pod_namespace, p.pod_name])
   const sorted = [...names].sort()
-  assert.deepEqual(mine, [...[1, 0, 2].flatMap((i) => sorted.map((n) => [spaces[i], `${n}${i}`])), ...sorted.map((n) => [null, `${n}3`])])
+  assert.deepEqual(mine, [
+    ...[1, 0, 2].flatMap((i) => sorted.map((n) => [spaces[i], `${n}${i}`])),
+    ...sorted.map((n) => [null, `${n}3`]),
+  ])
 })
 
 check('pods: info lists dead pods unless include_dead is false', async () => {
@@ -609,7 +628,8 @@ check('pods: the time of a look-up may be naive, or RFC 3339 with any offset', a
   ]) {
     assert.equal((await byIp(body.pod_ip, yes)).json?.pod_name, body.pod_name, yes)
   }
-  for (const no of [`${at(99)}Z`, `${at(99 + 7200)}+02:00`, `${at(99 - 19800)}-05:30`]) notFound(await byIp(body.pod_ip, no))
+  for (const no of [`${at(99)}Z`, `${at(99 + 7200)}+02:00`, `${at(99 - 19800)}-05:30`])
+    notFound(await byIp(body.pod_ip, no))
 })
 
 check('pods: an empty time of a look-up counts as absent', async () => {
@@ -682,7 +702,10 @@ check('pods: a body of another content type is refused and writes nothing', asyn
   const r = await raw('/pod/spec', JSON.stringify(body), { 'content-type': 'text/plain' })
   assert.ok(r.status >= 400 && r.status < 500, `${r.status}`)
   notFound(await byName(body.pod_name))
-  assert.equal((await raw('/pod/spec', JSON.stringify(body), { 'content-type': 'application/json; charset=utf-8' })).status, 200)
+  assert.equal(
+    (await raw('/pod/spec', JSON.stringify(body), { 'content-type': 'application/json; charset=utf-8' })).status,
+    200,
+  )
 })
 
 check('pods: times take up to nine fraction digits and come back with as many as needed', async () => {
@@ -701,7 +724,15 @@ check('pods: times take up to nine fraction digits and come back with as many as
 })
 
 check('pods: a zone or another form of time is 400 and writes nothing', async () => {
-  for (const bad of [`${at(0)}Z`, `${at(0)}+00:00`, at(0).replace('T', ' '), at(0).slice(0, 10), '2026-02-30T00:00:00', '', 'now']) {
+  for (const bad of [
+    `${at(0)}Z`,
+    `${at(0)}+00:00`,
+    at(0).replace('T', ' '),
+    at(0).slice(0, 10),
+    '2026-02-30T00:00:00',
+    '',
+    'now',
+  ]) {
     for (const key of ['time_stamp', 'started_at']) {
       const body = pod({ [key]: bad })
       assert.equal((await b.post('/pod/spec', body)).status, 400, `${key} ${bad}`)
@@ -756,7 +787,9 @@ check('pods: HEAD answers like GET without a body', async () => {
 
 check('pods: simultaneous posts of one name leave one row', async () => {
   const body = pod({ node_name: name('node') })
-  const answers = await Promise.all(Array.from({ length: 24 }, (_, i) => b.post('/pod/spec', { ...body, time_stamp: at(600 + i) })))
+  const answers = await Promise.all(
+    Array.from({ length: 24 }, (_, i) => b.post('/pod/spec', { ...body, time_stamp: at(600 + i) })),
+  )
   assert.deepEqual([...new Set(answers.map((r) => r.status))], [200])
   assert.equal((await b.get(`/pod/list/${body.node_name}`)).json.length, 1)
 })
@@ -773,7 +806,10 @@ check('pods: the sweep marks pods dead that were not posted again', async () => 
     const gone = pod({ node_name: 'node-silent-7', pod_namespace: 'swept', time_stamp: now(-60) })
     const here = pod({ node_name: 'node-talking-7', pod_namespace: 'kept', time_stamp: now(3000) })
     for (const p of [gone, here]) assert.equal((await swept.post('/pod/spec', p)).status, 200)
-    await eventually(async () => (await swept.get(`/pod/name/${gone.pod_name}`)).json.is_dead, { timeoutMs: 40_000, what: 'the sweep' })
+    await eventually(async () => (await swept.get(`/pod/name/${gone.pod_name}`)).json.is_dead, {
+      timeoutMs: 40_000,
+      what: 'the sweep',
+    })
     assert.equal((await swept.get(`/pod/name/${gone.pod_name}`)).json.time_stamp, gone.time_stamp)
     assert.equal((await swept.get(`/pod/name/${here.pod_name}`)).json.is_dead, false)
     assert.deepEqual(

@@ -19,7 +19,8 @@ const SERVICE_KEYS = ['svc_ip', 'svc_name', 'svc_namespace', 'service_spec', 'ti
 const SYSCALL_KEYS = ['pod_name', 'pod_namespace', 'syscalls', 'arch', 'time_stamp']
 const MIB = 1024 * 1024
 const BASE = Math.floor(Date.now() / 1000) - 2 * 3600
-const at = (seconds, fraction = '') => new Date((BASE + seconds) * 1000).toISOString().slice(0, 19) + (fraction && `.${fraction}`)
+const at = (seconds, fraction = '') =>
+  new Date((BASE + seconds) * 1000).toISOString().slice(0, 19) + (fraction && `.${fraction}`)
 
 let count = 0
 const name = (stem) => `${stem}-c${String(++count).padStart(4, '0')}`
@@ -28,7 +29,8 @@ const address = () => {
   return `10.96.${n >> 8}.${n & 255}`
 }
 const address6 = () => `fd96::${(++count).toString(16)}`
-const raw = (path, body, headers = { 'content-type': 'application/json' }) => b.request('POST', path, { body, headers, raw: true })
+const raw = (path, body, headers = { 'content-type': 'application/json' }) =>
+  b.request('POST', path, { body, headers, raw: true })
 function notFound(r) {
   assert.equal(r.status, 404, r.text)
   assert.equal(r.text, 'No data found')
@@ -79,7 +81,11 @@ const service = (over = {}) => ({
   time_stamp: at(100),
   service_spec: {
     metadata: { name: 'web', uid: 'uid-web', labels: { app: 'web' } },
-    spec: { selector: { app: 'web' }, ports: [{ port: 80, targetPort: 'http', protocol: 'TCP' }], clusterIP: '10.96.0.1' },
+    spec: {
+      selector: { app: 'web' },
+      ports: [{ port: 80, targetPort: 'http', protocol: 'TCP' }],
+      clusterIP: '10.96.0.1',
+    },
   },
   ...over,
 })
@@ -146,7 +152,8 @@ check('services: addresses are stored and found in canonical form', async () => 
   const v6 = address6()
   const body = service({ svc_ip: v6.toUpperCase().replace('::', ':0:0:0:0:0:00:') })
   assert.equal((await b.post('/svc/spec', body)).json.svc_ip, v6)
-  for (const spelling of [v6, v6.toUpperCase(), body.svc_ip]) assert.equal((await svc(spelling)).json?.svc_ip, v6, spelling)
+  for (const spelling of [v6, v6.toUpperCase(), body.svc_ip])
+    assert.equal((await svc(spelling)).json?.svc_ip, v6, spelling)
   const four = await postService()
   assert.equal((await svc(`::ffff:${four.svc_ip}`)).json?.svc_name, four.svc_name)
 })
@@ -216,7 +223,11 @@ check('services: a body that is not a JSON object is 400', async () => {
 })
 
 check('services: U+0000 in a string is refused and writes nothing', async () => {
-  for (const over of [{ svc_name: '\u0000' }, { svc_namespace: 'a\u0000' }, { service_spec: { spec: { selector: { a: '\u0000' } } } }]) {
+  for (const over of [
+    { svc_name: '\u0000' },
+    { svc_namespace: 'a\u0000' },
+    { service_spec: { spec: { selector: { a: '\u0000' } } } },
+  ]) {
     const body = service(over)
     const r = await b.post('/svc/spec', body)
     assert.ok([400, 422].includes(r.status), `${JSON.stringify(over)}: ${r.status}`)
@@ -387,7 +398,10 @@ check('syscalls: simultaneous posts of one pod lose no name', async () => {
     Array.from({ length: 20 }, (_, i) => b.post('/pod/syscalls', [{ ...e, syscalls: [`call${i}`, 'read'] }])),
   )
   assert.deepEqual([...new Set(answers.map((r) => r.status))], [200])
-  assert.deepEqual((await names(e.pod_name)).split(',').sort(), ['read', ...Array.from({ length: 20 }, (_, i) => `call${i}`)].sort())
+  assert.deepEqual(
+    (await names(e.pod_name)).split(',').sort(),
+    ['read', ...Array.from({ length: 20 }, (_, i) => `call${i}`)].sort(),
+  )
 })
 
 check('services-syscalls: HEAD answers like GET without a body', async () => {

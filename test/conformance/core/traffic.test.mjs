@@ -41,7 +41,8 @@ const KEYS = [
 const STRINGS = KEYS.slice(1, 10)
 const MIB = 1024 * 1024
 const BASE = Math.floor(Date.now() / 1000) - 2 * 3600
-const at = (seconds, fraction = '') => new Date((BASE + seconds) * 1000).toISOString().slice(0, 19) + (fraction && `.${fraction}`)
+const at = (seconds, fraction = '') =>
+  new Date((BASE + seconds) * 1000).toISOString().slice(0, 19) + (fraction && `.${fraction}`)
 
 let count = 0
 const name = (stem = 'pod') => `${stem}-t${String(++count).padStart(4, '0')}`
@@ -88,8 +89,10 @@ async function nothing(...names) {
     assert.equal(r.text, 'No data found')
   }
 }
-const raw = (path, body, headers = { 'content-type': 'application/json' }) => b.request('POST', path, { body, headers, raw: true })
-const newestFirst = (x, y) => (x.time_stamp < y.time_stamp ? 1 : x.time_stamp > y.time_stamp ? -1 : x.uuid < y.uuid ? 1 : -1)
+const raw = (path, body, headers = { 'content-type': 'application/json' }) =>
+  b.request('POST', path, { body, headers, raw: true })
+const newestFirst = (x, y) =>
+  x.time_stamp < y.time_stamp ? 1 : x.time_stamp > y.time_stamp ? -1 : x.uuid < y.uuid ? 1 : -1
 
 /** Posts JSON in three pieces, resting between them, and stops as soon as an answer comes; answers its status. */
 function sendLarge(path, text, { chunked = false } = {}) {
@@ -173,7 +176,10 @@ check('traffic: a batch answers the number of rows inserted', async () => {
   const flows = Array.from({ length: 10 }, () => flow({ pod_name: n }))
   assert.equal(await batch(flows), 10)
   assert.equal(await batch(flows.map((f) => again(f))), 0)
-  assert.equal(await batch([...flows.slice(0, 3).map((f) => again(f)), flow({ pod_name: n }), flow({ pod_name: n })]), 2)
+  assert.equal(
+    await batch([...flows.slice(0, 3).map((f) => again(f)), flow({ pod_name: n }), flow({ pod_name: n })]),
+    2,
+  )
   assert.equal((await rows(n)).length, 12)
 })
 
@@ -183,7 +189,10 @@ check('traffic: an empty batch is zero', async () => {
 
 check('traffic: repeats inside one batch are dropped, the first is kept', async () => {
   const f = flow()
-  assert.equal(await batch([f, again(f, { time_stamp: at(50) }), again(f, { pod_name: 'other', pod_namespace: 'other' })]), 1)
+  assert.equal(
+    await batch([f, again(f, { time_stamp: at(50) }), again(f, { pod_name: 'other', pod_namespace: 'other' })]),
+    1,
+  )
   assert.deepEqual(
     (await rows(f.pod_name)).map((r) => [r.uuid, r.time_stamp]),
     [[f.uuid, f.time_stamp]],
@@ -276,7 +285,10 @@ check('traffic: UDP pairs inside one batch follow the same rule', async () => {
     ]),
     2,
   )
-  assert.deepEqual((await rows(f.pod_name)).map((r) => `${r.pod_port} ${r.traffic_in_out_port}`).sort(), ['40000 53', '40001 54'])
+  assert.deepEqual((await rows(f.pod_name)).map((r) => `${r.pod_port} ${r.traffic_in_out_port}`).sort(), [
+    '40000 53',
+    '40001 54',
+  ])
 })
 
 check('traffic: a null key member never matches a stored row, but does inside a batch', async () => {
@@ -299,7 +311,9 @@ check('traffic: addresses are compared and stored in canonical form', async () =
   const mapped = flow()
   await one(mapped)
   assert.equal(
-    await batch([again(mapped, { pod_ip: `::ffff:${mapped.pod_ip}`, traffic_in_out_ip: `::FFFF:${mapped.traffic_in_out_ip}` })]),
+    await batch([
+      again(mapped, { pod_ip: `::ffff:${mapped.pod_ip}`, traffic_in_out_ip: `::FFFF:${mapped.traffic_in_out_ip}` }),
+    ]),
     0,
   )
   const both = flow()
@@ -366,7 +380,9 @@ check('traffic: by name with no rows is 404', async () => {
 
 check('traffic: by name is newest first, equal times by uuid downwards', async () => {
   const n = name()
-  const flows = [at(100), at(100, '000001'), at(99, '999999'), at(100), at(100), at(101)].map((t) => flow({ pod_name: n, time_stamp: t }))
+  const flows = [at(100), at(100, '000001'), at(99, '999999'), at(100), at(100), at(101)].map((t) =>
+    flow({ pod_name: n, time_stamp: t }),
+  )
   await batch(flows)
   assert.deepEqual(
     (await rows(n)).map((r) => r.uuid),
@@ -393,7 +409,9 @@ const loaded = () =>
     const micros = (f) => f.time_stamp.padEnd(26, '0')
     return {
       n,
-      uuids: [...flows].sort((x, y) => newestFirst({ ...x, time_stamp: micros(x) }, { ...y, time_stamp: micros(y) })).map((f) => f.uuid),
+      uuids: [...flows]
+        .sort((x, y) => newestFirst({ ...x, time_stamp: micros(x) }, { ...y, time_stamp: micros(y) }))
+        .map((f) => f.uuid),
     }
   })())
 
@@ -472,7 +490,15 @@ check('traffic: times keep microseconds', async () => {
 })
 
 check('traffic: a zone or another form of time is 400 and writes nothing', async () => {
-  for (const bad of [`${at(0)}Z`, `${at(0)}+02:00`, at(0).replace('T', ' '), '2026-02-30T00:00:00', '', 'now', 1700000000]) {
+  for (const bad of [
+    `${at(0)}Z`,
+    `${at(0)}+02:00`,
+    at(0).replace('T', ' '),
+    '2026-02-30T00:00:00',
+    '',
+    'now',
+    1700000000,
+  ]) {
     const [f, good] = [flow({ time_stamp: bad }), flow()]
     assert.equal((await b.post('/pod/traffic', f)).status, 400, `${bad}`)
     assert.equal((await b.post('/pod/traffic/batch', [good, f])).status, 400, `${bad}`)

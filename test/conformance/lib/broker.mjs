@@ -45,7 +45,9 @@ export async function startBroker({ env = {}, dataDir, wait = true, healthTimeou
     throw new Error('dist/lib/server.js is missing: run `npm run build` first')
   }
   const clean = Object.fromEntries(
-    ['PATH', 'HOME', 'USER', 'LANG', 'TMPDIR', 'LD_LIBRARY_PATH'].flatMap((k) => (process.env[k] ? [[k, process.env[k]]] : [])),
+    ['PATH', 'HOME', 'USER', 'LANG', 'TMPDIR', 'LD_LIBRARY_PATH'].flatMap((k) =>
+      process.env[k] ? [[k, process.env[k]]] : [],
+    ),
   )
   const child = spawn(command, {
     shell: true,
@@ -103,7 +105,8 @@ export async function startBroker({ env = {}, dataDir, wait = true, healthTimeou
   if (wait) {
     const end = Date.now() + healthTimeoutMs
     for (;;) {
-      if (child.exitCode !== null) throw new Error(`broker exited with ${child.exitCode} before it was healthy:\n${log.slice(-4000)}`)
+      if (child.exitCode !== null)
+        throw new Error(`broker exited with ${child.exitCode} before it was healthy:\n${log.slice(-4000)}`)
       const ok = await fetch(`${url}/health`).then(
         (r) => r.status === 200,
         () => false,
@@ -128,7 +131,13 @@ export function client(url, token) {
       h['content-type'] ??= 'application/json'
       body = JSON.stringify(body)
     }
-    const r = await fetch(url + path, { method, headers: h, body, redirect: 'manual', ...(raw && body ? { duplex: 'half' } : {}) })
+    const r = await fetch(url + path, {
+      method,
+      headers: h,
+      body,
+      redirect: 'manual',
+      ...(raw && body ? { duplex: 'half' } : {}),
+    })
     const text = await r.text()
     let json
     try {

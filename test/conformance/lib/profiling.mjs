@@ -66,10 +66,14 @@ export function plainly(r, status = 400, what = '') {
   return r
 }
 export const inOrder = (o, keys, what = 'object') => assert.deepEqual(Object.keys(o), keys, `keys of ${what}, in order`)
-export const sameKeys = (o, keys, what = 'object') => assert.deepEqual(Object.keys(o).sort(), [...keys].sort(), `keys of ${what}`)
+export const sameKeys = (o, keys, what = 'object') =>
+  assert.deepEqual(Object.keys(o).sort(), [...keys].sort(), `keys of ${what}`)
 export const near = (actual, expected, what = 'number') => {
   assert.equal(typeof actual, 'number', `${what} is a number: ${JSON.stringify(actual)}`)
-  assert.ok(Math.abs(actual - expected) <= 1e-6 * Math.max(1, Math.abs(expected)), `${what}: ${actual} is not ${expected}`)
+  assert.ok(
+    Math.abs(actual - expected) <= 1e-6 * Math.max(1, Math.abs(expected)),
+    `${what}: ${actual} is not ${expected}`,
+  )
 }
 /** Text order by bytes, as the lists are ordered. */
 export const byBytes = (a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))
@@ -80,8 +84,11 @@ export async function metric(b, name, labels) {
   for (const line of r.text.split('\n')) {
     const m = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})?\s+(\S+)/.exec(line)
     if (!m || m[1] !== name) continue
-    const have = Object.fromEntries([...(m[2] ?? '').matchAll(/([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"/g)].map((x) => [x[1], x[2]]))
-    if (Object.entries(labels ?? {}).every(([k, v]) => have[k] === v)) return labels ? { value: Number(m[3]), labels: have } : Number(m[3])
+    const have = Object.fromEntries(
+      [...(m[2] ?? '').matchAll(/([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"/g)].map((x) => [x[1], x[2]]),
+    )
+    if (Object.entries(labels ?? {}).every(([k, v]) => have[k] === v))
+      return labels ? { value: Number(m[3]), labels: have } : Number(m[3])
   }
   return undefined
 }
@@ -214,7 +221,12 @@ export function profiling(b) {
       ok(await b.post('/pod/syscalls', records))
     },
     /** Posts pods of one workload, then their syscalls: pods = [{ name?, names, arch?, level? }]. Returns { ns, kind, name, pods }. */
-    async workload({ ns = unique('ns'), kind = 'Deployment', name = 'web', pods = [{ names: ['read', 'write'] }] } = {}) {
+    async workload({
+      ns = unique('ns'),
+      kind = 'Deployment',
+      name = 'web',
+      pods = [{ names: ['read', 'write'] }],
+    } = {}) {
       const named = pods.map((p) => ({ level: 'full', arch: 'x86_64', ...p, name: p.name ?? unique(`${ns}-pod`) }))
       await self.pods(...named.map((p) => pod({ ns, kind, workload: name, name: p.name, level: p.level })))
       const posted = named.filter((p) => p.names)
@@ -224,7 +236,9 @@ export function profiling(b) {
     list,
     /** The entry of the list. */
     async entry(w) {
-      const mine = (await list()).filter((e) => e.namespace === w.ns && e.kind === (w.kind ?? 'Deployment') && e.name === w.name)
+      const mine = (await list()).filter(
+        (e) => e.namespace === w.ns && e.kind === (w.kind ?? 'Deployment') && e.name === w.name,
+      )
       assert.ok(mine.length <= 1, 'one entry per workload')
       return mine[0]
     },
@@ -237,11 +251,13 @@ export function profiling(b) {
     node: (node_name, body = { paths: [] }) => b.post('/seccomp/node-status', { node_name, ...body }),
     exported: (w, params) => b.get(`${workloadPath(w.ns, w.kind ?? 'Deployment', w.name)}/export${query(params)}`),
     edited: (w, body) => b.post(`${workloadPath(w.ns, w.kind ?? 'Deployment', w.name)}/export`, body),
-    drain: (node, denials, over = {}) => b.post('/seccomp/denials', { node, capturing: true, intervalSeconds: 10, denials, ...over }),
+    drain: (node, denials, over = {}) =>
+      b.post('/seccomp/denials', { node, capturing: true, intervalSeconds: 10, denials, ...over }),
     denials: (params) => b.get(`/seccomp/denials${query(params)}`),
     executables: (entries) => b.post('/runtime/executables', entries),
     heartbeats: (entries) => b.post('/runtime/coverage', entries),
-    runtime: (w, params) => b.get(`/workloads/${seg(w.ns)}/${seg(w.kind ?? 'Deployment')}/${seg(w.name)}/runtime${query(params)}`),
+    runtime: (w, params) =>
+      b.get(`/workloads/${seg(w.ns)}/${seg(w.kind ?? 'Deployment')}/${seg(w.name)}/runtime${query(params)}`),
     image: (d, params) => b.get(`/images/${seg(d).replaceAll('%3A', ':')}/runtime${query(params)}`),
     samples: (body) => b.post('/pod/compute/batch', body),
     history: (body) => b.post('/pod/compute/history/batch', body),
@@ -372,7 +388,8 @@ export function yaml(text) {
     assert.equal(i, s.length, `YAML: leftovers in ${s}`)
     return out
   }
-  const keyed = (s) => /^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s"'#[\]{}&*!|>%@`-][^#]*?|-[^\s#][^#]*?)\s*:(?:\s+(.*))?$/.exec(s)
+  const keyed = (s) =>
+    /^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s"'#[\]{}&*!|>%@`-][^#]*?|-[^\s#][^#]*?)\s*:(?:\s+(.*))?$/.exec(s)
   const scalar = (s, indent) => {
     const block = /^([|>])([+-]?)\d?$/.exec(uncomment(s))
     if (!block) return flow(uncomment(s))
@@ -434,7 +451,9 @@ export function yaml(text) {
       }
       skip()
       out[key] =
-        at < lines.length && (lines[at].indent > own || (lines[at].indent === own && /^-(\s|$)/.test(lines[at].text))) ? node(own) : null
+        at < lines.length && (lines[at].indent > own || (lines[at].indent === own && /^-(\s|$)/.test(lines[at].text)))
+          ? node(own)
+          : null
     }
     return out
   }
@@ -451,7 +470,9 @@ async function serverPrograms() {
   const found = []
   for (const dir of (process.env.PATH ?? '').split(delimiter)) found.push(dir)
   try {
-    found.push(execFileSync('pg_config', ['--bindir'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim())
+    found.push(
+      execFileSync('pg_config', ['--bindir'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim(),
+    )
   } catch {
     /* none */
   }
@@ -471,11 +492,24 @@ export async function postgres() {
   const data = await mkdtemp(join(tmpdir(), 'postgres-conformance-'))
   const who = asRoot ? { uid: 65_534, gid: 65_534 } : {}
   if (asRoot) await chown(data, who.uid, who.gid)
-  const env = Object.fromEntries(['PATH', 'LD_LIBRARY_PATH', 'LANG'].flatMap((k) => (process.env[k] ? [[k, process.env[k]]] : [])))
+  const env = Object.fromEntries(
+    ['PATH', 'LD_LIBRARY_PATH', 'LANG'].flatMap((k) => (process.env[k] ? [[k, process.env[k]]] : [])),
+  )
   const gone = () => rm(data, { recursive: true, force: true })
   const started = (command, args) =>
     spawn(command, args, { cwd: data, env: { ...env, HOME: data }, stdio: ['ignore', 'pipe', 'pipe'], ...who })
-  const init = started(join(bin, 'initdb'), ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'])
+  const init = started(join(bin, 'initdb'), [
+    '-D',
+    data,
+    '-U',
+    'postgres',
+    '-A',
+    'trust',
+    '-E',
+    'UTF8',
+    '--locale=C',
+    '--no-sync',
+  ])
   let log = ''
   init.stdout.on('data', (d) => {
     log += d
@@ -758,7 +792,14 @@ export const computeKeys = {
 
 const computeIdentity = (ns, name, container) => {
   const uid = podUid(`${ns}/${name}`)
-  return { container_uid: `${uid}/${container}`, pod_uid: uid, pod_name: name, namespace: ns, container, cgroup_id: 4000 + next() }
+  return {
+    container_uid: `${uid}/${container}`,
+    pod_uid: uid,
+    pod_name: name,
+    namespace: ns,
+    container,
+    cgroup_id: 4000 + next(),
+  }
 }
 /** A run-queue block with a histogram of 24 buckets. */
 export const computeRunq = (over = {}) => ({
@@ -784,7 +825,14 @@ export const computeBlame = (wait_ns, over = {}) => {
   }
 }
 /** A container of POST /pod/compute/batch. */
-export const computeSample = ({ ns = 'compute', pod: name = unique('load'), container = 'app', cpu, memory, ...over } = {}) => ({
+export const computeSample = ({
+  ns = 'compute',
+  pod: name = unique('load'),
+  container = 'app',
+  cpu,
+  memory,
+  ...over
+} = {}) => ({
   ...computeIdentity(ns, name, container),
   cpu: {
     usage_usec: 500_000,
@@ -818,7 +866,14 @@ export const computeSample = ({ ns = 'compute', pod: name = unique('load'), cont
   ...over,
 })
 /** A container of POST /pod/compute/history/batch. */
-export const computeMinute = ({ ns = 'compute', pod: name = unique('load'), container = 'app', cpu, memory, ...over } = {}) => ({
+export const computeMinute = ({
+  ns = 'compute',
+  pod: name = unique('load'),
+  container = 'app',
+  cpu,
+  memory,
+  ...over
+} = {}) => ({
   ...computeIdentity(ns, name, container),
   samples: 12,
   cpu: {
@@ -886,7 +941,9 @@ export const computeMinutes = (containers, { at = Date.now(), ...over } = {}) =>
 export async function computeJob(b, name, { env = {}, args = [], killAfterMs } = {}) {
   if (process.env.BROKER_CMD && !existsSync(join(root, 'dist/jobs/run.js'))) return null
   const clean = Object.fromEntries(
-    ['PATH', 'HOME', 'USER', 'LANG', 'TMPDIR', 'LD_LIBRARY_PATH'].flatMap((k) => (process.env[k] ? [[k, process.env[k]]] : [])),
+    ['PATH', 'HOME', 'USER', 'LANG', 'TMPDIR', 'LD_LIBRARY_PATH'].flatMap((k) =>
+      process.env[k] ? [[k, process.env[k]]] : [],
+    ),
   )
   const child = spawn('node', ['dist/jobs/run.js', name, ...args], {
     cwd: root,
@@ -912,7 +969,17 @@ export const findingsKeys = {
   answer: ['findings', 'truncated', 'victims_evaluated', 'history_disabled'],
   finding: ['kind', 'severity', 'victim', 'culprit', 'evidence', 'first_seen', 'last_seen', 'message'],
   victim: ['pod_uid', 'namespace', 'pod_name', 'container', 'container_uid', 'node'],
-  culprit: ['kind', 'ref', 'pod_uid', 'namespace', 'pod_name', 'container_uid', 'blame_share', 'cpu_usage_millis', 'cpu_request_millis'],
+  culprit: [
+    'kind',
+    'ref',
+    'pod_uid',
+    'namespace',
+    'pod_name',
+    'container_uid',
+    'blame_share',
+    'cpu_usage_millis',
+    'cpu_request_millis',
+  ],
   evidence: [
     'window_minutes',
     'cpu_psi_some10_max',
@@ -926,7 +993,12 @@ export const findingsKeys = {
   ],
 }
 /** A container of a findings case; `times` are those of its rows once they are posted. */
-export const findingsContainer = ({ ns = unique('ns'), node = unique('node'), pod: name = unique('pod'), container = 'app' } = {}) => {
+export const findingsContainer = ({
+  ns = unique('ns'),
+  node = unique('node'),
+  pod: name = unique('pod'),
+  container = 'app',
+} = {}) => {
   const { container_uid: uid, pod_uid: pod_ } = computeIdentity(ns, name, container)
   return { ns, node, pod: name, container, uid, pod_uid: pod_, ref: `${ns}/${name}/${container}`, times: [] }
 }
@@ -969,7 +1041,12 @@ export const findingsMinute = (c, r = {}) => {
       pgmajfault: 0,
     },
     runq: runq
-      ? computeRunq({ count: r.events ?? 100, p99_us: r.p99 ?? 1500, max_us: Math.max(4000, r.p99 ?? 0), overflow: r.overflow ?? 0 })
+      ? computeRunq({
+          count: r.events ?? 100,
+          p99_us: r.p99 ?? 1500,
+          max_us: Math.max(4000, r.p99 ?? 0),
+          overflow: r.overflow ?? 0,
+        })
       : null,
     blame: r.blame ?? [],
     ...r.as,
@@ -996,9 +1073,14 @@ export async function findingsPost(p, histories, { newest = 20, resolution = 60 
 }
 /** Reports the memory pressure of a node. */
 export const findingsNode = async (p, node, mem_some10) =>
-  ok(await p.samples(computeTick([], { node, node_pressure: { cpu_some10: 1, cpu_full10: 0, mem_some10, mem_full10: 0 } })))
+  ok(
+    await p.samples(
+      computeTick([], { node, node_pressure: { cpu_some10: 1, cpu_full10: 0, mem_some10, mem_full10: 0 } }),
+    ),
+  )
 /** An entry of blame: one of our containers as the culprit, or a group outside the pods. */
-export const findingsBlame = (c, wait_ns, over = {}) => computeBlame(wait_ns, { ref: c.ref, container_uid: c.uid, ...over })
+export const findingsBlame = (c, wait_ns, over = {}) =>
+  computeBlame(wait_ns, { ref: c.ref, container_uid: c.uid, ...over })
 export const findingsOutside = (kind, ref, wait_ns) => computeBlame(wait_ns, { kind, ref, container_uid: null })
 /** GET /compute/findings; every answer is held against the shape of the spec, the order and the limit of one CPU and one memory finding each. */
 export async function findingsRead(p, params) {
@@ -1014,13 +1096,18 @@ export async function findingsRead(p, params) {
     sameKeys(f.victim, findingsKeys.victim, 'victim')
     sameKeys(f.evidence, findingsKeys.evidence, 'evidence')
     if (f.culprit !== null) sameKeys(f.culprit, findingsKeys.culprit, 'culprit')
-    assert.ok(['noisy-neighbor', 'cpu-throttled', 'cpu-contended', 'memory-pressure', 'memory-limit-thrash'].includes(f.kind), f.kind)
+    assert.ok(
+      ['noisy-neighbor', 'cpu-throttled', 'cpu-contended', 'memory-pressure', 'memory-limit-thrash'].includes(f.kind),
+      f.kind,
+    )
     assert.ok(['critical', 'high', 'medium'].includes(f.severity), f.severity)
-    if (['cpu-throttled', 'cpu-contended', 'memory-limit-thrash'].includes(f.kind)) assert.equal(f.culprit, null, f.kind)
+    if (['cpu-throttled', 'cpu-contended', 'memory-limit-thrash'].includes(f.kind))
+      assert.equal(f.culprit, null, f.kind)
     if (f.kind === 'noisy-neighbor') assert.notEqual(f.culprit, null, f.kind)
     for (const time of [f.first_seen, f.last_seen]) assert.match(time, rfcWholeTime)
     assert.ok(f.message.startsWith(`${f.victim.namespace}/${f.victim.pod_name}`), f.message)
-    for (const [k, v] of Object.entries(f.evidence)) if (k !== 'runq_p99_us_max' || v !== null) assert.equal(typeof v, 'number', k)
+    for (const [k, v] of Object.entries(f.evidence))
+      if (k !== 'runq_p99_us_max' || v !== null) assert.equal(typeof v, 'number', k)
     assert.equal(f.evidence.window_minutes, 5)
   }
   const places = json.findings.map(place)

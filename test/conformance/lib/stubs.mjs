@@ -8,12 +8,21 @@ export async function stubServer(handler) {
     let body = ''
     for await (const c of req) body += c
     const url = new URL(req.url, 'http://stub')
-    seen.push({ method: req.method, path: url.pathname, query: Object.fromEntries(url.searchParams), headers: req.headers, body })
+    seen.push({
+      method: req.method,
+      path: url.pathname,
+      query: Object.fromEntries(url.searchParams),
+      headers: req.headers,
+      body,
+    })
     const out = await handler(req, body, url)
     if (out === 'hang') return
     if (out === 'reset') return res.destroy()
     if (out.delayMs) await new Promise((ok) => setTimeout(ok, out.delayMs))
-    res.writeHead(out.status ?? 200, { 'content-type': out.json !== undefined ? 'application/json' : 'text/plain', ...out.headers })
+    res.writeHead(out.status ?? 200, {
+      'content-type': out.json !== undefined ? 'application/json' : 'text/plain',
+      ...out.headers,
+    })
     res.end(out.json !== undefined ? JSON.stringify(out.json) : (out.text ?? ''))
   })
   await new Promise((ok) => server.listen(0, '127.0.0.1', ok))

@@ -73,7 +73,13 @@ export const vulns = (image, findings = [], over = {}) => ({
   vulnerabilities: findings,
   ...over,
 })
-export const component = (name, over = {}) => ({ name, version: '1.0', purl: `pkg:generic/${name}@1.0`, type: 'generic', ...over })
+export const component = (name, over = {}) => ({
+  name,
+  version: '1.0',
+  purl: `pkg:generic/${name}@1.0`,
+  type: 'generic',
+  ...over,
+})
 export const sbom = (image, components = [], over = {}) => ({
   schema_version: 1,
   image: typeof image === 'string' ? { digest: image } : image,
@@ -84,9 +90,25 @@ export const sbom = (image, components = [], over = {}) => ({
   components,
   ...over,
 })
-export const keylessIdentity = { signer_kind: 'keyless', issuer: 'https://issuer.test', san: 'https://ci.test/team/app/build' }
-export const signature = (over = {}) => ({ format: 'cosign-bundle', source: 'referrers', verified: true, ...keylessIdentity, ...over })
-export const unverified = (error, over = {}) => ({ format: 'cosign-bundle', source: 'referrers', verified: false, error, ...over })
+export const keylessIdentity = {
+  signer_kind: 'keyless',
+  issuer: 'https://issuer.test',
+  san: 'https://ci.test/team/app/build',
+}
+export const signature = (over = {}) => ({
+  format: 'cosign-bundle',
+  source: 'referrers',
+  verified: true,
+  ...keylessIdentity,
+  ...over,
+})
+export const unverified = (error, over = {}) => ({
+  format: 'cosign-bundle',
+  source: 'referrers',
+  verified: false,
+  error,
+  ...over,
+})
 export const statement = (over = {}) => ({
   format: 'bundle',
   source: 'referrers',
@@ -129,7 +151,15 @@ export const container = (image, over = {}) => ({
   ...over,
 })
 /** A pod record as a node agent posts it. `kind: null` makes a bare pod. */
-export function pod({ name = `pod-${next()}`, ns, kind = 'Deployment', workload = 'web', ip = address(), containers, ...over }) {
+export function pod({
+  name = `pod-${next()}`,
+  ns,
+  kind = 'Deployment',
+  workload = 'web',
+  ip = address(),
+  containers,
+  ...over
+}) {
   return {
     pod_name: name,
     pod_namespace: ns,
@@ -243,7 +273,11 @@ export function session(b) {
  * `pieces` are written in order: Buffers and strings as they are, numbers are pauses in milliseconds. Resolves with the answer
  * ({ status, headers, text, json }), or with { status: 0 } when the connection ended without one.
  */
-export function rawPost(b, path, { token = tokens.supplychain, headers = {}, pieces = [], timeoutMs = 50_000, method = 'POST' } = {}) {
+export function rawPost(
+  b,
+  path,
+  { token = tokens.supplychain, headers = {}, pieces = [], timeoutMs = 50_000, method = 'POST' } = {},
+) {
   const { hostname, port } = new URL(b.url)
   return new Promise((done, failed) => {
     const socket = connect(Number(port), hostname)

@@ -78,7 +78,8 @@ class Reader {
       if (Object.hasOwn(out, found.name)) this.fail('repeated key')
       this.n += 1
       if (/^\s*(#.*)?$/.test(found.rest)) {
-        const nested = !this.done && (this.indent > at || (this.indent === at && /^-(\s|$)/.test(this.lines[this.n].slice(at))))
+        const nested =
+          !this.done && (this.indent > at || (this.indent === at && /^-(\s|$)/.test(this.lines[this.n].slice(at))))
         out[found.name] = nested ? this.node(at) : null
       } else out[found.name] = this.inline(found.rest.trimStart(), at)
     }
@@ -216,7 +217,8 @@ function flow(text) {
       return scalar(quoted[0])
     }
     const start = i
-    while (i < text.length && !(stops?.includes(text[i]) && (text[i] !== ':' || /[\s,}]|$/.test(text[i + 1] ?? '')))) i += 1
+    while (i < text.length && !(stops?.includes(text[i]) && (text[i] !== ':' || /[\s,}]|$/.test(text[i + 1] ?? ''))))
+      i += 1
     return scalar(text.slice(start, i).trim())
   }
   const out = value('')

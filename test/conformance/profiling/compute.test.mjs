@@ -86,8 +86,18 @@ const without = (o, ...keys) => {
 check('compute: a sample is a row of latest, its keys in the order of the sheet', async () => {
   const ns = unique('row')
   const at = now()
-  const blame = [computeBlame(9_000_000), computeBlame(4_000_000, { kind: 'kernel', ref: 'kernel', container_uid: null })]
-  const c = computeSample({ ns, pod: 'web-0', container: 'app', runq: computeRunq({ overflow: 2 }), blame, of_no_interest: 1 })
+  const blame = [
+    computeBlame(9_000_000),
+    computeBlame(4_000_000, { kind: 'kernel', ref: 'kernel', container_uid: null }),
+  ]
+  const c = computeSample({
+    ns,
+    pod: 'web-0',
+    container: 'app',
+    runq: computeRunq({ overflow: 2 }),
+    blame,
+    of_no_interest: 1,
+  })
   assert.deepEqual(await sample([c], { at, node: 'node-row', of_no_interest: {} }), { accepted: 1 })
   const got = await latest(ns)
   assert.deepEqual(Object.keys(got).sort(), ['containers', 'nodes'])
@@ -138,20 +148,25 @@ check('compute: a sample is a row of latest, its keys in the order of the sheet'
   })
 })
 
-check('compute: without a probe the run-queue values are null, without a quota, request or limit so are those', async () => {
-  const ns = unique('bare')
-  const c = computeSample({
-    ns,
-    cpu: { quota_usec: null, request_millis: null, limit_millis: null, period_usec: undefined },
-    memory: { limit: null, request: null },
-  })
-  await sample([c])
-  const row = await only(ns)
-  for (const k of ['runq_count', 'runq_p50_us', 'runq_p95_us', 'runq_p99_us', 'runq_max_us', 'runq_overflow']) assert.equal(row[k], null, k)
-  for (const k of ['cpu_quota_usec', 'cpu_request_millis', 'cpu_limit_millis', 'mem_limit', 'mem_request']) assert.equal(row[k], null, k)
-  assert.equal(row.cpu_period_usec, 100_000, 'the default period')
-  assert.deepEqual([row.blame, row.blame_omitted, row.blame_omitted_wait_ns], [[], 0, 0])
-})
+check(
+  'compute: without a probe the run-queue values are null, without a quota, request or limit so are those',
+  async () => {
+    const ns = unique('bare')
+    const c = computeSample({
+      ns,
+      cpu: { quota_usec: null, request_millis: null, limit_millis: null, period_usec: undefined },
+      memory: { limit: null, request: null },
+    })
+    await sample([c])
+    const row = await only(ns)
+    for (const k of ['runq_count', 'runq_p50_us', 'runq_p95_us', 'runq_p99_us', 'runq_max_us', 'runq_overflow'])
+      assert.equal(row[k], null, k)
+    for (const k of ['cpu_quota_usec', 'cpu_request_millis', 'cpu_limit_millis', 'mem_limit', 'mem_request'])
+      assert.equal(row[k], null, k)
+    assert.equal(row.cpu_period_usec, 100_000, 'the default period')
+    assert.deepEqual([row.blame, row.blame_omitted, row.blame_omitted_wait_ns], [[], 0, 0])
+  },
+)
 
 check('compute: the usage is the delta over the interval that it covers', async () => {
   for (const [usage_usec, interval_ms, expected] of [
@@ -179,9 +194,12 @@ check('compute: the next sample replaces the row, a container that it does not n
   const at = now() - 10 * SECOND
   const [one, two] = [computeSample({ ns, pod: 'one', blame: [computeBlame(10)] }), computeSample({ ns, pod: 'two' })]
   await sample([one, two], { at })
-  assert.deepEqual(await sample([{ ...one, blame: [], memory: { ...one.memory, current: 1, limit: null } }], { at: at + 5 * SECOND }), {
-    accepted: 1,
-  })
+  assert.deepEqual(
+    await sample([{ ...one, blame: [], memory: { ...one.memory, current: 1, limit: null } }], { at: at + 5 * SECOND }),
+    {
+      accepted: 1,
+    },
+  )
   const { containers } = await latest(ns)
   assert.deepEqual(
     containers.map((r) => [r.pod_name, r.ts, r.mem_current, r.mem_limit, r.blame]),
@@ -201,7 +219,8 @@ check('compute: of a container that is twice in a batch the last entry counts', 
 })
 
 check('compute: latest needs a namespace', async () => {
-  for (const q of ['', '?namespace=', '?namespace=%20%20', '?node=node-a']) plainly(await b.get(`/compute/latest${q}`), 400, q)
+  for (const q of ['', '?namespace=', '?namespace=%20%20', '?node=node-a'])
+    plainly(await b.get(`/compute/latest${q}`), 400, q)
 })
 
 check('compute: latest of a namespace without samples is empty', async () => {
@@ -211,8 +230,12 @@ check('compute: latest of a namespace without samples is empty', async () => {
 check('compute: latest is ordered by pod and container and brings the nodes that host them', async () => {
   const ns = unique('order')
   const on = (n) => `${ns}-node-${n}`
-  await sample([computeSample({ ns, pod: 'b', container: 'z' }), computeSample({ ns, pod: 'a', container: 'side' })], { node: on(2) })
-  await sample([computeSample({ ns, pod: 'b', container: 'app' }), computeSample({ ns, pod: 'a', container: 'app' })], { node: on(1) })
+  await sample([computeSample({ ns, pod: 'b', container: 'z' }), computeSample({ ns, pod: 'a', container: 'side' })], {
+    node: on(2),
+  })
+  await sample([computeSample({ ns, pod: 'b', container: 'app' }), computeSample({ ns, pod: 'a', container: 'app' })], {
+    node: on(1),
+  })
   await sample([computeSample({ ns: `${ns}-other` })], { node: on(3) })
   const got = await latest(ns)
   assert.deepEqual(
@@ -239,7 +262,9 @@ check('compute: latest is ordered by pod and container and brings the nodes that
 check('compute: the five heaviest culprits are kept, heaviest first, the others counted', async () => {
   const ns = unique('blame')
   const waits = [30, 10, 70, 20, 60, 40, 50].map((n) => n * 1000)
-  const blame = waits.map((w) => computeBlame(w, { kind: 'system', ref: `system.slice/u${w}.service`, container_uid: null }))
+  const blame = waits.map((w) =>
+    computeBlame(w, { kind: 'system', ref: `system.slice/u${w}.service`, container_uid: null }),
+  )
   await sample([computeSample({ ns, blame })])
   const row = await only(ns)
   assert.deepEqual(
@@ -251,7 +276,9 @@ check('compute: the five heaviest culprits are kept, heaviest first, the others 
 
 check('compute: culprits that do not fit into a kibibyte are counted too', async () => {
   const ns = unique('wide')
-  const blame = [4000, 3000, 2000].map((w) => computeBlame(w, { ref: `other/${'p'.repeat(280)}/${w}`, container_uid: null }))
+  const blame = [4000, 3000, 2000].map((w) =>
+    computeBlame(w, { ref: `other/${'p'.repeat(280)}/${w}`, container_uid: null }),
+  )
   await sample([computeSample({ ns, blame })])
   const row = await only(ns)
   assert.deepEqual(row.blame, blame.slice(0, 2))
@@ -263,7 +290,13 @@ check('compute: culprits that do not fit into a kibibyte are counted too', async
 check('compute: a batch without containers is a heartbeat, and a row of GET /compute/nodes', async () => {
   const node = unique('beat')
   const at = now()
-  const bpf_occupancy = { runq_enqueued: 101, runq_hist: 102, pair: 103, hist_update_failures: 4, pair_update_failures: 5 }
+  const bpf_occupancy = {
+    runq_enqueued: 101,
+    runq_hist: 102,
+    pair: 103,
+    hist_update_failures: 4,
+    pair_update_failures: 5,
+  }
   assert.deepEqual(await sample([], { node, at, bpf_occupancy }), { accepted: 0 })
   const [row, ...more] = (await nodes()).filter((n) => n.node === node)
   assert.deepEqual(more, [])
@@ -330,13 +363,21 @@ check('compute: a node that only beats is known to GET /node/status, and stale',
   assert.deepEqual(without(row, 'lastHeartbeatAt'), { node, lastPodPostAt: null, alivePods: 0, stale: true })
   const gauge = (await nodes()).find((n) => n.node === node)
   assert.deepEqual([gauge.compute_enabled, gauge.interval_ms], [false, 300_000])
-  assert.ok(Math.abs(millis(gauge.updated_at) - millis(row.lastHeartbeatAt)) <= SECOND, 'the heartbeat is the update of the node row')
+  assert.ok(
+    Math.abs(millis(gauge.updated_at) - millis(row.lastHeartbeatAt)) <= SECOND,
+    'the heartbeat is the update of the node row',
+  )
 })
 
 check('compute: a heartbeat joins the pods of its node, moves with every batch and cures no staleness', async () => {
   const node = unique('busy')
   const at = Date.now() - 2 * HOUR
-  ok(await b.post('/pod/spec', pod({ ns: 'shop', node_name: node, time_stamp: new Date(at).toISOString().slice(0, -1) })))
+  ok(
+    await b.post(
+      '/pod/spec',
+      pod({ ns: 'shop', node_name: node, time_stamp: new Date(at).toISOString().slice(0, -1) }),
+    ),
+  )
   assert.equal((await nodeStatus(node)).lastHeartbeatAt, null)
   await sample([computeSample({ ns: unique('beats') })], { node })
   const first = await nodeStatus(node)
@@ -349,9 +390,12 @@ check('compute: a heartbeat joins the pods of its node, moves with every batch a
 
 check('compute: a history post is no heartbeat', async () => {
   const node = unique('recorder')
-  assert.deepEqual(await minutes([computeMinute({ ns: unique('recorded') })], { node, ctxt_per_sec: 5, compute_enabled: true }), {
-    accepted: 1,
-  })
+  assert.deepEqual(
+    await minutes([computeMinute({ ns: unique('recorded') })], { node, ctxt_per_sec: 5, compute_enabled: true }),
+    {
+      accepted: 1,
+    },
+  )
   assert.equal(
     (await nodes()).find((n) => n.node === node),
     undefined,
@@ -402,7 +446,11 @@ for (const [what, over] of [
 check('compute: a body that is no JSON object is refused', async () => {
   for (const path of ['/pod/compute/batch', '/pod/compute/history/batch']) {
     for (const body of ['[]', '7', 'null', '"x"', '{"node":"n', '']) {
-      refused(await b.request('POST', path, { raw: true, body, headers: { 'content-type': 'application/json' } }), 400, `${path} ${body}`)
+      refused(
+        await b.request('POST', path, { raw: true, body, headers: { 'content-type': 'application/json' } }),
+        400,
+        `${path} ${body}`,
+      )
     }
   }
 })
@@ -460,14 +508,21 @@ check('compute: bodies may have 16 MiB', async () => {
   ]) {
     assert.deepEqual(ok(await b.post(path, filled(make(), 15))).json, { accepted: 1 })
     const over = JSON.stringify(filled(make(), 16))
-    refused(await rawPost(b, path, { token: '', headers: { 'content-length': String(over.length) }, pieces: [over] }), 413)
+    refused(
+      await rawPost(b, path, { token: '', headers: { 'content-length': String(over.length) }, pieces: [over] }),
+      413,
+    )
   }
 })
 
 check('compute: a batch of 250 containers with 20 culprits each is taken whole', async () => {
   const ns = unique('full')
   const containers = Array.from({ length: 250 }, (_, i) =>
-    computeSample({ ns, pod: `p${String(i).padStart(3, '0')}`, blame: Array.from({ length: 20 }, (__, k) => computeBlame(1000 + k)) }),
+    computeSample({
+      ns,
+      pod: `p${String(i).padStart(3, '0')}`,
+      blame: Array.from({ length: 20 }, (__, k) => computeBlame(1000 + k)),
+    }),
   )
   assert.deepEqual(await sample(containers), { accepted: 250 })
   const rows = (await latest(ns)).containers
@@ -532,7 +587,10 @@ const identity = (c, node) => ({
 check('compute: a minute is a row of the history of its pod', async () => {
   const at = now() - 5 * SECOND
   const node = unique('node')
-  const [c, bare] = [computeMinute({ ns: unique('hist'), runq: computeRunq({ overflow: 4 }) }), computeMinute({ ns: unique('hist') })]
+  const [c, bare] = [
+    computeMinute({ ns: unique('hist'), runq: computeRunq({ overflow: 4 }) }),
+    computeMinute({ ns: unique('hist') }),
+  ]
   assert.deepEqual(await minutes([c, bare], { at, node }), { accepted: 2 })
   const [row, ...more] = await history(c)
   assert.deepEqual(more, [])
@@ -596,7 +654,8 @@ check('compute: minutes of the history is 60 by default and clamped to 1..10080'
   const c = computeMinute({ ns: unique('window') })
   const ages = [30 * SECOND, 2 * MINUTE, 58 * MINUTE, 62 * MINUTE, 10_070 * MINUTE, 10_090 * MINUTE]
   for (const age of ages) await minutes([c], { at: t - age })
-  const seen = async (value) => (await history(c, { minutes: value })).map((r) => ages.findIndex((age) => rfcWhole(t - age) === r.ts))
+  const seen = async (value) =>
+    (await history(c, { minutes: value })).map((r) => ages.findIndex((age) => rfcWhole(t - age) === r.ts))
   for (const [value, expected] of [
     [undefined, [2, 1, 0]],
     [60, [2, 1, 0]],
@@ -628,7 +687,10 @@ check('compute: a history post that is sent again changes nothing', async () => 
   const at = now() - MINUTE
   const node = unique('node')
   const body = computeMinutes(
-    [computeMinute({ ns, pod: 'one', blame: [computeBlame(500)] }), computeMinute({ ns, pod: 'two', blame: [computeBlame(700)] })],
+    [
+      computeMinute({ ns, pod: 'one', blame: [computeBlame(500)] }),
+      computeMinute({ ns, pod: 'two', blame: [computeBlame(700)] }),
+    ],
     { at, node },
   )
   const read = async () => [...(await Promise.all(body.containers.map((c) => history(c)))), await pairs({ node })]
@@ -847,17 +909,35 @@ check('compute: minutes past their hours are folded into rows of five minutes', 
   const hist = (...first) => [...first, ...Array(24 - first.length).fill(0)]
   const gauge = (avg, max, last) => ({ avg, max, last })
   const first = {
-    cpu: { ...app.cpu, usage_millis: gauge(100, 400, 300), psi_some10: gauge(2, 30), quota_usec: 100_000, nr_throttled: 1 },
+    cpu: {
+      ...app.cpu,
+      usage_millis: gauge(100, 400, 300),
+      psi_some10: gauge(2, 30),
+      quota_usec: 100_000,
+      nr_throttled: 1,
+    },
     memory: { ...app.memory, current: gauge(1000, 9000, 2000), refault: 5, oom_kill: 0 },
     runq: computeRunq({ count: 10, p50_us: 50, p99_us: 9000, hist: hist(1, 2, 7) }),
   }
   const second = {
-    cpu: { ...app.cpu, usage_millis: gauge(200, 300, 250), psi_some10: gauge(4, 10), quota_usec: 150_000, nr_throttled: 2 },
+    cpu: {
+      ...app.cpu,
+      usage_millis: gauge(200, 300, 250),
+      psi_some10: gauge(4, 10),
+      quota_usec: 150_000,
+      nr_throttled: 2,
+    },
     memory: { ...app.memory, current: gauge(3000, 4000, 3500), refault: 6, oom_kill: 1 },
     runq: computeRunq({ count: 20, p50_us: 60, p99_us: 100, overflow: 3, hist: hist(0, 4, 1) }),
   }
   const third = {
-    cpu: { ...app.cpu, usage_millis: gauge(600, 700, 50), psi_some10: gauge(6, 20), quota_usec: 300_000, nr_throttled: 4 },
+    cpu: {
+      ...app.cpu,
+      usage_millis: gauge(600, 700, 50),
+      psi_some10: gauge(6, 20),
+      quota_usec: 300_000,
+      nr_throttled: 4,
+    },
     memory: { ...app.memory, current: gauge(5000, 6000, 5500), refault: 7, oom_kill: 0 },
     runq: computeRunq({ count: 30, p50_us: 40, p99_us: 700, overflow: 1, hist: hist(3) }),
   }
@@ -965,7 +1045,8 @@ check('compute: a gauge that fell silent is not live, node rows stay an hour, wi
   const ns = unique('aged')
   const prune = (days) => run(c, o, 'compute-retention', { DATABASE_URL: pg.url, COMPUTE_HISTORY_RETENTION_DAYS: days })
   ok(await o.post('/pod/spec', pod({ ns, node_name: 'node-pods' })))
-  for (const node of ['node-pods', 'node-beat']) await sample(node === 'node-pods' ? [computeSample({ ns, pod: 'old' })] : [], { node }, t)
+  for (const node of ['node-pods', 'node-beat'])
+    await sample(node === 'node-pods' ? [computeSample({ ns, pod: 'old' })] : [], { node }, t)
   await pg.age(540)
   await sample([computeSample({ ns, pod: 'young' })], { node: 'node-young' }, t)
   if (!(await prune('7'))) return

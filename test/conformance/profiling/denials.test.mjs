@@ -127,7 +127,8 @@ check('denials: optional fields may be absent', async () => {
   assert.deepEqual(await drained([bare]), { accepted: 1 })
   const [row] = await rows({ namespace: v.ns })
   assert.deepEqual([row.syscallNr, row.actionRaw, row.arch], [null, null, null])
-  for (const t of [row.firstSeen, row.lastSeen]) assert.ok(Math.abs(Number(micros(t) / 1000n) - from) < 60_000, `about now: ${t}`)
+  for (const t of [row.firstSeen, row.lastSeen])
+    assert.ok(Math.abs(Number(micros(t) / 1000n) - from) < 60_000, `about now: ${t}`)
 })
 
 check('denials: an empty drain is accepted', async () => {
@@ -173,7 +174,10 @@ check('denials: the optional fields and the node of a row follow the newest drai
   assert.equal((await rows({ namespace: v.ns }))[0].arch, 'SCMP_ARCH_AARCH64')
   ok(await s.drain('node-b', [v.mine({ actionRaw: 5 })]))
   const [row] = await rows({ namespace: v.ns })
-  assert.deepEqual([row.syscallNr, row.actionRaw, row.arch, row.nodeName, row.count], [101, 5, 'SCMP_ARCH_AARCH64', 'node-b', 2])
+  assert.deepEqual(
+    [row.syscallNr, row.actionRaw, row.arch, row.nodeName, row.count],
+    [101, 5, 'SCMP_ARCH_AARCH64', 'node-b', 2],
+  )
 })
 
 check('denials: a time in the future becomes now, a reversed pair is put right', async () => {
@@ -209,17 +213,24 @@ for (const [what, over] of [
 ]) {
   check(`denials: an entry ${what} is dropped, the rest is stored`, async () => {
     const v = await victim()
-    assert.deepEqual(await drained([v.mine({ syscall: 'bpf' }), v.mine(over), v.mine({ syscall: 'mount' })]), { accepted: 2 })
+    assert.deepEqual(await drained([v.mine({ syscall: 'bpf' }), v.mine(over), v.mine({ syscall: 'mount' })]), {
+      accepted: 2,
+    })
     assert.deepEqual((await rows({ namespace: v.ns })).map((r) => r.syscall).sort(), ['bpf', 'mount'])
   })
 }
 
 check('denials: a drain needs a node, and a list', async () => {
-  for (const node of [undefined, null, '', '  ', 7, 'n'.repeat(254)]) refused(await s.drain(node, []), 400, String(node))
+  for (const node of [undefined, null, '', '  ', 7, 'n'.repeat(254)])
+    refused(await s.drain(node, []), 400, String(node))
   refused(await b.post('/seccomp/denials', { node: 'node-a', capturing: true, denials: {} }), 400)
   refused(await b.post('/seccomp/denials', []), 400)
   refused(
-    await b.request('POST', '/seccomp/denials', { raw: true, body: '{"node":"n', headers: { 'content-type': 'application/json' } }),
+    await b.request('POST', '/seccomp/denials', {
+      raw: true,
+      body: '{"node":"n',
+      headers: { 'content-type': 'application/json' },
+    }),
     400,
   )
 })
@@ -260,7 +271,8 @@ check('denials: since keeps rows seen at or after it, and needs a zone', async (
   assert.deepEqual(await since(rfc(t)), ['a3', 'a2'])
   assert.deepEqual(await since(new Date(t + 7_200_000).toISOString().replace('Z', '+02:00')), ['a3', 'a2'])
   assert.deepEqual(await since(rfc(t + 1)), ['a3'])
-  for (const bad of [rfc(t).replace('Z', ''), 'yesterday', '2025-13-01T00:00:00Z']) refused(await s.denials({ since: bad }), 400, bad)
+  for (const bad of [rfc(t).replace('Z', ''), 'yesterday', '2025-13-01T00:00:00Z'])
+    refused(await s.denials({ since: bad }), 400, bad)
 })
 
 check('denials: rows come newest first, the key breaks ties', async () => {
@@ -414,9 +426,17 @@ check('denials: the roll-up is null until a node captures', async () => {
 check('denials: the counter follows the deltas per workload', async () => {
   const v = await victim()
   const read = async () =>
-    await metric(b, 'svc_seccomp_denials_total', { workload_namespace: v.ns, workload_kind: 'Deployment', workload: 'web' })
+    await metric(b, 'svc_seccomp_denials_total', {
+      workload_namespace: v.ns,
+      workload_kind: 'Deployment',
+      workload: 'web',
+    })
   assert.equal(await read(), undefined)
-  await drained([v.mine({ count: 2 }), v.mine({ syscall: 'bpf', count: 3 }), v.mine({ action: 'SCMP_ACT_LOG', count: 1 })])
+  await drained([
+    v.mine({ count: 2 }),
+    v.mine({ syscall: 'bpf', count: 3 }),
+    v.mine({ action: 'SCMP_ACT_LOG', count: 1 }),
+  ])
   const { value, labels } = await read()
   assert.equal(value, 6)
   assert.deepEqual(Object.keys(labels).sort(), ['workload', 'workload_kind', 'workload_namespace'])
@@ -459,7 +479,8 @@ check('denials: the hourly pass attributes rows whose pod is known by then', asy
   const done = await computeJob(o, 'seccomp-denial-retention')
   if (!done) return c.skip('no dist/jobs/run.js beside BROKER_CMD')
   assert.equal(done.code, 0, done.log)
-  for (const r of await rows({ namespace: v.ns }, t)) assert.deepEqual([r.workloadKind, r.workloadName], ['Deployment', 'web'], r.podName)
+  for (const r of await rows({ namespace: v.ns }, t))
+    assert.deepEqual([r.workloadKind, r.workloadName], ['Deployment', 'web'], r.podName)
   assert.equal((await rollup(v, t)).total, 5)
   await o.stop()
 })

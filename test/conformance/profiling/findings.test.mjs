@@ -97,7 +97,8 @@ check('findings: they come from the history, not from samples', async () => {
     cpu: { psi_some10: 99, psi_full10: 99, nr_periods: 50, throttled_usec: 5_000_000 },
     memory: { psi_some10: 99 },
   })
-  for (const ago of [65, 5]) ok(await s.samples(computeTick([hot], { node: unique('node'), at: Date.now() - ago * 1000 })))
+  for (const ago of [65, 5])
+    ok(await s.samples(computeTick([hot], { node: unique('node'), at: Date.now() - ago * 1000 })))
   assert.deepEqual(await findingsRead(s, { namespace: ns }), {
     findings: [],
     truncated: false,
@@ -184,7 +185,11 @@ check('findings: without a probe there is no run-queue evidence', async () => {
 for (const [what, rows, stalled] of [
   ['cpu pressure at the threshold in two rows is a stall', [{ some: 20 }, { some: 20 }], true],
   ['cpu pressure below the threshold is none', [{ some: 19.5 }, { some: 19.5 }, { some: 19.5 }], false],
-  ['the mean of a minute counts, not its maximum', [{ some: { avg: 19, max: 95 } }, { some: { avg: 19, max: 95 } }], false],
+  [
+    'the mean of a minute counts, not its maximum',
+    [{ some: { avg: 19, max: 95 } }, { some: { avg: 19, max: 95 } }],
+    false,
+  ],
   ['one row of cpu pressure is none', [{}, { some: 90 }], false],
   ['two rows with a calm one between them are none', [{ some: 90 }, {}, { some: 90 }], false],
   ['rows are neighbours although minutes lie between them', [{ some: 90 }, null, null, { some: 90 }], true],
@@ -230,7 +235,11 @@ check('findings: a stall spans the first to the last row that shows it', async (
   const gappy = await judged([{}, { some: 30 }, { some: 30 }, {}, { some: 30 }])
   assert.deepEqual([only(gappy).first_seen, only(gappy).last_seen], [gappy.v.times[1], gappy.v.times[4]])
   const both = await judged([{}, { p99: 30_000 }, { some: 30, p99: 30_000 }, { some: 30 }, {}])
-  assert.deepEqual([only(both).first_seen, only(both).last_seen], [both.v.times[1], both.v.times[3]], 'least start, greatest end')
+  assert.deepEqual(
+    [only(both).first_seen, only(both).last_seen],
+    [both.v.times[1], both.v.times[3]],
+    'least start, greatest end',
+  )
 })
 
 check('findings: the window is five minutes', async () => {
@@ -418,7 +427,10 @@ check('findings: a pod culprit has its usage and request, without a request null
     cpu_request_millis: 500,
   })
   const free = await blamed((x) => [from(x, 900)], [{ usage: 150 }, { usage: 250 }])
-  assert.deepEqual([free.f.culprit.cpu_usage_millis, free.f.culprit.cpu_request_millis, free.f.culprit.blame_share], [200, null, 1])
+  assert.deepEqual(
+    [free.f.culprit.cpu_usage_millis, free.f.culprit.cpu_request_millis, free.f.culprit.blame_share],
+    [200, null, 1],
+  )
 })
 
 check('findings: a culprit that is opted out is named without usage and request', async () => {
@@ -500,7 +512,12 @@ check('findings: a culprit in another namespace is judged by its own rows', asyn
 // ---- memory
 
 for (const [what, node, rows, expected] of [
-  ['memory pressure at the threshold on a pressed node', 5, [{ memSome: 10 }, { memSome: 10 }], [['memory-pressure', 'medium']]],
+  [
+    'memory pressure at the threshold on a pressed node',
+    5,
+    [{ memSome: 10 }, { memSome: 10 }],
+    [['memory-pressure', 'medium']],
+  ],
   ['memory pressure below the threshold', 50, [{ memSome: 9.5 }, { memSome: 9.5 }], []],
   ['one row of memory pressure', 50, [{ memSome: 90 }, {}], []],
   ['two rows of memory pressure apart', 50, [{ memSome: 90 }, {}, { memSome: 90 }], []],
@@ -516,7 +533,12 @@ for (const [what, node, rows, expected] of [
     [['memory-pressure', 'high']],
   ],
   ['an OOM kill in the window', 50, [{ memSome: 10 }, { memSome: 10 }, { oom: 1 }], [['memory-pressure', 'critical']]],
-  ['full memory pressure of 10', 50, [{ memSome: 10, memFull: 10 }, { memSome: 10 }], [['memory-pressure', 'critical']]],
+  [
+    'full memory pressure of 10',
+    50,
+    [{ memSome: 10, memFull: 10 }, { memSome: 10 }],
+    [['memory-pressure', 'critical']],
+  ],
   ['an OOM kill alone', 50, [{ oom: 3 }, { oom: 3 }], []],
   [
     'a calm node and no limit',
@@ -581,7 +603,12 @@ for (const [what, node, rows, expected] of [
 
 check('findings: memory evidence has the pressure of the node', async () => {
   const { v, findings } = await judged(
-    [{ memSome: { avg: 15, max: 17.5 }, refault: 30, high: 2 }, {}, { memSome: 15, refault: 12, high: 5 }, { memSome: 15, max: 3 }],
+    [
+      { memSome: { avg: 15, max: 17.5 }, refault: 30, high: 2 },
+      {},
+      { memSome: 15, refault: 12, high: 5 },
+      { memSome: 15, max: 3 },
+    ],
     { node: 6.5 },
   )
   const f = only({ findings })
@@ -655,31 +682,34 @@ for (const [what, own, theirs, share] of [
   ['a neighbour with one row', WITHIN, [{ mem: 700 * MIB, memRequest: MIB }], null],
   ['nobody but the victim', over(900), WITHIN, null],
 ]) {
-  check(`findings: memory pressure, ${what}: ${share === null ? 'no culprit' : `a culprit with ${share}`}`, async () => {
-    const { n, culprit } = await pressed(
-      own,
-      theirs.map((r) => ({ usage: 250, request: 300, ...r })),
-    )
-    if (share === null) {
-      assert.equal(culprit, null)
-      return
-    }
-    near(culprit.blame_share, share, 'blame_share')
-    assert.deepEqual(
-      { ...culprit, blame_share: 0 },
-      {
-        kind: 'pod',
-        ref: n.ref,
-        pod_uid: n.pod_uid,
-        namespace: n.ns,
-        pod_name: 'cache-0',
-        container_uid: n.uid,
-        blame_share: 0,
-        cpu_usage_millis: 250,
-        cpu_request_millis: 300,
-      },
-    )
-  })
+  check(
+    `findings: memory pressure, ${what}: ${share === null ? 'no culprit' : `a culprit with ${share}`}`,
+    async () => {
+      const { n, culprit } = await pressed(
+        own,
+        theirs.map((r) => ({ usage: 250, request: 300, ...r })),
+      )
+      if (share === null) {
+        assert.equal(culprit, null)
+        return
+      }
+      near(culprit.blame_share, share, 'blame_share')
+      assert.deepEqual(
+        { ...culprit, blame_share: 0 },
+        {
+          kind: 'pod',
+          ref: n.ref,
+          pod_uid: n.pod_uid,
+          namespace: n.ns,
+          pod_name: 'cache-0',
+          container_uid: n.uid,
+          blame_share: 0,
+          cpu_usage_millis: 250,
+          cpu_request_millis: 300,
+        },
+      )
+    },
+  )
 }
 
 check('findings: a container on another node is no culprit of memory pressure', async () => {
@@ -715,39 +745,42 @@ check('findings: they come by container, the CPU finding first, at most one of e
   assert.equal(victims_evaluated, 6)
 })
 
-check('findings: namespace and node narrow the scope together, blank ones do not, without any it is the cluster', async () => {
-  const { o, t } = await another()
-  const [ns1, ns2, n1, n2] = [unique('one'), unique('two'), unique('node'), unique('node')]
-  const all = [
-    [ns1, n1],
-    [ns1, n2],
-    [ns2, n1],
-  ].map(([ns, node]) => container({ ns, node }))
-  await findingsPost(
-    t,
-    all.map((c) => [c, STALL]),
-  )
-  const uids = (...list) => list.map((i) => all[i].uid).sort(byBytes)
-  for (const [params, expected] of [
-    [{}, uids(0, 1, 2)],
-    [{ namespace: '', node: '' }, uids(0, 1, 2)],
-    [{ namespace: ns1 }, uids(0, 1)],
-    [{ node: n1 }, uids(0, 2)],
-    [{ namespace: ns2, node: '' }, uids(2)],
-    [{ namespace: ns1, node: n1 }, uids(0)],
-    [{ namespace: ns2, node: n2 }, []],
-    [{ namespace: ns1.toUpperCase() }, []],
-  ]) {
-    const got = await findingsRead(t, params)
-    assert.deepEqual(
-      got.findings.map((f) => f.victim.container_uid),
-      expected,
-      JSON.stringify(params),
+check(
+  'findings: namespace and node narrow the scope together, blank ones do not, without any it is the cluster',
+  async () => {
+    const { o, t } = await another()
+    const [ns1, ns2, n1, n2] = [unique('one'), unique('two'), unique('node'), unique('node')]
+    const all = [
+      [ns1, n1],
+      [ns1, n2],
+      [ns2, n1],
+    ].map(([ns, node]) => container({ ns, node }))
+    await findingsPost(
+      t,
+      all.map((c) => [c, STALL]),
     )
-    assert.deepEqual([got.victims_evaluated, got.truncated], [expected.length, false], JSON.stringify(params))
-  }
-  await o.stop()
-})
+    const uids = (...list) => list.map((i) => all[i].uid).sort(byBytes)
+    for (const [params, expected] of [
+      [{}, uids(0, 1, 2)],
+      [{ namespace: '', node: '' }, uids(0, 1, 2)],
+      [{ namespace: ns1 }, uids(0, 1)],
+      [{ node: n1 }, uids(0, 2)],
+      [{ namespace: ns2, node: '' }, uids(2)],
+      [{ namespace: ns1, node: n1 }, uids(0)],
+      [{ namespace: ns2, node: n2 }, []],
+      [{ namespace: ns1.toUpperCase() }, []],
+    ]) {
+      const got = await findingsRead(t, params)
+      assert.deepEqual(
+        got.findings.map((f) => f.victim.container_uid),
+        expected,
+        JSON.stringify(params),
+      )
+      assert.deepEqual([got.victims_evaluated, got.truncated], [expected.length, false], JSON.stringify(params))
+    }
+    await o.stop()
+  },
+)
 
 check('findings: at most 500 containers are evaluated, the first by uid', async () => {
   const ns = unique('crowd')
@@ -779,7 +812,11 @@ check('findings: the thresholds are those of the environment, and without histor
   const ns = unique('thresholds')
   const node = unique('node')
   const twice = (row) => [row, row]
-  const mixed = [outside('system', 'a.service', 45), outside('system', 'b.service', 30), outside('kernel', 'kernel', 25)]
+  const mixed = [
+    outside('system', 'a.service', 45),
+    outside('system', 'b.service', 30),
+    outside('kernel', 'kernel', 25),
+  ]
   // Rows, the finding under the defaults, the finding under the settings below.
   const subjects = {
     stallSome: [twice({ some: 30 }), 'cpu-contended', null],
@@ -804,7 +841,9 @@ check('findings: the thresholds are those of the environment, and without histor
   const kinds = async (t) => {
     const { findings, ...rest } = await findingsRead(t, { namespace: ns })
     assert.deepEqual(rest, { truncated: false, victims_evaluated: 8, history_disabled: false })
-    return Object.fromEntries(Object.keys(subjects).map((name) => [name, findings.find((f) => f.victim.container === name)?.kind ?? null]))
+    return Object.fromEntries(
+      Object.keys(subjects).map((name) => [name, findings.find((f) => f.victim.container === name)?.kind ?? null]),
+    )
   }
   const expected = (i) => Object.fromEntries(Object.entries(subjects).map(([name, row]) => [name, row[i]]))
   const first = await another({ dataDir })
@@ -820,7 +859,12 @@ check('findings: the thresholds are those of the environment, and without histor
   await second.o.stop()
   const third = await another({ dataDir, env: { COMPUTE_HISTORY_RETENTION_DAYS: '0' } })
   for (const params of [{}, { namespace: ns }, { node }]) {
-    assert.deepEqual(await findingsRead(third.t, params), { findings: [], truncated: false, victims_evaluated: 0, history_disabled: true })
+    assert.deepEqual(await findingsRead(third.t, params), {
+      findings: [],
+      truncated: false,
+      victims_evaluated: 0,
+      history_disabled: true,
+    })
   }
   await third.o.stop()
 })
@@ -835,10 +879,20 @@ check('findings: a message is one line that says what clients show', async () =>
   }
   await said([{ ratio: 0.5 }], [percent(50), /1\.0/])
   await said([{ ratio: 0.376, limit: null, quota: null }], [percent(38), /a quota/])
-  await said([{ some: 30, blame: [outside('unknown', 'exited', 452), outside('kernel', 'kernel', 548)] }, { some: 30 }], [percent(45)])
+  await said(
+    [{ some: 30, blame: [outside('unknown', 'exited', 452), outside('kernel', 'kernel', 548)] }, { some: 30 }],
+    [percent(45)],
+  )
   await said(
     [
-      { some: 30, blame: [outside('system', 'a.service', 352), outside('system', 'b.service', 330), outside('kernel', 'kernel', 318)] },
+      {
+        some: 30,
+        blame: [
+          outside('system', 'a.service', 352),
+          outside('system', 'b.service', 330),
+          outside('kernel', 'kernel', 318),
+        ],
+      },
       { some: 30 },
     ],
     [percent(35), /a\.service/],

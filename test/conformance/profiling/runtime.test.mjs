@@ -49,7 +49,14 @@ const another = async (env) => {
 
 const HOUR = 3600
 const ORIGINS = ['unknown', 'image', 'otherFs', 'deleted', 'writableLayer', 'memfd'] // weakest to strongest
-const NOBODY = { workloads: 0, instances: 0, lastHeartbeat: null, librariesTracked: false, instancesWithDrops: 0, windowHours: 24 }
+const NOBODY = {
+  workloads: 0,
+  instances: 0,
+  lastHeartbeat: null,
+  librariesTracked: false,
+  instancesWithDrops: 0,
+  windowHours: 24,
+}
 
 /** A workload nobody else uses, and makers of what its first pod reports. A heartbeat of it is covered unless a field says otherwise. */
 function target({
@@ -95,7 +102,8 @@ const reason = async (w, params, p = s) => {
   return c.reason
 }
 const image = async (d, params) => ok(await s.image(d, params)).json
-const send = (path, body) => b.request('POST', path, { raw: true, body, headers: { 'content-type': 'application/json' } })
+const send = (path, body) =>
+  b.request('POST', path, { raw: true, body, headers: { 'content-type': 'application/json' } })
 /** JSON of a list that is exactly `bytes` long. */
 const padded = (list, bytes) => {
   const text = JSON.stringify(list)
@@ -107,7 +115,16 @@ const padded = (list, bytes) => {
 check('runtime: the workload route has the keys of the sheet in their order', async () => {
   const w = target()
   const [first, last] = [naiveIn(-900), naiveIn(-60)]
-  await post(w.exe({ path: '/usr/bin/curl', kind: 'exec', source: 'ebpf', origin: 'writableLayer', first_seen: first, last_seen: last }))
+  await post(
+    w.exe({
+      path: '/usr/bin/curl',
+      kind: 'exec',
+      source: 'ebpf',
+      origin: 'writableLayer',
+      first_seen: first,
+      last_seen: last,
+    }),
+  )
   await beat(w.beat())
   const got = await read(w)
   inOrder(got, ['namespace', 'kind', 'name', 'containers', 'truncated', 'coverage'])
@@ -118,7 +135,13 @@ check('runtime: the workload route has the keys of the sheet in their order', as
   const e = only(container.entries, 'entry')
   inOrder(e, ['path', 'kind', 'source', 'origin', 'pathComplete', 'firstSeen', 'lastSeen'])
   const { firstSeen, lastSeen, ...rest } = e
-  assert.deepEqual(rest, { path: '/usr/bin/curl', kind: 'exec', source: 'ebpf', origin: 'writableLayer', pathComplete: true })
+  assert.deepEqual(rest, {
+    path: '/usr/bin/curl',
+    kind: 'exec',
+    source: 'ebpf',
+    origin: 'writableLayer',
+    pathComplete: true,
+  })
   for (const t of [firstSeen, lastSeen]) assert.match(t, naiveTime)
   sameTime(firstSeen, first)
   sameTime(lastSeen, last)
@@ -203,11 +226,14 @@ check('runtime: filters by kind, container and origin combine', async () => {
     ),
   )
   const found = async (params) =>
-    (await read(w, params)).containers.flatMap((c) => c.entries.map((e) => [c.containerName, e.kind, e.origin].join(' '))).sort()
+    (await read(w, params)).containers
+      .flatMap((c) => c.entries.map((e) => [c.containerName, e.kind, e.origin].join(' ')))
+      .sort()
   assert.equal((await found({})).length, 24)
   assert.equal((await found({ kind: 'lib' })).length, 12)
   assert.deepEqual(await found({ kind: 'exec', container: 'app' }), ORIGINS.map((o) => `app exec ${o}`).sort())
-  for (const origin of ORIGINS) assert.deepEqual(await found({ origin, kind: 'lib', container: 'side' }), [`side lib ${origin}`])
+  for (const origin of ORIGINS)
+    assert.deepEqual(await found({ origin, kind: 'lib', container: 'side' }), [`side lib ${origin}`])
   assert.deepEqual(await found({ origin: 'unshipped', kind: 'lib', container: 'app' }), [
     'app lib deleted',
     'app lib memfd',
@@ -254,7 +280,11 @@ check('runtime: limit counts rows over all containers, truncated says that there
     [-4, 1, true],
   ]) {
     const got = await read(w, { limit })
-    assert.deepEqual([got.containers.flatMap((c) => c.entries).length, got.truncated], [count, truncated], `limit ${limit}`)
+    assert.deepEqual(
+      [got.containers.flatMap((c) => c.entries).length, got.truncated],
+      [count, truncated],
+      `limit ${limit}`,
+    )
   }
   const got = await read(w, { container: 'app', limit: 3 })
   assert.deepEqual([got.containers[0].entries.map((e) => e.path), got.truncated], [paths.slice(0, 3), true])
@@ -263,7 +293,11 @@ check('runtime: limit counts rows over all containers, truncated says that there
 check('runtime: limit is 1000 by default and at most 5000, on both routes', async () => {
   const w = target()
   const all = Array.from({ length: 5001 }, (_, i) => `/opt/tool-${String(i).padStart(4, '0')}`)
-  assert.deepEqual(await post(...all.slice(1).map((path) => w.exe({ path }))), { accepted: 5000, dropped: 0, written: 5000 })
+  assert.deepEqual(await post(...all.slice(1).map((path) => w.exe({ path }))), {
+    accepted: 5000,
+    dropped: 0,
+    written: 5000,
+  })
   await post(w.exe({ path: all[0] }))
   for (const [limit, count] of [
     [undefined, 1000],
@@ -299,7 +333,12 @@ check('runtime: an entry without a workload is keyed to its pod', async () => {
 
 check('runtime: the answer counts the entries taken, several of one file too, drops and changes', async () => {
   const w = target()
-  const batch = [w.exe({ path: '/bin/a' }), w.exe({ path: '/bin/a' }), w.exe({ path: '/bin/b' }), w.exe({ kind: 'script' })]
+  const batch = [
+    w.exe({ path: '/bin/a' }),
+    w.exe({ path: '/bin/a' }),
+    w.exe({ path: '/bin/b' }),
+    w.exe({ kind: 'script' }),
+  ]
   assert.deepEqual(await post(...batch), { accepted: 3, dropped: 1, written: 2 })
   assert.deepEqual(await post(...batch), { accepted: 3, dropped: 1, written: 0 }, 'the same again changes nothing')
   assert.deepEqual(await post(), { accepted: 0, dropped: 0, written: 0 })
@@ -335,7 +374,11 @@ for (const [what, over] of [
 ]) {
   check(`runtime: an entry with ${what} is dropped, the rest is stored`, async () => {
     const w = target()
-    assert.deepEqual(await post(w.exe({ path: '/bin/a' }), w.exe(over), w.exe({ path: '/bin/b' })), { accepted: 2, dropped: 1, written: 2 })
+    assert.deepEqual(await post(w.exe({ path: '/bin/a' }), w.exe(over), w.exe({ path: '/bin/b' })), {
+      accepted: 2,
+      dropped: 1,
+      written: 2,
+    })
     assert.deepEqual(
       (await entries(w)).map((e) => e.path),
       ['/bin/a', '/bin/b'],
@@ -343,16 +386,22 @@ for (const [what, over] of [
   })
 }
 
-check('runtime: kind and source are trimmed and lower-cased, unknown keys ignored, the path kept as it is', async () => {
-  const w = target()
-  assert.deepEqual(await post(w.exe({ kind: ' EXEC ', source: 'Ebpf\t', path: ' /Bin/../Ünï code ', later: { a: 1 } })), {
-    accepted: 1,
-    dropped: 0,
-    written: 1,
-  })
-  const e = await entry(w)
-  assert.deepEqual([e.kind, e.source, e.path], ['exec', 'ebpf', ' /Bin/../Ünï code '])
-})
+check(
+  'runtime: kind and source are trimmed and lower-cased, unknown keys ignored, the path kept as it is',
+  async () => {
+    const w = target()
+    assert.deepEqual(
+      await post(w.exe({ kind: ' EXEC ', source: 'Ebpf\t', path: ' /Bin/../Ünï code ', later: { a: 1 } })),
+      {
+        accepted: 1,
+        dropped: 0,
+        written: 1,
+      },
+    )
+    const e = await entry(w)
+    assert.deepEqual([e.kind, e.source, e.path], ['exec', 'ebpf', ' /Bin/../Ünï code '])
+  },
+)
 
 check('runtime: a path is complete and its origin unknown unless the report says', async () => {
   const w = target()
@@ -396,7 +445,11 @@ check('runtime: a backfill has no origin but deleted and memfd', async () => {
 check('runtime: a runtime sighting upgrades a backfill, never the other way', async () => {
   const w = target()
   await post(w.exe({ path: '/a', source: 'backfill' }), w.exe({ path: '/b', source: 'ebpf' }))
-  assert.equal((await post(w.exe({ path: '/a', source: 'ebpf', origin: 'unknown' }), w.exe({ path: '/b', source: 'backfill' }))).written, 1)
+  assert.equal(
+    (await post(w.exe({ path: '/a', source: 'ebpf', origin: 'unknown' }), w.exe({ path: '/b', source: 'backfill' })))
+      .written,
+    1,
+  )
   assert.deepEqual(
     (await entries(w)).map((e) => e.source),
     ['ebpf', 'ebpf'],
@@ -420,7 +473,14 @@ check('runtime: reports of one path in one batch are merged', async () => {
   const path = '/bin/x'
   assert.deepEqual(
     await post(
-      w.exe({ path, source: 'backfill', origin: 'deleted', path_complete: false, first_seen: naiveIn(-3000), last_seen: naiveIn(-2000) }),
+      w.exe({
+        path,
+        source: 'backfill',
+        origin: 'deleted',
+        path_complete: false,
+        first_seen: naiveIn(-3000),
+        last_seen: naiveIn(-2000),
+      }),
       w.exe({ path, source: 'ebpf', origin: 'image', path_complete: true, first_seen: naiveIn(-400), last_seen: last }),
       w.exe({ path, source: 'backfill', path_complete: false, first_seen: first, last_seen: naiveIn(-60) }),
     ),
@@ -470,7 +530,8 @@ for (const path of ['/runtime/executables', '/runtime/coverage']) {
 
   check(`runtime: POST ${path} takes 5000 entries; of 5001 nothing is written`, async () => {
     const w = target()
-    const made = (n) => Array.from({ length: n }, (_, i) => (path.endsWith('coverage') ? w.beat() : w.exe({ path: `/bin/${i}` })))
+    const made = (n) =>
+      Array.from({ length: n }, (_, i) => (path.endsWith('coverage') ? w.beat() : w.exe({ path: `/bin/${i}` })))
     refused(await b.post(path, made(5001)), 413)
     const got = await read(w)
     assert.deepEqual([got.containers, got.coverage], [[], []])
@@ -481,7 +542,14 @@ for (const path of ['/runtime/executables', '/runtime/coverage']) {
   check(`runtime: POST ${path} takes a body of ${limit} bytes; of one more nothing is written`, async () => {
     const w = target()
     const one = [path.endsWith('coverage') ? w.beat() : w.exe()]
-    refused(await rawPost(b, path, { token: '', headers: { 'content-length': String(limit + 1) }, pieces: [padded(one, limit + 1)] }), 413)
+    refused(
+      await rawPost(b, path, {
+        token: '',
+        headers: { 'content-length': String(limit + 1) },
+        pieces: [padded(one, limit + 1)],
+      }),
+      413,
+    )
     const got = await read(w)
     assert.deepEqual([got.containers, got.coverage], [[], []])
     assert.deepEqual(ok(await send(path, padded(one, limit))).json, { accepted: 1, dropped: 0, written: 1 })
@@ -500,7 +568,14 @@ check('runtime: the image route has the keys of the sheet in their order', async
   const e = only(got.entries, 'entry')
   inOrder(e, ['path', 'kind', 'pathComplete', 'origin', 'firstSeen', 'lastSeen', 'workloads'])
   for (const t of [e.firstSeen, e.lastSeen]) assert.match(t, naiveTime)
-  inOrder(got.coverage, ['workloads', 'instances', 'lastHeartbeat', 'librariesTracked', 'instancesWithDrops', 'windowHours'])
+  inOrder(got.coverage, [
+    'workloads',
+    'instances',
+    'lastHeartbeat',
+    'librariesTracked',
+    'instancesWithDrops',
+    'windowHours',
+  ])
 })
 
 check('runtime: an image that nobody runs has no entry and a coverage of zeros', async () => {
@@ -571,7 +646,13 @@ check('runtime: the image route refuses a bad digest, kind, cursor or limit', as
   ])
     refused(await s.image(d), 400, d)
   const d = digest('any')
-  for (const params of [{ kind: 'script' }, { after: 'script:/x' }, { after: '/x' }, { after: 'exec' }, { limit: 'many' }])
+  for (const params of [
+    { kind: 'script' },
+    { after: 'script:/x' },
+    { after: '/x' },
+    { after: 'exec' },
+    { limit: 'many' },
+  ])
     refused(await s.image(d, params), 400, JSON.stringify(params))
 })
 
@@ -589,7 +670,10 @@ check('runtime: the coverage of an image counts workloads, instances and drops i
   assert.ok(micros(lastHeartbeat) >= micros(last))
   assert.deepEqual(rest, { workloads: 2, instances: 3, librariesTracked: true, instancesWithDrops: 1, windowHours: 24 })
   const wide = (await image(image_digest, { window_hours: 48 })).coverage
-  assert.deepEqual([wide.workloads, wide.instances, wide.librariesTracked, wide.instancesWithDrops, wide.windowHours], [3, 4, false, 2, 48])
+  assert.deepEqual(
+    [wide.workloads, wide.instances, wide.librariesTracked, wide.instancesWithDrops, wide.windowHours],
+    [3, 4, false, 2, 48],
+  )
 })
 
 check('runtime: the window is clamped to 1..720 hours, on both routes', async () => {
@@ -612,7 +696,11 @@ check('runtime: the window is clamped to 1..720 hours, on both routes', async ()
 check('runtime: a container watched from its start without a gap is covered', async () => {
   const w = target()
   const [since, at] = [naiveIn(-48 * HOUR), naiveIn(-1)]
-  assert.deepEqual(await beat(w.beat({ tracking_since: since, heartbeat_at: at })), { accepted: 1, dropped: 0, written: 1 })
+  assert.deepEqual(await beat(w.beat({ tracking_since: since, heartbeat_at: at })), {
+    accepted: 1,
+    dropped: 0,
+    written: 1,
+  })
   const { lastHeartbeat, observedSince, ...rest } = await coverage(w)
   assert.deepEqual(rest, {
     containerName: 'app',
@@ -652,7 +740,10 @@ check('runtime: coverage is one object per container and digest with a heartbeat
 
 check('runtime: the mode is that of the newest heartbeat, libraries are tracked when every instance does', async () => {
   const w = target()
-  await beat(w.beat({ heartbeat_at: naiveIn(-100) }), w.beat({ heartbeat_at: naiveIn(-50), mode: 'exec', lib_probe: false }))
+  await beat(
+    w.beat({ heartbeat_at: naiveIn(-100) }),
+    w.beat({ heartbeat_at: naiveIn(-50), mode: 'exec', lib_probe: false }),
+  )
   const c = await coverage(w)
   assert.deepEqual([c.mode, c.librariesTracked, c.instances, c.reason], ['exec', false, 2, 'libraries_not_tracked'])
 })
@@ -668,7 +759,11 @@ for (const [what, over, expected] of [
   ['an instance with an incomplete inventory', { incomplete: true }, 'incomplete_paths'],
   ['an instance whose heartbeat is late', { heartbeat_at: naiveIn(-1100) }, 'capture_gap'],
   ['a container that is watched for less than the window', { tracking_since: naiveIn(-23 * HOUR) }, 'capture_gap'],
-  ['a container backfilled inside the window', { start_mode: 'backfill', tracking_since: naiveIn(-HOUR) }, 'capture_gap'],
+  [
+    'a container backfilled inside the window',
+    { start_mode: 'backfill', tracking_since: naiveIn(-HOUR) },
+    'capture_gap',
+  ],
 ]) {
   check(`runtime: ${what} is ${expected ?? 'covered'}`, async () => {
     const w = target()
@@ -741,7 +836,8 @@ check('runtime: an older heartbeat changes nothing, a newer one does', async () 
   await beat(one)
   const was = await coverage(w)
   assert.equal(
-    (await beat({ ...one, heartbeat_at: naiveIn(-400), events_dropped: 4, unsent: 4, mode: 'exec', incomplete: true })).written,
+    (await beat({ ...one, heartbeat_at: naiveIn(-400), events_dropped: 4, unsent: 4, mode: 'exec', incomplete: true }))
+      .written,
     0,
   )
   assert.deepEqual(await coverage(w), was)
@@ -815,19 +911,22 @@ check('runtime: an inventory once incomplete stays so', async () => {
   assert.equal(await reason(w), 'incomplete_paths')
 })
 
-check('runtime: of several heartbeats of a container in one batch the newest counts, drops and incompleteness of all', async () => {
-  for (const [older, expected] of [
-    [{ events_dropped: 2 }, 'events_dropped'],
-    [{ incomplete: true }, 'incomplete_paths'],
-    [{ unsent: 3 }, null],
-  ]) {
-    const w = target()
-    const one = w.beat({ heartbeat_at: naiveIn(-20) })
-    await beat({ ...one, heartbeat_at: naiveIn(-30), ...older }, one, { ...one, heartbeat_at: naiveIn(-40) })
-    sameTime((await coverage(w)).lastHeartbeat, one.heartbeat_at)
-    assert.equal(await reason(w), expected)
-  }
-})
+check(
+  'runtime: of several heartbeats of a container in one batch the newest counts, drops and incompleteness of all',
+  async () => {
+    for (const [older, expected] of [
+      [{ events_dropped: 2 }, 'events_dropped'],
+      [{ incomplete: true }, 'incomplete_paths'],
+      [{ unsent: 3 }, null],
+    ]) {
+      const w = target()
+      const one = w.beat({ heartbeat_at: naiveIn(-20) })
+      await beat({ ...one, heartbeat_at: naiveIn(-30), ...older }, one, { ...one, heartbeat_at: naiveIn(-40) })
+      sameTime((await coverage(w)).lastHeartbeat, one.heartbeat_at)
+      assert.equal(await reason(w), expected)
+    }
+  },
+)
 
 for (const [what, over] of [
   ...[
@@ -905,23 +1004,26 @@ check('runtime: kg_runtime_coverage says in SQL what the route says', async (c) 
   await o.stop()
 })
 
-check('runtime: a heartbeat is on time for three intervals and a minute, and counts while it is in the window', async (c) => {
-  pg ??= await postgres()
-  if (!pg) return c.skip('no PostgreSQL server programs found')
-  const { o, t } = await another({ DATABASE_URL: pg.url })
-  const [w, ended] = [target(), target()]
-  ok(await t.heartbeats([w.beat({ heartbeat_secs: 300 }), ended.beat({ ended: true })]))
-  await pg.age(930)
-  assert.equal(await reason(w, {}, t), null)
-  await pg.age(31)
-  assert.equal(await reason(w, {}, t), 'capture_gap')
-  assert.equal(await reason(ended, {}, t), null, 'what ended is never late')
-  await pg.age(HOUR - 961 - 30)
-  assert.equal((await read(ended, { window_hours: 1 }, t)).coverage.length, 1)
-  await pg.age(31)
-  assert.deepEqual((await read(ended, { window_hours: 1 }, t)).coverage, [])
-  await o.stop()
-})
+check(
+  'runtime: a heartbeat is on time for three intervals and a minute, and counts while it is in the window',
+  async (c) => {
+    pg ??= await postgres()
+    if (!pg) return c.skip('no PostgreSQL server programs found')
+    const { o, t } = await another({ DATABASE_URL: pg.url })
+    const [w, ended] = [target(), target()]
+    ok(await t.heartbeats([w.beat({ heartbeat_secs: 300 }), ended.beat({ ended: true })]))
+    await pg.age(930)
+    assert.equal(await reason(w, {}, t), null)
+    await pg.age(31)
+    assert.equal(await reason(w, {}, t), 'capture_gap')
+    assert.equal(await reason(ended, {}, t), null, 'what ended is never late')
+    await pg.age(HOUR - 961 - 30)
+    assert.equal((await read(ended, { window_hours: 1 }, t)).coverage.length, 1)
+    await pg.age(31)
+    assert.deepEqual((await read(ended, { window_hours: 1 }, t)).coverage, [])
+    await o.stop()
+  },
+)
 
 check('runtime: retention deletes what was not seen for so many days, 0 keeps all', async (c) => {
   const { o, t } = await another({ JOBS: 'external' })
@@ -936,7 +1038,10 @@ check('runtime: retention deletes what was not seen for so many days, 0 keeps al
   /** One pass; returns the paths and the containers that it deleted, and puts them back. A report that is still stored is not written again. */
   const pass = async (days, args) => {
     ok(await t.heartbeats(beats))
-    const done = await runJob(o, 'runtime-retention', { env: days === undefined ? {} : { RUNTIME_INVENTORY_RETENTION_DAYS: days }, args })
+    const done = await runJob(o, 'runtime-retention', {
+      env: days === undefined ? {} : { RUNTIME_INVENTORY_RETENTION_DAYS: days },
+      args,
+    })
     if (!done) return null
     assert.equal(done.code, 0, done.log)
     const heard = (await read(w, { window_hours: 720 }, t)).coverage.map((x) => x.containerName)

@@ -4,7 +4,18 @@ import assert from 'node:assert/strict'
 import { after, before } from 'node:test'
 import { startBroker } from '../lib/broker.mjs'
 import { check } from '../lib/check.mjs'
-import { allow, crBody, inOrder, ok, plainly, profiling, refused, unique, workloadPath, yaml } from '../lib/profiling.mjs'
+import {
+  allow,
+  crBody,
+  inOrder,
+  ok,
+  plainly,
+  profiling,
+  refused,
+  unique,
+  workloadPath,
+  yaml,
+} from '../lib/profiling.mjs'
 
 let b
 let s
@@ -86,7 +97,11 @@ check('seccomp-export: a partial capture is annotated and warned about', async (
   const w = await partial('high')
   const r = ok(await s.exported(w))
   const { annotations } = yaml(r.text).metadata
-  inOrder(annotations, ['kguardian.dev/capture-complete', 'kguardian.dev/capture-level', 'kguardian.dev/capture-warning'], 'annotations')
+  inOrder(
+    annotations,
+    ['kguardian.dev/capture-complete', 'kguardian.dev/capture-level', 'kguardian.dev/capture-warning'],
+    'annotations',
+  )
   assert.equal(annotations['kguardian.dev/capture-complete'], 'false')
   assert.equal(annotations['kguardian.dev/capture-level'], 'high')
   assert.equal(typeof annotations['kguardian.dev/capture-warning'], 'string')
@@ -137,14 +152,16 @@ check('seccomp-export: format json is the same manifest as JSON', async () => {
 
 check('seccomp-export: yaml, yml and blank are YAML, other formats are refused', async () => {
   const w = await full()
-  for (const format of ['yaml', 'yml', '']) assert.equal(type(ok(await s.exported(w, { format }))), 'application/yaml', format)
+  for (const format of ['yaml', 'yml', ''])
+    assert.equal(type(ok(await s.exported(w, { format }))), 'application/yaml', format)
   for (const format of ['xml', 'toml', 'jsonp']) refused(await s.exported(w, { format }), 400, format)
 })
 
 check('seccomp-export: the name may be overridden with a DNS subdomain', async () => {
   const w = await full()
   assert.equal(yaml(ok(await s.exported(w, { name: 'my-profile.v2' })).text).metadata.name, 'my-profile.v2')
-  for (const name of ['Upper', 'under_score', '-a', 'a-', '.a', 'a b', 'a'.repeat(254)]) refused(await s.exported(w, { name }), 400, name)
+  for (const name of ['Upper', 'under_score', '-a', 'a-', '.a', 'a b', 'a'.repeat(254)])
+    refused(await s.exported(w, { name }), 400, name)
 })
 
 check('seccomp-export: the four actions are allowed, others are refused', async () => {
@@ -243,7 +260,9 @@ check('seccomp-export: removing everything leaves an empty list', async () => {
 
 check('seccomp-export: a body takes name, action and format too', async () => {
   const w = await full()
-  const r = ok(await s.edited(w, { name: 'edited', defaultAction: 'SCMP_ACT_KILL_PROCESS', format: 'json', add: ['brk'] }))
+  const r = ok(
+    await s.edited(w, { name: 'edited', defaultAction: 'SCMP_ACT_KILL_PROCESS', format: 'json', add: ['brk'] }),
+  )
   assert.equal(type(r), 'application/json')
   assert.equal(r.json.metadata.name, 'edited')
   assert.equal(r.json.spec.defaultAction, 'SCMP_ACT_KILL_PROCESS')
@@ -269,7 +288,11 @@ check('seccomp-export: edits with ill-formed names, too many names or a name in 
 check('seccomp-export: a body that is not a JSON object is refused', async () => {
   const w = await full()
   const send = (body) =>
-    b.request('POST', `${workloadPath(w.ns, w.kind, w.name)}/export`, { raw: true, body, headers: { 'content-type': 'application/json' } })
+    b.request('POST', `${workloadPath(w.ns, w.kind, w.name)}/export`, {
+      raw: true,
+      body,
+      headers: { 'content-type': 'application/json' },
+    })
   for (const body of ['{"add":', '[]', '"read"']) refused(await send(body), 400, body)
 })
 
@@ -277,7 +300,11 @@ check('seccomp-export: a body that is not a JSON object is refused', async () =>
 
 check('seccomp-export: the annotation prefix is a setting', async () => {
   const o = await startBroker({
-    env: { SECCOMP_PROFILES_CACHE_TTL_SECS: '0', ANNOTATION_PREFIX: 'telemetry.example.org', SECCOMP_PROFILE_DIR: 'profiles' },
+    env: {
+      SECCOMP_PROFILES_CACHE_TTL_SECS: '0',
+      ANNOTATION_PREFIX: 'telemetry.example.org',
+      SECCOMP_PROFILE_DIR: 'profiles',
+    },
   })
   cleanups.push(() => o.stop())
   const t = profiling(o)
@@ -289,6 +316,9 @@ check('seccomp-export: the annotation prefix is a setting', async () => {
     ['capture-complete', 'capture-level', 'capture-warning'].map((k) => `telemetry.example.org/${k}`),
     'annotations',
   )
-  assert.equal((await t.profile(w)).recommendedSnippet.seccompProfile.localhostProfile, `profiles/${w.ns}/deployment-web.json`)
+  assert.equal(
+    (await t.profile(w)).recommendedSnippet.seccompProfile.localhostProfile,
+    `profiles/${w.ns}/deployment-web.json`,
+  )
   await o.stop()
 })

@@ -108,7 +108,9 @@ check('seccomp: a workload without a resource and without denial data', async ()
     capture: { level: 'full', complete: true, pods: [{ name: w.pods[0].name, level: 'full' }], more: 0, incomplete: 0 },
     captureComplete: true,
     suggestedName: 'deployment-api',
-    recommendedSnippet: { seccompProfile: { type: 'Localhost', localhostProfile: `kguardian/${w.ns}/deployment-api.json` } },
+    recommendedSnippet: {
+      seccompProfile: { type: 'Localhost', localhostProfile: `kguardian/${w.ns}/deployment-api.json` },
+    },
     crCount: 0,
     cr: null,
     denials: null,
@@ -128,7 +130,9 @@ check('seccomp: the list is ordered by namespace, kind and name', async () => {
   ]) {
     await s.workload({ ns, kind, name })
   }
-  const mine = (await s.list()).filter((e) => e.namespace === a || e.namespace === z).map((e) => [e.namespace, e.kind, e.name])
+  const mine = (await s.list())
+    .filter((e) => e.namespace === a || e.namespace === z)
+    .map((e) => [e.namespace, e.kind, e.name])
   assert.deepEqual(mine, [
     [a, 'DaemonSet', 'z'],
     [a, 'Deployment', 'a'],
@@ -145,7 +149,9 @@ check('seccomp: the list refuses the removed query parameter state', async () =>
 // ---- the observed union
 
 check('seccomp: the union is taken over all pods of the workload, dead pods included', async () => {
-  const w = await s.workload({ pods: [{ names: ['read', 'openat'] }, { names: ['openat', 'write'] }, { names: ['execve'] }] })
+  const w = await s.workload({
+    pods: [{ names: ['read', 'openat'] }, { names: ['openat', 'write'] }, { names: ['execve'] }],
+  })
   ok(await b.post('/pod/mark_dead', { pod_name: w.pods[0].name }))
   await s.syscalls(calls(w.pods[1].name, ['mmap']))
   const p = await s.profile(w)
@@ -181,7 +187,9 @@ check('seccomp: a pod that gets its workload later contributes all its names on 
 })
 
 check('seccomp: the hash is FNV-1a over names, raw architectures and the logging action', async () => {
-  const w = await s.workload({ pods: [{ names: ['write', 'read', 'accept4'] }, { names: ['read', 'exit_group'], arch: 'aarch64' }] })
+  const w = await s.workload({
+    pods: [{ names: ['write', 'read', 'accept4'] }, { names: ['read', 'exit_group'], arch: 'aarch64' }],
+  })
   assert.equal((await s.entry(w)).hash, fingerprint(['accept4', 'exit_group', 'read', 'write'], ['aarch64', 'x86_64']))
 })
 
@@ -200,7 +208,9 @@ check('seccomp: hash and updatedAt change exactly when the union grows', async (
 })
 
 check('seccomp: architectures are mapped, sorted, and unknown ones left out', async () => {
-  const w = await s.workload({ pods: [{ names: ['read'] }, { names: ['read'], arch: 'aarch64' }, { names: ['read'], arch: 'riscv64' }] })
+  const w = await s.workload({
+    pods: [{ names: ['read'] }, { names: ['read'], arch: 'aarch64' }, { names: ['read'], arch: 'riscv64' }],
+  })
   const p = await s.profile(w)
   assert.deepEqual(p.architectures, ['SCMP_ARCH_AARCH64', 'SCMP_ARCH_X86_64'])
   assert.deepEqual(p.profile.architectures, p.architectures)
@@ -241,7 +251,9 @@ for (const [level, others] of [
   ['unknown', ['low', 'full']],
 ]) {
   check(`seccomp: ${level} is worse than ${others.join(', ')}`, async () => {
-    const w = await s.workload({ pods: [...others, level === 'unknown' ? undefined : level].map((l) => ({ names: ['read'], level: l })) })
+    const w = await s.workload({
+      pods: [...others, level === 'unknown' ? undefined : level].map((l) => ({ names: ['read'], level: l })),
+    })
     const { capture } = await s.entry(w)
     assert.equal(capture.level, level)
     assert.equal(capture.complete, false)
@@ -270,7 +282,9 @@ check('seccomp: a tier is trimmed and lower-cased, a tier nobody knows is unknow
 })
 
 check('seccomp: a dead pod still lowers the capture, a pod without syscalls does not', async () => {
-  const w = await s.workload({ pods: [{ names: ['read'], level: 'low' }, { names: ['read'], level: 'full' }, { level: 'custom' }] })
+  const w = await s.workload({
+    pods: [{ names: ['read'], level: 'low' }, { names: ['read'], level: 'full' }, { level: 'custom' }],
+  })
   ok(await b.post('/pod/mark_dead', { pod_name: w.pods[0].name }))
   const { capture } = await s.entry(w)
   assert.equal(capture.level, 'low')
@@ -458,9 +472,18 @@ check('seccomp: a resource needs names that Kubernetes knows', async () => {
 })
 
 check('seccomp: drift names what is missing and what is extra, and is in sync when nothing is missing', async () => {
-  const drift = async (names) => (await s.entry(await withCr({ names }, undefined, ['write', 'read', 'futex']))).cr.drift
-  assert.deepEqual(await drift(['read', 'openat', 'clone']), { missing: ['futex', 'write'], extra: ['clone', 'openat'], inSync: false })
-  assert.deepEqual(await drift(['read', 'write', 'futex', 'mmap', 'brk']), { missing: [], extra: ['brk', 'mmap'], inSync: true })
+  const drift = async (names) =>
+    (await s.entry(await withCr({ names }, undefined, ['write', 'read', 'futex']))).cr.drift
+  assert.deepEqual(await drift(['read', 'openat', 'clone']), {
+    missing: ['futex', 'write'],
+    extra: ['clone', 'openat'],
+    inSync: false,
+  })
+  assert.deepEqual(await drift(['read', 'write', 'futex', 'mmap', 'brk']), {
+    missing: [],
+    extra: ['brk', 'mmap'],
+    inSync: true,
+  })
 })
 
 // ---- distribution
@@ -481,7 +504,12 @@ check('seccomp: distribution counts the nodes that hold the file of the resource
   await node('n-1', { paths: [w.path, 'kguardian/other/x.json'] })
   assert.deepEqual(await read(), { ready: 0, total: nodes.size, state: 'Pending', present: 1 })
   await node('n-1', { paths: [{ path: w.path, hash: 'h1' }] })
-  assert.deepEqual(await read(), { ready: 1, total: nodes.size, state: nodes.size === 1 ? 'Ready' : 'Partial', present: 1 })
+  assert.deepEqual(await read(), {
+    ready: 1,
+    total: nodes.size,
+    state: nodes.size === 1 ? 'Ready' : 'Partial',
+    present: 1,
+  })
   await node('n-2', { files: [{ path: w.path, hash: 'h0' }] })
   assert.deepEqual(await read(), { ready: 1, total: nodes.size, state: 'Partial', present: 2 })
   await node('n-1', { paths: [] })
@@ -506,7 +534,12 @@ check('seccomp: all live nodes with the right hash make the distribution Ready',
   const w = await withCr({ hash: 'h9' })
   await node('ready-1', { paths: [] })
   for (const n of nodes) await node(n, { files: [{ path: w.path, hash: 'h9' }], paths: [w.path] })
-  assert.deepEqual((await s.entry(w)).cr.distribution, { ready: nodes.size, total: nodes.size, state: 'Ready', present: nodes.size })
+  assert.deepEqual((await s.entry(w)).cr.distribution, {
+    ready: nodes.size,
+    total: nodes.size,
+    state: 'Ready',
+    present: nodes.size,
+  })
 })
 
 check('seccomp: a resource without a hash has no ready node', async () => {
@@ -583,7 +616,11 @@ check('seccomp: the single route adds the profile to the same summary', async ()
   inOrder(p, [...ENTRY_KEYS, 'profile'])
   const { profile, ...summary } = p
   assert.deepEqual(summary, await s.entry(w))
-  assert.deepEqual(profile, { defaultAction: 'SCMP_ACT_LOG', architectures: ['SCMP_ARCH_X86_64'], syscalls: [allow('read', 'write')] })
+  assert.deepEqual(profile, {
+    defaultAction: 'SCMP_ACT_LOG',
+    architectures: ['SCMP_ARCH_X86_64'],
+    syscalls: [allow('read', 'write')],
+  })
   inOrder(profile, ['defaultAction', 'architectures', 'syscalls'], 'profile')
 })
 

@@ -82,7 +82,8 @@ const rejected = async (p, status, words) => {
 check('attestations: ingest needs the scope supplychain, every read needs read', async () => {
   const p = attestation(await running())
   assert.equal((await b.post(path(p.digest), p)).status, 401)
-  for (const bearer of [tokens.read, tokens.ingest]) assert.equal((await b.post(path(p.digest), p, { bearer })).status, 403)
+  for (const bearer of [tokens.read, tokens.ingest])
+    assert.equal((await b.post(path(p.digest), p, { bearer })).status, 403)
   for (const url of [path(p.digest), '/attestations', '/attestations/running', '/attestations/policy', '/image-trust'])
     assert.equal((await b.get(url)).status, 401, url)
   await post(p)
@@ -239,7 +240,13 @@ check('attestations: an unverified entry keeps its error and hints, and loses id
           tlog_index: 7,
         },
       ],
-      attestations: [{ ...statement({ verified: false }), error: 'untrusted_key', provenance: { builder_id: 'https://builder.test' } }],
+      attestations: [
+        {
+          ...statement({ verified: false }),
+          error: 'untrusted_key',
+          provenance: { builder_id: 'https://builder.test' },
+        },
+      ],
     }),
   )
   const got = await stored(d)
@@ -319,19 +326,24 @@ check('attestations: the legacy signature format has one name in answers, two in
   }
 })
 
-check('attestations: the contract fixture, one real signature among 31 junk ones and one real attestation among 63', async () => {
-  const d = await running()
-  const junk = (n, more) =>
-    Array.from({ length: n }, (_, i) => unverified(['malformed', 'untrusted_root', 'unsupported_format'][i % 3], more))
-  await post(
-    attestation(d, {
-      signatures: [...junk(31), signature()],
-      attestations: [...junk(63, { predicate_type: 'https://junk.test' }), statement()],
-    }),
-  )
-  const got = await stored(d)
-  assert.deepEqual([got.verdict, got.signatures.length, got.attestations.length], ['verified', 32, 64])
-})
+check(
+  'attestations: the contract fixture, one real signature among 31 junk ones and one real attestation among 63',
+  async () => {
+    const d = await running()
+    const junk = (n, more) =>
+      Array.from({ length: n }, (_, i) =>
+        unverified(['malformed', 'untrusted_root', 'unsupported_format'][i % 3], more),
+      )
+    await post(
+      attestation(d, {
+        signatures: [...junk(31), signature()],
+        attestations: [...junk(63, { predicate_type: 'https://junk.test' }), statement()],
+      }),
+    )
+    const got = await stored(d)
+    assert.deepEqual([got.verdict, got.signatures.length, got.attestations.length], ['verified', 32, 64])
+  },
+)
 
 // ---------------------------------------------------------------- derivation
 
@@ -356,7 +368,11 @@ check('attestations: an entry sent as verified that names nobody is stored unver
     assert.equal(got.verdict, 'verified', 'the other signature still verifies')
     assert.equal(got.signatures[0].verified, true)
     for (const entry of [got.signatures[1], got.attestations[0]]) {
-      assert.deepEqual([entry.verified, entry.error, typeof entry.detail], [false, 'no_signer_identity', 'string'], JSON.stringify(over))
+      assert.deepEqual(
+        [entry.verified, entry.error, typeof entry.detail],
+        [false, 'no_signer_identity', 'string'],
+        JSON.stringify(over),
+      )
       for (const key of ['signerKind', 'issuer', 'san', 'keyName', 'keyFingerprint', 'keyPem', 'provenance'])
         assert.equal(key in entry, false, key)
     }
@@ -369,7 +385,11 @@ check('attestations: without a verified signature left the verdict is derived ag
     [[], 'unknown', 'no_signer_identity'],
     [[unverified('network')], 'unknown', 'no_signer_identity'],
     [[unverified('untrusted_key')], 'key_signed', 'untrusted_key'],
-    [[unverified('untrusted_key'), unverified('digest_mismatch'), unverified('bad_signature')], 'invalid', 'digest_mismatch'],
+    [
+      [unverified('untrusted_key'), unverified('digest_mismatch'), unverified('bad_signature')],
+      'invalid',
+      'digest_mismatch',
+    ],
     [[unverified('malformed')], 'invalid', 'malformed'],
   ]) {
     const d = await running()
@@ -381,24 +401,28 @@ check('attestations: without a verified signature left the verdict is derived ag
 
 // ---------------------------------------------------------------- contract
 
-check('attestations: unknown schema_version, verdict or signer_kind, another digest or a time ahead is 422', async () => {
-  const d = await running()
-  await rejected(attestation(d, { schema_version: 2 }), 422)
-  await rejected(attestation(d, { verdict: 'trusted' }), 422)
-  await rejected(attestation(d, { signatures: [signature({ signer_kind: 'magic' })] }), 422)
-  await rejected(attestation(d, { attestations: [statement({ signer_kind: 'magic' })] }), 422)
-  await rejected(attestation(d, { checked_at: fromNow(120) }), 422)
-  await rejected(attestation(d, { repository: '' }), 422)
-  await rejected(attestation(d, { repository: 'r'.repeat(1_025) }), 422)
-  await rejected(attestation(d, { signed_digest: 'sha256:short' }), 422)
-  refused(await s.supply.post(path(d), attestation(digest('att-another'))), 422)
-  await post(attestation(d, { checked_at: fromNow(30) }))
-})
+check(
+  'attestations: unknown schema_version, verdict or signer_kind, another digest or a time ahead is 422',
+  async () => {
+    const d = await running()
+    await rejected(attestation(d, { schema_version: 2 }), 422)
+    await rejected(attestation(d, { verdict: 'trusted' }), 422)
+    await rejected(attestation(d, { signatures: [signature({ signer_kind: 'magic' })] }), 422)
+    await rejected(attestation(d, { attestations: [statement({ signer_kind: 'magic' })] }), 422)
+    await rejected(attestation(d, { checked_at: fromNow(120) }), 422)
+    await rejected(attestation(d, { repository: '' }), 422)
+    await rejected(attestation(d, { repository: 'r'.repeat(1_025) }), 422)
+    await rejected(attestation(d, { signed_digest: 'sha256:short' }), 422)
+    refused(await s.supply.post(path(d), attestation(digest('att-another'))), 422)
+    await post(attestation(d, { checked_at: fromNow(30) }))
+  },
+)
 
 check('attestations: broken JSON, a missing key or a wrong type is 400', async () => {
   const d = await running()
   const p = attestation(d)
-  const raw = (body) => s.supply.request('POST', path(d), { raw: true, headers: { 'content-type': 'application/json' }, body })
+  const raw = (body) =>
+    s.supply.request('POST', path(d), { raw: true, headers: { 'content-type': 'application/json' }, body })
   for (const body of ['{', `${JSON.stringify(p)}x`, '[]', 'null', '']) refused(await raw(body), 400)
   for (const key of ['schema_version', 'digest', 'repository', 'checked_at', 'verdict'])
     refused(await s.supply.post(path(d), { ...p, [key]: undefined }), 400)
@@ -420,27 +444,44 @@ check('attestations: broken JSON, a missing key or a wrong type is 400', async (
 
 check('attestations: null lists are empty, unknown keys are ignored', async () => {
   const d = await running()
-  await post({ ...attestation(d, { verdict: 'unsigned', signatures: null, attestations: null }), signer_kind: 'whatever', extra: [1] })
+  await post({
+    ...attestation(d, { verdict: 'unsigned', signatures: null, attestations: null }),
+    signer_kind: 'whatever',
+    extra: [1],
+  })
   assert.deepEqual([(await stored(d)).signatures, (await stored(d)).attestations], [[], []])
 })
 
-check('attestations: a content encoding is 415, a body above 256 KiB 413, one that does not arrive in 30 s 408', async () => {
-  const d = await running()
-  const text = JSON.stringify(attestation(d))
-  refused(await s.supply.request('POST', path(d), { raw: true, headers: { 'content-encoding': 'gzip' }, body: gzipSync(text) }), 415)
-  refused(await rawPost(b, path(d), { headers: { 'content-length': '262145' }, timeoutMs: 20_000 }), 413)
-  const slow = await rawPost(b, path(d), { headers: { 'content-length': String(text.length) }, pieces: [text.slice(0, 10)] })
-  assert.equal(slow.status, 408)
-  assert.equal((await s.getAttestation(d)).status, 404)
-  ok(
-    await s.supply.request('POST', path(d), {
-      raw: true,
-      headers: { 'content-encoding': 'identity' },
-      body: padded(attestation(d), 262_144),
-    }),
-    201,
-  )
-})
+check(
+  'attestations: a content encoding is 415, a body above 256 KiB 413, one that does not arrive in 30 s 408',
+  async () => {
+    const d = await running()
+    const text = JSON.stringify(attestation(d))
+    refused(
+      await s.supply.request('POST', path(d), {
+        raw: true,
+        headers: { 'content-encoding': 'gzip' },
+        body: gzipSync(text),
+      }),
+      415,
+    )
+    refused(await rawPost(b, path(d), { headers: { 'content-length': '262145' }, timeoutMs: 20_000 }), 413)
+    const slow = await rawPost(b, path(d), {
+      headers: { 'content-length': String(text.length) },
+      pieces: [text.slice(0, 10)],
+    })
+    assert.equal(slow.status, 408)
+    assert.equal((await s.getAttestation(d)).status, 404)
+    ok(
+      await s.supply.request('POST', path(d), {
+        raw: true,
+        headers: { 'content-encoding': 'identity' },
+        body: padded(attestation(d), 262_144),
+      }),
+      201,
+    )
+  },
+)
 
 check('attestations: more than 32 signatures or 64 attestations is 413', async () => {
   const d = await running()
@@ -465,56 +506,91 @@ check('attestations: control, line-break and bidi characters are 422 and the fie
     '\u2069',
     '\ufeff',
   ]) {
-    await rejected(attestation(d, { signatures: [signature(), signature({ san: `https://ci.test/${c}x` })] }), 422, /signatures\[1\]\.san/)
+    await rejected(
+      attestation(d, { signatures: [signature(), signature({ san: `https://ci.test/${c}x` })] }),
+      422,
+      /signatures\[1\]\.san/,
+    )
   }
   await rejected(attestation(d, { repository: 'registry.test/\u202eppa' }), 422, /repository/)
-  await rejected(attestation(d, { attestations: [statement({ predicate_type: 'a\u0007' })] }), 422, /attestations\[0\]\.predicate_type/)
+  await rejected(
+    attestation(d, { attestations: [statement({ predicate_type: 'a\u0007' })] }),
+    422,
+    /attestations\[0\]\.predicate_type/,
+  )
   await rejected(
     attestation(d, { attestations: [statement({ provenance: { source_repo: 'a\u2028b' } })] }),
     422,
     /attestations\[0\]\.provenance\.source_repo/,
   )
-  await rejected(attestation(d, { signatures: [unverified('network', { detail: 'a\tb' }), signature()] }), 422, /signatures\[0\]\.detail/)
+  await rejected(
+    attestation(d, { signatures: [unverified('network', { detail: 'a\tb' }), signature()] }),
+    422,
+    /signatures\[0\]\.detail/,
+  )
 })
 
 check('attestations: a malformed reason code is 422 and the field is named', async () => {
   const d = await running()
   const unknown = (over) => attestation(d, { verdict: 'unknown', signatures: [], ...over })
-  for (const reason of ['Not A Code', 'UPPER', 'a b', 'ünknown', 'x'.repeat(129)]) await rejected(unknown({ reason }), 422, /reason/)
+  for (const reason of ['Not A Code', 'UPPER', 'a b', 'ünknown', 'x'.repeat(129)])
+    await rejected(unknown({ reason }), 422, /reason/)
   await rejected(unknown({ signatures: [unverified('Bad Code')] }), 422, /signatures\[0\]\.error/)
-  await rejected(attestation(d, { attestations: [{ ...statement({ verified: false }), error: 'No!' }] }), 422, /attestations\[0\]\.error/)
+  await rejected(
+    attestation(d, { attestations: [{ ...statement({ verified: false }), error: 'No!' }] }),
+    422,
+    /attestations\[0\]\.error/,
+  )
   await rejected(unknown({ trust_root: 'My Root' }), 422, /trust_root/)
   await rejected(unknown({ signed_via: 'The Index' }), 422, /signed_via/)
 })
 
-check('attestations: a well-formed reason code nobody knows is stored as unrecognised_reason, counted, and logged once', async () => {
-  const [one, two] = [await running(), await running()]
-  const name = 'svc_attestation_unrecognised_reason_total'
-  const start = await s.counter(name)
-  await post(attestation(one, { verdict: 'unknown', reason: 'flux_capacitor_empty', signatures: [unverified('warp_core_breach')] }))
-  assert.equal(await s.counter(name), start + 2)
-  const got = await stored(one)
-  assert.deepEqual([got.verdict, got.reason, got.signatures[0].error], ['unknown', 'unrecognised_reason', 'unrecognised_reason'])
-  await post(attestation(two, { verdict: 'unknown', reason: 'flux_capacitor_empty', signatures: [] }))
-  assert.equal(await s.counter(name), start + 3)
-  await post(attestation(two, { verdict: 'unknown', reason: 'rate_limited', signatures: [], checked_at: at(9) }))
-  assert.equal(await s.counter(name), start + 3, 'known codes are not counted')
-  for (const code of ['flux_capacitor_empty', 'warp_core_breach']) {
-    const lines = () => printed.split('\n').filter((l) => l.includes(code)).length
-    await eventually(
-      async () => {
-        await s.get('/attestations', { limit: 1 })
-        return lines() > 0
-      },
-      { what: `a log line with ${code}` },
+check(
+  'attestations: a well-formed reason code nobody knows is stored as unrecognised_reason, counted, and logged once',
+  async () => {
+    const [one, two] = [await running(), await running()]
+    const name = 'svc_attestation_unrecognised_reason_total'
+    const start = await s.counter(name)
+    await post(
+      attestation(one, {
+        verdict: 'unknown',
+        reason: 'flux_capacitor_empty',
+        signatures: [unverified('warp_core_breach')],
+      }),
     )
-    assert.equal(lines(), 1, `${code} is logged once`)
-  }
-})
+    assert.equal(await s.counter(name), start + 2)
+    const got = await stored(one)
+    assert.deepEqual(
+      [got.verdict, got.reason, got.signatures[0].error],
+      ['unknown', 'unrecognised_reason', 'unrecognised_reason'],
+    )
+    await post(attestation(two, { verdict: 'unknown', reason: 'flux_capacitor_empty', signatures: [] }))
+    assert.equal(await s.counter(name), start + 3)
+    await post(attestation(two, { verdict: 'unknown', reason: 'rate_limited', signatures: [], checked_at: at(9) }))
+    assert.equal(await s.counter(name), start + 3, 'known codes are not counted')
+    for (const code of ['flux_capacitor_empty', 'warp_core_breach']) {
+      const lines = () => printed.split('\n').filter((l) => l.includes(code)).length
+      await eventually(
+        async () => {
+          await s.get('/attestations', { limit: 1 })
+          return lines() > 0
+        },
+        { what: `a log line with ${code}` },
+      )
+      assert.equal(lines(), 1, `${code} is logged once`)
+    }
+  },
+)
 
 check('attestations: a verified identity or provenance is stored whole or refused, never cut', async () => {
   const d = await running()
-  const key = (over) => ({ format: 'cosign-bundle', verified: true, signer_kind: 'key', key_fingerprint: 'f'.repeat(64), ...over })
+  const key = (over) => ({
+    format: 'cosign-bundle',
+    verified: true,
+    signer_kind: 'key',
+    key_fingerprint: 'f'.repeat(64),
+    ...over,
+  })
   for (const over of [{ issuer: `https://${'i'.repeat(1_017)}` }, { san: 's'.repeat(1_025) }])
     await rejected(attestation(d, { signatures: [signature(over)] }), 422)
   for (const over of [{ key_name: 'k'.repeat(129) }, { key_fingerprint: 'f'.repeat(65) }])
@@ -527,13 +603,25 @@ check('attestations: a verified identity or provenance is stored whole or refuse
     attestation(d, {
       signatures: [signature({ issuer, san }), key({ key_name: 'k'.repeat(128) })],
       attestations: [
-        statement({ issuer, san, provenance: { builder_id: wide, source_repo: wide, source_ref: wide, source_commit: 'c'.repeat(128) } }),
+        statement({
+          issuer,
+          san,
+          provenance: { builder_id: wide, source_repo: wide, source_ref: wide, source_commit: 'c'.repeat(128) },
+        }),
       ],
     }),
   )
   const got = await stored(d)
-  assert.deepEqual([got.signatures[0].issuer, got.signatures[0].san, got.signatures[1].keyName], [issuer, san, 'k'.repeat(128)])
-  assert.deepEqual(got.attestations[0].provenance, { builderId: wide, sourceRepo: wide, sourceRef: wide, sourceCommit: 'c'.repeat(128) })
+  assert.deepEqual(
+    [got.signatures[0].issuer, got.signatures[0].san, got.signatures[1].keyName],
+    [issuer, san, 'k'.repeat(128)],
+  )
+  assert.deepEqual(got.attestations[0].provenance, {
+    builderId: wide,
+    sourceRepo: wide,
+    sourceRef: wide,
+    sourceCommit: 'c'.repeat(128),
+  })
 })
 
 check('attestations: other long strings are cut to their limits', async () => {
@@ -559,7 +647,9 @@ check('attestations: other long strings are cut to their limits', async () => {
 check('attestations: a key_pem that is no public key text is 422', async () => {
   const d = await running()
   const key = (key_pem) =>
-    attestation(d, { signatures: [{ format: 'cosign-bundle', verified: true, signer_kind: 'key', key_fingerprint: 'abc', key_pem }] })
+    attestation(d, {
+      signatures: [{ format: 'cosign-bundle', verified: true, signer_kind: 'key', key_fingerprint: 'abc', key_pem }],
+    })
   for (const pem of [
     'hello',
     '-----BEGIN PUBLIC KEY-----\nabc',
@@ -588,29 +678,43 @@ check('attestations: addresses and secrets in a detail are redacted, plain words
 
 // ---------------------------------------------------------------- posting again
 
-check('attestations: 201 when new or strictly newer, 200 for the same result, 409 for another one that is not newer', async () => {
-  const d = await running()
-  const p = attestation(d, { checked_at: at(10) })
-  await post(p, 201)
-  const { receivedAt } = await stored(d)
-  const again = await post(p, 200)
-  assert.equal(again.text, '')
-  await post({ ...p, checked_at: at(5) }, 200)
-  assert.equal((await stored(d)).checkedAt, naive(at(10)), 'the stored result is unchanged')
-  assert.equal((await stored(d)).receivedAt, receivedAt)
-  for (const when of [at(10), at(9)])
-    refused(await s.attest(attestation(d, { checked_at: when, signatures: [signature({ san: 'https://ci.test/other' })] })), 409)
-  refused(await s.attest(attestation(d, { checked_at: at(10), verdict: 'unknown', reason: 'network', signatures: [] })), 409)
-  assert.equal((await stored(d)).signatures[0].san, keylessIdentity.san)
-  await post({ ...p, checked_at: at(11) }, 201)
-  assert.equal((await stored(d)).checkedAt, naive(at(11)))
-  await post(attestation(d, { checked_at: at(12), verdict: 'unsigned', signatures: [] }), 201)
-  assert.deepEqual([(await stored(d)).verdict, (await stored(d)).signatures], ['unsigned', []])
-})
+check(
+  'attestations: 201 when new or strictly newer, 200 for the same result, 409 for another one that is not newer',
+  async () => {
+    const d = await running()
+    const p = attestation(d, { checked_at: at(10) })
+    await post(p, 201)
+    const { receivedAt } = await stored(d)
+    const again = await post(p, 200)
+    assert.equal(again.text, '')
+    await post({ ...p, checked_at: at(5) }, 200)
+    assert.equal((await stored(d)).checkedAt, naive(at(10)), 'the stored result is unchanged')
+    assert.equal((await stored(d)).receivedAt, receivedAt)
+    for (const when of [at(10), at(9)])
+      refused(
+        await s.attest(attestation(d, { checked_at: when, signatures: [signature({ san: 'https://ci.test/other' })] })),
+        409,
+      )
+    refused(
+      await s.attest(attestation(d, { checked_at: at(10), verdict: 'unknown', reason: 'network', signatures: [] })),
+      409,
+    )
+    assert.equal((await stored(d)).signatures[0].san, keylessIdentity.san)
+    await post({ ...p, checked_at: at(11) }, 201)
+    assert.equal((await stored(d)).checkedAt, naive(at(11)))
+    await post(attestation(d, { checked_at: at(12), verdict: 'unsigned', signatures: [] }), 201)
+    assert.deepEqual([(await stored(d)).verdict, (await stored(d)).signatures], ['unsigned', []])
+  },
+)
 
 check('attestations: each compared part makes another result', async () => {
   const d = await running()
-  const p = attestation(d, { trust_root: 'public-good', signed_via: 'self', signed_digest: d, attestations: [statement()] })
+  const p = attestation(d, {
+    trust_root: 'public-good',
+    signed_via: 'self',
+    signed_digest: d,
+    attestations: [statement()],
+  })
   await post(p)
   for (const over of [
     { repository: 'registry.test/team/other' },
@@ -678,8 +782,12 @@ check('attestations: the list has one summary per digest, ordered by digest, and
   )
   assert.deepEqual(await list({ repository: `${repository}x` }), [], 'repository is exact')
   const unknown = await list({ verdict: 'unknown' })
-  assert.ok(unknown.some((i) => i.repository === repository) && unknown.every((i) => i.verdict === 'unknown'), 'a verdict alone')
-  for (const params of [{ verdict: 'trusted' }, { after: 'x' }, { limit: 'x' }]) refused(await s.get('/attestations', params), 400)
+  assert.ok(
+    unknown.some((i) => i.repository === repository) && unknown.every((i) => i.verdict === 'unknown'),
+    'a verdict alone',
+  )
+  for (const params of [{ verdict: 'trusted' }, { after: 'x' }, { limit: 'x' }])
+    refused(await s.get('/attestations', params), 400)
   for (const limit of [0, -1])
     assert.equal(ok(await s.get('/attestations', { repository, limit })).json.items.length, 1, 'limit is clamped')
 })
@@ -687,11 +795,20 @@ check('attestations: the list has one summary per digest, ordered by digest, and
 check('attestations: a summary has up to 8 distinct verified signers and 16 verified predicates', async () => {
   const d = await running()
   const repository = `registry.test/many/${next()}`
-  const key = { format: 'cosign-bundle', verified: true, signer_kind: 'key', key_name: 'release', key_fingerprint: 'ab'.repeat(32) }
+  const key = {
+    format: 'cosign-bundle',
+    verified: true,
+    signer_kind: 'key',
+    key_name: 'release',
+    key_fingerprint: 'ab'.repeat(32),
+  }
   await post(
     attestation(d, {
       repository,
-      signatures: [...Array.from({ length: 12 }, (_, i) => signature({ san: `https://ci.test/${i % 10}` })), unverified('network')],
+      signatures: [
+        ...Array.from({ length: 12 }, (_, i) => signature({ san: `https://ci.test/${i % 10}` })),
+        unverified('network'),
+      ],
       attestations: Array.from({ length: 20 }, (_, i) => statement({ predicate_type: `https://predicate.test/${i}` })),
     }),
   )
@@ -732,91 +849,97 @@ check('attestations: summaries cut long texts to 256 bytes, the single read does
 
 // ---------------------------------------------------------------- running feed
 
-check('attestations: the running feed has one item per running container, whole identities, null without a result', async () => {
-  const ns = `feed-${next()}`
-  const [signed, unchecked, stopped] = [digest(`${ns}-a`), digest(`${ns}-b`), digest(`${ns}-c`)]
-  await s.run(
-    pod({
-      ns,
-      workload: 'web',
-      containers: [
-        container(signed, { name: 'one', image: 'registry.test/feed/web:v1', repository: 'registry.test/feed/web' }),
-        container(unchecked, { name: 'two' }),
+check(
+  'attestations: the running feed has one item per running container, whole identities, null without a result',
+  async () => {
+    const ns = `feed-${next()}`
+    const [signed, unchecked, stopped] = [digest(`${ns}-a`), digest(`${ns}-b`), digest(`${ns}-c`)]
+    await s.run(
+      pod({
+        ns,
+        workload: 'web',
+        containers: [
+          container(signed, { name: 'one', image: 'registry.test/feed/web:v1', repository: 'registry.test/feed/web' }),
+          container(unchecked, { name: 'two' }),
+        ],
+      }),
+      pod({ ns, kind: 'CronJob', workload: 'nightly', containers: [container(stopped, { state: 'terminated' })] }),
+      pod({ ns, kind: 'DaemonSet', workload: 'agent', containers: [container(signed)] }),
+    )
+    const san = 'https://ci.test/'.padEnd(900, 's')
+    await post(
+      attestation(signed, {
+        signatures: [
+          signature({ san, tlog_index: 4, integrated_time: '2025-01-02T03:04:05Z' }),
+          unverified('network', { detail: 'x' }),
+        ],
+        attestations: [
+          statement({ san, provenance: { builder_id: 'https://builder.test' } }),
+          { ...statement({ verified: false }), error: 'network' },
+        ],
+      }),
+    )
+    const { items, pages } = await s.whole('/attestations/running', { namespace: ns })
+    sameKeys(pages[0], ['items', 'nextAfter'], 'the answer')
+    assert.deepEqual(
+      items.map((i) => [i.workloadKind, i.workloadName, i.container, i.digest]),
+      [
+        ['DaemonSet', 'agent', 'app', signed],
+        ['Deployment', 'web', 'one', signed],
+        ['Deployment', 'web', 'two', unchecked],
       ],
-    }),
-    pod({ ns, kind: 'CronJob', workload: 'nightly', containers: [container(stopped, { state: 'terminated' })] }),
-    pod({ ns, kind: 'DaemonSet', workload: 'agent', containers: [container(signed)] }),
-  )
-  const san = 'https://ci.test/'.padEnd(900, 's')
-  await post(
-    attestation(signed, {
-      signatures: [signature({ san, tlog_index: 4, integrated_time: '2025-01-02T03:04:05Z' }), unverified('network', { detail: 'x' })],
+    )
+    assert.deepEqual(items[1], {
+      namespace: ns,
+      workloadKind: 'Deployment',
+      workloadName: 'web',
+      container: 'one',
+      digest: signed,
+      imageRef: 'registry.test/feed/web:v1',
+      repository: items[0].repository,
+      verdict: 'verified',
+      reason: null,
+      checkedAt: naive(at(0)),
+      signers: [
+        {
+          format: 'cosign-bundle',
+          source: 'referrers',
+          verified: true,
+          signerKind: 'keyless',
+          issuer: keylessIdentity.issuer,
+          san,
+          integratedTime: '2025-01-02T03:04:05Z',
+          tlogIndex: 4,
+        },
+      ],
       attestations: [
-        statement({ san, provenance: { builder_id: 'https://builder.test' } }),
-        { ...statement({ verified: false }), error: 'network' },
+        {
+          format: 'bundle',
+          source: 'referrers',
+          verified: true,
+          signerKind: 'keyless',
+          issuer: keylessIdentity.issuer,
+          san,
+          predicateType: 'https://slsa.dev/provenance/v1',
+          provenance: { builderId: 'https://builder.test' },
+        },
       ],
-    }),
-  )
-  const { items, pages } = await s.whole('/attestations/running', { namespace: ns })
-  sameKeys(pages[0], ['items', 'nextAfter'], 'the answer')
-  assert.deepEqual(
-    items.map((i) => [i.workloadKind, i.workloadName, i.container, i.digest]),
-    [
-      ['DaemonSet', 'agent', 'app', signed],
-      ['Deployment', 'web', 'one', signed],
-      ['Deployment', 'web', 'two', unchecked],
-    ],
-  )
-  assert.deepEqual(items[1], {
-    namespace: ns,
-    workloadKind: 'Deployment',
-    workloadName: 'web',
-    container: 'one',
-    digest: signed,
-    imageRef: 'registry.test/feed/web:v1',
-    repository: items[0].repository,
-    verdict: 'verified',
-    reason: null,
-    checkedAt: naive(at(0)),
-    signers: [
-      {
-        format: 'cosign-bundle',
-        source: 'referrers',
-        verified: true,
-        signerKind: 'keyless',
-        issuer: keylessIdentity.issuer,
-        san,
-        integratedTime: '2025-01-02T03:04:05Z',
-        tlogIndex: 4,
-      },
-    ],
-    attestations: [
-      {
-        format: 'bundle',
-        source: 'referrers',
-        verified: true,
-        signerKind: 'keyless',
-        issuer: keylessIdentity.issuer,
-        san,
-        predicateType: 'https://slsa.dev/provenance/v1',
-        provenance: { builderId: 'https://builder.test' },
-      },
-    ],
-  })
-  const { imageRef: _, repository: __, ...rest } = items[2]
-  assert.deepEqual(rest, {
-    namespace: ns,
-    workloadKind: 'Deployment',
-    workloadName: 'web',
-    container: 'two',
-    digest: unchecked,
-    verdict: null,
-    reason: null,
-    checkedAt: null,
-    signers: [],
-    attestations: [],
-  })
-})
+    })
+    const { imageRef: _, repository: __, ...rest } = items[2]
+    assert.deepEqual(rest, {
+      namespace: ns,
+      workloadKind: 'Deployment',
+      workloadName: 'web',
+      container: 'two',
+      digest: unchecked,
+      verdict: null,
+      reason: null,
+      checkedAt: null,
+      signers: [],
+      attestations: [],
+    })
+  },
+)
 
 check('attestations: the running feed is paged by an opaque cursor', async () => {
   const ns = `feedpage-${next()}`

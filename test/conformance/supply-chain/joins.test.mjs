@@ -4,7 +4,21 @@ import assert from 'node:assert/strict'
 import { after, before } from 'node:test'
 import { startBroker } from '../lib/broker.mjs'
 import { check } from '../lib/check.mjs'
-import { at, authEnv, component, container, cve, digest, finding, next, ok, pod, sbom, session, vulns } from '../lib/supply-chain.mjs'
+import {
+  at,
+  authEnv,
+  component,
+  container,
+  cve,
+  digest,
+  finding,
+  next,
+  ok,
+  pod,
+  sbom,
+  session,
+  vulns,
+} from '../lib/supply-chain.mjs'
 
 let b, s
 before(async () => {
@@ -48,9 +62,18 @@ function setting(over = {}) {
       }),
     payload: (seen = {}, image = {}, rest = {}) =>
       vulns(
-        { digest: digest(`tag-report-${n}`), registry: 'registry.test', repository: `tag/app${n}`, tag: at_.tag, ...image },
+        {
+          digest: digest(`tag-report-${n}`),
+          registry: 'registry.test',
+          repository: `tag/app${n}`,
+          tag: at_.tag,
+          ...image,
+        },
         [finding()],
-        { observed_in: [{ namespace: at_.ns, kind: at_.kind, name: at_.workload, container: at_.name, ...seen }], ...rest },
+        {
+          observed_in: [{ namespace: at_.ns, kind: at_.kind, name: at_.workload, container: at_.name, ...seen }],
+          ...rest,
+        },
       ),
   }
 }
@@ -70,7 +93,10 @@ check('joins: platform_manifest when the running digest is one of platform_manif
   const f = finding()
   ok(
     await s.postVulns(
-      vulns({ digest: index, digest_kind: 'index', platform_manifests: { 'linux/amd64': amd, 'linux/arm64/v8': arm } }, [f]),
+      vulns(
+        { digest: index, digest_kind: 'index', platform_manifests: { 'linux/amd64': amd, 'linux/arm64/v8': arm } },
+        [f],
+      ),
     ),
   )
   const got = ok(await s.getVulns(amd)).json
@@ -105,23 +131,30 @@ check('joins: report_digest when the reported digest itself is asked for and not
   assert.deepEqual(await sbomJoined(d), [['operator-scanner', d, 'report_digest']])
 })
 
-check('joins: a payload of the running digest comes before one that matches by platform manifest, however new', async () => {
-  const [running, index] = [digest('j-best'), digest('j-best-index')]
-  await s.run(pod({ ns: 'j-best', containers: [container(running)] }))
-  const [own, wide] = [finding(), finding()]
-  ok(await s.postVulns(vulns(running, [own], { scanned_at: at(1) })))
-  ok(await s.postVulns(vulns({ digest: index, platform_manifests: { 'linux/amd64': running } }, [wide], { scanned_at: at(100) })))
-  const got = ok(await s.getVulns(running)).json
-  assert.deepEqual(
-    got.reports.map((r) => [r.reportDigest, r.join]),
-    [[running, 'image_id']],
-    'one report per source',
-  )
-  assert.deepEqual(
-    got.items.map((i) => i.id),
-    [own.id],
-  )
-})
+check(
+  'joins: a payload of the running digest comes before one that matches by platform manifest, however new',
+  async () => {
+    const [running, index] = [digest('j-best'), digest('j-best-index')]
+    await s.run(pod({ ns: 'j-best', containers: [container(running)] }))
+    const [own, wide] = [finding(), finding()]
+    ok(await s.postVulns(vulns(running, [own], { scanned_at: at(1) })))
+    ok(
+      await s.postVulns(
+        vulns({ digest: index, platform_manifests: { 'linux/amd64': running } }, [wide], { scanned_at: at(100) }),
+      ),
+    )
+    const got = ok(await s.getVulns(running)).json
+    assert.deepEqual(
+      got.reports.map((r) => [r.reportDigest, r.join]),
+      [[running, 'image_id']],
+      'one report per source',
+    )
+    assert.deepEqual(
+      got.items.map((i) => i.id),
+      [own.id],
+    )
+  },
+)
 
 check('joins: of two equally good payloads of one source the newest scan answers', async () => {
   const [running, first, second] = ['run', 'one', 'two'].map((n) => digest(`j-tie-${n}`))
@@ -141,7 +174,9 @@ check('joins: reports of two sources under different digests are merged for the 
   ok(await s.postVulns(vulns(running, [f({ severity: 'LOW' })])))
   ok(
     await s.postVulns(
-      vulns({ digest: index, platform_manifests: { 'linux/amd64': running } }, [f({ severity: 'HIGH' })], { source: 'db-matcher' }),
+      vulns({ digest: index, platform_manifests: { 'linux/amd64': running } }, [f({ severity: 'HIGH' })], {
+        source: 'db-matcher',
+      }),
     ),
   )
   const got = ok(await s.getVulns(running)).json
@@ -297,10 +332,18 @@ check('joins: links follow the manifests and workloads that the newest header na
   const [one, two, index] = ['one', 'two', 'index'].map((n) => digest(`j-move-${n}`))
   await s.run(pod({ ns: 'j-move', containers: [container(one), container(two, { name: 'two' })] }))
   const list = [finding()]
-  ok(await s.postVulns(vulns({ digest: index, platform_manifests: { 'linux/amd64': one } }, list, { scanned_at: at(1) })))
+  ok(
+    await s.postVulns(
+      vulns({ digest: index, platform_manifests: { 'linux/amd64': one } }, list, { scanned_at: at(1) }),
+    ),
+  )
   assert.deepEqual(await joined(one), [['operator-scanner', index, 'platform_manifest']])
   assert.deepEqual(
-    ok(await s.postVulns(vulns({ digest: index, platform_manifests: { 'linux/amd64': two } }, list, { scanned_at: at(2) }))).json,
+    ok(
+      await s.postVulns(
+        vulns({ digest: index, platform_manifests: { 'linux/amd64': two } }, list, { scanned_at: at(2) }),
+      ),
+    ).json,
     { status: 'unchanged' },
   )
   assert.deepEqual(await joined(one), [])

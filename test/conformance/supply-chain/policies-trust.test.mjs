@@ -28,8 +28,13 @@ import { readYaml } from '../lib/yaml.mjs'
 let b, s, stub, trusted, t
 let answer = () => ({ status: 404, text: 'off' })
 before(async () => {
-  stub = await stubServer((_req, _body, url) => (url.pathname === '/image-trust' ? answer(url) : { status: 404, text: 'not here' }))
-  ;[b, trusted] = await Promise.all([startBroker({ env: authEnv }), startBroker({ env: { ...authEnv, EVALUATOR_URL: stub.url } })])
+  stub = await stubServer((_req, _body, url) =>
+    url.pathname === '/image-trust' ? answer(url) : { status: 404, text: 'not here' },
+  )
+  ;[b, trusted] = await Promise.all([
+    startBroker({ env: authEnv }),
+    startBroker({ env: { ...authEnv, EVALUATOR_URL: stub.url } }),
+  ])
   s = session(b)
   t = session(trusted)
 })
@@ -44,7 +49,9 @@ const provenance = 'https://slsa.dev/provenance/v1'
 /** Runs one image of `repository` in `ns`; `result` (verdict, signatures, attestations) is posted unless it is null. */
 async function runs(ns, repository, result = {}, { tag = 'v1', workload = `w${next()}`, image } = {}) {
   const d = digest(`policy-${next()}`)
-  await s.run(pod({ ns, workload, containers: [container(d, { repository, tag, image: image ?? `${repository}:${tag}` })] }))
+  await s.run(
+    pod({ ns, workload, containers: [container(d, { repository, tag, image: image ?? `${repository}:${tag}` })] }),
+  )
   if (result) ok(await s.attest(attestation(d, { repository, ...result })), 201)
   return d
 }
@@ -80,14 +87,20 @@ check('policies-trust: policy-engine-a, audit: one ImageValidatingPolicy for a c
     [rule.apiGroups, rule.apiVersions, [...rule.operations].sort(), rule.resources],
     [[''], ['v1'], ['CREATE', 'UPDATE'], ['pods']],
   )
-  assert.deepEqual(doc.spec.matchImageReferences.map((m) => m.glob).sort(), [repository, `${repository}:*`, `${repository}@*`].sort())
+  assert.deepEqual(
+    doc.spec.matchImageReferences.map((m) => m.glob).sort(),
+    [repository, `${repository}:*`, `${repository}@*`].sort(),
+  )
   assert.deepEqual(
     [doc.spec.validationConfigurations.mutateDigest, doc.spec.validationConfigurations.verifyDigest],
     [false, false],
     'audit never rewrites a pod',
   )
   assert.deepEqual(doc.spec.attestors, [
-    { name: 'a0', cosign: { keyless: { identities: [{ issuer: keylessIdentity.issuer, subject: keylessIdentity.san }] } } },
+    {
+      name: 'a0',
+      cosign: { keyless: { identities: [{ issuer: keylessIdentity.issuer, subject: keylessIdentity.san }] } },
+    },
   ])
   assert.equal(doc.spec.attestations, undefined)
   assert.equal(doc.spec.validations.length, 3)
@@ -99,7 +112,8 @@ check('policies-trust: policy-engine-a, audit: one ImageValidatingPolicy for a c
     assert.ok(squeezed(doc.spec.validations).includes(list))
     assert.ok(doc.spec.validations[i].message.length > 0)
   }
-  for (const opening of ['REVIEW EVERY IDENTITY', 'A signer that signed']) assert.ok(comment(p, opening).length > 0, opening)
+  for (const opening of ['REVIEW EVERY IDENTITY', 'A signer that signed'])
+    assert.ok(comment(p, opening).length > 0, opening)
   const [identity, ...more] = comment(p, 'identity:')
   assert.deepEqual(more, [])
   assert.ok(identity.includes(keylessIdentity.san) && p.text.includes(d.slice(7, 19)), identity)
@@ -125,7 +139,10 @@ check('policies-trust: the default is policy-engine-a in audit mode, both column
     ['policy-engine-b', 'policy-controller'],
     ['native', 'kguardian'],
   ]) {
-    assert.deepEqual((await policy({ namespace: ns, format: x })).docs, (await policy({ namespace: ns, format: y })).docs)
+    assert.deepEqual(
+      (await policy({ namespace: ns, format: x })).docs,
+      (await policy({ namespace: ns, format: y })).docs,
+    )
   }
 })
 
@@ -147,7 +164,10 @@ check('policies-trust: enforce denies and pins digests', async () => {
   await runs(ns, 'registry.test/pol/enforced')
   const [a] = (await policy({ namespace: ns, mode: 'enforce' })).docs
   assert.deepEqual(a.spec.validationActions, ['Deny'])
-  assert.deepEqual([a.spec.validationConfigurations.mutateDigest, a.spec.validationConfigurations.verifyDigest], [true, true])
+  assert.deepEqual(
+    [a.spec.validationConfigurations.mutateDigest, a.spec.validationConfigurations.verifyDigest],
+    [true, true],
+  )
   const [c] = (await policy({ namespace: ns, mode: 'enforce', format: 'policy-engine-b' })).docs
   assert.equal(c.spec.mode, 'enforce')
 })
@@ -158,7 +178,10 @@ check('policies-trust: policy-engine-b: ClusterImagePolicy', async () => {
   const p = await policy({ namespace: ns, format: 'policy-engine-b' })
   assert.equal(p.docs.length, 1)
   const [doc] = p.docs
-  assert.deepEqual([doc.apiVersion, doc.kind, doc.spec.mode], ['policy.sigstore.dev/v1beta1', 'ClusterImagePolicy', 'warn'])
+  assert.deepEqual(
+    [doc.apiVersion, doc.kind, doc.spec.mode],
+    ['policy.sigstore.dev/v1beta1', 'ClusterImagePolicy', 'warn'],
+  )
   assert.deepEqual(doc.spec.images.map((i) => i.glob).sort(), ['registry.test/pol/b:**', 'registry.test/pol/b@**'])
   assert.deepEqual(doc.spec.authorities, [
     { name: 'a0', keyless: { identities: [{ issuer: keylessIdentity.issuer, subject: keylessIdentity.san }] } },
@@ -171,9 +194,14 @@ check('policies-trust: native: a namespaced ImageTrustPolicy, or a ClusterImageT
   await runs(ns, 'registry.test/pol/native')
   const [doc, ...more] = (await policy({ namespace: ns, format: 'native' })).docs
   assert.deepEqual(more, [])
-  assert.deepEqual([doc.apiVersion, doc.kind, doc.metadata.namespace], ['kguardian.dev/v1alpha1', 'ImageTrustPolicy', ns])
+  assert.deepEqual(
+    [doc.apiVersion, doc.kind, doc.metadata.namespace],
+    ['kguardian.dev/v1alpha1', 'ImageTrustPolicy', ns],
+  )
   assert.deepEqual(doc.spec.images, ['registry.test/pol/native'])
-  assert.deepEqual(doc.spec.authorities, [{ name: 'a0', keyless: { issuer: keylessIdentity.issuer, subject: keylessIdentity.san } }])
+  assert.deepEqual(doc.spec.authorities, [
+    { name: 'a0', keyless: { issuer: keylessIdentity.issuer, subject: keylessIdentity.san } },
+  ])
   const cluster = (await policy({ format: 'native' })).docs
   assert.ok(cluster.length > 0)
   for (const d of cluster) assert.deepEqual([d.kind, d.metadata.namespace], ['ClusterImageTrustPolicy', undefined])
@@ -205,7 +233,9 @@ check('policies-trust: a key signer becomes its PEM', async () => {
 check('policies-trust: a workflow that signed a tag is widened to any tag, nothing else is', async () => {
   const ns = space()
   const workflow = 'https://github.com/team/app/.github/workflows/release.yml'
-  await runs(ns, 'registry.test/pol/tagged', { signatures: [signature({ issuer: github, san: `${workflow}@refs/tags/v1.2.3` })] })
+  await runs(ns, 'registry.test/pol/tagged', {
+    signatures: [signature({ issuer: github, san: `${workflow}@refs/tags/v1.2.3` })],
+  })
   const [
     {
       spec: {
@@ -235,9 +265,14 @@ check('policies-trust: a workflow that signed a tag is widened to any tag, nothi
     assert.doesNotMatch(bad, new RegExp(identity.subjectRegExp), `anchored and escaped: ${identity.subjectRegExp}`)
   }
   const other = space()
-  await runs(other, 'registry.test/pol/branch', { signatures: [signature({ issuer: github, san: `${workflow}@refs/heads/main` })] })
+  await runs(other, 'registry.test/pol/branch', {
+    signatures: [signature({ issuer: github, san: `${workflow}@refs/heads/main` })],
+  })
   const [doc] = (await policy({ namespace: other })).docs
-  assert.deepEqual(doc.spec.attestors[0].cosign.keyless.identities[0], { issuer: github, subject: `${workflow}@refs/heads/main` })
+  assert.deepEqual(doc.spec.attestors[0].cosign.keyless.identities[0], {
+    issuer: github,
+    subject: `${workflow}@refs/heads/main`,
+  })
 })
 
 check('policies-trust: provenance that every digest has is required too', async () => {
@@ -247,7 +282,9 @@ check('policies-trust: provenance that every digest has is required too', async 
   assert.deepEqual(a.spec.attestations, [{ name: 'p0', intoto: { type: provenance } }])
   assert.equal(a.spec.validations.length, 6)
   assert.equal(
-    a.spec.validations.filter((v) => squeezed(v).includes('verifyAttestationSignatures(image,attestations.p0,[attestors.a0])')).length,
+    a.spec.validations.filter((v) =>
+      squeezed(v).includes('verifyAttestationSignatures(image,attestations.p0,[attestors.a0])'),
+    ).length,
     3,
   )
   const [c, second] = (await policy({ namespace: ns, format: 'policy-engine-b' })).docs
@@ -290,9 +327,17 @@ check('policies-trust: enforce with something uncovered is 409 and names it, unl
   await runs(ns, 'registry.test/pol/nopem', {
     signatures: [{ format: 'cosign-bundle', verified: true, signer_kind: 'key', key_fingerprint: 'ab'.repeat(32) }],
   })
-  await runs(ns, 'registry.test/pol/broken', { verdict: 'invalid', reason: 'bad_signature', signatures: [unverified('bad_signature')] })
+  await runs(ns, 'registry.test/pol/broken', {
+    verdict: 'invalid',
+    reason: 'bad_signature',
+    signatures: [unverified('bad_signature')],
+  })
   for (const format of ['policy-engine-a', 'policy-engine-b']) {
-    const r = refused(await s.get('/attestations/policy', { namespace: ns, format, mode: 'enforce' }), 409, /acknowledgePartial=true/)
+    const r = refused(
+      await s.get('/attestations/policy', { namespace: ns, format, mode: 'enforce' }),
+      409,
+      /acknowledgePartial=true/,
+    )
     for (const words of [
       'registry.test/pol/plain (unsigned)',
       'registry.test/pol/fresh (not checked)',
@@ -308,7 +353,8 @@ check('policies-trust: enforce with something uncovered is 409 and names it, unl
     }
     for (const no of ['false', '0', 'maybe', ''])
       assert.equal(
-        (await s.get('/attestations/policy', { namespace: ns, format, mode: 'enforce', acknowledgePartial: no })).status,
+        (await s.get('/attestations/policy', { namespace: ns, format, mode: 'enforce', acknowledgePartial: no }))
+          .status,
         409,
         no,
       )
@@ -340,7 +386,11 @@ check('policies-trust: repositories with equal signers share one policy, others 
     ['registry.test/shared/apart'],
   ])
   assert.equal(new Set(docs.map((d) => d.metadata.name)).size, 2)
-  assert.deepEqual((await policy({ namespace: ns, format: 'native' })).docs, docs, 'the same state gives the same policies')
+  assert.deepEqual(
+    (await policy({ namespace: ns, format: 'native' })).docs,
+    docs,
+    'the same state gives the same policies',
+  )
 })
 
 check('policies-trust: only running containers of the asked namespace count', async () => {
@@ -366,7 +416,13 @@ check('policies-trust: every spelling of a Docker Hub image is matched', async (
   const ns = space()
   await runs(ns, 'docker.io/library/nginx', {}, { image: 'nginx:v1' })
   const globs = (await policy({ namespace: ns })).docs[0].spec.matchImageReferences.map((m) => m.glob)
-  for (const name of ['nginx', 'library/nginx', 'docker.io/nginx', 'docker.io/library/nginx', 'index.docker.io/library/nginx']) {
+  for (const name of [
+    'nginx',
+    'library/nginx',
+    'docker.io/nginx',
+    'docker.io/library/nginx',
+    'index.docker.io/library/nginx',
+  ]) {
     for (const end of ['', ':*', '@*']) assert.ok(globs.includes(name + end), `${name}${end} in ${globs}`)
   }
   const [c] = (await policy({ namespace: ns, format: 'policy-engine-b' })).docs
@@ -384,7 +440,9 @@ check('policies-trust: over 5000 running containers is 422 and asks for a namesp
     pod({
       ns: big,
       workload: `w${i}`,
-      containers: Array.from({ length: 64 }, (_, k) => container(d, { name: `c${k}`, repository: 'registry.test/pol/crowd' })),
+      containers: Array.from({ length: 64 }, (_, k) =>
+        container(d, { name: `c${k}`, repository: 'registry.test/pol/crowd' }),
+      ),
     }),
   )
   for (let i = 0; i < crowd.length; i += 8) await Promise.all(crowd.slice(i, i + 8).map((p) => s.run(p)))
@@ -395,7 +453,17 @@ check('policies-trust: over 5000 running containers is 422 and asks for a namesp
 
 // ---------------------------------------------------------------- image trust
 
-const trustKeys = ['available', 'evaluatedAt', 'total', 'wouldDeny', 'unknown', 'trusted', 'policies', 'results', 'truncated']
+const trustKeys = [
+  'available',
+  'evaluatedAt',
+  'total',
+  'wouldDeny',
+  'unknown',
+  'trusted',
+  'policies',
+  'results',
+  'truncated',
+]
 const row = (verdict, over = {}) => ({
   policy: 'shop/signed',
   namespace: 'shop',
@@ -418,7 +486,12 @@ const evaluator =
   (list, evaluatedAt = '2025-06-07T08:09:10.123456789+02:00') =>
   (url) => {
     const [ns, verdict] = [url.searchParams.get('namespace'), url.searchParams.get('verdict')]
-    return { json: { evaluatedAt, results: list.filter((r) => (!ns || r.namespace === ns) && (!verdict || r.verdict === verdict)) } }
+    return {
+      json: {
+        evaluatedAt,
+        results: list.filter((r) => (!ns || r.namespace === ns) && (!verdict || r.verdict === verdict)),
+      },
+    }
   }
 const trust = async (params) => ok(await t.get('/image-trust', params)).json
 
@@ -463,25 +536,28 @@ check('policies-trust: image-trust asks the evaluator with the read token and on
   assert.deepEqual(bare.query, {})
 })
 
-check('policies-trust: the evaluator gets the legacy shared token when there is no read token, and none with auth off', async () => {
-  answer = evaluator(rows)
-  const shared = 'conformance-legacy-shared-0123456789'
-  const [legacy, open] = await Promise.all([
-    startBroker({ env: { BROKER_AUTH_TOKEN: shared, EVALUATOR_URL: stub.url } }),
-    startBroker({ env: { EVALUATOR_URL: `${stub.url}/` } }),
-  ])
-  try {
-    stub.seen.length = 0
-    assert.equal(ok(await legacy.get('/image-trust', { bearer: shared })).json.total, 5)
-    assert.equal(ok(await open.get('/image-trust')).json.total, 5)
-    assert.deepEqual(
-      stub.seen.filter((r) => r.path === '/image-trust').map((r) => r.headers.authorization),
-      [`Bearer ${shared}`, undefined],
-    )
-  } finally {
-    await Promise.all([legacy.stop(), open.stop()])
-  }
-})
+check(
+  'policies-trust: the evaluator gets the legacy shared token when there is no read token, and none with auth off',
+  async () => {
+    answer = evaluator(rows)
+    const shared = 'conformance-legacy-shared-0123456789'
+    const [legacy, open] = await Promise.all([
+      startBroker({ env: { BROKER_AUTH_TOKEN: shared, EVALUATOR_URL: stub.url } }),
+      startBroker({ env: { EVALUATOR_URL: `${stub.url}/` } }),
+    ])
+    try {
+      stub.seen.length = 0
+      assert.equal(ok(await legacy.get('/image-trust', { bearer: shared })).json.total, 5)
+      assert.equal(ok(await open.get('/image-trust')).json.total, 5)
+      assert.deepEqual(
+        stub.seen.filter((r) => r.path === '/image-trust').map((r) => r.headers.authorization),
+        [`Bearer ${shared}`, undefined],
+      )
+    } finally {
+      await Promise.all([legacy.stop(), open.stop()])
+    }
+  },
+)
 
 check('policies-trust: image-trust filters by namespace, verdict and workload', async () => {
   answer = evaluator(rows)
@@ -500,19 +576,29 @@ check('policies-trust: image-trust filters by namespace, verdict and workload', 
     2,
   ])
   assert.deepEqual(await seen({ workload_name: 'WEB' }), [[], 0, 0, 0, 0])
-  assert.deepEqual(await seen({ workload_kind: 'deployment', workload_name: 'ledger' }), [['Deployment/ledger/app'], 1, 1, 0, 0])
+  assert.deepEqual(await seen({ workload_kind: 'deployment', workload_name: 'ledger' }), [
+    ['Deployment/ledger/app'],
+    1,
+    1,
+    0,
+    0,
+  ])
   assert.deepEqual((await trust({ workload_name: 'ledger' })).policies, ['bank/strict'])
 })
 
 check('policies-trust: an unknown verdict or a bad limit is 400', async () => {
   answer = evaluator(rows)
-  for (const params of [{ verdict: 'Denied' }, { verdict: 'trusted' }, { limit: 'all' }]) refused(await t.get('/image-trust', params), 400)
+  for (const params of [{ verdict: 'Denied' }, { verdict: 'trusted' }, { limit: 'all' }])
+    refused(await t.get('/image-trust', params), 400)
 })
 
 check('policies-trust: limit cuts the list, not the counts', async () => {
   answer = evaluator(
     Array.from({ length: 2_100 }, (_, i) =>
-      row(['Trusted', 'WouldDeny', 'Unknown'][i % 3], { container: `c${String(i).padStart(4, '0')}`, policy: `shop/p${i % 4}` }),
+      row(['Trusted', 'WouldDeny', 'Unknown'][i % 3], {
+        container: `c${String(i).padStart(4, '0')}`,
+        policy: `shop/p${i % 4}`,
+      }),
     ),
   )
   for (const [limit, size] of [
@@ -588,15 +674,18 @@ check('policies-trust: image-trust is unavailable when the evaluator does not an
   unavailable(await trust())
 })
 
-check('policies-trust: image-trust is unavailable when the evaluator cannot be reached, and back when it can', async () => {
-  const gone = await stubServer(() => ({ json: {} }))
-  await gone.close()
-  const far = await startBroker({ env: { ...authEnv, EVALUATOR_URL: gone.url } })
-  try {
-    unavailable(ok(await session(far).get('/image-trust')).json)
-  } finally {
-    await far.stop()
-  }
-  answer = evaluator(rows)
-  assert.equal((await trust()).available, true)
-})
+check(
+  'policies-trust: image-trust is unavailable when the evaluator cannot be reached, and back when it can',
+  async () => {
+    const gone = await stubServer(() => ({ json: {} }))
+    await gone.close()
+    const far = await startBroker({ env: { ...authEnv, EVALUATOR_URL: gone.url } })
+    try {
+      unavailable(ok(await session(far).get('/image-trust')).json)
+    } finally {
+      await far.stop()
+    }
+    answer = evaluator(rows)
+    assert.equal((await trust()).available, true)
+  },
+)

@@ -34,11 +34,24 @@ before(async () => {
 after(() => b?.stop())
 
 const path = (d) => `/images/${d}/sbom`
-const componentKeys = ['id', 'name', 'version', 'purl', 'type', 'class', 'srcName', 'srcVersion', 'licenses', 'layerDigest', 'filePaths']
+const componentKeys = [
+  'id',
+  'name',
+  'version',
+  'purl',
+  'type',
+  'class',
+  'srcName',
+  'srcVersion',
+  'licenses',
+  'layerDigest',
+  'filePaths',
+]
 const names = async (d, params) => (await s.allSbom(d, params)).items.map((i) => i.name)
 const some = (prefix, n) => Array.from({ length: n }, (_, i) => component(`${prefix}${i}`))
 /** One page of a set: page(d, 'set', 0, 3, components, over). */
-const page = (d, set_id, index, total, components, over = {}) => sbom(d, components, { page: { set_id, index, total }, ...over })
+const page = (d, set_id, index, total, components, over = {}) =>
+  sbom(d, components, { page: { set_id, index, total }, ...over })
 const staged = (r, received, total) => {
   assert.deepEqual([ok(r, 202).status, r.json], [202, { status: 'staged', received, total }])
 }
@@ -48,7 +61,8 @@ const staged = (r, received, total) => {
 check('sbom: ingest needs the scope supplychain, the read needs read', async () => {
   const p = sbom(digest('sbom-scope'), [component('a')])
   assert.equal((await b.post(path(p.image.digest), p)).status, 401)
-  for (const bearer of [tokens.read, tokens.ingest]) assert.equal((await b.post(path(p.image.digest), p, { bearer })).status, 403)
+  for (const bearer of [tokens.read, tokens.ingest])
+    assert.equal((await b.post(path(p.image.digest), p, { bearer })).status, 403)
   assert.equal((await b.get(path(p.image.digest))).status, 401)
   assert.equal((await b.get(`${path(p.image.digest)}/cyclonedx`)).status, 401)
   ok(await b.post(path(p.image.digest), p, { bearer: tokens.supplychain }))
@@ -130,7 +144,14 @@ check('sbom: a whole SBOM is stored and served with every field', async () => {
 
 check('sbom: no SBOM reads as empty, a malformed digest as 400', async () => {
   const d = digest('no-sbom')
-  assert.deepEqual(ok(await s.getSbom(d)).json, { digest: d, reports: [], retiredGuesses: [], report: null, items: [], nextAfter: null })
+  assert.deepEqual(ok(await s.getSbom(d)).json, {
+    digest: d,
+    reports: [],
+    retiredGuesses: [],
+    report: null,
+    items: [],
+    nextAfter: null,
+  })
   for (const bad of ['sha256:1', `sha256:${'F'.repeat(64)}`, 'x']) {
     refused(await s.getSbom(bad), 400)
     refused(await s.cyclonedx(bad), 400)
@@ -170,7 +191,10 @@ check('sbom: 10 000 components are stored, 10 001 are 413', async () => {
 
 check('sbom: stored, then unchanged, then stale, then replaced by a strictly newer scan', async () => {
   const d = digest('sbom-states')
-  assert.deepEqual(ok(await s.postSbom(sbom(d, some('a', 2), { scanned_at: at(10) }))).json, { status: 'stored', items: 2 })
+  assert.deepEqual(ok(await s.postSbom(sbom(d, some('a', 2), { scanned_at: at(10) }))).json, {
+    status: 'stored',
+    items: 2,
+  })
   assert.deepEqual(ok(await s.postSbom(sbom(d, some('a', 2), { scanned_at: at(10) }))).json, { status: 'unchanged' })
   for (const when of [at(9), at(10)]) {
     assert.deepEqual(ok(await s.postSbom(sbom(d, some('b', 1), { scanned_at: when }))).json, {
@@ -179,19 +203,29 @@ check('sbom: stored, then unchanged, then stale, then replaced by a strictly new
     })
   }
   assert.deepEqual(await names(d), ['a0', 'a1'])
-  assert.deepEqual(ok(await s.postSbom(sbom(d, some('b', 1), { scanned_at: at(11) }))).json, { status: 'stored', items: 1 })
+  assert.deepEqual(ok(await s.postSbom(sbom(d, some('b', 1), { scanned_at: at(11) }))).json, {
+    status: 'stored',
+    items: 1,
+  })
   assert.deepEqual(await names(d), ['b0'])
   for (const when of [at(10), at(11)])
-    assert.equal(ok(await s.postSbom(sbom(d, [], { scanned_at: when }))).json.status, 'stale', 'an empty SBOM wipes nothing')
+    assert.equal(
+      ok(await s.postSbom(sbom(d, [], { scanned_at: when }))).json.status,
+      'stale',
+      'an empty SBOM wipes nothing',
+    )
   assert.deepEqual(ok(await s.postSbom(sbom(d, [], { scanned_at: at(12) }))).json, { status: 'stored', items: 0 })
 })
 
 check('sbom: the same content with a newer scan is unchanged and refreshes the header', async () => {
   const d = digest('sbom-header')
   ok(await s.postSbom(sbom({ digest: d, digest_kind: 'index' }, some('a', 1), { scanned_at: at(10) })))
-  assert.deepEqual(ok(await s.postSbom(sbom({ digest: d, digest_kind: 'manifest' }, some('a', 1), { scanned_at: at(20) }))).json, {
-    status: 'unchanged',
-  })
+  assert.deepEqual(
+    ok(await s.postSbom(sbom({ digest: d, digest_kind: 'manifest' }, some('a', 1), { scanned_at: at(20) }))).json,
+    {
+      status: 'unchanged',
+    },
+  )
   const { report } = ok(await s.getSbom(d)).json
   sameTime(report.scannedAt, at(20), 'scannedAt')
   assert.equal(report.digestKind, 'manifest')
@@ -200,7 +234,10 @@ check('sbom: the same content with a newer scan is unchanged and refreshes the h
 check('sbom: findings and SBOM of one digest and source do not replace each other', async () => {
   const d = digest('sbom-and-findings')
   ok(await s.postVulns(vulns(d, [finding()], { scanned_at: at(50) })))
-  assert.deepEqual(ok(await s.postSbom(sbom(d, some('a', 3), { scanned_at: at(1) }))).json, { status: 'stored', items: 3 })
+  assert.deepEqual(ok(await s.postSbom(sbom(d, some('a', 3), { scanned_at: at(1) }))).json, {
+    status: 'stored',
+    items: 3,
+  })
   const findings = ok(await s.getVulns(d)).json
   assert.deepEqual([findings.items.length, findings.reports.length, findings.reports[0].sbomFormat], [1, 1, null])
   assert.deepEqual(await names(d), ['a0', 'a1', 'a2'])
@@ -249,7 +286,10 @@ check('sbom: the pages of a set are staged and swapped in together with the last
   staged(await s.postSbom(page(d, 'set-1', 0, 3, some('a', 2), over)), 1, 3)
   staged(await s.postSbomGzip(page(d, 'set-1', 1, 3, some('b', 2), over)), 2, 3)
   assert.deepEqual(await names(d), ['old0'], 'the stored SBOM is served until the set is complete')
-  assert.deepEqual(ok(await s.postSbom(page(d, 'set-1', 2, 3, some('c', 1), over))).json, { status: 'stored', items: 5 })
+  assert.deepEqual(ok(await s.postSbom(page(d, 'set-1', 2, 3, some('c', 1), over))).json, {
+    status: 'stored',
+    items: 5,
+  })
   assert.deepEqual(await names(d), ['a0', 'a1', 'b0', 'b1', 'c0'])
   const { report } = ok(await s.getSbom(d)).json
   assert.equal(report.itemCount, 5)
@@ -268,9 +308,17 @@ check('sbom: pages arrive in any order, components keep the order of the pages',
 check('sbom: a page that was received already is duplicate_page', async () => {
   const d = digest('duplicate')
   staged(await s.postSbom(page(d, 'x', 1, 3, some('b', 1))), 1, 3)
-  assert.deepEqual(ok(await s.postSbom(page(d, 'x', 1, 3, some('b', 1)))).json, { status: 'duplicate_page', received: 1, total: 3 })
+  assert.deepEqual(ok(await s.postSbom(page(d, 'x', 1, 3, some('b', 1)))).json, {
+    status: 'duplicate_page',
+    received: 1,
+    total: 3,
+  })
   staged(await s.postSbom(page(d, 'x', 0, 3, some('a', 1))), 2, 3)
-  assert.deepEqual(ok(await s.postSbom(page(d, 'x', 1, 3, some('b', 1)))).json, { status: 'duplicate_page', received: 2, total: 3 })
+  assert.deepEqual(ok(await s.postSbom(page(d, 'x', 1, 3, some('b', 1)))).json, {
+    status: 'duplicate_page',
+    received: 2,
+    total: 3,
+  })
   assert.deepEqual(ok(await s.postSbom(page(d, 'x', 2, 3, some('c', 1)))).json, { status: 'stored', items: 3 })
   for (const index of [0, 1, 2])
     assert.deepEqual(
@@ -285,7 +333,11 @@ check('sbom: pages that disagree on the total are 422 and nothing of them is kep
   const d = digest('totals')
   staged(await s.postSbom(page(d, 'x', 0, 2, some('a', 1))), 1, 2)
   refused(await s.postSbom(page(d, 'x', 1, 3, some('b', 1))), 422)
-  assert.deepEqual(ok(await s.postSbom(page(d, 'x', 0, 2, some('a', 1)))).json, { status: 'duplicate_page', received: 1, total: 2 })
+  assert.deepEqual(ok(await s.postSbom(page(d, 'x', 0, 2, some('a', 1)))).json, {
+    status: 'duplicate_page',
+    received: 1,
+    total: 2,
+  })
   assert.deepEqual(ok(await s.postSbom(page(d, 'x', 1, 2, some('c', 1)))).json, { status: 'stored', items: 2 })
   assert.deepEqual(await names(d), ['a0', 'c0'])
 })
@@ -298,7 +350,10 @@ check('sbom: a newer set drops an older incomplete one, whose pages are then sta
     status: 'stale',
     stored_scanned_at: naive(at(20)),
   })
-  assert.deepEqual(ok(await s.postSbom(page(d, 'new', 1, 2, some('m', 1), { scanned_at: at(20) }))).json, { status: 'stored', items: 2 })
+  assert.deepEqual(ok(await s.postSbom(page(d, 'new', 1, 2, some('m', 1), { scanned_at: at(20) }))).json, {
+    status: 'stored',
+    items: 2,
+  })
   assert.deepEqual(await names(d), ['n0', 'm0'])
   assert.deepEqual(ok(await s.postSbom(page(d, 'old', 0, 2, some('o', 1), { scanned_at: at(10) }))).json, {
     status: 'stale',
@@ -327,7 +382,10 @@ check('sbom: a set that is not newer than the stored SBOM, or than another stage
 check('sbom: a whole SBOM drops a staged set that is not newer', async () => {
   const d = digest('whole-over-set')
   staged(await s.postSbom(page(d, 'x', 0, 2, some('x', 1), { scanned_at: at(10) })), 1, 2)
-  assert.deepEqual(ok(await s.postSbom(sbom(d, some('w', 1), { scanned_at: at(20) }))).json, { status: 'stored', items: 1 })
+  assert.deepEqual(ok(await s.postSbom(sbom(d, some('w', 1), { scanned_at: at(20) }))).json, {
+    status: 'stored',
+    items: 1,
+  })
   assert.deepEqual(ok(await s.postSbom(page(d, 'x', 1, 2, some('x', 1), { scanned_at: at(10) }))).json, {
     status: 'stale',
     stored_scanned_at: naive(at(20)),
@@ -340,7 +398,10 @@ check('sbom: sets of two sources do not disturb each other', async () => {
   staged(await s.postSbom(page(d, 'x', 0, 2, some('o', 1))), 1, 2)
   staged(await s.postSbom(page(d, 'x', 0, 2, some('r', 1), { source: 'registry', scanned_at: at(99) })), 1, 2)
   assert.equal(ok(await s.postSbom(page(d, 'x', 1, 2, some('o', 1)))).json.status, 'stored')
-  assert.equal(ok(await s.postSbom(page(d, 'x', 1, 2, some('r', 1), { source: 'registry', scanned_at: at(99) }))).json.status, 'stored')
+  assert.equal(
+    ok(await s.postSbom(page(d, 'x', 1, 2, some('r', 1), { source: 'registry', scanned_at: at(99) }))).json.status,
+    'stored',
+  )
   assert.deepEqual(await names(d), ['o0', 'o0'])
   assert.deepEqual(await names(d, { source: 'registry' }), ['r0', 'r0'])
 })
@@ -375,13 +436,21 @@ check('sbom: beyond 64 staged sets a new set is 429 and counted, pages of admitt
     const d = (i) => digest(`ceiling-${i}`)
     assert.equal(await o.counter('svc_supplychain_staged_sets_refused_total'), 0)
     for (let i = 0; i < 64; i += 1)
-      staged(await o.postSbom(page(d(i), 'x', 0, 2, some('a', 1), { source: i % 2 ? 'registry' : 'operator-scanner' })), 1, 2)
+      staged(
+        await o.postSbom(page(d(i), 'x', 0, 2, some('a', 1), { source: i % 2 ? 'registry' : 'operator-scanner' })),
+        1,
+        2,
+      )
     const r = refused(await o.postSbom(page(d(64), 'x', 0, 2, some('a', 1))), 429)
     assert.equal(r.headers.get('retry-after'), '60')
     assert.equal(await o.counter('svc_supplychain_staged_sets_refused_total'), 1)
     assert.equal(ok(await o.postSbom(page(d(0), 'x', 0, 2, some('a', 1)))).json.status, 'duplicate_page')
     ok(await o.postSbom(sbom(d(65), some('a', 1))))
-    assert.equal(ok(await o.postSbom(page(d(66), 'x', 0, 1, some('a', 1)))).json.status, 'stored', 'a set of one page is not staged')
+    assert.equal(
+      ok(await o.postSbom(page(d(66), 'x', 0, 1, some('a', 1)))).json.status,
+      'stored',
+      'a set of one page is not staged',
+    )
     assert.equal(ok(await o.postSbom(page(d(0), 'x', 1, 2, some('a', 1)))).json.status, 'stored')
     staged(await o.postSbom(page(d(64), 'x', 0, 2, some('a', 1))), 1, 2)
     assert.equal(await o.counter('svc_supplychain_staged_sets_refused_total'), 1)
@@ -392,24 +461,27 @@ check('sbom: beyond 64 staged sets a new set is 429 and counted, pages of admitt
 
 // ---------------------------------------------------------------- trust and selection
 
-check('sbom: sbomTrust is what the payload states, unknown values and a silent registry are attached-unbound', async () => {
-  const cases = [
-    ['operator-scanner', 'scanned', 'scanned'],
-    ['registry', 'unverified', 'unverified'],
-    ['registry', 'verified', 'verified'],
-    ['registry', undefined, 'attached-unbound'],
-    ['registry', 'signed-by-me', 'attached-unbound'],
-    ['operator-scanner', 'trust me', 'attached-unbound'],
-  ]
-  for (const [source, sbom_trust, want] of cases) {
-    const d = digest(`sbom-trust-${source}-${sbom_trust}`)
-    ok(await s.postSbom(sbom(d, some('a', 1), { source, sbom_trust })))
-    assert.equal(ok(await s.getSbom(d)).json.report.sbomTrust, want, `${source} ${sbom_trust}`)
-  }
-  const d = digest('sbom-trust-alias')
-  ok(await s.postSbom(sbom(d, some('a', 1), { source: 'registry', sbomTrust: 'unverified' })))
-  assert.equal(ok(await s.getSbom(d)).json.report.sbomTrust, 'unverified', 'the older spelling')
-})
+check(
+  'sbom: sbomTrust is what the payload states, unknown values and a silent registry are attached-unbound',
+  async () => {
+    const cases = [
+      ['operator-scanner', 'scanned', 'scanned'],
+      ['registry', 'unverified', 'unverified'],
+      ['registry', 'verified', 'verified'],
+      ['registry', undefined, 'attached-unbound'],
+      ['registry', 'signed-by-me', 'attached-unbound'],
+      ['operator-scanner', 'trust me', 'attached-unbound'],
+    ]
+    for (const [source, sbom_trust, want] of cases) {
+      const d = digest(`sbom-trust-${source}-${sbom_trust}`)
+      ok(await s.postSbom(sbom(d, some('a', 1), { source, sbom_trust })))
+      assert.equal(ok(await s.getSbom(d)).json.report.sbomTrust, want, `${source} ${sbom_trust}`)
+    }
+    const d = digest('sbom-trust-alias')
+    ok(await s.postSbom(sbom(d, some('a', 1), { source: 'registry', sbomTrust: 'unverified' })))
+    assert.equal(ok(await s.getSbom(d)).json.report.sbomTrust, 'unverified', 'the older spelling')
+  },
+)
 
 check('sbom: the attestation of a registry SBOM is served with its snake_case names', async () => {
   const d = digest('sbom-attestation')
@@ -438,24 +510,35 @@ check('sbom: the attestation of a registry SBOM is served with its snake_case na
   })
 })
 
-check('sbom: items come from the scanner operator, else another scanner, a registry SBOM only when it is alone', async () => {
-  const d = digest('selection')
-  const source = async (params) => {
-    const r = ok(await s.getSbom(d, params)).json
-    return [r.report?.source, r.items.map((i) => i.name), r.reports.map((x) => x.source)]
-  }
-  ok(await s.postSbom(sbom(d, [component('from-registry')], { source: 'registry', scanned_at: at(300) })))
-  assert.deepEqual(await source(), ['registry', ['from-registry'], ['registry']])
-  ok(await s.postSbom(sbom(d, [component('from-matcher')], { source: 'db-matcher', scanned_at: at(200) })))
-  assert.deepEqual(await source(), ['db-matcher', ['from-matcher'], ['db-matcher', 'registry']])
-  ok(await s.postSbom(sbom(d, [component('from-operator')], { source: 'operator-scanner', scanned_at: at(100) })))
-  const all = ['operator-scanner', 'db-matcher', 'registry']
-  assert.deepEqual(await source(), ['operator-scanner', ['from-operator'], all])
-  assert.deepEqual(await source({ source: 'registry' }), ['registry', ['from-registry'], all], 'reports always lists every source')
-  assert.deepEqual(await source({ source: 'db-matcher' }), ['db-matcher', ['from-matcher'], all])
-  assert.deepEqual(await source({ source: 'grype' }), ['db-matcher', ['from-matcher'], all], 'the other column of names')
-  assert.deepEqual(await source({ source: 'somebody' }), [undefined, [], all])
-})
+check(
+  'sbom: items come from the scanner operator, else another scanner, a registry SBOM only when it is alone',
+  async () => {
+    const d = digest('selection')
+    const source = async (params) => {
+      const r = ok(await s.getSbom(d, params)).json
+      return [r.report?.source, r.items.map((i) => i.name), r.reports.map((x) => x.source)]
+    }
+    ok(await s.postSbom(sbom(d, [component('from-registry')], { source: 'registry', scanned_at: at(300) })))
+    assert.deepEqual(await source(), ['registry', ['from-registry'], ['registry']])
+    ok(await s.postSbom(sbom(d, [component('from-matcher')], { source: 'db-matcher', scanned_at: at(200) })))
+    assert.deepEqual(await source(), ['db-matcher', ['from-matcher'], ['db-matcher', 'registry']])
+    ok(await s.postSbom(sbom(d, [component('from-operator')], { source: 'operator-scanner', scanned_at: at(100) })))
+    const all = ['operator-scanner', 'db-matcher', 'registry']
+    assert.deepEqual(await source(), ['operator-scanner', ['from-operator'], all])
+    assert.deepEqual(
+      await source({ source: 'registry' }),
+      ['registry', ['from-registry'], all],
+      'reports always lists every source',
+    )
+    assert.deepEqual(await source({ source: 'db-matcher' }), ['db-matcher', ['from-matcher'], all])
+    assert.deepEqual(
+      await source({ source: 'grype' }),
+      ['db-matcher', ['from-matcher'], all],
+      'the other column of names',
+    )
+    assert.deepEqual(await source({ source: 'somebody' }), [undefined, [], all])
+  },
+)
 
 check('sbom: a requested source without an SBOM has no report and no items', async () => {
   const d = digest('requested')
@@ -527,10 +610,19 @@ check('sbom: the CycloneDX document', async () => {
   assert.equal(r.headers.get('content-type'), 'application/vnd.cyclonedx+json; version=1.5')
   assert.equal(r.headers.get('content-disposition'), `attachment; filename="${d.replace(':', '_')}.cdx.json"`)
   const doc = r.json
-  assert.deepEqual(Object.keys(doc), ['bomFormat', 'components', 'metadata', 'specVersion', 'version'], 'in alphabetical order')
+  assert.deepEqual(
+    Object.keys(doc),
+    ['bomFormat', 'components', 'metadata', 'specVersion', 'version'],
+    'in alphabetical order',
+  )
   assert.deepEqual([doc.bomFormat, doc.specVersion, doc.version], ['CycloneDX', '1.5', 1])
   sameKeys(doc.metadata, ['component', 'properties', 'tools'], 'metadata')
-  assert.deepEqual(doc.metadata.component, { 'bom-ref': d, name: 'registry.test/team/app:v1', type: 'container', version: d })
+  assert.deepEqual(doc.metadata.component, {
+    'bom-ref': d,
+    name: 'registry.test/team/app:v1',
+    type: 'container',
+    version: d,
+  })
   assert.deepEqual(doc.metadata.properties, [
     { name: 'kguardian:source', value: 'operator-scanner' },
     { name: 'kguardian:reportDigest', value: d },
@@ -562,7 +654,8 @@ check('sbom: the CycloneDX document', async () => {
       { name: 'aquasecurity:trivy:LayerDigest', value: digest('layer') },
     ],
   })
-  for (const key of ['licenses', 'properties', 'purl']) assert.equal(key in doc.components[2], false, `${key} is omitted when unknown`)
+  for (const key of ['licenses', 'properties', 'purl'])
+    assert.equal(key in doc.components[2], false, `${key} is omitted when unknown`)
   assert.equal(r.text.includes('libssl.so.3'), false, 'file paths are omitted')
 })
 

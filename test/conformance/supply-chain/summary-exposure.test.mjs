@@ -91,12 +91,18 @@ const network = async (id, params) => {
   assert.equal(r.workloads.length, 1, JSON.stringify(r.workloads))
   return r.workloads[0].network
 }
-const counts = (n) => [n.ingressFromOtherNamespaces, n.ingressFromUnattributedPeers, n.ingressFromPublicIps, n.ingressFromNodes]
+const counts = (n) => [
+  n.ingressFromOtherNamespaces,
+  n.ingressFromUnattributedPeers,
+  n.ingressFromPublicIps,
+  n.ingressFromNodes,
+]
 
 // ---------------------------------------------------------------- exposure
 
 check('summary-exposure: both reads need the scope read', async () => {
-  for (const path of ['/vulnerabilities', '/vulnerabilities/CVE-2024-1/exposure']) assert.equal((await b.get(path)).status, 401)
+  for (const path of ['/vulnerabilities', '/vulnerabilities/CVE-2024-1/exposure'])
+    assert.equal((await b.get(path)).status, 401)
   ok(await b.get('/vulnerabilities', { bearer: tokens.read }))
 })
 
@@ -117,7 +123,12 @@ check('summary-exposure: exposure names images, workloads and namespaces with ev
       ns,
       workload: 'shop',
       containers: [
-        container(image, { name: 'front', repository: 'registry.test/shop/front', tag: 'v7', image: 'registry.test/shop/front:v7' }),
+        container(image, {
+          name: 'front',
+          repository: 'registry.test/shop/front',
+          tag: 'v7',
+          image: 'registry.test/shop/front:v7',
+        }),
       ],
     }),
   )
@@ -139,7 +150,10 @@ check('summary-exposure: exposure names images, workloads and namespaces with ev
       ),
     ),
   )
-  await s.flows([flow(p, '8.8.8.8'), flow(p, '10.9.9.9', { traffic_type: 'EGRESS', pod_port: '0', traffic_in_out_port: '443' })])
+  await s.flows([
+    flow(p, '8.8.8.8'),
+    flow(p, '10.9.9.9', { traffic_type: 'EGRESS', pod_port: '0', traffic_in_out_port: '443' }),
+  ])
 
   const r = ok(await s.exposure(id)).json
   const keys = [
@@ -156,7 +170,10 @@ check('summary-exposure: exposure names images, workloads and namespaces with ev
     'inUseState',
   ]
   sameKeys(r, keys, 'the answer')
-  assert.deepEqual([r.id, r.severity, r.fixable, r.truncated, r.inUse, r.inUseState], [id, 'HIGH', true, false, null, 'unknown'])
+  assert.deepEqual(
+    [r.id, r.severity, r.fixable, r.truncated, r.inUse, r.inUseState],
+    [id, 'HIGH', true, false, null, 'unknown'],
+  )
   assert.equal(r.images.length, 1)
   sameKeys(r.images[0], imageKeys, 'an image')
   for (const x of r.images[0].packages) sameKeys(x, packageKeys, 'a package')
@@ -169,7 +186,13 @@ check('summary-exposure: exposure names images, workloads and namespaces with ev
     join: 'image_id',
     severity: 'HIGH',
     packages: [
-      { name: 'curl', installedVersion: '8', fixedVersions: ['8.2', '8.1'], severity: 'HIGH', sources: ['db-matcher', 'operator-scanner'] },
+      {
+        name: 'curl',
+        installedVersion: '8',
+        fixedVersions: ['8.2', '8.1'],
+        severity: 'HIGH',
+        sources: ['db-matcher', 'operator-scanner'],
+      },
       { name: 'zlib', installedVersion: '1', fixedVersions: [], severity: 'LOW', sources: ['operator-scanner'] },
     ],
   })
@@ -183,8 +206,13 @@ check('summary-exposure: exposure names images, workloads and namespaces with ev
     [w.clusterId, w.namespace, w.kind, w.name, w.container, w.imageDigest, w.join, w.running, w.inUse, w.inUseState],
     ['primary', ns, 'Deployment', 'shop', 'front', image, 'image_id', true, null, 'unknown'],
   )
-  assert.deepEqual([w.network.windowHours, w.network.podsObserved, w.network.flowsObserved, w.network.ingressFlowsObserved], [168, 1, 2, 1])
-  assert.deepEqual(r.namespaces, [{ namespace: ns, workloads: 1, runningWorkloads: 1, exposedWorkloads: 1, unknownExposureWorkloads: 0 }])
+  assert.deepEqual(
+    [w.network.windowHours, w.network.podsObserved, w.network.flowsObserved, w.network.ingressFlowsObserved],
+    [168, 1, 2, 1],
+  )
+  assert.deepEqual(r.namespaces, [
+    { namespace: ns, workloads: 1, runningWorkloads: 1, exposedWorkloads: 1, unknownExposureWorkloads: 0 },
+  ])
   sameKeys(r.namespaces[0], namespaceKeys, 'a namespace')
 })
 
@@ -210,8 +238,18 @@ check('summary-exposure: not exposed when every ingress peer is in the same name
 check('summary-exposure: exposed by pods and services of other namespaces', async () => {
   const a = await affected()
   const [one, two, service] = [address(), address(), address()]
-  await s.run(pod({ ns: `${a.ns}-b`, workload: 'client', ip: one }), pod({ ns: `${a.ns}-c`, workload: 'client', ip: two }))
-  ok(await s.agent.post('/svc/spec', { svc_ip: service, svc_name: 'gate', svc_namespace: `${a.ns}-d`, time_stamp: naiveFromNow(0) }))
+  await s.run(
+    pod({ ns: `${a.ns}-b`, workload: 'client', ip: one }),
+    pod({ ns: `${a.ns}-c`, workload: 'client', ip: two }),
+  )
+  ok(
+    await s.agent.post('/svc/spec', {
+      svc_ip: service,
+      svc_name: 'gate',
+      svc_namespace: `${a.ns}-d`,
+      time_stamp: naiveFromNow(0),
+    }),
+  )
   await s.flows([flow(a.pod, one), flow(a.pod, one, { pod_port: '81' }), flow(a.pod, two), flow(a.pod, service)])
   const n = await network(a.id)
   assert.deepEqual(counts(n), [3, 0, 0, 0], 'distinct peers, not flows')
@@ -262,10 +300,17 @@ check('summary-exposure: exposedVia names every class in a fixed order', async (
 check('summary-exposure: unknown (null) without any ingress flow in the window', async () => {
   const a = await affected()
   let n = await network(a.id)
-  assert.deepEqual([n.podsObserved, n.flowsObserved, n.ingressFlowsObserved, n.exposed, n.exposedVia], [1, 0, 0, null, []])
+  assert.deepEqual(
+    [n.podsObserved, n.flowsObserved, n.ingressFlowsObserved, n.exposed, n.exposedVia],
+    [1, 0, 0, null, []],
+  )
   await s.flows([flow(a.pod, '8.8.8.8', { traffic_type: 'EGRESS', pod_port: '0', traffic_in_out_port: '53' })])
   n = await network(a.id)
-  assert.deepEqual([n.flowsObserved, n.ingressFlowsObserved, n.exposed, n.exposedVia], [1, 0, null, []], 'egress proves nothing')
+  assert.deepEqual(
+    [n.flowsObserved, n.ingressFlowsObserved, n.exposed, n.exposedVia],
+    [1, 0, null, []],
+    'egress proves nothing',
+  )
   assert.deepEqual(ok(await s.exposure(a.id)).json.namespaces, [
     { namespace: a.ns, workloads: 1, runningWorkloads: 1, exposedWorkloads: 0, unknownExposureWorkloads: 1 },
   ])
@@ -331,7 +376,9 @@ check('summary-exposure: running follows the state of the container, running one
     ['e-unknown', undefined, undefined, true],
   ]
   await s.run(
-    ...states.map(([workload, state, state_reason]) => pod({ ns, workload, containers: [container(image, { state, state_reason })] })),
+    ...states.map(([workload, state, state_reason]) =>
+      pod({ ns, workload, containers: [container(image, { state, state_reason })] }),
+    ),
   )
   ok(await s.postVulns(vulns(image, [finding({ id })])))
   const r = ok(await s.exposure(id)).json
@@ -345,7 +392,9 @@ check('summary-exposure: running follows the state of the container, running one
       ['d-pulling', false],
     ],
   )
-  assert.deepEqual(r.namespaces, [{ namespace: ns, workloads: 5, runningWorkloads: 3, exposedWorkloads: 0, unknownExposureWorkloads: 5 }])
+  assert.deepEqual(r.namespaces, [
+    { namespace: ns, workloads: 5, runningWorkloads: 3, exposedWorkloads: 0, unknownExposureWorkloads: 5 },
+  ])
 })
 
 check('summary-exposure: the join of an exposure row is the best one, by tag when there is no better', async () => {
@@ -362,9 +411,13 @@ check('summary-exposure: the join of an exposure row is the best one, by tag whe
   )
   ok(
     await s.postVulns(
-      vulns({ digest: report, registry: 'registry.test', repository: `exposure/tag${n}`, tag: 'v3' }, [finding({ id })], {
-        observed_in: [{ namespace: `xtag-${n}`, kind: 'DaemonSet', name: 'agent', container: 'app' }],
-      }),
+      vulns(
+        { digest: report, registry: 'registry.test', repository: `exposure/tag${n}`, tag: 'v3' },
+        [finding({ id })],
+        {
+          observed_in: [{ namespace: `xtag-${n}`, kind: 'DaemonSet', name: 'agent', container: 'app' }],
+        },
+      ),
     ),
   )
   const r = ok(await s.exposure(id)).json
@@ -380,7 +433,9 @@ check('summary-exposure: truncated when more than 200 workload containers are af
     pod({
       ns,
       workload: `w${String(from).padStart(3, '0')}`,
-      containers: Array.from({ length: to - from }, (_, i) => container(image, { name: `c${String(from + i).padStart(3, '0')}` })),
+      containers: Array.from({ length: to - from }, (_, i) =>
+        container(image, { name: `c${String(from + i).padStart(3, '0')}` }),
+      ),
     })
   await s.run(post(0, 50), post(50, 100), post(100, 150), post(150, 200))
   ok(await s.postVulns(vulns(image, [finding({ id })])))
@@ -393,28 +448,45 @@ check('summary-exposure: truncated when more than 200 workload containers are af
 
 // ---------------------------------------------------------------- summary
 
-check('summary-exposure: before the first rebuild there are no items, computedAt and staleSeconds are null', async () => {
-  const still = await startBroker({ env: { ...authEnv, JOBS: 'external' } })
-  try {
-    const o = session(still)
-    const d = digest('no-pass')
-    await o.run(pod({ ns: 'no-pass', containers: [container(d)] }))
-    ok(await o.postVulns(vulns(d, [finding()], { scanned_at: at(0) })))
-    assert.deepEqual(ok(await o.get('/vulnerabilities')).json, { items: [], nextAfter: null, computedAt: null, staleSeconds: null })
-  } finally {
-    await still.stop()
-  }
-})
+check(
+  'summary-exposure: before the first rebuild there are no items, computedAt and staleSeconds are null',
+  async () => {
+    const still = await startBroker({ env: { ...authEnv, JOBS: 'external' } })
+    try {
+      const o = session(still)
+      const d = digest('no-pass')
+      await o.run(pod({ ns: 'no-pass', containers: [container(d)] }))
+      ok(await o.postVulns(vulns(d, [finding()], { scanned_at: at(0) })))
+      assert.deepEqual(ok(await o.get('/vulnerabilities')).json, {
+        items: [],
+        nextAfter: null,
+        computedAt: null,
+        staleSeconds: null,
+      })
+    } finally {
+      await still.stop()
+    }
+  },
+)
 
 const S = { ns: ['sum-a', 'sum-b', 'sum-c'], cves: {} }
 async function seedSummary() {
   const [a, c, e] = S.ns
-  const [one, two, tagged, gone, late, index] = ['one', 'two', 'tagged', 'gone', 'late', 'index'].map((n) => digest(`summary-${n}`))
+  const [one, two, tagged, gone, late, index] = ['one', 'two', 'tagged', 'gone', 'late', 'index'].map((n) =>
+    digest(`summary-${n}`),
+  )
   Object.assign(S, { one, two, tagged, gone, late })
   for (const name of ['wide', 'tag', 'stopped', 'late', 'plain', 'low']) S.cves[name] = cve()
   const id = S.cves
   const f = (name, over) =>
-    finding({ id: id[name], package: { name: 'libx', version: '1' }, severity: 'MEDIUM', score: 5, fixed_version: null, ...over })
+    finding({
+      id: id[name],
+      package: { name: 'libx', version: '1' },
+      severity: 'MEDIUM',
+      score: 5,
+      fixed_version: null,
+      ...over,
+    })
   const repository = 'registry.test/summary/tagged'
   await s.run(
     pod({ ns: a, workload: 'web', containers: [container(one), container(one, { name: 'second' })] }),
@@ -434,7 +506,14 @@ async function seedSummary() {
     vulns(
       { digest: index, platform_manifests: { 'linux/amd64': one, 'linux/arm64': two } },
       [
-        f('wide', { package: { name: 'liba', version: '2' }, severity: 'CRITICAL', score: 7, fixed_version: '3', kev: true, epss: 0.5 }),
+        f('wide', {
+          package: { name: 'liba', version: '2' },
+          severity: 'CRITICAL',
+          score: 7,
+          fixed_version: '3',
+          kev: true,
+          epss: 0.5,
+        }),
         f('wide', { severity: 'LOW', epss: 0.25 }),
       ],
       { source: 'db-matcher' },
@@ -465,50 +544,53 @@ describe('after the first pass', () => {
   const named = (items) => items.map((i) => Object.entries(S.cves).find(([, id]) => id === i.id)[0])
   const get = async (name, params) => (await list(params)).find((i) => i.id === S.cves[name])
 
-  check('summary-exposure: the summary counts distinct images and workloads, whatever number of sources agrees', async () => {
-    const r = ok(await s.get('/vulnerabilities')).json
-    sameKeys(r, ['items', 'nextAfter', 'computedAt', 'staleSeconds'], 'the answer')
-    assert.match(r.computedAt, naiveTime)
-    assert.ok(typeof r.staleSeconds === 'number' && r.staleSeconds >= 0, String(r.staleSeconds))
-    assert.deepEqual(await get('wide'), {
-      id: S.cves.wide,
-      aliases: [],
-      severity: 'CRITICAL',
-      maxScore: 9.5,
-      fixable: true,
-      kev: true,
-      maxEpss: 0.5,
-      packages: ['liba', 'libx'],
-      packageCount: 2,
-      sources: ['db-matcher', 'operator-scanner'],
-      images: 2,
-      workloads: 3,
-      runningWorkloads: 2,
-      namespaces: 2,
-      weakestJoin: 'platform_manifest',
-      inUse: null,
-      inUseState: 'unknown',
-    })
-    assert.deepEqual(await get('plain'), {
-      id: S.cves.plain,
-      aliases: [],
-      severity: 'MEDIUM',
-      maxScore: 5,
-      fixable: false,
-      kev: null,
-      maxEpss: null,
-      packages: ['libx'],
-      packageCount: 1,
-      sources: ['operator-scanner'],
-      images: 1,
-      workloads: 2,
-      runningWorkloads: 1,
-      namespaces: 1,
-      weakestJoin: 'image_id',
-      inUse: null,
-      inUseState: 'unknown',
-    })
-  })
+  check(
+    'summary-exposure: the summary counts distinct images and workloads, whatever number of sources agrees',
+    async () => {
+      const r = ok(await s.get('/vulnerabilities')).json
+      sameKeys(r, ['items', 'nextAfter', 'computedAt', 'staleSeconds'], 'the answer')
+      assert.match(r.computedAt, naiveTime)
+      assert.ok(typeof r.staleSeconds === 'number' && r.staleSeconds >= 0, String(r.staleSeconds))
+      assert.deepEqual(await get('wide'), {
+        id: S.cves.wide,
+        aliases: [],
+        severity: 'CRITICAL',
+        maxScore: 9.5,
+        fixable: true,
+        kev: true,
+        maxEpss: 0.5,
+        packages: ['liba', 'libx'],
+        packageCount: 2,
+        sources: ['db-matcher', 'operator-scanner'],
+        images: 2,
+        workloads: 3,
+        runningWorkloads: 2,
+        namespaces: 2,
+        weakestJoin: 'platform_manifest',
+        inUse: null,
+        inUseState: 'unknown',
+      })
+      assert.deepEqual(await get('plain'), {
+        id: S.cves.plain,
+        aliases: [],
+        severity: 'MEDIUM',
+        maxScore: 5,
+        fixable: false,
+        kev: null,
+        maxEpss: null,
+        packages: ['libx'],
+        packageCount: 1,
+        sources: ['operator-scanner'],
+        images: 1,
+        workloads: 2,
+        runningWorkloads: 1,
+        namespaces: 1,
+        weakestJoin: 'image_id',
+        inUse: null,
+        inUseState: 'unknown',
+      })
+    },
+  )
 
   check('summary-exposure: weakestJoin says when a count rests on a tag', async () => {
     assert.equal((await get('tag')).weakestJoin, 'workload_tag')
@@ -555,7 +637,11 @@ describe('after the first pass', () => {
   })
 
   check('summary-exposure: severity, fixable and running filter the summary', async () => {
-    assert.deepEqual(named(await ofMine({ severity: 'critical,LOW' })), ['wide', 'low'], 'the highest severity of the CVE counts')
+    assert.deepEqual(
+      named(await ofMine({ severity: 'critical,LOW' })),
+      ['wide', 'low'],
+      'the highest severity of the CVE counts',
+    )
     assert.deepEqual(named(await ofMine({ fixable: true })), ['wide'])
     assert.equal(named(await ofMine({ fixable: false })).includes('wide'), false)
     assert.ok(named(await ofMine()).includes('stopped'))
@@ -563,6 +649,7 @@ describe('after the first pass', () => {
     assert.equal(named(await ofMine({ running: true })).includes('stopped'), false)
     assert.ok(named(await ofMine({ running: false })).includes('stopped'))
     assert.ok((await list({ running: true })).every((i) => i.runningWorkloads > 0))
-    for (const params of [{ severity: 'BAD' }, { fixable: 'x' }, { running: 'x' }]) refused(await s.get('/vulnerabilities', params), 400)
+    for (const params of [{ severity: 'BAD' }, { fixable: 'x' }, { running: 'x' }])
+      refused(await s.get('/vulnerabilities', params), 400)
   })
 })

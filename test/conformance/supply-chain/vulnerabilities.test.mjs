@@ -79,21 +79,24 @@ check('vulnerabilities: with auth off, or with only the legacy shared token, ing
   }
 })
 
-check('vulnerabilities: with read and ingest tokens but none for the supply chain, ingest answers 403, SBOMs too', async () => {
-  const own = await startBroker({ env: { BROKER_TOKEN_READ: tokens.read, BROKER_TOKEN_INGEST: tokens.ingest } })
-  try {
-    const d = digest('no-token')
-    for (const kind of ['vulnerabilities', 'sbom']) {
-      for (const bearer of [tokens.read, tokens.ingest])
-        refused(await own.post(`/images/${d}/${kind}`, vulns(d, [finding()]), { bearer }), 403)
-      for (const bearer of [undefined, tokens.supplychain])
-        assert.equal((await own.post(`/images/${d}/${kind}`, vulns(d, [finding()]), { bearer })).status, 401)
+check(
+  'vulnerabilities: with read and ingest tokens but none for the supply chain, ingest answers 403, SBOMs too',
+  async () => {
+    const own = await startBroker({ env: { BROKER_TOKEN_READ: tokens.read, BROKER_TOKEN_INGEST: tokens.ingest } })
+    try {
+      const d = digest('no-token')
+      for (const kind of ['vulnerabilities', 'sbom']) {
+        for (const bearer of [tokens.read, tokens.ingest])
+          refused(await own.post(`/images/${d}/${kind}`, vulns(d, [finding()]), { bearer }), 403)
+        for (const bearer of [undefined, tokens.supplychain])
+          assert.equal((await own.post(`/images/${d}/${kind}`, vulns(d, [finding()]), { bearer })).status, 401)
+      }
+      assert.deepEqual(ok(await own.get(path(d), { bearer: tokens.read })).json.reports, [])
+    } finally {
+      await own.stop()
     }
-    assert.deepEqual(ok(await own.get(path(d), { bearer: tokens.read })).json.reports, [])
-  } finally {
-    await own.stop()
-  }
-})
+  },
+)
 
 check('vulnerabilities: the read needs the scope read, which the supply-chain token carries too', async () => {
   const d = digest('read-scope')
@@ -264,8 +267,15 @@ check('vulnerabilities: an unknown sbom_trust is stored as attached-unbound', as
 
 check('vulnerabilities: an image nobody reported on reads as empty, a malformed digest as 400', async () => {
   const d = digest('never-reported')
-  assert.deepEqual(ok(await s.getVulns(d)).json, { digest: d, reports: [], retiredGuesses: [], items: [], nextAfter: null })
-  for (const bad of ['sha256:abc', `sha256:${'A'.repeat(64)}`, `md5:${'a'.repeat(32)}`, 'latest']) refused(await s.getVulns(bad), 400)
+  assert.deepEqual(ok(await s.getVulns(d)).json, {
+    digest: d,
+    reports: [],
+    retiredGuesses: [],
+    items: [],
+    nextAfter: null,
+  })
+  for (const bad of ['sha256:abc', `sha256:${'A'.repeat(64)}`, `md5:${'a'.repeat(32)}`, 'latest'])
+    refused(await s.getVulns(bad), 400)
 })
 
 // ---------------------------------------------------------------- the body
@@ -274,7 +284,11 @@ check('vulnerabilities: a body may be plain, identity, gzip or x-gzip, whatever 
   const send = async (label, headers, squeeze) => {
     const p = vulns(digest(`encoding-${label}`), [finding(), finding()])
     const bytes = Buffer.from(JSON.stringify(p))
-    const r = await s.supply.request('POST', path(p.image.digest), { raw: true, headers, body: squeeze ? gzipSync(bytes) : bytes })
+    const r = await s.supply.request('POST', path(p.image.digest), {
+      raw: true,
+      headers,
+      body: squeeze ? gzipSync(bytes) : bytes,
+    })
     assert.deepEqual(ok(r).json, { status: 'stored', items: 2 }, label)
     assert.equal(ok(await s.getVulns(p.image.digest)).json.items.length, 2)
   }
@@ -304,8 +318,20 @@ check('vulnerabilities: broken gzip is 400', async () => {
   const good = gzipSync(JSON.stringify(p))
   const flipped = Buffer.from(good)
   flipped[flipped.length - 6] ^= 0xff
-  for (const body of [Buffer.from(JSON.stringify(p)), good.subarray(0, good.length - 9), flipped, Buffer.from('not gzip at all')]) {
-    refused(await s.supply.request('POST', path(p.image.digest), { raw: true, headers: { 'content-encoding': 'gzip' }, body }), 400)
+  for (const body of [
+    Buffer.from(JSON.stringify(p)),
+    good.subarray(0, good.length - 9),
+    flipped,
+    Buffer.from('not gzip at all'),
+  ]) {
+    refused(
+      await s.supply.request('POST', path(p.image.digest), {
+        raw: true,
+        headers: { 'content-encoding': 'gzip' },
+        body,
+      }),
+      400,
+    )
   }
   assert.deepEqual(ok(await s.getVulns(p.image.digest)).json.reports, [])
 })
@@ -313,8 +339,10 @@ check('vulnerabilities: broken gzip is 400', async () => {
 check('vulnerabilities: broken JSON, trailing bytes, a missing key or a wrong type is 400', async () => {
   const p = vulns(digest('broken-json'), [finding()])
   const text = JSON.stringify(p)
-  const raw = (body) => s.supply.request('POST', path(p.image.digest), { raw: true, headers: { 'content-type': 'application/json' }, body })
-  for (const body of [text.slice(0, -1), `${text}x`, `${text}{}`, 'null', '[]', '"text"', '{']) refused(await raw(body), 400)
+  const raw = (body) =>
+    s.supply.request('POST', path(p.image.digest), { raw: true, headers: { 'content-type': 'application/json' }, body })
+  for (const body of [text.slice(0, -1), `${text}x`, `${text}{}`, 'null', '[]', '"text"', '{'])
+    refused(await raw(body), 400)
   for (const key of ['schema_version', 'image', 'source', 'scanned_at'])
     refused(await s.supply.post(path(p.image.digest), { ...p, [key]: undefined }), 400)
   const wrong = [
@@ -354,7 +382,13 @@ check('vulnerabilities: a body above 1 MiB on the wire is refused before it is r
   const d = digest('wire-limit')
   const r = await rawPost(b, path(d), { headers: { 'content-length': '1048577' }, timeoutMs: 20_000 })
   refused(r, 413)
-  refused(await rawPost(b, path(d), { headers: { 'content-length': '1048577', 'content-encoding': 'gzip' }, timeoutMs: 20_000 }), 413)
+  refused(
+    await rawPost(b, path(d), {
+      headers: { 'content-length': '1048577', 'content-encoding': 'gzip' },
+      timeoutMs: 20_000,
+    }),
+    413,
+  )
 })
 
 check('vulnerabilities: gzip that inflates past 8 MiB is 413, up to it is accepted', async () => {
@@ -366,7 +400,11 @@ check('vulnerabilities: gzip that inflates past 8 MiB is 413, up to it is accept
 
 check('vulnerabilities: 20 000 findings are stored, 20 001 are 413', async () => {
   const many = (n) =>
-    Array.from({ length: n }, (_, i) => ({ id: `CVE-2030-${10_000 + i}`, package: { name: 'p', version: '1' }, severity: 'LOW' }))
+    Array.from({ length: n }, (_, i) => ({
+      id: `CVE-2030-${10_000 + i}`,
+      package: { name: 'p', version: '1' },
+      severity: 'LOW',
+    }))
   const d = digest('too-many')
   refused(await s.postVulnsGzip(vulns(d, many(20_001))), 413)
   assert.deepEqual(ok(await s.getVulns(d)).json.reports, [])
@@ -443,7 +481,10 @@ check('vulnerabilities: stored, then unchanged, then stale, then replaced by a s
     assert.deepEqual(r.json, { status: 'stale', stored_scanned_at: naive(at(10)) })
   }
   assert.deepEqual(ids(ok(await s.getVulns(d))), [old.id])
-  assert.deepEqual(ok(await s.postVulns(vulns(d, [other, finding()], { scanned_at: at(11) }))).json, { status: 'stored', items: 2 })
+  assert.deepEqual(ok(await s.postVulns(vulns(d, [other, finding()], { scanned_at: at(11) }))).json, {
+    status: 'stored',
+    items: 2,
+  })
   const got = ok(await s.getVulns(d)).json
   assert.equal(got.items.length, 2)
   assert.ok(got.items.some((i) => i.id === other.id) && !got.items.some((i) => i.id === old.id))
@@ -456,19 +497,29 @@ check(
     const d = digest('header')
     const list = [finding()]
     ok(await s.postVulns(vulns({ digest: d, digest_kind: 'index' }, list, { scanned_at: at(10) })))
-    assert.deepEqual(ok(await s.postVulns(vulns({ digest: d, digest_kind: 'manifest' }, list, { scanned_at: at(20) }))).json, {
-      status: 'unchanged',
-    })
+    assert.deepEqual(
+      ok(await s.postVulns(vulns({ digest: d, digest_kind: 'manifest' }, list, { scanned_at: at(20) }))).json,
+      {
+        status: 'unchanged',
+      },
+    )
     let [report] = ok(await s.getVulns(d)).json.reports
     sameTime(report.scannedAt, at(20), 'scannedAt')
     assert.equal(report.digestKind, 'manifest')
-    assert.deepEqual(ok(await s.postVulns(vulns({ digest: d, digest_kind: 'index' }, list, { scanned_at: at(15) }))).json, {
-      status: 'unchanged',
-    })
+    assert.deepEqual(
+      ok(await s.postVulns(vulns({ digest: d, digest_kind: 'index' }, list, { scanned_at: at(15) }))).json,
+      {
+        status: 'unchanged',
+      },
+    )
     ;[report] = ok(await s.getVulns(d)).json.reports
     sameTime(report.scannedAt, at(20), 'scannedAt')
     assert.equal(report.digestKind, 'manifest')
-    assert.equal(ok(await s.postVulns(vulns(d, [finding()], { scanned_at: at(20) }))).json.status, 'stale', 'the refreshed time counts')
+    assert.equal(
+      ok(await s.postVulns(vulns(d, [finding()], { scanned_at: at(20) }))).json.status,
+      'stale',
+      'the refreshed time counts',
+    )
   },
 )
 
@@ -477,7 +528,10 @@ check('vulnerabilities: an empty payload replaces findings only when it is a str
   const f = finding()
   ok(await s.postVulns(vulns(d, [f], { scanned_at: at(10) })))
   for (const when of [at(9), at(10)])
-    assert.deepEqual(ok(await s.postVulns(vulns(d, [], { scanned_at: when }))).json, { status: 'stale', stored_scanned_at: naive(at(10)) })
+    assert.deepEqual(ok(await s.postVulns(vulns(d, [], { scanned_at: when }))).json, {
+      status: 'stale',
+      stored_scanned_at: naive(at(10)),
+    })
   assert.deepEqual(ids(ok(await s.getVulns(d))), [f.id])
   assert.deepEqual(ok(await s.postVulns(vulns(d, [], { scanned_at: at(11) }))).json, { status: 'stored', items: 0 })
   const got = ok(await s.getVulns(d)).json
@@ -489,8 +543,14 @@ check('vulnerabilities: sources are stored side by side and replace only themsel
   const d = digest('side-by-side')
   const [x, y, z] = [finding(), finding(), finding()]
   ok(await s.postVulns(vulns(d, [x], { scanned_at: at(10) })))
-  assert.deepEqual(ok(await s.postVulns(vulns(d, [y], { source: 'db-matcher', scanned_at: at(1) }))).json, { status: 'stored', items: 1 })
-  assert.deepEqual(ok(await s.postVulns(vulns(d, [z], { source: 'registry', scanned_at: at(2) }))).json, { status: 'stored', items: 1 })
+  assert.deepEqual(ok(await s.postVulns(vulns(d, [y], { source: 'db-matcher', scanned_at: at(1) }))).json, {
+    status: 'stored',
+    items: 1,
+  })
+  assert.deepEqual(ok(await s.postVulns(vulns(d, [z], { source: 'registry', scanned_at: at(2) }))).json, {
+    status: 'stored',
+    items: 1,
+  })
   let got = ok(await s.getVulns(d)).json
   assert.deepEqual(
     got.reports.map((r) => r.source),
@@ -518,10 +578,16 @@ check('vulnerabilities: both columns of source names are accepted and mean the s
   const f = finding()
   ok(await s.postVulns(vulns(d, [f], { source: 'operator-scanner' })))
   assert.deepEqual(ok(await s.postVulns(vulns(d, [f], { source: 'trivy-operator' }))).json, { status: 'unchanged' })
-  assert.equal(ok(await s.postVulns(vulns(d, [f], { source: 'grype', sbom_sources: ['trivy-operator', 'grype'] }))).json.status, 'stored')
-  assert.deepEqual(ok(await s.postVulns(vulns(d, [f], { source: 'db-matcher', sbom_sources: ['trivy-operator', 'grype'] }))).json, {
-    status: 'unchanged',
-  })
+  assert.equal(
+    ok(await s.postVulns(vulns(d, [f], { source: 'grype', sbom_sources: ['trivy-operator', 'grype'] }))).json.status,
+    'stored',
+  )
+  assert.deepEqual(
+    ok(await s.postVulns(vulns(d, [f], { source: 'db-matcher', sbom_sources: ['trivy-operator', 'grype'] }))).json,
+    {
+      status: 'unchanged',
+    },
+  )
   const got = ok(await s.getVulns(d)).json
   assert.deepEqual(
     got.reports.map((r) => r.source),
@@ -684,43 +750,50 @@ check('vulnerabilities: kev is true if any source says so, false if one denies i
   }
 })
 
-check('vulnerabilities: kev and EPSS are the highest known for the CVE, also from a report on another image', async () => {
-  const [here, elsewhere] = [digest('kev-here'), digest('kev-elsewhere')]
-  const id = cve()
-  ok(await s.postVulns(vulns(here, [finding({ id, package: { name: 'p', version: '1' } })])))
-  assert.deepEqual([(await one(here)).kev, (await one(here)).epss], [null, null])
-  ok(
-    await s.postVulns(
-      vulns(here, [finding({ id, package: { name: 'p', version: '1' }, epss: 0.25, epss_percentile: 0.5 })], { source: 'db-matcher' }),
-    ),
-  )
-  ok(
-    await s.postVulns(
-      vulns(
-        elsewhere,
-        [
-          finding({
-            id,
-            package: { name: 'q', version: '7' },
-            kev: true,
-            kev_date_added: '2023-01-02T00:00:00Z',
-            epss: 0.75,
-            epss_percentile: 0.875,
-          }),
-        ],
-        { source: 'db-matcher' },
+check(
+  'vulnerabilities: kev and EPSS are the highest known for the CVE, also from a report on another image',
+  async () => {
+    const [here, elsewhere] = [digest('kev-here'), digest('kev-elsewhere')]
+    const id = cve()
+    ok(await s.postVulns(vulns(here, [finding({ id, package: { name: 'p', version: '1' } })])))
+    assert.deepEqual([(await one(here)).kev, (await one(here)).epss], [null, null])
+    ok(
+      await s.postVulns(
+        vulns(here, [finding({ id, package: { name: 'p', version: '1' }, epss: 0.25, epss_percentile: 0.5 })], {
+          source: 'db-matcher',
+        }),
       ),
-    ),
-  )
-  const item = await one(here)
-  assert.deepEqual([item.kev, item.epss, item.epssPercentile], [true, 0.75, 0.875])
-  sameTime(item.kevDateAdded, '2023-01-02T00:00:00Z', 'kevDateAdded')
-  assert.deepEqual(item.sources, ['db-matcher', 'operator-scanner'], 'facts of the CVE add no source')
-})
+    )
+    ok(
+      await s.postVulns(
+        vulns(
+          elsewhere,
+          [
+            finding({
+              id,
+              package: { name: 'q', version: '7' },
+              kev: true,
+              kev_date_added: '2023-01-02T00:00:00Z',
+              epss: 0.75,
+              epss_percentile: 0.875,
+            }),
+          ],
+          { source: 'db-matcher' },
+        ),
+      ),
+    )
+    const item = await one(here)
+    assert.deepEqual([item.kev, item.epss, item.epssPercentile], [true, 0.75, 0.875])
+    sameTime(item.kevDateAdded, '2023-01-02T00:00:00Z', 'kevDateAdded')
+    assert.deepEqual(item.sources, ['db-matcher', 'operator-scanner'], 'facts of the CVE add no source')
+  },
+)
 
 check('vulnerabilities: numbers outside their range are null', async () => {
   const d = digest('ranges')
-  ok(await s.postVulns(vulns(d, [finding({ score: null, epss: 1.5, epss_percentile: -0.1 })], { source: 'db-matcher' })))
+  ok(
+    await s.postVulns(vulns(d, [finding({ score: null, epss: 1.5, epss_percentile: -0.1 })], { source: 'db-matcher' })),
+  )
   const item = await one(d)
   assert.deepEqual([item.score, item.epss, item.epssPercentile], [null, null, null])
 })
@@ -741,43 +814,46 @@ check('vulnerabilities: severities are trimmed and upper-cased, an unknown one i
   )
 })
 
-check('vulnerabilities: text is trimmed, cleaned of control characters and cut to its cap, empty text is null', async () => {
-  const d = digest('texts')
-  ok(
-    await s.postVulns(
-      vulns(
-        { digest: d, ref: `  ${'r'.repeat(2_000)}` },
-        [
-          finding({
-            id: ' CVE-2028-1\u0000 ',
-            package: { name: 'n'.repeat(300), version: ' 1\u2028.0\n', type: '  ', purl: 'p'.repeat(2_000) },
-            fixed_version: 'f'.repeat(600),
-            title: `\u0007bell\u2029 and é${'é'.repeat(400)}`,
-            primary_url: '',
-            target: 't'.repeat(600),
-            class: 'c'.repeat(70),
-          }),
-        ],
-        { scanner: { name: 's'.repeat(70), version: '' }, os: { family: 'f'.repeat(70), name: '\u0001' } },
+check(
+  'vulnerabilities: text is trimmed, cleaned of control characters and cut to its cap, empty text is null',
+  async () => {
+    const d = digest('texts')
+    ok(
+      await s.postVulns(
+        vulns(
+          { digest: d, ref: `  ${'r'.repeat(2_000)}` },
+          [
+            finding({
+              id: ' CVE-2028-1\u0000 ',
+              package: { name: 'n'.repeat(300), version: ' 1\u2028.0\n', type: '  ', purl: 'p'.repeat(2_000) },
+              fixed_version: 'f'.repeat(600),
+              title: `\u0007bell\u2029 and é${'é'.repeat(400)}`,
+              primary_url: '',
+              target: 't'.repeat(600),
+              class: 'c'.repeat(70),
+            }),
+          ],
+          { scanner: { name: 's'.repeat(70), version: '' }, os: { family: 'f'.repeat(70), name: '\u0001' } },
+        ),
       ),
-    ),
-  )
-  const got = ok(await s.getVulns(d)).json
-  const [item] = got.items
-  assert.equal(item.id, 'CVE-2028-1')
-  assert.deepEqual(item.package, { name: 'n'.repeat(256), type: null, purl: 'p'.repeat(1024) })
-  assert.equal(item.installedVersion, '1.0')
-  assert.deepEqual(item.fixedVersions, ['f'.repeat(512)])
-  assert.equal(Buffer.byteLength(item.title), 511, 'cut at 512 bytes, never inside a character')
-  assert.ok(item.title.startsWith('bell and éé'), item.title.slice(0, 20))
-  assert.equal(item.primaryUrl, null)
-  assert.deepEqual([item.target.length, item.class.length], [512, 64])
-  const [report] = got.reports
-  assert.deepEqual(
-    [report.imageRef.length, report.scannerName.length, report.scannerVersion, report.osFamily.length, report.osName],
-    [1024, 64, null, 64, null],
-  )
-})
+    )
+    const got = ok(await s.getVulns(d)).json
+    const [item] = got.items
+    assert.equal(item.id, 'CVE-2028-1')
+    assert.deepEqual(item.package, { name: 'n'.repeat(256), type: null, purl: 'p'.repeat(1024) })
+    assert.equal(item.installedVersion, '1.0')
+    assert.deepEqual(item.fixedVersions, ['f'.repeat(512)])
+    assert.equal(Buffer.byteLength(item.title), 511, 'cut at 512 bytes, never inside a character')
+    assert.ok(item.title.startsWith('bell and éé'), item.title.slice(0, 20))
+    assert.equal(item.primaryUrl, null)
+    assert.deepEqual([item.target.length, item.class.length], [512, 64])
+    const [report] = got.reports
+    assert.deepEqual(
+      [report.imageRef.length, report.scannerName.length, report.scannerVersion, report.osFamily.length, report.osName],
+      [1024, 64, null, 64, null],
+    )
+  },
+)
 
 check('vulnerabilities: nested lists keep their first entries', async () => {
   const d = digest('nested')
@@ -847,7 +923,8 @@ check('vulnerabilities: limit defaults to 100 and is clamped to 1..500, nonsense
 
 check('vulnerabilities: severity, fixable and source filter the findings', async () => {
   const d = digest('filters')
-  const f = (n, severity, fixed_version) => finding({ id: `CVE-2025-${n}`, package: { name: 'p', version: '1' }, severity, fixed_version })
+  const f = (n, severity, fixed_version) =>
+    finding({ id: `CVE-2025-${n}`, package: { name: 'p', version: '1' }, severity, fixed_version })
   ok(await s.postVulns(vulns(d, [f(1, 'CRITICAL', '2'), f(2, 'HIGH', null), f(3, 'LOW', '2'), f(4, 'MEDIUM', null)])))
   ok(await s.postVulns(vulns(d, [f(4, 'HIGH', '3'), f(5, 'NONE', null)], { source: 'db-matcher' })))
   const seen = async (params) => ids(ok(await s.getVulns(d, params))).map((id) => Number(id.slice(9)))

@@ -76,7 +76,11 @@ export class Agents {
   }
 
   /** Posts until it is answered 200; says how many attempts that took. `onFailure` hears of each that was not. */
-  async #post(path: string, body: object, onFailure: () => void = () => {}): Promise<{ reply: Reply; attempts: number }> {
+  async #post(
+    path: string,
+    body: object,
+    onFailure: () => void = () => {},
+  ): Promise<{ reply: Reply; attempts: number }> {
     const text = JSON.stringify(body)
     for (let attempts = 1; ; attempts++) {
       const reply = await this.#client.send('POST', path, text)
@@ -99,7 +103,8 @@ export class Agents {
     const { reply, attempts } = await this.#post('/pod/traffic/batch', body)
     const claimed = Number(reply.text)
     const at = Date.now()
-    if (fresh && attempts === 1 && claimed !== count) this.#mistaken(reply, `${claimed} of ${count} flows`, uuidOf(series, from))
+    if (fresh && attempts === 1 && claimed !== count)
+      this.#mistaken(reply, `${claimed} of ${count} flows`, uuidOf(series, from))
     const flows = { from, count, series, claimed, at }
     if (series !== 'e') this.#ledger.acknowledge(flows)
     return flows
@@ -136,7 +141,12 @@ export class Agents {
     }
   }
 
-  async #versioned(of: Map<string, Versions>, key: string, path: string, body: (version: number) => object): Promise<void> {
+  async #versioned(
+    of: Map<string, Versions>,
+    key: string,
+    path: string,
+    body: (version: number) => object,
+  ): Promise<void> {
     const one = Ledger.version(of, key)
     const version = one.acknowledged + 1
     const { reply } = await this.#post(path, body(version), () => one.unsure.add(version))
@@ -157,7 +167,10 @@ export class Agents {
       started_at: '2026-01-01T00:00:00',
       workload_kind: 'Deployment',
       workload_name: `storm-${agent}`,
-      pod_obj: { metadata: { name, uid: `uid-${agent}-${k}`, labels: { version: String(version) } }, spec: { hostNetwork: false } },
+      pod_obj: {
+        metadata: { name, uid: `uid-${agent}-${k}`, labels: { version: String(version) } },
+        spec: { hostNetwork: false },
+      },
       time_stamp: now(),
     }))
   }
@@ -176,7 +189,9 @@ export class Agents {
   async #syscalls(agent: number, k: number): Promise<void> {
     const name = podName(agent, k)
     const names = Array.from({ length: random(1, 5) }, () => `call_${random(1, SYSCALL_NAMES)}`)
-    await this.#post('/pod/syscalls', [{ pod_name: name, pod_namespace: '', syscalls: names, arch: 'x86_64', time_stamp: now() }])
+    await this.#post('/pod/syscalls', [
+      { pod_name: name, pod_namespace: '', syscalls: names, arch: 'x86_64', time_stamp: now() },
+    ])
     const acknowledged = this.#ledger.syscalls.get(name) ?? new Set()
     this.#ledger.syscalls.set(name, acknowledged)
     for (const one of names) acknowledged.add(one)
@@ -184,7 +199,15 @@ export class Agents {
 }
 
 const PATHS = [
-  ...['/pod/info', '/pod/namespaces', '/svc/info', '/node/status', '/pod/traffic?limit=10', '/pod/traffic?limit=5000', '/audit/verdicts'],
+  ...[
+    '/pod/info',
+    '/pod/namespaces',
+    '/svc/info',
+    '/node/status',
+    '/pod/traffic?limit=10',
+    '/pod/traffic?limit=5000',
+    '/audit/verdicts',
+  ],
   ...[
     '/pod/list/node-1',
     '/pod/name/storm-1-1',

@@ -45,21 +45,35 @@ export class Client {
   }
 
   /** No 5xx but 503, that with Retry-After; a request that is right is never called wrong. */
-  judge({ status, text, requestId, retryAfterMs, broker, startedAt }: Reply, method: string, path: string, own: boolean): void {
+  judge(
+    { status, text, requestId, retryAfterMs, broker, startedAt }: Reply,
+    method: string,
+    path: string,
+    own: boolean,
+  ): void {
     const { record } = this
     record.count(status === 0 ? `lost (${text})` : String(status))
     const what = () =>
       `${broker}: ${method} ${path} ${status || 'lost'} after ${Date.now() - startedAt} ms, request ${requestId || '-'}: ${text.slice(0, 200)}`
     if (status >= 500 && status !== 503) record.violation('no 5xx but 503', what(), startedAt)
     // Probes say how things stand, and promise nothing.
-    if (status === 503 && retryAfterMs === 0 && path !== '/health') record.violation('503 has Retry-After', what(), startedAt)
+    if (status === 503 && retryAfterMs === 0 && path !== '/health')
+      record.violation('503 has Retry-After', what(), startedAt)
     // A process that was stopped in the middle of a request takes its body for a slow one.
     if (own && status >= 400 && status < 500 && status !== 404 && status !== 408)
       record.violation('no 4xx for what is right', what(), startedAt)
-    if (record.quiet && own && status !== 200 && status !== 404) record.violation('all is well after the storm', what(), startedAt)
+    if (record.quiet && own && status !== 200 && status !== 404)
+      record.violation('all is well after the storm', what(), startedAt)
   }
 
-  #exchange(broker: Broker, method: string, path: string, body: string | null, timeoutMs: number, startedAt: number): Promise<Reply> {
+  #exchange(
+    broker: Broker,
+    method: string,
+    path: string,
+    body: string | null,
+    timeoutMs: number,
+    startedAt: number,
+  ): Promise<Reply> {
     return new Promise((resolve) => {
       let requestId = ''
       const lost = (why: string) => finish(0, why, 0)
@@ -71,7 +85,11 @@ export class Client {
         body === null ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
       const outgoing = http.request({ host: '127.0.0.1', port: broker.port, method, path, headers, agent: this.#agent })
       const limit = setTimeout(() => {
-        lost(broker.process.ranThrough(startedAt, Date.now()) ? 'no answer in time from a broker that ran' : 'no answer in time')
+        lost(
+          broker.process.ranThrough(startedAt, Date.now())
+            ? 'no answer in time from a broker that ran'
+            : 'no answer in time',
+        )
         outgoing.destroy()
       }, timeoutMs)
       outgoing.on('error', (error) => lost((error as NodeJS.ErrnoException).code ?? error.message))
@@ -82,7 +100,11 @@ export class Client {
         incoming.on('error', () => lost('cut'))
         incoming.on('close', () => incoming.complete || lost('cut'))
         incoming.on('end', () =>
-          finish(incoming.statusCode!, Buffer.concat(chunks).toString(), Number(incoming.headers['retry-after'] ?? 0) * 1_000),
+          finish(
+            incoming.statusCode!,
+            Buffer.concat(chunks).toString(),
+            Number(incoming.headers['retry-after'] ?? 0) * 1_000,
+          ),
         )
       })
       outgoing.end(body ?? undefined)

@@ -16,9 +16,14 @@ export async function startEvaluator() {
       if (luck < SILENT) return
       outgoing.statusCode = luck < SILENT + REFUSED ? 500 : 200
       const coverage = incoming.url!.startsWith('/policy-coverage')
-      const results = [{ policyNamespace: 'storm', policyName: 'all', policyUID: 'p', direction: 'Egress', verdict: 'Allow' }]
+      const results = [
+        { policyNamespace: 'storm', policyName: 'all', policyUID: 'p', direction: 'Egress', verdict: 'Allow' },
+      ]
       const answer = JSON.stringify(coverage ? { cause: 'no-policy' } : { results })
-      setTimeout(() => outgoing.setHeader('content-type', 'application/json').end(answer), Math.random() ** 4 * SLOWEST_MS)
+      setTimeout(
+        () => outgoing.setHeader('content-type', 'application/json').end(answer),
+        Math.random() ** 4 * SLOWEST_MS,
+      )
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -177,7 +177,8 @@ export const STRIKES: [weight: number, strike: Strike][] = [
   [
     4,
     (scene) => {
-      const attack = scene.dice.next() < 0.85 ? scene.dice.pick(HOSTILE) : scene.dice.pick(validBodies(randomRun(scene.dice)))
+      const attack =
+        scene.dice.next() < 0.85 ? scene.dice.pick(HOSTILE) : scene.dice.pick(validBodies(randomRun(scene.dice)))
       const [count, gzip, broker] = [scene.dice.pick([1, 2, 8]), scene.dice.next() < 0.5, some(scene)]
       const name = `${count} x ${attack.name}${gzip ? ', gzip' : ''} to ${broker.name}`
       return named(scene.record, name, () =>
@@ -199,7 +200,10 @@ export const STRIKES: [weight: number, strike: Strike][] = [
     },
   ],
   [1, (scene) => hang(scene, 'a reader that reads nothing', (port) => readSlowly(port, SLOW_PATHS[0]!, 1, 0))],
-  [1, (scene) => hang(scene, '40 posters at 1 kB/s', (port) => trickle(port, '/pod/traffic/batch', 40, 1_000_000, 1_000))],
+  [
+    1,
+    (scene) => hang(scene, '40 posters at 1 kB/s', (port) => trickle(port, '/pod/traffic/batch', 40, 1_000_000, 1_000)),
+  ],
 ]
 
 const randomRun = (dice: Dice) => dice.int(0, 0xffff_ffff).toString(16).padStart(8, '0')

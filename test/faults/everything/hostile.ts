@@ -7,12 +7,23 @@ const TIMEOUT_MS = 30_000
 const RIGHT = { refused: /^4\d\d$/, valid: /^200$/, either: /^(200|4\d\d)$/ }
 
 /** Sends the bodies at the same time; each is refused, or stored where it is right, or nothing comes of it. */
-export async function hostile(client: Client, broker: Broker, attack: Attack, bodies: Buffer[], gzip: boolean): Promise<void> {
+export async function hostile(
+  client: Client,
+  broker: Broker,
+  attack: Attack,
+  bodies: Buffer[],
+  gzip: boolean,
+): Promise<void> {
   await Promise.all(
     bodies.map(async (body) => {
       const startedAt = Date.now()
       const { status, text, requestId, retryAfterMs } = await post(broker.port, attack.path, body, gzip)
-      client.judge({ status, text, requestId, retryAfterMs, broker: broker.name, startedAt }, 'POST', attack.path, false)
+      client.judge(
+        { status, text, requestId, retryAfterMs, broker: broker.name, startedAt },
+        'POST',
+        attack.path,
+        false,
+      )
       if (status === 0 || status >= 500 || RIGHT[attack.expected].test(String(status))) return
       const detail = `${attack.name} to ${broker.name}: ${status} ${text.slice(0, 200)}, request ${requestId}`
       client.record.violation('what is wrong is refused, what is right is not', detail, startedAt)
@@ -23,8 +34,20 @@ export async function hostile(client: Client, broker: Broker, attack: Attack, bo
 function post(port: number, path: string, body: Buffer, gzip: boolean) {
   return new Promise<{ status: number; text: string; requestId: string; retryAfterMs: number }>((resolve) => {
     const lost = () => resolve({ status: 0, text: 'hostile', requestId: '', retryAfterMs: 0 })
-    const headers = { 'content-type': 'application/json', 'content-length': body.length, ...(gzip ? { 'content-encoding': 'gzip' } : {}) }
-    const outgoing = http.request({ host: '127.0.0.1', port, method: 'POST', path, headers, agent: false, timeout: TIMEOUT_MS })
+    const headers = {
+      'content-type': 'application/json',
+      'content-length': body.length,
+      ...(gzip ? { 'content-encoding': 'gzip' } : {}),
+    }
+    const outgoing = http.request({
+      host: '127.0.0.1',
+      port,
+      method: 'POST',
+      path,
+      headers,
+      agent: false,
+      timeout: TIMEOUT_MS,
+    })
     outgoing.on('timeout', () => outgoing.destroy())
     outgoing.on('error', lost)
     outgoing.on('close', lost)
@@ -36,7 +59,12 @@ function post(port: number, path: string, body: Buffer, gzip: boolean) {
       incoming.on('error', lost)
       incoming.on('end', () => {
         const retryAfterMs = Number(incoming.headers['retry-after'] ?? 0) * 1_000
-        resolve({ status: incoming.statusCode!, text, requestId: String(incoming.headers['x-request-id'] ?? ''), retryAfterMs })
+        resolve({
+          status: incoming.statusCode!,
+          text,
+          requestId: String(incoming.headers['x-request-id'] ?? ''),
+          retryAfterMs,
+        })
       })
     })
     outgoing.end(body)

@@ -18,7 +18,8 @@ export interface Flows {
 /** `f` flows, `d` the same flows again under other uuids at the same time, `e` the same once they were acknowledged. */
 export type Series = 'f' | 'd' | 'e'
 
-export const uuidOf = (series: Series, n: number) => `${series}0000000-0000-4000-8000-${n.toString(16).padStart(12, '0')}`
+export const uuidOf = (series: Series, n: number) =>
+  `${series}0000000-0000-4000-8000-${n.toString(16).padStart(12, '0')}`
 
 /** A thing that is replaced whole, version by version, each posted until it was acknowledged. */
 export interface Versions {
@@ -64,7 +65,8 @@ export class Ledger {
   /** Some that were acknowledged a moment ago or long since. */
   someAcknowledged(): Flows | undefined {
     const last = this.#all.length
-    const index = Math.random() < 0.5 ? Math.max(0, last - 20) + Math.random() * Math.min(20, last) : Math.random() * last
+    const index =
+      Math.random() < 0.5 ? Math.max(0, last - 20) + Math.random() * Math.min(20, last) : Math.random() * last
     return this.#all[Math.floor(index)]
   }
 
@@ -94,8 +96,12 @@ export class Ledger {
         size += one.count
       }
       // A twin may hold the row instead.
-      const uuids = some.flatMap(({ from, count }) => numbers(from, count).flatMap((n) => [uuidOf('f', n), uuidOf('d', n)]))
-      const found = await sql<{ uuid: string }[]>`select uuid from traffic where uuid = any (${`{${uuids.join(',')}}`}::text[])`
+      const uuids = some.flatMap(({ from, count }) =>
+        numbers(from, count).flatMap((n) => [uuidOf('f', n), uuidOf('d', n)]),
+      )
+      const found = await sql<
+        { uuid: string }[]
+      >`select uuid from traffic where uuid = any (${`{${uuids.join(',')}}`}::text[])`
       const stored = new Set(found.map(({ uuid }) => uuid))
       for (const one of some) this.#judge(one, stored)
       this.#unchecked = this.#unchecked.filter((one) => !some.includes(one))
@@ -117,7 +123,11 @@ export class Ledger {
     }
     const twice = all.filter((n) => stored.has(uuidOf('f', n)) && stored.has(uuidOf('d', n)))
     if (twice.length > 0)
-      this.#record.violation('no flow is stored twice', `flow ${uuidOf('f', twice[0]!)} and its twin`, flows.at - 60_000)
+      this.#record.violation(
+        'no flow is stored twice',
+        `flow ${uuidOf('f', twice[0]!)} and its twin`,
+        flows.at - 60_000,
+      )
     const own = all.filter((n) => stored.has(uuidOf(flows.series, n))).length
     if (flows.claimed > own) {
       this.#record.violation(
@@ -129,7 +139,9 @@ export class Ledger {
   }
 
   async #checkVersions(sql: postgres.Sql, table: 'pod' | 'service', of: Map<string, Versions>): Promise<void> {
-    const before = new Map([...of].filter(([, one]) => one.acknowledged > 0).map(([key, one]) => [key, one.acknowledged]))
+    const before = new Map(
+      [...of].filter(([, one]) => one.acknowledged > 0).map(([key, one]) => [key, one.acknowledged]),
+    )
     const keys = `{${[...before.keys()].join(',')}}`
     const rows =
       table === 'pod'
@@ -154,7 +166,8 @@ export class Ledger {
     const stored = new Map(rows.map((row) => [row.pod_name, new Set(row.syscalls.split(','))]))
     for (const [pod, names] of before) {
       const missing = names.filter((one) => !stored.get(pod)?.has(one))
-      if (missing.length > 0) this.#record.violation('no acknowledged syscall is lost', `${pod}: ${missing.join(',')}`, Date.now() - 60_000)
+      if (missing.length > 0)
+        this.#record.violation('no acknowledged syscall is lost', `${pod}: ${missing.join(',')}`, Date.now() - 60_000)
     }
   }
 
@@ -177,10 +190,14 @@ export class Ledger {
       union all
       select 'a repeat of an acknowledged flow', count(*)::int from traffic where uuid like 'e0000000-%'`
     for (const { rule, n } of repeated) if (n > 0) this.#record.violation('no flow is stored twice', `${n} by ${rule}`)
-    const [row] = await sql<{ n: number }[]>`select count(*)::int as n from traffic where uuid like 'f0000000-%' or uuid like 'd0000000-%'`
+    const [row] = await sql<
+      { n: number }[]
+    >`select count(*)::int as n from traffic where uuid like 'f0000000-%' or uuid like 'd0000000-%'`
     const claimed = this.#all.reduce((sum, one) => sum + one.claimed, 0)
-    if (claimed > row!.n) this.#record.violation('no more is said to be stored than is', `${claimed} said in all, ${row!.n} there`)
-    if (row!.n > this.postedFlows) this.#record.violation('no flow is stored twice', `${row!.n} rows of ${this.postedFlows} flows`)
+    if (claimed > row!.n)
+      this.#record.violation('no more is said to be stored than is', `${claimed} said in all, ${row!.n} there`)
+    if (row!.n > this.postedFlows)
+      this.#record.violation('no flow is stored twice', `${row!.n} rows of ${this.postedFlows} flows`)
     return { rows: row!.n, claimed }
   }
 }

@@ -1,5 +1,14 @@
 import { type SpawnOptions, spawn, spawnSync } from 'node:child_process'
-import { accessSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import {
+  accessSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type postgres from 'postgres'
@@ -58,7 +67,11 @@ export class Server {
   private constructor(port: number, data: string, program: string, record: Recorder) {
     this.port = port
     this.data = data
-    const options: SpawnOptions = { ...account(), env: { LC_ALL: 'C', PATH: process.env.PATH }, stdio: ['ignore', 'ignore', 'ignore'] }
+    const options: SpawnOptions = {
+      ...account(),
+      env: { LC_ALL: 'C', PATH: process.env.PATH },
+      stdio: ['ignore', 'ignore', 'ignore'],
+    }
     const settings = {
       port: String(port),
       listen_addresses: '127.0.0.1',
@@ -145,7 +158,9 @@ export class Server {
   backends(): Promise<number[]> {
     return this.direct(
       async (sql) =>
-        (await sql<{ pid: number }[]>`select pid from pg_stat_activity where usename = 'broker' order by pid`).map(({ pid }) => pid),
+        (await sql<{ pid: number }[]>`select pid from pg_stat_activity where usename = 'broker' order by pid`).map(
+          ({ pid }) => pid,
+        ),
       'postgres',
       5_000,
     )
@@ -165,9 +180,14 @@ export class Server {
 }
 
 /** PgBouncer in transaction mode, in front of `upstreamPort`. */
-export async function startPooler(folder: string, upstreamPort: number, record: Recorder): Promise<{ process: Supervised; port: number }> {
+export async function startPooler(
+  folder: string,
+  upstreamPort: number,
+  record: Recorder,
+): Promise<{ process: Supervised; port: number }> {
   const port = await freePort()
-  if (spawnSync('pgbouncer', ['--version']).error) throw new Error('PgBouncer is needed: no program "pgbouncer" in PATH')
+  if (spawnSync('pgbouncer', ['--version']).error)
+    throw new Error('PgBouncer is needed: no program "pgbouncer" in PATH')
   const home = owned(join(folder, 'pooler'))
   writeFileSync(join(home, 'users.txt'), '"broker" ""\n', { mode: 0o644 })
   const lines = [
@@ -193,7 +213,10 @@ export async function startPooler(folder: string, upstreamPort: number, record: 
   const supervised = new Supervised({
     name: 'pooler',
     launch: () => {
-      const child = spawn('pgbouncer', ['-q', join(home, 'pgbouncer.ini')], { ...account(), stdio: ['ignore', 'ignore', 'ignore'] })
+      const child = spawn('pgbouncer', ['-q', join(home, 'pgbouncer.ini')], {
+        ...account(),
+        stdio: ['ignore', 'ignore', 'ignore'],
+      })
       child.once('spawn', () => supervised.ready())
       return child
     },

@@ -70,7 +70,8 @@ export class Supervised {
     child.once('exit', (code, signal) => {
       const wasReady = this.#ready
       this.#disturb()
-      if (!this.#struck && this.#wanted) this.#program.onUnexpected(signal ? `by ${signal}` : `with code ${code}`, wasReady)
+      if (!this.#struck && this.#wanted)
+        this.#program.onUnexpected(signal ? `by ${signal}` : `with code ${code}`, wasReady)
       if (this.#wanted) setTimeout(() => this.#wanted && this.start(), this.#program.restartMs())
     })
   }
@@ -111,7 +112,8 @@ export class Supervised {
   #disturb(): void {
     this.#ready = false
     const last = this.disturbed.at(-1)
-    if (!last || last.to !== Number.POSITIVE_INFINITY) this.disturbed.push({ from: Date.now(), to: Number.POSITIVE_INFINITY })
+    if (!last || last.to !== Number.POSITIVE_INFINITY)
+      this.disturbed.push({ from: Date.now(), to: Number.POSITIVE_INFINITY })
   }
 
   #settle(): void {

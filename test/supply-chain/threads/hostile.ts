@@ -18,6 +18,8 @@ port.on('message', (ask: Ask) => {
     case 'spin':
       for (;;);
     default:
-      port.postMessage(fate === 'rows' ? { is: 'rows', rows: '[]' } : { is: 'prepared', payload: { header: process.pid, page: null } })
+      port.postMessage(
+        fate === 'rows' ? { is: 'rows', rows: '[]' } : { is: 'prepared', payload: { header: process.pid, page: null } },
+      )
   }
 })

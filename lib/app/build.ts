@@ -1,0 +1,99 @@
+import type { Logger } from 'pino'
+import { UnknownReasons } from '../attestations/index.ts'
+import { AuditForwarder } from '../audit/index.ts'
+import type { Config } from '../config.ts'
+import type { Database } from '../db/index.ts'
+import { createNoteIgnored } from '../http/request/ignored-parameters.ts'
+import { Inbox } from '../http/request/incoming-bodies.ts'
+import { Rejections } from '../http/request/rejections.ts'
+import { createTokens, type Tokens } from '../http/tokens.ts'
+import { evaluatorToken, ImageTrust } from '../image-trust/index.ts'
+import { ReadBudget } from '../limits/memory-budget.ts'
+import { AgentClocks } from '../nodes/index.ts'
+import { createMetrics } from '../observability/metrics.ts'
+import { MinuteLines } from '../observability/rate-limited-log.ts'
+import { DenialInlet } from '../seccomp/denials/index.ts'
+import { openProfiles } from '../seccomp/index.ts'
+import { PayloadReader, Payloads, startThread } from '../supply-chain/index.ts'
+import { FlowWriter, SeenFlows } from '../traffic/index.ts'
+import type { Deps } from './deps.ts'
+
+/** Bodies that are being judged or written at once: one of the largest, dozens of ordinary ones. */
+const BODIES_KIB = 20 * 1024
+const BODY_WAIT_MS = 5_000
+/** Bodies that are arriving or wait as bytes: two of the largest, dozens of ordinary ones. */
+const INBOX_BYTES = 16 * 1024 * 1024
+/** One of the largest, or four ordinary ones, as many as there are threads that unpack. */
+const UNPACKED_KIB = 8 * 1024
+
+/** Two generations of these: with keys of about a hundred characters some 28 MB. */
+const SEEN_FLOWS_PER_GENERATION = 60_000
+const SEEN_GENERATION_MS = 120_000
+
+/** Everything a request needs, around one database. */
+export function buildDeps(options: {
+  config: Config
+  db: Database
+  log: Logger
+  tokens?: Tokens
+  draining?: () => boolean
+}): Deps {
+  const { config, db, log, tokens = createTokens(options.config), draining = () => false } = options
+  const seen = new SeenFlows({
+    maxKeys: SEEN_FLOWS_PER_GENERATION,
+    generationMs: SEEN_GENERATION_MS,
+    now: () => performance.now(),
+  })
+  // What was confirmed on lost connections may be gone with the server behind them.
+  db.onPoolReplaced((gate) => {
+    if (gate === 'ingest') seen.clear()
+  })
+  const metrics = createMetrics(config.wireNames)
+  const { supplyChainMaxInflatedBytes: maxInflatedBytes } = config
+  const reader = new PayloadReader({ startThread: () => startThread(maxInflatedBytes) })
+  const audit =
+    config.evaluatorUrl === null
+      ? null
+      : new AuditForwarder({
+          url: config.evaluatorUrl,
+          permits: config.auditInflightPermits,
+          queueCapacity: config.auditQueueCapacity,
+          timeoutMs: config.auditEvalTimeoutMs,
+          db,
+          log,
+          metrics,
+        })
+  const lines = new MinuteLines(log)
+  const rejections = new Rejections({ metrics, lines })
+  const budget = new ReadBudget({ totalKib: config.readMemoryBudgetMb * 1024, waitMs: config.readAcquireWaitMs })
+  return {
+    config,
+    log,
+    db,
+    metrics,
+    budget,
+    bodies: bodyBudget(BODIES_KIB),
+    inbox: new Inbox(INBOX_BYTES),
+    unpacked: bodyBudget(UNPACKED_KIB),
+    authenticate: tokens.authenticate,
+    flows: new FlowWriter(db.ingest, seen, (flow) => audit?.offer(flow)),
+    audit,
+    seen,
+    agentClocks: new AgentClocks(log),
+    payloads: new Payloads({ reader, maxInflatedBytes, metrics, lines }),
+    unknownReasons: new UnknownReasons({ log, metrics }),
+    imageTrust: new ImageTrust({ url: config.evaluatorUrl, token: () => evaluatorToken(tokens.configured), log }),
+    profiles: openProfiles({ db, config, metrics, budget, lines }),
+    rejections,
+    noteIgnored: createNoteIgnored({ metrics, lines }),
+    denials: new DenialInlet({ db, metrics, wireNames: config.wireNames, rejections, lines }),
+    draining,
+  }
+}
+
+const bodyBudget = (totalKib: number) =>
+  new ReadBudget({
+    totalKib,
+    waitMs: BODY_WAIT_MS,
+    refusal: (kib, total) => `too many bodies at once: ${kib} KiB of ${total} KiB; retry in a moment`,
+  })

@@ -1,0 +1,229 @@
+/** What a variable of the environment may be: how it is read, what it falls back to, and what README says of it. */
+import { isIPv4, isIPv6 } from 'node:net'
+import { z } from 'zod'
+
+/** The environment cannot be used. The message names each bad variable on a line of its own and holds no secret value. */
+export class ConfigError extends Error {
+  override readonly name: string = 'ConfigError'
+}
+
+export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+
+/** Where to listen; `host` is bound as written, an IPv6 address without its brackets. */
+export interface SocketAddress {
+  readonly host: string
+  readonly port: number
+}
+
+/** One variable. */
+export interface Row<T> {
+  readonly name: string
+  readonly type: string
+  readonly fallback: T
+  /** The default as README prints it. */
+  readonly shown: string
+  /** What becomes of a value that cannot be read: `refused` stops the start, `default` warns and goes on with the default. */
+  readonly nonsense: 'refused' | 'default'
+  readonly meaning: string
+  readonly schema: z.ZodType<T, string>
+  /** A number outside is moved to the nearer end, with a warning. */
+  readonly range?: readonly [min: number, max: number]
+}
+
+/** The value of one variable; what is refused and what is read otherwise than written goes to the two lists. */
+export function readRow(row: Row<unknown>, env: NodeJS.ProcessEnv, errors: string[], warnings: string[]): unknown {
+  const text = trimmed(env, row.name)
+  if (text === '') return row.fallback
+  const result = row.schema.safeParse(text)
+  if (!result.success) {
+    if (row.nonsense === 'refused') errors.push(`${row.name}: expected ${row.type}`)
+    else warnings.push(`${row.name}: expected ${row.type}; the default ${row.shown} is used`)
+    return row.fallback
+  }
+  const value = result.data
+  if (row.range === undefined || typeof value !== 'number') return value
+  const [min, max] = row.range
+  const moved = Math.min(Math.max(value, min), max)
+  if (moved !== value)
+    warnings.push(`${row.name}: ${moved < value ? `more than ${max}` : `less than ${min}`}; ${moved} is used`)
+  return moved
+}
+
+/** As it counts: trimmed, and blank where it is not set. */
+export function trimmed(env: NodeJS.ProcessEnv, name: string): string {
+  return env[name]?.trim() ?? ''
+}
+
+export function word<const W extends string>(name: string, words: readonly W[], fallback: NoInfer<W>, meaning: string) {
+  const schema = z.string().toLowerCase().pipe(z.enum(words)) as z.ZodType<W, string>
+  return {
+    name,
+    type: words.join(', '),
+    fallback: fallback as W,
+    shown: `\`${fallback}\``,
+    nonsense: 'refused',
+    meaning,
+    schema,
+  } as const
+}
+
+export function flag(name: string, fallback: boolean, meaning: string) {
+  const schema: z.ZodType<boolean, string> = z.stringbool({
+    truthy: ['true', '1', 'yes', 'on'],
+    falsy: ['false', '0', 'no', 'off'],
+  })
+  return {
+    name,
+    type: 'true, false',
+    fallback,
+    shown: `\`${fallback}\``,
+    nonsense: 'refused',
+    meaning,
+    schema,
+  } as const
+}
+
+export function whole(name: string, fallback: number, range: readonly [min: number, max: number], meaning: string) {
+  const schema: z.ZodType<number, string> = z
+    .string()
+    .regex(/^\+?\d+$/)
+    .transform(Number)
+  const type = range[0] === 0 ? 'whole number' : `whole number from ${range[0]}`
+  return { name, type, fallback, shown: `\`${fallback}\``, nonsense: 'default', meaning, schema, range } as const
+}
+
+/** A number that is not negative. */
+export function decimal(name: string, fallback: number, meaning: string) {
+  const schema: z.ZodType<number, string> = z
+    .string()
+    .regex(/^\+?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i)
+    .transform(Number)
+    .refine(Number.isFinite)
+  return { name, type: 'number', fallback, shown: `\`${fallback}\``, nonsense: 'default', meaning, schema } as const
+}
+
+export function text(name: string, fallback: string, meaning: string) {
+  const schema: z.ZodType<string, string> = z.string()
+  return { name, type: 'path', fallback, shown: `\`${fallback}\``, nonsense: 'refused', meaning, schema } as const
+}
+
+/** A DNS subdomain (RFC 1123), as prefixes of labels and annotations must be. */
+export function dnsName(name: string, fallback: string, meaning: string) {
+  const schema: z.ZodType<string, string> = z
+    .string()
+    .max(253)
+    .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/)
+  return { name, type: 'DNS name', fallback, shown: `\`${fallback}\``, nonsense: 'refused', meaning, schema } as const
+}
+
+/** Addresses to try in order; a value gives one. */
+export function address(name: string, defaults: readonly string[], meaning: string, shownDefault?: string) {
+  const schema: z.ZodType<readonly SocketAddress[], string> = z.string().transform((value, context) => {
+    const parsed = parseAddress(value)
+    if (parsed === null) context.addIssue('not an address')
+    return parsed === null ? [] : [parsed]
+  })
+  const shown = shownDefault ?? defaults.map((one) => `\`${one}\``).join(', then ')
+  const fallback = addresses(defaults)
+  return { name, type: 'host:port or [IPv6]:port', fallback, shown, nonsense: 'refused', meaning, schema } as const
+}
+
+export const addresses = (texts: readonly string[]): readonly SocketAddress[] => texts.map((one) => parseAddress(one)!)
+
+/** Origins of web pages with commas between, or `*` for all. */
+export function origins(name: string, meaning: string) {
+  const isOrigin = (one: string) => /^https?:\/\//.test(one) && URL.canParse(one) && new URL(one).origin === one
+  const schema: z.ZodType<readonly string[], string> = z
+    .string()
+    .transform((value) => parts(value))
+    .refine((all) => all.length > 0 && (all.every(isOrigin) || (all.length === 1 && all[0] === '*')))
+  const type = 'https://name:port with commas between, or `*`'
+  return {
+    name,
+    type,
+    fallback: [] as readonly string[],
+    shown: 'unset',
+    nonsense: 'refused',
+    meaning,
+    schema,
+  } as const
+}
+
+/** Names of hosts with commas between, or `*` for all. */
+export function hostNames(name: string, meaning: string) {
+  const schema: z.ZodType<readonly string[], string> = z
+    .string()
+    .transform((value) => parts(value))
+    .refine(
+      (all) =>
+        all.length > 0 && all.every((one) => one === '*' || /^(?:[\w-]+(?:\.[\w-]+)*|\[[\da-f:.]+\])$/i.test(one)),
+    )
+  const type = 'names with commas between, or `*`'
+  return {
+    name,
+    type,
+    fallback: [] as readonly string[],
+    shown: 'unset',
+    nonsense: 'refused',
+    meaning,
+    schema,
+  } as const
+}
+
+const parts = (list: string): string[] =>
+  list
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '')
+
+export function httpUrl(name: string, nonsense: 'refused' | 'default', meaning: string) {
+  const schema: z.ZodType<string | null, string> = z
+    .string()
+    .refine((value) => /^https?:\/\//i.test(value) && URL.canParse(value))
+  return { name, type: 'http:// or https:// URL', fallback: null, shown: 'unset', nonsense, meaning, schema } as const
+}
+
+export function databaseUrl(name: string, meaning: string) {
+  // What follows the scheme has messages of its own: `readDatabase`.
+  const schema: z.ZodType<string | null, string> = z.string().regex(/^postgres(ql)?:\/\//)
+  const type = 'postgres://user:password@host:port/database'
+  return { name, type, fallback: null, shown: 'embedded server', nonsense: 'refused', meaning, schema } as const
+}
+
+/** `host:port`, `[IPv6]:port`; null for anything else. Port 0 lets the system choose. */
+function parseAddress(value: string): SocketAddress | null {
+  const [, v6, name, digits] = /^(?:\[([^\]]*)\]|([\w.-]+)):(\d{1,5})$/.exec(value) ?? []
+  const port = Number(digits)
+  const host = v6 ?? name
+  if (host === undefined || !(port <= 65_535)) return null
+  // A name that ends in a number is an IPv4 address or a mistake.
+  const known = v6 === undefined ? isIPv4(host) || !/(^|\.)\d+$/.test(host) : isIPv6(v6)
+  return known ? { host, port } : null
+}
+
+/** A value of a row, fit to print: no password. */
+export function printable(value: unknown): string | number | boolean | null {
+  if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value.join(', ')
+  if (Array.isArray(value))
+    return value
+      .map((one: SocketAddress) => `${one.host.includes(':') ? `[${one.host}]` : one.host}:${one.port}`)
+      .join(', ')
+  if (typeof value === 'string' && value.includes('://')) return withoutPassword(value)
+  return value as string | number | boolean | null
+}
+
+/** The URL up to its query, which may hold a password of its own, with the password starred. */
+function withoutPassword(url: string): string {
+  const [, scheme, credentials, location, rest] = /^(\w+:\/\/)(?:([^?#]*)@)?([^?#]*)(.*)$/s.exec(url) ?? []
+  // Then the password itself may hold the `?`, and what looks like a host is a part of it.
+  if (rest?.includes('@')) return `${scheme}***`
+  if (credentials === undefined) return `${scheme}${location}`
+  const colon = credentials.indexOf(':')
+  return `${scheme}${colon < 0 ? credentials : `${credentials.slice(0, colon)}:***`}@${location}`
+}
+
+/** Name, type, default and meaning of each variable as a table. Markdown, without a line end. */
+export function asTable(lines: readonly (readonly string[])[]): string {
+  const rows = lines.map(([name, ...rest]) => `| \`${name}\` | ${rest.join(' | ')} |`)
+  return ['| Variable | Type | Default | Meaning |', '|---|---|---|---|', ...rows].join('\n')
+}

@@ -1,0 +1,42 @@
+import type { Context, MiddlewareHandler } from 'hono'
+import type { BlankInput, Input } from 'hono/types'
+import type { z } from 'zod'
+import { KIB } from '../limits/memory-budget.ts'
+import { declare } from '../openapi/declare.ts'
+import { clientGone } from './errors.ts'
+import { onLeft } from './response/client-gone.ts'
+import type { Env, Validated } from './route.ts'
+
+export const kib = (bytes: number) => Math.max(1, Math.ceil(bytes / KIB))
+
+/**
+ * Charges a route to the read budget until its work is done and its answer has left, or its client has. Both count: a client that
+ * goes away does not end the statement, whose list then still arrives. What sends the answer gives back what that does not need.
+ */
+export function charge<I extends Input = BlankInput>(
+  cost: number | ((c: Context<Env, string, I>) => number | Promise<number>),
+): MiddlewareHandler<Env, string, I> {
+  const hold: MiddlewareHandler<Env, string, I> = async (c, next) => {
+    const needed = typeof cost === 'number' ? cost : cost(c)
+    const share = await c.get('deps').budget.enter(typeof needed === 'number' ? needed : await needed)
+    c.set('share', share)
+    const { incoming, outgoing } = c.env ?? {}
+    if (!incoming || !outgoing) return next().finally(share.release)
+    if (incoming.socket.destroyed) {
+      share.release()
+      throw clientGone()
+    }
+    let isHalfDone = false
+    const half = () => {
+      if (isHalfDone) share.release()
+      isHalfDone = true
+    }
+    onLeft(incoming.socket, outgoing, half)
+    await next().finally(half)
+  }
+  return declare(hold, { isCharged: true })
+}
+
+/** Charges a list by the `limit` of a query that was validated by the schema `Q`, and so many rows `more`, at so many bytes a row. */
+export const chargeRows = <Q extends z.ZodType<{ limit: number }>>(rowBytes: number, more = 0): Validated<'query', Q> =>
+  charge((c) => kib((c.req.valid('query').limit + more) * rowBytes))

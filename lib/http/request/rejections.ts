@@ -1,0 +1,25 @@
+import type { Metrics } from '../../observability/metrics.ts'
+import type { MinuteLines } from '../../observability/rate-limited-log.ts'
+
+/**
+ * Entries that were left out of bodies whose other entries were stored (interop-profiling P38). All of them are counted; the log hears of them
+ * once a minute and reason at most.
+ */
+export class Rejections {
+  readonly #metrics: Metrics
+  readonly #lines: MinuteLines
+
+  constructor({ metrics, lines }: { metrics: Metrics; lines: MinuteLines }) {
+    this.#metrics = metrics
+    this.#lines = lines
+  }
+
+  /** `route` as `/pod/syscalls`; `entries` is how many, or how many of each kind of fault; `why` is what the log says. */
+  note(route: string, entries: number | Readonly<Record<string, number>>, why: string): void {
+    const counts = typeof entries === 'number' ? { entries } : entries
+    const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
+    if (total === 0) return
+    this.#metrics.rejectedEntries.inc({ route }, total)
+    this.#lines.note(`${route}: ${why}`, counts)
+  }
+}

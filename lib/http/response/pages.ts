@@ -1,0 +1,104 @@
+import type { ServerResponse } from 'node:http'
+import type { Page } from '../../records/page.ts'
+import type { Context } from '../route.ts'
+import { cut } from '../server/reset-connection.ts'
+import { sendJson, sendPieces } from './respond.ts'
+import type { Pieces } from './stream.ts'
+
+const OPEN = Buffer.from('[')
+const COMMA = Buffer.from(',')
+const CLOSE = Buffer.from(']')
+
+/** The array of one page. */
+export const asArray = ({ json, array }: Page<unknown>) => array ?? Buffer.concat([OPEN, json, CLOSE], json.length + 2)
+
+/**
+ * A list of unknown length: as it is when its first page is all of it, else page by page. `pageKib` of the read budget are charged for
+ * each page; the first was charged by the route. When a page cannot be read the connection is cut, since its list is not whole.
+ */
+export function sendPages<Place>(
+  c: Context,
+  first: Page<Place>,
+  isWhole: boolean,
+  next: (after: Place) => Promise<Page<Place>>,
+  pageKib: number,
+): Response | Promise<Response> {
+  return isWhole ? sendJson(c, asArray(first)) : sendPieces(c, pageByPage(c, first, next, pageKib))
+}
+
+/** The pieces of such a list. */
+export function pageByPage<Place>(
+  c: Context,
+  first: Page<Place>,
+  next: (after: Place) => Promise<Page<Place>>,
+  pageKib: number,
+): Pieces {
+  const lose = (error: Error) => {
+    const code = (error as { code?: string }).code
+    c.get('deps').log.warn({ requestId: c.get('requestId'), code }, 'a list was cut: the next page could not be read')
+    if (c.env?.outgoing) cut(c.env.outgoing as ServerResponse)
+  }
+  const share = c.get('share')
+  return piecesOf(first, next, lose, async () => share?.renew(pageKib))
+}
+
+/** Pieces with bytes before and behind them; a `tail` that the pieces tell is asked for when they have left. */
+export function between(head: Buffer, pieces: Pieces, tail: Buffer | (() => Buffer)): Pieces {
+  let state: 'before' | 'within' | 'behind' = 'before'
+  return {
+    async next() {
+      if (state === 'behind') return null
+      const piece = await pieces.next()
+      if (piece === null) {
+        state = 'behind'
+        return typeof tail === 'function' ? tail() : tail
+      }
+      if (state === 'within') return piece
+      state = 'within'
+      return Buffer.concat([head, piece])
+    },
+    cancel: () => pieces.cancel(),
+  }
+}
+
+/**
+ * An array of unknown length in bounded memory: the first page at once, each other when the reader has taken the one before.
+ * Pages are keyset, so a slow reader holds no connection and no snapshot, and every row that was there at the start is sent once.
+ * `ready` is waited for before each page but the first; `onError` must cut the connection: a list that ends early must not look whole.
+ */
+export function piecesOf<Place>(
+  first: Page<Place>,
+  next: (after: Place) => Promise<Page<Place>>,
+  onError: (error: Error) => void,
+  ready = async () => {},
+): Pieces {
+  // Not a moment longer than until it was sent.
+  let page: Page<Place> | null = first
+  let last = first.last
+  let opened = false
+  let isOver = false
+  return {
+    async next() {
+      if (isOver) return null
+      try {
+        if (page === null) await ready()
+        if (isOver) return null
+        page ??= await next(last!)
+        const parts: Buffer[] = opened ? [] : [OPEN]
+        if (page.count > 0) parts.push(...(opened ? [COMMA] : []), page.json)
+        last = page.last
+        page = null
+        opened = true
+        isOver ||= last === null
+        if (last === null) parts.push(CLOSE)
+        return Buffer.concat(parts)
+      } catch (error) {
+        if (!isOver) onError(error as Error)
+        throw error
+      }
+    },
+    cancel() {
+      isOver = true
+    },
+  }
+}

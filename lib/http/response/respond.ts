@@ -1,0 +1,133 @@
+import { promisify } from 'node:util'
+import { constants, gzip } from 'node:zlib'
+import type { MiddlewareHandler } from 'hono'
+import type { Context, Env } from '../route.ts'
+import { header } from '../route.ts'
+import { isHad, type Kept } from './cached-body.ts'
+import { allowOrigin } from './cors.ts'
+import { MAX_WHOLE_BYTES, once, type Pieces, packed, sliced } from './stream.ts'
+
+/** A string leaves in one write with its headers, bytes take a second; beyond this it costs more to make one. */
+const MAX_STRING_BYTES = 64 * 1024
+
+/** Bodies below this many bytes are not worth compressing. */
+export const GZIP_MIN_BYTES = 8 * 1024
+
+const gzipAsync = promisify(gzip)
+
+/** The headers of every answer. Plain objects: building web `Headers` costs half the rate (it leaves the adapter's short way). */
+function headersFor(c: Context, contentType: string, extra?: Record<string, string>): Record<string, string> {
+  const headers: Record<string, string> = {
+    'content-type': contentType,
+    'x-request-id': c.get('requestId'),
+  }
+  if (c.get('deps').draining()) headers.connection = 'close'
+  return allowOrigin(c, extra ? Object.assign(headers, extra) : headers)
+}
+
+/** A plain text answer of any status; bytes are sent as they are, without a copy. */
+export function respond(c: Context, status: number, text: string | Buffer, extra?: Record<string, string>): Response {
+  const length = Buffer.byteLength(text)
+  c.set('bytes', length)
+  const headers = headersFor(c, 'text/plain; charset=utf-8', extra)
+  headers['content-length'] = String(length)
+  return new Response(text as string | Uint8Array<ArrayBuffer>, { status, headers })
+}
+
+/** An answer without a body. */
+export function respondEmpty(c: Context, status: number): Response {
+  c.set('bytes', 0)
+  const { 'content-type': _, ...headers } = headersFor(c, '')
+  headers['content-length'] = '0'
+  return new Response(null, { status, headers })
+}
+
+/** A short JSON answer of another status. */
+export function sendShortJson(c: Context, status: number, json: string): Response {
+  const length = Buffer.byteLength(json)
+  c.set('bytes', length)
+  const headers = headersFor(c, 'application/json')
+  headers['content-length'] = String(length)
+  return new Response(json, { status, headers })
+}
+
+/**
+ * 200 with JSON that is already text or bytes: nothing is parsed or serialised here. Compressed when asked and worth it. `extra` are headers beside or
+ * instead of the usual ones.
+ */
+export function sendJson(
+  c: Context,
+  body: Buffer | string,
+  extra?: Record<string, string>,
+): Response | Promise<Response> {
+  if (Buffer.byteLength(body) >= GZIP_MIN_BYTES)
+    return sendLarge(c, typeof body === 'string' ? Buffer.from(body) : body, extra)
+  return sendBody(c, body, extra)
+}
+
+function sendBody(c: Context, body: Buffer | string, extra?: Record<string, string>): Response {
+  const length = Buffer.byteLength(body)
+  c.set('bytes', length)
+  const headers = headersFor(c, 'application/json', extra)
+  headers['content-length'] = String(length)
+  const share = c.get('share')
+  if (typeof body !== 'string' && length > MAX_WHOLE_BYTES)
+    return new Response(sliced(once(body), share), { status: 200, headers })
+  share?.keep(length)
+  const isShort = typeof body === 'string' || (length <= MAX_STRING_BYTES && !headers['content-encoding'])
+  return new Response(isShort ? body.toString() : (body as Uint8Array<ArrayBuffer>), { status: 200, headers })
+}
+
+function sendLarge(c: Context, bytes: Buffer, extra?: Record<string, string>): Response | Promise<Response> {
+  if (!acceptsGzip(header(c, 'accept-encoding'))) return sendBody(c, bytes, { ...VARY, ...extra })
+  return gzipAsync(bytes, { level: constants.Z_BEST_SPEED }).then((packed) =>
+    sendBody(c, packed, { ...PACKED, ...extra }),
+  )
+}
+
+/** Of a kept body the coding that the client may have. */
+const wanted = (c: Context, { plain, packed }: Kept) =>
+  plain.length >= GZIP_MIN_BYTES && acceptsGzip(header(c, 'accept-encoding')) ? packed : plain
+
+/** What an answer of `sendKept` holds in memory: readers that are slow get a copy of their own. */
+export const keptBytes = (c: Context, kept: Kept): number => (c.req.method === 'HEAD' ? 0 : wanted(c, kept).length)
+
+/** 200 with JSON that is kept in both codings. */
+export function sendKept(c: Context, kept: Kept): Response {
+  const body = wanted(c, kept)
+  return sendBody(c, body, { ...(body === kept.packed ? PACKED : VARY), etag: kept.tag })
+}
+
+/** 304 where the client has the kept body already, which costs nothing to say; else what comes next. */
+export const unlessHad =
+  (read: (c: Context) => Promise<Kept>): MiddlewareHandler<Env> =>
+  async (c, next) => {
+    const kept = await read(c)
+    if (!isHad(kept, header(c, 'if-none-match'))) return next()
+    c.set('bytes', 0)
+    const { 'content-type': _, ...headers } = headersFor(c, '', { ...VARY, etag: kept.tag })
+    return new Response(null, { status: 304, headers })
+  }
+
+const VARY = { vary: 'accept-encoding' }
+const PACKED = { ...VARY, 'content-encoding': 'gzip' }
+
+/** 200 with JSON that comes in pieces, each asked for when the one before has left. Compressed when asked; `extra` as for `sendJson`. */
+export function sendPieces(c: Context, pieces: Pieces, extra?: Record<string, string>): Response {
+  const isPacked = acceptsGzip(header(c, 'accept-encoding'))
+  const stream = sliced(isPacked ? packed(pieces) : pieces, c.get('share'))
+  return new Response(stream, {
+    status: 200,
+    headers: headersFor(c, 'application/json', { ...(isPacked ? PACKED : VARY), ...extra }),
+  })
+}
+
+/** Whether gzip may be used: its own weight decides, else that of `*`; a weight of zero refuses (RFC 9110, 12.5.3). */
+export function acceptsGzip(value: string | undefined): boolean {
+  const weights = new Map<string, boolean>()
+  for (const part of value?.toLowerCase().split(',') ?? []) {
+    const [coding = '', ...parameters] = part.split(';').map((text) => text.trim())
+    weights.set(coding, !parameters.some((one) => /^q\s*=\s*0(\.0*)?$/.test(one)))
+  }
+  return weights.get('gzip') ?? weights.get('x-gzip') ?? weights.get('*') ?? false
+}

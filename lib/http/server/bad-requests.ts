@@ -1,0 +1,69 @@
+/** Refuses what no route is looked for: bytes that are not a request, or a request without one host. Node answers some of these without a text. */
+import http, { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import { requestId } from '../request/request-id.ts'
+import type { Connections } from './slow-readers.ts'
+
+/** Closing at once would lose the answer for a client that still sends (RFC 9112, 9.6). */
+const READ_ON_MS = 1_000
+
+/** RFC 9112, 3.2: what is no host is refused, although it decides nothing here. */
+const HOST = /^(?:[\w.~-]*|\[[\da-f:.]+\])(?::\d*)?$/i
+
+/** Null where a request names its host once, as it must; HTTP/1.0 may leave it out. Else the fault as text. */
+export function hostCountFault({ rawHeaders, httpVersion }: IncomingMessage): string | null {
+  let count = 0
+  for (let i = 0; i < rawHeaders.length; i += 2)
+    if (rawHeaders[i]!.length === 4 && rawHeaders[i]!.toLowerCase() === 'host') count++
+  return count === 1 || (count === 0 && httpVersion === '1.0') ? null : `host: expected one field, not ${count}`
+}
+
+/** Null where the host is a name or an address, with a port or without. Else the fault as text. */
+export const hostFault = ({ headers: { host } }: IncomingMessage): string | null =>
+  host === undefined || HOST.test(host) ? null : 'host: expected a name or an address, with a port or without'
+
+const fieldsOf = (text: string) => ({
+  'content-type': 'text/plain; charset=utf-8',
+  'content-length': String(Buffer.byteLength(text)),
+  connection: 'close',
+  'x-request-id': requestId(undefined),
+})
+
+/** 400 with a text. */
+export function refuseRequest(outgoing: ServerResponse, text: string): void {
+  outgoing.writeHead(400, fieldsOf(text))
+  outgoing.end(text)
+}
+
+/** Answers bytes that are not a request, unless an answer is under way: nobody could tell where that ends. */
+export function refuseBadHeads(server: Server, connections: Connections): void {
+  const refused = new WeakSet<Socket>()
+  server.on('clientError', (error: Error & { code?: string; reason?: string; rawPacket?: Buffer }, socket: Socket) => {
+    if (refused.has(socket)) return
+    refused.add(socket)
+    if (error.code === 'ECONNRESET' || !socket.writable || connections.hasBegun(socket)) {
+      socket.destroy(error)
+      return
+    }
+    const [status, text] = refusalOf(error)
+    const fields = Object.entries(fieldsOf(text)).map(([name, value]) => `${name}: ${value}\r\n`)
+    // A client that asked for the head alone would take a text for the next answer.
+    const isHead = error.rawPacket?.subarray(0, 5).toString('latin1') === 'HEAD '
+    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${fields.join('')}\r\n${isHead ? '' : text}`)
+    const cut = setTimeout(() => socket.destroy(), READ_ON_MS).unref()
+    socket.once('close', () => clearTimeout(cut))
+  })
+}
+
+function refusalOf({ code, reason }: { code?: string; reason?: string }): [status: number, text: string] {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return [431, `the head of the request is larger than ${http.maxHeaderSize} bytes`]
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return [413, 'the extensions of a chunk are too long']
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return [408, 'the request did not arrive in time']
+    default:
+      return [400, `the request is not HTTP: ${reason ?? 'it cannot be read'}`]
+  }
+}

@@ -1,0 +1,30 @@
+import type { Logger } from 'pino'
+import { environment } from '../config/env-file.ts'
+import { ConfigError, type logLevels } from '../config/variables.ts'
+import { createLog } from '../observability/log.ts'
+
+/**
+ * Ends the process with the code that `work` resolves to, or with 1 when it or `load` throws: that is logged with `fields`, and said on
+ * stderr while there is no log yet.
+ */
+export async function runProgram<Config extends { readonly logLevel: (typeof logLevels)[number] }>(
+  load: (env: NodeJS.ProcessEnv) => Config,
+  work: (config: Config, log: Logger) => Promise<number>,
+  fields: object = {},
+): Promise<never> {
+  let tell = (error: unknown): void =>
+    void process.stderr.write(`${error instanceof ConfigError ? error.message : error}\n`)
+  try {
+    const config = load(environment())
+    const log = createLog(config)
+    tell = (err) => {
+      // Its message is for whoever set the environment, to whom a stack says nothing.
+      if (err instanceof ConfigError) log.fatal(fields, err.message)
+      else log.fatal({ ...fields, err }, err instanceof Error ? err.message : 'the program failed')
+    }
+    process.exit(await work(config, log))
+  } catch (error) {
+    tell(error)
+    process.exit(1)
+  }
+}

@@ -1,0 +1,39 @@
+import type { Logger } from 'pino'
+import type { logLevels } from '../config/variables.ts'
+import { runProgram } from './program.ts'
+import { Stopped, type StopSignals, watchStopSignals } from './stop-signals.ts'
+
+/** Below the grace period of a pod, whatever hangs. */
+const SHUTDOWN_MS = 19_000
+
+interface ServerConfig {
+  readonly logLevel: (typeof logLevels)[number]
+  readonly warnings: readonly string[]
+}
+
+/**
+ * Runs a server as a program. `serve` resolves when the signal to stop has come and what was under way is over; a signal during the start
+ * makes it reject with `Stopped`. Exit code 0 then, 1 when it fails or takes too long to stop.
+ */
+export function runServer<Config extends ServerConfig>(
+  load: (env: NodeJS.ProcessEnv) => Config,
+  redacted: (config: Config) => { tokens?: unknown; token?: unknown },
+  serve: (config: Config, log: Logger, signals: StopSignals) => Promise<void>,
+): Promise<never> {
+  return runProgram(load, async (config, log) => {
+    const signals = watchStopSignals((signal) => {
+      log.info({ signal }, 'stopping')
+      setTimeout(() => process.exit(1), SHUTDOWN_MS).unref()
+    })
+    const printed = redacted(config)
+    const { tokens, token } = printed
+    log.info({ node: process.version, tokens, token }, 'starting')
+    log.debug({ config: printed }, 'configuration')
+    for (const warning of config.warnings) log.warn(warning)
+    await serve(config, log, signals).catch((error) => {
+      if (!(error instanceof Stopped)) throw error
+    })
+    log.info('stopped')
+    return 0
+  })
+}

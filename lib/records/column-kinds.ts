@@ -1,0 +1,10 @@
+import { z } from 'zod'
+
+/** The kind of a column where the schema of its key does not tell. */
+export const columnKinds = z.registry<{ kind: 'time' | 'zonedTime' | 'json' }>()
+
+/** Returns the schema, marked as a column that holds its JSON as text. */
+export function storedJson<S extends z.ZodType>(schema: S): S {
+  columnKinds.add(schema, { kind: 'json' })
+  return schema
+}

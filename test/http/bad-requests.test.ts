@@ -1,0 +1,100 @@
+/** Requests that are refused before a route is looked for: what is answered has a text, and a connection that says that it ends. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import http from 'node:http'
+import net, { type AddressInfo } from 'node:net'
+import test, { after } from 'node:test'
+import { listen } from '../../lib/http/server/listen.ts'
+import { startApp } from '../support/app.ts'
+import { document } from '../support/contract.ts'
+
+const app = await startApp()
+const { server } = await listen(app.app.fetch, [{ host: '127.0.0.1', port: 0 }])
+const { port } = server.address() as AddressInfo
+after(() => server.close())
+
+/** Sends the text as it is and reads until the server ends the connection. */
+async function exchange(...texts: string[]) {
+  const socket = net.connect({ host: '127.0.0.1', port })
+  let received = ''
+  socket.setEncoding('latin1').on('data', (piece) => {
+    received += piece
+  })
+  for (const text of texts) socket.write(text)
+  await once(socket, 'close')
+  const [head, body] = received.split('\r\n\r\n') as [string, string]
+  const [line, ...fields] = head.split('\r\n')
+  const headers = Object.fromEntries(
+    fields.map((one) => [one.slice(0, one.indexOf(':')).toLowerCase(), one.slice(one.indexOf(':') + 2)]),
+  )
+  return { status: Number(line!.split(' ')[1]), headers, body, received }
+}
+
+async function assertRefused(sent: string[], status: number, text: RegExp): Promise<void> {
+  const answer = await exchange(...sent)
+  assert.equal(answer.status, status, answer.received)
+  assert.match(answer.body, text)
+  assert.equal(answer.headers['content-type'], 'text/plain; charset=utf-8')
+  assert.equal(answer.headers['content-length'], String(Buffer.byteLength(answer.body)))
+  assert.equal(answer.headers.connection, 'close')
+  assert.ok(answer.headers['x-request-id'])
+}
+
+test('a head that is too large is 431 with a text that names the limit', async () => {
+  const rule = new RegExp(`^the head of the request is larger than ${http.maxHeaderSize} bytes$`)
+  for (const bytes of [17_000, 1_000_000])
+    await assertRefused([`GET /health HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(bytes)}\r\n\r\n`], 431, rule)
+  await assertRefused([`GET /health?${'a'.repeat(17_000)} HTTP/1.1\r\nHost: x\r\n\r\n`], 431, rule)
+})
+
+test('what is not HTTP is 400 with a text', async () => {
+  for (const sent of [
+    'nonsense\r\n\r\n',
+    'GET /health HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n',
+    'GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: y\r\n\r\n',
+  ])
+    await assertRefused([sent], 400, /^the request is not HTTP: .+/)
+})
+
+test('HEAD that is not HTTP is 400 without a text, which would be taken for the next answer', async () => {
+  for (const sent of [
+    'HEAD \\health HTTP/1.1\r\nHost: x\r\n\r\n',
+    'HEAD /health HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n',
+  ]) {
+    const { status, headers, body, received } = await exchange(sent)
+    assert.deepEqual([status, headers.connection, body], [400, 'close', ''], received)
+  }
+})
+
+test('chunk extensions without end are 413 with a text', async () => {
+  const head =
+    'POST /pod/spec HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
+  await assertRefused(
+    [head, `2;${'x'.repeat(20_000)}\r\n{}\r\n0\r\n\r\n`],
+    413,
+    /^the extensions of a chunk are too long$/,
+  )
+})
+
+test('none or two fields Host of HTTP/1.1 are 400 with a text, and a Host that is none (RFC 9112, 3.2)', async () => {
+  const ask = (version: string, ...fields: string[]) => [
+    [`GET /version HTTP/${version}`, ...fields, '', ''].join('\r\n'),
+  ]
+  await assertRefused(ask('1.1'), 400, /^host: expected one field, not 0$/)
+  await assertRefused(ask('1.1', 'Host: a', 'Host: a'), 400, /^host: expected one field, not 2$/)
+  await assertRefused(ask('1.1', 'Host: a', 'hOST: b', 'Host: c'), 400, /^host: expected one field, not 3$/)
+  await assertRefused(ask('1.0', 'Host: a', 'Host: b'), 400, /^host: expected one field, not 2$/)
+  await assertRefused(ask('1.1', 'Host: a b'), 400, /^host: expected a name or an address, with a port or without$/)
+})
+
+test('an answer that has begun is not followed by a refusal of what came behind it', async () => {
+  const { received } = await exchange('GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n', 'nonsense\r\n\r\n')
+  assert.match(received, /^HTTP\/1\.1 4\d\d /)
+  assert.ok(!/HTTP\/1\.1 404 [\s\S]*HTTP\/1\.1 404/.test(received))
+})
+
+test('431 is an answer of every operation in the document', () => {
+  for (const [path, methods] of Object.entries(document.paths))
+    for (const [method, operation] of Object.entries(methods))
+      assert.ok((operation.responses as Record<string, unknown>)[431], `${method} ${path}`)
+})
