@@ -3,8 +3,8 @@ import type { Log } from './log.ts'
 const EVERY_MS = 60_000
 
 /**
- * Lines of the log about what each post or answer may give cause for, a minute and subject at most one: the first cause is told of at once,
- * what comes after it in one line when the minute is over. Each line counts what it tells of.
+ * Lines of the log about what each post or answer may give cause for, a minute and subject at most one: the first cause
+ * is told of at once, what comes after it in one line when the minute is over. Each line counts what it tells of.
  */
 export class MinuteLines {
   readonly #log: Log
