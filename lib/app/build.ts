@@ -11,7 +11,7 @@ import { evaluatorToken, ImageTrust } from '../image-trust/index.ts'
 import { ReadBudget } from '../limits/memory-budget.ts'
 import { AgentClocks } from '../nodes/index.ts'
 import { createMetrics } from '../observability/metrics.ts'
-import { MinuteLines } from '../observability/rate-limited-log.ts'
+import { RateLimitedLog } from '../observability/rate-limited-log.ts'
 import { DenialInlet } from '../seccomp/denials/index.ts'
 import { openProfiles } from '../seccomp/index.ts'
 import { PayloadReader, Payloads, startThread } from '../supply-chain/index.ts'
@@ -63,7 +63,7 @@ export function buildDeps(options: {
           log,
           metrics,
         })
-  const lines = new MinuteLines(log)
+  const lines = new RateLimitedLog(log)
   const rejections = new Rejections({ metrics, lines })
   const budget = new ReadBudget({ totalKib: config.readMemoryBudgetMb * 1024, waitMs: config.readAcquireWaitMs })
   return {

@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts'
-import { startEmbedded } from '../db/embedded.ts'
+import { startEmbedded } from '../db/embedded/index.ts'
 import type { Connection } from '../db/index.ts'
 import type { Log } from '../observability/log.ts'
 import type { StopSignals } from '../process/stop-signals.ts'
