@@ -55,7 +55,7 @@ const maxDays = 36_500
 const maxHistoryDays = 90
 const batchRows = [100, 100_000] as const
 
-/** The environment: one row for each variable, in the order README prints them. The tokens have a table of their own below. */
+/** The environment: one row for each variable, in the order of docs/configuration.md. The tokens have a table of their own below. */
 const rows = {
   nodeEnv: word(
     'NODE_ENV',
@@ -532,7 +532,7 @@ export function redacted(config: Config): Record<string, string | number | boole
   }
 }
 
-/** The table of README: every variable, its type, default and meaning. Markdown, without a line end. */
+/** The table of docs/configuration.md: every variable, its type, default and meaning. Markdown, without a line end. */
 export function configTable(): string {
   const settings = Object.values(rows).flatMap((row: Row<unknown>) => [
     [row.name, row.type, row.shown, row.meaning],

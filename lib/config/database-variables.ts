@@ -12,7 +12,7 @@ import { trimmed } from './variables.ts'
 
 const PASSWORD_FILE = 'DATABASE_PASSWORD_FILE'
 
-/** The rows of README, in the form of the others. */
+/** The rows of docs/configuration.md, in the form of the others. */
 export const databaseVariables: readonly (readonly [name: string, type: string, shown: string, meaning: string])[] = [
   [
     PASSWORD_FILE,

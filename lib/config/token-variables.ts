@@ -106,7 +106,7 @@ function readText(path: string): FileText {
   }
 }
 
-/** The two lines of a token in the table of a README. */
+/** The two lines of a token in the table of a document. */
 export const tokenLines = (variable: string, meaning: string): (readonly string[])[] => [
   [variable, 'text', 'unset', meaning],
   [

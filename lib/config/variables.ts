@@ -1,4 +1,4 @@
-/** What a variable of the environment may be: how it is read, what it falls back to, and what README says of it. */
+/** What a variable of the environment may be: how it is read, what it falls back to, and what docs/configuration.md says of it. */
 import { isIPv4, isIPv6 } from 'node:net'
 import { z } from 'zod'
 
@@ -20,7 +20,7 @@ export interface Row<T> {
   readonly name: string
   readonly type: string
   readonly fallback: T
-  /** The default as README prints it. */
+  /** The default as docs/configuration.md prints it. */
   readonly shown: string
   /** What becomes of a value that cannot be read: `refused` stops the start, `default` warns and goes on with the default. */
   readonly nonsense: 'refused' | 'default'
