@@ -7,7 +7,7 @@ import { route } from '../lib/http/route.ts'
 
 const NAME = 'cluster telemetry broker'
 
-/** Where to begin. What takes a token says so itself. */
+/** First links for a newcomer. A route that needs a token says so in its own answer. */
 const LINKS = {
   health: '/health',
   metrics: '/metrics',
@@ -26,16 +26,20 @@ const LINKS = {
 const ANSWER = z.object({ name: z.literal(NAME), links: z.record(z.string(), z.string()) })
 const JSON_TEXT = JSON.stringify({ name: NAME, links: LINKS })
 
-// Links are relative: a proxy may have the broker under a path of its own.
+// Links are relative, since a proxy may serve the broker under a path prefix.
 const items = Object.entries(LINKS).map(([what, path]) => `<li><a href="${path.slice(1)}">${path}</a> ${what}</li>`)
+const STYLE =
+  'body{font:1rem/1.6 system-ui,sans-serif;max-width:40rem;margin:3rem auto;padding:0 1rem}' +
+  'li{color:#555}a{font-family:monospace}'
+const TOKEN = '<code>Authorization: Bearer TOKEN</code>'
 const PAGE = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${NAME}</title>
-<style>body{font:1rem/1.6 system-ui,sans-serif;max-width:40rem;margin:3rem auto;padding:0 1rem}li{color:#555}a{font-family:monospace}</style>
+<style>${STYLE}</style>
 <h1>${NAME}</h1>
-<p>It serves JSON. Where tokens are set, all but the first two links take one: <code>Authorization: Bearer TOKEN</code>.</p>
+<p>It serves JSON. Where tokens are set, all but the first two links take one: ${TOKEN}.</p>
 <ul>
 ${items.join('\n')}
 </ul>
@@ -49,10 +53,10 @@ const PAGE_HEADERS = {
   vary: 'accept',
 }
 
-/** GET /: links to begin with, as a page for a browser. Open, and the same for everybody. */
+/** GET /: links to the main routes; an HTML page where `Accept` prefers one. Needs no token. */
 export default route({
-  summary: 'Links to begin with',
-  description: 'A short page where `Accept` prefers `text/html`, else JSON.',
+  summary: 'Get links to the main routes',
+  description: 'Returns a short HTML page if `Accept` prefers `text/html`, else JSON.',
   answer: [ANSWER, { contentType: HTML, schema: z.string() }],
   database: false,
   tag: 'operations',
