@@ -7,8 +7,7 @@ import fc from 'fast-check'
 import type { Authority } from '../../lib/admission/authority.ts'
 import { Repository } from '../../lib/admission/coverage.ts'
 import { generate } from '../../lib/admission/index.ts'
-import type { Options } from '../../lib/admission/options.ts'
-import type { Plan } from '../../lib/admission/plan.ts'
+import type { Options, Plan } from '../../lib/admission/plan.ts'
 import { container, optionsOf, policiesOf, type State, stateOf } from '../support/admission.ts'
 import { signature, statement } from '../support/attestations.ts'
 import { assertTaken } from '../support/engines.ts'
@@ -239,7 +238,7 @@ test('any plan is written so that every parser reads its values, and its comment
   })
   await fc.assert(
     fc.asyncProperty(plan, options, async (one, { format, isEnforced, namespace }) => {
-      const text = (await generate(one, optionsOf({ format, shownFormat: format, isEnforced, namespace }))).toString()
+      const text = (await generate(one, optionsOf({ format, wireFormat: format, isEnforced, namespace }))).toString()
       // As it arrives: half a pair has no UTF-8.
       const policies = readPolicies(text)
       const isTwice = format === 'policy-engine-b'

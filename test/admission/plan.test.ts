@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { keyOf } from '../../lib/admission/authority.ts'
-import { Coverage, type Result } from '../../lib/admission/coverage.ts'
+import { Coverage, type SignatureResult } from '../../lib/admission/coverage.ts'
 import { planOf } from '../../lib/admission/index.ts'
 import { MAX_POLICY_BYTES } from '../../lib/admission/limits.ts'
 import { Slice } from '../../lib/process/event-loop.ts'
@@ -16,8 +16,8 @@ const PEM = '-----BEGIN PUBLIC KEY-----\nabc\n-----END PUBLIC KEY-----'
 const V1 = 'https://slsa.dev/provenance/v1'
 const V02 = 'https://slsa.dev/provenance/v0.2'
 
-type Signatures = Result['signatures']
-type Attestations = Result['attestations']
+type Signatures = SignatureResult['signatures']
+type Attestations = SignatureResult['attestations']
 const by = (san: string) => signature({ issuer: 'https://i.test', san }) as Signatures[number]
 const key = (fingerprint: string, pem?: string) =>
   ({
@@ -103,7 +103,8 @@ test('what signed an image of a repository that failed is not counted', async ()
   const [failed, ...others] = [container('9', 'r.test/a', null), container('1', 'r.test/a'), container('2', 'r.test/a')]
   for (const { running } of [failed!, ...others]) coverage.add(running)
   const signatures = Array.from({ length: 11 }, (_, i) => by(`${i}${'x'.repeat(1024 * 1024)}`))
-  for (const { running } of others) coverage.note(running.digest, { verdict: 'verified', signatures, attestations: [] })
+  for (const { running } of others)
+    coverage.addResult(running.digest, { verdict: 'verified', signatures, attestations: [] })
   assert.deepEqual((await planOf(coverage)).uncovered, [{ name: 'r.test/a', reason: 'not checked' }])
 })
 
@@ -423,7 +424,7 @@ const result = fc.record({
       .map(([one, predicateType]) => ({ ...one, predicateType })),
     { maxLength: 3 },
   ),
-}) as fc.Arbitrary<Result>
+}) as fc.Arbitrary<SignatureResult>
 
 const state: fc.Arbitrary<State> = fc
   .record({

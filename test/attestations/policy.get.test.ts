@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import http from 'node:http'
 import test from 'node:test'
 import { gunzipSync } from 'node:zlib'
-import { FIRST_BYTES, MAX_CONTAINERS, MAX_POLICY_BYTES } from '../../lib/admission/index.ts'
+import { INITIAL_BYTES, MAX_CONTAINERS, MAX_POLICY_BYTES } from '../../lib/admission/index.ts'
 import { kib } from '../../lib/http/charge.ts'
 import { close, listen } from '../../lib/http/server/listen.ts'
 import { startApp, TOKENS } from '../support/app.ts'
@@ -833,8 +833,8 @@ test('GET /attestations/policy 422: names that come to more than the longest ans
 
 test('GET /attestations/policy 503: shed when 12 MiB of the read budget are not free', async () => {
   const { budget } = guarded.deps
-  const release = await budget.acquire(budget.totalKib - kib(FIRST_BYTES) + 1)
-  assertShed(await guarded.get('/attestations/policy', { token }), kib(FIRST_BYTES), budget.totalKib)
+  const release = await budget.acquire(budget.totalKib - kib(INITIAL_BYTES) + 1)
+  assertShed(await guarded.get('/attestations/policy', { token }), kib(INITIAL_BYTES), budget.totalKib)
   release()
   assert.equal((await guarded.get('/attestations/policy', { token })).status, 200)
 })
@@ -884,7 +884,7 @@ test('GET /attestations/policy 200: other reads go on meanwhile, large ones, too
   await whileLocked(impatient.sql, 'image_attestation', async () => {
     for (let i = 1; i <= 2; i++) {
       generated.push(ask({ namespace }, impatient))
-      await until('it holds some of the budget', () => budget.availableKib <= budget.totalKib - i * kib(FIRST_BYTES))
+      await until('it holds some of the budget', () => budget.availableKib <= budget.totalKib - i * kib(INITIAL_BYTES))
     }
     for (const path of ['/pod/traffic?limit=20000', '/images?limit=500', '/svc/info'])
       assert.equal((await impatient.get(path)).status, 200, path)

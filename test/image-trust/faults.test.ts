@@ -5,7 +5,7 @@ import net, { type AddressInfo, type Socket } from 'node:net'
 import { after, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { ImageTrust, MAX_ANSWER_BYTES } from '../../lib/image-trust/index.ts'
-import { ask } from '../../lib/image-trust/question.ts'
+import { requestResults } from '../../lib/image-trust/request.ts'
 import type { TrustFilter } from '../../lib/image-trust/result.ts'
 import { until, withMoreTime } from '../support/until.ts'
 
@@ -183,7 +183,14 @@ test('what had come when the time was over is not taken for all of it', async ()
     const { url, sockets } = await startRaw((socket) => {
       socket.write(`${head({ 'content-length': 2 })}{`)
     })
-    const chunks = ask({ url, token: null, namespace: null, verdict: null, timeoutMs: ms, maxBytes: MAX_ANSWER_BYTES })
+    const chunks = requestResults({
+      url,
+      token: null,
+      namespace: null,
+      verdict: null,
+      timeoutMs: ms,
+      maxBytes: MAX_ANSWER_BYTES,
+    })
     await chunks.next()
     for (const socket of sockets) socket.write('}')
     await until('the question has ended', () => sockets.size === 0)

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import type { Gate, Sql } from '../../lib/db/index.ts'
-import { type FindingFilter, type FindingPlace, readFindings } from '../../lib/supply-chain/finding-page.ts'
+import { type FindingCursor, type FindingFilter, readFindings } from '../../lib/supply-chain/finding-page.ts'
 import { SEVERITIES } from '../../lib/supply-chain/severity.ts'
 import { SOURCES } from '../../lib/wire-names/index.ts'
 import { startApp } from '../support/app.ts'
@@ -319,7 +319,7 @@ interface Plan {
 const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
 
 /** Rows of findings that a page reads, those included that it then drops. */
-async function rowsRead(digest: string, filter: Partial<FindingFilter>, after: FindingPlace | null): Promise<number> {
+async function rowsRead(digest: string, filter: Partial<FindingFilter>, after: FindingCursor | null): Promise<number> {
   let read = 0
   const counting = async (statement: (sql: Sql, isOutcomeUnknown: boolean) => unknown) => {
     const [row] = await app.db.read(
@@ -370,7 +370,7 @@ test('a page with a filter that few or none match looks at the rows of the paylo
   }
 })
 
-const places: (FindingPlace | null)[] = [
+const places: (FindingCursor | null)[] = [
   null,
   ...[0, 1, 2, 3, 4].flatMap((s) => ['CVE-1', 'CVE-6'].map((id) => [s, id, '', ''] as const)),
 ]

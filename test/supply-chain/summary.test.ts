@@ -6,8 +6,8 @@ import {
   MAX_CANDIDATES,
   MAX_WALKED,
   readSummary,
+  type VulnerabilityCursor,
   type VulnerabilityFilter,
-  type VulnerabilityPlace,
 } from '../../lib/supply-chain/summary.ts'
 import { startApp } from '../support/app.ts'
 
@@ -27,7 +27,7 @@ interface Plan {
 const app = await startApp()
 
 /** Reads a page; resolves to the rows of the summary that were looked at, and to the page. */
-async function looked(filter: Partial<VulnerabilityFilter>, limit: number, after: VulnerabilityPlace | null = null) {
+async function looked(filter: Partial<VulnerabilityFilter>, limit: number, after: VulnerabilityCursor | null = null) {
   let rows = 0
   const gate = async (statement: Parameters<Gate>[0]) => {
     const [row] = await app.db.read(
@@ -112,7 +112,7 @@ describe('a page of the summary', () => {
       assert.ok(n > MAX_CANDIDATES)
       let found = 0
       let pages = 0
-      for (let after: VulnerabilityPlace | null = null; pages === 0 || after !== null; pages++) {
+      for (let after: VulnerabilityCursor | null = null; pages === 0 || after !== null; pages++) {
         const { rows, page } = await looked(many, 500, after)
         assert.ok(rows <= MAX_WALKED * 1.1, `${rows} rows`)
         found += page.items.length

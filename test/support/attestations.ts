@@ -1,7 +1,7 @@
 /** Results of checking images for signatures and attestations as the ingest hands them to the database, for tests that are about what comes after. */
 import assert from 'node:assert/strict'
 import type postgres from 'postgres'
-import { Signature, Statement, type Verdict } from '../../lib/attestations/entry.ts'
+import { Attestation, Signature, type SignatureVerdict } from '../../lib/attestations/entry.ts'
 
 /** What is known of a signature or an attestation; a `tlogIndex` beyond 2^53 as a bigint. */
 type Entry<T> = Omit<Partial<T>, 'tlogIndex'> & { tlogIndex?: number | bigint }
@@ -10,13 +10,13 @@ type Entry<T> = Omit<Partial<T>, 'tlogIndex'> & { tlogIndex?: number | bigint }
 export interface Result {
   repository?: string
   /** Without it: `verified` with a verified signature, `unsigned` with none at all, else `unknown`. */
-  verdict?: Verdict
+  verdict?: SignatureVerdict
   reason?: string | null
   trust_root?: string | null
   signed_via?: string | null
   signed_digest?: string | null
   signatures?: readonly Entry<Signature>[]
-  attestations?: readonly Entry<Statement>[]
+  attestations?: readonly Entry<Attestation>[]
   /** Naive UTC; without it later than of all that were made before. */
   checked_at?: string
 }
@@ -39,7 +39,7 @@ export const signature = (fields: Entry<Signature> = {}): Entry<Signature> => ({
 })
 
 /** SLSA provenance that verified, of the same signer. */
-export const statement = (fields: Entry<Statement> = {}): Entry<Statement> => ({
+export const statement = (fields: Entry<Attestation> = {}): Entry<Attestation> => ({
   ...signature(),
   format: 'bundle',
   predicateType: 'https://slsa.dev/provenance/v1',
@@ -72,9 +72,9 @@ export function resultOf(digest: string, fields: Result = {}): Record<string, un
     signed_via: null,
     signed_digest: null,
     signatures: list(Signature, signatures),
-    attestations: list(Statement, attestations),
+    attestations: list(Attestation, attestations),
     verified_signatures: list(Signature, verified(signatures), ['detail', 'error']),
-    verified_attestations: list(Statement, verified(attestations), ['detail', 'error', 'payloadSha256']),
+    verified_attestations: list(Attestation, verified(attestations), ['detail', 'error', 'payloadSha256']),
     signers: distinct(verified(signatures).map(signerOf), MAX_SIGNERS),
     verified_predicates: distinct(
       verified(attestations).map((one) => cut(one.predicateType!)),
@@ -102,7 +102,7 @@ export async function storeAttestation(
 
 /** In the order of the declaration, without blanks, and without the keys of `but`. */
 function list(
-  schema: typeof Signature | typeof Statement,
+  schema: typeof Signature | typeof Attestation,
   entries: readonly object[],
   but: readonly string[] = [],
 ): string {
