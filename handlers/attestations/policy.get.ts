@@ -17,7 +17,7 @@ import { leaving } from '../../lib/http/response/client-gone.ts'
 import { sendJson } from '../../lib/http/response/respond.ts'
 import { route } from '../../lib/http/route.ts'
 import { shownAs } from '../../lib/openapi/declare.ts'
-import { POLICY_FORMAT_NAMES, policyFormatNamed, shownPolicyFormat } from '../../lib/supply-chain/index.ts'
+import { POLICY_FORMAT_NAMES, policyFormatNamed, toWirePolicyFormat } from '../../lib/supply-chain/index.ts'
 
 const CONTENT_TYPE = 'application/yaml'
 
@@ -118,7 +118,7 @@ export default route({
     const plan = await planOf(coverage)
     if (isEnforced && !acknowledgePartial) requireWhole(plan)
     if (isEnforced && !acknowledgeClusterWide) requireAlone(plan)
-    const shownFormat = shownPolicyFormat(format, config.wireNames)
+    const shownFormat = toWirePolicyFormat(format, config.wireNames)
     const options = { format, shownFormat, isEnforced, namespace, annotationPrefix: config.annotationPrefix }
     const policies = await generate(plan, options, (bytes) => hold(plannedBytes + bytes))
     return sendJson(c, policies, { 'content-type': CONTENT_TYPE })

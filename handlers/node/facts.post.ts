@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { foldedWrite } from '../../lib/db/folded.ts'
+import { batchedWrite } from '../../lib/db/batcher.ts'
 import { access } from '../../lib/http/access.ts'
 import { HttpError } from '../../lib/http/errors.ts'
 import { NO_NULL_PATTERN, NOT_BLANK_PATTERN, naiveTime } from '../../lib/http/request/fields.ts'
@@ -26,7 +26,7 @@ const NodeFacts = z.object({
 })
 type NodeFacts = z.output<typeof NodeFacts>
 
-const upsert = foldedWrite<NodeFacts>({
+const upsert = batchedWrite<NodeFacts>({
   key: (facts) => facts.node_name,
   run: (db, facts) =>
     db.ingest(

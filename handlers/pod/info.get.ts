@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { sharedRead } from '../../lib/db/folded.ts'
+import { sharedRead } from '../../lib/db/batcher.ts'
 import { access } from '../../lib/http/access.ts'
 import { charge, kib } from '../../lib/http/charge.ts'
 import { query } from '../../lib/http/request/validate.ts'

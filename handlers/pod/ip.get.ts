@@ -8,7 +8,7 @@ import { route } from '../../lib/http/route.ts'
 import { canonicalAddress } from '../../lib/net/address.ts'
 import { shownAs } from '../../lib/openapi/declare.ts'
 import { PodRecord } from '../../lib/pods/index.ts'
-import { foldedLookup } from '../../lib/records/index.ts'
+import { batchedLookup } from '../../lib/records/index.ts'
 import { parseInstant } from '../../lib/time/timestamp.ts'
 
 const Params = z.object({ ip: pathText.describe('An address, IPv4 or IPv6 in any spelling.') })
@@ -30,7 +30,7 @@ const Query = z.object({
   ).optional(),
 })
 
-const podNow = foldedLookup<{ ip: string }>(
+const podNow = batchedLookup<{ ip: string }>(
   PodRecord,
   { ip: 'text' },
   `select p.* from pod_address a join pod p on p.pod_name = a.pod_name
@@ -38,7 +38,7 @@ const podNow = foldedLookup<{ ip: string }>(
    order by p.is_dead, p.time_stamp desc, p.pod_name`,
 )
 
-const podAt = foldedLookup<{ ip: string; at: string }>(
+const podAt = batchedLookup<{ ip: string; at: string }>(
   PodRecord,
   { ip: 'text', at: 'timestamp' },
   'select * from pod_holding(k.ip, k.at)',

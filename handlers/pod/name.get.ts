@@ -6,12 +6,12 @@ import { lookup, NoParameters } from '../../lib/http/request/validate.ts'
 import { sendJson } from '../../lib/http/response/respond.ts'
 import { route } from '../../lib/http/route.ts'
 import { PodRecord } from '../../lib/pods/index.ts'
-import { foldedLookup } from '../../lib/records/index.ts'
+import { batchedLookup } from '../../lib/records/index.ts'
 
 const Params = z.object({ name: pathText.describe('The name of a pod.') })
 
 // The name is the key of the table, so a live pod and the last dead one of the name share a row.
-const podByName = foldedLookup<{ name: string }>(
+const podByName = batchedLookup<{ name: string }>(
   PodRecord,
   { name: 'text' },
   'select * from pod where pod_name = k.name',

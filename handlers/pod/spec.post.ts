@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { foldedWrite } from '../../lib/db/folded.ts'
+import { batchedWrite } from '../../lib/db/batcher.ts'
 import { access } from '../../lib/http/access.ts'
 import { MAX_CORE_BODY_BYTES } from '../../lib/http/request/body.ts'
 import { body } from '../../lib/http/request/validate.ts'
@@ -15,7 +15,7 @@ interface RunningPod extends PodRecord {
   image_digests: string[]
 }
 
-const upsert = foldedWrite<RunningPod>({
+const upsert = batchedWrite<RunningPod>({
   key: (pod) => pod.pod_name,
   run: (db, pods) => {
     const rows = pods.map((pod) => ({ ...pod, pod_uid: uidOf(pod.pod_obj) }))

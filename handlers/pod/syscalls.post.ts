@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { createFold, fixed, perDatabase } from '../../lib/db/index.ts'
+import { createBatcher, fixed, perDatabase } from '../../lib/db/index.ts'
 import { access } from '../../lib/http/access.ts'
 import { body } from '../../lib/http/request/validate.ts'
 import { sendJson } from '../../lib/http/response/respond.ts'
@@ -23,7 +23,7 @@ const statement = fixed<Added[]>('select * from add_syscalls($1::text::json, $2:
  * Posts that share a statement are stored like the entries of one body. The first post gets the counts of all of them.
  */
 const add = perDatabase((db) =>
-  createFold<PodSyscalls[], Added | null>({
+  createBatcher<PodSyscalls[], Added | null>({
     weight: (entries) => entries.length,
     maxWeight: 256,
     run: async (posts) => {

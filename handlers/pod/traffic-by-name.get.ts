@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { perDatabase } from '../../lib/db/folded.ts'
-import { createFold } from '../../lib/db/index.ts'
+import { perDatabase } from '../../lib/db/batcher.ts'
+import { createBatcher } from '../../lib/db/index.ts'
 import { access } from '../../lib/http/access.ts'
 import { charge, kib } from '../../lib/http/charge.ts'
 import { noData } from '../../lib/http/errors.ts'
@@ -21,7 +21,10 @@ const PODS_PER_STATEMENT = 8
 const Params = z.object({ name: pathText.describe('The name of a pod.') })
 
 const firstPages = perDatabase((db) =>
-  createFold({ maxItems: PODS_PER_STATEMENT, run: (pods: string[]) => readFirstPages(db.read, pods, FIRST_PAGE_ROWS) }),
+  createBatcher({
+    maxItems: PODS_PER_STATEMENT,
+    run: (pods: string[]) => readFirstPages(db.read, pods, FIRST_PAGE_ROWS),
+  }),
 )
 
 /**

@@ -21,8 +21,8 @@ export default route({
 }).delete('/seccomp/crs/:namespace/:name', access('ingest'), params(CrPath), async (c) => {
   const { namespace, name } = c.req.valid('param')
   let wasLost = false
-  const deleted = await c.get('deps').db.ingest((sql, isInDoubt) => {
-    wasLost ||= isInDoubt
+  const deleted = await c.get('deps').db.ingest((sql, isOutcomeUnknown) => {
+    wasLost ||= isOutcomeUnknown
     return remove(sql, namespace, name)
   })
   // If the answer of the first attempt was lost, that attempt has most likely deleted it.

@@ -1,4 +1,4 @@
-import { foldedWrite } from '../../lib/db/folded.ts'
+import { batchedWrite } from '../../lib/db/batcher.ts'
 import { access } from '../../lib/http/access.ts'
 import { body } from '../../lib/http/request/validate.ts'
 import { sendJson } from '../../lib/http/response/respond.ts'
@@ -13,7 +13,7 @@ import {
   serviceUid,
 } from '../../lib/services/index.ts'
 
-const upsert = foldedWrite<ServiceRecord>({
+const upsert = batchedWrite<ServiceRecord>({
   key: (service) => service.svc_ip,
   run: (db, services) => {
     const rows = services.map((service) => ({ ...service, svc_uid: serviceUid(service.service_spec) }))

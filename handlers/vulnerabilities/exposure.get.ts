@@ -7,7 +7,7 @@ import { params, query } from '../../lib/http/request/validate.ts'
 import { sendJson } from '../../lib/http/response/respond.ts'
 import { route } from '../../lib/http/route.ts'
 import { Exposure, vulnerabilityId } from '../../lib/supply-chain/exposure.ts'
-import { shownSources } from '../../lib/wire-names/index.ts'
+import { wireSourcesJson } from '../../lib/wire-names/index.ts'
 
 const DEFAULT_WINDOW_HOURS = 168
 const MAX_WINDOW_HOURS = 720
@@ -42,7 +42,7 @@ export default route({
     const found = await db.read.json(
       (sql) => sql`
       select cve_exposure(${id}, ${window_hours}, ${config.imageRunningWindowSecs},
-                          ${shownSources(config.wireNames)}::text::jsonb)`,
+                          ${wireSourcesJson(config.wireNames)}::text::jsonb)`,
     )
     if (found === null) throw new HttpError(404, NOT_AFFECTED)
     return sendJson(c, found)
