@@ -4,6 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { DatabaseBusy, DatabaseUnavailable } from '../../lib/db/errors.ts'
 import { createFold } from '../../lib/db/fold.ts'
+import { depth } from '../support/depth.ts'
 
 /** A `run` whose statements the test ends by hand. */
 function bench<Item>() {
@@ -203,7 +204,7 @@ describe('fold', () => {
           }
         },
       ),
-      { numRuns: 60 },
+      { numRuns: depth(12, 60) },
     )
   })
 })
