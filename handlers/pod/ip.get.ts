@@ -41,7 +41,7 @@ const podNow = foldedLookup<{ ip: string }>(
 const podAt = foldedLookup<{ ip: string; at: string }>(
   PodRecord,
   { ip: 'text', at: 'timestamp' },
-  'select * from pod_holding(k.ip, k.at)',
+  'select * from pod_at_address(k.ip, k.at)',
 )
 
 /** GET /pod/ip/{ip}: who holds an address now, or held it `at` a time (start-time guard); 404 `No data found`. */
