@@ -11,10 +11,12 @@ export interface Endpoint {
 
 const KEEP_ALIVE_MS = 30_000
 
-/** A connecting socket to host number `index` (modulo their count). The driver may write to it before it is connected. */
+/**
+ * A connecting socket to host number `index` (modulo their count). The driver may write to it before it is connected.
+ */
 export function dial({ host, port, path }: Endpoint, index: number): net.Socket {
   const at = index % host.length
-  const socket = net.connect(
+  return net.connect(
     path
       ? { path }
       : {
@@ -25,6 +27,4 @@ export function dial({ host, port, path }: Endpoint, index: number): net.Socket 
           keepAliveInitialDelay: KEEP_ALIVE_MS,
         },
   )
-  // The driver reads the address of its connection from here.
-  return Object.assign(socket, { host: host[at], port: port[at] })
 }

@@ -1,4 +1,7 @@
-/** The TLS settings of a connection URL and of libpq's variables (PostgreSQL 18, 32.19). The service never does less than they ask. */
+/**
+ * The TLS settings of a connection URL and of libpq's variables (PostgreSQL 18, 32.19). The service never does less
+ * than they ask.
+ */
 import { readFileSync } from 'node:fs'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
 

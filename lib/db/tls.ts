@@ -1,6 +1,6 @@
 /**
- * Secures a fresh socket before the driver gets it. The driver's own TLS is not used: it speaks TLS to servers without it,
- * checks the name of an IP address against `localhost`, and does not know `verify-ca`.
+ * Secures a fresh socket before the driver gets it. The driver's own TLS is not used: it speaks TLS to servers without
+ * it, checks the name of an IP address against `localhost`, and does not know `verify-ca`.
  */
 import net from 'node:net'
 import { Duplex } from 'node:stream'
@@ -14,7 +14,10 @@ const YES = 0x53
 const NO = 0x4e
 const ANSWER_MS = 5_000
 
-/** `socket` itself without TLS, else a promise that never rejects: after a failure it resolves to a socket that ends with the error. */
+/**
+ * `socket` itself without TLS, else a promise that never rejects: after a failure it resolves to a socket that ends
+ * with the error.
+ */
 export function secured(
   socket: net.Socket,
   endpoint: Endpoint,

@@ -7,10 +7,10 @@ import { MigrationFailed } from './errors.ts'
 import type { FunctionFiles, MigrationFile } from './files.ts'
 import { BEGIN, isUnreachable } from './session.ts'
 
-/** How long a file may wait for a lock, and how often it is tried. A waiting DDL statement stops all traffic behind it. */
+/** Waits and attempts for locks. A waiting DDL statement stops all traffic behind it. */
 export interface LockPatience {
   lockTimeoutMs: number
-  /** The same for each wait of a file that runs outside a transaction, which holds nobody up while it waits. */
+  /** The same for a file outside a transaction, whose waiting holds up nobody. */
   aloneLockTimeoutMs: number
   attempts: number
   pauseMs: number
@@ -18,7 +18,7 @@ export interface LockPatience {
 
 const STATEMENT_TIMEOUT = '57014'
 
-/** Creates the tables that remember what was applied. */
+/** Creates the tables that record the applied files. */
 export async function createHistory(sql: postgres.Sql): Promise<void> {
   await sql.unsafe(`
     create table if not exists schema_migration (
@@ -34,7 +34,7 @@ export async function createHistory(sql: postgres.Sql): Promise<void> {
 }
 
 /**
- * Applies one file and records it, both or neither. A file outside a transaction is recorded after its statement and
+ * Applies one file and records it, both or neither. A file outside a transaction is recorded after its statement, and
  * runs again when that record is missing.
  * @throws MigrationFailed; connection errors pass through
  */
@@ -46,7 +46,7 @@ export async function applyMigration(
 ): Promise<void> {
   const record = `insert into schema_migration (version, name) values (${file.version}, '${file.name}')`
   if (!file.isAlone) {
-    // The record comes first: should the lock ever fail us, a second migrator stops at its key before it touches anything.
+    // The record comes first: if the lock ever fails, a second migrator stops at its key before it changes anything.
     await inTransaction(sql, `migrations/${file.name}.sql`, `${record};`, file.text, patience, log)
     return
   }
@@ -54,7 +54,7 @@ export async function applyMigration(
   await sql.unsafe(record)
 }
 
-/** Applies all function files in one transaction and remembers their hash. Errors as `applyMigration`. */
+/** Applies all function files in one transaction and records their hash. Errors as `applyMigration`. */
 export async function applyFunctions(
   sql: postgres.Sql,
   functions: FunctionFiles,
@@ -91,7 +91,7 @@ async function inTransaction(
   }
 }
 
-/** Outside a transaction there is no `set local`. Waiting is cheap here, concurrent statements hold up no traffic, but has an end. */
+/** Sets the limits for the session: there is no `set local` outside a transaction. Waiting holds up no traffic here. */
 async function runAlone(sql: postgres.Sql, file: MigrationFile, patience: LockPatience, log: Log): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     await sql.unsafe(settingStatement({ ...MIGRATION_SETTINGS, lock_timeout: String(patience.aloneLockTimeoutMs) }))
@@ -111,7 +111,7 @@ async function runAlone(sql: postgres.Sql, file: MigrationFile, patience: LockPa
   await sql.unsafe('reset all')
 }
 
-/** A concurrent build that failed leaves its index behind, invalid but in the way: `if not exists` would settle for it. */
+/** Drops invalid indexes that failed concurrent builds left behind, and that `if not exists` would accept. */
 async function dropInvalidIndexes(sql: postgres.Sql, text: string): Promise<void> {
   for (const [, name] of text.matchAll(/\bindex\s+concurrently\s+if\s+not\s+exists\s+"?(\w+)"?/gi)) {
     const invalid = await sql<{ id: string }[]>`
@@ -122,17 +122,17 @@ async function dropInvalidIndexes(sql: postgres.Sql, text: string): Promise<void
   }
 }
 
-/** A lock timeout, a deadlock, a serialization failure: the traffic of another session, gone a moment later. */
+/** A lock timeout, a deadlock or a serialization failure, caused by other sessions and gone a moment later. */
 const isContended = (problem: Error): problem is DatabaseBusy =>
   problem instanceof DatabaseBusy && problem.code !== STATEMENT_TIMEOUT
 
 function fail(name: string, text: string, headLength: number, error: unknown): never {
   const position = Number((error as { position?: unknown }).position ?? Number.NaN) - headLength
   const line = position > 0 ? `:${text.slice(0, position).split('\n').length}` : ''
-  // Limits are lifted for every file; what still ends it stands between, where a session cannot lift them.
-  const way =
+  // Each file lifts the limits of its session, so the one that ended it belongs to a pooler in between.
+  const advice =
     (error as { code?: unknown }).code === STATEMENT_TIMEOUT
       ? '; run `npm run migrate` on a connection that goes past the pooler'
       : ''
-  throw new MigrationFailed(`${name}${line}: ${(error as Error).message}${way}`, { cause: error })
+  throw new MigrationFailed(`${name}${line}: ${(error as Error).message}${advice}`, { cause: error })
 }

@@ -45,8 +45,8 @@ function readIfThere(file: string): string {
 }
 
 /**
- * Whether `pid` is the running server of `cluster`. Two cases count as gone: after a reboot the number may belong to another
- * program, and a killed server stays as a zombie under an init that does not reap.
+ * Whether `pid` is the running server of `cluster`. Two cases count as gone: after a reboot the number may belong to
+ * another program, and a killed server stays as a zombie under an init that does not reap.
  */
 export function isPostmaster(pid: number, cluster: string): boolean {
   if (!isAlive(pid)) return false
@@ -76,9 +76,9 @@ function isAlive(pid: number): boolean {
 }
 
 /**
- * Frees a stale `postmaster.pid` whose number another program has now. PostgreSQL refuses to start while that process lives,
- * except when it is its own parent, so our number takes its place. The rest of the file stays: it names the shared memory by
- * which PostgreSQL detects backends of the old server.
+ * Frees a stale `postmaster.pid` whose number another program has now. PostgreSQL refuses to start while that process
+ * lives, except when it is its own parent, so our number takes its place. The rest of the file stays: it names the
+ * shared memory by which PostgreSQL detects backends of the old server.
  */
 export function freePidFile(cluster: string, stale: PidFile): void {
   if (!isAlive(stale.pid)) return
@@ -106,8 +106,9 @@ export async function accepts(server: SocketOptions): Promise<boolean> {
 }
 
 /**
- * The file `postgres-owner` names the process that stops the server: the one that started it or, after that was killed, the
- * first that attached. A process number that another program has taken over leaves a server without an owner; it runs on.
+ * The file `postgres-owner` names the process that stops the server: the one that started it or, after that was killed,
+ * the first that attached. A process number that another program has taken over leaves a server without an owner; it
+ * runs on.
  */
 const ownerFile = (home: string) => join(home, 'postgres-owner')
 

@@ -21,8 +21,8 @@ export class EmbeddedUnavailable extends ConfigError {
 }
 
 /**
- * Finds the server programs that npm installed for this platform and repairs them: package managers that skip install scripts
- * leave out the links of shared libraries, and some archives lose the executable bit.
+ * Finds the server programs that npm installed for this platform and repairs them: package managers that skip install
+ * scripts leave out the links of shared libraries, and some archives lose the executable bit.
  * @throws EmbeddedUnavailable when there is no package for the platform, or it is not installed or cannot be repaired
  */
 export function findBinaries(platform: string = process.platform, arch: string = process.arch): Binaries {

@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 
 /**
- * Makes a folder and its parents. `mkdirSync` with `recursive` of Node 20 never returns where a folder exists and refuses new
- * entries with ENOENT, as /proc does.
+ * Makes a folder and its parents. `mkdirSync` with `recursive` of Node 20 never returns where a folder exists and
+ * refuses new entries with ENOENT, as /proc does.
  */
 export function makeFolder(path: string): void {
   const parent = dirname(resolve(path))

@@ -1,10 +1,11 @@
 /**
  * A PostgreSQL server for installations without DATABASE_URL. Its data lives in a folder and is kept between runs.
  *
- * Every process with that folder shares one server: the first one starts it and the others attach. The owner stops the server
- * when it ends: the process that started it or, after that was killed, the first that attached. Each process checks twice a
- * second that the server runs and starts it again when it is gone; so when the owner ends under an attached process, that one
- * loses its connections, is without a database for about a second, and then owns a new server.
+ * Every process with that folder shares one server: the first one starts it and the others attach. The owner stops the
+ * server when it ends: the process that started it or, after that was killed, the first that attached. Each process
+ * checks twice a second that the server runs and starts it again when it is gone; so when the owner ends under an
+ * attached process, that one loses its connections, is without a database for about a second, and then owns a new
+ * server.
  */
 import { randomUUID } from 'node:crypto'
 import { existsSync, realpathSync } from 'node:fs'
@@ -40,7 +41,9 @@ export interface EmbeddedServer {
   readonly attached: boolean
   /** The server's process id. */
   readonly pid: number
-  /** Rejects when the data is gone from its folder; nothing starts the server again then. Otherwise it never settles. */
+  /**
+   * Rejects when the data is gone from its folder; nothing starts the server again then. Otherwise it never settles.
+   */
   readonly gone: Promise<never>
   /** Ends the checks, and the server too if this process owns it. End our own pools first. May be called again. */
   stop(): Promise<void>
@@ -61,8 +64,8 @@ const RETRY_MAX_MS = 500
 const CHECK_MS = 500
 
 /**
- * Starts the server of `dataDir`, or attaches to the running one, and keeps it running until `stop()`. After a failure nothing
- * is left running. Takes about 50 ms, and a second for a new cluster.
+ * Starts the server of `dataDir`, or attaches to the running one, and keeps it running until `stop()`. After a failure
+ * nothing is left running. Takes about 50 ms, and a second for a new cluster.
  * @throws EmbeddedUnavailable when this machine cannot run it; the message names DATA_DIR or DATABASE_URL
  */
 export async function startEmbedded({ dataDir, log, signal }: EmbeddedOptions): Promise<EmbeddedServer> {
@@ -134,7 +137,8 @@ class Server implements EmbeddedServer {
 
   get url() {
     const { host, port, user, database } = this.options
-    return `postgresql://${encodeURIComponent(user)}@${encodeURIComponent(host)}:${port}/${encodeURIComponent(database)}`
+    const authority = `${encodeURIComponent(user)}@${encodeURIComponent(host)}:${port}`
+    return `postgresql://${authority}/${encodeURIComponent(database)}`
   }
 
   get attached() {
@@ -182,8 +186,8 @@ class Server implements EmbeddedServer {
   }
 
   /**
-   * Attaches to the running server or starts one, and repeats until one of the two succeeds: after a lost race it attaches,
-   * and a start waits for the backends of a killed server to end.
+   * Attaches to the running server or starts one, and repeats until one of the two succeeds: after a lost race it
+   * attaches, and a start waits for the backends of a killed server to end.
    */
   async #bringUp(): Promise<void> {
     const limit = Date.now() + READY_LIMIT_MS
@@ -236,8 +240,8 @@ class Server implements EmbeddedServer {
     const pause = () => delay(CHECK_MS, undefined, { signal, ref: false }).catch(() => {})
     for (await pause(); !signal.aborted; await pause()) {
       if (!existsSync(join(this.#cluster, 'PG_VERSION'))) {
-        const message = `DATA_DIR: the data in ${this.#cluster} is gone while the broker runs: bring it back and start again`
-        this.#lose(new EmbeddedUnavailable(message))
+        const message = `DATA_DIR: the data in ${this.#cluster} is gone while the broker runs`
+        this.#lose(new EmbeddedUnavailable(`${message}: bring it back and start again`))
         return
       }
       try {

@@ -1,6 +1,6 @@
 /**
- * PostgreSQL refuses to run as root. Root starts it under another account; where that account cannot enter the data folder or
- * the folder of the programs, as below /root, they live in a folder that root shares with it.
+ * PostgreSQL refuses to run as root. Root starts it under another account; where that account cannot enter the data
+ * folder or the folder of the programs, as below /root, they live in a folder that root shares with it.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import {
@@ -33,8 +33,8 @@ export interface Account {
 const PREFERRED_ACCOUNTS = ['nobody', 'daemon', 'bin']
 
 /**
- * The account for the server; undefined for the account of this process, which only root must not use. Root uses the owner of
- * an existing cluster, else an account without privileges.
+ * The account for the server; undefined for the account of this process, which only root must not use. Root uses the
+ * owner of an existing cluster, else an account without privileges.
  * @throws EmbeddedUnavailable when there is no other account
  */
 export function serverAccount(cluster: string, passwd = '/etc/passwd'): Account | undefined {
@@ -94,8 +94,8 @@ const CAN_ENTER = 'test -x "$1"'
 const ENTERABLE_BY_ALL = 0o001
 
 /**
- * The folder of the cluster and its socket: `dataDir` itself where the account can enter it, else a folder below `base`, to
- * which a link `dataDir/postgres` leads.
+ * The folder of the cluster and its socket: `dataDir` itself where the account can enter it, else a folder below
+ * `base`, to which a link `dataDir/postgres` leads.
  * @param dataDir exists; absolute, without links
  * @throws EmbeddedUnavailable when `dataDir` holds a cluster that the account cannot reach
  */
@@ -108,7 +108,7 @@ export function chooseHome(dataDir: string, launcher: Launcher, base = SHARED_FO
   if (!isShared && makeEnterable(dataDir, launcher)) return dataDir
   if (!isShared && existsSync(join(inside, 'PG_VERSION')))
     throw new EmbeddedUnavailable(
-      `DATA_DIR: ${launcher.account.name}, who runs PostgreSQL for root, cannot enter ${inside}: move it to such a folder`,
+      `DATA_DIR: ${launcher.account.name}, who runs PostgreSQL for root, cannot enter ${inside}: move it elsewhere`,
     )
   const home = sharedFolder(base, 'data', isShared ? linked.slice(base.length + '/data/'.length) : shortDigest(dataDir))
   writeFileSync(join(home, 'origin'), `The data of the broker whose DATA_DIR is ${dataDir}\n`)
@@ -121,8 +121,8 @@ export function chooseHome(dataDir: string, launcher: Launcher, base = SHARED_FO
 }
 
 /**
- * Whether the account can enter the data folder. A closed folder of ours is opened for passing when it holds only our entries,
- * each of which has its own protection: `mktemp -d` and a strict umask make folders that only root can enter.
+ * Whether the account can enter the data folder. A closed folder of ours is opened for passing when it holds only our
+ * entries, each of which has its own protection: `mktemp -d` and a strict umask make folders that only root can enter.
  */
 function makeEnterable(dataDir: string, launcher: Launcher): boolean {
   if (launcher.succeeds(CAN_ENTER, dataDir)) return true

@@ -49,8 +49,8 @@ export function readOutput(child: ChildProcess, onLine: (line: string) => void):
 }
 
 /**
- * Makes the cluster folder unless it exists. It is built under another name and renamed when it is whole: a crash leaves no
- * half cluster, and of two processes that start at once the slower one uses the cluster of the other.
+ * Makes the cluster folder unless it exists. It is built under another name and renamed when it is whole: a crash
+ * leaves no half cluster, and of two processes that start at once the slower one uses the cluster of the other.
  */
 export async function ensureCluster(cluster: string, initdb: string, launcher: Launcher, log: Log): Promise<void> {
   if (existsSync(join(cluster, 'PG_VERSION'))) return
@@ -79,8 +79,8 @@ const POLL_MS = 10
 const PASSING_FAILURE = /lock file|pre-existing shared memory block/
 
 /**
- * Starts a server and waits until it is ready, crash recovery included. Of several processes that try, PostgreSQL lets one
- * hold `postmaster.pid`; a dead process cannot hold it.
+ * Starts a server and waits until it is ready, crash recovery included. Of several processes that try, PostgreSQL lets
+ * one hold `postmaster.pid`; a dead process cannot hold it.
  * @param onClaimed called when the server holds the cluster
  * @returns the process id; undefined when the cluster is taken for now, or after an abort
  * @throws EmbeddedUnavailable with the server's message when it cannot start
@@ -155,7 +155,9 @@ const MAX_SOCKET_PATH_BYTES = process.platform === 'linux' ? 107 : 103
 const PRIVATE = 0o700
 const OPEN_TO_OTHERS = 0o077
 
-/** The folder of the socket: inside `home`, or in the temporary folder where the path is too long for a socket address. */
+/**
+ * The folder of the socket: inside `home`, or in the temporary folder where the path is too long for a socket address.
+ */
 export function socketDir(home: string, launcher: Launcher): string {
   const inside = join(home, 'postgres-socket')
   if (Buffer.byteLength(`${inside}/.s.PGSQL.${PORT}`) <= MAX_SOCKET_PATH_BYTES) return inside
@@ -164,7 +166,10 @@ export function socketDir(home: string, launcher: Launcher): string {
   return join(temporary, `broker-${shortDigest(home)}`)
 }
 
-/** Makes the folder of the socket with mode 0700. Everybody may create names in the temporary folder, so an existing one is checked. */
+/**
+ * Makes the folder of the socket with mode 0700. Everybody may create names in the temporary folder, so an existing one
+ * is checked.
+ */
 export function ensureSocketDir(folder: string, { account }: Launcher): void {
   const ourUid = process.getuid?.()
   const uid = account?.uid ?? ourUid
