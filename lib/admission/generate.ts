@@ -7,6 +7,7 @@ import { kyvernoPolicy } from './kyverno.ts'
 import { MAX_POLICY_BYTES, type ReserveMemory, TEXT_COPIES, tooLarge } from './limits.ts'
 import { namesOf } from './name.ts'
 import { nativePolicy } from './native.ts'
+import { partsOf } from './parts.ts'
 import type { Group, Options, Plan } from './plan.ts'
 import { PROVENANCE_SUFFIX, policyControllerPolicies } from './policy-controller.ts'
 
@@ -56,7 +57,7 @@ export async function generate(plan: Plan, options: Options, reserve: ReserveMem
 async function* textOf(plan: Plan, options: Options, slice: Slice): AsyncGenerator<string> {
   yield* headerOf(plan, options)
   let isFirst = true
-  for await (const manifest of manifestsOf(plan.groups, options, slice)) {
+  for await (const manifest of manifestsOf(partsOf(plan.groups), options, slice)) {
     if (!isFirst) yield '---\n'
     isFirst = false
     yield* yamlOf(manifest)

@@ -40,6 +40,13 @@ export function spellingsOf(repository: string): string[] {
   return HUB_SPELLINGS.flatMap((hub) => paths.map((one) => hub + one))
 }
 
+/** Every name that pod specs have, or may have, for a repository that policies can name. */
+export function podNames(of: { readonly name: string; readonly spelled: ReadonlySet<string> }): Set<string> {
+  const names = new Set(spellingsOf(of.name))
+  for (const one of of.spelled) if (isPlainName(one)) names.add(one)
+  return names
+}
+
 /**
  * Returns the name in the spelling that policy-controller expands references to: a name without a registry is on Docker
  * Hub, and one without a folder is there in `library`.

@@ -56,25 +56,25 @@ const [DIGEST, REPOSITORY] = ['digest', 'repository'].map((key) => KEYS.indexOf(
 const columns = plainColumns(AttestationSummary, 'a')
 
 const ALL = fixed(
-  `select ${columns} from image_attestation a where a.digest > $1 and a.checked_at >= kept_since($2::integer) order ` +
+  `select ${columns} from image_attestation a where a.digest > $1 and a.checked_at >= retention_start($2::integer) order ` +
     'by a.digest limit $3',
 )
 
 const BY_BOTH = fixed(`
   select ${columns}
   from image_attestation a
-  where a.repository = $1 and a.verdict = $2 and a.digest > $3 and a.checked_at >= kept_since($4::integer)
+  where a.repository = $1 and a.verdict = $2 and a.digest > $3 and a.checked_at >= retention_start($4::integer)
   order by a.digest
   limit $5`)
 
 // A row comparison, because "=" lets the planner walk through all digests to find those of one verdict.
 const BY_VERDICT = fixed(`
   with params as materialized (
-    select $1::text as verdict, $2::text as digest, kept_since($3::integer) as kept_since, $4::integer as max)
+    select $1::text as verdict, $2::text as digest, retention_start($3::integer) as retention_start, $4::integer as max)
   select ${columns}
   from params, image_attestation a
   where (a.verdict, a.digest) > (params.verdict, params.digest) and a.verdict <= params.verdict
-    and a.checked_at >= (select kept_since from params)
+    and a.checked_at >= (select retention_start from params)
   order by a.verdict, a.digest
   limit (select max from params)`)
 
@@ -84,12 +84,12 @@ const ofVerdict = (verdict: SignatureVerdict) => `
       (select a.*
        from params, image_attestation a
        where a.repository = params.repository and a.verdict = '${verdict}' and a.digest > params.digest
-         and a.checked_at >= params.kept_since
+         and a.checked_at >= params.retention_start
        order by a.digest
        limit (select max from params))`
 const BY_REPOSITORY = fixed(`
   with params as materialized (
-    select $1::text as repository, $2::text as digest, kept_since($3::integer) as kept_since, $4::integer as max)
+    select $1::text as repository, $2::text as digest, retention_start($3::integer) as retention_start, $4::integer as max)
   select ${columns}
   from (${VERDICTS.map(ofVerdict).join(' union all ')}) a
   order by a.digest

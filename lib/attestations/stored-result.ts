@@ -37,7 +37,7 @@ export const AttestationResult = z
 
 const RESULT = fixed(
   `select ${plainColumns(AttestationResult, 'a')} from image_attestation a where a.digest = $1 and a.checked_at >= ` +
-    'kept_since($2::integer)',
+    'retention_start($2::integer)',
 )
 const [SIGNATURES, ATTESTATIONS] = ['signatures', 'attestations'].map((key) =>
   Object.keys(AttestationResult.shape).indexOf(key),
