@@ -3,7 +3,7 @@ import test from 'node:test'
 import { ReadingOrder } from '../../lib/image-trust/reading-order.ts'
 import { turnsOf } from '../support/turns.ts'
 
-test('whoever came first goes first, as often as it is ready', async () => {
+test('the reader that joined first goes first, as often as it is ready', async () => {
   const line = new ReadingOrder()
   const [a, b, c] = [line.join(), line.join(), line.join()]
   const went: string[] = []
@@ -19,7 +19,7 @@ test('whoever came first goes first, as often as it is ready', async () => {
   assert.equal(went.at(-1), 'b', 'when nobody else waits')
 })
 
-test('one goes a turn of the event loop', async () => {
+test('one reader goes in each turn of the event loop', async () => {
   const line = new ReadingOrder()
   const all = Array.from({ length: 50 }, () => line.join())
   const turns = await turnsOf(Promise.all(all.map((turn) => turn())))

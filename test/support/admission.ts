@@ -1,4 +1,4 @@
-/** Policies made without a database: of containers that run and of results of checking their images. */
+/** Policies made without a database, from containers and results of checking their images. */
 
 import { Coverage, type Running, type SignatureResult } from '../../lib/admission/coverage.ts'
 import { generate, planOf } from '../../lib/admission/index.ts'
@@ -12,7 +12,7 @@ export interface State {
   readonly results: ReadonlyMap<string, SignatureResult>
 }
 
-/** A container that runs an image, which is the same for the same name, of a repository, with its result. */
+/** A container with an image of a repository and its result; the same name gives the same image. */
 export function container(
   image: string,
   repository: string | null,
