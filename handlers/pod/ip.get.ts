@@ -1,19 +1,14 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { noData } from '../../lib/http/errors.ts'
-import { ANY_TIME_OR_BLANK, pathText } from '../../lib/http/request/fields.ts'
-import { lookup } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { ANY_TIME_OR_BLANK, access, lookup, noData, pathText, route, sendJson } from '../../lib/http/index.ts'
 import { canonicalAddress } from '../../lib/net/address.ts'
-import { shownAs } from '../../lib/openapi/declare.ts'
+import { documentedAs } from '../../lib/openapi/declare.ts'
 import { PodRecord } from '../../lib/pods/index.ts'
-import { foldedLookup } from '../../lib/records/index.ts'
+import { batchedLookup } from '../../lib/records/index.ts'
 import { parseInstant } from '../../lib/time/timestamp.ts'
 
 const Params = z.object({ ip: pathText.describe('An address, IPv4 or IPv6 in any spelling.') })
 const Query = z.object({
-  at: shownAs(
+  at: documentedAs(
     z.string().transform((text, c) => {
       if (text.trim() === '') return null
       const time = parseInstant(text)
@@ -30,7 +25,7 @@ const Query = z.object({
   ).optional(),
 })
 
-const podNow = foldedLookup<{ ip: string }>(
+const podNow = batchedLookup<{ ip: string }>(
   PodRecord,
   { ip: 'text' },
   `select p.* from pod_address a join pod p on p.pod_name = a.pod_name
@@ -38,7 +33,7 @@ const podNow = foldedLookup<{ ip: string }>(
    order by p.is_dead, p.time_stamp desc, p.pod_name`,
 )
 
-const podAt = foldedLookup<{ ip: string; at: string }>(
+const podAt = batchedLookup<{ ip: string; at: string }>(
   PodRecord,
   { ip: 'text', at: 'timestamp' },
   'select * from pod_holding(k.ip, k.at)',

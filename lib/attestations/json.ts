@@ -1,11 +1,11 @@
 /** The JSON of a result, bounded before it is parsed: 256 KiB of the densest would come to many times that. */
 import { isUtf8 } from 'node:buffer'
 import { HttpError } from '../http/errors.ts'
-import { describe } from '../http/request/issues.ts'
+import { describeIssue } from '../http/request/issues.ts'
 import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../json/bytes.ts'
 import { exactJson, exactly, isExactInteger, noteSource } from '../json/exact-integers.ts'
 import { deserializeError } from '../json/parse.ts'
-import { countKeys, repeatedKey, toldTwice } from '../json/repeated-keys.ts'
+import { countKeys, repeatedKey, repeatedKeyText } from '../json/repeated-keys.ts'
 import { MAX_ATTESTATIONS, MAX_SIGNATURES, PostedResult } from './posted.ts'
 
 /** Results nest to 4. */
@@ -41,9 +41,9 @@ export function parseResult(bytes: Buffer): PostedResult {
     const entries = raw[list]
     if (Array.isArray(entries) && entries.length > max) throw new HttpError(413, `body has more than ${max} ${list}`)
   }
-  if (countKeys(raw) !== keys) throw deserializeError(toldTwice(repeatedKey(text) ?? ''))
+  if (countKeys(raw) !== keys) throw deserializeError(repeatedKeyText(repeatedKey(text) ?? ''))
   const { data, error } = PostedResult.safeParse(raw)
-  if (error) throw deserializeError(describe(error.issues[0]!))
+  if (error) throw deserializeError(describeIssue(error.issues[0]!))
   noteSource(text, raw)
   for (const list of ['signatures', 'attestations'] as const) keepDigits(data[list] ?? [], raw[list], list)
   return data

@@ -3,12 +3,12 @@ import { randomUUID } from 'node:crypto'
 import type { MiddlewareHandler } from 'hono'
 import { kib } from '../http/charge.ts'
 import { HttpError } from '../http/errors.ts'
-import { codingOf, readSent } from '../http/request/body.ts'
+import { codingOf, readRawBody } from '../http/request/body.ts'
 import { respondEmpty } from '../http/response/respond.ts'
 import type { Context, Env } from '../http/route.ts'
-import { MIN_WEIGHED_BYTES } from '../json/prescan.ts'
+import { MIN_PRESCAN_BYTES } from '../json/prescan.ts'
 import { declare, type RouteDoc } from '../openapi/declare.ts'
-import { turn } from '../process/event-loop.ts'
+import { yieldToEventLoop } from '../process/event-loop.ts'
 import { PostedResult } from './posted.ts'
 import { prepareResult } from './result.ts'
 
@@ -56,12 +56,15 @@ export async function storeResult(
   store: (document: string) => Promise<readonly { outcome: Outcome }[]>,
 ) {
   codingOf(c, ['identity'])
-  const { bytes, release: forget } = await readSent(c, { maxBytes: MAX_RESULT_BYTES, deadlineMs: RESULT_DEADLINE_MS })
+  const { bytes, release: forget } = await readRawBody(c, {
+    maxBytes: MAX_RESULT_BYTES,
+    deadlineMs: RESULT_DEADLINE_MS,
+  })
   let release = () => {}
   try {
     const { bodies, metrics, unknownReasons } = c.get('deps')
     release = await bodies.acquire(kib(bytes.length * HELD_PER_BYTE))
-    if (bytes.length >= MIN_WEIGHED_BYTES) await turn()
+    if (bytes.length >= MIN_PRESCAN_BYTES) await yieldToEventLoop()
     const { document, unknownReasons: codes, unreadableTimes } = await prepareResult(bytes, digest, Date.now())
     unknownReasons.note(codes)
     metrics.unreadableTimes.labels('attestation').inc(unreadableTimes)

@@ -7,10 +7,10 @@ import { deserializeError } from './parse.ts'
  * A body below this is parsed unweighed: what it may cost is little, and reading each of its bytes costs a tenth of what an ordinary batch
  * does.
  */
-export const MIN_WEIGHED_BYTES = 64 * 1024
+export const MIN_PRESCAN_BYTES = 64 * 1024
 
-/** What a body below `MIN_WEIGHED_BYTES` cannot exceed. Objects of a cluster nest to 30. */
-export const MAX_BODY_DEPTH = MIN_WEIGHED_BYTES / 2
+/** What a body below `MIN_PRESCAN_BYTES` cannot exceed. Objects of a cluster nest to 30. */
+export const MAX_BODY_DEPTH = MIN_PRESCAN_BYTES / 2
 
 /** Keys and containers of a body: a body full of flows has 98 000, and parsing as many takes 9 ms. */
 export const MAX_BODY_MEMBERS = 130_000
@@ -43,7 +43,7 @@ const MAX_SHORT_DIGITS = 16
 /** Between two cuts of a list are at least so many: parsed in a millisecond or two, unless one element is larger. */
 const MIN_PIECE_BYTES = 64 * 1024
 
-export interface Weight {
+export interface Prescan {
   /** Objects and arrays at most. */
   readonly containers: number
   /** Places of commas between elements of the outermost array, for `parseList`. */
@@ -65,11 +65,11 @@ export interface Listed {
  * `maxListed`: told at the byte that is too much. Text that is
  * not JSON is weighed up to where it ceases to be, at least.
  */
-export function weigh(
+export function prescanJson(
   bytes: Buffer,
   maxElements = Number.POSITIVE_INFINITY,
   maxListed = Number.POSITIVE_INFINITY,
-): Weight {
+): Prescan {
   const cuts: number[] = []
   let uncutFrom = 0
   const nextQuote = seeker(bytes, QUOTE)
@@ -202,7 +202,7 @@ function seeker(bytes: Buffer, byte: number): (from: number) => number {
   }
 }
 
-/** 1 for the bytes that `weigh` looks at: of long numbers and blanks each byte costs a tenth so. */
+/** 1 for the bytes that `prescanJson` looks at: of long numbers and blanks each byte costs a tenth so. */
 const TELLS = new Uint8Array(256)
 for (const byte of [QUOTE, COMMA, COLON, OPEN_ARRAY, OPEN_OBJECT, CLOSE_ARRAY, CLOSE_OBJECT]) TELLS[byte] = 1
 

@@ -31,4 +31,4 @@ export function repeatedKey(json: string): string | undefined {
 const MAX_SHOWN_KEY_CHARS = 60
 
 /** How a key that is there twice is told. */
-export const toldTwice = (key: string) => `${JSON.stringify(key.slice(0, MAX_SHOWN_KEY_CHARS))} is there twice`
+export const repeatedKeyText = (key: string) => `${JSON.stringify(key.slice(0, MAX_SHOWN_KEY_CHARS))} is there twice`

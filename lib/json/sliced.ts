@@ -7,7 +7,7 @@ import type { Listed } from './prescan.ts'
 
 /**
  * What `parseJson` makes of a list, or how it refuses it, in slices: 2 MiB of short texts take 50 ms at once. `cuts` are the places of commas
- * between elements of the outermost array, as `weigh` found them. Where each piece by itself is a list with elements, all of them
+ * between elements of the outermost array, as `prescanJson` found them. Where each piece by itself is a list with elements, all of them
  * together are the list; whatever else it may be, the whole text tells.
  */
 export async function parseList(bytes: Buffer, cuts: readonly number[], tolerated: Tolerated = []): Promise<unknown> {

@@ -1,6 +1,6 @@
 import { HttpError } from '../http/errors.ts'
 
-export interface TurnstileOptions {
+export interface SemaphoreOptions {
   /** Bytes of those who wait, in all. */
   maxBytes: number
   /** What one of them comes to at least, however small it is. */
@@ -14,13 +14,13 @@ interface Waiting {
 }
 
 /** One at a time, first come first served, with room for so many bytes of those who wait. */
-export class Turnstile {
-  readonly #options: TurnstileOptions
+export class Semaphore {
+  readonly #options: SemaphoreOptions
   readonly #waiting = new Set<Waiting>()
   #bytes = 0
   #isTaken = false
 
-  constructor(options: TurnstileOptions) {
+  constructor(options: SemaphoreOptions) {
     this.#options = options
   }
 

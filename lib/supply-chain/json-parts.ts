@@ -8,7 +8,7 @@ import { isUtf8 } from 'node:buffer'
 import { HttpError } from '../http/errors.ts'
 import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../json/bytes.ts'
 import { deserializeError } from '../json/parse.ts'
-import { countKeys, repeatedKey, toldTwice } from '../json/repeated-keys.ts'
+import { countKeys, repeatedKey, repeatedKeyText } from '../json/repeated-keys.ts'
 
 /** Payloads nest to 6. What nobody reads may go deeper. */
 export const MAX_DEPTH = 64
@@ -71,7 +71,7 @@ function parsed(text: string, where: string, placed: (position: number) => numbe
 function parsedOnce(text: string, keys: number, where: string, placed: (position: number) => number): unknown {
   const value = parsed(text, where, placed)
   if (countKeys(value) === keys) return value
-  throw deserializeError(where + toldTwice(repeatedKey(text) ?? ''))
+  throw deserializeError(where + repeatedKeyText(repeatedKey(text) ?? ''))
 }
 
 /** Of Node's own messages, which quote the body, the place alone; some tell none. */
@@ -134,7 +134,7 @@ function findList(bytes: Buffer, listKey: string, maxElements: number): List {
         if (depth !== IN_BODY || !isKeyDue) break
         isKeyDue = false
         key = parsed(bytes.toString('utf8', start, i + 1), '', (position) => position + start) as string
-        if (keys.has(key)) throw deserializeError(toldTwice(key))
+        if (keys.has(key)) throw deserializeError(repeatedKeyText(key))
         keys.add(key)
         break
       }

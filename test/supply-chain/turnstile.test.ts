@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { Turnstile } from '../../lib/limits/semaphore.ts'
+import { Semaphore } from '../../lib/limits/semaphore.ts'
 
 const never = () => {}
-const turnstileFor = (maxBytes: number) => new Turnstile({ maxBytes, leastBytes: 2, retryAfterSeconds: 5 })
+const turnstileFor = (maxBytes: number) => new Semaphore({ maxBytes, leastBytes: 2, retryAfterSeconds: 5 })
 
 test('one at a time, in the order in which they came', async () => {
   const turnstile = turnstileFor(30)
