@@ -8,6 +8,7 @@ import { IncomingBodies } from '../http/request/incoming-bodies.ts'
 import { Rejections } from '../http/request/rejections.ts'
 import { createTokens, type Tokens } from '../http/tokens.ts'
 import { evaluatorToken, ImageTrust } from '../image-trust/index.ts'
+import { BODIES_KIB, BODY_WAIT_MS, INCOMING_BODIES_BYTES, UNPACKED_KIB } from '../limits/limits.ts'
 import { MemoryBudget } from '../limits/memory-budget.ts'
 import { AgentClocks } from '../nodes/index.ts'
 import { createMetrics } from '../observability/metrics.ts'
@@ -17,14 +18,6 @@ import { openProfiles } from '../seccomp/index.ts'
 import { PayloadReader, Payloads, startThread } from '../supply-chain/index.ts'
 import { FlowWriter, SeenFlows } from '../traffic/index.ts'
 import type { Deps } from './deps.ts'
-
-/** Bodies that are being judged or written at once: one of the largest, dozens of ordinary ones. */
-const BODIES_KIB = 20 * 1024
-const BODY_WAIT_MS = 5_000
-/** Bodies that are arriving or wait as bytes: two of the largest, dozens of ordinary ones. */
-const INCOMING_BODIES_BYTES = 16 * 1024 * 1024
-/** One of the largest, or four ordinary ones, as many as there are threads that unpack. */
-const UNPACKED_KIB = 8 * 1024
 
 /** Two generations of these: with keys of about a hundred characters some 28 MB. */
 const SEEN_FLOWS_PER_GENERATION = 60_000
