@@ -12,18 +12,18 @@ import { BODIES_KIB, BODY_WAIT_MS, INCOMING_BODIES_BYTES, UNPACKED_KIB } from '.
 import { MemoryBudget } from '../limits/memory-budget.ts'
 import { AgentClocks } from '../nodes/index.ts'
 import { createMetrics } from '../observability/metrics.ts'
-import { MinuteLines } from '../observability/rate-limited-log.ts'
+import { RateLimitedLog } from '../observability/rate-limited-log.ts'
 import { DenialInlet } from '../seccomp/denials/index.ts'
 import { openProfiles } from '../seccomp/index.ts'
 import { PayloadReader, Payloads, startThread } from '../supply-chain/index.ts'
 import { FlowWriter, SeenFlows } from '../traffic/index.ts'
 import type { Deps } from './deps.ts'
 
-/** Two generations of these: with keys of about a hundred characters some 28 MB. */
+/** Two generations of this size take some 28 MB with keys of about 100 characters. */
 const SEEN_FLOWS_PER_GENERATION = 60_000
 const SEEN_GENERATION_MS = 120_000
 
-/** Everything a request needs, around one database. */
+/** Builds what handlers use, on one database. */
 export function buildDeps(options: {
   config: Config
   db: Database
@@ -37,7 +37,7 @@ export function buildDeps(options: {
     generationMs: SEEN_GENERATION_MS,
     now: () => performance.now(),
   })
-  // What was confirmed on lost connections may be gone with the server behind them.
+  // Another server may lack the flows that the old one had confirmed.
   db.onPoolReplaced((gate) => {
     if (gate === 'ingest') seen.clear()
   })
@@ -56,7 +56,7 @@ export function buildDeps(options: {
           log,
           metrics,
         })
-  const lines = new MinuteLines(log)
+  const lines = new RateLimitedLog(log)
   const rejections = new Rejections({ metrics, lines })
   const budget = new MemoryBudget({ totalKib: config.readMemoryBudgetMb * 1024, waitMs: config.readAcquireWaitMs })
   return {

@@ -89,7 +89,7 @@ class Passage {
     this.#outgoing = exchange.outgoing
     this.#options = options
     this.#onOver = onOver
-    exchange.onLeft = () => this.#giveUp()
+    exchange.onAnswerEnd = () => this.#giveUp()
   }
 
   begin(own: readonly string[]): void {
