@@ -17,9 +17,12 @@ const syscallsByPod = batchedLookup<{ name: string }>(
   'select * from pod_syscalls where pod_name = k.name',
 )
 
-/** GET /pod/syscalls/{name}: an array of the one record of a pod, its names joined with commas; 404 `No data found`. */
+/**
+ * GET /pod/syscalls/{name}: an array with the one record of a pod, its names joined with commas
+ * (docs/contract.md#syscalls).
+ */
 export default route({
-  summary: 'The syscalls of a pod',
+  summary: 'Get the syscalls of a pod',
   answer: z.array(SyscallRecord).length(1),
   also: { 404: 'No data found' },
 }).get(

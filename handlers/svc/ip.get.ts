@@ -17,9 +17,9 @@ const serviceByAddress = batchedLookup<{ ip: string }>(
   'select * from service where svc_ip = k.ip',
 )
 
-/** GET /svc/ip/{ip}: one service record; 404 `No data found`. */
+/** GET /svc/ip/{ip}: one service record (docs/contract.md#services). */
 export default route({
-  summary: 'One service by its cluster address',
+  summary: 'Get a service by its cluster address',
   answer: ServiceRecord,
   also: { 404: 'No data found' },
 }).get(

@@ -21,9 +21,10 @@ const upsert = batchedWrite<ServiceRecord>({
   },
 })
 
-/** POST /svc/spec: upserts a service by its cluster address; answers the record as posted, normalised (interop-core 1.5). */
+/** POST /svc/spec: upserts a service by its cluster address (docs/contract.md#services). */
 export default route({
-  summary: 'Upserts a service by its cluster address; answers the record as posted, normalised',
+  summary: 'Create or update a service',
+  description: 'The cluster address is the key. Returns the record as posted and normalised.',
   answer: ServiceRecord,
 }).post('/svc/spec', access('ingest'), body(ServicePost), async (c) => {
   const { db, log } = c.get('deps')

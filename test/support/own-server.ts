@@ -7,13 +7,13 @@ import { fileURLToPath } from 'node:url'
 import type postgres from 'postgres'
 import { findBinaries } from '../../lib/db/embedded/binaries.ts'
 import { createLauncher, runnableBinaries, serverAccount } from '../../lib/db/embedded/root.ts'
-import { ensureCluster, readOutput, SUPERUSER } from '../../lib/db/embedded/start.ts'
+import { readOutput, SUPERUSER } from '../../lib/db/embedded/start.ts'
 import { openPool } from '../../lib/db/open-pool.ts'
 import { freePort } from './free-port.ts'
-import { noLog } from './log.ts'
+import { copyCluster } from './prepared-cluster.ts'
 import { until } from './until.ts'
 
-/** Made with openssl for 100 years: an authority, a server `localhost` (no address), a client `app`, and another authority. */
+/** Made with openssl for 100 years: an authority, a server `localhost`, a client `app`, and another authority. */
 export const certificate = (name: string) => fileURLToPath(new URL(`../fixtures/tls/${name}`, import.meta.url))
 
 export interface OwnServer {
@@ -50,7 +50,7 @@ export async function startOwnServer({
     if (launcher.account) chownSync(path, launcher.account.uid, launcher.account.gid)
   }
   own(folder)
-  await ensureCluster(cluster, binaries.initdb, launcher, noLog)
+  await copyCluster(folder, 'cluster')
   const files = join(folder, 'files')
   mkdirSync(files, { mode: 0o700 })
   own(files)
