@@ -13,6 +13,7 @@ import {
   MAX_SHORT_TEXTS,
   weigh,
 } from '../../lib/json/prescan.ts'
+import { depth } from '../support/depth.ts'
 
 /** Counts how many of the bytes were looked at. */
 function watched(text: string) {
@@ -82,7 +83,7 @@ test('property: a long text ends where it ends, whatever is in it and however fa
         MANY_ESCAPES,
       )
     }),
-    { numRuns: 40 },
+    { numRuns: depth(8, 40) },
   )
 })
 

@@ -7,14 +7,14 @@ import { fileURLToPath } from 'node:url'
 import type postgres from 'postgres'
 import { serverAccount } from '../../lib/db/embedded/account.ts'
 import { findBinaries } from '../../lib/db/embedded/binaries.ts'
-import { ensureCluster, SUPERUSER } from '../../lib/db/embedded/cluster.ts'
+import { SUPERUSER } from '../../lib/db/embedded/cluster.ts'
 import { createLauncher } from '../../lib/db/embedded/launcher.ts'
 import { readOutput } from '../../lib/db/embedded/output.ts'
 import { reachablePrograms } from '../../lib/db/embedded/programs.ts'
 import { SHARED_FOLDER } from '../../lib/db/embedded/shared-folder.ts'
 import { openPool } from '../../lib/db/open-pool.ts'
 import { freePort } from './free-port.ts'
-import { noLog } from './log.ts'
+import { copyCluster } from './prepared-cluster.ts'
 import { until } from './until.ts'
 
 /** Made with openssl for 100 years: an authority, a server `localhost` (no address), a client `app`, and a stranger's authority. */
@@ -54,7 +54,7 @@ export async function startOwnServer({
     if (launcher.account) chownSync(path, launcher.account.uid, launcher.account.gid)
   }
   own(folder)
-  await ensureCluster(cluster, binaries.initdb, launcher, noLog)
+  await copyCluster(folder, 'cluster')
   const files = join(folder, 'files')
   mkdirSync(files, { mode: 0o700 })
   own(files)
