@@ -6,8 +6,8 @@ import { route } from '../lib/http/route.ts'
 
 const answer = z.looseObject({ openapi: z.string().regex(/^3\.1\./), paths: z.record(z.string(), z.unknown()) })
 
-/** GET /openapi.json: this API as an OpenAPI 3.1 document, made once from the declarations that the routes run on. */
-export default route({ summary: 'This document', answer, database: false }).get(
+/** GET /openapi.json: the OpenAPI 3.1 document, built once from the declarations of the routes. */
+export default route({ summary: 'Get the OpenAPI document', answer, database: false }).get(
   '/openapi.json',
   access('read'),
   query(NoParameters, { unknown: 'ignored' }),

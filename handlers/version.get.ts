@@ -16,7 +16,7 @@ const VersionRecord = z
     latest: z
       .record(z.string(), z.string())
       .nullable()
-      .describe('The latest version of each component, of the last check-in.'),
+      .describe('The latest version of each component, from the last version check.'),
     checked_at: wireTime.nullable(),
     update_available: z.boolean(),
   })
@@ -27,8 +27,8 @@ interface LastAnswer {
   checked_at: string | null
 }
 
-/** GET /version: what runs, and what the last check-in of any replica learnt (core-telemetry, Version record). */
-export default route({ summary: 'The running version and the latest releases', answer: VersionRecord }).get(
+/** GET /version: the running version, and the latest releases as the last check of any replica found them. */
+export default route({ summary: 'Get the running version and the latest releases', answer: VersionRecord }).get(
   '/version',
   access('read'),
   query(NoParameters, { unknown: 'ignored' }),

@@ -10,8 +10,8 @@ const CHARGE_KIB = kib(512 * 1_024)
 
 const Nodes = z.strictObject({ nodes: z.array(LatestNode).describe('By name.') }).meta({ id: 'ComputeNodes' })
 
-/** GET /compute/nodes: the latest sample of every node (workload-profiling, Compute; interop-profiling 3.3). */
-export default route({ summary: 'The latest sample of every node', answer: Nodes }).get(
+/** GET /compute/nodes: the latest sample of every node (docs/contract.md#compute). */
+export default route({ summary: 'List the latest compute sample of every node', answer: Nodes }).get(
   '/compute/nodes',
   access('read'),
   query(NoParameters),

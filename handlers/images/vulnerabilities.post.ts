@@ -7,10 +7,13 @@ import { PayloadOutcome, PostedFindings, payload, payloadAnswers, storePayload }
 
 const Params = z.object({ digest })
 
-/** POST /images/{digest}/vulnerabilities: stores what one source found in an image, in place of what it found before (supply-chain, States). */
+/**
+ * POST /images/{digest}/vulnerabilities: stores the findings of one source, replacing its last ones
+ * (docs/contract.md#findings).
+ */
 export default route({
-  summary: 'Stores what one source found in an image, in place of what it found before',
-  description: 'Only a strictly newer scan replaces other content.',
+  summary: 'Store the vulnerabilities that one source found in an image',
+  description: 'Different content replaces the stored findings of the same source only if its scan is strictly newer.',
   answer: PayloadOutcome,
   also: payloadAnswers,
 }).post('/images/:digest/vulnerabilities', access('supplychain'), params(Params), payload(PostedFindings), (c) => {

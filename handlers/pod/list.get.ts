@@ -17,7 +17,7 @@ const podsOfNode = listReader(
 )
 
 /** GET /pod/list/{node}: the live pods of a node, by namespace and name; `[]` for an unknown node. */
-export default route({ summary: 'The live pods of a node, by namespace and name', answer: z.array(PodRecord) }).get(
+export default route({ summary: 'List the live pods of a node', answer: z.array(PodRecord) }).get(
   '/pod/list/:node',
   access('read'),
   params(Params),

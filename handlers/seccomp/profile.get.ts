@@ -7,7 +7,7 @@ import { route, type Validated } from '../../lib/http/route.ts'
 import { shownAs } from '../../lib/openapi/declare.ts'
 import { MAX_DETAIL_BYTES, noProfile, ObservedProfile, WorkloadPath } from '../../lib/seccomp/index.ts'
 
-/** Names and contributors, and what was denied (interop-profiling 1.10). */
+/** The read budget is charged this: 64 contributors, and 800 denied pairs of syscall and action. */
 const MAX_BYTES = 64 * 4_096 + 800 * 512
 
 const Query = z.object({
@@ -19,7 +19,7 @@ const Query = z.object({
     {
       type: 'boolean',
       default: false,
-      description: 'With `true` also when each syscall was first and last seen, and in which images.',
+      description: 'With `true`, also when each syscall was first and last seen, and in which images.',
     },
   ),
 })
@@ -28,10 +28,14 @@ const chargeAnswer: Validated<'query', typeof Query> = charge((c) =>
   kib(MAX_BYTES + (c.req.valid('query').detail ? MAX_DETAIL_BYTES : 0)),
 )
 
-/** GET /seccomp/profiles/{namespace}/{kind}/{name}: the entry of a workload with its profile, as it is now (interop-profiling 1.5). */
+/**
+ * GET /seccomp/profiles/{namespace}/{kind}/{name}: the entry of a workload with its profile
+ * (docs/contract.md#seccomp-profiles).
+ */
 export default route({
-  summary: 'The observed seccomp profile of a workload',
-  description: 'The same as in the list, with the observed set as a profile that logs everything else. Never cached.',
+  summary: 'Get the seccomp profile of a workload',
+  description:
+    'The entry of the list, with a profile that allows the observed syscalls and logs all others. Never cached.',
   answer: ObservedProfile,
   also: { 404: noProfile().message },
 }).get(

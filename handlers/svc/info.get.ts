@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { sharedRead } from '../../lib/db/folded.ts'
+import { sharedRead } from '../../lib/db/batcher.ts'
 import { access } from '../../lib/http/access.ts'
 import { charge, kib } from '../../lib/http/charge.ts'
 import { NoParameters, query } from '../../lib/http/request/validate.ts'
@@ -12,8 +12,8 @@ import { ServiceRecord } from '../../lib/services/index.ts'
 const services = listReader(ServiceRecord, 'select * from service order by svc_namespace, svc_name, svc_ip')
 const list = sharedRead<'all'>(async (db) => asArray(await services(db.read)))
 
-/** GET /svc/info: all services by namespace, name and address. */
-export default route({ summary: 'All services by namespace, name and address', answer: z.array(ServiceRecord) }).get(
+/** GET /svc/info: all services by namespace, name and address (docs/contract.md#services). */
+export default route({ summary: 'List all services', answer: z.array(ServiceRecord) }).get(
   '/svc/info',
   access('read'),
   query(NoParameters, { unknown: 'ignored' }),

@@ -11,26 +11,26 @@ import { evaluatorToken, ImageTrust } from '../image-trust/index.ts'
 import { ReadBudget } from '../limits/memory-budget.ts'
 import { AgentClocks } from '../nodes/index.ts'
 import { createMetrics } from '../observability/metrics.ts'
-import { MinuteLines } from '../observability/rate-limited-log.ts'
+import { RateLimitedLog } from '../observability/rate-limited-log.ts'
 import { DenialInlet } from '../seccomp/denials/index.ts'
 import { openProfiles } from '../seccomp/index.ts'
 import { PayloadReader, Payloads, startThread } from '../supply-chain/index.ts'
 import { FlowWriter, SeenFlows } from '../traffic/index.ts'
 import type { Deps } from './deps.ts'
 
-/** Bodies that are being judged or written at once: one of the largest, dozens of ordinary ones. */
+/** Memory for parsed bodies: one of the largest, or dozens of ordinary ones. */
 const BODIES_KIB = 20 * 1024
 const BODY_WAIT_MS = 5_000
-/** Bodies that are arriving or wait as bytes: two of the largest, dozens of ordinary ones. */
+/** Memory for bodies that arrive or wait as bytes: two of the largest, or dozens of ordinary ones. */
 const INBOX_BYTES = 16 * 1024 * 1024
-/** One of the largest, or four ordinary ones, as many as there are threads that unpack. */
+/** Memory for decompressed bodies: one of the largest, or four ordinary ones (the thread pool has four threads). */
 const UNPACKED_KIB = 8 * 1024
 
-/** Two generations of these: with keys of about a hundred characters some 28 MB. */
+/** Two generations of this size take some 28 MB with keys of about 100 characters. */
 const SEEN_FLOWS_PER_GENERATION = 60_000
 const SEEN_GENERATION_MS = 120_000
 
-/** Everything a request needs, around one database. */
+/** Builds what handlers use, on one database. */
 export function buildDeps(options: {
   config: Config
   db: Database
@@ -44,7 +44,7 @@ export function buildDeps(options: {
     generationMs: SEEN_GENERATION_MS,
     now: () => performance.now(),
   })
-  // What was confirmed on lost connections may be gone with the server behind them.
+  // Another server may lack the flows that the old one had confirmed.
   db.onPoolReplaced((gate) => {
     if (gate === 'ingest') seen.clear()
   })
@@ -63,7 +63,7 @@ export function buildDeps(options: {
           log,
           metrics,
         })
-  const lines = new MinuteLines(log)
+  const lines = new RateLimitedLog(log)
   const rejections = new Rejections({ metrics, lines })
   const budget = new ReadBudget({ totalKib: config.readMemoryBudgetMb * 1024, waitMs: config.readAcquireWaitMs })
   return {

@@ -16,18 +16,18 @@ import type { Profiles } from '../seccomp/profiles.ts'
 import type { Payloads } from '../supply-chain/payloads.ts'
 import type { FlowWriter, SeenFlows } from '../traffic/index.ts'
 
-/** What handlers are given: nothing is reached for at module level. */
+/** The dependencies of handlers. Nothing is reached for at module level, so tests build their own. */
 export interface Deps {
   config: Config
   log: Logger
   db: Database
   metrics: Metrics
   budget: ReadBudget
-  /** The same for request bodies, in the other direction. */
+  /** Memory for parsed request bodies. */
   bodies: ReadBudget
-  /** Request bodies before that, as bytes. */
+  /** Memory for request bodies as bytes, before they are parsed. */
   inbox: Inbox
-  /** The same of those that came packed, from when they are unpacked. */
+  /** Memory for decompressed request bodies. */
   unpacked: ReadBudget
   authenticate: Tokens['authenticate']
   flows: FlowWriter
@@ -35,24 +35,24 @@ export interface Deps {
   audit: AuditForwarder | null
   seen: SeenFlows
   agentClocks: AgentClocks
-  /** Findings and SBOMs on their way in. */
+  /** Stores findings and SBOMs. */
   payloads: Payloads
-  /** Reason codes of attestation results that are not known. */
+  /** Counts unknown reason codes of attestation results. */
   unknownReasons: UnknownReasons
   imageTrust: ImageTrust
-  /** Observed seccomp profiles as they are read. */
+  /** The list of observed seccomp profiles, cached. */
   profiles: Profiles
-  /** Entries that were left out of what was stored. */
+  /** Counts and logs entries of bodies that were not stored. */
   rejections: Rejections
-  /** Counts query parameters that a route did not know and ignored. */
+  /** Counts and logs unknown query parameters that a route ignored. */
   noteIgnored: NoteIgnored
-  /** Seccomp denials on their way in. */
+  /** Stores and counts seccomp denials. */
   denials: DenialInlet
-  /** True from the first SIGTERM on: answers then carry `Connection: close`. */
+  /** True after the first SIGTERM: answers then carry `Connection: close`. */
   draining: () => boolean
 }
 
-/** What an app adds to it: what is known only with its routes. */
+/** Adds what depends on the routes of the app. */
 export interface AppDeps extends Deps {
   /** The OpenAPI document of the app, as JSON. */
   openApi: () => Buffer

@@ -11,7 +11,7 @@ import { digestText } from '../images/index.ts'
 import { storedJson } from '../records/column-kinds.ts'
 import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
 import type { Page } from '../records/page.ts'
-import { shownFormats, type WireNames } from '../supply-chain/index.ts'
+import { toWireFormats, type WireNames } from '../supply-chain/index.ts'
 import { Signature, Statement, verdict } from './entry.ts'
 import { type Place, START, writePlace } from './place.ts'
 import { reason } from './stored-result.ts'
@@ -207,5 +207,5 @@ const LISTS = ['signers', 'attestations'].map((key) => Object.keys(Image.shape).
 
 function shownImage(image: RawRow, names: WireNames): RawRow {
   if (names === 'spec') return image
-  return image.map((value, n) => (LISTS.includes(n) ? Buffer.from(shownFormats(String(value), names)) : value))
+  return image.map((value, n) => (LISTS.includes(n) ? Buffer.from(toWireFormats(String(value), names)) : value))
 }

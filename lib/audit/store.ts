@@ -1,4 +1,4 @@
-import { createFold, type Database } from '../db/index.ts'
+import { createBatcher, type Database } from '../db/index.ts'
 import type { EvaluateRequest } from './flow.ts'
 import type { Verdict } from './reply.ts'
 
@@ -26,7 +26,7 @@ export function createStore(db: Database): {
   cause(one: Cause): Promise<void>
 } {
   return {
-    judgement: createFold<Judgement, void>({
+    judgement: createBatcher<Judgement, void>({
       lanes: 1,
       weight: ({ verdicts }) => verdicts.length,
       maxWeight: MAX_ROWS_PER_STATEMENT,
@@ -46,7 +46,7 @@ export function createStore(db: Database): {
         return judgements.map(() => undefined)
       },
     }),
-    cause: createFold<Cause, void>({
+    cause: createBatcher<Cause, void>({
       lanes: 1,
       key: ({ uuid }) => uuid,
       run: async (causes) => {

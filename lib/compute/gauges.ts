@@ -1,6 +1,6 @@
 /** Latest gauges as they are read (interop-profiling 3.3). */
 import { z } from 'zod'
-import { sharedRead } from '../db/folded.ts'
+import { sharedRead } from '../db/batcher.ts'
 import { type Database, fixed } from '../db/index.ts'
 import { zonedTime } from '../http/request/fields.ts'
 import { asArray } from '../http/response/pages.ts'

@@ -1,5 +1,5 @@
 /** Reads of declared records: each takes the SQL that selects whole rows, and gives them as bytes. */
-import { createFold, type Database, fixed, type Gate, perDatabase } from '../db/index.ts'
+import { createBatcher, type Database, fixed, type Gate, perDatabase } from '../db/index.ts'
 import { columnsOf, type Declaration, joinedColumns, plainColumns } from './columns.ts'
 import type { Page } from './page.ts'
 import { joinedRows, lastOf, plainRow, plainRows, type RawRow } from './render.ts'
@@ -58,7 +58,7 @@ const indices = (record: Declaration, place: readonly string[]) =>
  * A point look-up that folds. `keys` are the types of the parts of a key; `rows` selects the columns of the record for the key `k`, the first
  * row counts. Resolves to the JSON of the record, or null.
  */
-export function foldedLookup<Key extends Record<string, string>>(
+export function batchedLookup<Key extends Record<string, string>>(
   record: Declaration,
   keys: { [K in keyof Key]: 'text' | 'timestamp' },
   rows: string,
@@ -74,8 +74,8 @@ export function foldedLookup<Key extends Record<string, string>>(
     select k.n, ${plainColumns(record, 'r')}
     from ${source} with ordinality k(${names.join(', ')}, n)
     cross join lateral (${rows} limit 1) r`)
-  const foldOf = perDatabase((db) =>
-    createFold<Key, Buffer | null>({
+  const batcherOf = perDatabase((db) =>
+    createBatcher<Key, Buffer | null>({
       patienceMs: PATIENCE_MS,
       run: async (items) => {
         const sent = JSON.stringify(isText ? items.map((item) => item[names[0]!]) : items)
@@ -86,5 +86,5 @@ export function foldedLookup<Key extends Record<string, string>>(
       },
     }),
   )
-  return (db, key) => foldOf(db)(key)
+  return (db, key) => batcherOf(db)(key)
 }

@@ -3,7 +3,7 @@ import type { Config } from '../config.ts'
 import { type Database, fixed } from '../db/index.ts'
 import { type Kept, kept } from '../http/response/cached-body.ts'
 import { KIB, type ReadBudget } from '../limits/memory-budget.ts'
-import type { MinuteLines } from '../observability/rate-limited-log.ts'
+import type { RateLimitedLog } from '../observability/rate-limited-log.ts'
 import { Slice } from '../process/event-loop.ts'
 import { type EntryRow, openEntry } from './entry.ts'
 import type { Workload } from './names.ts'
@@ -38,7 +38,7 @@ const rollups = fixed<ListedRollup[]>('select * from seccomp_rollups($1)')
 export interface ListSources {
   readonly db: Database
   readonly config: Config
-  readonly lines: MinuteLines
+  readonly lines: RateLimitedLog
   readonly budget: ReadBudget
 }
 

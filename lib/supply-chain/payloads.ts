@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { HttpError } from '../http/errors.ts'
 import { Turnstile } from '../limits/semaphore.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import type { MinuteLines } from '../observability/rate-limited-log.ts'
+import type { RateLimitedLog } from '../observability/rate-limited-log.ts'
 import { parseNaive } from '../time/timestamp.ts'
 import type { Page, SentPayload } from './payload.ts'
 import type { PayloadReader } from './reader.ts'
@@ -47,7 +47,7 @@ export interface PayloadsOptions {
   reader: PayloadReader
   maxInflatedBytes: number
   metrics: Metrics
-  lines: MinuteLines
+  lines: RateLimitedLog
   /** Unix time in milliseconds. */
   now?: () => number
 }

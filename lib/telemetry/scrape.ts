@@ -1,7 +1,7 @@
 import { schemaState } from '../../sql/migrate/schema-state.ts'
 import type { Deps } from '../app/deps.ts'
-import { askBriefly } from '../db/briefly.ts'
-import { createFold, type Database } from '../db/index.ts'
+import { queryWithTimeout } from '../db/database.ts'
+import { createBatcher, type Database } from '../db/index.ts'
 import { respond } from '../http/response/respond.ts'
 import type { Context } from '../http/route.ts'
 import type { Metrics } from '../observability/metrics.ts'
@@ -34,7 +34,7 @@ const underWay = new WeakMap<Database, Promise<readonly JobRun[]>>()
 function askJobRuns(db: Database): Promise<readonly JobRun[]> {
   const present = underWay.get(db)
   if (present !== undefined) return present
-  const answer = askBriefly<JobRun>(db.probe.within, MAX_WAIT_MS, JOB_RUNS).finally(() => underWay.delete(db))
+  const answer = queryWithTimeout<JobRun>(db.probe.within, MAX_WAIT_MS, JOB_RUNS).finally(() => underWay.delete(db))
   underWay.set(db, answer)
   return answer
 }
@@ -95,7 +95,7 @@ export function scrape(deps: Deps, port: 'api' | 'admin'): Promise<Buffer> {
       last = bytes
       return asked.map(() => bytes)
     }
-    shared = createFold<null, Buffer>({ lanes: 1, maxItems: MAX_SHARED, run })
+    shared = createBatcher<null, Buffer>({ lanes: 1, maxItems: MAX_SHARED, run })
     known.set(deps.metrics, shared)
   }
   return shared(null)

@@ -63,12 +63,12 @@ const INSERT_NEW = fixed(
 
 /**
  * Inserts flows that are expected to be new, with half the work of `insertUnlessKnown`. Only UDP flows are looked up first, since no
- * unique index covers what they match; any other duplicate fails the statement with 23505, and nothing of it is stored. `onDoubt` is
+ * unique index covers what they match; any other duplicate fails the statement with 23505, and nothing of it is stored. `onOutcomeUnknown` is
  * called when an attempt may have stored flows and its answer was lost.
  */
-export async function insertNew(gate: Gate, flows: NumberedFlow[], onDoubt: () => void): Promise<Outcome> {
-  const rows = await gate((sql, isInDoubt) => {
-    if (isInDoubt) onDoubt()
+export async function insertNew(gate: Gate, flows: NumberedFlow[], onOutcomeUnknown: () => void): Promise<Outcome> {
+  const rows = await gate((sql, isOutcomeUnknown) => {
+    if (isOutcomeUnknown) onOutcomeUnknown()
     return INSERT_NEW(sql, JSON.stringify(flows)).raw()
   })
   const inserted = rows.map((row) => String(row[0]))
@@ -89,16 +89,16 @@ const INSERT_UNLESS_KNOWN = fixed(`
 
 /**
  * Inserts the flows that no stored row matches, whoever else is inserting, and tells which of the others a stored row was seen to
- * match. Building a record costs more than inserting it, so only single posts ask for one. `onDoubt` as above.
+ * match. Building a record costs more than inserting it, so only single posts ask for one. `onOutcomeUnknown` as above.
  */
 export async function insertUnlessKnown(
   gate: Gate,
   flows: NumberedFlow[],
   records: boolean,
-  onDoubt: () => void,
+  onOutcomeUnknown: () => void,
 ): Promise<Outcome> {
-  const bytes = await gate.json((sql, isInDoubt) => {
-    if (isInDoubt) onDoubt()
+  const bytes = await gate.json((sql, isOutcomeUnknown) => {
+    if (isOutcomeUnknown) onOutcomeUnknown()
     return INSERT_UNLESS_KNOWN(sql, JSON.stringify(flows), records)
   })
   return outcome(bytes)

@@ -1,5 +1,5 @@
-import { DatabaseBusy, DatabaseUnavailable, type Gate, isInDoubt } from '../db/index.ts'
-import { createLanes } from '../db/lanes.ts'
+import { createLanes } from '../db/batcher.ts'
+import { DatabaseBusy, DatabaseUnavailable, type Gate, isOutcomeUnknown } from '../db/index.ts'
 import { Slice, turn } from '../process/event-loop.ts'
 import { Batch, type Entry } from './batch.ts'
 import { canonicalize, type Flow, flowKey, type MatchKeys, matchKeys, repeatKey } from './flow.ts'
@@ -245,18 +245,18 @@ export class FlowWriter {
 
   async #insert(entries: readonly QueueEntry[], records: boolean): Promise<Outcome> {
     const flows = numbered(entries)
-    const onDoubt = () => {
+    const onOutcomeUnknown = () => {
       for (const { flow, key } of entries) this.#unacknowledged.add(flow.uuid, key, false)
     }
-    const unlessKnown = () => insertUnlessKnown(this.#gate, flows, records, onDoubt)
+    const unlessKnown = () => insertUnlessKnown(this.#gate, flows, records, onOutcomeUnknown)
     try {
       if (records || !this.#expectNew) return await unlessKnown()
-      return await insertNew(this.#gate, flows, onDoubt).catch((error) => {
+      return await insertNew(this.#gate, flows, onOutcomeUnknown).catch((error) => {
         if ((error as { code?: string }).code !== UNIQUE_VIOLATION) throw error
         return unlessKnown()
       })
     } catch (error) {
-      if (isInDoubt(error)) onDoubt()
+      if (isOutcomeUnknown(error)) onOutcomeUnknown()
       throw error
     }
   }

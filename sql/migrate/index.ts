@@ -1,9 +1,8 @@
 /** Brings a database to this release's schema. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type postgres from 'postgres'
-import { causeOf } from '../../lib/db/causes.ts'
 import type { Connection } from '../../lib/db/driver-options.ts'
-import { classify } from '../../lib/db/errors.ts'
+import { causeOf, classify } from '../../lib/db/errors.ts'
 import type { Log } from '../../lib/observability/log.ts'
 import { applyFunctions, applyMigration, createHistory, type LockPatience } from './apply.ts'
 import { DatabaseUnreachable, SchemaTooNew, UnsupportedDatabase } from './errors.ts'

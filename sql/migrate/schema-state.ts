@@ -1,5 +1,5 @@
-import { askBriefly } from '../../lib/db/briefly.ts'
 import type { Database, Gate } from '../../lib/db/database.ts'
+import { queryWithTimeout } from '../../lib/db/database.ts'
 import { isNoConnection } from '../../lib/db/errors.ts'
 import { within } from '../../lib/time/within.ts'
 import { schemaVersion } from './files.ts'
@@ -57,10 +57,10 @@ async function ask(db: Database, ms: number): Promise<SchemaState> {
 /** The version of the schema, by the probe's connection; where there is none to be had, by one of those that serve requests. */
 async function askVersion({ ingest, read, probe }: Database, ms: number): Promise<number> {
   const until = performance.now() + ms
-  const [row] = await askBriefly<{ version: number | null }>(probe.within, ms, VERSION).catch((error) => {
+  const [row] = await queryWithTimeout<{ version: number | null }>(probe.within, ms, VERSION).catch((error) => {
     const leftMs = until - performance.now()
     if (!isNoConnection(error) || leftMs <= 0 || !isStanding(ingest) || !isStanding(read)) throw error
-    return askBriefly<{ version: number | null }>(read.once, leftMs, VERSION)
+    return queryWithTimeout<{ version: number | null }>(read.once, leftMs, VERSION)
   })
   return Number(row?.version ?? 0)
 }

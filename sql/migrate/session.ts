@@ -2,8 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type postgres from 'postgres'
 import type { Connection } from '../../lib/db/driver-options.ts'
 import { DatabaseUnavailable, isNoConnection } from '../../lib/db/errors.ts'
-import { greeted } from '../../lib/db/greeting.ts'
-import { openPool } from '../../lib/db/open-pool.ts'
+import { openPool, withConnectTimeout } from '../../lib/db/open-pool.ts'
 import { MIGRATION_SETTINGS, openingSettings, settingStatement } from '../../lib/db/session.ts'
 import type { Log } from '../../lib/observability/log.ts'
 import { MigrationFailed } from './errors.ts'
@@ -56,7 +55,7 @@ export async function withLock<T>(
   const lock = open(connection, log, () => (isLost = true))
   const sql = open(connection, log)
   try {
-    await Promise.all([greeted(lock`select`), greeted(sql`select`)])
+    await Promise.all([withConnectTimeout(lock`select`), withConnectTimeout(sql`select`)])
     await takeLock(lock, log, lockWaitMs)
     const assertLocked = () => {
       if (isLost)
@@ -76,7 +75,7 @@ export async function withConnection<T>(
 ): Promise<T> {
   const sql = open(connection, log)
   try {
-    await greeted(sql`select`)
+    await withConnectTimeout(sql`select`)
     return await work(sql)
   } finally {
     await sql.end({ timeout: 1 })

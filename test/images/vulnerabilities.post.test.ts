@@ -9,7 +9,7 @@ import { createApp } from '../../lib/app/app.ts'
 import { loadConfig } from '../../lib/config.ts'
 import { listen } from '../../lib/http/server/listen.ts'
 import { createTokens } from '../../lib/http/tokens.ts'
-import { MinuteLines } from '../../lib/observability/rate-limited-log.ts'
+import { RateLimitedLog } from '../../lib/observability/rate-limited-log.ts'
 import { Payloads } from '../../lib/supply-chain/payloads.ts'
 import { PayloadReader } from '../../lib/supply-chain/reader.ts'
 import { start } from '../../lib/supply-chain/thread.ts'
@@ -700,7 +700,7 @@ test('POST /images/{digest}/vulnerabilities 500: a thread that fails fails one p
   const read = reader.read.bind(reader)
   reader.read = (kind, sent) => read(kind, { ...sent, digest: fates.shift()! })
   const { metrics } = app.deps
-  const payloads = new Payloads({ reader, maxInflatedBytes: 1, metrics, lines: new MinuteLines(app.deps.log) })
+  const payloads = new Payloads({ reader, maxInflatedBytes: 1, metrics, lines: new RateLimitedLog(app.deps.log) })
   const failing = createApp({ ...app.deps, payloads }, routes)
   const ask = async () => {
     const digest = newImage()

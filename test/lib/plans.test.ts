@@ -45,7 +45,7 @@ let heard: Statement[] = []
 
 /** The gate, with each statement explained by the session that then runs it. */
 function explaining(gate: Gate): Gate {
-  const listen = async (statement: (sql: Sql, isInDoubt: boolean) => unknown) => {
+  const listen = async (statement: (sql: Sql, isOutcomeUnknown: boolean) => unknown) => {
     let query: unknown
     const answer = await gate((sql) => {
       const explained = sql`explain (format json) ${statement(sql, false) as ReturnType<typeof sql>}`

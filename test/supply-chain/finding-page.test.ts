@@ -322,7 +322,7 @@ const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nod
 /** Rows of findings that a page reads, those included that it then drops. */
 async function rowsRead(digest: string, filter: Partial<FindingFilter>, after: FindingPlace | null): Promise<number> {
   let read = 0
-  const counting = async (statement: (sql: Sql, isInDoubt: boolean) => unknown) => {
+  const counting = async (statement: (sql: Sql, isOutcomeUnknown: boolean) => unknown) => {
     const [row] = await app.db.read(
       (sql) => sql`explain (analyze, timing off, format json) ${statement(sql, false) as ReturnType<typeof sql>}`,
     )

@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
-import { startEmbedded } from '../../lib/db/embedded.ts'
+import { startEmbedded } from '../../lib/db/embedded/index.ts'
 import { migrate } from '../../sql/migrate/index.ts'
 import { noLog } from './log.ts'
 

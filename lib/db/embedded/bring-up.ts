@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Log } from '../../observability/log.ts'
 import { classify, DatabaseBusy, DatabaseUnavailable } from '../errors.ts'
-import { greeted } from '../greeting.ts'
-import { openPool } from '../open-pool.ts'
+import { openPool, withConnectTimeout } from '../open-pool.ts'
 import { type Binaries, EmbeddedUnavailable } from './binaries.ts'
 import type { Launcher } from './launcher.ts'
 import { release } from './output.ts'
@@ -78,7 +77,7 @@ export async function accepts(server: SocketOptions): Promise<boolean> {
     { max: 1, fetch_types: false, prepare: false, connect_timeout: 0, onnotice: () => {} },
   )
   try {
-    await greeted(sql`select 1`)
+    await withConnectTimeout(sql`select 1`)
     return true
   } catch (error) {
     const problem = classify(error)
