@@ -5,7 +5,6 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { HttpError } from '../../lib/http/errors.ts'
 import { MAX_DEPTH, MAX_ELEMENT_MEMBERS, MAX_OTHER_MEMBERS, partsOf } from '../../lib/supply-chain/json-parts.ts'
-import { depth } from '../support/depth.ts'
 import { isReadRight } from '../support/escaped-keys.ts'
 
 const MAX_ELEMENTS = 100
@@ -166,7 +165,7 @@ test('whatever the value: the parts are those of the value', () => {
     fc.property(spelled, (text) => {
       assert.deepEqual(assembled(text), JSON.parse(text))
     }),
-    { numRuns: depth(200, 2_000) },
+    { numRuns: 2_000 },
   )
 })
 
@@ -205,7 +204,7 @@ test('whatever becomes of the text: it is taken where JSON.parse takes it, for t
       if (parsed(mutated) !== undefined) taken++
       assertSame(mutated)
     }),
-    { numRuns: depth(500, 5_000) },
+    { numRuns: 5_000 },
   )
   assert.ok(taken > 100, `${taken} were JSON`)
 })
