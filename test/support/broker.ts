@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { isPostmaster, readPidFile } from '../../lib/db/embedded/pid-file.ts'
+import { isPostmaster, readPidFile } from '../../lib/db/embedded/attach.ts'
 import { openPool } from '../../lib/db/open-pool.ts'
 import { copyCluster } from './prepared-cluster.ts'
 import { program } from './program.ts'
@@ -52,10 +52,14 @@ export interface BrokerOptions {
 const running = new Set<Launched>()
 const folders = new Set<string>()
 
-// Whatever way the test file ends, nothing it started outlives it. The database is in the group of the broker that started it.
+// Nothing that the test file started outlives it.
 process.on('exit', () => {
   for (const { child } of running) killGroup(child)
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+  for (const folder of folders) {
+    const pid = postmasterPid(folder)
+    if (pid !== undefined) process.kill(pid, 'SIGKILL')
+    rmSync(folder, { recursive: true, force: true })
+  }
 })
 
 after(async () => {
