@@ -12,8 +12,8 @@ import { storedJson } from '../records/column-kinds.ts'
 import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
 import type { Page } from '../records/page.ts'
 import { toWireFormats, type WireNames } from '../supply-chain/index.ts'
+import { type ContainerCursor, START, writeContainerCursor } from './container-cursor.ts'
 import { Attestation, Signature, verdict } from './entry.ts'
-import { type Place, START, writePlace } from './place.ts'
 import { reason } from './stored-result.ts'
 
 const VerifiedSignature = Signature.omit({ error: true, detail: true }).meta({ id: 'VerifiedSignature' })
@@ -163,13 +163,13 @@ export interface RunningList {
 export async function readRunning(
   gate: Gate,
   { namespace, windowSecs, retentionDays }: RunningFilter,
-  { limit, after }: { limit: number; after: Place | null },
+  { limit, after }: { limit: number; after: ContainerCursor | null },
   names: WireNames,
 ): Promise<RunningList> {
-  const from = namespace === null ? { place: after ?? START, isPast: false } : placeIn(namespace, after ?? START)
+  const from = namespace === null ? { cursor: after ?? START, isPast: false } : cursorIn(namespace, after ?? START)
   const statement = namespace === null ? ANYWHERE : IN_NAMESPACE
   const rows: RawRow[] = await gate((sql) =>
-    statement(sql, ...from.place, namespace, from.isPast, windowSecs, limit + 1).raw(),
+    statement(sql, ...from.cursor, namespace, from.isPast, windowSecs, limit + 1).raw(),
   )
   const items = rows.slice(0, limit).filter((row) => row[IMAGE_REF] !== null)
   const end = rows.length > limit ? items.at(-1) : rows.find((row) => row[IMAGE_REF] === null)
@@ -182,14 +182,16 @@ export async function readRunning(
   return {
     first: pieces.length === 0 ? { json: Buffer.alloc(0), count: 0, last: null } : await next(0),
     next,
-    nextAfter: end ? writePlace(end.slice(0, CURSOR_COLUMNS.length).map(String) as unknown as Place) : null,
+    nextAfter: end
+      ? writeContainerCursor(end.slice(0, CURSOR_COLUMNS.length).map(String) as unknown as ContainerCursor)
+      : null,
   }
 }
 
 /** Moves a cursor of the whole list to where the walk through one namespace continues. */
-function placeIn(namespace: string, after: Place): { place: Place; isPast: boolean } {
+function cursorIn(namespace: string, after: ContainerCursor): { cursor: ContainerCursor; isPast: boolean } {
   const order = Buffer.compare(Buffer.from(after[1]), Buffer.from(namespace))
-  return { place: order === 0 ? after : [after[0], '', '', '', '', ''], isPast: order > 0 }
+  return { cursor: order === 0 ? after : [after[0], '', '', '', '', ''], isPast: order > 0 }
 }
 
 function inPieces(items: readonly RawRow[]): RawRow[][] {

@@ -1,7 +1,7 @@
 /** Field types that the schemas of payloads share, and conversions to stored values. */
 import { z } from 'zod'
 import { ZONED_TIME_PATTERN } from '../http/request/fields.ts'
-import { shownAs } from '../openapi/declare.ts'
+import { documentedAs } from '../openapi/declare.ts'
 import { parseRfc3339 } from '../time/timestamp.ts'
 
 const cleaned = (maxBytes: number) =>
@@ -15,13 +15,13 @@ export const optionalText = (maxBytes: number) => z.string().nullish().describe(
 
 /** Required text: the payload is refused without it. */
 export const requiredText = (maxBytes: number) =>
-  shownAs(z.string(), { type: 'string', pattern: REQUIRED_PATTERN, description: cleaned(maxBytes) })
+  documentedAs(z.string(), { type: 'string', pattern: REQUIRED_PATTERN, description: cleaned(maxBytes) })
 
 /**
  * RFC 3339 with a zone, converted to canonical naive UTC with at most microseconds
  * (docs/contract.md#addresses-and-times).
  */
-export const instant = shownAs(
+export const instant = documentedAs(
   z.string().transform((text, c) => {
     const time = parseRfc3339(text)
     if (time !== null) return time
@@ -57,7 +57,7 @@ const GO_ZERO_TIME = '0001-01-01T00:00:00'
  * An optional `instant`: null if it is empty or the zero time of Go, `UNREADABLE` if it is no time. A bad date must not
  * refuse a whole report.
  */
-export const optionalInstant = shownAs(
+export const optionalInstant = documentedAs(
   z.string().transform((sent) => {
     const text = sent.trim()
     const time = text === '' ? null : (parseRfc3339(text) ?? UNREADABLE)
@@ -79,7 +79,7 @@ export const countUnreadable = (...times: (string | null | undefined)[]): number
   times.filter((time) => time === UNREADABLE).length
 
 /** Any number that JSON can write, also one outside the range of a double. */
-const number = shownAs(
+const number = documentedAs(
   z.custom<number>((value) => typeof value === 'number', 'Invalid input: expected number'),
   { type: 'number' },
 )

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { text } from '../http/request/fields.ts'
-import { shownAs } from '../openapi/declare.ts'
+import { documentedAs } from '../openapi/declare.ts'
 
 /** The worst first. A severity is stored as its index in this list. */
 export const SEVERITIES = ['CRITICAL', 'HIGH', 'MEDIUM', 'LOW', 'NONE', 'UNKNOWN'] as const
@@ -59,7 +59,7 @@ const ANY_SEVERITY = SEVERITIES.map(inAnyCase).join('|')
  * The query parameter `severity`: names separated by commas, in any case. Becomes their numbers, the worst first,
  * without repeats.
  */
-export const severities = shownAs(
+export const severities = documentedAs(
   text
     .transform((list, c) => {
       const names = list.toUpperCase().split(',')

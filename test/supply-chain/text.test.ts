@@ -4,7 +4,6 @@ import fc from 'fast-check'
 import { real, share } from '../../lib/supply-chain/fields.ts'
 import { normalRepository } from '../../lib/supply-chain/repository.ts'
 import { clean, cleanDistinct, cleanList } from '../../lib/supply-chain/text.ts'
-import { depth } from '../support/depth.ts'
 
 const CLEANED: [text: string | null | undefined, maxBytes: number, cleaned: string | undefined][] = [
   ['plain', 64, 'plain'],
@@ -65,7 +64,7 @@ test('property: cleaned text fits its bytes, has no dropped character, and clean
         assert.equal(clean(cleaned, maxBytes), cleaned)
       },
     ),
-    { numRuns: depth(200, 2_000) },
+    { numRuns: 2_000 },
   )
 })
 
@@ -83,7 +82,7 @@ test('property: short text loses only dropped characters; long text becomes a pr
             maxBytes - 4,
         )
     }),
-    { numRuns: depth(200, 2_000) },
+    { numRuns: 2_000 },
   )
 })
 

@@ -4,7 +4,6 @@ import fc from 'fast-check'
 import { Batch, type Entry } from '../../lib/traffic/batch.ts'
 import { matchKeys } from '../../lib/traffic/flow.ts'
 import { settle } from '../../lib/traffic/settle.ts'
-import { depth } from '../support/depth.ts'
 
 interface Sketch {
   uuid: number
@@ -69,7 +68,7 @@ test('settling comes to what posting one after the other does', () => {
         assert.ok(isMatch ? isDuplicate(later, earlier) : later.uuid === earlier.uuid)
       }
     }),
-    { numRuns: depth(300, 3_000) },
+    { numRuns: 3_000 },
   )
 })
 
@@ -98,7 +97,7 @@ test('a batch knows who could be a duplicate of whom, and names all between whic
         contested.toSorted((a, b) => a - b),
       )
     }),
-    { numRuns: depth(300, 3_000) },
+    { numRuns: 3_000 },
   )
 })
 

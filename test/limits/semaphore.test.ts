@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { Turnstile } from '../../lib/limits/semaphore.ts'
+import { Semaphore } from '../../lib/limits/semaphore.ts'
 
 const never = () => {}
-const turnstileFor = (maxBytes: number) => new Turnstile({ maxBytes, leastBytes: 2, retryAfterSeconds: 5 })
+const semaphoreFor = (maxBytes: number) => new Semaphore({ maxBytes, leastBytes: 2, retryAfterSeconds: 5 })
 
 test('one at a time, in the order of arrival', async () => {
-  const turnstile = turnstileFor(30)
+  const semaphore = semaphoreFor(30)
   const order: number[] = []
-  const first = await turnstile.turn(10, never)
-  const later = [1, 2, 3].map((i) => turnstile.turn(10, never).then((end) => order.push(i) && end))
-  assert.equal(turnstile.waiting, 3)
+  const first = await semaphore.acquire(10, never)
+  const later = [1, 2, 3].map((i) => semaphore.acquire(10, never).then((end) => order.push(i) && end))
+  assert.equal(semaphore.waiting, 3)
   await new Promise((resolve) => setImmediate(resolve))
   assert.deepEqual(order, [])
   first()
@@ -20,53 +20,53 @@ test('one at a time, in the order of arrival', async () => {
     const end = await one
     await new Promise((resolve) => setImmediate(resolve))
     assert.deepEqual(order, [1, 2, 3].slice(0, i + 1))
-    assert.equal(turnstile.waiting, 2 - i)
+    assert.equal(semaphore.waiting, 2 - i)
     if (typeof end === 'function') end()
   }
-  ;(await turnstile.turn(10, never))()
+  ;(await semaphore.acquire(10, never))()
 })
 
 test('a payload without room is refused at once with Retry-After', async () => {
-  const turnstile = turnstileFor(10)
-  const end = await turnstile.turn(10, never)
-  const waiting = turnstile.turn(10, never)
+  const semaphore = semaphoreFor(10)
+  const end = await semaphore.acquire(10, never)
+  const waiting = semaphore.acquire(10, never)
   for (let i = 0; i < 2; i++)
-    await assert.rejects(turnstile.turn(10, never), {
+    await assert.rejects(semaphore.acquire(10, never), {
       status: 503,
       message: '1 payloads are waiting to be stored; retry in 5 seconds',
       headers: { 'retry-after': '5' },
     })
   end()
   ;(await waiting)()
-  ;(await turnstile.turn(10, never))()
+  ;(await semaphore.acquire(10, never))()
 })
 
 test('a waiting payload whose client disconnects frees its room and is skipped', async () => {
-  const turnstile = turnstileFor(20)
-  const end = await turnstile.turn(10, never)
+  const semaphore = semaphoreFor(20)
+  const end = await semaphore.acquire(10, never)
   let leave = never
-  const gone = turnstile.turn(10, (given) => {
+  const gone = semaphore.acquire(10, (given) => {
     leave = given
   })
-  const second = turnstile.turn(10, never)
+  const second = semaphore.acquire(10, never)
   leave()
   await assert.rejects(gone, { status: 400 })
-  const third = turnstile.turn(10, never)
-  assert.equal(turnstile.waiting, 2)
+  const third = semaphore.acquire(10, never)
+  assert.equal(semaphore.waiting, 2)
   end()
   ;(await second)()
   // By now it has had its turn, or never will.
   leave()
   ;(await third)()
-  assert.equal(turnstile.waiting, 0)
+  assert.equal(semaphore.waiting, 0)
 })
 
 test('room is counted in bytes: many small ones wait instead of few large ones, each with a minimum size', async () => {
-  const turnstile = turnstileFor(20)
-  const end = await turnstile.turn(100, never)
-  const waiting = [10, 1, 0, 2, 4].map((bytes) => turnstile.turn(bytes, never))
-  assert.equal(turnstile.waiting, 5)
-  await assert.rejects(turnstile.turn(1, never), {
+  const semaphore = semaphoreFor(20)
+  const end = await semaphore.acquire(100, never)
+  const waiting = [10, 1, 0, 2, 4].map((bytes) => semaphore.acquire(bytes, never))
+  assert.equal(semaphore.waiting, 5)
+  await assert.rejects(semaphore.acquire(1, never), {
     status: 503,
     message: '5 payloads are waiting to be stored; retry in 5 seconds',
   })
@@ -74,9 +74,9 @@ test('room is counted in bytes: many small ones wait instead of few large ones, 
   ;(await waiting[0]!)()
   ;(await waiting[1]!)()
   for (const one of waiting.slice(2)) (await one)()
-  const second = await turnstile.turn(100, never)
-  const large = turnstile.turn(20, never)
-  await assert.rejects(turnstile.turn(1, never), { status: 503 })
+  const second = await semaphore.acquire(100, never)
+  const large = semaphore.acquire(20, never)
+  await assert.rejects(semaphore.acquire(1, never), { status: 503 })
   second()
   ;(await large)()
 })

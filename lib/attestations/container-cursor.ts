@@ -1,11 +1,11 @@
 /** Places in the list of running containers, and the opaque cursors that tell of them (interop-supply-chain 3.7). */
 import { z } from 'zod'
 import { orFirstPage } from '../http/request/fields.ts'
-import { shownAs } from '../openapi/declare.ts'
+import { documentedAs } from '../openapi/declare.ts'
 import { cursorText } from '../supply-chain/index.ts'
 
 /** What the list is ordered by. */
-export type Place = readonly [
+export type ContainerCursor = readonly [
   cluster: string,
   namespace: string,
   kind: string,
@@ -15,7 +15,7 @@ export type Place = readonly [
 ]
 
 /** Before every container. */
-export const START: Place = ['', '', '', '', '', '']
+export const START: ContainerCursor = ['', '', '', '', '', '']
 
 const Keys = z.tuple([cursorText, cursorText, cursorText, cursorText, cursorText, cursorText])
 
@@ -30,17 +30,17 @@ const CONTROL_ESCAPE = /\\(?:\\|u00[01][0-9a-f]|[bfnrt])/g
  * The hexadecimal digits of a JSON array of its keys. Control characters stand in it as they are: names may have 253 of them, and their escapes
  * would come to more than a cursor may have.
  */
-export const writePlace = (place: Place): string =>
+export const writeContainerCursor = (place: ContainerCursor): string =>
   Buffer.from(JSON.stringify(place).replace(CONTROL_ESCAPE, unescaped)).toString('hex')
 
 const unescaped = (escaped: string): string => (escaped === '\\\\' ? escaped : JSON.parse(`"${escaped}"`))
 
-/** A query parameter `after`: what `writePlace` wrote, to the letter; null on the first page. */
-export const placeCursor = shownAs(
+/** A query parameter `after`: what `writeContainerCursor` wrote, to the letter; null on the first page. */
+export const containerCursor = documentedAs(
   orFirstPage(
-    z.string().transform((sent, c): Place => {
+    z.string().transform((sent, c): ContainerCursor => {
       const keys = sent.length <= MAX_CURSOR_CHARS ? Keys.safeParse(parsed(sent)) : undefined
-      if (keys?.success && writePlace(keys.data) === sent) return keys.data
+      if (keys?.success && writeContainerCursor(keys.data) === sent) return keys.data
       c.addIssue({ code: 'custom', message: 'expected the nextAfter of a page of this list' })
       return z.NEVER
     }),

@@ -12,20 +12,19 @@ import { HttpError } from '../../lib/http/errors.ts'
 import { sendJson, sendPieces } from '../../lib/http/response/respond.ts'
 import { route } from '../../lib/http/route.ts'
 import { listen } from '../../lib/http/server/listen.ts'
-import { ReadBudget, type Share } from '../../lib/limits/memory-budget.ts'
+import { MemoryBudget, type Share } from '../../lib/limits/memory-budget.ts'
 import { startApp } from '../support/app.ts'
-import { depth } from '../support/depth.ts'
 import { piecesFrom } from '../support/pieces.ts'
 import { until } from '../support/until.ts'
 
 // Before the first test, which may run as soon as it is declared: nothing of this may meet its mocked timers.
 const app = await startApp({ BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const LONG_MS = 60_000
-const budget = (totalKib: number, waitMs = LONG_MS) => new ReadBudget({ totalKib, waitMs })
+const budget = (totalKib: number, waitMs = LONG_MS) => new MemoryBudget({ totalKib, waitMs })
 const refused = (error: unknown) => error instanceof HttpError && error.status === 503
 
 /** Who has been let in so far, by name, in that order. */
-function visitors(of: ReadBudget) {
+function visitors(of: MemoryBudget) {
   const entered: string[] = []
   const releases = new Map<string, () => void>()
   const come = (name: string, cost: number) => {
@@ -390,7 +389,7 @@ test('at any time no more is held than there is, who fits is not kept waiting, a
       }
       assert.deepEqual([one.availableKib, one.waiting], [TOTAL, 0])
     }),
-    { numRuns: depth(37, 300) },
+    { numRuns: 300 },
   )
 })
 
@@ -416,7 +415,7 @@ test('however many small reads keep coming, a large one waits for what was held 
         [],
       )
     }),
-    { numRuns: depth(25, 200) },
+    { numRuns: 200 },
   )
 })
 
@@ -606,7 +605,7 @@ test('an answer that is there is charged what it weighs, whatever was charged fo
 })
 
 test('a client that leaves while it waits in line holds nothing when its turn has come', async (t) => {
-  const waitingBudget = new ReadBudget({ totalKib: 1_000, waitMs: LONG_MS })
+  const waitingBudget = new MemoryBudget({ totalKib: 1_000, waitMs: LONG_MS })
   const patient = createApp({ ...app.deps, budget: waitingBudget }, [
     route().get('/held', access('open'), charge(1_000), (c) => sendJson(c, '[]')),
   ])
