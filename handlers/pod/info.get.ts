@@ -6,7 +6,7 @@ import { query } from '../../lib/http/request/validate.ts'
 import { sendPages } from '../../lib/http/response/pages.ts'
 import { route } from '../../lib/http/route.ts'
 import { shownAs } from '../../lib/openapi/declare.ts'
-import { POD_PAGE_ROWS, type PodPlace, PodRecord, readFirstPods, readNextPods } from '../../lib/pods/index.ts'
+import { POD_PAGE_ROWS, type PodCursor, PodRecord, readFirstPods, readNextPods } from '../../lib/pods/index.ts'
 import type { Page } from '../../lib/records/page.ts'
 
 const Query = z.object({
@@ -21,7 +21,7 @@ const Query = z.object({
 const POD_BYTES = 4_096
 const PAGE_KIB = kib(POD_PAGE_ROWS * POD_BYTES)
 
-const firstPage = sharedRead<'true' | 'false', Page<PodPlace>>((db, includeDead) =>
+const firstPage = sharedRead<'true' | 'false', Page<PodCursor>>((db, includeDead) =>
   readFirstPods(db.read, includeDead === 'false'),
 )
 
