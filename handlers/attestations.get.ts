@@ -1,37 +1,32 @@
 import { z } from 'zod'
 import { VERDICTS } from '../lib/attestations/entry.ts'
 import { AttestationPage, readSummaries } from '../lib/attestations/result-list.ts'
-import { access } from '../lib/http/access.ts'
-import { chargeRows } from '../lib/http/charge.ts'
-import { filter, filterText, pageLimit } from '../lib/http/request/fields.ts'
-import { query } from '../lib/http/request/validate.ts'
-import { sendJson } from '../lib/http/response/respond.ts'
-import { route } from '../lib/http/route.ts'
+import { access, chargeRows, filter, filterText, pageLimit, query, route, sendJson } from '../lib/http/index.ts'
 import { afterDigest } from '../lib/images/index.ts'
-import { shownAs } from '../lib/openapi/declare.ts'
+import { documentedAs } from '../lib/openapi/declare.ts'
 
 const DEFAULT_RESULTS = 100
 const MAX_RESULTS = 500
-/** Bytes a result may cost while its list is built (interop-supply-chain 3.10). */
+/** The read budget is charged this for each result. */
 const RESULT_BYTES = 24 * 1_024
 
 const Query = z.object({
-  verdict: shownAs(filterText.pipe(z.enum(VERDICTS).nullable()), {
+  verdict: documentedAs(filterText.pipe(z.enum(VERDICTS).nullable()), {
     type: 'string',
     enum: [...VERDICTS, ''],
-    description: 'Results of this verdict; blank is no filter.',
+    description: 'Only results with this verdict; blank is no filter.',
   }),
-  repository: filter('Results of this repository, by its whole name'),
+  repository: filter('Only results of this repository, by its whole name'),
   limit: pageLimit(DEFAULT_RESULTS, MAX_RESULTS),
   after: afterDigest,
 })
 
 /**
- * GET /attestations: what the latest check of each image found, in short, in the order of the digests (supply-chain, Attestation summary
- * item; interop-supply-chain 3.7).
+ * GET /attestations: a summary of the latest check of each image, by digest
+ * (docs/contract.md#signatures-and-attestations).
  */
 export default route({
-  summary: 'The images that were checked for signatures, with their verdicts',
+  summary: 'List the results of checking images for signatures',
   answer: AttestationPage,
 }).get('/attestations', access('read'), query(Query), chargeRows<typeof Query>(RESULT_BYTES, 1), async (c) => {
   const { verdict, repository, limit, after } = c.req.valid('query')

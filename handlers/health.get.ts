@@ -1,18 +1,14 @@
 import { z } from 'zod'
-import { access } from '../lib/http/access.ts'
-import { HttpError } from '../lib/http/errors.ts'
-import { NoParameters, query } from '../lib/http/request/validate.ts'
-import { respond } from '../lib/http/response/respond.ts'
-import { route } from '../lib/http/route.ts'
+import { access, HttpError, NoParameters, query, respond, route } from '../lib/http/index.ts'
 import { schemaState } from '../sql/migrate/schema-state.ts'
 
 const MAX_WAIT_MS = 500
 
 const plainWord = (...words: string[]) => ({ contentType: 'text/plain', schema: z.enum(words) })
 
-/** GET /health: whether the service can work, in one word of plain text: probes read the status alone. Open. */
+/** GET /health: 200 while the database answers and its schema is current, else 503, as plain text. Needs no token. */
 export default route({
-  summary: 'Whether the service can work, in one word',
+  summary: 'Check whether the service can work',
   answer: plainWord('Healthy!'),
   also: {
     503: {

@@ -1,22 +1,17 @@
 import { z } from 'zod'
 import type { Sql } from '../lib/db/index.ts'
-import { access } from '../lib/http/access.ts'
-import { chargeRows } from '../lib/http/charge.ts'
-import { filter, pageLimit } from '../lib/http/request/fields.ts'
-import { query } from '../lib/http/request/validate.ts'
-import { sendJson } from '../lib/http/response/respond.ts'
-import { route } from '../lib/http/route.ts'
+import { access, chargeRows, filter, pageLimit, query, route, sendJson } from '../lib/http/index.ts'
 import { afterDigest, ImagePage, ImageSummary } from '../lib/images/index.ts'
 import { plainColumns, plainRows } from '../lib/records/index.ts'
 
 const DEFAULT_IMAGES = 100
 const MAX_IMAGES = 500
-/** Bytes an image may cost while its list is built (interop-core 6.1). */
+/** The read budget is charged this for each image. */
 const IMAGE_BYTES = 1_024
 
 const Query = z.object({
-  namespace: filter('Images with containers in this namespace, those alone counted'),
-  repository: filter('Images of this repository'),
+  namespace: filter('Only images with containers in this namespace; counts only these containers'),
+  repository: filter('Only images of this repository'),
   limit: pageLimit(DEFAULT_IMAGES, MAX_IMAGES),
   after: afterDigest,
 })
@@ -37,7 +32,7 @@ function images(sql: Sql, { namespace, repository, limit, after }: Page) {
       where m.repository = ${repository} and m.digest > ${after}
         and exists (select from workload_container w where w.pod_namespace = ${namespace} and w.image_digest = m.digest)
       order by m.digest limit ${max}`
-  // From digest to digest: a namespace has many rows of each.
+  // Steps from digest to digest in the index, since a namespace has many rows of each digest.
   return sql`
       with recursive found (digest) as (
         (select w.image_digest from workload_container w
@@ -46,11 +41,13 @@ function images(sql: Sql, { namespace, repository, limit, after }: Page) {
         select (select w.image_digest from workload_container w
                 where w.pod_namespace = ${namespace} and w.image_digest > f.digest order by w.image_digest limit 1)
         from found f where f.digest is not null)
-      select m.* from (select f.digest from found f where f.digest is not null limit ${max}) f join image m on m.digest = f.digest`
+      select m.*
+      from (select f.digest from found f where f.digest is not null limit ${max}) f
+      join image m on m.digest = f.digest`
 }
 
-/** GET /images: the image inventory in the order of the digests, paged by the last one (interop-core 9.5). */
-export default route({ summary: 'The images of the inventory', answer: ImagePage }).get(
+/** GET /images: the image inventory by digest; `after` is the last digest of a page (docs/contract.md#images). */
+export default route({ summary: 'List the images of the cluster', answer: ImagePage }).get(
   '/images',
   access('read'),
   query(Query),

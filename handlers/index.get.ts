@@ -1,44 +1,52 @@
 import { accepts } from 'hono/accepts'
 import { z } from 'zod'
-import { access } from '../lib/http/access.ts'
-import { NoParameters, query } from '../lib/http/request/validate.ts'
-import { respond, sendJson } from '../lib/http/response/respond.ts'
-import { route } from '../lib/http/route.ts'
+import { access, NoParameters, query, respond, route, sendJson } from '../lib/http/index.ts'
 
 const NAME = 'cluster telemetry broker'
 
-/** Where to begin. What takes a token says so itself. */
-const LINKS = {
-  health: '/health',
-  metrics: '/metrics',
-  openapi: '/openapi.json',
-  version: '/version',
-  pods: '/pod/info',
-  traffic: '/pod/traffic',
-  services: '/svc/info',
-  images: '/images',
-  vulnerabilities: '/vulnerabilities',
-  seccomp: '/seccomp/profiles',
-  compute: '/compute/nodes',
-  nodes: '/node/status',
-}
+/** First links for a newcomer, with what they show. A route that needs a token says so in its own answer. */
+const PAGES = {
+  health: ['/health', 'Health of the broker'],
+  metrics: ['/metrics', 'Metrics for Prometheus'],
+  openapi: ['/openapi.json', 'All routes as OpenAPI'],
+  version: ['/version', 'Version'],
+  pods: ['/pod/info', 'Pods'],
+  traffic: ['/pod/traffic', 'Flows between pods and the world'],
+  services: ['/svc/info', 'Services'],
+  images: ['/images', 'Running images'],
+  vulnerabilities: ['/vulnerabilities', 'Vulnerabilities of images'],
+  seccomp: ['/seccomp/profiles', 'Observed syscalls of workloads'],
+  compute: ['/compute/nodes', 'CPU and memory of nodes'],
+  nodes: ['/node/status', 'Agents on the nodes'],
+} as const
+
+const LINKS = Object.fromEntries(Object.entries(PAGES).map(([name, [path]]) => [name, path]))
 
 const ANSWER = z.object({ name: z.literal(NAME), links: z.record(z.string(), z.string()) })
 const JSON_TEXT = JSON.stringify({ name: NAME, links: LINKS })
 
-// Links are relative: a proxy may have the broker under a path of its own.
-const items = Object.entries(LINKS).map(([what, path]) => `<li><a href="${path.slice(1)}">${path}</a> ${what}</li>`)
+// Links are relative, since a proxy may serve the broker under a path prefix.
+const items = Object.values(PAGES).map(([path, what]) => `<dt><a href="${path.slice(1)}">${path}</a><dd>${what}`)
+const STYLE = `
+:root{color-scheme:light dark}
+body{font:1rem/1.5 system-ui,sans-serif;max-width:40rem;margin:2.5rem auto;padding:0 1rem}
+h1{font-size:1.6rem;line-height:1.2}
+code,a{font-family:ui-monospace,monospace}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.5rem 1.5rem}
+dd{margin:0}
+@media(max-width:32rem){dl{display:block}dd{margin:0 0 .75rem}}
+`
 const PAGE = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${NAME}</title>
-<style>body{font:1rem/1.6 system-ui,sans-serif;max-width:40rem;margin:3rem auto;padding:0 1rem}li{color:#555}a{font-family:monospace}</style>
+<style>${STYLE}</style>
 <h1>${NAME}</h1>
-<p>It serves JSON. Where tokens are set, all but the first two links take one: <code>Authorization: Bearer TOKEN</code>.</p>
-<ul>
+<p>This server answers JSON. If tokens are set, all links but the first two need one: <code>Authorization: Bearer&nbsp;TOKEN</code>.</p>
+<dl>
 ${items.join('\n')}
-</ul>
+</dl>
 </html>
 `
 
@@ -49,10 +57,10 @@ const PAGE_HEADERS = {
   vary: 'accept',
 }
 
-/** GET /: links to begin with, as a page for a browser. Open, and the same for everybody. */
+/** GET /: links to the main routes; an HTML page where `Accept` prefers one. Needs no token. */
 export default route({
-  summary: 'Links to begin with',
-  description: 'A short page where `Accept` prefers `text/html`, else JSON.',
+  summary: 'Get links to the main routes',
+  description: 'Returns a short HTML page if `Accept` prefers `text/html`, else JSON.',
   answer: [ANSWER, { contentType: HTML, schema: z.string() }],
   database: false,
   tag: 'operations',

@@ -1,12 +1,10 @@
 import { z } from 'zod'
-import { access } from '../lib/http/access.ts'
-import { NoParameters, query } from '../lib/http/request/validate.ts'
-import { route } from '../lib/http/route.ts'
+import { access, NoParameters, query, route } from '../lib/http/index.ts'
 import { sendMetrics } from '../lib/telemetry/scrape.ts'
 
-/** GET /metrics: the Prometheus text format (interop-core 1.10). Open, never fails. */
+/** GET /metrics: metrics in the Prometheus text format. Needs no token and never fails. */
 export default route({
-  summary: 'Metrics in the text format of Prometheus',
+  summary: 'Get metrics in the Prometheus text format',
   answer: { contentType: 'text/plain', schema: z.string() },
   database: false,
 }).get('/metrics', access('open'), query(NoParameters, { unknown: 'ignored' }), sendMetrics)

@@ -1,13 +1,10 @@
 import { z } from 'zod'
-import { access } from '../lib/http/access.ts'
-import { NoParameters, query } from '../lib/http/request/validate.ts'
-import { sendJson } from '../lib/http/response/respond.ts'
-import { route } from '../lib/http/route.ts'
+import { access, NoParameters, query, route, sendJson } from '../lib/http/index.ts'
 
 const answer = z.looseObject({ openapi: z.string().regex(/^3\.1\./), paths: z.record(z.string(), z.unknown()) })
 
-/** GET /openapi.json: this API as an OpenAPI 3.1 document, made once from the declarations that the routes run on. */
-export default route({ summary: 'This document', answer, database: false }).get(
+/** GET /openapi.json: the OpenAPI 3.1 document, built once from the declarations of the routes. */
+export default route({ summary: 'Get the OpenAPI document', answer, database: false }).get(
   '/openapi.json',
   access('read'),
   query(NoParameters, { unknown: 'ignored' }),

@@ -1,9 +1,5 @@
 import { z } from 'zod'
-import { access } from '../lib/http/access.ts'
-import { wireTime } from '../lib/http/request/fields.ts'
-import { NoParameters, query } from '../lib/http/request/validate.ts'
-import { sendJson } from '../lib/http/response/respond.ts'
-import { route } from '../lib/http/route.ts'
+import { access, NoParameters, query, route, sendJson, wireTime } from '../lib/http/index.ts'
 import { isUpdateAvailable, type Releases } from '../lib/telemetry/check-in.ts'
 import { parseNaive } from '../lib/time/timestamp.ts'
 import { VERSION } from '../lib/version.ts'
@@ -16,7 +12,7 @@ const VersionRecord = z
     latest: z
       .record(z.string(), z.string())
       .nullable()
-      .describe('The latest version of each component, of the last check-in.'),
+      .describe('The latest version of each component, from the last version check.'),
     checked_at: wireTime.nullable(),
     update_available: z.boolean(),
   })
@@ -27,8 +23,8 @@ interface LastAnswer {
   checked_at: string | null
 }
 
-/** GET /version: what runs, and what the last check-in of any replica learnt (core-telemetry, Version record). */
-export default route({ summary: 'The running version and the latest releases', answer: VersionRecord }).get(
+/** GET /version: the running version, and the latest releases as the last check of any replica found them. */
+export default route({ summary: 'Get the running version and the latest releases', answer: VersionRecord }).get(
   '/version',
   access('read'),
   query(NoParameters, { unknown: 'ignored' }),

@@ -1,11 +1,6 @@
 import { z } from 'zod'
-import { access } from '../lib/http/access.ts'
-import { chargeRows } from '../lib/http/charge.ts'
-import { filter, pageLimit } from '../lib/http/request/fields.ts'
-import { query } from '../lib/http/request/validate.ts'
-import { sendJson } from '../lib/http/response/respond.ts'
-import { route } from '../lib/http/route.ts'
-import { shownAs } from '../lib/openapi/declare.ts'
+import { access, chargeRows, filter, pageLimit, query, route, sendJson } from '../lib/http/index.ts'
+import { documentedAs } from '../lib/openapi/declare.ts'
 import { cursor, cursorText } from '../lib/supply-chain/cursor.ts'
 import { epssMin, fixable, kev, packageName, vulnId } from '../lib/supply-chain/filters.ts'
 import { SEVERITIES, severities } from '../lib/supply-chain/severity.ts'
@@ -13,20 +8,20 @@ import { readSummary, VulnerabilityPage } from '../lib/supply-chain/summary.ts'
 
 const DEFAULT_VULNERABILITIES = 100
 const MAX_VULNERABILITIES = 500
-/** Bytes a vulnerability may cost while its list is built: 32 other ids of 128 bytes, and all else. */
+/** The read budget is charged this for each vulnerability: 32 aliases of 128 bytes, and the rest. */
 const VULNERABILITY_BYTES = 6 * 1_024
 
 const Query = z.object({
   severity: severities,
   fixable,
-  running: shownAs(
+  running: documentedAs(
     z
       .enum(['true', 'false'])
       .transform((value) => value === 'true')
       .default(false),
-    { type: 'boolean', default: false, description: 'With `true` only what a running workload has.' },
+    { type: 'boolean', default: false, description: 'With `true`, only vulnerabilities of running workloads.' },
   ),
-  namespace: filter('Only what this namespace has, its images and workloads alone counted'),
+  namespace: filter('Only vulnerabilities of this namespace; counts only its images and workloads'),
   vuln_id: vulnId,
   package: packageName,
   kev,
@@ -36,11 +31,12 @@ const Query = z.object({
 })
 
 /**
- * GET /vulnerabilities: the vulnerabilities of the images that workloads run or ran, the most severe first, then by id (interop-supply-chain
- * 3.5). They are read off the summary, whose age it tells: what a list costs does not depend on how many findings there are.
+ * GET /vulnerabilities: vulnerabilities of the images that workloads run or ran, most severe first, then by id
+ * (docs/contract.md#findings). It reads a summary that a job keeps current, so its cost does not depend on the number
+ * of findings; `computedAt` is the summary's age.
  */
 export default route({
-  summary: 'The vulnerabilities of the cluster or of a namespace',
+  summary: 'List the vulnerabilities of the cluster or of a namespace',
   answer: VulnerabilityPage,
 }).get(
   '/vulnerabilities',

@@ -1,4 +1,6 @@
-/** The process: configuration, database, app, listen, jobs, drain. The one file of lib/ that knows handlers/ and jobs/. */
+/**
+ * The process: configuration, database, app, listen, jobs, drain. The one file of lib/ that knows handlers/ and jobs/.
+ */
 import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
@@ -27,27 +29,27 @@ import type { StopSignals } from './process/stop-signals.ts'
 import { watchAttributed, watchDenialWorkloads } from './seccomp/denials/index.ts'
 import { watchMemory } from './traffic/index.ts'
 
-// The default lets the heap grow fourfold between collections on a large machine: 530 MiB at full load where this needs half. The start
-// script has `--v8-pool-size=1` beside it, which cannot be set from here: with the usual four threads that mark the heap, requests
-// on two cores wait for 150 ms at every collection. So it is with what the script tells malloc: otherwise glibc comes to keep bodies and lists
-// that were let go of among what is in use, some 50 MiB after a storm of the largest.
+// By default the heap may grow fourfold between collections on a large machine: 530 MiB at full load, twice what this
+// setting needs. Two more settings are in the start script, because they cannot be set from here: `--v8-pool-size=1`
+// (with four marking threads, requests on two cores wait 150 ms at every collection) and `MALLOC_ARENA_MAX=2` (glibc
+// would keep some 50 MiB of freed bodies after a burst of the largest).
 setFlagsFromString('--heap-growing-percent=50')
 
-/** For so long a repeat of a flow that was just deleted, or lost with its server, may still be taken for a duplicate. */
+/** A repeat of a flow that was just deleted, or lost with its server, may be dropped as a duplicate for this long. */
 const ASK_FOR_MEMORY_MS = 1_000
 
-/** Kubernetes goes on sending to a pod for a moment after it was told to stop. */
+/** Kubernetes still sends requests to a pod for a moment after SIGTERM. */
 const ENDPOINTS_PROPAGATION_MS = 3_000
 const FINISH_REQUESTS_MS = 10_000
-/** A scrape is all that may be under way there. */
+/** Time for scrapes on the admin port to finish. */
 const FINISH_SCRAPES_MS = 1_000
-/** What is queued for the evaluator then. */
+/** Time to forward the queue to the evaluator. */
 const DRAIN_AUDIT_MS = 2_000
-/** What a batch is given to end. */
+/** Time for the running batch of a job to end. */
 const STOP_JOBS_MS = 5_000
 const END_DATABASE_MS = 2_000
 
-/** Resolves when the signal to stop has come and what was under way is over. */
+/** Resolves after a stop signal, once running work has ended. */
 async function serve(
   config: Config,
   tokens: Tokens,
@@ -104,7 +106,7 @@ async function serve(
   await db.end(END_DATABASE_MS)
 }
 
-/** Without tokens, and where no address is told, for this machine alone; then names of others are refused, too. */
+/** Listens for the API: without tokens and LISTEN_ADDR on loopback only, and only by the names of this machine. */
 async function listenForApi(
   { listen: addresses, isLoopbackOnly }: Config,
   { fetch }: ReturnType<typeof createApp>,

@@ -39,7 +39,7 @@ Every value of [the chart](../wrangler-free-deploy/chart/README.md): what it is 
 makes this page out of [values.yaml](../wrangler-free-deploy/chart/values.yaml), its schema and the templates, and a test compares them.
 
 *Variables* are those that a value sets, or decides to set, in the environment of the broker, or of the program that is named; the broker's own table
-is in [README](../README.md), that of the edge proxy in [its README](../wrangler-free-deploy/edge/README.md). Jobs and migration have those of the
+is in [configuration.md](configuration.md), that of the edge proxy in [its README](../wrangler-free-deploy/edge/README.md). Jobs and migration have those of the
 broker. A value that is not here, or is not what it must be, is refused by Helm before anything is installed. So are values that do not go together:
 the refusal names them and says why.`
 

@@ -9,21 +9,15 @@ import {
   requireAlone,
   requireWhole,
 } from '../../lib/admission/index.ts'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { filter, saysYes } from '../../lib/http/request/fields.ts'
-import { query } from '../../lib/http/request/validate.ts'
-import { leaving } from '../../lib/http/response/client-gone.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
-import { shownAs } from '../../lib/openapi/declare.ts'
-import { POLICY_FORMAT_NAMES, policyFormatNamed, shownPolicyFormat } from '../../lib/supply-chain/index.ts'
+import { access, charge, clientLeft, filter, kib, query, route, saysYes, sendJson } from '../../lib/http/index.ts'
+import { documentedAs } from '../../lib/openapi/declare.ts'
+import { POLICY_FORMAT_NAMES, policyFormatNamed, toWirePolicyFormat } from '../../lib/supply-chain/index.ts'
 
 const CONTENT_TYPE = 'application/yaml'
 
 const Query = z
   .object({
-    format: shownAs(
+    format: documentedAs(
       z
         .string()
         .default('policy-engine-a')
@@ -40,7 +34,7 @@ const Query = z
         description: 'The engine that the policies are for: Kyverno, policy-controller of sigstore, or the evaluator.',
       },
     ),
-    mode: shownAs(
+    mode: documentedAs(
       z
         .enum(['audit', '', 'enforce'], 'expected audit or enforce')
         .transform((mode) => mode === 'enforce')
@@ -50,22 +44,25 @@ const Query = z
         enum: ['audit', '', 'enforce'],
         default: 'audit',
         description:
-          'Whether images that do not comply are only told of, or denied; empty is `audit`. Not `enforce` for `native`.',
+          '`audit` reports images that do not comply, `enforce` denies them; empty is `audit`. `native` has no ' +
+          '`enforce`.',
       },
     ),
     namespace: filter(
-      'Only images that containers of this namespace run, in policies that bind this namespace alone where their engine can',
+      'Only images that run in this namespace, in policies that bind this namespace alone if the engine can',
     ),
-    acknowledgePartial: shownAs(z.string().default('').transform(saysYes), {
-      type: 'string',
-      default: 'false',
-      description: '`true`, `1`, `yes` or `on`: enforce although some running images are not covered.',
-    }),
-    acknowledgeClusterWide: shownAs(z.string().default('').transform(saysYes), {
+    acknowledgePartial: documentedAs(z.string().default('').transform(saysYes), {
       type: 'string',
       default: 'false',
       description:
-        '`true`, `1`, `yes` or `on`: enforce a policy of policy-controller, which has no namespace, although other namespaces run images of the same names.',
+        '`true`, `1`, `yes` or `on`: generate an enforcing policy although some running images are not covered.',
+    }),
+    acknowledgeClusterWide: documentedAs(z.string().default('').transform(saysYes), {
+      type: 'string',
+      default: 'false',
+      description:
+        '`true`, `1`, `yes` or `on`: generate an enforcing policy of policy-controller, which binds the whole ' +
+        'cluster, although other namespaces run images of the same names.',
     }),
   })
   .refine(({ format, mode }) => format !== 'native' || !mode, {
@@ -73,15 +70,25 @@ const Query = z
     message: 'the evaluator enforces nothing: expected audit',
   })
 
-/** GET /attestations/policy: admission policies of what running images are signed by (interop-supply-chain, section 4). */
+/** GET /attestations/policy: admission policies from the signers of the running images (docs/contract.md#policies). */
 export default route({
-  summary: 'Admission policies for the images that run, by who signed them',
+  summary: 'Generate admission policies from the signers of the running images',
   description:
-    'A repository is covered when each of its running images verified. Who signed was observed, not vetted: comments above the policies name each identity, for review, and each repository that is not covered, with the reason. The same state gives the same text. With `namespace`, Kyverno is given policies that match that namespace alone; those of policy-controller bind the whole cluster, accept who signed images of the same names elsewhere, and say so.',
+    'A repository is covered if each of its running images is verified. Signers were observed, not vetted: comments' +
+    ' above the policies list each identity for review, and each repository that is not covered, with the reason. ' +
+    'The same state gives the same text. With `namespace`, policies for Kyverno match that namespace alone; ' +
+    'policies for policy-controller bind the whole cluster, accept the signers of images of the same names in other' +
+    ' namespaces, and say so in a comment.',
   answer: { contentType: CONTENT_TYPE, schema: z.string() },
   also: {
-    409: 'A policy that enforces would not cover every running image; the text names each repository and why. `acknowledgePartial=true` generates it all the same. Or one of policy-controller, made for a namespace, would bind others that run images of the same names; the text names them. `acknowledgeClusterWide=true` generates it all the same.',
-    422: `More than ${MAX_CONTAINERS} containers run, or the policies would be longer than ${MAX_POLICY_BYTES} bytes: ask for one namespace.`,
+    409:
+      'An enforcing policy would not cover every running image; the text lists the repositories and the reasons, ' +
+      'and `acknowledgePartial=true` generates it anyway. Or a policy of policy-controller for one namespace would ' +
+      'bind other namespaces that run images of the same names; the text lists them, and ' +
+      '`acknowledgeClusterWide=true` generates it anyway.',
+    422:
+      `More than ${MAX_CONTAINERS} containers run, or the policies would be longer than ${MAX_POLICY_BYTES} bytes: ` +
+      `ask for one namespace.`,
   },
 }).get(
   '/attestations/policy',
@@ -98,14 +105,14 @@ export default route({
       retentionDays: config.attestationRetentionDays,
     }
     const hold = (bytes: number) => c.get('share')?.grow(FIRST_BYTES + bytes)
-    const coverage = await readCoverage(db.read, scope, hold, leaving(c))
-    // The plan has of each container, signer and digest one more.
+    const coverage = await readCoverage(db.read, scope, hold, clientLeft(c))
+    // The plan holds another copy of each container, signer and digest.
     const plannedBytes = 2 * coverage.heldBytes
     await hold(plannedBytes)
     const plan = await planOf(coverage)
     if (isEnforced && !acknowledgePartial) requireWhole(plan)
     if (isEnforced && !acknowledgeClusterWide) requireAlone(plan)
-    const shownFormat = shownPolicyFormat(format, config.wireNames)
+    const shownFormat = toWirePolicyFormat(format, config.wireNames)
     const options = { format, shownFormat, isEnforced, namespace, annotationPrefix: config.annotationPrefix }
     const policies = await generate(plan, options, (bytes) => hold(plannedBytes + bytes))
     return sendJson(c, policies, { 'content-type': CONTENT_TYPE })

@@ -1,10 +1,5 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { chargeRows } from '../../lib/http/charge.ts'
-import { pageLimit, text, wireTime } from '../../lib/http/request/fields.ts'
-import { query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, chargeRows, pageLimit, query, route, sendJson, text, wireTime } from '../../lib/http/index.ts'
 import { plainColumns, plainRows } from '../../lib/records/index.ts'
 
 const DEFAULT_ROWS = 100
@@ -14,7 +9,6 @@ const ROW_BYTES = 1_024
 const VERDICTS = ['Allow', 'WouldDeny'] as const
 const DIRECTIONS = ['Ingress', 'Egress'] as const
 
-/** One of the words; an empty value is no filter. */
 const VerdictRow = z
   .strictObject({
     id: z.int(),
@@ -36,22 +30,25 @@ const VerdictRow = z
 
 const COLUMNS = plainColumns(VerdictRow, 'a')
 
+/** One of the words; an empty value is no filter. */
 const filter = (words: readonly string[]) =>
   z
     .enum(['', ...words], { error: ({ input }) => `${JSON.stringify(input)} is not one of ${words.join(', ')}` })
     .default('')
 
 const Query = z.object({
-  policy: text.describe('Of the policy of this name; empty is no filter.').optional(),
-  namespace: text.describe('Of policies of this namespace; empty are those of cluster-wide policies.').optional(),
-  verdict: filter(VERDICTS).describe('Of this verdict; empty is no filter.'),
-  direction: filter(DIRECTIONS).describe('Of this direction; empty is no filter.'),
+  policy: text.describe('Only verdicts of the policy with this name; empty is no filter.').optional(),
+  namespace: text
+    .describe('Only verdicts of policies of this namespace; empty means cluster-wide policies.')
+    .optional(),
+  verdict: filter(VERDICTS).describe('Only this verdict; empty is no filter.'),
+  direction: filter(DIRECTIONS).describe('Only this direction; empty is no filter.'),
   limit: pageLimit(DEFAULT_ROWS, MAX_ROWS),
 })
 
-/** GET /audit/verdicts: verdicts, newest first (core-telemetry, Audit verdicts). Without a filter, of all policies. */
+/** GET /audit/verdicts: verdicts of the policy evaluator, newest first (docs/contract.md#verdicts). */
 export default route({
-  summary: 'The newest verdicts of the policy evaluator',
+  summary: 'List the newest verdicts of the policy evaluator',
   answer: z.array(VerdictRow).max(MAX_ROWS),
 }).get(
   '/audit/verdicts',
@@ -60,7 +57,8 @@ export default route({
   chargeRows<typeof Query>(ROW_BYTES),
   async (c) => {
     const { policy, namespace, verdict, direction, limit } = c.req.valid('query')
-    // Each outcome is a run of an index in the order of the list: at most four are merged, none is read past the limit. The oldest may be no longer kept.
+    // The index has each verdict and direction in the order of the list: at most four ranges are merged, none is read
+    // past the limit. Rows past their retention may still be there.
     const { db, config } = c.get('deps')
     const rows = await db.read((sql) =>
       sql`
@@ -74,7 +72,8 @@ export default route({
       ${namespace === undefined ? sql`` : sql`and a.policy_namespace = ${namespace}`}
     order by a.observed_at desc, a.id desc
     limit ${limit}) a
-  where ${verdict} in ('', v.verdict) and ${direction} in ('', d.direction) and a.observed_at >= retention_start(${config.auditRetentionDays})
+  where ${verdict} in ('', v.verdict) and ${direction} in ('', d.direction)
+    and a.observed_at >= retention_start(${config.auditRetentionDays})
   order by a.observed_at desc, a.id desc
   limit ${limit}`.raw(),
     )

@@ -1,8 +1,5 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { NoParameters, query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, NoParameters, query, route, sendJson } from '../../lib/http/index.ts'
 import { PLATFORM_WORDS, readEnvironment } from '../../lib/nodes/index.ts'
 
 const { cni, ip_family, provider, distro, node_os } = PLATFORM_WORDS
@@ -15,12 +12,12 @@ const Environment = z
     distro: z.enum(distro),
     node_os: z.enum(node_os),
     policy_enforcement: z.enum(['enforced', 'unenforced', 'mixed', 'unknown']),
-    nodes: z.int().min(0).describe('Nodes that said something.'),
+    nodes: z.int().min(0).describe('Nodes that posted facts.'),
   })
   .meta({ id: 'Environment' })
 
-/** GET /cluster/environment: the platform that the nodes of the cluster run on; what nobody knows is `unknown` (interop-core 1.8). */
-export default route({ summary: 'The platform that the nodes of the cluster run on', answer: Environment }).get(
+/** GET /cluster/environment: the platform of the cluster, from the facts of its nodes (docs/contract.md#node-facts). */
+export default route({ summary: 'Get the platform of the cluster', answer: Environment }).get(
   '/cluster/environment',
   access('read'),
   query(NoParameters, { unknown: 'ignored' }),

@@ -7,14 +7,9 @@ import {
   Pair,
   readContention,
 } from '../../lib/compute/index.ts'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { clamped, filter } from '../../lib/http/request/fields.ts'
-import { query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, charge, clamped, filter, kib, query, route, sendJson } from '../../lib/http/index.ts'
 
-/** Bytes a row may cost while its list is built (interop-profiling 3.3). */
+/** The read budget is charged this for each row. */
 const ROW_BYTES = 1_024
 
 const Query = z
@@ -29,12 +24,14 @@ const Contention = z
   .strictObject({
     pairs: z
       .array(Pair)
-      .describe(`By victim, the longest wait first: at most ${MAX_PAIRS_OF_VICTIM} of each, and ${MAX_PAIRS} in all.`),
+      .describe(
+        `By victim, the longest wait first: at most ${MAX_PAIRS_OF_VICTIM} of a victim, and ${MAX_PAIRS} in all.`,
+      ),
   })
   .meta({ id: 'ComputeContention' })
 
-/** GET /compute/contention: who made whom wait, minute by minute (workload-profiling, Compute; interop-profiling 3.3, P15, P16, P30). */
-export default route({ summary: 'Who made the containers of a namespace or node wait', answer: Contention }).get(
+/** GET /compute/contention: which container waited for which culprit, minute by minute (docs/contract.md#compute). */
+export default route({ summary: 'List what the containers of a namespace or node waited for', answer: Contention }).get(
   '/compute/contention',
   access('read'),
   query(Query),

@@ -1,25 +1,21 @@
 import { z } from 'zod'
 import { Findings, findingsOf, MAX_BYTES, thresholdsOf, WITHOUT_HISTORY } from '../../lib/compute/findings/index.ts'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { filter } from '../../lib/http/request/fields.ts'
-import { query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, charge, filter, kib, query, route, sendJson } from '../../lib/http/index.ts'
 
 const Query = z.object({
-  namespace: filter('Containers of pods of this namespace'),
-  node: filter('Containers on this node'),
+  namespace: filter('Only containers of this namespace'),
+  node: filter('Only containers on this node'),
 })
 
 /**
- * GET /compute/findings: which containers wait for CPU or memory, and for whom (workload-profiling, Compute finding; interop-profiling 3.4). Without
- * history nothing is known, and nothing is read.
+ * GET /compute/findings: containers that wait for CPU or memory, and the culprit (docs/contract.md#compute). Findings
+ * are computed from the history; if that is switched off, nothing is read.
  */
 export default route({
-  summary: 'Which containers wait for CPU or memory, and for whom',
+  summary: 'List the containers that wait for CPU or memory, and why',
   description:
-    'Found in the minutes of the last five. Both filters hold; without any, the whole cluster is looked at. `truncated` says that there was too much to look at all of it: narrow the scope then.',
+    'Computed from the last five minutes. Both filters combine; without any, the whole cluster is searched. If ' +
+    '`truncated` is true, not everything could be searched: narrow the scope.',
   answer: Findings,
 }).get(
   '/compute/findings',

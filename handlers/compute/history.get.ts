@@ -1,13 +1,8 @@
 import { z } from 'zod'
 import { countContainers, HistoryRow, MAX_HISTORY, MAX_MINUTES, readHistory } from '../../lib/compute/index.ts'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { clamped, pathText } from '../../lib/http/request/fields.ts'
-import { params, query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, charge, clamped, kib, params, pathText, query, route, sendJson } from '../../lib/http/index.ts'
 
-/** Bytes a row may cost while its list is built: as it was read, and as JSON, most of which is its keys. */
+/** The read budget is charged this for each row: as read, and as JSON, which is mostly keys. */
 const ROW_BYTES = 2_048
 
 const Params = z.object({ pod_uid: pathText.describe('The uid of a pod') })
@@ -17,15 +12,17 @@ const History = z
   .strictObject({
     rows: z
       .array(HistoryRow)
-      .describe('The oldest first; of more than a row a minute for each container, or 20000, the newest.'),
+      .describe(
+        'Oldest first. If there are more rows than one a minute and container, or than 20000, only the newest.',
+      ),
   })
   .meta({ id: 'ComputeHistory' })
 
 /**
- * GET /compute/history/{pod_uid}: what the containers of a pod did (workload-profiling, Compute; interop-profiling 3.3). Unknown uids have no rows.
- * Charged is what the containers can come to, which a look-up tells.
+ * GET /compute/history/{pod_uid}: the history of the containers of a pod (docs/contract.md#compute). An unknown uid has
+ * no rows. The charge follows from the number of containers, which is looked up first.
  */
-export default route({ summary: 'The history of the containers of a pod', answer: History }).get(
+export default route({ summary: 'Get the compute history of a pod', answer: History }).get(
   '/compute/history/:pod_uid',
   access('read'),
   params(Params),

@@ -1,35 +1,38 @@
 import { z } from 'zod'
 import { LatestContainer, LatestNode, MAX_LATEST, readLatest } from '../../lib/compute/index.ts'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { text } from '../../lib/http/request/fields.ts'
-import { query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
-import { shownAs } from '../../lib/openapi/declare.ts'
+import { access, charge, kib, query, route, sendJson, text } from '../../lib/http/index.ts'
+import { documentedAs } from '../../lib/openapi/declare.ts'
 
-/** Bytes a row may cost while its list is built (interop-profiling 3.3). */
+/** The read budget is charged this for each row. */
 const ROW_BYTES = 1_024
 
 const Query = z.object({
-  namespace: shownAs(
+  namespace: documentedAs(
     text.refine((name) => name.trim() !== '', 'expected a namespace'),
-    { type: 'string', pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$', description: 'Whose containers; not blank.' },
+    {
+      type: 'string',
+      pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$',
+      description: 'The namespace of the containers; not blank.',
+    },
   ),
 })
 
 const Latest = z
   .strictObject({
     containers: z.array(LatestContainer).describe(`By pod and container; at most ${MAX_LATEST}.`),
-    nodes: z.array(LatestNode).describe('Those that host them, by name.'),
+    nodes: z.array(LatestNode).describe('The nodes that host them, by name.'),
   })
   .meta({ id: 'ComputeLatest' })
 
-/** GET /compute/latest: the latest sample of each container of a namespace that lives, and the nodes that host them. */
+/**
+ * GET /compute/latest: the latest sample of each live container of a namespace, and their nodes
+ * (docs/contract.md#compute).
+ */
 export default route({
-  summary: 'The latest sample of each container of a namespace',
+  summary: 'List the latest compute samples of a namespace',
   description:
-    'Containers that live: their sample is younger than three of its intervals and a minute, by the clock of the agent and that of the broker, and their pod is not dead.',
+    'A container is listed while its sample is younger than three of its intervals plus a minute, by the clocks of ' +
+    'both agent and broker, and its pod is not dead.',
   answer: Latest,
 }).get('/compute/latest', access('read'), query(Query), charge(kib(MAX_LATEST * ROW_BYTES)), async (c) =>
   sendJson(c, await readLatest(c.get('deps').db, c.req.valid('query').namespace)),

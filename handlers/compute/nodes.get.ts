@@ -1,17 +1,13 @@
 import { z } from 'zod'
 import { LatestNode, readNodes } from '../../lib/compute/index.ts'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { NoParameters, query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, charge, kib, NoParameters, query, route, sendJson } from '../../lib/http/index.ts'
 
 const CHARGE_KIB = kib(512 * 1_024)
 
 const Nodes = z.strictObject({ nodes: z.array(LatestNode).describe('By name.') }).meta({ id: 'ComputeNodes' })
 
-/** GET /compute/nodes: the latest sample of every node (workload-profiling, Compute; interop-profiling 3.3). */
-export default route({ summary: 'The latest sample of every node', answer: Nodes }).get(
+/** GET /compute/nodes: the latest sample of every node (docs/contract.md#compute). */
+export default route({ summary: 'List the latest compute sample of every node', answer: Nodes }).get(
   '/compute/nodes',
   access('read'),
   query(NoParameters),

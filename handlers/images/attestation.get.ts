@@ -1,24 +1,20 @@
 import { z } from 'zod'
 import { AttestationResult, readResult } from '../../lib/attestations/stored-result.ts'
-import { access } from '../../lib/http/access.ts'
-import { charge } from '../../lib/http/charge.ts'
-import { noData } from '../../lib/http/errors.ts'
-import { NoParameters, params, query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, charge, NoParameters, noData, params, query, route, sendJson } from '../../lib/http/index.ts'
 import { digest } from '../../lib/images/index.ts'
 
-/** What a result may cost while it is read, redacted and sent (interop-supply-chain 3.10). */
+/** The read budget is charged this for a result as read, redacted and sent. */
 const RESULT_KIB = 512
 
 const Params = z.object({ digest })
 
 /**
- * GET /images/{digest}/attestation: what the latest check of an image for signatures and attestations found (supply-chain, Attestation result;
- * interop-supply-chain 3.7); 404 `No data found` for one that was never checked, which is not the same as unsigned.
+ * GET /images/{digest}/attestation: the latest result of checking an image for signatures
+ * (docs/contract.md#signatures-and-attestations). An image that was never checked is 404, which is not the same as
+ * unsigned.
  */
 export default route({
-  summary: 'The signatures and attestations of an image, as they were last checked',
+  summary: 'Get the signatures and attestations of an image',
   answer: AttestationResult,
   also: { 404: 'No result for this digest: `No data found`.' },
   tag: 'attestations',

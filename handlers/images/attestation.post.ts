@@ -1,17 +1,20 @@
 import { z } from 'zod'
 import { postedResult, resultAnswers, storeResult } from '../../lib/attestations/index.ts'
-import { access } from '../../lib/http/access.ts'
-import { params } from '../../lib/http/request/validate.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, params, route } from '../../lib/http/index.ts'
 import { digest } from '../../lib/images/index.ts'
 
 const Params = z.object({ digest })
 
-/** POST /images/{digest}/attestation: stores what checking an image for signatures and attestations gave (supply-chain, States). */
+/**
+ * POST /images/{digest}/attestation: stores a result of checking an image
+ * (docs/contract.md#signatures-and-attestations).
+ */
 export default route({
-  summary: 'Stores what checking an image for signatures and attestations gave',
+  summary: 'Store the result of checking an image for signatures',
   description:
-    'A strictly newer result replaces another one. The same result again is 200, whenever it was checked. One that is sent as verified but names no signer is stored unverified, and the verdict derived again where none is left.',
+    'A strictly newer result replaces the stored one. The same result is 200, whenever it was checked. A signature ' +
+    'sent as verified that names no signer is stored as unverified; if no verified signature is left, the verdict ' +
+    'is derived again.',
   answer: null,
   also: resultAnswers,
 }).post('/images/:digest/attestation', access('supplychain'), params(Params), postedResult, (c) => {

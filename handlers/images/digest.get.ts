@@ -1,15 +1,10 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { noData } from '../../lib/http/errors.ts'
-import { NoParameters, params, query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, charge, kib, NoParameters, noData, params, query, route, sendJson } from '../../lib/http/index.ts'
 import { digest, ImageRecord, ImageSelf, ImageWorkload } from '../../lib/images/index.ts'
 import { plainColumns, plainRow, plainRows } from '../../lib/records/index.ts'
 
 const MAX_WORKLOADS = 500
-/** Bytes a workload may cost while its list is built (interop-core 6.1). */
+/** The read budget is charged this for each workload. */
 const WORKLOAD_BYTES = 2_048
 const CHARGE_KIB = kib((MAX_WORKLOADS + 2) * WORKLOAD_BYTES)
 
@@ -19,9 +14,11 @@ const IMAGE = plainColumns(ImageSelf, 'm')
 const IMAGE_COLUMNS = Object.keys(ImageSelf.shape).length
 const WORKLOAD = plainColumns(ImageWorkload, 'w')
 
-/** GET /images/{digest}: an image, and the containers that run or ran it, the running first (interop-core 9.5); 404 `No data found`. */
+/**
+ * GET /images/{digest}: an image and the containers that run or ran it, running ones first (docs/contract.md#images).
+ */
 export default route({
-  summary: 'An image and the containers that run it or ran it',
+  summary: 'Get an image and the containers that run it',
   answer: ImageRecord,
   also: { 404: 'No data found' },
 }).get('/images/:digest', access('read'), params(Params), query(NoParameters), charge(CHARGE_KIB), async (c) => {

@@ -1,9 +1,5 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { chargeRows } from '../../lib/http/charge.ts'
-import { params, query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, chargeRows, params, query, route, sendJson } from '../../lib/http/index.ts'
 import { digest } from '../../lib/images/index.ts'
 import {
   after,
@@ -20,13 +16,14 @@ const Params = z.object({ digest })
 const Query = z.object({ kind, limit, after, window_hours: windowHours })
 
 /**
- * GET /images/{digest}/runtime: the files that ran of an image, each over all workloads that ran it, and who watches the image
- * (workload-profiling, Runtime inventory; interop-profiling 2.2). Always 200.
+ * GET /images/{digest}/runtime: the files of an image that ran, over all its workloads (docs/contract.md#executables).
+ * Always 200.
  */
 export default route({
-  summary: 'The files that ran of an image in all its workloads, and how many of its containers are watched',
+  summary: 'List the files of an image that ran',
   description:
-    'A page may have fewer entries than `limit` and not be the last: one that many workloads share is read in more of them.',
+    '`coverage` counts the containers of the image that are watched. A page may have fewer entries than `limit` and' +
+    ' not be the last, where many workloads share the image.',
   answer: ImageRuntime,
 }).get(
   '/images/:digest/runtime',

@@ -1,16 +1,23 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { HttpError } from '../../lib/http/errors.ts'
-import { params, query } from '../../lib/http/request/validate.ts'
-import { asArray, between, pageByPage } from '../../lib/http/response/pages.ts'
-import { sendJson, sendPieces } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import {
+  access,
+  asArray,
+  between,
+  charge,
+  HttpError,
+  kib,
+  pageByPage,
+  params,
+  query,
+  route,
+  sendJson,
+  sendPieces,
+} from '../../lib/http/index.ts'
 import { digest } from '../../lib/images/index.ts'
 import { CycloneDx, countComponents, PAGE_COMPONENTS, readCycloneDx } from '../../lib/supply-chain/cyclonedx.ts'
 import { reportDigest, source } from '../../lib/supply-chain/filters.ts'
 
-/** Bytes a component may cost while the document is built (interop-supply-chain 3.10). */
+/** The read budget is charged this for each component. */
 const COMPONENT_BYTES = 20 * 1_024
 const CONTENT_TYPE = 'application/vnd.cyclonedx+json'
 
@@ -24,13 +31,15 @@ const choice = ({ source, report_digest: reportDigest }: z.output<typeof Query>)
 const noSbom = () => new HttpError(404, 'No SBOM for this image')
 
 /**
- * GET /images/{digest}/sbom/cyclonedx: the SBOM that GET /images/{digest}/sbom reads, as one document to download (interop-supply-chain 3.4). It
- * is charged by the number of its components, which has to be read first.
+ * GET /images/{digest}/sbom/cyclonedx: the SBOM that GET /images/{digest}/sbom shows, as one document
+ * (docs/contract.md#sbom). The charge follows from the number of components, which is read first.
  */
 export default route({
-  summary: 'An SBOM of an image as a CycloneDX 1.5 document',
+  summary: 'Download an SBOM of an image as CycloneDX 1.5',
   answer: { contentType: CONTENT_TYPE, schema: CycloneDx },
-  also: { 404: 'No SBOM for this image, or none of the source or the `report_digest`: `No SBOM for this image`.' },
+  also: {
+    404: 'The image has no SBOM, or none from this source or with this `report_digest`: `No SBOM for this image`.',
+  },
 }).get(
   '/images/:digest/sbom/cyclonedx',
   access('read'),

@@ -1,20 +1,24 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { chargeRows } from '../../lib/http/charge.ts'
-import { HttpError } from '../../lib/http/errors.ts'
-import { orFirstPage, pageLimit } from '../../lib/http/request/fields.ts'
-import { params, query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import {
+  access,
+  chargeRows,
+  HttpError,
+  orFirstPage,
+  pageLimit,
+  params,
+  query,
+  route,
+  sendJson,
+} from '../../lib/http/index.ts'
 import { digest } from '../../lib/images/index.ts'
-import { shownAs } from '../../lib/openapi/declare.ts'
+import { documentedAs } from '../../lib/openapi/declare.ts'
 import { ComponentPage } from '../../lib/supply-chain/component.ts'
 import { reportDigest, source } from '../../lib/supply-chain/filters.ts'
 import { readComponents } from '../../lib/supply-chain/sbom.ts'
 
 const DEFAULT_COMPONENTS = 100
 const MAX_COMPONENTS = 500
-/** Bytes a component may cost while its page is built (interop-supply-chain 3.10). */
+/** The read budget is charged this for each component. */
 const COMPONENT_BYTES = 20 * 1_024
 
 const NO_SUCH_REPORT = 'No SBOM of this report_digest for this image'
@@ -25,7 +29,7 @@ const Query = z.object({
   source,
   report_digest: reportDigest,
   limit: pageLimit(DEFAULT_COMPONENTS, MAX_COMPONENTS),
-  after: shownAs(
+  after: documentedAs(
     orFirstPage(
       z
         .string()
@@ -36,18 +40,17 @@ const Query = z.object({
     {
       type: 'integer',
       default: 0,
-      description: 'The id of the last component of the page before; what is below 0 is 0.',
+      description: 'The id of the last component of the page before; a negative number is 0.',
     },
   ),
 })
 
 /**
- * GET /images/{digest}/sbom: the components of one SBOM of an image in the order in which they were sent, with the reports of all its SBOMs
- * (supply-chain, Reads; interop-supply-chain 3.3). Without an SBOM, or without one of the source that was asked for, there is no
- * report; a `report_digest` of none of them is 404.
+ * GET /images/{digest}/sbom: the components of one SBOM of an image, in the order posted, with the reports of all its
+ * SBOMs (docs/contract.md#sbom). `report` is null without an SBOM from the source; an unknown `report_digest` is 404.
  */
 export default route({
-  summary: 'The components of an image, from the SBOM of one source',
+  summary: 'List the components of an image from one SBOM',
   answer: ComponentPage,
   also: { 404: NO_SUCH_REPORT },
 }).get(

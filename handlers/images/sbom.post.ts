@@ -1,7 +1,5 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { params } from '../../lib/http/request/validate.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, params, route } from '../../lib/http/index.ts'
 import { digest } from '../../lib/images/index.ts'
 import {
   DuplicatePage,
@@ -15,16 +13,17 @@ import {
 
 const Params = z.object({ digest })
 
-/** POST /images/{digest}/sbom: stores the SBOM that one source has of an image, whole or page by page (supply-chain, States). */
+/** POST /images/{digest}/sbom: stores an SBOM from one source, whole or in pages (docs/contract.md#sbom). */
 export default route({
-  summary: 'Stores the SBOM that one source has of an image, whole or page by page',
+  summary: 'Store an SBOM of an image, whole or in pages',
   description:
-    'Only a strictly newer scan replaces other content. The pages of a set may come in any order and are swapped in together with the last.',
+    'Different content replaces the stored SBOM of the same source only if its scan is strictly newer. The pages of' +
+    ' a set may arrive in any order; the last one replaces the stored SBOM.',
   answer: z.union([PayloadOutcome, DuplicatePage]),
   also: {
     ...payloadAnswers,
-    202: { description: 'The page is kept until the others have come.', answer: StagedPage },
-    429: 'Too many sets are half sent to begin another; `Retry-After` says when to try again.',
+    202: { description: 'The page is kept until the other pages arrive.', answer: StagedPage },
+    429: 'Too many sets of pages are incomplete to begin another; `Retry-After` says when to try again.',
   },
 }).post('/images/:digest/sbom', access('supplychain'), params(Params), payload(PostedSbom), (c) => {
   const { db } = c.get('deps')

@@ -1,10 +1,5 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { chargeRows } from '../../lib/http/charge.ts'
-import { pageLimit } from '../../lib/http/request/fields.ts'
-import { params, query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, chargeRows, pageLimit, params, query, route, sendJson } from '../../lib/http/index.ts'
 import { digest } from '../../lib/images/index.ts'
 import { cursor, cursorText } from '../../lib/supply-chain/cursor.ts'
 import { epssMin, fixable, kev, packageName, source, vulnId } from '../../lib/supply-chain/filters.ts'
@@ -14,7 +9,7 @@ import { SEVERITIES, severities } from '../../lib/supply-chain/severity.ts'
 
 const DEFAULT_FINDINGS = 100
 const MAX_FINDINGS = 500
-/** Bytes a finding may cost while its page is built (interop-supply-chain 3.10). */
+/** The read budget is charged this for each finding. */
 const FINDING_BYTES = 20 * 1_024
 
 const Params = z.object({ digest })
@@ -32,11 +27,11 @@ const Query = z.object({
 })
 
 /**
- * GET /images/{digest}/vulnerabilities: what the sources found in an image, merged, the most severe first (supply-chain, Finding; interop-supply-chain
- * 3.2). Filters are about the merged finding. Of a digest that nobody reported on the lists are empty.
+ * GET /images/{digest}/vulnerabilities: the findings of an image, merged over sources and platforms, most severe first
+ * (docs/contract.md#findings). Filters apply to the merged finding. A digest without a report has empty lists.
  */
 export default route({
-  summary: 'The vulnerabilities of an image, and the reports that tell of them',
+  summary: 'List the vulnerabilities of an image',
   answer: FindingPage,
 }).get(
   '/images/:digest/vulnerabilities',

@@ -1,16 +1,17 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { params } from '../../lib/http/request/validate.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, params, route } from '../../lib/http/index.ts'
 import { digest } from '../../lib/images/index.ts'
 import { PayloadOutcome, PostedFindings, payload, payloadAnswers, storePayload } from '../../lib/supply-chain/index.ts'
 
 const Params = z.object({ digest })
 
-/** POST /images/{digest}/vulnerabilities: stores what one source found in an image, in place of what it found before (supply-chain, States). */
+/**
+ * POST /images/{digest}/vulnerabilities: stores the findings of one source, replacing its last ones
+ * (docs/contract.md#findings).
+ */
 export default route({
-  summary: 'Stores what one source found in an image, in place of what it found before',
-  description: 'Only a strictly newer scan replaces other content.',
+  summary: 'Store the vulnerabilities that one source found in an image',
+  description: 'Different content replaces the stored findings of the same source only if its scan is strictly newer.',
   answer: PayloadOutcome,
   also: payloadAnswers,
 }).post('/images/:digest/vulnerabilities', access('supplychain'), params(Params), payload(PostedFindings), (c) => {

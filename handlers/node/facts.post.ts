@@ -1,21 +1,25 @@
 import { z } from 'zod'
-import { foldedWrite } from '../../lib/db/folded.ts'
-import { access } from '../../lib/http/access.ts'
-import { HttpError } from '../../lib/http/errors.ts'
-import { NO_NULL_PATTERN, NOT_BLANK_PATTERN, naiveTime } from '../../lib/http/request/fields.ts'
-import { body } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
-import { shownAs } from '../../lib/openapi/declare.ts'
+import { batchedWrite } from '../../lib/db/batcher.ts'
+import {
+  access,
+  body,
+  HttpError,
+  NO_NULL_PATTERN,
+  NOT_BLANK_PATTERN,
+  naiveTime,
+  route,
+  sendJson,
+} from '../../lib/http/index.ts'
+import { documentedAs } from '../../lib/openapi/declare.ts'
 
 const MAX_FIELD_BYTES = 253
 
-const told = (pattern: string, description: string) =>
-  shownAs(z.string(), { type: 'string', maxLength: MAX_FIELD_BYTES, pattern, description })
-const fact = told(NO_NULL_PATTERN, `At most ${MAX_FIELD_BYTES} bytes.`)
+const boundedText = (pattern: string, description: string) =>
+  documentedAs(z.string(), { type: 'string', maxLength: MAX_FIELD_BYTES, pattern, description })
+const fact = boundedText(NO_NULL_PATTERN, `At most ${MAX_FIELD_BYTES} bytes.`)
 
 const NodeFacts = z.object({
-  node_name: told(NOT_BLANK_PATTERN, `Not blank, at most ${MAX_FIELD_BYTES} bytes.`),
+  node_name: boundedText(NOT_BLANK_PATTERN, `Not blank, at most ${MAX_FIELD_BYTES} bytes.`),
   provider: fact,
   distro: fact,
   cni: fact,
@@ -26,7 +30,7 @@ const NodeFacts = z.object({
 })
 type NodeFacts = z.output<typeof NodeFacts>
 
-const upsert = foldedWrite<NodeFacts>({
+const upsert = batchedWrite<NodeFacts>({
   key: (facts) => facts.node_name,
   run: (db, facts) =>
     db.ingest(
@@ -49,8 +53,8 @@ const upsert = foldedWrite<NodeFacts>({
     ),
 })
 
-/** POST /node/facts: what an agent says of the platform below its node, in place of what it said before; answers null (interop-core 1.8). */
-export default route({ summary: 'Say what platform a node runs on', answer: z.null() }).post(
+/** POST /node/facts: the platform of a node, replacing its last facts; returns null (docs/contract.md#node-facts). */
+export default route({ summary: 'Store the platform of a node', answer: z.null() }).post(
   '/node/facts',
   access('ingest'),
   body(NodeFacts),

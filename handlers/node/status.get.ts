@@ -1,12 +1,6 @@
 import { z } from 'zod'
-import { sharedRead } from '../../lib/db/folded.ts'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { zonedTime } from '../../lib/http/request/fields.ts'
-import { NoParameters, query } from '../../lib/http/request/validate.ts'
-import { asArray } from '../../lib/http/response/pages.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { sharedRead } from '../../lib/db/batcher.ts'
+import { access, asArray, charge, kib, NoParameters, query, route, sendJson, zonedTime } from '../../lib/http/index.ts'
 import { listReader } from '../../lib/records/index.ts'
 
 const CHARGE_KIB = kib(1_000 * 256)
@@ -26,7 +20,7 @@ const NodeStatus = z
   })
   .meta({ id: 'NodeStatus' })
 
-// Never posted is stale too.
+// A node that never posted a pod is stale too.
 const nodes = listReader(
   Node,
   `with posted as (
@@ -35,7 +29,8 @@ const nodes = listReader(
      group by node_name),
    node as (
      select node_name from posted union select node from compute_node)
-   select n.node_name as node, p.last_post_at as last_pod_post_at, coalesce(p.alive, 0) as alive_pods, h.updated_at as last_heartbeat_at,
+   select n.node_name as node, p.last_post_at as last_pod_post_at, coalesce(p.alive, 0) as alive_pods,
+          h.updated_at as last_heartbeat_at,
           p.last_post_at is null or p.last_post_at < now() at time zone 'utc' - make_interval(secs => $1::int) as stale
    from node n
    left join posted p on p.node_name = n.node_name
@@ -47,8 +42,8 @@ const status = sharedRead<number>(async (db, staleAfterSecs) => {
   return Buffer.concat([Buffer.from(`{"staleAfterSecs":${staleAfterSecs},"nodes":`), list, Buffer.from('}')])
 })
 
-/** GET /node/status: which nodes' agents still report, ordered by node (core-telemetry, Nodes; interop-core 1.8). */
-export default route({ summary: 'Which nodes still report', answer: NodeStatus }).get(
+/** GET /node/status: when each node last posted its pods and its heartbeat, by node (docs/contract.md#pods). */
+export default route({ summary: 'List the nodes and when they last reported', answer: NodeStatus }).get(
   '/node/status',
   access('read'),
   query(NoParameters, { unknown: 'ignored' }),

@@ -1,19 +1,14 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { noData } from '../../lib/http/errors.ts'
-import { ANY_TIME_OR_BLANK, pathText } from '../../lib/http/request/fields.ts'
-import { lookup } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { ANY_TIME_OR_BLANK, access, lookup, noData, pathText, route, sendJson } from '../../lib/http/index.ts'
 import { canonicalAddress } from '../../lib/net/address.ts'
-import { shownAs } from '../../lib/openapi/declare.ts'
+import { documentedAs } from '../../lib/openapi/declare.ts'
 import { PodRecord } from '../../lib/pods/index.ts'
-import { foldedLookup } from '../../lib/records/index.ts'
+import { batchedLookup } from '../../lib/records/index.ts'
 import { parseInstant } from '../../lib/time/timestamp.ts'
 
 const Params = z.object({ ip: pathText.describe('An address, IPv4 or IPv6 in any spelling.') })
 const Query = z.object({
-  at: shownAs(
+  at: documentedAs(
     z.string().transform((text, c) => {
       if (text.trim() === '') return null
       const time = parseInstant(text)
@@ -24,13 +19,13 @@ const Query = z.object({
     {
       type: 'string',
       pattern: ANY_TIME_OR_BLANK,
-      description: 'RFC 3339 with any offset, or naive UTC; blank is as if it were not sent.',
+      description: 'RFC 3339 with any offset, or naive UTC; blank counts as absent.',
       examples: ['2026-01-01T09:00:00Z'],
     },
   ).optional(),
 })
 
-const podNow = foldedLookup<{ ip: string }>(
+const podNow = batchedLookup<{ ip: string }>(
   PodRecord,
   { ip: 'text' },
   `select p.* from pod_address a join pod p on p.pod_name = a.pod_name
@@ -38,17 +33,18 @@ const podNow = foldedLookup<{ ip: string }>(
    order by p.is_dead, p.time_stamp desc, p.pod_name`,
 )
 
-const podAt = foldedLookup<{ ip: string; at: string }>(
+const podAt = batchedLookup<{ ip: string; at: string }>(
   PodRecord,
   { ip: 'text', at: 'timestamp' },
   'select * from pod_at_address(k.ip, k.at)',
 )
 
-/** GET /pod/ip/{ip}: who holds an address now, or held it `at` a time (start-time guard); 404 `No data found`. */
+/** GET /pod/ip/{ip}: the pod that holds an address now, or held it `at` a time (docs/contract.md#attribution). */
 export default route({
-  summary: 'Who holds an address now, or held it at a time',
+  summary: 'Get the pod that holds or held an address',
   description:
-    'With `at` a pod answers only when it had started by then, by a known time, and when it is dead not after its last record.',
+    'Without `at`, the live pod with the address, else the one with the newest record. With `at`, only a pod that ' +
+    'is known to have started by then and, if it is dead, whose last record is not older.',
   answer: PodRecord,
   also: { 404: 'No data found' },
 }).get('/pod/ip/:ip', access('read'), lookup.params(Params), lookup.query(Query, { unknown: 'ignored' }), async (c) => {

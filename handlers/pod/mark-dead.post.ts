@@ -1,17 +1,16 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { address, name } from '../../lib/http/request/fields.ts'
-import { body } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, address, body, name, route, sendJson } from '../../lib/http/index.ts'
 import { canonicalAddress } from '../../lib/net/address.ts'
 
 const MarkDead = z.object({ pod_name: name, pod_ip: address.nullish() }).meta({ id: 'MarkDeadPost' })
 
-/** POST /pod/mark_dead: marks a pod dead, by name and, when it is sent, primary address; answers the rows changed, 0 or 1. */
+/**
+ * POST /pod/mark_dead: marks a pod dead by name and, if sent, primary address; returns 0 or 1 (docs/contract.md#pods).
+ */
 export default route({
-  summary: 'Marks a pod dead, by name and, when it is sent, primary address',
-  answer: z.int().min(0).max(1).describe('The rows changed.'),
+  summary: 'Mark a pod dead',
+  description: 'Finds the pod by name and, if `pod_ip` is sent, by its primary address too.',
+  answer: z.int().min(0).max(1).describe('The number of pods marked.'),
 }).post('/pod/mark_dead', access('ingest'), body(MarkDead), async (c) => {
   const { db, log } = c.get('deps')
   const { pod_name, pod_ip } = c.req.valid('json')

@@ -1,24 +1,19 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { noData } from '../../lib/http/errors.ts'
-import { pathText } from '../../lib/http/request/fields.ts'
-import { lookup, NoParameters } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, lookup, NoParameters, noData, pathText, route, sendJson } from '../../lib/http/index.ts'
 import { PodRecord } from '../../lib/pods/index.ts'
-import { foldedLookup } from '../../lib/records/index.ts'
+import { batchedLookup } from '../../lib/records/index.ts'
 
 const Params = z.object({ name: pathText.describe('The name of a pod.') })
 
-// The name is the key of the table: the live row and the most recent dead one are the same row.
-const podByName = foldedLookup<{ name: string }>(
+// The name is the key of the table, so a live pod and the last dead one of the name share a row.
+const podByName = batchedLookup<{ name: string }>(
   PodRecord,
   { name: 'text' },
   'select * from pod where pod_name = k.name',
 )
 
-/** GET /pod/name/{name}: one pod record; 404 `No data found`. */
-export default route({ summary: 'One pod by its name', answer: PodRecord, also: { 404: 'No data found' } }).get(
+/** GET /pod/name/{name}: one pod record (docs/contract.md#pods). */
+export default route({ summary: 'Get a pod by name', answer: PodRecord, also: { 404: 'No data found' } }).get(
   '/pod/name/:name',
   access('read'),
   lookup.params(Params),

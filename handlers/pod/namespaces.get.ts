@@ -1,12 +1,8 @@
 import { z } from 'zod'
-import { sharedRead } from '../../lib/db/folded.ts'
-import { access } from '../../lib/http/access.ts'
-import { charge } from '../../lib/http/charge.ts'
-import { NoParameters, query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { sharedRead } from '../../lib/db/batcher.ts'
+import { access, charge, NoParameters, query, route, sendJson } from '../../lib/http/index.ts'
 
-// One index look-up a namespace, instead of a walk over every live pod.
+// One index look-up for each namespace, instead of a scan of all live pods.
 const list = sharedRead<'all'>(async (db) => {
   const bytes = await db.read.json(
     (sql) => sql`
@@ -23,7 +19,7 @@ const list = sharedRead<'all'>(async (db) => {
 
 /** GET /pod/namespaces: the namespaces of pods running now, each once, ascending. */
 export default route({
-  summary: 'The namespaces of pods running now, each once, ascending',
+  summary: 'List the namespaces of pods running now',
   answer: z.array(z.string()),
 }).get('/pod/namespaces', access('read'), query(NoParameters, { unknown: 'ignored' }), charge(64), async (c) =>
   sendJson(c, await list(c.get('deps').db, 'all')),

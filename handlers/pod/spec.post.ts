@@ -1,21 +1,17 @@
 import { z } from 'zod'
-import { foldedWrite } from '../../lib/db/folded.ts'
-import { access } from '../../lib/http/access.ts'
-import { MAX_CORE_BODY_BYTES } from '../../lib/http/request/body.ts'
-import { body } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { batchedWrite } from '../../lib/db/batcher.ts'
+import { access, body, MAX_CORE_BODY_BYTES, route, sendJson } from '../../lib/http/index.ts'
 import { recordInventory, runningContainers, runningDigests } from '../../lib/images/index.ts'
 import { exactJson } from '../../lib/json/exact-integers.ts'
 import { echoOf, normalizePod, PodEcho, PodPost, PodRecord, uidOf } from '../../lib/pods/index.ts'
 
-/** A pod, and the containers that run in it where the post says, with the digests of their images. */
+/** A pod with its running containers, null where the post does not say, and the digests of their images. */
 interface RunningPod extends PodRecord {
   running_containers: string[] | null
   image_digests: string[]
 }
 
-const upsert = foldedWrite<RunningPod>({
+const upsert = batchedWrite<RunningPod>({
   key: (pod) => pod.pod_name,
   run: (db, pods) => {
     const rows = pods.map((pod) => ({ ...pod, pod_uid: uidOf(pod.pod_obj) }))
@@ -23,12 +19,14 @@ const upsert = foldedWrite<RunningPod>({
   },
 })
 
-// Whatever they hold, the pod is written (interop-core 1.1).
+// A malformed value in these keys never refuses the pod.
 const tolerated = ['containers', 'pod_security']
 
-/** POST /pod/spec: upserts a pod by its name, then its image inventory; answers the record as posted, normalised (interop-core 1.1). */
+/** POST /pod/spec: upserts a pod by name, then its image inventory (docs/contract.md#pods, docs/contract.md#images). */
 export default route({
-  summary: 'Upserts a pod by its name; answers the record as posted, normalised',
+  summary: 'Create or update a pod',
+  description:
+    'The name is the key. Returns the record as posted and normalised. `containers` feed the inventory of images.',
   answer: z.union([PodRecord, PodEcho]),
 }).post('/pod/spec', access('ingest'), body(PodPost, MAX_CORE_BODY_BYTES, { tolerated }), async (c) => {
   const deps = c.get('deps')

@@ -1,25 +1,22 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { charge } from '../../lib/http/charge.ts'
-import { noData } from '../../lib/http/errors.ts'
-import { pathText } from '../../lib/http/request/fields.ts'
-import { lookup, NoParameters } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
-import { foldedLookup } from '../../lib/records/index.ts'
+import { access, charge, lookup, NoParameters, noData, pathText, route, sendJson } from '../../lib/http/index.ts'
+import { batchedLookup } from '../../lib/records/index.ts'
 import { SyscallRecord } from '../../lib/syscalls/index.ts'
 
 const Params = z.object({ name: pathText.describe('The name of a pod.') })
 
-const syscallsByPod = foldedLookup<{ name: string }>(
+const syscallsByPod = batchedLookup<{ name: string }>(
   SyscallRecord,
   { name: 'text' },
   'select * from pod_syscalls where pod_name = k.name',
 )
 
-/** GET /pod/syscalls/{name}: an array of the one record of a pod, its names joined with commas; 404 `No data found`. */
+/**
+ * GET /pod/syscalls/{name}: an array with the one record of a pod, its names joined with commas
+ * (docs/contract.md#syscalls).
+ */
 export default route({
-  summary: 'The syscalls of a pod',
+  summary: 'Get the syscalls of a pod',
   answer: z.array(SyscallRecord).length(1),
   also: { 404: 'No data found' },
 }).get(

@@ -1,26 +1,26 @@
 import { z } from 'zod'
-import { createFold, fixed, perDatabase } from '../../lib/db/index.ts'
-import { access } from '../../lib/http/access.ts'
-import { body } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { createBatcher, fixed, perDatabase } from '../../lib/db/index.ts'
+import { access, body, route, sendJson } from '../../lib/http/index.ts'
 import { type PodSyscalls, SyscallBatch, sentApart, unitePods } from '../../lib/syscalls/index.ts'
 
 const ROUTE = '/pod/syscalls'
 
 interface Added {
-  /** Names and architectures that found no room in the unions of their workloads. */
+  /** Names and architectures beyond the limit of the set of their workload. */
   readonly left_out: number
-  /** Entries that may be of pods of several namespaces, and of pods that were not posted lately. */
+  /** Entries that may belong to pods of several namespaces. */
   readonly ambiguous: number
+  /** Entries of pods that nobody posted lately. */
   readonly unknown: number
 }
 
 const statement = fixed<Added[]>('select * from add_syscalls($1::text::json, $2::text::json)')
 
-/** Posts of one statement are stored like the entries of one body: any number of them may name the same pod. The first has the numbers of all. */
+/**
+ * Posts that share a statement are stored like the entries of one body. The first post gets the counts of all of them.
+ */
 const add = perDatabase((db) =>
-  createFold<PodSyscalls[], Added | null>({
+  createBatcher<PodSyscalls[], Added | null>({
     weight: (entries) => entries.length,
     maxWeight: 256,
     run: async (posts) => {
@@ -35,11 +35,12 @@ const add = perDatabase((db) =>
 )
 
 /**
- * POST /pod/syscalls: adds names to the records of pods, and to the sets of the workloads of those that sent them, all entries in one
- * transaction; answers null.
+ * POST /pod/syscalls: adds names to the records of pods and to the observed sets of their workloads, all entries in one
+ * transaction; returns null (docs/contract.md#syscalls).
  */
 export default route({
-  summary: 'Adds syscalls to pods and their workloads, all entries in one transaction',
+  summary: 'Add syscalls to pods and their workloads',
+  description: 'All entries are stored in one transaction.',
   answer: z.null(),
 }).post(ROUTE, access('ingest'), body(SyscallBatch), async (c) => {
   const { db, rejections, metrics } = c.get('deps')

@@ -1,14 +1,12 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { body } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, body, route, sendJson } from '../../lib/http/index.ts'
 import { FlowBatch } from '../../lib/traffic/index.ts'
 
-/** POST /pod/traffic/batch: stores what is new of an array of flows; answers the number of rows inserted. */
+/** POST /pod/traffic/batch: stores the new flows of an array; returns how many were new (docs/contract.md#flows). */
 export default route({
-  summary: 'Stores what is new of an array of flows',
-  description: 'One bad element refuses the whole array, by its index.',
+  summary: 'Store an array of flows',
+  description:
+    'Flows that are stored already are skipped. One bad element refuses the whole array; the error names its index.',
   answer: z.int().min(0).describe('The number of flows stored.'),
 }).post('/pod/traffic/batch', access('ingest'), body(FlowBatch), async (c) => {
   const { flows, metrics } = c.get('deps')

@@ -1,35 +1,43 @@
 import { z } from 'zod'
-import { perDatabase } from '../../lib/db/folded.ts'
-import { createFold } from '../../lib/db/index.ts'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { noData } from '../../lib/http/errors.ts'
-import { pathText } from '../../lib/http/request/fields.ts'
-import { NoParameters, params, query } from '../../lib/http/request/validate.ts'
-import { sendPages } from '../../lib/http/response/pages.ts'
-import { route } from '../../lib/http/route.ts'
-import type { Place } from '../../lib/records/index.ts'
+import { perDatabase } from '../../lib/db/batcher.ts'
+import { createBatcher } from '../../lib/db/index.ts'
+import {
+  access,
+  charge,
+  kib,
+  NoParameters,
+  noData,
+  params,
+  pathText,
+  query,
+  route,
+  sendPages,
+} from '../../lib/http/index.ts'
+import type { PageCursor } from '../../lib/records/index.ts'
 import { readFirstPages, readNextPage, TrafficRow } from '../../lib/traffic/index.ts'
 
-/** Most pods have fewer: their lists are read many at once. */
+/** Most pods have fewer flows than this. */
 const FIRST_PAGE_ROWS = 1_000
 const PAGE_ROWS = 5_000
-/** Bytes a row may cost while its page is built (interop-core 6.1). */
+/** The read budget is charged this for each row of a page. */
 const ROW_BYTES = 2_560
 const PODS_PER_STATEMENT = 8
 
 const Params = z.object({ name: pathText.describe('The name of a pod.') })
 
 const firstPages = perDatabase((db) =>
-  createFold({ maxItems: PODS_PER_STATEMENT, run: (pods: string[]) => readFirstPages(db.read, pods, FIRST_PAGE_ROWS) }),
+  createBatcher({
+    maxItems: PODS_PER_STATEMENT,
+    run: (pods: string[]) => readFirstPages(db.read, pods, FIRST_PAGE_ROWS),
+  }),
 )
 
 /**
- * GET /pod/traffic/{name}: every flow of a pod, newest first, without limit and in bounded memory; 404 when there is none. Charged by the
- * page, where the sheet has 50 000 KiB for all of it (interop-core 6.1): with that, five clients were all that were served at once.
+ * GET /pod/traffic/{name}: every flow of a pod, newest first; 404 without any (docs/contract.md#flows). The list has no
+ * limit; it is streamed and charged page by page. A charge for the longest list would let five clients read at once.
  */
 export default route({
-  summary: 'Every flow of a pod, newest first, without limit',
+  summary: 'List all flows of a pod',
   answer: z.array(TrafficRow).min(1),
   also: { 404: 'No data found' },
 }).get(
@@ -43,7 +51,7 @@ export default route({
     const { name } = c.req.valid('param')
     const first = await firstPages(db)(name)
     if (first.count === 0) throw noData()
-    const next = (after: Place) => readNextPage(db.read, name, after, PAGE_ROWS)
+    const next = (after: PageCursor) => readNextPage(db.read, name, after, PAGE_ROWS)
     return sendPages(c, first, first.count < FIRST_PAGE_ROWS, next, kib(PAGE_ROWS * ROW_BYTES))
   },
 )

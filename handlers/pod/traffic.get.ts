@@ -1,17 +1,11 @@
 import { z } from 'zod'
-import { sharedRead } from '../../lib/db/folded.ts'
-import { access } from '../../lib/http/access.ts'
-import { chargeRows } from '../../lib/http/charge.ts'
-import { pageLimit } from '../../lib/http/request/fields.ts'
-import { query } from '../../lib/http/request/validate.ts'
-import { asArray } from '../../lib/http/response/pages.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { sharedRead } from '../../lib/db/batcher.ts'
+import { access, asArray, chargeRows, pageLimit, query, route, sendJson } from '../../lib/http/index.ts'
 import { readNewest, TrafficRow } from '../../lib/traffic/index.ts'
 
 const DEFAULT_ROWS = 5_000
 const MAX_ROWS = 20_000
-/** Bytes a row may cost while its list is built (interop-core 6.1). */
+/** The read budget is charged this for each row. */
 const ROW_BYTES = 2_560
 
 const Query = z.object({
@@ -20,8 +14,8 @@ const Query = z.object({
 
 const newest = sharedRead<number>(async (db, limit) => asArray(await readNewest(db.read, limit)))
 
-/** GET /pod/traffic: the newest flows, `limit` 5000 unless sent, clamped to 1..20000. */
-export default route({ summary: 'The newest flows', answer: z.array(TrafficRow).max(MAX_ROWS) }).get(
+/** GET /pod/traffic: the newest flows of all pods (docs/contract.md#flows). */
+export default route({ summary: 'List the newest flows', answer: z.array(TrafficRow).max(MAX_ROWS) }).get(
   '/pod/traffic',
   access('read'),
   query(Query, { unknown: 'ignored' }),

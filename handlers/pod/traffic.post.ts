@@ -1,13 +1,13 @@
-import { access } from '../../lib/http/access.ts'
-import { body } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, body, route, sendJson } from '../../lib/http/index.ts'
 import { FlowPost, TrafficRow } from '../../lib/traffic/index.ts'
 
-/** POST /pod/traffic: stores one flow; answers the stored row with its peer, or null for a duplicate (interop-core D3). */
+/**
+ * POST /pod/traffic: stores one flow; returns the stored row with its peer, or null for a duplicate
+ * (docs/contract.md#flows).
+ */
 export default route({
-  summary: 'Stores one flow',
-  description: 'Answers the stored row with its peer, or null for a duplicate.',
+  summary: 'Store one flow',
+  description: 'Returns the stored row with its peer, or null for a duplicate.',
   answer: TrafficRow.nullable(),
 }).post('/pod/traffic', access('ingest'), body(FlowPost), async (c) => {
   const { flows, metrics } = c.get('deps')

@@ -1,29 +1,32 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { body } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, body, route, sendJson } from '../../lib/http/index.ts'
 import { Heartbeats, MAX_HEARTBEATS_BYTES, takeHeartbeats } from '../../lib/runtime/coverage/index.ts'
 
 const Taken = z.strictObject({
   accepted: z
     .int()
     .min(0)
-    .describe('Entries that were taken, several of one container too: with `dropped`, all that were posted.'),
+    .describe(
+      'Entries that were accepted, also several of one container. `accepted` and `dropped` add up to the entries ' +
+        'posted.',
+    ),
   dropped: z.int().min(0).describe('Entries that cannot be stored.'),
   written: z
     .int()
     .min(0)
     .describe(
-      'Rows that were new or changed: what is not newer than what is stored, or of a container that ended, changes nothing.',
+      'Rows that were new or changed. A heartbeat that is not newer than the stored one, or of a container that ' +
+        'ended, changes nothing.',
     ),
 })
 
-/** POST /runtime/coverage: heartbeats of watched containers (workload-profiling, Runtime coverage and heartbeat; interop-profiling 2.4, P11). */
+/** POST /runtime/coverage: heartbeats of watched containers (docs/contract.md#runtime-coverage). */
 export default route({
-  summary: 'Takes heartbeats of watched containers',
+  summary: 'Store heartbeats of watched containers',
   description:
-    'Entries are judged one by one. Of several of one container the newest counts, with what all of them lost. A heartbeat that is late, or that tells of a probe attached anew or of another mode or probe, begins the run without a gap anew. The same again changes nothing.',
+    'Entries are judged one by one; a bad one is dropped. Several of one container are applied in the order of ' +
+    'their times. A heartbeat that is late, or that reports a restarted probe or another mode or probe, starts the ' +
+    'watched time anew. The same heartbeat again changes nothing.',
   answer: Taken,
 }).post(
   '/runtime/coverage',

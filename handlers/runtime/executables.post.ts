@@ -1,24 +1,26 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { body } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, body, route, sendJson } from '../../lib/http/index.ts'
 import { Executables, MAX_EXECUTABLES_BYTES, takeExecutables } from '../../lib/runtime/executables/index.ts'
 
 const Taken = z.strictObject({
   accepted: z
     .int()
     .min(0)
-    .describe('Entries that were taken, several of one file of a container too: with `dropped`, all that were posted.'),
+    .describe(
+      'Entries that were accepted, also several of one file. `accepted` and `dropped` add up to the entries posted.',
+    ),
   dropped: z.int().min(0).describe('Entries that cannot be stored.'),
   written: z.int().min(0).describe('Rows that were new or changed.'),
 })
 
-/** POST /runtime/executables: files that ran or were loaded in containers (workload-profiling, Runtime inventory; interop-profiling 2.3). */
+/** POST /runtime/executables: files that ran or were loaded in containers (docs/contract.md#executables). */
 export default route({
-  summary: 'Adds files that ran or were loaded in containers',
+  summary: 'Store files that ran in containers',
   description:
-    'Entries are judged one by one; those of one file are merged: the least `first_seen`, the greatest `last_seen`, `ebpf` before `backfill`, a complete path, the most suspicious origin. A stored file is written again when it was seen five minutes later or the report adds something. The same again changes nothing.',
+    'Executed files, and loaded libraries. Entries are judged one by one; a bad one is dropped. Entries of one file' +
+    ' are merged: the earliest `first_seen`, the latest `last_seen`, `ebpf` before `backfill`, a complete path ' +
+    'before a cut one, the most suspicious origin. A stored file is rewritten only if it was seen five minutes ' +
+    'later or the entry adds something.',
   answer: Taken,
 }).post(
   '/runtime/executables',

@@ -1,10 +1,6 @@
 import { z } from 'zod'
 import { fixed } from '../../lib/db/index.ts'
-import { access } from '../../lib/http/access.ts'
-import { HttpError } from '../../lib/http/errors.ts'
-import { params } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, HttpError, params, route, sendJson } from '../../lib/http/index.ts'
 import { CrPath } from '../../lib/seccomp/index.ts'
 
 const ABSENT = 'There is no such resource.'
@@ -13,19 +9,19 @@ const remove = fixed<{ found: boolean }[]>(
   'delete from seccomp_cr where namespace = $1::text and name = $2::text returning true as found',
 )
 
-/** DELETE /seccomp/crs/{namespace}/{name}: a custom resource that is gone (workload-profiling, Seccomp; interop-profiling 1.7). */
+/** DELETE /seccomp/crs/{namespace}/{name}: removes a mirrored resource (docs/contract.md#seccomp-distribution). */
 export default route({
-  summary: 'Forgets a custom resource',
+  summary: 'Remove a mirrored seccomp resource',
   answer: z.strictObject({ deleted: z.literal(true) }),
   also: { 404: ABSENT },
 }).delete('/seccomp/crs/:namespace/:name', access('ingest'), params(CrPath), async (c) => {
   const { namespace, name } = c.req.valid('param')
   let wasLost = false
-  const deleted = await c.get('deps').db.ingest((sql, isInDoubt) => {
-    wasLost ||= isInDoubt
+  const deleted = await c.get('deps').db.ingest((sql, isOutcomeUnknown) => {
+    wasLost ||= isOutcomeUnknown
     return remove(sql, namespace, name)
   })
-  // After an answer that was lost it is gone as well, and it was most likely this request that deleted it.
+  // If the answer of the first attempt was lost, that attempt has most likely deleted it.
   if (deleted.length === 0 && !wasLost) throw new HttpError(404, ABSENT)
   return sendJson(c, '{"deleted":true}')
 })

@@ -1,25 +1,30 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { chargeRows } from '../../lib/http/charge.ts'
-import { filter, filterText, pageLimit, ZONED_TIME_OR_BLANK } from '../../lib/http/request/fields.ts'
-import { query } from '../../lib/http/request/validate.ts'
-import { asArray } from '../../lib/http/response/pages.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
-import { shownAs } from '../../lib/openapi/declare.ts'
+import {
+  access,
+  asArray,
+  chargeRows,
+  filter,
+  filterText,
+  pageLimit,
+  query,
+  route,
+  sendJson,
+  ZONED_TIME_OR_BLANK,
+} from '../../lib/http/index.ts'
+import { documentedAs } from '../../lib/openapi/declare.ts'
 import { DenialRow, readDenials } from '../../lib/seccomp/denials/index.ts'
 import { parseRfc3339 } from '../../lib/time/timestamp.ts'
 
 const DEFAULT_ROWS = 100
 const MAX_ROWS = 500
-/** Bytes a row may cost while its list is built (interop-profiling 1.10). */
+/** The read budget is charged this for each row. */
 const ROW_BYTES = 1_024
 
 const Query = z.object({
-  namespace: filter('Denials of pods of this namespace'),
-  kind: filter('Denials of workloads of this kind'),
-  workload: filter('Denials of workloads of this name'),
-  since: shownAs(
+  namespace: filter('Only denials of pods of this namespace'),
+  kind: filter('Only denials of workloads of this kind'),
+  workload: filter('Only denials of workloads with this name'),
+  since: documentedAs(
     filterText.transform((text, c) => {
       const time = text === null ? null : parseRfc3339(text)
       if (text === null || time !== null) return time
@@ -29,16 +34,17 @@ const Query = z.object({
     {
       type: 'string',
       pattern: ZONED_TIME_OR_BLANK,
-      description: 'Denials that were last seen then or later: RFC 3339 with a zone; blank is no filter.',
+      description: 'Only denials last seen at this time or later: RFC 3339 with a zone; blank is no filter.',
     },
   ),
   limit: pageLimit(DEFAULT_ROWS, MAX_ROWS),
 })
 
-/** GET /seccomp/denials: kernel denials, those seen last first (workload-profiling, Denial row; interop-profiling 1.9). */
+/** GET /seccomp/denials: kernel denials, last seen first (docs/contract.md#denials). */
 export default route({
-  summary: 'What the kernel denied, the newest first',
-  description: 'A row is all events of a pod, syscall and action. Filters are exact and combine.',
+  summary: 'List the syscalls that the kernel denied',
+  description:
+    'A row adds up all events of one pod, syscall and action; the last seen come first. Filters are exact and combine.',
   answer: z.array(DenialRow).max(MAX_ROWS),
 }).get('/seccomp/denials', access('read'), query(Query), chargeRows<typeof Query>(ROW_BYTES), async (c) => {
   const { limit, ...filter } = c.req.valid('query')

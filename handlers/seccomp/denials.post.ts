@@ -1,19 +1,17 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { body } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, body, route, sendJson } from '../../lib/http/index.ts'
 import { Drain, MAX_DRAIN_BYTES, MAX_DRAIN_ENTRIES } from '../../lib/seccomp/denials/index.ts'
 
 const Accepted = z.strictObject({
-  accepted: z.int().min(0).describe('Rows stored: pod, syscall and action each once.'),
+  accepted: z.int().min(0).describe('Rows stored, one for each pod, syscall and action.'),
 })
 
-/** POST /seccomp/denials: what the kernel denied on a node since its last drain (workload-profiling, Denial ingest rules; interop-profiling 1.9). */
+/** POST /seccomp/denials: denials of a node since its last drain (docs/contract.md#denials). */
 export default route({
-  summary: 'Adds what the kernel denied on a node since its last drain',
+  summary: 'Add the denials of a node since its last drain',
   description:
-    'Sent at every drain, an empty one too: by it the node is heard of. Counts are added to what is stored of the same pod, syscall and action. An entry that cannot be stored is dropped and the rest is stored, all in one transaction.',
+    'Sent at every drain; an empty one is the heartbeat of the node. Counts are added to those stored for the same ' +
+    'pod, syscall and action. An entry that cannot be stored is dropped; the rest is stored in one transaction.',
   answer: Accepted,
 }).post(
   '/seccomp/denials',

@@ -1,8 +1,5 @@
 import { fixed } from '../../lib/db/index.ts'
-import { access } from '../../lib/http/access.ts'
-import { body } from '../../lib/http/request/validate.ts'
-import { respondEmpty } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, body, respondEmpty, route } from '../../lib/http/index.ts'
 import { fileSetOf, PostedNodeFiles, readNodeFiles } from '../../lib/seccomp/index.ts'
 
 const ROUTE = '/seccomp/node-status'
@@ -15,19 +12,19 @@ const touch = fixed<{ found: boolean }[]>(`
 const move = fixed(`select post_node_files($1::text, decode($2::text, 'hex'), $3::text::json)`)
 
 /**
- * POST /seccomp/node-status: the profile files that a node has, in place of those it had; answers nothing (workload-profiling, Seccomp;
- * interop-profiling 1.8). Posts have no time: the last one that is written wins.
+ * POST /seccomp/node-status: the profile files of a node, replacing its last list; the answer is empty
+ * (docs/contract.md#seccomp-distribution). Posts carry no time, so the last one written wins.
  */
 export default route({
-  summary: 'Say which profile files a node has',
-  description: 'A snapshot: it replaces what the node said before.',
+  summary: 'Store which profile files a node has',
+  description: 'A snapshot: it replaces the last list of the node.',
   answer: null,
 }).post(ROUTE, access('ingest'), body(PostedNodeFiles), async (c) => {
   const { db, rejections } = c.get('deps')
   const posted = c.req.valid('json')
   const { files, skipped } = await readNodeFiles(posted)
   const { id, paths, hashes } = await fileSetOf(files)
-  // A node has the same files for days: then they need not be sent along.
+  // A node keeps the same files for days, so the list is sent to the database only if it is new.
   const touched = await db.ingest((sql) => touch(sql, posted.node_name, id))
   if (touched.length === 0) await db.ingest((sql) => move(sql, posted.node_name, id, JSON.stringify({ paths, hashes })))
   rejections.note(ROUTE, skipped, 'a node has files that cannot be told: skipped')

@@ -1,14 +1,15 @@
-import { access } from '../../lib/http/access.ts'
-import { params, query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, params, query, route, sendJson } from '../../lib/http/index.ts'
 import { ExportQuery, exportAnswers, exportProfile, WorkloadPath } from '../../lib/seccomp/index.ts'
 
-/** GET /seccomp/profiles/{namespace}/{kind}/{name}/export: a workload's observed profile as a resource to apply (interop-profiling 1.6). */
+/**
+ * GET /seccomp/profiles/{namespace}/{kind}/{name}/export: the profile of a workload as a resource
+ * (docs/contract.md#seccomp-profiles).
+ */
 export default route({
-  summary: 'The observed seccomp profile of a workload, as a resource to apply',
+  summary: 'Export the seccomp profile of a workload',
   description:
-    'A SeccompProfile that allows what was observed. Its annotations, and in YAML the comments above it, tell how complete the capture is.',
+    'Returns a SeccompProfile resource that allows the observed syscalls. Annotations, and in YAML the comments ' +
+    'above it, say how complete the capture is.',
   ...exportAnswers,
 }).get(
   '/seccomp/profiles/:namespace/:kind/:name/export',

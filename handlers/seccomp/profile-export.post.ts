@@ -1,7 +1,4 @@
-import { access } from '../../lib/http/access.ts'
-import { body, params } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, body, params, route, sendJson } from '../../lib/http/index.ts'
 import {
   ExportBody,
   exportAnswers,
@@ -10,11 +7,15 @@ import {
   WorkloadPath,
 } from '../../lib/seccomp/index.ts'
 
-/** POST /seccomp/profiles/{namespace}/{kind}/{name}/export: the same with staged edits, which are stored nowhere (interop-profiling 1.6). */
+/**
+ * POST /seccomp/profiles/{namespace}/{kind}/{name}/export: the export with edits, which are not stored
+ * (docs/contract.md#seccomp-profiles).
+ */
 export default route({
-  summary: 'The observed seccomp profile of a workload with edits, as a resource to apply',
+  summary: 'Export the seccomp profile of a workload with edits',
   description:
-    'As the `GET`; what is allowed is what was observed and what is added, without what is removed. Only reads: what was observed stays as it is.',
+    'Like the `GET`, with the names in `add` allowed and those in `remove` left out. Nothing is stored: the ' +
+    'observed set stays as it is.',
   ...exportAnswers,
 }).post(
   '/seccomp/profiles/:namespace/:kind/:name/export',

@@ -1,15 +1,11 @@
-import { access } from '../../lib/http/access.ts'
-import { pathText } from '../../lib/http/request/fields.ts'
-import { lookup, NoParameters } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, lookup, NoParameters, pathText, route, sendJson } from '../../lib/http/index.ts'
 import { noProfile, Profile, profileOf, readObserved, WorkloadPath } from '../../lib/seccomp/index.ts'
 
-const Params = WorkloadPath.extend({ hash: pathText.describe('The `hash` of its observed set.') })
+const Params = WorkloadPath.extend({ hash: pathText.describe('The `hash` of the observed set.') })
 
-/** GET /seccomp/profile-file/{namespace}/{kind}/{name}/{hash}: the bare profile, under its present hash only (interop-profiling 1.5, P21). */
+/** GET /seccomp/profile-file/{namespace}/{kind}/{name}/{hash}: the bare profile (docs/contract.md#seccomp-profiles). */
 export default route({
-  summary: 'The observed seccomp profile of a workload as a file',
+  summary: 'Get the seccomp profile file of a workload',
   answer: Profile,
   also: { 404: `${noProfile().message}, or it has another hash now.` },
 }).get(

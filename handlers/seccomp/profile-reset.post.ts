@@ -1,11 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { fixed } from '../../lib/db/index.ts'
-import { access } from '../../lib/http/access.ts'
-import { wireTime } from '../../lib/http/request/fields.ts'
-import { params } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, params, route, sendJson, wireTime } from '../../lib/http/index.ts'
 import { noProfile, WorkloadPath } from '../../lib/seccomp/index.ts'
 import { parseNaive } from '../../lib/time/timestamp.ts'
 
@@ -14,7 +10,7 @@ const Reset = z
     namespace: z.string(),
     kind: z.string(),
     name: z.string(),
-    resetAt: wireTime.describe('Since when the set is observed: what was sent before stays out.'),
+    resetAt: wireTime.describe('The start of the new set: names sent before stay out.'),
   })
   .meta({ id: 'SeccompProfileReset' })
 
@@ -22,17 +18,22 @@ const reset = fixed<{ reset_at: string | null }[]>(
   'select reset_syscalls($1::text, $2::text, $3::text, $4::text::uuid)::text as reset_at',
 )
 
-/** POST /seccomp/profiles/{namespace}/{kind}/{name}/reset: begins the observed set of a workload anew; safe to repeat. */
+/**
+ * POST /seccomp/profiles/{namespace}/{kind}/{name}/reset: empties the observed set (docs/contract.md#seccomp-profiles).
+ * Safe to repeat.
+ */
 export default route({
-  summary: 'Begins the observed set of a workload anew',
+  summary: 'Reset the observed syscalls of a workload',
   description:
-    'What was sent before stays out of the set, also when it is sent again. Exports tell of the reset until the new set is complete. Pods that are older than it do not make it complete, since agents send a name once: restart them. A set of which nothing was observed since the last reset stays as it is.',
+    'Names sent before stay out of the set, also when they are sent again. Exports mention the reset until the new ' +
+    'set is complete. Pods older than the reset do not make it complete, since agents send a name once: restart ' +
+    'them. A set without observations since the last reset stays as it is.',
   answer: Reset,
   also: { 404: noProfile().message },
 }).post('/seccomp/profiles/:namespace/:kind/:name/reset', access('ingest'), params(WorkloadPath), async (c) => {
   const { db, profiles } = c.get('deps')
   const { namespace, kind, name } = c.req.valid('param')
-  // An answer that was lost is asked for again: what the first attempt did is known by its id.
+  // If the answer is lost the statement is repeated; the id tells it what the first attempt did.
   const id = randomUUID()
   const [row] = await db.ingest((sql) => reset(sql, namespace, kind, name, id))
   if (row!.reset_at === null) throw noProfile()

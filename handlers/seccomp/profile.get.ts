@@ -1,17 +1,13 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { lookup } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route, type Validated } from '../../lib/http/route.ts'
-import { shownAs } from '../../lib/openapi/declare.ts'
+import { access, charge, kib, lookup, route, sendJson, type Validated } from '../../lib/http/index.ts'
+import { documentedAs } from '../../lib/openapi/declare.ts'
 import { MAX_DETAIL_BYTES, noProfile, ObservedProfile, WorkloadPath } from '../../lib/seccomp/index.ts'
 
-/** Names and contributors, and what was denied (interop-profiling 1.10). */
+/** The read budget is charged this: 64 contributors, and 800 denied pairs of syscall and action. */
 const MAX_BYTES = 64 * 4_096 + 800 * 512
 
 const Query = z.object({
-  detail: shownAs(
+  detail: documentedAs(
     z
       .enum(['true', 'false', ''])
       .transform((word) => word === 'true')
@@ -19,7 +15,7 @@ const Query = z.object({
     {
       type: 'boolean',
       default: false,
-      description: 'With `true` also when each syscall was first and last seen, and in which images.',
+      description: 'With `true`, also when each syscall was first and last seen, and in which images.',
     },
   ),
 })
@@ -28,10 +24,14 @@ const chargeAnswer: Validated<'query', typeof Query> = charge((c) =>
   kib(MAX_BYTES + (c.req.valid('query').detail ? MAX_DETAIL_BYTES : 0)),
 )
 
-/** GET /seccomp/profiles/{namespace}/{kind}/{name}: the entry of a workload with its profile, as it is now (interop-profiling 1.5). */
+/**
+ * GET /seccomp/profiles/{namespace}/{kind}/{name}: the entry of a workload with its profile
+ * (docs/contract.md#seccomp-profiles).
+ */
 export default route({
-  summary: 'The observed seccomp profile of a workload',
-  description: 'The same as in the list, with the observed set as a profile that logs everything else. Never cached.',
+  summary: 'Get the seccomp profile of a workload',
+  description:
+    'The entry of the list, with a profile that allows the observed syscalls and logs all others. Never cached.',
   answer: ObservedProfile,
   also: { 404: noProfile().message },
 }).get(

@@ -1,29 +1,37 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { NoParameters, query } from '../../lib/http/request/validate.ts'
-import { keptBytes, sendKept, unlessHad } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import {
+  access,
+  cachedBytes,
+  charge,
+  kib,
+  NoParameters,
+  notModified,
+  query,
+  route,
+  sendCached,
+} from '../../lib/http/index.ts'
 import { ProfileSummary } from '../../lib/seccomp/index.ts'
 
-const etag = { ETag: z.string().describe('To be sent as `If-None-Match`: the same for the same list.') }
+const etag = { ETag: z.string().describe('Send it back as `If-None-Match`. It is the same for the same list.') }
 
 /**
- * GET /seccomp/profiles: every workload of which syscalls were observed, by namespace, kind and name (interop-profiling 1.1). Who waits for
- * the list to be made holds nothing: making it is charged once, and each answer what it takes to send it.
+ * GET /seccomp/profiles: every workload with observed syscalls, by namespace, kind and name
+ * (docs/contract.md#seccomp-profiles). Building the list is charged to the read budget once; each answer is charged the
+ * bytes that it sends, and requests that wait for a build are not.
  */
 export default route({
-  summary: 'The observed seccomp profiles of all workloads',
+  summary: 'List the seccomp profiles of all workloads',
   description:
-    'Made at most once in `SECCOMP_PROFILES_CACHE_TTL_SECS`: until then everybody gets the same bytes, whatever was written meanwhile. With 0 it is made for each request, and those that come while it is made share it.',
+    'Built at most once in `SECCOMP_PROFILES_CACHE_TTL_SECS`: until then all clients get the same bytes, whatever ' +
+    'was written meanwhile. With 0 it is built for each request, and requests that arrive during a build share it.',
   answer: z.array(ProfileSummary),
   headers: etag,
-  also: { 304: { description: 'It is the list that `If-None-Match` names.', answer: null, headers: etag } },
+  also: { 304: { description: 'The client has this list: `If-None-Match` matches.', answer: null, headers: etag } },
 }).get(
   '/seccomp/profiles',
   access('read'),
   query(NoParameters),
-  unlessHad((c) => c.get('deps').profiles.list.read()),
-  charge((c) => kib(keptBytes(c, c.get('deps').profiles.list.latest))),
-  (c) => sendKept(c, c.get('deps').profiles.list.latest),
+  notModified((c) => c.get('deps').profiles.list.read()),
+  charge((c) => kib(cachedBytes(c, c.get('deps').profiles.list.latest))),
+  (c) => sendCached(c, c.get('deps').profiles.list.latest),
 )

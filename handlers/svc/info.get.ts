@@ -1,19 +1,14 @@
 import { z } from 'zod'
-import { sharedRead } from '../../lib/db/folded.ts'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { NoParameters, query } from '../../lib/http/request/validate.ts'
-import { asArray } from '../../lib/http/response/pages.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { sharedRead } from '../../lib/db/batcher.ts'
+import { access, asArray, charge, kib, NoParameters, query, route, sendJson } from '../../lib/http/index.ts'
 import { listReader } from '../../lib/records/index.ts'
 import { ServiceRecord } from '../../lib/services/index.ts'
 
 const services = listReader(ServiceRecord, 'select * from service order by svc_namespace, svc_name, svc_ip')
 const list = sharedRead<'all'>(async (db) => asArray(await services(db.read)))
 
-/** GET /svc/info: all services by namespace, name and address. */
-export default route({ summary: 'All services by namespace, name and address', answer: z.array(ServiceRecord) }).get(
+/** GET /svc/info: all services by namespace, name and address (docs/contract.md#services). */
+export default route({ summary: 'List all services', answer: z.array(ServiceRecord) }).get(
   '/svc/info',
   access('read'),
   query(NoParameters, { unknown: 'ignored' }),

@@ -1,25 +1,20 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { noData } from '../../lib/http/errors.ts'
-import { pathText } from '../../lib/http/request/fields.ts'
-import { lookup, NoParameters } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, lookup, NoParameters, noData, pathText, route, sendJson } from '../../lib/http/index.ts'
 import { canonicalAddress } from '../../lib/net/address.ts'
-import { foldedLookup } from '../../lib/records/index.ts'
+import { batchedLookup } from '../../lib/records/index.ts'
 import { ServiceRecord } from '../../lib/services/index.ts'
 
 const Params = z.object({ ip: pathText.describe('An address, IPv4 or IPv6 in any spelling.') })
 
-const serviceByAddress = foldedLookup<{ ip: string }>(
+const serviceByAddress = batchedLookup<{ ip: string }>(
   ServiceRecord,
   { ip: 'text' },
   'select * from service where svc_ip = k.ip',
 )
 
-/** GET /svc/ip/{ip}: one service record; 404 `No data found`. */
+/** GET /svc/ip/{ip}: one service record (docs/contract.md#services). */
 export default route({
-  summary: 'One service by its cluster address',
+  summary: 'Get a service by its cluster address',
   answer: ServiceRecord,
   also: { 404: 'No data found' },
 }).get(

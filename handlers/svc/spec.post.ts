@@ -1,8 +1,5 @@
-import { foldedWrite } from '../../lib/db/folded.ts'
-import { access } from '../../lib/http/access.ts'
-import { body } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { batchedWrite } from '../../lib/db/batcher.ts'
+import { access, body, route, sendJson } from '../../lib/http/index.ts'
 import { exactJson } from '../../lib/json/exact-integers.ts'
 import {
   echoOfService,
@@ -13,7 +10,7 @@ import {
   serviceUid,
 } from '../../lib/services/index.ts'
 
-const upsert = foldedWrite<ServiceRecord>({
+const upsert = batchedWrite<ServiceRecord>({
   key: (service) => service.svc_ip,
   run: (db, services) => {
     const rows = services.map((service) => ({ ...service, svc_uid: serviceUid(service.service_spec) }))
@@ -21,9 +18,10 @@ const upsert = foldedWrite<ServiceRecord>({
   },
 })
 
-/** POST /svc/spec: upserts a service by its cluster address; answers the record as posted, normalised (interop-core 1.5). */
+/** POST /svc/spec: upserts a service by its cluster address (docs/contract.md#services). */
 export default route({
-  summary: 'Upserts a service by its cluster address; answers the record as posted, normalised',
+  summary: 'Create or update a service',
+  description: 'The cluster address is the key. Returns the record as posted and normalised.',
   answer: ServiceRecord,
 }).post('/svc/spec', access('ingest'), body(ServicePost), async (c) => {
   const { db, log } = c.get('deps')

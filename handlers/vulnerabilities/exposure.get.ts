@@ -1,32 +1,26 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { HttpError } from '../../lib/http/errors.ts'
-import { clamped } from '../../lib/http/request/fields.ts'
-import { params, query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, charge, clamped, HttpError, kib, params, query, route, sendJson } from '../../lib/http/index.ts'
 import { Exposure, vulnerabilityId } from '../../lib/supply-chain/exposure.ts'
-import { shownSources } from '../../lib/wire-names/index.ts'
+import { wireSourcesJson } from '../../lib/wire-names/index.ts'
 
 const DEFAULT_WINDOW_HOURS = 168
 const MAX_WINDOW_HOURS = 720
-/** Of any list: 200 images with 50 packages each, 200 workloads (interop-supply-chain 3.10). */
+/** The read budget is charged this: 200 images with 50 packages each, and 200 workloads. */
 const MAX_BYTES = 8 * 1024 * 1024
 
 const NOT_AFFECTED = 'No affected image in the inventory'
 
 const Params = z.object({ id: vulnerabilityId })
 const Query = z.object({
-  window_hours: clamped(DEFAULT_WINDOW_HOURS, MAX_WINDOW_HOURS, 'Hours in which flows are looked at'),
+  window_hours: clamped(DEFAULT_WINDOW_HOURS, MAX_WINDOW_HOURS, 'Hours of flows that are searched'),
 })
 
 /**
- * GET /vulnerabilities/{id}/exposure: the images that have a vulnerability, the containers that run them, and what was seen to reach
- * these (interop-supply-chain 3.6); 404 `No affected image in the inventory`.
+ * GET /vulnerabilities/{id}/exposure: the images with a vulnerability, the containers that run them, and the peers that
+ * were seen to reach these (docs/contract.md#findings).
  */
 export default route({
-  summary: 'Where a vulnerability is, and what reaches it',
+  summary: 'Get where a vulnerability runs and what reaches it',
   answer: Exposure,
   also: { 404: NOT_AFFECTED },
 }).get(
@@ -41,7 +35,8 @@ export default route({
     const { window_hours } = c.req.valid('query')
     const found = await db.read.json(
       (sql) => sql`
-      select cve_exposure(${id}, ${window_hours}, ${config.imageRunningWindowSecs}, ${shownSources(config.wireNames)}::text::jsonb)`,
+      select cve_exposure(${id}, ${window_hours}, ${config.imageRunningWindowSecs},
+                          ${wireSourcesJson(config.wireNames)}::text::jsonb)`,
     )
     if (found === null) throw new HttpError(404, NOT_AFFECTED)
     return sendJson(c, found)

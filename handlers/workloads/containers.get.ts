@@ -1,16 +1,21 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { noData } from '../../lib/http/errors.ts'
-import { pathText } from '../../lib/http/request/fields.ts'
-import { NoParameters, params, query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import {
+  access,
+  charge,
+  kib,
+  NoParameters,
+  noData,
+  params,
+  pathText,
+  query,
+  route,
+  sendJson,
+} from '../../lib/http/index.ts'
 import { ContainerDigest, WorkloadContainers } from '../../lib/images/index.ts'
 import { plainColumns, plainRows, type RawRow } from '../../lib/records/index.ts'
 
 const MAX_ROWS = 256
-/** Bytes a row may cost while its list is built (interop-core 6.1). */
+/** The read budget is charged this for each row. */
 const ROW_BYTES = 2_048
 
 const Params = z.object({
@@ -20,13 +25,13 @@ const Params = z.object({
 })
 
 const DIGEST = plainColumns(ContainerDigest, 'w')
-/** The column behind the three that name a container. */
+/** The column after the three that identify a container. */
 const IS_RUNNING = 3
 
 const inOrder = (a: RawRow, b: RawRow) =>
   Buffer.compare(a[0]!, b[0]!) || Buffer.compare(a[1]!, b[1]!) || Buffer.compare(a[2]!, b[2]!)
 
-/** A container of the rows of its digests. */
+/** The JSON of a container, from the rows of its digests. */
 function shown(rows: readonly RawRow[]): string {
   const [clusterId, containerName, containerKind] = rows[0]!.map(String)
   const running = rows.filter((row) => String(row[IS_RUNNING]) === 'true')
@@ -40,12 +45,11 @@ function shown(rows: readonly RawRow[]): string {
 }
 
 /**
- * GET /workloads/{namespace}/{kind}/{name}/containers: the containers of a workload with the digests that they run, and those that
- * they ran, newest first (interop-core 9.5); 404 `No data found`. Of more rows than the list may have, the oldest that do not
- * run are left out.
+ * GET /workloads/{namespace}/{kind}/{name}/containers: the containers of a workload with the digests that they run and
+ * ran, newest first (docs/contract.md#images). Above `MAX_ROWS` the oldest rows that do not run are left out.
  */
 export default route({
-  summary: 'The containers of a workload and their digests',
+  summary: 'List the containers of a workload and their images',
   answer: WorkloadContainers,
   also: { 404: 'No data found' },
 }).get(
@@ -61,7 +65,8 @@ export default route({
     const found = await db.read((sql) =>
       sql`
         select w.cluster_id, w.container_name, w.container_kind, w.is_running::text, ${sql.unsafe(DIGEST)}
-        from (select w.*, w.image_digest as digest, ran_as_init(w.container_kind, w.state) as ran_as_init, is_running(w, ${windowSecs})
+        from (select w.*, w.image_digest as digest, ran_as_init(w.container_kind, w.state) as ran_as_init,
+                     is_running(w, ${windowSecs})
               from workload_container w
               where w.pod_namespace = ${namespace} and w.workload_kind = ${kind} and w.workload_name = ${name}) w
         order by w.is_running desc, w.last_seen desc, w.container_name, w.image_digest, w.cluster_id

@@ -1,10 +1,17 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { chargeRows, kib } from '../../lib/http/charge.ts'
-import { params, query } from '../../lib/http/request/validate.ts'
-import { asArray, between, pageByPage } from '../../lib/http/response/pages.ts'
-import { sendJson, sendPieces } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import {
+  access,
+  asArray,
+  between,
+  chargeRows,
+  kib,
+  pageByPage,
+  params,
+  query,
+  route,
+  sendJson,
+  sendPieces,
+} from '../../lib/http/index.ts'
 import {
   container,
   ENTRY_BYTES,
@@ -26,17 +33,18 @@ const Params = z.object({
 })
 const Query = z.object({ container, kind, origin: origins, limit, window_hours: windowHours })
 
-/** What a piece may come to: as it was read, with every character of its paths escaped, and as it leaves. */
+/** A piece is in memory as read, with every character of its paths escaped, and as sent. */
 const COPIES = 8
 
 /**
- * GET /workloads/{namespace}/{kind}/{name}/runtime: the files that ran in a workload, by container and digest, and whether that is all
- * (workload-profiling, Runtime inventory; interop-profiling 2.1). Always 200.
+ * GET /workloads/{namespace}/{kind}/{name}/runtime: the files that ran in a workload, by container and digest, and
+ * whether the list can be complete (docs/contract.md#executables, docs/contract.md#runtime-coverage). Always 200.
  */
 export default route({
-  summary: 'The files that ran in the containers of a workload, and how completely they were watched',
+  summary: 'List the files that ran in a workload',
   description:
-    'Executed files and, where they are tracked, loaded libraries. An empty list says that nothing ran only where `coverage` says that it is covered.',
+    'Executed files and, where they are tracked, loaded libraries. An empty list means that nothing ran only if ' +
+    '`coverage` says `covered`.',
   answer: WorkloadRuntime,
 }).get(
   '/workloads/:namespace/:kind/:name/runtime',

@@ -5,7 +5,10 @@ import type { Deps } from './deps.ts'
 
 const MAX_WAIT_MS = 500
 
-/** The admin port: `/livez` never asks the database, `/readyz` does, `/metrics` is that of the API, and may say more. */
+/**
+ * The admin port: `/livez` (never asks the database), `/readyz` (asks it) and `/metrics` (may have more labels than on
+ * the API's port).
+ */
 export function createAdmin(deps: Deps): Hono {
   return new Hono()
     .get('/livez', (c) => c.text('ok'))

@@ -17,8 +17,8 @@ const MS_PER_SECOND = 1_000
 const US_PER_MS = 1_000
 
 /**
- * The frame around every route: request id, access log, metrics, preflights, errors, and an empty 404 for what matches
- * nothing. Throws when a route declares no scope.
+ * The frame around all routes: request id, access log, metrics, CORS preflights, errors, and an empty 404 for unknown
+ * paths. Throws when a route declares no scope.
  */
 export function createApp(given: Deps, routes: readonly Hono<Env>[]): Hono<Env> {
   let json: Buffer | undefined
@@ -28,7 +28,7 @@ export function createApp(given: Deps, routes: readonly Hono<Env>[]): Hono<Env> 
     const startedAt = performance.now()
     c.set('deps', deps)
     c.set('requestId', requestId(header(c, 'x-request-id')))
-    // This is for the answers that are not built here.
+    // For answers that handlers build themselves.
     if (deps.draining()) c.header('connection', 'close')
     await next()
     observe(c, deps, performance.now() - startedAt)
@@ -82,10 +82,10 @@ function observe(c: Context, { log, metrics }: Deps, ms: number): void {
   )
 }
 
-// A label is never the client's to choose.
+// Clients must not choose the value of a label.
 const KNOWN_METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'])
 
-/** Renders every error of every route, in one place: typed ones as they say, unknown ones as a fixed text. */
+/** Renders the errors of all routes: typed errors with their status and text, unknown ones with a fixed text. */
 function onError(error: Error, c: Context): Response {
   if (error instanceof HttpError) return respond(c, error.status, error.message, error.headers)
   if (error instanceof DatabaseBusy) {
@@ -98,7 +98,7 @@ function onError(error: Error, c: Context): Response {
     })
   }
   const requestId = c.get('requestId')
-  // Under `err` the log keeps what names the fault and leaves out values.
+  // The log's serializer of `err` leaves out values of rows and parameters.
   c.get('deps').log.error({ requestId, err: error }, 'request failed')
   return respond(c, 500, `internal error, request ${requestId}`)
 }

@@ -4,11 +4,11 @@ import type { AuditForwarder } from '../audit/index.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../db/index.ts'
 import type { NoteIgnored } from '../http/request/ignored-parameters.ts'
-import type { Inbox } from '../http/request/incoming-bodies.ts'
+import type { IncomingBodies } from '../http/request/incoming-bodies.ts'
 import type { Rejections } from '../http/request/rejections.ts'
 import type { Tokens } from '../http/tokens.ts'
 import type { ImageTrust } from '../image-trust/index.ts'
-import type { ReadBudget } from '../limits/memory-budget.ts'
+import type { MemoryBudget } from '../limits/memory-budget.ts'
 import type { AgentClocks } from '../nodes/index.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { DenialInlet } from '../seccomp/denials/index.ts'
@@ -16,43 +16,43 @@ import type { Profiles } from '../seccomp/profiles.ts'
 import type { Payloads } from '../supply-chain/payloads.ts'
 import type { FlowWriter, SeenFlows } from '../traffic/index.ts'
 
-/** What handlers are given: nothing is reached for at module level. */
+/** The dependencies of handlers. Nothing is reached for at module level, so tests build their own. */
 export interface Deps {
   config: Config
   log: Logger
   db: Database
   metrics: Metrics
-  budget: ReadBudget
-  /** The same for request bodies, in the other direction. */
-  bodies: ReadBudget
-  /** Request bodies before that, as bytes. */
-  inbox: Inbox
-  /** The same of those that came packed, from when they are unpacked. */
-  unpacked: ReadBudget
+  budget: MemoryBudget
+  /** Memory for parsed request bodies. */
+  bodies: MemoryBudget
+  /** Memory for request bodies as bytes, before they are parsed. */
+  incomingBodies: IncomingBodies
+  /** Memory for decompressed request bodies. */
+  unpacked: MemoryBudget
   authenticate: Tokens['authenticate']
   flows: FlowWriter
   /** Null without an evaluator. */
   audit: AuditForwarder | null
   seen: SeenFlows
   agentClocks: AgentClocks
-  /** Findings and SBOMs on their way in. */
+  /** Stores findings and SBOMs. */
   payloads: Payloads
-  /** Reason codes of attestation results that are not known. */
+  /** Counts unknown reason codes of attestation results. */
   unknownReasons: UnknownReasons
   imageTrust: ImageTrust
-  /** Observed seccomp profiles as they are read. */
+  /** The list of observed seccomp profiles, cached. */
   profiles: Profiles
-  /** Entries that were left out of what was stored. */
+  /** Counts and logs entries of bodies that were not stored. */
   rejections: Rejections
-  /** Counts query parameters that a route did not know and ignored. */
+  /** Counts and logs unknown query parameters that a route ignored. */
   noteIgnored: NoteIgnored
-  /** Seccomp denials on their way in. */
+  /** Stores and counts seccomp denials. */
   denials: DenialInlet
-  /** True from the first SIGTERM on: answers then carry `Connection: close`. */
+  /** True after the first SIGTERM: answers then carry `Connection: close`. */
   draining: () => boolean
 }
 
-/** What an app adds to it: what is known only with its routes. */
+/** Adds what depends on the routes of the app. */
 export interface AppDeps extends Deps {
   /** The OpenAPI document of the app, as JSON. */
   openApi: () => Buffer

@@ -1,13 +1,13 @@
 import type { Config } from '../config.ts'
-import { startEmbedded } from '../db/embedded.ts'
+import { startEmbedded } from '../db/embedded/index.ts'
 import type { Connection } from '../db/index.ts'
 import type { Log } from '../observability/log.ts'
 import type { StopSignals } from '../process/stop-signals.ts'
 
 /**
- * What `work` resolves to on the configured database, else on the embedded one, which is started for it and stopped whatever becomes
- * of it. A signal gives the start up.
- * @throws EmbeddedUnavailable, also when the data goes while `work` is under way; Stopped; and what `work` does
+ * Runs `work` on the configured database. Without one it starts the embedded database for it and stops it afterwards; a
+ * stop signal ends the start.
+ * @throws EmbeddedUnavailable, also when the data folder disappears during `work`; Stopped; and whatever `work` throws
  */
 export async function withDatabase<T>(
   config: Config,

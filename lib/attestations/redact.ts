@@ -3,7 +3,7 @@
  * once from left to right: no pattern here has two ways to match the same characters, so that no text takes longer than its length.
  */
 
-import { cut } from '../text/utf8.ts'
+import { truncateToBytes } from '../text/utf8.ts'
 import { HOST, REDACTED, withoutHosts } from './hosts.ts'
 import { isCode, isPlain, isProse, isSaidSecret, isSecretName, type Separator } from './secret-names.ts'
 
@@ -88,7 +88,7 @@ function endOfString(json: string, start: number): number {
 
 /** As much as is looked at. A word that the end cuts could look like another, so that it goes too. */
 function looked(detail: string): string {
-  const text = cut(detail, MAX_LOOKED_BYTES)
+  const text = truncateToBytes(detail, MAX_LOOKED_BYTES)
   if (text.length === detail.length) return detail.trim()
   let end = text.length
   while (end > 0 && !BLANK.test(text[end - 1]!)) end--
@@ -97,7 +97,7 @@ function looked(detail: string): string {
 
 /** At most as many bytes as are kept, without half a placeholder at the end. */
 function shortened(text: string): string {
-  const kept = cut(text, MAX_DETAIL_BYTES)
+  const kept = truncateToBytes(text, MAX_DETAIL_BYTES)
   if (kept.length === text.length) return text.trim()
   const open = kept.lastIndexOf('<')
   const isHalf = open !== -1 && PLACEHOLDERS.some((one) => one !== kept.slice(open) && one.startsWith(kept.slice(open)))

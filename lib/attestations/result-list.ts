@@ -5,7 +5,7 @@ import { wireTime } from '../http/request/fields.ts'
 import { digestText } from '../images/index.ts'
 import { storedJson } from '../records/column-kinds.ts'
 import { plainColumns, plainRows } from '../records/index.ts'
-import { cut } from '../text/utf8.ts'
+import { truncateToBytes } from '../text/utf8.ts'
 import { SIGNER_KINDS, VERDICTS, type Verdict, verdict } from './entry.ts'
 import { reason } from './stored-result.ts'
 import { MAX_SUMMARY_BYTES } from './summary.ts'
@@ -109,7 +109,7 @@ export async function readSummaries(
   })
   const items = rows.slice(0, limit)
   // Texts within lists were cut when they were stored.
-  for (const item of items) item[REPOSITORY] = Buffer.from(cut(String(item[REPOSITORY]), MAX_SUMMARY_BYTES))
+  for (const item of items) item[REPOSITORY] = Buffer.from(truncateToBytes(String(item[REPOSITORY]), MAX_SUMMARY_BYTES))
   const nextAfter = rows.length > limit ? String(items.at(-1)![DIGEST]) : null
   return Buffer.concat([
     Buffer.from('{"items":['),

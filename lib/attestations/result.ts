@@ -1,8 +1,8 @@
 /** From the body of a result to the document that `store_attestation` takes. */
 import { exactJson } from '../json/exact-integers.ts'
 import { Slice } from '../process/event-loop.ts'
-import { countUnreadable, formatNamed } from '../supply-chain/index.ts'
-import { cut } from '../text/utf8.ts'
+import { countUnreadable, storedFormat } from '../supply-chain/index.ts'
+import { truncateToBytes } from '../text/utf8.ts'
 import { checkContract, checkWhole, contradicted, type PostedEntry } from './contract.ts'
 import type { Signature, Statement, Verdict } from './entry.ts'
 import { parseResult } from './json.ts'
@@ -104,7 +104,7 @@ function signedOf(entry: PostedSignature, error: string | undefined): Signature 
   const { verified: isVerified, error: stored } = checkedOf(entry, error)
   const isUnnamed = isSentVerified(entry) && !isVerified
   return {
-    format: formatNamed(cut(entry.format, MAX_BYTES.format)),
+    format: storedFormat(truncateToBytes(entry.format, MAX_BYTES.format)),
     source: kept('source', entry.source),
     verified: isVerified,
     error: stored,
@@ -128,7 +128,7 @@ function statementOf(entry: PostedStatement, error: string | undefined): Stateme
   const signed = signedOf(entry, error)
   return {
     ...signed,
-    predicateType: cut(entry.predicate_type, MAX_BYTES.predicate_type),
+    predicateType: truncateToBytes(entry.predicate_type, MAX_BYTES.predicate_type),
     payloadSha256: kept('payload_sha256', entry.payload_sha256),
     provenance: signed.verified ? provenanceOf(entry.provenance ?? {}) : undefined,
   }
@@ -151,4 +151,4 @@ function provenanceOf({
   return Object.values(provenance).some((text) => text !== undefined) ? provenance : undefined
 }
 
-const kept = (key: keyof typeof MAX_BYTES, text: Text) => (text ? cut(text, MAX_BYTES[key]) : undefined)
+const kept = (key: keyof typeof MAX_BYTES, text: Text) => (text ? truncateToBytes(text, MAX_BYTES[key]) : undefined)

@@ -11,9 +11,9 @@ import { digestText } from '../images/index.ts'
 import { storedJson } from '../records/column-kinds.ts'
 import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
 import type { Page } from '../records/page.ts'
-import { shownFormats, type WireNames } from '../supply-chain/index.ts'
+import { toWireFormats, type WireNames } from '../supply-chain/index.ts'
+import { type ContainerCursor, START, writeContainerCursor } from './container-cursor.ts'
 import { Signature, Statement, verdict } from './entry.ts'
-import { type Place, START, writePlace } from './place.ts'
 import { reason } from './stored-result.ts'
 
 const VerifiedSignature = Signature.omit({ error: true, detail: true }).meta({ id: 'VerifiedSignature' })
@@ -144,7 +144,7 @@ export interface RunningList {
 export async function readRunning(
   gate: Gate,
   { namespace, windowSecs, retentionDays }: RunningFilter,
-  { limit, after }: { limit: number; after: Place | null },
+  { limit, after }: { limit: number; after: ContainerCursor | null },
   names: WireNames,
 ): Promise<RunningList> {
   const from = namespace === null ? { place: after ?? START, isPast: false } : placeIn(namespace, after ?? START)
@@ -163,12 +163,12 @@ export async function readRunning(
   return {
     first: pieces.length === 0 ? { json: Buffer.alloc(0), count: 0, last: null } : await next(0),
     next,
-    nextAfter: end ? writePlace(end.slice(0, PLACE.length).map(String) as unknown as Place) : null,
+    nextAfter: end ? writeContainerCursor(end.slice(0, PLACE.length).map(String) as unknown as ContainerCursor) : null,
   }
 }
 
 /** Where a walk through one namespace goes on from a place in any. */
-function placeIn(namespace: string, after: Place): { place: Place; isPast: boolean } {
+function placeIn(namespace: string, after: ContainerCursor): { place: ContainerCursor; isPast: boolean } {
   const order = Buffer.compare(Buffer.from(after[1]), Buffer.from(namespace))
   return { place: order === 0 ? after : [after[0], '', '', '', '', ''], isPast: order > 0 }
 }
@@ -207,5 +207,5 @@ const LISTS = ['signers', 'attestations'].map((key) => Object.keys(Image.shape).
 
 function shownImage(image: RawRow, names: WireNames): RawRow {
   if (names === 'spec') return image
-  return image.map((value, n) => (LISTS.includes(n) ? Buffer.from(shownFormats(String(value), names)) : value))
+  return image.map((value, n) => (LISTS.includes(n) ? Buffer.from(toWireFormats(String(value), names)) : value))
 }

@@ -5,7 +5,7 @@ import { wireTime } from '../http/request/fields.ts'
 import { digestText } from '../images/index.ts'
 import { storedJson } from '../records/column-kinds.ts'
 import { plainColumns, plainRow } from '../records/index.ts'
-import { shownFormats, type WireNames } from '../supply-chain/index.ts'
+import { toWireFormats, type WireNames } from '../supply-chain/index.ts'
 import { Signature, Statement, verdict } from './entry.ts'
 import { redactDetails } from './redact.ts'
 
@@ -55,6 +55,6 @@ export async function readResult(
   const [row] = await gate((sql) => RESULT(sql, digest, retentionDays).raw())
   if (!row) return null
   for (const list of [SIGNATURES!, ATTESTATIONS!])
-    row[list] = Buffer.from(shownFormats(redactDetails(String(row[list])), names))
+    row[list] = Buffer.from(toWireFormats(redactDetails(String(row[list])), names))
   return plainRow(AttestationResult, row)
 }

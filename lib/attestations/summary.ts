@@ -1,6 +1,6 @@
 /** What lists and the running feed show of a result, made once when it is stored (interop-supply-chain 3.7). */
 import { exactJson } from '../json/exact-integers.ts'
-import { cut } from '../text/utf8.ts'
+import { truncateToBytes } from '../text/utf8.ts'
 import type { Signature, Statement } from './entry.ts'
 
 const MAX_SIGNERS = 8
@@ -13,7 +13,7 @@ export function summaryOf(signatures: readonly Signature[], attestations: readon
   const signed = signatures.filter((one) => one.verified)
   const stated = attestations.filter((one) => one.verified)
   const signers = new Set(signed.map((one) => JSON.stringify(signerOf(one))))
-  const predicates = new Set(stated.map(({ predicateType }) => cut(predicateType, MAX_SUMMARY_BYTES)))
+  const predicates = new Set(stated.map(({ predicateType }) => truncateToBytes(predicateType, MAX_SUMMARY_BYTES)))
   return {
     verified_signatures: exactJson(signed.map(({ error, detail, ...shown }) => shown)),
     verified_attestations: exactJson(stated.map(({ error, detail, payloadSha256, ...shown }) => shown)),
@@ -24,5 +24,9 @@ export function summaryOf(signatures: readonly Signature[], attestations: readon
 
 function signerOf({ signerKind, issuer = '', san = '', keyName, keyFingerprint }: Signature): object {
   if (signerKind === 'key') return { kind: 'key', keyName, keyFingerprint }
-  return { kind: 'keyless', issuer: cut(issuer, MAX_SUMMARY_BYTES), san: cut(san, MAX_SUMMARY_BYTES) }
+  return {
+    kind: 'keyless',
+    issuer: truncateToBytes(issuer, MAX_SUMMARY_BYTES),
+    san: truncateToBytes(san, MAX_SUMMARY_BYTES),
+  }
 }

@@ -1,4 +1,4 @@
-import { createFold, type Database } from '../db/index.ts'
+import { createBatcher, type Database } from '../db/index.ts'
 import type { EvaluateRequest } from './flow.ts'
 import type { Verdict } from './reply.ts'
 
@@ -26,7 +26,7 @@ export function createStore(db: Database): {
   cause(one: Cause): Promise<void>
 } {
   return {
-    verdicts: createFold<FlowVerdicts, void>({
+    verdicts: createBatcher<FlowVerdicts, void>({
       lanes: 1,
       weight: ({ verdicts }) => verdicts.length,
       maxWeight: MAX_ROWS_PER_STATEMENT,
@@ -49,7 +49,7 @@ export function createStore(db: Database): {
         return items.map(() => undefined)
       },
     }),
-    cause: createFold<Cause, void>({
+    cause: createBatcher<Cause, void>({
       lanes: 1,
       key: ({ uuid }) => uuid,
       run: async (causes) => {

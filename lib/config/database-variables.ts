@@ -1,4 +1,4 @@
-/** Which database the environment names: DATABASE_URL, what libpq's variables add to it, and a password out of a file. */
+/** Reads the address of the database: DATABASE_URL, libpq's variables, and a password file. */
 import { readFileSync } from 'node:fs'
 import {
   type Address,
@@ -12,7 +12,7 @@ import { trimmed } from './variables.ts'
 
 const PASSWORD_FILE = 'DATABASE_PASSWORD_FILE'
 
-/** The rows of README, in the form of the others. */
+/** Rows for the table of variables in the documentation. */
 export const databaseVariables: readonly (readonly [name: string, type: string, shown: string, meaning: string])[] = [
   [
     PASSWORD_FILE,
@@ -27,7 +27,7 @@ export const databaseVariables: readonly (readonly [name: string, type: string, 
   ['PGDATABASE', 'text', 'the role', 'The same: the database.'],
   [
     'PGSSLMODE',
-    'disable, allow, prefer, require, verify-ca, verify-full',
+    'disable, prefer, require, verify-ca, verify-full',
     '`disable`',
     'The same: TLS, as `?sslmode=` in `DATABASE_URL`.',
   ],
@@ -42,8 +42,8 @@ export const databaseVariables: readonly (readonly [name: string, type: string, 
 ]
 
 /**
- * The database to use, null for the embedded one: DATABASE_URL, or without it PGHOST, makes it an external one; each part that
- * DATABASE_URL leaves open comes from libpq's variable for it. What cannot be used is added to `errors`.
+ * Returns the address of the external database that DATABASE_URL or PGHOST names, or null for the embedded one. Parts
+ * missing from DATABASE_URL come from libpq's variables. Unusable values are added to `errors`.
  */
 export function readDatabase(
   url: string | null,
@@ -70,8 +70,8 @@ export function readDatabase(
   }
 }
 
-/** What is printed of it. */
-export function shownDatabase({ host, port, path, user, database, tls }: Address): string {
+/** The address as text, without the password. */
+export function printableDatabase({ host, port, path, user, database, tls }: Address): string {
   const servers = host.map((name, at) => `${name.includes(':') ? `[${name}]` : name}:${port[at]}`).join(', ')
   return `${database} as ${user} at ${path ?? `${servers}, sslmode=${tls.mode}`}`
 }
@@ -90,7 +90,7 @@ function readPassword(file: string, parameters: Parameters): () => string {
   }
   if (last === '') throw new AddressError(`${PASSWORD_FILE}: ${file} is empty`)
   return () => {
-    // While it is being replaced it may be gone or empty, and the driver would not survive an error.
+    // The file may be missing or empty while it is replaced, and the driver does not survive an exception here.
     try {
       last = read() || last
     } catch {}

@@ -1,15 +1,15 @@
-/** Token files are read again while the program runs, so that a token can be changed without a restart. */
+/** Reads token files again while the program runs, so that tokens rotate without a restart. */
 import { readFile } from 'node:fs/promises'
 import type { Log } from '../observability/log.ts'
 import { type ConfiguredToken, type FileText, type TokenFiles, tokensOfFiles } from './token-variables.ts'
 
-/** Between two looks. Documents promise thirty seconds. */
-export const LOOK_MS = 10_000
+/** Interval of the checks. The documents promise that a change is seen within 30 seconds. */
+export const CHECK_INTERVAL_MS = 10_000
 
-/** Tokens as they are now. */
+/** The tokens in force. */
 export interface TokenHolder<Variable extends string> {
   readonly configured: readonly ConfiguredToken<Variable>[]
-  /** @throws an error that names the variables, when they do not go together; then nothing has changed. */
+  /** @throws an error that names the variables when the tokens contradict each other; nothing changes then. */
   replace(tokens: readonly ConfiguredToken<Variable>[]): void
 }
 
@@ -19,26 +19,26 @@ export interface TokenFilesOptions<Variable extends string> {
   readonly log: Log
 }
 
-/** Looks from now on. Holds no process open. */
+/** Starts the checks. The timer does not keep the process alive. */
 export function watchTokenFiles<Variable extends string>(options: TokenFilesOptions<Variable>): { stop(): void } {
   if (options.files.length === 0) return { stop: () => {} }
-  const look = lookAtTokenFiles(options)
-  let isLooking = false
+  const check = tokenFileCheck(options)
+  let isChecking = false
   const timer = setInterval(() => {
-    if (isLooking) return // A file system that hangs.
-    isLooking = true
-    void look().finally(() => {
-      isLooking = false
+    if (isChecking) return // the file system hangs
+    isChecking = true
+    void check().finally(() => {
+      isChecking = false
     })
-  }, LOOK_MS).unref()
+  }, CHECK_INTERVAL_MS).unref()
   return { stop: () => clearInterval(timer) }
 }
 
 /**
- * One look, each time it is called: tokens that changed take the place of those before. A file that cannot be used keeps them, and that is
- * logged once, not at every look.
+ * Returns a function that checks all files once: changed tokens replace the old ones. If a file cannot be used the old
+ * tokens stay in force; that is logged once and not at every check.
  */
-export function lookAtTokenFiles<Variable extends string>({
+export function tokenFileCheck<Variable extends string>({
   files,
   tokens,
   log,

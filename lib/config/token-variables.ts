@@ -1,19 +1,22 @@
-/** Tokens out of the environment, each variable with one or two, or from the files that `<variable>_FILE` names. */
+/** Reads tokens: one or two in a variable, or in the files that `<variable>_FILE` names. */
 import { readFileSync } from 'node:fs'
 import { trimmed } from './variables.ts'
 
-const shortTokenChars = 16
-/** Of one variable: the one in use, and the one that takes its place. */
+const SHORT_TOKEN_CHARS = 16
+/** Per variable: the token in use and its successor during a rotation. */
 const MAX_TOKENS = 2
 
-/** A token as configured: the variable that grants its scopes, the one that supplied it (with `_FILE` or not), its value. */
+/**
+ * A configured token: the variable that grants its scopes, the variable it came from (with or without `_FILE`), its
+ * value.
+ */
 export interface ConfiguredToken<Variable extends string> {
   readonly variable: Variable
   readonly source: string
   readonly value: string
 }
 
-/** Files that hold the tokens of one variable. The first must be there; the others may come and go. */
+/** Files with the tokens of one variable. The first must exist; the others may come and go. */
 export interface TokenFiles<Variable extends string> {
   readonly variable: Variable
   readonly source: string
@@ -24,8 +27,8 @@ export interface TokenFiles<Variable extends string> {
 export type FileText = string | NodeJS.ErrnoException
 
 /**
- * The tokens that a variable or its `_FILE` gives. What cannot be used is added to `errors`, what looks like a mistake to `warnings`, by name
- * and without the value.
+ * Returns the tokens of a variable or of its `_FILE`. Unusable values are added to `errors`, likely mistakes to
+ * `warnings`; both name the variable and never the value.
  */
 export function readToken<Variable extends string>(
   variable: Variable,
@@ -44,8 +47,8 @@ export function readToken<Variable extends string>(
   try {
     const values = files === undefined ? tokensIn(source, [text]) : tokensOfFiles(files, files.paths.map(readText))
     for (const value of values) {
-      if (value.length < shortTokenChars)
-        warnings.push(`${source}: the token is shorter than ${shortTokenChars} characters`)
+      if (value.length < SHORT_TOKEN_CHARS)
+        warnings.push(`${source}: the token is shorter than ${SHORT_TOKEN_CHARS} characters`)
       if (!/^[\x20-\x7e]+$/.test(value))
         warnings.push(`${source}: the token has characters outside printable ASCII; no client can send it`)
     }
@@ -56,7 +59,7 @@ export function readToken<Variable extends string>(
   }
 }
 
-/** The files that the environment names for these variables. */
+/** The token files that the environment names. */
 export function tokenFilesOf<Variable extends string>(
   variables: readonly Variable[],
   env: NodeJS.ProcessEnv,
@@ -72,13 +75,13 @@ export function tokenFilesOf<Variable extends string>(
 }
 
 /**
- * The tokens in the files of a variable, by the texts in the order of their paths. Throws an error whose message names the variable when the
- * first file gives none, or all of them give too many.
+ * Returns the tokens in the files of a variable; `texts` has the order of `paths`. Throws an error that names the
+ * variable when the first file has no token or all files together have too many.
  */
 export function tokensOfFiles({ source, paths }: TokenFiles<string>, texts: readonly FileText[]): string[] {
   const [first, ...others] = texts
   if (typeof first !== 'string') throw new Error(`${source}: ${paths[0]} cannot be read (${first?.code})`)
-  // An empty secret must not turn authentication off.
+  // An empty secret would turn authentication off.
   if (first.trim() === '') throw new Error(`${source}: ${paths[0]} is empty`)
   return tokensIn(source, [first, ...others.filter((text) => typeof text === 'string')])
 }
@@ -90,11 +93,9 @@ function tokensIn(source: string, texts: readonly string[]): string[] {
       .map((value) => value.trim())
       .filter((value) => value !== ''),
   )
-  if (values.size === 0) throw new Error(`${source}: there is no token in it`)
+  if (values.size === 0) throw new Error(`${source}: it contains no token`)
   if (values.size > MAX_TOKENS)
-    throw new Error(
-      `${source}: ${values.size} tokens; at most ${MAX_TOKENS}, for as long as one takes the place of the other`,
-    )
+    throw new Error(`${source}: ${values.size} tokens; at most ${MAX_TOKENS}, during a rotation`)
   return [...values]
 }
 
@@ -106,7 +107,7 @@ function readText(path: string): FileText {
   }
 }
 
-/** The two lines of a token in the table of a README. */
+/** The two table rows of a token variable in the documentation. */
 export const tokenLines = (variable: string, meaning: string): (readonly string[])[] => [
   [variable, 'text', 'unset', meaning],
   [
@@ -117,7 +118,7 @@ export const tokenLines = (variable: string, meaning: string): (readonly string[
   ],
 ]
 
-/** The variables that are set and called like tokens, `BROKER_TOKEN_...`, but are none of `known` nor a file of one. */
+/** Names of set variables that look like tokens (`BROKER_TOKEN_...`) but are unknown: probably misspelt. */
 export function unknownTokens(known: readonly string[], env: NodeJS.ProcessEnv): string[] {
   const names = new Set(known.flatMap((variable) => [variable, `${variable}_FILE`]))
   return Object.keys(env).filter(

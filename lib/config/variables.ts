@@ -1,15 +1,15 @@
-/** What a variable of the environment may be: how it is read, what it falls back to, and what README says of it. */
+/** Kinds of environment variables: parser, default and documentation of each. */
 import { isIPv4, isIPv6 } from 'node:net'
 import { z } from 'zod'
 
-/** The environment cannot be used. The message names each bad variable on a line of its own and holds no secret value. */
+/** The environment is unusable. The message names each bad variable on its own line and contains no secret value. */
 export class ConfigError extends Error {
   override readonly name: string = 'ConfigError'
 }
 
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
-/** Where to listen; `host` is bound as written, an IPv6 address without its brackets. */
+/** An address to listen on. `host` is an IPv6 address without brackets, an IPv4 address or a name. */
 export interface SocketAddress {
   readonly host: string
   readonly port: number
@@ -20,23 +20,25 @@ export interface Row<T> {
   readonly name: string
   readonly type: string
   readonly fallback: T
-  /** The default as README prints it. */
+  /** The default as documents print it. */
   readonly shown: string
-  /** What becomes of a value that cannot be read: `refused` stops the start, `default` warns and goes on with the default. */
-  readonly nonsense: 'refused' | 'default'
+  /** Reaction to an unreadable value: `refused` stops the start, `default` warns and uses the default. */
+  readonly ifUnreadable: 'refused' | 'default'
   readonly meaning: string
   readonly schema: z.ZodType<T, string>
-  /** A number outside is moved to the nearer end, with a warning. */
+  /** A number outside of the range is moved to its nearer end, with a warning. */
   readonly range?: readonly [min: number, max: number]
 }
 
-/** The value of one variable; what is refused and what is read otherwise than written goes to the two lists. */
+/**
+ * Reads one variable. Adds refused values to `errors`, and values that are used differently than written to `warnings`.
+ */
 export function readRow(row: Row<unknown>, env: NodeJS.ProcessEnv, errors: string[], warnings: string[]): unknown {
   const text = trimmed(env, row.name)
   if (text === '') return row.fallback
   const result = row.schema.safeParse(text)
   if (!result.success) {
-    if (row.nonsense === 'refused') errors.push(`${row.name}: expected ${row.type}`)
+    if (row.ifUnreadable === 'refused') errors.push(`${row.name}: expected ${row.type}`)
     else warnings.push(`${row.name}: expected ${row.type}; the default ${row.shown} is used`)
     return row.fallback
   }
@@ -49,7 +51,7 @@ export function readRow(row: Row<unknown>, env: NodeJS.ProcessEnv, errors: strin
   return moved
 }
 
-/** As it counts: trimmed, and blank where it is not set. */
+/** The trimmed value; empty if the variable is not set. */
 export function trimmed(env: NodeJS.ProcessEnv, name: string): string {
   return env[name]?.trim() ?? ''
 }
@@ -61,7 +63,7 @@ export function word<const W extends string>(name: string, words: readonly W[], 
     type: words.join(', '),
     fallback: fallback as W,
     shown: `\`${fallback}\``,
-    nonsense: 'refused',
+    ifUnreadable: 'refused',
     meaning,
     schema,
   } as const
@@ -77,7 +79,7 @@ export function flag(name: string, fallback: boolean, meaning: string) {
     type: 'true, false',
     fallback,
     shown: `\`${fallback}\``,
-    nonsense: 'refused',
+    ifUnreadable: 'refused',
     meaning,
     schema,
   } as const
@@ -89,22 +91,22 @@ export function whole(name: string, fallback: number, range: readonly [min: numb
     .regex(/^\+?\d+$/)
     .transform(Number)
   const type = range[0] === 0 ? 'whole number' : `whole number from ${range[0]}`
-  return { name, type, fallback, shown: `\`${fallback}\``, nonsense: 'default', meaning, schema, range } as const
+  return { name, type, fallback, shown: `\`${fallback}\``, ifUnreadable: 'default', meaning, schema, range } as const
 }
 
-/** A number that is not negative. */
+/** A number from 0 on, with or without a fraction. */
 export function decimal(name: string, fallback: number, meaning: string) {
   const schema: z.ZodType<number, string> = z
     .string()
     .regex(/^\+?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i)
     .transform(Number)
     .refine(Number.isFinite)
-  return { name, type: 'number', fallback, shown: `\`${fallback}\``, nonsense: 'default', meaning, schema } as const
+  return { name, type: 'number', fallback, shown: `\`${fallback}\``, ifUnreadable: 'default', meaning, schema } as const
 }
 
 export function text(name: string, fallback: string, meaning: string) {
   const schema: z.ZodType<string, string> = z.string()
-  return { name, type: 'path', fallback, shown: `\`${fallback}\``, nonsense: 'refused', meaning, schema } as const
+  return { name, type: 'path', fallback, shown: `\`${fallback}\``, ifUnreadable: 'refused', meaning, schema } as const
 }
 
 /** A DNS subdomain (RFC 1123), as prefixes of labels and annotations must be. */
@@ -113,10 +115,18 @@ export function dnsName(name: string, fallback: string, meaning: string) {
     .string()
     .max(253)
     .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/)
-  return { name, type: 'DNS name', fallback, shown: `\`${fallback}\``, nonsense: 'refused', meaning, schema } as const
+  return {
+    name,
+    type: 'DNS name',
+    fallback,
+    shown: `\`${fallback}\``,
+    ifUnreadable: 'refused',
+    meaning,
+    schema,
+  } as const
 }
 
-/** Addresses to try in order; a value gives one. */
+/** An address; the default may be several, tried in order. */
 export function address(name: string, defaults: readonly string[], meaning: string, shownDefault?: string) {
   const schema: z.ZodType<readonly SocketAddress[], string> = z.string().transform((value, context) => {
     const parsed = parseAddress(value)
@@ -125,31 +135,32 @@ export function address(name: string, defaults: readonly string[], meaning: stri
   })
   const shown = shownDefault ?? defaults.map((one) => `\`${one}\``).join(', then ')
   const fallback = addresses(defaults)
-  return { name, type: 'host:port or [IPv6]:port', fallback, shown, nonsense: 'refused', meaning, schema } as const
+  return { name, type: 'host:port or [IPv6]:port', fallback, shown, ifUnreadable: 'refused', meaning, schema } as const
 }
 
+/** Parses addresses that are known to be valid. */
 export const addresses = (texts: readonly string[]): readonly SocketAddress[] => texts.map((one) => parseAddress(one)!)
 
-/** Origins of web pages with commas between, or `*` for all. */
+/** Origins of web pages, separated by commas, or `*` for all. */
 export function origins(name: string, meaning: string) {
   const isOrigin = (one: string) => /^https?:\/\//.test(one) && URL.canParse(one) && new URL(one).origin === one
   const schema: z.ZodType<readonly string[], string> = z
     .string()
     .transform((value) => parts(value))
     .refine((all) => all.length > 0 && (all.every(isOrigin) || (all.length === 1 && all[0] === '*')))
-  const type = 'https://name:port with commas between, or `*`'
+  const type = 'https://name:port, separated by commas, or `*`'
   return {
     name,
     type,
     fallback: [] as readonly string[],
     shown: 'unset',
-    nonsense: 'refused',
+    ifUnreadable: 'refused',
     meaning,
     schema,
   } as const
 }
 
-/** Names of hosts with commas between, or `*` for all. */
+/** Host names, separated by commas, or `*` for all. */
 export function hostNames(name: string, meaning: string) {
   const schema: z.ZodType<readonly string[], string> = z
     .string()
@@ -158,13 +169,13 @@ export function hostNames(name: string, meaning: string) {
       (all) =>
         all.length > 0 && all.every((one) => one === '*' || /^(?:[\w-]+(?:\.[\w-]+)*|\[[\da-f:.]+\])$/i.test(one)),
     )
-  const type = 'names with commas between, or `*`'
+  const type = 'names, separated by commas, or `*`'
   return {
     name,
     type,
     fallback: [] as readonly string[],
     shown: 'unset',
-    nonsense: 'refused',
+    ifUnreadable: 'refused',
     meaning,
     schema,
   } as const
@@ -176,18 +187,26 @@ const parts = (list: string): string[] =>
     .map((one) => one.trim())
     .filter((one) => one !== '')
 
-export function httpUrl(name: string, nonsense: 'refused' | 'default', meaning: string) {
+export function httpUrl(name: string, ifUnreadable: 'refused' | 'default', meaning: string) {
   const schema: z.ZodType<string | null, string> = z
     .string()
     .refine((value) => /^https?:\/\//i.test(value) && URL.canParse(value))
-  return { name, type: 'http:// or https:// URL', fallback: null, shown: 'unset', nonsense, meaning, schema } as const
+  return {
+    name,
+    type: 'http:// or https:// URL',
+    fallback: null,
+    shown: 'unset',
+    ifUnreadable,
+    meaning,
+    schema,
+  } as const
 }
 
 export function databaseUrl(name: string, meaning: string) {
-  // What follows the scheme has messages of its own: `readDatabase`.
+  // `readDatabase` checks the rest of the URL, with better messages.
   const schema: z.ZodType<string | null, string> = z.string().regex(/^postgres(ql)?:\/\//)
   const type = 'postgres://user:password@host:port/database'
-  return { name, type, fallback: null, shown: 'embedded server', nonsense: 'refused', meaning, schema } as const
+  return { name, type, fallback: null, shown: 'embedded server', ifUnreadable: 'refused', meaning, schema } as const
 }
 
 /** `host:port`, `[IPv6]:port`; null for anything else. Port 0 lets the system choose. */
@@ -196,12 +215,12 @@ function parseAddress(value: string): SocketAddress | null {
   const port = Number(digits)
   const host = v6 ?? name
   if (host === undefined || !(port <= 65_535)) return null
-  // A name that ends in a number is an IPv4 address or a mistake.
+  // A name whose last label is a number must be an IPv4 address.
   const known = v6 === undefined ? isIPv4(host) || !/(^|\.)\d+$/.test(host) : isIPv6(v6)
   return known ? { host, port } : null
 }
 
-/** A value of a row, fit to print: no password. */
+/** The value of a variable for the log, without a password. */
 export function printable(value: unknown): string | number | boolean | null {
   if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value.join(', ')
   if (Array.isArray(value))
@@ -212,17 +231,17 @@ export function printable(value: unknown): string | number | boolean | null {
   return value as string | number | boolean | null
 }
 
-/** The URL up to its query, which may hold a password of its own, with the password starred. */
+/** The URL without its query (which may contain a password) and with the password replaced by stars. */
 function withoutPassword(url: string): string {
   const [, scheme, credentials, location, rest] = /^(\w+:\/\/)(?:([^?#]*)@)?([^?#]*)(.*)$/s.exec(url) ?? []
-  // Then the password itself may hold the `?`, and what looks like a host is a part of it.
+  // The `?` may be part of the password then, and so may everything that looks like a host.
   if (rest?.includes('@')) return `${scheme}***`
   if (credentials === undefined) return `${scheme}${location}`
   const colon = credentials.indexOf(':')
   return `${scheme}${colon < 0 ? credentials : `${credentials.slice(0, colon)}:***`}@${location}`
 }
 
-/** Name, type, default and meaning of each variable as a table. Markdown, without a line end. */
+/** A Markdown table of variables (name, type, default, meaning), without a final newline. */
 export function asTable(lines: readonly (readonly string[])[]): string {
   const rows = lines.map(([name, ...rest]) => `| \`${name}\` | ${rest.join(' | ')} |`)
   return ['| Variable | Type | Default | Meaning |', '|---|---|---|---|', ...rows].join('\n')

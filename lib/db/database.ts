@@ -1,36 +1,45 @@
-/** The database as the rest of the service sees it: four gates, so that none of ingest, reads, jobs and probes can starve the others. */
+/**
+ * The database as the rest of the service sees it: four gates, so that none of ingest, reads, jobs and probes starves
+ * the others.
+ */
 import type postgres from 'postgres'
 import type { Log } from '../observability/log.ts'
-import { Complaints } from './complaints.ts'
+import { RateLimitedLog } from '../observability/rate-limited-log.ts'
 import type { Connection } from './driver-options.ts'
+import { causeOf, DatabaseRefused, type DatabaseUnavailable } from './errors.ts'
 import type { GateName } from './gate.ts'
-import { Pool } from './pool.ts'
-import type { PoolStats } from './pool-options.ts'
+import { Pool, type PoolStats } from './pool.ts'
 import type { Sql, Statement } from './statement.ts'
 
 type Rows = readonly postgres.MaybeRow[]
 
 /**
- * Runs one statement. The callback builds the query and may be called again for another attempt, so it must have no
- * other effect. `isInDoubt` tells it that an earlier attempt may have been carried out although its answer was lost;
- * what `isInDoubt(error)` says of a rejection means the same.
+ * Runs one statement. The callback builds the query and must have no other effect: it is called again for each further
+ * attempt. Its `isOutcomeUnknown` is true when the server may have carried out an earlier attempt whose answer was
+ * lost; `isOutcomeUnknown(error)` of errors.ts says the same of a rejection.
  *
- * Rejects with DatabaseUnavailable (no connection, no room, silence; DatabaseRefused: a full disk, a missing privilege),
- * DatabaseBusy (cancelled, deadlock, serialization) or the driver's own error for everything the statement itself got wrong.
+ * Rejects with DatabaseUnavailable (no connection, no room, silence; as DatabaseRefused: a full disk, a missing
+ * privilege), with DatabaseBusy (cancelled, deadlock, serialization), or with the driver's error for a fault of the
+ * statement itself.
  */
 export interface Gate {
-  <T extends Rows>(statement: (sql: Sql, isInDoubt: boolean) => postgres.PendingQuery<T>): Promise<T>
-  /** Rows of Buffers, as `.raw()` gives them. */
+  <T extends Rows>(statement: (sql: Sql, isOutcomeUnknown: boolean) => postgres.PendingQuery<T>): Promise<T>
+  /** Rows of Buffers, as `.raw()` returns them. */
   <T extends Rows>(
-    statement: (sql: Sql, isInDoubt: boolean) => postgres.PendingRawQuery<T>,
+    statement: (sql: Sql, isOutcomeUnknown: boolean) => postgres.PendingRawQuery<T>,
   ): Promise<(Buffer | null)[][]>
-  /** First column of the first row as the bytes the database sent; null when that is SQL NULL or there is no row. */
-  json<T extends Rows>(statement: (sql: Sql, isInDoubt: boolean) => postgres.PendingQuery<T>): Promise<Buffer | null>
-  /** Waits at most `ms`, then cuts the connection and rejects with DatabaseUnavailable: for statements that end by themselves before. */
+  /** First column of the first row as the bytes of the database; null for SQL NULL and for no row. */
+  json<T extends Rows>(
+    statement: (sql: Sql, isOutcomeUnknown: boolean) => postgres.PendingQuery<T>,
+  ): Promise<Buffer | null>
+  /**
+   * Waits at most `ms`, then cuts the connection and rejects with DatabaseUnavailable. For statements that end sooner
+   * by themselves.
+   */
   within<T extends Rows>(ms: number, statement: (sql: Sql) => postgres.PendingQuery<T>): Promise<T>
   /**
-   * For what must not be repeated: there is no second attempt, so that after a lost connection it may or may not have been
-   * done. Waits at most `ms` for its turn, then rejects with DatabaseUnavailable.
+   * For statements that must not be repeated: makes a single attempt, so the outcome is unknown after a lost
+   * connection. Waits at most `ms` for a slot, then rejects with DatabaseUnavailable.
    */
   once<T extends Rows>(ms: number, statement: (sql: Sql) => postgres.PendingQuery<T>): Promise<T>
   readonly stats: PoolStats
@@ -38,7 +47,7 @@ export interface Gate {
 
 export interface DatabaseStats {
   generation: number
-  /** Connections over all gates: may exist, have answered and stand, stand without a statement. */
+  /** Connections over all gates: the most there may be, those that answered and stand, those without a statement. */
   max: number
   open: number
   idle: number
@@ -54,11 +63,11 @@ export interface Database {
   readonly probe: Gate
   /** Jobs: statements that may take long. */
   readonly job: Gate
-  /** Counts how often a gate lost all its connections, to silence or otherwise. */
+  /** Counts the times that a gate lost all its connections. */
   readonly generation: number
-  /** Called whenever `generation` grows: what was learnt from the old connections may not hold on the new ones. */
+  /** Called whenever `generation` grows: facts learnt over the old connections may not hold on the new ones. */
   onPoolReplaced(listener: (gate: GateName) => void): void
-  /** Lets statements in flight end for up to `timeoutMs` (default 5 s), then cuts them. Never rejects. */
+  /** Waits up to `timeoutMs` (default 5 s) for statements in flight, then cuts them. Never rejects. */
   end(timeoutMs?: number): Promise<void>
   stats(): DatabaseStats
 }
@@ -90,7 +99,7 @@ const END_TIMEOUT_MS = 5_000
 // An ordinary slow statement ends as 57014 before this; only silence reaches it.
 const DEADLINE_MARGIN_MS = 1_500
 const DEADLINE_WITHOUT_TIMEOUT_MS = 60_000
-/** With this many connections a long job need not keep the others from running. */
+/** From this many connections on, jobs get two, so that a long job does not hold up the others. */
 const JOB_PAIR_FROM = 8
 
 /** Connections per gate; reads get the odd one. */
@@ -102,7 +111,7 @@ export function splitPool(poolMax: number): Record<GateName, number> {
   return { ingest, read: rest - ingest, probe, job }
 }
 
-/** Opens no connection yet: each gate connects when it is first used, and again after any loss. */
+/** Opens no connection: each gate connects when it is first used, and again after each loss. */
 export function openDatabase(options: DatabaseOptions): Database {
   const { connection, statementTimeoutMs, log } = options
   let generation = 0
@@ -110,7 +119,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   const renewed = (gate: GateName) => {
     generation++
     log.debug({ gate, generation }, 'database connections renewed')
-    // A probe tells what requests meet, who are with another server now, perhaps.
+    // Probes must test the server that requests now reach, which may be another one.
     if (gate !== 'probe') pools.probe.renew()
     for (const listener of listeners) {
       try {
@@ -121,7 +130,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     }
   }
 
-  const complaints = new Complaints((fields, message) => log.warn(fields, message))
+  const warnings = new RateLimitedLog(log)
   const slots = splitPool(options.poolMax)
   const open = (gate: GateName) =>
     new Pool({
@@ -142,7 +151,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       maxQueue: options.maxQueue ?? MAX_QUEUE,
       log,
       onRenewed: () => renewed(gate),
-      onUnavailable: (error) => complaints.note(error),
+      onUnavailable: (error) => noteUnavailable(warnings, error),
     })
 
   const pools = { ingest: open('ingest'), read: open('read'), probe: open('probe'), job: open('job') }
@@ -160,7 +169,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     },
     end: async (timeoutMs = END_TIMEOUT_MS) => {
       await Promise.all(all.map((pool) => pool.end(timeoutMs)))
-      complaints.end()
+      warnings.end()
     },
     stats: () => {
       const gates = {
@@ -187,4 +196,28 @@ function asGate(pool: Pool): Gate {
     'stats',
     { get: () => pool.stats, enumerable: true },
   ) as unknown as Gate
+}
+
+/** Logs, at most once a minute for each code, that statements fail for want of a working database. */
+export function noteUnavailable(warnings: RateLimitedLog, error: DatabaseUnavailable): void {
+  const { code } = error
+  const { cause, remedy } = causeOf(code)
+  const subject = error instanceof DatabaseRefused ? 'database refuses' : 'database unavailable'
+  warnings.note(`${subject}: ${cause} (${code}); ${remedy}`, { statements: 1 }, { code })
+}
+
+/** The server's share of the caller's time. The rest is for the way there and back. */
+const SERVER_SHARE = 0.8
+
+type LimitedCall = (ms: number, statement: (sql: Sql) => postgres.PendingQuery<postgres.Row[]>) => Promise<unknown>
+
+/**
+ * The rows of a constant statement that the server itself cancels in time, so that a locked table neither holds the
+ * connection nor keeps the server busy after the connection was cut. Two statements in one simple message are one
+ * transaction, so the limit holds behind a transaction pooler too. `call` is `within` or `once` of a gate.
+ */
+export async function queryWithTimeout<Row>(call: LimitedCall, ms: number, text: string): Promise<readonly Row[]> {
+  const limitMs = Math.max(1, Math.round(ms * SERVER_SHARE))
+  const results = await call(ms, (sql) => sql.unsafe(`set local statement_timeout = ${limitMs}; ${text}`))
+  return (results as [unknown, Row[]])[1]
 }

@@ -1,4 +1,10 @@
-export { causeOf } from './causes.ts'
+export {
+  type BatcherOptions,
+  batchedWrite,
+  createBatcher,
+  perDatabase,
+  sharedRead,
+} from './batcher.ts'
 export {
   type Database,
   type DatabaseOptions,
@@ -7,12 +13,15 @@ export {
   openDatabase,
   splitPool,
 } from './database.ts'
-export { isInDoubt } from './doubt.ts'
 export type { Connection } from './driver-options.ts'
-export { classify, DatabaseBusy, DatabaseRefused, DatabaseUnavailable } from './errors.ts'
-export { fixed } from './fixed.ts'
-export { createFold, type FoldOptions } from './fold.ts'
-export { foldedWrite, perDatabase, sharedRead } from './folded.ts'
+export {
+  causeOf,
+  classify,
+  DatabaseBusy,
+  DatabaseRefused,
+  DatabaseUnavailable,
+  isOutcomeUnknown,
+} from './errors.ts'
 export type { GateName, GateStats } from './gate.ts'
-export type { PoolStats } from './pool-options.ts'
-export type { Sql } from './statement.ts'
+export type { PoolStats } from './pool.ts'
+export { fixed, type Sql } from './statement.ts'

@@ -1,26 +1,54 @@
 /**
  * The connections of one gate, each a driver instance of its own.
  *
- * The driver (postgres 3.4.9) has faults that only matter when it reconnects or pipelines: a connection closed with
- * an unsent write never writes again, a statement given to a connection between its error and its close is never
- * answered, a clean close during startup is retried without pause. So a driver instance here has exactly one
- * connection, carries at most one statement, and is thrown away with its socket; it never gets to reconnect.
+ * The driver (postgres 3.4.9) has faults that matter only when it reconnects or pipelines: a connection that is closed
+ * with an unsent write never writes again, a statement given to a connection between its error and its close is never
+ * answered, and a clean close during startup is retried without a pause. Therefore each driver instance has exactly one
+ * connection, carries at most one statement, and is dropped with its socket; it never reconnects.
  */
 import type { Socket } from 'node:net'
 import postgres from 'postgres'
 import { within } from '../time/within.ts'
-import { Connector } from './connector.ts'
-import { type DriverQuery, emptied } from './emptied.ts'
+import { Connector, type Target } from './connector.ts'
 import { classify, DatabaseUnavailable, isNoConnection, isTransient } from './errors.ts'
-import { SlotGate } from './gate.ts'
-import type { PoolOptions, PoolStats } from './pool-options.ts'
-import { PendingStatement, type Slot, type Statement } from './statement.ts'
+import { type GateLimits, type GateStats, SlotGate } from './gate.ts'
+import { PendingStatement, type Slot, type Statement, takeRows } from './statement.ts'
+
+export interface PoolOptions extends GateLimits, Target {
+  slots: number
+  /** A statement silent for this long means the pool is lost. */
+  deadlineMs: number
+  /** Further attempts after a deadlock, a serialization failure or a lost connection. */
+  retries: number
+  /** The pool was replaced, or its last connection was lost. Must not throw. */
+  onRenewed: () => void
+  /** A statement failed for a reason other than its own fault. Must not throw. */
+  onUnavailable: (error: DatabaseUnavailable) => void
+}
+
+export interface PoolStats extends GateStats {
+  /** Connections that have answered at least once and still stand. */
+  open: number
+  idle: number
+  /** Times that a silent statement cost the whole pool. */
+  replaced: number
+  /** Attempts that failed for lack of a connection. */
+  lost: number
+  retried: number
+  /**
+   * No connection stands, and the last one was lost or refused. Only a statement can find out whether one is available.
+   */
+  isCutOff: boolean
+}
 
 const SWEEPS_PER_DEADLINE = 20
-/** A call whose connection is lost later than this gets no second attempt: it would last too long. */
+/** A call whose connection is lost later than this gets no second attempt, because it would take too long. */
 const RETRY_WITHIN_MS = 2_000
 const RETRY_JITTER_MS = 15
-/** Connections unused for ten rounds are closed. The driver's own idle timeout would set and clear a timer per statement. */
+/**
+ * Connections unused for ten rounds are closed. The driver's own idle timeout would set and clear a timer per
+ * statement.
+ */
 const REAP_EVERY_MS = 60_000
 const REAP_AFTER_ROUNDS = 10
 const CLOSE_TIMEOUT_SECONDS = 1
@@ -33,14 +61,14 @@ export class Pool {
   readonly #sweepMs: number
   #sweeper: NodeJS.Timeout | null = null
   #reaper: NodeJS.Timeout | null = null
-  // Silence is counted in sweeps, not on the clock: no sweep runs while the event loop is blocked, so answers that
-  // wait in the socket meanwhile are not mistaken for silence.
+  // Silence is counted in sweeps, not by the clock: no sweep runs while the event loop is blocked, so an answer that
+  // waits in the socket meanwhile is not taken for silence.
   #sweeps = 0
   #open = 0
   #replaced = 0
   #lost = 0
   #retried = 0
-  #isDoubtful = false
+  #mayBeCutOff = false
   /** Sockets of connections that are being closed. */
   readonly #closing = new Set<Socket>()
   #onEmpty: (() => void) | null = null
@@ -68,7 +96,9 @@ export class Pool {
     })
   }
 
-  /** Like `run`, but the caller waits at most `ms`; a connection that has not answered by then is cut, to be free for others. */
+  /**
+   * Like `run`, but the caller waits at most `ms`; a connection that has not answered by then is cut, to free its slot.
+   */
   within<T>(ms: number, statement: Statement): Promise<T> {
     let timer: NodeJS.Timeout | undefined
     return new Promise<T>((resolve, reject) => {
@@ -81,7 +111,7 @@ export class Pool {
     }).finally(() => clearTimeout(timer))
   }
 
-  /** Like `run`, but the caller waits at most `ms` for its turn, and there is no second attempt. */
+  /** Like `run`, but with a single attempt, and the caller waits at most `ms` for a slot. */
   once<T>(ms: number, statement: Statement): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const pending = new PendingStatement(this.#attempt, statement, false, resolve, reject)
@@ -94,7 +124,7 @@ export class Pool {
     })
   }
 
-  /** Closes the connections without a statement, since the next ones may lead to another server by now. */
+  /** Closes the connections without a statement: new ones may reach another server by now. */
   renew(): void {
     for (const slot of this.#slots) if (slot.pending === null) this.#retire(slot)
   }
@@ -107,11 +137,11 @@ export class Pool {
       replaced: this.#replaced,
       lost: this.#lost,
       retried: this.#retried,
-      isCutOff: this.#isDoubtful && this.#open === 0,
+      isCutOff: this.#mayBeCutOff && this.#open === 0,
     }
   }
 
-  /** Refuses new calls, gives those in flight `timeoutMs`, then cuts every connection. Never rejects. */
+  /** Refuses new calls, waits up to `timeoutMs` for those in flight, then cuts every connection. Never rejects. */
   async end(timeoutMs: number): Promise<void> {
     this.#gate.close()
     const empty = new Promise<void>((resolve) => {
@@ -128,7 +158,7 @@ export class Pool {
     this.#reaper = null
   }
 
-  /** Makes the first or next attempt of a statement, on the slot that it has. */
+  /** Makes the first or the next attempt of a statement on its slot. */
   readonly #attempt = (slot: Slot, pending: PendingStatement): void => {
     slot.pending = pending
     slot.quietRounds = 0
@@ -136,7 +166,7 @@ export class Pool {
     this.#sweeper ??= setInterval(() => this.#sweep(), this.#sweepMs).unref()
     let query: PromiseLike<readonly unknown[]>
     try {
-      const built = pending.statement(slot.driver ?? this.#connect(slot), pending.isInDoubt)
+      const built = pending.statement(slot.driver ?? this.#connect(slot), pending.isOutcomeUnknown)
       query = pending.raw ? (built as postgres.PendingQuery<postgres.Row[]>).raw() : built
     } catch (error) {
       this.#finish(slot)
@@ -155,7 +185,7 @@ export class Pool {
   }
 
   #succeed(slot: Slot, pending: PendingStatement, result: readonly unknown[]): void {
-    const rows = emptied(pending.query as unknown as DriverQuery, result as unknown[])
+    const rows = takeRows(pending.query, result as unknown[])
     pending.query = null
     this.#markAnswered(slot)
     pending.resolve((pending.raw ? ((rows[0] as (Buffer | null)[] | undefined)?.[0] ?? null) : rows) as never)
@@ -169,10 +199,10 @@ export class Pool {
     const isLost = isNoConnection(problem)
     if (isLost) {
       this.#lost++
-      this.#isDoubtful = true
+      this.#mayBeCutOff = true
     }
-    if (slot.isAuthenticated && !isOrdinary(error)) pending.isInDoubt = true
-    // A connection may hold half a message after anything but an ordinary error of the server, and is not used again.
+    if (slot.isAuthenticated && !isOrdinary(error)) pending.isOutcomeUnknown = true
+    // After anything but an ordinary error of the server, a connection may hold half a message and is not used again.
     if (isLost || !isOrdinary(error)) this.#drop(slot)
     else this.#markAnswered(slot)
     if (this.#mayRetry(pending, problem)) {
@@ -195,7 +225,7 @@ export class Pool {
     const slot = this.#slots.find((one) => one.pending === pending)
     if (slot === undefined) return
     pending.query = null
-    this.#isDoubtful = true
+    this.#mayBeCutOff = true
     this.#drop(slot)
     this.#finish(slot)
   }
@@ -217,7 +247,10 @@ export class Pool {
     return this.#connector.open(slot)
   }
 
-  /** The driver says its connection is gone, with or without a statement under way. Must not throw: nobody would catch it. */
+  /**
+   * The driver reports that its connection is gone, with or without a statement in flight. Must not throw: nobody would
+   * catch it.
+   */
   #closed(slot: Slot, driver: postgres.Sql, failure: unknown): void {
     if (slot.driver !== driver) return
     this.#drop(slot)
@@ -227,12 +260,12 @@ export class Pool {
 
   #markAnswered(slot: Slot): void {
     if (slot.hasAnswered) return
-    this.#isDoubtful = false
+    this.#mayBeCutOff = false
     slot.hasAnswered = true
     this.#open++
   }
 
-  /** Cuts the connection of a slot; the loss of the last one renews the pool, since the next may lead to another server. */
+  /** Cuts the connection of a slot. The loss of the last one renews the pool: the next may reach another server. */
   #drop(slot: Slot): void {
     if (this.#cut(slot) && this.#open === 0) this.#options.onRenewed()
   }
@@ -275,14 +308,14 @@ export class Pool {
     log.warn({ gate, deadlineMs, inFlight: this.#gate.inFlight }, 'database went silent: pool replaced')
     const waiting = this.#slots.filter((slot) => slot.pending?.query)
     for (const slot of this.#slots) this.#cut(slot)
-    this.#isDoubtful = true
+    this.#mayBeCutOff = true
     onRenewed()
     for (const { pending, isAuthenticated } of waiting) {
       pending!.query = null
-      if (isAuthenticated) pending!.isInDoubt = true
+      if (isAuthenticated) pending!.isOutcomeUnknown = true
       pending!.fail(new DatabaseUnavailable(`no answer for ${deadlineMs} ms`, 'POOL_REPLACED'))
     }
-    // A slot that is freed takes the next statement at once, and that one is not lost: so this comes last.
+    // Last, because a freed slot takes the next statement at once, and that one is not lost.
     for (const slot of waiting) this.#finish(slot)
   }
 
@@ -307,7 +340,7 @@ export class Pool {
     }
   }
 
-  /** Closes an unused connection in good order; its slot may connect anew at once. True when it had answered. */
+  /** Closes an unused connection in an orderly way; its slot may connect again at once. True when it had answered. */
   #retire(slot: Slot): boolean {
     const { driver, socket } = slot
     if (driver === null) return false

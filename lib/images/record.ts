@@ -1,5 +1,5 @@
 import type { Deps } from '../app/deps.ts'
-import { type Database, foldedWrite } from '../db/index.ts'
+import { batchedWrite, type Database } from '../db/index.ts'
 import { type InventoryPost, readContainers } from './inventory.ts'
 
 /** The containers of one pod as JSON objects joined with commas. */
@@ -11,7 +11,7 @@ interface Item {
 /** JSON text in one statement: pods of any honest size share it by the dozen. */
 const MAX_DOCUMENT_CHARS = 256 * 1024
 
-const write = foldedWrite<Item>({
+const write = batchedWrite<Item>({
   key: ({ pod }) => pod,
   weight: ({ text }) => text.length,
   maxWeight: MAX_DOCUMENT_CHARS,

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { type DestinationStream, type LogFn, type Logger, type LoggerOptions, pino, stdTimeFunctions } from 'pino'
 import type { logLevels } from '../config/variables.ts'
 
-/** Where parts of the service write their lines; whoever makes it decides on form and threshold. */
+/** The log as parts of the service see it. */
 export interface Log {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void
@@ -11,42 +11,43 @@ export interface Log {
   error(fields: object, message: string): void
 }
 
-/** Lines are gathered up to this size, or this long, and leave in one write. */
-const gatheredChars = 4096
-const gatheredMs = 250
-/** What a reader that does not read may hold in memory; lines above are dropped and counted. */
-const maxPendingChars = 8 * 1024 * 1024
-const stallRetryMs = 2
-const exitDeadlineMs = 2000
-const exitRetryMs = 10
+/** Lines are buffered up to this size or this long, then written at once. */
+const MAX_BUFFERED_CHARS = 4096
+const MAX_BUFFERED_MS = 250
+/** Memory for lines while stdout is not read; further lines are dropped and counted. */
+const MAX_PENDING_CHARS = 8 * 1024 * 1024
+const STALL_RETRY_MS = 2
+const EXIT_DEADLINE_MS = 2000
+const EXIT_RETRY_MS = 10
 
-/** Fields that fill a terminal and tell a person nothing. */
+/** Fields that a terminal does not show, since they are long and of little use there. */
 const LONG_FIELDS = 'requestId,jobs'
 
-/** Where callers put headers: a header map itself, or under a request. */
-const secretPaths = ['', 'headers.', 'req.headers.', 'request.headers.'].flatMap((at) => [
+/** Paths of the authorization header in logged objects. */
+const SECRET_PATHS = ['', 'headers.', 'req.headers.', 'request.headers.'].flatMap((at) => [
   `${at}authorization`,
   `${at}Authorization`,
 ])
 
-/** SQLSTATE classes whose message repeats a value: data exceptions, violated constraints, our own `raise`. */
-const classesWithValues = new Set(['22', '23', 'P0'])
-const maxCauses = 4
+/** SQLSTATE classes whose messages repeat values: data exceptions, violated constraints, our own `raise`. */
+const CLASSES_WITH_VALUES = new Set(['22', '23', 'P0'])
+const MAX_CAUSES = 4
 
-/** How lines are made; the tests read theirs made the same way. */
+/** The options of pino, shared with the tests. */
 export const lineOptions = {
   base: null,
   timestamp: stdTimeFunctions.isoTime,
   formatters: { level: (level: string) => ({ level }) },
-  redact: secretPaths,
+  redact: SECRET_PATHS,
   serializers: { err: (error: unknown) => describeError(error) },
-  hooks: { logMethod: nameLine },
+  hooks: { logMethod: withSafeMessage },
 } satisfies LoggerOptions
 
 /**
- * The log of the process: JSON lines on stdout, or readable ones on a terminal where pino-pretty is installed. Header
- * `authorization` is starred; errors under `err` carry no row values. Lines appear within 250 ms and all of them at `process.exit`;
- * a reader that stalls never blocks the process, it loses lines and a warning says how many.
+ * Creates the log of the process: JSON lines on stdout, or readable ones on a terminal if pino-pretty is installed. The
+ * header `authorization` is censored; errors under `err` contain no row values. Lines appear within 250 ms and all of
+ * them at `process.exit`. If stdout is not read the process does not block: lines are dropped, and a warning says how
+ * many.
  */
 export function createLog(config: { readonly logLevel: (typeof logLevels)[number] }): Logger {
   const settings = { ...lineOptions, level: config.logLevel }
@@ -70,58 +71,58 @@ function findPretty(): ((options: object) => DestinationStream) | null {
 }
 
 /**
- * Lines on their way to a descriptor. Own code because the buffered destination of pino tears lines that are being written when the
- * process exits, and never returns from its last flush when the reader has gone (sonic-boom 4).
+ * Writes lines to a file descriptor. Pino's buffered destination (sonic-boom 4) is not used: it tears lines that are
+ * being written when the process exits, and never returns from its last flush when the reader has gone.
  */
 function createOutput(fd: number, onDropped: (lines: number) => void): DestinationStream & { flushSync(): void } {
-  let gathered = ''
-  let leaving: Buffer = Buffer.alloc(0)
+  let buffered = ''
+  let unwritten: Buffer = Buffer.alloc(0)
   let timer: NodeJS.Timeout | undefined
-  /** How long the reader is given to make room; 0 while it keeps up. */
+  /** Pause until the next attempt; 0 while the reader keeps up. */
   let stallMs = 0
   let closed = false
   let dropped = 0
 
   function write(line: string): void {
     if (closed) return
-    if (gathered.length + leaving.length + line.length > maxPendingChars) {
+    if (buffered.length + unwritten.length + line.length > MAX_PENDING_CHARS) {
       dropped++
       return
     }
-    gathered += line
-    if (gathered.length >= gatheredChars && stallMs === 0) flush()
-    else timer ??= setTimeout(flush, gatheredMs).unref()
+    buffered += line
+    if (buffered.length >= MAX_BUFFERED_CHARS && stallMs === 0) flush()
+    else timer ??= setTimeout(flush, MAX_BUFFERED_MS).unref()
   }
 
   function flush(): void {
     clearTimeout(timer)
     timer = undefined
-    const before = leaving
+    const before = unwritten
     if (writeAll()) stallMs = 0
     else {
-      // A pipe takes no more than it holds at once: come back soon while it moves, later when it does not.
-      stallMs = leaving === before ? Math.min(stallMs * 2, gatheredMs) : stallRetryMs
+      // A pipe accepts only what it has room for. Retry soon while it makes progress, later while it does not.
+      stallMs = unwritten === before ? Math.min(stallMs * 2, MAX_BUFFERED_MS) : STALL_RETRY_MS
       timer = setTimeout(flush, stallMs).unref()
     }
   }
 
-  /** Writes until nothing is left; false when the descriptor takes no more for now. */
+  /** Writes everything; false when the descriptor accepts no more for now. */
   function writeAll(): boolean {
     try {
       for (;;) {
-        if (leaving.length === 0) {
+        if (unwritten.length === 0) {
           if (dropped > 0) reportDropped()
-          if (gathered === '') return true
-          leaving = Buffer.from(gathered)
-          gathered = ''
+          if (buffered === '') return true
+          unwritten = Buffer.from(buffered)
+          buffered = ''
         }
-        leaving = leaving.subarray(writeSync(fd, leaving))
+        unwritten = unwritten.subarray(writeSync(fd, unwritten))
       }
     } catch (error) {
       closed = (error as NodeJS.ErrnoException).code === 'EPIPE'
       if (!closed) return false
-      gathered = ''
-      leaving = Buffer.alloc(0)
+      buffered = ''
+      unwritten = Buffer.alloc(0)
       return true
     }
   }
@@ -132,11 +133,11 @@ function createOutput(fd: number, onDropped: (lines: number) => void): Destinati
     onDropped(lines)
   }
 
-  /** Waits for the reader, but not for ever. */
+  /** Waits for the reader up to a deadline. */
   function flushSync(): void {
     const sleeper = new Int32Array(new SharedArrayBuffer(4))
-    const end = Date.now() + exitDeadlineMs
-    while (!writeAll() && Date.now() < end) Atomics.wait(sleeper, 0, 0, exitRetryMs)
+    const end = Date.now() + EXIT_DEADLINE_MS
+    while (!writeAll() && Date.now() < end) Atomics.wait(sleeper, 0, 0, EXIT_RETRY_MS)
   }
 
   process.once('exit', flushSync)
@@ -144,8 +145,8 @@ function createOutput(fd: number, onDropped: (lines: number) => void): Destinati
 }
 
 /**
- * An error as it may be logged: the named fields only, for others hold rows and parameters. Of a database error about a value,
- * the message too stays out.
+ * Returns the loggable fields of an error; others contain rows and parameters. Messages of database errors that repeat
+ * a value are left out, too.
  */
 function describeError(error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return error
@@ -160,17 +161,17 @@ function describeError(error: unknown, depth = 0): unknown {
     table_name,
     routine,
     stack: frames?.join('\n'),
-    cause: error.cause instanceof Error && depth < maxCauses ? describeError(error.cause, depth + 1) : undefined,
+    cause: error.cause instanceof Error && depth < MAX_CAUSES ? describeError(error.cause, depth + 1) : undefined,
   }
 }
 
 function repeatsValue(error: unknown): boolean {
   if (!(error instanceof Error) || error.name !== 'PostgresError') return false
-  return classesWithValues.has(String((error as Error & { code?: string }).code).slice(0, 2))
+  return CLASSES_WITH_VALUES.has(String((error as Error & { code?: string }).code).slice(0, 2))
 }
 
-/** Without a message of its own a line would take that of its error. */
-function nameLine(this: Logger, args: Parameters<LogFn>, method: LogFn): void {
+/** Pino uses the error's message for lines without one: replace it if it repeats a value. */
+function withSafeMessage(this: Logger, args: Parameters<LogFn>, method: LogFn): void {
   const [subject] = args as unknown[]
   if (args.length === 1 && repeatsValue((subject as { err?: unknown } | null)?.err ?? subject))
     method.call(this, subject, 'database error')

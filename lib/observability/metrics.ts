@@ -1,13 +1,18 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { metricPrefix, type WireNames } from '../wire-names/index.ts'
 
-/** Seconds; few buckets, since a scrape blocks. */
+/** Seconds. Few buckets keep a scrape short, which blocks the event loop. */
 const DURATION_BUCKETS_SECONDS = [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 30]
 
-/** Everything the process counts, but for seccomp denials by workload. Labels are route patterns and outcomes, never pods, namespaces or addresses. */
+/**
+ * All metrics of the process but seccomp denials by workload. Labels are route patterns and outcomes, never pods,
+ * namespaces or addresses.
+ */
 export type Metrics = ReturnType<typeof createMetrics>
 
-/** `wireNames` tells which column of names counters have that the specification names with a stand-in. */
+/**
+ * `wireNames` selects the prefix of metrics that have an ecosystem name, see docs/contract.md#names-in-the-ecosystem.
+ */
 export function createMetrics(wireNames: WireNames = 'spec') {
   const registry = new Registry()
   const registers = [registry]
@@ -27,7 +32,7 @@ export function createMetrics(wireNames: WireNames = 'spec') {
       buckets: DURATION_BUCKETS_SECONDS,
       registers,
     }),
-    flows: counter('broker_traffic_flows_total', 'Flows received, by what became of them.', ['outcome']),
+    flows: counter('broker_traffic_flows_total', 'Flows received, by outcome.', ['outcome']),
     dbSchemaReady: gauge('broker_db_schema_ready', '1 when no migration is pending.'),
     dbReachable: gauge('broker_db_reachable', '1 when the database answered in this scrape.'),
     dbPoolIdle: gauge('broker_db_pool_idle', 'Database slots that are free.'),
@@ -44,74 +49,77 @@ export function createMetrics(wireNames: WireNames = 'spec') {
     dbTableRows: gauge('broker_db_table_rows', 'Rows of a table, as the server estimates them.', ['table']),
     dbTableDeadRows: gauge(
       'broker_db_table_dead_rows',
-      'Rows of it that are dead and not vacuumed, as the server estimates them.',
+      'Dead rows of a table that are not vacuumed yet, as the server estimates them.',
       ['table'],
     ),
     dbServerConnections: gauge(
       'broker_db_server_connections',
-      'Connections that the database server has, those of others included.',
+      'Connections of the database server, those of other clients included.',
     ),
-    dbServerConnectionsMax: gauge('broker_db_server_connections_max', 'Connections that it lets ordinary roles have.'),
-    nodes: gauge('broker_nodes', 'Nodes that post their pods, and those that fell silent within a day.', ['state']),
+    dbServerConnectionsMax: gauge(
+      'broker_db_server_connections_max',
+      'Connections that the server grants to ordinary roles.',
+    ),
+    nodes: gauge('broker_nodes', 'Nodes that post their pods, and nodes that fell silent within a day.', ['state']),
     readBudgetTotal: gauge('broker_read_budget_kib_total', 'KiB that list routes may hold at once.'),
-    readBudgetAvailable: gauge('broker_read_budget_kib_available', 'KiB of it that are free.'),
+    readBudgetAvailable: gauge('broker_read_budget_kib_available', 'KiB of the read budget that are free.'),
     readShed: counter('broker_read_shed_total', 'Reads shed by the budget.'),
     bodiesShed: counter('broker_bodies_shed_total', 'Request bodies refused because too many came at once.'),
     agentClockSkew: gauge(
       'broker_agent_clock_skew_seconds',
-      'Largest distance of the time of a posted pod from the clock here, in ten minutes.',
+      "Largest difference between the time of a posted pod and the broker's clock within ten minutes.",
     ),
     slowReadersCut: counter('broker_slow_readers_cut_total', 'Connections cut because answers were taken too slowly.'),
     seenFlows: gauge('broker_traffic_seen_set_entries', 'Recently confirmed flows held in memory.'),
     auditEnabled: gauge('broker_audit_enabled', '1 when flows are forwarded to an evaluator.'),
-    auditPermits: gauge('broker_audit_inflight_available', 'Flows that may be evaluated beside those that are.'),
+    auditPermits: gauge('broker_audit_inflight_available', 'Free permits to evaluate flows.'),
     auditDropped: counter('broker_audit_dropped_total', 'Flows shed by the full audit queue.'),
-    auditFlows: counter('broker_audit_flows_total', 'Flows forwarded to the evaluator, by what became of it.', [
-      'outcome',
-    ]),
+    auditFlows: counter('broker_audit_flows_total', 'Flows forwarded to the evaluator, by outcome.', ['outcome']),
     auditVerdicts: counter('broker_audit_verdicts_total', 'Verdicts stored.'),
     auditWaiting: gauge('broker_audit_queue_length', 'Flows that wait to be evaluated.'),
     profileCacheHits: counter('broker_seccomp_profiles_cache_hits_total', 'Profile reads answered from memory.'),
     profileCacheMisses: counter('broker_seccomp_profiles_cache_misses_total', 'Profile reads that asked the database.'),
     unattributedSyscalls: counter(
       'broker_syscalls_unattributed_total',
-      'Entries of POST /pod/syscalls that were given to no pod: pods of several namespaces have the name, or none was posted lately.',
+      'Entries of POST /pod/syscalls without a pod: pods of several namespaces have the name, or none was posted lately.',
       ['reason'],
     ),
     rejectedEntries: counter(
       'broker_rejected_entries_total',
-      'Entries of bodies that were left out, the rest being stored.',
+      'Entries of bodies that were not stored while the rest was.',
       ['route'],
     ),
-    ignoredParameters: counter('broker_ignored_parameters_total', 'Query parameters that their route did not know.', [
-      'route',
-    ]),
+    ignoredParameters: counter(
+      'broker_ignored_parameters_total',
+      'Unknown query parameters that their route ignored.',
+      ['route'],
+    ),
     imageMalformed: counter(
       'kguardian_image_inventory_malformed_total',
       'Parts of image references that could not be kept.',
       ['field'],
     ),
-    payloads: counter('broker_supplychain_payloads_total', 'Payloads of findings and SBOMs, by what became of them.', [
+    payloads: counter('broker_supplychain_payloads_total', 'Payloads of findings and SBOMs, by outcome.', [
       'kind',
       'outcome',
     ]),
     unreadableTimes: counter(
       'broker_supplychain_unreadable_times_total',
-      'Times in payloads of findings and in attestation results that could not be read and are absent.',
+      'Unreadable times in payloads of findings and in attestation results, stored as absent.',
       ['kind'],
     ),
     payloadsWaiting: gauge('broker_supplychain_queue_length', 'Payloads that wait to be stored.'),
     stagedSetsRefused: counter(
       `${metricPrefix(wireNames)}supplychain_staged_sets_refused_total`,
-      'Page sets of SBOMs refused because too many are half sent.',
+      'Page sets of SBOMs refused because too many are incomplete.',
     ),
     unrecognisedReasons: counter(
       `${metricPrefix(wireNames)}attestation_unrecognised_reason_total`,
-      'Reason codes of attestation results that are not known here.',
+      'Unknown reason codes of attestation results.',
     ),
     denialRows: counter(
       `${metricPrefix(wireNames)}seccomp_denial_rows_total`,
-      'Rows that posts of seccomp denials stored, folded.',
+      'Rows that posts of seccomp denials stored, after merging.',
     ),
     denialWorkloads: gauge(
       `${metricPrefix(wireNames)}seccomp_denial_workloads`,
@@ -122,7 +130,7 @@ export function createMetrics(wireNames: WireNames = 'spec') {
       'Unix time of the last complete pass, in any process.',
       ['job'],
     ),
-    jobDuration: gauge('broker_job_duration_seconds', 'Seconds that this pass took.', ['job']),
+    jobDuration: gauge('broker_job_duration_seconds', 'Duration of the last complete pass, in seconds.', ['job']),
     jobRows: counter('broker_job_rows_total', 'Rows that passes in this process changed.', ['job']),
     jobPasses: counter('broker_job_passes_total', 'Passes in this process, by outcome.', ['job', 'outcome']),
     uptime: new Counter({

@@ -1,36 +1,47 @@
 import type { Log } from './log.ts'
 
 const EVERY_MS = 60_000
+/** Subjects with a line in the last minute. Further ones are dropped, so that a flood of causes cannot fill memory. */
+const MAX_SUBJECTS = 100
 
 /**
- * Lines of the log about what each post or answer may give cause for, a minute and subject at most one: the first cause is told of at once,
- * what comes after it in one line when the minute is over. Each line counts what it tells of.
+ * Warnings about events that every request may repeat: at most one line a minute for each subject. The first event is
+ * logged at once, and the events of the following minute in one line with the sums of their counts.
  */
-export class MinuteLines {
-  readonly #log: Log
-  readonly #everyMs: number
+export class RateLimitedLog {
+  readonly #log: Pick<Log, 'warn'>
   /** Counts since the last line of each subject. */
-  readonly #since = new Map<string, Map<string, number>>()
+  readonly #sums = new Map<string, Map<string, number>>()
+  readonly #timers = new Set<NodeJS.Timeout>()
 
-  constructor(log: Log, everyMs = EVERY_MS) {
+  constructor(log: Pick<Log, 'warn'>) {
     this.#log = log
-    this.#everyMs = everyMs
   }
 
-  /** `subject` is the text of the line; there are few. */
-  note(subject: string, counts: Readonly<Record<string, number>>): void {
-    const since = this.#since.get(subject)
-    if (since === undefined) this.#say(subject, counts)
-    else for (const [what, count] of Object.entries(counts)) since.set(what, (since.get(what) ?? 0) + count)
+  /** `subject` is the text of the line; `fields` are constant for a subject and stand in each of its lines. */
+  note(subject: string, counts: Readonly<Record<string, number>>, fields: Readonly<Record<string, string>> = {}): void {
+    const sums = this.#sums.get(subject)
+    if (sums !== undefined)
+      for (const [name, count] of Object.entries(counts)) sums.set(name, (sums.get(name) ?? 0) + count)
+    else if (this.#sums.size < MAX_SUBJECTS) this.#write(subject, counts, fields)
   }
 
-  #say(subject: string, counts: Readonly<Record<string, number>>): void {
-    this.#log.warn(counts, subject)
-    this.#since.set(subject, new Map())
-    setTimeout(() => {
-      const since = this.#since.get(subject)!
-      if (since.size === 0) this.#since.delete(subject)
-      else this.#say(subject, Object.fromEntries(since))
-    }, this.#everyMs).unref()
+  /** Ends the timers; the counts since the last lines are lost. */
+  end(): void {
+    for (const timer of this.#timers) clearTimeout(timer)
+    this.#timers.clear()
+    this.#sums.clear()
+  }
+
+  #write(subject: string, counts: Readonly<Record<string, number>>, fields: Readonly<Record<string, string>>): void {
+    this.#log.warn({ ...fields, ...counts }, subject)
+    this.#sums.set(subject, new Map())
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer)
+      const sums = this.#sums.get(subject)!
+      this.#sums.delete(subject)
+      if (sums.size > 0) this.#write(subject, Object.fromEntries(sums), fields)
+    }, EVERY_MS).unref()
+    this.#timers.add(timer)
   }
 }

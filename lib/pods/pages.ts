@@ -1,5 +1,5 @@
 import { fixed, type Gate } from '../db/index.ts'
-import { joinedColumns, joinedPage, type Place, plainReader } from '../records/index.ts'
+import { joinedColumns, joinedPage, type PageCursor, plainReader } from '../records/index.ts'
 import type { Page } from '../records/page.ts'
 import { PodRecord } from './record.ts'
 
@@ -67,7 +67,11 @@ async function read(
   return { ...page, last: isCut || found === rows ? cursorOf(page.last!, next) : endOf(range, next) }
 }
 
-const cursorOf = ([namespace, name]: Place, rows: number): PodCursor => ({ namespace: namespace!, name: name!, rows })
+const cursorOf = ([namespace, name]: PageCursor, rows: number): PodCursor => ({
+  namespace: namespace!,
+  name: name!,
+  rows,
+})
 
 /** Pods without a namespace follow. */
 const endOf = (range: Range, rows: number): PodCursor | null =>

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
 
 /**
- * Whether `JSON.parse` of this process may take an escaped key for another that it has read: in V8 12.8 and later (Node 24 to 26), a key with a
- * backslash makes it so in objects that begin with the same keys as the one that had it (nodejs/node#63785). Whoever may post could make keys for
- * having those of others stored wrongly; none that Kubernetes makes does. Such keys cannot be refused: mount paths of Windows are in `managedFields`.
+ * Whether `JSON.parse` of this process may read an escaped key as another one. In V8 12.8 and later (Node 24 to 26) a
+ * key with a backslash causes this in objects that begin with the same keys (nodejs/node#63785). A client with a write
+ * token could so corrupt the keys of others; keys that Kubernetes makes do not. The broker cannot refuse such keys:
+ * `managedFields` of Windows pods contain mount paths.
  */
 export function misreadsEscapedKeys(): boolean {
-  // No other object begins with it, so that the question harms none.
+  // A unique first key keeps the fault away from all other objects.
   const before = `"${randomUUID()}":0`
   JSON.parse(`{${before},"\\\\":0}`)
   return Object.keys(JSON.parse(`{${before},"\\n":0}`))[1] !== '\n'

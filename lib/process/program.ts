@@ -4,8 +4,8 @@ import { ConfigError, type logLevels } from '../config/variables.ts'
 import { createLog } from '../observability/log.ts'
 
 /**
- * Ends the process with the code that `work` resolves to, or with 1 when it or `load` throws: that is logged with `fields`, and said on
- * stderr while there is no log yet.
+ * Ends the process with the exit code that `work` resolves to, or with 1 when `work` or `load` throws. The error is
+ * logged with `fields`; before the log exists it goes to stderr.
  */
 export async function runProgram<Config extends { readonly logLevel: (typeof logLevels)[number] }>(
   load: (env: NodeJS.ProcessEnv) => Config,
@@ -18,7 +18,7 @@ export async function runProgram<Config extends { readonly logLevel: (typeof log
     const config = load(environment())
     const log = createLog(config)
     tell = (err) => {
-      // Its message is for whoever set the environment, to whom a stack says nothing.
+      // The reader set the environment: a stack trace does not help.
       if (err instanceof ConfigError) log.fatal(fields, err.message)
       else log.fatal({ ...fields, err }, err instanceof Error ? err.message : 'the program failed')
     }

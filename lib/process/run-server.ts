@@ -3,7 +3,7 @@ import type { logLevels } from '../config/variables.ts'
 import { runProgram } from './program.ts'
 import { Stopped, type StopSignals, watchStopSignals } from './stop-signals.ts'
 
-/** Below the grace period of a pod, whatever hangs. */
+/** Less than the grace period of a pod (30 s), even if something hangs. */
 const SHUTDOWN_MS = 19_000
 
 interface ServerConfig {
@@ -12,8 +12,8 @@ interface ServerConfig {
 }
 
 /**
- * Runs a server as a program. `serve` resolves when the signal to stop has come and what was under way is over; a signal during the start
- * makes it reject with `Stopped`. Exit code 0 then, 1 when it fails or takes too long to stop.
+ * Runs a server as a program. `serve` resolves after a stop signal, once running work has ended; a signal during the
+ * start makes it reject with `Stopped`. Exit code: 0 in both cases, 1 when it fails or takes too long to stop.
  */
 export function runServer<Config extends ServerConfig>(
   load: (env: NodeJS.ProcessEnv) => Config,

@@ -1,9 +1,9 @@
 import { Slice } from './event-loop.ts'
 
-/** What is sorted at once: a few milliseconds. */
-const RUN = 4_096
+/** Items sorted at once: a few milliseconds. */
+const RUN_LENGTH = 4_096
 
-/** Sorted in slices of the event loop; `isBefore` must be strict. */
+/** Merge sort that yields to the event loop between slices. `isBefore` must be a strict order. */
 export async function sortInSlices<T>(
   items: readonly T[],
   isBefore: (a: T, b: T) => boolean,
@@ -11,8 +11,8 @@ export async function sortInSlices<T>(
 ): Promise<T[]> {
   const order = (a: T, b: T) => (isBefore(a, b) ? -1 : isBefore(b, a) ? 1 : 0)
   let runs: T[][] = []
-  for (let at = 0; at < items.length; at += RUN) {
-    runs.push(items.slice(at, at + RUN).sort(order))
+  for (let at = 0; at < items.length; at += RUN_LENGTH) {
+    runs.push(items.slice(at, at + RUN_LENGTH).sort(order))
     if (slice.isOver) await slice.next()
   }
   while (runs.length > 1) {
@@ -32,7 +32,7 @@ async function merged<T>(
   const all: T[] = []
   let [i, k] = [0, 0]
   while (i < a.length || k < b.length) {
-    for (let n = 0; n < RUN && (i < a.length || k < b.length); n++)
+    for (let n = 0; n < RUN_LENGTH && (i < a.length || k < b.length); n++)
       all.push(k === b.length || (i < a.length && !isBefore(b[k]!, a[i]!)) ? a[i++]! : b[k++]!)
     if (slice.isOver) await slice.next()
   }

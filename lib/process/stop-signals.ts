@@ -1,4 +1,4 @@
-/** Thrown at what is under way when the process is told to stop. */
+/** Rejects running work when the process receives a stop signal. */
 export class Stopped extends Error {
   constructor(signal: string) {
     super(`stopped by ${signal}`)
@@ -9,22 +9,24 @@ export class Stopped extends Error {
 export interface StopSignals {
   /** Aborted with a `Stopped` by the first SIGTERM or SIGINT. The second ends the process at once, with exit code 1. */
   readonly aborted: AbortSignal
-  /** What the work resolves to, unless the signal comes first: then it is left to itself. */
+  /** Resolves as the work does, or rejects with `Stopped` when the signal comes first; the work goes on unobserved. */
   race<T>(work: Promise<T>): Promise<T>
 }
 
-/** The scripts of package.json that become the program itself. */
+/** The scripts of package.json that replace their shell by the program. */
 const NPM_SCRIPTS = ['start', 'migrate']
-/** Ctrl-C reaches all of a terminal's group, and npm hands it on to its script: the same signal again within this is the same Ctrl-C. */
+/**
+ * Ctrl-C reaches the whole process group, and npm forwards it to its script: a repeat within this time is the same key.
+ */
 const NPM_ECHO_MS = 500
 
-/** Without this a signal ends the process where it stands, and what it has started by then is left behind. */
+/** Handles SIGTERM and SIGINT, whose default would end the process and leave its child processes behind. */
 export function watchStopSignals(onStop: (signal: string) => void): StopSignals {
   const abort = new AbortController()
   const aborted = abort.signal
   const echoMs = NPM_SCRIPTS.includes(process.env.npm_lifecycle_event ?? '') ? NPM_ECHO_MS : 0
   let first: { signal: string; at: number } | undefined
-  const heard = (signal: string) => {
+  const onSignal = (signal: string) => {
     if (first !== undefined) {
       if (signal === first.signal && performance.now() - first.at < echoMs) return
       process.exit(1)
@@ -33,8 +35,8 @@ export function watchStopSignals(onStop: (signal: string) => void): StopSignals 
     onStop(signal)
     abort.abort(new Stopped(signal))
   }
-  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, heard)
-  const told = new Promise<never>((_, reject) => aborted.addEventListener('abort', () => reject(aborted.reason)))
-  told.catch(() => {}) // nobody may be racing then
-  return { aborted, race: (work) => Promise.race([told, work]) }
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, onSignal)
+  const stopped = new Promise<never>((_, reject) => aborted.addEventListener('abort', () => reject(aborted.reason)))
+  stopped.catch(() => {}) // without a race nobody would handle the rejection
+  return { aborted, race: (work) => Promise.race([stopped, work]) }
 }

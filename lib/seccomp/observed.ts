@@ -1,4 +1,4 @@
-import { createFold, type Database, fixed, perDatabase } from '../db/index.ts'
+import { createBatcher, type Database, fixed, perDatabase } from '../db/index.ts'
 import { type Capture, type CaptureRow, captureOf } from './capture.ts'
 import { namesOf, type Workload } from './names.ts'
 import { noProfile } from './profile.ts'
@@ -34,7 +34,7 @@ const statement = fixed<Row[]>(`
   cross join lateral workload_capture(k.namespace, k.kind, k.name) c`)
 
 const fold = perDatabase((db) =>
-  createFold<Workload, Observed | null>({
+  createBatcher<Workload, Observed | null>({
     run: async (workloads) => {
       const rows = await db.read((sql) => statement(sql, JSON.stringify(workloads)))
       const found = new Map(rows.map((row) => [row.n, row]))

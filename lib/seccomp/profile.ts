@@ -1,6 +1,6 @@
 /** One workload with its observed set as a seccomp profile (workload-profiling, Seccomp endpoints; interop-profiling 1.5). */
 import { z } from 'zod'
-import { createFold, type Database, fixed } from '../db/index.ts'
+import { createBatcher, type Database, fixed } from '../db/index.ts'
 import { HttpError } from '../http/errors.ts'
 import { type DetailRow, detailOf, ProfileDetail } from './detail.ts'
 import { type EntryRow, openEntry, ProfileSummary } from './entry.ts'
@@ -128,7 +128,7 @@ const PATIENCE_MS = 5
 /** Reads the summary of a workload with its profile as JSON, or null when nothing was observed of it. Look-ups that come together go together. */
 export function profileReader(db: Database, settings: ProfileSettings) {
   const { seccompProfileDir, seccompNodeStaleSecs, seccompDenialsRetentionDays: days } = settings
-  return createFold<AskedProfile, string | null>({
+  return createBatcher<AskedProfile, string | null>({
     patienceMs: PATIENCE_MS,
     run: async (workloads) => {
       // However many ask for a workload at once, its names are read once.

@@ -9,7 +9,7 @@
  */
 import { fixed, type Gate } from '../db/index.ts'
 import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
-import { shownSources, type WireNames } from '../wire-names/index.ts'
+import { type WireNames, wireSourcesJson } from '../wire-names/index.ts'
 import { writeCursor } from './cursor.ts'
 import { Finding } from './finding.ts'
 import { answering, guessList, readGuesses, readReports, reportList } from './reports.ts'
@@ -204,7 +204,7 @@ export async function readFindings(
 ) {
   const runs = JSON.stringify(runsOf(filter.severities, after ?? [0, '', '', '']))
   const { source, fixable, vulnId, package: packageName, kev, epssMin } = filter
-  const values = [shownSources(names), digest, source, runs, fixable, fixable, limit + 1, limit + 1, digest, source]
+  const values = [wireSourcesJson(names), digest, source, runs, fixable, fixable, limit + 1, limit + 1, digest, source]
   const isFiltered = [vulnId, packageName, kev, epssMin].some((one) => one !== null)
   const rows: RawRow[] = await gate((sql) =>
     (isFiltered ? FILTERED(sql, vulnId, packageName, kev, epssMin, vulnId, ...values) : FINDINGS(sql, ...values)).raw(),

@@ -1,15 +1,15 @@
 export {
-  formatNamed,
   metricPrefix,
   POLICY_FORMAT_NAMES,
   type PolicyFormat,
   policyFormatNamed,
-  shownFormats,
-  shownPolicyFormat,
-  shownSource,
-  shownSources,
   sourceNamed,
+  storedFormat,
+  toWireFormats,
+  toWirePolicyFormat,
+  toWireSource,
   type WireNames,
+  wireSourcesJson,
 } from '../wire-names/index.ts'
 export { PostedSbom } from './components.ts'
 export { cursorText } from './cursor.ts'

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { wireTime } from '../http/request/fields.ts'
 import { digestText } from '../images/digest.ts'
 import { fromRow } from '../records/index.ts'
-import { SOURCES, shownSource, type WireNames } from '../wire-names/index.ts'
+import { SOURCES, toWireSource, type WireNames } from '../wire-names/index.ts'
 
 const SBOM_TRUSTS = ['attached-unbound', 'unverified', 'scanned', 'verified'] as const
 const JOINS = ['image_id', 'platform_manifest', 'workload_tag', 'report_digest'] as const
@@ -90,7 +90,7 @@ export const guessList = (kind: Kind, asked: string, payloads: string, source = 
 export const readGuesses = (json: Buffer | null, names: WireNames): RetiredGuess[] =>
   (JSON.parse(json?.toString() ?? '[]') as Omit<RetiredGuess & { digest: string }, 'reportDigest'>[]).map(
     ({ source, digest, repository, tag }) => ({
-      source: shownSource(source, names),
+      source: toWireSource(source, names),
       reportDigest: digest,
       repository,
       tag,
@@ -102,8 +102,8 @@ export function readReports(json: Buffer | null, names: WireNames): Report[] {
   const rows = JSON.parse(json?.toString() ?? '[]') as Record<string, unknown>[]
   return rows.map((row) => {
     const report = fromRow(Report, row) as Report
-    report.source = shownSource(report.source, names)
-    report.sbomSources = report.sbomSources.map((source) => shownSource(source, names))
+    report.source = toWireSource(report.source, names)
+    report.sbomSources = report.sbomSources.map((source) => toWireSource(source, names))
     report.attestation = attestationOf(report.attestation)
     return report
   })

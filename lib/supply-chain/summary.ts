@@ -12,7 +12,7 @@ import { z } from 'zod'
 import { fixed, type Gate } from '../db/index.ts'
 import { wireTime } from '../http/request/fields.ts'
 import { plainColumns, plainRow, plainRows, type RawRow } from '../records/index.ts'
-import { shownSources, type WireNames } from '../wire-names/index.ts'
+import { type WireNames, wireSourcesJson } from '../wire-names/index.ts'
 import { writeCursor } from './cursor.ts'
 import { severityName, severityRuns } from './severity.ts'
 
@@ -238,8 +238,8 @@ export async function readSummary(
   const isFiltered = [vulnId, packageName, kev, epssMin].some((one) => one !== null)
   const rows: RawRow[] = await gate((sql) =>
     isFiltered
-      ? FILTERED(sql, json, limit + 1, vulnId, packageName, kev, epssMin, shownSources(names), vulnId).raw()
-      : SUMMARY(sql, json, limit + 1, limit + 1, shownSources(names)).raw(),
+      ? FILTERED(sql, json, limit + 1, vulnId, packageName, kev, epssMin, wireSourcesJson(names), vulnId).raw()
+      : SUMMARY(sql, json, limit + 1, limit + 1, wireSourcesJson(names)).raw(),
   )
   const items = rows.slice(0, limit).filter(([rank]) => rank !== null)
   const walkEnd = rows[0]!.slice(WALK_END, STATE)

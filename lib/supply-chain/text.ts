@@ -3,7 +3,7 @@
  * a line, a terminal or the encoding.
  */
 
-import { cut } from '../text/utf8.ts'
+import { truncateToBytes } from '../text/utf8.ts'
 
 /** Control characters, the two line ends that only Unicode knows, and halves of surrogate pairs. */
 const DROPPED = /[\p{Cc}\p{Cs}\u2028\u2029]/gu
@@ -13,7 +13,7 @@ const HAS_DROPPED = new RegExp(DROPPED.source, 'u')
 export function clean(text: string | null | undefined, maxBytes: number): string | undefined {
   if (!text) return undefined
   const shown = (HAS_DROPPED.test(text) ? text.replace(DROPPED, '') : text).trim()
-  return cut(shown, maxBytes).trimEnd() || undefined
+  return truncateToBytes(shown, maxBytes).trimEnd() || undefined
 }
 
 /** The first `max` texts, cleaned; what is empty then is left out. */

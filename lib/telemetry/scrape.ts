@@ -1,7 +1,7 @@
 import { schemaState } from '../../sql/migrate/schema-state.ts'
 import type { Deps } from '../app/deps.ts'
-import { askBriefly } from '../db/briefly.ts'
-import { createFold, type Database } from '../db/index.ts'
+import { queryWithTimeout } from '../db/database.ts'
+import { createBatcher, type Database } from '../db/index.ts'
 import { respond } from '../http/response/respond.ts'
 import type { Context } from '../http/route.ts'
 import type { Metrics } from '../observability/metrics.ts'
@@ -37,7 +37,7 @@ const underWay = new WeakMap<Database, Promise<readonly JobRun[]>>()
 function askJobRuns(db: Database): Promise<readonly JobRun[]> {
   const present = underWay.get(db)
   if (present !== undefined) return present
-  const answer = askBriefly<JobRun>(db.probe.within, MAX_WAIT_MS, JOB_RUNS).finally(() => underWay.delete(db))
+  const answer = queryWithTimeout<JobRun>(db.probe.within, MAX_WAIT_MS, JOB_RUNS).finally(() => underWay.delete(db))
   underWay.set(db, answer)
   return answer
 }
@@ -98,14 +98,14 @@ export function scrape(deps: Deps, port: 'api' | 'admin'): Promise<Buffer> {
       last = bytes
       return asked.map(() => bytes)
     }
-    shared = createFold<null, Buffer>({ lanes: 1, maxItems: MAX_SHARED, run })
+    shared = createBatcher<null, Buffer>({ lanes: 1, maxItems: MAX_SHARED, run })
     known.set(deps.metrics, shared)
   }
   return shared(null)
 }
 
 async function readAll(deps: Deps): Promise<string> {
-  const { db, metrics, budget, bodies, inbox, unpacked, config, seen, audit, agentClocks, payloads } = deps
+  const { db, metrics, budget, bodies, incomingBodies, unpacked, config, seen, audit, agentClocks, payloads } = deps
   const state = await schemaState(db, MAX_WAIT_MS)
   if (state === 'ready') {
     await readJobRuns(db, metrics)
@@ -125,7 +125,7 @@ async function readAll(deps: Deps): Promise<string> {
   metrics.readShed.reset()
   metrics.readShed.inc(budget.shed)
   metrics.bodiesShed.reset()
-  metrics.bodiesShed.inc(bodies.shed + unpacked.shed + inbox.cuts)
+  metrics.bodiesShed.inc(bodies.shed + unpacked.shed + incomingBodies.cuts)
   metrics.seenFlows.set(seen.size)
   metrics.agentClockSkew.set(agentClocks.largestSecs())
   metrics.auditEnabled.set(audit === null ? 0 : 1)

@@ -1,6 +1,6 @@
 import { tableNames } from '../../sql/migrate/files.ts'
 import type { Config } from '../config.ts'
-import { askBriefly } from '../db/briefly.ts'
+import { queryWithTimeout } from '../db/database.ts'
 import type { Database } from '../db/index.ts'
 import type { Log } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
@@ -44,7 +44,7 @@ export function createUpkeep({ db, config, metrics, log, now = () => performance
 
 type JobGate = Options['db']
 
-const ask = <Row>({ job }: JobGate, text: string) => askBriefly<Row>(job.once, MAX_MS, text)
+const ask = <Row>({ job }: JobGate, text: string) => queryWithTimeout<Row>(job.once, MAX_MS, text)
 
 /** Partitions count to their table. Only our own table names: others may have tables in the same schema. */
 const tablesOf = (names: readonly string[]) => `

@@ -1,10 +1,10 @@
 /**
- * YAML that parsers of versions 1.1 and 1.2 read alike (interop-supply-chain, section 10, lesson 15). Values come from strangers: none may start
- * a line, become a comment or be of another type.
+ * Writes YAML that parsers of versions 1.1 and 1.2 read alike. Values come from untrusted clients: none may start a
+ * line, become a comment or change its type.
  */
 import { DEFAULT_SCALAR_STYLE_RULES, dump, SCALAR_STYLE, type ScalarStyleRule } from 'js-yaml'
 
-/** An object of Kubernetes. */
+/** A Kubernetes object. */
 export interface Manifest {
   readonly apiVersion: string
   readonly kind: string
@@ -12,22 +12,22 @@ export interface Manifest {
   readonly spec: object
 }
 
-/** What of a list is written at once: so many members, or one more than come to so many characters of JSON. */
-const PART = 50
+/** Members of a list written at once; a part also ends after this many characters of JSON. */
+const PART_MEMBERS = 50
 const PART_CHARS = 64 * 1024
-const STEP = '  '
+const INDENT = '  '
 const STRING = 'tag:yaml.org,2002:str'
 
-/** What a block may hold, of which every line is what it is: printable, and at most one line feed at the end. */
+/** Text that may be a literal block: printable ASCII, at most one line feed at its end. */
 const BLOCK = /^[!-~][ -~\n]*(?<!\n\n)$/
 
 const POWER = /^[eE][-+]?[0-9]/
 
 /**
- * Some parsers take `._`, `0x_` and `e1` for numbers: what begins with no letter, or could be the power of a number, never stands without quotes.
- * The writer knows all other words.
+ * Some parsers read `._`, `0x_` and `e1` as numbers. Texts that do not begin with a letter, or that look like an
+ * exponent, are therefore quoted. js-yaml quotes all other special words itself.
  */
-const quoteUnlikeWords: ScalarStyleRule = (layout) => {
+const quoteLikelyNumbers: ScalarStyleRule = (layout) => {
   const { node, isKey, style } = layout
   if (style !== SCALAR_STYLE.PLAIN || isKey || node.tag !== STRING) return
   if (node.value.includes('\n')) {
@@ -39,35 +39,35 @@ const { doubleQuoteForInvisibles, doubleQuoteWhitespaceOnly, ...others } = DEFAU
 const scalarStyleRules = [
   doubleQuoteForInvisibles,
   doubleQuoteWhitespaceOnly,
-  quoteUnlikeWords,
+  quoteLikelyNumbers,
   ...Object.values(others),
 ]
 
-const written = (value: unknown): string => dump(value, { lineWidth: -1, noRefs: true, scalarStyleRules })
+const toYaml = (value: unknown): string => dump(value, { lineWidth: -1, noRefs: true, scalarStyleRules })
 
-/** By as many steps more. No line but ours ends in what JavaScript alone takes for the end of a line. */
+/** Indents all lines but empty ones. */
 const indented = (text: string, by: string): string => `${by}${text.slice(0, -1).replace(/\n(?=[^\n])/g, `\n${by}`)}\n`
 
-/** The text of an object, in parts that take moments each. */
+/** Yields the text of an object in parts, so that the caller can yield to the event loop between them. */
 export function* yamlOf({ apiVersion, kind, metadata, spec }: Manifest): Generator<string> {
   if (isShort(spec)) {
-    yield written({ apiVersion, kind, metadata, spec })
+    yield toYaml({ apiVersion, kind, metadata, spec })
     return
   }
-  yield written({ apiVersion, kind, metadata })
+  yield toYaml({ apiVersion, kind, metadata })
   yield 'spec:\n'
   for (const [name, value] of Object.entries(spec)) {
     if (!Array.isArray(value) || value.length === 0) {
-      yield indented(written({ [name]: value }), STEP)
+      yield indented(toYaml({ [name]: value }), INDENT)
       continue
     }
-    yield `${STEP}${name}:\n`
-    for (const part of partsOf(value)) yield indented(written(part), STEP + STEP)
+    yield `${INDENT}${name}:\n`
+    for (const part of partsOf(value)) yield indented(toYaml(part), INDENT + INDENT)
   }
 }
 
 const isShort = (spec: object): boolean =>
-  !Object.values(spec).some((value) => Array.isArray(value) && value.length > PART) &&
+  !Object.values(spec).some((value) => Array.isArray(value) && value.length > PART_MEMBERS) &&
   JSON.stringify(spec).length <= PART_CHARS
 
 function* partsOf(list: readonly unknown[]): Generator<unknown[]> {
@@ -76,7 +76,7 @@ function* partsOf(list: readonly unknown[]): Generator<unknown[]> {
   for (const member of list) {
     part.push(member)
     chars += JSON.stringify(member).length
-    if (part.length < PART && chars < PART_CHARS) continue
+    if (part.length < PART_MEMBERS && chars < PART_CHARS) continue
     yield part
     part = []
     chars = 0
@@ -85,17 +85,17 @@ function* partsOf(list: readonly unknown[]): Generator<unknown[]> {
 }
 
 /**
- * What editors and parsers may take for the end of a line, or show as nothing or as something else: controls, formats such as those of direction,
- * separators, halves of a pair, what is no character, and letters that are blank.
+ * Characters that editors or parsers may treat as a line end, hide or display differently: controls, formats (such as
+ * text direction), separators, unpaired surrogates, noncharacters and blank letters.
  */
-const UNSHOWN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800\ufffe\uffff]/gu
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800\ufffe\uffff]/gu
 
-/** Text as one line shows it, whatever it holds. */
-export const oneLine = (text: string): string => text.replace(UNSHOWN, ' ')
+/** The text on one line, with spaces for invisible characters. */
+export const oneLine = (text: string): string => text.replace(INVISIBLE, ' ')
 
 /**
- * A value in a comment: in quotes where it could be read as more than the value, once it is one line, or as another: letters that look like those
- * of ASCII are no letters there.
+ * A value inside a comment, on one line. Quoted if a reader could confuse where it ends; non-ASCII characters, which
+ * may look like ASCII letters, are escaped.
  */
 export function quoted(value: string): string {
   const shown = oneLine(value)
@@ -103,5 +103,5 @@ export function quoted(value: string): string {
   return JSON.stringify(shown).replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-/** A comment of one line. */
+/** A comment line. */
 export const comment = (text: string): string => `# ${oneLine(text)}\n`

@@ -74,8 +74,8 @@ export async function insertNew(
   flows: NumberedFlow[],
   onOutcomeUnknown: () => void,
 ): Promise<InsertResult> {
-  const rows = await gate((sql, isInDoubt) => {
-    if (isInDoubt) onOutcomeUnknown()
+  const rows = await gate((sql, isOutcomeUnknown) => {
+    if (isOutcomeUnknown) onOutcomeUnknown()
     return INSERT_NEW(sql, JSON.stringify(flows)).raw()
   })
   const inserted = rows.map((row) => String(row[0]))
@@ -105,8 +105,8 @@ export async function insertUnlessKnown(
   records: boolean,
   onOutcomeUnknown: () => void,
 ): Promise<InsertResult> {
-  const bytes = await gate.json((sql, isInDoubt) => {
-    if (isInDoubt) onOutcomeUnknown()
+  const bytes = await gate.json((sql, isOutcomeUnknown) => {
+    if (isOutcomeUnknown) onOutcomeUnknown()
     return INSERT_UNLESS_KNOWN(sql, JSON.stringify(flows), records)
   })
   return toResult(bytes)

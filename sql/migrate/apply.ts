@@ -7,10 +7,10 @@ import { MigrationFailed } from './errors.ts'
 import type { FunctionFiles, MigrationFile } from './files.ts'
 import { BEGIN, isUnreachable } from './session.ts'
 
-/** How long a file may wait for a lock, and how often it is tried. A waiting DDL statement stops all traffic behind it. */
+/** Waits and attempts for locks. A waiting DDL statement stops all traffic behind it. */
 export interface LockPatience {
   lockTimeoutMs: number
-  /** The same for each wait of a file that runs outside a transaction, which holds nobody up while it waits. */
+  /** The same for a file outside a transaction, whose waiting holds up nobody. */
   aloneLockTimeoutMs: number
   attempts: number
   pauseMs: number
@@ -18,7 +18,7 @@ export interface LockPatience {
 
 const STATEMENT_TIMEOUT = '57014'
 
-/** Creates the tables that remember what was applied. */
+/** Creates the tables that record the applied files. */
 export async function createHistory(sql: postgres.Sql): Promise<void> {
   await sql.unsafe(`
     create table if not exists schema_migration (
@@ -34,7 +34,7 @@ export async function createHistory(sql: postgres.Sql): Promise<void> {
 }
 
 /**
- * Applies one file and records it, both or neither. A file outside a transaction is recorded after its statement and
+ * Applies one file and records it, both or neither. A file outside a transaction is recorded after its statement, and
  * runs again when that record is missing.
  * @throws MigrationFailed; connection errors pass through
  */
@@ -117,7 +117,7 @@ async function inTransaction(
   }
 }
 
-/** Outside a transaction there is no `set local`. Waiting is cheap here, concurrent statements hold up no traffic, but has an end. */
+/** Sets the limits for the session: there is no `set local` outside a transaction. Waiting holds up no traffic here. */
 async function runAlone(sql: postgres.Sql, file: MigrationFile, patience: LockPatience, log: Log): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     await sql.unsafe(settingStatement({ ...MIGRATION_SETTINGS, lock_timeout: String(patience.aloneLockTimeoutMs) }))
@@ -137,7 +137,7 @@ async function runAlone(sql: postgres.Sql, file: MigrationFile, patience: LockPa
   await sql.unsafe('reset all')
 }
 
-/** A concurrent build that failed leaves its index behind, invalid but in the way: `if not exists` would settle for it. */
+/** Drops invalid indexes that failed concurrent builds left behind, and that `if not exists` would accept. */
 async function dropInvalidIndexes(sql: postgres.Sql, text: string): Promise<void> {
   for (const [, name] of text.matchAll(/\bindex\s+concurrently\s+if\s+not\s+exists\s+"?(\w+)"?/gi)) {
     const invalid = await sql<{ id: string }[]>`
@@ -148,7 +148,7 @@ async function dropInvalidIndexes(sql: postgres.Sql, text: string): Promise<void
   }
 }
 
-/** A lock timeout, a deadlock, a serialization failure: the traffic of another session, gone a moment later. */
+/** A lock timeout, a deadlock or a serialization failure, caused by other sessions and gone a moment later. */
 const isContended = (problem: Error): problem is DatabaseBusy =>
   problem instanceof DatabaseBusy && problem.code !== STATEMENT_TIMEOUT
 

@@ -25,7 +25,7 @@ export interface FunctionFiles {
   files: FunctionFile[]
 }
 
-/** What a database is brought to. */
+/** The schema of a release. */
 export interface Schema {
   migrations: MigrationFile[]
   functions: FunctionFiles
@@ -33,18 +33,20 @@ export interface Schema {
   version: number
 }
 
-/** The schema's folder, beside this one both in the sources and in dist. */
+/** The parent folder, both in the sources and in dist. */
 export const SQL_FOLDER = dirname(dirname(fileURLToPath(import.meta.url)))
 
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/
 
-/** The files of `<folder>/migrations` by version. Throws on a name that is not `NNNN_name.sql` and on a number used twice. */
+/**
+ * The files of `<folder>/migrations` by version. Throws on other names than `NNNN_name.sql` and on a number used twice.
+ */
 function readMigrations(folder: string): MigrationFile[] {
   const migrations = sqlFiles(join(folder, 'migrations')).map(({ file, text }): MigrationFile => {
     const version = Number(FILE_NAME.exec(file)?.[1])
     if (!version) throw new Error(`migrations/${file}: the name must be NNNN_name.sql, in lower case, from 0001`)
     const isAlone = text.split('\n', 1)[0]!.includes('-- no-transaction')
-    // It runs again when the process died between the statement and the record of it.
+    // The file runs again when the process dies between the statement and its record.
     if (isAlone && !/\bif\s+(not\s+)?exists\b/i.test(text))
       throw new Error(`migrations/${file}: without a transaction, "if [not] exists" is needed`)
     return { version, name: file.slice(0, -'.sql'.length), text, isAlone }
@@ -61,7 +63,7 @@ export function schemaVersion(folder: string = SQL_FOLDER): number {
   return newest(readMigrations(folder))
 }
 
-/** The names of all tables that migrations ever made, some of which may be gone. Throws as `readMigrations`. */
+/** The names of all tables that migrations ever created, also of dropped ones. Throws as `readMigrations`. */
 export const tableNames = (folder: string = SQL_FOLDER): string[] =>
   readMigrations(folder).flatMap(({ text }) =>
     [...text.matchAll(/^create table (?:if not exists )?(\w+)/gm)].map(([, name]) => name!),

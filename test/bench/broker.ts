@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { startEmbedded } from '../../lib/db/embedded.ts'
+import { startEmbedded } from '../../lib/db/embedded/index.ts'
 import { openPool } from '../../lib/db/open-pool.ts'
 import { noLog } from '../support/log.ts'
 

@@ -3,10 +3,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { startApp } from '../support/app.ts'
+import { depth } from '../support/depth.ts'
 import { history, MINUTES, minute, minutes, pairs } from './minutes.ts'
 import { culprit, type Fields, type Row, unique } from './posts.ts'
 
-const RUNS = 200
+const RUNS = depth(25, 200)
 const MINUTE_SECS = 60
 const BUCKET_SECS = 300
 /** Each history has so many minutes of its own, one behind the other: the line goes ahead only. */

@@ -200,6 +200,6 @@ test('README holds the table', () => {
   const readme = readFileSync(new URL('../../wrangler-free-deploy/edge/README.md', import.meta.url), 'utf8')
   assert.ok(
     readme.includes(`<!-- config:start -->\n${configTable()}\n<!-- config:end -->`),
-    'wrangler-free-deploy/edge/README.md drifted: run `npm run readme`',
+    'wrangler-free-deploy/edge/README.md drifted: run `npm run docs`',
   )
 })

@@ -21,6 +21,7 @@ import {
   startBroker,
 } from '../support/broker.ts'
 import { createTestDatabase } from '../support/database.ts'
+import { depth } from '../support/depth.ts'
 import { startLossyApp } from '../support/lossy.ts'
 import type { Fate } from '../support/proxy.ts'
 import { podPost } from '../support/records.ts'
@@ -168,7 +169,7 @@ describe('an answer that was lost', { timeout: 900_000 }, () => {
         assert.equal((await counts()).counted - start, answered)
         assert.deepEqual((await counts()).stored, least)
       }),
-      { numRuns: 40 },
+      { numRuns: depth(8, 40) },
     )
   })
 })

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import type { TrustFilter, TrustResult } from '../../lib/image-trust/result.ts'
 import { MAX_POLICY_CHARS, Tally } from '../../lib/image-trust/tally.ts'
 import { BadAnswer } from '../../lib/image-trust/unavailable.ts'
+import { depth } from '../support/depth.ts'
 
 const name = fc.constantFrom('a', 'b', 'B', 'ab', '')
 const anyResult: fc.Arbitrary<TrustResult> = fc.record({
@@ -83,7 +84,7 @@ test('counts, policies and the first results are those of all of them put in ord
         )
       },
     ),
-    { numRuns: 300 },
+    { numRuns: depth(37, 300) },
   )
 })
 

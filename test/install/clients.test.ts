@@ -1,8 +1,9 @@
-/** docs/clients.md, worked through with a live broker that has an evaluator; its table of limits is what routes declare. */
+/** docs/clients.md, worked through with a live broker that has an evaluator; its tables are what the routes declare. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { STATUS_CODES } from 'node:http'
 import { test } from 'node:test'
+import { routeTable } from '../../scripts/docs.ts'
 import { startApp } from '../support/app.ts'
 import { get } from '../support/broker.ts'
 import { startStub } from '../support/stub.ts'
@@ -63,6 +64,10 @@ walk('docs/clients.md', {
       )
     },
   },
+})
+
+test('the table of routes is that of openapi.json', () => {
+  assert.ok(page.includes(`<!-- routes:start -->\n${routeTable()}\n<!-- routes:end -->`), 'run `npm run docs`')
 })
 
 test('without a database it answers as it is shown', async () => {

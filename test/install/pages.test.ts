@@ -20,6 +20,7 @@ const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 /** By the test that runs their blocks. */
 const RUN_BY: Record<string, string> = {
   'README.md': 'readme.test.ts',
+  'docs/tour.md': 'readme.test.ts',
   'docs/clients.md': 'clients.test.ts',
   'docs/install.md': 'docs.test.ts',
   'docs/operations.md': 'docs.test.ts',

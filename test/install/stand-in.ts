@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { parse } from 'dotenv'
+import { parseEnv } from 'node:util'
 import { get } from '../support/broker.ts'
 import { program } from '../support/program.ts'
 import { until } from '../support/until.ts'
@@ -87,7 +87,10 @@ export async function startStandIn({
   const running = new Map<string, Running>()
   const services = () => {
     const file = join(checkout, 'wrangler-free-deploy/.env')
-    return readCompose({ ...(existsSync(file) ? parse(readFileSync(file)) : {}), ...environment }).services
+    return readCompose({
+      ...(existsSync(file) ? (parseEnv(readFileSync(file, 'utf8')) as Record<string, string>) : {}),
+      ...environment,
+    }).services
   }
 
   /** A program of the image, from its source. */

@@ -4,7 +4,6 @@
  */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -49,7 +48,7 @@ export function walk(page: string, { env = {}, arrange = {}, finally: checks = {
         await broker?.stop()
         broker = await startBroker({ databaseUrl, env: { ...env, ...variables, LISTEN_ADDR: `127.0.0.1:${port}` } })
       }
-      shell = startShell(tmpdir(), { PATH: process.env.PATH, HOME: process.env.HOME })
+      shell = startShell(ROOT, { PATH: process.env.PATH, HOME: process.env.HOME })
     })
 
     let section = ''

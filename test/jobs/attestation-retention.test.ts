@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { attestationRetention } from '../../jobs/attestation-retention.ts'
 import { chains } from '../../jobs/index.ts'
 import { storeAttestation } from '../support/attestations.ts'
+import { depth } from '../support/depth.ts'
 import { container, digestOf, replica } from '../support/images.ts'
 import { until } from '../support/until.ts'
 import { abortedAfter, inside, startScene, waiting } from './scene.ts'
@@ -300,6 +301,6 @@ test('after a pass exactly those are left that are young enough and of an image 
       assert.deepEqual(await left(), expected)
       assert.equal((await run(withDays(days))).rows, 0)
     }),
-    { numRuns: 80 },
+    { numRuns: depth(16, 80) },
   )
 })

@@ -5,6 +5,7 @@ import { computeFold } from '../../jobs/compute-fold.ts'
 import { computeRetention } from '../../jobs/compute-retention.ts'
 import { chains } from '../../jobs/index.ts'
 import { type Database, DatabaseBusy } from '../../lib/db/index.ts'
+import { depth } from '../support/depth.ts'
 import { until } from '../support/until.ts'
 import {
   difference,
@@ -372,7 +373,7 @@ test('however minutes come and folds go, the rows are those of folding all at on
       assert.equal(difference(await stored(sql), foldedAtOnce([...known.values()], YESTERDAY)), null)
       assert.equal(await minutesRead(sql), known.size)
     }),
-    { numRuns: Number(process.env.COMPUTE_FOLD_RUNS ?? 15) },
+    { numRuns: depth(3, 15) },
   )
 })
 

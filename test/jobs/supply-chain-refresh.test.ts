@@ -6,6 +6,7 @@ import { countChanged, findChangedImages, refreshFacts } from '../../jobs/supply
 import { supplyChainRefresh } from '../../jobs/supply-chain-refresh.ts'
 import { loadConfig } from '../../lib/config.ts'
 import { expectedSummary, storedSummary } from '../supply-chain/summary-model.ts'
+import { depth } from '../support/depth.ts'
 import { digestOf } from '../support/images.ts'
 import { abortedAfter, startScene } from './scene.ts'
 
@@ -346,7 +347,7 @@ test('the summary is the one of all stored rows, whatever changes in whichever o
         }
       }
     }),
-    { numRuns: 120 },
+    { numRuns: depth(15, 120) },
   )
 })
 

@@ -435,7 +435,7 @@ test('a token that no header can carry is a warning', () => {
   assert.equal(warnings(`${secret}é`).length, 1)
 })
 
-test('a token under a name that is not known here is a warning that names the variable, and grants nothing', () => {
+test('a token under an unknown name is a warning that names the variable, and grants nothing', () => {
   for (const name of [
     'BROKER_TOKEN_ADMIN',
     'BROKER_TOKEN_CATALOG',
@@ -443,7 +443,7 @@ test('a token under a name that is not known here is a warning that names the va
     'BROKER_TOKEN_INJEST',
   ]) {
     const { warnings, tokens } = loadConfig({ [name]: secret })
-    assert.deepEqual(warnings, [`${name}: not known here; it opens nothing and does not turn authentication on`])
+    assert.deepEqual(warnings, [`${name}: unknown variable; it grants nothing and does not turn authentication on`])
     assert.deepEqual(tokens, [])
   }
   assert.deepEqual(loadConfig({ BROKER_TOKEN_ADMIN: ' ', BROKER_TOKEN_READ_FILE: '' }).warnings, [])
@@ -478,10 +478,10 @@ for (const [url, printed] of urls) {
     assert.equal(redacted(loadConfig({ DATABASE_URL: url })).DATABASE_URL, printed))
 }
 
-test('README holds the table', () => {
-  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
+test('docs/configuration.md has the table', () => {
+  const page = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8')
   assert.ok(
-    readme.includes(`<!-- config:start -->\n${configTable()}\n<!-- config:end -->`),
-    'README.md drifted: run `npx tsx scripts/readme-config.ts`',
+    page.includes(`<!-- config:start -->\n${configTable()}\n<!-- config:end -->`),
+    'docs/configuration.md drifted: run `npm run docs`',
   )
 })

@@ -21,7 +21,7 @@ test('the file says what the environment does not, an empty value included', (t)
 
 test('comments, quotes, export, blanks and CRLF are read as people write them', (t) => {
   const text =
-    '# a comment\r\nexport A=1\r\nB = "two # words"\r\nC=\'#3\' # why\r\nD=postgres://u:p@h/d?x=1#y\r\n\r\nno assignment\r\nE=\r\n'
+    '# a comment\r\nexport A=1\r\nB = "two # words"\r\nC=\'#3\' # why\r\nD=postgres://u:p@h/d?x=1#y\r\n\r\nE=\r\n'
   assert.deepEqual(withEnvFile({}, folder(t, text)), {
     A: '1',
     B: 'two # words',

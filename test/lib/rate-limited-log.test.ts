@@ -1,50 +1,96 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { MinuteLines } from '../../lib/observability/rate-limited-log.ts'
+import { noteUnavailable } from '../../lib/db/database.ts'
+import { DatabaseRefused, DatabaseUnavailable } from '../../lib/db/errors.ts'
+import { RateLimitedLog } from '../../lib/observability/rate-limited-log.ts'
+import { stopClock } from '../support/clock.ts'
 import { logTo } from '../support/log.ts'
 
 const MINUTE_MS = 60_000
 
 function start(t: TestContext) {
-  t.mock.timers.enable({ apis: ['setTimeout'] })
-  const said: [message: string, counts: object][] = []
-  const lines = new MinuteLines(
-    logTo((_level, message, fields) => void said.push([message, { ...(fields as object) }])),
+  const { tick: pass } = stopClock(t)
+  const written: [subject: string, fields: object][] = []
+  const log = new RateLimitedLog(
+    logTo((_level, subject, fields) => void written.push([subject, { ...(fields as object) }])),
   )
-  return { said, lines, pass: (ms: number) => t.mock.timers.tick(ms) }
+  return { log, pass, written: () => written.splice(0) }
 }
 
-test('the first of a subject is told at once, what follows within the minute in one line when it is over', (t) => {
-  const { said, lines, pass } = start(t)
-  lines.note('a', { x: 1, y: 2 })
-  lines.note('a', { x: 3 })
+test('the first event of a subject is logged at once, further ones of the minute in one line at its end', (t) => {
+  const { log, pass, written } = start(t)
+  log.note('a', { x: 1, y: 2 })
+  log.note('a', { x: 3 })
   pass(MINUTE_MS - 1)
-  lines.note('a', { x: 4, z: 5 })
-  assert.deepEqual(said, [['a', { x: 1, y: 2 }]])
+  log.note('a', { x: 4, z: 5 })
+  assert.deepEqual(written(), [['a', { x: 1, y: 2 }]])
   pass(1)
-  assert.deepEqual(said.slice(1), [['a', { x: 7, z: 5 }]])
-  lines.note('a', { x: 1 })
+  assert.deepEqual(written(), [['a', { x: 7, z: 5 }]])
+  log.note('a', { x: 1 })
   pass(MINUTE_MS - 1)
-  assert.equal(said.length, 2)
+  assert.deepEqual(written(), [])
   pass(1)
-  assert.deepEqual(said.slice(2), [['a', { x: 1 }]])
+  assert.deepEqual(written(), [['a', { x: 1 }]])
 })
 
-test('subjects are told apart', (t) => {
-  const { said, lines } = start(t)
-  lines.note('a', { x: 1 })
-  lines.note('b', { x: 2 })
-  assert.deepEqual(said, [
-    ['a', { x: 1 }],
-    ['b', { x: 2 }],
+test('subjects have lines of their own', (t) => {
+  const { log, pass, written } = start(t)
+  for (const subject of ['a', 'b', 'a', 'b', 'b']) log.note(subject, { n: 1 })
+  assert.deepEqual(written(), [
+    ['a', { n: 1 }],
+    ['b', { n: 1 }],
+  ])
+  pass(MINUTE_MS)
+  assert.deepEqual(written(), [
+    ['a', { n: 1 }],
+    ['b', { n: 2 }],
   ])
 })
 
-test('after a minute in which nothing came nothing is told, and the next at once', (t) => {
-  const { said, lines, pass } = start(t)
-  lines.note('a', { x: 1 })
+test('a minute without events logs nothing, and the next event is logged at once', (t) => {
+  const { log, pass, written } = start(t)
+  log.note('a', { x: 1 })
   pass(MINUTE_MS)
-  assert.equal(said.length, 1)
-  lines.note('a', { x: 2 })
-  assert.equal(said.length, 2)
+  assert.equal(written().length, 1)
+  log.note('a', { x: 2 })
+  assert.deepEqual(written(), [['a', { x: 2 }]])
+})
+
+test('subjects without end are logged up to a bound', (t) => {
+  const { log, written } = start(t)
+  for (let i = 0; i < 1_000; i++) log.note(`subject ${i}`, { n: 1 })
+  assert.equal(written().length, 100)
+})
+
+test('after the end no line follows', (t) => {
+  const { log, pass, written } = start(t)
+  log.note('a', { n: 1 })
+  log.note('a', { n: 1 })
+  log.end()
+  pass(2 * MINUTE_MS)
+  assert.equal(written().length, 1)
+})
+
+test('failing statements are counted for each cause, with its code and remedy', (t) => {
+  const { log, pass, written } = start(t)
+  const full = new DatabaseRefused('53100')
+  const gone = new DatabaseUnavailable('connect ECONNREFUSED 10.0.0.1:5432', 'ECONNREFUSED')
+  for (const error of [full, gone, full, gone, gone]) noteUnavailable(log, error)
+  const [refused, unavailable] = written()
+  assert.deepEqual(refused, [
+    'database refuses: no space left on device (53100); make room on the disks of the server',
+    { code: '53100', statements: 1 },
+  ])
+  assert.match(
+    unavailable![0],
+    /^database unavailable: the server cannot be reached \(ECONNREFUSED\); see that it runs/,
+  )
+  pass(MINUTE_MS)
+  assert.deepEqual(
+    written().map(([, fields]) => fields),
+    [
+      { code: '53100', statements: 1 },
+      { code: 'ECONNREFUSED', statements: 2 },
+    ],
+  )
 })

@@ -4,9 +4,10 @@ import fc from 'fast-check'
 import { z } from 'zod'
 import type { Gate } from '../../lib/db/index.ts'
 import { wireTime, zonedTime } from '../../lib/http/request/fields.ts'
-import { foldedLookup, fromRow, listReader, plainColumns, plainRows } from '../../lib/records/index.ts'
+import { batchedLookup, fromRow, listReader, plainColumns, plainRows } from '../../lib/records/index.ts'
 import { TrafficRow } from '../../lib/traffic/index.ts'
 import { startApp } from '../support/app.ts'
+import { depth } from '../support/depth.ts'
 
 const app = await startApp()
 
@@ -160,7 +161,7 @@ test('whatever the values, a list is what the database makes of the rows', { tim
       await hold(rows)
       if ((await assertRendered()) > 1) slow++
     }),
-    { numRuns: 250 },
+    { numRuns: depth(31, 250) },
   )
   assert.ok(slow > 0, 'none of them took the long way')
 })
@@ -171,7 +172,7 @@ test('ordinary values, escapes among them, never take the long way', { timeout: 
       await hold(rows)
       assert.equal(await assertRendered(), 1)
     }),
-    { numRuns: 100 },
+    { numRuns: depth(15, 100) },
   )
 })
 
@@ -392,7 +393,7 @@ test('a look-up gives each key its first row, whatever the keys are, or null', a
     insert into pod_syscalls (pod_name, pod_namespace, syscalls, arch, time_stamp)
     select n, 'of ' || n, 'read', 'x86_64', timestamp '2024-05-01' from json_array_elements_text(${JSON.stringify(names)}::text::json) n`
   const Name = z.strictObject({ podNamespace: z.string(), n: z.int() })
-  const look = foldedLookup<{ name: string; other: string }>(
+  const look = batchedLookup<{ name: string; other: string }>(
     Name,
     { name: 'text', other: 'timestamp' },
     `select p.pod_namespace, g.n from pod_syscalls p cross join generate_series(1, 3) g(n)

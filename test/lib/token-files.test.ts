@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { LOOK_MS, lookAtTokenFiles } from '../../lib/config/token-files.ts'
+import { CHECK_INTERVAL_MS, tokenFileCheck } from '../../lib/config/token-files.ts'
 import { ConfigError, loadConfig } from '../../lib/config.ts'
 import { createTokens } from '../../lib/http/tokens.ts'
 import { fileWith, folder, refusalOf } from '../support/environment.ts'
@@ -21,7 +21,7 @@ function program(env: NodeJS.ProcessEnv) {
   const tokens = createTokens(config)
   const lines: string[] = []
   const say = (fields: object, message: string) => void lines.push(`${message} ${JSON.stringify(fields)}`)
-  const look = lookAtTokenFiles({
+  const look = tokenFileCheck({
     files: config.tokenFiles,
     tokens,
     log: { debug: say, info: say, warn: say, error: say },
@@ -67,7 +67,7 @@ test('one value twice in one list is one token; in two variables it is refused, 
   )
 })
 
-test('files are looked at often enough for 30 seconds', () => assert.ok(LOOK_MS <= 30_000))
+test('files are looked at often enough for 30 seconds', () => assert.ok(CHECK_INTERVAL_MS <= 30_000))
 
 test('a file that changes gives its tokens without a restart, and the log says so without a token', async () => {
   const path = fileWith('rotated', `${OLD}\n`)

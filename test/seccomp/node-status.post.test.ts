@@ -3,6 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { MAX_LISTED_FILES } from '../../lib/seccomp/node-files.ts'
 import { startApp, TOKENS } from '../support/app.ts'
+import { depth } from '../support/depth.ts'
 import {
   acceptedSpellings,
   assertDatabaseBusy,
@@ -168,7 +169,7 @@ test('POST /seccomp/node-status 200: sets of other content are others, however t
       const sorted = (files: typeof one) => files.map(({ path, hash }) => [path, hash]).sort()
       assert.deepEqual((await filesOf('right')).sort(), sorted(other))
     }),
-    { numRuns: 60 },
+    { numRuns: depth(12, 60) },
   )
   await assertTidy()
 })
@@ -289,4 +290,34 @@ test('POST /seccomp/node-status 503: the database is busy', async () => {
   await whileRefused(guarded.sql, 'seccomp_node', async () => {
     assertDatabaseBusy(await guarded.post(PATH, { node_name: 'n' }, { token: TOKENS.BROKER_TOKEN_INGEST }))
   })
+})
+
+test('POST /seccomp/node-status: what a foreign key refuses is done anew, and no more than twice', async () => {
+  const { sql } = app
+  // A sequence is the one thing that an attempt changes although it fails.
+  await sql`create sequence refused_attempts`
+  await sql.unsafe(`
+    create function refuse_some() returns trigger language plpgsql as $$
+    begin
+      if nextval('refused_attempts') <= tg_argv[0]::int then
+        raise foreign_key_violation using message = 'refused';
+      end if;
+      return new;
+    end $$`)
+  for (const [refused, status, attempts] of [
+    [2, 200, 3],
+    [9, 500, 3],
+  ] as const) {
+    const node = fresh()
+    await sql`alter sequence refused_attempts restart`
+    await sql.unsafe(
+      `create trigger refuse before insert on seccomp_node for each row execute function refuse_some(${refused})`,
+    )
+    const answer = await send(node, { paths: [node] })
+    await sql`drop trigger refuse on seccomp_node`
+    assert.equal(answer.status, status)
+    assert.equal(Number((await sql`select last_value from refused_attempts`)[0]!.last_value), attempts)
+    assert.deepEqual(await filesOf(node), status === 200 ? [[node, null]] : [])
+    await assertTidy()
+  }
 })

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { createTestDatabase } from '../support/database.ts'
+import { depth } from '../support/depth.ts'
 import { at, finding, header, ingestSession, look, newDigest, type Source, storeFindings } from './statements.ts'
 
-/** `FACTS_RUNS=<n>` for a longer search. */
-const RUNS = Number(process.env.FACTS_RUNS ?? 80)
+const RUNS = depth(16, 80)
 
 const { url } = await createTestDatabase()
 const sql = await ingestSession(url)

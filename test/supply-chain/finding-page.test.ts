@@ -11,6 +11,7 @@ import { type FindingFilter, type FindingPlace, readFindings } from '../../lib/s
 import { SEVERITIES } from '../../lib/supply-chain/severity.ts'
 import { SOURCES } from '../../lib/wire-names/index.ts'
 import { startApp } from '../support/app.ts'
+import { depth } from '../support/depth.ts'
 import { newDigest } from '../support/images.ts'
 import { storeFindings } from '../support/supply-chain.ts'
 import { keptId } from './alias-model.ts'
@@ -300,7 +301,7 @@ test('GET /images/{digest}/vulnerabilities 200: every page is that of the model,
       }
     },
   )
-  await fc.assert(property, { numRuns: 80 })
+  await fc.assert(property, { numRuns: depth(16, 80) })
 })
 
 // ---- What a page costs ---------------------------------------------------------------------------------------------------------
@@ -321,7 +322,7 @@ const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nod
 /** Rows of findings that a page reads, those included that it then drops. */
 async function rowsRead(digest: string, filter: Partial<FindingFilter>, after: FindingPlace | null): Promise<number> {
   let read = 0
-  const counting = async (statement: (sql: Sql, isInDoubt: boolean) => unknown) => {
+  const counting = async (statement: (sql: Sql, isOutcomeUnknown: boolean) => unknown) => {
     const [row] = await app.db.read(
       (sql) => sql`explain (analyze, timing off, format json) ${statement(sql, false) as ReturnType<typeof sql>}`,
     )

@@ -4,11 +4,11 @@ import { readFileSync } from 'node:fs'
 import { after, beforeEach, test } from 'node:test'
 import fc from 'fast-check'
 import { createTestDatabase } from '../support/database.ts'
+import { depth } from '../support/depth.ts'
 import type { Answer, Source } from './statements.ts'
 import { at, component, componentNames, header, ingestSession, newDigest, newPost, storeSbom } from './statements.ts'
 
-/** `PAGES_RUNS=<n>` for a longer search. */
-const RUNS = Number(process.env.PAGES_RUNS ?? 150)
+const RUNS = depth(18, 150)
 
 const sql = await ingestSession((await createTestDatabase()).url)
 /** The ceilings of this one are a few sets and components, so that random steps meet them. */

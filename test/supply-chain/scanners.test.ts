@@ -5,7 +5,7 @@ import { supplyChainRefresh } from '../../jobs/supply-chain-refresh.ts'
 import { SEVERITIES } from '../../lib/supply-chain/severity.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { container, newDigest, newNamespace, replica } from '../support/images.ts'
-import { ofGrype, ofSyft, ofTrivy, ofTrivyOperator, operatorSummary } from './scanners.ts'
+import { countedBySyft, ofGrype, ofSyft, ofTrivy, ofTrivyOperator, operatorSummary } from './scanners.ts'
 
 const app = await startApp(TOKENS)
 const supplychain = TOKENS.BROKER_TOKEN_SUPPLYCHAIN
@@ -91,16 +91,61 @@ test('a VulnerabilityReport has the counts of its own summary, although dates an
   )
 })
 
-test('a Syft document has as many components as Syft counts packages', async () => {
+// Syft 1.57.0, by `syft scan oci-archive:debian.tar -o json=syft-debian.json -o table`, and so for alpine.tar.
+test('a Syft document has as many components of each type as Syft lists packages: 20 of Debian, 6 of Alpine', async () => {
+  assert.deepEqual(countedBySyft('debian'), { npm: 2, 'go-module': 4, deb: 9, python: 5 })
+  assert.deepEqual(countedBySyft('alpine'), { apk: 6 })
+  for (const [image, packages] of [
+    ['debian', 20],
+    ['alpine', 6],
+  ] as const) {
+    const digest = newDigest()
+    assert.deepEqual(await post(digest, 'sbom', ofSyft(digest, image)), { status: 'stored', items: packages })
+    const { items, report } = await get(`/images/${digest}/sbom?limit=500`)
+    assert.deepEqual([items.length, report.itemCount, report.sbomTrust], [packages, packages, 'attached-unbound'])
+    const counts: Record<string, number> = {}
+    for (const { type } of items) counts[type] = (counts[type] ?? 0) + 1
+    assert.deepEqual(counts, countedBySyft(image))
+  }
+})
+
+test('a component of a Syft document has its package URL, its source and its licences, and what Syft leaves empty is null', async () => {
   const digest = newDigest()
-  assert.deepEqual(await post(digest, 'sbom', ofSyft(digest)), { status: 'stored', items: 12 })
-  const { items, report } = await get(`/images/${digest}/sbom?limit=500`)
-  assert.deepEqual([items.length, report.itemCount, report.sbomTrust], [12, 12, 'attached-unbound'])
-  const counts: Record<string, number> = {}
-  for (const { type } of items) counts[type] = (counts[type] ?? 0) + 1
-  assert.deepEqual(counts, { deb: 5, python: 4, 'go-module': 2, binary: 1 })
-  const { purl, srcName, licenses } = items.find(({ name }: { name: string }) => name === 'python')
-  assert.deepEqual([purl, srcName, licenses], [null, null, []])
+  await post(digest, 'sbom', ofSyft(digest, 'debian'))
+  const { items } = await get(`/images/${digest}/sbom?limit=500`)
+  const told = (wanted: string) =>
+    items
+      .filter(({ name }: { name: string }) => name === wanted)
+      .map(({ version, purl, srcName, srcVersion, licenses }: Record<string, unknown>) => [
+        version,
+        purl,
+        srcName,
+        srcVersion,
+        licenses,
+      ])
+  const os = 'arch=amd64&distro=debian-12.5'
+  assert.deepEqual(told('mount'), [
+    [
+      '2.38.1-5+b1',
+      `pkg:deb/debian/mount@2.38.1-5%2Bb1?${os}&upstream=util-linux%402.38.1-5`,
+      'util-linux',
+      '2.38.1-5',
+      ['GPL-2'],
+    ],
+  ])
+  assert.deepEqual(told('zlib1g'), [
+    ['1:1.2.13.dfsg-1', `pkg:deb/debian/zlib1g@1%3A1.2.13.dfsg-1?${os}&upstream=zlib`, 'zlib', null, ['Zlib']],
+  ])
+  assert.deepEqual(told('@babel/traverse'), [['7.22.5', 'pkg:npm/%40babel/traverse@7.22.5', null, null, ['MIT']]])
+  assert.deepEqual(told('app.test/server'), [['UNKNOWN', 'pkg:golang/app.test/server', null, null, []]])
+  assert.deepEqual(
+    items
+      .filter(({ name }: { name: string }) => name === 'requests')
+      .map(({ filePaths }: { filePaths: string[] }) => filePaths[0]),
+    ['/opt/app/lib/python3.11/site-packages', '/usr/lib/python3/dist-packages'].map(
+      (folder) => `${folder}/requests-2.31.0.dist-info/METADATA`,
+    ),
+  )
 })
 
 test('two scanners that know a vulnerability by different ids have one finding, in every list and count', async () => {

@@ -12,8 +12,18 @@ type Fields = Record<string, unknown>
 
 // Compiled tests lie a folder deeper, and documents are not compiled.
 const root = fileURLToPath(new URL('../..', import.meta.url)).replace(/\.test-build\/?$/, '')
-const read = (name: string): Json =>
-  JSON.parse(readFileSync(join(root, 'test/fixtures/scanners', `${name}.json`), 'utf8'))
+const textOf = (file: string): string => readFileSync(join(root, 'test/fixtures/scanners', file), 'utf8')
+const read = (name: string): Json => JSON.parse(textOf(`${name}.json`))
+
+/** How many packages of each type there are in a table of Syft, where a line can stand for several. */
+export function countedBySyft(image: string): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const line of textOf(`syft-${image}.txt`).trim().split('\n').slice(1)) {
+    const [, , type] = line.split(/\s+/) as [string, string, string]
+    counts[type] = (counts[type] ?? 0) + 1 + Number(/\(\+(\d+) duplicate/.exec(line)?.[1] ?? 0)
+  }
+  return counts
+}
 
 const payload = (digest: string, source: string, scanned_at: string, fields: Fields): Fields => ({
   schema_version: 1,
@@ -122,8 +132,8 @@ export function ofTrivyOperator(digest: string): Fields {
   })
 }
 
-export function ofSyft(digest: string): Fields {
-  const { artifacts, descriptor, schema } = read('syft')
+export function ofSyft(digest: string, image: string): Fields {
+  const { artifacts, descriptor, schema } = read(`syft-${image}`)
   return payload(digest, 'registry', '2026-01-02T03:04:05Z', {
     scanner: { name: descriptor.name, version: descriptor.version },
     format: 'CycloneDX',

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { after } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import type postgres from 'postgres'
-import type { SocketOptions } from '../../lib/db/embedded.ts'
+import type { SocketOptions } from '../../lib/db/embedded/index.ts'
 import { openPool } from '../../lib/db/open-pool.ts'
 import { administer, startTestServer, type TestServer, withDatabase } from './server.ts'
 

@@ -3,7 +3,7 @@
  * `{ pid, attached }` when its server is up, and leaves in an orderly way when its standard input ends.
  */
 import { once } from 'node:events'
-import { startEmbedded } from '../../lib/db/embedded.ts'
+import { startEmbedded } from '../../lib/db/embedded/index.ts'
 import { noLog } from './log.ts'
 
 const server = await startEmbedded({ dataDir: process.argv[2]!, log: noLog })

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { Batch, type Entry } from '../../lib/traffic/batch.ts'
 import { resolveDuplicates } from '../../lib/traffic/duplicates.ts'
 import { matchKeys } from '../../lib/traffic/flow.ts'
+import { depth } from '../support/depth.ts'
 
 interface Sketch {
   uuid: number
@@ -45,12 +46,12 @@ function isDuplicate(later: Sketch, earlier: Sketch): boolean {
   return later.isUdp ? samePod || samePeer : samePod && samePeer
 }
 
-test('settling comes to what posting one after the other does', () => {
+test('resolving duplicates equals posting one flow after the other', () => {
   fc.assert(
     fc.property(sketches, (all) => {
       const entries = all.map(entryOf)
       const sketchOf = new Map(entries.map((entry, i) => [entry, all[i]!]))
-      const { accepted, known, taken, suppressed } = resolveDuplicates(entries, (entry) => sketchOf.get(entry))
+      const { accepted, known, uuidExists, suppressed } = resolveDuplicates(entries, (entry) => sketchOf.get(entry))
       const stored: Sketch[] = []
       for (const one of all) {
         const isRefused =
@@ -61,18 +62,18 @@ test('settling comes to what posting one after the other does', () => {
         accepted.map((entry) => sketchOf.get(entry)),
         stored,
       )
-      assert.equal(known.length + taken.length + suppressed.length + accepted.length, all.length)
+      assert.equal(known.length + uuidExists.length + suppressed.length + accepted.length, all.length)
       for (const { entry, by, isMatch } of suppressed) {
         assert.ok(accepted.includes(by))
         const [later, earlier] = [sketchOf.get(entry)!, sketchOf.get(by)!]
         assert.ok(isMatch ? isDuplicate(later, earlier) : later.uuid === earlier.uuid)
       }
     }),
-    { numRuns: 3_000 },
+    { numRuns: depth(300, 3_000) },
   )
 })
 
-test('a batch knows who could be a duplicate of whom, and names all between which there could be any', () => {
+test('a batch knows which flows may be duplicates of each other', () => {
   fc.assert(
     fc.property(sketches, sketch, (all, one) => {
       const batch = new Batch<Entry>()
@@ -97,7 +98,7 @@ test('a batch knows who could be a duplicate of whom, and names all between whic
         contested.toSorted((a, b) => a - b),
       )
     }),
-    { numRuns: 3_000 },
+    { numRuns: depth(300, 3_000) },
   )
 })
 

@@ -151,7 +151,7 @@ function brokerUrl(name: string, meaning: string) {
     type: 'http://host:port or https://host:port',
     fallback: null,
     shown: 'required',
-    nonsense: 'refused',
+    ifUnreadable: 'refused',
     meaning,
     schema,
   } as const
@@ -168,7 +168,7 @@ function basePath(name: string, meaning: string) {
     type: '/segment/segment, or /',
     fallback: '/api',
     shown: '`/api`',
-    nonsense: 'refused',
+    ifUnreadable: 'refused',
     meaning,
     schema,
   } as const

@@ -9,8 +9,8 @@
  * A list is never cut without it being told: of the waits all are summed, and of nodes none is read in part.
  */
 import type postgres from 'postgres'
-import { fixed } from '../../db/fixed.ts'
 import type { Sql } from '../../db/statement.ts'
+import { fixed } from '../../db/statement.ts'
 import { MAX_VICTIMS, WINDOW_MINUTES } from './contract.ts'
 import { SHORT_SOME10 } from './memory.ts'
 import type { Thresholds } from './thresholds.ts'

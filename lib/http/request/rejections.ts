@@ -1,5 +1,5 @@
 import type { Metrics } from '../../observability/metrics.ts'
-import type { MinuteLines } from '../../observability/rate-limited-log.ts'
+import type { RateLimitedLog } from '../../observability/rate-limited-log.ts'
 
 /**
  * Entries that were left out of bodies whose other entries were stored (interop-profiling P38). All of them are counted; the log hears of them
@@ -7,9 +7,9 @@ import type { MinuteLines } from '../../observability/rate-limited-log.ts'
  */
 export class Rejections {
   readonly #metrics: Metrics
-  readonly #lines: MinuteLines
+  readonly #lines: RateLimitedLog
 
-  constructor({ metrics, lines }: { metrics: Metrics; lines: MinuteLines }) {
+  constructor({ metrics, lines }: { metrics: Metrics; lines: RateLimitedLog }) {
     this.#metrics = metrics
     this.#lines = lines
   }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type Database, fixed } from '../../db/index.ts'
 import type { Rejections } from '../../http/request/rejections.ts'
 import type { Metrics } from '../../observability/metrics.ts'
-import type { MinuteLines } from '../../observability/rate-limited-log.ts'
+import type { RateLimitedLog } from '../../observability/rate-limited-log.ts'
 import { Slice } from '../../process/event-loop.ts'
 import type { WireNames } from '../../wire-names/index.ts'
 import { type Drain, fold, intervalOf } from './drain.ts'
@@ -37,7 +37,7 @@ export interface DenialInletOptions {
   readonly metrics: Metrics
   readonly wireNames: WireNames
   readonly rejections: Rejections
-  readonly lines: MinuteLines
+  readonly lines: RateLimitedLog
 }
 
 /** The way of drains into the database, and what is counted of them once they are there. */
@@ -45,7 +45,7 @@ export class DenialInlet {
   readonly #db: Database
   readonly #metrics: Metrics
   readonly #rejections: Rejections
-  readonly #lines: MinuteLines
+  readonly #lines: RateLimitedLog
   /** Counts denials that were answered, and those attributed since. A denial whose answer was lost for good is stored but not counted. */
   readonly series: DenialSeries
 
