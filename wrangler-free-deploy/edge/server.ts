@@ -1,4 +1,7 @@
-/** The edge proxy as a process: configuration, listen, drain. Reads of the broker for who may not have a token, such as a browser. */
+/**
+ * The edge proxy as a process: configuration, listen, drain. It serves reads of the broker to clients that must not
+ * have a token, such as browsers.
+ */
 import { once } from 'node:events'
 import type { Logger } from 'pino'
 import { watchTokenFiles } from '../../lib/config/token-files.ts'
@@ -13,13 +16,13 @@ import { refuseConnect } from './connect.ts'
 import { createMetrics } from './metrics.ts'
 import { openUpstream } from './upstream.ts'
 
-/** Kubernetes goes on sending to a pod for a moment after it was told to stop. */
+/** Kubernetes still sends requests to a pod for a moment after telling it to stop. */
 const ENDPOINTS_PROPAGATION_MS = 3_000
 const FINISH_REQUESTS_MS = 10_000
-/** A scrape is all that may be under way there. */
+/** Only a scrape can be in progress there. */
 const FINISH_SCRAPES_MS = 1_000
 
-/** Resolves when the signal to stop has come and what was under way is over. */
+/** Resolves after the signal to stop, when requests in progress have ended. */
 async function serve(config: EdgeConfig, log: Logger, signals: StopSignals): Promise<void> {
   const { aborted } = signals
   const metrics = createMetrics()
