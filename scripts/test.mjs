@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { BUILD, build, builtFrom } from './test-build.mjs'
 
-const CONCURRENCY = 2
+const CONCURRENCY = 4
 const NOT_BY_DEFAULT = join('test', 'bench')
 
 /** Node 20 takes no patterns, so folders are searched here. */

@@ -13,6 +13,7 @@ import { declaredRoutes } from '../lib/http/access.ts'
 import { createTokens, type Scope } from '../lib/http/tokens.ts'
 import { docOf } from '../lib/openapi/declare.ts'
 import { startApp, TOKENS } from './support/app.ts'
+import { assertEach } from './support/assert-each.ts'
 import { assertForbidden, assertUnauthorized } from './support/routes.ts'
 
 const MAX_HANDLER_LINES = 120
@@ -50,22 +51,6 @@ const scopes = declaredRoutes(routes.flatMap((one) => one.routes))
 const titled = (name: string) => name.replace(/:(\w+)(\{[^}]*\})?\??/g, '{$1}')
 
 const { authenticate } = createTokens(loadConfig(TOKENS))
-
-/** Fails with every item for which `check` fails, and its reason. */
-async function assertEach<T>(items: Iterable<T>, check: (item: T) => unknown): Promise<void> {
-  const offenders: string[] = []
-  let count = 0
-  for (const item of items) {
-    count++
-    try {
-      await check(item)
-    } catch (error) {
-      offenders.push(`${item}: ${(error as Error).message}`)
-    }
-  }
-  assert.ok(count > 0, 'nothing was checked')
-  assert.ok(offenders.length === 0, offenders.join('\n'))
-}
 
 /** Fails for a file that imports one whose path matches. */
 const assertImportsNone = (of: RegExp) => (path: string) =>

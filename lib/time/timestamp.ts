@@ -5,8 +5,12 @@ const MILLISECOND_DIGITS = 3
 const MICROSECOND_DIGITS = 6
 const ZERO = 0x30
 
-/** The months of 31, 30 and 29 days with their days: February has 29 here in every year. */
-const MONTH_AND_DAY = String.raw`(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)|02-(?:0[1-9]|[12]\d)`
+/** The months of 31, of 30, and of 29 days with their days: February has 29 here in every year. */
+const MONTH_AND_DAY = [
+  String.raw`(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])`,
+  String.raw`(?:0[469]|11)-(?:0[1-9]|[12]\d|30)`,
+  String.raw`02-(?:0[1-9]|[12]\d)`,
+].join('|')
 const TIME_OF_DAY = String.raw`(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?`
 /** The calendar of years 0001 to 9999, without the rule of leap years. */
 const NAIVE = new RegExp(String.raw`^(?!0000)\d{4}-(?:${MONTH_AND_DAY})T${TIME_OF_DAY}$`)

@@ -7,11 +7,10 @@ import fc from 'fast-check'
 import { UNRECOGNISED } from '../../lib/attestations/reasons.ts'
 import { prepareResult } from '../../lib/attestations/result.ts'
 import { HttpError } from '../../lib/http/errors.ts'
-import { depth } from '../support/depth.ts'
 import { newDigest } from '../support/images.ts'
 import { checkedAt, type Fields, keySignature, resultOf, signature, statement, unverified } from './results.ts'
 
-const numRuns = depth(200, 2_000)
+const numRuns = 2_000
 const NOW = Date.parse(checkedAt(0))
 const digest = newDigest()
 

@@ -5,11 +5,10 @@ import fc from 'fast-check'
 import type { Finding } from '../../lib/compute/findings/index.ts'
 import { startApp } from '../support/app.ts'
 import { storeCompute, timeAt } from '../support/compute.ts'
-import { depth } from '../support/depth.ts'
 import { evaluate, type Scope } from './findings-reference.ts'
 import { SETTINGS, worldBytes, worldOf } from './worlds.ts'
 
-const WORLDS = Math.ceil(depth(500, 5_000) * 0.06)
+const WORLDS = 300
 /** Worlds whose containers are in the same two namespaces, so that none has more than are judged. */
 const TOGETHER = 60
 const app = await startApp()

@@ -31,7 +31,7 @@ const PATH = '/seccomp/denials'
 const STORE = 'store_denials'
 /** One more than the repetitions of a statement. */
 const ATTEMPTS = 3
-const NODES = 300
+const NODES = depth(60, 300)
 const ACTIONS = ['SCMP_ACT_ERRNO', 'SCMP_ACT_LOG'] as const
 /** Pods that all nodes have denials of. */
 const SHARED = Array.from({ length: 5 }, (_, n) => `shared-${n}`)

@@ -4,7 +4,6 @@ import fc from 'fast-check'
 import type { TrustFilter, TrustResult } from '../../lib/image-trust/result.ts'
 import { MAX_POLICY_CHARS, Tally } from '../../lib/image-trust/tally.ts'
 import { BadAnswer } from '../../lib/image-trust/unavailable.ts'
-import { depth } from '../support/depth.ts'
 
 const name = fc.constantFrom('a', 'b', 'B', 'ab', '')
 const anyResult: fc.Arbitrary<TrustResult> = fc.record({
@@ -84,7 +83,7 @@ test('counts, policies and the first results are those of all of them put in ord
         )
       },
     ),
-    { numRuns: depth(37, 300) },
+    { numRuns: 300 },
   )
 })
 

@@ -19,6 +19,7 @@ import { fileURLToPath } from 'node:url'
 import { jobs } from '../../jobs/index.ts'
 import { configTable, loadConfig } from '../../lib/config.ts'
 import { flow, get, post } from '../support/broker.ts'
+import { onlyFull } from '../support/depth.ts'
 import { startOwnServer } from '../support/own-server.ts'
 import { becomes, until } from '../support/until.ts'
 import { type Container, prepareRoot, runContainer, whyOpen } from './container.ts'
@@ -181,7 +182,7 @@ const BUILD_LIMIT_MS = 900_000
 /** Threads of sources need it; those of the image do without, as a test shows. */
 const LOADER_OF_SOURCES = 'tsx/esm/api'
 
-describe('the image', { timeout: BUILD_LIMIT_MS }, () => {
+describe('the image', { timeout: BUILD_LIMIT_MS, skip: onlyFull }, () => {
   let image: Image
   /** Why there is none. */
   let missing: string | undefined

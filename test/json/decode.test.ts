@@ -16,7 +16,7 @@ test('a text is what it is at once, whichever of its characters stand where it i
       const text = filling + one + filling.slice(0, -2 * before) + other
       assert.equal(await decode(Buffer.from(text)), text)
     }),
-    { numRuns: depth(12, 60) },
+    { numRuns: depth(10, 60) },
   )
 })
 

@@ -14,7 +14,6 @@ import { route } from '../../lib/http/route.ts'
 import { listen } from '../../lib/http/server/listen.ts'
 import { MemoryBudget, type Share } from '../../lib/limits/memory-budget.ts'
 import { startApp } from '../support/app.ts'
-import { depth } from '../support/depth.ts'
 import { piecesFrom } from '../support/pieces.ts'
 import { until } from '../support/until.ts'
 
@@ -390,7 +389,7 @@ test('at any time no more is held than there is, who fits is not kept waiting, a
       }
       assert.deepEqual([one.availableKib, one.waiting], [TOTAL, 0])
     }),
-    { numRuns: depth(37, 300) },
+    { numRuns: 300 },
   )
 })
 
@@ -416,7 +415,7 @@ test('however many small reads keep coming, a large one waits for what was held 
         [],
       )
     }),
-    { numRuns: depth(25, 200) },
+    { numRuns: 200 },
   )
 })
 

@@ -167,7 +167,7 @@ test('whatever the value: the parts are those of the value', () => {
     fc.property(spelled, (text) => {
       assert.deepEqual(assembled(text), JSON.parse(text))
     }),
-    { numRuns: depth(200, 2_000) },
+    { numRuns: depth(100, 2_000) },
   )
 })
 
@@ -206,7 +206,7 @@ test('whatever becomes of the text: it is taken where JSON.parse takes it, for t
       if (parsed(mutated) !== undefined) taken++
       assertSame(mutated)
     }),
-    { numRuns: depth(500, 5_000) },
+    { numRuns: depth(200, 5_000) },
   )
   assert.ok(taken > 100, `${taken} were JSON`)
 })

@@ -13,7 +13,7 @@ import { freePort } from './free-port.ts'
 import { copyCluster } from './prepared-cluster.ts'
 import { until } from './until.ts'
 
-/** Made with openssl for 100 years: an authority, a server `localhost` (no address), a client `app`, and another authority. */
+/** Made with openssl for 100 years: an authority, a server `localhost`, a client `app`, and another authority. */
 export const certificate = (name: string) => fileURLToPath(new URL(`../fixtures/tls/${name}`, import.meta.url))
 
 export interface OwnServer {

@@ -4,7 +4,6 @@ import fc from 'fast-check'
 import { Batch, type Entry } from '../../lib/traffic/batch.ts'
 import { resolveDuplicates } from '../../lib/traffic/duplicates.ts'
 import { matchKeys } from '../../lib/traffic/flow.ts'
-import { depth } from '../support/depth.ts'
 
 interface Sketch {
   uuid: number
@@ -69,7 +68,7 @@ test('resolving duplicates equals posting one flow after the other', () => {
         assert.ok(isMatch ? isDuplicate(later, earlier) : later.uuid === earlier.uuid)
       }
     }),
-    { numRuns: depth(300, 3_000) },
+    { numRuns: 3_000 },
   )
 })
 
@@ -98,7 +97,7 @@ test('a batch knows which flows may be duplicates of each other', () => {
         contested.toSorted((a, b) => a - b),
       )
     }),
-    { numRuns: depth(300, 3_000) },
+    { numRuns: 3_000 },
   )
 })
 
