@@ -1,9 +1,6 @@
 import { accepts } from 'hono/accepts'
 import { z } from 'zod'
-import { access } from '../lib/http/access.ts'
-import { NoParameters, query } from '../lib/http/request/validate.ts'
-import { respond, sendJson } from '../lib/http/response/respond.ts'
-import { route } from '../lib/http/route.ts'
+import { access, NoParameters, query, respond, route, sendJson } from '../lib/http/index.ts'
 
 const NAME = 'cluster telemetry broker'
 

@@ -4,7 +4,7 @@ import type { z } from 'zod'
 import { KIB } from '../limits/memory-budget.ts'
 import { declare } from '../openapi/declare.ts'
 import { clientGone } from './errors.ts'
-import { onLeft } from './response/client-gone.ts'
+import { onAnswerEnd } from './response/client-gone.ts'
 import type { Env, Validated } from './route.ts'
 
 export const kib = (bytes: number) => Math.max(1, Math.ceil(bytes / KIB))
@@ -31,7 +31,7 @@ export function charge<I extends Input = BlankInput>(
       if (isHalfDone) share.release()
       isHalfDone = true
     }
-    onLeft(incoming.socket, outgoing, half)
+    onAnswerEnd(incoming.socket, outgoing, half)
     await next().finally(half)
   }
   return declare(hold, { isCharged: true })

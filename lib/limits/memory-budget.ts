@@ -31,7 +31,7 @@ interface Grower extends Waiter {
  * A read that grows holds memory while it waits for more. Two of them could wait for each other, so one at a time grows, until it is done, and
  * it comes before all that hold nothing yet.
  */
-export class ReadBudget {
+export class MemoryBudget {
   readonly totalKib: number
   readonly #waitMs: number
   readonly #passingKib: number
@@ -234,14 +234,14 @@ type Part = (less: number) => number
 
 /** What one reader holds of the budget: it shrinks as memory is freed, and grows again for a next page. */
 export class Share {
-  readonly #budget: ReadBudget
+  readonly #budget: MemoryBudget
   #giveBack: Part
   #kib: number
   #isReleased = false
   #leaveLine = () => {}
   #goOn = () => {}
 
-  constructor(budget: ReadBudget, giveBack: Part, kib: number) {
+  constructor(budget: MemoryBudget, giveBack: Part, kib: number) {
     this.#budget = budget
     this.#giveBack = giveBack
     this.#kib = kib

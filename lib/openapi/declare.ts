@@ -85,5 +85,5 @@ export const docOf = (route: object): RouteDoc | undefined => documented.get(rou
  * The JSON schema to print for a schema that zod cannot tell the truth about: one that reads text as something else, or judges by
  * code.
  */
-export const shownAs = <S extends z.ZodType>(schema: S, json: Readonly<Record<string, unknown>>): S =>
+export const documentedAs = <S extends z.ZodType>(schema: S, json: Readonly<Record<string, unknown>>): S =>
   schema.meta({ shown: json }) as S

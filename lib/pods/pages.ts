@@ -1,5 +1,5 @@
 import { fixed, type Gate } from '../db/index.ts'
-import { joinedColumns, joinedPage, type Place, plainReader } from '../records/index.ts'
+import { joinedColumns, joinedPage, type PageCursor, plainReader } from '../records/index.ts'
 import type { Page } from '../records/page.ts'
 import { PodRecord } from './record.ts'
 
@@ -67,7 +67,11 @@ async function read(
   return { ...page, last: isCut || found === rows ? placeOf(page.last!, next) : endOf(range, next) }
 }
 
-const placeOf = ([namespace, name]: Place, rows: number): PodPlace => ({ namespace: namespace!, name: name!, rows })
+const placeOf = ([namespace, name]: PageCursor, rows: number): PodPlace => ({
+  namespace: namespace!,
+  name: name!,
+  rows,
+})
 
 /** Behind the pods of namespaces come those without one. */
 const endOf = (range: Range, rows: number): PodPlace | null =>

@@ -12,14 +12,14 @@ import { recordOf } from '../http/request/first-fault.ts'
 import { exactly, isExactInteger } from '../json/exact-integers.ts'
 import { checkFreeForm, deserializeError } from '../json/parse.ts'
 import { canonicalAddress } from '../net/address.ts'
-import { shownAs } from '../openapi/declare.ts'
+import { documentedAs } from '../openapi/declare.ts'
 import { parseRfc3339 } from '../time/timestamp.ts'
 import { CAPTURE_LEVELS, type PodEcho, type PodRecord } from './record.ts'
 
 /** More addresses than a pod can have (two families, a few networks each). */
 const MAX_POD_ADDRESSES = 64
 
-const object = shownAs(
+const object = documentedAs(
   z.custom<Record<string, unknown>>(
     (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
     'expected an object',
@@ -41,7 +41,7 @@ export const PodPost = z
     pod_namespace: name.nullish(),
     pod_obj: object.nullish(),
     pod_identity: name.nullish(),
-    workload_selector_labels: shownAs(recordOf(z.string()), {
+    workload_selector_labels: documentedAs(recordOf(z.string()), {
       type: 'object',
       propertyNames: { pattern: NO_NULL_PATTERN },
       additionalProperties: { type: 'string', pattern: NO_NULL_PATTERN },

@@ -3,7 +3,7 @@ import { address, MAX_ID_CHARS, naiveTime, name, wireTime } from '../http/reques
 import { exactly, isExactInteger } from '../json/exact-integers.ts'
 import { checkFreeForm } from '../json/parse.ts'
 import { canonicalAddress } from '../net/address.ts'
-import { shownAs } from '../openapi/declare.ts'
+import { documentedAs } from '../openapi/declare.ts'
 
 type Json = Record<string, unknown>
 
@@ -16,7 +16,7 @@ export const ServicePost = z
     time_stamp: naiveTime,
     svc_name: name.nullish(),
     svc_namespace: name.nullish(),
-    service_spec: shownAs(z.custom<Json>(isObject, 'expected an object'), {
+    service_spec: documentedAs(z.custom<Json>(isObject, 'expected an object'), {
       type: 'object',
       description: 'The whole service object; `status` and `metadata.managedFields` are dropped.',
     }).nullish(),

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { HttpError } from '../http/errors.ts'
-import { Turnstile } from '../limits/semaphore.ts'
+import { Semaphore } from '../limits/semaphore.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { RateLimitedLog } from '../observability/rate-limited-log.ts'
 import { parseNaive } from '../time/timestamp.ts'
@@ -55,7 +55,7 @@ export interface PayloadsOptions {
 /** Payloads of findings and SBOMs on their way to the database: one is read and written, some wait, and whoever comes then comes again. */
 export class Payloads {
   readonly #options: Required<PayloadsOptions>
-  readonly #turnstile = new Turnstile({
+  readonly #semaphore = new Semaphore({
     maxBytes: MAX_WAITING_BYTES,
     leastBytes: LEAST_WAITING_BYTES,
     retryAfterSeconds: RETRY_AFTER_FULL_SECONDS,
@@ -67,7 +67,7 @@ export class Payloads {
 
   /** Bodies that wait. */
   get waiting(): number {
-    return this.#turnstile.waiting
+    return this.#semaphore.waiting
   }
 
   /**
@@ -88,7 +88,7 @@ export class Payloads {
   }
 
   async #inTurn<T>(bytes: number, work: () => Promise<T>, leaver: (leave: () => void) => void): Promise<T> {
-    const end = await this.#turnstile.turn(bytes, leaver)
+    const end = await this.#semaphore.acquire(bytes, leaver)
     try {
       return await work()
     } finally {

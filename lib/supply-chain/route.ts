@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import type { MiddlewareHandler } from 'hono'
 import { z } from 'zod'
-import { codingOf, readSent } from '../http/request/body.ts'
+import { codingOf, readRawBody } from '../http/request/body.ts'
 import { wireTime } from '../http/request/fields.ts'
 import { sendShortJson } from '../http/response/respond.ts'
 import type { Context, Env } from '../http/route.ts'
@@ -52,7 +52,7 @@ export function payload(schema: z.ZodType): MiddlewareHandler<Env> {
  */
 export async function storePayload(c: Context, kind: Kind, digest: string, ask: Ask): Promise<Response> {
   const isPacked = codingOf(c, ['identity', 'gzip', 'x-gzip']) !== 'identity'
-  const { bytes, release } = await readSent(c, { maxBytes: MAX_PAYLOAD_BYTES, deadlineMs: PAYLOAD_DEADLINE_MS })
+  const { bytes, release } = await readRawBody(c, { maxBytes: MAX_PAYLOAD_BYTES, deadlineMs: PAYLOAD_DEADLINE_MS })
   try {
     const outcome = await c
       .get('deps')

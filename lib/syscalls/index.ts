@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { MAX_WORD_CHARS, naiveTime, name, wireTime, word } from '../http/request/fields.ts'
 import { listOf } from '../http/request/first-fault.ts'
-import { shownAs } from '../openapi/declare.ts'
+import { documentedAs } from '../openapi/declare.ts'
 
 /** A post has an entry a pod whose set changed; a node runs a few hundred pods. */
 export const MAX_SYSCALL_ENTRIES = 10_000
@@ -10,7 +10,7 @@ const MAX_NAMES = 4_096
 const isBlank = (text: string) => text.trim() === ''
 
 /** A name as it stands in the comma-joined list; unknown numbers come as decimal text. */
-const SyscallName = shownAs(
+const SyscallName = documentedAs(
   z.string().check(({ value, issues }) => {
     if (isBlank(value)) return
     const rule =

@@ -1,4 +1,4 @@
-import { onLeft } from '../http/response/client-gone.ts'
+import { onAnswerEnd } from '../http/response/client-gone.ts'
 import type { Context } from '../http/route.ts'
 
 /** Texts that are on their way to somebody: each stays in memory until its last reader has taken it, or was cut. */
@@ -15,7 +15,7 @@ export class LeavingTexts {
     const { incoming, outgoing } = c.env ?? {}
     if (!incoming || !outgoing || incoming.socket.destroyed) return
     this.#readers.set(text, (this.#readers.get(text) ?? 0) + 1)
-    onLeft(incoming.socket, outgoing, () => {
+    onAnswerEnd(incoming.socket, outgoing, () => {
       const left = this.#readers.get(text)! - 1
       if (left === 0) this.#readers.delete(text)
       else this.#readers.set(text, left)

@@ -102,7 +102,7 @@ export function scrape(deps: Deps, port: 'api' | 'admin'): Promise<Buffer> {
 }
 
 async function readAll(deps: Deps): Promise<string> {
-  const { db, metrics, budget, bodies, inbox, unpacked, config, seen, audit, agentClocks, payloads } = deps
+  const { db, metrics, budget, bodies, incomingBodies, unpacked, config, seen, audit, agentClocks, payloads } = deps
   const state = await schemaState(db, MAX_WAIT_MS)
   if (state === 'ready') {
     await readJobRuns(db, metrics)
@@ -122,7 +122,7 @@ async function readAll(deps: Deps): Promise<string> {
   metrics.readShed.reset()
   metrics.readShed.inc(budget.shed)
   metrics.bodiesShed.reset()
-  metrics.bodiesShed.inc(bodies.shed + unpacked.shed + inbox.cuts)
+  metrics.bodiesShed.inc(bodies.shed + unpacked.shed + incomingBodies.cuts)
   metrics.seenFlows.set(seen.size)
   metrics.agentClockSkew.set(agentClocks.largestSecs())
   metrics.auditEnabled.set(audit === null ? 0 : 1)

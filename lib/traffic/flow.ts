@@ -10,7 +10,7 @@ import {
 } from '../http/request/fields.ts'
 import { listOf } from '../http/request/first-fault.ts'
 import { canonicalAddress } from '../net/address.ts'
-import { shownAs } from '../openapi/declare.ts'
+import { documentedAs } from '../openapi/declare.ts'
 import { parseNaive } from '../time/timestamp.ts'
 
 const LIMITS = {
@@ -45,7 +45,7 @@ const Shape = z
     decision: text('decision'),
     time_stamp: naiveTimeText,
     drop_cause: text('drop_cause'),
-    syn_retries: shownAs(z.number(), {
+    syn_retries: documentedAs(z.number(), {
       type: 'integer',
       minimum: Number.MIN_SAFE_INTEGER,
       maximum: Number.MAX_SAFE_INTEGER,

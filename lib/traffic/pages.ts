@@ -1,5 +1,5 @@
 import { fixed, type Gate } from '../db/index.ts'
-import { joinedColumns, joinedPage, listReader, type Place, plainReader } from '../records/index.ts'
+import { joinedColumns, joinedPage, listReader, type PageCursor, plainReader } from '../records/index.ts'
 import type { Page } from '../records/page.ts'
 import { TrafficRow } from './record.ts'
 
@@ -20,7 +20,7 @@ const FIRST_PAGES = fixed(`
 const readPlainFirstPage = plainReader(TrafficRow, OF_POD, PLACE)
 
 /** The newest flows of each of the pods, `limit` at most, in one statement. */
-export async function readFirstPages(gate: Gate, pods: readonly string[], limit: number): Promise<Page<Place>[]> {
+export async function readFirstPages(gate: Gate, pods: readonly string[], limit: number): Promise<Page<PageCursor>[]> {
   const rows = await gate((sql) => FIRST_PAGES(sql, JSON.stringify(pods), limit).raw())
   return Promise.all(
     pods.map((pod, i) => joinedPage(TrafficRow, rows[i]!, PLACE) ?? readPlainFirstPage(gate, pod, limit)),
@@ -36,5 +36,5 @@ const readPageAfter = listReader(
 )
 
 /** The flows of a pod that come after the last of a page. */
-export const readNextPage = (gate: Gate, pod: string, after: Place, limit: number) =>
+export const readNextPage = (gate: Gate, pod: string, after: PageCursor, limit: number) =>
   readPageAfter(gate, pod, ...after, limit)

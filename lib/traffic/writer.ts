@@ -1,6 +1,6 @@
 import { createLanes } from '../db/batcher.ts'
 import { DatabaseBusy, DatabaseUnavailable, type Gate, isOutcomeUnknown } from '../db/index.ts'
-import { Slice, turn } from '../process/event-loop.ts'
+import { Slice, yieldToEventLoop } from '../process/event-loop.ts'
 import { Batch, type Entry } from './batch.ts'
 import { canonicalize, type Flow, flowKey, type MatchKeys, matchKeys, repeatKey } from './flow.ts'
 import { askOwn, askStored, insertNew, insertUnlessKnown, type NumberedFlow, type Outcome } from './insert.ts'
@@ -141,7 +141,7 @@ export class FlowWriter {
       if (concernsAll(error)) for (const { post } of entries) this.#fail(post, error)
       else await this.#storeOneByOne(entries)
     }
-    if (isLong(entries)) await turn()
+    if (isLong(entries)) await yieldToEventLoop()
     const undecided = entries.filter((entry) => !entry.decided)
     if (undecided.length > 0) this.#queue = undecided.concat(this.#queue).sort((a, b) => a.seq - b.seq)
     this.#lanes.finish(batch)
@@ -172,9 +172,9 @@ export class FlowWriter {
     since: number,
   ): Promise<void> {
     const records = entries.some((entry) => entry.post.records)
-    if (isLong(entries)) await turn()
+    if (isLong(entries)) await yieldToEventLoop()
     const outcome = await this.#insert(entries, records)
-    if (isLong(entries)) await turn()
+    if (isLong(entries)) await yieldToEventLoop()
     const rows = new Map(outcome.inserted.map((one) => [typeof one === 'string' ? one : one.uuid, one]))
     const numbers = new Set(outcome.known)
     this.#expectNew = rows.size === entries.length

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export interface MigrationFile {
@@ -12,11 +12,17 @@ export interface MigrationFile {
   isAlone: boolean
 }
 
-export interface FunctionFiles {
-  /** SHA-256 of names and contents, hexadecimal. */
-  hash: string
-  /** All files in the order of their names, one string. */
+export interface FunctionFile {
+  /** Path below `functions/`, for instance `pods/upsert_pods.sql`. */
+  file: string
   text: string
+}
+
+export interface FunctionFiles {
+  /** SHA-256 of paths and contents, hexadecimal. */
+  hash: string
+  /** In the order of their paths, which does not matter to PostgreSQL: see `applyFunctions`. */
+  files: FunctionFile[]
 }
 
 /** The schema of a release. */
@@ -71,18 +77,19 @@ export function readSchema(folder: string): Schema {
 
 const newest = (migrations: readonly MigrationFile[]) => migrations.at(-1)?.version ?? 0
 
-/** The files of `<folder>/functions`. */
+/** The files of `<folder>/functions` and of the folders in it. */
 function readFunctions(folder: string): FunctionFiles {
   const files = sqlFiles(join(folder, 'functions'))
   const hash = createHash('sha256')
   for (const { file, text } of files) hash.update(`${file}\0${text}\0`)
-  return { hash: hash.digest('hex'), text: files.map(({ text }) => `${text}\n;\n`).join('') }
+  return { hash: hash.digest('hex'), files }
 }
 
+/** By path relative to the folder, with `/` on every platform. */
 function sqlFiles(folder: string): { file: string; text: string }[] {
   if (!existsSync(folder)) return []
-  return readdirSync(folder)
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.sql'))
-    .sort()
-    .map((file) => ({ file, text: readFileSync(join(folder, file), 'utf8') }))
+    .map((file) => ({ file: file.split(sep).join('/'), text: readFileSync(join(folder, file), 'utf8') }))
+    .sort((a, b) => (a.file < b.file ? -1 : 1))
 }

@@ -168,7 +168,7 @@ class Subject {
     const line = new Date((this.start + until) * 1_000).toISOString().slice(0, -1)
     await sql`select compute_close(${line}::timestamp)`
     for (let isLast = false; !isLast; ) {
-      const [row] = await sql`select is_last from compute_fold_step('-infinity', ${line}::timestamp, 1000)`
+      const [row] = await sql`select is_last from compute_rollup_step('-infinity', ${line}::timestamp, 1000)`
       isLast = row!.is_last
     }
   }

@@ -254,8 +254,9 @@ describe('the image', { timeout: BUILD_LIMIT_MS }, () => {
   )
 
   built('every sql file of the sources is in it', () => {
+    const sqlFiles = (folder: string) => readdirSync(folder, { recursive: true }).sort()
     for (const folder of ['sql/migrations', 'sql/functions'])
-      assert.deepEqual(readdirSync(join(app, 'dist', folder)).sort(), readdirSync(join(ROOT, folder)).sort())
+      assert.deepEqual(sqlFiles(join(app, 'dist', folder)), sqlFiles(join(ROOT, folder)))
   })
 
   built('no package in it is native, has an install script, or is bound to a platform', () => {

@@ -222,7 +222,8 @@ describe('what is folded', () => {
     await post(sql, minutes)
     await sql`select compute_close(${new Date(YESTERDAY * 1000).toISOString()}::text::timestamp)`
     const step = async () => {
-      const [row] = await sql`select minutes::int, buckets, is_last from compute_fold_step('-infinity', 'infinity', 9)`
+      const [row] =
+        await sql`select minutes::int, buckets, is_last from compute_rollup_step('-infinity', 'infinity', 9)`
       return [row!.minutes, row!.buckets, row!.is_last, (await line()) - start]
     }
     assert.deepEqual(await step(), [9, 2, false, 600])

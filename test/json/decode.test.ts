@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { decode } from '../../lib/json/decode.ts'
+import { decode } from '../../lib/json/sliced.ts'
 import { depth } from '../support/depth.ts'
 import { turnsOf } from '../support/turns.ts'
 

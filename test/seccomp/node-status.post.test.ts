@@ -310,7 +310,9 @@ test('POST /seccomp/node-status: what a foreign key refuses is done anew, and no
   ] as const) {
     const node = fresh()
     await sql`alter sequence refused_attempts restart`
-    await sql.unsafe(`create trigger refuse before insert on seccomp_node for each row execute function refuse_some(${refused})`)
+    await sql.unsafe(
+      `create trigger refuse before insert on seccomp_node for each row execute function refuse_some(${refused})`,
+    )
     const answer = await send(node, { paths: [node] })
     await sql`drop trigger refuse on seccomp_node`
     assert.equal(answer.status, status)

@@ -259,7 +259,7 @@ test('GET /images/{digest}/vulnerabilities 200: every page is that of the model,
             told.push(...rows)
           }
         for (let last: string | null = ''; last !== null; ) {
-          const next: { last: string | null }[] = await app.sql`select last from rename_next(${last}, 1000)`
+          const next: { last: string | null }[] = await app.sql`select last from rename_next_findings(${last}, 1000)`
           last = next[0]!.last
         }
         for (const one of stored.values()) {

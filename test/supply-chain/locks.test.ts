@@ -288,7 +288,7 @@ test('nor a job in the middle of its transaction; what that has counted without 
     await job`insert into summary_news values ('CVE-1')`
     await job`delete from sbom_page`
   }, sent)
-  const known = async (vuln: string) => ({ ...(await sql`select kev, epss from known_facts(${vuln})`)[0] })
+  const known = async (vuln: string) => ({ ...(await sql`select kev, epss from current_facts(${vuln})`)[0] })
   assert.deepEqual(await known('CVE-1'), { kev: null, epss: 0.5 })
   assert.deepEqual(await known('CVE-2'), { kev: null, epss: null })
 })

@@ -20,8 +20,8 @@ function lowered(text: string, from: string, to: string): string {
   assert.ok(text.includes(from), from)
   return text.replace(from, to)
 }
-await low.unsafe(lowered(functionText('06_stage_page'), 'integer := 64', `integer := ${LOW.sets}`))
-await low.unsafe(lowered(functionText('07_store_sbom'), 'integer := 50000', `integer := ${LOW.components}`))
+await low.unsafe(lowered(functionText('sbom/stage_page'), 'integer := 64', `integer := ${LOW.sets}`))
+await low.unsafe(lowered(functionText('sbom/store_sbom'), 'integer := 50000', `integer := ${LOW.components}`))
 
 // The ceilings count the pages of every test.
 beforeEach(() => sql`truncate sbom_page`)

@@ -26,7 +26,7 @@ export interface Exchange {
   /** What went wrong with the broker: the kind that is counted, and the code of the error behind it. */
   fault: { readonly upstream: string; readonly code?: string | undefined } | null
   /** Called once when the connection of the client has ended before the answer has. */
-  onLeft: () => void
+  onAnswerEnd: () => void
   isOver: boolean
 }
 
@@ -52,7 +52,7 @@ export class Exchanges {
       target: null,
       bytes: 0,
       fault: null,
-      onLeft: () => {},
+      onAnswerEnd: () => {},
       isOver: false,
     }
     this.#byAnswer.set(outgoing, exchange)
@@ -86,7 +86,7 @@ export class Exchanges {
     exchange.isOver = true
     const { incoming, outgoing, requestId, startedAt, bytes } = exchange
     const isWhole = outgoing.writableFinished
-    if (!isWhole) exchange.onLeft()
+    if (!isWhole) exchange.onAnswerEnd()
     const ms = performance.now() - startedAt
     const status = outgoing.headersSent ? outgoing.statusCode : null
     const method = KNOWN_METHODS.has(incoming.method!) ? incoming.method! : 'other'

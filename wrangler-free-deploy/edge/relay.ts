@@ -6,7 +6,7 @@ import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { HttpError } from '../../lib/http/errors.ts'
 import { MAX_CORE_BODY_BYTES, tooLarge } from '../../lib/http/request/body-limit.ts'
-import { letGo, MIN_BODY_BYTES } from '../../lib/http/request/free-buffer.ts'
+import { freeBuffer, MIN_BODY_BYTES } from '../../lib/http/request/free-buffer.ts'
 import { cut } from '../../lib/http/server/reset-connection.ts'
 import { answerText } from './answer.ts'
 import type { Exchange } from './exchanges.ts'
@@ -89,7 +89,7 @@ class Passage {
     this.#outgoing = exchange.outgoing
     this.#options = options
     this.#onOver = onOver
-    exchange.onLeft = () => this.#giveUp()
+    exchange.onAnswerEnd = () => this.#giveUp()
   }
 
   begin(own: readonly string[]): void {
@@ -243,8 +243,8 @@ class Passage {
   #freeWhatIsRead(): void {
     this.#isLarge = true
     const socket = this.#question!.socket!
-    socket.on('data', letGo)
-    this.#question!.once('close', () => socket.off('data', letGo))
+    socket.on('data', freeBuffer)
+    this.#question!.once('close', () => socket.off('data', freeBuffer))
   }
 
   #finish(rest?: string): void {
@@ -265,7 +265,8 @@ class Passage {
     if (this.#exchange.bytes === 0) this.#wait(this.#options.idleTimeoutMs)
     else this.#timer!.refresh()
     this.#exchange.bytes += chunk.length
-    if (this.#outgoing.write(chunk, this.#isLarge ? (error) => (error ? undefined : letGo(chunk)) : undefined)) return
+    if (this.#outgoing.write(chunk, this.#isLarge ? (error) => (error ? undefined : freeBuffer(chunk)) : undefined))
+      return
     answer.pause()
     clearTimeout(this.#timer)
     this.#outgoing.once('drain', () => {

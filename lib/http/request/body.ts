@@ -7,8 +7,8 @@ import { HttpError } from '../errors.ts'
 import type { Context } from '../route.ts'
 import { header } from '../route.ts'
 import { tooLarge } from './body-limit.ts'
-import { letGo, letGoOf, MIN_BODY_BYTES } from './free-buffer.ts'
-import { type Arrival, NEVER_CUT_BYTES } from './incoming-bodies.ts'
+import { freeBuffer, freeBuffers, MIN_BODY_BYTES } from './free-buffer.ts'
+import { type IncomingBody, NEVER_CUT_BYTES } from './incoming-bodies.ts'
 
 export { MAX_CORE_BODY_BYTES } from './body-limit.ts'
 
@@ -24,7 +24,7 @@ const notJson = () => new HttpError(400, 'Content type error: expected applicati
 const gunzipAsync = promisify(gunzip)
 
 /** A body as it came, and what lets go of it: the bytes count as held until then, and are gone afterwards. */
-export interface Sent {
+export interface ReceivedBody {
   readonly bytes: Buffer
   readonly release: () => void
 }
@@ -42,11 +42,11 @@ interface Reading {
  * Content-Length before a byte is read, then counted), 415 for an unknown coding, 400 for a broken gzip, 503 when too much has come at once.
  * None at all where it `isOptional` and nothing was sent, whatever the headers say of nothing.
  */
-export async function readBody(c: Context, maxBytes: number, isOptional = false): Promise<Sent> {
+export async function readJsonBody(c: Context, maxBytes: number, isOptional = false): Promise<ReceivedBody> {
   const isJson = JSON_TYPE.test(header(c, 'content-type') ?? '')
   if (!isJson && !isOptional) throw notJson()
   const coding = codingOf(c, ['identity', 'gzip'])
-  const { bytes: sent, release: end } = await readSent(c, { maxBytes, letsGo: true })
+  const { bytes: sent, release: end } = await readRawBody(c, { maxBytes, letsGo: true })
   if (isOptional && sent.length === 0) return { bytes: sent, release: end }
   if (!isJson) {
     end()
@@ -55,7 +55,7 @@ export async function readBody(c: Context, maxBytes: number, isOptional = false)
   let bytes: Buffer | null = coding === 'gzip' ? null : sent
   let room = () => {}
   const release = () => {
-    if (bytes) letGoOf(bytes.length, [bytes])
+    if (bytes) freeBuffers(bytes.length, [bytes])
     end()
     room()
   }
@@ -64,7 +64,7 @@ export async function readBody(c: Context, maxBytes: number, isOptional = false)
       // Who waits for this does so packed.
       room = await c.get('deps').unpacked.acquire(kib(maxBytes))
       bytes = await unpack(sent, maxBytes)
-      letGoOf(sent.length, [sent])
+      freeBuffers(sent.length, [sent])
     }
     if (!isUtf8(bytes)) throw new HttpError(400, 'Json deserialize error: the body is not UTF-8')
     return { bytes, release }
@@ -91,13 +91,13 @@ export function codingOf<Coding extends string>(
  * The bytes of a request body as they were sent, whatever its type and coding. 413 over `maxBytes` (by Content-Length before a byte is read,
  * then counted), 408 when not all of it has come by the deadline, 503 when too much has come at once.
  */
-export async function readSent(c: Context, reading: Reading): Promise<Sent> {
+export async function readRawBody(c: Context, reading: Reading): Promise<ReceivedBody> {
   const { maxBytes } = reading
   const announced = Number(header(c, 'content-length') ?? 0)
   if (announced > maxBytes) throw tooLarge(maxBytes)
   const incoming = c.env?.incoming as IncomingMessage | undefined
   const body: Body = {}
-  const arrival = c.get('deps').inbox.open((error) => body.refuse?.(error))
+  const arrival = c.get('deps').incomingBodies.open((error) => body.refuse?.(error))
   const late = () => body.refuse?.(lateBody(reading.deadlineMs!))
   const deadline = reading.deadlineMs === undefined ? undefined : setTimeout(late, reading.deadlineMs)
   try {
@@ -124,7 +124,7 @@ interface Body {
   refuse?: (error: HttpError) => void
 }
 
-async function readWeb(c: Context, arrival: Arrival): Promise<Buffer> {
+async function readWeb(c: Context, arrival: IncomingBody): Promise<Buffer> {
   const sent = Buffer.from(await c.req.arrayBuffer())
   arrival.add(sent.length)
   return sent
@@ -134,10 +134,10 @@ async function readWeb(c: Context, arrival: Arrival): Promise<Buffer> {
 function readIncoming(
   incoming: IncomingMessage,
   { maxBytes, announced, letsGo = false }: Reading & { readonly announced: number },
-  arrival: Arrival,
+  arrival: IncomingBody,
   body: Body,
 ): Promise<Buffer> {
-  const free = letsGo ? letGo : () => {}
+  const free = letsGo ? freeBuffer : () => {}
   return new Promise((resolve, reject) => {
     let chunks: Buffer[] = []
     /** A large body is put together as it comes, where its length is known and some of it has come. */
@@ -148,7 +148,7 @@ function readIncoming(
     }
     const drop = () => {
       done()
-      if (letsGo) letGoOf(length, whole ? [whole] : chunks)
+      if (letsGo) freeBuffers(length, whole ? [whole] : chunks)
     }
     const refuse = (error: HttpError) => {
       drop()
@@ -195,7 +195,7 @@ function readIncoming(
 function joined(chunks: Buffer[], length: number, letsGo: boolean): Buffer {
   if (chunks.length === 1) return chunks[0]!
   const whole = Buffer.concat(chunks, length)
-  if (letsGo) letGoOf(length, chunks)
+  if (letsGo) freeBuffers(length, chunks)
   return whole
 }
 

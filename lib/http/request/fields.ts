@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { shownAs } from '../../openapi/declare.ts'
+import { documentedAs } from '../../openapi/declare.ts'
 import { columnKinds } from '../../records/column-kinds.ts'
 import { parseNaive } from '../../time/timestamp.ts'
 
@@ -42,7 +42,7 @@ export const ANY_TIME_OR_BLANK = `^\\s*$|^${CALENDAR_TIME}${ZONE}?$`
 export const ZONED_TIME_PATTERN = `^${CALENDAR_TIME}${ZONE}$`
 
 /** The text of a naive UTC time as agents write it; `parseNaive` judges it. */
-export const naiveTimeText = shownAs(z.string(), {
+export const naiveTimeText = documentedAs(z.string(), {
   type: 'string',
   pattern: `^${CALENDAR_TIME}$`,
   description: 'Naive UTC, a date of the calendar, without a zone. Digits beyond microseconds are cut.',
@@ -61,7 +61,7 @@ export const wireTime = z
   .register(columnKinds, { kind: 'time' })
 
 /** The same with a zone, in the answers that have it so. */
-export const zonedTime = shownAs(z.string().regex(/Z$/), {
+export const zonedTime = documentedAs(z.string().regex(/Z$/), {
   type: 'string',
   format: 'date-time',
   description: 'RFC 3339, UTC, with `Z`.',
@@ -77,7 +77,7 @@ export const naiveTime = naiveTimeText.transform((text, c) => {
 
 /** A query parameter that is any integer, moved into 1..`max`; `what` says what it is. */
 export const clamped = (usual: number, max: number, what: string) =>
-  shownAs(
+  documentedAs(
     z
       .string()
       .regex(/^[+-]?\d+$/, 'expected an integer')
@@ -90,7 +90,7 @@ export const clamped = (usual: number, max: number, what: string) =>
 export const pageLimit = (rows: number, max: number) => clamped(rows, max, 'Rows at most')
 
 /** A query parameter that is compared with stored text: whatever it is, but U+0000. */
-export const text = shownAs(
+export const text = documentedAs(
   z.string().refine((value) => !value.includes('\0'), 'U+0000 is not allowed'),
   { type: 'string', pattern: NO_NULL_PATTERN },
 )
@@ -100,7 +100,7 @@ export const filterText = text.transform((value) => (value.trim() === '' ? null 
 
 /** The same, where any text may be asked for; `what` is what there is then. */
 export const filter = (what: string) =>
-  shownAs(filterText, { type: 'string', pattern: NO_NULL_PATTERN, description: `${what}; blank is no filter.` })
+  documentedAs(filterText, { type: 'string', pattern: NO_NULL_PATTERN, description: `${what}; blank is no filter.` })
 
 /** A query parameter `after` that `cursor` reads. `first` is what the first page has instead: without it, and where it is blank. */
 export const orFirstPage = <S extends z.ZodType<unknown, string>, F>(cursor: S, first: F) =>
@@ -121,7 +121,7 @@ const YES = ['true', '1', 'yes', 'on']
 export const saysYes = (word: string): boolean => YES.includes(word.toLowerCase())
 
 /** A path parameter: whatever the path holds, but U+0000, which no stored text can equal. */
-export const pathText = shownAs(
+export const pathText = documentedAs(
   z.string().refine((text) => !text.includes('\0'), 'U+0000 is not allowed'),
   { type: 'string', minLength: 1, pattern: '^[^\\u0000]+$' },
 )

@@ -22,12 +22,12 @@ const nowhere = (() => {
  * one throws it away. The bytes must be the only ones in their `ArrayBuffer`; their length is 0 afterwards. Few bytes are left alone:
  * they may be a part of the pool that `Buffer` cuts them from.
  */
-export function letGo({ buffer, length }: Buffer): void {
+export function freeBuffer({ buffer, length }: Buffer): void {
   if (length >= MIN_BYTES && length > Buffer.poolSize / 2 && buffer instanceof ArrayBuffer)
     nowhere.postMessage(undefined, [buffer])
 }
 
 /** The same for what there is of a body of `bodyBytes`, where that is large. */
-export function letGoOf(bodyBytes: number, buffers: Iterable<Buffer>): void {
-  if (bodyBytes >= MIN_BODY_BYTES) for (const buffer of buffers) letGo(buffer)
+export function freeBuffers(bodyBytes: number, buffers: Iterable<Buffer>): void {
+  if (bodyBytes >= MIN_BODY_BYTES) for (const buffer of buffers) freeBuffer(buffer)
 }

@@ -4,7 +4,7 @@ import { HttpError } from '../errors.ts'
 export const NEVER_CUT_BYTES = 64 * 1024
 
 /** A body on its way in, and then for as long as it is held as bytes. */
-export interface Arrival {
+export interface IncomingBody {
   /** Counts bytes that have come. May cut this arrival or others. */
   add(bytes: number): void
   /** All of it has come: from now on it is not cut. */
@@ -17,7 +17,7 @@ export interface Arrival {
  * The bytes of bodies that have come and are not parsed yet: outside the heap, and memory all the same. Over the limit that large body is
  * cut that has been on its way the longest: who sends at an honest rate is done while others dawdle.
  */
-export class Inbox {
+export class IncomingBodies {
   readonly #maxBytes: number
   /** The large ones of which more is to come, the oldest first. */
   readonly #arriving = new Set<{ readonly cut: () => void }>()
@@ -39,10 +39,10 @@ export class Inbox {
   }
 
   /** `refuse` is called when the body must go, with a 503: its bytes no longer count then, and none of it may be kept. */
-  open(refuse: (error: HttpError) => void): Arrival {
+  open(refuse: (error: HttpError) => void): IncomingBody {
     let held = 0
     let isComplete = false
-    const arrival: Arrival = {
+    const arrival: IncomingBody = {
       add: (bytes) => {
         held += bytes
         this.#bytes += bytes

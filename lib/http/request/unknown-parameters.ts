@@ -6,7 +6,7 @@ import type { Context } from '../route.ts'
 const MAX_SHOWN_CHARS = 64
 
 /** Judges the names that were sent: 400 for the first that is not among `known`, or, where such are ignored, a note of how many there were. */
-export function judgeParameters(known: readonly string[], unknown: 'refused' | 'ignored') {
+export function validateParameters(known: readonly string[], unknown: 'refused' | 'ignored') {
   const names = new Set(known)
   const rule =
     known.length > 0 ? `the parameters of this route are ${known.join(', ')}` : 'this route has no parameters'

@@ -1,20 +1,20 @@
 import { zValidator } from '@hono/zod-validator'
 import type { Context as HonoContext } from 'hono'
 import { z } from 'zod'
-import { decode } from '../../json/decode.ts'
 import { markLongIntegers } from '../../json/long-integers.ts'
 import { parseJson, type Tolerated } from '../../json/parse.ts'
-import { countObjects, MIN_WEIGHED_BYTES, tooMany, weigh } from '../../json/prescan.ts'
-import { parseList, parseListed } from '../../json/sliced.ts'
+import { countObjects, prescanJson, tooMany } from '../../json/prescan.ts'
+import { decode, parseList, parseListed } from '../../json/sliced.ts'
+import { MIN_PRESCAN_BYTES } from '../../limits/limits.ts'
 import { type Declared, declare } from '../../openapi/declare.ts'
-import { isTurnOver, turn } from '../../process/event-loop.ts'
+import { isSliceUsedUp, yieldToEventLoop } from '../../process/event-loop.ts'
 import { kib } from '../charge.ts'
 import { HttpError } from '../errors.ts'
 import type { Context, Env, Validated } from '../route.ts'
-import { MAX_CORE_BODY_BYTES, readBody } from './body.ts'
+import { MAX_CORE_BODY_BYTES, readJsonBody } from './body.ts'
 import { maxItemsOf } from './first-fault.ts'
-import { describe, type Issue } from './issues.ts'
-import { judgeParameters } from './unknown-parameters.ts'
+import { describeIssue, type Issue } from './issues.ts'
+import { validateParameters } from './unknown-parameters.ts'
 
 /** What a byte comes to in memory: as text, as a short value or its key, as a parameter of its statement, and in the answer. */
 const HELD_PER_BYTE = 6
@@ -74,26 +74,26 @@ async function receive(
   c: Context,
   { maxBytes, maxElements, maxListed, tolerated, isOptional, longIntegersOf }: Bounds,
 ): Promise<() => void> {
-  const { bytes, release: forget } = await readBody(c, maxBytes, isOptional)
+  const { bytes, release: forget } = await readJsonBody(c, maxBytes, isOptional)
   let release = () => {}
   try {
-    const isLarge = bytes.length >= MIN_WEIGHED_BYTES
-    if (isLarge) await turn()
+    const isLarge = bytes.length >= MIN_PRESCAN_BYTES
+    if (isLarge) await yieldToEventLoop()
     const { containers, cuts, listed } = isLarge
-      ? weigh(bytes, maxElements, maxListed)
+      ? prescanJson(bytes, maxElements, maxListed)
       : { containers: countObjects(bytes), cuts: [], listed: null }
     const granted = c.get('deps').bodies.acquire(kib(bytes.length * HELD_PER_BYTE + containers * HELD_PER_CONTAINER))
     release = typeof granted === 'function' ? granted : await granted
-    if (isLarge) await turn()
+    if (isLarge) await yieldToEventLoop()
     if (longIntegersOf !== null) await markLongIntegers(bytes, longIntegersOf)
-    if (isLarge) await turn()
+    if (isLarge) await yieldToEventLoop()
     const isExact = longIntegersOf === null
     let value: unknown
     if (cuts.length > 0) value = await parseList(bytes, cuts, tolerated)
     else if (listed !== null && !isExact) value = await parseListed(bytes, listed, tolerated)
     else value = await parseText(bytes, isOptional, tolerated, isExact)
     if (Array.isArray(value) && value.length > maxElements) throw tooMany(maxElements, 'elements')
-    if (isLarge) await turn()
+    if (isLarge) await yieldToEventLoop()
     if (isLarge && Array.isArray(value)) largeLists.add(value)
     handOver(c, value)
     return release
@@ -109,7 +109,7 @@ async function receive(
 async function parseText(bytes: Buffer, isOptional: boolean, tolerated: Tolerated, isExact: boolean): Promise<unknown> {
   if (isOptional && bytes.length === 0) return {}
   const text = bytes.length < MIN_SHARED_BYTES ? bytes.toString() : await decode(bytes)
-  if (bytes.length >= MIN_SHARED_BYTES || isTurnOver()) await turn()
+  if (bytes.length >= MIN_SHARED_BYTES || isSliceUsedUp()) await yieldToEventLoop()
   return parseJson(text, tolerated, isExact)
 }
 
@@ -137,7 +137,7 @@ interface Asked {
 
 /** Validates the query; 400 names the parameter. One that the schema does not know is 400, too, unless such are `ignored`. Of a repeated one the first counts. */
 export function query<S extends z.ZodObject>(schema: S, { unknown = 'refused' }: Asked = {}): Validated<'query', S> {
-  const names = judgeParameters(Object.keys(schema.shape), unknown)
+  const names = validateParameters(Object.keys(schema.shape), unknown)
   const values = validator('query', 'Query', schema, firstOfEach)
   const judge: Validated<'query', S> = (c, next) => {
     names(c, Object.keys(c.req.query()))
@@ -153,7 +153,7 @@ export function query<S extends z.ZodObject>(schema: S, { unknown = 'refused' }:
 export const lookup = {
   params: <S extends z.ZodType>(schema: S) => prompt('param', 'Path', schema, (c) => c.req.param(), { params: schema }),
   query<S extends z.ZodObject>(schema: S, { unknown = 'refused' }: Asked = {}): Validated<'query', S> {
-    const names = judgeParameters(Object.keys(schema.shape), unknown)
+    const names = validateParameters(Object.keys(schema.shape), unknown)
     const read = (c: HonoContext<Env>) => {
       const sent = c.req.query()
       names(c, Object.keys(sent))
@@ -212,5 +212,5 @@ function validator<T extends 'json' | 'param' | 'query', S extends z.ZodType>(
 const refusal =
   (what: string) =>
   ({ error }: { success: boolean; error?: { issues: readonly Issue[] } | undefined }): void => {
-    if (error) throw new HttpError(400, `${what} deserialize error: ${describe(error.issues[0]!)}`)
+    if (error) throw new HttpError(400, `${what} deserialize error: ${describeIssue(error.issues[0]!)}`)
   }

@@ -5,7 +5,7 @@ import { constants, gzip } from 'node:zlib'
 const gzipAsync = promisify(gzip)
 
 /** A body that is kept in both codings, to be sent many times. */
-export interface Kept {
+export interface CachedBody {
   readonly plain: Buffer
   /** As gzip. */
   readonly packed: Buffer
@@ -14,12 +14,12 @@ export interface Kept {
 }
 
 /** Packs a body once for all who will ask for it. */
-export async function kept(plain: Buffer): Promise<Kept> {
+export async function cacheBody(plain: Buffer): Promise<CachedBody> {
   const packed = await gzipAsync(plain, { level: constants.Z_BEST_SPEED })
   // The same bytes are packed alike, and there are fewer of them.
   return { plain, packed, tag: `W/"${createHash('sha256').update(packed).digest('base64url')}"` }
 }
 
 /** Whether `If-None-Match` says that the client has this body (RFC 9110, 13.1.2). */
-export const isHad = ({ tag }: Kept, ifNoneMatch: string | undefined): boolean =>
+export const matchesEtag = ({ tag }: CachedBody, ifNoneMatch: string | undefined): boolean =>
   ifNoneMatch !== undefined && (ifNoneMatch.trim() === '*' || ifNoneMatch.includes(tag.slice('W/'.length)))

@@ -3,7 +3,7 @@ import type { Writable } from 'node:stream'
 import type { Context } from '../route.ts'
 
 /** Calls `left` once, when the answer has left or its connection has ended. */
-export function onLeft(socket: Socket, outgoing: Writable & { socket: unknown }, left: () => void): void {
+export function onAnswerEnd(socket: Socket, outgoing: Writable & { socket: unknown }, left: () => void): void {
   // An answer that is pipelined behind another gets the socket later, and until then does not hear of its end.
   const isBehind = outgoing.socket === null
   const once = () => {
@@ -16,11 +16,11 @@ export function onLeft(socket: Socket, outgoing: Writable & { socket: unknown },
 }
 
 /** Aborts when nobody waits for the answer any more. Undefined where there is no socket. */
-export function leaving(c: Context): AbortSignal | undefined {
+export function clientLeft(c: Context): AbortSignal | undefined {
   const { incoming, outgoing } = c.env ?? {}
   if (!incoming || !outgoing) return undefined
   const controller = new AbortController()
   if (incoming.socket.destroyed) controller.abort()
-  else onLeft(incoming.socket, outgoing, () => controller.abort())
+  else onAnswerEnd(incoming.socket, outgoing, () => controller.abort())
   return controller.signal
 }

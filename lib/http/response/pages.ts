@@ -16,21 +16,21 @@ export const asArray = ({ json, array }: Page<unknown>) => array ?? Buffer.conca
  * A list of unknown length: as it is when its first page is all of it, else page by page. `pageKib` of the read budget are charged for
  * each page; the first was charged by the route. When a page cannot be read the connection is cut, since its list is not whole.
  */
-export function sendPages<Place>(
+export function sendPages<Cursor>(
   c: Context,
-  first: Page<Place>,
+  first: Page<Cursor>,
   isWhole: boolean,
-  next: (after: Place) => Promise<Page<Place>>,
+  next: (after: Cursor) => Promise<Page<Cursor>>,
   pageKib: number,
 ): Response | Promise<Response> {
   return isWhole ? sendJson(c, asArray(first)) : sendPieces(c, pageByPage(c, first, next, pageKib))
 }
 
 /** The pieces of such a list. */
-export function pageByPage<Place>(
+export function pageByPage<Cursor>(
   c: Context,
-  first: Page<Place>,
-  next: (after: Place) => Promise<Page<Place>>,
+  first: Page<Cursor>,
+  next: (after: Cursor) => Promise<Page<Cursor>>,
   pageKib: number,
 ): Pieces {
   const lose = (error: Error) => {
@@ -66,14 +66,14 @@ export function between(head: Buffer, pieces: Pieces, tail: Buffer | (() => Buff
  * Pages are keyset, so a slow reader holds no connection and no snapshot, and every row that was there at the start is sent once.
  * `ready` is waited for before each page but the first; `onError` must cut the connection: a list that ends early must not look whole.
  */
-export function piecesOf<Place>(
-  first: Page<Place>,
-  next: (after: Place) => Promise<Page<Place>>,
+export function piecesOf<Cursor>(
+  first: Page<Cursor>,
+  next: (after: Cursor) => Promise<Page<Cursor>>,
   onError: (error: Error) => void,
   ready = async () => {},
 ): Pieces {
   // Not a moment longer than until it was sent.
-  let page: Page<Place> | null = first
+  let page: Page<Cursor> | null = first
   let last = first.last
   let opened = false
   let isOver = false

@@ -3,7 +3,7 @@ import { constants, gzip } from 'node:zlib'
 import type { MiddlewareHandler } from 'hono'
 import type { Context, Env } from '../route.ts'
 import { header } from '../route.ts'
-import { isHad, type Kept } from './cached-body.ts'
+import { type CachedBody, matchesEtag } from './cached-body.ts'
 import { allowOrigin } from './cors.ts'
 import { MAX_WHOLE_BYTES, once, type Pieces, packed, sliced } from './stream.ts'
 
@@ -86,24 +86,25 @@ function sendLarge(c: Context, bytes: Buffer, extra?: Record<string, string>): R
 }
 
 /** Of a kept body the coding that the client may have. */
-const wanted = (c: Context, { plain, packed }: Kept) =>
+const wanted = (c: Context, { plain, packed }: CachedBody) =>
   plain.length >= GZIP_MIN_BYTES && acceptsGzip(header(c, 'accept-encoding')) ? packed : plain
 
-/** What an answer of `sendKept` holds in memory: readers that are slow get a copy of their own. */
-export const keptBytes = (c: Context, kept: Kept): number => (c.req.method === 'HEAD' ? 0 : wanted(c, kept).length)
+/** What an answer of `sendCached` holds in memory: readers that are slow get a copy of their own. */
+export const cachedBytes = (c: Context, kept: CachedBody): number =>
+  c.req.method === 'HEAD' ? 0 : wanted(c, kept).length
 
 /** 200 with JSON that is kept in both codings. */
-export function sendKept(c: Context, kept: Kept): Response {
+export function sendCached(c: Context, kept: CachedBody): Response {
   const body = wanted(c, kept)
   return sendBody(c, body, { ...(body === kept.packed ? PACKED : VARY), etag: kept.tag })
 }
 
 /** 304 where the client has the kept body already, which costs nothing to say; else what comes next. */
-export const unlessHad =
-  (read: (c: Context) => Promise<Kept>): MiddlewareHandler<Env> =>
+export const notModified =
+  (read: (c: Context) => Promise<CachedBody>): MiddlewareHandler<Env> =>
   async (c, next) => {
     const kept = await read(c)
-    if (!isHad(kept, header(c, 'if-none-match'))) return next()
+    if (!matchesEtag(kept, header(c, 'if-none-match'))) return next()
     c.set('bytes', 0)
     const { 'content-type': _, ...headers } = headersFor(c, '', { ...VARY, etag: kept.tag })
     return new Response(null, { status: 304, headers })

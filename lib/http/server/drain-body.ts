@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
 /** For how long and how much of a body is read that was answered before all of it had come. */
-export interface RestLimits {
+export interface DrainLimits {
   maxMs: number
   maxBytes: number
 }
 
 /** A sender of 2 MiB at 256 KiB/s is done in time; a process that stood still for a second has cut nobody. */
-export const REST_LIMITS: RestLimits = { maxMs: 10_000, maxBytes: 64 * 1024 * 1024 }
+export const DRAIN_LIMITS: DrainLimits = { maxMs: 10_000, maxBytes: 64 * 1024 * 1024 }
 
 const LOOK_EVERY_MS = 100
 
@@ -17,7 +17,11 @@ const LOOK_EVERY_MS = 100
  * (RFC 9112, 9.6): the adapter reads on for 500 ms by the clock, in which a busy process may not have read at all, and Node not a byte where
  * the connection is to end.
  */
-export function dropRest(incoming: IncomingMessage, outgoing: ServerResponse, { maxMs, maxBytes }: RestLimits): void {
+export function drainRequestBody(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  { maxMs, maxBytes }: DrainLimits,
+): void {
   outgoing.prependOnceListener('finish', () => {
     if (incoming.complete || incoming.destroyed) return
     const { socket } = incoming

@@ -4,7 +4,7 @@ import { Server as NetServer } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
 import { ConfigError, type SocketAddress } from '../../config/variables.ts'
 import { hostCountFault, hostFault, refuseBadHeads, refuseRequest } from './bad-requests.ts'
-import { dropRest, REST_LIMITS, type RestLimits } from './drain-body.ts'
+import { DRAIN_LIMITS, type DrainLimits, drainRequestBody } from './drain-body.ts'
 import { Connections, type Cut, READER_LIMITS, type ReaderLimits } from './slow-readers.ts'
 
 /** Longer than clients and proxies keep theirs, so that none is closed under a request. */
@@ -14,7 +14,7 @@ const HEADERS_TIMEOUT_MS = 10_000
 /** A socket on which nothing moves for so long is cut, whoever is to blame. */
 const STALLED_SOCKET_MS = 120_000
 /** Stands in for a missing `Host`, of which no answer depends: HTTP/1.0 need not send one. */
-const HOST_OF_NONE = 'localhost'
+const DEFAULT_HOST = 'localhost'
 /** Who has sent nothing for so long when the server closes has no request under way. */
 const QUIET_MS = 100
 
@@ -30,8 +30,8 @@ type Fetch = Parameters<typeof createAdaptorServer>[0]['fetch']
 export interface ListenOptions {
   /** Those of `READER_LIMITS` unless given. */
   readers?: Partial<ReaderLimits>
-  /** Those of `REST_LIMITS` unless given. */
-  rest?: Partial<RestLimits>
+  /** Those of `DRAIN_LIMITS` unless given. */
+  drain?: Partial<DrainLimits>
   /** Hears of every connection that was cut because its reader was too slow. */
   onCut?: (cut: Cut) => void
   /** Named when no address can be bound. */
@@ -57,7 +57,7 @@ const REASONS: Record<string, string> = {
 export async function listen(
   fetch: Fetch,
   addresses: readonly SocketAddress[],
-  { readers = {}, rest = {}, onCut = () => {}, variable, before = () => false }: ListenOptions = {},
+  { readers = {}, drain = {}, onCut = () => {}, variable, before = () => false }: ListenOptions = {},
 ): Promise<Listener> {
   const serverOptions = {
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -67,12 +67,12 @@ export async function listen(
     // That is judged here, with an answer that has a text.
     requireHostHeader: false,
   }
-  const restLimits = { ...REST_LIMITS, ...rest }
+  const drainLimits = { ...DRAIN_LIMITS, ...drain }
   const create = (options: ServerOptions, listener: RequestListener) =>
     createServer(options, (incoming, outgoing) => {
       // Nobody would get an answer on a connection that has ended with the one before.
       if (incoming.socket.writableEnded) return
-      dropRest(incoming, outgoing, restLimits)
+      drainRequestBody(incoming, outgoing, drainLimits)
       const countFault = hostCountFault(incoming)
       if (countFault !== null) return refuseRequest(outgoing, countFault)
       if (before(incoming, outgoing)) return
@@ -87,7 +87,7 @@ export async function listen(
       fetch,
       createServer: create as typeof createServer,
       serverOptions,
-      hostname: HOST_OF_NONE,
+      hostname: DEFAULT_HOST,
       autoCleanupIncoming: false,
     }) as Server
     server.setTimeout(STALLED_SOCKET_MS)

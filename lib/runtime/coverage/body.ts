@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { listOf } from '../../http/request/first-fault.ts'
-import { shownAs } from '../../openapi/declare.ts'
+import { documentedAs } from '../../openapi/declare.ts'
 import { MAX_OF_CONTAINER } from './fold.ts'
 import { shownEntry } from './heartbeat.ts'
 
@@ -10,7 +10,7 @@ const MAX_HEARTBEATS = 5_000
 
 /** Entries are judged one by one: of the list only its length is. */
 export const Heartbeats = listOf(
-  shownAs(z.unknown(), {
+  documentedAs(z.unknown(), {
     ...shownEntry,
     description: `An entry that cannot be stored is dropped, and what is more than ${MAX_OF_CONTAINER} of one container; the others are stored all the same. Several of one container are judged one after the other, by their times.`,
   }),

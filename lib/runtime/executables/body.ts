@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { listOf } from '../../http/request/first-fault.ts'
-import { shownAs } from '../../openapi/declare.ts'
+import { documentedAs } from '../../openapi/declare.ts'
 import { shownEntry } from './entry.ts'
 
 export const MAX_EXECUTABLES_BYTES = 8 * 1024 * 1024
@@ -9,7 +9,7 @@ export const MAX_EXECUTABLES = 5_000
 
 /** Entries are judged one by one: of the list only its length is. */
 export const Executables = listOf(
-  shownAs(z.unknown(), {
+  documentedAs(z.unknown(), {
     ...shownEntry,
     description: 'An entry that cannot be stored is dropped; the others are stored all the same.',
   }),

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { NOT_BLANK_PATTERN } from '../../http/request/fields.ts'
 import { tooMany } from '../../json/prescan.ts'
-import { shownAs } from '../../openapi/declare.ts'
+import { documentedAs } from '../../openapi/declare.ts'
 import { Slice } from '../../process/event-loop.ts'
 import { isLongerThan } from '../../text/utf8.ts'
 import { type Denial, type Fault, judgeDenial, shownEntry, united } from './entry.ts'
@@ -17,7 +17,7 @@ const MAX_INTERVAL_SECS = 600
 /** Whoever sends it waits until it is taken: only what cannot be read at all is refused. */
 export const Drain = z
   .object({
-    node: shownAs(
+    node: documentedAs(
       z
         .string()
         .refine(
@@ -32,17 +32,17 @@ export const Drain = z
         description: `Not blank, at most ${MAX_NODE_BYTES} bytes.`,
       },
     ),
-    capturing: shownAs(z.unknown().optional(), {
+    capturing: documentedAs(z.unknown().optional(), {
       type: 'boolean',
       default: false,
       description:
         'Whether the probe is attached. Denials that are stored say so, too; anything else than `true` does not.',
     }),
-    intervalSeconds: shownAs(z.unknown().optional(), {
+    intervalSeconds: documentedAs(z.unknown().optional(), {
       type: 'integer',
       description: `Seconds between drains; what is above ${MAX_INTERVAL_SECS} is taken for that, and what is no number from 1 on for none.`,
     }),
-    denials: shownAs(z.custom<readonly unknown[]>(Array.isArray, 'expected an array'), {
+    denials: documentedAs(z.custom<readonly unknown[]>(Array.isArray, 'expected an array'), {
       type: 'array',
       maxItems: MAX_DRAIN_ENTRIES,
       items: shownEntry,
