@@ -68,7 +68,7 @@ function removeLeft({ db, signal }: JobContext): Promise<Pass> {
     limit ${BATCH_ROWS}),
   gone as materialized (select a.digest from compared a where ${hasLeft(sql)})
   select h.is_held,
-         case when exists (select from gone) then forget_attestations(array(select g.digest from gone g)) else 0 end as rows,
+         case when exists (select from gone) then delete_attestations(array(select g.digest from gone g)) else 0 end as rows,
          (select c.digest from compared c order by c.digest offset ${BATCH_ROWS - 1} limit 1) as last
   from held h`,
     )

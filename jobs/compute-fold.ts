@@ -37,7 +37,7 @@ async function fold(context: JobContext): Promise<Pass> {
   with ${held(sql, 'compute-fold')}
   select h.is_held, f.minutes::int as rows, f.buckets, f.is_last
   from held h
-  left join lateral compute_fold_step(case when h.is_held then ${historyFrom(sql, context)} end, ${foldedTo(sql, context)}, ${minutesAtOnce}) f on true`,
+  left join lateral compute_rollup_step(case when h.is_held then ${historyFrom(sql, context)} end, ${foldedTo(sql, context)}, ${minutesAtOnce}) f on true`,
       )
       buckets += step!.buckets ?? 0
       isDone = step!.is_last ?? false

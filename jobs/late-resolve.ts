@@ -35,7 +35,7 @@ const peers = (sql: Sql) => sql`
            case when p.pod_name is null then s.svc_uid else p.pod_uid end as uid,
            p.workload_kind, p.workload_name
     from candidate c
-    left join lateral pod_holding(c.traffic_in_out_ip, c.time_stamp) p on true
+    left join lateral pod_at_address(c.traffic_in_out_ip, c.time_stamp) p on true
     left join service s on p.pod_name is null and s.svc_ip = c.traffic_in_out_ip
     where p.pod_name is not null or s.svc_ip is not null`
 

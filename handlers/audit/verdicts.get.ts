@@ -73,7 +73,7 @@ export default route({
     order by a.observed_at desc, a.id desc
     limit ${limit}) a
   where ${verdict} in ('', v.verdict) and ${direction} in ('', d.direction)
-    and a.observed_at >= kept_since(${config.auditRetentionDays})
+    and a.observed_at >= retention_start(${config.auditRetentionDays})
   order by a.observed_at desc, a.id desc
   limit ${limit}`.raw(),
     )

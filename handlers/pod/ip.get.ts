@@ -36,7 +36,7 @@ const podNow = batchedLookup<{ ip: string }>(
 const podAt = batchedLookup<{ ip: string; at: string }>(
   PodRecord,
   { ip: 'text', at: 'timestamp' },
-  'select * from pod_holding(k.ip, k.at)',
+  'select * from pod_at_address(k.ip, k.at)',
 )
 
 /** GET /pod/ip/{ip}: the pod that holds an address now, or held it `at` a time (docs/contract.md#attribution). */

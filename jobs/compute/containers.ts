@@ -14,7 +14,7 @@ export function forgetContainers({ db, log }: JobContext): () => Promise<Batch> 
   with ${held(sql, 'compute-retention')}
   select h.is_held, coalesce(f.forgotten, 0)::int as rows, f.last_id::text as last, coalesce(f.is_held_up, false) as is_held_up
   from held h
-  left join lateral compute_forget(case when h.is_held then ${after}::text::bigint end, ${LOOKED_AT}, ${FORGOTTEN}) f on true`,
+  left join lateral compute_delete_unused(case when h.is_held then ${after}::text::bigint end, ${LOOKED_AT}, ${FORGOTTEN}) f on true`,
     )
     const { is_held, rows, last, is_held_up } = batch!
     if (is_held_up)

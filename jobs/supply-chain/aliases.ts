@@ -13,7 +13,7 @@ export function forgetAliases({ db, signal }: JobContext): Promise<Pass> {
   with ${held(sql, 'supply-chain-refresh')}
   select h.is_held, f.aliases::int as looked, f.deleted::int as rows
   from held h
-  left join lateral forget_aliases(case when h.is_held then ${LOOKED_AT}::bigint end) f on true`,
+  left join lateral expire_aliases(case when h.is_held then ${LOOKED_AT}::bigint end) f on true`,
     )
     const { is_held, looked, rows } = batch!
     return { isHeld: is_held, rows: rows ?? 0, isLast: (looked ?? 0) < LOOKED_AT }

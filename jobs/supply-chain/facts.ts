@@ -21,7 +21,7 @@ export function foldFacts({ db, signal }: JobContext): Promise<Pass> {
   with ${held(sql, 'supply-chain-refresh')}
   select h.is_held, f.rows::int as rows, f.last::text as last
   from held h
-  left join lateral fold_facts(case when h.is_held then ${after}::bigint end, ${NEWS_AT_ONCE}, ${SETTLED_AFTER_SECS}) f on true`,
+  left join lateral refresh_facts(case when h.is_held then ${after}::bigint end, ${NEWS_AT_ONCE}, ${SETTLED_AFTER_SECS}) f on true`,
     )
     const { is_held, rows, last } = batch!
     after = last ?? after

@@ -32,7 +32,7 @@ export async function findChangedImages({ config, db, signal }: JobContext): Pro
 export async function countChangedImages(db: Database, windowSecs: number): Promise<number> {
   const [row] = await db.job(
     (sql) => sql<{ rows: number }[]>`
-  select count(*)::int as rows from looked_images('', null, ${windowSecs}) i where i.is_reread or i.is_moved`,
+  select count(*)::int as rows from images_to_refresh('', null, ${windowSecs}) i where i.is_reread or i.is_moved`,
   )
   return row!.rows
 }

@@ -18,7 +18,7 @@ export function nameFindings({ db, signal }: JobContext): Promise<Pass> {
   with ${held(sql, 'supply-chain-refresh')}
   select h.is_held, n.payloads::int as rows, n.last
   from held h
-  left join lateral rename_next(case when h.is_held then ${after}::text end, ${LOOKED_AT}) n on true`,
+  left join lateral rename_next_findings(case when h.is_held then ${after}::text end, ${LOOKED_AT}) n on true`,
     )
     const { is_held, rows, last } = batch!
     after = last ?? after

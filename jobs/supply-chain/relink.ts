@@ -25,7 +25,7 @@ const looked = (sql: Sql, after: Place) => sql`
     select k.digest, k.source
     from looked k
     where exists (
-      select from wanted_links(k.digest, k.source) w
+      select from expected_links(k.digest, k.source) w
       full join (select l.image_digest, l.join_rank from image_link l where l.digest = k.digest and l.source = k.source) l
         on l.image_digest = w.image_digest
       where w.join_rank is distinct from l.join_rank)
@@ -72,7 +72,7 @@ export async function countStaleLinks(db: Database): Promise<number> {
   select count(*)::int as rows
   from (select distinct r.digest, r.source from image_report r) k
   where exists (
-    select from wanted_links(k.digest, k.source) w
+    select from expected_links(k.digest, k.source) w
     full join (select l.image_digest, l.join_rank from image_link l where l.digest = k.digest and l.source = k.source) l
       on l.image_digest = w.image_digest
     where w.join_rank is distinct from l.join_rank)`,

@@ -118,7 +118,7 @@ const IMAGES = fixed(`
                coalesce(a.verified_signatures, '[]') as signers, coalesce(a.verified_attestations, '[]') as attestations
         from json_array_elements_text($1::text::json) with ordinality d(digest, n)
         left join image m on m.digest = d.digest
-        left join image_attestation a on a.digest = d.digest and a.checked_at >= kept_since($2::integer)) i
+        left join image_attestation a on a.digest = d.digest and a.checked_at >= retention_start($2::integer)) i
   order by i.n`)
 
 /** What of a container's row is shown of it, behind the cluster. */

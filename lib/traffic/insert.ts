@@ -52,7 +52,7 @@ const insertStamped = (source: string, condition: string) => `
            case when p.pod_name is not null or s.svc_ip is not null then now() at time zone 'utc' end,
            i.drop_cause, i.syn_retries
     from ${source}
-    left join lateral pod_holding(i.traffic_in_out_ip, i.time_stamp) p on true
+    left join lateral pod_at_address(i.traffic_in_out_ip, i.time_stamp) p on true
     left join service s on p.pod_name is null and s.svc_ip = i.traffic_in_out_ip
     where ${condition}
     order by i.pod_ip, i.traffic_in_out_ip, i.traffic_type, i.decision, i.pod_port, i.traffic_in_out_port, i.uuid`

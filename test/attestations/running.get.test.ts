@@ -10,6 +10,7 @@ import {
 import { MAX_SCANNED, PIECE_BYTES } from '../../lib/attestations/running.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { signature, statement, storeAttestation, unverified } from '../support/attestations.ts'
+import { depth } from '../support/depth.ts'
 import { age, container, digestOf, newDigest, newNamespace, replica } from '../support/images.ts'
 import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from '../support/routes.ts'
 
@@ -394,7 +395,7 @@ test('GET /attestations/running 200: every container that runs all the while is 
         for (const item of seen) assert.ok(namespace === null || item.namespace === namespace)
       },
     ),
-    { numRuns: 100 },
+    { numRuns: depth(15, 100) },
   )
 })
 
@@ -429,7 +430,7 @@ test('GET /attestations/running 200: the cursor of any place is short, is taken,
       )
     }),
     {
-      numRuns: 150,
+      numRuns: depth(18, 150),
       examples: [['\u0001'.repeat(253), '\u0001'.repeat(64), '\u0001'.repeat(253), '\u0001'.repeat(80)]],
     },
   )

@@ -377,7 +377,7 @@ describe('containers', () => {
     await sampled({ 'c-3': 1 })
     const forget = async (after: string) => {
       const [row] =
-        await sql`select forgotten::int, last_id::text as last from compute_forget(${after}::text::bigint, 12, 5)`
+        await sql`select forgotten::int, last_id::text as last from compute_delete_unused(${after}::text::bigint, 12, 5)`
       return [row!.forgotten, row!.last] as [number, string | null]
     }
     const all: number[] = []

@@ -8,6 +8,7 @@ import { findChangedImages } from '../../jobs/supply-chain/images.ts'
 import { supplyChainRefresh } from '../../jobs/supply-chain-refresh.ts'
 import { loadConfig } from '../../lib/config.ts'
 import { expectedSummary, storedSummary } from '../supply-chain/summary-model.ts'
+import { depth } from '../support/depth.ts'
 import { digestOf } from '../support/images.ts'
 import { abortedAfter, startScene } from './scene.ts'
 
@@ -348,7 +349,7 @@ test('the summary is the one of all stored rows, whatever changes in whichever o
         }
       }
     }),
-    { numRuns: 120 },
+    { numRuns: depth(15, 120) },
   )
 })
 

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { HttpError } from '../../lib/http/errors.ts'
 import { countObjects, prescanJson } from '../../lib/json/prescan.ts'
 import { MAX_BODY_DEPTH, MAX_BODY_MEMBERS, MAX_BODY_VALUES, MAX_KEY_SEQUENCES } from '../../lib/limits/limits.ts'
+import { depth } from '../support/depth.ts'
 
 /** Counts how many of the bytes were looked at. */
 function watched(text: string) {
@@ -66,7 +67,7 @@ test('property: a long text ends where it ends, whatever is in it and however fa
       const bytes = Buffer.from(JSON.stringify({ list: [...texts, {}], [texts[0]!]: [] }))
       assert.equal(prescanJson(bytes).containers, 4)
     }),
-    { numRuns: 100 },
+    { numRuns: depth(8, 40) },
   )
 })
 test('where long texts end is sought in each byte once, whether one has escapes or all the others', () => {

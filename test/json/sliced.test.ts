@@ -5,6 +5,7 @@ import { HttpError } from '../../lib/http/errors.ts'
 import { parseJson, type Tolerated } from '../../lib/json/parse.ts'
 import { prescanJson } from '../../lib/json/prescan.ts'
 import { parseList, parseListed } from '../../lib/json/sliced.ts'
+import { depth } from '../support/depth.ts'
 import { turnsOf } from '../support/turns.ts'
 
 /** The value, or the text of the refusal. */
@@ -50,7 +51,7 @@ test('property: what is not JSON is refused as it is in one text, and never take
       commas(text).filter(() => kept.next().value),
     )
   })
-  return fc.assert(hold, { numRuns: 2_000 })
+  return fc.assert(hold, { numRuns: depth(200, 2_000) })
 })
 
 test('pieces that are lists by themselves do not make a list of what is none', async () => {
@@ -142,7 +143,7 @@ test('property: an object whose list is cut is the object, whatever else is in i
       await listedAsWhole(whole, head, head + Buffer.byteLength(elements), tolerated, () => kept.next().value)
     },
   )
-  return fc.assert(hold, { numRuns: 1_000 })
+  return fc.assert(hold, { numRuns: depth(100, 1_000) })
 })
 
 test('property: what is not JSON is refused as it is at once, wherever a list in it was seen', () => {
@@ -166,7 +167,7 @@ test('property: what is not JSON is refused as it is at once, wherever a list in
       )
     },
   )
-  return fc.assert(hold, { numRuns: 2_000 })
+  return fc.assert(hold, { numRuns: depth(200, 2_000) })
 })
 
 test('the first long list of an object is cut, and nothing else', async () => {

@@ -636,7 +636,8 @@ describe('plans', () => {
         "select * from traffic where peer_name = 'x' order by time_stamp desc, uuid desc limit 1",
       'an index walked':
         "select uuid from traffic where traffic_type = 'INGRESS' and decision = 'ALLOW' and upper(pod_ip) = 'x'",
-      'cannot be seen through': "select * from pod_holding('10.0.0.1', now()::timestamp + random() * interval '1 s') p",
+      'cannot be seen through':
+        "select * from pod_at_address('10.0.0.1', now()::timestamp + random() * interval '1 s') p",
     }
     await home.sql.begin(async (sql) => {
       for (const [what, text] of Object.entries(bad)) {

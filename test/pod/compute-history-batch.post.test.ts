@@ -549,7 +549,7 @@ describe('at once', () => {
         const days = await sql<{ partition: string }[]>`select partition::text from compute_days(${table})`
         for (const { partition } of round < 5 ? days : []) {
           await sql.begin(async (tx) => {
-            await tx`select compute_alone()`
+            await tx`select compute_lock_posts()`
             await tx.unsafe(`lock table ${table}, ${table}_other in access exclusive mode; alter table ${table} detach partition ${partition};
               insert into ${table} select * from ${partition}; drop table ${partition}`)
           })

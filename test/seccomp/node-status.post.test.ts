@@ -3,6 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { MAX_LISTED_FILES } from '../../lib/seccomp/node-files.ts'
 import { startApp, TOKENS } from '../support/app.ts'
+import { depth } from '../support/depth.ts'
 import {
   acceptedSpellings,
   assertDatabaseBusy,
@@ -168,7 +169,7 @@ test('POST /seccomp/node-status 200: sets of other content are others, however t
       const sorted = (files: typeof one) => files.map(({ path, hash }) => [path, hash]).sort()
       assert.deepEqual((await filesOf('right')).sort(), sorted(other))
     }),
-    { numRuns: 60 },
+    { numRuns: depth(12, 60) },
   )
   await assertTidy()
 })

@@ -169,7 +169,7 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: what another r
   const { path, old, namespace } = await workload()
   let answers!: Promise<unknown>
   await sql.begin(async (other) => {
-    await other`select lock_set(${namespace}, 'Deployment', 'web')`
+    await other`select lock_workload_syscalls(${namespace}, 'Deployment', 'web')`
     const both = [replica.post('/pod/syscalls', [entry(old, ['bpf'])])]
     await until('the post waits', async () => (await waiting(sql)) === 1)
     both.push(reset(path).then(({ status }) => status))

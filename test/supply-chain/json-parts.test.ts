@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import { HttpError } from '../../lib/http/errors.ts'
 import { MAX_ELEMENT_MEMBERS, MAX_OTHER_MEMBERS, MAX_PAYLOAD_DEPTH } from '../../lib/limits/limits.ts'
 import { partsOf } from '../../lib/supply-chain/json-parts.ts'
+import { depth } from '../support/depth.ts'
 import { isReadRight } from '../support/escaped-keys.ts'
 
 const MAX_ELEMENTS = 100
@@ -166,7 +167,7 @@ test('whatever the value: the parts are those of the value', () => {
     fc.property(spelled, (text) => {
       assert.deepEqual(assembled(text), JSON.parse(text))
     }),
-    { numRuns: 2_000 },
+    { numRuns: depth(100, 2_000) },
   )
 })
 
@@ -205,7 +206,7 @@ test('whatever becomes of the text: it is taken where JSON.parse takes it, for t
       if (parsed(mutated) !== undefined) taken++
       assertSame(mutated)
     }),
-    { numRuns: 5_000 },
+    { numRuns: depth(200, 5_000) },
   )
   assert.ok(taken > 100, `${taken} were JSON`)
 })
