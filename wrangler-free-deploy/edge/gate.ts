@@ -1,9 +1,9 @@
 /** Checks each request first: only GET, HEAD and the export POST of a plain target pass. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { HttpError } from '../../lib/http/errors.ts'
-import { MAX_CORE_BODY_BYTES, tooLarge } from '../../lib/http/request/body-limit.ts'
+import { HttpError, tooLarge } from '../../lib/http/errors.ts'
 import { wrongHost } from '../../lib/http/server/allowed-hosts.ts'
 import { hostFault } from '../../lib/http/server/bad-requests.ts'
+import { MAX_CORE_BODY_BYTES } from '../../lib/limits/limits.ts'
 import { answerText } from './answer.ts'
 import type { Exchange, Exchanges } from './exchanges.ts'
 import { methodsOf, readTarget, type Target } from './target.ts'

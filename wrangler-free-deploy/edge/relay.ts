@@ -4,10 +4,10 @@
  */
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { HttpError } from '../../lib/http/errors.ts'
-import { MAX_CORE_BODY_BYTES, tooLarge } from '../../lib/http/request/body-limit.ts'
+import { HttpError, tooLarge } from '../../lib/http/errors.ts'
 import { freeBuffer, MIN_BODY_BYTES } from '../../lib/http/request/free-buffer.ts'
 import { cut } from '../../lib/http/server/reset-connection.ts'
+import { MAX_CORE_BODY_BYTES } from '../../lib/limits/limits.ts'
 import { answerText } from './answer.ts'
 import type { Exchange } from './exchanges.ts'
 import { answerFields, requestFields } from './headers.ts'

@@ -5,7 +5,7 @@
 import { once } from 'node:events'
 import type { Logger } from 'pino'
 import { watchTokenFiles } from '../../lib/config/token-files.ts'
-import { close, listen, shown } from '../../lib/http/server/listen.ts'
+import { close, displayAddress, listen } from '../../lib/http/server/listen.ts'
 import type { Cut } from '../../lib/http/server/slow-readers.ts'
 import { runServer } from '../../lib/process/run-server.ts'
 import type { StopSignals } from '../../lib/process/stop-signals.ts'
@@ -58,7 +58,7 @@ async function serve(config: EdgeConfig, log: Logger, signals: StopSignals): Pro
   const admin = await signals.race(
     listen(createAdmin({ metrics, draining }).fetch, config.adminListen, { variable: 'ADMIN_ADDR' }),
   )
-  log.info({ edge: shown(edge.address), admin: shown(admin.address) }, 'listening')
+  log.info({ edge: displayAddress(edge.address), admin: displayAddress(admin.address) }, 'listening')
 
   await once(aborted, 'abort')
   if (config.nodeEnv === 'production') await new Promise((resolve) => setTimeout(resolve, ENDPOINTS_PROPAGATION_MS))
