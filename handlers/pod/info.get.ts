@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { sharedRead } from '../../lib/db/batcher.ts'
 import { access, charge, kib, query, route, sendPages } from '../../lib/http/index.ts'
 import { documentedAs } from '../../lib/openapi/declare.ts'
-import { POD_PAGE_ROWS, type PodPlace, PodRecord, readFirstPods, readNextPods } from '../../lib/pods/index.ts'
+import { POD_PAGE_ROWS, type PodCursor, PodRecord, readFirstPods, readNextPods } from '../../lib/pods/index.ts'
 import type { Page } from '../../lib/records/page.ts'
 
 const Query = z.object({
@@ -17,7 +17,7 @@ const Query = z.object({
 const POD_BYTES = 4_096
 const PAGE_KIB = kib(POD_PAGE_ROWS * POD_BYTES)
 
-const firstPage = sharedRead<'true' | 'false', Page<PodPlace>>((db, includeDead) =>
+const firstPage = sharedRead<'true' | 'false', Page<PodCursor>>((db, includeDead) =>
   readFirstPods(db.read, includeDead === 'false'),
 )
 

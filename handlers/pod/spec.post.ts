@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { batchedWrite } from '../../lib/db/batcher.ts'
-import { access, body, MAX_CORE_BODY_BYTES, route, sendJson } from '../../lib/http/index.ts'
+import { access, body, route, sendJson } from '../../lib/http/index.ts'
 import { recordInventory, runningContainers, runningDigests } from '../../lib/images/index.ts'
 import { exactJson } from '../../lib/json/exact-integers.ts'
+import { MAX_CORE_BODY_BYTES } from '../../lib/limits/limits.ts'
 import { echoOf, normalizePod, PodEcho, PodPost, PodRecord, uidOf } from '../../lib/pods/index.ts'
 
 /** A pod with its running containers, null where the post does not say, and the digests of their images. */

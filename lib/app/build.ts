@@ -88,5 +88,5 @@ const bodyBudget = (totalKib: number) =>
   new MemoryBudget({
     totalKib,
     waitMs: BODY_WAIT_MS,
-    refusal: (kib, total) => `too many bodies at once: ${kib} KiB of ${total} KiB; retry in a moment`,
+    refusal: (kib, total) => `too many bodies at once: ${kib} KiB of ${total} KiB; retry in a moment, or add replicas`,
   })

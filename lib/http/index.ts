@@ -2,7 +2,6 @@
 export { access } from './access.ts'
 export { charge, chargeRows, kib } from './charge.ts'
 export { clientGone, HttpError, noData } from './errors.ts'
-export { codingOf, MAX_CORE_BODY_BYTES, readRawBody } from './request/body.ts'
 export * from './request/fields.ts'
 export { listOf, recordOf } from './request/first-fault.ts'
 export { body, lookup, NoParameters, params, query } from './request/validate.ts'

@@ -6,7 +6,7 @@ import { TrafficRow } from './record.ts'
 const NEWEST_FIRST = 'order by time_stamp desc, uuid desc'
 const PLACE = ['time_stamp', 'uuid']
 
-/** The newest flows, so many at most. */
+/** The newest flows, at most `$1`. */
 export const readNewest = listReader(TrafficRow, `select * from traffic ${NEWEST_FIRST} limit $1`)
 
 const OF_POD = `select * from traffic where pod_name = $1 ${NEWEST_FIRST} limit $2`
@@ -19,7 +19,7 @@ const FIRST_PAGES = fixed(`
 
 const readPlainFirstPage = plainReader(TrafficRow, OF_POD, PLACE)
 
-/** The newest flows of each of the pods, `limit` at most, in one statement. */
+/** The newest flows of each pod, at most `limit`, in one statement. */
 export async function readFirstPages(gate: Gate, pods: readonly string[], limit: number): Promise<Page<PageCursor>[]> {
   const rows = await gate((sql) => FIRST_PAGES(sql, JSON.stringify(pods), limit).raw())
   return Promise.all(
@@ -35,6 +35,6 @@ const readPageAfter = listReader(
   PLACE,
 )
 
-/** The flows of a pod that come after the last of a page. */
+/** The flows of a pod after the last one of a page. */
 export const readNextPage = (gate: Gate, pod: string, after: PageCursor, limit: number) =>
   readPageAfter(gate, pod, ...after, limit)

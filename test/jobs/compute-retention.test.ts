@@ -242,7 +242,7 @@ describe('days', () => {
       await tx`select from compute_folded_other`
       assert.equal((await run(abortedAfter(2, scene.db))).rows, 2)
     })
-    assert.deepEqual(warnings(), ['somebody is at the table: the next pass makes its days'])
+    assert.deepEqual(warnings(), ['another session holds the table: the next pass creates its partitions'])
     assert.deepEqual([await daysOf('compute_minute'), await daysOf('compute_folded')], [ahead(), []])
     assert.equal((await run()).rows, 4)
   })

@@ -2,9 +2,9 @@ import type { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 import type { Context } from '../route.ts'
 
-/** Calls `left` once, when the answer has left or its connection has ended. */
+/** Calls `left` once, when the answer was sent or its connection has ended. */
 export function onAnswerEnd(socket: Socket, outgoing: Writable & { socket: unknown }, left: () => void): void {
-  // An answer that is pipelined behind another gets the socket later, and until then does not hear of its end.
+  // A pipelined answer gets the socket only after the one before, and has no event for its end until then.
   const isBehind = outgoing.socket === null
   const once = () => {
     outgoing.off('close', once)
@@ -15,7 +15,7 @@ export function onAnswerEnd(socket: Socket, outgoing: Writable & { socket: unkno
   if (isBehind) socket.setMaxListeners(0).once('close', once)
 }
 
-/** Aborts when nobody waits for the answer any more. Undefined where there is no socket. */
+/** Aborts when the client has left. Undefined where there is no socket. */
 export function clientLeft(c: Context): AbortSignal | undefined {
   const { incoming, outgoing } = c.env ?? {}
   if (!incoming || !outgoing) return undefined

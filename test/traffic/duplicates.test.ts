@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { Batch, type Entry } from '../../lib/traffic/batch.ts'
+import { resolveDuplicates } from '../../lib/traffic/duplicates.ts'
 import { matchKeys } from '../../lib/traffic/flow.ts'
-import { settle } from '../../lib/traffic/settle.ts'
 
 interface Sketch {
   uuid: number
@@ -11,7 +11,7 @@ interface Sketch {
   peerPort: string | null
   isUdp: boolean
   isKnown: boolean
-  isTaken: boolean
+  uuidExists: boolean
 }
 
 const port = fc.option(fc.constantFrom('0', '1', '2', '3'), { freq: 12, nil: null })
@@ -21,7 +21,7 @@ const sketch = fc.record<Sketch>({
   peerPort: port,
   isUdp: fc.boolean(),
   isKnown: fc.boolean(),
-  isTaken: fc.boolean(),
+  uuidExists: fc.boolean(),
 })
 const sketches = fc.array(sketch, { maxLength: 12 })
 
@@ -45,23 +45,23 @@ function isDuplicate(later: Sketch, earlier: Sketch): boolean {
   return later.isUdp ? samePod || samePeer : samePod && samePeer
 }
 
-test('settling comes to what posting one after the other does', () => {
+test('resolving duplicates equals posting one flow after the other', () => {
   fc.assert(
     fc.property(sketches, (all) => {
       const entries = all.map(entryOf)
       const sketchOf = new Map(entries.map((entry, i) => [entry, all[i]!]))
-      const { accepted, known, taken, suppressed } = settle(entries, (entry) => sketchOf.get(entry))
+      const { accepted, known, uuidExists, suppressed } = resolveDuplicates(entries, (entry) => sketchOf.get(entry))
       const stored: Sketch[] = []
       for (const one of all) {
         const isRefused =
-          one.isKnown || one.isTaken || stored.some((other) => isDuplicate(one, other) || other.uuid === one.uuid)
+          one.isKnown || one.uuidExists || stored.some((other) => isDuplicate(one, other) || other.uuid === one.uuid)
         if (!isRefused) stored.push(one)
       }
       assert.deepEqual(
         accepted.map((entry) => sketchOf.get(entry)),
         stored,
       )
-      assert.equal(known.length + taken.length + suppressed.length + accepted.length, all.length)
+      assert.equal(known.length + uuidExists.length + suppressed.length + accepted.length, all.length)
       for (const { entry, by, isMatch } of suppressed) {
         assert.ok(accepted.includes(by))
         const [later, earlier] = [sketchOf.get(entry)!, sketchOf.get(by)!]
@@ -72,7 +72,7 @@ test('settling comes to what posting one after the other does', () => {
   )
 })
 
-test('a batch knows who could be a duplicate of whom, and names all between which there could be any', () => {
+test('a batch knows which flows may be duplicates of each other', () => {
   fc.assert(
     fc.property(sketches, sketch, (all, one) => {
       const batch = new Batch<Entry>()
@@ -103,7 +103,7 @@ test('a batch knows who could be a duplicate of whom, and names all between whic
 
 test('flows that could not be duplicates of each other are not contested', () => {
   const batch = new Batch<Entry>()
-  const base: Sketch = { uuid: 0, podPort: '0', peerPort: '443', isUdp: false, isKnown: false, isTaken: false }
+  const base: Sketch = { uuid: 0, podPort: '0', peerPort: '443', isUdp: false, isKnown: false, uuidExists: false }
   for (let i = 0; i < 50; i++) batch.add(entryOf({ ...base, uuid: i, peerPort: `${i}` }))
   assert.deepEqual(batch.contested(), [])
 })

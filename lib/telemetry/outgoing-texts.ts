@@ -1,16 +1,16 @@
 import { onAnswerEnd } from '../http/response/client-gone.ts'
 import type { Context } from '../http/route.ts'
 
-/** Texts that are on their way to somebody: each stays in memory until its last reader has taken it, or was cut. */
-export class LeavingTexts {
+/** Texts that are being sent: each stays in memory until its last reader has received it or was disconnected. */
+export class OutgoingTexts {
   readonly #readers = new Map<Buffer, number>()
 
-  /** How many different ones. */
+  /** Number of distinct texts. */
   get size(): number {
     return this.#readers.size
   }
 
-  /** Counts the text until its answer has left. */
+  /** Counts the text until its answer has been sent. */
   add(c: Context, text: Buffer): void {
     const { incoming, outgoing } = c.env ?? {}
     if (!incoming || !outgoing || incoming.socket.destroyed) return
