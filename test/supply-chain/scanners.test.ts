@@ -5,7 +5,15 @@ import { supplyChainRefresh } from '../../jobs/supply-chain-refresh.ts'
 import { SEVERITIES } from '../../lib/supply-chain/severity.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { container, newDigest, newNamespace, replica } from '../support/images.ts'
-import { countedByGrype, countedBySyft, ofGrype, ofSyft, ofTrivy, ofTrivyOperator, operatorSummary } from './scanners.ts'
+import {
+  countedByGrype,
+  countedBySyft,
+  ofGrype,
+  ofSyft,
+  ofTrivy,
+  ofTrivyOperator,
+  operatorSummary,
+} from './scanners.ts'
 
 const app = await startApp(TOKENS)
 const supplychain = TOKENS.BROKER_TOKEN_SUPPLYCHAIN
