@@ -6,8 +6,8 @@ import { header } from './route.ts'
 import type { Scope } from './tokens.ts'
 
 /**
- * Declares the scope that a route needs and checks it: 401 without a known token, 403 without the scope (docs/contract.md#authentication). It
- * runs after routing, so an unknown path is 404 for everybody.
+ * Declares the scope that a route needs and checks it: 401 without a known token, 403 without the scope
+ * (docs/contract.md#authentication). It runs after routing, so an unknown path is 404 for everybody.
  */
 export function access(scope: Scope): MiddlewareHandler<Env> {
   const check: MiddlewareHandler<Env> = (c, next) => {

@@ -10,8 +10,9 @@ import type { Env, Validated } from './route.ts'
 export const kib = (bytes: number) => Math.max(1, Math.ceil(bytes / KIB))
 
 /**
- * Charges a route to the read budget until its work is done and its answer or its client has left. Both must be over: when a client leaves, its
- * statement goes on and its list still arrives. Sending an answer gives back the part that it does not need.
+ * Charges a route to the read budget until its work is done and its answer or its client has left. Both must be over:
+ * when a client leaves, its statement goes on and its list still arrives. Sending an answer gives back the part that it
+ * does not need.
  */
 export function charge<I extends Input = BlankInput>(
   cost: number | ((c: Context<Env, string, I>) => number | Promise<number>),

@@ -6,7 +6,10 @@ import type { AppDeps } from '../app/deps.ts'
 import type { Share } from '../limits/memory-budget.ts'
 import { document, type RouteDoc } from '../openapi/declare.ts'
 
-/** The context of a request: the dependencies of the process, its id, the bytes of its answer for the access log, and its share of the read budget. */
+/**
+ * The context of a request: the dependencies of the process, its id, the bytes of its answer for the access log, and
+ * its share of the read budget.
+ */
 export type Env = {
   Bindings: Partial<HttpBindings>
   Variables: { deps: AppDeps; requestId: string; bytes: number; share?: Share }

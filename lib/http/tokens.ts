@@ -12,8 +12,8 @@ export interface Tokens extends TokenHolder<TokenVariable> {
   /** The variables that supplied tokens. */
   readonly sources: readonly string[]
   /**
-   * The scopes that an `Authorization` header grants, null when it carries no known token. With no token configured every
-   * caller may read and ingest; supply-chain data always needs a token of its own.
+   * The scopes that an `Authorization` header grants, null when it carries no known token. With no token configured
+   * every caller may read and ingest; supply-chain data always needs a token of its own.
    */
   authenticate(header: string | undefined): ReadonlySet<Scope> | null
 }
@@ -30,8 +30,8 @@ const grants: Record<TokenVariable, ReadonlySet<Scope>> = {
 const withoutAuth: ReadonlySet<Scope> = new Set(['open', 'read', 'ingest'])
 
 /**
- * The configured tokens (docs/contract.md#authentication), compared by digest: one length for all, so that the time of a comparison reveals
- * nothing about a token.
+ * The configured tokens (docs/contract.md#authentication), compared by digest: one length for all, so that the time of
+ * a comparison reveals nothing about a token.
  * @throws ConfigError naming both variables when two hold the same value.
  */
 export function createTokens(config: Pick<Config, 'tokens'>): Tokens {

@@ -1,9 +1,11 @@
 /**
- * Integers that a double cannot hold, in JSON that is stored as it was sent. JSON bounds no number (RFC 8259, 6), and agents send int64.
+ * Integers that a double cannot hold, in JSON that is stored as it was sent. JSON bounds no number (RFC 8259, 6), and
+ * agents send int64.
  *
- * `JSON.parse` rounds them, and Node 20 has no way to see their digits. So a body with such integers is parsed a second time, with each of them
- * as a marked string, and the mark is removed when the value is written. Parsers of JavaScript are slower by far, and the published ones
- * lose `__proto__`, recurse without a bound, or take an object of the client for a number.
+ * `JSON.parse` rounds them, and Node 20 has no way to see their digits. So a body with such integers is parsed a second
+ * time, with each of them as a marked string, and the mark is removed when the value is written. Parsers of JavaScript
+ * are slower by far, and the published ones lose `__proto__`, recurse without a bound, or take an object of the client
+ * for a number.
  */
 import { randomBytes } from 'node:crypto'
 import { HttpError } from '../http/errors.ts'
@@ -32,8 +34,8 @@ export function noteSource(text: string, parsed: unknown): void {
 }
 
 /**
- * The value of a key of the outermost object of a body, with every integer to the digit: those that a double may round are marked strings,
- * for `exactJson` to write.
+ * The value of a key of the outermost object of a body, with every integer to the digit: those that a double may round
+ * are marked strings, for `exactJson` to write.
  * @throws HttpError 400 when the body has too many of them
  */
 export function exactly<T>(value: T): T {
@@ -85,7 +87,9 @@ function afterString(text: string, quote: number): number {
   return end + 1
 }
 
-/** `0` to `9`, `-`, `+`, `.`, `e` and `E`: outside strings only numbers have them, but for the `e` of true and false. */
+/**
+ * `0` to `9`, `-`, `+`, `.`, `e` and `E`: outside strings only numbers have them, but for the `e` of true and false.
+ */
 const isOfNumber = (code: number) =>
   (code >= 0x30 && code <= 0x39) || code === 0x2d || code === 0x2b || code === 0x2e || (code | 0x20) === 0x65
 

@@ -1,6 +1,7 @@
 /**
- * Integers that a double cannot hold, under a key that is known before a body is parsed: ids of 64 bits. `exact-integers.ts` parses a body
- * twice; here the digits are replaced in the bytes by a text of the same length, and the rest of the body costs nothing more.
+ * Integers that a double cannot hold, under a key that is known before a body is parsed: ids of 64 bits.
+ * `exact-integers.ts` parses a body twice; here the digits are replaced in the bytes by a text of the same length, and
+ * the rest of the body costs nothing more.
  */
 import { Slice } from '../process/event-loop.ts'
 import { CLOSE_OBJECT, COLON, COMMA } from './scanner.ts'
@@ -16,7 +17,10 @@ const ZERO = 0x30
 const NINE = 0x39
 const MARKED = new RegExp(`^${MARK}[0-9a-z]{1,13}$`)
 
-/** Replaces integers below 2^64 under `key` by texts for `longInteger`, in place and in slices. JSON stays JSON, and what is not JSON does not become it. */
+/**
+ * Replaces integers below 2^64 under `key` by texts for `longInteger`, in place and in slices. JSON stays JSON, and
+ * what is not JSON does not become it.
+ */
 export async function markLongIntegers(bytes: Buffer, key: string): Promise<void> {
   const quoted = Buffer.from(`"${key}"`)
   const slice = new Slice()

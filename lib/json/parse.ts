@@ -7,13 +7,16 @@ const MAX_SHOWN_KEY_CHARS = 60
 
 export const deserializeError = (message: string) => new HttpError(400, `Json deserialize error: ${message}`)
 
-/** Keys of the outermost object whose texts are not checked for what PostgreSQL cannot store, or `all`: the route checks them itself. */
+/**
+ * Keys of the outermost object whose texts are not checked for what PostgreSQL cannot store, or `all`: the route checks
+ * them itself.
+ */
 export type Tolerated = readonly string[] | 'all'
 
 /**
- * Parses a body. 400 for text that is not JSON, and for strings that PostgreSQL cannot store: U+0000 and half a surrogate pair. The message
- * names the place. Without `isNoted` its long integers cannot be had from `exactly`: in a body with much text, looking for them takes as
- * long as parsing.
+ * Parses a body. 400 for text that is not JSON, and for strings that PostgreSQL cannot store: U+0000 and half a
+ * surrogate pair. The message names the place. Without `isNoted` its long integers cannot be had from `exactly`: in a
+ * body with much text, looking for them takes as long as parsing.
  */
 export function parseJson(text: string, tolerated: Tolerated = [], isNoted = true): unknown {
   let value: unknown
@@ -34,7 +37,10 @@ function without(value: unknown, keys: readonly string[]): unknown {
   return Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key)))
 }
 
-/** Checks a value that is stored as it was sent. 400, naming the field, for nesting beyond `MAX_JSON_DEPTH` and numbers beyond a double. */
+/**
+ * Checks a value that is stored as it was sent. 400, naming the field, for nesting beyond `MAX_JSON_DEPTH` and numbers
+ * beyond a double.
+ */
 export function checkFreeForm(value: unknown, field: string): void {
   refuse(findFault(value, storableFault), field)
 }
@@ -42,7 +48,9 @@ export function checkFreeForm(value: unknown, field: string): void {
 // Node's own message quotes the body: only the position is shown.
 const position = (error: Error) => /at position \d+/.exec(error.message)?.[0] ?? 'unexpected end'
 
-/** Returns the fault of one value, without its members, at its depth below the root. A bad key is a fault of its object. */
+/**
+ * Returns the fault of one value, without its members, at its depth below the root. A bad key is a fault of its object.
+ */
 type Check = (value: unknown, depth: number) => string | null
 
 const textFault: Check = (value) => {
@@ -81,7 +89,10 @@ interface Found {
   readonly way: readonly Frame[]
 }
 
-/** The first fault in the order of the text. Without recursion: a body of a hundred thousand brackets must not overflow the stack. */
+/**
+ * The first fault in the order of the text. Without recursion: a body of a hundred thousand brackets must not overflow
+ * the stack.
+ */
 function findFault(root: unknown, check: Check): Found | null {
   const fault = check(root, 0)
   const way: Frame[] = []

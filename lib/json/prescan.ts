@@ -19,7 +19,10 @@ export interface Prescan {
   readonly listed: Listed | null
 }
 
-/** An array that is a member of the outermost object: where it begins and ends, between its brackets, and commas between its elements. */
+/**
+ * An array that is a member of the outermost object: where it begins and ends, between its brackets, and commas between
+ * its elements.
+ */
 export interface Listed {
   readonly from: number
   to: number
@@ -31,9 +34,10 @@ const IN_BODY = 1
 const IN_LIST = 2
 
 /**
- * Counts what JSON text holds before it is parsed, in a few milliseconds for 2 MiB, and refuses it at the byte that is too much: 400 for
- * nesting beyond `MAX_BODY_DEPTH`; 413 for too many values, members or different sequences of keys, for more elements of the outermost array
- * than `maxElements`, or of an array that is a member of the outermost object than `maxListed`. Text that is not JSON passes.
+ * Counts what JSON text holds before it is parsed, in a few milliseconds for 2 MiB, and refuses it at the byte that is
+ * too much: 400 for nesting beyond `MAX_BODY_DEPTH`; 413 for too many values, members or different sequences of keys,
+ * for more elements of the outermost array than `maxElements`, or of an array that is a member of the outermost object
+ * than `maxListed`. Text that is not JSON passes.
  */
 export function prescanJson(
   bytes: Buffer,

@@ -1,4 +1,6 @@
-/** Keys that an object has twice. `JSON.parse` keeps the last one, so that what is stored would not be what was sent. */
+/**
+ * Keys that an object has twice. `JSON.parse` keeps the last one, so that what is stored would not be what was sent.
+ */
 
 /** The number of keys of a parsed value and everything in it. */
 export function countKeys(value: unknown): number {

@@ -1,6 +1,6 @@
 /**
- * The one scanner of JSON text: it finds the bytes that give JSON its structure (RFC 8259, 2) and the texts between quotes,
- * without parsing anything. It does not check the text: `JSON.parse` does that afterwards.
+ * The one scanner of JSON text: it finds the bytes that give JSON its structure (RFC 8259, 2) and the texts between
+ * quotes, without parsing anything. It does not check the text: `JSON.parse` does that afterwards.
  */
 export const QUOTE = 0x22
 export const BACKSLASH = 0x5c
@@ -17,7 +17,10 @@ export const END = 0
 const IS_TOKEN = new Uint8Array(256)
 for (const byte of [QUOTE, COMMA, COLON, OPEN_ARRAY, OPEN_OBJECT, CLOSE_ARRAY, CLOSE_OBJECT]) IS_TOKEN[byte] = 1
 
-/** Most texts end within so many bytes; the end of longer ones is searched with `indexOf`, at a tenth of the time per byte. */
+/**
+ * Most texts end within so many bytes; the end of longer ones is searched with `indexOf`, at a tenth of the time per
+ * byte.
+ */
 const MAX_WALKED_BYTES = 32
 
 /** `next` is called until it returns `END`; JSON that arrives in chunks is scanned by giving each to `feed` then. */
@@ -93,7 +96,9 @@ export class JsonScanner {
     return END
   }
 
-  /** Searches from places further and further on, so that no byte is looked at twice. The length where there is none. */
+  /**
+   * Searches from places further and further on, so that no byte is looked at twice. The length where there is none.
+   */
   #nextQuoteOrBackslash(from: number): number {
     const bytes = this.#bytes
     if (this.#nextQuote < from) this.#nextQuote = indexOrLength(bytes, QUOTE, from)

@@ -10,7 +10,10 @@ import type { Listed } from './prescan.ts'
 /** Bytes that are decoded at once: 6 ms in any script. */
 const DECODED_BYTES = 1024 * 1024
 
-/** The text of a body that is known to be UTF-8. V8 decodes what is not ASCII at 5 ns a byte (16 MiB in 80 ms), six times as slowly as ASCII. */
+/**
+ * The text of a body that is known to be UTF-8. V8 decodes what is not ASCII at 5 ns a byte (16 MiB in 80 ms), six
+ * times as slowly as ASCII.
+ */
 export async function decode(bytes: Buffer): Promise<string> {
   if (bytes.length <= DECODED_BYTES || isAscii(bytes)) return bytes.toString()
   const decoder = new StringDecoder('utf8')
@@ -24,8 +27,9 @@ export async function decode(bytes: Buffer): Promise<string> {
 }
 
 /**
- * Returns or throws as `parseJson` does for a list, in slices: 2 MiB of short texts take 50 ms at once. `cuts` are the places of commas
- * between elements of the outermost array, from `prescanJson`. Where one piece by itself is not a list, the whole text is parsed at once.
+ * Returns or throws as `parseJson` does for a list, in slices: 2 MiB of short texts take 50 ms at once. `cuts` are the
+ * places of commas between elements of the outermost array, from `prescanJson`. Where one piece by itself is not a
+ * list, the whole text is parsed at once.
  */
 export async function parseList(bytes: Buffer, cuts: readonly number[], tolerated: Tolerated = []): Promise<unknown> {
   const list: unknown[] = []
@@ -43,8 +47,8 @@ export async function parseList(bytes: Buffer, cuts: readonly number[], tolerate
 }
 
 /**
- * The same for an object with a long list in it: parses the object without the elements of the list, then the elements in pieces. Its long
- * integers are not noted for `exactly`.
+ * The same for an object with a long list in it: parses the object without the elements of the list, then the elements
+ * in pieces. Its long integers are not noted for `exactly`.
  */
 export async function parseListed(bytes: Buffer, { from, to, cuts }: Listed, tolerated: Tolerated): Promise<unknown> {
   const whole = async () => parseJson(await decode(bytes), tolerated, false)

@@ -29,8 +29,9 @@ export class Semaphore {
   }
 
   /**
-   * Resolves, when no other holds the semaphore, to the function that releases it. Rejects at once with 503 when `size` bytes more may not wait.
-   * `onWaiting` is given a function for the moment when the client leaves: it rejects the promise and frees the room.
+   * Resolves, when no other holds the semaphore, to the function that releases it. Rejects at once with 503 when `size`
+   * bytes more may not wait. `onWaiting` is given a function for the moment when the client leaves: it rejects the
+   * promise and frees the room.
    */
   acquire(size: number, onWaiting: (leave: () => void) => void): Promise<() => void> {
     if (!this.#isTaken) {

@@ -4,7 +4,9 @@ import { z } from 'zod'
 export type Json = Record<string, unknown>
 
 const COMPONENTS = '#/components/schemas/'
-/** Marks what a schema could not tell; it must be gone, under a `documentedAs` further out, when the schema is finished. */
+/**
+ * Marks what a schema could not tell; it must be gone, under a `documentedAs` further out, when the schema is finished.
+ */
 const UNTOLD = 'x-untold'
 const JUDGED_BY_CODE = new Set([
   'custom',
@@ -24,7 +26,10 @@ const JUDGED_BY_CODE = new Set([
 export class SchemaBook {
   readonly #components = new Map<string, Json>()
 
-  /** @throws Error for a schema that only code can tell, unless `documentedAs` tells it, and for two schemas under one id. */
+  /**
+   * @throws Error for a schema that only code can tell, unless `documentedAs` tells it, and for two schemas under one
+   * id.
+   */
   add(schema: z.ZodType, io: 'input' | 'output'): Json {
     // A schema with an id stands in full at the root, and by reference below it.
     const { items, $defs = {} } = z.toJSONSchema(z.array(schema), { io, unrepresentable: 'any', override: tell }) as {

@@ -4,7 +4,10 @@ import { columnKinds } from './column-kinds.ts'
 /** How the text that PostgreSQL gives for a column becomes JSON. A `list` is one of text. */
 export type ColumnKind = 'text' | 'time' | 'zonedTime' | 'number' | 'boolean' | 'json' | 'list'
 
-/** A record whose keys are declared by a strict object of zod: from it come the OpenAPI schema, the columns and the bytes. */
+/**
+ * A record whose keys are declared by a strict object of zod: from it come the OpenAPI schema, the columns and the
+ * bytes.
+ */
 export type RecordSchema = z.ZodObject
 
 export interface Column {
@@ -34,9 +37,10 @@ export function columnsOf(record: RecordSchema): readonly Column[] {
 export const plainColumns = (record: RecordSchema, alias: string): string => expressions(record, alias).join(', ')
 
 /**
- * One row for all rows `alias`, or for those of them that are `counted`, to be read by `joinedRows`: their number, the number of nulls in
- * them, then each column as one text: its values joined with U+001F, a null as U+0001. PostgreSQL spends most of a long list on building
- * JSON row by row; this costs it a third of that. The two numbers prove that no value holds a separator or looks like a null.
+ * One row for all rows `alias`, or for those of them that are `counted`, to be read by `joinedRows`: their number, the
+ * number of nulls in them, then each column as one text: its values joined with U+001F, a null as U+0001. PostgreSQL
+ * spends most of a long list on building JSON row by row; this costs it a third of that. The two numbers prove that no
+ * value holds a separator or looks like a null.
  */
 export function joinedColumns(record: RecordSchema, alias: string, counted?: string): string {
   const filter = counted === undefined ? '' : ` filter (where ${counted})`

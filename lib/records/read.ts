@@ -4,7 +4,10 @@ import { columnsOf, joinedColumns, plainColumns, type RecordSchema } from './col
 import type { Page } from './page.ts'
 import { joinedRows, lastOf, plainRow, plainRows, type RawRow } from './render.ts'
 
-/** Beyond what a look-up takes. In one lane instead of two 8 clients had up to a quarter more of them, for a fifth less of the processor. */
+/**
+ * Beyond what a look-up takes. In one lane instead of two 8 clients had up to a quarter more of them, for a fifth less
+ * of the processor.
+ */
 const PATIENCE_MS = 5
 
 type Value = string | number | boolean | null
@@ -12,8 +15,8 @@ type Value = string | number | boolean | null
 export type PageCursor = readonly (string | null)[]
 
 /**
- * A list of records, in one statement. `rows` selects the columns of the record, with `$1`, `$2`, ... for the values, each once and in
- * this order; `place` are the keys that tell where a page ends.
+ * A list of records, in one statement. `rows` selects the columns of the record, with `$1`, `$2`, ... for the values,
+ * each once and in this order; `place` are the keys that tell where a page ends.
  */
 export function listReader(record: RecordSchema, rows: string, place: readonly string[] = []) {
   const joined = fixed(`select ${joinedColumns(record, 't')} from (${rows}) t`)
@@ -55,8 +58,8 @@ const indices = (record: RecordSchema, place: readonly string[]) =>
   place.map((key) => columnsOf(record).findIndex((column) => column.key === key))
 
 /**
- * A point look-up that folds. `keys` are the types of the parts of a key; `rows` selects the columns of the record for the key `k`, the first
- * row counts. Resolves to the JSON of the record, or null.
+ * A point look-up that folds. `keys` are the types of the parts of a key; `rows` selects the columns of the record for
+ * the key `k`, the first row counts. Resolves to the JSON of the record, or null.
  */
 export function batchedLookup<Key extends Record<string, string>>(
   record: RecordSchema,
@@ -65,7 +68,8 @@ export function batchedLookup<Key extends Record<string, string>>(
 ): (db: Database, key: Key) => Promise<Buffer | null> {
   const parts = Object.entries<string>(keys)
   const names = parts.map(([name]) => name)
-  // The texts of one array cost PostgreSQL a third of what records do, and an array of its own, read from text, three times as much.
+  // The texts of one array cost PostgreSQL a third of what records do, and an array of its own, read from text, three
+  // times as much.
   const isText = parts.length === 1 && parts[0]![1] === 'text'
   const source = isText
     ? 'json_array_elements_text($1::text::json)'

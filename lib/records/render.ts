@@ -87,8 +87,9 @@ export function plainRows(record: RecordSchema, rows: readonly RawRow[], from = 
 }
 
 /**
- * The JSON of all rows of one row of `joinedColumns`; `from` is the place of the first of its columns. Null for the rare rows that cannot
- * travel so: a value holds a byte that the columns were joined with, or very many bytes need escaping.
+ * The JSON of all rows of one row of `joinedColumns`; `from` is the place of the first of its columns. Null for the
+ * rare rows that cannot travel so: a value holds a byte that the columns were joined with, or very many bytes need
+ * escaping.
  */
 export function joinedRows(record: RecordSchema, row: RawRow, from = 0): JoinedRows | null {
   const { columns, heads, words, headsBytes } = layoutOf(record)
@@ -150,8 +151,8 @@ export function lastOf(joined: Buffer): string | null {
   return joined[at] === NULL_MARK && at + 1 === joined.length ? null : joined.toString('utf8', at)
 }
 
-// Functions of numbers and bytes alone: with an object that holds them, lists took half as long again. What is written beyond the room of
-// `out` is lost, and `end` tells.
+// Functions of numbers and bytes alone: with an object that holds them, lists took half as long again. What is written
+// beyond the room of `out` is lost, and `end` tells.
 
 const viewOf = ({ buffer, byteOffset, length }: Buffer) => new DataView(buffer, byteOffset, length)
 
@@ -192,7 +193,10 @@ function writeRest(out: Buffer, start: number, bytes: Buffer, from: number, stop
   return end
 }
 
-/** `2026-01-01 09:00:00.1` as `"2026-01-01T09:00:00.100"`: the database prints as few fraction digits as it can, the wire has three or six. */
+/**
+ * `2026-01-01 09:00:00.1` as `"2026-01-01T09:00:00.100"`: the database prints as few fraction digits as it can, the
+ * wire has three or six.
+ */
 function writeTime(out: Buffer, start: number, bytes: Buffer, from: number, stop: number, isZoned: boolean): number {
   let end = start
   let at = from

@@ -6,14 +6,10 @@ import { codingOf, readRawBody } from '../http/request/body.ts'
 import { wireTime } from '../http/request/fields.ts'
 import { sendShortJson } from '../http/response/respond.ts'
 import type { Context, Env } from '../http/route.ts'
+import { MAX_PAYLOAD_BYTES, PAYLOAD_DEADLINE_MS } from '../limits/limits.ts'
 import { declare, type RouteDoc } from '../openapi/declare.ts'
 import type { Ask } from './payloads.ts'
 import type { Kind } from './worker.ts'
-
-/** 1 MiB: of a body as it is sent, packed or not. */
-export const MAX_PAYLOAD_BYTES = 1_048_576
-/** Of all of it. */
-export const PAYLOAD_DEADLINE_MS = 30_000
 
 const count = z.int().min(0)
 

@@ -340,9 +340,30 @@ test('the images of a pod stay those of the last post that named them', async ()
   await run(name, of, 'full', 1, uid('a'))
   assert.equal(await digests(), `{${digest}}`)
   const next = newDigest()
-  // What changes nothing else is written every five minutes.
   await run(name, of, 'full', 7, { ...uid('a'), containers: [container('app', next)] })
   assert.equal(await digests(), `{${next}}`)
+})
+
+test('a syscall sent right after the image of the pod changed is shown with the new image', async () => {
+  const name = unique('web')
+  const of = { namespace: unique('ns') }
+  const [first, second] = [newDigest(), newDigest()]
+  for (const fields of [uid('a'), {}]) {
+    const pod = `${name}-${Object.keys(fields).length}`
+    await run(pod, of, 'full', 0, { ...fields, containers: [container('app', first)] })
+    await run(pod, of, 'full', 1, { ...fields, containers: [container('app', second)] })
+    // Late: the pod ran this image before.
+    await run(pod, of, 'full', 0.5, { ...fields, containers: [container('app', first)] })
+    await send(pod, 2, [`of_${Object.keys(fields).length}`], of.namespace)
+  }
+  const { detail } = (await app.get(`${pathOf(of)}?detail=true`)).json
+  assert.deepEqual(
+    detail.syscalls.map((one: { name: string; imageDigests: string[] }) => [one.name, one.imageDigests]),
+    [
+      ['of_0', [second]],
+      ['of_1', [second]],
+    ],
+  )
 })
 
 test('pods that are posted again write no instance, and a level is kept by a post that has none', async () => {

@@ -108,6 +108,17 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: what was sent 
   assert.equal(await namesOf(path), 'write')
 })
 
+test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: a name that is sent again was first seen after the reset', async () => {
+  const { path, old } = await workload()
+  const { resetAt } = (await reset(path)).json
+  await send(entry(old, ['read']))
+  const { detail } = (await app.get(`${path}?detail=true`)).json
+  assert.deepEqual(
+    detail.syscalls.map(({ name, firstSeen }: { name: string; firstSeen: string }) => [name, firstSeen > resetAt]),
+    [['read', true]],
+  )
+})
+
 test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: also of an agent whose clock is ahead', async () => {
   const { path, old } = await workload()
   const ahead = entry(old, ['read', 'bpf'], Date.now() + 2 * MINUTE)

@@ -12,8 +12,8 @@ import { gunzipChunkBytes } from './gunzip-chunk.ts'
 import type { IncomingBody } from './incoming-bodies.ts'
 
 /**
- * Memory for a whole large body is taken when an eighth of it has arrived: of many at once most are refused by then, and V8 collects garbage
- * for each that was taken.
+ * Memory for a whole large body is taken when an eighth of it has arrived: of many at once most are refused by then,
+ * and V8 collects garbage for each that was taken.
  */
 const PREALLOCATE_AFTER_PART = 8
 const MS_PER_SECOND = 1_000
@@ -38,9 +38,9 @@ interface Reading {
 }
 
 /**
- * The bytes of a JSON request body, checked to be UTF-8. 400 for another content type, text that is not UTF-8 or a broken gzip; 413 over
- * `maxBytes`, as sent or unpacked; 415 for an unknown coding; 503 when too many bodies arrive at once. A body that `isOptional` may be empty,
- * whatever its content type is then.
+ * The bytes of a JSON request body, checked to be UTF-8. 400 for another content type, text that is not UTF-8 or a
+ * broken gzip; 413 over `maxBytes`, as sent or unpacked; 415 for an unknown coding; 503 when too many bodies arrive at
+ * once. A body that `isOptional` may be empty, whatever its content type is then.
  */
 export async function readJsonBody(c: Context, maxBytes: number, isOptional = false): Promise<ReceivedBody> {
   const isJson = JSON_TYPE.test(header(c, 'content-type') ?? '')
@@ -88,8 +88,9 @@ export function codingOf<Coding extends string>(
 }
 
 /**
- * The bytes of a request body as they were sent, whatever their type and coding. 413 over `maxBytes` (by Content-Length before a byte is read,
- * then counted), 408 when the body is not complete by the deadline, 503 when too many bodies arrive at once.
+ * The bytes of a request body as they were sent, whatever their type and coding. 413 over `maxBytes` (by Content-Length
+ * before a byte is read, then counted), 408 when the body is not complete by the deadline, 503 when too many bodies
+ * arrive at once.
  */
 export async function readRawBody(c: Context, reading: Reading): Promise<ReceivedBody> {
   const { maxBytes, deadlineMs } = reading

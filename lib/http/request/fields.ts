@@ -4,8 +4,8 @@ import { columnKinds } from '../../records/column-kinds.ts'
 import { parseNaive } from '../../time/timestamp.ts'
 
 /**
- * Characters a field may have. Indexed text must stay below a third of a page (2,704 bytes) whichever way it is combined;
- * 253 is the longest name in Kubernetes.
+ * Characters a field may have. Indexed text must stay below a third of a page (2,704 bytes) whichever way it is
+ * combined; 253 is the longest name in Kubernetes.
  */
 export const MAX_NAME_CHARS = 253
 export const MAX_ADDRESS_CHARS = 128
@@ -49,7 +49,10 @@ export const naiveTimeText = documentedAs(z.string(), {
   examples: ['2026-01-01T09:00:00.123456789'],
 }).meta({ id: 'PostedTime' })
 
-/** A naive UTC time as every answer writes it: a fraction of 0, 3 or 6 digits, as few as hold it (docs/contract.md#addresses-and-times). */
+/**
+ * A naive UTC time as every answer writes it: a fraction of 0, 3 or 6 digits, as few as hold it
+ * (docs/contract.md#addresses-and-times).
+ */
 export const wireTime = z
   .string()
   .regex(new RegExp(`^${DATE_AND_TIME}(\\.\\d{3}(\\d{3})?)?$`))
@@ -67,7 +70,10 @@ export const zonedTime = documentedAs(z.string().regex(/Z$/), {
   description: 'RFC 3339, UTC, with `Z`.',
 }).register(columnKinds, { kind: 'zonedTime' })
 
-/** A naive UTC time as agents write it, in its canonical form with at most microseconds (docs/contract.md#addresses-and-times). */
+/**
+ * A naive UTC time as agents write it, in its canonical form with at most microseconds
+ * (docs/contract.md#addresses-and-times).
+ */
 export const naiveTime = naiveTimeText.transform((text, c) => {
   const time = parseNaive(text)
   if (time !== null) return time

@@ -1,6 +1,6 @@
 /**
- * Arrays and records that are validated up to the first bad member. Those of zod validate every member and keep each issue: 2 MiB of
- * `[0,0,...]` would take seconds and hundreds of megabytes, for the one line that is answered.
+ * Arrays and records that are validated up to the first bad member. Those of zod validate every member and keep each
+ * issue: 2 MiB of `[0,0,...]` would take seconds and hundreds of megabytes, for the one line that is answered.
  */
 import { z } from 'zod'
 import { Slice } from '../../process/event-loop.ts'
@@ -54,8 +54,8 @@ async function inSlices(steps: number, step: (i: number) => boolean): Promise<vo
 }
 
 /**
- * An array of at most `maxItems`, validated up to the first bad element; in slices where it is validated by `safeParseAsync` and is not part of
- * another array. The schema of the elements must be synchronous.
+ * An array of at most `maxItems`, validated up to the first bad element; in slices where it is validated by
+ * `safeParseAsync` and is not part of another array. The schema of the elements must be synchronous.
  */
 export function listOf<E extends z.ZodType>(element: E, maxItems: number): z.ZodArray<E> {
   return new FirstFaultArray({ type: 'array', element, maxItems }) as z.ZodArray<E>

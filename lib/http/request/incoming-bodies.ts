@@ -12,8 +12,9 @@ export interface IncomingBody {
 }
 
 /**
- * Bounds the bytes of bodies that have arrived and are not parsed yet: they lie outside the heap. Over the limit it refuses the large body that
- * has been arriving the longest: a client with an ordinary rate is done while slow ones are still sending.
+ * Bounds the bytes of bodies that have arrived and are not parsed yet: they lie outside the heap. Over the limit it
+ * refuses the large body that has been arriving the longest: a client with an ordinary rate is done while slow ones are
+ * still sending.
  */
 export class IncomingBodies {
   readonly #maxBytes: number
@@ -36,7 +37,10 @@ export class IncomingBodies {
     return this.#cuts
   }
 
-  /** `refuse` is called with a 503 when the body must be dropped: its bytes no longer count then, and none of them may be kept. */
+  /**
+   * `refuse` is called with a 503 when the body must be dropped: its bytes no longer count then, and none of them may
+   * be kept.
+   */
   open(refuse: (error: HttpError) => void): IncomingBody {
     let held = 0
     let isComplete = false

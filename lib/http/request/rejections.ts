@@ -1,7 +1,10 @@
 import type { Metrics } from '../../observability/metrics.ts'
 import type { RateLimitedLog } from '../../observability/rate-limited-log.ts'
 
-/** Entries that were left out of bodies whose other entries were stored. All are counted; the log gets one line a minute and reason at most. */
+/**
+ * Entries that were left out of bodies whose other entries were stored. All are counted; the log gets one line a minute
+ * and reason at most.
+ */
 export class Rejections {
   readonly #metrics: Metrics
   readonly #lines: RateLimitedLog

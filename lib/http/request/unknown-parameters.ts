@@ -5,7 +5,10 @@ import type { Context } from '../route.ts'
 /** Longer names are cut in the error text. */
 const MAX_SHOWN_CHARS = 64
 
-/** Validates the names of the parameters: 400 for the first that is not among `known`, or, where such are ignored, counts them. */
+/**
+ * Validates the names of the parameters: 400 for the first that is not among `known`, or, where such are ignored,
+ * counts them.
+ */
 export function validateParameters(known: readonly string[], unknown: 'refused' | 'ignored') {
   const names = new Set(known)
   const rule =

@@ -16,7 +16,10 @@ import { maxItemsOf } from './first-fault.ts'
 import { describeIssue, type Issue } from './issues.ts'
 import { validateParameters } from './unknown-parameters.ts'
 
-/** Memory that a byte of a body needs: as text, as a short value or its key, as a parameter of its statement, and in the answer. */
+/**
+ * Memory that a byte of a body needs: as text, as a short value or its key, as a parameter of its statement, and in the
+ * answer.
+ */
 const HELD_PER_BYTE = 6
 /** Larger bodies yield to the event loop between decoding and parsing. */
 const MIN_SHARED_BYTES = 1024 * 1024
@@ -24,12 +27,11 @@ const MIN_SHARED_BYTES = 1024 * 1024
 const HELD_PER_CONTAINER = 600
 
 /**
- * Reads a JSON body of at most `maxBytes` and validates it; `c.req.valid('json')` is the output of the schema. 400 names field and rule, 413
- * the limit: bytes, values, keys, or elements of a `listOf`. Bodies share a memory budget while they are validated and written, by their real
- * size; while waiting for it they stay bytes, outside the heap. Options:
- * `tolerated`: keys whose texts are not checked for what PostgreSQL cannot store;
- * `maxListed`: elements of a large array that is a member of the body, counted before it is parsed;
- * `isOptional`: an empty body is `{}`;
+ * Reads a JSON body of at most `maxBytes` and validates it; `c.req.valid('json')` is the output of the schema. 400
+ * names field and rule, 413 the limit: bytes, values, keys, or elements of a `listOf`. Bodies share a memory budget
+ * while they are validated and written, by their real size; while waiting for it they stay bytes, outside the heap.
+ * Options: `tolerated`: keys whose texts are not checked for what PostgreSQL cannot store; `maxListed`: elements of a
+ * large array that is a member of the body, counted before it is parsed; `isOptional`: an empty body is `{}`;
  * `longIntegersOf`: a key whose integers are exact up to 2^64, for `longInteger`.
  */
 export function body<S extends z.ZodType>(
@@ -107,7 +109,10 @@ async function receive(
   }
 }
 
-/** Yields to the event loop between decoding a large body and parsing it, and when the small bodies of this turn have used up a slice. */
+/**
+ * Yields to the event loop between decoding a large body and parsing it, and when the small bodies of this turn have
+ * used up a slice.
+ */
 async function parseText(bytes: Buffer, isOptional: boolean, tolerated: Tolerated, isExact: boolean): Promise<unknown> {
   if (isOptional && bytes.length === 0) return {}
   const text = bytes.length < MIN_SHARED_BYTES ? bytes.toString() : await decode(bytes)
@@ -117,7 +122,8 @@ async function parseText(bytes: Buffer, isOptional: boolean, tolerated: Tolerate
 
 /** Hands the value over once: parts that the schema drops must not live as long as the request. */
 function handOver(c: Context, value: unknown): void {
-  // A constant first: V8 allocates a function literal that is assigned to a property as long-lived, and it would keep the body alive.
+  // A constant first: V8 allocates a function literal that is assigned to a property as long-lived, and it would keep
+  // the body alive.
   const json = () => {
     Reflect.deleteProperty(c.req, 'json')
     return Promise.resolve(value as never)
@@ -132,12 +138,18 @@ export const params = <S extends z.ZodType>(schema: S): Validated<'param', S> =>
 /** The query of a route that has no parameters. */
 export const NoParameters = z.object({})
 
-/** `ignored` for routes that old clients call and for answers that are one document; elsewhere an ignored filter would return wrong rows. */
+/**
+ * `ignored` for routes that old clients call and for answers that are one document; elsewhere an ignored filter would
+ * return wrong rows.
+ */
 interface Asked {
   readonly unknown?: NonNullable<Declared['unknownParameters']>
 }
 
-/** Validates the query; 400 names the parameter. Unknown parameters are 400 unless `ignored`. The first of a repeated one counts. */
+/**
+ * Validates the query; 400 names the parameter. Unknown parameters are 400 unless `ignored`. The first of a repeated
+ * one counts.
+ */
 export function query<S extends z.ZodObject>(schema: S, { unknown = 'refused' }: Asked = {}): Validated<'query', S> {
   const names = validateParameters(Object.keys(schema.shape), unknown)
   const values = validator('query', 'Query', schema, firstOfEach)
@@ -149,8 +161,8 @@ export function query<S extends z.ZodObject>(schema: S, { unknown = 'refused' }:
 }
 
 /**
- * `params` and `query` for point look-ups, without a promise: the public validator takes 6 of the 45 to 65 us of processor time of a look-up
- * (9 % with 8 clients, 17 % with 64).
+ * `params` and `query` for point look-ups, without a promise: the public validator takes 6 of the 45 to 65 us of
+ * processor time of a look-up (9 % with 8 clients, 17 % with 64).
  */
 export const lookup = {
   params: <S extends z.ZodType>(schema: S) =>

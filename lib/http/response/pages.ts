@@ -13,8 +13,9 @@ const CLOSE = Buffer.from(']')
 export const asArray = ({ json, array }: Page<unknown>) => array ?? Buffer.concat([OPEN, json, CLOSE], json.length + 2)
 
 /**
- * Sends a list of unknown length: at once when its first page `isWhole`, else page by page. Each page charges `pageKib` to the read budget; the
- * first one was charged by the route. When a page cannot be read the connection is reset, so that the list does not look complete.
+ * Sends a list of unknown length: at once when its first page `isWhole`, else page by page. Each page charges `pageKib`
+ * to the read budget; the first one was charged by the route. When a page cannot be read the connection is reset, so
+ * that the list does not look complete.
  */
 export function sendPages<Cursor>(
   c: Context,
@@ -62,9 +63,10 @@ export function between(head: Buffer, pieces: Pieces, tail: Buffer | (() => Buff
 }
 
 /**
- * An array of unknown length in bounded memory: each page is read when the client has taken the one before. Pages are keyset, so a slow client
- * holds no database connection and no snapshot, and every row that was there at the start is sent once. `ready` is awaited before each page
- * but the first; `onError` must reset the connection: a list that ends early must not look complete.
+ * An array of unknown length in bounded memory: each page is read when the client has taken the one before. Pages are
+ * keyset, so a slow client holds no database connection and no snapshot, and every row that was there at the start is
+ * sent once. `ready` is awaited before each page but the first; `onError` must reset the connection: a list that ends
+ * early must not look complete.
  */
 export function piecesOf<Cursor>(
   first: Page<Cursor>,

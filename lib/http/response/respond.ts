@@ -51,7 +51,10 @@ export function sendShortJson(c: Context, status: number, json: string): Respons
   return new Response(json, { status, headers })
 }
 
-/** 200 with JSON that is already text or bytes, compressed when accepted and worth it. `extra` headers are added to the usual ones or replace them. */
+/**
+ * 200 with JSON that is already text or bytes, compressed when accepted and worth it. `extra` headers are added to the
+ * usual ones or replace them.
+ */
 export function sendJson(
   c: Context,
   body: Buffer | string,
@@ -110,7 +113,10 @@ export const notModified =
 const VARY = { vary: 'accept-encoding' }
 const PACKED = { ...VARY, 'content-encoding': 'gzip' }
 
-/** 200 with JSON in pieces, each requested when the one before was sent. Compressed when accepted; `extra` as for `sendJson`. */
+/**
+ * 200 with JSON in pieces, each requested when the one before was sent. Compressed when accepted; `extra` as for
+ * `sendJson`.
+ */
 export function sendPieces(c: Context, pieces: Pieces, extra?: Record<string, string>): Response {
   const isPacked = acceptsGzip(header(c, 'accept-encoding'))
   const stream = sliced(isPacked ? packed(pieces) : pieces, c.get('share'))

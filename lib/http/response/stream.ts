@@ -1,4 +1,7 @@
-/** Sends long answers in slices, each when the one before has left the process, so that memory is freed as the client reads. */
+/**
+ * Sends long answers in slices, each when the one before has left the process, so that memory is freed as the client
+ * reads.
+ */
 import { constants, createGzip } from 'node:zlib'
 import type { Share } from '../../limits/memory-budget.ts'
 

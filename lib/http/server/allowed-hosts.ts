@@ -1,6 +1,7 @@
 /**
- * The host names that a server answers to. A web page can point a name of its own at an address of ours (DNS rebinding): to a browser both are
- * the same origin then, so no rule about origins helps, but `Host` holds the foreign name.
+ * The host names that a server answers to. A web page can point a name of its own at an address of ours (DNS
+ * rebinding): to a browser both are the same origin then, so no rule about origins helps, but `Host` holds the foreign
+ * name.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { HttpError } from '../errors.ts'
@@ -10,8 +11,8 @@ const MISDIRECTED = 421
 const LOOPBACK = /^(?:localhost|[\w-]+\.localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 
 /**
- * Returns a check for `Host` values, with a port or without: names of this machine and `names` pass; `*` allows all. A request without `Host`
- * passes, since no browser sends one.
+ * Returns a check for `Host` values, with a port or without: names of this machine and `names` pass; `*` allows all. A
+ * request without `Host` passes, since no browser sends one.
  */
 export function createHosts(names: readonly string[]): (host: string | undefined) => boolean {
   const known = new Set(names.map((name) => name.toLowerCase()))

@@ -1,4 +1,7 @@
-/** Refuses bytes that are not a request, and requests without exactly one host, before routing. Node answers some of these without a text. */
+/**
+ * Refuses bytes that are not a request, and requests without exactly one host, before routing. Node answers some of
+ * these without a text.
+ */
 import http, { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { requestId } from '../request/request-id.ts'
@@ -35,7 +38,9 @@ export function refuseRequest(outgoing: ServerResponse, text: string): void {
   outgoing.end(text)
 }
 
-/** Answers bytes that are not a request, unless another answer is being sent: the client could not see where that ends. */
+/**
+ * Answers bytes that are not a request, unless another answer is being sent: the client could not see where that ends.
+ */
 export function refuseBadHeads(server: Server, connections: Connections): void {
   const refused = new WeakSet<Socket>()
   server.on('clientError', (error: Error & { code?: string; reason?: string; rawPacket?: Buffer }, socket: Socket) => {

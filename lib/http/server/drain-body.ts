@@ -12,9 +12,10 @@ export const DRAIN_LIMITS: DrainLimits = { maxMs: 10_000, maxBytes: 64 * 1024 * 
 const LOOK_EVERY_MS = 100
 
 /**
- * After an answer was written, reads and drops the rest of the body of its request; then the connection serves the next request, or ends if it was
- * to end with the answer. Over the limits it is closed. A client that is disconnected while it sends may never see the answer (RFC 9112, 9.6):
- * the adapter reads on for only 500 ms, in which a busy process may read nothing, and Node reads nothing where the connection is to end.
+ * After an answer was written, reads and drops the rest of the body of its request; then the connection serves the next
+ * request, or ends if it was to end with the answer. Over the limits it is closed. A client that is disconnected while
+ * it sends may never see the answer (RFC 9112, 9.6): the adapter reads on for only 500 ms, in which a busy process may
+ * read nothing, and Node reads nothing where the connection is to end.
  */
 export function drainRequestBody(
   incoming: IncomingMessage,

@@ -144,8 +144,8 @@ export async function listenOnEach(
 }
 
 /**
- * Sends `100 Continue` as Node does, but starts a pipelined request only when its answer may be written. Otherwise the `100 Continue` would be
- * queued with the answer, between its head and its body (RFC 9110, 10.1.1).
+ * Sends `100 Continue` as Node does, but starts a pipelined request only when its answer may be written. Otherwise the
+ * `100 Continue` would be queued with the answer, between its head and its body (RFC 9110, 10.1.1).
  */
 function sendContinue(this: Server, incoming: IncomingMessage, outgoing: ServerResponse): void {
   const begin = () => {

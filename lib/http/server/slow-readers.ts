@@ -1,6 +1,6 @@
 /**
- * The connections of a server and the answers that are being sent on them. Node has no list of either; it counts an answer as done when it was
- * written, not when it was sent, and has no least rate for readers.
+ * The connections of a server and the answers that are being sent on them. Node has no list of either; it counts an
+ * answer as done when it was written, not when it was sent, and has no least rate for readers.
  */
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -10,13 +10,14 @@ export interface ReaderLimits {
   /** The least rate at which a connection must take the bytes that wait for it. */
   leastBytesPerSecond: number
   /**
-   * A reader may be this far behind the rate. The kernel takes 4 MB at once, and more only when a third of that is gone: for a reader at
-   * 64 KiB/s bytes leave the process once in 21 s.
+   * A reader may be this far behind the rate. The kernel takes 4 MB at once, and more only when a third of that is
+   * gone: for a reader at 64 KiB/s bytes leave the process once in 21 s.
    */
   graceMs: number
   /**
-   * An answer must be sent this long after its request. At the least rate that is 38 MB, four times the longest list of a fixed length: it bounds
-   * pipelined requests. A list without limit of 3 million flows (1.4 GB) needs a reader of 2.4 MB/s.
+   * An answer must be sent this long after its request. At the least rate that is 38 MB, four times the longest list of
+   * a fixed length: it bounds pipelined requests. A list without limit of 3 million flows (1.4 GB) needs a reader of
+   * 2.4 MB/s.
    */
   answerMs: number
   /** The interval of these checks. */

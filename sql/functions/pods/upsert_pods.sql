@@ -49,10 +49,10 @@ begin
       pod_name text, pod_ip text, pod_namespace text, pod_obj json, time_stamp timestamp, node_name text,
       is_dead boolean,
       pod_identity text, workload_selector_labels json, pod_ips text[], workload_kind text, workload_name text,
-      capture_level text, host_network boolean, started_at timestamp, pod_uid text, running_containers text[])
+      capture_level text, host_network boolean, started_at timestamp, pod_uid text, running_containers text[], image_digests text[])
     where i.pod_name = any (names)
   ), before as (
-    select pod_name, pod_ips from pod where pod_name = any (names)
+    select pod_name, pod_ips, time_stamp from pod where pod_name = any (names)
   ), written as (
     insert into pod as p (pod_name, pod_ip, pod_namespace, pod_obj, time_stamp, node_name, is_dead, pod_identity,
                           workload_selector_labels, pod_ips, workload_kind, workload_name, capture_level, host_network,
@@ -94,12 +94,17 @@ begin
         -- The row takes a post older than the previous one, its instance takes only part of it: force the next write.
         then case when excluded.time_stamp < p.time_stamp then '-infinity' else excluded.time_stamp end
         else p.instance_post end
-    returning p.pod_name, p.pod_ips, p.instance_post in (p.time_stamp, '-infinity') as is_noted
+    returning p.pod_name, p.pod_namespace, p.pod_ips, p.instance_post in (p.time_stamp, '-infinity') as is_noted
   )
   select array_agg(w.pod_name) filter (where b.pod_ips is distinct from w.pod_ips),
-         array_agg(w.pod_name) filter (where w.is_noted)
+         -- Other images than those of any instance: what is sent from now on is sent from them.
+         array_agg(w.pod_name) filter (where w.is_noted or i.image_digests <> '{}' and i.time_stamp >= b.time_stamp and not exists (
+           select from pod_instance e
+           where e.pod_name = w.pod_name and e.pod_namespace = w.pod_namespace and e.image_digests = i.image_digests
+             and (i.pod_uid is null or e.pod_uid = i.pod_uid)))
   into moved, noted
   from written w
+  join input i on i.pod_name = w.pod_name
   left join before b on b.pod_name = w.pod_name;
 
   if moved is not null then
