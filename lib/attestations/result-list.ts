@@ -56,8 +56,8 @@ const [DIGEST, REPOSITORY] = ['digest', 'repository'].map((key) => KEYS.indexOf(
 const columns = plainColumns(AttestationSummary, 'a')
 
 const ALL = fixed(
-  `select ${columns} from image_attestation a where a.digest > $1 and a.checked_at >= retention_start($2::integer) order ` +
-    'by a.digest limit $3',
+  `select ${columns} from image_attestation a where a.digest > $1 and a.checked_at >= retention_start($2::integer) ` +
+    'order by a.digest limit $3',
 )
 
 const BY_BOTH = fixed(`
@@ -89,7 +89,8 @@ const ofVerdict = (verdict: SignatureVerdict) => `
        limit (select max from params))`
 const BY_REPOSITORY = fixed(`
   with params as materialized (
-    select $1::text as repository, $2::text as digest, retention_start($3::integer) as retention_start, $4::integer as max)
+    select $1::text as repository, $2::text as digest, retention_start($3::integer) as retention_start,
+           $4::integer as max)
   select ${columns}
   from (${VERDICTS.map(ofVerdict).join(' union all ')}) a
   order by a.digest
