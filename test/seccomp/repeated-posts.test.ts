@@ -59,14 +59,21 @@ const step = fc.oneof(
 )
 
 const ran = {
-  kind: 'run' as const,
+  kind: 'run',
   pod_name: 'p',
   pod_namespace: 'x',
   capture_level: 'full',
   pod_uid: 'a',
   workload_name: 'w',
-}
-const first = { kind: 'send' as const, pod_name: 'p', pod_namespace: 'x', syscalls: ['read'], arch: 'x86_64', later: 1 }
+} as const
+const first = {
+  kind: 'send',
+  pod_name: 'p',
+  pod_namespace: 'x',
+  syscalls: ['read'] as string[],
+  arch: 'x86_64',
+  later: 1,
+} as const
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 /** What is rare among random steps: a level that falls, and two pods of the name that both sent it before. */
 const EXAMPLES: [Step[]][] = [
@@ -139,9 +146,9 @@ test('property: whatever is posted, again or anew, leaves what judging it in ful
           sent = { ...fields, time_stamp: at(minute) }
         } else {
           if (sent === null) continue
-          sent = { ...sent, ...of.changed, ...(of.isNewer && { time_stamp: at(minute) }) }
+          sent = Object.assign({}, sent, of.changed, of.isNewer ? { time_stamp: at(minute) } : {})
         }
-        const doc = JSON.stringify([sent])
+        const doc: string = JSON.stringify([sent])
         // With the entries one by one all is judged.
         const [one] = await looked.sql`select * from add_syscalls(${doc}::text::json, null)`
         const [other] = await judged.sql`select * from add_syscalls(${doc}::text::json, ${doc}::text::json)`
