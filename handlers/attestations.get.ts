@@ -1,14 +1,9 @@
 import { z } from 'zod'
 import { VERDICTS } from '../lib/attestations/entry.ts'
 import { AttestationPage, readSummaries } from '../lib/attestations/result-list.ts'
-import { access } from '../lib/http/access.ts'
-import { chargeRows } from '../lib/http/charge.ts'
-import { filter, filterText, pageLimit } from '../lib/http/request/fields.ts'
-import { query } from '../lib/http/request/validate.ts'
-import { sendJson } from '../lib/http/response/respond.ts'
-import { route } from '../lib/http/route.ts'
+import { access, chargeRows, filter, filterText, pageLimit, query, route, sendJson } from '../lib/http/index.ts'
 import { afterDigest } from '../lib/images/index.ts'
-import { shownAs } from '../lib/openapi/declare.ts'
+import { documentedAs } from '../lib/openapi/declare.ts'
 
 const DEFAULT_RESULTS = 100
 const MAX_RESULTS = 500
@@ -16,7 +11,7 @@ const MAX_RESULTS = 500
 const RESULT_BYTES = 24 * 1_024
 
 const Query = z.object({
-  verdict: shownAs(filterText.pipe(z.enum(VERDICTS).nullable()), {
+  verdict: documentedAs(filterText.pipe(z.enum(VERDICTS).nullable()), {
     type: 'string',
     enum: [...VERDICTS, ''],
     description: 'Only results with this verdict; blank is no filter.',

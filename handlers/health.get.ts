@@ -1,9 +1,5 @@
 import { z } from 'zod'
-import { access } from '../lib/http/access.ts'
-import { HttpError } from '../lib/http/errors.ts'
-import { NoParameters, query } from '../lib/http/request/validate.ts'
-import { respond } from '../lib/http/response/respond.ts'
-import { route } from '../lib/http/route.ts'
+import { access, HttpError, NoParameters, query, respond, route } from '../lib/http/index.ts'
 import { schemaState } from '../sql/migrate/schema-state.ts'
 
 const MAX_WAIT_MS = 500

@@ -1,13 +1,7 @@
 import { z } from 'zod'
-import { access } from '../lib/http/access.ts'
-import { charge, kib } from '../lib/http/charge.ts'
-import { filter, pageLimit } from '../lib/http/request/fields.ts'
-import { query } from '../lib/http/request/validate.ts'
-import { leaving } from '../lib/http/response/client-gone.ts'
-import { sendJson } from '../lib/http/response/respond.ts'
-import { route } from '../lib/http/route.ts'
+import { access, charge, clientLeft, filter, kib, pageLimit, query, route, sendJson } from '../lib/http/index.ts'
 import { ImageTrustAnswer, MAX_ANSWER_BYTES, MAX_RESULTS, VERDICTS } from '../lib/image-trust/index.ts'
-import { shownAs } from '../lib/openapi/declare.ts'
+import { documentedAs } from '../lib/openapi/declare.ts'
 
 const DEFAULT_RESULTS = 200
 
@@ -15,7 +9,7 @@ const Query = z.object({
   namespace: filter('Only results of this namespace'),
   workload_kind: filter('Only results of workloads of this kind, in any case'),
   workload_name: filter('Only results of workloads with this name'),
-  verdict: shownAs(
+  verdict: documentedAs(
     z
       .preprocess(
         (sent) => (typeof sent === 'string' && sent.trim() !== '' ? sent : null),
@@ -46,6 +40,6 @@ export default route({
   async (c) => {
     const { namespace, workload_kind: workloadKind, workload_name: workloadName, verdict, limit } = c.req.valid('query')
     const asked = { namespace, verdict, workloadKind, workloadName }
-    return sendJson(c, await c.get('deps').imageTrust.read(asked, limit, leaving(c)))
+    return sendJson(c, await c.get('deps').imageTrust.read(asked, limit, clientLeft(c)))
   },
 )

@@ -1,11 +1,6 @@
 import { z } from 'zod'
 import type { Sql } from '../lib/db/index.ts'
-import { access } from '../lib/http/access.ts'
-import { chargeRows } from '../lib/http/charge.ts'
-import { filter, pageLimit } from '../lib/http/request/fields.ts'
-import { query } from '../lib/http/request/validate.ts'
-import { sendJson } from '../lib/http/response/respond.ts'
-import { route } from '../lib/http/route.ts'
+import { access, chargeRows, filter, pageLimit, query, route, sendJson } from '../lib/http/index.ts'
 import { afterDigest, ImagePage, ImageSummary } from '../lib/images/index.ts'
 import { plainColumns, plainRows } from '../lib/records/index.ts'
 

@@ -1,37 +1,41 @@
 import { accepts } from 'hono/accepts'
 import { z } from 'zod'
-import { access } from '../lib/http/access.ts'
-import { NoParameters, query } from '../lib/http/request/validate.ts'
-import { respond, sendJson } from '../lib/http/response/respond.ts'
-import { route } from '../lib/http/route.ts'
+import { access, NoParameters, query, respond, route, sendJson } from '../lib/http/index.ts'
 
 const NAME = 'cluster telemetry broker'
 
-/** First links for a newcomer. A route that needs a token says so in its own answer. */
-const LINKS = {
-  health: '/health',
-  metrics: '/metrics',
-  openapi: '/openapi.json',
-  version: '/version',
-  pods: '/pod/info',
-  traffic: '/pod/traffic',
-  services: '/svc/info',
-  images: '/images',
-  vulnerabilities: '/vulnerabilities',
-  seccomp: '/seccomp/profiles',
-  compute: '/compute/nodes',
-  nodes: '/node/status',
-}
+/** First links for a newcomer, with what they show. A route that needs a token says so in its own answer. */
+const PAGES = {
+  health: ['/health', 'Health of the broker'],
+  metrics: ['/metrics', 'Metrics for Prometheus'],
+  openapi: ['/openapi.json', 'All routes as OpenAPI'],
+  version: ['/version', 'Version'],
+  pods: ['/pod/info', 'Pods'],
+  traffic: ['/pod/traffic', 'Flows between pods and the world'],
+  services: ['/svc/info', 'Services'],
+  images: ['/images', 'Running images'],
+  vulnerabilities: ['/vulnerabilities', 'Vulnerabilities of images'],
+  seccomp: ['/seccomp/profiles', 'Observed syscalls of workloads'],
+  compute: ['/compute/nodes', 'CPU and memory of nodes'],
+  nodes: ['/node/status', 'Agents on the nodes'],
+} as const
+
+const LINKS = Object.fromEntries(Object.entries(PAGES).map(([name, [path]]) => [name, path]))
 
 const ANSWER = z.object({ name: z.literal(NAME), links: z.record(z.string(), z.string()) })
 const JSON_TEXT = JSON.stringify({ name: NAME, links: LINKS })
 
 // Links are relative, since a proxy may serve the broker under a path prefix.
-const items = Object.entries(LINKS).map(([what, path]) => `<li><a href="${path.slice(1)}">${path}</a> ${what}</li>`)
-const STYLE =
-  'body{font:1rem/1.6 system-ui,sans-serif;max-width:40rem;margin:3rem auto;padding:0 1rem}' +
-  'li{color:#555}a{font-family:monospace}'
-const TOKEN = '<code>Authorization: Bearer TOKEN</code>'
+const items = Object.values(PAGES).map(([path, what]) => `<dt><a href="${path.slice(1)}">${path}</a><dd>${what}`)
+const STYLE = `
+:root{color-scheme:light dark}
+body{font:1rem/1.5 system-ui,sans-serif;max-width:40rem;margin:2.5rem auto;padding:0 1rem}
+h1{font-size:1.6rem;line-height:1.2}
+code,a{font-family:ui-monospace,monospace}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.5rem 1.5rem}
+dd{margin:0}
+@media(max-width:32rem){dl{display:block}dd{margin:0 0 .75rem}}
+`
 const PAGE = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -39,10 +43,10 @@ const PAGE = `<!doctype html>
 <title>${NAME}</title>
 <style>${STYLE}</style>
 <h1>${NAME}</h1>
-<p>It serves JSON. Where tokens are set, all but the first two links take one: ${TOKEN}.</p>
-<ul>
+<p>This server answers JSON. If tokens are set, all links but the first two need one: <code>Authorization: Bearer&nbsp;TOKEN</code>.</p>
+<dl>
 ${items.join('\n')}
-</ul>
+</dl>
 </html>
 `
 

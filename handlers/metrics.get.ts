@@ -1,7 +1,5 @@
 import { z } from 'zod'
-import { access } from '../lib/http/access.ts'
-import { NoParameters, query } from '../lib/http/request/validate.ts'
-import { route } from '../lib/http/route.ts'
+import { access, NoParameters, query, route } from '../lib/http/index.ts'
 import { sendMetrics } from '../lib/telemetry/scrape.ts'
 
 /** GET /metrics: metrics in the Prometheus text format. Needs no token and never fails. */

@@ -1,11 +1,6 @@
 import { z } from 'zod'
-import { access } from '../lib/http/access.ts'
-import { chargeRows } from '../lib/http/charge.ts'
-import { filter, pageLimit } from '../lib/http/request/fields.ts'
-import { query } from '../lib/http/request/validate.ts'
-import { sendJson } from '../lib/http/response/respond.ts'
-import { route } from '../lib/http/route.ts'
-import { shownAs } from '../lib/openapi/declare.ts'
+import { access, chargeRows, filter, pageLimit, query, route, sendJson } from '../lib/http/index.ts'
+import { documentedAs } from '../lib/openapi/declare.ts'
 import { cursor, cursorText } from '../lib/supply-chain/cursor.ts'
 import { epssMin, fixable, kev, packageName, vulnId } from '../lib/supply-chain/filters.ts'
 import { SEVERITIES, severities } from '../lib/supply-chain/severity.ts'
@@ -19,7 +14,7 @@ const VULNERABILITY_BYTES = 6 * 1_024
 const Query = z.object({
   severity: severities,
   fixable,
-  running: shownAs(
+  running: documentedAs(
     z
       .enum(['true', 'false'])
       .transform((value) => value === 'true')

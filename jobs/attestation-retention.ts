@@ -1,25 +1,25 @@
 import type { Sql } from '../lib/db/index.ts'
-import { type Batch, inRestedBatches, type Job, type JobContext, type Pass } from './job.ts'
+import { type Batch, inRestedBatches, inSequence, type Job, type JobContext, type Pass } from './job.ts'
 import { held } from './locks.ts'
 
 const HOUR_SECS = 3_600
 const FIRST_AFTER_SECS = 180
-/** Results that a statement deletes by their age, or compares with the inventory. */
+/** Results that one statement deletes by age or compares with the inventory. */
 const BATCH_ROWS = 5_000
-/** Batches of a pass that delete by age. */
+/** Batches per pass that delete by age. */
 const MAX_BATCHES = 20
-/** Batches of a pass that compare: a million results, more than any cluster has images. */
+/** Batches per pass that compare: a million results, more than any cluster has images. */
 const MAX_COMPARED = 200
 
 const isExpired = (sql: Sql, days: number) => sql`
     a.checked_at < now() at time zone 'utc' - make_interval(days => ${days})`
 
-// Of "not exists" the planner would make a join, and read the whole inventory for each batch.
+// Not written with "not exists": the planner would turn that into a join and read the whole inventory per batch.
 const hasLeft = (sql: Sql) => sql`
     (select 1 from image m where m.digest = a.digest limit 1) is null
     and (select 1 from workload_container w where w.image_digest = a.digest limit 1) is null`
 
-/** Deletes what was not checked again for the days, the oldest first; of images that run, too. */
+/** Deletes results that were not renewed within the retention days, the oldest first, also of images that run. */
 function removeExpired({ config, db, signal }: JobContext): Promise<Pass> {
   let after = '-infinity'
   return inRestedBatches(signal, MAX_BATCHES, async (): Promise<Batch> => {
@@ -53,7 +53,7 @@ function removeExpired({ config, db, signal }: JobContext): Promise<Pass> {
   })
 }
 
-/** Deletes what is about images that have left the inventory: all results are looked at, in the order of their digests. */
+/** Deletes results of images that have left the inventory: compares all results, in the order of their digests. */
 function removeLeft({ db, signal }: JobContext): Promise<Pass> {
   let after = ''
   return inRestedBatches(signal, MAX_COMPARED, async (): Promise<Batch> => {
@@ -68,7 +68,8 @@ function removeLeft({ db, signal }: JobContext): Promise<Pass> {
     limit ${BATCH_ROWS}),
   gone as materialized (select a.digest from compared a where ${hasLeft(sql)})
   select h.is_held,
-         case when exists (select from gone) then forget_attestations(array(select g.digest from gone g)) else 0 end as rows,
+         case when exists (select from gone) then delete_attestations(array(select g.digest from gone g))
+           else 0 end as rows,
          (select c.digest from compared c order by c.digest offset ${BATCH_ROWS - 1} limit 1) as last
   from held h`,
     )
@@ -78,27 +79,20 @@ function removeLeft({ db, signal }: JobContext): Promise<Pass> {
   })
 }
 
-const NOTHING: Pass = { outcome: 'done', rows: 0, batches: 0 }
-
 /**
- * Deletes results of checking images that are too old, unless 0 days keep them, and those of images that have left the inventory
- * (supply-chain, States and transitions; interop-supply-chain 7). A result that is being written at that moment stays.
+ * Deletes verification results beyond their retention days, unless these are 0, and results of images that have left
+ * the inventory (docs/contract.md#retention). Rows locked by another session are skipped.
  */
 export const attestationRetention: Job = {
   name: 'attestation-retention',
   firstAfterSecs: FIRST_AFTER_SECS,
   everySecs: () => HOUR_SECS,
 
-  async run(context) {
-    const expired = context.config.attestationRetentionDays === 0 ? NOTHING : await removeExpired(context)
-    if (expired.outcome === 'skipped' || expired.outcome === 'aborted') return expired
-    const left = await removeLeft(context)
-    return {
-      outcome: left.outcome === 'done' ? expired.outcome : left.outcome,
-      rows: expired.rows + left.rows,
-      batches: expired.batches + left.batches,
-    }
-  },
+  run: (context) =>
+    inSequence([
+      ...(context.config.attestationRetentionDays === 0 ? [] : [() => removeExpired(context)]),
+      () => removeLeft(context),
+    ]),
 
   async count({ config: { attestationRetentionDays: days }, db }) {
     const [row] = await db.job(

@@ -8,11 +8,11 @@ const isExpired = (sql: Sql, days: number) =>
   sql`v.observed_at < now() at time zone 'utc' - make_interval(days => ${days})`
 
 /**
- * Deletes verdicts that are older than the days they are kept, the oldest first (interop-core 7.2).
+ * Deletes verdicts beyond their retention days, the oldest first (docs/contract.md#retention).
  *
- * Verdicts are read in the order of their index under a limit and only then asked for their age, so that a statement stays
- * short whatever the planner believes about the table; and a pass goes on where its last batch ended, past the index entries
- * of what it deleted. Where it goes on comes from a subquery: of a constant the planner would ask its old numbers.
+ * Verdicts are read in index order under a limit before their age is compared, so that a statement stays short whatever
+ * the planner estimates. A pass continues where its last batch ended, past the index entries of deleted rows. The start
+ * comes from a subquery: for a constant the planner would consult outdated statistics.
  */
 export const auditRetention: Job = {
   name: 'audit-retention',
@@ -30,7 +30,8 @@ export const auditRetention: Job = {
     select v.place, v.observed_at, v.id
     from (select v.ctid as place, v.observed_at, v.id
           from audit_verdict v
-          where (v.observed_at, v.id) > ((select ${after.time}::text::timestamp from held where is_held), (select ${after.id}::text::bigint))
+          where (v.observed_at, v.id) > ((select ${after.time}::text::timestamp from held where is_held),
+                                         (select ${after.id}::text::bigint))
           order by v.observed_at, v.id
           limit ${batchRows}) v
     where ${isExpired(sql, days)}),
@@ -45,7 +46,8 @@ export const auditRetention: Job = {
          (select count(*)::int from deleted) as rows,
          e.observed_at::text as time, e.id::text as id
   from held h
-  left join lateral (select e.observed_at, e.id from expired e order by e.observed_at desc, e.id desc limit 1) e on true`,
+  left join lateral (select e.observed_at, e.id from expired e order by e.observed_at desc, e.id desc limit 1) e
+    on true`,
       )
       const { is_held, found, rows, time, id } = batch!
       if (time !== null && id !== null) after = { time, id }

@@ -1,16 +1,16 @@
 import type { Config } from '../lib/config.ts'
 import type { Sql } from '../lib/db/index.ts'
-import { inRestedBatches, type Job, type JobContext, type Pass } from './job.ts'
+import { inRestedBatches, inSequence, type Job, type JobContext, type Pass } from './job.ts'
 import { held } from './locks.ts'
-import { countUnused, deleteInstances, deleteUnattributed } from './pods/instances.ts'
+import { countInstances, deleteInstances, deleteUnattributed } from './pods/instances.ts'
 
 const MAX_BATCHES = 200
-/** Pods that one statement reads, dead or not. */
+/** Pods that one statement reads, dead or alive. */
 const MAX_READ_AT_ONCE = 5_000
-/** Days where neither dead pods nor verdicts have any: dead pods do not stay for ever (interop-core 7.2). */
+/** The default if neither dead pods nor verdicts have retention days, so that dead pods do not stay for ever. */
 const DAYS_OF_LAST_RESORT = 7
 
-/** Days that dead pods are kept: their own, else those of the verdicts, else seven (interop-core 7.2). */
+/** Retention days of dead pods: their own, else those of verdicts, else seven (docs/contract.md#retention). */
 export function deadPodDays({ deadPodRetentionDays, auditRetentionDays }: Config): number {
   return deadPodRetentionDays || auditRetentionDays || DAYS_OF_LAST_RESORT
 }
@@ -19,12 +19,12 @@ const isExpired = (sql: Sql, days: number) => sql`
     p.is_dead and p.time_stamp < now() at time zone 'utc' - make_interval(days => ${days})`
 
 /**
- * Deletes dead pods whose record is older than the days they are kept, with their addresses (interop-core 7.2; core-telemetry,
- * States and transitions).
+ * Deletes dead pods beyond their retention days, with their addresses (docs/contract.md#retention).
  *
- * A row that somebody is writing is passed over. One that was written since the statement began is asked again under its lock,
- * so a pod that is posted at that moment keeps its row; and who posts it later waits for the batch and then makes a new row,
- * addresses included. The walk is over the key: no index may hold what a post changes each minute.
+ * Rows locked by another session are skipped, and a row written since the statement began is compared again under its
+ * lock, so a pod that is being posted keeps its row. A later post waits for the batch and inserts a new row with its
+ * addresses. The walk follows the primary key, because an index must not contain a column that posts change each
+ * minute.
  */
 function deletePods({ config, db, signal }: JobContext, days: number): Promise<Pass> {
   const batchRows = config.auditRetentionBatchSize
@@ -51,7 +51,7 @@ function deletePods({ config, db, signal }: JobContext, days: number): Promise<P
     delete from pod_address a where a.pod_name = any (array(select d.pod_name from deleted d)))
   select h.is_held,
          (select count(*)::int from deleted) as rows,
-         coalesce( -- the last of a full batch; else the last pod looked at; else there are no more
+         coalesce( -- the last of a full batch; else the last of a full read; else null at the end
            (select e.pod_name from expired e order by e.pod_name offset ${batchRows - 1} limit 1),
            (select p.pod_name from looked_at p order by p.pod_name offset ${MAX_READ_AT_ONCE - 1} limit 1)) as last
   from held h`,
@@ -62,34 +62,25 @@ function deletePods({ config, db, signal }: JobContext, days: number): Promise<P
   })
 }
 
-/** Deletes pods that are gone for the days that dead pods are kept: their rows, and what is known of those behind the names. */
+/** Deletes pods that are gone for longer than dead pods are kept: their rows, and the instances behind their names. */
 export const deadPodRetention: Job = {
   name: 'dead-pod-retention',
   firstAfterSecs: 60,
   everySecs: (config) => config.auditRetentionIntervalSecs,
 
-  async run(context) {
+  run(context) {
     const days = deadPodDays(context.config)
-    let pass: Pass = { outcome: 'done', rows: 0, batches: 0 }
-    for (const step of [deletePods, deleteInstances, deleteUnattributed]) {
-      const { outcome, rows, batches } = await step(context, days)
-      const isOver = outcome === 'skipped' || outcome === 'aborted'
-      pass = {
-        outcome: isOver || pass.outcome === 'done' ? outcome : pass.outcome,
-        rows: pass.rows + rows,
-        batches: pass.batches + batches,
-      }
-      if (isOver) break
-    }
-    return pass
+    const steps = [deletePods, deleteInstances, deleteUnattributed]
+    return inSequence(steps.map((step) => () => step(context, days)))
   },
 
   async count({ config, db }) {
     const maxRows = MAX_BATCHES * config.auditRetentionBatchSize
     const [row] = await db.job(
       (sql) => sql<{ rows: number }[]>`
-  select count(*)::int as rows from (select from pod p where ${isExpired(sql, deadPodDays(config))} limit ${maxRows}) p`,
+  select count(*)::int as rows from (select from pod p where ${isExpired(sql, deadPodDays(config))}
+                                     limit ${maxRows}) p`,
     )
-    return row!.rows + (await countUnused({ db }, deadPodDays(config)))
+    return row!.rows + (await countInstances({ db }, deadPodDays(config)))
   },
 }

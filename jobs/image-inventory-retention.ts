@@ -1,5 +1,5 @@
 import type { Sql } from '../lib/db/index.ts'
-import { type Batch, inRestedBatches, type Job, type JobContext } from './job.ts'
+import { type Batch, inRestedBatchesOf, type Job, type JobContext } from './job.ts'
 import { held } from './locks.ts'
 
 const MAX_BATCHES = 200
@@ -7,27 +7,27 @@ const MAX_BATCHES = 200
 const isBefore = (sql: Sql, time: ReturnType<Sql>, { config }: Pick<JobContext, 'config'>) => sql`
     ${time} < now() at time zone 'utc' - make_interval(days => ${config.imageInventoryRetentionDays})`
 
-/** Of a container `w`: its age has expired, and it does not run (interop-core D17 and 9.4). */
+/** Whether a container `w` is expired and does not run. */
 const isExpired = (sql: Sql, context: Pick<JobContext, 'config'>) => sql`
     ${isBefore(sql, sql`w.last_seen`, context)}
     and (w.ref_seen_at is null or ${isBefore(sql, sql`w.ref_seen_at`, context)})
     and not is_running(w, ${context.config.imageRunningWindowSecs})`
 
-/** One batch: deletes from `table` what `doomed` selects the places of, under its lock and limit. */
+/** Deletes one batch of `table`: the rows whose ctid `deletable` selects. */
 async function remove(
   { config, db }: JobContext,
   table: string,
-  doomed: (sql: Sql) => ReturnType<Sql>,
+  deletable: (sql: Sql) => ReturnType<Sql>,
 ): Promise<Batch> {
   const max = config.imageInventoryBatchSize
   const [batch] = await db.job(
     (sql) => sql<{ is_held: boolean; rows: number }[]>`
   with ${held(sql, 'image-inventory-retention')},
-  doomed as materialized (
-    ${doomed(sql)}
+  deletable as materialized (
+    ${deletable(sql)}
     limit ${max}
     for update skip locked),
-  removed as (delete from ${sql(table)} t using doomed d where t.ctid = d.place returning 1)
+  removed as (delete from ${sql(table)} t using deletable d where t.ctid = d.place returning 1)
   select h.is_held, (select count(*)::int from removed) as rows from held h`,
   )
   return { isHeld: batch!.is_held, rows: batch!.rows, isLast: batch!.rows < max }
@@ -57,22 +57,15 @@ const removeImages = (context: JobContext): Promise<Batch> =>
   )
 
 /**
- * Forgets containers that were not reported for the window of days and do not run, then images that no container has had for as long
- * (interop-core 7.5, 9.5 and D17). A row that is being written at that moment is passed over: it is in use.
+ * Deletes containers that were not reported for the retention days and do not run, then images that no container has
+ * had for as long (docs/contract.md#retention). Rows locked by another session are skipped: they are in use.
  */
 export const imageInventoryRetention: Job = {
   name: 'image-inventory-retention',
   everySecs: (config) => (config.imageInventoryRetentionDays === 0 ? null : config.imageInventoryIntervalSecs),
 
-  run(context) {
-    let removeSome = removeContainers
-    return inRestedBatches(context.signal, MAX_BATCHES, async () => {
-      const batch = await removeSome(context)
-      if (removeSome === removeImages || !batch.isHeld || !batch.isLast) return batch
-      removeSome = removeImages
-      return { ...batch, isLast: false }
-    })
-  },
+  run: (context) =>
+    inRestedBatchesOf(context.signal, MAX_BATCHES, [() => removeContainers(context), () => removeImages(context)]),
 
   async count(context) {
     const [row] = await context.db.job(
@@ -80,7 +73,8 @@ export const imageInventoryRetention: Job = {
   select (select count(*)::int from workload_container w where ${isExpired(sql, context)})
        + (select count(*)::int from image m
           where ${isBefore(sql, sql`m.last_seen`, context)}
-            and not exists (select from workload_container w where w.image_digest = m.digest and not (${isExpired(sql, context)}))) as rows`,
+            and not exists (select from workload_container w where w.image_digest = m.digest
+                            and not (${isExpired(sql, context)}))) as rows`,
     )
     return row!.rows
   },

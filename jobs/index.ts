@@ -13,7 +13,7 @@ import { supplyChainRefresh } from './supply-chain-refresh.ts'
 import { trafficRetention } from './traffic-retention.ts'
 import { versionCheck } from './version-check.ts'
 
-/** Every job. Those of one chain run one after the other, in this order; chains run beside each other. */
+/** Jobs of a chain run one after the other, in this order; chains run concurrently. */
 export const chains: readonly (readonly Job[])[] = [
   [lateResolve, staleSweep],
   [auditRetention, deadPodRetention],

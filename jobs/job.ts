@@ -1,59 +1,58 @@
-/** What a job is, and the loop that each of them runs. */
+/** A background job, and the loops that jobs run. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../lib/config.ts'
 import type { Database } from '../lib/db/index.ts'
 import type { Log } from '../lib/observability/log.ts'
 import type { JobName } from './locks.ts'
 
-/** Share of the interval by which a pass may come early or late, so that replicas do not come all at once. */
+/** A pass may come early or late by this share of its interval, so that replicas do not run all at once. */
 export const JITTER = 0.1
 
 export interface JobContext {
   readonly config: Config
-  /** Jobs use the gate `job` only. */
+  /** Jobs use only the gate `job`. */
   readonly db: Database
   readonly log: Log
-  /** Looked at between batches. */
+  /** Checked between batches. */
   readonly signal: AbortSignal
 }
 
 export interface Job {
   readonly name: JobName
-  /** Seconds between the end of a pass and the next; null: turned off. */
+  /** Seconds between the end of a pass and the next; null turns the job off. */
   everySecs(config: Config): number | null
-  /** Seconds from the start of a process to its first pass; without it, a job sleeps its interval first. */
+  /** Seconds from the start of a process to its first pass; by default one interval. */
   readonly firstAfterSecs?: number
   run(context: JobContext): Promise<Pass>
-  /** How many rows a pass would change now; changes none and takes no lock. */
+  /** Returns how many rows a pass would change now. Changes nothing and takes no lock. */
   count(context: JobContext): Promise<number>
 }
 
 /**
- * `done`: nothing was left. `capped`: the bound of a pass was reached, the rest is for the next.
- * `skipped`: another process is at it, and does what is left. `aborted`: told to stop, what was done stays done.
- * `held up`: somebody had a lock on a table or row for too long; what was done stays done, the rest is for the next.
- * `failed`: for a reason outside the service, which is nothing to report; the next pass is at its usual time.
+ * `done`: nothing is left. `capped`: the limit of a pass was reached, the next pass does the rest.
+ * `skipped`: another process runs the job. `aborted`: the process stops; completed batches stay.
+ * `held up`: another session held a lock for too long; completed batches stay, the next pass does the rest.
+ * `failed`: for a reason outside the service, which is not reported; the next pass comes at its usual time.
  */
-export type Outcome = 'done' | 'capped' | 'skipped' | 'aborted' | 'held up' | 'failed'
+export type PassOutcome = 'done' | 'capped' | 'skipped' | 'aborted' | 'held up' | 'failed'
 
 export interface Pass {
-  readonly outcome: Outcome
+  readonly outcome: PassOutcome
   /** Rows changed. */
   readonly rows: number
   readonly batches: number
 }
 
-/** What one statement did. */
+/** The result of one statement. */
 export interface Batch {
-  /** Whether it got the lock; without it nothing was done. */
+  /** False if another process holds the lock of the job; then nothing was done. */
   readonly isHeld: boolean
   readonly rows: number
   readonly isLast: boolean
 }
 
 /**
- * Runs batch after batch until one says it was the last, at most `maxBatches` of them. `rest`: how long to wait after each, in
- * times of what it took.
+ * Runs batches until one is the last, at most `maxBatches`. After each it waits `rest` times the batch's own duration.
  */
 export async function inBatches(
   signal: AbortSignal,
@@ -75,8 +74,42 @@ export async function inBatches(
 }
 
 /**
- * The same for what deletes: after each batch a rest of three times what it took. A statement that deletes keeps a core busy, and
- * with a quarter of one gone a machine of two loses an eighth of its ingest.
+ * `inBatches` for deletions: waits three times as long as each batch took. A deletion keeps one core busy; at a quarter
+ * of one core, a machine with two cores loses an eighth of its ingest capacity.
  */
 export const inRestedBatches = (signal: AbortSignal, maxBatches: number, next: () => Promise<Batch>): Promise<Pass> =>
   inBatches(signal, maxBatches, next, 3)
+
+/** `inRestedBatches` over several kinds of rows: begins the next kind after the last batch of the one before. */
+export function inRestedBatchesOf(
+  signal: AbortSignal,
+  maxBatches: number,
+  kinds: readonly (() => Promise<Batch>)[],
+): Promise<Pass> {
+  let kind = 0
+  return inRestedBatches(signal, maxBatches, async () => {
+    const batch = await kinds[kind]!()
+    if (!batch.isHeld || !batch.isLast || kind === kinds.length - 1) return batch
+    kind++
+    return { ...batch, isLast: false }
+  })
+}
+
+export const NOTHING: Pass = { outcome: 'done', rows: 0, batches: 0 }
+
+export const isStopped = ({ outcome }: Pass): boolean => outcome === 'skipped' || outcome === 'aborted'
+
+/** Runs steps in order, up to one that is skipped or aborted. The outcome is `done` only if each one is. */
+export async function inSequence(steps: readonly (() => Promise<Pass>)[]): Promise<Pass> {
+  let pass = NOTHING
+  for (const step of steps) {
+    const next = await step()
+    pass = {
+      outcome: next.outcome === 'done' ? pass.outcome : next.outcome,
+      rows: pass.rows + next.rows,
+      batches: pass.batches + next.batches,
+    }
+    if (isStopped(next)) break
+  }
+  return pass
+}

@@ -2,16 +2,16 @@ import type { Sql } from '../lib/db/index.ts'
 import { inBatches, type Job } from './job.ts'
 import { held } from './locks.ts'
 
-/** Flows without a peer that a pass tries, the oldest first (interop-core 7.1). */
+/** Flows without a peer that a pass tries to resolve, the oldest first. */
 const MAX_TRIED = 20_000
-/** Of these, in one statement. */
+/** Limit of one statement. */
 const MAX_TRIED_AT_ONCE = 1_000
-/** Rows that one statement reads, whether or not they have a peer. */
+/** Rows that one statement reads, with or without a peer. */
 const MAX_READ_AT_ONCE = 5_000
-/** Ten million rows read. */
+/** Ten million rows. */
 const MAX_BATCHES = 2_000
 
-/** Where a pass has got to: every flow up to this one has been looked at. No time: it begins at the start of the window. */
+/** The last flow examined; a null time stands for the start of the window. */
 interface Cursor {
   time: string | null
   uuid: string
@@ -19,14 +19,18 @@ interface Cursor {
 
 const START: Cursor = { time: null, uuid: '' }
 
-// One bound and not two: of two, an index scan begins at the earlier.
+// A single bound: given two, an index scan starts at the earlier one.
 const isAfter = (sql: Sql, after: Cursor, windowSecs: number) => sql`
     (t.time_stamp, t.uuid)
-      > (coalesce(${after.time}::text::timestamp, now() at time zone 'utc' - make_interval(secs => ${windowSecs})), ${after.uuid})`
+      > (coalesce(${after.time}::text::timestamp, now() at time zone 'utc' - make_interval(secs => ${windowSecs})),
+         ${after.uuid})`
 
 const isOpen = (sql: Sql) => sql`t.peer_kind is null and t.traffic_in_out_ip is not null`
 
-/** The peers of those that have one by now, as at ingest: a pod before a service, by the flow's own time (interop-core 2.2). */
+/**
+ * The peers known by now, resolved as at ingest: a pod before a service, at the time of the flow
+ * (docs/contract.md#attribution).
+ */
 const peers = (sql: Sql) => sql`
     select c.place,
            case when p.pod_name is null then 'service' when p.host_network then 'node' else 'pod' end as kind,
@@ -35,17 +39,18 @@ const peers = (sql: Sql) => sql`
            case when p.pod_name is null then s.svc_uid else p.pod_uid end as uid,
            p.workload_kind, p.workload_name
     from candidate c
-    left join lateral pod_holding(c.traffic_in_out_ip, c.time_stamp) p on true
+    left join lateral pod_at_address(c.traffic_in_out_ip, c.time_stamp) p on true
     left join service s on p.pod_name is null and s.svc_ip = c.traffic_in_out_ip
     where p.pod_name is not null or s.svc_ip is not null`
 
 /**
- * Looks again for the peers of young flows that had none when they came in (interop-core 7.1). A stamped flow is never changed.
+ * Resolves the peers of recent flows that had none at ingest (docs/contract.md#attribution). A resolved flow is never
+ * changed.
  *
- * Two habits keep a statement short whatever the planner believes about the table. Rows are read by time under a limit and
- * only then asked for a peer: by the share of flows without one, of which it may have stale numbers, it would rather read
- * and sort the whole window each time. And rows are updated by their place, not by key; one that has moved since is left to
- * the next pass.
+ * Two measures keep a statement short whatever the planner estimates. Rows are read by time under a limit before they
+ * are filtered: by the share of flows without a peer, of which statistics may be outdated, the planner would rather
+ * read and sort the whole window each time. Rows are updated by ctid, not by key; a row that moved is left to the next
+ * pass.
  */
 export const lateResolve: Job = {
   name: 'late-resolve',
@@ -73,7 +78,8 @@ export const lateResolve: Job = {
   stamped as (
     update traffic t
     set peer_kind = r.kind, peer_namespace = r.namespace, peer_name = r.name, peer_uid = r.uid,
-        peer_workload_kind = r.workload_kind, peer_workload_name = r.workload_name, peer_resolved_at = now() at time zone 'utc'
+        peer_workload_kind = r.workload_kind, peer_workload_name = r.workload_name,
+        peer_resolved_at = now() at time zone 'utc'
     from (${peers(sql)}) r
     where t.ctid = r.place and t.peer_kind is null
     returning t.uuid)
@@ -82,9 +88,9 @@ export const lateResolve: Job = {
          (select count(*)::int from stamped)   as rows,
          coalesce(c.time_stamp, t.time_stamp)::text as time, coalesce(c.uuid, t.uuid) as uuid
   from held h
-  left join lateral ( -- the last candidate, where there were as many as may be
+  left join lateral ( -- the last candidate of a full batch
     select c.time_stamp, c.uuid from candidate c order by c.time_stamp, c.uuid offset ${maxTried - 1} limit 1) c on true
-  left join lateral ( -- else the last row read, likewise; else the window is at its end
+  left join lateral ( -- else the last row of a full read; else the window is at its end
     select t.time_stamp, t.uuid from traffic t
     where c.uuid is null and h.is_held and ${isAfter(sql, after, windowSecs)}
     order by t.time_stamp, t.uuid offset ${MAX_READ_AT_ONCE - 1} limit 1) t on true`,

@@ -1,9 +1,9 @@
 import type { Sql } from '../lib/db/index.ts'
 
-/** First key of every lock of a job. The two-key space is shared with the migrations, which lock under another one. */
+/** First key of every job lock. Migrations use another one in the same two-key space. */
 const LOCK_SPACE = 0x6a6f_6273
 
-/** Second key. A number stays with its job for ever: processes of two releases must agree on it. */
+/** Second key. Never changes: processes of two releases must agree on it. */
 export const JOB_LOCKS = {
   'late-resolve': 1,
   'stale-sweep': 2,
@@ -23,9 +23,10 @@ export const JOB_LOCKS = {
 export type JobName = keyof typeof JOB_LOCKS
 
 /**
- * The first part of a batch's statement: `held (is_held)`, one row. The lock goes with the statement, so none can leak and a
- * transaction pooler is no obstacle. Everything the batch reads hangs on `(select is_held from held)`. A function that writes is strict and has
- * null for its first argument without the lock: a condition beside the call would be looked at only after it.
+ * The first CTE of a batch's statement: `held (is_held)`, one row. The lock ends with the statement, so it cannot leak
+ * and works through a transaction pooler. Everything that the batch reads depends on `(select is_held from held)`.
+ * Functions that write are strict and get a null first argument without the lock: PostgreSQL would evaluate a condition
+ * beside the call only after the call.
  */
 export const held = (sql: Sql, job: JobName) => sql`
   held as materialized (select pg_try_advisory_xact_lock(${LOCK_SPACE}::int, ${JOB_LOCKS[job]}::int) as is_held)`

@@ -1,26 +1,26 @@
-/** One pass of one job, and the table `job_run` that remembers it for every process. */
+/** Runs one pass of one job; `job_run` records it for every process. */
 import { type Database, DatabaseBusy } from '../lib/db/index.ts'
 import type { Job, JobContext, Pass } from './job.ts'
 import type { JobName } from './locks.ts'
 
 export interface Report extends Pass {
   readonly durationMs: number
-  /** Unix time in seconds, by the clock of the database; null when the pass did not go to its end. */
+  /** Unix time in seconds by the database's clock; null if the pass did not complete. */
   readonly finishedAt: number | null
 }
 
-/** The last pass that went to its end, in whichever process. */
+/** The last completed pass, in any process. */
 export interface LastPass {
   readonly finishedAt: number
-  /** Seconds since, by the clock of the database. */
+  /** Seconds since, by the database's clock. */
   readonly agoSecs: number
   readonly durationMs: number
 }
 
-/** SQLSTATE of lock_not_available and deadlock_detected. */
+/** SQLSTATE lock_not_available and deadlock_detected. */
 const LOCKS = ['55P03', '40P01']
 
-/** Runs the job, and records the pass if it went to its end. Rejects as the job does, but for a lock that was not to be had. */
+/** Runs the job and records the pass if it completed. Rejects as the job does, except for lock timeouts. */
 export async function runPass(job: Job, context: JobContext): Promise<Report> {
   const startedAt = performance.now()
   const pass = await job.run(context).catch((error) => heldUp(error, job, context))
@@ -35,7 +35,7 @@ export async function runPass(job: Job, context: JobContext): Promise<Report> {
 
 function heldUp(error: unknown, { name }: Job, { log }: JobContext): Pass {
   if (!(error instanceof DatabaseBusy && LOCKS.includes(error.code))) throw error
-  log.warn({ job: name, err: error }, 'a lock of somebody else held the job up: the next pass does the rest')
+  log.warn({ job: name, err: error }, 'another session held a lock for too long: the next pass does the rest')
   return { outcome: 'held up', rows: 0, batches: 0 }
 }
 
@@ -53,7 +53,7 @@ async function record(db: Database, job: JobName, rows: number, durationMs: numb
   return row!.finished_at
 }
 
-/** Null when the job never went to its end on this database. */
+/** Null if the job never completed on this database. */
 export async function lastPass(db: Database, job: JobName): Promise<LastPass | null> {
   const [row] = await db.job(
     (sql) => sql<LastPass[]>`

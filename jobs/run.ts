@@ -1,4 +1,6 @@
-/** One pass of one job, then the end: `node dist/jobs/run.js <name> [--dry-run]`, exit code 0 or 1. Intervals are ignored. */
+/**
+ * Runs one pass of one job and exits with 0 or 1: `node dist/jobs/run.js <name> [--dry-run]`. Intervals are ignored.
+ */
 import type { Logger } from 'pino'
 import { withDatabase } from '../lib/app/with-database.ts'
 import { type Config, loadConfig } from '../lib/config.ts'
@@ -14,10 +16,10 @@ import { runPass } from './pass.ts'
 
 const SCHEMA_ANSWER_MS = 15_000
 const END_DATABASE_MS = 2_000
-/** One for each gate, of which those of jobs and probes are used; none is opened before it is. */
+/** One per gate; only those of jobs and probes are used, and connections open on first use. */
 const POOL_MAX = 4
 
-/** The job asked for and whether to count only, or what is wrong with the arguments. */
+/** The requested job and whether to count only, or an error text for wrong arguments. */
 function readArguments(args: readonly string[]): { job: Job; isDryRun: boolean } | string {
   const names = args.filter((arg) => arg !== '--dry-run')
   const job = jobs.find(({ name }) => name === names[0])
@@ -34,7 +36,7 @@ async function run(job: Job, isDryRun: boolean, config: Config, log: Logger): Pr
   }
   const signals = watchStopSignals((signal) => log.info({ signal }, 'stopping after this batch'))
   return withDatabase(config, log, signals, async (connection) => {
-    // The embedded database is ours alone, and so brought up to date like the server does.
+    // No other process migrates the embedded database.
     if (config.database === null && config.migrateOnStart)
       await signals.race(migrate({ connection, log, ...migrationSettings(config) }))
     const db = openDatabase({

@@ -1,28 +1,31 @@
 import type { Sql } from '../lib/db/index.ts'
-import { type Batch, inRestedBatches, type Job, type JobContext } from './job.ts'
+import { type Batch, inRestedBatchesOf, type Job, type JobContext } from './job.ts'
 import { held } from './locks.ts'
 
 const FIRST_AFTER_SECS = 165
-/** Over both tables together. */
+/** For both tables together. */
 const MAX_BATCHES = 200
-/** Containers that one statement looks at; those of a pass are four million. */
-const LOOKED_AT = 20_000
+/** Containers that one statement reads; four million per pass. */
+const READ_AT_ONCE = 20_000
 
 type Needs = Pick<JobContext, 'config' | 'db'>
-/** Deletes some rows; each call goes on where the last one ended. */
+/** Deletes one batch; each call continues where the last one ended. */
 type Deletion = () => Promise<Batch>
 
 const cutoff = (sql: Sql, { config }: Pick<Needs, 'config'>) => sql`
     (now() at time zone 'utc' - make_interval(days => ${config.runtimeInventoryRetentionDays}))`
 
-/** Of an executable `e`. The day is what the index has: of the first day that is kept some rows may be old, and all are looked at. */
+/**
+ * Whether an executable `e` was not seen within the retention. The index has the day only; rows of the first retained
+ * day are compared by time.
+ */
 const isUnseen = (sql: Sql, context: Pick<Needs, 'config'>) => sql`
     (e.last_seen_day <= ${cutoff(sql, context)}::date and e.last_seen < ${cutoff(sql, context)})`
 
-/** Of a container `c`. */
+/** Whether a container `c` sent no heartbeat within the retention. */
 const isSilent = (sql: Sql, context: Pick<Needs, 'config'>) => sql`c.last_heartbeat < ${cutoff(sql, context)}`
 
-/** Files, the oldest first by their day. Those that are passed over do not count: behind a batch of them there may be more. */
+/** Deletes files, the oldest first by day. Locked rows are skipped and not counted: there may be more behind them. */
 function executables(context: Needs): Deletion {
   const { config, db } = context
   const batchRows = config.imageInventoryBatchSize
@@ -52,8 +55,9 @@ function executables(context: Needs): Deletion {
 }
 
 /**
- * Containers. No index has their time, so all are looked at, in the order of their ids. Of a limit that it does not know the planner expects a
- * tenth of the table, for which it reads the index and sorts nothing, whatever it believes of the rows.
+ * Deletes containers. No index has the time of their heartbeat, so all are read in the order of their ids. The limit
+ * comes from a subquery: for an unknown limit the planner expects a tenth of the table, reads the index and sorts
+ * nothing, whatever it estimates of the rows.
  */
 function heartbeats(context: Needs): Deletion {
   const { config, db } = context
@@ -68,9 +72,10 @@ function heartbeats(context: Needs): Deletion {
     from runtime_coverage c
     where c.container_id > (select ${after}::text collate "C" from held where is_held)
     order by c.container_id
-    limit (select ${LOOKED_AT}::bigint)),
+    limit (select ${READ_AT_ONCE}::bigint)),
   silent as materialized (
-    select c.place, c.container_id from looked_at c where ${isSilent(sql, context)} order by c.container_id limit ${batchRows}),
+    select c.place, c.container_id from looked_at c where ${isSilent(sql, context)} order by c.container_id
+           limit ${batchRows}),
   locked as materialized (
     select c.ctid as place
     from runtime_coverage c
@@ -80,7 +85,8 @@ function heartbeats(context: Needs): Deletion {
     delete from runtime_coverage c where c.ctid = any (array(select l.place from locked l)) returning 1)
   select h.is_held, (select count(*)::int from deleted) as rows,
          coalesce((select s.container_id from silent s order by s.container_id offset ${batchRows - 1} limit 1),
-                  (select c.container_id from looked_at c order by c.container_id offset ${LOOKED_AT - 1} limit 1)) as last
+                  (select c.container_id from looked_at c order by c.container_id offset ${READ_AT_ONCE - 1}
+                   limit 1)) as last
   from held h`,
     )
     const { is_held, rows, last } = batch!
@@ -90,24 +96,16 @@ function heartbeats(context: Needs): Deletion {
 }
 
 /**
- * Forgets files that nobody saw run, and containers that sent no heartbeat, for the window of days (interop-profiling 2.7). A row that is being
- * written at that moment is passed over, and one that was written since it was found stays.
+ * Deletes files that nobody saw run, and containers without a heartbeat, for the retention days
+ * (docs/contract.md#retention). Rows locked by another session are skipped, and rows written since they were found
+ * stay.
  */
 export const runtimeRetention: Job = {
   name: 'runtime-retention',
   firstAfterSecs: FIRST_AFTER_SECS,
   everySecs: (config) => (config.runtimeInventoryRetentionDays === 0 ? null : config.runtimeInventoryIntervalSecs),
 
-  run(context) {
-    const rest = [heartbeats(context)]
-    let deleteSome = executables(context)
-    return inRestedBatches(context.signal, MAX_BATCHES, async () => {
-      const batch = await deleteSome()
-      const next = batch.isHeld && batch.isLast ? rest.shift() : undefined
-      deleteSome = next ?? deleteSome
-      return next === undefined ? batch : { ...batch, isLast: false }
-    })
-  },
+  run: (context) => inRestedBatchesOf(context.signal, MAX_BATCHES, [executables(context), heartbeats(context)]),
 
   async count(context) {
     const [row] = await context.db.job(

@@ -1,6 +1,7 @@
 /**
- * The jobs inside the server (`JOBS=in-process`). No replica leads: each wakes a little before or after a job is due and asks the
- * database when it last ran to its end anywhere. Who comes first runs it, the others sleep for what remains.
+ * Runs the jobs inside the server (`JOBS=in-process`). There is no leader: each replica wakes a little before or after
+ * a job is due and reads from the database when it last completed anywhere. The first replica runs the job, the others
+ * sleep for the remaining time.
  */
 import { Cron } from 'croner'
 import type { Metrics } from '../lib/observability/metrics.ts'
@@ -12,39 +13,39 @@ const MIN_SLEEP_MS = 1_000
 
 export interface ScheduleOptions extends Omit<JobContext, 'signal'> {
   readonly metrics: Metrics
-  /** From 0 to 1. */
+  /** Returns numbers from 0 to 1. */
   readonly random?: () => number
 }
 
 export interface Schedule {
-  /** Names of the jobs that are not turned off. */
+  /** Names of the enabled jobs. */
   readonly jobs: readonly string[]
-  /** Starts no further batch and waits up to `maxMs` for those that run. Never rejects. */
+  /** Starts no further batch and waits up to `maxMs` for running ones. Never rejects. */
   stop(maxMs: number): Promise<void>
 }
 
-/** Starts the chains. Every chain sleeps first; its jobs run one after the other, and one that fails keeps none from running. */
+/** Starts the chains. Each sleeps first, then runs its jobs one after the other, whether or not one fails. */
 export function startSchedule(chains: readonly (readonly Job[])[], options: ScheduleOptions): Schedule {
   const { config, db, log, metrics, random = Math.random } = options
   const abort = new AbortController()
   const context: JobContext = { config, db, log, signal: abort.signal }
   const awake = new Set<Promise<void>>()
 
-  /** Sets the one timer of a chain. It is set again only when the chain has run, so a chain never overtakes itself. */
+  /** Sets the timer of a chain. Only the end of a run sets it again, so a chain never runs twice at once. */
   function sleep(chain: readonly Job[], secs: number, jitterSecs: number): void {
     if (abort.signal.aborted) return
     const ms = Math.max(MIN_SLEEP_MS, 1000 * (secs + (2 * random() - 1) * jitterSecs))
-    // The library counts whole seconds, and never fires for a time that is over.
+    // croner counts whole seconds and never fires for a time in the past.
     const at = new Date(Math.ceil((Date.now() + ms) / 1000) * 1000)
     const wake = () => {
-      const turn = run(chain).finally(() => awake.delete(turn))
-      awake.add(turn)
+      const running = run(chain).finally(() => awake.delete(running))
+      awake.add(running)
     }
-    const onFault = (err: unknown) => log.error({ err }, 'a timer of jobs failed')
-    new Cron(at, { timezone: 'UTC', protect: true, unref: true, allowPast: true, catch: onFault }, wake)
+    const onError = (err: unknown) => log.error({ err }, 'a timer of jobs failed')
+    new Cron(at, { timezone: 'UTC', protect: true, unref: true, allowPast: true, catch: onError }, wake)
   }
 
-  /** Never rejects. A chain that wakes after the end does nothing. */
+  /** Never rejects. Does nothing after `stop`. */
   async function run(chain: readonly Job[]): Promise<void> {
     let nextSecs = Number.POSITIVE_INFINITY
     let jitterSecs = 0
@@ -59,15 +60,15 @@ export function startSchedule(chains: readonly (readonly Job[])[], options: Sche
     sleep(chain, nextSecs, jitterSecs)
   }
 
-  /** Seconds until the job is to be looked at again. Never rejects. */
+  /** Returns the seconds until the job has to be checked again. Never rejects. */
   async function runIfDue(job: Job, everySecs: number): Promise<number> {
     try {
       const last = await lastPass(db, job.name)
-      if (last !== null) show(job, last.finishedAt, last.durationMs)
+      if (last !== null) setGauges(job, last.finishedAt, last.durationMs)
       const ranAgoSecs = Math.max(0, last?.agoSecs ?? everySecs)
       if (ranAgoSecs < everySecs * (1 - JITTER)) return everySecs - ranAgoSecs
       const report = await runPass(job, context)
-      if (report.finishedAt !== null) show(job, report.finishedAt, report.durationMs)
+      if (report.finishedAt !== null) setGauges(job, report.finishedAt, report.durationMs)
       metrics.jobPasses.inc({ job: job.name, outcome: report.outcome })
       metrics.jobRows.inc({ job: job.name }, report.rows)
       // Most passes find nothing to do.
@@ -79,7 +80,7 @@ export function startSchedule(chains: readonly (readonly Job[])[], options: Sche
     return everySecs
   }
 
-  function show(job: Job, finishedAt: number, durationMs: number): void {
+  function setGauges(job: Job, finishedAt: number, durationMs: number): void {
     metrics.jobLastSuccess.set({ job: job.name }, finishedAt)
     metrics.jobDuration.set({ job: job.name }, durationMs / 1000)
   }

@@ -4,15 +4,15 @@ import { held } from './locks.ts'
 
 const BATCH_ROWS = 1_000
 const MAX_BATCHES = 200
-/** Nodes named in the warning. */
-const MAX_NODES_SHOWN = 20
+/** Nodes listed in the warning. */
+const MAX_NODES_LISTED = 20
 
 const isStale = (sql: Sql, windowSecs: number) => sql`
     not p.is_dead and p.time_stamp < now() at time zone 'utc' - make_interval(secs => ${windowSecs})`
 
 /**
- * Marks pods dead that their agent has stopped posting, and says of which nodes (interop-core 7.1). A row that somebody is
- * writing at this moment is passed over: most likely it is being posted again, and if not, it is found by the next pass.
+ * Marks pods dead that their agent has stopped posting, and logs the nodes they ran on (docs/contract.md#pods). Rows
+ * locked by another session are skipped: most likely the pod is being posted, and if not, the next pass finds it.
  */
 export const staleSweep: Job = {
   name: 'stale-sweep',
@@ -36,7 +36,8 @@ export const staleSweep: Job = {
     limit ${BATCH_ROWS}
     for no key update skip locked),
   swept as (
-    update pod p set is_dead = true, swept_at = now() at time zone 'utc' from stale s where p.ctid = s.place returning p.node_name)
+    update pod p set is_dead = true, swept_at = now() at time zone 'utc' from stale s
+      where p.ctid = s.place returning p.node_name)
   select h.is_held, (select count(*)::int from stale) as found, (select max(pod_name) from stale) as last,
          (select coalesce(json_agg(json_build_array(n.node_name, n.pods)), '[]')
           from (select node_name, count(*) as pods from swept group by node_name) n) as nodes
@@ -48,7 +49,7 @@ export const staleSweep: Job = {
         return { isHeld: is_held, rows: nodes.reduce((sum, [, pods]) => sum + pods, 0), isLast: found < BATCH_ROWS }
       })
     } finally {
-      // Also of a pass that ended early: what is dead now, nobody finds again.
+      // Also logged if the pass ends early: no later pass finds pods that are dead already.
       if (podsByNode.size > 0) {
         const pods = [...podsByNode.values()].reduce((sum, count) => sum + count)
         const fields = {
@@ -73,10 +74,10 @@ export const staleSweep: Job = {
   },
 }
 
-/** `node-b=7, node-a=2, +3 more`: at most 20 nodes, those of equal count by name. */
+/** `node-b=7, node-a=2, +3 more`: at most 20 nodes, nodes with equal counts by name. */
 export function largestFirst(podsByNode: ReadonlyMap<string, number>): string {
   const sorted = [...podsByNode].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1))
-  const shown = sorted.slice(0, MAX_NODES_SHOWN).map(([node, pods]) => `${node}=${pods}`)
-  if (sorted.length > MAX_NODES_SHOWN) shown.push(`+${sorted.length - MAX_NODES_SHOWN} more`)
-  return shown.join(', ')
+  const listed = sorted.slice(0, MAX_NODES_LISTED).map(([node, pods]) => `${node}=${pods}`)
+  if (sorted.length > MAX_NODES_LISTED) listed.push(`+${sorted.length - MAX_NODES_LISTED} more`)
+  return listed.join(', ')
 }

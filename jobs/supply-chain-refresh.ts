@@ -1,25 +1,28 @@
-import type { Job, JobContext, Outcome, Pass } from './job.ts'
-import { forgetAliases } from './supply-chain/aliases.ts'
-import { countChanged } from './supply-chain/counts.ts'
+import { isStopped, type Job, type JobContext, NOTHING, type Pass, type PassOutcome } from './job.ts'
 import { countDeletions, deletePayloads, expireSets } from './supply-chain/deletions.ts'
-import { foldFacts } from './supply-chain/facts.ts'
-import { countChangedImages, findChangedImages } from './supply-chain/images.ts'
-import { nameFindings } from './supply-chain/names.ts'
 import { countStaleLinks, relinkAll } from './supply-chain/relink.ts'
+import {
+  countChanged,
+  countChangedImages,
+  expireAliases,
+  findChangedImages,
+  nameFindings,
+  refreshFacts,
+} from './supply-chain/steps.ts'
 
 const FIRST_AFTER_SECS = 45
 
 type Step = (context: JobContext) => Promise<Pass>
 
-/** Those that bring the summary up to date, in this order, and those that delete. */
-const REFRESH: readonly Step[] = [relinkAll, nameFindings, findChangedImages, foldFacts, countChanged]
-const DELETE: readonly Step[] = [expireSets, deletePayloads, forgetAliases]
+/** The steps that update the summary, in this order, and those that delete. */
+const REFRESH: readonly Step[] = [relinkAll, nameFindings, findChangedImages, refreshFacts, countChanged]
+const DELETE: readonly Step[] = [expireSets, deletePayloads, expireAliases]
 
 /**
- * Links payloads to the images that run, names findings by the aliases that are known, brings the summary of vulnerabilities up to date, and deletes what is no longer needed
- * (interop-supply-chain 3.5, 5 to 7). What is the same as at the last pass is compared and not read again: the cost is that of what
- * has changed, be it a payload, its header alone or pods alone. Ingest never waits for it, but for the moment in which links are
- * written. A step that fails keeps none of the others from being done.
+ * Links payloads to the images that run, names findings by the known aliases, updates the summary of vulnerabilities,
+ * and deletes unused payloads (docs/contract.md#findings, docs/contract.md#retention). Unchanged payloads are compared
+ * but not read again: the cost depends on what has changed, be it a payload, its header or only pods. Ingest waits for
+ * it only while links are written. A step that fails does not keep the others from running.
  */
 export const supplyChainRefresh: Job = {
   name: 'supply-chain-refresh',
@@ -28,15 +31,15 @@ export const supplyChainRefresh: Job = {
 
   async run(context) {
     const refreshed = await inTurn(REFRESH, context)
-    if (refreshed.faults.length === 0 && refreshed.pass.outcome === 'done') await noteRefresh(context)
-    if (refreshed.pass.outcome === 'skipped' || refreshed.pass.outcome === 'aborted') return refreshed.pass
+    if (refreshed.errors.length === 0 && refreshed.pass.outcome === 'done') await noteRefresh(context)
+    if (isStopped(refreshed.pass)) return refreshed.pass
     const deleted = await inTurn(DELETE, context)
-    const [fault] = [...refreshed.faults, ...deleted.faults]
-    if (fault !== undefined) throw fault
+    const [error] = [...refreshed.errors, ...deleted.errors]
+    if (error !== undefined) throw error
     return joined(refreshed.pass, deleted.pass)
   },
 
-  /** Payloads to be linked anew, images to be looked at, and rows to be deleted. */
+  /** Payloads to relink, images to examine, and rows to delete. */
   async count(context) {
     const { config, db } = context
     const links = await countStaleLinks(db)
@@ -47,26 +50,26 @@ export const supplyChainRefresh: Job = {
 
 interface Steps {
   readonly pass: Pass
-  readonly faults: readonly unknown[]
+  readonly errors: readonly unknown[]
 }
 
-/** One step after the other, up to one that another process is at, or that was told to stop. */
+/** Runs the steps in order, up to one that is skipped or aborted. */
 async function inTurn(steps: readonly Step[], context: JobContext): Promise<Steps> {
-  const faults: unknown[] = []
-  let pass: Pass = { outcome: 'done', rows: 0, batches: 0 }
+  const errors: unknown[] = []
+  let pass = NOTHING
   for (const step of steps) {
     try {
       pass = joined(pass, await step(context))
     } catch (error) {
       context.log.error({ job: supplyChainRefresh.name, step: step.name, err: error }, 'a step of the job failed')
-      faults.push(error)
+      errors.push(error)
     }
-    if (pass.outcome === 'skipped' || pass.outcome === 'aborted') break
+    if (isStopped(pass)) break
   }
-  return { pass, faults }
+  return { pass, errors }
 }
 
-const WORST: readonly Outcome[] = ['aborted', 'skipped', 'failed', 'capped', 'done']
+const WORST: readonly PassOutcome[] = ['aborted', 'skipped', 'failed', 'capped', 'done']
 
 const joined = (a: Pass, b: Pass): Pass => ({
   outcome: WORST.find((outcome) => outcome === a.outcome || outcome === b.outcome)!,
@@ -74,7 +77,7 @@ const joined = (a: Pass, b: Pass): Pass => ({
   batches: a.batches + b.batches,
 })
 
-/** The time to which the summary holds; a pass that left something for the next does not tell one. */
+/** Records the time as of which the summary holds; only complete passes record it. */
 async function noteRefresh({ db }: JobContext): Promise<void> {
   await db.job(
     (sql) => sql`

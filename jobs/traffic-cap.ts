@@ -1,4 +1,4 @@
-/** The flows that a pod has above the cap (interop-core 7.3, rule 4): a part of the job `traffic-retention`. */
+/** Part of the job `traffic-retention`: flows of a pod above the cap (docs/contract.md#retention). */
 import type postgres from 'postgres'
 import type { Sql } from '../lib/db/index.ts'
 import { countedDeletion } from '../lib/traffic/deletions.ts'
@@ -7,12 +7,12 @@ import { held } from './locks.ts'
 
 const MAX_PODS = 100
 const MAX_BATCHES = 200
-/** Index entries that one statement reads in search of pods with too many flows; more where the cap is higher. */
+/** Index entries that one statement reads in search of pods above the cap; more if the cap is higher. */
 const MIN_READ_AT_ONCE = 100_000
 
 type Fragment = (sql: Sql) => postgres.PendingQuery<postgres.Row[]>
 
-/** A pod by name and namespace, null being a namespace of its own, with more flows than the cap. */
+/** A pod above the cap, by name and namespace; null is a namespace of its own. */
 interface Pod {
   name: string
   namespace: string | null
@@ -22,13 +22,14 @@ interface Pod {
 interface Found {
   isHeld: boolean
   pods: Pod[]
-  /** Every name up to this one has been looked at; null: all have. */
+  /** The last name examined; null at the end. */
   upTo: string | null
 }
 
 /**
- * Deletes the oldest flows without a peer of pods that have more flows than the cap, down to the cap, and warns of each such
- * pod. A flow with a peer is never deleted. At most 100 pods a pass, in the order of their names; the next pass goes on behind.
+ * Deletes the oldest flows without a peer of pods above the cap, down to the cap, and warns of each such pod. Flows
+ * with a peer are never deleted. A pass covers at most 100 pods, in the order of their names; the next pass continues
+ * behind them.
  */
 export async function trimPods(context: JobContext): Promise<Pass> {
   const { db, log, signal } = context
@@ -68,13 +69,13 @@ export async function trimPods(context: JobContext): Promise<Pass> {
   })
 
   const isLeftOver = upTo !== null || pods.length > 0 || current !== null
-  // Pods that were found and not come to are found again by the next round.
+  // Pods that were found but not reached are found again by the next round.
   if (pass.outcome !== 'skipped' && upTo !== began) await db.job((sql) => writeCursor(sql, upTo))
   return pass.outcome === 'done' && isLeftOver ? { ...pass, outcome: 'capped' } : pass
 }
 
-/** How many flows above the cap a pass would delete, once those that `goes` is true of are gone. */
-export async function countAboveCap(context: JobContext, goes: Fragment): Promise<number> {
+/** Returns how many flows above the cap a pass would delete, not counting those for which `isDeletedByAge` holds. */
+export async function countAboveCap(context: JobContext, isDeletedByAge: Fragment): Promise<number> {
   const lock: Fragment = (sql) => sql`held as materialized (select true as is_held)`
   const cap = context.config.trafficMaxRowsPerPod
   let upTo = await readCursor(context)
@@ -87,7 +88,7 @@ export async function countAboveCap(context: JobContext, goes: Fragment): Promis
         (sql) => sql<{ rows: number }[]>`
   select least(greatest(count(*) - ${cap}::int, 0), count(*) filter (where t.peer_kind is null))::int as rows
   from traffic t
-  where ${isOf(sql, pod)} and not ${goes(sql)}`,
+  where ${isOf(sql, pod)} and not ${isDeletedByAge(sql)}`,
       )
       rows += row!.rows
     }
@@ -110,8 +111,8 @@ const writeCursor = (sql: Sql, name: string | null) => sql`
   on conflict (is_only) do update set pod_name = excluded.pod_name`
 
 /**
- * The next pods with more flows than the cap, at most `max`. Names are read in the order of their index under a limit that no
- * pod below the cap can fill, so that a statement stays short and yet always comes to the next name.
+ * The next pods above the cap, at most `max`. Names are read in index order under a limit that no pod below the cap can
+ * fill, so that a statement stays short and always reaches the next name.
  */
 async function findPods({ config, db }: JobContext, lock: Fragment, after: string, max: number): Promise<Found> {
   const cap = config.trafficMaxRowsPerPod
@@ -127,7 +128,8 @@ async function findPods({ config, db }: JobContext, lock: Fragment, after: strin
   named as materialized (
     select l.pod_name, count(*) as rows,
            -- The last name of a full read may have more flows than were read.
-           (select count(*) from looked_at) = ${maxRead} and l.pod_name = (select max(pod_name) from looked_at) as is_cut
+           (select count(*) from looked_at) = ${maxRead}
+             and l.pod_name = (select max(pod_name) from looked_at) as is_cut
     from looked_at l group by l.pod_name),
   found as materialized (
     select n.pod_name, p.pod_namespace, p.rows
@@ -150,8 +152,8 @@ async function findPods({ config, db }: JobContext, lock: Fragment, after: strin
 }
 
 /**
- * One batch of a pod, the oldest first. How many are too many is asked again each time, in the statement that deletes:
- * another process may have been at it since.
+ * Deletes one batch of a pod, the oldest first. The deleting statement itself counts the excess each time: another
+ * process may have deleted some meanwhile.
  */
 async function trim({ config, db }: JobContext, pod: Pod): Promise<Batch> {
   const { trafficMaxRowsPerPod: cap, trafficRetentionBatchSize: batchRows } = config
@@ -161,14 +163,14 @@ async function trim({ config, db }: JobContext, pod: Pod): Promise<Batch> {
   above as materialized (
     select greatest(count(*) - ${cap}::int, 0) as rows
     from (select from traffic t where (select is_held from held) and ${isOf(sql, pod)} limit ${cap + batchRows}) t),
-  doomed as materialized (
+  deletable as materialized (
     select t.ctid as place from traffic t
     where (select is_held from held) and ${isOf(sql, pod)} and t.peer_kind is null
     order by t.time_stamp, t.uuid
     limit (select a.rows from above a)),
   locked as materialized (
     select t.ctid as place from traffic t
-    where t.ctid = any (array(select d.place from doomed d)) and t.peer_kind is null
+    where t.ctid = any (array(select d.place from deletable d)) and t.peer_kind is null
     for update skip locked),
   deleted as (
     delete from traffic t where t.ctid = any (array(select l.place from locked l)) returning 1),

@@ -1,12 +1,12 @@
 import type { Database, Sql } from '../lib/db/index.ts'
 import { countedDeletion } from '../lib/traffic/deletions.ts'
-import { inRestedBatches, type Job, type JobContext, type Pass } from './job.ts'
+import { inRestedBatches, inSequence, type Job, type JobContext, type Pass } from './job.ts'
 import { held } from './locks.ts'
 import { countAboveCap, trimPods } from './traffic-cap.ts'
 
 const MAX_BATCHES = 200
 
-/** Where a pass has got to: every flow up to this one has been looked at. */
+/** The last flow that the pass has examined. */
 interface Cursor {
   time: string
   uuid: string
@@ -15,16 +15,23 @@ interface Cursor {
 const isExpired = (sql: Sql, days: number) =>
   sql`t.time_stamp < now() at time zone 'utc' - make_interval(days => ${days})`
 
-/** No living pod of that name had started by then; an unknown namespace, on either side, is any, and an unknown start is early enough. */
+/**
+ * True if no living pod of that name had started by then. An unknown namespace on either side matches any, and an
+ * unknown start counts as early enough.
+ */
 const isOfNoLivePod = (sql: Sql) => sql`
     not exists (
       select from pod p
       where p.pod_name = t.pod_name and not p.is_dead
-        and (coalesce(p.pod_namespace, '') = '' or coalesce(t.pod_namespace, '') = '' or p.pod_namespace = t.pod_namespace)
+        and (coalesce(p.pod_namespace, '') = '' or coalesce(t.pod_namespace, '') = ''
+            or p.pod_namespace = t.pod_namespace)
         and (p.started_at is null or p.started_at <= t.time_stamp + interval '1 hour')
       offset 0)`
 
-/** What makes two flows the same rule; nulls are alike. The index `traffic_rules_of_pod` is over these, in this order. */
+/**
+ * The columns that make two flows the same rule; nulls are equal. The index `traffic_rules_of_pod` has these, in this
+ * order.
+ */
 const rule = (sql: Sql, flow: string) => {
   const f = sql(flow)
   return sql`
@@ -37,21 +44,24 @@ const hashesOf = (sql: Sql, flow: string) =>
   sql`hash_record(row(${sql(flow)}.pod_name)), hash_record(row(${rule(sql, flow)}))`
 
 /**
- * A newer flow of the same pod is of the same rule. The entry that follows in the index tells: with the order asked for, no
- * other plan comes near, and two rules of the same hashes could only make a flow stay.
+ * True if the same pod has a newer flow of the same rule. The next index entry decides: with this order no other plan
+ * is competitive, and a hash collision could only keep a flow.
  */
 const isSuperseded = (sql: Sql) => sql`
     t.peer_kind in ('pod', 'service') and coalesce((
       select row(${rule(sql, 'n')}) is not distinct from row(${rule(sql, 't')})
       from traffic n
-      where n.peer_kind in ('pod', 'service') and (${hashesOf(sql, 'n')}, n.time_stamp) > (${hashesOf(sql, 't')}, t.time_stamp)
+      where n.peer_kind in ('pod', 'service') and (${hashesOf(sql, 'n')}, n.time_stamp) > (${hashesOf(sql, 't')},
+          t.time_stamp)
       order by ${hashesOf(sql, 'n')}, n.time_stamp
       limit 1), false)`
 
-/** Of a flow `t`: whether its age lets it go (interop-core 7.3, rules 1 to 3). */
-const isDoomed = (sql: Sql) => sql`(${isOfNoLivePod(sql)} or ${isSuperseded(sql)})`
+/** Whether an expired flow `t` may be deleted (docs/contract.md#retention). */
+const isDeletable = (sql: Sql) => sql`(${isOfNoLivePod(sql)} or ${isSuperseded(sql)})`
 
-/** The first flows after `start`, as far as they are expired. They are read under a limit and only then asked for their age. */
+/**
+ * The first flows after `start` that are expired. The limit applies before the age, so that a statement stays short.
+ */
 const examined = (sql: Sql, days: number, batchRows: number) => sql`
   examined as materialized (
     select t.*
@@ -62,17 +72,17 @@ const examined = (sql: Sql, days: number, batchRows: number) => sql`
           limit ${batchRows}) t
     where ${isExpired(sql, days)})`
 
-/** The last flow of a full batch; no row once the expired ones are at their end. */
+/** The last flow of a full batch; no row at the end of the expired flows. */
 const lastExamined = (sql: Sql, batchRows: number) => sql`
     select e.time_stamp, e.uuid from examined e order by e.time_stamp, e.uuid offset ${batchRows - 1} limit 1`
 
 /**
- * Deletes old flows that no living pod needs (interop-core 7.3): those of pods that are gone, and those that a newer flow of
- * the same rule stands for. A living pod never reports a flow again, so its others stay at any age. Then, where there is a
- * cap, what is above it (`traffic-cap.ts`).
+ * Deletes old flows that no living pod needs (docs/contract.md#retention): those of pods that are gone, and those with
+ * a newer flow of the same rule. A living pod never reports a flow twice, so its other flows stay at any age. Then
+ * flows above the cap, if there is one (`traffic-cap.ts`).
  *
- * The place that a pass has got to is kept in the database, batch by batch, and forgotten at the end of the expired flows.
- * A flow that somebody is writing is passed over.
+ * The cursor is stored in the database with each batch and reset at the end of the expired flows. Flows that are locked
+ * by another session are skipped.
  */
 export const trafficRetention: Job = {
   name: 'traffic-retention',
@@ -80,16 +90,12 @@ export const trafficRetention: Job = {
   everySecs: ({ trafficRetentionDays, trafficMaxRowsPerPod, trafficRetentionIntervalSecs }) =>
     trafficRetentionDays === 0 && trafficMaxRowsPerPod === 0 ? null : trafficRetentionIntervalSecs,
 
-  async run(context) {
-    const aged = context.config.trafficRetentionDays === 0 ? NOTHING : await deleteOld(context)
-    if (context.config.trafficMaxRowsPerPod === 0 || aged.outcome === 'skipped' || aged.outcome === 'aborted')
-      return aged
-    const trimmed = await trimPods(context)
-    return {
-      outcome: trimmed.outcome === 'done' ? aged.outcome : trimmed.outcome,
-      rows: aged.rows + trimmed.rows,
-      batches: aged.batches + trimmed.batches,
-    }
+  run(context) {
+    const { trafficRetentionDays, trafficMaxRowsPerPod } = context.config
+    return inSequence([
+      ...(trafficRetentionDays === 0 ? [] : [() => deleteOld(context)]),
+      ...(trafficMaxRowsPerPod === 0 ? [] : [() => trimPods(context)]),
+    ])
   },
 
   async count(context) {
@@ -99,15 +105,13 @@ export const trafficRetention: Job = {
         ? 0
         : await countOld(db, config.trafficRetentionDays, config.trafficRetentionBatchSize)
     if (config.trafficMaxRowsPerPod === 0) return aged
-    const goes = (sql: Sql) =>
+    const isDeletedByAge = (sql: Sql) =>
       config.trafficRetentionDays === 0
         ? sql`false`
-        : sql`(${isExpired(sql, config.trafficRetentionDays)} and ${isDoomed(sql)})`
-    return aged + (await countAboveCap(context, goes))
+        : sql`(${isExpired(sql, config.trafficRetentionDays)} and ${isDeletable(sql)})`
+    return aged + (await countAboveCap(context, isDeletedByAge))
   },
 }
-
-const NOTHING: Pass = { outcome: 'done', rows: 0, batches: 0 }
 
 function deleteOld({ config, db, signal }: JobContext): Promise<Pass> {
   const { trafficRetentionDays: days, trafficRetentionBatchSize: batchRows } = config
@@ -120,11 +124,11 @@ function deleteOld({ config, db, signal }: JobContext): Promise<Pass> {
     from held h left join traffic_retention_cursor c on true
     where h.is_held),
   ${examined(sql, days, batchRows)},
-  doomed as materialized (
-    select t.place from examined t where ${isDoomed(sql)}),
+  deletable as materialized (
+    select t.place from examined t where ${isDeletable(sql)}),
   locked as materialized (
     select t.ctid as place from traffic t
-    where t.ctid = any (array(select d.place from doomed d))
+    where t.ctid = any (array(select d.place from deletable d))
     for update skip locked),
   deleted as (
     delete from traffic t where t.ctid = any (array(select l.place from locked l)) returning 1),
@@ -143,7 +147,7 @@ function deleteOld({ config, db, signal }: JobContext): Promise<Pass> {
   })
 }
 
-/** How many flows the next pass over old ones would delete. */
+/** Returns how many flows the next pass would delete by age. */
 async function countOld(db: Database, days: number, batchRows: number): Promise<number> {
   let after: Cursor | null = null
   let rows = 0
@@ -152,10 +156,11 @@ async function countOld(db: Database, days: number, batchRows: number): Promise<
     const [batch]: { rows: number; time: string | null; uuid: string | null }[] = await db.job(
       (sql) => sql<{ rows: number; time: string | null; uuid: string | null }[]>`
   with start as materialized (
-    select coalesce(${time}::text::timestamp, c.time_stamp, '-infinity') as time_stamp, coalesce(${uuid}::text, c.uuid, '') as uuid
+    select coalesce(${time}::text::timestamp, c.time_stamp, '-infinity') as time_stamp,
+           coalesce(${uuid}::text, c.uuid, '') as uuid
     from (values (1)) one left join traffic_retention_cursor c on true),
   ${examined(sql, days, batchRows)}
-  select (select count(*)::int from examined t where ${isDoomed(sql)}) as rows, l.time_stamp::text as time, l.uuid
+  select (select count(*)::int from examined t where ${isDeletable(sql)}) as rows, l.time_stamp::text as time, l.uuid
   from (values (1)) one left join (${lastExamined(sql, batchRows)}) l on true`,
     )
     rows += batch!.rows

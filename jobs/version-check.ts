@@ -5,7 +5,7 @@ import { JITTER, type Job } from './job.ts'
 import { held } from './locks.ts'
 
 const FIRST_AFTER_SECS = 120
-/** By so much clocks may differ about how long ago the last question was. */
+/** Tolerance for clock differences about when the last check-in was. */
 const CLOCK_SLACK_SECS = 60
 
 type Platform = Pick<CheckIn, 'cni' | 'ip_family' | 'provider' | 'distro' | 'node_os'>
@@ -22,8 +22,8 @@ const UNKNOWN: Cluster = {
 }
 
 /**
- * The install id. Whoever gets it asks for everybody: for the rest of the interval nobody else does, whatever came of it, and they
- * get null. An interval lasts as long as the shortest between two passes, so that the next one may ask again.
+ * Returns the install id to one process per interval, which then checks in for all, whether or not that succeeds; null
+ * to the others. An interval is the shortest possible time between two passes, so that the next pass may claim again.
  */
 async function claim(db: Database, everySecs: number): Promise<string | null | undefined> {
   const claimSecs = everySecs * (1 - JITTER) - CLOCK_SLACK_SECS
@@ -50,8 +50,8 @@ async function describe(db: Database): Promise<Cluster> {
 }
 
 /**
- * Asks the version service once a day which releases there are: all processes together, and however often they are started. Its
- * failures are silent and wait for the next day.
+ * Asks the version service once a day for the available releases, once for all processes and however often they
+ * restart. Failures are not logged as errors; the next day tries again.
  */
 export const versionCheck: Job = {
   name: 'version-check',
@@ -60,7 +60,7 @@ export const versionCheck: Job = {
   firstAfterSecs: FIRST_AFTER_SECS,
 
   async run({ config, db, log, signal }) {
-    // Before the claim: a database that is not there is no question asked.
+    // Before the claim, so that a missing database uses up no check-in.
     const cluster = await describe(db).catch((error) => {
       if (error instanceof DatabaseUnavailable) throw error
       return UNKNOWN

@@ -19,7 +19,7 @@ import { type Config, loadConfig, redacted } from './config.ts'
 import { type Connection, openDatabase } from './db/index.ts'
 import { checkSettings } from './db/settings-check.ts'
 import { createHosts, refuseOtherHosts } from './http/server/allowed-hosts.ts'
-import { close, listen, listenOnEach, shown } from './http/server/listen.ts'
+import { close, displayAddress, listen, listenOnEach } from './http/server/listen.ts'
 import type { Cut } from './http/server/slow-readers.ts'
 import { createTokens, type Tokens } from './http/tokens.ts'
 import { MISREADS, misreadsEscapedKeys } from './process/escaped-keys.ts'
@@ -86,12 +86,12 @@ async function serve(
     watchAttributed({ denials: deps.denials, log, everyMs }),
   ]
   const schedule = startSchedule(config.jobs === 'in-process' ? chains : [], deps)
-  const api = shown(apis[0]!.address)
+  const api = displayAddress(apis[0]!.address)
   if (process.stdout.isTTY) {
     const { isLoopbackOnly } = config
     const dataDir = config.database === null ? resolve(config.dataDir) : null
     process.stdout.write(firstSight({ api, isLoopbackOnly, hasTokens: tokens.enabled, dataDir }))
-  } else log.info({ api, admin: shown(admin.address) }, 'listening')
+  } else log.info({ api, admin: displayAddress(admin.address) }, 'listening')
 
   await once(aborted, 'abort')
   const jobsStopped = schedule.stop(STOP_JOBS_MS)

@@ -1,4 +1,4 @@
-// Writes docs/values.md out of values.yaml, its schema and the templates; a test compares them.
+// Writes docs/values.md from values.yaml, its schema and the templates; a test compares them.
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { chartValues, groupMeanings, readSchema, resolved, type Schema, schemaAt, type Value } from './chart-values.ts'
@@ -28,20 +28,22 @@ const SECTIONS: readonly [heading: string, firstParts: readonly string[]][] = [
   ['Edge proxy', ['frontend']],
   ['Controller', ['controller']],
   ['Supply-chain component', ['supplychain']],
-  ['What the controller captures', ['syscalls', 'seccomp', 'compute']],
+  ['Capture', ['syscalls', 'seccomp', 'compute']],
   ['Prometheus and Grafana', ['serviceMonitor', 'prometheusRule', 'dashboard']],
   ['Network policies', ['networkPolicy']],
 ]
 
 const INTRO = `# Values of the chart
 
-Every value of [the chart](../wrangler-free-deploy/chart/README.md): what it is by default, what it does, and what it must be. \`npm run chart\`
-makes this page out of [values.yaml](../wrangler-free-deploy/chart/values.yaml), its schema and the templates, and a test compares them.
+Every value of [the chart](../wrangler-free-deploy/chart/README.md): its default, its effect, and the values that it
+accepts. \`npm run chart\` writes this page from [values.yaml](../wrangler-free-deploy/chart/values.yaml), its schema and
+the templates; a test compares them.
 
-*Variables* are those that a value sets, or decides to set, in the environment of the broker, or of the program that is named; the broker's own table
-is in [configuration.md](configuration.md), that of the edge proxy in [its README](../wrangler-free-deploy/edge/README.md). Jobs and migration have those of the
-broker. A value that is not here, or is not what it must be, is refused by Helm before anything is installed. So are values that do not go together:
-the refusal names them and says why.`
+*Variables* are the environment variables that a value sets, or whose presence it decides: of the broker, or of the
+program that is named. The broker's variables are in [configuration.md](configuration.md), those of the edge proxy in
+[its README](../wrangler-free-deploy/edge/README.md). Jobs and the migration have the variables of the broker. Helm
+refuses an unknown or invalid value, and values that contradict each other, before it installs anything; the error names
+the value and the reason.`
 
 const code = (value: unknown) => `\`${typeof value === 'string' && value !== '' ? value : JSON.stringify(value)}\``
 const cell = (text: string) => text.replaceAll('|', '\\|')
@@ -62,7 +64,7 @@ function textRules({ minLength, maxLength, pattern }: Schema): string {
     .join('')
 }
 
-/** What a value must be, in words. */
+/** The values that a schema accepts, in words. */
 export function constraint(asked: Schema, root: Schema): string {
   const schema = resolved(asked, root)
   if (schema.enum) return schema.enum.map(code).join(', ')
@@ -88,10 +90,10 @@ export function constraint(asked: Schema, root: Schema): string {
   }
 }
 
-/** Whether a template that reads `read` reads the value `path`, or a part of it. */
+/** Whether `read`, which a template reads, is the value `path` or a part of it. */
 const isOf = (path: string) => (read: string) => read === path || read.startsWith(`${path}.`)
 
-/** The variables that a value sets; where it sets none, those that are there or not by what it is. */
+/** The variables that a value sets; if it sets none, those whose presence it decides. */
 export function variablesOfValue(path: string, variables: readonly Variable[]): readonly Variable[] {
   const set = variables.filter(({ values }) => values.some(isOf(path)))
   return set.length > 0 ? set : variables.filter(({ conditions }) => conditions.some(isOf(path)))
@@ -107,7 +109,7 @@ function variablesCell(path: string, variables: readonly Variable[]): string {
   return lists.join('; ')
 }
 
-/** The document as it is to be; ends in a line end. */
+/** The document, with a line end. */
 export function valuesDocument(): string {
   const root = readSchema()
   const variables = chartVariables()
@@ -128,7 +130,7 @@ export function valuesDocument(): string {
     const parts = [
       `## ${heading}`,
       groups.join('\n'),
-      table(['Value', 'Default', 'Effect', 'Variables', 'Must be'], lines),
+      table(['Value', 'Default', 'Effect', 'Variables', 'Accepts'], lines),
     ]
     return parts.filter((part) => part !== '').join('\n\n')
   })

@@ -1,6 +1,6 @@
 /**
- * Writes the generated tables of the documents, each between its two markers: the variables of the broker and of the edge proxy, and the
- * routes, which are read from openapi.json. `npm run docs` runs it; tests compare.
+ * Writes the generated tables of the documents, each between its two markers: the variables of the broker and of the
+ * edge proxy, and the routes, which are read from openapi.json. `npm run docs` runs it; tests compare.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

@@ -2,13 +2,13 @@
 // The server is an embedded one in a temporary folder, or the one at DATABASE_URL (15 to 18; the role may create databases).
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, statSync } from 'node:fs'
-import { constants } from 'node:os'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { BUILD, build, builtFrom } from './test-build.mjs'
 
-const CONCURRENCY = 2
+const CONCURRENCY = 4
 const NOT_BY_DEFAULT = join('test', 'bench')
 
 /** Node 20 takes no patterns, so folders are searched here. */
@@ -56,6 +56,10 @@ function signalTests(signal) {
 }
 
 const [line] = await Promise.race([once(createInterface({ input: server.stdout }), 'line'), serverExit.then(() => [])])
+// Passable: what is prepared in it is used by the account that runs embedded servers, too.
+const folder = mkdtempSync(join(tmpdir(), 'broker-run-'))
+chmodSync(folder, 0o711)
+process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 let code = 1
 if (line !== undefined && !endedBy) {
   const { url, template } = JSON.parse(line)
@@ -67,6 +71,7 @@ if (line !== undefined && !endedBy) {
     BROKER_TEST_URL: url,
     BROKER_TEST_TEMPLATE: template,
     BROKER_TEST_BUILD: BUILD,
+    BROKER_TEST_FOLDER: folder,
   }
   const reporter = [
     '--test-reporter',

@@ -1039,29 +1039,25 @@ function public.compute_added(one bigint, other bigint) returns bigint language 
 
 function public.compute_added(one bigint[], other bigint[]) returns bigint[] language sql immutable parallel safe
 
-function public.compute_alone() returns boolean language plpgsql
-
 function public.compute_clamped(value double precision) returns double precision language sql immutable parallel safe
 
 function public.compute_close(until timestamp without time zone) returns boolean language plpgsql strict
 
+function public.compute_closed_until() returns timestamp without time zone language plpgsql
+
 function public.compute_days(of_table text) returns TABLE(day date, partition regclass) language sql stable
+
+function public.compute_delete_unused(after_id bigint, looked bigint, max_rows bigint) returns TABLE(forgotten bigint, last_id bigint, is_held_up boolean) language plpgsql strict
 
 function public.compute_drop_days(of_table text, kept_from date) returns TABLE(dropped integer, is_held_up boolean) language plpgsql strict
 
 function public.compute_first_minute(from_ts timestamp without time zone, until_ts timestamp without time zone) returns timestamp without time zone language plpgsql stable
 
-function public.compute_fold_range(from_ts timestamp without time zone, until_ts timestamp without time zone, late boolean) returns bigint language plpgsql
-
-function public.compute_fold_step(kept_from timestamp without time zone, until_ts timestamp without time zone, max_minutes bigint) returns TABLE(minutes bigint, buckets integer, is_last boolean) language plpgsql strict
-
-function public.compute_forget(after_id bigint, looked bigint, max_rows bigint) returns TABLE(forgotten bigint, last_id bigint, is_held_up boolean) language plpgsql strict
-
 function public.compute_heaviest(of_node text, of_namespace text, since timestamp without time zone, per_victim bigint, max_rows bigint) returns TABLE(container_id bigint, pair compute_contention) language plpgsql stable
 
 function public.compute_history_keys(of_container bigint, since timestamp without time zone, line timestamp without time zone) returns TABLE(ts timestamp without time zone, id bigint) language plpgsql stable strict
 
-function public.compute_line() returns timestamp without time zone language plpgsql
+function public.compute_lock_posts() returns boolean language plpgsql
 
 function public.compute_make_days(of_table text, kept_from date, max_moved bigint) returns TABLE(made integer, moved bigint, waiting integer, is_held_up boolean) language plpgsql strict
 
@@ -1070,6 +1066,10 @@ function public.compute_mean(one bigint, parts bigint, other bigint, other_parts
 function public.compute_mean(one double precision, parts bigint, other double precision, other_parts bigint) returns double precision language sql immutable parallel safe
 
 function public.compute_merge_step(kept_from timestamp without time zone, until_ts timestamp without time zone, max_minutes bigint) returns TABLE(minutes bigint, is_last boolean) language plpgsql strict
+
+function public.compute_rollup_range(from_ts timestamp without time zone, until_ts timestamp without time zone, late boolean) returns bigint language plpgsql
+
+function public.compute_rollup_step(kept_from timestamp without time zone, until_ts timestamp without time zone, max_minutes bigint) returns TABLE(minutes bigint, buckets integer, is_last boolean) language plpgsql strict
 
 function public.compute_total(total numeric) returns bigint language sql immutable parallel safe
 
@@ -1089,7 +1089,11 @@ function public.credit_syscalls(sent json, moment timestamp without time zone, O
 
 function public.credit_workload(of_namespace text, of_kind text, of_workload text, sent json, moment timestamp without time zone) returns integer language plpgsql
 
+function public.current_facts(vuln text) returns TABLE(kev boolean, kev_date_added timestamp without time zone, epss real, epss_percentile real) language sql stable parallel safe
+
 function public.cve_exposure(vuln text, window_hours integer, running_window_secs integer, shown jsonb) returns json language sql stable
+
+function public.delete_attestations(digests text[]) returns integer language plpgsql
 
 function public.delete_payload(of_digest text, of_source text, days integer, grace_hours integer, window_secs integer) returns bigint language plpgsql
 
@@ -1097,37 +1101,39 @@ function public.denial_workload(of_pod text, of_namespace text) returns TABLE(ki
 
 function public.digest_kind_rank(kind text) returns integer language sql immutable parallel safe
 
-function public.doubt_facts(vulns text[]) returns void language sql
+function public.display_names(names text[], shown jsonb) returns text[] language sql immutable parallel safe
+
+function public.distinct_texts(lists jsonb) returns text[] language sql immutable parallel safe
 
 function public.drop_file_sets(ids bytea[]) returns integer language plpgsql
 
 function public.drop_pages(sent image_report, page_set text) returns void language sql
 
-function public.each_once(list text[]) returns text[] language sql immutable parallel safe
-
 function public.exact_links(of_digest text, of_source text) returns TABLE(image_digest text, join_rank smallint) language sql stable parallel safe
+
+function public.expected_links(of_digest text, of_source text) returns TABLE(image_digest text, join_rank smallint) language sql stable parallel safe
+
+function public.expire_aliases(max_aliases bigint) returns TABLE(aliases bigint, deleted bigint) language sql strict
 
 function public.expire_pages(of_digest text, of_source text, of_set text, ttl_secs integer) returns bigint language plpgsql
 
-aggregate public.first_known(anyelement) returns anyelement language internal immutable parallel safe
+aggregate public.first_not_null(anyelement) returns anyelement language internal immutable parallel safe
+
+function public.first_of_two(kept anyelement, other anyelement) returns anyelement language plpgsql immutable strict parallel safe
 
 function public.fnv1a_64(words text) returns text language plpgsql immutable strict parallel safe
-
-function public.fold_facts(after bigint, max_news bigint, settled_after_secs integer) returns TABLE(rows bigint, last bigint) language sql strict
-
-function public.forget_aliases(max_aliases bigint) returns TABLE(aliases bigint, deleted bigint) language sql strict
-
-function public.forget_attestations(digests text[]) returns integer language plpgsql
 
 function public.grow_union(of_namespace text, of_kind text, of_workload text, names text[], archs text[]) returns integer language plpgsql
 
 function public.id_rank(id text) returns integer language sql immutable parallel safe
 
+function public.images_to_refresh(after text, max_looked bigint, window_secs integer) returns TABLE(image_digest text, payloads text, is_reread boolean, is_moved boolean) language sql stable
+
 function public.is_container_changed(w workload_container, container_kind text, image_ref text, security_context jsonb, pod_security jsonb, state text, state_reason text) returns boolean language sql stable parallel safe
 
-function public.is_executable_news(stored_path_complete boolean, stored_source text, stored_origin text, stored_first_seen timestamp without time zone, stored_last_seen timestamp without time zone, path_complete boolean, source text, origin text, first_seen timestamp without time zone, last_seen timestamp without time zone) returns boolean language sql immutable parallel safe
+function public.is_executable_changed(stored_path_complete boolean, stored_source text, stored_origin text, stored_first_seen timestamp without time zone, stored_last_seen timestamp without time zone, path_complete boolean, source text, origin text, first_seen timestamp without time zone, last_seen timestamp without time zone) returns boolean language sql immutable parallel safe
 
-function public.is_image_news(m image, repository text, tags text[], digest_kind text) returns boolean language sql stable parallel safe
+function public.is_image_changed(m image, repository text, tags text[], digest_kind text) returns boolean language sql stable parallel safe
 
 function public.is_own_workload(container runtime_coverage) returns boolean language sql immutable parallel safe
 
@@ -1145,45 +1151,29 @@ function public.is_workload_of(seen_kind text, seen_name text, kind text, name t
 
 function public.join_name(rank integer) returns text language sql immutable parallel safe
 
-function public.keep_findings(of_digest text, of_source text, told image_finding[]) returns void language plpgsql
-
-function public.keep_first(kept anyelement, other anyelement) returns anyelement language plpgsql immutable strict parallel safe
-
-function public.keep_keys(kept jsonb, other jsonb) returns jsonb language plpgsql immutable strict parallel safe
-
-function public.kept(posted anyelement, stored anyelement, is_other boolean) returns anyelement language sql immutable parallel safe
-
-function public.kept_since(days integer) returns timestamp without time zone language sql stable parallel safe
-
 function public.kg_runtime_coverage(cluster text, namespace text, kind text, name text, container text, image_digest text, window_hours integer) returns TABLE(covered boolean, observed_since timestamp without time zone, reason text) language sql stable
-
-function public.known_facts(vuln text) returns TABLE(kev boolean, kev_date_added timestamp without time zone, epss real, epss_percentile real) language sql stable parallel safe
-
-aggregate public.known_keys(jsonb) returns jsonb language internal immutable parallel safe
-
-function public.learn_aliases(told image_finding[]) returns void language sql
-
-function public.learn_facts(told image_finding[]) returns void language sql
 
 function public.link_report(written image_report) returns void language plpgsql
 
-function public.lock_set(of_namespace text, of_kind text, of_workload text) returns void language sql
-
-function public.looked_images(after text, max_looked bigint, window_secs integer) returns TABLE(image_digest text, payloads text, is_reread boolean, is_moved boolean) language sql stable
+function public.lock_workload_syscalls(of_namespace text, of_kind text, of_workload text) returns void language sql
 
 function public.max_platform_reports() returns integer language sql immutable parallel safe
 
 function public.may_be_renamed(id text, aliases text[]) returns boolean language sql immutable parallel safe
 
+function public.merge_keys(kept jsonb, other jsonb) returns jsonb language plpgsql immutable strict parallel safe
+
+aggregate public.merged_keys(jsonb) returns jsonb language internal immutable parallel safe
+
+function public.merged_value(posted anyelement, stored anyelement, is_other boolean) returns anyelement language sql immutable parallel safe
+
 function public.named_digests(of_digest text, of_source text) returns TABLE(image_digest text, join_rank smallint) language sql stable parallel safe
 
-function public.note_instances(doc json, moment timestamp without time zone) returns void language plpgsql
-
-function public.note_seen(of_namespace text, of_kind text, of_workload text, had text[], has text[], sent json, moment timestamp without time zone) returns void language plpgsql
+function public.network_exposure(namespaces text[], kinds text[], names text[], since timestamp without time zone) returns TABLE(n bigint, pods bigint, flows bigint, ingress_flows bigint, other_namespaces bigint, unattributed bigint, public_ips bigint, nodes bigint, unknown_flows bigint) language sql stable
 
 function public.origin_rank(origin text) returns integer language sql immutable parallel safe
 
-function public.pod_holding(address text, at timestamp without time zone) returns SETOF pod language sql stable parallel safe
+function public.pod_at_address(address text, at timestamp without time zone) returns SETOF pod language sql stable parallel safe
 
 function public.post_node_files(node text, set_id bytea, doc json) returns void language plpgsql
 
@@ -1191,7 +1181,17 @@ function public.posted_containers(doc json) returns TABLE(n bigint, workload big
 
 function public.ran_as_init(container_kind text, state text) returns boolean language sql immutable parallel safe
 
+function public.record_aliases(posted image_finding[]) returns void language sql
+
 function public.record_containers(doc json) returns integer language plpgsql
+
+function public.record_facts(posted image_finding[]) returns void language sql
+
+function public.record_pod_instances(doc json, moment timestamp without time zone) returns void language plpgsql
+
+function public.record_syscall_times(of_namespace text, of_kind text, of_workload text, old_names text[], new_names text[], sent json, moment timestamp without time zone) returns void language plpgsql
+
+function public.refresh_facts(after bigint, max_news bigint, settled_after_secs integer) returns TABLE(rows bigint, last bigint) language sql strict
 
 function public.refresh_images(after text, max_looked bigint, max_reread bigint, window_secs integer) returns TABLE(images bigint, last text) language sql strict
 
@@ -1199,15 +1199,23 @@ function public.relink(of_digest text, of_source text) returns integer language 
 
 function public.rename_findings(of_digest text, of_source text) returns boolean language plpgsql
 
-function public.rename_next(after text, max_names bigint) returns TABLE(payloads bigint, last text) language plpgsql strict
+function public.rename_next_findings(after text, max_names bigint) returns TABLE(payloads bigint, last text) language plpgsql strict
 
 function public.replace_components(of_digest text, of_source text, page_set text, rows text) returns bigint language plpgsql
 
 function public.replace_findings(of_digest text, of_source text, rows json) returns void language plpgsql
 
-function public.reread_images(of_digest text, of_source text) returns void language sql
+function public.report_from_header(header json, of_kind text) returns image_report language plpgsql stable
+
+function public.request_fact_refresh(vulns text[]) returns void language sql
+
+function public.request_image_refresh(of_digest text, of_source text) returns void language sql
 
 function public.reset_syscalls(of_namespace text, of_kind text, of_workload text, id uuid) returns timestamp without time zone language plpgsql
+
+function public.resolve_by_header(sent image_report) returns json language plpgsql
+
+function public.retention_start(days integer) returns timestamp without time zone language sql stable parallel safe
 
 function public.retired_guesses(asked text, of_kind text) returns TABLE(digest text, source text, repository text, tag text) language sql stable parallel safe
 
@@ -1219,15 +1227,7 @@ function public.seccomp_rollups(retention_days integer) returns TABLE(namespace 
 
 function public.seccomp_watch(retention_days integer) returns TABLE(is_watched boolean) language sql stable
 
-function public.seen_networks(namespaces text[], kinds text[], names text[], since timestamp without time zone) returns TABLE(n bigint, pods bigint, flows bigint, ingress_flows bigint, other_namespaces bigint, unattributed bigint, public_ips bigint, nodes bigint, unknown_flows bigint) language sql stable
-
-function public.sent_report(header json, of_kind text) returns image_report language plpgsql stable
-
-function public.settle_report(sent image_report) returns json language plpgsql
-
 function public.severity_name(severity integer) returns text language sql immutable parallel safe
-
-function public.shown_names(names text[], shown jsonb) returns text[] language sql immutable parallel safe
 
 function public.stage_page(sent image_report, page_set text, page_no bigint, pages bigint, rows text) returns json language plpgsql
 
@@ -1249,6 +1249,8 @@ function public.store_sbom(header json, page json, rows text) returns json langu
 
 function public.syscall_senders(of_pod text, of_namespace text, sent_at timestamp without time zone, moment timestamp without time zone) returns TABLE(pod_namespace text, instance text, workload_kind text, workload_name text, capture_level text, is_moved boolean, image_digests text[], first_seen timestamp without time zone, namespaces integer) language sql stable parallel safe
 
+function public.tag_of_reference(reference text) returns text language sql immutable parallel safe
+
 function public.trimmed(words text) returns text language sql immutable parallel safe
 
 function public.union_hash(syscalls text, arches text[]) returns text language sql immutable parallel safe
@@ -1259,8 +1261,6 @@ function public.union_syscalls(doc json) returns integer language sql
 
 function public.union_tags(stored text[], seen text[]) returns text[] language sql immutable parallel safe
 
-function public.united_texts(lists jsonb) returns text[] language sql immutable parallel safe
-
 function public.upsert_pods(doc json) returns integer language plpgsql
 
 function public.upsert_services(doc json) returns integer language plpgsql
@@ -1269,14 +1269,14 @@ function public.vuln_names(asked text) returns text[] language sql stable parall
 
 function public.waiting_reference(namespace text, kind text, name text, container text, reference text) returns text language plpgsql stable parallel safe
 
-function public.wanted_links(of_digest text, of_source text) returns TABLE(image_digest text, join_rank smallint) language sql stable parallel safe
-
 function public.wire_time(t timestamp without time zone) returns text language sql stable parallel safe
+
+function public.without_repeats(list text[]) returns text[] language sql immutable parallel safe
 
 function public.workload_capture(of_namespace text, of_kind text, of_workload text) returns TABLE(worst integer, pods integer, incomplete integer, names text[], ranks integer[]) language sql stable parallel safe
 
 function public.workload_key(namespace text, kind text, name text) returns text language sql stable parallel safe
 
-function public.write_report(sent image_report) returns void language sql
+function public.write_findings(of_digest text, of_source text, posted image_finding[]) returns void language plpgsql
 
-function public.written_tag(reference text) returns text language sql immutable parallel safe
+function public.write_report(sent image_report) returns void language sql

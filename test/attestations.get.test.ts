@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { VERDICTS, type Verdict } from '../lib/attestations/entry.ts'
 import { startApp, TOKENS } from './support/app.ts'
 import { type Result, signature, statement, storeAttestation, unverified } from './support/attestations.ts'
+import { depth } from './support/depth.ts'
 import { digestOf, newDigest } from './support/images.ts'
 import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from './support/routes.ts'
 
@@ -244,7 +245,7 @@ test('GET /attestations 200: every result that stays is on one page of a walk, w
         assert.deepEqual(seen, [...seen].sort())
       },
     ),
-    { numRuns: 60 },
+    { numRuns: depth(12, 60) },
   )
 })
 

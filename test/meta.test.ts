@@ -13,6 +13,7 @@ import { declaredRoutes } from '../lib/http/access.ts'
 import { createTokens, type Scope } from '../lib/http/tokens.ts'
 import { docOf } from '../lib/openapi/declare.ts'
 import { startApp, TOKENS } from './support/app.ts'
+import { assertEach } from './support/assert-each.ts'
 import { assertForbidden, assertUnauthorized } from './support/routes.ts'
 
 const MAX_HANDLER_LINES = 120
@@ -51,50 +52,44 @@ const titled = (name: string) => name.replace(/:(\w+)(\{[^}]*\})?\??/g, '{$1}')
 
 const { authenticate } = createTokens(loadConfig(TOKENS))
 
-for (const path of handlers) {
-  const testPath = path.replace(/^handlers\//, 'test/').replace(/\.ts$/, '.test.ts')
+/** Fails for a file that imports one whose path matches. */
+const assertImportsNone = (of: RegExp) => (path: string) =>
+  assert.deepEqual(
+    imports(path).filter((one) => of.test(one)),
+    [],
+  )
 
-  test(`${path} is one route, named after its file and listed by the router`, async () => {
+test('every handler is one route, named after its file and listed by the router', () =>
+  assertEach(handlers, async (path) => {
     const { default: handler } = await import(`../${path}`)
     assert.ok(routes.includes(handler), 'not in handlers/router.ts')
     const names = [...declaredRoutes(handler.routes).keys()]
     assert.equal(names.length, 1)
-    assert.ok(path.endsWith(`.${names[0]!.split(' ')[0]!.toLowerCase()}.ts`), `${names[0]} in ${path}`)
-  })
+    assert.ok(path.endsWith(`.${names[0]!.split(' ')[0]!.toLowerCase()}.ts`), `it is ${names[0]}`)
+  }))
 
-  test(`${path} has at most ${MAX_HANDLER_LINES} lines`, () => {
-    assert.ok(read(path).trimEnd().split('\n').length <= MAX_HANDLER_LINES)
-  })
+test(`every handler has at most ${MAX_HANDLER_LINES} lines`, () =>
+  assertEach(handlers, (path) => {
+    const lines = read(path).trimEnd().split('\n').length
+    assert.ok(lines <= MAX_HANDLER_LINES, `${lines} lines`)
+  }))
 
-  test(`${path} has its tests in ${testPath}`, () => {
-    assert.ok(existsSync(join(root, testPath)))
-  })
+test('every handler has its tests in the file of the same name', () =>
+  assertEach(handlers, (path) => {
+    const testPath = path.replace(/^handlers\//, 'test/').replace(/\.ts$/, '.test.ts')
+    assert.ok(existsSync(join(root, testPath)), `${testPath} is missing`)
+  }))
 
-  test(`${path} imports no other handler`, () => {
-    assert.deepEqual(
-      imports(path).filter((one) => one.startsWith('handlers/')),
-      [],
-    )
-  })
-}
+test('no handler imports another', () => assertEach(handlers, assertImportsNone(/^handlers\//)))
 
-for (const path of sources('lib').filter((one) => one !== 'lib/server.ts')) {
-  test(`${path} knows neither handlers nor jobs`, () => {
-    assert.deepEqual(
-      imports(path).filter((one) => /^(handlers|jobs)\//.test(one)),
-      [],
-    )
-  })
-}
+test('lib imports neither handlers nor jobs', () =>
+  assertEach(
+    sources('lib').filter((one) => one !== 'lib/server.ts'),
+    assertImportsNone(/^(handlers|jobs)\//),
+  ))
 
-for (const path of sources('lib')) {
-  test(`${path} knows no program that is deployed beside the broker`, () => {
-    assert.deepEqual(
-      imports(path).filter((one) => one.startsWith('wrangler-free-deploy/')),
-      [],
-    )
-  })
-}
+test('lib imports no program that is deployed beside the broker', () =>
+  assertEach(sources('lib'), assertImportsNone(/^wrangler-free-deploy\//)))
 
 /** Every file that these need, by way of others. */
 function needs(starts: readonly string[]): Set<string> {
@@ -143,11 +138,10 @@ test('no file imports itself by way of others, not even for a type', () => {
   assert.equal(found?.join(' -> '), undefined)
 })
 
-for (const name of scopes.keys()) {
-  test(`${titled(name)} has a test for 200`, () => {
-    assert.ok(titles.has(`${titled(name)} 200`), `no test is titled '${titled(name)} 200: ...'`)
-  })
-}
+test('every route has a test for 200', () =>
+  assertEach([...scopes.keys()].map(titled), (name) => {
+    assert.ok(titles.has(`${name} 200`), `no test is titled '${name} 200: ...'`)
+  }))
 
 const VERBS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'QUERY']
 const NOBODY = [
@@ -196,16 +190,15 @@ async function assertTurnsAway(verb: string, path: string, query = ''): Promise<
   }
 }
 
-for (const { path } of patterns) {
-  test(`${titled(path)}: every verb asks every caller for the scope of its route, and is 404 where it has none`, async () => {
+test('every verb of every path asks every caller for the scope of its route, and is 404 where it has none', () =>
+  assertEach(new Set(patterns.map(({ path }) => path)), async (path) => {
     const concrete = path.replace(/:\w+/g, 'x')
     for (const verb of VERBS) {
       for (const one of [concrete, `${concrete}/`, `${concrete}/x`]) await assertTurnsAway(verb, one)
-      // What nobody may send is judged after who sends it.
+      // The token is looked at before anything else of the request.
       await assertTurnsAway(verb, path.replace(/:\w+/g, '%00'), '?limit=x&include_dead=x&at=x&verdict=x')
     }
-  })
-}
+  }))
 
 test('a path that is no route is 404 for every caller, before the token is looked at', async () => {
   for (const path of [

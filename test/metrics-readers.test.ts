@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import test from 'node:test'
 import { close, listen } from '../lib/http/server/listen.ts'
-import { MAX_LEAVING } from '../lib/telemetry/scrape.ts'
+import { MAX_OUTGOING } from '../lib/telemetry/scrape.ts'
 import { startApp } from './support/app.ts'
 import { until } from './support/until.ts'
 
@@ -40,10 +40,10 @@ test('GET /metrics 200: however many do not read, only so many different texts a
       return /^broker_uptime_seconds (\S+)$/m.exec(text)![1]
     }
     const silent: Socket[] = []
-    for (let i = 0; i < MAX_LEAVING + 8; i++) silent.push(await ask())
+    for (let i = 0; i < MAX_OUTGOING + 8; i++) silent.push(await ask())
     const kept = new Set<string | undefined>()
     for (const socket of silent) kept.add(await madeAt(socket))
-    assert.equal(kept.size, MAX_LEAVING)
+    assert.equal(kept.size, MAX_OUTGOING)
     await until('what was read is gone', async () => !kept.has(await madeAt(await ask())))
   } finally {
     for (const socket of sockets) socket.destroy()

@@ -56,9 +56,9 @@ const TYPES = {
   broker_seccomp_profiles_cache_misses_total: 'counter',
 }
 test('GET /metrics 200: bodies that were refused because too many came at once, arriving ones included', async () => {
-  const { inbox } = app.deps
+  const { incomingBodies } = app.deps
   const before = (await scrape()).samples.get('broker_bodies_shed_total')!
-  const [first, second] = [inbox.open(() => {}), inbox.open(() => {})]
+  const [first, second] = [incomingBodies.open(() => {}), incomingBodies.open(() => {})]
   first.add(12 * 1024 * 1024)
   second.add(12 * 1024 * 1024)
   first.end()

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { supplyChainRefresh } from '../jobs/supply-chain-refresh.ts'
 import { SEVERITIES } from '../lib/supply-chain/severity.ts'
 import { startApp, TOKENS } from './support/app.ts'
+import { depth } from './support/depth.ts'
 import { container, newDigest, newNamespace, replica } from './support/images.ts'
 import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from './support/routes.ts'
 import { finding, storeFindings } from './support/supply-chain.ts'
@@ -328,7 +329,7 @@ test('GET /vulnerabilities 200: property: filters of facts select by AND with al
         }
       },
     ),
-    { numRuns: 30 },
+    { numRuns: depth(6, 30) },
   )
 })
 
@@ -407,7 +408,7 @@ test('GET /vulnerabilities 200: property: filters select by AND, and pages of an
         }
       },
     ),
-    { numRuns: 40 },
+    { numRuns: depth(8, 40) },
   )
 })
 

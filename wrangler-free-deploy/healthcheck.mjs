@@ -1,5 +1,5 @@
-// The health check of the image: asks the admin port of this container for a path, `/livez` unless one is given. Exit code 0 or 1.
-// `ADMIN_ADDR` says where that is, for the broker and the edge proxy alike; what it may be is checked by the program that listens there.
+// The health check of the image: requests a path (default `/livez`) from the admin port of this container. Exit code 0
+// or 1. `ADMIN_ADDR` is the address, as for the broker and the edge proxy; the listening program validates it.
 import http from 'node:http'
 
 const DEFAULT_ADMIN_ADDR = '127.0.0.1:9091'
@@ -13,7 +13,7 @@ function end(isUp, words) {
   process.exit(isUp ? 0 : 1)
 }
 
-// Linux takes an address that stands for all of them, such as 0.0.0.0, for its own.
+// On Linux, a connection to an unspecified address such as 0.0.0.0 reaches the local host.
 http
   .get({ host: v6 ?? name, port, path, timeout: ANSWER_MS }, ({ statusCode }) => end(statusCode === 200, statusCode))
   .on('timeout', () => end(false, `no answer within ${ANSWER_MS} ms`))

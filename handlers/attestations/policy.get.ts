@@ -9,21 +9,15 @@ import {
   requireAlone,
   requireWhole,
 } from '../../lib/admission/index.ts'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { filter, saysYes } from '../../lib/http/request/fields.ts'
-import { query } from '../../lib/http/request/validate.ts'
-import { leaving } from '../../lib/http/response/client-gone.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
-import { shownAs } from '../../lib/openapi/declare.ts'
+import { access, charge, clientLeft, filter, kib, query, route, saysYes, sendJson } from '../../lib/http/index.ts'
+import { documentedAs } from '../../lib/openapi/declare.ts'
 import { POLICY_FORMAT_NAMES, policyFormatNamed, toWirePolicyFormat } from '../../lib/supply-chain/index.ts'
 
 const CONTENT_TYPE = 'application/yaml'
 
 const Query = z
   .object({
-    format: shownAs(
+    format: documentedAs(
       z
         .string()
         .default('policy-engine-a')
@@ -40,7 +34,7 @@ const Query = z
         description: 'The engine that the policies are for: Kyverno, policy-controller of sigstore, or the evaluator.',
       },
     ),
-    mode: shownAs(
+    mode: documentedAs(
       z
         .enum(['audit', '', 'enforce'], 'expected audit or enforce')
         .transform((mode) => mode === 'enforce')
@@ -57,13 +51,13 @@ const Query = z
     namespace: filter(
       'Only images that run in this namespace, in policies that bind this namespace alone if the engine can',
     ),
-    acknowledgePartial: shownAs(z.string().default('').transform(saysYes), {
+    acknowledgePartial: documentedAs(z.string().default('').transform(saysYes), {
       type: 'string',
       default: 'false',
       description:
         '`true`, `1`, `yes` or `on`: generate an enforcing policy although some running images are not covered.',
     }),
-    acknowledgeClusterWide: shownAs(z.string().default('').transform(saysYes), {
+    acknowledgeClusterWide: documentedAs(z.string().default('').transform(saysYes), {
       type: 'string',
       default: 'false',
       description:
@@ -111,7 +105,7 @@ export default route({
       retentionDays: config.attestationRetentionDays,
     }
     const hold = (bytes: number) => c.get('share')?.grow(FIRST_BYTES + bytes)
-    const coverage = await readCoverage(db.read, scope, hold, leaving(c))
+    const coverage = await readCoverage(db.read, scope, hold, clientLeft(c))
     // The plan holds another copy of each container, signer and digest.
     const plannedBytes = 2 * coverage.heldBytes
     await hold(plannedBytes)

@@ -1,13 +1,21 @@
 import { z } from 'zod'
-import { placeCursor } from '../../lib/attestations/place.ts'
+import { containerCursor } from '../../lib/attestations/container-cursor.ts'
 import { PIECE_BYTES, RunningPage, readRunning } from '../../lib/attestations/running.ts'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { filter, pageLimit } from '../../lib/http/request/fields.ts'
-import { query } from '../../lib/http/request/validate.ts'
-import { asArray, between, pageByPage } from '../../lib/http/response/pages.ts'
-import { sendJson, sendPieces } from '../../lib/http/response/respond.ts'
-import { route, type Validated } from '../../lib/http/route.ts'
+import {
+  access,
+  asArray,
+  between,
+  charge,
+  filter,
+  kib,
+  pageByPage,
+  pageLimit,
+  query,
+  route,
+  sendJson,
+  sendPieces,
+  type Validated,
+} from '../../lib/http/index.ts'
 
 const DEFAULT_CONTAINERS = 100
 const MAX_CONTAINERS = 200
@@ -25,7 +33,7 @@ const pageKib = (limit: number) =>
 const Query = z.object({
   namespace: filter('Only containers of this namespace'),
   limit: pageLimit(DEFAULT_CONTAINERS, MAX_CONTAINERS),
-  after: placeCursor,
+  after: containerCursor,
 })
 
 const perPage: Validated<'query', typeof Query> = charge((c) => pageKib(c.req.valid('query').limit))

@@ -1,10 +1,5 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { chargeRows } from '../../lib/http/charge.ts'
-import { pageLimit, text, wireTime } from '../../lib/http/request/fields.ts'
-import { query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, chargeRows, pageLimit, query, route, sendJson, text, wireTime } from '../../lib/http/index.ts'
 import { plainColumns, plainRows } from '../../lib/records/index.ts'
 
 const DEFAULT_ROWS = 100
@@ -78,7 +73,7 @@ export default route({
     order by a.observed_at desc, a.id desc
     limit ${limit}) a
   where ${verdict} in ('', v.verdict) and ${direction} in ('', d.direction)
-    and a.observed_at >= kept_since(${config.auditRetentionDays})
+    and a.observed_at >= retention_start(${config.auditRetentionDays})
   order by a.observed_at desc, a.id desc
   limit ${limit}`.raw(),
     )

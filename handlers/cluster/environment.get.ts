@@ -1,8 +1,5 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { NoParameters, query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, NoParameters, query, route, sendJson } from '../../lib/http/index.ts'
 import { PLATFORM_WORDS, readEnvironment } from '../../lib/nodes/index.ts'
 
 const { cni, ip_family, provider, distro, node_os } = PLATFORM_WORDS

@@ -7,12 +7,7 @@ import {
   Pair,
   readContention,
 } from '../../lib/compute/index.ts'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { clamped, filter } from '../../lib/http/request/fields.ts'
-import { query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, charge, clamped, filter, kib, query, route, sendJson } from '../../lib/http/index.ts'
 
 /** The read budget is charged this for each row. */
 const ROW_BYTES = 1_024

@@ -1,11 +1,6 @@
 import { z } from 'zod'
 import { Findings, findingsOf, MAX_BYTES, thresholdsOf, WITHOUT_HISTORY } from '../../lib/compute/findings/index.ts'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { filter } from '../../lib/http/request/fields.ts'
-import { query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, charge, filter, kib, query, route, sendJson } from '../../lib/http/index.ts'
 
 const Query = z.object({
   namespace: filter('Only containers of this namespace'),

@@ -1,11 +1,6 @@
 import { z } from 'zod'
 import { countContainers, HistoryRow, MAX_HISTORY, MAX_MINUTES, readHistory } from '../../lib/compute/index.ts'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { clamped, pathText } from '../../lib/http/request/fields.ts'
-import { params, query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, charge, clamped, kib, params, pathText, query, route, sendJson } from '../../lib/http/index.ts'
 
 /** The read budget is charged this for each row: as read, and as JSON, which is mostly keys. */
 const ROW_BYTES = 2_048

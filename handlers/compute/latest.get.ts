@@ -1,18 +1,13 @@
 import { z } from 'zod'
 import { LatestContainer, LatestNode, MAX_LATEST, readLatest } from '../../lib/compute/index.ts'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { text } from '../../lib/http/request/fields.ts'
-import { query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
-import { shownAs } from '../../lib/openapi/declare.ts'
+import { access, charge, kib, query, route, sendJson, text } from '../../lib/http/index.ts'
+import { documentedAs } from '../../lib/openapi/declare.ts'
 
 /** The read budget is charged this for each row. */
 const ROW_BYTES = 1_024
 
 const Query = z.object({
-  namespace: shownAs(
+  namespace: documentedAs(
     text.refine((name) => name.trim() !== '', 'expected a namespace'),
     {
       type: 'string',

@@ -1,10 +1,6 @@
 import { z } from 'zod'
 import { LatestNode, readNodes } from '../../lib/compute/index.ts'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { NoParameters, query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, charge, kib, NoParameters, query, route, sendJson } from '../../lib/http/index.ts'
 
 const CHARGE_KIB = kib(512 * 1_024)
 

@@ -1,11 +1,6 @@
 import { z } from 'zod'
 import { AttestationResult, readResult } from '../../lib/attestations/stored-result.ts'
-import { access } from '../../lib/http/access.ts'
-import { charge } from '../../lib/http/charge.ts'
-import { noData } from '../../lib/http/errors.ts'
-import { NoParameters, params, query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, charge, NoParameters, noData, params, query, route, sendJson } from '../../lib/http/index.ts'
 import { digest } from '../../lib/images/index.ts'
 
 /** The read budget is charged this for a result as read, redacted and sent. */

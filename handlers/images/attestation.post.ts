@@ -1,8 +1,6 @@
 import { z } from 'zod'
 import { postedResult, resultAnswers, storeResult } from '../../lib/attestations/index.ts'
-import { access } from '../../lib/http/access.ts'
-import { params } from '../../lib/http/request/validate.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, params, route } from '../../lib/http/index.ts'
 import { digest } from '../../lib/images/index.ts'
 
 const Params = z.object({ digest })

@@ -1,10 +1,5 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { noData } from '../../lib/http/errors.ts'
-import { NoParameters, params, query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, charge, kib, NoParameters, noData, params, query, route, sendJson } from '../../lib/http/index.ts'
 import { digest, ImageRecord, ImageSelf, ImageWorkload } from '../../lib/images/index.ts'
 import { plainColumns, plainRow, plainRows } from '../../lib/records/index.ts'
 

@@ -1,9 +1,5 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { chargeRows } from '../../lib/http/charge.ts'
-import { params, query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, chargeRows, params, query, route, sendJson } from '../../lib/http/index.ts'
 import { digest } from '../../lib/images/index.ts'
 import {
   after,

@@ -1,11 +1,18 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { HttpError } from '../../lib/http/errors.ts'
-import { params, query } from '../../lib/http/request/validate.ts'
-import { asArray, between, pageByPage } from '../../lib/http/response/pages.ts'
-import { sendJson, sendPieces } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import {
+  access,
+  asArray,
+  between,
+  charge,
+  HttpError,
+  kib,
+  pageByPage,
+  params,
+  query,
+  route,
+  sendJson,
+  sendPieces,
+} from '../../lib/http/index.ts'
 import { digest } from '../../lib/images/index.ts'
 import { CycloneDx, countComponents, PAGE_COMPONENTS, readCycloneDx } from '../../lib/supply-chain/cyclonedx.ts'
 import { reportDigest, source } from '../../lib/supply-chain/filters.ts'

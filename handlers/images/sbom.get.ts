@@ -1,13 +1,17 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { chargeRows } from '../../lib/http/charge.ts'
-import { HttpError } from '../../lib/http/errors.ts'
-import { orFirstPage, pageLimit } from '../../lib/http/request/fields.ts'
-import { params, query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import {
+  access,
+  chargeRows,
+  HttpError,
+  orFirstPage,
+  pageLimit,
+  params,
+  query,
+  route,
+  sendJson,
+} from '../../lib/http/index.ts'
 import { digest } from '../../lib/images/index.ts'
-import { shownAs } from '../../lib/openapi/declare.ts'
+import { documentedAs } from '../../lib/openapi/declare.ts'
 import { ComponentPage } from '../../lib/supply-chain/component.ts'
 import { reportDigest, source } from '../../lib/supply-chain/filters.ts'
 import { readComponents } from '../../lib/supply-chain/sbom.ts'
@@ -25,7 +29,7 @@ const Query = z.object({
   source,
   report_digest: reportDigest,
   limit: pageLimit(DEFAULT_COMPONENTS, MAX_COMPONENTS),
-  after: shownAs(
+  after: documentedAs(
     orFirstPage(
       z
         .string()

@@ -1,7 +1,5 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { params } from '../../lib/http/request/validate.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, params, route } from '../../lib/http/index.ts'
 import { digest } from '../../lib/images/index.ts'
 import {
   DuplicatePage,

@@ -1,17 +1,21 @@
 import { z } from 'zod'
 import { batchedWrite } from '../../lib/db/batcher.ts'
-import { access } from '../../lib/http/access.ts'
-import { HttpError } from '../../lib/http/errors.ts'
-import { NO_NULL_PATTERN, NOT_BLANK_PATTERN, naiveTime } from '../../lib/http/request/fields.ts'
-import { body } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
-import { shownAs } from '../../lib/openapi/declare.ts'
+import {
+  access,
+  body,
+  HttpError,
+  NO_NULL_PATTERN,
+  NOT_BLANK_PATTERN,
+  naiveTime,
+  route,
+  sendJson,
+} from '../../lib/http/index.ts'
+import { documentedAs } from '../../lib/openapi/declare.ts'
 
 const MAX_FIELD_BYTES = 253
 
 const boundedText = (pattern: string, description: string) =>
-  shownAs(z.string(), { type: 'string', maxLength: MAX_FIELD_BYTES, pattern, description })
+  documentedAs(z.string(), { type: 'string', maxLength: MAX_FIELD_BYTES, pattern, description })
 const fact = boundedText(NO_NULL_PATTERN, `At most ${MAX_FIELD_BYTES} bytes.`)
 
 const NodeFacts = z.object({

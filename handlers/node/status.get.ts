@@ -1,12 +1,6 @@
 import { z } from 'zod'
 import { sharedRead } from '../../lib/db/batcher.ts'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { zonedTime } from '../../lib/http/request/fields.ts'
-import { NoParameters, query } from '../../lib/http/request/validate.ts'
-import { asArray } from '../../lib/http/response/pages.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, asArray, charge, kib, NoParameters, query, route, sendJson, zonedTime } from '../../lib/http/index.ts'
 import { listReader } from '../../lib/records/index.ts'
 
 const CHARGE_KIB = kib(1_000 * 256)

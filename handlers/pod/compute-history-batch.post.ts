@@ -1,9 +1,6 @@
 import { z } from 'zod'
 import { COMPUTE_BODY, MAX_COMPUTE_BYTES, Minutes, takeMinutes } from '../../lib/compute/index.ts'
-import { access } from '../../lib/http/access.ts'
-import { body } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, body, route, sendJson } from '../../lib/http/index.ts'
 
 const Taken = z.strictObject({
   accepted: z.int().min(0).describe('Containers that were stored or already known, each once.'),

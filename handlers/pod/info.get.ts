@@ -1,16 +1,12 @@
 import { z } from 'zod'
 import { sharedRead } from '../../lib/db/batcher.ts'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { query } from '../../lib/http/request/validate.ts'
-import { sendPages } from '../../lib/http/response/pages.ts'
-import { route } from '../../lib/http/route.ts'
-import { shownAs } from '../../lib/openapi/declare.ts'
-import { POD_PAGE_ROWS, type PodPlace, PodRecord, readFirstPods, readNextPods } from '../../lib/pods/index.ts'
+import { access, charge, kib, query, route, sendPages } from '../../lib/http/index.ts'
+import { documentedAs } from '../../lib/openapi/declare.ts'
+import { POD_PAGE_ROWS, type PodCursor, PodRecord, readFirstPods, readNextPods } from '../../lib/pods/index.ts'
 import type { Page } from '../../lib/records/page.ts'
 
 const Query = z.object({
-  include_dead: shownAs(z.enum(['true', 'false']).default('true'), {
+  include_dead: documentedAs(z.enum(['true', 'false']).default('true'), {
     type: 'boolean',
     default: true,
     description: 'With `false`, only pods running now.',
@@ -21,7 +17,7 @@ const Query = z.object({
 const POD_BYTES = 4_096
 const PAGE_KIB = kib(POD_PAGE_ROWS * POD_BYTES)
 
-const firstPage = sharedRead<'true' | 'false', Page<PodPlace>>((db, includeDead) =>
+const firstPage = sharedRead<'true' | 'false', Page<PodCursor>>((db, includeDead) =>
   readFirstPods(db.read, includeDead === 'false'),
 )
 

@@ -1,19 +1,14 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { noData } from '../../lib/http/errors.ts'
-import { ANY_TIME_OR_BLANK, pathText } from '../../lib/http/request/fields.ts'
-import { lookup } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { ANY_TIME_OR_BLANK, access, lookup, noData, pathText, route, sendJson } from '../../lib/http/index.ts'
 import { canonicalAddress } from '../../lib/net/address.ts'
-import { shownAs } from '../../lib/openapi/declare.ts'
+import { documentedAs } from '../../lib/openapi/declare.ts'
 import { PodRecord } from '../../lib/pods/index.ts'
 import { batchedLookup } from '../../lib/records/index.ts'
 import { parseInstant } from '../../lib/time/timestamp.ts'
 
 const Params = z.object({ ip: pathText.describe('An address, IPv4 or IPv6 in any spelling.') })
 const Query = z.object({
-  at: shownAs(
+  at: documentedAs(
     z.string().transform((text, c) => {
       if (text.trim() === '') return null
       const time = parseInstant(text)
@@ -41,7 +36,7 @@ const podNow = batchedLookup<{ ip: string }>(
 const podAt = batchedLookup<{ ip: string; at: string }>(
   PodRecord,
   { ip: 'text', at: 'timestamp' },
-  'select * from pod_holding(k.ip, k.at)',
+  'select * from pod_at_address(k.ip, k.at)',
 )
 
 /** GET /pod/ip/{ip}: the pod that holds an address now, or held it `at` a time (docs/contract.md#attribution). */

@@ -1,11 +1,15 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { charge } from '../../lib/http/charge.ts'
-import { pathText } from '../../lib/http/request/fields.ts'
-import { NoParameters, params, query } from '../../lib/http/request/validate.ts'
-import { asArray } from '../../lib/http/response/pages.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import {
+  access,
+  asArray,
+  charge,
+  NoParameters,
+  params,
+  pathText,
+  query,
+  route,
+  sendJson,
+} from '../../lib/http/index.ts'
 import { PodRecord } from '../../lib/pods/index.ts'
 import { listReader } from '../../lib/records/index.ts'
 

@@ -1,9 +1,5 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { address, name } from '../../lib/http/request/fields.ts'
-import { body } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, address, body, name, route, sendJson } from '../../lib/http/index.ts'
 import { canonicalAddress } from '../../lib/net/address.ts'
 
 const MarkDead = z.object({ pod_name: name, pod_ip: address.nullish() }).meta({ id: 'MarkDeadPost' })

@@ -1,10 +1,6 @@
 import { z } from 'zod'
 import { sharedRead } from '../../lib/db/batcher.ts'
-import { access } from '../../lib/http/access.ts'
-import { charge } from '../../lib/http/charge.ts'
-import { NoParameters, query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, charge, NoParameters, query, route, sendJson } from '../../lib/http/index.ts'
 
 // One index look-up for each namespace, instead of a scan of all live pods.
 const list = sharedRead<'all'>(async (db) => {

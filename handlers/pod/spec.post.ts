@@ -1,12 +1,9 @@
 import { z } from 'zod'
 import { batchedWrite } from '../../lib/db/batcher.ts'
-import { access } from '../../lib/http/access.ts'
-import { MAX_CORE_BODY_BYTES } from '../../lib/http/request/body.ts'
-import { body } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, body, route, sendJson } from '../../lib/http/index.ts'
 import { recordInventory, runningContainers, runningDigests } from '../../lib/images/index.ts'
 import { exactJson } from '../../lib/json/exact-integers.ts'
+import { MAX_CORE_BODY_BYTES } from '../../lib/limits/limits.ts'
 import { echoOf, normalizePod, PodEcho, PodPost, PodRecord, uidOf } from '../../lib/pods/index.ts'
 
 /** A pod with its running containers, null where the post does not say, and the digests of their images. */

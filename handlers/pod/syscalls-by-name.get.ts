@@ -1,11 +1,5 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { charge } from '../../lib/http/charge.ts'
-import { noData } from '../../lib/http/errors.ts'
-import { pathText } from '../../lib/http/request/fields.ts'
-import { lookup, NoParameters } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, charge, lookup, NoParameters, noData, pathText, route, sendJson } from '../../lib/http/index.ts'
 import { batchedLookup } from '../../lib/records/index.ts'
 import { SyscallRecord } from '../../lib/syscalls/index.ts'
 

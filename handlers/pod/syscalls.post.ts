@@ -1,9 +1,6 @@
 import { z } from 'zod'
 import { createBatcher, fixed, perDatabase } from '../../lib/db/index.ts'
-import { access } from '../../lib/http/access.ts'
-import { body } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, body, route, sendJson } from '../../lib/http/index.ts'
 import { type PodSyscalls, SyscallBatch, sentApart, unitePods } from '../../lib/syscalls/index.ts'
 
 const ROUTE = '/pod/syscalls'

@@ -1,8 +1,5 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { body } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, body, route, sendJson } from '../../lib/http/index.ts'
 import { FlowBatch } from '../../lib/traffic/index.ts'
 
 /** POST /pod/traffic/batch: stores the new flows of an array; returns how many were new (docs/contract.md#flows). */

@@ -1,14 +1,19 @@
 import { z } from 'zod'
 import { perDatabase } from '../../lib/db/batcher.ts'
 import { createBatcher } from '../../lib/db/index.ts'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { noData } from '../../lib/http/errors.ts'
-import { pathText } from '../../lib/http/request/fields.ts'
-import { NoParameters, params, query } from '../../lib/http/request/validate.ts'
-import { sendPages } from '../../lib/http/response/pages.ts'
-import { route } from '../../lib/http/route.ts'
-import type { Place } from '../../lib/records/index.ts'
+import {
+  access,
+  charge,
+  kib,
+  NoParameters,
+  noData,
+  params,
+  pathText,
+  query,
+  route,
+  sendPages,
+} from '../../lib/http/index.ts'
+import type { PageCursor } from '../../lib/records/index.ts'
 import { readFirstPages, readNextPage, TrafficRow } from '../../lib/traffic/index.ts'
 
 /** Most pods have fewer flows than this. */
@@ -46,7 +51,7 @@ export default route({
     const { name } = c.req.valid('param')
     const first = await firstPages(db)(name)
     if (first.count === 0) throw noData()
-    const next = (after: Place) => readNextPage(db.read, name, after, PAGE_ROWS)
+    const next = (after: PageCursor) => readNextPage(db.read, name, after, PAGE_ROWS)
     return sendPages(c, first, first.count < FIRST_PAGE_ROWS, next, kib(PAGE_ROWS * ROW_BYTES))
   },
 )

@@ -1,12 +1,6 @@
 import { z } from 'zod'
 import { sharedRead } from '../../lib/db/batcher.ts'
-import { access } from '../../lib/http/access.ts'
-import { chargeRows } from '../../lib/http/charge.ts'
-import { pageLimit } from '../../lib/http/request/fields.ts'
-import { query } from '../../lib/http/request/validate.ts'
-import { asArray } from '../../lib/http/response/pages.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, asArray, chargeRows, pageLimit, query, route, sendJson } from '../../lib/http/index.ts'
 import { readNewest, TrafficRow } from '../../lib/traffic/index.ts'
 
 const DEFAULT_ROWS = 5_000

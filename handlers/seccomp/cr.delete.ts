@@ -1,10 +1,6 @@
 import { z } from 'zod'
 import { fixed } from '../../lib/db/index.ts'
-import { access } from '../../lib/http/access.ts'
-import { HttpError } from '../../lib/http/errors.ts'
-import { params } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, HttpError, params, route, sendJson } from '../../lib/http/index.ts'
 import { CrPath } from '../../lib/seccomp/index.ts'
 
 const ABSENT = 'There is no such resource.'

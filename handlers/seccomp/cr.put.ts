@@ -1,8 +1,5 @@
 import { fixed } from '../../lib/db/index.ts'
-import { access } from '../../lib/http/access.ts'
-import { body, params } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, body, params, route, sendJson } from '../../lib/http/index.ts'
 import { CrPath, MirroredCr, mirrorOf, PostedCr } from '../../lib/seccomp/index.ts'
 
 const ROUTE = '/seccomp/crs/:namespace/:name'

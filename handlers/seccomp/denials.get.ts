@@ -1,12 +1,17 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { chargeRows } from '../../lib/http/charge.ts'
-import { filter, filterText, pageLimit, ZONED_TIME_OR_BLANK } from '../../lib/http/request/fields.ts'
-import { query } from '../../lib/http/request/validate.ts'
-import { asArray } from '../../lib/http/response/pages.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
-import { shownAs } from '../../lib/openapi/declare.ts'
+import {
+  access,
+  asArray,
+  chargeRows,
+  filter,
+  filterText,
+  pageLimit,
+  query,
+  route,
+  sendJson,
+  ZONED_TIME_OR_BLANK,
+} from '../../lib/http/index.ts'
+import { documentedAs } from '../../lib/openapi/declare.ts'
 import { DenialRow, readDenials } from '../../lib/seccomp/denials/index.ts'
 import { parseRfc3339 } from '../../lib/time/timestamp.ts'
 
@@ -19,7 +24,7 @@ const Query = z.object({
   namespace: filter('Only denials of pods of this namespace'),
   kind: filter('Only denials of workloads of this kind'),
   workload: filter('Only denials of workloads with this name'),
-  since: shownAs(
+  since: documentedAs(
     filterText.transform((text, c) => {
       const time = text === null ? null : parseRfc3339(text)
       if (text === null || time !== null) return time

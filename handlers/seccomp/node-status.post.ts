@@ -1,8 +1,5 @@
 import { fixed } from '../../lib/db/index.ts'
-import { access } from '../../lib/http/access.ts'
-import { body } from '../../lib/http/request/validate.ts'
-import { respondEmpty } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, body, respondEmpty, route } from '../../lib/http/index.ts'
 import { fileSetOf, PostedNodeFiles, readNodeFiles } from '../../lib/seccomp/index.ts'
 
 const ROUTE = '/seccomp/node-status'

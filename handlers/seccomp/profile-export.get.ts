@@ -1,7 +1,4 @@
-import { access } from '../../lib/http/access.ts'
-import { params, query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, params, query, route, sendJson } from '../../lib/http/index.ts'
 import { ExportQuery, exportAnswers, exportProfile, WorkloadPath } from '../../lib/seccomp/index.ts'
 
 /**

@@ -1,7 +1,4 @@
-import { access } from '../../lib/http/access.ts'
-import { body, params } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, body, params, route, sendJson } from '../../lib/http/index.ts'
 import {
   ExportBody,
   exportAnswers,

@@ -1,8 +1,4 @@
-import { access } from '../../lib/http/access.ts'
-import { pathText } from '../../lib/http/request/fields.ts'
-import { lookup, NoParameters } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, lookup, NoParameters, pathText, route, sendJson } from '../../lib/http/index.ts'
 import { noProfile, Profile, profileOf, readObserved, WorkloadPath } from '../../lib/seccomp/index.ts'
 
 const Params = WorkloadPath.extend({ hash: pathText.describe('The `hash` of the observed set.') })

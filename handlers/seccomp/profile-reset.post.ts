@@ -1,11 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { fixed } from '../../lib/db/index.ts'
-import { access } from '../../lib/http/access.ts'
-import { wireTime } from '../../lib/http/request/fields.ts'
-import { params } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, params, route, sendJson, wireTime } from '../../lib/http/index.ts'
 import { noProfile, WorkloadPath } from '../../lib/seccomp/index.ts'
 import { parseNaive } from '../../lib/time/timestamp.ts'
 

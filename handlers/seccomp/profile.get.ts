@@ -1,17 +1,13 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { lookup } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route, type Validated } from '../../lib/http/route.ts'
-import { shownAs } from '../../lib/openapi/declare.ts'
+import { access, charge, kib, lookup, route, sendJson, type Validated } from '../../lib/http/index.ts'
+import { documentedAs } from '../../lib/openapi/declare.ts'
 import { MAX_DETAIL_BYTES, noProfile, ObservedProfile, WorkloadPath } from '../../lib/seccomp/index.ts'
 
 /** The read budget is charged this: 64 contributors, and 800 denied pairs of syscall and action. */
 const MAX_BYTES = 64 * 4_096 + 800 * 512
 
 const Query = z.object({
-  detail: shownAs(
+  detail: documentedAs(
     z
       .enum(['true', 'false', ''])
       .transform((word) => word === 'true')

@@ -1,9 +1,15 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { NoParameters, query } from '../../lib/http/request/validate.ts'
-import { keptBytes, sendKept, unlessHad } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import {
+  access,
+  cachedBytes,
+  charge,
+  kib,
+  NoParameters,
+  notModified,
+  query,
+  route,
+  sendCached,
+} from '../../lib/http/index.ts'
 import { ProfileSummary } from '../../lib/seccomp/index.ts'
 
 const etag = { ETag: z.string().describe('Send it back as `If-None-Match`. It is the same for the same list.') }
@@ -25,7 +31,7 @@ export default route({
   '/seccomp/profiles',
   access('read'),
   query(NoParameters),
-  unlessHad((c) => c.get('deps').profiles.list.read()),
-  charge((c) => kib(keptBytes(c, c.get('deps').profiles.list.latest))),
-  (c) => sendKept(c, c.get('deps').profiles.list.latest),
+  notModified((c) => c.get('deps').profiles.list.read()),
+  charge((c) => kib(cachedBytes(c, c.get('deps').profiles.list.latest))),
+  (c) => sendCached(c, c.get('deps').profiles.list.latest),
 )

@@ -1,11 +1,6 @@
 import { z } from 'zod'
 import { sharedRead } from '../../lib/db/batcher.ts'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { NoParameters, query } from '../../lib/http/request/validate.ts'
-import { asArray } from '../../lib/http/response/pages.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, asArray, charge, kib, NoParameters, query, route, sendJson } from '../../lib/http/index.ts'
 import { listReader } from '../../lib/records/index.ts'
 import { ServiceRecord } from '../../lib/services/index.ts'
 

@@ -1,8 +1,5 @@
 import { batchedWrite } from '../../lib/db/batcher.ts'
-import { access } from '../../lib/http/access.ts'
-import { body } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, body, route, sendJson } from '../../lib/http/index.ts'
 import { exactJson } from '../../lib/json/exact-integers.ts'
 import {
   echoOfService,

@@ -1,11 +1,5 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { HttpError } from '../../lib/http/errors.ts'
-import { clamped } from '../../lib/http/request/fields.ts'
-import { params, query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import { access, charge, clamped, HttpError, kib, params, query, route, sendJson } from '../../lib/http/index.ts'
 import { Exposure, vulnerabilityId } from '../../lib/supply-chain/exposure.ts'
 import { wireSourcesJson } from '../../lib/wire-names/index.ts'
 

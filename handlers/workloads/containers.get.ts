@@ -1,11 +1,16 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { charge, kib } from '../../lib/http/charge.ts'
-import { noData } from '../../lib/http/errors.ts'
-import { pathText } from '../../lib/http/request/fields.ts'
-import { NoParameters, params, query } from '../../lib/http/request/validate.ts'
-import { sendJson } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import {
+  access,
+  charge,
+  kib,
+  NoParameters,
+  noData,
+  params,
+  pathText,
+  query,
+  route,
+  sendJson,
+} from '../../lib/http/index.ts'
 import { ContainerDigest, WorkloadContainers } from '../../lib/images/index.ts'
 import { plainColumns, plainRows, type RawRow } from '../../lib/records/index.ts'
 

@@ -1,10 +1,17 @@
 import { z } from 'zod'
-import { access } from '../../lib/http/access.ts'
-import { chargeRows, kib } from '../../lib/http/charge.ts'
-import { params, query } from '../../lib/http/request/validate.ts'
-import { asArray, between, pageByPage } from '../../lib/http/response/pages.ts'
-import { sendJson, sendPieces } from '../../lib/http/response/respond.ts'
-import { route } from '../../lib/http/route.ts'
+import {
+  access,
+  asArray,
+  between,
+  chargeRows,
+  kib,
+  pageByPage,
+  params,
+  query,
+  route,
+  sendJson,
+  sendPieces,
+} from '../../lib/http/index.ts'
 import {
   container,
   ENTRY_BYTES,

@@ -1,24 +1,26 @@
 import type { Batch, JobContext } from '../job.ts'
 import { held } from '../locks.ts'
 
-/** Containers that one statement looks at, and those of them that it forgets: while it does, posts of history wait. */
-const LOOKED_AT = 2_000
-const FORGOTTEN = 500
+/** Containers that one statement examines, and those that it deletes: posts of history wait meanwhile. */
+const EXAMINED = 2_000
+const DELETED = 500
 
-/** Forgets containers of which no history is left; each call goes on where the last one ended. */
-export function forgetContainers({ db, log }: JobContext): () => Promise<Batch> {
+/** Deletes containers without history; each call continues where the last one ended. */
+export function deleteContainers({ db, log }: JobContext): () => Promise<Batch> {
   let after = '0'
   return async () => {
     const [batch] = await db.job(
       (sql) => sql<{ is_held: boolean; rows: number; last: string | null; is_held_up: boolean }[]>`
   with ${held(sql, 'compute-retention')}
-  select h.is_held, coalesce(f.forgotten, 0)::int as rows, f.last_id::text as last, coalesce(f.is_held_up, false) as is_held_up
+  select h.is_held, coalesce(f.forgotten, 0)::int as rows, f.last_id::text as last,
+         coalesce(f.is_held_up, false) as is_held_up
   from held h
-  left join lateral compute_forget(case when h.is_held then ${after}::text::bigint end, ${LOOKED_AT}, ${FORGOTTEN}) f on true`,
+  left join lateral compute_delete_unused(case when h.is_held then ${after}::text::bigint end, ${EXAMINED},
+                                          ${DELETED}) f on true`,
     )
     const { is_held, rows, last, is_held_up } = batch!
     if (is_held_up)
-      log.warn({ job: 'compute-retention' }, 'posts of history take long: the next pass forgets containers')
+      log.warn({ job: 'compute-retention' }, 'posts of history take long: the next pass deletes unused containers')
     after = last ?? after
     return { isHeld: is_held, rows, isLast: last === null || is_held_up }
   }

@@ -2,20 +2,20 @@ import type { Sql } from '../../lib/db/index.ts'
 import type { Batch, JobContext } from '../job.ts'
 import { held } from '../locks.ts'
 
-/** The latest samples and the heartbeats of nodes: by what they are known, and after how many seconds without another they are old. */
+/** The latest samples and the heartbeats of nodes: their keys, and the age at which they are deleted. */
 export const GAUGES = [
   { table: 'compute_latest', key: 'container_uid', maxAgeSecs: 600 },
   { table: 'compute_node', key: 'node', maxAgeSecs: 3_600 },
 ] as const
 type Gauges = (typeof GAUGES)[number]
 
-/** Rows that one statement looks at: no index has their time, which would cost each post of a sample. */
-const LOOKED_AT = 5_000
+/** Rows that one statement reads. No index has their time, since it would slow down each post of a sample. */
+const READ_AT_ONCE = 5_000
 
 const isOld = (sql: Sql, { maxAgeSecs }: Gauges) => sql`
     g.updated_at < now() at time zone 'utc' - make_interval(secs => ${maxAgeSecs})`
 
-/** Deletes some that are old; each call goes on where the last one ended. What is being written at that moment is passed over. */
+/** Deletes one batch of old rows; each call continues where the last one ended. Locked rows are skipped. */
 export function deleteGauges(gauges: Gauges, { config, db }: JobContext): () => Promise<Batch> {
   const batchRows = config.auditRetentionBatchSize
   let after = ''
@@ -29,7 +29,7 @@ export function deleteGauges(gauges: Gauges, { config, db }: JobContext): () => 
     from ${table} g
     where g.${key} > (select ${after}::text collate "C" from held where is_held)
     order by g.${key}
-    limit ${LOOKED_AT}),
+    limit ${READ_AT_ONCE}),
   old as materialized (
     select g.place, g.key from looked_at g where ${isOld(sql, gauges)} order by g.key limit ${batchRows}),
   locked as materialized (
@@ -41,7 +41,7 @@ export function deleteGauges(gauges: Gauges, { config, db }: JobContext): () => 
     delete from ${table} g where g.ctid = any (array(select l.place from locked l)) returning 1)
   select h.is_held, (select count(*)::int from deleted) as rows,
          coalesce((select o.key from old o order by o.key offset ${batchRows - 1} limit 1),
-                  (select g.key from looked_at g order by g.key offset ${LOOKED_AT - 1} limit 1)) as last
+                  (select g.key from looked_at g order by g.key offset ${READ_AT_ONCE - 1} limit 1)) as last
   from held h`
     })
     const { is_held, rows, last } = batch!

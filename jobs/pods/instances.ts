@@ -5,7 +5,7 @@ import { held } from '../locks.ts'
 const MAX_BATCHES = 200
 /** Rows that one statement reads. */
 const MAX_READ_AT_ONCE = 2_000
-/** Contributions of a workload that stay, the worst: those that its capture names. */
+/** The worst contributions of a workload stay: those that its capture lists. */
 const KEPT_OF_WORKLOAD = 20
 
 const isBefore = (sql: Sql, time: ReturnType<Sql>, days: number) => sql`
@@ -13,20 +13,24 @@ const isBefore = (sql: Sql, time: ReturnType<Sql>, days: number) => sql`
 
 const rank = (sql: Sql, row: ReturnType<Sql>) => sql`contribution_rank(${row}, false)`
 
-/** Whether the capture of a workload would name the contribution of the instance `i`, or has less of them than it names. */
+/** Whether the capture of a workload lists the contribution of instance `i`, or would if better ones went. */
 const isKept = (sql: Sql) => sql`
     exists (
       select from syscall_contribution c
-      where c.pod_name = i.pod_name and c.pod_namespace = i.pod_namespace and c.instance = i.instance and ${rank(sql, sql`c`)} is not null
+      where c.pod_name = i.pod_name and c.pod_namespace = i.pod_namespace and c.instance = i.instance
+            and ${rank(sql, sql`c`)} is not null
         and (select count(*)
              from (select from syscall_contribution o
-                   where o.pod_namespace = c.pod_namespace and o.workload_kind = c.workload_kind and o.workload_name = c.workload_name
-                     and (-${rank(sql, sql`o`)}, o.pod_name, o.instance) < (-${rank(sql, sql`c`)}, c.pod_name, c.instance)
+                   where o.pod_namespace = c.pod_namespace and o.workload_kind = c.workload_kind
+                         and o.workload_name = c.workload_name
+                     and (-${rank(sql, sql`o`)}, o.pod_name, o.instance) < (-${rank(sql, sql`c`)}, c.pod_name,
+                         c.instance)
                    limit ${KEPT_OF_WORKLOAD}) o) < ${KEPT_OF_WORKLOAD})`
 
 /**
- * Deletes pods that are gone for the days, with what they contributed. Of each workload the worst contributions stay for good: that a pod was
- * deleted must not make a capture look better than it was. One that is being posted stays.
+ * Deletes the instances of pods that are gone for `days`, with their contributions. The worst contributions of each
+ * workload stay for good: the deletion of a pod must not make a capture look more complete than it was. Rows locked by
+ * another session are skipped.
  */
 export function deleteInstances({ db, signal }: JobContext, days: number): Promise<Pass> {
   let after = { pod: '', namespace: '', instance: '' }
@@ -45,7 +49,8 @@ export function deleteInstances({ db, signal }: JobContext, days: number): Promi
     order by i.pod_name, i.pod_namespace, i.instance
     limit ${MAX_READ_AT_ONCE}),
   unused as materialized (
-    select i.pod_name, i.pod_namespace, i.instance from looked_at i where ${isBefore(sql, sql`i.last_seen`, days)} and not ${isKept(sql)}),
+    select i.pod_name, i.pod_namespace, i.instance from looked_at i where ${isBefore(sql, sql`i.last_seen`, days)}
+           and not ${isKept(sql)}),
   locked as materialized (
     select i.pod_name, i.pod_namespace, i.instance
     from unused u
@@ -61,9 +66,11 @@ export function deleteInstances({ db, signal }: JobContext, days: number): Promi
     delete from pod_instance i using locked l
     where i.pod_name = l.pod_name and i.pod_namespace = l.pod_namespace and i.instance = l.instance
     returning 1)
-  select h.is_held, (select count(*)::int from deleted) as rows, l.pod_name as pod, l.pod_namespace as namespace, l.instance
+  select h.is_held, (select count(*)::int from deleted) as rows, l.pod_name as pod, l.pod_namespace as namespace,
+         l.instance
   from held h
-  left join (select l.* from looked_at l order by l.pod_name, l.pod_namespace, l.instance offset ${MAX_READ_AT_ONCE - 1} limit 1) l on true`,
+  left join (select l.* from looked_at l order by l.pod_name, l.pod_namespace, l.instance offset ${MAX_READ_AT_ONCE - 1}
+             limit 1) l on true`,
     )
     const { is_held, rows, pod, namespace, instance } = batch!
     if (pod !== null) after = { pod, namespace: namespace!, instance: instance! }
@@ -71,11 +78,12 @@ export function deleteInstances({ db, signal }: JobContext, days: number): Promi
   })
 }
 
-/** Of a name that somebody contributed under, what waits makes that contribution unknown, and so stays as long. */
+/** Waiting syscalls of a name with a contribution stay as long as that contribution, which they make unknown. */
 const isAwaited = (sql: Sql) => sql`
-    not u.is_ambiguous and exists (select from syscall_contribution c where c.pod_name = u.pod_name and u.pod_namespace in ('', c.pod_namespace))`
+    not u.is_ambiguous and exists (select from syscall_contribution c where c.pod_name = u.pod_name
+                                   and u.pod_namespace in ('', c.pod_namespace))`
 
-/** Deletes syscalls that nobody is known to have sent, when nothing more was sent for the days. */
+/** Deletes syscalls without a known sender for which nothing more was sent for `days`. */
 export function deleteUnattributed({ db, signal }: JobContext, days: number): Promise<Pass> {
   let after = { pod: '', namespace: '', ambiguous: false }
   let isFirst = true
@@ -107,9 +115,11 @@ export function deleteUnattributed({ db, signal }: JobContext, days: number): Pr
     delete from unattributed_syscalls u using locked l
     where u.pod_name = l.pod_name and u.pod_namespace = l.pod_namespace and u.is_ambiguous = l.is_ambiguous
     returning 1)
-  select h.is_held, (select count(*)::int from deleted) as rows, l.pod_name as pod, l.pod_namespace as namespace, l.is_ambiguous as ambiguous
+  select h.is_held, (select count(*)::int from deleted) as rows, l.pod_name as pod, l.pod_namespace as namespace,
+         l.is_ambiguous as ambiguous
   from held h
-  left join (select l.* from looked_at l order by l.pod_name, l.pod_namespace, l.is_ambiguous offset ${MAX_READ_AT_ONCE - 1} limit 1) l on true`,
+  left join (select l.* from looked_at l order by l.pod_name, l.pod_namespace,
+             l.is_ambiguous offset ${MAX_READ_AT_ONCE - 1} limit 1) l on true`,
     )
     const { is_held, rows, pod, namespace, ambiguous } = batch!
     isFirst = false
@@ -118,11 +128,12 @@ export function deleteUnattributed({ db, signal }: JobContext, days: number): Pr
   })
 }
 
-/** How many rows of both a pass would delete. */
-export async function countUnused({ db }: Pick<JobContext, 'db'>, days: number): Promise<number> {
+/** Returns how many rows of both tables a pass would delete. */
+export async function countInstances({ db }: Pick<JobContext, 'db'>, days: number): Promise<number> {
   const [row] = await db.job(
     (sql) => sql<{ rows: number }[]>`
-  select (select count(*)::int from pod_instance i where ${isBefore(sql, sql`i.last_seen`, days)} and not ${isKept(sql)})
+  select (select count(*)::int from pod_instance i where ${isBefore(sql, sql`i.last_seen`, days)}
+          and not ${isKept(sql)})
        + (select count(*)::int from unattributed_syscalls u
           where ${isBefore(sql, sql`greatest(u.sent_at, u.received_at)`, days)} and not (${isAwaited(sql)})) as rows`,
   )

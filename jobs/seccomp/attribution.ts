@@ -2,14 +2,14 @@ import type { Sql } from '../../lib/db/index.ts'
 import { type Batch, inRestedBatches, type JobContext, type Pass } from '../job.ts'
 import { held } from '../locks.ts'
 
-/** Of a pass: five million denials of pods that are not known. */
+/** Five million denials per pass. */
 const MAX_BATCHES = 1_000
 
 const isUnattributed = (sql: Sql) => sql`(d.workload_kind is null or d.workload_name is null)`
 
 /**
- * Gives denials whose pod was not known the workload of the pod that is known by now, by the rule of ingest (interop-profiling 1.9). All of them are
- * looked at, in the order of their index. One that a post is writing is passed over: the post has looked, too.
+ * Attributes denials whose pod was unknown, by the rule of ingest (docs/contract.md#denials). Reads all of them in
+ * index order. Rows locked by a post are skipped: the post attributes them itself.
  */
 export function attribute({ config, db, signal }: JobContext): Promise<Pass> {
   const batchRows = config.seccompDenialsBatchSize
@@ -47,7 +47,7 @@ export function attribute({ config, db, signal }: JobContext): Promise<Pass> {
   })
 }
 
-/** How many denials a pass would attribute. */
+/** Returns how many denials a pass would attribute. */
 export async function countAttributable({ db }: Pick<JobContext, 'db'>): Promise<number> {
   const [row] = await db.job(
     (sql) => sql<{ rows: number }[]>`

@@ -13,13 +13,16 @@ const isBefore = (sql: Sql, time: ReturnType<Sql>, secs: number) => sql`
 
 const retentionSecs = ({ config }: Pick<JobContext, 'config'>) => config.seccompDenialsRetentionDays * SECONDS_PER_DAY
 
-/** A node that told nothing of its profiles is live for so long, and is kept as long as denials are; null: it is live for ever. */
+/**
+ * Seconds after which a node that posted no profiles is deleted: at least while it counts as live and while denials are
+ * kept; null if nodes stay live for ever.
+ */
 function profilesSecs(context: Pick<JobContext, 'config'>): number | null {
   const { seccompNodeStaleSecs } = context.config
   return seccompNodeStaleSecs === 0 ? null : Math.max(retentionSecs(context), seccompNodeStaleSecs)
 }
 
-/** Deletes denials that were not seen for the days, the oldest first. One that a drain is writing stays. */
+/** Deletes denials beyond the retention days, the oldest first. Rows locked by a drain are skipped. */
 export function deleteDenials(context: JobContext): Promise<Pass> {
   const { config, db, signal } = context
   const batchRows = config.seccompDenialsBatchSize
@@ -33,7 +36,8 @@ export function deleteDenials(context: JobContext): Promise<Pass> {
     select d.place, d.last_seen, d.id
     from (select d.ctid as place, d.last_seen, d.id
           from seccomp_denial d
-          where (select is_held from held) and (d.last_seen, d.id) > (${after.seen}::text::timestamp, ${after.id}::text::bigint)
+          where (select is_held from held) and (d.last_seen, d.id) > (${after.seen}::text::timestamp,
+                                                                      ${after.id}::text::bigint)
           order by d.last_seen, d.id
           limit ${batchRows}) d
     where ${isExpired(sql)}),
@@ -54,7 +58,7 @@ export function deleteDenials(context: JobContext): Promise<Pass> {
   })
 }
 
-/** Deletes rows of nodes from a table that were not written for so long. One that is being written stays. */
+/** Deletes rows of nodes that were not written for `secs`. Rows locked by another session are skipped. */
 function deleteNodes(
   { db, signal }: JobContext,
   table: 'seccomp_denial_node' | 'seccomp_node',
@@ -89,17 +93,17 @@ function deleteNodes(
   })
 }
 
-/** Deletes nodes that drained nothing for the days. */
+/** Deletes nodes that sent no drain within the retention days. */
 export const deleteDenialNodes = (context: JobContext): Promise<Pass> =>
   deleteNodes(context, 'seccomp_denial_node', retentionSecs(context))
 
-/** Deletes nodes that told nothing of their profiles for the days. */
+/** Deletes nodes that posted no profiles within the retention. */
 export async function deleteProfileNodes(context: JobContext): Promise<Pass> {
   const secs = profilesSecs(context)
   return secs === null ? { outcome: 'done', rows: 0, batches: 0 } : deleteNodes(context, 'seccomp_node', secs)
 }
 
-/** Deletes sets of profile files that no node has any more: all are looked at, in the order of their ids. */
+/** Deletes sets of profile files that no node has: reads all, in the order of their ids. */
 export function deleteFileSets({ db, signal }: JobContext): Promise<Pass> {
   let after = ''
   return inRestedBatches(signal, MAX_BATCHES, async (): Promise<Batch> => {
@@ -125,10 +129,10 @@ export function deleteFileSets({ db, signal }: JobContext): Promise<Pass> {
   })
 }
 
-/** How many rows of all these a pass would delete. */
+/** Returns how many rows of these tables a pass would delete. */
 export async function countDeletions(context: Pick<JobContext, 'config' | 'db'>): Promise<number> {
   const secs = retentionSecs(context)
-  const goes = (sql: Sql) => {
+  const isProfileNodeExpired = (sql: Sql) => {
     const max = profilesSecs(context)
     return max === null ? sql`false` : isBefore(sql, sql`n.updated_at`, max)
   }
@@ -136,9 +140,10 @@ export async function countDeletions(context: Pick<JobContext, 'config' | 'db'>)
     (sql) => sql<{ rows: number }[]>`
   select (select count(*)::int from seccomp_denial d where ${isBefore(sql, sql`d.last_seen`, secs)})
        + (select count(*)::int from seccomp_denial_node n where ${isBefore(sql, sql`n.updated_at`, secs)})
-       + (select count(*)::int from seccomp_node n where ${goes(sql)})
+       + (select count(*)::int from seccomp_node n where ${isProfileNodeExpired(sql)})
        + (select count(*)::int from seccomp_file_set s
-          where not exists (select from seccomp_node n where n.file_set_id = s.id and not (${goes(sql)}))) as rows`,
+          where not exists (select from seccomp_node n where n.file_set_id = s.id
+                            and not (${isProfileNodeExpired(sql)}))) as rows`,
   )
   return row!.rows
 }

@@ -2,46 +2,47 @@ import type { Database, Sql } from '../../lib/db/index.ts'
 import { type Batch, inBatches, type JobContext, type Pass } from '../job.ts'
 import { held } from '../locks.ts'
 
-/** Payloads that one statement looks at, and those of them that it links anew: while it does, no other process can. */
-const LOOKED_AT = 200
+/** Payloads that one statement examines, and those that it relinks: no other process can write links meanwhile. */
+const EXAMINED = 200
 const RELINKED = 25
 const MAX_BATCHES = 2_000
 
-/** Where a pass has got to. */
-interface Place {
+/** The last payload examined. */
+interface Cursor {
   digest: string
   source: string
 }
 
-/** The first payloads after a place, and those of them whose links are not what they are to be. */
-const looked = (sql: Sql, after: Place) => sql`
+/** The first payloads after the cursor, and those of them with outdated links. */
+const looked = (sql: Sql, after: Cursor) => sql`
   looked as materialized (
     select distinct r.digest, r.source
     from image_report r
     where (select is_held from held) and (r.digest, r.source) > (${after.digest}, ${after.source})
     order by r.digest, r.source
-    limit ${LOOKED_AT}),
+    limit ${EXAMINED}),
   stale as materialized (
     select k.digest, k.source
     from looked k
     where exists (
-      select from wanted_links(k.digest, k.source) w
-      full join (select l.image_digest, l.join_rank from image_link l where l.digest = k.digest and l.source = k.source) l
+      select from expected_links(k.digest, k.source) w
+      full join (select l.image_digest, l.join_rank from image_link l where l.digest = k.digest
+                 and l.source = k.source) l
         on l.image_digest = w.image_digest
       where w.join_rank is distinct from l.join_rank)
     order by k.digest, k.source
     limit ${RELINKED})`
 
 /**
- * Brings the links of all payloads up to date (interop-supply-chain 5): those are found that differ, and only while these are written are
- * links locked. Where somebody else is at them the same payloads are looked at again.
+ * Updates the links of all payloads (docs/contract.md#joins): finds outdated ones and holds the lock of links only
+ * while writing. If another session has that lock, the same payloads are examined again.
  */
 export async function relinkAll({ db, signal }: JobContext): Promise<Pass> {
-  let after: Place = { digest: '', source: '' }
+  let after: Cursor = { digest: '', source: '' }
   return inBatches(signal, MAX_BATCHES, async (): Promise<Batch> => {
     const [batch] = await db.job(
       (sql) => sql<
-        { is_held: boolean; is_free: boolean; rows: number; found: number; stale: number; last: Place | null }[]
+        { is_held: boolean; is_free: boolean; rows: number; found: number; stale: number; last: Cursor | null }[]
       >`
   with ${held(sql, 'supply-chain-refresh')},
   ${looked(sql, after)},
@@ -61,18 +62,18 @@ export async function relinkAll({ db, signal }: JobContext): Promise<Pass> {
     const { is_held, is_free, rows, found, stale, last } = batch!
     const isDone = is_free && stale < RELINKED
     if (isDone && last !== null) after = last
-    return { isHeld: is_held, rows, isLast: isDone && found < LOOKED_AT }
+    return { isHeld: is_held, rows, isLast: isDone && found < EXAMINED }
   })
 }
 
-/** How many payloads have links that are not what they are to be. */
+/** Returns how many payloads have outdated links. */
 export async function countStaleLinks(db: Database): Promise<number> {
   const [row] = await db.job(
     (sql) => sql<{ rows: number }[]>`
   select count(*)::int as rows
   from (select distinct r.digest, r.source from image_report r) k
   where exists (
-    select from wanted_links(k.digest, k.source) w
+    select from expected_links(k.digest, k.source) w
     full join (select l.image_digest, l.join_rank from image_link l where l.digest = k.digest and l.source = k.source) l
       on l.image_digest = w.image_digest
     where w.join_rank is distinct from l.join_rank)`,

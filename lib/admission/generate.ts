@@ -8,6 +8,7 @@ import { type Hold, MAX_POLICY_BYTES, TEXT_COPIES, tooLarge } from './limits.ts'
 import { namesOf } from './name.ts'
 import { nativePolicy } from './native.ts'
 import type { Options } from './options.ts'
+import { partsOf } from './parts.ts'
 import type { Group, Plan } from './plan.ts'
 import { PROVENANCE_SUFFIX, policyControllerPolicies } from './policy-controller.ts'
 
@@ -49,7 +50,7 @@ export async function generate(plan: Plan, options: Options, hold: Hold = () => 
 async function* textOf(plan: Plan, options: Options, slice: Slice): AsyncGenerator<string> {
   yield* headerOf(plan, options)
   let isFirst = true
-  for await (const manifest of manifestsOf(plan.groups, options, slice)) {
+  for await (const manifest of manifestsOf(partsOf(plan.groups), options, slice)) {
     if (!isFirst) yield '---\n'
     isFirst = false
     yield* yamlOf(manifest)

@@ -10,7 +10,7 @@ import { type Authority, identityOf } from './authority.ts'
 import { MAX_POLICY_BYTES, tooLarge } from './limits.ts'
 import type { Options } from './options.ts'
 import type { Group } from './plan.ts'
-import { isPlainName, spellingsOf } from './repository.ts'
+import { podNames } from './repository.ts'
 
 const CONTAINER_LISTS = {
   containers: 'container',
@@ -75,9 +75,8 @@ export async function kyvernoPolicy(
 /** Every name that pod specs have, or may have, for the repositories, in order. */
 async function namesOf({ repositories }: Group, slice: Slice): Promise<string[]> {
   const names = new Set<string>()
-  for (const { name, spelled } of repositories) {
-    for (const one of spellingsOf(name)) names.add(one)
-    for (const one of spelled) if (isPlainName(one)) names.add(one)
+  for (const repository of repositories) {
+    for (const name of podNames(repository)) names.add(name)
     if (slice.isOver) await slice.next()
   }
   return sortInSlices([...names], (a, b) => a < b, slice)

@@ -20,7 +20,7 @@ const running = (scope: string, windowSecs: string, days: string) => `
   select r.image_digest as digest, r.image_ref as reference, i.repository, a.verdict, r.containers
   from (select r.image_digest, r.image_ref, count(*)::integer as containers from running r group by r.image_digest, r.image_ref) r
   left join image i on i.digest = r.image_digest
-  left join image_attestation a on a.digest = r.image_digest and a.checked_at >= kept_since(${days}::integer)`
+  left join image_attestation a on a.digest = r.image_digest and a.checked_at >= retention_start(${days}::integer)`
 
 const OF_CLUSTER = fixed<Row[]>(running('', '$1', '$2'))
 const OF_NAMESPACE = fixed<Row[]>(running('w.pod_namespace = $1 and', '$2', '$3'))
@@ -38,7 +38,7 @@ const ELSEWHERE = fixed<(Elsewhere & { readonly containers: number })[]>(`
   select r.image_digest as digest, r.image_ref as reference, r.pod_namespace as namespace, a.verdict, r.containers
   from (select r.image_digest, r.image_ref, r.pod_namespace, count(*)::integer as containers from running r
         group by r.image_digest, r.image_ref, r.pod_namespace) r
-  left join image_attestation a on a.digest = r.image_digest and a.checked_at >= kept_since($4::integer)`)
+  left join image_attestation a on a.digest = r.image_digest and a.checked_at >= retention_start($4::integer)`)
 
 // In the order of the digests, as many as have come before the bytes are spent: what is not sent is asked for again.
 const RESULTS = fixed<{ verdict: Verdict | null; signatures: string | null; attestations: string | null }[]>(`
@@ -49,7 +49,7 @@ const RESULTS = fixed<{ verdict: Verdict | null; signatures: string | null; atte
                coalesce(sum(octet_length(a.verified_signatures) + octet_length(a.verified_attestations))
                           over (order by d.n rows between unbounded preceding and 1 preceding), 0) as bytes_before
         from unnest(string_to_array($1, ',')) with ordinality d(digest, n)
-        left join image_attestation a on a.digest = d.digest and a.checked_at >= kept_since($2::integer)) r
+        left join image_attestation a on a.digest = d.digest and a.checked_at >= retention_start($2::integer)) r
   where r.bytes_before < ${BATCH_BYTES}
   order by r.n`)
 

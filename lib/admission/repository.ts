@@ -38,6 +38,13 @@ export function spellingsOf(repository: string): string[] {
   return HUB_SPELLINGS.flatMap((hub) => paths.map((one) => hub + one))
 }
 
+/** Every name that pod specs have, or may have, for a repository that policies can name. */
+export function podNames(of: { readonly name: string; readonly spelled: ReadonlySet<string> }): Set<string> {
+  const names = new Set(spellingsOf(of.name))
+  for (const one of of.spelled) if (isPlainName(one)) names.add(one)
+  return names
+}
+
 /**
  * The name of an image in one spelling, which is how policy-controller expands what pods write: what names no registry is of Docker Hub, whose
  * images without a folder are in `library`.

@@ -4,11 +4,12 @@ import { AuditForwarder } from '../audit/index.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../db/index.ts'
 import { createNoteIgnored } from '../http/request/ignored-parameters.ts'
-import { Inbox } from '../http/request/incoming-bodies.ts'
+import { IncomingBodies } from '../http/request/incoming-bodies.ts'
 import { Rejections } from '../http/request/rejections.ts'
 import { createTokens, type Tokens } from '../http/tokens.ts'
 import { evaluatorToken, ImageTrust } from '../image-trust/index.ts'
-import { ReadBudget } from '../limits/memory-budget.ts'
+import { BODIES_KIB, BODY_WAIT_MS, INCOMING_BODIES_BYTES, UNPACKED_KIB } from '../limits/limits.ts'
+import { MemoryBudget } from '../limits/memory-budget.ts'
 import { AgentClocks } from '../nodes/index.ts'
 import { createMetrics } from '../observability/metrics.ts'
 import { RateLimitedLog } from '../observability/rate-limited-log.ts'
@@ -17,14 +18,6 @@ import { openProfiles } from '../seccomp/index.ts'
 import { PayloadReader, Payloads, startThread } from '../supply-chain/index.ts'
 import { FlowWriter, SeenFlows } from '../traffic/index.ts'
 import type { Deps } from './deps.ts'
-
-/** Memory for parsed bodies: one of the largest, or dozens of ordinary ones. */
-const BODIES_KIB = 20 * 1024
-const BODY_WAIT_MS = 5_000
-/** Memory for bodies that arrive or wait as bytes: two of the largest, or dozens of ordinary ones. */
-const INBOX_BYTES = 16 * 1024 * 1024
-/** Memory for decompressed bodies: one of the largest, or four ordinary ones (the thread pool has four threads). */
-const UNPACKED_KIB = 8 * 1024
 
 /** Two generations of this size take some 28 MB with keys of about 100 characters. */
 const SEEN_FLOWS_PER_GENERATION = 60_000
@@ -65,7 +58,7 @@ export function buildDeps(options: {
         })
   const lines = new RateLimitedLog(log)
   const rejections = new Rejections({ metrics, lines })
-  const budget = new ReadBudget({ totalKib: config.readMemoryBudgetMb * 1024, waitMs: config.readAcquireWaitMs })
+  const budget = new MemoryBudget({ totalKib: config.readMemoryBudgetMb * 1024, waitMs: config.readAcquireWaitMs })
   return {
     config,
     log,
@@ -73,7 +66,7 @@ export function buildDeps(options: {
     metrics,
     budget,
     bodies: bodyBudget(BODIES_KIB),
-    inbox: new Inbox(INBOX_BYTES),
+    incomingBodies: new IncomingBodies(INCOMING_BODIES_BYTES),
     unpacked: bodyBudget(UNPACKED_KIB),
     authenticate: tokens.authenticate,
     flows: new FlowWriter(db.ingest, seen, (flow) => audit?.offer(flow)),
@@ -92,8 +85,8 @@ export function buildDeps(options: {
 }
 
 const bodyBudget = (totalKib: number) =>
-  new ReadBudget({
+  new MemoryBudget({
     totalKib,
     waitMs: BODY_WAIT_MS,
-    refusal: (kib, total) => `too many bodies at once: ${kib} KiB of ${total} KiB; retry in a moment`,
+    refusal: (kib, total) => `too many bodies at once: ${kib} KiB of ${total} KiB; retry in a moment, or add replicas`,
   })

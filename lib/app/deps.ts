@@ -4,11 +4,11 @@ import type { AuditForwarder } from '../audit/index.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../db/index.ts'
 import type { NoteIgnored } from '../http/request/ignored-parameters.ts'
-import type { Inbox } from '../http/request/incoming-bodies.ts'
+import type { IncomingBodies } from '../http/request/incoming-bodies.ts'
 import type { Rejections } from '../http/request/rejections.ts'
 import type { Tokens } from '../http/tokens.ts'
 import type { ImageTrust } from '../image-trust/index.ts'
-import type { ReadBudget } from '../limits/memory-budget.ts'
+import type { MemoryBudget } from '../limits/memory-budget.ts'
 import type { AgentClocks } from '../nodes/index.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { DenialInlet } from '../seccomp/denials/index.ts'
@@ -22,13 +22,13 @@ export interface Deps {
   log: Logger
   db: Database
   metrics: Metrics
-  budget: ReadBudget
+  budget: MemoryBudget
   /** Memory for parsed request bodies. */
-  bodies: ReadBudget
+  bodies: MemoryBudget
   /** Memory for request bodies as bytes, before they are parsed. */
-  inbox: Inbox
+  incomingBodies: IncomingBodies
   /** Memory for decompressed request bodies. */
-  unpacked: ReadBudget
+  unpacked: MemoryBudget
   authenticate: Tokens['authenticate']
   flows: FlowWriter
   /** Null without an evaluator. */

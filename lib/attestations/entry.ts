@@ -1,6 +1,6 @@
 /** Signatures and attestations as they are stored and answered (interop-supply-chain 3.7): what is not known of one has no key. */
 import { z } from 'zod'
-import { shownAs } from '../openapi/declare.ts'
+import { documentedAs } from '../openapi/declare.ts'
 
 export const VERDICTS = ['verified', 'key_signed', 'unsigned', 'invalid', 'unknown'] as const
 export type Verdict = (typeof VERDICTS)[number]
@@ -32,12 +32,12 @@ const signed = {
   subject: z.string().optional().describe('The digest that it is bound to, where that is another one.'),
   ...signer,
   keyHint: z.string().optional(),
-  integratedTime: shownAs(z.string().optional(), {
+  integratedTime: documentedAs(z.string().optional(), {
     type: 'string',
     format: 'date-time',
     description: 'RFC 3339 with `Z`.',
   }),
-  tlogIndex: shownAs(z.number().optional(), {
+  tlogIndex: documentedAs(z.number().optional(), {
     type: 'integer',
     format: 'int64',
     description: 'Index in the transparency log, to the digit.',

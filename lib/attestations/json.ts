@@ -1,38 +1,31 @@
-/** The JSON of a result, bounded before it is parsed: 256 KiB of the densest would come to many times that. */
+/** The JSON of a result, bounded before it is parsed: 256 KiB of short values would come to many times that. */
 import { isUtf8 } from 'node:buffer'
 import { HttpError } from '../http/errors.ts'
-import { describe } from '../http/request/issues.ts'
-import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../json/bytes.ts'
+import { describeIssue } from '../http/request/issues.ts'
 import { exactJson, exactly, isExactInteger, noteSource } from '../json/exact-integers.ts'
 import { deserializeError } from '../json/parse.ts'
-import { countKeys, repeatedKey, toldTwice } from '../json/repeated-keys.ts'
+import { countKeys, repeatedKey, repeatedKeyText } from '../json/repeated-keys.ts'
+import { COLON, COMMA, END, JsonScanner, OPEN_ARRAY, OPEN_OBJECT } from '../json/scanner.ts'
+import { MAX_PAYLOAD_DEPTH, MAX_RESULT_DIGITS, MAX_RESULT_PARTS } from '../limits/limits.ts'
 import { MAX_ATTESTATIONS, MAX_SIGNATURES, PostedResult } from './posted.ts'
-
-/** Results nest to 4. */
-const MAX_DEPTH = 64
-/** Keys and values; the fullest result has 4 500. */
-const MAX_PARTS = 16_384
-/** Of a number; a hundred thousand take 20 ms to read. */
-const MAX_DIGITS = 1_000
-
-const ZERO = 0x30
-const NINE = 0x39
 
 const LISTS = { signatures: MAX_SIGNATURES, attestations: MAX_ATTESTATIONS }
 
 const MIN_INT64 = -(2n ** 63n)
 const MAX_INT64 = 2n ** 63n - 1n
-/** A number that is spelled with more digits than a double has comes as its digits, beginning with the next one. */
+/** From the next integer on the digits that were sent are kept, since a double may round them. */
 const LARGEST_NUMBER = 2 ** 53
 
+const TOO_MANY_DIGITS = new RegExp(`\\d{${MAX_RESULT_DIGITS + 1}}`)
+
 /**
- * A posted result. `tlog_index` is the digits that were sent where a number may not hold them, for `exactJson` to write.
+ * A posted result. `tlog_index` is the digits that were sent where a double may round them, for `exactJson` to write.
  * @throws HttpError 400 for what is not JSON in UTF-8, has a key twice, or is of another type, naming the first field that is; 413 for more
- * entries than a list may have, or more parts than any result has, before any is judged
+ * entries than a list may have, or more parts than any result has, before any is validated
  */
 export function parseResult(bytes: Buffer): PostedResult {
   if (!isUtf8(bytes)) throw deserializeError('the body is not UTF-8')
-  const keys = spelledKeys(bytes)
+  const keys = countSpelledKeys(bytes)
   const text = bytes.toString()
   const sent = parsed(text)
   if (typeof sent !== 'object' || sent === null || Array.isArray(sent)) throw deserializeError('expected an object')
@@ -41,46 +34,33 @@ export function parseResult(bytes: Buffer): PostedResult {
     const entries = raw[list]
     if (Array.isArray(entries) && entries.length > max) throw new HttpError(413, `body has more than ${max} ${list}`)
   }
-  if (countKeys(raw) !== keys) throw deserializeError(toldTwice(repeatedKey(text) ?? ''))
+  if (countKeys(raw) !== keys) throw deserializeError(repeatedKeyText(repeatedKey(text) ?? ''))
   const { data, error } = PostedResult.safeParse(raw)
-  if (error) throw deserializeError(describe(error.issues[0]!))
+  if (error) throw deserializeError(describeIssue(error.issues[0]!))
   noteSource(text, raw)
   for (const list of ['signatures', 'attestations'] as const) keepDigits(data[list] ?? [], raw[list], list)
   return data
 }
 
-/** The keys of a body, none of which is inside of a string; 400 for what is nested too deep and for numbers that are too long, 413 for too many parts. */
-function spelledKeys(bytes: Buffer): number {
-  let depth = 0
+/** The number of keys in the text. 400 for what is nested too deep and for numbers that are too long, 413 for too many parts. */
+function countSpelledKeys(bytes: Buffer): number {
+  const scanner = new JsonScanner(bytes)
   let keys = 0
   let values = 1
-  let digits = 0
-  for (let i = 0; i < bytes.length; i++) {
-    const byte = bytes[i]!
-    digits = byte >= ZERO && byte <= NINE ? digits + 1 : 0
-    switch (byte) {
-      case QUOTE:
-        for (i++; i < bytes.length && bytes[i] !== QUOTE; i++) if (bytes[i] === BACKSLASH) i++
-        break
-      case COLON:
-        keys++
-        break
-      case COMMA:
-        values++
-        break
-      case OPEN_ARRAY:
-      case OPEN_OBJECT:
-        values++
-        if (++depth > MAX_DEPTH) throw deserializeError(`nested deeper than ${MAX_DEPTH} levels`)
-        break
-      case CLOSE_ARRAY:
-      case CLOSE_OBJECT:
-        depth--
-        break
-    }
-    if (digits > MAX_DIGITS) throw deserializeError(`a number of more than ${MAX_DIGITS} digits`)
-    if (keys + values > MAX_PARTS) throw new HttpError(413, `body has more than ${MAX_PARTS} keys and values`)
-  }
+  let token: number
+  do {
+    const previousAt = scanner.at
+    token = scanner.next()
+    if (token === COLON) keys++
+    else if (token === COMMA || token === OPEN_ARRAY || token === OPEN_OBJECT) values++
+    if (scanner.depth > MAX_PAYLOAD_DEPTH) throw deserializeError(`nested deeper than ${MAX_PAYLOAD_DEPTH} levels`)
+    // Numbers stand between two tokens, of which the second may be a text.
+    const to = scanner.textFrom > previousAt ? scanner.textFrom - 1 : scanner.at
+    if (to - previousAt > MAX_RESULT_DIGITS && TOO_MANY_DIGITS.test(bytes.toString('latin1', previousAt + 1, to)))
+      throw deserializeError(`a number of more than ${MAX_RESULT_DIGITS} digits`)
+    if (keys + values > MAX_RESULT_PARTS)
+      throw new HttpError(413, `body has more than ${MAX_RESULT_PARTS} keys and values`)
+  } while (token !== END)
   return keys
 }
 
@@ -88,7 +68,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    // Node's own message quotes the body; of some not even a place can be told.
+    // Node's own message quotes the body: only the position is shown, where it has one.
     const [place] = /Unexpected end|at position \d+/.exec((error as Error).message) ?? []
     throw deserializeError(`invalid JSON${place === undefined ? '' : `: ${place.toLowerCase()}`}`)
   }

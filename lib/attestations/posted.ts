@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { listOf } from '../http/request/first-fault.ts'
 import { DIGEST_PATTERN } from '../images/digest.ts'
-import { shownAs } from '../openapi/declare.ts'
+import { documentedAs } from '../openapi/declare.ts'
 import { instant, optionalFlag, optionalInstant, optional as optionalOf } from '../supply-chain/index.ts'
 import { SIGNER_KINDS, VERDICTS } from './entry.ts'
 
@@ -21,7 +21,7 @@ const optional = plain.nullish()
 const token = z.string().meta({ pattern: TOKEN_OR_EMPTY }).nullish()
 
 /** Its digits are read once more where a double does not hold them. */
-const int64 = shownAs(
+const int64 = documentedAs(
   z.custom<number>((value) => Number.isInteger(value), 'Invalid input: expected int64'),
   { type: 'integer', format: 'int64' },
 )
@@ -100,7 +100,7 @@ export const PostedStatement = z
 
 export const PostedResult = z
   .object({
-    schema_version: shownAs(z.int(), {
+    schema_version: documentedAs(z.int(), {
       type: 'integer',
       const: SCHEMA_VERSION,
       description: `${SCHEMA_VERSION}; any other is refused with 422.`,

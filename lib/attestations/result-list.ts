@@ -52,23 +52,23 @@ const [DIGEST, REPOSITORY] = ['digest', 'repository'].map((key) => KEYS.indexOf(
 const columns = plainColumns(AttestationSummary, 'a')
 
 const ALL = fixed(
-  `select ${columns} from image_attestation a where a.digest > $1 and a.checked_at >= kept_since($2::integer) order by a.digest limit $3`,
+  `select ${columns} from image_attestation a where a.digest > $1 and a.checked_at >= retention_start($2::integer) order by a.digest limit $3`,
 )
 
 const BY_BOTH = fixed(`
   select ${columns}
   from image_attestation a
-  where a.repository = $1 and a.verdict = $2 and a.digest > $3 and a.checked_at >= kept_since($4::integer)
+  where a.repository = $1 and a.verdict = $2 and a.digest > $3 and a.checked_at >= retention_start($4::integer)
   order by a.digest
   limit $5`)
 
 // "=" would let the planner walk through all digests for those of a verdict.
 const BY_VERDICT = fixed(`
-  with asked as materialized (select $1::text as verdict, $2::text as digest, kept_since($3::integer) as kept_since, $4::integer as max)
+  with asked as materialized (select $1::text as verdict, $2::text as digest, retention_start($3::integer) as retention_start, $4::integer as max)
   select ${columns}
   from asked, image_attestation a
   where (a.verdict, a.digest) > (asked.verdict, asked.digest) and a.verdict <= asked.verdict
-    and a.checked_at >= (select kept_since from asked)
+    and a.checked_at >= (select retention_start from asked)
   order by a.verdict, a.digest
   limit (select max from asked)`)
 
@@ -76,11 +76,11 @@ const BY_VERDICT = fixed(`
 const ofVerdict = (verdict: Verdict) => `
       (select a.*
        from asked, image_attestation a
-       where a.repository = asked.repository and a.verdict = '${verdict}' and a.digest > asked.digest and a.checked_at >= asked.kept_since
+       where a.repository = asked.repository and a.verdict = '${verdict}' and a.digest > asked.digest and a.checked_at >= asked.retention_start
        order by a.digest
        limit (select max from asked))`
 const BY_REPOSITORY = fixed(`
-  with asked as materialized (select $1::text as repository, $2::text as digest, kept_since($3::integer) as kept_since, $4::integer as max)
+  with asked as materialized (select $1::text as repository, $2::text as digest, retention_start($3::integer) as retention_start, $4::integer as max)
   select ${columns}
   from (${VERDICTS.map(ofVerdict).join(' union all ')}) a
   order by a.digest

@@ -3,19 +3,15 @@ import { randomUUID } from 'node:crypto'
 import type { MiddlewareHandler } from 'hono'
 import { kib } from '../http/charge.ts'
 import { HttpError } from '../http/errors.ts'
-import { codingOf, readSent } from '../http/request/body.ts'
+import { codingOf, readRawBody } from '../http/request/body.ts'
 import { respondEmpty } from '../http/response/respond.ts'
 import type { Context, Env } from '../http/route.ts'
-import { MIN_WEIGHED_BYTES } from '../json/prescan.ts'
+import { MAX_RESULT_BYTES, MIN_PRESCAN_BYTES, PAYLOAD_DEADLINE_MS } from '../limits/limits.ts'
 import { declare, type RouteDoc } from '../openapi/declare.ts'
-import { turn } from '../process/event-loop.ts'
+import { yieldToEventLoop } from '../process/event-loop.ts'
 import { PostedResult } from './posted.ts'
 import { prepareResult } from './result.ts'
 
-/** 256 KiB, as sent. */
-const MAX_RESULT_BYTES = 262_144
-/** Of the whole body. */
-const RESULT_DEADLINE_MS = 30_000
 /** What a byte comes to: as text, as parsed, and twice in the statement, since verified entries are stored twice. */
 const HELD_PER_BYTE = 8
 
@@ -26,7 +22,7 @@ const OTHER = 'Another result is stored that was checked at the same time or lat
 export const resultAnswers = {
   201: { description: 'Stored.', answer: null },
   404: ABSENT,
-  408: `The body did not arrive within ${RESULT_DEADLINE_MS / 1_000} seconds.`,
+  408: `The body did not arrive within ${PAYLOAD_DEADLINE_MS / 1_000} seconds.`,
   409: OTHER,
   415: 'The body has a content coding.',
   422: 'The result breaks the contract; the text names the field and the rule, and nothing was written.',
@@ -56,12 +52,15 @@ export async function storeResult(
   store: (document: string) => Promise<readonly { outcome: Outcome }[]>,
 ) {
   codingOf(c, ['identity'])
-  const { bytes, release: forget } = await readSent(c, { maxBytes: MAX_RESULT_BYTES, deadlineMs: RESULT_DEADLINE_MS })
+  const { bytes, release: forget } = await readRawBody(c, {
+    maxBytes: MAX_RESULT_BYTES,
+    deadlineMs: PAYLOAD_DEADLINE_MS,
+  })
   let release = () => {}
   try {
     const { bodies, metrics, unknownReasons } = c.get('deps')
     release = await bodies.acquire(kib(bytes.length * HELD_PER_BYTE))
-    if (bytes.length >= MIN_WEIGHED_BYTES) await turn()
+    if (bytes.length >= MIN_PRESCAN_BYTES) await yieldToEventLoop()
     const { document, unknownReasons: codes, unreadableTimes } = await prepareResult(bytes, digest, Date.now())
     unknownReasons.note(codes)
     metrics.unreadableTimes.labels('attestation').inc(unreadableTimes)

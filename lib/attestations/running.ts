@@ -12,8 +12,8 @@ import { storedJson } from '../records/column-kinds.ts'
 import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
 import type { Page } from '../records/page.ts'
 import { toWireFormats, type WireNames } from '../supply-chain/index.ts'
+import { type ContainerCursor, START, writeContainerCursor } from './container-cursor.ts'
 import { Signature, Statement, verdict } from './entry.ts'
-import { type Place, START, writePlace } from './place.ts'
 import { reason } from './stored-result.ts'
 
 const VerifiedSignature = Signature.omit({ error: true, detail: true }).meta({ id: 'VerifiedSignature' })
@@ -118,7 +118,7 @@ const IMAGES = fixed(`
                coalesce(a.verified_signatures, '[]') as signers, coalesce(a.verified_attestations, '[]') as attestations
         from json_array_elements_text($1::text::json) with ordinality d(digest, n)
         left join image m on m.digest = d.digest
-        left join image_attestation a on a.digest = d.digest and a.checked_at >= kept_since($2::integer)) i
+        left join image_attestation a on a.digest = d.digest and a.checked_at >= retention_start($2::integer)) i
   order by i.n`)
 
 /** What of a container's row is shown of it, behind the cluster. */
@@ -144,7 +144,7 @@ export interface RunningList {
 export async function readRunning(
   gate: Gate,
   { namespace, windowSecs, retentionDays }: RunningFilter,
-  { limit, after }: { limit: number; after: Place | null },
+  { limit, after }: { limit: number; after: ContainerCursor | null },
   names: WireNames,
 ): Promise<RunningList> {
   const from = namespace === null ? { place: after ?? START, isPast: false } : placeIn(namespace, after ?? START)
@@ -163,12 +163,12 @@ export async function readRunning(
   return {
     first: pieces.length === 0 ? { json: Buffer.alloc(0), count: 0, last: null } : await next(0),
     next,
-    nextAfter: end ? writePlace(end.slice(0, PLACE.length).map(String) as unknown as Place) : null,
+    nextAfter: end ? writeContainerCursor(end.slice(0, PLACE.length).map(String) as unknown as ContainerCursor) : null,
   }
 }
 
 /** Where a walk through one namespace goes on from a place in any. */
-function placeIn(namespace: string, after: Place): { place: Place; isPast: boolean } {
+function placeIn(namespace: string, after: ContainerCursor): { place: ContainerCursor; isPast: boolean } {
   const order = Buffer.compare(Buffer.from(after[1]), Buffer.from(namespace))
   return { place: order === 0 ? after : [after[0], '', '', '', '', ''], isPast: order > 0 }
 }

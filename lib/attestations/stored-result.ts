@@ -36,7 +36,7 @@ export const AttestationResult = z
   .meta({ id: 'AttestationResult' })
 
 const RESULT = fixed(
-  `select ${plainColumns(AttestationResult, 'a')} from image_attestation a where a.digest = $1 and a.checked_at >= kept_since($2::integer)`,
+  `select ${plainColumns(AttestationResult, 'a')} from image_attestation a where a.digest = $1 and a.checked_at >= retention_start($2::integer)`,
 )
 const [SIGNATURES, ATTESTATIONS] = ['signatures', 'attestations'].map((key) =>
   Object.keys(AttestationResult.shape).indexOf(key),

@@ -2,12 +2,14 @@ import http from 'node:http'
 import https from 'node:https'
 import { type Reply, readReply } from '../net/reply.ts'
 
-/** Idle connections that are kept (interop-core 5.3). */
+/** Most idle connections. */
 const MAX_IDLE_CONNECTIONS = 8
 /** Far above any real answer. */
 const MAX_REPLY_BYTES = 1024 * 1024
 
-/** The evaluator, over kept connections. Calls reject on transport errors, on silence, and on answers that are too large. */
+/**
+ * A client of the evaluator with keep-alive. Calls reject on transport errors, timeouts and answers that are too large.
+ */
 export class Evaluator {
   readonly #base: string
   readonly #timeoutMs: number

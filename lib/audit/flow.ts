@@ -1,6 +1,6 @@
 import type { Flow } from '../traffic/index.ts'
 
-/** The body of `POST /evaluate` (interop-core 5.1). What is null in the flow is left out. */
+/** The body of `POST /evaluate` (docs/contract.md#verdicts). Null fields of the flow are left out. */
 export interface EvaluateRequest {
   srcPodNamespace?: string | undefined
   srcPodName?: string | undefined
@@ -16,10 +16,10 @@ export interface EvaluateRequest {
 
 const MAX_PORT = 65_535
 
-/** Whether the evaluator knows anything of such a flow: of one of neither direction it is not asked. */
+/** Whether the evaluator can evaluate the flow: only with a direction. */
 export const hasDirection = (flow: Flow): boolean => directionOf(flow) === 'INGRESS' || directionOf(flow) === 'EGRESS'
 
-/** What the evaluator is asked about a flow that has a direction. */
+/** The request for a flow that has a direction. */
 export function evaluateRequest(flow: Flow): EvaluateRequest {
   const rest = { protocol: flow.ip_protocol ?? 'TCP', timestamp: `${flow.time_stamp}+00:00` }
   const [namespace, name] = [flow.pod_namespace ?? undefined, flow.pod_name ?? undefined]
@@ -47,8 +47,8 @@ export function evaluateRequest(flow: Flow): EvaluateRequest {
 export type CoverageQuery = { namespace: string; pod: string; direction: 'Ingress' | 'Egress' }
 
 /**
- * What is asked for the cause of a drop, about the pod of the row (interop-core 5.4, D25); null where there is nothing to ask.
- * A drop of neither direction is asked about as the egress that drops are.
+ * The query for the cause of a drop, about the pod of the row (docs/contract.md#verdicts); null if there is nothing to
+ * ask. A drop without a direction is queried as egress, as most drops are.
  */
 export function coverageQuery(flow: Flow): CoverageQuery | null {
   if (flow.decision !== 'DROP' || !flow.pod_namespace || !flow.pod_name) return null

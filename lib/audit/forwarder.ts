@@ -12,22 +12,24 @@ import { createStore } from './store.ts'
 
 export interface ForwarderOptions {
   readonly url: string
-  /** Flows evaluated at once, at most. */
+  /** Most flows evaluated at once. */
   readonly permits: number
   readonly queueCapacity: number
-  /** For each call. */
+  /** Per call. */
   readonly timeoutMs: number
   readonly db: Database
   readonly log: Log
   readonly metrics: Metrics
 }
 
-/** Of warnings of one kind, one in this time: an evaluator that is down fails thousands of flows a second. */
+/**
+ * Warnings with the same text appear once in this time: an evaluator that is down fails thousands of flows a second.
+ */
 const WARN_EVERY_MS = 10_000
 
 /**
- * Forwards new flows to the policy evaluator and stores its verdicts (core-telemetry, Events; interop-core section 5). Ingest
- * never waits for it: a flow that finds the queue full is shed and counted, one whose evaluation fails is lost.
+ * Forwards new flows to the policy evaluator and stores its verdicts (docs/contract.md#verdicts). Ingest never waits
+ * for it: a flow that finds the queue full is dropped and counted, one whose evaluation fails is lost.
  */
 export class AuditForwarder {
   readonly #options: ForwarderOptions
@@ -46,7 +48,7 @@ export class AuditForwarder {
     this.#queue = new BoundedQueue(options.queueCapacity)
   }
 
-  /** The cap less the flows that are being evaluated. */
+  /** Free permits: the limit minus the flows that are being evaluated. */
   get availablePermits(): number {
     return this.#options.permits - this.#inFlight
   }
@@ -55,14 +57,16 @@ export class AuditForwarder {
     return this.#queue.length
   }
 
-  /** Takes a flow that was just stored. Returns at once and never throws. */
+  /** Queues a flow that was just stored. Returns at once and never throws. */
   offer(flow: Flow): void {
     if (!hasDirection(flow) && coverageQuery(flow) === null) return
     if (this.#isClosed || !this.#queue.push(flow)) this.#options.metrics.auditDropped.inc()
     else this.#next()
   }
 
-  /** Evaluates what is queued for up to `maxMs`; what is left then is counted as shed, and what comes later too. Never rejects. */
+  /**
+   * Evaluates queued flows for up to `maxMs`; the rest, and flows offered later, are counted as dropped. Never rejects.
+   */
   async drain(maxMs: number): Promise<void> {
     const idle = new Promise<void>((resolve) => {
       this.#onIdle = resolve
@@ -80,7 +84,7 @@ export class AuditForwarder {
   #next(): void {
     while (this.#inFlight < this.#options.permits && this.#queue.length > 0) {
       this.#inFlight++
-      this.#judge(this.#queue.shift()!).then(() => {
+      this.#process(this.#queue.shift()!).then(() => {
         this.#inFlight--
         this.#next()
         this.#checkIdle()
@@ -93,21 +97,21 @@ export class AuditForwarder {
   }
 
   /** Never rejects. */
-  async #judge(flow: Flow): Promise<void> {
+  async #process(flow: Flow): Promise<void> {
     await this.#classify(flow)
     if (!hasDirection(flow)) return
     const request = evaluateRequest(flow)
     const verdicts = await this.#evaluate(request)
     if (verdicts === null || verdicts.length === 0) return
     try {
-      await this.#store.judgement({ request, verdicts })
+      await this.#store.verdicts({ request, verdicts })
       this.#options.metrics.auditVerdicts.inc(verdicts.length)
     } catch (error) {
-      this.#warn('verdicts are lost: they could not be stored', { code: (error as { code?: string }).code })
+      this.#warn('verdicts could not be stored and are lost', { code: (error as { code?: string }).code })
     }
   }
 
-  /** The verdicts, null when there is no answer to be had. */
+  /** Returns the verdicts, null without a usable answer. */
   async #evaluate(request: EvaluateRequest): Promise<Verdict[] | null> {
     const { log, metrics } = this.#options
     let reply: Reply
@@ -125,12 +129,14 @@ export class AuditForwarder {
       return verdicts
     } catch (error) {
       metrics.auditFlows.inc({ outcome: 'refused' })
-      this.#warn('the answer of the evaluator is of no use', { reason: (error as Error).message })
+      this.#warn('the answer of the evaluator is invalid', { reason: (error as Error).message })
       return null
     }
   }
 
-  /** Asks which policies stopped a dropped flow. An evaluator that does not know the question leaves the cause open. */
+  /**
+   * Queries which policies stopped a dropped flow. If the evaluator does not support the query, the cause stays null.
+   */
   async #classify(flow: Flow): Promise<void> {
     const query = coverageQuery(flow)
     if (query === null) return
@@ -139,7 +145,7 @@ export class AuditForwarder {
       const cause = status === 200 ? readCause(text) : null
       if (cause !== null) await this.#store.cause({ uuid: flow.uuid, cause })
     } catch (error) {
-      this.#options.log.debug({ err: error }, 'the cause of a drop is not known')
+      this.#options.log.debug({ err: error }, 'the cause of a drop is unknown')
     }
   }
 

@@ -2,7 +2,7 @@
 export class BoundedQueue<T> {
   readonly #capacity: number
   #items: T[] = []
-  /** What lies before it has left. */
+  /** Index of the first item; those before it have left. */
   #head = 0
 
   constructor(capacity: number) {
@@ -13,7 +13,7 @@ export class BoundedQueue<T> {
     return this.#items.length - this.#head
   }
 
-  /** False, and nothing else, when there is no room. */
+  /** Returns false if there is no room. */
   push(item: T): boolean {
     if (this.length >= this.#capacity) return false
     this.#items.push(item)
@@ -30,7 +30,7 @@ export class BoundedQueue<T> {
     return item
   }
 
-  /** Empties the queue; the number that was in it. */
+  /** Empties the queue and returns how many items it had. */
   clear(): number {
     const { length } = this
     this.#items = []

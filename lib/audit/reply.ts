@@ -1,6 +1,6 @@
 import { MAX_NAME_CHARS } from '../http/request/fields.ts'
 
-/** A verdict as the evaluator gives it, of the two kinds that are stored (interop-core 5.2). */
+/** A verdict of the evaluator, of the two kinds that are stored (docs/contract.md#verdicts). */
 export interface Verdict {
   policy_uid: string
   policy_namespace: string
@@ -11,17 +11,17 @@ export interface Verdict {
   reason: string
 }
 
-/** Longer reasons are cut: they are read by people. */
+/** Longer reasons are cut: only people read them. */
 const MAX_REASON_CHARS = 4_096
 
-/** A reply that cannot be read; the message holds nothing of it. */
+/** An invalid reply; the message quotes nothing of it. */
 export class BadReply extends Error {
   override readonly name = 'BadReply'
 }
 
 /**
- * The verdicts of a reply. `results` missing or null is none; a result that is not applicable, or of a verdict unknown here, is
- * none either.
+ * Returns the verdicts of a reply. Missing or null `results` means none; results that are not applicable or have an
+ * unknown verdict are skipped.
  * @throws BadReply
  */
 export function readVerdicts(text: string): Verdict[] {
@@ -33,7 +33,7 @@ export function readVerdicts(text: string): Verdict[] {
   return results.map(readVerdict).filter((verdict) => verdict !== null)
 }
 
-/** The cause of a drop; null for anything but the three there are (interop-core 5.4). */
+/** The cause of a drop; null for any other than the three known ones. */
 export function readCause(text: string): string | null {
   const { cause } = (parse(text) ?? {}) as { cause?: unknown }
   return cause === 'no-policy' || cause === 'policy-governs' || cause === 'unknown' ? cause : null
@@ -61,7 +61,7 @@ function nameOf(value: unknown, index: number, key: string): string {
   return value
 }
 
-/** Without what no database can hold: U+0000, and halves of surrogate pairs. */
+/** Removes what PostgreSQL cannot store: U+0000 and lone surrogates. */
 const storable = (text: string) => text.replaceAll('\0', '').toWellFormed()
 
 function parse(text: string): unknown {

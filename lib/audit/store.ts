@@ -2,12 +2,12 @@ import { createBatcher, type Database } from '../db/index.ts'
 import type { EvaluateRequest } from './flow.ts'
 import type { Verdict } from './reply.ts'
 
-/** Longest wait for a connection; what cannot be stored by then is lost (interop-core 5.3). */
+/** Longest wait for a connection; verdicts that cannot be stored by then are lost. */
 const CONNECTION_WAIT_MS = 1_000
 const MAX_ROWS_PER_STATEMENT = 1_000
 
 /** The verdicts of one flow. */
-export interface Judgement {
+export interface FlowVerdicts {
   readonly request: EvaluateRequest
   readonly verdicts: readonly Verdict[]
 }
@@ -18,32 +18,35 @@ export interface Cause {
 }
 
 /**
- * Where verdicts and causes go. What arrives while a statement is in flight leaves with the next, and there is one at a time of
- * each kind, so that of the connections for writes ingest always has the others.
+ * Stores verdicts and causes. Items that arrive while a statement is in flight leave with the next; one statement of
+ * each kind at a time leaves the other write connections to ingest.
  */
 export function createStore(db: Database): {
-  judgement(one: Judgement): Promise<void>
+  verdicts(one: FlowVerdicts): Promise<void>
   cause(one: Cause): Promise<void>
 } {
   return {
-    judgement: createBatcher<Judgement, void>({
+    verdicts: createBatcher<FlowVerdicts, void>({
       lanes: 1,
       weight: ({ verdicts }) => verdicts.length,
       maxWeight: MAX_ROWS_PER_STATEMENT,
-      run: async (judgements) => {
-        const rows = JSON.stringify(judgements.flatMap(rowsOf))
+      run: async (items) => {
+        const rows = JSON.stringify(items.flatMap(rowsOf))
         await db.ingest.once(
           CONNECTION_WAIT_MS,
           (sql) => sql`
-  insert into audit_verdict (policy_uid, policy_namespace, policy_name, direction, src_namespace, src_pod, dst_namespace, dst_pod,
+  insert into audit_verdict (policy_uid, policy_namespace, policy_name, direction, src_namespace, src_pod,
+                             dst_namespace, dst_pod,
                              dst_port, protocol, reason, observed_at, verdict)
-  select i.policy_uid, i.policy_namespace, i.policy_name, i.direction, i.src_namespace, i.src_pod, i.dst_namespace, i.dst_pod,
+  select i.policy_uid, i.policy_namespace, i.policy_name, i.direction, i.src_namespace, i.src_pod, i.dst_namespace,
+         i.dst_pod,
          i.dst_port, i.protocol, i.reason, now() at time zone 'utc', i.verdict
   from json_to_recordset(${rows}::text::json) as i(
-    policy_uid text, policy_namespace text, policy_name text, direction text, src_namespace text, src_pod text, dst_namespace text,
+    policy_uid text, policy_namespace text, policy_name text, direction text, src_namespace text, src_pod text,
+    dst_namespace text,
     dst_pod text, dst_port bigint, protocol text, reason text, verdict text)`,
         )
-        return judgements.map(() => undefined)
+        return items.map(() => undefined)
       },
     }),
     cause: createBatcher<Cause, void>({
@@ -62,7 +65,7 @@ export function createStore(db: Database): {
   }
 }
 
-function rowsOf({ request, verdicts }: Judgement): object[] {
+function rowsOf({ request, verdicts }: FlowVerdicts): object[] {
   const flow = {
     src_namespace: request.srcPodNamespace ?? null,
     src_pod: request.srcPodName ?? null,

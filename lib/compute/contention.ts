@@ -46,7 +46,7 @@ const pairColumns = (pair: string) =>
  */
 const byTime = (victims: string, filter = 'true') => `
   with asked as materialized (
-    select a.node, a.namespace, greatest(now() at time zone 'utc' - make_interval(mins => a.minutes), kept_since(a.days)) as since
+    select a.node, a.namespace, greatest(now() at time zone 'utc' - make_interval(mins => a.minutes), retention_start(a.days)) as since
     from (select $1::text as node, $2::text as namespace, $3::integer as minutes, $4::integer as days) a)
   select *
   from (
@@ -64,7 +64,7 @@ const byTime = (victims: string, filter = 'true') => `
 
 const BY_WEIGHT = `
   with asked as materialized (
-    select a.node, a.namespace, greatest(now() at time zone 'utc' - make_interval(mins => a.minutes), kept_since(a.days)) as since
+    select a.node, a.namespace, greatest(now() at time zone 'utc' - make_interval(mins => a.minutes), retention_start(a.days)) as since
     from (select $1::text as node, $2::text as namespace, $3::integer as minutes, $4::integer as days) a)
   select ${pairColumns('(p.pair)')}
   from asked a

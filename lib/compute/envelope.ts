@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { NOT_BLANK_PATTERN, ZONED_TIME_PATTERN } from '../http/request/fields.ts'
 import { tooMany } from '../json/prescan.ts'
-import { shownAs } from '../openapi/declare.ts'
+import { documentedAs } from '../openapi/declare.ts'
 import { isLongerThan } from '../text/utf8.ts'
 import { parseRfc3339 } from '../time/timestamp.ts'
 
@@ -15,7 +15,7 @@ const MAX_TIME_CHARS = 64
 /** A year. */
 const MAX_INTERVAL_MS = 366 * 86_400_000
 
-const node = shownAs(
+const node = documentedAs(
   z
     .string()
     .refine(
@@ -32,7 +32,7 @@ const node = shownAs(
 )
 
 /** A time with a zone, as naive UTC. */
-const ts = shownAs(
+const ts = documentedAs(
   z.string().transform((text, c) => {
     const time = text.length <= MAX_TIME_CHARS ? parseRfc3339(text) : null
     if (time !== null) return time
@@ -56,7 +56,7 @@ export const intervalMs = positive(MAX_INTERVAL_MS).describe('Milliseconds that 
 export const envelope = (container: Readonly<Record<string, unknown>>) => ({
   node,
   ts,
-  containers: shownAs(z.custom<unknown[]>(Array.isArray, 'expected an array'), {
+  containers: documentedAs(z.custom<unknown[]>(Array.isArray, 'expected an array'), {
     type: 'array',
     maxItems: MAX_CONTAINERS,
     items: container,

@@ -4,7 +4,7 @@ import { sharedRead } from '../db/batcher.ts'
 import { type Database, fixed } from '../db/index.ts'
 import { zonedTime } from '../http/request/fields.ts'
 import { asArray } from '../http/response/pages.ts'
-import { shownAs } from '../openapi/declare.ts'
+import { documentedAs } from '../openapi/declare.ts'
 import { storedJson } from '../records/column-kinds.ts'
 import { joinedColumns, joinedPage, listReader, plainColumns, plainRows, type RawRow } from '../records/index.ts'
 
@@ -17,7 +17,7 @@ const LIVE_SECS = 60
 
 const whole = z.int().min(0)
 const decimal = z.number().min(0)
-const id = shownAs(z.number(), {
+const id = documentedAs(z.number(), {
   type: 'integer',
   format: 'int64',
   description: 'With a sign: ids above 2^63 - 1 are negative.',

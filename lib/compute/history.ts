@@ -92,7 +92,7 @@ const COUNTED = fixed<[{ containers: number }]>(`
 // but for those that came late.
 const ROWS = `
   with asked as materialized (
-    select a.pod_uid, a.minutes, greatest(now() at time zone 'utc' - make_interval(mins => a.minutes), kept_since(a.days)) as since, f.folded_until as line
+    select a.pod_uid, a.minutes, greatest(now() at time zone 'utc' - make_interval(mins => a.minutes), retention_start(a.days)) as since, f.folded_until as line
     from (select $1::text as pod_uid, $2::integer as minutes, $3::integer as days) a
     join compute_fold f on f.is_only),
   c as materialized (

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { Deps } from '../app/deps.ts'
 import { type Database, fixed } from '../db/index.ts'
-import { shownAs } from '../openapi/declare.ts'
+import { documentedAs } from '../openapi/declare.ts'
 import { Slice } from '../process/event-loop.ts'
 import { trimmedBlame } from './blame.ts'
 import { checkContainers, envelope, intervalMs } from './envelope.ts'
@@ -32,7 +32,7 @@ const container = shownContainer(
   'The heaviest five are kept, as far as their JSON has 1024 bytes; the others are counted.',
 )
 
-const optional = (json: Readonly<Record<string, unknown>>) => shownAs(z.unknown().optional(), json)
+const optional = (json: Readonly<Record<string, unknown>>) => documentedAs(z.unknown().optional(), json)
 const number = (description: string) => optional({ type: 'number', minimum: 0, description })
 const flag = (usual: boolean, description: string) => optional({ type: 'boolean', default: usual, description })
 const numbers = (names: readonly string[], description: string) =>

@@ -27,7 +27,7 @@ export const databaseVariables: readonly (readonly [name: string, type: string, 
   ['PGDATABASE', 'text', 'the role', 'The same: the database.'],
   [
     'PGSSLMODE',
-    'disable, allow, prefer, require, verify-ca, verify-full',
+    'disable, prefer, require, verify-ca, verify-full',
     '`disable`',
     'The same: TLS, as `?sslmode=` in `DATABASE_URL`.',
   ],

@@ -1,39 +1,41 @@
 /**
- * Where the database is and how to get in: a connection URL, and behind it libpq's variables for what the URL leaves unsaid
- * (PostgreSQL 18, 32.1.1 and 32.15). The driver's own reading of both is not used: it knows no IPv6 address, no folder of a
- * socket, takes the modes of TLS for one another, and what it does not know it sends to the server.
+ * Reads the address and the login of the database: a connection URL, and libpq's variables for parts that the URL
+ * leaves out (PostgreSQL 18, 32.1.1 and 32.15). The driver's own reading is not used: it knows neither IPv6 addresses
+ * nor socket folders, confuses the modes of TLS, and sends unknown parameters to the server.
  */
 import { userInfo } from 'node:os'
 import { readTls, TLS_PARAMETERS, type TlsSettings } from './tls-settings.ts'
 
-/** The URL or a variable cannot be used. The message names where it stands and no value of it. */
+/** The URL or a variable cannot be used. The message names its place and never a value. */
 export class AddressError extends Error {
   override readonly name = 'AddressError'
 }
 
-/** What the driver is told of a server; every field it would else look for in the environment is there. */
+/**
+ * The options of the driver for a server, with every field that the driver would otherwise read from the environment.
+ */
 export interface Address {
   host: string[]
   port: number[]
-  /** Unix socket; goes before hosts. */
+  /** Unix socket; takes precedence over hosts. */
   path?: string
   user: string
-  /** Asked for each connection. Must not throw. */
+  /** Called for each connection. Must not throw. */
   password: () => string
   database: string
   tls: TlsSettings
-  /** Session settings that the URL asks for. */
+  /** Session settings of the URL. */
   settings: Record<string, string>
   target_session_attrs?: string
 }
 
-/** A value by libpq's keyword, and where it stands. */
+/** Values by libpq's keywords; `source` is the variable that holds the value. */
 export type Parameters = Map<string, { value: string; source: string }>
 
 const DEFAULT_PORT = 5432
 const SERVERS = ['read-write', 'read-only', 'primary', 'standby', 'prefer-standby', 'any']
 
-/** Of libpq's variables those that count, by keyword. */
+/** The libpq variables that are read, by keyword. */
 const VARIABLES: Record<string, string> = {
   host: 'PGHOST',
   port: 'PGPORT',
@@ -58,7 +60,9 @@ const VARIABLES: Record<string, string> = {
   ssl_max_protocol_version: 'PGSSLMAXPROTOCOLVERSION',
 }
 
-/** What cannot be done here and would be missed, with the values that ask for nothing. */
+/**
+ * Parameters that are refused because ignoring them would be unsafe or surprising, with the values that change nothing.
+ */
 const UNSUPPORTED: Record<string, readonly string[]> = {
   hostaddr: [],
   service: [],
@@ -78,7 +82,7 @@ const UNSUPPORTED: Record<string, readonly string[]> = {
   replication: ['false', 'off', 'no', '0'],
 }
 
-/** What libpq does with its sockets and tickets; nothing depends on it. */
+/** Parameters of libpq's sockets and Kerberos tickets, which are ignored: nothing depends on them. */
 const IGNORED = [
   ...[
     'connect_timeout',
@@ -127,7 +131,7 @@ export function readAddress(parameters: Parameters): Address {
     user,
     password: () => password,
     database: get('dbname') ?? user,
-    // As with libpq: nobody listens in on a unix socket.
+    // As in libpq: nobody can listen in on a unix socket.
     tls: path === undefined ? tls : { ...tls, mode: 'disable' },
     settings: Object.fromEntries(settings.map(([name, { value }]) => [name, value])),
     ...(servers && servers.value !== 'any' ? { target_session_attrs: servers.value } : {}),
@@ -136,7 +140,7 @@ export function readAddress(parameters: Parameters): Address {
 
 function readHosts(parameters: Parameters): { host: string[]; port: number[]; path?: string } {
   const hosts = parameters.get('host')?.value ?? 'localhost'
-  // A folder may have a comma in its name.
+  // The name of a folder may have a comma.
   const host = hosts.startsWith('/') ? [hosts] : hosts.split(',').map((name) => name || 'localhost')
   const ports = parameters.get('port')
   const written = ports?.value.split(',') ?? ['']
@@ -152,7 +156,7 @@ function readHosts(parameters: Parameters): { host: string[]; port: number[]; pa
   return { host, port, path: `${folder}/.s.PGSQL.${port[0]}` }
 }
 
-/** What libpq's variables say, blank ones not at all. */
+/** The parameters of libpq's variables; blank ones are left out. */
 export function environmentParameters(env: NodeJS.ProcessEnv): Parameters {
   const found: Parameters = new Map()
   for (const [name, variable] of Object.entries(VARIABLES)) {
@@ -164,8 +168,9 @@ export function environmentParameters(env: NodeJS.ProcessEnv): Parameters {
 }
 
 /**
- * What a URL says: `postgres://user:password@host:port/database?name=value`, several hosts with commas between, an IPv6 address in
- * brackets, the folder of a unix socket percent-encoded in place of the host or as `?host=`. What stands in the query goes before.
+ * The parameters of a URL: `postgres://user:password@host:port/database?name=value`, with commas between several hosts,
+ * an IPv6 address in brackets, the folder of a unix socket percent-encoded in place of the host or as `?host=`. The
+ * query takes precedence.
  * @throws AddressError
  */
 export function urlParameters(url: string, source: string): Parameters {
@@ -175,8 +180,8 @@ export function urlParameters(url: string, source: string): Parameters {
   const [, authority = '', path = '', query = '', fragment] = parts
   if (fragment !== undefined) throw fault(encode('#', '%23'))
   const pairs = query.split('&').filter((pair) => pair !== '')
-  const isTorn = path === '' && !authority.includes('@') && query.includes('@')
-  if (isTorn || pairs.some((pair) => !/^\w[\w.]*=/.test(pair))) throw fault(encode('?', '%3F'))
+  const isSplit = path === '' && !authority.includes('@') && query.includes('@')
+  if (isSplit || pairs.some((pair) => !/^\w[\w.]*=/.test(pair))) throw fault(encode('?', '%3F'))
   if (path.includes('@')) throw fault(`${encode('/', '%2F')}, and an \`@\` in the name of the database as \`%40\``)
 
   const decoded = (text: string) => {
@@ -186,7 +191,7 @@ export function urlParameters(url: string, source: string): Parameters {
       throw fault(encode('%', '%25'))
     }
   }
-  // The last one: whoever left an `@` in the password unescaped meant no host by it.
+  // The last one: an unescaped `@` in a password does not begin a host.
   const at = authority.lastIndexOf('@')
   const [, user = '', password = ''] = /^([^:]*):?(.*)$/s.exec(authority.slice(0, Math.max(at, 0)))!
   const servers = authority
@@ -198,24 +203,24 @@ export function urlParameters(url: string, source: string): Parameters {
   const ports = servers.map((server) => server![3] ?? '')
 
   const found: Parameters = new Map()
-  const say = (name: string, value: string) => {
+  const set = (name: string, value: string) => {
     if (value !== '') found.set(name, { value, source })
   }
-  say('user', decoded(user))
-  say('password', decoded(password))
-  say('dbname', decoded(path.slice(1)))
-  if (hosts.some((host) => host !== '')) say('host', hosts.join(','))
-  if (ports.some((port) => port !== '')) say('port', ports.join(','))
+  set('user', decoded(user))
+  set('password', decoded(password))
+  set('dbname', decoded(path.slice(1)))
+  if (hosts.some((host) => host !== '')) set('host', hosts.join(','))
+  if (ports.some((port) => port !== '')) set('port', ports.join(','))
   for (const pair of pairs) {
     const [, name, value] = /^([^=]*)=(.*)$/s.exec(pair)!
-    // The spelling of JDBC, and the driver's.
-    if (name === 'ssl') say('sslmode', { true: 'require', false: 'disable' }[value!] ?? decoded(value!))
-    else say(name!, decoded(value!))
+    // The spelling of JDBC and of the driver.
+    if (name === 'ssl') set('sslmode', { true: 'require', false: 'disable' }[value!] ?? decoded(value!))
+    else set(name!, decoded(value!))
   }
   return found
 }
 
-/** The variable, or the place in the URL. */
+/** The variable, or the parameter of the URL. */
 export function called(name: string, source: string): string {
   return VARIABLES[name] === source ? source : `${source}: \`${name}\``
 }

@@ -168,14 +168,14 @@ function concernsAll(error: unknown): boolean {
 }
 
 /**
- * Sends batches, at most `max` at a time. An arrival with nothing in flight is sent at once. Further arrivals in the same turn
- * of the event loop share a free lane; when all lanes are busy they wait for one.
+ * Sends batches, at most `max` at a time. An arrival with nothing in flight is sent at once. Further arrivals in the
+ * same turn of the event loop share a free lane; when all lanes are busy they wait for one.
  *
- * With `patienceMs` a second lane starts only when no batch has ended for that time: quick statements then follow each other,
- * each for more callers, and a slow one does not hold up the others for long.
+ * With `patienceMs` a second lane starts only when no batch has ended for that time: quick statements then follow each
+ * other, each for more callers, and a slow one does not hold up the others for long.
  *
- * `take` makes the next batch, or returns null when nothing can be sent. `finish` must be called once for each batch that
- * `send` got, and not before `send` returns.
+ * `take` makes the next batch, or returns null when nothing can be sent. `finish` must be called once for each batch
+ * that `send` got, and not before `send` returns.
  */
 export function createLanes<Batch>(
   max: number,
@@ -237,7 +237,9 @@ export function perDatabase<Call>(make: (db: Database) => Call): (db: Database) 
   }
 }
 
-/** A small write in batches: `run` writes all items in one statement. Items of one key are written one after the other. */
+/**
+ * A small write in batches: `run` writes all items in one statement. Items of one key are written one after the other.
+ */
 export function batchedWrite<Item>(
   options: Pick<BatcherOptions<Item, void>, 'weight' | 'maxWeight'> & {
     key: (item: Item) => string

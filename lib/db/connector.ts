@@ -10,7 +10,7 @@ import type { Slot } from './statement.ts'
 import { secured } from './tls.ts'
 import type { TlsSettings } from './tls-settings.ts'
 
-/** From dialling until the server has let us in. */
+/** From the call of connect until the server accepts the login. */
 const CONNECT_TIMEOUT_MS = 5_000
 const PROTOCOL_VIOLATION = '08P01'
 
@@ -21,16 +21,16 @@ export interface Target {
   log: Log
 }
 
-/** Hears, once or more often, that the connection of a slot is gone. Must not throw: nobody would catch it. */
+/** Called, once or more often, when the connection of a slot is gone. Must not throw: nobody would catch it. */
 type Closed = (slot: Slot, driver: postgres.Sql, failure: unknown) => void
 
-/** Opens driver instances of one connection each, from host to host until one answers. They never reconnect by themselves. */
+/** Opens driver instances of one connection each, trying host after host. They never reconnect by themselves. */
 export class Connector {
   readonly #target: Target
   readonly #closed: Closed
   readonly #tls: TlsSettings | undefined
   #hostIndex = 0
-  /** A pooler refused the settings of the session in the packet that opens a connection. */
+  /** A pooler refused the session settings in the packet that opens a connection. */
   #isBare = false
 
   constructor(target: Target, closed: Closed) {
@@ -39,19 +39,20 @@ export class Connector {
     this.#tls = partsOf(target.connection).tls
   }
 
-  /** Gives the slot a connection on its way to the server. */
+  /** Gives the slot a connecting driver. */
   open(slot: Slot): postgres.Sql {
     const { gate, settings } = this.#target
     const connection = this.#isBare ? withoutSettings(this.#target.connection) : this.#target.connection
-    let dialled = 0
+    let attempts = 0
     let failure: unknown = null
-    // Made when it is needed: an error keeps the frames it was made in, and with them the first statement of a connection, for as long.
+    // Made on demand: an error keeps the frames it was made in, and with them the first statement of the connection, in
+    // memory.
     const reason = () => failure ?? new DatabaseUnavailable('connection closed', 'CONNECTION_CLOSED')
     const options = {
       ...driverOptions(gate, settings, this.#isBare),
       socket: (endpoint: Endpoint) => {
-        // A second round over the hosts is the driver reconnecting by itself.
-        if (slot.driver !== driver || dialled++ === endpoint.host.length) {
+        // A second round over the hosts means that the driver reconnects by itself.
+        if (slot.driver !== driver || attempts++ === endpoint.host.length) {
           this.#closed(slot, driver, reason())
           throw new DatabaseUnavailable('connection closed during startup', 'CONNECTION_CLOSED')
         }
@@ -70,7 +71,7 @@ export class Connector {
         return ready
       },
       onclose: () => this.#closed(slot, driver, reason()),
-      // The server's first parameter comes when it has let us in.
+      // The server sends its first parameter after it has accepted the login.
       onparameter: () => {
         if (slot.driver !== driver) return
         clearTimeout(slot.connectTimer)
@@ -89,13 +90,16 @@ export class Connector {
         ),
       CONNECT_TIMEOUT_MS,
     ).unref()
-    // Sent before the statement that the connection is opened for. Through a transaction pooler it is wasted, and harmless.
+    // Sent before the first statement of the connection. Through a transaction pooler it is useless and harmless.
     if (this.#isBare && settings.prepare)
       driver.unsafe(settingStatement(this.#sessionSettings())).catch((error) => this.#closed(slot, driver, error))
     return driver
   }
 
-  /** To be told why a connection was not let in: after a pooler refused the settings, the next one is opened without. */
+  /**
+   * To be called with the error of a refused connection: after a pooler refused the settings, the next one is opened
+   * without.
+   */
   refused(error: unknown): void {
     const { code, message } = error as { code?: string; message?: string }
     if (this.#isBare || code !== PROTOCOL_VIOLATION || !/startup parameter/.test(message ?? '')) return
@@ -103,7 +107,8 @@ export class Connector {
     const { gate, log } = this.#target
     log.warn(
       { gate, reason: message, settings: Object.keys(this.#sessionSettings()) },
-      'the pooler refuses settings of the session: each new connection makes them by a statement; in transaction mode set DB_PREPARE=false',
+      'the pooler refuses settings of the session: each new connection makes them by a statement; ' +
+        'in transaction mode set DB_PREPARE=false',
     )
   }
 

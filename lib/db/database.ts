@@ -1,4 +1,7 @@
-/** The database as the rest of the service sees it: four gates, so that none of ingest, reads, jobs and probes starves the others. */
+/**
+ * The database as the rest of the service sees it: four gates, so that none of ingest, reads, jobs and probes starves
+ * the others.
+ */
 import type postgres from 'postgres'
 import type { Log } from '../observability/log.ts'
 import { RateLimitedLog } from '../observability/rate-limited-log.ts'
@@ -12,11 +15,12 @@ type Rows = readonly postgres.MaybeRow[]
 
 /**
  * Runs one statement. The callback builds the query and must have no other effect: it is called again for each further
- * attempt. Its `isOutcomeUnknown` is true when the server may have carried out an earlier attempt whose answer was lost;
- * `isOutcomeUnknown(error)` of errors.ts says the same of a rejection.
+ * attempt. Its `isOutcomeUnknown` is true when the server may have carried out an earlier attempt whose answer was
+ * lost; `isOutcomeUnknown(error)` of errors.ts says the same of a rejection.
  *
- * Rejects with DatabaseUnavailable (no connection, no room, silence; as DatabaseRefused: a full disk, a missing privilege),
- * with DatabaseBusy (cancelled, deadlock, serialization), or with the driver's error for a fault of the statement itself.
+ * Rejects with DatabaseUnavailable (no connection, no room, silence; as DatabaseRefused: a full disk, a missing
+ * privilege), with DatabaseBusy (cancelled, deadlock, serialization), or with the driver's error for a fault of the
+ * statement itself.
  */
 export interface Gate {
   <T extends Rows>(statement: (sql: Sql, isOutcomeUnknown: boolean) => postgres.PendingQuery<T>): Promise<T>
@@ -28,11 +32,14 @@ export interface Gate {
   json<T extends Rows>(
     statement: (sql: Sql, isOutcomeUnknown: boolean) => postgres.PendingQuery<T>,
   ): Promise<Buffer | null>
-  /** Waits at most `ms`, then cuts the connection and rejects with DatabaseUnavailable. For statements that end sooner by themselves. */
+  /**
+   * Waits at most `ms`, then cuts the connection and rejects with DatabaseUnavailable. For statements that end sooner
+   * by themselves.
+   */
   within<T extends Rows>(ms: number, statement: (sql: Sql) => postgres.PendingQuery<T>): Promise<T>
   /**
-   * For statements that must not be repeated: makes a single attempt, so the outcome is unknown after a lost connection.
-   * Waits at most `ms` for a slot, then rejects with DatabaseUnavailable.
+   * For statements that must not be repeated: makes a single attempt, so the outcome is unknown after a lost
+   * connection. Waits at most `ms` for a slot, then rejects with DatabaseUnavailable.
    */
   once<T extends Rows>(ms: number, statement: (sql: Sql) => postgres.PendingQuery<T>): Promise<T>
   readonly stats: PoolStats
@@ -205,9 +212,9 @@ const SERVER_SHARE = 0.8
 type LimitedCall = (ms: number, statement: (sql: Sql) => postgres.PendingQuery<postgres.Row[]>) => Promise<unknown>
 
 /**
- * The rows of a constant statement that the server itself cancels in time, so that a locked table neither holds the connection
- * nor keeps the server busy after the connection was cut. Two statements in one simple message are one transaction, so the
- * limit holds behind a transaction pooler too. `call` is `within` or `once` of a gate.
+ * The rows of a constant statement that the server itself cancels in time, so that a locked table neither holds the
+ * connection nor keeps the server busy after the connection was cut. Two statements in one simple message are one
+ * transaction, so the limit holds behind a transaction pooler too. `call` is `within` or `once` of a gate.
  */
 export async function queryWithTimeout<Row>(call: LimitedCall, ms: number, text: string): Promise<readonly Row[]> {
   const limitMs = Math.max(1, Math.round(ms * SERVER_SHARE))

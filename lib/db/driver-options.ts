@@ -1,4 +1,4 @@
-/** The options every connection of the service is opened with, and why. */
+/** The options of every connection of the service, and their reasons. */
 import type postgres from 'postgres'
 import type { GateName } from './gate.ts'
 import { openingSettings, sessionSettings } from './session.ts'
@@ -12,17 +12,17 @@ export type Connection =
       port?: number | number[]
       path?: string
       user?: string
-      /** A function is asked for each connection, and must not throw. */
+      /** A function is called for each connection, and must not throw. */
       password?: string | (() => string)
       database?: string
       tls?: TlsSettings
-      /** Session settings; those of the service go before them. */
+      /** Session settings; those of the service override them. */
       settings?: Record<string, string>
       target_session_attrs?: string
     }
 
 export interface DriverSettings {
-  /** Milliseconds; 0 is no end. */
+  /** 0 means no limit. */
   statementTimeoutMs: number
   prepare: boolean
   applicationName: string
@@ -31,7 +31,7 @@ export interface DriverSettings {
 
 const DATE_OIDS = [1082, 1114, 1184]
 
-/** OIDs of the array types a statement may cast a parameter to. */
+/** OIDs of the array types that statements may cast parameters to. */
 const ARRAY_OIDS = {
   json: 199,
   cidr: 651,
@@ -70,8 +70,8 @@ function arrayLiteral(value: unknown): string {
   return Array.isArray(value) ? `{${value.map(element).join(',')}}` : String(value)
 }
 
-// The driver learns array types with a query per connection whose rejection nobody handles; that is switched off
-// below, so it has to be told how to write the ones in use. Results keep them as text.
+// The driver learns array types by a query on each connection, whose rejection nobody handles. That query is switched
+// off below, so the array types in use are declared here. In results they stay text.
 function arrayTypes(): Record<string, postgres.PostgresType> {
   const types: Record<string, unknown> = {}
   for (const [name, oid] of Object.entries(ARRAY_OIDS)) types[`${name}Array`] = { to: oid, serialize: arrayLiteral }
@@ -80,7 +80,8 @@ function arrayTypes(): Record<string, postgres.PostgresType> {
 
 const types = {
   ...arrayTypes(),
-  // A Date has milliseconds where the database has microseconds, and reads a zoneless timestamp in the process's zone: text both ways.
+  // Text both ways: a Date has milliseconds where the database has microseconds, and reads a zoneless timestamp in the
+  // time zone of the process.
   date: {
     to: 1184,
     from: DATE_OIDS,
@@ -90,8 +91,9 @@ const types = {
 }
 
 /**
- * Options of one connection. Without prepared statements, the sign of a transaction pooler, and with `isBare`, after one refused
- * them, the settings of the session do not go along. Results: bigint, numeric, dates and times arrive as text; json and jsonb parsed unless read raw.
+ * Options of one connection. They leave out the settings of the session without prepared statements, which means a
+ * transaction pooler, and with `isBare`, after a pooler refused them. In results bigint, numeric, dates and times are
+ * text; json and jsonb are parsed unless read raw.
  */
 export function driverOptions(
   gate: GateName,
@@ -102,12 +104,13 @@ export function driverOptions(
     max: 1,
     prepare: settings.prepare,
     fetch_types: false,
-    // The driver's own timer may fire on a socket that it has let go of, and throws where nobody can catch it: the pool keeps time.
+    // The driver's own timer may fire on a socket that it has dropped, and then throws where nobody can catch it; the
+    // connector has its own.
     connect_timeout: 0,
-    // Idle connections end with the pool's own rounds; neither timer of the driver ever ends a busy one.
+    // The pool's reaper closes idle connections; the timers of the driver never end a busy one.
     idle_timeout: null as unknown as undefined,
     max_lifetime: null,
-    // The socket is opened with keep-alive already.
+    // The socket is opened with keep-alive.
     keep_alive: null,
     debug: false,
     onnotice: settings.onnotice,

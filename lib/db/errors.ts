@@ -26,9 +26,9 @@ const UNAVAILABLE = new Set([
 ])
 
 /**
- * SQLSTATEs, or their classes, of correct statements that the server refuses until an operator changes something. Left out:
- * the limits of the server program (54), which no operator can change, and internal errors (XX000), which a statement of
- * this service may have caused.
+ * SQLSTATEs, or their classes, of correct statements that the server refuses until an operator changes something. Left
+ * out: the limits of the server program (54), which no operator can change, and internal errors (XX000), which a
+ * statement of this service may have caused.
  */
 const REFUSED = new Set([
   '28', // invalid_authorization_specification
@@ -64,8 +64,8 @@ export class DatabaseUnavailable extends Error {
   override readonly name = 'DatabaseUnavailable'
   readonly retryAfterSeconds: number = 1
   /**
-   * SQLSTATE, driver or socket code, or one of this service: `GATE_FULL`, `GATE_TIMEOUT`, `BATCHER_FULL`, `POOL_REPLACED`,
-   * `PROBE_TIMEOUT`, `TLS_FAILED`, `DATABASE_ENDED`.
+   * SQLSTATE, driver or socket code, or one of this service: `GATE_FULL`, `GATE_TIMEOUT`, `BATCHER_FULL`,
+   * `POOL_REPLACED`, `PROBE_TIMEOUT`, `TLS_FAILED`, `DATABASE_ENDED`.
    */
   readonly code: string
 
@@ -76,8 +76,9 @@ export class DatabaseUnavailable extends Error {
 }
 
 /**
- * The server refused a correct statement on a sound connection until an operator changes something, such as a full disk or a
- * missing privilege. Answered 503 with `Retry-After: 5`. The message is written here: the server's may repeat values.
+ * The server refused a correct statement on a sound connection until an operator changes something, such as a full disk
+ * or a missing privilege. Answered 503 with `Retry-After: 5`. The message is written here: the server's may repeat
+ * values.
  */
 export class DatabaseRefused extends DatabaseUnavailable {
   override readonly retryAfterSeconds: number = 5
@@ -92,7 +93,9 @@ function text(error: object, field: 'code' | 'severity' | 'syscall' | 'message')
   return typeof value === 'string' ? value : ''
 }
 
-/** Turns a driver error into DatabaseBusy, DatabaseUnavailable or DatabaseRefused; returns any other error unchanged. */
+/**
+ * Turns a driver error into DatabaseBusy, DatabaseUnavailable or DatabaseRefused; returns any other error unchanged.
+ */
 export function classify(error: unknown): Error {
   if (error === null || typeof error !== 'object') return new Error(String(error))
   if (error instanceof DatabaseBusy || error instanceof DatabaseUnavailable) return error
@@ -122,13 +125,16 @@ function isConnectionCode(code: string): boolean {
   )
 }
 
-/** Whether there was no connection or it was lost; takes an error from `classify`. A refusal leaves the connection sound. */
+/**
+ * Whether there was no connection or it was lost; takes an error from `classify`. A refusal leaves the connection
+ * sound.
+ */
 export function isNoConnection(error: unknown): error is DatabaseUnavailable {
   return error instanceof DatabaseUnavailable && !(error instanceof DatabaseRefused)
 }
 
-// SQLSTATEs worth another attempt at once: the connection was lost, another server may have taken over, or a slot may be
-// free in a moment. A password, a database or disk space does not appear within milliseconds.
+// SQLSTATEs worth another attempt at once: the connection was lost, another server may have taken over, or a slot may
+// be free in a moment. A password, a database or disk space does not appear within milliseconds.
 const isPassing = (code: string) => /^(08...|25006|25P03|53300|57P0[1235])$/.test(code)
 
 /** Whether to try the statement again soon: after a deadlock, a serialization failure or a lost connection. */
@@ -142,8 +148,8 @@ export function isTransient(error: Error): boolean {
 const outcomeUnknown = new WeakSet<Error>()
 
 /**
- * Marks the error of a statement whose outcome is unknown: the connection was lost after the statement was sent and before
- * its answer arrived, so the server may have carried it out.
+ * Marks the error of a statement whose outcome is unknown: the connection was lost after the statement was sent and
+ * before its answer arrived, so the server may have carried it out.
  */
 export function markOutcomeUnknown(error: Error): Error {
   outcomeUnknown.add(error)

@@ -1,8 +1,8 @@
 /**
  * Admission to a fixed set of slots: at most one entrant per slot, the rest in a bounded first-in first-out queue.
  *
- * The driver would queue without bound and pipeline statements behind slow ones; with no more statements than
- * connections it never gets to do either.
+ * The driver would queue without a bound and pipeline statements behind slow ones. With no more statements than
+ * connections it does neither.
  */
 import { DatabaseUnavailable } from './errors.ts'
 
@@ -16,7 +16,7 @@ export interface GateStats {
   rejected: number
   /** Refused after `waitMs` in the queue. */
   timedOut: number
-  /** How often no slot was free on arrival. */
+  /** Arrivals that found no free slot. */
   reached: number
 }
 
@@ -25,7 +25,7 @@ export interface GateLimits {
   waitMs: number
 }
 
-/** The gate calls one of `admit`, possibly before `enter` returns, and `refuse`. */
+/** The gate calls either `admit`, possibly before `enter` returns, or `refuse`. */
 export abstract class Entrant<Slot> {
   expiresAt = 0
 
@@ -37,17 +37,17 @@ export class SlotGate<Slot> {
   readonly #free: Slot[]
   readonly #slots: number
   readonly #limits: GateLimits
-  /** In the order of their arrival, as a set keeps it. */
+  /** A set keeps the order of arrival. */
   readonly #waiting = new Set<Entrant<Slot>>()
   #rejected = 0
   #timedOut = 0
   #reached = 0
   #closed = false
-  // Who waits longest always expires first, since all may wait equally long: one timer serves all.
+  // One timer serves all: every entrant may wait equally long, so the one that came first expires first.
   #timer: NodeJS.Timeout | null = null
 
   constructor(slots: readonly Slot[], limits: GateLimits) {
-    // The slot freed last is used first: under light load few connections stay warm and the others may go idle.
+    // The slot freed last is used first: under light load few connections stay in use, and the others may be closed.
     this.#free = [...slots].reverse()
     this.#slots = slots.length
     this.#limits = limits
@@ -77,7 +77,7 @@ export class SlotGate<Slot> {
     return this.#waiting.delete(entrant)
   }
 
-  /** Refuses all who wait and all who come. Slots in use stay in use until they leave. */
+  /** Refuses all waiting and all new entrants. Slots in use stay in use until they are given back. */
   close(): void {
     this.#closed = true
     if (this.#timer !== null) clearTimeout(this.#timer)
@@ -118,7 +118,7 @@ export class SlotGate<Slot> {
   }
 
   #arm(ms: number): void {
-    // The timer need not keep the process alive: whoever holds a slot does.
+    // The holders of slots keep the process alive; the timer need not.
     this.#timer ??= setTimeout(() => this.#expire(), ms).unref()
   }
 

@@ -7,7 +7,7 @@ import { dial, type Endpoint } from './socket.ts'
 import { secured } from './tls.ts'
 
 /**
- * The parts of a connection; a URL is taken apart.
+ * The parts of a connection; a URL is parsed.
  * @throws AddressError
  */
 export const partsOf = (connection: Connection): Exclude<Connection, string> =>
@@ -22,14 +22,14 @@ export function openPool<T extends Record<string, postgres.PostgresType>>(
   options: postgres.Options<T> = {},
 ): postgres.Sql {
   const { tls, settings = {}, password, ...where } = partsOf(connection)
-  let dialled = 0
+  let attempts = 0
   const own: Record<string, unknown> = {
     ...where,
     pass: typeof password === 'function' ? password : () => password ?? '',
     ssl: false,
     sslnegotiation: null,
     socket: (endpoint: Endpoint) => {
-      const index = dialled++
+      const index = attempts++
       return secured(dial(endpoint, index), endpoint, index, tls)
     },
     ...options,
@@ -57,9 +57,9 @@ function hidden<T>(variable: string, work: () => T): T {
 const CONNECT_TIMEOUT_MS = 5_000
 
 /**
- * The answer to the first statement on a connection.
- * @throws DatabaseUnavailable CONNECT_TIMEOUT after 5 s. The driver's own timer may fire on a socket that it has dropped, and
- * then throws where nobody can catch it; connections are opened without it.
+ * The answer to the first statement on a connection. Connections are opened without the driver's own timer, which may
+ * fire on a socket that the driver has dropped, and then throws where nobody can catch it.
+ * @throws DatabaseUnavailable CONNECT_TIMEOUT after 5 s
  */
 export async function withConnectTimeout<T extends object>(first: PromiseLike<T>): Promise<T> {
   const answer = await within(first, CONNECT_TIMEOUT_MS)

@@ -1,10 +1,10 @@
 /**
  * The connections of one gate, each a driver instance of its own.
  *
- * The driver (postgres 3.4.9) has faults that matter only when it reconnects or pipelines: a connection that is closed with
- * an unsent write never writes again, a statement given to a connection between its error and its close is never answered,
- * and a clean close during startup is retried without a pause. Therefore each driver instance has exactly one connection,
- * carries at most one statement, and is dropped with its socket; it never reconnects.
+ * The driver (postgres 3.4.9) has faults that matter only when it reconnects or pipelines: a connection that is closed
+ * with an unsent write never writes again, a statement given to a connection between its error and its close is never
+ * answered, and a clean close during startup is retried without a pause. Therefore each driver instance has exactly one
+ * connection, carries at most one statement, and is dropped with its socket; it never reconnects.
  */
 import type { Socket } from 'node:net'
 import postgres from 'postgres'
@@ -35,7 +35,9 @@ export interface PoolStats extends GateStats {
   /** Attempts that failed for lack of a connection. */
   lost: number
   retried: number
-  /** No connection stands, and the last one was lost or refused. Only a statement can find out whether one is available. */
+  /**
+   * No connection stands, and the last one was lost or refused. Only a statement can find out whether one is available.
+   */
   isCutOff: boolean
 }
 
@@ -43,7 +45,10 @@ const SWEEPS_PER_DEADLINE = 20
 /** A call whose connection is lost later than this gets no second attempt, because it would take too long. */
 const RETRY_WITHIN_MS = 2_000
 const RETRY_JITTER_MS = 15
-/** Connections unused for ten rounds are closed. The driver's own idle timeout would set and clear a timer per statement. */
+/**
+ * Connections unused for ten rounds are closed. The driver's own idle timeout would set and clear a timer per
+ * statement.
+ */
 const REAP_EVERY_MS = 60_000
 const REAP_AFTER_ROUNDS = 10
 const CLOSE_TIMEOUT_SECONDS = 1
@@ -91,7 +96,9 @@ export class Pool {
     })
   }
 
-  /** Like `run`, but the caller waits at most `ms`; a connection that has not answered by then is cut, to free its slot. */
+  /**
+   * Like `run`, but the caller waits at most `ms`; a connection that has not answered by then is cut, to free its slot.
+   */
   within<T>(ms: number, statement: Statement): Promise<T> {
     let timer: NodeJS.Timeout | undefined
     return new Promise<T>((resolve, reject) => {
@@ -240,7 +247,10 @@ export class Pool {
     return this.#connector.open(slot)
   }
 
-  /** The driver reports that its connection is gone, with or without a statement in flight. Must not throw: nobody would catch it. */
+  /**
+   * The driver reports that its connection is gone, with or without a statement in flight. Must not throw: nobody would
+   * catch it.
+   */
   #closed(slot: Slot, driver: postgres.Sql, failure: unknown): void {
     if (slot.driver !== driver) return
     this.#drop(slot)

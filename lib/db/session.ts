@@ -1,32 +1,33 @@
 /**
- * The settings of a session that an answer or our standing may depend on: a database or a role can have another default for each
- * (`alter database ... set`), and what the packet that opens a connection says goes before those. Left alone on purpose:
- * `search_path`, by which an owner chooses the schema, and `default_transaction_read_only`, by which one stops all writers.
+ * The settings of a session that answers or stability may depend on. A database or a role can have another default for
+ * each (`alter database ... set`); the packet that opens a connection overrides these. Two are left alone on purpose:
+ * with `search_path` an operator chooses the schema, and with `default_transaction_read_only` an operator stops all
+ * writers.
  */
 import type { GateName } from './gate.ts'
 
 type Settings = Readonly<Record<string, string>>
 
-/** Every pooler keeps these apart for its clients, so they go along whatever stands between. */
+/** Every pooler tracks these for its clients, so they can always be sent. */
 const TRACKED: Settings = {
-  // Lists read times as text.
+  // Lists return times as text.
   TimeZone: 'UTC',
   DateStyle: 'ISO, MDY',
-  // Without it a backslash in a text of ours would be an escape.
+  // Without it a backslash in a literal would be an escape.
   standard_conforming_strings: 'on',
 }
 
 const SAME_EVERYWHERE: Settings = {
-  // Each statement decides by what is committed when it looks, after it has waited for a lock.
+  // After waiting for a lock, a statement must see the rows that were committed meanwhile.
   default_transaction_isolation: 'read committed',
   // 200 means committed.
   synchronous_commit: 'on',
-  // An unquoted null in the text of an array is one.
+  // An unquoted null in the text of an array means null.
   array_nulls: 'on',
   transform_null_equals: 'off',
   IntervalStyle: 'postgres',
   extra_float_digits: '1',
-  // An error must not cost the connection, nor may a connection end because it rests.
+  // Neither an error nor idleness may end the connection.
   exit_on_error: 'off',
   idle_session_timeout: '0',
   // `statement_timeout` bounds every wait.
@@ -35,8 +36,9 @@ const SAME_EVERYWHERE: Settings = {
 }
 
 /**
- * The settings of ingest and reads, whose every statement is an index look-up: a plan cached while a table was empty must not remain a scan of
- * it, and what the parameters are makes no difference to the plan, so none is made twice. A bitmap loses the order of its index.
+ * The settings of ingest and reads, whose statements are all index look-ups. A plan that was cached while a table was
+ * empty must not stay a scan of it. The parameters do not influence the plan, so one generic plan is enough. A bitmap
+ * scan loses the order of its index.
  */
 const LOOKUPS_ONLY: Settings = {
   plan_cache_mode: 'force_generic_plan',
@@ -46,13 +48,13 @@ const LOOKUPS_ONLY: Settings = {
   enable_mergejoin: 'off',
 }
 
-/** What goes along with the opening of any connection. */
+/** The settings in the packet that opens any connection. */
 export const openingSettings = (applicationName: string): Settings => ({
   application_name: applicationName,
   ...TRACKED,
 })
 
-/** What a session of that gate has beside those, in the form of `pg_settings.setting`. */
+/** The further settings of a session of that gate, in the form of `pg_settings.setting`. */
 export function sessionSettings(gate: GateName, statementTimeoutMs: number): Settings {
   return {
     ...SAME_EVERYWHERE,
@@ -62,23 +64,25 @@ export function sessionSettings(gate: GateName, statementTimeoutMs: number): Set
 }
 
 /**
- * The settings for the role, behind a transaction pooler, where a session has no settings of its own; jobs have those of look-ups then.
- * Not every release knows each.
+ * The settings for the role, for use behind a transaction pooler, where a session has no settings of its own; jobs then
+ * have those of look-ups. Older releases do not know all of them.
  */
 export const roleSettings = (statementTimeoutMs: number): Settings => ({
   ...sessionSettings('read', statementTimeoutMs),
   transaction_timeout: '0',
 })
 
-/** One statement of the simple protocol that gives a session these settings, or with `isLocal` the transaction. */
+/**
+ * A statement for the simple protocol that makes these settings for the session, or with `isLocal` for the transaction.
+ */
 export function settingStatement(settings: Settings, isLocal = false): string {
   const rows = Object.entries(settings).map(([name, value]) => `(${quoted(name)}, ${quoted(value)})`)
-  // Not every release knows each.
+  // Settings that the release does not know are skipped.
   return `select set_config(s.name, s.value, ${isLocal}) from (values ${rows.join(', ')}) s(name, value)
     where s.name like '%.%' or exists (select from pg_settings p where lower(p.name) = lower(s.name));`
 }
 
-/** The settings inside a migration. Limits that a role may set for its sessions do not cut it short. */
+/** The settings inside a migration, which time limits of the role must not end. */
 export const MIGRATION_SETTINGS: Settings = {
   ...SAME_EVERYWHERE,
   ...TRACKED,

@@ -3,9 +3,9 @@ import type { Database } from './database.ts'
 import { roleSettings } from './session.ts'
 
 /**
- * Warns, once it has a connection, when the sessions of look-ups lack settings of the service: behind a transaction pooler, where
- * the role must have them, behind one that swallows what opens a connection, or where only a role can have one
- * (`transaction_timeout`, which not every release knows). Never rejects.
+ * Warns, once there is a connection, when the sessions of look-ups lack settings of the service. That happens behind a
+ * transaction pooler when the role lacks them, behind a pooler that drops them, and for `transaction_timeout`, which
+ * only the role can set. Never rejects.
  */
 export async function checkSettings(db: Database, options: { statementTimeoutMs: number; log: Log }): Promise<void> {
   const { statementTimeoutMs, log } = options
@@ -18,11 +18,12 @@ export async function checkSettings(db: Database, options: { statementTimeoutMs:
     const missing = rows
       .filter(({ name, setting }) => wanted[name] !== setting)
       .map(({ name }) => `${name} = ${wanted[name]}`)
-    if (missing.length > 0) log.warn({ missing }, LACKING)
+    if (missing.length > 0) log.warn({ missing }, MISSING_SETTINGS)
   } catch (error) {
     log.debug({ err: error }, 'the settings of the sessions could not be read')
   }
 }
 
-const LACKING =
-  'sessions lack settings of the service: give them to its role in this database; connections that a pooler holds open have them later'
+const MISSING_SETTINGS =
+  'sessions lack settings of the service: give them to its role in this database; ' +
+  'connections that a pooler holds open have them later'

@@ -1,22 +1,22 @@
-/** Opens the sockets the driver talks through, so that a connection can be cut without asking the driver, which may be stuck. */
+/** Opens the sockets of the driver, so that a connection can be cut without the driver, which may be stuck. */
 import net from 'node:net'
 
-/** The part of the driver's parsed options that says where the server is. */
+/** The address of the server in the driver's parsed options. */
 export interface Endpoint {
   host: string[]
   port: number[]
-  /** Unix socket; goes before hosts. */
+  /** Unix socket; takes precedence over hosts. */
   path?: string | undefined
-  user?: string
-  database?: string
 }
 
 const KEEP_ALIVE_MS = 30_000
 
-/** A socket on its way to host number `index` (modulo their count); the driver may write to it before it is connected. */
+/**
+ * A connecting socket to host number `index` (modulo their count). The driver may write to it before it is connected.
+ */
 export function dial({ host, port, path }: Endpoint, index: number): net.Socket {
   const at = index % host.length
-  const socket = net.connect(
+  return net.connect(
     path
       ? { path }
       : {
@@ -27,6 +27,4 @@ export function dial({ host, port, path }: Endpoint, index: number): net.Socket 
           keepAliveInitialDelay: KEEP_ALIVE_MS,
         },
   )
-  // The driver's TLS takes the name to verify from here.
-  return Object.assign(socket, { host: host[at], port: port[at] })
 }

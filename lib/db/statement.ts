@@ -7,7 +7,10 @@ import { Entrant } from './gate.ts'
 /** The driver without `begin`, `reserve`, `listen` and `end`: each statement is its own transaction. */
 export type Sql = postgres.ISql
 
-/** Returns a driver query that has not been started. `isOutcomeUnknown`: the server may have carried out an earlier attempt. */
+/**
+ * Returns a driver query that has not been started. `isOutcomeUnknown`: the server may have carried out an earlier
+ * attempt.
+ */
 export type Statement = (sql: Sql, isOutcomeUnknown: boolean) => PromiseLike<readonly unknown[]>
 
 /** Room for one connection at a time. */
@@ -82,9 +85,9 @@ interface DriverQuery {
 }
 
 /**
- * Takes the rows out of a finished query and clears the query. The query object outlives its use: `this.resolve = (x) => ...`
- * in the driver's constructor makes V8 allocate it among the old objects, where everything it refers to stays in memory until
- * the next full collection.
+ * Takes the rows out of a finished query and clears the query. The query object outlives its use: `this.resolve = (x)
+ * => ...` in the driver's constructor makes V8 allocate it among the old objects, where everything it refers to stays
+ * in memory until the next full collection.
  */
 export function takeRows(query: unknown, result: unknown[]): unknown[] {
   const held = query as DriverQuery
@@ -96,7 +99,8 @@ type Value = string | number | boolean | null
 
 /**
  * A statement whose text is built once; `$1`, `$2`, ... stand for its values, each once and in this order (TypeError
- * otherwise). With nested fragments every call would create one driver query for each fragment, which is costly garbage.
+ * otherwise). With nested fragments every call would create one driver query for each fragment, which is costly
+ * garbage.
  */
 export function fixed<T extends readonly postgres.MaybeRow[] = postgres.Row[]>(
   text: string,

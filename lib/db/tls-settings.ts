@@ -1,14 +1,17 @@
-/** What a connection URL and libpq's variables ask of TLS (PostgreSQL 18, 32.19): never less is done than they ask. */
+/**
+ * The TLS settings of a connection URL and of libpq's variables (PostgreSQL 18, 32.19). The service never does less
+ * than they ask.
+ */
 import { readFileSync } from 'node:fs'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
 
-const MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const
+const MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const
 
 export interface TlsSettings {
   mode: (typeof MODES)[number]
   /** Start with TLS instead of asking for it first; PostgreSQL 17 or newer. */
   direct?: boolean
-  /** Files, read anew for each connection. Without the first, the certificate authorities that Node trusts. */
+  /** Files, read for each connection. Without `rootFile`, Node's certificate authorities. */
   rootFile?: string
   certFile?: string
   keyFile?: string
@@ -25,7 +28,7 @@ export function readFiles({ rootFile, certFile, keyFile }: TlsSettings): SecureC
   }
 }
 
-/** @throws what `fault` makes of a parameter's name, its source and the rule it breaks */
+/** @throws the error that `fault` makes of a parameter's name, its source and the rule it breaks */
 export function readTls(
   parameters: ReadonlyMap<string, { value: string; source: string }>,
   fault: (name: string, source: string, rule: string) => Error,
@@ -56,11 +59,11 @@ export function readTls(
   const negotiation = get('sslnegotiation') ?? 'postgres'
   if (negotiation !== 'postgres' && negotiation !== 'direct')
     throw refuse('sslnegotiation', 'expected postgres, direct')
-  if (negotiation === 'direct' && ['disable', 'allow', 'prefer'].includes(mode))
+  if (negotiation === 'direct' && ['disable', 'prefer'].includes(mode))
     throw refuse('sslnegotiation', 'direct goes only with a sslmode from require up')
 
   const settings: TlsSettings = {
-    // As with libpq: whoever names an authority for `require` means it to be asked.
+    // As in libpq, an authority makes `require` check the certificate.
     mode: mode === 'require' && root !== undefined ? 'verify-ca' : mode,
     ...(negotiation === 'direct' ? { direct: true } : {}),
     ...(root === undefined || root === 'system' ? {} : { rootFile: root }),

@@ -19,7 +19,7 @@ export class EntrySchema<S extends z.ZodType> {
     this.schema = schema
   }
 
-  /** The JSON schema of an entry, for `shownAs`. */
+  /** The JSON schema of an entry, for `documentedAs`. */
   get json(): Readonly<Record<string, unknown>> {
     return jsonSchemaOf(this.schema)
   }
@@ -41,7 +41,7 @@ export class EntrySchema<S extends z.ZodType> {
   }
 }
 
-/** The JSON schema of what a schema accepts; `shownAs` within it is heeded. */
+/** The JSON schema of what a schema accepts; `documentedAs` within it is heeded. */
 export function jsonSchemaOf(schema: z.ZodType): Readonly<Record<string, unknown>> {
   const { $schema, $defs, ...json } = z.toJSONSchema(schema, {
     io: 'input',

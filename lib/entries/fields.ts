@@ -1,7 +1,7 @@
 /** Fields of entries. `nullish()` makes one optional: it may be absent or null. */
 import { z } from 'zod'
 import { DIGEST_PATTERN, isDigest } from '../images/index.ts'
-import { shownAs } from '../openapi/declare.ts'
+import { documentedAs } from '../openapi/declare.ts'
 import { isLongerThan } from '../text/utf8.ts'
 import { parseNaive } from '../time/timestamp.ts'
 import { jsonSchemaOf } from './entry-schema.ts'
@@ -29,7 +29,7 @@ const Field = z.core.$constructor<z.ZodType, FieldDef>('EntryField', (inst, def)
 
 /** A field that code reads: `read` returns undefined for a value that is at fault. A refusal by `refine` costs ten times as much. */
 export const field = <T>(json: Json, read: (value: unknown) => T | undefined): z.ZodType<T> =>
-  shownAs(new Field({ type: 'custom', read }) as z.ZodType<T>, json)
+  documentedAs(new Field({ type: 'custom', read }) as z.ZodType<T>, json)
 
 /** PostgreSQL cannot hold U+0000, nor half of a surrogate pair. */
 export const isStorable = (text: string): boolean => !text.includes('\0') && text.isWellFormed()

@@ -6,8 +6,8 @@ import { header } from './route.ts'
 import type { Scope } from './tokens.ts'
 
 /**
- * Declares the scope that a route needs, and asks for it: 401 without a known token, 403 without the scope
- * (core-telemetry, Authentication; interop-core 4.2). It runs on the routed path, so an unknown path is 404 before.
+ * Declares the scope that a route needs and checks it: 401 without a known token, 403 without the scope
+ * (docs/contract.md#authentication). It runs after routing, so an unknown path is 404 for everybody.
  */
 export function access(scope: Scope): MiddlewareHandler<Env> {
   const check: MiddlewareHandler<Env> = (c, next) => {
@@ -22,7 +22,7 @@ function authorize(granted: ReadonlySet<Scope> | null, scope: Scope): void {
   if (!granted.has(scope)) throw new HttpError(403, `token lacks the '${scope}' scope`)
 }
 
-/** Every route with the scope it declared; throws for one that declared none, so that such a server never starts. */
+/** The scope of every route. Throws for a route without one, so that the server does not start. */
 export function declaredRoutes(
   routes: readonly { method: string; path: string; handler: object }[],
 ): Map<string, Scope> {

@@ -4,14 +4,15 @@ import type { z } from 'zod'
 import { KIB } from '../limits/memory-budget.ts'
 import { declare } from '../openapi/declare.ts'
 import { clientGone } from './errors.ts'
-import { onLeft } from './response/client-gone.ts'
+import { onAnswerEnd } from './response/client-gone.ts'
 import type { Env, Validated } from './route.ts'
 
 export const kib = (bytes: number) => Math.max(1, Math.ceil(bytes / KIB))
 
 /**
- * Charges a route to the read budget until its work is done and its answer has left, or its client has. Both count: a client that
- * goes away does not end the statement, whose list then still arrives. What sends the answer gives back what that does not need.
+ * Charges a route to the read budget until its work is done and its answer or its client has left. Both must be over:
+ * when a client leaves, its statement goes on and its list still arrives. Sending an answer gives back the part that it
+ * does not need.
  */
 export function charge<I extends Input = BlankInput>(
   cost: number | ((c: Context<Env, string, I>) => number | Promise<number>),
@@ -26,17 +27,17 @@ export function charge<I extends Input = BlankInput>(
       share.release()
       throw clientGone()
     }
-    let isHalfDone = false
-    const half = () => {
-      if (isHalfDone) share.release()
-      isHalfDone = true
+    let isOneOver = false
+    const oneIsOver = () => {
+      if (isOneOver) share.release()
+      isOneOver = true
     }
-    onLeft(incoming.socket, outgoing, half)
-    await next().finally(half)
+    onAnswerEnd(incoming.socket, outgoing, oneIsOver)
+    await next().finally(oneIsOver)
   }
   return declare(hold, { isCharged: true })
 }
 
-/** Charges a list by the `limit` of a query that was validated by the schema `Q`, and so many rows `more`, at so many bytes a row. */
+/** Charges a list for `limit` rows of its query, validated by the schema `Q`, and `more` rows, at `rowBytes` each. */
 export const chargeRows = <Q extends z.ZodType<{ limit: number }>>(rowBytes: number, more = 0): Validated<'query', Q> =>
   charge((c) => kib((c.req.valid('query').limit + more) * rowBytes))

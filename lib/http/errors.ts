@@ -1,4 +1,4 @@
-/** An answer other than 200, thrown by whatever finds the reason. The text is for the client. */
+/** An answer other than 200, thrown where the reason is found. The text is for the client. */
 export class HttpError extends Error {
   readonly status: number
   readonly headers: Record<string, string>
@@ -9,10 +9,12 @@ export class HttpError extends Error {
   }
 }
 
-/** 404 with the body that every look-up by name or address answers (core-telemetry, Errors). */
+/** 404 with the body of every look-up by name or address (docs/contract.md#errors). */
 export const noData = () => new HttpError(404, 'No data found')
 
-/** The status by which the log and the metrics know a request whose client left before there was an answer; it is never sent. */
+export const tooLarge = (maxBytes: number) => new HttpError(413, `body is larger than ${maxBytes} bytes`)
+
+/** The status in the log and the metrics of a request whose client left before its answer; it is never sent. */
 const CLIENT_GONE = 499
 
 export const clientGone = () => new HttpError(CLIENT_GONE, 'the client has gone')

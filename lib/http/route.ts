@@ -6,8 +6,10 @@ import type { AppDeps } from '../app/deps.ts'
 import type { Share } from '../limits/memory-budget.ts'
 import { document, type RouteDoc } from '../openapi/declare.ts'
 
-/** What a request carries: what the process was built with, its id, what the access log wants to know, and what it holds of
- * the read budget (on a route that charges). */
+/**
+ * The context of a request: the dependencies of the process, its id, the bytes of its answer for the access log, and
+ * its share of the read budget.
+ */
 export type Env = {
   Bindings: Partial<HttpBindings>
   Variables: { deps: AppDeps; requestId: string; bytes: number; share?: Share }
@@ -15,20 +17,20 @@ export type Env = {
 
 export type Context = HonoContext<Env>
 
-/** A middleware after which `c.req.valid(Target)` is what the schema made of that part of the request. */
+/** A middleware that validates a part of the request: `c.req.valid(Target)` is the output of the schema. */
 export type Validated<Target extends string, S extends z.ZodType> = MiddlewareHandler<
   Env,
   string,
   { in: { [K in Target]: z.input<S> }; out: { [K in Target]: z.output<S> } }
 >
 
-/** A standalone app of one route, for a handler file to fill and for the router to mount; `doc` is its part of the OpenAPI document. */
+/** A standalone app for the one route of a handler file; `doc` is its part of the OpenAPI document. */
 export function route(doc?: RouteDoc): Hono<Env> {
   const one = new Hono<Env>()
   return doc ? document(one, doc) : one
 }
 
-/** A request header, without making the whole web `Headers` of a request that came over a socket. */
+/** A request header. For a request from a socket it avoids building the whole web `Headers`. */
 export function header(c: Context, name: string): string | undefined {
   const incoming = c.env?.incoming
   if (!incoming) return c.req.header(name)

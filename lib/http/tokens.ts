@@ -3,7 +3,7 @@ import type { TokenHolder } from '../config/token-files.ts'
 import type { ConfiguredToken } from '../config/token-variables.ts'
 import { type Config, ConfigError, type TokenVariable } from '../config.ts'
 
-/** What a route can ask for: `open` asks for nothing. */
+/** The scope that a route needs; `open` needs no token. */
 export type Scope = 'open' | 'read' | 'ingest' | 'supplychain'
 
 export interface Tokens extends TokenHolder<TokenVariable> {
@@ -12,8 +12,8 @@ export interface Tokens extends TokenHolder<TokenVariable> {
   /** The variables that supplied tokens. */
   readonly sources: readonly string[]
   /**
-   * The scopes that an `Authorization` header grants, null when it carries no known token. With no token configured every
-   * caller may read and ingest; supply-chain data always needs a token of its own.
+   * The scopes that an `Authorization` header grants, null when it carries no known token. With no token configured
+   * every caller may read and ingest; supply-chain data always needs a token of its own.
    */
   authenticate(header: string | undefined): ReadonlySet<Scope> | null
 }
@@ -30,8 +30,8 @@ const grants: Record<TokenVariable, ReadonlySet<Scope>> = {
 const withoutAuth: ReadonlySet<Scope> = new Set(['open', 'read', 'ingest'])
 
 /**
- * The configured tokens, compared by digest: one length for all, so that the time of a comparison tells nothing about a token.
- * (interop-core D10 and section 4)
+ * The configured tokens (docs/contract.md#authentication), compared by digest: one length for all, so that the time of
+ * a comparison reveals nothing about a token.
  * @throws ConfigError naming both variables when two hold the same value.
  */
 export function createTokens(config: Pick<Config, 'tokens'>): Tokens {
@@ -43,7 +43,7 @@ export function createTokens(config: Pick<Config, 'tokens'>): Tokens {
     if (header === undefined || !SCHEME.test(header)) return null
     const presented = digest(header.slice('Bearer '.length).trim())
     let granted: ReadonlySet<Scope> | null = null
-    // Stopping at the first match would tell which token it was.
+    // Stopping at the first match would reveal which token it was.
     for (const { scopes, digest: expected } of known) if (timingSafeEqual(presented, expected)) granted = scopes
     return granted
   }

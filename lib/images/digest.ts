@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { orFirstPage } from '../http/request/fields.ts'
-import { shownAs } from '../openapi/declare.ts'
+import { documentedAs } from '../openapi/declare.ts'
 
 const DIGEST = /^(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$/
 
@@ -19,14 +19,14 @@ export const digestText = z
   .meta({ id: 'Digest', description: 'sha256 with 64 or sha512 with 128 hexadecimal digits.' })
 
 /** A digest in a path or a query (interop-core 9.5). */
-export const digest = shownAs(z.string().refine(isDigest, DIGEST_RULE), {
+export const digest = documentedAs(z.string().refine(isDigest, DIGEST_RULE), {
   type: 'string',
   pattern: DIGEST_PATTERN,
   description: DIGEST_RULE,
 })
 
 /** A query parameter `after` of lists in the order of digests; empty on the first page. */
-export const afterDigest = shownAs(orFirstPage(digest, ''), {
+export const afterDigest = documentedAs(orFirstPage(digest, ''), {
   type: 'string',
   pattern: `^\\s*$|${DIGEST_PATTERN}`,
   description: 'The last digest of the page before; blank is the first page.',

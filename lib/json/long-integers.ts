@@ -1,12 +1,12 @@
 /**
- * Integers that a double cannot hold, under a key that is known before a body is parsed: ids of 64 bits. `exact-json.ts` parses a body twice to
- * have them; here their digits are replaced in its bytes, by a text that is no longer than they are, and the rest of the body costs nothing more.
+ * Integers that a double cannot hold, under a key that is known before a body is parsed: ids of 64 bits.
+ * `exact-integers.ts` parses a body twice; here the digits are replaced in the bytes by a text of the same length, and
+ * the rest of the body costs nothing more.
  */
-
 import { Slice } from '../process/event-loop.ts'
-import { CLOSE_OBJECT, COLON, COMMA } from './bytes.ts'
+import { CLOSE_OBJECT, COLON, COMMA } from './scanner.ts'
 
-/** Stands before the digits of such an integer, in base 36. No agent sends it: who does has thought of an id himself. */
+/** Stands before the digits in base 36. A client that sends it only chooses an id of its own. */
 const MARK = '\x7f'
 const BASE = 36
 /** The shortest integer beyond 2^53, and the longest below 2^64. */
@@ -17,7 +17,10 @@ const ZERO = 0x30
 const NINE = 0x39
 const MARKED = new RegExp(`^${MARK}[0-9a-z]{1,13}$`)
 
-/** Replaces long integers below 2^64 that stand under `key` by texts for `longInteger`, in place and in slices. What is JSON stays so, and what is not stays that. */
+/**
+ * Replaces integers below 2^64 under `key` by texts for `longInteger`, in place and in slices. JSON stays JSON, and
+ * what is not JSON does not become it.
+ */
 export async function markLongIntegers(bytes: Buffer, key: string): Promise<void> {
   const quoted = Buffer.from(`"${key}"`)
   const slice = new Slice()
@@ -34,7 +37,7 @@ export async function markLongIntegers(bytes: Buffer, key: string): Promise<void
   }
 }
 
-/** The integer that a value of a body stands for, null for any that was not marked. */
+/** The integer that a value of a body stands for; null for a value that was not marked. */
 export function longInteger(value: unknown): bigint | null {
   if (typeof value !== 'string' || !MARKED.test(value)) return null
   let integer = 0n

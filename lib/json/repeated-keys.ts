@@ -1,6 +1,8 @@
-/** Keys that an object has twice: of them JSON.parse keeps the last, so that what was sent and what is stored are not the same. */
+/**
+ * Keys that an object has twice. `JSON.parse` keeps the last one, so that what is stored would not be what was sent.
+ */
 
-/** Keys of a parsed value, those of all that is in it included. */
+/** The number of keys of a parsed value and everything in it. */
 export function countKeys(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0
   const members = Object.values(value)
@@ -9,10 +11,10 @@ export function countKeys(value: unknown): number {
   return keys
 }
 
-/** A string, with the colon behind it where it is a key; and what opens and closes. */
+/** A string, with the colon behind it where it is a key; or a bracket. */
 const TOKENS = /("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?|[{}[\]]/g
 
-/** The first key that an object of a text has twice; undefined without one. The text must be JSON. */
+/** The first key that an object of the text has twice, or undefined. The text must be JSON. */
 export function repeatedKey(json: string): string | undefined {
   const open: Set<string>[] = []
   for (const [token, string, colon] of json.matchAll(TOKENS)) {
@@ -30,5 +32,5 @@ export function repeatedKey(json: string): string | undefined {
 
 const MAX_SHOWN_KEY_CHARS = 60
 
-/** How a key that is there twice is told. */
-export const toldTwice = (key: string) => `${JSON.stringify(key.slice(0, MAX_SHOWN_KEY_CHARS))} is there twice`
+/** The error text for a key that an object has twice. */
+export const repeatedKeyText = (key: string) => `${JSON.stringify(key.slice(0, MAX_SHOWN_KEY_CHARS))} is there twice`

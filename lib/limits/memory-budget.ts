@@ -20,18 +20,19 @@ interface Grower extends Waiter {
 }
 
 /**
- * The memory that list routes may hold at once (interop-core 6.1). Each charges its worst case before its statement runs, then what it
- * really holds; one whose worst case is far above the usual one begins with the usual one and takes more in steps. What does not fit waits in
- * line and is shed with 503 when its turn does not come in time. A list is whole or shed, never cut.
+ * The memory that list routes may hold at once (interop-core 6.1). Each charges its worst case before its statement
+ * runs, then what it really holds; one whose worst case is far above the usual one begins with the usual one and takes
+ * more in steps. What does not fit waits in line and is shed with 503 when its turn does not come in time. A list is
+ * whole or shed, never cut.
  *
- * First come, first served, but a read for little may pass one for much that has to wait for others anyway. It may no longer as soon as
- * those that have passed are all that is in the way: a large read waits for what was held when it came to the head of the line and for the
- * few that have passed by then, however many small ones keep coming.
+ * First come, first served, but a read for little may pass one for much that has to wait for others anyway. It may no
+ * longer as soon as those that have passed are all that is in the way: a large read waits for what was held when it
+ * came to the head of the line and for the few that have passed by then, however many small ones keep coming.
  *
- * A read that grows holds memory while it waits for more. Two of them could wait for each other, so one at a time grows, until it is done, and
- * it comes before all that hold nothing yet.
+ * A read that grows holds memory while it waits for more. Two of them could wait for each other, so one at a time
+ * grows, until it is done, and it comes before all that hold nothing yet.
  */
-export class ReadBudget {
+export class MemoryBudget {
   readonly totalKib: number
   readonly #waitMs: number
   readonly #passingKib: number
@@ -71,7 +72,10 @@ export class ReadBudget {
     return share instanceof Promise ? share.then(({ release }) => release) : share.release
   }
 
-  /** Takes `kib` (at least 1, at most the total: a read over the total runs alone). Rejects with 503 when that takes too long. */
+  /**
+   * Takes `kib` (at least 1, at most the total: a read over the total runs alone). Rejects with 503 when that takes too
+   * long.
+   */
   enter(kib: number): Promise<Share> | Share {
     const cost = this.#cost(kib)
     const isPassing = this.#mayEnter(cost)
@@ -88,8 +92,8 @@ export class ReadBudget {
   }
 
   /**
-   * Takes `kib` for one that was let in already and holds nothing now. It waits as long as it must, since it cannot be shed any more; what
-   * is returned ends the wait. `granted` may be called before this returns.
+   * Takes `kib` for one that was let in already and holds nothing now. It waits as long as it must, since it cannot be
+   * shed any more; what is returned ends the wait. `granted` may be called before this returns.
    */
   reenter(kib: number, granted: (part: Part) => void): () => void {
     const cost = this.#cost(kib)
@@ -100,8 +104,8 @@ export class ReadBudget {
   }
 
   /**
-   * Takes `kib` more for one that holds some. `refused` is called with a 503 instead of `granted` when that takes too long; either may be called
-   * before this returns. What is returned ends the wait.
+   * Takes `kib` more for one that holds some. `refused` is called with a 503 instead of `granted` when that takes too
+   * long; either may be called before this returns. What is returned ends the wait.
    */
   grow(
     share: Share,
@@ -234,14 +238,14 @@ type Part = (less: number) => number
 
 /** What one reader holds of the budget: it shrinks as memory is freed, and grows again for a next page. */
 export class Share {
-  readonly #budget: ReadBudget
+  readonly #budget: MemoryBudget
   #giveBack: Part
   #kib: number
   #isReleased = false
   #leaveLine = () => {}
   #goOn = () => {}
 
-  constructor(budget: ReadBudget, giveBack: Part, kib: number) {
+  constructor(budget: MemoryBudget, giveBack: Part, kib: number) {
     this.#budget = budget
     this.#giveBack = giveBack
     this.#kib = kib
@@ -261,8 +265,8 @@ export class Share {
   }
 
   /**
-   * Gives back what is held, and waits until `kib` are held instead, however long that takes: who holds nothing while waiting cannot keep
-   * others from ending. Resolves without them when all was released meanwhile.
+   * Gives back what is held, and waits until `kib` are held instead, however long that takes: who holds nothing while
+   * waiting cannot keep others from ending. Resolves without them when all was released meanwhile.
    */
   async renew(kib: number): Promise<void> {
     this.keep(0)
@@ -279,8 +283,8 @@ export class Share {
   }
 
   /**
-   * Takes more until so many bytes are held, or the whole budget. Rejects with 503 when that takes too long; resolves without them when all was
-   * released meanwhile.
+   * Takes more until so many bytes are held, or the whole budget. Rejects with 503 when that takes too long; resolves
+   * without them when all was released meanwhile.
    */
   async grow(bytes: number): Promise<void> {
     const wanted = Math.min(Math.ceil(bytes / KIB), this.#budget.totalKib)
@@ -311,4 +315,4 @@ export class Share {
 
 // Clients look for both phrases.
 const readRefusal = (kib: number, totalKib: number) =>
-  `read memory budget exhausted: the read needs ${kib} KiB of a ${totalKib} KiB budget; retry in a moment`
+  `read memory budget exhausted: the read needs ${kib} KiB of a ${totalKib} KiB budget; retry in a moment, or raise BROKER_READ_MEMORY_BUDGET_MB`

@@ -1,42 +1,42 @@
 import { HttpError } from '../http/errors.ts'
 
-export interface TurnstileOptions {
-  /** Bytes of those who wait, in all. */
+export interface SemaphoreOptions {
+  /** Bytes of all who wait. */
   maxBytes: number
-  /** What one of them comes to at least, however small it is. */
+  /** A waiter counts for at least this much. */
   leastBytes: number
   retryAfterSeconds: number
 }
 
-interface Waiting {
+interface Waiter {
   readonly bytes: number
   readonly admit: () => void
 }
 
-/** One at a time, first come first served, with room for so many bytes of those who wait. */
-export class Turnstile {
-  readonly #options: TurnstileOptions
-  readonly #waiting = new Set<Waiting>()
+/** Admits one at a time, first come, first served. The number of waiters is bounded by their bytes. */
+export class Semaphore {
+  readonly #options: SemaphoreOptions
+  readonly #waiting = new Set<Waiter>()
   #bytes = 0
   #isTaken = false
 
-  constructor(options: TurnstileOptions) {
+  constructor(options: SemaphoreOptions) {
     this.#options = options
   }
 
-  /** Who waits now. */
   get waiting(): number {
     return this.#waiting.size
   }
 
   /**
-   * Resolves when it is one's turn, to what ends it. Rejects at once with a 503 where there is no room for `size` bytes; `leaver` is given what to call when
-   * whoever waits has left: it rejects then, and the room is free for another.
+   * Resolves, when no other holds the semaphore, to the function that releases it. Rejects at once with 503 when `size`
+   * bytes more may not wait. `onWaiting` is given a function for the moment when the client leaves: it rejects the
+   * promise and frees the room.
    */
-  turn(size: number, leaver: (leave: () => void) => void): Promise<() => void> {
+  acquire(size: number, onWaiting: (leave: () => void) => void): Promise<() => void> {
     if (!this.#isTaken) {
       this.#isTaken = true
-      return Promise.resolve(this.#ending())
+      return Promise.resolve(this.#releaseOnce())
     }
     const { maxBytes, leastBytes, retryAfterSeconds: seconds } = this.#options
     const bytes = Math.max(size, leastBytes)
@@ -45,33 +45,33 @@ export class Turnstile {
       return Promise.reject(new HttpError(503, text, { 'retry-after': String(seconds) }))
     }
     return new Promise((resolve, reject) => {
-      const waiting: Waiting = { bytes, admit: () => resolve(this.#ending()) }
-      this.#waiting.add(waiting)
+      const waiter: Waiter = { bytes, admit: () => resolve(this.#releaseOnce()) }
+      this.#waiting.add(waiter)
       this.#bytes += bytes
-      leaver(() => {
-        if (this.#leaves(waiting)) reject(new HttpError(400, 'the client left before its payload was read'))
+      onWaiting(() => {
+        if (this.#remove(waiter)) reject(new HttpError(400, 'the client left before its payload was read'))
       })
     })
   }
 
-  /** Whether it was waiting. */
-  #leaves(waiting: Waiting): boolean {
-    const wasThere = this.#waiting.delete(waiting)
-    if (wasThere) this.#bytes -= waiting.bytes
+  /** Whether it was still waiting. */
+  #remove(waiter: Waiter): boolean {
+    const wasThere = this.#waiting.delete(waiter)
+    if (wasThere) this.#bytes -= waiter.bytes
     return wasThere
   }
 
-  #ending(): () => void {
-    let isOver = false
+  #releaseOnce(): () => void {
+    let isReleased = false
     return () => {
-      if (isOver) return
-      isOver = true
+      if (isReleased) return
+      isReleased = true
       const [next] = this.#waiting
       if (next === undefined) {
         this.#isTaken = false
         return
       }
-      this.#leaves(next)
+      this.#remove(next)
       next.admit()
     }
   }

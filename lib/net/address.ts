@@ -6,18 +6,18 @@ const MAX_IPV6_CHARS = 45
 const MAX_FIRST_COLON_INDEX = 4
 
 /**
- * The one spelling of an address under which it is stored and looked up: RFC 5952 for IPv6, dotted quad for IPv4-mapped
- * IPv6. IPv4 and whatever is not an address (empty, `None`, zone ids, CIDR, leading-zero octets, spaces) come back
- * unchanged; never throws. (interop-core 2.3)
+ * The canonical form in which addresses are stored and looked up (docs/contract.md#addresses-and-times): RFC 5952 for
+ * IPv6, dotted quad for IPv4 and IPv4-mapped IPv6. Anything else (empty, `None`, zone ids, CIDR, leading zeros, spaces)
+ * is returned unchanged; never throws.
  */
 export function canonicalAddress(text: string): string {
   const firstColon = text.indexOf(':')
   if (firstColon < 0 || firstColon > MAX_FIRST_COLON_INDEX || text.length > MAX_IPV6_CHARS) return text
-  // A zone id is part of an address for Node, and of none for the wire.
+  // Node accepts zone ids, the wire format does not.
   if (text.includes('%') || !isIPv6(text)) return text
   const { hostname } = new URL(`http://[${text}]/`)
   const [, high, low] = /^\[::ffff:(\w+):(\w+)\]$/.exec(hostname) ?? []
   if (low === undefined) return hostname.slice(1, -1)
-  // A number in the place of a host is an IPv4 address.
+  // The URL parser reads a number in place of a host as an IPv4 address.
   return new URL(`http://0x${high}${low.padStart(4, '0')}/`).hostname
 }

@@ -1,12 +1,15 @@
 import type { ClientRequest } from 'node:http'
 
-/** An answer from somebody the broker asked, read to its end. */
+/** A complete answer from a server that the broker called. */
 export interface Reply {
   readonly status: number
   readonly text: string
 }
 
-/** The answer to a request that has not been ended yet. Rejects on transport errors, and on an answer that is cut short or too large. */
+/**
+ * Reads the answer to a request that has not been ended yet. Rejects on transport errors and on truncated or too large
+ * answers.
+ */
 export function readReply(outgoing: ClientRequest, maxBytes: number): Promise<Reply> {
   return new Promise((resolve, reject) => {
     outgoing.on('error', reject)
@@ -20,7 +23,7 @@ export function readReply(outgoing: ClientRequest, maxBytes: number): Promise<Re
       })
       incoming.on('error', reject)
       incoming.on('end', () => resolve({ status: incoming.statusCode!, text: Buffer.concat(chunks).toString() }))
-      // Cut short: neither `end` nor, on every version of Node, `error` comes.
+      // On a truncated answer `end` is not emitted, nor `error` on every version of Node.
       incoming.on('close', () => reject(new Error('the answer was cut short')))
     })
   })

@@ -1,22 +1,25 @@
 import type { Log } from '../observability/log.ts'
 
-/** Distance from our clock at which an agent's is warned of: the stale sweep judges pods by it (interop-core D21). */
+/** An agent's clock that differs by more is warned of: the stale sweep depends on it. */
 const MAX_SKEW_SECS = 300
 const WARN_EVERY_MS = 3_600_000
-/** Nodes whose warning is remembered: the largest cluster. Names are the client's to choose; those above it are not warned of. */
+/**
+ * Nodes whose warning is remembered: as many as the largest cluster has. Clients choose the names; nodes beyond the
+ * limit are not warned of.
+ */
 const MAX_NODES = 5_000
 
-const SHOWN_FOR_MS = 600_000
-/** What is forgotten at once; 61 of these are kept at most. */
+const KEPT_FOR_MS = 600_000
+/** Granularity of forgetting; at most 61 slices are kept. */
 const SLICE_MS = 10_000
 
-/** How far the clocks of agents are from ours, by the times of the pods that they post. */
+/** Tracks how far the clocks of agents differ from ours, by the times of the pods that they post. */
 export class AgentClocks {
   readonly #log: Log
   readonly #now: () => number
   /** When each node was last warned of, the earliest first. */
   readonly #warnedAt = new Map<string, number>()
-  /** The largest distance of each slice of time, in seconds. */
+  /** The largest difference per time slice, in seconds. */
   readonly #largest = new Map<number, number>()
 
   /** `now` in Unix milliseconds. */
@@ -25,7 +28,7 @@ export class AgentClocks {
     this.#now = now
   }
 
-  /** Hears of a post that was accepted; `time` is naive UTC. */
+  /** Records an accepted post; `time` is naive UTC. */
   note(node: string, time: string): void {
     const now = this.#now()
     const skewSecs = (Date.parse(`${time}Z`) - now) / 1000
@@ -37,7 +40,7 @@ export class AgentClocks {
     if (distance > MAX_SKEW_SECS) this.#warn(node, skewSecs, now)
   }
 
-  /** Seconds: the largest distance of the last ten minutes, 0 when nothing was posted in them. */
+  /** The largest difference of the last ten minutes in seconds, 0 without posts. */
   largestSecs(): number {
     this.#forget(this.#now())
     return Math.max(0, ...this.#largest.values())
@@ -56,13 +59,13 @@ export class AgentClocks {
     this.#warnedAt.set(node, now)
     this.#log.warn(
       { node, skewSecs: Math.round(skewSecs) },
-      'the clock of an agent is not ours: its pods are marked dead too early or too late',
+      'the clock of an agent differs from ours: its pods are marked dead too early or too late',
     )
   }
 
-  /** What is older than is shown, and what our own clock was set back from. */
+  /** Drops slices that are too old, and slices of the future after our own clock was set back. */
   #forget(now: number): void {
-    const [first, last] = [Math.floor((now - SHOWN_FOR_MS) / SLICE_MS), Math.floor(now / SLICE_MS)]
+    const [first, last] = [Math.floor((now - KEPT_FOR_MS) / SLICE_MS), Math.floor(now / SLICE_MS)]
     for (const slice of this.#largest.keys()) if (slice < first || slice > last) this.#largest.delete(slice)
   }
 }

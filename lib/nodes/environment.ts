@@ -1,6 +1,6 @@
 import type { Gate } from '../db/index.ts'
 
-/** What agents may say of the platform below them; anything else is read as `unknown` (interop-core 11). */
+/** The values that agents may report of their platform; others count as `unknown` (docs/contract.md#node-facts). */
 export const PLATFORM_WORDS = {
   cni: ['cilium', 'calico', 'flannel', 'weave', 'antrea', 'kindnet', 'aws-vpc-cni', 'unknown'],
   ip_family: ['ipv4', 'ipv6', 'dual', 'unknown'],
@@ -27,9 +27,9 @@ export const PLATFORM_WORDS = {
 const WORDS = JSON.stringify(PLATFORM_WORDS)
 
 /**
- * The platform of the cluster as one JSON object with its keys in wire order, from what its nodes said: the most frequent value,
- * on a tie the alphabetically last; `dual` when any node is or when both families are about; policies are enforced only when
- * every node says so (interop-core 1.8, 8 and 11).
+ * The platform of the cluster as one JSON object with its keys in wire order (docs/contract.md#node-facts): the most
+ * frequent value among its nodes, on a tie the alphabetically last; `dual` if any node says so or if both families
+ * occur; policies are enforced only if every node says so.
  */
 export async function readEnvironment(gate: Gate): Promise<Buffer> {
   const bytes = await gate.json(
@@ -45,7 +45,8 @@ export async function readEnvironment(gate: Gate): Promise<Buffer> {
     from node_facts f, words)
   select json_build_object(
     'cni', coalesce(mode() within group (order by cni desc), 'unknown'),
-    'ip_family', case when bool_or(ip_family = 'dual') or (bool_or(ip_family = 'ipv4') and bool_or(ip_family = 'ipv6')) then 'dual'
+    'ip_family', case when bool_or(ip_family = 'dual') or (bool_or(ip_family = 'ipv4') and bool_or(ip_family = 'ipv6'))
+      then 'dual'
                       else coalesce(mode() within group (order by ip_family desc), 'unknown') end,
     'provider', coalesce(mode() within group (order by provider desc), 'unknown'),
     'distro', coalesce(mode() within group (order by distro desc), 'unknown'),

@@ -2,7 +2,10 @@ import { z } from 'zod'
 import type { AnswerHeaders, Body, RouteDoc } from './declare.ts'
 import type { Json, SchemaBook } from './schemas.ts'
 
-/** What every operation may answer besides 200, under the name of its component (core-telemetry, Errors; interop-core 1.0, 4.2, 6). */
+/**
+ * What every operation may answer besides 200, under the name of its component (core-telemetry, Errors; interop-core
+ * 1.0, 4.2, 6).
+ */
 const SHARED: Readonly<Record<number, readonly [name: string, answer: Json]>> = {
   400: [
     'BadRequest',

@@ -1,6 +1,6 @@
 /**
- * What routes and their middleware say of themselves, for the OpenAPI document. It is kept beside them and read when the
- * document is made, never by a request.
+ * What routes and their middleware say of themselves, for the OpenAPI document. It is kept beside them and read when
+ * the document is made, never by a request.
  */
 import type { z } from 'zod'
 import type { Scope } from '../http/tokens.ts'
@@ -13,7 +13,10 @@ export interface TypedBody {
 
 type OneBody = z.ZodType | TypedBody
 
-/** The body of an answer: JSON by its schema, all keys in wire order, one of another content type, what the caller chose of several, or null for none. */
+/**
+ * The body of an answer: JSON by its schema, all keys in wire order, one of another content type, what the caller chose
+ * of several, or null for none.
+ */
 export type Body = OneBody | readonly OneBody[] | null
 
 /** Headers that an answer always has, by name, each described by its schema. */
@@ -35,7 +38,10 @@ export interface RouteDoc {
   readonly answer: Body
   /** Headers of 200. */
   readonly headers?: AnswerHeaders
-  /** Statuses that scope, validation, body, budget and database do not imply, or answer otherwise here; text alone is a `text/plain` body. */
+  /**
+   * Statuses that scope, validation, body, budget and database do not imply, or answer otherwise here; text alone is a
+   * `text/plain` body.
+   */
   readonly also?: Readonly<Record<number, string | Answer>>
   /** False where no database is asked: such a route is never 503 for it. */
   readonly database?: false
@@ -50,7 +56,10 @@ export interface Declared {
   readonly query?: z.ZodObject
   /** Whether a parameter that the query does not know is refused or ignored. */
   readonly unknownParameters?: 'refused' | 'ignored'
-  /** `description` where the usual one, of one limit on the body as sent and as unpacked, is not true; `isOptional` where none is as good as `{}`. */
+  /**
+   * `description` where the usual one, of one limit on the body as sent and as unpacked, is not true; `isOptional`
+   * where none is as good as `{}`.
+   */
   readonly body?: {
     readonly schema: z.ZodType
     readonly maxBytes: number
@@ -82,8 +91,8 @@ export function document<R extends object>(route: R, doc: RouteDoc): R {
 export const docOf = (route: object): RouteDoc | undefined => documented.get(route)
 
 /**
- * The JSON schema to print for a schema that zod cannot tell the truth about: one that reads text as something else, or judges by
- * code.
+ * The JSON schema to print for a schema that zod cannot tell the truth about: one that reads text as something else, or
+ * judges by code.
  */
-export const shownAs = <S extends z.ZodType>(schema: S, json: Readonly<Record<string, unknown>>): S =>
+export const documentedAs = <S extends z.ZodType>(schema: S, json: Readonly<Record<string, unknown>>): S =>
   schema.meta({ shown: json }) as S

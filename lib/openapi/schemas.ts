@@ -4,7 +4,9 @@ import { z } from 'zod'
 export type Json = Record<string, unknown>
 
 const COMPONENTS = '#/components/schemas/'
-/** Marks what a schema could not tell; it must be gone, under a `shownAs` further out, when the schema is finished. */
+/**
+ * Marks what a schema could not tell; it must be gone, under a `documentedAs` further out, when the schema is finished.
+ */
 const UNTOLD = 'x-untold'
 const JUDGED_BY_CODE = new Set([
   'custom',
@@ -24,7 +26,10 @@ const JUDGED_BY_CODE = new Set([
 export class SchemaBook {
   readonly #components = new Map<string, Json>()
 
-  /** @throws Error for a schema that only code can tell, unless `shownAs` tells it, and for two schemas under one id. */
+  /**
+   * @throws Error for a schema that only code can tell, unless `documentedAs` tells it, and for two schemas under one
+   * id.
+   */
   add(schema: z.ZodType, io: 'input' | 'output'): Json {
     // A schema with an id stands in full at the root, and by reference below it.
     const { items, $defs = {} } = z.toJSONSchema(z.array(schema), { io, unrepresentable: 'any', override: tell }) as {
@@ -60,7 +65,7 @@ function tell({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodTypes; jsonSche
 /** References lead to the components, and what only repeats a default of JSON schema is left out. */
 function finished(json: Json): Json {
   const text = JSON.stringify(json, (key, value) => {
-    if (key === UNTOLD) throw new Error(`a schema of type ${value} needs shownAs: ${JSON.stringify(json)}`)
+    if (key === UNTOLD) throw new Error(`a schema of type ${value} needs documentedAs: ${JSON.stringify(json)}`)
     if (key === '$ref' && typeof value === 'string') return value.replace('#/$defs/', COMPONENTS)
     // Keys of JSON are text anyway.
     return key === 'propertyNames' && isDeepStrictEqual(value, { type: 'string' }) ? undefined : value

@@ -1,17 +1,17 @@
 import { fixed, type Gate } from '../db/index.ts'
-import { joinedColumns, joinedPage, type Place, plainReader } from '../records/index.ts'
+import { joinedColumns, joinedPage, type PageCursor, plainReader } from '../records/index.ts'
 import type { Page } from '../records/page.ts'
 import { PodRecord } from './record.ts'
 
-/** Rows of a page at most. */
+/** Most rows of a page. */
 export const POD_PAGE_ROWS = 1_000
-/** What a page may come to: no row is added to one that has reached it, so that manifests of megabytes make short pages. */
+/** No row is added to a page that has reached this size, so that large manifests make short pages. */
 const PAGE_BYTES = 2 * 1024 * 1024
-/** A record without its manifest comes to about as much. */
+/** Approximate size of a record without its manifest. */
 const BARE_RECORD_BYTES = 512
 
-/** Where a page of pods ended, and how many rows to ask for next. */
-export interface PodPlace {
+/** The end of a page of pods, and the number of rows to read next. */
+export interface PodCursor {
   namespace: string | null
   name: string
   rows: number
@@ -19,7 +19,7 @@ export interface PodPlace {
 
 const PLACE = ['pod_namespace', 'pod_name']
 
-// Null namespaces come last (interop-core D19), where no comparison of rows reaches them: they are a range of their own.
+// Null namespaces come last; row comparisons never reach them, so they are a range of their own.
 const RANGES = {
   start: { where: [], values: 0 },
   named: { where: ['(p.pod_namespace, p.pod_name) > ($1, $2)'], values: 2 },
@@ -28,13 +28,13 @@ const RANGES = {
 type Range = keyof typeof RANGES
 
 /**
- * A page of pods by namespace and name, in order of an index. Of the rows that were asked for those count that begin within the bytes of
- * a page, the first always.
+ * A page of pods in index order by namespace and name. It has the rows that begin within its size limit, at least one.
  */
 function pageOf(range: Range, isAlive: boolean) {
   const where = [...RANGES[range].where, ...(isAlive ? ['not p.is_dead'] : [])]
   const rows = `
-    select *, sum(bytes) over (order by pod_namespace, pod_name rows unbounded preceding) - bytes < ${PAGE_BYTES} as fits
+    select *, sum(bytes) over (order by pod_namespace,
+                               pod_name rows unbounded preceding) - bytes < ${PAGE_BYTES} as fits
     from (select p.*, coalesce(octet_length(p.pod_obj::text), 0) + ${BARE_RECORD_BYTES} as bytes
           from pod p
           ${where.length > 0 ? `where ${where.join(' and ')}` : ''}
@@ -56,33 +56,37 @@ async function read(
   isAlive: boolean,
   rows: number,
   ...after: string[]
-): Promise<Page<PodPlace>> {
+): Promise<Page<PodCursor>> {
   const { joined, plain } = statements[range][isAlive ? 'alive' : 'all']
   const [row] = await gate((sql) => joined(sql, ...after, rows).raw())
   const found = Number(row![0])
   const page = joinedPage(PodRecord, row!, PLACE, 1) ?? (await plain(gate, ...after, rows))
   const isCut = page.count < found
-  // Of rows that are as long as these, many more than fit would be read in vain.
+  // If rows are this long, reading many more than fit would be wasted.
   const next = Math.min(POD_PAGE_ROWS, 2 * (isCut ? page.count : rows))
-  return { ...page, last: isCut || found === rows ? placeOf(page.last!, next) : endOf(range, next) }
+  return { ...page, last: isCut || found === rows ? cursorOf(page.last!, next) : endOf(range, next) }
 }
 
-const placeOf = ([namespace, name]: Place, rows: number): PodPlace => ({ namespace: namespace!, name: name!, rows })
+const cursorOf = ([namespace, name]: PageCursor, rows: number): PodCursor => ({
+  namespace: namespace!,
+  name: name!,
+  rows,
+})
 
-/** Behind the pods of namespaces come those without one. */
-const endOf = (range: Range, rows: number): PodPlace | null =>
+/** Pods without a namespace follow. */
+const endOf = (range: Range, rows: number): PodCursor | null =>
   range === 'named' ? { namespace: null, name: '', rows } : null
 
 /** The first page of all pods, or of those that are alive: by namespace and name in byte order. */
-export const readFirstPods = (gate: Gate, isAlive: boolean): Promise<Page<PodPlace>> =>
+export const readFirstPods = (gate: Gate, isAlive: boolean): Promise<Page<PodCursor>> =>
   read(gate, 'start', isAlive, POD_PAGE_ROWS)
 
-/** The page that follows. A pod that is posted under another namespace meanwhile may be on both sides of a place, or on neither. */
+/** The next page. A pod that moves to another namespace meanwhile may appear twice or not at all. */
 export async function readNextPods(
   gate: Gate,
   isAlive: boolean,
-  { namespace, name, rows }: PodPlace,
-): Promise<Page<PodPlace>> {
+  { namespace, name, rows }: PodCursor,
+): Promise<Page<PodCursor>> {
   if (namespace === null) return read(gate, 'nameless', isAlive, rows, name)
   const page = await read(gate, 'named', isAlive, rows, namespace, name)
   return page.count > 0 || page.last === null ? page : readNextPods(gate, isAlive, page.last)

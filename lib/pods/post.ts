@@ -12,25 +12,25 @@ import { recordOf } from '../http/request/first-fault.ts'
 import { exactly, isExactInteger } from '../json/exact-integers.ts'
 import { checkFreeForm, deserializeError } from '../json/parse.ts'
 import { canonicalAddress } from '../net/address.ts'
-import { shownAs } from '../openapi/declare.ts'
+import { documentedAs } from '../openapi/declare.ts'
 import { parseRfc3339 } from '../time/timestamp.ts'
 import { CAPTURE_LEVELS, type PodEcho, type PodRecord } from './record.ts'
 
-/** More addresses than a pod can have (two families, a few networks each). */
+/** More addresses than any pod has (two families, a few networks each). */
 const MAX_POD_ADDRESSES = 64
 
-const object = shownAs(
+const object = documentedAs(
   z.custom<Record<string, unknown>>(
     (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
     'expected an object',
   ),
   {
     type: 'object',
-    description: 'The manifest of the pod. Of it `metadata` without `managedFields` and `spec.hostNetwork` are kept.',
+    description: 'The manifest of the pod; only `metadata` without `managedFields` and `spec.hostNetwork` are stored.',
   },
 )
 
-/** The body of POST /pod/spec (interop-core 1.1). Unknown keys are dropped. */
+/** The body of POST /pod/spec (docs/contract.md#pods). Unknown keys are dropped. */
 export const PodPost = z
   .object({
     pod_name: name,
@@ -41,7 +41,7 @@ export const PodPost = z
     pod_namespace: name.nullish(),
     pod_obj: object.nullish(),
     pod_identity: name.nullish(),
-    workload_selector_labels: shownAs(recordOf(z.string()), {
+    workload_selector_labels: documentedAs(recordOf(z.string()), {
       type: 'object',
       propertyNames: { pattern: NO_NULL_PATTERN },
       additionalProperties: { type: 'string', pattern: NO_NULL_PATTERN },
@@ -49,34 +49,30 @@ export const PodPost = z
     pod_ips: z
       .unknown()
       .optional()
-      .describe('An array of addresses. What is blank or not text in it is dropped, and so is anything else.'),
+      .describe(
+        'An array of addresses. Blank and non-text elements are dropped; any other value counts as an empty array.',
+      ),
     workload_kind: id.nullish(),
     workload_name: name.nullish(),
-    // Of any length: what is no level is null, never a reason to refuse a pod (interop-core D24).
+    // No length limit: an unknown level becomes null and never refuses the pod.
     capture_level: z.string().meta({ pattern: NO_NULL_PATTERN }).nullish(),
     host_network: z.boolean().nullish(),
     started_at: naiveTime.nullish(),
-    // Of the image inventory, which takes whatever is sent.
-    containers: z
-      .unknown()
-      .optional()
-      .describe('The containers of the pod (interop-core 9.1); what cannot be read of them is left out.'),
-    pod_security: z
-      .unknown()
-      .optional()
-      .describe('The security settings of the pod; what cannot be read of them is left out.'),
+    // The image inventory accepts any value here.
+    containers: z.unknown().optional().describe('The containers of the pod; unreadable parts are left out.'),
+    pod_security: z.unknown().optional().describe('The security settings of the pod; unreadable parts are left out.'),
   })
   .meta({ id: 'PodPost' })
 export type PodPost = z.output<typeof PodPost>
 
-/** What a blank pod_name is answered with: the record as posted, unless it is nested too deep to be written out again. */
+/** The answer to a blank pod_name: the record as posted, unless it is nested too deep to be serialized. */
 export function echoOf(post: PodPost): PodEcho {
   checkFreeForm(post.pod_obj, 'pod_obj')
   checkFreeForm(post.pod_ips, 'pod_ips')
   return asPosted({ ...post, pod_obj: exactly(post.pod_obj) })
 }
 
-/** Every key, null where nothing was sent. */
+/** Every key, with null for missing ones. */
 function asPosted(post: PodPost): PodEcho {
   return {
     pod_name: post.pod_name,
@@ -98,8 +94,8 @@ function asPosted(post: PodPost): PodEcho {
 }
 
 /**
- * The record as stored, in the order that interop-core 1.1 gives: the start is derived before the status is stripped, and
- * host_network from the manifest. `warn` hears of values that were dropped.
+ * The record as stored (docs/contract.md#pods): the start time is read before the status is removed, and host_network
+ * comes from the manifest. `warn` is called for each dropped value.
  */
 export function normalizePod(post: PodPost, warn: (message: string) => void): PodRecord {
   const pod_ip = canonicalAddress(post.pod_ip)
@@ -114,26 +110,29 @@ export function normalizePod(post: PodPost, warn: (message: string) => void): Po
   }
 }
 
-/** `metadata.uid` of a compacted manifest; null when there is none, it is empty, or longer than any id: every flow to the pod repeats it. */
+/**
+ * `metadata.uid` of a compacted manifest; null if missing, empty or longer than an id: every flow to the pod repeats
+ * it.
+ */
 export function uidOf(manifest: Record<string, unknown> | null): string | null {
   const uid = member(manifest, 'metadata', 'uid')
   return typeof uid === 'string' && uid !== '' && uid.length <= MAX_ID_CHARS && !isExactInteger(uid) ? uid : null
 }
 
-/** `metadata` without `managedFields`, and `spec.hostNetwork`; containers, volumes and status go (interop-core D4). */
+/** Keeps `metadata` without `managedFields`, and `spec.hostNetwork`. */
 function compact(manifest: Record<string, unknown>): Record<string, unknown> {
-  const kept: Record<string, unknown> = {}
+  const compacted: Record<string, unknown> = {}
   if (isObject(manifest.metadata)) {
     const { managedFields: _dropped, ...metadata } = manifest.metadata
     checkFreeForm(metadata, 'pod_obj.metadata')
-    kept.metadata = metadata
+    compacted.metadata = metadata
   }
   const value = member(manifest, 'spec', 'hostNetwork')
   if (value !== undefined && value !== null) {
     checkFreeForm(value, 'pod_obj.spec.hostNetwork')
-    kept.spec = { hostNetwork: value }
+    compacted.spec = { hostNetwork: value }
   }
-  return kept
+  return compacted
 }
 
 function hostNetwork(manifest: PodPost['pod_obj']): boolean | null {
@@ -157,7 +156,7 @@ function captureLevel(sent: string | null | undefined, warn: (message: string) =
   return null
 }
 
-/** The primary address first, then the others, canonical and each once; blanks and non-strings are dropped. */
+/** The primary address first, then the others, canonical and without repeats; drops blanks and non-strings. */
 function allAddresses(primary: string, sent: unknown): string[] {
   const all = new Set(primary.trim() === '' ? [] : [primary])
   for (const one of Array.isArray(sent) ? sent : []) {

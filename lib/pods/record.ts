@@ -5,7 +5,7 @@ export const CAPTURE_LEVELS = ['full', 'high', 'medium', 'low', 'custom'] as con
 
 const text = z.string().nullable()
 
-/** A pod as every read shows it, keys in wire order (interop-core 1.1, D6). */
+/** A pod in the form of all reads, keys in wire order (docs/contract.md#pods). */
 export const PodRecord = z
   .strictObject({
     pod_name: z.string(),
@@ -30,7 +30,7 @@ export const PodRecord = z
   .meta({ id: 'PodRecord' })
 export type PodRecord = z.output<typeof PodRecord>
 
-/** What a post without a pod name is answered with: the record as posted, of which nothing was written. */
+/** The answer to a post without a pod name: the record as posted. Nothing was written. */
 export const PodEcho = PodRecord.extend({
   pod_name: z.string().regex(/^\s*$/),
   pod_obj: z.record(z.string(), z.unknown()).nullable(),

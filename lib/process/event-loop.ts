@@ -9,7 +9,7 @@ export const MAX_SLICE_MS = 12
 const waiting: (() => void)[] = []
 
 /** Resolves in a turn of the event loop in which nobody else was told so. */
-export function turn(): Promise<void> {
+export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {
     waiting.push(resolve)
     if (waiting.length === 1) setImmediate(serve)
@@ -28,7 +28,7 @@ let begunAt: number | null = null
  * Whether what is short by itself should wait for a turn, because so much of it was done in this one: of requests that arrive together each is
  * begun in the same.
  */
-export function isTurnOver(): boolean {
+export function isSliceUsedUp(): boolean {
   const now = performance.now()
   if (begunAt === null) {
     begunAt = now
@@ -48,7 +48,7 @@ export class Slice {
   }
 
   async next(): Promise<void> {
-    await turn()
+    await yieldToEventLoop()
     this.#endsAt = performance.now() + MAX_SLICE_MS
   }
 }

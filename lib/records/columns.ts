@@ -2,22 +2,25 @@ import type { z } from 'zod'
 import { columnKinds } from './column-kinds.ts'
 
 /** How the text that PostgreSQL gives for a column becomes JSON. A `list` is one of text. */
-export type Kind = 'text' | 'time' | 'zonedTime' | 'number' | 'boolean' | 'json' | 'list'
+export type ColumnKind = 'text' | 'time' | 'zonedTime' | 'number' | 'boolean' | 'json' | 'list'
 
-/** A record whose keys are declared by a strict object of zod: from it come the OpenAPI schema, the columns and the bytes. */
-export type Declaration = z.ZodObject
+/**
+ * A record whose keys are declared by a strict object of zod: from it come the OpenAPI schema, the columns and the
+ * bytes.
+ */
+export type RecordSchema = z.ZodObject
 
 export interface Column {
   readonly key: string
-  readonly kind: Kind
+  readonly kind: ColumnKind
   /** The key in snake_case. */
   readonly name: string
 }
 
-const declared = new WeakMap<Declaration, readonly Column[]>()
+const declared = new WeakMap<RecordSchema, readonly Column[]>()
 
 /** The columns of a record in wire order. TypeError for a key of a kind that no column has. */
-export function columnsOf(record: Declaration): readonly Column[] {
+export function columnsOf(record: RecordSchema): readonly Column[] {
   let columns = declared.get(record)
   if (columns === undefined) {
     columns = Object.entries(record.shape).map(([key, schema]) => ({
@@ -31,14 +34,15 @@ export function columnsOf(record: Declaration): readonly Column[] {
 }
 
 /** The text of each column of the rows `alias`, for `plainRow`; null stays null. */
-export const plainColumns = (record: Declaration, alias: string): string => expressions(record, alias).join(', ')
+export const plainColumns = (record: RecordSchema, alias: string): string => expressions(record, alias).join(', ')
 
 /**
- * One row for all rows `alias`, or for those of them that are `counted`, to be read by `joinedRows`: their number, the number of nulls in
- * them, then each column as one text: its values joined with U+001F, a null as U+0001. PostgreSQL spends most of a long list on building
- * JSON row by row; this costs it a third of that. The two numbers prove that no value holds a separator or looks like a null.
+ * One row for all rows `alias`, or for those of them that are `counted`, to be read by `joinedRows`: their number, the
+ * number of nulls in them, then each column as one text: its values joined with U+001F, a null as U+0001. PostgreSQL
+ * spends most of a long list on building JSON row by row; this costs it a third of that. The two numbers prove that no
+ * value holds a separator or looks like a null.
  */
-export function joinedColumns(record: Declaration, alias: string, counted?: string): string {
+export function joinedColumns(record: RecordSchema, alias: string, counted?: string): string {
   const filter = counted === undefined ? '' : ` filter (where ${counted})`
   const names = columnsOf(record).map(({ name }) => `${alias}.${name}`)
   return [
@@ -48,19 +52,19 @@ export function joinedColumns(record: Declaration, alias: string, counted?: stri
   ].join(', ')
 }
 
-const expressions = (record: Declaration, alias: string) =>
+const expressions = (record: RecordSchema, alias: string) =>
   columnsOf(record).map(({ name, kind }) => {
     const column = `${alias}.${name}`
     return kind === 'text' ? column : kind === 'list' ? `array_to_json(${column})::text` : `${column}::text`
   })
 
-function kindOf(schema: z.ZodType): Kind {
+function kindOf(schema: z.ZodType): ColumnKind {
   const kind = columnKinds.get(schema)?.kind
   if (kind !== undefined) return kind
   const { type, innerType, element } = schema._zod.def as { type: string; innerType?: z.ZodType; element?: z.ZodType }
   if (type === 'nullable') return kindOf(innerType!)
   if (type === 'array' && element?._zod.def.type === 'string') return 'list'
-  const kinds: Record<string, Kind> = {
+  const kinds: Record<string, ColumnKind> = {
     string: 'text',
     enum: 'text',
     null: 'text',

@@ -1,24 +1,27 @@
 /** Reads of declared records: each takes the SQL that selects whole rows, and gives them as bytes. */
 import { createBatcher, type Database, fixed, type Gate, perDatabase } from '../db/index.ts'
-import { columnsOf, type Declaration, joinedColumns, plainColumns } from './columns.ts'
+import { columnsOf, joinedColumns, plainColumns, type RecordSchema } from './columns.ts'
 import type { Page } from './page.ts'
 import { joinedRows, lastOf, plainRow, plainRows, type RawRow } from './render.ts'
 
-/** Beyond what a look-up takes. In one lane instead of two 8 clients had up to a quarter more of them, for a fifth less of the processor. */
+/**
+ * Beyond what a look-up takes. In one lane instead of two 8 clients had up to a quarter more of them, for a fifth less
+ * of the processor.
+ */
 const PATIENCE_MS = 5
 
 type Value = string | number | boolean | null
 /** Columns of the last row of a page as text, null for a null. */
-export type Place = readonly (string | null)[]
+export type PageCursor = readonly (string | null)[]
 
 /**
- * A list of records, in one statement. `rows` selects the columns of the record, with `$1`, `$2`, ... for the values, each once and in
- * this order; `place` are the keys that tell where a page ends.
+ * A list of records, in one statement. `rows` selects the columns of the record, with `$1`, `$2`, ... for the values,
+ * each once and in this order; `place` are the keys that tell where a page ends.
  */
-export function listReader(record: Declaration, rows: string, place: readonly string[] = []) {
+export function listReader(record: RecordSchema, rows: string, place: readonly string[] = []) {
   const joined = fixed(`select ${joinedColumns(record, 't')} from (${rows}) t`)
   const plain = plainReader(record, rows, place)
-  return async (gate: Gate, ...values: Value[]): Promise<Page<Place>> => {
+  return async (gate: Gate, ...values: Value[]): Promise<Page<PageCursor>> => {
     const [row] = await gate((sql) => joined(sql, ...values).raw())
     return joinedPage(record, row!, place) ?? plain(gate, ...values)
   }
@@ -26,11 +29,11 @@ export function listReader(record: Declaration, rows: string, place: readonly st
 
 /** One row of `joinedColumns` as a page; null where it cannot travel so, and `plainReader` has to read it. */
 export function joinedPage(
-  record: Declaration,
+  record: RecordSchema,
   row: RawRow,
   place: readonly string[] = [],
   from = 0,
-): Page<Place> | null {
+): Page<PageCursor> | null {
   const page = joinedRows(record, row, from)
   if (page === null) return null
   const last = page.count === 0 ? null : indices(record, place).map((c) => lastOf(row[from + 2 + c]!))
@@ -38,9 +41,9 @@ export function joinedPage(
 }
 
 /** The same list row by row: for values that joined columns cannot carry, at a few times the cost. */
-export function plainReader(record: Declaration, rows: string, place: readonly string[] = []) {
+export function plainReader(record: RecordSchema, rows: string, place: readonly string[] = []) {
   const plain = fixed(`select ${plainColumns(record, 't')} from (${rows}) t`)
-  return async (gate: Gate, ...values: Value[]): Promise<Page<Place>> => {
+  return async (gate: Gate, ...values: Value[]): Promise<Page<PageCursor>> => {
     const found: readonly RawRow[] = await gate((sql) => plain(sql, ...values).raw())
     const last = found.at(-1)
     return {
@@ -51,21 +54,22 @@ export function plainReader(record: Declaration, rows: string, place: readonly s
   }
 }
 
-const indices = (record: Declaration, place: readonly string[]) =>
+const indices = (record: RecordSchema, place: readonly string[]) =>
   place.map((key) => columnsOf(record).findIndex((column) => column.key === key))
 
 /**
- * A point look-up that folds. `keys` are the types of the parts of a key; `rows` selects the columns of the record for the key `k`, the first
- * row counts. Resolves to the JSON of the record, or null.
+ * A point look-up that folds. `keys` are the types of the parts of a key; `rows` selects the columns of the record for
+ * the key `k`, the first row counts. Resolves to the JSON of the record, or null.
  */
 export function batchedLookup<Key extends Record<string, string>>(
-  record: Declaration,
+  record: RecordSchema,
   keys: { [K in keyof Key]: 'text' | 'timestamp' },
   rows: string,
 ): (db: Database, key: Key) => Promise<Buffer | null> {
   const parts = Object.entries<string>(keys)
   const names = parts.map(([name]) => name)
-  // The texts of one array cost PostgreSQL a third of what records do, and an array of its own, read from text, three times as much.
+  // The texts of one array cost PostgreSQL a third of what records do, and an array of its own, read from text, three
+  // times as much.
   const isText = parts.length === 1 && parts[0]![1] === 'text'
   const source = isText
     ? 'json_array_elements_text($1::text::json)'

@@ -1,7 +1,7 @@
 /** Rows of a declared record as JSON, byte by byte: neither text nor objects are made of them on the way. */
 import { parseNaive } from '../time/timestamp.ts'
-import { type Column, columnsOf, type Declaration, type Kind } from './columns.ts'
-import { copyPlain, wordsOf, writeWords } from './words.ts'
+import { copyPlain, wordsOf, writeWords } from './byte-copy.ts'
+import { type Column, type ColumnKind, columnsOf, type RecordSchema } from './columns.ts'
 
 /** What a driver gives for a row when asked for raw columns: the bytes of the text of each. */
 export type RawRow = readonly (Buffer | null)[]
@@ -42,9 +42,9 @@ interface Layout {
   readonly headsBytes: number
 }
 
-const layouts = new WeakMap<Declaration, Layout>()
+const layouts = new WeakMap<RecordSchema, Layout>()
 
-function layoutOf(record: Declaration): Layout {
+function layoutOf(record: RecordSchema): Layout {
   let layout = layouts.get(record)
   if (layout === undefined) {
     const columns = columnsOf(record)
@@ -61,7 +61,7 @@ function layoutOf(record: Declaration): Layout {
 }
 
 /** The JSON of one row of `plainColumns`; `from` is the place of the first. */
-export function plainRow(record: Declaration, row: RawRow, from = 0): Buffer {
+export function plainRow(record: RecordSchema, row: RawRow, from = 0): Buffer {
   const { columns, heads, headsBytes } = layoutOf(record)
   let room = headsBytes + 1
   for (let c = 0; c < columns.length; c++) {
@@ -80,17 +80,18 @@ export function plainRow(record: Declaration, row: RawRow, from = 0): Buffer {
 }
 
 /** The JSON of rows of `plainColumns` joined with commas, without the brackets of an array. */
-export function plainRows(record: Declaration, rows: readonly RawRow[], from = 0): Buffer {
+export function plainRows(record: RecordSchema, rows: readonly RawRow[], from = 0): Buffer {
   return Buffer.concat(
     rows.flatMap((row, i) => (i === 0 ? [plainRow(record, row, from)] : [COMMA_BYTES, plainRow(record, row, from)])),
   )
 }
 
 /**
- * The JSON of all rows of one row of `joinedColumns`; `from` is the place of the first of its columns. Null for the rare rows that cannot
- * travel so: a value holds a byte that the columns were joined with, or very many bytes need escaping.
+ * The JSON of all rows of one row of `joinedColumns`; `from` is the place of the first of its columns. Null for the
+ * rare rows that cannot travel so: a value holds a byte that the columns were joined with, or very many bytes need
+ * escaping.
  */
-export function joinedRows(record: Declaration, row: RawRow, from = 0): JoinedRows | null {
+export function joinedRows(record: RecordSchema, row: RawRow, from = 0): JoinedRows | null {
   const { columns, heads, words, headsBytes } = layoutOf(record)
   const count = Number(row[from])
   const nulls = Number(row[from + 1])
@@ -138,7 +139,7 @@ export function joinedRows(record: Declaration, row: RawRow, from = 0): JoinedRo
 }
 
 /** A row as `row_to_json` gives it, parsed, in the form of its record. */
-export function fromRow(record: Declaration, row: Readonly<Record<string, unknown>>): Record<string, unknown> {
+export function fromRow(record: RecordSchema, row: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const shown = ({ kind, name }: Column) =>
     kind === 'time' && row[name] !== null ? parseNaive(row[name] as string) : row[name]
   return Object.fromEntries(columnsOf(record).map((column) => [column.key, shown(column)]))
@@ -150,8 +151,8 @@ export function lastOf(joined: Buffer): string | null {
   return joined[at] === NULL_MARK && at + 1 === joined.length ? null : joined.toString('utf8', at)
 }
 
-// Functions of numbers and bytes alone: with an object that holds them, lists took half as long again. What is written beyond the room of
-// `out` is lost, and `end` tells.
+// Functions of numbers and bytes alone: with an object that holds them, lists took half as long again. What is written
+// beyond the room of `out` is lost, and `end` tells.
 
 const viewOf = ({ buffer, byteOffset, length }: Buffer) => new DataView(buffer, byteOffset, length)
 
@@ -165,7 +166,7 @@ function copy(out: Buffer, end: number, bytes: Buffer): number {
 let stoppedAt = 0
 
 /** Writes the value that begins at `from` and ends before the byte `stop`, or with the bytes. Returns the new end. */
-function write(kind: Kind, out: Buffer, end: number, bytes: Buffer, from: number, stop: number): number {
+function write(kind: ColumnKind, out: Buffer, end: number, bytes: Buffer, from: number, stop: number): number {
   if (kind === 'text') return writeText(out, end, bytes, from, stop)
   if (kind === 'time' || kind === 'zonedTime') return writeTime(out, end, bytes, from, stop, kind === 'zonedTime')
   return writeVerbatim(out, end, bytes, from, stop)
@@ -192,7 +193,10 @@ function writeRest(out: Buffer, start: number, bytes: Buffer, from: number, stop
   return end
 }
 
-/** `2026-01-01 09:00:00.1` as `"2026-01-01T09:00:00.100"`: the database prints as few fraction digits as it can, the wire has three or six. */
+/**
+ * `2026-01-01 09:00:00.1` as `"2026-01-01T09:00:00.100"`: the database prints as few fraction digits as it can, the
+ * wire has three or six.
+ */
 function writeTime(out: Buffer, start: number, bytes: Buffer, from: number, stop: number, isZoned: boolean): number {
   let end = start
   let at = from

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { NO_NULL_PATTERN, name, pathText, word } from '../http/request/fields.ts'
 import { listOf } from '../http/request/first-fault.ts'
-import { shownAs } from '../openapi/declare.ts'
+import { documentedAs } from '../openapi/declare.ts'
 import {
   ALLOW_ACTION,
   DNS_NAME,
@@ -25,7 +25,7 @@ const MAX_NODES = 2 ** 31 - 1
 const NO_STATE = 'Pending'
 
 const dnsName = (what: string) =>
-  shownAs(pathText.refine(isDnsName, 'expected a DNS-1123 name'), {
+  documentedAs(pathText.refine(isDnsName, 'expected a DNS-1123 name'), {
     type: 'string',
     minLength: 1,
     maxLength: MAX_DNS_NAME_CHARS,
@@ -48,7 +48,7 @@ const Distribution = z
   .meta({ id: 'PostedDistribution' })
 
 /** Many, and of each nothing but that it is text is to be judged here. */
-const texts = shownAs(
+const texts = documentedAs(
   z.custom<readonly string[]>(Array.isArray, 'expected an array').check(({ value, issues }) => {
     const bad = (value as readonly unknown[]).findIndex((one) => typeof one !== 'string')
     if (bad >= 0) issues.push({ code: 'custom', message: 'expected a string', path: [bad], input: value })

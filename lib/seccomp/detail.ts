@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { wireTime } from '../http/request/fields.ts'
 import { parseNaive } from '../time/timestamp.ts'
 
-/** Images that are kept of a workload: those that were seen last (`note_seen` of the database). */
+/** Images that are kept of a workload: those that were seen last (`record_syscall_times` of the database). */
 const MAX_IMAGES = 8
 /** Names that a set may have (`grow_union`). */
 const MAX_NAMES = 1_024

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { NO_NULL_PATTERN, saysYes } from '../http/request/fields.ts'
 import { listOf } from '../http/request/first-fault.ts'
-import { shownAs } from '../openapi/declare.ts'
+import { documentedAs } from '../openapi/declare.ts'
 import { DNS_NAME, isDnsName, LOG_ACTION, MAX_DNS_NAME_CHARS, SYSCALL_NAME } from './names.ts'
 
 /** Names that one list of edits may have. */
@@ -16,7 +16,7 @@ const FORMATS = ['yaml', 'yml', 'json'] as const
 
 /** What of a list of words is meant; the first where it is blank. */
 const oneOf = <W extends string>(words: readonly [W, ...W[]], what: string) =>
-  shownAs(
+  documentedAs(
     z.string().transform((text, c) => {
       if (text.trim() === '') return words[0]
       const word = words.find((one) => one === text)
@@ -33,7 +33,7 @@ const defaultAction = oneOf(
 )
 const format = oneOf(FORMATS, 'The notation of the answer: `yaml`, `yml` or `json`.')
 
-const name = shownAs(
+const name = documentedAs(
   z.string().transform((text, c) => {
     if (text.trim() === '') return null
     if (isDnsName(text)) return text
@@ -62,7 +62,7 @@ export const ExportQuery = z.object({
   name: name.default(null),
   defaultAction: defaultAction.default(LOG_ACTION),
   format: format.default('yaml'),
-  acknowledgePartial: shownAs(acknowledgement.default(false), {
+  acknowledgePartial: documentedAs(acknowledgement.default(false), {
     type: 'string',
     default: 'false',
     description: ACKNOWLEDGE,

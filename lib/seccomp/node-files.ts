@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { MAX_NAME_CHARS, NOT_BLANK_PATTERN, name } from '../http/request/fields.ts'
-import { shownAs } from '../openapi/declare.ts'
+import { documentedAs } from '../openapi/declare.ts'
 import { Slice } from '../process/event-loop.ts'
 import { sortInSlices } from '../process/sort-in-slices.ts'
 import { isLongerThan } from '../text/utf8.ts'
@@ -14,7 +14,7 @@ const MAX_PATH_BYTES = 1_024
 const MAX_HASH_BYTES = 128
 
 const list = (what: string) =>
-  shownAs(
+  documentedAs(
     z.custom<readonly unknown[]>((value) => Array.isArray(value), 'expected an array'),
     { type: 'array', maxItems: MAX_LISTED_FILES, items: {}, description: what },
   ).nullish()
@@ -22,7 +22,7 @@ const list = (what: string) =>
 /** The body of POST /seccomp/node-status. */
 export const PostedNodeFiles = z
   .object({
-    node_name: shownAs(
+    node_name: documentedAs(
       name.refine((text) => text.trim() !== '', 'must not be empty'),
       { type: 'string', maxLength: MAX_NAME_CHARS, pattern: NOT_BLANK_PATTERN },
     ),

@@ -1,10 +1,10 @@
 /** The list as it is sent, made at most once in a while (interop-profiling 1.10). */
-import type { Kept } from '../http/response/cached-body.ts'
+import type { CachedBody } from '../http/response/cached-body.ts'
 
 export interface ProfileCacheOptions {
   /** From the start of a build; 0 makes the list for each request. */
   readonly ttlMs: number
-  readonly build: () => Promise<Kept>
+  readonly build: () => Promise<CachedBody>
   /** Monotonic milliseconds. */
   readonly now?: () => number
   /** A read that had nothing made, or waited for what another had made. */
@@ -21,9 +21,9 @@ export interface ProfileCacheOptions {
 export class ProfileCache {
   readonly #options: ProfileCacheOptions
   readonly #now: () => number
-  #latest: Kept | null = null
+  #latest: CachedBody | null = null
   #freshUntil = Number.NEGATIVE_INFINITY
-  #building: Promise<Kept> | null = null
+  #building: Promise<CachedBody> | null = null
   /** Counts calls of `forget`. */
   #forgotten = 0
 
@@ -33,7 +33,7 @@ export class ProfileCache {
   }
 
   /** A fresh body. */
-  async read(): Promise<Kept> {
+  async read(): Promise<CachedBody> {
     const { onHit, onMiss } = this.#options
     if (this.#latest !== null && this.#now() < this.#freshUntil) {
       onHit()
@@ -52,7 +52,7 @@ export class ProfileCache {
   }
 
   /** The body that was made last, which is at least as new as any that was read. Who waits for something else keeps no older one alive. */
-  get latest(): Kept {
+  get latest(): CachedBody {
     if (this.#latest === null) throw new TypeError('nothing was read yet')
     return this.#latest
   }
@@ -63,7 +63,7 @@ export class ProfileCache {
     this.#freshUntil = Number.NEGATIVE_INFINITY
   }
 
-  async #build(): Promise<Kept> {
+  async #build(): Promise<CachedBody> {
     const startedAt = this.#now()
     const forgotten = this.#forgotten
     const body = await this.#options.build()

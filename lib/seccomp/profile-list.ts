@@ -1,8 +1,8 @@
 /** All profiles of the cluster as one body (workload-profiling, GET /seccomp/profiles). */
 import type { Config } from '../config.ts'
 import { type Database, fixed } from '../db/index.ts'
-import { type Kept, kept } from '../http/response/cached-body.ts'
-import { KIB, type ReadBudget } from '../limits/memory-budget.ts'
+import { type CachedBody, cacheBody } from '../http/response/cached-body.ts'
+import { KIB, type MemoryBudget } from '../limits/memory-budget.ts'
 import type { RateLimitedLog } from '../observability/rate-limited-log.ts'
 import { Slice } from '../process/event-loop.ts'
 import { type EntryRow, openEntry } from './entry.ts'
@@ -39,13 +39,13 @@ export interface ListSources {
   readonly db: Database
   readonly config: Config
   readonly lines: RateLimitedLog
-  readonly budget: ReadBudget
+  readonly budget: MemoryBudget
 }
 
 /**
  * Reads the list. What that may hold is charged to the read budget before, for as long as it takes: 503 when it is not to be had in time.
  */
-export async function buildProfileList({ db, config, lines, budget }: ListSources): Promise<Kept> {
+export async function buildProfileList({ db, config, lines, budget }: ListSources): Promise<CachedBody> {
   const [count] = await db.read((sql) => counts(sql))
   const { workloads, withResource, nameBytes } = count!
   const namesBytes = Math.max(withResource * NAMES_BYTES, nameBytes * HELD_PER_NAME_BYTE)
@@ -59,7 +59,7 @@ export async function buildProfileList({ db, config, lines, budget }: ListSource
     if (told.some((row) => row.is_shortened))
       lines.note('names of seccomp denials were left out of the list of profiles: there are too many', { lists: 1 })
     const denials = new Map(told.map((row) => [keyOf(row), row]))
-    return await kept(await writtenList(found, denials, config.seccompProfileDir))
+    return await cacheBody(await writtenList(found, denials, config.seccompProfileDir))
   } finally {
     release()
   }

@@ -60,7 +60,7 @@ interface Row extends EntryRow, RollupRow, DetailRow {
 // Nodes by the set of files that they have are one object, in which a set is found however many there are.
 const statement = fixed<Row[]>(`
   with state as materialized (
-    select w.is_watched, kept_since(a.days) as kept_since, coalesce(l.live, 0)::integer as live, l.nodes_of
+    select w.is_watched, retention_start(a.days) as retention_start, coalesce(l.live, 0)::integer as live, l.nodes_of
     from (select $1::integer as days) a
     cross join lateral seccomp_watch(a.days) w
     cross join (
@@ -81,7 +81,7 @@ const statement = fixed<Row[]>(`
          state.is_watched and not exists (
            select from seccomp_denial u
            where u.pod_namespace = w.pod_namespace and (u.workload_kind is null or u.workload_name is null)
-             and u.last_seen >= state.kept_since) as is_known,
+             and u.last_seen >= state.retention_start) as is_known,
          k.detail, w.reset_at::text as reset_at, to_json(o.names) as seen_names, to_json(o.first_seen) as first_seen,
          to_json(o.last_seen) as last_seen, to_json(o.images) as images, to_json(o.image_digests) as image_digests,
          d.total as denied, to_json(d.syscalls) as denied_syscalls, to_json(d.actions) as denied_actions, d.last_seen::text as last_denied
@@ -113,7 +113,7 @@ const statement = fixed<Row[]>(`
                  row_number() over (order by d.syscall, d.action) as rank
           from seccomp_denial d
           where d.pod_namespace = w.pod_namespace and d.workload_kind = w.workload_kind and d.workload_name = w.workload_name
-            and d.last_seen >= state.kept_since
+            and d.last_seen >= state.retention_start
           group by d.syscall, d.action) p) d on true`)
 
 export interface ProfileSettings {

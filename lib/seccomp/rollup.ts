@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { zonedTime } from '../http/request/fields.ts'
-import { shownAs } from '../openapi/declare.ts'
+import { documentedAs } from '../openapi/declare.ts'
 import { parseNaive } from '../time/timestamp.ts'
 
 const MAX_SYSCALLS = 50
@@ -9,7 +9,7 @@ const MAX_ACTIONS = 16
 /** What the kernel denied a workload, of the denials that are stored (workload-profiling, Denial rollup; interop-profiling 1.9). */
 export const DenialRollup = z
   .strictObject({
-    total: shownAs(z.int().min(0), {
+    total: documentedAs(z.int().min(0), {
       type: 'integer',
       format: 'int64',
       minimum: 0,

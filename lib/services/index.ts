@@ -3,20 +3,20 @@ import { address, MAX_ID_CHARS, naiveTime, name, wireTime } from '../http/reques
 import { exactly, isExactInteger } from '../json/exact-integers.ts'
 import { checkFreeForm } from '../json/parse.ts'
 import { canonicalAddress } from '../net/address.ts'
-import { shownAs } from '../openapi/declare.ts'
+import { documentedAs } from '../openapi/declare.ts'
 
 type Json = Record<string, unknown>
 
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The body of POST /svc/spec (interop-core 1.5). Unknown keys are dropped. */
+/** The body of POST /svc/spec (docs/contract.md#services). Unknown keys are dropped. */
 export const ServicePost = z
   .object({
     svc_ip: address,
     time_stamp: naiveTime,
     svc_name: name.nullish(),
     svc_namespace: name.nullish(),
-    service_spec: shownAs(z.custom<Json>(isObject, 'expected an object'), {
+    service_spec: documentedAs(z.custom<Json>(isObject, 'expected an object'), {
       type: 'object',
       description: 'The whole service object; `status` and `metadata.managedFields` are dropped.',
     }).nullish(),
@@ -24,7 +24,7 @@ export const ServicePost = z
   .meta({ id: 'ServicePost' })
 export type ServicePost = z.output<typeof ServicePost>
 
-/** A service as every read shows it, keys in wire order (interop-core 1.5). */
+/** A service in the form of all reads, keys in wire order. */
 export const ServiceRecord = z
   .strictObject({
     svc_ip: z.string(),
@@ -36,16 +36,16 @@ export const ServiceRecord = z
   .meta({ id: 'ServiceRecord' })
 export type ServiceRecord = z.output<typeof ServiceRecord>
 
-/** Services without an address of their own, ExternalName and headless ones, are not stored. */
+/** ExternalName and headless services have no address and are not stored. */
 export const hasClusterAddress = (post: ServicePost) => post.svc_ip !== '' && post.svc_ip !== 'None'
 
-/** What a service without an address is answered with: the record as posted, unless it is nested too deep to be written out again. */
+/** The answer to a service without an address: the record as posted, unless it is nested too deep to be serialized. */
 export function echoOfService(post: ServicePost): ServiceRecord {
   checkFreeForm(post.service_spec, 'service_spec')
   return asPosted({ ...post, service_spec: exactly(post.service_spec) })
 }
 
-/** Every key, null where nothing was sent. */
+/** Every key, with null for missing ones. */
 function asPosted(post: ServicePost): ServiceRecord {
   return {
     svc_ip: post.svc_ip,
@@ -56,7 +56,7 @@ function asPosted(post: ServicePost): ServiceRecord {
   }
 }
 
-/** The record as stored: canonical address, and a spec without `status` and `metadata.managedFields`. */
+/** The record as stored: canonical address, no `status` and no `metadata.managedFields`. */
 export function normalizeService(post: ServicePost): ServiceRecord {
   return {
     ...asPosted(post),
@@ -65,7 +65,7 @@ export function normalizeService(post: ServicePost): ServiceRecord {
   }
 }
 
-/** `metadata.uid` of a service object; null when there is none, it is empty or longer than any id. */
+/** `metadata.uid` of a service object; null if missing, empty or longer than an id. */
 export function serviceUid(spec: Json | null): string | null {
   const uid = isObject(spec?.metadata) ? spec.metadata.uid : null
   return typeof uid === 'string' && uid !== '' && uid.length <= MAX_ID_CHARS && !isExactInteger(uid) ? uid : null

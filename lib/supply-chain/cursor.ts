@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { orFirstPage } from '../http/request/fields.ts'
-import { shownAs } from '../openapi/declare.ts'
+import { documentedAs } from '../openapi/declare.ts'
 
 type Key = string | number
 
@@ -19,7 +19,7 @@ export const cursorText = z.string().refine((one) => !one.includes('\0') && one.
  * refused, since a list that begins somewhere else would look like the rest of it.
  */
 export function cursor<S extends z.ZodType<readonly Key[]>>(schema: S) {
-  return shownAs(
+  return documentedAs(
     orFirstPage(
       z.string().transform((sent, c): z.output<S> => {
         const keys = schema.safeParse(parsed(Buffer.from(sent, 'base64url').toString()))

@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import { wireTime } from '../http/request/fields.ts'
 import { digestText } from '../images/digest.ts'
-import { shownAs } from '../openapi/declare.ts'
+import { documentedAs } from '../openapi/declare.ts'
 import { severityName } from './severity.ts'
 
 export const VULNERABILITY = /^[A-Za-z0-9._:-]{1,128}$/
 export const VULNERABILITY_RULE = 'expected 1 to 128 letters, digits, dots, underscores, colons and hyphens'
 
 /** The id of a vulnerability in a path (interop-supply-chain 3.6). */
-export const vulnerabilityId = shownAs(z.string().regex(VULNERABILITY, VULNERABILITY_RULE), {
+export const vulnerabilityId = documentedAs(z.string().regex(VULNERABILITY, VULNERABILITY_RULE), {
   type: 'string',
   pattern: VULNERABILITY.source,
   description: 'The id of a vulnerability, or one of its other ids, in any case.',

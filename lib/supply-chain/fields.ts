@@ -1,7 +1,7 @@
 /** Parts that the schemas of payloads share, and how their values are kept. */
 import { z } from 'zod'
 import { ZONED_TIME_PATTERN } from '../http/request/fields.ts'
-import { shownAs } from '../openapi/declare.ts'
+import { documentedAs } from '../openapi/declare.ts'
 import { parseRfc3339 } from '../time/timestamp.ts'
 
 const cleaned = (maxBytes: number) =>
@@ -15,10 +15,10 @@ export const optionalText = (maxBytes: number) => z.string().nullish().describe(
 
 /** The same, without which the payload is refused. */
 export const requiredText = (maxBytes: number) =>
-  shownAs(z.string(), { type: 'string', pattern: REQUIRED_PATTERN, description: cleaned(maxBytes) })
+  documentedAs(z.string(), { type: 'string', pattern: REQUIRED_PATTERN, description: cleaned(maxBytes) })
 
 /** RFC 3339 with a zone, as naive UTC in its canonical form with at most microseconds. */
-export const instant = shownAs(
+export const instant = documentedAs(
   z.string().transform((text, c) => {
     const time = parseRfc3339(text)
     if (time !== null) return time
@@ -54,7 +54,7 @@ const GO_ZERO_TIME = '0001-01-01T00:00:00'
  * RFC 3339 with a zone, as `instant` has it, that need not be there: null where it is empty or Go's zero time, `UNREADABLE` where it is no
  * time. A report is not worth less for the date of one finding.
  */
-export const optionalInstant = shownAs(
+export const optionalInstant = documentedAs(
   z.string().transform((sent) => {
     const text = sent.trim()
     const time = text === '' ? null : (parseRfc3339(text) ?? UNREADABLE)
@@ -75,7 +75,7 @@ export const countUnreadable = (...times: (string | null | undefined)[]): number
   times.filter((time) => time === UNREADABLE).length
 
 /** Any number that JSON can spell, those beyond every double too. */
-const number = shownAs(
+const number = documentedAs(
   z.custom<number>((value) => typeof value === 'number', 'Invalid input: expected number'),
   { type: 'number' },
 )

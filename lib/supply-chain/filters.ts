@@ -2,13 +2,13 @@
 import { z } from 'zod'
 import { filter, filterText, NO_NULL_PATTERN } from '../http/request/fields.ts'
 import { DIGEST_PATTERN, DIGEST_RULE, isDigest } from '../images/digest.ts'
-import { shownAs } from '../openapi/declare.ts'
+import { documentedAs } from '../openapi/declare.ts'
 import { sourceNamed } from '../wire-names/index.ts'
 import { VULNERABILITY, VULNERABILITY_RULE } from './exposure.ts'
 
 /** Null without the parameter. */
 const flag = (description: string) =>
-  shownAs(
+  documentedAs(
     z
       .enum(['true', 'false'])
       .transform((value) => value === 'true')
@@ -24,7 +24,7 @@ export const kev = flag(
 )
 
 /** Null without the parameter. */
-export const epssMin = shownAs(
+export const epssMin = documentedAs(
   filterText.transform((text, c) => {
     if (text === null) return null
     const number = /^\d*\.?\d+(e[+-]?\d+)?$/i.test(text) ? Number(text) : Number.NaN
@@ -41,7 +41,7 @@ export const epssMin = shownAs(
 )
 
 /** Null without the parameter. */
-export const vulnId = shownAs(
+export const vulnId = documentedAs(
   filterText.transform((text, c) => {
     if (text === null || VULNERABILITY.test(text)) return text
     c.addIssue({ code: 'custom', message: VULNERABILITY_RULE })
@@ -58,7 +58,7 @@ export const vulnId = shownAs(
 export const packageName = filter('Only what this package has, by its name as it is written')
 
 /** A source of either column of names; null without the parameter, empty for a word that is none: of that there is nothing (S29). */
-export const source = shownAs(
+export const source = documentedAs(
   filterText.transform((value) => (value === null ? null : (sourceNamed(value) ?? ''))),
   {
     type: 'string',
@@ -68,7 +68,7 @@ export const source = shownAs(
 )
 
 /** The digest of one of the reports that answer; null without the parameter. */
-export const reportDigest = shownAs(
+export const reportDigest = documentedAs(
   filterText.refine((value) => value === null || isDigest(value), DIGEST_RULE),
   {
     type: 'string',

@@ -69,7 +69,7 @@ const MAX_RUNS = SEVERITIES.length / 2
 
 /** What sources describe a finding with: of each, what the first payload knows, by source and digest. */
 const DESCRIPTIVE = ['title', 'primary_url', 'target', 'class', 'published_at', 'last_modified_at']
-const first = (name: string) => `first_known(r.${name} order by r.nth) as ${name}`
+const first = (name: string) => `first_not_null(r.${name} order by r.nth) as ${name}`
 
 /**
  * The vulnerabilities that the filters leave, of all rows of the payloads: what is known of a vulnerability is not in the order of the list.
@@ -84,7 +84,7 @@ const WANTED = `
           cross join lateral (select f.vuln_id, f.package_name from image_finding f where ${isOf('f', 'e')} offset 0) f
           where (a.vuln is null or upper(f.vuln_id) = any (a.names)) and (a.package is null or f.package_name = a.package)) v
     cross join asked a
-    cross join lateral known_facts(v.vuln_id) k
+    cross join lateral current_facts(v.vuln_id) k
     where (a.kev is null or k.kev = a.kev) and (a.epss is null or k.epss >= a.epss)),`
 
 /** The rows of a payload in order. The offset keeps other conditions out of the walk: it is to give its next row, whether or not that counts. */
@@ -158,14 +158,14 @@ const findings = (n: number, head: string, wanted: string, rows: string) =>
                    order by min(r.source), v.version collate "C")      as fixed_versions,
              bool_or(r.fixed_versions <> '{}')                         as fixable,
              max(r.score)                                              as score,
-             known_keys(r.cvss order by r.nth)                         as cvss,
+             merged_keys(r.cvss order by r.nth)                         as cvss,
              ${['package_type', 'package_purl', ...DESCRIPTIVE].map(first).join(', ')},
-             coalesce(first_known(nullif(r.file_paths, '{}') order by r.nth), '{}') as file_paths,
+             coalesce(first_not_null(nullif(r.file_paths, '{}') order by r.nth), '{}') as file_paths,
              sum(r.omitted)::bigint                                    as omitted,
              array(select min(r.shown) from rows r group by r.source order by r.source) as sources,
              array(select distinct r.digest from rows r order by 1)    as report_digests
       from rows r) m
-    cross join lateral known_facts(p.vuln_id) k)
+    cross join lateral current_facts(p.vuln_id) k)
   select case when m.n is null or m.n = 1 then ${reportList('vulnerabilities', 'effective', 'e.nth')} end,
          case when m.n is null or m.n = 1 then ${guessList('vulnerabilities', `$${n + 9}`, 'effective', `$${n + 10}`)} end,
          m.rank::text, m.id, m.package_name, m.installed_version, ${plainColumns(Finding, 'm')}

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { recordOf } from '../http/request/first-fault.ts'
 import { DIGEST_PATTERN, isDigest } from '../images/digest.ts'
-import { shownAs } from '../openapi/declare.ts'
+import { documentedAs } from '../openapi/declare.ts'
 import { SOURCE_NAMES, type Source, sourceNamed } from '../wire-names/index.ts'
 import { firstOf, instant, optional, optionalText } from './fields.ts'
 import { normalRepository } from './repository.ts'
@@ -61,7 +61,7 @@ const PostedWorkload = z
 
 /** The keys that both payloads have; `sbom_trust` has an older name. */
 export const HeaderShape = {
-  schema_version: shownAs(z.int(), {
+  schema_version: documentedAs(z.int(), {
     type: 'integer',
     const: SCHEMA_VERSION,
     description: `${SCHEMA_VERSION}; any other is refused with 422.`,

@@ -1,40 +1,41 @@
 /**
- * JSON with one long list in it, taken apart before it is parsed: parsed at once, 8 MiB of short values come to hundreds of megabytes of
- * objects. The text is read once for where the elements of the list are; then they are parsed one by one, each gone before the next, and
- * the text without them is parsed by itself. `JSON.parse` judges every byte but the commas between the elements, so that what is taken and
- * what is refused is the same.
+ * Takes JSON with one long list apart before it is parsed: parsed at once, 8 MiB of short values would come to hundreds of megabytes of objects.
+ * One scan finds the elements of the list; then they are parsed one by one, each gone before the next, and the text without them by itself.
+ * `JSON.parse` checks every byte but the commas between the elements, so the same bodies are accepted as by parsing at once.
  */
 import { isUtf8 } from 'node:buffer'
 import { HttpError } from '../http/errors.ts'
-import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../json/bytes.ts'
 import { deserializeError } from '../json/parse.ts'
-import { countKeys, repeatedKey, toldTwice } from '../json/repeated-keys.ts'
+import { countKeys, repeatedKey, repeatedKeyText } from '../json/repeated-keys.ts'
+import {
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  END,
+  JsonScanner,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+} from '../json/scanner.ts'
+import { MAX_ELEMENT_MEMBERS, MAX_OTHER_MEMBERS, MAX_PAYLOAD_DEPTH, MIN_BYTES_PER_MEMBER } from '../limits/limits.ts'
 
-/** Payloads nest to 6. What nobody reads may go deeper. */
-export const MAX_DEPTH = 64
-/** Values, keys and containers of one element: a finding has some forty, and a file path or a license more for each. */
-export const MAX_ELEMENT_MEMBERS = 10_000
-/** The same of all that is outside the list: 64 platforms and 64 workloads are read of it. */
-export const MAX_OTHER_MEMBERS = 20_000
-/** Of all elements, beside as many as one may have: `"epss":0,` takes nine bytes for a key and a value. What is denser is no payload. */
-export const MIN_BYTES_PER_MEMBER = 4
-
-/** Of the containers, the outermost object and the list. */
+/** Depth of what is in the outermost object, and in the list. */
 const IN_BODY = 1
 const IN_LIST = 2
 
 export interface Parts {
-  /** The outermost value, with an empty list where the list is. */
+  /** The outermost value, with an empty list in place of the list. */
   readonly rest: unknown
   /** Elements of the list. */
   readonly length: number
-  /** Element number `i`, parsed anew whenever it is asked for. 400 for what is not JSON or has a key twice, naming the element. */
+  /** Element number `i`, parsed anew by each call. 400 for what is not JSON or has a key twice, naming the element. */
   element(i: number): unknown
 }
 
 /**
  * The parts of a body whose key `listKey` holds the list. 400 for what is not JSON or not UTF-8, for a key that any object has twice, and for
- * what is nested too deep; 413 for more than `maxElements` or too many values, told at the one that is too much.
+ * what is nested too deep; 413 for more than `maxElements` or too many values, at the first one too many.
  */
 export function partsOf(bytes: Buffer, listKey: string, maxElements: number): Parts {
   if (!isUtf8(bytes)) throw deserializeError('the body is not UTF-8')
@@ -58,7 +59,7 @@ export function partsOf(bytes: Buffer, listKey: string, maxElements: number): Pa
   }
 }
 
-/** `placed` tells where in the body a position of the text is; exact where all before it is ASCII. */
+/** `placed` maps a position of the text to one of the body; exact where everything before it is ASCII. */
 function parsed(text: string, where: string, placed: (position: number) => number): unknown {
   try {
     return JSON.parse(text)
@@ -67,14 +68,14 @@ function parsed(text: string, where: string, placed: (position: number) => numbe
   }
 }
 
-/** The same of a text that spells so many keys, of which no object may have one twice. */
+/** The same for a text that spells `keys` keys. 400 where an object has one twice. */
 function parsedOnce(text: string, keys: number, where: string, placed: (position: number) => number): unknown {
   const value = parsed(text, where, placed)
   if (countKeys(value) === keys) return value
-  throw deserializeError(where + toldTwice(repeatedKey(text) ?? ''))
+  throw deserializeError(where + repeatedKeyText(repeatedKey(text) ?? ''))
 }
 
-/** Of Node's own messages, which quote the body, the place alone; some tell none. */
+/** Node's own messages quote the body: only the position is shown, where there is one. */
 function placeOf(message: string, placed: (position: number) => number): string {
   if (message.startsWith('Unexpected end')) return ': unexpected end'
   const [, position] = /at position (\d+)/.exec(message) ?? []
@@ -82,24 +83,24 @@ function placeOf(message: string, placed: (position: number) => number): string 
 }
 
 interface List {
-  /** Behind its opening bracket, and its closing one; both 0 without a list. */
+  /** Behind its opening bracket, and at its closing one; both 0 without a list. */
   from: number
   to: number
-  /** Where each element starts and ends. */
+  /** Start and end of each element. */
   readonly places: number[]
-  /** How many keys each element spells, and what is not in the list. */
+  /** Keys that each element spells, and the text outside the list. */
   readonly keys: number[]
   otherKeys: number
 }
 
 function findList(bytes: Buffer, listKey: string, maxElements: number): List {
+  const scanner = new JsonScanner(bytes)
   const list: List = { from: 0, to: 0, places: [], keys: [], otherKeys: 0 }
   const keys = new Set<string>()
-  /** The outermost key whose value is next; null where a key is due, and between. */
+  /** The outermost key whose value comes next; null where a key comes next. */
   let key: string | null = null
   let isKeyDue = false
   let isObject = false
-  let depth = 0
   let isInList = false
   let elementFrom = 0
   let members = 0
@@ -126,15 +127,15 @@ function findList(bytes: Buffer, listKey: string, maxElements: number): List {
     elementKeys = 0
   }
 
-  for (let i = 0; i < bytes.length; i++) {
-    switch (bytes[i]) {
+  for (let token = scanner.next(); token !== END; token = scanner.next()) {
+    const { at, depth } = scanner
+    switch (token) {
       case QUOTE: {
-        const start = i
-        for (i++; i < bytes.length && bytes[i] !== QUOTE; i++) if (bytes[i] === BACKSLASH) i++
         if (depth !== IN_BODY || !isKeyDue) break
         isKeyDue = false
-        key = parsed(bytes.toString('utf8', start, i + 1), '', (position) => position + start) as string
-        if (keys.has(key)) throw deserializeError(toldTwice(key))
+        const start = scanner.textFrom - 1
+        key = parsed(bytes.toString('utf8', start, at + 1), '', (position) => position + start) as string
+        if (keys.has(key)) throw deserializeError(repeatedKeyText(key))
         keys.add(key)
         break
       }
@@ -144,7 +145,7 @@ function findList(bytes: Buffer, listKey: string, maxElements: number): List {
         else list.otherKeys++
         break
       case COMMA:
-        if (isInList && depth === IN_LIST) endElement(i)
+        if (isInList && depth === IN_LIST) endElement(at)
         else count()
         if (depth === IN_BODY) {
           isKeyDue = isObject
@@ -154,22 +155,20 @@ function findList(bytes: Buffer, listKey: string, maxElements: number): List {
       case OPEN_ARRAY:
       case OPEN_OBJECT:
         count()
-        if (++depth > MAX_DEPTH) throw deserializeError(`nested deeper than ${MAX_DEPTH} levels`)
-        if (depth === IN_BODY) isKeyDue = isObject = bytes[i] === OPEN_OBJECT
-        else if (depth === IN_LIST && key === listKey && bytes[i] === OPEN_ARRAY) {
+        if (depth > MAX_PAYLOAD_DEPTH) throw deserializeError(`nested deeper than ${MAX_PAYLOAD_DEPTH} levels`)
+        if (depth === IN_BODY) isKeyDue = isObject = token === OPEN_OBJECT
+        else if (depth === IN_LIST && key === listKey && token === OPEN_ARRAY) {
           isInList = true
-          list.from = elementFrom = i + 1
+          list.from = elementFrom = at + 1
         }
         break
       case CLOSE_ARRAY:
       case CLOSE_OBJECT:
-        if (isInList && depth === IN_LIST) {
-          if (bytes[i] === CLOSE_OBJECT) throw deserializeError(`invalid JSON: at position ${i}`)
-          if (list.places.length > 0 || !isBlank(bytes, elementFrom, i)) endElement(i)
-          list.to = i
-          isInList = false
-        }
-        depth--
+        if (!isInList || depth !== IN_BODY) break
+        if (token === CLOSE_OBJECT) throw deserializeError(`invalid JSON: at position ${at}`)
+        if (list.places.length > 0 || !isBlank(bytes, elementFrom, at)) endElement(at)
+        list.to = at
+        isInList = false
         break
     }
   }

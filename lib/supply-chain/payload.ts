@@ -1,7 +1,7 @@
 /** From the bytes of a payload to what the database is given: inflated, judged, cleaned, merged and hashed. */
 import type { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
-import { describe } from '../http/request/issues.ts'
+import { describeIssue } from '../http/request/issues.ts'
 import { deserializeError } from '../json/parse.ts'
 import type { Header } from './header.ts'
 import { inflate } from './inflate.ts'
@@ -115,5 +115,5 @@ function judged<S extends z.ZodType>(schema: S, value: unknown, path: readonly P
   const { data, error } = schema.safeParse(value)
   if (!error) return data as z.output<S>
   const { path: below, message } = error.issues[0]!
-  throw deserializeError(describe({ path: [...path, ...below], message }))
+  throw deserializeError(describeIssue({ path: [...path, ...below], message }))
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { HttpError } from '../http/errors.ts'
-import { Turnstile } from '../limits/semaphore.ts'
+import { MAX_WAITING_PAYLOAD_BYTES, MIN_WAITING_PAYLOAD_BYTES } from '../limits/limits.ts'
+import { Semaphore } from '../limits/semaphore.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { RateLimitedLog } from '../observability/rate-limited-log.ts'
 import { parseNaive } from '../time/timestamp.ts'
@@ -8,10 +9,6 @@ import type { Page, SentPayload } from './payload.ts'
 import type { PayloadReader } from './reader.ts'
 import type { Kind } from './worker.ts'
 
-/** Beside the one that is read and written: eight of the largest, or as many small ones as come to it. */
-export const MAX_WAITING_BYTES = 8 * 1_048_576
-/** What a payload that waits comes to beside its bytes, with its request and connection. So no more than 1 024 wait. */
-const LEAST_WAITING_BYTES = 8 * 1_024
 const RETRY_AFTER_FULL_SECONDS = 5
 const RETRY_AFTER_CEILING_SECONDS = 60
 
@@ -55,9 +52,9 @@ export interface PayloadsOptions {
 /** Payloads of findings and SBOMs on their way to the database: one is read and written, some wait, and whoever comes then comes again. */
 export class Payloads {
   readonly #options: Required<PayloadsOptions>
-  readonly #turnstile = new Turnstile({
-    maxBytes: MAX_WAITING_BYTES,
-    leastBytes: LEAST_WAITING_BYTES,
+  readonly #semaphore = new Semaphore({
+    maxBytes: MAX_WAITING_PAYLOAD_BYTES,
+    leastBytes: MIN_WAITING_PAYLOAD_BYTES,
     retryAfterSeconds: RETRY_AFTER_FULL_SECONDS,
   })
 
@@ -67,7 +64,7 @@ export class Payloads {
 
   /** Bodies that wait. */
   get waiting(): number {
-    return this.#turnstile.waiting
+    return this.#semaphore.waiting
   }
 
   /**
@@ -88,7 +85,7 @@ export class Payloads {
   }
 
   async #inTurn<T>(bytes: number, work: () => Promise<T>, leaver: (leave: () => void) => void): Promise<T> {
-    const end = await this.#turnstile.turn(bytes, leaver)
+    const end = await this.#semaphore.acquire(bytes, leaver)
     try {
       return await work()
     } finally {

@@ -2,18 +2,14 @@
 import type { ServerResponse } from 'node:http'
 import type { MiddlewareHandler } from 'hono'
 import { z } from 'zod'
-import { codingOf, readSent } from '../http/request/body.ts'
+import { codingOf, readRawBody } from '../http/request/body.ts'
 import { wireTime } from '../http/request/fields.ts'
 import { sendShortJson } from '../http/response/respond.ts'
 import type { Context, Env } from '../http/route.ts'
+import { MAX_PAYLOAD_BYTES, PAYLOAD_DEADLINE_MS } from '../limits/limits.ts'
 import { declare, type RouteDoc } from '../openapi/declare.ts'
 import type { Ask } from './payloads.ts'
 import type { Kind } from './worker.ts'
-
-/** 1 MiB: of a body as it is sent, packed or not. */
-export const MAX_PAYLOAD_BYTES = 1_048_576
-/** Of all of it. */
-export const PAYLOAD_DEADLINE_MS = 30_000
 
 const count = z.int().min(0)
 
@@ -52,7 +48,7 @@ export function payload(schema: z.ZodType): MiddlewareHandler<Env> {
  */
 export async function storePayload(c: Context, kind: Kind, digest: string, ask: Ask): Promise<Response> {
   const isPacked = codingOf(c, ['identity', 'gzip', 'x-gzip']) !== 'identity'
-  const { bytes, release } = await readSent(c, { maxBytes: MAX_PAYLOAD_BYTES, deadlineMs: PAYLOAD_DEADLINE_MS })
+  const { bytes, release } = await readRawBody(c, { maxBytes: MAX_PAYLOAD_BYTES, deadlineMs: PAYLOAD_DEADLINE_MS })
   try {
     const outcome = await c
       .get('deps')

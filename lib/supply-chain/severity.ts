@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { text } from '../http/request/fields.ts'
-import { shownAs } from '../openapi/declare.ts'
+import { documentedAs } from '../openapi/declare.ts'
 
 /** The worst first. The place of a name is the number it is stored by (supply-chain, Finding). */
 export const SEVERITIES = ['CRITICAL', 'HIGH', 'MEDIUM', 'LOW', 'NONE', 'UNKNOWN'] as const
@@ -53,7 +53,7 @@ const inAnyCase = (name: string) => [...name].map((letter) => `[${letter}${lette
 const ANY_SEVERITY = SEVERITIES.map(inAnyCase).join('|')
 
 /** A query parameter `severity`: names with commas between them, in any case; becomes their numbers, each once and the worst first. */
-export const severities = shownAs(
+export const severities = documentedAs(
   text
     .transform((list, c) => {
       const names = list.toUpperCase().split(',')

@@ -1,16 +1,16 @@
 import { z } from 'zod'
 import { MAX_WORD_CHARS, naiveTime, name, wireTime, word } from '../http/request/fields.ts'
 import { listOf } from '../http/request/first-fault.ts'
-import { shownAs } from '../openapi/declare.ts'
+import { documentedAs } from '../openapi/declare.ts'
 
-/** A post has an entry a pod whose set changed; a node runs a few hundred pods. */
+/** A post has an entry per pod whose set changed; a node runs a few hundred pods. */
 export const MAX_SYSCALL_ENTRIES = 10_000
 const MAX_NAMES = 4_096
 
 const isBlank = (text: string) => text.trim() === ''
 
-/** A name as it stands in the comma-joined list; unknown numbers come as decimal text. */
-const SyscallName = shownAs(
+/** A name of the comma-joined list; unknown numbers come as decimal text. */
+const SyscallName = documentedAs(
   z.string().check(({ value, issues }) => {
     if (isBlank(value)) return
     const rule =
@@ -24,7 +24,7 @@ const SyscallName = shownAs(
   { type: 'string', pattern: `^([^,\\u0000]{0,${MAX_WORD_CHARS}}|\\s*)$`, description: 'Blank ones are skipped.' },
 )
 
-/** The body of POST /pod/syscalls (interop-core 1.6): every key is required. */
+/** The body of POST /pod/syscalls (docs/contract.md#syscalls): every key is required. */
 export const SyscallBatch = listOf(
   z
     .object({
@@ -38,7 +38,7 @@ export const SyscallBatch = listOf(
   MAX_SYSCALL_ENTRIES,
 )
 
-/** The syscalls of a pod as they are read, keys in wire order (interop-core 1.6). */
+/** The syscalls of a pod in the form of all reads, keys in wire order. */
 export const SyscallRecord = z
   .strictObject({
     pod_name: z.string(),
@@ -49,7 +49,7 @@ export const SyscallRecord = z
   })
   .meta({ id: 'SyscallRecord' })
 
-/** What is to be added to one pod, names each once. */
+/** The names to add to one pod, without repeats. */
 export interface PodSyscalls {
   pod_name: string
   pod_namespace: string
@@ -59,8 +59,8 @@ export interface PodSyscalls {
 }
 
 /**
- * The entries one by one, as they tell which pod sent what: those of a pod that say the same but for the names are one. Null where that is one
- * entry a pod, so that `unitePods` says it all.
+ * The single entries, which tell the senders apart; entries that differ only in names are merged. Null if that leaves
+ * one entry per pod, which `unitePods` covers.
  */
 export function sentApart(entries: readonly PodSyscalls[]): PodSyscalls[] | null {
   const pods = new Set<string>()
@@ -80,8 +80,8 @@ export function sentApart(entries: readonly PodSyscalls[]): PodSyscalls[] | null
 }
 
 /**
- * One entry a pod, in order of first appearance: names united in first-seen order, the rest as the newest entry has it
- * (interop-core D7, D18). Entries without a pod name are left out, and so are blank names.
+ * One entry per pod, in order of first appearance: names merged in first-seen order, the other fields of the newest
+ * entry. Entries without a pod name are left out, and so are blank names.
  */
 export function unitePods(entries: readonly PodSyscalls[]): PodSyscalls[] {
   const pods = new Map<string, { entry: PodSyscalls; names: Set<string> }>()

@@ -1,6 +1,6 @@
 /**
- * The daily question to the version service which releases there are (core-telemetry, Events; interop-core section 8 and D11):
- * one GET with the parameters named there and nothing else. No name, address or label of the cluster is in it.
+ * The daily request to the version service for the available releases (docs/contract.md#jobs): one GET with the
+ * parameters below and nothing else. It has no name, address or label of the cluster.
  */
 import http from 'node:http'
 import https from 'node:https'
@@ -11,7 +11,7 @@ const TIMEOUT_MS = 10_000
 const MAX_REPLY_BYTES = 64 * 1024
 const MAX_COMPONENTS = 64
 
-/** What is sent; every value is coarse. */
+/** The parameters; every value is coarse. */
 export interface CheckIn {
   /** A random UUID of this installation. */
   install: string
@@ -31,7 +31,7 @@ export interface CheckIn {
 /** Versions by component. */
 export type Releases = Record<string, string>
 
-/** The URL of a check-in: an endpoint without a path gets `/v1/check`, one with a path is used whole. */
+/** The URL of a check-in: `/v1/check` is added to an endpoint without a path; one with a path is used as it is. */
 export function checkInUrl(endpoint: string, sent: CheckIn): URL {
   const url = new URL(endpoint)
   if (url.pathname === '/') url.pathname = '/v1/check'
@@ -41,7 +41,7 @@ export function checkInUrl(endpoint: string, sent: CheckIn): URL {
   return url
 }
 
-/** Asks. Rejects on transport errors, silence, any status but 2xx, and an answer that is none. */
+/** Sends the request. Rejects on transport errors, timeouts, any status but 2xx, and invalid answers. */
 export async function askReleases(url: URL, signal: AbortSignal): Promise<Releases> {
   const { request } = url.protocol === 'https:' ? https : http
   const outgoing = request(url, {
@@ -69,19 +69,19 @@ export function readReleases(text: string): Releases {
   return Object.fromEntries(entries) as Releases
 }
 
-/** How many live pods there are, roughly. */
+/** The order of magnitude of the number of live pods. */
 export function podsBucket(pods: number): string {
   if (pods === 0) return '0'
   const magnitude = 10 ** Math.min(4, Math.floor(Math.log10(pods)))
   return magnitude === 10_000 ? '10000+' : `${magnitude}-${magnitude * 10 - 1}`
 }
 
-/** In the words of `uname -m`. */
+/** The name that `uname -m` gives. */
 export function architecture(arch: string): string {
   return { x64: 'x86_64', arm64: 'aarch64' }[arch] ?? arch.replace(/\W/g, '_').slice(0, 16)
 }
 
-/** Whether the installed chart is not the latest one; false as long as either is unknown. */
+/** Whether the installed chart differs from the latest one; false if either is unknown. */
 export function isUpdateAvailable(chart: string, latest: Releases | null): boolean {
   return chart !== 'unknown' && latest?.chart !== undefined && latest.chart.replace(/\+.*$/s, '') !== chart
 }

@@ -5,20 +5,23 @@ import { createBatcher, type Database } from '../db/index.ts'
 import { respond } from '../http/response/respond.ts'
 import type { Context } from '../http/route.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { LeavingTexts } from './leaving-texts.ts'
+import { OutgoingTexts } from './outgoing-texts.ts'
 import { createUpkeep } from './upkeep.ts'
 
 const MAX_WAIT_MS = 100
-/** Scrapes that are answered by one. */
+/** Scrapes that share one answer. */
 const MAX_SHARED = 1_000
-/** Different texts on their way out. Anybody may ask, and with all series of denials each is megabytes that its reader need not take. */
-export const MAX_LEAVING = 8
+/**
+ * Most distinct texts being sent. Anybody may scrape, and with all series of denials each text is megabytes that a slow
+ * reader keeps in memory.
+ */
+export const MAX_OUTGOING = 8
 
 /** Reads every gauge and answers the text format; the database is given 100 ms to answer. */
 export async function sendMetrics(c: Context): Promise<Response> {
   const deps = c.get('deps')
   const text = await scrape(deps, 'api')
-  leavingOf(deps.metrics).add(c, text)
+  outgoingOf(deps.metrics).add(c, text)
   return respond(c, 200, text, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' })
 }
 
@@ -30,7 +33,7 @@ interface JobRun {
 
 const underWay = new WeakMap<Database, Promise<readonly JobRun[]>>()
 
-/** When jobs last ran to their end, in whichever process; scrapes that come while it is being asked share the answer. */
+/** Reads when jobs last completed, in any process; concurrent scrapes share the answer. */
 function askJobRuns(db: Database): Promise<readonly JobRun[]> {
   const present = underWay.get(db)
   if (present !== undefined) return present
@@ -42,7 +45,7 @@ function askJobRuns(db: Database): Promise<readonly JobRun[]> {
 const JOB_RUNS = `
   select job, extract(epoch from finished_at)::float8 as finished_at, duration_ms::float8 as duration_ms from job_run`
 
-/** A scheduler's own gauges are gone when its metrics are asked for. */
+/** The gauges of `JOBS=external` end with their process, so they are read from the database. */
 async function readJobRuns(db: Database, { jobLastSuccess, jobDuration }: Metrics): Promise<void> {
   try {
     for (const { job, finished_at, duration_ms } of await askJobRuns(db)) {
@@ -50,13 +53,13 @@ async function readJobRuns(db: Database, { jobLastSuccess, jobDuration }: Metric
       jobDuration.set({ job }, duration_ms / 1000)
     }
   } catch {
-    // The gauges keep what they had.
+    // The gauges keep their values.
   }
 }
 
 const upkeeps = new WeakMap<Metrics, ReturnType<typeof createUpkeep>>()
 
-/** No scrape waits for it: the next one has what was read. */
+/** Scrapes do not wait for it: the next one has the new values. */
 function refreshUpkeep(deps: Deps): void {
   const upkeep = upkeeps.get(deps.metrics) ?? createUpkeep(deps)
   upkeeps.set(deps.metrics, upkeep)
@@ -64,20 +67,20 @@ function refreshUpkeep(deps: Deps): void {
 }
 
 type Scrape = (one: null) => Promise<Buffer>
-/** With the names of workloads, and without. */
+/** With workload labels and without. */
 const scrapes = { named: new WeakMap<Metrics, Scrape>(), summed: new WeakMap<Metrics, Scrape>() }
-const leaving = new WeakMap<Metrics, LeavingTexts>()
+const outgoing = new WeakMap<Metrics, OutgoingTexts>()
 
-function leavingOf(metrics: Metrics): LeavingTexts {
-  const texts = leaving.get(metrics) ?? new LeavingTexts()
-  leaving.set(metrics, texts)
+function outgoingOf(metrics: Metrics): OutgoingTexts {
+  const texts = outgoing.get(metrics) ?? new OutgoingTexts()
+  outgoing.set(metrics, texts)
   return texts
 }
 
 /**
- * The text format. Who asks while it is being made shares the next with the others: with all its series it is a megabyte or more, and takes a while.
- * While too many texts are on their way out everybody gets the last one, until one of them has left or its reader was cut for being slow.
- * The names of workloads are in it on the ports where the configuration has them.
+ * Returns the text format. Scrapes that arrive while it is rendered share the next text: with all series it is a
+ * megabyte or more and takes a while. While too many texts are being sent, all scrapes get the last one, until one of
+ * them was received or its reader disconnected. Workload labels appear on the ports that the configuration names.
  */
 export function scrape(deps: Deps, port: 'api' | 'admin'): Promise<Buffer> {
   const { metricsWorkloadLabels } = deps.config
@@ -85,11 +88,11 @@ export function scrape(deps: Deps, port: 'api' | 'admin'): Promise<Buffer> {
   const known = showsWorkloads ? scrapes.named : scrapes.summed
   let shared = known.get(deps.metrics)
   if (shared === undefined) {
-    const texts = leavingOf(deps.metrics)
+    const texts = outgoingOf(deps.metrics)
     let last: Buffer | null = null
     const run = async (asked: null[]) => {
       const bytes =
-        last !== null && texts.size >= MAX_LEAVING
+        last !== null && texts.size >= MAX_OUTGOING
           ? last
           : Buffer.from((await readAll(deps)) + deps.denials.series.text(showsWorkloads))
       last = bytes
@@ -102,7 +105,7 @@ export function scrape(deps: Deps, port: 'api' | 'admin'): Promise<Buffer> {
 }
 
 async function readAll(deps: Deps): Promise<string> {
-  const { db, metrics, budget, bodies, inbox, unpacked, config, seen, audit, agentClocks, payloads } = deps
+  const { db, metrics, budget, bodies, incomingBodies, unpacked, config, seen, audit, agentClocks, payloads } = deps
   const state = await schemaState(db, MAX_WAIT_MS)
   if (state === 'ready') {
     await readJobRuns(db, metrics)
@@ -122,7 +125,7 @@ async function readAll(deps: Deps): Promise<string> {
   metrics.readShed.reset()
   metrics.readShed.inc(budget.shed)
   metrics.bodiesShed.reset()
-  metrics.bodiesShed.inc(bodies.shed + unpacked.shed + inbox.cuts)
+  metrics.bodiesShed.inc(bodies.shed + unpacked.shed + incomingBodies.cuts)
   metrics.seenFlows.set(seen.size)
   metrics.agentClockSkew.set(agentClocks.largestSecs())
   metrics.auditEnabled.set(audit === null ? 0 : 1)

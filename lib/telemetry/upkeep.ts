@@ -6,12 +6,12 @@ import type { Log } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 
 const EVERY_MS = 60_000
-/** Each of the three questions. Sizes are asked of the file system, and a table under a migration makes them wait. */
+/** Limit of each of the three queries. Sizes are read from the file system, and wait for a table under a migration. */
 const MAX_MS = 5_000
 const DAY_SECS = 86_400
 
 interface Upkeep {
-  /** Reads everything, unless that was begun less than a minute ago. Never rejects: what cannot be read stays as it was. */
+  /** Reads everything, at most once a minute. Never rejects: gauges that cannot be read keep their values. */
   refresh(): Promise<void>
 }
 
@@ -20,11 +20,11 @@ interface Options {
   readonly config: Config
   readonly metrics: Metrics
   readonly log: Log
-  /** Milliseconds of a clock that only goes forward. */
+  /** Milliseconds, monotonic. */
   readonly now?: () => number
 }
 
-/** What whoever is on call asks of the database and the nodes, for the metrics. An ordinary role may read all of it. */
+/** Metrics of the database and the nodes for operators. An ordinary role may read all of it. */
 export function createUpkeep({ db, config, metrics, log, now = () => performance.now() }: Options): Upkeep {
   let begunAt = Number.NEGATIVE_INFINITY
   const tables = tablesOf(tableNames())
@@ -37,16 +37,16 @@ export function createUpkeep({ db, config, metrics, log, now = () => performance
     async refresh() {
       if (now() - begunAt < EVERY_MS) return
       begunAt = now()
-      await read().catch((error) => log.debug({ err: error }, 'sizes, connections and silent nodes are not known'))
+      await read().catch((error) => log.debug({ err: error }, 'sizes, connections and silent nodes could not be read'))
     },
   }
 }
 
-type Asking = Options['db']
+type JobGate = Options['db']
 
-const ask = <Row>({ job }: Asking, text: string) => queryWithTimeout<Row>(job.once, MAX_MS, text)
+const ask = <Row>({ job }: JobGate, text: string) => queryWithTimeout<Row>(job.once, MAX_MS, text)
 
-/** The days of a history count to their table. Only names of ours are asked for: others may have tables in the same schema. */
+/** Partitions count to their table. Only our own table names: others may have tables in the same schema. */
 const tablesOf = (names: readonly string[]) => `
   select root.relname as "table",
          sum(pg_total_relation_size(c.oid))::float8 as bytes,
@@ -58,7 +58,7 @@ const tablesOf = (names: readonly string[]) => `
   where c.relkind = 'r' and root.relname in (${names.map((name) => `'${name}'`).join(', ')})
   group by root.relname`
 
-async function readTables(db: Asking, metrics: Metrics, text: string): Promise<void> {
+async function readTables(db: JobGate, metrics: Metrics, text: string): Promise<void> {
   const { dbTableBytes, dbTableRows, dbTableDeadRows } = metrics
   for (const { table, bytes, rows, dead } of await ask<{ table: string; bytes: number; rows: number; dead: number }>(
     db,
@@ -70,20 +70,20 @@ async function readTables(db: Asking, metrics: Metrics, text: string): Promise<v
   }
 }
 
-// Activity shows an ordinary role no kinds of sessions; counts by database it does.
+// pg_stat_activity hides the kind of sessions from ordinary roles; pg_stat_database has the counts.
 const CONNECTIONS = `
   select (select sum(numbackends) from pg_stat_database)::float8 as used,
          (current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
            - coalesce(current_setting('reserved_connections', true)::int, 0))::float8 as most`
 
-async function readConnections(db: Asking, { dbServerConnections, dbServerConnectionsMax }: Metrics): Promise<void> {
+async function readConnections(db: JobGate, { dbServerConnections, dbServerConnectionsMax }: Metrics): Promise<void> {
   for (const { used, most } of await ask<{ used: number; most: number }>(db, CONNECTIONS)) {
     dbServerConnections.set(used)
     dbServerConnectionsMax.set(most)
   }
 }
 
-/** Silent as in GET /node/status, for a day after the last sign: later a node was taken away, most likely. */
+/** Silent as in GET /node/status, for a day after the last sign; after that the node was most likely removed. */
 const nodes = (staleSecs: number) => `
   with sign as (
     select node_name as node, max(time_stamp) as posted_at, null::timestamp as beat_at from pod group by node_name
@@ -95,11 +95,13 @@ const nodes = (staleSecs: number) => `
     from sign
     group by node)
   select count(*) filter (where reports)::float8 as reporting,
-         count(*) filter (where not reports and last_at >= now() at time zone 'utc' - make_interval(secs => ${DAY_SECS}))::float8 as silent
+         count(*) filter (where not reports
+                          and last_at >= now() at time zone 'utc' - make_interval(secs => ${DAY_SECS}))
+           ::float8 as silent
   from node`
 
-async function readNodes(db: Asking, metrics: Metrics, staleAliveSecs: number): Promise<void> {
-  // Where nobody is stale, nobody is silent.
+async function readNodes(db: JobGate, metrics: Metrics, staleAliveSecs: number): Promise<void> {
+  // With the stale sweep off, a node is silent after a day.
   for (const counts of await ask<{ reporting: number; silent: number }>(
     db,
     nodes(staleAliveSecs === 0 ? DAY_SECS : staleAliveSecs),

@@ -1,20 +1,20 @@
 import type { Flow, MatchKeys } from './flow.ts'
 
-/** A flow to be stored, and what it is compared by. */
+/** A flow to store, and its match keys. */
 export interface Entry {
   readonly flow: Flow
   readonly keys: MatchKeys
 }
 
 /**
- * Flows that are stored together, and which flows could be duplicates of them: of a UDP flow one with the same members but a port,
- * of any other one with the same members, and one with the same uuid (core-telemetry, Deduplication; interop-core section 3,
- * D13, D15). Asking and adding take the same time however many there are.
+ * Flows that are stored together, and which flows may be duplicates of them (docs/contract.md#deduplication): of a UDP
+ * flow, one with the same members except one port; of any other flow, one with the same members; in both cases one with
+ * the same uuid. Queries and additions take constant time.
  */
 export class Batch<T extends Entry> {
   readonly entries: T[] = []
   readonly #uuids = new Set<string>()
-  /** These hold no null, which equals nothing. */
+  /** Without null, which equals nothing. */
   readonly #keys = new Set<string | null>()
   readonly #udpKeys = new Set<string | null>()
   readonly #contestedUuids = new Set<string>()
@@ -34,17 +34,17 @@ export class Batch<T extends Entry> {
     }
   }
 
-  /** Whether the flow could be a duplicate of one of these. */
+  /** Whether the flow may be a duplicate of one of these. */
   couldSuppress(entry: Entry): boolean {
     return this.#uuids.has(entry.flow.uuid) || suppressingKeys(entry).some((key) => this.#keys.has(key))
   }
 
-  /** Whether one of these could be a duplicate of the flow, whatever protocol that one has. */
+  /** Whether one of these may be a duplicate of the flow, whatever the protocol of that flow. */
   couldBeSuppressedBy({ keys }: Entry): boolean {
     return this.#udpKeys.has(keys.podPort) || this.#udpKeys.has(keys.peerPort)
   }
 
-  /** All entries between which there could be duplicates, in their order. */
+  /** All entries that may have duplicates among them, in order. */
   contested(): T[] {
     if (this.#contestedUuids.size + this.#contestedKeys.size === 0) return []
     return this.entries.filter(

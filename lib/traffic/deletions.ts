@@ -1,8 +1,8 @@
 import type { Sql } from '../db/index.ts'
 
 /**
- * A part of every statement that deletes flows, behind one called `deleted`: the count grows in the same transaction, so that whoever
- * finds it grown finds the flows gone.
+ * A CTE for every statement that deletes flows, after one named `deleted`: the count grows in the same transaction, so
+ * a process that reads the new count finds the flows gone.
  */
 export const countedDeletion = (sql: Sql) => sql`
   counted as (

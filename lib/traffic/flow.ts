@@ -10,7 +10,7 @@ import {
 } from '../http/request/fields.ts'
 import { listOf } from '../http/request/first-fault.ts'
 import { canonicalAddress } from '../net/address.ts'
-import { shownAs } from '../openapi/declare.ts'
+import { documentedAs } from '../openapi/declare.ts'
 import { parseNaive } from '../time/timestamp.ts'
 
 const LIMITS = {
@@ -30,7 +30,9 @@ const LIMITS = {
 const limited = (field: keyof typeof LIMITS) => z.string().meta({ maxLength: LIMITS[field], pattern: NO_NULL_PATTERN })
 const text = (field: keyof typeof LIMITS) => limited(field).nullish()
 
-/** Types only: a length rule on each of twelve fields would cost three times the rest of the schema, see `judge`. */
+/**
+ * Types only: a length rule on each of twelve fields would cost three times the rest of the schema, see `validateFlow`.
+ */
 const Shape = z
   .object({
     uuid: limited('uuid'),
@@ -45,7 +47,7 @@ const Shape = z
     decision: text('decision'),
     time_stamp: naiveTimeText,
     drop_cause: text('drop_cause'),
-    syn_retries: shownAs(z.number(), {
+    syn_retries: documentedAs(z.number(), {
       type: 'integer',
       minimum: Number.MIN_SAFE_INTEGER,
       maximum: Number.MAX_SAFE_INTEGER,
@@ -53,15 +55,15 @@ const Shape = z
   })
   .meta({ id: 'TrafficPost' })
 
-/** A flow as an agent posts it (interop-core 1.4), its time in canonical form. Unknown keys are dropped, the client's `peer_*` too. */
+/** A posted flow, its time in canonical form (docs/contract.md#flows). Unknown keys are dropped, including `peer_*`. */
 export type Flow = z.output<typeof Shape>
 
 const MAX_CHARS = Object.entries(LIMITS) as [field: keyof typeof LIMITS, chars: number][]
 
-type Fault = [field: keyof Flow, rule: string]
+type BrokenRule = [field: keyof Flow, rule: string]
 
-/** The rules beyond types, the first that is broken; puts the time into canonical form. */
-function judge(flow: Flow): Fault | null {
+/** Returns the first broken rule beyond types; puts the time into canonical form. */
+function validateFlow(flow: Flow): BrokenRule | null {
   const time = parseNaive(flow.time_stamp)
   if (time === null) return ['time_stamp', NAIVE_TIME_RULE]
   flow.time_stamp = time
@@ -72,7 +74,7 @@ function judge(flow: Flow): Fault | null {
   return null
 }
 
-/** Whether any field is longer than the shortest limit. Spelled out: a loop over names costs more than all else here. */
+/** Whether any field exceeds the shortest limit. Spelled out: a loop over names would cost more than the rest. */
 function isLong(f: Flow): boolean {
   return (
     f.uuid.length > MAX_WORD_CHARS ||
@@ -92,17 +94,17 @@ function isLong(f: Flow): boolean {
 /** The body of POST /pod/traffic. */
 export const FlowPost = Shape.check((payload) => {
   const { value: flow, issues } = payload
-  const fault = judge(flow)
-  if (fault) issues.push({ code: 'custom', path: [fault[0]], message: fault[1], input: flow })
+  const broken = validateFlow(flow)
+  if (broken) issues.push({ code: 'custom', path: [broken[0]], message: broken[1], input: flow })
 })
 
-/** Agents keep 1 000 at most for the next attempt; 2 MiB hold some 7 000 of those that they send. */
+/** Agents keep at most 1,000 for the next attempt; 2 MiB hold some 7,000 typical flows. */
 export const MAX_BATCH_FLOWS = 10_000
 
-/** The body of POST /pod/traffic/batch: refused whole at its first bad element (interop-core D16). */
+/** The body of POST /pod/traffic/batch: the first bad element refuses all of it. */
 export const FlowBatch = listOf(FlowPost, MAX_BATCH_FLOWS)
 
-/** Puts both addresses into canonical form, before anything compares them (interop-core 2.3). */
+/** Puts both addresses into canonical form, before any comparison (docs/contract.md#addresses-and-times). */
 export function canonicalize(flow: Flow): Flow {
   if (flow.pod_ip) flow.pod_ip = canonicalAddress(flow.pod_ip)
   if (flow.traffic_in_out_ip) flow.traffic_in_out_ip = canonicalAddress(flow.traffic_in_out_ip)
@@ -110,9 +112,9 @@ export function canonicalize(flow: Flow): Flow {
 }
 
 /**
- * What flows are compared by (interop-core section 3): all six members, and the five without one of the ports, each as one string,
- * which is unambiguous since members hold no U+0000. A key is null where a member is null, which equals nothing. Flows whose keys
- * differ in all three are no duplicates of each other.
+ * The keys by which flows are compared (docs/contract.md#deduplication): all six members, and five without one of the
+ * ports, each as one string, which is unambiguous since members hold no U+0000. A key is null if a member is null,
+ * which equals nothing. Flows that share none of the three keys are no duplicates.
  */
 export interface MatchKeys {
   readonly all: string | null
@@ -132,12 +134,12 @@ export function matchKeys(f: Flow): MatchKeys {
   }
 }
 
-/** What repeats of a flow are known by: its six members, and the rule that its protocol takes; null when a member is null. */
+/** The key of repeats of a flow: its six members and its kind of protocol; null if a member is null. */
 export function flowKey({ ip_protocol }: Flow, { all }: MatchKeys): string | null {
   return all === null ? null : `${ip_protocol === 'UDP' ? 'u' : 't'}${all}`
 }
 
-/** The seven members that make a repeat inside one body, nulls being equal there. */
+/** The seven members that identify repeats within one body, where nulls are equal. */
 export function repeatKey(f: Flow): string {
   return JSON.stringify(
     [f.ip_protocol, f.pod_ip, f.pod_port, f.traffic_type, f.traffic_in_out_ip, f.traffic_in_out_port, f.decision].map(

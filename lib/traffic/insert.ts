@@ -6,25 +6,27 @@ import { TrafficRow } from './record.ts'
 /** A flow of a statement, and its number there. */
 export type NumberedFlow = Flow & { n: number }
 
-export interface Outcome {
-  /** The inserted flows, each as its uuid or, where records were asked for, as its record. */
+export interface InsertResult {
+  /** The inserted flows, as uuids or, if records were requested, as records. */
   inserted: (string | { uuid: string })[]
   /** Numbers of the flows that a stored row already matches. */
   known: number[]
 }
 
-/** The whole document is one parameter, cast from text because a string bound to a json parameter would be encoded again. */
+/** One text parameter for the whole document; the driver would encode a string bound to a json parameter again. */
 const INPUT = `
   json_to_recordset($1::text::json) as i(
-    n int, uuid text, pod_name text, pod_namespace text, pod_ip text, pod_port text, ip_protocol text, traffic_type text,
+    n int, uuid text, pod_name text, pod_namespace text, pod_ip text, pod_port text, ip_protocol text,
+    traffic_type text,
     traffic_in_out_ip text, traffic_in_out_port text, decision text, time_stamp timestamp, drop_cause text,
     syn_retries bigint)`
 
-// "offset 0" keeps each of these a look-up: without it the planner may hash the whole table.
+// "offset 0" forces a lookup per flow; without it the planner may hash the whole table.
 const KNOWN_FLOW = `
   exists (select from traffic t
           where t.pod_ip = i.pod_ip and t.traffic_in_out_ip = i.traffic_in_out_ip and t.traffic_type = i.traffic_type
-            and t.decision = i.decision and t.pod_port = i.pod_port and t.traffic_in_out_port = i.traffic_in_out_port offset 0)`
+            and t.decision = i.decision and t.pod_port = i.pod_port
+                and t.traffic_in_out_port = i.traffic_in_out_port offset 0)`
 
 const KNOWN_UDP = `
   (exists (select from traffic t
@@ -36,12 +38,13 @@ const KNOWN_UDP = `
 
 const IS_KNOWN = `case when i.ip_protocol = 'UDP' then ${KNOWN_UDP} else ${KNOWN_FLOW} end`
 
-/** The peer of each flow, a pod before a service, by the flow's own time (interop-core 2.2). */
-const insertStamped = (source: string, condition: string) => `
+/** Resolves the peer of each flow: a pod before a service, at the time of the flow (docs/contract.md#attribution). */
+const insertResolved = (source: string, condition: string) => `
     insert into traffic (uuid, pod_name, pod_namespace, pod_ip, pod_port, ip_protocol, traffic_type, traffic_in_out_ip,
                          traffic_in_out_port, decision, time_stamp, peer_kind, peer_namespace, peer_name, peer_uid,
                          peer_workload_kind, peer_workload_name, peer_resolved_at, drop_cause, syn_retries)
-    select i.uuid, i.pod_name, i.pod_namespace, i.pod_ip, i.pod_port, i.ip_protocol, i.traffic_type, i.traffic_in_out_ip,
+    select i.uuid, i.pod_name, i.pod_namespace, i.pod_ip, i.pod_port, i.ip_protocol, i.traffic_type,
+           i.traffic_in_out_ip,
            i.traffic_in_out_port, i.decision, i.time_stamp,
            case when p.pod_name is not null then case when p.host_network then 'node' else 'pod' end
                 when s.svc_ip is not null then 'service' end,
@@ -52,21 +55,25 @@ const insertStamped = (source: string, condition: string) => `
            case when p.pod_name is not null or s.svc_ip is not null then now() at time zone 'utc' end,
            i.drop_cause, i.syn_retries
     from ${source}
-    left join lateral pod_holding(i.traffic_in_out_ip, i.time_stamp) p on true
+    left join lateral pod_at_address(i.traffic_in_out_ip, i.time_stamp) p on true
     left join service s on p.pod_name is null and s.svc_ip = i.traffic_in_out_ip
     where ${condition}
     order by i.pod_ip, i.traffic_in_out_ip, i.traffic_type, i.decision, i.pod_port, i.traffic_in_out_port, i.uuid`
 
 const INSERT_NEW = fixed(
-  `${insertStamped(INPUT, `i.ip_protocol is distinct from 'UDP' or not ${KNOWN_UDP}`)} returning uuid`,
+  `${insertResolved(INPUT, `i.ip_protocol is distinct from 'UDP' or not ${KNOWN_UDP}`)} returning uuid`,
 )
 
 /**
- * Inserts flows that are expected to be new, with half the work of `insertUnlessKnown`. Only UDP flows are looked up first, since no
- * unique index covers what they match; any other duplicate fails the statement with 23505, and nothing of it is stored. `onOutcomeUnknown` is
- * called when an attempt may have stored flows and its answer was lost.
+ * Inserts flows that are expected to be new, with half the work of `insertUnlessKnown`. Only UDP flows are looked up
+ * first, since no unique index covers their matches; any other duplicate fails the statement with 23505, and nothing is
+ * stored. Calls `onOutcomeUnknown` when an attempt may have stored flows and its answer was lost.
  */
-export async function insertNew(gate: Gate, flows: NumberedFlow[], onOutcomeUnknown: () => void): Promise<Outcome> {
+export async function insertNew(
+  gate: Gate,
+  flows: NumberedFlow[],
+  onOutcomeUnknown: () => void,
+): Promise<InsertResult> {
   const rows = await gate((sql, isOutcomeUnknown) => {
     if (isOutcomeUnknown) onOutcomeUnknown()
     return INSERT_NEW(sql, JSON.stringify(flows)).raw()
@@ -78,75 +85,79 @@ export async function insertNew(gate: Gate, flows: NumberedFlow[], onOutcomeUnkn
 }
 
 const INSERT_UNLESS_KNOWN = fixed(`
-  with judged as materialized (
+  with checked as materialized (
     select i.*, ${IS_KNOWN} as known from ${INPUT}),
   inserted as (
-    ${insertStamped('judged i', 'not i.known')}
+    ${insertResolved('checked i', 'not i.known')}
     on conflict do nothing
     returning case when $2::boolean then row_to_json(traffic.*) else to_json(uuid) end as answer)
   select json_build_object('inserted', (select json_agg(r.answer) from inserted r),
-                           'known', (select json_agg(j.n) from judged j where j.known))`)
+                           'known', (select json_agg(j.n) from checked j where j.known))`)
 
 /**
- * Inserts the flows that no stored row matches, whoever else is inserting, and tells which of the others a stored row was seen to
- * match. Building a record costs more than inserting it, so only single posts ask for one. `onOutcomeUnknown` as above.
+ * Inserts the flows that no stored row matches, also against concurrent inserts, and returns which of the others
+ * matched a stored row. Building a record costs more than inserting it, so only single posts request records.
+ * `onOutcomeUnknown` as above.
  */
 export async function insertUnlessKnown(
   gate: Gate,
   flows: NumberedFlow[],
   records: boolean,
   onOutcomeUnknown: () => void,
-): Promise<Outcome> {
+): Promise<InsertResult> {
   const bytes = await gate.json((sql, isOutcomeUnknown) => {
     if (isOutcomeUnknown) onOutcomeUnknown()
     return INSERT_UNLESS_KNOWN(sql, JSON.stringify(flows), records)
   })
-  return outcome(bytes)
+  return toResult(bytes)
 }
 
-// These columns are stored as they were posted; the evaluator may have set drop_cause since.
+// Only columns that are stored as posted: the evaluator may have set drop_cause since.
 const ASK_OWN = fixed(`
   with posted as (select * from ${INPUT})
-  select coalesce(json_agg(json_build_array(i.n, case when $2::boolean then row_to_json(t) else to_json(t.uuid) end) order by i.n), '[]')
+  select coalesce(json_agg(json_build_array(i.n, case when $2::boolean then row_to_json(t) else to_json(t.uuid) end)
+                           order by i.n), '[]')
   from posted i
   cross join lateral (select * from traffic t where t.uuid = i.uuid offset 0) t
-  where (t.pod_name, t.pod_namespace, t.pod_ip, t.pod_port, t.ip_protocol, t.traffic_type, t.traffic_in_out_ip, t.traffic_in_out_port,
+  where (t.pod_name, t.pod_namespace, t.pod_ip, t.pod_port, t.ip_protocol, t.traffic_type, t.traffic_in_out_ip,
+         t.traffic_in_out_port,
          t.decision, t.time_stamp, t.syn_retries)
         is not distinct from
-        (i.pod_name, i.pod_namespace, i.pod_ip, i.pod_port, i.ip_protocol, i.traffic_type, i.traffic_in_out_ip, i.traffic_in_out_port,
+        (i.pod_name, i.pod_namespace, i.pod_ip, i.pod_port, i.ip_protocol, i.traffic_type, i.traffic_in_out_ip,
+         i.traffic_in_out_port,
          i.decision, i.time_stamp, i.syn_retries)`)
 
-/** Asks which of the flows are stored under their very uuid: the number of each, in order, and its row. Stores nothing. */
+/** Returns the flows that are stored under their own uuid: number and row of each, in order. Stores nothing. */
 export async function askOwn(
   gate: Gate,
   flows: NumberedFlow[],
   records: boolean,
-): Promise<[n: number, row: Outcome['inserted'][number]][]> {
+): Promise<[n: number, row: InsertResult['inserted'][number]][]> {
   const own: [n: number, row: Row][] = JSON.parse(
     String(await gate.json((sql) => ASK_OWN(sql, JSON.stringify(flows), records))),
   )
-  return own.map(([n, row]) => [n, shown(row)])
+  return own.map(([n, row]) => [n, toInserted(row)])
 }
 
 const ASK_STORED = fixed(`
   select json_build_object(
     'known', coalesce(json_agg(j.n) filter (where j.known), '[]'),
-    'taken', coalesce(json_agg(j.n) filter (where j.taken), '[]'))
-  from (select i.n, ${IS_KNOWN} as known, exists (select from traffic t where t.uuid = i.uuid offset 0) as taken
+    'uuids', coalesce(json_agg(j.n) filter (where j.uuid_exists), '[]'))
+  from (select i.n, ${IS_KNOWN} as known, exists (select from traffic t where t.uuid = i.uuid offset 0) as uuid_exists
         from ${INPUT}) j`)
 
-/** Asks for the numbers of the flows that a stored row matches, and of those whose uuid a stored row has. Stores nothing. */
-export async function askStored(gate: Gate, flows: NumberedFlow[]): Promise<{ known: number[]; taken: number[] }> {
+/** Returns the numbers of the flows that a stored row matches, and of those whose uuid is stored. Stores nothing. */
+export async function askStored(gate: Gate, flows: NumberedFlow[]): Promise<{ known: number[]; uuids: number[] }> {
   return JSON.parse(String(await gate.json((sql) => ASK_STORED(sql, JSON.stringify(flows)))))
 }
 
-function outcome(bytes: Buffer | null): Outcome {
+function toResult(bytes: Buffer | null): InsertResult {
   const { inserted, known } = JSON.parse(String(bytes)) as { inserted?: Row[] | null; known?: number[] | null }
-  return { inserted: inserted?.map(shown) ?? [], known: known ?? [] }
+  return { inserted: inserted?.map(toInserted) ?? [], known: known ?? [] }
 }
 
-/** What a statement gives of an inserted flow: its uuid, or all columns. */
+/** A returned row: its uuid, or all columns. */
 type Row = string | Record<string, unknown>
 
-const shown = (row: Row): Outcome['inserted'][number] =>
+const toInserted = (row: Row): InsertResult['inserted'][number] =>
   typeof row === 'string' ? row : (fromRow(TrafficRow, row) as { uuid: string })

@@ -1,12 +1,12 @@
 import { fixed, type Gate } from '../db/index.ts'
-import { joinedColumns, joinedPage, listReader, type Place, plainReader } from '../records/index.ts'
+import { joinedColumns, joinedPage, listReader, type PageCursor, plainReader } from '../records/index.ts'
 import type { Page } from '../records/page.ts'
 import { TrafficRow } from './record.ts'
 
 const NEWEST_FIRST = 'order by time_stamp desc, uuid desc'
 const PLACE = ['time_stamp', 'uuid']
 
-/** The newest flows, so many at most. */
+/** The newest flows, at most `$1`. */
 export const readNewest = listReader(TrafficRow, `select * from traffic ${NEWEST_FIRST} limit $1`)
 
 const OF_POD = `select * from traffic where pod_name = $1 ${NEWEST_FIRST} limit $2`
@@ -19,8 +19,8 @@ const FIRST_PAGES = fixed(`
 
 const readPlainFirstPage = plainReader(TrafficRow, OF_POD, PLACE)
 
-/** The newest flows of each of the pods, `limit` at most, in one statement. */
-export async function readFirstPages(gate: Gate, pods: readonly string[], limit: number): Promise<Page<Place>[]> {
+/** The newest flows of each pod, at most `limit`, in one statement. */
+export async function readFirstPages(gate: Gate, pods: readonly string[], limit: number): Promise<Page<PageCursor>[]> {
   const rows = await gate((sql) => FIRST_PAGES(sql, JSON.stringify(pods), limit).raw())
   return Promise.all(
     pods.map((pod, i) => joinedPage(TrafficRow, rows[i]!, PLACE) ?? readPlainFirstPage(gate, pod, limit)),
@@ -35,6 +35,6 @@ const readPageAfter = listReader(
   PLACE,
 )
 
-/** The flows of a pod that come after the last of a page. */
-export const readNextPage = (gate: Gate, pod: string, after: Place, limit: number) =>
+/** The flows of a pod after the last one of a page. */
+export const readNextPage = (gate: Gate, pod: string, after: PageCursor, limit: number) =>
   readPageAfter(gate, pod, ...after, limit)

@@ -3,7 +3,7 @@ import { wireTime } from '../http/request/fields.ts'
 
 const text = z.string().nullable()
 
-/** A flow as every read shows it, keys in wire order (interop-core 1.4, 2.1, D5). */
+/** A flow in the form of all reads, keys in wire order (docs/contract.md#flows). */
 export const TrafficRow = z
   .strictObject({
     uuid: z.string(),

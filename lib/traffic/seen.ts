@@ -1,7 +1,7 @@
 /**
- * Keys of flows that the database lately inserted or found to be duplicates: their repeats need not ask again. Two generations
- * bound both the number of keys and their age; a hit does not renew a key, so the database is asked again within two
- * `generationMs`. `clear` is called when rows may be gone: when connections were lost, and when flows were deleted.
+ * Keys of flows that the database recently inserted or found to be duplicates: their repeats need no query. Two
+ * generations bound both number and age of the keys; a hit does not renew a key, so the database is asked again within
+ * two `generationMs`. `clear` is called when rows may be gone: after lost connections and after deletions of flows.
  */
 export class SeenFlows {
   readonly #maxKeys: number
@@ -28,12 +28,12 @@ export class SeenFlows {
     return this.#young.has(key) || this.#old.has(key)
   }
 
-  /** Grows with every `clear`. */
+  /** Incremented by every `clear`. */
   get epoch(): number {
     return this.#epoch
   }
 
-  /** `since` is the epoch in which the database was asked: an answer from before a `clear` no longer counts. */
+  /** `since` is the epoch at the time of the query: an answer from before a `clear` is ignored. */
   add(key: string, since = this.#epoch): void {
     if (since !== this.#epoch) return
     if (this.#young.size >= this.#maxKeys) this.#rotate()
@@ -45,13 +45,13 @@ export class SeenFlows {
     this.#old.delete(key)
   }
 
-  /** Drops what is too old; to be called once a post. */
+  /** Drops old keys; called once per post. */
   expire(): void {
     const late = this.#now() - this.#rotatesAt
     if (late < 0) return
     this.#rotate()
     if (late >= this.#generationMs) this.#old = new Set()
-    // The next rotation is on schedule, however late this call: otherwise old keys could live for a third generation.
+    // Keep to the schedule even if this call is late: otherwise old keys could live for a third generation.
     else this.#rotatesAt -= late
   }
 

@@ -1,17 +1,18 @@
-/** What is remembered of a flow that may be stored although its sender got no acknowledgement. */
+/** A flow that may be stored although its sender got no acknowledgement. */
 export interface Unacknowledged {
   /** See `flowKey`. */
   readonly key: string | null
-  /** It is stored, and `onStored` was called for it. */
+  /** True if it is stored and `onStored` was called for it. */
   readonly isReported: boolean
   readonly at: number
 }
 
 /**
- * Flows that may be stored although their sender was answered with a failure: the answer of the database was lost, or another
- * statement of the same post failed. They are posted again with the very same uuids, and what is stored of them then counts as
- * inserted (interop-core D23). The database is always asked whether they are stored, so that what is remembered here is never wrong,
- * whichever server answers. Their number and age are bounded; the oldest go first.
+ * Flows that may be stored although their post was answered with an error: the answer of the database was lost, or
+ * another statement of the same post failed. Agents repeat the post with the same uuids, and the stored flows then
+ * count as inserted (docs/contract.md#deduplication). The database always decides whether they are stored, so entries
+ * here cannot cause wrong answers, whichever server answers. Their number and age are bounded; the oldest are dropped
+ * first.
  */
 export class UnacknowledgedFlows {
   readonly #maxFlows: number
@@ -19,7 +20,7 @@ export class UnacknowledgedFlows {
   readonly #now: () => number
   /** By uuid, in the order of arrival. */
   readonly #flows = new Map<string, Unacknowledged>()
-  /** How many of them have each key. */
+  /** Number of flows per key. */
   readonly #keys = new Map<string, number>()
 
   /** `now` in milliseconds, monotonic. */
@@ -37,7 +38,7 @@ export class UnacknowledgedFlows {
     return this.#flows.get(uuid)
   }
 
-  /** Whether one of them has the key: its repeat must not vanish as a duplicate. */
+  /** Whether a flow has the key: then its repeat must not be dropped as a duplicate. */
   hasKey(key: string): boolean {
     return this.#keys.has(key)
   }
@@ -60,7 +61,7 @@ export class UnacknowledgedFlows {
     else this.#keys.set(flow.key, others)
   }
 
-  /** Makes room for one more and drops what is too old. */
+  /** Makes room for one more and drops old ones. */
   #expire(): void {
     const oldest = this.#now() - this.#maxAgeMs
     for (const [uuid, { at }] of this.#flows) {

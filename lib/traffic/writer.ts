@@ -1,11 +1,11 @@
 import { createLanes } from '../db/batcher.ts'
 import { DatabaseBusy, DatabaseUnavailable, type Gate, isOutcomeUnknown } from '../db/index.ts'
-import { Slice, turn } from '../process/event-loop.ts'
+import { Slice, yieldToEventLoop } from '../process/event-loop.ts'
 import { Batch, type Entry } from './batch.ts'
+import { resolveDuplicates, type Suppressed } from './duplicates.ts'
 import { canonicalize, type Flow, flowKey, type MatchKeys, matchKeys, repeatKey } from './flow.ts'
-import { askOwn, askStored, insertNew, insertUnlessKnown, type NumberedFlow, type Outcome } from './insert.ts'
+import { askOwn, askStored, type InsertResult, insertNew, insertUnlessKnown, type NumberedFlow } from './insert.ts'
 import type { SeenFlows } from './seen.ts'
-import { type Suppressed, settle } from './settle.ts'
 import { UnacknowledgedFlows } from './unacknowledged.ts'
 
 const LANES = 2
@@ -13,13 +13,13 @@ const LANES = 2
 const MAX_FLOWS_PER_STATEMENT = 1_000
 const MAX_QUEUED_FLOWS = 50_000
 const UNIQUE_VIOLATION = '23505'
-/** They take some 15 MB with keys of about a hundred characters. */
+/** Some 15 MB with keys of about a hundred characters. */
 const MAX_UNACKNOWLEDGED_FLOWS = 50_000
-/** Longer than most outages, since agents post what was refused again until it is taken. */
+/** Longer than most outages: agents repeat refused posts until they are accepted. */
 const UNACKNOWLEDGED_MS = 30 * 60_000
 
 /** The inserted flows of a post, as uuids or as whole records, in no order. */
-export type Inserted = Outcome['inserted']
+export type Inserted = InsertResult['inserted']
 
 /** A post is resolved when each of its flows is stored or known to be a duplicate. */
 interface Post {
@@ -34,7 +34,7 @@ interface Post {
 }
 
 interface QueueEntry extends Entry {
-  /** Place in the order of arrival. */
+  /** Position in the order of arrival. */
   readonly seq: number
   readonly post: Post
   /** See `flowKey`. */
@@ -43,11 +43,11 @@ interface QueueEntry extends Entry {
 }
 
 /**
- * Writes flows, each once (core-telemetry, Deduplication; interop-core section 3). Posts that arrive while a statement is in
- * flight are stored together by the next. The outcome is that of posting every flow in turn: a flow that could be a duplicate of
- * one in flight waits for it, flows that could be duplicates of each other are settled here once the table has been asked which of
- * them it knows, and a flow that was not stored suppresses nothing. The unique indexes decide between processes. A flow that was
- * stored without an acknowledgement counts as new when it comes again (D23).
+ * Writes each flow once (docs/contract.md#deduplication). Posts that arrive while a statement is in flight are stored
+ * together by the next one. The result equals posting every flow in order: a flow that may be a duplicate of one in
+ * flight waits for it; possible duplicates within a batch are resolved here, after asking which of them the table has;
+ * a flow that was not stored suppresses nothing. Between processes the unique indexes decide. A flow that was stored
+ * without an acknowledgement counts as new when it is posted again.
  */
 export class FlowWriter {
   readonly #gate: Gate
@@ -64,7 +64,7 @@ export class FlowWriter {
     (batch) => this.#send(batch),
   )
 
-  /** `onStored` is called once for each flow that was inserted, after commit. It must not throw. */
+  /** `onStored` is called once per inserted flow, after commit. It must not throw. */
   constructor(gate: Gate, seen: SeenFlows, onStored: (flow: Flow) => void = () => {}, now = () => performance.now()) {
     this.#gate = gate
     this.#seen = seen
@@ -76,12 +76,12 @@ export class FlowWriter {
     })
   }
 
-  /** Stores what is new of `flows` (changed in place: addresses become canonical). Resolves after commit. */
+  /** Stores the new ones of `flows` (changed in place: addresses become canonical). Resolves after commit. */
   async write(flows: Flow[], options: { records: boolean }): Promise<Inserted> {
     const repeats = new Set<string>()
     const fresh: [flow: Flow, key: string | null, keys: MatchKeys][] = []
     this.#seen.expire()
-    // A post joins the queue as a whole, when the last of its flows is prepared.
+    // A post joins the queue as a whole, once its last flow is prepared.
     const slice = new Slice()
     for (const flow of flows) {
       if (slice.isOver) await slice.next()
@@ -138,10 +138,10 @@ export class FlowWriter {
     try {
       await this.#store(batch)
     } catch (error) {
-      if (concernsAll(error)) for (const { post } of entries) this.#fail(post, error)
+      if (isDatabaseError(error)) for (const { post } of entries) this.#fail(post, error)
       else await this.#storeOneByOne(entries)
     }
-    if (isLong(entries)) await turn()
+    if (isLong(entries)) await yieldToEventLoop()
     const undecided = entries.filter((entry) => !entry.decided)
     if (undecided.length > 0) this.#queue = undecided.concat(this.#queue).sort((a, b) => a.seq - b.seq)
     this.#lanes.finish(batch)
@@ -153,30 +153,30 @@ export class FlowWriter {
     if (contested.length === 0) return this.#storeAll(batch.entries, [], since)
     const answer = await askStored(this.#gate, numbered(contested))
     const known = new Set(answer.known)
-    const taken = new Set(answer.taken)
-    const places = new Map(contested.map((entry, n) => [entry, n]))
-    const settlement = settle(batch.entries, (entry) => {
-      const n = places.get(entry)
-      return n === undefined ? undefined : { isKnown: known.has(n), isTaken: taken.has(n) }
+    const uuids = new Set(answer.uuids)
+    const positions = new Map(contested.map((entry, n) => [entry, n]))
+    const resolved = resolveDuplicates(batch.entries, (entry) => {
+      const n = positions.get(entry)
+      return n === undefined ? undefined : { isKnown: known.has(n), uuidExists: uuids.has(n) }
     })
-    await this.#claim([...settlement.known, ...settlement.taken], since)
-    for (const entry of settlement.known) if (!entry.decided) this.#decideKnown(entry, since)
-    for (const entry of settlement.taken) if (!entry.decided) decide(entry)
-    if (settlement.accepted.length > 0) await this.#storeAll(settlement.accepted, settlement.suppressed, since)
+    await this.#claim([...resolved.known, ...resolved.uuidExists], since)
+    for (const entry of resolved.known) if (!entry.decided) this.#decideKnown(entry, since)
+    for (const entry of resolved.uuidExists) if (!entry.decided) decide(entry)
+    if (resolved.accepted.length > 0) await this.#storeAll(resolved.accepted, resolved.suppressed, since)
   }
 
-  /** Stores flows of which none is a duplicate of another, then decides the flows that the stored ones suppress. */
+  /** Stores flows without duplicates among them, then decides the flows that the stored ones suppress. */
   async #storeAll(
     entries: readonly QueueEntry[],
     suppressed: readonly Suppressed<QueueEntry>[],
     since: number,
   ): Promise<void> {
     const records = entries.some((entry) => entry.post.records)
-    if (isLong(entries)) await turn()
-    const outcome = await this.#insert(entries, records)
-    if (isLong(entries)) await turn()
-    const rows = new Map(outcome.inserted.map((one) => [typeof one === 'string' ? one : one.uuid, one]))
-    const numbers = new Set(outcome.known)
+    if (isLong(entries)) await yieldToEventLoop()
+    const result = await this.#insert(entries, records)
+    if (isLong(entries)) await yieldToEventLoop()
+    const rows = new Map(result.inserted.map((one) => [typeof one === 'string' ? one : one.uuid, one]))
+    const numbers = new Set(result.known)
     this.#expectNew = rows.size === entries.length
     const stored = new Set<QueueEntry>()
     const known: QueueEntry[] = []
@@ -191,10 +191,11 @@ export class FlowWriter {
     }
     for (const entry of await this.#claim([...known, ...unclear], since)) stored.add(entry)
     for (const entry of known) if (!entry.decided) this.#decideKnown(entry, since)
-    // A flow that was neither stored nor known met its match, or its uuid, in a concurrent statement: its repeats ask again.
+    // A flow that was neither stored nor known lost to a concurrent statement, by its members or its uuid: its repeats
+    // must ask the database again.
     for (const entry of unclear) if (!entry.decided) decide(entry)
     for (const { entry, by, isMatch } of suppressed) {
-      // What suppressed the other flow need not suppress this one, which goes back to the queue.
+      // If `by` was not stored, the flow that suppressed it need not suppress this one, which goes back to the queue.
       if (!stored.has(by)) continue
       if (isMatch) this.#decideKnown(entry, since)
       else decide(entry)
@@ -202,25 +203,25 @@ export class FlowWriter {
   }
 
   /**
-   * The flows that an earlier attempt had stored without an acknowledgement, out of those that were not inserted now: they count as
-   * inserted. The insert comes first, since it waits for an attempt that is still under way.
+   * Finds the flows among `entries` that an earlier attempt stored without an acknowledgement: they count as inserted.
+   * Called after the insert, which waits for an attempt that is still under way.
    */
   async #claim(entries: readonly QueueEntry[], since: number): Promise<QueueEntry[]> {
     if (this.#unacknowledged.size === 0) return []
-    const doubtful = entries.filter((entry) => this.#unacknowledged.get(entry.flow.uuid) !== undefined)
-    if (doubtful.length === 0) return []
-    const records = doubtful.some((entry) => entry.post.records)
+    const candidates = entries.filter((entry) => this.#unacknowledged.get(entry.flow.uuid) !== undefined)
+    if (candidates.length === 0) return []
+    const records = candidates.some((entry) => entry.post.records)
     const claimed: QueueEntry[] = []
-    for (const [n, row] of await askOwn(this.#gate, numbered(doubtful), records)) {
-      const entry = doubtful[n]!
+    for (const [n, row] of await askOwn(this.#gate, numbered(candidates), records)) {
+      const entry = candidates[n]!
       const found = this.#unacknowledged.get(entry.flow.uuid)
-      // Of the very same flow twice only the first is the row.
+      // If the same flow occurs twice, only the first is the row.
       if (found === undefined) continue
       this.#decideInserted(entry, row, since, found.isReported)
       claimed.push(entry)
     }
-    // The others were not stored after all and need not be asked for again, unless they only share the uuid of one that was.
-    for (const { decided, flow, key } of doubtful)
+    // The others were not stored and need no further query, unless they share only the uuid of one that was.
+    for (const { decided, flow, key } of candidates)
       if (!decided && this.#unacknowledged.get(flow.uuid)?.key === key) this.#unacknowledged.delete(flow.uuid)
     return claimed
   }
@@ -237,13 +238,13 @@ export class FlowWriter {
     } else this.#decideKnown(entry, since)
   }
 
-  /** `since` is the epoch of `SeenFlows` in which the database was asked. */
+  /** `since` is the epoch of `SeenFlows` at the time of the query. */
   #decideKnown(entry: QueueEntry, since: number): void {
     if (entry.key !== null && !this.#unacknowledged.hasKey(entry.key)) this.#seen.add(entry.key, since)
     decide(entry)
   }
 
-  async #insert(entries: readonly QueueEntry[], records: boolean): Promise<Outcome> {
+  async #insert(entries: readonly QueueEntry[], records: boolean): Promise<InsertResult> {
     const flows = numbered(entries)
     const onOutcomeUnknown = () => {
       for (const { flow, key } of entries) this.#unacknowledged.add(flow.uuid, key, false)
@@ -261,7 +262,7 @@ export class FlowWriter {
     }
   }
 
-  /** The flows that are stored of the post will be posted again, and are acknowledged then. */
+  /** The agent posts the stored flows of this post again; they are acknowledged then. */
   #fail(post: Post, error: unknown): void {
     if (post.failed || post.undecided === 0) return
     post.failed = true
@@ -272,7 +273,7 @@ export class FlowWriter {
     post.reject(error)
   }
 
-  /** A fault of one post must not fail its neighbours. */
+  /** An error of one post must not fail the others. */
   async #storeOneByOne(entries: readonly QueueEntry[]): Promise<void> {
     const posts = new Map<Post, Batch<QueueEntry>>()
     for (const entry of entries) {
@@ -287,17 +288,17 @@ export class FlowWriter {
         if (outage !== undefined) throw outage
         await this.#store(own)
       } catch (error) {
-        if (concernsAll(error)) outage = error
+        if (isDatabaseError(error)) outage = error
         this.#fail(post, error)
       }
     }
   }
 }
 
-/** Whether each step takes so long that other requests must get a turn between any two. */
+/** Whether each step takes so long that the event loop must serve other requests in between. */
 const isLong = ({ length }: readonly QueueEntry[]) => length > MAX_FLOWS_PER_STATEMENT
 
-// A spread before the new field takes half the time of one after it.
+// `n` first: a spread before the new field takes twice as long.
 const numbered = (entries: readonly QueueEntry[]) => entries.map(({ flow }, n): NumberedFlow => ({ n, ...flow }))
 
 function decide(entry: QueueEntry): void {
@@ -307,7 +308,7 @@ function decide(entry: QueueEntry): void {
   if (post.undecided === 0 && !post.failed) post.resolve(post.inserted)
 }
 
-const concernsAll = (error: unknown) => error instanceof DatabaseBusy || error instanceof DatabaseUnavailable
+const isDatabaseError = (error: unknown) => error instanceof DatabaseBusy || error instanceof DatabaseUnavailable
 
 function isRepeat(flow: Flow, seen: Set<string>): boolean {
   const key = repeatKey(flow)

@@ -7,10 +7,10 @@ import { MigrationFailed } from './errors.ts'
 import type { FunctionFiles, MigrationFile } from './files.ts'
 import { BEGIN, isUnreachable } from './session.ts'
 
-/** How long a file may wait for a lock, and how often it is tried. A waiting DDL statement stops all traffic behind it. */
+/** Waits and attempts for locks. A waiting DDL statement stops all traffic behind it. */
 export interface LockPatience {
   lockTimeoutMs: number
-  /** The same for each wait of a file that runs outside a transaction, which holds nobody up while it waits. */
+  /** The same for a file outside a transaction, whose waiting holds up nobody. */
   aloneLockTimeoutMs: number
   attempts: number
   pauseMs: number
@@ -18,7 +18,7 @@ export interface LockPatience {
 
 const STATEMENT_TIMEOUT = '57014'
 
-/** Creates the tables that remember what was applied. */
+/** Creates the tables that record the applied files. */
 export async function createHistory(sql: postgres.Sql): Promise<void> {
   await sql.unsafe(`
     create table if not exists schema_migration (
@@ -34,7 +34,7 @@ export async function createHistory(sql: postgres.Sql): Promise<void> {
 }
 
 /**
- * Applies one file and records it, both or neither. A file outside a transaction is recorded after its statement and
+ * Applies one file and records it, both or neither. A file outside a transaction is recorded after its statement, and
  * runs again when that record is missing.
  * @throws MigrationFailed; connection errors pass through
  */
@@ -47,14 +47,28 @@ export async function applyMigration(
   const record = `insert into schema_migration (version, name) values (${file.version}, '${file.name}')`
   if (!file.isAlone) {
     // The record comes first: should the lock ever fail us, a second migrator stops at its key before it touches anything.
-    await inTransaction(sql, `migrations/${file.name}.sql`, `${record};`, file.text, patience, log)
+    await inTransaction(sql, [{ file: `migrations/${file.name}.sql`, text: file.text }], `${record};`, patience, log)
     return
   }
   await runAlone(sql, file, patience, log)
   await sql.unsafe(record)
 }
 
-/** Applies all function files in one transaction and remembers their hash. Errors as `applyMigration`. */
+/**
+ * Checks the bodies of the functions that this transaction has written, as `create function` would have done. Running the
+ * files a second time would do the same, but PostgreSQL finds no line for an error in a body that it sees twice.
+ */
+const CHECK_BODIES = `
+  select case l.lanname when 'sql' then fmgr_sql_validator(p.oid) when 'plpgsql' then plpgsql_validator(p.oid) end
+  from pg_proc p join pg_language l on l.oid = p.prolang
+  where p.xmin = pg_current_xact_id()::xid`
+
+/**
+ * Applies all function files in one transaction and remembers their hash. Errors as `applyMigration`.
+ *
+ * Bodies are checked at the end, so that a function may call one from a later file. Only SQL-standard bodies
+ * (`return ...`, `begin atomic`) and aggregates need what they call earlier in the order.
+ */
 export async function applyFunctions(
   sql: postgres.Sql,
   functions: FunctionFiles,
@@ -64,34 +78,46 @@ export async function applyFunctions(
   const record = `
     insert into schema_functions (hash) values ('${functions.hash}')
     on conflict (is_only) do update set hash = excluded.hash, applied_at = excluded.applied_at;`
-  await inTransaction(sql, 'functions', record, functions.text, patience, log)
+  const parts = [
+    { file: 'functions', text: 'set local check_function_bodies = off' },
+    ...functions.files.map(({ file, text }) => ({ file: `functions/${file}`, text })),
+    { file: 'functions', text: `set local check_function_bodies = on; ${CHECK_BODIES}` },
+  ]
+  await inTransaction(sql, parts, record, patience, log)
 }
 
+interface Part {
+  file: string
+  text: string
+}
+
+/** Runs the parts as one message, so that no transaction stays open if the connection is lost in between. */
 async function inTransaction(
   sql: postgres.Sql,
-  name: string,
+  parts: readonly Part[],
   record: string,
-  text: string,
   patience: LockPatience,
   log: Log,
 ): Promise<void> {
   const head = `${BEGIN} set local lock_timeout = ${patience.lockTimeoutMs}; ${record}\n`
+  const text = `${head}${parts.map((part) => `${part.text}\n;\n`).join('')}commit`
   for (let attempt = 1; ; attempt++) {
     try {
-      await sql.unsafe(`${head}${text}\n;commit`)
+      await sql.unsafe(text)
       return
     } catch (error) {
       const problem = classify(error)
       if (isUnreachable(problem)) throw error
       await sql.unsafe('rollback')
-      if (!isContended(problem) || attempt >= patience.attempts) fail(name, text, head.length, error)
-      log.warn({ file: name, code: problem.code, attempt }, 'migrate: held up by other sessions, trying again')
+      if (!isContended(problem) || attempt >= patience.attempts) fail(parts, head.length, error)
+      const file = parts.length === 1 ? parts[0]!.file : 'functions'
+      log.warn({ file, code: problem.code, attempt }, 'migrate: held up by other sessions, trying again')
       await delay(patience.pauseMs)
     }
   }
 }
 
-/** Outside a transaction there is no `set local`. Waiting is cheap here, concurrent statements hold up no traffic, but has an end. */
+/** Sets the limits for the session: there is no `set local` outside a transaction. Waiting holds up no traffic here. */
 async function runAlone(sql: postgres.Sql, file: MigrationFile, patience: LockPatience, log: Log): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     await sql.unsafe(settingStatement({ ...MIGRATION_SETTINGS, lock_timeout: String(patience.aloneLockTimeoutMs) }))
@@ -103,7 +129,7 @@ async function runAlone(sql: postgres.Sql, file: MigrationFile, patience: LockPa
       const problem = classify(error)
       if (isUnreachable(problem)) throw error
       if (!isContended(problem) || attempt >= patience.attempts)
-        fail(`migrations/${file.name}.sql`, file.text, 0, error)
+        fail([{ file: `migrations/${file.name}.sql`, text: file.text }], 0, error)
       log.warn({ file: file.name, code: problem.code, attempt }, 'migrate: held up by other sessions, trying again')
       await delay(patience.pauseMs)
     }
@@ -111,7 +137,7 @@ async function runAlone(sql: postgres.Sql, file: MigrationFile, patience: LockPa
   await sql.unsafe('reset all')
 }
 
-/** A concurrent build that failed leaves its index behind, invalid but in the way: `if not exists` would settle for it. */
+/** Drops invalid indexes that failed concurrent builds left behind, and that `if not exists` would accept. */
 async function dropInvalidIndexes(sql: postgres.Sql, text: string): Promise<void> {
   for (const [, name] of text.matchAll(/\bindex\s+concurrently\s+if\s+not\s+exists\s+"?(\w+)"?/gi)) {
     const invalid = await sql<{ id: string }[]>`
@@ -122,17 +148,23 @@ async function dropInvalidIndexes(sql: postgres.Sql, text: string): Promise<void
   }
 }
 
-/** A lock timeout, a deadlock, a serialization failure: the traffic of another session, gone a moment later. */
+/** A lock timeout, a deadlock or a serialization failure, caused by other sessions and gone a moment later. */
 const isContended = (problem: Error): problem is DatabaseBusy =>
   problem instanceof DatabaseBusy && problem.code !== STATEMENT_TIMEOUT
 
-function fail(name: string, text: string, headLength: number, error: unknown): never {
-  const position = Number((error as { position?: unknown }).position ?? Number.NaN) - headLength
-  const line = position > 0 ? `:${text.slice(0, position).split('\n').length}` : ''
-  // Limits are lifted for every file; what still ends it stands between, where a session cannot lift them.
-  const way =
-    (error as { code?: unknown }).code === STATEMENT_TIMEOUT
-      ? '; run `npm run migrate` on a connection that goes past the pooler'
-      : ''
-  throw new MigrationFailed(`${name}${line}: ${(error as Error).message}${way}`, { cause: error })
+/** Names the part and the line at which PostgreSQL stopped; without a position, the first part's file alone. */
+function fail(parts: readonly Part[], headLength: number, error: unknown): never {
+  const { code, message, position } = error as Error & { code?: unknown; position?: unknown }
+  let file = parts[0]!.file
+  let left = Number(position ?? Number.NaN) - headLength
+  for (const part of left > 0 ? parts : []) {
+    if (left <= part.text.length) {
+      file = `${part.file}:${part.text.slice(0, left).split('\n').length}`
+      break
+    }
+    left -= part.text.length + '\n;\n'.length
+  }
+  // Limits are lifted for every file; a timeout that still applies is set by a pooler, out of a session's reach.
+  const way = code === STATEMENT_TIMEOUT ? '; run `npm run migrate` on a connection that goes past the pooler' : ''
+  throw new MigrationFailed(`${file}: ${message}${way}`, { cause: error })
 }

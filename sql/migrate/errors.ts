@@ -2,7 +2,8 @@
 export class SchemaTooNew extends Error {
   constructor(found: number, known: number) {
     super(
-      `the database schema is at version ${found} but this release knows only up to ${known}: deploy the newer release again`,
+      `the database schema is at version ${found} but this release knows only up to ${known}: ` +
+        'deploy the newer release again',
     )
     this.name = 'SchemaTooNew'
   }
@@ -13,12 +14,12 @@ export class UnsupportedDatabase extends Error {
   override name = 'UnsupportedDatabase'
 }
 
-/** A file failed and left nothing behind. The message names file and line, `cause` is the driver's error. */
+/** A file failed and changed nothing. The message names file and line, `cause` is the driver's error. */
 export class MigrationFailed extends Error {
   override name = 'MigrationFailed'
 }
 
-/** No connection, or it was lost, and the attempts are used up. `cause` is the last error. */
+/** There was no connection, or it was lost, in all attempts. `cause` is the last error. */
 export class DatabaseUnreachable extends Error {
   override name = 'DatabaseUnreachable'
 }

@@ -16,16 +16,19 @@ export interface MigrateOptions {
   /** A URL (unix sockets in either libpq form) or the driver's options. A database role that may create tables. */
   connection: Connection
   log: Log
-  /** How long one statement may wait for a lock before its file is rolled back and tried again. */
+  /** Wait of a statement for a lock before its file is rolled back and tried again. */
   lockTimeoutMs?: number
-  /** Attempts, for an unreachable database and for a file that finds its tables locked alike. */
+  /** Attempts to reach the database, and attempts of a file that finds its tables locked. */
   maxRetries?: number
-  /** Between two attempts. */
+  /** Pause between two attempts. */
   retryPauseMs?: number
-  /** The longest wait for another migration to end, and for each lock of a file that runs outside a transaction. */
+  /** Longest wait for another migration to end. */
   lockWaitMs?: number
+  /** Wait for each lock of a file that runs outside a transaction. */
   aloneLockTimeoutMs?: number
-  /** What sessions of our role are to have in this database, for behind a transaction pooler; without it the role is left alone. */
+  /**
+   * Settings to give our role in this database, for use behind a transaction pooler. Without it the role is unchanged.
+   */
   roleSettings?: Readonly<Record<string, string>>
   /** Holds `migrations/` and `functions/`. */
   folder?: string
@@ -42,13 +45,13 @@ export interface MigrateResult {
   version: number
 }
 
-/** A file that takes longer has a line of its own in the log. */
+/** A file that takes longer is logged at `info`. */
 const LONG_FILE_MS = 1_000
 const OLDEST_SERVER = 150_000
 
 /**
- * Applies what is missing, in order, then the functions when they changed. Any number of processes may call it at once:
- * one works, the others wait and find nothing left to do. A database that is up to date is only read.
+ * Applies the missing files in order, then the functions if they changed. Any number of processes may call it at once:
+ * one works, and the others wait and find nothing left to do. A database that is up to date is only read.
  * @throws SchemaTooNew, UnsupportedDatabase, MigrationFailed, DatabaseUnreachable
  */
 export async function migrate(options: MigrateOptions): Promise<MigrateResult> {
@@ -60,7 +63,7 @@ export async function migrate(options: MigrateOptions): Promise<MigrateResult> {
     attempts: maxRetries,
     pauseMs: retryPauseMs,
   }
-  // Before any attempt: what is wrong with a file is no fault of the database.
+  // Before any attempt, because a fault of a file is not one of the database.
   const schema = readSchema(folder)
   const applied: string[] = []
   for (let attempt = 1; ; attempt++) {
@@ -94,7 +97,7 @@ async function bringUpToDate(
   const { connection, log, roleSettings = {} } = options
   const { migrations, functions, version: known } = schema
 
-  /** What the database lacks. */
+  /** Returns what the database lacks. */
   async function compare(sql: postgres.Sql) {
     const history = await readHistory(sql)
     const newest = Math.max(0, ...history.versions.keys())

@@ -1,9 +1,9 @@
-/** The settings that a role has in a database, for sessions that cannot have their own: those of a transaction pooler. */
+/** Settings of a role in a database, for sessions behind a transaction pooler, which have no settings of their own. */
 import type postgres from 'postgres'
 import { quoted } from '../../lib/db/session.ts'
 import type { Log } from '../../lib/observability/log.ts'
 
-/** Which of them the role of this session lacks in this database; releases that do not know one lack nothing. */
+/** The wanted settings that the role of this session lacks in this database and that the release knows. */
 export async function missingRoleSettings(
   sql: postgres.Sql,
   wanted: Readonly<Record<string, string>>,
@@ -20,7 +20,7 @@ export async function missingRoleSettings(
   return Object.entries(wanted).filter(([name, value]) => present.has(name) && present.get(name) !== `${name}=${value}`)
 }
 
-/** Gives them to it. What the server refuses is a warning: the keeper of the database can do the same. */
+/** Gives the role the missing settings. A refusal is only a warning: the operator of the database can make them. */
 export async function setRoleSettings(
   sql: postgres.Sql,
   missing: readonly [string, string][],
@@ -38,14 +38,14 @@ export async function setRoleSettings(
     await sql.unsafe(`begin; ${statements.join(' ')} commit`)
     log.info(
       { settings, undo: `alter role ${role} in database ${database} reset all` },
-      'migrate: gave the role settings for its sessions in this database; those that a pooler holds open have them later',
+      'migrate: gave the role settings for its sessions in this database; open connections of a pooler lack them',
     )
   } catch (error) {
     await sql.unsafe('rollback')
     const { code, message } = error as { code?: string; message: string }
     log.warn(
       { settings, code, reason: message },
-      'migrate: the role may not be given its settings; have its keeper do it',
+      'migrate: the role may not be given its settings; ask the operator of the database to do it',
     )
   }
 }

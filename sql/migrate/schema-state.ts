@@ -4,48 +4,49 @@ import { isNoConnection } from '../../lib/db/errors.ts'
 import { within } from '../../lib/time/within.ts'
 import { schemaVersion } from './files.ts'
 
-/** `unreachable`: no answer within `maxWaitMs`. `outdated`: the database answers but lacks a migration of this release. */
+/** `unreachable`: no answer in time. `outdated`: the database lacks a migration of this release. */
 export type SchemaState = 'ready' | 'outdated' | 'unreachable'
 
 const UNDEFINED_TABLE = '42P01'
-/** A question lives so long at least, though who asked it may have gone: others may have come who wait longer. */
-const MIN_QUESTION_MS = 500
+/** Shortest time of a query, even if its caller waits less: other callers that share it may wait longer. */
+const MIN_QUERY_MS = 500
 
-interface Question {
-  readonly askedAt: number
+interface SharedQuery {
+  readonly startedAt: number
   /** Never rejects; undefined where the database took too long. */
   readonly answer: Promise<SchemaState | undefined>
 }
 
-const underWay = new WeakMap<Database, Question>()
+const inFlight = new WeakMap<Database, SharedQuery>()
 
 /**
- * What a request would meet. Probes and scrapes that come while the question is under way share it; one that was asked before they
- * came and failed is asked once more, for it may have been stuck from the start.
+ * The state of the schema as a request would find it. Probes and scrapes share a query in flight; a query that began
+ * before the call and failed is repeated once, because it may have been stuck from the start.
  */
 export async function schemaState(db: Database, maxWaitMs: number): Promise<SchemaState> {
-  const cameAt = performance.now()
+  const calledAt = performance.now()
   for (;;) {
-    const leftMs = cameAt + maxWaitMs - performance.now()
-    const { askedAt, answer } = underWay.get(db) ?? put(db, maxWaitMs)
+    const leftMs = calledAt + maxWaitMs - performance.now()
+    const { startedAt, answer } = inFlight.get(db) ?? startQuery(db, maxWaitMs)
     const state = (await within(answer, leftMs)) ?? 'unreachable'
-    if (state !== 'unreachable' || askedAt >= cameAt || performance.now() - cameAt >= maxWaitMs) return state
+    if (state !== 'unreachable' || startedAt >= calledAt || performance.now() - calledAt >= maxWaitMs) return state
   }
 }
 
-function put(db: Database, maxWaitMs: number): Question {
-  const ms = Math.max(MIN_QUESTION_MS, maxWaitMs)
-  const question = { askedAt: performance.now(), answer: within(ask(db, ms), ms).finally(() => underWay.delete(db)) }
-  underWay.set(db, question)
-  return question
+function startQuery(db: Database, maxWaitMs: number): SharedQuery {
+  const ms = Math.max(MIN_QUERY_MS, maxWaitMs)
+  const answer = within(queryState(db, ms), ms).finally(() => inFlight.delete(db))
+  const query = { startedAt: performance.now(), answer }
+  inFlight.set(db, query)
+  return query
 }
 
-async function ask(db: Database, ms: number): Promise<SchemaState> {
-  // The probe's connection may stand where requests find none any more.
+async function queryState(db: Database, ms: number): Promise<SchemaState> {
+  // The probe's connection may stand while requests find none.
   const cutOff = [db.ingest, db.read].filter((gate) => gate.stats.isCutOff)
   try {
     const [version] = await Promise.all([
-      askVersion(db, ms),
+      queryVersion(db, ms),
       ...cutOff.map((gate) => gate.once(ms, (sql) => sql`select`)),
     ])
     return version >= newest() ? 'ready' : 'outdated'
@@ -54,8 +55,8 @@ async function ask(db: Database, ms: number): Promise<SchemaState> {
   }
 }
 
-/** The version of the schema, by the probe's connection; where there is none to be had, by one of those that serve requests. */
-async function askVersion({ ingest, read, probe }: Database, ms: number): Promise<number> {
+/** The version of the schema, over the probe's connection or, if there is none, over one that serves requests. */
+async function queryVersion({ ingest, read, probe }: Database, ms: number): Promise<number> {
   const until = performance.now() + ms
   const [row] = await queryWithTimeout<{ version: number | null }>(probe.within, ms, VERSION).catch((error) => {
     const leftMs = until - performance.now()

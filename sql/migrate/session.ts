@@ -14,25 +14,25 @@ export interface LockedSession {
   assertLocked(): void
 }
 
-// Two-key space of the advisory locks: shared with nothing that locks by one 64-bit key.
+// The two-key space of advisory locks does not collide with the locks of jobs, which have one 64-bit key.
 const LOCK = [0x62726f6b, 1] as const
 const LOCK_POLL_MS = 100
 const LOCK_REPORT_MS = 10_000
-/** Longer than any migration of ours takes; then its holder is stuck, or is a connection that a pooler forgot. */
+/** Longer than any migration of ours takes: the holder is stuck, or is a connection that a pooler forgot. */
 export const LOCK_WAIT_MS = 60 * 60_000
 
 /**
- * Begins every transaction. Read committed: a transaction of another kind keeps the snapshot it began with, and the one that holds
- * the lock would keep it for as long, so that `create index concurrently` waited for it, and it for that, for ever.
+ * Begins every transaction. Read committed, because at other levels a transaction keeps its first snapshot: `create
+ * index concurrently` would wait for the transaction that holds the lock, which waits for the index.
  */
 export const BEGIN = `begin isolation level read committed; ${settingStatement(MIGRATION_SETTINGS, true)}`
 
-/** Codes of no connection that the next attempt would meet again: they are told at once, in the words of the server or of TLS. */
+/** Codes of connection failures that another attempt would not cure; they are reported at once. */
 const LASTING = new Set(['25006', 'TLS_FAILED'])
 
 /**
- * Is there no connection, so that it is worth another attempt: an error of `classify`. A login, a missing database, a server that is
- * full or starts may be set right meanwhile.
+ * Whether an error of `classify` means that there is no connection and another attempt may help: a login, a missing
+ * database or a full server may be set right meanwhile.
  */
 export function isUnreachable(problem: Error): problem is DatabaseUnavailable {
   return isNoConnection(problem) && !LASTING.has(problem.code)
@@ -41,9 +41,9 @@ export function isUnreachable(problem: Error): problem is DatabaseUnavailable {
 /**
  * Runs `work` under the migration lock and ends both connections.
  *
- * The lock belongs to an idle transaction of its own: it goes with its connection, holds through a transaction pooler,
- * and carries no snapshot that `create index concurrently` would wait for. For the same reason a migrator that finds it
- * taken asks again later instead of waiting inside a statement.
+ * An idle transaction of its own holds the lock. So the lock ends with its connection, holds through a transaction
+ * pooler, and keeps no snapshot that `create index concurrently` would wait for. For the same reason a migrator that
+ * finds it taken tries again later instead of waiting inside a statement.
  */
 export async function withLock<T>(
   connection: Connection,

@@ -3,8 +3,8 @@ import { roleSettings } from '../../lib/db/session.ts'
 import type { MigrateOptions } from './index.ts'
 
 /**
- * What the configuration says to a migration. Only behind a transaction pooler does the role get settings: they are in force for
- * whoever else logs in with it, and where a connection is ours alone it brings its own.
+ * The settings of a migration from the configuration. The role gets settings only behind a transaction pooler: they
+ * apply to everybody who logs in with it, and other connections bring their own.
  */
 export function migrationSettings(config: Config): Pick<MigrateOptions, 'maxRetries' | 'roleSettings'> {
   return {

@@ -103,6 +103,40 @@ for (const [name, state] of Object.entries(states)) {
   }
 }
 
+for (const format of FORMATS) {
+  test(`a policy of ${format} is no longer than \`kubectl apply\` takes, however many repositories the same signer signed`, async () => {
+    // What it applied goes into an annotation.
+    const maxBytes = 256 * 1024
+    const names = Array.from(
+      { length: 4_000 },
+      (_, i) => `registry.test/platform/team-${i % 50}/service-${String(i).padStart(4, '0')}`,
+    )
+    const signer = { signatures: [keyless('https://ci.test/app')] }
+    const state = stateOf(
+      names.map((name, i) => container(`i${i}`, name, signer, i % 2 ? `mirror.${name}:v1` : undefined)),
+    )
+    const policies = readPolicies(await policiesOf(state, { format }))
+    for (const policy of policies) {
+      assertTaken(policy)
+      assert.ok(JSON.stringify(policy).length < maxBytes, `${JSON.stringify(policy).length} bytes`)
+    }
+    assert.equal(new Set(policies.map(({ metadata }) => metadata.name)).size, policies.length)
+    const globs = (policy: Json): string[] =>
+      format === 'native'
+        ? policy.spec.images
+        : (policy.spec.images ?? policy.spec.matchImageReferences).map((one: Json) => one.glob)
+    const all = policies.flatMap(globs)
+    assert.equal(new Set(all).size, all.length, 'each name is in one policy')
+    const own = new Set(all.map((glob) => glob.replace(/[:@]\*+$/, '')))
+    for (const [i, name] of names.entries()) {
+      assert.ok(own.has(name), name)
+      if (format !== 'native' && i % 2) assert.ok(own.has(`mirror.${name}`), name)
+    }
+    const signers = policies.map(({ spec }) => JSON.stringify(spec.attestors ?? spec.authorities))
+    assert.equal(new Set(signers).size, 1)
+  })
+}
+
 test('a key is named by its PEM, whatever fingerprint it was reported with', async () => {
   const other = PEM.replace('MFkw', 'MFkx')
   for (const [keyFingerprint, keyPem, shown] of [

@@ -7,6 +7,7 @@ import { kib } from '../../lib/http/charge.ts'
 import { close, listen } from '../../lib/http/server/listen.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { signature, statement, storeAttestation, unverified } from '../support/attestations.ts'
+import { onlyFull } from '../support/depth.ts'
 import { assertTaken } from '../support/engines.ts'
 import { age, container, newDigest, newNamespace, replica } from '../support/images.ts'
 import { commentsOf, type Json, readPolicies } from '../support/policies.ts'
@@ -777,7 +778,7 @@ test('GET /attestations/policy 200: more results than are read at once, by numbe
     assert.ok(comments('identity:').some((line) => line.endsWith(` verified ${digest.slice(7, 19)}`)))
 })
 
-test('GET /attestations/policy 200: 5000 containers, in turns of the event loop', async () => {
+test('GET /attestations/policy 200: 5000 containers, in turns of the event loop', { skip: onlyFull }, async () => {
   const namespace = newNamespace()
   await crowd(crowded, namespace, MAX_CONTAINERS, (n) => ({
     repository: `registry.test/crowd/${n % 2_500}`,

@@ -1,13 +1,13 @@
 /**
- * What details of attestations lose, and that nothing else of them is lost (interop-supply-chain 1.4). `CASES=100000` runs more than a test
- * run needs.
+ * What details of attestations lose, and that nothing else of them is lost (interop-supply-chain 1.4).
  */
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { redact, redactDetails } from '../../lib/attestations/redact.ts'
+import { depth } from '../support/depth.ts'
 
-const numRuns = Number(process.env.CASES ?? 2_000)
+const numRuns = depth(200, 2_000)
 
 const HEX = 'ab'.repeat(32)
 const JWT = 'eyJhbGciOi.eyJzdWIiOi.c2lnbmF0dXJl'

@@ -2,10 +2,15 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import fc from 'fast-check'
-import { MAX_CURSOR_CHARS, type Place, writePlace } from '../../lib/attestations/place.ts'
+import {
+  type ContainerCursor,
+  MAX_CURSOR_CHARS,
+  writeContainerCursor,
+} from '../../lib/attestations/container-cursor.ts'
 import { MAX_SCANNED, PIECE_BYTES } from '../../lib/attestations/running.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { signature, statement, storeAttestation, unverified } from '../support/attestations.ts'
+import { depth } from '../support/depth.ts'
 import { age, container, digestOf, newDigest, newNamespace, replica } from '../support/images.ts'
 import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from '../support/routes.ts'
 
@@ -38,7 +43,7 @@ const keyOf = (item: Item) =>
   [item.namespace, item.workloadKind, item.workloadName, item.container, item.digest].join(' ')
 /** Rows as the inventory has them, of a cluster. */
 const insert = async (
-  place: Place,
+  place: ContainerCursor,
   fields: { state?: string | null; reason?: string | null; pod?: string | null; secsAgo?: number } = {},
 ) => {
   const { state = 'running', reason = null, pod = null, secsAgo = 0 } = fields
@@ -120,7 +125,7 @@ test('GET /attestations/running 200: what runs, and nothing else', async () => {
   await store({ ...post, pod_name: 'alive' })
   await store({ ...post, pod_name: 'dead' })
   await app.post('/pod/mark_dead', { pod_name: 'dead' })
-  const at = (name: string): Place => ['primary', namespace, 'Deployment', 'web', name, digestOf(name)]
+  const at = (name: string): ContainerCursor => ['primary', namespace, 'Deployment', 'web', name, digestOf(name)]
   await insert(at('unknown-state'), { state: null })
   await insert(at('crashing'), { state: 'waiting', reason: 'CrashLoopBackOff' })
   await insert(at('old-but-alive'), { secsAgo: 7_200, pod: 'alive' })
@@ -145,7 +150,7 @@ test('GET /attestations/running 200: a container runs within the window that is 
 
 test('GET /attestations/running 200: by cluster, namespace, kind, name, container and digest, in the order of their bytes', async () => {
   const space = newNamespace()
-  const places: Place[] = []
+  const places: ContainerCursor[] = []
   for (const cluster of ['a', 'primary', 'Z'])
     for (const namespace of [space, `${space}-é`, `${space}-z`])
       for (const rest of [
@@ -155,10 +160,10 @@ test('GET /attestations/running 200: by cluster, namespace, kind, name, containe
         ['Deployment', 'a', 'c', digestOf('2')],
         ['Deployment', 'a', 'd', digestOf('1')],
       ])
-        places.push([cluster, namespace, ...rest] as unknown as Place)
+        places.push([cluster, namespace, ...rest] as unknown as ContainerCursor)
   for (const place of places) await insert(place)
-  const bytes = (place: Place) => Buffer.from(place.join('\0'))
-  const shown = (some: Place[]) =>
+  const bytes = (place: ContainerCursor) => Buffer.from(place.join('\0'))
+  const shown = (some: ContainerCursor[]) =>
     some.sort((a, b) => Buffer.compare(bytes(a), bytes(b))).map((place) => place.slice(1).join(' '))
   const ours = (items: Item[]) => items.filter(({ namespace }) => String(namespace).startsWith(space)).map(keyOf)
   for (const limit of [1, 2, 7, 200]) {
@@ -174,7 +179,9 @@ test('GET /attestations/running 200: by cluster, namespace, kind, name, containe
   for (const [n, place] of [...places].sort((a, b) => Buffer.compare(bytes(a), bytes(b))).entries())
     for (const namespace of [space, `${space}-é`]) {
       const behind = [...places].sort((a, b) => Buffer.compare(bytes(a), bytes(b))).slice(n + 1)
-      const { items } = await list(`namespace=${encodeURIComponent(namespace)}&limit=200&after=${writePlace(place)}`)
+      const { items } = await list(
+        `namespace=${encodeURIComponent(namespace)}&limit=200&after=${writeContainerCursor(place)}`,
+      )
       assert.deepEqual(items.map(keyOf), shown(behind.filter((one) => one[1] === namespace)), `after ${place}`)
     }
   await app.sql`delete from workload_container where pod_namespace like ${`${space}%`}`
@@ -217,7 +224,7 @@ test('GET /attestations/running 200: a page ends after so many containers that d
     from generate_series(1, ${MAX_SCANNED + 10}::int) n`
   const names = (items: Item[]) => items.map(({ workloadName }) => Number(String(workloadName).slice(1)))
   for (const scope of [`namespace=${namespace}&`, '']) {
-    const from = `after=${writePlace(['primary', namespace, '', '', '', ''])}`
+    const from = `after=${writeContainerCursor(['primary', namespace, '', '', '', ''])}`
     const first = await list(`${scope}limit=5&${from}`)
     assert.deepEqual(names(first.items), [3, MAX_SCANNED])
     const second = await list(`${scope}limit=5&after=${first.nextAfter}`)
@@ -344,7 +351,7 @@ test('GET /attestations/running 200: every container that runs all the while is 
     fc.constantFrom('1', '2'),
   )
   const change = fc.record({ kind: fc.constantFrom('come', 'go', 'end', 'checked', 'unchecked'), at: key })
-  const place = (one: readonly string[]) => [...one.slice(0, 5), digestOf(one[5]!)] as unknown as Place
+  const place = (one: readonly string[]) => [...one.slice(0, 5), digestOf(one[5]!)] as unknown as ContainerCursor
   await fc.assert(
     fc.asyncProperty(
       fc.uniqueArray(key, { maxLength: 12, selector: String }),
@@ -388,7 +395,7 @@ test('GET /attestations/running 200: every container that runs all the while is 
         for (const item of seen) assert.ok(namespace === null || item.namespace === namespace)
       },
     ),
-    { numRuns: 100 },
+    { numRuns: depth(15, 100) },
   )
 })
 
@@ -407,7 +414,7 @@ test('GET /attestations/running 200: the cursor of any place is short, is taken,
       .filter((one) => !one.includes('\0') && one.isWellFormed() && one.length <= max)
   await fc.assert(
     fc.asyncProperty(text(253), text(64), text(253), text(80), async (namespace, kind, name, containerName) => {
-      const [place, behind]: Place[] = [
+      const [place, behind]: ContainerCursor[] = [
         ['primary', namespace, kind, name, containerName, digestOf('a')],
         ['primary', namespace, kind, name, `${containerName}x`, digestOf('a')],
       ]
@@ -415,7 +422,7 @@ test('GET /attestations/running 200: the cursor of any place is short, is taken,
       for (const one of [place!, behind!]) await insert(one)
       const { items, nextAfter } = await list('limit=1')
       assert.equal(items[0]!.container, containerName)
-      assert.equal(nextAfter, writePlace(place!))
+      assert.equal(nextAfter, writeContainerCursor(place!))
       assert.ok(nextAfter!.length <= MAX_CURSOR_CHARS)
       assert.deepEqual(
         (await list(`after=${nextAfter}`)).items.map((item) => item.container),
@@ -423,16 +430,16 @@ test('GET /attestations/running 200: the cursor of any place is short, is taken,
       )
     }),
     {
-      numRuns: 150,
+      numRuns: depth(18, 150),
       examples: [['\u0001'.repeat(253), '\u0001'.repeat(64), '\u0001'.repeat(253), '\u0001'.repeat(80)]],
     },
   )
 })
 
 test('GET /attestations/running 200: a cursor is the hexadecimal digits of a JSON array of six keys, the same for every replica', async () => {
-  const place: Place = ['primary', 'ns', 'Deployment', 'web', 'app', digestOf('a')]
+  const place: ContainerCursor = ['primary', 'ns', 'Deployment', 'web', 'app', digestOf('a')]
   const cursor = Buffer.from(JSON.stringify(place)).toString('hex')
-  assert.equal(writePlace(place), cursor)
+  assert.equal(writeContainerCursor(place), cursor)
   for (const one of [app, guarded])
     assert.equal((await one.get(`/attestations/running?after=${cursor}`, { token })).status, 200)
 })

@@ -262,7 +262,9 @@ test('verdicts that cannot be stored are lost with a warning, and the flow is no
   busy.on('lost', verdict('lost'))
   await whileRefused(busy.app.sql, 'audit_verdict', async () => {
     await busy.post(flow('lost'))
-    await until('it is given up', () => busy.app.logged.some(({ msg }) => String(msg).startsWith('verdicts are lost')))
+    await until('it is given up', () =>
+      busy.app.logged.some(({ msg }) => String(msg).startsWith('verdicts could not be stored')),
+    )
   })
   await busy.idle()
   assert.equal(busy.calls('lost').length, 1)

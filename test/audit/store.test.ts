@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { createStore, type Judgement } from '../../lib/audit/store.ts'
+import { createStore, type FlowVerdicts } from '../../lib/audit/store.ts'
 import { openDatabase } from '../../lib/db/index.ts'
 import { startApp } from '../support/app.ts'
 import { stopClock } from '../support/clock.ts'
@@ -26,8 +26,8 @@ function open(poolMax: number, ingestSlots: number) {
   return { db, store: createStore(db) }
 }
 
-const judgement = (policyName: string): Judgement => ({
-  request: { dstPort: 80, protocol: 'TCP', timestamp: '2024-05-01T10:00:00+00:00' } as Judgement['request'],
+const verdictsOf = (policyName: string): FlowVerdicts => ({
+  request: { dstPort: 80, protocol: 'TCP', timestamp: '2024-05-01T10:00:00+00:00' } as FlowVerdicts['request'],
   verdicts: [
     {
       policy_uid: 'u',
@@ -59,7 +59,7 @@ test('verdicts wait a second for a connection, no less and no more, and are lost
           outcome = error
         },
       )
-    const done = settle(store.judgement(judgement('late')))
+    const done = settle(store.verdicts(verdictsOf('late')))
     clock.tick(999)
     await turn()
     assert.equal(outcome, undefined)
@@ -71,7 +71,7 @@ test('verdicts wait a second for a connection, no less and no more, and are lost
     void busy
   })
   assert.equal(await stored('late'), 0)
-  await store.judgement(judgement('in time'))
+  await store.verdicts(verdictsOf('in time'))
   assert.equal(await stored('in time'), 1)
 })
 
@@ -79,7 +79,7 @@ for (const [what, table, send] of [
   [
     'verdicts',
     'audit_verdict',
-    (store: ReturnType<typeof createStore>, n: number) => store.judgement(judgement(`lane-${n}`)),
+    (store: ReturnType<typeof createStore>, n: number) => store.verdicts(verdictsOf(`lane-${n}`)),
   ],
   [
     'causes',
@@ -106,7 +106,7 @@ for (const [what, table, send] of [
 test('verdicts and causes do not wait for each other', async () => {
   const { db, store } = open(12, 4)
   await whileLocked(app.sql, 'audit_verdict', async () => {
-    void store.judgement(judgement('apart')).catch(() => {})
+    void store.verdicts(verdictsOf('apart')).catch(() => {})
     await until('it waits', () => db.ingest.stats.inFlight === 1)
     await store.cause({ uuid: 'none', cause: 'no-policy' })
   })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { startApp, TOKENS } from '../support/app.ts'
+import { depth } from '../support/depth.ts'
 import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from '../support/routes.ts'
 
 const app = await startApp()
@@ -186,7 +187,7 @@ test('GET /audit/verdicts 200: property: filters select by AND, in order, up to 
         }
       },
     ),
-    { numRuns: 40 },
+    { numRuns: depth(8, 40) },
   )
 })
 

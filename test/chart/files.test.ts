@@ -17,6 +17,7 @@ import {
   type Schema,
   schemaPaths,
 } from '../../scripts/chart-values.ts'
+import { assertEach } from '../support/assert-each.ts'
 
 const read = (name: string) => readFileSync(new URL(name, CHART), 'utf8')
 /** Those that are rendered: what is only refused or talked about is of no use. */
@@ -56,13 +57,15 @@ test('what the schema names and what values.yaml has are the same', () => {
   assert.deepEqual(leaves(readValues(), paths).sort(), [...paths].sort())
 })
 
-for (const path of paths) {
-  test(`${path} is used by a template, has a default and a line that says what it does`, () => {
+test('every value is used by a template, has a default and a line that says what it does', () => {
+  const values = readValues()
+  const documented = chartValues()
+  return assertEach(paths, (path) => {
     assert.ok(used.has(path), `no template reads .Values.${path}`)
-    assert.notEqual(at(readValues(), path), undefined)
-    assert.match(chartValues().find((one) => one.path === path)!.meaning, /^[^\s].*\.$/)
+    assert.notEqual(at(values, path), undefined)
+    assert.match(documented.find((one) => one.path === path)!.meaning, /^[^\s].*\.$/)
   })
-}
+})
 
 test('whatever a template reads is a value, or a group of values', () => {
   const groups = new Set(paths.flatMap((path) => path.split('.').map((_, n, all) => all.slice(0, n + 1).join('.'))))

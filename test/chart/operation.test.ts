@@ -21,6 +21,9 @@ const get = (all: readonly Manifest[], kind: string, name: string) =>
 const hookOf = ({ metadata }: Manifest) => metadata.annotations?.['helm.sh/hook']
 const weightOf = ({ metadata }: Manifest) => Number(metadata.annotations?.['helm.sh/hook-weight'] ?? 0)
 
+const portsOf = ({ spec }: Manifest): Json[] =>
+  spec.egress.flatMap(({ ports }: Json) => ports.map(({ port }: Json) => port))
+
 const external: Values = {
   'postgres.enabled': false,
   'database.host': 'db',
@@ -176,6 +179,8 @@ test('the pod of helm test is let in where others are not, and may reach what it
   assert.ok(peers(get(all, 'NetworkPolicy', 'frontend').spec.ingress).includes('test'))
   const own = get(all, 'NetworkPolicy', 'test')
   assert.deepEqual([hookOf(own), peers(own.spec.egress)], ['test', ['broker', 'frontend']])
+  const served = (name: string) => container(get(all, 'Deployment', name)).ports[0].containerPort
+  assert.deepEqual(portsOf(own).slice(-2), [served('broker'), served('frontend')])
   assert.ok(weightOf(own) < weightOf(get(all, 'Pod', 'test')))
 })
 
@@ -319,6 +324,22 @@ const backup = { 'backup.enabled': true, 'backup.existingClaim': 'dumps' }
 
 test('there is no backup unless it is asked for', { skip }, () => {
   for (const values of [{}, external]) assert.equal(find(objects(values), 'Job', 'backup'), undefined)
+})
+
+test('a network policy is for the pods that it is named after, and opens the port of the database that is used', {
+  skip,
+}, () => {
+  const all = objects({ ...external, ...backup, ...tested, 'jobs.mode': 'external', 'database.port': 6432 })
+  const policies = all.filter(({ kind }) => kind === 'NetworkPolicy')
+  assert.deepEqual(
+    policies.map(({ metadata, spec }) => [
+      metadata.name,
+      `kguardian-${spec.podSelector.matchLabels['app.kubernetes.io/component']}`,
+    ]),
+    policies.map(({ metadata: { name } }) => [name, name]),
+  )
+  for (const name of ['broker', 'jobs', 'migration', 'backup'])
+    assert.deepEqual([name, portsOf(get(all, 'NetworkPolicy', name)).includes(6432)], [name, true])
 })
 
 test('a backup comes before an upgrade, before the migration, and into the claim', { skip }, () => {

@@ -7,6 +7,7 @@ import { constraint, variablesOfValue } from '../../scripts/chart-docs.ts'
 import { at, readSchema, readValues, type Schema, schemaAt, schemaPaths } from '../../scripts/chart-values.ts'
 import { chartVariables, FIXED, type Program, variablesOf } from '../../scripts/chart-variables.ts'
 import { configTable as edgeConfigTable, loadConfig as loadEdgeConfig } from '../../wrangler-free-deploy/edge/config.ts'
+import { assertEach } from '../support/assert-each.ts'
 import { specRefusals, specValues } from './spec-values.ts'
 
 const variables = chartVariables()
@@ -99,22 +100,34 @@ function complaint(program: Program, name: string, value: number): string | unde
   return warnings.find((one) => one.startsWith(`${name}:`))
 }
 
-for (const { name, program, path } of direct) {
-  const schema: Schema = schemaAt(path, root)
-  if (schema.type !== 'integer' && schema.type !== 'number') continue
-  const { minimum, maximum } = schema
-  test(`${name} takes what the schema lets through of ${path}`, () => {
-    for (const value of [minimum!, maximum!])
+const numbers = new Map(
+  direct.flatMap(({ name, program, path }) => {
+    const schema: Schema = schemaAt(path, root)
+    if (schema.type !== 'integer' && schema.type !== 'number') return []
+    return [[`${name} of ${path}`, { name, program, minimum: schema.minimum!, maximum: schema.maximum! }] as const]
+  }),
+)
+
+test('a variable takes every number that the schema lets through', () =>
+  assertEach(numbers.keys(), (key) => {
+    const { name, program, minimum, maximum } = numbers.get(key)!
+    for (const value of [minimum, maximum])
       if (name !== 'PGPORT') assert.equal(complaint(program, name, value), undefined)
-  })
+  }))
+
+test('the schema refuses every number that the variable does not take', () => {
   // Of a few numbers the schema takes fewer than the program does.
-  const isWider = name === 'PGPORT' || name.startsWith('COMPUTE_THRESHOLD_') || name === 'COMPUTE_HISTORY_MINUTE_HOURS'
-  if (!isWider)
-    test(`the schema refuses of ${path} what ${name} does not take`, () => {
-      for (const value of [minimum! - 1, maximum! + 1])
+  const isWider = (name: string) =>
+    name === 'PGPORT' || name.startsWith('COMPUTE_THRESHOLD_') || name === 'COMPUTE_HISTORY_MINUTE_HOURS'
+  return assertEach(
+    [...numbers.keys()].filter((key) => !isWider(numbers.get(key)!.name)),
+    (key) => {
+      const { name, program, minimum, maximum } = numbers.get(key)!
+      for (const value of [minimum - 1, maximum + 1])
         assert.match(complaint(program, name, value)!, new RegExp(`^${name}: `))
-    })
-}
+    },
+  )
+})
 
 test('what a value must be is said in words', () => {
   const said = (schema: Schema) => constraint(schema, root)

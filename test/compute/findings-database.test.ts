@@ -1,4 +1,4 @@
-/** Findings of histories that are stored, by the route, beside the second evaluation of them. `FINDINGS_RUNS` scales how many. */
+/** Findings of histories that are stored, by the route, beside the second evaluation of them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -8,7 +8,7 @@ import { storeCompute, timeAt } from '../support/compute.ts'
 import { evaluate, type Scope } from './findings-reference.ts'
 import { SETTINGS, worldBytes, worldOf } from './worlds.ts'
 
-const WORLDS = Math.ceil(Number(process.env.FINDINGS_RUNS ?? 5_000) * 0.06)
+const WORLDS = 300
 /** Worlds whose containers are in the same two namespaces, so that none has more than are judged. */
 const TOGETHER = 60
 const app = await startApp()

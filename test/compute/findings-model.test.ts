@@ -1,4 +1,4 @@
-/** Findings beside a second evaluation of them, over random histories. `FINDINGS_RUNS` scales how many. */
+/** Findings beside a second evaluation of them, over random histories. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -6,7 +6,7 @@ import { judge, type Neighbor, type Thresholds } from '../../lib/compute/finding
 import { evaluate, STEPS, type World } from './findings-reference.ts'
 import { SETTINGS, worldBytes, worldOf } from './worlds.ts'
 
-const RUNS = Number(process.env.FINDINGS_RUNS ?? 5_000)
+const RUNS = 5_000
 const NOW = Date.parse('2026-01-01T12:00:00Z')
 const WINDOW_SECS = 300
 const MAX_ROWS = 6

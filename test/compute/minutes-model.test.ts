@@ -3,10 +3,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { startApp } from '../support/app.ts'
+import { depth } from '../support/depth.ts'
 import { history, MINUTES, minute, minutes, pairs } from './minutes.ts'
 import { culprit, type Fields, type Row, unique } from './posts.ts'
 
-const RUNS = 200
+const RUNS = depth(25, 200)
 const MINUTE_SECS = 60
 const BUCKET_SECS = 300
 /** Each history has so many minutes of its own, one behind the other: the line goes ahead only. */
@@ -167,7 +168,7 @@ class Subject {
     const line = new Date((this.start + until) * 1_000).toISOString().slice(0, -1)
     await sql`select compute_close(${line}::timestamp)`
     for (let isLast = false; !isLast; ) {
-      const [row] = await sql`select is_last from compute_fold_step('-infinity', ${line}::timestamp, 1000)`
+      const [row] = await sql`select is_last from compute_rollup_step('-infinity', ${line}::timestamp, 1000)`
       isLast = row!.is_last
     }
   }

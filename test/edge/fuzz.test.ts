@@ -1,15 +1,16 @@
 /**
  * Generated request lines and header fields, through raw sockets, pipelined: the broker hears no other method, path or token than it may,
- * each request has the answer that it must have, and the proxy lives. `EDGE_FUZZ_SHOTS=1000000` for a million, `EDGE_FUZZ_SEED` for others.
+ * each request has the answer that it must have, and the proxy lives. `EDGE_FUZZ_SEED` for others.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { get, residentMb } from '../support/broker.ts'
+import { depth } from '../support/depth.ts'
 import { until } from '../support/until.ts'
 import { shoot } from './gunner.ts'
 import { type EdgeProcess, spawnEdge, TOKEN } from './support.ts'
 
-const SHOTS = Number(process.env.EDGE_FUZZ_SHOTS ?? 20_000)
+const SHOTS = depth(2_000, 20_000)
 const SEED = Number(process.env.EDGE_FUZZ_SEED ?? 20_261_122)
 const TELL_EVERY = 100_000
 

@@ -17,19 +17,20 @@ import {
   startBroker,
 } from '../support/broker.ts'
 import { createTestDatabase } from '../support/database.ts'
+import { depth } from '../support/depth.ts'
 import { startLossyApp } from '../support/lossy.ts'
 import type { Fate } from '../support/proxy.ts'
 import { until } from '../support/until.ts'
 import { bodyOf, imageOf, know, postResult, storedMarks } from './attestations.ts'
 
-const ROUNDS = 25
+const ROUNDS = depth(8, 25)
 const VERSIONS = 4
 const SENDERS = 6
 const IMAGES = 5
 /** Results that are acknowledged before something dies, and after it came back. */
 const BEFORE = 60
 const AFTER = 60
-const BROKER_KILLS = 3
+const BROKER_KILLS = depth(1, 3)
 /** One more than the repetitions of a statement. */
 const ATTEMPTS = 3
 /** A client that was refused comes back a little later. */

@@ -10,6 +10,7 @@ import { type TestContext, test } from 'node:test'
 import { computeFold } from '../../jobs/compute-fold.ts'
 import { difference, foldedAtOnce, type Minute, minutesRead, plain, post, stored } from '../jobs/compute-minutes.ts'
 import { startScene } from '../jobs/scene.ts'
+import { depth } from '../support/depth.ts'
 import { program } from '../support/program.ts'
 import { until } from '../support/until.ts'
 
@@ -19,7 +20,7 @@ const POSTERS = 3
 const PER_POST = 12
 /** Posts of each, before anything dies and after. */
 const POSTS = 25
-const CUTS = 5
+const CUTS = depth(2, 5)
 
 const scene = await startScene(computeFold)
 const { sql } = scene

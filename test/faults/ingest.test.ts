@@ -3,9 +3,10 @@ import http from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import type postgres from 'postgres'
 import { type Broker, connectTo, createDataDir, flow, get, post, type Reply, startBroker } from '../support/broker.ts'
+import { depth } from '../support/depth.ts'
 
 const CLIENTS = 64
-const ROUNDS = 12
+const ROUNDS = depth(4, 12)
 const BATCHES = 120
 const BATCH_FLOWS = 48
 

@@ -13,6 +13,7 @@ import {
   type Reply,
   startBroker,
 } from '../support/broker.ts'
+import { depth } from '../support/depth.ts'
 import { until } from '../support/until.ts'
 
 const WRITERS = 6
@@ -21,7 +22,7 @@ const BATCH_FLOWS = 20
 /** Batches answered 200 before something dies, and after it came back. */
 const BATCHES_BEFORE = 40
 const BATCHES_AFTER = 40
-const BROKER_KILLS = 3
+const BROKER_KILLS = depth(1, 3)
 /** A client that was refused comes back a little later. */
 const CLIENT_PAUSE_MS = 5
 

@@ -1,4 +1,4 @@
-/** An answer of the database that was lost is not a duplicate (interop-core D23). */
+/** A write whose answer of the database was lost is not a duplicate (docs/contract.md#deduplication). */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type postgres from 'postgres'

@@ -7,6 +7,7 @@ import http from 'node:http'
 import { describe, type TestContext, test } from 'node:test'
 import type postgres from 'postgres'
 import { type Broker, connectTo, createDataDir, get, post, startBroker } from '../support/broker.ts'
+import { depth } from '../support/depth.ts'
 import { startLossyApp } from '../support/lossy.ts'
 import type { Fate } from '../support/proxy.ts'
 import { podPost } from '../support/records.ts'
@@ -17,8 +18,8 @@ const CLIENTS = 4
 const NAMESPACES = ['dev', 'prod'] as const
 /** So many posts, and there is another pod of the name. */
 const POSTS_PER_POD = 12
-const ROUNDS = 60
-const BROKER_KILLS = 3
+const ROUNDS = depth(20, 60)
+const BROKER_KILLS = depth(1, 3)
 
 const START = Date.now() - 3_600_000
 const at = (second: number) => new Date(START + second * 1_000).toISOString().slice(0, -1)

@@ -20,7 +20,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { isPostmaster, readPidFile } from '../../lib/db/embedded/pid-file.ts'
+import { isPostmaster, readPidFile } from '../../lib/db/embedded/attach.ts'
 import { get, post } from '../support/broker.ts'
 import { until } from '../support/until.ts'
 

@@ -11,6 +11,7 @@ import { spawnEdge } from '../edge/support.ts'
 import { TOKENS } from '../support/app.ts'
 import { type Broker, flow, type Reply, request, startBroker } from '../support/broker.ts'
 import { createTestDatabase } from '../support/database.ts'
+import { onlyFull } from '../support/depth.ts'
 import { undisturbed } from '../support/undisturbed.ts'
 import { until } from '../support/until.ts'
 
@@ -196,6 +197,8 @@ async function replaceEdge(t: TestContext): Promise<void> {
   )
 }
 
-test('the edge proxy itself is replaced without a failure of those that come anew', { timeout: 900_000 }, (t) =>
-  undisturbed(() => replaceEdge(t)),
+test(
+  'the edge proxy itself is replaced without a failure of those that come anew',
+  { timeout: 900_000, skip: onlyFull },
+  (t) => undisturbed(() => replaceEdge(t)),
 )

@@ -21,6 +21,7 @@ import {
   startBroker,
 } from '../support/broker.ts'
 import { createTestDatabase } from '../support/database.ts'
+import { depth } from '../support/depth.ts'
 import { startLossyApp } from '../support/lossy.ts'
 import type { Fate } from '../support/proxy.ts'
 import { podPost } from '../support/records.ts'
@@ -30,7 +31,7 @@ const PATH = '/seccomp/denials'
 const STORE = 'store_denials'
 /** One more than the repetitions of a statement. */
 const ATTEMPTS = 3
-const NODES = 300
+const NODES = depth(60, 300)
 const ACTIONS = ['SCMP_ACT_ERRNO', 'SCMP_ACT_LOG'] as const
 /** Pods that all nodes have denials of. */
 const SHARED = Array.from({ length: 5 }, (_, n) => `shared-${n}`)
@@ -168,7 +169,7 @@ describe('an answer that was lost', { timeout: 900_000 }, () => {
         assert.equal((await counts()).counted - start, answered)
         assert.deepEqual((await counts()).stored, least)
       }),
-      { numRuns: 40 },
+      { numRuns: depth(8, 40) },
     )
   })
 })

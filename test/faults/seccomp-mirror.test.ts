@@ -17,6 +17,7 @@ import {
   request,
   startBroker,
 } from '../support/broker.ts'
+import { depth } from '../support/depth.ts'
 import { startLossyApp } from '../support/lossy.ts'
 import type { Fate } from '../support/proxy.ts'
 import { until } from '../support/until.ts'
@@ -27,7 +28,7 @@ const CLIENTS = 4
 const FILES = 40
 const BEFORE = 60
 const AFTER = 60
-const BROKER_KILLS = 3
+const BROKER_KILLS = depth(1, 3)
 /** A client that was refused comes back a little later. */
 const CLIENT_PAUSE_MS = 5
 

@@ -16,6 +16,7 @@ import {
   type Reply,
   startBroker,
 } from '../support/broker.ts'
+import { depth } from '../support/depth.ts'
 import { until } from '../support/until.ts'
 import { bodyOf, imageOf, type Kind, keyOf, pageOf, postPayload, storedVersions, type Version } from './supply-chain.ts'
 
@@ -26,7 +27,7 @@ const PER_PAGE = 60
 /** Payloads that are acknowledged before something dies, and after it came back. */
 const BEFORE = 25
 const AFTER = 25
-const BROKER_KILLS = 3
+const BROKER_KILLS = depth(1, 3)
 /** A client that was refused comes back a little later. */
 const CLIENT_PAUSE_MS = 5
 

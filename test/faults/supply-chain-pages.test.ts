@@ -5,10 +5,11 @@ import { after, before, describe, test } from 'node:test'
 import { TOKENS } from '../support/app.ts'
 import { type Broker, type Reply, startBroker } from '../support/broker.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { depth } from '../support/depth.ts'
 import { imageOf, pageOf, postPayload, storedVersions } from './supply-chain.ts'
 
 const CLIENTS = 4
-const ROUNDS = 10
+const ROUNDS = depth(4, 10)
 const PAGES = 9
 const PER_PAGE = 25
 

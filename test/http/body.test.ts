@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib'
 import { z } from 'zod'
 import { createApp } from '../../lib/app/app.ts'
 import { access } from '../../lib/http/access.ts'
-import { Inbox } from '../../lib/http/request/incoming-bodies.ts'
+import { IncomingBodies } from '../../lib/http/request/incoming-bodies.ts'
 import { body, params, query } from '../../lib/http/request/validate.ts'
 import { sendJson } from '../../lib/http/response/respond.ts'
 import { route } from '../../lib/http/route.ts'
@@ -247,7 +247,7 @@ for (const [what, path, text, status, says] of HOSTILE) {
     ])
       assert.deepEqual([answer.status, await answer.text()], [status, says])
     assert.equal(parsed.mock.calls.filter(({ arguments: [sent] }) => sent.length > 1_000).length, 0)
-    assert.equal(app.deps.inbox.bytes, 0)
+    assert.equal(app.deps.incomingBodies.bytes, 0)
     for (const budget of [app.deps.bodies, app.deps.unpacked]) assert.equal(budget.availableKib, budget.totalKib)
   })
 }
@@ -320,20 +320,20 @@ test('packed bodies wait for room before they are unpacked', async () => {
   const { held, send } = holding()
   const room = await unpacked.acquire(unpacked.totalKib)
   const answer = send(gzipSync('{"list":1}'), gzip)
-  await until('it has come', () => app.deps.inbox.bytes > 0)
+  await until('it has come', () => app.deps.incomingBodies.bytes > 0)
   assert.equal(held.length, 0)
   room()
   await until('the handler has it', () => held.length > 0)
   // It is parsed by now, and waits for nothing as bytes.
   assert.equal(unpacked.availableKib, unpacked.totalKib)
-  assert.equal(app.deps.inbox.bytes, 0)
+  assert.equal(app.deps.incomingBodies.bytes, 0)
   held[0]!()
   assert.equal((await answer).status, 200)
 })
 
 test('large bodies that dawdle make room for others, and are told to come again', { timeout: 900_000 }, async () => {
-  const inbox = new Inbox(500_000)
-  const { one, held } = holding({ inbox })
+  const incomingBodies = new IncomingBodies(500_000)
+  const { one, held } = holding({ incomingBodies })
   const { server } = await listen(one.fetch, [{ host: '127.0.0.1', port: 0 }])
   after(() => server.closeAllConnections())
   after(() => server.close())
@@ -353,7 +353,7 @@ test('large bodies that dawdle make room for others, and are told to come again'
     return { sent, answer }
   }
   const text = `{"list":"${'x'.repeat(290_000)}"}`
-  const came = (bytes: number) => until(`${bytes} bytes have come`, () => inbox.bytes === bytes)
+  const came = (bytes: number) => until(`${bytes} bytes have come`, () => incomingBodies.bytes === bytes)
   const slow = open(text.length)
   slow.sent.write(text.slice(0, 250_000))
   await came(250_000)
@@ -363,7 +363,7 @@ test('large bodies that dawdle make room for others, and are told to come again'
   for (const announced of [text.length, null]) {
     const quick = open(announced)
     quick.sent.write(text.slice(0, 220_000))
-    await until('it has come', () => inbox.bytes === 270_000 || inbox.bytes === 50_000 + 220_000)
+    await until('it has come', () => incomingBodies.bytes === 270_000 || incomingBodies.bytes === 50_000 + 220_000)
     quick.sent.end(text.slice(220_000))
     await until('the handler has it', () => held.length > 0)
     held.pop()!()
@@ -374,13 +374,13 @@ test('large bodies that dawdle make room for others, and are told to come again'
   const [refused] = await slow.answer
   assert.deepEqual([refused.statusCode, refused.headers['retry-after']], [503, '1'])
   assert.match((await answered(refused)).text, /^too many bodies at once: more than 500000 bytes; retry in a moment/)
-  assert.equal(inbox.cuts, 1)
+  assert.equal(incomingBodies.cuts, 1)
   small.sent.destroy()
   await came(0)
 })
 
 test('whatever comes of a body, its bytes are no longer counted', () => {
-  assert.equal(app.deps.inbox.bytes, 0)
+  assert.equal(app.deps.incomingBodies.bytes, 0)
   for (const budget of [app.deps.bodies, app.deps.unpacked]) assert.equal(budget.availableKib, budget.totalKib)
 })
 

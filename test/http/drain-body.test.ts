@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import net from 'node:net'
 import test, { type TestContext } from 'node:test'
 import { Hono } from 'hono'
-import type { RestLimits } from '../../lib/http/server/drain-body.ts'
+import type { DrainLimits } from '../../lib/http/server/drain-body.ts'
 import { listen } from '../../lib/http/server/listen.ts'
 import { until } from '../support/until.ts'
 
@@ -13,7 +13,7 @@ const MIB = 1024 * 1024
 const REFUSED = 'HTTP/1.1 413 '
 const NEXT = 'GET /next HTTP/1.1\r\nHost: x\r\n\r\n'
 
-async function client(t: TestContext, rest: Partial<RestLimits> = {}) {
+async function client(t: TestContext, drain: Partial<DrainLimits> = {}) {
   const asked: string[] = []
   const app = new Hono()
     .use((c, next) => {
@@ -22,7 +22,7 @@ async function client(t: TestContext, rest: Partial<RestLimits> = {}) {
     })
     .post('/refused', (c) => c.text('too large', 413))
     .get('/next', (c) => c.text('next'))
-  const { server } = await listen(app.fetch, [{ host: '127.0.0.1', port: 0 }], { rest })
+  const { server } = await listen(app.fetch, [{ host: '127.0.0.1', port: 0 }], { drain })
   const { port } = server.address() as AddressInfo
   const accepted = once(server, 'connection')
   const socket = net.connect({ host: '127.0.0.1', port, allowHalfOpen: true })

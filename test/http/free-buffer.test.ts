@@ -4,38 +4,38 @@ import test from 'node:test'
 import { gzipSync } from 'node:zlib'
 import type { AppDeps } from '../../lib/app/deps.ts'
 import type { HttpError } from '../../lib/http/errors.ts'
-import { readBody } from '../../lib/http/request/body.ts'
-import { letGo } from '../../lib/http/request/free-buffer.ts'
-import { Inbox } from '../../lib/http/request/incoming-bodies.ts'
+import { readJsonBody } from '../../lib/http/request/body.ts'
+import { freeBuffer } from '../../lib/http/request/free-buffer.ts'
+import { IncomingBodies } from '../../lib/http/request/incoming-bodies.ts'
 import type { Context } from '../../lib/http/route.ts'
-import { ReadBudget } from '../../lib/limits/memory-budget.ts'
+import { MemoryBudget } from '../../lib/limits/memory-budget.ts'
 
 const KIB = 1_024
 const MIB = 1_024 * KIB
 
 test('memory is given back at once, without a collection', () => {
   const before = process.memoryUsage().arrayBuffers
-  for (let i = 0; i < 8; i++) letGo(Buffer.allocUnsafeSlow(64 * MIB))
+  for (let i = 0; i < 8; i++) freeBuffer(Buffer.allocUnsafeSlow(64 * MIB))
   assert.ok(process.memoryUsage().arrayBuffers - before < 64 * MIB)
 })
 
 test('what is small is left alone: it may be a part of the common pool', () => {
   const pooled = Buffer.from('a body of a few bytes')
   const small = Buffer.alloc(8 * KIB, 'x')
-  letGo(pooled)
-  letGo(small)
+  freeBuffer(pooled)
+  freeBuffer(small)
   assert.equal(pooled.toString(), 'a body of a few bytes')
   assert.equal(small.length, 8 * KIB)
 })
 
 /** A request whose body comes in the chunks that are pushed. */
-function arriving(headers: Record<string, string>, inbox = new Inbox(16 * MIB)) {
+function arriving(headers: Record<string, string>, incomingBodies = new IncomingBodies(16 * MIB)) {
   const incoming = Object.assign(new PassThrough(), {
     headers: { 'content-type': 'application/json', ...headers },
     complete: false,
   })
-  const unpacked = new ReadBudget({ totalKib: 8 * KIB, waitMs: 1_000 })
-  const c = { env: { incoming }, get: () => ({ inbox, unpacked }) as unknown as AppDeps } as unknown as Context
+  const unpacked = new MemoryBudget({ totalKib: 8 * KIB, waitMs: 1_000 })
+  const c = { env: { incoming }, get: () => ({ incomingBodies, unpacked }) as unknown as AppDeps } as unknown as Context
   const chunks: Buffer[] = []
   const push = async (bytes: Buffer) => {
     const chunk = Buffer.allocUnsafeSlow(bytes.length)
@@ -44,7 +44,7 @@ function arriving(headers: Record<string, string>, inbox = new Inbox(16 * MIB)) 
     incoming.write(chunk)
     await new Promise((resolve) => setImmediate(resolve))
   }
-  return { incoming, push, chunks, read: readBody(c, 2 * MIB), inbox }
+  return { incoming, push, chunks, read: readJsonBody(c, 2 * MIB), incomingBodies }
 }
 const kept = (buffers: Buffer[]) => buffers.filter(({ length }) => length > 0).length
 // All of its parts are larger than what Buffer may cut from its pool: 32 KiB from Node 24 on.
@@ -57,14 +57,14 @@ for (const [how, headers, bodies] of [
   ['that is packed', { 'content-encoding': 'gzip' }, [gzipSync(text, { level: 0 })]],
 ] as const) {
   test(`a body ${how} is whole until it is released, and gone with all of its chunks then`, async () => {
-    const { incoming, push, chunks, read, inbox } = arriving(headers)
+    const { incoming, push, chunks, read, incomingBodies } = arriving(headers)
     for (const part of bodies) await push(part)
     incoming.end()
     const { bytes, release } = await read
     assert.equal(bytes.toString(), text)
     release()
     assert.equal(bytes.length, 0)
-    assert.equal(inbox.bytes, 0)
+    assert.equal(incomingBodies.bytes, 0)
     assert.equal(kept(chunks), 0)
   })
 }
@@ -76,7 +76,7 @@ test('of a body that is refused nothing is kept, and nothing of what comes after
   await refusal
   assert.equal(kept(tooLong.chunks), 0)
 
-  const crowded = arriving({ 'content-length': String(2 * MIB) }, new Inbox(256 * KIB))
+  const crowded = arriving({ 'content-length': String(2 * MIB) }, new IncomingBodies(256 * KIB))
   const cut = assert.rejects(crowded.read, (error: HttpError) => error.status === 503)
   for (let i = 0; i < 10; i++) await crowded.push(Buffer.alloc(64 * KIB, ' '))
   await cut

@@ -1,39 +1,39 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { HttpError } from '../../lib/http/errors.ts'
-import { Inbox } from '../../lib/http/request/incoming-bodies.ts'
+import { IncomingBodies } from '../../lib/http/request/incoming-bodies.ts'
 
 const KIB = 1024
 
-function makeInbox(maxBytes: number) {
-  const inbox = new Inbox(maxBytes)
+function makeIncomingBodies(maxBytes: number) {
+  const incomingBodies = new IncomingBodies(maxBytes)
   const cut: string[] = []
   const errors: HttpError[] = []
   const open = (name: string) =>
-    inbox.open((error) => {
+    incomingBodies.open((error) => {
       cut.push(name)
       errors.push(error)
     })
-  return { inbox, open, cut, errors }
+  return { incomingBodies, open, cut, errors }
 }
 
 test('bytes count until they are gone, once', () => {
-  const { inbox, open } = makeInbox(1000 * KIB)
+  const { incomingBodies, open } = makeIncomingBodies(1000 * KIB)
   const [a, b] = [open('a'), open('b')]
   a.add(100)
   b.add(50)
   a.add(200)
-  assert.equal(inbox.bytes, 350)
+  assert.equal(incomingBodies.bytes, 350)
   a.complete()
   a.end()
   a.end()
-  assert.equal(inbox.bytes, 50)
+  assert.equal(incomingBodies.bytes, 50)
   b.end()
-  assert.equal(inbox.bytes, 0)
+  assert.equal(incomingBodies.bytes, 0)
 })
 
 test('over the limit the large body goes that has been on its way the longest, and no more than must', () => {
-  const { inbox, open, cut, errors } = makeInbox(1000 * KIB)
+  const { incomingBodies, open, cut, errors } = makeIncomingBodies(1000 * KIB)
   const [slow, later, small] = [open('slow'), open('later'), open('small')]
   slow.add(300 * KIB)
   small.add(64 * KIB)
@@ -43,14 +43,17 @@ test('over the limit the large body goes that has been on its way the longest, a
   assert.deepEqual(cut, [])
   quick.add(1)
   assert.deepEqual(cut, ['slow'])
-  assert.equal(inbox.bytes, 700 * KIB + 1)
-  assert.equal(inbox.cuts, 1)
+  assert.equal(incomingBodies.bytes, 700 * KIB + 1)
+  assert.equal(incomingBodies.cuts, 1)
   assert.deepEqual([errors[0]!.status, errors[0]!.headers['retry-after']], [503, '1'])
-  assert.match(errors[0]!.message, /^too many bodies at once: more than 1024000 bytes; retry in a moment$/)
+  assert.match(
+    errors[0]!.message,
+    /^too many bodies at once: more than 1024000 bytes; retry in a moment, or add replicas$/,
+  )
 })
 
 test('what has come whole is not cut: then it is who comes last, unless it is small', () => {
-  const { open, cut } = makeInbox(1000 * KIB)
+  const { open, cut } = makeIncomingBodies(1000 * KIB)
   const [whole, small, large] = [open('whole'), open('small'), open('large')]
   whole.add(1000 * KIB)
   whole.complete()

@@ -8,7 +8,7 @@ import { createApp } from '../../lib/app/app.ts'
 import { loadConfig } from '../../lib/config.ts'
 import { listen } from '../../lib/http/server/listen.ts'
 import { createTokens } from '../../lib/http/tokens.ts'
-import { ReadBudget } from '../../lib/limits/memory-budget.ts'
+import { MemoryBudget } from '../../lib/limits/memory-budget.ts'
 import {
   checkedAt,
   FINGERPRINT,
@@ -955,11 +955,11 @@ test('POST /images/{digest}/attestation 408: a body of which not all has come in
   })
   const closed = once(socket, 'close')
   socket.write(head(newImage(), `content-length: ${text.length}\r\n`) + text.slice(0, 20))
-  await spin(() => app.deps.inbox.bytes > 0)
-  const held = app.deps.inbox.bytes
+  await spin(() => app.deps.incomingBodies.bytes > 0)
+  const held = app.deps.incomingBodies.bytes
   t.mock.timers.tick(29_999)
   socket.write(text.slice(20, 21))
-  await spin(() => app.deps.inbox.bytes > held)
+  await spin(() => app.deps.incomingBodies.bytes > held)
   assert.equal(answer, '')
   t.mock.timers.tick(1)
   await spin(() => answer.includes('seconds'))
@@ -996,7 +996,7 @@ test('POST /images/{digest}/attestation 503: the database cancels, and nothing i
 })
 
 test('POST /images/{digest}/attestation 503: when the memory for bodies is not free in time', async () => {
-  const bodies = new ReadBudget({ totalKib: 64, waitMs: 0, refusal: () => 'too many bodies at once' })
+  const bodies = new MemoryBudget({ totalKib: 64, waitMs: 0, refusal: () => 'too many bodies at once' })
   const full = createApp({ ...app.deps, bodies }, routes)
   const digest = await knownImage(sql)
   const ask = () =>
@@ -1011,7 +1011,7 @@ test('POST /images/{digest}/attestation 503: when the memory for bodies is not f
     [refused.status, refused.headers.get('retry-after'), await refused.text()],
     [503, '1', 'too many bodies at once'],
   )
-  assert.deepEqual([await rowOf(digest), app.deps.inbox.bytes], [undefined, 0])
+  assert.deepEqual([await rowOf(digest), app.deps.incomingBodies.bytes], [undefined, 0])
   release()
   assert.equal((await ask()).status, 201)
   assert.equal(bodies.availableKib, 64)
@@ -1022,7 +1022,7 @@ test('POST /images/{digest}/attestation 201: one that waits while many are judge
   const release = await bodies.acquire(20 * 1024)
   const digest = await knownImage(sql)
   const waiting = post(resultOf(digest))
-  await spin(() => app.deps.inbox.bytes > 0)
+  await spin(() => app.deps.incomingBodies.bytes > 0)
   assert.equal(await rowOf(digest), undefined)
   release()
   await assertAnswer(waiting, 201)
@@ -1069,5 +1069,5 @@ test('POST /images/{digest}/attestation 201: of many at once for one image the n
 })
 
 test('whatever comes of a result, its bytes are no longer counted', () => {
-  assert.equal(app.deps.inbox.bytes, 0)
+  assert.equal(app.deps.incomingBodies.bytes, 0)
 })

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { MAX_PAGE_BYTES, MAX_ROWS_READ, readImage } from '../../lib/runtime/reads/image.ts'
 import { type CoverageRow, type ExecutableRow, newImage, storeCoverage, storeExecutables } from '../runtime/rows.ts'
 import { startApp, TOKENS } from '../support/app.ts'
+import { depth } from '../support/depth.ts'
 import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
 
 /** 2 KiB for each of limit, the look-ahead row and 200 of coverage. */
@@ -262,7 +263,7 @@ test('GET /images/{digest}/runtime 200: all pages together are the list, and wha
         for (const one of seen) assert.ok(fresh.has(one) || old.some((r) => keyOf(r) === one))
       },
     ),
-    { numRuns: 60 },
+    { numRuns: depth(12, 60) },
   )
 })
 

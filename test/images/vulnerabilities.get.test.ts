@@ -234,6 +234,21 @@ test('GET /images/{digest}/vulnerabilities 200: what is known of the vulnerabili
   assert.deepEqual([item.sources, item.reportDigests], [['operator-scanner'], [here]])
 })
 
+test('GET /images/{digest}/vulnerabilities 200: vuln_id, package and kev select findings, an id in any case', async () => {
+  const digest = newDigest()
+  await storeFindings(app, digest, 'operator-scanner', [
+    finding('Temp-aBc', { package_name: 'a', kev: true }),
+    finding('Temp-aBc', { package_name: 'b', kev: true }),
+    finding('Temp-Other', { package_name: 'a', kev: false }),
+  ])
+  const found = async (query: string) => (await items(digest, query)).map((i: Item) => `${i.id} ${i.package.name}`)
+  const both = ['Temp-aBc a', 'Temp-aBc b']
+  for (const id of ['Temp-aBc', 'temp-abc', 'TEMP-ABC']) assert.deepEqual(await found(`vuln_id=${id}`), both)
+  assert.deepEqual(await found('package=a'), ['Temp-Other a', 'Temp-aBc a'])
+  assert.deepEqual(await found('package=b'), ['Temp-aBc b'])
+  assert.deepEqual([await found('kev=true'), await found('kev=false')], [both, ['Temp-Other a']])
+})
+
 test('GET /images/{digest}/vulnerabilities 200: only the same id, package and version is the same finding', async () => {
   const digest = newDigest()
   const rows = [

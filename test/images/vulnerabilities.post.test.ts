@@ -580,19 +580,19 @@ test('POST /images/{digest}/vulnerabilities 408: a body of which not all has com
     })
     const closed = once(socket, 'close')
     socket.write(head(digest, `${length}\r\n`) + (length.includes('chunked') ? '5\r\n{"sch\r\n' : text.slice(0, 20)))
-    await spin(() => app.deps.inbox.bytes > 0)
-    const held = app.deps.inbox.bytes
+    await spin(() => app.deps.incomingBodies.bytes > 0)
+    const held = app.deps.incomingBodies.bytes
     t.mock.timers.tick(29_999)
     // What trickles in buys no time.
     socket.write(length.includes('chunked') ? '1\r\ne\r\n' : text.slice(20, 21))
-    await spin(() => app.deps.inbox.bytes > held)
+    await spin(() => app.deps.incomingBodies.bytes > held)
     assert.equal(answer, '')
     t.mock.timers.tick(1)
     await spin(() => answer.includes('seconds'))
     assert.match(answer, /^HTTP\/1\.1 408 /)
     assert.match(answer, /\r\nconnection: close\r\n/i)
     assert.match(answer, /\r\n\r\nthe body did not arrive within 30 seconds$/)
-    assert.equal(app.deps.inbox.bytes, 0)
+    assert.equal(app.deps.incomingBodies.bytes, 0)
     t.mock.timers.tick(60_000)
     await closed
   }
@@ -637,13 +637,13 @@ function sender(payload: Fields) {
 }
 
 test('POST /images/{digest}/vulnerabilities 503: one is stored, eight of the largest wait, and who comes then is told to come again', async () => {
-  const { payloads, inbox } = app.deps
+  const { payloads, incomingBodies } = app.deps
   const digests = Array.from({ length: MAX_WAITING_PAYLOADS + 1 }, newImage)
   let answers: Promise<Answer>[] = []
   await whileLocked(sql, 'image_report', async () => {
     answers = digests.map((digest) => post(large(findingsOf(digest))))
     await until('all others wait', () => payloads.waiting === MAX_WAITING_PAYLOADS)
-    const held = inbox.bytes
+    const held = incomingBodies.bytes
     assert.ok(held > 0)
     for (const one of [
       post(large(findingsOf(newImage()))),
@@ -653,11 +653,11 @@ test('POST /images/{digest}/vulnerabilities 503: one is stored, eight of the lar
       assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '5'])
       assert.equal(answer.text, '8 payloads are waiting to be stored; retry in 5 seconds')
     }
-    assert.equal(inbox.bytes, held)
+    assert.equal(incomingBodies.bytes, held)
     assert.match((await app.get('/metrics')).text, /^broker_supplychain_queue_length 8$/m)
   })
   for (const answer of await Promise.all(answers)) assert.deepEqual(answer.json, { status: 'stored', items: 1 })
-  assert.deepEqual([payloads.waiting, inbox.bytes], [0, 0])
+  assert.deepEqual([payloads.waiting, incomingBodies.bytes], [0, 0])
 })
 
 test('POST /images/{digest}/vulnerabilities 200: a hundred small ones wait at once', async () => {
@@ -717,7 +717,7 @@ test('POST /images/{digest}/vulnerabilities 500: a thread that fails fails one p
   assert.deepEqual(fates, [])
   const { values } = await metrics.payloads.get()
   assert.equal(values.find(({ labels }) => labels.outcome === 'failed')?.value, 3)
-  assert.equal(app.deps.inbox.bytes, 0)
+  assert.equal(app.deps.incomingBodies.bytes, 0)
 })
 
 test('POST /images/{digest}/vulnerabilities 503: the database is away', async () => {
@@ -784,6 +784,6 @@ test('what became of payloads is counted', async () => {
 })
 
 test('whatever comes of a payload, its bytes are no longer counted', () => {
-  assert.equal(app.deps.inbox.bytes, 0)
+  assert.equal(app.deps.incomingBodies.bytes, 0)
   assert.equal(app.deps.payloads.waiting, 0)
 })

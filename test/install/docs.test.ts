@@ -1,7 +1,7 @@
 /**
- * docs/install.md and then docs/operations.md, worked through: blocks marked `run` are run in order, with what they show compared, on real
- * brokers and a real PostgreSQL (`stand-in.ts` says what takes the place of Docker). Of what cannot be run here, names and values are held
- * to the sources.
+ * Runs docs/install.md and then docs/operations.md: the blocks marked `run`, in order, on real brokers and a real
+ * PostgreSQL (`stand-in.ts` replaces Docker), and compares their output. Commands that cannot run here have their names
+ * and values compared with the sources.
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -44,7 +44,7 @@ const PORTS = [9090, 9190, 8080]
 const FLOWS = 200
 const RUN_LIMIT_MS = 900_000
 
-/** Has a verdict on every flow. */
+/** Returns a verdict for every flow. */
 const evaluator = await startStub(({ body }) => {
   const { srcPodName } = body === '' ? { srcPodName: '' } : JSON.parse(body)
   const verdict = {
@@ -57,17 +57,17 @@ const evaluator = await startStub(({ body }) => {
   return { json: { results: [{ ...verdict, reason: 'no rule: "ü" \u2028' }] } }
 })
 
-describe('what the pages run', { timeout: RUN_LIMIT_MS }, () => {
+describe('blocks that run', { timeout: RUN_LIMIT_MS }, () => {
   const programs = findPrograms()
   const missing = programs === undefined ? 'this machine has no PostgreSQL with its client programs' : undefined
   let shell: Shell
   let standIn: StandIn
   let checkout: string
   const ports = new Map<number, number>()
-  /** The number of the newest flow that is to be in the dump. */
+  /** The number of the newest flow that the dump should contain. */
   let last = FLOWS
   const api = () => `http://127.0.0.1:${ports.get(9090)}`
-  /** As an agent, once there are tokens. */
+  /** Posts as an agent, once tokens are configured. */
   const ingest = async (path: string, body: unknown) => {
     const token = /BROKER_TOKEN_INGEST=(\w+)/.exec(
       readFileSync(join(checkout, 'wrangler-free-deploy/.env'), 'utf8'),
@@ -101,10 +101,10 @@ describe('what the pages run', { timeout: RUN_LIMIT_MS }, () => {
     shell = startShell(checkout, standIn.env)
   })
 
-  /** What the page takes for granted, by the section that it comes before. */
+  /** Data that a section needs, by its heading. */
   const arrange: Record<string, () => Promise<void>> = {
     'Backup and restore': async () => {
-      // The sweep leaves them alone.
+      // Current, so that the stale sweep does not mark these pods dead.
       const time_stamp = new Date().toISOString().slice(0, 19)
       for (let n = 1; n <= 20; n++)
         await ingest('/pod/spec', wholePodPost({ time_stamp, containers: [container(`c-${n}`, newDigest())] }))
@@ -123,7 +123,8 @@ describe('what the pages run', { timeout: RUN_LIMIT_MS }, () => {
         ).json,
         FLOWS,
       )
-      // A machine that is busy sheds some, and is asked again until it has one; then nothing is under way any more.
+      // A busy machine may drop flows for the evaluator: post until a verdict is stored, then wait for the queue to
+      // empty.
       await until('there are verdicts', async () => {
         await ingest('/pod/traffic/batch', [flow(++last)])
         return (await read('/audit/verdicts')).json.length > 0
@@ -142,12 +143,12 @@ describe('what the pages run', { timeout: RUN_LIMIT_MS }, () => {
       assert.deepEqual(counts, [23, 1, last, 21], 'the drill compared something')
       assert.ok(verdicts.length > 0)
       assert.deepEqual([...standIn.running.keys()].sort(), ['broker', 'edge'])
-      // After the dump, and so lost with the old database.
+      // Posted after the dump, so it is lost with the old database.
       assert.equal((await ingest('/pod/traffic/batch', [flow(last + 1)])).json, 1)
     },
   }
   let section = ''
-  /** Why what follows cannot be judged. */
+  /** The reason to skip the remaining blocks. */
   let stuck: string | undefined
 
   for (const block of run) {
@@ -165,20 +166,20 @@ describe('what the pages run', { timeout: RUN_LIMIT_MS }, () => {
     })
   }
 
-  test('tokens are for their owner alone to read', (t) => {
+  test('only the owner can read the file of tokens', (t) => {
     if (missing ?? stuck) return t.skip(missing ?? stuck)
     assert.equal(statSync(join(checkout, 'wrangler-free-deploy/.env')).mode & 0o077, 0)
   })
 
-  test('what came after the dump is gone and can be posted again, and what was in it is there', async (t) => {
+  test('the restored database has the data of the dump and not what was posted later', async (t) => {
     if (missing ?? stuck) return t.skip(missing ?? stuck)
     assert.equal((await read('/pod/traffic')).json.length, last)
     assert.equal((await ingest('/pod/traffic/batch', [flow(1), flow(last + 1)])).json, 1)
   })
 })
 
-describe('what the pages show', () => {
-  test('blocks are run or are of programs that are not here', () => {
+describe('names and values', () => {
+  test('blocks run, or use programs that are not available here', () => {
     assert.ok(run.length >= 12 && shown.length >= 10)
     for (const { language, tags, place } of blocks) {
       assert.ok(['sh', 'text'].includes(language), `${place}: ${language}`)
@@ -193,7 +194,7 @@ describe('what the pages show', () => {
         )
   })
 
-  test('commands of npm and node are those of package.json', () => {
+  test('commands of npm and node exist in package.json', () => {
     const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
       scripts: Record<string, string>
     }
@@ -205,7 +206,7 @@ describe('what the pages show', () => {
     assert.ok(line!.endsWith(` ${program}`), `\`npm start\` is: ${scripts.start}`)
   })
 
-  test('images are the one of compose.yaml', () => {
+  test('the image is that of compose.yaml', () => {
     const { image } = readCompose().services.broker!
     for (const [found] of page.matchAll(/cluster-telemetry-broker:[\d.]+/g)) assert.equal(found, image)
   })
@@ -216,7 +217,7 @@ describe('what the pages show', () => {
     for (const path of programs) assert.ok(existsSync(join(ROOT, `${path}.ts`)), path)
   })
 
-  test('variables are known to the broker or to compose.yaml', () => {
+  test('the broker or compose.yaml knows each variable', () => {
     const known = new Set(
       [...configTable().matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name!).concat([...composeVariables()]),
     )
@@ -259,20 +260,20 @@ describe('what the pages show', () => {
     for (const name of names) assert.match(text, new RegExp(`^# TYPE ${name} `, 'm'))
   })
 
-  test('the refusal of a newer schema reads as it is shown', () => {
+  test('the refusal of a newer schema has the text of the page', () => {
     const [said, ...others] = blocks.filter(({ language }) => language === 'text')
     assert.deepEqual(others, [])
     const [found, known] = said!.text.match(/\d+/g)!.map(Number) as [number, number]
     assert.equal(said!.text, new SchemaTooNew(found, known).message)
   })
 
-  describe('of the chart', () => {
+  describe('the chart', () => {
     const values = load(readFileSync(join(ROOT, CHART, 'values.yaml'), 'utf8')) as Values
     const of = (path: string) =>
       path.split('.').reduce<unknown>((value, key) => (value as Values | undefined)?.[key], values)
     const commands = shown.flatMap(commandsOf)
 
-    test('values that are set are values it has', () => {
+    test('it has the values that commands set', () => {
       const set = commands
         .filter((command) => command.startsWith('helm '))
         .flatMap((command) => [...command.matchAll(/--set (\S+?)=/g)])
@@ -282,14 +283,14 @@ describe('what the pages show', () => {
         assert.match(command, new RegExp(`^helm \\w+ telemetry ${CHART} `))
     })
 
-    test('helm renders what the page installs', (t) => {
+    test('helm renders the installations of the page', (t) => {
       const { HELM } = process.env
       if (!HELM) return t.skip('HELM names no helm: scripts/chart-check.sh builds one')
       for (const command of commands.filter((one) => one.startsWith('helm '))) {
         const rendering = command
           .replace(/^helm (install|upgrade)/, `"$HELM" template --kube-version ${oldestKubernetes}.0`)
           .replace(/ --(wait|create-namespace)\b/g, '')
-          // The image of the release that is there.
+          // The image of the installed release.
           .replace(' --reset-then-reuse-values', ' --values test/chart/image.yaml')
         const { status, stdout, stderr } = spawnSync('/bin/sh', ['-c', rendering], { cwd: ROOT, encoding: 'utf8' })
         assert.deepEqual([status, stderr], [0, ''], command)
@@ -297,24 +298,24 @@ describe('what the pages show', () => {
       }
     })
 
-    test('values that are named are values it has', () => {
+    test('it has the values that the page names', () => {
       const named = [...page.matchAll(/`([a-z]\w*(?:\.\w+)+)(?:=[^`]*)?`/g)].map(([, path]) => path!)
       assert.ok(named.length >= 15)
       for (const path of named) assert.notEqual(of(path), undefined, path)
     })
 
-    test('defaults are those it has', () => {
+    test('it has the defaults of the page', () => {
       const rows = [...page.matchAll(/^\| (`[a-zA-Z]+\..*?) \| `([^`]*)` \|/gm)]
       assert.ok(rows.length >= 7)
       for (const [, names, fallback] of rows) {
         const [first, ...more] = [...names!.matchAll(/`([^`]+)`/g)].map(([, path]) => path!)
         assert.equal(String(of(first!)), fallback, first)
-        // Together in one row they share the default, or are off until they are named.
+        // Values in one row share the default, or are empty.
         for (const path of more) assert.ok(['', fallback].includes(String(of(path))), path)
       }
     })
 
-    test('objects are named as it names them', () => {
+    test('it creates the objects that the page names', () => {
       const objects = [...page.matchAll(/\b(service|deployment|statefulset|cronjob)\/telemetry-([a-z-]+)/g)]
       assert.ok(objects.length >= 5)
       const templates = filesBelow(join(ROOT, CHART, 'templates')).map((path) => readFileSync(path, 'utf8'))
@@ -332,14 +333,14 @@ describe('what the pages show', () => {
       }
     })
 
-    test('it runs on what the page asks for', () => {
+    test('it needs the Kubernetes version of the page', () => {
       const { kubeVersion } = load(readFileSync(join(ROOT, CHART, 'Chart.yaml'), 'utf8')) as { kubeVersion: string }
       assert.equal(oldestKubernetes, /(\d+\.\d+)/.exec(kubeVersion)![1])
     })
   })
 })
 
-test('blocks are found as they are written', () => {
+test('the parser finds blocks, their sections and their output', () => {
   const text = '# A\n```sh run\na \\\n  b\n```\n\n```text\nx\n```\n\nwords\n\n```text\ny\n```\n## B\n```sh\nc\n```\n'
   const found: Block[] = blocksOf(text)
   assert.deepEqual(

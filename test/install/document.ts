@@ -1,18 +1,18 @@
-/** The fenced blocks of a Markdown file, by what its author says of them after the language: `sh run` is run by a test. */
+/** The fenced blocks of a Markdown file, with the words after their language: a test runs `sh run`. */
 
 export interface Block {
-  /** Of the heading above. */
+  /** The last heading before the block. */
   readonly section: string
   readonly line: number
   readonly language: string
   /** The words after the language. */
   readonly tags: readonly string[]
   readonly text: string
-  /** Of a block that is run: what it prints, shown in the block `text` that follows with nothing between. Empty without one. */
+  /** The expected output of a block that runs: the block `text` right after it. Empty without one. */
   readonly output: string
 }
 
-/** All blocks in order but those that show the output of another. */
+/** All blocks in order, except those that show the output of another. */
 export function blocksOf(markdown: string): Block[] {
   const found: (Omit<Block, 'output'> & { output: string; end: number })[] = []
   const lines = markdown.split('\n')

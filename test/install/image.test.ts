@@ -19,6 +19,7 @@ import { fileURLToPath } from 'node:url'
 import { jobs } from '../../jobs/index.ts'
 import { configTable, loadConfig } from '../../lib/config.ts'
 import { flow, get, post } from '../support/broker.ts'
+import { onlyFull } from '../support/depth.ts'
 import { startOwnServer } from '../support/own-server.ts'
 import { becomes, until } from '../support/until.ts'
 import { type Container, prepareRoot, runContainer, whyOpen } from './container.ts'
@@ -181,7 +182,7 @@ const BUILD_LIMIT_MS = 900_000
 /** Threads of sources need it; those of the image do without, as a test shows. */
 const LOADER_OF_SOURCES = 'tsx/esm/api'
 
-describe('the image', { timeout: BUILD_LIMIT_MS }, () => {
+describe('the image', { timeout: BUILD_LIMIT_MS, skip: onlyFull }, () => {
   let image: Image
   /** Why there is none. */
   let missing: string | undefined
@@ -254,8 +255,9 @@ describe('the image', { timeout: BUILD_LIMIT_MS }, () => {
   )
 
   built('every sql file of the sources is in it', () => {
+    const sqlFiles = (folder: string) => readdirSync(folder, { recursive: true }).sort()
     for (const folder of ['sql/migrations', 'sql/functions'])
-      assert.deepEqual(readdirSync(join(app, 'dist', folder)).sort(), readdirSync(join(ROOT, folder)).sort())
+      assert.deepEqual(sqlFiles(join(app, 'dist', folder)), sqlFiles(join(ROOT, folder)))
   })
 
   built('no package in it is native, has an install script, or is bound to a platform', () => {

@@ -1,4 +1,4 @@
-/** docs/operations.md: its tables are those of the sources. What it runs is run by docs.test.ts. */
+/** Compares the tables of docs/operations.md with the sources; docs.test.ts runs its commands. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -6,12 +6,12 @@ import { scopeMatrix } from './scopes.ts'
 
 const page = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8')
 
-test('the matrix of scopes is what the routes declare and the tokens grant', () => {
+test('the matrix of scopes follows from routes and tokens', () => {
   const [, table] = /<!-- scopes:start -->\n([\s\S]*?)\n<!-- scopes:end -->/.exec(page)!
   assert.equal(table, scopeMatrix())
 })
 
-test('rates are those that the benchmark prints its own beside', () => {
+test('target rates are those of the benchmark', () => {
   const bench = readFileSync(new URL('../bench/run.ts', import.meta.url), 'utf8')
   const targets = new Map(
     [...bench.matchAll(/phase\(\s*['`]([A-Z]+ [^,\s'`]+)([^'`]*)['`], '([\d ]+)\/s', (\d+)/g)].map(

@@ -1,4 +1,4 @@
-/** All documents: their links lead somewhere, what they name of the tree is there, and what they show is run or listed here. */
+/** All documents: links and paths exist, and shell blocks are run by a test or listed here. */
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -17,7 +17,7 @@ const pages = [
 ]
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 
-/** By the test that runs their blocks. */
+/** Pages whose blocks are run, and the test that runs them. */
 const RUN_BY: Record<string, string> = {
   'README.md': 'readme.test.ts',
   'docs/tour.md': 'readme.test.ts',
@@ -26,7 +26,7 @@ const RUN_BY: Record<string, string> = {
   'docs/operations.md': 'docs.test.ts',
 }
 
-/** What stands in a block that is not run, and why it is not. */
+/** Commands in blocks that are not run, and the reason. */
 const NOT_RUN: readonly (readonly [command: RegExp, why: string])[] = [
   [/^docker (build|buildx|run) /, 'takes the engine of Docker: image.test.ts builds and runs what the Dockerfile says'],
   [/^docker compose (-f \S+ )?up --build/, 'the stand-in of docs.test.ts runs it in the section of Compose'],
@@ -46,7 +46,7 @@ const NOT_RUN: readonly (readonly [command: RegExp, why: string])[] = [
   [/^node dist\/jobs\/run\.js NAME /, 'test/jobs runs each'],
 ]
 
-/** As a heading is linked to. */
+/** The anchor that GitHub gives a heading. */
 const anchor = (title: string) =>
   title
     .toLowerCase()
@@ -58,7 +58,7 @@ for (const page of pages)
   describe(page, () => {
     const text = read(page)
 
-    test('links lead somewhere', () => {
+    test('links have a target', () => {
       const prose = text.replace(/^```[\s\S]*?^```$/gm, '').replace(/`[^`\n]*`/g, '')
       for (const [, target] of prose.matchAll(/\]\(([^)\s]+)\)/g)) {
         if (/^https?:/.test(target!)) continue
@@ -69,15 +69,15 @@ for (const page of pages)
       }
     })
 
-    test('files and folders that are named are there', () => {
+    test('files and folders that it names exist', () => {
       const named = text.matchAll(
         /(?<![\w/.*-])((?:handlers|lib|jobs|sql|test|scripts|docs|wrangler-free-deploy)\/[\w./-]*)/g,
       )
       for (const [, path] of named) {
         const whole = path!.replace(/\.$/, '')
-        // Written by whoever installs it.
+        // The operator writes this file.
         if (whole === 'wrangler-free-deploy/.env') continue
-        // A program is named without the ending that the build changes.
+        // The ending of a program differs between sources and build.
         assert.ok(
           [whole, `${whole}.ts`, join(dirname(page), whole)].some((one) => existsSync(join(ROOT, one))),
           whole,
@@ -85,7 +85,7 @@ for (const page of pages)
       }
     })
 
-    test('every block of a shell is run, or is one of those that are not', () => {
+    test('every shell block is run or listed', () => {
       for (const block of blocksOf(text)) {
         if (block.language !== 'sh') continue
         if (block.tags.length > 0) assert.ok(RUN_BY[page], `line ${block.line}: no test runs this page`)
@@ -98,18 +98,18 @@ for (const page of pages)
       }
     })
 
-    test('scripts of npm that are named are in package.json', () => {
+    test('scripts of npm that it names are in package.json', () => {
       const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
       for (const [, name] of text.matchAll(/\bnpm run (?:--silent )?([\w:-]+)/g)) assert.ok(name! in scripts, name)
     })
   })
 
-test('the tests that run pages are there and name them', () => {
+test('the tests that run pages exist and name them', () => {
   for (const [page, file] of Object.entries(RUN_BY))
     assert.ok(read(join('test/install', file)).includes(page.replace('docs/', '')), page)
 })
 
-test('every command that is not run is still in a document', () => {
+test('every listed command is still in a document', () => {
   const commands = pages.flatMap((page) =>
     blocksOf(read(page))
       .filter(({ tags }) => tags.length === 0)
@@ -122,7 +122,7 @@ test('every command that is not run is still in a document', () => {
     )
 })
 
-test('tables that the architecture names are those of the schema', () => {
+test('the schema has the tables that the architecture names', () => {
   const tables = new Set(
     [...read('sql/schema.snapshot.sql').matchAll(/^table public\.(\w+)/gm)].map(([, name]) => name!),
   )

@@ -1,4 +1,6 @@
-/** CHANGELOG.md, CONTRIBUTING.md, SECURITY.md and LICENCES.md: commands, files, variables and links that they name are there. */
+/**
+ * CHANGELOG.md, CONTRIBUTING.md, SECURITY.md and LICENCES.md: the commands, files, variables and links in them exist.
+ */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,7 +24,7 @@ for (const path of DOCUMENTS) {
     for (const [, name] of page.matchAll(/npm (start|test|version)\b/g)) assert.ok(name! in scripts, name)
   })
 
-  test(`${path}: every file that it names is there`, () => {
+  test(`${path}: every file that it names exists`, () => {
     const names = [...page.matchAll(/`((?:\.ci|handlers|jobs|lib|scripts|sql|test)\/[\w./-]*)`/g)].map(
       ([, name]) => name!,
     )
@@ -30,7 +32,7 @@ for (const path of DOCUMENTS) {
     for (const name of names) assert.ok(existsSync(join(ROOT, name)), name)
   })
 
-  test(`${path}: its links lead somewhere`, () => {
+  test(`${path}: its links have a target`, () => {
     for (const [, target] of page.matchAll(/\]\((?!https:)([^)]+)\)/g)) {
       const [file, fragment] = target!.split('#') as [string, string?]
       const titles = [...read(file).matchAll(/^#+ (.*)$/gm)].map(([, title]) =>
@@ -52,7 +54,7 @@ test('the table of commands has every script but those that npm runs itself and 
   assert.deepEqual(listed.sort(), expected.sort())
 })
 
-test('SECURITY.md says of every token what it may', () => {
+test('SECURITY.md lists the rights of every token', () => {
   const rows = new Map(
     [...read('SECURITY.md').matchAll(/^\| `(BROKER_\w+)` \| (.*) \|$/gm)].map(([, name, may]) => [name!, may!]),
   )

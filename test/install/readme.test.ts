@@ -1,4 +1,4 @@
-/** README.md and docs/tour.md, worked through; every file in examples/ is posted by one of them. */
+/** Runs README.md and docs/tour.md; each file in examples/ is posted by one of them. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'

@@ -1,11 +1,11 @@
-/** Which token opens which route, as docs/operations.md has it. */
+/** The table of docs/operations.md that shows which token opens which route. */
 import { routes } from '../../handlers/router.ts'
 import { loadConfig } from '../../lib/config.ts'
 import { declaredRoutes } from '../../lib/http/access.ts'
 import { createTokens } from '../../lib/http/tokens.ts'
 import { TOKENS } from '../support/app.ts'
 
-/** Columns of the matrix, each with the header that its caller sends. */
+/** Columns of the matrix, each with its token. */
 const CALLERS = {
   read: TOKENS.BROKER_TOKEN_READ,
   ingest: TOKENS.BROKER_TOKEN_INGEST,
@@ -13,14 +13,14 @@ const CALLERS = {
   shared: TOKENS.BROKER_AUTH_TOKEN,
 }
 
-/** A path of the router as documents write it. */
+/** A path of the router in the notation of documents. */
 export const written = (name: string) => name.replace(/:(\w+)(\{[^}]*\})?/g, '{$1}')
 
-/** Every route with the scope that it declares, by `<METHOD> <path>`. */
+/** The scope of every route, by `<METHOD> <path>`. */
 export const scopeOf = () =>
   new Map([...declaredRoutes(routes.flatMap((one) => one.routes))].map(([name, scope]) => [written(name), scope]))
 
-/** A row for each route, in the order of paths, with a yes for each caller that it lets in. Markdown, without a line end. */
+/** A row for each route, in the order of paths, with yes or no for each token. Markdown, without a line end. */
 export function scopeMatrix(): string {
   const tokens = createTokens(loadConfig(TOKENS))
   const callers = [

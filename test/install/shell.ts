@@ -1,4 +1,4 @@
-/** One shell that is fed block after block, as somebody would who works through a page. It ends with the test file. */
+/** One shell that runs block after block, like a reader of a page. It ends with the test file. */
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { after } from 'node:test'
@@ -10,7 +10,7 @@ after(() => {
 })
 
 export interface Shell {
-  /** What the block prints. Rejects when a command of it fails, with what it said. */
+  /** Returns the output of the block. Rejects with stderr and stdout when a command fails. */
   run(text: string): Promise<string>
 }
 
@@ -39,7 +39,7 @@ export function startShell(cwd: string, env: NodeJS.ProcessEnv): Shell {
       const mark = randomUUID()
       stdout = ''
       stderr = ''
-      // Its own input is the rest of our blocks.
+      // The shell reads the blocks from its input, so commands must not.
       child.stdin.write(`{\n${text}\n} < /dev/null\nprintf %s ${mark}\n`)
       return new Promise((resolve, reject) => {
         onNews = () => {

@@ -1,6 +1,7 @@
 /**
- * Works through a page with a live broker. Its blocks `sh run` are run in order, with what they print compared; a block `sh start` is
- * `npm start` with the variables before it, and starts the broker anew on the same database. Without one it is started as it is by default.
+ * Runs a page against a live broker: the blocks `sh run` in order, comparing their output. A block `sh start` is `npm
+ * start` with variables before it; it restarts the broker with them on the same database. Without one the broker starts
+ * with its defaults.
  */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -17,11 +18,11 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const START_LIMIT_MS = 900_000
 
 export interface WalkOptions {
-  /** What the broker is told besides what the page says. */
+  /** Variables of the broker besides those of the page. */
   env?: NodeJS.ProcessEnv
-  /** What the page takes for granted, by the section that it comes before. */
+  /** Runs before a section, by its heading. */
   arrange?: Readonly<Record<string, (broker: Broker) => Promise<void>>>
-  /** What holds when all of the page was done, by what it is called. */
+  /** Checks after the whole page, by title. */
   finally?: Readonly<Record<string, (broker: Broker) => Promise<void>>>
 }
 
@@ -52,7 +53,7 @@ export function walk(page: string, { env = {}, arrange = {}, finally: checks = {
     })
 
     let section = ''
-    /** Why what follows cannot be judged. */
+    /** The reason to skip the remaining blocks. */
     let stuck: string | undefined
     for (const block of blocksOf(readFileSync(join(ROOT, page), 'utf8'))) {
       const isStart = block.tags.includes('start')

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { attestationRetention } from '../../jobs/attestation-retention.ts'
 import { chains } from '../../jobs/index.ts'
 import { storeAttestation } from '../support/attestations.ts'
+import { depth } from '../support/depth.ts'
 import { container, digestOf, replica } from '../support/images.ts'
 import { until } from '../support/until.ts'
 import { abortedAfter, inside, startScene, waiting } from './scene.ts'
@@ -138,7 +139,7 @@ test('of images that were seen to have left those stay that have come back by a 
   for (const name of ['container', 'image', 'neither']) await store(name, 1)
   await forget('container', 'neither')
   await contain('container')
-  const [answer] = await sql`select forget_attestations(array(select digest from image_attestation)) as rows`
+  const [answer] = await sql`select delete_attestations(array(select digest from image_attestation)) as rows`
   assert.equal(answer!.rows, 1)
   assert.deepEqual(await left(), ['container', 'image'])
 })
@@ -194,9 +195,9 @@ test('an image that comes back after it was looked at keeps its result: posted a
     const row = await storeAttestation(scene, digestOf('back'), { repository: 'back', checked_at: ago(DAY) })
     await forget('back')
     // The lock that the batch passes over would do, too: it waits at the door of the function instead, with its snapshot taken.
-    await sql.unsafe('alter function forget_attestations(text[]) rename to forget_at_once')
+    await sql.unsafe('alter function delete_attestations(text[]) rename to forget_at_once')
     await sql.unsafe(`
-      create function forget_attestations(digests text[]) returns integer language plpgsql
+      create function delete_attestations(digests text[]) returns integer language plpgsql
       as $$ begin perform pg_advisory_xact_lock(78); return forget_at_once(digests); end $$`)
     try {
       let pass: ReturnType<typeof run> | undefined
@@ -215,8 +216,8 @@ test('an image that comes back after it was looked at keeps its result: posted a
       assert.equal((await pass!).rows, 0, how)
       assert.deepEqual(await left(), ['back'], how)
     } finally {
-      await sql.unsafe('drop function forget_attestations(text[])')
-      await sql.unsafe('alter function forget_at_once(text[]) rename to forget_attestations')
+      await sql.unsafe('drop function delete_attestations(text[])')
+      await sql.unsafe('alter function forget_at_once(text[]) rename to delete_attestations')
     }
   }
 })
@@ -300,6 +301,6 @@ test('after a pass exactly those are left that are young enough and of an image 
       assert.deepEqual(await left(), expected)
       assert.equal((await run(withDays(days))).rows, 0)
     }),
-    { numRuns: 80 },
+    { numRuns: depth(16, 80) },
   )
 })

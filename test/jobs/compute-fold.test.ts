@@ -5,6 +5,7 @@ import { computeFold } from '../../jobs/compute-fold.ts'
 import { computeRetention } from '../../jobs/compute-retention.ts'
 import { chains } from '../../jobs/index.ts'
 import { type Database, DatabaseBusy } from '../../lib/db/index.ts'
+import { depth } from '../support/depth.ts'
 import { until } from '../support/until.ts'
 import {
   difference,
@@ -221,7 +222,8 @@ describe('what is folded', () => {
     await post(sql, minutes)
     await sql`select compute_close(${new Date(YESTERDAY * 1000).toISOString()}::text::timestamp)`
     const step = async () => {
-      const [row] = await sql`select minutes::int, buckets, is_last from compute_fold_step('-infinity', 'infinity', 9)`
+      const [row] =
+        await sql`select minutes::int, buckets, is_last from compute_rollup_step('-infinity', 'infinity', 9)`
       return [row!.minutes, row!.buckets, row!.is_last, (await line()) - start]
     }
     assert.deepEqual(await step(), [9, 2, false, 600])
@@ -371,7 +373,7 @@ test('however minutes come and folds go, the rows are those of folding all at on
       assert.equal(difference(await stored(sql), foldedAtOnce([...known.values()], YESTERDAY)), null)
       assert.equal(await minutesRead(sql), known.size)
     }),
-    { numRuns: Number(process.env.COMPUTE_FOLD_RUNS ?? 15) },
+    { numRuns: depth(3, 15) },
   )
 })
 

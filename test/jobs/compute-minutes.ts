@@ -57,7 +57,7 @@ export async function post(
 ): Promise<void> {
   await sql.begin(async (tx) => {
     await tx`create temp table if not exists line (ts timestamp) on commit delete rows`
-    await tx`insert into line select compute_line()`
+    await tx`insert into line select compute_closed_until()`
     if (meanwhile) await tx`lock table compute_minute in row exclusive mode`
     await meanwhile?.()
     await insert(tx as unknown as postgres.Sql, 'compute_minute', minutes)

@@ -242,7 +242,7 @@ describe('days', () => {
       await tx`select from compute_folded_other`
       assert.equal((await run(abortedAfter(2, scene.db))).rows, 2)
     })
-    assert.deepEqual(warnings(), ['somebody is at the table: the next pass makes its days'])
+    assert.deepEqual(warnings(), ['another session holds the table: the next pass creates its partitions'])
     assert.deepEqual([await daysOf('compute_minute'), await daysOf('compute_folded')], [ahead(), []])
     assert.equal((await run()).rows, 4)
   })
@@ -377,7 +377,7 @@ describe('containers', () => {
     await sampled({ 'c-3': 1 })
     const forget = async (after: string) => {
       const [row] =
-        await sql`select forgotten::int, last_id::text as last from compute_forget(${after}::text::bigint, 12, 5)`
+        await sql`select forgotten::int, last_id::text as last from compute_delete_unused(${after}::text::bigint, 12, 5)`
       return [row!.forgotten, row!.last] as [number, string | null]
     }
     const all: number[] = []

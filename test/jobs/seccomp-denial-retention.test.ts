@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { chains } from '../../jobs/index.ts'
 import { seccompDenialRetention } from '../../jobs/seccomp-denial-retention.ts'
 import { denial, take, unique } from '../seccomp/drains.ts'
+import { depth } from '../support/depth.ts'
 import { until } from '../support/until.ts'
 import { abortedAfter, inside, startScene, waiting } from './scene.ts'
 
@@ -457,6 +458,6 @@ test('after a pass all that is young enough is there, and attributed where the p
         assert.equal((await run(changes)).rows, 0)
       },
     ),
-    { numRuns: 60 },
+    { numRuns: depth(12, 60) },
   )
 })

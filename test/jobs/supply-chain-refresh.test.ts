@@ -2,12 +2,11 @@ import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import fc from 'fast-check'
 import { chains } from '../../jobs/index.ts'
-import { countChanged } from '../../jobs/supply-chain/counts.ts'
-import { foldFacts } from '../../jobs/supply-chain/facts.ts'
-import { findChangedImages } from '../../jobs/supply-chain/images.ts'
+import { countChanged, findChangedImages, refreshFacts } from '../../jobs/supply-chain/steps.ts'
 import { supplyChainRefresh } from '../../jobs/supply-chain-refresh.ts'
 import { loadConfig } from '../../lib/config.ts'
 import { expectedSummary, storedSummary } from '../supply-chain/summary-model.ts'
+import { depth } from '../support/depth.ts'
 import { digestOf } from '../support/images.ts'
 import { abortedAfter, startScene } from './scene.ts'
 
@@ -348,7 +347,7 @@ test('the summary is the one of all stored rows, whatever changes in whichever o
         }
       }
     }),
-    { numRuns: 120 },
+    { numRuns: depth(15, 120) },
   )
 })
 
@@ -511,7 +510,7 @@ test('another process is at it: skipped, and the time of the summary stays', asy
   assert.equal((await sql`select 1 from cve_summary_state`).length, 0)
 })
 
-for (const step of [findChangedImages, foldFacts, countChanged]) {
+for (const step of [findChangedImages, refreshFacts, countChanged]) {
   test(`${step.name} does nothing while another process is at it, though that one began a moment ago`, async () => {
     await runs('a', 'web')
     await storeFindings('a', [finding('CVE-1', { kev: true })])
@@ -529,7 +528,7 @@ for (const step of [findChangedImages, foldFacts, countChanged]) {
       return Promise.all(tables.map((table) => sql`select to_json(t) as row from ${sql(table)} t order by t::text`))
     }
     // What the steps before it do: there is something for each of them to do.
-    for (const earlier of [findChangedImages, foldFacts])
+    for (const earlier of [findChangedImages, refreshFacts])
       if (earlier !== step && step !== findChangedImages) await earlier(scene.context())
     const before = await stored()
     await scene.whileLocked('supply-chain-refresh', async () => {
@@ -558,7 +557,7 @@ test('a step that fails keeps none of the others from being done, and the pass f
   await assert.rejects(run(), /cve_news/)
   await sql`alter table gone rename to cve_news`
   assert.equal((await sql`select 1 from cve_summary_state`).length, 0)
-  assert.ok(scene.logged.some((line) => line.step === 'foldFacts'))
+  assert.ok(scene.logged.some((line) => line.step === 'refreshFacts'))
 })
 
 test('other ids go that no finding has told of for two days, and those that are told stay', async () => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { decode } from '../../lib/json/decode.ts'
+import { decode } from '../../lib/json/sliced.ts'
+import { depth } from '../support/depth.ts'
 import { turnsOf } from '../support/turns.ts'
 
 const MIB = 1024 * 1024
@@ -15,7 +16,7 @@ test('a text is what it is at once, whichever of its characters stand where it i
       const text = filling + one + filling.slice(0, -2 * before) + other
       assert.equal(await decode(Buffer.from(text)), text)
     }),
-    { numRuns: 60 },
+    { numRuns: depth(10, 60) },
   )
 })
 

@@ -3,6 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { exactJson, exactly } from '../../lib/json/exact-integers.ts'
 import { checkFreeForm, parseJson } from '../../lib/json/parse.ts'
+import { depth } from '../support/depth.ts'
 
 /** What is written of the value of the key `k`. */
 const written = (text: string) => exactJson(exactly((parseJson(text) as { k: unknown }).k))
@@ -147,6 +148,6 @@ test('property: every integer of any value comes back to the digit, and everythi
       const { k } = parseJson(`{"k":${render(value)}}`) as { k: unknown }
       assert.equal(exactJson(exactly(k)), render(value))
     }),
-    { numRuns: 2000 },
+    { numRuns: depth(200, 2_000) },
   )
 })

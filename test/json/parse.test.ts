@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { HttpError } from '../../lib/http/errors.ts'
-import { checkFreeForm, MAX_JSON_DEPTH, parseJson } from '../../lib/json/parse.ts'
+import { checkFreeForm, parseJson } from '../../lib/json/parse.ts'
+import { MAX_JSON_DEPTH } from '../../lib/limits/limits.ts'
 
 /** The text of the 400 that it throws. */
 function refusal(work: () => unknown): string {

@@ -3,8 +3,9 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { HttpError } from '../../lib/http/errors.ts'
 import { parseJson, type Tolerated } from '../../lib/json/parse.ts'
-import { weigh } from '../../lib/json/prescan.ts'
+import { prescanJson } from '../../lib/json/prescan.ts'
 import { parseList, parseListed } from '../../lib/json/sliced.ts'
+import { depth } from '../support/depth.ts'
 import { turnsOf } from '../support/turns.ts'
 
 /** The value, or the text of the refusal. */
@@ -50,7 +51,7 @@ test('property: what is not JSON is refused as it is in one text, and never take
       commas(text).filter(() => kept.next().value),
     )
   })
-  return fc.assert(hold, { numRuns: 2_000 })
+  return fc.assert(hold, { numRuns: depth(200, 2_000) })
 })
 
 test('pieces that are lists by themselves do not make a list of what is none', async () => {
@@ -81,7 +82,7 @@ test('the place of what no text may hold counts from the start of the list', asy
 test('a weighed list is cut into pieces of 64 KiB and more between its elements, and other JSON is not', async () => {
   const element = `{"a":[1,2,{"b":"],[,"}],"c":"${'x'.repeat(1_000)}"}`
   const text = `[${Array(1_500).fill(element).join(',')}]`
-  const { cuts } = weigh(Buffer.from(text))
+  const { cuts } = prescanJson(Buffer.from(text))
   assert.ok(cuts.length >= 20 && cuts.length <= 24, `${cuts.length} cuts`)
   let before = 0
   for (const cut of cuts) {
@@ -90,14 +91,14 @@ test('a weighed list is cut into pieces of 64 KiB and more between its elements,
     before = cut
   }
   await sameAsWhole(text, cuts)
-  assert.deepEqual(weigh(Buffer.from(`{"a":${text}}`)).cuts, [])
-  assert.deepEqual(weigh(Buffer.from(`[${text}]`)).cuts, [])
+  assert.deepEqual(prescanJson(Buffer.from(`{"a":${text}}`)).cuts, [])
+  assert.deepEqual(prescanJson(Buffer.from(`[${text}]`)).cuts, [])
 })
 
 test('other work passes between two pieces of a long list', async () => {
   const names = (i: number) => `[${Array.from({ length: 400 }, (_, k) => `"n${i}-${k}"`).join(',')}]`
   const bytes = Buffer.from(`[${Array.from({ length: 900 }, (_, i) => names(i)).join(',')}]`)
-  const parsed = parseList(bytes, weigh(bytes).cuts) as Promise<string[][]>
+  const parsed = parseList(bytes, prescanJson(bytes).cuts) as Promise<string[][]>
   const turns = await turnsOf(parsed)
   assert.equal((await parsed).length, 900)
   assert.ok(turns >= 2, `${turns} turns`)
@@ -142,7 +143,7 @@ test('property: an object whose list is cut is the object, whatever else is in i
       await listedAsWhole(whole, head, head + Buffer.byteLength(elements), tolerated, () => kept.next().value)
     },
   )
-  return fc.assert(hold, { numRuns: 1_000 })
+  return fc.assert(hold, { numRuns: depth(100, 1_000) })
 })
 
 test('property: what is not JSON is refused as it is at once, wherever a list in it was seen', () => {
@@ -166,7 +167,7 @@ test('property: what is not JSON is refused as it is at once, wherever a list in
       )
     },
   )
-  return fc.assert(hold, { numRuns: 2_000 })
+  return fc.assert(hold, { numRuns: depth(200, 2_000) })
 })
 
 test('the first long list of an object is cut, and nothing else', async () => {
@@ -174,7 +175,7 @@ test('the first long list of an object is cut, and nothing else', async () => {
   const list = Array(300).fill(element).join(',')
   const head = '{"short":[1,2,3],"deep":{"list":[1,2]},"k":['
   const text = `${head}${list}],"again":[${list}],"z":{}}`
-  const { cuts, listed } = weigh(Buffer.from(text))
+  const { cuts, listed } = prescanJson(Buffer.from(text))
   assert.deepEqual(cuts, [])
   assert.ok(listed !== null)
   assert.deepEqual([listed.from, listed.to], [head.length, head.length + list.length])
@@ -190,13 +191,13 @@ test('the first long list of an object is cut, and nothing else', async () => {
     `{"a":[${list}`,
     `{"a":"${list.replaceAll('"', '')}"}`,
   ])
-    assert.equal(weigh(Buffer.from(other)).listed, null, other.slice(0, 40))
+    assert.equal(prescanJson(Buffer.from(other)).listed, null, other.slice(0, 40))
 })
 
 test('other work passes between two pieces of a list in an object', async () => {
   const names = (i: number) => `[${Array.from({ length: 400 }, (_, k) => `"n${i}-${k}"`).join(',')}]`
   const list = `[${Array.from({ length: 900 }, (_, i) => names(i)).join(',')}]`
-  const listed = { from: 6, to: 4 + list.length, cuts: weigh(Buffer.from(list)).cuts.map((at) => at + 5) }
+  const listed = { from: 6, to: 4 + list.length, cuts: prescanJson(Buffer.from(list)).cuts.map((at) => at + 5) }
   const parsed = parseListed(Buffer.from(`{"k":${list}}`), listed, []) as Promise<{ k: string[][] }>
   const turns = await turnsOf(parsed)
   assert.deepEqual(await parsed, { k: JSON.parse(list) })

@@ -100,7 +100,7 @@ const spelledGroup = fc
 test('property: any IPv6 address reads as a URL reads it', () => {
   fc.assert(
     fc.property(fc.ipV6(), (text) => assert.equal(canonicalAddress(text), oracle(text) ?? text)),
-    { numRuns: 2000 },
+    { numRuns: 2_000 },
   )
 })
 
@@ -110,7 +110,7 @@ test('property: every zero pattern and spelling of eight groups reads as a URL r
       const text = spelled.join(':')
       assert.equal(canonicalAddress(text), oracle(text))
     }),
-    { numRuns: 2000 },
+    { numRuns: 2_000 },
   )
 })
 

@@ -6,6 +6,7 @@ import { createBatcher, createLanes, sharedRead } from '../../lib/db/batcher.ts'
 import { DatabaseBusy, DatabaseUnavailable } from '../../lib/db/errors.ts'
 import { startApp } from '../support/app.ts'
 import { stopClock } from '../support/clock.ts'
+import { depth } from '../support/depth.ts'
 import { whileLocked } from '../support/routes.ts'
 import { until } from '../support/until.ts'
 
@@ -207,7 +208,7 @@ describe('createBatcher', () => {
           }
         },
       ),
-      { numRuns: 60 },
+      { numRuns: depth(12, 60) },
     )
   })
 })

@@ -67,9 +67,9 @@ async function failure(promise: Promise<unknown>): Promise<Error & { code?: stri
 
 /** Holds a lock that `waits` waits for, until it is let go. */
 async function holdLock(): Promise<() => Promise<void>> {
-  let letGo = () => {}
+  let freeBuffer = () => {}
   const held = new Promise<void>((resolve) => {
-    letGo = resolve
+    freeBuffer = resolve
   })
   let taken = () => {}
   const isTaken = new Promise<void>((resolve) => {
@@ -82,7 +82,7 @@ async function holdLock(): Promise<() => Promise<void>> {
   })
   await isTaken
   return async () => {
-    letGo()
+    freeBuffer()
     await done
   }
 }
@@ -243,11 +243,11 @@ describe('database', () => {
         with a as materialized (select pg_advisory_xact_lock(${first}::int)),
              s as materialized (select pg_advisory_xact_lock_shared(${LOCK}) from a)
         select pg_advisory_xact_lock(${second}::int) from s`
-      const letGo = await holdLock()
+      const freeBuffer = await holdLock()
       const calls = Promise.all([database.read(both(1, 2)), database.read(both(2, 1))])
       // Each has its first by now.
       await areWaiting(2)
-      await letGo()
+      await freeBuffer()
       await calls
       assert.ok(database.read.stats.retried >= 1)
     })
@@ -386,7 +386,7 @@ describe('database', () => {
   describe('the gate', () => {
     test('full: refuses quickly, and leaves the other gates alone', async () => {
       const database = open({ maxQueue: 1 })
-      const letGo = await holdLock()
+      const freeBuffer = await holdLock()
       const busy = [database.read(waits), database.read(waits)]
       const error = await failure(database.read(one))
       assert.ok(error instanceof DatabaseUnavailable)
@@ -394,13 +394,13 @@ describe('database', () => {
       assert.equal(error.retryAfterSeconds, 1)
       for (const gate of GATES) if (gate !== 'read') await database[gate](one)
       assert.equal(database.read.stats.inFlight, 1)
-      await letGo()
+      await freeBuffer()
       await Promise.all(busy)
     })
 
     test('waits at most waitMs', async (t) => {
       const database = open({ waitMs: 100 })
-      const letGo = await holdLock()
+      const freeBuffer = await holdLock()
       const busy = database.read(waits)
       await areWaiting(1)
       const clock = stopClock(t)
@@ -411,13 +411,13 @@ describe('database', () => {
       assert.ok((await error) instanceof DatabaseUnavailable)
       assert.equal((await error).code, 'GATE_TIMEOUT')
       clock.restart()
-      await letGo()
+      await freeBuffer()
       await busy
     })
 
     test('within: the caller leaves in time, and the connection that did not answer is cut', async (t) => {
       const database = open()
-      const letGo = await holdLock()
+      const freeBuffer = await holdLock()
       await database.probe.within(NEVER_MS, one)
       const clock = stopClock(t)
       const error = failure(database.probe.within(100, waits))
@@ -432,12 +432,12 @@ describe('database', () => {
       assert.equal((await database.probe.within(NEVER_MS, one)).length, 1, 'the lock is still held')
       assert.equal(database.probe.stats.isCutOff, false)
       clock.restart()
-      await letGo()
+      await freeBuffer()
     })
 
     test('within: who leaves while still queued costs nobody a connection', async (t) => {
       const database = open()
-      const letGo = await holdLock()
+      const freeBuffer = await holdLock()
       const busy = database.probe(waits)
       await areWaiting(1)
       const clock = stopClock(t)
@@ -455,7 +455,7 @@ describe('database', () => {
         [0, 1, 0],
       )
       clock.restart()
-      await letGo()
+      await freeBuffer()
       assert.equal((await busy).length, 1)
       assert.equal(wasBuilt, false)
     })
@@ -482,7 +482,7 @@ describe('database', () => {
 
     test('once: waits so long for its turn, and then as long as the statement takes', async (t) => {
       const database = open()
-      let letGo = await holdLock()
+      let freeBuffer = await holdLock()
       const busy = database.job(waits)
       await areWaiting(1)
       const clock = stopClock(t)
@@ -500,16 +500,16 @@ describe('database', () => {
       assert.equal(wasBuilt, false)
       assert.equal(database.job.stats.waiting, 0)
       const patient = database.job.once(5_000, one)
-      await letGo()
+      await freeBuffer()
       await busy
       assert.equal((await patient).length, 1)
-      letGo = await holdLock()
+      freeBuffer = await holdLock()
       const long = database.job.once(50, waits)
       await areWaiting(1)
       clock.tick(10_000)
       assert.equal(await isSettled(long), false)
       clock.restart()
-      await letGo()
+      await freeBuffer()
       assert.equal((await long).length, 1)
     })
 
@@ -560,12 +560,12 @@ describe('database', () => {
         const heard: string[] = []
         database.onPoolReplaced((gate) => heard.push(gate))
         await database.read(one)
-        const letGo = await holdLock()
+        const freeBuffer = await holdLock()
         const answer = database.read(waits)
         await areWaiting(1)
         proxy[harm]()
         await until('it is lost', () => database.read.stats.lost === 1)
-        await letGo()
+        await freeBuffer()
         assert.equal((await answer)[0]!.one, 1)
         assert.deepEqual(heard, ['read'])
         assert.equal(database.generation, 1)
@@ -577,12 +577,12 @@ describe('database', () => {
     test('without retries the caller hears DatabaseUnavailable', async () => {
       const proxy = await proxied()
       const database = open({ connection: proxy.connection, retries: 0 })
-      const letGo = await holdLock()
+      const freeBuffer = await holdLock()
       const error = failure(database.read(waits))
       await areWaiting(1)
       proxy.cut()
       assert.ok((await error) instanceof DatabaseUnavailable)
-      await letGo()
+      await freeBuffer()
     })
 
     for (const [ms, retried] of [
@@ -591,7 +591,7 @@ describe('database', () => {
     ] as const) {
       test(`lost ${ms} ms into a call: ${retried === 1 ? 'sent again' : 'not sent again, for the caller has waited long enough'}`, async (t) => {
         const database = open()
-        const letGo = await holdLock()
+        const freeBuffer = await holdLock()
         const clock = stopClock(t)
         const answer = database.read(waits).catch((error: Error) => error)
         await areWaiting(1)
@@ -601,7 +601,7 @@ describe('database', () => {
         await until('it is lost', () => database.read.stats.lost === 1)
         // The pause before the second attempt.
         clock.tick(100)
-        await letGo()
+        await freeBuffer()
         assert.equal((await answer) instanceof DatabaseUnavailable, retried === 0)
         assert.deepEqual([database.read.stats.retried, database.read.stats.lost], [retried, 1])
       })
@@ -688,12 +688,12 @@ describe('database', () => {
   describe('end', () => {
     test('lets statements finish, then refuses', async () => {
       const database = open()
-      const letGo = await holdLock()
+      const freeBuffer = await holdLock()
       const answer = database.read(waits)
       await areWaiting(1)
       const end = database.end(NEVER_MS)
       assert.equal(await isSettled(end), false)
-      await letGo()
+      await freeBuffer()
       await Promise.all([answer, end])
       const error = await failure(database.read(one))
       assert.ok(error instanceof DatabaseUnavailable)
@@ -715,7 +715,7 @@ describe('database', () => {
     test('is bounded under a hanging statement, one that waits and a server gone silent', async (t) => {
       const proxy = await proxied()
       const database = open({ connection: proxy.connection })
-      const letGo = await holdLock()
+      const freeBuffer = await holdLock()
       await database.ingest(one)
       const errors = [failure(database.read(waits)), failure(database.read(one))]
       await areWaiting(1)
@@ -728,7 +728,7 @@ describe('database', () => {
       await end
       for (const error of await Promise.all(errors)) assert.ok(error instanceof DatabaseUnavailable)
       assert.deepEqual([database.stats().open, database.read.stats.inFlight], [0, 0])
-      await letGo()
+      await freeBuffer()
     })
   })
 

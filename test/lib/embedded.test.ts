@@ -15,10 +15,9 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { accepts, readPidFile } from '../../lib/db/embedded/attach.ts'
 import { findBinaries, linkLibraries } from '../../lib/db/embedded/binaries.ts'
-import { accepts } from '../../lib/db/embedded/bring-up.ts'
 import { EmbeddedUnavailable, startEmbedded } from '../../lib/db/embedded/index.ts'
-import { readPidFile } from '../../lib/db/embedded/pid-file.ts'
 import { openPool } from '../../lib/db/open-pool.ts'
 import { emptyInstallation, installation, isGone, query } from '../support/installation.ts'
 import { noLog } from '../support/log.ts'
@@ -44,7 +43,7 @@ test('a fresh folder becomes a durable UTF8 server on a private socket', async (
   )
   assert.equal(server.options.host, join(dataDir, 'postgres-socket'))
   assert.equal(statSync(server.options.host).mode & 0o777, 0o700)
-  assert.deepEqual(readdirSync(dataDir).sort(), ['postgres', 'postgres-brokers', 'postgres-socket'])
+  assert.deepEqual(readdirSync(dataDir).sort(), ['postgres', 'postgres-owner', 'postgres-socket'])
   await server.stop()
   assert.ok(isGone(dataDir, server.pid))
   assert.deepEqual(readdirSync(server.options.host), [])
@@ -60,7 +59,7 @@ test('the data is kept between runs', async (t) => {
   assert.deepEqual([...(await query(second, 'select answer from kept'))], [{ answer: 42 }])
 })
 
-test('root runs it as another user without any capability, and lets that one pass', {
+test('root runs it as another user without any capability, and opens the folder for passing', {
   skip: !isRoot && 'needs root',
 }, async (t) => {
   const site = emptyInstallation(t)
@@ -83,77 +82,100 @@ test('two processes that start at once on an empty folder share one server', asy
   const [one, two] = await Promise.all(others.map((other) => other.up))
   assert.equal(one!.pid, two!.pid)
   assert.deepEqual([one!.attached, two!.attached].sort(), [false, true])
-  assert.deepEqual(readdirSync(dataDir).sort(), ['postgres', 'postgres-brokers', 'postgres-socket'])
+  assert.deepEqual(readdirSync(dataDir).sort(), ['postgres', 'postgres-owner', 'postgres-socket'])
   await Promise.all(others.map((other) => other.leave()))
   assert.ok(isGone(dataDir, one!.pid))
 })
 
-test('who leaves while others are connected leaves the server running; the last one out stops it', async (t) => {
+test('the owner stops the server when it ends; an attached process starts it again and owns it then', async (t) => {
   const site = await installation(t)
   const { dataDir } = site
   const owner = site.other()
   const { pid } = await owner.up
   const server = await site.start()
   assert.deepEqual({ pid: server.pid, attached: server.attached }, { pid, attached: true })
-
-  const pool = openPool(server.options, { max: 1, fetch_types: false })
-  site.atEnd(() => pool.end({ timeout: 1 }))
-  await pool`select 1`
+  await query(server, 'create table kept as select 42 as answer')
   await owner.leave()
-  assert.equal((await pool`select 1 as alive`)[0]!.alive, 1)
-  assert.equal(server.pid, pid)
-
-  await pool.end()
-  await server.stop()
   assert.ok(isGone(dataDir, pid))
+  await until('it is ours now', () => !server.attached && server.pid !== pid)
+  assert.deepEqual([...(await query(server, 'select answer from kept'))], [{ answer: 42 }])
+  await server.stop()
+  assert.ok(isGone(dataDir, server.pid))
 })
 
-test('kill -9 of the server is recovered with the data by the process that started it', async (t) => {
+test('an attached process that ends leaves the server to its owner', async (t) => {
+  const site = await installation(t)
+  const owner = site.other()
+  const { pid } = await owner.up
+  const attached = site.other()
+  assert.deepEqual(await attached.up, { pid, attached: true })
+  await attached.leave()
+  assert.equal(isGone(site.dataDir, pid), false)
+  await owner.leave()
+  assert.ok(isGone(site.dataDir, pid))
+})
+
+test('after kill -9 of its owner the server runs on; the next start attaches to it and stops it', async (t) => {
+  const site = await installation(t)
+  const owner = site.other()
+  const { pid } = await owner.up
+  owner.process.kill('SIGKILL')
+  await once(owner.process, 'exit')
+  const heir = site.other()
+  assert.deepEqual(await heir.up, { pid, attached: true })
+  const third = site.other()
+  assert.deepEqual(await third.up, { pid, attached: true })
+  await third.leave()
+  assert.equal(isGone(site.dataDir, pid), false, 'it has an owner again')
+  await heir.leave()
+  assert.ok(isGone(site.dataDir, pid))
+})
+
+test('after kill -9 during the start the next one attaches, and stops the server', async (t) => {
+  const site = await installation(t)
+  const early = site.other()
+  const pid = await until('the server is starting', () => readPidFile(join(site.dataDir, 'postgres'))?.pid)
+  early.process.kill('SIGKILL')
+  early.up.catch(() => {})
+  const server = await site.start()
+  assert.equal((await query(server, 'select 1')).length, 1)
+  await server.stop()
+  assert.ok(isGone(site.dataDir, pid))
+  assert.ok(isGone(site.dataDir, server.pid))
+})
+
+test('kill -9 of the server: the process that started it starts it again, with the data', async (t) => {
   const site = await installation(t)
   const { dataDir } = site
   const server = await site.start()
   await query(server, 'create table kept as select 42 as answer')
   const killed = server.pid
   process.kill(killed, 'SIGKILL')
-  const rows = await until('the server answers again', () => query(server, 'select answer from kept'))
-  assert.deepEqual([...rows], [{ answer: 42 }])
-  assert.notEqual(readPidFile(join(dataDir, 'postgres'))?.pid, killed)
-  await until('the new one is supervised', () => server.pid !== killed)
+  await until('it runs again', () => server.pid !== killed)
+  assert.deepEqual([...(await query(server, 'select answer from kept'))], [{ answer: 42 }])
+  assert.equal(readPidFile(join(dataDir, 'postgres'))?.pid, server.pid)
   assert.equal(server.attached, false)
 })
 
-test('an attached process takes over when the server dies with its owner', async (t) => {
-  const site = await installation(t)
-  const { dataDir } = site
-  const owner = site.other()
-  const { pid } = await owner.up
-  const server = await site.start()
-  await query(server, 'create table kept as select 42 as answer')
-  process.kill(-owner.process.pid!, 'SIGKILL') // the group: owner and server
-  await until('the killed server is gone', () => isGone(dataDir, pid))
-  const rows = await until('the server answers again', () => query(server, 'select answer from kept'))
-  assert.deepEqual([...rows], [{ answer: 42 }])
-  await until('it is ours now', () => !server.attached && server.pid !== pid)
-})
-
-test('a server told to stop, but held up by a client that stays, is replaced', async (t) => {
+test('a server that was told to stop, but is held up by a client that stays, is replaced', async (t) => {
   const site = await installation(t)
   const server = await site.start()
   const pool = openPool(server.options, { max: 1, fetch_types: false })
   site.atEnd(() => pool.end({ timeout: 1 }))
   await pool`select 1`
-  const told = server.pid
-  process.kill(told, 'SIGTERM')
-  await until('another one is up', () => server.pid !== told)
+  const stopping = server.pid
+  process.kill(stopping, 'SIGTERM')
+  await until('another one is up', () => server.pid !== stopping)
   assert.equal((await query<{ one: number }>(server, 'select 1 as one'))[0]!.one, 1)
 })
 
-test('after kill -9 of everything the next start recovers', async (t) => {
+test('after kill -9 of owner and server the next start recovers', async (t) => {
   const site = await installation(t)
   const { dataDir } = site
   const owner = site.other()
   const { pid } = await owner.up
-  process.kill(-owner.process.pid!, 'SIGKILL')
+  owner.process.kill('SIGKILL')
+  process.kill(pid, 'SIGKILL')
   await until('the killed server is gone', () => isGone(dataDir, pid))
   assert.equal(readPidFile(join(dataDir, 'postgres'))?.pid, pid)
   const server = await site.start()
@@ -168,7 +190,7 @@ test('a stale pid file whose number belongs to another program now is no obstacl
   const first = await site.start()
   const pidFile = readFileSync(join(cluster, 'postmaster.pid'), 'utf8')
   await first.stop()
-  // Of the server's own user: a process of another user does not impress PostgreSQL.
+  // With the user of the server: PostgreSQL ignores processes of other users.
   const { uid, gid } = statSync(cluster)
   const bystander = spawn('sleep', ['600'], isRoot ? { uid, gid } : {})
   site.atEnd(() => bystander.kill())
@@ -216,7 +238,7 @@ test('a pool opens on the options and on both libpq forms of the URL', async (t)
   await tcp.end()
 })
 
-test('a folder that cannot be a cluster ends in the words of the server', async (t) => {
+test('a folder that cannot be a cluster ends in a message of the server', async (t) => {
   const site = await installation(t)
   const { dataDir } = site
   const first = await site.start()
@@ -266,13 +288,13 @@ for (const [severity, code] of [
   })
 }
 
-test('where no socket is, no server is ready; what is no fault of a connection ends the look-out', async (t) => {
+test('without a socket no server is ready; an error other than of the connection is thrown', async (t) => {
   const server = await answering(t, 'ERROR', '42601')
   assert.equal(await accepts({ ...server, host: join(server.host, 'not-there') }), false)
   await assert.rejects(accepts(server), { code: '42601' })
 })
 
-/** Where a server listens that answers with one error. */
+/** The address of a server that answers with one error. */
 async function answering(t: TestContext, severity: string, code: string) {
   const host = mkdtempSync(join(tmpdir(), 'broker-answering-'))
   t.after(() => rmSync(host, { recursive: true, force: true }))

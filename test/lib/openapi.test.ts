@@ -5,11 +5,11 @@ import { z } from 'zod'
 import { routes } from '../../handlers/router.ts'
 import { access, declaredRoutes } from '../../lib/http/access.ts'
 import { charge } from '../../lib/http/charge.ts'
-import { MAX_CORE_BODY_BYTES } from '../../lib/http/request/body.ts'
 import { naiveTime, wireTime } from '../../lib/http/request/fields.ts'
 import { body, params, query } from '../../lib/http/request/validate.ts'
 import { route } from '../../lib/http/route.ts'
-import { declarationOf, docOf, shownAs } from '../../lib/openapi/declare.ts'
+import { MAX_CORE_BODY_BYTES } from '../../lib/limits/limits.ts'
+import { declarationOf, docOf, documentedAs } from '../../lib/openapi/declare.ts'
 import { openApi } from '../../lib/openapi/index.ts'
 import { operationId } from '../../lib/openapi/names.ts'
 import { VERSION } from '../../lib/version.ts'
@@ -848,8 +848,8 @@ test('a schema that only code can tell must be told, and one name is one schema'
   const taking = (schema: z.ZodType) =>
     route({ summary: 'X', answer }).post('/x', access('ingest'), body(schema), (c) => c.text('x'))
   const untold = z.custom<string>((value) => typeof value === 'string')
-  assert.throws(() => made(taking(z.object({ a: untold }))), /a schema of type custom needs shownAs/)
-  assert.doesNotThrow(() => made(taking(z.object({ a: shownAs(untold, { type: 'string' }) }))))
+  assert.throws(() => made(taking(z.object({ a: untold }))), /a schema of type custom needs documentedAs/)
+  assert.doesNotThrow(() => made(taking(z.object({ a: documentedAs(untold, { type: 'string' }) }))))
   const both = z.strictObject({ a: z.string().default('x') }).meta({ id: 'Both' })
   const twice = route({ summary: 'X', answer: both }).post('/x', access('ingest'), body(both), (c) => c.text('x'))
   assert.throws(() => made(twice), /two schemas are called Both/)

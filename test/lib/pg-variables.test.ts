@@ -128,7 +128,7 @@ const refused: [env: NodeJS.ProcessEnv, says: RegExp][] = [
   [{ PGHOST: 'h', PGPORT: '65536' }, /^PGPORT: expected a number/],
   [{ PGHOST: 'a,b,c', PGPORT: '1,2' }, /^PGPORT: expected one port, or as many as hosts$/],
   [{ PGHOST: 'h,/run/pg' }, /^PGHOST: a unix socket must be the only host$/],
-  [{ PGHOST: 'h', PGSSLMODE: 'on' }, /^PGSSLMODE: expected disable, allow/],
+  [{ PGHOST: 'h', PGSSLMODE: 'on' }, /^PGSSLMODE: expected disable, prefer/],
   [
     { PGHOST: 'h', PGSSLMODE: 'verify-full', PGSSLROOTCERT: '/nonexistent' },
     /^PGSSLROOTCERT: \/nonexistent cannot be read \(ENOENT\)$/,

@@ -7,7 +7,7 @@ import { before, describe, test } from 'node:test'
 import { routes } from '../../handlers/router.ts'
 import { createApp } from '../../lib/app/app.ts'
 import { buildDeps } from '../../lib/app/build.ts'
-import { type Place, writePlace } from '../../lib/attestations/place.ts'
+import { type ContainerCursor, writeContainerCursor } from '../../lib/attestations/container-cursor.ts'
 import type { Database, Gate, Sql } from '../../lib/db/index.ts'
 import { declaredRoutes } from '../../lib/http/access.ts'
 import { writeCursor } from '../../lib/supply-chain/cursor.ts'
@@ -184,7 +184,7 @@ const flow = (n: number, protocol: string) => ({
 
 const imageDigest = (n: number) => `sha256:${n.toString(16).padStart(64, '0')}`
 
-const PLACE: Place = ['primary', 'ns-7', 'Deployment', 'web-107', 'app', imageDigest(7)]
+const PLACE: ContainerCursor = ['primary', 'ns-7', 'Deployment', 'web-107', 'app', imageDigest(7)]
 
 interface Example extends Expected {
   path: string
@@ -334,9 +334,13 @@ const examples: Record<string, Example[]> = {
   // One for the containers, one for the results of their images.
   'GET /attestations/running': [
     { path: '/attestations/running', statements: 2, isOrdered: true },
-    { path: `/attestations/running?limit=200&after=${writePlace(PLACE)}`, statements: 2, isOrdered: true },
+    { path: `/attestations/running?limit=200&after=${writeContainerCursor(PLACE)}`, statements: 2, isOrdered: true },
     { path: '/attestations/running?namespace=ns-7', statements: 2, isOrdered: true },
-    { path: `/attestations/running?namespace=ns-7&after=${writePlace(PLACE)}`, statements: 2, isOrdered: true },
+    {
+      path: `/attestations/running?namespace=ns-7&after=${writeContainerCursor(PLACE)}`,
+      statements: 2,
+      isOrdered: true,
+    },
   ],
   'GET /attestations/policy': [
     // What runs in the cluster is found by reading all containers, what runs in a namespace by reading those there.
@@ -632,7 +636,8 @@ describe('plans', () => {
         "select * from traffic where peer_name = 'x' order by time_stamp desc, uuid desc limit 1",
       'an index walked':
         "select uuid from traffic where traffic_type = 'INGRESS' and decision = 'ALLOW' and upper(pod_ip) = 'x'",
-      'cannot be seen through': "select * from pod_holding('10.0.0.1', now()::timestamp + random() * interval '1 s') p",
+      'cannot be seen through':
+        "select * from pod_at_address('10.0.0.1', now()::timestamp + random() * interval '1 s') p",
     }
     await home.sql.begin(async (sql) => {
       for (const [what, text] of Object.entries(bad)) {

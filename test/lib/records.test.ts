@@ -7,6 +7,7 @@ import { wireTime, zonedTime } from '../../lib/http/request/fields.ts'
 import { batchedLookup, fromRow, listReader, plainColumns, plainRows } from '../../lib/records/index.ts'
 import { TrafficRow } from '../../lib/traffic/index.ts'
 import { startApp } from '../support/app.ts'
+import { depth } from '../support/depth.ts'
 
 const app = await startApp()
 
@@ -160,7 +161,7 @@ test('whatever the values, a list is what the database makes of the rows', { tim
       await hold(rows)
       if ((await assertRendered()) > 1) slow++
     }),
-    { numRuns: 250 },
+    { numRuns: depth(31, 250) },
   )
   assert.ok(slow > 0, 'none of them took the long way')
 })
@@ -171,7 +172,7 @@ test('ordinary values, escapes among them, never take the long way', { timeout: 
       await hold(rows)
       assert.equal(await assertRendered(), 1)
     }),
-    { numRuns: 100 },
+    { numRuns: depth(15, 100) },
   )
 })
 

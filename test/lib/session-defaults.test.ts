@@ -13,6 +13,7 @@ import { checkSettings } from '../../lib/db/settings-check.ts'
 import { migrate } from '../../sql/migrate/index.ts'
 import { flow } from '../support/broker.ts'
 import { createTestDatabase } from '../support/database.ts'
+import { depth } from '../support/depth.ts'
 import { container, digestOf } from '../support/images.ts'
 import { logTo, noLog } from '../support/log.ts'
 import { startOwnServer } from '../support/own-server.ts'
@@ -314,6 +315,12 @@ const HARMLESS: [what: string, defaults: Defaults][] = [
   ],
 ]
 
+/** All of them in one database: which of them changes an answer is seen with TEST_DEPTH=full. */
+const atOnce = (sets: typeof SETS): (typeof SETS)[number] => [
+  sets.map(([what]) => what).join(', '),
+  Object.assign({}, ...sets.map(([, defaults]) => defaults)),
+]
+
 describe('a database with other defaults for its sessions', () => {
   const expected = new Map<Kind, unknown[]>()
   before(async () => {
@@ -321,7 +328,7 @@ describe('a database with other defaults for its sessions', () => {
     assert.deepEqual(expected.get('pooled'), expected.get('direct'))
   })
 
-  for (const [what, defaults] of [...SETS, ...HARMLESS]) {
+  for (const [what, defaults] of depth([atOnce(SETS), atOnce(HARMLESS)], [...SETS, ...HARMLESS])) {
     for (const kind of KINDS) {
       test(`${kind}, ${what}: every answer is the same`, { timeout: 900_000 }, () =>
         undisturbed(async () => assert.deepEqual(await answers(kind, defaults), expected.get(kind))),

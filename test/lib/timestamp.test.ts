@@ -121,7 +121,7 @@ test('property: a Date agrees on every zoned time', () => {
         assert.equal(parseRfc3339(`${local}${offsetMinutes < 0 ? '-' : '+'}${hh}:${mm}`), expected)
       },
     ),
-    { numRuns: 5000 },
+    { numRuns: 5_000 },
   )
 })
 

@@ -162,7 +162,7 @@ describe('containers', () => {
     const ts = [inSecs(-180), inSecs(-120)]
     await keep(app, [c], { ts: ts[0], node: 'node-1' })
     await keep(app, [other], { ts: ts[1], node: 'node-2' })
-    const shownAs = async () =>
+    const documentedAs = async () =>
       (await history(app, other)).map(({ pod_uid, namespace, pod_name, container, node }) => [
         pod_uid,
         namespace,
@@ -171,11 +171,11 @@ describe('containers', () => {
         node,
       ])
     const now = ['uid-other', 'else', 'renamed', 'side', 'node-2']
-    assert.deepEqual(await shownAs(), [now, now])
+    assert.deepEqual(await documentedAs(), [now, now])
     assert.deepEqual(await history(app, c), [])
     // What is known already tells nothing new.
     await keep(app, [c], { ts: ts[0], node: 'node-1' })
-    assert.deepEqual(await shownAs(), [now, now])
+    assert.deepEqual(await documentedAs(), [now, now])
   })
 
   test('POST /pod/compute/history/batch 200: one that is as it was is not written', async () => {
@@ -549,7 +549,7 @@ describe('at once', () => {
         const days = await sql<{ partition: string }[]>`select partition::text from compute_days(${table})`
         for (const { partition } of round < 5 ? days : []) {
           await sql.begin(async (tx) => {
-            await tx`select compute_alone()`
+            await tx`select compute_lock_posts()`
             await tx.unsafe(`lock table ${table}, ${table}_other in access exclusive mode; alter table ${table} detach partition ${partition};
               insert into ${table} select * from ${partition}; drop table ${partition}`)
           })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test, { after } from 'node:test'
-import { MAX_BODY_DEPTH } from '../../lib/json/prescan.ts'
+import { MAX_BODY_DEPTH } from '../../lib/limits/limits.ts'
 import { isWaiting } from '../jobs/scene.ts'
 import { type Answer, startApp, TOKENS } from '../support/app.ts'
 import { POD_KEYS, podPost, podsWithWrongAddresses, wholePodPost } from '../support/records.ts'

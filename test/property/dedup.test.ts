@@ -8,9 +8,9 @@ import { buildDeps } from '../../lib/app/build.ts'
 import { loadConfig } from '../../lib/config.ts'
 import { openDatabase } from '../../lib/db/index.ts'
 import { startApp } from '../support/app.ts'
+import { depth } from '../support/depth.ts'
 
-/** `DEDUP_RUNS=<n>` for a longer search. */
-const RUNS = Number(process.env.DEDUP_RUNS ?? 50)
+const RUNS = depth(10, 50)
 
 const first = await startApp()
 

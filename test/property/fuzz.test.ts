@@ -1,6 +1,6 @@
 /**
  * Every route under requests that no client of ours would send, over real sockets to a real process. Which they are follows
- * from a seed: `FUZZ_SEED=<n>` repeats a run, `FUZZ_REQUESTS=<n>` shortens it.
+ * from a seed: `FUZZ_SEED=<n>` repeats a run.
  */
 import assert from 'node:assert/strict'
 import http from 'node:http'
@@ -11,8 +11,8 @@ import fc from 'fast-check'
 import type postgres from 'postgres'
 import { routes } from '../../handlers/router.ts'
 import { declaredRoutes } from '../../lib/http/access.ts'
-import { MAX_CORE_BODY_BYTES } from '../../lib/http/request/body.ts'
 import type { Scope } from '../../lib/http/tokens.ts'
+import { MAX_CORE_BODY_BYTES } from '../../lib/limits/limits.ts'
 import {
   type Broker,
   connectTo,
@@ -23,9 +23,10 @@ import {
   residentMb,
   startBroker,
 } from '../support/broker.ts'
+import { depth } from '../support/depth.ts'
 import { becomes, until } from '../support/until.ts'
 
-const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 100_000)
+const REQUESTS = depth(5_000, 100_000)
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31)
 const CLIENTS = 24
 const CHUNK = 500

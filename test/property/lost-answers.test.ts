@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { depth } from '../support/depth.ts'
 import { startLossyApp } from '../support/lossy.ts'
 import type { Fate } from '../support/proxy.ts'
 import { until } from '../support/until.ts'
 
-/** `DEDUP_RUNS=<n>` for a longer search. */
-const RUNS = Number(process.env.DEDUP_RUNS ?? 50)
+const RUNS = depth(10, 50)
 const MAX_POSTS = 60
 
 const app = await startLossyApp()

@@ -4,9 +4,10 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { startApp, TOKENS } from '../support/app.ts'
 import { document } from '../support/contract.ts'
+import { depth } from '../support/depth.ts'
 import { valuesOf } from '../support/schema-values.ts'
 
-const RUNS = 60
+const RUNS = depth(12, 60)
 
 // biome-ignore lint/suspicious/noExplicitAny: a tree of JSON.
 type Json = any

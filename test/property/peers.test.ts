@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { startApp } from '../support/app.ts'
+import { depth } from '../support/depth.ts'
 
 const app = await startApp()
 
@@ -285,7 +286,7 @@ test('in any history, flows are stamped with who held the address at their time,
       const model = new Model()
       for (const one of ops) await apply(run, model, one)
     }),
-    { numRuns: 200 },
+    { numRuns: depth(25, 200) },
   )
 })
 
@@ -327,6 +328,6 @@ test('after any history, every address at every time', { timeout: 900_000 }, asy
         assert.equal(found[i], holder && `${run}-${holder.name}`)
       }
     }),
-    { numRuns: 80 },
+    { numRuns: depth(16, 80) },
   )
 })

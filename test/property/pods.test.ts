@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { startApp } from '../support/app.ts'
+import { depth } from '../support/depth.ts'
 import { podsWithWrongAddresses } from '../support/records.ts'
 
 const app = await startApp()
@@ -138,6 +139,6 @@ test('property: after any posts a pod is what the rules say: null keeps what is 
       for (const { pod_name, pod_uid } of await app.sql`select pod_name, pod_uid from pod where pod_name <> 'filler'`)
         assert.equal(pod_uid, uidOf(model.get(pod_name)!.pod_obj))
     }),
-    { numRuns: 150 },
+    { numRuns: depth(18, 150) },
   )
 })

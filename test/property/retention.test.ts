@@ -5,6 +5,7 @@ import { deadPodRetention } from '../../jobs/dead-pod-retention.ts'
 import type { JobContext } from '../../jobs/job.ts'
 import { trafficRetention } from '../../jobs/traffic-retention.ts'
 import { abortedAfter, startScene } from '../jobs/scene.ts'
+import { depth } from '../support/depth.ts'
 import { podsWithWrongAddresses } from '../support/records.ts'
 
 const scene = await startScene(trafficRetention)
@@ -168,7 +169,7 @@ test('after a pass the table holds exactly what the rules keep, and the dry run 
         assert.equal((await run(batchRows, cap)).rows, 0)
       },
     ),
-    { numRuns: 150 },
+    { numRuns: depth(18, 150) },
   )
 })
 
@@ -197,7 +198,7 @@ test('passes that end early never delete what the rules keep, and together delet
         assert.deepEqual(await stored(), expected)
       },
     ),
-    { numRuns: 80 },
+    { numRuns: depth(16, 80) },
   )
 })
 
@@ -245,6 +246,6 @@ test('dead pods: exactly those that are dead and too old go, with their addresse
         assert.deepEqual(await podsWithWrongAddresses(sql), [])
       },
     ),
-    { numRuns: 100 },
+    { numRuns: depth(15, 100) },
   )
 })

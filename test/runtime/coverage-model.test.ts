@@ -4,11 +4,12 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { parseHeartbeats } from '../../lib/runtime/coverage/index.ts'
 import { createTestDatabase } from '../support/database.ts'
+import { depth } from '../support/depth.ts'
 import { judge } from './coverage-model.ts'
 import { type Drawn, scene } from './coverage-scenes.ts'
 import { digest, heartbeat } from './heartbeats.ts'
 
-const HISTORIES = Number(process.env.COVERAGE_HISTORIES ?? 10_000)
+const HISTORIES = depth(1_000, 10_000)
 /** So many share their statements. */
 const AT_ONCE = 1_000
 const REASONS = [

@@ -3,9 +3,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { startApp } from '../support/app.ts'
+import { depth } from '../support/depth.ts'
 import { at, executable, stored, take } from './executables.ts'
 
-const RUNS = Number(process.env.EXECUTABLES_RUNS ?? 12)
+const RUNS = depth(3, 12)
 const HISTORIES = 60
 const REWRITTEN_AFTER_SECS = 300
 const ORIGINS = ['unknown', 'image', 'otherFs', 'deleted', 'writableLayer', 'memfd']

@@ -18,6 +18,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { createDataDir, get, post } from '../support/broker.ts'
 import { cloneCheckout } from '../support/clone.ts'
 import { createTestDatabase } from '../support/database.ts'
+import { onlyFull } from '../support/depth.ts'
 import { until } from '../support/until.ts'
 
 const KEPT_BUILDS = 10
@@ -101,7 +102,7 @@ async function postSbom(api: string): Promise<number> {
 }
 
 describe('npm run build', { timeout: 900_000 }, () => {
-  test('leaves a running broker the files that it was started from', async (t) => {
+  test('leaves a running broker the files that it was started from', { skip: onlyFull }, async (t) => {
     await build(t)
     const { api } = await started(t, ['node', 'dist/lib/server.js'])
     const worker = readFileSync(at('lib/supply-chain/worker.ts'))
@@ -125,7 +126,7 @@ describe('npm run build', { timeout: 900_000 }, () => {
     assert.deepEqual([still.ino, still.mtimeMs], [made.ino, made.mtimeMs])
   })
 
-  test('sees what was added, changed and taken away, SQL too', async (t) => {
+  test('sees what was added, changed and taken away, SQL too', { skip: onlyFull }, async (t) => {
     writeFileSync(at('lib/added.ts'), 'export const ADDED = 1\n')
     writeFileSync(at('sql/functions/999_added.sql'), 'select 1;\n')
     await build(t)
@@ -150,7 +151,7 @@ describe('npm run build', { timeout: 900_000 }, () => {
     assert.ok(existsSync(at('dist/sql/migrations/0001_pods.sql')))
   })
 
-  test('makes again what lacks a file', async (t) => {
+  test('makes again what lacks a file', { skip: onlyFull }, async (t) => {
     rmSync(at('dist/lib/version.js'))
     rmSync(at('dist/sql/migrations/0001_pods.sql'))
     await build(t)
@@ -158,7 +159,7 @@ describe('npm run build', { timeout: 900_000 }, () => {
     assert.ok(existsSync(at('dist/sql/migrations/0001_pods.sql')))
   })
 
-  test('twice at once: both succeed, and what they made is whole', async (t) => {
+  test('twice at once: both succeed, and what they made is whole', { skip: onlyFull }, async (t) => {
     appendFileSync(at('lib/version.ts'), '// changed\n')
     await Promise.all([build(t), build(t)])
     const names = readdirSync(at('.build'))
@@ -169,7 +170,7 @@ describe('npm run build', { timeout: 900_000 }, () => {
     assert.deepEqual(readdirSync(at('dist/sql/migrations')), readdirSync(at('sql/migrations')))
   })
 
-  test('takes the place of a folder that an older release built', async (t) => {
+  test('takes the place of a folder that an older release built', { skip: onlyFull }, async (t) => {
     rmSync(at('dist'), { recursive: true })
     // As it was before: a folder and no link.
     const { closed } = run(t, ['mkdir', '-p', 'dist/lib'])
@@ -180,7 +181,7 @@ describe('npm run build', { timeout: 900_000 }, () => {
     assert.ok(!existsSync(at('dist/lib/old.js')))
   })
 
-  test(`keeps the last ${KEPT_BUILDS} builds`, async (t) => {
+  test(`keeps the last ${KEPT_BUILDS} builds`, { skip: onlyFull }, async (t) => {
     for (let i = 0; i < KEPT_BUILDS + 3; i++) {
       const { closed } = run(t, ['mkdir', `.build/${String(i).padStart(16, '0')}`])
       await closed
@@ -222,14 +223,14 @@ describe('npm start', { timeout: 900_000 }, () => {
     assert.match(heard.output, /stopped/)
   })
 
-  test('SIGTERM to npm ends the broker', async (t) => {
+  test('SIGTERM to npm ends the broker', { skip: onlyFull }, async (t) => {
     const { child, heard, closed } = await started(t, ['npm', 'start'])
     child.kill('SIGTERM')
     assert.deepEqual(await closed, [0, null], heard.output)
     assert.match(heard.output, /"stopped"/)
   })
 
-  test('Ctrl-C ends it in an orderly way, and it says so once', async (t) => {
+  test('Ctrl-C ends it in an orderly way, and it says so once', { skip: onlyFull }, async (t) => {
     const { child, heard, closed } = await started(t, ['npm', 'start'])
     process.kill(-child.pid!, 'SIGINT')
     assert.deepEqual(await closed, [0, null], heard.output)

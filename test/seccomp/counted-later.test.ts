@@ -6,6 +6,7 @@ import { seccompDenialRetention } from '../../jobs/seccomp-denial-retention.ts'
 import { buildDeps } from '../../lib/app/build.ts'
 import { watchAttributed } from '../../lib/seccomp/denials/index.ts'
 import { startApp } from '../support/app.ts'
+import { depth } from '../support/depth.ts'
 import { podPost } from '../support/records.ts'
 import { until } from '../support/until.ts'
 import { countedBy, denial, take, unique } from './drains.ts'
@@ -154,6 +155,6 @@ test('whatever comes in which order, in the end all denials of known pods are co
         sent.reduce((sum, count, n) => sum + (isKnown[n] ? count : 0), 0),
       )
     }),
-    { numRuns: 40 },
+    { numRuns: depth(8, 40) },
   )
 })

@@ -3,10 +3,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { startApp } from '../support/app.ts'
+import { depth } from '../support/depth.ts'
 import { podPost } from '../support/records.ts'
 import { countedBy, denial, type Fields, heartbeat, rows, take } from './drains.ts'
 
-const RUNS = 150
+const RUNS = depth(18, 150)
 const MAX_COUNT = 1e12
 const app = await startApp()
 const { sql } = app

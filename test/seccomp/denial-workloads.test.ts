@@ -8,6 +8,7 @@ import { createMetrics } from '../../lib/observability/metrics.ts'
 import { countWorkloads, watchDenialWorkloads } from '../../lib/seccomp/denials/index.ts'
 import { startApp } from '../support/app.ts'
 import { metric, startBroker } from '../support/broker.ts'
+import { depth } from '../support/depth.ts'
 import { until } from '../support/until.ts'
 
 /** Of a look-up in an index of three levels, and the rows of namespaces that are attributed to nobody. */
@@ -73,7 +74,7 @@ test('whatever is stored, it counts what a plain count of all rows does', { time
       )
       assert.equal(await countWorkloads(db), expected.size)
     }),
-    { numRuns: 60 },
+    { numRuns: depth(12, 60) },
   )
 })
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import fc from 'fast-check'
 import { startApp, TOKENS } from '../support/app.ts'
+import { depth } from '../support/depth.ts'
 import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from '../support/routes.ts'
 import { denial, type Row, rows, take } from './drains.ts'
 
@@ -275,6 +276,6 @@ test('GET /seccomp/denials 200: whatever the filters, it is what a plain filter 
         }
       },
     ),
-    { numRuns: 100 },
+    { numRuns: depth(15, 100) },
   )
 })

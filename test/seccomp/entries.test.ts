@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { startApp } from '../support/app.ts'
+import { depth } from '../support/depth.ts'
 import {
   byBytes,
   forgetSeccomp,
@@ -237,6 +238,6 @@ test('GET /seccomp/profiles 200: list and single answer say of any state what th
         assert.deepEqual(profile.architectures, summary.architectures)
       }
     }),
-    { numRuns: 120 },
+    { numRuns: depth(15, 120) },
   )
 })

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startApp } from '../support/app.ts'
+import { container, newDigest } from '../support/images.ts'
 import { podPost } from '../support/records.ts'
 
 const app = await startApp()
@@ -83,6 +84,33 @@ test('what a pod of one namespace calls is not allowed to a pod of the same name
     ['bpf', 'mount', 'ptrace', 'read', 'write'],
     'the record of the name has all of them',
   )
+})
+
+test('a pod of another namespace and workload is no pod that changed its workload, also where agents send no uids', async () => {
+  const name = unique('web')
+  const [dev, prod] = [
+    { namespace: unique('dev'), name: 'a' },
+    { namespace: unique('prod'), name: 'b' },
+  ]
+  for (const of of [dev, prod]) {
+    await run(name, of, 'full', 0)
+    await send(name, 1, ['read'], of.namespace)
+    assert.deepEqual(await captureOf(of), ['full', true, `${name} full`])
+  }
+})
+
+test('a post without a uid is of the pod that was posted lately, and of another one where none was', async () => {
+  const name = unique('web')
+  const of = { namespace: unique('ns') }
+  await run(name, of, 'low', 0, uid('a'))
+  await send(name, 1, ['read'])
+  await run(name, of, 'full', 2)
+  await send(name, 3, ['read'])
+  assert.deepEqual(await captureOf(of), ['full', true, `${name} full`], 'the same pod')
+  await sql`update pod_instance set last_seen = last_seen - interval '1 hour' where pod_name = ${name}`
+  await run(name, of, 'low', 40)
+  await send(name, 41, ['read'])
+  assert.deepEqual(await captureOf(of), ['low', false, `${name} low`, `${name} full`], 'another pod')
 })
 
 test('a post that names another namespace than the row is kept apart until a pod of that namespace is posted', async () => {
@@ -168,6 +196,14 @@ test('a level that arrives late is not taken, and does not hide the same level w
     const of = { namespace: unique('ns') }
     await run(name, of, first, 1)
     await run(name, of, late, 0)
+    await send(name, 1, ['read'])
+    assert.deepEqual(await captureOf(of), [first, first === 'full', `${name} ${first}`])
+    const [row] = await sql`select last_post::text from pod_instance where pod_name = ${name}`
+    assert.equal(
+      row!.last_post.slice(0, 16),
+      at(1).slice(0, 16).replace('T', ' '),
+      'the last post is the newest, not the one that came last',
+    )
     await run(name, of, late, 2)
     await send(name, 3, ['read'])
     assert.deepEqual(await captureOf(of), [late, late === 'full', `${name} ${late}`])
@@ -292,6 +328,42 @@ test('a clock that is ahead gives nothing to a later pod, and one that was ahead
     await sql`select first_post < now() at time zone 'utc' + interval '6 minutes' as is_bounded from pod_instance where pod_name = ${name}`
   assert.equal(row!.is_bounded, true)
   assert.deepEqual(await captureOf(of), ['low', false, `${name} low`])
+})
+
+test('the images of a pod stay those of the last post that named them', async () => {
+  const name = unique('web')
+  const digests = async () =>
+    (await sql`select image_digests::text as digests from pod_instance where pod_name = ${name}`)[0]!.digests
+  const of = { namespace: unique('ns') }
+  const digest = newDigest()
+  await run(name, of, 'low', 0, { ...uid('a'), containers: [container('app', digest)] })
+  await run(name, of, 'full', 1, uid('a'))
+  assert.equal(await digests(), `{${digest}}`)
+  const next = newDigest()
+  await run(name, of, 'full', 7, { ...uid('a'), containers: [container('app', next)] })
+  assert.equal(await digests(), `{${next}}`)
+})
+
+test('a syscall sent right after the image of the pod changed is shown with the new image', async () => {
+  const name = unique('web')
+  const of = { namespace: unique('ns') }
+  const [first, second] = [newDigest(), newDigest()]
+  for (const fields of [uid('a'), {}]) {
+    const pod = `${name}-${Object.keys(fields).length}`
+    await run(pod, of, 'full', 0, { ...fields, containers: [container('app', first)] })
+    await run(pod, of, 'full', 1, { ...fields, containers: [container('app', second)] })
+    // Late: the pod ran this image before.
+    await run(pod, of, 'full', 0.5, { ...fields, containers: [container('app', first)] })
+    await send(pod, 2, [`of_${Object.keys(fields).length}`], of.namespace)
+  }
+  const { detail } = (await app.get(`${pathOf(of)}?detail=true`)).json
+  assert.deepEqual(
+    detail.syscalls.map((one: { name: string; imageDigests: string[] }) => [one.name, one.imageDigests]),
+    [
+      ['of_0', [second]],
+      ['of_1', [second]],
+    ],
+  )
 })
 
 test('pods that are posted again write no instance, and a level is kept by a post that has none', async () => {

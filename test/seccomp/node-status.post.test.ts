@@ -3,6 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { MAX_LISTED_FILES } from '../../lib/seccomp/node-files.ts'
 import { startApp, TOKENS } from '../support/app.ts'
+import { depth } from '../support/depth.ts'
 import {
   acceptedSpellings,
   assertDatabaseBusy,
@@ -168,7 +169,7 @@ test('POST /seccomp/node-status 200: sets of other content are others, however t
       const sorted = (files: typeof one) => files.map(({ path, hash }) => [path, hash]).sort()
       assert.deepEqual((await filesOf('right')).sort(), sorted(other))
     }),
-    { numRuns: 60 },
+    { numRuns: depth(12, 60) },
   )
   await assertTidy()
 })
@@ -309,7 +310,9 @@ test('POST /seccomp/node-status: what a foreign key refuses is done anew, and no
   ] as const) {
     const node = fresh()
     await sql`alter sequence refused_attempts restart`
-    await sql.unsafe(`create trigger refuse before insert on seccomp_node for each row execute function refuse_some(${refused})`)
+    await sql.unsafe(
+      `create trigger refuse before insert on seccomp_node for each row execute function refuse_some(${refused})`,
+    )
     const answer = await send(node, { paths: [node] })
     await sql`drop trigger refuse on seccomp_node`
     assert.equal(answer.status, status)

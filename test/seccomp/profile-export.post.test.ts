@@ -6,6 +6,7 @@ import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { listen } from '../../lib/http/server/listen.ts'
 import { startApp, TOKENS } from '../support/app.ts'
+import { depth } from '../support/depth.ts'
 import { observe } from '../support/observed-workload.ts'
 import { commentsOf, readPolicies } from '../support/policies.ts'
 import { assertDatabaseBusy, assertUnauthorized, refusedBodies, whileRefused } from '../support/routes.ts'
@@ -137,7 +138,7 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: any edits, as
       assert.deepEqual(names, [...model].sort())
       assert.deepEqual((await app.post(path, { add, remove, format: 'json' })).json, resource)
     }),
-    { numRuns: 50 },
+    { numRuns: depth(10, 50) },
   )
 })
 

@@ -108,6 +108,17 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: what was sent 
   assert.equal(await namesOf(path), 'write')
 })
 
+test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: a name that is sent again was first seen after the reset', async () => {
+  const { path, old } = await workload()
+  const { resetAt } = (await reset(path)).json
+  await send(entry(old, ['read']))
+  const { detail } = (await app.get(`${path}?detail=true`)).json
+  assert.deepEqual(
+    detail.syscalls.map(({ name, firstSeen }: { name: string; firstSeen: string }) => [name, firstSeen > resetAt]),
+    [['read', true]],
+  )
+})
+
 test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: also of an agent whose clock is ahead', async () => {
   const { path, old } = await workload()
   const ahead = entry(old, ['read', 'bpf'], Date.now() + 2 * MINUTE)
@@ -169,7 +180,7 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: what another r
   const { path, old, namespace } = await workload()
   let answers!: Promise<unknown>
   await sql.begin(async (other) => {
-    await other`select lock_set(${namespace}, 'Deployment', 'web')`
+    await other`select lock_workload_syscalls(${namespace}, 'Deployment', 'web')`
     const both = [replica.post('/pod/syscalls', [entry(old, ['bpf'])])]
     await until('the post waits', async () => (await waiting(sql)) === 1)
     both.push(reset(path).then(({ status }) => status))

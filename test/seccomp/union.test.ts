@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { deadPodRetention } from '../../jobs/dead-pod-retention.ts'
 import { waiting } from '../jobs/scene.ts'
 import { startApp } from '../support/app.ts'
+import { depth } from '../support/depth.ts'
 import { startReplica } from '../support/routes.ts'
 import { until } from '../support/until.ts'
 
@@ -82,7 +83,7 @@ test('fnv1a_64 is FNV-1a of 64 bits over bytes in UTF-8', async () => {
     fc.asyncProperty(fc.array(text, { minLength: 20, maxLength: 60 }), async (texts) => {
       assert.deepEqual(await hashes(texts), texts.map(fnv1a))
     }),
-    { numRuns: 30 },
+    { numRuns: depth(6, 30) },
   )
   const long = Array.from({ length: MAX_NAMES }, (_, i) => `${i}`.padEnd(64, 'x')).join(',')
   assert.deepEqual(await hashes([long]), [fnv1a(long)])
@@ -108,7 +109,7 @@ test('bounded_union: what is stored stays, the first of the others by bytes find
         assert.deepEqual(row!.all, chosen.sort(byBytes))
       },
     ),
-    { numRuns: 100 },
+    { numRuns: depth(15, 100) },
   )
   assert.deepEqual((await sql`select to_json(bounded_union(null, '{b,a}', 5, 99)) as all`)[0]!.all, ['a', 'b'])
 })
@@ -133,7 +134,7 @@ test('workload_key tells every two workloads apart, can be taken apart, and is n
           all[i]!.every((one) => one !== null && one.trim() !== '') ? all[i] : null,
         )
     }),
-    { numRuns: 60 },
+    { numRuns: depth(12, 60) },
   )
 })
 
@@ -567,7 +568,7 @@ test('whatever is posted in whatever order, unions and captures are those of a m
         times = now
       }
     }),
-    { numRuns: 100 },
+    { numRuns: depth(15, 100) },
   )
 })
 

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { createTestDatabase } from '../support/database.ts'
+import { depth } from '../support/depth.ts'
 import { at, finding, header, ingestSession, look, newDigest, type Source, storeFindings } from './statements.ts'
 
-/** `FACTS_RUNS=<n>` for a longer search. */
-const RUNS = Number(process.env.FACTS_RUNS ?? 80)
+const RUNS = depth(16, 80)
 
 const { url } = await createTestDatabase()
 const sql = await ingestSession(url)
@@ -20,7 +20,7 @@ const faults = async () => [
     with told as (select r.vuln_id, ${COLUMNS} from image_finding r group by r.vuln_id),
     named as (select vuln_id from image_finding union select vuln_id from cve_fact union select vuln_id from cve_news)
     select n.vuln_id, k.*, to_json(t) as told
-    from named n cross join lateral known_facts(n.vuln_id) k left join told t using (vuln_id)
+    from named n cross join lateral current_facts(n.vuln_id) k left join told t using (vuln_id)
     where coalesce(k.kev::int, -1) < coalesce(t.kev::int, -1)
        or coalesce(k.kev_date_added, 'infinity') > coalesce(t.kev_date_added, 'infinity')
        or coalesce(k.epss, -1) < coalesce(t.epss, -1)
@@ -96,7 +96,7 @@ test('each fact that is more is news, and each that goes asks for another look',
   const less = { kev: false, kev_date_added: '2024-02-01T00:00:00', epss: 0.25, epss_percentile: 0.5 }
   const known = async (vuln: string) => ({
     ...(
-      await sql`select kev, to_json(kev_date_added) #>> '{}' as kev_date_added, epss, epss_percentile from known_facts(${vuln})`
+      await sql`select kev, to_json(kev_date_added) #>> '{}' as kev_date_added, epss, epss_percentile from current_facts(${vuln})`
     )[0]!,
   })
   const more = { kev: true, kev_date_added: '2024-01-01T00:00:00', epss: 0.5, epss_percentile: 0.75 }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { createTestDatabase } from '../support/database.ts'
+import { depth } from '../support/depth.ts'
 import type { Header, Kind, Observed, Source } from './statements.ts'
 import {
   at,
@@ -17,8 +18,7 @@ import {
   storeSbom,
 } from './statements.ts'
 
-/** `JOINS_RUNS=<n>` for a longer search. */
-const RUNS = Number(process.env.JOINS_RUNS ?? 60)
+const RUNS = depth(12, 60)
 
 const { url } = await createTestDatabase()
 const sql = await ingestSession(url)
@@ -376,7 +376,7 @@ test('a workload of a scanner is the same one, or what a Deployment or a CronJob
         assert.equal(row!.is_one, owns(seen, { kind, name }))
       },
     ),
-    { numRuns: 400 },
+    { numRuns: depth(50, 400) },
   ))
 
 /** An image that a Deployment of its own namespace runs, and a payload that guesses it. */

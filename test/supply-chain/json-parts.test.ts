@@ -4,7 +4,9 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { HttpError } from '../../lib/http/errors.ts'
-import { MAX_DEPTH, MAX_ELEMENT_MEMBERS, MAX_OTHER_MEMBERS, partsOf } from '../../lib/supply-chain/json-parts.ts'
+import { MAX_ELEMENT_MEMBERS, MAX_OTHER_MEMBERS, MAX_PAYLOAD_DEPTH } from '../../lib/limits/limits.ts'
+import { partsOf } from '../../lib/supply-chain/json-parts.ts'
+import { depth } from '../support/depth.ts'
 import { isReadRight } from '../support/escaped-keys.ts'
 
 const MAX_ELEMENTS = 100
@@ -165,7 +167,7 @@ test('whatever the value: the parts are those of the value', () => {
     fc.property(spelled, (text) => {
       assert.deepEqual(assembled(text), JSON.parse(text))
     }),
-    { numRuns: 2_000 },
+    { numRuns: depth(100, 2_000) },
   )
 })
 
@@ -204,7 +206,7 @@ test('whatever becomes of the text: it is taken where JSON.parse takes it, for t
       if (parsed(mutated) !== undefined) taken++
       assertSame(mutated)
     }),
-    { numRuns: 5_000 },
+    { numRuns: depth(200, 5_000) },
   )
   assert.ok(taken > 100, `${taken} were JSON`)
 })
@@ -263,14 +265,14 @@ test('a list may have so many elements and not one more, which is told before th
 test('nesting is bounded, in the list and beside it', () => {
   const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
   for (const [at, depth] of [
-    ['{"list":[@]}', MAX_DEPTH - 2],
-    ['{"a":@}', MAX_DEPTH - 1],
-    ['@', MAX_DEPTH],
+    ['{"list":[@]}', MAX_PAYLOAD_DEPTH - 2],
+    ['{"a":@}', MAX_PAYLOAD_DEPTH - 1],
+    ['@', MAX_PAYLOAD_DEPTH],
   ] as const) {
     assert.deepEqual(refused(at.replace('@', nested(depth))), [0, 'taken'])
     assert.deepEqual(refused(at.replace('@', nested(depth + 1))), [
       400,
-      `Json deserialize error: nested deeper than ${MAX_DEPTH} levels`,
+      `Json deserialize error: nested deeper than ${MAX_PAYLOAD_DEPTH} levels`,
     ])
   }
 })

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { JOB_LOCKS } from '../../jobs/locks.ts'
 import { waiting } from '../jobs/scene.ts'
 import { createTestDatabase } from '../support/database.ts'
+import { depth } from '../support/depth.ts'
 import { until } from '../support/until.ts'
 import type { Answer, Header, Kind, Source } from './statements.ts'
 import {
@@ -24,8 +25,7 @@ import {
   storeSbom,
 } from './statements.ts'
 
-/** `LOCK_RUNS=<n>` for a longer search. */
-const RUNS = Number(process.env.LOCK_RUNS ?? 40)
+const RUNS = depth(8, 40)
 
 const { adminSql: sql, url } = await createTestDatabase()
 const sessions = await Promise.all([url, url, url, url].map(ingestSession))
@@ -288,7 +288,7 @@ test('nor a job in the middle of its transaction; what that has counted without 
     await job`insert into summary_news values ('CVE-1')`
     await job`delete from sbom_page`
   }, sent)
-  const known = async (vuln: string) => ({ ...(await sql`select kev, epss from known_facts(${vuln})`)[0] })
+  const known = async (vuln: string) => ({ ...(await sql`select kev, epss from current_facts(${vuln})`)[0] })
   assert.deepEqual(await known('CVE-1'), { kev: null, epss: 0.5 })
   assert.deepEqual(await known('CVE-2'), { kev: null, epss: null })
 })

@@ -4,11 +4,11 @@ import { readFileSync } from 'node:fs'
 import { after, beforeEach, test } from 'node:test'
 import fc from 'fast-check'
 import { createTestDatabase } from '../support/database.ts'
+import { depth } from '../support/depth.ts'
 import type { Answer, Source } from './statements.ts'
 import { at, component, componentNames, header, ingestSession, newDigest, newPost, storeSbom } from './statements.ts'
 
-/** `PAGES_RUNS=<n>` for a longer search. */
-const RUNS = Number(process.env.PAGES_RUNS ?? 150)
+const RUNS = depth(18, 150)
 
 const sql = await ingestSession((await createTestDatabase()).url)
 /** The ceilings of this one are a few sets and components, so that random steps meet them. */
@@ -20,8 +20,8 @@ function lowered(text: string, from: string, to: string): string {
   assert.ok(text.includes(from), from)
   return text.replace(from, to)
 }
-await low.unsafe(lowered(functionText('06_stage_page'), 'integer := 64', `integer := ${LOW.sets}`))
-await low.unsafe(lowered(functionText('07_store_sbom'), 'integer := 50000', `integer := ${LOW.components}`))
+await low.unsafe(lowered(functionText('sbom/stage_page'), 'integer := 64', `integer := ${LOW.sets}`))
+await low.unsafe(lowered(functionText('sbom/store_sbom'), 'integer := 50000', `integer := ${LOW.components}`))
 
 // The ceilings count the pages of every test.
 beforeEach(() => sql`truncate sbom_page`)

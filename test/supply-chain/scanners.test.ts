@@ -5,7 +5,15 @@ import { supplyChainRefresh } from '../../jobs/supply-chain-refresh.ts'
 import { SEVERITIES } from '../../lib/supply-chain/severity.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { container, newDigest, newNamespace, replica } from '../support/images.ts'
-import { countedBySyft, ofGrype, ofSyft, ofTrivy, ofTrivyOperator, operatorSummary } from './scanners.ts'
+import {
+  countedByGrype,
+  countedBySyft,
+  ofGrype,
+  ofSyft,
+  ofTrivy,
+  ofTrivyOperator,
+  operatorSummary,
+} from './scanners.ts'
 
 const app = await startApp(TOKENS)
 const supplychain = TOKENS.BROKER_TOKEN_SUPPLYCHAIN
@@ -60,6 +68,17 @@ test('a Grype document has the lines of its table: 20 matches of which one is th
   assert.deepEqual((await findings(digest, 'epss_min=0.015')).length, 3)
 })
 
+// Grype 0.121.2, of alpine.tar, by `-o json=grype-alpine.json -o table`.
+test('a document that Grype wrote has as many findings of each severity as the table that it printed: 4 medium, 2 unknown', async () => {
+  assert.deepEqual(countedByGrype('alpine'), { MEDIUM: 4, UNKNOWN: 2 })
+  const digest = newDigest()
+  assert.deepEqual(await post(digest, 'vulnerabilities', ofGrype(digest, 'grype-alpine')), {
+    status: 'stored',
+    items: 6,
+  })
+  assert.deepEqual(await counted(digest), { CRITICAL: 0, HIGH: 0, LOW: 0, NONE: 0, ...countedByGrype('alpine') })
+})
+
 test('a Trivy document has the totals of its targets: 11 and 5, of which one is there twice, with empty dates and other ids', async () => {
   const digest = newDigest()
   assert.deepEqual(await post(digest, 'vulnerabilities', ofTrivy(digest)), { status: 'stored', items: 16 })
@@ -103,6 +122,7 @@ test('a Syft document has as many components of each type as Syft lists packages
     assert.deepEqual(await post(digest, 'sbom', ofSyft(digest, image)), { status: 'stored', items: packages })
     const { items, report } = await get(`/images/${digest}/sbom?limit=500`)
     assert.deepEqual([items.length, report.itemCount, report.sbomTrust], [packages, packages, 'attached-unbound'])
+    assert.equal(report.sbomFormat, 'syft-json')
     const counts: Record<string, number> = {}
     for (const { type } of items) counts[type] = (counts[type] ?? 0) + 1
     assert.deepEqual(counts, countedBySyft(image))

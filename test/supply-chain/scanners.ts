@@ -25,6 +25,16 @@ export function countedBySyft(image: string): Record<string, number> {
   return counts
 }
 
+/** How many lines of each severity there are in the table that Grype printed of the image. */
+export function countedByGrype(image: string): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const line of textOf(`grype-${image}.txt`).trim().split('\n').slice(1)) {
+    const severity = line.trim().split(/\s+/)[5]!.toUpperCase()
+    counts[severity] = (counts[severity] ?? 0) + 1
+  }
+  return counts
+}
+
 const payload = (digest: string, source: string, scanned_at: string, fields: Fields): Fields => ({
   schema_version: 1,
   image: { digest, ref: 'registry.test/team/app:v1', registry: 'registry.test', repository: 'team/app', tag: 'v1' },
@@ -33,12 +43,12 @@ const payload = (digest: string, source: string, scanned_at: string, fields: Fie
   ...fields,
 })
 
-export function ofGrype(digest: string): Fields {
-  const { matches, descriptor, distro } = read('grype')
-  return payload(digest, 'grype', descriptor.timestamp, {
+export function ofGrype(digest: string, document = 'grype'): Fields {
+  const { matches, descriptor, distro } = read(document)
+  return payload(digest, 'grype', descriptor.timestamp ?? '2026-01-02T03:04:05Z', {
     scanner: { name: descriptor.name, version: descriptor.version },
     os: { family: distro.name, name: distro.version },
-    db_updated_at: descriptor.db.status.built,
+    db_updated_at: descriptor.db?.status.built,
     sbom_sources: ['registry'],
     vulnerabilities: matches.map(({ vulnerability: v, relatedVulnerabilities, artifact }: Json) => ({
       id: v.id,
@@ -58,6 +68,12 @@ export function ofGrype(digest: string): Fields {
   })
 }
 
+/** Whoever scored it: seldom all do. */
+const scoresOf = (cvss: Record<string, Json>): Fields =>
+  Object.fromEntries(
+    Object.entries(cvss).map(([who, { V3Score, V3Vector }]) => [who, { v3_score: V3Score, v3_vector: V3Vector }]),
+  )
+
 export function ofTrivy(digest: string): Fields {
   const { Results, CreatedAt, Metadata } = read('trivy')
   return payload(digest, 'trivy-operator', CreatedAt, {
@@ -70,11 +86,8 @@ export function ofTrivy(digest: string): Fields {
         package: { name: v.PkgName, version: v.InstalledVersion, type: Type, purl: v.PkgIdentifier.PURL },
         fixed_version: v.FixedVersion,
         severity: v.Severity,
-        score: v.CVSS?.nvd.V3Score,
-        cvss: v.CVSS && {
-          nvd: { v3_score: v.CVSS.nvd.V3Score, v3_vector: v.CVSS.nvd.V3Vector },
-          redhat: { v3_score: v.CVSS.redhat.V3Score },
-        },
+        score: (v.CVSS?.nvd ?? v.CVSS?.redhat)?.V3Score,
+        cvss: v.CVSS && scoresOf(v.CVSS),
         title: v.Title,
         primary_url: v.PrimaryURL,
         target: Target,
@@ -136,7 +149,7 @@ export function ofSyft(digest: string, image: string): Fields {
   const { artifacts, descriptor, schema } = read(`syft-${image}`)
   return payload(digest, 'registry', '2026-01-02T03:04:05Z', {
     scanner: { name: descriptor.name, version: descriptor.version },
-    format: 'CycloneDX',
+    format: 'syft-json',
     spec_version: schema.version,
     sbom_trust: '',
     components: artifacts.map((a: Json) => ({

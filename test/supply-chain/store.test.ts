@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { createTestDatabase } from '../support/database.ts'
+import { depth } from '../support/depth.ts'
 import type { Answer, Header, Kind, Source } from './statements.ts'
 import {
   at,
@@ -20,8 +21,7 @@ import {
   storeSbom,
 } from './statements.ts'
 
-/** `STORE_RUNS=<n>` for a longer search. */
-const RUNS = Number(process.env.STORE_RUNS ?? 80)
+const RUNS = depth(16, 80)
 
 const { url } = await createTestDatabase()
 const sql = await ingestSession(url)

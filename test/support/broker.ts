@@ -2,15 +2,16 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import http from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { isPostmaster, readPidFile } from '../../lib/db/embedded/pid-file.ts'
+import { isPostmaster, readPidFile } from '../../lib/db/embedded/attach.ts'
 import { openPool } from '../../lib/db/open-pool.ts'
+import { copyCluster } from './prepared-cluster.ts'
 import { program } from './program.ts'
 import { until } from './until.ts'
 
@@ -38,7 +39,7 @@ export interface Broker {
 }
 
 export interface BrokerOptions {
-  /** Folder of the embedded database; without it and `databaseUrl` a temporary one. */
+  /** Folder of the embedded database, a prepared one when it is empty; without it and `databaseUrl` a temporary one. */
   dataDir?: string
   databaseUrl?: string
   env?: NodeJS.ProcessEnv
@@ -51,10 +52,14 @@ export interface BrokerOptions {
 const running = new Set<Launched>()
 const folders = new Set<string>()
 
-// Whatever way the test file ends, nothing it started outlives it. The database is in the group of the broker that started it.
+// Nothing that the test file started outlives it.
 process.on('exit', () => {
   for (const { child } of running) killGroup(child)
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+  for (const folder of folders) {
+    const pid = postmasterPid(folder)
+    if (pid !== undefined) process.kill(pid, 'SIGKILL')
+    rmSync(folder, { recursive: true, force: true })
+  }
 })
 
 after(async () => {
@@ -114,7 +119,7 @@ class Launched implements Broker {
   api = ''
   admin = ''
 
-  constructor({ dataDir, databaseUrl, env = {}, nodeArgs = [] }: BrokerOptions) {
+  constructor({ databaseUrl, env = {}, nodeArgs = [] }: BrokerOptions, dataDir: string) {
     const { DATABASE_URL: _, ...inherited } = process.env
     this.child = spawn(process.execPath, [...nodeArgs, ...program('lib/server.ts')], {
       cwd: ROOT,
@@ -126,7 +131,7 @@ class Launched implements Broker {
         LISTEN_ADDR: '127.0.0.1:0',
         ADMIN_ADDR: '127.0.0.1:0',
         LOG_LEVEL: 'info',
-        ...(databaseUrl ? { DATABASE_URL: databaseUrl } : { DATA_DIR: dataDir ?? createDataDir() }),
+        ...(databaseUrl ? { DATABASE_URL: databaseUrl } : { DATA_DIR: dataDir }),
         ...env,
       },
     })
@@ -184,7 +189,9 @@ class Launched implements Broker {
 
 /** Starts the server from source on free loopback ports and waits until it is healthy. */
 export async function startBroker(options: BrokerOptions = {}): Promise<Broker> {
-  const broker = new Launched(options)
+  const dataDir = options.dataDir ?? (options.databaseUrl ? '' : createDataDir())
+  if (!options.databaseUrl && !existsSync(join(dataDir, 'postgres'))) await copyCluster(dataDir)
+  const broker = new Launched(options, dataDir)
   const ended = () => new Error(`the broker ended early: ${JSON.stringify(broker.log.at(-1))} ${broker.stderr}`)
   await until('the broker listens', () => broker.url || broker.hasExited)
   if (broker.hasExited) throw ended()

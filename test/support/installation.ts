@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { after, type TestContext } from 'node:test'
+import type { TestContext } from 'node:test'
+import { isPostmaster, readPidFile } from '../../lib/db/embedded/attach.ts'
 import { type EmbeddedServer, startEmbedded } from '../../lib/db/embedded/index.ts'
-import { isPostmaster, readPidFile } from '../../lib/db/embedded/pid-file.ts'
 import { openPool } from '../../lib/db/open-pool.ts'
 import { noLog } from './log.ts'
+import { copyCluster } from './prepared-cluster.ts'
 import { program } from './program.ts'
 import { until } from './until.ts'
 
@@ -65,21 +66,11 @@ export function emptyInstallation(t: TestContext): Installation {
   }
 }
 
-let pristine: Promise<string> | undefined
-after(async () => pristine && rmSync(await pristine, { recursive: true, force: true }))
-
-/** One with a cluster that has not run yet: a copy, since making one takes longest. */
+/** One with a cluster that has not run here yet. */
 export async function installation(t: TestContext): Promise<Installation> {
-  pristine ??= makePristine()
   const site = emptyInstallation(t)
-  spawnSync('cp', ['-Rp', join(await pristine, 'postgres'), site.dataDir])
+  await copyCluster(site.dataDir)
   return site
-}
-
-async function makePristine(): Promise<string> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'broker-embedded-'))
-  await (await startEmbedded({ dataDir, log: noLog })).stop()
-  return dataDir
 }
 
 async function stopLeftOver(dataDir: string): Promise<void> {

@@ -1,23 +1,19 @@
-/** A PostgreSQL of its own on a free loopback port, for tests of how a server is reached. It ends with the test file. */
+/** A PostgreSQL of its own on a free loopback port, for tests of connections. It ends with the test file. */
 import { chmodSync, chownSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type postgres from 'postgres'
-import { serverAccount } from '../../lib/db/embedded/account.ts'
 import { findBinaries } from '../../lib/db/embedded/binaries.ts'
-import { ensureCluster, SUPERUSER } from '../../lib/db/embedded/cluster.ts'
-import { createLauncher } from '../../lib/db/embedded/launcher.ts'
-import { readOutput } from '../../lib/db/embedded/output.ts'
-import { reachablePrograms } from '../../lib/db/embedded/programs.ts'
-import { SHARED_FOLDER } from '../../lib/db/embedded/shared-folder.ts'
+import { createLauncher, runnableBinaries, serverAccount } from '../../lib/db/embedded/root.ts'
+import { readOutput, SUPERUSER } from '../../lib/db/embedded/start.ts'
 import { openPool } from '../../lib/db/open-pool.ts'
 import { freePort } from './free-port.ts'
-import { noLog } from './log.ts'
+import { copyCluster } from './prepared-cluster.ts'
 import { until } from './until.ts'
 
-/** Made with openssl for 100 years: an authority, a server `localhost` (no address), a client `app`, and a stranger's authority. */
+/** Made with openssl for 100 years: an authority, a server `localhost`, a client `app`, and another authority. */
 export const certificate = (name: string) => fileURLToPath(new URL(`../fixtures/tls/${name}`, import.meta.url))
 
 export interface OwnServer {
@@ -49,12 +45,12 @@ export async function startOwnServer({
   const folder = mkdtempSync(join(tmpdir(), 'broker-own-'))
   const cluster = join(folder, 'cluster')
   const launcher = createLauncher(serverAccount(cluster))
-  const binaries = reachablePrograms(findBinaries(), launcher, SHARED_FOLDER)
+  const binaries = runnableBinaries(findBinaries(), launcher)
   const own = (path: string) => {
     if (launcher.account) chownSync(path, launcher.account.uid, launcher.account.gid)
   }
   own(folder)
-  await ensureCluster(cluster, binaries.initdb, launcher, noLog)
+  await copyCluster(folder, 'cluster')
   const files = join(folder, 'files')
   mkdirSync(files, { mode: 0o700 })
   own(files)

@@ -8,7 +8,7 @@ import { routes } from '../../handlers/router.ts'
 import { createApp } from '../../lib/app/app.ts'
 import { buildDeps } from '../../lib/app/build.ts'
 import { openDatabase } from '../../lib/db/index.ts'
-import { MAX_CORE_BODY_BYTES } from '../../lib/http/request/body.ts'
+import { MAX_CORE_BODY_BYTES } from '../../lib/limits/limits.ts'
 import { type Answer, PATIENCE_MS, type startApp } from './app.ts'
 
 type App = Awaited<ReturnType<typeof startApp>>

@@ -1,2 +1,4 @@
-/** Cases that a property of the policies is tried with: `ADMISSION_RUNS=100000` for as many. */
-export const RUNS = Number(process.env.ADMISSION_RUNS ?? 1_000)
+import { depth } from './depth.ts'
+
+/** Cases that a property of the policies is tried with. */
+export const RUNS = depth(100, 1_000)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test, { after } from 'node:test'
-import { MAX_BODY_DEPTH } from '../../lib/json/prescan.ts'
+import { MAX_BODY_DEPTH } from '../../lib/limits/limits.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { SERVICE_KEYS, servicePost } from '../support/records.ts'
 import {

@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { asArray, piecesOf } from '../../lib/http/response/pages.ts'
 import { type Pieces, sliced } from '../../lib/http/response/stream.ts'
-import type { Place } from '../../lib/records/index.ts'
+import type { PageCursor } from '../../lib/records/index.ts'
 import type { Page as PageOf } from '../../lib/records/page.ts'
 import { readFirstPages, readNextPage } from '../../lib/traffic/index.ts'
 import { startApp } from '../support/app.ts'
@@ -13,7 +13,7 @@ import { until } from '../support/until.ts'
 
 const app = await startApp()
 
-type Page = PageOf<Place>
+type Page = PageOf<PageCursor>
 
 const EMPTY: Page = { json: Buffer.alloc(0), count: 0, last: null }
 /** A page that holds its number. */
@@ -27,7 +27,7 @@ function streamOf(
   next = (n: number): Page | Promise<Page> => (n <= count ? page(n) : EMPTY),
   ready = async () => {},
 ) {
-  const asked: Place[] = []
+  const asked: PageCursor[] = []
   const errors: Error[] = []
   const pieces = piecesOf(
     page(1),
@@ -177,7 +177,7 @@ test('page by page, rows that stay come once and in order while others come and 
         const pod = `${runs++}/`
         await store(pod, start)
         const [first] = await readFirstPages(app.db.read, [pod], limit)
-        const next = (after: Place) => readNextPage(app.db.read, pod, after, limit)
+        const next = (after: PageCursor) => readNextPage(app.db.read, pod, after, limit)
         const reader = readerOf(piecesOf(first!, next, (error) => assert.fail(error)))
         const gone = new Set<string>()
         const added = new Set<string>()
@@ -215,7 +215,7 @@ test('a page that columns cannot carry is followed by the right one', async () =
   }))
   await store('odd/', all)
   const [first] = await readFirstPages(app.db.read, ['odd/'], 1)
-  const next = (after: Place) => readNextPage(app.db.read, 'odd/', after, 1)
+  const next = (after: PageCursor) => readNextPage(app.db.read, 'odd/', after, 1)
   const reader = readerOf(piecesOf(first!, next, (error) => assert.fail(error)))
   let text = ''
   for (let one = await reader.read(); !one.done; one = await reader.read()) text += textOf(one.value)

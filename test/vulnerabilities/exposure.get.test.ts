@@ -4,6 +4,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { canonicalAddress } from '../../lib/net/address.ts'
 import { startApp, TOKENS } from '../support/app.ts'
+import { depth } from '../support/depth.ts'
 import { container, newDigest, newNamespace, replica } from '../support/images.ts'
 import { podPost, servicePost } from '../support/records.ts'
 import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from '../support/routes.ts'
@@ -780,7 +781,7 @@ test('GET /vulnerabilities/{id}/exposure 200: property: an address is public by 
           if (canonicalAddress(address) === address) assert.equal(is_public, isPublic(address), JSON.stringify(address))
       },
     ),
-    { numRuns: 200 },
+    { numRuns: depth(25, 200) },
   )
 })
 
@@ -892,7 +893,7 @@ test('GET /vulnerabilities/{id}/exposure 200: property: the network is what a pl
         )
       },
     ),
-    { numRuns: 60 },
+    { numRuns: depth(12, 60) },
   )
 })
 

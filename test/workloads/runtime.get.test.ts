@@ -14,6 +14,7 @@ import {
   storeExecutables,
 } from '../runtime/rows.ts'
 import { startApp, TOKENS } from '../support/app.ts'
+import { depth } from '../support/depth.ts'
 import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
 
 /** 2 KiB for each of limit, the look-ahead row and 200 of coverage. */
@@ -293,7 +294,7 @@ test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: entries by container
         assert.equal(new Set(items).size, items.length, 'one item for each container and digest')
       },
     ),
-    { numRuns: 60 },
+    { numRuns: depth(12, 60) },
   )
 })
 

@@ -1,7 +1,9 @@
 import { Hono } from 'hono'
 import type { Metrics } from './metrics.ts'
 
-/** The admin port: `/livez`, `/readyz` (503 from the signal to stop on) and `/metrics`. None of them asks the broker. */
+/**
+ * The admin port: `/livez`, `/readyz` (503 once the process is stopping) and `/metrics`. None of them calls the broker.
+ */
 export function createAdmin({ metrics, draining }: { metrics: Metrics; draining: () => boolean }): Hono {
   return new Hono()
     .get('/livez', (c) => c.text('ok'))

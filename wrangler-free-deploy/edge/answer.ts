@@ -1,7 +1,7 @@
 import type { HttpError } from '../../lib/http/errors.ts'
 import type { Exchange } from './exchanges.ts'
 
-/** An answer of the proxy itself: plain text, as those of the broker. */
+/** An answer of the proxy itself: plain text, as of the broker. */
 export function answerText(
   { outgoing, requestId }: Exchange,
   { status, message, headers }: HttpError,

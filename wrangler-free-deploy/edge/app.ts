@@ -14,16 +14,16 @@ export interface EdgeDeps {
   log: Logger
   metrics: Metrics
   upstream: Upstream
-  /** True from the first SIGTERM on: answers then carry `Connection: close`. */
+  /** True from the first SIGTERM; answers then carry `Connection: close`. */
   draining: () => boolean
-  /** The read token as it is now; that of `config` unless given. */
+  /** The current read token; that of `config` unless given. */
   token?: () => string | null
 }
 
 const HEALTH = '/healthz'
 
 /**
- * The proxy, as `listen` takes it: `before` refuses requests or passes them on to the broker, all but those that `fetch` answers.
+ * The proxy for `listen`: `before` refuses requests or forwards them to the broker, except those that `fetch` answers.
  */
 export function createEdge({
   config,

@@ -25,7 +25,10 @@ import { isPlainPath } from './target.ts'
 const tokenVariables = ['BROKER_TOKEN_READ', 'BROKER_AUTH_TOKEN'] as const
 type TokenVariable = (typeof tokenVariables)[number]
 
-/** A socket on which nothing moves is cut after 120 s (`lib/http/server/listen.ts`): whoever waits must have had an answer by then. */
+/**
+ * The server closes an idle socket after 120 s (`lib/http/server/listen.ts`): a waiting client must get its answer
+ * before.
+ */
 const waitMs = [1, 110_000] as const
 
 const rows = {
@@ -78,14 +81,14 @@ const tokenMeanings: Record<TokenVariable, string> = {
 
 type Settings = { readonly [K in keyof typeof rows]: (typeof rows)[K] extends Row<infer T> ? T : never }
 
-/** The environment as read; keys carry their units. Holds a secret: print `redacted(config)`. */
+/** The parsed environment; keys carry their units. It holds a secret: print `redacted(config)`. */
 export interface EdgeConfig extends Settings {
   /** Scheme, host and port. */
   readonly brokerUrl: string
   readonly token: ConfiguredToken<TokenVariable> | null
-  /** The file of it, which is read again. */
+  /** The token file, which is read again while the process runs. */
   readonly tokenFiles: readonly TokenFiles<TokenVariable>[]
-  /** What was read otherwise than written, one sentence each. */
+  /** Values that were adjusted, one sentence each. */
   readonly warnings: readonly string[]
 }
 
@@ -108,7 +111,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): EdgeConfig {
 }
 
 function readOneToken({ allowSharedToken }: Settings, env: NodeJS.ProcessEnv, errors: string[], warnings: string[]) {
-  // Of two tokens of one variable the first is the one to send.
+  // If the variable has two tokens, the first is sent.
   const [one, other] = tokenVariables.flatMap((variable) => readToken(variable, env, errors, warnings).slice(0, 1))
   if (one === undefined) return null
   if (other !== undefined) errors.push(`${one.source} and ${other.source} are both set: keep one`)
@@ -122,7 +125,7 @@ function readOneToken({ allowSharedToken }: Settings, env: NodeJS.ProcessEnv, er
   return one
 }
 
-/** The configuration by variable, fit to print: of the token the variable that supplied it. */
+/** The configuration by variable, safe to print: instead of the token, the name of its variable. */
 export function redacted(config: EdgeConfig): Record<string, string | number | boolean | null> {
   const printed = Object.entries(rows).map(([key, row]) => [row.name, printable(config[key as keyof typeof rows])])
   return { ...Object.fromEntries(printed), token: config.token?.source ?? null }
@@ -158,7 +161,7 @@ function brokerUrl(name: string, meaning: string) {
 }
 
 function basePath(name: string, meaning: string) {
-  // None is the empty string: that is what it takes away.
+  // `/` becomes the empty string, the prefix that is removed.
   const schema: z.ZodType<string, string> = z
     .string()
     .refine((value) => value === '/' || isPlainPath(value))

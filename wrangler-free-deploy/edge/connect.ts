@@ -12,7 +12,7 @@ const ANSWER = [
   TEXT,
 ].join('\r\n')
 
-/** Answers what Node passes on as a bare connection, since a CONNECT asks for a tunnel. */
+/** Answers CONNECT requests, which Node hands over as a bare connection, since they ask for a tunnel. */
 export function refuseConnect(_: IncomingMessage, socket: Duplex): void {
   socket.on('error', () => {})
   socket.end(ANSWER)

@@ -1,4 +1,4 @@
-/** The requests under way: what is told of each in the log and in the metrics, and how each hears that its client has left. */
+/** The requests in progress: their logs and metrics, and notification of those whose client has disconnected. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
@@ -9,7 +9,7 @@ import type { Target } from './target.ts'
 const MS_PER_SECOND = 1_000
 const US_PER_MS = 1_000
 
-/** A label is never the client's to choose. */
+/** Labels never come from the client. */
 const KNOWN_METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'])
 const CLASSES = ['none', '1xx', '2xx', '3xx', '4xx', '5xx']
 
@@ -19,14 +19,14 @@ export interface Exchange {
   readonly outgoing: ServerResponse
   readonly requestId: string
   readonly startedAt: number
-  /** What is asked of the broker; set once the request has been judged. */
+  /** The request to the broker; set once the request was accepted. */
   target: Target | null
-  /** Of the body of the answer, handed over so far. */
+  /** Body bytes of the answer that were written so far. */
   bytes: number
-  /** What went wrong with the broker: the kind that is counted, and the code of the error behind it. */
+  /** The failure of the broker: the kind that is counted, and the error code. */
   fault: { readonly upstream: string; readonly code?: string | undefined } | null
-  /** Called once when the connection of the client has ended before the answer has. */
-  onLeft: () => void
+  /** Called once if the client disconnects before the answer is complete. */
+  onAnswerEnd: () => void
   isOver: boolean
 }
 
@@ -34,7 +34,7 @@ export class Exchanges {
   readonly #metrics: Metrics
   readonly #log: Logger
   readonly #byAnswer = new WeakMap<ServerResponse, Exchange>()
-  /** Several at once where a client sends requests in one breath: only the first then hears from its own answer. */
+  /** Several if a client pipelines requests; only the first then gets close events of its own answer. */
   readonly #bySocket = new WeakMap<Socket, Set<Exchange>>()
 
   constructor({ metrics, log }: { metrics: Metrics; log: Logger }) {
@@ -52,7 +52,7 @@ export class Exchanges {
       target: null,
       bytes: 0,
       fault: null,
-      onLeft: () => {},
+      onAnswerEnd: () => {},
       isOver: false,
     }
     this.#byAnswer.set(outgoing, exchange)
@@ -86,7 +86,7 @@ export class Exchanges {
     exchange.isOver = true
     const { incoming, outgoing, requestId, startedAt, bytes } = exchange
     const isWhole = outgoing.writableFinished
-    if (!isWhole) exchange.onLeft()
+    if (!isWhole) exchange.onAnswerEnd()
     const ms = performance.now() - startedAt
     const status = outgoing.headersSent ? outgoing.statusCode : null
     const method = KNOWN_METHODS.has(incoming.method!) ? incoming.method! : 'other'

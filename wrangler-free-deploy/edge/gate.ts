@@ -1,9 +1,9 @@
-/** Judges each request before anything else is made of it: who passes is a GET, a HEAD or the export POST of a plain target. */
+/** Checks each request first: only GET, HEAD and the export POST of a plain target pass. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { HttpError } from '../../lib/http/errors.ts'
-import { MAX_CORE_BODY_BYTES, tooLarge } from '../../lib/http/request/body-limit.ts'
+import { HttpError, tooLarge } from '../../lib/http/errors.ts'
 import { wrongHost } from '../../lib/http/server/allowed-hosts.ts'
 import { hostFault } from '../../lib/http/server/bad-requests.ts'
+import { MAX_CORE_BODY_BYTES } from '../../lib/limits/limits.ts'
 import { answerText } from './answer.ts'
 import type { Exchange, Exchanges } from './exchanges.ts'
 import { methodsOf, readTarget, type Target } from './target.ts'
@@ -12,19 +12,20 @@ export interface GateOptions {
   exchanges: Exchanges
   basePath: string
   draining: () => boolean
-  /** Takes a request that was let in. */
+  /** Handles an accepted request. */
   relay: (exchange: Exchange) => void
-  /** Whether a path as it came is for an app of ours. */
+  /** Whether the app answers the path itself. */
   isOwn: (path: string) => boolean
-  /** Whether a `Host` names this proxy; asked for what is relayed. */
+  /** Whether a `Host` names this proxy; checked for relayed requests. */
   isAllowedHost: (host: string | undefined) => boolean
 }
 
 const OTHER_HOST = wrongHost('ALLOWED_HOSTS lists more')
 
 /**
- * For `listen`, as its `before`: refuses or relays, and leaves to the app what is its own. No URL is made of what is relayed: it takes a tenth
- * of the processor time of a look-up. The target is judged first, since a method is one of a path.
+ * The `before` of `listen`: refuses or relays, and leaves its own paths to the app. Relayed requests get no URL object,
+ * which would take a tenth of the processor time of a request. The target is checked first, because the allowed methods
+ * depend on the path.
  */
 export function createGate({ exchanges, basePath, draining, relay, isOwn, isAllowedHost }: GateOptions) {
   return (incoming: IncomingMessage, outgoing: ServerResponse): boolean => {
@@ -54,7 +55,7 @@ function judge(incoming: IncomingMessage, basePath: string): Target {
   const coding = headers['transfer-encoding']
   if (method !== 'POST' && (length > 0 || coding !== undefined))
     throw new HttpError(400, `a ${method} may not have a body`)
-  // Node takes away the last coding alone, and requires that to be this one.
+  // Node removes only the last coding, and requires it to be `chunked`.
   if (coding !== undefined && coding.toLowerCase() !== 'chunked')
     throw new HttpError(400, 'transfer-encoding: expected chunked')
   if (length > MAX_CORE_BODY_BYTES) throw tooLarge(MAX_CORE_BODY_BYTES)

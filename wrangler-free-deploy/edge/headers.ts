@@ -1,12 +1,12 @@
-/** Which header fields go on, in either direction. What is about one connection ends here (RFC 9110, 7.6.1). */
+/** The header fields that are forwarded, in either direction. Hop-by-hop fields end here (RFC 9110, 7.6.1). */
 
 const HOP_BY_HOP = ['connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade']
-/** Beside these ends whatever begins so: Proxy-Authorization, Proxy-Authenticate, Proxy-Connection, and what may come. */
+/** Fields with this prefix end here, too: Proxy-Authorization, Proxy-Authenticate, Proxy-Connection and future ones. */
 const PROXY = 'proxy-'
 
 /**
- * The browser's credentials are for this proxy, which has its own; `Host`, length and id are told anew; what `Expect` expects was answered
- * here.
+ * Request fields that end here: the client's credentials are for this proxy, which sends its own; `Host`, length and id
+ * are set anew; `Expect` was answered here.
  */
 const ENDS_HERE = new Set([
   ...HOP_BY_HOP,
@@ -17,16 +17,22 @@ const ENDS_HERE = new Set([
   'expect',
   'x-request-id',
 ])
-/** The same of an answer. The broker lets every origin read; with a token added for everybody that would open it to every page there is. */
+/**
+ * Answer fields that end here. The broker allows every origin to read; with the token that the proxy adds, that would
+ * open it to any web page.
+ */
 const ENDS_HERE_TOO = new Set([...HOP_BY_HOP, 'x-request-id'])
 const CORS = 'access-control-'
 
-/** The header fields of a request that go on, names and values in turn, as they came. `connection` is its field of that name. */
+/**
+ * The forwarded header fields of a request, names and values in turn, unchanged. `connection` is its field of that
+ * name.
+ */
 export function requestFields(raw: readonly string[], connection: string | undefined): string[] {
   return fields(raw, connection, (name) => ENDS_HERE.has(name))
 }
 
-/** The same of an answer. */
+/** The forwarded header fields of an answer. */
 export function answerFields(raw: readonly string[], connection: string | undefined): string[] {
   return fields(raw, connection, (name) => ENDS_HERE_TOO.has(name) || name.startsWith(CORS))
 }
@@ -44,7 +50,7 @@ function fields(raw: readonly string[], connection: string | undefined, endsHere
 
 const NONE: ReadonlySet<string> = new Set()
 
-/** What `Connection` names is about this connection, too. */
+/** Fields that `Connection` lists are hop-by-hop, too. */
 function namedBy(connection: string | undefined): ReadonlySet<string> {
   if (connection === undefined || connection === 'keep-alive' || connection === 'close') return NONE
   return new Set(

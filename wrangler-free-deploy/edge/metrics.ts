@@ -1,9 +1,9 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
-/** Seconds; few buckets, since a scrape blocks. */
+/** Seconds; few buckets, since rendering blocks the event loop. */
 const DURATION_BUCKETS_SECONDS = [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 30]
 
-/** Everything the proxy counts. Labels are methods and outcomes, never paths. */
+/** All metrics of the proxy. Labels are methods and outcomes, never paths. */
 export type Metrics = ReturnType<typeof createMetrics>
 
 export function createMetrics() {

@@ -1,22 +1,22 @@
 /**
- * One request on its way to the broker and its answer on the way back, byte by byte: nothing is held but what is on its way between two
- * sockets, and each side is read only as fast as the other takes it.
+ * Streams one request to the broker and its answer back: only bytes in transit between the two sockets are held, and
+ * each side is read only as fast as the other accepts data.
  */
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { HttpError } from '../../lib/http/errors.ts'
-import { MAX_CORE_BODY_BYTES, tooLarge } from '../../lib/http/request/body-limit.ts'
-import { letGo, MIN_BODY_BYTES } from '../../lib/http/request/free-buffer.ts'
+import { HttpError, tooLarge } from '../../lib/http/errors.ts'
+import { freeBuffer, MIN_BODY_BYTES } from '../../lib/http/request/free-buffer.ts'
 import { cut } from '../../lib/http/server/reset-connection.ts'
+import { MAX_CORE_BODY_BYTES } from '../../lib/limits/limits.ts'
 import { answerText } from './answer.ts'
 import type { Exchange } from './exchanges.ts'
 import { answerFields, requestFields } from './headers.ts'
 import type { Metrics } from './metrics.ts'
 import type { Upstream } from './upstream.ts'
 
-/** Requests that may be under way to the broker or wait for a connection to it. */
+/** Most requests in progress or waiting for a connection to the broker. */
 export const MAX_UNDER_WAY = 1_024
-/** Beyond this a string costs more to make. */
+/** Above this size, creating a string costs more. */
 const MAX_STRING_BYTES = 64 * 1024
 const HTTP_OK = 200
 const HTTP_NO_CONTENT = 204
@@ -28,7 +28,7 @@ const UNPASSABLE = new HttpError(400, 'a header field holds what cannot be passe
 export interface RelayOptions {
   readonly upstream: Upstream
   readonly metrics: Metrics
-  /** The token that is added, as it is now; null where none is. */
+  /** The current token to add; null if there is none. */
   readonly token: () => string | null
   readonly connectTimeoutMs: number
   readonly firstByteTimeoutMs: number
@@ -36,7 +36,7 @@ export interface RelayOptions {
   readonly draining: () => boolean
 }
 
-/** What may be wrong with the broker, with what the client is told where it is not too late for that. */
+/** Failures of the broker, with the answer to the client unless its head was already sent. */
 const FAULTS = {
   unreachable: new HttpError(502, 'the broker cannot be reached'),
   nonsense: new HttpError(502, 'the broker gave no valid answer'),
@@ -48,7 +48,7 @@ const FAULTS = {
 }
 type Fault = keyof typeof FAULTS
 
-/** Passes requests on that the gate has let in. */
+/** Relays the requests that the gate accepted. */
 export function createRelay(options: RelayOptions): (exchange: Exchange) => void {
   let underWay = 0
   const ownFields = () => {
@@ -76,11 +76,11 @@ class Passage {
   #question: ClientRequest | null = null
   #answer: IncomingMessage | null = null
   #isAgain = false
-  /** Of the connection, before the question: kept ones have had other answers. */
+  /** Bytes read on the connection before this request: kept connections have carried other answers. */
   #readBefore = 0
   #timer: NodeJS.Timeout | undefined
   #isOver = false
-  /** Whether the answer is worth the trouble of freeing its bytes. */
+  /** Whether the answer is large enough to free its bytes early. */
   #isLarge = false
 
   constructor(exchange: Exchange, options: RelayOptions, onOver: () => void) {
@@ -89,7 +89,7 @@ class Passage {
     this.#outgoing = exchange.outgoing
     this.#options = options
     this.#onOver = onOver
-    exchange.onLeft = () => this.#giveUp()
+    exchange.onAnswerEnd = () => this.#giveUp()
   }
 
   begin(own: readonly string[]): void {
@@ -103,7 +103,10 @@ class Passage {
     }
   }
 
-  /** Ends the request: with an answer of ours, or, where that of the broker has begun, such that the client sees that it is not whole. */
+  /**
+   * Ends the request: with an answer of the proxy, or, if that of the broker has begun, such that the client sees that
+   * it is incomplete.
+   */
   fail(fault: Fault, error?: unknown): void {
     if (this.#isOver) return
     this.#options.metrics.upstreamErrors.labels(fault).inc()
@@ -117,7 +120,7 @@ class Passage {
     else answerText(this.#exchange, error, this.#options.draining())
   }
 
-  /** From here on nothing of what still comes counts. */
+  /** Later events are ignored. */
   #end(): void {
     if (this.#isOver) return
     this.#isOver = true
@@ -143,14 +146,14 @@ class Passage {
     question.on('socket', (socket) => this.#onSocket(socket))
     question.on('response', (answer) => this.#onAnswer(answer))
     question.on('error', (error) => this.#onError(question, error))
-    // A broker that changes to another protocol, unasked, leaves neither answer nor error.
+    // A broker that switches protocols unasked gives neither answer nor error.
     question.on('close', () => {
       if (question === this.#question && !this.#answer) this.fail('nonsense')
     })
     return question
   }
 
-  /** A POST is asked once, so it goes on a new connection: one that was kept may be ended by the broker at any moment. */
+  /** A POST is sent once, so it gets a new connection: the broker may close a kept one at any moment. */
   #askWithBody(): void {
     const incoming = this.#incoming
     const { 'content-length': length, 'transfer-encoding': coding } = incoming.headers
@@ -172,7 +175,7 @@ class Passage {
       if (!this.#isOver) question.end()
     })
     question.on('drain', () => incoming.resume())
-    // What still comes once there is an answer is read and dropped, or the client would not see it.
+    // The rest of the request is read and dropped, or the client would not see the answer.
     question.on('close', () => incoming.resume())
   }
 
@@ -195,7 +198,7 @@ class Passage {
     }
   }
 
-  /** Reading twice harms nobody, and the broker ends connections when it stops. */
+  /** Reads are safe to repeat, and the broker closes connections when it stops. */
   #mayAskAgain({ socket }: ClientRequest): boolean {
     return this.#incoming.method !== 'POST' && !this.#isAgain && (!socket || socket.bytesRead === this.#readBefore)
   }
@@ -221,7 +224,7 @@ class Passage {
     answer.on('close', () => this.fail('cut'))
   }
 
-  /** False for what no answer may begin with. */
+  /** False for an invalid beginning of an answer. */
   #passHead(answer: IncomingMessage): boolean {
     const status = answer.statusCode!
     if (status < HTTP_OK || status > MAX_STATUS || !isFramed(answer, this.#incoming.method!)) return false
@@ -237,14 +240,14 @@ class Passage {
   }
 
   /**
-   * Bytes that have been parsed, which is when they are copied, and copies that have left are freed at once: V8 would come to them only tens of
-   * MiB later. The listener comes after that of the parser, so it may not be there when the next one is added.
+   * Frees parsed bytes (the parser has copied them by then) and sent copies at once: V8 would collect them only tens of
+   * MiB later. The listener must come after that of the parser, which is gone when the next one is added.
    */
   #freeWhatIsRead(): void {
     this.#isLarge = true
     const socket = this.#question!.socket!
-    socket.on('data', letGo)
-    this.#question!.once('close', () => socket.off('data', letGo))
+    socket.on('data', freeBuffer)
+    this.#question!.once('close', () => socket.off('data', freeBuffer))
   }
 
   #finish(rest?: string): void {
@@ -254,7 +257,7 @@ class Passage {
     else this.#outgoing.end(rest, 'latin1')
   }
 
-  /** An answer that is there at once leaves together with its head. */
+  /** An answer that is complete at once leaves together with its head. */
   #passWhole(chunk: Buffer): void {
     this.#exchange.bytes = chunk.length
     this.#finish(chunk.toString('latin1'))
@@ -265,7 +268,8 @@ class Passage {
     if (this.#exchange.bytes === 0) this.#wait(this.#options.idleTimeoutMs)
     else this.#timer!.refresh()
     this.#exchange.bytes += chunk.length
-    if (this.#outgoing.write(chunk, this.#isLarge ? (error) => (error ? undefined : letGo(chunk)) : undefined)) return
+    if (this.#outgoing.write(chunk, this.#isLarge ? (error) => (error ? undefined : freeBuffer(chunk)) : undefined))
+      return
     answer.pause()
     clearTimeout(this.#timer)
     this.#outgoing.once('drain', () => {
@@ -282,15 +286,15 @@ class Passage {
 }
 
 /**
- * Whether the end of an answer can be told from the end of its connection: a list that was cut must not look whole. The errors that Node
- * answers before the broker sees a request have neither length nor body.
+ * Whether the end of an answer differs from the end of its connection: a truncated list must not look complete. Errors
+ * that Node answers before the broker sees a request have neither length nor body.
  */
 function isFramed({ statusCode, headers }: IncomingMessage, method: string): boolean {
   const hasNoBody = method === 'HEAD' || statusCode === HTTP_NO_CONTENT || statusCode === HTTP_NOT_MODIFIED
   return hasNoBody || statusCode! >= HTTP_BAD_REQUEST || 'content-length' in headers || 'transfer-encoding' in headers
 }
 
-/** Bytes of the body, as many as there may be where that is not told. */
+/** Length of the body; unlimited if unknown. */
 function lengthOf({ headers }: IncomingMessage): number {
   const length = headers['content-length']
   return length === undefined ? Number.POSITIVE_INFINITY : Number(length)

@@ -1,8 +1,11 @@
-/** The edge proxy as a process: configuration, listen, drain. Reads of the broker for who may not have a token, such as a browser. */
+/**
+ * The edge proxy as a process: configuration, listen, drain. It serves reads of the broker to clients that must not
+ * have a token, such as browsers.
+ */
 import { once } from 'node:events'
 import type { Logger } from 'pino'
 import { watchTokenFiles } from '../../lib/config/token-files.ts'
-import { close, listen, shown } from '../../lib/http/server/listen.ts'
+import { close, displayAddress, listen } from '../../lib/http/server/listen.ts'
 import type { Cut } from '../../lib/http/server/slow-readers.ts'
 import { runServer } from '../../lib/process/run-server.ts'
 import type { StopSignals } from '../../lib/process/stop-signals.ts'
@@ -13,13 +16,13 @@ import { refuseConnect } from './connect.ts'
 import { createMetrics } from './metrics.ts'
 import { openUpstream } from './upstream.ts'
 
-/** Kubernetes goes on sending to a pod for a moment after it was told to stop. */
+/** Kubernetes still sends requests to a pod for a moment after telling it to stop. */
 const ENDPOINTS_PROPAGATION_MS = 3_000
 const FINISH_REQUESTS_MS = 10_000
-/** A scrape is all that may be under way there. */
+/** Only a scrape can be in progress there. */
 const FINISH_SCRAPES_MS = 1_000
 
-/** Resolves when the signal to stop has come and what was under way is over. */
+/** Resolves after the signal to stop, when requests in progress have ended. */
 async function serve(config: EdgeConfig, log: Logger, signals: StopSignals): Promise<void> {
   const { aborted } = signals
   const metrics = createMetrics()
@@ -55,7 +58,7 @@ async function serve(config: EdgeConfig, log: Logger, signals: StopSignals): Pro
   const admin = await signals.race(
     listen(createAdmin({ metrics, draining }).fetch, config.adminListen, { variable: 'ADMIN_ADDR' }),
   )
-  log.info({ edge: shown(edge.address), admin: shown(admin.address) }, 'listening')
+  log.info({ edge: displayAddress(edge.address), admin: displayAddress(admin.address) }, 'listening')
 
   await once(aborted, 'abort')
   if (config.nodeEnv === 'production') await new Promise((resolve) => setTimeout(resolve, ENDPOINTS_PROPAGATION_MS))

@@ -1,20 +1,20 @@
 /**
- * Which requests go on to the broker (core-telemetry, Authentication 9). It is decided on the request target as it came, before anything is
- * decoded, and only what two readers cannot read differently passes: a path of plain segments, and a query.
+ * Decides which requests go on to the broker, on the raw request target before anything is decoded. Only targets that
+ * all parsers read alike pass: a path of plain segments, and a query.
  */
 import { HttpError } from '../../lib/http/errors.ts'
 
-/** What is asked of the broker. */
+/** The request target for the broker. */
 export interface Target {
   /** Without the base path. */
   readonly path: string
-  /** The query with its `?`, byte for byte; empty when there is none. */
+  /** The query with its `?`, byte for byte; empty if there is none. */
   readonly search: string
 }
 
 /** Characters of a segment (RFC 3986, 3.3) but for `%`. */
 const PATH = /^(?:\/[A-Za-z0-9\-._~!$&'()*+,;=:@]+)+$/
-/** `..` anywhere, and `.` as a segment, which URL parsers take away. */
+/** `..` anywhere, and `.` as a segment, which URL parsers remove. */
 const DOTS = /\.\.|\/\.(?:\/|$)/
 /** Visible ASCII without `#` and `\`; browsers send more of it than RFC 3986 allows. */
 const SEARCH = /^\?[\x21\x22\x24-\x5b\x5d-\x7e]*$/

@@ -1,13 +1,13 @@
-/** The broker as a place to ask: its address, and connections that are kept for the next question. */
+/** The address of the broker, and its kept connections. */
 import http, { type Agent, type ClientRequest } from 'node:http'
 import https from 'node:https'
 import type { Duplex } from 'node:stream'
 
-/** Beside these, questions wait for a connection that becomes free. */
+/** Most connections; further requests wait for a free one. */
 const MAX_SOCKETS = 256
-/** Shorter than the broker keeps them (75 s), so that it is not the one who ends them. */
+/** Shorter than the broker keeps them (75 s), so that the broker is not the side that closes. */
 const KEEP_IDLE_MS = 30_000
-/** After this a connection is not kept on: replicas that are new get their share of the questions only on new ones. */
+/** A connection is not reused after this time: new replicas get their share of requests only on new connections. */
 const MAX_KEPT_MS = 60_000
 
 export interface Question {
@@ -16,16 +16,16 @@ export interface Question {
   path: string
   /** Names and values in turn, without `Host`. */
   fields: readonly string[]
-  /** On a connection of its own, which cannot have been ended by the broker before. */
+  /** Use a new connection, which the broker cannot have closed before. */
   isAlone: boolean
 }
 
 export interface Upstream {
-  /** Asks; nothing has left before the question is written to or ended. */
+  /** Creates the request; nothing is sent before it is written to or ended. */
   ask(question: Question): ClientRequest
-  /** The event of a socket that says that it is there to be written to. */
+  /** The event after which a socket can be written to. */
   readonly connected: 'connect' | 'secureConnect'
-  /** Ends the connections on which nothing is under way. */
+  /** Closes idle connections. */
   end(): void
 }
 
@@ -38,7 +38,8 @@ export function openUpstream(brokerUrl: string, maxKeptMs = MAX_KEPT_MS): Upstre
     new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS, maxFreeSockets: MAX_SOCKETS, timeout: KEEP_IDLE_MS }),
     maxKeptMs,
   )
-  // Not `Connection: close`: who answers before the whole question has come would end it before the answer is read.
+  // Not `Connection: close`: a server that answers before the whole request has arrived would close before the answer
+  // is read.
   const alone = renewed(new Agent({ keepAlive: true }), 0)
   const place = { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? null : port }
   return {
@@ -49,10 +50,13 @@ export function openUpstream(brokerUrl: string, maxKeptMs = MAX_KEPT_MS): Upstre
   }
 }
 
-/** The agent, which from now on gives up a connection after so long. Node asks it whether to keep one each time that one becomes free. */
+/**
+ * Returns an agent that drops connections after `maxKeptMs`. Node asks it whether to keep a connection each time that
+ * one becomes free.
+ */
 function renewed<A extends Agent>(agent: A, maxKeptMs: number): A {
   const keptSince = new WeakMap<Duplex, number>()
-  // Its type hides that it answers.
+  // The type of the method lacks its result.
   const keep = agent.keepSocketAlive.bind(agent) as (socket: Duplex) => boolean
   const keepYoung = (socket: Duplex): boolean => {
     const now = performance.now()

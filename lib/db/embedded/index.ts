@@ -1,43 +1,51 @@
 /**
- * A PostgreSQL server of our own for installations without DATABASE_URL. Its data lives under a folder and outlives the
- * process; every process with that folder shares one server. PostgreSQL's own lock file decides who starts it, the
- * last process out stops it, a guardian does when that one was killed, and when it dies any process that still needs it starts it
- * again.
+ * A PostgreSQL server for installations without DATABASE_URL. Its data lives in a folder and is kept between runs.
+ *
+ * Every process with that folder shares one server: the first one starts it and the others attach. The owner stops the
+ * server when it ends: the process that started it or, after that was killed, the first that attached. Each process
+ * checks twice a second that the server runs and starts it again when it is gone; so when the owner ends under an
+ * attached process, that one loses its connections, is without a database for about a second, and then owns a new
+ * server.
  */
-import { realpathSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { existsSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Log } from '../../observability/log.ts'
-import { type Binaries, EmbeddedUnavailable, findBinaries } from './binaries.ts'
-import { bringUp, type Site } from './bring-up.ts'
-import { joinBrokers } from './brokers.ts'
-import { ensureCluster, SUPERUSER } from './cluster.ts'
-import { makeFolder } from './make-folder.ts'
-import { choosePlace } from './place.ts'
-import { reachablePrograms } from './programs.ts'
-import { SHARED_FOLDER } from './shared-folder.ts'
-import { shutdown } from './shutdown.ts'
-import { PORT, type SocketOptions, socketDir, socketUrl } from './socket.ts'
-import { type Supervisor, supervise } from './supervisor.ts'
+import {
+  accepts,
+  adoptOrphan,
+  freePidFile,
+  isOwner,
+  isPostmaster,
+  readPidFile,
+  type SocketOptions,
+  signalServer,
+  stopServer,
+  takeOwnership,
+} from './attach.ts'
+import { EmbeddedUnavailable, findBinaries } from './binaries.ts'
+import { makeFolder } from './folders.ts'
+import { chooseHome, createLauncher, type Launcher, runnableBinaries, serverAccount } from './root.ts'
+import { ensureCluster, ensureSocketDir, PORT, SUPERUSER, socketDir, startPostmaster } from './start.ts'
 
+export type { SocketOptions } from './attach.ts'
 export { EmbeddedUnavailable } from './binaries.ts'
-export type { SocketOptions } from './socket.ts'
 
 export interface EmbeddedServer {
-  /** libpq form of `options`. Of the driver's entry points only `openPool` reads it. */
+  /** The libpq form of `options`: the folder percent-encoded in place of the host. */
   readonly url: string
-  /** For the driver: spread it into its options. */
+  /** For the driver: to be spread into its options. */
   readonly options: SocketOptions
   /** Whether another process started the server that runs now. */
   readonly attached: boolean
-  /** The postmaster's. */
+  /** The server's process id. */
   readonly pid: number
-  /** Rejects when the data is gone from its folder while it runs: nothing starts the server again. Else it never settles. */
-  readonly gone: Promise<never>
   /**
-   * Ends the supervision, and the server too unless another process called `startEmbedded` for it and did not stop yet. Whoever
-   * else is connected then is cut. End our own pools first.
-   * Calling it again is harmless, and so is a server that is already gone.
+   * Rejects when the data is gone from its folder; nothing starts the server again then. Otherwise it never settles.
    */
+  readonly gone: Promise<never>
+  /** Ends the checks, and the server too if this process owns it. End our own pools first. May be called again. */
   stop(): Promise<void>
 }
 
@@ -45,117 +53,208 @@ export interface EmbeddedOptions {
   /** Created where missing. */
   dataDir: string
   log: Log
-  /** Gives the start up, however far it is, and throws the reason. */
+  /** Ends the start at any point, and throws the reason. */
   signal?: AbortSignal
 }
 
+/** Crash recovery may replay all of max_wal_size. */
+const READY_LIMIT_MS = 5 * 60_000
+const RETRY_MIN_MS = 25
+const RETRY_MAX_MS = 500
+const CHECK_MS = 500
+
 /**
- * Starts the server of `dataDir`, or attaches to the one that runs there, and keeps it running until `stop()`. When it throws,
- * nothing is left running. Takes about 50 ms, a second for a new cluster.
- * @throws EmbeddedUnavailable when this machine cannot run it; the message names DATABASE_URL as the way out
+ * Starts the server of `dataDir`, or attaches to the running one, and keeps it running until `stop()`. After a failure
+ * nothing is left running. Takes about 50 ms, and a second for a new cluster.
+ * @throws EmbeddedUnavailable when this machine cannot run it; the message names DATA_DIR or DATABASE_URL
  */
-export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedServer> {
+export async function startEmbedded({ dataDir, log, signal }: EmbeddedOptions): Promise<EmbeddedServer> {
   const installed = findBinaries()
   try {
-    return await start(installed, options)
+    const folder = ensureDataDir(dataDir)
+    const launcher = createLauncher(serverAccount(join(folder, 'postgres')))
+    const home = chooseHome(folder, launcher)
+    const binaries = runnableBinaries(installed, launcher)
+    if (home !== folder || binaries !== installed)
+      log.info(
+        { user: launcher.account?.name, dataDir: folder, data: home, programs: dirname(binaries.postgres) },
+        'embedded PostgreSQL: its user cannot enter our folder, so this lives elsewhere',
+      )
+    const server = new Server(home, binaries.postgres, launcher, log)
+    await server.start(binaries.initdb, signal)
+    return server
   } catch (error) {
     if (error instanceof EmbeddedUnavailable && !error.message.includes('DATA_DIR'))
       error.message = `DATA_DIR: ${error.message}`
-    // Of the file system: read-only, full, another user's.
+    // Errors of the file system: it is read-only or full, or the folder belongs to another user.
     const { code, syscall, message } = error as NodeJS.ErrnoException
     if (code === undefined || syscall === undefined) throw error
-    throw new EmbeddedUnavailable(`DATA_DIR: ${options.dataDir} cannot be used (${message})`, { cause: error })
+    throw new EmbeddedUnavailable(`DATA_DIR: ${dataDir} cannot be used (${message})`, { cause: error })
   }
 }
 
-async function start(installed: Binaries, { dataDir, log, signal }: EmbeddedOptions): Promise<EmbeddedServer> {
-  const folder = ensureDataDir(dataDir)
-  const { home, launcher } = choosePlace(folder, SHARED_FOLDER)
-  const binaries = reachablePrograms(installed, launcher, SHARED_FOLDER)
-  const moved = {
-    ...(home !== folder && { data: home }),
-    ...(binaries !== installed && { programs: dirname(dirname(binaries.postgres)) }),
-  }
-  if (Object.keys(moved).length > 0)
-    log.info(
-      { user: launcher.account?.name, dataDir: folder, ...moved },
-      'embedded PostgreSQL: its user cannot enter our folder, so this lives elsewhere',
-    )
-
-  const cluster = join(home, 'postgres')
-  const options: SocketOptions = { host: socketDir(home, launcher), port: PORT, user: SUPERUSER, database: 'postgres' }
-  const site: Site = { home, cluster, binaries, launcher, options, log }
-  const abort = new AbortController()
-  const giveUp = () => abort.abort()
-  signal?.addEventListener('abort', giveUp)
-  const membership = joinBrokers(home, cluster, launcher)
-  let known: Supervisor | undefined
-  const supervisor = await begin()
-    .catch(async (error) => {
-      await leave()
-      signal?.throwIfAborted()
-      throw error
-    })
-    .finally(() => signal?.removeEventListener('abort', giveUp))
-  known = supervisor
-
-  async function begin() {
-    signal?.throwIfAborted()
-    await ensureCluster(cluster, binaries.initdb, launcher, log)
-    signal?.throwIfAborted()
-    const first = await bringUp(site, abort.signal)
-    signal?.throwIfAborted()
-    return supervise(site, membership, first, abort)
-  }
-
-  /** Whether no server runs any more. */
-  async function leave(): Promise<boolean> {
-    if (!membership.leave()) return shutdown(site, known?.running.pid)
-    log.info({}, 'embedded PostgreSQL: left running for others')
-    return false
-  }
-
-  let stopped: Promise<void> | undefined
-
-  async function stop(): Promise<void> {
-    // The child and its pipes hold no process open, so without this one could end in the middle.
-    const hold = setInterval(() => {}, 1_000)
-    try {
-      await supervisor.stop()
-      if (await leave()) await supervisor.running.ended
-    } finally {
-      clearInterval(hold)
-    }
-  }
-
-  return {
-    get url() {
-      return socketUrl(options)
-    },
-    options,
-    get attached() {
-      return supervisor.running.ended === undefined
-    },
-    get pid() {
-      return supervisor.running.pid
-    },
-    gone: supervisor.gone,
-    stop: () => (stopped ??= stop()),
-  }
-}
-
-/** The folder, absolute and without links. */
+/** Makes the folder; returns it absolute and without links. */
 function ensureDataDir(dataDir: string): string {
   try {
     makeFolder(dataDir)
+    return realpathSync(dataDir)
   } catch (error) {
     const { code, path = dataDir } = error as NodeJS.ErrnoException
+    const message = `DATA_DIR: ${path} cannot be made (${code}); choose a folder that this user can write to`
+    throw new EmbeddedUnavailable(message, { cause: error })
+  }
+}
+
+class Server implements EmbeddedServer {
+  readonly options: SocketOptions
+  readonly gone: Promise<never>
+  readonly #home: string
+  readonly #cluster: string
+  readonly #program: string
+  readonly #launcher: Launcher
+  readonly #log: Log
+  /** Names this instance in the owner file. */
+  readonly #owner = `${process.pid} ${randomUUID()}`
+  readonly #abort = new AbortController()
+  #pid = 0
+  #attached = false
+  #checks: Promise<void> | undefined
+  #stopped: Promise<void> | undefined
+  #lose: (error: Error) => void = () => {}
+
+  constructor(home: string, program: string, launcher: Launcher, log: Log) {
+    this.#home = home
+    this.#cluster = join(home, 'postgres')
+    this.#program = program
+    this.#launcher = launcher
+    this.#log = log
+    this.options = { host: socketDir(home, launcher), port: PORT, user: SUPERUSER, database: 'postgres' }
+    this.gone = new Promise<never>((_, reject) => {
+      this.#lose = reject
+    })
+    this.gone.catch(() => {}) // Nobody may be waiting.
+  }
+
+  get url() {
+    const { host, port, user, database } = this.options
+    const authority = `${encodeURIComponent(user)}@${encodeURIComponent(host)}:${port}`
+    return `postgresql://${authority}/${encodeURIComponent(database)}`
+  }
+
+  get attached() {
+    return this.#attached
+  }
+
+  get pid() {
+    return this.#pid
+  }
+
+  async start(initdb: string, signal?: AbortSignal): Promise<void> {
+    const abort = () => this.#abort.abort()
+    signal?.addEventListener('abort', abort)
+    try {
+      signal?.throwIfAborted()
+      await ensureCluster(this.#cluster, initdb, this.#launcher, this.#log)
+      signal?.throwIfAborted()
+      await this.#bringUp()
+      signal?.throwIfAborted()
+      this.#checks = this.#check()
+    } catch (error) {
+      await this.stop()
+      signal?.throwIfAborted()
+      throw error
+    } finally {
+      signal?.removeEventListener('abort', abort)
+    }
+  }
+
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop()
+    return this.#stopped
+  }
+
+  async #stop(): Promise<void> {
+    this.#abort.abort()
+    await this.#checks
+    const file = existsSync(this.#home) ? readPidFile(this.#cluster) : undefined
+    // The file is gone with the folder, and only its starter knows the server then.
+    const pid = file === undefined && !this.#attached ? this.#pid : file?.pid
+    const isOurs = existsSync(this.#home) ? isOwner(this.#home, this.#owner) : !this.#attached
+    if (pid && isOurs) await stopServer(pid, this.#cluster, this.#log)
+    else if (pid && isPostmaster(pid, this.#cluster))
+      this.#log.info({ pid }, 'embedded PostgreSQL: left running for its owner')
+  }
+
+  /**
+   * Attaches to the running server or starts one, and repeats until one of the two succeeds: after a lost race it
+   * attaches, and a start waits for the backends of a killed server to end.
+   */
+  async #bringUp(): Promise<void> {
+    const limit = Date.now() + READY_LIMIT_MS
+    for (let wait = RETRY_MIN_MS; Date.now() < limit; wait = Math.min(wait * 1.5, RETRY_MAX_MS)) {
+      const file = readPidFile(this.#cluster)
+      if (file && isPostmaster(file.pid, this.#cluster)) {
+        const { host, port } = this.options
+        const server = { ...this.options, host: file.socketDir || host, port: file.port || port }
+        if (file.status === 'ready' && (await accepts(server))) {
+          Object.assign(this.options, server)
+          adoptOrphan(this.#home, this.#owner)
+          return this.#runs(file.pid, true)
+        }
+        // After a SIGTERM the server waits for its clients to leave, without end if they stay.
+        if (file.status === 'stopping') signalServer(file.pid, 'SIGINT')
+      } else {
+        if (file) freePidFile(this.#cluster, file)
+        const pid = await this.#startServer()
+        if (pid !== undefined) return this.#runs(pid, false)
+      }
+      this.#abort.signal.throwIfAborted()
+      await delay(wait)
+    }
     throw new EmbeddedUnavailable(
-      `DATA_DIR: ${path} cannot be made (${code}); choose a folder that this user can write to`,
-      {
-        cause: error,
-      },
+      `the embedded PostgreSQL in ${this.#cluster} is not ready after ${READY_LIMIT_MS / 1000} s`,
     )
   }
-  return realpathSync(dataDir)
+
+  async #startServer(): Promise<number | undefined> {
+    const host = socketDir(this.#home, this.#launcher)
+    ensureSocketDir(host, this.#launcher)
+    const pid = await startPostmaster(this.#program, this.#cluster, host, {
+      launcher: this.#launcher,
+      log: this.#log,
+      signal: this.#abort.signal,
+      onClaimed: () => takeOwnership(this.#home, this.#owner),
+    })
+    if (pid !== undefined) this.options.host = host
+    return pid
+  }
+
+  #runs(pid: number, attached: boolean): void {
+    this.#pid = pid
+    this.#attached = attached
+  }
+
+  /** Holds no process open. Never rejects. */
+  async #check(): Promise<void> {
+    const { signal } = this.#abort
+    const pause = () => delay(CHECK_MS, undefined, { signal, ref: false }).catch(() => {})
+    for (await pause(); !signal.aborted; await pause()) {
+      if (!existsSync(join(this.#cluster, 'PG_VERSION'))) {
+        const message = `DATA_DIR: the data in ${this.#cluster} is gone while the broker runs`
+        this.#lose(new EmbeddedUnavailable(`${message}: bring it back and start again`))
+        return
+      }
+      try {
+        const file = readPidFile(this.#cluster)
+        const isSame = file?.pid === this.#pid && file.status !== 'stopping'
+        if (isSame && isPostmaster(file.pid, this.#cluster)) continue
+        this.#log.warn({ pid: this.#pid }, 'embedded PostgreSQL: the server is gone, starting it again')
+        await this.#bringUp()
+        this.#log.info({ pid: this.#pid }, 'embedded PostgreSQL: up again')
+      } catch (error) {
+        if (!signal.aborted)
+          this.#log.warn({ error: (error as Error).message }, 'embedded PostgreSQL: the restart failed')
+      }
+    }
+  }
 }

@@ -2,20 +2,20 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
+import { ALWAYS_ACCEPTED_BYTES } from '../../limits/limits.ts'
 import { kib } from '../charge.ts'
-import { HttpError } from '../errors.ts'
+import { HttpError, tooLarge } from '../errors.ts'
 import type { Context } from '../route.ts'
 import { header } from '../route.ts'
-import { tooLarge } from './body-limit.ts'
-import { letGo, letGoOf, MIN_BODY_BYTES } from './free-buffer.ts'
-import { type Arrival, NEVER_CUT_BYTES } from './incoming-bodies.ts'
+import { freeBuffer, freeBuffers, MIN_BODY_BYTES } from './free-buffer.ts'
+import { gunzipChunkBytes } from './gunzip-chunk.ts'
+import type { IncomingBody } from './incoming-bodies.ts'
 
-export { MAX_CORE_BODY_BYTES } from './body-limit.ts'
-
-const MIN_GZIP_BYTES = 18
-const MIN_CHUNK_BYTES = 1_024
-/** An eighth of a body has come before memory for all of it is taken: of many at once most are cut by then, and V8 collects for each that was taken. */
-const SOME_OF_IT = 8
+/**
+ * Memory for a whole large body is taken when an eighth of it has arrived: of many at once most are refused by then,
+ * and V8 collects garbage for each that was taken.
+ */
+const PREALLOCATE_AFTER_PART = 8
 const MS_PER_SECOND = 1_000
 
 const JSON_TYPE = /^\s*application\/([\w.-]+\+)?json\s*(;|$)/i
@@ -23,48 +23,48 @@ const notJson = () => new HttpError(400, 'Content type error: expected applicati
 
 const gunzipAsync = promisify(gunzip)
 
-/** A body as it came, and what lets go of it: the bytes count as held until then, and are gone afterwards. */
-export interface Sent {
+/** The bytes of a body. They count as held until `release` is called, and must not be read afterwards. */
+export interface ReceivedBody {
   readonly bytes: Buffer
   readonly release: () => void
 }
 
 interface Reading {
   readonly maxBytes: number
-  /** Of the whole body, from now on; without it there is none but that of the server. */
+  /** For the whole body, from now on. Without it only the server's own timeout holds. */
   readonly deadlineMs?: number
-  /** Whether the memory behind a large body is freed as soon as it is read: `let-go.ts` tells what that costs all others for good. */
-  readonly letsGo?: boolean
+  /** Whether the memory of a large body is freed as soon as it was read; `free-buffer.ts` names the cost. */
+  readonly isFreed?: boolean
 }
 
 /**
- * The bytes of a JSON request body, proven to be UTF-8. 400 for another content type or text that is not UTF-8, 413 over `maxBytes` (by
- * Content-Length before a byte is read, then counted), 415 for an unknown coding, 400 for a broken gzip, 503 when too much has come at once.
- * None at all where it `isOptional` and nothing was sent, whatever the headers say of nothing.
+ * The bytes of a JSON request body, checked to be UTF-8. 400 for another content type, text that is not UTF-8 or a
+ * broken gzip; 413 over `maxBytes`, as sent or unpacked; 415 for an unknown coding; 503 when too many bodies arrive at
+ * once. A body that `isOptional` may be empty, whatever its content type is then.
  */
-export async function readBody(c: Context, maxBytes: number, isOptional = false): Promise<Sent> {
+export async function readJsonBody(c: Context, maxBytes: number, isOptional = false): Promise<ReceivedBody> {
   const isJson = JSON_TYPE.test(header(c, 'content-type') ?? '')
   if (!isJson && !isOptional) throw notJson()
   const coding = codingOf(c, ['identity', 'gzip'])
-  const { bytes: sent, release: end } = await readSent(c, { maxBytes, letsGo: true })
-  if (isOptional && sent.length === 0) return { bytes: sent, release: end }
+  const { bytes: sent, release: releaseSent } = await readRawBody(c, { maxBytes, isFreed: true })
+  if (isOptional && sent.length === 0) return { bytes: sent, release: releaseSent }
   if (!isJson) {
-    end()
+    releaseSent()
     throw notJson()
   }
   let bytes: Buffer | null = coding === 'gzip' ? null : sent
-  let room = () => {}
+  let releaseUnpacked = () => {}
   const release = () => {
-    if (bytes) letGoOf(bytes.length, [bytes])
-    end()
-    room()
+    if (bytes) freeBuffers(bytes.length, [bytes])
+    releaseSent()
+    releaseUnpacked()
   }
   try {
     if (bytes === null) {
-      // Who waits for this does so packed.
-      room = await c.get('deps').unpacked.acquire(kib(maxBytes))
+      // While waiting, the body stays compressed.
+      releaseUnpacked = await c.get('deps').unpacked.acquire(kib(maxBytes))
       bytes = await unpack(sent, maxBytes)
-      letGoOf(sent.length, [sent])
+      freeBuffers(sent.length, [sent])
     }
     if (!isUtf8(bytes)) throw new HttpError(400, 'Json deserialize error: the body is not UTF-8')
     return { bytes, release }
@@ -74,7 +74,7 @@ export async function readBody(c: Context, maxBytes: number, isOptional = false)
   }
 }
 
-/** The content coding of a body, one of `known`; an empty one is none. 415 for any other. */
+/** The content coding of a body, one of `known`; an empty header is `identity`. 415 for any other. */
 export function codingOf<Coding extends string>(
   c: Context,
   known: readonly ('identity' | Coding)[],
@@ -88,71 +88,72 @@ export function codingOf<Coding extends string>(
 }
 
 /**
- * The bytes of a request body as they were sent, whatever its type and coding. 413 over `maxBytes` (by Content-Length before a byte is read,
- * then counted), 408 when not all of it has come by the deadline, 503 when too much has come at once.
+ * The bytes of a request body as they were sent, whatever their type and coding. 413 over `maxBytes` (by Content-Length
+ * before a byte is read, then counted), 408 when the body is not complete by the deadline, 503 when too many bodies
+ * arrive at once.
  */
-export async function readSent(c: Context, reading: Reading): Promise<Sent> {
-  const { maxBytes } = reading
+export async function readRawBody(c: Context, reading: Reading): Promise<ReceivedBody> {
+  const { maxBytes, deadlineMs } = reading
   const announced = Number(header(c, 'content-length') ?? 0)
   if (announced > maxBytes) throw tooLarge(maxBytes)
   const incoming = c.env?.incoming as IncomingMessage | undefined
-  const body: Body = {}
-  const arrival = c.get('deps').inbox.open((error) => body.refuse?.(error))
-  const late = () => body.refuse?.(lateBody(reading.deadlineMs!))
-  const deadline = reading.deadlineMs === undefined ? undefined : setTimeout(late, reading.deadlineMs)
+  const refusal: Refusal = {}
+  const counted = c.get('deps').incomingBodies.open((error) => refusal.refuse?.(error))
+  const deadline =
+    deadlineMs === undefined ? undefined : setTimeout(() => refusal.refuse?.(lateBody(deadlineMs)), deadlineMs)
   try {
     const bytes = incoming
-      ? await readIncoming(incoming, { ...reading, announced }, arrival, body)
-      : await readWeb(c, arrival)
-    arrival.complete()
+      ? await readIncoming(incoming, { ...reading, announced }, counted, refusal)
+      : await readWebBody(c, counted)
+    counted.complete()
     if (bytes.length > maxBytes) throw tooLarge(maxBytes)
-    return { bytes, release: arrival.end }
+    return { bytes, release: counted.end }
   } catch (error) {
-    arrival.end()
+    counted.end()
     throw error
   } finally {
     clearTimeout(deadline)
   }
 }
 
-// What is still to come of it is of no use, so that the connection is not either.
+// The rest of the body would still come on this connection, so it is closed.
 const lateBody = (deadlineMs: number) =>
   new HttpError(408, `the body did not arrive within ${deadlineMs / MS_PER_SECOND} seconds`, { connection: 'close' })
 
-/** A body that is being read, for as long as it may be refused. */
-interface Body {
+/** Set while a body is being read and may be refused. */
+interface Refusal {
   refuse?: (error: HttpError) => void
 }
 
-async function readWeb(c: Context, arrival: Arrival): Promise<Buffer> {
+async function readWebBody(c: Context, counted: IncomingBody): Promise<Buffer> {
   const sent = Buffer.from(await c.req.arrayBuffer())
-  arrival.add(sent.length)
+  counted.add(sent.length)
   return sent
 }
 
-// The adapter would make a whole web Request of it first, at half the rate.
+// From the socket: the adapter would first build a whole web Request, at half the rate.
 function readIncoming(
   incoming: IncomingMessage,
-  { maxBytes, announced, letsGo = false }: Reading & { readonly announced: number },
-  arrival: Arrival,
-  body: Body,
+  { maxBytes, announced, isFreed = false }: Reading & { readonly announced: number },
+  counted: IncomingBody,
+  refusal: Refusal,
 ): Promise<Buffer> {
-  const free = letsGo ? letGo : () => {}
+  const free = isFreed ? freeBuffer : () => {}
   return new Promise((resolve, reject) => {
     let chunks: Buffer[] = []
-    /** A large body is put together as it comes, where its length is known and some of it has come. */
+    /** The whole body, where it is large and its length is known. */
     let whole: Buffer | null = null
     let length = 0
-    const done = () => {
+    const stop = () => {
       incoming.off('data', onData).off('end', onEnd).off('error', onLost).off('close', onLost)
     }
     const drop = () => {
-      done()
-      if (letsGo) letGoOf(length, whole ? [whole] : chunks)
+      stop()
+      if (isFreed) freeBuffers(length, whole ? [whole] : chunks)
     }
     const refuse = (error: HttpError) => {
       drop()
-      // What still comes is read, or the client would not see the answer.
+      // The rest is read, or the client would not see the answer.
       incoming.on('data', free)
       reject(error)
     }
@@ -167,7 +168,7 @@ function readIncoming(
       length += bytes
       if (
         !whole &&
-        length > Math.max(NEVER_CUT_BYTES, announced / SOME_OF_IT) &&
+        length > Math.max(ALWAYS_ACCEPTED_BYTES, announced / PREALLOCATE_AFTER_PART) &&
         announced > length &&
         announced >= MIN_BODY_BYTES
       ) {
@@ -176,26 +177,26 @@ function readIncoming(
         for (const one of chunks) at += move(one, whole, at, free)
         chunks = []
       }
-      arrival.add(bytes)
+      counted.add(bytes)
     }
     const onEnd = () => {
-      done()
-      resolve(whole ?? joined(chunks, length, letsGo))
+      stop()
+      resolve(whole ?? joined(chunks, length, isFreed))
     }
     const onLost = () => {
       drop()
       reject(new HttpError(400, 'the body ended before its announced length'))
     }
-    body.refuse = refuse
+    refusal.refuse = refuse
     if (incoming.destroyed && !incoming.complete) onLost()
     else incoming.on('data', onData).on('end', onEnd).on('error', onLost).on('close', onLost)
   })
 }
 
-function joined(chunks: Buffer[], length: number, letsGo: boolean): Buffer {
+function joined(chunks: Buffer[], length: number, isFreed: boolean): Buffer {
   if (chunks.length === 1) return chunks[0]!
   const whole = Buffer.concat(chunks, length)
-  if (letsGo) letGoOf(length, chunks)
+  if (isFreed) freeBuffers(length, chunks)
   return whole
 }
 
@@ -205,14 +206,9 @@ function move(from: Buffer, to: Buffer, at: number, free: (bytes: Buffer) => voi
   return bytes
 }
 
-/** The length that the end of a gzip tells is a hint only (RFC 1952, 2.3.1), but where it is right there is nothing to put together. */
 async function unpack(sent: Buffer, maxBytes: number): Promise<Buffer> {
-  const told = sent.length >= MIN_GZIP_BYTES ? sent.readUInt32LE(sent.length - 4) : 0
   try {
-    return await gunzipAsync(sent, {
-      maxOutputLength: maxBytes,
-      chunkSize: Math.min(Math.max(told, MIN_CHUNK_BYTES), maxBytes) + 1,
-    })
+    return await gunzipAsync(sent, { maxOutputLength: maxBytes, chunkSize: gunzipChunkBytes(sent, maxBytes) })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(maxBytes)
     throw new HttpError(400, 'the body is not valid gzip')

@@ -1,6 +1,6 @@
 /**
- * Arrays and records that are judged up to the first member that is bad. The usual ones judge all of them and keep what is wrong with each:
- * 2 MiB of `[0,0,...]` take seconds and hundreds of megabytes then, and of all that one line is answered.
+ * Arrays and records that are validated up to the first bad member. Those of zod validate every member and keep each
+ * issue: 2 MiB of `[0,0,...]` would take seconds and hundreds of megabytes, for the one line that is answered.
  */
 import { z } from 'zod'
 import { Slice } from '../../process/event-loop.ts'
@@ -16,10 +16,10 @@ type Context = Parameters<Parse>[1]
 const FirstFaultArray = z.core.$constructor<z.ZodArray, ListDef>('FirstFaultArray', (inst, def) => {
   z.ZodArray.init(inst, def)
   const { element, maxItems } = def
-  // What the JSON schema says.
+  // For the JSON schema.
   inst._zod.bag.maximum = maxItems
 
-  const judge = (payload: Payload, i: number, sent: readonly unknown[], ctx: Context): boolean => {
+  const validate = (payload: Payload, i: number, sent: readonly unknown[], ctx: Context): boolean => {
     const { value, issues } = element._zod.run({ value: sent[i], issues: [] }, ctx) as Payload
     if (issues.length > 0) payload.issues.push(...z.core.util.prefixIssues(i, issues))
     else (payload.value as unknown[])[i] = value
@@ -40,28 +40,28 @@ const FirstFaultArray = z.core.$constructor<z.ZodArray, ListDef>('FirstFaultArra
     // Elements are never asynchronous, and zod is much faster when it knows.
     const now = { ...ctx, async: false }
     if (!ctx.async) {
-      for (let i = 0; i < sent.length; i++) if (!judge(payload, i, sent, now)) break
+      for (let i = 0; i < sent.length; i++) if (!validate(payload, i, sent, now)) break
       return payload
     }
-    return inSlices(sent.length, (i) => judge(payload, i, sent, now)).then(() => payload)
+    return inSlices(sent.length, (i) => validate(payload, i, sent, now)).then(() => payload)
   }
 })
 
-/** Ends with the first step that says no. */
+/** Ends with the first step that returns false. */
 async function inSlices(steps: number, step: (i: number) => boolean): Promise<void> {
   const slice = new Slice()
   for (let i = 0; i < steps && step(i); i++) if (slice.isOver) await slice.next()
 }
 
 /**
- * An array of at most `maxItems`, judged up to the first element that is bad; in slices where it is judged by `safeParseAsync` and not a
- * part of another array. Elements must be judged synchronously.
+ * An array of at most `maxItems`, validated up to the first bad element; in slices where it is validated by
+ * `safeParseAsync` and is not part of another array. The schema of the elements must be synchronous.
  */
 export function listOf<E extends z.ZodType>(element: E, maxItems: number): z.ZodArray<E> {
   return new FirstFaultArray({ type: 'array', element, maxItems }) as z.ZodArray<E>
 }
 
-/** What `listOf` was told; null for any other schema. */
+/** The `maxItems` of a `listOf`; null for any other schema. */
 export function maxItemsOf(schema: z.ZodType): number | null {
   return schema instanceof FirstFaultArray ? (schema._zod.def as ListDef).maxItems : null
 }
@@ -77,7 +77,7 @@ const FirstFaultRecord = z.core.$constructor<z.ZodRecord, z.core.$ZodRecordDef>(
     const kept: Record<string, unknown> = {}
     payload.value = kept
     for (const key of Object.keys(sent)) {
-      // Assigned, it would be the prototype.
+      // An assignment would change the prototype.
       if (key === '__proto__') continue
       const { value, issues } = def.valueType._zod.run(
         { value: (sent as Record<string, unknown>)[key], issues: [] },
@@ -93,7 +93,7 @@ const FirstFaultRecord = z.core.$constructor<z.ZodRecord, z.core.$ZodRecordDef>(
   }
 })
 
-/** An object with any keys, judged up to the first value that is bad. Values must be judged synchronously. */
+/** An object with any keys, validated up to the first bad value. The schema of the values must be synchronous. */
 export function recordOf<V extends z.ZodType>(value: V): z.ZodRecord<z.ZodString, V> {
   return new FirstFaultRecord({ type: 'record', keyType: z.string(), valueType: value }) as unknown as z.ZodRecord<
     z.ZodString,

@@ -1,7 +1,7 @@
 import type { Metrics } from '../../observability/metrics.ts'
 import type { RateLimitedLog } from '../../observability/rate-limited-log.ts'
 
-/** Counts parameters that a route ignored; the log hears of them in one line a minute. */
+/** Counts parameters that a route ignored; the log gets one line a minute. */
 export type NoteIgnored = (route: string, parameters: number) => void
 
 export function createNoteIgnored({ metrics, lines }: { metrics: Metrics; lines: RateLimitedLog }): NoteIgnored {

@@ -1,25 +1,24 @@
+import { ALWAYS_ACCEPTED_BYTES } from '../../limits/limits.ts'
 import { HttpError } from '../errors.ts'
 
-/** A body up to this is never cut: ordinary posts pass whatever else is on its way. */
-export const NEVER_CUT_BYTES = 64 * 1024
-
-/** A body on its way in, and then for as long as it is held as bytes. */
-export interface Arrival {
-  /** Counts bytes that have come. May cut this arrival or others. */
+/** Counts one body from its first byte until its bytes are released. */
+export interface IncomingBody {
+  /** Counts bytes that have arrived. May refuse this body or others. */
   add(bytes: number): void
-  /** All of it has come: from now on it is not cut. */
+  /** The whole body has arrived: from now on it is not refused. */
   complete(): void
-  /** Its bytes are gone. */
+  /** Its bytes are released. */
   end(): void
 }
 
 /**
- * The bytes of bodies that have come and are not parsed yet: outside the heap, and memory all the same. Over the limit that large body is
- * cut that has been on its way the longest: who sends at an honest rate is done while others dawdle.
+ * Bounds the bytes of bodies that have arrived and are not parsed yet: they lie outside the heap. Over the limit it
+ * refuses the large body that has been arriving the longest: a client with an ordinary rate is done while slow ones are
+ * still sending.
  */
-export class Inbox {
+export class IncomingBodies {
   readonly #maxBytes: number
-  /** The large ones of which more is to come, the oldest first. */
+  /** The large ones that are still arriving, the oldest first. */
   readonly #arriving = new Set<{ readonly cut: () => void }>()
   #bytes = 0
   #cuts = 0
@@ -33,20 +32,23 @@ export class Inbox {
     return this.#bytes
   }
 
-  /** Bodies cut so far. */
+  /** Bodies refused so far. */
   get cuts(): number {
     return this.#cuts
   }
 
-  /** `refuse` is called when the body must go, with a 503: its bytes no longer count then, and none of it may be kept. */
-  open(refuse: (error: HttpError) => void): Arrival {
+  /**
+   * `refuse` is called with a 503 when the body must be dropped: its bytes no longer count then, and none of them may
+   * be kept.
+   */
+  open(refuse: (error: HttpError) => void): IncomingBody {
     let held = 0
     let isComplete = false
-    const arrival: Arrival = {
+    const body: IncomingBody = {
       add: (bytes) => {
         held += bytes
         this.#bytes += bytes
-        if (!isComplete && held > NEVER_CUT_BYTES) this.#arriving.add(entry)
+        if (!isComplete && held > ALWAYS_ACCEPTED_BYTES) this.#arriving.add(entry)
         if (this.#bytes > this.#maxBytes) this.#makeRoom()
       },
       complete: () => {
@@ -54,22 +56,19 @@ export class Inbox {
         this.#arriving.delete(entry)
       },
       end: () => {
-        arrival.complete()
+        body.complete()
         this.#bytes -= held
         held = 0
       },
     }
     const entry = {
       cut: () => {
-        arrival.end()
-        refuse(
-          new HttpError(503, `too many bodies at once: more than ${this.#maxBytes} bytes; retry in a moment`, {
-            'retry-after': '1',
-          }),
-        )
+        body.end()
+        const text = `too many bodies at once: more than ${this.#maxBytes} bytes; retry in a moment, or add replicas`
+        refuse(new HttpError(503, text, { 'retry-after': '1' }))
       },
     }
-    return arrival
+    return body
   }
 
   #makeRoom(): void {

@@ -2,8 +2,8 @@ import type { Metrics } from '../../observability/metrics.ts'
 import type { RateLimitedLog } from '../../observability/rate-limited-log.ts'
 
 /**
- * Entries that were left out of bodies whose other entries were stored (interop-profiling P38). All of them are counted; the log hears of them
- * once a minute and reason at most.
+ * Entries that were left out of bodies whose other entries were stored. All are counted; the log gets one line a minute
+ * and reason at most.
  */
 export class Rejections {
   readonly #metrics: Metrics
@@ -14,7 +14,7 @@ export class Rejections {
     this.#lines = lines
   }
 
-  /** `route` as `/pod/syscalls`; `entries` is how many, or how many of each kind of fault; `why` is what the log says. */
+  /** `route` as `/pod/syscalls`; `entries` is their number, or their numbers by kind of fault; `why` is for the log. */
   note(route: string, entries: number | Readonly<Record<string, number>>, why: string): void {
     const counts = typeof entries === 'number' ? { entries } : entries
     const total = Object.values(counts).reduce((sum, count) => sum + count, 0)

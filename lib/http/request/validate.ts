@@ -1,34 +1,38 @@
 import { zValidator } from '@hono/zod-validator'
 import type { Context as HonoContext } from 'hono'
 import { z } from 'zod'
-import { decode } from '../../json/decode.ts'
 import { markLongIntegers } from '../../json/long-integers.ts'
 import { parseJson, type Tolerated } from '../../json/parse.ts'
-import { countObjects, MIN_WEIGHED_BYTES, tooMany, weigh } from '../../json/prescan.ts'
-import { parseList, parseListed } from '../../json/sliced.ts'
+import { countObjects, prescanJson, tooMany } from '../../json/prescan.ts'
+import { decode, parseList, parseListed } from '../../json/sliced.ts'
+import { MAX_CORE_BODY_BYTES, MIN_PRESCAN_BYTES } from '../../limits/limits.ts'
 import { type Declared, declare } from '../../openapi/declare.ts'
-import { isTurnOver, turn } from '../../process/event-loop.ts'
+import { isSliceUsedUp, yieldToEventLoop } from '../../process/event-loop.ts'
 import { kib } from '../charge.ts'
 import { HttpError } from '../errors.ts'
 import type { Context, Env, Validated } from '../route.ts'
-import { MAX_CORE_BODY_BYTES, readBody } from './body.ts'
+import { readJsonBody } from './body.ts'
 import { maxItemsOf } from './first-fault.ts'
-import { describe, type Issue } from './issues.ts'
-import { judgeParameters } from './unknown-parameters.ts'
+import { describeIssue, type Issue } from './issues.ts'
+import { validateParameters } from './unknown-parameters.ts'
 
-/** What a byte comes to in memory: as text, as a short value or its key, as a parameter of its statement, and in the answer. */
+/**
+ * Memory that a byte of a body needs: as text, as a short value or its key, as a parameter of its statement, and in the
+ * answer.
+ */
 const HELD_PER_BYTE = 6
-/** Of bodies from here on each step is a turn of its own. */
+/** Larger bodies yield to the event loop between decoding and parsing. */
 const MIN_SHARED_BYTES = 1024 * 1024
-/** What a container comes to beside that: as parsed, as judged, and as a flow in line with the keys that it is known by. */
+/** Memory that a container needs beside that: parsed, validated, and as a queued flow with its deduplication keys. */
 const HELD_PER_CONTAINER = 600
 
 /**
- * Validates a JSON body read under a limit; `c.req.valid('json')` is what the schema made of it. 400 names field and rule, 413 what there
- * is too much of: bytes, values, keys, or elements of a `listOf`. Bodies share a budget while they are judged and written, by what they really
- * hold: an announced length costs nothing to send. Who waits does so as bytes, outside the heap. `tolerated` is where text may be such that
- * no database can hold it; `maxListed` bounds the elements of a large array that is a member of the body, before it is parsed.
- * Where the body `isOptional` an empty one is `{}`. `longIntegersOf` is a key whose integers are to be exact up to 2^64, for `longInteger`.
+ * Reads a JSON body of at most `maxBytes` and validates it; `c.req.valid('json')` is the output of the schema. 400
+ * names field and rule, 413 the limit: bytes, values, keys, or elements of a `listOf`. Bodies share a memory budget
+ * while they are validated and written, by their real size; while waiting for it they stay bytes, outside the heap.
+ * Options: `tolerated`: keys whose texts are not checked for what PostgreSQL cannot store; `maxListed`: elements of a
+ * large array that is a member of the body, counted before it is parsed; `isOptional`: an empty body is `{}`;
+ * `longIntegersOf`: a key whose integers are exact up to 2^64, for `longInteger`.
  */
 export function body<S extends z.ZodType>(
   schema: S,
@@ -41,7 +45,7 @@ export function body<S extends z.ZodType>(
   }: { tolerated?: Tolerated; maxListed?: number; isOptional?: boolean; longIntegersOf?: string | null } = {},
 ): Validated<'json', S> {
   const maxElements = maxItemsOf(schema)
-  const judge = validator('json', 'Json', schema, maxElements === null ? atOnce : inSlicesIfLarge)
+  const validate = validator('json', 'Json', schema, maxElements === null ? atOnce : inSlicesIfLarge)
   const read: Validated<'json', S> = async (c, next) => {
     const release = await receive(c as Context, {
       maxBytes,
@@ -52,7 +56,7 @@ export function body<S extends z.ZodType>(
       longIntegersOf,
     })
     try {
-      return await judge(c, next)
+      return await validate(c, next)
     } finally {
       release()
     }
@@ -69,31 +73,31 @@ interface Bounds {
   readonly longIntegersOf: string | null
 }
 
-/** Hands the parsed body to the validator. Resolves to what gives back its memory. */
+/** Hands the parsed body to the validator. Resolves to a function that gives back its memory. */
 async function receive(
   c: Context,
   { maxBytes, maxElements, maxListed, tolerated, isOptional, longIntegersOf }: Bounds,
 ): Promise<() => void> {
-  const { bytes, release: forget } = await readBody(c, maxBytes, isOptional)
+  const { bytes, release: releaseBytes } = await readJsonBody(c, maxBytes, isOptional)
   let release = () => {}
   try {
-    const isLarge = bytes.length >= MIN_WEIGHED_BYTES
-    if (isLarge) await turn()
+    const isLarge = bytes.length >= MIN_PRESCAN_BYTES
+    if (isLarge) await yieldToEventLoop()
     const { containers, cuts, listed } = isLarge
-      ? weigh(bytes, maxElements, maxListed)
+      ? prescanJson(bytes, maxElements, maxListed)
       : { containers: countObjects(bytes), cuts: [], listed: null }
     const granted = c.get('deps').bodies.acquire(kib(bytes.length * HELD_PER_BYTE + containers * HELD_PER_CONTAINER))
     release = typeof granted === 'function' ? granted : await granted
-    if (isLarge) await turn()
+    if (isLarge) await yieldToEventLoop()
     if (longIntegersOf !== null) await markLongIntegers(bytes, longIntegersOf)
-    if (isLarge) await turn()
+    if (isLarge) await yieldToEventLoop()
     const isExact = longIntegersOf === null
     let value: unknown
     if (cuts.length > 0) value = await parseList(bytes, cuts, tolerated)
     else if (listed !== null && !isExact) value = await parseListed(bytes, listed, tolerated)
     else value = await parseText(bytes, isOptional, tolerated, isExact)
     if (Array.isArray(value) && value.length > maxElements) throw tooMany(maxElements, 'elements')
-    if (isLarge) await turn()
+    if (isLarge) await yieldToEventLoop()
     if (isLarge && Array.isArray(value)) largeLists.add(value)
     handOver(c, value)
     return release
@@ -101,21 +105,25 @@ async function receive(
     release()
     throw error
   } finally {
-    forget()
+    releaseBytes()
   }
 }
 
-/** One turn does not decode a large body and parse it. Nor does one parse all the small bodies that came in it. */
+/**
+ * Yields to the event loop between decoding a large body and parsing it, and when the small bodies of this turn have
+ * used up a slice.
+ */
 async function parseText(bytes: Buffer, isOptional: boolean, tolerated: Tolerated, isExact: boolean): Promise<unknown> {
   if (isOptional && bytes.length === 0) return {}
   const text = bytes.length < MIN_SHARED_BYTES ? bytes.toString() : await decode(bytes)
-  if (bytes.length >= MIN_SHARED_BYTES || isTurnOver()) await turn()
+  if (bytes.length >= MIN_SHARED_BYTES || isSliceUsedUp()) await yieldToEventLoop()
   return parseJson(text, tolerated, isExact)
 }
 
-/** Hands the value over once: what the schema drops must not live as long as the request. */
+/** Hands the value over once: parts that the schema drops must not live as long as the request. */
 function handOver(c: Context, value: unknown): void {
-  // The function is a constant first: V8 takes a literal that is assigned to a property for long-lived, and dead it would keep the body.
+  // A constant first: V8 allocates a function literal that is assigned to a property as long-lived, and it would keep
+  // the body alive.
   const json = () => {
     Reflect.deleteProperty(c.req, 'json')
     return Promise.resolve(value as never)
@@ -130,40 +138,47 @@ export const params = <S extends z.ZodType>(schema: S): Validated<'param', S> =>
 /** The query of a route that has no parameters. */
 export const NoParameters = z.object({})
 
-/** `ignored` for routes that old clients call, and for answers that are one document: everywhere else a filter that is dropped shows wrong rows. */
+/**
+ * `ignored` for routes that old clients call and for answers that are one document; elsewhere an ignored filter would
+ * return wrong rows.
+ */
 interface Asked {
   readonly unknown?: NonNullable<Declared['unknownParameters']>
 }
 
-/** Validates the query; 400 names the parameter. One that the schema does not know is 400, too, unless such are `ignored`. Of a repeated one the first counts. */
+/**
+ * Validates the query; 400 names the parameter. Unknown parameters are 400 unless `ignored`. The first of a repeated
+ * one counts.
+ */
 export function query<S extends z.ZodObject>(schema: S, { unknown = 'refused' }: Asked = {}): Validated<'query', S> {
-  const names = judgeParameters(Object.keys(schema.shape), unknown)
+  const names = validateParameters(Object.keys(schema.shape), unknown)
   const values = validator('query', 'Query', schema, firstOfEach)
-  const judge: Validated<'query', S> = (c, next) => {
+  const validate: Validated<'query', S> = (c, next) => {
     names(c, Object.keys(c.req.query()))
     return values(c, next)
   }
-  return declare(judge, { query: schema, unknownParameters: unknown })
+  return declare(validate, { query: schema, unknownParameters: unknown })
 }
 
 /**
- * The same for point look-ups, without a promise: the public validator takes 6 us of the 45 to 65 us of processor time that a look-up
- * takes in all (9 % with 8 clients, 17 % with 64).
+ * `params` and `query` for point look-ups, without a promise: the public validator takes 6 of the 45 to 65 us of
+ * processor time of a look-up (9 % with 8 clients, 17 % with 64).
  */
 export const lookup = {
-  params: <S extends z.ZodType>(schema: S) => prompt('param', 'Path', schema, (c) => c.req.param(), { params: schema }),
+  params: <S extends z.ZodType>(schema: S) =>
+    synchronous('param', 'Path', schema, (c) => c.req.param(), { params: schema }),
   query<S extends z.ZodObject>(schema: S, { unknown = 'refused' }: Asked = {}): Validated<'query', S> {
-    const names = judgeParameters(Object.keys(schema.shape), unknown)
+    const names = validateParameters(Object.keys(schema.shape), unknown)
     const read = (c: HonoContext<Env>) => {
       const sent = c.req.query()
       names(c, Object.keys(sent))
       return sent
     }
-    return prompt('query', 'Query', schema, read, { query: schema, unknownParameters: unknown })
+    return synchronous('query', 'Query', schema, read, { query: schema, unknownParameters: unknown })
   },
 }
 
-function prompt<T extends 'param' | 'query', S extends z.ZodType>(
+function synchronous<T extends 'param' | 'query', S extends z.ZodType>(
   target: T,
   what: string,
   schema: S,
@@ -171,39 +186,39 @@ function prompt<T extends 'param' | 'query', S extends z.ZodType>(
   declared: Declared,
 ): Validated<T, S> {
   const refuse = refusal(what)
-  const judge: Validated<T, S> = (c, next) => {
+  const validate: Validated<T, S> = (c, next) => {
     const result = schema.safeParse(read(c))
     if (!result.success) refuse(result)
     else c.req.addValidatedData(target, result.data as object)
     return next()
   }
-  return declare(judge, declared)
+  return declare(validate, declared)
 }
 
-type Judge = (schema: z.ZodType, value: never) => unknown
+type Validate = (schema: z.ZodType, value: never) => unknown
 
-const atOnce: Judge = (schema, value) => schema.safeParse(value)
+const atOnce: Validate = (schema, value) => schema.safeParse(value)
 
-/** Bodies that take long to judge. */
+/** Bodies that take long to validate. */
 const largeLists = new WeakSet<object>()
 
-// zod is at full speed only where it need not wait.
-const inSlicesIfLarge: Judge = (schema, value) =>
+// zod is at full speed only when synchronous.
+const inSlicesIfLarge: Validate = (schema, value) =>
   largeLists.has(value) ? schema.safeParseAsync(value) : schema.safeParse(value)
 
-const firstOfEach: Judge = (schema, sent: Record<string, string | string[]>) =>
+const firstOfEach: Validate = (schema, sent: Record<string, string | string[]>) =>
   schema.safeParse(
     Object.fromEntries(Object.entries(sent).map(([name, value]) => [name, Array.isArray(value) ? value[0] : value])),
   )
 
-/** The public validator with our error text. Its own types cannot be told of a schema that is a parameter. */
+/** The public validator with our error text. Its types cannot express a schema that is a parameter. */
 function validator<T extends 'json' | 'param' | 'query', S extends z.ZodType>(
   target: T,
   what: string,
   schema: S,
-  judge: Judge,
+  validate: Validate,
 ) {
-  return zValidator(target, schema as z.ZodType, refusal(what), { validationFunction: judge as never }) as Validated<
+  return zValidator(target, schema as z.ZodType, refusal(what), { validationFunction: validate as never }) as Validated<
     T,
     S
   >
@@ -212,5 +227,5 @@ function validator<T extends 'json' | 'param' | 'query', S extends z.ZodType>(
 const refusal =
   (what: string) =>
   ({ error }: { success: boolean; error?: { issues: readonly Issue[] } | undefined }): void => {
-    if (error) throw new HttpError(400, `${what} deserialize error: ${describe(error.issues[0]!)}`)
+    if (error) throw new HttpError(400, `${what} deserialize error: ${describeIssue(error.issues[0]!)}`)
   }

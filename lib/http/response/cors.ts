@@ -1,4 +1,4 @@
-/** Which web pages may read an answer: those of the origins in `CORS_ORIGINS`. Without any the header fields of CORS do not occur. */
+/** Lets the web pages of the origins in `CORS_ORIGINS` read an answer. Without any, no header field of CORS is sent. */
 import type { Context } from '../route.ts'
 import { header } from '../route.ts'
 

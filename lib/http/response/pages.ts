@@ -13,24 +13,25 @@ const CLOSE = Buffer.from(']')
 export const asArray = ({ json, array }: Page<unknown>) => array ?? Buffer.concat([OPEN, json, CLOSE], json.length + 2)
 
 /**
- * A list of unknown length: as it is when its first page is all of it, else page by page. `pageKib` of the read budget are charged for
- * each page; the first was charged by the route. When a page cannot be read the connection is cut, since its list is not whole.
+ * Sends a list of unknown length: at once when its first page `isWhole`, else page by page. Each page charges `pageKib`
+ * to the read budget; the first one was charged by the route. When a page cannot be read the connection is reset, so
+ * that the list does not look complete.
  */
-export function sendPages<Place>(
+export function sendPages<Cursor>(
   c: Context,
-  first: Page<Place>,
+  first: Page<Cursor>,
   isWhole: boolean,
-  next: (after: Place) => Promise<Page<Place>>,
+  next: (after: Cursor) => Promise<Page<Cursor>>,
   pageKib: number,
 ): Response | Promise<Response> {
   return isWhole ? sendJson(c, asArray(first)) : sendPieces(c, pageByPage(c, first, next, pageKib))
 }
 
 /** The pieces of such a list. */
-export function pageByPage<Place>(
+export function pageByPage<Cursor>(
   c: Context,
-  first: Page<Place>,
-  next: (after: Place) => Promise<Page<Place>>,
+  first: Page<Cursor>,
+  next: (after: Cursor) => Promise<Page<Cursor>>,
   pageKib: number,
 ): Pieces {
   const lose = (error: Error) => {
@@ -42,7 +43,7 @@ export function pageByPage<Place>(
   return piecesOf(first, next, lose, async () => share?.renew(pageKib))
 }
 
-/** Pieces with bytes before and behind them; a `tail` that the pieces tell is asked for when they have left. */
+/** Pieces with bytes before and behind them; a `tail` that depends on the pieces is computed after the last. */
 export function between(head: Buffer, pieces: Pieces, tail: Buffer | (() => Buffer)): Pieces {
   let state: 'before' | 'within' | 'behind' = 'before'
   return {
@@ -62,18 +63,19 @@ export function between(head: Buffer, pieces: Pieces, tail: Buffer | (() => Buff
 }
 
 /**
- * An array of unknown length in bounded memory: the first page at once, each other when the reader has taken the one before.
- * Pages are keyset, so a slow reader holds no connection and no snapshot, and every row that was there at the start is sent once.
- * `ready` is waited for before each page but the first; `onError` must cut the connection: a list that ends early must not look whole.
+ * An array of unknown length in bounded memory: each page is read when the client has taken the one before. Pages are
+ * keyset, so a slow client holds no database connection and no snapshot, and every row that was there at the start is
+ * sent once. `ready` is awaited before each page but the first; `onError` must reset the connection: a list that ends
+ * early must not look complete.
  */
-export function piecesOf<Place>(
-  first: Page<Place>,
-  next: (after: Place) => Promise<Page<Place>>,
+export function piecesOf<Cursor>(
+  first: Page<Cursor>,
+  next: (after: Cursor) => Promise<Page<Cursor>>,
   onError: (error: Error) => void,
   ready = async () => {},
 ): Pieces {
-  // Not a moment longer than until it was sent.
-  let page: Page<Place> | null = first
+  // Null as soon as it was sent, so that its memory can be freed.
+  let page: Page<Cursor> | null = first
   let last = first.last
   let opened = false
   let isOver = false

@@ -3,19 +3,19 @@ import { constants, gzip } from 'node:zlib'
 import type { MiddlewareHandler } from 'hono'
 import type { Context, Env } from '../route.ts'
 import { header } from '../route.ts'
-import { isHad, type Kept } from './cached-body.ts'
+import { type CachedBody, matchesEtag } from './cached-body.ts'
 import { allowOrigin } from './cors.ts'
 import { MAX_WHOLE_BYTES, once, type Pieces, packed, sliced } from './stream.ts'
 
-/** A string leaves in one write with its headers, bytes take a second; beyond this it costs more to make one. */
+/** A string is sent in one write with its headers, bytes in a second one. Above this, making the string costs more. */
 const MAX_STRING_BYTES = 64 * 1024
 
-/** Bodies below this many bytes are not worth compressing. */
+/** Shorter bodies are not worth compressing. */
 export const GZIP_MIN_BYTES = 8 * 1024
 
 const gzipAsync = promisify(gzip)
 
-/** The headers of every answer. Plain objects: building web `Headers` costs half the rate (it leaves the adapter's short way). */
+/** The headers of every answer. A plain object: web `Headers` leave the fast path of the adapter, at half the rate. */
 function headersFor(c: Context, contentType: string, extra?: Record<string, string>): Record<string, string> {
   const headers: Record<string, string> = {
     'content-type': contentType,
@@ -52,8 +52,8 @@ export function sendShortJson(c: Context, status: number, json: string): Respons
 }
 
 /**
- * 200 with JSON that is already text or bytes: nothing is parsed or serialised here. Compressed when asked and worth it. `extra` are headers beside or
- * instead of the usual ones.
+ * 200 with JSON that is already text or bytes, compressed when accepted and worth it. `extra` headers are added to the
+ * usual ones or replace them.
  */
 export function sendJson(
   c: Context,
@@ -85,34 +85,38 @@ function sendLarge(c: Context, bytes: Buffer, extra?: Record<string, string>): R
   )
 }
 
-/** Of a kept body the coding that the client may have. */
-const wanted = (c: Context, { plain, packed }: Kept) =>
+/** The coding of a cached body that the client accepts. */
+const acceptedCoding = (c: Context, { plain, packed }: CachedBody) =>
   plain.length >= GZIP_MIN_BYTES && acceptsGzip(header(c, 'accept-encoding')) ? packed : plain
 
-/** What an answer of `sendKept` holds in memory: readers that are slow get a copy of their own. */
-export const keptBytes = (c: Context, kept: Kept): number => (c.req.method === 'HEAD' ? 0 : wanted(c, kept).length)
+/** Memory that an answer of `sendCached` holds: a slow reader gets a copy of its own. */
+export const cachedBytes = (c: Context, cached: CachedBody): number =>
+  c.req.method === 'HEAD' ? 0 : acceptedCoding(c, cached).length
 
-/** 200 with JSON that is kept in both codings. */
-export function sendKept(c: Context, kept: Kept): Response {
-  const body = wanted(c, kept)
-  return sendBody(c, body, { ...(body === kept.packed ? PACKED : VARY), etag: kept.tag })
+/** 200 with a cached body. */
+export function sendCached(c: Context, cached: CachedBody): Response {
+  const body = acceptedCoding(c, cached)
+  return sendBody(c, body, { ...(body === cached.packed ? PACKED : VARY), etag: cached.tag })
 }
 
-/** 304 where the client has the kept body already, which costs nothing to say; else what comes next. */
-export const unlessHad =
-  (read: (c: Context) => Promise<Kept>): MiddlewareHandler<Env> =>
+/** 304 where the client has the cached body already; else the next handler. */
+export const notModified =
+  (read: (c: Context) => Promise<CachedBody>): MiddlewareHandler<Env> =>
   async (c, next) => {
-    const kept = await read(c)
-    if (!isHad(kept, header(c, 'if-none-match'))) return next()
+    const cached = await read(c)
+    if (!matchesEtag(cached, header(c, 'if-none-match'))) return next()
     c.set('bytes', 0)
-    const { 'content-type': _, ...headers } = headersFor(c, '', { ...VARY, etag: kept.tag })
+    const { 'content-type': _, ...headers } = headersFor(c, '', { ...VARY, etag: cached.tag })
     return new Response(null, { status: 304, headers })
   }
 
 const VARY = { vary: 'accept-encoding' }
 const PACKED = { ...VARY, 'content-encoding': 'gzip' }
 
-/** 200 with JSON that comes in pieces, each asked for when the one before has left. Compressed when asked; `extra` as for `sendJson`. */
+/**
+ * 200 with JSON in pieces, each requested when the one before was sent. Compressed when accepted; `extra` as for
+ * `sendJson`.
+ */
 export function sendPieces(c: Context, pieces: Pieces, extra?: Record<string, string>): Response {
   const isPacked = acceptsGzip(header(c, 'accept-encoding'))
   const stream = sliced(isPacked ? packed(pieces) : pieces, c.get('share'))
@@ -122,7 +126,7 @@ export function sendPieces(c: Context, pieces: Pieces, extra?: Record<string, st
   })
 }
 
-/** Whether gzip may be used: its own weight decides, else that of `*`; a weight of zero refuses (RFC 9110, 12.5.3). */
+/** Whether gzip is accepted: by its own weight, else by that of `*`; a weight of zero refuses (RFC 9110, 12.5.3). */
 export function acceptsGzip(value: string | undefined): boolean {
   const weights = new Map<string, boolean>()
   for (const part of value?.toLowerCase().split(',') ?? []) {

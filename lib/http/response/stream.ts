@@ -1,21 +1,24 @@
-/** How long answers leave: slice by slice, each when the one before is out of the process, so that what has left can be freed. */
+/**
+ * Sends long answers in slices, each when the one before has left the process, so that memory is freed as the client
+ * reads.
+ */
 import { constants, createGzip } from 'node:zlib'
 import type { Share } from '../../limits/memory-budget.ts'
 
-/** Answers above this leave in slices; up to it in one write, which is quicker. */
+/** Longer answers are sent in slices; up to this size one write is quicker. */
 export const MAX_WHOLE_BYTES = 512 * 1024
-/** Each slice has its price in time; it is also the least that a slow reader must have taken before it is seen to read. */
+/** Smaller slices cost more time. A slow reader must take at least one before the broker sees it read. */
 const SLICE_BYTES = 256 * 1024
-/** Most readers are done before that, and copying what they have not taken would be in vain. */
+/** Most readers are done before that, and copying the rest for them would be wasted. */
 const QUICK_MS = 500
 
-/** The pieces of an answer in their order, then null. Each is asked for when the one before has left. */
+/** The pieces of an answer in order, then null. Each is requested when the one before was sent. */
 export interface Pieces {
   next(): Promise<Uint8Array | null>
   cancel(): void
 }
 
-/** The pieces in slices. What the answer holds of the read budget goes down with them. */
+/** The pieces in slices. The answer's share of the read budget shrinks with them. */
 export function sliced(pieces: Pieces, share: Share | undefined): ReadableStream<Uint8Array> {
   let held: Uint8Array = EMPTY
   let at = 0
@@ -30,7 +33,7 @@ export function sliced(pieces: Pieces, share: Share | undefined): ReadableStream
     {
       async pull(controller) {
         if (at < held.length) {
-          // A view would keep the whole.
+          // A view would keep the whole piece in memory.
           if (at >= held.length / 4 && performance.now() - heldSince > QUICK_MS) hold(Buffer.from(held.subarray(at)))
         } else {
           held = EMPTY
@@ -65,7 +68,7 @@ export function once(bytes: Uint8Array): Pieces {
   return { next: async () => rest.pop() ?? null, cancel: () => void rest.pop() }
 }
 
-/** The same as one gzip member that can be read to the end of each piece. */
+/** The pieces as one gzip member, flushed at the end of each. */
 export function packed(pieces: Pieces): Pieces {
   const gzip = createGzip({ level: constants.Z_BEST_SPEED })
   let out: Buffer[] = []

@@ -1,17 +1,18 @@
 /**
- * By which names a server may be asked. A page can point a name of its own at an address of ours (DNS rebinding); to a browser it is then of
- * the same origin, and no rule about origins helps. The name in `Host` gives it away.
+ * The host names that a server answers to. A web page can point a name of its own at an address of ours (DNS
+ * rebinding): to a browser both are the same origin then, so no rule about origins helps, but `Host` holds the foreign
+ * name.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { HttpError } from '../errors.ts'
 
 const MISDIRECTED = 421
-/** Names that always mean this machine. */
+/** Names of this machine that need no configuration. */
 const LOOPBACK = /^(?:localhost|[\w-]+\.localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 
 /**
- * Tells for a `Host`, with its port or without, whether it is of this machine or one of `names`; `*` among these allows all. A request without
- * `Host` is no browser's.
+ * Returns a check for `Host` values, with a port or without: names of this machine and `names` pass; `*` allows all. A
+ * request without `Host` passes, since no browser sends one.
  */
 export function createHosts(names: readonly string[]): (host: string | undefined) => boolean {
   const known = new Set(names.map((name) => name.toLowerCase()))
@@ -22,7 +23,7 @@ export function createHosts(names: readonly string[]): (host: string | undefined
   }
 }
 
-/** The refusal of a `Host`; `remedy` says how it would be let in. */
+/** The refusal of a `Host`; `remedy` says how to allow it. */
 export const wrongHost = (remedy: string): HttpError =>
   new HttpError(MISDIRECTED, `host: not a name of this server; ${remedy}`)
 

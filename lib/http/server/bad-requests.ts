@@ -1,16 +1,19 @@
-/** Refuses what no route is looked for: bytes that are not a request, or a request without one host. Node answers some of these without a text. */
+/**
+ * Refuses bytes that are not a request, and requests without exactly one host, before routing. Node answers some of
+ * these without a text.
+ */
 import http, { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { requestId } from '../request/request-id.ts'
 import type { Connections } from './slow-readers.ts'
 
-/** Closing at once would lose the answer for a client that still sends (RFC 9112, 9.6). */
+/** A client that is still sending would lose the answer if the connection were closed at once (RFC 9112, 9.6). */
 const READ_ON_MS = 1_000
 
-/** RFC 9112, 3.2: what is no host is refused, although it decides nothing here. */
+/** An invalid host must be refused (RFC 9112, 3.2), although no route depends on it. */
 const HOST = /^(?:[\w.~-]*|\[[\da-f:.]+\])(?::\d*)?$/i
 
-/** Null where a request names its host once, as it must; HTTP/1.0 may leave it out. Else the fault as text. */
+/** Null where a request names its host once; HTTP/1.0 may leave it out. Else the error text. */
 export function hostCountFault({ rawHeaders, httpVersion }: IncomingMessage): string | null {
   let count = 0
   for (let i = 0; i < rawHeaders.length; i += 2)
@@ -18,7 +21,7 @@ export function hostCountFault({ rawHeaders, httpVersion }: IncomingMessage): st
   return count === 1 || (count === 0 && httpVersion === '1.0') ? null : `host: expected one field, not ${count}`
 }
 
-/** Null where the host is a name or an address, with a port or without. Else the fault as text. */
+/** Null where the host is a name or an address, with a port or without. Else the error text. */
 export const hostFault = ({ headers: { host } }: IncomingMessage): string | null =>
   host === undefined || HOST.test(host) ? null : 'host: expected a name or an address, with a port or without'
 
@@ -35,7 +38,9 @@ export function refuseRequest(outgoing: ServerResponse, text: string): void {
   outgoing.end(text)
 }
 
-/** Answers bytes that are not a request, unless an answer is under way: nobody could tell where that ends. */
+/**
+ * Answers bytes that are not a request, unless another answer is being sent: the client could not see where that ends.
+ */
 export function refuseBadHeads(server: Server, connections: Connections): void {
   const refused = new WeakSet<Socket>()
   server.on('clientError', (error: Error & { code?: string; reason?: string; rawPacket?: Buffer }, socket: Socket) => {
@@ -47,7 +52,7 @@ export function refuseBadHeads(server: Server, connections: Connections): void {
     }
     const [status, text] = refusalOf(error)
     const fields = Object.entries(fieldsOf(text)).map(([name, value]) => `${name}: ${value}\r\n`)
-    // A client that asked for the head alone would take a text for the next answer.
+    // After HEAD the client would take a text for the next answer.
     const isHead = error.rawPacket?.subarray(0, 5).toString('latin1') === 'HEAD '
     socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${fields.join('')}\r\n${isHead ? '' : text}`)
     const cut = setTimeout(() => socket.destroy(), READ_ON_MS).unref()

@@ -4,18 +4,18 @@ import { Server as NetServer } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
 import { ConfigError, type SocketAddress } from '../../config/variables.ts'
 import { hostCountFault, hostFault, refuseBadHeads, refuseRequest } from './bad-requests.ts'
-import { dropRest, REST_LIMITS, type RestLimits } from './drain-body.ts'
+import { DRAIN_LIMITS, type DrainLimits, drainRequestBody } from './drain-body.ts'
 import { Connections, type Cut, READER_LIMITS, type ReaderLimits } from './slow-readers.ts'
 
 /** Longer than clients and proxies keep theirs, so that none is closed under a request. */
 const KEEP_ALIVE_MS = 75_000
 const REQUEST_TIMEOUT_MS = 30_000
 const HEADERS_TIMEOUT_MS = 10_000
-/** A socket on which nothing moves for so long is cut, whoever is to blame. */
+/** A socket without any traffic is closed after this time. */
 const STALLED_SOCKET_MS = 120_000
-/** Stands in for a missing `Host`, of which no answer depends: HTTP/1.0 need not send one. */
-const HOST_OF_NONE = 'localhost'
-/** Who has sent nothing for so long when the server closes has no request under way. */
+/** Replaces a missing `Host`, which HTTP/1.0 may leave out. No answer depends on it. */
+const DEFAULT_HOST = 'localhost'
+/** While the server closes, a connection that has sent nothing for so long has no request in flight. */
 const QUIET_MS = 100
 
 const connections = new WeakMap<Server, Connections>()
@@ -28,15 +28,15 @@ export interface Listener {
 type Fetch = Parameters<typeof createAdaptorServer>[0]['fetch']
 
 export interface ListenOptions {
-  /** Those of `READER_LIMITS` unless given. */
+  /** Override `READER_LIMITS`. */
   readers?: Partial<ReaderLimits>
-  /** Those of `REST_LIMITS` unless given. */
-  rest?: Partial<RestLimits>
-  /** Hears of every connection that was cut because its reader was too slow. */
+  /** Override `DRAIN_LIMITS`. */
+  drain?: Partial<DrainLimits>
+  /** Called for every connection that was reset because its reader was too slow. */
   onCut?: (cut: Cut) => void
-  /** Named when no address can be bound. */
+  /** The variable with the addresses, for the error when none can be bound. */
   variable?: string
-  /** Sees each request first, as it came, before a URL is made of it; true says that it was answered there. */
+  /** Called first for each request, before its URL is parsed; returns whether it has answered. */
   before?: (incoming: IncomingMessage, outgoing: ServerResponse) => boolean
 }
 
@@ -57,22 +57,22 @@ const REASONS: Record<string, string> = {
 export async function listen(
   fetch: Fetch,
   addresses: readonly SocketAddress[],
-  { readers = {}, rest = {}, onCut = () => {}, variable, before = () => false }: ListenOptions = {},
+  { readers = {}, drain = {}, onCut = () => {}, variable, before = () => false }: ListenOptions = {},
 ): Promise<Listener> {
   const serverOptions = {
     keepAliveTimeout: KEEP_ALIVE_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
     headersTimeout: HEADERS_TIMEOUT_MS,
     noDelay: true,
-    // That is judged here, with an answer that has a text.
+    // Checked below, with an answer that has a text.
     requireHostHeader: false,
   }
-  const restLimits = { ...REST_LIMITS, ...rest }
+  const drainLimits = { ...DRAIN_LIMITS, ...drain }
   const create = (options: ServerOptions, listener: RequestListener) =>
     createServer(options, (incoming, outgoing) => {
-      // Nobody would get an answer on a connection that has ended with the one before.
+      // The answer before has ended the connection: no other can be sent.
       if (incoming.socket.writableEnded) return
-      dropRest(incoming, outgoing, restLimits)
+      drainRequestBody(incoming, outgoing, drainLimits)
       const countFault = hostCountFault(incoming)
       if (countFault !== null) return refuseRequest(outgoing, countFault)
       if (before(incoming, outgoing)) return
@@ -87,7 +87,7 @@ export async function listen(
       fetch,
       createServer: create as typeof createServer,
       serverOptions,
-      hostname: HOST_OF_NONE,
+      hostname: DEFAULT_HOST,
       autoCleanupIncoming: false,
     }) as Server
     server.setTimeout(STALLED_SOCKET_MS)
@@ -103,7 +103,7 @@ export async function listen(
       return { server, address: { host, port: bound.port } }
     } catch (error) {
       failure = variable === undefined ? error : unusable(variable, one, error as NodeJS.ErrnoException)
-      // Only a host without that family falls back; a port in use must be told.
+      // Only a missing address family falls back to the next address; a port in use is an error.
       if (!isAbsent(error)) break
     }
   }
@@ -115,14 +115,14 @@ const isAbsent = (error: unknown) => ABSENT.includes((error as NodeJS.ErrnoExcep
 function unusable(variable: string, address: SocketAddress, cause: NodeJS.ErrnoException): ConfigError {
   const { code = cause.message } = cause
   const reason = REASONS[code]
-  const place = shown(address).slice('http://'.length)
-  return new ConfigError(`${variable}: ${place} cannot be used (${code})${reason === undefined ? '' : `: ${reason}`}`, {
+  const name = displayAddress(address).slice('http://'.length)
+  return new ConfigError(`${variable}: ${name} cannot be used (${code})${reason === undefined ? '' : `: ${reason}`}`, {
     cause,
   })
 }
 
 /**
- * Listens on every one of the addresses, but for those of a family that this host lacks. When one of the others cannot be bound, none is.
+ * Listens on all addresses but those of a family that this host lacks. When one of the others cannot be bound, none is.
  * @throws as `listen`
  */
 export async function listenOnEach(
@@ -144,8 +144,8 @@ export async function listenOnEach(
 }
 
 /**
- * As Node does it unasked, but for a request that came in one breath with others: this one is begun when its answer may be written. Else its
- * `100 Continue` would wait with the answer, and Node puts the head of that before it and the body behind (RFC 9110, 10.1.1).
+ * Sends `100 Continue` as Node does, but starts a pipelined request only when its answer may be written. Otherwise the
+ * `100 Continue` would be queued with the answer, between its head and its body (RFC 9110, 10.1.1).
  */
 function sendContinue(this: Server, incoming: IncomingMessage, outgoing: ServerResponse): void {
   const begin = () => {
@@ -156,15 +156,16 @@ function sendContinue(this: Server, incoming: IncomingMessage, outgoing: ServerR
   else outgoing.once('socket', begin)
 }
 
-/** Stops accepting, lets requests in flight end and their answers leave for up to `maxMs`, then cuts what is left. */
+/** Stops accepting, lets requests in flight end and their answers be sent for up to `maxMs`, then closes the rest. */
 export async function close(server: Server, maxMs: number): Promise<void> {
   const open = connections.get(server)!
   const sweep = setInterval(() => open.endQuiet(), QUIET_MS)
   const cut = setTimeout(() => open.cutAll(), maxMs)
-  // That of http would at once end the connections of answers that have been written and have not left.
+  // `close` of http would at once end connections whose answers were written and not yet sent.
   await new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()))
   clearInterval(sweep)
   clearTimeout(cut)
 }
 
-export const shown = ({ host, port }: SocketAddress) => `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+export const displayAddress = ({ host, port }: SocketAddress) =>
+  `http://${host.includes(':') ? `[${host}]` : host}:${port}`

@@ -1,25 +1,26 @@
 /**
- * The connections of a server and the answers under way on them. Node has no list of either; it takes an answer that has been written
- * but has not left for done, and never asks how fast one is taken.
+ * The connections of a server and the answers that are being sent on them. Node has no list of either; it counts an
+ * answer as done when it was written, not when it was sent, and has no least rate for readers.
  */
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** How fast and for how long answers must be taken. */
+/** How fast and by when clients must read their answers. */
 export interface ReaderLimits {
-  /** The least rate at which the bytes that are due on a connection must leave the process. */
+  /** The least rate at which a connection must take the bytes that wait for it. */
   leastBytesPerSecond: number
   /**
-   * A reader may be so far behind the rate. The kernel takes 4 MB at once and then asks for more only when a third of that is gone: bytes
-   * of a reader at 64 KiB/s leave once in 21 s.
+   * A reader may be this far behind the rate. The kernel takes 4 MB at once, and more only when a third of that is
+   * gone: for a reader at 64 KiB/s bytes leave the process once in 21 s.
    */
   graceMs: number
   /**
-   * An answer must have left so long after its request. At the least rate that is 38 MB, four times the longest list of a fixed length: it
-   * bounds those that are asked for in one breath. A list without limit of 3 million flows (1.4 GB) needs a reader of 2.4 MB/s.
+   * An answer must be sent this long after its request. At the least rate that is 38 MB, four times the longest list of
+   * a fixed length: it bounds pipelined requests. A list without limit of 3 million flows (1.4 GB) needs a reader of
+   * 2.4 MB/s.
    */
   answerMs: number
-  /** How often that is looked at. */
+  /** The interval of these checks. */
   sweepMs: number
 }
 
@@ -30,22 +31,22 @@ export const READER_LIMITS: ReaderLimits = {
   sweepMs: 1_000,
 }
 
-/** Why a reader was cut. */
+/** Why a connection was reset. */
 export interface Cut {
   reason: 'rate' | 'deadline'
-  /** Bytes that stood in the process, on their way to it. */
+  /** Bytes that waited in the process to be sent. */
   waitingBytes: number
 }
 
 interface Connection {
   readonly socket: Socket
-  /** Those that have not left, in the order of their requests; the sweep drops those that have. */
+  /** Answers that were not sent yet, in the order of their requests; the sweep removes those that were. */
   readonly answers: { readonly answer: ServerResponse; readonly askedAt: number }[]
-  /** Bytes that had left at the last sweep. */
+  /** Bytes that were sent by the last sweep. */
   left: number
-  /** Bytes that may be wanting before the reader is cut. */
+  /** Bytes by which the reader may still fall behind. */
   credit: number
-  /** Bytes that had come at the last look of a server that closes. */
+  /** Bytes received by the last check while the server closes. */
   heard: number
 }
 
@@ -68,22 +69,22 @@ export class Connections {
     })
     server.on('request', ({ socket }, answer: ServerResponse) => {
       const answers = this.#open.get(socket)?.answers
-      // In the order of their requests: with the last all have left.
+      // Sent in order: after the last one all were sent.
       if (answers?.at(-1)?.answer.writableFinished) answers.length = 0
       answers?.push({ answer, askedAt: this.#sweptAt })
     })
   }
 
-  /** Whether an answer is under way on a connection of which a part may have left. */
+  /** Whether a part of an unfinished answer may have been sent on a connection. */
   hasBegun(socket: Socket): boolean {
     return this.#open.get(socket)?.answers.some(({ answer }) => answer.headersSent && !answer.writableFinished) ?? false
   }
 
-  /** Ends the connections on which no answer is under way and nothing came since the last call. */
+  /** Ends the connections without an unfinished answer on which nothing arrived since the last call. */
   endQuiet(): void {
     for (const connection of this.#open.values()) {
       const { socket, answers } = connection
-      dropLeft(connection)
+      dropSent(connection)
       if (answers.length === 0 && socket.bytesRead === connection.heard) socket.destroy()
       connection.heard = socket.bytesRead
     }
@@ -91,7 +92,7 @@ export class Connections {
 
   cutAll(): void {
     for (const connection of this.#open.values()) {
-      dropLeft(connection)
+      dropSent(connection)
       if (connection.answers.length === 0) connection.socket.destroy()
       else connection.socket.resetAndDestroy()
     }
@@ -99,17 +100,17 @@ export class Connections {
 
   #sweep(): void {
     const now = performance.now()
-    // Readers owe nothing for the time in which this process stood still.
+    // Readers cannot be blamed for the time in which this process was busy.
     const dueMs = Math.min(now - this.#sweptAt, 2 * this.#limits.sweepMs)
     const dueBytes = (dueMs * this.#limits.leastBytesPerSecond) / 1_000
     this.#sweptAt = now
     for (const connection of this.#open.values()) {
       if (connection.answers.length === 0) continue
-      dropLeft(connection)
+      dropSent(connection)
       const reason = this.#faultOf(connection, now, dueBytes)
       if (reason === null) continue
       this.#onCut({ reason, waitingBytes: connection.socket.writableLength })
-      // An orderly end would make what was sent look whole to HTTP/1.0.
+      // To HTTP/1.0 an orderly end would make the part that was sent look complete.
       connection.socket.resetAndDestroy()
     }
   }
@@ -120,7 +121,7 @@ export class Connections {
     const left = socket.bytesWritten - waitingBytes
     const taken = left - connection.left
     connection.left = left
-    // What is not there yet cannot be taken.
+    // No bytes wait: the reader is up to date.
     if (waitingBytes === 0) connection.credit = this.#creditBytes
     else connection.credit = Math.min(this.#creditBytes, connection.credit + taken) - dueBytes
     if (connection.credit < 0) return 'rate'
@@ -129,6 +130,6 @@ export class Connections {
   }
 }
 
-function dropLeft({ answers }: Connection): void {
+function dropSent({ answers }: Connection): void {
   while (answers[0]?.answer.writableFinished) answers.shift()
 }

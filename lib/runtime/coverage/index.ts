@@ -3,7 +3,7 @@ import type { Deps } from '../../app/deps.ts'
 import { fixed } from '../../db/index.ts'
 import type { Dropped } from '../../entries/index.ts'
 import { listOf } from '../../http/request/first-fault.ts'
-import { shownAs } from '../../openapi/declare.ts'
+import { documentedAs } from '../../openapi/declare.ts'
 import { type Accepted, accepted } from '../accepted.ts'
 import { type Heartbeat, HeartbeatEntry } from './entry.ts'
 
@@ -16,7 +16,7 @@ const MAX_OF_CONTAINER = 100
 
 /** Only the length of the list is checked here: entries are parsed one by one. */
 export const Heartbeats = listOf(
-  shownAs(z.unknown(), {
+  documentedAs(z.unknown(), {
     ...HeartbeatEntry.json,
     description: `An entry that cannot be stored is dropped, and so are those of one container beyond ${MAX_OF_CONTAINER}; the others are stored. Heartbeats of one container are applied in the order of their times.`,
   }),

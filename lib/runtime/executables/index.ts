@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Deps } from '../../app/deps.ts'
 import { listOf } from '../../http/request/first-fault.ts'
-import { shownAs } from '../../openapi/declare.ts'
+import { documentedAs } from '../../openapi/declare.ts'
 import { type Accepted, accepted } from '../accepted.ts'
 import { ExecutableEntry } from './entry.ts'
 import { mergeExecutables } from './merge.ts'
@@ -16,7 +16,7 @@ export const MAX_EXECUTABLES = 5_000
 
 /** Only the length of the list is checked here: entries are parsed one by one. */
 export const Executables = listOf(
-  shownAs(z.unknown(), {
+  documentedAs(z.unknown(), {
     ...ExecutableEntry.json,
     description: 'An entry that cannot be stored is dropped; the others are stored.',
   }),

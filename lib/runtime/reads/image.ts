@@ -44,7 +44,7 @@ const RANK = `case e.origin ${ORIGINS.map((origin, rank) => `when '${origin}' th
 /** Rows behind the place. Those that begin as its path does are apart: of them the index does not tell which come later. */
 const those = (place: string) => `(
               select e.* from runtime_executable e
-              where e.image_digest = a.digest and e.image_digest <> '' and e.last_seen >= a.kept_since and ${place}
+              where e.image_digest = a.digest and e.image_digest <> '' and e.last_seen >= a.retention_start and ${place}
               order by ${columns('e', INDEXED)})`
 
 const SHOWN_COVERAGE = plainColumns(ImageCoverage.omit({ windowHours: true }), 'c')
@@ -55,7 +55,7 @@ const ENTRY_COLUMNS = Object.keys(ImageEntry.shape).length
 // may have been.
 const PAGE = fixed(`
   with asked as materialized (
-    select a.*, left(a.path, 256) as path_start, kept_since(a.retention_days) as kept_since
+    select a.*, left(a.path, 256) as path_start, retention_start(a.retention_days) as retention_start
     from (select $1::text as digest, $2::text as last_kind, $3::text as kind, $4::text as path, $5::integer as max, $6::integer as max_rows,
                  $7::integer as window_hours, $8::integer as retention_days) a)
   select 'coverage', ${SHOWN_COVERAGE}${', null'.repeat(ENTRY_COLUMNS - COVERAGE_COLUMNS)}

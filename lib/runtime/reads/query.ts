@@ -9,7 +9,7 @@ import {
   pathText,
   text,
 } from '../../http/request/fields.ts'
-import { shownAs } from '../../openapi/declare.ts'
+import { documentedAs } from '../../openapi/declare.ts'
 import { isLongerThan } from '../../text/utf8.ts'
 import { KINDS, ORIGINS } from '../executables/index.ts'
 import { UNSHIPPED_ORIGINS } from './record.ts'
@@ -30,7 +30,7 @@ const isOneOf = <T extends string>(words: readonly T[], word: string): word is T
 
 /** A filter that is one of some words; null without it, and where it is blank. */
 const oneOf = <T extends string>(words: readonly T[], what: string) =>
-  shownAs(
+  documentedAs(
     filterText.transform((word, c) => {
       if (word === null || isOneOf(words, word)) return word
       c.addIssue({ code: 'custom', message: `expected one of ${words.join(', ')}` })
@@ -49,7 +49,7 @@ export const origins = oneOf(
   word === 'unshipped' ? UNSHIPPED_ORIGINS : word === null ? null : [word],
 )
 
-export const container = shownAs(
+export const container = documentedAs(
   filterText.refine((name) => name === null || !isLongerThan(name, MAX_NAME_BYTES), NAME_RULE),
   {
     type: 'string',
@@ -60,7 +60,7 @@ export const container = shownAs(
 
 /** A part of the path that names a workload. */
 export const workloadPart = (what: string) =>
-  shownAs(
+  documentedAs(
     pathText
       .refine((name) => name.trim() !== '', 'must not be blank')
       .refine((name) => !isLongerThan(name, MAX_NAME_BYTES), NAME_RULE),
@@ -80,7 +80,7 @@ export interface Place {
 export const writeCursor = ({ kind, path }: Place): string => `${kind}:${path}`
 
 /** `after`: null on the first page. */
-export const after = shownAs(
+export const after = documentedAs(
   orFirstPage(
     text.transform((cursor, c): Place => {
       const colon = cursor.indexOf(':')

@@ -28,7 +28,7 @@ const columns = (alias: string, names = ORDER) => names.map((name) => `${alias}.
 
 const ASKED = `
   asked as materialized (
-    select a.*, left(a.path, 256) as path_start, kept_since(a.retention_days) as kept_since
+    select a.*, left(a.path, 256) as path_start, retention_start(a.retention_days) as retention_start
     from (select $1::text as namespace, $2::text as workload_kind, $3::text as workload_name, $4::text as container, $5::text[] as origins,
                  $6::text as first_kind, $7::text as last_kind, $8::integer as window_hours,
                  $9::text as container_name, $10::text as image_digest, $11::text as kind, $12::text as path,
@@ -44,7 +44,7 @@ const entries = (filter: string) => {
   const those = (place: string) => `(
           select e.* from runtime_executable e
           where e.pod_namespace = a.namespace and e.workload_kind = a.workload_kind and e.workload_name = a.workload_name
-            and e.kind >= a.first_kind and e.kind <= a.last_kind and e.last_seen >= a.kept_since${filter} and ${place}
+            and e.kind >= a.first_kind and e.kind <= a.last_kind and e.last_seen >= a.retention_start${filter} and ${place}
           order by ${columns('e')})`
   return `
     select e.container_name, e.image_digest, ${ENTRY}, null

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Dropped } from '../../entries/index.ts'
 import { NOT_BLANK_PATTERN } from '../../http/request/fields.ts'
 import { tooMany } from '../../json/prescan.ts'
-import { shownAs } from '../../openapi/declare.ts'
+import { documentedAs } from '../../openapi/declare.ts'
 import { isLongerThan } from '../../text/utf8.ts'
 import { type Denial, DenialEntry, merged } from './entry.ts'
 
@@ -17,7 +17,7 @@ const MAX_INTERVAL_SECS = 600
 /** Agents repeat a post until it is accepted, so only a broken envelope is refused. */
 export const Drain = z
   .object({
-    node: shownAs(
+    node: documentedAs(
       z
         .string()
         .refine(
@@ -32,16 +32,16 @@ export const Drain = z
         description: `Not blank, at most ${MAX_NODE_BYTES} bytes.`,
       },
     ),
-    capturing: shownAs(z.unknown().optional(), {
+    capturing: documentedAs(z.unknown().optional(), {
       type: 'boolean',
       default: false,
       description: 'Whether the probe is attached. Any value but `true` counts as false; stored denials count as true.',
     }),
-    intervalSeconds: shownAs(z.unknown().optional(), {
+    intervalSeconds: documentedAs(z.unknown().optional(), {
       type: 'integer',
       description: `Seconds between drains, at most ${MAX_INTERVAL_SECS}: more counts as that, and a value that is no number from 1 on as absent.`,
     }),
-    denials: shownAs(z.custom<readonly unknown[]>(Array.isArray, 'expected an array'), {
+    denials: documentedAs(z.custom<readonly unknown[]>(Array.isArray, 'expected an array'), {
       type: 'array',
       maxItems: MAX_DRAIN_ENTRIES,
       items: DenialEntry.json,

@@ -41,7 +41,7 @@ const rowsWhere = (condition: string, since: string, days: string, limit: string
   listReader(
     DenialRow,
     `select * from seccomp_denial
-     where ${condition}last_seen >= greatest(${since}::timestamp, kept_since(${days}::int)) order by last_seen desc, id desc limit ${limit}::int`,
+     where ${condition}last_seen >= greatest(${since}::timestamp, retention_start(${days}::int)) order by last_seen desc, id desc limit ${limit}::int`,
   )
 
 // Each reads an index in the order of the list, and all but the last two of nothing but what they answer.

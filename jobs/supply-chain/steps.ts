@@ -1,0 +1,124 @@
+/** Steps of the job that are functions of the database: each call takes one batch and says where the next begins. */
+import type postgres from 'postgres'
+import type { Database, Sql } from '../../lib/db/index.ts'
+import { inBatches, type JobContext, type Pass } from '../job.ts'
+import { held } from '../locks.ts'
+
+const IMAGES_EXAMINED = 500
+const IMAGES_REFRESHED = 10
+const NAMES_EXAMINED = 1_000
+const NEWS_AT_ONCE = 500
+/** Each may be in every image, and each of these in many workloads. */
+const CVES_COUNTED = 200
+const ALIASES_EXAMINED = 500
+/** No statement of ingest takes as long. */
+const SETTLED_AFTER_SECS = 120
+
+/** What a call did; a null `next` ends the pass. */
+interface Call {
+  rows: number
+  next: string | null
+}
+
+/**
+ * Calls a function until it has no next batch. `call` is a query with one row, `rows` and `next`. Its function is
+ * strict and gets `first` (null without the lock of the job) for its first argument.
+ */
+function inCalls(
+  { db, signal }: JobContext,
+  maxBatches: number,
+  start: string,
+  call: (sql: Sql, first: postgres.Fragment) => postgres.Fragment,
+): Promise<Pass> {
+  let after = start
+  return inBatches(signal, maxBatches, async () => {
+    const [batch] = await db.job(
+      (sql) => sql<({ is_held: boolean } & Call)[]>`
+  with ${held(sql, 'supply-chain-refresh')}
+  select h.is_held, coalesce(c.rows, 0)::int as rows, c.next::text as next
+  from held h
+  left join lateral (${call(sql, sql`case when h.is_held then ${after}::text end`)}) c on true`,
+    )
+    const { is_held, rows, next } = batch!
+    after = next ?? after
+    return { isHeld: is_held, rows, isLast: next === null }
+  })
+}
+
+/**
+ * Finds images whose payloads or workloads changed since the summary was made, updates what the summary knows of them
+ * and lists the vulnerabilities to count again. All images are compared, because a container may end by time alone, but
+ * findings are read only of those with other payloads.
+ */
+export const findChangedImages = (context: JobContext): Promise<Pass> =>
+  inCalls(
+    context,
+    2_000,
+    '',
+    (sql, first) => sql`
+    select r.images as rows, r.last as next
+    from refresh_images(${first}, ${IMAGES_EXAMINED}, ${IMAGES_REFRESHED}, ${context.config.imageRunningWindowSecs}) r`,
+  )
+
+/** Returns how many images differ from the summary. */
+export async function countChangedImages(db: Database, windowSecs: number): Promise<number> {
+  const [row] = await db.job(
+    (sql) => sql<{ rows: number }[]>`
+  select count(*)::int as rows from images_to_refresh('', null, ${windowSecs}) i where i.is_reread or i.is_moved`,
+  )
+  return row!.rows
+}
+
+/**
+ * Renames findings by the aliases known now: a finding posted under an alias is stored under the vulnerability that it
+ * stands for, and under its own id again when nobody names the alias any more or several claim it. Ingest applies the
+ * aliases known at that moment; this covers aliases recorded or deleted afterwards.
+ */
+export const nameFindings = (context: JobContext): Promise<Pass> =>
+  inCalls(
+    context,
+    10_000,
+    '',
+    (sql, first) => sql`
+    select n.payloads as rows, n.last as next from rename_next_findings(${first}, ${NAMES_EXAMINED}) n`,
+  )
+
+/**
+ * Recomputes the facts of vulnerabilities that ingest has recorded news about: the highest value over every stored
+ * finding, so that a value may also become lower. Ingest goes on adding news without waiting; rows added since the
+ * statement began stay for the next one. A request to refresh stays for a while: a payload that is not committed yet
+ * may hold the very value, and have recorded nothing because it was known.
+ */
+export const refreshFacts = (context: JobContext): Promise<Pass> =>
+  inCalls(
+    context,
+    5_000,
+    '0',
+    (sql, first) => sql`
+    select f.rows, f.last as next from refresh_facts((${first})::bigint, ${NEWS_AT_ONCE}, ${SETTLED_AFTER_SECS}) f`,
+  )
+
+/** Counts changed vulnerabilities again and writes the counts that differ. */
+export const countChanged = (context: JobContext): Promise<Pass> =>
+  inCalls(
+    context,
+    10_000,
+    String(CVES_COUNTED),
+    (sql, first) => sql`
+    select c.rows, case when c.cves >= ${CVES_COUNTED} then ${CVES_COUNTED}::int end as next
+    from count_cves((${first})::bigint) c`,
+  )
+
+/**
+ * Deletes aliases that no finding names any more; each is examined once in two days. With a pass every five minutes the
+ * limit covers some millions of aliases in two days, more than databases of vulnerabilities have.
+ */
+export const expireAliases = (context: JobContext): Promise<Pass> =>
+  inCalls(
+    context,
+    20,
+    String(ALIASES_EXAMINED),
+    (sql, first) => sql`
+    select a.deleted as rows, case when a.aliases >= ${ALIASES_EXAMINED} then ${ALIASES_EXAMINED}::int end as next
+    from expire_aliases((${first})::bigint) a`,
+  )

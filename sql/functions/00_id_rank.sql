@@ -1,6 +1,0 @@
--- How well known the database of an id of a vulnerability is: 0 for a CVE, 1 for a GHSA id, 2 for any other.
-create or replace function id_rank(id text) returns integer
-language sql immutable parallel safe
-as $$
-  select case when upper(id) like 'CVE-%' then 0 when upper(id) like 'GHSA-%' then 1 else 2 end
-$$;

@@ -1,7 +1,0 @@
--- One text for a workload, another for any other, that `->>` takes apart again; null where a part of it is missing or blank.
-create or replace function workload_key(namespace text, kind text, name text) returns text
-language sql stable parallel safe
-as $$
-  select case when trimmed(namespace) <> '' and trimmed(kind) <> '' and trimmed(name) <> ''
-              then json_build_array(namespace, kind, name)::text end
-$$;

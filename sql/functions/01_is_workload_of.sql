@@ -1,8 +1,0 @@
--- Whether a workload as a scanner saw it is one of the inventory: the same one, or what a Deployment or a CronJob made.
-create or replace function is_workload_of(seen_kind text, seen_name text, kind text, name text) returns boolean
-language sql immutable parallel safe
-as $$
-  select seen_kind = kind and seen_name = name
-      or (seen_kind = 'ReplicaSet' and kind = 'Deployment' or seen_kind = 'Job' and kind = 'CronJob')
-         and starts_with(seen_name, name || '-') and substr(seen_name, length(name) + 2) ~ '^[a-z0-9]{1,12}$'
-$$;

@@ -1,0 +1,8 @@
+-- The other ids of a vulnerability, from any stored report, without repeats in any case.
+create or replace function aliases_of(vuln text) returns text[]
+language sql stable parallel safe
+as $$
+  select coalesce(array_agg(n.alias order by n.alias), '{}')
+  from (select min(a.alias) as alias from cve_alias a where a.vuln_id = vuln group by upper(a.alias) order by 1
+        limit 32) n
+$$;

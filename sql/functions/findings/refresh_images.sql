@@ -1,0 +1,90 @@
+-- Compares the next images with the summary; for the first `max_reread` that changed it updates the summary and lists
+-- the vulnerabilities to count again. `last` is where to continue, null at the end.
+create or replace function refresh_images(after text, max_looked bigint, max_reread bigint, window_secs integer)
+returns table (images bigint, last text)
+language sql strict
+set enable_seqscan = on
+set enable_bitmapscan = on
+set enable_hashjoin = on
+set enable_mergejoin = on
+set plan_cache_mode = auto
+set work_mem = '32MB'
+as $$
+  with looked as materialized (
+    select * from images_to_refresh(after, max_looked, window_secs)),
+  stale as materialized (
+    select i.*, row_number() over (order by i.image_digest) as nth from looked i where i.is_reread or i.is_moved),
+  todo as materialized (
+    select * from stale s where s.nth <= max_reread),
+  workloads as materialized (
+    select w.image_digest, w.pod_namespace, w.workload_kind, w.workload_name, w.cluster_id,
+           bool_or(is_running(w, window_secs)) as is_running
+    from todo t join workload_container w on w.image_digest = t.image_digest
+    where t.is_moved and t.payloads is not null
+    group by w.image_digest, w.pod_namespace, w.workload_kind, w.workload_name, w.cluster_id),
+  cves as materialized (
+    select t.image_digest, f.vuln_id, min(f.severity) as severity, max(f.score) as max_score,
+           bool_or(f.fixed_versions <> '{}') as is_fixable,
+           (array_agg(distinct f.package_name order by f.package_name))[:1000] as packages,
+           array_agg(distinct f.source order by f.source) as sources, max(e.join_rank) as join_rank
+    from todo t
+    cross join lateral answering_reports(t.image_digest, 'vulnerabilities') e
+    join image_finding f on f.digest = e.digest and f.source = e.source
+    where e.join_rank < 4 and t.is_reread and t.payloads is not null
+    group by t.image_digest, f.vuln_id),
+  known as materialized (
+    select c.vuln_id, c.image_digest from todo t join image_cve c on c.image_digest = t.image_digest),
+  gone as (
+    delete from image_cve c
+    using known k
+    join todo t on t.image_digest = k.image_digest and t.is_reread
+    left join cves n on n.image_digest = k.image_digest and n.vuln_id = k.vuln_id
+    where n.vuln_id is null and c.vuln_id = k.vuln_id and c.image_digest = k.image_digest
+    returning c.vuln_id),
+  written as (
+    insert into image_cve as c (vuln_id, image_digest, severity, max_score, is_fixable, packages, sources, join_rank)
+    select n.vuln_id, n.image_digest, n.severity, n.max_score, n.is_fixable, n.packages, n.sources, n.join_rank
+    from cves n
+    order by n.vuln_id, n.image_digest
+    on conflict (vuln_id, image_digest) do update set
+      severity = excluded.severity, max_score = excluded.max_score, is_fixable = excluded.is_fixable,
+      packages = excluded.packages, sources = excluded.sources, join_rank = excluded.join_rank
+    where (c.severity, c.max_score, c.is_fixable, c.packages, c.sources, c.join_rank)
+          is distinct from (excluded.severity, excluded.max_score, excluded.is_fixable, excluded.packages,
+                            excluded.sources, excluded.join_rank)
+    returning c.vuln_id),
+  news as (
+    insert into summary_news (vuln_id)
+    select g.vuln_id from gone g
+    union select w.vuln_id from written w
+    union select k.vuln_id from known k join todo t on t.image_digest = k.image_digest and t.is_moved
+    on conflict do nothing
+    returning 1),
+  left_behind as (
+    delete from summary_workload s
+    using todo t
+    where s.image_digest = t.image_digest and t.is_moved
+      and not exists (
+        select from workloads w
+        where w.image_digest = s.image_digest and w.pod_namespace = s.pod_namespace
+              and w.workload_kind = s.workload_kind
+          and w.workload_name = s.workload_name and w.cluster_id = s.cluster_id)),
+  moved_in as (
+    insert into summary_workload as s (image_digest, pod_namespace, workload_kind, workload_name, cluster_id,
+                                       is_running)
+    select w.image_digest, w.pod_namespace, w.workload_kind, w.workload_name, w.cluster_id, w.is_running
+    from workloads w join todo t on t.image_digest = w.image_digest and t.is_moved
+    on conflict (image_digest, pod_namespace, workload_kind, workload_name,
+                 cluster_id) do update set is_running = excluded.is_running
+    where s.is_running <> excluded.is_running),
+  forgotten as (
+    delete from summary_image s using todo t where s.image_digest = t.image_digest and t.is_reread
+      and t.payloads is null),
+  noted as (
+    insert into summary_image (image_digest, payloads)
+    select t.image_digest, t.payloads from todo t where t.is_reread and t.payloads is not null
+    on conflict (image_digest) do update set payloads = excluded.payloads)
+  select (select count(*) from todo),
+         case when exists (select from stale s where s.nth > max_reread) then (select max(t.image_digest) from todo t)
+              when (select count(*) from looked) = max_looked then (select max(i.image_digest) from looked i) end
+$$;
