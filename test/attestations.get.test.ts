@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { VERDICTS, type SignatureVerdict } from '../lib/attestations/entry.ts'
+import { type SignatureVerdict, VERDICTS } from '../lib/attestations/entry.ts'
 import { startApp, TOKENS } from './support/app.ts'
 import { type Result, signature, statement, storeAttestation, unverified } from './support/attestations.ts'
 import { depth } from './support/depth.ts'

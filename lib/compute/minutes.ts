@@ -1,4 +1,4 @@
-/** What containers did in a minute, and who made them wait (interop-profiling 3.2, P14, P22). */
+/** Minutes of containers, and which others made them wait (docs/contract.md#compute). */
 import { z } from 'zod'
 import type { Deps } from '../app/deps.ts'
 import { type Database, fixed } from '../db/index.ts'
@@ -7,20 +7,23 @@ import { checkContainers, envelope, intervalMs, positive } from './envelope.ts'
 import { type Cell, Columns, NULL, quoted } from './literal.ts'
 import {
   type Container,
+  CPU_COUNTS,
   type Culprit,
+  cellsOf,
   containerOf,
   count,
-  cpuCounts,
+  countSchema,
   culpritOf,
   type Fault,
   type Fields,
   fieldsOf,
   fraction,
-  memoryCounts,
-  memoryLimits,
-  runqCounts,
+  MEMORY_COUNTS,
+  MEMORY_LIMITS,
+  RUNQ_COUNTS,
+  shapeOf,
 } from './reading.ts'
-import { counted, shownContainer, shownCpuCounts, shownMemoryCounts } from './shown.ts'
+import { shownContainer } from './shown.ts'
 
 const ROUTE = '/pod/compute/history/batch'
 const USUAL_SECS = 60
@@ -30,16 +33,22 @@ const MAX_RESOLUTION_SECS = 86_400
 const MAX_CULPRITS = 20
 const BUCKETS = 24
 
-const gauge = z.object({ avg: counted(), max: counted(), last: counted() })
-const pressure = z.object({ avg: counted(), max: counted() }).describe('Percent.')
+const gauge = z.object({ avg: countSchema(), max: countSchema(), last: countSchema() })
+const pressure = z.object({ avg: countSchema(), max: countSchema() }).describe('Percent.')
 const pressures = { psi_some10: pressure.optional(), psi_full10: pressure.optional() }
 const container = shownContainer(
-  z.object({ usage_millis: gauge.optional(), ...shownCpuCounts, ...pressures }),
-  z.object({ current: gauge.optional(), working_set: gauge.optional(), ...shownMemoryCounts, ...pressures }),
+  z.object({ usage_millis: gauge.optional(), ...shapeOf(CPU_COUNTS), ...pressures }),
+  z.object({
+    current: gauge.optional(),
+    working_set: gauge.optional(),
+    ...shapeOf(MEMORY_LIMITS),
+    ...shapeOf(MEMORY_COUNTS),
+    ...pressures,
+  }),
   `Those that have a kind and a wait are kept, at most the heaviest ${MAX_CULPRITS}.`,
 )
 
-/** A post. Whoever sends it waits until it is taken: only what cannot be read at all is refused. */
+/** A post. Agents repeat it until it is accepted, so only a broken envelope is refused. */
 export const Minutes = z
   .object({
     ...envelope(container),
@@ -90,7 +99,7 @@ interface Rows {
   readonly pairs: Columns
 }
 
-/** Each container once: the last wins. What is read is let go of. */
+/** Each container once: the last wins. Each is freed once it is read, because a post has up to 16 MiB. */
 async function rowsOf(containers: unknown[], faults: Partial<Record<Fault, number>>): Promise<Rows> {
   const note = (fault: Fault, entries: number) => {
     if (entries > 0) faults[fault] = (faults[fault] ?? 0) + entries
@@ -119,14 +128,14 @@ async function rowsOf(containers: unknown[], faults: Partial<Record<Fault, numbe
 const rowOf = ({ names, cpu, memory, runq }: Container): Cell[] => [
   ...names,
   ...gaugeOf(cpu.usage_millis, fraction),
-  ...cpuCounts(cpu),
+  ...cellsOf(CPU_COUNTS, cpu),
   ...pressuresOf(cpu),
   ...gaugeOf(memory.current, count),
   ...gaugeOf(memory.working_set, count),
-  ...memoryLimits(memory),
+  ...cellsOf(MEMORY_LIMITS, memory),
   ...pressuresOf(memory),
-  ...memoryCounts(memory),
-  ...runqCounts(runq),
+  ...cellsOf(MEMORY_COUNTS, memory),
+  ...cellsOf(RUNQ_COUNTS, runq),
   histogram(runq),
 ]
 

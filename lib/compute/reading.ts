@@ -1,10 +1,11 @@
 /**
- * Values of compute as agents post them (interop-profiling 3.1, 3.2), each as a cell of a literal for the database.
+ * Values of compute as agents post them, each as a cell of a literal for the database (docs/contract.md#compute).
  *
- * A container without its identity or its blocks is no row. Whatever else is wrong with a number, the row stays: what is not there or no number is
- * 0, null or its default; what is out of range is moved into it where it counts something, and null where it is a limit. All that is kept is finite
- * and so small that sums of it fit 64 bits.
+ * A container without its identity or its blocks is skipped. A bad number skips nothing: an absent one, or a value of
+ * another type, is 0, null or its default; one out of range is moved into it where it counts something, and null where
+ * it is a limit. Every stored number is finite and so small that sums of it fit 64 bits.
  */
+import { z } from 'zod'
 import { longInteger } from '../json/long-integers.ts'
 import { isLongerThan } from '../text/utf8.ts'
 import { MAX_COUNT, MAX_KIND_BYTES, MAX_NAME_BYTES, MAX_POD_UID_BYTES, MAX_REF_BYTES, MAX_UID_BYTES } from './bounds.ts'
@@ -86,6 +87,9 @@ export function idOf(value: unknown): Cell {
   return id === null ? NULL : BigInt.asIntN(64, id).toString()
 }
 
+/** The schema of a number that counts something; a value out of range is moved into it. */
+export const countSchema = () => z.number().min(0).max(MAX_COUNT).optional()
+
 /** A whole number from 0 on. */
 export function count(value: unknown, usual = 0): number {
   if (typeof value !== 'number') return usual
@@ -103,41 +107,57 @@ export function fraction(value: unknown, max = MAX_COUNT): number {
   return Math.min(value, max)
 }
 
-/** Quota, period, request, limit, then periods, throttled periods, and throttled time. */
-export const cpuCounts = (cpu: Fields): Cell[] => [
-  limit(cpu.quota_usec),
-  count(cpu.period_usec, DEFAULT_PERIOD_USEC),
-  limit(cpu.request_millis),
-  limit(cpu.limit_millis),
-  count(cpu.nr_periods),
-  count(cpu.nr_throttled),
-  count(cpu.throttled_usec),
-]
+/** A number of a block: how it is read, and its JSON schema. */
+interface NumberKind {
+  readonly read: (value: unknown) => Cell
+  readonly schema: z.ZodType
+}
 
-/** Limit and request. */
-export const memoryLimits = (memory: Fields): Cell[] => [limit(memory.limit), limit(memory.request)]
+const counted = (usual = 0): NumberKind => ({ read: (value) => count(value, usual), schema: countSchema() })
+const limited: NumberKind = { read: limit, schema: z.number().min(0).max(MAX_COUNT).nullish() }
 
-/** Events of reaching `high` and `max`, kills, refaults, major faults. */
-export const memoryCounts = (memory: Fields): Cell[] => [
-  count(memory.events_high),
-  count(memory.events_max),
-  count(memory.oom_kill),
-  count(memory.refault),
-  count(memory.pgmajfault),
-]
+/** Numbers of a block by their names in the post, in the order of their columns. */
+type Block = Readonly<Record<string, NumberKind>>
 
-/** Count, three quantiles, maximum and overflow; all null without a probe. */
-export const runqCounts = (runq: Fields | null): Cell[] =>
-  runq === null
-    ? [NULL, NULL, NULL, NULL, NULL, NULL]
-    : [
-        count(runq.count),
-        count(runq.p50_us),
-        count(runq.p95_us),
-        count(runq.p99_us),
-        count(runq.max_us),
-        count(runq.overflow),
-      ]
+export const CPU_COUNTS: Block = {
+  quota_usec: limited,
+  period_usec: counted(DEFAULT_PERIOD_USEC),
+  request_millis: limited,
+  limit_millis: limited,
+  nr_periods: counted(),
+  nr_throttled: counted(),
+  throttled_usec: counted(),
+}
+
+export const MEMORY_LIMITS: Block = { limit: limited, request: limited }
+
+export const MEMORY_COUNTS: Block = {
+  events_high: counted(),
+  events_max: counted(),
+  oom_kill: counted(),
+  refault: counted(),
+  pgmajfault: counted(),
+}
+
+export const RUNQ_COUNTS: Block = {
+  count: counted(),
+  p50_us: counted(),
+  p95_us: counted(),
+  p99_us: counted(),
+  max_us: counted(),
+  overflow: counted(),
+}
+
+/** The cells of a block; all null where the block is null. */
+export function cellsOf(block: Block, values: Fields | null): Cell[] {
+  const cells: Cell[] = []
+  for (const name in block) cells.push(values === null ? NULL : block[name]!.read(values[name]))
+  return cells
+}
+
+/** The same block as properties of a zod object. */
+export const shapeOf = (block: Block) =>
+  Object.fromEntries(Object.entries(block).map(([name, { schema }]) => [name, schema]))
 
 /** Who made a container wait. */
 export interface Culprit {
@@ -167,6 +187,6 @@ export function culpritOf(value: unknown): Culprit | null {
 
 const isName = (value: unknown, maxBytes: number): boolean => isText(value, maxBytes) && value.trim() !== ''
 
-/** Text that the database can hold (P26). */
+/** Text that the database can hold. */
 const isText = (value: unknown, maxBytes: number): value is string =>
   typeof value === 'string' && !isLongerThan(value, maxBytes) && !value.includes('\0') && value.isWellFormed()

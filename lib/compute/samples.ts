@@ -1,4 +1,4 @@
-/** The latest sample of each container of a node, and of the node (interop-profiling 3.1, P14, P17, P35). */
+/** The latest sample of each container of a node, and of the node (docs/contract.md#compute). */
 import { z } from 'zod'
 import type { Deps } from '../app/deps.ts'
 import { type Database, fixed } from '../db/index.ts'
@@ -9,26 +9,35 @@ import { checkContainers, envelope, intervalMs } from './envelope.ts'
 import { type Cell, Columns } from './literal.ts'
 import {
   type Container,
+  CPU_COUNTS,
+  cellsOf,
   containerOf,
   count,
-  cpuCounts,
+  countSchema,
   type Fault,
   type Fields,
   fieldsOf,
   fraction,
   limit,
-  memoryCounts,
-  memoryLimits,
-  runqCounts,
+  MEMORY_COUNTS,
+  MEMORY_LIMITS,
+  RUNQ_COUNTS,
+  shapeOf,
 } from './reading.ts'
-import { counted, shownContainer, shownCpuCounts, shownMemoryCounts } from './shown.ts'
+import { shownContainer } from './shown.ts'
 
 const ROUTE = '/pod/compute/batch'
 
-const pressure = { psi_some10: counted().describe('Percent.'), psi_full10: counted().describe('Percent.') }
+const pressure = { psi_some10: countSchema().describe('Percent.'), psi_full10: countSchema().describe('Percent.') }
 const container = shownContainer(
-  z.object({ usage_usec: counted(), ...shownCpuCounts, ...pressure }),
-  z.object({ current: counted(), working_set: counted(), ...shownMemoryCounts, ...pressure }),
+  z.object({ usage_usec: countSchema(), ...shapeOf(CPU_COUNTS), ...pressure }),
+  z.object({
+    current: countSchema(),
+    working_set: countSchema(),
+    ...shapeOf(MEMORY_LIMITS),
+    ...shapeOf(MEMORY_COUNTS),
+    ...pressure,
+  }),
   'The heaviest five are kept, as far as their JSON has 1024 bytes; the others are counted.',
 )
 
@@ -42,7 +51,7 @@ const numbers = (names: readonly string[], description: string) =>
     description,
   })
 
-/** A post. Whoever sends it waits until it is taken: only what cannot be read at all is refused. */
+/** A post. Agents repeat it until it is accepted, so only a broken envelope is refused. */
 export const Samples = z
   .object({
     ...envelope(container),
@@ -93,7 +102,7 @@ export async function takeSamples({ db, rejections }: Pick<Deps, 'db' | 'rejecti
   return accepted
 }
 
-/** Each container once: the last wins. What is read is let go of. */
+/** Each container once: the last wins. Each is freed once it is read, because a post has up to 16 MiB. */
 async function rowsOf(
   containers: unknown[],
   interval: number,
@@ -125,14 +134,14 @@ const gauges = ({ names, cgroupId, cpu, memory, runq }: Container, interval: num
   ...names,
   cgroupId,
   fraction(count(cpu.usage_usec) / interval),
-  ...cpuCounts(cpu),
+  ...cellsOf(CPU_COUNTS, cpu),
   ...pressures(cpu),
   count(memory.current),
   count(memory.working_set),
-  ...memoryLimits(memory),
+  ...cellsOf(MEMORY_LIMITS, memory),
   ...pressures(memory),
-  ...memoryCounts(memory),
-  ...runqCounts(runq),
+  ...cellsOf(MEMORY_COUNTS, memory),
+  ...cellsOf(RUNQ_COUNTS, runq),
 ]
 
 const pressures = (block: Fields): Cell[] => [fraction(block.psi_some10), fraction(block.psi_full10)]

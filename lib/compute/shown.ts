@@ -1,10 +1,9 @@
-/** Containers of both posts as the OpenAPI document tells of them; `reading.ts` reads them. */
+/** The JSON schema of a container of either post. Its numbers come from the tables that `reading.ts` reads them by. */
 import { z } from 'zod'
-import { MAX_COUNT, MAX_KIND_BYTES, MAX_NAME_BYTES, MAX_POD_UID_BYTES, MAX_REF_BYTES, MAX_UID_BYTES } from './bounds.ts'
+import { MAX_KIND_BYTES, MAX_NAME_BYTES, MAX_POD_UID_BYTES, MAX_REF_BYTES, MAX_UID_BYTES } from './bounds.ts'
+import { countSchema, RUNQ_COUNTS, shapeOf } from './reading.ts'
 
 const name = (maxBytes: number) => z.string().min(1).max(maxBytes).describe(`Not blank, at most ${maxBytes} bytes.`)
-export const counted = () => z.number().min(0).max(MAX_COUNT).optional()
-export const limited = () => z.number().min(0).max(MAX_COUNT).nullish()
 const id = z
   .number()
   .optional()
@@ -16,39 +15,12 @@ const culprit = z.object({
   kind: z.string().max(MAX_KIND_BYTES).describe('`pod`, `system`, `kernel` or `unknown`.'),
   ref: z.string().max(MAX_REF_BYTES).describe('`namespace/pod/container`, a unit, or a group.'),
   container_uid: z.string().max(MAX_UID_BYTES).nullish(),
-  count: counted(),
-  wait_ns: counted(),
+  count: countSchema(),
+  wait_ns: countSchema(),
 })
 
-/** Of CPU, beside what was used and the pressure. */
-export const shownCpuCounts = {
-  quota_usec: limited(),
-  period_usec: counted().describe('Without it, 100000.'),
-  request_millis: limited(),
-  limit_millis: limited(),
-  nr_periods: counted(),
-  nr_throttled: counted(),
-  throttled_usec: counted(),
-}
-
-/** Of memory, beside what was used and the pressure. */
-export const shownMemoryCounts = {
-  limit: limited(),
-  request: limited(),
-  events_high: counted(),
-  events_max: counted(),
-  oom_kill: counted(),
-  refault: counted(),
-  pgmajfault: counted(),
-}
-
 const runq = z.object({
-  count: counted(),
-  p50_us: counted(),
-  p95_us: counted(),
-  p99_us: counted(),
-  max_us: counted(),
-  overflow: counted(),
+  ...shapeOf(RUNQ_COUNTS),
   hist: z
     .array(z.number())
     .optional()

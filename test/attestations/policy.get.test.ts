@@ -831,7 +831,8 @@ test('GET /attestations/policy 422: names that exceed the longest answer, in the
   const answer = await ask({ namespace }, app)
   assert.deepEqual([answer.status, answer.text.slice(0, 38)], [422, 'the policies would be longer than 1048'])
   const { all } = await policies({ namespace, format: 'native' })
-  assert.equal(all.flatMap(({ spec }) => spec.images).length, 4_000)
+  const images = new Set(all.flatMap(({ spec }: { spec: { images: string[] } }) => spec.images))
+  assert.equal(images.size, 4_000)
 })
 
 // ---------------------------------------------------------------- read budget and database

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { fold } from '../../lib/runtime/coverage/fold.ts'
+import { parseHeartbeats } from '../../lib/runtime/coverage/index.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { depth } from '../support/depth.ts'
 import { judge } from './coverage-model.ts'
@@ -34,7 +34,7 @@ const podOf = (n: number, name: string) => `${name}-${n}`
 const nameOf = (n: number, { owner, name }: Drawn) => (owner === 'workload' ? name : podOf(n, name))
 
 async function post(tx: Sql, entries: unknown[]): Promise<void> {
-  const { heartbeats, dropped } = await fold(entries)
+  const { heartbeats, dropped } = await parseHeartbeats(entries)
   assert.deepEqual(dropped, {})
   await tx`select store_heartbeats(${JSON.stringify(heartbeats)}::text::json)`
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { fold } from '../../lib/runtime/coverage/fold.ts'
+import { parseHeartbeats } from '../../lib/runtime/coverage/index.ts'
 import { byLabel } from '../seccomp/drains.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import {
@@ -564,7 +564,7 @@ describe('entries that are dropped', () => {
       for (const [what, name, value] of bad.filter(([, name]) => name === field)) {
         entries.splice(-1, 0, heartbeat({ [name]: value }))
         assert.deepEqual(
-          (await fold([heartbeat({ [name]: value })])).dropped,
+          (await parseHeartbeats([heartbeat({ [name]: value })])).dropped,
           { [field]: 1 },
           `${what} counts by its field`,
         )

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { merge } from '../../lib/runtime/executables/merge.ts'
+import { mergeExecutables } from '../../lib/runtime/executables/merge.ts'
 import { byLabel } from '../seccomp/drains.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import {
@@ -324,7 +324,7 @@ describe('entries that are dropped', () => {
       ])
       assert.equal(await rejected(), before + bad.length)
       for (const [what, , entry] of bad)
-        assert.deepEqual((await merge([JSON.parse(JSON.stringify(entry))])).dropped, { [field]: 1 }, what)
+        assert.deepEqual((await mergeExecutables([JSON.parse(JSON.stringify(entry))])).dropped, { [field]: 1 }, what)
     })
 
   test('POST /runtime/executables 200: one line a minute tells of dropped entries, by field', async () => {

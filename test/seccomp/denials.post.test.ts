@@ -266,8 +266,8 @@ describe('entries that are dropped', () => {
 
   /** What a broker that has said nothing yet says of these. */
   async function startedAnew(entries: unknown[]): Promise<Record<string, number>> {
-    const { fold } = await import('../../lib/seccomp/denials/drain.ts')
-    return (await fold(entries)).dropped
+    const { mergeEntries } = await import('../../lib/seccomp/denials/drain.ts')
+    return (await mergeEntries(entries)).dropped
   }
 
   test('POST /seccomp/denials 200: a number beyond every double is no count', async () => {

@@ -1,30 +1,35 @@
+import { z } from 'zod'
 import type { Deps } from '../../app/deps.ts'
-import { merge } from './merge.ts'
+import { listOf } from '../../http/request/first-fault.ts'
+import { documentedAs } from '../../openapi/declare.ts'
+import { type Accepted, accepted } from '../accepted.ts'
+import { ExecutableEntry } from './entry.ts'
+import { mergeExecutables } from './merge.ts'
 import { storeExecutables } from './store.ts'
 
-export { Executables, MAX_EXECUTABLES, MAX_EXECUTABLES_BYTES } from './body.ts'
 export { KINDS, type Kind, ORIGINS, type Origin } from './entry.ts'
 
 const ROUTE = '/runtime/executables'
+export const MAX_EXECUTABLES_BYTES = 8 * 1024 * 1024
+/** More than twice what an agent sends at once. */
+export const MAX_EXECUTABLES = 5_000
 
-/** What became of the entries of a post. */
-export interface Taken {
-  /** Entries that were taken: all but the dropped, several of one file too. */
-  readonly accepted: number
-  /** Entries that were dropped. */
-  readonly dropped: number
-  /** Rows that were new or changed. */
-  readonly written: number
-}
+/** Only the length of the list is checked here: entries are parsed one by one. */
+export const Executables = listOf(
+  documentedAs(z.unknown(), {
+    ...ExecutableEntry.json,
+    description: 'An entry that cannot be stored is dropped; the others are stored.',
+  }),
+  MAX_EXECUTABLES,
+)
 
-/** Stores what files ran, in one transaction. What is wrong with entries is counted and told of. */
+/** Stores which files ran, in one transaction; dropped entries are counted and logged. */
 export async function takeExecutables(
   { db, rejections }: Pick<Deps, 'db' | 'rejections'>,
   entries: readonly unknown[],
-): Promise<Taken> {
-  const merged = await merge(entries)
+): Promise<Accepted> {
+  const merged = await mergeExecutables(entries)
   const written = await storeExecutables(db, merged)
   rejections.note(ROUTE, merged.dropped, 'executables were dropped, counted by the field at fault')
-  const dropped = Object.values(merged.dropped).reduce((sum, count) => sum + count, 0)
-  return { accepted: entries.length - dropped, dropped, written }
+  return accepted(entries.length, merged.dropped, written)
 }

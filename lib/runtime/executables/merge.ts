@@ -1,8 +1,8 @@
-/** Entries of a post as rows: each file of a container once (interop-profiling 2.3). */
-import { Slice } from '../../process/event-loop.ts'
-import { type Fault, judgeExecutable, ORIGINS, type Owner, type Sighting } from './entry.ts'
+/** Entries of a post as rows: each file of a container once (docs/contract.md#executables). */
+import type { Dropped } from '../../entries/index.ts'
+import { ExecutableEntry, ORIGINS, type Owner, type Sighting } from './entry.ts'
 
-/** An owner by its place among all owners, and a file of it. */
+/** A file, and the index of its owner. */
 export interface Row {
   readonly owner: number
   readonly sighting: Sighting
@@ -13,40 +13,31 @@ export interface Merged {
   readonly owners: readonly Owner[]
   /** Each owner, kind and path once. */
   readonly rows: readonly Row[]
-  /** How many entries were dropped, by why. */
-  readonly dropped: Readonly<Partial<Record<Fault, number>>>
+  readonly dropped: Dropped
 }
 
-/** Judges entries one by one and merges those of one file, in slices. */
-export async function merge(entries: readonly unknown[]): Promise<Merged> {
-  const owners = new Map<string, { owner: Owner; place: number }>()
+/** Parses entries and merges those of one file, in slices. */
+export async function mergeExecutables(entries: Iterable<unknown>): Promise<Merged> {
+  const owners = new Map<string, { owner: Owner; index: number }>()
   const rows = new Map<string, Row>()
-  const dropped: Partial<Record<Fault, number>> = {}
-  const slice = new Slice()
-  for (const entry of entries) {
-    const executable = judgeExecutable(entry)
-    if (typeof executable === 'string') dropped[executable] = (dropped[executable] ?? 0) + 1
-    else {
-      const { owner, sighting } = executable
-      const ownerKey = keyOf(owner)
-      const known = owners.get(ownerKey)
-      const place = known?.place ?? owners.size
-      if (!known) owners.set(ownerKey, { owner, place })
-      const key = `${place} ${sighting.kind} ${sighting.path}`
-      const first = rows.get(key)
-      rows.set(key, { owner: place, sighting: first ? united(first.sighting, sighting) : sighting })
-    }
-    if (slice.isOver) await slice.next()
-  }
+  const dropped = await ExecutableEntry.parseAll(entries, ({ owner, sighting }) => {
+    const ownerKey = keyOf(owner)
+    const known = owners.get(ownerKey)
+    const index = known?.index ?? owners.size
+    if (!known) owners.set(ownerKey, { owner, index })
+    const key = `${index} ${sighting.kind} ${sighting.path}`
+    const first = rows.get(key)
+    rows.set(key, { owner: index, sighting: first ? merged(first.sighting, sighting) : sighting })
+  })
   return { owners: [...owners.values()].map(({ owner }) => owner), rows: [...rows.values()], dropped }
 }
 
-// None of them holds U+0000.
+// No name holds U+0000.
 const keyOf = ({ namespace, workloadKind, workloadName, container, image }: Owner) =>
   `${namespace}\0${workloadKind}\0${workloadName}\0${container}\0${image}`
 
-/** Two sightings of a file as one, with the pod of the newer, the first of equals. In their canonical form the order of times is that of their texts. */
-export function united(a: Sighting, b: Sighting): Sighting {
+/** Merges two sightings of a file; the pod is that of the newer, of equals the first. The text of a canonical time sorts as the time does. */
+export function merged(a: Sighting, b: Sighting): Sighting {
   const newer = b.last > a.last ? b : a
   return {
     kind: a.kind,

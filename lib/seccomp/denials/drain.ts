@@ -1,20 +1,20 @@
-/** What a node sends at each drain: its envelope, and what is left of its entries (interop-profiling 1.9, P31; workload-profiling, Denial ingest rules). */
+/** A drain: the denials that a node collected since its previous drain (docs/contract.md#denials). */
 import { z } from 'zod'
+import type { Dropped } from '../../entries/index.ts'
 import { NOT_BLANK_PATTERN } from '../../http/request/fields.ts'
 import { tooMany } from '../../json/prescan.ts'
 import { documentedAs } from '../../openapi/declare.ts'
-import { Slice } from '../../process/event-loop.ts'
 import { isLongerThan } from '../../text/utf8.ts'
-import { type Denial, type Fault, judgeDenial, shownEntry, united } from './entry.ts'
+import { type Denial, DenialEntry, merged } from './entry.ts'
 
 export const MAX_DRAIN_BYTES = 4 * 1024 * 1024
 /** Twice what an agent sends at once. */
 export const MAX_DRAIN_ENTRIES = 10_000
 const MAX_NODE_BYTES = 253
-/** A node that drains more seldom counts as one that drains so often. */
+/** Longer intervals are stored as this one. */
 const MAX_INTERVAL_SECS = 600
 
-/** Whoever sends it waits until it is taken: only what cannot be read at all is refused. */
+/** Agents repeat a post until it is accepted, so only a broken envelope is refused. */
 export const Drain = z
   .object({
     node: documentedAs(
@@ -35,52 +35,43 @@ export const Drain = z
     capturing: documentedAs(z.unknown().optional(), {
       type: 'boolean',
       default: false,
-      description:
-        'Whether the probe is attached. Denials that are stored say so, too; anything else than `true` does not.',
+      description: 'Whether the probe is attached. Any value but `true` counts as false; stored denials count as true.',
     }),
     intervalSeconds: documentedAs(z.unknown().optional(), {
       type: 'integer',
-      description: `Seconds between drains; what is above ${MAX_INTERVAL_SECS} is taken for that, and what is no number from 1 on for none.`,
+      description: `Seconds between drains, at most ${MAX_INTERVAL_SECS}: more counts as that, and a value that is no number from 1 on as absent.`,
     }),
     denials: documentedAs(z.custom<readonly unknown[]>(Array.isArray, 'expected an array'), {
       type: 'array',
       maxItems: MAX_DRAIN_ENTRIES,
-      items: shownEntry,
+      items: DenialEntry.json,
       description: 'Entries that cannot be stored are dropped; the others are stored all the same.',
     }),
   })
   .meta({ id: 'DenialDrain' })
 export type Drain = z.output<typeof Drain>
 
-/** What is left of the entries of a drain. */
-export interface Folded {
+/** A drain without its bad entries. */
+export interface MergedDrain {
   /** Each pod, syscall and action once. */
   readonly denials: readonly Denial[]
-  /** How many entries were dropped, by why. */
-  readonly dropped: Readonly<Partial<Record<Fault, number>>>
+  readonly dropped: Dropped
 }
 
-/** Judges and folds entries, in slices. 413 for more than `MAX_DRAIN_ENTRIES`. */
-export async function fold(entries: readonly unknown[]): Promise<Folded> {
+/** Parses and merges entries, in slices. 413 for more than `MAX_DRAIN_ENTRIES`. */
+export async function mergeEntries(entries: readonly unknown[]): Promise<MergedDrain> {
   if (entries.length > MAX_DRAIN_ENTRIES) throw tooMany(MAX_DRAIN_ENTRIES, 'elements')
   const denials = new Map<string, Denial>()
-  const dropped: Partial<Record<Fault, number>> = {}
-  const slice = new Slice()
-  for (const entry of entries) {
-    const denial = judgeDenial(entry)
-    if (typeof denial === 'string') dropped[denial] = (dropped[denial] ?? 0) + 1
-    else {
-      // None of them holds U+0000.
-      const key = `${denial.pod_uid}\0${denial.syscall}\0${denial.action}`
-      const first = denials.get(key)
-      denials.set(key, first === undefined ? denial : united(first, denial))
-    }
-    if (slice.isOver) await slice.next()
-  }
+  const dropped = await DenialEntry.parseAll(entries, (denial) => {
+    // No text of an entry holds U+0000.
+    const key = `${denial.pod_uid}\0${denial.syscall}\0${denial.action}`
+    const known = denials.get(key)
+    denials.set(key, known === undefined ? denial : merged(known, denial))
+  })
   return { denials: [...denials.values()], dropped }
 }
 
-/** The declared cadence of a node: whole seconds as stored, or null for none, and whether it was more. */
+/** The declared cadence of a node in whole seconds, null for none, and whether it was cut to the maximum. */
 export function intervalOf(value: unknown): { seconds: number | null; isClamped: boolean } {
   const seconds = typeof value === 'number' && Number.isFinite(value) ? Math.trunc(value) : 0
   return { seconds: seconds > 0 ? Math.min(seconds, MAX_INTERVAL_SECS) : null, isClamped: seconds > MAX_INTERVAL_SECS }

@@ -5,7 +5,7 @@ import type { Metrics } from '../../observability/metrics.ts'
 import type { RateLimitedLog } from '../../observability/rate-limited-log.ts'
 import { Slice } from '../../process/event-loop.ts'
 import type { WireNames } from '../../wire-names/index.ts'
-import { type Drain, fold, intervalOf } from './drain.ts'
+import { type Drain, intervalOf, mergeEntries } from './drain.ts'
 import { type Delta, DenialSeries, MAX_SERIES } from './series.ts'
 
 const ROUTE = '/seccomp/denials'
@@ -62,7 +62,7 @@ export class DenialInlet {
    * counted and told of. A drain counts once, also when an answer of the database is lost: attempts share an id.
    */
   async take({ node, capturing, intervalSeconds, denials: entries }: Drain): Promise<number> {
-    const { denials, dropped } = await fold(entries)
+    const { denials, dropped } = await mergeEntries(entries)
     const { seconds, isClamped } = intervalOf(intervalSeconds)
     const document = JSON.stringify({
       node,

@@ -1,0 +1,15 @@
+import type { Dropped } from '../entries/index.ts'
+
+/** The answer to a post of entries. */
+export interface Accepted {
+  /** All entries but the dropped ones, repeated ones too. */
+  readonly accepted: number
+  readonly dropped: number
+  /** Rows that are new or changed. */
+  readonly written: number
+}
+
+export function accepted(entries: number, dropped: Dropped, written: number): Accepted {
+  const sum = Object.values(dropped).reduce((total, count) => total + count, 0)
+  return { accepted: entries - sum, dropped: sum, written }
+}
