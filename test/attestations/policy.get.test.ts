@@ -827,7 +827,9 @@ test('GET /attestations/policy 422: names that come to more than the longest ans
   }))
   const answer = await ask({ namespace }, app)
   assert.deepEqual([answer.status, answer.text.slice(0, 38)], [422, 'the policies would be longer than 1048'])
-  assert.equal((await policies({ namespace, format: 'native' })).all[0].spec.images.length, 4_000)
+  const { all } = await policies({ namespace, format: 'native' })
+  const images = new Set(all.flatMap(({ spec }: { spec: { images: string[] } }) => spec.images))
+  assert.equal(images.size, 4_000)
 })
 
 // ---------------------------------------------------------------- the budget, the database
