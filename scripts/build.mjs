@@ -1,6 +1,6 @@
-// Compiles the service and lays the SQL files beside it. `dist` is a link to a folder of `.build/` that is named after a digest of the
-// sources: sources that did not change need no build, and a running broker keeps the files it was started from, since Node knows them by
-// the folder behind the link. A build appears as a whole or not at all.
+// Compiles the service and copies the SQL files next to it. `dist` is a link to a folder of `.build/` named after a
+// digest of the sources. Unchanged sources need no build. A running broker keeps its files, since Node resolves the
+// link when it starts. The link is replaced only when a build is complete.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
@@ -22,10 +22,10 @@ import { join } from 'node:path'
 const BUILDS = '.build'
 const LINK = 'dist'
 const PROJECT = 'tsconfig.build.json'
-/** Beside the sources these decide what is built. */
+/** Files beside the sources that affect the build. */
 const SETTINGS = ['package.json', 'package-lock.json', 'tsconfig.json', PROJECT, 'scripts/build.mjs']
 const SQL_FOLDERS = ['sql/migrations', 'sql/functions']
-/** A broker that runs through more builds than this loses its files. */
+/** Older builds are removed; a broker that outlives this many builds loses its files. */
 const KEPT_BUILDS = 10
 const DIGEST_CHARS = 16
 
@@ -54,7 +54,7 @@ function digest() {
   return hash.digest('hex').slice(0, DIGEST_CHARS)
 }
 
-/** Whether every source has its file in the build. */
+/** Whether the build has a file for every source. */
 function isWhole() {
   return sources.every((path) => existsSync(join(build, path.replace(/\.ts$/, '.js'))))
 }
@@ -74,7 +74,7 @@ function make() {
   try {
     renameSync(draft, build)
   } catch (error) {
-    // Another build of the same sources was faster.
+    // A concurrent build of the same sources finished first.
     if (!['EEXIST', 'ENOTEMPTY'].includes(error.code)) throw error
     rmSync(draft, { recursive: true, force: true })
   }
@@ -85,7 +85,7 @@ function link() {
   utimesSync(build, now, now)
   const stat = lstatSync(LINK, { throwIfNoEntry: false })
   if (stat?.isSymbolicLink() && readlinkSync(LINK) === build) return
-  // Older releases built into the folder itself.
+  // Older releases compiled into a real folder.
   if (stat?.isDirectory()) renameSync(LINK, join(BUILDS, `before-${process.pid}`))
   const draft = join(BUILDS, `link-${process.pid}`)
   rmSync(draft, { force: true })
@@ -93,7 +93,7 @@ function link() {
   renameSync(draft, LINK)
 }
 
-/** What is being made at this moment is young. */
+/** A build in progress is among the newest, so it stays. */
 function removeOldBuilds() {
   const ageOf = (name) => statSync(join(BUILDS, name), { throwIfNoEntry: false })?.mtimeMs ?? 0
   const byAge = readdirSync(BUILDS)

@@ -1,4 +1,4 @@
-// Writes the alerts of the chart, with what to do, into docs/operations.md; a test compares them.
+// Writes the alerts of the chart and their remedies into docs/operations.md. A test compares them.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { CHART } from './chart-values.ts'
@@ -10,12 +10,12 @@ const BETWEEN = /(<!-- alerts:start -->\n)[\s\S]*?(<!-- alerts:end -->)/
 export interface Alert {
   readonly name: string
   readonly severity: string
-  /** A label in it is its name in capitals. */
+  /** Labels in the text are shown as their names in capitals. */
   readonly summary: string
   readonly runbook: string
 }
 
-/** What a key of the annotations says, on its own line or folded below. */
+/** Returns the text of an annotation, on one line or folded over the following ones. */
 function annotation(text: string, key: string): string {
   const [, first, below] = new RegExp(`^    ${key}: (.*)\\n((?: {6}.*\\n)*)`, 'm').exec(text) ?? []
   if (first === undefined) throw new Error(`an alert has no ${key}: ${text.slice(0, 80)}`)
@@ -25,7 +25,7 @@ function annotation(text: string, key: string): string {
     .replace(/\{\{ \$(?:labels\.)?(\w+) \}\}/g, (_, label: string) => label.toUpperCase())
 }
 
-/** Those of a template, in its order. */
+/** Returns the alerts of a template, in its order. */
 export function alertsOf(template: string): Alert[] {
   return template
     .split(/^- alert: /m)
@@ -38,7 +38,7 @@ export function alertsOf(template: string): Alert[] {
     }))
 }
 
-/** The page with the alerts between its two markers. */
+/** Returns the page with the alerts between its two markers. */
 export function withAlerts(page: string): string {
   if (!BETWEEN.test(page)) throw new Error('the page has no <!-- alerts:start --> and <!-- alerts:end -->')
   const cell = (text: string) => text.replaceAll('|', '\\|')

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What of the chart needs helm: lint, every toggle rendered and held to the Kubernetes schemas, every refusal, and the tests on all that
-# and on the commands of docs/install.md.
-# Needs Go and Python; helm and the schemas are built and fetched once, under ${XDG_CACHE_HOME:-$HOME/.cache}. Needs `npm run build` before.
+# Checks the chart with helm: lints and renders every toggle, validates the results against the Kubernetes schemas, and
+# tries every refusal. Then runs the tests of the chart and of the commands in docs/install.md.
+# Needs `npm run build`, Go and Python. Helm and the schemas are fetched once, into ${XDG_CACHE_HOME:-$HOME/.cache}.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 helm_version=v3.19.0
 schemas_version=1.37.0
 kube_versions=(1.27 1.31 1.34)
-# A helm that was built from its module takes the cluster for an ancient one.
+# A helm built from its module assumes a very old cluster by default.
 as=(--namespace telemetry --kube-version 1.34.0 --values test/chart/image.yaml)
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/cluster-telemetry-broker
@@ -34,22 +34,24 @@ mkdir "$rendered"
 # render NAME RELEASE [values file]
 render() {
   "$helm" lint --strict --quiet "${as[@]}" ${3:+--values "$3"} "$chart" || { echo "lint: $1" >&2; exit 1; }
-  "$helm" template "$2" "$chart" "${as[@]}" ${3:+--values "$3"} > "$rendered/$1.yaml" || { echo "template: $1" >&2; exit 1; }
+  "$helm" template "$2" "$chart" "${as[@]}" ${3:+--values "$3"} > "$rendered/$1.yaml" \
+    || { echo "template: $1" >&2; exit 1; }
 }
 render default kguardian
 for file in test/chart/toggles/*.yaml; do render "$(basename "$file" .yaml)" kguardian "$file"; done
-# The longest name that a release may have.
+# The longest release name that Helm allows.
 render long-name "a$(printf 'b%.0s' {1..52})" test/chart/toggles/jobs-external.yaml
 echo "chart: $(ls "$rendered" | wc -l) renderings linted"
 
-# The first line of each file is what must be said.
+# The first line of each file is the expected error.
 for file in test/chart/refusals/*.yaml; do
   sentence=$(sed -n '1s/^# //p' "$file")
   if "$helm" template kguardian "$chart" "${as[@]}" --values "$file" > "$work/out" 2> "$work/err"; then
     echo "refusal: $file is accepted" >&2
     exit 1
   fi
-  grep -qF -- "$sentence" "$work/err" || { echo "refusal: $file says otherwise:" >&2; cat "$work/err" >&2; exit 1; }
+  grep -qF -- "$sentence" "$work/err" \
+    || { echo "refusal: $file gives another error:" >&2; cat "$work/err" >&2; exit 1; }
 done
 echo "chart: $(ls test/chart/refusals | wc -l) refusals"
 

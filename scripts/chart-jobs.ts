@@ -1,4 +1,4 @@
-// Writes the list of jobs that the chart makes CronJobs of; a test compares it with the code.
+// Writes the list of jobs that the chart runs as CronJobs. A test compares it with the code.
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { jobs } from '../jobs/index.ts'
@@ -10,19 +10,19 @@ const MINUTE = 60
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** An interval as cron writes it. An `H` stands for a minute or an hour that the chart draws for each installation. */
+/** An interval in cron syntax. `H` stands for a minute or an hour that the chart draws for each installation. */
 export function schedule(everySeconds: number): string {
   if (everySeconds === MINUTE) return '* * * * *'
   if (everySeconds === HOUR) return 'H * * * *'
   if (everySeconds === DAY) return 'H H * * *'
   if (everySeconds % MINUTE === 0 && HOUR % everySeconds === 0) return `*/${everySeconds / MINUTE} * * * *`
   if (everySeconds % HOUR === 0 && DAY % everySeconds === 0) return `H */${everySeconds / HOUR} * * *`
-  throw new Error(`cron cannot say every ${everySeconds} seconds`)
+  throw new Error(`cron has no syntax for every ${everySeconds} seconds`)
 }
 
-/** Every job with the seconds between its passes by default and the schedule that comes to the same. */
+/** All jobs, with the default seconds between passes and the equivalent schedule. */
 export function chartJobs(): { name: string; everySeconds: number; schedule: string }[] {
-  // Without an endpoint, which the chart gives, nobody would be asked for versions.
+  // The version check is off without an endpoint; the chart sets one.
   const config = loadConfig({ TELEMETRY_ENDPOINT: 'https://version.invalid' })
   return jobs.map((job) => {
     const everySeconds = job.everySecs(config)
@@ -31,7 +31,7 @@ export function chartJobs(): { name: string; everySeconds: number; schedule: str
   })
 }
 
-/** The file, a line for each job. */
+/** The text of the file, one line for each job. */
 export function jobsFile(): string {
   const line = (job: ReturnType<typeof chartJobs>[number]) =>
     `  { "name": "${job.name}", "everySeconds": ${job.everySeconds}, "schedule": "${job.schedule}" }`

@@ -1,6 +1,6 @@
-"""Holds rendered manifests to the OpenAPI schemas of Kubernetes: chart-schemas.py FOLDER VERSION...
+"""Validates rendered manifests against the OpenAPI schemas of Kubernetes: chart-schemas.py FOLDER VERSION...
 
-Every field must be known. Custom resources have no schema here; the tests look at those.
+Unknown fields are faults. Custom resources have no schema here; the tests check those.
 """
 
 import pathlib
@@ -21,9 +21,10 @@ for path in sorted(pathlib.Path(folder).glob("*.yaml")):
             checked += 1
             try:
                 kubernetes_validate.validate(manifest, version, strict=True)
-            except Exception as error:  # each fault is told, whatever it is
+            except Exception as error:  # any failure is a fault of this manifest
                 faults += 1
                 rule = str(error).split("\n", 1)[0]
-                print(f"{path.name} {manifest['kind']}/{manifest['metadata']['name']} {version}: {rule}", file=sys.stderr)
-print(f"chart: {checked} objects and versions of Kubernetes held to the schemas, {faults} faults")
+                name = f"{manifest['kind']}/{manifest['metadata']['name']}"
+                print(f"{path.name} {name} {version}: {rule}", file=sys.stderr)
+print(f"chart: {checked} manifests validated, once for each version of Kubernetes; {faults} faults")
 sys.exit(1 if faults or not checked else 0)

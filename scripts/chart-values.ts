@@ -1,18 +1,18 @@
-/** The values of the chart: what may be set, what it is by default, and what the line above it says. */
+/** The values of the chart: name, type, default, and the comment above each in values.yaml. */
 import { readFileSync } from 'node:fs'
 import { load } from 'js-yaml'
 
 export const CHART = new URL('../wrangler-free-deploy/chart/', import.meta.url)
 
 export interface Value {
-  /** As Helm writes it: `broker.auth.mode`. */
+  /** As in Helm: `broker.auth.mode`. */
   readonly path: string
   readonly fallback: unknown
-  /** The comment above it; empty where there is none. */
+  /** The comment above it; empty without one. */
   readonly meaning: string
 }
 
-/** Of a JSON schema as far as the chart's uses it. */
+/** The part of JSON Schema that the chart uses. */
 export interface Schema {
   readonly $ref?: string
   readonly type?: string
@@ -34,12 +34,12 @@ const read = (name: string) => readFileSync(new URL(name, CHART), 'utf8')
 
 export const readSchema = (): Schema => JSON.parse(read('values.schema.json'))
 
-/** With what it refers to in its place. */
+/** Resolves a reference to a definition. */
 export function resolved(schema: Schema, root: Schema): Schema {
   return schema.$ref === undefined ? schema : root.definitions![schema.$ref.replace('#/definitions/', '')]!
 }
 
-/** The paths of the schema below which there are no further named ones. `global` is Helm's own. */
+/** The paths of all leaves of the schema. `global` belongs to Helm. */
 export function schemaPaths(root: Schema): string[] {
   const below = (schema: Schema, path: string): string[] => {
     const { properties } = resolved(schema, root)
@@ -49,7 +49,7 @@ export function schemaPaths(root: Schema): string[] {
   return below(root, '').filter((path) => path !== 'global')
 }
 
-/** What a value must be. */
+/** The schema of a value. */
 export function schemaAt(path: string, root: Schema): Schema {
   return path.split('.').reduce((schema, name) => resolved(resolved(schema, root).properties![name]!, root), root)
 }
@@ -87,7 +87,7 @@ export function chartValues(): Value[] {
   }))
 }
 
-/** What the line above a group of values says, by the path of the group. */
+/** The comments above groups of values, by path. */
 export function groupMeanings(): Map<string, string> {
   const leaves = new Set(schemaPaths(readSchema()))
   return new Map([...comments(read('values.yaml'))].filter(([path, meaning]) => meaning !== '' && !leaves.has(path)))

@@ -1,10 +1,10 @@
-/** Which variables the chart gives to which program, and by which values: read from its templates. */
+/** The environment variables that the chart sets, by program and value, read from its templates. */
 import { readFileSync } from 'node:fs'
 import { CHART } from './chart-values.ts'
 
 export type Program = 'broker' | 'edge proxy' | 'controller' | 'supply-chain component'
 
-/** Whose environment a named template is. Jobs and migration have that of the broker, as far as they need it. */
+/** The programs of the named templates. Jobs and the migration use a subset of the environment of the broker. */
 const ENVIRONMENTS: Readonly<Record<string, Program>> = {
   programEnv: 'broker',
   databaseEnv: 'broker',
@@ -19,13 +19,13 @@ const ENVIRONMENTS: Readonly<Record<string, Program>> = {
 export interface Variable {
   readonly name: string
   readonly program: Program
-  /** Paths of values that are part of what it holds. */
+  /** Paths of values that its content includes. */
   readonly values: readonly string[]
-  /** Paths of values that decide whether it is there. */
+  /** Paths of values that decide whether it is set. */
   readonly conditions: readonly string[]
 }
 
-/** A variable that no value sets: the chart writes it itself, or it may be added with the value `by`. */
+/** A variable that no value sets: the chart writes it, or a user may add it through the value `by`. */
 export interface Fixed {
   readonly name: string
   readonly program: Program
@@ -38,7 +38,7 @@ const plainTokens = (program: Program, by: Fixed['by'], names: readonly string[]
     name,
     program,
     by,
-    reason: 'Tokens come out of `broker.auth.existingSecret` as files, so that a new one needs no restart.',
+    reason: 'Tokens are mounted from `broker.auth.existingSecret` as files, so that a new one needs no restart.',
   }))
 
 const timeout = (name: string): Fixed => ({
@@ -46,7 +46,8 @@ const timeout = (name: string): Fixed => ({
   program: 'edge proxy',
   by: 'frontend.env',
   reason:
-    'The default fits the default of `database.statementTimeoutMs`; where that is raised above 45000, raise this as well.',
+    'The default fits the default of `database.statementTimeoutMs`; where that is raised above 45000, raise this as ' +
+    'well.',
 })
 
 export const FIXED: readonly Fixed[] = [
@@ -54,7 +55,7 @@ export const FIXED: readonly Fixed[] = [
     name: 'NODE_ENV',
     program: 'broker',
     by: 'the chart',
-    reason: '`production`: a broker without a database must not start one of its own.',
+    reason: '`production`: a broker without a database must not start an embedded one.',
   },
   {
     name: 'PGPASSWORD',
@@ -66,13 +67,13 @@ export const FIXED: readonly Fixed[] = [
     name: 'DATA_DIR',
     program: 'broker',
     by: 'broker.env',
-    reason: 'Only for the embedded PostgreSQL, which is not started here.',
+    reason: 'Only for the embedded PostgreSQL, which the chart does not use.',
   },
   {
     name: 'COMPUTE_RETENTION_INTERVAL_SECS',
     program: 'broker',
     by: 'the chart',
-    reason: '600, as the specification fixes it.',
+    reason: 'Always 600.',
   },
   { name: 'CHART_VERSION', program: 'broker', by: 'the chart', reason: 'The version of the chart.' },
   {
@@ -86,19 +87,19 @@ export const FIXED: readonly Fixed[] = [
     name: 'CORS_ORIGINS',
     program: 'broker',
     by: 'broker.env',
-    reason: 'A UI has the origin of the edge proxy, which needs none.',
+    reason: 'The UI is served from the origin of the edge proxy and needs none.',
   },
   {
     name: 'NODE_ENV',
     program: 'edge proxy',
     by: 'the chart',
-    reason: '`production`: connections are accepted until lists of endpoints have lost the pod.',
+    reason: '`production`: connections are accepted until the endpoint lists no longer have the pod.',
   },
   {
     name: 'LISTEN_ADDR',
     program: 'edge proxy',
     by: 'frontend.env',
-    reason: 'The default has the port of the Service, 8080, and finds out by itself whether there is IPv6.',
+    reason: 'The default uses the port of the Service, 8080, and detects IPv6.',
   },
   { name: 'BROKER_URL', program: 'edge proxy', by: 'the chart', reason: 'The Service of the broker of this release.' },
   {
@@ -114,13 +115,16 @@ export const FIXED: readonly Fixed[] = [
 
 const valuesIn = (text: string): string[] => [...text.matchAll(/\.Values\.((?:\w+\.)*\w+)/g)].map(([, path]) => path!)
 
-/** The named templates of a file by their names. */
+/** The named templates of a file, by name. */
 function definitions(text: string): Map<string, string> {
   const parts = text.split(/^\{\{-? define "telemetry-broker\.(\w+)" -?\}\}$/m).slice(1)
   return new Map(parts.flatMap((name, at) => (at % 2 === 0 ? [[name, parts[at + 1]!] as const] : [])))
 }
 
-/** The variables that a file of templates has in its environments. One that two environments of a program have is listed twice. */
+/**
+ * The variables of all environments in a file of templates. A variable in two environments of a program is listed
+ * twice.
+ */
 export function variablesOf(text: string): Variable[] {
   const defined = definitions(text)
   return [...defined].flatMap(([name, body]) => {
@@ -133,12 +137,12 @@ function variablesIn(body: string, program: Program, defined: ReadonlyMap<string
   const named = new Map<string, string>()
   for (const [, name, path] of body.matchAll(/\{\{-? \$(\w+) := \.Values\.((?:\w+\.)*\w+)/g)) named.set(name!, path!)
   const found: { name: string; values: string[]; conditions: string[] }[] = []
-  /** What each `if`, `with` and `range` that is open asks for. */
+  /** The values in the conditions of each open `if`, `with` and `range`. */
   const open: string[][] = []
   for (const line of body.split('\n')) {
     const [, word, rest] = /^\{\{-? (if|with|range|else|end)\b(.*)\}\}$/.exec(line) ?? []
     if (word === 'end') open.pop()
-    // The branch of an `else` hangs on all that was asked for before it.
+    // An `else` depends on the same conditions as its `if`.
     else if (word === 'else') open[open.length - 1]!.push(...valuesIn(rest!))
     else if (word !== undefined) {
       const included = [...rest!.matchAll(/include "telemetry-broker\.(\w+)"/g)].map(

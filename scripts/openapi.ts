@@ -1,4 +1,4 @@
-// Writes openapi.json from the routes that the server mounts.
+// Writes openapi.json from the mounted routes.
 import { writeFileSync } from 'node:fs'
 import { routes } from '../handlers/router.ts'
 import { openApi } from '../lib/openapi/index.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { VERDICTS, type Verdict } from '../lib/attestations/entry.ts'
+import { type SignatureVerdict, VERDICTS } from '../lib/attestations/entry.ts'
 import { startApp, TOKENS } from './support/app.ts'
 import { type Result, signature, statement, storeAttestation, unverified } from './support/attestations.ts'
 import { depth } from './support/depth.ts'
@@ -120,7 +120,7 @@ test('GET /attestations 200: a repository is cut to 256 bytes, never inside a ch
 
 test('GET /attestations 200: in the order of the digests, each page from where the last ended, by every filter', async () => {
   const repository = newRepository()
-  const all: [string, Verdict][] = []
+  const all: [string, SignatureVerdict][] = []
   for (const verdict of ['unsigned', 'verified', 'unknown', 'verified', 'invalid', 'verified', 'unsigned'] as const)
     all.push([await store(repository, { verdict }), verdict])
   const sorted = all.map(([digest]) => digest).sort()

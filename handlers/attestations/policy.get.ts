@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import {
-  FIRST_BYTES,
   generate,
+  INITIAL_BYTES,
   MAX_CONTAINERS,
   MAX_POLICY_BYTES,
   planOf,
   readCoverage,
-  requireAlone,
-  requireWhole,
+  requireFullCoverage,
+  requireNoOtherNamespaces,
 } from '../../lib/admission/index.ts'
 import { access, charge, clientLeft, filter, kib, query, route, saysYes, sendJson } from '../../lib/http/index.ts'
 import { documentedAs } from '../../lib/openapi/declare.ts'
@@ -94,7 +94,7 @@ export default route({
   '/attestations/policy',
   access('read'),
   query(Query, { unknown: 'ignored' }),
-  charge(kib(FIRST_BYTES)),
+  charge(kib(INITIAL_BYTES)),
   async (c) => {
     const { db, config } = c.get('deps')
     const { format, mode: isEnforced, namespace, acknowledgePartial, acknowledgeClusterWide } = c.req.valid('query')
@@ -104,17 +104,17 @@ export default route({
       windowSecs: config.imageRunningWindowSecs,
       retentionDays: config.attestationRetentionDays,
     }
-    const hold = (bytes: number) => c.get('share')?.grow(FIRST_BYTES + bytes)
-    const coverage = await readCoverage(db.read, scope, hold, clientLeft(c))
+    const reserve = (bytes: number) => c.get('share')?.grow(INITIAL_BYTES + bytes)
+    const coverage = await readCoverage(db.read, scope, reserve, clientLeft(c))
     // The plan holds another copy of each container, signer and digest.
     const plannedBytes = 2 * coverage.heldBytes
-    await hold(plannedBytes)
+    await reserve(plannedBytes)
     const plan = await planOf(coverage)
-    if (isEnforced && !acknowledgePartial) requireWhole(plan)
-    if (isEnforced && !acknowledgeClusterWide) requireAlone(plan)
-    const shownFormat = toWirePolicyFormat(format, config.wireNames)
-    const options = { format, shownFormat, isEnforced, namespace, annotationPrefix: config.annotationPrefix }
-    const policies = await generate(plan, options, (bytes) => hold(plannedBytes + bytes))
+    if (isEnforced && !acknowledgePartial) requireFullCoverage(plan)
+    if (isEnforced && !acknowledgeClusterWide) requireNoOtherNamespaces(plan)
+    const wireFormat = toWirePolicyFormat(format, config.wireNames)
+    const options = { format, wireFormat, isEnforced, namespace, annotationPrefix: config.annotationPrefix }
+    const policies = await generate(plan, options, (bytes) => reserve(plannedBytes + bytes))
     return sendJson(c, policies, { 'content-type': CONTENT_TYPE })
   },
 )

@@ -12,9 +12,8 @@ import {
 } from '../../lib/http/index.ts'
 import { digest } from '../../lib/images/index.ts'
 import { documentedAs } from '../../lib/openapi/declare.ts'
-import { ComponentPage } from '../../lib/supply-chain/component.ts'
 import { reportDigest, source } from '../../lib/supply-chain/filters.ts'
-import { readComponents } from '../../lib/supply-chain/sbom.ts'
+import { ComponentPage, readComponents } from '../../lib/supply-chain/sbom.ts'
 
 const DEFAULT_COMPONENTS = 100
 const MAX_COMPONENTS = 500

@@ -3,8 +3,7 @@ import { access, chargeRows, pageLimit, params, query, route, sendJson } from '.
 import { digest } from '../../lib/images/index.ts'
 import { cursor, cursorText } from '../../lib/supply-chain/cursor.ts'
 import { epssMin, fixable, kev, packageName, source, vulnId } from '../../lib/supply-chain/filters.ts'
-import { FindingPage } from '../../lib/supply-chain/finding.ts'
-import { readFindings } from '../../lib/supply-chain/finding-page.ts'
+import { FindingPage, readFindings } from '../../lib/supply-chain/finding-page.ts'
 import { SEVERITIES, severities } from '../../lib/supply-chain/severity.ts'
 
 const DEFAULT_FINDINGS = 100

@@ -1,11 +1,11 @@
-/** Who signs, as policies say it (interop-supply-chain, section 4, planning 3). */
+/** The signers of images as policies express them (docs/contract.md#policies). */
 import { createHash } from 'node:crypto'
 import type { Signature } from '../attestations/index.ts'
 
 export interface KeylessAuthority {
   readonly kind: 'keyless'
   readonly issuer: string
-  /** The subject of the certificate; with `anyTag` what comes before the tag, of which any will do. */
+  /** The subject of the certificate. With `anyTag` it ends before the tag, and any tag matches. */
   readonly subject: string
   readonly anyTag: boolean
 }
@@ -20,18 +20,18 @@ export interface KeyAuthority {
 
 export type Authority = KeylessAuthority | KeyAuthority
 
-/** What of a signature or an attestation says who signed it. */
+/** The fields of a signature or an attestation that name its signer. */
 export type Signer = Pick<Signature, 'signerKind' | 'issuer' | 'san' | 'keyFingerprint' | 'keyPem'>
 
 const GITHUB_ISSUER = 'https://token.actions.githubusercontent.com'
 const GITHUB = 'https://github.com/'
 const REFS = '@refs/'
-/** What comes before the tag. */
+/** Precedes the tag in a subject. */
 export const TAGS = '@refs/tags/'
 
 /**
- * The authority of who signed; null where no policy can say it: a key of which the PEM is unknown. A workflow of GitHub Actions that signed
- * for a tag may do so for any: the next release is another one.
+ * Returns the authority of a signer, or null if no policy can express it: a key without its PEM. A GitHub Actions
+ * workflow that signed for a tag may sign for any tag, since the next release has another one.
  */
 export function authorityOf({
   signerKind,
@@ -52,8 +52,8 @@ export function authorityOf({
 }
 
 /**
- * Where the workflow of GitHub ends in a subject that names one and a tag; null in any other. What follows the first `@refs/` is the name of
- * the branch or the tag, which may look like another: no workflow has a slash in the name of its file.
+ * Returns where the workflow ends in a GitHub subject that names a workflow and a tag, else null. A branch or tag name
+ * may itself contain `@refs/`, so the first occurrence counts; file names of workflows have no slash.
  */
 function workflowEnd(subject: string): number | null {
   const at = subject.indexOf(REFS)
@@ -65,12 +65,15 @@ function workflowEnd(subject: string): number | null {
     : null
 }
 
-/** One key and nothing else: of anything more, such as a second key, parsers of PEM may take another part than we. */
+/** Exactly one key. If a text has more, such as a second key, other PEM parsers may read another part. */
 const ONE_KEY = /^-----BEGIN PUBLIC KEY-----([A-Za-z0-9+/\s]+={0,2}\s*)-----END PUBLIC KEY-----\s*$/
 
 const LINE = /.{1,64}/g
 
-/** The same text for the same key, however it is broken into lines; of what is not plainly one key the ends of lines alone are made alike. */
+/**
+ * Normalizes line breaks, so that the same key has the same text. Of a text that is not exactly one key only line ends
+ * are normalized.
+ */
 function plainPem(pem: string): string {
   const text = pem.trim().replace(/\r\n?/g, '\n')
   const base64 = ONE_KEY.exec(text)?.[1]?.replace(/\s+/g, '') ?? ''
@@ -78,28 +81,28 @@ function plainPem(pem: string): string {
   return ['-----BEGIN PUBLIC KEY-----', ...base64.match(LINE)!, '-----END PUBLIC KEY-----'].join('\n')
 }
 
-/** In small letters, where it is the digits of SHA-256. */
+/** Lower case, if it is a SHA-256 in hexadecimal digits. */
 const plainFingerprint = (text: string): string =>
   /^[0-9a-fA-F]{64}$/.test(text.trim()) ? text.trim().toLowerCase() : text
 
-/** SHA-256 of the key in DER that a PEM holds, in hexadecimal digits; null where it is not plain which that is. */
+/** SHA-256 of the key that a PEM holds in DER, in hexadecimal digits; null if it does not hold exactly one key. */
 export function fingerprintOf(pem: string): string | null {
   const base64 = ONE_KEY.exec(pem)?.[1]
   return base64 === undefined ? null : createHash('sha256').update(base64, 'base64').digest('hex')
 }
 
-/** The same for the same authority alone. In the order of these texts, keyless ones come first. */
+/** An identity of the authority, to compare by. Keyless authorities sort before keys. */
 export function keyOf(authority: Authority): string {
   return authority.kind === 'keyless'
     ? JSON.stringify(['0', authority.issuer, authority.subject, authority.anyTag])
     : JSON.stringify(['1', authority.fingerprint, authority.pem])
 }
 
-/** What RE2 and JavaScript take for more than the character that it is. */
+/** Characters with a meaning in regular expressions of RE2 and JavaScript. */
 const SPECIAL = /[\\^$.*+?()[\]{}|]/g
 
 export type Identity = { issuer: string; subject: string } | { issuer: string; subjectRegExp: string }
 
-/** The identity of a keyless authority, for every engine: exactly, or by a regular expression of RE2 that is anchored. */
+/** The identity of a keyless authority for every engine: exact texts, or an anchored RE2 expression. */
 export const identityOf = ({ issuer, subject, anyTag }: KeylessAuthority): Identity =>
   anyTag ? { issuer, subjectRegExp: `^${subject.replace(SPECIAL, '\\$&')}${TAGS}.+$` } : { issuer, subject }

@@ -1,9 +1,9 @@
 /**
- * What running images are signed by, repository by repository (interop-supply-chain, section 4, planning 1 and 2). Results come one at a time,
- * in the order of the digests, and all that stays of one is who signed it.
+ * Collects the signers of running images by repository (docs/contract.md#policies). Results are added one at a time, in
+ * digest order, and only their signers are kept.
  */
 import { createHash } from 'node:crypto'
-import type { Signature, Statement, Verdict } from '../attestations/index.ts'
+import type { Attestation, Signature, SignatureVerdict } from '../attestations/index.ts'
 import type { Slice } from '../process/event-loop.ts'
 import { normalRepository } from '../supply-chain/index.ts'
 import { quoted } from '../text/yaml.ts'
@@ -11,58 +11,60 @@ import { type Authority, authorityOf, keyOf } from './authority.ts'
 import { MAX_POLICY_BYTES, tooLarge } from './limits.ts'
 import { expandedName, isPlainName, repositoryOfReference, writtenNames } from './repository.ts'
 
-/** Running containers that are alike. */
+/** Running containers with the same digest and reference. */
 export interface Running {
   readonly digest: string
-  /** The image as the pod spec has it. */
+  /** The image as the pod spec writes it. */
   readonly reference: string
   /** As the inventory has it. */
   readonly repository: string | null
-  /** Null where the digest was not checked. */
-  readonly verdict: Verdict | null
+  /** Null if the digest was not checked. */
+  readonly verdict: SignatureVerdict | null
 }
 
-/** Running containers of another namespace that are alike. */
+/** Running containers of one other namespace with the same digest and reference. */
 export interface Elsewhere extends Omit<Running, 'repository'> {
   readonly namespace: string
 }
 
-/** What of a result decides; only what verified is in the lists. */
-export interface Result {
-  readonly verdict: Verdict
+/** The part of a result that policies depend on; the lists hold only verified entries. */
+export interface SignatureResult {
+  readonly verdict: SignatureVerdict
   readonly signatures: readonly Signature[]
-  readonly attestations: readonly Statement[]
+  readonly attestations: readonly Attestation[]
 }
 
-/** SLSA provenance that a policy may require, the one that is preferred first. */
+/** Types of SLSA provenance that a policy may require, in order of preference. */
 export const PREDICATES = ['https://slsa.dev/provenance/v1', 'https://slsa.dev/provenance/v0.2'] as const
 
 const NOT_CHECKED = 'not checked'
 const NO_PEM = 'only a key whose PEM is unknown'
-/** A policy spends more on an authority than its text. */
+/** Bytes of policy text for an authority beside its own text, estimated. */
 const AUTHORITY_BYTES = 64
-/** Copies of the text of an authority: its key, its parts, the text it is compared by, and its place in a table. */
+/** Copies of the text of an authority: its key, its fields, its comparison text and its map entry. */
 const AUTHORITY_COPIES = 4
-/** A container beside its texts, a signer of a digest, and a mark of one that attested it. */
+/**
+ * Estimated bytes of a container beside its texts, of a signer of a digest, and of the mark of an attesting authority.
+ */
 const CONTAINER_BYTES = 512
 const SIGNED_BYTES = 160
 const MARK_BYTES = 100
 
 /** A repository of running images. */
 export class Repository {
-  /** Docker Hub's under one name; the reference where it names no repository. */
+  /** Docker Hub repositories under one name; the reference itself if it names no repository. */
   readonly name: string
-  /** Whether it is one that a policy can name. */
+  /** Whether a policy can name it. */
   readonly isNamed: boolean
-  /** As the inventory, or else the reference, spells it. */
+  /** Spellings of the inventory, or of the reference where the inventory has none. */
   readonly given = new Set<string>()
-  /** As pod specs spell it. */
+  /** Spellings of pod specs. */
   readonly spelled = new Set<string>()
-  /** The first of its digests, in their order, for which it is not covered, and why. */
+  /** The first digest, in digest order, that keeps the repository from being covered, and the reason. */
   failure: { readonly at: string; readonly reason: string } | null = null
-  /** Who signed, and which digests; of a repository that is covered so far. */
+  /** Signers with the digests they signed; empty once the repository has failed. */
   readonly signed = new Map<Authority, string[]>()
-  /** For each of the predicates, the marks of who attested it for each digest. */
+  /** For each predicate and digest, the marks of the authorities that attested it. */
   readonly attested: readonly (readonly string[])[][] = PREDICATES.map(() => [])
 
   constructor(name: string, isNamed = true) {
@@ -77,7 +79,7 @@ export class Repository {
     for (const attested of this.attested) attested.length = 0
   }
 
-  /** Whether nothing that is found for the digest of a place changes whether or why it is covered. */
+  /** Whether a result for the digest at `at` cannot change the coverage or its reason. */
   isDecided(at: string): boolean {
     return this.failure !== null && this.failure.at <= at
   }
@@ -87,13 +89,13 @@ export class Coverage {
   readonly #repositories = new Map<string, Repository>()
   readonly #byDigest = new Map<string, Set<Repository>>()
   readonly #authorities = new Map<string, { readonly authority: Authority; readonly mark: string }>()
-  /** Digests that other namespaces alone run, and the first of these. */
+  /** Digests that only other namespaces run, each with the first of these namespaces. */
   readonly #elsewhere = new Map<string, string>()
   readonly #namespaces = new Set<string>()
   #authorityBytes = 0
   #otherBytes = 0
 
-  /** Bytes that this comes to in memory, roughly and rather too many. */
+  /** Estimated bytes in memory, rather too many than too few. */
   get heldBytes(): number {
     return this.#otherBytes + AUTHORITY_COPIES * this.#authorityBytes
   }
@@ -103,7 +105,7 @@ export class Coverage {
     const spelled = repositoryOfReference(reference)
     const given = repository ?? spelled
     const name = normalRepository(undefined, given)
-    // The same text may be the name of one and the reference of the other.
+    // A repository name and a bare reference can have the same text.
     const key = JSON.stringify([name, name === undefined ? reference.trim() : ''])
     const one = this.#repositories.get(key) ?? new Repository(name ?? reference.trim(), name !== undefined)
     this.#repositories.set(key, one)
@@ -113,8 +115,8 @@ export class Coverage {
   }
 
   /**
-   * Adds containers of other namespaces that policies without a namespace bind, too: those that are written as one that was added. They count
-   * for its repository, whatever the inventory calls them.
+   * Adds containers of other namespaces that the policies bind too, because policies without a namespace match them by
+   * name. They count for the repository whose name they share, whatever the inventory says.
    */
   async addElsewhere(rows: Iterable<Elsewhere>, slice: Slice): Promise<void> {
     const byName = this.#byWrittenName()
@@ -136,12 +138,12 @@ export class Coverage {
     }
   }
 
-  /** The last parts of the names that pods write, or may write, for these images. */
+  /** The last segments of the names that pods write, or may write, for these images. */
   lastSegments(): string[] {
     return [...new Set([...this.#byWrittenName().keys()].map((name) => name.slice(name.lastIndexOf('/') + 1)))]
   }
 
-  /** The other namespaces that policies without a namespace bind, too. */
+  /** The other namespaces that the policies bind too. */
   get namespaces(): readonly string[] {
     return [...this.#namespaces].sort()
   }
@@ -150,7 +152,7 @@ export class Coverage {
     return this.#repositories.values()
   }
 
-  /** The digests of which the results are needed, in their order. */
+  /** The digests whose results are needed, in order. */
   async digests(slice: Slice): Promise<string[]> {
     const all: string[] = []
     for (const [digest, repositories] of this.#byDigest) {
@@ -161,8 +163,10 @@ export class Coverage {
     return all.sort()
   }
 
-  /** Notes the result of a digest: null where there is none any more. Throws 422 when the signers come to more than policies may. */
-  note(digest: string, result: Result | null): void {
+  /**
+   * Adds the result of a digest; null if it has none any more. Throws 422 when the signers exceed the size of policies.
+   */
+  addResult(digest: string, result: SignatureResult | null): void {
     const at = this.#placeOf(digest)
     const repositories = [...this.#of(digest)].filter((one) => !one.isDecided(at))
     const authorities = result?.verdict === 'verified' ? authoritiesOf(result.signatures) : null
@@ -171,7 +175,7 @@ export class Coverage {
       for (const one of repositories) this.#fail(one, digest, reason)
       return
     }
-    // What else is known of a repository that failed says nothing but why.
+    // A repository that has failed needs only its reason.
     const covered = repositories.filter(({ failure }) => failure === null)
     if (covered.length === 0) return
     const signers = [...authorities].map(([key, authority]) => this.#interned(key, authority))
@@ -192,7 +196,7 @@ export class Coverage {
     }
   }
 
-  #count(one: Repository, digest: string, verdict: Verdict | null): void {
+  #count(one: Repository, digest: string, verdict: SignatureVerdict | null): void {
     this.#byDigest.set(digest, this.#of(digest).add(one))
     if (verdict !== 'verified') this.#fail(one, digest, verdict ?? NOT_CHECKED)
   }
@@ -202,7 +206,7 @@ export class Coverage {
     one.fail(this.#placeOf(digest), namespace === undefined ? reason : `${reason}, in namespace ${quoted(namespace)}`)
   }
 
-  /** Digests that were asked for come before those of other namespaces. */
+  /** Digests of the requested scope sort before those of other namespaces. */
   #placeOf(digest: string): string {
     return this.#elsewhere.has(digest) ? `~${digest}` : digest
   }
@@ -232,16 +236,16 @@ export class Coverage {
     return authority
   }
 
-  /** Who attests has mostly signed: to make a mark takes longer than all else that is done with an attestation. */
+  /** Most attesting authorities also sign. Hashing is the most expensive step here, so known marks are reused. */
   #markOf(key: string): string {
     return this.#authorities.get(key)?.mark ?? markOf(key)
   }
 }
 
-/** As good as the key of an authority, and short: those of attestations are many, and hardly any is in a policy. */
+/** A short substitute for the key of an authority: attestations have many, and few of them are in a policy. */
 export const markOf = (key: string): string => createHash('sha256').update(key).digest('base64')
 
-function authoritiesOf(entries: readonly (Signature | Statement)[]): Map<string, Authority> {
+function authoritiesOf(entries: readonly (Signature | Attestation)[]): Map<string, Authority> {
   const all = new Map<string, Authority>()
   for (const entry of entries) {
     const authority = entry.verified ? authorityOf(entry) : null

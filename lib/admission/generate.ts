@@ -1,38 +1,45 @@
-/** Policies of a plan as one text (interop-supply-chain, section 4). */
+/** Renders the policies of a plan as one text (docs/contract.md#policies). */
 import { HttpError } from '../http/errors.ts'
 import { Slice } from '../process/event-loop.ts'
 import { type Manifest, oneLine, quoted, yamlOf } from '../text/yaml.ts'
-import { headerOf, shownNamespaces } from './header.ts'
+import { headerOf, namespaceList } from './header.ts'
 import { kyvernoPolicy } from './kyverno.ts'
-import { type Hold, MAX_POLICY_BYTES, TEXT_COPIES, tooLarge } from './limits.ts'
+import { MAX_POLICY_BYTES, type ReserveMemory, TEXT_COPIES, tooLarge } from './limits.ts'
 import { namesOf } from './name.ts'
 import { nativePolicy } from './native.ts'
-import type { Options } from './options.ts'
 import { partsOf } from './parts.ts'
-import type { Group, Plan } from './plan.ts'
+import type { Group, Options, Plan } from './plan.ts'
 import { PROVENANCE_SUFFIX, policyControllerPolicies } from './policy-controller.ts'
 
-/** Throws 409 where policies that enforce would not cover every running image. */
-export function requireWhole({ uncovered }: Plan): void {
+/** Throws 409 if enforcing policies would not cover every running image. */
+export function requireFullCoverage({ uncovered }: Plan): void {
   if (uncovered.length === 0) return
   const what = uncovered.map(({ name, reason }) => oneLine(`${quoted(name)} (${reason})`)).join('; ')
   throw new HttpError(
     409,
-    `an enforcing policy would not cover every running image: ${what}. acknowledgePartial=true generates it all the same`,
+    `an enforcing policy would not cover every running image: ${what}. acknowledgePartial=true generates it all the ` +
+      'same',
   )
 }
 
-/** Throws 409 where policies that enforce, made for one namespace, would bind others that run images of the same names. */
-export function requireAlone({ elsewhere }: Plan): void {
+/**
+ * Throws 409 if enforcing policies for one namespace would also bind other namespaces that run images of the same
+ * names.
+ */
+export function requireNoOtherNamespaces({ elsewhere }: Plan): void {
   if (elsewhere.length === 0) return
   throw new HttpError(
     409,
-    `an enforcing ClusterImagePolicy binds the whole cluster, and images of the same names run in ${shownNamespaces(elsewhere)}, too. acknowledgeClusterWide=true generates it all the same`,
+    'an enforcing ClusterImagePolicy binds the whole cluster, and images of the same names run in ' +
+      `${namespaceList(elsewhere)}, too. acknowledgeClusterWide=true generates it all the same`,
   )
 }
 
-/** The text of the policies, with comments above them; `hold` hears of what has been made of it. Throws 422 when it becomes longer than the longest. */
-export async function generate(plan: Plan, options: Options, hold: Hold = () => {}): Promise<Buffer> {
+/**
+ * Returns the text of the policies with comments above them. `reserve` is given the bytes held so far. Throws 422 for
+ * more than 10 MiB.
+ */
+export async function generate(plan: Plan, options: Options, reserve: ReserveMemory = () => {}): Promise<Buffer> {
   const slice = new Slice()
   const parts: Buffer[] = []
   let bytes = 0
@@ -41,7 +48,7 @@ export async function generate(plan: Plan, options: Options, hold: Hold = () => 
     parts.push(part)
     bytes += part.length
     if (bytes > MAX_POLICY_BYTES) throw tooLarge()
-    await hold(TEXT_COPIES * bytes)
+    await reserve(TEXT_COPIES * bytes)
     if (slice.isOver) await slice.next()
   }
   return Buffer.concat(parts, bytes)

@@ -1,6 +1,6 @@
 /**
- * ImageValidatingPolicy of policies.kyverno.io/v1beta1 (interop-supply-chain, section 4; https://kyverno.io/docs/policy-types/image-validating-policy).
- * Images are matched as pod specs write them, by patterns in which `*` is any text.
+ * ImageValidatingPolicy of policies.kyverno.io/v1beta1. It matches images by the text in the pod spec, with patterns in
+ * which `*` is any text (https://kyverno.io/docs/policy-types/image-validating-policy).
  */
 
 import type { Slice } from '../process/event-loop.ts'
@@ -8,8 +8,7 @@ import { sortInSlices } from '../process/sort-in-slices.ts'
 import type { Manifest } from '../text/yaml.ts'
 import { type Authority, identityOf } from './authority.ts'
 import { MAX_POLICY_BYTES, tooLarge } from './limits.ts'
-import type { Options } from './options.ts'
-import type { Group } from './plan.ts'
+import type { Group, Options } from './plan.ts'
 import { podNames } from './repository.ts'
 
 const CONTAINER_LISTS = {
@@ -17,7 +16,7 @@ const CONTAINER_LISTS = {
   initContainers: 'init container',
   ephemeralContainers: 'ephemeral container',
 }
-/** What a policy spends on an authority beside its text, at least: as an attestor, and in the expression for each list. */
+/** Least bytes of an authority in a policy beside its text: as an attestor, and in the expression of each list. */
 const BYTES_PER_AUTHORITY = 150
 
 export async function kyvernoPolicy(
@@ -39,12 +38,13 @@ export async function kyvernoPolicy(
         resourceRules: [
           { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE', 'UPDATE'], resources: ['pods'] },
         ],
-        // By the label that every API server keeps on a namespace: the namespaced kind of this policy is not in every Kyverno that has this one.
+        // The API server sets this label on every namespace. The namespaced kind of this policy does not exist in all
+        // versions of Kyverno that have this one.
         ...(namespace === null
           ? {}
           : { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } }),
       },
-      // The rules that Kyverno makes of these for Deployments and the like may lose the selector.
+      // The rules that Kyverno derives from these for Deployments and the like may lose the selector.
       ...(namespace === null ? {} : { autogen: { podControllers: { controllers: [] } } }),
       // A name alone, with a tag, with a digest.
       matchImageReferences: (await namesOf(group, slice)).flatMap((name) => [
@@ -52,7 +52,7 @@ export async function kyvernoPolicy(
         { glob: `${name}:*` },
         { glob: `${name}@*` },
       ]),
-      // Both are true without a word, and then pods are rewritten even by a policy that only looks.
+      // Both default to true, and then even an auditing policy rewrites pods.
       validationConfigurations: { mutateDigest: isEnforced, verifyDigest: isEnforced },
       attestors: authorities.map((authority, i) => ({ name: `a${i}`, cosign: cosignOf(authority) })),
       ...(predicate === null ? {} : { attestations: [{ name: 'p0', intoto: { type: predicate } }] }),
@@ -72,7 +72,7 @@ export async function kyvernoPolicy(
   }
 }
 
-/** Every name that pod specs have, or may have, for the repositories, in order. */
+/** Every name that pod specs have, or may have, for the repositories, sorted. */
 async function namesOf({ repositories }: Group, slice: Slice): Promise<string[]> {
   const names = new Set<string>()
   for (const repository of repositories) {

@@ -1,15 +1,15 @@
 import { HttpError } from '../http/errors.ts'
 
-/** Running containers that policies are generated of. */
+/** Running containers that one answer may cover. */
 export const MAX_CONTAINERS = 5_000
-/** Bytes of the longest answer, and of the signers that are kept for it: the CLI reads no more (interop-supply-chain 4). */
+/** Bytes of the longest answer, and of the signers collected for it. Clients read at most 10 MiB. */
 export const MAX_POLICY_BYTES = 10 * 1024 * 1024
-/** A batch of results as it was read, as texts and as parsed, and the containers of most clusters. */
-export const FIRST_BYTES = 12 * 1024 * 1024
-/** Copies of the policies: in parts, as one, and compressed. */
+/** Memory for a batch of results, as read, as text and parsed, and for the containers of most clusters. */
+export const INITIAL_BYTES = 12 * 1024 * 1024
+/** Copies of the policies in memory: in parts, joined, and compressed. */
 export const TEXT_COPIES = 3
-/** Tells of how many bytes are held; what it returns is waited for before there are more. */
-export type Hold = (bytes: number) => Promise<void> | void
+/** Called with the bytes held so far; awaited before more are taken. */
+export type ReserveMemory = (bytes: number) => Promise<void> | void
 
 const ASK_FOR_LESS = 'ask for one namespace at a time with `namespace`'
 
@@ -18,7 +18,8 @@ export const tooManyContainers = () => new HttpError(422, `more than ${MAX_CONTA
 export const tooManyElsewhere = () =>
   new HttpError(
     422,
-    `more than ${MAX_CONTAINERS} containers of the cluster run images of the names that this namespace has, and policies of policy-controller bind them all`,
+    `more than ${MAX_CONTAINERS} containers of the cluster run images of the names that this namespace has, and ` +
+      'policies of policy-controller bind them all',
   )
 
 export const tooLarge = () =>

@@ -3,15 +3,15 @@ import type { Group } from './plan.ts'
 
 const PREFIX = 'kguardian-signed'
 const HASH_CHARS = 8
-/** Of what stands before the hash (interop-supply-chain, section 4). */
+/** Longest part before the hash. */
 const MAX_CHARS = 48
-/** Of a label of DNS. */
+/** Longest DNS label (RFC 1123). */
 const MAX_LABEL_CHARS = 63
 
 /**
- * The names of the policies, in the order of the groups: labels of DNS, the same for the same repositories. `suffix` may follow where a
- * predicate is required. Two that would be the same are told apart, and so are those of two namespaces for the same repositories where their kind
- * has no namespace: to apply the one must not replace the other.
+ * Names the policies, in the order of the groups. Names are DNS labels and depend only on the repositories. `suffix` is
+ * appended by the caller where a predicate is required. Equal names get different hashes. Kinds without a namespace
+ * have the namespace in the hash, so that applying the policies of one namespace does not replace those of another.
  */
 export function namesOf(groups: readonly Group[], suffix: string, namespace: string | null): string[] {
   const taken = new Set<string>()
@@ -27,7 +27,7 @@ export function namesOf(groups: readonly Group[], suffix: string, namespace: str
   })
 }
 
-/** Of the last segment of a repository, in the characters that a label may have. */
+/** The last segment of a repository, in characters that a label may have. */
 function startOf(repository: string): string {
   const segment = repository.slice(repository.lastIndexOf('/') + 1)
   const label = segment

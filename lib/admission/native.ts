@@ -1,9 +1,8 @@
-/** ImageTrustPolicy and ClusterImageTrustPolicy of kguardian.dev/v1alpha1, which the evaluator reports on (interop-supply-chain, section 4). */
+/** ImageTrustPolicy and ClusterImageTrustPolicy of kguardian.dev/v1alpha1, which the evaluator reports on. */
 
 import type { Manifest } from '../text/yaml.ts'
 import { type Authority, identityOf } from './authority.ts'
-import type { Options } from './options.ts'
-import type { Group } from './plan.ts'
+import type { Group, Options } from './plan.ts'
 import { isPlainName } from './repository.ts'
 
 export function nativePolicy(
@@ -11,7 +10,7 @@ export function nativePolicy(
   metadata: object,
   { namespace }: Options,
 ): Manifest {
-  // As the inventory has them, since that is what the evaluator compares.
+  // The evaluator compares with the names of the inventory.
   const images = new Set(repositories.flatMap(({ name, given }) => [name, ...[...given].filter(isPlainName)]))
   return {
     apiVersion: 'kguardian.dev/v1alpha1',

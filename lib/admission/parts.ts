@@ -2,15 +2,18 @@ import type { Group } from './plan.ts'
 import { podNames } from './repository.ts'
 
 /**
- * Bytes of the names in one policy. `kubectl apply` keeps what it applied in an annotation, which the API server refuses beyond 262 144 bytes: so
- * much is left for the signers, the expressions and what surrounds a name.
+ * Bytes of the names in one policy. `kubectl apply` copies the object into an annotation, and the API server refuses
+ * annotations of more than 262 144 bytes. The other half is left for signers and expressions.
  */
 const MAX_NAME_BYTES = 128 * 1024
-/** Of a name, without a tag, with any, and with any digest, beside the name itself. */
+/** Patterns of a name (alone, with a tag, with a digest), and the bytes of one beside the name. */
 const GLOBS = 3
 const GLOB_BYTES = 16
 
-/** The same groups, those with too many repositories for one policy in several: whoever signed is in each of them, so none denies what another takes. */
+/**
+ * Splits groups with too many repositories for one policy. Each part has all signers of the group, so no part denies an
+ * image that another one accepts.
+ */
 export function partsOf(groups: readonly Group[]): Group[] {
   return groups.flatMap((group) => {
     const parts: Group['repositories'][number][][] = [[]]

@@ -1,17 +1,29 @@
-/** Which policies there are to be (interop-supply-chain, section 4, planning 2 to 6). */
+/** Decides which policies to generate (docs/contract.md#policies). */
 
 import { Slice } from '../process/event-loop.ts'
 import { sortInSlices } from '../process/sort-in-slices.ts'
+import type { PolicyFormat } from '../supply-chain/index.ts'
 import { quoted } from '../text/yaml.ts'
-import { firstAlike } from './alike.ts'
 import { type Authority, keyOf } from './authority.ts'
 import { type Coverage, markOf, PREDICATES, type Repository } from './coverage.ts'
+import { firstWithSharedName } from './shared-names.ts'
 
-/** Repositories that one policy is for: any of the authorities may have signed, and have attested the predicate. */
+/** The choices of a request for policies. */
+export interface Options {
+  readonly format: PolicyFormat
+  /** As answers write it. */
+  readonly wireFormat: string
+  readonly isEnforced: boolean
+  /** Null for the cluster. */
+  readonly namespace: string | null
+  readonly annotationPrefix: string
+}
+
+/** Repositories that share a policy. Any of the authorities may have signed their images and attested the predicate. */
 export interface Group {
-  /** In the order of their names, at least one. */
+  /** Sorted by name, at least one. */
   readonly repositories: readonly Repository[]
-  /** In the order of their keys, at least one. */
+  /** Sorted by key, at least one. */
   readonly authorities: readonly Authority[]
   readonly predicate: string | null
 }
@@ -19,11 +31,11 @@ export interface Group {
 export interface Plan {
   /** In the order of their first repositories. */
   readonly groups: readonly Group[]
-  /** What signed covered images, in the order of the keys, with the digests in their order. */
+  /** The signers of covered images, sorted by key, each with its digests in order. */
   readonly identities: readonly { readonly authority: Authority; readonly digests: readonly string[] }[]
-  /** In the order of the names. */
+  /** Sorted by name. */
   readonly uncovered: readonly { readonly name: string; readonly reason: string }[]
-  /** Other namespaces that run images of the same names, in order, where the policies are to have no namespace. */
+  /** Other namespaces that run images of the same names, sorted; empty for policies with a namespace. */
   readonly elsewhere: readonly string[]
 }
 
@@ -34,21 +46,21 @@ const byName = (a: Repository, b: Repository) => a.name < b.name || (a.name === 
 export async function planOf(coverage: Coverage): Promise<Plan> {
   const slice = new Slice()
   const repositories = await sortInSlices([...coverage.repositories], byName, slice)
-  const firsts = firstAlike(repositories)
+  const firsts = firstWithSharedName(repositories)
   const reasons = new Map<Repository, string>()
-  /** The first of those alike that is not covered. */
-  const failed = new Map<Repository, Repository>()
+  /** The first repository without coverage among those that share a policy. */
+  const failedByFirst = new Map<Repository, Repository>()
   for (const one of repositories) {
     const reason = one.failure?.reason ?? (one.isNamed ? null : NO_NAME)
     if (reason === null) continue
     reasons.set(one, reason)
     const first = firsts.get(one)!
-    if (!failed.has(first)) failed.set(first, one)
+    if (!failedByFirst.has(first)) failedByFirst.set(first, one)
   }
   const covered: Repository[] = []
   const uncovered: { name: string; reason: string }[] = []
   for (const one of repositories) {
-    const other = failed.get(firsts.get(one)!)
+    const other = failedByFirst.get(firsts.get(one)!)
     if (other === undefined) covered.push(one)
     else
       uncovered.push({

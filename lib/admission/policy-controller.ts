@@ -1,21 +1,20 @@
 /**
- * ClusterImagePolicy of policy.sigstore.dev/v1beta1 (interop-supply-chain, section 4; https://docs.sigstore.dev/policy-controller/overview). References
- * of pods are expanded before they are matched, to a tag or a digest and for Docker Hub to its host; `**` is any text. A policy has no namespace: it
- * binds every namespace that has opted in.
+ * ClusterImagePolicy of policy.sigstore.dev/v1beta1 (https://docs.sigstore.dev/policy-controller/overview). References
+ * of pods are expanded before they are matched: to a tag or a digest, and for Docker Hub to its host. `**` is any text.
+ * The policy has no namespace and binds every namespace that has opted in.
  */
 
 import type { Manifest } from '../text/yaml.ts'
 import { type Authority, identityOf } from './authority.ts'
-import type { Options } from './options.ts'
-import type { Group } from './plan.ts'
+import type { Group, Options } from './plan.ts'
 import { writtenNames } from './repository.ts'
 
-/** What the name of the second policy ends in. */
+/** Suffix of the name of the second policy. */
 export const PROVENANCE_SUFFIX = '-provenance'
 
 /**
- * One for the signatures, and where a predicate is required another for that: an authority with attestations looks at no signature, and what
- * matches several policies has to pass all.
+ * Returns one policy for signatures, and a second one for a required predicate: an authority with attestations does not
+ * check signatures, and an image has to pass every policy that matches it.
  */
 export function policyControllerPolicies(
   group: Group,

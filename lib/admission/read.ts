@@ -1,11 +1,14 @@
-import type { Verdict } from '../attestations/index.ts'
+import type { SignatureVerdict } from '../attestations/index.ts'
 import { fixed, type Gate } from '../db/index.ts'
 import { clientGone } from '../http/errors.ts'
 import { Slice } from '../process/event-loop.ts'
-import { Coverage, type Elsewhere, type Result, type Running } from './coverage.ts'
-import { type Hold, MAX_CONTAINERS, tooManyContainers, tooManyElsewhere } from './limits.ts'
+import { Coverage, type Elsewhere, type Running, type SignatureResult } from './coverage.ts'
+import { MAX_CONTAINERS, type ReserveMemory, tooManyContainers, tooManyElsewhere } from './limits.ts'
 
-/** Results that are asked for at a time, and bytes of them after which no other comes along: one may have as many as all the rest. */
+/**
+ * Results requested at a time, and the bytes after which a batch ends: a single result may be as large as all the
+ * others.
+ */
 const BATCH_DIGESTS = 500
 const BATCH_BYTES = 2 * 1024 * 1024
 
@@ -18,21 +21,23 @@ const running = (scope: string, windowSecs: string, days: string) => `
     where ${scope} is_running(w, ${windowSecs}::integer)
     limit ${MAX_CONTAINERS + 1})
   select r.image_digest as digest, r.image_ref as reference, i.repository, a.verdict, r.containers
-  from (select r.image_digest, r.image_ref, count(*)::integer as containers from running r group by r.image_digest, r.image_ref) r
+  from (select r.image_digest, r.image_ref, count(*)::integer as containers
+        from running r group by r.image_digest, r.image_ref) r
   left join image i on i.digest = r.image_digest
   left join image_attestation a on a.digest = r.image_digest and a.checked_at >= retention_start(${days}::integer)`
 
 const OF_CLUSTER = fixed<Row[]>(running('', '$1', '$2'))
 const OF_NAMESPACE = fixed<Row[]>(running('w.pod_namespace = $1 and', '$2', '$3'))
 
-// The last part of the name alone, which tells most of them apart, whatever the registry is called; and nothing of the inventory, since policies go
-// by what pods write.
+// Compares the last segment of the name only: it tells most images apart whatever the registry is called. The inventory
+// takes no part, since policies match the text of pod specs.
 const ELSEWHERE = fixed<(Elsewhere & { readonly containers: number })[]>(`
   with running as materialized (
     select w.image_digest, w.image_ref, w.pod_namespace
     from workload_container w
     where w.pod_namespace <> $1
-      and split_part(regexp_replace(split_part(btrim(w.image_ref), '@', 1), '^.*/', ''), ':', 1) = any (string_to_array($2, '/'))
+      and split_part(regexp_replace(split_part(btrim(w.image_ref), '@', 1), '^.*/', ''), ':', 1)
+          = any (string_to_array($2, '/'))
       and is_running(w, $3::integer)
     limit ${MAX_CONTAINERS + 1})
   select r.image_digest as digest, r.image_ref as reference, r.pod_namespace as namespace, a.verdict, r.containers
@@ -40,8 +45,8 @@ const ELSEWHERE = fixed<(Elsewhere & { readonly containers: number })[]>(`
         group by r.image_digest, r.image_ref, r.pod_namespace) r
   left join image_attestation a on a.digest = r.image_digest and a.checked_at >= retention_start($4::integer)`)
 
-// In the order of the digests, as many as have come before the bytes are spent: what is not sent is asked for again.
-const RESULTS = fixed<{ verdict: Verdict | null; signatures: string | null; attestations: string | null }[]>(`
+// In digest order, until the bytes of a batch are used up; the rest is requested again.
+const RESULTS = fixed<{ verdict: SignatureVerdict | null; signatures: string | null; attestations: string | null }[]>(`
   select r.verdict, r.signatures, r.attestations
   from (select d.n, a.verdict,
                case when a.verdict = 'verified' then a.verified_signatures end as signatures,
@@ -56,26 +61,24 @@ const RESULTS = fixed<{ verdict: Verdict | null; signatures: string | null; atte
 export interface Scope {
   /** Null for the cluster. */
   readonly namespace: string | null
-  /** Whether the policies bind other namespaces, too. */
+  /** Whether the policies bind other namespaces too. */
   readonly isClusterWide: boolean
-  /** For how many seconds a container that was reported runs. */
+  /** Seconds for which a reported container counts as running. */
   readonly windowSecs: number
-  /** For how many days a result counts after its check; 0 for ever. */
+  /** Days that a result counts after its check; 0 for ever. */
   readonly retentionDays: number
 }
 
 /**
-/**
- * Reads what the running containers of a namespace, or of the cluster, are signed by; where the policies will bind other
- * namespaces, too, also what runs there under the same names. Few results are held at a time; `hold` hears of what has been
- * kept of the others. Throws 422 for more containers or signers than policies can be generated of, and 499 when `left` tells
- * that nobody waits for them any more.
+ * Reads the signers of the running images of a namespace or of the cluster, and of images with the same names in other
+ * namespaces if the policies bind these too. Results are read in batches; `reserve` is given the bytes kept of them.
+ * Throws 422 for more containers or signers than one answer covers, and 499 when `disconnected` fires.
  */
 export async function readCoverage(
   gate: Gate,
   { namespace, isClusterWide, windowSecs, retentionDays }: Scope,
-  hold: Hold = () => {},
-  left?: AbortSignal,
+  reserve: ReserveMemory = () => {},
+  disconnected?: AbortSignal,
 ): Promise<Coverage> {
   const rows = await gate((sql) =>
     namespace === null
@@ -97,18 +100,18 @@ export async function readCoverage(
   }
   const digests = await coverage.digests(slice)
   for (let at = 0; at < digests.length; ) {
-    await hold(coverage.heldBytes)
-    if (left?.aborted) throw clientGone()
+    await reserve(coverage.heldBytes)
+    if (disconnected?.aborted) throw clientGone()
     const batch = digests.slice(at, at + BATCH_DIGESTS)
     const results = await gate((sql) => RESULTS(sql, batch.join(), retentionDays))
     for (const { verdict, signatures, attestations } of results) {
       const isVerified = signatures !== null && attestations !== null
       const result = verdict && {
         verdict,
-        signatures: isVerified ? (JSON.parse(signatures) as Result['signatures']) : [],
-        attestations: isVerified ? (JSON.parse(attestations) as Result['attestations']) : [],
+        signatures: isVerified ? (JSON.parse(signatures) as SignatureResult['signatures']) : [],
+        attestations: isVerified ? (JSON.parse(attestations) as SignatureResult['attestations']) : [],
       }
-      coverage.note(digests[at++]!, result)
+      coverage.addResult(digests[at++]!, result)
       if (slice.isOver) await slice.next()
     }
   }

@@ -1,27 +1,27 @@
-/** The names of repositories in policies (interop-supply-chain, section 4). */
+/** Names of repositories in policies (docs/contract.md#policies). */
 import { DIGEST_PATTERN, MALFORMED_REFERENCE } from '../images/index.ts'
 
 const DIGEST = new RegExp(DIGEST_PATTERN)
 const HUB = 'docker.io/'
 const LIBRARY = 'library/'
-/** How pod specs may write the registry that may be left out. */
+/** Spellings of Docker Hub in pod specs; it may be left out. */
 const HUB_SPELLINGS = ['', HUB, 'index.docker.io/']
 const HUB_HOSTS = new Set(['docker.io', 'index.docker.io'])
-/** The one that policy-controller expands references to. */
+/** The host that policy-controller expands Docker Hub references to. */
 const EXPANDED_HUB = 'index.docker.io/'
 
 const HOST = '[A-Za-z0-9]+([.-]+[A-Za-z0-9]+)*(:[0-9]+)?'
 const SEGMENT = '[A-Za-z0-9]+([._-]+[A-Za-z0-9]+)*'
-/** What no engine takes for a pattern, and what references of images may have before their tag. */
+/** A name without pattern characters of any engine, in the syntax of image references before the tag. */
 const NAME = new RegExp(`^(${HOST}/)?${SEGMENT}(/${SEGMENT})*$`)
 
 /**
- * Whether engines read a name as that of this repository alone: of some other texts they make a pattern, for some they refuse the whole policy, and
- * the rest is the name of no image, such as one with a tag: what its policy asks for, nobody would be asked for.
+ * Whether every engine reads the name as this repository alone. Other texts would be patterns, make the engine refuse
+ * the whole policy, or name no image, such as one with a tag: such a policy would never apply.
  */
 export const isPlainName = (name: string): boolean => NAME.test(name)
 
-/** A reference of an image without tag and digest; empty for one that names no repository, such as a bare digest, or that was malformed. */
+/** Returns a reference without tag and digest; empty if it names no repository (a bare digest) or was malformed. */
 export function repositoryOfReference(reference: string): string {
   const text = reference.trim()
   if (DIGEST.test(text) || text === MALFORMED_REFERENCE) return ''
@@ -30,7 +30,9 @@ export function repositoryOfReference(reference: string): string {
   return colon === -1 ? name : name.slice(0, colon)
 }
 
-/** Every name by which pod specs may call a repository, given as the inventory has it: of Docker Hub all spellings, of others the one. */
+/**
+ * Returns every spelling that pod specs may have for a repository of the inventory: several for Docker Hub, else one.
+ */
 export function spellingsOf(repository: string): string[] {
   if (!repository.startsWith(HUB)) return [repository]
   const path = repository.slice(HUB.length)
@@ -46,8 +48,8 @@ export function podNames(of: { readonly name: string; readonly spelled: Readonly
 }
 
 /**
- * The name of an image in one spelling, which is how policy-controller expands what pods write: what names no registry is of Docker Hub, whose
- * images without a folder are in `library`.
+ * Returns the name in the spelling that policy-controller expands references to: a name without a registry is on Docker
+ * Hub, and one without a folder is there in `library`.
  */
 export function expandedName(name: string): string {
   const slash = name.indexOf('/')
@@ -58,7 +60,7 @@ export function expandedName(name: string): string {
   return EXPANDED_HUB + (path.includes('/') ? path : LIBRARY + path)
 }
 
-/** The names under which engines see the images of a repository, each in one spelling. */
+/** Returns the names under which engines see the images of a repository, each in one spelling. */
 export function writtenNames(of: {
   readonly name: string
   readonly isNamed: boolean

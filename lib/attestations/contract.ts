@@ -1,9 +1,12 @@
-/** What a result must keep to beside its types (interop-supply-chain 1.4): everything here is 422 and names the field, in the order of the sheet. */
+/**
+ * Checks of a posted result beyond its types (docs/contract.md#signatures-and-attestations). Each fault is 422 and
+ * names the field; the order of the checks is part of the contract.
+ */
 import { HttpError } from '../http/errors.ts'
 import { DIGEST_RULE, isDigest } from '../images/index.ts'
 import { MAX_SKEW_SECONDS, secondsAhead } from '../supply-chain/index.ts'
 import { isLongerThan } from '../text/utf8.ts'
-import { SIGNER_KINDS, VERDICTS, type Verdict } from './entry.ts'
+import { SIGNER_KINDS, type SignatureVerdict, VERDICTS } from './entry.ts'
 import {
   MAX_BYTES,
   type PostedProvenance,
@@ -15,9 +18,12 @@ import {
 
 export type PostedEntry = PostedSignature | PostedStatement
 
-/** Control characters, halves of surrogate pairs, line ends of Unicode, and what turns the direction of text or cannot be seen. */
+/**
+ * Control characters, halves of surrogate pairs, line separators of Unicode, and characters that change the direction
+ * of text or are invisible.
+ */
 const FORBIDDEN = /[\p{Cc}\p{Cs}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/u
-/** What no database holds; a key has line ends. */
+/** Characters that PostgreSQL cannot store. A PEM key may contain line ends. */
 const UNSTORABLE = /[\0\p{Cs}]/u
 const TOKEN = /^[a-z0-9_:.-]{1,128}$/
 const PUBLIC_KEY = /^-----BEGIN PUBLIC KEY-----[A-Za-z0-9+/=\r\n]+-----END PUBLIC KEY-----$/
@@ -44,9 +50,9 @@ const PROVENANCE_TEXTS = ['builder_id', 'build_type', 'source_repo', 'source_com
 const WHOLE_IDENTITY = ['issuer', 'san', 'key_name', 'key_fingerprint'] as const
 const WHOLE_PROVENANCE = ['builder_id', 'source_repo', 'source_commit', 'source_ref'] as const
 
-const broken = (field: string, rule: string) => new HttpError(422, `${field}: ${rule}`)
+const contractFault = (field: string, rule: string) => new HttpError(422, `${field}: ${rule}`)
 
-/** Signatures, then attestations, each with its place. */
+/** Signatures, then attestations, each with its position in the body. */
 function* entriesOf({ signatures, attestations }: PostedResult): Generator<[PostedEntry, string]> {
   for (const [i, one] of signatures?.entries() ?? []) yield [one, `signatures[${i}]`]
   for (const [i, one] of attestations?.entries() ?? []) yield [one, `attestations[${i}]`]
@@ -54,28 +60,29 @@ function* entriesOf({ signatures, attestations }: PostedResult): Generator<[Post
 
 const provenanceOf = (entry: PostedEntry): PostedProvenance => ('provenance' in entry && entry.provenance) || {}
 
-/** All that is judged before it is known which entries name a signer. */
+/** The checks that do not depend on which entries name a signer. */
 export function checkContract(
   posted: PostedResult,
   digest: string,
   now: number,
-): asserts posted is PostedResult & { verdict: Verdict } {
+): asserts posted is PostedResult & { verdict: SignatureVerdict } {
   checkCharacters(posted)
-  if (posted.schema_version !== SCHEMA_VERSION) throw broken('schema_version', `expected ${SCHEMA_VERSION}`)
-  if (posted.digest !== digest) throw broken('digest', 'expected the digest of the path')
-  if (!VERDICTS.includes(posted.verdict as Verdict)) throw broken('verdict', `expected one of ${VERDICTS.join(', ')}`)
+  if (posted.schema_version !== SCHEMA_VERSION) throw contractFault('schema_version', `expected ${SCHEMA_VERSION}`)
+  if (posted.digest !== digest) throw contractFault('digest', 'expected the digest of the path')
+  if (!VERDICTS.includes(posted.verdict as SignatureVerdict))
+    throw contractFault('verdict', `expected one of ${VERDICTS.join(', ')}`)
   if (secondsAhead(posted.checked_at, now) > MAX_SKEW_SECONDS)
-    throw broken('checked_at', `more than ${MAX_SKEW_SECONDS} seconds ahead`)
-  if (posted.repository === '') throw broken('repository', 'empty')
+    throw contractFault('checked_at', `more than ${MAX_SKEW_SECONDS} seconds ahead`)
+  if (posted.repository === '') throw contractFault('repository', 'empty')
   checkLength('repository', posted.repository, '')
   checkToken('reason', posted.reason)
   for (const [entry, where] of entriesOf(posted)) checkToken(`${where}.error`, entry.error)
   checkToken('trust_root', posted.trust_root)
   checkToken('signed_via', posted.signed_via)
-  if (posted.signed_digest && !isDigest(posted.signed_digest)) throw broken('signed_digest', DIGEST_RULE)
+  if (posted.signed_digest && !isDigest(posted.signed_digest)) throw contractFault('signed_digest', DIGEST_RULE)
   for (const [{ signer_kind: kind }, where] of entriesOf(posted))
     if (kind && !SIGNER_KINDS.some((one) => one === kind))
-      throw broken(`${where}.signer_kind`, `expected one of ${SIGNER_KINDS.join(', ')}`)
+      throw contractFault(`${where}.signer_kind`, `expected one of ${SIGNER_KINDS.join(', ')}`)
 }
 
 function checkCharacters(posted: PostedResult): void {
@@ -83,7 +90,7 @@ function checkCharacters(posted: PostedResult): void {
     for (const key of keys) {
       const text = texts[key]
       if (typeof text === 'string' && (key === 'key_pem' ? UNSTORABLE : FORBIDDEN).test(text))
-        throw broken(where + key, 'a control, line-break or bidi character, or half a surrogate pair')
+        throw contractFault(where + key, 'a control, line-break or bidi character, or half a surrogate pair')
     }
   }
   check(posted, RESULT_TEXTS, '')
@@ -95,11 +102,14 @@ function checkCharacters(posted: PostedResult): void {
 }
 
 function checkToken(field: string, token: string | null | undefined): void {
-  if (token && !TOKEN.test(token)) throw broken(field, `expected ${TOKEN.source.slice(1, -1)}`)
+  if (token && !TOKEN.test(token)) throw contractFault(field, `expected ${TOKEN.source.slice(1, -1)}`)
 }
 
-/** Trust policies match what names a signer and a build, so that it is stored whole or not at all; `isVerified` tells by place. */
-export function checkWhole(posted: PostedResult, isVerified: (entry: PostedEntry) => boolean): void {
+/**
+ * Checks the signer and the provenance of verified entries: trust policies match them, so they are stored whole or
+ * refused.
+ */
+export function checkVerifiedEntries(posted: PostedResult, isVerified: (entry: PostedEntry) => boolean): void {
   for (const [entry, where] of entriesOf(posted)) {
     if (!isVerified(entry)) continue
     for (const key of WHOLE_IDENTITY) checkLength(key, entry[key], `${where}.`)
@@ -110,13 +120,14 @@ export function checkWhole(posted: PostedResult, isVerified: (entry: PostedEntry
 }
 
 function checkLength(key: keyof typeof MAX_BYTES, text: string | null | undefined, where: string): void {
-  if (text && isLongerThan(text, MAX_BYTES[key])) throw broken(where + key, `longer than ${MAX_BYTES[key]} bytes`)
+  if (text && isLongerThan(text, MAX_BYTES[key]))
+    throw contractFault(where + key, `longer than ${MAX_BYTES[key]} bytes`)
 }
 
 function checkKey(field: string, pem: string): void {
-  if (isLongerThan(pem, MAX_BYTES.key_pem)) throw broken(field, `longer than ${MAX_BYTES.key_pem} bytes`)
-  if (!PUBLIC_KEY.test(pem)) throw broken(field, 'expected a public key in PEM')
+  if (isLongerThan(pem, MAX_BYTES.key_pem)) throw contractFault(field, `longer than ${MAX_BYTES.key_pem} bytes`)
+  if (!PUBLIC_KEY.test(pem)) throw contractFault(field, 'expected a public key in PEM')
 }
 
-/** A verdict that its signatures do not give. */
-export const contradicted = (why: string): HttpError => broken('verdict', why)
+/** The fault of a verdict that its signatures contradict. */
+export const contradictionFault = (reason: string): HttpError => contractFault('verdict', reason)

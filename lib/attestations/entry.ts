@@ -1,15 +1,20 @@
-/** Signatures and attestations as they are stored and answered (interop-supply-chain 3.7): what is not known of one has no key. */
+/**
+ * Signatures and attestations as they are stored and answered (docs/contract.md#signatures-and-attestations). Unknown
+ * values have no key.
+ */
 import { z } from 'zod'
 import { documentedAs } from '../openapi/declare.ts'
 
 export const VERDICTS = ['verified', 'key_signed', 'unsigned', 'invalid', 'unknown'] as const
-export type Verdict = (typeof VERDICTS)[number]
+export type SignatureVerdict = (typeof VERDICTS)[number]
 
 export const verdict = z
   .enum(VERDICTS)
   .meta({ id: 'Verdict' })
   .describe(
-    '`verified`: a signature verified, by whomever; always show it with the signer. `key_signed`: signed with a public key that was not given. `unsigned`: no signature, and every look-up answered. `invalid`: signatures, none of which verified. `unknown`: it could not be checked, which is not the same as unsigned.',
+    '`verified`: a signature verified, by any identity or key; always show it with the signer. `key_signed`: signed ' +
+      'with a public key that was not given. `unsigned`: no signature, and every look-up answered. `invalid`: ' +
+      'signatures exist and none verified. `unknown`: could not be checked; not the same as unsigned.',
   )
 
 export const SIGNER_KINDS = ['keyless', 'key'] as const
@@ -28,8 +33,8 @@ const signed = {
   source: z.string().optional(),
   verified: z.boolean(),
   error: z.string().optional().describe('Why it did not verify.'),
-  detail: z.string().optional().describe('Text of the component, without addresses and secrets.'),
-  subject: z.string().optional().describe('The digest that it is bound to, where that is another one.'),
+  detail: z.string().optional().describe('Text of the checker, without addresses and secrets.'),
+  subject: z.string().optional().describe('The digest that it is bound to, if that is another one.'),
   ...signer,
   keyHint: z.string().optional(),
   integratedTime: documentedAs(z.string().optional(), {
@@ -40,11 +45,11 @@ const signed = {
   tlogIndex: documentedAs(z.number().optional(), {
     type: 'integer',
     format: 'int64',
-    description: 'Index in the transparency log, to the digit.',
+    description: 'Index in the transparency log, as an exact integer.',
   }),
 }
 
-/** What a build says of itself in SLSA provenance. */
+/** Fields of SLSA provenance. */
 export const Provenance = z
   .strictObject({
     builderId: z.string().optional(),
@@ -55,16 +60,16 @@ export const Provenance = z
   })
   .meta({ id: 'Provenance' })
 
-/** A signature; only a verified one names its signer. */
+/** A signature. Only a verified one names its signer. */
 export const Signature = z.strictObject(signed).meta({ id: 'Signature' })
 export type Signature = z.output<typeof Signature>
 
 const stated = {
   predicateType: z.string(),
-  payloadSha256: z.string().optional().describe('Of the in-toto statement.'),
-  provenance: Provenance.optional().describe('Of verified SLSA provenance.'),
+  payloadSha256: z.string().optional().describe('SHA-256 of the in-toto statement.'),
+  provenance: Provenance.optional().describe('From verified SLSA provenance.'),
 }
 
 /** An attestation: a signed in-toto statement about the image. */
-export const Statement = z.strictObject({ ...signed, ...stated }).meta({ id: 'Statement' })
-export type Statement = z.output<typeof Statement>
+export const Attestation = z.strictObject({ ...signed, ...stated }).meta({ id: 'Statement' })
+export type Attestation = z.output<typeof Attestation>

@@ -1,11 +1,11 @@
-/** What in a word of a `detail` tells where something is: names of hosts, addresses, paths on them (interop-supply-chain 1.4). */
+/** Finds host names, addresses and tokens in one word of a `detail`, for `redact`. */
 import { isIPv6 } from 'node:net'
 
 export const HOST = '<host>'
 export const REDACTED = '<redacted>'
 const HOST_PATH = `${HOST}/…`
 
-/** A media type of a vendor has dots and is no host: `application/vnd.oci.image.manifest.v1+json`. */
+/** A media type of a vendor has dots but is no host: `application/vnd.oci.image.manifest.v1+json`. */
 const MEDIA_TYPE = /^application\/vnd\.[a-z0-9.-]+\+[a-z]+[.:]?$/
 const NAMES = /[\p{L}\p{N}_.-]+/gu
 const NUMBERS = /[0-9A-Fa-f:.]+/g
@@ -21,44 +21,44 @@ const TOP_LEVEL = /^\p{L}[\p{L}\p{N}_-]+$/u
 /** `1.2.rc1`, `v3.0.beta`. */
 const VERSION = /^v?\d+(?:\.\d+)*\.(?:alpha|beta|rc|dev|pre|post|final|snapshot)\d*$/i
 const HAS_LETTER = /\p{L}/u
-/** JSON in base64url begins so: `{"`, `{ `, and `{` before a line end. */
+/** Base64url of JSON begins like this: `{"`, `{ `, and `{` before a line end. */
 const TOKEN_HEAD = /^e[yw][\w-]{4,}$/
-/** Such JSON by itself, as `X-Registry-Auth` has it, and tokens that say by whom they are. */
+/** Base64url of JSON alone, as `X-Registry-Auth` sends it, and tokens with the prefix of their issuer. */
 const TOKEN = /^(?:eyJ[\w-]{4}|gh[oprsu]_|github_pat_|glpat-|dckr_pat_|xox[abps]-|A(?:KI|SI)A)[\w-]{9}/
-/** `main.go:107`, `config.json`, and what Go says of a time-out. */
+/** `main.go:107`, `config.json`, and the words of Go for a timeout. */
 const FILE = /^(?:[\w-]+\.(?:go|json|ya?ml|crt|pem|sock|txt)|Client\.Timeout)$/
 
 const MAX_ADDRESS_CHARS = 64
 const ADDRESS_GROUPS = 8
 
 /**
- * The text without hosts, whole addresses and JSON web tokens: `<host>`, `<host>/…` for one with a path, of which nothing is left, and
- * `<redacted>`. Each character is looked at a bounded number of times.
+ * Replaces hosts, addresses and JSON web tokens by `<host>`, `<host>/…` (a host with a path, which is dropped) and
+ * `<redacted>`. Each character is examined a bounded number of times.
  */
-export function withoutHosts(text: string): string {
+export function redactHosts(text: string): string {
   if (MEDIA_TYPE.test(text)) return text
-  let shown = ''
+  let output = ''
   let from = 0
   if (text.includes(':'))
     for (const { 0: run, index } of text.matchAll(NUMBERS)) {
       const place = addressIn(text, run, index)
       if (place === null) continue
       const end = skip(ZONE, text, place.end)
-      shown += namesHidden(text.slice(from, place.start)) + HOST
-      if (text[end] === '/') return `${shown}/…`
+      output += redactNames(text.slice(from, place.start)) + HOST
+      if (text[end] === '/') return `${output}/…`
       from = end
     }
-  return shown + namesHidden(text.slice(from))
+  return output + redactNames(text.slice(from))
 }
 
-/** Where in a run of digits, colons and dots an IPv6 address is, with a mark of the sentence around it or without. */
+/** Finds an IPv6 address in a run of digits, colons and dots, with or without a punctuation mark around it. */
 function addressIn(text: string, run: string, index: number): { start: number; end: number } | null {
   if (run.length > MAX_ADDRESS_CHARS || run.indexOf(':') === run.lastIndexOf(':')) return null
   const [before, after] = [text[index - 1], text[index + run.length]]
   for (const start of run.startsWith(':') ? [0, 1] : [0])
     for (const end of /[:.]$/.test(run) ? [run.length, run.length - 1] : [run.length]) {
       if (!isAddress(run.slice(start, end))) continue
-      // A part of a longer word is none: `std::map`.
+      // Part of a longer word is no address: `std::map`.
       if (start === 0 && before !== undefined && NAME_CHAR.test(before)) continue
       if (end === run.length && after !== undefined && NAME_CHAR.test(after)) continue
       return { start: index + start, end: index + end }
@@ -69,21 +69,21 @@ function addressIn(text: string, run: string, index: number): { start: number; e
 function isAddress(text: string): boolean {
   if (isIPv6(text)) return HAS_DIGIT.test(text)
   const groups = text.split(':')
-  // With a port behind it. More groups are a fingerprint.
+  // An address followed by a port. More groups are a fingerprint.
   return groups.length === ADDRESS_GROUPS + 1 && isIPv6(groups.slice(0, ADDRESS_GROUPS).join(':'))
 }
 
 const HAS_DIGIT = /[0-9A-Fa-f]/
 
-function namesHidden(text: string): string {
-  let shown = ''
+function redactNames(text: string): string {
+  let output = ''
   let from = 0
   for (const { 0: run, index } of text.matchAll(NAMES)) {
     const name = run.replace(/^[.-]{1,8}/, '').replace(/[.-]{1,8}$/, '')
     const start = index + run.indexOf(name)
     const end = start + name.length
     if (start < from) continue
-    // A name that is absolute ends with a dot.
+    // A fully qualified name ends with a dot.
     const afterName = text[end] === '.' && /[/:]/.test(text[end + 1] ?? '') ? end + 1 : end
     const afterPort = skip(PORT, text, afterName)
     const isPath = text[afterPort] === '/'
@@ -93,12 +93,12 @@ function namesHidden(text: string): string {
       (isHost(name) && (isPath || !FILE.test(name))) ||
       (isPort && (isPath || afterName > end || isLocal(name)))
     if (!isHidden) continue
-    shown += text.slice(from, start)
-    if (isPath) return shown + HOST_PATH
-    shown += isToken(name) && afterPort === end ? REDACTED : HOST
+    output += text.slice(from, start)
+    if (isPath) return output + HOST_PATH
+    output += isToken(name) && afterPort === end ? REDACTED : HOST
     from = afterPort
   }
-  return shown + text.slice(from)
+  return output + text.slice(from)
 }
 
 const isLocal = (name: string) => name.toLowerCase() === 'localhost'

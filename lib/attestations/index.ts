@@ -1,4 +1,4 @@
-export { Signature, Statement, VERDICTS, type Verdict, verdict } from './entry.ts'
+export { Attestation, Signature, type SignatureVerdict, VERDICTS, verdict } from './entry.ts'
 export { UnknownReasons } from './reasons.ts'
 export { redactDetails } from './redact.ts'
 export { postedResult, resultAnswers, storeResult } from './route.ts'

@@ -1,4 +1,7 @@
-/** Reason codes of results (interop-supply-chain 1.4). Components are released apart from this broker, so that unknown ones are no fault. */
+/**
+ * Reason codes of results. Checkers are released independently of the broker, so an unknown code is accepted
+ * (docs/contract.md#signatures-and-attestations).
+ */
 import type { Log } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 
@@ -33,7 +36,7 @@ export const isKnownReason = (code: string): boolean => KNOWN.has(code)
 
 const MAX_REMEMBERED = 64
 
-/** Counts reason codes that are not known, and logs each once, as long as they are few. */
+/** Counts unknown reason codes, and logs each once, up to 64 codes. */
 export class UnknownReasons {
   readonly #seen = new Set<string>()
   readonly #log: Log
@@ -44,7 +47,7 @@ export class UnknownReasons {
     this.#metrics = metrics
   }
 
-  /** `codes` with each as often as it was sent. */
+  /** `codes` has each code as often as it was sent. */
   note(codes: readonly string[]): void {
     if (codes.length > 0) this.#metrics.unrecognisedReasons.inc(codes.length)
     for (const code of codes) {

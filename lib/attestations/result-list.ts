@@ -1,4 +1,4 @@
-/** The list of results, with of each what a line can show (supply-chain, Attestation summary item; interop-supply-chain 3.7). */
+/** The list of results, each with a summary that fits a line (docs/contract.md#signatures-and-attestations). */
 import { z } from 'zod'
 import { fixed, type Gate } from '../db/index.ts'
 import { wireTime } from '../http/request/fields.ts'
@@ -6,7 +6,7 @@ import { digestText } from '../images/index.ts'
 import { storedJson } from '../records/column-kinds.ts'
 import { plainColumns, plainRows } from '../records/index.ts'
 import { truncateToBytes } from '../text/utf8.ts'
-import { SIGNER_KINDS, VERDICTS, type Verdict, verdict } from './entry.ts'
+import { SIGNER_KINDS, type SignatureVerdict, VERDICTS, verdict } from './entry.ts'
 import { reason } from './stored-result.ts'
 import { MAX_SUMMARY_BYTES } from './summary.ts'
 
@@ -27,15 +27,19 @@ const AttestationSummary = z
     verdict,
     reason,
     signedVia: z.string().nullable(),
-    signers: storedJson(z.array(Signer).describe('Who made the signatures that verified: at most 8, each once.')),
+    signers: storedJson(
+      z.array(Signer).describe('Signers of the signatures that verified: at most 8, without repeats.'),
+    ),
     verifiedPredicates: storedJson(
-      z.array(z.string()).describe('The types of the attestations that verified: at most 16, each once.'),
+      z.array(z.string()).describe('Predicate types of the attestations that verified: at most 16, without repeats.'),
     ),
     checkedAt: wireTime,
   })
   .meta({
     id: 'AttestationSummary',
-    description: `Repository, issuers, alternative names and predicate types are cut to ${MAX_SUMMARY_BYTES} bytes; the result of the digest has them whole.`,
+    description:
+      `Repository, issuers, alternative names and predicate types are cut to ${MAX_SUMMARY_BYTES} bytes; ` +
+      'the result of the digest has them whole.',
   })
 
 /** A page of GET /attestations. */
@@ -52,7 +56,8 @@ const [DIGEST, REPOSITORY] = ['digest', 'repository'].map((key) => KEYS.indexOf(
 const columns = plainColumns(AttestationSummary, 'a')
 
 const ALL = fixed(
-  `select ${columns} from image_attestation a where a.digest > $1 and a.checked_at >= retention_start($2::integer) order by a.digest limit $3`,
+  `select ${columns} from image_attestation a where a.digest > $1 and a.checked_at >= retention_start($2::integer) order ` +
+    'by a.digest limit $3',
 )
 
 const BY_BOTH = fixed(`
@@ -62,40 +67,44 @@ const BY_BOTH = fixed(`
   order by a.digest
   limit $5`)
 
-// "=" would let the planner walk through all digests for those of a verdict.
+// A row comparison, because "=" lets the planner walk through all digests to find those of one verdict.
 const BY_VERDICT = fixed(`
-  with asked as materialized (select $1::text as verdict, $2::text as digest, retention_start($3::integer) as retention_start, $4::integer as max)
+  with params as materialized (
+    select $1::text as verdict, $2::text as digest, retention_start($3::integer) as retention_start, $4::integer as max)
   select ${columns}
-  from asked, image_attestation a
-  where (a.verdict, a.digest) > (asked.verdict, asked.digest) and a.verdict <= asked.verdict
-    and a.checked_at >= (select retention_start from asked)
+  from params, image_attestation a
+  where (a.verdict, a.digest) > (params.verdict, params.digest) and a.verdict <= params.verdict
+    and a.checked_at >= (select retention_start from params)
   order by a.verdict, a.digest
-  limit (select max from asked)`)
+  limit (select max from params)`)
 
-// The index has the verdict before the digest, so that it serves both: of each verdict a page is read.
-const ofVerdict = (verdict: Verdict) => `
+// The index has the verdict before the digest. One page is read for each verdict, so that this index serves both
+// filters.
+const ofVerdict = (verdict: SignatureVerdict) => `
       (select a.*
-       from asked, image_attestation a
-       where a.repository = asked.repository and a.verdict = '${verdict}' and a.digest > asked.digest and a.checked_at >= asked.retention_start
+       from params, image_attestation a
+       where a.repository = params.repository and a.verdict = '${verdict}' and a.digest > params.digest
+         and a.checked_at >= params.retention_start
        order by a.digest
-       limit (select max from asked))`
+       limit (select max from params))`
 const BY_REPOSITORY = fixed(`
-  with asked as materialized (select $1::text as repository, $2::text as digest, retention_start($3::integer) as retention_start, $4::integer as max)
+  with params as materialized (
+    select $1::text as repository, $2::text as digest, retention_start($3::integer) as retention_start, $4::integer as max)
   select ${columns}
   from (${VERDICTS.map(ofVerdict).join(' union all ')}) a
   order by a.digest
-  limit (select max from asked)`)
+  limit (select max from params)`)
 
 interface AttestationFilter {
   /** Null for any. */
-  readonly verdict: Verdict | null
+  readonly verdict: SignatureVerdict | null
   /** The whole name; null for any. */
   readonly repository: string | null
-  /** Days that a result is kept after it was checked; 0 for ever. */
+  /** Days that a result is kept after its check; 0 for ever. */
   readonly retentionDays: number
 }
 
-/** A page of results in the order of the digests, as JSON; `after` is a digest, or empty. */
+/** Returns a page of results by digest, as JSON; `after` is a digest, or empty. */
 export async function readSummaries(
   gate: Gate,
   { verdict, repository, retentionDays: days }: AttestationFilter,
@@ -108,7 +117,7 @@ export async function readSummaries(
     return verdict === null ? ALL(sql, after, days, max).raw() : BY_VERDICT(sql, verdict, after, days, max).raw()
   })
   const items = rows.slice(0, limit)
-  // Texts within lists were cut when they were stored.
+  // Texts inside the lists were cut when they were stored.
   for (const item of items) item[REPOSITORY] = Buffer.from(truncateToBytes(String(item[REPOSITORY]), MAX_SUMMARY_BYTES))
   const nextAfter = rows.length > limit ? String(items.at(-1)![DIGEST]) : null
   return Buffer.concat([

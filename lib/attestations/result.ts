@@ -1,34 +1,35 @@
-/** From the body of a result to the document that `store_attestation` takes. */
+/** Converts the body of a result to the document that `store_attestation` takes. */
 import { exactJson } from '../json/exact-integers.ts'
 import { Slice } from '../process/event-loop.ts'
 import { countUnreadable, storedFormat } from '../supply-chain/index.ts'
 import { truncateToBytes } from '../text/utf8.ts'
-import { checkContract, checkWhole, contradicted, type PostedEntry } from './contract.ts'
-import type { Signature, Statement, Verdict } from './entry.ts'
+import { checkContract, checkVerifiedEntries, contradictionFault, type PostedEntry } from './contract.ts'
+import type { Attestation, Signature, SignatureVerdict } from './entry.ts'
 import { parseResult } from './json.ts'
 import { MAX_BYTES, type PostedProvenance, type PostedSignature, type PostedStatement } from './posted.ts'
 import { isKnownReason, NO_SIGNER_IDENTITY, UNRECOGNISED } from './reasons.ts'
 import { redact } from './redact.ts'
 import { summaryOf } from './summary.ts'
-import { type Checked, contradiction, derivedVerdict } from './verdict.ts'
+import { contradiction, derivedVerdict, type SignatureStatus } from './verdict.ts'
 
 const UNNAMED_DETAIL = 'sent as verified without naming its signer'
 
 type Text = string | null | undefined
 
-/** What becomes of a body. */
+/** A result that is ready to be stored. */
 export interface Prepared {
-  /** For `store_attestation`, all but `post`. */
+  /** The argument of `store_attestation`, without `post`. */
   readonly document: Readonly<Record<string, string | null>>
-  /** Reason codes that are not known, each as often as it was sent. */
+  /** Unknown reason codes, each as often as it was sent. */
   readonly unknownReasons: readonly string[]
   /** Times that were sent and could not be read. */
   readonly unreadableTimes: number
 }
 
 /**
- * Reads a result for the image of `digest`, in slices where it is long; `now` is Unix time in milliseconds.
- * @throws HttpError 400 for what is not JSON or of another type, 413 for too long a list, 422 for what breaks the contract
+ * Reads a result for the image `digest`; long ones are processed in slices. `now` is Unix time in milliseconds.
+ * @throws HttpError 400 for JSON that is malformed or of the wrong type, 413 for too long a list, 422 for a broken
+ * contract
  */
 export async function prepareResult(bytes: Buffer, digest: string, now: number): Promise<Prepared> {
   const posted = parseResult(bytes)
@@ -43,24 +44,24 @@ export async function prepareResult(bytes: Buffer, digest: string, now: number):
   const errors = new Map<PostedEntry, string | undefined>()
   const sent = { signatures: posted.signatures ?? [], attestations: posted.attestations ?? [] }
   for (const entry of [...sent.signatures, ...sent.attestations]) errors.set(entry, reasonOf(entry.error))
-  checkWhole(posted, (entry) => isSentVerified(entry) && isNamed(entry))
+  checkVerifiedEntries(posted, (entry) => isSentVerified(entry) && namesSigner(entry))
 
-  const checked = sent.signatures.map((entry) => checkedOf(entry, errors.get(entry)))
-  const isDowngraded = [...errors.keys()].some((entry) => isSentVerified(entry) && !isNamed(entry))
-  const isDerived = isDowngraded && posted.verdict === 'verified' && !checked.some((one) => one.verified)
-  const judged: { verdict: Verdict; reason: string | undefined } = isDerived
-    ? derivedVerdict(checked)
+  const statuses = sent.signatures.map((entry) => statusOf(entry, errors.get(entry)))
+  const isDowngraded = [...errors.keys()].some((entry) => isSentVerified(entry) && !namesSigner(entry))
+  const isDerived = isDowngraded && posted.verdict === 'verified' && !statuses.some((one) => one.verified)
+  const effective: { verdict: SignatureVerdict; reason: string | undefined } = isDerived
+    ? derivedVerdict(statuses)
     : { verdict: posted.verdict, reason }
-  const why = contradiction(judged.verdict, checked)
-  if (why !== null) throw contradicted(why)
-  const signatures = await eachInSlices(sent.signatures, (entry) => signedOf(entry, errors.get(entry)))
-  const attestations = await eachInSlices(sent.attestations, (entry) => statementOf(entry, errors.get(entry)))
+  const conflict = contradiction(effective.verdict, statuses)
+  if (conflict !== null) throw contradictionFault(conflict)
+  const signatures = await eachInSlices(sent.signatures, (entry) => toSignature(entry, errors.get(entry)))
+  const attestations = await eachInSlices(sent.attestations, (entry) => toAttestation(entry, errors.get(entry)))
   return {
     document: {
       digest,
       repository: posted.repository,
-      verdict: judged.verdict,
-      reason: judged.reason ?? null,
+      verdict: effective.verdict,
+      reason: effective.reason ?? null,
       trust_root: posted.trust_root || null,
       signed_via: posted.signed_via || null,
       signed_digest: posted.signed_digest || null,
@@ -74,13 +75,13 @@ export async function prepareResult(bytes: Buffer, digest: string, now: number):
   }
 }
 
-/** A detail takes as long as its text: a body full of them takes several slices. */
-async function eachInSlices<From, To>(entries: readonly From[], made: (entry: From) => To): Promise<To[]> {
+/** Redacting takes time proportional to the text, so a body full of details is spread over several slices. */
+async function eachInSlices<From, To>(entries: readonly From[], convert: (entry: From) => To): Promise<To[]> {
   const slice = new Slice()
   const all: To[] = []
   for (const entry of entries) {
     if (slice.isOver) await slice.next()
-    all.push(made(entry))
+    all.push(convert(entry))
   }
   return all
 }
@@ -89,29 +90,29 @@ const isSentVerified = (entry: PostedEntry) => entry.verified === true
 
 const isBlank = (text: Text) => !text || text.trim() === ''
 
-/** A key by its fingerprint, all else by issuer and subject alternative name. */
-const isNamed = ({ signer_kind, key_fingerprint, issuer, san }: PostedEntry) =>
+/** A key needs its fingerprint; any other signer its issuer and subject alternative name. */
+const namesSigner = ({ signer_kind, key_fingerprint, issuer, san }: PostedEntry) =>
   signer_kind === 'key' ? !isBlank(key_fingerprint) : !isBlank(issuer) && !isBlank(san)
 
-/** What an entry counts as: one that names nobody is unverified, whatever it was sent as. */
-function checkedOf(entry: PostedEntry, error: string | undefined): Checked {
+/** The status that an entry counts with: one that names no signer is unverified, whatever it was sent as. */
+function statusOf(entry: PostedEntry, error: string | undefined): SignatureStatus {
   if (!isSentVerified(entry)) return { verified: false, error }
-  return isNamed(entry) ? { verified: true, error } : { verified: false, error: NO_SIGNER_IDENTITY }
+  return namesSigner(entry) ? { verified: true, error } : { verified: false, error: NO_SIGNER_IDENTITY }
 }
 
-/** Keys in wire order; what is not known is undefined, which JSON leaves out. */
-function signedOf(entry: PostedSignature, error: string | undefined): Signature {
-  const { verified: isVerified, error: stored } = checkedOf(entry, error)
+/** Keys in wire order. JSON leaves undefined values out. */
+function toSignature(entry: PostedSignature, error: string | undefined): Signature {
+  const { verified: isVerified, error: stored } = statusOf(entry, error)
   const isUnnamed = isSentVerified(entry) && !isVerified
   return {
     format: storedFormat(truncateToBytes(entry.format, MAX_BYTES.format)),
-    source: kept('source', entry.source),
+    source: cut('source', entry.source),
     verified: isVerified,
     error: stored,
     detail: isUnnamed ? UNNAMED_DETAIL : redact(entry.detail ?? '') || undefined,
-    subject: kept('subject', entry.subject),
+    subject: cut('subject', entry.subject),
     ...(isVerified ? identityOf(entry) : {}),
-    keyHint: kept('key_hint', entry.key_hint),
+    keyHint: cut('key_hint', entry.key_hint),
     integratedTime: entry.integrated_time ? `${entry.integrated_time}Z` : undefined,
     tlogIndex: entry.tlog_index ?? undefined,
   }
@@ -124,12 +125,12 @@ function identityOf(entry: PostedSignature): Partial<Signature> {
   return { signerKind: 'key', keyName: key_name || undefined, keyFingerprint: key_fingerprint!, keyPem }
 }
 
-function statementOf(entry: PostedStatement, error: string | undefined): Statement {
-  const signed = signedOf(entry, error)
+function toAttestation(entry: PostedStatement, error: string | undefined): Attestation {
+  const signed = toSignature(entry, error)
   return {
     ...signed,
     predicateType: truncateToBytes(entry.predicate_type, MAX_BYTES.predicate_type),
-    payloadSha256: kept('payload_sha256', entry.payload_sha256),
+    payloadSha256: cut('payload_sha256', entry.payload_sha256),
     provenance: signed.verified ? provenanceOf(entry.provenance ?? {}) : undefined,
   }
 }
@@ -140,10 +141,10 @@ function provenanceOf({
   source_repo,
   source_commit,
   source_ref,
-}: PostedProvenance): Statement['provenance'] {
+}: PostedProvenance): Attestation['provenance'] {
   const provenance = {
     builderId: builder_id || undefined,
-    buildType: kept('build_type', build_type),
+    buildType: cut('build_type', build_type),
     sourceRepo: source_repo || undefined,
     sourceCommit: source_commit || undefined,
     sourceRef: source_ref || undefined,
@@ -151,4 +152,4 @@ function provenanceOf({
   return Object.values(provenance).some((text) => text !== undefined) ? provenance : undefined
 }
 
-const kept = (key: keyof typeof MAX_BYTES, text: Text) => (text ? truncateToBytes(text, MAX_BYTES[key]) : undefined)
+const cut = (key: keyof typeof MAX_BYTES, text: Text) => (text ? truncateToBytes(text, MAX_BYTES[key]) : undefined)

@@ -1,4 +1,4 @@
-/** One result of checking an image, whole (supply-chain, Attestation result; interop-supply-chain 3.7). */
+/** The result of checking one image (docs/contract.md#signatures-and-attestations). */
 import { z } from 'zod'
 import { fixed, type Gate } from '../db/index.ts'
 import { wireTime } from '../http/request/fields.ts'
@@ -6,14 +6,14 @@ import { digestText } from '../images/index.ts'
 import { storedJson } from '../records/column-kinds.ts'
 import { plainColumns, plainRow } from '../records/index.ts'
 import { toWireFormats, type WireNames } from '../supply-chain/index.ts'
-import { Signature, Statement, verdict } from './entry.ts'
+import { Attestation, Signature, verdict } from './entry.ts'
 import { redactDetails } from './redact.ts'
 
-/** What is known of the check itself, in every answer about it. */
+/** The reason of a verdict, in every answer about it. */
 export const reason = z
   .string()
   .nullable()
-  .describe('A code that says why the verdict is not a better one; null where there is none.')
+  .describe('A code that says why the verdict is not better; null without one.')
 
 /** GET /images/{digest}/attestation. */
 export const AttestationResult = z
@@ -22,29 +22,31 @@ export const AttestationResult = z
     repository: z.string(),
     verdict,
     reason,
-    trustRoot: z.string().nullable().describe('Trust root that signatures were verified with.'),
+    trustRoot: z.string().nullable().describe('The trust root that signatures were verified with.'),
     signedVia: z
       .string()
       .nullable()
-      .describe('`self`, or `index` where the signature is on the multi-arch index that lists the digest.'),
-    signedDigest: z.string().nullable().describe('That index.'),
+      .describe('`self`, or `index` if the signature is on the multi-platform index that lists the digest.'),
+    signedDigest: z.string().nullable().describe('The digest of that index.'),
     signatures: storedJson(z.array(Signature)),
-    attestations: storedJson(z.array(Statement)),
+    attestations: storedJson(z.array(Attestation)),
     checkedAt: wireTime,
     receivedAt: wireTime,
   })
   .meta({ id: 'AttestationResult' })
 
 const RESULT = fixed(
-  `select ${plainColumns(AttestationResult, 'a')} from image_attestation a where a.digest = $1 and a.checked_at >= retention_start($2::integer)`,
+  `select ${plainColumns(AttestationResult, 'a')} from image_attestation a where a.digest = $1 and a.checked_at >= ` +
+    'retention_start($2::integer)',
 )
 const [SIGNATURES, ATTESTATIONS] = ['signatures', 'attestations'].map((key) =>
   Object.keys(AttestationResult.shape).indexOf(key),
 )
 
 /**
- * The result of a digest as JSON, null without one that was checked within the days that it is kept. Its lists are the text that was stored, to the digit of every number. Each `detail` is
- * redacted once more: what an earlier version stored was perhaps less so.
+ * Returns the result of a digest as JSON, or null if none was checked within the retention time. Its lists are the
+ * stored text, so integers stay exact. Each `detail` is redacted again, since an earlier version may have stored more
+ * of it.
  */
 export async function readResult(
   gate: Gate,

@@ -1,22 +1,25 @@
-/** What lists and the running feed show of a result, made once when it is stored (interop-supply-chain 3.7). */
+/** The summary of a result for lists and the running feed, computed once when the result is stored. */
 import { exactJson } from '../json/exact-integers.ts'
 import { truncateToBytes } from '../text/utf8.ts'
-import type { Signature, Statement } from './entry.ts'
+import type { Attestation, Signature } from './entry.ts'
 
 const MAX_SIGNERS = 8
 const MAX_PREDICATES = 16
-/** Of each text of a summary. */
+/** Longest text of a summary, in bytes. */
 export const MAX_SUMMARY_BYTES = 256
 
-/** JSON texts: verified entries without what is of no use to who matches them, distinct signers, and distinct predicate types. */
-export function summaryOf(signatures: readonly Signature[], attestations: readonly Statement[]) {
+/**
+ * Returns JSON texts: verified entries without fields that policies do not match, distinct signers, and distinct
+ * predicate types.
+ */
+export function summaryOf(signatures: readonly Signature[], attestations: readonly Attestation[]) {
   const signed = signatures.filter((one) => one.verified)
   const stated = attestations.filter((one) => one.verified)
   const signers = new Set(signed.map((one) => JSON.stringify(signerOf(one))))
   const predicates = new Set(stated.map(({ predicateType }) => truncateToBytes(predicateType, MAX_SUMMARY_BYTES)))
   return {
-    verified_signatures: exactJson(signed.map(({ error, detail, ...shown }) => shown)),
-    verified_attestations: exactJson(stated.map(({ error, detail, payloadSha256, ...shown }) => shown)),
+    verified_signatures: exactJson(signed.map(({ error, detail, ...rest }) => rest)),
+    verified_attestations: exactJson(stated.map(({ error, detail, payloadSha256, ...rest }) => rest)),
     signers: `[${[...signers].slice(0, MAX_SIGNERS).join(',')}]`,
     verified_predicates: JSON.stringify([...predicates].slice(0, MAX_PREDICATES)),
   }

@@ -8,26 +8,26 @@ export const MAX_RESULTS = 2_000
 
 const count = z.int().min(0)
 
-/** The body of GET /image-trust (supply-chain, Image-trust response). */
+/** The body of GET /image-trust (docs/contract.md#image-trust). */
 export const ImageTrustAnswer = z
   .strictObject({
-    available: z.boolean().describe('With `false` nothing is known, which is not that nothing would be denied.'),
+    available: z.boolean().describe('`false` means that nothing is known, not that nothing would be denied.'),
     reason: z.string().optional().describe('Why it is not available; absent otherwise.'),
-    evaluatedAt: z.string().nullable().describe('As the evaluator wrote it; null until it has finished a pass.'),
-    total: count.describe('Results that match, whatever the limit.'),
+    evaluatedAt: z.string().nullable().describe('As the evaluator sent it; null until it has finished a pass.'),
+    total: count.describe('Number of matching results, regardless of the limit.'),
     wouldDeny: count,
     unknown: count,
     trusted: count,
-    policies: z.array(z.string()).describe('Of all results that match.'),
+    policies: z.array(z.string()).describe('The policies of all matching results.'),
     results: z
       .array(TrustResult)
       .max(MAX_RESULTS)
       .describe('The worst first, then by namespace, workload, container and policy.'),
-    truncated: z.boolean().describe('Whether there are more results than the limit let in.'),
+    truncated: z.boolean().describe('Whether the list was cut at the limit.'),
   })
   .meta({ id: 'ImageTrust' })
 
-/** The answer when nothing is known. */
+/** The answer if nothing is known. */
 export const unavailable = (reason: string): string =>
   JSON.stringify({
     available: false,
@@ -42,11 +42,11 @@ export const unavailable = (reason: string): string =>
     truncated: false,
   } satisfies z.output<typeof ImageTrustAnswer>)
 
-/** Text is made bytes from this many characters on: a text of all of it would be held twice. */
+/** Text is converted to bytes in pieces of this many characters; at once, it would be held twice. */
 const PIECE_CHARS = 64 * 1024
 
-/** The answer with what was counted, in slices: there may be a hundred thousand policies. */
-export async function written(tally: Tally, evaluatedAt: string | null, slice: Slice): Promise<Buffer> {
+/** Renders the answer in slices, since it may list a hundred thousand policies. */
+export async function renderAnswer(tally: Tally, evaluatedAt: string | null, slice: Slice): Promise<Buffer> {
   const { total, WouldDeny, Unknown, Trusted } = tally.counts
   const pieces: Buffer[] = []
   let text = JSON.stringify({

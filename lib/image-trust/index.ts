@@ -1,27 +1,27 @@
-/** What the evaluator makes of the images that run (supply-chain, Image-trust response; interop-supply-chain 3.8). */
+/** Passes on the evaluator's judgement of the running images (docs/contract.md#image-trust). */
 import type { Config } from '../config.ts'
 import { clientGone } from '../http/errors.ts'
 import type { Log } from '../observability/log.ts'
 import { Slice } from '../process/event-loop.ts'
-import { unavailable, written } from './answer.ts'
-import { Line } from './line.ts'
+import { renderAnswer, unavailable } from './answer.ts'
 import { ListScan } from './list-scan.ts'
-import { ask } from './question.ts'
+import { ReadingOrder } from './reading-order.ts'
+import { requestResults } from './request.ts'
 import { readResult, type TrustFilter } from './result.ts'
 import { Tally } from './tally.ts'
-import { BadAnswer, Unavailable, WHY } from './unavailable.ts'
+import { BadAnswer, REASON, Unavailable } from './unavailable.ts'
 
 export { ImageTrustAnswer, MAX_RESULTS } from './answer.ts'
 export { VERDICTS } from './result.ts'
 
-/** From the start of a question to the last byte of its answer. */
+/** From the start of a request to the last byte of its answer. */
 const TIMEOUT_MS = 10_000
 export const MAX_ANSWER_BYTES = 16_777_216
 
 export interface ImageTrustOptions {
-  /** Of the evaluator; null for none. */
+  /** The base URL of the evaluator; null without one. */
   readonly url: string | null
-  /** For reading, which the evaluator knows us by; null sends none. */
+  /** The token for the evaluator; null sends none. */
   readonly token: () => string | null
   readonly log: Log
   readonly timeoutMs?: number
@@ -29,33 +29,41 @@ export interface ImageTrustOptions {
 
 export class ImageTrust {
   readonly #options: ImageTrustOptions
-  readonly #line = new Line()
+  readonly #order = new ReadingOrder()
 
   constructor(options: ImageTrustOptions) {
     this.#options = options
   }
 
-  /** Whether there is anybody to ask. */
+  /** Whether an evaluator is configured. */
   get isConfigured(): boolean {
     return this.#options.url !== null
   }
 
   /**
-   * The answer to a query, as JSON: asks the evaluator, keeps what matches. Whatever is wrong with the evaluator is an answer too. `left` ends
-   * the question when nobody waits for the answer any more.
-   * @throws HttpError 499 then
+   * Asks the evaluator and returns the answer to a query as JSON. A failing evaluator gives an answer with `available:
+   * false`. `disconnected` ends the request when the client has gone.
+   * @throws HttpError 499 if the client has gone
    */
-  async read(filter: TrustFilter, limit: number, left?: AbortSignal): Promise<Buffer | string> {
+  async read(filter: TrustFilter, limit: number, disconnected?: AbortSignal): Promise<Buffer | string> {
     const { url, token, log, timeoutMs = TIMEOUT_MS } = this.#options
     try {
-      if (url === null) throw new Unavailable(WHY.notConfigured)
+      if (url === null) throw new Unavailable(REASON.notConfigured)
       const { namespace, verdict } = filter
-      const question = { url, token: token(), namespace, verdict, timeoutMs, maxBytes: MAX_ANSWER_BYTES, signal: left }
+      const request = {
+        url,
+        token: token(),
+        namespace,
+        verdict,
+        timeoutMs,
+        maxBytes: MAX_ANSWER_BYTES,
+        signal: disconnected,
+      }
       const tally = new Tally(filter, limit)
-      const evaluatedAt = await count(ask(question), tally, this.#line.join())
-      return await written(tally, evaluatedAt, new Slice())
+      const evaluatedAt = await count(requestResults(request), tally, this.#order.join())
+      return await renderAnswer(tally, evaluatedAt, new Slice())
     } catch (error) {
-      if (left?.aborted) throw clientGone()
+      if (disconnected?.aborted) throw clientGone()
       if (!(error instanceof Unavailable)) throw error
       if (url !== null) log.warn({ err: error.cause }, `image trust is not available: ${error.message}`)
       return unavailable(error.message)
@@ -63,13 +71,20 @@ export class ImageTrust {
   }
 }
 
-/** Counts what comes, and returns when it was evaluated. An answer that is not valid is read on: that it is too large tells more. */
-async function count(chunks: AsyncIterable<Buffer>, tally: Tally, turn: () => Promise<void>): Promise<string | null> {
+/**
+ * Counts the results as they arrive and returns the time of their evaluation. An invalid answer is read to its end,
+ * since "too large" is the more useful reason.
+ */
+async function count(
+  chunks: AsyncIterable<Buffer>,
+  tally: Tally,
+  waitForTurn: () => Promise<void>,
+): Promise<string | null> {
   const scan = new ListScan('results', (element) => tally.add(readResult(element)))
   let fault: unknown = null
   for await (const chunk of chunks) {
     if (fault !== null) continue
-    await turn()
+    await waitForTurn()
     try {
       scan.push(chunk)
     } catch (error) {
@@ -80,12 +95,15 @@ async function count(chunks: AsyncIterable<Buffer>, tally: Tally, turn: () => Pr
     if (fault !== null) throw fault
     return evaluatedAtOf(scan.end())
   } catch (error) {
-    if (error instanceof BadAnswer) throw new Unavailable(WHY.invalid, { cause: error })
+    if (error instanceof BadAnswer) throw new Unavailable(REASON.invalid, { cause: error })
     throw error
   }
 }
 
-/** Of what is outside the list. An evaluator may write an empty list as null; without any it is none. */
+/**
+ * Reads the rest of the body, outside the list. The evaluator may write an empty list as null, but the key has to be
+ * there.
+ */
 function evaluatedAtOf(answer: unknown): string | null {
   const { results, evaluatedAt = null } = (answer ?? {}) as Record<string, unknown>
   if (results !== null && !Array.isArray(results)) throw new BadAnswer('results: no list')
@@ -93,7 +111,7 @@ function evaluatedAtOf(answer: unknown): string | null {
   return evaluatedAt
 }
 
-/** The token that the evaluator knows the broker by: that for reading, else the shared one (interop-supply-chain 3.8). */
+/** The token for the evaluator: the read token, else the shared one. */
 export function evaluatorToken(tokens: Config['tokens']): string | null {
   const value = (variable: string) => tokens.find((one) => one.variable === variable)?.value
   return value('BROKER_TOKEN_READ') ?? value('BROKER_AUTH_TOKEN') ?? null

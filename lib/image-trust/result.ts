@@ -1,26 +1,26 @@
 import { z } from 'zod'
 import { BadAnswer } from './unavailable.ts'
 
-/** Verdicts that a query may ask for. The evaluator may say others: they are neither trusted nor denied, and count as unknown. */
+/** TrustVerdicts that a query may ask for. The evaluator may send other words, which count as Unknown. */
 export const VERDICTS = ['Trusted', 'WouldDeny', 'Unknown'] as const
-export type Verdict = (typeof VERDICTS)[number]
+export type TrustVerdict = (typeof VERDICTS)[number]
 
-/** What one policy makes of one running container. */
+/** The judgement of one policy on one running container. */
 export const TrustResult = z
   .strictObject({
-    policy: z.string().describe('`namespace/name`, or `cluster/name` of one for the whole cluster.'),
+    policy: z.string().describe('`namespace/name`, or `cluster/name` for a policy of the whole cluster.'),
     namespace: z.string(),
     workload: z.string().describe('`Kind/name`.'),
     container: z.string(),
     digest: z.string(),
     image: z.string(),
     verdict: z.string().describe(`${VERDICTS.join(', ')}; any other word counts as Unknown.`),
-    reason: z.string().optional().describe('Absent when there is none.'),
+    reason: z.string().optional().describe('Absent without one.'),
   })
   .meta({ id: 'TrustResult' })
 export type TrustResult = z.output<typeof TrustResult>
 
-/** An element of the list of the evaluator. Further keys are dropped. @throws BadAnswer for what is none */
+/** Reads an element of the evaluator's list. Further keys are dropped. @throws BadAnswer if it is no result */
 export function readResult(element: unknown): TrustResult {
   const sent = (element ?? {}) as Record<keyof TrustResult, unknown>
   const reason = sent.reason ?? ''
@@ -43,16 +43,16 @@ function textOf(sent: Record<string, unknown>, key: keyof TrustResult): string {
   return value
 }
 
-/** The verdict as it counts. */
-export const countedAs = ({ verdict }: TrustResult): Verdict =>
+/** The verdict that a result counts as. */
+export const effectiveVerdict = ({ verdict }: TrustResult): TrustVerdict =>
   verdict === 'WouldDeny' || verdict === 'Trusted' ? verdict : 'Unknown'
 
-const RANK: Readonly<Record<Verdict, number>> = { WouldDeny: 0, Unknown: 1, Trusted: 2 }
+const RANK: Readonly<Record<TrustVerdict, number>> = { WouldDeny: 0, Unknown: 1, Trusted: 2 }
 
-/** The order of the answer: the worst first, then by namespace, workload, container and policy, as UTF-16 text compares. */
+/** The order of the answer: the worst first, then by namespace, workload, container and policy, compared as UTF-16. */
 export function compareResults(a: TrustResult, b: TrustResult): number {
   return (
-    RANK[countedAs(a)] - RANK[countedAs(b)] ||
+    RANK[effectiveVerdict(a)] - RANK[effectiveVerdict(b)] ||
     compareText(a.namespace, b.namespace) ||
     compareText(a.workload, b.workload) ||
     compareText(a.container, b.container) ||
@@ -62,18 +62,18 @@ export function compareResults(a: TrustResult, b: TrustResult): number {
 
 export const compareText = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1)
 
-/** What a query asks for; null is no filter. */
+/** The filters of a query; null is no filter. */
 export interface TrustFilter {
   readonly namespace: string | null
-  readonly verdict: Verdict | null
-  /** In any case of letters. */
+  readonly verdict: TrustVerdict | null
+  /** Compared without case. */
   readonly workloadKind: string | null
   readonly workloadName: string | null
 }
 
 /**
- * Whether a result is asked for. Of namespace and verdict the evaluator knows too, but an answer about others must not be shown as if it were
- * about these. A workload without a slash is of no kind and has no name.
+ * Returns a predicate for the filters. The evaluator also filters by namespace and verdict, but the broker checks
+ * again, so that an answer about others is not shown for these. A workload without a slash has no kind and no name.
  */
 export function matcher({
   namespace,
@@ -84,7 +84,7 @@ export function matcher({
   const kind = workloadKind?.toLowerCase() ?? null
   return (result) => {
     if (namespace !== null && result.namespace !== namespace) return false
-    if (verdict !== null && countedAs(result) !== verdict) return false
+    if (verdict !== null && effectiveVerdict(result) !== verdict) return false
     if (kind === null && workloadName === null) return true
     const slash = result.workload.indexOf('/')
     if (slash < 0) return false

@@ -1,17 +1,20 @@
-import { compareResults, countedAs, matcher, type TrustFilter, type TrustResult } from './result.ts'
+import { compareResults, effectiveVerdict, matcher, type TrustFilter, type TrustResult } from './result.ts'
 import { BadAnswer } from './unavailable.ts'
 
-/** Of the different policies together: ten thousand with long names. */
+/** Characters of all distinct policies: ten thousand with long names. */
 export const MAX_POLICY_CHARS = 4 * 1024 * 1024
-/** So many more than the limit are gathered before they are put in order. */
+/** Results collected beyond the limit before they are sorted and cut. */
 const GATHERED = 256
 
-/** Of results in any number: how many there are of each verdict, their policies, and the first in order. The others are not held. */
+/**
+ * Counts results of any number by verdict, collects their policies and keeps the first in order. The others are not
+ * held.
+ */
 export class Tally {
   readonly #matches: (result: TrustResult) => boolean
   readonly #limit: number
   readonly #best: TrustResult[] = []
-  /** The last of as many as there may be: what is not before it is not among them. */
+  /** The last result that still counts; a result that does not sort before it is dropped. */
   #last: TrustResult | null = null
   readonly counts = { total: 0, WouldDeny: 0, Unknown: 0, Trusted: 0 }
   readonly policies = new Set<string>()
@@ -22,11 +25,11 @@ export class Tally {
     this.#limit = limit
   }
 
-  /** @throws BadAnswer for more policies than there can be */
+  /** @throws BadAnswer if there are too many policies */
   add(result: TrustResult): void {
     if (!this.#matches(result)) return
     this.counts.total++
-    this.counts[countedAs(result)]++
+    this.counts[effectiveVerdict(result)]++
     this.#addPolicy(result.policy)
     if (this.#last !== null && compareResults(result, this.#last) >= 0) return
     this.#best.push(result)
@@ -40,7 +43,7 @@ export class Tally {
     if (this.#policyChars > MAX_POLICY_CHARS) throw new BadAnswer('more policies than there can be')
   }
 
-  /** At most `limit`, in their order. */
+  /** At most `limit`, in order. */
   results(): readonly TrustResult[] {
     this.#cut()
     return this.#best

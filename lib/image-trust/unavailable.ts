@@ -1,14 +1,14 @@
-/** An answer that breaks what the evaluator and the broker agreed on; the message is for the log. */
+/** An answer of the evaluator that breaks its format. The message is for the log. */
 export class BadAnswer extends Error {}
 
 /**
- * Why nothing is known of image trust (interop-supply-chain 3.8). The message is for the client, and one of the phrases below; what lies behind
- * it, `cause`, is for the log: it may tell names and addresses of the cluster.
+ * Nothing is known of image trust (docs/contract.md#image-trust). The message is one of the phrases below, for the
+ * client; `cause` is for the log only, since it may have names and addresses of the cluster.
  */
 export class Unavailable extends Error {}
 
-/** The fixed phrases. Clients show them as they are. */
-export const WHY = {
+/** The fixed phrases. Clients show them unchanged. */
+export const REASON = {
   notConfigured: 'no evaluator is configured',
   off: 'image trust evaluation is off in the evaluator',
   tokenRefused: 'the evaluator refused the read token of the broker',

@@ -4,24 +4,24 @@ import { isDigest } from './digest.ts'
 import { containerSecurity } from './security.ts'
 import { cutText, isMangled, isObject, type Json, textOf } from './values.ts'
 
-/** 253 bytes and not characters: a row's index entry, of five names at their longest, must stay below a third of a page. */
+/** In bytes, not characters: an index entry of five such names must stay below a third of a page of PostgreSQL. */
 const MAX_CONTAINER_NAME_BYTES = MAX_NAME_CHARS
 const MAX_REFERENCE_BYTES = 1_024
 const MAX_REPOSITORY_CHARS = 512
 const MAX_TAG_CHARS = 128
 
-/** What stands for a reference that was too long or mangled. */
+/** Stored in place of a reference that was too long or had control characters. */
 export const MALFORMED_REFERENCE = 'malformed_reference'
 
 const KINDS = new Set(['init', 'regular', 'ephemeral'])
 const DIGEST_KINDS = new Set<unknown>(['repo', 'config', 'pinned'])
 const STATES = new Set<unknown>(['running', 'waiting', 'terminated'])
 
-/** The parts of a reference that can be malformed; the label of the metric (interop-core 1.10). */
-export type Part = 'image_ref' | 'repository' | 'tag'
+/** The parts of a reference that can be malformed; values of the label `field` of the metric. */
+export type ReferencePart = 'image_ref' | 'repository' | 'tag'
 
-/** A container as `posted_containers` reads it. Without a digest it is being pulled. */
-export interface Container {
+/** A container as `posted_containers` reads it. Without a digest its image is still being pulled. */
+export interface ContainerEntry {
   container_name: string
   container_kind: string
   image_ref: string
@@ -35,10 +35,10 @@ export interface Container {
 }
 
 /**
- * One entry of `containers` (interop-core 9.1); null when it has no usable name, kind or image. `malformed` hears of each part that
- * was replaced or dropped.
+ * Reads one entry of `containers` (docs/contract.md#images); null without a usable name, kind or image. Calls
+ * `malformed` for each part that was replaced or dropped.
  */
-export function readContainer(entry: unknown, malformed: (part: Part) => void): Container | null {
+export function readContainer(entry: unknown, malformed: (part: ReferencePart) => void): ContainerEntry | null {
   if (!isObject(entry)) return null
   const container_name = containerName(entry.name)
   const container_kind = typeof entry.kind === 'string' ? entry.kind.toLowerCase() : ''
@@ -61,13 +61,13 @@ export function readContainer(entry: unknown, malformed: (part: Part) => void): 
   }
 }
 
-/** A name that is not blank and of a length that can be stored, else null. */
+/** Returns a name that is not blank and short enough to store, else null. */
 export function containerName(value: unknown): string | null {
   const name = textOf(value)
   return name !== null && !isLongerThan(name, MAX_CONTAINER_NAME_BYTES) ? name : null
 }
 
-/** A state that is known, else null. */
+/** Returns a known state, else null. */
 export const stateOf = (value: unknown): string | null => (STATES.has(value) ? (value as string) : null)
 
 function readReference(image: string, malformed: () => void): string {
@@ -76,7 +76,7 @@ function readReference(image: string, malformed: () => void): string {
   return MALFORMED_REFERENCE
 }
 
-/** Null and blank are nothing sent; what is too long, mangled or no text is malformed. */
+/** Null and blank count as absent; a value that is too long, has control characters or is no text is malformed. */
 function readPart(value: unknown, maxChars: number, malformed: () => void): string | null {
   if (value === undefined || value === null) return null
   if (typeof value === 'string') {

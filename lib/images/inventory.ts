@@ -1,11 +1,11 @@
-import { type Container, containerName, type Part, readContainer, stateOf } from './container.ts'
+import { type ContainerEntry, containerName, type ReferencePart, readContainer, stateOf } from './container.ts'
 import { isDigest } from './digest.ts'
 import { podSecurity } from './security.ts'
 import { isObject, type Json } from './values.ts'
 
 const MAX_CONTAINERS = 64
 
-/** What the inventory reads of the body of POST /pod/spec. */
+/** The fields of POST /pod/spec that the inventory reads. */
 export interface InventoryPost {
   pod_name: string
   pod_namespace?: string | null | undefined
@@ -15,8 +15,8 @@ export interface InventoryPost {
   pod_security?: unknown
 }
 
-/** A container of a pod, with all that `posted_containers` reads. */
-export interface PostedContainer extends Container {
+/** A container of a pod, with all columns that `posted_containers` reads. */
+export interface PostedContainer extends ContainerEntry {
   pod_namespace: string
   workload_kind: string
   workload_name: string
@@ -24,18 +24,19 @@ export interface PostedContainer extends Container {
   pod_security: Json
 }
 
-export interface Listener {
-  malformed: (part: Part) => void
+export interface InventoryIssues {
+  malformed: (part: ReferencePart) => void
   warn: (message: string) => void
 }
 
 const isBlank = (text: string | null | undefined) => !text || text.trim() === ''
 
 /**
- * The containers of a post, of each name the first, 64 at most (interop-core 9.1). None without a namespace, nor when
- * `containers` is no list. A pod without an owner is its own workload; half an owner is none (D17).
+ * Reads the containers of a post: of each name the first, 64 at most (docs/contract.md#images). Empty without a
+ * namespace or if `containers` is no list. A pod without an owner is its own workload; a kind without a name, or a name
+ * without a kind, is no owner.
  */
-export function readContainers(post: InventoryPost, listener: Listener): PostedContainer[] {
+export function readContainers(post: InventoryPost, issues: InventoryIssues): PostedContainer[] {
   if (!Array.isArray(post.containers) || isBlank(post.pod_namespace)) return []
   const isOwned = !isBlank(post.workload_kind) && !isBlank(post.workload_name)
   const shared = {
@@ -48,10 +49,10 @@ export function readContainers(post: InventoryPost, listener: Listener): PostedC
   const byName = new Map<string, PostedContainer>()
   for (const entry of post.containers) {
     if (byName.size === MAX_CONTAINERS) {
-      listener.warn(`containers: only the first ${MAX_CONTAINERS} are kept`)
+      issues.warn(`containers: only the first ${MAX_CONTAINERS} are kept`)
       break
     }
-    const container = readContainer(entry, listener.malformed)
+    const container = readContainer(entry, issues.malformed)
     if (container !== null && !byName.has(container.container_name))
       byName.set(container.container_name, { ...shared, ...container })
   }
@@ -59,8 +60,8 @@ export function readContainers(post: InventoryPost, listener: Listener): PostedC
 }
 
 /**
- * The names of the containers that run in a pod (interop-core 9.4, interop-profiling P28), whether or not their image is known: of each name the
- * first entry counts, 64 at most. In the order of their bytes, each once. Null where the post does not say.
+ * Returns the names of the containers that run in a pod, sorted by bytes, without repeats; null if the post has no
+ * list. Of each name the first entry counts, and 64 names at most. The image need not be known.
  */
 export function runningContainers(containers: unknown): string[] | null {
   if (!Array.isArray(containers)) return null
@@ -73,10 +74,10 @@ export function runningContainers(containers: unknown): string[] | null {
   return [...isRunning.keys()].filter((name) => isRunning.get(name)).sort()
 }
 
-/** Digests of images that are kept of a pod: more than the containers that most have. */
+/** Digests kept of a pod: more than most pods have containers. */
 const MAX_RUNNING_DIGESTS = 8
 
-/** The digests of the containers that run in a pod, where they are known: in the order of their bytes, each once. */
+/** Returns the known digests of the containers that run in a pod, sorted by bytes, without repeats. */
 export function runningDigests(containers: unknown): string[] {
   if (!Array.isArray(containers)) return []
   const running = containers

@@ -8,7 +8,7 @@ interface Item {
   text: string
 }
 
-/** JSON text in one statement: pods of any honest size share it by the dozen. */
+/** Characters of JSON in one statement; dozens of ordinary pods fit. */
 const MAX_DOCUMENT_CHARS = 256 * 1024
 
 const write = batchedWrite<Item>({
@@ -22,8 +22,8 @@ const write = batchedWrite<Item>({
 })
 
 /**
- * Writes the image inventory of a posted pod, once the pod itself is written (interop-core 1.1 and 9). Costs nothing when the post
- * has none. Never rejects: what goes wrong is logged, and the agent posts it again within a minute.
+ * Writes the image inventory of a posted pod, after the pod itself (docs/contract.md#images). Never rejects: a failure
+ * is logged, and the agent posts the pod again within a minute.
  */
 export async function recordInventory(
   { db, log, metrics }: Pick<Deps, 'log' | 'metrics'> & { db: Database },

@@ -18,7 +18,7 @@ const image = {
 /** An image in a page of GET /images. */
 export const ImageSummary = z.strictObject({ ...image, runningContainers: z.int().min(0) })
 
-/** A page of GET /images (interop-core 9.5). */
+/** A page of GET /images (docs/contract.md#images). */
 export const ImagePage = z
   .strictObject({
     items: z.array(ImageSummary),
@@ -48,7 +48,7 @@ export const ImageWorkload = z.strictObject({
 /** GET /images/{digest}. */
 export const ImageRecord = ImageSelf.extend({
   workloads: z.array(ImageWorkload),
-  truncated: z.boolean().describe('Whether there are more workloads than the list may have.'),
+  truncated: z.boolean().describe('Whether the list was cut at its limit.'),
 }).meta({ id: 'ImageRecord' })
 
 /** A digest that a container of a workload runs or ran. */
@@ -84,6 +84,6 @@ export const WorkloadContainers = z
         previousDigests: z.array(ContainerDigest),
       }),
     ),
-    truncated: z.boolean().describe('Whether there are more rows than the list may have.'),
+    truncated: z.boolean().describe('Whether the list was cut at its limit.'),
   })
   .meta({ id: 'WorkloadContainers' })

@@ -10,7 +10,7 @@ const number: Read = (value) => (Number.isSafeInteger(value) ? value : undefined
 const word: Read = (value) => shortText(value, MAX_WORD_CHARS) ?? undefined
 const name: Read = (value) => shortText(value, MAX_NAME_CHARS) ?? undefined
 
-/** Each once, sorted, the first 64. */
+/** Sorted, without repeats, the first 64. */
 const capabilities: Read = (value) => {
   if (!Array.isArray(value)) return undefined
   const words = new Set(value.map(word).filter((one) => one !== undefined) as string[])
@@ -47,10 +47,10 @@ const POD: Record<string, Read> = {
   securityContext: (value) => (isObject(value) ? members(value, POD_CONTEXT) : undefined),
 }
 
-/** The `security_context` of a container: known keys with values of their type; empty for what is no object (interop-core 9.1). */
+/** Reads `security_context` of a container: known keys whose values have the right type; empty if it is no object. */
 export const containerSecurity = (value: unknown): Json => members(value, CONTAINER)
 
-/** The `pod_security` of a pod, likewise. */
+/** Reads `pod_security` of a pod in the same way. */
 export const podSecurity = (value: unknown): Json => members(value, POD)
 
 function members(value: unknown, known: Record<string, Read>): Json {

@@ -1,14 +1,15 @@
 /**
- * Ids of vulnerabilities. Databases have ids of their own for one that also has a CVE: two scanners that look into different ones would
- * tell of it twice, so each finding is kept by the id that most of them know.
+ * Ids of vulnerabilities. A vulnerability with a CVE often has an id in each database too. Scanners with different
+ * databases would report it twice, so each finding is stored by the id that most databases know.
  */
 
-/** The databases whose ids are preferred, the most preferred first, by how the ids begin. */
+/** Prefixes of the preferred ids, the most preferred first. */
 const PREFERRED = ['CVE-', 'GHSA-']
 
 /**
- * The id to keep a vulnerability by, and its other ids: its CVE, else its GHSA id, where it has exactly one. An advisory about several
- * vulnerabilities is none of them, and stays by its own id. Ids are the same in any case; an alias is kept as it was written first.
+ * Chooses the id to store a vulnerability by, and its other ids: its CVE, else its GHSA id, if there is exactly one. An
+ * advisory about several vulnerabilities keeps its own id (docs/contract.md#findings). Ids compare without case; an
+ * alias keeps the spelling of its first occurrence.
  */
 export function canonicalId(id: string, aliases: readonly string[]): { vuln_id: string; aliases: string[] } {
   if (aliases.length === 0) return { vuln_id: id, aliases: [] }
@@ -21,16 +22,16 @@ const isSame = (one: string, other: string) => one.toUpperCase() === other.toUpp
 const isOf = (beginning: string, id: string) => id.slice(0, beginning.length).toUpperCase() === beginning
 
 function distinctIds(ids: readonly string[]): string[] {
-  const kept = new Map<string, string>()
-  for (const id of ids) if (!kept.has(id.toUpperCase())) kept.set(id.toUpperCase(), id)
-  return [...kept.values()]
+  const distinct = new Map<string, string>()
+  for (const id of ids) if (!distinct.has(id.toUpperCase())) distinct.set(id.toUpperCase(), id)
+  return [...distinct.values()]
 }
 
 function preferred(ids: readonly string[], own: string): string {
   for (const beginning of PREFERRED) {
     const [only, ...others] = ids.filter((id) => isOf(beginning, id))
     if (only === undefined || others.length > 0) continue
-    // CVE ids are written in upper case; others are as their database writes them.
+    // CVE ids are written in upper case; other ids keep the spelling of their database.
     return beginning === 'CVE-' ? only.toUpperCase() : only
   }
   return own

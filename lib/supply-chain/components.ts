@@ -1,4 +1,4 @@
-/** The payload of POST /images/{digest}/sbom: how it may look, and what is kept of it (interop-supply-chain 1.3). */
+/** The payload of POST /images/{digest}/sbom: its schema, and the rows made from it (docs/contract.md#sbom). */
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { listOf } from '../http/request/first-fault.ts'
@@ -16,7 +16,7 @@ const MAX_FILE_PATHS = 16
 const MAX_PAGES = 128
 const SET_ID = /^[A-Za-z0-9._:-]{1,128}$/
 
-/** Bytes that are kept of texts. */
+/** Longest stored texts, in bytes. */
 const MAX_NAME_BYTES = 256
 const MAX_VERSION_BYTES = 128
 const MAX_WORD_BYTES = 64
@@ -75,7 +75,10 @@ export const PostedSbom = z
 
 type Component = z.output<typeof PostedComponent>
 
-/** A component as it is stored; what is not known is undefined. 422 without a name; `where` is its place in the payload. */
+/**
+ * Returns a component as it is stored, with unknown values undefined. 422 without a name; `where` is its position in
+ * the payload.
+ */
 export function componentRow(posted: Component, where: string) {
   const name = clean(posted.name, MAX_NAME_BYTES)
   if (name === undefined) throw new HttpError(422, `${where}.name: expected text`)
@@ -110,7 +113,7 @@ class ComponentRows {
 
 type Posted = z.output<typeof PostedSbom>
 
-/** The page of a set; null for a whole SBOM, and for a set of one page. 422 names the field and its rule. */
+/** Returns the page of a set; null for a whole SBOM and for a set of one page. 422 names the field and its rule. */
 export function pageOf({ page }: Pick<Posted, 'page'>): Page | null {
   if (!page) return null
   const { set_id, index, total } = page

@@ -1,6 +1,6 @@
 /**
- * Opaque cursors of lists that are ordered by several keys: where a page ended, as those keys. Nothing is kept between pages, and what
- * is written or deleted in the meantime moves no row over the place where the next page begins.
+ * Opaque cursors for lists with several sort keys: they hold the keys of the last row of a page. The server keeps no
+ * state, and rows written or deleted between two pages move no other row across the cursor.
  */
 import { z } from 'zod'
 import { orFirstPage } from '../http/request/fields.ts'
@@ -8,21 +8,21 @@ import { documentedAs } from '../openapi/declare.ts'
 
 type Key = string | number
 
-/** The `nextAfter` of a page that ended with these keys. */
+/** Returns the `nextAfter` of a page whose last row has these keys. */
 export const writeCursor = (keys: readonly Key[]): string => Buffer.from(JSON.stringify(keys)).toString('base64url')
 
-/** A text that PostgreSQL can compare with. */
+/** Text that PostgreSQL can compare with. */
 export const cursorText = z.string().refine((one) => !one.includes('\0') && one.isWellFormed())
 
 /**
- * A query parameter `after`: what `writeCursor` wrote of keys that `schema` takes; null on the first page. What was not written so is
- * refused, since a list that begins somewhere else would look like the rest of it.
+ * The query parameter `after`: decodes a cursor of `writeCursor` whose keys match `schema`; null on the first page.
+ * Anything else is refused, since a list that starts elsewhere would look complete.
  */
 export function cursor<S extends z.ZodType<readonly Key[]>>(schema: S) {
   return documentedAs(
     orFirstPage(
       z.string().transform((sent, c): z.output<S> => {
-        const keys = schema.safeParse(parsed(Buffer.from(sent, 'base64url').toString()))
+        const keys = schema.safeParse(parseOrUndefined(Buffer.from(sent, 'base64url').toString()))
         if (keys.success && writeCursor(keys.data) === sent) return keys.data
         c.addIssue({ code: 'custom', message: 'expected the nextAfter of a page of this list' })
         return z.NEVER
@@ -32,12 +32,12 @@ export function cursor<S extends z.ZodType<readonly Key[]>>(schema: S) {
     {
       type: 'string',
       'x-opaque': true,
-      description: 'The `nextAfter` of the page before, as it is; blank is the first page.',
+      description: 'The `nextAfter` of the page before, unchanged; blank is the first page.',
     },
   )
 }
 
-function parsed(json: string): unknown {
+function parseOrUndefined(json: string): unknown {
   try {
     return JSON.parse(json)
   } catch {

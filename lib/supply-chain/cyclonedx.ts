@@ -1,4 +1,7 @@
-/** An SBOM as one CycloneDX 1.5 document (interop-supply-chain 3.4). Keys come in alphabetical order, so that two documents compare. */
+/**
+ * Exports an SBOM as a CycloneDX 1.5 document (docs/contract.md#sbom). Keys are in alphabetical order, so that two
+ * documents compare.
+ */
 import { z } from 'zod'
 import { fixed, type Gate } from '../db/index.ts'
 import { digestText } from '../images/digest.ts'
@@ -10,7 +13,7 @@ import { chosen, type SbomChoice } from './sbom.ts'
 
 const Property = z.strictObject({ name: z.string(), value: z.string() })
 
-/** The document. A version that nobody knows is left out, since the format knows no null (S23). */
+/** The document. An unknown version is left out: the schema of CycloneDX allows no null. */
 export const CycloneDx = z
   .strictObject({
     bomFormat: z.literal('CycloneDX'),
@@ -44,9 +47,9 @@ export const CycloneDx = z
   })
   .meta({ id: 'CycloneDX' })
 
-/** Components whose text PostgreSQL makes at a time: the driver takes each text whole. */
+/** Components that PostgreSQL concatenates into one text: the driver buffers each text whole. */
 const CHUNK = 1_000
-/** Components of a page of the document, which is whole with those of one for nearly all images. At their longest they take 20 MB. */
+/** Components of a page of the document; nearly all documents have one page. The longest possible page takes 20 MB. */
 export const PAGE_COMPONENTS = 5_000
 
 const COUNT = fixed(`
@@ -66,7 +69,7 @@ const PROPERTIES = {
 const property = ([name, column]: string[]) =>
   `'{"name":"aquasecurity:trivy:${name}","value":' || ${json(`m.${column}`)} || '}'`
 
-// Put together from texts, of which concat() leaves out those that are null: built from objects it takes PostgreSQL four times as long.
+// Concatenated as text, where concat() leaves out nulls: building objects takes PostgreSQL four times as long.
 const COMPONENT = `concat(
       '{"bom-ref":"c', m.position - 1, '"',
       ',"licenses":[' || nullif(array_to_string(array(
@@ -82,14 +85,15 @@ const chunks = (of: string, source: string, first: string, last: string) => `
   cross join lateral (
     select string_agg(${COMPONENT}, ',' order by m.position) as components
     from image_component m
-    where m.digest = ${of} and m.source = ${source} and m.position > k.n * ${CHUNK} and m.position <= (k.n + 1) * ${CHUNK}) l`
+    where m.digest = ${of} and m.source = ${source}
+      and m.position > k.n * ${CHUNK} and m.position <= (k.n + 1) * ${CHUNK}) l`
 
 const CHUNKS_PER_PAGE = PAGE_COMPONENTS / CHUNK
 
 const FIRST = fixed(`
   with ${chosen('$1', '$2', '$3')}
-  select case when k.n = 0 then ${reportList('sbom', 'chosen', 'e.place')} end, l.components, c.digest, c.source, r.content_hash,
-         r.item_count::text
+  select case when k.n = 0 then ${reportList('sbom', 'chosen', 'e.place')} end,
+         l.components, c.digest, c.source, r.content_hash, r.item_count::text
   from chosen c
   join image_report r on r.digest = c.digest and r.source = c.source and r.kind = 'sbom'
   ${chunks('c.digest', 'c.source', '0', `least((r.item_count - 1) / ${CHUNK}, ${CHUNKS_PER_PAGE - 1})`)}
@@ -105,16 +109,16 @@ const NEXT = fixed(`
 const HEAD = Buffer.from('{"bomFormat":"CycloneDX","components":')
 const COMMA = Buffer.from(',')
 
-/** A document: what is before its components and behind them, and these by pages. */
+/** A document: the text before and after its components, and the components in pages. */
 export interface CycloneDxDocument {
   readonly head: Buffer
   readonly first: Page<number>
-  /** Rejects when the SBOM is no longer the one that the document began with. */
+  /** Rejects if the SBOM was replaced since the document began. */
   readonly next: (chunk: number) => Promise<Page<number>>
   readonly tail: Buffer
 }
 
-/** Components of the SBOM that answers; null without one. */
+/** Returns the number of components of the SBOM that answers, or null without one. */
 export async function countComponents(
   gate: Gate,
   digest: string,
@@ -125,8 +129,8 @@ export async function countComponents(
 }
 
 /**
- * The document of the SBOM that answers, null without one. All of it is of that one payload: who would get a page of one that came in its place
- * gets none.
+ * Returns the document of the SBOM that answers, or null without one. All pages come from the same payload: if it is
+ * replaced in the meantime, the next page fails.
  */
 export async function readCycloneDx(
   gate: Gate,
@@ -172,7 +176,7 @@ function pageOf(texts: readonly Buffer[], chunk: number, chunks: number): Page<n
 }
 
 function metadataOf(digest: string, report: Report): z.output<typeof CycloneDx>['metadata'] {
-  const told = {
+  const properties = {
     source: report.source,
     reportDigest: report.reportDigest,
     join: report.join,
@@ -182,7 +186,7 @@ function metadataOf(digest: string, report: Report): z.output<typeof CycloneDx>[
   const version = report.scannerVersion ?? undefined
   return {
     component: { 'bom-ref': digest, name: report.imageRef ?? digest, type: 'container', version: digest },
-    properties: Object.entries(told).map(([name, value]) => ({ name: `kguardian:${name}`, value })),
+    properties: Object.entries(properties).map(([name, value]) => ({ name: `kguardian:${name}`, value })),
     tools: {
       components: [{ name: report.scannerName ?? report.source, type: 'application', ...(version ? { version } : {}) }],
     },

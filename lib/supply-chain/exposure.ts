@@ -7,11 +7,11 @@ import { severityName } from './severity.ts'
 export const VULNERABILITY = /^[A-Za-z0-9._:-]{1,128}$/
 export const VULNERABILITY_RULE = 'expected 1 to 128 letters, digits, dots, underscores, colons and hyphens'
 
-/** The id of a vulnerability in a path (interop-supply-chain 3.6). */
+/** The id of a vulnerability in a path (docs/contract.md#findings). */
 export const vulnerabilityId = documentedAs(z.string().regex(VULNERABILITY, VULNERABILITY_RULE), {
   type: 'string',
   pattern: VULNERABILITY.source,
-  description: 'The id of a vulnerability, or one of its other ids, in any case.',
+  description: 'The id of a vulnerability, or one of its aliases, in any case.',
 })
 
 const sources = z.array(z.string())
@@ -43,16 +43,14 @@ const Network = z.strictObject({
   podsObserved: count.max(50),
   flowsObserved: count,
   ingressFlowsObserved: count,
-  ingressFromOtherNamespaces: count.describe('Different pods, by their owner, and services of other namespaces.'),
-  ingressFromUnattributedPeers: count.describe('Different addresses of no known pod, service or node.'),
-  ingressFromPublicIps: count.describe('Those of them that the internet can route to.'),
-  ingressFromNodes: count.describe('Different addresses of nodes and of pods in their network.'),
+  ingressFromOtherNamespaces: count.describe('Number of distinct workloads and services of other namespaces.'),
+  ingressFromUnattributedPeers: count.describe('Number of distinct addresses of no known pod, service or node.'),
+  ingressFromPublicIps: count.describe('Number of these that are publicly routable.'),
+  ingressFromNodes: count.describe('Number of distinct addresses of nodes and of pods in the network of a node.'),
   exposed: z
     .boolean()
     .nullable()
-    .describe(
-      'Null when nothing was seen to come in, which proves nothing, and when nothing is against it but flows whose peer has no address.',
-    ),
+    .describe('Null if no ingress was seen, or if a flow had no peer address and nothing else proves exposure.'),
   exposedVia: z.array(z.enum(['other_namespace', 'unattributed', 'public_ip', 'node'])),
 })
 
@@ -81,17 +79,15 @@ const Namespace = z.strictObject({
 /** GET /vulnerabilities/{id}/exposure. */
 export const Exposure = z
   .strictObject({
-    id: z.string().describe('As asked.'),
-    aliases: z.array(z.string()).describe('Its other ids, whichever report told.'),
-    severity: severityName.describe('The highest in the images listed.'),
+    id: z.string().describe('As in the path.'),
+    aliases: z.array(z.string()).describe('Its other ids, from any report.'),
+    severity: severityName.describe('The highest among the listed images.'),
     fixable: z.boolean(),
     images: z.array(Image).min(1).max(200),
     workloads: z.array(Workload).max(200),
     namespaces: z.array(Namespace).max(200),
-    truncated: z.boolean().describe('Whether there are more images, workload containers or packages than are listed.'),
-    truncatedLists: z
-      .array(z.enum(['images', 'packages', 'workloads']))
-      .describe('The lists of which some is left out.'),
+    truncated: z.boolean().describe('Whether some images, workload containers or packages are left out.'),
+    truncatedLists: z.array(z.enum(['images', 'packages', 'workloads'])).describe('The lists that were cut.'),
     ...usage,
   })
   .meta({ id: 'Exposure' })

@@ -1,4 +1,4 @@
-/** Parts that the schemas of payloads share, and how their values are kept. */
+/** Field types that the schemas of payloads share, and conversions to stored values. */
 import { z } from 'zod'
 import { ZONED_TIME_PATTERN } from '../http/request/fields.ts'
 import { documentedAs } from '../openapi/declare.ts'
@@ -7,17 +7,20 @@ import { parseRfc3339 } from '../time/timestamp.ts'
 const cleaned = (maxBytes: number) =>
   `Control characters and blanks around it are removed, then it is cut to ${maxBytes} bytes; empty is absent.`
 
-/** Something that is neither a control character nor blank. */
+/** At least one character that is neither a control character nor blank. */
 const REQUIRED_PATTERN = '[^\\s\\u0000-\\u001f\\u007f-\\u009f]'
 
-/** Text that need not be there. What is kept of it `clean` decides, with the same number of bytes. */
+/** Optional text. `clean` with the same `maxBytes` makes the stored value. */
 export const optionalText = (maxBytes: number) => z.string().nullish().describe(cleaned(maxBytes))
 
-/** The same, without which the payload is refused. */
+/** Required text: the payload is refused without it. */
 export const requiredText = (maxBytes: number) =>
   documentedAs(z.string(), { type: 'string', pattern: REQUIRED_PATTERN, description: cleaned(maxBytes) })
 
-/** RFC 3339 with a zone, as naive UTC in its canonical form with at most microseconds. */
+/**
+ * RFC 3339 with a zone, converted to canonical naive UTC with at most microseconds
+ * (docs/contract.md#addresses-and-times).
+ */
 export const instant = documentedAs(
   z.string().transform((text, c) => {
     const time = parseRfc3339(text)
@@ -38,21 +41,21 @@ export const instant = documentedAs(
 )
 
 /**
- * A field that may be missing, of any type: an empty text in its place says as little as null does, and is what many senders write for a
- * value that they do not have.
+ * An optional field of any type. An empty text counts as absent, since many senders write it for a value that they do
+ * not have.
  */
 export const optional = <S extends z.ZodType>(schema: S) =>
   z.preprocess((value) => (typeof value === 'string' && value.trim() === '' ? undefined : value), schema.nullish())
 
-/** A time that was sent and cannot be read; no time is empty. */
+/** Marks a time that was sent and cannot be read; no valid time is empty. */
 export const UNREADABLE = ''
 
-/** How Go writes a time that is not set. */
+/** The zero value of a time in Go. */
 const GO_ZERO_TIME = '0001-01-01T00:00:00'
 
 /**
- * RFC 3339 with a zone, as `instant` has it, that need not be there: null where it is empty or Go's zero time, `UNREADABLE` where it is no
- * time. A report is not worth less for the date of one finding.
+ * An optional `instant`: null if it is empty or the zero time of Go, `UNREADABLE` if it is no time. A bad date must not
+ * refuse a whole report.
  */
 export const optionalInstant = documentedAs(
   z.string().transform((sent) => {
@@ -63,18 +66,19 @@ export const optionalInstant = documentedAs(
   {
     type: 'string',
     description:
-      'RFC 3339 with a zone. Digits beyond microseconds are cut. A text that is no time is absent, and counted.',
+      'RFC 3339 with a zone. Digits beyond microseconds are cut. A text that is no time is stored as absent and ' +
+      'counted.',
     examples: ['2026-01-01T09:00:00.123456789Z'],
   },
 )
   .meta({ id: 'PostedInstant' })
   .nullish()
 
-/** How many of the times were sent and cannot be read. */
+/** Counts the times that were sent and cannot be read. */
 export const countUnreadable = (...times: (string | null | undefined)[]): number =>
   times.filter((time) => time === UNREADABLE).length
 
-/** Any number that JSON can spell, those beyond every double too. */
+/** Any number that JSON can write, also one outside the range of a double. */
 const number = documentedAs(
   z.custom<number>((value) => typeof value === 'number', 'Invalid input: expected number'),
   { type: 'number' },
@@ -83,20 +87,20 @@ const number = documentedAs(
 export const optionalNumber = optional(number)
 export const optionalFlag = optional(z.boolean())
 
-/** A list of which the first entries are kept. */
+/** A list of which the first `max` entries are stored. */
 export const firstOf = <E extends z.ZodType>(element: E, max: number) =>
   optional(z.array(element)).describe(`The first ${max} are kept.`)
 
-/** A number that a `real` column holds; undefined for one beyond its range, and for what is none. */
+/** A number that a `real` column can hold; undefined if it is none or out of range. */
 export function real(value: number | null | undefined): number | undefined {
   if (value === null || value === undefined) return undefined
   const single = Math.fround(value)
   if (!Number.isFinite(single)) return undefined
-  // PostgreSQL refuses what is too small for it.
+  // PostgreSQL refuses a number that is too small for `real`.
   return single === 0 ? 0 : value
 }
 
-/** A share of 1, likewise. */
+/** A number from 0 to 1 that a `real` column can hold, else undefined. */
 export function share(value: number | null | undefined): number | undefined {
   return value === null || value === undefined || !(value >= 0 && value <= 1) ? undefined : real(value)
 }

@@ -17,10 +17,11 @@ const flag = (description: string) =>
     { type: 'boolean', description },
   )
 
-export const fixable = flag('With `true` only what some source has a fixed version for, with `false` only the rest.')
+export const fixable = flag('`true`: only findings with a fixed version in some source; `false`: only the others.')
 
 export const kev = flag(
-  'With `true` only what is known to be exploited, with `false` only what a source says is not; what is unknown is in neither.',
+  '`true`: only vulnerabilities known to be exploited; `false`: only those that a source says are not. Unknown ones ' +
+    'are in neither list.',
 )
 
 /** Null without the parameter. */
@@ -36,7 +37,7 @@ export const epssMin = documentedAs(
     type: 'number',
     minimum: 0,
     maximum: 1,
-    description: 'Only what has an EPSS of so much or more; blank is no filter.',
+    description: 'Only vulnerabilities with at least this EPSS; blank is no filter.',
   },
 )
 
@@ -50,20 +51,22 @@ export const vulnId = documentedAs(
   {
     type: 'string',
     pattern: `^\\s*$|${VULNERABILITY.source}`,
-    description:
-      'Only the vulnerability with this id, or this as one of its other ids, in any case; blank is no filter.',
+    description: 'Only the vulnerability with this id or alias, in any case; blank is no filter.',
   },
 )
 
-export const packageName = filter('Only what this package has, by its name as it is written')
+export const packageName = filter('Only vulnerabilities of the package with this exact name')
 
-/** A source of either column of names; null without the parameter, empty for a word that is none: of that there is nothing (S29). */
+/**
+ * A source, by either of its names; null without the parameter. An unknown word becomes the empty text, which matches
+ * nothing: the data of another source must not answer for it (docs/contract.md#findings).
+ */
 export const source = documentedAs(
   filterText.transform((value) => (value === null ? null : (sourceNamed(value) ?? ''))),
   {
     type: 'string',
     pattern: NO_NULL_PATTERN,
-    description: 'Only what this source sent; blank is no filter.',
+    description: 'Only data of this source; blank is no filter.',
   },
 )
 
@@ -74,6 +77,6 @@ export const reportDigest = documentedAs(
     type: 'string',
     pattern: `^\\s*$|${DIGEST_PATTERN}`,
     description:
-      'The `reportDigest` of the SBOM to read, where the image has several; else the first of `reports` is read.',
+      'The `reportDigest` of the SBOM to read, if the image has several; the default is the first of `reports`.',
   },
 )

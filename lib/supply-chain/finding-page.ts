@@ -1,22 +1,90 @@
 /**
- * The findings of an image, those of all its payloads merged, a page at a time.
+ * Pages of GET /images/{digest}/vulnerabilities: the findings of all payloads of an image, merged
+ * (docs/contract.md#findings).
  *
- * A merged finding stands where its best row stands. The primary key of the findings of a payload is the order of the list, so of each
- * payload the first rows from where the page begins are read, as many as a page has: those whose finding stood before that place are
- * passed over. The page is the first findings of these rows. None is missed: a payload of which not all was read has given a whole page
- * up to its last row. So however long the list is, a page takes little more than its own rows of each payload. Only then are the rows of
- * all payloads fetched for it.
+ * A merged finding takes the place of its best row. The primary key of each payload's findings is in list order, so of
+ * each payload only as many rows are read as a page has, from the cursor on; rows whose finding stood before the cursor
+ * are skipped. The page is the first findings of these rows. None is missed, since a payload that was not read to its
+ * end gave a whole page. Then the rows of all payloads are fetched for the findings of the page only.
  */
+
+import { z } from 'zod'
 import { fixed, type Gate } from '../db/index.ts'
+import { wireTime } from '../http/request/fields.ts'
+import { digestText } from '../images/digest.ts'
 import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
 import { type WireNames, wireSourcesJson } from '../wire-names/index.ts'
 import { writeCursor } from './cursor.ts'
-import { Finding } from './finding.ts'
-import { answering, guessList, readGuesses, readReports, reportList } from './reports.ts'
-import { SEVERITIES, severityRuns } from './severity.ts'
+import {
+  answering,
+  guessList,
+  MAX_REPORTS,
+  Report,
+  readGuesses,
+  readReports,
+  reportList,
+  retiredGuesses,
+} from './reports.ts'
+import { SEVERITIES, severityName, severityRuns } from './severity.ts'
 
-/** Where a page ended: the number of a severity, the id of a vulnerability, the name of a package and its version. */
-export type FindingPlace = readonly [severity: number, id: string, packageName: string, installedVersion: string]
+/** A finding, merged from all sources (docs/contract.md#findings). */
+export const Finding = z
+  .strictObject({
+    id: z.string().describe('Its CVE, if one is known.'),
+    aliases: z.array(z.string()).describe('Its other ids, from any report.'),
+    package: z.strictObject({ name: z.string(), type: z.string().nullable(), purl: z.string().nullable() }),
+    installedVersion: z.string(),
+    fixedVersions: z
+      .array(z.string())
+      .describe('All versions that any source gives, by source. Their text does not show which is newer.'),
+    fixable: z.boolean(),
+    severity: severityName,
+    score: z.number().nullable(),
+    cvss: z.record(z.string(), z.unknown()).describe('By scoring provider.'),
+    title: z.string().nullable().describe('Text of third parties.'),
+    primaryUrl: z.string().nullable().describe('Text of third parties; not to be fetched.'),
+    target: z.string().nullable(),
+    class: z.string().nullable(),
+    publishedAt: wireTime.nullable(),
+    lastModifiedAt: wireTime.nullable(),
+    filePaths: z.array(z.string()),
+    omitted: z
+      .int()
+      .min(0)
+      .describe('Number of fixed versions, file paths and aliases of its reports that are not stored.'),
+    kev: z
+      .boolean()
+      .nullable()
+      .describe('Whether the vulnerability is known to be exploited, by any report; null is unknown.'),
+    kevDateAdded: wireTime.nullable(),
+    epss: z.number().nullable(),
+    epssPercentile: z.number().nullable(),
+    sources: z.array(z.string()),
+    reportDigests: z.array(digestText),
+    inUse: z.null(),
+    inUseState: z.enum(['unknown']),
+  })
+  .meta({ id: 'Finding' })
+
+/** A page of GET /images/{digest}/vulnerabilities. */
+export const FindingPage = z
+  .strictObject({
+    digest: digestText,
+    reports: z
+      .array(Report)
+      .max(MAX_REPORTS)
+      .describe(
+        'An empty list means that nothing is known of the image, not that it is clean. For an index there is one ' +
+          'report for each platform that was scanned.',
+      ),
+    retiredGuesses,
+    items: z.array(Finding),
+    nextAfter: z.string().nullable().describe('The `after` of the next page; null on the last one.'),
+  })
+  .meta({ id: 'FindingPage' })
+
+/** The cursor of a page: severity number, vulnerability id, package name and installed version of its last finding. */
+export type FindingCursor = readonly [severity: number, id: string, packageName: string, installedVersion: string]
 
 export interface FindingFilter {
   readonly severities: readonly number[]
@@ -24,7 +92,7 @@ export interface FindingFilter {
   readonly fixable: boolean | null
   /** Null for any, empty for none. */
   readonly source: string | null
-  /** Null for any, each. */
+  /** Null means any, also for the filters below. */
   readonly vulnId: string | null
   readonly package: string | null
   readonly kev: boolean | null
@@ -33,61 +101,66 @@ export interface FindingFilter {
 
 const KEY = ['severity', 'vuln_id', 'package_name', 'installed_version']
 const key = (alias: string) => KEY.map((name) => `${alias}.${name}`).join(', ')
-/** By what findings are the same, whatever their severity. */
+/** The columns that make two rows the same finding, whatever their severity. */
 const IDENTITY = KEY.slice(1)
 const identity = (alias: string) => IDENTITY.map((name) => `${alias}.${name}`).join(', ')
 
 const ALL = `'{${SEVERITIES.map((_, number) => number).join(',')}}'::smallint[]`
 
-/** The rows of a payload. */
+/** Condition: the row belongs to the payload. */
 const isOf = (alias: string, payload: string) =>
   `${alias}.digest = ${payload}.digest and ${alias}.source = ${payload}.source`
 
-/** The same finding, whatever its severity: all are listed, so that the primary key finds it. */
+/** Condition: the same finding. Listing all severities lets PostgreSQL use the primary key. */
 const isSame = (alias: string, other: string) =>
   `${alias}.severity = any (${ALL}) and ${IDENTITY.map((name) => `${alias}.${name} = ${other}.${name}`).join(' and ')}`
 
-// Sub-selects with a limit and not exists(): that would be joined, which for a payload that PostgreSQL believes to be short means to read
-// all of it.
+// Sub-selects with a limit, because PostgreSQL turns not exists() into a join, which reads a whole payload if it
+// estimates the payload to be short.
 const inOtherPayload = (within: string, columns = '', condition = 'true') => `(
           select true
           from effective o
           cross join lateral (
-            select ${columns} from image_finding g where ${isOf('g', 'o')} and ${isSame('g', 'f')} and ${within} limit 1) g
+            select ${columns} from image_finding g
+            where ${isOf('g', 'o')} and ${isSame('g', 'f')} and ${within} limit 1) g
           where o.nth <> e.nth and ${condition}
           limit 1)`
 
-/** Whether another payload has the finding of a row before where the page begins. Before the first page there is nothing to look for. */
+/** Whether another payload has the finding of a row before the cursor. The first page needs no check. */
 const STOOD_BEFORE = `((run.severity > 0 or run.vuln_id <> '') and ${inOtherPayload(
   `g.severity < run.severity + case when (${identity('f')}) <= (${identity('run')}) then 1 else 0 end`,
 )} is not null)`
 
-const HAS_FIX = `(cardinality(f.fixed_versions) > 0 or ${inOtherPayload('true', 'g.fixed_versions', 'cardinality(g.fixed_versions) > 0')} is not null)`
+const HAS_FIX = `(cardinality(f.fixed_versions) > 0
+            or ${inOtherPayload('true', 'g.fixed_versions', 'cardinality(g.fixed_versions) > 0')} is not null)`
 
-/** Of six severities not more can stand apart. PostgreSQL would think of a hundred. */
+/** At most every other severity starts a run. Without the limit PostgreSQL plans for a hundred. */
 const MAX_RUNS = SEVERITIES.length / 2
 
-/** What sources describe a finding with: of each, what the first payload knows, by source and digest. */
+/** Descriptive columns: the first known value, in the order of source and digest. */
 const DESCRIPTIVE = ['title', 'primary_url', 'target', 'class', 'published_at', 'last_modified_at']
 const first = (name: string) => `first_not_null(r.${name} order by r.nth) as ${name}`
 
 /**
- * The vulnerabilities that the filters leave, of all rows of the payloads: what is known of a vulnerability is not in the order of the list.
- * That is a look at each row, of which a payload has a bounded number, before the walk.
+ * The vulnerabilities that pass the filters. KEV, EPSS and aliases belong to the vulnerability and not to the order of
+ * the list, so each row of the payloads is looked at once before the walk; their number is bounded.
  */
 const WANTED = `
   wanted as materialized (
     select v.vuln_id
     from (select distinct f.vuln_id
           from effective e
-          cross join asked a
+          cross join params a
           cross join lateral (select f.vuln_id, f.package_name from image_finding f where ${isOf('f', 'e')} offset 0) f
-          where (a.vuln is null or upper(f.vuln_id) = any (a.names)) and (a.package is null or f.package_name = a.package)) v
-    cross join asked a
+          where (a.vuln is null or upper(f.vuln_id) = any (a.names))
+            and (a.package is null or f.package_name = a.package)) v
+    cross join params a
     cross join lateral current_facts(v.vuln_id) k
     where (a.kev is null or k.kev = a.kev) and (a.epss is null or k.epss >= a.epss)),`
 
-/** The rows of a payload in order. The offset keeps other conditions out of the walk: it is to give its next row, whether or not that counts. */
+/**
+ * The rows of a payload in order. The offset keeps other conditions out of this scan, so that it stays in index order.
+ */
 const ROWS = `(
           select f.*
           from image_finding f
@@ -96,21 +169,22 @@ const ROWS = `(
           offset 0)`
 
 /**
- * The rows of a payload that the filters leave, in order: nothing else is looked up of those that they do not. "is true" keeps the list of
- * vulnerabilities in a hash; without it PostgreSQL would join, which in these sessions means to read the list for each row.
+ * The rows of a payload that pass the filters, in order; the others need no further look-up. "is true" keeps the list
+ * of vulnerabilities in a hash; without it PostgreSQL would join, and read the list once for each row.
  */
 const WANTED_ROWS = `(
           select w.*
           from ${ROWS} w
           where (w.vuln_id in (select v.vuln_id from wanted v)) is true
-            and ((select a.package from asked a) is null or w.package_name = (select a.package from asked a))
+            and ((select a.package from params a) is null or w.package_name = (select a.package from params a))
           offset 0)`
 
-/** `head`, of `n` values, and `wanted` are empty where no filter needs them; `rows` is where findings are read. */
+/** `head` takes `n` parameters; it and `wanted` are empty without filters. `rows` is the source of the findings. */
 const findings = (n: number, head: string, wanted: string, rows: string) =>
   fixed(`
   with ${head} effective as materialized (
-    select e.*, coalesce($${n + 1}::text::json ->> e.source, e.source) as shown, row_number() over (order by e.source, e.digest) as nth
+    select e.*, coalesce($${n + 1}::text::json ->> e.source, e.source) as wire_source,
+           row_number() over (order by e.source, e.digest) as nth
     from (${answering('vulnerabilities', `$${n + 2}`, `$${n + 3}`)}) e),
   ${wanted}
   page as materialized (
@@ -118,7 +192,8 @@ const findings = (n: number, head: string, wanted: string, rows: string) =>
     from (
       select min(f.severity) as severity, ${identity('f')}
       from (select *
-            from json_to_recordset($${n + 4}::text::json) r(severity smallint, last smallint, vuln_id text, package_name text, installed_version text)
+            from json_to_recordset($${n + 4}::text::json)
+              r(severity smallint, last smallint, vuln_id text, package_name text, installed_version text)
             limit ${MAX_RUNS}) run
       cross join effective e
       cross join lateral (
@@ -145,10 +220,10 @@ const findings = (n: number, head: string, wanted: string, rows: string) =>
     from page p
     cross join lateral (
       with rows as materialized (
-        select e.nth, e.shown, g.*
+        select e.nth, e.wire_source, g.*
         from effective e
         cross join lateral (
-          -- The limit ends the search at the severity where it is found, which is the same in most payloads.
+          -- The limit ends the search at the first severity that has it; most payloads have it at the same one.
           select * from image_finding g
           where ${isOf('g', 'e')} and ${isSame('g', 'p')} and g.severity >= p.severity
           limit 1) g)
@@ -162,44 +237,48 @@ const findings = (n: number, head: string, wanted: string, rows: string) =>
              ${['package_type', 'package_purl', ...DESCRIPTIVE].map(first).join(', ')},
              coalesce(first_not_null(nullif(r.file_paths, '{}') order by r.nth), '{}') as file_paths,
              sum(r.omitted)::bigint                                    as omitted,
-             array(select min(r.shown) from rows r group by r.source order by r.source) as sources,
+             array(select min(r.wire_source) from rows r group by r.source order by r.source) as sources,
              array(select distinct r.digest from rows r order by 1)    as report_digests
       from rows r) m
     cross join lateral current_facts(p.vuln_id) k)
   select case when m.n is null or m.n = 1 then ${reportList('vulnerabilities', 'effective', 'e.nth')} end,
-         case when m.n is null or m.n = 1 then ${guessList('vulnerabilities', `$${n + 9}`, 'effective', `$${n + 10}`)} end,
+         case when m.n is null or m.n = 1
+              then ${guessList('vulnerabilities', `$${n + 9}`, 'effective', `$${n + 10}`)} end,
          m.rank::text, m.id, m.package_name, m.installed_version, ${plainColumns(Finding, 'm')}
   from (values (1)) one(row)
   left join merged m on true
   order by m.n`)
 
 const FINDINGS = findings(0, '', '', ROWS)
-const ASKED = `asked as materialized (
+const PARAMS = `params as materialized (
     select $1::text as vuln, $2::text as package, $3::boolean as kev, $4::float8 as epss, vuln_names($5) as names),`
-const FILTERED = findings(5, ASKED, WANTED, WANTED_ROWS)
+const FILTERED = findings(5, PARAMS, WANTED, WANTED_ROWS)
 
-/** What precedes the record in a row: the reports and the retired guesses, in the first row alone, and its place. */
-const PLACE = 2
-const RECORD = PLACE + KEY.length
+/** Columns before the record: the reports and the retired guesses, in the first row only, and the cursor. */
+const CURSOR = 2
+const RECORD = CURSOR + KEY.length
 
-/** Where to walk. */
-function runsOf(severities: readonly number[], [from, id, packageName, installedVersion]: FindingPlace) {
-  const place = { vuln_id: id, package_name: packageName, installed_version: installedVersion }
+/** The runs of severities to read. */
+function runsOf(severities: readonly number[], [from, id, packageName, installedVersion]: FindingCursor) {
+  const cursor = { vuln_id: id, package_name: packageName, installed_version: installedVersion }
   const start = { vuln_id: '', package_name: '', installed_version: '' }
-  return severityRuns(severities, from).map((run) => ({ ...run, ...(run.severity === from ? place : start) }))
+  return severityRuns(severities, from).map((run) => ({ ...run, ...(run.severity === from ? cursor : start) }))
 }
 
-function placeOf(row: RawRow): FindingPlace {
-  const [severity, id, packageName, installedVersion] = row.slice(PLACE, RECORD).map(String)
+function cursorOf(row: RawRow): FindingCursor {
+  const [severity, id, packageName, installedVersion] = row.slice(CURSOR, RECORD).map(String)
   return [Number(severity), id!, packageName!, installedVersion!]
 }
 
-/** The reports that answer for a digest, and a page of their merged findings as JSON (interop-supply-chain 3.2). */
+/**
+ * Returns the reports that answer for a digest, and a page of their merged findings as JSON
+ * (docs/contract.md#findings).
+ */
 export async function readFindings(
   gate: Gate,
   digest: string,
   filter: FindingFilter,
-  { limit, after }: { limit: number; after: FindingPlace | null },
+  { limit, after }: { limit: number; after: FindingCursor | null },
   names: WireNames,
 ) {
   const runs = JSON.stringify(runsOf(filter.severities, after ?? [0, '', '', '']))
@@ -209,12 +288,12 @@ export async function readFindings(
   const rows: RawRow[] = await gate((sql) =>
     (isFiltered ? FILTERED(sql, vulnId, packageName, kev, epssMin, vulnId, ...values) : FINDINGS(sql, ...values)).raw(),
   )
-  const items = rows.slice(0, limit).filter((row) => row[PLACE] !== null)
+  const items = rows.slice(0, limit).filter((row) => row[CURSOR] !== null)
   const last = rows.length > limit ? items.at(-1)! : null
   return {
     reports: readReports(rows[0]![0]!, names),
     retiredGuesses: readGuesses(rows[0]![1]!, names),
     items: plainRows(Finding, items, RECORD),
-    nextAfter: last && writeCursor(placeOf(last)),
+    nextAfter: last && writeCursor(cursorOf(last)),
   }
 }

@@ -1,4 +1,7 @@
-/** The payload of POST /images/{digest}/vulnerabilities: how it may look, and what is kept of it. */
+/**
+ * The payload of POST /images/{digest}/vulnerabilities: its schema, and the rows made from it
+ * (docs/contract.md#findings).
+ */
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { listOf, recordOf } from '../http/request/first-fault.ts'
@@ -28,11 +31,11 @@ const MAX_VENDORS = 8
 const MAX_FILE_PATHS = 16
 const MAX_SBOM_SOURCES = 8
 const MAX_ALIASES = 32
-/** Of a finding that a payload repeats: scanners tell it once for each file or target that has it. */
+/** Limits of a finding that a payload repeats: scanners list it once for each file or target that has it. */
 const MAX_MERGED_FIXED_VERSIONS = 256
 const MAX_MERGED_FILE_PATHS = 1_024
 
-/** Bytes that are kept of texts. */
+/** Longest stored texts, in bytes. */
 const MAX_ID_BYTES = 128
 const MAX_NAME_BYTES = 256
 const MAX_VERSION_BYTES = 128
@@ -57,7 +60,8 @@ export const PostedFinding = z
   .object({
     id: requiredText(MAX_ID_BYTES),
     aliases: firstOf(z.string(), MAX_ALIASES).describe(
-      `Other ids of the same vulnerability, as \`GHSA-...\` beside \`CVE-...\`. The first ${MAX_ALIASES} are kept. A finding is stored by its CVE, where id and aliases have one of them.`,
+      `Other ids of the same vulnerability, as \`GHSA-...\` beside \`CVE-...\`. The first ${MAX_ALIASES} are kept. ` +
+        'A finding is stored by its CVE, where id and aliases have one of them.',
     ),
     package: z
       .object({
@@ -72,10 +76,13 @@ export const PostedFinding = z
       .string()
       .nullish()
       .describe(
-        '`CRITICAL`, `HIGH`, `MEDIUM`, `LOW` or `NONE`, in any case; `important` is `HIGH`, `moderate` `MEDIUM`, `negligible` and `unimportant` `NONE`; anything else is `UNKNOWN`, whatever the score.',
+        '`CRITICAL`, `HIGH`, `MEDIUM`, `LOW` or `NONE`, in any case; `important` is `HIGH`, `moderate` `MEDIUM`, ' +
+          '`negligible` and `unimportant` `NONE`; anything else is `UNKNOWN`, whatever the score.',
       ),
     score: optionalNumber,
-    cvss: optional(recordOf(optional(PostedScores))).describe(`By who scored it. The first ${MAX_VENDORS} are kept.`),
+    cvss: optional(recordOf(optional(PostedScores))).describe(
+      `By scoring provider. The first ${MAX_VENDORS} are kept.`,
+    ),
     title: optionalText(MAX_TEXT_BYTES),
     primary_url: optionalText(MAX_URL_BYTES),
     target: optionalText(MAX_TEXT_BYTES),
@@ -85,8 +92,8 @@ export const PostedFinding = z
     file_paths: firstOf(z.string(), MAX_FILE_PATHS),
     kev: optionalFlag,
     kev_date_added: optionalInstant,
-    epss: optionalNumber.describe('What is not within 0 and 1 is absent.'),
-    epss_percentile: optionalNumber.describe('Likewise.'),
+    epss: optionalNumber.describe('A number outside 0 to 1 is absent.'),
+    epss_percentile: optionalNumber.describe('A number outside 0 to 1 is absent.'),
   })
   .meta({ id: 'PostedFinding' })
 
@@ -101,7 +108,7 @@ export const PostedFindings = z
         .meta({ id: 'PostedOs' }),
     ),
     db_updated_at: optionalInstant,
-    sbom_sources: namesOfSources.describe(`Of the first ${MAX_SBOM_SOURCES} those are kept that are known.`),
+    sbom_sources: namesOfSources.describe(`Unknown names are dropped, and all after the first ${MAX_SBOM_SOURCES}.`),
     sbom_source: namesOfSources.describe('An older name of `sbom_sources`.'),
     vulnerabilities: listOf(PostedFinding, MAX_FINDINGS).nullish(),
   })
@@ -109,10 +116,10 @@ export const PostedFindings = z
 
 type Finding = z.output<typeof PostedFinding>
 
-/** A finding as it is stored; what is not known is undefined. */
+/** A finding as it is stored. Unknown values are undefined. */
 export interface FindingRow {
   severity: number
-  /** The id by which it is known everywhere: `canonicalId`. */
+  /** The canonical id (`canonicalId`). */
   readonly vuln_id: string
   readonly package_name: string
   readonly installed_version: string
@@ -132,14 +139,14 @@ export interface FindingRow {
   kev_date_added: string | undefined
   epss: number | undefined
   epss_percentile: number | undefined
-  // What is undefined is no part of the JSON that is hashed: payloads without these have the hash that they always had.
-  /** Its other ids. */
+  // JSON leaves undefined keys out, so a payload without these two has the same hash as before they existed.
+  /** Other ids of the same vulnerability. */
   aliases: readonly string[] | undefined
-  /** Aliases, fixed versions and file paths that were cut; never 0. */
+  /** Number of aliases, fixed versions and file paths that were cut; never 0. */
   omitted: number | undefined
 }
 
-/** The row of a finding. 422 without an id or the name of a package; `where` is its place in the payload. */
+/** Returns the row of a finding; `where` is its position in the payload. 422 without an id or a package name. */
 export function findingRow(posted: Finding, where: string): FindingRow {
   const id = clean(posted.id, MAX_ID_BYTES)
   if (id === undefined) throw new HttpError(422, `${where}.id: expected text`)
@@ -174,17 +181,17 @@ export function findingRow(posted: Finding, where: string): FindingRow {
   }
 }
 
-/** How many entries of a list are not looked at. */
+/** Returns how many entries of a list exceed its limit. */
 const beyond = (list: readonly string[] | null | undefined, max: number) => Math.max(0, (list?.length ?? 0) - max)
 
 function scoresByVendor(posted: Finding['cvss']): FindingRow['cvss'] {
   if (!posted) return {}
-  const kept = new Map<string, Record<string, string | number>>()
+  const byVendor = new Map<string, Record<string, string | number>>()
   for (const [vendor, scores] of Object.entries(posted).slice(0, MAX_VENDORS)) {
     const name = clean(vendor, MAX_WORD_BYTES)
-    if (name !== undefined && scores && !kept.has(name)) kept.set(name, knownScores(scores))
+    if (name !== undefined && scores && !byVendor.has(name)) byVendor.set(name, knownScores(scores))
   }
-  return Object.fromEntries(kept)
+  return Object.fromEntries(byVendor)
 }
 
 function knownScores(posted: z.output<typeof PostedScores>): Record<string, string | number> {
@@ -214,20 +221,23 @@ const DESCRIPTIVE = [
   'last_modified_at',
 ] as const
 
-/** Different texts in the order in which they came, and how many more there were. */
+/** Distinct texts in first-seen order, up to a limit, and a count of the rest. */
 class BoundedUnion {
-  readonly #kept = new Map<string, string>()
+  readonly #texts = new Map<string, string>()
   readonly #max: number
   readonly #keyOf: (text: string) => string
   #cut = 0
 
-  /** Texts of one key are the same text. */
+  /** Texts with the same key count as the same text. */
   constructor(max: number, keyOf = (text: string) => text) {
     this.#max = max
     this.#keyOf = keyOf
   }
 
-  /** Texts that were not kept, those counted twice that came twice: to know them apart would take as much memory as keeping them. */
+  /**
+   * Texts beyond the limit. Repeats among them are counted again: telling them apart would take the memory of keeping
+   * them.
+   */
   get cut(): number {
     return this.#cut
   }
@@ -235,20 +245,20 @@ class BoundedUnion {
   add(texts: readonly string[]): void {
     for (const text of texts) {
       const key = this.#keyOf(text)
-      if (this.#kept.has(key)) continue
-      if (this.#kept.size < this.#max) this.#kept.set(key, text)
+      if (this.#texts.has(key)) continue
+      if (this.#texts.size < this.#max) this.#texts.set(key, text)
       else this.#cut++
     }
   }
 
   toList(): string[] {
-    return [...this.#kept.values()]
+    return [...this.#texts.values()]
   }
 }
 
 /**
- * A finding that a payload tells more than once: the worst severity, the highest scores, every fix, place and alias, and what describes it
- * as it was told first.
+ * A finding that occurs more than once in a payload: the worst severity, the highest scores, all fixed versions, file
+ * paths and aliases, and the descriptive fields of the first occurrence (docs/contract.md#findings).
  */
 export class MergedFinding {
   readonly #row: FindingRow
@@ -267,7 +277,7 @@ export class MergedFinding {
     this.#unite(later)
     row.severity = Math.min(row.severity, later.severity)
     row.score = highest(row.score, later.score)
-    // The order is that of who was named first, the value that of the row.
+    // The spread sets the order (earliest occurrence first); the last part restores this row's own values.
     row.cvss = Object.fromEntries(Object.entries({ ...row.cvss, ...later.cvss, ...row.cvss }).slice(0, MAX_VENDORS))
     for (const key of DESCRIPTIVE) row[key] ??= later[key]
     row.kev = row.kev || later.kev || (row.kev ?? later.kev)
@@ -299,11 +309,14 @@ export class MergedFinding {
 const highest = (one: number | undefined, other: number | undefined) =>
   one === undefined || other === undefined ? (one ?? other) : Math.max(one, other)
 
-// Text in its canonical form is in the order of time.
+// Canonical timestamps sort in the order of time.
 const earliest = (one: string | undefined, other: string | undefined) =>
   one === undefined || other === undefined ? (one ?? other) : one < other ? one : other
 
-/** The rows of a payload: as JSON until one is repeated, which few are. */
+/**
+ * The rows of a payload. A row stays JSON text until it is repeated, which is rare: text takes less memory than
+ * objects.
+ */
 class FindingRows {
   readonly #rows = new Map<string, string | MergedFinding>()
   readonly #hash = new RowHash()
@@ -314,7 +327,7 @@ class FindingRows {
     this.#unreadableTimes += countUnreadable(posted.published_at, posted.last_modified_at, posted.kev_date_added)
     const json = JSON.stringify(row)
     this.#hash.add(json)
-    // No text holds U+0000.
+    // Cleaned text contains no U+0000, so it can separate the parts.
     const key = `${row.vuln_id}\0${row.package_name}\0${row.installed_version}`
     const known = this.#rows.get(key)
     if (known === undefined) {

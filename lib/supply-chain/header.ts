@@ -1,4 +1,4 @@
-/** What findings and SBOMs have in common: all of a payload but its list (interop-supply-chain 1.1 to 1.3). */
+/** The parts that payloads of findings and SBOMs share: everything but the list (docs/contract.md#findings). */
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { recordOf } from '../http/request/first-fault.ts'
@@ -12,7 +12,7 @@ import { clean } from './text.ts'
 const MAX_PLATFORMS = 64
 const MAX_WORKLOADS = 64
 
-/** Bytes that are kept of texts. */
+/** Longest stored texts, in bytes. */
 const MAX_REF_BYTES = 1024
 const MAX_REGISTRY_BYTES = 256
 const MAX_TAG_BYTES = 128
@@ -20,25 +20,26 @@ const MAX_NAME_BYTES = 256
 const MAX_WORD_BYTES = 64
 
 const SCHEMA_VERSION = 1
-/** Whole seconds that the clock of a scanner may be ahead of ours. */
+/** Seconds that the clock of a scanner may be ahead. */
 export const MAX_SKEW_SECONDS = 60
 const MS_PER_SECOND = 1_000
 
 const PostedImage = z
   .object({
-    digest: z.string().meta({ pattern: DIGEST_PATTERN }).describe('That of the path.'),
+    digest: z.string().meta({ pattern: DIGEST_PATTERN }).describe('The digest of the path.'),
     ref: optionalText(MAX_REF_BYTES),
     registry: optionalText(MAX_REGISTRY_BYTES),
     repository: optionalText(MAX_REF_BYTES),
     tag: optionalText(MAX_TAG_BYTES),
     digest_kind: z.string().nullish().describe('`index` or `manifest`; anything else is `unknown`.'),
     platform_manifests: optional(recordOf(z.string())).describe(
-      `The digest of each platform, by \`os/arch[/variant]\`. The first ${MAX_PLATFORMS} are kept, of them those that are digests.`,
+      `The digest of each platform, by \`os/arch[/variant]\`. The first ${MAX_PLATFORMS} are kept, and of these ` +
+        'only digests.',
     ),
     index_digest: z
       .string()
       .nullish()
-      .describe(`Kept where it is a digest (\`${DIGEST_PATTERN}\`) and another than \`digest\`.`),
+      .describe(`Stored if it is a digest (\`${DIGEST_PATTERN}\`) and differs from \`digest\`.`),
   })
   .meta({ id: 'PostedImage' })
 
@@ -57,9 +58,12 @@ const PostedWorkload = z
     name: optionalText(MAX_NAME_BYTES),
     container: optionalText(MAX_NAME_BYTES),
   })
-  .meta({ id: 'PostedWorkload', description: 'Where an image was seen; one without namespace or name is left out.' })
+  .meta({
+    id: 'PostedWorkload',
+    description: 'A container that the scanner saw; one without namespace or name is left out.',
+  })
 
-/** The keys that both payloads have; `sbom_trust` has an older name. */
+/** The keys that both payloads have. `sbomTrust` is an older spelling of `sbom_trust`. */
 export const HeaderShape = {
   schema_version: documentedAs(z.int(), {
     type: 'integer',
@@ -70,20 +74,24 @@ export const HeaderShape = {
   source: z
     .string()
     .meta({ enum: SOURCE_NAMES })
-    .describe('Who sends it, exactly: `operator-scanner`, `db-matcher` or `registry`, or their other names.'),
+    .describe(
+      'The source: `operator-scanner`, `db-matcher` or `registry`, or the product name of one, spelled exactly.',
+    ),
   scanner: optional(PostedScanner),
   scanned_at: instant.describe(`At most ${MAX_SKEW_SECONDS} seconds ahead.`),
   observed_in: firstOf(PostedWorkload, MAX_WORKLOADS),
   sbom_trust: z
     .string()
     .nullish()
-    .describe('`attached-unbound`, `unverified`, `scanned` or `verified`; any other text is the first of them.'),
+    .describe(
+      '`attached-unbound`, `unverified`, `scanned` or `verified`; any other text counts as `attached-unbound`.',
+    ),
   sbomTrust: z.string().nullish().describe('An older name of `sbom_trust`.'),
 }
 
 type Posted = z.output<z.ZodObject<typeof HeaderShape>>
 
-/** What `store_findings` and `store_sbom` are told of a payload beside its rows. */
+/** The header document that `store_findings` and `store_sbom` take beside the rows. */
 export interface Header {
   readonly digest: string
   readonly source: Source
@@ -121,23 +129,23 @@ export interface Workload {
   readonly container: string
 }
 
-/** What a document is trusted that nothing is known of. */
+/** The trust of an SBOM of which nothing is known. */
 export const WEAKEST_TRUST = 'attached-unbound'
 const TRUSTS = [WEAKEST_TRUST, 'unverified', 'scanned', 'verified']
 
-/** The trust that a payload states: an unknown one is the weakest, none is undefined. */
+/** Returns the trust that a payload states; an unknown word counts as the weakest, no word is undefined. */
 export function statedTrust({ sbom_trust, sbomTrust }: Pick<Posted, 'sbom_trust' | 'sbomTrust'>): string | undefined {
   const stated = clean(sbom_trust ?? sbomTrust, MAX_WORD_BYTES)
   return stated === undefined || TRUSTS.includes(stated) ? stated : WEAKEST_TRUST
 }
 
-/** Whole seconds that a naive UTC time is ahead of `now`, in Unix milliseconds. */
+/** Returns how many whole seconds a naive UTC time is ahead of `now` (Unix milliseconds). */
 export const secondsAhead = (time: string, now: number): number =>
   Math.trunc((Date.parse(`${time}Z`) - now) / MS_PER_SECOND)
 
 /**
- * Holds a payload to what its sender and this broker agreed on, in this order: 422 for another schema version, a digest other than that of
- * the path, an unknown source, and a scan of the future. Answers the source.
+ * Checks a payload in this order: schema version, digest of the path, source, and time of the scan. Throws 422 at the
+ * first fault; returns the source.
  */
 export function checkContract(
   { schema_version, image, source, scanned_at }: Posted,
@@ -153,7 +161,7 @@ export function checkContract(
   return known
 }
 
-/** What a header says of the image, the scanner and where the image was seen. */
+/** Builds the header fields about the image, the scanner and the workloads that it saw. */
 export function sharedHeader({ image, scanner, scanned_at, observed_in }: Posted) {
   const registry = clean(image.registry, MAX_REGISTRY_BYTES)
   const repository = clean(image.repository, MAX_REF_BYTES)
@@ -182,28 +190,28 @@ function digestKind(posted: string | null | undefined): Header['digest_kind'] {
 }
 
 function platformManifests(posted: Readonly<Record<string, string>>): Record<string, string> {
-  const kept = new Map<string, string>()
+  const byPlatform = new Map<string, string>()
   for (const [platform, digest] of Object.entries(posted).slice(0, MAX_PLATFORMS)) {
     const name = clean(platform, MAX_WORD_BYTES)
-    if (name !== undefined && isDigest(digest) && !kept.has(name)) kept.set(name, digest)
+    if (name !== undefined && isDigest(digest) && !byPlatform.has(name)) byPlatform.set(name, digest)
   }
-  return Object.fromEntries(kept)
+  return Object.fromEntries(byPlatform)
 }
 
 function workloads(posted: NonNullable<Posted['observed_in']>): Workload[] {
-  const kept = new Map<string, Workload>()
+  const distinct = new Map<string, Workload>()
   for (const one of posted.slice(0, MAX_WORKLOADS)) {
     const namespace = clean(one.namespace, MAX_NAME_BYTES)
     const name = clean(one.name, MAX_NAME_BYTES)
     if (namespace === undefined || name === undefined) continue
-    // Without a container it matches none, but says where the scanner was.
+    // A workload without a container matches no image, but is stored: it shows where the scanner ran.
     const workload = {
       namespace,
       kind: clean(one.kind, MAX_WORD_BYTES) ?? '',
       name,
       container: clean(one.container, MAX_NAME_BYTES) ?? '',
     }
-    kept.set(JSON.stringify(workload), workload)
+    distinct.set(JSON.stringify(workload), workload)
   }
-  return [...kept.values()]
+  return [...distinct.values()]
 }

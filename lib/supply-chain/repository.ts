@@ -1,13 +1,13 @@
 const HUB = 'docker.io'
-/** What clients of that registry call it. */
+/** Host names of Docker Hub; clients also leave it out. */
 const HUBS = new Set(['', HUB, 'index.docker.io', 'registry-1.docker.io'])
 const LIBRARY = 'library'
 
 const withoutSlashes = (text: string | undefined) => (text ?? '').replace(/^\/+|\/+$/g, '')
 
 /**
- * The repository of an image as the inventory has it, registry first (interop-supply-chain, section 5); undefined where none is told. A
- * registry that stands in the repository counts where there is no other.
+ * Returns the name of a repository as the inventory has it, registry first, or undefined without one
+ * (docs/contract.md#joins). A registry inside `repository` counts only if `registry` is empty.
  */
 export function normalRepository(registry: string | undefined, repository: string | undefined): string | undefined {
   const named = withoutSlashes(registry).toLowerCase()

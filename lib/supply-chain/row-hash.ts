@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** Tells lists of rows apart, their order included; each row is JSON, which holds no line end. */
+/** Hash of a list of rows in their order. Each row is JSON text, which contains no line feed. */
 export class RowHash {
   readonly #hash = createHash('sha256')
 

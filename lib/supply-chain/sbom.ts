@@ -1,33 +1,80 @@
-/** Reads of the SBOMs of an image. They are kept apart, so each answer comes of one of them (interop-supply-chain 3.3). */
+/** Reads of the SBOMs of an image. SBOMs are not merged: each answer comes from one of them (docs/contract.md#sbom). */
+
+import { z } from 'zod'
 import { fixed, type Gate } from '../db/index.ts'
+import { digestText } from '../images/digest.ts'
 import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
 import type { WireNames } from '../wire-names/index.ts'
-import { Component } from './component.ts'
-import { answering, guessList, readGuesses, readReports, reportList } from './reports.ts'
+import {
+  answering,
+  guessList,
+  MAX_REPORTS,
+  Report,
+  readGuesses,
+  readReports,
+  reportList,
+  retiredGuesses,
+} from './reports.ts'
+
+/** A component of an SBOM. */
+export const Component = z
+  .strictObject({
+    id: z.int().min(1),
+    name: z.string(),
+    version: z.string().nullable(),
+    purl: z.string().nullable(),
+    type: z.string().nullable(),
+    class: z.string().nullable(),
+    srcName: z.string().nullable(),
+    srcVersion: z.string().nullable(),
+    licenses: z.array(z.string()),
+    layerDigest: z.string().nullable(),
+    filePaths: z.array(z.string()),
+  })
+  .meta({ id: 'SbomComponent' })
+
+/** A page of GET /images/{digest}/sbom. */
+export const ComponentPage = z
+  .strictObject({
+    digest: digestText,
+    reports: z
+      .array(Report)
+      .max(MAX_REPORTS)
+      .describe(
+        'The SBOMs of all sources, whatever the query asks for. For an index there is one for each platform that ' +
+          'has one.',
+      ),
+    retiredGuesses,
+    report: Report.nullable().describe('The report that the items come from; null without one.'),
+    items: z.array(Component),
+    nextAfter: z.int().nullable().describe('The `after` of the next page; null on the last one.'),
+  })
+  .meta({ id: 'SbomPage' })
 
 /**
- * A scan of the image itself first, and what was merely found beside it last. Those of one source are of different platforms, and come by
- * digest: by the time of their scans, pages that follow one another would be of different ones.
+ * Order of preference: a scan of the image itself first, an SBOM found in a registry last. SBOMs of one source describe
+ * different platforms and are ordered by digest; ordered by scan time, consecutive pages could come from different
+ * ones.
  */
 const PREFERRED = `array_position('{operator-scanner,db-matcher,registry}', e.source), e.digest`
 
-/** Which SBOM of an image is wanted. A null `source` is any, an empty one none; null is any `reportDigest`, too. */
+/** The SBOM to read. A null `source` is any, an empty one none; a null `reportDigest` is any. */
 export interface SbomChoice {
   readonly source: string | null
   readonly reportDigest: string | null
 }
 
-/** The SBOMs that there are, and the one of them that answers; `source` and `reportDigest` are expressions, null for any. */
-export const chosen = (asked: string, source: string, reportDigest: string) => `
+/** SQL: all SBOMs of the image, and the one that answers. `source` and `reportDigest` are expressions, null for any. */
+export const chosen = (digest: string, source: string, reportDigest: string) => `
   effective as materialized (
-    select e.*, row_number() over (order by ${PREFERRED}) as place from (${answering('sbom', asked)}) e),
+    select e.*, row_number() over (order by ${PREFERRED}) as place from (${answering('sbom', digest)}) e),
   chosen as materialized (
     select e.*
     from effective e
     where e.source = coalesce(${source}, e.source) and e.digest = coalesce(${reportDigest}, e.digest)
     order by e.place limit 1)`
 
-/** What precedes the record in a row: the reports and guesses in the first row alone, and which of the reports was chosen. */
+/** Columns before the record: reports and guesses, in the first row only, and the number of the chosen report. */
 const RECORD = 3
 
 const COMPONENTS = fixed(`
@@ -47,8 +94,8 @@ const COMPONENTS = fixed(`
   order by i.n`)
 
 /**
- * The SBOMs that there are for a digest, the one of them that answers, and a page of its components as JSON. `after`
- * is the id of the last component of the page before, or less than any.
+ * Returns the SBOMs of a digest, the one that answers, and a page of its components as JSON. `after` is the id of the
+ * last component of the previous page, or a number below every id.
  */
 export async function readComponents(
   gate: Gate,
@@ -61,12 +108,12 @@ export async function readComponents(
     COMPONENTS(sql, digest, source, reportDigest, digest, after, limit + 1).raw(),
   )
   const reports = readReports(rows[0]![0]!, names)
-  const place = rows[0]![2]
+  const chosenReport = rows[0]![2]
   const items = rows.slice(0, limit).filter((row) => row[RECORD] !== null)
   return {
     reports,
     retiredGuesses: readGuesses(rows[0]![1]!, names),
-    report: place === null ? null : reports[Number(place) - 1]!,
+    report: chosenReport === null ? null : reports[Number(chosenReport) - 1]!,
     items: plainRows(Component, items, RECORD),
     nextAfter: rows.length > limit ? Number(items.at(-1)![RECORD]) : null,
   }

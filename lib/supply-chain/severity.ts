@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { text } from '../http/request/fields.ts'
 import { documentedAs } from '../openapi/declare.ts'
 
-/** The worst first. The place of a name is the number it is stored by (supply-chain, Finding). */
+/** The worst first. A severity is stored as its index in this list. */
 export const SEVERITIES = ['CRITICAL', 'HIGH', 'MEDIUM', 'LOW', 'NONE', 'UNKNOWN'] as const
 
 /** A severity as answers hold it. */
@@ -11,8 +11,9 @@ export const severityName = z.enum(SEVERITIES).meta({ id: 'Severity' })
 type SeverityName = (typeof SEVERITIES)[number]
 
 /**
- * What vendors and scanners write for one of the six. Negligible (Grype, Ubuntu) and unimportant (Debian) are ratings: a vendor looked at it
- * and puts it below LOW. Of the six only NONE is there; as UNKNOWN it would stand behind what nobody has rated.
+ * Words that vendors and scanners use for one of the six. `negligible` (Grype, Ubuntu) and `unimportant` (Debian) are
+ * ratings below LOW: a vendor looked at it. NONE is the only such level here; UNKNOWN would list them after unrated
+ * findings.
  */
 const OTHER_WORDS: Readonly<Record<string, SeverityName>> = {
   IMPORTANT: 'HIGH',
@@ -26,17 +27,19 @@ const NUMBERS = new Map<string, number>([
   ...Object.entries(OTHER_WORDS).map(([word, name]) => [word, SEVERITIES.indexOf(name)] as const),
 ])
 
-/** The number that a word is stored by, in any case and with blanks around it; that of UNKNOWN for any other text, and for none. */
+/**
+ * Returns the stored number of a word, in any case and with outer blanks; that of UNKNOWN for any other text or none.
+ */
 export const severityNumber = (word: string | null | undefined): number =>
   NUMBERS.get(word?.trim().toUpperCase() ?? '') ?? SEVERITIES.indexOf('UNKNOWN')
 
-/** Severities that follow one another in the order of an index, from the first to the last. */
+/** Consecutive severities in index order, from the first to the last. */
 export interface SeverityRun {
   severity: number
   last: number
 }
 
-/** The runs of these severities from `from` on, in their order. */
+/** Splits severities into runs, starting at `from`. */
 export function severityRuns(numbers: readonly number[], from: number): SeverityRun[] {
   const runs: SeverityRun[] = []
   for (const severity of numbers.filter((one) => one >= from)) {
@@ -52,7 +55,10 @@ const ALL = SEVERITIES.map((_, number) => number)
 const inAnyCase = (name: string) => [...name].map((letter) => `[${letter}${letter.toLowerCase()}]`).join('')
 const ANY_SEVERITY = SEVERITIES.map(inAnyCase).join('|')
 
-/** A query parameter `severity`: names with commas between them, in any case; becomes their numbers, each once and the worst first. */
+/**
+ * The query parameter `severity`: names separated by commas, in any case. Becomes their numbers, the worst first,
+ * without repeats.
+ */
 export const severities = documentedAs(
   text
     .transform((list, c) => {
@@ -68,6 +74,8 @@ export const severities = documentedAs(
   {
     type: 'string',
     pattern: `^\\s*(?:${ANY_SEVERITY})?\\s*(?:,\\s*(?:${ANY_SEVERITY})?\\s*)*$`,
-    description: `Of these severities: names with commas between them, in any case, of ${SEVERITIES.join(', ')}. All unless sent; blank is no filter.`,
+    description:
+      `Only these severities: names separated by commas, in any case, of ${SEVERITIES.join(', ')}. ` +
+      'All unless sent; blank is no filter.',
   },
 )

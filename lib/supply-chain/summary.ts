@@ -1,12 +1,13 @@
 /**
- * The vulnerabilities of the images that run, off the summary, a page at a time.
+ * Pages of GET /vulnerabilities, read from the table `cve_summary`.
  *
- * An index has each outcome (fixable or not, running or not) of a scope in the order of the list, so a page is a merge of at most four
- * runs of it, for each run of severities that follow one another: however long the list is, little more is read than the rows of the page.
+ * An index holds each combination of a scope (fixable or not, running or not) in list order. A page merges at most four
+ * runs of that index for each run of consecutive severities, so it reads little more than its own rows, however long
+ * the list is.
  *
- * What a vulnerability is called, which packages have it, whether it is exploited and its EPSS are in tables of their own, each with an
- * index. Where one of these filters leaves few vulnerabilities, they are looked up in the summary. Where none does, the list is walked,
- * a bounded stretch for a page: such a page may be short and still name a next one.
+ * Aliases, packages, KEV and EPSS are in tables of their own, each with an index. If one of these filters leaves few
+ * vulnerabilities, they are looked up in the summary one by one. Otherwise a bounded stretch of the list is walked for
+ * each page; such a page may be short and still have a next one.
  */
 import { z } from 'zod'
 import { fixed, type Gate } from '../db/index.ts'
@@ -17,16 +18,16 @@ import { writeCursor } from './cursor.ts'
 import { severityName, severityRuns } from './severity.ts'
 
 const MAX_PACKAGES = 5
-/** Of six severities every other one. */
+/** At most every other one of the six severities starts a run. */
 const MAX_RUNS = 3
 
 const count = z.int().min(0)
 
-/** A vulnerability of the cluster or of a namespace (interop-supply-chain 3.5, S30). */
+/** A vulnerability of the cluster or of a namespace (docs/contract.md#findings). */
 const Vulnerability = z
   .strictObject({
     id: z.string(),
-    aliases: z.array(z.string()).describe('Its other ids, whichever report told.'),
+    aliases: z.array(z.string()).describe('Its other ids, from any report.'),
     severity: severityName.describe('The highest that any image has.'),
     maxScore: z.number().nullable(),
     fixable: z.boolean(),
@@ -48,7 +49,7 @@ const Vulnerability = z
   .meta({ id: 'Vulnerability' })
 
 const State = z.strictObject({
-  computedAt: wireTime.nullable().describe('When the summary was last brought up to date; null before it first was.'),
+  computedAt: wireTime.nullable().describe('When the summary was last computed; null before the first pass.'),
   staleSeconds: count.nullable(),
 })
 
@@ -59,9 +60,7 @@ export const VulnerabilityPage = z
     nextAfter: z
       .string()
       .nullable()
-      .describe(
-        'The `after` of the next page; null on the last one. With a filter that few of many match a page may be shorter than `limit`.',
-      ),
+      .describe('The `after` of the next page; null on the last one. A filtered page may be shorter than `limit`.'),
     ...State.shape,
   })
   .meta({ id: 'VulnerabilityPage' })
@@ -70,28 +69,33 @@ export interface VulnerabilityFilter {
   readonly severities: readonly number[]
   /** Null for both. */
   readonly fixable: boolean | null
-  /** With true only those with a running workload. */
+  /** True leaves only vulnerabilities with a running workload. */
   readonly running: boolean
   /** Null for the cluster. */
   readonly namespace: string | null
-  /** Null for any, each. */
+  /** Null means any, also for the filters below. */
   readonly vulnId: string | null
   readonly package: string | null
   readonly kev: boolean | null
   readonly epssMin: number | null
 }
 
-/** Where a page ended: the number of a severity, the id of a vulnerability. */
-export type VulnerabilityPlace = readonly [severity: number, id: string]
+/** The cursor of a page: the severity number and vulnerability id of its last row. */
+export type VulnerabilityCursor = readonly [severity: number, id: string]
 
-// "is true" rather than "= true": that is made a comparison that the index does not have.
+// The index stores the boolean as it is; PostgreSQL rewrites "= true" so that it no longer matches, but not "is true".
 const outcome = (fixable: boolean, running: boolean) => `
       (select c.*
        from cve_summary c
        where run.fixable is distinct from ${!fixable} and (${running} or not run.running)
-         and c.scope_namespace = run.namespace and c.is_fixable is ${fixable} and (c.running_workloads > 0) is ${running}
+         and c.scope_namespace = run.namespace and c.is_fixable is ${fixable}
+         and (c.running_workloads > 0) is ${running}
          and (c.severity, c.vuln_id) > (run.severity, run.vuln_id) and c.severity <= run.last
        order by c.severity, c.vuln_id)`
+
+const ALL_OUTCOMES = [true, false]
+  .flatMap((fixable) => [true, false].map((running) => outcome(fixable, running)))
+  .join(' union all ')
 
 const runs = (json: string) => `
         (select *
@@ -99,20 +103,23 @@ const runs = (json: string) => `
            run(namespace text, fixable boolean, running boolean, severity smallint, last smallint, vuln_id text)
          limit ${MAX_RUNS}) run`
 
-/** The first rows of all runs. */
+/** The first rows of all runs, merged. */
 const walk = (json: string, limit: string, sameLimit = limit) => `
     select c.*
     from ${runs(json)}
     cross join lateral (
       select c.*
-      from (${[true, false].flatMap((fixable) => [true, false].map((running) => outcome(fixable, running))).join(' union all ')}) c
+      from (${ALL_OUTCOMES}) c
       order by c.severity, c.vuln_id
       limit ${limit}) c
     order by c.severity, c.vuln_id
     limit ${sameLimit}`
 
-/** The rows of `page` as they are told, beside the state of the summary and `walked`, where a walk ended that has more before it. */
-const told = (sources: string, walked: string) => `
+/**
+ * Renders the rows of `page`, with the state of the summary; `walked` is where a walk ended that has more rows before
+ * it.
+ */
+const pageRows = (sources: string, walked: string) => `
   select v.rank::text, v.id, ${walked}, ${plainColumns(State, 's')}, ${plainColumns(Vulnerability, 'v')}
   from (select r.refreshed_at as computed_at,
                case when r.refreshed_at > now() at time zone 'utc' then 0
@@ -128,9 +135,11 @@ const told = (sources: string, walked: string) => `
            p.is_fixable as fixable,
            f.kev,
            f.epss as max_epss,
-           array(select n.name from unnest(d.packages) n(name) order by n.name collate "C" limit ${MAX_PACKAGES}) as packages,
+           array(select n.name from unnest(d.packages) n(name)
+                 order by n.name collate "C" limit ${MAX_PACKAGES}) as packages,
            coalesce(d.package_count, cardinality(d.packages), 0) as package_count,
-           array(select coalesce(${sources}::text::json ->> n.name, n.name) from unnest(d.sources) n(name) order by n.name collate "C") as sources,
+           array(select coalesce(${sources}::text::json ->> n.name, n.name) from unnest(d.sources) n(name)
+                 order by n.name collate "C") as sources,
            p.images, p.workloads, p.running_workloads, p.namespaces,
            join_name(p.join_rank) as weakest_join,
            null::text as in_use,
@@ -142,53 +151,59 @@ const told = (sources: string, walked: string) => `
 
 const SUMMARY = fixed(`
   with page as materialized (${walk('$1', '$2', '$3')})
-  ${told('$4', 'null::text, null::text')}`)
+  ${pageRows('$4', 'null::text, null::text')}`)
 
-/** Vulnerabilities that a filter may leave to be looked up one by one. */
+/** A filter that leaves at most this many vulnerabilities is answered by looking them up one by one. */
 export const MAX_CANDIDATES = 5_000
 /** Rows of the summary that one page of a filtered list walks at most. */
 export const MAX_WALKED = 10_000
 
-const asked = (name: string) => `(select a.${name} from asked a)`
-const ASKED = `asked as materialized (
-    select $1::text as runs, $2::bigint as rows, $3::text as vuln, $4::text as package, $5::boolean as kev, $6::float8 as epss, $7::text as sources,
-           vuln_names($8) as names)`
+const param = (name: string) => `(select a.${name} from params a)`
+const PARAMS = `params as materialized (
+    select $1::text as runs, $2::bigint as rows, $3::text as vuln, $4::text as package,
+           $5::boolean as kev, $6::float8 as epss, $7::text as sources, vuln_names($8) as names)`
 
-/** The vulnerabilities that each filter leaves, for those that are asked for. */
+/** The vulnerabilities that each filter leaves. */
 const FILTERS = {
-  vuln: `select d.vuln_id from unnest(${asked('names')}) n(name) join cve_detail d on upper(d.vuln_id) = n.name`,
-  package: `select p.vuln_id from cve_package p where p.package_name = ${asked('package')}`,
-  kev: `select f.vuln_id from cve_fact f where f.kev = ${asked('kev')}`,
-  epss: `select f.vuln_id from cve_fact f where f.epss >= ${asked('epss')}`,
+  vuln: `select d.vuln_id from unnest(${param('names')}) n(name) join cve_detail d on upper(d.vuln_id) = n.name`,
+  package: `select p.vuln_id from cve_package p where p.package_name = ${param('package')}`,
+  kev: `select f.vuln_id from cve_fact f where f.kev = ${param('kev')}`,
+  epss: `select f.vuln_id from cve_fact f where f.epss >= ${param('epss')}`,
 } as const
 const eachFilter = (part: (name: string, statement: string) => string, separator: string) =>
   Object.entries(FILTERS)
     .map(([name, statement]) => part(name, statement))
     .join(separator)
 
-/** Whether a row of the summary is left by all filters. */
+/** Whether a row of the summary passes all filters. */
 const isWanted = `
-      (${asked('vuln')} is null or upper(c.vuln_id) = any (${asked('names')}::text[]))
-      and (${asked('package')} is null
-           or (select true from cve_package p where p.vuln_id = c.vuln_id and p.package_name = ${asked('package')}))
-      and (num_nonnulls(${asked('kev')}, ${asked('epss')}) = 0
-           or (select (${asked('kev')} is null or f.kev = ${asked('kev')}) and (${asked('epss')} is null or f.epss >= ${asked('epss')})
+      (${param('vuln')} is null or upper(c.vuln_id) = any (${param('names')}::text[]))
+      and (${param('package')} is null
+           or (select true from cve_package p where p.vuln_id = c.vuln_id and p.package_name = ${param('package')}))
+      and (num_nonnulls(${param('kev')}, ${param('epss')}) = 0
+           or (select (${param('kev')} is null or f.kev = ${param('kev')})
+                      and (${param('epss')} is null or f.epss >= ${param('epss')})
                from cve_fact f where f.vuln_id = c.vuln_id))`
 
 const FILTERED = fixed(`
-  with ${ASKED},
+  with ${PARAMS},
   ${eachFilter((name, statement) => `of_${name} as materialized (${statement} limit ${MAX_CANDIDATES + 1})`, ',\n  ')},
   fewest as materialized (
     select s.name
-    from (values ${eachFilter((name) => `('${name}', ${asked(name)} is not null, (select count(*) from of_${name}))`, ', ')}) s(name, is_asked, n)
-    where s.is_asked and s.n <= ${MAX_CANDIDATES}
+    from (values
+      ${eachFilter((name) => `('${name}', ${param(name)} is not null, (select count(*) from of_${name}))`, ', ')}
+    ) s(name, is_set, n)
+    where s.is_set and s.n <= ${MAX_CANDIDATES}
     order by s.n
     limit 1),
   candidates as materialized (
-    ${eachFilter((name) => `select c.vuln_id from of_${name} c where (select f.name from fewest f) = '${name}'`, ' union all ')}),
+    ${eachFilter(
+      (name) => `select c.vuln_id from of_${name} c where (select f.name from fewest f) = '${name}'`,
+      ' union all ',
+    )}),
   found as materialized (
     select c.*
-    from ${runs(asked('runs'))}
+    from ${runs(param('runs'))}
     cross join candidates w
     cross join lateral (
       select c.* from cve_summary c
@@ -198,25 +213,28 @@ const FILTERED = fixed(`
       offset 0) c
     where ${isWanted}
     order by c.severity, c.vuln_id
-    limit ${asked('rows')}),
+    limit ${param('rows')}),
   walked as materialized (
-    select w.* from (${walk(asked('runs'), String(MAX_WALKED))}) w where not exists (select from fewest)),
+    select w.* from (${walk(param('runs'), String(MAX_WALKED))}) w where not exists (select from fewest)),
   page as materialized (
     select * from found
     union all
-    (select c.* from walked c where ${isWanted} order by c.severity, c.vuln_id limit ${asked('rows')})),
+    (select c.* from walked c where ${isWanted} order by c.severity, c.vuln_id limit ${param('rows')})),
   walk_end as materialized (
     select w.severity, w.vuln_id from walked w where (select count(*) from walked) = ${MAX_WALKED}
     order by w.severity desc, w.vuln_id desc limit 1)
-  ${told(asked('sources'), '(select e.severity::text from walk_end e), (select e.vuln_id from walk_end e)')}`)
+  ${pageRows(param('sources'), '(select e.severity::text from walk_end e), (select e.vuln_id from walk_end e)')}`)
 
-/** What precedes the record in a row: its place; where the walk ended and the state of the summary, which alone are in the one row of an empty page. */
+/**
+ * Columns before the record: its cursor, the end of the walk and the state of the summary. An empty page is one row
+ * with only the last two.
+ */
 const WALK_END = 2
 const STATE = WALK_END + 2
 const RECORD = STATE + Object.keys(State.shape).length
 
-/** Where to read. */
-function runsOf({ severities, namespace, fixable, running }: VulnerabilityFilter, [from, id]: VulnerabilityPlace) {
+/** The runs of severities to read. */
+function runsOf({ severities, namespace, fixable, running }: VulnerabilityFilter, [from, id]: VulnerabilityCursor) {
   return severityRuns(severities, from).map((run) => ({
     ...run,
     fixable,
@@ -226,11 +244,11 @@ function runsOf({ severities, namespace, fixable, running }: VulnerabilityFilter
   }))
 }
 
-/** A page of the summary and how old it is, as JSON (interop-supply-chain 3.5). */
+/** Returns a page of the summary and its age as JSON (docs/contract.md#findings). */
 export async function readSummary(
   gate: Gate,
   filter: VulnerabilityFilter,
-  { limit, after }: { limit: number; after: VulnerabilityPlace | null },
+  { limit, after }: { limit: number; after: VulnerabilityCursor | null },
   names: WireNames,
 ): Promise<string> {
   const json = JSON.stringify(runsOf(filter, after ?? [0, '']))

@@ -1,32 +1,35 @@
 /**
- * Text of scanners (interop-supply-chain 1.1): never refused for what it holds, but nothing of it reaches the database that could break
- * a line, a terminal or the encoding.
+ * Cleans text of scanners: it is never refused, but characters that could break a line, a terminal or the encoding do
+ * not reach the database.
  */
 
 import { truncateToBytes } from '../text/utf8.ts'
 
-/** Control characters, the two line ends that only Unicode knows, and halves of surrogate pairs. */
+/** Control characters, the line separators U+2028 and U+2029, and halves of surrogate pairs. */
 const DROPPED = /[\p{Cc}\p{Cs}\u2028\u2029]/gu
 const HAS_DROPPED = new RegExp(DROPPED.source, 'u')
 
-/** The text without what is dropped and without blanks around it, cut to `maxBytes` between characters; undefined when nothing is left. */
+/**
+ * Removes unwanted characters and outer blanks, and cuts to `maxBytes` between characters. Undefined if nothing is
+ * left.
+ */
 export function clean(text: string | null | undefined, maxBytes: number): string | undefined {
   if (!text) return undefined
-  const shown = (HAS_DROPPED.test(text) ? text.replace(DROPPED, '') : text).trim()
-  return truncateToBytes(shown, maxBytes).trimEnd() || undefined
+  const cleaned = (HAS_DROPPED.test(text) ? text.replace(DROPPED, '') : text).trim()
+  return truncateToBytes(cleaned, maxBytes).trimEnd() || undefined
 }
 
-/** The first `max` texts, cleaned; what is empty then is left out. */
+/** Cleans the first `max` texts; empty ones are left out. */
 export function cleanList(texts: readonly string[] | null | undefined, max: number, maxBytes: number): string[] {
-  const kept: string[] = []
+  const cleaned: string[] = []
   for (const text of texts?.slice(0, max) ?? []) {
     const one = clean(text, maxBytes)
-    if (one !== undefined) kept.push(one)
+    if (one !== undefined) cleaned.push(one)
   }
-  return kept
+  return cleaned
 }
 
-/** The same, each once. */
+/** As `cleanList`, without repeats. */
 export const cleanDistinct = (texts: readonly string[] | null | undefined, max: number, maxBytes: number): string[] => [
   ...new Set(cleanList(texts, max, maxBytes)),
 ]

@@ -1,16 +1,17 @@
-// Asks the registry for advisories on all locked packages, those of development too: `npm run audit`. Ends with 1 when there is one that
-// scripts/release/advisories.allowed.json does not allow, and with 0, saying so, when the registry gave no answer.
+// Asks the registry for advisories on all locked packages, also those for development: `npm run audit`. Exits with 1 if
+// an advisory is not allowed by scripts/release/advisories.allowed.json, and with 0 and a message if the registry gives
+// no answer.
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export interface Exception {
-  /** The advisory by the last segment of its URL, such as GHSA-xxxx-xxxx-xxxx. */
+  /** The last segment of the URL of the advisory, such as GHSA-xxxx-xxxx-xxxx. */
   readonly id: string
-  /** Why it cannot harm here. */
+  /** Why the advisory does not apply here. */
   readonly reason: string
-  /** The last day, YYYY-MM-DD, in UTC. */
+  /** The last day of the exception, YYYY-MM-DD, in UTC. */
   readonly until: string
 }
 
@@ -22,7 +23,7 @@ interface Advisory {
   readonly range: string
 }
 
-/** What `npm audit --json` says: `via` holds advisories, and names of packages that have them. */
+/** The output of `npm audit --json`. `via` has advisories, and names of packages that have them. */
 interface Report {
   readonly auditReportVersion?: number
   readonly vulnerabilities?: Readonly<Record<string, { via: readonly (Advisory | string)[] }>>
@@ -32,11 +33,11 @@ interface Report {
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const ALLOWED = fileURLToPath(new URL('advisories.allowed.json', import.meta.url))
 const TIMEOUT_MS = 30_000
-/** A registry that has no audit, or that is not reached. Other errors are ours. */
+/** The registry has no audit, or cannot be reached. Any other error is a fault of this script or of npm. */
 const NO_ANSWER =
   /\/security\/|\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH)\b|network|timeout/i
 
-/** The exceptions of a file; throws for one that gives no reason or no day. */
+/** Reads the exceptions of a file. Throws for one without a reason or a date. */
 export function readExceptions(text: string): Exception[] {
   const exceptions: Exception[] = JSON.parse(text)
   for (const { id, reason, until } of exceptions)
@@ -45,7 +46,7 @@ export function readExceptions(text: string): Exception[] {
   return exceptions
 }
 
-/** A line for each advisory that is not allowed on a day, YYYY-MM-DD. */
+/** Returns a line for each advisory that is not allowed on the given day, YYYY-MM-DD. */
 export function findings(report: Report, exceptions: readonly Exception[], today: string): string[] {
   const advisories = Object.values(report.vulnerabilities ?? {}).flatMap(({ via }) =>
     via.filter((one) => typeof one !== 'string'),

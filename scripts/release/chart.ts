@@ -1,22 +1,22 @@
-// Writes the chart as it is released, with the image and the repository that it comes from: chart.ts FOLDER IMAGE ADDRESS.
+// Writes the chart for a release, with its image and the address of its repository: chart.ts FOLDER IMAGE ADDRESS.
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const CHART = fileURLToPath(new URL('../../wrangler-free-deploy/chart', import.meta.url))
 
-/** Stands in Chart.yaml for the address of the repository. */
+/** The address of the repository in Chart.yaml before a release. */
 export const PLACEHOLDER = 'https://example.invalid/cluster-telemetry-broker'
 
 interface Release {
   readonly folder: string
-  /** With its registry, without a tag: the version of the chart says it. */
+  /** With its registry, without a tag: the tag is the version of the chart. */
   readonly image: string
-  /** Of the repository. */
+  /** The address of the repository. */
   readonly address: string
 }
 
-/** Throws where what is to be replaced is not there. */
+/** Throws if there is nothing to replace. */
 export function releaseChart({ folder, image, address }: Release): void {
   cpSync(CHART, folder, { recursive: true })
   replace(join(folder, 'Chart.yaml'), (text) =>

@@ -1,4 +1,5 @@
-// Refuses packages whose licence is not allowed, and writes LICENCES.md: those in the image. `--check` writes nothing; a test compares.
+// Refuses packages whose licence is not allowed, and writes LICENCES.md, the list of those in the image. `--check`
+// writes nothing. A test compares the list.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { type Package, packagesOf, readJson, readLock } from './packages.ts'
@@ -7,9 +8,9 @@ import { isAllowed, NoExpression } from './spdx.ts'
 export interface Allowed {
   /** SPDX licences that packages in the image may have. */
   readonly image: readonly string[]
-  /** Those that packages of development, which are not handed on, may have besides. */
+  /** Further licences for packages that are used for development only and are not distributed. */
   readonly development: readonly string[]
-  /** By name: licences of packages of which the lock file says none, as the package that brings them states. */
+  /** Licences of packages whose lock entry states none, by name, taken from the package itself. */
   readonly stated: Readonly<Record<string, string>>
 }
 
@@ -18,7 +19,7 @@ const BETWEEN = /(<!-- licences:start -->\n)[\s\S]*?(<!-- licences:end -->)/
 
 export const readAllowed = (): Allowed => readJson('scripts/release/licences.allowed.json')
 
-/** A line for each package that may not be used, and for each exception that is not needed. */
+/** Returns a line for each refused package, and for each stated licence that is not needed. */
 export function refusals(packages: readonly Package[], allowed: Allowed): string[] {
   const inImage = new Set(allowed.image)
   const anywhere = new Set([...allowed.image, ...allowed.development])
@@ -34,12 +35,12 @@ export function refusals(packages: readonly Package[], allowed: Allowed): string
       return [`${who}: ${license} is no SPDX expression`]
     }
   })
-  const silent = new Set(packages.filter(({ license }) => license === undefined).map(({ name }) => name))
-  const needless = Object.keys(allowed.stated).filter((name) => !silent.has(name))
+  const withoutLicence = new Set(packages.filter(({ license }) => license === undefined).map(({ name }) => name))
+  const needless = Object.keys(allowed.stated).filter((name) => !withoutLicence.has(name))
   return [...refused, ...needless.map((name) => `${name} needs no stated licence any more`)]
 }
 
-/** LICENCES.md with the table of today. */
+/** Returns LICENCES.md with the current table. */
 export function pageWithTable(packages: readonly Package[]): string {
   const before = readFileSync(PAGE, 'utf8')
   if (!BETWEEN.test(before)) throw new Error('LICENCES.md has no <!-- licences:start --> and <!-- licences:end -->')

@@ -1,15 +1,19 @@
-// Writes the licences in full of the packages in the image: `npm run notices [FILE]`, otherwise dist/THIRD_PARTY_LICENCES.txt.
+// Writes the full licences of the packages in the image: `npm run notices [FILE]`; the default is
+// dist/THIRD_PARTY_LICENCES.txt.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Package, packagesOf, readLock } from './packages.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-/** Apache-2.0, 4(d), has NOTICE handed on, too. */
+/** Section 4(d) of Apache-2.0 requires that NOTICE is distributed too. */
 const TEXT = /^(licen[cs]e|copying|notice|unlicense)([.-].*)?$/i
 const RULE = '-'.repeat(80)
 
-/** The text of all licences; of a package that comes without, what it states. Throws for one that is not installed in its version. */
+/**
+ * Returns the text of all licences; for a package without one, the licence that it states. Throws if the locked version
+ * is not installed.
+ */
 export function notices(packages: readonly Package[], root: string): string {
   const parts = packages
     .filter(({ isInImage }) => isInImage)
@@ -27,7 +31,7 @@ export function notices(packages: readonly Package[], root: string): string {
   return [...new Set(parts)].join(`\n${RULE}\n\n`)
 }
 
-/** A person of package.json is an object or a line. */
+/** A person in package.json is an object or a line. */
 const author = ({ author }: { author?: string | { name: string } }) =>
   typeof author === 'object' ? author.name : (author ?? 'its authors')
 

@@ -1,11 +1,11 @@
-/** The packages of package-lock.json, and which of them are in the image. */
+/** The packages of package-lock.json, and which of them the image contains. */
 import { readFileSync } from 'node:fs'
 
-/** An entry of `packages` in a lock file of version 3, as far as it is read here. */
+/** An entry of `packages` in a lock file of version 3, as far as it is needed here. */
 export interface Locked {
   readonly name?: string
   readonly version?: string
-  /** SPDX expression, as the package states it. */
+  /** The SPDX expression that the package states. */
   readonly license?: string
   /** Subresource Integrity of its archive. */
   readonly integrity?: string
@@ -18,17 +18,17 @@ export interface Locked {
   readonly peerDependencies?: Readonly<Record<string, string>>
 }
 
-/** By path; the root is the empty one. */
+/** By path; the root has the empty path. */
 export type Lock = Readonly<Record<string, Locked>>
 
 export interface Package {
-  /** Of its folder, below the root. */
+  /** The path of its folder below the root. */
   readonly path: string
   readonly name: string
   readonly version: string
   readonly license: string | undefined
   readonly integrity: string | undefined
-  /** Whether the image has it: `npm ci --omit=dev --omit=optional` installs it. */
+  /** Whether the image contains it: `npm ci --omit=dev --omit=optional` installs it. */
   readonly isInImage: boolean
 }
 
@@ -40,7 +40,10 @@ export const readJson = (path: string) => JSON.parse(readFileSync(new URL(path, 
 
 export const readLock = (): Lock => readJson('package-lock.json').packages
 
-/** Every package but the root, by name and version. Throws for one without a version, or that is a link to a folder. */
+/**
+ * Returns all packages but the root, by name and version. Throws for one without a version or one that links to a
+ * folder.
+ */
 export function packagesOf(lock: Lock): Package[] {
   const found = Object.entries(lock).flatMap(([path, { name, version, license, integrity, ...entry }]) => {
     if (path === '') return []
@@ -60,7 +63,7 @@ export function packagesOf(lock: Lock): Package[] {
   return found.sort((a, b) => compare(a.name, b.name) || compare(a.version, b.version) || compare(a.path, b.path))
 }
 
-/** The paths that the packages at a path get what they need from, found as Node does: in the folder nearest to them. */
+/** Returns the paths of the packages that a package resolves its dependencies to: like Node, in the nearest folder. */
 export function dependenciesOf(lock: Lock, path: string): string[] {
   const { dependencies, optionalDependencies, peerDependencies } = lock[path]!
   return Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies }).flatMap((name) => {

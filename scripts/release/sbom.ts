@@ -1,5 +1,5 @@
-// Writes the software bill of materials of the image's packages, CycloneDX 1.6: `npm run sbom [FILE]`, otherwise dist/sbom.cdx.json.
-// The same lock file gives the same bytes: the time is in it only when SOURCE_DATE_EPOCH says one, in seconds.
+// Writes the CycloneDX 1.6 SBOM of the packages in the image: `npm run sbom [FILE]`; the default is dist/sbom.cdx.json.
+// The same lock file gives the same bytes: the time is included only if SOURCE_DATE_EPOCH is set, in seconds.
 import { writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -14,10 +14,10 @@ interface Manifest {
   readonly license: string
 }
 
-/** Of the type npm, by the specification of package URLs: the at sign of a scope is percent-encoded. */
+/** A package URL of type npm. The specification percent-encodes the at sign of a scope. */
 const purl = (name: string, version: string) => `pkg:npm/${name.replace(/^@/, '%40')}@${encodeURIComponent(version)}`
 
-/** `sha512-<base64>` as CycloneDX has it, in hex. Throws for a package whose archive has no such hash. */
+/** Converts `sha512-<base64>` to the hexadecimal form of CycloneDX. Throws for a package without this hash. */
 function hashes({ path, integrity }: Package) {
   const [, base64] = /^sha512-([A-Za-z0-9+/]{86}==)$/.exec(integrity ?? '') ?? []
   if (base64 === undefined) throw new Error(`${path} has no SHA-512`)

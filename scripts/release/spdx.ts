@@ -1,13 +1,13 @@
 /** SPDX licence expressions (SPDX 2.3, annex D), as far as packages use them. */
 
-/** What is no expression. */
+/** The text is no SPDX expression. */
 export class NoExpression extends Error {
   override readonly name = 'NoExpression'
 }
 
 const WORDS = /\(|\)|[A-Za-z0-9][A-Za-z0-9.:+-]*/y
 
-/** Words of an expression; throws NoExpression. */
+/** Splits an expression into words; throws NoExpression. */
 function wordsOf(expression: string): string[] {
   const words: string[] = []
   for (let at = 0; at < expression.length; ) {
@@ -21,8 +21,8 @@ function wordsOf(expression: string): string[] {
 }
 
 /**
- * Whether one may use what has this licence, when these are allowed: one side of `OR`, both of `AND`, which binds tighter. A licence
- * `WITH` an exception is allowed only as these words together, and `X+` only as `X+`.
+ * Whether the licence permits use if these are allowed: one side of `OR`, both sides of `AND`, which binds tighter. A
+ * licence `WITH` an exception is allowed only in this combination, and `X+` only as `X+`.
  * @throws NoExpression
  */
 export function isAllowed(expression: string, allowed: ReadonlySet<string>): boolean {

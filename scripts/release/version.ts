@@ -1,4 +1,4 @@
-// Writes the version of package.json wherever else it stands. `npm version` runs it; a test compares.
+// Copies the version of package.json to all other places that state it. `npm version` runs it; a test compares.
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const VERSION = String.raw`\d+\.\d+\.\d+(?:-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?`
 const CHANGELOG = 'CHANGELOG.md'
 
-/** Where the version stands in which file: what comes right before it. openapi.json is made from lib/version.ts. */
+/** Files that state the version, with the text before it. openapi.json is generated from lib/version.ts. */
 const PLACES: readonly (readonly [path: string, before: string])[] = [
   ['lib/version.ts', "VERSION = '"],
   ['Dockerfile', 'ARG VERSION='],
@@ -17,7 +17,7 @@ const PLACES: readonly (readonly [path: string, before: string])[] = [
   ['wrangler-free-deploy/compose.yaml', 'cluster-telemetry-broker:'],
 ]
 
-/** A document may name the image with its tag; it is the one of this version. */
+/** Documents may name the image with its tag, which is this version. */
 const IN_DOCUMENTS = 'cluster-telemetry-broker:'
 
 const pattern = (before: string) => new RegExp(`(?<=${before})${VERSION}`, 'gm')
@@ -33,10 +33,10 @@ function places(): (readonly [path: string, before: string])[] {
   return [...PLACES, ...documents().map((path) => [path, IN_DOCUMENTS] as const)]
 }
 
-/** The version of package.json, of which there is one. */
+/** The version of package.json, the source of all others. */
 export const packageVersion = (): string => JSON.parse(read('package.json')).version
 
-/** Every version that stands somewhere, by its file; throws for a place that has none. */
+/** Returns every stated version with its file. Throws if a place has none. */
 export function statedVersions(): { path: string; version: string }[] {
   return places().flatMap(([path, before]) => {
     const found = read(path).match(pattern(before)) ?? []
@@ -46,7 +46,7 @@ export function statedVersions(): { path: string; version: string }[] {
 }
 
 /**
- * The changelog with what was not released as the section of a version.
+ * Moves the unreleased entries of the changelog to the section of a version.
  * @param day of the release, YYYY-MM-DD
  */
 export function released(changelog: string, version: string, day: string): string {

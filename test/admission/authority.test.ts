@@ -11,7 +11,7 @@ const PEM = '-----BEGIN PUBLIC KEY-----\nabc\n-----END PUBLIC KEY-----'
 
 const identity = (issuer: string, san: string) => identityOf(authorityOf({ issuer, san }) as KeylessAuthority)
 
-test('a keyless signer is its issuer and its subject', () => {
+test('a keyless signer is identified by issuer and subject', () => {
   for (const signerKind of ['keyless', undefined] as const)
     assert.deepEqual(
       authorityOf({ ...(signerKind ? { signerKind } : {}), issuer: 'https://i.test', san: 'a@b.test' }),
@@ -25,7 +25,7 @@ test('a keyless signer is its issuer and its subject', () => {
   assert.deepEqual(identity('https://i.test', 'a@b.test'), { issuer: 'https://i.test', subject: 'a@b.test' })
 })
 
-test('a key is its fingerprint and its PEM, and nothing without it', () => {
+test('a key is identified by fingerprint and PEM; without PEM it is no authority', () => {
   assert.deepEqual(authorityOf({ signerKind: 'key', keyFingerprint: 'ab', keyPem: ` ${PEM}\n\n` }), {
     kind: 'key',
     fingerprint: 'ab',
@@ -40,7 +40,7 @@ test('a key is its fingerprint and its PEM, and nothing without it', () => {
     assert.equal(authorityOf({ signerKind: 'key', issuer: 'i', san: 's', ...signer }), null)
 })
 
-test('one key is one authority, however its PEM is broken into lines and its fingerprint is written', () => {
+test('one key is one authority, whatever the line breaks of its PEM and the case of its fingerprint', () => {
   const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
   const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString()
   const fingerprint = createHash('sha256')
@@ -62,19 +62,19 @@ test('one key is one authority, however its PEM is broken into lines and its fin
   ])
     assert.deepEqual(of(text), one, JSON.stringify(text.slice(0, 80)))
   assert.deepEqual(of(pem, fingerprint.toUpperCase()), one)
-  // No key, or not plain which one: only the ends of its lines are made alike.
+  // Not exactly one key: only its line ends are normalized.
   const other = `${begin}\n${base64.slice(1)}\n${end}`
   assert.deepEqual(of(other.replaceAll('\n', '\r\n')), { kind: 'key', fingerprint, pem: `${other}\n` })
   assert.deepEqual(of(`${begin}\r\n\r\n${end}`), { kind: 'key', fingerprint, pem: `${begin}\n\n${end}\n` })
   assert.deepEqual(of(`${pem}${pem}`), { kind: 'key', fingerprint, pem: `${pem}${pem}` })
 })
 
-test('who names no one is no authority', () => {
+test('a signature that names no signer has no authority', () => {
   for (const signer of [{}, { issuer: 'i' }, { san: 's' }, { issuer: ' ', san: 's' }, { issuer: 'i', san: '\t' }])
     assert.equal(authorityOf(signer), null)
 })
 
-test('a workflow of GitHub that signed for a tag is widened to any tag', () => {
+test('a GitHub workflow that signed for a tag is accepted for any tag', () => {
   assert.deepEqual(identity(github, `${workflow}@refs/tags/v1.2.3`), {
     issuer: github,
     subjectRegExp: '^https://github\\.com/team/app/\\.github/workflows/release\\.yml@refs/tags/.+$',
@@ -85,7 +85,7 @@ test('a workflow of GitHub that signed for a tag is widened to any tag', () => {
   )
 })
 
-test('nothing else is widened', () => {
+test('no other subject is widened', () => {
   for (const [issuer, san] of [
     [github, `${workflow}@refs/heads/main`],
     [github, `${workflow}@refs/tags/`],
@@ -104,7 +104,7 @@ test('nothing else is widened', () => {
     assert.deepEqual(identity(issuer, san), { issuer, subject: san }, san)
 })
 
-test('a tag that looks like two is a tag', () => {
+test('a tag whose name contains @refs/tags/ is one tag', () => {
   assert.deepEqual(identity(github, `${workflow}@refs/tags/a@refs/tags/b`), identity(github, `${workflow}@refs/tags/c`))
   assert.deepEqual(
     identity(github, `${workflow}@refs/tags/a@refs/heads/b`),
@@ -112,7 +112,7 @@ test('a tag that looks like two is a tag', () => {
   )
 })
 
-test('the regular expression takes any tag of that workflow, and of no other, whatever is in its name', () => {
+test('the regular expression matches any tag of that workflow and no other, whatever characters its name has', () => {
   const part = fc.oneof(
     fc.string({ unit: fc.constantFrom(...'.+*?()[]{}|^$\\/-_@ ~#&ab1é\u{1f600}') }),
     fc.string({ unit: 'grapheme' }),
@@ -134,14 +134,15 @@ test('the regular expression takes any tag of that workflow, and of no other, wh
         `https://github.com/a${name}@refs/tags/`,
       ])
         assert.doesNotMatch(not, expression)
-      // What RE2 does not know: look-around, back-references, possessive and named groups all need one of these without a backslash.
+      // RE2 lacks look-around, back-references, possessive quantifiers and named groups; each needs one of these
+      // unescaped.
       assert.doesNotMatch(subjectRegExp.slice(1, -3).replace(/\\[\\^$.*+?()[\]{}|]/g, ''), /[\\^$.*+?()[\]{}|]/)
     }),
     { numRuns: RUNS },
   )
 })
 
-test('keys tell authorities apart, keyless ones first', () => {
+test('keys distinguish authorities and sort keyless ones first', () => {
   const all = [
     { issuer: 'a', san: 'b' },
     { issuer: 'a","b', san: 'c' },

@@ -1,4 +1,4 @@
-/** The policies themselves: as text, whole, in `test/fixtures/admission/`; `UPDATE_SNAPSHOTS=1` writes them anew. */
+/** The text of policies, compared with files in `test/fixtures/admission/`. `UPDATE_SNAPSHOTS=1` rewrites the files. */
 import assert from 'node:assert/strict'
 import { createHash, createPublicKey } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -7,8 +7,7 @@ import fc from 'fast-check'
 import type { Authority } from '../../lib/admission/authority.ts'
 import { Repository } from '../../lib/admission/coverage.ts'
 import { generate } from '../../lib/admission/index.ts'
-import type { Options } from '../../lib/admission/options.ts'
-import type { Plan } from '../../lib/admission/plan.ts'
+import type { Options, Plan } from '../../lib/admission/plan.ts'
 import { container, optionsOf, policiesOf, type State, stateOf } from '../support/admission.ts'
 import { signature, statement } from '../support/attestations.ts'
 import { assertTaken } from '../support/engines.ts'
@@ -86,7 +85,7 @@ for (const [name, state] of Object.entries(states)) {
   for (const format of FORMATS) {
     for (const isEnforced of format === 'native' ? [false] : [false, true]) {
       const options = { format, isEnforced, namespace: name === 'keyless' ? 'shop' : null }
-      test(`${goldenName(name, options)} is what is generated, and what its engine takes`, async () => {
+      test(`${goldenName(name, options)} is generated as stored, and its engine accepts it`, async () => {
         const text = await policiesOf(state, options)
         const file = new URL(goldenName(name, options), folder)
         if (process.env.UPDATE_SNAPSHOTS) writeFileSync(file, text)
@@ -104,8 +103,8 @@ for (const [name, state] of Object.entries(states)) {
 }
 
 for (const format of FORMATS) {
-  test(`a policy of ${format} is no longer than \`kubectl apply\` takes, however many repositories the same signer signed`, async () => {
-    // What it applied goes into an annotation.
+  test(`a policy of ${format} fits into \`kubectl apply\`, however many repositories one signer signed`, async () => {
+    // `kubectl apply` copies the policy into an annotation.
     const maxBytes = 256 * 1024
     const names = Array.from(
       { length: 4_000 },
@@ -137,14 +136,14 @@ for (const format of FORMATS) {
   })
 }
 
-test('a key is named by its PEM, whatever fingerprint it was reported with', async () => {
+test('a key is named by its PEM, whatever fingerprint was reported', async () => {
   const other = PEM.replace('MFkw', 'MFkx')
   for (const [keyFingerprint, keyPem, shown] of [
     [FINGERPRINT.toUpperCase(), PEM, `key with SHA-256 ${FINGERPRINT} verified`],
     [FINGERPRINT, PEM.replaceAll('\n', '\r\n'), `key with SHA-256 ${FINGERPRINT} verified`],
     ['a b', PEM, `key with SHA-256 ${FINGERPRINT}, reported as "a b": NOT THE SAME, verified`],
     [FINGERPRINT, other, `, reported as ${FINGERPRINT}: NOT THE SAME, verified`],
-    // Two, of which parsers may take the second, or what none takes for a key.
+    // Two keys, of which a parser may read the second, and texts that no parser reads as a key.
     [FINGERPRINT, `${PEM}${other}`, `key with SHA-256 unknown, reported as ${FINGERPRINT}: NOT THE SAME, verified`],
     [
       FINGERPRINT,
@@ -159,7 +158,7 @@ test('a key is named by its PEM, whatever fingerprint it was reported with', asy
   }
 })
 
-test('every golden file is one that is compared', () => {
+test('every golden file is used by a test', () => {
   const known = Object.keys(states).flatMap((name) =>
     FORMATS.flatMap((format) =>
       (format === 'native' ? [false] : [false, true]).map((isEnforced) => goldenName(name, { format, isEnforced })),
@@ -173,7 +172,7 @@ test('every golden file is one that is compared', () => {
   )
 })
 
-test('a digest list of an identity is bounded, and tells how many more', async () => {
+test('the digests listed with an identity are bounded, and the rest is counted', async () => {
   const one = stateOf(Array.from({ length: 40 }, (_, i) => container(`image-${i}`, 'r.test/a')))
   const [line, ...others] = commentsOf(await policiesOf(one), 'identity:')
   assert.deepEqual(others, [])
@@ -181,9 +180,9 @@ test('a digest list of an identity is bounded, and tells how many more', async (
   assert.match(line!, / and 24 more$/)
 })
 
-// ---------------------------------------------------------------- any plan
+// ---------------------------------------------------------------- property test
 
-/** What the ingest would refuse, too: what is written must not hang on what is refused elsewhere. */
+/** Includes values that ingest refuses: escaping must not depend on checks elsewhere. */
 const odd = fc.oneof(
   fc.string({ unit: 'grapheme' }),
   fc.string({ unit: 'binary' }),
@@ -251,7 +250,7 @@ const plan: fc.Arbitrary<Plan> = fc.record({
   elsewhere: fc.array(odd, { maxLength: 40 }),
 })
 
-/** The values that come from strangers, as the policies have them, in the order of the groups. */
+/** Values from outside as they stand in the policies, in group order. */
 const signersIn = ({ spec }: Json): unknown[] =>
   (spec.attestors ?? spec.authorities).map((one: Json) => {
     const { key, keyless } = one.cosign ?? one
@@ -265,7 +264,7 @@ const signersOf = (authorities: readonly Authority[]): unknown[] =>
     one.kind === 'key' ? one.pem : [one.issuer, one.anyTag ? escaped(one.subject) : one.subject],
   )
 
-test('any plan is written so that every parser reads its values, and its comments stay comments', async () => {
+test('for any plan every parser reads the same values, and comments stay comments', async () => {
   const options = fc.record({
     format: fc.constantFrom(...FORMATS),
     isEnforced: fc.boolean(),
@@ -273,8 +272,8 @@ test('any plan is written so that every parser reads its values, and its comment
   })
   await fc.assert(
     fc.asyncProperty(plan, options, async (one, { format, isEnforced, namespace }) => {
-      const text = (await generate(one, optionsOf({ format, shownFormat: format, isEnforced, namespace }))).toString()
-      // As it arrives: half a pair has no UTF-8.
+      const text = (await generate(one, optionsOf({ format, wireFormat: format, isEnforced, namespace }))).toString()
+      // Half a surrogate pair has no UTF-8 form.
       const policies = readPolicies(text)
       const isTwice = format === 'policy-engine-b'
       const expected = one.groups.flatMap((group) => (isTwice && group.predicate !== null ? [group, group] : [group]))
@@ -297,7 +296,7 @@ test('any plan is written so that every parser reads its values, and its comment
             predicate,
           )
       }
-      // Every line above the policies is one of ours.
+      // Every line above the policies is one that the broker writes.
       const comments = commentsOf(text)
       const ofScope = isTwice ? 1 + (namespace === null ? 0 : 1 + Math.sign(one.elsewhere.length)) : 0
       assert.equal(comments.length, 4 + ofScope + one.identities.length + one.uncovered.length)

@@ -1,4 +1,4 @@
-/** Policies of what was posted, by the routes that agents and the component that checks images post to. */
+/** Policies from data that was posted through the routes of agents and of the signature checker. */
 import assert from 'node:assert/strict'
 import { createHash, createPublicKey } from 'node:crypto'
 import test from 'node:test'
@@ -53,7 +53,7 @@ async function policies(query: Record<string, string>) {
 const globs = (policy: Json) =>
   (policy.spec.matchImageReferences ?? policy.spec.images).map((one: Json) => one.glob ?? one)
 
-test('GET /attestations/policy 200: names of images that pods have, and that none can have', async () => {
+test('GET /attestations/policy 200: names of images in pods, also names that no image can have', async () => {
   const namespace = newNamespace()
   await runs(namespace, `docker.io/nginx:1.27@${newDigest()}`, 'index.docker.io/library/nginx')
   await runs(namespace, 'Registry.Test:5000/team/app:v1', 'Registry.Test:5000/team/app')
@@ -84,7 +84,7 @@ test('GET /attestations/policy 200: names of images that pods have, and that non
   )
   const [controller] = (await policies({ namespace, format: 'policy-controller' })).all
   assert.ok(globs(controller).includes('index.docker.io/library/nginx@**'))
-  // The repository that has a host in capitals also as the inventory knows it.
+  // The inventory also knows the repository whose host is in capitals.
   assert.equal(globs(controller).length, 2 * 6)
   const [native] = (await policies({ namespace, format: 'native' })).all
   const others = [
@@ -99,7 +99,7 @@ test('GET /attestations/policy 200: names of images that pods have, and that non
   )
 })
 
-test('GET /attestations/policy 200: identities as they were posted, in values whole, in comments as they look', async () => {
+test('GET /attestations/policy 200: identities as posted: exact in values, escaped in comments', async () => {
   const namespace = newNamespace()
   const sans = [
     'a\u200bverified\u200b000000000000',

@@ -31,7 +31,7 @@ test('a policy is named after the last segment of its first repository', () => {
   }
 })
 
-test('a name is only shorter where another is made of it', () => {
+test('a name is shortened only where a suffix is appended', () => {
   const long = `registry.test/${'a'.repeat(100)}`
   assert.deepEqual(
     namesOf([group(long), attested(`${long}b`)], '-provenance', null).map((name) => name.length),
@@ -39,20 +39,20 @@ test('a name is only shorter where another is made of it', () => {
   )
 })
 
-test('the name is that of all repositories, and stays', () => {
+test('the name depends on all repositories and is stable', () => {
   assert.equal(nameOf('r/a', 'r/b'), nameOf('r/a', 'r/b'))
   assert.notEqual(nameOf('r/a', 'r/b'), nameOf('r/a'))
   assert.notEqual(nameOf('r/a', 'r/b'), nameOf('r/a', 'r/c'))
   assert.equal(nameOf('registry.test/team/app'), 'kguardian-signed-app-60ba4bd0')
 })
 
-test('the names of two namespaces, and of the cluster, for the same repositories are three', () => {
+test('two namespaces and the cluster have three names for the same repositories', () => {
   const names = [null, 'shop', 'pay', 'r/b'].map((namespace) => namesOf([group('r/a')], '', namespace)[0]!)
   assert.equal(new Set(names).size, 4)
   assert.notEqual(names[3], nameOf('r/a', 'r/b'))
 })
 
-test('names are labels of DNS with what follows them, each another one', () => {
+test('names with their suffix are DNS labels, and no two are equal', () => {
   const segment = fc.oneof(
     fc.string(),
     fc.string({ unit: 'binary' }),

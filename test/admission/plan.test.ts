@@ -1,9 +1,9 @@
-/** Which policies are made, beside a plain model of the rules that looks at everything at once. */
+/** Planning of policies, compared with a plain model of the rules. */
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { keyOf } from '../../lib/admission/authority.ts'
-import { Coverage, type Result } from '../../lib/admission/coverage.ts'
+import { Coverage, type SignatureResult } from '../../lib/admission/coverage.ts'
 import { planOf } from '../../lib/admission/index.ts'
 import { MAX_POLICY_BYTES } from '../../lib/admission/limits.ts'
 import { Slice } from '../../lib/process/event-loop.ts'
@@ -16,8 +16,8 @@ const PEM = '-----BEGIN PUBLIC KEY-----\nabc\n-----END PUBLIC KEY-----'
 const V1 = 'https://slsa.dev/provenance/v1'
 const V02 = 'https://slsa.dev/provenance/v0.2'
 
-type Signatures = Result['signatures']
-type Attestations = Result['attestations']
+type Signatures = SignatureResult['signatures']
+type Attestations = SignatureResult['attestations']
 const by = (san: string) => signature({ issuer: 'https://i.test', san }) as Signatures[number]
 const key = (fingerprint: string, pem?: string) =>
   ({
@@ -30,8 +30,8 @@ const key = (fingerprint: string, pem?: string) =>
 const attestedBy = (san: string, predicateType = V1) =>
   statement({ issuer: 'https://i.test', san, predicateType }) as Attestations[number]
 
-/** A plan without what tests do not look at. */
-async function shown(state: State) {
+/** A plan without the fields that tests do not compare. */
+async function planned(state: State) {
   const { groups, identities, uncovered } = await planOf(await coverageOf(state))
   return {
     groups: groups.map(({ repositories, authorities, predicate }) => ({
@@ -44,10 +44,11 @@ async function shown(state: State) {
   }
 }
 
-const uncovered = async (...containers: ReturnType<typeof container>[]) => (await shown(stateOf(containers))).uncovered
+const uncovered = async (...containers: ReturnType<typeof container>[]) =>
+  (await planned(stateOf(containers))).uncovered
 const subjects = (authorities: readonly string[]) => authorities.map((one) => JSON.parse(one)[2])
 
-test('a repository is covered when each of its digests verified', async () => {
+test('a repository is covered when each of its digests is verified', async () => {
   const one = container('1', 'r.test/a')
   assert.deepEqual(await uncovered(one, container('2', 'r.test/a')), [])
   for (const verdict of ['unsigned', 'invalid', 'unknown', 'key_signed'] as const)
@@ -61,8 +62,8 @@ test('a repository is covered when each of its digests verified', async () => {
   assert.deepEqual(await uncovered(one, nobody), [{ name: 'r.test/a', reason: 'only a key whose PEM is unknown' }])
 })
 
-test('one signer that a policy can say is enough, the others are left out', async () => {
-  const { groups } = await shown(
+test('one signer that a policy can express is enough; the others are left out', async () => {
+  const { groups } = await planned(
     stateOf([container('1', 'r.test/a', { signatures: [key('ab'), by('one'), key('cd', PEM)] })]),
   )
   assert.deepEqual(groups[0]!.authorities, [
@@ -71,14 +72,14 @@ test('one signer that a policy can say is enough, the others are left out', asyn
   ])
 })
 
-test('what did not verify counts for nothing', async () => {
+test('unverified entries are ignored', async () => {
   const signatures = [{ ...by('junk'), verified: false }, by('one')] as Signatures
   const attestations = [{ ...attestedBy('one'), verified: false }] as Attestations
-  const { groups } = await shown(stateOf([container('1', 'r.test/a', { signatures, attestations })]))
+  const { groups } = await planned(stateOf([container('1', 'r.test/a', { signatures, attestations })]))
   assert.deepEqual([subjects(groups[0]!.authorities), groups[0]!.predicate], [['one'], null])
 })
 
-test('the first digest that fails, in the order of the digests, gives the reason', async () => {
+test('the reason comes from the first failing digest, in digest order', async () => {
   const [a, b, c] = [
     container('1', 'r.test/a', { signatures: [key('ab')] }),
     container('2', 'r.test/a', { verdict: 'invalid', signatures: [] }),
@@ -98,22 +99,23 @@ test('the first digest that fails, in the order of the digests, gives the reason
   assert.deepEqual(await uncovered(container('0', 'r.test/a'), c, b), [{ name: 'r.test/a', reason: 'invalid' }])
 })
 
-test('what signed an image of a repository that failed is not counted', async () => {
+test('signers of a failed repository are not counted', async () => {
   const coverage = new Coverage()
   const [failed, ...others] = [container('9', 'r.test/a', null), container('1', 'r.test/a'), container('2', 'r.test/a')]
   for (const { running } of [failed!, ...others]) coverage.add(running)
   const signatures = Array.from({ length: 11 }, (_, i) => by(`${i}${'x'.repeat(1024 * 1024)}`))
-  for (const { running } of others) coverage.note(running.digest, { verdict: 'verified', signatures, attestations: [] })
+  for (const { running } of others)
+    coverage.addResult(running.digest, { verdict: 'verified', signatures, attestations: [] })
   assert.deepEqual((await planOf(coverage)).uncovered, [{ name: 'r.test/a', reason: 'not checked' }])
 })
 
-test('results that changed since containers were read count as they are', async () => {
+test('results that changed after the containers were read count with their new value', async () => {
   const state = stateOf([container('1', 'r.test/a'), container('2', 'r.test/b'), container('3', 'r.test/c')])
   const results = new Map(state.results)
   const [one, two] = state.running.map(({ digest }) => digest) as [string, string]
   results.delete(one)
   results.set(two, { verdict: 'unsigned', signatures: [], attestations: [] })
-  const plan = await shown({ running: state.running, results })
+  const plan = await planned({ running: state.running, results })
   assert.deepEqual(plan.uncovered, [
     { name: 'r.test/a', reason: 'not checked' },
     { name: 'r.test/b', reason: 'unsigned' },
@@ -121,7 +123,7 @@ test('results that changed since containers were read count as they are', async 
   assert.deepEqual(plan.groups[0]!.repositories, ['r.test/c'])
 })
 
-test('the results of digests that decide nothing are not asked for', async () => {
+test('results of digests that cannot change the outcome are not requested', async () => {
   const coverage = new Coverage()
   const rows = [
     container('1', 'r.test/a'),
@@ -133,8 +135,8 @@ test('the results of digests that decide nothing are not asked for', async () =>
   assert.deepEqual(await coverage.digests(new Slice()), [rows[0]!.digest, rows[3]!.digest])
 })
 
-test('authorities are those of all digests, each once, in order', async () => {
-  const { groups, identities } = await shown(
+test('the authorities of all digests are listed once, in order', async () => {
+  const { groups, identities } = await planned(
     stateOf([
       container('1', 'r.test/a', { signatures: [by('b'), by('b')] }),
       container('2', 'r.test/a', { signatures: [by('a'), key('cd', PEM), by('b')] }),
@@ -147,12 +149,12 @@ test('authorities are those of all digests, each once, in order', async () => {
   )
 })
 
-test('a predicate is required when each digest has it, by one of the authorities; the newer one first', async () => {
+test('a predicate is required if one of the authorities attested it for each digest; the newer predicate first', async () => {
   const predicateOf = async (...attestations: Attestations[]) => {
     const containers = attestations.map((each, i) =>
       container(`${i}`, 'r.test/a', { signatures: [by(`signer-${i}`)], attestations: each }),
     )
-    return (await shown(stateOf(containers))).groups[0]!.predicate
+    return (await planned(stateOf(containers))).groups[0]!.predicate
   }
   assert.equal(await predicateOf([attestedBy('signer-0')]), V1)
   assert.equal(await predicateOf([attestedBy('signer-0', V02)]), V02)
@@ -171,7 +173,7 @@ test('a predicate is required when each digest has it, by one of the authorities
 })
 
 test('repositories with the same authorities and predicate share a policy', async () => {
-  const { groups } = await shown(
+  const { groups } = await planned(
     stateOf([
       container('1', 'r.test/c', { signatures: [by('a'), by('b')] }),
       container('2', 'r.test/a', { signatures: [by('b'), by('a')] }),
@@ -185,7 +187,7 @@ test('repositories with the same authorities and predicate share a policy', asyn
   )
 })
 
-test('the spellings of a repository of Docker Hub are one; an image without a repository goes by its reference', async () => {
+test('all spellings of a Docker Hub repository are one; an image without a repository goes by its reference', async () => {
   const state = stateOf([
     container('1', 'nginx'),
     container('2', 'docker.io/library/nginx'),
@@ -194,15 +196,15 @@ test('the spellings of a repository of Docker Hub are one; an image without a re
     container('5', null, {}, 'nginx:1.27'),
     container('6', null, {}, 'Registry.Test:5000/a/b:v1'),
   ])
-  const { groups } = await shown(state)
+  const { groups } = await planned(state)
   assert.deepEqual(
     groups.map(({ repositories }) => repositories),
     [['docker.io/library/nginx', 'registry.test:5000/a/b']],
   )
 })
 
-test('repositories that pods write by the same name share a policy, however they are linked', async () => {
-  const { groups } = await shown(
+test('repositories with the same name in pods share a policy, also through a third one', async () => {
+  const { groups } = await planned(
     stateOf([
       container('1', 'r.test/a', { signatures: [by('a')] }, 'x.test/one:1'),
       container('2', 'r.test/b', { signatures: [by('b')] }, 'x.test/one@sha256:0'),
@@ -224,15 +226,15 @@ test('repositories that pods write by the same name share a policy, however they
   )
 })
 
-test('a digest of two repositories counts for both', async () => {
-  const plan = await shown(stateOf([container('1', null, {}, 'r.test/a:1'), container('1', null, {}, 'r.test/b:1')]))
+test('a digest in two repositories counts for both', async () => {
+  const plan = await planned(stateOf([container('1', null, {}, 'r.test/a:1'), container('1', null, {}, 'r.test/b:1')]))
   assert.deepEqual(plan.groups[0]!.repositories, ['r.test/a', 'r.test/b'])
   assert.equal(plan.identities[0]!.digests.length, 1)
 })
 
 test('a name that could be a pattern is in no policy', async () => {
   const odd = ['*', 'r.test/**', 'r.test/a?', 'r.test/[a]', 'r.test/a b', 'r.test/a\u2028']
-  const plan = await shown(stateOf([...odd.map((name, i) => container(`${i}`, name)), container('x', 'r.test/a')]))
+  const plan = await planned(stateOf([...odd.map((name, i) => container(`${i}`, name)), container('x', 'r.test/a')]))
   assert.deepEqual(
     plan.groups.map(({ repositories }) => repositories),
     [['r.test/a']],
@@ -243,11 +245,11 @@ test('a name that could be a pattern is in no policy', async () => {
   )
 })
 
-test('an image that no repository is known of is in no policy', async () => {
+test('an image without a known repository is in no policy', async () => {
   const digest = `sha256:${'a'.repeat(64)}`
   assert.deepEqual(await uncovered(container('y', null, null, digest)), [{ name: digest, reason: 'not checked' }])
   const bare = [digest, 'malformed_reference', '@x', '///']
-  const plan = await shown(
+  const plan = await planned(
     stateOf([
       ...bare.map((one, i) => container(`${i}`, null, {}, one)),
       container('x', 'docker.io/library/malformed_reference'),
@@ -261,7 +263,7 @@ test('an image that no repository is known of is in no policy', async () => {
     plan.uncovered,
     [...bare].sort().map((name) => ({ name, reason: 'no policy can name it' })),
   )
-  const mixed = await shown(
+  const mixed = await planned(
     stateOf([
       container('1', 'r.test/a', {}, 'malformed_reference'),
       container('2', null, { verdict: 'unsigned', signatures: [] }, 'r.test/a'),
@@ -270,20 +272,20 @@ test('an image that no repository is known of is in no policy', async () => {
   assert.deepEqual([mixed.groups, mixed.uncovered], [[], [{ name: 'r.test/a', reason: 'unsigned' }]])
 })
 
-test('signers that come to more bytes than policies may have are refused, whatever the order', async () => {
+test('signers that exceed the size of policies are refused, in any order', async () => {
   const long = (n: number) => by(`https://ci.test/${n}/${'x'.repeat(900)}`)
   const most = Math.ceil(MAX_POLICY_BYTES / 32 / 900)
   const containers = Array.from({ length: most }, (_, i) =>
     container(`${i}`, `r.test/${i}`, { signatures: Array.from({ length: 32 }, (_, k) => long(i * 32 + k)) }),
   )
   for (const order of [containers, [...containers].reverse()])
-    await assert.rejects(shown(stateOf(order)), { status: 422, message: /namespace/ })
-  // The same of each are no more than those of one.
+    await assert.rejects(planned(stateOf(order)), { status: 422, message: /namespace/ })
+  // The signers of each repository alone fit.
   const alike = containers.map(({ running, result }) => ({
     running,
     result: { ...result!, signatures: containers[0]!.result!.signatures },
   }))
-  assert.equal((await shown(stateOf(alike))).groups.length, 1)
+  assert.equal((await planned(stateOf(alike))).groups.length, 1)
 })
 
 // ---------------------------------------------------------------- the model
@@ -294,7 +296,7 @@ interface Modelled {
   predicate: string | null
 }
 
-/** The rules as the sheet tells them, one after another over all there is. */
+/** The rules, applied one after another to the whole state. */
 function model({ running, results }: State) {
   const nameOf = ({ repository, reference }: State['running'][number]) => {
     const bare = /^sha(256|512):[0-9a-f]{64}/.test(reference)
@@ -323,7 +325,7 @@ function model({ running, results }: State) {
         return signers(result.signatures).length === 0 ? 'only a key whose PEM is unknown' : null
       })
       .find((one) => one !== null) ?? (/[^\w.:/-]/.test(name) ? 'no policy can name it' : null)
-  /** What pods write, or may, without tags, the ways to write Docker Hub being one. */
+  /** Names that pods write, or may write, without tags and with one spelling of Docker Hub. */
   const writtenFor = (name: string) => {
     const texts = [name, ...rowsOf(name).map(({ reference }) => reference.replace(/@.*$/, '').replace(/:[^:/]*$/, ''))]
     return texts
@@ -336,7 +338,7 @@ function model({ running, results }: State) {
     let all = [name]
     for (;;) {
       const written = all.flatMap(writtenFor)
-      // Any tag of `x` is what `x:5000/` has, too.
+      // A pattern for any tag of `x` also matches `x:5000/`.
       const isOverlap = (one: string, two: string) =>
         one === two || one.startsWith(`${two.replace('hub/', '')}:`) || two.startsWith(`${one.replace('hub/', '')}:`)
       const more = names.filter(
@@ -423,11 +425,11 @@ const result = fc.record({
       .map(([one, predicateType]) => ({ ...one, predicateType })),
     { maxLength: 3 },
   ),
-}) as fc.Arbitrary<Result>
+}) as fc.Arbitrary<SignatureResult>
 
 const state: fc.Arbitrary<State> = fc
   .record({
-    // As in a cluster: an image has one repository, or none and then that of each reference.
+    // As in a cluster: an image has one repository, or the repository of each of its references.
     images: fc.array(
       fc.record({
         repository: fc.constantFrom(
@@ -445,7 +447,7 @@ const state: fc.Arbitrary<State> = fc
         result: fc.option(result, { freq: 12 }),
         references: fc.array(
           fc.constantFrom(
-            // As the inventory has it.
+            // The spelling of the inventory.
             ...[null, null, null, null, null, null],
             'r.test/a:1',
             'nginx',
@@ -477,11 +479,11 @@ const state: fc.Arbitrary<State> = fc
     }
   })
 
-test('any state is planned as the model plans it', async () => {
+test('any state is planned as in the model', async () => {
   const seen = { groups: 0, shared: 0, predicates: 0, uncovered: new Set<string>() }
   await fc.assert(
     fc.asyncProperty(state, async (one) => {
-      const plan = await shown(one)
+      const plan = await planned(one)
       assert.deepEqual(plan, model(one))
       seen.groups += plan.groups.length
       seen.shared += plan.groups.filter(({ repositories }) => repositories.length > 1).length
@@ -490,12 +492,12 @@ test('any state is planned as the model plans it', async () => {
     }),
     { numRuns: RUNS },
   )
-  // That the states are worth the trying.
+  // The generated states cover the interesting cases.
   assert.ok(seen.groups > RUNS / 4 && seen.shared > RUNS / 50 && seen.predicates > RUNS / 50, JSON.stringify(seen))
   assert.equal(seen.uncovered.size, 8, [...seen.uncovered].join())
 })
 
-test('the same state gives the same text, in whatever order it comes', async () => {
+test('the same state gives the same text, in any order of its rows', async () => {
   const shuffled = state.chain((one) =>
     fc.tuple(
       fc.constant(one),

@@ -10,7 +10,7 @@ const WINDOW_SECS = 900
 const of = (namespace: string) => ({ namespace, isClusterWide: false, windowSecs: WINDOW_SECS, retentionDays: 0 })
 const app = await startApp()
 
-/** The gate for reads, whose answers are heard before they are read. */
+/** The gate of reads; records the answers of the database. */
 const heard = (hear: (rows: readonly Record<string, unknown>[], statement: number) => Promise<void> | void): Gate => {
   let statement = 0
   const call = async (of: never) => {
@@ -21,7 +21,7 @@ const heard = (hear: (rows: readonly Record<string, unknown>[], statement: numbe
   return call as never
 }
 
-/** Runs images in a namespace, each signed by someone whose name has so many characters. */
+/** Runs images in a namespace, each signed by someone whose name has this many characters. */
 async function run(namespace: string, chars: readonly number[]): Promise<string[]> {
   const digests = chars.map(newDigest).sort()
   for (let at = 0; at < digests.length; at += 50) {
@@ -40,9 +40,9 @@ async function run(namespace: string, chars: readonly number[]): Promise<string[
   return digests
 }
 
-test('few results are held at a time, however large they are, and all of them are read', async () => {
+test('all results are read, and few are held at a time, however large they are', async () => {
   const namespace = newNamespace()
-  // As many as are asked for at a time and one, then some of which hardly any fit.
+  // One more than a batch, then results so large that hardly any fit.
   const chars = [...Array.from({ length: 501 }, () => 10), ...Array.from({ length: 30 }, () => 250_000), 10]
   await run(namespace, chars)
   const batches: { rows: number; bytes: number }[] = []
@@ -61,7 +61,7 @@ test('few results are held at a time, however large they are, and all of them ar
   assert.ok(batches.length >= 5, `${batches.length} batches`)
 })
 
-test('whoever leaves is read for no longer', async () => {
+test('reading stops when the client disconnects', async () => {
   const namespace = newNamespace()
   await run(namespace, [...Array.from({ length: 20 }, () => 250_000)])
   const left = new AbortController()
@@ -76,7 +76,7 @@ test('whoever leaves is read for no longer', async () => {
   assert.equal(statements, 2)
 })
 
-test('no results are asked for that decide nothing, nor sent that did not verify', async () => {
+test('results that cannot change the outcome are not requested; unverified entries are not sent', async () => {
   const namespace = newNamespace()
   const [first, second, third] = (await run(namespace, [1, 1, 1])) as [string, string, string]
   await storeAttestation(app, second, { verdict: 'unknown', signatures: [signature()] })
@@ -99,7 +99,7 @@ test('no results are asked for that decide nothing, nor sent that did not verify
   assert.deepEqual([none.map(({ reason }) => reason), statements, third > second], [['not checked'], [3], true])
 })
 
-test('a result that is replaced, or deleted, after containers were read counts as it is then', async () => {
+test('a result that is replaced or deleted after the containers were read counts with its new value', async () => {
   for (const [change, reason] of [
     [(digest: string) => storeAttestation(app, digest, { signatures: [] }), 'unsigned'],
     [(digest: string) => app.sql`delete from image_attestation where digest = ${digest}`, 'not checked'],

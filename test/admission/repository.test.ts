@@ -3,7 +3,7 @@ import test from 'node:test'
 import { expandedName, isPlainName, repositoryOfReference, spellingsOf } from '../../lib/admission/repository.ts'
 import { digestOf } from '../support/images.ts'
 
-test('a reference without tag and digest', () => {
+test('the repository is the reference without tag and digest', () => {
   const digest = digestOf('x')
   for (const [reference, repository] of [
     ['nginx', 'nginx'],
@@ -45,7 +45,7 @@ test('Docker Hub has six spellings of a library image, three of any other; anoth
   assert.deepEqual(spellingsOf('docker.io.test/a'), ['docker.io.test/a'])
 })
 
-test('every spelling of a name is expanded to one, as policy-controller does it', () => {
+test('every spelling of a name expands to the one of policy-controller', () => {
   for (const one of spellingsOf('docker.io/library/nginx'))
     assert.equal(expandedName(one), 'index.docker.io/library/nginx', one)
   for (const one of spellingsOf('docker.io/team/app')) assert.equal(expandedName(one), 'index.docker.io/team/app', one)
@@ -62,7 +62,7 @@ test('every spelling of a name is expanded to one, as policy-controller does it'
     assert.equal(expandedName(name), expanded)
 })
 
-test('what an engine could take for a pattern, or refuse, is no plain name', () => {
+test('a text that an engine could read as a pattern or refuse is no plain name', () => {
   for (const name of [
     'docker.io/library/nginx',
     'registry.test:5000/a/b_c--d.e',

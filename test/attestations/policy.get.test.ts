@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import http from 'node:http'
 import test from 'node:test'
 import { gunzipSync } from 'node:zlib'
-import { FIRST_BYTES, MAX_CONTAINERS, MAX_POLICY_BYTES } from '../../lib/admission/index.ts'
+import { INITIAL_BYTES, MAX_CONTAINERS, MAX_POLICY_BYTES } from '../../lib/admission/index.ts'
 import { kib } from '../../lib/http/charge.ts'
 import { close, listen } from '../../lib/http/server/listen.ts'
 import { startApp, TOKENS } from '../support/app.ts'
@@ -40,7 +40,7 @@ const withKey = (keyPem?: string) =>
     ...(keyPem ? { keyPem } : {}),
   } as never)
 
-/** Runs an image of a repository and stores its result, unless that is null; resolves to its digest. */
+/** Runs an image of a repository and stores its result, unless that is null. Resolves to its digest. */
 async function runs(
   namespace: string,
   repository: string | null,
@@ -61,7 +61,7 @@ async function runs(
 const path = (query: Record<string, string>) => `/attestations/policy?${new URLSearchParams(query)}`
 const ask = (query: Record<string, string>, on: App = app) => on.get(path(query))
 
-/** The policies of an answer of 200, which every parser reads alike and every engine takes, and its comments. */
+/** The policies of a 200 answer, read alike by every parser and accepted by every engine, and their comments. */
 async function policies(query: Record<string, string>, on: App = app) {
   const answer = await ask(query, on)
   assert.equal(answer.status, 200, answer.text)
@@ -71,7 +71,10 @@ async function policies(query: Record<string, string>, on: App = app) {
   return { text: answer.text, all, comments: (opening: string) => commentsOf(answer.text, opening) }
 }
 
-/** Containers of images of their own in a namespace, by SQL; `each` makes the repository and the verified signatures of the `n`th, null for no result. */
+/**
+ * Inserts containers with images of their own by SQL. `each` returns the repository and verified signatures of the
+ * `n`th, or null for no result.
+ */
 async function crowd(
   on: App,
   namespace: string,
@@ -110,7 +113,7 @@ test('GET /attestations/policy 200: comments alone when nothing runs', async () 
   assert.deepEqual([all, text.split('\n').every((line) => line === '' || line.startsWith('# '))], [[], true])
 })
 
-test('GET /attestations/policy 200: a policy of Kyverno for a covered repository', async () => {
+test('GET /attestations/policy 200: a Kyverno policy for a covered repository', async () => {
   const namespace = newNamespace()
   const digest = await runs(namespace, 'registry.test/team/shop_app')
   const { text, all, comments } = await policies({ namespace })
@@ -147,7 +150,7 @@ test('GET /attestations/policy 200: a policy of Kyverno for a covered repository
   assert.doesNotMatch(text, /^---/)
 })
 
-test('GET /attestations/policy 200: what no parameter says is audit, for Kyverno, of the cluster', async () => {
+test('GET /attestations/policy 200: the defaults are audit, Kyverno and the whole cluster', async () => {
   const namespace = newNamespace()
   await runs(namespace, 'registry.test/team/default')
   const { text } = await policies({ namespace })
@@ -167,7 +170,7 @@ test('GET /attestations/policy 200: what no parameter says is audit, for Kyverno
   }
 })
 
-test('GET /attestations/policy 200: formats go by either column of names, answers by the configured one', async () => {
+test('GET /attestations/policy 200: input accepts both names of a format; answers use the configured one', async () => {
   const namespace = newNamespace()
   await runs(namespace, 'registry.test/team/named')
   await runs(namespace, 'registry.test/team/named', {}, {}, products)
@@ -189,7 +192,7 @@ test('GET /attestations/policy 200: formats go by either column of names, answer
   }
 })
 
-test('GET /attestations/policy 200: to enforce denies, and pins digests', async () => {
+test('GET /attestations/policy 200: enforce denies, and pins digests', async () => {
   const namespace = newNamespace()
   await runs(namespace, 'registry.test/team/enforced')
   const [kyverno] = (await policies({ namespace, mode: 'enforce' })).all
@@ -224,7 +227,7 @@ test('GET /attestations/policy 200: a policy of policy-controller', async () => 
   assert.ok(comments('').some((line) => line.includes('policy.sigstore.dev/include=true')))
 })
 
-test('GET /attestations/policy 200: a policy of the evaluator, of a namespace or of the cluster', async () => {
+test('GET /attestations/policy 200: a policy of the evaluator, for a namespace or the cluster', async () => {
   const namespace = newNamespace()
   await runs(namespace, 'registry.test/team/native')
   const { all, comments } = await policies({ namespace, format: 'native' })
@@ -248,7 +251,7 @@ test('GET /attestations/policy 200: a policy of the evaluator, of a namespace or
     assert.deepEqual([one.kind, one.metadata.namespace], ['ClusterImageTrustPolicy', undefined])
 })
 
-test('GET /attestations/policy 200: a key that signed is its PEM, in every format', async () => {
+test('GET /attestations/policy 200: a key signer becomes its PEM, in every format', async () => {
   const namespace = newNamespace()
   await runs(namespace, 'registry.test/team/key', { signatures: [withKey(`${PEM}\n\n`)] })
   const of = async (format: string) => (await policies({ namespace, format })).all[0].spec
@@ -257,7 +260,7 @@ test('GET /attestations/policy 200: a key that signed is its PEM, in every forma
   assert.deepEqual((await of('native')).authorities, [{ name: 'a0', key: { publicKey: `${PEM}\n` } }])
 })
 
-test('GET /attestations/policy 200: the same key with other ends of lines is the same key', async () => {
+test('GET /attestations/policy 200: a key with other line ends is the same key', async () => {
   const namespace = newNamespace()
   for (const pem of [PEM, PEM.replaceAll('\n', '\r\n')])
     await runs(namespace, 'registry.test/team/crlf', { signatures: [withKey(pem)] })
@@ -269,7 +272,7 @@ test('GET /attestations/policy 200: the same key with other ends of lines is the
   )
 })
 
-test('GET /attestations/policy 200: keyless signers come before keys, of each several', async () => {
+test('GET /attestations/policy 200: keyless signers come before keys', async () => {
   const namespace = newNamespace()
   await runs(namespace, 'registry.test/team/many', { signatures: [withKey(PEM), by('https://ci.test/b')] })
   await runs(namespace, 'registry.test/team/many', { signatures: [by('https://ci.test/a')] })
@@ -285,7 +288,7 @@ test('GET /attestations/policy 200: keyless signers come before keys, of each se
   assert.ok(spec.validations[0].expression.includes('[attestors.a0, attestors.a1, attestors.a2]'))
 })
 
-test('GET /attestations/policy 200: a workflow of GitHub that signed a tag may sign any', async () => {
+test('GET /attestations/policy 200: a GitHub workflow that signed for a tag is accepted for any tag', async () => {
   const namespace = newNamespace()
   await runs(namespace, 'registry.test/team/tagged', {
     signatures: [signature({ issuer: GITHUB, san: `${WORKFLOW}@refs/tags/v1` })],
@@ -317,7 +320,7 @@ test('GET /attestations/policy 200: a workflow of GitHub that signed a tag may s
 })
 
 for (const type of [V1, V02]) {
-  test(`GET /attestations/policy 200: provenance ${type.split('/').at(-1)} that each image has is required`, async () => {
+  test(`GET /attestations/policy 200: provenance ${type.split('/').at(-1)} of every image is required`, async () => {
     const namespace = newNamespace()
     const repository = `registry.test/slsa/${type.split('/').at(-1)}`
     const provenance = statement({ issuer: 'https://issuer.test', san: 'https://ci.test/app', predicateType: type })
@@ -343,7 +346,7 @@ for (const type of [V1, V02]) {
   })
 }
 
-test('GET /attestations/policy 200: what is not covered is told with the reason, and is in no policy', async () => {
+test('GET /attestations/policy 200: repositories without coverage are named with the reason, and are in no policy', async () => {
   const namespace = newNamespace()
   await runs(namespace, 'registry.test/team/whole')
   await runs(namespace, 'registry.test/team/half')
@@ -371,7 +374,7 @@ test('GET /attestations/policy 200: what is not covered is told with the reason,
   }
 })
 
-test('GET /attestations/policy 200: with nothing covered there are comments alone', async () => {
+test('GET /attestations/policy 200: only comments when nothing is covered', async () => {
   const namespace = newNamespace()
   await runs(namespace, 'registry.test/team/nothing', { signatures: [] })
   for (const format of ['policy-engine-a', 'policy-engine-b', 'native']) {
@@ -383,7 +386,7 @@ test('GET /attestations/policy 200: with nothing covered there are comments alon
   }
 })
 
-test('GET /attestations/policy 200: repositories that the same signed share a policy', async () => {
+test('GET /attestations/policy 200: repositories with the same signers share a policy', async () => {
   const namespace = newNamespace()
   for (const name of ['zeta', 'alpha']) await runs(namespace, `registry.test/shared/${name}`)
   await runs(namespace, 'registry.test/shared/apart', { signatures: [by('https://ci.test/apart')] })
@@ -395,7 +398,7 @@ test('GET /attestations/policy 200: repositories that the same signed share a po
   assert.equal(text.match(/^---$/gm)!.length, 1)
 })
 
-test('GET /attestations/policy 200: every spelling of an image of Docker Hub, and those of pod specs', async () => {
+test('GET /attestations/policy 200: every spelling of a Docker Hub image, and the spellings of pod specs', async () => {
   const namespace = newNamespace()
   await runs(namespace, 'docker.io/library/nginx', {}, { image: 'nginx' })
   await runs(namespace, 'docker.io/nginx', {}, { image: `mirror.test:5000/hub/nginx:1@${newDigest()}` })
@@ -428,7 +431,7 @@ test('GET /attestations/policy 200: every spelling of an image of Docker Hub, an
   ])
 })
 
-test('GET /attestations/policy 200: a policy of Kyverno that was made for a namespace binds that namespace alone', async () => {
+test('GET /attestations/policy 200: a Kyverno policy for a namespace matches that namespace alone', async () => {
   const [namespace, other] = [newNamespace(), newNamespace()]
   for (const one of [namespace, other])
     await runs(one, 'registry.test/scope/app', { signatures: [by(`https://ci.test/${one}`)] })
@@ -442,7 +445,7 @@ test('GET /attestations/policy 200: a policy of Kyverno that was made for a name
       matchLabels: { 'kubernetes.io/metadata.name': one },
     })
     assert.deepEqual(identitiesOf(policy), [{ issuer: 'https://issuer.test', subject: `https://ci.test/${one}` }])
-    // What Kyverno makes of a policy for pods must not lose the selector.
+    // Kyverno derives policies for pod controllers, which would lose the selector.
     assert.deepEqual(policy.spec.autogen, { podControllers: { controllers: [] } })
   }
   assert.notEqual(ours.metadata.name, theirs.metadata.name, 'to apply the one must not replace the other')
@@ -451,7 +454,7 @@ test('GET /attestations/policy 200: a policy of Kyverno that was made for a name
   assert.equal([ours.metadata.name, theirs.metadata.name].includes(cluster.metadata.name), false)
 })
 
-test('GET /attestations/policy 200: two repositories that pods write by the same name are in one policy that accepts either signer', async () => {
+test('GET /attestations/policy 200: two repositories with the same name in pods share one policy that accepts either signer', async () => {
   const namespace = newNamespace()
   const written = 'short.test/team/twice'
   await runs(namespace, 'registry.test/twice/a', { signatures: [by('https://ci.test/a')] }, { image: `${written}:1` })
@@ -471,7 +474,7 @@ test('GET /attestations/policy 200: two repositories that pods write by the same
   }
 })
 
-test('GET /attestations/policy 200: with the name of a repository that is not covered, another is not covered either', async () => {
+test('GET /attestations/policy 200: a repository without coverage also excludes another one with the same name in pods', async () => {
   const namespace = newNamespace()
   await runs(namespace, 'registry.test/half/a', {}, { image: 'short.test/half:1' })
   await runs(namespace, 'registry.test/half/b', { signatures: [] }, { image: 'short.test/half:2' })
@@ -486,7 +489,7 @@ test('GET /attestations/policy 200: with the name of a repository that is not co
   assert.equal((await ask({ namespace, mode: 'enforce' })).status, 409)
 })
 
-test('GET /attestations/policy 200: provenance is required of a name only when every image that pods write by it has it', async () => {
+test('GET /attestations/policy 200: provenance is required for a name only if every image with that name has it', async () => {
   const namespace = newNamespace()
   const provenance = statement({ issuer: 'https://issuer.test', san: 'https://ci.test/app', predicateType: V1 })
   await runs(namespace, 'registry.test/stated/a', { attestations: [provenance] }, { image: 'short.test/stated:1' })
@@ -500,7 +503,7 @@ test('GET /attestations/policy 200: provenance is required of a name only when e
   assert.deepEqual([all.length, all[0].spec.attestations], [1, undefined])
 })
 
-test('GET /attestations/policy 200: to Kyverno, any tag of an image is whatever is in a registry of that name with a port, too', async () => {
+test('GET /attestations/policy 200: for Kyverno, any tag of an image also means any image in a registry of that name with a port', async () => {
   const namespace = newNamespace()
   await runs(namespace, 'docker.io/library/depot', { signatures: [by('https://ci.test/hub')] }, { image: 'depot:2' })
   await runs(namespace, 'depot:5000/team/app', { signatures: [by('https://ci.test/team')] })
@@ -510,7 +513,7 @@ test('GET /attestations/policy 200: to Kyverno, any tag of an image is whatever 
   ])
 })
 
-test('GET /attestations/policy 200: policy-controller is given the names that pods write, as it expands them', async () => {
+test('GET /attestations/policy 200: policy-controller gets the names of pods in its own spelling', async () => {
   const namespace = newNamespace()
   await runs(namespace, 'docker.io/library/written', {}, { image: 'written' })
   await runs(namespace, 'docker.io/library/written', {}, { image: 'mirror.test:5000/hub/written:1' })
@@ -521,12 +524,12 @@ test('GET /attestations/policy 200: policy-controller is given the names that po
   )
 })
 
-test('GET /attestations/policy 200: policy-controller, which knows no namespaces, is given who signed the same names elsewhere, and says so', async () => {
+test('GET /attestations/policy 200: policies of policy-controller also accept the signers of the same names in other namespaces, and say so', async () => {
   const [namespace, other, third] = [newNamespace(), newNamespace(), newNamespace()]
   await runs(namespace, 'registry.test/wide/app', { signatures: [by('https://ci.test/here')] })
   await runs(namespace, 'docker.io/library/wide', {}, { image: 'wide:1' })
   await runs(other, 'registry.test/wide/app', { signatures: [by('https://ci.test/there')] })
-  // Pods go by what they write, whatever the inventory calls it.
+  // Pods match by what they write, whatever the inventory says.
   await runs(
     third,
     'mirror.test/other',
@@ -574,7 +577,7 @@ test('GET /attestations/policy 200: policy-controller, which knows no namespaces
   assert.equal((await policies({ namespace, mode: 'enforce' })).all.length, 2)
 })
 
-test('GET /attestations/policy 200: a namespace whose images run nowhere else enforces by policy-controller without being asked twice', async () => {
+test('GET /attestations/policy 200: policy-controller enforces for a namespace without acknowledgement if its images run nowhere else', async () => {
   const namespace = newNamespace()
   await runs(namespace, `registry.test/${namespace}/app`)
   const { all, comments } = await policies({ namespace, format: 'policy-engine-b', mode: 'enforce' })
@@ -597,7 +600,7 @@ test('GET /attestations/policy 409: images that would be denied in another names
   assert.equal((await policies({ namespace, mode: 'enforce' })).all.length, 1)
 })
 
-test('GET /attestations/policy 200: only what runs, and only in the namespace', async () => {
+test('GET /attestations/policy 200: only running images, and only those of the namespace', async () => {
   const [namespace, other] = [newNamespace(), newNamespace()]
   await runs(namespace, 'registry.test/team/here')
   await runs(other, 'registry.test/team/there', { signatures: [] })
@@ -610,16 +613,16 @@ test('GET /attestations/policy 200: only what runs, and only in the namespace', 
   assert.doesNotMatch(text, /there|done/)
 })
 
-test('GET /attestations/policy 200: what runs is what was reported within the window, or is of a pod that lives', async () => {
+test('GET /attestations/policy 200: images run if they were reported within the window or their pod is alive', async () => {
   const namespace = newNamespace()
   const windowed = await startApp({ IMAGE_INVENTORY_RUNNING_WINDOW_SECS: '400' })
   const body = replica(namespace, [container('app', newDigest(), { repository: 'registry.test/team/window' })])
   await windowed.post('/pod/spec', body)
   await windowed.post('/pod/mark_dead', { pod_name: body.pod_name })
-  const told = async () => (await policies({ namespace }, windowed)).comments('not covered:').length
-  assert.equal(await told(), 1)
+  const uncoveredCount = async () => (await policies({ namespace }, windowed)).comments('not covered:').length
+  assert.equal(await uncoveredCount(), 1)
   await age(windowed.sql, 500)
-  assert.equal(await told(), 0)
+  assert.equal(await uncoveredCount(), 0)
 })
 
 test('GET /attestations/policy 200: the same state gives the same bytes', async () => {
@@ -630,13 +633,13 @@ test('GET /attestations/policy 200: the same state gives the same bytes', async 
   for (const [repository, san] of images)
     await runs(namespace, repository, { signatures: [by(san), by('https://ci.test/z')] })
   const first = await policies({ namespace })
-  // Every row is another version in another place.
+  // Rewrites every row, so that the physical order changes.
   await app.sql`update workload_container set state_reason = 'x' where pod_namespace = ${namespace}`
   await app.sql`update image_attestation set post = post || 'x'`
   assert.equal((await policies({ namespace })).text, first.text)
 })
 
-test('GET /attestations/policy 200: values of strangers are values, and their comments one line', async () => {
+test('GET /attestations/policy 200: values from outside stay values, and their comments stay one line', async () => {
   const namespace = newNamespace()
   const sans = [
     'yes',
@@ -675,7 +678,7 @@ test('GET /attestations/policy 200: values of strangers are values, and their co
   assert.deepEqual(comments('not covered:'), ['not covered: "registry.test/odd/ # identity: evil" (not checked)'])
 })
 
-test('GET /attestations/policy 200: a large answer is compressed when asked, HEAD has the headers alone', async () => {
+test('GET /attestations/policy 200: a large answer is compressed on request; HEAD has the headers alone', async () => {
   const namespace = newNamespace()
   await runs(namespace, 'registry.test/team/large', {
     signatures: Array.from({ length: 32 }, (_, i) => by(`https://ci.test/${i}/${'x'.repeat(500)}`)),
@@ -695,7 +698,7 @@ test('GET /attestations/policy 200: a large answer is compressed when asked, HEA
 })
 
 for (const word of ['true', '1', 'yes', 'on', 'TRUE', 'On', 'yEs']) {
-  test(`GET /attestations/policy 200: acknowledgePartial=${word} enforces what is covered`, async () => {
+  test(`GET /attestations/policy 200: acknowledgePartial=${word} enforces for covered repositories`, async () => {
     const namespace = newNamespace()
     await runs(namespace, 'registry.test/team/good')
     await runs(namespace, 'registry.test/team/plain', { signatures: [] })
@@ -704,7 +707,7 @@ for (const word of ['true', '1', 'yes', 'on', 'TRUE', 'On', 'yEs']) {
   })
 }
 
-test('GET /attestations/policy 409: to enforce with something that is not covered, which is named', async () => {
+test('GET /attestations/policy 409: enforcing with a repository that is not covered, which is named', async () => {
   const namespace = newNamespace()
   await runs(namespace, 'registry.test/team/good')
   await runs(namespace, 'registry.test/team/plain', { signatures: [] })
@@ -754,14 +757,14 @@ test('GET /attestations/policy 401: no token, or an unknown one', async () => {
   assertUnauthorized(await guarded.get('/attestations/policy?format=x', { token: 'unknown' }))
 })
 
-test('GET /attestations/policy 200: with any token, since all may read', async () => {
+test('GET /attestations/policy 200: any token may read', async () => {
   for (const one of Object.values(TOKENS))
     assert.equal((await guarded.get('/attestations/policy', { token: one })).status, 200)
 })
 
-// ---------------------------------------------------------------- many
+// ---------------------------------------------------------------- many results
 
-test('GET /attestations/policy 200: more results than are read at once, by number and by bytes', async () => {
+test('GET /attestations/policy 200: more results than one batch, by number and by bytes', async () => {
   const namespace = newNamespace()
   const rows = await crowd(app, namespace, 1_300, (n) => ({
     repository: n % 100 === 7 ? `registry.test/crowd/fresh-${n}` : 'registry.test/crowd/app',
@@ -778,7 +781,7 @@ test('GET /attestations/policy 200: more results than are read at once, by numbe
     assert.ok(comments('identity:').some((line) => line.endsWith(` verified ${digest.slice(7, 19)}`)))
 })
 
-test('GET /attestations/policy 200: 5000 containers, in turns of the event loop', { skip: onlyFull }, async () => {
+test('GET /attestations/policy 200: 5000 containers without blocking the event loop', { skip: onlyFull }, async () => {
   const namespace = newNamespace()
   await crowd(crowded, namespace, MAX_CONTAINERS, (n) => ({
     repository: `registry.test/crowd/${n % 2_500}`,
@@ -790,7 +793,7 @@ test('GET /attestations/policy 200: 5000 containers, in turns of the event loop'
   assert.ok(turns > 20, `${turns} turns`)
 })
 
-test('GET /attestations/policy 422: more than 5000 containers, of the cluster or of the namespace', async () => {
+test('GET /attestations/policy 422: more than 5000 containers, in the cluster or in the namespace', async () => {
   const namespace = newNamespace()
   await crowd(crowded, namespace, MAX_CONTAINERS + 1, () => ({
     repository: 'registry.test/crowd/app',
@@ -807,7 +810,7 @@ test('GET /attestations/policy 422: more than 5000 containers, of the cluster or
   assert.equal((await policies({ namespace: newNamespace() }, crowded)).all.length, 0)
 })
 
-test('GET /attestations/policy 422: signers that come to more than the longest answer', async () => {
+test('GET /attestations/policy 422: signers that exceed the longest answer', async () => {
   const namespace = newNamespace()
   const perImage = Math.ceil(MAX_POLICY_BYTES / 500 / 1_000)
   await crowd(app, namespace, 500, (n) => ({
@@ -819,7 +822,7 @@ test('GET /attestations/policy 422: signers that come to more than the longest a
   assert.match(answer.text, /^the policies would be longer than 10485760 bytes: .*`namespace`/)
 })
 
-test('GET /attestations/policy 422: names that come to more than the longest answer, in the format that has so many', async () => {
+test('GET /attestations/policy 422: names that exceed the longest answer, in the format that lists most of them', async () => {
   const namespace = newNamespace()
   await crowd(app, namespace, 4_000, (n) => ({
     repository: `docker.io/library/${'x'.repeat(150)}-${n}`,
@@ -832,17 +835,17 @@ test('GET /attestations/policy 422: names that come to more than the longest ans
   assert.equal(images.size, 4_000)
 })
 
-// ---------------------------------------------------------------- the budget, the database
+// ---------------------------------------------------------------- read budget and database
 
-test('GET /attestations/policy 503: shed when 12 MiB of the read budget are not free', async () => {
+test('GET /attestations/policy 503: refused if 12 MiB of the read budget are not free', async () => {
   const { budget } = guarded.deps
-  const release = await budget.acquire(budget.totalKib - kib(FIRST_BYTES) + 1)
-  assertShed(await guarded.get('/attestations/policy', { token }), kib(FIRST_BYTES), budget.totalKib)
+  const release = await budget.acquire(budget.totalKib - kib(INITIAL_BYTES) + 1)
+  assertShed(await guarded.get('/attestations/policy', { token }), kib(INITIAL_BYTES), budget.totalKib)
   release()
   assert.equal((await guarded.get('/attestations/policy', { token })).status, 200)
 })
 
-test('GET /attestations/policy 200: many signers take more of the read budget as they are read; 503 when there is no more', async () => {
+test('GET /attestations/policy 200: many signers take more of the read budget while they are read; 503 when it is used up', async () => {
   const { budget } = impatient.deps
   const namespace = newNamespace()
   await crowd(impatient, namespace, 600, (n) => ({
@@ -879,7 +882,7 @@ test('GET /attestations/policy 503: a table is locked for longer than a statemen
   assert.equal((await guarded.get('/attestations/policy', { token })).status, 200)
 })
 
-test('GET /attestations/policy 200: other reads go on meanwhile, large ones, too', async () => {
+test('GET /attestations/policy 200: other reads proceed meanwhile, large ones too', async () => {
   const namespace = newNamespace()
   await runs(namespace, 'registry.test/team/busy', {}, {}, impatient)
   const { budget } = impatient.deps
@@ -887,7 +890,7 @@ test('GET /attestations/policy 200: other reads go on meanwhile, large ones, too
   await whileLocked(impatient.sql, 'image_attestation', async () => {
     for (let i = 1; i <= 2; i++) {
       generated.push(ask({ namespace }, impatient))
-      await until('it holds some of the budget', () => budget.availableKib <= budget.totalKib - i * kib(FIRST_BYTES))
+      await until('it holds some of the budget', () => budget.availableKib <= budget.totalKib - i * kib(INITIAL_BYTES))
     }
     for (const path of ['/pod/traffic?limit=20000', '/images?limit=500', '/svc/info'])
       assert.equal((await impatient.get(path)).status, 200, path)
@@ -896,7 +899,7 @@ test('GET /attestations/policy 200: other reads go on meanwhile, large ones, too
   assert.equal(budget.availableKib, budget.totalKib)
 })
 
-test('GET /attestations/policy 499: whoever leaves is read for no longer, and gives back the budget', async () => {
+test('GET /attestations/policy 499: reading stops when the client disconnects, and the budget is released', async () => {
   const { budget } = app.deps
   const namespace = newNamespace()
   await runs(namespace, 'registry.test/team/left')
@@ -915,7 +918,7 @@ test('GET /attestations/policy 499: whoever leaves is read for no longer, and gi
     })
     await until('what it held is given back', () => budget.availableKib === budget.totalKib)
     assert.ok(
-      await until('the log tells', () =>
+      await until('the log has the line', () =>
         app.logged.find((one) => one.route === '/attestations/policy' && one.status === 499),
       ),
     )

@@ -1,5 +1,5 @@
 /**
- * What details of attestations lose, and that nothing else of them is lost (interop-supply-chain 1.4).
+ * Redaction of details, and that nothing else is lost (docs/contract.md#signatures-and-attestations).
  */
 import assert from 'node:assert/strict'
 import test from 'node:test'
@@ -12,7 +12,7 @@ const numRuns = depth(200, 2_000)
 const HEX = 'ab'.repeat(32)
 const JWT = 'eyJhbGciOi.eyJzdWIiOi.c2lnbmF0dXJl'
 
-/** As they are sent, and as they are stored. */
+/** Details as sent, and as stored. */
 const EXAMPLES: [string, string][] = [
   // Addresses.
   ['GET https://user:pw@registry.test/v2/x?token=abc failed', 'GET <url> failed'],
@@ -82,7 +82,7 @@ const EXAMPLES: [string, string][] = [
   ['token="abc def', 'token="<redacted>'],
   // Paths.
   ['/v2/app/blobs?sig=a&x=1 app/x?y', '/v2/app/blobs app/x'],
-  // What stays.
+  // Texts that stay unchanged.
   ['untrusted_key: none matches, invalid signature: hash', 'untrusted_key: none matches, invalid signature: hash'],
   [
     `sha256:${HEX} ${HEX} v1.2.3 1.2 v1.2.3.4 1.2.3-rc.1 1.30.0+k3s1 1.2.rc1 go1.22.1`,
@@ -114,24 +114,24 @@ const EXAMPLES: [string, string][] = [
   ['  blanks around  ', 'blanks around'],
 ]
 
-test('what tells where things are and how to get there goes, all else stays', () => {
+test('addresses, hosts and credentials are removed, and nothing else', () => {
   for (const [sent, stored] of EXAMPLES) {
     assert.equal(redact(sent), stored, sent)
     assert.equal(redact(stored), stored, stored)
   }
 })
 
-test('only the first 4096 bytes are looked at, up to the last blank; 256 bytes are kept, in whole characters', () => {
+test('only the first 4096 bytes are examined, up to the last blank; 256 bytes are stored, in whole characters', () => {
   const url = `https://registry.test/${'x'.repeat(3_000)}`
   assert.equal(redact(`${url} after`), '<url> after')
   assert.equal(redact(`${url} ${'-'.repeat(1_060)} end`), `<url> ${'-'.repeat(250)}`)
-  // Not a byte of what is cut may be taken for another word.
+  // Not a byte beyond the cut may change how a word reads.
   assert.equal(redact(`code ${url} ${'x'.repeat(1_060)}registry.test`), 'code <url>')
   assert.equal(redact('x'.repeat(4_097)), '')
   assert.equal(redact('x'.repeat(4_096)), 'x'.repeat(256))
   assert.equal(redact(`${'é'.repeat(128)}é`), 'é'.repeat(128))
   assert.equal(redact(`x${'é'.repeat(128)}`), `x${'é'.repeat(127)}`)
-  // The end may make an address of a version.
+  // The cut could turn a version into an address.
   assert.equal(redact(`${'x'.repeat(248)} 1.2.3.4.5`), `${'x'.repeat(248)} <host>`)
   for (let at = 240; at <= 256; at++) {
     const shown = redact(`${'x'.repeat(at - 1)} registry.test`)
@@ -139,7 +139,7 @@ test('only the first 4096 bytes are looked at, up to the last blank; 256 bytes a
   }
 })
 
-// ---- Whatever else it may be
+// ---- Property tests
 
 const words = fc.array(fc.stringMatching(/^[a-z]{1,9}$/), { maxLength: 8 }).map((list) => list.join(' '))
 const label = fc.stringMatching(/^[a-z0-9]{1,10}$/)
@@ -151,10 +151,10 @@ const port = fc.integer({ min: 1, max: 65_535 }).map((one) => `:${one}`)
 const secret = fc.stringMatching(/^[A-Za-z0-9+/_~.!*-]{12,40}$/).filter((one) => /[A-Z]/.test(one))
 const part = fc.stringMatching(/^[A-Za-z0-9_-]{10,40}$/)
 
-/** `::` tells nothing. */
+/** `::` names no host. */
 const ipV6 = fc.ipV6().filter((one) => one !== '::')
 
-/** A text with something in it that must not be told, and that. */
+/** A text that contains something secret, and that secret. */
 const hidden: fc.Arbitrary<readonly [text: string, secret: string]> = fc.oneof(
   host.map((one) => [one, one] as const),
   fc.tuple(host, port).map(([one, at]) => [one + at, one] as const),
@@ -207,7 +207,7 @@ const hidden: fc.Arbitrary<readonly [text: string, secret: string]> = fc.oneof(
 )
 const around = fc.constantFrom(' ', '"', "'", ')', '[', '{', '<', ', ', '; ', ': ', '. ', '\n')
 
-test('hosts, addresses, URLs, credentials, tokens and secrets do not get through, whatever is around them', () => {
+test('hosts, addresses, URLs, credentials, tokens and secrets are removed, whatever surrounds them', () => {
   fc.assert(
     fc.property(
       words,
@@ -322,7 +322,7 @@ const anything = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 400 }),
 )
 
-test('what came out comes out again as it is, in at most 256 bytes, without half a placeholder', () => {
+test('redacting twice changes nothing; the result has at most 256 bytes and no half placeholder', () => {
   fc.assert(
     fc.property(anything, (text) => {
       const shown = redact(text)
@@ -334,9 +334,9 @@ test('what came out comes out again as it is, in at most 256 bytes, without half
   )
 })
 
-// ---- In what is stored
+// ---- Stored lists
 
-test('details are found in stored lists, and nothing else of them is another', () => {
+test('details are found in stored lists, and nothing else in these changes', () => {
   const stored = String.raw`[{"format":"\"detail\":\"registry.test\"","source":"detail","verified":false,"detail":"at \"registry.test\" \\","tlogIndex":9007199254740993},{"san":"https://registry.test","detail":"fine \u00e9"},{"detail":""}]`
   assert.equal(
     redactDetails(stored),

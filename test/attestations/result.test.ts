@@ -1,5 +1,5 @@
 /**
- * What becomes of a result before it is stored, held to a second statement of the rules of interop-supply-chain 1.4.
+ * Conversion of results, compared with a second statement of the rules (docs/contract.md#signatures-and-attestations).
  */
 import assert from 'node:assert/strict'
 import test from 'node:test'
@@ -16,7 +16,7 @@ const digest = newDigest()
 
 const prepare = (fields: Fields) => prepareResult(Buffer.from(JSON.stringify(resultOf(digest, fields))), digest, NOW)
 
-/** What a result is stored as, or the text of its refusal. */
+/** The stored form of a result, or the text of its refusal. */
 async function outcomeOf(fields: Fields): Promise<{ verdict: string | null; reason: string | null } | string> {
   try {
     const { verdict, reason } = (await prepare(fields)).document
@@ -48,7 +48,7 @@ const CODES = [
 ]
 const code = fc.constantFrom(...CODES, undefined)
 
-/** Signatures by what is sent of them: whether verified, and whether anybody is named. */
+/** Signatures by their fields: verified or not, with a signer or without. */
 const entry = fc.oneof(
   { weight: 3, arbitrary: code.map((error) => unverified(error as string)) },
   fc.tuple(fc.constantFrom(signature(), keySignature()), code).map(([one, error]) => ({ ...one, error })),
@@ -60,7 +60,7 @@ const entry = fc.oneof(
     .map(([one, error]) => ({ ...one, error })),
 )
 
-/** The table of the sheet, in terms of sets of errors and nothing of ours. */
+/** The rules as a table over sets of errors, independent of the code. */
 function expected(
   verdict: string,
   reason: string | undefined,
@@ -77,7 +77,7 @@ function expected(
   )
   const tampers = errors.filter((one) => ['bad_signature', 'digest_mismatch', 'malformed'].includes(one))
   const keys = errors.filter((one) => one === 'untrusted_key')
-  const told = reason === 'a_new_code' ? UNRECOGNISED : (reason ?? null)
+  const storedReason = reason === 'a_new_code' ? UNRECOGNISED : (reason ?? null)
   if (nameless.length > 0 && verdict === 'verified' && counted === 0) {
     if (tampers.length > 0) return { verdict: 'invalid', reason: tampers[0]! }
     return keys.length > 0
@@ -91,10 +91,10 @@ function expected(
     key_signed: counted === 0 && tampers.length === 0 && keys.length > 0,
     unknown: counted === 0 && tampers.length === 0,
   }
-  return agrees[verdict] ? { verdict, reason: told } : null
+  return agrees[verdict] ? { verdict, reason: storedReason } : null
 }
 
-test('a verdict is kept, derived again or refused as its signatures say; attestations only tell of somebody who is not named', async () => {
+test('a verdict is kept, derived again or refused as its signatures require; attestations take no part', async () => {
   const seen = new Set<string>()
   const model = fc.asyncProperty(
     fc.constantFrom('verified', 'key_signed', 'unsigned', 'invalid', 'unknown'),
@@ -111,7 +111,7 @@ test('a verdict is kept, derived again or refused as its signatures say; attesta
     },
   )
   await fc.assert(model, { numRuns })
-  // Every way there is was gone.
+  // All ways through the rules occurred.
   const ways = ['verified', 'key_signed', 'unsigned', 'invalid', 'unknown'].flatMap((one) => [
     `${one} refused`,
     `${one} ${one}`,
@@ -120,7 +120,7 @@ test('a verdict is kept, derived again or refused as its signatures say; attesta
     assert.ok(seen.has(way), way)
 })
 
-// ---- Who signed
+// ---- Signers
 
 const text = (maxLength: number) =>
   fc
@@ -131,7 +131,7 @@ const text = (maxLength: number) =>
     .filter((one) => !/[\p{Cc}\p{Cs}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/u.test(one))
 const bytes = (one: unknown) => Buffer.byteLength(one as string)
 
-test('who signed is stored whole or refused, and only of what is verified and names somebody by keys of its kind', async () => {
+test('a signer is stored whole or refused, and only for verified entries with the fields of its kind', async () => {
   const identity = fc.record({
     verified: fc.boolean(),
     signer_kind: fc.constantFrom('keyless', 'key', '', null),
@@ -158,7 +158,7 @@ test('who signed is stored whole or refused, and only of what is verified and na
       const [stored] = JSON.parse(document.signatures!)
       const cut = (whole: string, kept: string | undefined, max: number) => {
         assert.ok(whole.startsWith(kept ?? '') && bytes(kept ?? '') <= max)
-        // Not a character more would have fitted.
+        // One more character would not have fitted.
         const next = [...whole.slice((kept ?? '').length)][0]
         assert.ok(next === undefined || bytes((kept ?? '') + next) > max)
       }
@@ -206,7 +206,7 @@ const KNOWN_TEXTS = {
   attestations: ['predicate_type', 'payload_sha256'],
 } as const
 
-test('a forbidden character anywhere in a known text is refused by the name of its field, every other one is not', async () => {
+test('a forbidden character in a known text is refused with the name of the field; all others are accepted', async () => {
   const isForbidden = (point: number) =>
     point < 0x20 ||
     (point >= 0x7f && point <= 0x9f) ||
@@ -245,7 +245,7 @@ test('a forbidden character anywhere in a known text is refused by the name of i
 
 // ---- Transparency log
 
-test('an index of the transparency log is kept to the digit, or refused', async () => {
+test('an index of the transparency log is stored exactly, or refused', async () => {
   const index = fc.oneof(
     fc.bigInt({ min: -(2n ** 64n), max: 2n ** 64n }),
     fc.bigInt({ min: 2n ** 53n - 4n, max: 2n ** 53n + 4n }),

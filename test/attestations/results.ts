@@ -1,4 +1,4 @@
-/** Results as the component that checks images posts them. */
+/** Results as an image checker posts them. */
 import { generateKeyPairSync } from 'node:crypto'
 import type postgres from 'postgres'
 import { digestOf } from '../support/images.ts'
@@ -7,10 +7,10 @@ export type Fields = Record<string, unknown>
 
 let made = 0
 
-/** The digest of an image that nobody else checks, and that the inventory does not have. */
+/** A digest that no other test uses, and that the inventory does not have. */
 export const newImage = () => digestOf(`checked-${made++}`)
 
-/** One that the inventory has. */
+/** A new digest that the inventory has. */
 export async function knownImage(sql: postgres.Sql): Promise<string> {
   const digest = newImage()
   await sql`insert into image values (${digest}, null, '{}', 'repo', now() at time zone 'utc', now() at time zone 'utc')`
@@ -18,7 +18,7 @@ export async function knownImage(sql: postgres.Sql): Promise<string> {
 }
 
 const CHECKED_AT = Date.UTC(2026, 0, 1)
-/** RFC 3339, so many seconds after the moment that results are of by default. */
+/** RFC 3339, this many seconds after the default time of results. */
 export const checkedAt = (seconds = 0) => new Date(CHECKED_AT + seconds * 1_000).toISOString()
 
 export const ISSUER = 'https://token.actions.test'

@@ -28,7 +28,7 @@ const list = async (query: string, target = app) => {
   assert.equal(answer.status, 200, answer.text)
   return answer.json as { items: Item[]; nextAfter: string | null }
 }
-/** All pages. */
+/** Reads all pages. */
 const walk = async (query: string) => {
   const all: Item[] = []
   for (let after = '', pages = 0; ; pages++) {
@@ -41,7 +41,7 @@ const walk = async (query: string) => {
 }
 const keyOf = (item: Item) =>
   [item.namespace, item.workloadKind, item.workloadName, item.container, item.digest].join(' ')
-/** Rows as the inventory has them, of a cluster. */
+/** Rows of the inventory, of a cluster. */
 const insert = async (
   place: ContainerCursor,
   fields: { state?: string | null; reason?: string | null; pod?: string | null; secsAgo?: number } = {},
@@ -60,7 +60,7 @@ test('GET /attestations/running 200: an empty page when nothing runs', async () 
   assert.equal(answer.headers.get('content-type'), 'application/json')
 })
 
-test('GET /attestations/running 200: the keys of a container, in wire order; verified entries alone, whole, to the byte and the digit', async () => {
+test('GET /attestations/running 200: the keys of a container, in wire order; verified entries only, byte for byte and with exact integers', async () => {
   const [namespace, digest] = [newNamespace(), newDigest()]
   await store(
     replica(namespace, [
@@ -109,7 +109,7 @@ test('GET /attestations/running 200: the keys of a container, in wire order; ver
     for (const key of ['error', 'detail', 'payloadSha256']) assert.equal(key in entry, false, key)
 })
 
-test('GET /attestations/running 200: of an image that was never checked the verdict is null and the lists are empty', async () => {
+test('GET /attestations/running 200: the verdict of an image that was never checked is null, and the lists are empty', async () => {
   const [namespace, bare] = [newNamespace(), newDigest()]
   await store(replica(namespace, [container('app', bare, { repository: undefined })]))
   const [item] = (await list(`namespace=${namespace}`)).items
@@ -119,7 +119,7 @@ test('GET /attestations/running 200: of an image that was never checked the verd
   assert.equal((await list(`namespace=${namespace}`)).items.length, 1)
 })
 
-test('GET /attestations/running 200: what runs, and nothing else', async () => {
+test('GET /attestations/running 200: running containers and nothing else', async () => {
   const namespace = newNamespace()
   const post = replica(namespace, [])
   await store({ ...post, pod_name: 'alive' })
@@ -137,7 +137,7 @@ test('GET /attestations/running 200: what runs, and nothing else', async () => {
   assert.deepEqual(found, ['crashing', 'old-but-alive', 'unknown-state'])
 })
 
-test('GET /attestations/running 200: a container runs within the window that is configured', async () => {
+test('GET /attestations/running 200: the configured window decides whether a container runs', async () => {
   const windowed = await startApp({ IMAGE_INVENTORY_RUNNING_WINDOW_SECS: '400' })
   const body = replica('shop', [container('app', newDigest())])
   await windowed.post('/pod/spec', body)
@@ -148,7 +148,7 @@ test('GET /attestations/running 200: a container runs within the window that is 
   for (const query of ['', 'namespace=shop']) assert.equal((await list(query, windowed)).items.length, 0)
 })
 
-test('GET /attestations/running 200: by cluster, namespace, kind, name, container and digest, in the order of their bytes', async () => {
+test('GET /attestations/running 200: ordered by cluster, namespace, kind, name, container and digest, by bytes', async () => {
   const space = newNamespace()
   const places: ContainerCursor[] = []
   for (const cluster of ['a', 'primary', 'Z'])
@@ -163,31 +163,31 @@ test('GET /attestations/running 200: by cluster, namespace, kind, name, containe
         places.push([cluster, namespace, ...rest] as unknown as ContainerCursor)
   for (const place of places) await insert(place)
   const bytes = (place: ContainerCursor) => Buffer.from(place.join('\0'))
-  const shown = (some: ContainerCursor[]) =>
+  const expectedKeys = (some: ContainerCursor[]) =>
     some.sort((a, b) => Buffer.compare(bytes(a), bytes(b))).map((place) => place.slice(1).join(' '))
   const ours = (items: Item[]) => items.filter(({ namespace }) => String(namespace).startsWith(space)).map(keyOf)
   for (const limit of [1, 2, 7, 200]) {
-    assert.deepEqual(ours(await walk(`limit=${limit}`)), shown([...places]), `limit ${limit}`)
+    assert.deepEqual(ours(await walk(`limit=${limit}`)), expectedKeys([...places]), `limit ${limit}`)
     for (const namespace of [space, `${space}-é`, `${space}-z`])
       assert.deepEqual(
         ours(await walk(`namespace=${encodeURIComponent(namespace)}&limit=${limit}`)),
-        shown(places.filter((place) => place[1] === namespace)),
+        expectedKeys(places.filter((place) => place[1] === namespace)),
         `limit ${limit} of ${namespace}`,
       )
   }
-  // A cursor is a place in the whole list, whichever list it comes of.
+  // A cursor is a place in the whole list, also when a filtered list returned it.
   for (const [n, place] of [...places].sort((a, b) => Buffer.compare(bytes(a), bytes(b))).entries())
     for (const namespace of [space, `${space}-é`]) {
       const behind = [...places].sort((a, b) => Buffer.compare(bytes(a), bytes(b))).slice(n + 1)
       const { items } = await list(
         `namespace=${encodeURIComponent(namespace)}&limit=200&after=${writeContainerCursor(place)}`,
       )
-      assert.deepEqual(items.map(keyOf), shown(behind.filter((one) => one[1] === namespace)), `after ${place}`)
+      assert.deepEqual(items.map(keyOf), expectedKeys(behind.filter((one) => one[1] === namespace)), `after ${place}`)
     }
   await app.sql`delete from workload_container where pod_namespace like ${`${space}%`}`
 })
 
-test('GET /attestations/running 200: 100 containers unless limit says otherwise; limit is clamped to 1..200; a page that is exactly full', async () => {
+test('GET /attestations/running 200: 100 containers by default; limit is clamped to 1..200; a page that is exactly full', async () => {
   const namespace = newNamespace()
   await app.sql`
     insert into workload_container
@@ -214,7 +214,7 @@ test('GET /attestations/running 200: 100 containers unless limit says otherwise;
   await app.sql`delete from workload_container where pod_namespace = ${namespace}`
 })
 
-test('GET /attestations/running 200: a page ends after so many containers that do not run, and the next goes on behind them', async () => {
+test('GET /attestations/running 200: a page ends after a bounded number of containers that do not run, and the next page continues there', async () => {
   const namespace = newNamespace()
   await app.sql`
     insert into workload_container
@@ -229,7 +229,7 @@ test('GET /attestations/running 200: a page ends after so many containers that d
     assert.deepEqual(names(first.items), [3, MAX_SCANNED])
     const second = await list(`${scope}limit=5&after=${first.nextAfter}`)
     assert.deepEqual([names(second.items)[0], second.nextAfter], [MAX_SCANNED + 1, null])
-    // Where it is full before, it ends with its last container.
+    // A page that fills up earlier ends with its last container.
     const full = await list(`${scope}limit=2&${from}`)
     assert.deepEqual(names(full.items), [3, MAX_SCANNED])
     assert.equal(names((await list(`${scope}limit=2&after=${full.nextAfter}`)).items)[0], MAX_SCANNED + 1)
@@ -237,7 +237,7 @@ test('GET /attestations/running 200: a page ends after so many containers that d
   await app.sql`delete from workload_container where pod_namespace = ${namespace}`
 })
 
-test('GET /attestations/running 200: the other column of format names', async () => {
+test('GET /attestations/running 200: product names of formats', async () => {
   const products = await startApp({ WIRE_NAMES: 'kguardian' })
   const digest = newDigest()
   await products.post('/pod/spec', replica('shop', [container('app', digest), container('side', digest)]))
@@ -254,7 +254,7 @@ test('GET /attestations/running 200: the other column of format names', async ()
   }
 })
 
-/** Runs containers of images whose results come to more than a piece; resolves to what the feed has of them. */
+/** Runs containers whose results exceed one piece. Resolves to their items in the feed. */
 async function large(namespace: string, containers: number): Promise<string[]> {
   const names = Array.from({ length: containers }, (_, n) => `c-${String(n).padStart(3, '0')}`)
   const wide = 's'.repeat(100_000)
@@ -270,7 +270,7 @@ async function large(namespace: string, containers: number): Promise<string[]> {
   return names
 }
 
-test('GET /attestations/running 200: a page of long results comes in pieces, whole and in order; compressed when asked; HEAD', async () => {
+test('GET /attestations/running 200: a page of long results is sent in pieces, complete and in order; compressed on request; HEAD', async () => {
   const namespace = newNamespace()
   const names = await large(namespace, 60)
   const path = `/attestations/running?limit=200&namespace=${namespace}`
@@ -294,7 +294,7 @@ test('GET /attestations/running 200: a page of long results comes in pieces, who
   )
 })
 
-test('GET /attestations/running 200: a result that is replaced or goes between two pieces is shown as it is then', async () => {
+test('GET /attestations/running 200: a result that is replaced or deleted between two pieces is shown as it is then', async () => {
   const namespace = newNamespace()
   const names = await large(namespace, 40)
   const answer = await app.app.request(`/attestations/running?limit=200&namespace=${namespace}`)
@@ -323,7 +323,7 @@ test('GET /attestations/running 200: a result that is replaced or goes between t
   )
 })
 
-test('GET /attestations/running 200: a page that cannot be read to its end does not look whole', async () => {
+test('GET /attestations/running 200: a page that cannot be read to its end is visibly incomplete', async () => {
   const namespace = newNamespace()
   await large(namespace, 40)
   const answer = await app.app.request(`/attestations/running?limit=200&namespace=${namespace}`)
@@ -338,7 +338,7 @@ test('GET /attestations/running 200: a page that cannot be read to its end does 
   await app.sql`delete from workload_container where pod_namespace = ${namespace}`
 })
 
-test('GET /attestations/running 200: every container that runs all the while is on one page of a walk, in order, whatever comes and goes', {
+test('GET /attestations/running 200: a container that runs throughout is on exactly one page, in order, whatever starts and stops meanwhile', {
   timeout: 900_000,
 }, async () => {
   const name = fc.constantFrom('a', 'b', 'c', 'd', 'e')
@@ -389,7 +389,7 @@ test('GET /attestations/running 200: every container that runs all the while is 
           .map((one) => place(one).slice(1).join(' '))
         for (const one of new Set(wanted))
           assert.ok(keys.filter((other) => other === one).length >= wanted.filter((other) => other === one).length, one)
-        // A key is in both clusters, perhaps.
+        // A key may be in both clusters.
         for (const one of keys) assert.ok(keys.filter((other) => other === one).length <= 2, one)
         if (namespace === null) assert.ok(seen.length <= 2 * new Set(keys).size)
         for (const item of seen) assert.ok(namespace === null || item.namespace === namespace)
@@ -399,7 +399,7 @@ test('GET /attestations/running 200: every container that runs all the while is 
   )
 })
 
-test('GET /attestations/running 200: the cursor of any place is short, is taken, and leads behind it', {
+test('GET /attestations/running 200: a cursor of any place is short, valid, and continues behind it', {
   timeout: 900_000,
 }, async () => {
   await app.sql`truncate workload_container`
@@ -436,7 +436,7 @@ test('GET /attestations/running 200: the cursor of any place is short, is taken,
   )
 })
 
-test('GET /attestations/running 200: a cursor is the hexadecimal digits of a JSON array of six keys, the same for every replica', async () => {
+test('GET /attestations/running 200: a cursor is the hexadecimal form of a JSON array of six keys, the same for every replica', async () => {
   const place: ContainerCursor = ['primary', 'ns', 'Deployment', 'web', 'app', digestOf('a')]
   const cursor = Buffer.from(JSON.stringify(place)).toString('hex')
   assert.equal(writeContainerCursor(place), cursor)
@@ -474,7 +474,7 @@ for (const [what, after] of [
     )
   })
 
-test('GET /attestations/running 200: a cursor of 8 192 characters is taken', async () => {
+test('GET /attestations/running 200: a cursor of 8 192 characters is accepted', async () => {
   const after = hex(['x'.repeat(4_096 - JSON.stringify(KEYS).length + 1), ...KEYS.slice(1)])
   assert.equal(after.length, MAX_CURSOR_CHARS)
   assert.equal((await app.get(`/attestations/running?after=${after}`)).status, 200)
@@ -495,12 +495,12 @@ test('GET /attestations/running 401: no token, or an unknown one', async () => {
   assertUnauthorized(await guarded.get('/attestations/running?limit=abc', { token: 'unknown' }))
 })
 
-test('GET /attestations/running 200: every token may read', async () => {
+test('GET /attestations/running 200: any token may read', async () => {
   for (const one of Object.values(TOKENS))
     assert.equal((await guarded.get('/attestations/running', { token: one })).status, 200)
 })
 
-test('GET /attestations/running 503: shed when the read budget is spent; a page holds its containers and one piece of their results', async () => {
+test('GET /attestations/running 503: refused when the read budget is used up; a page holds its containers and one piece of results', async () => {
   const { budget } = guarded.deps
   for (const [query, kib] of [
     ['', 101 * 4 + 4 * 2_048],

@@ -1,20 +1,20 @@
-/** What an evaluator may do to the broker, over real sockets. */
+/** Misbehaving evaluators, over real sockets. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import net, { type AddressInfo, type Socket } from 'node:net'
 import { after, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { ImageTrust, MAX_ANSWER_BYTES } from '../../lib/image-trust/index.ts'
-import { ask } from '../../lib/image-trust/question.ts'
+import { requestResults } from '../../lib/image-trust/request.ts'
 import type { TrustFilter } from '../../lib/image-trust/result.ts'
 import { until, withMoreTime } from '../support/until.ts'
 
 const ALL: TrustFilter = { namespace: null, verdict: null, workloadKind: null, workloadName: null }
 const TOKEN = 'token-of-the-broker'
-/** Long enough for whatever answers. */
+/** Longer than any answer takes. */
 const PATIENT_MS = 60_000
 
-/** A server on loopback; `onRequest` is given each connection when its request has come. */
+/** A server on loopback. `onRequest` is given each connection once its request has arrived. */
 async function startRaw(onRequest: (socket: Socket) => void) {
   const sockets = new Set<Socket>()
   const server = net.createServer((socket) => {
@@ -53,7 +53,7 @@ function client(url: string, timeoutMs = PATIENT_MS) {
   }
 }
 
-/** What is told of an answer that is sent as these bytes, and the connection then ended. */
+/** The reason that is given if these bytes are sent and the connection is then closed. */
 async function reasonFor(...sent: (string | Buffer)[]): Promise<string> {
   const { url, close } = await startRaw((socket) => {
     for (const part of sent) socket.write(part)
@@ -71,7 +71,7 @@ const INVALID = 'the answer of the evaluator is not valid'
 const TOO_LARGE = 'the answer of the evaluator is larger than 16777216 bytes: filter by namespace'
 const EMPTY = '{"evaluatedAt":null,"results":[]}'
 
-test('a request that gets no answer, or none that is HTTP, has failed', async () => {
+test('a request without an answer, or without a valid HTTP answer, has failed', async () => {
   for (const sent of [
     '',
     'HTTP/1.1 2',
@@ -83,7 +83,7 @@ test('a request that gets no answer, or none that is HTTP, has failed', async ()
   assert.equal(await reasonFor('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'), FAILED)
 })
 
-test('an answer that is cut short could not be read, or is not valid where nothing tells its length', async () => {
+test('a truncated answer could not be read, or is not valid if no length was announced', async () => {
   assert.equal(await reasonFor(head({ 'content-length': 100 }), EMPTY), UNREADABLE)
   assert.equal(await reasonFor(head({ 'transfer-encoding': 'chunked' }), '5\r\n{"res'), UNREADABLE)
   assert.equal(await reasonFor(head({ 'transfer-encoding': 'chunked' }), 'nonsense\r\n'), UNREADABLE)
@@ -107,7 +107,7 @@ test('an answer without a length, or in chunks of one byte, is read', async () =
   }
 })
 
-test('the time runs from the start to the last byte, and what was missing is told', async () => {
+test('the timeout covers everything up to the last byte, and the reason says what was missing', async () => {
   const silent = await startRaw(() => {})
   assert.equal((await client(silent.url, 50).read()).reason, 'the evaluator did not answer within 50 ms')
   const { url, sockets } = await startRaw((socket) => {
@@ -121,19 +121,19 @@ test('the time runs from the start to the last byte, and what was missing is tol
   await until('both connections are closed', () => sockets.size === 0 && silent.sockets.size === 0)
 })
 
-test('nobody listens', async () => {
+test('nothing listens', async () => {
   const { url, close } = await startRaw(() => {})
   await close()
   const { read, logged } = client(url)
   assert.equal((await read()).reason, 'the evaluator could not be reached')
   assert.match(String((logged[0]!.fields as { err: Error }).err), /ECONNREFUSED/)
   assert.equal(JSON.stringify(logged).includes(TOKEN), false)
-  // TLS is part of reaching it.
+  // Connecting includes the TLS handshake.
   const plain = await startRaw((socket) => socket.end('no TLS'))
   assert.equal((await client(plain.url.replace('http:', 'https:')).read()).reason, 'the evaluator could not be reached')
 })
 
-test('a token that no header can carry is a request that failed, and is not in the log', async () => {
+test('a token that no header can carry fails the request, and is not logged', async () => {
   const { url } = await startRaw((socket) => socket.end(head()))
   const logged: unknown[] = []
   const note = (fields: object, message: string) =>
@@ -149,7 +149,7 @@ test('a token that no header can carry is a request that failed, and is not in t
 
 test('16 MiB are read, and not a byte more, announced or not', async () => {
   const padded = (bytes: number) => Buffer.from(EMPTY.padEnd(bytes))
-  // White space counts: what is outside the list is held.
+  // White space counts: text outside the list is held in memory.
   const list = (bytes: number) => {
     const element = `${JSON.stringify({ policy: 'a/b', namespace: 'n', workload: 'D/w', container: 'c', digest: '', image: '', verdict: 'Trusted' })},`
     const opening = '{"results":['
@@ -173,17 +173,24 @@ test('16 MiB are read, and not a byte more, announced or not', async () => {
   }
 })
 
-test('an answer that announces more than 16 MiB is not waited for', async () => {
+test('an answer that announces more than 16 MiB is refused at once', async () => {
   const { url } = await startRaw((socket) => socket.write(head({ 'content-length': MAX_ANSWER_BYTES + 1 })))
   assert.equal((await client(url).read()).reason, TOO_LARGE)
 })
 
-test('what had come when the time was over is not taken for all of it', async () => {
+test('a part that arrived before the timeout is not shown as the whole', async () => {
   await withMoreTime(200, async (ms) => {
     const { url, sockets } = await startRaw((socket) => {
       socket.write(`${head({ 'content-length': 2 })}{`)
     })
-    const chunks = ask({ url, token: null, namespace: null, verdict: null, timeoutMs: ms, maxBytes: MAX_ANSWER_BYTES })
+    const chunks = requestResults({
+      url,
+      token: null,
+      namespace: null,
+      verdict: null,
+      timeoutMs: ms,
+      maxBytes: MAX_ANSWER_BYTES,
+    })
     await chunks.next()
     for (const socket of sockets) socket.write('}')
     await until('the question has ended', () => sockets.size === 0)
@@ -194,7 +201,7 @@ test('what had come when the time was over is not taken for all of it', async ()
   })
 })
 
-test('gzip that nobody asked for is unpacked, up to the same bytes', async () => {
+test('unrequested gzip is unpacked, up to the same limit', async () => {
   const packed = (body: Buffer | string, coding = 'gzip') =>
     [head({ 'content-encoding': coding }), gzipSync(body)] as const
   for (const coding of ['gzip', 'x-gzip', 'GZIP ']) {
@@ -212,7 +219,7 @@ test('gzip that nobody asked for is unpacked, up to the same bytes', async () =>
     assert.equal(await reasonFor(head({ 'content-encoding': coding }), EMPTY), UNREADABLE, coding)
 })
 
-test('a bomb of members that hold nothing is read for no longer than its bytes', async () => {
+test('an endless row of empty gzip members is limited by its bytes', async () => {
   const nothing = gzipSync('')
   const members = Buffer.concat(
     Array.from({ length: Math.ceil((MAX_ANSWER_BYTES + 1) / nothing.length) }, () => nothing),
@@ -220,7 +227,7 @@ test('a bomb of members that hold nothing is read for no longer than its bytes',
   assert.equal(await reasonFor(head({ 'content-encoding': 'gzip' }), members), TOO_LARGE)
 })
 
-test('every question has a connection of its own, which ends with it', async () => {
+test('every request has a connection of its own, which ends with it', async () => {
   let connections = 0
   const { url, sockets } = await startRaw((socket) => {
     connections++
@@ -232,7 +239,7 @@ test('every question has a connection of its own, which ends with it', async () 
   await until('they are closed', () => sockets.size === 0)
 })
 
-test('a refusal is not read to its end', async () => {
+test('the body of a refusal is not read to its end', async () => {
   const { url, sockets } = await startRaw((socket) => {
     socket.write('HTTP/1.1 500 Oops\r\ntransfer-encoding: chunked\r\n\r\n')
     const pour = () => {
@@ -245,7 +252,7 @@ test('a refusal is not read to its end', async () => {
   await until('its connection is closed', () => sockets.size === 0)
 })
 
-test('who leaves takes the question along, before the answer and in the middle of it', async () => {
+test('a client that disconnects ends the request, before and during the answer', async () => {
   for (const sent of ['', `${head({ 'content-length': 1_000 })}{"results":[`]) {
     const left = new AbortController()
     const { url, sockets } = await startRaw((socket) => {

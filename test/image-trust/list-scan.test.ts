@@ -5,7 +5,7 @@ import { ListScan, MAX_ELEMENT_BYTES, MAX_OTHER_BYTES } from '../../lib/image-tr
 import { BadAnswer } from '../../lib/image-trust/unavailable.ts'
 import { isReadRight } from '../support/escaped-keys.ts'
 
-/** What the scan makes of bytes that come in pieces of these lengths, over and over. Null when it refuses them. */
+/** The result of scanning bytes in pieces of these lengths, repeated; null if they are refused. */
 function scanned(
   bytes: Buffer,
   lengths: readonly number[] = [bytes.length || 1],
@@ -25,7 +25,7 @@ function scanned(
   }
 }
 
-/** The same by parsing all of it. */
+/** The same result by parsing everything at once. */
 function parsed(text: string): { elements: unknown[]; rest: unknown } | null {
   try {
     const rest = JSON.parse(text)
@@ -60,7 +60,7 @@ const spaced = fc
   .map(([one, space]) => JSON.stringify(one, null, space))
   .filter(isReadRight)
 
-test('the elements of a list and the rest are those that parsing all of it gives, however the bytes are cut', () => {
+test('the scan gives the same elements and rest as parsing at once, wherever the bytes are split', () => {
   fc.assert(
     fc.property(spaced, lengths, (text, lengths) => {
       assert.deepEqual(scanned(Buffer.from(text), lengths), parsed(text))
@@ -69,7 +69,7 @@ test('the elements of a list and the rest are those that parsing all of it gives
   )
 })
 
-test('it is the same wherever the bytes are cut in two or three', () => {
+test('the result is the same wherever the bytes are split in two or three', () => {
   const text = '{"\\"":"\\\\","results":["\\"],",{"]":["\\\\"]} , [] ],"\\"":"\\""}'
   const bytes = Buffer.from(text)
   const whole = parsed(text)
@@ -78,7 +78,7 @@ test('it is the same wherever the bytes are cut in two or three', () => {
     for (let b = 1; b < bytes.length; b++) assert.deepEqual(scanned(bytes, [a, b, bytes.length]), whole, `${a}, ${b}`)
 })
 
-test('what is not JSON is refused, and nothing else', () => {
+test('malformed JSON is refused, and nothing else', () => {
   const hurt = fc
     .tuple(
       spaced,
@@ -91,11 +91,11 @@ test('what is not JSON is refused, and nothing else', () => {
       return text.slice(0, at) + put + text.slice(at + taken)
     })
     .filter(isReadRight)
-  // One of two lists would be lost: that alone is refused beyond what is not JSON.
+  // Of two lists one would be lost, so a repeated list is refused although it is valid JSON.
   const isTwice = (text: string) => text.split('results').length > 2
   fc.assert(
     fc.property(hurt, lengths, (text, lengths) => {
-      // Half a surrogate pair has no bytes.
+      // Half a surrogate pair has no UTF-8 form.
       fc.pre(text.isWellFormed())
       const got = scanned(Buffer.from(text), lengths)
       if (got === null && isTwice(text)) return
@@ -105,7 +105,7 @@ test('what is not JSON is refused, and nothing else', () => {
   )
 })
 
-test('a key of a list that is there twice is refused, however it is written', () => {
+test('a repeated list key is refused, in any spelling', () => {
   for (const text of [
     '{"results":[1],"results":[2]}',
     '{"results":[1],"r\\u0065sults":[2]}',
@@ -116,7 +116,7 @@ test('a key of a list that is there twice is refused, however it is written', ()
   assert.deepEqual(scanned(Buffer.from('{"a":{"results":[1]},"results":[2],"b":[{"results":[3]}]}'))?.elements, [2])
 })
 
-test('what is not UTF-8 is refused, within the list and without; the replacement character is not', () => {
+test('bytes that are not UTF-8 are refused inside and outside the list; the replacement character is accepted', () => {
   const within = (bad: Buffer) => Buffer.concat([Buffer.from('{"results":["'), bad, Buffer.from('"]}')])
   const without = (bad: Buffer) => Buffer.concat([Buffer.from('{"x":"'), bad, Buffer.from('","results":[]}')])
   for (const put of [within, without]) {
@@ -126,7 +126,7 @@ test('what is not UTF-8 is refused, within the list and without; the replacement
   }
 })
 
-test('an element may be so long and no longer, and so may what is outside the list', () => {
+test('the length of an element is limited, and so is the text outside the list', () => {
   const element = (bytes: number, more = '') => Buffer.from(`{"results":[1,"${'x'.repeat(bytes - 2)}"${more}]}`)
   const other = (bytes: number) => Buffer.from(`{"x":"${'x'.repeat(bytes - 21)}","results":[7]}`)
   for (const lengths of [[1_000_000], [1], [4_000, 100]]) {
@@ -139,7 +139,7 @@ test('an element may be so long and no longer, and so may what is outside the li
   }
 })
 
-test('what is nested as deep as it can be is no more than any other text', () => {
+test('deep nesting counts like any other text', () => {
   const deep = '['.repeat(MAX_ELEMENT_BYTES / 2) + ']'.repeat(MAX_ELEMENT_BYTES / 2)
   assert.equal(scanned(Buffer.from(`{"results":[${deep}]}`))?.elements.length, 1)
   assert.equal(scanned(Buffer.from('['.repeat(MAX_OTHER_BYTES))), null)

@@ -27,7 +27,7 @@ const anyFilter: fc.Arbitrary<TrustFilter> = fc.record({
 
 const counted = (verdict: string) => ({ Trusted: 'Trusted', WouldDeny: 'WouldDeny' })[verdict] ?? 'Unknown'
 
-/** All of it at once: keys of equal length would do, these are compared as they are. */
+/** The same by sorting all results at once. */
 function model(results: readonly TrustResult[], filter: TrustFilter, limit: number) {
   const matching = results.filter((one) => {
     const [kind, ...rest] = one.workload.split('/')
@@ -68,7 +68,7 @@ function model(results: readonly TrustResult[], filter: TrustFilter, limit: numb
   }
 }
 
-test('counts, policies and the first results are those of all of them put in order', () => {
+test('counts, policies and the first results equal those of sorting everything', () => {
   fc.assert(
     fc.property(
       fc.array(anyResult, { maxLength: 600, size: 'max' }),
@@ -99,7 +99,7 @@ const one = (more: Partial<TrustResult>): TrustResult => ({
   ...more,
 })
 
-test('of many that come worst last, the worst are kept', () => {
+test('the worst results are kept, even if they come last', () => {
   const tally = new Tally(ALL, 2_000)
   const named = (n: number) => String(n).padStart(6, '0')
   for (let n = 20_000; n-- > 0; ) tally.add(one({ container: named(n) }))
@@ -109,7 +109,7 @@ test('of many that come worst last, the worst are kept', () => {
   )
 })
 
-test('policies may come to so much text, each counted once', () => {
+test('the text of all policies is limited, each counted once', () => {
   const half = 'x'.repeat(MAX_POLICY_CHARS / 2 - 1)
   const tally = new Tally(ALL, 1)
   for (const policy of [`a${half}`, `b${half}`, `a${half}`]) tally.add(one({ policy }))

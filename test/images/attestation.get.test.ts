@@ -19,7 +19,7 @@ const read = async (digest: string, target = app) => {
   return answer
 }
 
-test('GET /images/{digest}/attestation 200: every key, in wire order; the lists to the byte and the digit', async () => {
+test('GET /images/{digest}/attestation 200: every key, in wire order; the lists byte for byte and with exact integers', async () => {
   const [digest, index] = [newDigest(), newDigest()]
   const pem = '-----BEGIN PUBLIC KEY-----\nMFkw"\\é\n-----END PUBLIC KEY-----'
   const row = await storeAttestation(app, digest, {
@@ -69,7 +69,7 @@ test('GET /images/{digest}/attestation 200: every key, in wire order; the lists 
   assert.equal(answer.headers.get('content-type'), 'application/json')
 })
 
-test('GET /images/{digest}/attestation 200: what is not known is null, lists without entries are empty', async () => {
+test('GET /images/{digest}/attestation 200: unknown values are null, lists without entries are empty', async () => {
   const digest = newDigest()
   await storeAttestation(app, digest)
   const { receivedAt: _, checkedAt: __, ...result } = (await read(digest)).json
@@ -86,7 +86,7 @@ test('GET /images/{digest}/attestation 200: what is not known is null, lists wit
   })
 })
 
-test('GET /images/{digest}/attestation 200: every verdict, and always the latest result', async () => {
+test('GET /images/{digest}/attestation 200: every verdict, and always the newest result', async () => {
   const digest = newDigest()
   for (const verdict of VERDICTS) {
     await storeAttestation(app, digest, { verdict })
@@ -94,7 +94,7 @@ test('GET /images/{digest}/attestation 200: every verdict, and always the latest
   }
 })
 
-test('GET /images/{digest}/attestation 200: details that an older version stored are redacted again, nothing else is', async () => {
+test('GET /images/{digest}/attestation 200: details stored by an older version are redacted again, and nothing else changes', async () => {
   const digest = newDigest()
   const secret = 'GET https://user:pw@registry.secret.test/v2 dial tcp 10.1.2.3:443 Bearer abcdefgh said \\"no\\"'
   const san = '"detail":"10.1.2.3", at 10.1.2.3'
@@ -112,7 +112,7 @@ test('GET /images/{digest}/attestation 200: details that an older version stored
   assert.equal(text.includes('secret'), false)
 })
 
-test('GET /images/{digest}/attestation 200: the other column of format names', async () => {
+test('GET /images/{digest}/attestation 200: product names of formats', async () => {
   const digest = newDigest()
   const san = '"format":"signer-legacy"'
   const lists = {
@@ -137,7 +137,7 @@ test('GET /images/{digest}/attestation 200: a result stays when its image leaves
   assert.equal((await read(digest)).json.verdict, 'unsigned')
 })
 
-test('GET /images/{digest}/attestation 200: a digest with its colon escaped, and one of sha512', async () => {
+test('GET /images/{digest}/attestation 200: a digest with an escaped colon, and one of sha512', async () => {
   const [digest, long] = [newDigest(), `sha512:${'0a'.repeat(64)}`]
   await storeAttestation(app, digest)
   await storeAttestation(app, long)
@@ -151,7 +151,7 @@ test('GET /images/{digest}/attestation 404: no result, though the image runs', a
   for (const one of [unknown, digest]) assertNoData(await app.get(path(one)))
 })
 
-test('GET /images/{digest}/attestation 400: what is no digest', async () => {
+test('GET /images/{digest}/attestation 400: an invalid digest', async () => {
   for (const bad of [
     'latest',
     'sha256:abc',
@@ -171,11 +171,11 @@ test('GET /images/{digest}/attestation 401: no token, or an unknown one', async 
   assertUnauthorized(await guarded.get(path('latest'), { token: 'unknown' }))
 })
 
-test('GET /images/{digest}/attestation 404: every token may read', async () => {
+test('GET /images/{digest}/attestation 404: any token may read', async () => {
   for (const one of Object.values(TOKENS)) assert.equal((await guarded.get(path(unknown), { token: one })).status, 404)
 })
 
-test('GET /images/{digest}/attestation 503: shed when the read budget is spent; 512 KiB', async () => {
+test('GET /images/{digest}/attestation 503: refused when the read budget is used up; 512 KiB', async () => {
   const { budget } = guarded.deps
   const release = await budget.acquire(budget.totalKib - 511)
   assertShed(await guarded.get(path(unknown), { token }), 512, budget.totalKib)

@@ -69,13 +69,13 @@ const signaturesOf = async (digest: string): Promise<Row[]> => JSON.parse((await
 const attestationsOf = async (digest: string): Promise<Row[]> =>
   JSON.parse((await rowOf(digest))!.attestations as string)
 
-/** What a result is refused with; nothing of it is stored. */
+/** The refusal of a result; asserts that nothing was stored. */
 async function assertRefused(digest: string, fields: Fields, status: number, says: RegExp): Promise<void> {
   await assertAnswer(post(resultOf(digest, fields), digest), status, says)
   assert.equal(await rowOf(digest), undefined)
 }
 
-// ---- Who may
+// ---- Tokens
 
 test('POST /images/{digest}/attestation 401: no token, or an unknown one', async () => {
   for (const one of [undefined, 'nobody'])
@@ -90,7 +90,7 @@ test('POST /images/{digest}/attestation 403: a token of another scope, the share
     )
 })
 
-test('POST /images/{digest}/attestation 403: everybody, while authentication is off or only the shared token is set', async () => {
+test('POST /images/{digest}/attestation 403: every client, while authentication is off or only the shared token is set', async () => {
   for (const env of [{}, { BROKER_AUTH_TOKEN: TOKENS.BROKER_AUTH_TOKEN }]) {
     const { authenticate } = createTokens(loadConfig(env))
     const open = createApp({ ...app.deps, authenticate }, routes)
@@ -99,9 +99,9 @@ test('POST /images/{digest}/attestation 403: everybody, while authentication is 
   }
 })
 
-// ---- What is stored
+// ---- Stored fields
 
-test('POST /images/{digest}/attestation 201: a result is stored whole, as answers hold it, with what lists show of it', async () => {
+test('POST /images/{digest}/attestation 201: a result is stored completely, as answers hold it, with its summary for lists', async () => {
   const digest = await knownImage(sql)
   const index = newImage()
   const answer = await assertAnswer(
@@ -188,7 +188,7 @@ test('POST /images/{digest}/attestation 201: a result is stored whole, as answer
   })
 })
 
-test('POST /images/{digest}/attestation 201: empty texts and null lists are absent, unknown keys ignored, the time may be none of ours', async () => {
+test('POST /images/{digest}/attestation 201: empty texts and null lists are absent, unknown keys are ignored, times may have another zone', async () => {
   const digest = await knownImage(sql)
   const none = {
     reason: '',
@@ -224,7 +224,7 @@ test('POST /images/{digest}/attestation 201: empty texts and null lists are abse
   )
 })
 
-test('POST /images/{digest}/attestation 201: an empty text is absent in every field that may be missing, of any type', async () => {
+test('POST /images/{digest}/attestation 201: an empty text is absent in every optional field of any type', async () => {
   const digest = await knownImage(sql)
   const empty = { verified: '', integrated_time: '', tlog_index: '', key_pem: '', issuer: '', san: '' }
   const entry = { ...unverified('network'), ...empty }
@@ -245,7 +245,7 @@ test('POST /images/{digest}/attestation 201: an empty text is absent in every fi
   assert.equal((await attestationsOf(digest))[0]!.provenance, undefined)
 })
 
-test('POST /images/{digest}/attestation 201: a time that cannot be read is absent and counted', async () => {
+test('POST /images/{digest}/attestation 201: an unreadable time is absent and counted', async () => {
   const digest = await knownImage(sql)
   const counted = async () =>
     (await app.deps.metrics.unreadableTimes.get()).values.find((v) => v.labels.kind === 'attestation')?.value ?? 0
@@ -271,7 +271,7 @@ test('POST /images/{digest}/attestation 201: a time that cannot be read is absen
   assert.equal((await counted()) - before, 2)
 })
 
-test('POST /images/{digest}/attestation 201: the index in the transparency log is kept to the digit', async () => {
+test('POST /images/{digest}/attestation 201: the index in the transparency log stays exact', async () => {
   const digits = [
     '0',
     '9007199254740991',
@@ -312,7 +312,7 @@ test('POST /images/{digest}/attestation 201: the index in the transparency log i
     )
 })
 
-test('POST /images/{digest}/attestation 201: every verdict that its signatures give', async () => {
+test('POST /images/{digest}/attestation 201: every verdict that signatures can give', async () => {
   const accepted: [string, string | undefined, Fields[]][] = [
     ['verified', undefined, [unverified('network'), signature(), unverified('bad_signature')]],
     ['key_signed', 'untrusted_key', [unverified('untrusted_key')]],
@@ -330,7 +330,7 @@ test('POST /images/{digest}/attestation 201: every verdict that its signatures g
   }
 })
 
-test('POST /images/{digest}/attestation 201: what is sent as verified and names nobody is stored unverified, and the verdict derived again', async () => {
+test('POST /images/{digest}/attestation 201: a verified entry without a signer is stored as unverified, and the verdict is derived again', async () => {
   const anonymous: Fields[] = [
     signature({ issuer: undefined }),
     signature({ san: ' ' }),
@@ -365,7 +365,7 @@ test('POST /images/{digest}/attestation 201: what is sent as verified and names 
           assert.ok(!(key in entry), key)
       }
     }
-  // One that is left verified keeps the verdict, and so does one that was not `verified`.
+  // A remaining verified signature keeps the verdict; a verdict other than `verified` stays too.
   for (const fields of [
     { signatures: [anonymous[0], signature()] },
     { verdict: 'unknown', reason: 'timeout', signatures: [anonymous[0]] },
@@ -376,7 +376,7 @@ test('POST /images/{digest}/attestation 201: what is sent as verified and names 
   }
 })
 
-test('POST /images/{digest}/attestation 201: a real signature among 31 others, and a real attestation among 63', async () => {
+test('POST /images/{digest}/attestation 201: one verified signature among 31 others, and one verified attestation among 63', async () => {
   const digest = await knownImage(sql)
   const junk = (count: number, fields: Fields = {}) =>
     Array.from({ length: count }, (_, i) => unverified(i % 2 ? 'malformed' : 'untrusted_root', fields))
@@ -394,7 +394,7 @@ test('POST /images/{digest}/attestation 201: a real signature among 31 others, a
   assert.deepEqual([(await signaturesOf(digest)).length, (await attestationsOf(digest)).length], [32, 64])
 })
 
-test('POST /images/{digest}/attestation 201: unknown reason codes are stored as one, counted, and the first 64 logged once', async () => {
+test('POST /images/{digest}/attestation 201: unknown reason codes are stored as one code, counted, and the first 64 logged once', async () => {
   const count = async () =>
     Number(/^svc_attestation_unrecognised_reason_total (\d+)$/m.exec((await app.get('/metrics')).text)![1])
   const start = await count()
@@ -416,7 +416,7 @@ test('POST /images/{digest}/attestation 201: unknown reason codes are stored as 
     [...(await signaturesOf(digest)), ...(await attestationsOf(digest))].map(({ error }) => error),
     Array(4).fill('unrecognised_reason'),
   )
-  // What is refused counts nothing; what is valid but not stored does.
+  // Refused results count nothing; valid results that are not stored count.
   await assertAnswer(post({ ...unknown(digest, { reason: 'refused' }), verdict: 'verified' }), 422, /^verdict: /)
   await assertAnswer(post(unknown(digest, { reason: 'timeout' })), 409, /./)
   assert.equal(await count(), start + 5)
@@ -432,7 +432,7 @@ test('POST /images/{digest}/attestation 201: unknown reason codes are stored as 
   assert.equal(logged.length, 64)
 })
 
-test('POST /images/{digest}/attestation 201: what a verified entry names itself by is whole up to its limits, the rest is cut to its own', async () => {
+test('POST /images/{digest}/attestation 201: the signer of a verified entry is stored whole up to its limits, other texts are cut', async () => {
   const digest = await knownImage(sql)
   const wide = 'é'.repeat(512)
   const provenance = {
@@ -521,9 +521,9 @@ test('POST /images/{digest}/attestation 201: lists show 8 distinct signers and 1
   assert.equal(JSON.parse(verified_signatures!)[1].san, `${san}1`)
 })
 
-// ---- Again
+// ---- Repeated results
 
-test('POST /images/{digest}/attestation 200: the same result, whenever it was checked; a strictly newer one is 201, another one 409', async () => {
+test('POST /images/{digest}/attestation 200: the same result, whenever it was checked; 201 for a strictly newer one, 409 for another', async () => {
   const digest = await knownImage(sql)
   const at = (seconds: number, fields: Fields = {}) =>
     post(resultOf(digest, { checked_at: checkedAt(seconds), ...fields }))
@@ -535,7 +535,7 @@ test('POST /images/{digest}/attestation 200: the same result, whenever it was ch
   }
   for (const seconds of [10, 9])
     await assertAnswer(at(seconds, { verdict: 'unsigned', signatures: [] }), 409, /^Another result is stored/)
-  // Digits beyond microseconds are none.
+  // Digits beyond microseconds are ignored.
   await assertAnswer(at(0, { checked_at: checkedAt(10).replace('.000Z', '.000000999Z') }), 200)
   assert.deepEqual(await rowOf(digest), stored)
   await assertAnswer(at(0, { checked_at: checkedAt(10).replace('.000Z', '.000001Z') }), 201)
@@ -543,7 +543,7 @@ test('POST /images/{digest}/attestation 200: the same result, whenever it was ch
   assert.equal((await rowOf(digest))!.verdict, 'unsigned')
 })
 
-test('POST /images/{digest}/attestation 201: of a result that is replaced nothing is left', async () => {
+test('POST /images/{digest}/attestation 201: nothing of a replaced result remains', async () => {
   const [digest, twin] = [await knownImage(sql), await knownImage(sql)]
   await assertAnswer(
     post(resultOf(digest, { trust_root: 'a', signed_via: 'self', signed_digest: digest, attestations: [statement()] })),
@@ -567,7 +567,7 @@ test('POST /images/{digest}/attestation 201: of a result that is replaced nothin
   assert.ok(Math.abs(Date.parse(`${at}Z`) - Date.parse(`${now}Z`)) < 3_600_000, 'it was received now')
 })
 
-test('POST /images/{digest}/attestation 409: each part that is compared makes another result', async () => {
+test('POST /images/{digest}/attestation 409: a difference in any compared part is another result', async () => {
   const digest = await knownImage(sql)
   const result = resultOf(digest, {
     trust_root: 'public-good',
@@ -598,21 +598,21 @@ test('POST /images/{digest}/attestation 404: an image that is not in the invento
   assert.equal(await rowOf(digest), undefined)
 })
 
-test('POST /images/{digest}/attestation 200: a key with other ends of lines is the same key', async () => {
+test('POST /images/{digest}/attestation 200: a key with other line ends is the same key', async () => {
   const digest = await knownImage(sql)
   const of = (key_pem: string) => post(resultOf(digest, { signatures: [keySignature({ key_pem })] }))
   assert.equal((await of(PEM.replaceAll('\n', '\r\n'))).status, 201)
   assert.equal((await of(PEM)).status, 200)
 })
 
-test('POST /images/{digest}/attestation 200: the digest may be of either algorithm, and its colon escaped', async () => {
+test('POST /images/{digest}/attestation 200: a digest of either algorithm, also with an escaped colon', async () => {
   const digest = `sha512:${'a'.repeat(128)}`
   await sql`insert into image values (${digest}, null, '{}', 'repo', now(), now())`
   await assertAnswer(post(resultOf(digest)), 201)
   await assertAnswer(post(resultOf(digest), digest.replace(':', '%3A')), 200)
 })
 
-// ---- The body
+// ---- Body
 
 test('POST /images/{digest}/attestation 415: any content coding; 201 without one, whatever the content type', async () => {
   const digest = await knownImage(sql)
@@ -635,7 +635,7 @@ const filled = (digest: string, bytes: number, fields: Fields = {}) => {
   return text.replace('"filler":""', `"filler":"${'x'.repeat(bytes - text.length)}"`)
 }
 
-test('POST /images/{digest}/attestation 413: more than 256 KiB, 32 signatures or 64 attestations, before any is judged', async () => {
+test('POST /images/{digest}/attestation 413: more than 256 KiB, 32 signatures or 64 attestations, before any entry is checked', async () => {
   const digest = await knownImage(sql)
   await assertAnswer(send(digest, filled(digest, 262_145)), 413, /^body is larger than 262144 bytes$/)
   for (const [list, max] of [
@@ -662,7 +662,7 @@ test('POST /images/{digest}/attestation 413: more than 256 KiB, 32 signatures or
   await assertAnswer(send(digest, filled(digest, 262_144)), 201)
 })
 
-test('POST /images/{digest}/attestation 400: what is not JSON, or of another type, naming the first field that is', async () => {
+test('POST /images/{digest}/attestation 400: malformed JSON or a wrong type, naming the first field', async () => {
   const digest = await knownImage(sql)
   const text = JSON.stringify(resultOf(digest))
   const broken: [string | Uint8Array, string][] = [
@@ -707,7 +707,7 @@ test('POST /images/{digest}/attestation 400: what is not JSON, or of another typ
       '2025-01-02T03:04:05.1234567890Z',
     ].map((checked_at): [Fields, string] => [{ checked_at }, 'checked_at']),
   ]
-  // A type is judged before what else is wrong.
+  // Types are checked before the contract.
   for (const [fields, field] of typed)
     await assertRefused(
       digest,
@@ -717,7 +717,7 @@ test('POST /images/{digest}/attestation 400: what is not JSON, or of another typ
     )
 })
 
-test('POST /images/{digest}/attestation 400: a digest that is none', async () => {
+test('POST /images/{digest}/attestation 400: an invalid digest', async () => {
   for (const bad of ['sha256:12', `sha256:${'A'.repeat(64)}`, `sha1:${'a'.repeat(40)}`, 'v1'])
     await assertAnswer(post(resultOf(bad), bad), 400, /^Path deserialize error: digest: /)
 })
@@ -784,7 +784,7 @@ test('POST /images/{digest}/attestation 422: control, line-break and bidi charac
       422,
       /^signatures\[0\]\.key_pem: /,
     )
-  // In what nobody reads there may be anything, and not every character that is not seen is forbidden.
+  // Unknown keys may contain anything, and not every invisible character is forbidden.
   await assertAnswer(
     post(resultOf(digest, { x: '\0\ud800', signatures: [signature({ san: '\u200b\u{1f600}\uffff', x: '\n' })] })),
     201,
@@ -792,12 +792,12 @@ test('POST /images/{digest}/attestation 422: control, line-break and bidi charac
   assert.equal((await signaturesOf(digest))[0]!.san, '\u200b\u{1f600}\uffff')
 })
 
-test('POST /images/{digest}/attestation 422: what breaks the contract, in the order of the rules', async () => {
+test('POST /images/{digest}/attestation 422: broken rules, in the order of the checks', async () => {
   const digest = await knownImage(sql)
   const ahead = (seconds: number) => new Date(Date.now() + seconds * 1_000).toISOString()
   const unknown = { verdict: 'unknown', signatures: [] }
   const long = 'x'.repeat(1_025)
-  /** Each stands before those below it. */
+  /** Each rule precedes those below it. */
   const rules: [Fields, RegExp][] = [
     [{ signed_via: '\n' }, /^signed_via: a control/],
     [{ schema_version: 2 }, /^schema_version: /],
@@ -894,7 +894,7 @@ test('POST /images/{digest}/attestation 422: a key_pem that is no public key in 
     )
 })
 
-test('POST /images/{digest}/attestation 422: a verdict that its signatures do not give', async () => {
+test('POST /images/{digest}/attestation 422: a verdict that contradicts its signatures', async () => {
   const digest = await knownImage(sql)
   const refused: [string, Fields[]][] = [
     ['verified', []],
@@ -928,13 +928,13 @@ test('POST /images/{digest}/attestation 422: a verdict that its signatures do no
 const head = (digest: string, headers: string) =>
   `POST ${path(digest)} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\n${headers}\r\n`
 
-/** Asks without a timer, since those of the test of time stand still. */
+/** Sends a request without a timer, since the timers of this test are mocked. */
 async function spin(until: () => boolean): Promise<void> {
   for (const limit = Date.now() + 60_000; !until(); await new Promise((resolve) => setImmediate(resolve)))
     assert.ok(Date.now() < limit, 'not within 60 s')
 }
 
-test('POST /images/{digest}/attestation 413: a body that is announced as too large, before it is sent; one that turns out so', async () => {
+test('POST /images/{digest}/attestation 413: a body that is announced as too large, before it is sent; one that turns out to be', async () => {
   for (const sent of ['content-length: 262145\r\n', 'transfer-encoding: chunked\r\n']) {
     const socket = connect(port, '127.0.0.1')
     socket.write(head(newImage(), sent))
@@ -945,7 +945,7 @@ test('POST /images/{digest}/attestation 413: a body that is announced as too lar
   }
 })
 
-test('POST /images/{digest}/attestation 408: a body of which not all has come in 30 s; then the connection is closed', async (t) => {
+test('POST /images/{digest}/attestation 408: a body that is incomplete after 30 s; the connection is closed', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const text = JSON.stringify(resultOf(newImage()))
   const socket = connect(port, '127.0.0.1')
@@ -972,7 +972,7 @@ test('POST /images/{digest}/attestation 408: a body of which not all has come in
 
 // ---- Faults
 
-test('POST /images/{digest}/attestation 503: the database is away', async () => {
+test('POST /images/{digest}/attestation 503: the database is unreachable', async () => {
   const { db } = await startLossyApp()
   await db.end(0)
   const away = createApp({ ...app.deps, db }, routes)
@@ -986,7 +986,7 @@ test('POST /images/{digest}/attestation 503: the database is away', async () => 
   assert.ok(answer.headers.get('retry-after'))
 })
 
-test('POST /images/{digest}/attestation 503: the database cancels, and nothing is written', async () => {
+test('POST /images/{digest}/attestation 503: the database cancels the statement, and nothing is written', async () => {
   const impatient = await startApp(TOKENS)
   const other = await knownImage(impatient.sql)
   await whileRefused(impatient.sql, 'image_attestation', async () => {
@@ -995,7 +995,7 @@ test('POST /images/{digest}/attestation 503: the database cancels, and nothing i
   assert.deepEqual([...(await impatient.sql`select from image_attestation`)], [])
 })
 
-test('POST /images/{digest}/attestation 503: when the memory for bodies is not free in time', async () => {
+test('POST /images/{digest}/attestation 503: the memory for bodies is not free in time', async () => {
   const bodies = new MemoryBudget({ totalKib: 64, waitMs: 0, refusal: () => 'too many bodies at once' })
   const full = createApp({ ...app.deps, bodies }, routes)
   const digest = await knownImage(sql)
@@ -1017,7 +1017,7 @@ test('POST /images/{digest}/attestation 503: when the memory for bodies is not f
   assert.equal(bodies.availableKib, 64)
 })
 
-test('POST /images/{digest}/attestation 201: one that waits while many are judged and written is stored then', async () => {
+test('POST /images/{digest}/attestation 201: a post that waits while many are processed is stored', async () => {
   const { bodies } = app.deps
   const release = await bodies.acquire(20 * 1024)
   const digest = await knownImage(sql)
@@ -1028,7 +1028,7 @@ test('POST /images/{digest}/attestation 201: one that waits while many are judge
   await assertAnswer(waiting, 201)
 })
 
-test('POST /images/{digest}/attestation 201: one whose answer was lost is stored, not the same', async () => {
+test('POST /images/{digest}/attestation 201: a post whose answer was lost is stored, not the same', async () => {
   const lossy = await startLossyApp({}, TOKENS)
   for (const fates of [['answer lost'], ['answer lost', 'answer lost'], ['question lost', 'answer lost']] as const) {
     const digest = await knownImage(lossy.sql)
@@ -1052,7 +1052,7 @@ test('POST /images/{digest}/attestation 201: one whose answer was lost is stored
   }
 })
 
-test('POST /images/{digest}/attestation 201: of many at once for one image the newest is stored, and whoever stored one was told so', async () => {
+test('POST /images/{digest}/attestation 201: of many concurrent posts for one image the newest is stored, and exactly the stored ones got 201', async () => {
   const digest = await knownImage(sql)
   const one = (seconds: number) =>
     post(resultOf(digest, { checked_at: checkedAt(seconds), repository: `r-${seconds}` }))
@@ -1068,6 +1068,6 @@ test('POST /images/{digest}/attestation 201: of many at once for one image the n
   assert.deepEqual([repository, checked_at], ['r-5', checkedAt(5).replace('.000Z', '')])
 })
 
-test('whatever comes of a result, its bytes are no longer counted', () => {
+test('the memory of a body is released, whatever the outcome', () => {
   assert.equal(app.deps.incomingBodies.bytes, 0)
 })

@@ -55,14 +55,14 @@ test('GET /images/{digest} 200: the image and its workload, every key in wire or
   assert.equal(JSON.stringify(workloads), JSON.stringify([expected]))
 })
 
-test('GET /images/{digest} 200: a sha512 digest, and one with its colon escaped', async () => {
+test('GET /images/{digest} 200: a sha512 digest, and one with an escaped colon', async () => {
   const long = `sha512:${createHash('sha512').update('x').digest('hex')}`
   await store(replica(newNamespace(), [container('app', long)]))
   assert.equal((await read(long)).digest, long)
   assert.equal((await read(long.replace(':', '%3A'))).digest, long)
 })
 
-test('GET /images/{digest} 200: the running first, then by namespace, kind, name and container', async () => {
+test('GET /images/{digest} 200: running ones first, then by namespace, kind, name and container', async () => {
   const [namespace, digest] = [newNamespace(), newDigest()]
   const uses: [boolean, string, string, string, string][] = []
   for (const space of ['b', 'a', 'A'])
@@ -86,7 +86,7 @@ test('GET /images/{digest} 200: the running first, then by namespace, kind, name
   )
 })
 
-test('GET /images/{digest} 200: 500 workloads are the whole list, of 501 one is left out and it says so', async () => {
+test('GET /images/{digest} 200: 500 workloads are listed completely; of 501 one is left out and `truncated` is set', async () => {
   const digest = newDigest()
   await store(replica('aaa', [container('app', digest, { state: 'terminated' })]))
   const add = (from: number, to: number) => app.sql`
@@ -110,7 +110,7 @@ test('GET /images/{digest} 200: an image that no container has any more', async 
   assert.deepEqual([workloads, truncated, digestKind], [[], false, 'pinned'])
 })
 
-test('GET /images/{digest} 200: running asks for a state of running, and for a sight of it or a living pod', async () => {
+test('GET /images/{digest} 200: a container runs if its state is running and it was reported recently or its pod is alive', async () => {
   const cases = [
     ['running', null, true],
     [null, null, true],
@@ -149,7 +149,7 @@ for (const bad of [
   })
 }
 
-test('GET /images/{digest} 404: a digest that nobody reported', async () => {
+test('GET /images/{digest} 404: a digest that was never reported', async () => {
   assertNoData(await app.get(`/images/${unknown}`))
 })
 
@@ -158,11 +158,11 @@ test('GET /images/{digest} 401: no token, or an unknown one', async () => {
   assertUnauthorized(await guarded.get('/images/latest', { token: 'unknown' }))
 })
 
-test('GET /images/{digest} 404: every token may read', async () => {
+test('GET /images/{digest} 404: any token may read', async () => {
   for (const one of Object.values(TOKENS)) assertNoData(await guarded.get(`/images/${unknown}`, { token: one }))
 })
 
-test('GET /images/{digest} 503: shed when the read budget is spent', async () => {
+test('GET /images/{digest} 503: refused when the read budget is used up', async () => {
   const { budget } = guarded.deps
   const release = await budget.acquire(budget.totalKib - CHARGE_KIB + 1)
   assertShed(await guarded.get(`/images/${unknown}`, { token }), CHARGE_KIB, budget.totalKib)

@@ -1,4 +1,4 @@
-/** The image inventory as POST /pod/spec writes it (interop-core section 9). */
+/** The image inventory that POST /pod/spec writes (docs/contract.md#images). */
 import assert from 'node:assert/strict'
 import test, { after } from 'node:test'
 import { startApp } from '../support/app.ts'
@@ -32,7 +32,7 @@ const only = async (namespace: string): Promise<Row> => {
 }
 const image = async (digest: string): Promise<Row | undefined> =>
   (await sql<{ row: Row }[]>`select row_to_json(m) as row from image m where digest = ${digest}`)[0]?.row
-/** The row that one container makes. */
+/** The row of a pod with one container. */
 async function kept(fields: Row, more: Row = {}): Promise<Row> {
   const namespace = newNamespace()
   await post(replica(namespace, [container('app', newDigest(), fields)], more))
@@ -44,9 +44,9 @@ async function malformed(field: string): Promise<number> {
 }
 const range = (n: number) => Array.from({ length: n }, (_, i) => i)
 
-// ---- What is kept of a container
+// ---- Fields of a container
 
-test('a row has the workload, the container, the image, the pod, and the clock of the database', async () => {
+test('a row has the workload, the container, the image, the pod and the time of the database', async () => {
   const [namespace, digest] = [newNamespace(), newDigest()]
   const body = replica(namespace, [container('app', digest, { state_reason: 'x' })], {
     time_stamp: '2001-01-01T00:00:00',
@@ -86,7 +86,7 @@ test('a row has the workload, the container, the image, the pod, and the clock o
   })
 })
 
-test('a post without containers asks the database for nothing more', async () => {
+test('a post without containers causes no further statement', async () => {
   let asked = 0
   const { ingest } = app.db
   const counting = (statement: never) => {
@@ -120,7 +120,7 @@ for (const [what, fields] of Object.entries<Row>({
   'a blank image': { image: '\t ' },
   'an image that is no text': { image: { name: 'x' } },
 })) {
-  test(`an entry is skipped, and only that one: ${what}`, async () => {
+  test(`only the bad entry is skipped: ${what}`, async () => {
     const [namespace, good, bad] = [newNamespace(), newDigest(), newDigest()]
     await post(replica(namespace, [container('bad', bad, fields), container('good', good)]))
     assert.equal((await only(namespace)).container_name, 'good')
@@ -128,13 +128,13 @@ for (const [what, fields] of Object.entries<Row>({
   })
 }
 
-test('a name of 253 characters, and the kinds in any case', async () => {
+test('a name of 253 characters, and kinds in any case', async () => {
   assert.equal((await kept({ name: 'n'.repeat(253) })).container_name, 'n'.repeat(253))
   for (const kind of ['init', 'Regular', 'EPHEMERAL'])
     assert.equal((await kept({ kind })).container_kind, kind.toLowerCase())
 })
 
-test('names of the longest length, of characters that do not compress', async () => {
+test('names of the longest length that do not compress', async () => {
   const text = (n: number) =>
     range(n)
       .map(() => String.fromCharCode(0x4e00 + Math.floor(Math.random() * 20_000)))
@@ -149,14 +149,14 @@ test('names of the longest length, of characters that do not compress', async ()
   assert.equal((await only(namespace)).workload_name, body.workload_name)
 })
 
-test('the first usable entry of a name wins', async () => {
+test('the first usable entry of a name counts', async () => {
   const namespace = newNamespace()
   const [one, two] = [newDigest(), newDigest()]
   await post(replica(namespace, [container('app', two, { kind: 'x' }), container('app', one), container('app', two)]))
   assert.equal((await only(namespace)).image_digest, one)
 })
 
-test('64 containers are kept, of more the first, with a warning', async () => {
+test('64 containers are stored; further ones are dropped with a warning', async () => {
   const entries = range(70).map((i) => container(`c${String(i).padStart(2, '0')}`, newDigest()))
   for (const [sent, warnings] of [
     [64, 0],
@@ -171,7 +171,7 @@ test('64 containers are kept, of more the first, with a warning', async () => {
   }
 })
 
-test('a reference of 1024 bytes is kept as written; a longer or mangled one as malformed_reference, and counted', async () => {
+test('a reference of 1024 bytes is stored as sent; a longer or mangled one becomes malformed_reference, and is counted', async () => {
   for (const ref of ['a'.repeat(1024), 'é'.repeat(512), ' spaced ', 'UPPER'])
     assert.equal((await kept({ image: ref })).image_ref, ref)
   const before = await malformed('image_ref')
@@ -190,7 +190,7 @@ test('a reference of 1024 bytes is kept as written; a longer or mangled one as m
   assert.equal(await malformed('image_ref'), before + bad.length)
 })
 
-test('a digest needs its form and a known kind; without either it is ignored', async () => {
+test('a digest needs its form and a known kind, else it is ignored', async () => {
   const good = newDigest()
   for (const [digest, digest_kind] of [
     ...[
@@ -215,7 +215,7 @@ test('a digest needs its form and a known kind; without either it is ignored', a
   assert.equal(await image(good), undefined)
 })
 
-test('a digest without a known kind is ignored beside one that is taken, and makes no image', async () => {
+test('a digest without a known kind is ignored beside a valid one, and makes no image', async () => {
   for (const digest_kind of ['manifest', 'REPO', '', null, 7, undefined]) {
     const [namespace, good, odd] = [newNamespace(), newDigest(), newDigest()]
     await post(replica(namespace, [container('odd', odd, { digest_kind }), container('app', good)]))
@@ -228,7 +228,7 @@ test('a digest without a known kind is ignored beside one that is taken, and mak
   }
 })
 
-test('a repository and a tag of any other form are dropped and counted; none and blank are simply none', async () => {
+test('a malformed repository or tag is dropped and counted; null and blank are absent', async () => {
   const cases: [string, unknown, boolean][] = [
     ...[undefined, null, '', ' '].map((value): [string, unknown, boolean] => ['repository', value, false]),
     ...['r'.repeat(513), 'a\nb', 'a\0', 7, {}, 'a\udc00'].map((value): [string, unknown, boolean] => [
@@ -283,7 +283,7 @@ const POD = {
   securityContext: POD_CONTEXT,
 }
 
-test('a security context keeps its known keys with values of their type', async () => {
+test('a security context keeps its known keys with values of the right type', async () => {
   assert.deepEqual(
     (await kept({ security_context: { ...CONTEXT, procMount: 'Default', run_as_user: 1 } })).security_context,
     CONTEXT,
@@ -303,7 +303,7 @@ test('a security context keeps its known keys with values of their type', async 
   }
 })
 
-test('capabilities are sorted, each once, at most 64 of at most 64 characters', async () => {
+test('capabilities are sorted, without repeats, at most 64 of at most 64 characters', async () => {
   const names = range(70).map((i) => `C${String(i).padStart(2, '0')}`)
   const capabilitiesAdd = [...names].reverse().concat(names, 'x'.repeat(65), '', 'a\0')
   const { security_context } = await kept({
@@ -312,7 +312,7 @@ test('capabilities are sorted, each once, at most 64 of at most 64 characters', 
   assert.deepEqual(security_context, { capabilitiesAdd: names.slice(0, 64), capabilitiesDrop: ['A', 'B'] })
 })
 
-test('pod_security keeps its known keys; what is malformed is left out, a whole one empty', async () => {
+test('pod_security keeps its known keys; malformed values are left out, a malformed whole becomes empty', async () => {
   assert.deepEqual(
     (await kept({}, { pod_security: { ...POD, extra: 1, securityContext: { ...POD_CONTEXT, extra: 1 } } }))
       .pod_security,
@@ -332,7 +332,7 @@ test('pod_security keeps its known keys; what is malformed is left out, a whole 
   )
 })
 
-test('a state is one of three or null; a reason stands with a state only, and is cut after 64 characters', async () => {
+test('a state is one of three or null; a reason needs a state and is cut after 64 characters', async () => {
   for (const state of ['running', 'waiting', 'terminated']) assert.equal((await kept({ state })).state, state)
   for (const state of ['Running', 'paused', '', null, 7, undefined]) {
     const row = await kept({ state, state_reason: 'Completed' })
@@ -345,9 +345,9 @@ test('a state is one of three or null; a reason stands with a state only, and is
   for (const none of ['', ' ', null, 7, 'a\0', undefined]) assert.equal(await reason(none), null)
 })
 
-// ---- Whatever it is, the pod is written
+// ---- The pod is always written
 
-test('no value of containers or pod_security keeps the pod from being written', async () => {
+test('no value of containers or pod_security prevents the pod from being written', async () => {
   const deep = (n: number) => `${'['.repeat(n)}${']'.repeat(n)}`
   const texts = [
     ...[
@@ -388,7 +388,7 @@ test('no value of containers or pod_security keeps the pod from being written', 
   }
 })
 
-test('text that no database can hold is refused outside the inventory as ever, beside one', async () => {
+test('text that PostgreSQL cannot store is refused outside the inventory as before', async () => {
   for (const place of ['pod_identity', 'unknown_key']) {
     const answer = await app.post('/pod/spec', replica('shop', [container('a\0', newDigest())], { [place]: 'a\0b' }))
     assert.equal(answer.status, 400)
@@ -400,7 +400,7 @@ test('text that no database can hold is refused outside the inventory as ever, b
   )
 })
 
-test('an inventory that cannot be written is logged, without a value of it, and the pod is written', async () => {
+test('a failed write of the inventory is logged without its values, and the pod is written', async () => {
   const secret = 'hunter2'
   await sql`alter table workload_container add constraint refused check (image_ref <> ${sql.unsafe(`'${secret}'`)})`
   const [bad, good] = [
@@ -423,16 +423,16 @@ test('an inventory that cannot be written is logged, without a value of it, and 
   assert.ok(!JSON.stringify(app.logged).includes(secret))
 })
 
-test('a post waits two seconds for a lock of the inventory, not for as long as a statement may take', async () => {
+test('a post waits two seconds for a lock of the inventory, not for the statement timeout', async () => {
   const body = replica(newNamespace(), [container('app', newDigest())])
-  // A statement that took all of its time would be a 503.
+  // A statement that used up its timeout would be a 503.
   await whileLocked(sql, 'workload_container', async () => void (await post(body)))
   assert.deepEqual(await rows(body.pod_namespace as string), [])
 })
 
-// ---- Whose it is
+// ---- Owners
 
-test('a pod without an owner is its own workload; half an owner, or a blank one, is none', async () => {
+test('a pod without an owner is its own workload; an incomplete or blank owner counts as none', async () => {
   for (const owner of [
     { workload_kind: null, workload_name: null },
     { workload_kind: 'Deployment', workload_name: null },
@@ -445,7 +445,7 @@ test('a pod without an owner is its own workload; half an owner, or a blank one,
   }
 })
 
-test('without a namespace, or a name, or when the post is refused, nothing is written', async () => {
+test('nothing is written without a namespace or a name, or when the post is refused', async () => {
   for (const [fields, status] of [
     [{ pod_namespace: null }, 200],
     [{ pod_namespace: ' ' }, 200],
@@ -461,9 +461,9 @@ test('without a namespace, or a name, or when the post is refused, nothing is wr
   }
 })
 
-// ---- What a later post changes
+// ---- Later posts
 
-test('a repeat writes nothing and locks nothing, from whichever pod and process', async () => {
+test('a repeat writes and locks nothing, from any pod and process', async () => {
   const body = replica(
     newNamespace(),
     [container('app', newDigest(), { security_context: CONTEXT }), container('pull')],
@@ -508,7 +508,7 @@ for (const [column, fields, more, expected] of CHANGES) {
   })
 }
 
-test('an unchanged row and image are written again when older than 300 seconds, not before', async () => {
+test('an unchanged row or image is rewritten when older than 300 seconds, not before', async () => {
   const [namespace, digest] = [newNamespace(), newDigest()]
   await post(replica(namespace, [container('app', digest)]))
   await age(sql, 295)
@@ -526,7 +526,7 @@ test('an unchanged row and image are written again when older than 300 seconds, 
   assert.ok((row.last_seen as string) > (aged.last_seen as string))
 })
 
-test('a time is never set back', async () => {
+test('a time never moves back', async () => {
   const [namespace, digest] = [newNamespace(), newDigest()]
   await post(replica(namespace, [container('app', digest)]))
   await age(sql, -3600)
@@ -540,7 +540,7 @@ test('a time is never set back', async () => {
   await age(sql, 3600)
 })
 
-test('of an image the repository is only filled in, the kind only rises', async () => {
+test('the repository of an image is only filled in, and its kind only improves', async () => {
   const digest = newDigest()
   const after = async (fields: Row) => {
     await post(replica(newNamespace(), [container('app', digest, { repository: null, tag: null, ...fields })]))
@@ -554,7 +554,7 @@ test('of an image the repository is only filled in, the kind only rises', async 
   assert.deepEqual(await after({ digest_kind: 'config' }), ['one', 'repo'])
 })
 
-test('tags grow up to 32, the stored ones first, in the order they were seen', async () => {
+test('tags grow up to 32, stored ones first, in first-seen order', async () => {
   const digest = newDigest()
   const tags = range(40).map((i) => `t${i}`)
   const see = (seen: string[]) =>
@@ -580,7 +580,7 @@ test('tags grow up to 32, the stored ones first, in the order they were seen', a
   )
 })
 
-test('a pod that runs another digest is named by no other row of the container', async () => {
+test('a pod with a new digest is removed from the other rows of the container', async () => {
   const namespace = newNamespace()
   const [old, now, side] = [newDigest(), newDigest(), newDigest()]
   const body = replica(namespace, [container('app', old), container('side', side)])
@@ -597,7 +597,7 @@ test('a pod that runs another digest is named by no other row of the container',
   ])
 })
 
-test('a container that is pulled again takes its pod off its rows, creates none, and notes the reference', async () => {
+test('a container that is being pulled removes its pod from its rows, makes none, and updates the reference', async () => {
   const namespace = newNamespace()
   const [older, newer, elsewhere] = [newDigest(), newDigest(), newDigest()]
   const body = replica(namespace, [container('app', older)])
@@ -633,9 +633,9 @@ test('a container that is pulled again takes its pod off its rows, creates none,
   assert.ok(((await seen())[newer] as string) > (aged as string), '310 s later')
 })
 
-// ---- Many at once
+// ---- Concurrency
 
-test('64 posts at once of pods of one workload, from two processes: no fault, and the right rows', async () => {
+test('64 concurrent posts of pods of one workload, from two processes, give the right rows without an error', async () => {
   const namespace = newNamespace()
   const digests = range(8).map(newDigest)
   const names = range(4).map((i) => `c${i}`)
@@ -662,7 +662,7 @@ test('64 posts at once of pods of one workload, from two processes: no fault, an
     found.map((row) => `${row.container_name} ${row.image_digest}`).sort(),
     names.flatMap((name) => digests.map((digest) => `${name} ${digest}`)).sort(),
   )
-  // A row names a pod that runs its digest by its last post, or none.
+  // A row names a pod whose last post has its digest, or none.
   for (const row of found) {
     if (row.last_pod_name === null) continue
     const n = Number((row.last_pod_name as string).slice(namespace.length + 1))
@@ -682,7 +682,7 @@ test('64 posts at once of pods of one workload, from two processes: no fault, an
   assert.equal(row.deadlocks, deadlocks)
 })
 
-test('of replicas in one statement that say different things the last one counts', async () => {
+test('the last of several contradicting replicas in one statement counts', async () => {
   const [namespace, digest] = [newNamespace(), newDigest()]
   const states = ['running', 'waiting', 'terminated']
   const document = states.map((state, n) => ({
@@ -705,7 +705,7 @@ test('of replicas in one statement that say different things the last one counts
   }
 })
 
-test('many workloads with images in common, posted in opposite orders by two processes', async () => {
+test('many workloads with common images, posted in opposite orders by two processes', async () => {
   const digests = range(20).map(newDigest)
   const bodies = range(40).map((n) => {
     const order = n % 2 ? [...digests].reverse() : digests
@@ -728,7 +728,7 @@ test('many workloads with images in common, posted in opposite orders by two pro
   for (const digest of digests) assert.equal(((await image(digest))!.tags as string[]).length, 32)
 })
 
-test('a workload that is being changed by another session is waited for, one that is not changed is not', async () => {
+test('a post waits for a workload that another session is changing, but not for others', async () => {
   const [namespace, digest] = [newNamespace(), newDigest()]
   const body = replica(namespace, [container('app', digest)])
   await post(body)

@@ -7,7 +7,7 @@ import { startApp, TOKENS } from '../support/app.ts'
 import { depth } from '../support/depth.ts'
 import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
 
-/** 2 KiB for each of limit, the look-ahead row and 200 of coverage. */
+/** 2 KiB for each row of limit, for the look-ahead row and for 200 rows of coverage. */
 const chargeKib = (limit: number) => 2 * (limit + 1 + 200)
 const app = await startApp()
 const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300', BROKER_READ_ACQUIRE_WAIT_MS: '0' })
@@ -44,7 +44,7 @@ const watch = (image: string, rows: Partial<CoverageRow>[]) =>
     rows.map((row) => ({ image, ...row })),
   )
 
-/** All pages; `between` is called after each but the last. */
+/** Reads all pages; calls `between` after each but the last. */
 async function pages(image: string, query: Query, between: (page: Page) => unknown = () => {}): Promise<Page[]> {
   const all: Page[] = []
   for (let after: string | null | undefined; after !== null; ) {
@@ -93,7 +93,7 @@ test('GET /images/{digest}/runtime 200: every key in wire order', async () => {
   )
 })
 
-test('GET /images/{digest}/runtime 200: of an image that nobody runs there is no entry, and coverage is zero', async () => {
+test('GET /images/{digest}/runtime 200: an image that runs nowhere has no entry, and its coverage is zero', async () => {
   const [digest512] = [`sha512:${'a'.repeat(128)}`]
   for (const digest of [newImage(), digest512]) {
     const answer = await app.get(`/images/${digest}/runtime`)
@@ -105,13 +105,13 @@ test('GET /images/{digest}/runtime 200: of an image that nobody runs there is no
   }
 })
 
-test('GET /images/{digest}/runtime 200: an entry spans its rows: distinct workloads, all times, the most suspicious origin, any whole path', async () => {
+test('GET /images/{digest}/runtime 200: an entry combines its rows: distinct workloads, all times, the most suspicious origin, any whole path', async () => {
   const image = newImage()
   await store(image, [
     { namespace: 'a', workload: 'x', container: 'one', complete: false, origin: 'image', first: '2026-01-05T00:00:00' },
     { namespace: 'a', workload: 'x', container: 'two', complete: true, origin: 'memfd', last: '2026-03-01T00:00:00' },
     { namespace: 'a', workload: 'x', kind: 'Pod', complete: false, first: '2025-12-01T00:00:00', origin: 'deleted' },
-    // As one text they would be the same workload.
+    // Joined as text, these would be the same workload.
     { namespace: 'aD', kind: 'eployment', workload: 'x' },
     { namespace: 'a', workload: 'x', path: '/other' },
     { namespace: 'a', workload: 'x', entryKind: 'lib' },
@@ -140,7 +140,7 @@ test('GET /images/{digest}/runtime 200: an entry spans its rows: distinct worklo
   ])
 })
 
-test('GET /images/{digest}/runtime 200: of two origins the more suspicious', async () => {
+test('GET /images/{digest}/runtime 200: the more suspicious of two origins', async () => {
   const origins = ['unknown', 'image', 'otherFs', 'deleted', 'writableLayer', 'memfd']
   const image = newImage()
   const pairs = origins.flatMap((a, i) => origins.slice(i).map((b) => ({ a, b, path: `${a}-${b}` })))
@@ -154,7 +154,7 @@ test('GET /images/{digest}/runtime 200: of two origins the more suspicious', asy
   for (const { path, origin } of (await read(image)).entries) assert.equal(origin, path.split('-')[1])
 })
 
-test('GET /images/{digest}/runtime 200: a kind alone, before, at and behind a cursor', async () => {
+test('GET /images/{digest}/runtime 200: a filter by kind, before, at and behind a cursor', async () => {
   const image = newImage()
   await store(
     image,
@@ -173,7 +173,7 @@ test('GET /images/{digest}/runtime 200: a kind alone, before, at and behind a cu
   assert.equal(await of({ after: 'lib:/c' }), '')
 })
 
-test('GET /images/{digest}/runtime 200: limit is 1000 unless given, and clamped to 1..5000', async () => {
+test('GET /images/{digest}/runtime 200: limit is 1000 by default, and clamped to 1..5000', async () => {
   const image = newImage()
   const paths = Array.from({ length: 5_001 }, (_, i) => `/opt/${String(i).padStart(4, '0')}`)
   await store(
@@ -197,7 +197,10 @@ test('GET /images/{digest}/runtime 200: limit is 1000 unless given, and clamped 
   assert.deepEqual([exact.entries.length, exact.truncated], [5_000, false])
 })
 
-/** Characters that need an escape in JSON or a URL, are part of a cursor, or sort by their bytes otherwise than by their code units. */
+/**
+ * Characters that need an escape in JSON or a URL, are part of a cursor, or sort differently by bytes and by code
+ * units.
+ */
 const odd = fc.constantFrom(
   'a',
   'B',
@@ -222,7 +225,7 @@ const odd = fc.constantFrom(
 const start = fc.constantFrom('', '', 'p'.repeat(255), 'p'.repeat(256), 'p'.repeat(300), 'é'.repeat(2_000))
 const aPath = fc.tuple(start, fc.string({ unit: odd, minLength: 1, maxLength: 4 })).map((parts) => parts.join(''))
 
-test('GET /images/{digest}/runtime 200: all pages together are the list, and what comes meanwhile takes nothing from it', async () => {
+test('GET /images/{digest}/runtime 200: all pages together are the list, and concurrent writes remove nothing from it', async () => {
   const row = fc.record({
     path: aPath,
     entryKind: fc.constantFrom<'exec' | 'lib'>('exec', 'lib'),
@@ -267,7 +270,7 @@ test('GET /images/{digest}/runtime 200: all pages together are the list, and wha
   )
 })
 
-test('GET /images/{digest}/runtime 200: a page ends where it has read enough, with whole entries', async () => {
+test('GET /images/{digest}/runtime 200: a page ends with a whole entry once it has read enough', async () => {
   const image = newImage()
   const [paths, workloads] = [50, 1_000]
   await app.sql`
@@ -278,20 +281,20 @@ test('GET /images/{digest}/runtime 200: a page ends where it has read enough, wi
     from generate_series(1, ${workloads}::int) w
     cross join (select '/bin/' || lpad(n::text, 3, '0') as path from generate_series(1, ${paths}::int) n) p`
   const all = await pages(image, {})
-  // Of the last path that was read it is not known whether that was all.
+  // The last path may have more rows than were read.
   assert.equal(all.length, Math.ceil(paths / (MAX_ROWS_READ / workloads - 1)))
   assert.deepEqual(
     all.flatMap((page) => page.entries.map((entry) => [entry.path, entry.workloads])),
     Array.from({ length: paths }, (_, i) => [`/bin/${String(i + 1).padStart(3, '0')}`, workloads]),
   )
-  // One entry that takes more than that.
+  // One entry that exceeds that limit.
   const question = { digest: image, kind: null, after: null, limit: 1_000, windowHours: 24, retentionDays: 0 }
   const { entries, nextCursor } = await readImage(app.db.read, question, 500)
   const list = JSON.parse(`[${entries}]`) as Entry[]
   assert.deepEqual([list.length, list.at(-1)!.workloads, nextCursor], [7, workloads, 'exec:/bin/007'])
 })
 
-test('GET /images/{digest}/runtime 200: a page of long paths ends at a megabyte of them', async () => {
+test('GET /images/{digest}/runtime 200: a page of long paths ends at one megabyte', async () => {
   const image = newImage()
   const paths = Array.from({ length: 600 }, (_, i) => `/${String(i).padStart(3, '0')}${'\u0001'.repeat(4_092)}`)
   await store(
@@ -309,7 +312,7 @@ test('GET /images/{digest}/runtime 200: a page of long paths ends at a megabyte 
   )
 })
 
-test('GET /images/{digest}/runtime 200: coverage counts what was heard of in the window', async () => {
+test('GET /images/{digest}/runtime 200: coverage counts heartbeats within the window', async () => {
   const image = newImage()
   const HOUR = 3_600
   await watch(image, [
@@ -336,7 +339,7 @@ for (const [what, row, tracked] of [
   ['mode exec', { mode: 'exec' }, false],
   ['both', {}, true],
 ] as const)
-  test(`GET /images/{digest}/runtime 200: libraries are tracked when every instance does: one with ${what}`, async () => {
+  test(`GET /images/{digest}/runtime 200: libraries are tracked when every instance tracks them: one with ${what}`, async () => {
     const image = newImage()
     await watch(image, [{}, row])
     assert.equal((await read(image)).coverage.librariesTracked, tracked)

@@ -108,7 +108,7 @@ test('GET /images/{digest}/sbom/cyclonedx 200: without components, reference, sc
   assert.deepEqual(metadata.tools, { components: [{ name: 'db-matcher', type: 'application' }] })
 })
 
-test('GET /images/{digest}/sbom/cyclonedx 200: the other column of source names; the names of properties stay', async () => {
+test('GET /images/{digest}/sbom/cyclonedx 200: product names of sources; names of properties stay', async () => {
   const digest = newDigest()
   await storeSbom(products, digest, 'operator-scanner', [])
   const { metadata } = (await read(digest, '', products)).json
@@ -116,7 +116,7 @@ test('GET /images/{digest}/sbom/cyclonedx 200: the other column of source names;
   assert.equal(metadata.tools.components[0].name, 'trivy-operator')
 })
 
-test('GET /images/{digest}/sbom/cyclonedx 200: the SBOM that the SBOM read has, under the digest that was asked for', async () => {
+test('GET /images/{digest}/sbom/cyclonedx 200: the SBOM that the SBOM route returns, under the digest of the path', async () => {
   const [running, index] = [newDigest(), newDigest()]
   await app.sql`insert into image values (${running}, null, '{}', 'repo', now(), now())`
   await storeSbom(app, running, 'registry', [component('r')])
@@ -130,7 +130,7 @@ test('GET /images/{digest}/sbom/cyclonedx 200: the SBOM that the SBOM read has, 
   assert.deepEqual(await refsOf(running, '?source='), ['o'])
 })
 
-test('GET /images/{digest}/sbom/cyclonedx 200: a large document is compressed when asked, HEAD has the headers alone', async () => {
+test('GET /images/{digest}/sbom/cyclonedx 200: a large document is compressed on request; HEAD has the headers alone', async () => {
   const digest = newDigest()
   const many = Array.from({ length: 2_500 }, (_, i) => component(`component-${i}`, { licenses: [`license-${i}`] }))
   await storeSbom(app, digest, 'operator-scanner', many)
@@ -151,7 +151,7 @@ test('GET /images/{digest}/sbom/cyclonedx 200: a large document is compressed wh
   )
 })
 
-test('GET /images/{digest}/sbom/cyclonedx 200: a document is of one payload, however often it is replaced meanwhile', async () => {
+test('GET /images/{digest}/sbom/cyclonedx 200: a document comes from one payload, however often it is replaced meanwhile', async () => {
   const digest = newDigest()
   const store = (n: number) =>
     storeSbom(
@@ -195,7 +195,7 @@ test('GET /images/{digest}/sbom/cyclonedx 404: no SBOM, or none of the source', 
   }
 })
 
-test('GET /images/{digest}/sbom/cyclonedx 400: what is no digest, U+0000 in a source', async () => {
+test('GET /images/{digest}/sbom/cyclonedx 400: an invalid digest, U+0000 in a source', async () => {
   for (const bad of ['latest', 'sha256:abc', unknown.toUpperCase(), 'a%00b']) {
     const answer = await app.get(path(bad))
     assert.equal(answer.status, 400)
@@ -210,12 +210,12 @@ test('GET /images/{digest}/sbom/cyclonedx 401: no token, or an unknown one', asy
   assertUnauthorized(await guarded.get(path('latest'), { token: 'unknown' }))
 })
 
-test('GET /images/{digest}/sbom/cyclonedx 404: every token may read', async () => {
+test('GET /images/{digest}/sbom/cyclonedx 404: any token may read', async () => {
   for (const one of Object.values(TOKENS)) assert.equal((await guarded.get(path(unknown), { token: one })).status, 404)
 })
 
 for (const count of [4_999, 5_000, 5_001, 10_000, 12_001])
-  test(`GET /images/{digest}/sbom/cyclonedx 200: ${count} components, by pages of 5 000, each once and in order`, async () => {
+  test(`GET /images/{digest}/sbom/cyclonedx 200: ${count} components in pages of 5 000, each once and in order`, async () => {
     const digest = newDigest()
     await storeSbom(
       app,
@@ -231,7 +231,7 @@ for (const count of [4_999, 5_000, 5_001, 10_000, 12_001])
     assert.equal(specVersion, '1.5')
   })
 
-test('GET /images/{digest}/sbom/cyclonedx 200: an SBOM that is replaced between two pages is cut, never mixed; one that is scanned again is not', async () => {
+test('GET /images/{digest}/sbom/cyclonedx 200: an SBOM that is replaced between two pages is cut off, never mixed; a repeated scan changes nothing', async () => {
   const many = (name: string) => Array.from({ length: 12_000 }, (_, i) => component(`${name}${i}`))
   for (const [name, isCut] of [
     ['other', true],
@@ -265,7 +265,7 @@ test('GET /images/{digest}/sbom/cyclonedx 200: an SBOM that is replaced between 
   }
 })
 
-test('GET /images/{digest}/sbom/cyclonedx 503: shed when the read budget is spent; 20 KiB for each component, and for none', async () => {
+test('GET /images/{digest}/sbom/cyclonedx 503: refused when the read budget is used up; 20 KiB for each component, and for none', async () => {
   const { budget } = guarded.deps
   for (const [count, kib] of [
     [0, 20],

@@ -23,7 +23,7 @@ const page = async (digest: string, query = '', target = app) => {
 const names = async (digest: string, query = '') => (await page(digest, query)).items.map(({ name }: Item) => name)
 const many = (n: number) => Array.from({ length: n }, (_, i) => component(`c${i}`))
 
-test('GET /images/{digest}/sbom 200: of a digest without an SBOM there is nothing, findings or not', async () => {
+test('GET /images/{digest}/sbom 200: a digest without an SBOM has an empty answer, with findings or without', async () => {
   const digest = newDigest()
   await storeFindings(app, digest, 'operator-scanner', [])
   for (const one of [unknown, digest]) {
@@ -119,7 +119,7 @@ test('GET /images/{digest}/sbom 200: every field of a report and of a component,
   )
 })
 
-test('GET /images/{digest}/sbom 200: an attestation of which little is known has all its keys', async () => {
+test('GET /images/{digest}/sbom 200: an attestation with few known values has all its keys', async () => {
   const digest = newDigest()
   await storeSbom(app, digest, 'registry', [], { attestation: { mechanism: 'oci-referrer' } })
   const expected = {
@@ -132,7 +132,7 @@ test('GET /images/{digest}/sbom 200: an attestation of which little is known has
   assert.deepEqual((await page(digest)).report.attestation, expected)
 })
 
-test('GET /images/{digest}/sbom 200: the scanner operator, else another scanner, the registry only when it is alone; reports in that order', async () => {
+test('GET /images/{digest}/sbom 200: the operator scanner first, then the matcher, the registry last; reports in that order', async () => {
   const digest = newDigest()
   const chosen = async (query = '') => {
     const { report, reports, items } = await page(digest, query)
@@ -155,14 +155,14 @@ test('GET /images/{digest}/sbom 200: the scanner operator, else another scanner,
     assert.deepEqual(await chosen(query), [source, names, all], query)
 })
 
-test('GET /images/{digest}/sbom 200: a source without an SBOM has no report and no items, never those of another', async () => {
+test('GET /images/{digest}/sbom 200: a source without an SBOM has no report and no items, never those of another source', async () => {
   const digest = newDigest()
   await storeSbom(app, digest, 'operator-scanner', many(1))
   const { report, reports, items, nextAfter } = await page(digest, 'source=registry')
   assert.deepEqual([report, reports.length, items, nextAfter], [null, 1, [], null])
 })
 
-test('GET /images/{digest}/sbom 200: of one source the best join counts, then the newest scan', async () => {
+test('GET /images/{digest}/sbom 200: within a source the best join counts, then the newest scan', async () => {
   const [running, old, young] = [newDigest(), newDigest(), newDigest()]
   await app.sql`insert into image values (${running}, null, '{}', 'repo', now(), now())`
   const chosen = async () => {
@@ -180,7 +180,7 @@ test('GET /images/{digest}/sbom 200: of one source the best join counts, then th
   assert.deepEqual(await chosen(), [1, running, 'image_id', 'own'])
 })
 
-test('GET /images/{digest}/sbom 200: the other column of source names', async () => {
+test('GET /images/{digest}/sbom 200: product names of sources', async () => {
   const digest = newDigest()
   await storeSbom(products, digest, 'operator-scanner', many(1))
   await storeSbom(products, digest, 'db-matcher', [component('m')])
@@ -192,7 +192,7 @@ test('GET /images/{digest}/sbom 200: the other column of source names', async ()
   assert.deepEqual((await page(digest, 'source=db-matcher', products)).report.source, 'grype')
 })
 
-test('GET /images/{digest}/sbom 200: components in the order in which they came, paged by id; 100 unless sent, 500 at most', async () => {
+test('GET /images/{digest}/sbom 200: components in posted order, paged by id; 100 by default, 500 at most', async () => {
   const digest = newDigest()
   await storeSbom(app, digest, 'operator-scanner', many(620))
   const all = many(620).map(({ name }) => name)
@@ -224,7 +224,7 @@ test('GET /images/{digest}/sbom 200: components in the order in which they came,
   assert.deepEqual(seen, all)
 })
 
-test('GET /images/{digest}/sbom 200: a large page is compressed when asked, HEAD has the headers alone', async () => {
+test('GET /images/{digest}/sbom 200: a large page is compressed on request; HEAD has the headers alone', async () => {
   const digest = newDigest()
   await storeSbom(app, digest, 'operator-scanner', many(100))
   const path = `/images/${digest}/sbom`
@@ -251,7 +251,7 @@ for (const [query, field] of [
   })
 }
 
-test('GET /images/{digest}/sbom 400: what is no digest', async () => {
+test('GET /images/{digest}/sbom 400: an invalid digest', async () => {
   for (const bad of ['latest', 'sha256:abc', unknown.toUpperCase(), 'a%00b']) {
     const answer = await app.get(`/images/${bad}/sbom`)
     assert.equal(answer.status, 400)
@@ -264,12 +264,12 @@ test('GET /images/{digest}/sbom 401: no token, or an unknown one', async () => {
   assertUnauthorized(await guarded.get('/images/latest/sbom', { token: 'unknown' }))
 })
 
-test('GET /images/{digest}/sbom 200: every token may read', async () => {
+test('GET /images/{digest}/sbom 200: any token may read', async () => {
   for (const one of Object.values(TOKENS))
     assert.equal((await guarded.get(`/images/${unknown}/sbom`, { token: one })).status, 200)
 })
 
-test('GET /images/{digest}/sbom 503: shed when the read budget is spent; 20 KiB for each component and one more', async () => {
+test('GET /images/{digest}/sbom 503: refused when the read budget is used up; 20 KiB for each component and one more', async () => {
   const { budget } = guarded.deps
   for (const [query, kib] of [
     ['', 101 * 20],

@@ -55,7 +55,7 @@ test('POST /images/{digest}/sbom 403: a token of another scope', async () => {
     assertForbidden(await app.request('POST', path(newImage()), { body: '{', token: one }), 'supplychain')
 })
 
-test('POST /images/{digest}/sbom 200: a whole SBOM is stored with its header and its components, in their order', async () => {
+test('POST /images/{digest}/sbom 200: a whole SBOM is stored with its header and its components, in order', async () => {
   const digest = newImage()
   const attestation = {
     mechanism: 'oci-referrer',
@@ -151,14 +151,14 @@ test('POST /images/{digest}/sbom 200: findings and SBOM of one image and source 
   assert.equal(count, 1)
 })
 
-test('POST /images/{digest}/sbom 200: 10 000 components, packed', async () => {
+test('POST /images/{digest}/sbom 200: 10 000 components, compressed', async () => {
   const digest = newImage()
   const packed = gzipSync(JSON.stringify(sbomOf(digest, some('c', 10_000))))
   await assertAnswer(send(digest, packed, { 'content-encoding': 'x-gzip' }), 200, { status: 'stored', items: 10_000 })
   assert.equal((await rowsOf(digest)).length, 10_000)
 })
 
-test('POST /images/{digest}/sbom 202: pages of a set are kept until the last has come, then stored in their order', async () => {
+test('POST /images/{digest}/sbom 202: pages of a set are held until the last arrives, then stored in order', async () => {
   const digest = newImage()
   await assertAnswer(post(sbomOf(digest, some('old', 1), { scanned_at: scannedAt(-1) })), 200, {
     status: 'stored',
@@ -197,7 +197,7 @@ test('POST /images/{digest}/sbom 200: a set that is not newer than another is st
   await assertAnswer(post(pageOf(digest, 'old', 0, 2, some('o', 1), { scanned_at: scannedAt(20) })), 200, stale)
 })
 
-test('POST /images/{digest}/sbom 400: what is not JSON, not gzip, of another type, or of no digest', async () => {
+test('POST /images/{digest}/sbom 400: malformed JSON or gzip, a wrong type, an invalid digest', async () => {
   const digest = newImage()
   const text = JSON.stringify(sbomOf(digest))
   for (const body of ['', text.slice(0, -1), `${text}!`, '{"schema_version":1', '[]'])
@@ -237,7 +237,7 @@ test('POST /images/{digest}/sbom 415: another content coding', async () => {
   assert.equal((await send(newImage(), '{}', { 'content-encoding': 'br' })).status, 415)
 })
 
-test('POST /images/{digest}/sbom 422: a payload that breaks the contract, pages that disagree, and more components than a set may have', async () => {
+test('POST /images/{digest}/sbom 422: a broken contract, contradicting pages, and more components than a set may have', async () => {
   const digest = newImage()
   const bad: [Fields, RegExp][] = [
     [{ schema_version: 2 }, /^schema_version: /],
@@ -267,7 +267,7 @@ test('POST /images/{digest}/sbom 422: a payload that breaks the contract, pages 
   assert.equal(count, 0)
 })
 
-test('POST /images/{digest}/sbom 429: a new set beyond the ceiling, which is counted', async () => {
+test('POST /images/{digest}/sbom 429: a new set beyond the limit, which is counted', async () => {
   await sql`delete from sbom_page`
   const before = await counter()
   const digests = Array.from({ length: 65 }, newImage)
@@ -282,13 +282,13 @@ test('POST /images/{digest}/sbom 429: a new set beyond the ceiling, which is cou
   await sql`delete from sbom_page`
 })
 
-test('the counter of refused sets has the name of either column, and is printed before anything was refused', async () => {
+test('the counter of refused sets has the name of either naming scheme, and is exported before its first event', async () => {
   const other = await startApp({ WIRE_NAMES: 'kguardian' })
   assert.match((await other.get('/metrics')).text, /^kguardian_supplychain_staged_sets_refused_total 0$/m)
   assert.match((await app.get('/metrics')).text, /^svc_supplychain_staged_sets_refused_total \d+$/m)
 })
 
-test('POST /images/{digest}/sbom 200: a page or an SBOM whose answer was lost is what it was, not a duplicate', async () => {
+test('POST /images/{digest}/sbom 200: a page or an SBOM whose answer was lost gets its first outcome, not duplicate_page', async () => {
   const lossy = await startLossyApp()
   const { authenticate } = createTokens(loadConfig(TOKENS))
   const tested = createApp({ ...lossy.deps, authenticate }, routes)

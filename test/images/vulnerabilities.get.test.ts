@@ -34,7 +34,7 @@ async function merged(rows: Record<string, Record<string, unknown>>, target = ap
   return item
 }
 
-test('GET /images/{digest}/vulnerabilities 200: of a digest that nobody reported on there is nothing, and that is no 404', async () => {
+test('GET /images/{digest}/vulnerabilities 200: a digest without a report has an empty answer, not a 404', async () => {
   const answer = await app.get(`/images/${unknown}/vulnerabilities`)
   assert.deepEqual(
     [answer.status, answer.text],
@@ -134,7 +134,7 @@ test('GET /images/{digest}/vulnerabilities 200: every field of a report and of a
   )
 })
 
-test('GET /images/{digest}/vulnerabilities 200: what is not known of a report and of a finding is null', async () => {
+test('GET /images/{digest}/vulnerabilities 200: unknown values of a report and of a finding are null', async () => {
   const digest = newDigest()
   await storeFindings(app, digest, 'registry', [finding('CVE-nothing-known')])
   const { reports, items } = await page(digest)
@@ -170,9 +170,9 @@ test('GET /images/{digest}/vulnerabilities 200: sha512, an escaped colon, an emp
   assert.deepEqual([found.digest, found.reports.length, found.items], [digest, 1, []])
 })
 
-// ---- Merging -------------------------------------------------------------------------------------------------------------------
+// ---- Merging
 
-test('GET /images/{digest}/vulnerabilities 200: the worst severity and the highest score, whichever source gives them', async () => {
+test('GET /images/{digest}/vulnerabilities 200: the worst severity and the highest score of any source', async () => {
   const item = await merged({
     'operator-scanner': { severity: 2, score: 9.1 },
     'db-matcher': { severity: 3, score: 7.2 },
@@ -182,7 +182,7 @@ test('GET /images/{digest}/vulnerabilities 200: the worst severity and the highe
   assert.deepEqual((await merged({ registry: { severity: 5 }, 'db-matcher': { severity: 4 } })).severity, 'NONE')
 })
 
-test('GET /images/{digest}/vulnerabilities 200: fixed versions once each, by the first source by name that gives them, then as text', async () => {
+test('GET /images/{digest}/vulnerabilities 200: fixed versions without repeats, by the first source that gives them, then as text', async () => {
   const item = await merged({
     registry: { fixed_versions: ['8', '9.2', '10.1'] },
     'operator-scanner': { fixed_versions: ['z', '9.2', 'Z'] },
@@ -192,7 +192,7 @@ test('GET /images/{digest}/vulnerabilities 200: fixed versions once each, by the
   assert.deepEqual((await merged({ registry: {}, 'db-matcher': {} })).fixable, false)
 })
 
-test('GET /images/{digest}/vulnerabilities 200: of a description each part is of the first source by name that knows it', async () => {
+test('GET /images/{digest}/vulnerabilities 200: each descriptive field comes from the first source by name that has it', async () => {
   const item = await merged({
     'operator-scanner': {
       title: 'operator',
@@ -211,7 +211,7 @@ test('GET /images/{digest}/vulnerabilities 200: of a description each part is of
   assert.deepEqual(filePaths, ['o'])
 })
 
-test('GET /images/{digest}/vulnerabilities 200: scores are merged by who scored; of one the first source by name counts, whole', async () => {
+test('GET /images/{digest}/vulnerabilities 200: scores are merged by scoring provider; the first source by name counts, completely', async () => {
   const item = await merged({
     registry: { cvss: { nvd: { v2_score: 1 }, ghsa: { v3_score: 3 } } },
     'db-matcher': { cvss: { nvd: { v3_score: 2 } } },
@@ -219,7 +219,7 @@ test('GET /images/{digest}/vulnerabilities 200: scores are merged by who scored;
   assert.deepEqual(item.cvss, { nvd: { v3_score: 2 }, ghsa: { v3_score: 3 } })
 })
 
-test('GET /images/{digest}/vulnerabilities 200: what is known of the vulnerability, from whichever image', async () => {
+test('GET /images/{digest}/vulnerabilities 200: KEV and EPSS of the vulnerability, from any image', async () => {
   const [here, elsewhere] = [newDigest(), newDigest()]
   await storeFindings(app, here, 'operator-scanner', [
     finding('CVE-facts', { epss: 0.25, epss_percentile: 0.5, kev: false }),
@@ -234,7 +234,7 @@ test('GET /images/{digest}/vulnerabilities 200: what is known of the vulnerabili
   assert.deepEqual([item.sources, item.reportDigests], [['operator-scanner'], [here]])
 })
 
-test('GET /images/{digest}/vulnerabilities 200: vuln_id, package and kev select findings, an id in any case', async () => {
+test('GET /images/{digest}/vulnerabilities 200: vuln_id, package and kev select findings; ids in any case', async () => {
   const digest = newDigest()
   await storeFindings(app, digest, 'operator-scanner', [
     finding('Temp-aBc', { package_name: 'a', kev: true }),
@@ -249,7 +249,7 @@ test('GET /images/{digest}/vulnerabilities 200: vuln_id, package and kev select 
   assert.deepEqual([await found('kev=true'), await found('kev=false')], [both, ['Temp-Other a']])
 })
 
-test('GET /images/{digest}/vulnerabilities 200: only the same id, package and version is the same finding', async () => {
+test('GET /images/{digest}/vulnerabilities 200: only the same id, package and version are the same finding', async () => {
   const digest = newDigest()
   const rows = [
     finding('a'),
@@ -268,7 +268,7 @@ test('GET /images/{digest}/vulnerabilities 200: only the same id, package and ve
   ])
 })
 
-test('GET /images/{digest}/vulnerabilities 200: payloads of several digests answer for the one that runs, each with its join', async () => {
+test('GET /images/{digest}/vulnerabilities 200: payloads of several digests answer for the running one, each with its join', async () => {
   const [running, index] = [newDigest(), newDigest()]
   await app.sql`insert into image values (${running}, null, '{}', 'repo', now(), now())`
   await storeFindings(app, index, 'operator-scanner', [finding('CVE-1')], {
@@ -285,7 +285,7 @@ test('GET /images/{digest}/vulnerabilities 200: payloads of several digests answ
   assert.deepEqual((await page(index)).reports[0].join, 'report_digest')
 })
 
-test('GET /images/{digest}/vulnerabilities 200: the other column of source names, in their order by ours', async () => {
+test('GET /images/{digest}/vulnerabilities 200: product names of sources, in the order of the neutral names', async () => {
   const digest = newDigest()
   await storeFindings(products, digest, 'operator-scanner', [finding('CVE-1')])
   await storeFindings(products, digest, 'registry', [finding('CVE-1')])
@@ -300,9 +300,9 @@ test('GET /images/{digest}/vulnerabilities 200: the other column of source names
   )
 })
 
-// ---- Order, pages, filters -----------------------------------------------------------------------------------------------------
+// ---- Order, pages, filters
 
-test('GET /images/{digest}/vulnerabilities 200: the most severe first, then by id, package and version, a page at a time', async () => {
+test('GET /images/{digest}/vulnerabilities 200: the most severe first, then by id, package and version, in pages', async () => {
   const digest = newDigest()
   const rows = [0, 1, 2, 3, 4, 5].flatMap((severity) =>
     ['CVE-2', 'CVE-10'].flatMap((id) =>
@@ -328,7 +328,7 @@ test('GET /images/{digest}/vulnerabilities 200: the most severe first, then by i
   }
 })
 
-test('GET /images/{digest}/vulnerabilities 200: 100 findings unless limit says otherwise; limit is clamped to 1..500', async () => {
+test('GET /images/{digest}/vulnerabilities 200: 100 findings by default; limit is clamped to 1..500', async () => {
   const digest = newDigest()
   await storeFindings(
     app,
@@ -346,7 +346,7 @@ test('GET /images/{digest}/vulnerabilities 200: 100 findings unless limit says o
     assert.equal((await items(digest, query)).length, expected, query)
 })
 
-test('GET /images/{digest}/vulnerabilities 200: filters are about the merged finding', async () => {
+test('GET /images/{digest}/vulnerabilities 200: filters apply to the merged finding', async () => {
   const digest = newDigest()
   const f = (id: string, severity: number, fixed_versions: string[] = []) => finding(id, { severity, fixed_versions })
   await storeFindings(app, digest, 'operator-scanner', [f('1', 0, ['2']), f('2', 1), f('3', 3, ['2']), f('4', 2)])
@@ -370,7 +370,7 @@ test('GET /images/{digest}/vulnerabilities 200: filters are about the merged fin
   assert.deepEqual([one.reports.length, one.reports[0].source, one.items[0].sources], [1, 'db-matcher', ['db-matcher']])
 })
 
-test('GET /images/{digest}/vulnerabilities 200: of a source without data, or of none that there is, there is nothing', async () => {
+test('GET /images/{digest}/vulnerabilities 200: a source without data, or an unknown one, gives an empty list', async () => {
   const digest = newDigest()
   await storeFindings(app, digest, 'operator-scanner', [finding('CVE-1')])
   for (const source of ['registry', 'somebody', 'Operator-Scanner', ' operator-scanner'])
@@ -383,7 +383,7 @@ test('GET /images/{digest}/vulnerabilities 200: of a source without data, or of 
     })
 })
 
-test('GET /images/{digest}/vulnerabilities 200: a payload that is replaced between two pages moves nothing over their border', async () => {
+test('GET /images/{digest}/vulnerabilities 200: a payload that is replaced between two pages moves no row across their border', async () => {
   const digest = newDigest()
   const numbered = (numbers: number[]) => numbers.map((n) => finding(`CVE-${n}`))
   await storeFindings(app, digest, 'operator-scanner', numbered([1, 2, 3, 4, 5, 6]))
@@ -392,7 +392,7 @@ test('GET /images/{digest}/vulnerabilities 200: a payload that is replaced betwe
   assert.deepEqual(await ids(digest, `limit=3&after=${first.nextAfter}`), ['CVE-4', 'CVE-6', 'CVE-7'])
 })
 
-test('GET /images/{digest}/vulnerabilities 200: a cursor of a severity that the filter leaves out, and one behind the last', async () => {
+test('GET /images/{digest}/vulnerabilities 200: a cursor of a severity that the filter excludes, and one behind the last row', async () => {
   const digest = newDigest()
   await storeFindings(
     app,
@@ -406,7 +406,7 @@ test('GET /images/{digest}/vulnerabilities 200: a cursor of a severity that the 
   assert.deepEqual((await items(digest, after(4))).length, 0)
 })
 
-test('GET /images/{digest}/vulnerabilities 200: a large page is compressed when asked, HEAD has the headers alone', async () => {
+test('GET /images/{digest}/vulnerabilities 200: a large page is compressed on request; HEAD has the headers alone', async () => {
   const digest = newDigest()
   const title = 'text '.repeat(100)
   await storeFindings(
@@ -427,7 +427,7 @@ test('GET /images/{digest}/vulnerabilities 200: a large page is compressed when 
   )
 })
 
-// ---- Refusals ------------------------------------------------------------------------------------------------------------------
+// ---- Refusals
 
 for (const [query, field] of [
   ...['limit=abc', 'limit=', 'limit=1.5'].map((query) => [query, 'limit']),
@@ -449,7 +449,7 @@ for (const [query, field] of [
   })
 }
 
-test('GET /images/{digest}/vulnerabilities 400: what is no digest', async () => {
+test('GET /images/{digest}/vulnerabilities 400: an invalid digest', async () => {
   for (const bad of ['latest', 'sha256:abc', unknown.toUpperCase(), `md5:${'a'.repeat(32)}`, 'a%00b']) {
     const answer = await app.get(`/images/${bad}/vulnerabilities`)
     assert.equal(answer.status, 400)
@@ -462,12 +462,12 @@ test('GET /images/{digest}/vulnerabilities 401: no token, or an unknown one', as
   assertUnauthorized(await guarded.get('/images/latest/vulnerabilities', { token: 'unknown' }))
 })
 
-test('GET /images/{digest}/vulnerabilities 200: every token may read', async () => {
+test('GET /images/{digest}/vulnerabilities 200: any token may read', async () => {
   for (const one of Object.values(TOKENS))
     assert.equal((await guarded.get(`/images/${unknown}/vulnerabilities`, { token: one })).status, 200)
 })
 
-test('GET /images/{digest}/vulnerabilities 503: shed when the read budget is spent; 20 KiB for each finding and one more', async () => {
+test('GET /images/{digest}/vulnerabilities 503: refused when the read budget is used up; 20 KiB for each finding and one more', async () => {
   const { budget } = guarded.deps
   for (const [query, kib] of [
     ['', 101 * 20],

@@ -56,7 +56,7 @@ const reportsOf = async (digest: string): Promise<Fields[]> =>
     >`select to_json(r) as row from image_report r where r.digest = ${digest} order by source`
   ).map(({ row }) => row)
 
-// ---- Who may
+// ---- Tokens
 
 test('POST /images/{digest}/vulnerabilities 401: no token, or an unknown one', async () => {
   const payload = findingsOf(newImage())
@@ -79,7 +79,7 @@ test('POST /images/{digest}/vulnerabilities 403: a token of another scope, the s
   assert.deepEqual(await reportsOf(digest), [])
 })
 
-test('POST /images/{digest}/vulnerabilities 403: everybody, while authentication is off or only the shared token is set', async () => {
+test('POST /images/{digest}/vulnerabilities 403: every client, while authentication is off or only the shared token is set', async () => {
   for (const env of [{}, { BROKER_AUTH_TOKEN: TOKENS.BROKER_AUTH_TOKEN }]) {
     const { authenticate } = createTokens(loadConfig(env))
     const open = createApp({ ...app.deps, authenticate }, routes)
@@ -88,7 +88,7 @@ test('POST /images/{digest}/vulnerabilities 403: everybody, while authentication
   }
 })
 
-// ---- What is stored
+// ---- Stored fields
 
 test('POST /images/{digest}/vulnerabilities 200: a payload is stored with its header and its rows', async () => {
   const digest = newImage()
@@ -258,7 +258,7 @@ test('POST /images/{digest}/vulnerabilities 200: a payload is stored with its he
   ])
 })
 
-test('POST /images/{digest}/vulnerabilities 200: nothing that a payload may hold is more than the database takes', async () => {
+test('POST /images/{digest}/vulnerabilities 200: the longest values of every field can be stored', async () => {
   const digest = newImage()
   const text = JSON.stringify(
     findingsOf(digest, ['@'], {
@@ -291,7 +291,7 @@ test('POST /images/{digest}/vulnerabilities 200: nothing that a payload may hold
   assert.deepEqual((await reportsOf(digest))[0]!.observed_in, [{ namespace: 'a', kind: '', name: 'b', container: '' }])
 })
 
-test('POST /images/{digest}/vulnerabilities 200: a finding is stored by its CVE with its other ids, its places and how many were cut', async () => {
+test('POST /images/{digest}/vulnerabilities 200: a finding is stored by its CVE, with its other ids, its file paths and the number of cut entries', async () => {
   const digest = newImage()
   const [cve, ghsa] = [newCve(), `GHSA-${newCve()}`]
   const places = (n: number) =>
@@ -318,7 +318,7 @@ test('POST /images/{digest}/vulnerabilities 200: a finding is stored by its CVE 
   assert.deepEqual([(await rowsOf(plain))[0]!.aliases, (await rowsOf(plain))[0]!.omitted], [[], 0])
 })
 
-test('POST /images/{digest}/vulnerabilities 200: dates that are empty or cannot be read cost nothing but themselves, and those are counted', async () => {
+test('POST /images/{digest}/vulnerabilities 200: empty and unreadable dates are dropped alone, and unreadable ones are counted', async () => {
   const digest = newImage()
   const counted = async () =>
     (await app.deps.metrics.unreadableTimes.get()).values.find((v) => v.labels.kind === 'vulnerabilities')?.value ?? 0
@@ -331,7 +331,7 @@ test('POST /images/{digest}/vulnerabilities 200: dates that are empty or cannot 
   assert.equal((await counted()) - before, 2)
 })
 
-test('POST /images/{digest}/vulnerabilities 400: a key that a finding has twice', async () => {
+test('POST /images/{digest}/vulnerabilities 400: a repeated key in a finding', async () => {
   const digest = newImage()
   const text = JSON.stringify(findingsOf(digest, [finding(), finding()]))
   const twice = text.replace(/}]}$/, ',"severity":"LOW"}]}')
@@ -369,7 +369,7 @@ test('POST /images/{digest}/vulnerabilities 200: stored, then unchanged, then st
   assert.deepEqual(await rowsOf(digest), [])
 })
 
-test('POST /images/{digest}/vulnerabilities 200: both columns of names are one source; other sources stand beside it', async () => {
+test('POST /images/{digest}/vulnerabilities 200: both names of a source are one source; other sources are kept beside it', async () => {
   const digest = newImage()
   const from = (source: string, id: string) => post(findingsOf(digest, [finding({ id })], { source }))
   await assertAnswer(from('operator-scanner', 'a'), 200, { status: 'stored', items: 1 })
@@ -387,7 +387,7 @@ test('POST /images/{digest}/vulnerabilities 200: both columns of names are one s
   )
 })
 
-test('POST /images/{digest}/vulnerabilities 200: findings that a payload repeats are one row, and counted as sent', async () => {
+test('POST /images/{digest}/vulnerabilities 200: repeated findings become one row, and are counted as sent', async () => {
   const digest = newImage()
   const list = [
     finding({ fixed_version: '2', severity: 'LOW' }),
@@ -406,12 +406,12 @@ test('POST /images/{digest}/vulnerabilities 200: findings that a payload repeats
   await assertAnswer(post(findingsOf(digest, list)), 200, { status: 'unchanged' })
 })
 
-test('POST /images/{digest}/vulnerabilities 200: 20 000 findings, and as many others in their place', async () => {
+test('POST /images/{digest}/vulnerabilities 200: 20 000 findings, replaced by as many others', async () => {
   const digest = newImage()
   for (const second of [1, 2]) {
     const list = Array.from({ length: 20_000 }, (_, i) => ({ id: `CVE-${second}-${i}`, package: { name: 'p' } }))
     const packed = gzipSync(JSON.stringify(findingsOf(digest, list, { scanned_at: scannedAt(second) })))
-    // Compared each with each they would take longer than a statement may.
+    // A comparison of each row with each other would exceed the statement timeout.
     await assertAnswer(send(digest, packed, { 'content-encoding': 'gzip' }), 200, { status: 'stored', items: 20_000 })
     const [{ count }] = (await sql`
       select count(*)::int as count from image_finding where digest = ${digest} and vuln_id like ${`CVE-${second}-%`}`) as unknown as [
@@ -421,22 +421,22 @@ test('POST /images/{digest}/vulnerabilities 200: 20 000 findings, and as many ot
   }
 })
 
-test('POST /images/{digest}/vulnerabilities 200: the digest may be of either algorithm, and its colon escaped', async () => {
+test('POST /images/{digest}/vulnerabilities 200: a digest of either algorithm, also with an escaped colon', async () => {
   const digest = newImage()
   await assertAnswer(post(findingsOf(digest), digest.replace(':', '%3A')), 200, { status: 'stored', items: 1 })
   const long = `sha512:${'a'.repeat(128)}`
   await assertAnswer(post(findingsOf(long)), 200, { status: 'stored', items: 1 })
 })
 
-test('POST /images/{digest}/vulnerabilities 200: the same payload from many at once is stored once', async () => {
+test('POST /images/{digest}/vulnerabilities 200: the same payload from many concurrent posts is stored once', async () => {
   const payload = findingsOf(newImage(), [finding({ id: newCve() })])
   const answers = await Promise.all(Array.from({ length: 6 }, () => post(payload)))
   assert.deepEqual(answers.map(({ json }) => json.status).sort(), ['stored', ...Array(5).fill('unchanged')])
 })
 
-// ---- The body
+// ---- Body
 
-test('POST /images/{digest}/vulnerabilities 200: plain, identity, gzip and x-gzip, of several members, whatever the content type', async () => {
+test('POST /images/{digest}/vulnerabilities 200: plain, identity, gzip and x-gzip, also of several members, whatever the content type', async () => {
   const spellings: [string | undefined, string, boolean][] = [
     [undefined, 'application/json', false],
     ['', 'text/plain', false],
@@ -461,7 +461,7 @@ test('POST /images/{digest}/vulnerabilities 415: another content coding', async 
   }
 })
 
-test('POST /images/{digest}/vulnerabilities 400: gzip that is damaged, ends early, or is followed by something', async () => {
+test('POST /images/{digest}/vulnerabilities 400: gzip that is damaged, truncated, or followed by other bytes', async () => {
   const digest = newImage()
   const text = JSON.stringify(findingsOf(digest))
   const packed = gzipSync(text)
@@ -476,7 +476,7 @@ test('POST /images/{digest}/vulnerabilities 400: gzip that is damaged, ends earl
   assert.deepEqual(await reportsOf(digest), [])
 })
 
-test('POST /images/{digest}/vulnerabilities 400: what is not JSON, or of another type, by its path', async () => {
+test('POST /images/{digest}/vulnerabilities 400: malformed JSON or a wrong type, by its path', async () => {
   const digest = newImage()
   const payload = findingsOf(digest)
   const text = JSON.stringify(payload)
@@ -500,7 +500,7 @@ test('POST /images/{digest}/vulnerabilities 400: what is not JSON, or of another
   assert.deepEqual(await reportsOf(digest), [])
 })
 
-test('POST /images/{digest}/vulnerabilities 400: a digest that is none', async () => {
+test('POST /images/{digest}/vulnerabilities 400: an invalid digest', async () => {
   for (const bad of ['sha256:12', `sha256:${'A'.repeat(64)}`, `sha1:${'a'.repeat(40)}`, 'v1'])
     await assertAnswer(post(findingsOf(newImage()), bad), 400, /^Path deserialize error: digest: /)
 })
@@ -530,7 +530,7 @@ test('POST /images/{digest}/vulnerabilities 413: more than 1 MiB as sent, 8 MiB 
   await assertAnswer(send(digest, gzipSync(filled(8_388_608)), gzip), 200, { status: 'unchanged' })
 })
 
-test('POST /images/{digest}/vulnerabilities 422: a payload that breaks the contract', async () => {
+test('POST /images/{digest}/vulnerabilities 422: a broken contract', async () => {
   const digest = newImage()
   const bad: [Fields, RegExp][] = [
     [{ schema_version: 2 }, /^schema_version: /],
@@ -552,7 +552,7 @@ test('POST /images/{digest}/vulnerabilities 422: a payload that breaks the contr
 const head = (digest: string, headers: string) =>
   `POST ${path(digest)} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\n${headers}\r\n`
 
-/** Asks without a timer, since those of the tests of time stand still. */
+/** Sends a request without a timer, since the timers of these tests are mocked. */
 async function spin(until: () => boolean): Promise<void> {
   for (const limit = Date.now() + 60_000; !until(); await new Promise((resolve) => setImmediate(resolve)))
     assert.ok(Date.now() < limit, 'not within 60 s')
@@ -568,7 +568,7 @@ test('POST /images/{digest}/vulnerabilities 413: a body that is announced as too
   }
 })
 
-test('POST /images/{digest}/vulnerabilities 408: a body of which not all has come in 30 s; then the connection is closed', async (t) => {
+test('POST /images/{digest}/vulnerabilities 408: a body that is incomplete after 30 s; the connection is closed', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const digest = newImage()
   const text = JSON.stringify(findingsOf(digest))
@@ -583,7 +583,7 @@ test('POST /images/{digest}/vulnerabilities 408: a body of which not all has com
     await spin(() => app.deps.incomingBodies.bytes > 0)
     const held = app.deps.incomingBodies.bytes
     t.mock.timers.tick(29_999)
-    // What trickles in buys no time.
+    // Single bytes do not extend the time.
     socket.write(length.includes('chunked') ? '1\r\ne\r\n' : text.slice(20, 21))
     await spin(() => app.deps.incomingBodies.bytes > held)
     assert.equal(answer, '')
@@ -599,7 +599,7 @@ test('POST /images/{digest}/vulnerabilities 408: a body of which not all has com
   assert.deepEqual(await reportsOf(digest), [])
 })
 
-test('POST /images/{digest}/vulnerabilities 200: a list that is null or left out is an empty one, and the log says so', async () => {
+test('POST /images/{digest}/vulnerabilities 200: a null or missing list counts as empty, and is logged', async () => {
   for (const [list, lines] of [
     [[], 0],
     [null, 1],
@@ -619,9 +619,9 @@ test('POST /images/{digest}/vulnerabilities 200: a list that is null or left out
   }
 })
 
-// ---- The queue
+// ---- Queue
 
-/** Of the largest bodies; there is room for more of small ones. */
+/** Number of the largest bodies that fit; more of small ones do. */
 const MAX_WAITING_PAYLOADS = 8
 const large = (payload: Fields): Fields => ({ ...payload, unknown: 'x'.repeat(1_040_000) })
 
@@ -636,7 +636,7 @@ function sender(payload: Fields) {
   return { sent, answer }
 }
 
-test('POST /images/{digest}/vulnerabilities 503: one is stored, eight of the largest wait, and who comes then is told to come again', async () => {
+test('POST /images/{digest}/vulnerabilities 503: one is stored, eight of the largest wait, and the next gets Retry-After', async () => {
   const { payloads, incomingBodies } = app.deps
   const digests = Array.from({ length: MAX_WAITING_PAYLOADS + 1 }, newImage)
   let answers: Promise<Answer>[] = []
@@ -671,7 +671,7 @@ test('POST /images/{digest}/vulnerabilities 200: a hundred small ones wait at on
   for (const answer of await Promise.all(answers)) assert.deepEqual(answer.json, { status: 'stored', items: 1 })
 })
 
-test('POST /images/{digest}/vulnerabilities 200: who leaves while its body waits makes room for another, and nothing of it is stored', async () => {
+test('POST /images/{digest}/vulnerabilities 200: a client that disconnects while its body waits frees the room, and nothing of it is stored', async () => {
   const { payloads } = app.deps
   const gone = newImage()
   const digests = Array.from({ length: MAX_WAITING_PAYLOADS }, newImage)
@@ -693,7 +693,7 @@ test('POST /images/{digest}/vulnerabilities 200: who leaves while its body waits
 
 // ---- Faults
 
-test('POST /images/{digest}/vulnerabilities 500: a thread that fails fails one payload', async () => {
+test('POST /images/{digest}/vulnerabilities 500: a failing thread fails one payload only', async () => {
   const thread = new URL('../supply-chain/threads/hostile.ts', import.meta.url)
   const fates = ['throw', 'memory', 'well']
   const reader = new PayloadReader({ startThread: () => start(thread, { maxOldGenerationSizeMb: 32 }) })
@@ -712,7 +712,7 @@ test('POST /images/{digest}/vulnerabilities 500: a thread that fails fails one p
     return [answer.status, (await answer.text()).replace(/[\w-]+$/, 'id')]
   }
   for (let i = 0; i < 2; i++) assert.deepEqual(await ask(), [500, 'internal error, request id'])
-  // It answers what no database takes.
+  // It answers with rows that PostgreSQL refuses.
   assert.equal((await ask())[0], 500)
   assert.deepEqual(fates, [])
   const { values } = await metrics.payloads.get()
@@ -720,7 +720,7 @@ test('POST /images/{digest}/vulnerabilities 500: a thread that fails fails one p
   assert.equal(app.deps.incomingBodies.bytes, 0)
 })
 
-test('POST /images/{digest}/vulnerabilities 503: the database is away', async () => {
+test('POST /images/{digest}/vulnerabilities 503: the database is unreachable', async () => {
   const away = createApp({ ...app.deps, db: await endedDatabase() }, routes)
   const digest = newImage()
   const headers = { authorization: `Bearer ${token}` }
@@ -749,7 +749,7 @@ test('POST /images/{digest}/vulnerabilities 200: a payload whose answer was lost
     return [answer.status, await answer.json()]
   }
   const STORE = 'select store_findings('
-  // The first asks whether the rows are wanted, the second has them.
+  // The first statement asks whether the rows are wanted, the second sends them.
   for (const [n, fates] of (
     [
       ['answered', 'answer lost'],
@@ -771,7 +771,7 @@ test('POST /images/{digest}/vulnerabilities 200: a payload whose answer was lost
   }
 })
 
-test('what became of payloads is counted', async () => {
+test('the outcomes of payloads are counted', async () => {
   const { text } = await app.get('/metrics')
   const of = (outcome: string) =>
     Number(
@@ -783,7 +783,7 @@ test('what became of payloads is counted', async () => {
   for (const outcome of ['stored', 'unchanged', 'stale', 'refused', 'failed']) assert.ok(of(outcome) > 0, outcome)
 })
 
-test('whatever comes of a payload, its bytes are no longer counted', () => {
+test('the memory of a body is released, whatever the outcome', () => {
   assert.equal(app.deps.incomingBodies.bytes, 0)
   assert.equal(app.deps.payloads.waiting, 0)
 })

@@ -5,7 +5,7 @@ import { Semaphore } from '../../lib/limits/semaphore.ts'
 const never = () => {}
 const semaphoreFor = (maxBytes: number) => new Semaphore({ maxBytes, leastBytes: 2, retryAfterSeconds: 5 })
 
-test('one at a time, in the order in which they came', async () => {
+test('one at a time, in the order of arrival', async () => {
   const semaphore = semaphoreFor(30)
   const order: number[] = []
   const first = await semaphore.acquire(10, never)
@@ -14,7 +14,7 @@ test('one at a time, in the order in which they came', async () => {
   await new Promise((resolve) => setImmediate(resolve))
   assert.deepEqual(order, [])
   first()
-  // Whoever ends twice lets nobody else in.
+  // Releasing twice does not admit two.
   first()
   for (const [i, one] of later.entries()) {
     const end = await one
@@ -26,7 +26,7 @@ test('one at a time, in the order in which they came', async () => {
   ;(await semaphore.acquire(10, never))()
 })
 
-test('who finds no room is told at once when to come again, and takes none', async () => {
+test('a payload without room is refused at once with Retry-After', async () => {
   const semaphore = semaphoreFor(10)
   const end = await semaphore.acquire(10, never)
   const waiting = semaphore.acquire(10, never)
@@ -41,7 +41,7 @@ test('who finds no room is told at once when to come again, and takes none', asy
   ;(await semaphore.acquire(10, never))()
 })
 
-test('who leaves makes room, and is passed over', async () => {
+test('a waiting payload whose client disconnects frees its room and is skipped', async () => {
   const semaphore = semaphoreFor(20)
   const end = await semaphore.acquire(10, never)
   let leave = never
@@ -55,13 +55,13 @@ test('who leaves makes room, and is passed over', async () => {
   assert.equal(semaphore.waiting, 2)
   end()
   ;(await second)()
-  // It has had its turn by now, or never gets it.
+  // By now it has had its turn, or never will.
   leave()
   ;(await third)()
   assert.equal(semaphore.waiting, 0)
 })
 
-test('room is counted by bytes: many small ones wait where few large ones do, each as large as the least at least', async () => {
+test('room is counted in bytes: many small ones wait instead of few large ones, each with a minimum size', async () => {
   const semaphore = semaphoreFor(20)
   const end = await semaphore.acquire(100, never)
   const waiting = [10, 1, 0, 2, 4].map((bytes) => semaphore.acquire(bytes, never))

@@ -1,4 +1,4 @@
-/** `npm run audit` against a registry on loopback: the real npm asks, and what it makes of the answer decides. */
+/** `npm run audit` against a registry on loopback, asked by the real npm. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -28,7 +28,7 @@ const advisory = (severity: string) => ({
 let answer: StubAnswer = {}
 const registry = await startStub(({ path }) => (path === BULK ? answer : { status: 404, json: {} }))
 
-/** Runs the script, with the registry answering this about all packages. */
+/** Runs the script; the registry answers with this report about all packages. */
 async function audited(t: TestContext, given: StubAnswer, { exceptions = '[]', url = registry.url } = {}) {
   answer = given
   const folder = mkdtempSync(join(tmpdir(), 'audit-'))
@@ -48,14 +48,14 @@ async function audited(t: TestContext, given: StubAnswer, { exceptions = '[]', u
 const finding = (severity = 'high'): StubAnswer => ({ json: { pino: [advisory(severity)] } })
 const exception = (until: string) => JSON.stringify([{ id: ID, reason: 'what is at fault is not called', until }])
 
-test('an answer without findings is well', async (t) => {
+test('an audit without findings succeeds', async (t) => {
   const { code, printed } = await audited(t, { json: {} })
   assert.deepEqual([code, printed], [0, 'audited: no advisory that is not allowed\n'])
   assert.ok(registry.heard.some(({ method, path }) => method === 'POST' && path === BULK))
 })
 
 for (const severity of ['low', 'critical'])
-  test(`a finding that is ${severity} fails, with its package and where to read of it`, async (t) => {
+  test(`a finding of severity ${severity} fails, with its package and its address`, async (t) => {
     const { code, printed } = await audited(t, finding(severity))
     assert.equal(code, 1)
     assert.match(
@@ -64,11 +64,11 @@ for (const severity of ['low', 'critical'])
     )
   })
 
-test('one that is only for information does not', async (t) => {
+test('an informational finding does not fail', async (t) => {
   assert.equal((await audited(t, finding('info'))).code, 0)
 })
 
-test('one that is allowed does not fail; another still does', async (t) => {
+test('an allowed finding does not fail; another still does', async (t) => {
   const { code, printed } = await audited(t, finding(), { exceptions: exception(FOREVER) })
   assert.deepEqual([code, printed], [0, 'audited: no advisory that is not allowed\n'])
   const other = { ...advisory('high'), id: 2, url: 'https://advisories.test/GHSA-othe-othe-othe' }
@@ -81,13 +81,13 @@ test('one that is allowed does not fail; another still does', async (t) => {
   assert.match(both.printed, /^zod .*GHSA-othe-othe-othe\)\n$/)
 })
 
-test('one that was allowed for a time that is over fails, and says so', async (t) => {
+test('an expired exception fails, and the message says so', async (t) => {
   const { code, printed } = await audited(t, finding(), { exceptions: exception('2000-01-01') })
   assert.equal(code, 1)
   assert.match(printed, /; allowed until 2000-01-01\n$/)
 })
 
-test('a registry that cannot be asked is said, and fails nothing', async (t) => {
+test('an unreachable registry is reported, and fails nothing', async (t) => {
   const absent = await audited(t, {}, { url: `http://127.0.0.1:${await freePort()}` })
   assert.equal(absent.code, 0)
   assert.match(absent.printed, /^NOT AUDITED: the registry gave no answer: .*ECONNREFUSED/)
@@ -98,7 +98,7 @@ test('a registry that cannot be asked is said, and fails nothing', async (t) => 
   }
 })
 
-test('an exception has a reason and a last day', () => {
+test('an exception needs a reason and a last day', () => {
   assert.equal(readExceptions(exception(FOREVER)).length, 1)
   for (const bad of [
     { id: ID, reason: 'r' },

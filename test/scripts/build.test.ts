@@ -1,4 +1,4 @@
-/** `npm run build` and `npm start`, in a checkout of their own. */
+/** `npm run build` and `npm start` in a checkout of their own. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -28,7 +28,7 @@ const DIGEST = `sha256:${'1'.repeat(64)}`
 
 const noScript = spawnSync('script', ['--version']).status === 0 ? false : 'needs `script` of util-linux'
 
-/** Lines that are not blank, as a person sees them. */
+/** The non-blank lines of an output. */
 const screen = (output: string) =>
   stripVTControlCharacters(output)
     .split(/\r?\n/)
@@ -73,7 +73,7 @@ async function build(t: TestContext, isGood = true): Promise<string> {
   return heard.output
 }
 
-/** The broker as `command` starts it; `api` is where it listens. */
+/** Starts the broker with `command`; `api` is its address. */
 async function started(t: TestContext, command: readonly string[]) {
   const { url } = await createTestDatabase()
   const running = run(t, command, { DATABASE_URL: url, BROKER_TOKEN_SUPPLYCHAIN: TOKEN })
@@ -85,7 +85,7 @@ async function started(t: TestContext, command: readonly string[]) {
   return { ...running, api: api! }
 }
 
-/** The status of an SBOM's post: reading one takes a thread, whose files are loaded then. */
+/** Posts an SBOM and returns the status: reading it starts a thread, whose files are loaded only then. */
 async function postSbom(api: string): Promise<number> {
   const body = {
     schema_version: 1,
@@ -102,7 +102,7 @@ async function postSbom(api: string): Promise<number> {
 }
 
 describe('npm run build', { timeout: 900_000 }, () => {
-  test('leaves a running broker the files that it was started from', { skip: onlyFull }, async (t) => {
+  test('leaves a running broker the files it was started from', { skip: onlyFull }, async (t) => {
     await build(t)
     const { api } = await started(t, ['node', 'dist/lib/server.js'])
     const worker = readFileSync(at('lib/supply-chain/worker.ts'))
@@ -113,7 +113,7 @@ describe('npm run build', { timeout: 900_000 }, () => {
     writeFileSync(at('lib/supply-chain/worker.ts'), worker)
   })
 
-  test('has nothing to do when the sources did not change: it needs no compiler', async (t) => {
+  test('does nothing, and needs no compiler, when the sources did not change', async (t) => {
     await build(t)
     const made = statSync(at('dist/lib/server.js'))
     renameSync(at('node_modules/typescript'), at('node_modules/away'))
@@ -126,7 +126,7 @@ describe('npm run build', { timeout: 900_000 }, () => {
     assert.deepEqual([still.ino, still.mtimeMs], [made.ino, made.mtimeMs])
   })
 
-  test('sees what was added, changed and taken away, SQL too', { skip: onlyFull }, async (t) => {
+  test('notices added, changed and removed files, SQL too', { skip: onlyFull }, async (t) => {
     writeFileSync(at('lib/added.ts'), 'export const ADDED = 1\n')
     writeFileSync(at('sql/functions/999_added.sql'), 'select 1;\n')
     await build(t)
@@ -142,7 +142,7 @@ describe('npm run build', { timeout: 900_000 }, () => {
     assert.ok(!existsSync(at('dist/sql/functions/999_added.sql')))
   })
 
-  test('that fails leaves what was built before', async (t) => {
+  test('leaves the previous build when it fails', async (t) => {
     writeFileSync(at('lib/broken.ts'), "export const BROKEN: number = 'no number'\n")
     assert.match(await build(t, false), /broken\.ts/)
     rmSync(at('lib/broken.ts'))
@@ -151,7 +151,7 @@ describe('npm run build', { timeout: 900_000 }, () => {
     assert.ok(existsSync(at('dist/sql/migrations/0001_pods.sql')))
   })
 
-  test('makes again what lacks a file', { skip: onlyFull }, async (t) => {
+  test('builds again when a file is missing', { skip: onlyFull }, async (t) => {
     rmSync(at('dist/lib/version.js'))
     rmSync(at('dist/sql/migrations/0001_pods.sql'))
     await build(t)
@@ -159,7 +159,7 @@ describe('npm run build', { timeout: 900_000 }, () => {
     assert.ok(existsSync(at('dist/sql/migrations/0001_pods.sql')))
   })
 
-  test('twice at once: both succeed, and what they made is whole', { skip: onlyFull }, async (t) => {
+  test('succeeds twice at the same time, with a complete build', { skip: onlyFull }, async (t) => {
     appendFileSync(at('lib/version.ts'), '// changed\n')
     await Promise.all([build(t), build(t)])
     const names = readdirSync(at('.build'))
@@ -170,9 +170,9 @@ describe('npm run build', { timeout: 900_000 }, () => {
     assert.deepEqual(readdirSync(at('dist/sql/migrations')), readdirSync(at('sql/migrations')))
   })
 
-  test('takes the place of a folder that an older release built', { skip: onlyFull }, async (t) => {
+  test('replaces the folder of an older release', { skip: onlyFull }, async (t) => {
     rmSync(at('dist'), { recursive: true })
-    // As it was before: a folder and no link.
+    // Older releases had a folder and no link.
     const { closed } = run(t, ['mkdir', '-p', 'dist/lib'])
     await closed
     writeFileSync(at('dist/lib/old.js'), '')
@@ -194,12 +194,12 @@ describe('npm run build', { timeout: 900_000 }, () => {
 })
 
 describe('npm start', { timeout: 900_000 }, () => {
-  test('on a terminal it is ten lines at most, and the last say where it is, a first question, where the data is and how to stop', {
+  test('prints at most ten lines on a terminal; the last ones name the address, a first request, the data folder and how to stop', {
     skip: noScript,
   }, async (t) => {
     await build(t)
     const dataDir = createDataDir()
-    // A terminal of its own, into which Ctrl-C is typed.
+    // A pseudo-terminal, into which Ctrl-C is typed.
     const { child, heard, closed } = run(
       t,
       ['script', '--quiet', '--flush', '--return', '--command', 'exec npm start', '/dev/null'],
@@ -230,7 +230,7 @@ describe('npm start', { timeout: 900_000 }, () => {
     assert.match(heard.output, /"stopped"/)
   })
 
-  test('Ctrl-C ends it in an orderly way, and it says so once', { skip: onlyFull }, async (t) => {
+  test('Ctrl-C ends it in order, with one message', { skip: onlyFull }, async (t) => {
     const { child, heard, closed } = await started(t, ['npm', 'start'])
     process.kill(-child.pid!, 'SIGINT')
     assert.deepEqual(await closed, [0, null], heard.output)

@@ -8,7 +8,7 @@ import { test } from 'node:test'
 
 const reporter = new URL('../../scripts/failures.mjs', import.meta.url).href
 
-/** What Node prints of these test files, by their names, and what it exits with. */
+/** Runs Node on these test files; returns its output and exit code. */
 async function run(files: Record<string, string>) {
   const folder = mkdtempSync(join(tmpdir(), 'failures-'))
   try {
@@ -17,7 +17,7 @@ async function run(files: Record<string, string>) {
         join(folder, name),
         `import assert from 'node:assert'\nimport { describe, test } from 'node:test'\n${text}`,
       )
-    // What tells a process that it is one of a run would change what it prints.
+    // The environment of an enclosing test run would change the output.
     const { NODE_TEST_CONTEXT: _, ...env } = process.env
     const args = ['--test', '--test-reporter', reporter, '--test-reporter-destination', 'stdout', ...Object.keys(files)]
     const child = spawn(process.execPath, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'] })
@@ -33,7 +33,7 @@ async function run(files: Record<string, string>) {
   }
 }
 
-test('the tests that failed are listed before the closing lines: each once, with its file and what it said first', async () => {
+test('failed tests are listed before the closing lines, each once with its file and first message', async () => {
   const { code, list, closing } = await run({
     'a.test.mjs': `
       test('good', () => {})
@@ -57,7 +57,7 @@ test('the tests that failed are listed before the closing lines: each once, with
   assert.match(closing!, /^[#ℹ] fail [34]$/m)
 })
 
-test('when all is well there is no list', async () => {
+test('no list is printed when all tests pass', async () => {
   const { code, list, closing } = await run({ 'a.test.mjs': `test('good', () => {})` })
   assert.deepEqual([code, list], [0, undefined])
   assert.match(closing!, /^[#ℹ] fail 0$/m)

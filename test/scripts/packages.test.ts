@@ -1,4 +1,4 @@
-/** The bill of materials, the licences and what of the lock file is in the image. */
+/** The SBOM, the licences, and the packages of the lock file that the image contains. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -31,8 +31,8 @@ interface Tree {
   readonly dependencies?: Readonly<Record<string, Tree>>
 }
 
-test('it is a CycloneDX 1.6 document by the official schema, with and without a time', () => {
-  // The schema says things that the strict mode of ajv takes for mistakes.
+test('the SBOM is a CycloneDX 1.6 document by the official schema, with and without a time', () => {
+  // The strict mode of ajv rejects parts of the schema.
   const ajv = new Ajv({ strict: false, validateFormats: false })
   for (const [name, json] of [
     ['spdx', spdx],
@@ -50,7 +50,7 @@ test('it is a CycloneDX 1.6 document by the official schema, with and without a 
   )
 })
 
-test('its components and their graph are what npm installs into the image', () => {
+test('its components and their graph are the ones that npm installs into the image', () => {
   const words = ['ls', '--omit=dev', '--omit=optional', '--all', '--json', '--package-lock-only']
   const listed = spawnSync('npm', words, { cwd: ROOT, encoding: 'utf8' })
   assert.equal(listed.status, 0, listed.stderr)
@@ -58,7 +58,7 @@ test('its components and their graph are what npm installs into the image', () =
   const graph = new Map<string, string[]>()
   const walk = (ref: string, { dependencies = {} }: Tree): void => {
     const on = Object.entries(dependencies).map(([name, { version }]) => purl(name, version))
-    // A package that stands in the tree once more is listed there without what it needs.
+    // A package that occurs again in the tree is listed there without its dependencies.
     if (!graph.has(ref) || on.length > 0) graph.set(ref, on.sort())
     for (const [name, tree] of Object.entries(dependencies)) walk(purl(name, tree.version), tree)
   }
@@ -103,7 +103,7 @@ const example: Lock = {
   'node_modules/gone': { version: '1.0.0', integrity, license: 'MIT', optional: true },
 }
 
-test('a package gets what it needs from the nearest folder; of what is not in the image nothing is said', () => {
+test('a dependency resolves to the nearest folder; packages outside the image are left out', () => {
   assert.deepEqual(dependenciesOf(example, 'node_modules/a'), ['node_modules/a/node_modules/c', 'node_modules/gone'])
   assert.deepEqual(dependenciesOf(example, 'node_modules/b/node_modules/d'), ['node_modules/c'])
   const { components, dependencies } = sbom(example, { name: 'x', version: '1.0.0', description: '', license: 'MIT' })
@@ -119,7 +119,7 @@ test('a package gets what it needs from the nearest folder; of what is not in th
   assert.deepEqual(components[0]!.licenses, [{ expression: '(MIT OR Apache-2.0)' }])
 })
 
-test('what cannot be vouched for is refused', () => {
+test('a package without a version, a hash or a registry is refused', () => {
   const only = (fields: object) => sbom({ '': {}, 'node_modules/a': { version: '1.0.0', ...fields } }, manifest)
   for (const bad of [undefined, 'sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk=', `${integrity} ${integrity}`])
     assert.throws(() => only(bad === undefined ? {} : { integrity: bad }), /node_modules\/a has no SHA-512/)
@@ -127,7 +127,7 @@ test('what cannot be vouched for is refused', () => {
   assert.throws(() => sbom(lock, manifest, 'today'), /SOURCE_DATE_EPOCH/)
 })
 
-test('the same lock file gives the same bytes; a time is in it only when one is given', (t) => {
+test('the same lock file gives the same bytes; the time is included only on request', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'sbom-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   const { SOURCE_DATE_EPOCH: _, ...env } = process.env
@@ -141,7 +141,7 @@ test('the same lock file gives the same bytes; a time is in it only when one is 
   assert.equal(JSON.parse(written({ SOURCE_DATE_EPOCH: '86400' })).metadata.timestamp, '1970-01-02T00:00:00Z')
 })
 
-test('the broker takes it as the SBOM of an image, and lists its components', async () => {
+test('the broker accepts the SBOM as one of an image, and lists its components', async () => {
   const app = await startApp(TOKENS)
   const digest = newImage()
   const sent = document.components.map(({ name, version, purl, licenses }) => ({
@@ -160,7 +160,7 @@ test('the broker takes it as the SBOM of an image, and lists its components', as
   assert.deepEqual(listed.map(key).sort(), document.components.map(key).sort())
 })
 
-test('an expression: either side of OR, both of AND, which binds tighter', () => {
+test('an expression: either side of OR, both sides of AND, which binds tighter', () => {
   const allowed = new Set(['MIT', 'ISC', 'GPL-2.0-only WITH Classpath-exception-2.0'])
   const is = (expression: string) => isAllowed(expression, allowed)
   for (const good of [
@@ -202,13 +202,13 @@ test('an expression: either side of OR, both of AND, which binds tighter', () =>
     assert.throws(() => is(none), NoExpression, none)
 })
 
-test('each package of ours has an allowed licence; the lists are of SPDX', () => {
+test('each of our packages has an allowed licence; the lists contain SPDX licences', () => {
   const allowed = readAllowed()
   assert.deepEqual(refusals(packages, allowed), [])
   for (const id of [...allowed.image, ...allowed.development]) assert.ok((spdx.enum as string[]).includes(id), id)
 })
 
-test('a licence that is forbidden, missing or no expression is refused, by the name of its package', () => {
+test('a forbidden, missing or malformed licence is refused with the name of its package', () => {
   const rules: Allowed = { image: ['MIT'], development: ['GPL-3.0-only'], stated: {} }
   assert.deepEqual(refusals(packagesOf(example), rules), [
     'node_modules/b 1.0.0 states no licence',
@@ -229,7 +229,7 @@ test('LICENCES.md lists the packages of the image; `npm run licences` writes it'
   assert.ok(pageWithTable(packages).includes(`| pino | ${manifest.dependencies.pino} | MIT |`))
 })
 
-test('every package of the image is there with the text of its licence, or what it states', () => {
+test('every package of the image is included with its licence text, or the licence it states', () => {
   const parts = notices(packages, ROOT).split(`\n${'-'.repeat(80)}\n\n`)
   assert.deepEqual(
     parts.map((part) => part.split('\n')[0]),

@@ -1,4 +1,4 @@
-/** The version of package.json is the one that stands everywhere, and `npm version` puts another there. */
+/** All stated versions equal that of package.json, and `npm version` changes all of them. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { packageVersion, released, statedVersions } from '../../scripts/release/
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const version = packageVersion()
 
-test('every place says the version of package.json; `npm version` writes it there', () => {
+test('every stated version is that of package.json; `npm version` writes them', () => {
   const stated = statedVersions()
   assert.ok(stated.length >= 5)
   for (const one of stated) assert.deepEqual(one, { path: one.path, version })
@@ -19,7 +19,7 @@ test('every place says the version of package.json; `npm version` writes it ther
   assert.deepEqual([locked.version, locked.packages[''].version], [version, version])
 })
 
-test('the newest section of the changelog is of this version, or there is none yet', () => {
+test('the newest section of the changelog is of this version, or does not exist yet', () => {
   const text = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8')
   const headings = [...text.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading!)
   assert.equal(headings.shift(), '[Unreleased]')
@@ -27,7 +27,7 @@ test('the newest section of the changelog is of this version, or there is none y
     assert.match(headings[0]!, new RegExp(`^\\[${version.replaceAll('.', '\\.')}\\] - \\d{4}-\\d\\d-\\d\\d$`))
 })
 
-test('a release gives its section the name and the day, once', () => {
+test('a release gives the section its name and date, once', () => {
   const before = '# Changelog\n\n## [Unreleased]\n\n### Added\n\n- A thing.\n'
   const after = released(before, '1.2.3', '2026-01-02')
   assert.equal(after, '# Changelog\n\n## [Unreleased]\n\n## [1.2.3] - 2026-01-02\n\n### Added\n\n- A thing.\n')
@@ -35,7 +35,7 @@ test('a release gives its section the name and the day, once', () => {
   assert.throws(() => released('# Changelog\n', '1.2.3', '2026-01-02'), /has no/)
 })
 
-test('`npm version` on a copy: every place, openapi.json, one commit with its tag, and nothing left over', (t) => {
+test('`npm version` on a copy changes every place and openapi.json in one tagged commit', (t) => {
   const copy = mkdtempSync(join(tmpdir(), 'version-'))
   t.after(() => rmSync(copy, { recursive: true, force: true }))
   const identity = Object.fromEntries(

@@ -1,7 +1,7 @@
-/** By which id a finding is to be kept, worked out from what was told one by one. */
+/** The id that a finding is stored by, computed from all posts in order. */
 
-/** That the vulnerability `vuln_id` is also called `alias`. */
-export interface Told {
+/** States that `alias` is another id of the vulnerability `vuln_id`. */
+export interface AliasClaim {
   readonly vuln_id: string
   readonly alias: string
 }
@@ -9,14 +9,14 @@ export interface Told {
 const same = (one: string, other: string) => one.toUpperCase() === other.toUpperCase()
 const rankOf = (id: string) => ['CVE-', 'GHSA-'].findIndex((start) => id.toUpperCase().startsWith(start)) >>> 0
 
-export function keptId(
+export function storedId(
   { vuln_id, aliases }: { vuln_id: string; aliases: readonly string[] },
-  told: readonly Told[],
+  claims: readonly AliasClaim[],
 ): string {
   const isAdvisory = aliases.some((alias) => rankOf(alias) <= 1)
   if (isAdvisory) return vuln_id
-  const calls = (id: string, alias: string) => told.some((one) => same(one.vuln_id, id) && same(one.alias, alias))
-  const claimants = told.filter(({ alias }) => same(alias, vuln_id)).map((one) => one.vuln_id)
+  const calls = (id: string, alias: string) => claims.some((one) => same(one.vuln_id, id) && same(one.alias, alias))
+  const claimants = claims.filter(({ alias }) => same(alias, vuln_id)).map((one) => one.vuln_id)
   const [chosen] = claimants
     .filter((id) => rankOf(id) < rankOf(vuln_id))
     .filter((id) => claimants.every((other) => same(other, id) || calls(id, other)))

@@ -1,4 +1,4 @@
-/** A finding that came under an id which another payload tells as an alias, in every list and count. */
+/** A finding posted under an id that another payload names as an alias, in every list and count. */
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { supplyChainRefresh } from '../../jobs/supply-chain-refresh.ts'
@@ -79,7 +79,7 @@ const storedIds = async (digest: string, source: string) =>
     >`select vuln_id as id from image_finding where digest = ${digest} and source = ${source} order by 1`
   ).map(({ id }) => id)
 
-/** One finding of both sources, in the list of the image, in the summary and where it is. */
+/** One finding of both sources, in the list of the image, in the summary and in the exposure. */
 async function assertOne(
   { digest, namespace }: { digest: string; namespace: string },
   id: string,
@@ -104,7 +104,7 @@ async function assertOne(
   }
 }
 
-test('a plain id that comes after it was told as an alias is stored by the vulnerability at once', async () => {
+test('a finding posted after its id was named as an alias is stored by the vulnerability at once', async () => {
   const { cve, ghsa } = newIds()
   const image = await runningImage()
   await scanned(image.digest, 'operator-scanner', [{ id: cve, aliases: [ghsa] }])
@@ -114,7 +114,7 @@ test('a plain id that comes after it was told as an alias is stored by the vulne
   await assertOne(image, cve, ghsa)
 })
 
-test('a plain id that came before it was told as an alias is stored by the vulnerability after the next pass, and counted once', async () => {
+test('a finding posted before its id was named as an alias is renamed by the next pass, and counted once', async () => {
   const { cve, ghsa } = newIds()
   const image = await runningImage()
   await scanned(image.digest, 'db-matcher', [{ id: ghsa, epss: 0.5, kev: true }])
@@ -134,7 +134,7 @@ test('a plain id that came before it was told as an alias is stored by the vulne
   )
 })
 
-test('an alias that is told for another image counts, too, and an id of another database is stored by the GHSA id', async () => {
+test('an alias named for another image counts too, and an id of another database is stored by the GHSA id', async () => {
   const { ghsa, other } = newIds()
   const [image, teacher] = [await runningImage(), await runningImage()]
   await scanned(image.digest, 'db-matcher', [{ id: other }])
@@ -145,7 +145,7 @@ test('an alias that is told for another image counts, too, and an id of another 
   assert.equal((await get(`/vulnerabilities?vuln_id=${other}`)).items[0].images, 2)
 })
 
-test('an id that several vulnerabilities claim stays as it is, and is its own again when a second claims it', async () => {
+test('an id claimed by several vulnerabilities stays by itself, also when the second claim comes later', async () => {
   const { cve, ghsa } = newIds()
   const second = newIds().cve
   const image = await runningImage()
@@ -161,7 +161,7 @@ test('an id that several vulnerabilities claim stays as it is, and is its own ag
   assert.deepEqual(await storedIds(image.digest, 'db-matcher'), [ghsa])
 })
 
-test('a CVE is never stored by the advisory that names it, nor an advisory about several by one of them', async () => {
+test('a CVE is never stored by an advisory that names it, nor an advisory about several CVEs by one of them', async () => {
   const { cve, ghsa, other } = newIds()
   const second = newIds().cve
   const image = await runningImage()
@@ -175,7 +175,7 @@ test('a CVE is never stored by the advisory that names it, nor an advisory about
   assert.deepEqual(await storedIds(image.digest, 'operator-scanner'), [cve, other])
 })
 
-test('a payload that is sent again is unchanged, and a newer one is stored by the same id', async () => {
+test('a repeated payload is unchanged, and a newer one is stored by the same id', async () => {
   const { cve, ghsa } = newIds()
   const image = await runningImage()
   const scanned_at = new Date(Date.now() - 600_000).toISOString()
@@ -197,7 +197,7 @@ test('a payload that is sent again is unchanged, and a newer one is stored by th
   await assertOne(image, cve, ghsa)
 })
 
-test('a finding is its own again when the payload that told its alias is replaced and the alias forgotten', async () => {
+test('a finding gets its own id back when the payload with the alias is replaced and the alias forgotten', async () => {
   const { cve, ghsa } = newIds()
   const image = await runningImage()
   await scanned(image.digest, 'db-matcher', [{ id: ghsa }])
@@ -207,7 +207,7 @@ test('a finding is its own again when the payload that told its alias is replace
   await passed()
   await assertOne(image, cve, ghsa)
   await sql`update cve_alias set told_at = told_at - interval '3 days'`
-  // It is forgotten at the end of a pass.
+  // A pass forgets aliases at its end.
   await pass()
   await passed()
   const found = await findingsOf(image.digest)
@@ -222,7 +222,7 @@ test('a finding is its own again when the payload that told its alias is replace
   assert.deepEqual([...(await sql`select 1 from finding_sent where digest = ${image.digest}`)], [])
 })
 
-test('a payload that has both ids for a package has one finding with what both say, and two again when nobody tells the alias', async () => {
+test('findings under both ids of a package become one with the values of both, and two again without the alias', async () => {
   const { cve, ghsa } = newIds()
   const image = await runningImage()
   const both = [
@@ -291,7 +291,7 @@ test('an id is followed along several aliases', async () => {
   assert.deepEqual([found.id, found.aliases, found.sources.length, others], [cve, [ghsa, other], 3, []])
 })
 
-test('a payload that is deleted leaves nothing of what it sent', async () => {
+test('a deleted payload leaves none of its rows', async () => {
   const { cve, ghsa } = newIds()
   const digest = newDigest()
   await scanned(digest, 'operator-scanner', [{ id: cve, aliases: [ghsa] }])
@@ -302,7 +302,7 @@ test('a payload that is deleted leaves nothing of what it sent', async () => {
   assert.equal((await sql`select 1 from finding_sent where digest = ${digest}`).length, 0)
 })
 
-test('two replicas that store and pass at the same time count everything once', async () => {
+test('two replicas that store and run passes at the same time count everything once', async () => {
   const { cve, ghsa } = newIds()
   const images = await Promise.all(Array.from({ length: 6 }, runningImage))
   await Promise.all([

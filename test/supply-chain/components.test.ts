@@ -1,4 +1,7 @@
-/** What is kept of SBOMs, without a thread and without a database (interop-supply-chain 1.3). What they share with findings is tested there. */
+/**
+ * Rows made from SBOMs, without a thread and a database (docs/contract.md#sbom). The parts shared with findings are
+ * tested in findings.test.ts.
+ */
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { HttpError } from '../../lib/http/errors.ts'
@@ -28,7 +31,7 @@ function refused(payload: unknown): [number, string] {
   return [0, 'taken']
 }
 
-test('a component with every field is kept with every field, in its place, repeated ones too', () => {
+test('a component with every field keeps every field and its position, repeated ones too', () => {
   const full = {
     ...{
       name: ' libssl3',
@@ -68,14 +71,14 @@ test('texts are cut to their bytes, and lists to their first entries', () => {
   assert.deepEqual([Buffer.byteLength(row.licenses[0]), Buffer.byteLength(row.file_paths[15])], [128, 1024])
 })
 
-test('a component without a name is refused by its place', () => {
+test('a component without a name is refused with its position', () => {
   assert.deepEqual(refused(sbomOf(image, [component(), component({ name: '\u0001' })])), [
     422,
     'components[1].name: expected text',
   ])
 })
 
-test('what has another type is refused by its path', () => {
+test('a value of another type is refused with its path', () => {
   const bad: Record<string, unknown>[] = [
     { name: 7 },
     { name: null },
@@ -112,14 +115,14 @@ test('what has another type is refused by its path', () => {
   for (const fields of others) assert.equal(refused({ ...sbomOf(image), ...fields })[0], 400, JSON.stringify(fields))
 })
 
-test('10 000 components are taken, one more is not', () => {
+test('10 000 components are accepted, one more is not', () => {
   const list = (n: number) =>
     JSON.stringify(sbomOf(image, [])).replace('[]', `[${Array(n).fill('{"name":"x"}').join()}]`)
   assert.equal(prepare(list(MAX_COMPONENTS)).header.item_count, MAX_COMPONENTS)
   assert.deepEqual(refused(list(MAX_COMPONENTS + 1)), [413, 'body has more than 10000 components'])
 })
 
-test('a whole SBOM is known by its components in their order, a set by its name', () => {
+test('the content of a whole SBOM is its components in order, that of a set its name', () => {
   const hashOf = (payload: unknown) => prepare(payload).header.content_hash
   const list = [component(), component({ name: 'zlib' })]
   const hash = hashOf(sbomOf(image, list))
@@ -130,7 +133,7 @@ test('a whole SBOM is known by its components in their order, a set by its name'
   for (const some of [list, []]) assert.equal(hashOf(pageOf(image, 'A.z_0:9-', 1, 3, some)), 'set:A.z_0:9-')
 })
 
-test('a page has its place in its set; a set of one page is whole', () => {
+test('a page has its position in its set; a set of one page is a whole SBOM', () => {
   assert.deepEqual(prepare(pageOf(image, 'x', 127, 128, [])).page, { set_id: 'x', index: 127, total: 128 })
   assert.equal(prepare(pageOf(image, 'x', 0, 1, [])).page, null)
   assert.equal(prepare(sbomOf(image, [], { page: null })).page, null)
@@ -154,13 +157,13 @@ test('a page has its place in its set; a set of one page is whole', () => {
   assert.equal(refused(pageOf(image, 'x'.repeat(128), 0, 2, []))[0], 0)
 })
 
-test('the rules of the page are the last: a component without a name, and all before it, tell first', () => {
+test('the page is checked last: a component without a name is reported first', () => {
   const bad = pageOf(image, '', 0, 2, [{ name: '' }])
   assert.match(refused(bad)[1], /^components\[0\]\.name/)
   assert.match(refused({ ...bad, scanned_at: scannedAt(61) })[1], /^scanned_at/)
 })
 
-test('the header tells format and version, and nothing of findings', () => {
+test('the header has format and version, and no fields of findings', () => {
   const header = headerOf({
     format: ' CycloneDX ',
     spec_version: `1.${'6'.repeat(99)}`,
@@ -176,7 +179,7 @@ test('the header tells format and version, and nothing of findings', () => {
   assert.deepEqual([headerOf({}).sbom_format, headerOf({}).sbom_spec_version], [null, null])
 })
 
-test('an SBOM of a registry that states no trust has the weakest, others have none', () => {
+test('a registry SBOM without a trust has the weakest, others have none', () => {
   for (const [source, sbom_trust, trust] of [
     ['registry', undefined, 'attached-unbound'],
     ['registry', ' ', 'attached-unbound'],
@@ -191,7 +194,7 @@ test('an SBOM of a registry that states no trust has the weakest, others have no
   assert.equal(headerOf({ source: 'registry', sbomTrust: 'unverified' }).sbom_trust, 'unverified')
 })
 
-test('how it was found is kept of an SBOM of a registry alone', () => {
+test('the attestation is stored for registry SBOMs only', () => {
   const attestation = {
     ...{
       mechanism: 'oci-referrer',

@@ -7,7 +7,7 @@ import { cursor, cursorText, writeCursor } from '../../lib/supply-chain/cursor.t
 const after = cursor(z.tuple([z.int().min(0).max(5), cursorText, cursorText]))
 const encoded = (text: string) => Buffer.from(text).toString('base64url')
 
-test('what was written is read again, whatever the keys are; it needs no escaping in a URL', () => {
+test('a written cursor is read again, whatever its keys; it needs no escaping in a URL', () => {
   const text = fc.string({ unit: 'binary' }).filter((one) => !one.includes('\0'))
   fc.assert(
     fc.property(fc.nat(5), text, text, (number, one, other) => {
@@ -18,9 +18,9 @@ test('what was written is read again, whatever the keys are; it needs no escapin
   )
 })
 
-test('without the parameter it is the first page', () => assert.equal(after.parse(undefined), null))
+test('a missing parameter is the first page', () => assert.equal(after.parse(undefined), null))
 
-test('what this list did not write is refused', () => {
+test('a cursor that this list did not write is refused', () => {
   const good = writeCursor([1, 'a', 'b'])
   const bad = [
     ...['not a cursor', '3.4812', `${good}=`, `${good}!`, ` ${good}`, good.slice(0, -2), `${good}${good}`],

@@ -1,4 +1,4 @@
-/** Documents against the official schema of CycloneDX 1.5, which the reads of other tools go by. */
+/** Exported documents against the official schema of CycloneDX 1.5. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import test from 'node:test'
@@ -17,7 +17,7 @@ const schema = (name: string): AnySchemaObject =>
     ),
   )
 
-// The schema says things that the strict mode of ajv takes for mistakes; of formats a document of ours has none.
+// The strict mode of ajv rejects parts of the schema. Our documents use none of its formats.
 const ajv = new Ajv({ strict: false, validateFormats: false })
 for (const name of ['spdx.SNAPSHOT', 'jsf-0.82.SNAPSHOT'])
   ajv.addSchema(schema(name), `http://cyclonedx.org/schema/${name}.schema.json`)
@@ -43,7 +43,7 @@ async function documentOf(components: Record<string, unknown>[], fields: Record<
   return answer.json as { components: Components; metadata: Record<string, unknown> }
 }
 
-/** Texts that are hard on whoever puts JSON together, and that ingest lets through. */
+/** Texts that are hard to embed in JSON, and that ingest accepts. */
 const HOSTILE = [
   ...[
     '"',
@@ -65,7 +65,7 @@ const HOSTILE = [
   ...['\u{10ffff}', 'é'.normalize('NFD'), 'null', 'true', '[]', '{}', '-0', 'NaN'],
 ]
 
-test('a document with all that is known of its components and its scan', async () => {
+test('a document with all values of its components and its scan', async () => {
   const full = {
     version: '1',
     purl: 'pkg:deb/debian/a@1?arch=amd64',
@@ -86,12 +86,12 @@ test('a document with all that is known of its components and its scan', async (
   })
 })
 
-test('a document with nothing known, and one without components', async () => {
+test('a document without optional values, and one without components', async () => {
   await documentOf([component('bare')])
   await documentOf([])
 })
 
-test('a document of 5 000 components, in their order', async () => {
+test('a document of 5 000 components, in order', async () => {
   const many = Array.from({ length: 5_000 }, (_, i) => component(`component-${i % 7}`, { purl: `pkg:generic/${i}` }))
   const { components } = await documentOf(many)
   assert.deepEqual(
@@ -100,7 +100,7 @@ test('a document of 5 000 components, in their order', async () => {
   )
 })
 
-test('texts that would end a string, an object or a format come as they are', async () => {
+test('texts that would end a string, an object or a format are escaped', async () => {
   const { components, metadata } = await documentOf(
     HOSTILE.map((text) =>
       component(text, {
@@ -128,7 +128,7 @@ test('texts that would end a string, an object or a format come as they are', as
   assert.deepEqual((metadata.component as { name: string }).name, HOSTILE.join())
 })
 
-test('licences that are no names of the list, expressions and whole texts', async () => {
+test('licences that are not on the SPDX list, expressions and full texts', async () => {
   const licenses = [
     'GPL-2.0-or-later WITH Classpath-exception-2.0',
     '(MIT OR Apache-2.0)',
@@ -143,7 +143,7 @@ test('licences that are no names of the list, expressions and whole texts', asyn
   )
 })
 
-test('the schema sees what is wrong', () => {
+test('the schema detects faults', () => {
   const bare = { bomFormat: 'CycloneDX', specVersion: '1.5', version: 1 }
   assertValid(bare)
   for (const bad of [

@@ -1,4 +1,4 @@
-/** What an exposure reads, on tables many times its size. */
+/** The rows that an exposure reads, on tables many times larger. */
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { sessionSettings, settingStatement } from '../../lib/db/session.ts'
@@ -15,7 +15,7 @@ interface Reads {
   rows: number
 }
 
-test('an exposure reads what is of its vulnerability, of the namespaces of its workloads and of their pods', async () => {
+test('an exposure reads rows of its vulnerability, the namespaces of its workloads and their pods only', async () => {
   const { sql } = await startApp()
   const digest = (n: string) => `'sha256:' || lpad(to_hex(${n}), 64, '0')`
   await sql.unsafe(`
@@ -42,7 +42,7 @@ test('an exposure reads what is of its vulnerability, of the namespaces of its w
     analyze`)
   const reads = await sql.begin(async (inside) => {
     await inside.unsafe(settingStatement(sessionSettings('read', 0), true))
-    // What the session read before may not have been told on yet.
+    // The statistics of earlier reads of this session may be reported late.
     const read = () => inside<Reads[]>`
       select relname, seq_scan::int, (seq_tup_read + coalesce(idx_tup_fetch, 0))::int as rows
       from pg_stat_xact_user_tables order by relname`

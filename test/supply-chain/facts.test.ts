@@ -1,4 +1,7 @@
-/** What is known of a vulnerability itself (S14): the highest over every stored row, or more until the job looks again, but never less. */
+/**
+ * KEV and EPSS of a vulnerability: the highest of all stored rows, or more until the job runs, but never less
+ * (docs/contract.md#findings).
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -14,13 +17,13 @@ const sql = await ingestSession(url)
 const NOTHING = { kev: null, kev_date_added: null, epss: null, epss_percentile: null }
 const COLUMNS = sql`bool_or(r.kev) as kev, min(r.kev_date_added) as kev_date_added, max(r.epss) as epss, max(r.epss_percentile) as epss_percentile`
 
-/** The vulnerabilities of which less is known than a row tells, and those of which more is known and nobody is told to look again. */
+/** Vulnerabilities with lower facts than a row has, and those with higher facts that are not queued for a refresh. */
 const faults = async () => [
   ...(await sql`
-    with told as (select r.vuln_id, ${COLUMNS} from image_finding r group by r.vuln_id),
+    with expected as (select r.vuln_id, ${COLUMNS} from image_finding r group by r.vuln_id),
     named as (select vuln_id from image_finding union select vuln_id from cve_fact union select vuln_id from cve_news)
-    select n.vuln_id, k.*, to_json(t) as told
-    from named n cross join lateral current_facts(n.vuln_id) k left join told t using (vuln_id)
+    select n.vuln_id, k.*, to_json(t) as expected
+    from named n cross join lateral current_facts(n.vuln_id) k left join expected t using (vuln_id)
     where coalesce(k.kev::int, -1) < coalesce(t.kev::int, -1)
        or coalesce(k.kev_date_added, 'infinity') > coalesce(t.kev_date_added, 'infinity')
        or coalesce(k.epss, -1) < coalesce(t.epss, -1)
@@ -48,7 +51,7 @@ const step = fc.record({
   looks: fc.integer({ min: 0, max: 3 }).map((n) => n === 0),
 })
 
-test('what is known of a vulnerability is what its rows tell, or more and to be looked at again', () =>
+test('the facts of a vulnerability are those of its rows, or higher and queued for a refresh', () =>
   fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
       await sql`truncate image_finding, cve_fact, cve_news`
@@ -71,7 +74,7 @@ test('what is known of a vulnerability is what its rows tell, or more and to be 
 
 const facts = { kev: true, kev_date_added: '2024-01-01T00:00:00', epss: 0.5, epss_percentile: 0.9 }
 
-test('facts that are known are no news: from another payload, after a look, in rows that changed in something else', async () => {
+test('known facts are not reported again: from another payload, after a refresh, or in rows that changed otherwise', async () => {
   const rows = (title: string) => [
     finding('CVE-10', { ...facts, title }),
     finding('CVE-10', { ...facts, title, package_name: 'zlib' }),
@@ -92,7 +95,7 @@ test('facts that are known are no news: from another payload, after a look, in r
   assert.equal(await newsCount(), 0)
 })
 
-test('each fact that is more is news, and each that goes asks for another look', async () => {
+test('each higher fact is reported, and each removed one requests a refresh', async () => {
   const less = { kev: false, kev_date_added: '2024-02-01T00:00:00', epss: 0.25, epss_percentile: 0.5 }
   const known = async (vuln: string) => ({
     ...(
@@ -120,7 +123,7 @@ test('each fact that is more is news, and each that goes asks for another look',
   assert.deepEqual(await known('CVE-unheard'), NOTHING)
 })
 
-test('on a day on which every payload changes, one asks and one tells for all', async () => {
+test('when every payload changes on one day, one reports and one requests for all', async () => {
   await sql`truncate image_finding, cve_fact, cve_news`
   const digests = [newDigest(), newDigest(), newDigest(), newDigest()]
   const send = (hour: number, epss: number) =>

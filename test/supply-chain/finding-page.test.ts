@@ -1,30 +1,30 @@
 /**
- * The merged list of findings against a plain model of the words of the specification: random payloads of up to three sources and of several platforms, read by pages
- * of random length under random filters, with payloads replaced between two pages, and findings named anew by the aliases that they tell;
- * and what a page costs on long lists.
+ * The merged list of findings against a plain model of docs/contract.md#findings: random payloads of up to three
+ * sources and several platforms, read in pages of random length with random filters, while payloads are replaced and
+ * aliases are added. Also the cost of a page on long lists.
  */
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import type { Gate, Sql } from '../../lib/db/index.ts'
-import { type FindingFilter, type FindingPlace, readFindings } from '../../lib/supply-chain/finding-page.ts'
+import { type FindingCursor, type FindingFilter, readFindings } from '../../lib/supply-chain/finding-page.ts'
 import { SEVERITIES } from '../../lib/supply-chain/severity.ts'
 import { SOURCES } from '../../lib/wire-names/index.ts'
 import { startApp } from '../support/app.ts'
 import { depth } from '../support/depth.ts'
 import { newDigest } from '../support/images.ts'
 import { storeFindings } from '../support/supply-chain.ts'
-import { keptId } from './alias-model.ts'
+import { storedId } from './alias-model.ts'
 
 const app = await startApp()
 
-// ---- The alphabet: few of everything, so that findings meet ---------------------------------------------------------------------
+// ---- The alphabet: few values, so that findings coincide
 
 const known = <T>(...values: T[]) => fc.option(fc.constantFrom(...values), { freq: 3 })
 const some = (...values: string[]) => fc.uniqueArray(fc.constantFrom(...values), { maxLength: 3 })
 const scores = { v3_score: fc.constantFrom(1.5, 7.5, 9.75) }
 
-/** An id of another database, and how some of the others tell it as an alias. */
+/** An id of another database that some of the others name as an alias. */
 const ADVISORY = 'advisory'
 const CALLED_ADVISORY = ['1', '10', '9']
 
@@ -63,10 +63,10 @@ const payload = fc.record({
     maxLength: 40,
     selector: (one) => `${one.vuln} ${one.package_name} ${one.installed_version}`,
   }),
-  /** Whether it came under the digest that is asked for, or under that of a platform of it. */
+  /** Whether it was posted under the digest of the request, or under that of a platform. */
   isOwn: fc.boolean(),
 })
-/** Of each source one for each platform; where one came under the digest itself, it stands alone. */
+/** One of each source for each platform; a source with a payload under the digest itself has no other. */
 const ofSource = fc.array(payload, { minLength: 1, maxLength: 3 })
 const payloads = fc.record(
   { 'db-matcher': ofSource, 'operator-scanner': ofSource, registry: ofSource },
@@ -84,12 +84,12 @@ const filters = fc.record({
 })
 type Filters = typeof filters extends fc.Arbitrary<infer T> ? T : never
 
-// ---- The model -----------------------------------------------------------------------------------------------------------------
+// ---- The model
 
 interface Payload {
   source: string
   digest: string
-  /** As they were sent, and as they are kept. */
+  /** Payloads as posted, and as stored. */
   sent: Row[]
   rows: Row[]
 }
@@ -103,15 +103,17 @@ const lowest = (values: (string | null)[]) => values.filter((one) => one !== nul
 const DESCRIPTIVE = ['title', 'primary_url', 'target', 'class', 'published_at', 'last_modified_at']
 const sorted = (values: string[]) => [...new Set(values)].sort(bytes)
 
-const aliasesTold = (told: Row[]) =>
-  told.flatMap(({ vuln_id, aliases }) => aliases.map((alias) => ({ vuln_id, alias })))
+const aliasClaims = (posted: Row[]) =>
+  posted.flatMap(({ vuln_id, aliases }) => aliases.map((alias) => ({ vuln_id, alias })))
 
-/** The rows of a payload by the ids that they are kept by: those that are the same finding then are one, the one of its own id before the other. */
-function kept(sent: Row[], told: Row[]): Row[] {
-  const aliases = aliasesTold(told)
+/**
+ * The rows of a payload by stored id. Rows that become the same finding are one; the row under its own id comes first.
+ */
+function storedRows(sent: Row[], posted: Row[]): Row[] {
+  const aliases = aliasClaims(posted)
   const groups = new Map<string, { id: string; rows: Row[] }>()
   for (const one of sent) {
-    const id = keptId(one, aliases)
+    const id = storedId(one, aliases)
     const key = JSON.stringify([id, one.package_name, one.installed_version])
     const rows = [...(groups.get(key)?.rows ?? []), one]
     groups.set(key, { id, rows: rows.sort((a, b) => Number(b.vuln_id === id) - Number(a.vuln_id === id)) })
@@ -142,7 +144,7 @@ function kept(sent: Row[], told: Row[]): Row[] {
   })
 }
 
-/** The facts of a vulnerability, of all rows that there ever were. */
+/** The facts of a vulnerability, of all rows that ever existed. */
 function factsOf(rows: Row[]) {
   return {
     kev: rows.some((r) => r.kev === true) ? true : rows.some((r) => r.kev === false) ? false : null,
@@ -152,7 +154,7 @@ function factsOf(rows: Row[]) {
   }
 }
 
-function merged(all: Payload[], told: Row[], { severities, fixable, source, ...facts }: Filters) {
+function merged(all: Payload[], posted: Row[], { severities, fixable, source, ...facts }: Filters) {
   const groups = new Map<string, (Row & { source: string; digest: string })[]>()
   for (const { source: from, digest, rows } of [...all].sort(
     (a, b) => bytes(a.source, b.source) || bytes(a.digest, b.digest),
@@ -174,7 +176,7 @@ function merged(all: Payload[], told: Row[], { severities, fixable, source, ...f
       place: [severity, vuln_id, package_name, installed_version] as Place,
       item: {
         id: vuln_id,
-        aliases: sorted(told.filter((r) => r.vuln_id === vuln_id).flatMap((r) => r.aliases)),
+        aliases: sorted(posted.filter((r) => r.vuln_id === vuln_id).flatMap((r) => r.aliases)),
         package: { name: package_name, type: first('package_type'), purl: first('package_purl') },
         installedVersion: installed_version,
         fixedVersions,
@@ -190,7 +192,7 @@ function merged(all: Payload[], told: Row[], { severities, fixable, source, ...f
         lastModifiedAt: first('last_modified_at'),
         filePaths: rows.map((r) => r.file_paths).find((paths) => paths.length > 0) ?? [],
         omitted: rows.reduce((sum, r) => sum + r.omitted, 0),
-        ...factsOf(told.filter((r) => r.vuln_id === vuln_id)),
+        ...factsOf(posted.filter((r) => r.vuln_id === vuln_id)),
         sources: [...new Set(rows.map((r) => r.source))],
         reportDigests: sorted(rows.map((r) => r.digest)),
         inUse: null,
@@ -204,13 +206,13 @@ function merged(all: Payload[], told: Row[], { severities, fixable, source, ...f
       .filter(({ item }) => fixable === undefined || item.fixable === fixable)
       .filter(({ item }) => facts.kev === undefined || item.kev === facts.kev)
       .filter(({ item }) => facts.epss_min === undefined || (item.epss !== null && item.epss >= facts.epss_min))
-      // Ids that differ by case alone are asked for together, and what is kept by an alias of one that is asked for.
+      // Ids compare without case, and a filter also finds findings by their aliases.
       .filter(({ item }) => {
-        const isAsked = (id: string) =>
+        const isRequested = (id: string) =>
           facts.vuln === undefined || id.toUpperCase().endsWith(`-${facts.vuln.toUpperCase()}`)
         return (
-          isAsked(item.id) ||
-          aliasesTold(told).some(({ vuln_id, alias }) => isAsked(vuln_id) && alias.toUpperCase() === item.id)
+          isRequested(item.id) ||
+          aliasClaims(posted).some(({ vuln_id, alias }) => isRequested(vuln_id) && alias.toUpperCase() === item.id)
         )
       })
       .filter(({ item }) => facts.package === undefined || item.package.name === facts.package)
@@ -218,7 +220,7 @@ function merged(all: Payload[], told: Row[], { severities, fixable, source, ...f
   )
 }
 
-// ---- The list against the model ------------------------------------------------------------------------------------------------
+// ---- The list against the model
 
 let runs = 0
 
@@ -226,14 +228,14 @@ test('GET /images/{digest}/vulnerabilities 200: every page is that of the model,
   const property = fc.asyncProperty(
     ...[payloads, payloads, fc.nat(4), filters, fc.integer({ min: 1, max: 12 })],
     async (before, after, replaceAt, filter, limit) => {
-      // Facts stay known after their rows, so each run has vulnerabilities of its own.
+      // Facts outlive their rows, so each run has vulnerabilities of its own.
       const prefix = `CVE-${runs}-`
       const advisory = `GHSA-${runs++}-X`
       const asked = newDigest()
       const platforms = [newDigest(), newDigest(), newDigest()]
       await app.sql`insert into image values (${asked}, null, '{}', 'repo', now(), now())`
       const stored = new Map<string, Payload>()
-      const told: Row[] = []
+      const posted: Row[] = []
       const store = async (all: typeof before) => {
         for (const [source, some] of Object.entries(all) as [
           string,
@@ -254,18 +256,18 @@ test('GET /images/{digest}/vulnerabilities 200: every page is that of the model,
             )
             const digest = one.isOwn ? asked : platforms[n]!
             await storeFindings(app, digest, source, sent, digest === asked ? {} : { index_digest: asked })
-            const rows = kept(sent, told)
+            const rows = storedRows(sent, posted)
             stored.set(`${source} ${digest}`, { source, digest, sent, rows })
-            told.push(...rows)
+            posted.push(...rows)
           }
         for (let last: string | null = ''; last !== null; ) {
           const next: { last: string | null }[] = await app.sql`select last from rename_next_findings(${last}, 1000)`
           last = next[0]!.last
         }
         for (const one of stored.values()) {
-          const rows = kept(one.sent, told)
+          const rows = storedRows(one.sent, posted)
           if (rows.some((r, n) => r.vuln_id !== one.rows[n]?.vuln_id) || rows.length !== one.rows.length)
-            told.push(...rows)
+            posted.push(...rows)
           one.rows = rows
         }
       }
@@ -286,7 +288,7 @@ test('GET /images/{digest}/vulnerabilities 200: every page is that of the model,
         if (page === replaceAt) await store(after)
         const isAlone = (source: string) => stored.has(`${source} ${asked}`)
         const answering = [...stored.values()].filter((one) => one.digest === asked || !isAlone(one.source))
-        const expected = merged(answering, told, filter).filter(
+        const expected = merged(answering, posted, filter).filter(
           ({ place }) => last === null || inOrder(place, last) > 0,
         )
         const answer = await app.get(`/images/${asked}/vulnerabilities?${query}${next === '' ? '' : `&after=${next}`}`)
@@ -304,7 +306,7 @@ test('GET /images/{digest}/vulnerabilities 200: every page is that of the model,
   await fc.assert(property, { numRuns: depth(16, 80) })
 })
 
-// ---- What a page costs ---------------------------------------------------------------------------------------------------------
+// ---- The cost of a page
 
 const ROWS = 20_000
 const LIMIT = 100
@@ -319,8 +321,8 @@ interface Plan {
 
 const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
 
-/** Rows of findings that a page reads, those included that it then drops. */
-async function rowsRead(digest: string, filter: Partial<FindingFilter>, after: FindingPlace | null): Promise<number> {
+/** Rows of findings that a page reads, including those it drops. */
+async function rowsRead(digest: string, filter: Partial<FindingFilter>, after: FindingCursor | null): Promise<number> {
   let read = 0
   const counting = async (statement: (sql: Sql, isOutcomeUnknown: boolean) => unknown) => {
     const [row] = await app.db.read(
@@ -352,7 +354,7 @@ async function longPayloads(severity: string): Promise<string> {
   return digest
 }
 
-test('a page with a filter that few or none match looks at the rows of the payloads, and at nothing beside them', async () => {
+test('a page with a selective filter reads the rows of the payloads and nothing else', async () => {
   const digest = await longPayloads('n * 7 % 5')
   await longPayloads('n * 7 % 5')
   await app.sql`insert into cve_fact (vuln_id, kev, epss) values ('CVE-8999', true, 0.75) on conflict do nothing`
@@ -371,7 +373,7 @@ test('a page with a filter that few or none match looks at the rows of the paylo
   }
 })
 
-const places: (FindingPlace | null)[] = [
+const places: (FindingCursor | null)[] = [
   null,
   ...[0, 1, 2, 3, 4].flatMap((s) => ['CVE-1', 'CVE-6'].map((id) => [s, id, '', ''] as const)),
 ]
@@ -382,7 +384,7 @@ for (const [what, severity] of [
 ] as const) {
   test(`a page of three payloads of 20 000 findings that ${what} reads a small multiple of its rows, at any depth`, async () => {
     const digest = await longPayloads(severity)
-    // As the planner believes them to be before it has looked, and after.
+    // With the statistics of the planner before and after analyze.
     for (const analyze of [false, true]) {
       if (analyze) await app.sql`analyze image_finding`
       for (const [filter, most] of [

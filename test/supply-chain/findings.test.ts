@@ -1,4 +1,4 @@
-/** What is kept of payloads, without a thread and without a database (interop-supply-chain 1.1, 1.2). */
+/** Rows made from payloads of findings, without a thread and a database (docs/contract.md#findings). */
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { gzipSync } from 'node:zlib'
@@ -47,7 +47,7 @@ function refused(payload: unknown, options = {}): [number, string] {
 
 // ---- Rows
 
-test('a finding with every field is kept with every field', () => {
+test('a finding with every field keeps every field', () => {
   const row = rowOf({
     ...{
       id: ' CVE-2026-7 ',
@@ -103,7 +103,7 @@ test('a finding with every field is kept with every field', () => {
   })
 })
 
-test('a finding without what may be missing has nothing in its place', () => {
+test('missing fields of a finding stay absent', () => {
   const bare = {
     severity: 5,
     vuln_id: 'x',
@@ -179,7 +179,7 @@ test('nested lists and maps keep their first entries', () => {
   assert.deepEqual(row.cvss, Object.fromEntries(Object.entries(cvss).slice(0, 8)))
 })
 
-test('severities are known in any case, and what is not known is unknown', () => {
+test('severities are read in any case, and other words are UNKNOWN', () => {
   const words = ['CRITICAL', ' high', 'Medium ', 'low', 'NONE', 'UNKNOWN', 'apocalyptic', '', '\u0130']
   assert.deepEqual(
     words.map((severity) => rowOf({ severity }).severity),
@@ -187,7 +187,7 @@ test('severities are known in any case, and what is not known is unknown', () =>
   )
 })
 
-test('words that scanners have for a severity are that severity, and negligible is below LOW and above UNKNOWN', () => {
+test('other words for a severity are mapped, and negligible is between LOW and UNKNOWN', () => {
   const words = ['Negligible', ' NEGLIGIBLE ', 'unimportant', 'Moderate', 'important', 'Untriaged', 'end-of-life']
   assert.deepEqual(
     words.map((severity) => rowOf({ severity }).severity),
@@ -195,11 +195,11 @@ test('words that scanners have for a severity are that severity, and negligible 
   )
 })
 
-test('a score tells no severity where the scanner told none', () => {
+test('a score gives no severity', () => {
   for (const severity of [undefined, null, '', 'UNKNOWN']) assert.equal(rowOf({ severity, score: 9.8 }).severity, 5)
 })
 
-test('a finding is kept by its CVE, whichever of its ids it came under, and its other ids are its aliases', () => {
+test('a finding is stored by its CVE, whatever its own id, and its other ids are aliases', () => {
   const ids = (id: string, ...aliases: unknown[]) => {
     const row = rowOf({ id, aliases })
     return [row.vuln_id, row.aliases]
@@ -225,7 +225,7 @@ test('a finding is kept by its CVE, whichever of its ids it came under, and its 
       ['PYSEC-2021-1', 'GHSA-b', 'CVE-2021-1', 'CVE-2021-2'],
       ['GHSA-b', ['PYSEC-2021-1', 'CVE-2021-1', 'CVE-2021-2']],
     ],
-    // One advisory about two vulnerabilities is neither of them.
+    // An advisory about two vulnerabilities is neither of them.
     [
       ['ELSA-2021-1', 'CVE-2021-1001', 'CVE-2021-1002'],
       ['ELSA-2021-1', ['CVE-2021-1001', 'CVE-2021-1002']],
@@ -252,7 +252,7 @@ test('a finding is kept by its CVE, whichever of its ids it came under, and its 
   assert.deepEqual(rowOf({ aliases: null }).aliases, undefined)
 })
 
-test('32 aliases are kept, each of 128 bytes, and those that are cut are counted', () => {
+test('32 aliases are stored, each of 128 bytes, and further ones are counted', () => {
   const aliases = Array.from({ length: 40 }, (_, i) => `A-${100 + i}`)
   const row = rowOf({ id: 'X-1', aliases })
   assert.deepEqual([row.aliases, row.omitted], [aliases.slice(0, 32), 8])
@@ -264,7 +264,7 @@ test('32 aliases are kept, each of 128 bytes, and those that are cut are counted
   assert.deepEqual([merged.aliases, merged.omitted], [aliases.slice(0, 32), 8])
 })
 
-test('a finding that a payload has by two of its ids is one row', () => {
+test('a finding under two of its ids in one payload is one row', () => {
   const [row, ...others] = rowsOf(
     finding({ id: 'GHSA-x', aliases: ['CVE-2026-1'], severity: 'CRITICAL', file_paths: ['a'] }),
     finding({ id: 'CVE-2026-1', file_paths: ['b'] }),
@@ -276,9 +276,9 @@ test('a finding that a payload has by two of its ids is one row', () => {
   )
 })
 
-// ---- What is empty, and dates
+// ---- Empty values and dates
 
-test('an empty text is absent in every field that may be missing', () => {
+test('an empty text is absent in every optional field', () => {
   const bare = rowsOf({ id: 'x', package: { name: 'p' } })
   for (const empty of ['', ' ']) {
     const fields = [
@@ -327,7 +327,7 @@ test('an empty text is absent in every field that may be missing', () => {
   }
 })
 
-test('a date that cannot be read is absent and counted, and costs the payload nothing', () => {
+test('an unreadable date is absent and counted, and the payload is accepted', () => {
   const bad = ['yesterday', '2024-01-01', '2024-01-01T00:00:00', '2024-02-30T00:00:00Z', '1704067200', 'null']
   const keys = ['published_at', 'last_modified_at', 'kev_date_added']
   const list = bad.map((date) => finding({ id: date, ...Object.fromEntries(keys.map((key) => [key, date])) }))
@@ -340,7 +340,7 @@ test('a date that cannot be read is absent and counted, and costs the payload no
   assert.deepEqual(rowOf({ published_at: ' 2024-01-01T00:00:00Z ' }).published_at, '2024-01-01T00:00:00')
 })
 
-test('the time that Go has for none is none, and no earliest date', () => {
+test('the zero time of Go is absent, and never the earliest date', () => {
   const none = '0001-01-01T00:00:00Z'
   const { rows, unreadableTimes } = prepare(
     findingsOf(image, [
@@ -354,12 +354,12 @@ test('the time that Go has for none is none, and no earliest date', () => {
   )
 })
 
-test('a scan is refused whose own time cannot be read, since it decides what replaces what', () => {
+test('an unreadable scanned_at is refused, since it decides the replacement', () => {
   for (const scanned_at of ['', 'yesterday', '2024-01-01T00:00:00'])
     assert.equal(refused(findingsOf(image, [], { scanned_at }))[0], 400)
 })
 
-test('a key that a finding has twice is refused and named, however deep it is', () => {
+test('a repeated key in a finding is refused and named, at any depth', () => {
   const whole = (one: string) =>
     JSON.stringify(findingsOf(image, [])).replace('[]', `[${JSON.stringify(finding())},${one}]`)
   for (const [one, key] of [
@@ -372,7 +372,7 @@ test('a key that a finding has twice is refused and named, however deep it is', 
   assert.deepEqual(refused(twice), [400, 'Json deserialize error: "tag" is there twice'])
 })
 
-test('numbers that no column holds are none', () => {
+test('numbers that no column can hold are absent', () => {
   const text = (fields: string) => `{"id":"x","package":{"name":"p"},${fields}}`
   const row = (fields: string) => {
     const whole = JSON.stringify(findingsOf(image, [])).replace('[]', `[${text(fields)}]`)
@@ -386,7 +386,7 @@ test('numbers that no column holds are none', () => {
   assert.deepEqual(row('"score":1e300,"epss":1e-60,"epss_percentile":1'), [undefined, 0, 1, {}])
 })
 
-test('a finding without an id or the name of a package is refused by its place, after all types', () => {
+test('a finding without an id or a package name is refused with its position, after the checks of types', () => {
   const list = [finding(), finding(), finding({ id: ' \u0000' })]
   assert.deepEqual(refused(findingsOf(image, list)), [422, 'vulnerabilities[2].id: expected text'])
   assert.deepEqual(refused(findingsOf(image, [finding({ package: { name: '' } }), ...list])), [
@@ -399,7 +399,7 @@ test('a finding without an id or the name of a package is refused by its place, 
   ])
 })
 
-test('what has another type is refused by its path', () => {
+test('a value of another type is refused with its path', () => {
   const bad: Record<string, unknown>[] = [
     ...[
       { id: 7 },
@@ -439,7 +439,7 @@ test('what has another type is refused by its path', () => {
 
 // ---- Repeated findings
 
-test('findings of one id, package and version become one row, which has the most of each', () => {
+test('findings with the same id, package and version become one row with the highest values', () => {
   const [row, ...others] = rowsOf(
     finding({
       severity: 'LOW',
@@ -510,7 +510,7 @@ test('another id, name or version is another row', () => {
   )
 })
 
-test('a finding repeated in a payload keeps every place and fix it has, up to a bound, and counts what is cut', () => {
+test('a repeated finding keeps all file paths and fixed versions up to a limit, and counts the rest', () => {
   const many = (n: number) =>
     Array.from({ length: n }, (_, i) => finding({ fixed_version: `v${i}`, file_paths: [`a${i}`, 'every', `b${i}`] }))
   const [all] = rowsOf(...many(256))
@@ -533,13 +533,13 @@ test('a finding repeated in a payload keeps every place and fix it has, up to a 
     cut,
     'what is kept is not cut again',
   )
-  // More than one finding may tell: they are cut before, and counted.
+  // Several findings may exceed their own limits: these are cut first, and counted.
   const long = finding({ file_paths: Array.from({ length: 20 }, (_, i) => `c${i}`) })
   assert.equal(rowsOf(long)[0].omitted, 4)
   assert.equal(rowsOf(long, finding(), long)[0].omitted, 8)
 })
 
-test('what a payload repeats is bounded in a row', () => {
+test('the lists of a merged row are bounded', () => {
   const list = Array.from({ length: 100 }, (_, i) => finding({ cvss: { [`vendor-${i}`]: {} } }))
   const [row] = rowsOf(...list)
   assert.deepEqual(
@@ -563,7 +563,7 @@ const anyFinding = fc.record(
   { requiredKeys: [] },
 )
 
-test('whatever is merged: no row says more than the one that comes of all, and all at once is one after the other', () => {
+test('property: no row has more than the merged one, and merging at once equals merging one after the other', () => {
   const rowFor = (fields: Record<string, unknown>) => findingRow(PostedFinding.parse(finding(fields)), '')
   fc.assert(
     fc.property(fc.array(anyFinding, { minLength: 1, maxLength: 6 }), fc.nat(), (list, cut) => {
@@ -605,11 +605,11 @@ test('whatever is merged: no row says more than the one that comes of all, and a
   )
 })
 
-// ---- What tells contents apart
+// ---- Content hash
 
 const hashOf = (list: unknown[], fields = {}) => prepare(findingsOf(image, list, fields)).header.content_hash
 
-test('the hash is over the rows as they are kept, in their order, and over nothing else', () => {
+test('the hash covers the stored rows in order, and nothing else', () => {
   const list = [finding(), finding({ id: 'CVE-2' })]
   const hash = hashOf(list)
   assert.match(hash, /^[0-9a-f]{64}$/)
@@ -626,7 +626,7 @@ test('the hash is over the rows as they are kept, in their order, and over nothi
   assert.equal(hashOf([...list, list[1]]), hashOf([...list, list[1]]))
 })
 
-test('the rows as sent are counted, before they are merged', () => {
+test('the item count is that of the rows as sent, before merging', () => {
   const { header, rows } = prepare(findingsOf(image, [finding(), finding(), finding({ id: 'CVE-2' })]))
   assert.equal(header.item_count, 3)
   assert.equal(rows.length, 2)
@@ -634,7 +634,7 @@ test('the rows as sent are counted, before they are merged', () => {
 
 // ---- The header
 
-test('a header with every field is kept with every field', () => {
+test('a header with every field keeps every field', () => {
   const manifest = newImage()
   const index = newImage()
   const header = headerOf(
@@ -702,7 +702,7 @@ test('a header with every field is kept with every field', () => {
   })
 })
 
-test('a header without what may be missing, or with nulls, has nulls', () => {
+test('missing or null fields of a header are null', () => {
   const nulls = (...keys: string[]) => Object.fromEntries(keys.map((key) => [key, null]))
   const ofImage = nulls('ref', 'registry', 'repository', 'tag', 'digest_kind', 'platform_manifests', 'index_digest')
   const fields = nulls(
@@ -766,7 +766,7 @@ test('texts of the header are cut to their bytes', () => {
   )
 })
 
-test('what an image was seen in is kept of the first 64 entries: each once, with a namespace and a name', () => {
+test('the first 64 workloads are stored: each once, with a namespace and a name', () => {
   const seen = (fields: object = {}) => ({ namespace: 'shop', kind: 'Pod', name: 'web', container: 'app', ...fields })
   const { observed_in } = headerOf({
     observed_in: [
@@ -784,7 +784,7 @@ test('what an image was seen in is kept of the first 64 entries: each once, with
   assert.deepEqual(headerOf({ observed_in: [...Array(64).fill({}), seen()] }).observed_in, [])
 })
 
-test('digests of platforms and of the index are kept where they are digests, the first 64 of them, and the index where it is another', () => {
+test('the first 64 platforms are stored where they are digests, and the index digest where it differs from the own one', () => {
   const digests = Array.from({ length: 70 }, newImage)
   const manifests = Object.fromEntries(digests.map((digest, i) => [`linux/p${i}`, digest]))
   assert.deepEqual(
@@ -807,7 +807,7 @@ test('digests of platforms and of the index are kept where they are digests, the
     assert.equal(headerOf({}, { digest_kind }).digest_kind, kept)
 })
 
-test('sources of SBOMs are those that are known, by our names, sorted, of the first eight', () => {
+test('known SBOM sources are stored, with neutral names, sorted, of the first eight', () => {
   const of = (fields: object) => headerOf(fields).sbom_sources
   assert.deepEqual(
     of({ sbom_sources: ['registry', ' operator-scanner ', 'registry', 'somebody', 'node', 'Registry'] }),
@@ -823,7 +823,7 @@ test('sources of SBOMs are those that are known, by our names, sorted, of the fi
   assert.deepEqual(of({ sbom_source: ['registry'], sbom_sources: ['grype'] }), ['db-matcher'])
 })
 
-test('an unknown trust is the weakest, none is none', () => {
+test('an unknown trust is the weakest, a missing one is null', () => {
   const of = (fields: object) => headerOf(fields).sbom_trust
   for (const trust of ['attached-unbound', 'unverified', 'scanned', 'verified'])
     assert.equal(of({ sbom_trust: trust }), trust)
@@ -834,11 +834,11 @@ test('an unknown trust is the weakest, none is none', () => {
   assert.equal(of({ sbom_trust: 'verified', sbomTrust: 'scanned' }), 'verified')
 })
 
-// ---- The contract, and its order
+// ---- The contract and its order
 
 const good = findingsOf(image)
 
-test('a key that is missing, or has another type, is refused by its path', () => {
+test('a required key that is missing or has another type is refused with its path', () => {
   for (const key of ['schema_version', 'image', 'source', 'scanned_at']) {
     assert.match(refused({ ...good, [key]: undefined })[1], new RegExp(`^Json deserialize error: ${key}: `))
     assert.equal(refused({ ...good, [key]: null })[0], 400, key)
@@ -889,7 +889,7 @@ test('a key that is missing, or has another type, is refused by its path', () =>
   }
 })
 
-test('what is no JSON object is refused', () => {
+test('a body that is no JSON object is refused', () => {
   for (const text of [
     '',
     'null',
@@ -904,7 +904,7 @@ test('what is no JSON object is refused', () => {
     assert.equal(refused(text)[0], 400, text.slice(0, 20))
 })
 
-test('what breaks the contract is refused in the order that clients know', () => {
+test('broken rules are refused in the documented order', () => {
   const faults: [Record<string, unknown>, number, RegExp][] = [
     [{ vulnerabilities: [finding({ id: 7 })] }, 400, /vulnerabilities\[0\]\.id/],
     [{ schema_version: 2 }, 422, /^schema_version: expected 1$/],
@@ -914,7 +914,7 @@ test('what breaks the contract is refused in the order that clients know', () =>
     [{ vulnerabilities: [finding({ id: '' })] }, 422, /^vulnerabilities\[0\]\.id/],
   ]
   for (let i = 0; i < faults.length; i++) {
-    // All that are later in the order, too: the first one tells.
+    // Breaks all later rules too: the first one is reported.
     const all = Object.assign(
       {},
       ...faults
@@ -934,7 +934,7 @@ test('what breaks the contract is refused in the order that clients know', () =>
     assert.equal(refused({ ...good, source })[0], 0)
 })
 
-test('a scan may be of 60 whole seconds ahead, and of any time before, the first of all included', () => {
+test('a scan may be 60 whole seconds ahead, and at any time before, down to year 1', () => {
   for (const ahead of [-1e6, 0, 60, 60.999])
     assert.equal(refused({ ...good, scanned_at: scannedAt(ahead) })[0], 0, String(ahead))
   for (const ahead of [61, 120, 1e6])
@@ -942,7 +942,7 @@ test('a scan may be of 60 whole seconds ahead, and of any time before, the first
   assert.equal(prepare({ ...good, scanned_at: '0001-01-01T00:00:00Z' }).header.scanned_at, '0001-01-01T00:00:00')
 })
 
-test('20 000 findings are taken, one more is not, whatever it is', () => {
+test('20 000 findings are accepted; one more is not, of whatever type', () => {
   const list = (n: number, last = '{"id":"x","package":{"name":"p"}}') =>
     JSON.stringify(findingsOf(image, [])).replace(
       '[]',
@@ -953,7 +953,7 @@ test('20 000 findings are taken, one more is not, whatever it is', () => {
     assert.deepEqual(refused(list(MAX_FINDINGS + 1, last)), [413, 'body has more than 20000 vulnerabilities'])
 })
 
-test('packed bodies are bounded as unpacked', () => {
+test('the limit of compressed bodies applies to the unpacked bytes', () => {
   const text = JSON.stringify(good)
   const sent = (bytes: Buffer, maxInflatedBytes: number) => () =>
     preparePayload(findings, { bytes, isPacked: true, digest: image, maxInflatedBytes, now: NOW })

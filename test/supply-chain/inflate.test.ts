@@ -18,7 +18,7 @@ function refused(bytes: Buffer, maxBytes = MAX): [number, string] {
   return [0, 'taken']
 }
 
-test('gzip is unpacked, of one member or several, whatever lengths they tell', () => {
+test('gzip of one or several members is unpacked, whatever lengths they announce', () => {
   assert.deepEqual(inflate(packed, MAX), text)
   assert.deepEqual(
     inflate(Buffer.concat([packed, gzipSync('more'), gzipSync('')]), MAX),
@@ -29,7 +29,7 @@ test('gzip is unpacked, of one member or several, whatever lengths they tell', (
   assert.deepEqual(inflate(Buffer.concat([gzipSync(large.subarray(1)), gzipSync('x')]), MAX), large)
 })
 
-test('the limit is to the byte, over all members', () => {
+test('the limit is exact to the byte, over all members', () => {
   assert.equal(inflate(packed, text.length).length, text.length)
   const tooLarge = [413, `the body inflates to more than ${text.length - 1} bytes`]
   assert.deepEqual(refused(packed, text.length - 1), tooLarge)
@@ -40,7 +40,7 @@ test('the limit is to the byte, over all members', () => {
   )
 })
 
-test('what ends early is refused, wherever it ends', () => {
+test('truncated gzip is refused, wherever it ends', () => {
   const members = Buffer.concat([packed, gzipSync('more')])
   const ends = [packed.length, members.length]
   for (let length = 0; length <= members.length; length++) {
@@ -60,7 +60,7 @@ test('bytes behind the last member are refused, zeros too', () => {
     assert.equal(refused(Buffer.concat([packed, Buffer.from(more, 'latin1')]))[0], 400, more)
 })
 
-test('what is damaged, or no gzip, is refused', () => {
+test('damaged gzip and other bytes are refused', () => {
   const damaged = Buffer.from(packed)
   damaged[damaged.length - 6]! ^= 0xff
   const longer = Buffer.from(packed)

@@ -1,4 +1,4 @@
-/** How payloads are joined to the images of the inventory (supply-chain, Join values; interop-supply-chain 5), held against a model. */
+/** How payloads are joined to images of the inventory (docs/contract.md#joins), compared with a model. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -34,7 +34,7 @@ interface Workload {
   name: string
   container: string
   digest: string
-  /** What the pod spec has behind the name of the image. */
+  /** The part of the pod spec behind the name of the image. */
   written: string
 }
 interface Report {
@@ -56,7 +56,7 @@ interface Inventory {
 /** Ranks by key and image, `digest source image`. */
 type Links = Map<string, number>
 
-/** The owner of what a scanner saw, by the rule of the sheet. */
+/** The owner of a workload that a scanner saw (docs/contract.md#joins). */
 function owns(seen: Observed, { kind, name }: Pick<Workload, 'kind' | 'name'>): boolean {
   if (seen.kind === kind && seen.name === name) return true
   const owner = { ReplicaSet: 'Deployment', Job: 'CronJob' }[seen.kind]
@@ -64,7 +64,7 @@ function owns(seen: Observed, { kind, name }: Pick<Workload, 'kind' | 'name'>): 
   return owner === kind && seen.name === `${name}-${suffix}` && /^[a-z0-9]{1,12}$/.test(suffix)
 }
 
-/** What a key names as its images: the best rank of each. */
+/** The images of a key, each with its best rank. */
 function named(reports: readonly Report[]): Links {
   const ranks: Links = new Map()
   for (const one of reports)
@@ -73,7 +73,7 @@ function named(reports: readonly Report[]): Links {
   return ranks
 }
 
-/** All links as they are to be, from what is stored alone: no link depends on a link. */
+/** All expected links, computed from stored payloads alone: no link depends on another one. */
 function wantedLinks(reports: readonly Report[], { images, workloads }: Inventory): Links {
   const links: Links = new Map()
   const keys = [...new Set(reports.map((one) => `${one.digest} ${one.source}`))]
@@ -135,7 +135,7 @@ const SEEN = [
 ]
 const digest = fc.nat(DIGESTS - 1)
 const few = <T>(one: fc.Arbitrary<T>, most: number) => fc.uniqueArray(one, { maxLength: most })
-// Mostly the first of each, so that guesses are made; the others differ in one thing.
+// Mostly the first of each, so that guesses are made; the others differ in one field.
 const mostly = <T>(first: T, ...others: T[]) =>
   fc.oneof({ weight: 4, arbitrary: fc.constant(first) }, { weight: 1, arbitrary: fc.constantFrom(...others) })
 const image = fc.record({
@@ -170,10 +170,10 @@ const report = fc.record({
   ),
   sbomSources: few(fc.constantFrom(...SOURCES), 2),
 })
-/** Images and workloads, of which a later inventory may lack some. */
+/** Images and workloads; a later inventory may lack some. */
 const inventory = fc.record({
   images: fc.uniqueArray(image, { minLength: 2, maxLength: DIGESTS, selector: (one) => one.digest }),
-  // One image reference a container, as in the table.
+  // One image reference for each container, as in the table.
   workloads: fc.uniqueArray(workload, { maxLength: 8, selector: ({ written, ...key }) => JSON.stringify(key) }),
 })
 type Raw<T> = T extends fc.Arbitrary<infer V> ? V : never
@@ -219,7 +219,7 @@ async function storedLinks(): Promise<Links> {
 }
 const listed = (links: Links) => [...links].map(([link, rank]) => `${link} ${rank}`).sort()
 
-/** One pass of the job over all keys in an order; returns how many rows it changed. */
+/** One pass of the job over all keys in an order. Returns how many rows it changed. */
 async function relinkAll(keys: readonly string[]): Promise<number> {
   let changed = 0
   for (const key of keys) {
@@ -230,7 +230,7 @@ async function relinkAll(keys: readonly string[]): Promise<number> {
   return changed
 }
 
-/** Exact links are settled by the first pass over all keys, guesses by the second: the third finds nothing, in whatever order. */
+/** The first pass over all keys makes exact links, the second guesses; the third changes nothing, in any order. */
 async function assertSettles(
   reports: readonly Report[],
   inventory: Inventory,
@@ -248,7 +248,7 @@ async function assertSettles(
   await assertReads(reports, settled, inventory)
 }
 
-/** An image that a payload has by its digest has no guesses, at no time. */
+/** An image that a payload has by its digest never has a guess. */
 async function assertNoneBeside(): Promise<void> {
   const rows = await sql`
     select g.digest, g.source, g.image_digest from image_link g join image_link e on e.image_digest = g.image_digest and e.join_rank < 3
@@ -257,8 +257,9 @@ async function assertNoneBeside(): Promise<void> {
 }
 
 /**
- * Which payloads answer for a digest. Of each source: the one that came under that very digest; else those linked to it by digest, of which
- * those of different platforms of it are side by side and of the others the newest scan counts; else a guess, if nothing came under the digest.
+ * The payloads that answer for a digest. Of each source: the one posted under the digest itself; else those linked by
+ * digest, side by side for different platforms and otherwise the newest scan; else a guess, if nothing was posted under
+ * the digest.
  */
 function answers(reports: readonly Report[], links: Links, { images }: Inventory, kind: Kind, asked: string) {
   const newest = (some: readonly Report[]) =>
@@ -290,7 +291,7 @@ async function assertReads(reports: readonly Report[], links: Links, inventory: 
       )
 }
 
-test('links are those of the model, whatever the order in which payloads come and are relinked, and follow the inventory', () =>
+test('links are those of the model, in any order of payloads and passes, and follow the inventory', () =>
   fc.assert(
     fc.asyncProperty(
       fc.uniqueArray(report, {
@@ -360,7 +361,7 @@ test('links are those of the model, whatever the order in which payloads come an
     { numRuns: RUNS },
   ))
 
-test('a workload of a scanner is the same one, or what a Deployment or a CronJob made', () =>
+test('a workload of a scanner is the same one, or made by a Deployment or a CronJob', () =>
   fc.assert(
     fc.asyncProperty(
       fc.constantFrom('ReplicaSet', 'Job', 'Pod', 'Deployment', 'CronJob', 'StatefulSet'),
@@ -398,7 +399,7 @@ async function guessed() {
   return { digest, guess, linksTo }
 }
 
-test('a guess wants all to be the same: namespace, workload, container, repository and tag', async () => {
+test('a guess needs the same namespace, workload, container, repository and tag', async () => {
   const { guess, linksTo } = await guessed()
   const [seen] = guess.observed_in
   const send = async (fields: Partial<Header>) => {
@@ -428,7 +429,7 @@ test('a guess wants all to be the same: namespace, workload, container, reposito
   assert.equal(await send({ observed_in: [{ ...seen!, kind: 'Deployment', name: 'web' }] }), 2)
 })
 
-test('a guess by a tag that the container writes is made, however many tags its image has had before', async () => {
+test('a guess by the current tag of the container is made, however many tags the image had before', async () => {
   const { digest, guess, linksTo } = await guessed()
   await sql`update image set tags = union_tags('{}', array(select 'v' || n from generate_series(0, 39) n)) where digest = ${digest}`
   const send = async (tag: string) => {
@@ -450,7 +451,7 @@ test('a guess by a tag that the container writes is made, however many tags its 
   }
 })
 
-test('an ingest links what it stores, and retires the guesses of others where it has the digest', async () => {
+test('an ingest links its payload, and retires the guesses of others if it has the digest', async () => {
   const { digest, guess, linksTo } = await guessed()
   const guesser = newDigest()
   await storeFindings(sql, header({ digest: guesser, ...guess }), [finding('CVE-1')])
@@ -462,7 +463,7 @@ test('an ingest links what it stores, and retires the guesses of others where it
   assert.deepEqual(await linksTo(), [{ digest, source: 'db-matcher', join_rank: 1 }], 'and no guess comes back')
 })
 
-test('a payload that no longer names an image guesses it with the same post', async () => {
+test('a payload that no longer names an image becomes a guess with the same post', async () => {
   const { digest, guess, linksTo } = await guessed()
   const index = newDigest()
   const link = (join_rank: number) => [{ digest: index, source: 'operator-scanner', join_rank }]
@@ -472,7 +473,7 @@ test('a payload that no longer names an image guesses it with the same post', as
   assert.deepEqual(await linksTo(), link(3))
 })
 
-test('a header that is refreshed refreshes its links, for both kinds', async () => {
+test('a refreshed header refreshes its links, for both kinds', async () => {
   for (const kind of KINDS) {
     const { digest, guess, linksTo } = await guessed()
     const sent = { digest: newDigest(), content_hash: 'same' }
@@ -487,7 +488,7 @@ test('a header that is refreshed refreshes its links, for both kinds', async () 
   }
 })
 
-test('an SBOM has the exact links of a report that was matched from it, as soon as that comes', async () => {
+test('an SBOM has the exact links of a report that was matched from it, as soon as that arrives', async () => {
   const { digest, linksTo } = await guessed()
   const index = newDigest()
   const ofManifest = newDigest()

@@ -1,4 +1,7 @@
-/** Sessions that store and relink at once: each outcome is that of some order of them, no deadlock comes up, and links hold up no ingest. */
+/**
+ * Concurrent sessions that store and relink: the outcome is that of some order, there are no deadlocks, and links never
+ * block an ingest.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -43,7 +46,7 @@ interface Post {
   post: string
 }
 
-/** The answers to posts of one payload in an order, and what is stored in the end. */
+/** The answers to posts of one payload in an order, and the stored rows afterwards. */
 function inOrder(posts: readonly Post[]) {
   let stored: (Post & { storedBy: string }) | undefined
   const answers = new Map<Post, string>()
@@ -104,12 +107,12 @@ test('payloads of one key from four sessions at once: the outcome of some order'
     { numRuns: RUNS },
   ))
 
-test('pages of one set from four sessions at once: one of them is answered stored, and the components are whole and in order', () =>
+test('pages of one set from four sessions at once: one is answered stored, and the components are complete and in order', () =>
   fc.assert(
     fc.asyncProperty(fc.integer({ min: 2, max: 8 }), fc.infiniteStream(fc.nat(1_000)), async (total, weights) => {
       const digest = newDigest()
       const scan = { digest, source: 'registry' as Source, scanned_at: at(1), content_hash: 'set' }
-      // Each page twice, as a sender does that heard no answer.
+      // Each page twice, like a sender that received no answer.
       const pages = Array.from({ length: 2 * total }, (_, n) => ({ index: n % total, weight: weights.next().value }))
       const queue = pages.sort((a, b) => a.weight - b.weight)
       const answers: Answer[] = []
@@ -136,7 +139,7 @@ test('pages of one set from four sessions at once: one of them is answered store
     { numRuns: RUNS },
   ))
 
-test('two that come for the last place: the second waits for the first and is refused', async () => {
+test('two sets compete for the last place: the second waits for the first and is refused', async () => {
   await sql`truncate sbom_page`
   const stage = (on: Parameters<typeof storeSbom>[0], digest: string) =>
     storeSbom(on, header({ digest, content_hash: 'set' }), [component('a')], { set_id: 'set', index: 0, total: 2 })
@@ -150,7 +153,10 @@ test('two that come for the last place: the second waits for the first and is re
   assert.deepEqual(await second, { status: 'refused', reason: 'ceiling' })
 })
 
-/** Some images, of which payloads name several, and a Deployment that runs all of them, so that they guess them too. */
+/**
+ * Some images, several of which each payload names, and a Deployment that runs all of them, so that they are guessed
+ * too.
+ */
 async function crowd() {
   await sql`truncate image, workload_container, image_report, image_link, image_finding`
   const digests = Array.from({ length: 4 }, newDigest)
@@ -172,7 +178,7 @@ const isSettled = async () => {
   return row!.changed
 }
 
-test('sessions that retire the guesses of each other while others relink all: no deadlock, and afterwards what relinking settles on', () =>
+test('sessions that retire the guesses of each other while others relink everything: no deadlock, and then the links of a full relink', () =>
   fc.assert(
     fc.asyncProperty(
       fc.array(
@@ -233,7 +239,7 @@ async function linkable() {
   return { digest, sent: header({ digest, source: 'db-matcher' }), linkCount }
 }
 
-/** Stores while another transaction has done `work` and has not ended. */
+/** Stores while another open transaction has done `work`. */
 async function storedBeside(
   work: (other: Parameters<Parameters<typeof sql.begin>[1]>[0]) => Promise<unknown>,
   sent: Header,
@@ -248,7 +254,7 @@ async function storedBeside(
 const lockLinks = (other: Parameters<typeof storeFindings>[0]) =>
   other`select pg_advisory_xact_lock(${LINKS[0]}::int, ${LINKS[1]}::int)`
 
-test('who holds the lock of all links holds up no ingest: it is stored without its links, and the next pass brings them', async () => {
+test('a session with the lock of all links blocks no ingest: it is stored without links, and the next pass adds them', async () => {
   const { digest, sent, linkCount } = await linkable()
   await storedBeside(lockLinks, sent)
   assert.equal(await linkCount(), 0)
@@ -262,7 +268,7 @@ test('who holds the lock of all links holds up no ingest: it is stored without i
   assert.equal(row!.timeout, '0')
 })
 
-test('nor does who holds a row of the links', async () => {
+test('a session with a lock on a row of the links blocks no ingest', async () => {
   const { digest, sent, linkCount } = await linkable()
   await sql`insert into image_link values (${newDigest()}, 'registry', ${digest}, 3, now())`
   await storedBeside((other) => other`select from image_link where image_digest = ${digest} for update`, sent)
@@ -271,7 +277,7 @@ test('nor does who holds a row of the links', async () => {
   assert.equal(await linkCount(), 1)
 })
 
-test('nor a job in the middle of its transaction; what that has counted without the payload is known all the same', async () => {
+test('a job within its transaction blocks no ingest, and its counts are corrected later', async () => {
   await sql`truncate image_finding, image_report, cve_fact, cve_news`
   const { sent } = await linkable()
   const older = await linkable()
@@ -293,11 +299,11 @@ test('nor a job in the middle of its transaction; what that has counted without 
   assert.deepEqual(await known('CVE-2'), { kev: null, epss: null })
 })
 
-test('who has the links and then wants the payload gets it: its ingest ends without the links, not in a deadlock', async () => {
+test('a session that holds the links and then wants the payload gets it: the ingest ends without links, not in a deadlock', async () => {
   const { sent, digest } = await linkable()
   let fault: Promise<string | null> | undefined
   await sql.begin(async (other) => {
-    // Sooner than it would, who may: it must be the ingest that ends, however late its own timer.
+    // A shorter timeout: the ingest has to give up, however late its own timer is.
     await other`select set_config('deadlock_timeout', '800ms', true) from pg_roles where rolname = current_user and rolsuper`
     await lockLinks(other)
     fault = faultOf(storeFindings(sessions[0]!, sent, []))

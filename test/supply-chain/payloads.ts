@@ -5,12 +5,12 @@ type Fields = Record<string, unknown>
 
 let made = 0
 
-/** The digest of an image that nobody else posts of. */
+/** A digest that no other test posts. */
 export const newImage = () => digestOf(`payload-${made++}`)
 export const newCve = () => `CVE-2026-${10_000 + made++}`
 
 export const SCANNED_AT = '2026-01-01T00:00:00Z'
-/** So many seconds after that. */
+/** This many seconds later. */
 export const scannedAt = (seconds: number) => new Date(Date.parse(SCANNED_AT) + seconds * 1_000).toISOString()
 
 export const finding = (fields: Fields = {}): Fields => ({

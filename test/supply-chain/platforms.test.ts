@@ -1,4 +1,4 @@
-/** Which reports answer for an image: of several platforms, under its very digest, and guesses by tag that no longer do. */
+/** The reports that answer for an image: of several platforms, under its own digest, and retired guesses by tag. */
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { MAX_PLATFORM_REPORTS } from '../../lib/supply-chain/reports.ts'
@@ -24,7 +24,7 @@ const findings = (digest: string, query = '') => read(`/images/${digest}/vulnera
 const reportsOf = (found: { reports: Report[] }) => found.reports.map((r) => [r.source, r.reportDigest, r.join])
 const idsOf = (found: { items: Item[] }) => found.items.map((item) => item.id)
 
-/** A digest that a Deployment runs, and the repository and tag from which it does. */
+/** A digest that a Deployment runs, with its repository and tag. */
 async function running(target = app) {
   const [digest, namespace] = [newDigest(), newNamespace()]
   const repository = `registry.test/team/${namespace}`
@@ -37,16 +37,16 @@ async function running(target = app) {
   return { digest, guess: { normal_repository: repository, tag: 'v1', observed_in: [seen] }, repository }
 }
 
-/** Two manifests of a running index, in the order of their digests. */
+/** Two manifests of a running index, in digest order. */
 async function index() {
   const { digest } = await running()
   const [one, other] = [newDigest(), newDigest()].sort()
   return { digest, one: one!, other: other!, of: { index_digest: digest } }
 }
 
-// ---- Several platforms ----------------------------------------------------------------------------------------------------------
+// ---- Several platforms
 
-test('a clean scan of a platform that nobody runs does not hide what another platform of the same index has', async () => {
+test('a clean scan of a platform that does not run does not hide the findings of another platform of the same index', async () => {
   const { digest, one, other, of } = await index()
   const [worst, both] = [newCve(), newCve()]
   await storeFindings(
@@ -75,7 +75,7 @@ test('a clean scan of a platform that nobody runs does not hide what another pla
   assert.deepEqual(idsOf(await findings(digest, '?severity=LOW')), [])
 })
 
-test('of reports of two indexes that list the running manifest the newest scan answers alone', async () => {
+test('of reports of two indexes that list the running manifest only the newest scan answers', async () => {
   const { digest } = await running()
   const [old, young] = [newDigest(), newDigest()]
   const of = { platform_manifests: { 'linux/amd64': digest, 'linux/arm64': newDigest() } }
@@ -84,7 +84,7 @@ test('of reports of two indexes that list the running manifest the newest scan a
   assert.deepEqual(reportsOf(await findings(digest)), [['operator-scanner', young, 'platform_manifest']])
 })
 
-test('the report of the image id itself beats those of its platforms, of its own source alone', async () => {
+test('the report of the image id replaces those of its platforms, within its own source', async () => {
   const { digest, one, other, of } = await index()
   for (const source of ['operator-scanner', 'db-matcher'])
     for (const manifest of [one, other]) await storeFindings(app, manifest, source, [finding(newCve())], of)
@@ -96,7 +96,7 @@ test('the report of the image id itself beats those of its platforms, of its own
   ])
 })
 
-test('not more than 64 platforms of a source are read, those that were scanned last', async () => {
+test('at most 64 platforms of a source are read, those with the newest scans', async () => {
   const { digest, of } = await index()
   const manifests = Array.from({ length: 66 }, newDigest)
   for (const manifest of manifests)
@@ -110,7 +110,7 @@ test('not more than 64 platforms of a source are read, those that were scanned l
   assert.deepEqual(found.items[0].reportDigests, last)
 })
 
-test('an exposure is that of every platform of a running index', async () => {
+test('an exposure covers every platform of a running index', async () => {
   const { digest, one, other, of } = await index()
   const [hidden, both] = [newCve(), newCve()]
   await storeFindings(app, one, 'operator-scanner', [finding(hidden, { severity: 0 }), finding(both)], of)
@@ -123,7 +123,7 @@ test('an exposure is that of every platform of a running index', async () => {
   assert.deepEqual(await images(both), [[digest, [one, other], 'HIGH']])
 })
 
-test('every SBOM of a platform is listed, and report_digest selects the one that is read', async () => {
+test('every SBOM of a platform is listed, and report_digest selects the one to read', async () => {
   const { digest, one, other, of } = await index()
   await storeSbom(app, other, 'operator-scanner', [component('other')], of)
   await storeSbom(app, one, 'operator-scanner', [component('one')], of)
@@ -142,10 +142,10 @@ test('every SBOM of a platform is listed, and report_digest selects the one that
   }
   const document = async (query = '') => {
     const { metadata, components } = await read(`/images/${digest}/sbom/cyclonedx${query}`)
-    const told = Object.fromEntries(
+    const chosen = Object.fromEntries(
       metadata.properties.map((p: { name: string; value: string }) => [p.name.slice(10), p.value]),
     )
-    return [told.source, told.reportDigest, components.map((c: { name: string }) => c.name)]
+    return [chosen.source, chosen.reportDigest, components.map((c: { name: string }) => c.name)]
   }
   for (const [query, expected] of [
     ['', ['operator-scanner', one, ['one']]],
@@ -159,14 +159,14 @@ test('every SBOM of a platform is listed, and report_digest selects the one that
   }
 })
 
-test('the SBOM that is read stays the same when another platform is scanned later', async () => {
+test('the chosen SBOM stays the same when another platform is scanned later', async () => {
   const { digest, one, other, of } = await index()
   await storeSbom(app, one, 'operator-scanner', [component('one')], of)
   await storeSbom(app, other, 'operator-scanner', [component('other')], of)
   assert.equal((await read(`/images/${digest}/sbom`)).report.reportDigest, one)
 })
 
-test('an SBOM without its index is of a platform when the report that was matched from it names the index', async () => {
+test('an SBOM without its index belongs to a platform when the report that was matched from it names the index', async () => {
   const { digest, one, other, of } = await index()
   for (const manifest of [one, other]) {
     await storeSbom(app, manifest, 'operator-scanner', [component(manifest)])
@@ -183,7 +183,7 @@ test('an SBOM without its index is of a platform when the report that was matche
 })
 
 for (const path of ['sbom', 'sbom/cyclonedx']) {
-  test(`${path} answers 404: a report_digest of which the image has no SBOM, or not of that source`, async () => {
+  test(`${path} answers 404 for a report_digest without an SBOM of the image or source`, async () => {
     const { digest, one, of } = await index()
     await storeSbom(app, one, 'operator-scanner', [component('one')], of)
     for (const query of [`report_digest=${newDigest()}`, `report_digest=${one}&source=registry`]) {
@@ -193,22 +193,22 @@ for (const path of ['sbom', 'sbom/cyclonedx']) {
     }
   })
 
-  test(`${path} answers 400: a report_digest that is no digest`, async () => {
+  test(`${path} answers 400 for a report_digest that is no digest`, async () => {
     const answer = await app.get(`/images/${newDigest()}/${path}?report_digest=latest`)
     assert.equal(answer.status, 400)
     assert.match(answer.text, /^Query deserialize error: report_digest: expected sha256: and 64 /)
   })
 }
 
-// ---- The very digest, and guesses ------------------------------------------------------------------------------------------------
+// ---- The own digest, and guesses
 
-/** As if the links of an image were still to be brought up to date by the next pass: only the guess is there. */
+/** The state before the next pass: only the guess is linked. */
 async function withGuessAlone(guessed: string, digest: string) {
   await app.sql`delete from image_link where image_digest = ${digest}`
   await app.sql`insert into image_link values (${guessed}, 'operator-scanner', ${digest}, 3, now())`
 }
 
-test('a report under the very digest beats a guess by tag, also before the next pass', async () => {
+test('a report under the digest itself replaces a guess by tag, also before the next pass', async () => {
   const { digest, guess } = await running()
   const guessed = newDigest()
   const [wrong, own] = [newCve(), newCve()]
@@ -231,7 +231,7 @@ test('a guess is not made for an image with a stored report of its digest that i
   assert.deepEqual(reportsOf(await findings(digest)), [['operator-scanner', digest, 'image_id']])
 })
 
-test('a guess of one source does not answer beside a report of another under the very digest, also before the next pass', async () => {
+test('a guess of one source does not answer beside a report of another under the digest, also before the next pass', async () => {
   const { digest, guess } = await running()
   const guessed = newDigest()
   await storeFindings(app, guessed, 'operator-scanner', [finding(newCve())], guess)
@@ -242,7 +242,7 @@ test('a guess of one source does not answer beside a report of another under the
   assert.deepEqual(found.retiredGuesses.length, 1)
 })
 
-test('findings that a registry SBOM of the digest retired are named: source, report, repository and tag', async () => {
+test('guesses that a registry SBOM of the digest retired are named: source, report, repository and tag', async () => {
   const { digest, guess, repository } = await running()
   const [old, guessed] = [newDigest(), newDigest()]
   await storeFindings(app, old, 'operator-scanner', [finding(newCve())], guess)
@@ -264,7 +264,7 @@ test('findings that a registry SBOM of the digest retired are named: source, rep
   assert.deepEqual((await findings(digest)).retiredGuesses, [], 'its own source answers')
 })
 
-test('an SBOM that was retired is named where SBOMs are read, with the names of products where these are asked for', async () => {
+test('a retired SBOM is named in SBOM answers, with product names if configured', async () => {
   const { digest, guess, repository } = await running(products)
   const guessed = newDigest()
   await storeSbom(products, guessed, 'operator-scanner', [component('a')], guess)
@@ -274,7 +274,7 @@ test('an SBOM that was retired is named where SBOMs are read, with the names of 
   assert.deepEqual([reports, retiredGuesses], [[], [retired]])
 })
 
-test('no guess is retired that would not answer: of another workload, repository or tag, or of a digest that runs elsewhere', async () => {
+test('a guess that would not answer is not named: of another workload, repository or tag, or of a digest that runs elsewhere', async () => {
   const { digest, guess } = await running()
   const [seen] = guess.observed_in
   const elsewhere = await running()
@@ -289,7 +289,7 @@ test('no guess is retired that would not answer: of another workload, repository
   assert.deepEqual((await findings(digest)).retiredGuesses, [])
 })
 
-test('a guess by the tag that a container writes is retired, too, when the image has more tags than are kept', async () => {
+test('a guess by the current tag of a container is retired too, when the image has more tags than are stored', async () => {
   const { digest, guess, repository } = await running()
   const { namespace } = guess.observed_in[0]!
   await app.sql`update image set tags = array(select 'v' || n from generate_series(1, 32) n) where digest = ${digest}`
@@ -317,7 +317,7 @@ test('a guess by the tag that a container writes is retired, too, when the image
   assert.deepEqual([after.reports, after.retiredGuesses], [[], retired])
 })
 
-test('the answers are described for as many platforms of a source as are read', async () => {
+test('the schema allows as many platforms of a source as are read', async () => {
   const [row] = await app.sql`select max_platform_reports() as reports`
   assert.equal(row!.reports, MAX_PLATFORM_REPORTS)
 })

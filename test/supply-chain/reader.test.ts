@@ -1,4 +1,4 @@
-/** The thread that reads payloads: what it answers, and what becomes of the next payload when it fails. */
+/** The thread that reads payloads: its answers, and the next payload after a failure. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import test from 'node:test'
@@ -23,7 +23,7 @@ const sent = (payload: unknown, isPacked = false) => {
   }
 }
 
-test('a payload is read in a thread, its rows are given when they are asked for, once', async () => {
+test('a payload is read in a thread; its rows are returned on request, once', async () => {
   const reader = new PayloadReader({ startThread: () => startThread(MAX_INFLATED) })
   assert.equal(reader.isRunning, false)
   const { header, page } = await reader.read(
@@ -41,7 +41,7 @@ test('a payload is read in a thread, its rows are given when they are asked for,
   assert.equal(JSON.parse(await reader.rows())[0].name, 'zlib')
 })
 
-test('what is refused has its status and its text; the rows of the payload before are gone', async () => {
+test('a refusal has its status and text; the rows of the previous payload are gone', async () => {
   const reader = new PayloadReader({ startThread: () => startThread(MAX_INFLATED) })
   await reader.read('vulnerabilities', sent(findingsOf(digest)))
   await assert.rejects(reader.read('vulnerabilities', sent('{')), {
@@ -53,7 +53,7 @@ test('what is refused has its status and its text; the rows of the payload befor
   assert.equal((await reader.read('vulnerabilities', sent(findingsOf(digest)))).header.item_count, 1)
 })
 
-test('the bytes of others that lie beside a body are not given to the thread', async () => {
+test('other bytes of the same buffer are not passed to the thread', async () => {
   const asked: { bytes: Uint8Array }[] = []
   const reader = new PayloadReader({
     startThread: () => {
@@ -90,7 +90,7 @@ for (const [fate, says] of Object.entries({
   exit: /^Error: the thread that reads payloads ended with 3$/,
   memory: /^Error: the thread that reads payloads failed$/,
 })) {
-  test(`a thread that ends by ${fate} fails the payload it was given, and the next has another thread`, async () => {
+  test(`a thread that ends by ${fate} fails its payload, and the next has another thread`, async () => {
     const { reader, threads, ask } = hostileReader()
     await ask('well')
     await assert.rejects(ask(fate), says)
@@ -111,7 +111,7 @@ for (const fate of ['silence', 'spin'])
     assert.equal(threads.length, 2)
   })
 
-test('a thread that has nothing to do ends, and the next payload has another', async () => {
+test('an idle thread ends, and the next payload has another', async () => {
   const { reader, threads, ask } = hostileReader({ idleMs: 50 })
   await ask('well')
   await until('the thread is gone', () => threads[0]!.threadId === -1)
@@ -120,7 +120,7 @@ test('a thread that has nothing to do ends, and the next payload has another', a
   assert.equal(threads.length, 2)
 })
 
-test('a thread keeps the process alive while somebody waits for it, and not longer', async () => {
+test('a thread keeps the process alive only while a caller waits for it', async () => {
   assert.equal(threadId, 0)
   const script = `
     import { PayloadReader } from './lib/supply-chain/reader.ts'

@@ -1,18 +1,18 @@
-/** What it takes to replace the largest payload there may be: statements that compare every row with every other one do not end in time. */
+/** The time to replace the largest payload: a statement that compares each row with each other would time out. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startApp } from '../support/app.ts'
 import { digestOf } from '../support/images.ts'
 import { finding, header } from '../support/supply-chain.ts'
 
-/** The most that one payload may have. */
+/** The largest payload. */
 const FINDINGS = 20_000
 
 const { db, sql } = await startApp()
 
 let posts = 0
 
-/** Stores a newer payload of which the first `changed` findings are others than before. */
+/** Stores a newer payload whose first `changed` findings differ from the previous one. */
 async function store(changed: number): Promise<unknown> {
   posts++
   const rows = Array.from({ length: FINDINGS }, (_, n) =>
@@ -29,14 +29,14 @@ async function store(changed: number): Promise<unknown> {
   return JSON.parse(String(json))
 }
 
-/** How many rows carry the mark of the last post, and how many there are. */
+/** Number of rows with the mark of the last post, and of all rows. */
 async function marked(): Promise<{ marked: number; all: number }> {
   const [row] = await sql<{ marked: number; all: number }[]>`
     select count(*) filter (where title = ${`of post ${posts}`})::int as marked, count(*)::int as all from image_finding`
   return { ...row! }
 }
 
-describe('a payload of as many findings as there may be', { timeout: 900_000 }, () => {
+describe('a payload with the most findings', { timeout: 900_000 }, () => {
   for (const [what, changed] of [
     ['is stored', 0],
     ['of which a hundredth is another is replaced', FINDINGS / 100],
@@ -48,7 +48,7 @@ describe('a payload of as many findings as there may be', { timeout: 900_000 }, 
     })
   }
 
-  test('is stored by the ids of others and named anew', async () => {
+  test('is stored by other ids, and renamed', async () => {
     const rows = Array.from({ length: FINDINGS }, (_, n) =>
       finding(`GHSA-${n >> 1}`, { package_name: `p${n % 2}`, title: String(n) }),
     )

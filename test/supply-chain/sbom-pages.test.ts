@@ -1,4 +1,4 @@
-/** Page sets of SBOMs (interop-supply-chain 6), held against a model of them, and their ceilings as they stand. */
+/** Page sets of SBOMs compared with a model (docs/contract.md#sbom), and the real limits. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, beforeEach, test } from 'node:test'
@@ -11,7 +11,7 @@ import { at, component, componentNames, header, ingestSession, newDigest, newPos
 const RUNS = depth(18, 150)
 
 const sql = await ingestSession((await createTestDatabase()).url)
-/** The ceilings of this one are a few sets and components, so that random steps meet them. */
+/** Limits of a few sets and components, so that random steps reach them. */
 const low = await ingestSession((await createTestDatabase()).url)
 const LOW = { sets: 2, components: 7 }
 
@@ -23,7 +23,7 @@ function lowered(text: string, from: string, to: string): string {
 await low.unsafe(lowered(functionText('sbom/stage_page'), 'integer := 64', `integer := ${LOW.sets}`))
 await low.unsafe(lowered(functionText('sbom/store_sbom'), 'integer := 50000', `integer := ${LOW.components}`))
 
-// The ceilings count the pages of every test.
+// The limits count the pages of all tests.
 beforeEach(() => sql`truncate sbom_page`)
 
 interface Set {
@@ -49,12 +49,12 @@ interface Sent {
   names: readonly string[]
 }
 
-/** What the sheet says, of one cluster. */
+/** The rules, for one cluster. */
 class Model {
   readonly stored = new Map<string, Stored>()
   sets: Set[] = []
 
-  judge(sent: Sent): Answer {
+  answerTo(sent: Sent): Answer {
     const stored = this.stored.get(sent.key)
     if (stored?.post === sent.post) return { status: 'stored', items: stored.names.length }
     if (stored?.hash === sent.hash) {
@@ -69,7 +69,7 @@ class Model {
     return this.page(sent, sent.set)
   }
 
-  /** The SBOM of a key is now this one: no set that is not newer can become it. */
+  /** Makes this the SBOM of a key: older sets are dropped. */
   private scanned(key: string, { hash, hour, post, names }: Stored) {
     this.stored.set(key, { hash, hour, post, names })
     this.sets = this.sets.filter((one) => one.key !== key || one.hour > hour)
@@ -102,7 +102,7 @@ class Model {
 const KEYS = ['0 registry', '0 operator-scanner', '1 registry', '2 registry']
 const step = fc.record({
   key: fc.constantFrom(...KEYS),
-  /** A set has its total and its scan by its number, or a whole SBOM is sent. */
+  /** The number of a set determines its total and scan; or a whole SBOM is sent. */
   set: fc.option(fc.nat(3), { freq: 8 }),
   index: fc.nat(3),
   disagrees: fc.integer({ min: 0, max: 15 }).map((n) => n === 0),
@@ -113,7 +113,7 @@ const step = fc.record({
 })
 const TOTALS = [2, 3, 3, 4]
 
-test('pages of several sets of several SBOMs are kept, refused and taken as the model says', () =>
+test('pages of several sets of several SBOMs are held, refused and taken as in the model', () =>
   fc.assert(
     fc.asyncProperty(
       fc.array(step, { maxLength: 30 }),
@@ -155,7 +155,7 @@ test('pages of several sets of several SBOMs are kept, refused and taken as the 
             if (manner === 'only asks') continue
             answer = await call(sent.names.map(component))
           }
-          assert.deepEqual(answer, model.judge(sent))
+          assert.deepEqual(answer, model.answerTo(sent))
           await assertHeld(model, digests)
         }
       },
@@ -201,7 +201,7 @@ const stage = (
 const staged = (received: number, total: number) => ({ status: 'staged', received, total })
 const CEILING = { status: 'refused', reason: 'ceiling' }
 
-test('64 sets are let in and no other, until one is whole', async () => {
+test('64 sets are accepted and no more, until one is complete', async () => {
   const digests = Array.from({ length: 64 }, newDigest)
   for (const digest of digests) assert.deepEqual(await stage(digest, 'first', 1, 3), staged(1, 3))
 
@@ -221,7 +221,7 @@ test('64 sets are let in and no other, until one is whole', async () => {
   assert.deepEqual(await stage(newDigest(), 'first', 0, 2), CEILING)
 })
 
-test('new sets are refused from 256 MiB on, and one that is refused leaves the older set', async () => {
+test('new sets are refused from 256 MiB on, and a refused one leaves the older set', async () => {
   const MIB = 1024 * 1024
   await sql`alter table sbom_page alter components set storage external`
   after(() => sql`alter table sbom_page alter components set storage extended`)
@@ -248,7 +248,7 @@ test('new sets are refused from 256 MiB on, and one that is refused leaves the o
   assert.deepEqual(await stage(older, 'older', 0, 2), { status: 'duplicate_page', received: 1, total: 2 })
 })
 
-test('50 000 components are taken in the order of their pages; of one more the set is gone and the SBOM before it stays', async () => {
+test('50 000 components are stored in page order; one more deletes the set and leaves the previous SBOM', async () => {
   const digest = newDigest()
   const rows = (page: number, size: number) => Array.from({ length: size }, (_, n) => component(`${page}.${n}`))
   const sendSet = async (set_id: string, hour: number, more: number) => {
@@ -269,11 +269,11 @@ test('50 000 components are taken in the order of their pages; of one more the s
   assert.deepEqual(await stage(digest, 'over', 2, 5, 2), staged(1, 5), 'the same set begins anew')
 })
 
-test('a set is taken though its pages are more than a value of PostgreSQL holds', async () => {
+test('a set is stored though its pages exceed the longest value of PostgreSQL', async () => {
   const digest = newDigest()
   assert.deepEqual(await stage(digest, 'wide', 0, 128), staged(1, 128))
   await sql`update sbom_page set components = '[{"wide": "' || repeat('x', 9000000) || '", ' || substr(components, 3) where digest = ${digest}`
-  // The copies share what it took to compress the first.
+  // The copies reuse the compressed first page.
   await sql`
     insert into sbom_page (digest, source, set_id, page_index, total, scanned_at, item_count, components, post, received_at)
     select p.digest, p.source, p.set_id, n, p.total, p.scanned_at, p.item_count, p.components, p.post, p.received_at
@@ -281,7 +281,7 @@ test('a set is taken though its pages are more than a value of PostgreSQL holds'
   assert.deepEqual(await stage(digest, 'wide', 127, 128), { status: 'stored', items: 128 })
 })
 
-test('a page that comes again keeps its set from expiring, and what it held', async () => {
+test('a repeated page keeps its set from expiring, and its content', async () => {
   const digest = newDigest()
   await stage(digest, 'set', 0, 2)
   await sql`update sbom_page set received_at = '2000-01-01' where digest = ${digest}`

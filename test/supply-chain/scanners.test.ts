@@ -1,4 +1,4 @@
-/** That an image has as many findings and components here as the tools that scanned it count themselves. */
+/** An image has as many findings and components as the scanners themselves count. */
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { supplyChainRefresh } from '../../jobs/supply-chain-refresh.ts'
@@ -37,7 +37,7 @@ async function get(path: string) {
 const findings = async (digest: string, query = ''): Promise<any[]> =>
   (await get(`/images/${digest}/vulnerabilities?limit=500&${query}`)).items
 
-/** How many there are of each severity, by the filter and by what the items say. */
+/** The number of findings of each severity, by the filter and by the items. */
 async function counted(digest: string): Promise<Record<string, number>> {
   const all = await findings(digest)
   const counts: Record<string, number> = {}
@@ -48,7 +48,7 @@ async function counted(digest: string): Promise<Record<string, number>> {
   return counts
 }
 
-test('a Grype document has the lines of its table: 20 matches of which one is there twice, 8 negligible and 1 unknown', async () => {
+test('a Grype document has the lines of its table: 20 matches, one of them repeated, 8 negligible and 1 unknown', async () => {
   const digest = newDigest()
   assert.deepEqual(await post(digest, 'vulnerabilities', ofGrype(digest)), { status: 'stored', items: 20 })
   assert.deepEqual(await counted(digest), { CRITICAL: 1, HIGH: 4, MEDIUM: 4, LOW: 1, NONE: 8, UNKNOWN: 1 })
@@ -69,7 +69,7 @@ test('a Grype document has the lines of its table: 20 matches of which one is th
 })
 
 // Grype 0.121.2, of alpine.tar, by `-o json=grype-alpine.json -o table`.
-test('a document that Grype wrote has as many findings of each severity as the table that it printed: 4 medium, 2 unknown', async () => {
+test('a Grype document has as many findings of each severity as its table: 4 medium, 2 unknown', async () => {
   assert.deepEqual(countedByGrype('alpine'), { MEDIUM: 4, UNKNOWN: 2 })
   const digest = newDigest()
   assert.deepEqual(await post(digest, 'vulnerabilities', ofGrype(digest, 'grype-alpine')), {
@@ -79,7 +79,7 @@ test('a document that Grype wrote has as many findings of each severity as the t
   assert.deepEqual(await counted(digest), { CRITICAL: 0, HIGH: 0, LOW: 0, NONE: 0, ...countedByGrype('alpine') })
 })
 
-test('a Trivy document has the totals of its targets: 11 and 5, of which one is there twice, with empty dates and other ids', async () => {
+test('a Trivy document has the totals of its targets: 11 and 5, one of them repeated, with empty dates and other ids', async () => {
   const digest = newDigest()
   assert.deepEqual(await post(digest, 'vulnerabilities', ofTrivy(digest)), { status: 'stored', items: 16 })
   assert.deepEqual(await counted(digest), { CRITICAL: 1, HIGH: 4, MEDIUM: 3, LOW: 6, NONE: 0, UNKNOWN: 1 })
@@ -92,7 +92,7 @@ test('a Trivy document has the totals of its targets: 11 and 5, of which one is 
   assert.deepEqual([requests.id, requests.filePaths.length, requests.omitted], ['CVE-2024-35195', 2, 0])
 })
 
-test('a VulnerabilityReport has the counts of its own summary, although dates and targets of it are empty', async () => {
+test('a VulnerabilityReport has the counts of its own summary, with empty dates and targets', async () => {
   const digest = newDigest()
   const { items } = await post(digest, 'vulnerabilities', ofTrivyOperator(digest))
   assert.deepEqual(await counted(digest), operatorSummary())
@@ -129,11 +129,11 @@ test('a Syft document has as many components of each type as Syft lists packages
   }
 })
 
-test('a component of a Syft document has its package URL, its source and its licences, and what Syft leaves empty is null', async () => {
+test('a component of a Syft document has its package URL, source and licences, and null for empty values', async () => {
   const digest = newDigest()
   await post(digest, 'sbom', ofSyft(digest, 'debian'))
   const { items } = await get(`/images/${digest}/sbom?limit=500`)
-  const told = (wanted: string) =>
+  const componentsNamed = (wanted: string) =>
     items
       .filter(({ name }: { name: string }) => name === wanted)
       .map(({ version, purl, srcName, srcVersion, licenses }: Record<string, unknown>) => [
@@ -144,7 +144,7 @@ test('a component of a Syft document has its package URL, its source and its lic
         licenses,
       ])
   const os = 'arch=amd64&distro=debian-12.5'
-  assert.deepEqual(told('mount'), [
+  assert.deepEqual(componentsNamed('mount'), [
     [
       '2.38.1-5+b1',
       `pkg:deb/debian/mount@2.38.1-5%2Bb1?${os}&upstream=util-linux%402.38.1-5`,
@@ -153,11 +153,13 @@ test('a component of a Syft document has its package URL, its source and its lic
       ['GPL-2'],
     ],
   ])
-  assert.deepEqual(told('zlib1g'), [
+  assert.deepEqual(componentsNamed('zlib1g'), [
     ['1:1.2.13.dfsg-1', `pkg:deb/debian/zlib1g@1%3A1.2.13.dfsg-1?${os}&upstream=zlib`, 'zlib', null, ['Zlib']],
   ])
-  assert.deepEqual(told('@babel/traverse'), [['7.22.5', 'pkg:npm/%40babel/traverse@7.22.5', null, null, ['MIT']]])
-  assert.deepEqual(told('app.test/server'), [['UNKNOWN', 'pkg:golang/app.test/server', null, null, []]])
+  assert.deepEqual(componentsNamed('@babel/traverse'), [
+    ['7.22.5', 'pkg:npm/%40babel/traverse@7.22.5', null, null, ['MIT']],
+  ])
+  assert.deepEqual(componentsNamed('app.test/server'), [['UNKNOWN', 'pkg:golang/app.test/server', null, null, []]])
   assert.deepEqual(
     items
       .filter(({ name }: { name: string }) => name === 'requests')
@@ -168,7 +170,7 @@ test('a component of a Syft document has its package URL, its source and its lic
   )
 })
 
-test('two scanners that know a vulnerability by different ids have one finding, in every list and count', async () => {
+test('two scanners with different ids for a vulnerability give one finding, in every list and count', async () => {
   const [digest, namespace] = [newDigest(), newNamespace()]
   const pod = await app.post('/pod/spec', replica(namespace, [container('app', digest)]), {
     token: TOKENS.BROKER_TOKEN_INGEST,

@@ -1,6 +1,6 @@
 /**
- * Documents as scanners write them (Grype and Syft with `-o json`, Trivy with `--format json`, a VulnerabilityReport of trivy-operator), and
- * the payloads that a component makes of them: it takes over what is there, empty texts too, and merges nothing.
+ * Documents of scanners (Grype and Syft with `-o json`, Trivy with `--format json`, a VulnerabilityReport of
+ * trivy-operator), and the payloads made from them: all values are copied, also empty ones, and nothing is merged.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,12 +10,12 @@ import { fileURLToPath } from 'node:url'
 type Json = any
 type Fields = Record<string, unknown>
 
-// Compiled tests lie a folder deeper, and documents are not compiled.
+// Compiled tests are one folder deeper, and the documents are not compiled.
 const root = fileURLToPath(new URL('../..', import.meta.url)).replace(/\.test-build\/?$/, '')
 const textOf = (file: string): string => readFileSync(join(root, 'test/fixtures/scanners', file), 'utf8')
 const read = (name: string): Json => JSON.parse(textOf(`${name}.json`))
 
-/** How many packages of each type there are in a table of Syft, where a line can stand for several. */
+/** The number of packages of each type in a table of Syft; a line can stand for several. */
 export function countedBySyft(image: string): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const line of textOf(`syft-${image}.txt`).trim().split('\n').slice(1)) {
@@ -100,7 +100,7 @@ export function ofTrivy(digest: string): Fields {
   })
 }
 
-/** What its own summary says, by our names. */
+/** The counts of its own summary, with the names of the broker. */
 export const operatorSummary = () => {
   const { criticalCount, highCount, mediumCount, lowCount, noneCount, unknownCount } =
     read('trivy-operator').report.summary

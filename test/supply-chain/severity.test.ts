@@ -4,7 +4,7 @@ import { SEVERITIES, severities } from '../../lib/supply-chain/severity.ts'
 
 const ALL = [0, 1, 2, 3, 4, 5]
 
-test('a list of severities becomes their numbers, the worst first and each once', () => {
+test('a list of severities becomes their numbers, the worst first, without repeats', () => {
   assert.deepEqual(SEVERITIES, ['CRITICAL', 'HIGH', 'MEDIUM', 'LOW', 'NONE', 'UNKNOWN'])
   for (const [sent, wanted] of [
     ['CRITICAL', [0]],
@@ -16,7 +16,7 @@ test('a list of severities becomes their numbers, the worst first and each once'
     assert.deepEqual(severities.parse(sent), wanted, sent)
 })
 
-test('no severity, a blank one and nothing but commas are all of them', () => {
+test('no severity, a blank one and commas alone mean all of them', () => {
   for (const sent of [undefined, '', ' ', ',', ' , ']) assert.deepEqual(severities.parse(sent), ALL)
 })
 

@@ -1,4 +1,6 @@
-/** Payloads as the ingest worker hands them to the database, and what the database then holds, for tests of the functions alone. */
+/**
+ * Payloads as the ingest worker passes them to the database, and the rows afterwards, for tests of the SQL functions.
+ */
 import { after } from 'node:test'
 import type postgres from 'postgres'
 import { openPool } from '../../lib/db/open-pool.ts'
@@ -37,7 +39,7 @@ let count = 0
 export const newDigest = () => `sha256:${(++count).toString(16).padStart(64, '0')}`
 export const newPost = () => `post-${++count}`
 
-/** Hours of one day and a bit of a second, so that a scan is told to the microsecond. */
+/** Hours of one day and a fraction of a second, so that scans have microseconds. */
 export const at = (hour: number) => new Date(Date.UTC(2026, 0, 1, hour)).toISOString().replace('.000Z', '.000001')
 
 const DEFAULTS = {
@@ -110,7 +112,7 @@ export const component = (name: string) => ({
 
 export type Sql = postgres.Sql | postgres.TransactionSql
 
-/** A session as those of ingest are, without the pool of ours, which asks again after a deadlock. */
+/** A session like those of ingest, without the pool, which repeats a statement after a deadlock. */
 export async function ingestSession(url: string): Promise<postgres.Sql> {
   const session = openPool(url, { max: 1, fetch_types: false, connect_timeout: 0, onnotice: () => {} })
   after(() => session.end({ timeout: 1 }))
@@ -118,7 +120,7 @@ export async function ingestSession(url: string): Promise<postgres.Sql> {
   return session
 }
 
-/** `rows` null only asks. */
+/** `rows` null asks whether the rows are wanted. */
 export async function storeFindings(sql: Sql, sent: Header, rows: readonly object[] | null): Promise<Answer> {
   const list = rows && JSON.stringify(rows)
   const [row] = await sql<{ answer: Answer }[]>`
@@ -126,7 +128,7 @@ export async function storeFindings(sql: Sql, sent: Header, rows: readonly objec
   return row!.answer
 }
 
-/** `rows` null only asks. */
+/** `rows` null asks whether the rows are wanted. */
 export async function storeSbom(
   sql: Sql,
   sent: Header,
@@ -140,29 +142,29 @@ export async function storeSbom(
   return row!.answer
 }
 
-/** Of a kind. */
+/** Reports of a kind. */
 export const store = (sql: Sql, kind: Kind, sent: Header, rows: readonly object[] | null) =>
   kind === 'sbom' ? storeSbom(sql, sent, rows) : storeFindings(sql, sent, rows)
 
-/** Names of the components of an SBOM by their position; a gap would show. */
+/** Names of the components of an SBOM by position, to detect gaps. */
 export async function componentNames(sql: Sql, digest: string, source: Source): Promise<string[]> {
   const rows = await sql<{ name: string; position: string }[]>`
     select name, position from image_component where digest = ${digest} and source = ${source} order by position`
   return rows.map((row, n) => (Number(row.position) === n + 1 ? row.name : `${row.name} at ${row.position}`))
 }
 
-/** What the job does with the news of vulnerabilities, all at once: it counts again what the rows tell. */
+/** Runs the part of the job that recounts changed vulnerabilities. */
 export const look = (sql: Sql) => sql`
   with news as (delete from cve_news returning vuln_id),
-  told as materialized (
+  recounted as materialized (
     select n.vuln_id, bool_or(r.kev) as kev, min(r.kev_date_added) as kev_date_added, max(r.epss) as epss, max(r.epss_percentile) as epss_percentile
     from (select distinct vuln_id from news) n left join image_finding r on r.vuln_id = n.vuln_id
     group by n.vuln_id)
-  insert into cve_fact select t.* from told t
+  insert into cve_fact select t.* from recounted t
   on conflict (vuln_id) do update set kev = excluded.kev, kev_date_added = excluded.kev_date_added, epss = excluded.epss,
                                       epss_percentile = excluded.epss_percentile`
 
-/** What a statement that is to fail or not came to: null, or the code of its fault. */
+/** Returns the error code of a statement, or null if it succeeds. */
 export async function faultOf(statement: Promise<unknown>): Promise<string | null> {
   try {
     await statement

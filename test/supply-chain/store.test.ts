@@ -1,4 +1,4 @@
-/** The states of a payload (supply-chain, States and transitions; interop-supply-chain 2.2), held against a model of them. */
+/** Replacement of payloads compared with a model (docs/contract.md#findings). */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -26,7 +26,7 @@ const RUNS = depth(16, 80)
 const { url } = await createTestDatabase()
 const sql = await ingestSession(url)
 
-/** What contents have: they overlap, one is empty, and some rows differ in a single column or in their severity alone. */
+/** Contents that overlap; one is empty, and some rows differ in one column or in severity alone. */
 const FINDINGS = [
   [],
   [finding('CVE-1'), finding('CVE-2'), finding('CVE-3')],
@@ -46,13 +46,13 @@ interface Post {
   content: number
   hour: number
   post: string
-  /** Of the header, and of no content. */
+  /** Header fields, no content. */
   osName: string
 }
 type Stored = Post & { storedBy: string }
 
-/** What the rules say of a post; returns what is stored after it. */
-function judge(stored: Stored | undefined, sent: Post): [Answer, Stored | undefined] {
+/** The rules for a post; returns the stored payload after it. */
+function expectedAnswer(stored: Stored | undefined, sent: Post): [Answer, Stored | undefined] {
   const isStored = { status: 'stored', items: contentOf(sent.kind, sent.content).length }
   if (!stored) return [isStored, { ...sent, storedBy: sent.post }]
   if (stored.storedBy === sent.post) return [isStored, stored]
@@ -96,11 +96,11 @@ const step = fc.record({
   content: fc.nat(FINDINGS.length - 1),
   hour: fc.nat(6),
   asksFirst: fc.boolean(),
-  /** Which of the posts before is sent again, if any. */
+  /** The earlier post that is sent again, if any. */
   again: fc.option(fc.nat(5), { freq: 4 }),
 })
 
-test('payloads are stored, left or refused as the model says, by source and kind, and no row that stays the same is written', () =>
+test('payloads are stored, kept or refused as in the model, by source and kind, and equal rows are not written', () =>
   fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 20, size: 'max' }), async (steps) => {
       const digest = newDigest()
@@ -112,7 +112,7 @@ test('payloads are stored, left or refused as the model says, by source and kind
         const { kind, source } = sent
         const rows = contentOf(kind, sent.content)
         const key = `${source} ${kind}`
-        const [expected, next] = judge(model.get(key), sent)
+        const [expected, next] = expectedAnswer(model.get(key), sent)
         const before = await held(digest, source, kind)
 
         let answer = await store(sql, kind, headerOf(digest, sent), asksFirst ? null : rows)
@@ -145,7 +145,7 @@ test('payloads are stored, left or refused as the model says, by source and kind
     { numRuns: RUNS },
   ))
 
-test('rows that stay as they are are not written, whatever comes and goes beside them', async () => {
+test('unchanged rows are not written, whatever changes beside them', async () => {
   const digest = newDigest()
   const places = async () => {
     const rows = await sql<{ vuln_id: string; place: string }[]>`
@@ -194,14 +194,14 @@ test('a microsecond is newer, an equal scan is not', async () => {
   }
 })
 
-test('the zero time of a report without one is stored and told', async () => {
+test('the zero time of an unset report is stored and returned', async () => {
   const digest = newDigest()
   await storeFindings(sql, header({ digest, scanned_at: '0001-01-01T00:00:00' }), [])
   const answer = await storeFindings(sql, header({ digest, scanned_at: '0001-01-01T00:00:00' }), [finding('CVE-1')])
   assert.deepEqual(answer, { status: 'stale', stored_scanned_at: '0001-01-01T00:00:00' })
 })
 
-test('the same content again writes every field of the header, and leaves the rows', async () => {
+test('the same content again writes every field of the header, and no row', async () => {
   for (const kind of KINDS) {
     const digest = newDigest()
     const rows = contentOf(kind, 1)
@@ -246,7 +246,7 @@ test('the same content again writes every field of the header, and leaves the ro
   }
 })
 
-test('what is long compares by its value: 10 000 findings are replaced as fast the eighth time in a session as the first', async () => {
+test('long texts compare by value: 10 000 findings are replaced as fast the eighth time in a session as the first', async () => {
   const digest = newDigest()
   const times: number[] = []
   for (let hour = 1; hour <= 8; hour++) {
@@ -262,7 +262,8 @@ test('what is long compares by its value: 10 000 findings are replaced as fast t
     times.push(performance.now() - start)
     assert.deepEqual(answer, { status: 'stored', items: 10_000 })
   }
-  // A session has its plan for good from the sixth time on, and one that compares each with each takes a hundred times as long.
+  // From the sixth execution on the plan of a session is fixed; a plan that compares all pairs takes a hundred times as
+  // long.
   assert.ok(Math.min(...times.slice(5)) < 20 * Math.min(...times.slice(0, 5)), String(times.map(Math.round)))
 })
 

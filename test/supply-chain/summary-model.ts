@@ -1,6 +1,6 @@
-/** The summary of vulnerabilities as it is to be, worked out from the stored rows one by one (interop-supply-chain 3.5). */
+/** The expected summary of vulnerabilities, computed from the stored rows one by one (docs/contract.md#findings). */
 import type postgres from 'postgres'
-import { keptId, type Told } from './alias-model.ts'
+import { type AliasClaim, storedId } from './alias-model.ts'
 
 export interface SummaryRow {
   vuln_id: string
@@ -12,7 +12,7 @@ export interface SummaryRow {
   max_epss: number | null
   packages: string[]
   package_count: number
-  /** Those by which it is found. */
+  /** The key columns. */
   all_packages: string[]
   sources: string[]
   images: number
@@ -41,7 +41,7 @@ interface Link {
   image_digest: string
   join_rank: number
   scanned_at: string
-  /** Whether it is of a manifest that was posted as one of the image, which is an index. */
+  /** Whether it was posted for a manifest of the image, which is an index. */
   is_platform: boolean
 }
 
@@ -56,7 +56,7 @@ const distinct = <T>(values: T[]) => [...new Set(values)]
 const highest = (values: (number | null)[]) =>
   values.reduce((a, b) => (a === null ? b : b === null ? a : Math.max(a, b)), null)
 
-/** What is stored as the summary, in the order of `expectedSummary`. */
+/** The stored summary, in the order of `expectedSummary`. */
 export const storedSummary = async (sql: postgres.Sql): Promise<SummaryRow[]> =>
   sorted(
     await sql<SummaryRow[]>`
@@ -73,7 +73,10 @@ const sorted = (rows: readonly SummaryRow[]) =>
     .map((row) => ({ ...row }))
     .sort((a, b) => (`${a.vuln_id} ${a.scope_namespace}` < `${b.vuln_id} ${b.scope_namespace}` ? -1 : 1))
 
-/** The payloads of one source that count for an image: that of its digest alone, else those by digest, else the newest guess. */
+/**
+ * The payloads of one source that count for an image: the one of its own digest, else those by digest, else the newest
+ * guess.
+ */
 function standing(links: readonly Link[]): Link[] {
   const newest = (some: readonly Link[]) =>
     [...some]
@@ -85,12 +88,12 @@ function standing(links: readonly Link[]): Link[] {
   if (own.length > 0) return own
   const exact = links.filter((link) => link.join_rank < 3)
   if (exact.length === 0) return newest(links)
-  // Each platform of the image, and of what says the same of it the newest.
+  // The newest of each platform.
   return [...exact.filter((link) => link.is_platform), ...newest(exact.filter((link) => !link.is_platform))]
 }
 
 export async function expectedSummary(sql: postgres.Sql, windowSecs: number): Promise<SummaryRow[]> {
-  // As they were sent: by the id that they came under, whatever the stored row is called.
+  // By the posted id, whatever the stored row is called.
   const sent = await sql<Finding[]>`
     select f.digest, f.source, f.severity::int, f.vuln_id, f.package_name, array_to_json(f.fixed_versions) as fixed_versions, f.score::float8,
            f.kev, f.epss::float8, array_to_json(f.aliases) as aliases
@@ -101,8 +104,8 @@ export async function expectedSummary(sql: postgres.Sql, windowSecs: number): Pr
                   = (f.digest, f.source, f.vuln_id, f.package_name, f.installed_version))
           union all
           select p.* from finding_sent s cross join lateral jsonb_populate_record(null::image_finding, s.sent) p) f`
-  const told = await sql<Told[]>`select vuln_id, alias from cve_alias`
-  const findings = sent.map((finding) => ({ ...finding, vuln_id: keptId(finding, told) }))
+  const claims = await sql<AliasClaim[]>`select vuln_id, alias from cve_alias`
+  const findings = sent.map((finding) => ({ ...finding, vuln_id: storedId(finding, claims) }))
   const links = await sql<Link[]>`
     select l.digest, l.source, l.image_digest, l.join_rank::int, r.scanned_at::text,
            l.digest in (select p.digest from image_report p where p.index_digest = l.image_digest) as is_platform

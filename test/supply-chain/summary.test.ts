@@ -1,4 +1,4 @@
-/** What a page of the summary reads, on a summary many times its size. */
+/** The rows that a page of the summary reads, on a summary many times larger. */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import type { Gate } from '../../lib/db/index.ts'
@@ -6,13 +6,13 @@ import {
   MAX_CANDIDATES,
   MAX_WALKED,
   readSummary,
+  type VulnerabilityCursor,
   type VulnerabilityFilter,
-  type VulnerabilityPlace,
 } from '../../lib/supply-chain/summary.ts'
 import { startApp } from '../support/app.ts'
 
 const ROWS = 60_000
-/** Severities that do not follow one another, and the first row of each outcome of these. */
+/** Severities that are not consecutive, and the first row of each combination of them. */
 const MAX_SPARE_ROWS = 3 * 4
 
 interface Plan {
@@ -26,8 +26,8 @@ interface Plan {
 
 const app = await startApp()
 
-/** Reads a page; resolves to the rows of the summary that were looked at, and to the page. */
-async function looked(filter: Partial<VulnerabilityFilter>, limit: number, after: VulnerabilityPlace | null = null) {
+/** Reads a page; resolves to the rows of the summary that were read, and to the page. */
+async function readPage(filter: Partial<VulnerabilityFilter>, limit: number, after: VulnerabilityCursor | null = null) {
   let rows = 0
   const gate = async (statement: Parameters<Gate>[0]) => {
     const [row] = await app.db.read(
@@ -67,12 +67,12 @@ describe('a page of the summary', () => {
     'of what can be fixed and runs': { fixable: true, running: true },
     'of one severity without fixes': { severities: [3], fixable: false },
   }))
-    test(`${what} reads little more than its own rows, however deep it is`, async () => {
+    test(`${what} reads little more than its own rows, at any depth`, async () => {
       for (const limit of [1, 100, 500]) {
         const last = filter.severities?.at(-1) ?? 5
         for (const after of [null, [0, 'CVE-030000'], [last, 'CVE-029000']] as const) {
           if (after && filter.severities && !filter.severities.includes(after[0])) continue
-          const { rows, page } = await looked(filter, limit, after)
+          const { rows, page } = await readPage(filter, limit, after)
           assert.equal(page.items.length, limit)
           assert.ok(rows > limit && rows <= 3 * (limit + 1) + MAX_SPARE_ROWS, `${rows} rows for ${limit}`)
         }
@@ -81,7 +81,7 @@ describe('a page of the summary', () => {
 
   describe('with a filter', () => {
     before(async () => {
-      // Few are exploited, a tenth has a high EPSS, none of them is severe; a package has many, another has one.
+      // Few are exploited, a tenth has a high EPSS and none of these is severe; one package has many, another has one.
       await app.sql`
         insert into cve_fact (vuln_id, kev, epss)
         select s.vuln_id, case when s.n % 600 = 5 then true end, case when s.severity = 5 then (s.n % 100) / 100.0 end
@@ -99,21 +99,21 @@ describe('a page of the summary', () => {
       ['that leaves few', { kev: true }, ROWS / 600],
       ['of which one leaves few', { package: 'linux', kev: true, epssMin: 0.001 }, ROWS / 600],
     ] as const)
-      test(`${what} reads no more than it leaves, and answers at once`, async () => {
-        const { rows, page } = await looked(filter, 500)
+      test(`${what} reads no more rows than match, in one page`, async () => {
+        const { rows, page } = await readPage(filter, 500)
         assert.ok(rows > 0 && rows <= most, `${rows} rows`)
         assert.deepEqual([page.items.length, page.nextAfter], [rows, null])
       })
 
-    test('that leaves many walks no more than a stretch for a page, and goes on where it ended', async () => {
+    test('that many rows match walks a bounded stretch for each page, and continues where it ended', async () => {
       const many = { epssMin: 0.2 }
       const [counted] = await app.sql<{ n: number }[]>`select count(*)::int as n from cve_fact where epss >= 0.2`
       const { n } = counted!
       assert.ok(n > MAX_CANDIDATES)
       let found = 0
       let pages = 0
-      for (let after: VulnerabilityPlace | null = null; pages === 0 || after !== null; pages++) {
-        const { rows, page } = await looked(many, 500, after)
+      for (let after: VulnerabilityCursor | null = null; pages === 0 || after !== null; pages++) {
+        const { rows, page } = await readPage(many, 500, after)
         assert.ok(rows <= MAX_WALKED * 1.1, `${rows} rows`)
         found += page.items.length
         after = page.nextAfter && JSON.parse(Buffer.from(page.nextAfter, 'base64url').toString())

@@ -16,7 +16,7 @@ const CLEANED: [text: string | null | undefined, maxBytes: number, cleaned: stri
   ['1\u2028.0\u2029', 64, '1.0'],
   ['\ud800x\udc00', 64, 'x'],
   ['\udc00\ud800', 64, undefined],
-  // Halves that what stood between them kept apart do not become a character.
+  // Halves of surrogate pairs do not join when the text between them is removed.
   ['\ud83d\u0000\ude00', 64, undefined],
   ['\ud83d\ude00', 64, '\u{1f600}'],
   ['\u00a0x\ufeff', 64, 'x'],
@@ -32,11 +32,11 @@ const CLEANED: [text: string | null | undefined, maxBytes: number, cleaned: stri
   [`${'x'.repeat(61)}\u{1f600}`, 64, 'x'.repeat(61)],
   [`${'x'.repeat(60)}\u{1f600}y`, 64, `${'x'.repeat(60)}\u{1f600}`],
   [`${'x'.repeat(62)}€`, 64, 'x'.repeat(62)],
-  // What is cut ends with no blank either.
+  // A cut text does not end with a blank either.
   [`${'x'.repeat(63)} yz`, 64, 'x'.repeat(63)],
   ['p'.repeat(2_000), 1024, 'p'.repeat(1024)],
 ]
-test('text is cleaned, trimmed and cut in bytes between characters; of what is empty nothing is left', () => {
+test('text is cleaned, trimmed and cut in bytes between characters; an empty rest is absent', () => {
   for (const [text, maxBytes, cleaned] of CLEANED)
     assert.equal(clean(text, maxBytes), cleaned, JSON.stringify(text)?.slice(0, 80))
 })
@@ -48,7 +48,7 @@ const anyText = fc.string({
   maxLength: 60,
 })
 
-test('whatever the text: it is within its bytes, has nothing that is dropped, and is left alone the second time', () => {
+test('property: cleaned text fits its bytes, has no dropped character, and cleaning it again changes nothing', () => {
   fc.assert(
     fc.property(
       fc.oneof(anyText, fc.string({ unit: 'binary', maxLength: 60 })),
@@ -68,14 +68,14 @@ test('whatever the text: it is within its bytes, has nothing that is dropped, an
   )
 })
 
-test('text that fits loses nothing but what is dropped; text that does not is a beginning of it', () => {
+test('property: short text loses only dropped characters; long text becomes a prefix', () => {
   fc.assert(
     fc.property(anyText, fc.integer({ min: 1, max: 70 }), (text, maxBytes) => {
       const whole = text.replace(/[\p{Cc}\p{Cs}\u2028\u2029]/gu, '').trim()
       const cleaned = clean(text, maxBytes) ?? ''
       assert.ok(whole.startsWith(cleaned))
       if (Buffer.byteLength(whole) <= maxBytes) assert.equal(cleaned, whole)
-      // No more is missing than a character and the blanks before it.
+      // At most one character and the blanks before it are missing.
       else
         assert.ok(
           Buffer.byteLength(whole.slice(0, cleaned.length + /^\s*/.exec(whole.slice(cleaned.length))![0].length)) >
@@ -86,22 +86,22 @@ test('text that fits loses nothing but what is dropped; text that does not is a 
   )
 })
 
-test('of lists the first entries are kept, as sent, then what is empty is left out', () => {
+test('the first entries of lists are kept, as sent; then empty ones are left out', () => {
   const list = ['a', ' ', 'b', 'a', 'c\u0000', 'd']
   assert.deepEqual(cleanList(list, 5, 64), ['a', 'b', 'a', 'c'])
   assert.deepEqual(cleanDistinct(list, 5, 64), ['a', 'b', 'c'])
   for (const none of [null, undefined, []]) assert.deepEqual(cleanList(none, 5, 64), [])
 })
 
-test('a number is one that a column of single precision holds, or none', () => {
+test('a number fits a single-precision column, or is absent', () => {
   for (const value of [0, 7.5, 9.8, -1, 3.4e38]) assert.equal(real(value), value)
   for (const value of [null, undefined, Number.NaN, Number.POSITIVE_INFINITY, 1e300, -1e300, 3.5e38])
     assert.equal(real(value), undefined)
-  // PostgreSQL refuses what comes to nothing.
+  // PostgreSQL refuses numbers that underflow.
   for (const value of [1e-50, -1e-60, -0]) assert.equal(JSON.stringify(real(value)), '0')
 })
 
-test('a share of 1 is within 0 and 1', () => {
+test('a share is a number from 0 to 1', () => {
   for (const value of [0, 0.5, 1]) assert.equal(share(value), value)
   for (const value of [null, undefined, -0.1, 1.001, 1e300, Number.POSITIVE_INFINITY, Number.NaN])
     assert.equal(share(value), undefined)
@@ -127,11 +127,11 @@ const REPOSITORIES: [registry: string | undefined, repository: string | undefine
   [undefined, 'host:5000/app', 'host:5000/app'],
   [undefined, 'localhost/app', 'localhost/app'],
   [undefined, 'host/app', 'docker.io/host/app'],
-  // A dot in the only segment is no registry.
+  // A dot in the only segment does not make it a registry.
   [undefined, 'my.app', 'docker.io/library/my.app'],
   ['registry.test', 'other.test/app', 'registry.test/other.test/app'],
 ]
-test('a repository is named as the inventory names it', () => {
+test('a repository has the name of the inventory', () => {
   for (const [registry, repository, normal] of REPOSITORIES)
     assert.equal(normalRepository(registry, repository), normal, `${registry} ${repository}`)
 })

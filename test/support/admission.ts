@@ -1,24 +1,24 @@
-/** Policies made without a database: of containers that run and of results of checking their images. */
+/** Policies made without a database, from containers and results of checking their images. */
 
-import { Coverage, type Result, type Running } from '../../lib/admission/coverage.ts'
+import { Coverage, type Running, type SignatureResult } from '../../lib/admission/coverage.ts'
 import { generate, planOf } from '../../lib/admission/index.ts'
-import type { Options } from '../../lib/admission/options.ts'
+import type { Options } from '../../lib/admission/plan.ts'
 import { Slice } from '../../lib/process/event-loop.ts'
 import { signature } from './attestations.ts'
 
 export interface State {
   readonly running: readonly Running[]
   /** By digest. */
-  readonly results: ReadonlyMap<string, Result>
+  readonly results: ReadonlyMap<string, SignatureResult>
 }
 
-/** A container that runs an image, which is the same for the same name, of a repository, with its result. */
+/** A container with an image of a repository and its result; the same name gives the same image. */
 export function container(
   image: string,
   repository: string | null,
-  result: Partial<Result> | null = {},
+  result: Partial<SignatureResult> | null = {},
   reference = `${repository}:v1`,
-): { running: Running; result: Result | null } {
+): { running: Running; result: SignatureResult | null } {
   const digest = `sha256:${Buffer.from(image).toString('hex').padEnd(64, '0').slice(0, 64)}`
   const whole = result && {
     verdict: 'verified' as const,
@@ -38,13 +38,13 @@ export function stateOf(containers: readonly ReturnType<typeof container>[]): St
 export async function coverageOf({ running, results }: State): Promise<Coverage> {
   const coverage = new Coverage()
   for (const row of running) coverage.add(row)
-  for (const digest of await coverage.digests(new Slice())) coverage.note(digest, results.get(digest) ?? null)
+  for (const digest of await coverage.digests(new Slice())) coverage.addResult(digest, results.get(digest) ?? null)
   return coverage
 }
 
 export const optionsOf = (options: Partial<Options> = {}): Options => ({
   format: 'policy-engine-a',
-  shownFormat: options.format ?? 'policy-engine-a',
+  wireFormat: options.format ?? 'policy-engine-a',
   isEnforced: false,
   namespace: null,
   annotationPrefix: 'kguardian.dev',

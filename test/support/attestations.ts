@@ -1,23 +1,23 @@
-/** Results of checking images for signatures and attestations as the ingest hands them to the database, for tests that are about what comes after. */
+/** Stored results of checking images, for tests of reads and policies. */
 import assert from 'node:assert/strict'
 import type postgres from 'postgres'
-import { Signature, Statement, type Verdict } from '../../lib/attestations/entry.ts'
+import { Attestation, Signature, type SignatureVerdict } from '../../lib/attestations/entry.ts'
 
-/** What is known of a signature or an attestation; a `tlogIndex` beyond 2^53 as a bigint. */
+/** Fields of a signature or an attestation; a `tlogIndex` beyond 2^53 is a bigint. */
 type Entry<T> = Omit<Partial<T>, 'tlogIndex'> & { tlogIndex?: number | bigint }
 
-/** A result in the columns of its table, with objects for the lists; what is derived from these cannot be given. */
+/** A result in the columns of its table, with objects for the lists. Derived columns cannot be given. */
 export interface Result {
   repository?: string
-  /** Without it: `verified` with a verified signature, `unsigned` with none at all, else `unknown`. */
-  verdict?: Verdict
+  /** Default: `verified` with a verified signature, `unsigned` with none at all, else `unknown`. */
+  verdict?: SignatureVerdict
   reason?: string | null
   trust_root?: string | null
   signed_via?: string | null
   signed_digest?: string | null
   signatures?: readonly Entry<Signature>[]
-  attestations?: readonly Entry<Statement>[]
-  /** Naive UTC; without it later than of all that were made before. */
+  attestations?: readonly Entry<Attestation>[]
+  /** Naive UTC; the default is later than all earlier ones. */
   checked_at?: string
 }
 
@@ -27,7 +27,7 @@ const MAX_SUMMARY_BYTES = 256
 
 let made = 0
 
-/** A signature that verified, of a keyless signer. */
+/** A verified signature of a keyless signer. */
 export const signature = (fields: Entry<Signature> = {}): Entry<Signature> => ({
   format: 'cosign-bundle',
   source: 'referrers',
@@ -38,8 +38,8 @@ export const signature = (fields: Entry<Signature> = {}): Entry<Signature> => ({
   ...fields,
 })
 
-/** SLSA provenance that verified, of the same signer. */
-export const statement = (fields: Entry<Statement> = {}): Entry<Statement> => ({
+/** Verified SLSA provenance of the same signer. */
+export const statement = (fields: Entry<Attestation> = {}): Entry<Attestation> => ({
   ...signature(),
   format: 'bundle',
   predicateType: 'https://slsa.dev/provenance/v1',
@@ -48,7 +48,7 @@ export const statement = (fields: Entry<Statement> = {}): Entry<Statement> => ({
   ...fields,
 })
 
-/** One that did not verify, and why. */
+/** An unverified signature with its error. */
 export const unverified = (error: string, fields: Entry<Signature> = {}): Entry<Signature> => ({
   format: 'cosign-bundle',
   source: 'referrers',
@@ -57,7 +57,7 @@ export const unverified = (error: string, fields: Entry<Signature> = {}): Entry<
   ...fields,
 })
 
-/** The row that is made of a result. */
+/** The row of a result. */
 export function resultOf(digest: string, fields: Result = {}): Record<string, unknown> {
   made++
   const { signatures = [], attestations = [], ...given } = fields
@@ -72,9 +72,9 @@ export function resultOf(digest: string, fields: Result = {}): Record<string, un
     signed_via: null,
     signed_digest: null,
     signatures: list(Signature, signatures),
-    attestations: list(Statement, attestations),
+    attestations: list(Attestation, attestations),
     verified_signatures: list(Signature, verified(signatures), ['detail', 'error']),
-    verified_attestations: list(Statement, verified(attestations), ['detail', 'error', 'payloadSha256']),
+    verified_attestations: list(Attestation, verified(attestations), ['detail', 'error', 'payloadSha256']),
     signers: distinct(verified(signatures).map(signerOf), MAX_SIGNERS),
     verified_predicates: distinct(
       verified(attestations).map((one) => cut(one.predicateType!)),
@@ -86,7 +86,7 @@ export function resultOf(digest: string, fields: Result = {}): Record<string, un
   }
 }
 
-/** Stores a result over the one before of that digest, which is in the inventory afterwards. Resolves to its row. */
+/** Stores a result over the previous one of the digest, and adds the image to the inventory. Resolves to its row. */
 export async function storeAttestation(
   { sql }: { sql: postgres.Sql },
   digest: string,
@@ -100,9 +100,9 @@ export async function storeAttestation(
   return row
 }
 
-/** In the order of the declaration, without blanks, and without the keys of `but`. */
+/** In declared order, without blanks, and without the keys of `but`. */
 function list(
-  schema: typeof Signature | typeof Statement,
+  schema: typeof Signature | typeof Attestation,
   entries: readonly object[],
   but: readonly string[] = [],
 ): string {
@@ -122,7 +122,7 @@ function signerOf({ signerKind, issuer, san, keyName, keyFingerprint }: Entry<Si
 const distinct = (values: readonly unknown[], max: number): string =>
   `[${[...new Set(values.map((value) => JSON.stringify(value)))].slice(0, max).join(',')}]`
 
-/** The first 256 bytes, none of them of a character that is longer. */
+/** The first 256 bytes, without a partial character. */
 function cut(text: string): string {
   let bytes = 0
   let kept = ''

@@ -1,4 +1,4 @@
-/** What the engines take for a policy of theirs, after what they publish of their fields. */
+/** Schemas of the policies of each engine, from their published fields. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
@@ -14,7 +14,7 @@ const validators: Record<string, ReturnType<typeof compiled>> = {
   ImageTrustPolicy: compiled('kguardian-image-trust-policy.v1alpha1'),
 }
 
-/** Fails for an object that its engine would refuse, or lose a field of. */
+/** Fails for an object that its engine would refuse, or drop a field of. */
 export function assertTaken(policy: Json): void {
   const validate =
     validators[policy.kind] ?? (policy.kind === 'ClusterImageTrustPolicy' ? validators.ImageTrustPolicy : undefined)

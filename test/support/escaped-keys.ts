@@ -1,5 +1,8 @@
-/** After a key with a backslash V8 12.8 and later read others wrongly that are escaped (nodejs/node#63785): parsing all is no measure then. */
+/**
+ * V8 12.8 and later misreads escaped keys after a key with a backslash (nodejs/node#63785), so JSON.parse is no
+ * reference for such texts.
+ */
 const BACKSLASH_IN_KEY = /"(?:[^"\\]|\\.)*\\\\(?:[^"\\]|\\.)*"\s*:/
 
-/** Whether `JSON.parse` of any Node may be trusted with a text. */
+/** Whether `JSON.parse` of every version of Node reads a text correctly. */
 export const isReadRight = (text: string): boolean => !BACKSLASH_IN_KEY.test(text)

@@ -1,4 +1,4 @@
-/** Posts of pods with containers, and what a test does with the rows that come of them. */
+/** Posts of pods with containers, and helpers for their rows. */
 import { createHash } from 'node:crypto'
 import type postgres from 'postgres'
 import { podPost } from './records.ts'
@@ -8,9 +8,9 @@ type Fields = Record<string, unknown>
 let made = 0
 
 export const digestOf = (text: string) => `sha256:${createHash('sha256').update(text).digest('hex')}`
-/** A digest that nobody else got. */
+/** A digest that no other test uses. */
 export const newDigest = () => digestOf(`image-${made++}`)
-/** A namespace that nobody else got. */
+/** A namespace that no other test uses. */
 export const newNamespace = () => `ns-${made++}`
 
 /** A container as agents report it. */
@@ -30,7 +30,7 @@ export const container = (name: string, digest?: string, fields: Fields = {}): F
 export const replica = (pod_namespace: string | null, containers: unknown, fields: Fields = {}) =>
   podPost({ pod_namespace, workload_kind: 'Deployment', workload_name: 'web', containers, ...fields })
 
-/** Makes what is stored of images and containers so many seconds older. */
+/** Makes the stored images and containers this many seconds older. */
 export async function age(sql: postgres.Sql, secs: number): Promise<void> {
   await sql`update image set first_seen = first_seen - make_interval(secs => ${secs}), last_seen = last_seen - make_interval(secs => ${secs})`
   await sql`
@@ -39,7 +39,7 @@ export async function age(sql: postgres.Sql, secs: number): Promise<void> {
         ref_seen_at = ref_seen_at - make_interval(secs => ${secs})`
 }
 
-/** Which rows there are, and which version of each: a write of any kind shows. */
+/** All rows with their versions, so that any write shows. */
 export async function versions(sql: postgres.Sql): Promise<string[]> {
   const rows = await sql<{ version: string }[]>`
     select format('%s %s %s', digest, ctid, xmin) as version from image
@@ -47,7 +47,7 @@ export async function versions(sql: postgres.Sql): Promise<string[]> {
   return rows.map(({ version }) => version)
 }
 
-/** Locks that anybody holds or waits for on what the inventory writes, whichever kind. */
+/** Locks of any kind that are held or awaited on the tables of the inventory. */
 export async function rowLocks(sql: postgres.Sql): Promise<string[]> {
   const rows = await sql<{ xmax: string }[]>`
     select xmax::text from image where xmax::text <> '0' union all select xmax::text from workload_container where xmax::text <> '0'`

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { loadAll, YAML11_SCHEMA } from 'js-yaml'
 import { parseAllDocuments } from 'yaml'
 
-// biome-ignore lint/suspicious/noExplicitAny: a tree that tests look into.
+// biome-ignore lint/suspicious/noExplicitAny: a tree of JSON.
 export type Json = any
 
 /** The documents of a text, which four parsers must read alike. */
@@ -25,7 +25,7 @@ function readWith(text: string, version: '1.1' | '1.2'): unknown[] {
   })
 }
 
-/** The comments above the first document, without their marks, that begin so. */
+/** The comments above the first document that begin with this text, without their marks. */
 export const commentsOf = (text: string, opening = ''): string[] => {
   const lines = text.split('\n')
   const end = lines.findIndex((line) => !line.startsWith('#'))

@@ -1,4 +1,4 @@
-/** Payloads of findings and SBOMs as the ingest hands them to the database, for tests that are about what comes after. */
+/** Stored payloads of findings and SBOMs, for tests of reads. */
 import assert from 'node:assert/strict'
 import type postgres from 'postgres'
 
@@ -6,7 +6,7 @@ type Fields = Record<string, unknown>
 
 let made = 0
 
-/** The header of a payload; without `scanned_at` it is newer than all that were made before. */
+/** The header of a payload; the default `scanned_at` is newer than all earlier ones. */
 export const header = (digest: string, source: string, fields: Fields = {}): Fields => {
   made++
   return {
@@ -40,7 +40,7 @@ export const header = (digest: string, source: string, fields: Fields = {}): Fie
   }
 }
 
-/** A finding with little known of it; `severity` is its number. */
+/** A finding with few fields; `severity` is its number. */
 export const finding = (vuln_id: string, fields: Fields = {}): Fields => ({
   severity: 1,
   vuln_id,
@@ -67,7 +67,7 @@ export const finding = (vuln_id: string, fields: Fields = {}): Fields => ({
   ...fields,
 })
 
-/** A component with nothing known of it but its name. */
+/** A component with only a name. */
 export const component = (name: string, fields: Fields = {}): Fields => ({
   name,
   version: null,
@@ -84,7 +84,7 @@ export const component = (name: string, fields: Fields = {}): Fields => ({
 
 type Target = { sql: postgres.Sql }
 
-/** Stores a payload of findings over the one before of that digest and source. Resolves to its header. */
+/** Stores a payload of findings over the previous one of the digest and source. Resolves to its header. */
 export async function storeFindings(
   { sql }: Target,
   digest: string,
@@ -99,7 +99,7 @@ export async function storeFindings(
   return sent
 }
 
-/** Stores a whole SBOM over the one before of that digest and source. Resolves to its header. */
+/** Stores a whole SBOM over the previous one of the digest and source. Resolves to its header. */
 export async function storeSbom(
   { sql }: Target,
   digest: string,

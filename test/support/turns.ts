@@ -1,4 +1,4 @@
-/** How many turns the event loop took while something was done. */
+/** Number of event loop turns during an operation. */
 export async function turnsOf(work: Promise<unknown>): Promise<number> {
   let turns = 0
   let isDone = false

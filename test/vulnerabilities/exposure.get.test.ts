@@ -157,7 +157,7 @@ test('GET /vulnerabilities/{id}/exposure 200: images, workloads and namespaces, 
   assert.equal(JSON.stringify(await read(id)), JSON.stringify(expected))
 })
 
-test('GET /vulnerabilities/{id}/exposure 200: in any case, and echoed as asked', async () => {
+test('GET /vulnerabilities/{id}/exposure 200: in any case, and returned as in the path', async () => {
   const { id, digest } = await affected()
   await storeFindings(app, digest, 'registry', [finding(id.toLowerCase(), { severity: 0 })])
   const found = await read(id.toLowerCase())
@@ -171,7 +171,7 @@ test('GET /vulnerabilities/{id}/exposure 200: in any case, and echoed as asked',
   assert.equal((await read(odd.replaceAll(':', '%3a'))).id, odd)
 })
 
-test('GET /vulnerabilities/{id}/exposure 200: with WIRE_NAMES=kguardian sources have the names of products, in the order of ours', async () => {
+test('GET /vulnerabilities/{id}/exposure 200: with WIRE_NAMES=kguardian sources have product names, in the order of the neutral ones', async () => {
   const [digest, id] = [newDigest(), newCve()]
   const { status } = await products.post('/pod/spec', replica('shop', [container('app', digest)]))
   assert.equal(status, 200)
@@ -182,23 +182,23 @@ test('GET /vulnerabilities/{id}/exposure 200: with WIRE_NAMES=kguardian sources 
   assert.deepEqual(image.packages[0].sources, ['grype', 'trivy-operator', 'registry'])
 })
 
-test('GET /vulnerabilities/{id}/exposure 404: when nobody has it, or only what is not in the inventory', async () => {
+test('GET /vulnerabilities/{id}/exposure 404: no image has it, or only images outside the inventory', async () => {
   const id = newCve()
   assertNotAffected(await app.get(`/vulnerabilities/${id}/exposure`))
   await storeFindings(app, newDigest(), 'operator-scanner', [finding(id)])
   assertNotAffected(await app.get(`/vulnerabilities/${id}/exposure`))
 })
 
-test('GET /vulnerabilities/{id}/exposure 404: when the payload that answers for the image does not tell of it', async () => {
+test('GET /vulnerabilities/{id}/exposure 404: the payload that answers for the image does not have it', async () => {
   const { digest, id } = await affected()
   const index = newDigest()
   const as = { platform_manifests: { 'linux/amd64': digest } }
-  // Linked by a weaker rule than the payload of the very digest.
+  // Linked by a weaker rule than the payload of the image itself.
   await storeFindings(app, index, 'operator-scanner', [finding(`${id}-index`)], as)
   assertNotAffected(await app.get(`/vulnerabilities/${id}-index/exposure`))
   await storeFindings(app, digest, 'operator-scanner', [finding(`${id}-new`)])
   assertNotAffected(await app.get(`/vulnerabilities/${id}/exposure`))
-  // Of another source it answers.
+  // A payload of another source answers.
   await storeFindings(app, index, 'db-matcher', [finding(`${id}-index`)], as)
   const [image] = (await read(`${id}-index`)).images
   assert.deepEqual(
@@ -207,7 +207,7 @@ test('GET /vulnerabilities/{id}/exposure 404: when the payload that answers for 
   )
 })
 
-test('GET /vulnerabilities/{id}/exposure 404: when the image has left the inventory', async () => {
+test('GET /vulnerabilities/{id}/exposure 404: the image has left the inventory', async () => {
   const { digest, id } = await affected()
   await app.sql`delete from workload_container where image_digest = ${digest}`
   assert.deepEqual((await read(id)).workloads, [])
@@ -215,7 +215,7 @@ test('GET /vulnerabilities/{id}/exposure 404: when the image has left the invent
   assertNotAffected(await app.get(`/vulnerabilities/${id}/exposure`))
 })
 
-test('GET /vulnerabilities/{id}/exposure 200: packages are merged over sources, each fixed version once, by source', async () => {
+test('GET /vulnerabilities/{id}/exposure 200: packages are merged over sources, fixed versions without repeats, by source', async () => {
   const { digest, id } = await affected()
   const of = (package_name: string, installed_version: string, severity: number, fixed_versions: string[] = []) =>
     finding(id, { package_name, installed_version, severity, fixed_versions })
@@ -251,7 +251,7 @@ test('GET /vulnerabilities/{id}/exposure 200: not fixable when no source has a f
   assert.equal((await read(id)).fixable, false)
 })
 
-test('GET /vulnerabilities/{id}/exposure 200: 50 packages are a whole image, of 51 the least severe is left out and it says so', async () => {
+test('GET /vulnerabilities/{id}/exposure 200: 50 packages are listed completely; of 51 the least severe is left out and `truncated` is set', async () => {
   const { digest, id } = await affected()
   const packages = (n: number) =>
     Array.from({ length: n }, (_, i) =>
@@ -267,7 +267,7 @@ test('GET /vulnerabilities/{id}/exposure 200: 50 packages are a whole image, of 
   assert.equal(cut.fixable, true, 'by what is not listed, too')
 })
 
-test('GET /vulnerabilities/{id}/exposure 200: 200 images are the whole list, of 201 the last is left out and it says so', async () => {
+test('GET /vulnerabilities/{id}/exposure 200: 200 images are listed completely; of 201 the last is left out and `truncated` is set', async () => {
   const [id, namespace] = [newCve(), newNamespace()]
   const digests = Array.from({ length: 201 }, newDigest)
   const sorted = digests.slice(0, 200).sort()
@@ -294,11 +294,11 @@ test('GET /vulnerabilities/{id}/exposure 200: 200 images are the whole list, of 
     [sorted, true, 'NONE', false],
   )
   assert.deepEqual(cut.truncatedLists, ['images', 'workloads'])
-  // Where it runs is told even of an image that is not listed.
+  // Workloads of an image that is not listed are still listed.
   assert.deepEqual([cut.workloads.length, cut.workloads[0].imageDigest, cut.workloads[0].running], [200, last, true])
 })
 
-test('GET /vulnerabilities/{id}/exposure 200: 200 containers are the whole list, of 201 the last is left out and it says so', async () => {
+test('GET /vulnerabilities/{id}/exposure 200: 200 containers are listed completely; of 201 the last is left out and `truncated` is set', async () => {
   const [digest, id, namespace] = [newDigest(), newCve(), newNamespace()]
   const some = (from: number, to: number, fields: Fields = {}) =>
     replica(
@@ -323,7 +323,7 @@ test('GET /vulnerabilities/{id}/exposure 200: 200 containers are the whole list,
   ])
 })
 
-test('GET /vulnerabilities/{id}/exposure 200: a vulnerability is found by each of its ids, in any case, and named with the others', async () => {
+test('GET /vulnerabilities/{id}/exposure 200: a vulnerability is found by each of its ids, in any case, and lists the others', async () => {
   const [namespace, digest, second, cve] = [newNamespace(), newDigest(), newDigest(), newCve()]
   const [ghsa, pysec] = [`GHSA-${cve}`, `PYSEC-${cve}`]
   await run(replica(namespace, [container('app', digest), container('other', second)]))
@@ -354,7 +354,7 @@ test('GET /vulnerabilities/{id}/exposure 200: a vulnerability is found by each o
   assert.deepEqual((await read((await affected()).id)).aliases, [])
 })
 
-test('GET /vulnerabilities/{id}/exposure 200: the running first, then by namespace, kind, name, container and digest', async () => {
+test('GET /vulnerabilities/{id}/exposure 200: running ones first, then by namespace, kind, name, container and digest', async () => {
   const [namespace, id] = [newNamespace(), newCve()]
   const [one, two] = [newDigest(), newDigest()].sort() as [string, string]
   const uses: [live: boolean, namespace: string, kind: string, name: string, container: string, digest: string][] = []
@@ -385,7 +385,7 @@ test('GET /vulnerabilities/{id}/exposure 200: the running first, then by namespa
   )
 })
 
-test('GET /vulnerabilities/{id}/exposure 200: running asks for a state of running, a workload runs by any container', async () => {
+test('GET /vulnerabilities/{id}/exposure 200: running needs a running state; a workload runs if any container does', async () => {
   const [namespace, digest, id] = [newNamespace(), newDigest(), newCve()]
   const states = { a: 'terminated', b: 'running', c: undefined, d: 'waiting' }
   for (const [workload_name, state] of Object.entries(states))
@@ -406,7 +406,7 @@ test('GET /vulnerabilities/{id}/exposure 200: running asks for a state of runnin
   ])
 })
 
-test('GET /vulnerabilities/{id}/exposure 200: the join is the best of the payloads that tell of it', async () => {
+test('GET /vulnerabilities/{id}/exposure 200: the join is the best of the payloads that have it', async () => {
   const [namespace, digest, index, tagged, id] = [newNamespace(), newDigest(), newDigest(), newDigest(), newCve()]
   await run(replica(namespace, [container('app', digest, { repository: 'registry.test/team/tagged', tag: 'v9' })]))
   const observed_in = [{ namespace, kind: 'ReplicaSet', name: 'web-5d8f', container: 'app' }]
@@ -429,7 +429,7 @@ test('GET /vulnerabilities/{id}/exposure 200: the join is the best of the payloa
   assert.deepEqual(await joins(), ['image_id', 'image_id', [digest, index].sort()])
 })
 
-test('GET /vulnerabilities/{id}/exposure 200: no pods, no flows or none that came in are not known to be safe', async () => {
+test('GET /vulnerabilities/{id}/exposure 200: no pods, no flows or no ingress are unknown, not safe', async () => {
   const { id, pod } = await affected()
   const nothing = {
     windowHours: 168,
@@ -468,7 +468,7 @@ test('GET /vulnerabilities/{id}/exposure 200: peers of the same namespace are no
   assert.deepEqual((await read(id)).namespaces[0].unknownExposureWorkloads, 0)
 })
 
-test('GET /vulnerabilities/{id}/exposure 200: whether a flow without the address of its peer came from outside is not known', async () => {
+test('GET /vulnerabilities/{id}/exposure 200: a flow without a peer address makes the exposure unknown', async () => {
   const { id, pod, namespace } = await affected()
   const friend = newAddress()
   await run(podPost({ pod_ip: friend, pod_namespace: namespace, started_at: '2024-01-01T00:00:00' }))
@@ -484,7 +484,7 @@ test('GET /vulnerabilities/{id}/exposure 200: whether a flow without the address
   assert.deepEqual((await network(id)).exposed, true)
 })
 
-test('GET /vulnerabilities/{id}/exposure 200: peers of other namespaces are counted by their owner, else by their name', async () => {
+test('GET /vulnerabilities/{id}/exposure 200: peers of other namespaces are counted by owner, else by name', async () => {
   const { id, pod, namespace } = await affected()
   const peer = async (pod_namespace: string | null, workload_name: string | null, pod_name?: string) => {
     const pod_ip = newAddress()
@@ -525,7 +525,7 @@ test('GET /vulnerabilities/{id}/exposure 200: peers of other namespaces are coun
   )
 })
 
-test('GET /vulnerabilities/{id}/exposure 200: every class is named, in a fixed order, and nodes are exposure', async () => {
+test('GET /vulnerabilities/{id}/exposure 200: every class is listed, in a fixed order, and nodes are exposure', async () => {
   const { id, pod, namespace } = await affected()
   const [node, client] = [newAddress(), newAddress()]
   await run(podPost({ pod_ip: node, pod_namespace: namespace, host_network: true, started_at: '2024-01-01T00:00:00' }))
@@ -544,7 +544,7 @@ test('GET /vulnerabilities/{id}/exposure 200: every class is named, in a fixed o
   )
 })
 
-test('GET /vulnerabilities/{id}/exposure 200: addresses that are none are peers that nobody knows, and not public', async () => {
+test('GET /vulnerabilities/{id}/exposure 200: malformed addresses are unattributed peers, and not public', async () => {
   const { id, pod } = await affected()
   const odd = [
     '',
@@ -565,21 +565,21 @@ test('GET /vulnerabilities/{id}/exposure 200: addresses that are none are peers 
   ]
   await see(...odd.map((one) => flow(pod, one)), flow(pod, null))
   assert.deepEqual(counts(await network(id)), [0, odd.length, 0, 0], 'of no address nothing is counted')
-  // As a stored row of another make may have them.
+  // As another version may have stored it.
   await app.sql`update traffic set traffic_in_out_ip = '::FFFF:8.8.8.8' where pod_name = ${pod.pod_name} and traffic_in_out_ip = ''`
   await app.sql`update traffic set traffic_in_out_ip = '::ffff:10.0.0.1' where pod_name = ${pod.pod_name} and traffic_in_out_ip = 'None'`
   await app.sql`update traffic set traffic_in_out_ip = '::ffff:808:808' where pod_name = ${pod.pod_name} and traffic_in_out_ip = '1.2.3'`
   assert.deepEqual(counts(await network(id)), [0, odd.length, 2, 0])
 })
 
-test('GET /vulnerabilities/{id}/exposure 200: public peers are counted without a cap', async () => {
+test('GET /vulnerabilities/{id}/exposure 200: the number of public peers has no limit', async () => {
   const { id, pod } = await affected()
   const peers = Array.from({ length: 700 }, (_, i) => `8.8.${i >> 8}.${i & 255}`)
   await see(...peers.map((one) => flow(pod, one)))
   assert.deepEqual(counts(await network(id)), [0, 700, 700, 0])
 })
 
-test('GET /vulnerabilities/{id}/exposure 200: window_hours bounds the flows, is 168 if not sent and clamped to 1..720', async () => {
+test('GET /vulnerabilities/{id}/exposure 200: window_hours bounds the flows, is 168 by default and clamped to 1..720', async () => {
   const { id, pod } = await affected()
   const hours = [0.5, 0.99, 1.01, 5, 167.9, 168.1, 719.9, 720.1]
   await see(...hours.map((one, i) => flow(pod, `10.5.0.${i}`, { time_stamp: naive(-one * 3_600) })))
@@ -603,7 +603,7 @@ test('GET /vulnerabilities/{id}/exposure 200: window_hours bounds the flows, is 
   }
 })
 
-test('GET /vulnerabilities/{id}/exposure 200: flows are those of the name and namespace of a pod, pods those of the namespace and workload', async () => {
+test('GET /vulnerabilities/{id}/exposure 200: flows match by pod name and namespace, pods by namespace and workload', async () => {
   const { id, pod, namespace } = await affected()
   await see(
     flow({ ...pod, pod_namespace: `${namespace}-b` }, '10.6.0.1'),
@@ -650,7 +650,7 @@ test('GET /vulnerabilities/{id}/exposure 200: dead pods count, and of more than 
   assert.deepEqual([cut.podsObserved, cut.flowsObserved], [50, 49], 'the oldest is out')
 })
 
-test('GET /vulnerabilities/{id}/exposure 200: a bare pod is its own workload', async () => {
+test('GET /vulnerabilities/{id}/exposure 200: a pod without an owner is its own workload', async () => {
   const { id, pod } = await affected({ workload_kind: null, workload_name: null })
   await see(flow(pod, '10.8.0.1'))
   const [found] = (await read(id)).workloads
@@ -679,7 +679,7 @@ test('GET /vulnerabilities/{id}/exposure 200: a workload with several containers
   ])
 })
 
-// The ranges of the sheet, as Node understands them.
+// The documented ranges, in the notation of Node.
 const withheld = new BlockList()
 for (const [range, bits] of Object.entries({
   '0.0.0.0': 8,
@@ -768,12 +768,12 @@ const free = fc.oneof(
 )
 const sendable = (one: string) => !one.includes('\0') && one.isWellFormed()
 
-test('GET /vulnerabilities/{id}/exposure 200: property: an address is public by the ranges of the sheet, and none is an error', async () => {
+test('GET /vulnerabilities/{id}/exposure 200: property: an address is public by the documented ranges, and none is an error', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.oneof(ipv4, ipv4, ipv6, ipv6, free.filter(sendable)), { minLength: 1, maxLength: 60 }),
       async (addresses) => {
-        // Stored ones are canonical, but any text is judged.
+        // Stored addresses are canonical, but any text has to work.
         const sent = [...new Set([...addresses, ...addresses.map(canonicalAddress)])]
         const rows = await app.sql<{ address: string; is_public: boolean }[]>`
         select a.address, is_public_address(a.address) as is_public from json_array_elements_text(${JSON.stringify(sent)}::text::json) a(address)`
@@ -792,7 +792,7 @@ interface Peer {
   address: string
 }
 
-test('GET /vulnerabilities/{id}/exposure 200: property: the network is what a plain count of the flows gives', async () => {
+test('GET /vulnerabilities/{id}/exposure 200: property: the network equals a plain count of the flows', async () => {
   const peer: fc.Arbitrary<Peer> = fc.record({
     kind: fc.constantFrom('pod', 'pod', 'host', 'service', 'unknown', 'unknown', 'unknown'),
     space: fc.option(fc.nat(2), { freq: 8 }),
@@ -818,7 +818,7 @@ test('GET /vulnerabilities/{id}/exposure 200: property: the network is what a pl
         await run(...pods)
         for (const [i, isDead] of dead.entries())
           if (isDead) await post('/pod/mark_dead', { pod_name: pods[i]!.pod_name })
-        // Known peers have addresses of their own, or an unknown one would be known.
+        // Known peers have addresses of their own, so that unknown ones stay unknown.
         const peers = sketches.map((one) => ({
           ...one,
           address: one.kind === 'unknown' ? one.address : newAddress(),
@@ -914,7 +914,7 @@ for (const hours of ['week', '', '1.5', '1e2', '0x10', ' 1'])
     assert.match(answer.text, /^Query deserialize error: window_hours: expected an integer$/)
   })
 
-test('GET /vulnerabilities/{id}/exposure 400: a bad window is refused before the read budget is asked', async () => {
+test('GET /vulnerabilities/{id}/exposure 400: a malformed window is refused before the read budget is charged', async () => {
   const release = await guarded.deps.budget.acquire(guarded.deps.config.readMemoryBudgetMb * 1024)
   assert.equal((await guarded.get('/vulnerabilities/CVE-1/exposure?window_hours=x', { token })).status, 400)
   release()
@@ -931,7 +931,7 @@ test('GET /vulnerabilities/{id}/exposure 503: 8 MiB are charged', async () => {
   assert.equal((await guarded.get('/vulnerabilities/CVE-1/exposure', { token })).status, 404)
 })
 
-test('GET /vulnerabilities/{id}/exposure 503: a statement that is cancelled', async () => {
+test('GET /vulnerabilities/{id}/exposure 503: a cancelled statement', async () => {
   await whileRefused(guarded.sql, 'image_finding', async () =>
     assertDatabaseBusy(await guarded.get('/vulnerabilities/CVE-1/exposure', { token })),
   )

@@ -1,4 +1,4 @@
-/** A thread that does to the one who asks what the digest tells. */
+/** A thread that misbehaves as the digest of the payload says. */
 import { parentPort } from 'node:worker_threads'
 import type { Ask } from '../../../lib/supply-chain/worker.ts'
 

@@ -9,7 +9,7 @@
 {{ include "telemetry-broker.databaseEnv" . }}
 {{- end -}}
 
-{{/* Where the database is. The password is apart from the address, unless the address is a secret of the operator. */}}
+{{/* Address of the database. The password is separate, unless the whole address is in a secret. */}}
 {{- define "telemetry-broker.databaseEnv" -}}
 {{- if .Values.postgres.enabled -}}
 - name: PGHOST
@@ -60,12 +60,12 @@
   value: {{ .Values.database.statementTimeoutMs | int64 | quote }}
 - name: DB_PREPARE
   value: {{ .Values.database.prepare | quote }}
-# A database that starts beside the broker takes its time.
+# A database that starts together with the broker needs time.
 - name: DB_MIGRATION_MAX_RETRIES
   value: {{ max (ternary 60 1 .Values.postgres.enabled) (int64 .Values.database.migrationMaxRetries) | quote }}
 {{- end -}}
 
-{{/* The files that it names; empty where there are none. */}}
+{{/* The files that this environment names; empty if there are none. */}}
 {{- define "telemetry-broker.databaseVolumes" -}}
 {{- if .Values.postgres.enabled -}}
 - name: database
@@ -112,7 +112,7 @@
 {{- include "telemetry-broker.volumeMounts" (include "telemetry-broker.databaseVolumes" .) }}
 {{- end -}}
 
-{{/* What the server and the jobs do, by the values. */}}
+{{/* Settings of the server and the jobs. */}}
 {{- define "telemetry-broker.settingsEnv" -}}
 - name: MIGRATE_ON_START
   value: {{ .Values.postgres.enabled | quote }}
@@ -200,7 +200,7 @@
   value: {{ .Values.broker.runtimeInventory.retentionDays | int64 | quote }}
 - name: RUNTIME_INVENTORY_RETENTION_INTERVAL_SECS
   value: {{ .Values.broker.runtimeInventory.retentionIntervalSeconds | int64 | quote }}
-{{- /* Also with compute.enabled off: what was collected goes when its time has come. */}}
+{{- /* Also with compute.enabled off: stored samples still expire. */}}
 - name: COMPUTE_HISTORY_RETENTION_DAYS
   value: {{ .Values.compute.history.retentionDays | int64 | quote }}
 - name: COMPUTE_HISTORY_MINUTE_HOURS
@@ -262,7 +262,7 @@ nobody. So does one without `supplychain` where the component runs: it drops for
 - name: BROKER_TOKEN_SUPPLYCHAIN_FILE
   value: {{ $folder }}/supplychain,{{ $folder }}/supplychain-next
 {{- else }}
-# Without the component the key may be missing, which a file may not.
+# The key may be missing without the component, but a mounted file may not.
 - name: BROKER_TOKEN_SUPPLYCHAIN
   valueFrom:
     secretKeyRef:
@@ -316,18 +316,18 @@ authentication. Usage: (list $ KEYS)
 {{- end -}}
 {{- end -}}
 
-{{/* All that the broker mounts. */}}
+{{/* Volumes of the broker. */}}
 {{- define "telemetry-broker.brokerVolumes" -}}
 {{- include "telemetry-broker.databaseVolumes" . }}
 {{ include "telemetry-broker.tokenVolume" (list . (include "telemetry-broker.tokenKeys" . | fromYamlArray)) }}
 {{- end -}}
 
-{{/* What the edge proxy mounts. */}}
+{{/* Volumes of the edge proxy. */}}
 {{- define "telemetry-broker.frontendVolumes" -}}
 {{ include "telemetry-broker.tokenVolume" (list . (list (ternary "token" "read" (eq .Values.broker.auth.mode "shared")))) }}
 {{- end -}}
 
-{{/* Where volumes are mounted. Usage: (include VOLUMES) */}}
+{{/* Mounts of volumes. Usage: (include VOLUMES) */}}
 {{- define "telemetry-broker.volumeMounts" -}}
 {{- range . | fromYamlArray }}
 - name: {{ .name }}
@@ -336,7 +336,7 @@ authentication. Usage: (list $ KEYS)
 {{- end }}
 {{- end -}}
 
-{{/* Everything that the server is told but what `broker.env` adds. */}}
+{{/* Environment of the server without `broker.env`. */}}
 {{- define "telemetry-broker.brokerEnv" -}}
 {{ include "telemetry-broker.programEnv" . }}
 {{ include "telemetry-broker.settingsEnv" . }}
@@ -472,7 +472,7 @@ authentication. Usage: (list $ KEYS)
   value: {{ .Values.supplychain.signatureDiscovery.enabled | quote }}
 {{- end -}}
 
-{{/* What the values add to an environment. A name twice would be decided by chance. Usage: (list EXTRA ENV NAME) */}}
+{{/* Variables that values add to an environment. A repeated name is refused, since either could win. Usage: (list EXTRA ENV NAME) */}}
 {{- define "telemetry-broker.extraEnv" -}}
 {{- $names := list -}}
 {{- range index . 1 | fromYamlArray }}{{ $names = append $names .name }}{{ end -}}

@@ -1,10 +1,10 @@
-{{/* What is the same for the pods of every component that asks nothing of the Kubernetes API. */}}
+{{/* Common to the pods of all components that do not use the Kubernetes API. */}}
 {{- define "telemetry-broker.podSpec" -}}
 automountServiceAccountToken: false
 {{ include "telemetry-broker.unprivilegedPod" . }}
 {{- end -}}
 
-{{/* What is the same for the pods of every component but the controller. */}}
+{{/* Common to the pods of all components but the controller. */}}
 {{- define "telemetry-broker.unprivilegedPod" -}}
 enableServiceLinks: false
 securityContext:
@@ -14,7 +14,7 @@ securityContext:
 {{- end }}
 {{- end -}}
 
-{{/* Where pods go, and with what they are pulled. */}}
+{{/* Scheduling and image pull secrets of pods. */}}
 {{- define "telemetry-broker.placement" }}
 {{- with .Values.image.pullSecrets }}
 imagePullSecrets:
@@ -42,7 +42,7 @@ securityContext:
   {{- include "telemetry-broker.withoutNulls" .Values.securityContext | nindent 2 }}
 {{- end -}}
 
-{{/* A map without the fields that are null, which a parent chart hands on. */}}
+{{/* A map without null fields: a parent chart passes nulls on. */}}
 {{- define "telemetry-broker.withoutNulls" -}}
 {{- $kept := dict -}}
 {{- range $field, $value := . -}}

@@ -1,4 +1,4 @@
-{{/* What the values must not say, with a sentence for each. */}}
+{{/* Refuses combinations of values that cannot work, with a message for each. */}}
 {{- define "telemetry-broker.validate" -}}
 {{- include "telemetry-broker.validateImage" . -}}
 {{- include "telemetry-broker.validateDatabase" . -}}
@@ -14,7 +14,7 @@
 {{- end -}}
 
 {{- define "telemetry-broker.validateImage" -}}
-{{- /* Without a registry nodes would ask one that they choose, where the name is anybody's. */ -}}
+{{- /* Without a registry nodes use their default one, where anybody may own the name. */ -}}
 {{- if not (regexMatch "^(localhost|[^/]*[.:][^/]*)/." .Values.image.repository) -}}
 {{- fail (printf "image.repository %q names no registry: push the image to one that the nodes can pull from, and give its whole name, such as registry.example.com/cluster-telemetry-broker. An image that was loaded onto the nodes is localhost/cluster-telemetry-broker, or docker.io/library/cluster-telemetry-broker where Docker built it." .Values.image.repository) -}}
 {{- end -}}
@@ -151,7 +151,7 @@
 {{- define "telemetry-broker.validateSeccomp" -}}
 {{- $stale := .Values.broker.seccomp.nodeStatusStaleSeconds | int64 -}}
 {{- $interval := .Values.seccomp.distributeIntervalSeconds | int64 -}}
-{{- /* One pass may be late and one report lost, and the node is still there. */ -}}
+{{- /* Allows for one late pass and one lost report. */ -}}
 {{- if and (ne $stale 0) (lt $stale (mul 3 $interval)) -}}
 {{- fail (printf "broker.seccomp.nodeStatusStaleSeconds %d is less than three times seccomp.distributeIntervalSeconds %d: nodes that report in time would count as silent. Make it at least %d, or 0 for no window." $stale $interval (mul 3 $interval)) -}}
 {{- end -}}
@@ -165,7 +165,7 @@
 {{- if ne $auth.mode "scoped" -}}
 {{- fail (printf "%s needs broker.auth.mode scoped: what the component posts is taken with the token supplychain alone." $wanted) -}}
 {{- end -}}
-{{- /* Empty where templates are rendered apart from the cluster, and for a secret that is made later; then the pods wait for the key. */ -}}
+{{- /* The look-up is empty without a cluster, and for a secret that is created later; then the pods wait for the key. */ -}}
 {{- $secret := lookup "v1" "Secret" .Release.Namespace $auth.existingSecret -}}
 {{- if and $secret (not (dig "data" "supplychain" "" $secret)) -}}
 {{- fail (printf "%s needs the key supplychain in the secret %s, the token that the component posts with." $wanted $auth.existingSecret) -}}

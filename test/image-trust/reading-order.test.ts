@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { Line } from '../../lib/image-trust/line.ts'
+import { ReadingOrder } from '../../lib/image-trust/reading-order.ts'
 import { turnsOf } from '../support/turns.ts'
 
-test('whoever came first goes first, as often as it is ready', async () => {
-  const line = new Line()
+test('the reader that joined first goes first, as often as it is ready', async () => {
+  const line = new ReadingOrder()
   const [a, b, c] = [line.join(), line.join(), line.join()]
   const went: string[] = []
   const go = async (name: string, turn: () => Promise<void>, times: number) => {
@@ -19,8 +19,8 @@ test('whoever came first goes first, as often as it is ready', async () => {
   assert.equal(went.at(-1), 'b', 'when nobody else waits')
 })
 
-test('one goes a turn of the event loop', async () => {
-  const line = new Line()
+test('one reader goes in each turn of the event loop', async () => {
+  const line = new ReadingOrder()
   const all = Array.from({ length: 50 }, () => line.join())
   const turns = await turnsOf(Promise.all(all.map((turn) => turn())))
   assert.ok(turns >= all.length - 1, `${turns} turns`)

@@ -2,37 +2,37 @@ import http, { type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import { pipeline } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import { Unavailable, WHY } from './unavailable.ts'
+import { REASON, Unavailable } from './unavailable.ts'
 
 const INFLATED_CHUNK_BYTES = 64 * 1024
 
-export interface Question {
-  /** Of the evaluator, with or without slashes at the end. */
+export interface TrustRequest {
+  /** The base URL of the evaluator, with or without slashes at the end. */
   readonly url: string
-  /** What it is asked for; null is left out. */
+  /** Filters for the evaluator; null leaves one out. */
   readonly namespace: string | null
   readonly verdict: string | null
   /** Sent as `Authorization: Bearer`. */
   readonly token: string | null
   /** From the start to the last byte of the answer. */
   readonly timeoutMs: number
-  /** Of the body of the answer, as it comes and as it is unpacked. */
+  /** Limit of the body as sent, and again as unpacked. */
   readonly maxBytes: number
   /** Ends the request. */
   readonly signal?: AbortSignal | undefined
 }
 
 /**
- * Asks the evaluator and yields the body of its answer as it comes, unpacked where it is gzip though nobody asked for it. Each question
- * has a connection of its own: they are few, and one that was kept might be closed at the other end just when it is used again. Redirects
- * are not followed: the token is for the evaluator alone.
- * @throws Unavailable for every answer but a whole one with status 200 (interop-supply-chain 3.8)
+ * Requests the results and yields the body as it arrives, unpacked if it is gzip, which some proxies send unquery. Each
+ * request has a connection of its own: requests are few, and an idle connection might be closed by the other end just
+ * as it is used again. Redirects are not followed, since the token is for the evaluator alone.
+ * @throws Unavailable for anything but a complete answer with status 200 (docs/contract.md#image-trust)
  */
-export async function* ask(question: Question): AsyncGenerator<Buffer, void, undefined> {
-  const { url, token, timeoutMs, maxBytes, signal } = question
-  /** Why there is no answer, if something fails now. */
-  let why: string = WHY.requestFailed
-  let whyLate = WHY.noAnswer(timeoutMs)
+export async function* requestResults(request: TrustRequest): AsyncGenerator<Buffer, void, undefined> {
+  const { url, token, timeoutMs, maxBytes, signal } = request
+  /** The reason to give if something fails now. */
+  let reason: string = REASON.requestFailed
+  let reasonIfLate = REASON.noAnswer(timeoutMs)
   let isLate = false
   const stop = new AbortController()
   const end = () => stop.abort()
@@ -49,53 +49,53 @@ export async function* ask(question: Question): AsyncGenerator<Buffer, void, und
       'accept-encoding': 'identity',
       ...(token === null ? {} : { authorization: `Bearer ${token}` }),
     }
-    const outgoing = (isTls ? https : http).request(addressOf(question), { agent: false, headers, signal: stop.signal })
-    why = WHY.notConnected
+    const outgoing = (isTls ? https : http).request(addressOf(request), { agent: false, headers, signal: stop.signal })
+    reason = REASON.notConnected
     outgoing.once('socket', (socket) => {
       socket.once(isTls ? 'secureConnect' : 'connect', () => {
-        why = WHY.requestFailed
+        reason = REASON.requestFailed
       })
     })
     const incoming = await answerTo(outgoing)
-    why = WHY.unreadable
-    whyLate = WHY.late(timeoutMs)
+    reason = REASON.unreadable
+    reasonIfLate = REASON.late(timeoutMs)
     refuseStatus(incoming.statusCode!)
-    // What it announces, it need not send.
+    // An announced size above the limit is refused before any byte is read.
     if (Number(incoming.headers['content-length']) > maxBytes) throw tooLarge(maxBytes)
     yield* unpacked(incoming, maxBytes)
     stop.signal.throwIfAborted()
   } catch (error) {
-    if (isLate) throw new Unavailable(whyLate)
+    if (isLate) throw new Unavailable(reasonIfLate)
     if (error instanceof Unavailable) throw error
-    throw new Unavailable(why, { cause: error })
+    throw new Unavailable(reason, { cause: error })
   } finally {
     clearTimeout(timer)
     end()
   }
 }
 
-function addressOf({ url, namespace, verdict }: Question): string {
-  const asked = new URLSearchParams()
-  if (namespace !== null) asked.set('namespace', namespace)
-  if (verdict !== null) asked.set('verdict', verdict)
-  return `${url.replace(/\/+$/, '')}/image-trust${asked.size > 0 ? `?${asked}` : ''}`
+function addressOf({ url, namespace, verdict }: TrustRequest): string {
+  const query = new URLSearchParams()
+  if (namespace !== null) query.set('namespace', namespace)
+  if (verdict !== null) query.set('verdict', verdict)
+  return `${url.replace(/\/+$/, '')}/image-trust${query.size > 0 ? `?${query}` : ''}`
 }
 
 function answerTo(outgoing: http.ClientRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     outgoing.on('response', resolve)
     outgoing.on('error', reject)
-    // A change of protocol, for one, comes as neither.
+    // An upgrade to another protocol, for example, raises neither event.
     outgoing.on('close', () => reject(new Error('the connection ended without an answer')))
     outgoing.end()
   })
 }
 
 function refuseStatus(status: number): void {
-  if (status === 404) throw new Unavailable(WHY.off)
+  if (status === 404) throw new Unavailable(REASON.off)
   if (status === 401 || status === 403)
-    throw new Unavailable(WHY.tokenRefused, { cause: new Error(`status ${status}`) })
-  if (status !== 200) throw new Unavailable(WHY.status(status))
+    throw new Unavailable(REASON.tokenRefused, { cause: new Error(`status ${status}`) })
+  if (status !== 200) throw new Unavailable(REASON.status(status))
 }
 
 function unpacked(incoming: IncomingMessage, maxBytes: number): AsyncIterable<Buffer> {
@@ -103,7 +103,7 @@ function unpacked(incoming: IncomingMessage, maxBytes: number): AsyncIterable<Bu
   const coding = incoming.headers['content-encoding']?.trim().toLowerCase() || 'identity'
   if (coding === 'identity') return sent
   if (coding !== 'gzip' && coding !== 'x-gzip') throw new Error(`content-encoding: ${coding.slice(0, 60)}`)
-  // What goes wrong in it is thrown where it is read.
+  // Errors in the stream are thrown where it is read.
   return bounded(
     pipeline(sent, createGunzip({ chunkSize: INFLATED_CHUNK_BYTES }), () => {}),
     maxBytes,
@@ -119,4 +119,4 @@ async function* bounded(chunks: AsyncIterable<Buffer>, maxBytes: number): AsyncG
   }
 }
 
-const tooLarge = (maxBytes: number) => new Unavailable(WHY.tooLarge(maxBytes))
+const tooLarge = (maxBytes: number) => new Unavailable(REASON.tooLarge(maxBytes))

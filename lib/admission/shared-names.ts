@@ -1,14 +1,18 @@
 import type { Repository } from './coverage.ts'
 import { expandedName, writtenNames } from './repository.ts'
 
-/** A host with a port: to Kyverno, `registry:*` is any tag of `registry`, and whatever is in the registry `registry:5000`, too. */
+/**
+ * A host with a port. In a pattern of Kyverno, `registry:*` matches any tag of `registry`, and also every image of the
+ * registry `registry:5000`.
+ */
 const HOST_WITH_PORT = /^([^:/]+):[0-9]+\//
 
 /**
- * Tells for each repository the first of those that one policy has to be for: pods write, or may write, the same name for them. All policies
- * that name an image have to let it pass, so two with other signers each would deny what the other lets pass.
+ * Maps each repository to the first of those that must share its policy, because pods write, or may write, the same
+ * name for them. An image has to pass every policy that names it, so two policies with different signers would deny
+ * each other's images.
  */
-export function firstAlike(repositories: readonly Repository[]): Map<Repository, Repository> {
+export function firstWithSharedName(repositories: readonly Repository[]): Map<Repository, Repository> {
   const parents = new Map(repositories.map((one) => [one, one]))
   const places = new Map(repositories.map((one, at) => [one, at]))
   const firstOf = (one: Repository): Repository => {
