@@ -1,4 +1,4 @@
-/** Who made a container wait, as the latest gauges show it (interop-profiling 3.1, P17; lesson 1.19.7: long lists churned the table). */
+/** The blame list of a latest sample. It is cut because long lists bloated the table (docs/contract.md#compute). */
 import { quoted } from './literal.ts'
 import { type Culprit, culpritOf } from './reading.ts'
 

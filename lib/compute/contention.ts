@@ -1,4 +1,4 @@
-/** Who made whom wait (interop-profiling 3.3, P16, P30). */
+/** Reads which containers made which others wait (docs/contract.md#compute). */
 import { z } from 'zod'
 import { type Database, fixed } from '../db/index.ts'
 import { zonedTime } from '../http/request/fields.ts'

@@ -1,4 +1,4 @@
-/** What both posts of compute have in common around their containers (interop-profiling 3.1, 3.2, P14). */
+/** The envelope that both posts of compute share (docs/contract.md#compute). */
 import { z } from 'zod'
 import { NOT_BLANK_PATTERN, ZONED_TIME_PATTERN } from '../http/request/fields.ts'
 import { tooMany } from '../json/prescan.ts'

@@ -1,4 +1,4 @@
-/** Latest gauges as they are read (interop-profiling 3.3). */
+/** Reads the latest gauges (docs/contract.md#compute). */
 import { z } from 'zod'
 import { sharedRead } from '../db/batcher.ts'
 import { type Database, fixed } from '../db/index.ts'

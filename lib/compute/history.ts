@@ -1,4 +1,4 @@
-/** The history of the containers of a pod (interop-profiling 3.3). */
+/** The history of the containers of a pod (docs/contract.md#compute). */
 import { z } from 'zod'
 import { type Database, fixed } from '../db/index.ts'
 import { zonedTime } from '../http/request/fields.ts'

@@ -1,6 +1,5 @@
 /** Fields of entries. `nullish()` makes one optional: it may be absent or null. */
 import { z } from 'zod'
-import { DIGEST_PATTERN, isDigest } from '../images/index.ts'
 import { documentedAs } from '../openapi/declare.ts'
 import { isLongerThan } from '../text/utf8.ts'
 import { parseNaive } from '../time/timestamp.ts'
@@ -60,11 +59,6 @@ export const trimmed = (maxBytes = MAX_NAME_BYTES) =>
     minLength: 1,
     description: `At most ${maxBytes} bytes, without white space around it.`,
   })
-
-/** The digest of an image, or empty. */
-export const digestOrEmpty = field({ type: 'string', pattern: `^$|${DIGEST_PATTERN}` }, (value) =>
-  value === '' || isDigest(value) ? value : undefined,
-)
 
 /** A whole number within a range; without `max`, one of any size. */
 export const whole = (min: number, max = Number.MAX_VALUE) =>

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 
-/** Capture tiers by their rank: the place is what `capture_rank` of the database says, the later the more is left out (interop-profiling 1.3). */
+/** Capture tiers by their rank: the place is what `capture_rank` of the database says, the later the more is left out (docs/contract.md#seccomp-profiles). */
 export const LEVELS = ['full', 'high', 'medium', 'low', 'unknown', 'custom'] as const
 export type Level = (typeof LEVELS)[number]
 
 const level = z.enum(LEVELS)
 
-/** How completely the syscalls of a workload were captured (workload-profiling, Observed workload entry; interop-profiling 1.3). */
+/** How completely the syscalls of a workload were captured (docs/contract.md#seccomp-profiles). */
 export const Capture = z
   .strictObject({
     level: level.describe('The lowest tier of all pods that contributed.'),

@@ -1,4 +1,4 @@
-/** Custom resources as the operator's controller sends them, and as they are mirrored (workload-profiling, Seccomp CR mirror; interop-profiling 1.7). */
+/** Custom resources as the operator's controller sends them, and as they are mirrored (docs/contract.md#seccomp-distribution). */
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { NO_NULL_PATTERN, name, pathText, word } from '../http/request/fields.ts'

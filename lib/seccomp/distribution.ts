@@ -3,7 +3,7 @@ import { z } from 'zod'
 const count = z.int().min(0)
 const state = z.enum(['Ready', 'Partial', 'Pending'])
 
-/** On how many live nodes the file of a custom resource is (interop-profiling 1.1). */
+/** The number of live nodes that have the file of a custom resource (docs/contract.md#seccomp-distribution). */
 export const Distribution = z
   .strictObject({
     ready: count.describe('Nodes that have it with the hash of the resource.'),

@@ -3,7 +3,7 @@ import { namesOf } from './names.ts'
 
 const names = z.array(z.string())
 
-/** What was observed of a workload against what its custom resource allows (workload-profiling, Observed workload entry). */
+/** Compares the observed syscalls of a workload with those that its custom resource allows (docs/contract.md#drift). */
 export const Drift = z
   .strictObject({
     missing: names.describe('Observed and not allowed, sorted.'),

@@ -1,4 +1,4 @@
-/** An entry of GET /seccomp/profiles, made of what the database tells of a workload (workload-profiling, Observed workload entry). */
+/** An entry of GET /seccomp/profiles, built from the rows of a workload (docs/contract.md#seccomp-profiles). */
 import { z } from 'zod'
 import { wireTime } from '../http/request/fields.ts'
 import { parseNaive } from '../time/timestamp.ts'
@@ -16,7 +16,7 @@ import { DenialRollup, type RollupRow, rollupJson } from './rollup.ts'
 
 const count = z.int().min(0)
 
-/** The mirrored custom resource of a workload (interop-profiling 1.1). */
+/** The mirrored custom resource of a workload (docs/contract.md#seccomp-profiles). */
 const MirroredResource = z
   .strictObject({
     name: z.string(),
@@ -32,7 +32,7 @@ const MirroredResource = z
   })
   .meta({ id: 'SeccompResource' })
 
-/** What was observed of a workload, beside its custom resource and its denials (interop-profiling 1.1). */
+/** The observed syscalls of a workload, without its custom resource and denials (docs/contract.md#seccomp-profiles). */
 export const ProfileSummary = z
   .strictObject({
     namespace: z.string(),

@@ -1,4 +1,4 @@
-/** What an export may be told (interop-profiling 1.6). A blank is none, and in a body so is null. */
+/** Options of an export (docs/contract.md#seccomp-profiles). A blank value counts as absent, and so does null in a body. */
 import { z } from 'zod'
 import { NO_NULL_PATTERN, saysYes } from '../http/request/fields.ts'
 import { listOf } from '../http/request/first-fault.ts'

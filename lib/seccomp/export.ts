@@ -1,4 +1,4 @@
-/** What both routes of an export do (workload-profiling, Export details; interop-profiling 1.6). */
+/** Shared by both routes of an export (docs/contract.md#seccomp-profiles). */
 import { z } from 'zod'
 import type { Database } from '../db/index.ts'
 import type { RouteDoc } from '../openapi/declare.ts'

@@ -1,4 +1,4 @@
-/** Which exports are refused, and what every export says of its capture (workload-profiling, Export details; interop-profiling 1.6). */
+/** Decides which exports are refused, and describes the capture in every export (docs/contract.md#seccomp-profiles). */
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import type { AnswerHeaders } from '../openapi/declare.ts'

@@ -1,4 +1,4 @@
-/** The comments above an exported manifest (interop-profiling 1.6). */
+/** The comments above an exported manifest (docs/contract.md#seccomp-profiles). */
 import { comment, quoted } from '../text/yaml.ts'
 import type { Capture } from './capture.ts'
 import type { ExportOptions } from './export-options.ts'
@@ -6,7 +6,7 @@ import { howToRaise, named, reasonOf, resetOf } from './gate.ts'
 import { allowedOf, type Workload } from './names.ts'
 import type { Observed } from './observed.ts'
 
-/** Kinds that the resource definition of the operator lets a profile refer to (interop-profiling 1.6). */
+/** Kinds that the resource definition of the operator lets a profile refer to (docs/contract.md#seccomp-profiles). */
 const KINDS = ['Deployment', 'StatefulSet', 'DaemonSet', 'CronJob', 'Job', 'ReplicaSet', 'ReplicationController']
 
 /** The lines above a manifest. What strangers named stands in quotes where it could be read as anything else. */

@@ -1,4 +1,4 @@
-/** The resource of an export (interop-profiling 1.6). */
+/** The resource of an export (docs/contract.md#seccomp-profiles). */
 import { z } from 'zod'
 import type { Manifest } from '../text/yaml.ts'
 import { ACTIONS, type ExportOptions } from './export-options.ts'

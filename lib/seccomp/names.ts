@@ -17,7 +17,7 @@ const FALLBACK_NAME = 'seccomp-profile'
 export const isDnsName = (name: string): boolean => name.length <= MAX_DNS_NAME_CHARS && DNS_NAME.test(name)
 
 /**
- * The name of an exported profile unless it is overridden (interop-profiling 1.5). It is one that an export takes: what neither begins nor ends
+ * The name of an exported profile unless it is overridden (docs/contract.md#seccomp-profiles). It is one that an export takes: what neither begins nor ends
  * the name must not begin or end what stands between its dots either.
  */
 export function suggestedName({ kind, name }: Workload): string {
@@ -38,11 +38,11 @@ const SHOWN_ARCHITECTURES: ReadonlyMap<string, string> = new Map([
   ['aarch64', 'SCMP_ARCH_AARCH64'],
 ])
 
-/** What observed architectures are called in profiles, sorted; others are left out (interop-profiling 1.4). */
+/** Names of architectures in profiles, sorted; unknown ones are left out (docs/contract.md#seccomp-profiles). */
 export const shownArchitectures = (observed: readonly string[]): string[] =>
   [...new Set(observed.flatMap((arch) => SHOWN_ARCHITECTURES.get(arch) ?? []))].sort()
 
-/** An architecture as resources and denials name it, trimmed; agents once had another word for one of them (interop-profiling 1.4). */
+/** An architecture as resources and denials name it, trimmed; agents once had another word for one of them (docs/contract.md#seccomp-profiles). */
 export function foldedArchitecture(arch: string): string {
   const name = arch.trim()
   return name === 'SCMP_ARCH_ARM64' ? 'SCMP_ARCH_AARCH64' : name

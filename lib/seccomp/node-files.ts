@@ -1,4 +1,4 @@
-/** Which profile files a node has (workload-profiling, Seccomp endpoints; interop-profiling 1.8, P6, P32). */
+/** The profile files of a node (docs/contract.md#seccomp-distribution). */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'

@@ -9,7 +9,7 @@ export interface Observed {
   readonly names: readonly string[]
   /** As agents report them, sorted by bytes. */
   readonly arches: readonly string[]
-  /** FNV-1a of both, 16 hexadecimal digits (interop-profiling 1.4). */
+  /** FNV-1a of both, 16 hexadecimal digits (docs/contract.md#seccomp-profiles). */
   readonly hash: string
   readonly capture: Capture
   /** Since when it is observed, where it was reset: UTC with a zone. */

@@ -1,4 +1,4 @@
-/** The list as it is sent, made at most once in a while (interop-profiling 1.10). */
+/** Caches the body of the list, which is rebuilt at most once in an interval (docs/contract.md#seccomp-profiles). */
 import type { CachedBody } from '../http/response/cached-body.ts'
 
 export interface ProfileCacheOptions {

@@ -1,4 +1,4 @@
-/** All profiles of the cluster as one body (workload-profiling, GET /seccomp/profiles). */
+/** All profiles of the cluster as one body (docs/contract.md#seccomp-profiles). */
 import type { Config } from '../config.ts'
 import { type Database, fixed } from '../db/index.ts'
 import { type CachedBody, cacheBody } from '../http/response/cached-body.ts'
@@ -9,7 +9,7 @@ import { type EntryRow, openEntry } from './entry.ts'
 import type { Workload } from './names.ts'
 import { type RollupRow, UNKNOWN } from './rollup.ts'
 
-/** What a build may hold of each: a workload, the names of one with a custom resource, denials (interop-profiling 1.10). */
+/** Memory limits of a build, for workloads, names of those with a custom resource, and denials (docs/contract.md#seccomp-profiles). */
 const WORKLOAD_BYTES = 4_096
 const NAMES_BYTES = 12_288
 const DENIALS_BYTES = 10_000 * 512 + 1_001 * 768

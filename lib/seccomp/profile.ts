@@ -1,4 +1,4 @@
-/** One workload with its observed set as a seccomp profile (workload-profiling, Seccomp endpoints; interop-profiling 1.5). */
+/** One workload with its observed set as a seccomp profile (docs/contract.md#seccomp-profiles). */
 import { z } from 'zod'
 import { createBatcher, type Database, fixed } from '../db/index.ts'
 import { HttpError } from '../http/errors.ts'

@@ -6,7 +6,7 @@ import { parseNaive } from '../time/timestamp.ts'
 const MAX_SYSCALLS = 50
 const MAX_ACTIONS = 16
 
-/** What the kernel denied a workload, of the denials that are stored (workload-profiling, Denial rollup; interop-profiling 1.9). */
+/** The stored denials of a workload, added up (docs/contract.md#denials). */
 export const DenialRollup = z
   .strictObject({
     total: documentedAs(z.int().min(0), {

@@ -67,7 +67,7 @@ const Evidence = z
   })
   .meta({ id: 'ComputeEvidence' })
 
-/** A finding (workload-profiling, Compute finding). */
+/** A finding (docs/contract.md#findings). */
 export const Finding = z
   .strictObject({
     kind: z.enum(KINDS),

@@ -15,7 +15,7 @@ const isLate = ({ runqCount, runqP99Us, runqOverflow }: Minute, { minRunqEvents,
   (runqCount !== null && runqP99Us !== null && runqCount >= minRunqEvents && runqP99Us >= runqP99Ms * US_PER_MS) ||
   (runqOverflow ?? 0) > 0
 
-/** Why a container did not get the CPU it could have used; null when it did (interop-profiling 3.4, CPU rule; P20). */
+/** Why a container did not get the CPU it could have used; null when it did (docs/contract.md#findings). */
 export function cpuFinding(victim: Victim, find: FindNeighbor, thresholds: Thresholds): Finding | null {
   const { rows } = victim
   const pressure = sustained(rows, (row) => row.cpuSomeAvg >= thresholds.stallSome)

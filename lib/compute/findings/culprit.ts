@@ -12,7 +12,7 @@ export interface Verdict {
 
 const nobody = (said: string): Verdict => ({ culprit: null, said })
 
-/** Who made a stalled container wait (interop-profiling 3.4, CPU rule, step 4). */
+/** The culprit of a stalled container (docs/contract.md#findings). */
 export function verdictOn({ container, blame }: Victim, find: FindNeighbor, blameShare: number): Verdict {
   if (!blame.isWhole) return nobody(contended.beyondCount)
   const weighed = weigh(blame, container.containerUid)

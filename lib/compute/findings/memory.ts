@@ -16,7 +16,7 @@ const OVERAGE_SHARE = 0.4
 const overBytes = ({ memoryBytes, memoryRequestBytes }: Usage) => Math.max(memoryBytes - (memoryRequestBytes ?? 0), 0)
 const isGrown = (rows: readonly Usage[]) => rows.at(-1)!.memoryBytes > rows[0]!.memoryBytes
 
-/** Why a container waits for memory; null when it does not, or nothing is known to be the reason (interop-profiling 3.4, Memory rule). */
+/** Why a container waits for memory; null when it does not, or nothing is known to be the reason (docs/contract.md#findings). */
 export function memoryFinding(victim: Victim, thresholds: Thresholds): Finding | null {
   const { rows, node } = victim
   const pressure = sustained(rows, (row) => row.memorySomeAvg >= thresholds.memStallSome)

@@ -1,5 +1,5 @@
 /**
- * The sentences that people read (interop-profiling 3.4, Messages): each goes on behind the name of the victim. Names are those that agents
+ * The sentences that people read (docs/contract.md#findings): each goes on behind the name of the victim. Names are those that agents
  * posted, whatever is in them.
  */
 import { WINDOW_MINUTES } from './contract.ts'

@@ -11,7 +11,7 @@ const inGeneral = (isCritical: boolean, signals: readonly unknown[]): Severity =
   return signals.every((one) => one !== null) ? 'high' : 'medium'
 }
 
-/** Of a stall, by the signals that show it, null for one that does not (interop-profiling 3.4, CPU rule, step 3). */
+/** Of a stall, by the signals that show it, null for one that does not (docs/contract.md#findings). */
 export const stallSeverity = (rows: readonly Minute[], ...signals: readonly unknown[]): Severity =>
   inGeneral(
     (greatest(rows, (row) => row.cpuFullMax) ?? 0) >= CRITICAL_FULL10 ||

@@ -1,5 +1,5 @@
 /**
- * What findings are made of, read by one statement (interop-profiling 3.4, Window and loading).
+ * One statement reads everything that findings are made from (docs/contract.md#findings).
  *
  * Nobody else than the minutes themselves tells which containers there are: of those that are known, most may have gone. So the minutes of
  * the window are read once, by their time, which costs the same however much is kept and however many have gone; everything else is

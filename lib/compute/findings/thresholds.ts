@@ -1,6 +1,6 @@
 import type { Config } from '../../config.ts'
 
-/** What a container is held against, as configured (workload-profiling, Compute configuration). */
+/** The configured thresholds of findings (docs/contract.md#findings). */
 export interface Thresholds {
   /** Percent of CPU pressure of a container that is stalled. */
   readonly stallSome: number

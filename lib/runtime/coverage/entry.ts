@@ -1,16 +1,7 @@
 /** A heartbeat of a watched container as agents post it (docs/contract.md#runtime-coverage). */
 import { z } from 'zod'
-import {
-  digestOrEmpty,
-  EntrySchema,
-  field,
-  flag,
-  MAX_COUNT,
-  naiveTime,
-  oneOf,
-  trimmed,
-  whole,
-} from '../../entries/index.ts'
+import { EntrySchema, field, flag, MAX_COUNT, naiveTime, oneOf, trimmed, whole } from '../../entries/index.ts'
+import { digestOrEmpty } from '../digest-field.ts'
 
 const MODES = ['exec', 'full'] as const
 const START_MODES = ['start', 'backfill'] as const

@@ -1,7 +1,6 @@
 /** An executed or mapped file as agents post it (docs/contract.md#executables). */
 import { z } from 'zod'
 import {
-  digestOrEmpty,
   EntrySchema,
   field,
   flag,
@@ -13,6 +12,7 @@ import {
   text,
 } from '../../entries/index.ts'
 import { isLongerThan } from '../../text/utf8.ts'
+import { digestOrEmpty } from '../digest-field.ts'
 
 /** Executed, or mapped executable. */
 export const KINDS = ['exec', 'lib'] as const

@@ -1,5 +1,5 @@
 /**
- * What ran of an image in all its workloads, a page at a time (interop-profiling 2.2).
+ * Lists the files of an image that ran in all its workloads, in pages (docs/contract.md#executables).
  *
  * An entry is made of a row for each container of each workload that ran the path, so what a page costs is not told by its length: a page ends
  * where it has read enough, however few entries it has by then. The next goes on there, so the whole list takes no longer.

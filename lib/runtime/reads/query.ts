@@ -1,4 +1,4 @@
-/** What the queries of the read routes of the runtime inventory have in common (interop-profiling 2.1, 2.2). */
+/** Query parameters that the read routes of the runtime inventory share (docs/contract.md#executables). */
 import { z } from 'zod'
 import {
   clamped,
@@ -18,7 +18,7 @@ const MAX_PATH_BYTES = 4_096
 const MAX_NAME_BYTES = MAX_NAME_CHARS
 const NAME_RULE = `expected at most ${MAX_NAME_BYTES} bytes`
 
-/** Bytes an entry may cost while its list is built, and entries that coverage may come to (interop-profiling 2.2). */
+/** Bytes an entry may cost while its list is built, and entries that coverage may come to (docs/contract.md#executables). */
 export const ENTRY_BYTES = 2_048
 export const MORE_ENTRIES = 1 + 200
 

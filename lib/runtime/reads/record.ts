@@ -1,4 +1,4 @@
-/** What the two read routes of the runtime inventory answer (interop-profiling 2.1, 2.2). */
+/** The answers of the two read routes of the runtime inventory (docs/contract.md#executables). */
 import { z } from 'zod'
 import { wireTime } from '../../http/request/fields.ts'
 import { DIGEST_PATTERN, digestText } from '../../images/index.ts'

@@ -1,4 +1,4 @@
-/** What ran in the containers of a workload, and how completely they were watched (interop-profiling 2.1). */
+/** Lists the files that ran in the containers of a workload, and the coverage of each container (docs/contract.md#executables). */
 import { fixed, type Gate } from '../../db/index.ts'
 import { plainColumns, plainRow, type RawRow } from '../../records/index.ts'
 import type { Page } from '../../records/page.ts'

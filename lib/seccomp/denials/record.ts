@@ -4,7 +4,7 @@ import { zonedTime } from '../../http/request/fields.ts'
 import { listReader } from '../../records/index.ts'
 import type { Page } from '../../records/page.ts'
 
-/** A row of GET /seccomp/denials (interop-profiling 1.9): all events of a pod, syscall and action. */
+/** A row of GET /seccomp/denials (docs/contract.md#denials): all events of a pod, syscall and action. */
 export const DenialRow = z
   .strictObject({
     id: z.int(),

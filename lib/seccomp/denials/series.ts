@@ -1,6 +1,6 @@
 import { metricPrefix, type WireNames } from '../../wire-names/index.ts'
 
-/** More than these are not counted (P8). */
+/** Series beyond these are not counted, so that a scrape stays small. */
 export const MAX_SERIES = 10_000
 
 /** How many denials of a workload and an action a drain had. */
