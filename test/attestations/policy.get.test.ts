@@ -895,7 +895,10 @@ test('GET /attestations/policy 200: other reads proceed meanwhile, large ones to
     for (const path of ['/pod/traffic?limit=20000', '/images?limit=500', '/svc/info'])
       assert.equal((await impatient.get(path)).status, 200, path)
   })
-  for (const one of generated) assert.equal((await one).status, 200)
+  for (const one of generated) {
+    const { status, text } = await one
+    assert.equal(status, 200, text)
+  }
   assert.equal(budget.availableKib, budget.totalKib)
 })
 
