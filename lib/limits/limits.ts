@@ -69,8 +69,8 @@ export const BODIES_KIB = 20 * KIB
 /** Longest wait of a body for its share of `BODIES_KIB` or `UNPACKED_KIB`. */
 export const BODY_WAIT_MS = 5_000
 /**
- * Bytes of all bodies that are arriving or wait to be parsed. Above: refuses the largest body that is still arriving;
- * among equals the oldest.
+ * Bytes of all bodies that are arriving or wait to be parsed. Above: refuses the body larger than
+ * `ALWAYS_ACCEPTED_BYTES` that has been arriving the longest.
  */
 export const INCOMING_BODIES_BYTES = 16 * MIB
 /** A body up to this size is never refused for `INCOMING_BODIES_BYTES`: ordinary posts pass. */
