@@ -33,8 +33,8 @@ export const MAX_BODY_MEMBERS = 130_000
  */
 export const MAX_BODY_VALUES = 400_000
 /**
- * An object whose keys differ from those of all earlier objects costs V8 1 to 2 us per key. Counted for each text that
- * is parsed at once: a body, or a piece of a list. Large bodies from real clusters repeat their keys.
+ * A key costs V8 1 to 2 us if no earlier object had it after the same preceding keys. Counted for each text that is
+ * parsed at once: a body, or a piece of a list. Large bodies from real clusters repeat their keys.
  */
 export const MAX_KEY_SEQUENCES = 20_000
 /** Lists are parsed in pieces of at least this many bytes, each in a millisecond or two. */

@@ -49,8 +49,8 @@ export interface ListSources {
 }
 
 /**
- * Reads the list. Its worst case in memory is charged to the read budget for the whole build. @throws HttpError 503 if
- * the budget has no room in time
+ * Reads the list. Its worst case in memory is charged to the read budget for the whole build.
+ * @throws HttpError 503 if the budget has no room in time
  */
 export async function buildProfileList({ db, config, lines, budget }: ListSources): Promise<CachedBody> {
   const [count] = await db.read((sql) => counts(sql))
