@@ -1,6 +1,6 @@
 /**
- * The body of POST /images/{digest}/attestation (docs/contract.md#signatures-and-attestations). It checks types only,
- * which answer 400; `checkContract` checks the rest.
+ * The body of POST /images/{digest}/attestation (docs/contract.md#signatures-and-attestations). The schema
+ * checks types only, and a wrong one answers 400; `checkContract` checks the rest.
  */
 import { z } from 'zod'
 import { listOf } from '../http/request/first-fault.ts'
@@ -53,7 +53,7 @@ export const MAX_BYTES = {
   source_ref: 1024,
 } as const
 
-/** A text that identifies the signer: in a verified entry it is stored whole or the result is refused. */
+/** A text that is never cut in a verified entry: it is stored whole or the result is refused. */
 const whole = (key: keyof typeof MAX_BYTES, told = '') =>
   z
     .string()

@@ -7,7 +7,7 @@ import { parseNaive } from '../time/timestamp.ts'
 const MAX_IMAGES = 8
 /** Most names in a set (`grow_union` in the database). */
 const MAX_NAMES = 1_024
-/** JSON of a name with its times, and of a digest. */
+/** Most bytes of a name with its times in JSON, and of a digest. */
 const NAME_BYTES = 200
 const DIGEST_BYTES = 80
 
