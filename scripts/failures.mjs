@@ -1,5 +1,5 @@
-// The reporter of `npm test`: that of Node, with a list of the tests that failed before its closing lines. In the output of thousands
-// of tests they are hard to find, and a log that is cut at its start has the end left.
+// The reporter of `npm test`: Node's reporter, plus a list of the failed tests before its closing lines. Among
+// thousands of tests they are hard to find, and a log that is truncated at its start still has its end.
 import { relative } from 'node:path'
 import { Readable } from 'node:stream'
 import { spec, tap } from 'node:test/reporters'
@@ -8,10 +8,10 @@ import { sourceOf } from './test-build.mjs'
 
 const MAX_LISTED = 100
 const MAX_MESSAGE_CHARS = 300
-/** The first of the closing lines, in colour or not. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: a colour begins with one.
+/** Matches the first of the closing lines, in colour or not. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: a colour code begins with one.
 const CLOSING = /^(?:\x1b\[\d+m)?[#ℹ] tests \d+/
-/** From here on Node's own choice is the same on a terminal and elsewhere. */
+/** From this version on, Node's default reporter is the same on a terminal and elsewhere. */
 const SPEC_EVERYWHERE_SINCE = 23
 
 export default async function* failures(source) {
@@ -36,7 +36,7 @@ async function* watch(source, failed) {
   }
 }
 
-/** Whether it failed by itself, not because a test within it did, nor as one that is expected to. */
+/** Whether the test failed by itself: not because a test within it did, and not as an expected failure. */
 function isItsOwn({ details, todo }) {
   return (todo === undefined || todo === false) && details?.error?.failureType !== 'subtestsFailed'
 }
@@ -47,7 +47,7 @@ function line({ name, file, details }) {
       ? ''
       : ` (${sourceOf(relative(process.cwd(), file.startsWith('file:') ? fileURLToPath(file) : file))})`
   const reason = details?.error?.cause ?? details?.error
-  // What comes to no more than "Expected values to be equal:" is told with what follows.
+  // Some messages have only "Expected values to be equal:" on their first line.
   const message = String(reason?.message ?? reason)
     .split('\n')
     .map((text) => text.trim())

@@ -1,5 +1,6 @@
-// Compiles sources and tests to .test-build/, so that the hundreds of processes of a test run need no loader: tsx would take
-// more of the processors than many of the tests. Only what has changed is written, since another run may be using the rest.
+// Compiles sources and tests to .test-build/, so that the hundreds of processes of a test run need no loader: tsx would
+// take more processor time than many of the tests. Unchanged files are not written, since another run may be using
+// them.
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, resolve, sep } from 'node:path'
@@ -7,13 +8,13 @@ import { dirname, join, relative, resolve, sep } from 'node:path'
 export const BUILD = resolve('.test-build')
 const HERE = 'import.meta.url'
 
-/** What a source is compiled to. */
+/** The compiled file of a source. */
 export const builtFrom = (source) => join(BUILD, relative('.', source).replace(/\.ts$/, '.js'))
-/** And back. */
+/** The source of a compiled file. */
 export const sourceOf = (path) =>
   path.startsWith('.test-build/') ? path.slice('.test-build/'.length).replace(/\.js$/, '.ts') : path
 
-/** Whether all of it could be compiled; types are not checked. */
+/** Compiles everything without checking types. Returns whether it succeeded. */
 export function build() {
   const tsc = spawnSync(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.test.json'], {
     stdio: 'inherit',
@@ -24,7 +25,9 @@ export function build() {
   return true
 }
 
-/** Files are found beside the source: a compiled module says that it is where its source is. */
+/**
+ * Makes `import.meta.url` of a compiled module the URL of its source, because tests find other files relative to that.
+ */
 function place(path, entry) {
   const code = readFileSync(path, 'utf8')
   if (!code.includes(HERE)) return

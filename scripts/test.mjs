@@ -1,5 +1,6 @@
 // Runs the tests against one PostgreSQL server: `npm test [files or folders...]`; without any, all but the benchmarks.
-// The server is an embedded one in a temporary folder, or the one at DATABASE_URL (15 to 18; the role may create databases).
+// The server is an embedded one in a temporary folder, or the one at DATABASE_URL (15 to 18; the role may create
+// databases).
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
@@ -11,7 +12,7 @@ import { BUILD, build, builtFrom } from './test-build.mjs'
 const CONCURRENCY = 4
 const NOT_BY_DEFAULT = join('test', 'bench')
 
-/** Node 20 takes no patterns, so folders are searched here. */
+/** Node 20 takes no patterns, so this script searches the folders. */
 function testFiles(path) {
   if (!statSync(path).isDirectory()) return [path]
   const entries = readdirSync(path, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))
@@ -31,11 +32,11 @@ if (files.length === 0) {
 }
 if (!build()) process.exit(1)
 
-/** The signal that asked us to end, after which nothing new is started. */
+/** The signal that asked this process to end; after it nothing new is started. */
 let endedBy
 let tests
-// Both lead a process group of their own: Ctrl-C must not take the database from tests that are ending, and what tests
-// started and did not end is found by their group.
+// The server and the tests each lead a process group of their own: Ctrl-C must not stop the database while tests are
+// ending, and processes that tests left behind are found by their group.
 const server = spawn(process.execPath, ['--enable-source-maps', builtFrom('test/support/serve.ts')], {
   stdio: ['pipe', 'pipe', 'inherit'],
   detached: true,
@@ -56,14 +57,15 @@ function signalTests(signal) {
 }
 
 const [line] = await Promise.race([once(createInterface({ input: server.stdout }), 'line'), serverExit.then(() => [])])
-// Passable: what is prepared in it is used by the account that runs embedded servers, too.
+// Other accounts may enter the folder: the account that runs embedded servers uses files in it.
 const folder = mkdtempSync(join(tmpdir(), 'broker-run-'))
 chmodSync(folder, 0o711)
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 let code = 1
 if (line !== undefined && !endedBy) {
   const { url, template } = JSON.parse(line)
-  // Not DATABASE_URL and libpq's variables: a program under test that reads them would work on the maintenance database.
+  // Without DATABASE_URL and libpq's variables: a program under test that reads them would use the maintenance
+  // database.
   const environment = Object.entries(process.env).filter(([name]) => !/^(DATABASE_|PG[A-Z])/.test(name))
   const env = {
     ...Object.fromEntries(environment),

@@ -1,10 +1,10 @@
-/** Places in the list of running containers, and the opaque cursors that tell of them (interop-supply-chain 3.7). */
+/** The opaque cursors of the list of running containers (docs/contract.md#pages-and-lists). */
 import { z } from 'zod'
 import { orFirstPage } from '../http/request/fields.ts'
 import { documentedAs } from '../openapi/declare.ts'
 import { cursorText } from '../supply-chain/index.ts'
 
-/** What the list is ordered by. */
+/** The sort key of the list. */
 export type ContainerCursor = readonly [
   cluster: string,
   namespace: string,
@@ -14,28 +14,28 @@ export type ContainerCursor = readonly [
   digest: string,
 ]
 
-/** Before every container. */
+/** Sorts before every container. */
 export const START: ContainerCursor = ['', '', '', '', '', '']
 
 const Keys = z.tuple([cursorText, cursorText, cursorText, cursorText, cursorText, cursorText])
 
-/** A place needs about 5 000 where every character of its names takes three bytes. */
+/** A cursor of names in which every character takes three bytes has about 5 000. */
 export const MAX_CURSOR_CHARS = 8_192
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: it is about these.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters.
 const CONTROL = /[\0-\x1f]/g
 const CONTROL_ESCAPE = /\\(?:\\|u00[01][0-9a-f]|[bfnrt])/g
 
 /**
- * The hexadecimal digits of a JSON array of its keys. Control characters stand in it as they are: names may have 253 of them, and their escapes
- * would come to more than a cursor may have.
+ * Encodes the sort key as a JSON array in hexadecimal digits. Control characters are not escaped: a name may have 253
+ * of them, and their escapes would exceed the length of a cursor.
  */
 export const writeContainerCursor = (place: ContainerCursor): string =>
   Buffer.from(JSON.stringify(place).replace(CONTROL_ESCAPE, unescaped)).toString('hex')
 
 const unescaped = (escaped: string): string => (escaped === '\\\\' ? escaped : JSON.parse(`"${escaped}"`))
 
-/** A query parameter `after`: what `writeContainerCursor` wrote, to the letter; null on the first page. */
+/** The query parameter `after`: exactly the text that `writeContainerCursor` returned; null on the first page. */
 export const containerCursor = documentedAs(
   orFirstPage(
     z.string().transform((sent, c): ContainerCursor => {

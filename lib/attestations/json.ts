@@ -1,4 +1,4 @@
-/** The JSON of a result, bounded before it is parsed: 256 KiB of short values would come to many times that. */
+/** The JSON of a result, bounded before it is parsed: 256 KiB of short values would take many times that as objects. */
 import { isUtf8 } from 'node:buffer'
 import { HttpError } from '../http/errors.ts'
 import { describeIssue } from '../http/request/issues.ts'
@@ -13,15 +13,15 @@ const LISTS = { signatures: MAX_SIGNATURES, attestations: MAX_ATTESTATIONS }
 
 const MIN_INT64 = -(2n ** 63n)
 const MAX_INT64 = 2n ** 63n - 1n
-/** From the next integer on the digits that were sent are kept, since a double may round them. */
+/** A double may round integers above this one, so their digits are kept as they were sent. */
 const LARGEST_NUMBER = 2 ** 53
 
 const TOO_MANY_DIGITS = new RegExp(`\\d{${MAX_RESULT_DIGITS + 1}}`)
 
 /**
- * A posted result. `tlog_index` is the digits that were sent where a double may round them, for `exactJson` to write.
- * @throws HttpError 400 for what is not JSON in UTF-8, has a key twice, or is of another type, naming the first field that is; 413 for more
- * entries than a list may have, or more parts than any result has, before any is validated
+ * Parses a posted result. `tlog_index` is the text of the digits where a double may round it; `exactJson` writes them.
+ * @throws HttpError 400 for a text that is not JSON in UTF-8, has a key twice, or has a field of the wrong type (the
+ * first one is named); 413 for too many list entries or parts, before any of them is validated
  */
 export function parseResult(bytes: Buffer): PostedResult {
   if (!isUtf8(bytes)) throw deserializeError('the body is not UTF-8')
@@ -42,7 +42,7 @@ export function parseResult(bytes: Buffer): PostedResult {
   return data
 }
 
-/** The number of keys in the text. 400 for what is nested too deep and for numbers that are too long, 413 for too many parts. */
+/** Counts the keys in the text. 400 for too deep nesting and for numbers that are too long, 413 for too many parts. */
 function countSpelledKeys(bytes: Buffer): number {
   const scanner = new JsonScanner(bytes)
   let keys = 0
@@ -54,7 +54,7 @@ function countSpelledKeys(bytes: Buffer): number {
     if (token === COLON) keys++
     else if (token === COMMA || token === OPEN_ARRAY || token === OPEN_OBJECT) values++
     if (scanner.depth > MAX_PAYLOAD_DEPTH) throw deserializeError(`nested deeper than ${MAX_PAYLOAD_DEPTH} levels`)
-    // Numbers stand between two tokens, of which the second may be a text.
+    // A number is between two tokens, the second of which may be a string.
     const to = scanner.textFrom > previousAt ? scanner.textFrom - 1 : scanner.at
     if (to - previousAt > MAX_RESULT_DIGITS && TOO_MANY_DIGITS.test(bytes.toString('latin1', previousAt + 1, to)))
       throw deserializeError(`a number of more than ${MAX_RESULT_DIGITS} digits`)
@@ -68,7 +68,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    // Node's own message quotes the body: only the position is shown, where it has one.
+    // Node's own message quotes the body, so only the position is shown, if there is one.
     const [place] = /Unexpected end|at position \d+/.exec((error as Error).message) ?? []
     throw deserializeError(`invalid JSON${place === undefined ? '' : `: ${place.toLowerCase()}`}`)
   }

@@ -1,4 +1,7 @@
-/** The body of POST /images/{digest}/attestation (interop-supply-chain 1.4). Types alone are judged here: what is 400. */
+/**
+ * The body of POST /images/{digest}/attestation (docs/contract.md#signatures-and-attestations). The schema
+ * checks types only, and a wrong one answers 400; `checkContract` checks the rest.
+ */
 import { z } from 'zod'
 import { listOf } from '../http/request/first-fault.ts'
 import { DIGEST_PATTERN } from '../images/digest.ts'
@@ -11,7 +14,7 @@ export const MAX_ATTESTATIONS = 64
 
 export const SCHEMA_VERSION = 1
 
-/** The characters that texts of results may hold, for a JSON schema; `checkContract` judges them. */
+/** The characters that texts of results may have, as a pattern for the OpenAPI schema; `checkContract` enforces it. */
 const PLAIN = '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ufeff]*$'
 const TOKEN_OR_EMPTY = '^[a-z0-9_:.-]{0,128}$'
 const PUBLIC_KEY_OR_EMPTY = '^$|^\\s*-----BEGIN PUBLIC KEY-----[A-Za-z0-9+/=\\r\\n]+-----END PUBLIC KEY-----\\s*$'
@@ -20,13 +23,16 @@ const plain = z.string().meta({ pattern: PLAIN })
 const optional = plain.nullish()
 const token = z.string().meta({ pattern: TOKEN_OR_EMPTY }).nullish()
 
-/** Its digits are read once more where a double does not hold them. */
+/** Where a double does not hold the integer exactly, its digits are read again from the text. */
 const int64 = documentedAs(
   z.custom<number>((value) => Number.isInteger(value), 'Invalid input: expected int64'),
   { type: 'integer', format: 'int64' },
 )
 
-/** The caps of texts in bytes. Of a verified entry what names the signer is stored whole or refused, all else is cut. */
+/**
+ * Longest texts, in bytes. In a verified entry, fields that identify the signer are stored whole or the result is
+ * refused; all other texts are cut.
+ */
 export const MAX_BYTES = {
   repository: 1024,
   format: 128,
@@ -47,7 +53,7 @@ export const MAX_BYTES = {
   source_ref: 1024,
 } as const
 
-/** Text that a verified entry has whole or not at all. */
+/** A text that is never cut in a verified entry: it is stored whole or the result is refused. */
 const whole = (key: keyof typeof MAX_BYTES, told = '') =>
   z
     .string()

@@ -1,4 +1,7 @@
-/** What the route that takes results tells of itself, and how it reads and answers (interop-supply-chain 1.0, 2.3). */
+/**
+ * The shared part of the route that takes results: its declarations, its body and its answer
+ * (docs/contract.md#signatures-and-attestations).
+ */
 import { randomUUID } from 'node:crypto'
 import type { MiddlewareHandler } from 'hono'
 import { kib } from '../http/charge.ts'
@@ -12,13 +15,16 @@ import { yieldToEventLoop } from '../process/event-loop.ts'
 import { PostedResult } from './posted.ts'
 import { prepareResult } from './result.ts'
 
-/** What a byte comes to: as text, as parsed, and twice in the statement, since verified entries are stored twice. */
+/**
+ * Memory for each byte of a body: as text, as parsed, and twice in the statement, since verified entries are stored
+ * twice.
+ */
 const HELD_PER_BYTE = 8
 
 const ABSENT = 'The image is not in the inventory.'
 const OTHER = 'Another result is stored that was checked at the same time or later.'
 
-/** Answers beside 200. */
+/** Answers other than 200. */
 export const resultAnswers = {
   201: { description: 'Stored.', answer: null },
   404: ABSENT,
@@ -30,7 +36,7 @@ export const resultAnswers = {
 
 const pass: MiddlewareHandler<Env> = (_c, next) => next()
 
-/** Tells of the body; the handler reads it. */
+/** Declares the body for the OpenAPI document; the handler reads it. */
 export const postedResult = declare(pass, {
   body: {
     schema: PostedResult,
@@ -39,12 +45,13 @@ export const postedResult = declare(pass, {
   },
 })
 
-/** What `store_attestation` answers. */
+/** The result of `store_attestation`. */
 type Outcome = 'stored' | 'same' | 'other' | 'absent'
 
 /**
- * Reads the body of a request, stores it with `store`, which is given the document of `store_attestation` as JSON, and answers what became of
- * it. The body is read before anything else is held, so that a slow sender holds nothing but its own connection.
+ * Reads the body of a request, stores it and answers the outcome. `store` gets the JSON document of
+ * `store_attestation`. The body is read before any memory budget is taken, so a slow sender holds only its own
+ * connection.
  */
 export async function storeResult(
   c: Context,
@@ -64,7 +71,7 @@ export async function storeResult(
     const { document, unknownReasons: codes, unreadableTimes } = await prepareResult(bytes, digest, Date.now())
     unknownReasons.note(codes)
     metrics.unreadableTimes.labels('attestation').inc(unreadableTimes)
-    // By `post` an answer that was lost is known when it is asked for again.
+    // If the answer of the database is lost, the next attempt is recognised by `post`.
     const [row] = await store(JSON.stringify({ ...document, post: randomUUID() }))
     return answerTo(c, row!.outcome)
   } finally {

@@ -258,7 +258,7 @@ export function batchedWrite<Item>(
   return (db, item) => batcherOf(db)(item)
 }
 
-/** A list that many request at once: requests that arrive during a reading of it share the next one. */
+/** A list that many callers request at once: requests that arrive while it is being read share the next reading. */
 export function sharedRead<Key extends string | number, Body = Buffer>(
   run: (db: Database, key: Key) => Promise<Body>,
 ): (db: Database, key: Key) => Promise<Body> {

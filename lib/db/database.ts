@@ -47,7 +47,7 @@ export interface Gate {
 
 export interface DatabaseStats {
   generation: number
-  /** Connections over all gates: the most there may be, those that answered and stand, those without a statement. */
+  /** Connections over all gates: the limit, the open ones, and those of them that are idle. */
   max: number
   open: number
   idle: number

@@ -1,4 +1,4 @@
-/** The options of every connection of the service, and their reasons. */
+/** The options of every connection of the service, with the reason for each. */
 import type postgres from 'postgres'
 import type { GateName } from './gate.ts'
 import { openingSettings, sessionSettings } from './session.ts'

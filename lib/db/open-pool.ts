@@ -14,7 +14,7 @@ export const partsOf = (connection: Connection): Exclude<Connection, string> =>
   typeof connection === 'string' ? readAddress(urlParameters(connection, 'the URL')) : connection
 
 /**
- * A driver pool on any connection this service accepts. The environment is ignored: the connection says everything.
+ * A driver pool on any connection this service accepts. The environment is ignored: the connection has all parameters.
  * The session settings of `options` override those of the connection, except for the application's name.
  */
 export function openPool<T extends Record<string, postgres.PostgresType>>(

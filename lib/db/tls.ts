@@ -47,7 +47,8 @@ async function negotiated(
   if (settings.direct) return handshake(socket, name, settings)
 
   const answer = await firstBytes(socket)
-  // Further bytes come from a man in the middle, to be taken for data that came over TLS (CVE-2021-23222).
+  // Further bytes come from a man in the middle, who wants them to be taken for data that came over TLS
+  // (CVE-2021-23222).
   if (answer.length === 1 && answer[0] === YES) return handshake(socket, name, settings)
   if (answer.length === 1 && answer[0] === NO && mode === 'prefer') return socket
   if (answer[0] === NO) throw failed(`the server has no TLS, and sslmode=${mode} asks for it`)

@@ -1,18 +1,19 @@
 /**
- * Reads the elements of one long list in a JSON object while its bytes arrive: the answer may come to 16 MiB, and parsed at once to ten times
- * that. It holds the bytes of the element that is not complete yet and those outside the list. `JSON.parse` checks every byte but the commas
- * between the elements, so the same answers are accepted as by parsing at once.
+ * Reads the elements of one long list in a JSON object while its bytes arrive. The answer may have 16 MiB, which would
+ * take ten times that if parsed at once. Only the bytes of the incomplete element and those outside the list are held.
+ * `JSON.parse` checks every byte except the commas between the elements, so exactly the same answers are accepted as by
+ * parsing at once.
  */
 import { isUtf8 } from 'node:buffer'
 import { CLOSE_ARRAY, CLOSE_OBJECT, COMMA, END, JsonScanner, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../json/scanner.ts'
 import { BadAnswer } from './unavailable.ts'
 
-/** Twice the longest result: names in Kubernetes have 253 characters at most, the reference of an image some 800. */
+/** Twice the longest result: names in Kubernetes have at most 253 characters, the reference of an image about 800. */
 export const MAX_ELEMENT_BYTES = 4 * 1024
 /** Bytes outside the list. */
 export const MAX_OTHER_BYTES = 64 * 1024
 
-/** Depth of what is in the outermost object, and in the list. */
+/** Nesting depth directly inside the outermost object, and directly inside the list. */
 const IN_BODY = 1
 const IN_LIST = 2
 
@@ -20,38 +21,43 @@ export class ListScan {
   readonly #listKey: string
   readonly #take: (element: unknown) => void
   readonly #scanner = new JsonScanner(Buffer.alloc(0))
-  /** The bytes outside the list, with its brackets. */
+  /** The bytes outside the list, including its brackets. */
   readonly #other = Buffer.allocUnsafe(MAX_OTHER_BYTES)
   #otherBytes = 0
-  /** The part of an element that came with earlier chunks. */
+  /** The start of an element, from earlier chunks. */
   readonly #begun = Buffer.allocUnsafe(MAX_ELEMENT_BYTES)
   #begunBytes = 0
   #isInList = false
   #elements = 0
   #isObject = false
   #isKeyDue = false
-  /** The outermost key whose value comes next. */
+  /** The outermost key whose value comes next; null where a key comes next. */
   #key: string | null = null
   #hasListKey = false
 
-  /** `take` is called with each element of the list under `listKey` of the outermost object; `push` throws what it throws. */
+  /**
+   * Calls `take` with each element of the list under `listKey` of the outermost object; errors of `take` leave `push`.
+   */
   constructor(listKey: string, take: (element: unknown) => void) {
     this.#listKey = listKey
     this.#take = take
   }
 
-  /** The next bytes. @throws BadAnswer for what is not JSON, not UTF-8, or longer than it may be; then there must be no further call */
+  /**
+   * Takes the next bytes.
+   * @throws BadAnswer for bytes that are not JSON or not UTF-8, and above a limit; no call may follow
+   */
   push(chunk: Buffer): void {
     this.#scanner.feed(chunk)
     for (let at = 0; at < chunk.length; ) at = this.#isInList ? this.#readList(chunk, at) : this.#readOther(chunk, at)
   }
 
-  /** The outermost value, with an empty list in place of the list. @throws BadAnswer when it is not JSON */
+  /** Returns the outermost value, with an empty list instead of the elements. @throws BadAnswer when it is not JSON */
   end(): unknown {
     return this.#parseOther(0, 'the answer')
   }
 
-  /** Returns where it stopped: at the end, or behind the bracket that opens the list. */
+  /** Returns the offset where it stopped: the end, or after the bracket that opens the list. */
   #readOther(chunk: Buffer, from: number): number {
     const scanner = this.#scanner
     let unkeptFrom = from
@@ -95,21 +101,21 @@ export class ListScan {
     return parsed(bytes.toString(), () => bytes, what)
   }
 
-  /** The key whose `length` bytes, with its quotes, were kept last. */
+  /** Reads the key whose `length` bytes, including the quotes, were stored last. */
   #readKey(length: number): void {
     this.#key = this.#parseOther(this.#otherBytes - length, 'a key') as string
     this.#isKeyDue = false
     if (this.#key !== this.#listKey) return
-    // Of two lists, one would be lost.
+    // A second list would replace the first.
     if (this.#hasListKey) throw new BadAnswer(`${this.#listKey} is there twice`)
     this.#hasListKey = true
   }
 
-  /** Returns where it stopped: at the end, or behind the bracket that closes the list. */
+  /** Returns the offset where it stopped: the end, or after the bracket that closes the list. */
   #readList(chunk: Buffer, from: number): number {
     const scanner = this.#scanner
     let elementFrom = from
-    /** The elements that are whole in this chunk are parsed together, which takes half the time. */
+    /** Start of the run of complete elements in this chunk. Parsing them together takes half the time. */
     let runFrom = this.#begunBytes > 0 ? -1 : from
     for (let token = scanner.next(); token !== END; token = scanner.next()) {
       const { at, depth } = scanner
@@ -132,7 +138,7 @@ export class ListScan {
     return chunk.length
   }
 
-  /** Keeps a part of an element. */
+  /** Stores the start of an element. */
   #begin(chunk: Buffer, from: number, to: number): void {
     if (this.#begunBytes + to - from > MAX_ELEMENT_BYTES) throw this.#tooLong()
     this.#begunBytes += chunk.copy(this.#begun, this.#begunBytes, from, to)
@@ -143,20 +149,20 @@ export class ListScan {
     this.#begunBytes = 0
   }
 
-  /** Elements with commas between them, up to a comma at `to`; none where that is before `from`. */
+  /** Parses the elements from `from` up to the comma at `to`; does nothing if `to` is before `from`. */
   #endRun(chunk: Buffer, from: number, to: number): void {
     if (from >= 0 && to >= from) this.#takeAll(chunk.toString('utf8', from, to), () => chunk.subarray(from, to))
   }
 
   #takeAll(text: string, bytes: () => Buffer): void {
     const elements = parsed(`[${text}]`, bytes, `${this.#listKey}, from element ${this.#elements} on,`) as unknown[]
-    // Nothing stands between two commas, or before the first.
+    // Two commas in a row, or a comma before the first element.
     if (elements.length === 0) throw new BadAnswer(`${this.#listKey} has an element that is empty`)
     for (const element of elements) this.#take(element)
     this.#elements += elements.length
   }
 
-  /** `at` is the place of the bracket that closes the list. */
+  /** `at` is the offset of the bracket that closes the list. */
   #endList(chunk: Buffer, from: number, at: number): void {
     this.#begin(chunk, from, at)
     const isBlank = /^[ \t\n\r]*$/.test(this.#begun.toString('latin1', 0, this.#begunBytes))
@@ -171,16 +177,16 @@ export class ListScan {
   }
 }
 
-/** Stands for bytes that are not UTF-8. */
+/** The decoder puts it in place of bytes that are not UTF-8. */
 const REPLACEMENT = '\uFFFD'
 
-/** Parses `text`, which `bytes` hold. */
+/** Parses `text`; `bytes` returns the bytes it was decoded from. */
 function parsed(text: string, bytes: () => Buffer, what: string): unknown {
   if (text.includes(REPLACEMENT) && !isUtf8(bytes())) throw new BadAnswer(`${what} is not UTF-8`)
   try {
     return JSON.parse(text)
   } catch {
-    // The message of Node quotes the text.
+    // Node's own message quotes the text.
     throw new BadAnswer(`${what} is not JSON`)
   }
 }

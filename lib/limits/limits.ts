@@ -17,7 +17,7 @@ export const MAX_RESULT_BYTES = 256 * KIB
 /** Findings, SBOMs and results must have arrived within this time. Above: 408. */
 export const PAYLOAD_DEADLINE_MS = 30_000
 
-// JSON, counted before it is parsed. Above these: 413, or 400 for what is nested too deep.
+// JSON is counted before it is parsed. Above these: 413, or 400 for nesting that is too deep.
 
 /**
  * Smaller bodies are parsed without a prescan: they cannot cost much, and reading each of their bytes takes a tenth of
@@ -33,11 +33,11 @@ export const MAX_BODY_MEMBERS = 130_000
  */
 export const MAX_BODY_VALUES = 400_000
 /**
- * A key that no object had after the same keys before costs V8 1 to 2 us. Counted for what is parsed at once: a body,
- * or a piece of a list. Large bodies of clusters repeat their keys.
+ * A key costs V8 1 to 2 us if no earlier object had it after the same preceding keys. Counted for each text that is
+ * parsed at once: a body, or a piece of a list. Large bodies from real clusters repeat their keys.
  */
 export const MAX_KEY_SEQUENCES = 20_000
-/** Lists are parsed in pieces of at least so many bytes, each in a millisecond or two. */
+/** Lists are parsed in pieces of at least this many bytes, each in a millisecond or two. */
 export const MIN_PIECE_BYTES = 64 * KIB
 /** Nesting of a value that is stored as it was sent. PostgreSQL and `JSON.stringify` fail in the thousands. */
 export const MAX_JSON_DEPTH = 100
@@ -53,8 +53,8 @@ export const MAX_ELEMENT_MEMBERS = 10_000
 /** The same outside the list of findings or components. */
 export const MAX_OTHER_MEMBERS = 20_000
 /**
- * All elements together may have `MAX_ELEMENT_MEMBERS` and one more for each so many bytes: `"epss":0,` takes nine for
- * a key and a value.
+ * All elements together may have `MAX_ELEMENT_MEMBERS`, plus one for each this many bytes: `"epss":0,` takes nine for a
+ * key and a value.
  */
 export const MIN_BYTES_PER_MEMBER = 4
 /** Keys and values of a result; the fullest has 4 500. */
@@ -62,15 +62,15 @@ export const MAX_RESULT_PARTS = 16_384
 /** Digits of a number in a result: reading a hundred thousand takes 20 ms. */
 export const MAX_RESULT_DIGITS = 1_000
 
-// Memory that requests hold together. Above these they wait, then 503.
+// Memory that requests hold together. Above these they wait; after the wait: 503.
 
 /** Bodies from their prescan until they are stored. */
 export const BODIES_KIB = 20 * KIB
-/** A body waits so long for its share of `BODIES_KIB` or `UNPACKED_KIB`. */
+/** Longest wait of a body for its share of `BODIES_KIB` or `UNPACKED_KIB`. */
 export const BODY_WAIT_MS = 5_000
 /**
- * Bytes of bodies that are arriving or wait to be parsed, all together. Above: the largest one that is still arriving
- * and is the oldest is refused.
+ * Bytes of all bodies that are arriving or wait to be parsed. Above: refuses the body larger than
+ * `ALWAYS_ACCEPTED_BYTES` that has been arriving the longest.
  */
 export const INCOMING_BODIES_BYTES = 16 * MIB
 /** A body up to this size is never refused for `INCOMING_BODIES_BYTES`: ordinary posts pass. */
@@ -84,6 +84,6 @@ export const MAX_WAITING_PAYLOAD_BYTES = 8 * MIB
 /** A waiting payload counts for at least this much, with its request and connection: no more than 1 024 wait. */
 export const MIN_WAITING_PAYLOAD_BYTES = 8 * KIB
 
-// Variables: `BROKER_READ_MEMORY_BUDGET_MB` (lists that are read at once) and `BROKER_READ_ACQUIRE_WAIT_MS` (a list
-// waits so long for it), `SUPPLYCHAIN_MAX_DECOMPRESSED_BYTES` (findings or an SBOM as unpacked),
+// Variables: `BROKER_READ_MEMORY_BUDGET_MB` (lists that are read at once) and `BROKER_READ_ACQUIRE_WAIT_MS` (the
+// longest wait of a list for that memory), `SUPPLYCHAIN_MAX_DECOMPRESSED_BYTES` (findings or an SBOM as unpacked),
 // `BROKER_MEMORY_LIMIT_MB` (lowers the first two).

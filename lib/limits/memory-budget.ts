@@ -2,16 +2,16 @@ import { HttpError } from '../http/errors.ts'
 
 export const KIB = 1_024
 
-/** A read may pass one that waits for at least so many times as much. */
+/** A read may overtake a waiting one that needs at least this many times as much. */
 const MUCH_TIMES = 4
-/** Reads that have passed another and are not done yet hold no more than one part in so many of the whole budget. */
+/** Reads that have overtaken another one hold at most the whole budget divided by this. */
 const PASSING_PART = 2
-/** A read that grows takes so much more at a time, at least. */
+/** Smallest step by which a growing read takes more. */
 const STEP_KIB = 4 * 1_024
 
 interface Waiter {
   readonly kib: number
-  /** Takes it. */
+  /** Takes the memory. */
   readonly grant: (isPassing: boolean) => void
 }
 
@@ -20,29 +20,30 @@ interface Grower extends Waiter {
 }
 
 /**
- * The memory that list routes may hold at once (interop-core 6.1). Each charges its worst case before its statement
- * runs, then what it really holds; one whose worst case is far above the usual one begins with the usual one and takes
- * more in steps. What does not fit waits in line and is shed with 503 when its turn does not come in time. A list is
- * whole or shed, never cut.
+ * The memory that list routes may hold at once (docs/contract.md#limits). Each read charges its worst case before its
+ * statement runs, and afterwards the memory it really holds. A read whose worst case is far above its usual size begins
+ * with the usual size and takes more in steps. If the budget has no room, a read waits in line, and is refused with 503
+ * after the longest wait. A list is whole or refused, never cut.
  *
- * First come, first served, but a read for little may pass one for much that has to wait for others anyway. It may no
- * longer as soon as those that have passed are all that is in the way: a large read waits for what was held when it
- * came to the head of the line and for the few that have passed by then, however many small ones keep coming.
+ * Reads are served first come, first served, but a small read may overtake a large one that has to wait for others
+ * anyway. Overtaking ends as soon as only the reads that have overtaken are in the way: a large read waits for the
+ * memory that was held when it came to the head of the line and for the few reads that have overtaken it by then,
+ * however many small ones keep coming.
  *
- * A read that grows holds memory while it waits for more. Two of them could wait for each other, so one at a time
- * grows, until it is done, and it comes before all that hold nothing yet.
+ * A growing read holds memory while it waits for more. Two of them could wait for each other, so only one at a time
+ * grows, until it is done, and it is served before all reads that hold nothing yet.
  */
 export class MemoryBudget {
   readonly totalKib: number
   readonly #waitMs: number
   readonly #passingKib: number
   readonly #refusal: (kib: number, totalKib: number) => string
-  /** In the order of their arrival, as a set keeps it. */
+  /** In order of arrival, as a set keeps it. */
   readonly #line = new Set<Waiter>()
   readonly #growers = new Set<Grower>()
   #growing: Share | null = null
   #availableKib: number
-  /** The part of what is held that reads hold which have passed another. */
+  /** The part of the held memory that belongs to reads that have overtaken another. */
   #passedKib = 0
   #shed = 0
 
@@ -66,15 +67,15 @@ export class MemoryBudget {
     return this.#shed
   }
 
-  /** Takes `kib` like `enter`, to be given back as a whole. Resolves to its release, callable once. */
+  /** Takes `kib` like `enter`, to be given back as a whole. Resolves to its release, which may be called once. */
   acquire(kib: number): Promise<() => void> | (() => void) {
     const share = this.enter(kib)
     return share instanceof Promise ? share.then(({ release }) => release) : share.release
   }
 
   /**
-   * Takes `kib` (at least 1, at most the total: a read over the total runs alone). Rejects with 503 when that takes too
-   * long.
+   * Takes `kib` (at least 1, at most the total: a read over the total runs alone). Rejects with 503 after the longest
+   * wait.
    */
   enter(kib: number): Promise<Share> | Share {
     const cost = this.#cost(kib)
@@ -92,8 +93,8 @@ export class MemoryBudget {
   }
 
   /**
-   * Takes `kib` for one that was let in already and holds nothing now. It waits as long as it must, since it cannot be
-   * shed any more; what is returned ends the wait. `granted` may be called before this returns.
+   * Takes `kib` for a read that was admitted before and holds nothing now. It waits without a limit, because it can no
+   * longer be refused; the returned function ends the wait. `granted` may be called before this returns.
    */
   reenter(kib: number, granted: (part: Part) => void): () => void {
     const cost = this.#cost(kib)
@@ -104,8 +105,8 @@ export class MemoryBudget {
   }
 
   /**
-   * Takes `kib` more for one that holds some. `refused` is called with a 503 instead of `granted` when that takes too
-   * long; either may be called before this returns. What is returned ends the wait.
+   * Takes `kib` more for a read that holds some. After the longest wait it calls `refused` with a 503 instead of
+   * `granted`; either may be called before this returns. The returned function ends the wait.
    */
   grow(
     share: Share,
@@ -139,7 +140,7 @@ export class MemoryBudget {
     return leave
   }
 
-  /** Lets another grow. */
+  /** Ends the growth of `share`, so that another one may grow. */
   grown(share: Share): void {
     if (this.#growing !== share) return
     this.#growing = null
@@ -150,7 +151,7 @@ export class MemoryBudget {
     return Math.min(Math.max(1, Math.ceil(kib)), this.totalKib)
   }
 
-  /** Those that may be let in, in the order in which they are. */
+  /** The waiters that may be served, in that order. */
   *#waiters(): Generator<Waiter> {
     for (const one of this.#growers) {
       this.#growing ??= one.share
@@ -159,7 +160,7 @@ export class MemoryBudget {
     yield* this.#line
   }
 
-  /** Null for one that has to wait, else whether it passes another. */
+  /** Null if the read has to wait, else whether it overtakes another. */
   #mayEnter(kib: number): boolean | null {
     if (kib > this.#availableKib) return null
     let head: Waiter | undefined
@@ -170,7 +171,10 @@ export class MemoryBudget {
     return head !== undefined
   }
 
-  /** Whether so many KiB, which are free, may be taken before the head of the line and another waiter are let in. */
+  /**
+   * Whether `kib`, which are free, may be taken before the waiter at the head of the line and another waiter are
+   * served.
+   */
   #mayPass(kib: number, head: Waiter, other: Waiter): boolean {
     if (kib * MUCH_TIMES > other.kib) return false
     const inTheWay = head.kib - this.#availableKib
@@ -202,7 +206,7 @@ export class MemoryBudget {
 
   #serve(): void {
     let head: Waiter | undefined
-    /** The one that waits for the least of those that were not let in. */
+    /** The waiter with the smallest need among those that were not served. */
     let least: Waiter | undefined
     for (const waiter of this.#waiters()) {
       if (this.#availableKib === 0) return
@@ -220,7 +224,7 @@ export class MemoryBudget {
 
   #expire(kib: number, refused: (error: HttpError) => void, leave: () => void): { cancel: () => void } {
     const timer = setTimeout(() => {
-      // Told first: others may be let in when this one leaves.
+      // The refusal comes first, because others may be served when this one leaves.
       refused(this.#refuse(kib))
       leave()
     }, this.#waitMs).unref()
@@ -233,10 +237,10 @@ export class MemoryBudget {
   }
 }
 
-/** Gives so many KiB of what was taken back; tells how many these were. */
+/** Gives back up to `less` KiB of the memory that was taken; returns the KiB given back. */
 type Part = (less: number) => number
 
-/** What one reader holds of the budget: it shrinks as memory is freed, and grows again for a next page. */
+/** The memory that one reader holds of the budget: it shrinks as memory is freed, and grows again for a next page. */
 export class Share {
   readonly #budget: MemoryBudget
   #giveBack: Part
@@ -255,7 +259,7 @@ export class Share {
     return this.#kib
   }
 
-  /** Gives back all but what so many bytes need; never takes more. One that has grown is done with it. */
+  /** Gives back all but the memory for this many bytes; never takes more. Ends the growth of this share. */
   keep(bytes: number): void {
     this.#budget.grown(this)
     const less = this.#kib - Math.ceil(bytes / KIB)
@@ -265,8 +269,8 @@ export class Share {
   }
 
   /**
-   * Gives back what is held, and waits until `kib` are held instead, however long that takes: who holds nothing while
-   * waiting cannot keep others from ending. Resolves without them when all was released meanwhile.
+   * Gives back the held memory, then waits without a limit until `kib` are held instead: a reader that holds nothing
+   * while it waits cannot keep others from ending. Resolves without them if the share was released meanwhile.
    */
   async renew(kib: number): Promise<void> {
     this.keep(0)
@@ -283,8 +287,8 @@ export class Share {
   }
 
   /**
-   * Takes more until so many bytes are held, or the whole budget. Rejects with 503 when that takes too long; resolves
-   * without them when all was released meanwhile.
+   * Takes more until memory for this many bytes is held, or the whole budget. Rejects with 503 after the longest wait;
+   * resolves without the memory if the share was released meanwhile.
    */
   async grow(bytes: number): Promise<void> {
     const wanted = Math.min(Math.ceil(bytes / KIB), this.#budget.totalKib)

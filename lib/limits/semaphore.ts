@@ -1,7 +1,7 @@
 import { HttpError } from '../http/errors.ts'
 
 export interface SemaphoreOptions {
-  /** Bytes of all who wait. */
+  /** Bytes of all waiters. */
   maxBytes: number
   /** A waiter counts for at least this much. */
   leastBytes: number
@@ -13,7 +13,7 @@ interface Waiter {
   readonly admit: () => void
 }
 
-/** Admits one at a time, first come, first served. The number of waiters is bounded by their bytes. */
+/** Admits one at a time, first come, first served. The bytes of all waiters are bounded. */
 export class Semaphore {
   readonly #options: SemaphoreOptions
   readonly #waiting = new Set<Waiter>()
@@ -29,9 +29,9 @@ export class Semaphore {
   }
 
   /**
-   * Resolves, when no other holds the semaphore, to the function that releases it. Rejects at once with 503 when `size`
-   * bytes more may not wait. `onWaiting` is given a function for the moment when the client leaves: it rejects the
-   * promise and frees the room.
+   * Resolves to the function that releases the semaphore, once no other holds it. Rejects at once with 503 if there is
+   * no room for `size` more bytes of waiters. `onWaiting` gets a function to call when the client disconnects: it
+   * rejects the promise and frees the room.
    */
   acquire(size: number, onWaiting: (leave: () => void) => void): Promise<() => void> {
     if (!this.#isTaken) {
@@ -54,7 +54,7 @@ export class Semaphore {
     })
   }
 
-  /** Whether it was still waiting. */
+  /** Returns false if it was no longer waiting. */
   #remove(waiter: Waiter): boolean {
     const wasThere = this.#waiting.delete(waiter)
     if (wasThere) this.#bytes -= waiter.bytes

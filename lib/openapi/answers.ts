@@ -3,8 +3,8 @@ import type { AnswerHeaders, Body, RouteDoc } from './declare.ts'
 import type { Json, SchemaBook } from './schemas.ts'
 
 /**
- * What every operation may answer besides 200, under the name of its component (core-telemetry, Errors; interop-core
- * 1.0, 4.2, 6).
+ * Answers of every operation other than 200, by the name of their component (docs/contract.md#errors, #authentication
+ * and #limits).
  */
 const SHARED: Readonly<Record<number, readonly [name: string, answer: Json]>> = {
   400: [
@@ -56,7 +56,7 @@ const SHARED: Readonly<Record<number, readonly [name: string, answer: Json]>> = 
 
 const PLAIN: Json = { 'text/plain': { schema: { type: 'string' } } }
 
-/** What a route declares that decides its statuses. */
+/** The declarations of a route that decide its statuses. */
 export interface Facts {
   readonly isOpen: boolean
   readonly hasInput: boolean
@@ -64,7 +64,7 @@ export interface Facts {
   readonly isCharged: boolean
 }
 
-/** The answers of an operation by status, ascending. */
+/** The answers of an operation, by status in ascending order. */
 export function answersOf(doc: RouteDoc | undefined, facts: Facts, book: SchemaBook): Json {
   const statuses = [
     ...(facts.hasInput || facts.hasBody ? [400] : []),
@@ -78,11 +78,11 @@ export function answersOf(doc: RouteDoc | undefined, facts: Facts, book: SchemaB
     answers[200] = { description: 'Success.', ...headersOf({}, doc.headers, book), ...contentOf(doc.answer, book) }
   for (const [status, said] of Object.entries(doc?.also ?? {}))
     answers[Number(status)] = ownAnswer(Number(status), said, book)
-  // Keys that are integers come in ascending order, whatever order they were set in.
+  // Integer keys are always in ascending order, in whatever order they were set.
   return answers as unknown as Json
 }
 
-/** The answers that operations refer to. */
+/** The answers that operations refer to as components. */
 export function sharedAnswers(): Json {
   const named = Object.values(SHARED).map(([name, answer]) => [name, { ...answer, content: PLAIN }] as const)
   return Object.fromEntries(named.sort(([a], [b]) => (a < b ? -1 : 1)))
@@ -97,7 +97,7 @@ function ownAnswer(status: number, said: NonNullable<RouteDoc['also']>[number], 
   return { description: said.description, ...headersOf(headers, said.headers, book), ...contentOf(said.answer, book) }
 }
 
-/** `headers` of an answer, or nothing where it has none of its own. */
+/** `headers` of an answer; nothing if it has no headers of its own. */
 function headersOf(usual: Json = {}, own: AnswerHeaders = {}, book: SchemaBook): Json {
   const told = Object.entries(own).map(([name, one]) => {
     const { description, ...schema } = book.add(one, 'output')
@@ -109,7 +109,7 @@ function headersOf(usual: Json = {}, own: AnswerHeaders = {}, book: SchemaBook):
 
 const isOneOfSeveral = (body: Body): body is Extract<Body, readonly unknown[]> => Array.isArray(body)
 
-/** `content` of an answer, or nothing where it has no body. */
+/** `content` of an answer; nothing if it has no body. */
 function contentOf(body: Body, book: SchemaBook): Json {
   if (body === null) return {}
   if (isOneOfSeveral(body)) return { content: Object.assign({}, ...body.map((one) => contentOf(one, book).content)) }

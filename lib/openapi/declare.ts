@@ -1,6 +1,6 @@
 /**
- * What routes and their middleware say of themselves, for the OpenAPI document. It is kept beside them and read when
- * the document is made, never by a request.
+ * The declarations of routes and their middleware for the OpenAPI document. They are stored beside the handlers and
+ * read when the document is made, never by a request.
  */
 import type { z } from 'zod'
 import type { Scope } from '../http/tokens.ts'
@@ -14,12 +14,12 @@ export interface TypedBody {
 type OneBody = z.ZodType | TypedBody
 
 /**
- * The body of an answer: JSON by its schema, all keys in wire order, one of another content type, what the caller chose
- * of several, or null for none.
+ * The body of an answer: JSON with all keys of its schema in wire order; a body of another content type; several, of
+ * which the caller chooses one; or null for none.
  */
 export type Body = OneBody | readonly OneBody[] | null
 
-/** Headers that an answer always has, by name, each described by its schema. */
+/** Headers that an answer always has, by name. */
 export type AnswerHeaders = Readonly<Record<string, z.ZodType>>
 
 export interface Answer {
@@ -28,37 +28,37 @@ export interface Answer {
   readonly headers?: AnswerHeaders
 }
 
-/** What a route says in `route({ ... })`. */
+/** The documentation that a route passes to `route({ ... })`. */
 export interface RouteDoc {
-  /** What it does, in a sentence without a full stop. */
+  /** The purpose, in one sentence without a full stop. */
   readonly summary: string
-  /** What else a client must know. Markdown. */
+  /** Further facts for clients. Markdown. */
   readonly description?: string
   /** The body of 200. */
   readonly answer: Body
   /** Headers of 200. */
   readonly headers?: AnswerHeaders
   /**
-   * Statuses that scope, validation, body, budget and database do not imply, or answer otherwise here; text alone is a
-   * `text/plain` body.
+   * Statuses that do not follow from scope, validation, body, budget and database, or that have another meaning here; a
+   * plain text describes a `text/plain` body.
    */
   readonly also?: Readonly<Record<number, string | Answer>>
-  /** False where no database is asked: such a route is never 503 for it. */
+  /** False for a route that does not query the database, so it never answers 503 for it. */
   readonly database?: false
-  /** The group it is listed in, where its path does not tell. */
+  /** The group of the route, where its path does not imply it. */
   readonly tag?: string
 }
 
-/** What a middleware of a route declares. */
+/** The declarations of one middleware of a route. */
 export interface Declared {
   readonly scope?: Scope
   readonly params?: z.ZodType
   readonly query?: z.ZodObject
-  /** Whether a parameter that the query does not know is refused or ignored. */
+  /** Whether a query parameter that the schema does not have is refused or ignored. */
   readonly unknownParameters?: 'refused' | 'ignored'
   /**
-   * `description` where the usual one, of one limit on the body as sent and as unpacked, is not true; `isOptional`
-   * where none is as good as `{}`.
+   * `description` replaces the usual text, which states one limit for the body as sent and as unpacked. `isOptional`:
+   * an absent body counts as `{}`.
    */
   readonly body?: {
     readonly schema: z.ZodType
@@ -72,27 +72,27 @@ export interface Declared {
 const declared = new WeakMap<object, Declared>()
 const documented = new WeakMap<object, RouteDoc>()
 
-/** Notes what a middleware declares, and returns it. */
+/** Stores the declarations of a middleware, and returns the middleware. */
 export function declare<M extends object>(middleware: M, what: Declared): M {
   declared.set(middleware, what)
   return middleware
 }
 
-/** What a middleware or handler declared: nothing, for most. */
+/** The declarations of a middleware or handler; empty for most. */
 export const declarationOf = (handler: object): Declared => declared.get(handler) ?? {}
 
-/** Notes what a route says of itself, and returns it. */
+/** Stores the documentation of a route, and returns the route. */
 export function document<R extends object>(route: R, doc: RouteDoc): R {
   documented.set(route, doc)
   return route
 }
 
-/** What a route said of itself, or undefined. */
+/** The documentation of a route, or undefined. */
 export const docOf = (route: object): RouteDoc | undefined => documented.get(route)
 
 /**
- * The JSON schema to print for a schema that zod cannot tell the truth about: one that reads text as something else, or
- * judges by code.
+ * Sets the JSON schema to print for a schema that zod cannot translate: one that transforms text into something else,
+ * or checks by code.
  */
 export const documentedAs = <S extends z.ZodType>(schema: S, json: Readonly<Record<string, unknown>>): S =>
   schema.meta({ shown: json }) as S

@@ -28,8 +28,8 @@ const ABOUT = `Observations of a Kubernetes cluster, written by agents and read 
 - A path that is not listed here answers 404 with an empty body.`
 
 /**
- * The OpenAPI 3.1 document of an API, from the schemas and declarations that its routes run on (core-telemetry,
- * Endpoints and Errors). The same routes give the same text: paths and components are in alphabetical order.
+ * The OpenAPI 3.1 document of an API, from the schemas and declarations that its routes run on. The same routes give
+ * the same text: paths and components are in alphabetical order.
  */
 export function openApi(routes: readonly Route[], version: string): OpenApi {
   const book = new SchemaBook()

@@ -1,4 +1,4 @@
-/** Groups of operations, by the first prefix that fits their path. */
+/** Groups of operations, by the first prefix that matches the path. */
 const TAGS: readonly [name: string, description: string, prefixes: readonly string[]][] = [
   ['traffic', 'Network flows and who was at their other end', ['/pod/traffic']],
   ['syscalls', 'System calls seen in a pod', ['/pod/syscalls']],
@@ -26,14 +26,14 @@ const TAGS: readonly [name: string, description: string, prefixes: readonly stri
 export const tagOf = (path: string): string =>
   TAGS.find(([, , prefixes]) => prefixes.some((prefix) => path.startsWith(prefix)))?.[0] ?? path.split('/')[1]!
 
-/** The tags in use, in the order above, those without a description last. */
+/** The tags in use, in the order above; those without a description come last. */
 export function describedTags(used: ReadonlySet<string>): { name: string; description?: string }[] {
   const known = TAGS.filter(([name]) => used.has(name)).map(([name, description]) => ({ name, description }))
   const others = [...used].filter((name) => !TAGS.some(([one]) => one === name)).sort()
   return [...known, ...others.map((name) => ({ name }))]
 }
 
-/** `/pod/name/:name{[a-z]+}` as OpenAPI writes it: `/pod/name/{name}`. */
+/** Converts `/pod/name/:name{[a-z]+}` to the form of OpenAPI: `/pod/name/{name}`. */
 export const template = (path: string): string => path.replace(/:(\w+)(\{[^}]*\})?\??/g, '{$1}')
 
 /** `get /pod/list/{node}` → `getPodListByNode`, `get /pod/ip/{ip}` → `getPodByIp`. */

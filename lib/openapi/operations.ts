@@ -11,7 +11,7 @@ export interface Entry {
   readonly handler: object
 }
 
-/** One operation of the document, from what its route and each of its middleware declared. */
+/** One operation of the document, from the declarations of its route and its middleware. */
 export function operationOf(entries: readonly Entry[], doc: RouteDoc | undefined, book: SchemaBook): Json {
   const { method, path } = entries[0]!
   const said: Declared = Object.assign({}, ...entries.map((entry) => declarationOf(entry.handler)))
@@ -40,11 +40,11 @@ export function operationOf(entries: readonly Entry[], doc: RouteDoc | undefined
   }
 }
 
-/** Whether there is a query that is refused. */
+/** Whether the operation refuses some queries. */
 const isQueryJudged = ({ query, unknownParameters }: Declared) =>
   query !== undefined && (unknownParameters !== 'ignored' || Object.keys(query.shape).length > 0)
 
-/** In the order of the path, with those that no schema names. */
+/** The parameters in the order of the path, including those without a schema. */
 function pathParameters(path: string, schema: z.ZodType | undefined, book: SchemaBook): Json[] {
   const told = new Map(schema ? parametersOf('path', schema, book).map((one) => [one.name as string, one]) : [])
   const names = [...template(path).matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)

@@ -5,7 +5,8 @@ export type Json = Record<string, unknown>
 
 const COMPONENTS = '#/components/schemas/'
 /**
- * Marks what a schema could not tell; it must be gone, under a `documentedAs` further out, when the schema is finished.
+ * Marks a schema that could not be translated. When the schema is finished, no mark may be left: an outer
+ * `documentedAs` must have replaced it.
  */
 const UNTOLD = 'x-untold'
 const JUDGED_BY_CODE = new Set([
@@ -22,16 +23,16 @@ const JUDGED_BY_CODE = new Set([
   'function',
 ])
 
-/** Turns zod schemas into JSON schemas of OpenAPI 3.1, whose dialect zod writes, and gathers those that carry an id. */
+/** Turns zod schemas into JSON schemas of OpenAPI 3.1, whose dialect zod writes, and collects those with an id. */
 export class SchemaBook {
   readonly #components = new Map<string, Json>()
 
   /**
-   * @throws Error for a schema that only code can tell, unless `documentedAs` tells it, and for two schemas under one
-   * id.
+   * @throws Error for a schema that is checked by code only and has no `documentedAs`, and for two different schemas
+   * with one id
    */
   add(schema: z.ZodType, io: 'input' | 'output'): Json {
-    // A schema with an id stands in full at the root, and by reference below it.
+    // A schema with an id is written in full at the root, and as a reference below it.
     const { items, $defs = {} } = z.toJSONSchema(z.array(schema), { io, unrepresentable: 'any', override: tell }) as {
       items: Json
       $defs?: Record<string, Json>
@@ -40,7 +41,7 @@ export class SchemaBook {
     return finished(items)
   }
 
-  /** The schemas with an id, by it. */
+  /** The schemas with an id, by id. */
   components(): Record<string, Json> {
     return Object.fromEntries([...this.#components].sort(([a], [b]) => (a < b ? -1 : 1)))
   }
@@ -62,12 +63,12 @@ function tell({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodTypes; jsonSche
   } else if (JUDGED_BY_CODE.has(zodSchema._zod.def.type)) json[UNTOLD] = zodSchema._zod.def.type
 }
 
-/** References lead to the components, and what only repeats a default of JSON schema is left out. */
+/** Points references to the components, and drops keywords that only repeat a default of JSON schema. */
 function finished(json: Json): Json {
   const text = JSON.stringify(json, (key, value) => {
     if (key === UNTOLD) throw new Error(`a schema of type ${value} needs documentedAs: ${JSON.stringify(json)}`)
     if (key === '$ref' && typeof value === 'string') return value.replace('#/$defs/', COMPONENTS)
-    // Keys of JSON are text anyway.
+    // JSON keys are text anyway.
     return key === 'propertyNames' && isDeepStrictEqual(value, { type: 'string' }) ? undefined : value
   })
   return JSON.parse(text) as Json

@@ -1,14 +1,14 @@
 /**
- * Long work on the one thread there is: it is cut in slices, and of all the work that waits one slice is done a turn of the event loop,
- * first come first served, so that however many large requests there are, small ones pass between any two slices.
+ * Cuts long work on the event loop into slices. One slice of all the waiting work runs per iteration of the event loop,
+ * first come, first served. So however many large requests there are, small ones run between any two slices.
  */
 
-/** Long beside what a turn costs, short beside what anybody waits for. */
+/** Long compared with the cost of an iteration, short compared with any response time. */
 export const MAX_SLICE_MS = 12
 
 const waiting: (() => void)[] = []
 
-/** Resolves in a turn of the event loop in which nobody else was told so. */
+/** Resolves in an iteration of the event loop in which it resolves for no other caller. */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {
     waiting.push(resolve)
@@ -21,12 +21,12 @@ function serve(): void {
   if (waiting.length > 0) setImmediate(serve)
 }
 
-/** When the first short work began of this turn of the event loop. */
+/** The time of the first call of `isSliceUsedUp` in this iteration of the event loop. */
 let begunAt: number | null = null
 
 /**
- * Whether what is short by itself should wait for a turn, because so much of it was done in this one: of requests that arrive together each is
- * begun in the same.
+ * Whether work that is short by itself should call `yieldToEventLoop` first, because short work has already used up a
+ * slice in this iteration: requests that arrive together all begin in the same one.
  */
 export function isSliceUsedUp(): boolean {
   const now = performance.now()
@@ -39,7 +39,7 @@ export function isSliceUsedUp(): boolean {
   return now >= begunAt + MAX_SLICE_MS
 }
 
-/** A loop asks before each step whether its slice is over, and if so awaits the next: steps are to be short beside a slice. */
+/** A loop checks `isOver` before each step, and awaits `next` if it is. A step must be short compared with a slice. */
 export class Slice {
   #endsAt = performance.now() + MAX_SLICE_MS
 

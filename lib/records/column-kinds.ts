@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** The kind of a column where the schema of its key does not tell. */
+/** The kind of a column whose zod schema does not imply it. */
 export const columnKinds = z.registry<{ kind: 'time' | 'zonedTime' | 'json' }>()
 
 /** Returns the schema, marked as a column that holds its JSON as text. */

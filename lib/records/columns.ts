@@ -1,12 +1,12 @@
 import type { z } from 'zod'
 import { columnKinds } from './column-kinds.ts'
 
-/** How the text that PostgreSQL gives for a column becomes JSON. A `list` is one of text. */
+/** How the text that PostgreSQL returns for a column becomes JSON. A `list` is an array of text. */
 export type ColumnKind = 'text' | 'time' | 'zonedTime' | 'number' | 'boolean' | 'json' | 'list'
 
 /**
- * A record whose keys are declared by a strict object of zod: from it come the OpenAPI schema, the columns and the
- * bytes.
+ * A record whose keys are declared by a strict zod object. The OpenAPI schema, the columns and the bytes are derived
+ * from it.
  */
 export type RecordSchema = z.ZodObject
 
@@ -19,7 +19,7 @@ export interface Column {
 
 const declared = new WeakMap<RecordSchema, readonly Column[]>()
 
-/** The columns of a record in wire order. TypeError for a key of a kind that no column has. */
+/** The columns of a record in wire order. @throws TypeError for a key whose type no column has */
 export function columnsOf(record: RecordSchema): readonly Column[] {
   let columns = declared.get(record)
   if (columns === undefined) {
@@ -37,10 +37,10 @@ export function columnsOf(record: RecordSchema): readonly Column[] {
 export const plainColumns = (record: RecordSchema, alias: string): string => expressions(record, alias).join(', ')
 
 /**
- * One row for all rows `alias`, or for those of them that are `counted`, to be read by `joinedRows`: their number, the
- * number of nulls in them, then each column as one text: its values joined with U+001F, a null as U+0001. PostgreSQL
- * spends most of a long list on building JSON row by row; this costs it a third of that. The two numbers prove that no
- * value holds a separator or looks like a null.
+ * Selects one row for all rows `alias`, or for those that are `counted`, to be read by `joinedRows`: the number of
+ * rows, the number of nulls in them, then each column as one text: its values joined with U+001F, a null as U+0001. For
+ * a long list PostgreSQL spends most of the time on building JSON row by row; this takes a third of it. The two numbers
+ * prove that no value contains a separator or looks like a null.
  */
 export function joinedColumns(record: RecordSchema, alias: string, counted?: string): string {
   const filter = counted === undefined ? '' : ` filter (where ${counted})`

@@ -2,9 +2,9 @@
 export interface Page<Cursor> {
   /** Its records as JSON objects joined with commas, without the brackets of an array. */
   json: Buffer
-  /** The same within the brackets, on the same memory, where there was room for them. */
+  /** The same with the brackets, on the same memory, if there was room for them. */
   array?: Buffer
   count: number
-  /** Where it ended, for the page that follows; null when none does. */
+  /** The cursor for the next page; null if this is the last one. */
   last: Cursor | null
 }

@@ -1,22 +1,22 @@
-/** Reads of declared records: each takes the SQL that selects whole rows, and gives them as bytes. */
+/** Readers of declared records: each takes SQL that selects whole rows, and returns their JSON as bytes. */
 import { createBatcher, type Database, fixed, type Gate, perDatabase } from '../db/index.ts'
 import { columnsOf, joinedColumns, plainColumns, type RecordSchema } from './columns.ts'
 import type { Page } from './page.ts'
 import { joinedRows, lastOf, plainRow, plainRows, type RawRow } from './render.ts'
 
 /**
- * Beyond what a look-up takes. In one lane instead of two 8 clients had up to a quarter more of them, for a fifth less
- * of the processor.
+ * Longer than a look-up takes. With one lane instead of two, 8 clients had up to a quarter more look-ups, for a fifth
+ * less processor time.
  */
 const PATIENCE_MS = 5
 
 type Value = string | number | boolean | null
-/** Columns of the last row of a page as text, null for a null. */
+/** Columns of the last row of a page as text, null for a SQL null. */
 export type PageCursor = readonly (string | null)[]
 
 /**
- * A list of records, in one statement. `rows` selects the columns of the record, with `$1`, `$2`, ... for the values,
- * each once and in this order; `place` are the keys that tell where a page ends.
+ * Reads a list of records in one statement. `rows` selects the columns of the record, with `$1`, `$2`, ... for the
+ * values, each once and in this order; `place` are the keys of the page cursor.
  */
 export function listReader(record: RecordSchema, rows: string, place: readonly string[] = []) {
   const joined = fixed(`select ${joinedColumns(record, 't')} from (${rows}) t`)
@@ -27,7 +27,10 @@ export function listReader(record: RecordSchema, rows: string, place: readonly s
   }
 }
 
-/** One row of `joinedColumns` as a page; null where it cannot travel so, and `plainReader` has to read it. */
+/**
+ * One row of `joinedColumns` as a page; null if the joined form cannot carry its values, so that `plainReader` has to
+ * read them.
+ */
 export function joinedPage(
   record: RecordSchema,
   row: RawRow,
@@ -40,7 +43,7 @@ export function joinedPage(
   return { ...page, last }
 }
 
-/** The same list row by row: for values that joined columns cannot carry, at a few times the cost. */
+/** The same list row by row, for values that joined columns cannot carry; costs a few times as much. */
 export function plainReader(record: RecordSchema, rows: string, place: readonly string[] = []) {
   const plain = fixed(`select ${plainColumns(record, 't')} from (${rows}) t`)
   return async (gate: Gate, ...values: Value[]): Promise<Page<PageCursor>> => {
@@ -58,8 +61,8 @@ const indices = (record: RecordSchema, place: readonly string[]) =>
   place.map((key) => columnsOf(record).findIndex((column) => column.key === key))
 
 /**
- * A point look-up that folds. `keys` are the types of the parts of a key; `rows` selects the columns of the record for
- * the key `k`, the first row counts. Resolves to the JSON of the record, or null.
+ * A batched look-up by key. `keys` are the types of the parts of a key; `rows` selects the columns of the record for
+ * the key `k`, and its first row is used. Resolves to the JSON of the record, or null.
  */
 export function batchedLookup<Key extends Record<string, string>>(
   record: RecordSchema,
@@ -68,8 +71,8 @@ export function batchedLookup<Key extends Record<string, string>>(
 ): (db: Database, key: Key) => Promise<Buffer | null> {
   const parts = Object.entries<string>(keys)
   const names = parts.map(([name]) => name)
-  // The texts of one array cost PostgreSQL a third of what records do, and an array of its own, read from text, three
-  // times as much.
+  // Reading texts from one JSON array costs PostgreSQL a third of reading records from it; a text in the form of a
+  // PostgreSQL array costs three times as much.
   const isText = parts.length === 1 && parts[0]![1] === 'text'
   const source = isText
     ? 'json_array_elements_text($1::text::json)'

@@ -1,13 +1,13 @@
-/** Rows of a declared record as JSON, byte by byte: neither text nor objects are made of them on the way. */
+/** Renders rows of a declared record as JSON, byte by byte, without strings or objects in between. */
 import { parseNaive } from '../time/timestamp.ts'
 import { copyPlain, wordsOf, writeWords } from './byte-copy.ts'
 import { type Column, type ColumnKind, columnsOf, type RecordSchema } from './columns.ts'
 
-/** What a driver gives for a row when asked for raw columns: the bytes of the text of each. */
+/** A row as the driver returns it for raw columns: the bytes of the text of each column. */
 export type RawRow = readonly (Buffer | null)[]
 
 const SEPARATOR = 0x1f
-/** No byte. */
+/** Stands for no byte. */
 const NONE = -1
 const NULL_MARK = 0x01
 const NULL = Buffer.from('null')
@@ -19,17 +19,20 @@ const COMMA_BYTES = Buffer.from(',')
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const HEX = Buffer.from('0123456789abcdef')
-/** A control character as `\u001f`. */
+/** Length of a control character as `\u001f`. */
 const MAX_ESCAPE_BYTES = 6
-/** Room for escapes in joined columns, at most as much as they themselves take; names and addresses need none. */
+/**
+ * Most room for escapes in joined columns, which is otherwise as much as the columns themselves take; names and
+ * addresses need no escapes.
+ */
 const MAX_SPARE_BYTES = 64 * 1024
-/** Quotes, zeros of a fraction, the `Z` of a time, or `null`. */
+/** Room for each value: quotes, zeros of a fraction, the `Z` of a time, or `null`. */
 const MAX_EXTRA_BYTES = 8
 
 export interface JoinedRows {
   /** The records as JSON objects joined with commas, without the brackets of an array. */
   json: Buffer
-  /** The same within the brackets, on the same memory. */
+  /** The same with the brackets, on the same memory. */
   array: Buffer
   count: number
 }
@@ -60,7 +63,7 @@ function layoutOf(record: RecordSchema): Layout {
   return layout
 }
 
-/** The JSON of one row of `plainColumns`; `from` is the place of the first. */
+/** The JSON of one row of `plainColumns`; `from` is the index of its first column. */
 export function plainRow(record: RecordSchema, row: RawRow, from = 0): Buffer {
   const { columns, heads, headsBytes } = layoutOf(record)
   let room = headsBytes + 1
@@ -87,9 +90,8 @@ export function plainRows(record: RecordSchema, rows: readonly RawRow[], from = 
 }
 
 /**
- * The JSON of all rows of one row of `joinedColumns`; `from` is the place of the first of its columns. Null for the
- * rare rows that cannot travel so: a value holds a byte that the columns were joined with, or very many bytes need
- * escaping.
+ * The JSON of all rows in one row of `joinedColumns`; `from` is the index of its first column. Null for the rare rows
+ * that the joined form cannot carry: a value contains a separator, or very many bytes need escaping.
  */
 export function joinedRows(record: RecordSchema, row: RawRow, from = 0): JoinedRows | null {
   const { columns, heads, words, headsBytes } = layoutOf(record)
@@ -106,7 +108,7 @@ export function joinedRows(record: RecordSchema, row: RawRow, from = 0): JoinedR
   const kinds = columns.map(({ kind }) => kind)
   const at = new Int32Array(columns.length)
   let nullsSeen = 0
-  // The brackets of an array are there in case they are wanted: adding them later would copy megabytes.
+  // The brackets of an array are always written, because adding them later would copy megabytes.
   let end = 0
   out[end++] = OPEN_ARRAY
   for (let r = 0; r < count; r++) {
@@ -131,14 +133,14 @@ export function joinedRows(record: RecordSchema, row: RawRow, from = 0): JoinedR
     }
     out[end++] = CLOSE
   }
-  // What did not fit was not written: more escapes than there was room for.
+  // There were more escapes than room for them, and writes beyond the end were lost.
   const isWhole = end < out.length && nullsSeen === nulls && values.every((value, c) => at[c] === value.length + 1)
   if (!isWhole) return null
   out[end] = CLOSE_ARRAY
   return { json: out.subarray(1, end), array: out.subarray(0, end + 1), count }
 }
 
-/** A row as `row_to_json` gives it, parsed, in the form of its record. */
+/** A parsed row of `row_to_json` in the form of its record. */
 export function fromRow(record: RecordSchema, row: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const shown = ({ kind, name }: Column) =>
     kind === 'time' && row[name] !== null ? parseNaive(row[name] as string) : row[name]
@@ -151,8 +153,8 @@ export function lastOf(joined: Buffer): string | null {
   return joined[at] === NULL_MARK && at + 1 === joined.length ? null : joined.toString('utf8', at)
 }
 
-// Functions of numbers and bytes alone: with an object that holds them, lists took half as long again. What is written
-// beyond the room of `out` is lost, and `end` tells.
+// These functions take only numbers and bytes: with an object that holds them, lists took half as long again. Bytes
+// written beyond the end of `out` are lost; `end` then exceeds its length.
 
 const viewOf = ({ buffer, byteOffset, length }: Buffer) => new DataView(buffer, byteOffset, length)
 
@@ -162,10 +164,13 @@ function copy(out: Buffer, end: number, bytes: Buffer): number {
   return to
 }
 
-/** Where the value that was written last ended in its bytes. */
+/** The offset in its bytes at which the last written value ended. */
 let stoppedAt = 0
 
-/** Writes the value that begins at `from` and ends before the byte `stop`, or with the bytes. Returns the new end. */
+/**
+ * Writes the value that begins at `from` and ends before the byte `stop`, or at the end of `bytes`. Returns the new
+ * end.
+ */
 function write(kind: ColumnKind, out: Buffer, end: number, bytes: Buffer, from: number, stop: number): number {
   if (kind === 'text') return writeText(out, end, bytes, from, stop)
   if (kind === 'time' || kind === 'zonedTime') return writeTime(out, end, bytes, from, stop, kind === 'zonedTime')
@@ -177,7 +182,7 @@ function writeText(out: Buffer, end: number, bytes: Buffer, from: number, stop: 
   return writeRest(out, end + 1, bytes, from, stop)
 }
 
-/** What follows of a text, with the quote that ends it. */
+/** Writes the rest of a text and the closing quote. */
 function writeRest(out: Buffer, start: number, bytes: Buffer, from: number, stop: number): number {
   let end = start
   let at = from
@@ -194,8 +199,8 @@ function writeRest(out: Buffer, start: number, bytes: Buffer, from: number, stop
 }
 
 /**
- * `2026-01-01 09:00:00.1` as `"2026-01-01T09:00:00.100"`: the database prints as few fraction digits as it can, the
- * wire has three or six.
+ * Writes `2026-01-01 09:00:00.1` as `"2026-01-01T09:00:00.100"`: the database prints as few fraction digits as
+ * possible, the answer has three or six.
  */
 function writeTime(out: Buffer, start: number, bytes: Buffer, from: number, stop: number, isZoned: boolean): number {
   let end = start
@@ -227,7 +232,7 @@ function writeVerbatim(out: Buffer, start: number, bytes: Buffer, from: number, 
   return end
 }
 
-/** `\"`, `\\`, or six bytes for a control character (RFC 8259, section 7). */
+/** Writes `\"`, `\\`, or six bytes for a control character (RFC 8259, section 7). */
 function writeEscape(out: Buffer, end: number, byte: number): number {
   out[end++] = BACKSLASH
   if (byte === QUOTE || byte === BACKSLASH) {

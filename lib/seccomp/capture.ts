@@ -1,6 +1,8 @@
 import { z } from 'zod'
 
-/** Capture tiers by their rank: the place is what `capture_rank` of the database says, the later the more is left out (docs/contract.md#seccomp-profiles). */
+/**
+ * Capture tiers in the order of the database function `capture_rank`, which returns the index: later tiers miss more.
+ */
 export const LEVELS = ['full', 'high', 'medium', 'low', 'unknown', 'custom'] as const
 export type Level = (typeof LEVELS)[number]
 
@@ -20,7 +22,7 @@ export const Capture = z
   .meta({ id: 'SyscallCapture' })
 export type Capture = z.output<typeof Capture>
 
-/** A row of the database function `workload_capture`, its arrays by way of `to_json`. */
+/** A row of the database function `workload_capture`, its arrays converted with `to_json`. */
 export interface CaptureRow {
   readonly worst: number | null
   readonly pods: number

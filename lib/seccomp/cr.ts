@@ -1,4 +1,7 @@
-/** Custom resources as the operator's controller sends them, and as they are mirrored (docs/contract.md#seccomp-distribution). */
+/**
+ * Custom resources as the operator's controller sends them, and as the broker mirrors them
+ * (docs/contract.md#seccomp-distribution).
+ */
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { NO_NULL_PATTERN, name, pathText, word } from '../http/request/fields.ts'
@@ -15,9 +18,9 @@ import {
   SYSCALL_NAME,
 } from './names.ts'
 
-/** One a syscall would be some 500. */
+/** Most rules. A kernel has about 500 syscalls, and a resource may have a rule for each. */
 export const MAX_RULES = 1_024
-/** In all rules that allow. A kernel has some 500. */
+/** Most names in all allowing rules together. A kernel has about 500. */
 export const MAX_NAMES = 4_096
 const MAX_ARCHITECTURES = 64
 const MAX_NODES = 2 ** 31 - 1
@@ -33,7 +36,7 @@ const dnsName = (what: string) =>
     description: what,
   })
 
-/** The path of a resource. */
+/** The path parameters of a resource. */
 export const CrPath = z.object({ namespace: dnsName('The namespace of the resource.'), name: dnsName('Its name.') })
 export type CrPath = z.output<typeof CrPath>
 
@@ -47,7 +50,7 @@ const Distribution = z
   })
   .meta({ id: 'PostedDistribution' })
 
-/** Many, and of each nothing but that it is text is to be judged here. */
+/** A list of texts. Lists are long, so a check by code replaces zod's schema for each element. */
 const texts = documentedAs(
   z.custom<readonly string[]>(Array.isArray, 'expected an array').check(({ value, issues }) => {
     const bad = (value as readonly unknown[]).findIndex((one) => typeof one !== 'string')
@@ -90,7 +93,7 @@ export const PostedCr = z
   .meta({ id: 'PostedCr' })
 export type PostedCr = z.output<typeof PostedCr>
 
-/** What a PUT is answered with. */
+/** The answer to a PUT. */
 export const MirroredCr = z
   .strictObject({
     namespace: z.string(),
@@ -101,7 +104,7 @@ export const MirroredCr = z
   .meta({ id: 'MirroredCr' })
 export type MirroredCr = z.output<typeof MirroredCr>
 
-/** A row of `seccomp_cr` but for its time. */
+/** A row of `seccomp_cr` without its time. */
 export interface CrRow {
   namespace: string
   name: string
@@ -118,8 +121,10 @@ export interface CrRow {
   state: string
 }
 
-/** The row of a resource, and how many names were skipped because no syscall is called so. 413 for more names than
- * there may be, counted as they stand. */
+/**
+ * Returns the row of a resource, and the number of names that were skipped because they cannot be names of syscalls.
+ * @throws HttpError 413 for more than `MAX_NAMES` allowed names, repeated ones included
+ */
 export function mirrorOf(
   { namespace, name }: CrPath,
   { spec, hash, distribution, status }: PostedCr,
@@ -155,7 +160,7 @@ function allowedNames(rules: readonly z.output<typeof Rule>[]): { allowed: strin
     if (isSyscallName(name)) allowed.add(name)
     else skipped++
   }
-  // The names are ASCII.
+  // The names are ASCII, so the default order is that of their bytes.
   return { allowed: [...allowed].sort(), skipped }
 }
 

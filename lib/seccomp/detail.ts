@@ -3,15 +3,15 @@ import { z } from 'zod'
 import { wireTime } from '../http/request/fields.ts'
 import { parseNaive } from '../time/timestamp.ts'
 
-/** Images that are kept of a workload: those that were seen last (`record_syscall_times` of the database). */
+/** Most images stored for a workload: those seen last (`record_syscall_times` in the database). */
 const MAX_IMAGES = 8
-/** Names that a set may have (`grow_union`). */
+/** Most names in a set (`grow_union` in the database). */
 const MAX_NAMES = 1_024
-/** A name with its times, and a digest. */
+/** Most bytes of a name with its times in JSON, and of a digest. */
 const NAME_BYTES = 200
 const DIGEST_BYTES = 80
 
-/** What the detail of one workload may hold. */
+/** Longest detail of one workload. */
 export const MAX_DETAIL_BYTES = MAX_NAMES * (NAME_BYTES + MAX_IMAGES * DIGEST_BYTES)
 
 const time = wireTime.nullable()
@@ -37,7 +37,7 @@ export const ProfileDetail = z
   })
   .meta({ id: 'SeccompProfileDetail' })
 
-/** Null arrays: none of it was kept. */
+/** Null arrays: no times were recorded. */
 export interface DetailRow {
   readonly reset_at: string | null
   readonly seen_names: readonly string[] | null

@@ -13,14 +13,14 @@ export const Distribution = z
   })
   .meta({ id: 'SeccompDistribution' })
 
-/** The distribution that a custom resource tells of itself. */
+/** The distribution that the status of a custom resource states. */
 export const StatusDistribution = z
   .strictObject({ ready: z.number(), total: z.number(), state: z.string() })
   .meta({ id: 'SeccompStatusDistribution' })
 
 export interface PlacedRow {
   readonly cr_hash: string
-  /** Live nodes; of these, those that have the file, and those that have it with the hash of the resource. */
+  /** Number of live nodes; of these, nodes that have the file, and nodes whose file has the hash of the resource. */
   readonly live: number
   readonly present: number
   readonly ready: number
@@ -34,7 +34,7 @@ export function distributionOf({ ready, live: total, present }: PlacedRow): z.ou
   return { ready, total, state, present }
 }
 
-/** Null while nobody has written it. */
+/** Null if no distribution was ever written. */
 export function statusDistributionOf(row: PlacedRow): z.output<typeof StatusDistribution> | null {
   const { status_ready: ready, status_total: total, status_state: state } = row
   return ready === 0 && total === 0 && state === 'Pending' ? null : { ready, total, state }

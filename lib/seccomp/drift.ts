@@ -13,29 +13,29 @@ export const Drift = z
   .meta({ id: 'SeccompDrift' })
 type Drift = z.output<typeof Drift>
 
-/** The drift where the same is allowed that was observed. */
+/** The drift if the allowed syscalls are exactly the observed ones. */
 export const IN_SYNC: Drift = { missing: [], extra: [], inSync: true }
 
-/** Of two lists of names, each sorted by bytes and comma-joined. */
+/** Compares two lists of names, each sorted by bytes and comma-joined. */
 export function driftOf(observed: string, allowed: string): Drift {
   const start = commonStart(observed, allowed)
   const end = commonEnd(observed, allowed, Math.min(observed.length, allowed.length) - start)
-  // What is left of the one is extra, in its order.
+  // The names left in the set are the extra ones, in order.
   const left = new Set(namesOf(allowed.slice(start, allowed.length - end)))
   const missing = namesOf(observed.slice(start, observed.length - end)).filter((name) => !left.delete(name))
   return { missing, extra: [...left], inSync: missing.length === 0 }
 }
 
-// Most names are on both lists, and to compare texts is cheap beside making one of each name.
+// Most names are on both lists, and comparing the texts is much cheaper than splitting them into names.
 
-/** How many characters of whole names, each with its comma, both begin with. */
+/** Length of the common start of both, in whole names with their commas. */
 function commonStart(a: string, b: string): number {
   let start = 0
   for (let i = 0; i < a.length && a[i] === b[i]; i++) if (a[i] === ',') start = i + 1
   return start
 }
 
-/** How many characters of whole names, each with the comma before it, both end with; at most `max`. */
+/** Length of the common end of both, in whole names with the comma before each; at most `max`. */
 function commonEnd(a: string, b: string, max: number): number {
   let end = 0
   for (let i = 1; i <= max && a[a.length - i] === b[b.length - i]; i++) if (a[a.length - i] === ',') end = i

@@ -54,7 +54,7 @@ export const ProfileSummary = z
   })
   .meta({ id: 'SeccompProfileSummary' })
 
-/** A workload as the database gives it, but for its denials. What is of a custom resource is null without one. */
+/** A workload as the database returns it, without its denials. The `cr_` columns are null without a custom resource. */
 export interface EntryRow extends CaptureRow, PlacedRow {
   readonly namespace: string
   readonly kind: string
@@ -69,12 +69,15 @@ export interface EntryRow extends CaptureRow, PlacedRow {
   readonly cr_syscall_count: number
   readonly cr_architectures: readonly string[]
   readonly cr_updated_at: string
-  /** The names that were observed and those that the resource allows, comma-joined and sorted by bytes; null where they are the same. */
+  /**
+   * The observed names and those that the resource allows, comma-joined and sorted by bytes; both null if they are
+   * equal.
+   */
   readonly observed: string | null
   readonly allowed: string | null
 }
 
-/** The JSON of an entry without its last bracket; `directory` is that of the profiles on the nodes. */
+/** The JSON of an entry without its closing brace; `directory` is the folder of the profiles on the nodes. */
 export function openEntry(row: EntryRow, denials: RollupRow, directory: string): string {
   const { namespace, kind, name } = row
   const capture = captureOf(row)
@@ -114,5 +117,5 @@ function resourceOf(row: EntryRow, profile: string): z.output<typeof MirroredRes
   }
 }
 
-/** A time as PostgreSQL prints it, as every answer writes it. */
+/** Converts a time from PostgreSQL's format to the one of all answers. */
 const wireTimeOf = (printed: string): string => parseNaive(printed.replace(' ', 'T'))!

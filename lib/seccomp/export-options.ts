@@ -1,20 +1,23 @@
-/** Options of an export (docs/contract.md#seccomp-profiles). A blank value counts as absent, and so does null in a body. */
+/**
+ * Options of an export (docs/contract.md#seccomp-profiles). A blank value counts as absent, and in a body null does
+ * too.
+ */
 import { z } from 'zod'
 import { NO_NULL_PATTERN, saysYes } from '../http/request/fields.ts'
 import { listOf } from '../http/request/first-fault.ts'
 import { documentedAs } from '../openapi/declare.ts'
 import { DNS_NAME, isDnsName, LOG_ACTION, MAX_DNS_NAME_CHARS, SYSCALL_NAME } from './names.ts'
 
-/** Names that one list of edits may have. */
+/** Most names in one list of edits. */
 export const MAX_EDITS = 512
-/** A body of two full lists of the longest names, ten times over. */
+/** Ten times a body with two full lists of the longest names. */
 export const MAX_EXPORT_BODY_BYTES = 1024 * 1024
 
-/** What an exported profile may do with a syscall that is not listed. */
+/** Default actions of an exported profile. */
 export const ACTIONS = [LOG_ACTION, 'SCMP_ACT_ERRNO', 'SCMP_ACT_KILL', 'SCMP_ACT_KILL_PROCESS'] as const
 const FORMATS = ['yaml', 'yml', 'json'] as const
 
-/** What of a list of words is meant; the first where it is blank. */
+/** A parameter with one of these values; the first one if the text is blank. */
 const oneOf = <W extends string>(words: readonly [W, ...W[]], what: string) =>
   documentedAs(
     z.string().transform((text, c) => {

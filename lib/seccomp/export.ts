@@ -1,4 +1,4 @@
-/** Shared by both routes of an export (docs/contract.md#seccomp-profiles). */
+/** The shared part of both routes of an export (docs/contract.md#seccomp-profiles). */
 import { z } from 'zod'
 import type { Database } from '../db/index.ts'
 import type { RouteDoc } from '../openapi/declare.ts'
@@ -13,7 +13,7 @@ import { noProfile } from './profile.ts'
 
 const YAML = 'application/yaml'
 
-/** What the routes answer, for the OpenAPI document. */
+/** The answers of the routes, for the OpenAPI document. */
 export const exportAnswers = {
   answer: [{ contentType: YAML, schema: z.string() }, SeccompProfile],
   headers: shownCaptureHeaders,
@@ -28,15 +28,15 @@ export const exportAnswers = {
   },
 } satisfies Partial<RouteDoc>
 
-/** A manifest as it is sent. */
+/** A manifest as sent. */
 export interface Exported {
   readonly text: string
   readonly headers: Record<string, string>
 }
 
 /**
- * Makes the manifest of a workload; annotations have the `prefix`. Nothing is stored. Throws 404 when nothing was observed of it, 409 when
- * the action enforces and the capture is partial.
+ * Builds the manifest of a workload; the keys of its annotations begin with `prefix`. Stores nothing.
+ * @throws HttpError 404 if nothing was observed; 409 if the default action blocks syscalls and the capture is partial
  */
 export async function exportProfile(
   db: Database,
@@ -53,8 +53,7 @@ export async function exportProfile(
 
 type Made = Parameters<typeof manifestOf>
 
-/** The manifest as JSON. */
 export const jsonOf = (...made: Made): string => JSON.stringify(manifestOf(...made))
 
-/** The same as YAML, with what there is to know about it in comments above. */
+/** The manifest as YAML, with comments above it that describe the capture. */
 export const yamlTextOf = (...made: Made): string => headerOf(...made) + [...yamlOf(manifestOf(...made))].join('')

@@ -11,9 +11,9 @@ import type { Observed } from './observed.ts'
 const LEVEL_HEADER = 'X-Kguardian-Capture-Level'
 const COMPLETE_HEADER = 'X-Kguardian-Capture-Complete'
 
-/** Pods that one line names; of the others it tells how many there are. */
+/** Most pods named in one line; the others are counted. */
 const MAX_PODS_NAMED = 5
-/** The same of syscalls, which nothing else tells of. */
+/** Most syscalls named in one line. More than pods, because no other part of the export names them. */
 const MAX_SYSCALLS_NAMED = 50
 
 /** The headers of `captureHeaders`, for the OpenAPI document. */
@@ -22,39 +22,42 @@ export const shownCaptureHeaders: AnswerHeaders = {
   [COMPLETE_HEADER]: z.enum(['true', 'false']).describe('Whether there is a contributor, and every one is `full`.'),
 }
 
-/** What every answer of an export carries once its workload is known, to scripts of other origins too. */
+/** Headers of every answer of an export once its workload is known, also readable by scripts of other origins. */
 export const captureHeaders = ({ level, complete }: Capture): Record<string, string> => ({
   [LEVEL_HEADER]: level,
   [COMPLETE_HEADER]: String(complete),
   'access-control-expose-headers': `${LEVEL_HEADER}, ${COMPLETE_HEADER}`,
 })
 
-/** Why a capture is partial, in one line. */
+/** The reason why a capture is partial, in one line. */
 export function reasonOf({ level, pods, more, incomplete }: Capture): string {
   if (pods.length === 0) return `level ${level}: no pod that contributed is known`
-  // The worst come first, so that all below full come before the others.
+  // Pods are sorted, the lowest tier first, so all pods below full come before the others.
   const below = pods.filter((pod) => pod.level !== 'full').map((pod) => `${quoted(pod.name)} at ${pod.level}`)
   return `level ${level}: ${incomplete} of ${pods.length + more} contributing pods below full, ${listed(below.slice(0, MAX_PODS_NAMED), incomplete)}`
 }
 
-/** Names of syscalls that are none, in one line. */
+/** Reported names that are not names of syscalls, in one line. */
 export const named = (names: readonly string[]): string =>
   listed(names.slice(0, MAX_SYSCALLS_NAMED).map(quoted), names.length)
 
 const listed = (first: readonly string[], count: number): string =>
   `${first.join(', ')}${count > first.length ? `, +${count - first.length} more` : ''}`
 
-/** How the pods of a workload come to be captured in full. */
+/** Instructions to capture the pods of a workload in full. */
 export const howToRaise = (prefix: string): string =>
   `annotate its pods with ${prefix}/syscall-capture: "full" or ${prefix}/seccomp-record: "true", and let them run`
 
-/** That the set was begun anew, in one line, for as long as it is not complete; else null. */
+/** States in one line that the set was reset, as long as it is not complete since; else null. */
 export const resetOf = ({ resetAt, capture }: Observed): string | null =>
   resetAt === null || capture.complete
     ? null
     : `the set was reset at ${resetAt} and is not complete since; restart pods that are older, since agents send a name once`
 
-/** Throws 409 where a profile that enforces would be made of a capture that missed something, unless that was acknowledged. */
+/**
+ * @throws HttpError 409 for a profile that blocks syscalls, made from a partial capture, unless the caller acknowledged
+ * it
+ */
 export function requireComplete(workload: Workload, observed: Observed, options: ExportOptions, prefix: string): void {
   const { capture } = observed
   const { defaultAction, acknowledgePartial } = options

@@ -6,10 +6,10 @@ import { howToRaise, named, reasonOf, resetOf } from './gate.ts'
 import { allowedOf, type Workload } from './names.ts'
 import type { Observed } from './observed.ts'
 
-/** Kinds that the resource definition of the operator lets a profile refer to (docs/contract.md#seccomp-profiles). */
+/** The kinds that the resource definition of the operator accepts in `workloadRef`. */
 const KINDS = ['Deployment', 'StatefulSet', 'DaemonSet', 'CronJob', 'Job', 'ReplicaSet', 'ReplicationController']
 
-/** The lines above a manifest. What strangers named stands in quotes where it could be read as anything else. */
+/** The comment lines above a manifest. Names from the cluster are quoted where they could be read as anything else. */
 export function headerOf(
   { namespace, kind, name }: Workload,
   observed: Observed,

@@ -1,4 +1,4 @@
-/** The resource of an export (docs/contract.md#seccomp-profiles). */
+/** The custom resource of an export (docs/contract.md#seccomp-profiles). */
 import { z } from 'zod'
 import type { Manifest } from '../text/yaml.ts'
 import { ACTIONS, type ExportOptions } from './export-options.ts'
@@ -31,7 +31,7 @@ export const SeccompProfile = z
   })
   .meta({ id: 'SeccompProfileResource' })
 
-/** The names of an export: what is allowed and what was added, without what was removed. */
+/** The allowed names of an export: observed and added ones, without the removed ones. */
 export function editedNames(
   names: readonly string[],
   { add, remove }: Pick<ExportOptions, 'add' | 'remove'>,
@@ -40,7 +40,7 @@ export function editedNames(
   return [...new Set([...names, ...add])].filter((name) => !removed.has(name)).sort()
 }
 
-/** The resource that an export makes of what was observed of a workload; its annotations are sorted by key. */
+/** The custom resource for the observed syscalls of a workload; its annotations are sorted by key. */
 export function manifestOf(workload: Workload, observed: Observed, options: ExportOptions, prefix: string): Manifest {
   const { capture } = observed
   const { names, leftOut } = allowedOf(observed.names)

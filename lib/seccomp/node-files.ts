@@ -8,7 +8,7 @@ import { Slice } from '../process/event-loop.ts'
 import { sortInSlices } from '../process/sort-in-slices.ts'
 import { isLongerThan } from '../text/utf8.ts'
 
-/** Of each of the two lists. A cluster has hundreds of profiles. */
+/** Most elements of each of the two lists. A cluster has hundreds of profiles. */
 export const MAX_LISTED_FILES = 10_000
 const MAX_PATH_BYTES = 1_024
 const MAX_HASH_BYTES = 128
@@ -37,7 +37,7 @@ export const PostedNodeFiles = z
   })
 export type PostedNodeFiles = z.output<typeof PostedNodeFiles>
 
-/** Files by their paths, with the hash of each or null. */
+/** Hashes by path; null for a file without a hash. */
 export type Files = ReadonlyMap<string, string | null>
 
 interface File {
@@ -45,7 +45,10 @@ interface File {
   readonly hash: string | null
 }
 
-/** What a node says that it has, and how many elements were skipped. The first hash of a path counts. 413 for a list that is too long. */
+/**
+ * The reported files of a node, and the number of elements that were skipped. The first hash of a path counts.
+ * @throws HttpError 413 for a list that is too long
+ */
 export async function readNodeFiles({ files, paths }: PostedNodeFiles): Promise<{ files: Files; skipped: number }> {
   for (const [field, elements] of Object.entries({ files, paths }))
     if ((elements?.length ?? 0) > MAX_LISTED_FILES)
@@ -72,18 +75,18 @@ function fileOf(element: unknown): File | null {
   return { path, hash: hash.trim() === '' ? null : hash }
 }
 
-/** A set of files as it is stored: once, however many nodes have it. */
+/** A set of files. It is stored once, however many nodes have it. */
 export interface FileSet {
-  /** SHA-256 of what is in it, in hexadecimal digits. */
+  /** SHA-256 of its paths and hashes, in hexadecimal digits. */
   readonly id: string
   readonly paths: readonly string[]
-  /** Of the paths, in their order. */
+  /** In the order of the paths. */
   readonly hashes: readonly (string | null)[]
 }
 
 export async function fileSetOf(files: Files): Promise<FileSet> {
   const slice = new Slice()
-  // Any order will do that is always the same.
+  // Any fixed order will do: it makes equal sets have equal ids.
   const paths = await sortInSlices([...files.keys()], (a, b) => a < b, slice)
   const hashes: (string | null)[] = []
   const sum = createHash('sha256')

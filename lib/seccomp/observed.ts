@@ -3,7 +3,7 @@ import { type Capture, type CaptureRow, captureOf } from './capture.ts'
 import { namesOf, type Workload } from './names.ts'
 import { noProfile } from './profile.ts'
 
-/** What was observed of a workload. */
+/** The observed syscalls of a workload. */
 export interface Observed {
   /** Sorted by bytes, each once. */
   readonly names: readonly string[]
@@ -12,7 +12,7 @@ export interface Observed {
   /** FNV-1a of both, 16 hexadecimal digits (docs/contract.md#seccomp-profiles). */
   readonly hash: string
   readonly capture: Capture
-  /** Since when it is observed, where it was reset: UTC with a zone. */
+  /** The time of the last reset in UTC with a zone, or null. */
   readonly resetAt: string | null
 }
 
@@ -24,7 +24,7 @@ interface Row extends CaptureRow {
   readonly reset_at: string | null
 }
 
-// Arrays arrive as text, JSON as what it is.
+// The driver leaves PostgreSQL arrays as text and parses JSON.
 const statement = fixed<Row[]>(`
   select k.n::integer as n, w.syscalls, to_json(w.arches) as arches, w.hash,
          to_char(w.reset_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as reset_at,
@@ -53,7 +53,7 @@ const fold = perDatabase((db) =>
   }),
 )
 
-/** What was observed of a workload. Throws 404 when nothing was. */
+/** Reads the observed syscalls of a workload. @throws HttpError 404 if there are none */
 export async function readObserved(db: Database, workload: Workload): Promise<Observed> {
   const observed = await fold(db)(workload)
   if (observed === null) throw noProfile()

@@ -2,21 +2,22 @@
 import type { CachedBody } from '../http/response/cached-body.ts'
 
 export interface ProfileCacheOptions {
-  /** From the start of a build; 0 makes the list for each request. */
+  /** Counted from the start of a build; 0 builds the list for each request. */
   readonly ttlMs: number
   readonly build: () => Promise<CachedBody>
-  /** Monotonic milliseconds. */
+  /** The clock: monotonic milliseconds. */
   readonly now?: () => number
-  /** A read that had nothing made, or waited for what another had made. */
+  /** A read used a cached body, or waited for a build in progress. */
   readonly onHit: () => void
-  /** A read that had it made. */
+  /** A read started a build. */
   readonly onMiss: () => void
 }
 
 /**
- * One body, as good for every caller while it is fresh. Who asks while it is being made waits for that, whatever its age will be, so that a
- * crowd makes one. When making it fails, everyone who waited hears why, nothing is kept, and who asks next has it made again: there is
- * no other attempt that a fault could hold up. It goes on when callers leave, since others may wait.
+ * Caches one body, which is the same for every caller while it is fresh. Callers that arrive during a build wait for
+ * its result, whatever its age will be, so a crowd causes one build. If the build fails, all waiting callers get its
+ * error, nothing is cached, and the next caller starts another build. A build continues when its callers disconnect,
+ * since others may wait for it.
  */
 export class ProfileCache {
   readonly #options: ProfileCacheOptions
@@ -24,7 +25,7 @@ export class ProfileCache {
   #latest: CachedBody | null = null
   #freshUntil = Number.NEGATIVE_INFINITY
   #building: Promise<CachedBody> | null = null
-  /** Counts calls of `forget`. */
+  /** Number of calls of `forget`. */
   #forgotten = 0
 
   constructor(options: ProfileCacheOptions) {
@@ -32,7 +33,7 @@ export class ProfileCache {
     this.#now = options.now ?? (() => performance.now())
   }
 
-  /** A fresh body. */
+  /** Returns a fresh body, and builds it if needed. */
   async read(): Promise<CachedBody> {
     const { onHit, onMiss } = this.#options
     if (this.#latest !== null && this.#now() < this.#freshUntil) {
@@ -51,13 +52,16 @@ export class ProfileCache {
     return this.#building
   }
 
-  /** The body that was made last, which is at least as new as any that was read. Who waits for something else keeps no older one alive. */
+  /**
+   * The last body built, at least as new as any that `read` returned. A caller that waits for something else uses it
+   * instead of keeping an older body in memory.
+   */
   get latest(): CachedBody {
     if (this.#latest === null) throw new TypeError('nothing was read yet')
     return this.#latest
   }
 
-  /** The next read makes it anew. */
+  /** Makes the next read build the body again. */
   forget(): void {
     this.#forgotten++
     this.#freshUntil = Number.NEGATIVE_INFINITY

@@ -9,14 +9,20 @@ import { type EntryRow, openEntry } from './entry.ts'
 import type { Workload } from './names.ts'
 import { type RollupRow, UNKNOWN } from './rollup.ts'
 
-/** Memory limits of a build, for workloads, names of those with a custom resource, and denials (docs/contract.md#seccomp-profiles). */
+/**
+ * Memory charged for a build: for each workload, for the names of each workload with a custom resource, and for all
+ * denials.
+ */
 const WORKLOAD_BYTES = 4_096
 const NAMES_BYTES = 12_288
 const DENIALS_BYTES = 10_000 * 512 + 1_001 * 768
-/** Names that differ are held as read, as text of the answer and as its bytes: more than that where they are many or long. */
+/**
+ * If observed and allowed names differ, the list holds them as rows, as text of the answer and as its bytes. That
+ * exceeds `NAMES_BYTES` if they are many or long.
+ */
 const HELD_PER_NAME_BYTE = 3
 
-/** Entries become bytes when they come to so many characters. */
+/** The text is converted to bytes in pieces of this many characters. */
 const PIECE_CHARS = 64 * 1024
 
 const counts = fixed<{ workloads: number; withResource: number; nameBytes: number }[]>(`
@@ -43,7 +49,8 @@ export interface ListSources {
 }
 
 /**
- * Reads the list. What that may hold is charged to the read budget before, for as long as it takes: 503 when it is not to be had in time.
+ * Reads the list. Its worst case in memory is charged to the read budget for the whole build.
+ * @throws HttpError 503 if the budget has no room in time
  */
 export async function buildProfileList({ db, config, lines, budget }: ListSources): Promise<CachedBody> {
   const [count] = await db.read((sql) => counts(sql))
@@ -51,7 +58,7 @@ export async function buildProfileList({ db, config, lines, budget }: ListSource
   const namesBytes = Math.max(withResource * NAMES_BYTES, nameBytes * HELD_PER_NAME_BYTE)
   const release = await budget.acquire((workloads * WORKLOAD_BYTES + namesBytes + DENIALS_BYTES) / KIB)
   try {
-    // Beside each other: they have nothing in common, and take the same time.
+    // In parallel: the two queries are independent and take about the same time.
     const [found, told] = await Promise.all([
       db.read((sql) => entries(sql, config.seccompProfileDir, config.seccompNodeStaleSecs)),
       db.read((sql) => rollups(sql, config.seccompDenialsRetentionDays)),
@@ -65,10 +72,13 @@ export async function buildProfileList({ db, config, lines, budget }: ListSource
   }
 }
 
-/** No name has U+0000. */
+/** No name contains U+0000. */
 const keyOf = ({ namespace, kind, name }: Workload) => `${namespace}\0${kind}\0${name}`
 
-/** The rows as one array, in slices of the event loop. Of a workload that is not among the `denials`, since it is so new, nothing is known of them. */
+/**
+ * The rows as one JSON array, in slices of the event loop. A workload that is newer than `denials` gets the rollup
+ * `UNKNOWN`.
+ */
 export async function writtenList(
   found: readonly EntryRow[],
   denials: ReadonlyMap<string, RollupRow>,

@@ -7,7 +7,7 @@ import { type EntryRow, openEntry, ProfileSummary } from './entry.ts'
 import { ALLOW_ACTION, allowedOf, LOG_ACTION, namesOf, shownArchitectures, type Workload } from './names.ts'
 import type { RollupRow } from './rollup.ts'
 
-/** A seccomp profile that logs all but what was observed. */
+/** A seccomp profile that allows the observed syscalls and logs all others. */
 export const Profile = z
   .strictObject({
     defaultAction: z.literal(LOG_ACTION),
@@ -22,7 +22,7 @@ export const ObservedProfile = ProfileSummary.extend({
   detail: ProfileDetail.optional().describe('With `detail=true`.'),
 }).meta({ id: 'ObservedSeccompProfile' })
 
-/** The profile of what was observed, without what no syscall is called. */
+/** The profile of the observed syscalls, without names that cannot be names of syscalls. */
 export function profileOf({
   names,
   arches,
@@ -38,16 +38,16 @@ export function profileOf({
   }
 }
 
-/** Nothing was observed of a workload: ever, or since its set was reset. */
+/** 404: nothing was observed of the workload, or nothing since its set was reset. */
 export const noProfile = (resetAt: string | null = null) =>
   new HttpError(
     404,
     `there is no seccomp profile for that workload${resetAt === null ? '' : `: nothing was observed since it was reset at ${resetAt}`}`,
   )
 
-/** A workload that is asked for. */
+/** A requested workload. */
 export interface AskedProfile extends Workload {
-  /** Whether to tell when each name was seen. */
+  /** Whether to include when each name was seen. */
   readonly detail: boolean
 }
 
@@ -57,7 +57,8 @@ interface Row extends EntryRow, RollupRow, DetailRow {
   readonly syscalls: string
 }
 
-// Nodes by the set of files that they have are one object, in which a set is found however many there are.
+// The counts of nodes by file set are one JSON object, in which a look-up takes the same time however many sets there
+// are.
 const statement = fixed<Row[]>(`
   with state as materialized (
     select w.is_watched, retention_start(a.days) as retention_start, coalesce(l.live, 0)::integer as live, l.nodes_of
@@ -122,16 +123,19 @@ export interface ProfileSettings {
   readonly seccompDenialsRetentionDays: number
 }
 
-/** Beyond what a look-up takes. */
+/** Longer than a look-up takes. */
 const PATIENCE_MS = 5
 
-/** Reads the summary of a workload with its profile as JSON, or null when nothing was observed of it. Look-ups that come together go together. */
+/**
+ * Reads the summary of a workload with its profile as JSON, or null if nothing was observed of it. Concurrent look-ups
+ * are batched.
+ */
 export function profileReader(db: Database, settings: ProfileSettings) {
   const { seccompProfileDir, seccompNodeStaleSecs, seccompDenialsRetentionDays: days } = settings
   return createBatcher<AskedProfile, string | null>({
     patienceMs: PATIENCE_MS,
     run: async (workloads) => {
-      // However many ask for a workload at once, its names are read once.
+      // Equal look-ups of one batch are sent once.
       const keys = workloads.map(({ namespace, kind, name, detail }) =>
         JSON.stringify({ namespace, kind, name, detail }),
       )

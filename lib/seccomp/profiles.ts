@@ -3,10 +3,10 @@ import { type AskedProfile, profileReader } from './profile.ts'
 import { ProfileCache } from './profile-cache.ts'
 import { buildProfileList, type ListSources } from './profile-list.ts'
 
-/** How observed profiles are read on one database. */
+/** Readers of observed profiles on one database. */
 export interface Profiles {
   readonly list: ProfileCache
-  /** A workload with its profile as JSON, as it is now; null when nothing was observed of it. */
+  /** The current state of a workload with its profile as JSON; null if nothing was observed of it. */
   readonly one: (workload: AskedProfile) => Promise<string | null>
 }
 
@@ -20,7 +20,7 @@ export function openProfiles(sources: ListSources & { readonly metrics: Metrics 
     onHit: () => metrics.profileCacheHits.inc(),
     onMiss: () => metrics.profileCacheMisses.inc(),
   })
-  // What another server knows may be something else.
+  // The new server may have other data.
   db.onPoolReplaced((gate) => {
     if (gate === 'read') list.forget()
   })

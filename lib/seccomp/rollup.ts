@@ -26,14 +26,14 @@ export const DenialRollup = z
 
 export interface RollupRow {
   readonly is_known: boolean
-  /** Digits: a sum may be beyond 2^53. This and what follows is null where nothing was denied. */
+  /** Decimal digits, since a sum may exceed 2^53. This field and the following ones are null without denials. */
   readonly denied: string | null
   readonly denied_syscalls: readonly string[] | null
   readonly denied_actions: readonly string[] | null
   readonly last_denied: string | null
 }
 
-/** Of a workload of which nothing is known. */
+/** The rollup of a workload whose denials are not known. */
 export const UNKNOWN: RollupRow = {
   is_known: false,
   denied: null,

@@ -5,12 +5,12 @@ import { gunzipChunkBytes } from '../http/request/gunzip-chunk.ts'
 const broken = (what: string) => new HttpError(400, `the body is not valid gzip: ${what}`)
 
 /**
- * Unpacks gzip with any number of members (RFC 1952, 2.2), blocking its thread meanwhile. 413 over `maxBytes`, at the first byte too many; 400
- * for what is damaged, ends early, or goes on after the last member, even with zeros.
+ * Unpacks gzip with any number of members (RFC 1952, 2.2); blocks its thread meanwhile. 413 over `maxBytes`, at the
+ * first byte too many; 400 for data that is damaged, ends early, or continues after the last member, even with zeros.
  */
 export function inflate(sent: Buffer, maxBytes: number): Buffer {
   const { buffer, engine } = unpacked(sent, maxBytes)
-  // Node ignores zeros at the end.
+  // Node ignores trailing zeros.
   if (engine.bytesWritten < sent.length) throw broken(`${sent.length - engine.bytesWritten} bytes follow its end`)
   return buffer
 }

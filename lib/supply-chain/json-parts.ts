@@ -1,7 +1,8 @@
 /**
- * Takes JSON with one long list apart before it is parsed: parsed at once, 8 MiB of short values would come to hundreds of megabytes of objects.
- * One scan finds the elements of the list; then they are parsed one by one, each gone before the next, and the text without them by itself.
- * `JSON.parse` checks every byte but the commas between the elements, so the same bodies are accepted as by parsing at once.
+ * Splits JSON with one long list before it is parsed: 8 MiB of short values, parsed at once, would take hundreds of
+ * megabytes of objects. One scan finds the elements of the list. Then they are parsed one at a time, each freed before
+ * the next, and the text outside the list by itself. `JSON.parse` checks every byte except the commas between the
+ * elements, so exactly the same bodies are accepted as by parsing at once.
  */
 import { isUtf8 } from 'node:buffer'
 import { HttpError } from '../http/errors.ts'
@@ -20,22 +21,23 @@ import {
 } from '../json/scanner.ts'
 import { MAX_ELEMENT_MEMBERS, MAX_OTHER_MEMBERS, MAX_PAYLOAD_DEPTH, MIN_BYTES_PER_MEMBER } from '../limits/limits.ts'
 
-/** Depth of what is in the outermost object, and in the list. */
+/** Nesting depth directly inside the outermost object, and directly inside the list. */
 const IN_BODY = 1
 const IN_LIST = 2
 
 export interface Parts {
-  /** The outermost value, with an empty list in place of the list. */
+  /** The outermost value, with an empty list instead of the elements. */
   readonly rest: unknown
-  /** Elements of the list. */
+  /** Number of elements in the list. */
   readonly length: number
-  /** Element number `i`, parsed anew by each call. 400 for what is not JSON or has a key twice, naming the element. */
+  /** Element number `i`, parsed anew by each call. 400, naming the element, if it is not JSON or has a key twice. */
   element(i: number): unknown
 }
 
 /**
- * The parts of a body whose key `listKey` holds the list. 400 for what is not JSON or not UTF-8, for a key that any object has twice, and for
- * what is nested too deep; 413 for more than `maxElements` or too many values, at the first one too many.
+ * The parts of a body whose key `listKey` holds the list. 400 for a body that is not JSON or not UTF-8, for an object
+ * with a key twice, and for too deep nesting; 413 for more than `maxElements` or too many values, at the first one too
+ * many.
  */
 export function partsOf(bytes: Buffer, listKey: string, maxElements: number): Parts {
   if (!isUtf8(bytes)) throw deserializeError('the body is not UTF-8')
@@ -59,7 +61,7 @@ export function partsOf(bytes: Buffer, listKey: string, maxElements: number): Pa
   }
 }
 
-/** `placed` maps a position of the text to one of the body; exact where everything before it is ASCII. */
+/** `placed` maps a position in the text to one in the body; exact if everything before it is ASCII. */
 function parsed(text: string, where: string, placed: (position: number) => number): unknown {
   try {
     return JSON.parse(text)
@@ -68,14 +70,17 @@ function parsed(text: string, where: string, placed: (position: number) => numbe
   }
 }
 
-/** The same for a text that spells `keys` keys. 400 where an object has one twice. */
+/**
+ * The same for a text in which the scan counted `keys` keys. 400 if an object has one twice: the parsed keys are then
+ * fewer.
+ */
 function parsedOnce(text: string, keys: number, where: string, placed: (position: number) => number): unknown {
   const value = parsed(text, where, placed)
   if (countKeys(value) === keys) return value
   throw deserializeError(where + repeatedKeyText(repeatedKey(text) ?? ''))
 }
 
-/** Node's own messages quote the body: only the position is shown, where there is one. */
+/** Node's own messages quote the body, so only the position is shown, if there is one. */
 function placeOf(message: string, placed: (position: number) => number): string {
   if (message.startsWith('Unexpected end')) return ': unexpected end'
   const [, position] = /at position (\d+)/.exec(message) ?? []
@@ -83,12 +88,12 @@ function placeOf(message: string, placed: (position: number) => number): string 
 }
 
 interface List {
-  /** Behind its opening bracket, and at its closing one; both 0 without a list. */
+  /** After the opening bracket of the list, and at its closing one; both 0 without a list. */
   from: number
   to: number
   /** Start and end of each element. */
   readonly places: number[]
-  /** Keys that each element spells, and the text outside the list. */
+  /** Number of keys in the text of each element, and in the text outside the list. */
   readonly keys: number[]
   otherKeys: number
 }

@@ -1,4 +1,7 @@
-/** From the bytes of a payload to what the database is given: inflated, judged, cleaned, merged and hashed. */
+/**
+ * Turns the bytes of a payload into the parameters of the database statement: inflates, validates, cleans, merges and
+ * hashes.
+ */
 import type { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { describeIssue } from '../http/request/issues.ts'
@@ -7,28 +10,28 @@ import type { Header } from './header.ts'
 import { inflate } from './inflate.ts'
 import { partsOf } from './json-parts.ts'
 
-/** Where a page belongs in its set; `index` counts from 0. */
+/** The position of a page in its set; `index` counts from 0. */
 export interface Page {
   readonly set_id: string
   readonly index: number
   readonly total: number
 }
 
-/** What the database is given of a payload. */
+/** The parameters of the database statement for a payload. */
 export interface Prepared {
   readonly header: Header
-  /** Null for what is whole. */
+  /** Null for a payload that is not paged. */
   readonly page: Page | null
   /** A JSON array of rows, as text. */
   readonly rows: string
-  /** Times that were sent and could not be read. */
+  /** Number of times that were sent and could not be read. */
   readonly unreadableTimes: number
-  /** False where the list is null or left out, which counts as empty. */
+  /** False if the list is null or absent, which counts as empty. */
   readonly hasList: boolean
 }
 
 interface Rows<Element> {
-  /** 422 for a row that cannot be kept; `where` is its place in the payload. */
+  /** @throws HttpError 422 for a row that cannot be stored; `where` is its path in the payload */
   add(element: Element, where: string): void
   finish(): ListedRows
 }
@@ -36,12 +39,12 @@ interface Rows<Element> {
 interface ListedRows {
   /** A JSON array. */
   readonly rows: string
-  /** Tells the list as it was sent from any other. */
+  /** A hash of the list as it was sent, so that an unchanged one is recognised. */
   readonly hash: string
   readonly unreadableTimes: number
 }
 
-/** One of the two payloads: its schema, the list in it, and what becomes of it. */
+/** One of the two kinds of payload: its schema, its list, and how its rows are made. */
 export interface PayloadKind<Whole extends z.ZodType, Element extends z.ZodType> {
   readonly schema: Whole
   /** The key of the list that makes it large. */
@@ -49,7 +52,7 @@ export interface PayloadKind<Whole extends z.ZodType, Element extends z.ZodType>
   readonly element: Element
   readonly maxElements: number
   createRows(): Rows<z.output<Element>>
-  /** Judges what is left to judge, in the order that clients know; `rows` throws for the first row that could not be kept. */
+  /** Validates the rest, in the fixed order of the refusals; `rows` throws for the first row that cannot be stored. */
   finish(posted: z.output<Whole>, facts: Facts): Omit<Prepared, 'hasList'>
 }
 
@@ -65,15 +68,16 @@ interface Facts {
 export interface SentPayload {
   readonly bytes: Buffer
   readonly isPacked: boolean
-  /** Of the path. */
+  /** From the path of the request. */
   readonly digest: string
   readonly maxInflatedBytes: number
   readonly now: number
 }
 
 /**
- * Reads a payload. HttpError: 400 for what is not gzip, not JSON or of another type, 413 for what there is too much of, 422 for what breaks
- * the contract. Types are judged before anything else (interop-supply-chain S27).
+ * Reads a payload. Types are validated before everything else (docs/contract.md#errors).
+ * @throws HttpError 400 for a body that is not gzip, not JSON or has a field of the wrong type; 413 above a limit; 422
+ * for values that the contract does not allow
  */
 export function preparePayload<Whole extends z.ZodType, Element extends z.ZodType>(
   kind: PayloadKind<Whole, Element>,
@@ -100,7 +104,7 @@ export function preparePayload<Whole extends z.ZodType, Element extends z.ZodTyp
   return { ...prepared, hasList: Array.isArray((parts.rest as Record<string, unknown>)[listKey]) }
 }
 
-/** How `work` refuses; null when it does not. */
+/** The HttpError that `work` throws; null if it throws none. */
 function refusalOf(work: () => void): HttpError | null {
   try {
     work()

@@ -12,7 +12,10 @@ import type { Kind } from './worker.ts'
 const RETRY_AFTER_FULL_SECONDS = 5
 const RETRY_AFTER_CEILING_SECONDS = 60
 
-/** What the statement of a route is given: the header as JSON, and the rows as JSON text, or null to ask whether they are wanted. */
+/**
+ * The parameters of a route's statement: the header as JSON, and the rows as JSON text, or null to ask whether the rows
+ * are needed.
+ */
 export interface Question {
   readonly header: string
   readonly page: Page | null
@@ -22,14 +25,14 @@ export interface Question {
 /** Runs the statement. */
 export type Ask = (question: Question) => Promise<Buffer | null>
 
-/** What became of a payload, with the keys of the answer in wire order (interop-supply-chain 2.1). */
+/** The outcome for a payload, with the keys of the answer in wire order (docs/contract.md#findings, #sbom). */
 export type Outcome =
   | { readonly status: 'stored'; readonly items: number }
   | { readonly status: 'unchanged' }
   | { readonly status: 'stale'; readonly stored_scanned_at: string }
   | { readonly status: 'staged' | 'duplicate_page'; readonly received: number; readonly total: number }
 
-/** What the statements answer (`store_findings`, `store_sbom`). */
+/** The answers of the statements (`store_findings`, `store_sbom`). */
 type Reply =
   | Outcome
   | { readonly status: 'rows wanted' }
@@ -37,7 +40,7 @@ type Reply =
   | { readonly status: 'refused'; readonly reason: 'components'; readonly items: number }
   | { readonly status: 'refused'; readonly reason: 'ceiling' }
 
-/** A body as it was sent, for the image of a digest. */
+/** A body as it was sent, for the image of `digest`. */
 export type Sent = Pick<SentPayload, 'bytes' | 'isPacked' | 'digest'>
 
 export interface PayloadsOptions {
@@ -49,7 +52,10 @@ export interface PayloadsOptions {
   now?: () => number
 }
 
-/** Payloads of findings and SBOMs on their way to the database: one is read and written, some wait, and whoever comes then comes again. */
+/**
+ * Stores payloads of findings and SBOMs one at a time. A bounded number of bytes waits; further payloads are refused
+ * with 503.
+ */
 export class Payloads {
   readonly #options: Required<PayloadsOptions>
   readonly #semaphore = new Semaphore({
@@ -62,14 +68,14 @@ export class Payloads {
     this.#options = { now: Date.now, ...options }
   }
 
-  /** Bodies that wait. */
+  /** Number of waiting bodies. */
   get waiting(): number {
     return this.#semaphore.waiting
   }
 
   /**
-   * Stores a payload when its turn has come. HttpError for all that is refused; 503 at once where too many wait. `leaver` is given what to
-   * call when its sender has left.
+   * Stores a payload when the earlier ones are done. `leaver` gets a function to call when the client disconnects.
+   * @throws HttpError for a refused payload; 503 at once if too many wait
    */
   async store(kind: Kind, sent: Sent, ask: Ask, leaver: (leave: () => void) => void): Promise<Outcome> {
     const { metrics } = this.#options
@@ -102,7 +108,7 @@ export class Payloads {
     })
     metrics.unreadableTimes.labels(kind).inc(unreadableTimes)
     if (!hasList) lines.note(`payloads of ${kind} whose list is null or left out were taken as empty`, { payloads: 1 })
-    // By it an answer that was lost is known when it is asked for again.
+    // If the answer of the database is lost, the next attempt is recognised by `post`.
     const told = JSON.stringify({ ...header, post: randomUUID() })
     let reply = replyOf(await ask({ header: told, page, rows: null }))
     if (reply.status === 'rows wanted') reply = replyOf(await ask({ header: told, page, rows: await reader.rows() }))

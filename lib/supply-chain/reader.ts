@@ -3,9 +3,9 @@ import { HttpError } from '../http/errors.ts'
 import type { Prepared, SentPayload } from './payload.ts'
 import type { Answer, Ask, Kind } from './worker.ts'
 
-/** A thread that has had nothing to do for so long ends, and its memory with it. */
+/** A thread that is idle for this long ends, which frees its memory. */
 const IDLE_MS = 1_000
-/** No payload takes a tenth of it. */
+/** No payload takes a tenth of this time. */
 const LIMIT_MS = 60_000
 
 export interface ReaderOptions {
@@ -15,8 +15,9 @@ export interface ReaderOptions {
 }
 
 /**
- * Payloads, read in a thread that starts with the first. One question at a time: who asks waits for the answer before asking again. A thread
- * that crashes, runs out of memory or does not answer fails the question that it was asked; the next gets a new one.
+ * Reads payloads in a thread that starts with the first one. One question at a time: the caller waits for the answer
+ * before it asks again. A thread that crashes, runs out of memory or does not answer fails the question in flight; the
+ * next question starts a new thread.
  */
 export class PayloadReader {
   readonly #options: Required<ReaderOptions>
@@ -28,21 +29,21 @@ export class PayloadReader {
     this.#options = { idleMs: IDLE_MS, limitMs: LIMIT_MS, ...options }
   }
 
-  /** Whether there is a thread. */
+  /** Whether a thread exists. */
   get isRunning(): boolean {
     return this.#thread !== null
   }
 
-  /** @throws HttpError for a payload that is refused; Error when the thread fails */
+  /** @throws HttpError for a refused payload; Error when the thread fails */
   async read(kind: Kind, sent: SentPayload): Promise<Omit<Prepared, 'rows'>> {
-    // A view may be a part of a buffer that others have bytes in, and all of that would be copied.
+    // A view may be part of a larger buffer, and all of that would be copied to the thread.
     const answer = await this.#ask({ ask: 'read', kind, sent: { ...sent, bytes: new Uint8Array(sent.bytes) } })
     if (answer.is === 'refused') throw new HttpError(answer.status, answer.message)
     if (answer.is === 'rows') throw new Error('the thread answered another question')
     return answer.payload
   }
 
-  /** The rows of the payload that was read last, as JSON; they can be had once. */
+  /** The rows of the last payload, as JSON text. May be called once for each payload. */
   async rows(): Promise<string> {
     const answer = await this.#ask({ ask: 'rows' })
     if (answer.is !== 'rows') throw new Error('the thread answered another question')
@@ -56,7 +57,7 @@ export class PayloadReader {
       () => this.#fail(thread, new Error(`no answer within ${this.#options.limitMs} ms`)),
       this.#options.limitMs,
     ).unref()
-    // It keeps the process alive only while somebody waits for it.
+    // The thread keeps the process alive only while a caller waits for it.
     thread.ref()
     try {
       return await new Promise<Answer>((resolve, reject) => {
@@ -81,7 +82,7 @@ export class PayloadReader {
   }
 
   #fail(thread: Worker, error: Error): void {
-    // Of one that was given up nothing is to be heard.
+    // Events of a thread that was given up are ignored.
     if (this.#thread !== thread) return
     this.#end(thread)
     this.#asked?.reject(error)

@@ -1,4 +1,7 @@
-/** What the two routes that take payloads have in common with each other and tell of themselves (interop-supply-chain 1.0, 2.1). */
+/**
+ * The shared part of the two routes that take payloads: their declarations, body and answers
+ * (docs/contract.md#findings, #sbom).
+ */
 import type { ServerResponse } from 'node:http'
 import type { MiddlewareHandler } from 'hono'
 import { z } from 'zod'
@@ -20,12 +23,12 @@ const Stale = z.strictObject({
   stored_scanned_at: wireTime.describe('Of what is stored, or half sent, and not older.'),
 })
 
-/** What became of a payload. */
+/** The outcome for a payload. */
 export const PayloadOutcome = z.union([Stored, Unchanged, Stale]).meta({ id: 'PayloadOutcome' })
 
 const Pages = { received: count.describe('Pages held.'), total: count }
 
-/** What became of one page of a set. */
+/** The outcome for one page of a set. */
 export const DuplicatePage = z.strictObject({ status: z.literal('duplicate_page'), ...Pages })
 export const StagedPage = z.strictObject({ status: z.literal('staged'), ...Pages }).meta({ id: 'StagedPage' })
 
@@ -35,7 +38,7 @@ export const payloadAnswers = {
   422: 'The payload breaks the contract; the text names the field and the rule, and nothing was written.',
 } satisfies RouteDoc['also']
 
-/** Tells of the body; the handler reads it. */
+/** Declares the body for the OpenAPI document; the handler reads it. */
 export function payload(schema: z.ZodType): MiddlewareHandler<Env> {
   const description = `At most ${MAX_PAYLOAD_BYTES} bytes as sent, and as many as \`SUPPLYCHAIN_MAX_DECOMPRESSED_BYTES\` says as unpacked; \`Content-Encoding: gzip\` and \`x-gzip\` are accepted. Its content type is not looked at. Unknown keys are ignored.`
   const pass: MiddlewareHandler<Env> = (_c, next) => next()
@@ -43,8 +46,9 @@ export function payload(schema: z.ZodType): MiddlewareHandler<Env> {
 }
 
 /**
- * Reads the body of a request, stores it and answers what became of it. 415, 413 and 408 as the transport rules say; the body is read before
- * it waits for its turn, so that a slow sender holds nothing but its own connection.
+ * Reads the body of a request, stores it and answers the outcome. The body is read before it waits for earlier
+ * payloads, so a slow sender holds only its own connection.
+ * @throws HttpError 408, 413 and 415 for the body, and the errors of `Payloads.store`
  */
 export async function storePayload(c: Context, kind: Kind, digest: string, ask: Ask): Promise<Response> {
   const isPacked = codingOf(c, ['identity', 'gzip', 'x-gzip']) !== 'identity'

@@ -2,16 +2,16 @@ import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 
 /**
- * What a payload of so many bytes comes to at most: one part of it as parsed, and its rows as text, in pieces and whole. Half as much again as
- * the largest were seen to need: what V8 may take it takes.
+ * Most heap for each byte of an unpacked payload: one parsed part of it, and its rows as text, in pieces and whole.
+ * Half as much again as the largest payloads needed when measured, because V8 uses the memory that it may use.
  */
 const HEAP_PER_INFLATED_BYTE = 3
 const HEAP_BESIDE_MIB = 20
 const MIB = 1024 * 1024
-/** Small: most of what is young is dead, and what it takes is taken in every thread again. */
+/** A small young generation is enough, because most young objects are dead; every thread pays for its size again. */
 const YOUNG_MIB = 8
 
-/** The folder's thread that reads payloads, with a heap for the largest. */
+/** Starts a thread of worker.ts that reads payloads, with a heap for the largest one. */
 export function startThread(maxInflatedBytes: number): Worker {
   const resourceLimits = {
     maxOldGenerationSizeMb: HEAP_BESIDE_MIB + Math.ceil((maxInflatedBytes * HEAP_PER_INFLATED_BYTE) / MIB),
@@ -20,7 +20,10 @@ export function startThread(maxInflatedBytes: number): Worker {
   return start(new URL(`./worker${extname(import.meta.url)}`, import.meta.url), resourceLimits)
 }
 
-/** What the process was told to load first is not for its threads; from source they need a loader, which Node 20 does not hand on. */
+/**
+ * Starts a thread without the `--import` and `--require` options of the process. From TypeScript sources a thread needs
+ * a loader, which Node 20 does not pass on.
+ */
 export function start(
   file: URL,
   resourceLimits: NonNullable<ConstructorParameters<typeof Worker>[1]>['resourceLimits'] = {},

@@ -1,4 +1,7 @@
-/** A thread that prepares payloads, one after another: inflating and judging 8 MiB takes longer than the event loop may stand still. */
+/**
+ * A thread that prepares payloads, one after another: inflating and validating 8 MiB would block the event loop for too
+ * long.
+ */
 import { parentPort } from 'node:worker_threads'
 import { HttpError } from '../http/errors.ts'
 import { components } from './components.ts'
@@ -7,7 +10,10 @@ import { type Prepared, preparePayload, type SentPayload } from './payload.ts'
 
 export type Kind = 'vulnerabilities' | 'sbom'
 
-/** `read` is answered with `Answer`, `rows` with the text of those that were read last: few payloads need them, and they are large. */
+/**
+ * `read` is answered with `Answer`, `rows` with the text of the rows of the last payload: few payloads need their rows,
+ * and they are large.
+ */
 export type Ask =
   | {
       readonly ask: 'read'

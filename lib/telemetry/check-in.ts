@@ -56,7 +56,7 @@ export async function askReleases(url: URL, signal: AbortSignal): Promise<Releas
   return readReleases(text)
 }
 
-/** `{"latest": {component: version}}`. @throws Error when it is anything else */
+/** Reads `{"latest": {component: version}}`. @throws Error for anything else */
 export function readReleases(text: string): Releases {
   const { latest } = (JSON.parse(text) ?? {}) as { latest?: unknown }
   if (typeof latest !== 'object' || latest === null || Array.isArray(latest))

@@ -1,7 +1,7 @@
 import { onAnswerEnd } from '../http/response/client-gone.ts'
 import type { Context } from '../http/route.ts'
 
-/** Texts that are being sent: each stays in memory until its last reader has received it or was disconnected. */
+/** Counts texts that are being sent: each stays in memory until its last reader has received it or was disconnected. */
 export class OutgoingTexts {
   readonly #readers = new Map<Buffer, number>()
 

@@ -12,8 +12,8 @@ const MAX_WAIT_MS = 100
 /** Scrapes that share one answer. */
 const MAX_SHARED = 1_000
 /**
- * Most distinct texts being sent. Anybody may scrape, and with all series of denials each text is megabytes that a slow
- * reader keeps in memory.
+ * Most distinct texts being sent at once. Any client that reaches the port may scrape, and with all series of denials
+ * each text has megabytes, which a slow reader keeps in memory.
  */
 export const MAX_OUTGOING = 8
 
@@ -59,7 +59,7 @@ async function readJobRuns(db: Database, { jobLastSuccess, jobDuration }: Metric
 
 const upkeeps = new WeakMap<Metrics, ReturnType<typeof createUpkeep>>()
 
-/** Scrapes do not wait for it: the next one has the new values. */
+/** Refreshes the gauges of the database; scrapes do not wait for it, and the next one has the new values. */
 function refreshUpkeep(deps: Deps): void {
   const upkeep = upkeeps.get(deps.metrics) ?? createUpkeep(deps)
   upkeeps.set(deps.metrics, upkeep)
@@ -67,7 +67,7 @@ function refreshUpkeep(deps: Deps): void {
 }
 
 type Scrape = (one: null) => Promise<Buffer>
-/** With workload labels and without. */
+/** The text with workload labels, and the one with sums only. */
 const scrapes = { named: new WeakMap<Metrics, Scrape>(), summed: new WeakMap<Metrics, Scrape>() }
 const outgoing = new WeakMap<Metrics, OutgoingTexts>()
 

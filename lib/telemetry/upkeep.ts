@@ -6,7 +6,9 @@ import type { Log } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 
 const EVERY_MS = 60_000
-/** Limit of each of the three queries. Sizes are read from the file system, and wait for a table under a migration. */
+/**
+ * Limit of each of the three queries. Sizes are read from the file system, and wait while a migration locks a table.
+ */
 const MAX_MS = 5_000
 const DAY_SECS = 86_400
 
@@ -46,7 +48,10 @@ type JobGate = Options['db']
 
 const ask = <Row>({ job }: JobGate, text: string) => queryWithTimeout<Row>(job.once, MAX_MS, text)
 
-/** Partitions count to their table. Only our own table names: others may have tables in the same schema. */
+/**
+ * The sizes of our tables; partitions count to their table. Only our own names, because others may have tables in the
+ * same schema.
+ */
 const tablesOf = (names: readonly string[]) => `
   select root.relname as "table",
          sum(pg_total_relation_size(c.oid))::float8 as bytes,
@@ -83,7 +88,7 @@ async function readConnections(db: JobGate, { dbServerConnections, dbServerConne
   }
 }
 
-/** Silent as in GET /node/status, for a day after the last sign; after that the node was most likely removed. */
+/** A node is silent as in GET /node/status, for a day after its last sign; after that it was most likely removed. */
 const nodes = (staleSecs: number) => `
   with sign as (
     select node_name as node, max(time_stamp) as posted_at, null::timestamp as beat_at from pod group by node_name

@@ -35,7 +35,7 @@ export async function createHistory(sql: postgres.Sql): Promise<void> {
 
 /**
  * Applies one file and records it, both or neither. A file outside a transaction is recorded after its statement, and
- * runs again when that record is missing.
+ * runs again if the record is missing.
  * @throws MigrationFailed; connection errors pass through
  */
 export async function applyMigration(
@@ -46,7 +46,8 @@ export async function applyMigration(
 ): Promise<void> {
   const record = `insert into schema_migration (version, name) values (${file.version}, '${file.name}')`
   if (!file.isAlone) {
-    // The record comes first: should the lock ever fail us, a second migrator stops at its key before it touches anything.
+    // The record comes first: if the lock ever fails, a second migrator stops at the record's key before it changes
+    // anything.
     await inTransaction(sql, [{ file: `migrations/${file.name}.sql`, text: file.text }], `${record};`, patience, log)
     return
   }
@@ -55,8 +56,9 @@ export async function applyMigration(
 }
 
 /**
- * Checks the bodies of the functions that this transaction has written, as `create function` would have done. Running the
- * files a second time would do the same, but PostgreSQL finds no line for an error in a body that it sees twice.
+ * Checks the bodies of the functions that this transaction has written, as `create function` would have done. Running
+ * the files a second time would check them too, but PostgreSQL reports no line for an error in a body that it sees
+ * twice.
  */
 const CHECK_BODIES = `
   select case l.lanname when 'sql' then fmgr_sql_validator(p.oid) when 'plpgsql' then plpgsql_validator(p.oid) end

@@ -97,7 +97,7 @@ async function bringUpToDate(
   const { connection, log, roleSettings = {} } = options
   const { migrations, functions, version: known } = schema
 
-  /** Returns what the database lacks. */
+  /** Compares the database with the schema of this release; returns the missing parts. */
   async function compare(sql: postgres.Sql) {
     const history = await readHistory(sql)
     const newest = Math.max(0, ...history.versions.keys())

@@ -8,13 +8,13 @@ import { isLongerThan } from '../../text/utf8.ts'
 import { type Denial, DenialEntry, merged } from './entry.ts'
 
 export const MAX_DRAIN_BYTES = 4 * 1024 * 1024
-/** Twice what an agent sends at once. */
+/** Twice the number that an agent sends at once. */
 export const MAX_DRAIN_ENTRIES = 10_000
 const MAX_NODE_BYTES = 253
 /** Longer intervals are stored as this one. */
 const MAX_INTERVAL_SECS = 600
 
-/** Agents repeat a post until it is accepted, so only a broken envelope is refused. */
+/** Agents repeat a post until it is accepted, so only a broken envelope is refused; bad entries are dropped. */
 export const Drain = z
   .object({
     node: documentedAs(
@@ -53,12 +53,12 @@ export type Drain = z.output<typeof Drain>
 
 /** A drain without its bad entries. */
 export interface MergedDrain {
-  /** Each pod, syscall and action once. */
+  /** Each pod, syscall and action occurs once. */
   readonly denials: readonly Denial[]
   readonly dropped: Dropped
 }
 
-/** Parses and merges entries, in slices. 413 for more than `MAX_DRAIN_ENTRIES`. */
+/** Parses and merges entries, in slices. @throws HttpError 413 for more than `MAX_DRAIN_ENTRIES` */
 export async function mergeEntries(entries: readonly unknown[]): Promise<MergedDrain> {
   if (entries.length > MAX_DRAIN_ENTRIES) throw tooMany(MAX_DRAIN_ENTRIES, 'elements')
   const denials = new Map<string, Denial>()
@@ -71,7 +71,7 @@ export async function mergeEntries(entries: readonly unknown[]): Promise<MergedD
   return { denials: [...denials.values()], dropped }
 }
 
-/** The declared cadence of a node in whole seconds, null for none, and whether it was cut to the maximum. */
+/** The declared interval of a node in whole seconds, or null, and whether it was cut to the maximum. */
 export function intervalOf(value: unknown): { seconds: number | null; isClamped: boolean } {
   const seconds = typeof value === 'number' && Number.isFinite(value) ? Math.trunc(value) : 0
   return { seconds: seconds > 0 ? Math.min(seconds, MAX_INTERVAL_SECS) : null, isClamped: seconds > MAX_INTERVAL_SECS }

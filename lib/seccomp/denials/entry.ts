@@ -9,7 +9,7 @@ const MAX_POD_UID_BYTES = 128
 const MAX_SYSCALL_BYTES = 128
 const MAX_ACTION_BYTES = 64
 const MAX_ARCH_BYTES = 64
-/** Far more than a time in RFC 3339 has. */
+/** Far more than an RFC 3339 time needs. */
 const MAX_TIME_CHARS = 64
 
 const time = lenientText({ format: 'date-time' }, (text) => (text.length > MAX_TIME_CHARS ? null : parseRfc3339(text)))
@@ -18,7 +18,10 @@ const architecture = lenientText({ maxLength: MAX_ARCH_BYTES }, (text) => {
   return isLongerThan(folded, MAX_ARCH_BYTES) ? undefined : folded === '' ? null : folded
 })
 
-/** Agents repeat a drain until it is stored, so that an optional field of another type is absent and drops nothing. */
+/**
+ * Agents repeat a drain until it is stored, so an optional field of a wrong type counts as absent instead of dropping
+ * the entry.
+ */
 export const DenialEntry = new EntrySchema(
   z
     .object({
@@ -52,7 +55,7 @@ export const DenialEntry = new EntrySchema(
     }),
 )
 
-/** A denial to be stored. Times are naive UTC, in order where both are known; null is now. */
+/** A denial to be stored. Times are naive UTC, in order if both are known; null means now. */
 export interface Denial {
   readonly pod_uid: string
   readonly pod_name: string
@@ -75,7 +78,7 @@ export function merged(first: Denial, second: Denial): Denial {
     action_raw: first.action_raw ?? second.action_raw,
     arch: first.arch ?? second.arch,
     count: Math.min(first.count + second.count, MAX_COUNT),
-    // Nothing is later than now, which null stands for.
+    // Null means now, and no time is later than that.
     first_seen: earlier(first.first_seen, second.first_seen),
     last_seen: first.last_seen === null || second.last_seen === null ? null : later(first.last_seen, second.last_seen),
   }
@@ -85,6 +88,6 @@ function inOrder(first: string | null, last: string | null): [string | null, str
   return first !== null && last !== null && first > last ? [last, first] : [first ?? last, last]
 }
 
-// The text of a canonical time sorts as the time does.
+// Canonical times sort as text in the order of time.
 const later = (a: string, b: string) => (a > b ? a : b)
 const earlier = (a: string | null, b: string | null) => (a === null || b === null ? (a ?? b) : a < b ? a : b)

@@ -12,11 +12,14 @@ const ROUTE = '/seccomp/denials'
 
 const store = fixed<Delta[]>('select * from store_denials($1::text::json)')
 
-/** Rows that one statement sets back, and statements of a call: what is left is for the next. */
+/** Most rows of one statement, and most statements of one call; the next call takes the rest. */
 const ROWS_AT_ONCE = 5_000
 const MAX_STATEMENTS = 100
 
-/** Denials whose workload was not known when they came and is by now. Whoever gets them counts them: a row that another has locked is passed over. */
+/**
+ * Claims denials whose workload was unknown when they arrived and is known now. `skip locked` makes each row count in
+ * only one replica: the one that claims it.
+ */
 const claim = fixed<(Delta & { rows: number })[]>(`
   with late as materialized (
     select d.id, d.uncounted
@@ -40,13 +43,16 @@ export interface DenialInletOptions {
   readonly lines: RateLimitedLog
 }
 
-/** The way of drains into the database, and what is counted of them once they are there. */
+/** Stores drains in the database and counts the stored denials. */
 export class DenialInlet {
   readonly #db: Database
   readonly #metrics: Metrics
   readonly #rejections: Rejections
   readonly #lines: RateLimitedLog
-  /** Counts denials that were answered, and those attributed since. A denial whose answer was lost for good is stored but not counted. */
+  /**
+   * Counts denials whose storing was confirmed, and those attributed since. A denial is stored but not counted if the
+   * answer of the database is lost in all attempts.
+   */
   readonly series: DenialSeries
 
   constructor({ db, metrics, wireNames, rejections, lines }: DenialInletOptions) {
@@ -58,8 +64,9 @@ export class DenialInlet {
   }
 
   /**
-   * Stores a drain in one transaction, with the time the node was heard of; resolves to how many rows it came to. What is wrong with entries is
-   * counted and told of. A drain counts once, also when an answer of the database is lost: attempts share an id.
+   * Stores a drain and the time of the node's report in one transaction; resolves to the number of rows. Faulty entries
+   * are counted and logged. If an answer of the database is lost, the drain still counts once: all attempts share an
+   * id.
    */
   async take({ node, capturing, intervalSeconds, denials: entries }: Drain): Promise<number> {
     const { denials, dropped } = await mergeEntries(entries)
@@ -82,7 +89,10 @@ export class DenialInlet {
     return denials.length
   }
 
-  /** Counts denials that were attributed since they came, each in one replica; an answer that is lost is not counted. */
+  /**
+   * Counts denials that were attributed after they arrived, each in one replica. If an answer of the database is lost,
+   * its denials are not counted.
+   */
   async countAttributed(): Promise<void> {
     for (let n = 0; n < MAX_STATEMENTS; n++) {
       const claimed = await this.#db.job((sql) => claim(sql))

@@ -28,7 +28,7 @@ export const DenialRow = z
   })
   .meta({ id: 'DenialRow' })
 
-/** Null is no filter. `since` is naive UTC; none is older than the days that it is kept, 0 for ever. */
+/** Null means no filter. `since` is naive UTC. Rows older than `retentionDays` are left out; 0 means no limit. */
 export interface DenialFilter {
   readonly namespace: string | null
   readonly kind: string | null
@@ -44,7 +44,7 @@ const rowsWhere = (condition: string, since: string, days: string, limit: string
      where ${condition}last_seen >= greatest(${since}::timestamp, retention_start(${days}::int)) order by last_seen desc, id desc limit ${limit}::int`,
   )
 
-// Each reads an index in the order of the list, and all but the last two of nothing but what they answer.
+// Each statement reads an index in the order of the list. All but the last two read only rows that they return.
 const newest = rowsWhere('', '$1', '$2', '$3')
 const ofNamespace = rowsWhere('pod_namespace = $1 and ', '$2', '$3', '$4')
 const ofWorkload = rowsWhere('pod_namespace = $1 and workload_kind = $2 and workload_name = $3 and ', '$4', '$5', '$6')
@@ -57,7 +57,7 @@ const ofHalf = rowsWhere(
   '$7',
 )
 
-/** The newest rows that pass the filter, at most `limit`. */
+/** The newest rows that match the filter, at most `limit`. */
 export function readDenials(gate: Gate, filter: DenialFilter, limit: number): Promise<Page<unknown>> {
   const { namespace, kind, workload, since, retentionDays: days } = filter
   if (namespace !== null && kind !== null && workload !== null)

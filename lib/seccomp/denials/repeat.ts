@@ -1,7 +1,12 @@
-/** After each run a rest of so many times what it took: however much there is to look at, a twentieth of a core is enough. */
+/**
+ * Each run is followed by a pause of this many times its duration: however many rows there are, the runs use a
+ * twentieth of a core.
+ */
 const REST = 20
 
-/** Runs `work` at once and then again and again, never twice at a time. A failure is told of by `onError`, and the next run follows. */
+/**
+ * Runs `work` now and then repeatedly, never twice at a time. `onError` gets each failure, and the next run follows.
+ */
 export function repeat(
   work: () => Promise<void>,
   everyMs: number,

@@ -1,9 +1,9 @@
 import { metricPrefix, type WireNames } from '../../wire-names/index.ts'
 
-/** Series beyond these are not counted, so that a scrape stays small. */
+/** Most series. Denials of further ones count only in the sum, so a scrape stays small. */
 export const MAX_SERIES = 10_000
 
-/** How many denials of a workload and an action a drain had. */
+/** Number of denials of a workload and an action. */
 export interface Delta {
   readonly workload_namespace: string
   readonly workload_kind: string
@@ -13,15 +13,16 @@ export interface Delta {
 }
 
 /**
- * The counter of denials by workload, and by action where the ecosystem's names are spoken. It keeps the text of its labels: a library makes objects of
- * all series at each scrape, which for so many takes fifty milliseconds at once, and this takes three.
+ * The counter of denials by workload, and with the kguardian names by action too. It stores the text of the labels: a
+ * metrics library builds objects for all series at each scrape, which blocks the event loop for 50 ms at the maximum,
+ * and this takes 3 ms.
  */
 export class DenialSeries {
   readonly #name: string
   readonly #hasActions: boolean
   /** Values by the text of their labels. */
   readonly #values = new Map<string, number>()
-  /** Of all workloads, those beyond the series included. */
+  /** Sum over all workloads, including those without a series. */
   #sum = 0
 
   constructor(wireNames: WireNames) {
@@ -29,7 +30,7 @@ export class DenialSeries {
     this.#hasActions = wireNames === 'kguardian'
   }
 
-  /** Whether it is counted: what would be one series too many is not. */
+  /** Adds to a series. Returns false if that would be one series too many. */
   add({ workload_namespace, workload_kind, workload_name, action, denials }: Delta): boolean {
     const workload = `workload_namespace="${escaped(workload_namespace)}",workload_kind="${escaped(workload_kind)}",workload="${escaped(workload_name)}"`
     this.#sum += denials
@@ -40,7 +41,7 @@ export class DenialSeries {
     return true
   }
 
-  /** All of it in the text format of Prometheus, with a line end; or, without the names of workloads, the sum. */
+  /** The text format of Prometheus with a line end: all series, or only the sum if workload names are hidden. */
   text(showsWorkloads = true): string {
     const type = `# TYPE ${this.#name} counter`
     if (!showsWorkloads)

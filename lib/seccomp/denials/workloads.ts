@@ -4,8 +4,9 @@ import type { Metrics } from '../../observability/metrics.ts'
 import type { DenialInlet } from './inlet.ts'
 import { repeat } from './repeat.ts'
 
-// From workload to workload: each has many rows. Of two columns together no statistics say that they are null, as they do of each where all rows were
-// once of no workload: the planner would then sort what it takes for a single row.
+// Jumps from workload to workload in the index, because each has many rows. The concatenated columns have no statistics
+// about nulls. With a condition on each column, statistics from a time when no row had a workload make the planner
+// expect a single row and sort all of them.
 const COUNT = fixed<{ workloads: number }[]>(`
   with recursive found as (
     (select d.pod_namespace, d.workload_kind, d.workload_name
@@ -25,14 +26,15 @@ const COUNT = fixed<{ workloads: number }[]>(`
       limit 1) n)
   select count(*)::integer as workloads from found`)
 
-/** How many workloads have denials that are stored. */
+/** The number of workloads that have stored denials. */
 export async function countWorkloads(db: Database): Promise<number> {
   const [row] = await db.job((sql) => COUNT(sql))
   return row!.workloads
 }
 
 /**
- * Counts the workloads that have denials, at once and then again and again, never twice at a time. What is not known stays as it was.
+ * Counts the workloads with denials now and then repeatedly, never twice at a time. After a failure the gauge keeps its
+ * value.
  */
 export function watchDenialWorkloads(options: { db: Database; metrics: Metrics; log: Log; everyMs: number }): {
   stop(): void
@@ -45,7 +47,10 @@ export function watchDenialWorkloads(options: { db: Database; metrics: Metrics; 
   )
 }
 
-/** Has denials counted that were attributed since they came, whoever attributed them: another replica, or a job of its own process. */
+/**
+ * Counts denials that were attributed after they arrived, by any process: another replica, or a job in a process of its
+ * own.
+ */
 export function watchAttributed(options: {
   denials: Pick<DenialInlet, 'countAttributed'>
   log: Log
