@@ -1,4 +1,4 @@
-/** Reads which containers made which others wait (docs/contract.md#compute). */
+/** Reads which containers made other containers wait (docs/contract.md#compute). */
 import { z } from 'zod'
 import { type Database, fixed } from '../db/index.ts'
 import { zonedTime } from '../http/request/fields.ts'
@@ -7,14 +7,17 @@ import { joinedColumns, joinedPage, plainReader } from '../records/index.ts'
 
 export const MAX_PAIRS = 10_000
 export const MAX_PAIRS_OF_VICTIM = 50
-/** Of a cluster's namespace there is no more to be looked at. */
+/** Without a node, a namespace is searched in the whole cluster, so the time is limited. */
 export const MAX_MINUTES_WITHOUT_NODE = 60
-/** Waits of a longer time are found the heaviest first, those of a shorter one by time: a victim has ten of them a minute. */
+/**
+ * Up to this time pairs are read by time, beyond it by wait: a victim has about ten pairs a minute, too many to read
+ * all.
+ */
 const MAX_MINUTES_BY_TIME = 360
 
 const id = z.int()
 
-/** How long a container waited for another in a minute. */
+/** The wait of a container for another one in a minute. */
 export const Pair = z
   .strictObject({
     id: id.min(0),
@@ -41,8 +44,8 @@ const pairColumns = (pair: string) =>
   )
 
 /**
- * By the order in the inner select its index is that of time, whatever the planner believes of a young day. Victims come in their order and no more
- * of them than have room: only nested loops are there to join them.
+ * The order in the inner select forces the index by time, whatever the planner estimates for a new day. The lateral
+ * joins force nested loops, so victims come in order and reading stops at the limit.
  */
 const byTime = (victims: string, filter = 'true') => `
   with asked as materialized (
@@ -83,15 +86,18 @@ const OF_BOTH = reader(byTime('c.node = a.node', 'c.namespace = a.namespace'))
 const HEAVIEST = reader(BY_WEIGHT)
 
 export interface ContentionQuestion {
-  /** Null where it does not matter; one of both is told. */
+  /** Null for any; node, namespace or both are set. */
   readonly node: string | null
   readonly namespace: string | null
   readonly minutes: number
-  /** Days that waits are kept; 0: what is there stays. */
+  /** Days that waits are kept; 0 sets no limit. */
   readonly retentionDays: number
 }
 
-/** Who made the containers of a node or namespace wait, by victim, the heaviest first, as a JSON object. */
+/**
+ * Returns the pairs of a node or namespace as a JSON object: by victim, the longest wait first
+ * (docs/contract.md#compute).
+ */
 export async function readContention(
   db: Database,
   { node, namespace, minutes, retentionDays }: ContentionQuestion,

@@ -1,12 +1,13 @@
 /**
- * One statement reads everything that findings are made from (docs/contract.md#findings).
+ * One statement reads all input of findings (docs/contract.md#compute).
  *
- * Nobody else than the minutes themselves tells which containers there are: of those that are known, most may have gone. So the minutes of
- * the window are read once, by their time, which costs the same however much is kept and however many have gone; everything else is
- * looked up, one by one (`offset 0`, lest a small table be walked for each). Who did not stall has no waits read, and a node is read as a whole only where it is short of memory
- * and a container on it is, too: both are judged again by the rules, so that what is read here may be too much but never too little.
+ * Only the minutes themselves show which containers are active, because most of the known containers may be gone. So
+ * the minutes of the window are read once, by time: the cost does not depend on the history kept or on the containers
+ * gone. Everything else is looked up row by row (`offset 0` keeps the planner from scanning a small table each time).
+ * Waits are read only for containers that stall. All containers of a node are read only if the node and a container on
+ * it are short of memory. The rules check both conditions again, so this statement may read too much, never too little.
  *
- * A list is never cut without it being told: of the waits all are summed, and of nodes none is read in part.
+ * No list is cut silently: waits beyond the list are summed, and a node is read whole or not at all.
  */
 import type postgres from 'postgres'
 import type { Sql } from '../../db/statement.ts'
@@ -15,28 +16,33 @@ import { MAX_VICTIMS, WINDOW_MINUTES } from './contract.ts'
 import { SHORT_SOME10 } from './memory.ts'
 import type { Thresholds } from './thresholds.ts'
 
-/** Of one container, the newest. */
+/** Minutes read for a container: the newest. */
 const MAX_ROWS = 6
-/** On nodes that are read as a whole: 18 000 rows. */
+/** Containers of all nodes that are read whole: 18 000 rows. */
 const MAX_NEIGHBORS = 3_000
-/** Pairs of one victim. Of the groups that they come to the heaviest decides; what the others come to is told as one sum. */
+/**
+ * Pairs read for a victim. They are grouped by culprit; only the longest wait decides, so groups beyond `MAX_GROUPS`
+ * become one sum.
+ */
 const MAX_PAIRS = 1_000
 const MAX_GROUPS = 8
-/** Containers with minutes in the window, and their minutes. As a bound it keeps them in a hash table, whatever the planner takes them for. */
+/**
+ * Active containers, and their minutes in the window. The limits make the planner use a hash table, whatever it
+ * estimates.
+ */
 const MAX_CONTAINERS = 60_000
 const MAX_MINUTES = MAX_CONTAINERS * MAX_ROWS
-/** What is stored is at most five minutes ahead; without an end, days that are still to come would be looked at. */
+/** Stored times are at most five minutes ahead. Without an upper bound, partitions of future days would be searched. */
 const AHEAD = '1 hour'
 
-/** The window is found while the statement starts, so that the days outside it are not touched. */
+/** The bounds are computed when execution starts, so that partitions outside the window are skipped. */
 const inWindow = (ts: string) =>
   `${ts} >= now() at time zone 'utc' - interval '${WINDOW_MINUTES} minutes' and ${ts} < now() at time zone 'utc' + interval '${AHEAD}'`
 
-/** A container by its names. */
 const NAMES = ['container_uid', 'pod_uid', 'namespace', 'pod_name', 'container', 'node']
 const names = (alias: string) => NAMES.map((name) => `${alias}.${name}`).join(', ')
 
-/** Columns of a minute that may be null; all others may not. */
+/** The columns of a minute that may be null. */
 const NULLABLE = new Set([
   'cpu_request_millis',
   'cpu_limit_millis',
@@ -46,7 +52,7 @@ const NULLABLE = new Set([
   'runq_p99_us',
   'runq_overflow',
 ])
-/** Of a neighbor these, in this order, of a victim the others behind them. */
+/** The columns read for a neighbor, in this order; `MINUTE_COLUMNS` adds those for a victim. */
 export const USAGE_COLUMNS = ['cpu_usage_millis_avg', 'cpu_request_millis', 'mem_current_last', 'mem_request'] as const
 export const MINUTE_COLUMNS = [
   ...USAGE_COLUMNS,
@@ -69,14 +75,17 @@ export const MINUTE_COLUMNS = [
   ...(['mem_events_max', 'mem_oom_kill', 'mem_refault', 'runq_count', 'runq_p99_us', 'runq_overflow'] as const),
 ] as const
 
-/** Numbers as the text of a JSON array: to have PostgreSQL build one takes as long as all the rest. */
+/**
+ * Concatenates numbers into the text of a JSON array: with PostgreSQL's JSON functions the statement would take twice
+ * as long.
+ */
 const asJson = (columns: readonly string[]) =>
   `'[' || concat_ws(',', ${columns.map((name) => (NULLABLE.has(name) ? `coalesce(m.${name}::text, 'null')` : `m.${name}`)).join(', ')}) || ']'`
 const asJsonWithTime = `'["' || m.ts || '",' || substr(${asJson(MINUTE_COLUMNS)}, 2)`
 
 /**
- * The newest minutes of the container with the id `id`. Written so that the partial index by time does not fit: whatever statistics say, this is a
- * look-up in the primary key.
+ * The newest minutes of the container with the id `id`. `between 60 and 60` does not match the partial index by time,
+ * so the planner uses the primary key, whatever the statistics say.
  */
 const newestMinutes = (id: string) => `
   select * from compute_minute m
@@ -85,7 +94,7 @@ const newestMinutes = (id: string) => `
   limit ${MAX_ROWS}`
 const listOf = (json: string) => `'[' || string_agg(${json}, ',' order by m.ts) || ']'`
 
-/** `$1` to `$4`: what shows a stall, of CPU and of memory. The scope takes what follows. */
+/** `$1` to `$4` are the thresholds of a CPU or memory stall; the parameters of the scope follow. */
 const statementFor = (scope: string) => `
   with recent as materialized (
     select m.container_id as id, count(*) as minutes
@@ -164,7 +173,7 @@ const statementFor = (scope: string) => `
   order by role, container_uid`
 
 export interface ReadRow extends postgres.Row {
-  /** `cut` is one row that says that the window has more minutes than are read. */
+  /** `cut` is a single row, present if the window has more minutes than are read. */
   readonly role: 'victim' | 'culprit' | 'neighbor' | 'cut'
   readonly container_uid: string
   readonly pod_uid: string
@@ -172,18 +181,18 @@ export interface ReadRow extends postgres.Row {
   readonly pod_name: string
   readonly container: string
   readonly node: string
-  /** A JSON array of arrays: the time and `MINUTE_COLUMNS` of a victim, `USAGE_COLUMNS` of others. */
+  /** A JSON array of arrays: the time and `MINUTE_COLUMNS` for a victim, `USAGE_COLUMNS` for others. */
   readonly minutes: string
-  /** This and what follows is of a victim. */
+  /** This field and those below are null unless the row is a victim. */
   readonly node_some10: number | null
   readonly is_short: boolean | null
-  /** A JSON array of kind, ref, uid and wait; null where nothing was waited for, or it did not stall. */
+  /** A JSON array of arrays of kind, ref, uid and wait; null if there was no wait or no stall. */
   readonly waits: string | null
   readonly rest_ns: number | null
   readonly is_whole: boolean | null
 }
 
-/** Containers to judge; null for all. */
+/** The containers to judge; null matches all. */
 export interface Scope {
   readonly namespace: string | null
   readonly node: string | null
@@ -198,7 +207,7 @@ const scoped = {
 
 const US_PER_MS = 1_000
 
-/** The rows of a scope, victims by their uid. Four texts, each with an index that gives this order. */
+/** Reads the rows of a scope, victims by uid. Each of the four statements has an index that gives this order. */
 export function readScope(
   sql: Sql,
   { namespace, node }: Scope,
