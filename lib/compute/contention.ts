@@ -10,8 +10,8 @@ export const MAX_PAIRS_OF_VICTIM = 50
 /** Without a node, a namespace is searched in the whole cluster, so the time is limited. */
 export const MAX_MINUTES_WITHOUT_NODE = 60
 /**
- * Up to this time pairs are read by time, beyond it by wait: a victim has about ten pairs a minute, too many to read
- * all.
+ * Up to this many minutes all pairs are read by time and then sorted by wait. A victim has about ten pairs a minute, so
+ * for longer times the longest waits are looked up instead.
  */
 const MAX_MINUTES_BY_TIME = 360
 
@@ -49,7 +49,8 @@ const pairColumns = (pair: string) =>
  */
 const byTime = (victims: string, filter = 'true') => `
   with asked as materialized (
-    select a.node, a.namespace, greatest(now() at time zone 'utc' - make_interval(mins => a.minutes), retention_start(a.days)) as since
+    select a.node, a.namespace,
+           greatest(now() at time zone 'utc' - make_interval(mins => a.minutes), retention_start(a.days)) as since
     from (select $1::text as node, $2::text as namespace, $3::integer as minutes, $4::integer as days) a)
   select *
   from (
@@ -67,11 +68,13 @@ const byTime = (victims: string, filter = 'true') => `
 
 const BY_WEIGHT = `
   with asked as materialized (
-    select a.node, a.namespace, greatest(now() at time zone 'utc' - make_interval(mins => a.minutes), retention_start(a.days)) as since
+    select a.node, a.namespace,
+           greatest(now() at time zone 'utc' - make_interval(mins => a.minutes), retention_start(a.days)) as since
     from (select $1::text as node, $2::text as namespace, $3::integer as minutes, $4::integer as days) a)
   select ${pairColumns('(p.pair)')}
   from asked a
-  cross join lateral compute_heaviest(a.node, a.namespace, a.since, ${MAX_PAIRS_OF_VICTIM}, ${MAX_PAIRS}) with ordinality p(container_id, pair, n)
+  cross join lateral compute_heaviest(a.node, a.namespace, a.since, ${MAX_PAIRS_OF_VICTIM}, ${MAX_PAIRS})
+    with ordinality p(container_id, pair, n)
   cross join lateral (select c.* from compute_container c where c.id = p.container_id offset 0) c
   order by p.n`
 

@@ -121,7 +121,8 @@ const CONTAINERS = `
   select ${inSeconds(LatestContainer, 'l')}
   from compute_latest l
   where l.namespace = $1
-    and least(l.ts, l.updated_at) > now() at time zone 'utc' - make_interval(secs => ${LIVE_INTERVALS} * l.interval_ms / 1000.0 + ${LIVE_SECS})
+    and least(l.ts, l.updated_at) > now() at time zone 'utc'
+      - make_interval(secs => ${LIVE_INTERVALS} * l.interval_ms / 1000.0 + ${LIVE_SECS})
     and not exists (
       select from pod p
       where p.pod_name = l.pod_name and p.is_dead and coalesce(p.pod_namespace, l.namespace) = l.namespace

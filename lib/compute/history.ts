@@ -89,13 +89,16 @@ const shown = VALUES.map((key) =>
 ).join(', ')
 
 const COUNTED = fixed<[{ containers: number }]>(`
-  select count(*)::integer as containers from (select from compute_container c where c.pod_uid = $1 limit ${MAX_CONTAINERS}) c`)
+  select count(*)::integer as containers
+  from (select from compute_container c where c.pod_uid = $1 limit ${MAX_CONTAINERS}) c`)
 
 // The first row is found by time and id alone, because sorting whole rows of a week would spill to disk. Minutes before
 // the line have been rolled up, except those that came late.
 const ROWS = `
   with asked as materialized (
-    select a.pod_uid, a.minutes, greatest(now() at time zone 'utc' - make_interval(mins => a.minutes), retention_start(a.days)) as since, f.folded_until as line
+    select a.pod_uid, a.minutes,
+           greatest(now() at time zone 'utc' - make_interval(mins => a.minutes), retention_start(a.days)) as since,
+           f.folded_until as line
     from (select $1::text as pod_uid, $2::integer as minutes, $3::integer as days) a
     join compute_fold f on f.is_only),
   c as materialized (
@@ -110,15 +113,20 @@ const ROWS = `
     cross join c
     cross join lateral compute_history_keys(c.container_id, a.since, a.line) k
     order by k.ts desc, k.id desc
-    offset (select least(a.minutes * (select count(*) from c), ${MAX_HISTORY}) - 1 from asked a where exists (select from c))
+    offset (
+      select least(a.minutes * (select count(*) from c), ${MAX_HISTORY}) - 1 from asked a where exists (select from c))
     limit 1)
   select c.${FIRST}, ${shown}
   from (select a.line, coalesce(o.ts, a.since) as ts, coalesce(o.id, 0) as id from asked a left join oldest o on true) a
   cross join c
   cross join lateral (
-    select ${values('m')} from compute_minute m where m.container_id = c.container_id and m.ts >= a.ts and (m.ts >= a.line or m.is_late)
+    select ${values('m')}
+    from compute_minute m
+    where m.container_id = c.container_id and m.ts >= a.ts and (m.ts >= a.line or m.is_late)
     union all
-    select ${values('f')} from compute_folded f where f.container_id = c.container_id and f.ts >= a.ts) m
+    select ${values('f')}
+    from compute_folded f
+    where f.container_id = c.container_id and f.ts >= a.ts) m
   where m.ts > a.ts or m.id >= a.id
   order by m.ts, m.id`
 
@@ -131,8 +139,9 @@ export async function countContainers(db: Database, podUid: string): Promise<num
 }
 
 /**
- * Returns the history of a pod as a JSON object: the last `minutes` within `retentionDays`, the oldest row first. At
- * most `minutes` rows for each container are returned, and `MAX_HISTORY` in all: the newest. 0 days set no limit.
+ * Returns the history of a pod as a JSON object: the last `minutes` within `retentionDays`, the oldest row first. If
+ * there are more rows than `minutes` times the number of containers, or than `MAX_HISTORY`, the newest are returned.
+ * 0 days set no limit.
  */
 export async function readHistory(
   db: Database,

@@ -66,14 +66,18 @@ const store = fixed(`
     $1, $2::text::timestamp, $3::bigint,
     $4::text::text[], $5::text::text[], $6::text::text[], $7::text::text[], $8::text::text[],
     $9::text::float8[], $10::text::float8[], $11::text::float8[],
-    $12::text::bigint[], $13::text::bigint[], $14::text::bigint[], $15::text::bigint[], $16::text::bigint[], $17::text::bigint[], $18::text::bigint[],
+    $12::text::bigint[], $13::text::bigint[], $14::text::bigint[], $15::text::bigint[], $16::text::bigint[],
+    $17::text::bigint[], $18::text::bigint[],
     $19::text::float8[], $20::text::float8[], $21::text::float8[], $22::text::float8[],
-    $23::text::bigint[], $24::text::bigint[], $25::text::bigint[], $26::text::bigint[], $27::text::bigint[], $28::text::bigint[],
+    $23::text::bigint[], $24::text::bigint[], $25::text::bigint[], $26::text::bigint[], $27::text::bigint[],
+    $28::text::bigint[],
     $29::text::bigint[], $30::text::bigint[],
     $31::text::float8[], $32::text::float8[], $33::text::float8[], $34::text::float8[],
     $35::text::bigint[], $36::text::bigint[], $37::text::bigint[], $38::text::bigint[], $39::text::bigint[],
-    $40::text::bigint[], $41::text::bigint[], $42::text::bigint[], $43::text::bigint[], $44::text::bigint[], $45::text::bigint[], $46::text::text[],
-    $47::text::integer[], $48::text::bigint[], $49::text::text[], $50::text::text[], $51::text::text[], $52::text::bigint[], $53::text::bigint[], $54::text::boolean[])`)
+    $40::text::bigint[], $41::text::bigint[], $42::text::bigint[], $43::text::bigint[], $44::text::bigint[],
+    $45::text::bigint[], $46::text::text[],
+    $47::text::integer[], $48::text::bigint[], $49::text::text[], $50::text::text[], $51::text::text[],
+    $52::text::bigint[], $53::text::bigint[], $54::text::boolean[])`)
 
 /**
  * Stores a post in one statement. Resolves to the number of distinct valid containers, including minutes that are

@@ -82,7 +82,7 @@ export function containerOf(value: unknown): Container | Fault {
 /** Converts an unsigned 64-bit id to the signed number of the same bits; null if it is no such id. */
 export function idOf(value: unknown): Cell {
   if (Number.isSafeInteger(value)) return (value as number) >= 0 ? (value as number) : NULL
-  // The number is no safe integer here if its key was written with an escape, or if it is too large.
+  // A larger plain number is not exact, because its key was written with an escape, or it does not fit 64 bits.
   const id =
     typeof value === 'number' && Number.isInteger(value) && value > 0 && value < U64_LIMIT
       ? BigInt(value)

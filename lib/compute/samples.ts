@@ -83,11 +83,14 @@ const store = fixed(`
   select store_samples(
     $1::text::json,
     $2::text::text[], $3::text::text[], $4::text::text[], $5::text::text[], $6::text::text[], $7::text::bigint[],
-    $8::text::float8[], $9::text::bigint[], $10::text::bigint[], $11::text::bigint[], $12::text::bigint[], $13::text::bigint[],
+    $8::text::float8[], $9::text::bigint[], $10::text::bigint[], $11::text::bigint[], $12::text::bigint[],
+    $13::text::bigint[],
     $14::text::bigint[], $15::text::bigint[], $16::text::float8[], $17::text::float8[],
-    $18::text::bigint[], $19::text::bigint[], $20::text::bigint[], $21::text::bigint[], $22::text::float8[], $23::text::float8[],
+    $18::text::bigint[], $19::text::bigint[], $20::text::bigint[], $21::text::bigint[], $22::text::float8[],
+    $23::text::float8[],
     $24::text::bigint[], $25::text::bigint[], $26::text::bigint[], $27::text::bigint[], $28::text::bigint[],
-    $29::text::bigint[], $30::text::bigint[], $31::text::bigint[], $32::text::bigint[], $33::text::bigint[], $34::text::bigint[],
+    $29::text::bigint[], $30::text::bigint[], $31::text::bigint[], $32::text::bigint[], $33::text::bigint[],
+    $34::text::bigint[],
     $35::text::text[], $36::text::bigint[], $37::text::bigint[])`)
 
 /**

@@ -37,7 +37,8 @@ const AHEAD = '1 hour'
 
 /** The bounds are computed when execution starts, so that partitions outside the window are skipped. */
 const inWindow = (ts: string) =>
-  `${ts} >= now() at time zone 'utc' - interval '${WINDOW_MINUTES} minutes' and ${ts} < now() at time zone 'utc' + interval '${AHEAD}'`
+  `${ts} >= now() at time zone 'utc' - interval '${WINDOW_MINUTES} minutes'
+    and ${ts} < now() at time zone 'utc' + interval '${AHEAD}'`
 
 const NAMES = ['container_uid', 'pod_uid', 'namespace', 'pod_name', 'container', 'node']
 const names = (alias: string) => NAMES.map((name) => `${alias}.${name}`).join(', ')
@@ -80,7 +81,8 @@ export const MINUTE_COLUMNS = [
  * as long.
  */
 const asJson = (columns: readonly string[]) =>
-  `'[' || concat_ws(',', ${columns.map((name) => (NULLABLE.has(name) ? `coalesce(m.${name}::text, 'null')` : `m.${name}`)).join(', ')}) || ']'`
+  `'[' || concat_ws(',',
+  ${columns.map((name) => (NULLABLE.has(name) ? `coalesce(m.${name}::text, 'null')` : `m.${name}`)).join(', ')}) || ']'`
 const asJsonWithTime = `'["' || m.ts || '",' || substr(${asJson(MINUTE_COLUMNS)}, 2)`
 
 /**
@@ -98,7 +100,12 @@ const listOf = (json: string) => `'[' || string_agg(${json}, ',' order by m.ts) 
 const statementFor = (scope: string) => `
   with recent as materialized (
     select m.container_id as id, count(*) as minutes
-    from (select container_id from compute_minute m where m.resolution_secs = 60 and ${inWindow('m.ts')} order by m.ts desc limit ${MAX_MINUTES}) m
+    from (
+      select container_id
+      from compute_minute m
+      where m.resolution_secs = 60 and ${inWindow('m.ts')}
+      order by m.ts desc
+      limit ${MAX_MINUTES}) m
     group by m.container_id
     limit ${MAX_CONTAINERS}
   ),
@@ -119,15 +126,19 @@ const statementFor = (scope: string) => `
     left join lateral (select n.mem_some10 from compute_node n where n.node = k.node offset 0) n on true
     cross join lateral (
       select ${listOf(asJsonWithTime)} as minutes,
-             count(*) filter (where m.cpu_psi_some10_avg >= t.cpu_some or m.runq_p99_us >= t.p99_us or m.runq_overflow > 0) > 1 as is_stalled,
-             count(*) filter (where m.mem_psi_some10_avg >= t.memory_some or m.mem_refault >= t.refaults) > 1 as is_short
+             count(*) filter (
+               where m.cpu_psi_some10_avg >= t.cpu_some or m.runq_p99_us >= t.p99_us or m.runq_overflow > 0) > 1
+               as is_stalled,
+             count(*) filter (
+               where m.mem_psi_some10_avg >= t.memory_some or m.mem_refault >= t.refaults) > 1 as is_short
       from (${newestMinutes('k.id')}) m) m
   ),
   blamed as materialized (
     select v.*, b.*
     from victim v
     cross join lateral (
-      select json_agg(json_build_array(g.culprit_kind, g.culprit_ref, g.culprit_container_uid, g.wait_ns)) filter (where g.is_listed)::text as waits,
+      select json_agg(json_build_array(g.culprit_kind, g.culprit_ref, g.culprit_container_uid, g.wait_ns))
+               filter (where g.is_listed)::text as waits,
              (sum(g.wait_ns) filter (where not g.is_listed and not g.is_own))::float8 as rest_ns,
              coalesce(sum(g.pairs), 0) <= ${MAX_PAIRS} as is_whole,
              array_agg(g.culprit_container_uid) filter (where g.is_heaviest) as heaviest
@@ -135,7 +146,8 @@ const statementFor = (scope: string) => `
         select g.*, rank() over w = 1 and not g.is_aside and g.culprit_kind = 'pod' as is_heaviest,
                not g.is_own and (g.is_aside or row_number() over o <= ${MAX_GROUPS}) as is_listed
         from (
-          select p.culprit_kind, case p.culprit_kind when 'unknown' then '' else p.culprit_ref end as culprit_ref, p.culprit_container_uid,
+          select p.culprit_kind, case p.culprit_kind when 'unknown' then '' else p.culprit_ref end as culprit_ref,
+                 p.culprit_container_uid,
                  p.culprit_container_uid is not distinct from v.container_uid as is_own,
                  p.culprit_container_uid is not distinct from v.container_uid or p.culprit_kind = 'unknown' as is_aside,
                  sum(p.wait_ns) as wait_ns, count(*) as pairs
@@ -152,14 +164,18 @@ const statementFor = (scope: string) => `
     select c.*, row_number() over (order by c.node, c.container_uid) as place
     from (select distinct v.node from victim v where v.is_short and v.node_some10 >= ${SHORT_SOME10}) s
     cross join lateral (
-      select c.id, ${names('c')} from compute_container c where c.node = s.node and (c.id in (select r.id from recent r)) is true offset 0) c
+      select c.id, ${names('c')}
+      from compute_container c
+      where c.node = s.node and (c.id in (select r.id from recent r)) is true
+      offset 0) c
   )
   select 'victim' as role, ${names('v')}, v.minutes, v.node_some10, v.is_short, v.waits, v.rest_ns, v.is_whole
   from blamed v
   union all
   select 'culprit', ${names('c')}, m.minutes, null, null, null, null, null
   from (select distinct h.container_uid from blamed b cross join unnest(b.heaviest) h(container_uid)) h
-  cross join lateral (select c.id, ${names('c')} from compute_container c where c.container_uid = h.container_uid offset 0) c
+  cross join lateral (
+    select c.id, ${names('c')} from compute_container c where c.container_uid = h.container_uid offset 0) c
   cross join lateral (select ${listOf(asJson(USAGE_COLUMNS))} as minutes from (${newestMinutes('c.id')}) m) m
   where m.minutes is not null
   union all

@@ -11,7 +11,8 @@ const texts = (n: number) => `array(select json_array_elements_text($${n}::text:
 const store = fixed<[{ written: number }]>(`
   select store_executables(
     ${[1, 2, 3, 4, 5, 6].map(texts).join(', ')},
-    $7::text::integer[], $8::text::text[], ${texts(9)}, $10::text::boolean[], $11::text::text[], $12::text::text[], $13::text::integer[],
+    $7::text::integer[], $8::text::text[], ${texts(9)}, $10::text::boolean[], $11::text::text[], $12::text::text[],
+    $13::text::integer[],
     $14::text::timestamp[], $15::text::timestamp[]) as written`)
 
 /**

@@ -42,7 +42,8 @@ const [ORDER, INDEXED] = [
 
 // Names may contain any character, so their lengths are needed to keep two different workloads apart.
 const WORKLOAD = (e: string) =>
-  `chr(1 + octet_length(${e}.pod_namespace)) || chr(1 + octet_length(${e}.workload_kind)) || ${e}.pod_namespace || ${e}.workload_kind || ${e}.workload_name`
+  `chr(1 + octet_length(${e}.pod_namespace)) || chr(1 + octet_length(${e}.workload_kind))
+    || ${e}.pod_namespace || ${e}.workload_kind || ${e}.workload_name`
 const RANK = `case e.origin ${ORIGINS.map((origin, rank) => `when '${origin}' then ${rank + 1}`).join(' ')} end`
 
 /**
@@ -64,28 +65,36 @@ const ENTRY_COLUMNS = Object.keys(ImageEntry.shape).length
 const PAGE = fixed(`
   with asked as materialized (
     select a.*, left(a.path, 256) as path_start, retention_start(a.retention_days) as retention_start
-    from (select $1::text as digest, $2::text as last_kind, $3::text as kind, $4::text as path, $5::integer as max, $6::integer as max_rows,
-                 $7::integer as window_hours, $8::integer as retention_days) a)
+    from (select $1::text as digest, $2::text as last_kind, $3::text as kind, $4::text as path, $5::integer as max,
+                 $6::integer as max_rows, $7::integer as window_hours, $8::integer as retention_days) a)
   select 'coverage', ${SHOWN_COVERAGE}${', null'.repeat(ENTRY_COLUMNS - COVERAGE_COLUMNS)}
   from (
-    select count(distinct (${WORKLOAD('e')}) collate "C") as workloads, count(*) as instances, max(e.last_heartbeat) as last_heartbeat,
+    select count(distinct (${WORKLOAD('e')}) collate "C") as workloads, count(*) as instances,
+           max(e.last_heartbeat) as last_heartbeat,
            coalesce(bool_and(e.lib_probe and e.mode = 'full'), false) as libraries_tracked,
            count(*) filter (where e.last_drop_at >= s.since) as instances_with_drops
     from asked a
     cross join lateral (select now() at time zone 'utc' - make_interval(hours => a.window_hours) as since) s
     join runtime_coverage e on e.image_digest = a.digest and e.image_digest <> '' and e.last_heartbeat >= s.since) c
   union all
-  (select case when e.place <= a.max and e.rows_read < a.max_rows and e.bytes_before < ${MAX_PAGE_BYTES} then 'entry' else 'more' end,
+  (select case
+           when e.place <= a.max and e.rows_read < a.max_rows and e.bytes_before < ${MAX_PAGE_BYTES} then 'entry'
+           else 'more'
+         end,
          ${plainColumns(ImageEntry, 'e')}
   from asked a
   cross join lateral (
     select g.*, ('{${ORIGINS}}'::text[])[g.rank] as origin, row_number() over in_order as place,
            sum(octet_length(g.path)) over in_order - octet_length(g.path) as bytes_before,
            sum(g.rows) over (order by g.kind, g.path_start range unbounded preceding) as rows_read,
-           case when g.rows = 1 then 1 else (select count(distinct w collate "C") from unnest(g.all_workloads) w) end as workloads
+           case
+             when g.rows = 1 then 1
+             else (select count(distinct w collate "C") from unnest(g.all_workloads) w)
+           end as workloads
     from (
-      select ${columns('e', INDEXED)}, min(e.path) as path, bool_or(e.path_complete) as path_complete, max(${RANK}) as rank,
-             min(e.first_seen) as first_seen, max(e.last_seen) as last_seen, array_agg(${WORKLOAD('e')}) as all_workloads, count(*) as rows
+      select ${columns('e', INDEXED)}, min(e.path) as path, bool_or(e.path_complete) as path_complete,
+             max(${RANK}) as rank, min(e.first_seen) as first_seen, max(e.last_seen) as last_seen,
+             array_agg(${WORKLOAD('e')}) as all_workloads, count(*) as rows
       from (
         select s.*
         from (${those(`e.kind = a.kind and e.path_start = a.path_start and e.path > a.path`)}

@@ -35,8 +35,8 @@ const columns = (alias: string, names = ORDER) => names.map((name) => `${alias}.
 const ASKED = `
   asked as materialized (
     select a.*, left(a.path, 256) as path_start, retention_start(a.retention_days) as retention_start
-    from (select $1::text as namespace, $2::text as workload_kind, $3::text as workload_name, $4::text as container, $5::text[] as origins,
-                 $6::text as first_kind, $7::text as last_kind, $8::integer as window_hours,
+    from (select $1::text as namespace, $2::text as workload_kind, $3::text as workload_name, $4::text as container,
+                 $5::text[] as origins, $6::text as first_kind, $7::text as last_kind, $8::integer as window_hours,
                  $9::text as container_name, $10::text as image_digest, $11::text as kind, $12::text as path,
                  $13::integer as retention_days, $14::integer as max) a)`
 
@@ -49,14 +49,18 @@ const ENTRY = plainColumns(WorkloadEntry, 'e')
 const entries = (filter: string) => {
   const those = (place: string) => `(
           select e.* from runtime_executable e
-          where e.pod_namespace = a.namespace and e.workload_kind = a.workload_kind and e.workload_name = a.workload_name
-            and e.kind >= a.first_kind and e.kind <= a.last_kind and e.last_seen >= a.retention_start${filter} and ${place}
+          where e.pod_namespace = a.namespace and e.workload_kind = a.workload_kind
+            and e.workload_name = a.workload_name
+            and e.kind >= a.first_kind and e.kind <= a.last_kind
+            and e.last_seen >= a.retention_start${filter} and ${place}
           order by ${columns('e')})`
   return `
     select e.container_name, e.image_digest, ${ENTRY}, null
     from asked a
     cross join lateral (
-      select w.*, sum(octet_length(w.path)) over (order by ${columns('w')} rows unbounded preceding) - octet_length(w.path) as bytes_before
+      select w.*,
+             sum(octet_length(w.path)) over (order by ${columns('w')} rows unbounded preceding) - octet_length(w.path)
+               as bytes_before
       from (
         select s.*
         from (${those(`(${columns('e', INDEXED)}) = (${columns('a', INDEXED)}) and e.path > a.path`)}
@@ -69,8 +73,8 @@ const entries = (filter: string) => {
 }
 
 /**
- * Pods of a container and image that were marked dead after their last post, while the container has not ended and its
- * heartbeat is late. `offset 0` makes the planner look up each pod by index, whatever it estimates.
+ * Pods of a container and image that were marked dead by the sweep after their last post, while the container has not
+ * ended and its heartbeat is late. `offset 0` makes the planner look up each pod by index, whatever it estimates.
  */
 const SILENT = `
       select count(*) as pods, (array_agg(s.pod_name order by s.pod_name))[1:${MAX_SILENT_PODS}] as names
@@ -79,19 +83,24 @@ const SILENT = `
         from runtime_coverage i
         cross join lateral (
           select from pod p
-          where p.pod_name = i.pod_name and p.pod_namespace = i.pod_namespace and p.is_dead and p.swept_at >= p.time_stamp offset 0) p
+          where p.pod_name = i.pod_name and p.pod_namespace = i.pod_namespace and p.is_dead
+            and p.swept_at >= p.time_stamp
+          offset 0) p
         where i.pod_namespace = a.namespace and i.workload_kind = a.workload_kind and i.workload_name = a.workload_name
-          and i.container_name = c.container_name and i.image_digest = c.image_digest and i.cluster_id = 'primary' and not i.ended
+          and i.container_name = c.container_name and i.image_digest = c.image_digest
+          and i.cluster_id = 'primary' and not i.ended
           and i.last_heartbeat < now() at time zone 'utc' - make_interval(secs => 3 * i.heartbeat_secs + 60)) s`
 
 /** Rows of coverage and of entries have the same number of columns; container and digest come first. */
 const SHOWN_COVERAGE = plainColumns(WholeCoverage.omit({ windowHours: true }), 'c')
 const COVERAGE = `
-    select ${SHOWN_COVERAGE}, case when s.pods > 0 then concat('"silentPods":', to_json(s.names), ',"silentPodCount":', s.pods) end
+    select ${SHOWN_COVERAGE},
+           case when s.pods > 0 then concat('"silentPods":', to_json(s.names), ',"silentPodCount":', s.pods) end
     from asked a
     cross join lateral (
       select w.*
-      from runtime_coverage_of('primary', a.namespace, a.workload_kind, a.workload_name, a.container, null, a.window_hours) w
+      from runtime_coverage_of(
+        'primary', a.namespace, a.workload_kind, a.workload_name, a.container, null, a.window_hours) w
       limit ${MAX_COVERAGE}) c
     cross join lateral (${SILENT}) s
     order by c.container_name collate "C", c.image_digest collate "C"`
