@@ -1,25 +1,28 @@
-/** The blame list of a latest sample. It is cut because long lists bloated the table (docs/contract.md#compute). */
+/** Cuts the blame list of a latest sample, because long lists bloat the table (docs/contract.md#compute). */
 import { quoted } from './literal.ts'
 import { type Culprit, culpritOf } from './reading.ts'
 
 const MAX_SHOWN = 5
-/** Of their JSON in all. */
+/** Limit of the JSON of the shown entries together. */
 const MAX_SHOWN_BYTES = 1_024
-/** Waits that are left out are added up to what a double holds. */
+/** The sum of omitted waits stops here, so that it stays an exact integer. */
 const MAX_SUM = Number.MAX_SAFE_INTEGER
 
 export interface Blame {
-  /** The heaviest as a JSON array, quoted for a literal. */
+  /** The longest waits as a JSON array, quoted for an array literal. */
   readonly json: string
   readonly omitted: number
   readonly omittedWaitNs: number
-  /** Entries that do not tell who it is. */
+  /** Entries that name no valid culprit. */
   readonly bad: number
 }
 
 const NOBODY: Blame = { json: quoted('[]'), omitted: 0, omittedWaitNs: 0, bad: 0 }
 
-/** The heaviest first, of equal ones the first that was sent; the first one that there is no room for ends the list, and the rest is counted. */
+/**
+ * Sorts by wait, longest first; equal waits keep the order sent. The first entry that does not fit ends the list, and
+ * the rest is counted.
+ */
 export function trimmedBlame(sent: unknown): Blame {
   if (!Array.isArray(sent) || sent.length === 0) return NOBODY
   const culprits: Culprit[] = []
@@ -29,7 +32,7 @@ export function trimmedBlame(sent: unknown): Blame {
   }
   culprits.sort((a, b) => b.waitNs - a.waitNs)
   const shown: string[] = []
-  // An opening bracket, then each with a comma or the closing bracket behind it.
+  // One byte for the opening bracket; each entry adds one for the comma or bracket that follows it.
   let bytes = 1
   for (const culprit of culprits.slice(0, MAX_SHOWN)) {
     const text = jsonOf(culprit)
@@ -47,6 +50,6 @@ export function trimmedBlame(sent: unknown): Blame {
   }
 }
 
-// The id is a cell: it has digits that no number of ours holds.
+// The id is a cell: a 64-bit id has more digits than a JavaScript number holds.
 const jsonOf = ({ cgroupId, kind, ref, containerUid, count, waitNs }: Culprit): string =>
   `{"cgroup_id":${cgroupId},"kind":${JSON.stringify(kind)},"ref":${JSON.stringify(ref)},"container_uid":${JSON.stringify(containerUid)},"count":${count},"wait_ns":${waitNs}}`

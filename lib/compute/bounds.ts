@@ -1,6 +1,6 @@
-/** What is kept of the values of compute at most. */
+/** Limits of the stored values of compute. */
 
-/** A petabyte, eleven days in nanoseconds: nine thousand of them fit 64 bits. */
+/** A petabyte, or eleven days in nanoseconds: the sum of nine thousand such values fits 64 bits. */
 export const MAX_COUNT = 1_000_000_000_000_000
 export const MAX_UID_BYTES = 512
 export const MAX_POD_UID_BYTES = 128

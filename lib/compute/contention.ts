@@ -1,4 +1,4 @@
-/** Reads which containers made which others wait (docs/contract.md#compute). */
+/** Reads which containers made other containers wait (docs/contract.md#compute). */
 import { z } from 'zod'
 import { type Database, fixed } from '../db/index.ts'
 import { zonedTime } from '../http/request/fields.ts'
@@ -7,14 +7,17 @@ import { joinedColumns, joinedPage, plainReader } from '../records/index.ts'
 
 export const MAX_PAIRS = 10_000
 export const MAX_PAIRS_OF_VICTIM = 50
-/** Of a cluster's namespace there is no more to be looked at. */
+/** Without a node, a namespace is searched in the whole cluster, so the time is limited. */
 export const MAX_MINUTES_WITHOUT_NODE = 60
-/** Waits of a longer time are found the heaviest first, those of a shorter one by time: a victim has ten of them a minute. */
+/**
+ * Up to this many minutes all pairs are read by time and then sorted by wait. A victim has about ten pairs a minute, so
+ * for longer times the longest waits are looked up instead.
+ */
 const MAX_MINUTES_BY_TIME = 360
 
 const id = z.int()
 
-/** How long a container waited for another in a minute. */
+/** The wait of a container for another one in a minute. */
 export const Pair = z
   .strictObject({
     id: id.min(0),
@@ -41,12 +44,13 @@ const pairColumns = (pair: string) =>
   )
 
 /**
- * By the order in the inner select its index is that of time, whatever the planner believes of a young day. Victims come in their order and no more
- * of them than have room: only nested loops are there to join them.
+ * The order in the inner select forces the index by time, whatever the planner estimates for a new day. The lateral
+ * joins force nested loops, so victims come in order and reading stops at the limit.
  */
 const byTime = (victims: string, filter = 'true') => `
   with asked as materialized (
-    select a.node, a.namespace, greatest(now() at time zone 'utc' - make_interval(mins => a.minutes), retention_start(a.days)) as since
+    select a.node, a.namespace,
+           greatest(now() at time zone 'utc' - make_interval(mins => a.minutes), retention_start(a.days)) as since
     from (select $1::text as node, $2::text as namespace, $3::integer as minutes, $4::integer as days) a)
   select *
   from (
@@ -64,11 +68,13 @@ const byTime = (victims: string, filter = 'true') => `
 
 const BY_WEIGHT = `
   with asked as materialized (
-    select a.node, a.namespace, greatest(now() at time zone 'utc' - make_interval(mins => a.minutes), retention_start(a.days)) as since
+    select a.node, a.namespace,
+           greatest(now() at time zone 'utc' - make_interval(mins => a.minutes), retention_start(a.days)) as since
     from (select $1::text as node, $2::text as namespace, $3::integer as minutes, $4::integer as days) a)
   select ${pairColumns('(p.pair)')}
   from asked a
-  cross join lateral compute_heaviest(a.node, a.namespace, a.since, ${MAX_PAIRS_OF_VICTIM}, ${MAX_PAIRS}) with ordinality p(container_id, pair, n)
+  cross join lateral compute_heaviest(a.node, a.namespace, a.since, ${MAX_PAIRS_OF_VICTIM}, ${MAX_PAIRS})
+    with ordinality p(container_id, pair, n)
   cross join lateral (select c.* from compute_container c where c.id = p.container_id offset 0) c
   order by p.n`
 
@@ -83,15 +89,18 @@ const OF_BOTH = reader(byTime('c.node = a.node', 'c.namespace = a.namespace'))
 const HEAVIEST = reader(BY_WEIGHT)
 
 export interface ContentionQuestion {
-  /** Null where it does not matter; one of both is told. */
+  /** Null for any; node, namespace or both are set. */
   readonly node: string | null
   readonly namespace: string | null
   readonly minutes: number
-  /** Days that waits are kept; 0: what is there stays. */
+  /** Days that waits are kept; 0 sets no limit. */
   readonly retentionDays: number
 }
 
-/** Who made the containers of a node or namespace wait, by victim, the heaviest first, as a JSON object. */
+/**
+ * Returns the pairs of a node or namespace as a JSON object: by victim, the longest wait first
+ * (docs/contract.md#compute).
+ */
 export async function readContention(
   db: Database,
   { node, namespace, minutes, retentionDays }: ContentionQuestion,

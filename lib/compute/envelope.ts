@@ -7,10 +7,10 @@ import { isLongerThan } from '../text/utf8.ts'
 import { parseRfc3339 } from '../time/timestamp.ts'
 
 export const MAX_COMPUTE_BYTES = 16 * 1024 * 1024
-/** Of a post: twenty times what an agent sends at once. */
+/** Containers in a post: twenty times the number an agent sends. */
 export const MAX_CONTAINERS = 5_000
 const MAX_NODE_BYTES = 253
-/** Longer than any time in RFC 3339 that is read. */
+/** Every accepted RFC 3339 time is shorter. */
 const MAX_TIME_CHARS = 64
 /** A year. */
 const MAX_INTERVAL_MS = 366 * 86_400_000
@@ -47,12 +47,15 @@ const ts = documentedAs(
   },
 )
 
-/** A whole number above 0. */
+/** An integer from 1 to `max`. */
 export const positive = (max: number) => z.int().min(1).max(max)
 
 export const intervalMs = positive(MAX_INTERVAL_MS).describe('Milliseconds that the deltas cover.')
 
-/** Node, time and containers; `container` is the JSON schema of one, which is judged when it is read. */
+/**
+ * The fields `node`, `ts` and `containers`. `container` is the JSON schema of one container; containers are validated
+ * later, one by one.
+ */
 export const envelope = (container: Readonly<Record<string, unknown>>) => ({
   node,
   ts,
@@ -64,14 +67,14 @@ export const envelope = (container: Readonly<Record<string, unknown>>) => ({
   }),
 })
 
-/** For `body`: what such a post may hold, and that ids of 64 bits are exact. */
+/** Options of `body` for both posts. `longIntegersOf` keeps ids of 64 bits exact. */
 export const COMPUTE_BODY = {
   tolerated: ['containers'],
   maxListed: MAX_CONTAINERS,
   longIntegersOf: 'cgroup_id',
 } as const
 
-/** 413 for more containers than `MAX_CONTAINERS`. */
+/** Throws the error for 413 if there are more than `MAX_CONTAINERS` containers. */
 export function checkContainers(containers: readonly unknown[]): void {
   if (containers.length > MAX_CONTAINERS) throw tooMany(MAX_CONTAINERS, 'containers')
 }

@@ -8,10 +8,13 @@ import { documentedAs } from '../openapi/declare.ts'
 import { storedJson } from '../records/column-kinds.ts'
 import { joinedColumns, joinedPage, listReader, plainColumns, plainRows, type RawRow } from '../records/index.ts'
 
-/** Containers of an answer. */
+/** Containers in an answer. */
 export const MAX_LATEST = 5_000
 
-/** A container lives whose sample is younger than so many of the intervals that it covers, and so many seconds: as for heartbeats. */
+/**
+ * A container is live while its sample is younger than three of its intervals and 60 seconds: the same rule as for
+ * heartbeats.
+ */
 const LIVE_INTERVALS = 3
 const LIVE_SECS = 60
 
@@ -32,7 +35,7 @@ const Culprit = z.strictObject({
   wait_ns: whole,
 })
 
-/** A container as it was last sampled. */
+/** The latest sample of a container. */
 export const LatestContainer = z
   .strictObject({
     container_uid: z.string(),
@@ -78,7 +81,7 @@ export const LatestContainer = z
   })
   .meta({ id: 'LatestContainer' })
 
-/** A node as its last sample or heartbeat tells of it. */
+/** The state of a node, from its latest sample or heartbeat. */
 export const LatestNode = z
   .strictObject({
     node: z.string(),
@@ -104,7 +107,7 @@ export const LatestNode = z
   })
   .meta({ id: 'LatestNode' })
 
-/** The columns of a row; times are in whole seconds. */
+/** The columns of a record, with times cut to whole seconds. */
 const inSeconds = (record: z.ZodObject, alias: string) =>
   Object.entries(record.shape)
     .map(([name, schema]) =>
@@ -112,13 +115,14 @@ const inSeconds = (record: z.ZodObject, alias: string) =>
     )
     .join(', ')
 
-// A pod of the same name may be another: one of another namespace, or the one before. By the fence each pod is looked up, whatever the planner
-// believes.
+// A pod of the same name may be a different one, in another namespace or an earlier one, so namespace and uid are
+// compared where they are known. `offset 0` makes the planner look up each pod by index, whatever it estimates.
 const CONTAINERS = `
   select ${inSeconds(LatestContainer, 'l')}
   from compute_latest l
   where l.namespace = $1
-    and least(l.ts, l.updated_at) > now() at time zone 'utc' - make_interval(secs => ${LIVE_INTERVALS} * l.interval_ms / 1000.0 + ${LIVE_SECS})
+    and least(l.ts, l.updated_at) > now() at time zone 'utc'
+      - make_interval(secs => ${LIVE_INTERVALS} * l.interval_ms / 1000.0 + ${LIVE_SECS})
     and not exists (
       select from pod p
       where p.pod_name = l.pod_name and p.is_dead and coalesce(p.pod_namespace, l.namespace) = l.namespace
@@ -127,7 +131,10 @@ const CONTAINERS = `
   order by l.pod_name, l.container, l.container_uid
   limit ${MAX_LATEST}`
 
-/** Both lists from one statement, so that each container is of its node's time. By the fence nodes are looked up, whatever the planner believes. */
+/**
+ * Reads both lists in one statement, so that containers and nodes are of the same snapshot. `offset 0` makes the
+ * planner look up each node by index.
+ */
 const joined = fixed(`
   with t as materialized (${CONTAINERS}),
   n as materialized (
@@ -139,7 +146,7 @@ const joined = fixed(`
   from (select ${joinedColumns(LatestContainer, 't')} from t) a
   cross join (select ${joinedColumns(LatestNode, 'n')} from n) b`)
 
-/** The same row by row, each container with its node: for values that joined columns cannot carry. */
+/** The same, row by row, each container with its node: for values that joined columns cannot carry. */
 const plain = fixed(`
   select ${plainColumns(LatestContainer, 't')}, ${plainColumns(LatestNode, 'n')}
   from (${CONTAINERS}) t
@@ -147,10 +154,13 @@ const plain = fixed(`
   order by t.pod_name, t.container, t.container_uid`)
 
 const CONTAINER_COLUMNS = Object.keys(LatestContainer.shape).length
-/** Two numbers stand before the columns of joined rows. */
+/** Joined rows begin with two numbers, before their columns. */
 const FIRST_OF_NODES = 2 + CONTAINER_COLUMNS
 
-/** The containers of a namespace that live by pod and container, and the nodes that host them by name, as a JSON object. */
+/**
+ * Returns a JSON object: the live containers of a namespace by pod and container, and their nodes by name
+ * (docs/contract.md#compute).
+ */
 export const readLatest = sharedRead<string>(async (db, namespace) => {
   const [row] = await db.read((sql) => joined(sql, namespace).raw())
   const containers = joinedPage(LatestContainer, row!)
@@ -180,7 +190,7 @@ const answer = (containers: Buffer, nodes: Buffer) =>
 
 const nodes = listReader(LatestNode, `select ${inSeconds(LatestNode, 'c')} from compute_node c order by c.node`)
 
-/** All nodes by name, as a JSON object. */
+/** Returns all nodes by name, as a JSON object. */
 export const readNodes = sharedRead<string>(async (db) =>
   Buffer.concat([Buffer.from('{"nodes":'), asArray(await nodes(db.read)), Buffer.from('}')]),
 )

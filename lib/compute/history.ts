@@ -1,4 +1,4 @@
-/** The history of the containers of a pod (docs/contract.md#compute). */
+/** Reads the history of the containers of a pod (docs/contract.md#compute). */
 import { z } from 'zod'
 import { type Database, fixed } from '../db/index.ts'
 import { zonedTime } from '../http/request/fields.ts'
@@ -8,13 +8,13 @@ import { joinedColumns, joinedPage } from '../records/index.ts'
 
 export const MAX_HISTORY = 20_000
 export const MAX_MINUTES = 10_080
-/** A pod with more of them never ran. */
+/** Far more than any real pod has. */
 const MAX_CONTAINERS = 1_000
 
 const whole = z.int().min(0)
 const decimal = z.number().min(0)
 
-/** What a container did in a minute, or in another time that is told. */
+/** The values of a container over `resolution_secs`, usually a minute. */
 export const HistoryRow = z
   .strictObject({
     id: whole,
@@ -68,7 +68,10 @@ export const HistoryRow = z
   .meta({ id: 'ComputeHistoryRow' })
 
 const IDENTITY = ['container_uid', 'pod_uid', 'namespace', 'pod_name', 'container', 'node']
-/** All of it as the value of its first key, rendered once for each container. As JSON no name has a byte that joined columns cannot carry. */
+/**
+ * The identity is rendered once for each container, as the value of its first key. As JSON, names contain no byte that
+ * joined columns cannot carry.
+ */
 const [FIRST, ...OTHERS] = IDENTITY
 const identity = `concat(to_json(c.${FIRST}), ${OTHERS.map((key) => `',"${key}":', to_json(c.${key})`).join(', ')})`
 const Stored = HistoryRow.omit({ pod_uid: true, namespace: true, pod_name: true, container: true, node: true }).extend({
@@ -86,13 +89,16 @@ const shown = VALUES.map((key) =>
 ).join(', ')
 
 const COUNTED = fixed<[{ containers: number }]>(`
-  select count(*)::integer as containers from (select from compute_container c where c.pod_uid = $1 limit ${MAX_CONTAINERS}) c`)
+  select count(*)::integer as containers
+  from (select from compute_container c where c.pod_uid = $1 limit ${MAX_CONTAINERS}) c`)
 
-// Where the rows begin is known by their times alone: sorted with all that they hold, those of a week leave memory. Minutes before the line are folded,
-// but for those that came late.
+// The first row is found by time and id alone, because sorting whole rows of a week would spill to disk. Minutes before
+// the line have been rolled up, except those that came late.
 const ROWS = `
   with asked as materialized (
-    select a.pod_uid, a.minutes, greatest(now() at time zone 'utc' - make_interval(mins => a.minutes), retention_start(a.days)) as since, f.folded_until as line
+    select a.pod_uid, a.minutes,
+           greatest(now() at time zone 'utc' - make_interval(mins => a.minutes), retention_start(a.days)) as since,
+           f.folded_until as line
     from (select $1::text as pod_uid, $2::integer as minutes, $3::integer as days) a
     join compute_fold f on f.is_only),
   c as materialized (
@@ -107,29 +113,35 @@ const ROWS = `
     cross join c
     cross join lateral compute_history_keys(c.container_id, a.since, a.line) k
     order by k.ts desc, k.id desc
-    offset (select least(a.minutes * (select count(*) from c), ${MAX_HISTORY}) - 1 from asked a where exists (select from c))
+    offset (
+      select least(a.minutes * (select count(*) from c), ${MAX_HISTORY}) - 1 from asked a where exists (select from c))
     limit 1)
   select c.${FIRST}, ${shown}
   from (select a.line, coalesce(o.ts, a.since) as ts, coalesce(o.id, 0) as id from asked a left join oldest o on true) a
   cross join c
   cross join lateral (
-    select ${values('m')} from compute_minute m where m.container_id = c.container_id and m.ts >= a.ts and (m.ts >= a.line or m.is_late)
+    select ${values('m')}
+    from compute_minute m
+    where m.container_id = c.container_id and m.ts >= a.ts and (m.ts >= a.line or m.is_late)
     union all
-    select ${values('f')} from compute_folded f where f.container_id = c.container_id and f.ts >= a.ts) m
+    select ${values('f')}
+    from compute_folded f
+    where f.container_id = c.container_id and f.ts >= a.ts) m
   where m.ts > a.ts or m.id >= a.id
   order by m.ts, m.id`
 
 const joined = fixed(`select ${joinedColumns(Stored, 't')} from (${ROWS}) t`)
 
-/** How many containers the history of a pod may be of: with the minutes they bound its rows. */
+/** Returns how many containers of a pod may have history. Times the minutes, this bounds the number of rows. */
 export async function countContainers(db: Database, podUid: string): Promise<number> {
   const [row] = await db.read((sql) => COUNTED(sql, podUid))
   return row!.containers
 }
 
 /**
- * The history of a pod in so many minutes, and as many days as it is kept, the oldest first, as a JSON object; where there is more than so many rows for
- * each, the newest. Of 0 days what is there stays.
+ * Returns the history of a pod as a JSON object: the last `minutes` within `retentionDays`, the oldest row first. If
+ * there are more rows than `minutes` times the number of containers, or than `MAX_HISTORY`, the newest are returned.
+ * 0 days set no limit.
  */
 export async function readHistory(
   db: Database,

@@ -1,7 +1,7 @@
-/** Literals of arrays, a column each: the database reads them in half the time that it takes for the same as JSON. */
+/** Builds an array literal for each column. The database reads it in half the time that JSON takes. */
 import { Slice } from '../process/event-loop.ts'
 
-/** An element of an array as the literal has it. */
+/** An element of an array, as written in the literal. */
 export type Cell = string | number
 
 export const NULL = 'null'
@@ -9,13 +9,16 @@ export const NULL = 'null'
 const CONTROL = /[^ -\uffff]/
 
 /**
- * A well-formed text; those that are `null` or hold a separator are told from others by the quotes. What JSON escapes in a text without control
- * characters is what arrays escape, and it does so ten times as fast as a pattern.
+ * Quotes a well-formed text, so that `null` and separators are read as text. Without control characters, JSON escapes
+ * the same characters as array literals, ten times as fast as a regular expression.
  */
 export const quoted = (text: string): string =>
   CONTROL.test(text) ? `"${text.replace(/["\\]/g, '\\$&')}"` : JSON.stringify(text)
 
-/** The braces are joined with the cells: V8 would copy a long text to have them around it. What it is made of is let go of. */
+/**
+ * Joins the braces with the cells, because V8 copies a long text to add them later. Empties the column to free its
+ * memory.
+ */
 function literalOf(column: Cell[]): string {
   if (column.length === 0) return '{}'
   column[0] = `{${column[0]}`
@@ -27,7 +30,7 @@ function literalOf(column: Cell[]): string {
 
 const MIN_LARGE_CHARS = 1024 * 1024
 
-/** Rows on their way to the database, by column. */
+/** Rows to be sent to the database, stored by column. */
 export class Columns {
   readonly #columns: Cell[][]
   #length = 0
@@ -36,12 +39,12 @@ export class Columns {
     this.#columns = Array.from({ length: width }, () => [])
   }
 
-  /** How many rows there are: the place of the next one. */
+  /** The number of rows, which is the place of the next one. */
   get length(): number {
     return this.#length
   }
 
-  /** Adds a row, or replaces the one at a place; a cell for each column. */
+  /** Adds a row or replaces the one at `place`. Throws a TypeError unless `row` has a cell for each column. */
   set(place: number, row: readonly Cell[]): void {
     if (row.length !== this.#columns.length)
       throw new TypeError(`${this.#columns.length} cells are wanted, not ${row.length}`)
@@ -49,7 +52,7 @@ export class Columns {
     this.#length = Math.max(this.#length, place + 1)
   }
 
-  /** The literals, made in slices. What they are made of is let go of, column by column: this can be done once. */
+  /** Builds the literals in slices. Can be called once, because it empties each column to free its memory. */
   async literals(): Promise<string[]> {
     const slice = new Slice()
     const texts: string[] = []
@@ -60,7 +63,7 @@ export class Columns {
       texts.push(text)
       if (slice.isOver) await slice.next()
     }
-    // The driver encodes and copies them at once: 9 MB take it 50 ms.
+    // The driver encodes and copies all literals without a pause (50 ms for 9 MB), so other work runs first.
     if (chars >= MIN_LARGE_CHARS) await slice.next()
     return texts
   }

@@ -1,4 +1,4 @@
-/** Minutes of containers, and which others made them wait (docs/contract.md#compute). */
+/** Stores minutes of containers, and the culprits of their waits (docs/contract.md#compute). */
 import { z } from 'zod'
 import type { Deps } from '../app/deps.ts'
 import { type Database, fixed } from '../db/index.ts'
@@ -27,9 +27,9 @@ import { shownContainer } from './shown.ts'
 
 const ROUTE = '/pod/compute/history/batch'
 const USUAL_SECS = 60
-/** A day: nothing longer fits a partition. */
+/** A day, because a partition covers a day. */
 const MAX_RESOLUTION_SECS = 86_400
-/** Of a minute of a container: twice what agents send. */
+/** Culprits of a container and minute: twice the number agents send. */
 const MAX_CULPRITS = 20
 const BUCKETS = 24
 
@@ -48,7 +48,7 @@ const container = shownContainer(
   `Those that have a kind and a wait are kept, at most the heaviest ${MAX_CULPRITS}.`,
 )
 
-/** A post. Agents repeat it until it is accepted, so only a broken envelope is refused. */
+/** The body of a post. Agents repeat a post until it is accepted, so only a broken envelope is refused. */
 export const Minutes = z
   .object({
     ...envelope(container),
@@ -58,7 +58,7 @@ export const Minutes = z
   .meta({ id: 'ComputeMinutes' })
 export type Minutes = z.output<typeof Minutes>
 
-/** Those of a container, and those of who made it wait, in `store_minutes`. */
+/** Array parameters of `store_minutes` for a container, and for a pair. */
 const [COLUMNS, PAIR_COLUMNS] = [43, 8]
 
 const store = fixed(`
@@ -66,18 +66,23 @@ const store = fixed(`
     $1, $2::text::timestamp, $3::bigint,
     $4::text::text[], $5::text::text[], $6::text::text[], $7::text::text[], $8::text::text[],
     $9::text::float8[], $10::text::float8[], $11::text::float8[],
-    $12::text::bigint[], $13::text::bigint[], $14::text::bigint[], $15::text::bigint[], $16::text::bigint[], $17::text::bigint[], $18::text::bigint[],
+    $12::text::bigint[], $13::text::bigint[], $14::text::bigint[], $15::text::bigint[], $16::text::bigint[],
+    $17::text::bigint[], $18::text::bigint[],
     $19::text::float8[], $20::text::float8[], $21::text::float8[], $22::text::float8[],
-    $23::text::bigint[], $24::text::bigint[], $25::text::bigint[], $26::text::bigint[], $27::text::bigint[], $28::text::bigint[],
+    $23::text::bigint[], $24::text::bigint[], $25::text::bigint[], $26::text::bigint[], $27::text::bigint[],
+    $28::text::bigint[],
     $29::text::bigint[], $30::text::bigint[],
     $31::text::float8[], $32::text::float8[], $33::text::float8[], $34::text::float8[],
     $35::text::bigint[], $36::text::bigint[], $37::text::bigint[], $38::text::bigint[], $39::text::bigint[],
-    $40::text::bigint[], $41::text::bigint[], $42::text::bigint[], $43::text::bigint[], $44::text::bigint[], $45::text::bigint[], $46::text::text[],
-    $47::text::integer[], $48::text::bigint[], $49::text::text[], $50::text::text[], $51::text::text[], $52::text::bigint[], $53::text::bigint[], $54::text::boolean[])`)
+    $40::text::bigint[], $41::text::bigint[], $42::text::bigint[], $43::text::bigint[], $44::text::bigint[],
+    $45::text::bigint[], $46::text::text[],
+    $47::text::integer[], $48::text::bigint[], $49::text::text[], $50::text::text[], $51::text::text[],
+    $52::text::bigint[], $53::text::bigint[], $54::text::boolean[])`)
 
 /**
- * Stores a post in one statement; resolves to how many containers it came to, also where all was known. What is wrong with some of them is counted
- * and told of. With no days of history nothing is stored.
+ * Stores a post in one statement. Resolves to the number of distinct valid containers, including minutes that are
+ * stored already. Skipped containers are counted and logged. With 0 days of history nothing is stored. Throws 413 for
+ * too many containers.
  */
 export async function takeMinutes(
   { db, rejections, config }: Pick<Deps, 'db' | 'rejections' | 'config'>,
@@ -99,7 +104,9 @@ interface Rows {
   readonly pairs: Columns
 }
 
-/** Each container once: the last wins. Each is freed once it is read, because a post has up to 16 MiB. */
+/**
+ * Returns each container once: the last one wins. Clears each entry once it is read, because a post may have 16 MiB.
+ */
 async function rowsOf(containers: unknown[], faults: Partial<Record<Fault, number>>): Promise<Rows> {
   const note = (fault: Fault, entries: number) => {
     if (entries > 0) faults[fault] = (faults[fault] ?? 0) + entries
@@ -149,14 +156,17 @@ function pressuresOf(block: Fields): Cell[] {
   return [fraction(some.avg), fraction(some.max), fraction(full.avg), fraction(full.max)]
 }
 
-/** All buckets; null for none. */
+/** Returns all buckets, or null without a histogram. */
 function histogram(runq: Fields | null): Cell {
   if (!Array.isArray(runq?.hist) || runq.hist.length === 0) return NULL
   const { hist } = runq as { hist: unknown[] }
   return quoted(`{${Array.from({ length: BUCKETS }, (_, bucket) => count(hist[bucket])).join(',')}}`)
 }
 
-/** Who made a container wait: the heaviest of those who are told of by a kind and did. `left`: entries that tell of nobody, or for which there is no room. */
+/**
+ * Keeps the culprits that have a kind and a wait, at most the ones with the longest waits. `left` counts invalid
+ * entries and those beyond the limit.
+ */
 function heaviest(sent: unknown): { kept: readonly Culprit[]; left: number } {
   if (!Array.isArray(sent)) return { kept: [], left: 0 }
   const read = sent.map(culpritOf)
@@ -167,7 +177,10 @@ function heaviest(sent: unknown): { kept: readonly Culprit[]; left: number } {
   return { kept: found.slice(0, MAX_CULPRITS), left: read.length - told.length + found.length - MAX_CULPRITS }
 }
 
-/** By the places of the victims, which count from 1 in the database; those that nobody of the same victim outweighs are flagged. */
+/**
+ * Pairs refer to their victim by its place, which counts from 1 in the database. The longest waits of a victim are
+ * flagged.
+ */
 async function pairsOf(culprits: readonly (readonly Culprit[])[]): Promise<Columns> {
   const pairs = new Columns(PAIR_COLUMNS)
   const slice = new Slice()

@@ -1,9 +1,9 @@
 /**
- * Values of compute as agents post them, each as a cell of a literal for the database (docs/contract.md#compute).
+ * Converts values that agents post into cells of array literals for the database (docs/contract.md#compute).
  *
  * A container without its identity or its blocks is skipped. A bad number skips nothing: an absent one, or a value of
- * another type, is 0, null or its default; one out of range is moved into it where it counts something, and null where
- * it is a limit. Every stored number is finite and so small that sums of it fit 64 bits.
+ * another type, is 0, null or its default. A count out of range is moved into the range; a limit out of range is null.
+ * Every stored number is finite and so small that sums of it fit 64 bits.
  */
 import { z } from 'zod'
 import { longInteger } from '../json/long-integers.ts'
@@ -11,14 +11,17 @@ import { isLongerThan } from '../text/utf8.ts'
 import { MAX_COUNT, MAX_KIND_BYTES, MAX_NAME_BYTES, MAX_POD_UID_BYTES, MAX_REF_BYTES, MAX_UID_BYTES } from './bounds.ts'
 import { type Cell, NULL, quoted } from './literal.ts'
 
-/** Sums and means of what is smaller leave the range of a double. */
+/** Sums and means of smaller values may underflow a double. */
 const MIN_FRACTION = 1e-300
 const DEFAULT_PERIOD_USEC = 100_000
 const U64_LIMIT = 2 ** 64
 
 export type Fields = Readonly<Record<string, unknown>>
 
-/** Why a container is skipped: the field at fault, or the entry, which is no object; `blame` counts culprits that are left out of one. */
+/**
+ * The reason why a container is skipped: the field at fault, or `entry` if it is no object. `blame` counts culprits
+ * left out of a container.
+ */
 export type Fault =
   | 'container'
   | 'container_uid'
@@ -33,12 +36,12 @@ export type Fault =
 export const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** An object, or one without any field. */
+/** Returns the object, or an empty one for any other value. */
 export const fieldsOf = (value: unknown): Fields => (isObject(value) ? value : {})
 
 /** A container that is to be stored. */
 export interface Container {
-  /** Unquoted: what it is known by. */
+  /** The container uid, unquoted. */
   readonly uid: string
   /** `container_uid`, `pod_uid`, `namespace`, `pod_name`, `container`. */
   readonly names: readonly Cell[]
@@ -58,7 +61,7 @@ const IDENTITY = [
   ['container', MAX_NAME_BYTES],
 ] as const satisfies (readonly [Fault, number])[]
 
-/** A container, or why it is skipped. */
+/** Returns a container, or the reason why it is skipped. */
 export function containerOf(value: unknown): Container | Fault {
   if (!isObject(value)) return 'entry'
   for (const [field, maxBytes] of IDENTITY) if (!isName(value[field], maxBytes)) return field
@@ -76,10 +79,10 @@ export function containerOf(value: unknown): Container | Fault {
   }
 }
 
-/** An id of 64 bits without a sign as the same bits with one, or null. */
+/** Converts an unsigned 64-bit id to the signed number of the same bits; null if it is no such id. */
 export function idOf(value: unknown): Cell {
   if (Number.isSafeInteger(value)) return (value as number) >= 0 ? (value as number) : NULL
-  // Its key was written with an escape, or it is too large.
+  // A larger plain number is not exact, because its key was written with an escape, or it does not fit 64 bits.
   const id =
     typeof value === 'number' && Number.isInteger(value) && value > 0 && value < U64_LIMIT
       ? BigInt(value)
@@ -87,27 +90,27 @@ export function idOf(value: unknown): Cell {
   return id === null ? NULL : BigInt.asIntN(64, id).toString()
 }
 
-/** The schema of a number that counts something; a value out of range is moved into it. */
+/** The schema of a count; a value out of range is moved into the range. */
 export const countSchema = () => z.number().min(0).max(MAX_COUNT).optional()
 
-/** A whole number from 0 on. */
+/** Rounds to an integer from 0 to `MAX_COUNT`; `usual` for a value that is no number. */
 export function count(value: unknown, usual = 0): number {
   if (typeof value !== 'number') return usual
   return Math.round(Math.min(Math.max(value, 0), MAX_COUNT))
 }
 
-/** A quantity that there may be none of. */
+/** A limit or request, rounded; null where there is none or it is out of range. */
 export function limit(value: unknown): Cell {
   return typeof value === 'number' && value >= 0 && value <= MAX_COUNT ? Math.round(value) : NULL
 }
 
-/** A number from 0 on, at most `max`. */
+/** A number from 0 to `max`; 0 for a value that is no number. */
 export function fraction(value: unknown, max = MAX_COUNT): number {
   if (typeof value !== 'number' || value < MIN_FRACTION) return 0
   return Math.min(value, max)
 }
 
-/** A number of a block: how it is read, and its JSON schema. */
+/** A kind of number in a block: its conversion and its JSON schema. */
 interface NumberKind {
   readonly read: (value: unknown) => Cell
   readonly schema: z.ZodType
@@ -116,7 +119,7 @@ interface NumberKind {
 const counted = (usual = 0): NumberKind => ({ read: (value) => count(value, usual), schema: countSchema() })
 const limited: NumberKind = { read: limit, schema: z.number().min(0).max(MAX_COUNT).nullish() }
 
-/** Numbers of a block by their names in the post, in the order of their columns. */
+/** The numbers of a block by their names in the post, in the order of their columns. */
 type Block = Readonly<Record<string, NumberKind>>
 
 export const CPU_COUNTS: Block = {
@@ -148,18 +151,18 @@ export const RUNQ_COUNTS: Block = {
   overflow: counted(),
 }
 
-/** The cells of a block; all null where the block is null. */
+/** Returns the cells of a block; all are null where the block is null. */
 export function cellsOf(block: Block, values: Fields | null): Cell[] {
   const cells: Cell[] = []
   for (const name in block) cells.push(values === null ? NULL : block[name]!.read(values[name]))
   return cells
 }
 
-/** The same block as properties of a zod object. */
+/** Returns the same block as properties of a zod object. */
 export const shapeOf = (block: Block) =>
   Object.fromEntries(Object.entries(block).map(([name, { schema }]) => [name, schema]))
 
-/** Who made a container wait. */
+/** A group of processes that made a container wait. */
 export interface Culprit {
   readonly cgroupId: Cell
   readonly kind: string
@@ -169,7 +172,7 @@ export interface Culprit {
   readonly waitNs: number
 }
 
-/** A culprit; null for what does not tell who it is, or by a text that cannot be stored. */
+/** Reads a culprit; null if it lacks a kind or ref, or has a text that cannot be stored. */
 export function culpritOf(value: unknown): Culprit | null {
   if (!isObject(value)) return null
   const { kind, ref, container_uid: uid } = value
@@ -187,6 +190,6 @@ export function culpritOf(value: unknown): Culprit | null {
 
 const isName = (value: unknown, maxBytes: number): boolean => isText(value, maxBytes) && value.trim() !== ''
 
-/** Text that the database can hold. */
+/** Whether the database can store the value as text. */
 const isText = (value: unknown, maxBytes: number): value is string =>
   typeof value === 'string' && !isLongerThan(value, maxBytes) && !value.includes('\0') && value.isWellFormed()

@@ -1,4 +1,4 @@
-/** The latest sample of each container of a node, and of the node (docs/contract.md#compute). */
+/** Stores the latest sample of a node and of each of its containers (docs/contract.md#compute). */
 import { z } from 'zod'
 import type { Deps } from '../app/deps.ts'
 import { type Database, fixed } from '../db/index.ts'
@@ -51,7 +51,7 @@ const numbers = (names: readonly string[], description: string) =>
     description,
   })
 
-/** A post. Agents repeat it until it is accepted, so only a broken envelope is refused. */
+/** The body of a post. Agents repeat a post until it is accepted, so only a broken envelope is refused. */
 export const Samples = z
   .object({
     ...envelope(container),
@@ -76,21 +76,27 @@ export const Samples = z
   .meta({ id: 'ComputeSamples' })
 export type Samples = z.output<typeof Samples>
 
-/** Those of a row of `store_samples`. */
+/** Array parameters of `store_samples`. */
 const COLUMNS = 36
 
 const store = fixed(`
   select store_samples(
     $1::text::json,
     $2::text::text[], $3::text::text[], $4::text::text[], $5::text::text[], $6::text::text[], $7::text::bigint[],
-    $8::text::float8[], $9::text::bigint[], $10::text::bigint[], $11::text::bigint[], $12::text::bigint[], $13::text::bigint[],
+    $8::text::float8[], $9::text::bigint[], $10::text::bigint[], $11::text::bigint[], $12::text::bigint[],
+    $13::text::bigint[],
     $14::text::bigint[], $15::text::bigint[], $16::text::float8[], $17::text::float8[],
-    $18::text::bigint[], $19::text::bigint[], $20::text::bigint[], $21::text::bigint[], $22::text::float8[], $23::text::float8[],
+    $18::text::bigint[], $19::text::bigint[], $20::text::bigint[], $21::text::bigint[], $22::text::float8[],
+    $23::text::float8[],
     $24::text::bigint[], $25::text::bigint[], $26::text::bigint[], $27::text::bigint[], $28::text::bigint[],
-    $29::text::bigint[], $30::text::bigint[], $31::text::bigint[], $32::text::bigint[], $33::text::bigint[], $34::text::bigint[],
+    $29::text::bigint[], $30::text::bigint[], $31::text::bigint[], $32::text::bigint[], $33::text::bigint[],
+    $34::text::bigint[],
     $35::text::text[], $36::text::bigint[], $37::text::bigint[])`)
 
-/** Stores a post in one statement; resolves to how many containers it came to. What is wrong with some of them is counted and told of. */
+/**
+ * Stores a post in one statement. Resolves to the number of distinct valid containers; skipped ones are counted and
+ * logged. Throws 413 for too many containers.
+ */
 export async function takeSamples({ db, rejections }: Pick<Deps, 'db' | 'rejections'>, post: Samples): Promise<number> {
   const { containers } = post
   checkContainers(containers)
@@ -102,7 +108,9 @@ export async function takeSamples({ db, rejections }: Pick<Deps, 'db' | 'rejecti
   return accepted
 }
 
-/** Each container once: the last wins. Each is freed once it is read, because a post has up to 16 MiB. */
+/**
+ * Returns each container once: the last one wins. Clears each entry once it is read, because a post may have 16 MiB.
+ */
 async function rowsOf(
   containers: unknown[],
   interval: number,
@@ -146,7 +154,7 @@ const gauges = ({ names, cgroupId, cpu, memory, runq }: Container, interval: num
 
 const pressures = (block: Fields): Cell[] => [fraction(block.psi_some10), fraction(block.psi_full10)]
 
-/** The row of the node, by the names of its columns. */
+/** The row of the node as JSON; its keys are the names of the columns. */
 function nodeOf(post: Samples): string {
   const [pressure, capacity, maps] = [
     fieldsOf(post.node_pressure),

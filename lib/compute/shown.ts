@@ -1,4 +1,7 @@
-/** The JSON schema of a container of either post. Its numbers come from the tables that `reading.ts` reads them by. */
+/**
+ * The JSON schema of a container in both posts. Its numbers come from the same tables that `reading.ts` uses to read
+ * them.
+ */
 import { z } from 'zod'
 import { MAX_KIND_BYTES, MAX_NAME_BYTES, MAX_POD_UID_BYTES, MAX_REF_BYTES, MAX_UID_BYTES } from './bounds.ts'
 import { countSchema, RUNQ_COUNTS, shapeOf } from './reading.ts'
@@ -27,7 +30,7 @@ const runq = z.object({
     .describe('24 buckets: the one at b counts waits from 2^b microseconds on, the last is overflow.'),
 })
 
-/** The JSON schema of a container with what a post has of its CPU and memory. */
+/** Returns the JSON schema of a container with the given CPU and memory blocks and the description of `blame`. */
 export function shownContainer(cpu: z.ZodType, memory: z.ZodType, blame: string) {
   const container = z.object({
     container_uid: name(MAX_UID_BYTES),

@@ -2,7 +2,7 @@ import type { Dropped } from '../entries/index.ts'
 
 /** The answer to a post of entries. */
 export interface Accepted {
-  /** All entries but the dropped ones, repeated ones too. */
+  /** All entries except dropped ones; repeated ones count. */
   readonly accepted: number
   readonly dropped: number
   /** Rows that are new or changed. */

@@ -13,10 +13,13 @@ interface Tail {
 
 const asBody = (findings: readonly string[], tail: Tail) => `{"findings":[${findings}],${JSON.stringify(tail).slice(1)}`
 
-/** The answer where no history is kept. */
+/** The answer if no history is kept. */
 export const WITHOUT_HISTORY = asBody([], { truncated: false, victims_evaluated: 0, history_disabled: true })
 
-/** What is found of the containers of a scope, as JSON. One of them takes a fraction of a millisecond, all of them are judged in slices. */
+/**
+ * Returns the findings of a scope as JSON (docs/contract.md#compute). Containers are judged in slices: each takes a
+ * fraction of a millisecond.
+ */
 export async function findingsOf(gate: Gate, scope: Scope, thresholds: Thresholds): Promise<string> {
   const slice = new Slice()
   const { victims, isTruncated, victimOf, find } = await load(gate, scope, thresholds, slice)

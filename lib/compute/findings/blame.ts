@@ -1,21 +1,21 @@
 import type { Blame, Wait } from './rows.ts'
 
-/** A group that made a container wait, and its share of all that the container waited. */
+/** A group that made a container wait, and its share of the container's total wait. */
 export interface Group extends Wait {
   readonly share: number
 }
 
 export interface Weighed {
-  /** Of groups that could not be told. */
+  /** The share of groups that could not be identified. */
   readonly unknownShare: number
-  /** Of those that could be told; null without one. */
+  /** The identified group with the longest wait; null without one. */
   readonly heaviest: Group | null
 }
 
-/** The kind of a group that could not be told. */
+/** The kind of a group that could not be identified. */
 const UNKNOWN = 'unknown'
 
-/** Null when nothing was waited for. What a container made itself wait does not count. */
+/** Returns null if there was no wait. The wait of a container for itself does not count. */
 export function weigh(blame: Blame, ownUid: string): Weighed | null {
   const groups = new Map<string, Wait>()
   for (const wait of blame.waits) {
@@ -36,7 +36,7 @@ export function weigh(blame: Blame, ownUid: string): Weighed | null {
 
 const nameOf = ({ kind, ref, containerUid }: Wait) => JSON.stringify([kind, ref, containerUid])
 
-/** Of two that weigh the same it is always the same one. */
+/** Equal waits are ordered by name, so that the result does not depend on the order of rows. */
 function isHeavier(a: Wait, b: Wait): boolean {
   if (a.waitNs !== b.waitNs) return a.waitNs > b.waitNs
   return nameOf(a) < nameOf(b)

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { documentedAs } from '../../openapi/declare.ts'
 
-/** Containers that one answer judges. */
+/** Containers that are judged for one answer. */
 export const MAX_VICTIMS = 500
-/** One of CPU and one of memory for each of them. */
+/** Each container has at most one CPU finding and one memory finding. */
 const MAX_FINDINGS = 2 * MAX_VICTIMS
-/** What is read and answered of them, and the nodes that are read as a whole. */
+/** Memory to reserve for a request: rows read, nodes read whole, and the answer. */
 export const MAX_BYTES = 16 * 1024 * 1024
-/** The window, in minutes: what is older is judged no more. */
+/** The window, in minutes: older rows are not judged. */
 export const WINDOW_MINUTES = 5
 
 export const KINDS = [
@@ -67,7 +67,7 @@ const Evidence = z
   })
   .meta({ id: 'ComputeEvidence' })
 
-/** A finding (docs/contract.md#findings). */
+/** A finding (docs/contract.md#compute). */
 export const Finding = z
   .strictObject({
     kind: z.enum(KINDS),

@@ -10,12 +10,15 @@ import type { Thresholds } from './thresholds.ts'
 
 const US_PER_MS = 1_000
 
-/** Rows are of a minute, so that a count of one is a rate. What waited longest of all is not in the p99, and always counts. */
+/**
+ * A row covers a minute, so its counts are rates. Waits in the overflow bucket are not part of the p99 and always
+ * count.
+ */
 const isLate = ({ runqCount, runqP99Us, runqOverflow }: Minute, { minRunqEvents, runqP99Ms }: Thresholds): boolean =>
   (runqCount !== null && runqP99Us !== null && runqCount >= minRunqEvents && runqP99Us >= runqP99Ms * US_PER_MS) ||
   (runqOverflow ?? 0) > 0
 
-/** Why a container did not get the CPU it could have used; null when it did (docs/contract.md#findings). */
+/** Returns the CPU finding of a container, null if it got the CPU it could use (docs/contract.md#compute). */
 export function cpuFinding(victim: Victim, find: FindNeighbor, thresholds: Thresholds): Finding | null {
   const { rows } = victim
   const pressure = sustained(rows, (row) => row.cpuSomeAvg >= thresholds.stallSome)

@@ -4,7 +4,7 @@ import { contended, noisy } from './message.ts'
 import type { Container, FindNeighbor, Neighbor, Victim } from './rows.ts'
 import { meanUsageMillis } from './sums.ts'
 
-/** Who is to blame for a stall, null for nobody, and what is to be said of it. */
+/** The culprit of a stall, null for none, and the end of the message. */
 export interface Verdict {
   readonly culprit: Culprit | null
   readonly said: string
@@ -12,7 +12,7 @@ export interface Verdict {
 
 const nobody = (said: string): Verdict => ({ culprit: null, said })
 
-/** The culprit of a stalled container (docs/contract.md#findings). */
+/** Finds the culprit of a stalled container (docs/contract.md#compute). */
 export function verdictOn({ container, blame }: Victim, find: FindNeighbor, blameShare: number): Verdict {
   if (!blame.isWhole) return nobody(contended.beyondCount)
   const weighed = weigh(blame, container.containerUid)
@@ -57,7 +57,7 @@ function verdictOnPod(ref: string, containerUid: string, found: Neighbor | undef
   return { culprit, said: noisy.greedy(ref, share, usage!, request) }
 }
 
-/** Of a pod that nothing else is known of. */
+/** The names of a pod without rows, taken from the ref and the container uid. */
 function podOf(ref: string, containerUid: string) {
   const [namespace, podName, container] = ref.split('/')
   const isNamed = Boolean(namespace && podName && container)
@@ -65,7 +65,7 @@ function podOf(ref: string, containerUid: string) {
   return { pod_uid: podUid!, namespace: isNamed ? namespace! : null, pod_name: isNamed ? podName! : null }
 }
 
-/** A container with rows as a culprit. */
+/** Returns a container with rows as a culprit. */
 export const culpritOf = ({ container, rows }: Neighbor, ref: string, share: number): Culprit => ({
   kind: 'pod',
   ref,
@@ -78,5 +78,5 @@ export const culpritOf = ({ container, rows }: Neighbor, ref: string, share: num
   cpu_request_millis: rows.at(-1)!.requestMillis,
 })
 
-/** As agents name it in blame. */
+/** The name that agents use for a container in `blame`. */
 export const refOf = ({ namespace, podName, container }: Container): string => `${namespace}/${podName}/${container}`

@@ -2,7 +2,7 @@ import { type Finding, WINDOW_MINUTES } from './contract.ts'
 import type { Minute } from './rows.ts'
 import { greatest, throttledRatio, total } from './sums.ts'
 
-/** What a finding rests on, over the window; `nodeMemorySome10` is 0 where it is of CPU. */
+/** Returns the evidence of a finding over the window. `nodeMemorySome10` is 0 in CPU findings. */
 export const evidenceOf = (rows: readonly Minute[], nodeMemorySome10: number): Finding['evidence'] => ({
   window_minutes: WINDOW_MINUTES,
   cpu_psi_some10_max: greatest(rows, (row) => row.cpuSomeMax)!,

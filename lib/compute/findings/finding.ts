@@ -5,7 +5,7 @@ import type { Victim } from './rows.ts'
 import type { Span } from './sustained.ts'
 
 const SECONDS_END = 19
-/** Whole seconds, as every time of compute is answered. */
+/** Cuts a time to whole seconds, like all times that compute answers. */
 const wholeSeconds = (ts: string) => `${ts.slice(0, SECONDS_END)}Z`
 
 interface Found {
@@ -13,12 +13,12 @@ interface Found {
   readonly severity: Severity
   readonly culprit: Culprit | null
   readonly span: Span
-  /** 0 in findings of CPU. */
+  /** 0 in CPU findings. */
   readonly nodeMemorySome10: number
   readonly said: string
 }
 
-/** A finding as it is answered. */
+/** Returns a finding as the API answers it. */
 export const findingOf = (
   { container, rows }: Victim,
   { kind, severity, culprit, span, nodeMemorySome10, said }: Found,

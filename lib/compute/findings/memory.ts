@@ -8,19 +8,22 @@ import { total } from './sums.ts'
 import { spanOf, sustained } from './sustained.ts'
 import type { Thresholds } from './thresholds.ts'
 
-/** Percent of memory pressure of a node that is short of memory. */
+/** A node with at least this memory pressure, in percent, is short of memory. */
 export const SHORT_SOME10 = 5
-/** Of what a node's containers take beyond their requests: the share that names a culprit. */
+/** A culprit has at least this share of all memory that the node's containers use beyond their requests. */
 const OVERAGE_SHARE = 0.4
 
 const overBytes = ({ memoryBytes, memoryRequestBytes }: Usage) => Math.max(memoryBytes - (memoryRequestBytes ?? 0), 0)
 const isGrown = (rows: readonly Usage[]) => rows.at(-1)!.memoryBytes > rows[0]!.memoryBytes
 
-/** Why a container waits for memory; null when it does not, or nothing is known to be the reason (docs/contract.md#findings). */
+/**
+ * Returns the memory finding of a container, null if it does not wait for memory or no cause is known
+ * (docs/contract.md#compute).
+ */
 export function memoryFinding(victim: Victim, thresholds: Thresholds): Finding | null {
   const { rows, node } = victim
   const pressure = sustained(rows, (row) => row.memorySomeAvg >= thresholds.memStallSome)
-  // Rows are of a minute, so that a count of one is a rate.
+  // A row covers a minute, so its counts are rates.
   const refaulting = sustained(rows, (row) => row.refaults >= thresholds.refaultPerMin)
   const span = spanOf(pressure, refaulting)
   if (span === null) return null
@@ -46,7 +49,10 @@ export function memoryFinding(victim: Victim, thresholds: Thresholds): Finding |
   })
 }
 
-/** Of those that grew the one that is furthest beyond its request, where that is much of all that is beyond requests on the node (step 2a). */
+/**
+ * Names the growing container that is furthest beyond its request, if it has enough of all memory beyond requests on
+ * the node.
+ */
 function heaviestNeighbor({ container, node }: Victim): { culprit: Culprit | null; said: string } {
   const all = node.containers ?? []
   const sum = total(all, ({ rows }) => overBytes(rows.at(-1)!))
@@ -67,5 +73,5 @@ function heaviestNeighbor({ container, node }: Victim): { culprit: Culprit | nul
   return { culprit: culpritOf(heaviest.neighbor, ref, share), said: pressed.byNeighbor(ref, share, heaviest.bytes) }
 }
 
-/** Of two that weigh the same it is always the same one. */
+/** Equal amounts are ordered by uid, so that the result does not depend on the order of rows. */
 const isBefore = (a: Neighbor, b: Neighbor) => a.container.containerUid < b.container.containerUid

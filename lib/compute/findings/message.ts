@@ -1,6 +1,6 @@
 /**
- * The sentences that people read (docs/contract.md#findings): each goes on behind the name of the victim. Names are those that agents
- * posted, whatever is in them.
+ * The messages of findings. Each text follows the name of the victim. Names come from agents and may contain any
+ * characters, so unprintable ones are replaced.
  */
 import { WINDOW_MINUTES } from './contract.ts'
 import type { Container } from './rows.ts'
@@ -8,7 +8,7 @@ import type { Container } from './rows.ts'
 const BYTES_PER_MIB = 1024 * 1024
 const MILLIS_PER_CORE = 1_000
 
-/** What ends a line, controls a terminal, or turns the direction of what follows. */
+/** Characters that end a line, control a terminal or change the direction of text. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu
 
 const name = (text: string) => text.replace(UNPRINTABLE, ' ')
@@ -16,7 +16,6 @@ const percent = (share: number) => `${Math.round(share * 100)}%`
 const cores = (millis: number) => `${(millis / MILLIS_PER_CORE).toFixed(1)} cores`
 const mib = (bytes: number) => `${Math.trunc(bytes / BYTES_PER_MIB)} MiB`
 
-/** The whole sentence. */
 export const sentence = (victim: Container, said: string): string =>
   `${name(victim.namespace)}/${name(victim.podName)} ${said}.`
 

@@ -7,14 +7,14 @@ import { type ReadRow, readScope, type Scope } from './statement.ts'
 import type { Thresholds } from './thresholds.ts'
 
 export interface Loaded {
-  /** By their uid. */
+  /** Ordered by uid. */
   readonly victims: readonly ReadRow[]
   readonly isTruncated: boolean
   readonly victimOf: (row: ReadRow) => Victim
   readonly find: (containerUid: string) => Neighbor | undefined
 }
 
-/** Reads what the containers of a scope are judged by. */
+/** Reads the data for judging the containers of a scope. */
 export async function load(gate: Gate, scope: Scope, thresholds: Thresholds, slice: Slice): Promise<Loaded> {
   const rows = await gate((sql) => readScope(sql, scope, thresholds))
   const victims: ReadRow[] = []
@@ -28,7 +28,7 @@ export async function load(gate: Gate, scope: Scope, thresholds: Thresholds, sli
     else nodes.set(row.node, [...(nodes.get(row.node) ?? []), neighborOf(row)])
     if (slice.isOver) await slice.next()
   }
-  // Of a window that is cut no node has all of its containers.
+  // If the window was cut, no node is sure to have all its containers.
   if (isTruncated) nodes.clear()
   const isNodeMissing = ({ node, node_some10, is_short }: ReadRow) =>
     is_short && node_some10! >= SHORT_SOME10 && !nodes.has(node)
@@ -65,7 +65,7 @@ const neighborOf = (row: ReadRow): Neighbor => ({
   rows: (JSON.parse(row.minutes) as UsageValues[]).map(usageOf),
 })
 
-/** In the order of `MINUTE_COLUMNS`. */
+/** Reads values in the order of `MINUTE_COLUMNS`. */
 function minuteOf(values: readonly unknown[]): Minute {
   const [time, usage, request, memory, memoryRequest, ...rest] = values as [string, ...UsageValues, ...number[]]
   const [

@@ -1,6 +1,6 @@
-/** What findings are made of: plain rows, of one window and of one minute each, the oldest first. */
+/** The input of findings: rows of one window, one for each minute, the oldest first. */
 
-/** A container by the names that its newest row has. */
+/** A container with the names of its newest row. */
 export interface Container {
   readonly containerUid: string
   readonly podUid: string
@@ -10,7 +10,7 @@ export interface Container {
   readonly node: string
 }
 
-/** What a container takes, in one minute. */
+/** The CPU and memory use of a container in one minute. */
 export interface Usage {
   readonly usageMillis: number
   readonly requestMillis: number | null
@@ -18,7 +18,10 @@ export interface Usage {
   readonly memoryRequestBytes: number | null
 }
 
-/** All of a minute that a container is judged by. Percentages are those of the kernel's averages over 10 s, counts are of the minute. */
+/**
+ * The values of one minute that the rules use. Percentages are the kernel's averages over 10 s; counts cover the
+ * minute.
+ */
 export interface Minute extends Usage {
   /** `YYYY-MM-DDTHH:MM:SS` and a fraction or none, UTC. */
   readonly ts: string
@@ -37,13 +40,13 @@ export interface Minute extends Usage {
   readonly eventsMax: number
   readonly oomKills: number
   readonly refaults: number
-  /** This and what follows is null without the scheduler probe. */
+  /** This field and those below are null without the scheduler probe. */
   readonly runqCount: number | null
   readonly runqP99Us: number | null
   readonly runqOverflow: number | null
 }
 
-/** For how long one group kept a container from running. */
+/** The time that one group kept a container from running. */
 export interface Wait {
   readonly kind: string
   readonly ref: string
@@ -51,13 +54,13 @@ export interface Wait {
   readonly waitNs: number
 }
 
-/** All that a container waited for. */
+/** All waits of a container. */
 export interface Blame {
-  /** The heaviest, at least; of a group there may be several. */
+  /** At least the longest waits; a group may have several entries. */
   readonly waits: readonly Wait[]
-  /** What others come to that are not in the list. */
+  /** The sum of the waits that are not in the list. */
   readonly restNs: number
-  /** False where there was more than is read: then no share of it can be told. */
+  /** False if there were more pairs than are read: then no share can be computed. */
   readonly isWhole: boolean
 }
 
@@ -70,7 +73,7 @@ export interface Neighbor {
 export interface Node {
   /** Its newest memory pressure, percent. */
   readonly memorySome10: number
-  /** All containers on it that have rows, the victim too; null where they were not read, or not all of them. */
+  /** All containers on the node that have rows, including the victim; null unless all of them were read. */
   readonly containers: readonly Neighbor[] | null
 }
 
@@ -83,5 +86,5 @@ export interface Victim {
   readonly node: Node
 }
 
-/** A container that was blamed, by its uid; undefined where it has no rows. */
+/** Finds a blamed container by its uid; undefined if it has no rows. */
 export type FindNeighbor = (containerUid: string) => Neighbor | undefined

@@ -1,12 +1,13 @@
 /**
- * One statement reads everything that findings are made from (docs/contract.md#findings).
+ * One statement reads all input of findings (docs/contract.md#compute).
  *
- * Nobody else than the minutes themselves tells which containers there are: of those that are known, most may have gone. So the minutes of
- * the window are read once, by their time, which costs the same however much is kept and however many have gone; everything else is
- * looked up, one by one (`offset 0`, lest a small table be walked for each). Who did not stall has no waits read, and a node is read as a whole only where it is short of memory
- * and a container on it is, too: both are judged again by the rules, so that what is read here may be too much but never too little.
+ * Only the minutes themselves show which containers are active, because most of the known containers may be gone. So
+ * the minutes of the window are read once, by time: the cost does not depend on the history kept or on the containers
+ * gone. Everything else is looked up row by row (`offset 0` keeps the planner from scanning a small table each time).
+ * Waits are read only for containers that stall. All containers of a node are read only if the node and a container on
+ * it are short of memory. The rules check both conditions again, so this statement may read too much, never too little.
  *
- * A list is never cut without it being told: of the waits all are summed, and of nodes none is read in part.
+ * No list is cut silently: waits beyond the list are summed, and a node is read whole or not at all.
  */
 import type postgres from 'postgres'
 import type { Sql } from '../../db/statement.ts'
@@ -15,28 +16,34 @@ import { MAX_VICTIMS, WINDOW_MINUTES } from './contract.ts'
 import { SHORT_SOME10 } from './memory.ts'
 import type { Thresholds } from './thresholds.ts'
 
-/** Of one container, the newest. */
+/** Minutes read for a container: the newest. */
 const MAX_ROWS = 6
-/** On nodes that are read as a whole: 18 000 rows. */
+/** Containers of all nodes that are read whole: 18 000 rows. */
 const MAX_NEIGHBORS = 3_000
-/** Pairs of one victim. Of the groups that they come to the heaviest decides; what the others come to is told as one sum. */
+/**
+ * Pairs read for a victim. They are grouped by culprit; only the longest wait decides, so groups beyond `MAX_GROUPS`
+ * become one sum.
+ */
 const MAX_PAIRS = 1_000
 const MAX_GROUPS = 8
-/** Containers with minutes in the window, and their minutes. As a bound it keeps them in a hash table, whatever the planner takes them for. */
+/**
+ * Active containers, and their minutes in the window. The limits make the planner use a hash table, whatever it
+ * estimates.
+ */
 const MAX_CONTAINERS = 60_000
 const MAX_MINUTES = MAX_CONTAINERS * MAX_ROWS
-/** What is stored is at most five minutes ahead; without an end, days that are still to come would be looked at. */
+/** Stored times are at most five minutes ahead. Without an upper bound, partitions of future days would be searched. */
 const AHEAD = '1 hour'
 
-/** The window is found while the statement starts, so that the days outside it are not touched. */
+/** The bounds are computed when execution starts, so that partitions outside the window are skipped. */
 const inWindow = (ts: string) =>
-  `${ts} >= now() at time zone 'utc' - interval '${WINDOW_MINUTES} minutes' and ${ts} < now() at time zone 'utc' + interval '${AHEAD}'`
+  `${ts} >= now() at time zone 'utc' - interval '${WINDOW_MINUTES} minutes'
+    and ${ts} < now() at time zone 'utc' + interval '${AHEAD}'`
 
-/** A container by its names. */
 const NAMES = ['container_uid', 'pod_uid', 'namespace', 'pod_name', 'container', 'node']
 const names = (alias: string) => NAMES.map((name) => `${alias}.${name}`).join(', ')
 
-/** Columns of a minute that may be null; all others may not. */
+/** The columns of a minute that may be null. */
 const NULLABLE = new Set([
   'cpu_request_millis',
   'cpu_limit_millis',
@@ -46,7 +53,7 @@ const NULLABLE = new Set([
   'runq_p99_us',
   'runq_overflow',
 ])
-/** Of a neighbor these, in this order, of a victim the others behind them. */
+/** The columns read for a neighbor, in this order; `MINUTE_COLUMNS` adds those for a victim. */
 export const USAGE_COLUMNS = ['cpu_usage_millis_avg', 'cpu_request_millis', 'mem_current_last', 'mem_request'] as const
 export const MINUTE_COLUMNS = [
   ...USAGE_COLUMNS,
@@ -69,14 +76,18 @@ export const MINUTE_COLUMNS = [
   ...(['mem_events_max', 'mem_oom_kill', 'mem_refault', 'runq_count', 'runq_p99_us', 'runq_overflow'] as const),
 ] as const
 
-/** Numbers as the text of a JSON array: to have PostgreSQL build one takes as long as all the rest. */
+/**
+ * Concatenates numbers into the text of a JSON array: with PostgreSQL's JSON functions the statement would take twice
+ * as long.
+ */
 const asJson = (columns: readonly string[]) =>
-  `'[' || concat_ws(',', ${columns.map((name) => (NULLABLE.has(name) ? `coalesce(m.${name}::text, 'null')` : `m.${name}`)).join(', ')}) || ']'`
+  `'[' || concat_ws(',',
+  ${columns.map((name) => (NULLABLE.has(name) ? `coalesce(m.${name}::text, 'null')` : `m.${name}`)).join(', ')}) || ']'`
 const asJsonWithTime = `'["' || m.ts || '",' || substr(${asJson(MINUTE_COLUMNS)}, 2)`
 
 /**
- * The newest minutes of the container with the id `id`. Written so that the partial index by time does not fit: whatever statistics say, this is a
- * look-up in the primary key.
+ * The newest minutes of the container with the id `id`. `between 60 and 60` does not match the partial index by time,
+ * so the planner uses the primary key, whatever the statistics say.
  */
 const newestMinutes = (id: string) => `
   select * from compute_minute m
@@ -85,11 +96,16 @@ const newestMinutes = (id: string) => `
   limit ${MAX_ROWS}`
 const listOf = (json: string) => `'[' || string_agg(${json}, ',' order by m.ts) || ']'`
 
-/** `$1` to `$4`: what shows a stall, of CPU and of memory. The scope takes what follows. */
+/** `$1` to `$4` are the thresholds of a CPU or memory stall; the parameters of the scope follow. */
 const statementFor = (scope: string) => `
   with recent as materialized (
     select m.container_id as id, count(*) as minutes
-    from (select container_id from compute_minute m where m.resolution_secs = 60 and ${inWindow('m.ts')} order by m.ts desc limit ${MAX_MINUTES}) m
+    from (
+      select container_id
+      from compute_minute m
+      where m.resolution_secs = 60 and ${inWindow('m.ts')}
+      order by m.ts desc
+      limit ${MAX_MINUTES}) m
     group by m.container_id
     limit ${MAX_CONTAINERS}
   ),
@@ -110,15 +126,19 @@ const statementFor = (scope: string) => `
     left join lateral (select n.mem_some10 from compute_node n where n.node = k.node offset 0) n on true
     cross join lateral (
       select ${listOf(asJsonWithTime)} as minutes,
-             count(*) filter (where m.cpu_psi_some10_avg >= t.cpu_some or m.runq_p99_us >= t.p99_us or m.runq_overflow > 0) > 1 as is_stalled,
-             count(*) filter (where m.mem_psi_some10_avg >= t.memory_some or m.mem_refault >= t.refaults) > 1 as is_short
+             count(*) filter (
+               where m.cpu_psi_some10_avg >= t.cpu_some or m.runq_p99_us >= t.p99_us or m.runq_overflow > 0) > 1
+               as is_stalled,
+             count(*) filter (
+               where m.mem_psi_some10_avg >= t.memory_some or m.mem_refault >= t.refaults) > 1 as is_short
       from (${newestMinutes('k.id')}) m) m
   ),
   blamed as materialized (
     select v.*, b.*
     from victim v
     cross join lateral (
-      select json_agg(json_build_array(g.culprit_kind, g.culprit_ref, g.culprit_container_uid, g.wait_ns)) filter (where g.is_listed)::text as waits,
+      select json_agg(json_build_array(g.culprit_kind, g.culprit_ref, g.culprit_container_uid, g.wait_ns))
+               filter (where g.is_listed)::text as waits,
              (sum(g.wait_ns) filter (where not g.is_listed and not g.is_own))::float8 as rest_ns,
              coalesce(sum(g.pairs), 0) <= ${MAX_PAIRS} as is_whole,
              array_agg(g.culprit_container_uid) filter (where g.is_heaviest) as heaviest
@@ -126,7 +146,8 @@ const statementFor = (scope: string) => `
         select g.*, rank() over w = 1 and not g.is_aside and g.culprit_kind = 'pod' as is_heaviest,
                not g.is_own and (g.is_aside or row_number() over o <= ${MAX_GROUPS}) as is_listed
         from (
-          select p.culprit_kind, case p.culprit_kind when 'unknown' then '' else p.culprit_ref end as culprit_ref, p.culprit_container_uid,
+          select p.culprit_kind, case p.culprit_kind when 'unknown' then '' else p.culprit_ref end as culprit_ref,
+                 p.culprit_container_uid,
                  p.culprit_container_uid is not distinct from v.container_uid as is_own,
                  p.culprit_container_uid is not distinct from v.container_uid or p.culprit_kind = 'unknown' as is_aside,
                  sum(p.wait_ns) as wait_ns, count(*) as pairs
@@ -143,14 +164,18 @@ const statementFor = (scope: string) => `
     select c.*, row_number() over (order by c.node, c.container_uid) as place
     from (select distinct v.node from victim v where v.is_short and v.node_some10 >= ${SHORT_SOME10}) s
     cross join lateral (
-      select c.id, ${names('c')} from compute_container c where c.node = s.node and (c.id in (select r.id from recent r)) is true offset 0) c
+      select c.id, ${names('c')}
+      from compute_container c
+      where c.node = s.node and (c.id in (select r.id from recent r)) is true
+      offset 0) c
   )
   select 'victim' as role, ${names('v')}, v.minutes, v.node_some10, v.is_short, v.waits, v.rest_ns, v.is_whole
   from blamed v
   union all
   select 'culprit', ${names('c')}, m.minutes, null, null, null, null, null
   from (select distinct h.container_uid from blamed b cross join unnest(b.heaviest) h(container_uid)) h
-  cross join lateral (select c.id, ${names('c')} from compute_container c where c.container_uid = h.container_uid offset 0) c
+  cross join lateral (
+    select c.id, ${names('c')} from compute_container c where c.container_uid = h.container_uid offset 0) c
   cross join lateral (select ${listOf(asJson(USAGE_COLUMNS))} as minutes from (${newestMinutes('c.id')}) m) m
   where m.minutes is not null
   union all
@@ -164,7 +189,7 @@ const statementFor = (scope: string) => `
   order by role, container_uid`
 
 export interface ReadRow extends postgres.Row {
-  /** `cut` is one row that says that the window has more minutes than are read. */
+  /** `cut` is a single row, present if the window has more minutes than are read. */
   readonly role: 'victim' | 'culprit' | 'neighbor' | 'cut'
   readonly container_uid: string
   readonly pod_uid: string
@@ -172,18 +197,18 @@ export interface ReadRow extends postgres.Row {
   readonly pod_name: string
   readonly container: string
   readonly node: string
-  /** A JSON array of arrays: the time and `MINUTE_COLUMNS` of a victim, `USAGE_COLUMNS` of others. */
+  /** A JSON array of arrays: the time and `MINUTE_COLUMNS` for a victim, `USAGE_COLUMNS` for others. */
   readonly minutes: string
-  /** This and what follows is of a victim. */
+  /** This field and those below are null unless the row is a victim. */
   readonly node_some10: number | null
   readonly is_short: boolean | null
-  /** A JSON array of kind, ref, uid and wait; null where nothing was waited for, or it did not stall. */
+  /** A JSON array of arrays of kind, ref, uid and wait; null if there was no wait or no stall. */
   readonly waits: string | null
   readonly rest_ns: number | null
   readonly is_whole: boolean | null
 }
 
-/** Containers to judge; null for all. */
+/** The containers to judge; null matches all. */
 export interface Scope {
   readonly namespace: string | null
   readonly node: string | null
@@ -198,7 +223,7 @@ const scoped = {
 
 const US_PER_MS = 1_000
 
-/** The rows of a scope, victims by their uid. Four texts, each with an index that gives this order. */
+/** Reads the rows of a scope, victims by uid. Each of the four statements has an index that gives this order. */
 export function readScope(
   sql: Sql,
   { namespace, node }: Scope,

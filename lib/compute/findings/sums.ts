@@ -3,7 +3,7 @@ import type { Minute, Usage } from './rows.ts'
 export const total = <R>(rows: readonly R[], value: (row: R) => number): number =>
   rows.reduce((sum, row) => sum + value(row), 0)
 
-/** Rows without a value do not count; null where no row has one. */
+/** Ignores rows without a value; null if no row has one. */
 export function greatest<R>(rows: readonly R[], value: (row: R) => number | null): number | null {
   return rows.reduce<number | null>((max, row) => {
     const one = value(row)
@@ -11,7 +11,7 @@ export function greatest<R>(rows: readonly R[], value: (row: R) => number | null
   }, null)
 }
 
-/** Time throttled of the time of all periods, 0 to 1; 0 without periods. */
+/** The throttled share of the time of all periods, 0 to 1; 0 without periods. */
 export function throttledRatio(rows: readonly Minute[]): number {
   const periodsUsec = total(rows, (row) => row.periods * row.periodUsec)
   if (periodsUsec <= 0) return 0

@@ -1,14 +1,14 @@
 import type { Minute } from './rows.ts'
 
-/** From one time to another, both as rows have them. */
+/** Two times, in the format of rows. */
 export interface Span {
   readonly first: string
   readonly last: string
 }
 
 /**
- * Null unless two rows that follow one another hold, however far apart in time. The span is from the first to the last row that holds,
- * neighbors or not.
+ * Returns null unless `holds` is true for two consecutive rows, however far apart in time. The span goes from the first
+ * to the last row for which it is true, consecutive or not.
  */
 export function sustained(rows: readonly Minute[], holds: (row: Minute) => boolean): Span | null {
   const held = rows.map(holds)
@@ -16,7 +16,7 @@ export function sustained(rows: readonly Minute[], holds: (row: Minute) => boole
   return { first: rows[held.indexOf(true)]!.ts, last: rows[held.lastIndexOf(true)]!.ts }
 }
 
-/** From the first of them to the last; null of none. */
+/** Returns the span that covers all given spans; null for none. */
 export function spanOf(...spans: readonly (Span | null)[]): Span | null {
   const known = spans.filter((one) => one !== null)
   if (known.length === 0) return null
@@ -29,5 +29,4 @@ export function spanOf(...spans: readonly (Span | null)[]): Span | null {
   }
 }
 
-/** From the first row to the last. */
 export const spanOfRows = (rows: readonly Minute[]): Span => ({ first: rows[0]!.ts, last: rows.at(-1)!.ts })

@@ -1,16 +1,16 @@
 import type { Config } from '../../config.ts'
 
-/** The configured thresholds of findings (docs/contract.md#findings). */
+/** The configured thresholds of findings (docs/contract.md#compute). */
 export interface Thresholds {
-  /** Percent of CPU pressure of a container that is stalled. */
+  /** Percent of CPU pressure from which a container is stalled. */
   readonly stallSome: number
   readonly runqP99Ms: number
-  /** Events a minute below which a p99 says nothing. */
+  /** With fewer events a minute the p99 is ignored. */
   readonly minRunqEvents: number
   readonly throttledRatio: number
-  /** Beyond it nobody else is to blame. */
+  /** Above it, the container's own limit is the cause and no culprit is named. */
   readonly throttledRatioMax: number
-  /** Of what a container waited: the share that names a culprit. */
+  /** The share of a container's wait from which a culprit is named. */
   readonly blameShare: number
   readonly memStallSome: number
   readonly refaultPerMin: number

@@ -9,12 +9,15 @@ import { type Heartbeat, HeartbeatEntry } from './entry.ts'
 
 const ROUTE = '/runtime/coverage'
 export const MAX_HEARTBEATS_BYTES = 4 * 1024 * 1024
-/** More than twice what an agent sends at once. */
+/** More than twice the number an agent sends. */
 const MAX_HEARTBEATS = 5_000
-/** Agents send one heartbeat of a container in a post. Each is applied in a step of its own, after the one before. */
+/**
+ * Agents send one heartbeat per container and post. The limit exists because heartbeats of one container are applied
+ * one after another.
+ */
 const MAX_OF_CONTAINER = 100
 
-/** Only the length of the list is checked here: entries are parsed one by one. */
+/** Checks only the length of the list; entries are parsed later, one by one. */
 export const Heartbeats = listOf(
   documentedAs(z.unknown(), {
     ...HeartbeatEntry.json,
@@ -26,8 +29,8 @@ export const Heartbeats = listOf(
 const store = fixed<[{ written: number }]>('select store_heartbeats($1::text::json) as written')
 
 /**
- * Stores heartbeats in one transaction; dropped entries are counted and logged. The attempt can be repeated: a stored
- * heartbeat is not newer than itself.
+ * Stores heartbeats in one transaction; dropped entries are counted and logged. A retry is safe: only a heartbeat that
+ * is newer than the stored one changes anything.
  */
 export async function takeHeartbeats(
   { db, rejections }: Pick<Deps, 'db' | 'rejections'>,
@@ -39,7 +42,10 @@ export async function takeHeartbeats(
   return accepted(entries.length, dropped, written)
 }
 
-/** The good entries of a post, each container and time once: a second one is not newer than the first. */
+/**
+ * Returns the valid entries of a post, one for each container and time: a second one would not be newer and would
+ * change nothing.
+ */
 export async function parseHeartbeats(
   entries: Iterable<unknown>,
 ): Promise<{ heartbeats: readonly Heartbeat[]; dropped: Dropped }> {

@@ -17,14 +17,14 @@ import { digestOrEmpty } from '../digest-field.ts'
 /** Executed, or mapped executable. */
 export const KINDS = ['exec', 'lib'] as const
 const SOURCES = ['ebpf', 'backfill'] as const
-/** Where a file was when it ran, the least suspicious first. */
+/** The place of a file when it ran, the least suspicious first. */
 export const ORIGINS = ['unknown', 'image', 'otherFs', 'deleted', 'writableLayer', 'memfd'] as const
 
 export type Kind = (typeof KINDS)[number]
 export type Source = (typeof SOURCES)[number]
 export type Origin = (typeof ORIGINS)[number]
 
-/** The only origins that the path in `/proc` tells. */
+/** A backfill reads paths in `/proc`, which show no other origin. */
 const KNOWN_TO_BACKFILL: readonly Origin[] = ['deleted', 'memfd']
 
 const MAX_WORKLOAD_KIND_BYTES = 63
@@ -32,7 +32,7 @@ const MAX_WORD_BYTES = 16
 /** PATH_MAX of Linux. */
 const MAX_PATH_BYTES = 4096
 
-/** One of some words, in any case and with white space around it. */
+/** Accepts one of `words`, in any case and with white space around it. */
 const word = <W extends string>(words: readonly W[]) =>
   field(
     { type: 'string', maxLength: MAX_WORD_BYTES, description: `\`${words.join('` or `')}\`, in any case.` },
@@ -43,7 +43,7 @@ const word = <W extends string>(words: readonly W[]) =>
     },
   )
 
-/** Text of any length, because an unknown origin is stored as `unknown`. */
+/** Accepts any text, because an unknown origin is stored as `unknown`. */
 const origin = field({ type: 'string' }, (value) =>
   typeof value === 'string' && isStorable(value) ? value : undefined,
 )
@@ -118,7 +118,7 @@ export interface Owner {
   readonly image: string
 }
 
-/** A file as it was seen. Times are naive UTC, in order. */
+/** A sighting of a file. Times are naive UTC, `first` is not after `last`. */
 export interface Sighting {
   readonly kind: Kind
   readonly path: string

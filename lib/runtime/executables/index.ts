@@ -11,10 +11,10 @@ export { KINDS, type Kind, ORIGINS, type Origin } from './entry.ts'
 
 const ROUTE = '/runtime/executables'
 export const MAX_EXECUTABLES_BYTES = 8 * 1024 * 1024
-/** More than twice what an agent sends at once. */
+/** More than twice the number an agent sends. */
 export const MAX_EXECUTABLES = 5_000
 
-/** Only the length of the list is checked here: entries are parsed one by one. */
+/** Checks only the length of the list; entries are parsed later, one by one. */
 export const Executables = listOf(
   documentedAs(z.unknown(), {
     ...ExecutableEntry.json,
@@ -23,7 +23,7 @@ export const Executables = listOf(
   MAX_EXECUTABLES,
 )
 
-/** Stores which files ran, in one transaction; dropped entries are counted and logged. */
+/** Stores executables in one transaction; dropped entries are counted and logged. */
 export async function takeExecutables(
   { db, rejections }: Pick<Deps, 'db' | 'rejections'>,
   entries: readonly unknown[],

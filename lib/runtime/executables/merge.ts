@@ -1,4 +1,4 @@
-/** Entries of a post as rows: each file of a container once (docs/contract.md#executables). */
+/** Merges the entries of a post into rows, one for each file of a container (docs/contract.md#executables). */
 import type { Dropped } from '../../entries/index.ts'
 import { ExecutableEntry, ORIGINS, type Owner, type Sighting } from './entry.ts'
 
@@ -9,7 +9,7 @@ export interface Row {
 }
 
 export interface Merged {
-  /** Each once. */
+  /** Each owner once. */
   readonly owners: readonly Owner[]
   /** Each owner, kind and path once. */
   readonly rows: readonly Row[]
@@ -32,11 +32,14 @@ export async function mergeExecutables(entries: Iterable<unknown>): Promise<Merg
   return { owners: [...owners.values()].map(({ owner }) => owner), rows: [...rows.values()], dropped }
 }
 
-// No name holds U+0000.
+// No name contains U+0000, so it can separate the parts.
 const keyOf = ({ namespace, workloadKind, workloadName, container, image }: Owner) =>
   `${namespace}\0${workloadKind}\0${workloadName}\0${container}\0${image}`
 
-/** Merges two sightings of a file; the pod is that of the newer, of equals the first. The text of a canonical time sorts as the time does. */
+/**
+ * Merges two sightings of a file. The pod comes from the newer one, or from `a` if both are equally new. Times are
+ * compared as text, since their canonical form sorts by time.
+ */
 export function merged(a: Sighting, b: Sighting): Sighting {
   const newer = b.last > a.last ? b : a
   return {

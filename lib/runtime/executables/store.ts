@@ -2,18 +2,23 @@ import { type Database, fixed } from '../../db/index.ts'
 import { Slice } from '../../process/event-loop.ts'
 import type { Merged } from './merge.ts'
 
-/** Texts travel as JSON, which is escaped twenty times faster than the text of an array; what the broker has made itself needs no escapes. */
+/**
+ * Texts of agents are sent as JSON, which is escaped twenty times faster than an array literal. Values that the broker
+ * produces need no escapes and are sent as array literals.
+ */
 const texts = (n: number) => `array(select json_array_elements_text($${n}::text::json))`
 
 const store = fixed<[{ written: number }]>(`
   select store_executables(
     ${[1, 2, 3, 4, 5, 6].map(texts).join(', ')},
-    $7::text::integer[], $8::text::text[], ${texts(9)}, $10::text::boolean[], $11::text::text[], $12::text::text[], $13::text::integer[],
+    $7::text::integer[], $8::text::text[], ${texts(9)}, $10::text::boolean[], $11::text::text[], $12::text::text[],
+    $13::text::integer[],
     $14::text::timestamp[], $15::text::timestamp[]) as written`)
 
 /**
- * Stores rows in one statement; resolves to how many were new or changed, as the attempt tells that was answered: what is stored already is not
- * written again, so that an attempt more does no harm. What many rows have in common travels once.
+ * Stores rows in one statement. Resolves to the number of new or changed rows, as counted by the attempt that was
+ * answered: a retry is safe, because rows that are stored already are not written again. Owners and pods that many rows
+ * share are sent once.
  */
 export async function storeExecutables(
   db: Database,
@@ -49,7 +54,7 @@ const json = async <T>(list: readonly T[], text: (one: T) => string) =>
 
 const literal = async <T>(list: readonly T[], element: (one: T) => string) => `{${await joined(list, element)}}`
 
-/** In slices. */
+/** Joins the elements in slices, so that other requests are served in between. */
 async function joined<T>(list: readonly T[], element: (one: T) => string): Promise<string> {
   const slice = new Slice()
   const elements: string[] = []
@@ -60,5 +65,5 @@ async function joined<T>(list: readonly T[], element: (one: T) => string): Promi
   return elements.join(',')
 }
 
-/** Places of arrays count from 1. */
+/** PostgreSQL counts the places of arrays from 1. */
 const place = (index: number) => String(index + 1)

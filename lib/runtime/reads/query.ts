@@ -18,7 +18,10 @@ const MAX_PATH_BYTES = 4_096
 const MAX_NAME_BYTES = MAX_NAME_CHARS
 const NAME_RULE = `expected at most ${MAX_NAME_BYTES} bytes`
 
-/** Bytes an entry may cost while its list is built, and entries that coverage may come to (docs/contract.md#executables). */
+/**
+ * Memory in bytes to reserve for an entry while its list is built, and entries to add: one more than the limit, and 200
+ * of coverage.
+ */
 export const ENTRY_BYTES = 2_048
 export const MORE_ENTRIES = 1 + 200
 
@@ -28,7 +31,7 @@ export const windowHours = clamped(24, 720, 'Hours that coverage is about')
 const isOneOf = <T extends string>(words: readonly T[], word: string): word is T =>
   (words as readonly string[]).includes(word)
 
-/** A filter that is one of some words; null without it, and where it is blank. */
+/** A filter that accepts one of `words`; null if it is absent or blank. */
 const oneOf = <T extends string>(words: readonly T[], what: string) =>
   documentedAs(
     filterText.transform((word, c) => {
@@ -41,7 +44,7 @@ const oneOf = <T extends string>(words: readonly T[], what: string) =>
 
 export const kind = oneOf(KINDS, 'Entries of this kind')
 
-/** The origins that pass; null for all. */
+/** The origins that match; null for all. */
 export const origins = oneOf(
   [...ORIGINS, 'unshipped'],
   'Entries of this origin, `unshipped` for deleted, writableLayer and memfd',
@@ -58,7 +61,7 @@ export const container = documentedAs(
   },
 )
 
-/** A part of the path that names a workload. */
+/** A part of the URL path that names a workload. */
 export const workloadPart = (what: string) =>
   documentedAs(
     pathText
@@ -76,7 +79,7 @@ export interface Place {
   readonly path: string
 }
 
-/** The cursor of the page that follows: nothing in it is escaped, so it may hold whatever a path may. */
+/** The cursor of the next page. Nothing is escaped, so it may contain any character that a path may. */
 export const writeCursor = ({ kind, path }: Place): string => `${kind}:${path}`
 
 /** `after`: null on the first page. */

@@ -4,7 +4,7 @@ import { wireTime } from '../../http/request/fields.ts'
 import { DIGEST_PATTERN, digestText } from '../../images/index.ts'
 import { KINDS, ORIGINS } from '../executables/index.ts'
 
-/** Those of files that no image shipped. */
+/** The origins of files that were not part of an image. */
 export const UNSHIPPED_ORIGINS = ['deleted', 'writableLayer', 'memfd'] as const
 
 const kind = z.enum(KINDS).describe('Executed, or mapped executable.')
@@ -27,7 +27,7 @@ export const WorkloadEntry = z.strictObject({
   lastSeen: wireTime,
 })
 
-/** Pods that are named of a container and image. */
+/** Silent pods that are named for a container and image. */
 export const MAX_SILENT_PODS = 10
 
 export const ContainerCoverage = z.strictObject({
@@ -61,7 +61,7 @@ export const ContainerCoverage = z.strictObject({
     ),
   silentPodCount: z.int().min(1).optional().describe('How many such pods there are, with those beyond the list.'),
 })
-/** Its part that each object has, in the order of the columns. */
+/** The keys that each object has, in the order of the columns. */
 export const WholeCoverage = ContainerCoverage.omit({ silentPods: true, silentPodCount: true })
 
 /** A list longer than this is cut. */

@@ -1,14 +1,20 @@
-/** Lists the files that ran in the containers of a workload, and the coverage of each container (docs/contract.md#executables). */
+/**
+ * Lists the files that ran in the containers of a workload, and the coverage of each container
+ * (docs/contract.md#executables).
+ */
 import { fixed, type Gate } from '../../db/index.ts'
 import { plainColumns, plainRow, type RawRow } from '../../records/index.ts'
 import type { Page } from '../../records/page.ts'
 import { KINDS } from '../executables/index.ts'
 import { MAX_COVERAGE, MAX_SILENT_PODS, WholeCoverage, WorkloadEntry } from './record.ts'
 
-/** Bytes of paths in a piece, beyond the last: a path may have 4 096 bytes, and six times as many where it is escaped. */
+/**
+ * Bytes of the paths before the last one of a piece. A path may have 4 096 bytes, and six times as many in escaped
+ * JSON.
+ */
 export const PIECE_BYTES = 1_048_576
 
-/** What of a workload is asked for; null is all. */
+/** A workload and its filters; a filter that is null matches all. */
 export interface WorkloadQuestion {
   readonly namespace: string
   readonly kind: string
@@ -17,40 +23,44 @@ export interface WorkloadQuestion {
   readonly entryKind: string | null
   readonly origins: readonly string[] | null
   readonly windowHours: number
-  /** Days that files are kept after they were last seen; 0 for ever. */
+  /** Days that files are kept after they were last seen; 0 keeps them for ever. */
   readonly retentionDays: number
 }
 
 const ORDER = ['container_name', 'image_digest', 'kind', 'path_start', 'path']
-/** The part of it that the primary key has. */
+/** The part of the order that the primary key has. */
 const INDEXED = ORDER.slice(0, -1)
 const columns = (alias: string, names = ORDER) => names.map((name) => `${alias}.${name}`).join(', ')
 
 const ASKED = `
   asked as materialized (
     select a.*, left(a.path, 256) as path_start, retention_start(a.retention_days) as retention_start
-    from (select $1::text as namespace, $2::text as workload_kind, $3::text as workload_name, $4::text as container, $5::text[] as origins,
-                 $6::text as first_kind, $7::text as last_kind, $8::integer as window_hours,
+    from (select $1::text as namespace, $2::text as workload_kind, $3::text as workload_name, $4::text as container,
+                 $5::text[] as origins, $6::text as first_kind, $7::text as last_kind, $8::integer as window_hours,
                  $9::text as container_name, $10::text as image_digest, $11::text as kind, $12::text as path,
                  $13::integer as retention_days, $14::integer as max) a)`
 
 const ENTRY = plainColumns(WorkloadEntry, 'e')
 
 /**
- * Entries behind a place, in their order, as long as their paths are within a piece. Those that begin as the path of the place does are apart: of
- * them the key does not tell which come later.
+ * Entries after the given one, in order, as many as fit a piece. Entries whose path begins like the given one are
+ * selected separately: the key has only the start of the path in order, so it cannot tell which of them come later.
  */
 const entries = (filter: string) => {
   const those = (place: string) => `(
           select e.* from runtime_executable e
-          where e.pod_namespace = a.namespace and e.workload_kind = a.workload_kind and e.workload_name = a.workload_name
-            and e.kind >= a.first_kind and e.kind <= a.last_kind and e.last_seen >= a.retention_start${filter} and ${place}
+          where e.pod_namespace = a.namespace and e.workload_kind = a.workload_kind
+            and e.workload_name = a.workload_name
+            and e.kind >= a.first_kind and e.kind <= a.last_kind
+            and e.last_seen >= a.retention_start${filter} and ${place}
           order by ${columns('e')})`
   return `
     select e.container_name, e.image_digest, ${ENTRY}, null
     from asked a
     cross join lateral (
-      select w.*, sum(octet_length(w.path)) over (order by ${columns('w')} rows unbounded preceding) - octet_length(w.path) as bytes_before
+      select w.*,
+             sum(octet_length(w.path)) over (order by ${columns('w')} rows unbounded preceding) - octet_length(w.path)
+               as bytes_before
       from (
         select s.*
         from (${those(`(${columns('e', INDEXED)}) = (${columns('a', INDEXED)}) and e.path > a.path`)}
@@ -63,8 +73,8 @@ const entries = (filter: string) => {
 }
 
 /**
- * Pods of a container and image that were swept since they were last posted, whose container nobody watches and never ended. By the fence each pod is
- * looked up, whatever the planner believes.
+ * Pods of a container and image that were marked dead by the sweep after their last post, while the container has not
+ * ended and its heartbeat is late. `offset 0` makes the planner look up each pod by index, whatever it estimates.
  */
 const SILENT = `
       select count(*) as pods, (array_agg(s.pod_name order by s.pod_name))[1:${MAX_SILENT_PODS}] as names
@@ -73,19 +83,24 @@ const SILENT = `
         from runtime_coverage i
         cross join lateral (
           select from pod p
-          where p.pod_name = i.pod_name and p.pod_namespace = i.pod_namespace and p.is_dead and p.swept_at >= p.time_stamp offset 0) p
+          where p.pod_name = i.pod_name and p.pod_namespace = i.pod_namespace and p.is_dead
+            and p.swept_at >= p.time_stamp
+          offset 0) p
         where i.pod_namespace = a.namespace and i.workload_kind = a.workload_kind and i.workload_name = a.workload_name
-          and i.container_name = c.container_name and i.image_digest = c.image_digest and i.cluster_id = 'primary' and not i.ended
+          and i.container_name = c.container_name and i.image_digest = c.image_digest
+          and i.cluster_id = 'primary' and not i.ended
           and i.last_heartbeat < now() at time zone 'utc' - make_interval(secs => 3 * i.heartbeat_secs + 60)) s`
 
-/** Both kinds of rows have the same number of columns, their container and digest first. */
+/** Rows of coverage and of entries have the same number of columns; container and digest come first. */
 const SHOWN_COVERAGE = plainColumns(WholeCoverage.omit({ windowHours: true }), 'c')
 const COVERAGE = `
-    select ${SHOWN_COVERAGE}, case when s.pods > 0 then concat('"silentPods":', to_json(s.names), ',"silentPodCount":', s.pods) end
+    select ${SHOWN_COVERAGE},
+           case when s.pods > 0 then concat('"silentPods":', to_json(s.names), ',"silentPodCount":', s.pods) end
     from asked a
     cross join lateral (
       select w.*
-      from runtime_coverage_of('primary', a.namespace, a.workload_kind, a.workload_name, a.container, null, a.window_hours) w
+      from runtime_coverage_of(
+        'primary', a.namespace, a.workload_kind, a.workload_name, a.container, null, a.window_hours) w
       limit ${MAX_COVERAGE}) c
     cross join lateral (${SILENT}) s
     order by c.container_name collate "C", c.image_digest collate "C"`
@@ -98,7 +113,7 @@ const statement = (filter: string) =>
   union all
   select 'entry', e.* from (${entries(filter)}) e`)
 
-// A filter that is none would be judged of every row, and with it the rows of an index could not be counted off.
+// Each combination of filters has its own statement: an optional filter would be evaluated for every row of the index.
 const [CONTAINER, ORIGIN] = [' and e.container_name = a.container', ' and e.origin = any (a.origins)']
 const OF_ALL = statement('')
 const OF_CONTAINER = statement(CONTAINER)
@@ -107,13 +122,16 @@ const OF_BOTH = statement(`${CONTAINER}${ORIGIN}`)
 
 type Place = readonly [container: string, digest: string, kind: string, path: string]
 const START: Place = ['', '', '', '']
-/** Columns of a row behind the one that tells what it is of. */
+/** The columns of a record begin behind the first, which is the kind of row. */
 const [CONTAINER_NAME, DIGEST, PATH, KIND] = [1, 2, 3, 4]
 const RECORD = 1
 
 const [COMMA, CLOSE, NEXT] = [Buffer.from(','), Buffer.from(']}'), Buffer.from(']},')]
 
-/** What is left behind a piece: its first entry, which was read already, whether its container has begun, and how many may be shown at most. */
+/**
+ * The rest after a piece: its first entry, which is read already, whether that entry's container is open, and how many
+ * entries may follow.
+ */
 interface Rest {
   readonly held: RawRow
   readonly isOpen: boolean
@@ -124,13 +142,13 @@ export interface WorkloadList {
   /** Pieces of the list of containers: a container may begin in one and end in another. */
   readonly first: Page<Rest>
   readonly next: (rest: Rest) => Promise<Page<Rest>>
-  /** Whether there are more entries than were asked for; known when the last piece is. */
+  /** Whether there are more entries than `limit`; known once the last piece has been read. */
   readonly isTruncated: () => boolean
-  /** The list of coverage as JSON, without its brackets. */
+  /** The objects of coverage as JSON, joined with commas. */
   readonly coverage: Buffer
 }
 
-/** What ran in a workload, at most `limit` entries, and how it is watched. */
+/** Reads the files that ran in a workload, at most `limit`, and the coverage of its containers. */
 export async function readWorkload(gate: Gate, question: WorkloadQuestion, limit: number): Promise<WorkloadList> {
   const { namespace, kind, name, container, entryKind, origins, windowHours, retentionDays } = question
   const [withContainer, without] = origins === null ? [OF_CONTAINER, OF_ALL] : [OF_BOTH, OF_ORIGINS]
@@ -155,7 +173,7 @@ export async function readWorkload(gate: Gate, question: WorkloadQuestion, limit
     const isCut = !isTruncated && rows.reduce((bytes, row) => bytes + row[PATH]!.length, 0) >= PIECE_BYTES
     const held = isCut ? all.at(-1)! : null
     const some = held ? all.slice(0, -1) : all.slice(0, left)
-    // What follows tells whether the last container goes on.
+    // The entry after the cut shows whether the last container continues.
     const isOpen = held !== null && isSameContainer(held, some.at(-1)!)
     return {
       json: inContainers(some, rest?.isOpen ?? false, isOpen),
@@ -175,7 +193,7 @@ export async function readWorkload(gate: Gate, question: WorkloadQuestion, limit
   }
 }
 
-/** An object of coverage; its last column are keys that it may have. */
+/** Returns an object of coverage; the last column has its optional keys. */
 function inWindow(row: RawRow, hours: Buffer): string {
   const whole = String(plainRow(WholeCoverage, [...row.slice(0, -1), hours], RECORD))
   const more = row.at(-1)
@@ -193,7 +211,10 @@ const placeOf = (row: RawRow): Place => [
 const isSameContainer = (a: RawRow, b: RawRow) =>
   a[CONTAINER_NAME]!.equals(b[CONTAINER_NAME]!) && a[DIGEST]!.equals(b[DIGEST]!)
 
-/** Entries within their containers, of which the first may have begun before them and the last may go on behind them. */
+/**
+ * Renders entries within their containers. The first container may be open already, and the last may continue in the
+ * next piece.
+ */
 function inContainers(rows: readonly RawRow[], hasBegun: boolean, goesOn: boolean): Buffer {
   const parts: Buffer[] = []
   for (const [i, row] of rows.entries()) {
