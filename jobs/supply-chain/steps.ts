@@ -14,7 +14,7 @@ const ALIASES_EXAMINED = 500
 /** No statement of ingest takes as long. */
 const SETTLED_AFTER_SECS = 120
 
-/** What a call did; a null `next` ends the pass. */
+/** The result of a call. The pass ends when `next` is null. */
 interface Call {
   rows: number
   next: string | null

@@ -10,7 +10,7 @@ export const OPEN_ARRAY = 0x5b
 export const CLOSE_ARRAY = 0x5d
 export const OPEN_OBJECT = 0x7b
 export const CLOSE_OBJECT = 0x7d
-/** What `next` returns when the bytes end. */
+/** `next` returns this at the end of the bytes. */
 export const END = 0
 
 /** 1 for the bytes of a structure: looking up the others in a table costs a tenth of comparing them. */

@@ -1,6 +1,6 @@
 import { allKeys, type Entry, suppressingKeys } from './batch.ts'
 
-/** What the table has of a flow. */
+/** Whether the table has a flow already. */
 export interface StoredState {
   /** A stored row matches it. */
   readonly isKnown: boolean
