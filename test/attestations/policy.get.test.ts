@@ -884,16 +884,17 @@ test('GET /attestations/policy 503: a table is locked for longer than a statemen
 
 test('GET /attestations/policy 200: other reads proceed meanwhile, large ones too', async () => {
   const namespace = newNamespace()
-  await runs(namespace, 'registry.test/team/busy', {}, {}, impatient)
-  const { budget } = impatient.deps
+  await runs(namespace, 'registry.test/team/busy', {}, {}, app)
+  // This app waits for memory: of several policies one grows at a time, and the next one queues.
+  const { budget } = app.deps
   const generated: ReturnType<typeof ask>[] = []
-  await whileLocked(impatient.sql, 'image_attestation', async () => {
+  await whileLocked(app.sql, 'image_attestation', async () => {
     for (let i = 1; i <= 2; i++) {
-      generated.push(ask({ namespace }, impatient))
+      generated.push(ask({ namespace }, app))
       await until('it holds some of the budget', () => budget.availableKib <= budget.totalKib - i * kib(INITIAL_BYTES))
     }
     for (const path of ['/pod/traffic?limit=20000', '/images?limit=500', '/svc/info'])
-      assert.equal((await impatient.get(path)).status, 200, path)
+      assert.equal((await app.get(path)).status, 200, path)
   })
   for (const one of generated) {
     const { status, text } = await one
