@@ -79,6 +79,8 @@ test('a Grype document has as many findings of each severity as its table: 4 med
   assert.deepEqual(await counted(digest), { CRITICAL: 0, HIGH: 0, LOW: 0, NONE: 0, ...countedByGrype('alpine') })
 })
 
+// Trivy 0.74.0 prints these totals: `trivy convert --format table trivy.json`. It refuses empty dates, which only reports
+// in a cluster have, so they were left out for that run.
 test('a Trivy document has the totals of its targets: 11 and 5, one of them repeated, with empty dates and other ids', async () => {
   const digest = newDigest()
   assert.deepEqual(await post(digest, 'vulnerabilities', ofTrivy(digest)), { status: 'stored', items: 16 })
