@@ -1,4 +1,4 @@
-import type { Config } from '../lib/config.ts'
+import type { Config } from '../lib/config/index.ts'
 import type { Sql } from '../lib/db/index.ts'
 import { inRestedBatches, inSequence, type Job, type JobContext, type Pass } from './job.ts'
 import { held } from './locks.ts'

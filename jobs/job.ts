@@ -1,6 +1,6 @@
 /** A background job, and the loops that jobs run. */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Config } from '../lib/config.ts'
+import type { Config } from '../lib/config/index.ts'
 import type { Database } from '../lib/db/index.ts'
 import type { Log } from '../lib/observability/log.ts'
 import type { JobName } from './locks.ts'

@@ -3,7 +3,7 @@
  */
 import type { Logger } from 'pino'
 import { withDatabase } from '../lib/app/with-database.ts'
-import { type Config, loadConfig } from '../lib/config.ts'
+import { type Config, loadConfig } from '../lib/config/index.ts'
 import { openDatabase } from '../lib/db/index.ts'
 import { runProgram } from '../lib/process/program.ts'
 import { watchStopSignals } from '../lib/process/stop-signals.ts'

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { jobs } from '../jobs/index.ts'
-import { loadConfig } from '../lib/config.ts'
+import { loadConfig } from '../lib/config/index.ts'
 
 const FILE = new URL('../wrangler-free-deploy/chart/files/jobs.json', import.meta.url)
 

@@ -4,7 +4,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { configTable } from '../lib/config.ts'
+import { configTable } from '../lib/config/index.ts'
 import { configTable as edgeConfigTable } from '../wrangler-free-deploy/edge/config.ts'
 
 const ROOT = new URL('..', import.meta.url)

@@ -3,7 +3,7 @@
  */
 
 import { withDatabase } from '../lib/app/with-database.ts'
-import { loadConfig } from '../lib/config.ts'
+import { loadConfig } from '../lib/config/index.ts'
 import { runProgram } from '../lib/process/program.ts'
 import { watchStopSignals } from '../lib/process/stop-signals.ts'
 import { migrate } from './migrate/index.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createAdmin } from '../lib/app/admin.ts'
-import { loadConfig } from '../lib/config.ts'
+import { loadConfig } from '../lib/config/index.ts'
 import { MAX_SERIES } from '../lib/seccomp/denials/series.ts'
 import { startApp, TOKENS } from './support/app.ts'
 

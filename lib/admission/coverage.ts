@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { Attestation, Signature, SignatureVerdict } from '../attestations/index.ts'
-import type { Slice } from '../process/event-loop.ts'
+import type { Slice } from '../event-loop/slices.ts'
 import { normalRepository } from '../supply-chain/index.ts'
 import { quoted } from '../text/yaml.ts'
 import { type Authority, authorityOf, keyOf } from './authority.ts'

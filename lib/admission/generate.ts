@@ -1,6 +1,6 @@
 /** Renders the policies of a plan as one text (docs/contract.md#policies). */
-import { HttpError } from '../http/errors.ts'
-import { Slice } from '../process/event-loop.ts'
+import { HttpError } from '../errors.ts'
+import { Slice } from '../event-loop/slices.ts'
 import { type Manifest, oneLine, quoted, yamlOf } from '../text/yaml.ts'
 import { headerOf, namespaceList } from './header.ts'
 import { kyvernoPolicy } from './kyverno.ts'

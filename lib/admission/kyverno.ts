@@ -3,8 +3,8 @@
  * which `*` is any text (https://kyverno.io/docs/policy-types/image-validating-policy).
  */
 
-import type { Slice } from '../process/event-loop.ts'
-import { sortInSlices } from '../process/sort-in-slices.ts'
+import type { Slice } from '../event-loop/slices.ts'
+import { sortInSlices } from '../event-loop/sort-in-slices.ts'
 import type { Manifest } from '../text/yaml.ts'
 import { type Authority, identityOf } from './authority.ts'
 import { MAX_POLICY_BYTES, tooLarge } from './limits.ts'

@@ -1,4 +1,4 @@
-import { HttpError } from '../http/errors.ts'
+import { HttpError } from '../errors.ts'
 
 /** Running containers that one answer may cover. */
 export const MAX_CONTAINERS = 5_000

@@ -1,7 +1,7 @@
 /** Decides which policies to generate (docs/contract.md#policies). */
 
-import { Slice } from '../process/event-loop.ts'
-import { sortInSlices } from '../process/sort-in-slices.ts'
+import { Slice } from '../event-loop/slices.ts'
+import { sortInSlices } from '../event-loop/sort-in-slices.ts'
 import type { PolicyFormat } from '../supply-chain/index.ts'
 import { quoted } from '../text/yaml.ts'
 import { type Authority, keyOf } from './authority.ts'

@@ -1,7 +1,7 @@
 import type { SignatureVerdict } from '../attestations/index.ts'
 import { fixed, type Gate } from '../db/index.ts'
-import { clientGone } from '../http/errors.ts'
-import { Slice } from '../process/event-loop.ts'
+import { clientGone } from '../errors.ts'
+import { Slice } from '../event-loop/slices.ts'
 import { Coverage, type Elsewhere, type Running, type SignatureResult } from './coverage.ts'
 import { MAX_CONTAINERS, type ReserveMemory, tooManyContainers, tooManyElsewhere } from './limits.ts'
 

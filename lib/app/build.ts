@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { UnknownReasons } from '../attestations/index.ts'
 import { AuditForwarder } from '../audit/index.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/index.ts'
 import type { Database } from '../db/index.ts'
 import { createNoteIgnored } from '../http/request/ignored-parameters.ts'
 import { IncomingBodies } from '../http/request/incoming-bodies.ts'

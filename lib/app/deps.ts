@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { UnknownReasons } from '../attestations/reasons.ts'
 import type { AuditForwarder } from '../audit/index.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/index.ts'
 import type { Database } from '../db/index.ts'
 import type { NoteIgnored } from '../http/request/ignored-parameters.ts'
 import type { IncomingBodies } from '../http/request/incoming-bodies.ts'

@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts'
+import type { Config } from '../config/index.ts'
 import { startEmbedded } from '../db/embedded/index.ts'
 import type { Connection } from '../db/index.ts'
 import type { Log } from '../observability/log.ts'

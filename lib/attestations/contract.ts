@@ -2,7 +2,7 @@
  * Checks of a posted result beyond its types (docs/contract.md#signatures-and-attestations). Each fault is 422 and
  * names the field; the order of the checks is part of the contract.
  */
-import { HttpError } from '../http/errors.ts'
+import { HttpError } from '../errors.ts'
 import { DIGEST_RULE, isDigest } from '../images/index.ts'
 import { MAX_SKEW_SECONDS, secondsAhead } from '../supply-chain/index.ts'
 import { isLongerThan } from '../text/utf8.ts'

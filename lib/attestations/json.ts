@@ -1,6 +1,6 @@
 /** The JSON of a result, bounded before it is parsed: 256 KiB of short values would take many times that as objects. */
 import { isUtf8 } from 'node:buffer'
-import { HttpError } from '../http/errors.ts'
+import { HttpError } from '../errors.ts'
 import { describeIssue } from '../http/request/issues.ts'
 import { exactJson, exactly, isExactInteger, noteSource } from '../json/exact-integers.ts'
 import { deserializeError } from '../json/parse.ts'

@@ -1,6 +1,7 @@
 /** Converts the body of a result to the document that `store_attestation` takes. */
+
+import { Slice } from '../event-loop/slices.ts'
 import { exactJson } from '../json/exact-integers.ts'
-import { Slice } from '../process/event-loop.ts'
 import { countUnreadable, storedFormat } from '../supply-chain/index.ts'
 import { truncateToBytes } from '../text/utf8.ts'
 import { checkContract, checkVerifiedEntries, contradictionFault, type PostedEntry } from './contract.ts'

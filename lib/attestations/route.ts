@@ -4,14 +4,14 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { MiddlewareHandler } from 'hono'
+import { HttpError } from '../errors.ts'
+import { yieldToEventLoop } from '../event-loop/slices.ts'
 import { kib } from '../http/charge.ts'
-import { HttpError } from '../http/errors.ts'
 import { codingOf, readRawBody } from '../http/request/body.ts'
 import { respondEmpty } from '../http/response/respond.ts'
 import type { Context, Env } from '../http/route.ts'
 import { MAX_RESULT_BYTES, MIN_PRESCAN_BYTES, PAYLOAD_DEADLINE_MS } from '../limits/limits.ts'
 import { declare, type RouteDoc } from '../openapi/declare.ts'
-import { yieldToEventLoop } from '../process/event-loop.ts'
 import { PostedResult } from './posted.ts'
 import { prepareResult } from './result.ts'
 

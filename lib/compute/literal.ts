@@ -1,5 +1,5 @@
 /** Builds an array literal for each column. The database reads it in half the time that JSON takes. */
-import { Slice } from '../process/event-loop.ts'
+import { Slice } from '../event-loop/slices.ts'
 
 /** An element of an array, as written in the literal. */
 export type Cell = string | number

@@ -1,8 +1,8 @@
 /** Stores minutes of containers, and the culprits of their waits (docs/contract.md#compute). */
 import { z } from 'zod'
-import type { Deps } from '../app/deps.ts'
 import { type Database, fixed } from '../db/index.ts'
-import { Slice } from '../process/event-loop.ts'
+import { Slice } from '../event-loop/slices.ts'
+import type { Deps } from '../http/route.ts'
 import { checkContainers, envelope, intervalMs, positive } from './envelope.ts'
 import { type Cell, Columns, NULL, quoted } from './literal.ts'
 import {

@@ -1,9 +1,9 @@
 /** Stores the latest sample of a node and of each of its containers (docs/contract.md#compute). */
 import { z } from 'zod'
-import type { Deps } from '../app/deps.ts'
 import { type Database, fixed } from '../db/index.ts'
+import { Slice } from '../event-loop/slices.ts'
+import type { Deps } from '../http/route.ts'
 import { documentedAs } from '../openapi/declare.ts'
-import { Slice } from '../process/event-loop.ts'
 import { trimmedBlame } from './blame.ts'
 import { checkContainers, envelope, intervalMs } from './envelope.ts'
 import { type Cell, Columns } from './literal.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
-import { ConfigError } from './variables.ts'
+import { ConfigError } from '../errors.ts'
 
 /**
  * The environment of the process, completed by the file `.env` of the working directory: a variable of the process

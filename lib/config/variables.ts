@@ -2,13 +2,6 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import { z } from 'zod'
 
-/** The environment is unusable. The message names each bad variable on its own line and contains no secret value. */
-export class ConfigError extends Error {
-  override readonly name: string = 'ConfigError'
-}
-
-export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
-
 /** An address to listen on. `host` is an IPv6 address without brackets, an IPv4 address or a name. */
 export interface SocketAddress {
   readonly host: string
@@ -56,74 +49,55 @@ export function trimmed(env: NodeJS.ProcessEnv, name: string): string {
   return env[name]?.trim() ?? ''
 }
 
+/** A row whose default is shown as it is and whose unreadable values stop the start, unless `given` says otherwise. */
+const row = <T>(
+  name: string,
+  type: string,
+  fallback: T,
+  meaning: string,
+  schema: z.ZodType<T, string>,
+  given: Partial<Row<T>> = {},
+): Row<T> => ({ name, type, fallback, shown: `\`${fallback}\``, ifUnreadable: 'refused', meaning, schema, ...given })
+
 export function word<const W extends string>(name: string, words: readonly W[], fallback: NoInfer<W>, meaning: string) {
   const schema = z.string().toLowerCase().pipe(z.enum(words)) as z.ZodType<W, string>
-  return {
-    name,
-    type: words.join(', '),
-    fallback: fallback as W,
-    shown: `\`${fallback}\``,
-    ifUnreadable: 'refused',
-    meaning,
-    schema,
-  } as const
+  return row<W>(name, words.join(', '), fallback, meaning, schema)
 }
 
 export function flag(name: string, fallback: boolean, meaning: string) {
-  const schema: z.ZodType<boolean, string> = z.stringbool({
-    truthy: ['true', '1', 'yes', 'on'],
-    falsy: ['false', '0', 'no', 'off'],
-  })
-  return {
-    name,
-    type: 'true, false',
-    fallback,
-    shown: `\`${fallback}\``,
-    ifUnreadable: 'refused',
-    meaning,
-    schema,
-  } as const
+  const schema = z.stringbool({ truthy: ['true', '1', 'yes', 'on'], falsy: ['false', '0', 'no', 'off'] })
+  return row(name, 'true, false', fallback, meaning, schema)
 }
 
 export function whole(name: string, fallback: number, range: readonly [min: number, max: number], meaning: string) {
-  const schema: z.ZodType<number, string> = z
+  const schema = z
     .string()
     .regex(/^\+?\d+$/)
     .transform(Number)
   const type = range[0] === 0 ? 'whole number' : `whole number from ${range[0]}`
-  return { name, type, fallback, shown: `\`${fallback}\``, ifUnreadable: 'default', meaning, schema, range } as const
+  return row(name, type, fallback, meaning, schema, { ifUnreadable: 'default', range })
 }
 
 /** A number from 0 on, with or without a fraction. */
 export function decimal(name: string, fallback: number, meaning: string) {
-  const schema: z.ZodType<number, string> = z
+  const schema = z
     .string()
     .regex(/^\+?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i)
     .transform(Number)
     .refine(Number.isFinite)
-  return { name, type: 'number', fallback, shown: `\`${fallback}\``, ifUnreadable: 'default', meaning, schema } as const
+  return row(name, 'number', fallback, meaning, schema, { ifUnreadable: 'default' })
 }
 
-export function text(name: string, fallback: string, meaning: string) {
-  const schema: z.ZodType<string, string> = z.string()
-  return { name, type: 'path', fallback, shown: `\`${fallback}\``, ifUnreadable: 'refused', meaning, schema } as const
-}
+export const text = (name: string, fallback: string, meaning: string) =>
+  row(name, 'path', fallback, meaning, z.string() as z.ZodType<string, string>)
 
 /** A DNS subdomain (RFC 1123), as prefixes of labels and annotations must be. */
 export function dnsName(name: string, fallback: string, meaning: string) {
-  const schema: z.ZodType<string, string> = z
+  const schema = z
     .string()
     .max(253)
     .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/)
-  return {
-    name,
-    type: 'DNS name',
-    fallback,
-    shown: `\`${fallback}\``,
-    ifUnreadable: 'refused',
-    meaning,
-    schema,
-  } as const
+  return row(name, 'DNS name', fallback, meaning, schema)
 }
 
 /** An address; the default may be several, tried in order. */
@@ -134,8 +108,7 @@ export function address(name: string, defaults: readonly string[], meaning: stri
     return parsed === null ? [] : [parsed]
   })
   const shown = shownDefault ?? defaults.map((one) => `\`${one}\``).join(', then ')
-  const fallback = addresses(defaults)
-  return { name, type: 'host:port or [IPv6]:port', fallback, shown, ifUnreadable: 'refused', meaning, schema } as const
+  return row(name, 'host:port or [IPv6]:port', addresses(defaults), meaning, schema, { shown })
 }
 
 /** Parses addresses that are known to be valid. */
@@ -144,69 +117,45 @@ export const addresses = (texts: readonly string[]): readonly SocketAddress[] =>
 /** Origins of web pages, separated by commas, or `*` for all. */
 export function origins(name: string, meaning: string) {
   const isOrigin = (one: string) => /^https?:\/\//.test(one) && URL.canParse(one) && new URL(one).origin === one
-  const schema: z.ZodType<readonly string[], string> = z
-    .string()
-    .transform((value) => parts(value))
-    .refine((all) => all.length > 0 && (all.every(isOrigin) || (all.length === 1 && all[0] === '*')))
-  const type = 'https://name:port, separated by commas, or `*`'
-  return {
+  return list(
     name,
-    type,
-    fallback: [] as readonly string[],
-    shown: 'unset',
-    ifUnreadable: 'refused',
+    'https://name:port, separated by commas, or `*`',
     meaning,
-    schema,
-  } as const
+    (all) => all.every(isOrigin) || (all.length === 1 && all[0] === '*'),
+  )
 }
 
 /** Host names, separated by commas, or `*` for all. */
 export function hostNames(name: string, meaning: string) {
-  const schema: z.ZodType<readonly string[], string> = z
-    .string()
-    .transform((value) => parts(value))
-    .refine(
-      (all) =>
-        all.length > 0 && all.every((one) => one === '*' || /^(?:[\w-]+(?:\.[\w-]+)*|\[[\da-f:.]+\])$/i.test(one)),
-    )
-  const type = 'names, separated by commas, or `*`'
-  return {
-    name,
-    type,
-    fallback: [] as readonly string[],
-    shown: 'unset',
-    ifUnreadable: 'refused',
-    meaning,
-    schema,
-  } as const
+  const isHost = (one: string) => one === '*' || /^(?:[\w-]+(?:\.[\w-]+)*|\[[\da-f:.]+\])$/i.test(one)
+  return list(name, 'names, separated by commas, or `*`', meaning, (all) => all.every(isHost))
 }
 
-const parts = (list: string): string[] =>
-  list
-    .split(',')
-    .map((one) => one.trim())
-    .filter((one) => one !== '')
+/** Parts between commas, of which there is at least one. */
+function list(name: string, type: string, meaning: string, isValid: (parts: readonly string[]) => boolean) {
+  const schema: z.ZodType<readonly string[], string> = z
+    .string()
+    .transform((value) =>
+      value
+        .split(',')
+        .map((one) => one.trim())
+        .filter((one) => one !== ''),
+    )
+    .refine((parts) => parts.length > 0 && isValid(parts))
+  return row(name, type, [], meaning, schema, { shown: 'unset' })
+}
 
 export function httpUrl(name: string, ifUnreadable: 'refused' | 'default', meaning: string) {
   const schema: z.ZodType<string | null, string> = z
     .string()
     .refine((value) => /^https?:\/\//i.test(value) && URL.canParse(value))
-  return {
-    name,
-    type: 'http:// or https:// URL',
-    fallback: null,
-    shown: 'unset',
-    ifUnreadable,
-    meaning,
-    schema,
-  } as const
+  return row(name, 'http:// or https:// URL', null, meaning, schema, { shown: 'unset', ifUnreadable })
 }
 
 export function databaseUrl(name: string, meaning: string) {
   // `readDatabase` checks the rest of the URL, with better messages.
   const schema: z.ZodType<string | null, string> = z.string().regex(/^postgres(ql)?:\/\//)
-  const type = 'postgres://user:password@host:port/database'
-  return { name, type, fallback: null, shown: 'embedded server', ifUnreadable: 'refused', meaning, schema } as const
+  return row(name, 'postgres://user:password@host:port/database', null, meaning, schema, { shown: 'embedded server' })
 }
 
 /** `host:port`, `[IPv6]:port`; null for anything else. Port 0 lets the system choose. */

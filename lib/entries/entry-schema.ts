@@ -3,7 +3,7 @@
  * OpenAPI document are both made from it.
  */
 import { z } from 'zod'
-import { Slice } from '../process/event-loop.ts'
+import { Slice } from '../event-loop/slices.ts'
 
 /** Dropped entries, counted by the field at fault; an entry that is no object counts as `entry`. */
 export type Dropped = Readonly<Record<string, number>>

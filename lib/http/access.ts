@@ -1,9 +1,8 @@
 import type { MiddlewareHandler } from 'hono'
-import { declarationOf, declare } from '../openapi/declare.ts'
-import { HttpError } from './errors.ts'
+import { HttpError } from '../errors.ts'
+import { declarationOf, declare, type Scope } from '../openapi/declare.ts'
 import type { Env } from './route.ts'
 import { header } from './route.ts'
-import type { Scope } from './tokens.ts'
 
 /**
  * Declares the scope that a route needs and checks it: 401 without a known token, 403 without the scope

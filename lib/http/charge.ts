@@ -1,9 +1,9 @@
 import type { Context, MiddlewareHandler } from 'hono'
 import type { BlankInput, Input } from 'hono/types'
 import type { z } from 'zod'
+import { clientGone } from '../errors.ts'
 import { KIB } from '../limits/memory-budget.ts'
 import { declare } from '../openapi/declare.ts'
-import { clientGone } from './errors.ts'
 import { onAnswerEnd } from './response/client-gone.ts'
 import type { Env, Validated } from './route.ts'
 

@@ -1,7 +1,8 @@
 /** Everything that a handler imports from here: the parts of a route, its validation, its errors and its answers. */
+
+export { clientGone, HttpError, noData } from '../errors.ts'
 export { access } from './access.ts'
 export { charge, chargeRows, kib } from './charge.ts'
-export { clientGone, HttpError, noData } from './errors.ts'
 export * from './request/fields.ts'
 export { listOf, recordOf } from './request/first-fault.ts'
 export { body, lookup, NoParameters, params, query } from './request/validate.ts'

@@ -15,6 +15,7 @@ export type Env = {
   Variables: { deps: AppDeps; requestId: string; bytes: number; share?: Share }
 }
 
+export type { Deps } from '../app/deps.ts'
 export type Context = HonoContext<Env>
 
 /** A middleware that validates a part of the request: `c.req.valid(Target)` is the output of the schema. */

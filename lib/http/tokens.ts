@@ -1,10 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
+import type { Config, TokenVariable } from '../config/index.ts'
 import type { TokenHolder } from '../config/token-files.ts'
 import type { ConfiguredToken } from '../config/token-variables.ts'
-import { type Config, ConfigError, type TokenVariable } from '../config.ts'
-
-/** The scope that a route needs; `open` needs no token. */
-export type Scope = 'open' | 'read' | 'ingest' | 'supplychain'
+import { ConfigError } from '../errors.ts'
+import type { Scope } from '../openapi/declare.ts'
 
 export interface Tokens extends TokenHolder<TokenVariable> {
   /** Whether any token is configured. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { Slice } from '../process/event-loop.ts'
-import { sortInSlices } from '../process/sort-in-slices.ts'
+import type { Slice } from '../event-loop/slices.ts'
+import { sortInSlices } from '../event-loop/sort-in-slices.ts'
 import { TrustResult } from './result.ts'
 import type { Tally } from './tally.ts'
 

@@ -1,8 +1,8 @@
 /** Passes on the evaluator's judgement of the running images (docs/contract.md#image-trust). */
-import type { Config } from '../config.ts'
-import { clientGone } from '../http/errors.ts'
+import type { Config } from '../config/index.ts'
+import { clientGone } from '../errors.ts'
+import { Slice } from '../event-loop/slices.ts'
 import type { Log } from '../observability/log.ts'
-import { Slice } from '../process/event-loop.ts'
 import { renderAnswer, unavailable } from './answer.ts'
 import { ListScan } from './list-scan.ts'
 import { ReadingOrder } from './reading-order.ts'

@@ -1,5 +1,5 @@
-import type { Deps } from '../app/deps.ts'
 import { batchedWrite, type Database } from '../db/index.ts'
+import type { Deps } from '../http/route.ts'
 import { type InventoryPost, readContainers } from './inventory.ts'
 
 /** The containers of one pod as JSON objects joined with commas. */

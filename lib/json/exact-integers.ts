@@ -8,7 +8,7 @@
  * for a number.
  */
 import { randomBytes } from 'node:crypto'
-import { HttpError } from '../http/errors.ts'
+import { HttpError } from '../errors.ts'
 import { MAX_EXACT_INTEGERS } from '../limits/limits.ts'
 import { BACKSLASH, QUOTE } from './scanner.ts'
 

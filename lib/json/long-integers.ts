@@ -3,7 +3,7 @@
  * `exact-integers.ts` parses a body twice; here the digits are replaced in the bytes by a text of the same length, and
  * the rest of the body costs nothing more.
  */
-import { Slice } from '../process/event-loop.ts'
+import { Slice } from '../event-loop/slices.ts'
 import { CLOSE_OBJECT, COLON, COMMA } from './scanner.ts'
 
 /** Stands before the digits in base 36. A client that sends it only chooses an id of its own. */

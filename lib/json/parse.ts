@@ -1,4 +1,4 @@
-import { HttpError } from '../http/errors.ts'
+import { HttpError } from '../errors.ts'
 import { MAX_JSON_DEPTH } from '../limits/limits.ts'
 import { noteSource } from './exact-integers.ts'
 

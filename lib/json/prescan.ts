@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { HttpError } from '../http/errors.ts'
+import { HttpError } from '../errors.ts'
 import {
   MAX_BODY_DEPTH,
   MAX_BODY_MEMBERS,

@@ -2,8 +2,8 @@
 import { isAscii } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import { StringDecoder } from 'node:string_decoder'
-import { HttpError } from '../http/errors.ts'
-import { Slice } from '../process/event-loop.ts'
+import { HttpError } from '../errors.ts'
+import { Slice } from '../event-loop/slices.ts'
 import { parseJson, type Tolerated } from './parse.ts'
 import type { Listed } from './prescan.ts'
 

@@ -1,5 +1,5 @@
 /**
- * The limits of requests, each with its value. Those that an operator may change are variables of `lib/config.ts` and
+ * The limits of requests, each with its value. Those that an operator may change are variables of `lib/config/settings.ts` and
  * listed at the end; the others are constants, so that any replica accepts what another one does. Limits of a field
  * stand beside its schema.
  */
@@ -83,6 +83,11 @@ export const UNPACKED_KIB = 8 * KIB
 export const MAX_WAITING_PAYLOAD_BYTES = 8 * MIB
 /** A waiting payload counts for at least this much, with its request and connection: no more than 1 024 wait. */
 export const MIN_WAITING_PAYLOAD_BYTES = 8 * KIB
+
+// Answers.
+
+/** Shorter answers are not worth compressing. */
+export const GZIP_MIN_BYTES = 8 * KIB
 
 // Variables: `BROKER_READ_MEMORY_BUDGET_MB` (lists that are read at once) and `BROKER_READ_ACQUIRE_WAIT_MS` (the
 // longest wait of a list for that memory), `SUPPLYCHAIN_MAX_DECOMPRESSED_BYTES` (findings or an SBOM as unpacked),

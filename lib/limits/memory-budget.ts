@@ -1,4 +1,4 @@
-import { HttpError } from '../http/errors.ts'
+import { HttpError } from '../errors.ts'
 
 export const KIB = 1_024
 

@@ -1,4 +1,4 @@
-import { HttpError } from '../http/errors.ts'
+import { HttpError } from '../errors.ts'
 
 export interface SemaphoreOptions {
   /** Bytes of all waiters. */

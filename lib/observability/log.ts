@@ -1,7 +1,9 @@
 import { writeSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { type DestinationStream, type LogFn, type Logger, type LoggerOptions, pino, stdTimeFunctions } from 'pino'
-import type { logLevels } from '../config/variables.ts'
+
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
 
 /** The log as parts of the service see it. */
 export interface Log {
@@ -49,7 +51,7 @@ export const lineOptions = {
  * them at `process.exit`. If stdout is not read the process does not block: lines are dropped, and a warning says how
  * many.
  */
-export function createLog(config: { readonly logLevel: (typeof logLevels)[number] }): Logger {
+export function createLog(config: { readonly logLevel: LogLevel }): Logger {
   const settings = { ...lineOptions, level: config.logLevel }
   const pretty = process.stdout.isTTY ? findPretty() : null
   if (pretty)

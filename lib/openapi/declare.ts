@@ -3,7 +3,9 @@
  * read when the document is made, never by a request.
  */
 import type { z } from 'zod'
-import type { Scope } from '../http/tokens.ts'
+
+/** The scope that a route needs; `open` needs no token. */
+export type Scope = 'open' | 'read' | 'ingest' | 'supplychain'
 
 /** A body of another content type: text that is sent as it is, or JSON where the content type ends in `+json`. */
 export interface TypedBody {

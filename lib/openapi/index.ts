@@ -1,4 +1,4 @@
-import { GZIP_MIN_BYTES } from '../http/response/respond.ts'
+import { GZIP_MIN_BYTES } from '../limits/limits.ts'
 import { sharedAnswers } from './answers.ts'
 import { docOf } from './declare.ts'
 import { describedTags, template } from './names.ts'

@@ -1,13 +1,13 @@
 import type { Logger } from 'pino'
 import { environment } from '../config/env-file.ts'
-import { ConfigError, type logLevels } from '../config/variables.ts'
-import { createLog } from '../observability/log.ts'
+import { ConfigError } from '../errors.ts'
+import { createLog, type LogLevel } from '../observability/log.ts'
 
 /**
  * Ends the process with the exit code that `work` resolves to, or with 1 when `work` or `load` throws. The error is
  * logged with `fields`; before the log exists it goes to stderr.
  */
-export async function runProgram<Config extends { readonly logLevel: (typeof logLevels)[number] }>(
+export async function runProgram<Config extends { readonly logLevel: LogLevel }>(
   load: (env: NodeJS.ProcessEnv) => Config,
   work: (config: Config, log: Logger) => Promise<number>,
   fields: object = {},

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { logLevels } from '../config/variables.ts'
+import type { LogLevel } from '../observability/log.ts'
 import { runProgram } from './program.ts'
 import { Stopped, type StopSignals, watchStopSignals } from './stop-signals.ts'
 
@@ -7,7 +7,7 @@ import { Stopped, type StopSignals, watchStopSignals } from './stop-signals.ts'
 const SHUTDOWN_MS = 19_000
 
 interface ServerConfig {
-  readonly logLevel: (typeof logLevels)[number]
+  readonly logLevel: LogLevel
   readonly warnings: readonly string[]
 }
 

@@ -3,7 +3,7 @@
  * (docs/contract.md#seccomp-distribution).
  */
 import { z } from 'zod'
-import { HttpError } from '../http/errors.ts'
+import { HttpError } from '../errors.ts'
 import { NO_NULL_PATTERN, name, pathText, word } from '../http/request/fields.ts'
 import { listOf } from '../http/request/first-fault.ts'
 import { documentedAs } from '../openapi/declare.ts'

@@ -1,6 +1,6 @@
 /** Decides which exports are refused, and describes the capture in every export (docs/contract.md#seccomp-profiles). */
 import { z } from 'zod'
-import { HttpError } from '../http/errors.ts'
+import { HttpError } from '../errors.ts'
 import type { AnswerHeaders } from '../openapi/declare.ts'
 import { quoted } from '../text/yaml.ts'
 import { type Capture, LEVELS } from './capture.ts'

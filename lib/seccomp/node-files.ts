@@ -1,11 +1,11 @@
 /** The profile files of a node (docs/contract.md#seccomp-distribution). */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { HttpError } from '../http/errors.ts'
+import { HttpError } from '../errors.ts'
+import { Slice } from '../event-loop/slices.ts'
+import { sortInSlices } from '../event-loop/sort-in-slices.ts'
 import { MAX_NAME_CHARS, NOT_BLANK_PATTERN, name } from '../http/request/fields.ts'
 import { documentedAs } from '../openapi/declare.ts'
-import { Slice } from '../process/event-loop.ts'
-import { sortInSlices } from '../process/sort-in-slices.ts'
 import { isLongerThan } from '../text/utf8.ts'
 
 /** Most elements of each of the two lists. A cluster has hundreds of profiles. */

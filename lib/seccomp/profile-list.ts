@@ -1,10 +1,10 @@
 /** All profiles of the cluster as one body (docs/contract.md#seccomp-profiles). */
-import type { Config } from '../config.ts'
+import type { Config } from '../config/index.ts'
 import { type Database, fixed } from '../db/index.ts'
+import { Slice } from '../event-loop/slices.ts'
 import { type CachedBody, cacheBody } from '../http/response/cached-body.ts'
 import { KIB, type MemoryBudget } from '../limits/memory-budget.ts'
 import type { RateLimitedLog } from '../observability/rate-limited-log.ts'
-import { Slice } from '../process/event-loop.ts'
 import { type EntryRow, openEntry } from './entry.ts'
 import type { Workload } from './names.ts'
 import { type RollupRow, UNKNOWN } from './rollup.ts'

@@ -1,7 +1,7 @@
 /** One workload with its observed set as a seccomp profile (docs/contract.md#seccomp-profiles). */
 import { z } from 'zod'
 import { createBatcher, type Database, fixed } from '../db/index.ts'
-import { HttpError } from '../http/errors.ts'
+import { HttpError } from '../errors.ts'
 import { type DetailRow, detailOf, ProfileDetail } from './detail.ts'
 import { type EntryRow, openEntry, ProfileSummary } from './entry.ts'
 import { ALLOW_ACTION, allowedOf, LOG_ACTION, namesOf, shownArchitectures, type Workload } from './names.ts'

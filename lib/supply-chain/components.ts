@@ -1,6 +1,6 @@
 /** The payload of POST /images/{digest}/sbom: its schema, and the rows made from it (docs/contract.md#sbom). */
 import { z } from 'zod'
-import { HttpError } from '../http/errors.ts'
+import { HttpError } from '../errors.ts'
 import { listOf } from '../http/request/first-fault.ts'
 import { isDigest } from '../images/digest.ts'
 import { firstOf, optional, optionalFlag, optionalText, requiredText } from './fields.ts'

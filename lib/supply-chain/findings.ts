@@ -3,7 +3,7 @@
  * (docs/contract.md#findings).
  */
 import { z } from 'zod'
-import { HttpError } from '../http/errors.ts'
+import { HttpError } from '../errors.ts'
 import { listOf, recordOf } from '../http/request/first-fault.ts'
 import { type Source, sourceNamed } from '../wire-names/index.ts'
 import { canonicalId } from './advisory.ts'

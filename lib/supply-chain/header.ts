@@ -1,6 +1,6 @@
 /** The parts that payloads of findings and SBOMs share: everything but the list (docs/contract.md#findings). */
 import { z } from 'zod'
-import { HttpError } from '../http/errors.ts'
+import { HttpError } from '../errors.ts'
 import { recordOf } from '../http/request/first-fault.ts'
 import { DIGEST_PATTERN, isDigest } from '../images/digest.ts'
 import { documentedAs } from '../openapi/declare.ts'

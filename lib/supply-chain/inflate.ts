@@ -1,5 +1,5 @@
 import { type Gzip, gunzipSync } from 'node:zlib'
-import { HttpError } from '../http/errors.ts'
+import { HttpError } from '../errors.ts'
 import { gunzipChunkBytes } from '../http/request/gunzip-chunk.ts'
 
 const broken = (what: string) => new HttpError(400, `the body is not valid gzip: ${what}`)

@@ -5,7 +5,7 @@
  * elements, so exactly the same bodies are accepted as by parsing at once.
  */
 import { isUtf8 } from 'node:buffer'
-import { HttpError } from '../http/errors.ts'
+import { HttpError } from '../errors.ts'
 import { deserializeError } from '../json/parse.ts'
 import { countKeys, repeatedKey, repeatedKeyText } from '../json/repeated-keys.ts'
 import {

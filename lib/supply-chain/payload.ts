@@ -3,7 +3,7 @@
  * hashes.
  */
 import type { z } from 'zod'
-import { HttpError } from '../http/errors.ts'
+import { HttpError } from '../errors.ts'
 import { describeIssue } from '../http/request/issues.ts'
 import { deserializeError } from '../json/parse.ts'
 import type { Header } from './header.ts'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { HttpError } from '../http/errors.ts'
+import { HttpError } from '../errors.ts'
 import { MAX_WAITING_PAYLOAD_BYTES, MIN_WAITING_PAYLOAD_BYTES } from '../limits/limits.ts'
 import { Semaphore } from '../limits/semaphore.ts'
 import type { Metrics } from '../observability/metrics.ts'

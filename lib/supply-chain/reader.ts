@@ -1,5 +1,5 @@
 import type { Worker } from 'node:worker_threads'
-import { HttpError } from '../http/errors.ts'
+import { HttpError } from '../errors.ts'
 import type { Prepared, SentPayload } from './payload.ts'
 import type { Answer, Ask, Kind } from './worker.ts'
 

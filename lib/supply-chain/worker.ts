@@ -3,7 +3,7 @@
  * long.
  */
 import { parentPort } from 'node:worker_threads'
-import { HttpError } from '../http/errors.ts'
+import { HttpError } from '../errors.ts'
 import { components } from './components.ts'
 import { findings } from './findings.ts'
 import { type Prepared, preparePayload, type SentPayload } from './payload.ts'

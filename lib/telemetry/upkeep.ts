@@ -1,5 +1,5 @@
 import { tableNames } from '../../sql/migrate/files.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/index.ts'
 import { queryWithTimeout } from '../db/database.ts'
 import type { Database } from '../db/index.ts'
 import type { Log } from '../observability/log.ts'

@@ -1,6 +1,6 @@
 import { createLanes } from '../db/batcher.ts'
 import { DatabaseBusy, DatabaseUnavailable, type Gate, isOutcomeUnknown } from '../db/index.ts'
-import { Slice, yieldToEventLoop } from '../process/event-loop.ts'
+import { Slice, yieldToEventLoop } from '../event-loop/slices.ts'
 import { Batch, type Entry } from './batch.ts'
 import { resolveDuplicates, type Suppressed } from './duplicates.ts'
 import { canonicalize, type Flow, flowKey, type MatchKeys, matchKeys, repeatKey } from './flow.ts'

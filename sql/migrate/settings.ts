@@ -1,4 +1,4 @@
-import type { Config } from '../../lib/config.ts'
+import type { Config } from '../../lib/config/index.ts'
 import { roleSettings } from '../../lib/db/session.ts'
 import type { MigrateOptions } from './index.ts'
 

@@ -6,7 +6,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { UNRECOGNISED } from '../../lib/attestations/reasons.ts'
 import { prepareResult } from '../../lib/attestations/result.ts'
-import { HttpError } from '../../lib/http/errors.ts'
+import { HttpError } from '../../lib/errors.ts'
 import { newDigest } from '../support/images.ts'
 import { checkedAt, type Fields, keySignature, resultOf, signature, statement, unverified } from './results.ts'
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { configTable, loadConfig } from '../../lib/config.ts'
+import { configTable, loadConfig } from '../../lib/config/index.ts'
 import { constraint, variablesOfValue } from '../../scripts/chart-docs.ts'
 import { at, readSchema, readValues, type Schema, schemaAt, schemaPaths } from '../../scripts/chart-values.ts'
 import { chartVariables, FIXED, type Program, variablesOf } from '../../scripts/chart-variables.ts'

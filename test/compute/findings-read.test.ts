@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { findingsOf, thresholdsOf } from '../../lib/compute/findings/index.ts'
 import { MINUTE_COLUMNS, type ReadRow } from '../../lib/compute/findings/statement.ts'
-import { loadConfig } from '../../lib/config.ts'
+import { loadConfig } from '../../lib/config/index.ts'
 import type { Gate } from '../../lib/db/index.ts'
 import { turnsOf } from '../support/turns.ts'
 

@@ -10,7 +10,7 @@ import {
   thresholdsOf,
   type Victim,
 } from '../../lib/compute/findings/index.ts'
-import { loadConfig } from '../../lib/config.ts'
+import { loadConfig } from '../../lib/config/index.ts'
 import { container, minutes, type StoredMinute, wait, waitFor } from '../support/compute.ts'
 
 const MIB = 2 ** 20

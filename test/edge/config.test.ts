@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
-import { loadConfig as loadBrokerConfig } from '../../lib/config.ts'
+import { loadConfig as loadBrokerConfig } from '../../lib/config/index.ts'
 import { configTable, loadConfig, redacted } from '../../wrangler-free-deploy/edge/config.ts'
 import { fileWith, folder, refusalOf } from '../support/environment.ts'
 

@@ -4,7 +4,7 @@ import { pino } from 'pino'
 import { computeFold } from '../../jobs/compute-fold.ts'
 import { computeRetention } from '../../jobs/compute-retention.ts'
 import type { JobContext } from '../../jobs/job.ts'
-import { loadConfig } from '../../lib/config.ts'
+import { loadConfig } from '../../lib/config/index.ts'
 import { openDatabase } from '../../lib/db/index.ts'
 
 const HOURS = 30

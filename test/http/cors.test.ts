@@ -1,7 +1,7 @@
 /** Which web pages may read answers: none, unless CORS_ORIGINS names their origins. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { loadConfig } from '../../lib/config.ts'
+import { loadConfig } from '../../lib/config/index.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { refusalOf } from '../support/environment.ts'
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { z } from 'zod'
+import { MAX_SLICE_MS } from '../../lib/event-loop/slices.ts'
 import { listOf, maxItemsOf, recordOf } from '../../lib/http/request/first-fault.ts'
-import { MAX_SLICE_MS } from '../../lib/process/event-loop.ts'
 import { turnsOf } from '../support/turns.ts'
 
 /** Text, and how often one was judged; judging one takes `ms` of a clock of its own. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import type { HttpError } from '../../lib/http/errors.ts'
+import type { HttpError } from '../../lib/errors.ts'
 import { IncomingBodies } from '../../lib/http/request/incoming-bodies.ts'
 
 const KIB = 1024

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { configTable, loadConfig } from '../../lib/config.ts'
+import { configTable, loadConfig } from '../../lib/config/index.ts'
 import { COMPOSE_FILE, composeVariables, readCompose, type Service } from './compose.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))

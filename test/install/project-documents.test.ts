@@ -6,7 +6,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { configTable, loadConfig } from '../../lib/config.ts'
+import { configTable, loadConfig } from '../../lib/config/index.ts'
 import { createTokens } from '../../lib/http/tokens.ts'
 import { TOKENS } from '../support/app.ts'
 

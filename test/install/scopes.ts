@@ -1,6 +1,6 @@
 /** The table of docs/operations.md that shows which token opens which route. */
 import { routes } from '../../handlers/router.ts'
-import { loadConfig } from '../../lib/config.ts'
+import { loadConfig } from '../../lib/config/index.ts'
 import { declaredRoutes } from '../../lib/http/access.ts'
 import { createTokens } from '../../lib/http/tokens.ts'
 import { TOKENS } from '../support/app.ts'

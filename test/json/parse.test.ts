@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { HttpError } from '../../lib/http/errors.ts'
+import { HttpError } from '../../lib/errors.ts'
 import { checkFreeForm, parseJson } from '../../lib/json/parse.ts'
 import { MAX_JSON_DEPTH } from '../../lib/limits/limits.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { HttpError } from '../../lib/http/errors.ts'
+import { HttpError } from '../../lib/errors.ts'
 import { countObjects, prescanJson } from '../../lib/json/prescan.ts'
 import { MAX_BODY_DEPTH, MAX_BODY_MEMBERS, MAX_BODY_VALUES, MAX_KEY_SEQUENCES } from '../../lib/limits/limits.ts'
 import { depth } from '../support/depth.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { HttpError } from '../../lib/http/errors.ts'
+import { HttpError } from '../../lib/errors.ts'
 import { parseJson, type Tolerated } from '../../lib/json/parse.ts'
 import { prescanJson } from '../../lib/json/prescan.ts'
 import { parseList, parseListed } from '../../lib/json/sliced.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { type Config, configTable, loadConfig, redacted } from '../../lib/config.ts'
+import { type Config, configTable, loadConfig, redacted } from '../../lib/config/index.ts'
 import { fileWith, folder, refusalOf } from '../support/environment.ts'
 
 const secret = 'a-secret-value-9d1f'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { sortInSlices } from '../../lib/process/sort-in-slices.ts'
+import { sortInSlices } from '../../lib/event-loop/sort-in-slices.ts'
 
 test('sorts as a sort does, and keeps the order of what is alike', async () => {
   for (const n of [0, 1, 2, 4_095, 4_096, 4_097, 12_289, 50_000]) {

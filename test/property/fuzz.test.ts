@@ -11,8 +11,8 @@ import fc from 'fast-check'
 import type postgres from 'postgres'
 import { routes } from '../../handlers/router.ts'
 import { declaredRoutes } from '../../lib/http/access.ts'
-import type { Scope } from '../../lib/http/tokens.ts'
 import { MAX_CORE_BODY_BYTES } from '../../lib/limits/limits.ts'
+import type { Scope } from '../../lib/openapi/declare.ts'
 import {
   type Broker,
   connectTo,

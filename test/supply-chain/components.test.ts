@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { HttpError } from '../../lib/http/errors.ts'
+import { HttpError } from '../../lib/errors.ts'
 import { components, MAX_COMPONENTS } from '../../lib/supply-chain/components.ts'
 import { preparePayload } from '../../lib/supply-chain/payload.ts'
 import { component, newImage, pageOf, SCANNED_AT, sbomOf, scannedAt } from './payloads.ts'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
-import { HttpError } from '../../lib/http/errors.ts'
+import { HttpError } from '../../lib/errors.ts'
 import {
   type FindingRow,
   findingRow,

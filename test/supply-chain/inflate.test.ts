@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { deflateSync, gzipSync } from 'node:zlib'
-import { HttpError } from '../../lib/http/errors.ts'
+import { HttpError } from '../../lib/errors.ts'
 import { inflate } from '../../lib/supply-chain/inflate.ts'
 
 const MAX = 100_000

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { HttpError } from '../../lib/http/errors.ts'
+import { HttpError } from '../../lib/errors.ts'
 import { MAX_ELEMENT_MEMBERS, MAX_OTHER_MEMBERS, MAX_PAYLOAD_DEPTH } from '../../lib/limits/limits.ts'
 import { partsOf } from '../../lib/supply-chain/json-parts.ts'
 import { depth } from '../support/depth.ts'

@@ -3,7 +3,7 @@
 import { Coverage, type Running, type SignatureResult } from '../../lib/admission/coverage.ts'
 import { generate, planOf } from '../../lib/admission/index.ts'
 import type { Options } from '../../lib/admission/plan.ts'
-import { Slice } from '../../lib/process/event-loop.ts'
+import { Slice } from '../../lib/event-loop/slices.ts'
 import { signature } from './attestations.ts'
 
 export interface State {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
-import { ConfigError } from '../../lib/config/variables.ts'
+import { ConfigError } from '../../lib/errors.ts'
 
 export const folder = mkdtempSync(join(tmpdir(), 'config-'))
 after(() => rmSync(folder, { recursive: true }))

@@ -1,4 +1,4 @@
-import type { HttpError } from '../../lib/http/errors.ts'
+import type { HttpError } from '../../lib/errors.ts'
 import type { Exchange } from './exchanges.ts'
 
 /** An answer of the proxy itself: plain text, as of the broker. */

@@ -10,16 +10,16 @@ import {
 import {
   address,
   asTable,
-  ConfigError,
   flag,
   hostNames,
-  logLevels,
   printable,
   type Row,
   readRow,
   whole,
   word,
 } from '../../lib/config/variables.ts'
+import { ConfigError } from '../../lib/errors.ts'
+import { LOG_LEVELS } from '../../lib/observability/log.ts'
 import { isPlainPath } from './target.ts'
 
 const tokenVariables = ['BROKER_TOKEN_READ', 'BROKER_AUTH_TOKEN'] as const
@@ -66,7 +66,7 @@ const rows = {
     waitMs,
     'Milliseconds between two pieces of an answer, the time in which its reader makes it wait left out. A long list has a statement between.',
   ),
-  logLevel: word('LOG_LEVEL', logLevels, 'info', 'Lowest level that is logged.'),
+  logLevel: word('LOG_LEVEL', LOG_LEVELS, 'info', 'Lowest level that is logged.'),
   allowSharedToken: flag(
     'ALLOW_SHARED_TOKEN',
     false,

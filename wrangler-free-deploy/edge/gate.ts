@@ -1,6 +1,6 @@
 /** Checks each request first: only GET, HEAD and the export POST of a plain target pass. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { HttpError, tooLarge } from '../../lib/http/errors.ts'
+import { HttpError, tooLarge } from '../../lib/errors.ts'
 import { wrongHost } from '../../lib/http/server/allowed-hosts.ts'
 import { hostFault } from '../../lib/http/server/bad-requests.ts'
 import { MAX_CORE_BODY_BYTES } from '../../lib/limits/limits.ts'

@@ -4,7 +4,7 @@
  */
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { HttpError, tooLarge } from '../../lib/http/errors.ts'
+import { HttpError, tooLarge } from '../../lib/errors.ts'
 import { freeBuffer, MIN_BODY_BYTES } from '../../lib/http/request/free-buffer.ts'
 import { cut } from '../../lib/http/server/reset-connection.ts'
 import { MAX_CORE_BODY_BYTES } from '../../lib/limits/limits.ts'

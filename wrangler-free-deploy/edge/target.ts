@@ -2,7 +2,7 @@
  * Decides which requests go on to the broker, on the raw request target before anything is decoded. Only targets that
  * all parsers read alike pass: a path of plain segments, and a query.
  */
-import { HttpError } from '../../lib/http/errors.ts'
+import { HttpError } from '../../lib/errors.ts'
 
 /** The request target for the broker. */
 export interface Target {

@@ -1,5 +1,5 @@
 import type { Gate } from '../../db/index.ts'
-import { Slice } from '../../process/event-loop.ts'
+import { Slice } from '../../event-loop/slices.ts'
 import { judge } from './judge.ts'
 import { load } from './read.ts'
 import type { Scope } from './statement.ts'

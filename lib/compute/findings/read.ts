@@ -1,5 +1,5 @@
 import type { Gate } from '../../db/index.ts'
-import type { Slice } from '../../process/event-loop.ts'
+import type { Slice } from '../../event-loop/slices.ts'
 import { MAX_VICTIMS } from './contract.ts'
 import { SHORT_SOME10 } from './memory.ts'
 import type { Container, Minute, Neighbor, Node, Usage, Victim, Wait } from './rows.ts'

@@ -1,4 +1,4 @@
-import type { Config } from '../../config.ts'
+import type { Config } from '../../config/index.ts'
 
 /** The configured thresholds of findings (docs/contract.md#compute). */
 export interface Thresholds {

@@ -1,7 +1,7 @@
 import { accessSync, chmodSync, constants, lstatSync, readFileSync, statSync, symlinkSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
-import { ConfigError } from '../../config/variables.ts'
+import { ConfigError } from '../../errors.ts'
 
 const EXECUTABLE = 0o555
 

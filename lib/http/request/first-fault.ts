@@ -3,7 +3,7 @@
  * issue: 2 MiB of `[0,0,...]` would take seconds and hundreds of megabytes, for the one line that is answered.
  */
 import { z } from 'zod'
-import { Slice } from '../../process/event-loop.ts'
+import { Slice } from '../../event-loop/slices.ts'
 
 interface ListDef extends z.core.$ZodArrayDef {
   readonly maxItems: number

@@ -1,5 +1,5 @@
+import { HttpError } from '../../errors.ts'
 import { ALWAYS_ACCEPTED_BYTES } from '../../limits/limits.ts'
-import { HttpError } from '../errors.ts'
 
 /** Counts one body from its first byte until its bytes are released. */
 export interface IncomingBody {

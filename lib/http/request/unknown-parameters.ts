@@ -1,5 +1,5 @@
 import { routePath } from 'hono/route'
-import { HttpError } from '../errors.ts'
+import { HttpError } from '../../errors.ts'
 import type { Context } from '../route.ts'
 
 /** Longer names are cut in the error text. */

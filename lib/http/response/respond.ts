@@ -1,6 +1,7 @@
 import { promisify } from 'node:util'
 import { constants, gzip } from 'node:zlib'
 import type { MiddlewareHandler } from 'hono'
+import { GZIP_MIN_BYTES } from '../../limits/limits.ts'
 import type { Context, Env } from '../route.ts'
 import { header } from '../route.ts'
 import { type CachedBody, matchesEtag } from './cached-body.ts'
@@ -9,9 +10,6 @@ import { MAX_WHOLE_BYTES, once, type Pieces, packed, sliced } from './stream.ts'
 
 /** A string is sent in one write with its headers, bytes in a second one. Above this, making the string costs more. */
 const MAX_STRING_BYTES = 64 * 1024
-
-/** Shorter bodies are not worth compressing. */
-export const GZIP_MIN_BYTES = 8 * 1024
 
 const gzipAsync = promisify(gzip)
 

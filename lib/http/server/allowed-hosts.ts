@@ -4,7 +4,7 @@
  * name.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { HttpError } from '../errors.ts'
+import { HttpError } from '../../errors.ts'
 
 const MISDIRECTED = 421
 /** Names of this machine that need no configuration. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { Deps } from '../../app/deps.ts'
 import { listOf } from '../../http/request/first-fault.ts'
+import type { Deps } from '../../http/route.ts'
 import { documentedAs } from '../../openapi/declare.ts'
 import { type Accepted, accepted } from '../accepted.ts'
 import { ExecutableEntry } from './entry.ts'

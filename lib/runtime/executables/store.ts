@@ -1,5 +1,5 @@
 import { type Database, fixed } from '../../db/index.ts'
-import { Slice } from '../../process/event-loop.ts'
+import { Slice } from '../../event-loop/slices.ts'
 import type { Merged } from './merge.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { Slice } from './event-loop.ts'
+import { Slice } from './slices.ts'
 
 /** Items sorted at once: a few milliseconds. */
 const RUN_LENGTH = 4_096

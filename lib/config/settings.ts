@@ -1,51 +1,11 @@
+/** The settings: one row a variable, in the order of the documentation. Tokens and libpq's variables have files of their own. */
 import { z } from 'zod'
-import { databaseVariables, printableDatabase, readDatabase } from './config/database-variables.ts'
-import {
-  type ConfiguredToken,
-  readToken,
-  type TokenFiles,
-  tokenFilesOf,
-  tokenLines,
-  unknownTokens,
-} from './config/token-variables.ts'
-import {
-  address,
-  addresses,
-  asTable,
-  ConfigError,
-  databaseUrl,
-  decimal,
-  dnsName,
-  flag,
-  httpUrl,
-  logLevels,
-  origins,
-  printable,
-  type Row,
-  readRow,
-  text,
-  trimmed,
-  whole,
-  word,
-} from './config/variables.ts'
-import type { Address } from './db/address.ts'
-import { WIRE_NAMES } from './wire-names/index.ts'
-
-export { ConfigError }
-
-const TOKEN_VARIABLES = [
-  'BROKER_TOKEN_READ',
-  'BROKER_TOKEN_INGEST',
-  'BROKER_TOKEN_SUPPLYCHAIN',
-  'BROKER_AUTH_TOKEN',
-] as const
-export type TokenVariable = (typeof TOKEN_VARIABLES)[number]
+import { LOG_LEVELS } from '../observability/log.ts'
+import { WIRE_NAMES } from '../wire-names/index.ts'
+import { address, databaseUrl, decimal, dnsName, flag, httpUrl, origins, type Row, text, whole, word } from './variables.ts'
 
 /** Ingest, reads and jobs have a gate each, and each gate needs connections of its own. */
 const MIN_POOL_SIZE = 6
-/** Connections that stay free while every permit of the audit stores a verdict. */
-const POOL_SIZE_BESIDE_AUDIT = 8
-const READ_BUDGET_SHARE_OF_MEMORY_LIMIT = 0.3
 /** Timers and PostgreSQL's settings hold milliseconds in 31 bits. */
 const MAX_MS = 2_147_483_647
 const MAX_SECS = Math.floor(MAX_MS / 1000)
@@ -55,8 +15,7 @@ const MAX_DAYS = 36_500
 const MAX_HISTORY_DAYS = 90
 const BATCH_ROWS = [100, 100_000] as const
 
-/** The environment: one row a variable, in the order of the documentation. The tokens follow below. */
-const rows = {
+export const rows = {
   nodeEnv: word(
     'NODE_ENV',
     ['development', 'production', 'test'],
@@ -83,7 +42,7 @@ const rows = {
     'The PostgreSQL server to use. Without it and `PGHOST` an embedded one is started, except in production.',
   ),
   dataDir: text('DATA_DIR', '.data', 'Folder of the embedded PostgreSQL server.'),
-  logLevel: word('LOG_LEVEL', logLevels, 'info', 'Lowest level that is logged.'),
+  logLevel: word('LOG_LEVEL', LOG_LEVELS, 'info', 'Lowest level that is logged.'),
   migrateOnStart: flag('MIGRATE_ON_START', true, 'Whether the server migrates the schema before it listens.'),
   dbPoolMaxSize: whole('DB_POOL_MAX_SIZE', 32, [MIN_POOL_SIZE, 1000], 'Database connections, at most.'),
   dbStatementTimeoutMs: whole(
@@ -430,108 +389,4 @@ const rows = {
   },
 } satisfies Record<string, Row<unknown>>
 
-/** The default without tokens: this machine, by IPv4 and IPv6. */
-const LOOPBACK = addresses(['127.0.0.1:9090', '[::1]:9090'])
-
-const TOKEN_MEANINGS: Record<TokenVariable, string> = {
-  BROKER_TOKEN_READ:
-    'Token with the scope `read`, or two tokens separated by a comma. Any token turns authentication on.',
-  BROKER_TOKEN_INGEST: 'Token with the scopes `ingest` and `read`.',
-  BROKER_TOKEN_SUPPLYCHAIN: 'Token with the scopes `supplychain` and `read`.',
-  BROKER_AUTH_TOKEN: 'Shared token of older installations: `read` and `ingest`.',
-}
-
-type Settings = { readonly [K in keyof typeof rows]: (typeof rows)[K] extends Row<infer T> ? T : never }
-
-/** The parsed environment; keys carry their units. Contains secrets: print `redacted(config)` instead. */
-export interface Config extends Settings {
-  readonly tokens: readonly ConfiguredToken<TokenVariable>[]
-  /** Files of these tokens, which are read again while the broker runs. */
-  readonly tokenFiles: readonly TokenFiles<TokenVariable>[]
-  /**
-   * Whether the API serves this machine only. It then listens on all addresses of `listen`, else on the first usable
-   * one.
-   */
-  readonly isLoopbackOnly: boolean
-  /** The external database; null for the embedded one. */
-  readonly database: Address | null
-  /** Values that are used differently than written, and likely mistakes; a sentence each. */
-  readonly warnings: readonly string[]
-}
-
-/**
- * Reads the environment. Values are trimmed, blank is unset.
- * @throws ConfigError for every variable that is refused, all at once.
- */
-export function loadConfig(env: NodeJS.ProcessEnv): Config {
-  const errors: string[] = []
-  const warnings: string[] = []
-  const values = Object.fromEntries(
-    Object.entries(rows).map(([key, row]) => [key, readRow(row, env, errors, warnings)]),
-  ) as Settings
-  const tokens = TOKEN_VARIABLES.flatMap((variable) => readToken(variable, env, errors, warnings))
-  for (const name of unknownTokens(TOKEN_VARIABLES, env))
-    warnings.push(`${name}: unknown variable; it grants nothing and does not turn authentication on`)
-  const isUrlInvalid = values.databaseUrl === null && trimmed(env, 'DATABASE_URL') !== ''
-  const database = isUrlInvalid ? null : readDatabase(values.databaseUrl, env, errors, warnings)
-  if (values.nodeEnv === 'production' && trimmed(env, 'DATABASE_URL') === '' && trimmed(env, 'PGHOST') === '')
-    errors.push('DATABASE_URL or PGHOST is required in production')
-  if (errors.length > 0) throw new ConfigError(errors.join('\n'))
-  if (tokens.length > 0 && values.metricsWorkloadLabels === 'all') warnings.push(OPEN_WORKLOAD_LABELS)
-  const isLoopbackOnly = tokens.length === 0 && trimmed(env, 'LISTEN_ADDR') === ''
-
-  return {
-    ...values,
-    ...(isLoopbackOnly ? { listen: LOOPBACK } : {}),
-    isLoopbackOnly,
-    readMemoryBudgetMb: affordableBudgetMb(values, warnings),
-    dbPoolMaxSize: sufficientPoolSize(values, warnings),
-    tokens,
-    tokenFiles: tokenFilesOf(TOKEN_VARIABLES, env),
-    database,
-    warnings,
-  }
-}
-
-const OPEN_WORKLOAD_LABELS =
-  'METRICS_WORKLOAD_LABELS: tokens are set, but /metrics needs none and names namespaces and workloads; `admin` leaves these to the admin port'
-
-function affordableBudgetMb({ memoryLimitMb, readMemoryBudgetMb }: Settings, warnings: string[]): number {
-  const limitMb = Math.max(1, Math.floor(memoryLimitMb * READ_BUDGET_SHARE_OF_MEMORY_LIMIT))
-  if (memoryLimitMb === 0 || readMemoryBudgetMb <= limitMb) return readMemoryBudgetMb
-  warnings.push(
-    `BROKER_READ_MEMORY_BUDGET_MB: ${readMemoryBudgetMb} is lowered to ${limitMb}, 30 % of BROKER_MEMORY_LIMIT_MB`,
-  )
-  return limitMb
-}
-
-function sufficientPoolSize(
-  { dbPoolMaxSize, auditInflightPermits, evaluatorUrl }: Settings,
-  warnings: string[],
-): number {
-  const size = auditInflightPermits + POOL_SIZE_BESIDE_AUDIT
-  if (evaluatorUrl === null || dbPoolMaxSize >= size) return dbPoolMaxSize
-  warnings.push(
-    `DB_POOL_MAX_SIZE: ${dbPoolMaxSize} is raised to ${size}, ${POOL_SIZE_BESIDE_AUDIT} more than AUDIT_INFLIGHT_PERMITS`,
-  )
-  return size
-}
-
-/** The configuration by variable, without passwords; for tokens the names of their variables. */
-export function redacted(config: Config): Record<string, string | number | boolean | string[] | null> {
-  const printed = Object.entries(rows).map(([key, row]) => [row.name, printable(config[key as keyof typeof rows])])
-  return {
-    ...Object.fromEntries(printed),
-    database: config.database === null ? 'embedded' : printableDatabase(config.database),
-    tokens: [...new Set(config.tokens.map((token) => token.source))],
-  }
-}
-
-/** The documentation of all variables: a Markdown table, without a final newline. */
-export function configTable(): string {
-  const settings = Object.values(rows).flatMap((row: Row<unknown>) => [
-    [row.name, row.type, row.shown, row.meaning],
-    ...(row === rows.databaseUrl ? databaseVariables : []),
-  ])
-  return asTable([...settings, ...TOKEN_VARIABLES.flatMap((name) => tokenLines(name, TOKEN_MEANINGS[name]))])
-}
+export type Settings = { readonly [K in keyof typeof rows]: (typeof rows)[K] extends Row<infer T> ? T : never }

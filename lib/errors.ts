@@ -1,3 +1,5 @@
+/** Errors that several folders throw. */
+
 /** An answer other than 200, thrown where the reason is found. The text is for the client. */
 export class HttpError extends Error {
   readonly status: number
@@ -18,3 +20,8 @@ export const tooLarge = (maxBytes: number) => new HttpError(413, `body is larger
 const CLIENT_GONE = 499
 
 export const clientGone = () => new HttpError(CLIENT_GONE, 'the client has gone')
+
+/** The environment is unusable. The message names each bad variable on its own line and contains no secret value. */
+export class ConfigError extends Error {
+  override readonly name: string = 'ConfigError'
+}
