@@ -4,7 +4,7 @@
  * sleep for the remaining time.
  */
 import { Cron } from 'croner'
-import type { Metrics } from '../lib/observability/metrics.ts'
+import type { Metrics } from '../lib/metrics/index.ts'
 import { within } from '../lib/time/within.ts'
 import { JITTER, type Job, type JobContext } from './job.ts'
 import { lastPass, runPass } from './pass.ts'

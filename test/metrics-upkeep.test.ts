@@ -1,7 +1,7 @@
 /** What on-call reads of the database and the nodes in the metrics. */
 import assert from 'node:assert/strict'
 import test, { beforeEach } from 'node:test'
-import { createMetrics } from '../lib/observability/metrics.ts'
+import { createMetrics } from '../lib/metrics/index.ts'
 import { createUpkeep } from '../lib/telemetry/upkeep.ts'
 import { startApp, TOKENS } from './support/app.ts'
 import { startAsRole } from './support/as-role.ts'

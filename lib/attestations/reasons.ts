@@ -2,8 +2,9 @@
  * Reason codes of results. Checkers are released independently of the broker, so an unknown code is accepted
  * (docs/contract.md#signatures-and-attestations).
  */
+
+import type { Metrics } from '../metrics/index.ts'
 import type { Log } from '../observability/log.ts'
-import type { Metrics } from '../observability/metrics.ts'
 
 const KNOWN = new Set([
   ...[

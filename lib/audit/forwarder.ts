@@ -1,7 +1,7 @@
 import type { Database } from '../db/index.ts'
+import type { Metrics } from '../metrics/index.ts'
 import type { Reply } from '../net/reply.ts'
 import type { Log } from '../observability/log.ts'
-import type { Metrics } from '../observability/metrics.ts'
 import { within } from '../time/within.ts'
 import type { Flow } from '../traffic/index.ts'
 import { Evaluator } from './evaluator.ts'

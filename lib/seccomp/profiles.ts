@@ -1,4 +1,4 @@
-import type { Metrics } from '../observability/metrics.ts'
+import type { Metrics } from '../metrics/index.ts'
 import { type AskedProfile, profileReader } from './profile.ts'
 import { ProfileCache } from './profile-cache.ts'
 import { buildProfileList, type ListSources } from './profile-list.ts'

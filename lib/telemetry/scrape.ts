@@ -3,7 +3,7 @@ import { queryWithTimeout } from '../db/database.ts'
 import { createBatcher, type Database } from '../db/index.ts'
 import { respond } from '../http/response/respond.ts'
 import type { Context, Deps } from '../http/route.ts'
-import type { Metrics } from '../observability/metrics.ts'
+import type { Metrics } from '../metrics/index.ts'
 import { OutgoingTexts } from './outgoing-texts.ts'
 import { createUpkeep } from './upkeep.ts'
 

@@ -2,8 +2,8 @@ import { tableNames } from '../../sql/migrate/files.ts'
 import type { Config } from '../config/index.ts'
 import { queryWithTimeout } from '../db/database.ts'
 import type { Database } from '../db/index.ts'
+import type { Metrics } from '../metrics/index.ts'
 import type { Log } from '../observability/log.ts'
-import type { Metrics } from '../observability/metrics.ts'
 
 const EVERY_MS = 60_000
 /**

@@ -1,4 +1,4 @@
-import type { Metrics } from '../../observability/metrics.ts'
+import type { Metrics } from '../../metrics/index.ts'
 import type { RateLimitedLog } from '../../observability/rate-limited-log.ts'
 
 /** Counts parameters that a route ignored; the log gets one line a minute. */

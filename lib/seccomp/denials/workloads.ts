@@ -1,6 +1,6 @@
 import { type Database, fixed } from '../../db/index.ts'
+import type { Metrics } from '../../metrics/index.ts'
 import type { Log } from '../../observability/log.ts'
-import type { Metrics } from '../../observability/metrics.ts'
 import type { DenialInlet } from './inlet.ts'
 import { repeat } from './repeat.ts'
 
