@@ -3,15 +3,15 @@
  * (docs/contract.md#signatures-and-attestations).
  */
 import { randomUUID } from 'node:crypto'
-import type { MiddlewareHandler } from 'hono'
 import { HttpError } from '../errors.ts'
 import { yieldToEventLoop } from '../event-loop/slices.ts'
 import { kib } from '../http/charge.ts'
-import { codingOf, readRawBody } from '../http/request/body.ts'
+import { withPayload } from '../http/request/body.ts'
+import { documentedBody } from '../http/request/validate.ts'
 import { respondEmpty } from '../http/response/respond.ts'
-import type { Context, Env } from '../http/route.ts'
+import type { Context } from '../http/route.ts'
 import { MAX_RESULT_BYTES, MIN_PRESCAN_BYTES, PAYLOAD_DEADLINE_MS } from '../limits/limits.ts'
-import { declare, type RouteDoc } from '../openapi/declare.ts'
+import type { RouteDoc } from '../openapi/declare.ts'
 import { PostedResult } from './posted.ts'
 import { prepareResult } from './result.ts'
 
@@ -34,15 +34,11 @@ export const resultAnswers = {
   422: 'The result breaks the contract; the text names the field and the rule, and nothing was written.',
 } satisfies RouteDoc['also']
 
-const pass: MiddlewareHandler<Env> = (_c, next) => next()
-
 /** Declares the body for the OpenAPI document; the handler reads it. */
-export const postedResult = declare(pass, {
-  body: {
-    schema: PostedResult,
-    maxBytes: MAX_RESULT_BYTES,
-    description: `At most ${MAX_RESULT_BYTES} bytes, without a content coding. Its content type is not looked at. Unknown keys are ignored.`,
-  },
+export const postedResult = documentedBody({
+  schema: PostedResult,
+  maxBytes: MAX_RESULT_BYTES,
+  description: `At most ${MAX_RESULT_BYTES} bytes, without a content coding. Its content type is not looked at. Unknown keys are ignored.`,
 })
 
 /** The result of `store_attestation`. */
@@ -58,26 +54,21 @@ export async function storeResult(
   digest: string,
   store: (document: string) => Promise<readonly { outcome: Outcome }[]>,
 ) {
-  codingOf(c, ['identity'])
-  const { bytes, release: forget } = await readRawBody(c, {
-    maxBytes: MAX_RESULT_BYTES,
-    deadlineMs: PAYLOAD_DEADLINE_MS,
-  })
-  let release = () => {}
-  try {
+  return withPayload(c, { maxBytes: MAX_RESULT_BYTES, codings: ['identity'] }, async (bytes) => {
     const { bodies, metrics, unknownReasons } = c.get('deps')
-    release = await bodies.acquire(kib(bytes.length * HELD_PER_BYTE))
-    if (bytes.length >= MIN_PRESCAN_BYTES) await yieldToEventLoop()
-    const { document, unknownReasons: codes, unreadableTimes } = await prepareResult(bytes, digest, Date.now())
-    unknownReasons.note(codes)
-    metrics.unreadableTimes.labels('attestation').inc(unreadableTimes)
-    // If the answer of the database is lost, the next attempt is recognised by `post`.
-    const [row] = await store(JSON.stringify({ ...document, post: randomUUID() }))
-    return answerTo(c, row!.outcome)
-  } finally {
-    release()
-    forget()
-  }
+    const release = await bodies.acquire(kib(bytes.length * HELD_PER_BYTE))
+    try {
+      if (bytes.length >= MIN_PRESCAN_BYTES) await yieldToEventLoop()
+      const { document, unknownReasons: codes, unreadableTimes } = await prepareResult(bytes, digest, Date.now())
+      unknownReasons.note(codes)
+      metrics.unreadableTimes.labels('attestation').inc(unreadableTimes)
+      // If the answer of the database is lost, the next attempt is recognised by `post`.
+      const [row] = await store(JSON.stringify({ ...document, post: randomUUID() }))
+      return answerTo(c, row!.outcome)
+    } finally {
+      release()
+    }
+  })
 }
 
 function answerTo(c: Context, outcome: Outcome): Response {

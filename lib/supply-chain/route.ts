@@ -5,12 +5,13 @@
 import type { ServerResponse } from 'node:http'
 import type { MiddlewareHandler } from 'hono'
 import { z } from 'zod'
-import { codingOf, readRawBody } from '../http/request/body.ts'
+import { withPayload } from '../http/request/body.ts'
 import { wireTime } from '../http/request/fields.ts'
+import { documentedBody } from '../http/request/validate.ts'
 import { sendShortJson } from '../http/response/respond.ts'
 import type { Context, Env } from '../http/route.ts'
 import { MAX_PAYLOAD_BYTES, PAYLOAD_DEADLINE_MS } from '../limits/limits.ts'
-import { declare, type RouteDoc } from '../openapi/declare.ts'
+import type { RouteDoc } from '../openapi/declare.ts'
 import type { Ask } from './payloads.ts'
 import type { Kind } from './worker.ts'
 
@@ -41,8 +42,7 @@ export const payloadAnswers = {
 /** Declares the body for the OpenAPI document; the handler reads it. */
 export function payload(schema: z.ZodType): MiddlewareHandler<Env> {
   const description = `At most ${MAX_PAYLOAD_BYTES} bytes as sent, and as many as \`SUPPLYCHAIN_MAX_DECOMPRESSED_BYTES\` says as unpacked; \`Content-Encoding: gzip\` and \`x-gzip\` are accepted. Its content type is not looked at. Unknown keys are ignored.`
-  const pass: MiddlewareHandler<Env> = (_c, next) => next()
-  return declare(pass, { body: { schema, maxBytes: MAX_PAYLOAD_BYTES, description } })
+  return documentedBody({ schema, maxBytes: MAX_PAYLOAD_BYTES, description })
 }
 
 /**
@@ -51,16 +51,12 @@ export function payload(schema: z.ZodType): MiddlewareHandler<Env> {
  * @throws HttpError 408, 413 and 415 for the body, and the errors of `Payloads.store`
  */
 export async function storePayload(c: Context, kind: Kind, digest: string, ask: Ask): Promise<Response> {
-  const isPacked = codingOf(c, ['identity', 'gzip', 'x-gzip']) !== 'identity'
-  const { bytes, release } = await readRawBody(c, { maxBytes: MAX_PAYLOAD_BYTES, deadlineMs: PAYLOAD_DEADLINE_MS })
-  try {
-    const outcome = await c
-      .get('deps')
-      .payloads.store(kind, { bytes, isPacked, digest }, ask, (leave) => onLeaving(c, leave))
+  const body = { maxBytes: MAX_PAYLOAD_BYTES, codings: ['identity', 'gzip', 'x-gzip'] as const }
+  return withPayload(c, body, async (bytes, coding) => {
+    const sent = { bytes, isPacked: coding !== 'identity', digest }
+    const outcome = await c.get('deps').payloads.store(kind, sent, ask, (leave) => onLeaving(c, leave))
     return sendShortJson(c, outcome.status === 'staged' ? 202 : 200, JSON.stringify(outcome))
-  } finally {
-    release()
-  }
+  })
 }
 
 function onLeaving(c: Context, leave: () => void): void {

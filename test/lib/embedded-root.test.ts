@@ -146,7 +146,7 @@ test('a shared folder that others may write to is refused, and so is a link', (t
   assert.throws(() => choose(site, site.dataDir), { name: 'EmbeddedUnavailable' })
 })
 
-test('programs that the other user cannot run are copied once for each version, readable for others', (t) => {
+test('programs that the other user cannot run are copied once for each version, readable for others', async (t) => {
   const { make, base } = folders(t)
   const native = make('package/native', 0o700)
   const [bin, lib] = [make('package/native/bin', 0o700), make('package/native/lib', 0o700)]
@@ -160,18 +160,18 @@ test('programs that the other user cannot run are copied once for each version, 
   const choosing = (account: Account | undefined, succeeds: boolean) =>
     runnableBinaries(installed, { account, spawn: () => assert.fail(), succeeds: () => succeeds }, base)
 
-  assert.equal(choosing(undefined, false), installed)
-  assert.equal(choosing(OTHER, true), installed)
-  const { postgres, initdb } = choosing(OTHER, false)
+  assert.equal(await choosing(undefined, false), installed)
+  assert.equal(await choosing(OTHER, true), installed)
+  const { postgres, initdb } = await choosing(OTHER, false)
   const copy = dirname(dirname(postgres))
   assert.deepEqual([dirname(copy), initdb], [join(base, 'programs'), join(copy, 'bin/initdb')])
   assert.equal(readFileSync(join(copy, 'lib/libpq.so'), 'utf8'), 'library')
   const modes = ['', 'bin', 'bin/postgres', 'lib/libpq.so.5.18'].map((path) => statSync(join(copy, path)).mode & 0o777)
   assert.deepEqual(modes, [0o755, 0o755, 0o755, 0o644])
   const { ino } = statSync(postgres)
-  assert.equal(statSync(choosing(OTHER, false).postgres).ino, ino)
+  assert.equal(statSync((await choosing(OTHER, false)).postgres).ino, ino)
   release('18.5.0')
-  assert.notEqual(choosing(OTHER, false).postgres, postgres)
+  assert.notEqual((await choosing(OTHER, false)).postgres, postgres)
   assert.equal(readdirSync(join(base, 'programs')).length, 2, 'a server of the older version may be running')
 })
 

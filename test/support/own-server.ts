@@ -45,7 +45,7 @@ export async function startOwnServer({
   const folder = mkdtempSync(join(tmpdir(), 'broker-own-'))
   const cluster = join(folder, 'cluster')
   const launcher = createLauncher(serverAccount(cluster))
-  const binaries = runnableBinaries(findBinaries(), launcher)
+  const binaries = await runnableBinaries(findBinaries(), launcher)
   const own = (path: string) => {
     if (launcher.account) chownSync(path, launcher.account.uid, launcher.account.gid)
   }

@@ -21,18 +21,16 @@ export interface PidFile {
   pid: number
   socketDir: string
   port: number
-  status: 'starting' | 'stopping' | 'ready' | 'standby' | 'unknown'
+  /** `starting`, `stopping`, `ready` or `standby`; empty at first. */
+  status: string
 }
 
 /** The process that claims a cluster, which may be dead; undefined when none does. */
 export function readPidFile(cluster: string): PidFile | undefined {
   const text = readIfThere(join(cluster, 'postmaster.pid'))
-  const lines = text.split('\n').map((line) => line.trim())
-  const pid = Number(lines[0])
-  if (!Number.isInteger(pid) || pid <= 0) return undefined
-  const status = lines[7] as PidFile['status']
-  const isKnown = ['starting', 'stopping', 'ready', 'standby'].includes(status)
-  return { pid, port: Number(lines[3] ?? 0), socketDir: lines[4] ?? '', status: isKnown ? status : 'unknown' }
+  const [pid, , , port = '', socketDir = '', , , status = ''] = text.split('\n').map((line) => line.trim())
+  if (!/^[1-9]\d*$/.test(pid!)) return undefined
+  return { pid: Number(pid), port: Number(port), socketDir, status }
 }
 
 function readIfThere(file: string): string {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 
 /**
@@ -19,14 +19,26 @@ export function makeFolder(path: string): void {
 // A draft is finished long before; an older one belongs to a process that was killed.
 const DRAFT_ABANDONED_MS = 10 * 60_000
 
-/** Removes old drafts of `path`, which are named `<path>.new-*`. */
-export function removeAbandonedDrafts(path: string): void {
+/**
+ * Makes the folder `path` unless `mark` exists. It is filled under another name and renamed when it is whole: a crash
+ * leaves no half of it, and of two processes that start at once the slower one uses the folder of the other.
+ */
+export async function makeWhole(path: string, mark: string, fill: (draft: string) => unknown): Promise<void> {
+  if (existsSync(mark)) return
   const parent = dirname(path)
   for (const name of readdirSync(parent)) {
     if (!name.startsWith(`${basename(path)}.new-`)) continue
-    const draft = join(parent, name)
-    const madeAt = statSync(draft, { throwIfNoEntry: false })?.birthtimeMs ?? Number.POSITIVE_INFINITY
-    if (Date.now() - madeAt > DRAFT_ABANDONED_MS) rmSync(draft, { recursive: true, force: true })
+    const old = join(parent, name)
+    const madeAt = statSync(old, { throwIfNoEntry: false })?.birthtimeMs ?? Number.POSITIVE_INFINITY
+    if (Date.now() - madeAt > DRAFT_ABANDONED_MS) rmSync(old, { recursive: true, force: true })
+  }
+  const draft = mkdtempSync(`${path}.new-`)
+  try {
+    await fill(draft)
+    renameSync(draft, path)
+  } catch (error) {
+    rmSync(draft, { recursive: true, force: true })
+    if (!existsSync(mark)) throw error
   }
 }
 

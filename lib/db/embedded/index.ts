@@ -74,7 +74,7 @@ export async function startEmbedded({ dataDir, log, signal }: EmbeddedOptions): 
     const folder = ensureDataDir(dataDir)
     const launcher = createLauncher(serverAccount(join(folder, 'postgres')))
     const home = chooseHome(folder, launcher)
-    const binaries = runnableBinaries(installed, launcher)
+    const binaries = await runnableBinaries(installed, launcher)
     if (home !== folder || binaries !== installed)
       log.info(
         { user: launcher.account?.name, dataDir: folder, data: home, programs: dirname(binaries.postgres) },
@@ -106,8 +106,11 @@ function ensureDataDir(dataDir: string): string {
 }
 
 class Server implements EmbeddedServer {
+  attached = false
+  pid = 0
   readonly options: SocketOptions
   readonly gone: Promise<never>
+  #lose: (error: Error) => void = () => {}
   readonly #home: string
   readonly #cluster: string
   readonly #program: string
@@ -116,11 +119,8 @@ class Server implements EmbeddedServer {
   /** Names this instance in the owner file. */
   readonly #owner = `${process.pid} ${randomUUID()}`
   readonly #abort = new AbortController()
-  #pid = 0
-  #attached = false
   #checks: Promise<void> | undefined
   #stopped: Promise<void> | undefined
-  #lose: (error: Error) => void = () => {}
 
   constructor(home: string, program: string, launcher: Launcher, log: Log) {
     this.#home = home
@@ -137,16 +137,7 @@ class Server implements EmbeddedServer {
 
   get url() {
     const { host, port, user, database } = this.options
-    const authority = `${encodeURIComponent(user)}@${encodeURIComponent(host)}:${port}`
-    return `postgresql://${authority}/${encodeURIComponent(database)}`
-  }
-
-  get attached() {
-    return this.#attached
-  }
-
-  get pid() {
-    return this.#pid
+    return `postgresql://${user}@${encodeURIComponent(host)}:${port}/${database}`
   }
 
   async start(initdb: string, signal?: AbortSignal): Promise<void> {
@@ -178,8 +169,8 @@ class Server implements EmbeddedServer {
     await this.#checks
     const file = existsSync(this.#home) ? readPidFile(this.#cluster) : undefined
     // The file is gone with the folder, and only its starter knows the server then.
-    const pid = file === undefined && !this.#attached ? this.#pid : file?.pid
-    const isOurs = existsSync(this.#home) ? isOwner(this.#home, this.#owner) : !this.#attached
+    const pid = file === undefined && !this.attached ? this.pid : file?.pid
+    const isOurs = existsSync(this.#home) ? isOwner(this.#home, this.#owner) : !this.attached
     if (pid && isOurs) await stopServer(pid, this.#cluster, this.#log)
     else if (pid && isPostmaster(pid, this.#cluster))
       this.#log.info({ pid }, 'embedded PostgreSQL: left running for its owner')
@@ -199,14 +190,18 @@ class Server implements EmbeddedServer {
         if (file.status === 'ready' && (await accepts(server))) {
           Object.assign(this.options, server)
           adoptOrphan(this.#home, this.#owner)
-          return this.#runs(file.pid, true)
+          Object.assign(this, { pid: file.pid, attached: true })
+          return
         }
         // After a SIGTERM the server waits for its clients to leave, without end if they stay.
         if (file.status === 'stopping') signalServer(file.pid, 'SIGINT')
       } else {
         if (file) freePidFile(this.#cluster, file)
         const pid = await this.#startServer()
-        if (pid !== undefined) return this.#runs(pid, false)
+        if (pid !== undefined) {
+          Object.assign(this, { pid, attached: false })
+          return
+        }
       }
       this.#abort.signal.throwIfAborted()
       await delay(wait)
@@ -229,11 +224,6 @@ class Server implements EmbeddedServer {
     return pid
   }
 
-  #runs(pid: number, attached: boolean): void {
-    this.#pid = pid
-    this.#attached = attached
-  }
-
   /** Holds no process open. Never rejects. */
   async #check(): Promise<void> {
     const { signal } = this.#abort
@@ -246,11 +236,11 @@ class Server implements EmbeddedServer {
       }
       try {
         const file = readPidFile(this.#cluster)
-        const isSame = file?.pid === this.#pid && file.status !== 'stopping'
+        const isSame = file?.pid === this.pid && file.status !== 'stopping'
         if (isSame && isPostmaster(file.pid, this.#cluster)) continue
-        this.#log.warn({ pid: this.#pid }, 'embedded PostgreSQL: the server is gone, starting it again')
+        this.#log.warn({ pid: this.pid }, 'embedded PostgreSQL: the server is gone, starting it again')
         await this.#bringUp()
-        this.#log.info({ pid: this.#pid }, 'embedded PostgreSQL: up again')
+        this.#log.info({ pid: this.pid }, 'embedded PostgreSQL: up again')
       } catch (error) {
         if (!signal.aborted)
           this.#log.warn({ error: (error as Error).message }, 'embedded PostgreSQL: the restart failed')

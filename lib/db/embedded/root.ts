@@ -9,19 +9,16 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   readlinkSync,
-  renameSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type Binaries, EmbeddedUnavailable } from './binaries.ts'
-import { makeFolder, removeAbandonedDrafts, shortDigest } from './folders.ts'
+import { makeFolder, makeWhole, shortDigest } from './folders.ts'
 
 export interface Account {
   uid: number
@@ -136,29 +133,21 @@ function makeEnterable(dataDir: string, launcher: Launcher): boolean {
 const CAN_RUN = '"$1/bin/postgres" --version && test -x "$1/bin/initdb" && test -r "$1/share/postgresql/postgres.bki"'
 
 /** The programs as installed where the account can run them, else a copy below `base`, made once for each version. */
-export function runnableBinaries(installed: Binaries, launcher: Launcher, base = SHARED_FOLDER): Binaries {
+export async function runnableBinaries(
+  installed: Binaries,
+  launcher: Launcher,
+  base = SHARED_FOLDER,
+): Promise<Binaries> {
   const root = dirname(dirname(installed.postgres))
   if (launcher.account === undefined || launcher.succeeds(CAN_RUN, root)) return installed
   const { version } = JSON.parse(readFileSync(join(dirname(root), 'package.json'), 'utf8'))
   const copy = join(sharedFolder(base, 'programs'), `postgres-${version}`)
-  if (!existsSync(copy)) copyPrograms(root, copy)
-  return { postgres: join(copy, 'bin/postgres'), initdb: join(copy, 'bin/initdb') }
-}
-
-/** Copies a folder under another name and renames it when it is whole, so that a crash leaves no half copy. */
-function copyPrograms(root: string, copy: string): void {
-  removeAbandonedDrafts(copy)
-  const draft = mkdtempSync(`${copy}.new-`)
-  try {
+  await makeWhole(copy, copy, (draft) => {
     cpSync(root, draft, { recursive: true, verbatimSymlinks: true })
     const { status } = spawnSync('chmod', ['-R', 'u=rwX,go=rX', draft], { stdio: 'ignore' })
     if (status !== 0) throw new EmbeddedUnavailable(`the programs in ${draft} cannot be opened to other users`)
-    renameSync(draft, copy)
-  } catch (error) {
-    rmSync(draft, { recursive: true, force: true })
-    // Another process may have made the copy meanwhile.
-    if (!existsSync(copy)) throw error
-  }
+  })
+  return { postgres: join(copy, 'bin/postgres'), initdb: join(copy, 'bin/initdb') }
 }
 
 const PASSABLE = 0o711

@@ -1,6 +1,6 @@
 /** Makes a cluster and starts its server. */
 import type { ChildProcess } from 'node:child_process'
-import { chownSync, existsSync, lstatSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { chownSync, lstatSync, mkdirSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import type { Log } from '../../observability/log.ts'
 import { within } from '../../time/within.ts'
 import { readPidFile } from './attach.ts'
 import { EmbeddedUnavailable } from './binaries.ts'
-import { removeAbandonedDrafts, shortDigest } from './folders.ts'
+import { makeWhole, shortDigest } from './folders.ts'
 import type { Launcher } from './root.ts'
 
 /** The superuser of an embedded cluster. Authentication is `trust`: only the folder of the socket protects it. */
@@ -48,15 +48,9 @@ export function readOutput(child: ChildProcess, onLine: (line: string) => void):
   return { tail: () => lines.join(' | '), ended }
 }
 
-/**
- * Makes the cluster folder unless it exists. It is built under another name and renamed when it is whole: a crash
- * leaves no half cluster, and of two processes that start at once the slower one uses the cluster of the other.
- */
-export async function ensureCluster(cluster: string, initdb: string, launcher: Launcher, log: Log): Promise<void> {
-  if (existsSync(join(cluster, 'PG_VERSION'))) return
-  removeAbandonedDrafts(cluster)
-  const draft = mkdtempSync(`${cluster}.new-`)
-  try {
+/** Makes the cluster folder unless it exists. */
+export function ensureCluster(cluster: string, initdb: string, launcher: Launcher, log: Log): Promise<void> {
+  return makeWhole(cluster, join(cluster, 'PG_VERSION'), async (draft) => {
     if (launcher.account) chownSync(draft, launcher.account.uid, launcher.account.gid)
     const args = ['-D', draft, '-U', SUPERUSER, '--encoding=UTF8', '--locale=C', '--auth=trust', '--no-instructions']
     const output = readOutput(launcher.spawn(initdb, args), (line) => log.debug({}, line))
@@ -65,12 +59,8 @@ export async function ensureCluster(cluster: string, initdb: string, launcher: L
       throw new EmbeddedUnavailable(
         `the embedded PostgreSQL cannot create its cluster in ${draft} (${failure}): ${output.tail()}`,
       )
-    renameSync(draft, cluster)
     log.debug({ folder: cluster }, 'embedded PostgreSQL: new cluster')
-  } catch (error) {
-    rmSync(draft, { recursive: true, force: true })
-    if (!existsSync(join(cluster, 'PG_VERSION'))) throw error
-  }
+  })
 }
 
 const POLL_MS = 10

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { HttpError, tooLarge } from '../../errors.ts'
-import { ALWAYS_ACCEPTED_BYTES } from '../../limits/limits.ts'
+import { ALWAYS_ACCEPTED_BYTES, PAYLOAD_DEADLINE_MS } from '../../limits/limits.ts'
 import { kib } from '../charge.ts'
 import type { Context } from '../route.ts'
 import { header } from '../route.ts'
@@ -75,10 +75,7 @@ export async function readJsonBody(c: Context, maxBytes: number, isOptional = fa
 }
 
 /** The content coding of a body, one of `known`; an empty header is `identity`. 415 for any other. */
-export function codingOf<Coding extends string>(
-  c: Context,
-  known: readonly ('identity' | Coding)[],
-): 'identity' | Coding {
+function codingOf<Coding extends string>(c: Context, known: readonly ('identity' | Coding)[]): 'identity' | Coding {
   const coding = (header(c, 'content-encoding') ?? '').trim().toLowerCase() || 'identity'
   const found = known.find((one) => one === coding)
   if (found !== undefined) return found
@@ -88,11 +85,30 @@ export function codingOf<Coding extends string>(
 }
 
 /**
+ * Reads a payload, whatever its content type, hands it to `work` as it was sent, and frees it afterwards. `codings` are
+ * those that it may have. 415 for another, 413 over `maxBytes`, 408 after `PAYLOAD_DEADLINE_MS`, 503 when too many
+ * bodies arrive at once.
+ */
+export async function withPayload<Coding extends string, T>(
+  c: Context,
+  { maxBytes, codings }: { maxBytes: number; codings: readonly ('identity' | Coding)[] },
+  work: (bytes: Buffer, coding: 'identity' | Coding) => Promise<T>,
+): Promise<T> {
+  const coding = codingOf(c, codings)
+  const { bytes, release } = await readRawBody(c, { maxBytes, deadlineMs: PAYLOAD_DEADLINE_MS })
+  try {
+    return await work(bytes, coding)
+  } finally {
+    release()
+  }
+}
+
+/**
  * The bytes of a request body as they were sent, whatever their type and coding. 413 over `maxBytes` (by Content-Length
  * before a byte is read, then counted), 408 when the body is not complete by the deadline, 503 when too many bodies
  * arrive at once.
  */
-export async function readRawBody(c: Context, reading: Reading): Promise<ReceivedBody> {
+async function readRawBody(c: Context, reading: Reading): Promise<ReceivedBody> {
   const { maxBytes, deadlineMs } = reading
   const announced = Number(header(c, 'content-length') ?? 0)
   if (announced > maxBytes) throw tooLarge(maxBytes)

@@ -1,5 +1,5 @@
 import { zValidator } from '@hono/zod-validator'
-import type { Context as HonoContext } from 'hono'
+import type { Context as HonoContext, MiddlewareHandler } from 'hono'
 import { z } from 'zod'
 import { HttpError } from '../../errors.ts'
 import { isSliceUsedUp, yieldToEventLoop } from '../../event-loop/slices.ts'
@@ -63,6 +63,10 @@ export function body<S extends z.ZodType>(
   }
   return declare(read, { body: { schema, maxBytes, isOptional } })
 }
+
+/** Declares a body for the OpenAPI document; the handler reads it with `withPayload`. */
+export const documentedBody = (body: NonNullable<Declared['body']>): MiddlewareHandler<Env> =>
+  declare((_c, next) => next(), { body })
 
 interface Bounds {
   readonly maxBytes: number

@@ -24,12 +24,25 @@ function headersFor(c: Context, contentType: string, extra?: Record<string, stri
 }
 
 /** A plain text answer of any status; bytes are sent as they are, without a copy. */
-export function respond(c: Context, status: number, text: string | Buffer, extra?: Record<string, string>): Response {
-  const length = Buffer.byteLength(text)
+export const respond = (c: Context, status: number, text: string | Buffer, extra?: Record<string, string>): Response =>
+  whole(c, status, 'text/plain; charset=utf-8', text, extra)
+
+/** A short JSON answer of another status. */
+export const sendShortJson = (c: Context, status: number, json: string): Response =>
+  whole(c, status, 'application/json', json)
+
+function whole(
+  c: Context,
+  status: number,
+  contentType: string,
+  body: string | Buffer,
+  extra?: Record<string, string>,
+): Response {
+  const length = Buffer.byteLength(body)
   c.set('bytes', length)
-  const headers = headersFor(c, 'text/plain; charset=utf-8', extra)
+  const headers = headersFor(c, contentType, extra)
   headers['content-length'] = String(length)
-  return new Response(text as string | Uint8Array<ArrayBuffer>, { status, headers })
+  return new Response(body as string | Uint8Array<ArrayBuffer>, { status, headers })
 }
 
 /** An answer without a body. */
@@ -38,15 +51,6 @@ export function respondEmpty(c: Context, status: number): Response {
   const { 'content-type': _, ...headers } = headersFor(c, '')
   headers['content-length'] = '0'
   return new Response(null, { status, headers })
-}
-
-/** A short JSON answer of another status. */
-export function sendShortJson(c: Context, status: number, json: string): Response {
-  const length = Buffer.byteLength(json)
-  c.set('bytes', length)
-  const headers = headersFor(c, 'application/json')
-  headers['content-length'] = String(length)
-  return new Response(json, { status, headers })
 }
 
 /**
