@@ -13,17 +13,13 @@ import { CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, END, JsonScanner, OPEN_ARRAY, 
 export interface Prescan {
   /** Objects and arrays at most. */
   readonly containers: number
-  /** Places of commas between elements of the outermost array, for `parseList`. */
-  readonly cuts: readonly number[]
-  /** The first array that is a member of the outermost object and long enough to be cut. */
-  readonly listed: Listed | null
+  /** The outermost array or the first in the outermost object, if it is long enough to be cut. */
+  readonly list: List | null
 }
 
-/**
- * An array that is a member of the outermost object: where it begins and ends, between its brackets, and commas between
- * its elements.
- */
-export interface Listed {
+/** An array: where it begins and ends, between its brackets, and places of commas between its elements. */
+export interface List {
+  readonly isOutermost: boolean
   readonly from: number
   to: number
   readonly cuts: number[]
@@ -46,7 +42,6 @@ export function prescanJson(
 ): Prescan {
   const scanner = new JsonScanner(bytes)
   seen.fill(0)
-  const cuts: number[] = []
   let uncutFrom = 0
   /** For each open container the hash of its keys so far. */
   const sequences: number[] = [0]
@@ -54,33 +49,24 @@ export function prescanJson(
   let containers = 0
   let members = 0
   let values = 1
+  /** Depth of the elements that are counted, of the outermost array or an array in the outermost object; else -1. */
+  let countedDepth = -1
   let elements = 1
-  /** Whether the outermost container is an array. */
-  let isList = false
-  let listElements = 1
-  /** Whether the container that was opened last in the outermost object is an array. */
-  let isMemberList = false
-  let listed: Listed | null = null
-  /** Whether commas are noted for `listed`. */
+  let maxCounted = maxElements
+  let list: List | null = null
+  /** Whether commas are noted for `list`. */
   let isCutting = false
   for (let token = scanner.next(); token !== END; token = scanner.next()) {
     const { at, depth } = scanner
     switch (token) {
       case COMMA:
         if (++values > MAX_BODY_VALUES) throw tooMany(MAX_BODY_VALUES, 'values')
-        if (depth === IN_LIST && isMemberList) {
-          if (++listElements > maxListed) throw tooMany(maxListed, 'elements')
-          if (isCutting && at - uncutFrom >= MIN_PIECE_BYTES) {
-            listed!.cuts.push(at)
-            uncutFrom = at
-          }
-        } else if (depth === IN_BODY && isList) {
-          if (++elements > maxElements) throw tooMany(maxElements, 'elements')
-          if (at - uncutFrom >= MIN_PIECE_BYTES) {
-            cuts.push(at)
-            uncutFrom = at
-            newSequences = 0
-          }
+        if (depth !== countedDepth) break
+        if (++elements > maxCounted) throw tooMany(maxCounted, 'elements')
+        if (isCutting && at - uncutFrom >= MIN_PIECE_BYTES) {
+          list!.cuts.push(at)
+          uncutFrom = at
+          if (depth === IN_BODY) newSequences = 0
         }
         break
       case COLON:
@@ -98,27 +84,26 @@ export function prescanJson(
         if (++values > MAX_BODY_VALUES) throw tooMany(MAX_BODY_VALUES, 'values')
         if (depth > MAX_BODY_DEPTH) throw deserializeError(`nested deeper than ${MAX_BODY_DEPTH} levels`)
         sequences[depth] = 0
-        if (depth === IN_BODY) isList = token === OPEN_ARRAY
-        else if (depth === IN_LIST) {
-          isMemberList = !isList && token === OPEN_ARRAY
-          listElements = 1
-          isCutting = isMemberList && !listed?.cuts.length
-          if (isCutting) {
-            listed = { from: at + 1, to: -1, cuts: [] }
-            uncutFrom = at
-          }
+        if (depth > IN_LIST || (depth === IN_LIST && countedDepth === IN_BODY)) break
+        countedDepth = token === OPEN_ARRAY ? depth : -1
+        if (depth === IN_LIST) elements = 1
+        maxCounted = depth === IN_BODY ? maxElements : maxListed
+        isCutting = token === OPEN_ARRAY && !list?.cuts.length
+        if (isCutting) {
+          list = { isOutermost: depth === IN_BODY, from: at + 1, to: -1, cuts: [] }
+          uncutFrom = depth === IN_BODY ? 0 : at
         }
         break
       case CLOSE_ARRAY:
       case CLOSE_OBJECT:
-        if (depth === IN_BODY && isCutting) {
-          listed!.to = at
+        if (isCutting && depth === countedDepth - 1) {
+          list!.to = at
           isCutting = false
         }
         break
     }
   }
-  return { containers, cuts, listed: listed !== null && listed.to >= 0 && listed.cuts.length > 0 ? listed : null }
+  return { containers, list: list !== null && list.to >= 0 && list.cuts.length > 0 ? list : null }
 }
 
 /** Random for each process, so that nobody can choose keys whose hashes meet. */

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { HttpError } from '../../lib/errors.ts'
 import { parseJson, type Tolerated } from '../../lib/json/parse.ts'
 import { prescanJson } from '../../lib/json/prescan.ts'
-import { parseList, parseListed } from '../../lib/json/sliced.ts'
+import { parseList } from '../../lib/json/sliced.ts'
 import { depth } from '../support/depth.ts'
 import { turnsOf } from '../support/turns.ts'
 
@@ -19,12 +19,19 @@ async function outcome(work: () => unknown): Promise<unknown> {
 }
 
 /** Wherever it is cut, the list is what it is as one text, and is refused in the same words. */
-async function sameAsWhole(text: string, cuts: readonly number[]): Promise<void> {
+async function sameAsWhole(text: string, cuts: number[]): Promise<void> {
   assert.deepEqual(
-    await outcome(() => parseList(Buffer.from(text), cuts)),
+    await outcome(() => parseList(Buffer.from(text), outermost(text, cuts))),
     await outcome(() => parseJson(text)),
     `${text.slice(0, 200)} cut at ${cuts}`,
   )
+}
+
+/** The list from the first opening bracket to the last closing one. */
+function outermost(text: string, cuts: number[]) {
+  const bytes = Buffer.from(text)
+  const [from, to] = [bytes.indexOf('[') + 1, bytes.lastIndexOf(']')]
+  return { from, to, cuts: cuts.filter((at) => at >= from && at < to) }
 }
 
 const commas = (text: string) => [...Buffer.from(text).entries()].filter(([, byte]) => byte === 0x2c).map(([at]) => at)
@@ -74,7 +81,7 @@ test('pieces that are lists by themselves do not make a list of what is none', a
 test('the place of what no text may hold counts from the start of the list', async () => {
   const text = `[${Array(40).fill('{"a":"x"}').join(',')},{"a":"\\u0000"},1]`
   assert.equal(
-    await outcome(() => parseList(Buffer.from(text), commas(text))),
+    await outcome(() => parseList(Buffer.from(text), outermost(text, commas(text)))),
     '400 Json deserialize error: [40].a: U+0000 is not allowed',
   )
 })
@@ -82,7 +89,9 @@ test('the place of what no text may hold counts from the start of the list', asy
 test('a weighed list is cut into pieces of 64 KiB and more between its elements, and other JSON is not', async () => {
   const element = `{"a":[1,2,{"b":"],[,"}],"c":"${'x'.repeat(1_000)}"}`
   const text = `[${Array(1_500).fill(element).join(',')}]`
-  const { cuts } = prescanJson(Buffer.from(text))
+  const { list } = prescanJson(Buffer.from(text))
+  assert.ok(list?.isOutermost)
+  const { cuts } = list
   assert.ok(cuts.length >= 20 && cuts.length <= 24, `${cuts.length} cuts`)
   let before = 0
   for (const cut of cuts) {
@@ -91,14 +100,14 @@ test('a weighed list is cut into pieces of 64 KiB and more between its elements,
     before = cut
   }
   await sameAsWhole(text, cuts)
-  assert.deepEqual(prescanJson(Buffer.from(`{"a":${text}}`)).cuts, [])
-  assert.deepEqual(prescanJson(Buffer.from(`[${text}]`)).cuts, [])
+  assert.equal(prescanJson(Buffer.from(`{"a":${text}}`)).list?.isOutermost, false)
+  assert.equal(prescanJson(Buffer.from(`[${text}]`)).list, null)
 })
 
 test('other work passes between two pieces of a long list', async () => {
   const names = (i: number) => `[${Array.from({ length: 400 }, (_, k) => `"n${i}-${k}"`).join(',')}]`
   const bytes = Buffer.from(`[${Array.from({ length: 900 }, (_, i) => names(i)).join(',')}]`)
-  const parsed = parseList(bytes, prescanJson(bytes).cuts) as Promise<string[][]>
+  const parsed = parseList(bytes, prescanJson(bytes).list!) as Promise<string[][]>
   const turns = await turnsOf(parsed)
   assert.equal((await parsed).length, 900)
   assert.ok(turns >= 2, `${turns} turns`)
@@ -115,7 +124,7 @@ async function listedAsWhole(
   const bytes = Buffer.from(text)
   const cuts = commas(text).filter((at) => at >= from && at < to && isKept(at))
   assert.deepEqual(
-    await outcome(() => parseListed(bytes, { from, to, cuts }, tolerated)),
+    await outcome(() => parseList(bytes, { from, to, cuts }, tolerated)),
     await outcome(() => parseJson(text, tolerated, false)),
     `${text.slice(0, 200)} cut at ${cuts}`,
   )
@@ -175,30 +184,30 @@ test('the first long list of an object is cut, and nothing else', async () => {
   const list = Array(300).fill(element).join(',')
   const head = '{"short":[1,2,3],"deep":{"list":[1,2]},"k":['
   const text = `${head}${list}],"again":[${list}],"z":{}}`
-  const { cuts, listed } = prescanJson(Buffer.from(text))
-  assert.deepEqual(cuts, [])
+  const { list: listed } = prescanJson(Buffer.from(text))
   assert.ok(listed !== null)
+  assert.equal(listed.isOutermost, false)
   assert.deepEqual([listed.from, listed.to], [head.length, head.length + list.length])
   assert.ok(listed.cuts.length >= 4 && listed.cuts.length <= 5, `${listed.cuts.length} cuts`)
   for (const cut of listed.cuts)
     assert.equal((cut - head.length - element.length) % (element.length + 1), 0, 'a cut is behind an element')
-  assert.deepEqual(await parseListed(Buffer.from(text), listed, []), JSON.parse(text))
+  assert.deepEqual(await parseList(Buffer.from(text), listed, []), JSON.parse(text))
+  assert.equal(prescanJson(Buffer.from(`[${list}]`)).list?.isOutermost, true)
   for (const other of [
-    `[${list}]`,
     `[[${list}]]`,
     `{"a":{"b":[${list}]}}`,
     `{"a":[${element}]}`,
     `{"a":[${list}`,
     `{"a":"${list.replaceAll('"', '')}"}`,
   ])
-    assert.equal(prescanJson(Buffer.from(other)).listed, null, other.slice(0, 40))
+    assert.equal(prescanJson(Buffer.from(other)).list, null, other.slice(0, 40))
 })
 
 test('other work passes between two pieces of a list in an object', async () => {
   const names = (i: number) => `[${Array.from({ length: 400 }, (_, k) => `"n${i}-${k}"`).join(',')}]`
   const list = `[${Array.from({ length: 900 }, (_, i) => names(i)).join(',')}]`
-  const listed = { from: 6, to: 4 + list.length, cuts: prescanJson(Buffer.from(list)).cuts.map((at) => at + 5) }
-  const parsed = parseListed(Buffer.from(`{"k":${list}}`), listed, []) as Promise<{ k: string[][] }>
+  const bytes = Buffer.from(`{"k":${list}}`)
+  const parsed = parseList(bytes, prescanJson(bytes).list!) as Promise<{ k: string[][] }>
   const turns = await turnsOf(parsed)
   assert.deepEqual(await parsed, { k: JSON.parse(list) })
   assert.ok(turns >= 2, `${turns} turns`)

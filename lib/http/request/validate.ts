@@ -6,7 +6,7 @@ import { isSliceUsedUp, yieldToEventLoop } from '../../event-loop/slices.ts'
 import { markLongIntegers } from '../../json/long-integers.ts'
 import { parseJson, type Tolerated } from '../../json/parse.ts'
 import { countObjects, prescanJson, tooMany } from '../../json/prescan.ts'
-import { decode, parseList, parseListed } from '../../json/sliced.ts'
+import { decode, parseList } from '../../json/sliced.ts'
 import { MAX_CORE_BODY_BYTES, MIN_PRESCAN_BYTES } from '../../limits/limits.ts'
 import { type Declared, declare } from '../../openapi/declare.ts'
 import { kib } from '../charge.ts'
@@ -87,19 +87,19 @@ async function receive(
   try {
     const isLarge = bytes.length >= MIN_PRESCAN_BYTES
     if (isLarge) await yieldToEventLoop()
-    const { containers, cuts, listed } = isLarge
+    const { containers, list } = isLarge
       ? prescanJson(bytes, maxElements, maxListed)
-      : { containers: countObjects(bytes), cuts: [], listed: null }
+      : { containers: countObjects(bytes), list: null }
     const granted = c.get('deps').bodies.acquire(kib(bytes.length * HELD_PER_BYTE + containers * HELD_PER_CONTAINER))
     release = typeof granted === 'function' ? granted : await granted
     if (isLarge) await yieldToEventLoop()
     if (longIntegersOf !== null) await markLongIntegers(bytes, longIntegersOf)
     if (isLarge) await yieldToEventLoop()
     const isExact = longIntegersOf === null
-    let value: unknown
-    if (cuts.length > 0) value = await parseList(bytes, cuts, tolerated)
-    else if (listed !== null && !isExact) value = await parseListed(bytes, listed, tolerated)
-    else value = await parseText(bytes, isOptional, tolerated, isExact)
+    const value =
+      list !== null && (list.isOutermost || !isExact)
+        ? await parseList(bytes, list, tolerated)
+        : await parseText(bytes, isOptional, tolerated, isExact)
     if (Array.isArray(value) && value.length > maxElements) throw tooMany(maxElements, 'elements')
     if (isLarge) await yieldToEventLoop()
     if (isLarge && Array.isArray(value)) largeLists.add(value)
