@@ -84,24 +84,20 @@ const UNSUPPORTED: Record<string, readonly string[]> = {
 
 /** Parameters of libpq's sockets and Kerberos tickets, which are ignored: nothing depends on them. */
 const IGNORED = [
-  ...[
-    'connect_timeout',
-    'keepalives',
-    'keepalives_idle',
-    'keepalives_interval',
-    'keepalives_count',
-    'tcp_user_timeout',
-  ],
-  ...[
-    'fallback_application_name',
-    'krbsrvname',
-    'gsslib',
-    'gssdelegation',
-    'sslcompression',
-    'sslsni',
-    'client_encoding',
-    'pgbouncer',
-  ],
+  'connect_timeout',
+  'keepalives',
+  'keepalives_idle',
+  'keepalives_interval',
+  'keepalives_count',
+  'tcp_user_timeout',
+  'fallback_application_name',
+  'krbsrvname',
+  'gsslib',
+  'gssdelegation',
+  'sslcompression',
+  'sslsni',
+  'client_encoding',
+  'pgbouncer',
 ]
 
 const OWN = ['host', 'port', 'user', 'password', 'dbname', 'target_session_attrs', ...TLS_PARAMETERS]
