@@ -2,7 +2,19 @@
 import { z } from 'zod'
 import { LOG_LEVELS } from '../observability/log.ts'
 import { WIRE_NAMES } from '../wire-names/index.ts'
-import { address, databaseUrl, decimal, dnsName, flag, httpUrl, origins, type Row, text, whole, word } from './variables.ts'
+import {
+  address,
+  databaseUrl,
+  decimal,
+  dnsName,
+  flag,
+  httpUrl,
+  origins,
+  type Row,
+  text,
+  whole,
+  word,
+} from './variables.ts'
 
 /** Ingest, reads and jobs have a gate each, and each gate needs connections of its own. */
 const MIN_POOL_SIZE = 6

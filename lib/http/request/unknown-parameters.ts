@@ -1,7 +1,5 @@
 import { routePath } from 'hono/route'
 import { HttpError } from '../../errors.ts'
-import type { Metrics } from '../../metrics/index.ts'
-import type { RateLimitedLog } from '../../observability/rate-limited-log.ts'
 import type { Context } from '../route.ts'
 
 /** Longer names are cut in the error text. */
@@ -29,13 +27,3 @@ export function validateParameters(known: readonly string[], unknown: 'refused' 
 
 const displayName = (name: string) =>
   (name.length > MAX_SHOWN_CHARS ? `${name.slice(0, MAX_SHOWN_CHARS)}…` : name).replace(/[^\x20-\x7e…]/g, '?')
-
-/** Counts parameters that a route ignored; the log gets one line a minute. */
-export type NoteIgnored = (route: string, parameters: number) => void
-
-export function createNoteIgnored({ metrics, lines }: { metrics: Metrics; lines: RateLimitedLog }): NoteIgnored {
-  return (route, parameters) => {
-    metrics.ignoredParameters.inc({ route }, parameters)
-    lines.note('parameters that their route does not know were ignored', { [route]: parameters })
-  }
-}
