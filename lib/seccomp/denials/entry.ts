@@ -38,16 +38,16 @@ export const DenialEntry = new EntrySchema(
       lastSeen: time.describe('With a zone. Without it, or where it is in the future, the time of the broker.'),
     })
     .transform((entry): Denial => {
-      const [first, last] = inOrder(entry.firstSeen ?? null, entry.lastSeen ?? null)
+      const [first, last] = inOrder(entry.firstSeen, entry.lastSeen)
       return {
         pod_uid: entry.podUid,
         pod_name: entry.podName,
         pod_namespace: entry.podNamespace,
         syscall: entry.syscall,
-        syscall_nr: entry.syscallNr ?? null,
+        syscall_nr: entry.syscallNr,
         action: entry.action,
-        action_raw: entry.actionRaw ?? null,
-        arch: entry.arch ?? null,
+        action_raw: entry.actionRaw,
+        arch: entry.arch,
         count: entry.count,
         first_seen: first,
         last_seen: last,
