@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { documentedAs } from '../../openapi/declare.ts'
 
-/** Containers that are judged for one answer. */
+/** Containers that are evaluated for one answer. */
 export const MAX_VICTIMS = 500
 /** Each container has at most one CPU finding and one memory finding. */
 const MAX_FINDINGS = 2 * MAX_VICTIMS
 /** Memory to reserve for a request: rows read, nodes read whole, and the answer. */
 export const MAX_BYTES = 16 * 1024 * 1024
-/** The window, in minutes: older rows are not judged. */
+/** The window, in minutes: older rows do not count. */
 export const WINDOW_MINUTES = 5
 
 export const KINDS = [
@@ -94,6 +94,7 @@ export const Findings = z
   })
   .meta({ id: 'ComputeFindings' })
 
+export type Findings = z.output<typeof Findings>
 export type Finding = z.output<typeof Finding>
 export type Culprit = z.output<typeof Culprit>
 export type Severity = Finding['severity']

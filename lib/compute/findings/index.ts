@@ -1,6 +1,5 @@
-export { findingsOf, WITHOUT_HISTORY } from './answer.ts'
+export { findingsOf, findingsOfVictim, WITHOUT_HISTORY } from './answer.ts'
 export { type Finding, Findings, MAX_BYTES, MAX_VICTIMS } from './contract.ts'
-export { judge } from './judge.ts'
 export type { Blame, Container, FindNeighbor, Minute, Neighbor, Node, Usage, Victim, Wait } from './rows.ts'
 export type { Scope } from './statement.ts'
 export { type Thresholds, thresholdsOf } from './thresholds.ts'
