@@ -142,9 +142,9 @@ export function joinedRows(record: RecordSchema, row: RawRow, from = 0): JoinedR
 
 /** A parsed row of `row_to_json` in the form of its record. */
 export function fromRow(record: RecordSchema, row: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const shown = ({ kind, name }: Column) =>
+  const valueIn = ({ kind, name }: Column) =>
     kind === 'time' && row[name] !== null ? parseNaive(row[name] as string) : row[name]
-  return Object.fromEntries(columnsOf(record).map((column) => [column.key, shown(column)]))
+  return Object.fromEntries(columnsOf(record).map((column) => [column.key, valueIn(column)]))
 }
 
 /** The last value of a joined column, as text. */

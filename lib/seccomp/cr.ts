@@ -130,7 +130,7 @@ export function mirrorOf(
   { spec, hash, distribution, status }: PostedCr,
 ): { row: CrRow; skipped: number } {
   const { allowed, skipped } = allowedNames(spec.syscalls ?? [])
-  const told = distribution ?? status?.distribution
+  const sent = distribution ?? status?.distribution
   const row = {
     namespace,
     name,
@@ -141,9 +141,9 @@ export function mirrorOf(
     workload_kind: nonBlank(spec.workloadRef?.kind),
     workload_name: nonBlank(spec.workloadRef?.name),
     hash: hash ?? '',
-    ready: told?.ready ?? 0,
-    total: told?.total ?? 0,
-    state: nonBlank(told?.state) ?? NO_STATE,
+    ready: sent?.ready ?? 0,
+    total: sent?.total ?? 0,
+    state: nonBlank(sent?.state) ?? NO_STATE,
   }
   return { row, skipped }
 }

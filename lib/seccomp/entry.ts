@@ -11,7 +11,7 @@ import {
   statusDistributionOf,
 } from './distribution.ts'
 import { Drift, driftOf, IN_SYNC } from './drift.ts'
-import { localhostProfile, shownArchitectures, suggestedName } from './names.ts'
+import { localhostProfile, profileArchitectures, suggestedName } from './names.ts'
 import { DenialRollup, type RollupRow, rollupJson } from './rollup.ts'
 
 const count = z.int().min(0)
@@ -89,7 +89,7 @@ export function openEntry(row: EntryRow, denials: RollupRow, directory: string):
     name,
     hash: row.hash,
     syscallCount: row.syscall_count,
-    architectures: shownArchitectures(row.arches),
+    architectures: profileArchitectures(row.arches),
     updatedAt: wireTimeOf(row.updated_at),
     capture,
     captureComplete: capture.complete,

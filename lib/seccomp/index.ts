@@ -13,7 +13,7 @@ export {
   isSyscallName,
   LOG_ACTION,
   localhostProfile,
-  shownArchitectures,
+  profileArchitectures,
   suggestedName,
   type Workload,
   WorkloadPath,

@@ -17,7 +17,7 @@ const MAX_PODS_NAMED = 5
 const MAX_SYSCALLS_NAMED = 50
 
 /** The headers of `captureHeaders`, for the OpenAPI document. */
-export const shownCaptureHeaders: AnswerHeaders = {
+export const documentedCaptureHeaders: AnswerHeaders = {
   [LEVEL_HEADER]: z.enum(LEVELS).describe('The lowest tier of all pods that contributed.'),
   [COMPLETE_HEADER]: z.enum(['true', 'false']).describe('Whether there is a contributor, and every one is `full`.'),
 }
