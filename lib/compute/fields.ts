@@ -69,7 +69,7 @@ export const id = storedIn(
     {
       type: 'number',
       format: 'uint64',
-      description: 'Of 64 bits; kept in as many with a sign, so that it may be read back negative.',
+      description: '64 bits, stored as a signed number of the same bits: it may be read back negative.',
     },
     (value) => {
       if (Number.isSafeInteger(value)) return (value as number) >= 0 ? (value as number) : null

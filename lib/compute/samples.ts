@@ -61,7 +61,7 @@ const flag = (usual: boolean, description: string) =>
     field({ type: 'boolean', default: usual, description }, (value) => (typeof value === 'boolean' ? value : usual)),
     { type: 'boolean', answer: z.boolean() },
   )
-const share = { ...NUMBER, maximum: 1, description: 'Of all waits, those that nobody is known to have caused.' }
+const share = { ...NUMBER, maximum: 1, description: 'The share of all waits whose cause is not known.' }
 
 /** The values of a node. Each is stored in the column of its name. */
 export const nodeFields = {
@@ -79,7 +79,7 @@ export const nodeFields = {
     '',
   ).describe('Percent.'),
   node_capacity: block({ cpu_cores: fraction(NUMBER), memory_bytes: count(0, NUMBER) }, '').describe(
-    'What the node has.',
+    'The capacity of the node.',
   ),
   bpf_occupancy: block(
     {

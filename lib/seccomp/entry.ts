@@ -38,7 +38,7 @@ export const ProfileSummary = z
     namespace: z.string(),
     kind: z.string(),
     name: z.string(),
-    hash: z.string().describe('Of the observed set; changes when that grows.'),
+    hash: z.string().describe('The hash of the observed set; changes when that grows.'),
     syscallCount: count,
     architectures: z.array(z.string()),
     updatedAt: wireTime.describe('When the observed set changed last.'),
@@ -50,7 +50,7 @@ export const ProfileSummary = z
     }),
     crCount: count.describe('Custom resources that refer to the workload.'),
     cr: MirroredResource.nullable().describe('The one of them that was updated last.'),
-    denials: DenialRollup.nullable().describe('Null where it cannot be told whether anything was denied.'),
+    denials: DenialRollup.nullable().describe('Null where it is not known whether anything was denied.'),
   })
   .meta({ id: 'SeccompProfileSummary' })
 

@@ -29,7 +29,7 @@ export const exportAnswers = {
 } satisfies Partial<RouteDoc>
 
 /** A manifest as sent. */
-export interface Exported {
+interface Exported {
   readonly text: string
   readonly headers: Record<string, string>
 }

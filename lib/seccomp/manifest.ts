@@ -11,7 +11,7 @@ const Syscalls = z.strictObject({ names: z.array(z.string()), action: z.literal(
 /** The resource, for the OpenAPI document. */
 export const SeccompProfile = z
   .strictObject({
-    apiVersion: z.string().describe('Of the operator of the profiles: `{annotation_prefix}/v1alpha1`.'),
+    apiVersion: z.string().describe('The version of the operator of the profiles: `{annotation_prefix}/v1alpha1`.'),
     kind: z.literal('SeccompProfile'),
     metadata: z.strictObject({
       name: z.string(),

@@ -60,7 +60,7 @@ export const isSyscallName = (name: string): boolean => SYSCALL_NAME.test(name) 
 export const namesOf = (joined: string): string[] => (joined === '' ? [] : joined.split(','))
 
 /** The allowed syscalls of a profile. */
-export interface Allowed {
+interface Allowed {
   /** Sorted by bytes, each once. */
   readonly names: readonly string[]
   /** Observed names that no profile can contain, sorted by bytes. */

@@ -52,7 +52,7 @@ export const howToRaise = (prefix: string): string =>
 export const resetOf = ({ resetAt, capture }: Observed): string | null =>
   resetAt === null || capture.complete
     ? null
-    : `the set was reset at ${resetAt} and is not complete since; restart pods that are older, since agents send a name once`
+    : `the set was reset at ${resetAt} and has not been complete since; restart older pods, because agents send a name once`
 
 /**
  * @throws HttpError 409 for a profile that blocks syscalls, made from a partial capture, unless the caller acknowledged

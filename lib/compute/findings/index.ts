@@ -1,5 +1,4 @@
 export { findingsOf, findingsOfVictim, WITHOUT_HISTORY } from './answer.ts'
-export { type Finding, Findings, MAX_BYTES, MAX_VICTIMS } from './contract.ts'
-export type { Blame, Container, FindNeighbor, Minute, Neighbor, Node, Usage, Victim, Wait } from './rows.ts'
-export type { Scope } from './statement.ts'
+export { type Finding, Findings, MAX_BYTES } from './contract.ts'
+export type { Container, Minute, Neighbor, Victim, Wait } from './rows.ts'
 export { type Thresholds, thresholdsOf } from './thresholds.ts'

@@ -6,7 +6,7 @@ import type { Container, Minute, Neighbor, Node, Usage, Victim, Wait } from './r
 import { MINUTE_COLUMNS, type ReadRow, readScope, type Scope, USAGE_COLUMNS } from './statement.ts'
 import type { Thresholds } from './thresholds.ts'
 
-export interface Loaded {
+interface Loaded {
   /** Ordered by uid. */
   readonly victims: readonly ReadRow[]
   readonly isTruncated: boolean

@@ -20,9 +20,8 @@ const SOURCES = ['ebpf', 'backfill'] as const
 /** The place of a file when it ran, the least suspicious first. */
 export const ORIGINS = ['unknown', 'image', 'otherFs', 'deleted', 'writableLayer', 'memfd'] as const
 
-export type Kind = (typeof KINDS)[number]
-export type Source = (typeof SOURCES)[number]
-export type Origin = (typeof ORIGINS)[number]
+type Source = (typeof SOURCES)[number]
+type Origin = (typeof ORIGINS)[number]
 
 /** A backfill reads paths in `/proc`, which show no other origin. */
 const KNOWN_TO_BACKFILL: readonly Origin[] = ['deleted', 'memfd']
@@ -110,7 +109,7 @@ export const ExecutableEntry = new EntrySchema(
 )
 
 /** An entry to be stored. */
-export type Executable = z.output<typeof ExecutableEntry.schema>
+type Executable = z.output<typeof ExecutableEntry.schema>
 /** The container that a file belongs to. An unknown image is empty. */
 export type Owner = Readonly<Executable['owner']>
 /** A sighting of a file. Times are naive UTC, `first` is not after `last`. */

@@ -21,7 +21,7 @@ const GROWTH = 16
 /** Bytes of the paths before the last one of a page; a path may have 4 096. */
 export const MAX_PAGE_BYTES = 1_048_576
 
-export interface ImageQuestion {
+interface ImageQuestion {
   readonly digest: string
   /** Null for both. */
   readonly kind: string | null
@@ -112,7 +112,7 @@ const PAGE = fixed(`
 const RECORD = 1
 const [PATH, KIND] = [1, 2]
 
-export interface ImagePage {
+interface ImagePage {
   /** Entries as JSON objects joined with commas. */
   readonly entries: Buffer
   readonly nextCursor: string | null

@@ -30,7 +30,7 @@ export const WorkloadEntry = z.strictObject({
 /** Silent pods that are named for a container and image. */
 export const MAX_SILENT_PODS = 10
 
-export const ContainerCoverage = z.strictObject({
+const ContainerCoverage = z.strictObject({
   containerName: z.string(),
   imageDigest,
   instances: z.int().min(1).describe('Containers with a heartbeat in the window.'),

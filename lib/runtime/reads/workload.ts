@@ -15,7 +15,7 @@ import { MAX_COVERAGE, MAX_SILENT_PODS, WholeCoverage, WorkloadEntry } from './r
 export const PIECE_BYTES = 1_048_576
 
 /** A workload and its filters; a filter that is null matches all. */
-export interface WorkloadQuestion {
+interface WorkloadQuestion {
   readonly namespace: string
   readonly kind: string
   readonly name: string
@@ -138,7 +138,7 @@ interface Rest {
   readonly left: number
 }
 
-export interface WorkloadList {
+interface WorkloadList {
   /** Pieces of the list of containers: a container may begin in one and end in another. */
   readonly first: Page<Rest>
   readonly next: (rest: Rest) => Promise<Page<Rest>>

@@ -35,7 +35,7 @@ const claim = fixed<(Delta & { rows: number })[]>(`
   from claimed c
   group by c.pod_namespace, c.workload_kind, c.workload_name, c.action`)
 
-export interface DenialInletOptions {
+interface DenialInletOptions {
   readonly db: Database
   readonly metrics: Metrics
   readonly wireNames: WireNames

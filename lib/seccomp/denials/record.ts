@@ -11,10 +11,7 @@ export const DenialRow = z
     podUid: z.string(),
     podName: z.string(),
     podNamespace: z.string(),
-    workloadKind: z
-      .string()
-      .nullable()
-      .describe('Null where the workload could not be told; `Pod` for a pod without one.'),
+    workloadKind: z.string().nullable().describe('Null where the workload is not known; `Pod` for a pod without one.'),
     workloadName: z.string().nullable(),
     nodeName: z.string().nullable(),
     syscall: z.string(),
@@ -29,7 +26,7 @@ export const DenialRow = z
   .meta({ id: 'DenialRow' })
 
 /** Null means no filter. `since` is naive UTC. Rows older than `retentionDays` are left out; 0 means no limit. */
-export interface DenialFilter {
+interface DenialFilter {
   readonly namespace: string | null
   readonly kind: string | null
   readonly workload: string | null
