@@ -59,24 +59,27 @@ export function checkContainers(containers: readonly unknown[]): void {
 type Container = z.ZodType<{ readonly container_uid: string; readonly blame: Blame }>
 
 /**
- * Parses containers, each once: of those with one uid, the last wins. `add` stores one at its place and returns the
- * number of culprits that it left out. Returns the fields at fault of skipped containers, and in `blame` the culprits
+ * Parses containers, each once: of those with one uid, the last wins. `add` stores one, from which its blame was taken,
+ * at its place and returns the number of culprits that it left out. Returns the fields at fault of skipped containers, and in `blame` the culprits
  * left out.
  */
 export async function parseContainers<C extends Container>(
   schema: EntrySchema<C>,
   containers: unknown[],
-  add: (container: z.output<C>, place: number) => number,
+  add: (container: Omit<z.output<C>, 'blame'>, blame: Blame, place: number) => number,
 ): Promise<Dropped> {
   const places = new Map<string, number>()
-  let blame = 0
+  let left = 0
   const dropped = await schema.parseAll(emptied(containers), (container) => {
     const place = places.get(container.container_uid) ?? places.size
     places.set(container.container_uid, place)
-    blame += add(container, place)
+    const { blame } = container
+    // Faster than a copy without it.
+    ;(container as { blame?: Blame | undefined }).blame = undefined
+    left += add(container, blame, place)
     return undefined
   })
-  return blame === 0 ? dropped : { ...dropped, blame }
+  return left === 0 ? dropped : { ...dropped, blame: left }
 }
 
 /** Yields each container and removes it from the list to free its memory, because a post may have 16 MiB. */

@@ -144,8 +144,6 @@ export const ignored = (schema: z.ZodType) =>
     jsonSchemaOf(schema),
   )
 
-const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** An object that a container must have; the names of its columns begin with `prefix`. */
 export const requiredBlock = <S extends z.core.$ZodLooseShape>(prefix: string, shape: S) =>
   storedAs(z.object(shape), { shape, prefix })
@@ -153,7 +151,12 @@ export const requiredBlock = <S extends z.core.$ZodLooseShape>(prefix: string, s
 /** An object of fields that have defaults: any other value counts as an empty one. */
 export function block<S extends z.core.$ZodLooseShape>(shape: S, prefix?: string) {
   const entry = new EntrySchema(z.object(shape))
-  const read = (value: unknown) => entry.run(isObject(value) ? value : {}).value
+  const { value: empty } = entry.run({})
+  // Only a value that is no object is at fault.
+  const read = (sent: unknown) => {
+    const { value, issues } = entry.run(sent)
+    return issues.length === 0 ? value : empty
+  }
   return storedAs(field(entry.json, read), { shape, prefix })
 }
 
@@ -161,7 +164,10 @@ export function block<S extends z.core.$ZodLooseShape>(shape: S, prefix?: string
 export function nullableBlock<S extends z.core.$ZodLooseShape>(shape: S) {
   const entry = new EntrySchema(z.object(shape))
   const none = Object.fromEntries(columnsOf(shape).map(({ name }) => [name, null]))
-  const read = (value: unknown) => (isObject(value) ? entry.run(value).value : none)
+  const read = (sent: unknown) => {
+    const { value, issues } = entry.run(sent)
+    return issues.length === 0 ? value : none
+  }
   return storedAs(field(jsonSchemaOf(entry.schema.nullish()), read), { shape, isNullable: true })
 }
 

@@ -93,7 +93,7 @@ export async function takeMinutes(
   if (config.computeHistoryRetentionDays === 0) return 0
   const rows = new Columns(WIDTH)
   const culprits: (readonly Culprit[])[] = []
-  const dropped = await parseContainers(Minute, containers, ({ blame, ...container }, place) => {
+  const dropped = await parseContainers(Minute, containers, (container, blame, place) => {
     rows.set(place, cellsOf(container))
     const { heaviest, left } = heaviestOf(blame)
     culprits[place] = heaviest
@@ -128,11 +128,8 @@ async function pairsOf(culprits: readonly (readonly Culprit[])[]): Promise<Colum
   const slice = new Slice()
   for (const [place, those] of culprits.entries()) {
     const heaviestNs = those.reduce((most, { wait_ns }) => Math.max(most, wait_ns), 0)
-    for (const culprit of those) {
-      const cells = cellsOf(culprit, [place + 1])
-      cells.push(culprit.wait_ns === heaviestNs)
-      pairs.set(pairs.length, cells)
-    }
+    for (const culprit of those)
+      pairs.set(pairs.length, [place + 1, ...Object.values(culprit), culprit.wait_ns === heaviestNs])
     if (slice.isOver) await slice.next()
   }
   return pairs

@@ -118,7 +118,7 @@ export async function takeSamples(
 ): Promise<number> {
   checkContainers(containers)
   const rows = new Columns(WIDTH + 3)
-  const dropped = await parseContainers(Sample, containers, ({ blame: { culprits, bad }, ...container }, place) => {
+  const dropped = await parseContainers(Sample, containers, (container, { culprits, bad }, place) => {
     const { json, omitted, omittedWaitNs } = shortened(culprits)
     container.cpu.usage_usec /= sent.interval_ms
     const cells = cellsOf(container)
