@@ -6,7 +6,6 @@ import { HttpError } from '../http/errors.ts'
 import { type DetailRow, detailOf, ProfileDetail } from './detail.ts'
 import { type EntryRow, openEntry, ProfileSummary } from './entry.ts'
 import { ALLOW_ACTION, allowedOf, LOG_ACTION, namesOf, profileArchitectures, type Workload } from './names.ts'
-import type { Observed } from './observed.ts'
 import type { RollupRow } from './rollup.ts'
 
 /** A seccomp profile that allows the observed syscalls and logs all others. */
@@ -25,7 +24,7 @@ export const ObservedProfile = ProfileSummary.extend({
 }).meta({ id: 'ObservedSeccompProfile' })
 
 /** The profile of the observed syscalls, without names that cannot be names of syscalls. */
-export function profileOf({ names, arches }: Pick<Observed, 'names' | 'arches'>): z.output<typeof Profile> {
+export function profileOf({ names, arches }: Record<'names' | 'arches', readonly string[]>): z.output<typeof Profile> {
   const allowed = [...allowedOf(names).names]
   return {
     defaultAction: LOG_ACTION,
