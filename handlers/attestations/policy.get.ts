@@ -11,7 +11,7 @@ import {
 } from '../../lib/admission/index.ts'
 import { access, charge, clientLeft, filter, kib, query, route, saysYes, sendJson } from '../../lib/http/index.ts'
 import { documentedAs } from '../../lib/openapi/declare.ts'
-import { POLICY_FORMAT_NAMES, policyFormatNamed, toWirePolicyFormat } from '../../lib/supply-chain/index.ts'
+import { POLICY_FORMAT_NAMES, policyFormatNamed, toWirePolicyFormat } from '../../lib/wire-names/index.ts'
 
 const CONTENT_TYPE = 'application/yaml'
 

@@ -15,16 +15,7 @@ import { digestText } from '../images/digest.ts'
 import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
 import { type WireNames, wireSourcesJson } from '../wire-names/index.ts'
 import { writeCursor } from './cursor.ts'
-import {
-  answering,
-  guessList,
-  MAX_REPORTS,
-  Report,
-  readGuesses,
-  readReports,
-  reportList,
-  retiredGuesses,
-} from './reports.ts'
+import { answering, answeringColumns, MAX_REPORTS, Report, readAnswering, retiredGuesses } from './reports.ts'
 import { SEVERITIES, severityName, severityRuns } from './severity.ts'
 
 /** A finding, merged from all sources (docs/contract.md#findings). */
@@ -241,9 +232,11 @@ const findings = (n: number, head: string, wanted: string, rows: string) =>
              array(select distinct r.digest from rows r order by 1)    as report_digests
       from rows r) m
     cross join lateral current_facts(p.vuln_id) k)
-  select case when m.n is null or m.n = 1 then ${reportList('vulnerabilities', 'effective', 'e.nth')} end,
-         case when m.n is null or m.n = 1
-              then ${guessList('vulnerabilities', `$${n + 9}`, 'effective', `$${n + 10}`)} end,
+  select ${answeringColumns(
+    'vulnerabilities',
+    { from: 'effective', order: 'e.nth' },
+    { rows: 'm', digest: `$${n + 9}`, source: `$${n + 10}` },
+  )},
          m.rank::text, m.id, m.package_name, m.installed_version, ${plainColumns(Finding, 'm')}
   from (values (1)) one(row)
   left join merged m on true
@@ -291,8 +284,7 @@ export async function readFindings(
   const items = rows.slice(0, limit).filter((row) => row[CURSOR] !== null)
   const last = rows.length > limit ? items.at(-1)! : null
   return {
-    reports: readReports(rows[0]![0]!, names),
-    retiredGuesses: readGuesses(rows[0]![1]!, names),
+    ...readAnswering(rows[0]!, names),
     items: plainRows(Finding, items, RECORD),
     nextAfter: last && writeCursor(cursorOf(last)),
   }

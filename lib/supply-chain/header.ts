@@ -98,9 +98,9 @@ export function statedTrust({
   return stated === undefined || TRUSTS.includes(stated) ? stated : WEAKEST_TRUST
 }
 
-/** Returns how many whole seconds a naive UTC time is ahead of `now` (Unix milliseconds). */
-export const secondsAhead = (time: string, now: number): number =>
-  Math.trunc((Date.parse(`${time}Z`) - now) / MS_PER_SECOND)
+/** Whether a naive UTC time is further ahead of `now` (Unix milliseconds) than a clock may be. */
+export const isAhead = (time: string, now: number): boolean =>
+  Math.trunc((Date.parse(`${time}Z`) - now) / MS_PER_SECOND) > MAX_SKEW_SECONDS
 
 /**
  * Checks a payload in this order: schema version, digest of the path, source, and time of the scan. Throws 422 at the
@@ -115,8 +115,7 @@ export function checkContract(
   if (image.digest !== digest) throw new HttpError(422, 'image.digest: expected the digest of the path')
   const known = sourceNamed(source)
   if (known === undefined) throw new HttpError(422, 'source: expected operator-scanner, db-matcher or registry')
-  if (secondsAhead(scanned_at, now) > MAX_SKEW_SECONDS)
-    throw new HttpError(422, `scanned_at: more than ${MAX_SKEW_SECONDS} seconds ahead`)
+  if (isAhead(scanned_at, now)) throw new HttpError(422, `scanned_at: more than ${MAX_SKEW_SECONDS} seconds ahead`)
   return known
 }
 

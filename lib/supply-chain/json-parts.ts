@@ -61,8 +61,11 @@ export function partsOf(bytes: Buffer, listKey: string, maxElements: number): Pa
   }
 }
 
-/** `placed` maps a position in the text to one in the body; exact if everything before it is ASCII. */
-function parsed(text: string, where: string, placed: (position: number) => number): unknown {
+/**
+ * Parses text of a body. 400 if it is not JSON. `placed` maps a position in the text to one in the body; exact if
+ * everything before it is ASCII.
+ */
+export function parsed(text: string, where = '', placed = (position: number) => position): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {

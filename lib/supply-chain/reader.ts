@@ -1,7 +1,7 @@
 import type { Worker } from 'node:worker_threads'
 import { HttpError } from '../http/errors.ts'
-import type { Prepared, SentPayload } from './payload.ts'
-import type { Answer, Ask, Kind } from './worker.ts'
+import type { Prepared, ReportKind, SentPayload } from './payload.ts'
+import type { WorkerReply, WorkerRequest } from './worker.ts'
 
 /** A thread that is idle for this long ends, which frees its memory. */
 const IDLE_MS = 1_000
@@ -22,7 +22,7 @@ export interface ReaderOptions {
 export class PayloadReader {
   readonly #options: Required<ReaderOptions>
   #thread: Worker | null = null
-  #asked: { resolve: (answer: Answer) => void; reject: (error: Error) => void } | null = null
+  #asked: { resolve: (answer: WorkerReply) => void; reject: (error: Error) => void } | null = null
   #idle: NodeJS.Timeout | undefined
 
   constructor(options: ReaderOptions) {
@@ -35,7 +35,7 @@ export class PayloadReader {
   }
 
   /** @throws HttpError for a refused payload; Error when the thread fails */
-  async read(kind: Kind, sent: SentPayload): Promise<Omit<Prepared, 'rows'>> {
+  async read(kind: ReportKind, sent: SentPayload): Promise<Omit<Prepared, 'rows'>> {
     // A view may be part of a larger buffer, and all of that would be copied to the thread.
     const answer = await this.#ask({ ask: 'read', kind, sent: { ...sent, bytes: new Uint8Array(sent.bytes) } })
     if (answer.is === 'refused') throw new HttpError(answer.status, answer.message)
@@ -50,7 +50,7 @@ export class PayloadReader {
     return answer.rows
   }
 
-  async #ask(ask: Ask): Promise<Answer> {
+  async #ask(request: WorkerRequest): Promise<WorkerReply> {
     clearTimeout(this.#idle)
     const thread = this.#thread ?? this.#start()
     const late = setTimeout(
@@ -60,9 +60,9 @@ export class PayloadReader {
     // The thread keeps the process alive only while a caller waits for it.
     thread.ref()
     try {
-      return await new Promise<Answer>((resolve, reject) => {
+      return await new Promise<WorkerReply>((resolve, reject) => {
         this.#asked = { resolve, reject }
-        thread.postMessage(ask)
+        thread.postMessage(request)
       })
     } finally {
       this.#asked = null
@@ -74,7 +74,7 @@ export class PayloadReader {
 
   #start(): Worker {
     const thread = this.#options.startThread()
-    thread.on('message', (answer: Answer) => this.#asked?.resolve(answer))
+    thread.on('message', (answer: WorkerReply) => this.#asked?.resolve(answer))
     thread.on('error', (cause) => this.#fail(thread, new Error('the thread that reads payloads failed', { cause })))
     thread.on('exit', (code) => this.#fail(thread, new Error(`the thread that reads payloads ended with ${code}`)))
     this.#thread = thread

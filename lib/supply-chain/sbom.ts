@@ -5,16 +5,7 @@ import { fixed, type Gate } from '../db/index.ts'
 import { digestText } from '../images/digest.ts'
 import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
 import type { WireNames } from '../wire-names/index.ts'
-import {
-  answering,
-  guessList,
-  MAX_REPORTS,
-  Report,
-  readGuesses,
-  readReports,
-  reportList,
-  retiredGuesses,
-} from './reports.ts'
+import { answering, answeringColumns, MAX_REPORTS, Report, readAnswering, retiredGuesses } from './reports.ts'
 
 /** A component of an SBOM. */
 export const Component = z
@@ -79,8 +70,7 @@ const RECORD = 3
 
 const COMPONENTS = fixed(`
   with ${chosen('$1', '$2', '$3')}
-  select case when i.n is null or i.n = 1 then ${reportList('sbom', 'effective', 'e.place')} end,
-         case when i.n is null or i.n = 1 then ${guessList('sbom', '$4', 'effective')} end,
+  select ${answeringColumns('sbom', { from: 'effective', order: 'e.place' }, { rows: 'i', digest: '$4' })},
          (select c.place::text from chosen c), ${plainColumns(Component, 'i')}
   from (values (1)) one(row)
   left join (
@@ -107,12 +97,12 @@ export async function readComponents(
   const rows: RawRow[] = await gate((sql) =>
     COMPONENTS(sql, digest, source, reportDigest, digest, after, limit + 1).raw(),
   )
-  const reports = readReports(rows[0]![0]!, names)
+  const { reports, retiredGuesses } = readAnswering(rows[0]!, names)
   const chosenReport = rows[0]![2]
   const items = rows.slice(0, limit).filter((row) => row[RECORD] !== null)
   return {
     reports,
-    retiredGuesses: readGuesses(rows[0]![1]!, names),
+    retiredGuesses,
     report: chosenReport === null ? null : reports[Number(chosenReport) - 1]!,
     items: plainRows(Component, items, RECORD),
     nextAfter: rows.length > limit ? Number(items.at(-1)![RECORD]) : null,

@@ -6,23 +6,21 @@ import { parentPort } from 'node:worker_threads'
 import { HttpError } from '../http/errors.ts'
 import { components } from './components.ts'
 import { findings } from './findings.ts'
-import { type Prepared, preparePayload, type SentPayload } from './payload.ts'
-
-export type Kind = 'vulnerabilities' | 'sbom'
+import { type Prepared, preparePayload, type ReportKind, type SentPayload } from './payload.ts'
 
 /**
- * `read` is answered with `Answer`, `rows` with the text of the rows of the last payload: few payloads need their rows,
+ * `read` is answered with `WorkerReply`, `rows` with the text of the rows of the last payload: few payloads need their rows,
  * and they are large.
  */
-export type Ask =
+export type WorkerRequest =
   | {
       readonly ask: 'read'
-      readonly kind: Kind
+      readonly kind: ReportKind
       readonly sent: Omit<SentPayload, 'bytes'> & { readonly bytes: Uint8Array }
     }
   | { readonly ask: 'rows' }
 
-export type Answer =
+export type WorkerReply =
   | { readonly is: 'prepared'; readonly payload: Omit<Prepared, 'rows'> }
   | { readonly is: 'refused'; readonly status: number; readonly message: string }
   | { readonly is: 'rows'; readonly rows: string }
@@ -30,17 +28,17 @@ export type Answer =
 const port = parentPort!
 let rows = ''
 
-port.on('message', (ask: Ask) => {
-  if (ask.ask === 'read') {
+port.on('message', (request: WorkerRequest) => {
+  if (request.ask === 'read') {
     rows = ''
-    port.postMessage(read(ask))
+    port.postMessage(read(request))
   } else {
-    port.postMessage({ is: 'rows', rows } satisfies Answer)
+    port.postMessage({ is: 'rows', rows } satisfies WorkerReply)
     rows = ''
   }
 })
 
-function read({ kind, sent }: Extract<Ask, { ask: 'read' }>): Answer {
+function read({ kind, sent }: Extract<WorkerRequest, { ask: 'read' }>): WorkerReply {
   const { buffer, byteOffset, length } = sent.bytes
   const payload = { ...sent, bytes: Buffer.from(buffer as ArrayBuffer, byteOffset, length) }
   try {

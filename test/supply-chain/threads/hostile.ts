@@ -1,9 +1,9 @@
 /** A thread that misbehaves as the digest of the payload says. */
 import { parentPort } from 'node:worker_threads'
-import type { Ask } from '../../../lib/supply-chain/worker.ts'
+import type { WorkerRequest } from '../../../lib/supply-chain/worker.ts'
 
 const port = parentPort!
-port.on('message', (ask: Ask) => {
+port.on('message', (ask: WorkerRequest) => {
   const fate = ask.ask === 'read' ? ask.sent.digest : 'rows'
   const held: unknown[] = []
   switch (fate) {
