@@ -106,3 +106,7 @@ export type Identity = { issuer: string; subject: string } | { issuer: string; s
 /** The identity of a keyless authority for every engine: exact texts, or an anchored RE2 expression. */
 export const identityOf = ({ issuer, subject, anyTag }: KeylessAuthority): Identity =>
   anyTag ? { issuer, subjectRegExp: `^${subject.replace(SPECIAL, '\\$&')}${TAGS}.+$` } : { issuer, subject }
+
+/** The signer as the engines that build on Sigstore express it. */
+export const sigstoreSigner = (authority: Authority) =>
+  authority.kind === 'key' ? { key: { data: authority.pem } } : { keyless: { identities: [identityOf(authority)] } }

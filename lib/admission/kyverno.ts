@@ -6,7 +6,7 @@
 import type { Slice } from '../process/event-loop.ts'
 import { sortInSlices } from '../process/sort-in-slices.ts'
 import type { Manifest } from '../text/yaml.ts'
-import { type Authority, identityOf } from './authority.ts'
+import { sigstoreSigner } from './authority.ts'
 import { MAX_POLICY_BYTES, tooLarge } from './limits.ts'
 import type { Group, Options } from './plan.ts'
 import { podNames } from './repository.ts'
@@ -54,7 +54,7 @@ export async function kyvernoPolicy(
       ]),
       // Both default to true, and then even an auditing policy rewrites pods.
       validationConfigurations: { mutateDigest: isEnforced, verifyDigest: isEnforced },
-      attestors: authorities.map((authority, i) => ({ name: `a${i}`, cosign: cosignOf(authority) })),
+      attestors: authorities.map((authority, i) => ({ name: `a${i}`, cosign: sigstoreSigner(authority) })),
       ...(predicate === null ? {} : { attestations: [{ name: 'p0', intoto: { type: predicate } }] }),
       validations: [
         ...validations(
@@ -81,9 +81,6 @@ async function namesOf({ repositories }: Group, slice: Slice): Promise<string[]>
   }
   return sortInSlices([...names], (a, b) => a < b, slice)
 }
-
-const cosignOf = (authority: Authority) =>
-  authority.kind === 'key' ? { key: { data: authority.pem } } : { keyless: { identities: [identityOf(authority)] } }
 
 const validations = (verified: string, message: string) =>
   Object.entries(CONTAINER_LISTS).map(([list, what]) => ({

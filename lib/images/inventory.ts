@@ -1,7 +1,7 @@
+import { isObject, type JsonObject } from '../json/objects.ts'
 import { type ContainerEntry, containerName, type ReferencePart, readContainer, stateOf } from './container.ts'
 import { isDigest } from './digest.ts'
 import { podSecurity } from './security.ts'
-import { isObject, type Json } from './values.ts'
 
 const MAX_CONTAINERS = 64
 
@@ -21,7 +21,7 @@ export interface PostedContainer extends ContainerEntry {
   workload_kind: string
   workload_name: string
   pod_name: string
-  pod_security: Json
+  pod_security: JsonObject
 }
 
 export interface InventoryIssues {
