@@ -107,7 +107,7 @@ export default route({
     const reserve = (bytes: number) => c.get('share')?.grow(INITIAL_BYTES + bytes)
     const coverage = await readCoverage(db.read, scope, reserve, clientLeft(c))
     // The plan holds another copy of each container, signer and digest.
-    const plannedBytes = 2 * coverage.heldBytes
+    const plannedBytes = 2 * coverage.estimatedBytes
     await reserve(plannedBytes)
     const plan = await planOf(coverage)
     if (isEnforced && !acknowledgePartial) requireFullCoverage(plan)

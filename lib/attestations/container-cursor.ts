@@ -21,8 +21,8 @@ const CONTROL_ESCAPE = /\\(?:\\|u00[01][0-9a-f]|[bfnrt])/g
  * Encodes the sort key as a JSON array in hexadecimal digits. Control characters are not escaped: a name may have 253
  * of them, and their escapes would exceed the length of a cursor.
  */
-export const writeContainerCursor = (place: ContainerCursor): string =>
-  Buffer.from(JSON.stringify(place).replace(CONTROL_ESCAPE, unescaped)).toString('hex')
+export const writeContainerCursor = (keys: ContainerCursor): string =>
+  Buffer.from(JSON.stringify(keys).replace(CONTROL_ESCAPE, unescaped)).toString('hex')
 
 const unescaped = (escaped: string): string => (escaped === '\\\\' ? escaped : JSON.parse(`"${escaped}"`))
 

@@ -1,6 +1,6 @@
 import { createBatcher, type Database, fixed } from '../db/index.ts'
 import type { EvaluateRequest } from './flow.ts'
-import type { Verdict } from './reply.ts'
+import type { PolicyVerdict } from './reply.ts'
 
 /** Longest wait for a connection; verdicts that cannot be stored by then are lost. */
 const CONNECTION_WAIT_MS = 1_000
@@ -9,7 +9,7 @@ const MAX_ROWS_PER_STATEMENT = 1_000
 /** The verdicts of one flow. */
 export interface FlowVerdicts {
   readonly request: EvaluateRequest
-  readonly verdicts: readonly Verdict[]
+  readonly verdicts: readonly PolicyVerdict[]
 }
 
 interface Cause {

@@ -92,7 +92,7 @@ const CHUNKS_PER_PAGE = PAGE_COMPONENTS / CHUNK
 
 const FIRST = fixed(`
   with ${chosen('$1', '$2', '$3')}
-  select case when k.n = 0 then ${reportList('sbom', 'chosen', 'e.place')} end,
+  select case when k.n = 0 then ${reportList('sbom', 'chosen', 'e.nth')} end,
          l.components, c.digest, c.source, r.content_hash, r.item_count::text
   from chosen c
   join image_report r on r.digest = c.digest and r.source = c.source and r.kind = 'sbom'

@@ -15,6 +15,7 @@ import { digestText } from '../images/digest.ts'
 import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
 import { type WireNames, wireSourcesJson } from '../wire-names/index.ts'
 import { writeCursor } from './cursor.ts'
+import { lookUpsOf, type VulnerabilityFilter } from './filters.ts'
 import { answering, answeringColumns, MAX_REPORTS, Report, readAnswering, retiredGuesses } from './reports.ts'
 import { SEVERITIES, severityName, severityRuns } from './severity.ts'
 
@@ -77,17 +78,9 @@ export const FindingPage = z
 /** The cursor of a page: severity number, vulnerability id, package name and installed version of its last finding. */
 export type FindingCursor = readonly [severity: number, id: string, packageName: string, installedVersion: string]
 
-export interface FindingFilter {
-  readonly severities: readonly number[]
-  /** Null for both. */
-  readonly fixable: boolean | null
+export interface FindingFilter extends VulnerabilityFilter {
   /** Null for any, empty for none. */
   readonly source: string | null
-  /** Null means any, also for the filters below. */
-  readonly vulnId: string | null
-  readonly package: string | null
-  readonly kev: boolean | null
-  readonly epssMin: number | null
 }
 
 const KEY = ['severity', 'vuln_id', 'package_name', 'installed_version']
@@ -275,11 +268,11 @@ export async function readFindings(
   names: WireNames,
 ) {
   const runs = JSON.stringify(runsOf(filter.severities, after ?? [0, '', '', '']))
-  const { source, fixable, vulnId, package: packageName, kev, epssMin } = filter
+  const { source, fixable } = filter
   const values = [wireSourcesJson(names), digest, source, runs, fixable, fixable, limit + 1, limit + 1, digest, source]
-  const isFiltered = [vulnId, packageName, kev, epssMin].some((one) => one !== null)
+  const lookUps = lookUpsOf(filter)
   const rows: RawRow[] = await gate((sql) =>
-    (isFiltered ? FILTERED(sql, vulnId, packageName, kev, epssMin, vulnId, ...values) : FINDINGS(sql, ...values)).raw(),
+    (lookUps ? FILTERED(sql, ...lookUps, filter.vulnId, ...values) : FINDINGS(sql, ...values)).raw(),
   )
   const items = rows.slice(0, limit).filter((row) => row[CURSOR] !== null)
   const last = rows.length > limit ? items.at(-1)! : null

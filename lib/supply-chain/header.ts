@@ -119,18 +119,22 @@ export function checkContract(
   return known
 }
 
-/** Header fields that only one kind of payload has, and those without a value. */
-interface OwnFields {
+/** Header fields that only one kind of payload has. */
+const OTHER_FIELDS = {
+  db_updated_at: null as string | null,
+  os_family: null as string | null,
+  os_name: null as string | null,
+  os_eosl: false,
+  sbom_format: null as string | null,
+  sbom_spec_version: null as string | null,
+  sbom_sources: [] as readonly Source[],
+  attestation: null as object | null,
+}
+
+/** `sbom_trust` is that of the payload where it is not given. */
+type OwnFields = Partial<typeof OTHER_FIELDS> & {
   readonly content_hash: string
-  readonly db_updated_at?: string | null
-  readonly os_family?: string | null
-  readonly os_name?: string | null
-  readonly os_eosl?: boolean
-  readonly sbom_format?: string | null
-  readonly sbom_spec_version?: string | null
-  readonly sbom_sources?: readonly Source[]
   readonly sbom_trust?: string | null
-  readonly attestation?: object | null
 }
 
 /** The document that `store_findings` and `store_sbom` take beside the rows. Times are naive UTC. */
@@ -153,17 +157,10 @@ export function headerOf(posted: PostedHeader, source: Source, itemCount: number
     scanner_vendor: scanner?.vendor ?? null,
     scanner_version: scanner?.version ?? null,
     scanned_at: posted.scanned_at,
-    db_updated_at: null,
-    os_family: null,
-    os_name: null,
-    os_eosl: false,
     observed_in: workloads(posted.observed_in ?? []),
     item_count: itemCount,
-    sbom_format: null,
-    sbom_spec_version: null,
-    sbom_sources: [],
     sbom_trust: statedTrust(posted) ?? null,
-    attestation: null,
+    ...OTHER_FIELDS,
     ...own,
   }
 }

@@ -58,20 +58,20 @@ export interface SbomChoice {
 /** SQL: all SBOMs of the image, and the one that answers. `source` and `reportDigest` are expressions, null for any. */
 export const chosen = (digest: string, source: string, reportDigest: string) => `
   effective as materialized (
-    select e.*, row_number() over (order by ${PREFERRED}) as place from (${answering('sbom', digest)}) e),
+    select e.*, row_number() over (order by ${PREFERRED}) as nth from (${answering('sbom', digest)}) e),
   chosen as materialized (
     select e.*
     from effective e
     where e.source = coalesce(${source}, e.source) and e.digest = coalesce(${reportDigest}, e.digest)
-    order by e.place limit 1)`
+    order by e.nth limit 1)`
 
 /** Columns before the record: reports and guesses, in the first row only, and the number of the chosen report. */
 const RECORD = 3
 
 const COMPONENTS = fixed(`
   with ${chosen('$1', '$2', '$3')}
-  select ${answeringColumns('sbom', { from: 'effective', order: 'e.place' }, { rows: 'i', digest: '$4' })},
-         (select c.place::text from chosen c), ${plainColumns(Component, 'i')}
+  select ${answeringColumns('sbom', { from: 'effective', order: 'e.nth' }, { rows: 'i', digest: '$4' })},
+         (select c.nth::text from chosen c), ${plainColumns(Component, 'i')}
   from (values (1)) one(row)
   left join (
     select m.*, m.position as id, row_number() over (order by m.position) as n

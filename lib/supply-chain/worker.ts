@@ -14,40 +14,40 @@ import { type Prepared, preparePayload, type ReportKind, type SentPayload } from
  */
 export type WorkerRequest =
   | {
-      readonly ask: 'read'
+      readonly type: 'read'
       readonly kind: ReportKind
       readonly sent: Omit<SentPayload, 'bytes'> & { readonly bytes: Uint8Array }
     }
-  | { readonly ask: 'rows' }
+  | { readonly type: 'rows' }
 
 export type WorkerReply =
-  | { readonly is: 'prepared'; readonly payload: Omit<Prepared, 'rows'> }
-  | { readonly is: 'refused'; readonly status: number; readonly message: string }
-  | { readonly is: 'rows'; readonly rows: string }
+  | { readonly type: 'prepared'; readonly payload: Omit<Prepared, 'rows'> }
+  | { readonly type: 'refused'; readonly status: number; readonly message: string }
+  | { readonly type: 'rows'; readonly rows: string }
 
 const port = parentPort!
 let rows = ''
 
 port.on('message', (request: WorkerRequest) => {
-  if (request.ask === 'read') {
+  if (request.type === 'read') {
     rows = ''
     port.postMessage(read(request))
   } else {
-    port.postMessage({ is: 'rows', rows } satisfies WorkerReply)
+    port.postMessage({ type: 'rows', rows } satisfies WorkerReply)
     rows = ''
   }
 })
 
-function read({ kind, sent }: Extract<WorkerRequest, { ask: 'read' }>): WorkerReply {
+function read({ kind, sent }: Extract<WorkerRequest, { type: 'read' }>): WorkerReply {
   const { buffer, byteOffset, length } = sent.bytes
   const payload = { ...sent, bytes: Buffer.from(buffer as ArrayBuffer, byteOffset, length) }
   try {
     const { rows: text, ...rest } =
       kind === 'sbom' ? preparePayload(components, payload) : preparePayload(findings, payload)
     rows = text
-    return { is: 'prepared', payload: rest }
+    return { type: 'prepared', payload: rest }
   } catch (error) {
-    if (error instanceof HttpError) return { is: 'refused', status: error.status, message: error.message }
+    if (error instanceof HttpError) return { type: 'refused', status: error.status, message: error.message }
     throw error
   }
 }

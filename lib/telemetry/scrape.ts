@@ -34,7 +34,7 @@ interface JobRun {
 const underWay = new WeakMap<Database, Promise<readonly JobRun[]>>()
 
 /** Reads when jobs last completed, in any process; concurrent scrapes share the answer. */
-function askJobRuns(db: Database): Promise<readonly JobRun[]> {
+function queryJobRuns(db: Database): Promise<readonly JobRun[]> {
   const present = underWay.get(db)
   if (present !== undefined) return present
   const answer = queryWithTimeout<JobRun>(db.probe.within, MAX_WAIT_MS, JOB_RUNS).finally(() => underWay.delete(db))
@@ -48,7 +48,7 @@ const JOB_RUNS = `
 /** The gauges of `JOBS=external` end with their process, so they are read from the database. */
 async function readJobRuns(db: Database, { jobLastSuccess, jobDuration }: Metrics): Promise<void> {
   try {
-    for (const { job, finished_at, duration_ms } of await askJobRuns(db)) {
+    for (const { job, finished_at, duration_ms } of await queryJobRuns(db)) {
       jobLastSuccess.set({ job }, finished_at)
       jobDuration.set({ job }, duration_ms / 1000)
     }
@@ -74,13 +74,13 @@ function scrapesOf(deps: Deps): Scrapes {
   const outgoing = new OutgoingTexts()
   const shared = (showsWorkloads: boolean) => {
     let last: Buffer | null = null
-    const run = async (asked: null[]) => {
+    const run = async (waiting: null[]) => {
       const bytes =
         last !== null && outgoing.size >= MAX_OUTGOING
           ? last
           : Buffer.from((await readAll(deps)) + deps.denials.series.text(showsWorkloads))
       last = bytes
-      return asked.map(() => bytes)
+      return waiting.map(() => bytes)
     }
     return createBatcher<null, Buffer>({ lanes: 1, maxItems: MAX_SHARED, run })
   }

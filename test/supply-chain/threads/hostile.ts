@@ -3,8 +3,8 @@ import { parentPort } from 'node:worker_threads'
 import type { WorkerRequest } from '../../../lib/supply-chain/worker.ts'
 
 const port = parentPort!
-port.on('message', (ask: WorkerRequest) => {
-  const fate = ask.ask === 'read' ? ask.sent.digest : 'rows'
+port.on('message', (request: WorkerRequest) => {
+  const fate = request.type === 'read' ? request.sent.digest : 'rows'
   const held: unknown[] = []
   switch (fate) {
     case 'throw':
@@ -19,7 +19,9 @@ port.on('message', (ask: WorkerRequest) => {
       for (;;);
     default:
       port.postMessage(
-        fate === 'rows' ? { is: 'rows', rows: '[]' } : { is: 'prepared', payload: { header: process.pid, page: null } },
+        fate === 'rows'
+          ? { type: 'rows', rows: '[]' }
+          : { type: 'prepared', payload: { header: process.pid, page: null } },
       )
   }
 })
