@@ -3,7 +3,17 @@ import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { listOf } from '../http/request/first-fault.ts'
 import { isDigest } from '../images/digest.ts'
-import { firstOf, optional, optionalFlag, optionalText, requiredText } from './fields.ts'
+import {
+  firstOf,
+  MAX_NAME_BYTES,
+  MAX_URL_BYTES,
+  MAX_VERSION_BYTES,
+  MAX_WORD_BYTES,
+  optional,
+  optionalFlag,
+  optionalText,
+  requiredText,
+} from './fields.ts'
 import { HeaderShape, statedTrust, WEAKEST_TRUST } from './header.ts'
 import type { Page, PayloadRows, PayloadSpec } from './payload.ts'
 import { cleanDistinct, cleanList } from './text.ts'
@@ -14,12 +24,6 @@ const MAX_LICENSES = 8
 const MAX_FILE_PATHS = 16
 const MAX_PAGES = 128
 const SET_ID = /^[A-Za-z0-9._:-]{1,128}$/
-
-/** Longest stored texts, in bytes. */
-const MAX_NAME_BYTES = 256
-const MAX_VERSION_BYTES = 128
-const MAX_WORD_BYTES = 64
-const MAX_URL_BYTES = 1024
 const MAX_DIGEST_BYTES = 136
 
 export const PostedComponent = z

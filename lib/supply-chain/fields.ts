@@ -7,6 +7,12 @@ import { clean } from './text.ts'
 
 export const SCHEMA_VERSION = 1
 
+/** Longest stored texts, in bytes. */
+export const MAX_NAME_BYTES = 256
+export const MAX_VERSION_BYTES = 128
+export const MAX_WORD_BYTES = 64
+export const MAX_URL_BYTES = 1024
+
 export const schemaVersion = documentedAs(z.int(), {
   type: 'integer',
   const: SCHEMA_VERSION,

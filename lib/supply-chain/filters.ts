@@ -59,11 +59,7 @@ export const epssMin = documentedAs(
 
 /** Null without the parameter. */
 export const vulnId = documentedAs(
-  filterText.transform((text, c) => {
-    if (text === null || VULNERABILITY.test(text)) return text
-    c.addIssue({ code: 'custom', message: VULNERABILITY_RULE })
-    return z.NEVER
-  }),
+  filterText.refine((text) => text === null || VULNERABILITY.test(text), VULNERABILITY_RULE),
   {
     type: 'string',
     pattern: `^\\s*$|${VULNERABILITY.source}`,

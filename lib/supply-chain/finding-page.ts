@@ -16,7 +16,7 @@ import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
 import { type WireNames, wireSourcesJson } from '../wire-names/index.ts'
 import { writeCursor } from './cursor.ts'
 import { lookUpsOf, type VulnerabilityFilter } from './filters.ts'
-import { answering, answeringColumns, MAX_REPORTS, Report, readAnswering, retiredGuesses } from './reports.ts'
+import { answering, answeringColumns, MAX_REPORTS, Report, readAnswering, retiredGuesses, usage } from './reports.ts'
 import { SEVERITIES, severityName, severityRuns } from './severity.ts'
 
 /** A finding, merged from all sources (docs/contract.md#findings). */
@@ -53,8 +53,7 @@ export const Finding = z
     epssPercentile: z.number().nullable(),
     sources: z.array(z.string()),
     reportDigests: z.array(digestText),
-    inUse: z.null(),
-    inUseState: z.enum(['unknown']),
+    ...usage,
   })
   .meta({ id: 'Finding' })
 

@@ -5,6 +5,10 @@ import { recordOf } from '../http/request/first-fault.ts'
 import { canonicalId } from './advisory.ts'
 import {
   firstOf,
+  MAX_NAME_BYTES,
+  MAX_URL_BYTES,
+  MAX_VERSION_BYTES,
+  MAX_WORD_BYTES,
   optional,
   optionalFinite,
   optionalFlag,
@@ -23,10 +27,6 @@ const MAX_FILE_PATHS = 16
 
 /** Longest stored texts, in bytes. */
 const MAX_ID_BYTES = 128
-const MAX_NAME_BYTES = 256
-const MAX_VERSION_BYTES = 128
-const MAX_WORD_BYTES = 64
-const MAX_URL_BYTES = 1024
 const MAX_TEXT_BYTES = 512
 const MAX_VECTOR_BYTES = 128
 const MAX_V40_VECTOR_BYTES = 512

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { listOf } from '../http/request/first-fault.ts'
 import { sourceNamed } from '../wire-names/index.ts'
-import { countUnreadable, optional, optionalFlag, optionalInstant, optionalText } from './fields.ts'
+import { countUnreadable, MAX_WORD_BYTES, optional, optionalFlag, optionalInstant, optionalText } from './fields.ts'
 import { type FindingRow, findingRow, PostedFinding } from './finding-row.ts'
 import { HeaderShape } from './header.ts'
 import { MergedFinding } from './merged-finding.ts'
@@ -10,7 +10,6 @@ import type { PayloadRows, PayloadSpec } from './payload.ts'
 
 export const MAX_FINDINGS = 20_000
 const MAX_SBOM_SOURCES = 8
-const MAX_WORD_BYTES = 64
 
 const namesOfSources = z.union([z.string(), z.array(z.string())]).nullish()
 

@@ -4,7 +4,16 @@ import { HttpError } from '../http/errors.ts'
 import { recordOf } from '../http/request/first-fault.ts'
 import { DIGEST_PATTERN, isDigest } from '../images/digest.ts'
 import { SOURCE_NAMES, type Source, sourceNamed } from '../wire-names/index.ts'
-import { firstOf, instant, optional, optionalText, SCHEMA_VERSION, schemaVersion } from './fields.ts'
+import {
+  firstOf,
+  instant,
+  MAX_NAME_BYTES,
+  MAX_WORD_BYTES,
+  optional,
+  optionalText,
+  SCHEMA_VERSION,
+  schemaVersion,
+} from './fields.ts'
 import { normalRepository } from './repository.ts'
 import { clean, cleanKeys } from './text.ts'
 
@@ -15,8 +24,6 @@ const MAX_WORKLOADS = 64
 const MAX_REF_BYTES = 1024
 const MAX_REGISTRY_BYTES = 256
 const MAX_TAG_BYTES = 128
-const MAX_NAME_BYTES = 256
-const MAX_WORD_BYTES = 64
 
 /** Seconds that the clock of a scanner may be ahead. */
 export const MAX_SKEW_SECONDS = 60

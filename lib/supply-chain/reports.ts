@@ -7,7 +7,12 @@ import { SOURCES, toWireSource, type WireNames } from '../wire-names/index.ts'
 import type { ReportKind } from './payload.ts'
 
 const SBOM_TRUSTS = ['attached-unbound', 'unverified', 'scanned', 'verified'] as const
-const JOINS = ['image_id', 'platform_manifest', 'workload_tag', 'report_digest'] as const
+const IMAGE_JOINS = ['image_id', 'platform_manifest', 'workload_tag'] as const
+
+/** How a report was joined to an image of the inventory. */
+export const imageJoin = z.enum(IMAGE_JOINS)
+/** Whether a vulnerable file was executed; not known so far. */
+export const usage = { inUse: z.null(), inUseState: z.enum(['unknown']) }
 
 /** How an SBOM was found in a registry; keys have the names in which it was posted. */
 const SbomAttestation = z
@@ -25,7 +30,7 @@ export const Report = z
   .strictObject({
     source: z.string(),
     reportDigest: digestText,
-    join: z.enum(JOINS),
+    join: z.enum([...IMAGE_JOINS, 'report_digest']),
     digestKind: z.enum(['index', 'manifest', 'unknown']),
     scannedAt: wireTime,
     dbUpdatedAt: wireTime.nullable(),

@@ -16,6 +16,7 @@ import { plainColumns, plainRow, plainRows, type RawRow } from '../records/index
 import { type WireNames, wireSourcesJson } from '../wire-names/index.ts'
 import { writeCursor } from './cursor.ts'
 import { lookUpsOf, type VulnerabilityFilter } from './filters.ts'
+import { imageJoin, usage } from './reports.ts'
 import { severityName, severityRuns } from './severity.ts'
 
 const MAX_PACKAGES = 5
@@ -41,11 +42,8 @@ const Vulnerability = z
     workloads: count,
     runningWorkloads: count,
     namespaces: count,
-    weakestJoin: z
-      .enum(['image_id', 'platform_manifest', 'workload_tag'])
-      .describe('`workload_tag` when a count rests on a tag alone.'),
-    inUse: z.null(),
-    inUseState: z.enum(['unknown']),
+    weakestJoin: imageJoin.describe('`workload_tag` when a count rests on a tag alone.'),
+    ...usage,
   })
   .meta({ id: 'Vulnerability' })
 
