@@ -144,7 +144,7 @@ const [DIGEST, IMAGE_REF, BYTES] = [
   CURSOR_COLUMNS.length + 1,
 ]
 
-export interface RunningFilter {
+interface RunningFilter {
   /** Null for all. */
   readonly namespace: string | null
   /** Seconds for which a reported container counts as running. */
@@ -153,7 +153,7 @@ export interface RunningFilter {
   readonly retentionDays: number
 }
 
-export interface RunningList {
+interface RunningList {
   readonly first: Page<number>
   readonly next: (piece: number) => Promise<Page<number>>
   readonly nextAfter: string | null

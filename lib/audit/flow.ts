@@ -33,8 +33,8 @@ export function evaluateRequest(flow: Flow): EvaluateRequest {
 }
 
 /**
- * The query of `GET /policy-coverage` for the cause of a drop, about the pod of the row (docs/contract.md#verdicts); null if there is nothing to
- * ask. A drop without a direction is queried as egress, as most drops are.
+ * The query of `GET /policy-coverage` for the cause of a drop, about the pod of the row (docs/contract.md#verdicts);
+ * null if there is nothing to ask. A drop without a direction is queried as egress, as most drops are.
  */
 export function coverageQuery(flow: Flow): { namespace: string; pod: string; direction: string } | null {
   if (flow.decision !== 'DROP' || !flow.pod_namespace || !flow.pod_name) return null

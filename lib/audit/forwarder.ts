@@ -10,7 +10,7 @@ import { BoundedQueue } from './queue.ts'
 import { BadReply, type PolicyVerdict, readCause, readVerdicts } from './reply.ts'
 import { createStore } from './store.ts'
 
-export interface ForwarderOptions {
+interface ForwarderOptions {
   readonly url: string
   /** Most flows evaluated at once. */
   readonly permits: number

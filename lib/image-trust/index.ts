@@ -18,7 +18,7 @@ export { VERDICTS } from './result.ts'
 const TIMEOUT_MS = 10_000
 export const MAX_ANSWER_BYTES = 16_777_216
 
-export interface ImageTrustOptions {
+interface ImageTrustOptions {
   /** The base URL of the evaluator; null without one. */
   readonly url: string | null
   /** The token for the evaluator; null sends none. */

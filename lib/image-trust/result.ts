@@ -3,7 +3,7 @@ import { BadAnswer } from './unavailable.ts'
 
 /** TrustVerdicts that a query may ask for. The evaluator may send other words, which count as Unknown. */
 export const VERDICTS = ['Trusted', 'WouldDeny', 'Unknown'] as const
-export type TrustVerdict = (typeof VERDICTS)[number]
+type TrustVerdict = (typeof VERDICTS)[number]
 
 /** The judgement of one policy on one running container. */
 export const TrustResult = z

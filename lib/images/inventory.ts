@@ -16,7 +16,7 @@ export interface InventoryPost {
 }
 
 /** A container of a pod, with all columns that `posted_containers` reads. */
-export interface PostedContainer extends ContainerEntry {
+interface PostedContainer extends ContainerEntry {
   pod_namespace: string
   workload_kind: string
   workload_name: string
@@ -24,7 +24,7 @@ export interface PostedContainer extends ContainerEntry {
   pod_security: JsonObject
 }
 
-export interface InventoryIssues {
+interface InventoryIssues {
   malformed: (part: ReferencePart) => void
   warn: (message: string) => void
 }

@@ -26,7 +26,7 @@ const MAX_PAGES = 128
 const SET_ID = /^[A-Za-z0-9._:-]{1,128}$/
 const MAX_DIGEST_BYTES = 136
 
-export const PostedComponent = z
+const PostedComponent = z
   .object({
     name: requiredText(MAX_NAME_BYTES),
     version: optionalText(MAX_VERSION_BYTES),

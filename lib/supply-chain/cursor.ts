@@ -26,8 +26,8 @@ export const cursor = <S extends z.ZodType<readonly Key[]>>(schema: S) =>
   )
 
 /**
- * Reads a cursor: exactly the text that `write` makes of keys that match `schema`; `read` throws for other text. Anything
- * else is refused, since a list that starts elsewhere would look complete.
+ * Reads a cursor: exactly the text that `write` makes of keys that match `schema`; `read` throws for other text.
+ * Anything else is refused, since a list that starts elsewhere would look complete.
  */
 export const cursorOf = <S extends z.ZodType<readonly Key[]>>(
   schema: S,

@@ -110,7 +110,7 @@ const HEAD = Buffer.from('{"bomFormat":"CycloneDX","components":')
 const COMMA = Buffer.from(',')
 
 /** A document: the text before and after its components, and the components in pages. */
-export interface CycloneDxDocument {
+interface CycloneDxDocument {
   readonly head: Buffer
   readonly first: Page<number>
   /** Rejects if the SBOM was replaced since the document began. */

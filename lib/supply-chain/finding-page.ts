@@ -16,7 +16,7 @@ import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
 import { type WireNames, wireSourcesJson } from '../wire-names/index.ts'
 import { writeCursor } from './cursor.ts'
 import { lookUpsOf, type VulnerabilityFilter } from './filters.ts'
-import { answering, answeringColumns, MAX_REPORTS, Report, readAnswering, retiredGuesses, usage } from './reports.ts'
+import { answering, answeringColumns, answeringFields, readAnswering, usage } from './reports.ts'
 import { SEVERITIES, severityName, severityRuns } from './severity.ts'
 
 /** A finding, merged from all sources (docs/contract.md#findings). */
@@ -60,15 +60,10 @@ export const Finding = z
 /** A page of GET /images/{digest}/vulnerabilities. */
 export const FindingPage = z
   .strictObject({
-    digest: digestText,
-    reports: z
-      .array(Report)
-      .max(MAX_REPORTS)
-      .describe(
-        'An empty list means that nothing is known of the image, not that it is clean. For an index there is one ' +
-          'report for each platform that was scanned.',
-      ),
-    retiredGuesses,
+    ...answeringFields(
+      'An empty list means that nothing is known of the image, not that it is clean. For an index there is one ' +
+        'report for each platform that was scanned.',
+    ),
     items: z.array(Finding),
     nextAfter: z.string().nullable().describe('The `after` of the next page; null on the last one.'),
   })

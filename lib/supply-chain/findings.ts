@@ -29,8 +29,8 @@ export const PostedFindings = z
   .meta({ id: 'PostedFindings' })
 
 /**
- * The rows of a payload, repeated findings merged. A row stays JSON text until it is repeated, which is rare: text takes
- * less memory than objects.
+ * The rows of a payload, repeated findings merged. A row stays JSON text until it is repeated, which is rare: text
+ * takes less memory than objects.
  */
 class FindingRows implements PayloadRows<PostedFinding> {
   readonly #rows = new Map<string, string | MergedFinding>()

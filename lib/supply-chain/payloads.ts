@@ -54,7 +54,7 @@ type Reply =
 /** A body as it was sent, for the image of `digest`. */
 export type Sent = Pick<SentPayload, 'bytes' | 'isPacked' | 'digest'>
 
-export interface PayloadsOptions {
+interface PayloadsOptions {
   reader: PayloadReader
   maxInflatedBytes: number
   metrics: Metrics

@@ -55,7 +55,7 @@ export type Report = z.output<typeof Report>
  * sources.
  */
 export const MAX_PLATFORM_REPORTS = 64
-export const MAX_REPORTS = SOURCES.length * MAX_PLATFORM_REPORTS
+const MAX_REPORTS = SOURCES.length * MAX_PLATFORM_REPORTS
 
 /**
  * SQL: the payloads that answer, as `digest`, `source` and `join_rank`. `digest` and `source` are expressions; a null
@@ -81,8 +81,8 @@ const RetiredGuess = z
   .strictObject({ source: z.string(), reportDigest: digestText, repository: z.string(), tag: z.string() })
   .meta({ id: 'RetiredGuess' })
 
-/** The retired guesses of an answer. A source that answers has none. */
-export const retiredGuesses = z
+/** A source that answers has none. */
+const retiredGuesses = z
   .array(RetiredGuess)
   .max(SOURCES.length)
   .describe(
@@ -90,9 +90,16 @@ export const retiredGuesses = z
       'since the tag may have moved.',
   )
 
+/** The first fields of an answer about an image; `reports` describes them. */
+export const answeringFields = (reports: string) => ({
+  digest: digestText,
+  reports: z.array(Report).max(MAX_REPORTS).describe(reports),
+  retiredGuesses,
+})
+
 /**
- * SQL: the reports of the relation `payloads`, and the retired guesses of a digest and source, which are expressions, as
- * one JSON array each, for `readAnswering`. Only the first row of the relation `rows`, which may be empty, has them.
+ * SQL: the reports of the relation `payloads`, and the retired guesses of a digest and source, which are expressions,
+ * as one JSON array each, for `readAnswering`. Only the first row of the relation `rows`, which may be empty, has them.
  */
 export const answeringColumns = (
   kind: ReportKind,

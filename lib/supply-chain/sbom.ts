@@ -2,10 +2,9 @@
 
 import { z } from 'zod'
 import { fixed, type Gate } from '../db/index.ts'
-import { digestText } from '../images/digest.ts'
 import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
 import type { WireNames } from '../wire-names/index.ts'
-import { answering, answeringColumns, MAX_REPORTS, Report, readAnswering, retiredGuesses } from './reports.ts'
+import { answering, answeringColumns, answeringFields, Report, readAnswering } from './reports.ts'
 
 /** A component of an SBOM. */
 export const Component = z
@@ -27,15 +26,10 @@ export const Component = z
 /** A page of GET /images/{digest}/sbom. */
 export const ComponentPage = z
   .strictObject({
-    digest: digestText,
-    reports: z
-      .array(Report)
-      .max(MAX_REPORTS)
-      .describe(
-        'The SBOMs of all sources, whatever the query asks for. For an index there is one for each platform that ' +
-          'has one.',
-      ),
-    retiredGuesses,
+    ...answeringFields(
+      'The SBOMs of all sources, whatever the query asks for. For an index there is one for each platform that ' +
+        'has one.',
+    ),
     report: Report.nullable().describe('The report that the items come from; null without one.'),
     items: z.array(Component),
     nextAfter: z.int().nullable().describe('The `after` of the next page; null on the last one.'),

@@ -30,8 +30,8 @@ export function cleanList(texts: readonly string[] | null | undefined, max: numb
 }
 
 /**
- * The first `max` members of an object by their cleaned keys, without those that are not `wanted`. Of members whose keys
- * become the same the first counts.
+ * The first `max` members of an object by their cleaned keys, without those that are not `wanted`. Of members whose
+ * keys become the same the first counts.
  */
 export function cleanKeys<V, W extends V>(
   members: Readonly<Record<string, V>> | null | undefined,

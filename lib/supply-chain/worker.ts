@@ -9,8 +9,8 @@ import { findings } from './findings.ts'
 import { type Prepared, preparePayload, type ReportKind, type SentPayload } from './payload.ts'
 
 /**
- * `read` is answered with `WorkerReply`, `rows` with the text of the rows of the last payload: few payloads need their rows,
- * and they are large.
+ * `read` is answered with `WorkerReply`, `rows` with the text of the rows of the last payload: few payloads need their
+ * rows, and they are large.
  */
 export type WorkerRequest =
   | {
