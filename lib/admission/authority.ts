@@ -33,13 +33,8 @@ export const TAGS = '@refs/tags/'
  * Returns the authority of a signer, or null if no policy can express it: a key without its PEM. A GitHub Actions
  * workflow that signed for a tag may sign for any tag, since the next release has another one.
  */
-export function authorityOf({
-  signerKind,
-  issuer = '',
-  san = '',
-  keyFingerprint = '',
-  keyPem = '',
-}: Signer): Authority | null {
+export function authorityOf(signer: Signer): Authority | null {
+  const { signerKind, issuer = '', san = '', keyFingerprint = '', keyPem = '' } = signer
   if (signerKind === 'key') {
     const pem = plainPem(keyPem)
     return pem === '' || keyFingerprint.trim() === ''
