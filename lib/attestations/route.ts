@@ -3,15 +3,15 @@
  * (docs/contract.md#signatures-and-attestations).
  */
 import { randomUUID } from 'node:crypto'
-import type { MiddlewareHandler } from 'hono'
 import { kib } from '../http/charge.ts'
 import { HttpError } from '../http/errors.ts'
 import { codingOf, readRawBody } from '../http/request/body.ts'
 import { respondEmpty } from '../http/response/respond.ts'
-import type { Context, Env } from '../http/route.ts'
+import type { Context } from '../http/route.ts'
 import { MAX_RESULT_BYTES, MIN_PRESCAN_BYTES, PAYLOAD_DEADLINE_MS } from '../limits/limits.ts'
-import { declare, type RouteDoc } from '../openapi/declare.ts'
+import type { RouteDoc } from '../openapi/declare.ts'
 import { yieldToEventLoop } from '../process/event-loop.ts'
+import { unreadBody } from '../supply-chain/index.ts'
 import { PostedResult } from './posted.ts'
 import { prepareResult } from './result.ts'
 
@@ -34,19 +34,12 @@ export const resultAnswers = {
   422: 'The result breaks the contract; the text names the field and the rule, and nothing was written.',
 } satisfies RouteDoc['also']
 
-const pass: MiddlewareHandler<Env> = (_c, next) => next()
-
-/** Declares the body for the OpenAPI document; the handler reads it. */
-export const postedResult = declare(pass, {
-  body: {
-    schema: PostedResult,
-    maxBytes: MAX_RESULT_BYTES,
-    description: `At most ${MAX_RESULT_BYTES} bytes, without a content coding. Its content type is not looked at. Unknown keys are ignored.`,
-  },
-})
-
-/** The result of `store_attestation`. */
-type Outcome = 'stored' | 'same' | 'other' | 'absent'
+export const postedResult = unreadBody(
+  PostedResult,
+  MAX_RESULT_BYTES,
+  `At most ${MAX_RESULT_BYTES} bytes, without a content coding. Its content type is not looked at. Unknown keys are ` +
+    'ignored.',
+)
 
 /**
  * Reads the body of a request, stores it and answers the outcome. `store` gets the JSON document of
@@ -56,16 +49,14 @@ type Outcome = 'stored' | 'same' | 'other' | 'absent'
 export async function storeResult(
   c: Context,
   digest: string,
-  store: (document: string) => Promise<readonly { outcome: Outcome }[]>,
+  store: (document: string) => Promise<readonly { outcome: 'stored' | 'same' | 'other' | 'absent' }[]>,
 ) {
   codingOf(c, ['identity'])
-  const { bytes, release: forget } = await readRawBody(c, {
-    maxBytes: MAX_RESULT_BYTES,
-    deadlineMs: PAYLOAD_DEADLINE_MS,
-  })
+  const body = await readRawBody(c, { maxBytes: MAX_RESULT_BYTES, deadlineMs: PAYLOAD_DEADLINE_MS })
   let release = () => {}
   try {
     const { bodies, metrics, unknownReasons } = c.get('deps')
+    const { bytes } = body
     release = await bodies.acquire(kib(bytes.length * HELD_PER_BYTE))
     if (bytes.length >= MIN_PRESCAN_BYTES) await yieldToEventLoop()
     const { document, unknownReasons: codes, unreadableTimes } = await prepareResult(bytes, digest, Date.now())
@@ -73,15 +64,12 @@ export async function storeResult(
     metrics.unreadableTimes.labels('attestation').inc(unreadableTimes)
     // If the answer of the database is lost, the next attempt is recognised by `post`.
     const [row] = await store(JSON.stringify({ ...document, post: randomUUID() }))
-    return answerTo(c, row!.outcome)
+    const { outcome } = row!
+    if (outcome === 'absent') throw new HttpError(404, ABSENT)
+    if (outcome === 'other') throw new HttpError(409, OTHER)
+    return respondEmpty(c, outcome === 'stored' ? 201 : 200)
   } finally {
     release()
-    forget()
+    body.release()
   }
-}
-
-function answerTo(c: Context, outcome: Outcome): Response {
-  if (outcome === 'absent') throw new HttpError(404, ABSENT)
-  if (outcome === 'other') throw new HttpError(409, OTHER)
-  return respondEmpty(c, outcome === 'stored' ? 201 : 200)
 }

@@ -4,33 +4,14 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { MiddlewareHandler } from 'hono'
-import { z } from 'zod'
+import type { z } from 'zod'
 import { codingOf, readRawBody } from '../http/request/body.ts'
-import { wireTime } from '../http/request/fields.ts'
 import { sendShortJson } from '../http/response/respond.ts'
 import type { Context, Env } from '../http/route.ts'
 import { MAX_PAYLOAD_BYTES, PAYLOAD_DEADLINE_MS } from '../limits/limits.ts'
 import { declare, type RouteDoc } from '../openapi/declare.ts'
-import type { Ask } from './payloads.ts'
-import type { Kind } from './worker.ts'
-
-const count = z.int().min(0)
-
-const Stored = z.strictObject({ status: z.literal('stored'), items: count.describe('Rows of the payload.') })
-const Unchanged = z.strictObject({ status: z.literal('unchanged') })
-const Stale = z.strictObject({
-  status: z.literal('stale'),
-  stored_scanned_at: wireTime.describe('Of what is stored, or half sent, and not older.'),
-})
-
-/** The outcome for a payload. */
-export const PayloadOutcome = z.union([Stored, Unchanged, Stale]).meta({ id: 'PayloadOutcome' })
-
-const Pages = { received: count.describe('Pages held.'), total: count }
-
-/** The outcome for one page of a set. */
-export const DuplicatePage = z.strictObject({ status: z.literal('duplicate_page'), ...Pages })
-export const StagedPage = z.strictObject({ status: z.literal('staged'), ...Pages }).meta({ id: 'StagedPage' })
+import type { ReportKind } from './payload.ts'
+import type { RunStatement } from './payloads.ts'
 
 /** Answers of both routes. */
 export const payloadAnswers = {
@@ -38,11 +19,16 @@ export const payloadAnswers = {
   422: 'The payload breaks the contract; the text names the field and the rule, and nothing was written.',
 } satisfies RouteDoc['also']
 
-/** Declares the body for the OpenAPI document; the handler reads it. */
+/** Declares a body for the OpenAPI document that the handler reads. */
+export const unreadBody = (schema: z.ZodType, maxBytes: number, description: string): MiddlewareHandler<Env> =>
+  declare((_c, next) => next(), { body: { schema, maxBytes, description } })
+
 export function payload(schema: z.ZodType): MiddlewareHandler<Env> {
-  const description = `At most ${MAX_PAYLOAD_BYTES} bytes as sent, and as many as \`SUPPLYCHAIN_MAX_DECOMPRESSED_BYTES\` says as unpacked; \`Content-Encoding: gzip\` and \`x-gzip\` are accepted. Its content type is not looked at. Unknown keys are ignored.`
-  const pass: MiddlewareHandler<Env> = (_c, next) => next()
-  return declare(pass, { body: { schema, maxBytes: MAX_PAYLOAD_BYTES, description } })
+  const description =
+    `At most ${MAX_PAYLOAD_BYTES} bytes as sent, and as many as \`SUPPLYCHAIN_MAX_DECOMPRESSED_BYTES\` says as ` +
+    'unpacked; `Content-Encoding: gzip` and `x-gzip` are accepted. Its content type is not looked at. Unknown keys ' +
+    'are ignored.'
+  return unreadBody(schema, MAX_PAYLOAD_BYTES, description)
 }
 
 /**
@@ -50,13 +36,13 @@ export function payload(schema: z.ZodType): MiddlewareHandler<Env> {
  * payloads, so a slow sender holds only its own connection.
  * @throws HttpError 408, 413 and 415 for the body, and the errors of `Payloads.store`
  */
-export async function storePayload(c: Context, kind: Kind, digest: string, ask: Ask): Promise<Response> {
+export async function storePayload(c: Context, kind: ReportKind, digest: string, run: RunStatement): Promise<Response> {
   const isPacked = codingOf(c, ['identity', 'gzip', 'x-gzip']) !== 'identity'
   const { bytes, release } = await readRawBody(c, { maxBytes: MAX_PAYLOAD_BYTES, deadlineMs: PAYLOAD_DEADLINE_MS })
   try {
     const outcome = await c
       .get('deps')
-      .payloads.store(kind, { bytes, isPacked, digest }, ask, (leave) => onLeaving(c, leave))
+      .payloads.store(kind, { bytes, isPacked, digest }, run, (leave) => onLeaving(c, leave))
     return sendShortJson(c, outcome.status === 'staged' ? 202 : 200, JSON.stringify(outcome))
   } finally {
     release()
