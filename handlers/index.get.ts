@@ -36,6 +36,7 @@ dl{display:grid;grid-template-columns:max-content 1fr;gap:.5rem 1.5rem}
 dd{margin:0}
 @media(max-width:32rem){dl{display:block}dd{margin:0 0 .75rem}}
 `
+const BEARER = '<code>Authorization: Bearer&nbsp;TOKEN</code>'
 const PAGE = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -43,7 +44,7 @@ const PAGE = `<!doctype html>
 <title>${NAME}</title>
 <style>${STYLE}</style>
 <h1>${NAME}</h1>
-<p>This server answers JSON. If tokens are set, all links but the first two need one: <code>Authorization: Bearer&nbsp;TOKEN</code>.</p>
+<p>This server answers JSON. If tokens are set, all links but the first two need one: ${BEARER}.</p>
 <dl>
 ${items.join('\n')}
 </dl>

@@ -11,7 +11,7 @@ import {
 } from '../../lib/admission/index.ts'
 import { access, charge, clientLeft, filter, kib, query, route, saysYes, sendJson } from '../../lib/http/index.ts'
 import { documentedAs } from '../../lib/openapi/declare.ts'
-import { POLICY_FORMAT_NAMES, policyFormatNamed, toWirePolicyFormat } from '../../lib/supply-chain/index.ts'
+import { POLICY_FORMAT_NAMES, policyFormatNamed, toWirePolicyFormat } from '../../lib/wire-names/index.ts'
 
 const CONTENT_TYPE = 'application/yaml'
 
@@ -107,7 +107,7 @@ export default route({
     const reserve = (bytes: number) => c.get('share')?.grow(INITIAL_BYTES + bytes)
     const coverage = await readCoverage(db.read, scope, reserve, clientLeft(c))
     // The plan holds another copy of each container, signer and digest.
-    const plannedBytes = 2 * coverage.heldBytes
+    const plannedBytes = 2 * coverage.estimatedBytes
     await reserve(plannedBytes)
     const plan = await planOf(coverage)
     if (isEnforced && !acknowledgePartial) requireFullCoverage(plan)

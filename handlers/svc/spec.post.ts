@@ -1,19 +1,19 @@
 import { batchedWrite } from '../../lib/db/batcher.ts'
 import { access, body, route, sendJson } from '../../lib/http/index.ts'
 import { exactJson } from '../../lib/json/exact-integers.ts'
+import { uidOf } from '../../lib/pods/index.ts'
 import {
   echoOfService,
   hasClusterAddress,
   normalizeService,
   ServicePost,
   ServiceRecord,
-  serviceUid,
 } from '../../lib/services/index.ts'
 
 const upsert = batchedWrite<ServiceRecord>({
   key: (service) => service.svc_ip,
   run: (db, services) => {
-    const rows = services.map((service) => ({ ...service, svc_uid: serviceUid(service.service_spec) }))
+    const rows = services.map((service) => ({ ...service, svc_uid: uidOf(service.service_spec) }))
     return db.ingest((sql) => sql`select upsert_services(${exactJson(rows)}::text::json)`)
   },
 })

@@ -33,13 +33,8 @@ export const TAGS = '@refs/tags/'
  * Returns the authority of a signer, or null if no policy can express it: a key without its PEM. A GitHub Actions
  * workflow that signed for a tag may sign for any tag, since the next release has another one.
  */
-export function authorityOf({
-  signerKind,
-  issuer = '',
-  san = '',
-  keyFingerprint = '',
-  keyPem = '',
-}: Signer): Authority | null {
+export function authorityOf(signer: Signer): Authority | null {
+  const { signerKind, issuer = '', san = '', keyFingerprint = '', keyPem = '' } = signer
   if (signerKind === 'key') {
     const pem = plainPem(keyPem)
     return pem === '' || keyFingerprint.trim() === ''
@@ -106,3 +101,7 @@ export type Identity = { issuer: string; subject: string } | { issuer: string; s
 /** The identity of a keyless authority for every engine: exact texts, or an anchored RE2 expression. */
 export const identityOf = ({ issuer, subject, anyTag }: KeylessAuthority): Identity =>
   anyTag ? { issuer, subjectRegExp: `^${subject.replace(SPECIAL, '\\$&')}${TAGS}.+$` } : { issuer, subject }
+
+/** The signer as the engines that build on Sigstore express it. */
+export const sigstoreSigner = (authority: Authority) =>
+  authority.kind === 'key' ? { key: { data: authority.pem } } : { keyless: { identities: [identityOf(authority)] } }

@@ -96,7 +96,7 @@ export class Coverage {
   #otherBytes = 0
 
   /** Estimated bytes in memory, rather too many than too few. */
-  get heldBytes(): number {
+  get estimatedBytes(): number {
     return this.#otherBytes + AUTHORITY_COPIES * this.#authorityBytes
   }
 
@@ -156,7 +156,7 @@ export class Coverage {
   async digests(slice: Slice): Promise<string[]> {
     const all: string[] = []
     for (const [digest, repositories] of this.#byDigest) {
-      const at = this.#placeOf(digest)
+      const at = this.#sortKeyOf(digest)
       if ([...repositories].some((one) => !one.isDecided(at))) all.push(digest)
       if (slice.isOver) await slice.next()
     }
@@ -167,7 +167,7 @@ export class Coverage {
    * Adds the result of a digest; null if it has none any more. Throws 422 when the signers exceed the size of policies.
    */
   addResult(digest: string, result: SignatureResult | null): void {
-    const at = this.#placeOf(digest)
+    const at = this.#sortKeyOf(digest)
     const repositories = [...this.#of(digest)].filter((one) => !one.isDecided(at))
     const authorities = result?.verdict === 'verified' ? authoritiesOf(result.signatures) : null
     if (authorities === null || authorities.size === 0) {
@@ -203,11 +203,11 @@ export class Coverage {
 
   #fail(one: Repository, digest: string, reason: string): void {
     const namespace = this.#elsewhere.get(digest)
-    one.fail(this.#placeOf(digest), namespace === undefined ? reason : `${reason}, in namespace ${quoted(namespace)}`)
+    one.fail(this.#sortKeyOf(digest), namespace === undefined ? reason : `${reason}, in namespace ${quoted(namespace)}`)
   }
 
   /** Digests of the requested scope sort before those of other namespaces. */
-  #placeOf(digest: string): string {
+  #sortKeyOf(digest: string): string {
     return this.#elsewhere.has(digest) ? `~${digest}` : digest
   }
 

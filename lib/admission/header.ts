@@ -3,9 +3,9 @@ import { type Authority, fingerprintOf, type KeyAuthority, TAGS } from './author
 import type { Options, Plan } from './plan.ts'
 
 /** Digests listed beside an identity, each cut to this many characters. */
-const MAX_DIGESTS_SHOWN = 16
+const MAX_DIGESTS_LISTED = 16
 const DIGEST_CHARS = 12
-const MAX_NAMESPACES_SHOWN = 32
+const MAX_NAMESPACES_LISTED = 32
 
 const ENGINES = {
   'policy-engine-a': 'Kyverno, ImageValidatingPolicy',
@@ -45,9 +45,9 @@ export function* headerOf({ identities, uncovered, elsewhere }: Plan, options: O
 }
 
 export function namespaceList(namespaces: readonly string[]): string {
-  const more = namespaces.length - MAX_NAMESPACES_SHOWN
-  const shown = namespaces.slice(0, MAX_NAMESPACES_SHOWN).map(quoted).join(', ')
-  return `${namespaces.length === 1 ? 'namespace' : 'namespaces'} ${shown}${more > 0 ? ` and ${more} more` : ''}`
+  const more = namespaces.length - MAX_NAMESPACES_LISTED
+  const listed = namespaces.slice(0, MAX_NAMESPACES_LISTED).map(quoted).join(', ')
+  return `${namespaces.length === 1 ? 'namespace' : 'namespaces'} ${listed}${more > 0 ? ` and ${more} more` : ''}`
 }
 
 function authorityText(authority: Authority): string {
@@ -60,7 +60,7 @@ function authorityText(authority: Authority): string {
 
 /**
  * The fingerprint is the one that the checker reported. Reviewers know keys by fingerprint, but engines use the PEM, so
- * a mismatch is shown.
+ * a mismatch is listed.
  */
 function keyText({ fingerprint, pem }: KeyAuthority): string {
   const actual = fingerprintOf(pem)
@@ -69,10 +69,10 @@ function keyText({ fingerprint, pem }: KeyAuthority): string {
 }
 
 function digestList(digests: readonly string[]): string {
-  const shown = digests.slice(0, MAX_DIGESTS_SHOWN).map((digest) => {
+  const listed = digests.slice(0, MAX_DIGESTS_LISTED).map((digest) => {
     const at = digest.indexOf(':') + 1
     return digest.slice(at, at + DIGEST_CHARS)
   })
-  const more = digests.length - shown.length
-  return `${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+  const more = digests.length - listed.length
+  return `${listed.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }

@@ -6,7 +6,7 @@
 import type { Slice } from '../event-loop/slices.ts'
 import { sortInSlices } from '../event-loop/sort-in-slices.ts'
 import type { Manifest } from '../text/yaml.ts'
-import { type Authority, identityOf } from './authority.ts'
+import { sigstoreSigner } from './authority.ts'
 import { MAX_POLICY_BYTES, tooLarge } from './limits.ts'
 import type { Group, Options } from './plan.ts'
 import { podNames } from './repository.ts'
@@ -40,12 +40,12 @@ export async function kyvernoPolicy(
         ],
         // The API server sets this label on every namespace. The namespaced kind of this policy does not exist in all
         // versions of Kyverno that have this one.
-        ...(namespace === null
-          ? {}
-          : { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } }),
+        ...(namespace !== null && {
+          namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
+        }),
       },
       // The rules that Kyverno derives from these for Deployments and the like may lose the selector.
-      ...(namespace === null ? {} : { autogen: { podControllers: { controllers: [] } } }),
+      ...(namespace !== null && { autogen: { podControllers: { controllers: [] } } }),
       // A name alone, with a tag, with a digest.
       matchImageReferences: (await namesOf(group, slice)).flatMap((name) => [
         { glob: name },
@@ -54,19 +54,13 @@ export async function kyvernoPolicy(
       ]),
       // Both default to true, and then even an auditing policy rewrites pods.
       validationConfigurations: { mutateDigest: isEnforced, verifyDigest: isEnforced },
-      attestors: authorities.map((authority, i) => ({ name: `a${i}`, cosign: cosignOf(authority) })),
-      ...(predicate === null ? {} : { attestations: [{ name: 'p0', intoto: { type: predicate } }] }),
+      attestors: authorities.map((authority, i) => ({ name: `a${i}`, cosign: sigstoreSigner(authority) })),
+      ...(predicate !== null && { attestations: [{ name: 'p0', intoto: { type: predicate } }] }),
       validations: [
-        ...validations(
-          `verifyImageSignatures(image, ${attestors})`,
-          'is not signed by any of the signers of this policy',
-        ),
+        ...validations(`verifyImageSignatures(image, ${attestors})`, 'is not signed'),
         ...(predicate === null
           ? []
-          : validations(
-              `verifyAttestationSignatures(image, attestations.p0, ${attestors})`,
-              'has no provenance by any of the signers of this policy',
-            )),
+          : validations(`verifyAttestationSignatures(image, attestations.p0, ${attestors})`, 'has no provenance')),
       ],
     },
   }
@@ -82,11 +76,8 @@ async function namesOf({ repositories }: Group, slice: Slice): Promise<string[]>
   return sortInSlices([...names], (a, b) => a < b, slice)
 }
 
-const cosignOf = (authority: Authority) =>
-  authority.kind === 'key' ? { key: { data: authority.pem } } : { keyless: { identities: [identityOf(authority)] } }
-
-const validations = (verified: string, message: string) =>
+const validations = (verified: string, fault: string) =>
   Object.entries(CONTAINER_LISTS).map(([list, what]) => ({
     expression: `!has(images.${list}) || images.${list}.map(image, ${verified}).all(count, count > 0)`,
-    message: `An image of ${what === 'container' ? 'a' : 'an'} ${what} ${message}`,
+    message: `An image of ${what === 'container' ? 'a' : 'an'} ${what} ${fault} by any of the signers of this policy`,
   }))

@@ -2,8 +2,8 @@
 
 import { Slice } from '../event-loop/slices.ts'
 import { sortInSlices } from '../event-loop/sort-in-slices.ts'
-import type { PolicyFormat } from '../supply-chain/index.ts'
 import { quoted } from '../text/yaml.ts'
+import type { PolicyFormat } from '../wire-names/index.ts'
 import { type Authority, keyOf } from './authority.ts'
 import { type Coverage, markOf, PREDICATES, type Repository } from './coverage.ts'
 import { firstWithSharedName } from './shared-names.ts'

@@ -5,7 +5,7 @@
  */
 
 import type { Manifest } from '../text/yaml.ts'
-import { type Authority, identityOf } from './authority.ts'
+import { sigstoreSigner } from './authority.ts'
 import type { Group, Options } from './plan.ts'
 import { writtenNames } from './repository.ts'
 
@@ -31,16 +31,15 @@ export function policyControllerPolicies(
     spec: {
       mode: isEnforced ? 'enforce' : 'warn',
       images,
-      authorities: authorities.map((authority, i) => ({ name: `a${i}`, ...signerOf(authority), ...attestations })),
+      authorities: authorities.map((authority, i) => ({
+        name: `a${i}`,
+        ...sigstoreSigner(authority),
+        ...attestations,
+      })),
     },
   })
   const signed = manifest(metadata.name, {})
   if (predicate === null) return [signed]
-  return [
-    signed,
-    manifest(metadata.name + PROVENANCE_SUFFIX, { attestations: [{ name: 'p0', predicateType: predicate }] }),
-  ]
+  const attestations = [{ name: 'p0', predicateType: predicate }]
+  return [signed, manifest(metadata.name + PROVENANCE_SUFFIX, { attestations })]
 }
-
-const signerOf = (authority: Authority) =>
-  authority.kind === 'key' ? { key: { data: authority.pem } } : { keyless: { identities: [identityOf(authority)] } }

@@ -100,7 +100,7 @@ export async function readCoverage(
   }
   const digests = await coverage.digests(slice)
   for (let at = 0; at < digests.length; ) {
-    await reserve(coverage.heldBytes)
+    await reserve(coverage.estimatedBytes)
     if (disconnected?.aborted) throw clientGone()
     const batch = digests.slice(at, at + BATCH_DIGESTS)
     const results = await gate((sql) => RESULTS(sql, batch.join(), retentionDays))

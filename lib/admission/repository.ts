@@ -40,12 +40,15 @@ export function spellingsOf(repository: string): string[] {
   return HUB_SPELLINGS.flatMap((hub) => paths.map((one) => hub + one))
 }
 
-/** Every name that pod specs have, or may have, for a repository that policies can name. */
-export function podNames(of: { readonly name: string; readonly spelled: ReadonlySet<string> }): Set<string> {
-  const names = new Set(spellingsOf(of.name))
-  for (const one of of.spelled) if (isPlainName(one)) names.add(one)
-  return names
+interface Named {
+  readonly name: string
+  /** Spellings of pod specs. */
+  readonly spelled: ReadonlySet<string>
 }
+
+/** Every name that pod specs have, or may have, for a repository that policies can name. */
+export const podNames = ({ name, spelled }: Named): Set<string> =>
+  new Set([...spellingsOf(name), ...[...spelled].filter(isPlainName)])
 
 /**
  * Returns the name in the spelling that policy-controller expands references to: a name without a registry is on Docker
@@ -61,13 +64,7 @@ export function expandedName(name: string): string {
 }
 
 /** Returns the names under which engines see the images of a repository, each in one spelling. */
-export function writtenNames(of: {
-  readonly name: string
-  readonly isNamed: boolean
-  readonly spelled: ReadonlySet<string>
-}): Set<string> {
-  const names = new Set<string>()
-  if (of.isNamed) names.add(expandedName(of.name))
-  for (const one of of.spelled) if (isPlainName(one)) names.add(expandedName(one))
-  return names
+export function writtenNames({ name, isNamed, spelled }: Named & { readonly isNamed: boolean }): Set<string> {
+  const plain = [...spelled].filter(isPlainName)
+  return new Set((isNamed ? [name, ...plain] : plain).map(expandedName))
 }

@@ -14,7 +14,7 @@ const HOST_WITH_PORT = /^([^:/]+):[0-9]+\//
  */
 export function firstWithSharedName(repositories: readonly Repository[]): Map<Repository, Repository> {
   const parents = new Map(repositories.map((one) => [one, one]))
-  const places = new Map(repositories.map((one, at) => [one, at]))
+  const ranks = new Map(repositories.map((one, at) => [one, at]))
   const firstOf = (one: Repository): Repository => {
     let first = one
     while (parents.get(first) !== first) first = parents.get(first)!
@@ -27,7 +27,7 @@ export function firstWithSharedName(repositories: readonly Repository[]): Map<Re
   }
   const join = (one: Repository, other: Repository) => {
     const [a, b] = [firstOf(one), firstOf(other)]
-    if (places.get(a)! < places.get(b)!) parents.set(b, a)
+    if (ranks.get(a)! < ranks.get(b)!) parents.set(b, a)
     else parents.set(a, b)
   }
   const byName = new Map<string, Repository>()

@@ -50,7 +50,7 @@ const signed = {
 }
 
 /** Fields of SLSA provenance. */
-export const Provenance = z
+const Provenance = z
   .strictObject({
     builderId: z.string().optional(),
     buildType: z.string().optional(),

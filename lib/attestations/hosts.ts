@@ -41,10 +41,10 @@ export function redactHosts(text: string): string {
   let from = 0
   if (text.includes(':'))
     for (const { 0: run, index } of text.matchAll(NUMBERS)) {
-      const place = addressIn(text, run, index)
-      if (place === null) continue
-      const end = skip(ZONE, text, place.end)
-      output += redactNames(text.slice(from, place.start)) + HOST
+      const address = addressIn(text, run, index)
+      if (address === null) continue
+      const end = skip(ZONE, text, address.end)
+      output += redactNames(text.slice(from, address.start)) + HOST
       if (text[end] === '/') return `${output}/…`
       from = end
     }

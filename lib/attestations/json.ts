@@ -7,6 +7,7 @@ import { deserializeError } from '../json/parse.ts'
 import { countKeys, repeatedKey, repeatedKeyText } from '../json/repeated-keys.ts'
 import { COLON, COMMA, END, JsonScanner, OPEN_ARRAY, OPEN_OBJECT } from '../json/scanner.ts'
 import { MAX_PAYLOAD_DEPTH, MAX_RESULT_DIGITS, MAX_RESULT_PARTS } from '../limits/limits.ts'
+import { parsed } from '../supply-chain/index.ts'
 import { MAX_ATTESTATIONS, MAX_SIGNATURES, PostedResult } from './posted.ts'
 
 const LISTS = { signatures: MAX_SIGNATURES, attestations: MAX_ATTESTATIONS }
@@ -62,16 +63,6 @@ function countSpelledKeys(bytes: Buffer): number {
       throw new HttpError(413, `body has more than ${MAX_RESULT_PARTS} keys and values`)
   } while (token !== END)
   return keys
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch (error) {
-    // Node's own message quotes the body, so only the position is shown, if there is one.
-    const [place] = /Unexpected end|at position \d+/.exec((error as Error).message) ?? []
-    throw deserializeError(`invalid JSON${place === undefined ? '' : `: ${place.toLowerCase()}`}`)
-  }
 }
 
 type Indexed = { tlog_index?: number | string | null | undefined }

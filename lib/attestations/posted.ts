@@ -6,13 +6,11 @@ import { z } from 'zod'
 import { listOf } from '../http/request/first-fault.ts'
 import { DIGEST_PATTERN } from '../images/digest.ts'
 import { documentedAs } from '../openapi/declare.ts'
-import { instant, optionalFlag, optionalInstant, optional as optionalOf } from '../supply-chain/index.ts'
+import { instant, optionalFlag, optionalInstant, optional as optionalOf, schemaVersion } from '../supply-chain/index.ts'
 import { SIGNER_KINDS, VERDICTS } from './entry.ts'
 
 export const MAX_SIGNATURES = 32
 export const MAX_ATTESTATIONS = 64
-
-export const SCHEMA_VERSION = 1
 
 /** The characters that texts of results may have, as a pattern for the OpenAPI schema; `checkContract` enforces it. */
 const PLAIN = '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ufeff]*$'
@@ -54,20 +52,20 @@ export const MAX_BYTES = {
 } as const
 
 /** A text that is never cut in a verified entry: it is stored whole or the result is refused. */
-const whole = (key: keyof typeof MAX_BYTES, told = '') =>
+const whole = (key: keyof typeof MAX_BYTES, more = '') =>
   z
     .string()
     .meta({ maxLength: MAX_BYTES[key], pattern: PLAIN })
-    .describe(`At most ${MAX_BYTES[key]} bytes.${told}`)
+    .describe(`At most ${MAX_BYTES[key]} bytes.${more}`)
     .nullish()
 
-const TOKEN_TOLD = '`[a-z0-9_:.-]{1,128}`'
+const TOKEN_RULE = '`[a-z0-9_:.-]{1,128}`'
 
 const signed = {
   format: plain.describe('`cosign-bundle`, `signer-legacy` (or `cosign-legacy`), `bundle`, `cosign-legacy-att`, ...'),
   source: optional,
   verified: optionalFlag.describe('False where it is not there.'),
-  error: token.describe(`A reason code: ${TOKEN_TOLD}.`),
+  error: token.describe(`A reason code: ${TOKEN_RULE}.`),
   detail: optional.describe('Stored without addresses and secrets, in 256 bytes.'),
   subject: optional.describe('The digest that it is bound to, where that is another one.'),
   signer_kind: z
@@ -106,11 +104,7 @@ export const PostedStatement = z
 
 export const PostedResult = z
   .object({
-    schema_version: documentedAs(z.int(), {
-      type: 'integer',
-      const: SCHEMA_VERSION,
-      description: `${SCHEMA_VERSION}; any other is refused with 422.`,
-    }),
+    schema_version: schemaVersion,
     digest: z.string().meta({ pattern: DIGEST_PATTERN }).describe('That of the path.'),
     repository: z
       .string()
@@ -122,10 +116,10 @@ export const PostedResult = z
       .meta({ enum: VERDICTS })
       .describe('`verified`, `key_signed`, `unsigned`, `invalid` or `unknown`; it must agree with the signatures.'),
     reason: token.describe(
-      `A reason code: ${TOKEN_TOLD}. What is not known here is stored as \`unrecognised_reason\`.`,
+      `A reason code: ${TOKEN_RULE}. What is not known here is stored as \`unrecognised_reason\`.`,
     ),
-    trust_root: token.describe(`${TOKEN_TOLD}: \`public-good\`, or \`custom:\` and 12 digits.`),
-    signed_via: token.describe(`${TOKEN_TOLD}: \`self\` or \`index\`.`),
+    trust_root: token.describe(`${TOKEN_RULE}: \`public-good\`, or \`custom:\` and 12 digits.`),
+    signed_via: token.describe(`${TOKEN_RULE}: \`self\` or \`index\`.`),
     signed_digest: z
       .string()
       .meta({ pattern: `^$|${DIGEST_PATTERN}` })

@@ -6,28 +6,13 @@
 import type { Metrics } from '../metrics/index.ts'
 import type { Log } from '../observability/log.ts'
 
-const KNOWN = new Set([
-  ...[
-    'bad_signature',
-    'blocked_address',
-    'blocked_realm',
-    'digest_mismatch',
-    'local_hostname',
-    'malformed',
-    'network',
-    'no_repo_digest',
-  ],
-  ...[
-    'no_signer_identity',
-    'private_address',
-    'rate_limited',
-    'registry_auth',
-    'registry_error',
-    'timeout',
-    'too_large',
-  ],
-  ...['trust_root_unavailable', 'unsupported_format', 'untrusted_key', 'untrusted_root'],
-])
+const KNOWN = new Set(
+  (
+    'bad_signature blocked_address blocked_realm digest_mismatch local_hostname malformed network no_repo_digest ' +
+    'no_signer_identity private_address rate_limited registry_auth registry_error timeout too_large ' +
+    'trust_root_unavailable unsupported_format untrusted_key untrusted_root'
+  ).split(' '),
+)
 
 export const UNRECOGNISED = 'unrecognised_reason'
 export const NO_SIGNER_IDENTITY = 'no_signer_identity'

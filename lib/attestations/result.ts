@@ -2,8 +2,9 @@
 
 import { Slice } from '../event-loop/slices.ts'
 import { exactJson } from '../json/exact-integers.ts'
-import { countUnreadable, storedFormat } from '../supply-chain/index.ts'
+import { countUnreadable } from '../supply-chain/index.ts'
 import { truncateToBytes } from '../text/utf8.ts'
+import { storedFormat } from '../wire-names/index.ts'
 import { checkContract, checkVerifiedEntries, contradictionFault, type PostedEntry } from './contract.ts'
 import type { Attestation, Signature, SignatureVerdict } from './entry.ts'
 import { parseResult } from './json.ts'
@@ -136,19 +137,13 @@ function toAttestation(entry: PostedStatement, error: string | undefined): Attes
   }
 }
 
-function provenanceOf({
-  builder_id,
-  build_type,
-  source_repo,
-  source_commit,
-  source_ref,
-}: PostedProvenance): Attestation['provenance'] {
+function provenanceOf(posted: PostedProvenance): Attestation['provenance'] {
   const provenance = {
-    builderId: builder_id || undefined,
-    buildType: cut('build_type', build_type),
-    sourceRepo: source_repo || undefined,
-    sourceCommit: source_commit || undefined,
-    sourceRef: source_ref || undefined,
+    builderId: posted.builder_id || undefined,
+    buildType: cut('build_type', posted.build_type),
+    sourceRepo: posted.source_repo || undefined,
+    sourceCommit: posted.source_commit || undefined,
+    sourceRef: posted.source_ref || undefined,
   }
   return Object.values(provenance).some((text) => text !== undefined) ? provenance : undefined
 }

@@ -38,11 +38,10 @@ export const resultAnswers = {
 export const postedResult = documentedBody({
   schema: PostedResult,
   maxBytes: MAX_RESULT_BYTES,
-  description: `At most ${MAX_RESULT_BYTES} bytes, without a content coding. Its content type is not looked at. Unknown keys are ignored.`,
+  description:
+    `At most ${MAX_RESULT_BYTES} bytes, without a content coding. Its content type is not looked at. Unknown keys are ` +
+    'ignored.',
 })
-
-/** The result of `store_attestation`. */
-type Outcome = 'stored' | 'same' | 'other' | 'absent'
 
 /**
  * Reads the body of a request, stores it and answers the outcome. `store` gets the JSON document of
@@ -52,7 +51,7 @@ type Outcome = 'stored' | 'same' | 'other' | 'absent'
 export async function storeResult(
   c: Context,
   digest: string,
-  store: (document: string) => Promise<readonly { outcome: Outcome }[]>,
+  store: (document: string) => Promise<readonly { outcome: 'stored' | 'same' | 'other' | 'absent' }[]>,
 ) {
   return withPayload(c, { maxBytes: MAX_RESULT_BYTES, codings: ['identity'] }, async (bytes) => {
     const { bodies, metrics, unknownReasons } = c.get('deps')
@@ -64,15 +63,12 @@ export async function storeResult(
       metrics.unreadableTimes.labels('attestation').inc(unreadableTimes)
       // If the answer of the database is lost, the next attempt is recognised by `post`.
       const [row] = await store(JSON.stringify({ ...document, post: randomUUID() }))
-      return answerTo(c, row!.outcome)
+      const { outcome } = row!
+      if (outcome === 'absent') throw new HttpError(404, ABSENT)
+      if (outcome === 'other') throw new HttpError(409, OTHER)
+      return respondEmpty(c, outcome === 'stored' ? 201 : 200)
     } finally {
       release()
     }
   })
-}
-
-function answerTo(c: Context, outcome: Outcome): Response {
-  if (outcome === 'absent') throw new HttpError(404, ABSENT)
-  if (outcome === 'other') throw new HttpError(409, OTHER)
-  return respondEmpty(c, outcome === 'stored' ? 201 : 200)
 }

@@ -11,7 +11,7 @@ import { digestText } from '../images/index.ts'
 import { storedJson } from '../records/column-kinds.ts'
 import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
 import type { Page } from '../records/page.ts'
-import { toWireFormats, type WireNames } from '../supply-chain/index.ts'
+import { toWireFormats, type WireNames } from '../wire-names/index.ts'
 import { type ContainerCursor, START, writeContainerCursor } from './container-cursor.ts'
 import { Attestation, Signature, verdict } from './entry.ts'
 import { reason } from './stored-result.ts'
@@ -144,7 +144,7 @@ const [DIGEST, IMAGE_REF, BYTES] = [
   CURSOR_COLUMNS.length + 1,
 ]
 
-export interface RunningFilter {
+interface RunningFilter {
   /** Null for all. */
   readonly namespace: string | null
   /** Seconds for which a reported container counts as running. */
@@ -153,7 +153,7 @@ export interface RunningFilter {
   readonly retentionDays: number
 }
 
-export interface RunningList {
+interface RunningList {
   readonly first: Page<number>
   readonly next: (piece: number) => Promise<Page<number>>
   readonly nextAfter: string | null

@@ -5,7 +5,7 @@ import { wireTime } from '../http/request/fields.ts'
 import { digestText } from '../images/index.ts'
 import { storedJson } from '../records/column-kinds.ts'
 import { plainColumns, plainRow } from '../records/index.ts'
-import { toWireFormats, type WireNames } from '../supply-chain/index.ts'
+import { toWireFormats, type WireNames } from '../wire-names/index.ts'
 import { Attestation, Signature, verdict } from './entry.ts'
 import { redactDetails } from './redact.ts'
 

@@ -24,33 +24,19 @@ export function evaluateRequest(flow: Flow): EvaluateRequest {
   const rest = { protocol: flow.ip_protocol ?? 'TCP', timestamp: `${flow.time_stamp}+00:00` }
   const [namespace, name] = [flow.pod_namespace ?? undefined, flow.pod_name ?? undefined]
   const [pod, peer] = [flow.pod_ip ?? undefined, flow.traffic_in_out_ip ?? undefined]
-  if (directionOf(flow) === 'INGRESS')
-    return {
-      dstPodNamespace: namespace,
-      dstPodName: name,
-      srcIP: peer,
-      dstIP: pod,
-      dstPort: portOf(flow.pod_port),
-      ...rest,
-    }
-  return {
-    srcPodNamespace: namespace,
-    srcPodName: name,
-    srcIP: pod,
-    dstIP: peer,
-    dstPort: portOf(flow.traffic_in_out_port),
-    ...rest,
+  if (directionOf(flow) === 'INGRESS') {
+    const dstPort = portOf(flow.pod_port)
+    return { dstPodNamespace: namespace, dstPodName: name, srcIP: peer, dstIP: pod, dstPort, ...rest }
   }
+  const dstPort = portOf(flow.traffic_in_out_port)
+  return { srcPodNamespace: namespace, srcPodName: name, srcIP: pod, dstIP: peer, dstPort, ...rest }
 }
 
-/** The query of `GET /policy-coverage`. */
-export type CoverageQuery = { namespace: string; pod: string; direction: 'Ingress' | 'Egress' }
-
 /**
- * The query for the cause of a drop, about the pod of the row (docs/contract.md#verdicts); null if there is nothing to
- * ask. A drop without a direction is queried as egress, as most drops are.
+ * The query of `GET /policy-coverage` for the cause of a drop, about the pod of the row (docs/contract.md#verdicts);
+ * null if there is nothing to ask. A drop without a direction is queried as egress, as most drops are.
  */
-export function coverageQuery(flow: Flow): CoverageQuery | null {
+export function coverageQuery(flow: Flow): { namespace: string; pod: string; direction: string } | null {
   if (flow.decision !== 'DROP' || !flow.pod_namespace || !flow.pod_name) return null
   return {
     namespace: flow.pod_namespace,

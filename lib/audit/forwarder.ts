@@ -7,10 +7,10 @@ import type { Flow } from '../traffic/index.ts'
 import { Evaluator } from './evaluator.ts'
 import { coverageQuery, type EvaluateRequest, evaluateRequest, hasDirection } from './flow.ts'
 import { BoundedQueue } from './queue.ts'
-import { BadReply, readCause, readVerdicts, type Verdict } from './reply.ts'
+import { BadReply, type PolicyVerdict, readCause, readVerdicts } from './reply.ts'
 import { createStore } from './store.ts'
 
-export interface ForwarderOptions {
+interface ForwarderOptions {
   readonly url: string
   /** Most flows evaluated at once. */
   readonly permits: number
@@ -112,7 +112,7 @@ export class AuditForwarder {
   }
 
   /** Returns the verdicts, null without a usable answer. */
-  async #evaluate(request: EvaluateRequest): Promise<Verdict[] | null> {
+  async #evaluate(request: EvaluateRequest): Promise<PolicyVerdict[] | null> {
     const { log, metrics } = this.#options
     let reply: Reply
     try {

@@ -1,7 +1,7 @@
 import { MAX_NAME_CHARS } from '../http/request/fields.ts'
 
 /** A verdict of the evaluator, of the two kinds that are stored (docs/contract.md#verdicts). */
-export interface Verdict {
+export interface PolicyVerdict {
   policy_uid: string
   policy_namespace: string
   policy_name: string
@@ -24,7 +24,7 @@ export class BadReply extends Error {
  * unknown verdict are skipped.
  * @throws BadReply
  */
-export function readVerdicts(text: string): Verdict[] {
+export function readVerdicts(text: string): PolicyVerdict[] {
   const reply = parse(text)
   if (typeof reply !== 'object' || reply === null || Array.isArray(reply)) throw new BadReply('expected an object')
   const { results } = reply as { results?: unknown }
@@ -39,7 +39,7 @@ export function readCause(text: string): string | null {
   return cause === 'no-policy' || cause === 'policy-governs' || cause === 'unknown' ? cause : null
 }
 
-function readVerdict(result: unknown, index: number): Verdict | null {
+function readVerdict(result: unknown, index: number): PolicyVerdict | null {
   if (typeof result !== 'object' || result === null) throw new BadReply(`results[${index}]: expected an object`)
   const { policyNamespace, policyName, policyUID, direction, verdict, reason } = result as Record<string, unknown>
   if (verdict !== 'Allow' && verdict !== 'WouldDeny') return null

@@ -88,7 +88,7 @@ const OF_NAMESPACE = reader(byTime('c.namespace = a.namespace'))
 const OF_BOTH = reader(byTime('c.node = a.node', 'c.namespace = a.namespace'))
 const HEAVIEST = reader(BY_WEIGHT)
 
-export interface ContentionQuestion {
+interface ContentionQuestion {
   /** Null for any; node, namespace or both are set. */
   readonly node: string | null
   readonly namespace: string | null

@@ -1,35 +1,19 @@
 /** The envelope that both posts of compute share (docs/contract.md#compute). */
 import { z } from 'zod'
-import { NOT_BLANK_PATTERN, ZONED_TIME_PATTERN } from '../http/request/fields.ts'
+import { type Dropped, type EntrySchema, entryList, nodeName } from '../entries/index.ts'
+import { ZONED_TIME_PATTERN } from '../http/request/fields.ts'
 import { tooMany } from '../json/prescan.ts'
 import { documentedAs } from '../openapi/declare.ts'
-import { isLongerThan } from '../text/utf8.ts'
 import { parseRfc3339 } from '../time/timestamp.ts'
+import type { Blame } from './blame.ts'
 
 export const MAX_COMPUTE_BYTES = 16 * 1024 * 1024
 /** Containers in a post: twenty times the number an agent sends. */
-export const MAX_CONTAINERS = 5_000
-const MAX_NODE_BYTES = 253
+const MAX_CONTAINERS = 5_000
 /** Every accepted RFC 3339 time is shorter. */
 const MAX_TIME_CHARS = 64
 /** A year. */
 const MAX_INTERVAL_MS = 366 * 86_400_000
-
-const node = documentedAs(
-  z
-    .string()
-    .refine(
-      (name) => name.trim() !== '' && !isLongerThan(name, MAX_NODE_BYTES),
-      `expected 1 to ${MAX_NODE_BYTES} bytes, not blank`,
-    ),
-  {
-    type: 'string',
-    minLength: 1,
-    maxLength: MAX_NODE_BYTES,
-    pattern: NOT_BLANK_PATTERN,
-    description: `Not blank, at most ${MAX_NODE_BYTES} bytes.`,
-  },
-)
 
 /** A time with a zone, as naive UTC. */
 const ts = documentedAs(
@@ -47,24 +31,17 @@ const ts = documentedAs(
   },
 )
 
-/** An integer from 1 to `max`. */
-export const positive = (max: number) => z.int().min(1).max(max)
+export const intervalMs = z.int().min(1).max(MAX_INTERVAL_MS).describe('Milliseconds that the deltas cover.')
 
-export const intervalMs = positive(MAX_INTERVAL_MS).describe('Milliseconds that the deltas cover.')
-
-/**
- * The fields `node`, `ts` and `containers`. `container` is the JSON schema of one container; containers are validated
- * later, one by one.
- */
-export const envelope = (container: Readonly<Record<string, unknown>>) => ({
-  node,
+/** The fields `node`, `ts` and `containers`. */
+export const envelope = (container: EntrySchema<z.ZodType>) => ({
+  node: nodeName,
   ts,
-  containers: documentedAs(z.custom<unknown[]>(Array.isArray, 'expected an array'), {
-    type: 'array',
-    maxItems: MAX_CONTAINERS,
-    items: container,
-    description: 'One that cannot be stored is skipped; the others are stored all the same.',
-  }),
+  containers: entryList(
+    container,
+    MAX_CONTAINERS,
+    'One that cannot be stored is skipped; the others are stored all the same.',
+  ),
 })
 
 /** Options of `body` for both posts. `longIntegersOf` keeps ids of 64 bits exact. */
@@ -77,4 +54,39 @@ export const COMPUTE_BODY = {
 /** Throws the error for 413 if there are more than `MAX_CONTAINERS` containers. */
 export function checkContainers(containers: readonly unknown[]): void {
   if (containers.length > MAX_CONTAINERS) throw tooMany(MAX_CONTAINERS, 'containers')
+}
+
+type Container = z.ZodType<{ readonly container_uid: string; readonly blame: Blame }>
+
+/**
+ * Parses containers, each once: of those with one uid, the last wins. `add` stores one, from which its blame was taken,
+ * at its place and returns the number of culprits that it left out. Returns the fields at fault of skipped containers, and in `blame` the culprits
+ * left out.
+ */
+export async function parseContainers<C extends Container>(
+  schema: EntrySchema<C>,
+  containers: unknown[],
+  add: (container: Omit<z.output<C>, 'blame'>, blame: Blame, place: number) => number,
+): Promise<Dropped> {
+  const places = new Map<string, number>()
+  let left = 0
+  const dropped = await schema.parseAll(emptied(containers), (container) => {
+    const place = places.get(container.container_uid) ?? places.size
+    places.set(container.container_uid, place)
+    const { blame } = container
+    // Faster than a copy without it.
+    ;(container as { blame?: Blame | undefined }).blame = undefined
+    left += add(container, blame, place)
+    return undefined
+  })
+  return left === 0 ? dropped : { ...dropped, blame: left }
+}
+
+/** Yields each container and removes it from the list to free its memory, because a post may have 16 MiB. */
+function* emptied(containers: unknown[]): Generator<unknown> {
+  for (let i = 0; i < containers.length; i++) {
+    const container = containers[i]
+    containers[i] = null
+    yield container
+  }
 }

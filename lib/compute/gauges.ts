@@ -4,9 +4,12 @@ import { sharedRead } from '../db/batcher.ts'
 import { type Database, fixed } from '../db/index.ts'
 import { zonedTime } from '../http/request/fields.ts'
 import { asArray } from '../http/response/pages.ts'
-import { documentedAs } from '../openapi/declare.ts'
 import { storedJson } from '../records/column-kinds.ts'
 import { joinedColumns, joinedPage, listReader, plainColumns, plainRows, type RawRow } from '../records/index.ts'
+import { Culprit } from './blame.ts'
+import { identity } from './container.ts'
+import { answersOf, id, whole } from './fields.ts'
+import { gauges, nodeFields } from './samples.ts'
 
 /** Containers in an answer. */
 export const MAX_LATEST = 5_000
@@ -18,68 +21,23 @@ export const MAX_LATEST = 5_000
 const LIVE_INTERVALS = 3
 const LIVE_SECS = 60
 
-const whole = z.int().min(0)
-const decimal = z.number().min(0)
-const id = documentedAs(z.number(), {
-  type: 'integer',
-  format: 'int64',
-  description: 'With a sign: ids above 2^63 - 1 are negative.',
-})
-
-const Culprit = z.strictObject({
-  cgroup_id: id.nullable(),
-  kind: z.string(),
-  ref: z.string(),
-  container_uid: z.string().nullable(),
-  count: whole,
-  wait_ns: whole,
-})
-
 /** The latest sample of a container. */
 export const LatestContainer = z
   .strictObject({
-    container_uid: z.string(),
-    pod_uid: z.string(),
-    namespace: z.string(),
-    pod_name: z.string(),
-    container: z.string(),
+    ...answersOf(identity),
     node: z.string(),
-    cgroup_id: id.nullable(),
+    ...answersOf({ cgroup_id: id }),
     ts: zonedTime,
     interval_ms: whole,
-    cpu_usage_millis: decimal,
-    cpu_quota_usec: whole.nullable(),
-    cpu_period_usec: whole,
-    cpu_request_millis: whole.nullable(),
-    cpu_limit_millis: whole.nullable(),
-    cpu_nr_periods: whole,
-    cpu_nr_throttled: whole,
-    cpu_throttled_usec: whole,
-    cpu_psi_some10: decimal,
-    cpu_psi_full10: decimal,
-    mem_current: whole,
-    mem_working_set: whole,
-    mem_limit: whole.nullable(),
-    mem_request: whole.nullable(),
-    mem_psi_some10: decimal,
-    mem_psi_full10: decimal,
-    mem_events_high: whole,
-    mem_events_max: whole,
-    mem_oom_kill: whole,
-    mem_refault: whole,
-    mem_pgmajfault: whole,
-    runq_count: whole.nullable(),
-    runq_p50_us: whole.nullable(),
-    runq_p95_us: whole.nullable(),
-    runq_p99_us: whole.nullable(),
-    runq_max_us: whole.nullable(),
-    runq_overflow: whole.nullable(),
-    blame: storedJson(z.array(Culprit).describe('The heaviest, at most five.')),
+    ...answersOf(gauges),
+    blame: storedJson(z.array(z.strictObject(answersOf(Culprit.schema.shape))).describe('The heaviest, at most five.')),
     updated_at: zonedTime,
     blame_omitted: whole,
     blame_omitted_wait_ns: whole,
   })
   .meta({ id: 'LatestContainer' })
+
+const { bpf_hist_update_failures, bpf_pair_update_failures, ...values } = answersOf(nodeFields)
 
 /** The state of a node, from its latest sample or heartbeat. */
 export const LatestNode = z
@@ -87,23 +45,10 @@ export const LatestNode = z
     node: z.string(),
     ts: zonedTime,
     interval_ms: whole,
-    ctxt_per_sec: decimal,
-    compute_enabled: z.boolean(),
-    compute_supported: z.boolean(),
-    contention_loaded: z.boolean(),
-    cpu_some10: decimal,
-    cpu_full10: decimal,
-    mem_some10: decimal,
-    mem_full10: decimal,
-    cpu_cores: decimal,
-    memory_bytes: whole,
-    bpf_runq_enqueued: whole,
-    bpf_runq_hist: whole,
-    bpf_pair: whole,
-    unknown_blame_share: decimal,
+    ...values,
     updated_at: zonedTime,
-    bpf_hist_update_failures: whole.nullable(),
-    bpf_pair_update_failures: whole.nullable(),
+    bpf_hist_update_failures: bpf_hist_update_failures!,
+    bpf_pair_update_failures: bpf_pair_update_failures!,
   })
   .meta({ id: 'LatestNode' })
 

@@ -5,82 +5,33 @@ import { zonedTime } from '../http/request/fields.ts'
 import { asArray } from '../http/response/pages.ts'
 import { storedJson } from '../records/column-kinds.ts'
 import { joinedColumns, joinedPage } from '../records/index.ts'
+import { identity } from './container.ts'
+import { answersOf, whole } from './fields.ts'
+import { minute } from './minutes.ts'
 
 export const MAX_HISTORY = 20_000
 export const MAX_MINUTES = 10_080
 /** Far more than any real pod has. */
 const MAX_CONTAINERS = 1_000
 
-const whole = z.int().min(0)
-const decimal = z.number().min(0)
+const values = { ts: zonedTime, resolution_secs: whole, ...answersOf(minute) }
 
 /** The values of a container over `resolution_secs`, usually a minute. */
 export const HistoryRow = z
-  .strictObject({
-    id: whole,
-    container_uid: z.string(),
-    pod_uid: z.string(),
-    namespace: z.string(),
-    pod_name: z.string(),
-    container: z.string(),
-    node: z.string(),
-    ts: zonedTime,
-    resolution_secs: whole,
-    cpu_usage_millis_avg: decimal,
-    cpu_usage_millis_max: decimal,
-    cpu_usage_millis_last: decimal,
-    cpu_quota_usec: whole.nullable(),
-    cpu_period_usec: whole,
-    cpu_request_millis: whole.nullable(),
-    cpu_limit_millis: whole.nullable(),
-    cpu_nr_periods: whole,
-    cpu_nr_throttled: whole,
-    cpu_throttled_usec: whole,
-    cpu_psi_some10_avg: decimal,
-    cpu_psi_some10_max: decimal,
-    cpu_psi_full10_avg: decimal,
-    cpu_psi_full10_max: decimal,
-    mem_current_avg: whole,
-    mem_current_max: whole,
-    mem_current_last: whole,
-    mem_working_set_avg: whole,
-    mem_working_set_max: whole,
-    mem_working_set_last: whole,
-    mem_limit: whole.nullable(),
-    mem_request: whole.nullable(),
-    mem_psi_some10_avg: decimal,
-    mem_psi_some10_max: decimal,
-    mem_psi_full10_avg: decimal,
-    mem_psi_full10_max: decimal,
-    mem_events_high: whole,
-    mem_events_max: whole,
-    mem_oom_kill: whole,
-    mem_refault: whole,
-    mem_pgmajfault: whole,
-    runq_count: whole.nullable(),
-    runq_p50_us: whole.nullable(),
-    runq_p95_us: whole.nullable(),
-    runq_p99_us: whole.nullable(),
-    runq_max_us: whole.nullable(),
-    runq_overflow: whole.nullable(),
-    runq_hist: storedJson(z.array(whole)).nullable(),
-  })
+  .strictObject({ id: whole, ...answersOf(identity), node: z.string(), ...values })
   .meta({ id: 'ComputeHistoryRow' })
 
-const IDENTITY = ['container_uid', 'pod_uid', 'namespace', 'pod_name', 'container', 'node']
 /**
- * The identity is rendered once for each container, as the value of its first key. As JSON, names contain no byte that
- * joined columns cannot carry.
+ * A row as read. The identity is rendered once for each container, as the value of its first key. As JSON, names contain
+ * no byte that joined columns cannot carry.
  */
-const [FIRST, ...OTHERS] = IDENTITY
-const identity = `concat(to_json(c.${FIRST}), ${OTHERS.map((key) => `',"${key}":', to_json(c.${key})`).join(', ')})`
-const Stored = HistoryRow.omit({ pod_uid: true, namespace: true, pod_name: true, container: true, node: true }).extend({
-  container_uid: storedJson(z.string()),
-})
+const Stored = z.strictObject({ id: whole, container_uid: storedJson(z.string()), ...values })
+const [FIRST, ...OTHERS] = [...Object.keys(identity), 'node']
+const identityJson = `concat(to_json(c.${FIRST}), ${OTHERS.map((key) => `',"${key}":', to_json(c.${key})`).join(', ')})`
 
-const VALUES = Object.keys(HistoryRow.shape).filter((key) => !IDENTITY.includes(key))
-const values = (alias: string) => VALUES.map((key) => `${alias}.${key}`).join(', ')
-const shown = VALUES.map((key) =>
+const VALUES = ['id', ...Object.keys(values)]
+const valuesOf = (alias: string) => VALUES.map((key) => `${alias}.${key}`).join(', ')
+const wireValues = VALUES.map((key) =>
   key === 'ts'
     ? `date_trunc('second', m.ts) as ts`
     : key === 'runq_hist'
@@ -102,7 +53,7 @@ const ROWS = `
     from (select $1::text as pod_uid, $2::integer as minutes, $3::integer as days) a
     join compute_fold f on f.is_only),
   c as materialized (
-    select c.id as container_id, ${identity} as ${FIRST}
+    select c.id as container_id, ${identityJson} as ${FIRST}
     from compute_container c
     where c.pod_uid = (select a.pod_uid from asked a)
     order by c.id
@@ -116,15 +67,15 @@ const ROWS = `
     offset (
       select least(a.minutes * (select count(*) from c), ${MAX_HISTORY}) - 1 from asked a where exists (select from c))
     limit 1)
-  select c.${FIRST}, ${shown}
+  select c.${FIRST}, ${wireValues}
   from (select a.line, coalesce(o.ts, a.since) as ts, coalesce(o.id, 0) as id from asked a left join oldest o on true) a
   cross join c
   cross join lateral (
-    select ${values('m')}
+    select ${valuesOf('m')}
     from compute_minute m
     where m.container_id = c.container_id and m.ts >= a.ts and (m.ts >= a.line or m.is_late)
     union all
-    select ${values('f')}
+    select ${valuesOf('f')}
     from compute_folded f
     where f.container_id = c.container_id and f.ts >= a.ts) m
   where m.ts > a.ts or m.id >= a.id

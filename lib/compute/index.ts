@@ -1,13 +1,5 @@
 export { MAX_MINUTES_WITHOUT_NODE, MAX_PAIRS, MAX_PAIRS_OF_VICTIM, Pair, readContention } from './contention.ts'
-export {
-  COMPUTE_BODY,
-  checkContainers,
-  envelope,
-  intervalMs,
-  MAX_COMPUTE_BYTES,
-  MAX_CONTAINERS,
-  positive,
-} from './envelope.ts'
+export { COMPUTE_BODY, MAX_COMPUTE_BYTES } from './envelope.ts'
 export { LatestContainer, LatestNode, MAX_LATEST, readLatest, readNodes } from './gauges.ts'
 export { countContainers, HistoryRow, MAX_HISTORY, MAX_MINUTES, readHistory } from './history.ts'
 export { Minutes, takeMinutes } from './minutes.ts'

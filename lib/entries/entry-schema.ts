@@ -24,6 +24,11 @@ export class EntrySchema<S extends z.ZodType> {
     return jsonSchemaOf(this.schema)
   }
 
+  /** Parses one entry: its value, or the first issue. */
+  run(entry: unknown): { readonly value: z.output<S>; readonly issues: readonly z.core.$ZodRawIssue[] } {
+    return this.schema._zod.run({ value: entry, issues: [] }, FIRST_FAULT) as z.core.ParsePayload<z.output<S>>
+  }
+
   /**
    * Parses entries in slices, and passes each good one to `accept`, which may drop it after all by returning the field
    * at fault. Returns the dropped ones by their first field at fault.
@@ -32,8 +37,8 @@ export class EntrySchema<S extends z.ZodType> {
     const dropped: Record<string, number> = {}
     const slice = new Slice()
     for (const entry of entries) {
-      const { value, issues } = this.schema._zod.run({ value: entry, issues: [] }, FIRST_FAULT) as z.core.ParsePayload
-      const fault = issues.length > 0 ? String(issues[0]!.path?.[0] ?? 'entry') : accept(value as z.output<S>)
+      const { value, issues } = this.run(entry)
+      const fault = issues.length > 0 ? String(issues[0]!.path?.[0] ?? 'entry') : accept(value)
       if (fault !== undefined) dropped[fault] = (dropped[fault] ?? 0) + 1
       if (slice.isOver) await slice.next()
     }

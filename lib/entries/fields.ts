@@ -18,6 +18,7 @@ interface FieldDef extends z.core.$ZodTypeDef {
 
 const Field = z.core.$constructor<z.ZodType, FieldDef>('EntryField', (inst, def) => {
   z.ZodType.init(inst, def)
+  if (def.read(undefined) !== undefined) inst._zod.optin = 'defaulted'
   inst._zod.parse = (payload) => {
     const value = def.read(payload.value)
     if (value === undefined) payload.issues.push({ code: 'custom', input: payload.value, inst })
@@ -27,8 +28,8 @@ const Field = z.core.$constructor<z.ZodType, FieldDef>('EntryField', (inst, def)
 })
 
 /**
- * A field that code reads: `read` returns undefined for a value that is at fault. A refusal by `refine` costs ten times
- * as much.
+ * A field that code reads: `read` returns undefined for a value that is at fault. It may be absent if `read` has a value
+ * for undefined. A refusal by `refine` costs ten times as much.
  */
 export const field = <T>(json: Json, read: (value: unknown) => T | undefined): z.ZodType<T> =>
   documentedAs(new Field({ type: 'custom', read }) as z.ZodType<T>, json)
@@ -36,15 +37,23 @@ export const field = <T>(json: Json, read: (value: unknown) => T | undefined): z
 /** PostgreSQL cannot hold U+0000, nor half of a surrogate pair. */
 export const isStorable = (text: string): boolean => !text.includes('\0') && text.isWellFormed()
 
+const readText = (value: unknown, maxBytes: number): string | undefined =>
+  typeof value === 'string' && !isLongerThan(value, maxBytes) && isStorable(value) ? value : undefined
+
 /** Text of at most `maxBytes` that can be stored. */
 export const text = (
   maxBytes: number,
   { isValid = (_: string) => true, ...json }: Json & { isValid?: (text: string) => boolean } = {},
 ) =>
-  field({ type: 'string', maxLength: maxBytes, description: `At most ${maxBytes} bytes.`, ...json }, (value) =>
-    typeof value === 'string' && !isLongerThan(value, maxBytes) && isValid(value) && isStorable(value)
-      ? value
-      : undefined,
+  field({ type: 'string', maxLength: maxBytes, description: `At most ${maxBytes} bytes.`, ...json }, (value) => {
+    const text = readText(value, maxBytes)
+    return text !== undefined && isValid(text) ? text : undefined
+  })
+
+/** Such text or null, which stands for an absent value, too. */
+export const nullableText = (maxBytes: number) =>
+  field({ anyOf: [{ type: 'string', maxLength: maxBytes }, { type: 'null' }] }, (value) =>
+    value === undefined || value === null ? null : readText(value, maxBytes),
   )
 
 export const notBlank = (maxBytes = MAX_NAME_BYTES) =>
@@ -75,17 +84,16 @@ export const flag = field({ type: 'boolean' }, (value) => (typeof value === 'boo
 export const oneOf = <W extends string>(words: readonly W[]) =>
   field({ type: 'string', enum: words }, (value) => words.find((word) => word === value))
 
-/** A field that counts as absent where it is not as it should be: it never drops its entry. */
-export const lenient = <T>(schema: z.ZodType, read: (value: unknown) => T | null) =>
-  field(jsonSchemaOf(schema.nullish()), read).optional()
+/** An integer; any other value counts as absent. */
+export const lenientInteger = field(jsonSchemaOf(z.int().nullish()), (value) =>
+  Number.isSafeInteger(value) ? (value as number) : null,
+)
 
-export const lenientInteger = lenient(z.int(), (value) => (Number.isSafeInteger(value) ? (value as number) : null))
-
-/** A text that counts as absent where it is none; `read` returns undefined for one that drops its entry. */
+/** A text; any other value counts as absent. `read` returns undefined for a text that drops its entry. */
 export const lenientText = (json: Json, read: (text: string) => string | null | undefined) =>
   field({ anyOf: [{ type: 'string', ...json }, { type: 'null' }] }, (value) =>
     typeof value !== 'string' ? null : isStorable(value) ? read(value) : undefined,
-  ).optional()
+  )
 
 /** A naive UTC time in its canonical form; the component of the OpenAPI document is that of `naiveTimeText`. */
 export const naiveTime = field({ $ref: '#/$defs/PostedTime' }, (value) =>

@@ -28,19 +28,11 @@ export const ImageTrustAnswer = z
   .meta({ id: 'ImageTrust' })
 
 /** The answer if nothing is known. */
-export const unavailable = (reason: string): string =>
-  JSON.stringify({
-    available: false,
-    reason,
-    evaluatedAt: null,
-    total: 0,
-    wouldDeny: 0,
-    unknown: 0,
-    trusted: 0,
-    policies: [],
-    results: [],
-    truncated: false,
-  } satisfies z.output<typeof ImageTrustAnswer>)
+export const unavailable = (reason: string): string => {
+  const counts = { total: 0, wouldDeny: 0, unknown: 0, trusted: 0 }
+  const none = { evaluatedAt: null, ...counts, policies: [], results: [], truncated: false }
+  return JSON.stringify({ available: false, reason, ...none } satisfies z.output<typeof ImageTrustAnswer>)
+}
 
 /** Text is converted to bytes in pieces of this many characters; at once, it would be held twice. */
 const PIECE_CHARS = 64 * 1024
@@ -49,14 +41,8 @@ const PIECE_CHARS = 64 * 1024
 export async function renderAnswer(tally: Tally, evaluatedAt: string | null, slice: Slice): Promise<Buffer> {
   const { total, WouldDeny, Unknown, Trusted } = tally.counts
   const pieces: Buffer[] = []
-  let text = JSON.stringify({
-    available: true,
-    evaluatedAt,
-    total,
-    wouldDeny: WouldDeny,
-    unknown: Unknown,
-    trusted: Trusted,
-  }).slice(0, -1)
+  const counts = { total, wouldDeny: WouldDeny, unknown: Unknown, trusted: Trusted }
+  let text = JSON.stringify({ available: true, evaluatedAt, ...counts }).slice(0, -1)
   const list = async (key: string, values: readonly unknown[]) => {
     text += `,"${key}":[`
     for (const [i, value] of values.entries()) {

@@ -18,7 +18,7 @@ export { VERDICTS } from './result.ts'
 const TIMEOUT_MS = 10_000
 export const MAX_ANSWER_BYTES = 16_777_216
 
-export interface ImageTrustOptions {
+interface ImageTrustOptions {
   /** The base URL of the evaluator; null without one. */
   readonly url: string | null
   /** The token for the evaluator; null sends none. */
@@ -49,18 +49,10 @@ export class ImageTrust {
     const { url, token, log, timeoutMs = TIMEOUT_MS } = this.#options
     try {
       if (url === null) throw new Unavailable(REASON.notConfigured)
-      const { namespace, verdict } = filter
-      const request = {
-        url,
-        token: token(),
-        namespace,
-        verdict,
-        timeoutMs,
-        maxBytes: MAX_ANSWER_BYTES,
-        signal: disconnected,
-      }
+      const bounds = { timeoutMs, maxBytes: MAX_ANSWER_BYTES, signal: disconnected }
+      const chunks = requestResults({ ...filter, url, token: token(), ...bounds })
       const tally = new Tally(filter, limit)
-      const evaluatedAt = await count(requestResults(request), tally, this.#order.join())
+      const evaluatedAt = await count(chunks, tally, this.#order.join())
       return await renderAnswer(tally, evaluatedAt, new Slice())
     } catch (error) {
       if (disconnected?.aborted) throw clientGone()

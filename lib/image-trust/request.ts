@@ -6,7 +6,7 @@ import { REASON, Unavailable } from './unavailable.ts'
 
 const INFLATED_CHUNK_BYTES = 64 * 1024
 
-export interface TrustRequest {
+interface TrustRequest {
   /** The base URL of the evaluator, with or without slashes at the end. */
   readonly url: string
   /** Filters for the evaluator; null leaves one out. */
@@ -23,7 +23,7 @@ export interface TrustRequest {
 }
 
 /**
- * Requests the results and yields the body as it arrives, unpacked if it is gzip, which some proxies send unquery. Each
+ * Requests the results and yields the body as it arrives, unpacked if it is gzip, which some proxies send unasked. Each
  * request has a connection of its own: requests are few, and an idle connection might be closed by the other end just
  * as it is used again. Redirects are not followed, since the token is for the evaluator alone.
  * @throws Unavailable for anything but a complete answer with status 200 (docs/contract.md#image-trust)

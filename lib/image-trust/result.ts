@@ -3,7 +3,7 @@ import { BadAnswer } from './unavailable.ts'
 
 /** TrustVerdicts that a query may ask for. The evaluator may send other words, which count as Unknown. */
 export const VERDICTS = ['Trusted', 'WouldDeny', 'Unknown'] as const
-export type TrustVerdict = (typeof VERDICTS)[number]
+type TrustVerdict = (typeof VERDICTS)[number]
 
 /** The judgement of one policy on one running container. */
 export const TrustResult = z
@@ -22,26 +22,16 @@ export type TrustResult = z.output<typeof TrustResult>
 
 /** Reads an element of the evaluator's list. Further keys are dropped. @throws BadAnswer if it is no result */
 export function readResult(element: unknown): TrustResult {
-  const sent = (element ?? {}) as Record<keyof TrustResult, unknown>
+  const sent = (element ?? {}) as TrustResult
   const reason = sent.reason ?? ''
-  const result = {
-    policy: textOf(sent, 'policy'),
-    namespace: textOf(sent, 'namespace'),
-    workload: textOf(sent, 'workload'),
-    container: textOf(sent, 'container'),
-    digest: textOf(sent, 'digest'),
-    image: textOf(sent, 'image'),
-    verdict: textOf(sent, 'verdict'),
-  }
+  for (const key of TEXTS) if (typeof sent[key] !== 'string') throw new BadAnswer(`the ${key} of a result is no text`)
   if (typeof reason !== 'string') throw new BadAnswer('the reason of a result is no text')
+  const { policy, namespace, workload, container, digest, image, verdict } = sent
+  const result = { policy, namespace, workload, container, digest, image, verdict }
   return reason === '' ? result : { ...result, reason }
 }
 
-function textOf(sent: Record<string, unknown>, key: keyof TrustResult): string {
-  const value = sent[key]
-  if (typeof value !== 'string') throw new BadAnswer(`the ${key} of a result is no text`)
-  return value
-}
+const TEXTS = ['policy', 'namespace', 'workload', 'container', 'digest', 'image', 'verdict'] as const
 
 /** The verdict that a result counts as. */
 export const effectiveVerdict = ({ verdict }: TrustResult): TrustVerdict =>
@@ -60,7 +50,7 @@ export function compareResults(a: TrustResult, b: TrustResult): number {
   )
 }
 
-export const compareText = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1)
+const compareText = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1)
 
 /** The filters of a query; null is no filter. */
 export interface TrustFilter {
@@ -75,13 +65,9 @@ export interface TrustFilter {
  * Returns a predicate for the filters. The evaluator also filters by namespace and verdict, but the broker checks
  * again, so that an answer about others is not shown for these. A workload without a slash has no kind and no name.
  */
-export function matcher({
-  namespace,
-  verdict,
-  workloadKind,
-  workloadName,
-}: TrustFilter): (result: TrustResult) => boolean {
-  const kind = workloadKind?.toLowerCase() ?? null
+export function matcher(filter: TrustFilter): (result: TrustResult) => boolean {
+  const { namespace, verdict, workloadName } = filter
+  const kind = filter.workloadKind?.toLowerCase() ?? null
   return (result) => {
     if (namespace !== null && result.namespace !== namespace) return false
     if (verdict !== null && effectiveVerdict(result) !== verdict) return false

@@ -1,8 +1,9 @@
 import { MAX_NAME_CHARS, MAX_WORD_CHARS } from '../http/request/fields.ts'
+import { isObject, type JsonObject } from '../json/objects.ts'
 import { isLongerThan } from '../text/utf8.ts'
 import { isDigest } from './digest.ts'
 import { containerSecurity } from './security.ts'
-import { cutText, isMangled, isObject, type Json, textOf } from './values.ts'
+import { cutText, isMangled, textOf } from './values.ts'
 
 /** In bytes, not characters: an index entry of five such names must stay below a third of a page of PostgreSQL. */
 const MAX_CONTAINER_NAME_BYTES = MAX_NAME_CHARS
@@ -29,7 +30,7 @@ export interface ContainerEntry {
   digest_kind: string | null
   repository: string | null
   tags: string[]
-  security_context: Json
+  security_context: JsonObject
   state: string | null
   state_reason: string | null
 }

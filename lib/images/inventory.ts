@@ -1,7 +1,7 @@
+import { isObject, type JsonObject } from '../json/objects.ts'
 import { type ContainerEntry, containerName, type ReferencePart, readContainer, stateOf } from './container.ts'
 import { isDigest } from './digest.ts'
 import { podSecurity } from './security.ts'
-import { isObject, type Json } from './values.ts'
 
 const MAX_CONTAINERS = 64
 
@@ -16,15 +16,15 @@ export interface InventoryPost {
 }
 
 /** A container of a pod, with all columns that `posted_containers` reads. */
-export interface PostedContainer extends ContainerEntry {
+interface PostedContainer extends ContainerEntry {
   pod_namespace: string
   workload_kind: string
   workload_name: string
   pod_name: string
-  pod_security: Json
+  pod_security: JsonObject
 }
 
-export interface InventoryIssues {
+interface InventoryIssues {
   malformed: (part: ReferencePart) => void
   warn: (message: string) => void
 }

@@ -1,5 +1,6 @@
 import { MAX_NAME_CHARS, MAX_WORD_CHARS } from '../http/request/fields.ts'
-import { isObject, type Json, shortText } from './values.ts'
+import { isObject, type JsonObject } from '../json/objects.ts'
+import { shortText } from './values.ts'
 
 const MAX_CAPABILITIES = 64
 
@@ -48,12 +49,12 @@ const POD: Record<string, Read> = {
 }
 
 /** Reads `security_context` of a container: known keys whose values have the right type; empty if it is no object. */
-export const containerSecurity = (value: unknown): Json => members(value, CONTAINER)
+export const containerSecurity = (value: unknown): JsonObject => members(value, CONTAINER)
 
 /** Reads `pod_security` of a pod in the same way. */
-export const podSecurity = (value: unknown): Json => members(value, POD)
+export const podSecurity = (value: unknown): JsonObject => members(value, POD)
 
-function members(value: unknown, known: Record<string, Read>): Json {
+function members(value: unknown, known: Record<string, Read>): JsonObject {
   if (!isObject(value)) return {}
   const read = Object.entries(known).map(([key, of]): [string, unknown] => [key, of(value[key])])
   return Object.fromEntries(read.filter(([, member]) => member !== undefined))

@@ -3,11 +3,6 @@
  * containers.
  */
 
-export type Json = Record<string, unknown>
-
-export const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** Returns text that is not blank and that PostgreSQL can store, else null. */
 export function textOf(value: unknown): string | null {
   return typeof value === 'string' && value.trim() !== '' && !value.includes('\0') && value.isWellFormed()

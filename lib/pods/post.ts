@@ -1,34 +1,17 @@
 import { z } from 'zod'
-import {
-  address,
-  id,
-  MAX_ADDRESS_CHARS,
-  MAX_ID_CHARS,
-  NO_NULL_PATTERN,
-  naiveTime,
-  name,
-} from '../http/request/fields.ts'
+import { address, id, MAX_ADDRESS_CHARS, NO_NULL_PATTERN, naiveTime, name } from '../http/request/fields.ts'
 import { recordOf } from '../http/request/first-fault.ts'
-import { exactly, isExactInteger } from '../json/exact-integers.ts'
+import { exactly } from '../json/exact-integers.ts'
+import { isObject, type JsonObject } from '../json/objects.ts'
 import { checkFreeForm, deserializeError } from '../json/parse.ts'
 import { canonicalAddress } from '../net/address.ts'
 import { documentedAs } from '../openapi/declare.ts'
 import { parseRfc3339 } from '../time/timestamp.ts'
-import { CAPTURE_LEVELS, type PodEcho, type PodRecord } from './record.ts'
+import { asPosted, member, postedObject, withoutManagedFields } from './posted-object.ts'
+import { CAPTURE_LEVELS, PodEcho, PodRecord } from './record.ts'
 
 /** More addresses than any pod has (two families, a few networks each). */
 const MAX_POD_ADDRESSES = 64
-
-const object = documentedAs(
-  z.custom<Record<string, unknown>>(
-    (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
-    'expected an object',
-  ),
-  {
-    type: 'object',
-    description: 'The manifest of the pod; only `metadata` without `managedFields` and `spec.hostNetwork` are stored.',
-  },
-)
 
 /** The body of POST /pod/spec (docs/contract.md#pods). Unknown keys are dropped. */
 export const PodPost = z
@@ -39,7 +22,9 @@ export const PodPost = z
     node_name: name,
     is_dead: z.boolean(),
     pod_namespace: name.nullish(),
-    pod_obj: object.nullish(),
+    pod_obj: postedObject(
+      'The manifest of the pod; only `metadata` without `managedFields` and `spec.hostNetwork` are stored.',
+    ).nullish(),
     pod_identity: name.nullish(),
     workload_selector_labels: documentedAs(recordOf(z.string()), {
       type: 'object',
@@ -69,28 +54,7 @@ export type PodPost = z.output<typeof PodPost>
 export function echoOf(post: PodPost): PodEcho {
   checkFreeForm(post.pod_obj, 'pod_obj')
   checkFreeForm(post.pod_ips, 'pod_ips')
-  return asPosted({ ...post, pod_obj: exactly(post.pod_obj) })
-}
-
-/** Every key, with null for missing ones. */
-function asPosted(post: PodPost): PodEcho {
-  return {
-    pod_name: post.pod_name,
-    pod_ip: post.pod_ip,
-    pod_namespace: post.pod_namespace ?? null,
-    pod_obj: post.pod_obj ?? null,
-    time_stamp: post.time_stamp,
-    node_name: post.node_name,
-    is_dead: post.is_dead,
-    pod_identity: post.pod_identity ?? null,
-    workload_selector_labels: post.workload_selector_labels ?? null,
-    pod_ips: post.pod_ips ?? null,
-    workload_kind: post.workload_kind ?? null,
-    workload_name: post.workload_name ?? null,
-    capture_level: post.capture_level ?? null,
-    host_network: post.host_network ?? null,
-    started_at: post.started_at ?? null,
-  }
+  return asPosted(PodEcho, { ...post, pod_obj: exactly(post.pod_obj) })
 }
 
 /**
@@ -100,7 +64,7 @@ function asPosted(post: PodPost): PodEcho {
 export function normalizePod(post: PodPost, warn: (message: string) => void): PodRecord {
   const pod_ip = canonicalAddress(post.pod_ip)
   return {
-    ...asPosted(post),
+    ...asPosted(PodRecord, post),
     pod_ip,
     pod_obj: post.pod_obj ? compact(exactly(post.pod_obj)) : null,
     pod_ips: allAddresses(pod_ip, post.pod_ips),
@@ -110,20 +74,11 @@ export function normalizePod(post: PodPost, warn: (message: string) => void): Po
   }
 }
 
-/**
- * `metadata.uid` of a compacted manifest; null if missing, empty or longer than an id: every flow to the pod repeats
- * it.
- */
-export function uidOf(manifest: Record<string, unknown> | null): string | null {
-  const uid = member(manifest, 'metadata', 'uid')
-  return typeof uid === 'string' && uid !== '' && uid.length <= MAX_ID_CHARS && !isExactInteger(uid) ? uid : null
-}
-
 /** Keeps `metadata` without `managedFields`, and `spec.hostNetwork`. */
-function compact(manifest: Record<string, unknown>): Record<string, unknown> {
-  const compacted: Record<string, unknown> = {}
+function compact(manifest: JsonObject): JsonObject {
+  const compacted: JsonObject = {}
   if (isObject(manifest.metadata)) {
-    const { managedFields: _dropped, ...metadata } = manifest.metadata
+    const metadata = withoutManagedFields(manifest.metadata)
     checkFreeForm(metadata, 'pod_obj.metadata')
     compacted.metadata = metadata
   }
@@ -168,13 +123,4 @@ function allAddresses(primary: string, sent: unknown): string[] {
     if (all.size > MAX_POD_ADDRESSES) throw deserializeError(`pod_ips: more than ${MAX_POD_ADDRESSES} addresses`)
   }
   return [...all]
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function member(value: unknown, outer: string, inner: string): unknown {
-  const object = isObject(value) ? value[outer] : undefined
-  return isObject(object) ? object[inner] : undefined
 }

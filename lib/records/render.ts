@@ -2,6 +2,7 @@
 import { parseNaive } from '../time/timestamp.ts'
 import { copyPlain, wordsOf, writeWords } from './byte-copy.ts'
 import { type Column, type ColumnKind, columnsOf, type RecordSchema } from './columns.ts'
+import type { Page } from './page.ts'
 
 /** A row as the driver returns it for raw columns: the bytes of the text of each column. */
 export type RawRow = readonly (Buffer | null)[]
@@ -28,14 +29,6 @@ const MAX_ESCAPE_BYTES = 6
 const MAX_SPARE_BYTES = 64 * 1024
 /** Room for each value: quotes, zeros of a fraction, the `Z` of a time, or `null`. */
 const MAX_EXTRA_BYTES = 8
-
-export interface JoinedRows {
-  /** The records as JSON objects joined with commas, without the brackets of an array. */
-  json: Buffer
-  /** The same with the brackets, on the same memory. */
-  array: Buffer
-  count: number
-}
 
 interface Layout {
   readonly columns: readonly Column[]
@@ -93,7 +86,7 @@ export function plainRows(record: RecordSchema, rows: readonly RawRow[], from = 
  * The JSON of all rows in one row of `joinedColumns`; `from` is the index of its first column. Null for the rare rows
  * that the joined form cannot carry: a value contains a separator, or very many bytes need escaping.
  */
-export function joinedRows(record: RecordSchema, row: RawRow, from = 0): JoinedRows | null {
+export function joinedRows(record: RecordSchema, row: RawRow, from = 0): Required<Omit<Page<never>, 'last'>> | null {
   const { columns, heads, words, headsBytes } = layoutOf(record)
   const count = Number(row[from])
   const nulls = Number(row[from + 1])
@@ -142,9 +135,9 @@ export function joinedRows(record: RecordSchema, row: RawRow, from = 0): JoinedR
 
 /** A parsed row of `row_to_json` in the form of its record. */
 export function fromRow(record: RecordSchema, row: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const shown = ({ kind, name }: Column) =>
+  const valueIn = ({ kind, name }: Column) =>
     kind === 'time' && row[name] !== null ? parseNaive(row[name] as string) : row[name]
-  return Object.fromEntries(columnsOf(record).map((column) => [column.key, shown(column)]))
+  return Object.fromEntries(columnsOf(record).map((column) => [column.key, valueIn(column)]))
 }
 
 /** The last value of a joined column, as text. */

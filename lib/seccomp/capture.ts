@@ -4,7 +4,6 @@ import { z } from 'zod'
  * Capture tiers in the order of the database function `capture_rank`, which returns the index: later tiers miss more.
  */
 export const LEVELS = ['full', 'high', 'medium', 'low', 'unknown', 'custom'] as const
-export type Level = (typeof LEVELS)[number]
 
 const level = z.enum(LEVELS)
 

@@ -64,7 +64,7 @@ const Rule = z
     names: texts
       .nullish()
       .describe(
-        `What is not \`${SYSCALL_NAME.source}\`, and none of \`_llseek\`, \`_newselect\` and \`_sysctl\`, is skipped.`,
+        `A name is skipped unless it matches \`${SYSCALL_NAME.source}\` or is \`_llseek\`, \`_newselect\` or \`_sysctl\`.`,
       ),
     action: word.nullish().describe(`Absent or blank is \`${ALLOW_ACTION}\`; names of other actions do not count.`),
   })
@@ -105,7 +105,7 @@ export const MirroredCr = z
 export type MirroredCr = z.output<typeof MirroredCr>
 
 /** A row of `seccomp_cr` without its time. */
-export interface CrRow {
+interface CrRow {
   namespace: string
   name: string
   default_action: string
@@ -130,7 +130,7 @@ export function mirrorOf(
   { spec, hash, distribution, status }: PostedCr,
 ): { row: CrRow; skipped: number } {
   const { allowed, skipped } = allowedNames(spec.syscalls ?? [])
-  const told = distribution ?? status?.distribution
+  const sent = distribution ?? status?.distribution
   const row = {
     namespace,
     name,
@@ -141,9 +141,9 @@ export function mirrorOf(
     workload_kind: nonBlank(spec.workloadRef?.kind),
     workload_name: nonBlank(spec.workloadRef?.name),
     hash: hash ?? '',
-    ready: told?.ready ?? 0,
-    total: told?.total ?? 0,
-    state: nonBlank(told?.state) ?? NO_STATE,
+    ready: sent?.ready ?? 0,
+    total: sent?.total ?? 0,
+    state: nonBlank(sent?.state) ?? NO_STATE,
   }
   return { row, skipped }
 }
@@ -153,7 +153,7 @@ function allowedNames(rules: readonly z.output<typeof Rule>[]): { allowed: strin
     .filter(({ action }) => (nonBlank(action) ?? ALLOW_ACTION) === ALLOW_ACTION)
     .map(({ names }) => names ?? [])
   const total = lists.reduce((sum, names) => sum + names.length, 0)
-  if (total > MAX_NAMES) throw new HttpError(413, `spec.syscalls: more than ${MAX_NAMES} names are allowed`)
+  if (total > MAX_NAMES) throw new HttpError(413, `spec.syscalls: the rules allow more than ${MAX_NAMES} names`)
   const allowed = new Set<string>()
   let skipped = 0
   for (const name of lists.flat()) {

@@ -7,7 +7,7 @@ const state = z.enum(['Ready', 'Partial', 'Pending'])
 export const Distribution = z
   .strictObject({
     ready: count.describe('Nodes that have it with the hash of the resource.'),
-    total: count.describe('Nodes that told of their files lately, whatever they have.'),
+    total: count.describe('Nodes that reported their files lately, whatever they have.'),
     state,
     present: count.describe('Nodes that have it.'),
   })

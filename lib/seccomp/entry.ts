@@ -11,7 +11,7 @@ import {
   statusDistributionOf,
 } from './distribution.ts'
 import { Drift, driftOf, IN_SYNC } from './drift.ts'
-import { localhostProfile, shownArchitectures, suggestedName } from './names.ts'
+import { localhostProfile, profileArchitectures, suggestedName } from './names.ts'
 import { DenialRollup, type RollupRow, rollupJson } from './rollup.ts'
 
 const count = z.int().min(0)
@@ -38,7 +38,7 @@ export const ProfileSummary = z
     namespace: z.string(),
     kind: z.string(),
     name: z.string(),
-    hash: z.string().describe('Of the observed set; changes when that grows.'),
+    hash: z.string().describe('The hash of the observed set; changes when that grows.'),
     syscallCount: count,
     architectures: z.array(z.string()),
     updatedAt: wireTime.describe('When the observed set changed last.'),
@@ -50,7 +50,7 @@ export const ProfileSummary = z
     }),
     crCount: count.describe('Custom resources that refer to the workload.'),
     cr: MirroredResource.nullable().describe('The one of them that was updated last.'),
-    denials: DenialRollup.nullable().describe('Null where it cannot be told whether anything was denied.'),
+    denials: DenialRollup.nullable().describe('Null where it is not known whether anything was denied.'),
   })
   .meta({ id: 'SeccompProfileSummary' })
 
@@ -89,7 +89,7 @@ export function openEntry(row: EntryRow, denials: RollupRow, directory: string):
     name,
     hash: row.hash,
     syscallCount: row.syscall_count,
-    architectures: shownArchitectures(row.arches),
+    architectures: profileArchitectures(row.arches),
     updatedAt: wireTimeOf(row.updated_at),
     capture,
     captureComplete: capture.complete,

@@ -9,7 +9,7 @@ import { documentedAs } from '../openapi/declare.ts'
 import { DNS_NAME, isDnsName, LOG_ACTION, MAX_DNS_NAME_CHARS, SYSCALL_NAME } from './names.ts'
 
 /** Most names in one list of edits. */
-export const MAX_EDITS = 512
+const MAX_EDITS = 512
 /** Ten times a body with two full lists of the longest names. */
 export const MAX_EXPORT_BODY_BYTES = 1024 * 1024
 
@@ -32,7 +32,7 @@ const oneOf = <W extends string>(words: readonly [W, ...W[]], what: string) =>
 
 const defaultAction = oneOf(
   ACTIONS,
-  `What happens to a syscall that is not listed: one of ${ACTIONS.map((one) => `\`${one}\``).join(', ')}.`,
+  `The action for a syscall that is not listed: one of ${ACTIONS.map((one) => `\`${one}\``).join(', ')}.`,
 )
 const format = oneOf(FORMATS, 'The notation of the answer: `yaml`, `yml` or `json`.')
 
@@ -92,7 +92,7 @@ export const ExportBody = z
   .superRefine(({ add, remove }, c) => {
     const added = new Set(add)
     const at = remove.findIndex((one) => added.has(one))
-    if (at >= 0) c.addIssue({ code: 'custom', path: ['remove', at], message: `${remove[at]} is in add, too` })
+    if (at >= 0) c.addIssue({ code: 'custom', path: ['remove', at], message: `${remove[at]} is also in add` })
   })
   .meta({ id: 'SeccompExport' })
 

@@ -4,11 +4,11 @@ import type { Database } from '../db/index.ts'
 import type { RouteDoc } from '../openapi/declare.ts'
 import { yamlOf } from '../text/yaml.ts'
 import type { ExportOptions } from './export-options.ts'
-import { captureHeaders, requireComplete, shownCaptureHeaders } from './gate.ts'
 import { manifestOf, SeccompProfile } from './manifest.ts'
 import { headerOf } from './manifest-header.ts'
 import type { Workload } from './names.ts'
 import { readObserved } from './observed.ts'
+import { captureHeaders, documentedCaptureHeaders, requireComplete } from './partial-capture.ts'
 import { noProfile } from './profile.ts'
 
 const YAML = 'application/yaml'
@@ -16,20 +16,20 @@ const YAML = 'application/yaml'
 /** The answers of the routes, for the OpenAPI document. */
 export const exportAnswers = {
   answer: [{ contentType: YAML, schema: z.string() }, SeccompProfile],
-  headers: shownCaptureHeaders,
+  headers: documentedCaptureHeaders,
   also: {
     404: noProfile().message,
     409: {
       description:
         'The capture is partial and `defaultAction` enforces. The text says why it is, how to complete it, and what can be done instead.',
       answer: { contentType: 'text/plain', schema: z.string() },
-      headers: shownCaptureHeaders,
+      headers: documentedCaptureHeaders,
     },
   },
 } satisfies Partial<RouteDoc>
 
 /** A manifest as sent. */
-export interface Exported {
+interface Exported {
   readonly text: string
   readonly headers: Record<string, string>
 }

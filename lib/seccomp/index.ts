@@ -1,24 +1,11 @@
-export { Capture, type CaptureRow, captureOf, LEVELS, type Level } from './capture.ts'
+export { LEVELS } from './capture.ts'
 export { CrPath, MirroredCr, mirrorOf, PostedCr } from './cr.ts'
 export { MAX_DETAIL_BYTES } from './detail.ts'
 export { ProfileSummary } from './entry.ts'
-export { type Exported, exportAnswers, exportProfile } from './export.ts'
+export { exportAnswers, exportProfile } from './export.ts'
 export { ExportBody, ExportQuery, MAX_EXPORT_BODY_BYTES } from './export-options.ts'
-export {
-  ALLOW_ACTION,
-  type Allowed,
-  allowedOf,
-  foldedArchitecture,
-  isDnsName,
-  isSyscallName,
-  LOG_ACTION,
-  localhostProfile,
-  shownArchitectures,
-  suggestedName,
-  type Workload,
-  WorkloadPath,
-} from './names.ts'
+export { isDnsName, suggestedName, WorkloadPath } from './names.ts'
 export { fileSetOf, PostedNodeFiles, readNodeFiles } from './node-files.ts'
-export { type Observed, readObserved } from './observed.ts'
+export { readObserved } from './observed.ts'
 export { noProfile, ObservedProfile, Profile, profileOf } from './profile.ts'
-export { openProfiles, type Profiles } from './profiles.ts'
+export { openProfiles } from './profiles.ts'

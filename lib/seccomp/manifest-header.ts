@@ -2,9 +2,9 @@
 import { comment, quoted } from '../text/yaml.ts'
 import type { Capture } from './capture.ts'
 import type { ExportOptions } from './export-options.ts'
-import { howToRaise, named, reasonOf, resetOf } from './gate.ts'
 import { allowedOf, type Workload } from './names.ts'
 import type { Observed } from './observed.ts'
+import { howToRaise, named, reasonOf, resetOf } from './partial-capture.ts'
 
 /** The kinds that the resource definition of the operator accepts in `workloadRef`. */
 const KINDS = ['Deployment', 'StatefulSet', 'DaemonSet', 'CronJob', 'Job', 'ReplicaSet', 'ReplicationController']
@@ -27,7 +27,7 @@ export function headerOf(
   lines.push(`Capture: ${captureOf(observed.capture)}`)
   const reset = resetOf(observed)
   if (reset !== null) lines.push(`Reset: ${reset}.`)
-  if (add.length + remove.length > 0) lines.push(`Edits: +[${shown(add)}] -[${shown(remove)}]`)
+  if (add.length + remove.length > 0) lines.push(`Edits: +[${sorted(add)}] -[${sorted(remove)}]`)
   if (!observed.capture.complete) {
     lines.push('WARNING: the capture is partial. Syscalls that the workload makes are missing from this profile.')
     lines.push('WARNING: a default action other than SCMP_ACT_LOG blocks them.')
@@ -46,4 +46,4 @@ const captureOf = (capture: Capture): string =>
 
 const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
 
-const shown = (names: readonly string[]): string => [...new Set(names)].sort().join(', ')
+const sorted = (names: readonly string[]): string => [...new Set(names)].sort().join(', ')

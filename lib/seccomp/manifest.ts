@@ -2,16 +2,16 @@
 import { z } from 'zod'
 import type { Manifest } from '../text/yaml.ts'
 import { ACTIONS, type ExportOptions } from './export-options.ts'
-import { named, reasonOf } from './gate.ts'
-import { ALLOW_ACTION, allowedOf, shownArchitectures, suggestedName, type Workload } from './names.ts'
+import { ALLOW_ACTION, allowedOf, profileArchitectures, suggestedName, type Workload } from './names.ts'
 import type { Observed } from './observed.ts'
+import { named, reasonOf } from './partial-capture.ts'
 
 const Syscalls = z.strictObject({ names: z.array(z.string()), action: z.literal(ALLOW_ACTION) })
 
 /** The resource, for the OpenAPI document. */
 export const SeccompProfile = z
   .strictObject({
-    apiVersion: z.string().describe('Of the operator of the profiles: `{annotation_prefix}/v1alpha1`.'),
+    apiVersion: z.string().describe('The version of the operator of the profiles: `{annotation_prefix}/v1alpha1`.'),
     kind: z.literal('SeccompProfile'),
     metadata: z.strictObject({
       name: z.string(),
@@ -45,7 +45,7 @@ export function manifestOf(workload: Workload, observed: Observed, options: Expo
   const { capture } = observed
   const { names, leftOut } = allowedOf(observed.names)
   const exported = editedNames(names, options)
-  const architectures = shownArchitectures(observed.arches)
+  const architectures = profileArchitectures(observed.arches)
   return {
     apiVersion: `${prefix}/v1alpha1`,
     kind: 'SeccompProfile',

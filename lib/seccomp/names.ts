@@ -33,14 +33,14 @@ export const localhostProfile = (directory: string, namespace: string, profile: 
   `${directory}/${namespace}/${profile}.json`
 
 // A map, not an object: agents may send any word, and an object has keys such as `constructor`.
-const SHOWN_ARCHITECTURES: ReadonlyMap<string, string> = new Map([
+const PROFILE_ARCHITECTURES: ReadonlyMap<string, string> = new Map([
   ['x86_64', 'SCMP_ARCH_X86_64'],
   ['aarch64', 'SCMP_ARCH_AARCH64'],
 ])
 
 /** The architectures as profiles name them, sorted; unknown ones are left out (docs/contract.md#seccomp-profiles). */
-export const shownArchitectures = (observed: readonly string[]): string[] =>
-  [...new Set(observed.flatMap((arch) => SHOWN_ARCHITECTURES.get(arch) ?? []))].sort()
+export const profileArchitectures = (observed: readonly string[]): string[] =>
+  [...new Set(observed.flatMap((arch) => PROFILE_ARCHITECTURES.get(arch) ?? []))].sort()
 
 /** An architecture as resources and denials name it, trimmed. Older agents send `SCMP_ARCH_ARM64`. */
 export function foldedArchitecture(arch: string): string {
@@ -60,7 +60,7 @@ export const isSyscallName = (name: string): boolean => SYSCALL_NAME.test(name) 
 export const namesOf = (joined: string): string[] => (joined === '' ? [] : joined.split(','))
 
 /** The allowed syscalls of a profile. */
-export interface Allowed {
+interface Allowed {
   /** Sorted by bytes, each once. */
   readonly names: readonly string[]
   /** Observed names that no profile can contain, sorted by bytes. */

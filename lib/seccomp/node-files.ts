@@ -27,7 +27,7 @@ export const PostedNodeFiles = z
       { type: 'string', maxLength: MAX_NAME_CHARS, pattern: NOT_BLANK_PATTERN },
     ),
     files: list(
-      '`{path, hash}` of each file; a hash that is absent or blank is none. What is neither this nor a path is skipped.',
+      '`{path, hash}` of each file; a hash that is absent or blank is none. An element that is neither this nor a path is skipped.',
     ),
     paths: list('The same, or paths alone.'),
   })
@@ -38,7 +38,7 @@ export const PostedNodeFiles = z
 export type PostedNodeFiles = z.output<typeof PostedNodeFiles>
 
 /** Hashes by path; null for a file without a hash. */
-export type Files = ReadonlyMap<string, string | null>
+type Files = ReadonlyMap<string, string | null>
 
 interface File {
   readonly path: string
@@ -76,7 +76,7 @@ function fileOf(element: unknown): File | null {
 }
 
 /** A set of files. It is stored once, however many nodes have it. */
-export interface FileSet {
+interface FileSet {
   /** SHA-256 of its paths and hashes, in hexadecimal digits. */
   readonly id: string
   readonly paths: readonly string[]

@@ -33,7 +33,7 @@ const statement = fixed<Row[]>(`
   join workload_syscalls w on w.pod_namespace = k.namespace and w.workload_kind = k.kind and w.workload_name = k.name
   cross join lateral workload_capture(k.namespace, k.kind, k.name) c`)
 
-const fold = perDatabase((db) =>
+const lookup = perDatabase((db) =>
   createBatcher<Workload, Observed | null>({
     run: async (workloads) => {
       const rows = await db.read((sql) => statement(sql, JSON.stringify(workloads)))
@@ -55,7 +55,7 @@ const fold = perDatabase((db) =>
 
 /** Reads the observed syscalls of a workload. @throws HttpError 404 if there are none */
 export async function readObserved(db: Database, workload: Workload): Promise<Observed> {
-  const observed = await fold(db)(workload)
+  const observed = await lookup(db)(workload)
   if (observed === null) throw noProfile()
   if (observed.names.length === 0 && observed.resetAt !== null) throw noProfile(observed.resetAt)
   return observed

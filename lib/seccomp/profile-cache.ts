@@ -1,7 +1,7 @@
 /** Caches the body of the list, which is rebuilt at most once in an interval (docs/contract.md#seccomp-profiles). */
 import type { CachedBody } from '../http/response/cached-body.ts'
 
-export interface ProfileCacheOptions {
+interface ProfileCacheOptions {
   /** Counted from the start of a build; 0 builds the list for each request. */
   readonly ttlMs: number
   readonly build: () => Promise<CachedBody>

@@ -20,7 +20,7 @@ const DENIALS_BYTES = 10_000 * 512 + 1_001 * 768
  * If observed and allowed names differ, the list holds them as rows, as text of the answer and as its bytes. That
  * exceeds `NAMES_BYTES` if they are many or long.
  */
-const HELD_PER_NAME_BYTE = 3
+const BYTES_PER_NAME_BYTE = 3
 
 /** The text is converted to bytes in pieces of this many characters. */
 const PIECE_CHARS = 64 * 1024
@@ -55,17 +55,17 @@ export interface ListSources {
 export async function buildProfileList({ db, config, lines, budget }: ListSources): Promise<CachedBody> {
   const [count] = await db.read((sql) => counts(sql))
   const { workloads, withResource, nameBytes } = count!
-  const namesBytes = Math.max(withResource * NAMES_BYTES, nameBytes * HELD_PER_NAME_BYTE)
+  const namesBytes = Math.max(withResource * NAMES_BYTES, nameBytes * BYTES_PER_NAME_BYTE)
   const release = await budget.acquire((workloads * WORKLOAD_BYTES + namesBytes + DENIALS_BYTES) / KIB)
   try {
     // In parallel: the two queries are independent and take about the same time.
-    const [found, told] = await Promise.all([
+    const [found, denied] = await Promise.all([
       db.read((sql) => entries(sql, config.seccompProfileDir, config.seccompNodeStaleSecs)),
       db.read((sql) => rollups(sql, config.seccompDenialsRetentionDays)),
     ])
-    if (told.some((row) => row.is_shortened))
+    if (denied.some((row) => row.is_shortened))
       lines.note('names of seccomp denials were left out of the list of profiles: there are too many', { lists: 1 })
-    const denials = new Map(told.map((row) => [keyOf(row), row]))
+    const denials = new Map(denied.map((row) => [keyOf(row), row]))
     return await cacheBody(await writtenList(found, denials, config.seccompProfileDir))
   } finally {
     release()

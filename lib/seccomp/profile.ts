@@ -1,10 +1,11 @@
 /** One workload with its observed set as a seccomp profile (docs/contract.md#seccomp-profiles). */
 import { z } from 'zod'
+import type { Config } from '../config/index.ts'
 import { createBatcher, type Database, fixed } from '../db/index.ts'
 import { HttpError } from '../errors.ts'
 import { type DetailRow, detailOf, ProfileDetail } from './detail.ts'
 import { type EntryRow, openEntry, ProfileSummary } from './entry.ts'
-import { ALLOW_ACTION, allowedOf, LOG_ACTION, namesOf, shownArchitectures, type Workload } from './names.ts'
+import { ALLOW_ACTION, allowedOf, LOG_ACTION, namesOf, profileArchitectures, type Workload } from './names.ts'
 import type { RollupRow } from './rollup.ts'
 
 /** A seccomp profile that allows the observed syscalls and logs all others. */
@@ -23,17 +24,11 @@ export const ObservedProfile = ProfileSummary.extend({
 }).meta({ id: 'ObservedSeccompProfile' })
 
 /** The profile of the observed syscalls, without names that cannot be names of syscalls. */
-export function profileOf({
-  names,
-  arches,
-}: {
-  names: readonly string[]
-  arches: readonly string[]
-}): z.output<typeof Profile> {
+export function profileOf({ names, arches }: Record<'names' | 'arches', readonly string[]>): z.output<typeof Profile> {
   const allowed = [...allowedOf(names).names]
   return {
     defaultAction: LOG_ACTION,
-    architectures: shownArchitectures(arches),
+    architectures: profileArchitectures(arches),
     syscalls: allowed.length === 0 ? [] : [{ names: allowed, action: ALLOW_ACTION }],
   }
 }
@@ -117,12 +112,6 @@ const statement = fixed<Row[]>(`
             and d.last_seen >= state.retention_start
           group by d.syscall, d.action) p) d on true`)
 
-export interface ProfileSettings {
-  readonly seccompProfileDir: string
-  readonly seccompNodeStaleSecs: number
-  readonly seccompDenialsRetentionDays: number
-}
-
 /** Longer than a look-up takes. */
 const PATIENCE_MS = 5
 
@@ -130,8 +119,8 @@ const PATIENCE_MS = 5
  * Reads the summary of a workload with its profile as JSON, or null if nothing was observed of it. Concurrent look-ups
  * are batched.
  */
-export function profileReader(db: Database, settings: ProfileSettings) {
-  const { seccompProfileDir, seccompNodeStaleSecs, seccompDenialsRetentionDays: days } = settings
+export function profileReader(db: Database, config: Config) {
+  const { seccompProfileDir, seccompNodeStaleSecs, seccompDenialsRetentionDays: days } = config
   return createBatcher<AskedProfile, string | null>({
     patienceMs: PATIENCE_MS,
     run: async (workloads) => {

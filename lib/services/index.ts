@@ -1,13 +1,10 @@
 import { z } from 'zod'
-import { address, MAX_ID_CHARS, naiveTime, name, wireTime } from '../http/request/fields.ts'
-import { exactly, isExactInteger } from '../json/exact-integers.ts'
+import { address, naiveTime, name, wireTime } from '../http/request/fields.ts'
+import { exactly } from '../json/exact-integers.ts'
+import { isObject, type JsonObject } from '../json/objects.ts'
 import { checkFreeForm } from '../json/parse.ts'
 import { canonicalAddress } from '../net/address.ts'
-import { documentedAs } from '../openapi/declare.ts'
-
-type Json = Record<string, unknown>
-
-const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
+import { asPosted, postedObject, withoutManagedFields } from '../pods/posted-object.ts'
 
 /** The body of POST /svc/spec (docs/contract.md#services). Unknown keys are dropped. */
 export const ServicePost = z
@@ -16,10 +13,9 @@ export const ServicePost = z
     time_stamp: naiveTime,
     svc_name: name.nullish(),
     svc_namespace: name.nullish(),
-    service_spec: documentedAs(z.custom<Json>(isObject, 'expected an object'), {
-      type: 'object',
-      description: 'The whole service object; `status` and `metadata.managedFields` are dropped.',
-    }).nullish(),
+    service_spec: postedObject(
+      'The whole service object; `status` and `metadata.managedFields` are dropped.',
+    ).nullish(),
   })
   .meta({ id: 'ServicePost' })
 export type ServicePost = z.output<typeof ServicePost>
@@ -42,40 +38,20 @@ export const hasClusterAddress = (post: ServicePost) => post.svc_ip !== '' && po
 /** The answer to a service without an address: the record as posted, unless it is nested too deep to be serialized. */
 export function echoOfService(post: ServicePost): ServiceRecord {
   checkFreeForm(post.service_spec, 'service_spec')
-  return asPosted({ ...post, service_spec: exactly(post.service_spec) })
-}
-
-/** Every key, with null for missing ones. */
-function asPosted(post: ServicePost): ServiceRecord {
-  return {
-    svc_ip: post.svc_ip,
-    svc_name: post.svc_name ?? null,
-    svc_namespace: post.svc_namespace ?? null,
-    service_spec: post.service_spec ?? null,
-    time_stamp: post.time_stamp,
-  }
+  return asPosted(ServiceRecord, { ...post, service_spec: exactly(post.service_spec) })
 }
 
 /** The record as stored: canonical address, no `status` and no `metadata.managedFields`. */
 export function normalizeService(post: ServicePost): ServiceRecord {
   return {
-    ...asPosted(post),
+    ...asPosted(ServiceRecord, post),
     svc_ip: canonicalAddress(post.svc_ip),
     service_spec: post.service_spec ? compact(exactly(post.service_spec)) : null,
   }
 }
 
-/** `metadata.uid` of a service object; null if missing, empty or longer than an id. */
-export function serviceUid(spec: Json | null): string | null {
-  const uid = isObject(spec?.metadata) ? spec.metadata.uid : null
-  return typeof uid === 'string' && uid !== '' && uid.length <= MAX_ID_CHARS && !isExactInteger(uid) ? uid : null
-}
-
-function compact({ status: _status, ...spec }: Json): Json {
-  if (isObject(spec.metadata)) {
-    const { managedFields: _dropped, ...metadata } = spec.metadata
-    spec.metadata = metadata
-  }
+function compact({ status: _status, ...spec }: JsonObject): JsonObject {
+  if (isObject(spec.metadata)) spec.metadata = withoutManagedFields(spec.metadata)
   checkFreeForm(spec, 'service_spec')
   return spec
 }

@@ -3,11 +3,20 @@ import { z } from 'zod'
 import { HttpError } from '../errors.ts'
 import { listOf } from '../http/request/first-fault.ts'
 import { isDigest } from '../images/digest.ts'
-import { firstOf, optional, optionalFlag, optionalText, requiredText } from './fields.ts'
-import { checkContract, HeaderShape, sharedHeader, statedTrust, WEAKEST_TRUST } from './header.ts'
-import type { Page, PayloadKind } from './payload.ts'
-import { RowHash } from './row-hash.ts'
-import { clean, cleanDistinct, cleanList } from './text.ts'
+import {
+  firstOf,
+  MAX_NAME_BYTES,
+  MAX_URL_BYTES,
+  MAX_VERSION_BYTES,
+  MAX_WORD_BYTES,
+  optional,
+  optionalFlag,
+  optionalText,
+  requiredText,
+} from './fields.ts'
+import { HeaderShape, statedTrust, WEAKEST_TRUST } from './header.ts'
+import type { Page, PayloadRows, PayloadSpec } from './payload.ts'
+import { cleanDistinct, cleanList } from './text.ts'
 
 export const MAX_COMPONENTS = 10_000
 
@@ -15,15 +24,9 @@ const MAX_LICENSES = 8
 const MAX_FILE_PATHS = 16
 const MAX_PAGES = 128
 const SET_ID = /^[A-Za-z0-9._:-]{1,128}$/
-
-/** Longest stored texts, in bytes. */
-const MAX_NAME_BYTES = 256
-const MAX_VERSION_BYTES = 128
-const MAX_WORD_BYTES = 64
-const MAX_URL_BYTES = 1024
 const MAX_DIGEST_BYTES = 136
 
-export const PostedComponent = z
+const PostedComponent = z
   .object({
     name: requiredText(MAX_NAME_BYTES),
     version: optionalText(MAX_VERSION_BYTES),
@@ -79,35 +82,34 @@ type Component = z.output<typeof PostedComponent>
  * Returns a component as it is stored, with unknown values undefined. 422 without a name; `where` is its position in
  * the payload.
  */
-export function componentRow(posted: Component, where: string) {
-  const name = clean(posted.name, MAX_NAME_BYTES)
+function componentRow({ name, version, purl, type, ...posted }: Component, where: string) {
   if (name === undefined) throw new HttpError(422, `${where}.name: expected text`)
   return {
     name,
-    version: clean(posted.version, MAX_VERSION_BYTES),
-    purl: clean(posted.purl, MAX_URL_BYTES),
-    type: clean(posted.type, MAX_WORD_BYTES),
-    class: clean(posted.class, MAX_WORD_BYTES),
-    src_name: clean(posted.src_name, MAX_NAME_BYTES),
-    src_version: clean(posted.src_version, MAX_VERSION_BYTES),
+    version,
+    purl,
+    type,
+    class: posted.class,
+    src_name: posted.src_name,
+    src_version: posted.src_version,
     licenses: cleanList(posted.licenses, MAX_LICENSES, MAX_VERSION_BYTES),
-    layer_digest: clean(posted.layer_digest, MAX_DIGEST_BYTES),
+    layer_digest: posted.layer_digest,
     file_paths: cleanDistinct(posted.file_paths, MAX_FILE_PATHS, MAX_URL_BYTES),
   }
 }
 
-class ComponentRows {
+class ComponentRows implements PayloadRows<Component> {
   readonly #rows: string[] = []
-  readonly #hash = new RowHash()
+  readonly unreadableTimes = 0
 
-  add(posted: Component, where: string): void {
+  add(posted: Component, where: string): string {
     const json = JSON.stringify(componentRow(posted, where))
-    this.#hash.add(json)
     this.#rows.push(json)
+    return json
   }
 
-  finish() {
-    return { rows: `[${this.#rows.join(',')}]`, hash: this.#hash.digest(), unreadableTimes: 0 }
+  toList(): string[] {
+    return this.#rows
   }
 }
 
@@ -123,47 +125,33 @@ export function pageOf({ page }: Pick<Posted, 'page'>): Page | null {
   return total === 1 ? null : { set_id, index, total }
 }
 
-function attestationOf(posted: NonNullable<Posted['attestation']>) {
-  const { artifact_digest, verified } = posted
-  return {
-    mechanism: clean(posted.mechanism, MAX_WORD_BYTES) ?? null,
-    artifact_digest: isDigest(artifact_digest) ? artifact_digest : null,
-    media_type: clean(posted.media_type, MAX_NAME_BYTES) ?? null,
-    predicate_type: clean(posted.predicate_type, MAX_NAME_BYTES) ?? null,
-    verified: verified ?? false,
-  }
-}
+const attestationOf = ({ artifact_digest, ...posted }: NonNullable<Posted['attestation']>) => ({
+  mechanism: posted.mechanism ?? null,
+  artifact_digest: isDigest(artifact_digest) ? artifact_digest : null,
+  media_type: posted.media_type ?? null,
+  predicate_type: posted.predicate_type ?? null,
+  verified: posted.verified ?? false,
+})
 
-export const components: PayloadKind<typeof PostedSbom, typeof PostedComponent> = {
+export const components: PayloadSpec<typeof PostedSbom, typeof PostedComponent> = {
   schema: PostedSbom,
   listKey: 'components',
   element: PostedComponent,
   maxElements: MAX_COMPONENTS,
   createRows: () => new ComponentRows(),
-  finish: (posted, { digest, now, itemCount, rows }) => {
-    const source = checkContract(posted, digest, now)
-    const { rows: json, hash, unreadableTimes } = rows()
+  finish: (posted, { source, hash }) => {
     const page = pageOf(posted)
     const isRegistry = source === 'registry'
     return {
       header: {
-        ...sharedHeader(posted),
-        source,
-        db_updated_at: null,
-        os_family: null,
-        os_name: null,
-        os_eosl: false,
         content_hash: page === null ? `whole:${hash}` : `set:${page.set_id}`,
-        item_count: itemCount,
-        sbom_format: clean(posted.format, MAX_WORD_BYTES) ?? null,
-        sbom_spec_version: clean(posted.spec_version, MAX_WORD_BYTES) ?? null,
-        sbom_sources: [],
+        sbom_format: posted.format ?? null,
+        sbom_spec_version: posted.spec_version ?? null,
         sbom_trust: statedTrust(posted) ?? (isRegistry ? WEAKEST_TRUST : null),
         attestation: isRegistry && posted.attestation ? attestationOf(posted.attestation) : null,
       },
       page,
-      rows: json,
-      unreadableTimes,
+      unreadableTimes: 0,
     }
   },
 }

@@ -14,33 +14,36 @@ export const writeCursor = (keys: readonly Key[]): string => Buffer.from(JSON.st
 /** Text that PostgreSQL can compare with. */
 export const cursorText = z.string().refine((one) => !one.includes('\0') && one.isWellFormed())
 
-/**
- * The query parameter `after`: decodes a cursor of `writeCursor` whose keys match `schema`; null on the first page.
- * Anything else is refused, since a list that starts elsewhere would look complete.
- */
-export function cursor<S extends z.ZodType<readonly Key[]>>(schema: S) {
-  return documentedAs(
-    orFirstPage(
-      z.string().transform((sent, c): z.output<S> => {
-        const keys = schema.safeParse(parseOrUndefined(Buffer.from(sent, 'base64url').toString()))
-        if (keys.success && writeCursor(keys.data) === sent) return keys.data
-        c.addIssue({ code: 'custom', message: 'expected the nextAfter of a page of this list' })
-        return z.NEVER
-      }),
-      null,
-    ),
+/** The query parameter `after`: decodes a cursor of `writeCursor` whose keys match `schema`; null on the first page. */
+export const cursor = <S extends z.ZodType<readonly Key[]>>(schema: S) =>
+  documentedAs(
+    cursorOf(schema, (sent) => JSON.parse(Buffer.from(sent, 'base64url').toString()), writeCursor),
     {
       type: 'string',
       'x-opaque': true,
       description: 'The `nextAfter` of the page before, unchanged; blank is the first page.',
     },
   )
-}
 
-function parseOrUndefined(json: string): unknown {
-  try {
-    return JSON.parse(json)
-  } catch {
-    return undefined
-  }
-}
+/**
+ * Reads a cursor: exactly the text that `write` makes of keys that match `schema`; `read` throws for other text.
+ * Anything else is refused, since a list that starts elsewhere would look complete.
+ */
+export const cursorOf = <S extends z.ZodType<readonly Key[]>>(
+  schema: S,
+  read: (sent: string) => unknown,
+  write: (keys: z.output<S>) => string,
+) =>
+  orFirstPage(
+    z.string().transform((sent, c): z.output<S> => {
+      try {
+        const keys = schema.parse(read(sent))
+        if (write(keys) === sent) return keys
+      } catch {
+        // Refused below.
+      }
+      c.addIssue({ code: 'custom', message: 'expected the nextAfter of a page of this list' })
+      return z.NEVER
+    }),
+    null,
+  )

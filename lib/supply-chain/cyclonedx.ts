@@ -92,7 +92,7 @@ const CHUNKS_PER_PAGE = PAGE_COMPONENTS / CHUNK
 
 const FIRST = fixed(`
   with ${chosen('$1', '$2', '$3')}
-  select case when k.n = 0 then ${reportList('sbom', 'chosen', 'e.place')} end,
+  select case when k.n = 0 then ${reportList('sbom', 'chosen', 'e.nth')} end,
          l.components, c.digest, c.source, r.content_hash, r.item_count::text
   from chosen c
   join image_report r on r.digest = c.digest and r.source = c.source and r.kind = 'sbom'
@@ -110,7 +110,7 @@ const HEAD = Buffer.from('{"bomFormat":"CycloneDX","components":')
 const COMMA = Buffer.from(',')
 
 /** A document: the text before and after its components, and the components in pages. */
-export interface CycloneDxDocument {
+interface CycloneDxDocument {
   readonly head: Buffer
   readonly first: Page<number>
   /** Rejects if the SBOM was replaced since the document began. */
@@ -119,11 +119,8 @@ export interface CycloneDxDocument {
 }
 
 /** Returns the number of components of the SBOM that answers, or null without one. */
-export async function countComponents(
-  gate: Gate,
-  digest: string,
-  { source, reportDigest }: SbomChoice,
-): Promise<number | null> {
+export async function countComponents(gate: Gate, digest: string, choice: SbomChoice): Promise<number | null> {
+  const { source, reportDigest } = choice
   const [row] = await gate((sql) => COUNT(sql, digest, source, reportDigest))
   return row ? Number(row.item_count) : null
 }
@@ -148,25 +145,19 @@ export async function readCycloneDx(
       NEXT(sql, chunk, chunk + CHUNKS_PER_PAGE - 1, ofDigest!, ofSource!, contentHash!).raw(),
     )
     if (more.length === 0) throw new Error('the SBOM was replaced')
-    return pageOf(
-      more.map(([components]) => components!),
-      chunk,
-      chunks,
-    )
+    return pageOf(more, 0, chunk, chunks)
   }
   return {
     head: HEAD,
-    first: pageOf(
-      rows.flatMap(([, components]) => components ?? []),
-      0,
-      chunks,
-    ),
+    first: pageOf(rows, 1, 0, chunks),
     next,
     tail: Buffer.from(`,"metadata":${JSON.stringify(metadataOf(digest, report))},"specVersion":"1.5","version":1}`),
   }
 }
 
-function pageOf(texts: readonly Buffer[], chunk: number, chunks: number): Page<number> {
+/** The components in a column of `rows`, which begin with the chunk of this number. */
+function pageOf(rows: readonly RawRow[], column: number, chunk: number, chunks: number): Page<number> {
+  const texts = rows.flatMap((row) => row[column] ?? [])
   const end = chunk + CHUNKS_PER_PAGE
   return {
     json: Buffer.concat(texts.flatMap((text, n) => (n === 0 ? [text] : [COMMA, text]))),

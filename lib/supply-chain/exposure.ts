@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { wireTime } from '../http/request/fields.ts'
 import { digestText } from '../images/digest.ts'
 import { documentedAs } from '../openapi/declare.ts'
+import { imageJoin, usage } from './reports.ts'
 import { severityName } from './severity.ts'
 
 export const VULNERABILITY = /^[A-Za-z0-9._:-]{1,128}$/
@@ -15,9 +16,7 @@ export const vulnerabilityId = documentedAs(z.string().regex(VULNERABILITY, VULN
 })
 
 const sources = z.array(z.string())
-const join = z.enum(['image_id', 'platform_manifest', 'workload_tag'])
 const count = z.int().min(0)
-const usage = { inUse: z.null(), inUseState: z.enum(['unknown']) }
 
 const Package = z.strictObject({
   name: z.string(),
@@ -33,7 +32,7 @@ const Image = z.strictObject({
   tags: z.array(z.string()),
   sources,
   reportDigests: z.array(digestText),
-  join,
+  join: imageJoin,
   severity: severityName,
   packages: z.array(Package).max(50),
 })
@@ -61,7 +60,7 @@ const Workload = z.strictObject({
   name: z.string(),
   container: z.string(),
   imageDigest: digestText,
-  join,
+  join: imageJoin,
   running: z.boolean(),
   lastSeen: wireTime,
   network: Network,

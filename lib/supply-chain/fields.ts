@@ -1,8 +1,23 @@
-/** Field types that the schemas of payloads share, and conversions to stored values. */
+/** Field types that the schemas of payloads share. Their outputs are the stored values. */
 import { z } from 'zod'
 import { ZONED_TIME_PATTERN } from '../http/request/fields.ts'
 import { documentedAs } from '../openapi/declare.ts'
 import { parseRfc3339 } from '../time/timestamp.ts'
+import { clean } from './text.ts'
+
+export const SCHEMA_VERSION = 1
+
+/** Longest stored texts, in bytes. */
+export const MAX_NAME_BYTES = 256
+export const MAX_VERSION_BYTES = 128
+export const MAX_WORD_BYTES = 64
+export const MAX_URL_BYTES = 1024
+
+export const schemaVersion = documentedAs(z.int(), {
+  type: 'integer',
+  const: SCHEMA_VERSION,
+  description: `${SCHEMA_VERSION}; any other is refused with 422.`,
+})
 
 const cleaned = (maxBytes: number) =>
   `Control characters and blanks around it are removed, then it is cut to ${maxBytes} bytes; empty is absent.`
@@ -10,12 +25,20 @@ const cleaned = (maxBytes: number) =>
 /** At least one character that is neither a control character nor blank. */
 const REQUIRED_PATTERN = '[^\\s\\u0000-\\u001f\\u007f-\\u009f]'
 
-/** Optional text. `clean` with the same `maxBytes` makes the stored value. */
-export const optionalText = (maxBytes: number) => z.string().nullish().describe(cleaned(maxBytes))
+/** Optional text, cleaned. */
+export const optionalText = (maxBytes: number) =>
+  z
+    .string()
+    .nullish()
+    .transform((text) => clean(text, maxBytes))
+    .describe(cleaned(maxBytes))
 
-/** Required text: the payload is refused without it. */
+/** Required text, cleaned. Undefined if nothing is left, for which the payload is refused with 422. */
 export const requiredText = (maxBytes: number) =>
-  documentedAs(z.string(), { type: 'string', pattern: REQUIRED_PATTERN, description: cleaned(maxBytes) })
+  documentedAs(
+    z.string().transform((text) => clean(text, maxBytes)),
+    { type: 'string', pattern: REQUIRED_PATTERN, description: cleaned(maxBytes) },
+  )
 
 /**
  * RFC 3339 with a zone, converted to canonical naive UTC with at most microseconds
@@ -84,23 +107,26 @@ const number = documentedAs(
   { type: 'number' },
 )
 
-export const optionalNumber = optional(number)
+const optionalNumber = optional(number)
 export const optionalFlag = optional(z.boolean())
+
+/** A number that a double can hold. */
+export const optionalFinite = optionalNumber.transform((value) => (Number.isFinite(value) ? value! : undefined))
+/** A number that a `real` column can hold. */
+export const optionalReal = optionalNumber.transform(real)
+/** Such a number from 0 to 1. */
+export const optionalShare = optionalNumber
+  .transform((value) => (typeof value === 'number' && value >= 0 && value <= 1 ? real(value) : undefined))
+  .describe('A number outside 0 to 1 is absent.')
 
 /** A list of which the first `max` entries are stored. */
 export const firstOf = <E extends z.ZodType>(element: E, max: number) =>
   optional(z.array(element)).describe(`The first ${max} are kept.`)
 
-/** A number that a `real` column can hold; undefined if it is none or out of range. */
-export function real(value: number | null | undefined): number | undefined {
+function real(value: number | null | undefined): number | undefined {
   if (value === null || value === undefined) return undefined
   const single = Math.fround(value)
   if (!Number.isFinite(single)) return undefined
   // PostgreSQL refuses a number that is too small for `real`.
   return single === 0 ? 0 : value
-}
-
-/** A number from 0 to 1 that a `real` column can hold, else undefined. */
-export function share(value: number | null | undefined): number | undefined {
-  return value === null || value === undefined || !(value >= 0 && value <= 1) ? undefined : real(value)
 }

@@ -6,6 +6,22 @@ import { documentedAs } from '../openapi/declare.ts'
 import { sourceNamed } from '../wire-names/index.ts'
 import { VULNERABILITY, VULNERABILITY_RULE } from './exposure.ts'
 
+/** Filters that all lists of vulnerabilities have; null means any. */
+export interface VulnerabilityFilter {
+  readonly severities: readonly number[]
+  readonly fixable: boolean | null
+  readonly vulnId: string | null
+  readonly package: string | null
+  readonly kev: boolean | null
+  readonly epssMin: number | null
+}
+
+/** The values of the filters that need more than the order of a list has. */
+export const lookUpsOf = ({ vulnId, package: packageName, kev, epssMin }: VulnerabilityFilter) => {
+  const values = [vulnId, packageName, kev, epssMin] as const
+  return values.some((one) => one !== null) ? values : null
+}
+
 /** Null without the parameter. */
 const flag = (description: string) =>
   documentedAs(
@@ -43,11 +59,7 @@ export const epssMin = documentedAs(
 
 /** Null without the parameter. */
 export const vulnId = documentedAs(
-  filterText.transform((text, c) => {
-    if (text === null || VULNERABILITY.test(text)) return text
-    c.addIssue({ code: 'custom', message: VULNERABILITY_RULE })
-    return z.NEVER
-  }),
+  filterText.refine((text) => text === null || VULNERABILITY.test(text), VULNERABILITY_RULE),
   {
     type: 'string',
     pattern: `^\\s*$|${VULNERABILITY.source}`,

@@ -15,16 +15,8 @@ import { digestText } from '../images/digest.ts'
 import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
 import { type WireNames, wireSourcesJson } from '../wire-names/index.ts'
 import { writeCursor } from './cursor.ts'
-import {
-  answering,
-  guessList,
-  MAX_REPORTS,
-  Report,
-  readGuesses,
-  readReports,
-  reportList,
-  retiredGuesses,
-} from './reports.ts'
+import { lookUpsOf, type VulnerabilityFilter } from './filters.ts'
+import { answering, answeringColumns, answeringFields, readAnswering, usage } from './reports.ts'
 import { SEVERITIES, severityName, severityRuns } from './severity.ts'
 
 /** A finding, merged from all sources (docs/contract.md#findings). */
@@ -61,23 +53,17 @@ export const Finding = z
     epssPercentile: z.number().nullable(),
     sources: z.array(z.string()),
     reportDigests: z.array(digestText),
-    inUse: z.null(),
-    inUseState: z.enum(['unknown']),
+    ...usage,
   })
   .meta({ id: 'Finding' })
 
 /** A page of GET /images/{digest}/vulnerabilities. */
 export const FindingPage = z
   .strictObject({
-    digest: digestText,
-    reports: z
-      .array(Report)
-      .max(MAX_REPORTS)
-      .describe(
-        'An empty list means that nothing is known of the image, not that it is clean. For an index there is one ' +
-          'report for each platform that was scanned.',
-      ),
-    retiredGuesses,
+    ...answeringFields(
+      'An empty list means that nothing is known of the image, not that it is clean. For an index there is one ' +
+        'report for each platform that was scanned.',
+    ),
     items: z.array(Finding),
     nextAfter: z.string().nullable().describe('The `after` of the next page; null on the last one.'),
   })
@@ -86,17 +72,9 @@ export const FindingPage = z
 /** The cursor of a page: severity number, vulnerability id, package name and installed version of its last finding. */
 export type FindingCursor = readonly [severity: number, id: string, packageName: string, installedVersion: string]
 
-export interface FindingFilter {
-  readonly severities: readonly number[]
-  /** Null for both. */
-  readonly fixable: boolean | null
+export interface FindingFilter extends VulnerabilityFilter {
   /** Null for any, empty for none. */
   readonly source: string | null
-  /** Null means any, also for the filters below. */
-  readonly vulnId: string | null
-  readonly package: string | null
-  readonly kev: boolean | null
-  readonly epssMin: number | null
 }
 
 const KEY = ['severity', 'vuln_id', 'package_name', 'installed_version']
@@ -241,9 +219,11 @@ const findings = (n: number, head: string, wanted: string, rows: string) =>
              array(select distinct r.digest from rows r order by 1)    as report_digests
       from rows r) m
     cross join lateral current_facts(p.vuln_id) k)
-  select case when m.n is null or m.n = 1 then ${reportList('vulnerabilities', 'effective', 'e.nth')} end,
-         case when m.n is null or m.n = 1
-              then ${guessList('vulnerabilities', `$${n + 9}`, 'effective', `$${n + 10}`)} end,
+  select ${answeringColumns(
+    'vulnerabilities',
+    { from: 'effective', order: 'e.nth' },
+    { rows: 'm', digest: `$${n + 9}`, source: `$${n + 10}` },
+  )},
          m.rank::text, m.id, m.package_name, m.installed_version, ${plainColumns(Finding, 'm')}
   from (values (1)) one(row)
   left join merged m on true
@@ -282,17 +262,16 @@ export async function readFindings(
   names: WireNames,
 ) {
   const runs = JSON.stringify(runsOf(filter.severities, after ?? [0, '', '', '']))
-  const { source, fixable, vulnId, package: packageName, kev, epssMin } = filter
+  const { source, fixable } = filter
   const values = [wireSourcesJson(names), digest, source, runs, fixable, fixable, limit + 1, limit + 1, digest, source]
-  const isFiltered = [vulnId, packageName, kev, epssMin].some((one) => one !== null)
+  const lookUps = lookUpsOf(filter)
   const rows: RawRow[] = await gate((sql) =>
-    (isFiltered ? FILTERED(sql, vulnId, packageName, kev, epssMin, vulnId, ...values) : FINDINGS(sql, ...values)).raw(),
+    (lookUps ? FILTERED(sql, ...lookUps, filter.vulnId, ...values) : FINDINGS(sql, ...values)).raw(),
   )
   const items = rows.slice(0, limit).filter((row) => row[CURSOR] !== null)
   const last = rows.length > limit ? items.at(-1)! : null
   return {
-    reports: readReports(rows[0]![0]!, names),
-    retiredGuesses: readGuesses(rows[0]![1]!, names),
+    ...readAnswering(rows[0]!, names),
     items: plainRows(Finding, items, RECORD),
     nextAfter: last && writeCursor(cursorOf(last)),
   }

@@ -3,11 +3,19 @@ import { z } from 'zod'
 import { HttpError } from '../errors.ts'
 import { recordOf } from '../http/request/first-fault.ts'
 import { DIGEST_PATTERN, isDigest } from '../images/digest.ts'
-import { documentedAs } from '../openapi/declare.ts'
 import { SOURCE_NAMES, type Source, sourceNamed } from '../wire-names/index.ts'
-import { firstOf, instant, optional, optionalText } from './fields.ts'
+import {
+  firstOf,
+  instant,
+  MAX_NAME_BYTES,
+  MAX_WORD_BYTES,
+  optional,
+  optionalText,
+  SCHEMA_VERSION,
+  schemaVersion,
+} from './fields.ts'
 import { normalRepository } from './repository.ts'
-import { clean } from './text.ts'
+import { clean, cleanKeys } from './text.ts'
 
 const MAX_PLATFORMS = 64
 const MAX_WORKLOADS = 64
@@ -16,10 +24,7 @@ const MAX_WORKLOADS = 64
 const MAX_REF_BYTES = 1024
 const MAX_REGISTRY_BYTES = 256
 const MAX_TAG_BYTES = 128
-const MAX_NAME_BYTES = 256
-const MAX_WORD_BYTES = 64
 
-const SCHEMA_VERSION = 1
 /** Seconds that the clock of a scanner may be ahead. */
 export const MAX_SKEW_SECONDS = 60
 const MS_PER_SECOND = 1_000
@@ -65,11 +70,7 @@ const PostedWorkload = z
 
 /** The keys that both payloads have. `sbomTrust` is an older spelling of `sbom_trust`. */
 export const HeaderShape = {
-  schema_version: documentedAs(z.int(), {
-    type: 'integer',
-    const: SCHEMA_VERSION,
-    description: `${SCHEMA_VERSION}; any other is refused with 422.`,
-  }),
+  schema_version: schemaVersion,
   image: PostedImage,
   source: z
     .string()
@@ -89,66 +90,31 @@ export const HeaderShape = {
   sbomTrust: z.string().nullish().describe('An older name of `sbom_trust`.'),
 }
 
-type Posted = z.output<z.ZodObject<typeof HeaderShape>>
-
-/** The header document that `store_findings` and `store_sbom` take beside the rows. */
-export interface Header {
-  readonly digest: string
-  readonly source: Source
-  readonly digest_kind: 'index' | 'manifest' | 'unknown'
-  readonly platform_manifests: Readonly<Record<string, string>>
-  readonly index_digest: string | null
-  readonly image_ref: string | null
-  readonly registry: string | null
-  readonly repository: string | null
-  readonly normal_repository: string | null
-  readonly tag: string | null
-  readonly scanner_name: string | null
-  readonly scanner_vendor: string | null
-  readonly scanner_version: string | null
-  /** Times are naive UTC. */
-  readonly scanned_at: string
-  readonly db_updated_at: string | null
-  readonly os_family: string | null
-  readonly os_name: string | null
-  readonly os_eosl: boolean
-  readonly observed_in: readonly Workload[]
-  readonly content_hash: string
-  readonly item_count: number
-  readonly sbom_format: string | null
-  readonly sbom_spec_version: string | null
-  readonly sbom_sources: readonly Source[]
-  readonly sbom_trust: string | null
-  readonly attestation: object | null
-}
-
-export interface Workload {
-  readonly namespace: string
-  readonly kind: string
-  readonly name: string
-  readonly container: string
-}
+export type PostedHeader = z.output<z.ZodObject<typeof HeaderShape>>
 
 /** The trust of an SBOM of which nothing is known. */
 export const WEAKEST_TRUST = 'attached-unbound'
 const TRUSTS = [WEAKEST_TRUST, 'unverified', 'scanned', 'verified']
 
 /** Returns the trust that a payload states; an unknown word counts as the weakest, no word is undefined. */
-export function statedTrust({ sbom_trust, sbomTrust }: Pick<Posted, 'sbom_trust' | 'sbomTrust'>): string | undefined {
+export function statedTrust({
+  sbom_trust,
+  sbomTrust,
+}: Pick<PostedHeader, 'sbom_trust' | 'sbomTrust'>): string | undefined {
   const stated = clean(sbom_trust ?? sbomTrust, MAX_WORD_BYTES)
   return stated === undefined || TRUSTS.includes(stated) ? stated : WEAKEST_TRUST
 }
 
-/** Returns how many whole seconds a naive UTC time is ahead of `now` (Unix milliseconds). */
-export const secondsAhead = (time: string, now: number): number =>
-  Math.trunc((Date.parse(`${time}Z`) - now) / MS_PER_SECOND)
+/** Whether a naive UTC time is further ahead of `now` (Unix milliseconds) than a clock may be. */
+export const isAhead = (time: string, now: number): boolean =>
+  Math.trunc((Date.parse(`${time}Z`) - now) / MS_PER_SECOND) > MAX_SKEW_SECONDS
 
 /**
  * Checks a payload in this order: schema version, digest of the path, source, and time of the scan. Throws 422 at the
  * first fault; returns the source.
  */
 export function checkContract(
-  { schema_version, image, source, scanned_at }: Posted,
+  { schema_version, image, source, scanned_at }: PostedHeader,
   digest: string,
   now: number,
 ): Source {
@@ -156,61 +122,62 @@ export function checkContract(
   if (image.digest !== digest) throw new HttpError(422, 'image.digest: expected the digest of the path')
   const known = sourceNamed(source)
   if (known === undefined) throw new HttpError(422, 'source: expected operator-scanner, db-matcher or registry')
-  if (secondsAhead(scanned_at, now) > MAX_SKEW_SECONDS)
-    throw new HttpError(422, `scanned_at: more than ${MAX_SKEW_SECONDS} seconds ahead`)
+  if (isAhead(scanned_at, now)) throw new HttpError(422, `scanned_at: more than ${MAX_SKEW_SECONDS} seconds ahead`)
   return known
 }
 
-/** Builds the header fields about the image, the scanner and the workloads that it saw. */
-export function sharedHeader({ image, scanner, scanned_at, observed_in }: Posted) {
-  const registry = clean(image.registry, MAX_REGISTRY_BYTES)
-  const repository = clean(image.repository, MAX_REF_BYTES)
+/** Header fields that only one kind of payload has. */
+const OTHER_FIELDS = {
+  db_updated_at: null as string | null,
+  os_family: null as string | null,
+  os_name: null as string | null,
+  os_eosl: false,
+  sbom_format: null as string | null,
+  sbom_spec_version: null as string | null,
+  sbom_sources: [] as readonly Source[],
+  attestation: null as object | null,
+}
+
+/** `sbom_trust` is that of the payload where it is not given. */
+type OwnFields = Partial<typeof OTHER_FIELDS> & {
+  readonly content_hash: string
+  readonly sbom_trust?: string | null
+}
+
+/** The document that `store_findings` and `store_sbom` take beside the rows. Times are naive UTC. */
+export function headerOf(posted: PostedHeader, source: Source, itemCount: number, own: OwnFields) {
+  const { image, scanner } = posted
   const { index_digest } = image
+  const kind = image.digest_kind?.trim()
   return {
     digest: image.digest,
-    digest_kind: digestKind(image.digest_kind),
-    platform_manifests: platformManifests(image.platform_manifests ?? {}),
+    source,
+    digest_kind: kind === 'index' || kind === 'manifest' ? kind : 'unknown',
+    platform_manifests: cleanKeys(image.platform_manifests, MAX_PLATFORMS, MAX_WORD_BYTES, isDigest),
     index_digest: isDigest(index_digest) && index_digest !== image.digest ? index_digest : null,
-    image_ref: clean(image.ref, MAX_REF_BYTES) ?? null,
-    registry: registry ?? null,
-    repository: repository ?? null,
-    normal_repository: normalRepository(registry, repository) ?? null,
-    tag: clean(image.tag, MAX_TAG_BYTES) ?? null,
-    scanner_name: clean(scanner?.name, MAX_WORD_BYTES) ?? null,
-    scanner_vendor: clean(scanner?.vendor, MAX_WORD_BYTES) ?? null,
-    scanner_version: clean(scanner?.version, MAX_WORD_BYTES) ?? null,
-    scanned_at,
-    observed_in: workloads(observed_in ?? []),
+    image_ref: image.ref ?? null,
+    registry: image.registry ?? null,
+    repository: image.repository ?? null,
+    normal_repository: normalRepository(image.registry, image.repository) ?? null,
+    tag: image.tag ?? null,
+    scanner_name: scanner?.name ?? null,
+    scanner_vendor: scanner?.vendor ?? null,
+    scanner_version: scanner?.version ?? null,
+    scanned_at: posted.scanned_at,
+    observed_in: workloads(posted.observed_in ?? []),
+    item_count: itemCount,
+    sbom_trust: statedTrust(posted) ?? null,
+    ...OTHER_FIELDS,
+    ...own,
   }
 }
 
-function digestKind(posted: string | null | undefined): Header['digest_kind'] {
-  const kind = posted?.trim()
-  return kind === 'index' || kind === 'manifest' ? kind : 'unknown'
-}
-
-function platformManifests(posted: Readonly<Record<string, string>>): Record<string, string> {
-  const byPlatform = new Map<string, string>()
-  for (const [platform, digest] of Object.entries(posted).slice(0, MAX_PLATFORMS)) {
-    const name = clean(platform, MAX_WORD_BYTES)
-    if (name !== undefined && isDigest(digest) && !byPlatform.has(name)) byPlatform.set(name, digest)
-  }
-  return Object.fromEntries(byPlatform)
-}
-
-function workloads(posted: NonNullable<Posted['observed_in']>): Workload[] {
-  const distinct = new Map<string, Workload>()
-  for (const one of posted.slice(0, MAX_WORKLOADS)) {
-    const namespace = clean(one.namespace, MAX_NAME_BYTES)
-    const name = clean(one.name, MAX_NAME_BYTES)
+function workloads(posted: NonNullable<PostedHeader['observed_in']>) {
+  const distinct = new Map<string, object>()
+  for (const { namespace, kind = '', name, container = '' } of posted.slice(0, MAX_WORKLOADS)) {
     if (namespace === undefined || name === undefined) continue
     // A workload without a container matches no image, but is stored: it shows where the scanner ran.
-    const workload = {
-      namespace,
-      kind: clean(one.kind, MAX_WORD_BYTES) ?? '',
-      name,
-      container: clean(one.container, MAX_NAME_BYTES) ?? '',
-    }
+    const workload = { namespace, kind, name, container }
     distinct.set(JSON.stringify(workload), workload)
   }
   return [...distinct.values()]

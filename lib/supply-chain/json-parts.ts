@@ -48,11 +48,11 @@ export function partsOf(bytes: Buffer, listKey: string, maxElements: number): Pa
     rest: parsedOnce(head + text(list.to, bytes.length), list.otherKeys, '', (position) =>
       position < head.length ? position : position + list.to - list.from,
     ),
-    length: list.places.length / 2,
+    length: list.bounds.length / 2,
     element: (i) => {
-      const from = list.places[2 * i]!
+      const from = list.bounds[2 * i]!
       return parsedOnce(
-        text(from, list.places[2 * i + 1]!),
+        text(from, list.bounds[2 * i + 1]!),
         list.keys[i]!,
         `${listKey}[${i}]: `,
         (position) => position + from,
@@ -61,12 +61,15 @@ export function partsOf(bytes: Buffer, listKey: string, maxElements: number): Pa
   }
 }
 
-/** `placed` maps a position in the text to one in the body; exact if everything before it is ASCII. */
-function parsed(text: string, where: string, placed: (position: number) => number): unknown {
+/**
+ * Parses text of a body. 400 if it is not JSON. `inBody` maps a position in the text to one in the body; exact if
+ * everything before it is ASCII.
+ */
+export function parsed(text: string, where = '', inBody = (position: number) => position): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw deserializeError(`${where}invalid JSON${placeOf((error as Error).message, placed)}`)
+    throw deserializeError(`${where}invalid JSON${positionText((error as Error).message, inBody)}`)
   }
 }
 
@@ -74,17 +77,17 @@ function parsed(text: string, where: string, placed: (position: number) => numbe
  * The same for a text in which the scan counted `keys` keys. 400 if an object has one twice: the parsed keys are then
  * fewer.
  */
-function parsedOnce(text: string, keys: number, where: string, placed: (position: number) => number): unknown {
-  const value = parsed(text, where, placed)
+function parsedOnce(text: string, keys: number, where: string, inBody: (position: number) => number): unknown {
+  const value = parsed(text, where, inBody)
   if (countKeys(value) === keys) return value
   throw deserializeError(where + repeatedKeyText(repeatedKey(text) ?? ''))
 }
 
 /** Node's own messages quote the body, so only the position is shown, if there is one. */
-function placeOf(message: string, placed: (position: number) => number): string {
+function positionText(message: string, inBody: (position: number) => number): string {
   if (message.startsWith('Unexpected end')) return ': unexpected end'
   const [, position] = /at position (\d+)/.exec(message) ?? []
-  return position === undefined ? '' : `: at position ${placed(Number(position))}`
+  return position === undefined ? '' : `: at position ${inBody(Number(position))}`
 }
 
 interface List {
@@ -92,7 +95,7 @@ interface List {
   from: number
   to: number
   /** Start and end of each element. */
-  readonly places: number[]
+  readonly bounds: number[]
   /** Number of keys in the text of each element, and in the text outside the list. */
   readonly keys: number[]
   otherKeys: number
@@ -100,7 +103,7 @@ interface List {
 
 function findList(bytes: Buffer, listKey: string, maxElements: number): List {
   const scanner = new JsonScanner(bytes)
-  const list: List = { from: 0, to: 0, places: [], keys: [], otherKeys: 0 }
+  const list: List = { from: 0, to: 0, bounds: [], keys: [], otherKeys: 0 }
   const keys = new Set<string>()
   /** The outermost key whose value comes next; null where a key comes next. */
   let key: string | null = null
@@ -120,12 +123,12 @@ function findList(bytes: Buffer, listKey: string, maxElements: number): List {
       return
     }
     if (++elementMembers > MAX_ELEMENT_MEMBERS)
-      throw tooMany(MAX_ELEMENT_MEMBERS, `values in ${listKey}[${list.places.length / 2}]`)
+      throw tooMany(MAX_ELEMENT_MEMBERS, `values in ${listKey}[${list.bounds.length / 2}]`)
     if (++members > maxMembers) throw tooMany(maxMembers, `values in ${listKey}`)
   }
   const endElement = (at: number) => {
-    if (list.places.length === 2 * maxElements) throw tooMany(maxElements, listKey)
-    list.places.push(elementFrom, at)
+    if (list.bounds.length === 2 * maxElements) throw tooMany(maxElements, listKey)
+    list.bounds.push(elementFrom, at)
     list.keys.push(elementKeys)
     elementFrom = at + 1
     elementMembers = 0
@@ -171,7 +174,7 @@ function findList(bytes: Buffer, listKey: string, maxElements: number): List {
       case CLOSE_OBJECT:
         if (!isInList || depth !== IN_BODY) break
         if (token === CLOSE_OBJECT) throw deserializeError(`invalid JSON: at position ${at}`)
-        if (list.places.length > 0 || !isBlank(bytes, elementFrom, at)) endElement(at)
+        if (list.bounds.length > 0 || !isBlank(bytes, elementFrom, at)) endElement(at)
         list.to = at
         isInList = false
         break

@@ -2,11 +2,13 @@
  * Turns the bytes of a payload into the parameters of the database statement: inflates, validates, cleans, merges and
  * hashes.
  */
+import { createHash } from 'node:crypto'
 import type { z } from 'zod'
 import { HttpError } from '../errors.ts'
 import { describeIssue } from '../http/request/issues.ts'
 import { deserializeError } from '../json/parse.ts'
-import type { Header } from './header.ts'
+import type { Source } from '../wire-names/index.ts'
+import { checkContract, headerOf, type PostedHeader } from './header.ts'
 import { inflate } from './inflate.ts'
 import { partsOf } from './json-parts.ts'
 
@@ -17,9 +19,11 @@ export interface Page {
   readonly total: number
 }
 
+export type ReportKind = 'vulnerabilities' | 'sbom'
+
 /** The parameters of the database statement for a payload. */
 export interface Prepared {
-  readonly header: Header
+  readonly header: ReturnType<typeof headerOf>
   /** Null for a payload that is not paged. */
   readonly page: Page | null
   /** A JSON array of rows, as text. */
@@ -30,38 +34,31 @@ export interface Prepared {
   readonly hasList: boolean
 }
 
-interface Rows<Element> {
-  /** @throws HttpError 422 for a row that cannot be stored; `where` is its path in the payload */
-  add(element: Element, where: string): void
-  finish(): ListedRows
-}
-
-interface ListedRows {
-  /** A JSON array. */
-  readonly rows: string
-  /** A hash of the list as it was sent, so that an unchanged one is recognised. */
-  readonly hash: string
+/** Collects the rows of a payload. */
+export interface PayloadRows<Element> {
+  /**
+   * Returns the row of an element as JSON.
+   * @throws HttpError 422 for a row that cannot be stored; `where` is its path in the payload
+   */
+  add(element: Element, where: string): string
+  /** The rows to store, as JSON. */
+  toList(): readonly string[]
   readonly unreadableTimes: number
 }
 
 /** One of the two kinds of payload: its schema, its list, and how its rows are made. */
-export interface PayloadKind<Whole extends z.ZodType, Element extends z.ZodType> {
+export interface PayloadSpec<Whole extends z.ZodType<PostedHeader>, Element extends z.ZodType> {
   readonly schema: Whole
   /** The key of the list that makes it large. */
   readonly listKey: string
   readonly element: Element
   readonly maxElements: number
-  createRows(): Rows<z.output<Element>>
-  /** Validates the rest, in the fixed order of the refusals; `rows` throws for the first row that cannot be stored. */
-  finish(posted: z.output<Whole>, facts: Facts): Omit<Prepared, 'hasList'>
-}
-
-interface Facts {
-  readonly digest: string
-  /** Unix time in milliseconds. */
-  readonly now: number
-  readonly itemCount: number
-  readonly rows: () => ListedRows
+  createRows(): PayloadRows<z.output<Element>>
+  /** The fields that only this kind has. By its `hash` a list that was sent before is recognised. */
+  finish(
+    posted: z.output<Whole>,
+    facts: { readonly source: Source; readonly hash: string },
+  ): Pick<Prepared, 'page' | 'unreadableTimes'> & { readonly header: Parameters<typeof headerOf>[3] }
 }
 
 /** A body as it was sent. */
@@ -79,29 +76,30 @@ export interface SentPayload {
  * @throws HttpError 400 for a body that is not gzip, not JSON or has a field of the wrong type; 413 above a limit; 422
  * for values that the contract does not allow
  */
-export function preparePayload<Whole extends z.ZodType, Element extends z.ZodType>(
-  kind: PayloadKind<Whole, Element>,
+export function preparePayload<Whole extends z.ZodType<PostedHeader>, Element extends z.ZodType>(
+  { schema, listKey, element, maxElements, createRows, finish }: PayloadSpec<Whole, Element>,
   { bytes, isPacked, digest, maxInflatedBytes, now }: SentPayload,
 ): Prepared {
-  const { listKey, maxElements } = kind
   const parts = partsOf(isPacked ? inflate(bytes, maxInflatedBytes) : bytes, listKey, maxElements)
-  const posted = judged(kind.schema, parts.rest, [])
-  const rows = kind.createRows()
+  const posted = validated(schema, parts.rest, [])
+  const rows = createRows()
+  const hash = createHash('sha256')
   let refusal: HttpError | null = null
   for (let i = 0; i < parts.length; i++) {
-    const element = judged(kind.element, parts.element(i), [listKey, i])
-    if (refusal === null) refusal = refusalOf(() => rows.add(element, `${listKey}[${i}]`))
+    const one = validated(element, parts.element(i), [listKey, i])
+    // Rows are JSON, which contains no line feed.
+    refusal ??= refusalOf(() => hash.update(rows.add(one, `${listKey}[${i}]`)).update('\n'))
   }
-  const prepared = kind.finish(posted, {
-    digest,
-    now,
-    itemCount: parts.length,
-    rows: () => {
-      if (refusal !== null) throw refusal
-      return rows.finish()
-    },
-  })
-  return { ...prepared, hasList: Array.isArray((parts.rest as Record<string, unknown>)[listKey]) }
+  const source = checkContract(posted, digest, now)
+  if (refusal !== null) throw refusal
+  const { header, page, unreadableTimes } = finish(posted, { source, hash: hash.digest('hex') })
+  return {
+    header: headerOf(posted, source, parts.length, header),
+    page,
+    rows: `[${rows.toList().join(',')}]`,
+    unreadableTimes: unreadableTimes + rows.unreadableTimes,
+    hasList: Array.isArray((parts.rest as Record<string, unknown>)[listKey]),
+  }
 }
 
 /** The HttpError that `work` throws; null if it throws none. */
@@ -115,7 +113,7 @@ function refusalOf(work: () => void): HttpError | null {
   }
 }
 
-function judged<S extends z.ZodType>(schema: S, value: unknown, path: readonly PropertyKey[]): z.output<S> {
+function validated<S extends z.ZodType>(schema: S, value: unknown, path: readonly PropertyKey[]): z.output<S> {
   const { data, error } = schema.safeParse(value)
   if (!error) return data as z.output<S>
   const { path: below, message } = error.issues[0]!

@@ -1,40 +1,51 @@
 import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
 import { HttpError } from '../errors.ts'
+import { wireTime } from '../http/request/fields.ts'
 import { MAX_WAITING_PAYLOAD_BYTES, MIN_WAITING_PAYLOAD_BYTES } from '../limits/limits.ts'
 import { Semaphore } from '../limits/semaphore.ts'
 import type { Metrics } from '../metrics/index.ts'
 import type { RateLimitedLog } from '../observability/rate-limited-log.ts'
 import { parseNaive } from '../time/timestamp.ts'
-import type { Page, SentPayload } from './payload.ts'
+import type { Page, ReportKind, SentPayload } from './payload.ts'
 import type { PayloadReader } from './reader.ts'
-import type { Kind } from './worker.ts'
 
 const RETRY_AFTER_FULL_SECONDS = 5
 const RETRY_AFTER_CEILING_SECONDS = 60
 
 /**
- * The parameters of a route's statement: the header as JSON, and the rows as JSON text, or null to ask whether the rows
- * are needed.
+ * Runs the statement of a route with the header as JSON, and the rows as JSON text, or null to ask whether the rows are
+ * needed.
  */
-export interface Question {
+export type RunStatement = (values: {
   readonly header: string
   readonly page: Page | null
   readonly rows: string | null
-}
+}) => Promise<Buffer | null>
 
-/** Runs the statement. */
-export type Ask = (question: Question) => Promise<Buffer | null>
+const count = z.int().min(0)
 
-/** The outcome for a payload, with the keys of the answer in wire order (docs/contract.md#findings, #sbom). */
-export type Outcome =
-  | { readonly status: 'stored'; readonly items: number }
-  | { readonly status: 'unchanged' }
-  | { readonly status: 'stale'; readonly stored_scanned_at: string }
-  | { readonly status: 'staged' | 'duplicate_page'; readonly received: number; readonly total: number }
+const Stored = z.strictObject({ status: z.literal('stored'), items: count.describe('Rows of the payload.') })
+const Unchanged = z.strictObject({ status: z.literal('unchanged') })
+const Stale = z.strictObject({
+  status: z.literal('stale'),
+  stored_scanned_at: wireTime.describe('Of what is stored, or half sent, and not older.'),
+})
 
-/** The answers of the statements (`store_findings`, `store_sbom`). */
+/** The outcome for a payload (docs/contract.md#findings, #sbom). */
+export const PayloadOutcome = z.union([Stored, Unchanged, Stale]).meta({ id: 'PayloadOutcome' })
+
+const Pages = { received: count.describe('Pages held.'), total: count }
+
+/** The outcome for one page of a set. */
+export const DuplicatePage = z.strictObject({ status: z.literal('duplicate_page'), ...Pages })
+export const StagedPage = z.strictObject({ status: z.literal('staged'), ...Pages }).meta({ id: 'StagedPage' })
+
+type AnyOutcome = z.output<typeof PayloadOutcome | typeof DuplicatePage | typeof StagedPage>
+
+/** The answers of the statements (`store_findings`, `store_sbom`). The keys of outcomes are in wire order. */
 type Reply =
-  | Outcome
+  | AnyOutcome
   | { readonly status: 'rows wanted' }
   | { readonly status: 'refused'; readonly reason: 'total'; readonly total: number }
   | { readonly status: 'refused'; readonly reason: 'components'; readonly items: number }
@@ -43,7 +54,7 @@ type Reply =
 /** A body as it was sent, for the image of `digest`. */
 export type Sent = Pick<SentPayload, 'bytes' | 'isPacked' | 'digest'>
 
-export interface PayloadsOptions {
+interface PayloadsOptions {
   reader: PayloadReader
   maxInflatedBytes: number
   metrics: Metrics
@@ -77,29 +88,30 @@ export class Payloads {
    * Stores a payload when the earlier ones are done. `leaver` gets a function to call when the client disconnects.
    * @throws HttpError for a refused payload; 503 at once if too many wait
    */
-  async store(kind: Kind, sent: Sent, ask: Ask, leaver: (leave: () => void) => void): Promise<Outcome> {
+  async store(
+    kind: ReportKind,
+    sent: Sent,
+    run: RunStatement,
+    leaver: (leave: () => void) => void,
+  ): Promise<AnyOutcome> {
     const { metrics } = this.#options
-    const count = (outcome: string) => metrics.payloads.labels(kind, outcome).inc()
+    let counted = 'failed'
+    let release = () => {}
     try {
-      const outcome = await this.#inTurn(sent.bytes.length, () => this.#process(kind, sent, ask), leaver)
-      count(outcome.status)
+      release = await this.#semaphore.acquire(sent.bytes.length, leaver)
+      const outcome = await this.#process(kind, sent, run)
+      counted = outcome.status
       return outcome
     } catch (error) {
-      count(error instanceof HttpError ? 'refused' : 'failed')
+      if (error instanceof HttpError) counted = 'refused'
       throw error
-    }
-  }
-
-  async #inTurn<T>(bytes: number, work: () => Promise<T>, leaver: (leave: () => void) => void): Promise<T> {
-    const end = await this.#semaphore.acquire(bytes, leaver)
-    try {
-      return await work()
     } finally {
-      end()
+      release()
+      metrics.payloads.labels(kind, counted).inc()
     }
   }
 
-  async #process(kind: Kind, sent: Sent, ask: Ask): Promise<Outcome> {
+  async #process(kind: ReportKind, sent: Sent, run: RunStatement): Promise<AnyOutcome> {
     const { reader, maxInflatedBytes, metrics, lines, now } = this.#options
     const { header, page, unreadableTimes, hasList } = await reader.read(kind, {
       ...sent,
@@ -109,28 +121,23 @@ export class Payloads {
     metrics.unreadableTimes.labels(kind).inc(unreadableTimes)
     if (!hasList) lines.note(`payloads of ${kind} whose list is null or left out were taken as empty`, { payloads: 1 })
     // If the answer of the database is lost, the next attempt is recognised by `post`.
-    const told = JSON.stringify({ ...header, post: randomUUID() })
-    let reply = replyOf(await ask({ header: told, page, rows: null }))
-    if (reply.status === 'rows wanted') reply = replyOf(await ask({ header: told, page, rows: await reader.rows() }))
+    const document = JSON.stringify({ ...header, post: randomUUID() })
+    let reply = replyOf(await run({ header: document, page, rows: null }))
+    if (reply.status === 'rows wanted')
+      reply = replyOf(await run({ header: document, page, rows: await reader.rows() }))
     return this.#outcome(reply)
   }
 
-  #outcome(reply: Reply): Outcome {
-    const { status } = reply
-    switch (status) {
-      case 'stored':
-        return { status, items: reply.items }
-      case 'unchanged':
-        return { status }
+  #outcome(reply: Reply): AnyOutcome {
+    switch (reply.status) {
       case 'stale':
-        return { status, stored_scanned_at: parseNaive(reply.stored_scanned_at)! }
-      case 'staged':
-      case 'duplicate_page':
-        return { status, received: reply.received, total: reply.total }
+        return { ...reply, stored_scanned_at: parseNaive(reply.stored_scanned_at)! }
       case 'refused':
         throw this.#refusal(reply)
       case 'rows wanted':
         throw new Error('the database wants rows that it was given')
+      default:
+        return reply
     }
   }
 

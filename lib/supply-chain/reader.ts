@@ -1,7 +1,7 @@
 import type { Worker } from 'node:worker_threads'
 import { HttpError } from '../errors.ts'
-import type { Prepared, SentPayload } from './payload.ts'
-import type { Answer, Ask, Kind } from './worker.ts'
+import type { Prepared, ReportKind, SentPayload } from './payload.ts'
+import type { WorkerReply, WorkerRequest } from './worker.ts'
 
 /** A thread that is idle for this long ends, which frees its memory. */
 const IDLE_MS = 1_000
@@ -22,7 +22,7 @@ export interface ReaderOptions {
 export class PayloadReader {
   readonly #options: Required<ReaderOptions>
   #thread: Worker | null = null
-  #asked: { resolve: (answer: Answer) => void; reject: (error: Error) => void } | null = null
+  #waiting: { resolve: (reply: WorkerReply) => void; reject: (error: Error) => void } | null = null
   #idle: NodeJS.Timeout | undefined
 
   constructor(options: ReaderOptions) {
@@ -35,22 +35,22 @@ export class PayloadReader {
   }
 
   /** @throws HttpError for a refused payload; Error when the thread fails */
-  async read(kind: Kind, sent: SentPayload): Promise<Omit<Prepared, 'rows'>> {
+  async read(kind: ReportKind, sent: SentPayload): Promise<Omit<Prepared, 'rows'>> {
     // A view may be part of a larger buffer, and all of that would be copied to the thread.
-    const answer = await this.#ask({ ask: 'read', kind, sent: { ...sent, bytes: new Uint8Array(sent.bytes) } })
-    if (answer.is === 'refused') throw new HttpError(answer.status, answer.message)
-    if (answer.is === 'rows') throw new Error('the thread answered another question')
-    return answer.payload
+    const reply = await this.#request({ type: 'read', kind, sent: { ...sent, bytes: new Uint8Array(sent.bytes) } })
+    if (reply.type === 'refused') throw new HttpError(reply.status, reply.message)
+    if (reply.type === 'rows') throw new Error('the thread answered another question')
+    return reply.payload
   }
 
   /** The rows of the last payload, as JSON text. May be called once for each payload. */
   async rows(): Promise<string> {
-    const answer = await this.#ask({ ask: 'rows' })
-    if (answer.is !== 'rows') throw new Error('the thread answered another question')
-    return answer.rows
+    const reply = await this.#request({ type: 'rows' })
+    if (reply.type !== 'rows') throw new Error('the thread answered another question')
+    return reply.rows
   }
 
-  async #ask(ask: Ask): Promise<Answer> {
+  async #request(request: WorkerRequest): Promise<WorkerReply> {
     clearTimeout(this.#idle)
     const thread = this.#thread ?? this.#start()
     const late = setTimeout(
@@ -60,12 +60,12 @@ export class PayloadReader {
     // The thread keeps the process alive only while a caller waits for it.
     thread.ref()
     try {
-      return await new Promise<Answer>((resolve, reject) => {
-        this.#asked = { resolve, reject }
-        thread.postMessage(ask)
+      return await new Promise<WorkerReply>((resolve, reject) => {
+        this.#waiting = { resolve, reject }
+        thread.postMessage(request)
       })
     } finally {
-      this.#asked = null
+      this.#waiting = null
       clearTimeout(late)
       thread.unref()
       this.#idle = setTimeout(() => this.#end(thread), this.#options.idleMs).unref()
@@ -74,7 +74,7 @@ export class PayloadReader {
 
   #start(): Worker {
     const thread = this.#options.startThread()
-    thread.on('message', (answer: Answer) => this.#asked?.resolve(answer))
+    thread.on('message', (reply: WorkerReply) => this.#waiting?.resolve(reply))
     thread.on('error', (cause) => this.#fail(thread, new Error('the thread that reads payloads failed', { cause })))
     thread.on('exit', (code) => this.#fail(thread, new Error(`the thread that reads payloads ended with ${code}`)))
     this.#thread = thread
@@ -85,7 +85,7 @@ export class PayloadReader {
     // Events of a thread that was given up are ignored.
     if (this.#thread !== thread) return
     this.#end(thread)
-    this.#asked?.reject(error)
+    this.#waiting?.reject(error)
   }
 
   #end(thread: Worker): void {

@@ -2,11 +2,17 @@
 import { z } from 'zod'
 import { wireTime } from '../http/request/fields.ts'
 import { digestText } from '../images/digest.ts'
-import { fromRow } from '../records/index.ts'
+import { fromRow, type RawRow } from '../records/index.ts'
 import { SOURCES, toWireSource, type WireNames } from '../wire-names/index.ts'
+import type { ReportKind } from './payload.ts'
 
 const SBOM_TRUSTS = ['attached-unbound', 'unverified', 'scanned', 'verified'] as const
-const JOINS = ['image_id', 'platform_manifest', 'workload_tag', 'report_digest'] as const
+const IMAGE_JOINS = ['image_id', 'platform_manifest', 'workload_tag'] as const
+
+/** How a report was joined to an image of the inventory. */
+export const imageJoin = z.enum(IMAGE_JOINS)
+/** Whether a vulnerable file was executed; not known so far. */
+export const usage = { inUse: z.null(), inUseState: z.enum(['unknown']) }
 
 /** How an SBOM was found in a registry; keys have the names in which it was posted. */
 const SbomAttestation = z
@@ -24,7 +30,7 @@ export const Report = z
   .strictObject({
     source: z.string(),
     reportDigest: digestText,
-    join: z.enum(JOINS),
+    join: z.enum([...IMAGE_JOINS, 'report_digest']),
     digestKind: z.enum(['index', 'manifest', 'unknown']),
     scannedAt: wireTime,
     dbUpdatedAt: wireTime.nullable(),
@@ -49,9 +55,7 @@ export type Report = z.output<typeof Report>
  * sources.
  */
 export const MAX_PLATFORM_REPORTS = 64
-export const MAX_REPORTS = SOURCES.length * MAX_PLATFORM_REPORTS
-
-type ReportKind = 'vulnerabilities' | 'sbom'
+const MAX_REPORTS = SOURCES.length * MAX_PLATFORM_REPORTS
 
 /**
  * SQL: the payloads that answer, as `digest`, `source` and `join_rank`. `digest` and `source` are expressions; a null
@@ -73,13 +77,12 @@ export const reportList = (kind: ReportKind, payloads: string, order: string) =>
          order by ${order}) r)::text`
 
 /** A guess by tag that no longer answers, since a report has the image by its digest (docs/contract.md#joins). */
-export const RetiredGuess = z
+const RetiredGuess = z
   .strictObject({ source: z.string(), reportDigest: digestText, repository: z.string(), tag: z.string() })
   .meta({ id: 'RetiredGuess' })
-type RetiredGuess = z.output<typeof RetiredGuess>
 
-/** The retired guesses of an answer. A source that answers has none. */
-export const retiredGuesses = z
+/** A source that answers has none. */
+const retiredGuesses = z
   .array(RetiredGuess)
   .max(SOURCES.length)
   .describe(
@@ -87,48 +90,55 @@ export const retiredGuesses = z
       'since the tag may have moved.',
   )
 
-/**
- * SQL: the retired guesses of a digest as one JSON array, for `readGuesses`. The relation `payloads` has the payloads
- * that answer.
- */
-export const guessList = (kind: ReportKind, digest: string, payloads: string, source = 'null') => `
-  (select json_agg(g order by g.source)
-   from retired_guesses(${digest}, '${kind}') g
-   where g.source = coalesce(${source}, g.source)
-     and g.source <> all (array(select p.source from ${payloads} p)))::text`
+/** The first fields of an answer about an image; `reports` describes them. */
+export const answeringFields = (reports: string) => ({
+  digest: digestText,
+  reports: z.array(Report).max(MAX_REPORTS).describe(reports),
+  retiredGuesses,
+})
 
-/** Parses a `guessList`, with the names of sources that answers use. */
-export const readGuesses = (json: Buffer | null, names: WireNames): RetiredGuess[] =>
-  (JSON.parse(json?.toString() ?? '[]') as Omit<RetiredGuess & { digest: string }, 'reportDigest'>[]).map(
-    ({ source, digest, repository, tag }) => ({
-      source: toWireSource(source, names),
-      reportDigest: digest,
-      repository,
-      tag,
-    }),
-  )
+/**
+ * SQL: the reports of the relation `payloads`, and the retired guesses of a digest and source, which are expressions,
+ * as one JSON array each, for `readAnswering`. Only the first row of the relation `rows`, which may be empty, has them.
+ */
+export const answeringColumns = (
+  kind: ReportKind,
+  payloads: { readonly from: string; readonly order: string },
+  { rows, digest, source = 'null' }: { readonly rows: string; readonly digest: string; readonly source?: string },
+) => `
+  case when ${rows}.n is null or ${rows}.n = 1 then ${reportList(kind, payloads.from, payloads.order)} end,
+  case when ${rows}.n is null or ${rows}.n = 1 then (
+    select json_agg(g order by g.source)
+    from (select g.source, g.digest as report_digest, g.repository, g.tag
+          from retired_guesses(${digest}, '${kind}') g
+          where g.source = coalesce(${source}, g.source)
+            and g.source <> all (array(select p.source from ${payloads.from} p))) g)::text end`
+
+/** Reads the `answeringColumns` of a row. */
+export const readAnswering = ([reports, guesses]: RawRow, names: WireNames) => ({
+  reports: readReports(reports!, names),
+  retiredGuesses: readList(RetiredGuess, guesses!, names),
+})
 
 /** Parses a `reportList`, with the keys and names of sources that answers use. */
-export function readReports(json: Buffer | null, names: WireNames): Report[] {
-  const rows = JSON.parse(json?.toString() ?? '[]') as Record<string, unknown>[]
-  return rows.map((row) => {
-    const report = fromRow(Report, row) as Report
-    report.source = toWireSource(report.source, names)
-    report.sbomSources = report.sbomSources.map((source) => toWireSource(source, names))
-    report.attestation = attestationOf(report.attestation)
-    return report
-  })
+export const readReports = (json: Buffer | null, names: WireNames): Report[] =>
+  readList(Report, json, names).map((report) => ({
+    ...report,
+    sbomSources: report.sbomSources.map((source) => toWireSource(source, names)),
+    // The keys in wire order: jsonb does not keep it.
+    attestation: report.attestation && { ...NO_ATTESTATION, ...report.attestation },
+  }))
+
+const NO_ATTESTATION = {
+  mechanism: null,
+  artifact_digest: null,
+  media_type: null,
+  predicate_type: null,
+  verified: false,
 }
 
-/** Puts the keys in wire order: jsonb does not keep it. */
-function attestationOf(stored: Partial<NonNullable<Report['attestation']>> | null): Report['attestation'] {
-  if (stored === null) return null
-  const {
-    mechanism = null,
-    artifact_digest = null,
-    media_type = null,
-    predicate_type = null,
-    verified = false,
-  } = stored
-  return { mechanism, artifact_digest, media_type, predicate_type, verified }
-}
+const readList = <R extends typeof Report | typeof RetiredGuess>(record: R, json: Buffer | null, names: WireNames) =>
+  (JSON.parse(json?.toString() ?? '[]') as Record<string, unknown>[]).map((row) => {
+    const read = fromRow(record, row) as z.output<R>
+    return { ...read, source: toWireSource(read.source, names) }
+  })

@@ -4,34 +4,15 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { MiddlewareHandler } from 'hono'
-import { z } from 'zod'
+import type { z } from 'zod'
 import { withPayload } from '../http/request/body.ts'
-import { wireTime } from '../http/request/fields.ts'
 import { documentedBody } from '../http/request/validate.ts'
 import { sendShortJson } from '../http/response/respond.ts'
 import type { Context, Env } from '../http/route.ts'
 import { MAX_PAYLOAD_BYTES, PAYLOAD_DEADLINE_MS } from '../limits/limits.ts'
 import type { RouteDoc } from '../openapi/declare.ts'
-import type { Ask } from './payloads.ts'
-import type { Kind } from './worker.ts'
-
-const count = z.int().min(0)
-
-const Stored = z.strictObject({ status: z.literal('stored'), items: count.describe('Rows of the payload.') })
-const Unchanged = z.strictObject({ status: z.literal('unchanged') })
-const Stale = z.strictObject({
-  status: z.literal('stale'),
-  stored_scanned_at: wireTime.describe('Of what is stored, or half sent, and not older.'),
-})
-
-/** The outcome for a payload. */
-export const PayloadOutcome = z.union([Stored, Unchanged, Stale]).meta({ id: 'PayloadOutcome' })
-
-const Pages = { received: count.describe('Pages held.'), total: count }
-
-/** The outcome for one page of a set. */
-export const DuplicatePage = z.strictObject({ status: z.literal('duplicate_page'), ...Pages })
-export const StagedPage = z.strictObject({ status: z.literal('staged'), ...Pages }).meta({ id: 'StagedPage' })
+import type { ReportKind } from './payload.ts'
+import type { RunStatement } from './payloads.ts'
 
 /** Answers of both routes. */
 export const payloadAnswers = {
@@ -41,7 +22,10 @@ export const payloadAnswers = {
 
 /** Declares the body for the OpenAPI document; the handler reads it. */
 export function payload(schema: z.ZodType): MiddlewareHandler<Env> {
-  const description = `At most ${MAX_PAYLOAD_BYTES} bytes as sent, and as many as \`SUPPLYCHAIN_MAX_DECOMPRESSED_BYTES\` says as unpacked; \`Content-Encoding: gzip\` and \`x-gzip\` are accepted. Its content type is not looked at. Unknown keys are ignored.`
+  const description =
+    `At most ${MAX_PAYLOAD_BYTES} bytes as sent, and as many as \`SUPPLYCHAIN_MAX_DECOMPRESSED_BYTES\` says as ` +
+    'unpacked; `Content-Encoding: gzip` and `x-gzip` are accepted. Its content type is not looked at. Unknown keys ' +
+    'are ignored.'
   return documentedBody({ schema, maxBytes: MAX_PAYLOAD_BYTES, description })
 }
 
@@ -50,11 +34,11 @@ export function payload(schema: z.ZodType): MiddlewareHandler<Env> {
  * payloads, so a slow sender holds only its own connection.
  * @throws HttpError 408, 413 and 415 for the body, and the errors of `Payloads.store`
  */
-export async function storePayload(c: Context, kind: Kind, digest: string, ask: Ask): Promise<Response> {
+export async function storePayload(c: Context, kind: ReportKind, digest: string, run: RunStatement): Promise<Response> {
   const body = { maxBytes: MAX_PAYLOAD_BYTES, codings: ['identity', 'gzip', 'x-gzip'] as const }
   return withPayload(c, body, async (bytes, coding) => {
     const sent = { bytes, isPacked: coding !== 'identity', digest }
-    const outcome = await c.get('deps').payloads.store(kind, sent, ask, (leave) => onLeaving(c, leave))
+    const outcome = await c.get('deps').payloads.store(kind, sent, run, (leave) => onLeaving(c, leave))
     return sendShortJson(c, outcome.status === 'staged' ? 202 : 200, JSON.stringify(outcome))
   })
 }

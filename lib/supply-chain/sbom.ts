@@ -2,19 +2,9 @@
 
 import { z } from 'zod'
 import { fixed, type Gate } from '../db/index.ts'
-import { digestText } from '../images/digest.ts'
 import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
 import type { WireNames } from '../wire-names/index.ts'
-import {
-  answering,
-  guessList,
-  MAX_REPORTS,
-  Report,
-  readGuesses,
-  readReports,
-  reportList,
-  retiredGuesses,
-} from './reports.ts'
+import { answering, answeringColumns, answeringFields, Report, readAnswering } from './reports.ts'
 
 /** A component of an SBOM. */
 export const Component = z
@@ -36,15 +26,10 @@ export const Component = z
 /** A page of GET /images/{digest}/sbom. */
 export const ComponentPage = z
   .strictObject({
-    digest: digestText,
-    reports: z
-      .array(Report)
-      .max(MAX_REPORTS)
-      .describe(
-        'The SBOMs of all sources, whatever the query asks for. For an index there is one for each platform that ' +
-          'has one.',
-      ),
-    retiredGuesses,
+    ...answeringFields(
+      'The SBOMs of all sources, whatever the query asks for. For an index there is one for each platform that ' +
+        'has one.',
+    ),
     report: Report.nullable().describe('The report that the items come from; null without one.'),
     items: z.array(Component),
     nextAfter: z.int().nullable().describe('The `after` of the next page; null on the last one.'),
@@ -67,21 +52,20 @@ export interface SbomChoice {
 /** SQL: all SBOMs of the image, and the one that answers. `source` and `reportDigest` are expressions, null for any. */
 export const chosen = (digest: string, source: string, reportDigest: string) => `
   effective as materialized (
-    select e.*, row_number() over (order by ${PREFERRED}) as place from (${answering('sbom', digest)}) e),
+    select e.*, row_number() over (order by ${PREFERRED}) as nth from (${answering('sbom', digest)}) e),
   chosen as materialized (
     select e.*
     from effective e
     where e.source = coalesce(${source}, e.source) and e.digest = coalesce(${reportDigest}, e.digest)
-    order by e.place limit 1)`
+    order by e.nth limit 1)`
 
 /** Columns before the record: reports and guesses, in the first row only, and the number of the chosen report. */
 const RECORD = 3
 
 const COMPONENTS = fixed(`
   with ${chosen('$1', '$2', '$3')}
-  select case when i.n is null or i.n = 1 then ${reportList('sbom', 'effective', 'e.place')} end,
-         case when i.n is null or i.n = 1 then ${guessList('sbom', '$4', 'effective')} end,
-         (select c.place::text from chosen c), ${plainColumns(Component, 'i')}
+  select ${answeringColumns('sbom', { from: 'effective', order: 'e.nth' }, { rows: 'i', digest: '$4' })},
+         (select c.nth::text from chosen c), ${plainColumns(Component, 'i')}
   from (values (1)) one(row)
   left join (
     select m.*, m.position as id, row_number() over (order by m.position) as n
@@ -107,12 +91,12 @@ export async function readComponents(
   const rows: RawRow[] = await gate((sql) =>
     COMPONENTS(sql, digest, source, reportDigest, digest, after, limit + 1).raw(),
   )
-  const reports = readReports(rows[0]![0]!, names)
+  const { reports, retiredGuesses } = readAnswering(rows[0]!, names)
   const chosenReport = rows[0]![2]
   const items = rows.slice(0, limit).filter((row) => row[RECORD] !== null)
   return {
     reports,
-    retiredGuesses: readGuesses(rows[0]![1]!, names),
+    retiredGuesses,
     report: chosenReport === null ? null : reports[Number(chosenReport) - 1]!,
     items: plainRows(Component, items, RECORD),
     nextAfter: rows.length > limit ? Number(items.at(-1)![RECORD]) : null,

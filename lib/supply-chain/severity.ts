@@ -34,7 +34,7 @@ export const severityNumber = (word: string | null | undefined): number =>
   NUMBERS.get(word?.trim().toUpperCase() ?? '') ?? SEVERITIES.indexOf('UNKNOWN')
 
 /** Consecutive severities in index order, from the first to the last. */
-export interface SeverityRun {
+interface SeverityRun {
   severity: number
   last: number
 }

@@ -15,6 +15,8 @@ import { wireTime } from '../http/request/fields.ts'
 import { plainColumns, plainRow, plainRows, type RawRow } from '../records/index.ts'
 import { type WireNames, wireSourcesJson } from '../wire-names/index.ts'
 import { writeCursor } from './cursor.ts'
+import { lookUpsOf, type VulnerabilityFilter } from './filters.ts'
+import { imageJoin, usage } from './reports.ts'
 import { severityName, severityRuns } from './severity.ts'
 
 const MAX_PACKAGES = 5
@@ -40,11 +42,8 @@ const Vulnerability = z
     workloads: count,
     runningWorkloads: count,
     namespaces: count,
-    weakestJoin: z
-      .enum(['image_id', 'platform_manifest', 'workload_tag'])
-      .describe('`workload_tag` when a count rests on a tag alone.'),
-    inUse: z.null(),
-    inUseState: z.enum(['unknown']),
+    weakestJoin: imageJoin.describe('`workload_tag` when a count rests on a tag alone.'),
+    ...usage,
   })
   .meta({ id: 'Vulnerability' })
 
@@ -65,19 +64,11 @@ export const VulnerabilityPage = z
   })
   .meta({ id: 'VulnerabilityPage' })
 
-export interface VulnerabilityFilter {
-  readonly severities: readonly number[]
-  /** Null for both. */
-  readonly fixable: boolean | null
+export interface SummaryFilter extends VulnerabilityFilter {
   /** True leaves only vulnerabilities with a running workload. */
   readonly running: boolean
   /** Null for the cluster. */
   readonly namespace: string | null
-  /** Null means any, also for the filters below. */
-  readonly vulnId: string | null
-  readonly package: string | null
-  readonly kev: boolean | null
-  readonly epssMin: number | null
 }
 
 /** The cursor of a page: the severity number and vulnerability id of its last row. */
@@ -234,7 +225,7 @@ const STATE = WALK_END + 2
 const RECORD = STATE + Object.keys(State.shape).length
 
 /** The runs of severities to read. */
-function runsOf({ severities, namespace, fixable, running }: VulnerabilityFilter, [from, id]: VulnerabilityCursor) {
+function runsOf({ severities, namespace, fixable, running }: SummaryFilter, [from, id]: VulnerabilityCursor) {
   return severityRuns(severities, from).map((run) => ({
     ...run,
     fixable,
@@ -247,16 +238,15 @@ function runsOf({ severities, namespace, fixable, running }: VulnerabilityFilter
 /** Returns a page of the summary and its age as JSON (docs/contract.md#findings). */
 export async function readSummary(
   gate: Gate,
-  filter: VulnerabilityFilter,
+  filter: SummaryFilter,
   { limit, after }: { limit: number; after: VulnerabilityCursor | null },
   names: WireNames,
 ): Promise<string> {
   const json = JSON.stringify(runsOf(filter, after ?? [0, '']))
-  const { vulnId, package: packageName, kev, epssMin } = filter
-  const isFiltered = [vulnId, packageName, kev, epssMin].some((one) => one !== null)
+  const lookUps = lookUpsOf(filter)
   const rows: RawRow[] = await gate((sql) =>
-    isFiltered
-      ? FILTERED(sql, json, limit + 1, vulnId, packageName, kev, epssMin, wireSourcesJson(names), vulnId).raw()
+    lookUps
+      ? FILTERED(sql, json, limit + 1, ...lookUps, wireSourcesJson(names), filter.vulnId).raw()
       : SUMMARY(sql, json, limit + 1, limit + 1, wireSourcesJson(names)).raw(),
   )
   const items = rows.slice(0, limit).filter(([rank]) => rank !== null)

@@ -29,6 +29,24 @@ export function cleanList(texts: readonly string[] | null | undefined, max: numb
   return cleaned
 }
 
+/**
+ * The first `max` members of an object by their cleaned keys, without those that are not `wanted`. Of members whose
+ * keys become the same the first counts.
+ */
+export function cleanKeys<V, W extends V>(
+  members: Readonly<Record<string, V>> | null | undefined,
+  max: number,
+  maxBytes: number,
+  wanted: (value: V) => value is W,
+): Record<string, W> {
+  const byKey = new Map<string, W>()
+  for (const [key, value] of Object.entries(members ?? {}).slice(0, max)) {
+    const name = clean(key, maxBytes)
+    if (name !== undefined && wanted(value) && !byKey.has(name)) byKey.set(name, value)
+  }
+  return Object.fromEntries(byKey)
+}
+
 /** As `cleanList`, without repeats. */
 export const cleanDistinct = (texts: readonly string[] | null | undefined, max: number, maxBytes: number): string[] => [
   ...new Set(cleanList(texts, max, maxBytes)),

@@ -29,6 +29,7 @@ export function start(
   resourceLimits: NonNullable<ConstructorParameters<typeof Worker>[1]>['resourceLimits'] = {},
 ): Worker {
   if (extname(file.pathname) !== '.ts') return new Worker(file, { execArgv: [], resourceLimits })
-  const load = `import('tsx/esm/api').then(({ register }) => { register(); return import(${JSON.stringify(file.href)}) })`
+  const url = JSON.stringify(file.href)
+  const load = `import('tsx/esm/api').then(({ register }) => { register(); return import(${url}) })`
   return new Worker(load, { eval: true, execArgv: [], resourceLimits })
 }

@@ -6,50 +6,48 @@ import { parentPort } from 'node:worker_threads'
 import { HttpError } from '../errors.ts'
 import { components } from './components.ts'
 import { findings } from './findings.ts'
-import { type Prepared, preparePayload, type SentPayload } from './payload.ts'
-
-export type Kind = 'vulnerabilities' | 'sbom'
+import { type Prepared, preparePayload, type ReportKind, type SentPayload } from './payload.ts'
 
 /**
- * `read` is answered with `Answer`, `rows` with the text of the rows of the last payload: few payloads need their rows,
- * and they are large.
+ * `read` is answered with `WorkerReply`, `rows` with the text of the rows of the last payload: few payloads need their
+ * rows, and they are large.
  */
-export type Ask =
+export type WorkerRequest =
   | {
-      readonly ask: 'read'
-      readonly kind: Kind
+      readonly type: 'read'
+      readonly kind: ReportKind
       readonly sent: Omit<SentPayload, 'bytes'> & { readonly bytes: Uint8Array }
     }
-  | { readonly ask: 'rows' }
+  | { readonly type: 'rows' }
 
-export type Answer =
-  | { readonly is: 'prepared'; readonly payload: Omit<Prepared, 'rows'> }
-  | { readonly is: 'refused'; readonly status: number; readonly message: string }
-  | { readonly is: 'rows'; readonly rows: string }
+export type WorkerReply =
+  | { readonly type: 'prepared'; readonly payload: Omit<Prepared, 'rows'> }
+  | { readonly type: 'refused'; readonly status: number; readonly message: string }
+  | { readonly type: 'rows'; readonly rows: string }
 
 const port = parentPort!
 let rows = ''
 
-port.on('message', (ask: Ask) => {
-  if (ask.ask === 'read') {
+port.on('message', (request: WorkerRequest) => {
+  if (request.type === 'read') {
     rows = ''
-    port.postMessage(read(ask))
+    port.postMessage(read(request))
   } else {
-    port.postMessage({ is: 'rows', rows } satisfies Answer)
+    port.postMessage({ type: 'rows', rows } satisfies WorkerReply)
     rows = ''
   }
 })
 
-function read({ kind, sent }: Extract<Ask, { ask: 'read' }>): Answer {
+function read({ kind, sent }: Extract<WorkerRequest, { type: 'read' }>): WorkerReply {
   const { buffer, byteOffset, length } = sent.bytes
   const payload = { ...sent, bytes: Buffer.from(buffer as ArrayBuffer, byteOffset, length) }
   try {
     const { rows: text, ...rest } =
       kind === 'sbom' ? preparePayload(components, payload) : preparePayload(findings, payload)
     rows = text
-    return { is: 'prepared', payload: rest }
+    return { type: 'prepared', payload: rest }
   } catch (error) {
-    if (error instanceof HttpError) return { is: 'refused', status: error.status, message: error.message }
+    if (error instanceof HttpError) return { type: 'refused', status: error.status, message: error.message }
     throw error
   }
 }

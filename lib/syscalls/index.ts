@@ -24,19 +24,18 @@ const SyscallName = documentedAs(
   { type: 'string', pattern: `^([^,\\u0000]{0,${MAX_WORD_CHARS}}|\\s*)$`, description: 'Blank ones are skipped.' },
 )
 
+const SyscallPost = z
+  .object({
+    pod_name: name,
+    pod_namespace: name,
+    syscalls: listOf(SyscallName, MAX_NAMES),
+    arch: word,
+    time_stamp: naiveTime,
+  })
+  .meta({ id: 'SyscallPost' })
+
 /** The body of POST /pod/syscalls (docs/contract.md#syscalls): every key is required. */
-export const SyscallBatch = listOf(
-  z
-    .object({
-      pod_name: name,
-      pod_namespace: name,
-      syscalls: listOf(SyscallName, MAX_NAMES),
-      arch: word,
-      time_stamp: naiveTime,
-    })
-    .meta({ id: 'SyscallPost' }),
-  MAX_SYSCALL_ENTRIES,
-)
+export const SyscallBatch = listOf(SyscallPost, MAX_SYSCALL_ENTRIES)
 
 /** The syscalls of a pod in the form of all reads, keys in wire order. */
 export const SyscallRecord = z
@@ -49,49 +48,37 @@ export const SyscallRecord = z
   })
   .meta({ id: 'SyscallRecord' })
 
-/** The names to add to one pod, without repeats. */
-export interface PodSyscalls {
-  pod_name: string
-  pod_namespace: string
-  syscalls: string[]
-  arch: string
-  time_stamp: string
-}
+/** The names to add to one pod. */
+export type PodSyscalls = z.output<typeof SyscallPost>
 
 /**
  * The single entries, which tell the senders apart; entries that differ only in names are merged. Null if that leaves
  * one entry per pod, which `unitePods` covers.
  */
 export function sentApart(entries: readonly PodSyscalls[]): PodSyscalls[] | null {
-  const pods = new Set<string>()
-  const sent = new Map<string, { entry: PodSyscalls; names: Set<string> }>()
-  for (const entry of entries) {
-    if (isBlank(entry.pod_name)) continue
-    const { pod_name, pod_namespace, arch, time_stamp } = entry
-    pods.add(pod_name)
-    const key = JSON.stringify([pod_name, pod_namespace, arch, time_stamp])
-    const one = sent.get(key) ?? { entry, names: new Set() }
-    sent.set(key, one)
-    for (const name of entry.syscalls) if (!isBlank(name)) one.names.add(name)
-  }
-  return sent.size === pods.size
-    ? null
-    : [...sent.values()].map(({ entry, names }) => ({ ...entry, syscalls: [...names] }))
+  const sent = united(entries, ({ pod_name, pod_namespace, arch, time_stamp }) =>
+    JSON.stringify([pod_name, pod_namespace, arch, time_stamp]),
+  )
+  return sent.length === new Set(sent.map(({ pod_name }) => pod_name)).size ? null : sent
 }
 
+/** One entry per pod. */
+export const unitePods = (entries: readonly PodSyscalls[]): PodSyscalls[] => united(entries, ({ pod_name }) => pod_name)
+
 /**
- * One entry per pod, in order of first appearance: names merged in first-seen order, the other fields of the newest
- * entry. Entries without a pod name are left out, and so are blank names.
+ * One entry for each key, in order of first appearance: names without repeats in first-seen order, the other fields of
+ * the newest entry. Entries without a pod name are left out, and so are blank names.
  */
-export function unitePods(entries: readonly PodSyscalls[]): PodSyscalls[] {
-  const pods = new Map<string, { entry: PodSyscalls; names: Set<string> }>()
+function united(entries: readonly PodSyscalls[], keyOf: (entry: PodSyscalls) => string): PodSyscalls[] {
+  const byKey = new Map<string, { entry: PodSyscalls; names: Set<string> }>()
   for (const entry of entries) {
     if (isBlank(entry.pod_name)) continue
-    const pod = pods.get(entry.pod_name) ?? { entry, names: new Set() }
-    pods.set(entry.pod_name, pod)
-    for (const one of entry.syscalls) if (!isBlank(one)) pod.names.add(one)
+    const key = keyOf(entry)
+    const one = byKey.get(key) ?? { entry, names: new Set() }
+    byKey.set(key, one)
+    for (const name of entry.syscalls) if (!isBlank(name)) one.names.add(name)
     // Canonical times sort as text.
-    if (entry.time_stamp >= pod.entry.time_stamp) pod.entry = entry
+    if (entry.time_stamp >= one.entry.time_stamp) one.entry = entry
   }
-  return [...pods.values()].map(({ entry, names }) => ({ ...entry, syscalls: [...names] }))
+  return [...byKey.values()].map(({ entry, names }) => ({ ...entry, syscalls: [...names] }))
 }

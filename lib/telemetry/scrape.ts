@@ -20,7 +20,7 @@ export const MAX_OUTGOING = 8
 export async function sendMetrics(c: Context): Promise<Response> {
   const deps = c.get('deps')
   const text = await scrape(deps, 'api')
-  outgoingOf(deps.metrics).add(c, text)
+  scrapesOf(deps).outgoing.add(c, text)
   return respond(c, 200, text, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' })
 }
 
@@ -33,7 +33,7 @@ interface JobRun {
 const underWay = new WeakMap<Database, Promise<readonly JobRun[]>>()
 
 /** Reads when jobs last completed, in any process; concurrent scrapes share the answer. */
-function askJobRuns(db: Database): Promise<readonly JobRun[]> {
+function queryJobRuns(db: Database): Promise<readonly JobRun[]> {
   const present = underWay.get(db)
   if (present !== undefined) return present
   const answer = queryWithTimeout<JobRun>(db.probe.within, MAX_WAIT_MS, JOB_RUNS).finally(() => underWay.delete(db))
@@ -47,7 +47,7 @@ const JOB_RUNS = `
 /** The gauges of `JOBS=external` end with their process, so they are read from the database. */
 async function readJobRuns(db: Database, { jobLastSuccess, jobDuration }: Metrics): Promise<void> {
   try {
-    for (const { job, finished_at, duration_ms } of await askJobRuns(db)) {
+    for (const { job, finished_at, duration_ms } of await queryJobRuns(db)) {
       jobLastSuccess.set({ job }, finished_at)
       jobDuration.set({ job }, duration_ms / 1000)
     }
@@ -56,24 +56,36 @@ async function readJobRuns(db: Database, { jobLastSuccess, jobDuration }: Metric
   }
 }
 
-const upkeeps = new WeakMap<Metrics, ReturnType<typeof createUpkeep>>()
-
-/** Refreshes the gauges of the database; scrapes do not wait for it, and the next one has the new values. */
-function refreshUpkeep(deps: Deps): void {
-  const upkeep = upkeeps.get(deps.metrics) ?? createUpkeep(deps)
-  upkeeps.set(deps.metrics, upkeep)
-  void upkeep.refresh()
+/** The state that the scrapes of a process share. */
+interface Scrapes {
+  readonly upkeep: ReturnType<typeof createUpkeep>
+  readonly outgoing: OutgoingTexts
+  /** Returns the text with workload labels, and the one with sums only. */
+  readonly named: (one: null) => Promise<Buffer>
+  readonly summed: (one: null) => Promise<Buffer>
 }
 
-type Scrape = (one: null) => Promise<Buffer>
-/** The text with workload labels, and the one with sums only. */
-const scrapes = { named: new WeakMap<Metrics, Scrape>(), summed: new WeakMap<Metrics, Scrape>() }
-const outgoing = new WeakMap<Metrics, OutgoingTexts>()
+const scrapes = new WeakMap<Metrics, Scrapes>()
 
-function outgoingOf(metrics: Metrics): OutgoingTexts {
-  const texts = outgoing.get(metrics) ?? new OutgoingTexts()
-  outgoing.set(metrics, texts)
-  return texts
+function scrapesOf(deps: Deps): Scrapes {
+  const known = scrapes.get(deps.metrics)
+  if (known !== undefined) return known
+  const outgoing = new OutgoingTexts()
+  const shared = (showsWorkloads: boolean) => {
+    let last: Buffer | null = null
+    const run = async (waiting: null[]) => {
+      const bytes =
+        last !== null && outgoing.size >= MAX_OUTGOING
+          ? last
+          : Buffer.from((await readAll(deps)) + deps.denials.series.text(showsWorkloads))
+      last = bytes
+      return waiting.map(() => bytes)
+    }
+    return createBatcher<null, Buffer>({ lanes: 1, maxItems: MAX_SHARED, run })
+  }
+  const made = { upkeep: createUpkeep(deps), outgoing, named: shared(true), summed: shared(false) }
+  scrapes.set(deps.metrics, made)
+  return made
 }
 
 /**
@@ -83,24 +95,8 @@ function outgoingOf(metrics: Metrics): OutgoingTexts {
  */
 export function scrape(deps: Deps, port: 'api' | 'admin'): Promise<Buffer> {
   const { metricsWorkloadLabels } = deps.config
-  const showsWorkloads = metricsWorkloadLabels === 'all' || metricsWorkloadLabels === port
-  const known = showsWorkloads ? scrapes.named : scrapes.summed
-  let shared = known.get(deps.metrics)
-  if (shared === undefined) {
-    const texts = outgoingOf(deps.metrics)
-    let last: Buffer | null = null
-    const run = async (asked: null[]) => {
-      const bytes =
-        last !== null && texts.size >= MAX_OUTGOING
-          ? last
-          : Buffer.from((await readAll(deps)) + deps.denials.series.text(showsWorkloads))
-      last = bytes
-      return asked.map(() => bytes)
-    }
-    shared = createBatcher<null, Buffer>({ lanes: 1, maxItems: MAX_SHARED, run })
-    known.set(deps.metrics, shared)
-  }
-  return shared(null)
+  const { named, summed } = scrapesOf(deps)
+  return metricsWorkloadLabels === 'all' || metricsWorkloadLabels === port ? named(null) : summed(null)
 }
 
 async function readAll(deps: Deps): Promise<string> {
@@ -108,7 +104,8 @@ async function readAll(deps: Deps): Promise<string> {
   const state = await schemaState(db, MAX_WAIT_MS)
   if (state === 'ready') {
     await readJobRuns(db, metrics)
-    refreshUpkeep(deps)
+    // The next scrape has the new values.
+    void scrapesOf(deps).upkeep.refresh()
   }
   const { max, gates } = db.stats()
   metrics.dbReachable.set(state === 'unreachable' ? 0 : 1)

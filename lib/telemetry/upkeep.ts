@@ -46,7 +46,7 @@ export function createUpkeep({ db, config, metrics, log, now = () => performance
 
 type JobGate = Options['db']
 
-const ask = <Row>({ job }: JobGate, text: string) => queryWithTimeout<Row>(job.once, MAX_MS, text)
+const query = <Row>({ job }: JobGate, text: string) => queryWithTimeout<Row>(job.once, MAX_MS, text)
 
 /**
  * The sizes of our tables; partitions count to their table. Only our own names, because others may have tables in the
@@ -65,7 +65,7 @@ const tablesOf = (names: readonly string[]) => `
 
 async function readTables(db: JobGate, metrics: Metrics, text: string): Promise<void> {
   const { dbTableBytes, dbTableRows, dbTableDeadRows } = metrics
-  for (const { table, bytes, rows, dead } of await ask<{ table: string; bytes: number; rows: number; dead: number }>(
+  for (const { table, bytes, rows, dead } of await query<{ table: string; bytes: number; rows: number; dead: number }>(
     db,
     text,
   )) {
@@ -82,7 +82,7 @@ const CONNECTIONS = `
            - coalesce(current_setting('reserved_connections', true)::int, 0))::float8 as most`
 
 async function readConnections(db: JobGate, { dbServerConnections, dbServerConnectionsMax }: Metrics): Promise<void> {
-  for (const { used, most } of await ask<{ used: number; most: number }>(db, CONNECTIONS)) {
+  for (const { used, most } of await query<{ used: number; most: number }>(db, CONNECTIONS)) {
     dbServerConnections.set(used)
     dbServerConnectionsMax.set(most)
   }
@@ -107,7 +107,7 @@ const nodes = (staleSecs: number) => `
 
 async function readNodes(db: JobGate, metrics: Metrics, staleAliveSecs: number): Promise<void> {
   // With the stale sweep off, a node is silent after a day.
-  for (const counts of await ask<{ reporting: number; silent: number }>(
+  for (const counts of await query<{ reporting: number; silent: number }>(
     db,
     nodes(staleAliveSecs === 0 ? DAY_SECS : staleAliveSecs),
   ))

@@ -1,7 +1,7 @@
 import { allKeys, type Entry, suppressingKeys } from './batch.ts'
 
 /** Whether the table has a flow already. */
-export interface StoredState {
+interface StoredState {
   /** A stored row matches it. */
   readonly isKnown: boolean
   /** A stored row has its uuid. */
@@ -16,7 +16,7 @@ export interface Suppressed<T> {
   readonly isMatch: boolean
 }
 
-export interface Resolution<T> {
+interface Resolution<T> {
   readonly known: T[]
   readonly uuidExists: T[]
   readonly suppressed: Suppressed<T>[]

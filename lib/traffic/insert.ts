@@ -1,6 +1,6 @@
 import { fixed, type Gate } from '../db/index.ts'
 import { fromRow } from '../records/index.ts'
-import type { Flow } from './flow.ts'
+import { type Flow, FlowPost } from './flow.ts'
 import { TrafficRow } from './record.ts'
 
 /** A flow of a statement, and its number there. */
@@ -13,47 +13,39 @@ export interface InsertResult {
   known: number[]
 }
 
+const COLUMNS = Object.keys(FlowPost.shape)
+const TYPES: Readonly<Record<string, string>> = { time_stamp: 'timestamp', syn_retries: 'bigint' }
+const columns = (alias: string, names = COLUMNS) => names.map((name) => `${alias}.${name}`).join(', ')
+
 /** One text parameter for the whole document; the driver would encode a string bound to a json parameter again. */
 const INPUT = `
-  json_to_recordset($1::text::json) as i(
-    n int, uuid text, pod_name text, pod_namespace text, pod_ip text, pod_port text, ip_protocol text,
-    traffic_type text,
-    traffic_in_out_ip text, traffic_in_out_port text, decision text, time_stamp timestamp, drop_cause text,
-    syn_retries bigint)`
+  json_to_recordset($1::text::json) as i(n int, ${COLUMNS.map((name) => `${name} ${TYPES[name] ?? 'text'}`).join(', ')})`
 
-// "offset 0" forces a lookup per flow; without it the planner may hash the whole table.
-const KNOWN_FLOW = `
+/**
+ * Whether a stored flow has the same members, with the ports given. `offset 0` forces a look-up for each flow; without
+ * it the planner may hash the whole table.
+ */
+const matches = (...ports: string[]) => `
   exists (select from traffic t
           where t.pod_ip = i.pod_ip and t.traffic_in_out_ip = i.traffic_in_out_ip and t.traffic_type = i.traffic_type
-            and t.decision = i.decision and t.pod_port = i.pod_port
-                and t.traffic_in_out_port = i.traffic_in_out_port offset 0)`
-
-const KNOWN_UDP = `
-  (exists (select from traffic t
-           where t.pod_ip = i.pod_ip and t.traffic_in_out_ip = i.traffic_in_out_ip and t.traffic_type = i.traffic_type
-             and t.decision = i.decision and t.pod_port = i.pod_port offset 0)
-   or exists (select from traffic t
-           where t.pod_ip = i.pod_ip and t.traffic_in_out_ip = i.traffic_in_out_ip and t.traffic_type = i.traffic_type
-             and t.decision = i.decision and t.traffic_in_out_port = i.traffic_in_out_port offset 0))`
-
+            and t.decision = i.decision and ${ports.map((port) => `t.${port} = i.${port}`).join(' and ')}
+          offset 0)`
+const KNOWN_FLOW = matches('pod_port', 'traffic_in_out_port')
+const KNOWN_UDP = `(${matches('pod_port')} or ${matches('traffic_in_out_port')})`
 const IS_KNOWN = `case when i.ip_protocol = 'UDP' then ${KNOWN_UDP} else ${KNOWN_FLOW} end`
 
 /** Resolves the peer of each flow: a pod before a service, at the time of the flow (docs/contract.md#attribution). */
 const insertResolved = (source: string, condition: string) => `
-    insert into traffic (uuid, pod_name, pod_namespace, pod_ip, pod_port, ip_protocol, traffic_type, traffic_in_out_ip,
-                         traffic_in_out_port, decision, time_stamp, peer_kind, peer_namespace, peer_name, peer_uid,
-                         peer_workload_kind, peer_workload_name, peer_resolved_at, drop_cause, syn_retries)
-    select i.uuid, i.pod_name, i.pod_namespace, i.pod_ip, i.pod_port, i.ip_protocol, i.traffic_type,
-           i.traffic_in_out_ip,
-           i.traffic_in_out_port, i.decision, i.time_stamp,
+    insert into traffic (${COLUMNS.join(', ')}, peer_kind, peer_namespace, peer_name, peer_uid, peer_workload_kind,
+                         peer_workload_name, peer_resolved_at)
+    select ${columns('i')},
            case when p.pod_name is not null then case when p.host_network then 'node' else 'pod' end
                 when s.svc_ip is not null then 'service' end,
            case when p.pod_name is not null then p.pod_namespace else s.svc_namespace end,
            case when p.pod_name is not null then p.pod_name else s.svc_name end,
            case when p.pod_name is not null then p.pod_uid else s.svc_uid end,
            p.workload_kind, p.workload_name,
-           case when p.pod_name is not null or s.svc_ip is not null then now() at time zone 'utc' end,
-           i.drop_cause, i.syn_retries
+           case when p.pod_name is not null or s.svc_ip is not null then now() at time zone 'utc' end
     from ${source}
     left join lateral pod_at_address(i.traffic_in_out_ip, i.time_stamp) p on true
     left join service s on p.pod_name is null and s.svc_ip = i.traffic_in_out_ip
@@ -109,23 +101,20 @@ export async function insertUnlessKnown(
     if (isOutcomeUnknown) onOutcomeUnknown()
     return INSERT_UNLESS_KNOWN(sql, JSON.stringify(flows), records)
   })
-  return toResult(bytes)
+  const { inserted, known } = JSON.parse(String(bytes)) as { inserted: Row[] | null; known: number[] | null }
+  return { inserted: inserted?.map(toInserted) ?? [], known: known ?? [] }
 }
 
-// Only columns that are stored as posted: the evaluator may have set drop_cause since.
+// Without drop_cause, which the evaluator may have set since.
+const STORED_AS_POSTED = COLUMNS.filter((name) => name !== 'drop_cause')
+
 const ASK_OWN = fixed(`
   with posted as (select * from ${INPUT})
   select coalesce(json_agg(json_build_array(i.n, case when $2::boolean then row_to_json(t) else to_json(t.uuid) end)
                            order by i.n), '[]')
   from posted i
   cross join lateral (select * from traffic t where t.uuid = i.uuid offset 0) t
-  where (t.pod_name, t.pod_namespace, t.pod_ip, t.pod_port, t.ip_protocol, t.traffic_type, t.traffic_in_out_ip,
-         t.traffic_in_out_port,
-         t.decision, t.time_stamp, t.syn_retries)
-        is not distinct from
-        (i.pod_name, i.pod_namespace, i.pod_ip, i.pod_port, i.ip_protocol, i.traffic_type, i.traffic_in_out_ip,
-         i.traffic_in_out_port,
-         i.decision, i.time_stamp, i.syn_retries)`)
+  where (${columns('t', STORED_AS_POSTED)}) is not distinct from (${columns('i', STORED_AS_POSTED)})`)
 
 /** Returns the flows that are stored under their own uuid: number and row of each, in order. Stores nothing. */
 export async function askOwn(
@@ -149,11 +138,6 @@ const ASK_STORED = fixed(`
 /** Returns the numbers of the flows that a stored row matches, and of those whose uuid is stored. Stores nothing. */
 export async function askStored(gate: Gate, flows: NumberedFlow[]): Promise<{ known: number[]; uuids: number[] }> {
   return JSON.parse(String(await gate.json((sql) => ASK_STORED(sql, JSON.stringify(flows)))))
-}
-
-function toResult(bytes: Buffer | null): InsertResult {
-  const { inserted, known } = JSON.parse(String(bytes)) as { inserted?: Row[] | null; known?: number[] | null }
-  return { inserted: inserted?.map(toInserted) ?? [], known: known ?? [] }
 }
 
 /** A returned row: its uuid, or all columns. */

@@ -1,22 +1,25 @@
+interface Options {
+  /** Of one generation. */
+  readonly maxKeys: number
+  readonly generationMs: number
+  /** The clock: monotonic milliseconds. */
+  readonly now: () => number
+}
+
 /**
  * Keys of flows that the database recently inserted or found to be duplicates: their repeats need no query. Two
  * generations bound both number and age of the keys; a hit does not renew a key, so the database is asked again within
  * two `generationMs`. `clear` is called when rows may be gone: after lost connections and after deletions of flows.
  */
 export class SeenFlows {
-  readonly #maxKeys: number
-  readonly #generationMs: number
-  readonly #now: () => number
+  readonly #options: Options
   #young = new Set<string>()
   #old = new Set<string>()
   #rotatesAt: number
   #epoch = 0
 
-  /** `maxKeys` per generation; `now` in milliseconds, monotonic. */
-  constructor(options: { maxKeys: number; generationMs: number; now: () => number }) {
-    this.#maxKeys = options.maxKeys
-    this.#generationMs = options.generationMs
-    this.#now = options.now
+  constructor(options: Options) {
+    this.#options = options
     this.#rotatesAt = options.now() + options.generationMs
   }
 
@@ -36,7 +39,7 @@ export class SeenFlows {
   /** `since` is the epoch at the time of the query: an answer from before a `clear` is ignored. */
   add(key: string, since = this.#epoch): void {
     if (since !== this.#epoch) return
-    if (this.#young.size >= this.#maxKeys) this.#rotate()
+    if (this.#young.size >= this.#options.maxKeys) this.#rotate()
     this.#young.add(key)
   }
 
@@ -47,10 +50,10 @@ export class SeenFlows {
 
   /** Drops old keys; called once per post. */
   expire(): void {
-    const late = this.#now() - this.#rotatesAt
+    const late = this.#options.now() - this.#rotatesAt
     if (late < 0) return
     this.#rotate()
-    if (late >= this.#generationMs) this.#old = new Set()
+    if (late >= this.#options.generationMs) this.#old = new Set()
     // Keep to the schedule even if this call is late: otherwise old keys could live for a third generation.
     else this.#rotatesAt -= late
   }
@@ -64,6 +67,6 @@ export class SeenFlows {
   #rotate(): void {
     this.#old = this.#young
     this.#young = new Set()
-    this.#rotatesAt = this.#now() + this.#generationMs
+    this.#rotatesAt = this.#options.now() + this.#options.generationMs
   }
 }

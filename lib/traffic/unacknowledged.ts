@@ -1,5 +1,12 @@
+interface Options {
+  readonly maxFlows: number
+  readonly maxAgeMs: number
+  /** The clock: monotonic milliseconds. */
+  readonly now: () => number
+}
+
 /** A flow that may be stored although its sender got no acknowledgement. */
-export interface Unacknowledged {
+interface Unacknowledged {
   /** See `flowKey`. */
   readonly key: string | null
   /** True if it is stored and `onStored` was called for it. */
@@ -15,19 +22,14 @@ export interface Unacknowledged {
  * first.
  */
 export class UnacknowledgedFlows {
-  readonly #maxFlows: number
-  readonly #maxAgeMs: number
-  readonly #now: () => number
+  readonly #options: Options
   /** By uuid, in the order of arrival. */
   readonly #flows = new Map<string, Unacknowledged>()
   /** Number of flows per key. */
   readonly #keys = new Map<string, number>()
 
-  /** `now` in milliseconds, monotonic. */
-  constructor(options: { maxFlows: number; maxAgeMs: number; now: () => number }) {
-    this.#maxFlows = options.maxFlows
-    this.#maxAgeMs = options.maxAgeMs
-    this.#now = options.now
+  constructor(options: Options) {
+    this.#options = options
   }
 
   get size(): number {
@@ -47,7 +49,7 @@ export class UnacknowledgedFlows {
     const wasReported = this.#flows.get(uuid)?.isReported ?? false
     this.delete(uuid)
     this.#expire()
-    this.#flows.set(uuid, { key, isReported: isReported || wasReported, at: this.#now() })
+    this.#flows.set(uuid, { key, isReported: isReported || wasReported, at: this.#options.now() })
     if (key !== null) this.#keys.set(key, (this.#keys.get(key) ?? 0) + 1)
   }
 
@@ -63,9 +65,9 @@ export class UnacknowledgedFlows {
 
   /** Makes room for one more and drops old ones. */
   #expire(): void {
-    const oldest = this.#now() - this.#maxAgeMs
+    const oldest = this.#options.now() - this.#options.maxAgeMs
     for (const [uuid, { at }] of this.#flows) {
-      if (at > oldest && this.#flows.size < this.#maxFlows) return
+      if (at > oldest && this.#flows.size < this.#options.maxFlows) return
       this.delete(uuid)
     }
   }

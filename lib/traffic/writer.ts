@@ -19,7 +19,7 @@ const MAX_UNACKNOWLEDGED_FLOWS = 50_000
 const UNACKNOWLEDGED_MS = 30 * 60_000
 
 /** The inserted flows of a post, as uuids or as whole records, in no order. */
-export type Inserted = InsertResult['inserted']
+type Inserted = InsertResult['inserted']
 
 /** A post is resolved when each of its flows is stored or known to be a duplicate. */
 interface Post {

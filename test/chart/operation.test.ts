@@ -158,6 +158,8 @@ test('helm test asks the broker, and the edge proxy where it runs, from a pod of
     { name: 'BROKER_URL', value: 'http://kguardian-broker.telemetry.svc:9090' },
     { name: 'EDGE_URL', value: 'http://kguardian-frontend.telemetry.svc:8080/api' },
   ])
+  const elsewhere = get(objects({ ...tested, 'frontend.basePath': '/telemetry/' }), 'Pod', 'test').spec.containers[0]
+  assert.equal(elsewhere.env[1].value, 'http://kguardian-frontend.telemetry.svc:8080/telemetry')
   assert.deepEqual(faults(pod.spec), [])
   assert.deepEqual([pod.spec.restartPolicy, pod.spec.automountServiceAccountToken], ['Never', false])
   const without = get(objects({}), 'Pod', 'test').spec.containers[0].env
@@ -214,6 +216,23 @@ test('the ids of pods go with null, as OpenShift wants it, and the rest of the s
       for (const id of IDS) assert.ok(!(id in securityContext), `${name}: ${id}`)
       assert.deepEqual(securityContext.seccompProfile, { type: 'RuntimeDefault' }, name)
       assert.equal(securityContext.runAsNonRoot, true, name)
+    }
+  }
+})
+
+test('a null of a field that the chart has no default for is no field of a pod', { skip }, () => {
+  // Helm takes away only those that stand for a default.
+  const nulls = {
+    'podSecurityContext.supplementalGroups': null,
+    'postgres.podSecurityContext.supplementalGroups': null,
+    'securityContext.privileged': null,
+  }
+  for (const base of [everyPod, {}]) {
+    const pods = podsOf(objects({ ...base, ...nulls }))
+    assert.ok(pods.length >= 3)
+    for (const [name, { securityContext, containers }] of pods) {
+      assert.ok(!('supplementalGroups' in securityContext), name)
+      for (const one of containers) assert.ok(!('privileged' in one.securityContext), name)
     }
   }
 })
@@ -295,6 +314,27 @@ test('a way in without the proxy, without a host or without a gateway is refused
   assert.doesNotMatch(notes(on), /From outside/)
 })
 
+test('the edge proxy takes the names of what leads to it, but no wildcard and no name that is off', { skip }, () => {
+  const { ALLOWED_HOSTS } = environment(
+    get(
+      objects({
+        'frontend.enabled': true,
+        'frontend.allowedHosts': ['console.example.com'],
+        'frontend.ingress.hosts': ['off.example.com'],
+        'frontend.httpRoute.enabled': true,
+        'frontend.httpRoute.parentRefs': [{ name: 'public' }],
+        'frontend.httpRoute.hostnames': ['*.example.com', 'ui.example.com'],
+      }),
+      'Deployment',
+      'frontend',
+    ),
+  )
+  assert.deepEqual(
+    ALLOWED_HOSTS.split(',').filter((name: string) => name.includes('.com')),
+    ['console.example.com', 'ui.example.com'],
+  )
+})
+
 test('extra objects are rendered as they are given, with what a template writes in them', { skip }, () => {
   const one = {
     apiVersion: 'v1',
@@ -340,6 +380,39 @@ test('a network policy is for the pods that it is named after, and opens the por
   )
   for (const name of ['broker', 'jobs', 'migration', 'backup'])
     assert.deepEqual([name, portsOf(get(all, 'NetworkPolicy', name)).includes(6432)], [name, true])
+})
+
+test('each port is for the peers that the values name for it, and for our own', { skip }, () => {
+  const client = (name: string) => ({ podSelector: { matchLabels: { client: name } } })
+  const all = objects({
+    'broker.auth.mode': 'scoped',
+    'broker.auth.existingSecret': 'broker-tokens',
+    'frontend.enabled': true,
+    'supplychain.enabled': true,
+    'supplychain.image.repository': 'registry.example.com/supplychain',
+    'supplychain.image.tag': 'v1',
+    'networkPolicy.enabled': true,
+    'networkPolicy.apiFrom': [client('agents')],
+    'networkPolicy.metricsFrom': [client('prometheus')],
+    'networkPolicy.frontendFrom': [client('browsers')],
+  })
+  const inward = (name: string) =>
+    get(all, 'NetworkPolicy', name).spec.ingress.map(({ ports, from }: Json) => [
+      ports[0].port,
+      from.map(
+        ({ podSelector: { matchLabels } }: Json) => matchLabels.client ?? matchLabels['app.kubernetes.io/component'],
+      ),
+    ])
+  assert.deepEqual(inward('broker'), [
+    ['api', ['agents', 'frontend', 'supplychain', 'test']],
+    ['admin', ['prometheus']],
+  ])
+  assert.deepEqual(inward('frontend'), [
+    ['http', ['browsers', 'test']],
+    ['admin', ['prometheus']],
+  ])
+  assert.deepEqual(inward('supplychain'), [['http', ['prometheus']]])
+  assert.deepEqual(inward('postgres'), [['postgres', ['broker', 'jobs', 'backup']]])
 })
 
 test('a backup comes before an upgrade, before the migration, and into the claim', { skip }, () => {

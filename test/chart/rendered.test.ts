@@ -960,9 +960,13 @@ one('brokers are spread over nodes and zones', () => {
   )
 })
 
-/** What of a policy lets out or in: ports, each with the number of peers, or `all`. */
+/** The ports that a policy opens, UDP marked, each with the number of peers, or `all`. */
 const rules = (list: Json[]) =>
-  list.flatMap(({ ports, to, from }) => ports.map(({ port }: Json) => `${port}:${(to ?? from)?.length ?? 'all'}`))
+  list.flatMap(({ ports, to, from }) =>
+    ports.map(
+      ({ port, protocol }: Json) => `${port}${protocol === 'UDP' ? '/UDP' : ''}:${(to ?? from)?.length ?? 'all'}`,
+    ),
+  )
 
 /** Components that are named as peers. */
 const named = (list: Json[]): string[] =>
@@ -978,6 +982,11 @@ one('a network policy names our own pods where they are peers', () => {
   assert.deepEqual(named(policy('network-policy-narrow', 'frontend').egress), ['broker'])
 })
 
+each('a network policy says what comes in and what goes out', (toggle) => {
+  for (const { metadata, spec } of ofKind(toggle, 'NetworkPolicy'))
+    assert.deepEqual(spec.policyTypes, ['Ingress', 'Egress'], metadata.name)
+})
+
 one(
   'by default a network policy lets everybody use the API, and the broker reach names, its database and the version service',
   () => {
@@ -987,7 +996,7 @@ one(
       [rules(ingress), rules(egress)],
       [
         ['api:all', 'admin:all'],
-        ['53:all', '53:all', '5432:1', '443:all'],
+        ['53/UDP:all', '53:all', '5432:1', '443:all'],
       ],
     )
     const postgres = object('network-policy', 'NetworkPolicy', 'postgres').spec
@@ -1000,20 +1009,20 @@ one(
 one('a narrow network policy names its peers, lets the edge proxy in and the jobs out', () => {
   const policy = (name: string) => object('network-policy-narrow', 'NetworkPolicy', name).spec
   assert.deepEqual(rules(policy('broker').ingress), ['api:3', 'admin:1'])
-  assert.deepEqual(rules(policy('broker').egress), ['53:all', '53:all', '6432:1', '8082:all', '443:all'])
+  assert.deepEqual(rules(policy('broker').egress), ['53/UDP:all', '53:all', '6432:1', '8082:all', '443:all'])
   assert.deepEqual(
     [policy('jobs').ingress, rules(policy('jobs').egress)],
-    [undefined, ['53:all', '53:all', '6432:1', '443:all']],
+    [undefined, ['53/UDP:all', '53:all', '6432:1', '443:all']],
   )
   assert.deepEqual(
     [policy('migration').ingress, rules(policy('migration').egress)],
-    [undefined, ['53:all', '53:all', '6432:1']],
+    [undefined, ['53/UDP:all', '53:all', '6432:1']],
   )
   assert.deepEqual(
     [rules(policy('frontend').ingress), rules(policy('frontend').egress)],
     [
       ['http:2', 'admin:1'],
-      ['53:all', '53:all', '9090:1'],
+      ['53/UDP:all', '53:all', '9090:1'],
     ],
   )
 })
@@ -1028,10 +1037,10 @@ one(
     assert.deepEqual(policyTypes, ['Ingress', 'Egress'])
     assert.deepEqual(
       [rules(ingress), rules(egress)],
-      [['http:1'], ['53:all', '53:all', '9090:1', '443:all', '5000:all', '6443:all']],
+      [['http:1'], ['53/UDP:all', '53:all', '9090:1', '443:all', '5000:all', '6443:all']],
     )
     const bare = policy('supplychain-signatures', 'supplychain')
-    assert.deepEqual([rules(bare.ingress), rules(bare.egress)], [['http:all'], ['53:all', '53:all', '9090:1']])
+    assert.deepEqual([rules(bare.ingress), rules(bare.egress)], [['http:all'], ['53/UDP:all', '53:all', '9090:1']])
   },
 )
 

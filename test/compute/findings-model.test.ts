@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { judge, type Neighbor, type Thresholds } from '../../lib/compute/findings/index.ts'
+import { findingsOfVictim, type Neighbor, type Thresholds } from '../../lib/compute/findings/index.ts'
 import { evaluate, STEPS, type World } from './findings-reference.ts'
 import { SETTINGS, worldBytes, worldOf } from './worlds.ts'
 
@@ -13,7 +13,7 @@ const MAX_ROWS = 6
 const timeOf = (ageSecs: number) => `${new Date(NOW - ageSecs * 1_000).toISOString().slice(0, 19)}Z`
 
 /** What the rules make of what the statement would read. */
-function judged({ histories, nodes }: World, thresholds: Thresholds) {
+function findingsIn({ histories, nodes }: World, thresholds: Thresholds) {
   const inWindow = histories.map(({ container, minutes }) => ({
     container,
     minutes: minutes.filter((row) => row.ageSecs <= WINDOW_SECS),
@@ -30,7 +30,7 @@ function judged({ histories, nodes }: World, thresholds: Thresholds) {
   return byUid.flatMap(({ container, rows, waits }) => {
     const there = known.filter((one) => one.container.node === container.node)
     const node = { memorySome10: nodes.get(container.node) ?? 0, containers: there }
-    return judge(
+    return findingsOfVictim(
       { container, rows, blame: { waits, restNs: 0, isWhole: true }, node },
       (uid) => neighbors.get(uid),
       thresholds,
@@ -46,7 +46,7 @@ test(`${RUNS} random worlds: the rules find what the reference finds, and take e
       const thresholds = SETTINGS[run++ % 8 === 0 ? 1 : 0]!
       const world = worldOf(bytes, 'w')
       const expected = evaluate(world, {}, thresholds, timeOf, (step) => seen.add(step))
-      const found = judged(world, thresholds)
+      const found = findingsIn(world, thresholds)
       for (const { message, victim } of found)
         assert.ok(message.startsWith(`${victim.namespace}/${victim.pod_name} `) && /^[ -~]+[.]$/.test(message), message)
       const rest = found.map(({ message: _, ...rest }) => rest)

@@ -19,7 +19,7 @@ const names = (n: number) => ({
   node: `node-${n % 99}`,
 })
 const minutes = (columns: number) => JSON.stringify(Array.from({ length: 6 }, () => Array(columns).fill(99)))
-const withTime = minutes(MINUTE_COLUMNS.length).replaceAll('[99', '["2026-01-01 12:00:00",99')
+const withTime = minutes(Object.keys(MINUTE_COLUMNS).length).replaceAll('[99', '["2026-01-01 12:00:00",99')
 const rest = { is_short: null, node_some10: null, waits: null, rest_ns: null, is_whole: null }
 const waits = JSON.stringify(Array.from({ length: 8 }, (_, i) => ['system', `unit-${i}`, null, 1]))
 const rows: ReadRow[] = [

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import {
   type Container,
   type Finding,
-  judge,
+  findingsOfVictim,
   type Neighbor,
   type Thresholds,
   thresholdsOf,
@@ -47,7 +47,7 @@ function found(
     node: { memorySome10: nodeSome10, containers: isNodeRead ? [{ container: me, rows: own }, ...neighbors] : null },
   }
   const find = (uid: string) => neighbors.find((one) => one.container.containerUid === uid)
-  return judge(victim, find, { ...thresholdsOf(loadConfig({})), ...thresholds })
+  return findingsOfVictim(victim, find, { ...thresholdsOf(loadConfig({})), ...thresholds })
 }
 const only = (list: readonly Finding[]): Finding => {
   assert.equal(list.length, 1, JSON.stringify(list))
@@ -565,7 +565,7 @@ describe('evidence', () => {
 
 test('a victim has its names, and times are of whole seconds', () => {
   const finding = only(
-    judge(
+    findingsOfVictim(
       {
         container: me,
         rows: rowsOf(minutes(STALL, STALL)).map((row) => ({ ...row, ts: `${row.ts}.123456` })),

@@ -1,7 +1,12 @@
 /** Runs README.md and docs/tour.md; each file in examples/ is posted by one of them. */
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { blocksOf } from './document.ts'
 import { walk } from './walk.ts'
 
 const ROOT = new URL('../../', import.meta.url)
@@ -19,4 +24,22 @@ test('the commands that start and test are on the first screen of README.md', ()
 test('every example is posted', () => {
   const pages = ['README.md', 'docs/tour.md'].map(read).join('\n')
   for (const name of readdirSync(new URL('examples/', ROOT))) assert.match(pages, new RegExp(`\\b${name}\\b`), name)
+})
+
+test('what README.md posts has the time of now, since old data is deleted', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'broker-readme-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const sent = join(folder, 'sent')
+  writeFileSync(join(folder, 'curl'), `#!/bin/sh\ncase "$*" in *@-*) cat >> '${sent}';; esac\n`, { mode: 0o755 })
+  const script = blocksOf(read('README.md'))
+    .filter(({ tags }) => tags.includes('run'))
+    .map(({ text }) => text)
+    .join('\n')
+  const env = { ...process.env, PATH: `${folder}:${process.env.PATH}` }
+  spawnSync('bash', ['-c', script], { cwd: fileURLToPath(ROOT), env })
+  const times = [...readFileSync(sent, 'utf8').matchAll(/"time_stamp":\s*"([^"]+)"/g)].map(([, time]) =>
+    Date.parse(`${time!.replace(/Z$/, '')}Z`),
+  )
+  assert.equal(times.length, 3)
+  for (const time of times) assert.ok(Math.abs(Date.now() - time) < 60_000, new Date(time).toISOString())
 })

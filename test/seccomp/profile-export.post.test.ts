@@ -204,7 +204,7 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 400: what the fiel
     [{ add: Array(513).fill(7) }, /^Json deserialize error: add: .*512/],
     [
       { add: ['brk', 'read'], remove: ['futex', 'read', 'brk'] },
-      /^Json deserialize error: remove\[1\]: read is in add, too$/,
+      /^Json deserialize error: remove\[1\]: read is also in add$/,
     ],
     [{ add: 'brk' }, /add: .*expected array/],
     [{ add: [7] }, /add\[0\]: .*expected string/],

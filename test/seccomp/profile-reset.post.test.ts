@@ -71,7 +71,7 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: the set is beg
   assert.equal(await namesOf(path), 'write')
   const at = `${json.resetAt.slice(0, 19)}Z`
   const partial = await exported(path)
-  assert.match(partial.yaml, new RegExp(`^# Reset: the set was reset at ${at} and is not complete since`, 'm'))
+  assert.match(partial.yaml, new RegExp(`^# Reset: the set was reset at ${at} and has not been complete since`, 'm'))
   assert.equal(partial.annotations['kguardian.dev/reset-at'], at)
   const refused = await app.get(`${path}/export?defaultAction=SCMP_ACT_ERRNO`)
   assert.equal(refused.status, 409)

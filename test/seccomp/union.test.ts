@@ -378,6 +378,11 @@ interface Contribution {
   level: string | null
   levelAt: number
   isDoubtful: boolean
+  names: Set<string>
+  arches: Set<string>
+  /** As it was before the post `post`. */
+  stored: { level: string | null; levelAt: number; names: Set<string>; arches: Set<string> } | undefined
+  post: number
 }
 interface Sent {
   pod: string
@@ -385,6 +390,8 @@ interface Sent {
   names: string[]
   arch: string
   time: number
+  /** The number of the post that it came with. */
+  post: number
 }
 
 /** Who sent what, written from the promises: pods are told apart by namespace and uid, and what is sent is of the one that ran at the time. */
@@ -393,6 +400,7 @@ class Model {
   readonly unions = new Map<string, { names: Set<string>; arches: Set<string> }>()
   readonly contributions = new Map<string, Map<Instance, Contribution>>()
   readonly waiting: Sent[] = []
+  #posts = 0
 
   run(pod: string, namespace: string, uid: string, workload: string | null, level: string | null, time: number): void {
     let one = this.instances.find((other) => other.pod === pod && other.namespace === namespace && other.uid === uid)
@@ -412,10 +420,17 @@ class Model {
     // A level that was not known is filled in, however late.
     if (last.level === null && time < last.since) last.level = level
     if (level !== null && level !== last.level && time >= last.since) one.levels.push({ since: time, level })
-    for (const sent of this.waiting.splice(0)) sent.pod === pod ? this.send(sent) : this.waiting.push(sent)
+    const waiting = this.waiting.splice(0)
+    this.waiting.push(...waiting.filter((sent) => sent.pod !== pod))
+    this.post(waiting.filter((sent) => sent.pod === pod))
   }
 
-  send(sent: Sent): void {
+  post(entries: readonly Omit<Sent, 'post'>[]): void {
+    this.#posts++
+    for (const sent of entries) this.#send({ ...sent, post: this.#posts })
+  }
+
+  #send(sent: Sent): void {
     const { pod, namespace, time, arch } = sent
     const names = sent.names.filter((name) => name.trim() !== '')
     const possible = this.instances.filter(
@@ -428,7 +443,7 @@ class Model {
     })
     if (senders.length > 1) {
       if (names.length > 0)
-        for (const one of senders) if (one.workload !== null) this.#contribute(one, time, false).isDoubtful = true
+        for (const one of senders) if (one.workload !== null) this.#contribute(one, sent, []).isDoubtful = true
       return
     }
     const [one] = senders
@@ -436,7 +451,7 @@ class Model {
       if (names.length > 0) this.#keep({ ...sent, namespace: one?.namespace ?? namespace })
       return
     }
-    this.#contribute(one, time, names.length > 0)
+    this.#contribute(one, sent, names)
     if (names.length === 0) return
     const union = this.unions.get(one.workload) ?? { names: new Set<string>(), arches: new Set<string>() }
     this.unions.set(one.workload, union)
@@ -444,22 +459,48 @@ class Model {
     if (arch.trim() !== '') union.arches.add(arch)
   }
 
-  /** All that waits of one name and namespace is given away together, as of the newest of it. */
+  /**
+   * All that waits of one name and namespace is attributed together, with the newest time. A repetition of what waits
+   * already does not count as newer within five minutes: the level of the older time is never a better one.
+   */
   #keep(sent: Sent): void {
+    const isSameKey = ({ pod, namespace }: Sent) => pod === sent.pod && namespace === sent.namespace
+    const known = this.waiting.filter((one) => isSameKey(one) && one.post < sent.post)
+    const names = known.flatMap((one) => one.names)
+    const isRepeated = sent.names.filter((name) => name.trim() !== '').every((name) => names.includes(name))
+    if (isRepeated && known.some(({ arch }) => arch === sent.arch)) return
     this.waiting.push(sent)
-    const together = this.waiting.filter(({ pod, namespace }) => pod === sent.pod && namespace === sent.namespace)
+    const together = this.waiting.filter(isSameKey)
     const newest = Math.max(...together.map(({ time }) => time))
     for (const one of together) one.time = newest
   }
 
-  #contribute(one: Instance, time: number, hasNames: boolean): Contribution {
+  /** Within five minutes, what adds nothing to what was stored before its post does not count as newer. */
+  #contribute(one: Instance, { time, arch, post }: Sent, names: readonly string[]): Contribution {
     const [last, before] = [one.levels.at(-1)!, one.levels.at(-2)!]
     const level = time >= last.since ? last.level : worse(last.level, before.level)
     const all = this.contributions.get(one.workload!) ?? new Map<Instance, Contribution>()
     this.contributions.set(one.workload!, all)
-    const contribution = all.get(one) ?? { level, levelAt: time, isDoubtful: false }
+    const empty = { names: new Set<string>(), arches: new Set<string>() }
+    const contribution = all.get(one) ?? { level, levelAt: time, isDoubtful: false, ...empty, stored: undefined, post }
     all.set(one, contribution)
-    if (hasNames && time >= contribution.levelAt) Object.assign(contribution, { level, levelAt: time })
+    if (contribution.post !== post) {
+      const [known, arches] = [new Set(contribution.names), new Set(contribution.arches)]
+      contribution.stored = { level: contribution.level, levelAt: contribution.levelAt, names: known, arches }
+      contribution.post = post
+    }
+    const { stored } = contribution
+    const isNew =
+      stored === undefined ||
+      names.some((name) => !stored.names.has(name)) ||
+      !stored.arches.has(arch) ||
+      (level !== stored.level && time >= stored.levelAt)
+    if (names.length === 0 || !isNew) return contribution
+    // In the first post, entries with names count before those without.
+    const isFirst = stored === undefined && contribution.names.size === 0
+    if (isFirst || time >= contribution.levelAt) Object.assign(contribution, { level, levelAt: time })
+    for (const name of names) contribution.names.add(name)
+    contribution.arches.add(arch)
     return contribution
   }
 
@@ -533,7 +574,7 @@ test('whatever is posted in whatever order, unions and captures are those of a m
               body: entry(sent.pod, names, { arch, pod_namespace: sent.namespace, time_stamp: timeOf(time) }),
             }
           })
-          for (const { sent } of entries) model.send(sent)
+          model.post(entries.map(({ sent }) => sent))
           const body = entries.map((each) => each.body)
           assert.equal(one.elsewhere ? await replica.post(PATH, body) : (await app.post(PATH, body)).status, 200)
         }

@@ -4,14 +4,9 @@ import test from 'node:test'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { HttpError } from '../../lib/errors.ts'
-import {
-  type FindingRow,
-  findingRow,
-  findings,
-  MAX_FINDINGS,
-  MergedFinding,
-  PostedFinding,
-} from '../../lib/supply-chain/findings.ts'
+import { type FindingRow, findingRow, PostedFinding } from '../../lib/supply-chain/finding-row.ts'
+import { findings, MAX_FINDINGS } from '../../lib/supply-chain/findings.ts'
+import { MergedFinding } from '../../lib/supply-chain/merged-finding.ts'
 import { preparePayload } from '../../lib/supply-chain/payload.ts'
 import { finding, findingsOf, newImage, SCANNED_AT, scannedAt } from './payloads.ts'
 

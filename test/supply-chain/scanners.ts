@@ -100,10 +100,9 @@ export function ofTrivy(digest: string): Fields {
   })
 }
 
-/** The counts of its own summary, with the names of the broker. */
-export const operatorSummary = () => {
-  const { criticalCount, highCount, mediumCount, lowCount, noneCount, unknownCount } =
-    read('trivy-operator').report.summary
+/** The summary that trivy-operator made of its report, with the names of the broker; it counts a repeated entry twice. */
+export const operatorSummary = (document: string): Record<string, number> => {
+  const { criticalCount, highCount, mediumCount, lowCount, noneCount, unknownCount } = read(document).report.summary
   return {
     CRITICAL: criticalCount,
     HIGH: highCount,
@@ -114,8 +113,8 @@ export const operatorSummary = () => {
   }
 }
 
-export function ofTrivyOperator(digest: string): Fields {
-  const { metadata, report } = read('trivy-operator')
+export function ofTrivyOperator(digest: string, document: string): Fields {
+  const { metadata, report } = read(document)
   const label = (name: string) => metadata.labels[`trivy-operator.${name}`]
   return payload(digest, 'trivy-operator', report.updateTimestamp, {
     scanner: report.scanner,
@@ -134,6 +133,7 @@ export function ofTrivyOperator(digest: string): Fields {
       fixed_version: v.fixedVersion,
       severity: v.severity,
       score: v.score,
+      cvss: v.cvss && scoresOf(v.cvss),
       title: v.title,
       primary_url: v.primaryLink,
       target: v.target,

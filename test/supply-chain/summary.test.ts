@@ -6,8 +6,8 @@ import {
   MAX_CANDIDATES,
   MAX_WALKED,
   readSummary,
+  type SummaryFilter,
   type VulnerabilityCursor,
-  type VulnerabilityFilter,
 } from '../../lib/supply-chain/summary.ts'
 import { startApp } from '../support/app.ts'
 
@@ -27,7 +27,7 @@ interface Plan {
 const app = await startApp()
 
 /** Reads a page; resolves to the rows of the summary that were read, and to the page. */
-async function readPage(filter: Partial<VulnerabilityFilter>, limit: number, after: VulnerabilityCursor | null = null) {
+async function readPage(filter: Partial<SummaryFilter>, limit: number, after: VulnerabilityCursor | null = null) {
   let rows = 0
   const gate = async (statement: Parameters<Gate>[0]) => {
     const [row] = await app.db.read(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { real, share } from '../../lib/supply-chain/fields.ts'
+import { optionalReal, optionalShare } from '../../lib/supply-chain/fields.ts'
 import { normalRepository } from '../../lib/supply-chain/repository.ts'
 import { clean, cleanDistinct, cleanList } from '../../lib/supply-chain/text.ts'
 
@@ -94,17 +94,17 @@ test('the first entries of lists are kept, as sent; then empty ones are left out
 })
 
 test('a number fits a single-precision column, or is absent', () => {
-  for (const value of [0, 7.5, 9.8, -1, 3.4e38]) assert.equal(real(value), value)
+  for (const value of [0, 7.5, 9.8, -1, 3.4e38]) assert.equal(optionalReal.parse(value), value)
   for (const value of [null, undefined, Number.NaN, Number.POSITIVE_INFINITY, 1e300, -1e300, 3.5e38])
-    assert.equal(real(value), undefined)
+    assert.equal(optionalReal.parse(value), undefined)
   // PostgreSQL refuses numbers that underflow.
-  for (const value of [1e-50, -1e-60, -0]) assert.equal(JSON.stringify(real(value)), '0')
+  for (const value of [1e-50, -1e-60, -0]) assert.equal(JSON.stringify(optionalReal.parse(value)), '0')
 })
 
 test('a share is a number from 0 to 1', () => {
-  for (const value of [0, 0.5, 1]) assert.equal(share(value), value)
+  for (const value of [0, 0.5, 1]) assert.equal(optionalShare.parse(value), value)
   for (const value of [null, undefined, -0.1, 1.001, 1e300, Number.POSITIVE_INFINITY, Number.NaN])
-    assert.equal(share(value), undefined)
+    assert.equal(optionalShare.parse(value), undefined)
 })
 
 const REPOSITORIES: [registry: string | undefined, repository: string | undefined, normal: string | undefined][] = [

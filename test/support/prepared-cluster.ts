@@ -7,6 +7,7 @@ import { after } from 'node:test'
 import { startEmbedded } from '../../lib/db/embedded/index.ts'
 import { migrate } from '../../sql/migrate/index.ts'
 import { noLog } from './log.ts'
+import { forgoDurability } from './server.ts'
 
 let prepared: Promise<string> | undefined
 let own: string | undefined
@@ -38,6 +39,7 @@ async function findOrPrepare(): Promise<string> {
   const draft = mkdtempSync(join(shared, 'draft-'))
   const server = await startEmbedded({ dataDir: draft, log: noLog })
   try {
+    await forgoDurability(server.url)
     await migrate({ connection: server.url, log: noLog })
   } finally {
     await server.stop()

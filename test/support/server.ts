@@ -59,6 +59,7 @@ async function startTemporary() {
   const remove = () => rmSync(dataDir, { recursive: true, force: true })
   try {
     const server = await startEmbedded({ dataDir, log })
+    await forgoDurability(server.url)
     const end = async () => {
       await server.stop()
       remove()
@@ -68,6 +69,12 @@ async function startTemporary() {
     remove()
     throw error
   }
+}
+
+/** Lets the server of tests survive everything but a crash of the machine, for half of the time that a database takes. */
+export async function forgoDurability(url: string): Promise<void> {
+  for (const setting of ['fsync', 'full_page_writes']) await administer(url, `alter system set ${setting} = off`)
+  await administer(url, 'select pg_reload_conf()')
 }
 
 async function dropDatabases(url: string, prefix: string): Promise<void> {

@@ -1,14 +1,13 @@
 import type { Finding } from './contract.ts'
-import { verdictOn } from './culprit.ts'
-import { findingOf } from './finding.ts'
+import { attribute } from './culprit.ts'
+import { CRITICAL_FULL10, findingOf, severityOf } from './finding.ts'
 import { throttled } from './message.ts'
 import type { FindNeighbor, Minute, Victim } from './rows.ts'
-import { stallSeverity } from './severity.ts'
-import { throttledRatio } from './sums.ts'
-import { spanOf, spanOfRows, sustained } from './sustained.ts'
+import { greatest, spanOf, spanOfRows, sustained, throttledRatio } from './series.ts'
 import type { Thresholds } from './thresholds.ts'
 
 const US_PER_MS = 1_000
+const CRITICAL_P99_US = 200_000
 
 /**
  * A row covers a minute, so its counts are rates. Waits in the overflow bucket are not part of the p99 and always
@@ -17,6 +16,11 @@ const US_PER_MS = 1_000
 const isLate = ({ runqCount, runqP99Us, runqOverflow }: Minute, { minRunqEvents, runqP99Ms }: Thresholds): boolean =>
   (runqCount !== null && runqP99Us !== null && runqCount >= minRunqEvents && runqP99Us >= runqP99Ms * US_PER_MS) ||
   (runqOverflow ?? 0) > 0
+
+const isCritical = (rows: readonly Minute[]): boolean =>
+  (greatest(rows, (row) => row.cpuFullMax) ?? 0) >= CRITICAL_FULL10 ||
+  (greatest(rows, (row) => row.runqOverflow) ?? 0) > 0 ||
+  (greatest(rows, (row) => row.runqP99Us) ?? 0) >= CRITICAL_P99_US
 
 /** Returns the CPU finding of a container, null if it got the CPU it could use (docs/contract.md#compute). */
 export function cpuFinding(victim: Victim, find: FindNeighbor, thresholds: Thresholds): Finding | null {
@@ -32,16 +36,16 @@ export function cpuFinding(victim: Victim, find: FindNeighbor, thresholds: Thres
       culprit: null,
       span: spanOfRows(rows),
       nodeMemorySome10: 0,
-      said: throttled(ratio, rows.at(-1)!.limitMillis),
+      message: throttled(ratio, rows.at(-1)!.limitMillis),
     })
   if (span === null || ratio > thresholds.throttledRatioMax) return null
-  const { culprit, said } = verdictOn(victim, find, thresholds.blameShare)
+  const { culprit, message } = attribute(victim, find, thresholds.blameShare)
   return findingOf(victim, {
     kind: culprit === null ? 'cpu-contended' : 'noisy-neighbor',
-    severity: stallSeverity(rows, pressure, lateness),
+    severity: severityOf(isCritical(rows), pressure, lateness),
     culprit,
     span,
     nodeMemorySome10: 0,
-    said,
+    message,
   })
 }

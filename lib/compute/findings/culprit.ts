@@ -1,23 +1,22 @@
-import { weigh } from './blame.ts'
 import type { Culprit } from './contract.ts'
 import { contended, noisy } from './message.ts'
-import type { Container, FindNeighbor, Neighbor, Victim } from './rows.ts'
-import { meanUsageMillis } from './sums.ts'
+import type { Blame, Container, FindNeighbor, Neighbor, Victim, Wait } from './rows.ts'
+import { meanUsageMillis } from './series.ts'
 
 /** The culprit of a stall, null for none, and the end of the message. */
-export interface Verdict {
+interface Attribution {
   readonly culprit: Culprit | null
-  readonly said: string
+  readonly message: string
 }
 
-const nobody = (said: string): Verdict => ({ culprit: null, said })
+const nobody = (message: string): Attribution => ({ culprit: null, message })
 
 /** Finds the culprit of a stalled container (docs/contract.md#compute). */
-export function verdictOn({ container, blame }: Victim, find: FindNeighbor, blameShare: number): Verdict {
+export function attribute({ container, blame }: Victim, find: FindNeighbor, blameShare: number): Attribution {
   if (!blame.isWhole) return nobody(contended.beyondCount)
-  const weighed = weigh(blame, container.containerUid)
-  if (weighed === null) return nobody(contended.withoutBlame)
-  const { unknownShare, heaviest } = weighed
+  const shares = sharesOf(blame, container.containerUid)
+  if (shares === null) return nobody(contended.withoutBlame)
+  const { unknownShare, heaviest } = shares
   if (unknownShare >= blameShare || heaviest === null) return nobody(contended.unattributed(unknownShare))
   const { kind, ref, containerUid, share } = heaviest
   if (share < blameShare) return nobody(contended.byMany(ref, share))
@@ -26,11 +25,11 @@ export function verdictOn({ container, blame }: Victim, find: FindNeighbor, blam
     case 'kernel':
       return {
         culprit: { kind, ref, ...NO_POD, blame_share: share, ...NOT_SAMPLED },
-        said: noisy.outside(kind, ref, share),
+        message: noisy.outside(kind, ref, share),
       }
     case 'pod':
       if (containerUid === null) return nobody(contended.byUntracked(ref, share))
-      return verdictOnPod(ref, containerUid, find(containerUid), share)
+      return attributeToPod(ref, containerUid, find(containerUid), share)
     default:
       return nobody(contended.byUnclassified(ref, share))
   }
@@ -39,7 +38,7 @@ export function verdictOn({ container, blame }: Victim, find: FindNeighbor, blam
 const NO_POD = { pod_uid: null, namespace: null, pod_name: null, container_uid: null }
 const NOT_SAMPLED = { cpu_usage_millis: null, cpu_request_millis: null }
 
-function verdictOnPod(ref: string, containerUid: string, found: Neighbor | undefined, share: number): Verdict {
+function attributeToPod(ref: string, containerUid: string, found: Neighbor | undefined, share: number): Attribution {
   if (found === undefined) {
     const culprit = {
       kind: 'pod' as const,
@@ -49,12 +48,12 @@ function verdictOnPod(ref: string, containerUid: string, found: Neighbor | undef
       blame_share: share,
       ...NOT_SAMPLED,
     }
-    return { culprit, said: noisy.optedOut(ref, share) }
+    return { culprit, message: noisy.optedOut(ref, share) }
   }
   const culprit = culpritOf(found, ref, share)
   const { cpu_usage_millis: usage, cpu_request_millis: request } = culprit
   if (request !== null && usage! <= request) return nobody(contended.byModest(ref, share, request))
-  return { culprit, said: noisy.greedy(ref, share, usage!, request) }
+  return { culprit, message: noisy.greedy(ref, share, usage!, request) }
 }
 
 /** The names of a pod without rows, taken from the ref and the container uid. */
@@ -80,3 +79,41 @@ export const culpritOf = ({ container, rows }: Neighbor, ref: string, share: num
 
 /** The name that agents use for a container in `blame`. */
 export const refOf = ({ namespace, podName, container }: Container): string => `${namespace}/${podName}/${container}`
+
+/** The shares of a container's total wait. */
+interface Shares {
+  /** The share of groups that could not be identified. */
+  readonly unknownShare: number
+  /** The identified group with the longest wait; null without one. */
+  readonly heaviest: (Wait & { readonly share: number }) | null
+}
+
+/** The kind of a group that could not be identified. */
+const UNKNOWN = 'unknown'
+
+/** Returns null if there was no wait. The wait of a container for itself does not count. */
+function sharesOf(blame: Blame, ownUid: string): Shares | null {
+  const groups = new Map<string, Wait>()
+  for (const wait of blame.waits) {
+    if (wait.containerUid === ownUid) continue
+    const key = nameOf(wait)
+    groups.set(key, { ...wait, waitNs: wait.waitNs + (groups.get(key)?.waitNs ?? 0) })
+  }
+  let [totalNs, unknownNs] = [blame.restNs, 0]
+  let heaviest: Wait | null = null
+  for (const group of groups.values()) {
+    totalNs += group.waitNs
+    if (group.kind === UNKNOWN) unknownNs += group.waitNs
+    else if (heaviest === null || isHeavier(group, heaviest)) heaviest = group
+  }
+  if (totalNs <= 0) return null
+  return { unknownShare: unknownNs / totalNs, heaviest: heaviest && { ...heaviest, share: heaviest.waitNs / totalNs } }
+}
+
+const nameOf = ({ kind, ref, containerUid }: Wait) => JSON.stringify([kind, ref, containerUid])
+
+/** Equal waits are ordered by name, so that the result does not depend on the order of rows. */
+function isHeavier(a: Wait, b: Wait): boolean {
+  if (a.waitNs !== b.waitNs) return a.waitNs > b.waitNs
+  return nameOf(a) < nameOf(b)
+}

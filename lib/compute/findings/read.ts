@@ -3,10 +3,10 @@ import type { Slice } from '../../event-loop/slices.ts'
 import { MAX_VICTIMS } from './contract.ts'
 import { SHORT_SOME10 } from './memory.ts'
 import type { Container, Minute, Neighbor, Node, Usage, Victim, Wait } from './rows.ts'
-import { type ReadRow, readScope, type Scope } from './statement.ts'
+import { MINUTE_COLUMNS, type ReadRow, readScope, type Scope, USAGE_COLUMNS } from './statement.ts'
 import type { Thresholds } from './thresholds.ts'
 
-export interface Loaded {
+interface Loaded {
   /** Ordered by uid. */
   readonly victims: readonly ReadRow[]
   readonly isTruncated: boolean
@@ -14,7 +14,7 @@ export interface Loaded {
   readonly find: (containerUid: string) => Neighbor | undefined
 }
 
-/** Reads the data for judging the containers of a scope. */
+/** Reads the input of findings for the containers of a scope. */
 export async function load(gate: Gate, scope: Scope, thresholds: Thresholds, slice: Slice): Promise<Loaded> {
   const rows = await gate((sql) => readScope(sql, scope, thresholds))
   const victims: ReadRow[] = []
@@ -32,11 +32,13 @@ export async function load(gate: Gate, scope: Scope, thresholds: Thresholds, sli
   if (isTruncated) nodes.clear()
   const isNodeMissing = ({ node, node_some10, is_short }: ReadRow) =>
     is_short && node_some10! >= SHORT_SOME10 && !nodes.has(node)
-  const judged = victims.slice(0, MAX_VICTIMS)
+  const evaluated = victims.slice(0, MAX_VICTIMS)
   return {
-    victims: judged,
+    victims: evaluated,
     isTruncated:
-      isTruncated || victims.length > MAX_VICTIMS || judged.some((row) => row.is_whole === false || isNodeMissing(row)),
+      isTruncated ||
+      victims.length > MAX_VICTIMS ||
+      evaluated.some((row) => row.is_whole === false || isNodeMissing(row)),
     victimOf: (row) => victimOf(row, { memorySome10: row.node_some10!, containers: nodes.get(row.node) ?? null }),
     find: (containerUid) => culprits.get(containerUid),
   }
@@ -51,72 +53,32 @@ const containerOf = (row: ReadRow): Container => ({
   node: row.node,
 })
 
-type UsageValues = [usage: number, request: number | null, memory: number, memoryRequest: number | null]
-
-const usageOf = ([usageMillis, requestMillis, memoryBytes, memoryRequestBytes]: UsageValues): Usage => ({
-  usageMillis,
-  requestMillis,
-  memoryBytes,
-  memoryRequestBytes,
-})
+/** Reads an array of values in the order of `columns`. */
+function valuesOf<Row>(columns: Readonly<Record<keyof Row & string, string>>, values: readonly unknown[]): Row {
+  const row: Record<string, unknown> = {}
+  let i = 0
+  for (const key in columns) row[key] = values[i++]
+  return row as Row
+}
 
 const neighborOf = (row: ReadRow): Neighbor => ({
   container: containerOf(row),
-  rows: (JSON.parse(row.minutes) as UsageValues[]).map(usageOf),
+  rows: (JSON.parse(row.minutes) as unknown[][]).map((values) => valuesOf<Usage>(USAGE_COLUMNS, values)),
 })
 
-/** Reads values in the order of `MINUTE_COLUMNS`. */
-function minuteOf(values: readonly unknown[]): Minute {
-  const [time, usage, request, memory, memoryRequest, ...rest] = values as [string, ...UsageValues, ...number[]]
-  const [
-    limitMillis,
-    periodUsec,
-    periods,
-    throttledUsec,
-    cpuSomeAvg,
-    cpuSomeMax,
-    cpuFullMax,
-    memoryLimitBytes,
-    ...more
-  ] = rest
-  const [memorySomeAvg, memorySomeMax, memoryFullMax, eventsHigh, eventsMax, oomKills, refaults, ...runq] = more
-  const [runqCount, runqP99Us, runqOverflow] = runq
-  return {
-    ts: time.replace(' ', 'T'),
-    ...usageOf([usage, request, memory, memoryRequest]),
-    limitMillis,
-    periodUsec,
-    periods,
-    throttledUsec,
-    cpuSomeAvg,
-    cpuSomeMax,
-    cpuFullMax,
-    memoryLimitBytes,
-    memorySomeAvg,
-    memorySomeMax,
-    memoryFullMax,
-    eventsHigh,
-    eventsMax,
-    oomKills,
-    refaults,
-    runqCount,
-    runqP99Us,
-    runqOverflow,
-  } as Minute
-}
-
-const waitOf = ([kind, ref, containerUid, waitNs]: [string, string, string | null, number]): Wait => ({
-  kind,
-  ref,
-  containerUid,
-  waitNs,
+const minuteOf = ([ts, ...values]: readonly unknown[]): Minute => ({
+  ...valuesOf<Omit<Minute, 'ts'>>(MINUTE_COLUMNS, values),
+  ts: (ts as string).replace(' ', 'T'),
 })
+
+type WaitValues = [kind: string, ref: string, containerUid: string | null, waitNs: number]
+const waitOf = ([kind, ref, containerUid, waitNs]: WaitValues): Wait => ({ kind, ref, containerUid, waitNs })
 
 const victimOf = (row: ReadRow, node: Node): Victim => ({
   container: containerOf(row),
   rows: (JSON.parse(row.minutes) as unknown[][]).map(minuteOf),
   blame: {
-    waits: row.waits === null ? [] : (JSON.parse(row.waits) as [string, string, string | null, number][]).map(waitOf),
+    waits: row.waits === null ? [] : (JSON.parse(row.waits) as WaitValues[]).map(waitOf),
     restNs: row.rest_ns ?? 0,
     isWhole: row.is_whole ?? true,
   },

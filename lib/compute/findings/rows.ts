@@ -77,7 +77,7 @@ export interface Node {
   readonly containers: readonly Neighbor[] | null
 }
 
-/** A container that is judged. */
+/** A container that may have findings. */
 export interface Victim {
   readonly container: Container
   /** At least one. */

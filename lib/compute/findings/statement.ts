@@ -12,8 +12,11 @@
 import type postgres from 'postgres'
 import type { Sql } from '../../db/statement.ts'
 import { fixed } from '../../db/statement.ts'
+import { answersOf } from '../fields.ts'
+import { minute } from '../minutes.ts'
 import { MAX_VICTIMS, WINDOW_MINUTES } from './contract.ts'
 import { SHORT_SOME10 } from './memory.ts'
+import type { Minute, Usage } from './rows.ts'
 import type { Thresholds } from './thresholds.ts'
 
 /** Minutes read for a container: the newest. */
@@ -43,46 +46,48 @@ const inWindow = (ts: string) =>
 const NAMES = ['container_uid', 'pod_uid', 'namespace', 'pod_name', 'container', 'node']
 const names = (alias: string) => NAMES.map((name) => `${alias}.${name}`).join(', ')
 
-/** The columns of a minute that may be null. */
-const NULLABLE = new Set([
-  'cpu_request_millis',
-  'cpu_limit_millis',
-  'mem_request',
-  'mem_limit',
-  'runq_count',
-  'runq_p99_us',
-  'runq_overflow',
-])
-/** The columns read for a neighbor, in this order; `MINUTE_COLUMNS` adds those for a victim. */
-export const USAGE_COLUMNS = ['cpu_usage_millis_avg', 'cpu_request_millis', 'mem_current_last', 'mem_request'] as const
-export const MINUTE_COLUMNS = [
+/** The columns read for a neighbor. */
+export const USAGE_COLUMNS: Readonly<Record<keyof Usage, string>> = {
+  usageMillis: 'cpu_usage_millis_avg',
+  requestMillis: 'cpu_request_millis',
+  memoryBytes: 'mem_current_last',
+  memoryRequestBytes: 'mem_request',
+}
+/** The columns read for a victim, behind the time. */
+export const MINUTE_COLUMNS: Readonly<Record<Exclude<keyof Minute, 'ts'>, string>> = {
   ...USAGE_COLUMNS,
-  ...([
-    'cpu_limit_millis',
-    'cpu_period_usec',
-    'cpu_nr_periods',
-    'cpu_throttled_usec',
-    'cpu_psi_some10_avg',
-    'cpu_psi_some10_max',
-  ] as const),
-  ...([
-    'cpu_psi_full10_max',
-    'mem_limit',
-    'mem_psi_some10_avg',
-    'mem_psi_some10_max',
-    'mem_psi_full10_max',
-    'mem_events_high',
-  ] as const),
-  ...(['mem_events_max', 'mem_oom_kill', 'mem_refault', 'runq_count', 'runq_p99_us', 'runq_overflow'] as const),
-] as const
+  limitMillis: 'cpu_limit_millis',
+  periodUsec: 'cpu_period_usec',
+  periods: 'cpu_nr_periods',
+  throttledUsec: 'cpu_throttled_usec',
+  cpuSomeAvg: 'cpu_psi_some10_avg',
+  cpuSomeMax: 'cpu_psi_some10_max',
+  cpuFullMax: 'cpu_psi_full10_max',
+  memoryLimitBytes: 'mem_limit',
+  memorySomeAvg: 'mem_psi_some10_avg',
+  memorySomeMax: 'mem_psi_some10_max',
+  memoryFullMax: 'mem_psi_full10_max',
+  eventsHigh: 'mem_events_high',
+  eventsMax: 'mem_events_max',
+  oomKills: 'mem_oom_kill',
+  refaults: 'mem_refault',
+  runqCount: 'runq_count',
+  runqP99Us: 'runq_p99_us',
+  runqOverflow: 'runq_overflow',
+}
+
+const answers = answersOf(minute)
+const isNullable = (column: string) => answers[column]!.safeParse(null).success
 
 /**
  * Concatenates numbers into the text of a JSON array: with PostgreSQL's JSON functions the statement would take twice
  * as long.
  */
-const asJson = (columns: readonly string[]) =>
+const asJson = (columns: Readonly<Record<string, string>>) =>
   `'[' || concat_ws(',',
-  ${columns.map((name) => (NULLABLE.has(name) ? `coalesce(m.${name}::text, 'null')` : `m.${name}`)).join(', ')}) || ']'`
+  ${Object.values(columns)
+    .map((name) => (isNullable(name) ? `coalesce(m.${name}::text, 'null')` : `m.${name}`))
+    .join(', ')}) || ']'`
 const asJsonWithTime = `'["' || m.ts || '",' || substr(${asJson(MINUTE_COLUMNS)}, 2)`
 
 /**
@@ -208,7 +213,7 @@ export interface ReadRow extends postgres.Row {
   readonly is_whole: boolean | null
 }
 
-/** The containers to judge; null matches all. */
+/** The containers to evaluate; null matches all. */
 export interface Scope {
   readonly namespace: string | null
   readonly node: string | null

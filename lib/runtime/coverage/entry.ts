@@ -54,28 +54,17 @@ export const HeartbeatEntry = new EntrySchema(
       const [kind, name] = [entry.workload_kind ?? null, entry.workload_name ?? null]
       if ((kind === null) !== (name === null))
         c.issues.push({ code: 'custom', input: entry, path: [kind === null ? 'workload_kind' : 'workload_name'] })
-      return {
-        container_id: entry.container_id,
-        pod_namespace: entry.pod_namespace,
+      // Faster than a copy.
+      return Object.assign(entry, {
         workload_kind: kind ?? 'Pod',
         workload_name: name ?? entry.pod_name,
-        container_name: entry.container_name,
         image_digest: entry.image_digest ?? '',
-        pod_name: entry.pod_name,
-        node_name: entry.node_name,
-        mode: entry.mode,
-        exec_probe: entry.exec_probe,
-        lib_probe: entry.lib_probe,
-        start_mode: entry.start_mode,
-        tracking_since: entry.tracking_since,
         probe_attached_at: entry.probe_attached_at ?? null,
-        heartbeat_at: entry.heartbeat_at,
-        heartbeat_secs: entry.heartbeat_secs,
         events_dropped: Math.min(entry.events_dropped ?? 0, MAX_COUNT),
         unsent: Math.min(entry.unsent ?? 0, MAX_COUNT),
         incomplete: entry.incomplete ?? false,
         ended: entry.ended ?? false,
-      }
+      })
     }),
 )
 

@@ -20,9 +20,8 @@ const SOURCES = ['ebpf', 'backfill'] as const
 /** The place of a file when it ran, the least suspicious first. */
 export const ORIGINS = ['unknown', 'image', 'otherFs', 'deleted', 'writableLayer', 'memfd'] as const
 
-export type Kind = (typeof KINDS)[number]
-export type Source = (typeof SOURCES)[number]
-export type Origin = (typeof ORIGINS)[number]
+type Source = (typeof SOURCES)[number]
+type Origin = (typeof ORIGINS)[number]
 
 /** A backfill reads paths in `/proc`, which show no other origin. */
 const KNOWN_TO_BACKFILL: readonly Origin[] = ['deleted', 'memfd']
@@ -75,7 +74,7 @@ export const ExecutableEntry = new EntrySchema(
       first_seen: naiveTime,
       last_seen: naiveTime.describe('Where it is in the future, the time of the broker.'),
     })
-    .transform((entry, c): Executable => {
+    .transform((entry, c) => {
       const pod = filled(entry.pod_name)
       const [kind, name] = [filled(entry.workload_kind), filled(entry.workload_name)]
       const isPod = kind === null && name === null
@@ -109,32 +108,12 @@ export const ExecutableEntry = new EntrySchema(
     }),
 )
 
-/** The container that a file belongs to. An unknown image is empty. */
-export interface Owner {
-  readonly namespace: string
-  readonly workloadKind: string
-  readonly workloadName: string
-  readonly container: string
-  readonly image: string
-}
-
-/** A sighting of a file. Times are naive UTC, `first` is not after `last`. */
-export interface Sighting {
-  readonly kind: Kind
-  readonly path: string
-  readonly isComplete: boolean
-  readonly source: Source
-  readonly origin: Origin
-  readonly pod: string | null
-  readonly first: string
-  readonly last: string
-}
-
 /** An entry to be stored. */
-export interface Executable {
-  readonly owner: Owner
-  readonly sighting: Sighting
-}
+type Executable = z.output<typeof ExecutableEntry.schema>
+/** The container that a file belongs to. An unknown image is empty. */
+export type Owner = Readonly<Executable['owner']>
+/** A sighting of a file. Times are naive UTC, `first` is not after `last`. */
+export type Sighting = Readonly<Executable['sighting']>
 
 const filled = (value: string | null | undefined): string | null =>
   value === undefined || value === null || value.trim() === '' ? null : value

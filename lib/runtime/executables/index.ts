@@ -7,12 +7,12 @@ import { ExecutableEntry } from './entry.ts'
 import { mergeExecutables } from './merge.ts'
 import { storeExecutables } from './store.ts'
 
-export { KINDS, type Kind, ORIGINS, type Origin } from './entry.ts'
+export { KINDS, ORIGINS } from './entry.ts'
 
 const ROUTE = '/runtime/executables'
 export const MAX_EXECUTABLES_BYTES = 8 * 1024 * 1024
 /** More than twice the number an agent sends. */
-export const MAX_EXECUTABLES = 5_000
+const MAX_EXECUTABLES = 5_000
 
 /** Checks only the length of the list; entries are parsed later, one by one. */
 export const Executables = listOf(

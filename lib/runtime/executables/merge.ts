@@ -3,7 +3,7 @@ import type { Dropped } from '../../entries/index.ts'
 import { ExecutableEntry, ORIGINS, type Owner, type Sighting } from './entry.ts'
 
 /** A file, and the index of its owner. */
-export interface Row {
+interface Row {
   readonly owner: number
   readonly sighting: Sighting
 }
@@ -40,7 +40,7 @@ const keyOf = ({ namespace, workloadKind, workloadName, container, image }: Owne
  * Merges two sightings of a file. The pod comes from the newer one, or from `a` if both are equally new. Times are
  * compared as text, since their canonical form sorts by time.
  */
-export function merged(a: Sighting, b: Sighting): Sighting {
+function merged(a: Sighting, b: Sighting): Sighting {
   const newer = b.last > a.last ? b : a
   return {
     kind: a.kind,

@@ -21,7 +21,7 @@ const GROWTH = 16
 /** Bytes of the paths before the last one of a page; a path may have 4 096. */
 export const MAX_PAGE_BYTES = 1_048_576
 
-export interface ImageQuestion {
+interface ImageQuestion {
   readonly digest: string
   /** Null for both. */
   readonly kind: string | null
@@ -55,7 +55,7 @@ const those = (place: string) => `(
               where e.image_digest = a.digest and e.image_digest <> '' and e.last_seen >= a.retention_start and ${place}
               order by ${columns('e', INDEXED)})`
 
-const SHOWN_COVERAGE = plainColumns(ImageCoverage.omit({ windowHours: true }), 'c')
+const COVERAGE = plainColumns(ImageCoverage.omit({ windowHours: true }), 'c')
 const COVERAGE_COLUMNS = Object.keys(ImageCoverage.shape).length - 1
 const ENTRY_COLUMNS = Object.keys(ImageEntry.shape).length
 
@@ -67,7 +67,7 @@ const PAGE = fixed(`
     select a.*, left(a.path, 256) as path_start, retention_start(a.retention_days) as retention_start
     from (select $1::text as digest, $2::text as last_kind, $3::text as kind, $4::text as path, $5::integer as max,
                  $6::integer as max_rows, $7::integer as window_hours, $8::integer as retention_days) a)
-  select 'coverage', ${SHOWN_COVERAGE}${', null'.repeat(ENTRY_COLUMNS - COVERAGE_COLUMNS)}
+  select 'coverage', ${COVERAGE}${', null'.repeat(ENTRY_COLUMNS - COVERAGE_COLUMNS)}
   from (
     select count(distinct (${WORKLOAD('e')}) collate "C") as workloads, count(*) as instances,
            max(e.last_heartbeat) as last_heartbeat,
@@ -112,7 +112,7 @@ const PAGE = fixed(`
 const RECORD = 1
 const [PATH, KIND] = [1, 2]
 
-export interface ImagePage {
+interface ImagePage {
   /** Entries as JSON objects joined with commas. */
   readonly entries: Buffer
   readonly nextCursor: string | null

@@ -1,4 +1,4 @@
-export { type ImageQuestion, readImage } from './image.ts'
+export { readImage } from './image.ts'
 export {
   after,
   container,
@@ -11,4 +11,4 @@ export {
   workloadPart,
 } from './query.ts'
 export { ImageRuntime, WorkloadRuntime } from './record.ts'
-export { PIECE_BYTES, readWorkload, type WorkloadQuestion } from './workload.ts'
+export { PIECE_BYTES, readWorkload } from './workload.ts'

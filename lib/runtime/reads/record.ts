@@ -10,7 +10,7 @@ export const UNSHIPPED_ORIGINS = ['deleted', 'writableLayer', 'memfd'] as const
 const kind = z.enum(KINDS).describe('Executed, or mapped executable.')
 const origin = z.enum(ORIGINS).describe('Where the file lived when it ran: the most suspicious that was seen.')
 const pathComplete = z.boolean().describe('False where `path` is the end of a path that was cut short.')
-const shownDigest = z
+const imageDigest = z
   .string()
   .regex(new RegExp(`^$|${DIGEST_PATTERN}`))
   .describe('Empty where the image is not resolved.')
@@ -30,9 +30,9 @@ export const WorkloadEntry = z.strictObject({
 /** Silent pods that are named for a container and image. */
 export const MAX_SILENT_PODS = 10
 
-export const ContainerCoverage = z.strictObject({
+const ContainerCoverage = z.strictObject({
   containerName: z.string(),
-  imageDigest: shownDigest,
+  imageDigest,
   instances: z.int().min(1).describe('Containers with a heartbeat in the window.'),
   lastHeartbeat: wireTime,
   mode: z.enum(['exec', 'full']).describe('That of the newest heartbeat.'),
@@ -74,9 +74,7 @@ export const WorkloadRuntime = z
     kind: z.string(),
     name: z.string(),
     containers: z
-      .array(
-        z.strictObject({ containerName: z.string(), imageDigest: shownDigest, entries: z.array(WorkloadEntry).min(1) }),
-      )
+      .array(z.strictObject({ containerName: z.string(), imageDigest, entries: z.array(WorkloadEntry).min(1) }))
       .describe('One for each container and digest, in the order of both; entries by kind, then path.'),
     truncated: z.boolean().describe('Whether there are more entries than `limit`.'),
     coverage: z

@@ -15,7 +15,7 @@ import { MAX_COVERAGE, MAX_SILENT_PODS, WholeCoverage, WorkloadEntry } from './r
 export const PIECE_BYTES = 1_048_576
 
 /** A workload and its filters; a filter that is null matches all. */
-export interface WorkloadQuestion {
+interface WorkloadQuestion {
   readonly namespace: string
   readonly kind: string
   readonly name: string
@@ -92,9 +92,9 @@ const SILENT = `
           and i.last_heartbeat < now() at time zone 'utc' - make_interval(secs => 3 * i.heartbeat_secs + 60)) s`
 
 /** Rows of coverage and of entries have the same number of columns; container and digest come first. */
-const SHOWN_COVERAGE = plainColumns(WholeCoverage.omit({ windowHours: true }), 'c')
+const COVERAGE_COLUMNS = plainColumns(WholeCoverage.omit({ windowHours: true }), 'c')
 const COVERAGE = `
-    select ${SHOWN_COVERAGE},
+    select ${COVERAGE_COLUMNS},
            case when s.pods > 0 then concat('"silentPods":', to_json(s.names), ',"silentPodCount":', s.pods) end
     from asked a
     cross join lateral (
@@ -133,12 +133,12 @@ const [COMMA, CLOSE, NEXT] = [Buffer.from(','), Buffer.from(']}'), Buffer.from('
  * entries may follow.
  */
 interface Rest {
-  readonly held: RawRow
+  readonly entry: RawRow
   readonly isOpen: boolean
   readonly left: number
 }
 
-export interface WorkloadList {
+interface WorkloadList {
   /** Pieces of the list of containers: a container may begin in one and end in another. */
   readonly first: Page<Rest>
   readonly next: (rest: Rest) => Promise<Page<Rest>>
@@ -166,19 +166,19 @@ export async function readWorkload(gate: Gate, question: WorkloadQuestion, limit
     gate((sql) => statement(sql, ...asked, window, ...place, retentionDays, max).raw())
 
   let isTruncated = false
-  const shown = (rows: readonly RawRow[], rest: Rest | null): Page<Rest> => {
+  const pieceOf = (rows: readonly RawRow[], rest: Rest | null): Page<Rest> => {
     const left = rest?.left ?? limit
-    const all = rest ? [rest.held, ...rows] : rows
+    const all = rest ? [rest.entry, ...rows] : rows
     isTruncated = all.length > left
     const isCut = !isTruncated && rows.reduce((bytes, row) => bytes + row[PATH]!.length, 0) >= PIECE_BYTES
-    const held = isCut ? all.at(-1)! : null
-    const some = held ? all.slice(0, -1) : all.slice(0, left)
+    const following = isCut ? all.at(-1)! : null
+    const some = following ? all.slice(0, -1) : all.slice(0, left)
     // The entry after the cut shows whether the last container continues.
-    const isOpen = held !== null && isSameContainer(held, some.at(-1)!)
+    const isOpen = following !== null && isSameContainer(following, some.at(-1)!)
     return {
       json: inContainers(some, rest?.isOpen ?? false, isOpen),
       count: some.length,
-      last: held && { held, isOpen, left: left - some.length },
+      last: following && { entry: following, isOpen, left: left - some.length },
     }
   }
 
@@ -186,8 +186,8 @@ export async function readWorkload(gate: Gate, question: WorkloadQuestion, limit
   const [rows, coverage] = [found.filter(isEntry), found.filter((row) => !isEntry(row))]
   const hours = Buffer.from(String(windowHours))
   return {
-    first: shown(rows, null),
-    next: async (rest) => shown(await read(placeOf(rest.held), null, rest.left), rest),
+    first: pieceOf(rows, null),
+    next: async (rest) => pieceOf(await read(placeOf(rest.entry), null, rest.left), rest),
     isTruncated: () => isTruncated,
     coverage: Buffer.from(coverage.map((row) => inWindow(row, hours)).join()),
   }

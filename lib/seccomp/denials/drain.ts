@@ -1,37 +1,20 @@
 /** A drain: the denials that a node collected since its previous drain (docs/contract.md#denials). */
 import { z } from 'zod'
-import type { Dropped } from '../../entries/index.ts'
-import { NOT_BLANK_PATTERN } from '../../http/request/fields.ts'
+import { type Dropped, entryList, nodeName } from '../../entries/index.ts'
 import { tooMany } from '../../json/prescan.ts'
 import { documentedAs } from '../../openapi/declare.ts'
-import { isLongerThan } from '../../text/utf8.ts'
 import { type Denial, DenialEntry, merged } from './entry.ts'
 
 export const MAX_DRAIN_BYTES = 4 * 1024 * 1024
 /** Twice the number that an agent sends at once. */
 export const MAX_DRAIN_ENTRIES = 10_000
-const MAX_NODE_BYTES = 253
 /** Longer intervals are stored as this one. */
 const MAX_INTERVAL_SECS = 600
 
 /** Agents repeat a post until it is accepted, so only a broken envelope is refused; bad entries are dropped. */
 export const Drain = z
   .object({
-    node: documentedAs(
-      z
-        .string()
-        .refine(
-          (name) => name.trim() !== '' && !isLongerThan(name, MAX_NODE_BYTES),
-          `expected 1 to ${MAX_NODE_BYTES} bytes, not blank`,
-        ),
-      {
-        type: 'string',
-        minLength: 1,
-        maxLength: MAX_NODE_BYTES,
-        pattern: NOT_BLANK_PATTERN,
-        description: `Not blank, at most ${MAX_NODE_BYTES} bytes.`,
-      },
-    ),
+    node: nodeName,
     capturing: documentedAs(z.unknown().optional(), {
       type: 'boolean',
       default: false,
@@ -41,25 +24,20 @@ export const Drain = z
       type: 'integer',
       description: `Seconds between drains, at most ${MAX_INTERVAL_SECS}: more counts as that, and a value that is no number from 1 on as absent.`,
     }),
-    denials: documentedAs(z.custom<readonly unknown[]>(Array.isArray, 'expected an array'), {
-      type: 'array',
-      maxItems: MAX_DRAIN_ENTRIES,
-      items: DenialEntry.json,
-      description: 'Entries that cannot be stored are dropped; the others are stored all the same.',
-    }),
+    denials: entryList(
+      DenialEntry,
+      MAX_DRAIN_ENTRIES,
+      'Entries that cannot be stored are dropped; the others are stored all the same.',
+    ),
   })
   .meta({ id: 'DenialDrain' })
 export type Drain = z.output<typeof Drain>
 
-/** A drain without its bad entries. */
-export interface MergedDrain {
-  /** Each pod, syscall and action occurs once. */
-  readonly denials: readonly Denial[]
-  readonly dropped: Dropped
-}
-
-/** Parses and merges entries, in slices. @throws HttpError 413 for more than `MAX_DRAIN_ENTRIES` */
-export async function mergeEntries(entries: readonly unknown[]): Promise<MergedDrain> {
+/**
+ * Parses entries in slices, and merges those of one pod, syscall and action.
+ * @throws HttpError 413 for more than `MAX_DRAIN_ENTRIES`
+ */
+export async function mergeEntries(entries: readonly unknown[]): Promise<{ denials: Denial[]; dropped: Dropped }> {
   if (entries.length > MAX_DRAIN_ENTRIES) throw tooMany(MAX_DRAIN_ENTRIES, 'elements')
   const denials = new Map<string, Denial>()
   const dropped = await DenialEntry.parseAll(entries, (denial) => {

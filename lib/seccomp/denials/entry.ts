@@ -37,17 +37,17 @@ export const DenialEntry = new EntrySchema(
       firstSeen: time.describe('With a zone. Without it, `lastSeen`.'),
       lastSeen: time.describe('With a zone. Without it, or where it is in the future, the time of the broker.'),
     })
-    .transform((entry): Denial => {
-      const [first, last] = inOrder(entry.firstSeen ?? null, entry.lastSeen ?? null)
+    .transform((entry) => {
+      const [first, last] = inOrder(entry.firstSeen, entry.lastSeen)
       return {
         pod_uid: entry.podUid,
         pod_name: entry.podName,
         pod_namespace: entry.podNamespace,
         syscall: entry.syscall,
-        syscall_nr: entry.syscallNr ?? null,
+        syscall_nr: entry.syscallNr,
         action: entry.action,
-        action_raw: entry.actionRaw ?? null,
-        arch: entry.arch ?? null,
+        action_raw: entry.actionRaw,
+        arch: entry.arch,
         count: entry.count,
         first_seen: first,
         last_seen: last,
@@ -56,19 +56,7 @@ export const DenialEntry = new EntrySchema(
 )
 
 /** A denial to be stored. Times are naive UTC, in order if both are known; null means now. */
-export interface Denial {
-  readonly pod_uid: string
-  readonly pod_name: string
-  readonly pod_namespace: string
-  readonly syscall: string
-  readonly syscall_nr: number | null
-  readonly action: string
-  readonly action_raw: number | null
-  readonly arch: string | null
-  readonly count: number
-  readonly first_seen: string | null
-  readonly last_seen: string | null
-}
+export type Denial = z.output<typeof DenialEntry.schema>
 
 /** Merges two denials of one pod, syscall and action: names and optional fields come from the first that has them. */
 export function merged(first: Denial, second: Denial): Denial {

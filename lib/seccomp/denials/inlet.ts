@@ -35,7 +35,7 @@ const claim = fixed<(Delta & { rows: number })[]>(`
   from claimed c
   group by c.pod_namespace, c.workload_kind, c.workload_name, c.action`)
 
-export interface DenialInletOptions {
+interface DenialInletOptions {
   readonly db: Database
   readonly metrics: Metrics
   readonly wireNames: WireNames
@@ -45,22 +45,16 @@ export interface DenialInletOptions {
 
 /** Stores drains in the database and counts the stored denials. */
 export class DenialInlet {
-  readonly #db: Database
-  readonly #metrics: Metrics
-  readonly #rejections: Rejections
-  readonly #lines: RateLimitedLog
+  readonly #options: DenialInletOptions
   /**
    * Counts denials whose storing was confirmed, and those attributed since. A denial is stored but not counted if the
    * answer of the database is lost in all attempts.
    */
   readonly series: DenialSeries
 
-  constructor({ db, metrics, wireNames, rejections, lines }: DenialInletOptions) {
-    this.#db = db
-    this.#metrics = metrics
-    this.#rejections = rejections
-    this.#lines = lines
-    this.series = new DenialSeries(wireNames)
+  constructor(options: DenialInletOptions) {
+    this.#options = options
+    this.series = new DenialSeries(options.wireNames)
   }
 
   /**
@@ -69,6 +63,7 @@ export class DenialInlet {
    * id.
    */
   async take({ node, capturing, intervalSeconds, denials: entries }: Drain): Promise<number> {
+    const { db, metrics, rejections, lines } = this.#options
     const { denials, dropped } = await mergeEntries(entries)
     const { seconds, isClamped } = intervalOf(intervalSeconds)
     const document = JSON.stringify({
@@ -78,13 +73,13 @@ export class DenialInlet {
       post: randomUUID(),
       denials,
     })
-    const deltas = await this.#db.ingest((sql) => store(sql, document))
-    this.#rejections.note(ROUTE, dropped, 'seccomp denials were dropped, counted by the field at fault')
+    const deltas = await db.ingest((sql) => store(sql, document))
+    rejections.note(ROUTE, dropped, 'seccomp denials were dropped, counted by the field at fault')
     if (isClamped)
-      this.#lines.note('drains of seccomp denials with a cadence above 600 seconds, which is taken for 600', {
+      lines.note('drains of seccomp denials with a cadence above 600 seconds, which is taken for 600', {
         drains: 1,
       })
-    this.#metrics.denialRows.inc(denials.length)
+    metrics.denialRows.inc(denials.length)
     await this.#count(deltas)
     return denials.length
   }
@@ -95,7 +90,7 @@ export class DenialInlet {
    */
   async countAttributed(): Promise<void> {
     for (let n = 0; n < MAX_STATEMENTS; n++) {
-      const claimed = await this.#db.job((sql) => claim(sql))
+      const claimed = await this.#options.db.job((sql) => claim(sql))
       await this.#count(claimed)
       if (claimed.reduce((sum, { rows }) => sum + rows, 0) < ROWS_AT_ONCE) return
     }
@@ -109,6 +104,6 @@ export class DenialInlet {
       if (slice.isOver) await slice.next()
     }
     if (beyond > 0)
-      this.#lines.note(`seccomp denials beyond the ${MAX_SERIES} series that are counted`, { denials: beyond })
+      this.#options.lines.note(`seccomp denials beyond the ${MAX_SERIES} series that are counted`, { denials: beyond })
   }
 }

@@ -11,10 +11,7 @@ export const DenialRow = z
     podUid: z.string(),
     podName: z.string(),
     podNamespace: z.string(),
-    workloadKind: z
-      .string()
-      .nullable()
-      .describe('Null where the workload could not be told; `Pod` for a pod without one.'),
+    workloadKind: z.string().nullable().describe('Null where the workload is not known; `Pod` for a pod without one.'),
     workloadName: z.string().nullable(),
     nodeName: z.string().nullable(),
     syscall: z.string(),
@@ -29,7 +26,7 @@ export const DenialRow = z
   .meta({ id: 'DenialRow' })
 
 /** Null means no filter. `since` is naive UTC. Rows older than `retentionDays` are left out; 0 means no limit. */
-export interface DenialFilter {
+interface DenialFilter {
   readonly namespace: string | null
   readonly kind: string | null
   readonly workload: string | null
@@ -37,25 +34,25 @@ export interface DenialFilter {
   readonly retentionDays: number
 }
 
-const rowsWhere = (condition: string, since: string, days: string, limit: string) =>
-  listReader(
+/** Rows that match `condition`; the parameters `since`, `days` and `limit` follow those of the condition. */
+function rowsWhere(condition: string) {
+  const n = condition.match(/\$/g)?.length ?? 0
+  return listReader(
     DenialRow,
     `select * from seccomp_denial
-     where ${condition}last_seen >= greatest(${since}::timestamp, retention_start(${days}::int)) order by last_seen desc, id desc limit ${limit}::int`,
+     where ${condition}last_seen >= greatest($${n + 1}::timestamp, retention_start($${n + 2}::int))
+     order by last_seen desc, id desc limit $${n + 3}::int`,
   )
+}
 
 // Each statement reads an index in the order of the list. All but the last two read only rows that they return.
-const newest = rowsWhere('', '$1', '$2', '$3')
-const ofNamespace = rowsWhere('pod_namespace = $1 and ', '$2', '$3', '$4')
-const ofWorkload = rowsWhere('pod_namespace = $1 and workload_kind = $2 and workload_name = $3 and ', '$4', '$5', '$6')
-const half = '($2::text is null or workload_kind = $3) and ($4::text is null or workload_name = $5) and '
-const ofNamespaceAndHalf = rowsWhere(`pod_namespace = $1 and ${half}`, '$6', '$7', '$8')
-const ofHalf = rowsWhere(
-  `($1::text is null or workload_kind = $2) and ($3::text is null or workload_name = $4) and `,
-  '$5',
-  '$6',
-  '$7',
+const newest = rowsWhere('')
+const ofNamespace = rowsWhere('pod_namespace = $1 and ')
+const ofWorkload = rowsWhere('pod_namespace = $1 and workload_kind = $2 and workload_name = $3 and ')
+const ofNamespaceAndHalf = rowsWhere(
+  'pod_namespace = $1 and ($2::text is null or workload_kind = $3) and ($4::text is null or workload_name = $5) and ',
 )
+const ofHalf = rowsWhere('($1::text is null or workload_kind = $2) and ($3::text is null or workload_name = $4) and ')
 
 /** The newest rows that match the filter, at most `limit`. */
 export function readDenials(gate: Gate, filter: DenialFilter, limit: number): Promise<Page<unknown>> {

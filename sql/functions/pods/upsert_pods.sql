@@ -47,9 +47,9 @@ begin
   with input as (
     select * from json_to_recordset(doc) as i(
       pod_name text, pod_ip text, pod_namespace text, pod_obj json, time_stamp timestamp, node_name text,
-      is_dead boolean,
-      pod_identity text, workload_selector_labels json, pod_ips text[], workload_kind text, workload_name text,
-      capture_level text, host_network boolean, started_at timestamp, pod_uid text, running_containers text[], image_digests text[])
+      is_dead boolean, pod_identity text, workload_selector_labels json, pod_ips text[], workload_kind text,
+      workload_name text, capture_level text, host_network boolean, started_at timestamp, pod_uid text,
+      running_containers text[], image_digests text[])
     where i.pod_name = any (names)
   ), before as (
     select pod_name, pod_ips, time_stamp from pod where pod_name = any (names)
@@ -98,10 +98,12 @@ begin
   )
   select array_agg(w.pod_name) filter (where b.pod_ips is distinct from w.pod_ips),
          -- Other images than those of any instance: what is sent from now on is sent from them.
-         array_agg(w.pod_name) filter (where w.is_noted or i.image_digests <> '{}' and i.time_stamp >= b.time_stamp and not exists (
-           select from pod_instance e
-           where e.pod_name = w.pod_name and e.pod_namespace = w.pod_namespace and e.image_digests = i.image_digests
-             and (i.pod_uid is null or e.pod_uid = i.pod_uid)))
+         array_agg(w.pod_name) filter (
+           where w.is_noted
+             or i.image_digests <> '{}' and i.time_stamp >= b.time_stamp and not exists (
+               select from pod_instance e
+               where e.pod_name = w.pod_name and e.pod_namespace = w.pod_namespace
+                 and e.image_digests = i.image_digests and (i.pod_uid is null or e.pod_uid = i.pod_uid)))
   into moved, noted
   from written w
   join input i on i.pod_name = w.pod_name

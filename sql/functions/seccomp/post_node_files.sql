@@ -2,8 +2,8 @@
 -- other node has it (docs/contract.md#seccomp-distribution). Locks are taken in three steps, each of which waits only
 -- for the same or a later step: the new set's header, shared; the node; the old set's header, exclusive, so that the
 -- last node to leave a set knows it is the last.
--- The locks keep a set from being deleted while a node takes it. If the foreign key is violated all the same, the block is
--- rolled back and repeated: it stores the set again, or leaves a set that a node has taken by now.
+-- The locks keep a set from being deleted while a node takes it. If the foreign key is violated all the same, the block
+-- is rolled back and repeated: it stores the set again, or leaves a set that a node has taken by now.
 create or replace function post_node_files(node text, set_id bytea, doc json) returns void
 language plpgsql
 as $$
@@ -50,7 +50,8 @@ begin
       end if;
 
       if is_new then
-        -- Sets without a node remain if the node that was about to take one failed. New sets are rare, so look for them here.
+        -- Sets without a node remain if the node that was about to take one failed. New sets are rare, so look for them
+        -- here.
         perform drop_file_sets(array(
           select s.id from seccomp_file_set s
           where (select 1 from seccomp_node n where n.file_set_id = s.id limit 1) is null

@@ -20,8 +20,8 @@ begin
            (i.time_stamp < s.time_stamp
             or i.time_stamp = s.time_stamp and i.pod_namespace = s.pod_namespace and i.arch = s.arch)
            and (i.joined = s.syscalls or i.syscalls <@ string_to_array(s.syscalls, ',')), false)),
-         -- Candidates are the instances that `syscall_senders` names. All have one namespace, and `credit_syscalls` would
-         -- add nothing for any of them.
+         -- Candidates are the instances that `syscall_senders` names. All have one namespace, and `credit_syscalls`
+         -- would add nothing for any of them.
          sent is null and bool_and(coalesce(
            i.joined <> ''
            and (select min(e.pod_namespace) = max(e.pod_namespace)

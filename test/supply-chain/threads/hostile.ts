@@ -1,10 +1,10 @@
 /** A thread that misbehaves as the digest of the payload says. */
 import { parentPort } from 'node:worker_threads'
-import type { Ask } from '../../../lib/supply-chain/worker.ts'
+import type { WorkerRequest } from '../../../lib/supply-chain/worker.ts'
 
 const port = parentPort!
-port.on('message', (ask: Ask) => {
-  const fate = ask.ask === 'read' ? ask.sent.digest : 'rows'
+port.on('message', (request: WorkerRequest) => {
+  const fate = request.type === 'read' ? request.sent.digest : 'rows'
   const held: unknown[] = []
   switch (fate) {
     case 'throw':
@@ -19,7 +19,9 @@ port.on('message', (ask: Ask) => {
       for (;;);
     default:
       port.postMessage(
-        fate === 'rows' ? { is: 'rows', rows: '[]' } : { is: 'prepared', payload: { header: process.pid, page: null } },
+        fate === 'rows'
+          ? { type: 'rows', rows: '[]' }
+          : { type: 'prepared', payload: { header: process.pid, page: null } },
       )
   }
 })

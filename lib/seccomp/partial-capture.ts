@@ -17,7 +17,7 @@ const MAX_PODS_NAMED = 5
 const MAX_SYSCALLS_NAMED = 50
 
 /** The headers of `captureHeaders`, for the OpenAPI document. */
-export const shownCaptureHeaders: AnswerHeaders = {
+export const documentedCaptureHeaders: AnswerHeaders = {
   [LEVEL_HEADER]: z.enum(LEVELS).describe('The lowest tier of all pods that contributed.'),
   [COMPLETE_HEADER]: z.enum(['true', 'false']).describe('Whether there is a contributor, and every one is `full`.'),
 }
@@ -52,7 +52,7 @@ export const howToRaise = (prefix: string): string =>
 export const resetOf = ({ resetAt, capture }: Observed): string | null =>
   resetAt === null || capture.complete
     ? null
-    : `the set was reset at ${resetAt} and is not complete since; restart pods that are older, since agents send a name once`
+    : `the set was reset at ${resetAt} and has not been complete since; restart older pods, because agents send a name once`
 
 /**
  * @throws HttpError 409 for a profile that blocks syscalls, made from a partial capture, unless the caller acknowledged

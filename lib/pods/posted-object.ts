@@ -1,0 +1,29 @@
+/** Kubernetes objects that are posted with pods and services. */
+import { z } from 'zod'
+import { MAX_ID_CHARS } from '../http/request/fields.ts'
+import { isExactInteger } from '../json/exact-integers.ts'
+import { isObject, type JsonObject } from '../json/objects.ts'
+import { documentedAs } from '../openapi/declare.ts'
+
+export const postedObject = (description: string) =>
+  documentedAs(z.custom<JsonObject>(isObject, 'expected an object'), { type: 'object', description })
+
+/** Every key of `record` in wire order, with null for those that the post leaves out. */
+export const asPosted = <R extends z.ZodObject>(record: R, post: object): z.output<R> =>
+  Object.fromEntries(Object.keys(record.shape).map((key) => [key, (post as JsonObject)[key] ?? null])) as z.output<R>
+
+/** The value of `inner` in the object `outer` of an object; undefined if there is none. */
+export function member(value: unknown, outer: string, inner: string): unknown {
+  const object = isObject(value) ? value[outer] : undefined
+  return isObject(object) ? object[inner] : undefined
+}
+
+/** `metadata.uid`; null if missing, empty or longer than an id: every flow to the pod or service repeats it. */
+export function uidOf(object: JsonObject | null): string | null {
+  const uid = member(object, 'metadata', 'uid')
+  return typeof uid === 'string' && uid !== '' && uid.length <= MAX_ID_CHARS && !isExactInteger(uid) ? uid : null
+}
+
+export function withoutManagedFields({ managedFields: _dropped, ...metadata }: JsonObject): JsonObject {
+  return metadata
+}
