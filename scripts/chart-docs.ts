@@ -36,8 +36,8 @@ const SECTIONS: readonly [heading: string, firstParts: readonly string[]][] = [
 const INTRO = `# Values of the chart
 
 Every value of [the chart](../wrangler-free-deploy/chart/README.md): its default, its effect, and the values that it
-accepts. \`npm run chart\` writes this page from [values.yaml](../wrangler-free-deploy/chart/values.yaml), its schema and
-the templates; a test compares them.
+accepts. \`npm run chart\` writes this page from [values.yaml](../wrangler-free-deploy/chart/values.yaml), its schema
+and the templates; a test compares them.
 
 *Variables* are the environment variables that a value sets, or whose presence it decides: of the broker, or of the
 program that is named. The broker's variables are in [configuration.md](configuration.md), those of the edge proxy in

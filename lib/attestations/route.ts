@@ -39,8 +39,8 @@ export const postedResult = documentedBody({
   schema: PostedResult,
   maxBytes: MAX_RESULT_BYTES,
   description:
-    `At most ${MAX_RESULT_BYTES} bytes, without a content coding. Its content type is not looked at. Unknown keys are ` +
-    'ignored.',
+    `At most ${MAX_RESULT_BYTES} bytes, without a content coding. Its content type is not looked at. ` +
+    'Unknown keys are ignored.',
 })
 
 /**

@@ -71,4 +71,5 @@ export function shortened(culprits: Culprit[]): { json: string; omitted: number;
 
 // Not by JSON.stringify, which refuses the id: a bigint.
 const jsonOf = ({ cgroup_id, kind, ref, container_uid, count, wait_ns }: Culprit): string =>
-  `{"cgroup_id":${cgroup_id},"kind":${JSON.stringify(kind)},"ref":${JSON.stringify(ref)},"container_uid":${JSON.stringify(container_uid)},"count":${count},"wait_ns":${wait_ns}}`
+  `{"cgroup_id":${cgroup_id},"kind":${JSON.stringify(kind)},"ref":${JSON.stringify(ref)},` +
+  `"container_uid":${JSON.stringify(container_uid)},"count":${count},"wait_ns":${wait_ns}}`

@@ -60,8 +60,8 @@ type Container = z.ZodType<{ readonly container_uid: string; readonly blame: Bla
 
 /**
  * Parses containers, each once: of those with one uid, the last wins. `add` stores one, from which its blame was taken,
- * at its place and returns the number of culprits that it left out. Returns the fields at fault of skipped containers, and in `blame` the culprits
- * left out.
+ * at its place and returns the number of culprits that it left out. Returns the fields at fault of skipped containers,
+ * and in `blame` the culprits left out.
  */
 export async function parseContainers<C extends Container>(
   schema: EntrySchema<C>,

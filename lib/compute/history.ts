@@ -22,8 +22,8 @@ export const HistoryRow = z
   .meta({ id: 'ComputeHistoryRow' })
 
 /**
- * A row as read. The identity is rendered once for each container, as the value of its first key. As JSON, names contain
- * no byte that joined columns cannot carry.
+ * A row as read. The identity is rendered once for each container, as the value of its first key. As JSON, names
+ * contain no byte that joined columns cannot carry.
  */
 const Stored = z.strictObject({ id: whole, container_uid: storedJson(z.string()), ...values })
 const [FIRST, ...OTHERS] = [...Object.keys(identity), 'node']

@@ -85,7 +85,8 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
 }
 
 const OPEN_WORKLOAD_LABELS =
-  'METRICS_WORKLOAD_LABELS: tokens are set, but /metrics needs none and names namespaces and workloads; `admin` leaves these to the admin port'
+  'METRICS_WORKLOAD_LABELS: tokens are set, but /metrics needs none and names namespaces and workloads; `admin` ' +
+  'leaves these to the admin port'
 
 function affordableBudgetMb({ memoryLimitMb, readMemoryBudgetMb }: Settings, warnings: string[]): number {
   const limitMb = Math.max(1, Math.floor(memoryLimitMb * READ_BUDGET_SHARE_OF_MEMORY_LIMIT))
@@ -103,7 +104,8 @@ function sufficientPoolSize(
   const size = auditInflightPermits + POOL_SIZE_BESIDE_AUDIT
   if (evaluatorUrl === null || dbPoolMaxSize >= size) return dbPoolMaxSize
   warnings.push(
-    `DB_POOL_MAX_SIZE: ${dbPoolMaxSize} is raised to ${size}, ${POOL_SIZE_BESIDE_AUDIT} more than AUDIT_INFLIGHT_PERMITS`,
+    `DB_POOL_MAX_SIZE: ${dbPoolMaxSize} is raised to ${size}, ${POOL_SIZE_BESIDE_AUDIT} more than ` +
+      'AUDIT_INFLIGHT_PERMITS',
   )
   return size
 }

@@ -1,4 +1,7 @@
-/** The settings: one row a variable, in the order of the documentation. Tokens and libpq's variables have files of their own. */
+/**
+ * The settings: one row a variable, in the order of the documentation. Tokens and libpq's variables have files of
+ * their own.
+ */
 import { z } from 'zod'
 import { LOG_LEVELS } from '../observability/log.ts'
 import { WIRE_NAMES } from '../wire-names/index.ts'
@@ -37,7 +40,8 @@ export const rows = {
   listen: address(
     'LISTEN_ADDR',
     ['[::]:9090', '0.0.0.0:9090'],
-    'Address of the API. Without tokens it serves this machine only; with tokens it falls back to the second address on hosts without IPv6.',
+    'Address of the API. Without tokens it serves this machine only; with tokens it falls back to the second ' +
+      'address on hosts without IPv6.',
     '`127.0.0.1:9090` and `[::1]:9090`; with tokens `[::]:9090`, then `0.0.0.0:9090`',
   ),
   adminListen: address(
@@ -213,7 +217,8 @@ export const rows = {
     'METRICS_WORKLOAD_LABELS',
     ['all', 'admin', 'off'],
     'all',
-    'Where `/metrics`, which needs no token, names namespaces and workloads: on both ports, on the admin port only, or nowhere.',
+    'Where `/metrics`, which needs no token, names namespaces and workloads: on both ports, on the admin port ' +
+      'only, or nowhere.',
   ),
   supplyChainMaxInflatedBytes: whole(
     'SUPPLYCHAIN_MAX_DECOMPRESSED_BYTES',
@@ -314,7 +319,8 @@ export const rows = {
     'RUNTIME_INVENTORY_RETENTION_DAYS',
     30,
     [0, MAX_DAYS],
-    'Days that executed files are kept after they were last seen, and containers after their last heartbeat; 0 = forever.',
+    'Days that executed files are kept after they were last seen, and containers after their last heartbeat; 0 = ' +
+      'forever.',
   ),
   runtimeInventoryIntervalSecs: whole(
     'RUNTIME_INVENTORY_RETENTION_INTERVAL_SECS',

@@ -28,8 +28,8 @@ const Field = z.core.$constructor<z.ZodType, FieldDef>('EntryField', (inst, def)
 })
 
 /**
- * A field that code reads: `read` returns undefined for a value that is at fault. It may be absent if `read` has a value
- * for undefined. A refusal by `refine` costs ten times as much.
+ * A field that code reads: `read` returns undefined for a value that is at fault. It may be absent if `read` has a
+ * value for undefined. A refusal by `refine` costs ten times as much.
  */
 export const field = <T>(json: Json, read: (value: unknown) => T | undefined): z.ZodType<T> =>
   documentedAs(new Field({ type: 'custom', read }) as z.ZodType<T>, json)

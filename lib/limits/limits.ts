@@ -1,7 +1,7 @@
 /**
- * The limits of requests, each with its value. Those that an operator may change are variables of `lib/config/settings.ts` and
- * listed at the end; the others are constants, so that any replica accepts what another one does. Limits of a field
- * stand beside its schema.
+ * The limits of requests, each with its value. Those that an operator may change are variables of
+ * `lib/config/settings.ts` and listed at the end; the others are constants, so that any replica accepts what another
+ * one does. Limits of a field stand beside its schema.
  */
 const KIB = 1024
 const MIB = 1024 * KIB

@@ -319,4 +319,5 @@ export class Share {
 
 // Clients look for both phrases.
 const readRefusal = (kib: number, totalKib: number) =>
-  `read memory budget exhausted: the read needs ${kib} KiB of a ${totalKib} KiB budget; retry in a moment, or raise BROKER_READ_MEMORY_BUDGET_MB`
+  `read memory budget exhausted: the read needs ${kib} KiB of a ${totalKib} KiB budget; retry in a moment, or ` +
+  'raise BROKER_READ_MEMORY_BUDGET_MB'

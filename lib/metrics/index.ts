@@ -81,7 +81,8 @@ export function createMetrics(wireNames: WireNames = 'spec') {
     profileCacheMisses: counter('broker_seccomp_profiles_cache_misses_total', 'Profile reads that asked the database.'),
     unattributedSyscalls: counter(
       'broker_syscalls_unattributed_total',
-      'Entries of POST /pod/syscalls without a pod: pods of several namespaces have the name, or none was posted lately.',
+      'Entries of POST /pod/syscalls without a pod: pods of several namespaces have the name, or none was posted ' +
+        'lately.',
       ['reason'],
     ),
     rejectedEntries: counter(

@@ -27,7 +27,8 @@ const SHARED: Readonly<Record<number, readonly [name: string, answer: Json]>> = 
     'TooLarge',
     {
       description:
-        'The body, as sent or as unpacked, is longer than the limit, or has more values or elements than it may; the text names the limit.',
+        'The body, as sent or as unpacked, is longer than the limit, or has more values or elements than it may; ' +
+        'the text names the limit.',
     },
   ],
   415: [
@@ -46,7 +47,8 @@ const SHARED: Readonly<Record<number, readonly [name: string, answer: Json]>> = 
     'Unavailable',
     {
       description:
-        'Too much is held at once, or the database cancelled the statement or is away. Retry: that is safe for writes too, whether or not this one happened.',
+        'Too much is held at once, or the database cancelled the statement or is away. Retry: that is safe for ' +
+        'writes too, whether or not this one happened.',
       headers: {
         'Retry-After': { description: 'Seconds to wait.', required: true, schema: { type: 'integer', minimum: 1 } },
       },

@@ -22,8 +22,10 @@ const ABOUT = `Observations of a Kubernetes cluster, written by agents and read 
 - Times are UTC without a zone suffix, unless a field says otherwise.
 - Records carry all their keys, in the order given here, with null for what is unknown.
 - Every \`GET\` answers \`HEAD\` too. Every answer carries \`X-Request-Id\`.
-- A 200 in JSON or YAML of ${GZIP_MIN_BYTES} bytes or more comes as gzip to those who accept it. Shorter ones, plain text and errors are never compressed.
-- Authentication is off until a token is configured; then each operation needs a token with its scope (\`x-required-scope\`).
+- A 200 in JSON or YAML of ${GZIP_MIN_BYTES} bytes or more comes as gzip to those who accept it. \
+Shorter ones, plain text and errors are never compressed.
+- Authentication is off until a token is configured; then each operation needs a token with its scope \
+(\`x-required-scope\`).
 - \`maxLength\` counts UTF-16 code units.
 - A path that is not listed here answers 404 with an empty body.`
 

@@ -72,7 +72,8 @@ function requestBody(
   return {
     description:
       description ??
-      `At most ${maxBytes} bytes, as sent and as unpacked; \`Content-Encoding: gzip\` is accepted. Unknown keys are ignored.`,
+      `At most ${maxBytes} bytes, as sent and as unpacked; \`Content-Encoding: gzip\` is accepted. Unknown keys ` +
+        'are ignored.',
     required: !isOptional,
     'x-max-bytes': maxBytes,
     content: { 'application/json': { schema: book.add(schema, 'input') } },

@@ -18,11 +18,9 @@ export function firstSight({ api, isLoopbackOnly, hasTokens, dataDir }: FirstSig
     : isLoopbackOnly
       ? 'no tokens, so for this machine only'
       : 'no tokens: open to everybody who reaches it'
-  return [
-    `  Broker  ${url}  (${guard})`,
-    `  Try     curl ${url}/`,
-    `  Data    ${dataDir === null ? 'in the configured database' : `${dataDir}  (embedded PostgreSQL; kept between starts)`}`,
-    '  Stop    Ctrl-C',
-    '',
-  ].join('\n')
+  const data =
+    dataDir === null ? 'in the configured database' : `${dataDir}  (embedded PostgreSQL; kept between starts)`
+  return [`  Broker  ${url}  (${guard})`, `  Try     curl ${url}/`, `  Data    ${data}`, '  Stop    Ctrl-C', ''].join(
+    '\n',
+  )
 }

@@ -64,7 +64,8 @@ const Rule = z
     names: texts
       .nullish()
       .describe(
-        `A name is skipped unless it matches \`${SYSCALL_NAME.source}\` or is \`_llseek\`, \`_newselect\` or \`_sysctl\`.`,
+        `A name is skipped unless it matches \`${SYSCALL_NAME.source}\` or is \`_llseek\`, \`_newselect\` or ` +
+          '`_sysctl`.',
       ),
     action: word.nullish().describe(`Absent or blank is \`${ALLOW_ACTION}\`; names of other actions do not count.`),
   })

@@ -29,7 +29,8 @@ export const ProfileDetail = z
             .array(z.string())
             .max(MAX_IMAGES)
             .describe(
-              'Images that ran in the pods that sent it, sorted: of the workload those that were seen last. Empty where none is known.',
+              'Images that ran in the pods that sent it, sorted: of the workload those that were seen last. Empty ' +
+                'where none is known.',
             ),
         }),
       )

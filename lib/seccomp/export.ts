@@ -21,7 +21,8 @@ export const exportAnswers = {
     404: noProfile().message,
     409: {
       description:
-        'The capture is partial and `defaultAction` enforces. The text says why it is, how to complete it, and what can be done instead.',
+        'The capture is partial and `defaultAction` enforces. The text says why it is, how to complete it, and ' +
+        'what can be done instead.',
       answer: { contentType: 'text/plain', schema: z.string() },
       headers: documentedCaptureHeaders,
     },

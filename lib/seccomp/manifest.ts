@@ -19,7 +19,9 @@ export const SeccompProfile = z
       annotations: z
         .record(z.string(), z.string())
         .describe(
-          '`{annotation_prefix}/capture-complete`, `capture-level`; `capture-warning` where the capture is partial; `left-out-syscalls` where something was observed that is no name of a syscall; `reset-at` where the set was reset and is not complete since.',
+          '`{annotation_prefix}/capture-complete`, `capture-level`; `capture-warning` where the capture is ' +
+            'partial; `left-out-syscalls` where something was observed that is no name of a syscall; `reset-at` ' +
+            'where the set was reset and is not complete since.',
         ),
     }),
     spec: z.strictObject({
@@ -70,4 +72,5 @@ export function manifestOf(workload: Workload, observed: Observed, options: Expo
 }
 
 const warningOf = ({ capture }: Observed): string =>
-  `Syscall capture is partial (${reasonOf(capture)}): what it missed is not in this profile, which blocks it where it enforces.`
+  `Syscall capture is partial (${reasonOf(capture)}): what it missed is not in this profile, which blocks it where ` +
+  'it enforces.'

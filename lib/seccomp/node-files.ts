@@ -27,7 +27,8 @@ export const PostedNodeFiles = z
       { type: 'string', maxLength: MAX_NAME_CHARS, pattern: NOT_BLANK_PATTERN },
     ),
     files: list(
-      '`{path, hash}` of each file; a hash that is absent or blank is none. An element that is neither this nor a path is skipped.',
+      '`{path, hash}` of each file; a hash that is absent or blank is none. An element that is neither this nor a ' +
+        'path is skipped.',
     ),
     paths: list('The same, or paths alone.'),
   })

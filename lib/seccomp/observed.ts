@@ -29,7 +29,8 @@ const statement = fixed<Row[]>(`
   select k.n::integer as n, w.syscalls, to_json(w.arches) as arches, w.hash,
          to_char(w.reset_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as reset_at,
          c.worst, c.pods, c.incomplete, to_json(c.names) as names, to_json(c.ranks) as ranks
-  from rows from (json_to_recordset($1::text::json) as (namespace text, kind text, name text)) with ordinality k(namespace, kind, name, n)
+  from rows from (json_to_recordset($1::text::json) as (namespace text, kind text, name text))
+       with ordinality k(namespace, kind, name, n)
   join workload_syscalls w on w.pod_namespace = k.namespace and w.workload_kind = k.kind and w.workload_name = k.name
   cross join lateral workload_capture(k.namespace, k.kind, k.name) c`)
 

@@ -34,7 +34,10 @@ export function reasonOf({ level, pods, more, incomplete }: Capture): string {
   if (pods.length === 0) return `level ${level}: no pod that contributed is known`
   // Pods are sorted, the lowest tier first, so all pods below full come before the others.
   const below = pods.filter((pod) => pod.level !== 'full').map((pod) => `${quoted(pod.name)} at ${pod.level}`)
-  return `level ${level}: ${incomplete} of ${pods.length + more} contributing pods below full, ${listed(below.slice(0, MAX_PODS_NAMED), incomplete)}`
+  return (
+    `level ${level}: ${incomplete} of ${pods.length + more} contributing pods below full, ` +
+    `${listed(below.slice(0, MAX_PODS_NAMED), incomplete)}`
+  )
 }
 
 /** Reported names that are not names of syscalls, in one line. */
@@ -52,7 +55,8 @@ export const howToRaise = (prefix: string): string =>
 export const resetOf = ({ resetAt, capture }: Observed): string | null =>
   resetAt === null || capture.complete
     ? null
-    : `the set was reset at ${resetAt} and has not been complete since; restart older pods, because agents send a name once`
+    : `the set was reset at ${resetAt} and has not been complete since; restart older pods, because agents send a ` +
+      'name once'
 
 /**
  * @throws HttpError 409 for a profile that blocks syscalls, made from a partial capture, unless the caller acknowledged
@@ -65,7 +69,8 @@ export function requireComplete(workload: Workload, observed: Observed, options:
   const { namespace, kind, name } = workload
   const reset = resetOf(observed)
   const lines = [
-    `refused: the capture of ${quoted(namespace)} ${quoted(kind)}/${quoted(name)} is partial, and a profile that enforces would block what it missed`,
+    `refused: the capture of ${quoted(namespace)} ${quoted(kind)}/${quoted(name)} is partial, and a profile that ` +
+      'enforces would block what it missed',
     `asked for: defaultAction ${defaultAction}`,
     `capture: ${reasonOf(capture)}`,
     ...(reset === null ? [] : [`reset: ${reset}`]),

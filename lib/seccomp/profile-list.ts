@@ -27,12 +27,14 @@ const PIECE_CHARS = 64 * 1024
 
 const counts = fixed<{ workloads: number; withResource: number; nameBytes: number }[]>(`
   select (select count(*) from workload_syscalls)::float8 as workloads, r.*
-  from (select count(*)::float8 as "withResource", coalesce(sum(c.bytes + octet_length(w.syscalls)), 0)::float8 as "nameBytes"
+  from (select count(*)::float8 as "withResource",
+               coalesce(sum(c.bytes + octet_length(w.syscalls)), 0)::float8 as "nameBytes"
         from (select c.namespace, c.workload_kind, c.workload_name, sum(octet_length(c.syscalls)) as bytes
               from seccomp_cr c
               group by c.namespace, c.workload_kind, c.workload_name) c
         join workload_syscalls w
-          on w.pod_namespace = c.namespace and w.workload_kind = c.workload_kind and w.workload_name = c.workload_name) r`)
+          on w.pod_namespace = c.namespace and w.workload_kind = c.workload_kind
+         and w.workload_name = c.workload_name) r`)
 
 const entries = fixed<EntryRow[]>('select * from seccomp_profiles($1, $2)')
 

@@ -37,7 +37,8 @@ export function profileOf({ names, arches }: Record<'names' | 'arches', readonly
 export const noProfile = (resetAt: string | null = null) =>
   new HttpError(
     404,
-    `there is no seccomp profile for that workload${resetAt === null ? '' : `: nothing was observed since it was reset at ${resetAt}`}`,
+    'there is no seccomp profile for that workload' +
+      (resetAt === null ? '' : `: nothing was observed since it was reset at ${resetAt}`),
   )
 
 /** A requested workload. */
@@ -69,7 +70,8 @@ const statement = fixed<Row[]>(`
          w.syscall_count::float8 as syscall_count, to_json(w.arches) as arches, w.updated_at::text as updated_at,
          c.worst, c.pods, c.incomplete, to_json(c.names) as names, to_json(c.ranks) as ranks,
          coalesce(r.count, 0) as cr_count, cr.name as cr_name, cr.default_action as cr_action, cr.hash as cr_hash,
-         cr.syscall_count::float8 as cr_syscall_count, to_json(cr.architectures) as cr_architectures, cr.updated_at::text as cr_updated_at,
+         cr.syscall_count::float8 as cr_syscall_count, to_json(cr.architectures) as cr_architectures,
+         cr.updated_at::text as cr_updated_at,
          cr.ready::float8 as status_ready, cr.total::float8 as status_total, cr.state as status_state,
          w.syscalls, case when cr.syscalls <> w.syscalls then w.syscalls end as observed,
          case when cr.syscalls <> w.syscalls then cr.syscalls end as allowed,
@@ -80,7 +82,8 @@ const statement = fixed<Row[]>(`
              and u.last_seen >= state.retention_start) as is_known,
          k.detail, w.reset_at::text as reset_at, to_json(o.names) as seen_names, to_json(o.first_seen) as first_seen,
          to_json(o.last_seen) as last_seen, to_json(o.images) as images, to_json(o.image_digests) as image_digests,
-         d.total as denied, to_json(d.syscalls) as denied_syscalls, to_json(d.actions) as denied_actions, d.last_seen::text as last_denied
+         d.total as denied, to_json(d.syscalls) as denied_syscalls, to_json(d.actions) as denied_actions,
+         d.last_seen::text as last_denied
   from state
   cross join rows from (json_to_recordset($4::text::json) as (namespace text, kind text, name text, detail boolean))
              with ordinality k(namespace, kind, name, detail, n)
@@ -97,7 +100,8 @@ const statement = fixed<Row[]>(`
     limit 1) r on true
   left join seccomp_cr cr on cr.namespace = w.pod_namespace and cr.name = r.name
   left join lateral (
-    select sum(s.nodes)::integer as present, (sum(s.nodes) filter (where f.hash = cr.hash and cr.hash <> ''))::integer as ready
+    select sum(s.nodes)::integer as present,
+           (sum(s.nodes) filter (where f.hash = cr.hash and cr.hash <> ''))::integer as ready
     from seccomp_file f
     cross join lateral (select (state.nodes_of ->> encode(f.file_set_id, 'base64'))::integer as nodes) s
     where f.path = $5::text || '/' || cr.namespace || '/' || cr.name || '.json') f on cr.name is not null
@@ -108,7 +112,8 @@ const statement = fixed<Row[]>(`
     from (select d.syscall, d.action, sum(d.count) as count, max(d.last_seen) as last_seen,
                  row_number() over (order by d.syscall, d.action) as rank
           from seccomp_denial d
-          where d.pod_namespace = w.pod_namespace and d.workload_kind = w.workload_kind and d.workload_name = w.workload_name
+          where d.pod_namespace = w.pod_namespace and d.workload_kind = w.workload_kind
+            and d.workload_name = w.workload_name
             and d.last_seen >= state.retention_start
           group by d.syscall, d.action) p) d on true`)
 

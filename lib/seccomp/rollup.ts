@@ -46,5 +46,6 @@ export const UNKNOWN: RollupRow = {
 export function rollupJson({ is_known, denied, denied_syscalls, denied_actions, last_denied }: RollupRow): string {
   if (!is_known) return 'null'
   const lastSeen = last_denied === null ? 'null' : `"${parseNaive(last_denied.replace(' ', 'T'))}Z"`
-  return `{"total":${denied ?? '0'},"syscalls":${JSON.stringify(denied_syscalls ?? [])},"actions":${JSON.stringify(denied_actions ?? [])},"lastSeen":${lastSeen}}`
+  const [syscalls, actions] = [JSON.stringify(denied_syscalls ?? []), JSON.stringify(denied_actions ?? [])]
+  return `{"total":${denied ?? '0'},"syscalls":${syscalls},"actions":${actions},"lastSeen":${lastSeen}}`
 }

@@ -17,9 +17,9 @@ const COLUMNS = Object.keys(FlowPost.shape)
 const TYPES: Readonly<Record<string, string>> = { time_stamp: 'timestamp', syn_retries: 'bigint' }
 const columns = (alias: string, names = COLUMNS) => names.map((name) => `${alias}.${name}`).join(', ')
 
+const DECLARED = COLUMNS.map((name) => `${name} ${TYPES[name] ?? 'text'}`).join(', ')
 /** One text parameter for the whole document; the driver would encode a string bound to a json parameter again. */
-const INPUT = `
-  json_to_recordset($1::text::json) as i(n int, ${COLUMNS.map((name) => `${name} ${TYPES[name] ?? 'text'}`).join(', ')})`
+const INPUT = `json_to_recordset($1::text::json) as i(n int, ${DECLARED})`
 
 /**
  * Whether a stored flow has the same members, with the ports given. `offset 0` forces a look-up for each flow; without

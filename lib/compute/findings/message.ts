@@ -19,8 +19,10 @@ const mib = (bytes: number) => `${Math.trunc(bytes / BYTES_PER_MIB)} MiB`
 export const sentence = (victim: Container, said: string): string =>
   `${name(victim.namespace)}/${name(victim.podName)} ${said}.`
 
-export const throttled = (ratio: number, limitMillis: number | null): string =>
-  `was throttled ${percent(ratio)} of the time by ${limitMillis === null ? 'a quota' : `its own limit of ${cores(limitMillis)}`}: raise the limit or lower what it takes`
+export function throttled(ratio: number, limitMillis: number | null): string {
+  const cause = limitMillis === null ? 'a quota' : `its own limit of ${cores(limitMillis)}`
+  return `was throttled ${percent(ratio)} of the time by ${cause}: raise the limit or lower what it takes`
+}
 
 const WAITS = 'waits for CPU'
 
@@ -42,7 +44,8 @@ export const noisy = {
   optedOut: (ref: string, share: number) =>
     `${WAITS}, ${percent(share)} of it for ${name(ref)}, which has opted out of sampling`,
   greedy: (ref: string, share: number, usageMillis: number, requestMillis: number | null) =>
-    `${WAITS}, ${percent(share)} of it for ${name(ref)}, which takes ${cores(usageMillis)} ${requestMillis === null ? 'with no request' : `against a request of ${cores(requestMillis)}`}`,
+    `${WAITS}, ${percent(share)} of it for ${name(ref)}, which takes ${cores(usageMillis)} ` +
+    (requestMillis === null ? 'with no request' : `against a request of ${cores(requestMillis)}`),
   outside: (kind: 'system' | 'kernel', ref: string, share: number) =>
     `${WAITS}, ${percent(share)} of it for ${kind === 'system' ? `the system unit ${name(ref)}` : 'the kernel'}`,
 }
@@ -51,9 +54,11 @@ const PRESSED = 'is short of memory on a node under memory pressure'
 
 export const pressed = {
   byNeighbor: (ref: string, share: number, overBytes: number) =>
-    `${PRESSED}: ${name(ref)} grows and is ${mib(overBytes)} beyond its request, ${percent(share)} of what is beyond requests there (a heuristic)`,
+    `${PRESSED}: ${name(ref)} grows and is ${mib(overBytes)} beyond its request, ${percent(share)} of what is ` +
+    'beyond requests there (a heuristic)',
   byNobody: `${PRESSED}, and nobody accounts for it`,
 }
 
 export const thrashing = (limitBytes: number, hits: number): string =>
-  `is held back by its own memory limit of ${mib(limitBytes)}, hit ${hits} times in ${WINDOW_MINUTES} minutes: raise the limit or lower what it takes`
+  `is held back by its own memory limit of ${mib(limitBytes)}, hit ${hits} times in ${WINDOW_MINUTES} minutes: ` +
+  'raise the limit or lower what it takes'

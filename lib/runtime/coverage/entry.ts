@@ -22,7 +22,8 @@ export const HeartbeatEntry = new EntrySchema(
       workload_kind: trimmed(MAX_WORKLOAD_KIND_BYTES)
         .nullish()
         .describe(
-          'With `workload_name` or not at all: without both the workload is the pod, until a later heartbeat names one.',
+          'With `workload_name` or not at all: without both the workload is the pod, until a later heartbeat names ' +
+            'one.',
         ),
       workload_name: trimmed().nullish(),
       container_name: trimmed(),

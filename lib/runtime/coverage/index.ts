@@ -21,7 +21,10 @@ const MAX_OF_CONTAINER = 100
 export const Heartbeats = listOf(
   documentedAs(z.unknown(), {
     ...HeartbeatEntry.json,
-    description: `An entry that cannot be stored is dropped, and so are those of one container beyond ${MAX_OF_CONTAINER}; the others are stored. Heartbeats of one container are applied in the order of their times.`,
+    description:
+      'An entry that cannot be stored is dropped, and so are those of one container beyond ' +
+      `${MAX_OF_CONTAINER}; the others are stored. Heartbeats of one container are applied in the order of their ` +
+      'times.',
   }),
   MAX_HEARTBEATS,
 )

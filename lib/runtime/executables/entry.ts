@@ -69,7 +69,8 @@ export const ExecutableEntry = new EntrySchema(
       origin: origin
         .nullish()
         .describe(
-          `\`${ORIGINS.join('`, `')}\`; any other is \`unknown\`, and so is that of a backfill except \`${KNOWN_TO_BACKFILL.join('` and `')}\`.`,
+          `\`${ORIGINS.join('`, `')}\`; any other is \`unknown\`, and so is that of a backfill except ` +
+            `\`${KNOWN_TO_BACKFILL.join('` and `')}\`.`,
         ),
       first_seen: naiveTime,
       last_seen: naiveTime.describe('Where it is in the future, the time of the broker.'),

@@ -57,7 +57,9 @@ const ContainerCoverage = z.strictObject({
     .max(MAX_SILENT_PODS)
     .optional()
     .describe(
-      'Pods that ran the container and image when their agent fell silent, by name: nobody said that they ended, and what they have run since is not known, whatever `covered` says of the others. Absent where there is none.',
+      'Pods that ran the container and image when their agent fell silent, by name: nobody said that they ended, ' +
+        'and what they have run since is not known, whatever `covered` says of the others. Absent where there is ' +
+        'none.',
     ),
   silentPodCount: z.int().min(1).optional().describe('How many such pods there are, with those beyond the list.'),
 })
@@ -81,7 +83,8 @@ export const WorkloadRuntime = z
       .array(ContainerCoverage)
       .max(MAX_COVERAGE)
       .describe(
-        'One for each container and digest with a heartbeat in the window. Empty where nobody watches: then no entry says nothing.',
+        'One for each container and digest with a heartbeat in the window. Empty where nobody watches: then no ' +
+          'entry says nothing.',
       ),
   })
   .meta({ id: 'WorkloadRuntime' })

@@ -228,7 +228,7 @@ function inContainers(rows: readonly RawRow[], hasBegun: boolean, goesOn: boolea
   return Buffer.concat(parts)
 }
 
-const headOf = (row: RawRow) =>
-  Buffer.from(
-    `${JSON.stringify({ containerName: String(row[CONTAINER_NAME]), imageDigest: String(row[DIGEST]) }).slice(0, -1)},"entries":[`,
-  )
+function headOf(row: RawRow): Buffer {
+  const head = JSON.stringify({ containerName: String(row[CONTAINER_NAME]), imageDigest: String(row[DIGEST]) })
+  return Buffer.from(`${head.slice(0, -1)},"entries":[`)
+}

@@ -22,7 +22,9 @@ export const Drain = z
     }),
     intervalSeconds: documentedAs(z.unknown().optional(), {
       type: 'integer',
-      description: `Seconds between drains, at most ${MAX_INTERVAL_SECS}: more counts as that, and a value that is no number from 1 on as absent.`,
+      description:
+        `Seconds between drains, at most ${MAX_INTERVAL_SECS}: more counts as that, and a value that is ` +
+        'no number from 1 on as absent.',
     }),
     denials: entryList(
       DenialEntry,

@@ -31,7 +31,8 @@ const claim = fixed<(Delta & { rows: number })[]>(`
   claimed as (
     update seccomp_denial d set uncounted = 0 from late l where d.id = l.id
     returning d.pod_namespace, d.workload_kind, d.workload_name, d.action, l.uncounted)
-  select c.pod_namespace as workload_namespace, c.workload_kind, c.workload_name, c.action, sum(c.uncounted)::float8 as denials, count(*)::integer as rows
+  select c.pod_namespace as workload_namespace, c.workload_kind, c.workload_name, c.action,
+         sum(c.uncounted)::float8 as denials, count(*)::integer as rows
   from claimed c
   group by c.pod_namespace, c.workload_kind, c.workload_name, c.action`)
 

@@ -32,7 +32,9 @@ export class DenialSeries {
 
   /** Adds to a series. Returns false if that would be one series too many. */
   add({ workload_namespace, workload_kind, workload_name, action, denials }: Delta): boolean {
-    const workload = `workload_namespace="${escaped(workload_namespace)}",workload_kind="${escaped(workload_kind)}",workload="${escaped(workload_name)}"`
+    const workload =
+      `workload_namespace="${escaped(workload_namespace)}",workload_kind="${escaped(workload_kind)}",` +
+      `workload="${escaped(workload_name)}"`
     this.#sum += denials
     const labels = this.#hasActions ? `${workload},action="${escaped(action)}"` : workload
     const value = this.#values.get(labels)
