@@ -30,7 +30,7 @@ if (files.length === 0) {
   process.stderr.write(`no such tests: ${missing.join(' ')}\n`)
   process.exit(1)
 }
-if (!build()) process.exit(1)
+if (!(await build())) process.exit(1)
 
 /** The signal that asked this process to end; after it nothing new is started. */
 let endedBy

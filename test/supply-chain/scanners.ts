@@ -10,8 +10,7 @@ import { fileURLToPath } from 'node:url'
 type Json = any
 type Fields = Record<string, unknown>
 
-// Compiled tests are one folder deeper, and the documents are not compiled.
-const root = fileURLToPath(new URL('../..', import.meta.url)).replace(/\.test-build\/?$/, '')
+const root = fileURLToPath(new URL('../..', import.meta.url))
 const textOf = (file: string): string => readFileSync(join(root, 'test/fixtures/scanners', file), 'utf8')
 const read = (name: string): Json => JSON.parse(textOf(`${name}.json`))
 
