@@ -17,6 +17,7 @@ const PROGRAMS = [
   'test/faults/compute-folder.ts',
   'test/support/embedded-process.ts',
   'test/support/serve.ts',
+  'wrangler-free-deploy/edge/server.ts',
 ]
 /** Starts a file beside itself: the bundled one. All others find files of the repository, relative to their source. */
 const STARTS_BUNDLE = resolve('lib/supply-chain/thread.ts')

@@ -1,9 +1,9 @@
 // Runs the tests against one PostgreSQL server: `npm test [files or folders...]`; without any, all but the benchmarks.
 // The server is an embedded one in a temporary folder, or the one at DATABASE_URL (15 to 18; the role may create
-// databases).
+// databases). Temporary folders of the run are in memory where there is room (see `temporaryFolder`).
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -11,6 +11,10 @@ import { BUILD, build, builtFrom } from './test-build.mjs'
 
 const CONCURRENCY = 4
 const NOT_BY_DEFAULT = join('test', 'bench')
+/** A file system in memory, on Linux. */
+const MEMORY_FOLDER = '/dev/shm'
+/** A whole run needs half of it. */
+const MIN_FREE_MEMORY_BYTES = 4 * 1024 ** 3
 
 /** Node 20 takes no patterns, so this script searches the folders. */
 function testFiles(path) {
@@ -23,6 +27,16 @@ function testFiles(path) {
   })
 }
 
+/**
+ * Where temporary folders are created: TMPDIR, else in memory. Each test file has a database of 900 files, and to create
+ * them takes some file systems half a second of processor time.
+ */
+function temporaryFolder() {
+  if (process.env.TMPDIR || !existsSync(MEMORY_FOLDER)) return tmpdir()
+  const { bavail, bsize } = statfsSync(MEMORY_FOLDER)
+  return bavail * bsize >= MIN_FREE_MEMORY_BYTES ? MEMORY_FOLDER : tmpdir()
+}
+
 const paths = process.argv.slice(2)
 const missing = paths.filter((path) => !existsSync(path))
 const files = missing.length > 0 ? [] : (paths.length > 0 ? paths : ['test']).flatMap(testFiles)
@@ -32,6 +46,12 @@ if (files.length === 0) {
 }
 if (!(await build())) process.exit(1)
 
+// As /tmp, for all accounts: the account that runs embedded servers uses it, too.
+const folder = mkdtempSync(join(temporaryFolder(), 'broker-run-'))
+chmodSync(folder, 0o1777)
+process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+const inFolder = { TMPDIR: folder }
+
 /** The signal that asked this process to end; after it nothing new is started. */
 let endedBy
 let tests
@@ -39,6 +59,7 @@ let tests
 // ending, and processes that tests left behind are found by their group.
 const server = spawn(process.execPath, ['--enable-source-maps', builtFrom('test/support/serve.ts')], {
   stdio: ['pipe', 'pipe', 'inherit'],
+  env: { ...process.env, ...inFolder },
   detached: true,
 })
 const serverExit = once(server, 'exit')
@@ -57,10 +78,6 @@ function signalTests(signal) {
 }
 
 const [line] = await Promise.race([once(createInterface({ input: server.stdout }), 'line'), serverExit.then(() => [])])
-// Other accounts may enter the folder: the account that runs embedded servers uses files in it.
-const folder = mkdtempSync(join(tmpdir(), 'broker-run-'))
-chmodSync(folder, 0o711)
-process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 let code = 1
 if (line !== undefined && !endedBy) {
   const { url, template } = JSON.parse(line)
@@ -69,6 +86,7 @@ if (line !== undefined && !endedBy) {
   const environment = Object.entries(process.env).filter(([name]) => !/^(DATABASE_|PG[A-Z])/.test(name))
   const env = {
     ...Object.fromEntries(environment),
+    ...inFolder,
     NODE_ENV: 'test',
     BROKER_TEST_URL: url,
     BROKER_TEST_TEMPLATE: template,
