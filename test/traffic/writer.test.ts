@@ -293,7 +293,7 @@ test('beyond fifty thousand waiting flows a post is refused at once, and those w
   assert.deepEqual(await write(last), [last.uuid])
 })
 
-// ---- What is remembered -------------------------------------------------------------------------------------------------------
+// ---- Remembered keys ----------------------------------------------------------------------------------------------------------
 
 test('keys of stored and of known flows are remembered until their time is over', async () => {
   const clock = { now: 0 }
