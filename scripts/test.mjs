@@ -13,7 +13,7 @@ const CONCURRENCY = 4
 const NOT_BY_DEFAULT = join('test', 'bench')
 /** A file system in memory, on Linux. */
 const MEMORY_FOLDER = '/dev/shm'
-/** A whole run needs half of it. */
+/** With less room than this a whole run could fill it. */
 const MIN_FREE_MEMORY_BYTES = 4 * 1024 ** 3
 
 /** Node 20 takes no patterns, so this script searches the folders. */

@@ -7,7 +7,7 @@ import { turnsOf } from '../support/turns.ts'
 
 const MIB = 1024 * 1024
 
-test('a text is what it is at once, whichever of its characters stand where it is cut', async () => {
+test('a text decodes as a whole, whichever of its characters are split between two parts', async () => {
   const characters = fc.constantFrom('x', 'é', '漢', '\u{1f418}')
   const around = fc.array(characters, { minLength: 1, maxLength: 5 }).map((some) => some.join(''))
   await fc.assert(
@@ -20,12 +20,12 @@ test('a text is what it is at once, whichever of its characters stand where it i
   )
 })
 
-test('a byte less or more than a part, and nothing', async () => {
+test('one byte less or more than a part, and no bytes', async () => {
   for (const text of ['', 'é', ...[-1, 0, 1, MIB - 1, MIB, MIB + 1].map((more) => `é${'x'.repeat(MIB - 2 + more)}`)])
     assert.equal(await decode(Buffer.from(text)), text)
 })
 
-test('what takes long is decoded in turns, so that others come between; what does not, at once', async () => {
+test('long texts are decoded in slices with other work between them; short ones at once', async () => {
   assert.ok((await turnsOf(decode(Buffer.from('x漢é'.repeat(8 * MIB))))) > 1)
   assert.equal(await turnsOf(decode(Buffer.from('x'.repeat(16 * MIB)))), 0)
 })

@@ -5,11 +5,11 @@ import { exactJson, exactly } from '../../lib/json/exact-integers.ts'
 import { checkFreeForm, parseJson } from '../../lib/json/parse.ts'
 import { depth } from '../support/depth.ts'
 
-/** What is written of the value of the key `k`. */
+/** The written value of the key `k`. */
 const written = (text: string) => exactJson(exactly((parseJson(text) as { k: unknown }).k))
 const kept = (text: string) => assert.equal(written(`{"k":${text}}`), text)
 
-test('integers beyond 2^53 keep their digits, wherever they stand', () => {
+test('integers beyond 2^53 keep their digits at any position', () => {
   kept('[9007199254740993,-9007199254740993,12345678901234567890,-18446744073709551615]')
   kept(`[${'9'.repeat(308)},-${'1'.repeat(309)}]`)
   kept('[1000000000000000000000,100000000000000000001]')
@@ -20,7 +20,7 @@ test('integers beyond 2^53 keep their digits, wherever they stand', () => {
   )
 })
 
-test('every other number is what JSON.parse makes of it', () => {
+test('every other number has the value of JSON.parse', () => {
   const numbers = [
     ...[
       '0',
@@ -45,21 +45,21 @@ test('every other number is what JSON.parse makes of it', () => {
     ],
   ]
   for (const number of numbers) {
-    // Beside one that is kept, so that the text is parsed twice.
+    // Beside one that is kept exactly, so that the text is parsed twice.
     const text = `[9007199254740993,${number},{"a":${number}}]`
     const plain = JSON.stringify(JSON.parse(number))
     assert.equal(written(`{"k":${text}}`), `[9007199254740993,${plain},{"a":${plain}}]`, number)
   }
 })
 
-test('a number beyond every double is refused as before, an integer among them', () => {
+test('a number beyond the range of a double is refused, also an integer', () => {
   for (const number of ['1e400', '9'.repeat(400)]) {
     const { k } = parseJson(`{"k":[9007199254740993,${number}]}`) as { k: unknown }
     assert.throws(() => checkFreeForm(exactly(k), 'k'), /k\[1\]: number out of range/)
   }
 })
 
-test('strings are left alone, whatever they hold: digits, quotes, backslashes, the end of a number', () => {
+test('strings are unchanged, also with digits, quotes, backslashes or the end of a number', () => {
   for (const text of [
     '9007199254740993',
     ':9007199254740993,',
@@ -73,25 +73,25 @@ test('strings are left alone, whatever they hold: digits, quotes, backslashes, t
     kept(JSON.stringify({ [text]: text, a: [text, text] }).replace(/}$/, ',"n":9007199254740993}'))
 })
 
-test('keys of the prototype are keys, and the last of two equal keys counts', () => {
+test('keys of the prototype are ordinary keys, and the last of two equal keys counts', () => {
   kept('{"__proto__":9007199254740993,"constructor":{"prototype":9007199254740995},"toString":9007199254740997}')
   kept('{"isLosslessNumber":true,"value":"1","n":9007199254740993}')
   assert.equal(written('{"k":{"a":9007199254740993},"k":{"b":1,"b":9007199254740995}}'), '{"b":9007199254740995}')
 })
 
-test('no string that a client can know is a number', () => {
+test('no string of a client is read as a number', () => {
   const marked = JSON.stringify(exactly((parseJson('{"k":[9007199254740993]}') as { k: unknown }).k))
   // Brackets and quotes, then the mark.
   const mark = marked.slice(2, -2).replace('9007199254740993', '')
   assert.ok(mark.length >= 16)
   for (const guess of ['', '~', '~~', `${mark.slice(0, -2)}~`, mark.toUpperCase() === mark ? 'x' : mark.toUpperCase()])
     kept(JSON.stringify([`${guess}9007199254740993`]).replace(']', ',9007199254740993]'))
-  // Nor is the mark of any use to who knows it: an integer is all that it can spell.
+  // Knowing the mark is useless: it can only write an integer.
   for (const text of ['1,"a":2', '"', '00', '1.5', '', '-'])
     kept(JSON.stringify([mark + text]).replace(']', ',9007199254740993]'))
 })
 
-test('a body of a hundred thousand such integers is refused, one of ten thousand is not; nesting is not recursed into', () => {
+test('a body of a hundred thousand such integers is refused, one of ten thousand is accepted; there is no recursion into nesting', () => {
   const list = (n: number) => `[${Array.from({ length: n }, () => '9007199254740993').join(',')}]`
   assert.ok(written(`{"k":${list(10_000)}}`) === list(10_000))
   for (const n of [10_001, 116_000])
@@ -100,7 +100,7 @@ test('a body of a hundred thousand such integers is refused, one of ten thousand
   assert.throws(() => checkFreeForm(exactly(deep.k), 'k'), /k: nested deeper than 100 levels/)
 })
 
-test('a body without a long integer is parsed once: its value is its own', () => {
+test('a body without a long integer is parsed once: its value is returned as parsed', () => {
   for (const text of ['{"k":[1]}', '{"k":["900719925474099"]}', '{"k":[0.9007199254740993]}']) {
     const { k } = parseJson(text) as { k: unknown }
     assert.equal(exactly(k), k)
@@ -142,7 +142,7 @@ function render(value: unknown): string {
     .join(',')}}`
 }
 
-test('property: every integer of any value comes back to the digit, and everything else as JSON has it', () => {
+test('property: every integer keeps its digits, and everything else has the value of JSON.parse', () => {
   fc.assert(
     fc.property(fc.array(tree), (value) => {
       const { k } = parseJson(`{"k":${render(value)}}`) as { k: unknown }

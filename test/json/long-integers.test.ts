@@ -31,7 +31,7 @@ test('integers below 2^64 are exact under the key, in as many bytes as before', 
     }
 })
 
-test('whatever else there is stays as it is', async () => {
+test('all other text is unchanged', async () => {
   const kept = [
     '{"id":123456789012345}',
     '{"id":18446744073709551616}',
@@ -47,7 +47,7 @@ test('whatever else there is stays as it is', async () => {
   for (const text of kept) equal(JSON.stringify(await read(text)), JSON.stringify(JSON.parse(text)))
 })
 
-test('what is no JSON does not become it', async () => {
+test('invalid JSON does not become valid', async () => {
   for (const text of [
     '{"id":09007199254740993}',
     '{"id":9007199254740993',
@@ -68,7 +68,7 @@ test('what is no JSON does not become it', async () => {
   }
 })
 
-test('a text that was not marked is no integer', () => {
+test('a text without a mark is not an integer', () => {
   for (const value of ['', '7f', '\x7f', '\x7fA', `\x7f${'z'.repeat(13)}`, `\x7f${'1'.repeat(14)}`, 7, null])
     equal(longInteger(value), null)
 })

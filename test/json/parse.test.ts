@@ -5,7 +5,7 @@ import { HttpError } from '../../lib/errors.ts'
 import { checkFreeForm, parseJson } from '../../lib/json/parse.ts'
 import { MAX_JSON_DEPTH } from '../../lib/limits/limits.ts'
 
-/** The text of the 400 that it throws. */
+/** The message of the 400 that it throws. */
 function refusal(work: () => unknown): string {
   try {
     work()
@@ -19,7 +19,7 @@ function refusal(work: () => unknown): string {
 }
 const deep = (depth: number, inside = '') => `${'['.repeat(depth)}${inside}${']'.repeat(depth)}`
 
-test('JSON is parsed as JSON.parse does', () => {
+test('JSON is parsed as by JSON.parse', () => {
   for (const text of [
     'null',
     '7',
@@ -33,7 +33,7 @@ test('JSON is parsed as JSON.parse does', () => {
     assert.deepEqual(parseJson(text), JSON.parse(text))
 })
 
-test('property: whatever JSON.stringify writes comes back', () => {
+test('property: the output of JSON.stringify is parsed to the same value', () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 5 }), (value) =>
       assert.deepEqual(parseJson(JSON.stringify(value)), JSON.parse(JSON.stringify(value))),
@@ -41,7 +41,7 @@ test('property: whatever JSON.stringify writes comes back', () => {
   )
 })
 
-test('what is not JSON is told by its place and never quoted', () => {
+test('a syntax error is reported by its position, without quoting the text', () => {
   for (const text of [
     '',
     '{',
@@ -65,7 +65,7 @@ test('what is not JSON is told by its place and never quoted', () => {
   )
 })
 
-test('text that no database can hold is not looked for under tolerated keys of the outermost object, and nowhere else', () => {
+test('text that the database cannot store is tolerated under certain keys of the outermost object only', () => {
   for (const text of ['{"a":"\\u0000","b":1}', '{"a":[{"\\ud800":1}]}'])
     assert.deepEqual(parseJson(text, ['a']), JSON.parse(text))
   for (const text of [
@@ -125,7 +125,7 @@ for (const [text, place] of PLACES) {
   })
 }
 
-test('escapes that only look like bad text are left alone', () => {
+test('escapes that only resemble bad text are unchanged', () => {
   for (const text of [
     '"\\\\u0000"',
     '"\\\\ud800"',
@@ -136,7 +136,7 @@ test('escapes that only look like bad text are left alone', () => {
     assert.deepEqual(parseJson(text), JSON.parse(text))
 })
 
-test('property: text is refused exactly when no database can hold it', () => {
+test('property: text is refused exactly when the database cannot store it', () => {
   const unit = fc.constantFrom('a', '\\u0000', '\\ud83d', '\\ude00', '\\\\', '\\u0041', 'é', '\\n')
   fc.assert(
     fc.property(fc.array(unit, { maxLength: 6 }), (units) => {
@@ -152,13 +152,13 @@ test('property: text is refused exactly when no database can hold it', () => {
   )
 })
 
-test('a place is told in a few hundred characters, however deep it is', () => {
+test('a path has a few hundred characters at most, however deep it is', () => {
   const message = refusal(() => parseJson(`${'{"key":'.repeat(5_000)}"\\u0000"${'}'.repeat(5_000)}`))
   assert.ok(message.startsWith('key.key.key'))
   assert.ok(message.length < 400, String(message.length))
 })
 
-test('a place is told in a few hundred characters, however long its keys are', () => {
+test('a path has a few hundred characters at most, however long its keys are', () => {
   const message = refusal(() => parseJson(`{"${'k'.repeat(1e6)}":"\\u0000"}`))
   assert.ok(message.length < 400, String(message.length))
 })
@@ -174,7 +174,7 @@ test('free-form values may nest to the limit and no deeper', () => {
     )
 })
 
-test('numbers beyond a double are refused with their place; the largest is not', () => {
+test('numbers beyond a double are refused with their path; the largest double is accepted', () => {
   for (const value of [1.7976931348623157e308, -1.7976931348623157e308, 5e-324, -0, 2 ** 53 + 2])
     checkFreeForm({ a: [value] }, 'x')
   for (const text of ['1e309', '-1e309', '1'.repeat(310)])
@@ -184,11 +184,11 @@ test('numbers beyond a double are refused with their place; the largest is not',
     )
 })
 
-test('any other value is fine', () => {
+test('any other value is accepted', () => {
   for (const value of [null, undefined, true, '', 'text', [], {}, { a: null, '': '' }]) checkFreeForm(value, 'x')
 })
 
-test('a number that is the whole value is named without a place', () => {
+test('a number that is the whole value is reported without a path', () => {
   assert.equal(
     refusal(() => checkFreeForm(Number.POSITIVE_INFINITY, 'x')),
     'x: number out of range',

@@ -6,7 +6,7 @@ import { countObjects, prescanJson } from '../../lib/json/prescan.ts'
 import { MAX_BODY_DEPTH, MAX_BODY_MEMBERS, MAX_BODY_VALUES, MAX_KEY_SEQUENCES } from '../../lib/limits/limits.ts'
 import { depth } from '../support/depth.ts'
 
-/** Counts how many of the bytes were looked at. */
+/** Counts the bytes that are read. */
 function watched(text: string) {
   const looked = { furthest: -1 }
   const bytes = new Proxy(Buffer.from(text), {
@@ -31,7 +31,7 @@ const TOO_DEEP = [400, `Json deserialize error: nested deeper than ${MAX_BODY_DE
 const TOO_MANY = [413, `body has more than ${MAX_BODY_VALUES} values`]
 const TOO_MANY_MEMBERS = [413, `body has more than ${MAX_BODY_MEMBERS} keys and containers`]
 
-test('property: JSON is scanned for its objects and arrays, and objects alone are counted, perhaps some more', () => {
+test('property: of valid JSON objects and arrays are scanned, and the count of objects is exact or slightly too high', () => {
   const countOf = (value: unknown, isCounted: (one: object) => boolean): number =>
     typeof value === 'object' && value !== null
       ? Object.values(value).reduce((sum: number, one) => sum + countOf(one, isCounted), isCounted(value) ? 1 : 0)
@@ -48,14 +48,14 @@ test('property: JSON is scanned for its objects and arrays, and objects alone ar
   )
 })
 
-test('brackets, commas and quotes in strings are text, whatever is escaped before them', () => {
+test('brackets, commas and quotes in strings are text, whatever escapes precede them', () => {
   for (const text of ['"[[,,{{"', '"\\"[,"', '"\\\\\\"[,{"', '"é,[\\u005b,"', '"\u{1f418},["', '"', '"\\', '"\\"', ''])
     assert.equal(prescanJson(Buffer.from(text)).containers, 0, text)
   assert.equal(prescanJson(Buffer.from('"\\\\",[')).containers, 1)
   assert.equal(prescanJson(Buffer.from('["a,b","c"]')).containers, 1)
 })
 
-test('property: a long text ends where it ends, whatever is in it and however far', () => {
+test('property: the end of a long text is found, whatever it contains and however far away it is', () => {
   const part = fc.oneof(
     fc.constantFrom('"', '\\', '\n', '[', '{', ',', ':', 'é'),
     fc.integer({ min: 4_090, max: 4_100 }).map((chars) => 'x'.repeat(chars)),
@@ -70,7 +70,7 @@ test('property: a long text ends where it ends, whatever is in it and however fa
     { numRuns: depth(8, 40) },
   )
 })
-test('where long texts end is sought in each byte once, whether one has escapes or all the others', () => {
+test('the search for the ends of long texts reads each byte once, with escapes in one text or in all others', () => {
   const plain = 'x'.repeat(5_000)
   for (const of of [plain, `${plain}\\"`, `${plain}\\n${plain}`]) {
     const bytes = Buffer.from(`["${plain}\\n",${list(`"${of}"`, 200).slice(1, -1)},"${plain}\\n"]`)
@@ -85,7 +85,7 @@ test('where long texts end is sought in each byte once, whether one has escapes 
   }
 })
 
-test('a long text is not read for each colon after it', () => {
+test('a long text is not read again for each colon after it', () => {
   let reads = 0
   const bytes = new Proxy(Buffer.from(`{"${'k'.repeat(1_000)}"${':'.repeat(1_000)}`), {
     get: (of, key) => {
@@ -98,7 +98,7 @@ test('a long text is not read for each colon after it', () => {
   assert.ok(reads < 10_000, `${reads} reads`)
 })
 
-test('elements of the outermost array are counted, and no others', () => {
+test('only elements of the outermost array are counted', () => {
   prescanJson(Buffer.from(list('0', 5)), 5)
   prescanJson(Buffer.from(` \n[${list('0', 50)},{"a":[1,2,3,4,5,6,7],"b":1,"c":1,"d":1,"e":1,"f":1}]`), 5)
   prescanJson(Buffer.from('{"a":1,"b":[1,2,3,4,5,6,7],"c":"1,2,3,4,5,6","d":1,"e":1,"f":1}'), 5)
@@ -109,13 +109,13 @@ test('elements of the outermost array are counted, and no others', () => {
     )
 })
 
-test('nesting and values are bounded, to the one', () => {
+test('nesting and the number of values have exact limits', () => {
   prescanJson(Buffer.from('['.repeat(MAX_BODY_DEPTH) + ']'.repeat(MAX_BODY_DEPTH)))
   assert.deepEqual(
     refusal(() => prescanJson(Buffer.from(`${'{"a":['.repeat(MAX_BODY_DEPTH / 2)}[`))),
     TOO_DEEP,
   )
-  // The array counts, too.
+  // The array counts too.
   prescanJson(Buffer.from(list('0', MAX_BODY_VALUES - 1)))
   assert.deepEqual(
     refusal(() => prescanJson(Buffer.from(list('0', MAX_BODY_VALUES)))),
@@ -128,7 +128,7 @@ test('nesting and values are bounded, to the one', () => {
       TOO_MANY_MEMBERS,
     )
   }
-  // A key is one, and its object another.
+  // A key counts as one value, and its object as another.
   prescanJson(Buffer.from(`{"a":${list('{"k":0}', (MAX_BODY_MEMBERS - 4) / 2)},"b":0}`))
   assert.deepEqual(
     refusal(() => prescanJson(Buffer.from(`{"a":${list('{"k":0}', (MAX_BODY_MEMBERS - 2) / 2)},"b":0}`))),
@@ -143,7 +143,7 @@ const objects = (count: number, keys: number, first = 0) =>
     (_, i) => `{${Array.from({ length: keys }, (_, k) => `"k${first + i * keys + k}":0`).join(',')}}`,
   ).join(',')
 
-test('keys that are new after those before them are bounded, those that repeat are not', () => {
+test('new keys after those before them are limited, repeated ones are not', () => {
   for (const [count, keys] of [
     [1, MAX_KEY_SEQUENCES],
     [MAX_KEY_SEQUENCES / 100, 100],
@@ -155,11 +155,11 @@ test('keys that are new after those before them are bounded, those that repeat a
       MANY_SEQUENCES,
     )
   }
-  // Thrice the same objects, and the same key under other keys.
+  // The same objects three times, and the same key under other keys.
   const half = objects(1, MAX_KEY_SEQUENCES / 2)
   prescanJson(Buffer.from(`{"a":[${half},${half},${half}]}`))
   prescanJson(Buffer.from(`{"a":[${Array(30_000).fill('{"b":{"b":0}}').join(',')}`))
-  // They are told from each other by whatever is in them, as long as a body has room for many that are.
+  // Keys are compared by content while a body has room for many different ones.
   for (const length of [2, 500, 4_000]) {
     const long = Array.from(
       { length: MAX_KEY_SEQUENCES * 1.1 },
@@ -170,9 +170,9 @@ test('keys that are new after those before them are bounded, those that repeat a
       MANY_SEQUENCES,
     )
   }
-  // The keys of an object are not those of what is in it.
+  // The keys of an object do not include those of nested objects.
   prescanJson(Buffer.from(`{"a":[${Array(10_000).fill(`{"x":{"p":1,"q":2},"y":0,"z":0}`).join(',')}]}`))
-  // The same keys in ever other orders cost as much as other keys.
+  // The same keys in ever different orders cost as much as new keys.
   const rotated = Array.from(
     { length: 2_000 },
     (_, i) => `{"r${i}":0,${Array.from({ length: 20 }, (_, k) => `"${k}":0`).join(',')}}`,
@@ -183,7 +183,7 @@ test('keys that are new after those before them are bounded, those that repeat a
   )
 })
 
-test('sequences of keys are counted anew in each piece of a list', () => {
+test('sequences of keys are counted separately in each part of a list', () => {
   const filling = `"${'x'.repeat(20_000)}"`
   const all = Array.from({ length: 40 }, (_, i) => `[${objects(10, 100, 1_000 * i)},${filling}]`).join(',')
   prescanJson(Buffer.from(`[${all}]`))
@@ -194,7 +194,7 @@ test('sequences of keys are counted anew in each piece of a list', () => {
     )
 })
 
-test('text that closes more than it opened is scanned to its end', () => {
+test('text that closes more brackets than it opened is scanned to its end', () => {
   assert.deepEqual(
     refusal(() => prescanJson(Buffer.from(`]]}}[{"a":[]]}]{"a":[${objects(MAX_KEY_SEQUENCES * 1.1, 1)}`))),
     MANY_SEQUENCES,
@@ -209,7 +209,7 @@ for (const [what, text, expected, furthest] of [
   ['objects in objects', '{"a":'.repeat(400_000), TOO_DEEP, 5 * MAX_BODY_DEPTH],
   ['values within one element', `[${list('0', 1_000_000)}]`, TOO_MANY, 2 * MAX_BODY_VALUES],
 ] as const) {
-  test(`2 MiB of ${what} are refused at the byte that is too much`, () => {
+  test(`2 MiB of ${what} are refused at the first byte above the limit`, () => {
     const { bytes, looked } = watched(text)
     assert.deepEqual(
       refusal(() => prescanJson(bytes, 10_000)),
@@ -219,7 +219,7 @@ for (const [what, text, expected, furthest] of [
   })
 }
 
-test('elements of each array that is a member of the outermost object are bounded, no others', () => {
+test('elements of each array that is a member of the outermost object are limited, no others', () => {
   const refuses = (text: string, max: number) => refusal(() => prescanJson(Buffer.from(text), undefined, max))
   for (const one of ['0', '{}', '[1,2,3]', '"a,b"', '{"a":[1,2,3,4]}']) {
     const all = `{"a":${list(one, 3)},"b":{"c":${list('0', 9)}},"d":${list(one, 3)},"e":[],"f":1,"g":2,"h":3}`

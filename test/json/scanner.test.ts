@@ -3,7 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { END, JsonScanner, QUOTE } from '../../lib/json/scanner.ts'
 
-/** Tokens with their places in the whole text, its texts with their lengths. */
+/** Tokens with their positions in the whole text, and its strings with their lengths. */
 function tokens(chunks: readonly Buffer[]): unknown[] {
   const scanner = new JsonScanner(Buffer.alloc(0))
   const found: unknown[] = []
@@ -17,7 +17,7 @@ function tokens(chunks: readonly Buffer[]): unknown[] {
   return found
 }
 
-test('property: the tokens are the same however the bytes are cut', () => {
+test('property: the tokens are the same wherever the bytes are split', () => {
   const text = fc.oneof(
     fc.jsonValue().map((value) => JSON.stringify(value)),
     fc.array(fc.constantFrom('"', '\\', '[', '}', ',', ':', 'é', 'x'.repeat(50))).map((parts) => parts.join('')),
@@ -38,7 +38,7 @@ test('property: the tokens are the same however the bytes are cut', () => {
   )
 })
 
-test('property: of JSON the tokens are its brackets, commas, colons and texts, and all that was opened is closed', () => {
+test('property: the tokens of JSON are its brackets, commas, colons and strings, and every bracket is closed', () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       let count = 0

@@ -8,7 +8,7 @@ import { parseList } from '../../lib/json/sliced.ts'
 import { depth } from '../support/depth.ts'
 import { turnsOf } from '../support/turns.ts'
 
-/** The value, or the text of the refusal. */
+/** The value, or the message of the refusal. */
 async function outcome(work: () => unknown): Promise<unknown> {
   try {
     return { value: await work() }
@@ -18,7 +18,7 @@ async function outcome(work: () => unknown): Promise<unknown> {
   }
 }
 
-/** Wherever it is cut, the list is what it is as one text, and is refused in the same words. */
+/** Wherever it is split, the list equals the list parsed as one text, or is refused with the same message. */
 async function sameAsWhole(text: string, cuts: number[]): Promise<void> {
   assert.deepEqual(
     await outcome(() => parseList(Buffer.from(text), outermost(text, cuts))),
@@ -36,7 +36,7 @@ function outermost(text: string, cuts: number[]) {
 
 const commas = (text: string) => [...Buffer.from(text).entries()].filter(([, byte]) => byte === 0x2c).map(([at]) => at)
 
-test('property: a list in pieces is the list, wherever it is cut', () => {
+test('property: a list in parts is the same list, wherever it is split', () => {
   const lists = fc
     .array(fc.jsonValue({ maxDepth: 3 }), { minLength: 1, maxLength: 8 })
     .map((list) => JSON.stringify(list))
@@ -49,7 +49,7 @@ test('property: a list in pieces is the list, wherever it is cut', () => {
   return fc.assert(hold)
 })
 
-test('property: what is not JSON is refused as it is in one text, and never taken', () => {
+test('property: invalid JSON is refused with the same message as in one text', () => {
   const parts = ['[', ']', '{', '}', ',', ',', '"', '"a"', '"a":', '1', '"\\u0000"', 'nul', 'é', ' ', '\\']
   const texts = fc.array(fc.constantFrom(...parts), { maxLength: 14 }).map((some) => `[1,${some.join('')},2]`)
   const hold = fc.asyncProperty(texts, fc.infiniteStream(fc.boolean()), async (text, kept) => {
@@ -61,7 +61,7 @@ test('property: what is not JSON is refused as it is in one text, and never take
   return fc.assert(hold, { numRuns: depth(200, 2_000) })
 })
 
-test('pieces that are lists by themselves do not make a list of what is none', async () => {
+test('parts that are lists by themselves do not make invalid text a list', async () => {
   for (const text of [
     '[1,,2]',
     '[,1]',
@@ -78,7 +78,7 @@ test('pieces that are lists by themselves do not make a list of what is none', a
     await sameAsWhole(text, commas(text))
 })
 
-test('the place of what no text may hold counts from the start of the list', async () => {
+test('the position of forbidden text counts from the start of the list', async () => {
   const text = `[${Array(40).fill('{"a":"x"}').join(',')},{"a":"\\u0000"},1]`
   assert.equal(
     await outcome(() => parseList(Buffer.from(text), outermost(text, commas(text)))),
@@ -86,7 +86,7 @@ test('the place of what no text may hold counts from the start of the list', asy
   )
 })
 
-test('a weighed list is cut into pieces of 64 KiB and more between its elements, and other JSON is not', async () => {
+test('a prescanned list is split between its elements into parts of at least 64 KiB, and other JSON is not', async () => {
   const element = `{"a":[1,2,{"b":"],[,"}],"c":"${'x'.repeat(1_000)}"}`
   const text = `[${Array(1_500).fill(element).join(',')}]`
   const { list } = prescanJson(Buffer.from(text))
@@ -104,7 +104,7 @@ test('a weighed list is cut into pieces of 64 KiB and more between its elements,
   assert.equal(prescanJson(Buffer.from(`[${text}]`)).list, null)
 })
 
-test('other work passes between two pieces of a long list', async () => {
+test('other work runs between two parts of a long list', async () => {
   const names = (i: number) => `[${Array.from({ length: 400 }, (_, k) => `"n${i}-${k}"`).join(',')}]`
   const bytes = Buffer.from(`[${Array.from({ length: 900 }, (_, i) => names(i)).join(',')}]`)
   const parsed = parseList(bytes, prescanJson(bytes).list!) as Promise<string[][]>
@@ -113,7 +113,7 @@ test('other work passes between two pieces of a long list', async () => {
   assert.ok(turns >= 2, `${turns} turns`)
 })
 
-/** As if the list of `text` that is between `from` and `to` were cut at the commas of it that are `kept`. */
+/** As if the list of `text` between `from` and `to` were split at those of its commas that are `kept`. */
 async function listedAsWhole(
   text: string,
   from: number,
@@ -132,7 +132,7 @@ async function listedAsWhole(
 
 const tolerated = fc.constantFrom<Tolerated>([], ['k'], ['other'], 'all')
 
-test('property: an object whose list is cut is the object, whatever else is in it, and is refused in the same words', () => {
+test('property: an object with a split list is the same object, whatever else is in it, or is refused with the same message', () => {
   const key = fc.constantFrom('k', 'other', 'é', '', '__proto__', 'constructor')
   const value = fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constantFrom('\0', ['\ud800'], { '\0': 1 }))
   const members = fc.array(fc.tuple(key, value), { maxLength: 3 })
@@ -155,7 +155,7 @@ test('property: an object whose list is cut is the object, whatever else is in i
   return fc.assert(hold, { numRuns: depth(100, 1_000) })
 })
 
-test('property: what is not JSON is refused as it is at once, wherever a list in it was seen', () => {
+test('property: invalid JSON is refused as in one text, wherever a list was found in it', () => {
   const parts = ['[', ']', '{', '}', ',', ',', '"', '"a"', '"a":', '1', '"\\u0000"', 'nul', 'é', ' ', '\\']
   const some = fc.array(fc.constantFrom(...parts), { maxLength: 8 }).map((some) => some.join(''))
   const hold = fc.asyncProperty(
@@ -179,7 +179,7 @@ test('property: what is not JSON is refused as it is at once, wherever a list in
   return fc.assert(hold, { numRuns: depth(200, 2_000) })
 })
 
-test('the first long list of an object is cut, and nothing else', async () => {
+test('only the first long list of an object is split', async () => {
   const element = `{"a":[1,2,{"b":"],[,"}],"c":"${'x'.repeat(1_000)}"}`
   const list = Array(300).fill(element).join(',')
   const head = '{"short":[1,2,3],"deep":{"list":[1,2]},"k":['
@@ -203,7 +203,7 @@ test('the first long list of an object is cut, and nothing else', async () => {
     assert.equal(prescanJson(Buffer.from(other)).list, null, other.slice(0, 40))
 })
 
-test('other work passes between two pieces of a list in an object', async () => {
+test('other work runs between two parts of a list in an object', async () => {
   const names = (i: number) => `[${Array.from({ length: 400 }, (_, k) => `"n${i}-${k}"`).join(',')}]`
   const list = `[${Array.from({ length: 900 }, (_, i) => names(i)).join(',')}]`
   const bytes = Buffer.from(`{"k":${list}}`)

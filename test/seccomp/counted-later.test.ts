@@ -1,4 +1,4 @@
-/** Denials whose workload becomes known only after they came are counted for it then, exactly once. */
+/** Denials that are attributed to a workload only after they were posted are counted for it then, exactly once. */
 import assert from 'node:assert/strict'
 import { beforeEach, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
@@ -30,7 +30,7 @@ const attribute = async (target: App) => {
   >[0])
 }
 
-test('what a pass attributes is counted then, once, by workload and action', async () => {
+test('denials attributed by a pass are counted then, once, by workload and action', async () => {
   for (const target of [app, products]) {
     const [pod, workload, other] = [unique('late'), unique('web'), unique('late')]
     const sent = (fields: object) => denial({ podName: pod, podUid: pod, ...fields })
@@ -64,7 +64,7 @@ test('what a pass attributes is counted then, once, by workload and action', asy
   }
 })
 
-test('what a later drain attributes is counted with all that came before it', async () => {
+test('denials attributed by a later drain are counted with all earlier ones', async () => {
   const [pod, workload] = [unique('late'), unique('web')]
   const sent = (count: number) => denial({ podName: pod, podUid: pod, count })
   const counted = () => countedBy(app.deps)[`shop Deployment ${workload}`]
@@ -80,7 +80,7 @@ test('what a later drain attributes is counted with all that came before it', as
   assert.equal(counted(), 14)
 })
 
-test('of several replicas one counts each, whichever attributed it', async () => {
+test('each denial is counted by one of several replicas, whichever attributed it', async () => {
   const replicas = [app.deps, replica(app), replica(app)]
   const pods = Array.from({ length: 40 }, () => unique('late'))
   const workload = unique('web')
@@ -98,7 +98,7 @@ test('of several replicas one counts each, whichever attributed it', async () =>
   )
 })
 
-test('more of them than one statement takes are all counted', async () => {
+test('more denials than one statement attributes are all counted', async () => {
   const workload = unique('many')
   await app.sql`
     insert into seccomp_denial (pod_uid, pod_name, pod_namespace, workload_kind, workload_name, syscall, action, count, uncounted, first_seen, last_seen)
@@ -107,7 +107,7 @@ test('more of them than one statement takes are all counted', async () => {
   assert.equal(countedBy(app.deps)[`shop Deployment ${workload}`], 24_002)
 })
 
-test('a replica looks for them again and again, until it is stopped', async (t: TestContext) => {
+test('a replica looks for them at intervals until it is stopped', async (t: TestContext) => {
   const [pod, workload] = [unique('late'), unique('web')]
   const deps = replica(app)
   const { stop } = watchAttributed({ denials: deps.denials, log: deps.log, everyMs: 5 })
@@ -121,7 +121,7 @@ test('a replica looks for them again and again, until it is stopped', async (t: 
   }
 })
 
-test('whatever comes in which order, in the end all denials of known pods are counted once', async () => {
+test('in any order of events all denials of known pods are finally counted once', async () => {
   const step = fc.oneof(
     { weight: 5, arbitrary: fc.record({ pod: fc.nat(2), count: fc.integer({ min: 1, max: 9 }), replica: fc.nat(1) }) },
     { weight: 2, arbitrary: fc.record({ known: fc.nat(2) }) },

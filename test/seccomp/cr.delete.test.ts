@@ -14,7 +14,7 @@ const put = async (name: string, namespace?: string) =>
 const left = async () =>
   (await app.sql`select namespace || '/' || name as key from seccomp_cr order by 1`).map(({ key }) => key)
 
-test('DELETE /seccomp/crs/{namespace}/{name} 200: once, and no other', async () => {
+test('DELETE /seccomp/crs/{namespace}/{name} 200: deletes once, and only the named resource', async () => {
   await put('web')
   await put('web', 'bank')
   await put('api')
@@ -24,19 +24,19 @@ test('DELETE /seccomp/crs/{namespace}/{name} 200: once, and no other', async () 
   assert.equal((await app.request('DELETE', path('web'))).status, 404)
 })
 
-test('DELETE /seccomp/crs/{namespace}/{name} 404: in plain text, for what is not there', async () => {
+test('DELETE /seccomp/crs/{namespace}/{name} 404: a missing resource, in plain text', async () => {
   const answer = await app.request('DELETE', path('nothing'))
   assert.deepEqual([answer.status, answer.text], [404, 'There is no such resource.'])
   assert.match(answer.headers.get('content-type')!, /^text\/plain/)
 })
 
-test('DELETE /seccomp/crs/{namespace}/{name} 200: of many at once one finds it', async () => {
+test('DELETE /seccomp/crs/{namespace}/{name} 200: of many simultaneous requests one succeeds', async () => {
   await put('crowd')
   const answers = await Promise.all(Array.from({ length: 10 }, () => app.request('DELETE', path('crowd'))))
   assert.deepEqual(answers.map(({ status }) => status).sort(), [200, ...Array(9).fill(404)])
 })
 
-test('DELETE /seccomp/crs/{namespace}/{name} 200: beside PUTs at once, and each ends as if they had come one after the other', async () => {
+test('DELETE /seccomp/crs/{namespace}/{name} 200: with simultaneous PUTs the result is that of some order', async () => {
   for (let round = 0; round < 10; round++) {
     const name = `beside-${round}`
     await put(name)
@@ -50,7 +50,7 @@ test('DELETE /seccomp/crs/{namespace}/{name} 200: beside PUTs at once, and each 
   }
 })
 
-test('DELETE /seccomp/crs/{namespace}/{name} 200: when the answer of the database was lost after it was done', async () => {
+test('DELETE /seccomp/crs/{namespace}/{name} 200: the answer of the database was lost after the deletion', async () => {
   const request = (method: string, name: string) =>
     lossy.app.request(path(name), {
       method,
@@ -65,7 +65,7 @@ test('DELETE /seccomp/crs/{namespace}/{name} 200: when the answer of the databas
   }
 })
 
-test('DELETE /seccomp/crs/{namespace}/{name} 400: names that Kubernetes does not know', async () => {
+test('DELETE /seccomp/crs/{namespace}/{name} 400: names that Kubernetes does not allow', async () => {
   for (const one of ['Upper', 'a_b', '-a', '%00']) {
     assert.match((await app.request('DELETE', path('web', one))).text, /^Path deserialize error: namespace: /)
     assert.equal((await app.request('DELETE', path(one))).status, 400)

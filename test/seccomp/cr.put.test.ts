@@ -35,14 +35,14 @@ const stored = async (name: string) =>
   (
     await app.sql`select *, updated_at::text, xmin::text, xmax::text, ctid::text from seccomp_cr where namespace = 'shop' and name = ${name}`
   )[0]
-/** Puts, and tells what is stored then. */
+/** Puts, and returns the stored row. */
 async function mirrored(body: Record<string, unknown>, name = fresh()) {
   const answer = await put(name, body)
   assert.equal(answer.status, 200, answer.text)
   return (await stored(name))!
 }
 
-test('PUT /seccomp/crs/{namespace}/{name} 200: its identity, hash and number of names, keys in wire order', async () => {
+test('PUT /seccomp/crs/{namespace}/{name} 200: identity, hash and number of names, keys in wire order', async () => {
   const name = fresh()
   const answer = await put(name, BODY)
   assert.deepEqual(
@@ -51,7 +51,7 @@ test('PUT /seccomp/crs/{namespace}/{name} 200: its identity, hash and number of 
   )
 })
 
-test('PUT /seccomp/crs/{namespace}/{name} 200: everything of it is stored', async () => {
+test('PUT /seccomp/crs/{namespace}/{name} 200: all fields are stored', async () => {
   const { updated_at: _, xmin: _1, xmax: _2, ctid: _3, name: _4, ...row } = await mirrored(BODY)
   assert.deepEqual(row, {
     namespace: 'shop',
@@ -68,7 +68,7 @@ test('PUT /seccomp/crs/{namespace}/{name} 200: everything of it is stored', asyn
   })
 })
 
-test('PUT /seccomp/crs/{namespace}/{name} 200: only rules that allow count, absent and blank actions allow, ill-formed names are skipped', async () => {
+test('PUT /seccomp/crs/{namespace}/{name} 200: only rules that allow are stored; absent and blank actions allow, malformed names are skipped', async () => {
   const before = (await app.deps.metrics.rejectedEntries.get()).values[0]?.value ?? 0
   const syscalls = [
     { names: ['write', 'read', 'read'], action: 'SCMP_ACT_ALLOW' },
@@ -92,7 +92,7 @@ test('PUT /seccomp/crs/{namespace}/{name} 200: only rules that allow count, abse
   assert.ok(app.logged.some((line) => line.entries === 8 && String(line.msg).includes('names that no syscall has')))
 })
 
-test('PUT /seccomp/crs/{namespace}/{name} 200: what is absent or blank is its default', async () => {
+test('PUT /seccomp/crs/{namespace}/{name} 200: absent and blank fields have their default', async () => {
   const none = {
     default_action: 'SCMP_ACT_LOG',
     architectures: '{}',
@@ -119,12 +119,12 @@ test('PUT /seccomp/crs/{namespace}/{name} 200: what is absent or blank is its de
   assert.equal((await mirrored({ spec: {}, hash: null })).hash, '')
 })
 
-test('PUT /seccomp/crs/{namespace}/{name} 200: architectures in the order of the resource, each once, by their names of today', async () => {
+test('PUT /seccomp/crs/{namespace}/{name} 200: architectures in the order of the resource, each once, by their current names', async () => {
   const architectures = ['SCMP_ARCH_X86', ' SCMP_ARCH_ARM64', 'SCMP_ARCH_AARCH64', 'SCMP_ARCH_X86', 'riscv64']
   assert.equal((await mirrored({ spec: { architectures } })).architectures, '{SCMP_ARCH_X86,SCMP_ARCH_AARCH64,riscv64}')
 })
 
-test('PUT /seccomp/crs/{namespace}/{name} 200: the distribution from either place, the outer one first, null being none', async () => {
+test('PUT /seccomp/crs/{namespace}/{name} 200: distribution is read from either place, the outer one first; null counts as absent', async () => {
   const inner = { ready: 1, total: 3, state: 'Partial' }
   const outer = { ready: 3, total: 3, state: 'Ready' }
   const told = async (body: object) => {
@@ -142,7 +142,7 @@ test('PUT /seccomp/crs/{namespace}/{name} 200: the distribution from either plac
   assert.deepEqual(await told({}), [0, 0, 'Pending'])
 })
 
-test('PUT /seccomp/crs/{namespace}/{name} 200: what changes nothing writes nothing and takes no lock', async () => {
+test('PUT /seccomp/crs/{namespace}/{name} 200: an unchanged resource writes nothing and takes no lock', async () => {
   const name = fresh()
   const before = await mirrored(BODY, name)
   await mirrored(BODY, name)
@@ -162,7 +162,7 @@ test('PUT /seccomp/crs/{namespace}/{name} 200: what changes nothing writes nothi
   assert.deepEqual(await mirrored({ spec: {}, hash: '' }, none), empty)
 })
 
-test('PUT /seccomp/crs/{namespace}/{name} 200: whatever changes is written, at a later time', async () => {
+test('PUT /seccomp/crs/{namespace}/{name} 200: any change is written, with a later time', async () => {
   const changes: Record<string, unknown>[] = [
     { spec: { ...SPEC, defaultAction: 'SCMP_ACT_LOG' } },
     { spec: { ...SPEC, architectures: ['SCMP_ARCH_X86'] } },
@@ -190,7 +190,7 @@ test('PUT /seccomp/crs/{namespace}/{name} 200: whatever changes is written, at a
   }
 })
 
-test('PUT /seccomp/crs/{namespace}/{name} 200: a clock that went back makes no change older than the one before', async () => {
+test('PUT /seccomp/crs/{namespace}/{name} 200: a clock that went back gives no change an earlier time than the one before', async () => {
   const name = fresh()
   await mirrored(BODY, name)
   await app.sql`update seccomp_cr set updated_at = '2200-01-01T00:00:00' where name = ${name}`
@@ -198,7 +198,7 @@ test('PUT /seccomp/crs/{namespace}/{name} 200: a clock that went back makes no c
   assert.equal(updated_at, '2200-01-01 00:00:00.000001')
 })
 
-test('PUT /seccomp/crs/{namespace}/{name} 200: the same at once is written once, others at once one after the other', async () => {
+test('PUT /seccomp/crs/{namespace}/{name} 200: simultaneous equal requests are written once, different ones one after another', async () => {
   const name = fresh()
   const answers = await Promise.all(Array.from({ length: 12 }, () => put(name, BODY)))
   assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
@@ -214,7 +214,7 @@ test('PUT /seccomp/crs/{namespace}/{name} 200: the same at once is written once,
   assert.equal((await app.sql`select from seccomp_cr where name = ${name}`).length, 1)
 })
 
-test('PUT /seccomp/crs/{namespace}/{name} 200: who waited for another that put the same does not write', async () => {
+test('PUT /seccomp/crs/{namespace}/{name} 200: a request that waited for an equal one does not write', async () => {
   for (const isThere of [false, true]) {
     const [name, like] = [fresh(), fresh()]
     const { hash: before } = await mirrored({ ...BODY, hash: 'h9' }, like)
@@ -236,7 +236,7 @@ test('PUT /seccomp/crs/{namespace}/{name} 200: who waited for another that put t
   }
 })
 
-test('PUT /seccomp/crs/{namespace}/{name} 400: names that Kubernetes does not know', async () => {
+test('PUT /seccomp/crs/{namespace}/{name} 400: names that Kubernetes does not allow', async () => {
   const bad = [
     ...['Upper', 'under_score', '-dash', 'dash-', '.dot', 'dot.', 'a..b', 'a.-b', 'a b', 'é', 'a/b', 'x'.repeat(254)],
     ...['%00', ' ', '*'],
@@ -259,7 +259,7 @@ test('PUT /seccomp/crs/{namespace}/{name} 400: names that Kubernetes does not kn
     assert.equal((await app.request('PUT', path(one, one), { body: BODY })).status, 200)
 })
 
-test('PUT /seccomp/crs/{namespace}/{name} 400: a wrong type names the field, and nothing is written', async () => {
+test('PUT /seccomp/crs/{namespace}/{name} 400: a wrong type is reported with its field, and nothing is written', async () => {
   const bad: [Record<string, unknown>, string][] = [
     [{ spec: undefined }, 'spec'],
     [{ spec: null }, 'spec'],
@@ -299,7 +299,7 @@ test('PUT /seccomp/crs/{namespace}/{name} 400: a wrong type names the field, and
   }
 })
 
-test('PUT /seccomp/crs/{namespace}/{name} 413: more names than there may be, and no fewer', async () => {
+test('PUT /seccomp/crs/{namespace}/{name} 413: more names than the limit; as many as the limit are accepted', async () => {
   const some = (names: number) => ({
     spec: {
       syscalls: [
@@ -318,7 +318,7 @@ test('PUT /seccomp/crs/{namespace}/{name} 413: more names than there may be, and
   assert.deepEqual(await stored(name), before)
 })
 
-test('PUT /seccomp/crs/{namespace}/{name} 400: what no route takes for an object', async () => {
+test('PUT /seccomp/crs/{namespace}/{name} 400: a body that is not an object', async () => {
   for (const { what, status, says, body, headers } of refusedBodies({ spec: {}, hash: 'h1' }, 'hash')) {
     const name = fresh()
     const answer = await app.request('PUT', path(name), {
@@ -331,7 +331,7 @@ test('PUT /seccomp/crs/{namespace}/{name} 400: what no route takes for an object
   }
 })
 
-test('PUT /seccomp/crs/{namespace}/{name} 200: other spellings of a body', async () => {
+test('PUT /seccomp/crs/{namespace}/{name} 200: other encodings of a body', async () => {
   for (const { what, body, headers } of acceptedSpellings({ spec: {}, hash: 'h1' })) {
     const name = fresh()
     const answer = await app.request('PUT', path(name), {

@@ -1,4 +1,4 @@
-/** Whatever is drained, what is stored and counted is what a model of the rules has (workload-profiling, Denial ingest rules; interop-profiling 1.9). */
+/** Random drains: the stored and counted denials equal those of a model of the rules (docs/contract.md#denials). */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -13,7 +13,7 @@ const app = await startApp()
 const { sql } = app
 
 const PODS = ['owned', 'bare', 'ghost'] as const
-/** Seconds of a day that is over; null is absent. */
+/** Seconds of a past day; null means absent. */
 const second = fc.option(fc.integer({ min: 0, max: 59 }), { freq: 4 })
 const shown = (at: number) => `2026-01-01T00:00:${String(at).padStart(2, '0')}Z`
 
@@ -42,7 +42,7 @@ interface Row {
   syscallNr: number | null
   arch: string | null
   node: string
-  /** Infinity is now. */
+  /** Infinity means now. */
   first: number
   last: number
 }
@@ -62,7 +62,7 @@ function judged({ count, syscallNr, arch, first, last }: Entry, node: string): R
   }
 }
 
-/** `newer` tells which of two optional fields stays: of one drain the first that is there, of two the last. */
+/** `newer` selects between two optional fields: within a drain the first present one, between drains the last. */
 const joined = (a: Row, b: Row, newer: boolean): Row => ({
   count: Math.min(a.count + b.count, MAX_COUNT),
   syscallNr: newer ? (b.syscallNr ?? a.syscallNr) : (a.syscallNr ?? b.syscallNr),
@@ -86,7 +86,7 @@ const sent = ({ pod, syscall, action, count, syscallNr, arch, first, last }: Ent
 
 const secondOf = (time: string): number => (time.startsWith('2026-01-01T00:00:') ? Number(time.slice(17, 19)) : NOW)
 
-test('drains of any entries', { timeout: 900_000 }, async () => {
+test('random drains', { timeout: 900_000 }, async () => {
   const owner = { pod_namespace: 'shop', workload_kind: 'Deployment', workload_name: 'web' }
   for (const post of [podPost({ ...owner, pod_name: 'owned' }), podPost({ pod_namespace: 'shop', pod_name: 'bare' })])
     assert.equal((await app.post('/pod/spec', post)).status, 200)

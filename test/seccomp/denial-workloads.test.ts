@@ -1,4 +1,4 @@
-/** How many workloads have denials, counted beside requests (interop-profiling 4, P37). */
+/** The number of workloads with denials, counted independently of requests (docs/contract.md#denials). */
 import assert from 'node:assert/strict'
 import { beforeEach, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -11,7 +11,7 @@ import { metric, startBroker } from '../support/broker.ts'
 import { depth } from '../support/depth.ts'
 import { until } from '../support/until.ts'
 
-/** Of a look-up in an index of three levels, and the rows of namespaces that are attributed to nobody. */
+/** Rows of a look-up in an index of three levels, and of namespaces whose denials are not attributed. */
 const MAX_PAGES_PER_WORKLOAD = 12
 const app = await startApp()
 const { sql, db } = app
@@ -31,7 +31,7 @@ const store = (owners: Owner[]) => sql`
 const gauge = async (metrics: ReturnType<typeof createMetrics>) =>
   (await metrics.denialWorkloads.get()).values[0]!.value
 
-/** Watches, and stops with the test; `asked` counts the questions. */
+/** Starts the count, and stops it with the test; `asked` counts the queries. */
 function watch(t: TestContext, everyMs: number, job?: Database['job']) {
   const metrics = createMetrics()
   const seen = { metrics, asked: 0, stop: () => {} }
@@ -45,7 +45,7 @@ function watch(t: TestContext, everyMs: number, job?: Database['job']) {
   return seen
 }
 
-test('workloads are told apart by namespace, kind and name; what is not attributed does not count', async () => {
+test('workloads are distinguished by namespace, kind and name; denials without one do not count', async () => {
   assert.equal(await countWorkloads(db), 0)
   await store([
     ['a', 'Job', 'x'],
@@ -62,7 +62,7 @@ test('workloads are told apart by namespace, kind and name; what is not attribut
   assert.equal(await countWorkloads(db), 5)
 })
 
-test('whatever is stored, it counts what a plain count of all rows does', { timeout: 900_000 }, async () => {
+test('the count equals a plain count of all rows', { timeout: 900_000 }, async () => {
   const word = fc.constantFrom('a', 'b', 'B', 'é', '')
   const owner = fc.tuple(word, fc.option(word, { freq: 3 }), fc.option(word, { freq: 3 }))
   await fc.assert(
@@ -78,7 +78,7 @@ test('whatever is stored, it counts what a plain count of all rows does', { time
   )
 })
 
-test('it reads one entry of the index for each workload, not each row', async () => {
+test('the count reads one index entry for each workload, not each row', async () => {
   await sql`truncate seccomp_denial`
   await store([['ns-0', null, null]])
   await sql`analyze seccomp_denial`
@@ -105,7 +105,7 @@ test('it reads one entry of the index for each workload, not each row', async ()
   }
 })
 
-test('the gauge follows, from the start on', async (t) => {
+test('the gauge is updated from the start on', async (t) => {
   await store([['a', 'Job', 'x']])
   const { metrics } = watch(t, 20)
   await until('it is counted', async () => (await gauge(metrics)) === 1)
@@ -115,7 +115,7 @@ test('the gauge follows, from the start on', async (t) => {
   await until('it is counted again', async () => (await gauge(metrics)) === 0)
 })
 
-test('it never asks twice at a time, and asks again after a failure, when the gauge stays as it was', async (t) => {
+test('there is one query at a time, and another after a failure, during which the gauge keeps its value', async (t) => {
   await store([['a', 'Job', 'x']])
   let underWay = 0
   let most = 0
@@ -142,7 +142,7 @@ test('it never asks twice at a time, and asks again after a failure, when the ga
   assert.equal(most, 1)
 })
 
-test('it rests, and when it is stopped it asks no more, also when it was asking', async (t) => {
+test('there is a pause between queries, and none after the stop, also during a query', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   let answer = () => {}
   const job = (() =>
@@ -167,7 +167,7 @@ test('it rests, and when it is stopped it asks no more, also when it was asking'
   assert.equal(seen.asked, 2)
 })
 
-test('scrapes do not count', async () => {
+test('a scrape does not start a count', async () => {
   await store([['a', 'Job', 'x']])
   const { text } = await app.get('/metrics')
   assert.match(text, /^svc_seccomp_denial_workloads 0$/m)

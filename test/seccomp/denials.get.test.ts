@@ -21,7 +21,7 @@ interface Stored {
   seen?: string
 }
 
-/** Stores rows as drains of pods that are known would; in this order, so that later ones have greater ids. */
+/** Stores rows as drains of known pods would, in this order, so that later ones have greater ids. */
 async function store(...all: Stored[]): Promise<void> {
   await sql`
     insert into seccomp_denial (pod_uid, pod_name, pod_namespace, workload_kind, workload_name, node_name, syscall, action, count, first_seen, last_seen)
@@ -38,7 +38,7 @@ async function store(...all: Stored[]): Promise<void> {
     order by n`
 }
 
-/** The places in `store` of the rows that are found. */
+/** The positions in `store` of the rows that are found. */
 const found = async (query: string): Promise<number[]> =>
   (await rows(app, query)).map(({ syscall }) => Number(syscall.slice(2)))
 
@@ -59,13 +59,13 @@ const KEYS = [
   ...['arch', 'count', 'firstSeen', 'lastSeen'],
 ]
 
-test('GET /seccomp/denials 200: nothing is an empty list', async () => {
+test('GET /seccomp/denials 200: an empty list without rows', async () => {
   const answer = await app.get(PATH)
   assert.deepEqual([answer.status, answer.text], [200, '[]'])
   assert.match(answer.headers.get('content-type')!, /^application\/json/)
 })
 
-test('GET /seccomp/denials 200: the keys of a row in their order, nulls among them', async () => {
+test('GET /seccomp/denials 200: the keys of a row in wire order, also with nulls', async () => {
   await take(app, [denial()])
   const [row] = await rows(app)
   assert.deepEqual(Object.keys(row!), KEYS)
@@ -73,7 +73,7 @@ test('GET /seccomp/denials 200: the keys of a row in their order, nulls among th
   assert.deepEqual([workloadKind, workloadName, syscallNr, actionRaw, arch], [null, null, null, null, null])
 })
 
-test('GET /seccomp/denials 200: texts that need escapes and separators of columns come back as they were sent', async () => {
+test('GET /seccomp/denials 200: texts that need escapes and separators of columns are returned unchanged', async () => {
   const odd = ['a\u001fb', '\u0001', 'quote"back\\slash', 'line\nend', '\u2028é😀']
   await take(
     app,
@@ -96,7 +96,7 @@ test('GET /seccomp/denials 200: times are RFC 3339 with Z and at most microsecon
   assert.deepEqual([b.firstSeen, b.lastSeen], ['2026-01-01T00:00:00.500Z', '2026-01-02T00:00:00.000001Z'])
 })
 
-test('GET /seccomp/denials 200: the last seen first, the greater key first of those of one moment', async () => {
+test('GET /seccomp/denials 200: the last seen first, of equal times the greater key first', async () => {
   await store(
     { seen: '2026-01-01T00:00:03' },
     { seen: '2026-01-01T00:00:05' },
@@ -108,7 +108,7 @@ test('GET /seccomp/denials 200: the last seen first, the greater key first of th
   assert.deepEqual(await found('namespace=shop&kind=Deployment&workload=web'), [2, 4, 3, 1])
 })
 
-test('GET /seccomp/denials 200: filters are exact, combine, and are none where they are blank', async () => {
+test('GET /seccomp/denials 200: filters are exact and combine, and blank ones are ignored', async () => {
   await store(
     { namespace: 'a' },
     { namespace: 'a', kind: 'StatefulSet', workload: 'db' },
@@ -131,7 +131,7 @@ test('GET /seccomp/denials 200: filters are exact, combine, and are none where t
   assert.equal(await of('namespace=b&kind='), '3')
 })
 
-test('GET /seccomp/denials 200: since keeps what was seen then or later, in any zone, with every filter', async () => {
+test('GET /seccomp/denials 200: since selects rows seen at that time or later, in any zone, with every filter', async () => {
   await store({ seen: '2026-01-01T00:00:00' }, { seen: '2026-01-01T00:00:00.000001' }, { seen: '2026-01-01T00:00:01' })
   for (const more of [
     '',
@@ -168,7 +168,7 @@ for (const name of ['namespace', 'kind', 'workload', 'since'])
     assert.equal((await app.get(`${PATH}?${name}=a%00`)).status, 400)
   })
 
-test('GET /seccomp/denials 200: limit is 100 when not given, and clamped to 1 and 500', async () => {
+test('GET /seccomp/denials 200: the default limit is 100, and limit is clamped to 1..500', async () => {
   await store(...Array.from({ length: 510 }, () => ({})))
   const count = async (query: string) => (await app.get(`${PATH}${query}`)).json.length
   for (const [query, expected] of Object.entries({
@@ -204,7 +204,7 @@ test('GET /seccomp/denials 200: every token reads', async () => {
   for (const token of Object.values(TOKENS)) assert.equal((await secured.get(PATH, { token })).status, 200)
 })
 
-test('GET /seccomp/denials 503: it charges 1 KiB for each row of the limit', async () => {
+test('GET /seccomp/denials 503: 1 KiB is charged for each row of the limit', async () => {
   const small = await startApp({ BROKER_READ_MEMORY_BUDGET_MB: '1', BROKER_READ_ACQUIRE_WAIT_MS: '0' })
   const held = await small.deps.budget.acquire(1_024 - 99)
   assertShed(await small.get(PATH), 100, 1_024)
@@ -219,7 +219,7 @@ test('GET /seccomp/denials 503: the database is busy', async () => {
   await whileRefused(busy.sql, 'seccomp_denial', async () => assertDatabaseBusy(await busy.get(PATH)))
 })
 
-test('GET /seccomp/denials 200: whatever the filters, it is what a plain filter of all rows finds', {
+test('GET /seccomp/denials 200: with any filters the result equals a plain filter of all rows', {
   timeout: 900_000,
 }, async () => {
   const word = fc.constantFrom('a', 'b', 'B', 'é')

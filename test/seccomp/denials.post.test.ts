@@ -49,7 +49,7 @@ const one = async (): Promise<Row> => {
 }
 const isNow = (time: string) => assert.ok(Math.abs(Date.parse(time) - Date.now()) < 60_000, time)
 
-test('POST /seccomp/denials 200: a row has all that was sent, and the workload of the pod', async () => {
+test('POST /seccomp/denials 200: a row has all posted fields, and the workload of the pod', async () => {
   const podName = await pod()
   const [firstSeen, lastSeen] = ['2026-01-02T03:04:05.123456Z', '2026-01-02T03:04:06Z']
   const sent = denial({
@@ -67,7 +67,7 @@ test('POST /seccomp/denials 200: a row has all that was sent, and the workload o
   assert.deepEqual(row, { ...sent, workloadKind: 'Deployment', workloadName: 'web', nodeName: 'node-a' })
 })
 
-test('POST /seccomp/denials 200: an empty drain stores that the node was heard of', async () => {
+test('POST /seccomp/denials 200: an empty drain stores the report of the node', async () => {
   assert.equal(await take(app, []), 0)
   const { capturing, interval_seconds, posts, age_secs } = (await heartbeat(app))!
   assert.deepEqual([capturing, interval_seconds, posts.length], [true, 10, 1])
@@ -75,7 +75,7 @@ test('POST /seccomp/denials 200: an empty drain stores that the node was heard o
   assert.deepEqual(await rows(app), [])
 })
 
-test('POST /seccomp/denials 200: counts are added, times bracket all drains, the newest of optional fields and nodes stay', async () => {
+test('POST /seccomp/denials 200: counts are added, times span all drains, and the newest optional fields and nodes are stored', async () => {
   const podName = unique('pod')
   const at = (second: number) => `2026-01-01T00:00:0${second}Z`
   await take(app, [denial({ podName, count: 2, firstSeen: at(5), lastSeen: at(6), syscallNr: 1, arch: 'a' })])
@@ -98,7 +98,7 @@ test('POST /seccomp/denials 200: names of a pod are never changed', async () => 
   assert.deepEqual([podName, podNamespace, count], ['before', 'then', 2])
 })
 
-test('POST /seccomp/denials 200: entries of one pod, syscall and action are one row', async () => {
+test('POST /seccomp/denials 200: entries of one pod, syscall and action become one row', async () => {
   const podName = unique('pod')
   const at = (second: number) => `2026-01-01T00:00:0${second}Z`
   const accepted = await take(app, [
@@ -127,7 +127,7 @@ test('POST /seccomp/denials 200: entries of one pod, syscall and action are one 
   )
 })
 
-test('POST /seccomp/denials 200: rows are counted as they are stored, folded', async () => {
+test('POST /seccomp/denials 200: the answer counts the stored rows, after merging', async () => {
   const rowsBefore = await rowsCounted()
   const podName = unique('pod')
   await take(app, [denial({ podName }), denial({ podName }), denial({ podName, syscall: 'bpf' }), denial({ count: 0 })])
@@ -135,7 +135,7 @@ test('POST /seccomp/denials 200: rows are counted as they are stored, folded', a
   assert.equal(await rowsCounted(), rowsBefore + 2)
 })
 
-test('POST /seccomp/denials 200: a count ends at 10^12, of one entry, of a drain and of all drains', async () => {
+test('POST /seccomp/denials 200: counts are limited to 10^12: of an entry, of a drain and of all drains', async () => {
   const podName = unique('pod')
   assert.equal(await take(app, [denial({ podName, count: MAX_COUNT }), denial({ podName, count: MAX_COUNT })]), 1)
   assert.equal((await one()).count, MAX_COUNT)
@@ -150,13 +150,13 @@ describe('times', () => {
     return one()
   }
 
-  test('POST /seccomp/denials 200: without times it was just now, by the clock of the database', async () => {
+  test('POST /seccomp/denials 200: an entry without times happened just now, by the clock of the database', async () => {
     const { firstSeen, lastSeen } = await stored()
     isNow(firstSeen)
     assert.equal(lastSeen, firstSeen)
   })
 
-  test('POST /seccomp/denials 200: what has no first time began when it was last seen, what has no last one is seen now', async () => {
+  test('POST /seccomp/denials 200: a missing first time is the last one, a missing last time is now', async () => {
     const past = '2026-01-01T00:00:00Z'
     const { firstSeen, lastSeen } = await stored(undefined, past)
     assert.deepEqual([firstSeen, lastSeen], [past, past])
@@ -165,7 +165,7 @@ describe('times', () => {
     isNow(other.lastSeen)
   })
 
-  test('POST /seccomp/denials 200: the future is now, also for both, and alone', async () => {
+  test('POST /seccomp/denials 200: times in the future are set to now, one or both', async () => {
     const [past, future] = ['2026-01-01T00:00:00Z', inSecs(86_400)]
     const { firstSeen, lastSeen } = await stored(past, future)
     assert.equal(firstSeen, past)
@@ -174,7 +174,7 @@ describe('times', () => {
       for (const time of shownTimes(await stored(...times))) isNow(time)
   })
 
-  test('POST /seccomp/denials 200: a reversed pair is put right, where one is in the future, too', async () => {
+  test('POST /seccomp/denials 200: a reversed pair of times is swapped, also with one in the future', async () => {
     const [a, b] = ['2026-01-01T00:00:00Z', '2026-01-01T00:00:00.000001Z']
     assert.deepEqual(shownTimes(await stored(b, a)), [a, b])
     const [first, last] = shownTimes(await stored(inSecs(86_400), a))
@@ -182,12 +182,12 @@ describe('times', () => {
     isNow(last!)
   })
 
-  test('POST /seccomp/denials 200: any zone is read', async () => {
+  test('POST /seccomp/denials 200: any zone is accepted', async () => {
     const shown = shownTimes(await stored('2026-01-01T02:00:00.5+02:00', '2025-12-31t23:00:01.1234567-01:00'))
     assert.deepEqual(shown, ['2026-01-01T00:00:00.500Z', '2026-01-01T00:00:01.123456Z'])
   })
 
-  test('POST /seccomp/denials 200: a time that cannot be read is as if absent, and drops nothing', async () => {
+  test('POST /seccomp/denials 200: an unreadable time counts as absent, and drops nothing', async () => {
     for (const bad of [
       '2026-01-01T00:00:00',
       'yesterday',
@@ -204,7 +204,7 @@ describe('times', () => {
     assert.equal(warnings().length, 0)
   })
 
-  test('POST /seccomp/denials 200: in one drain the entry without a time is the latest, the least first stays', async () => {
+  test('POST /seccomp/denials 200: within a drain an entry without a time is the latest, and the least first time is stored', async () => {
     const podName = unique('pod')
     const past = '2026-01-01T00:00:00Z'
     await take(app, [denial({ podName }), denial({ podName, firstSeen: past, lastSeen: past })])
@@ -255,7 +255,7 @@ describe('entries that are dropped', () => {
     ]),
   ]
   for (const [what, field, entry] of dropped)
-    test(`POST /seccomp/denials 200: ${what}: that entry is dropped and counted, the others are stored`, async () => {
+    test(`POST /seccomp/denials 200: ${what}: the entry is dropped and counted, the others are stored`, async () => {
       const before = await rejected()
       assert.equal(await take(app, [denial(), entry, denial()]), 2)
       assert.equal((await rows(app)).length, 2)
@@ -264,18 +264,18 @@ describe('entries that are dropped', () => {
       assert.deepEqual(fresh, { [field]: 1 })
     })
 
-  /** What a broker that has said nothing yet says of these. */
+  /** The log lines for these entries by a broker that has not logged any before. */
   async function startedAnew(entries: unknown[]): Promise<Record<string, number>> {
     const { mergeEntries } = await import('../../lib/seccomp/denials/drain.ts')
     return (await mergeEntries(entries)).dropped
   }
 
-  test('POST /seccomp/denials 200: a number beyond every double is no count', async () => {
+  test('POST /seccomp/denials 200: a number beyond the range of a double is not a count', async () => {
     const body = JSON.stringify(drain([denial(), denial({ count: 4_711 })])).replace('4711', '1e999')
     assert.deepEqual((await app.post(PATH, body)).json, { accepted: 1 })
   })
 
-  test('POST /seccomp/denials 200: one line a minute tells of dropped entries, by field', async () => {
+  test('POST /seccomp/denials 200: dropped entries are logged in one line a minute, by field', async () => {
     const other = await startApp()
     await take(other, [denial({ count: 0 }), denial({ count: -1 }), denial({ podUid: '' }), 7, denial()])
     await take(other, [denial({ count: 0 })])
@@ -287,7 +287,7 @@ describe('entries that are dropped', () => {
 })
 
 describe('fields that may be absent', () => {
-  test('POST /seccomp/denials 200: the largest texts are kept whole', async () => {
+  test('POST /seccomp/denials 200: the longest texts are stored whole', async () => {
     const longest = {
       podUid: `${'u'.repeat(126)}é`,
       podName: 'p'.repeat(253),
@@ -308,7 +308,7 @@ describe('fields that may be absent', () => {
     assert.deepEqual([syscallNr, actionRaw], [-1, Number.MAX_SAFE_INTEGER])
   })
 
-  test('POST /seccomp/denials 200: what is of another type is as if absent', async () => {
+  test('POST /seccomp/denials 200: values of another type count as absent', async () => {
     for (const bad of [null, '7', 1.5, 2 ** 53, true, {}, []])
       await take(app, [denial({ syscallNr: bad, actionRaw: bad, arch: bad === '7' ? 7 : bad })])
     for (const { syscallNr, actionRaw, arch } of await rows(app))
@@ -316,7 +316,7 @@ describe('fields that may be absent', () => {
     assert.equal((await rows(app)).length, 7)
   })
 
-  test('POST /seccomp/denials 200: an architecture is trimmed and folded, a blank one is none', async () => {
+  test('POST /seccomp/denials 200: an architecture is trimmed and lower-cased, a blank one counts as absent', async () => {
     for (const [sent, stored] of [
       [' SCMP_ARCH_ARM64 ', 'SCMP_ARCH_AARCH64'],
       ['SCMP_ARCH_AARCH64', 'SCMP_ARCH_AARCH64'],
@@ -330,7 +330,7 @@ describe('fields that may be absent', () => {
     }
   })
 
-  test('POST /seccomp/denials 200: keys that nobody knows are ignored, whatever they hold', async () => {
+  test('POST /seccomp/denials 200: unknown keys are ignored, whatever their values', async () => {
     assert.equal(await take(app, [denial({ comm: 'a\0b', deep: { x: [1] } })], { extra: 1 }), 1)
   })
 })
@@ -343,12 +343,12 @@ describe('the workload', () => {
     return [workloadKind, workloadName]
   }
 
-  test('POST /seccomp/denials 200: of a pod with kind and name it is that, alive or dead', async () => {
+  test('POST /seccomp/denials 200: a pod with owner kind and name, alive or dead, belongs to that workload', async () => {
     assert.deepEqual(await owner(await pod()), ['Deployment', 'web'])
     assert.deepEqual(await owner(await pod({ is_dead: true })), ['Deployment', 'web'])
   })
 
-  test('POST /seccomp/denials 200: of a pod with neither it is the pod, blank ones count as none', async () => {
+  test('POST /seccomp/denials 200: a pod with neither is its own workload; blank ones count as absent', async () => {
     for (const fields of [
       { workload_kind: null, workload_name: null },
       { workload_kind: '', workload_name: ' ' },
@@ -360,12 +360,12 @@ describe('the workload', () => {
     }
   })
 
-  test('POST /seccomp/denials 200: a pod without a namespace is that of the name', async () => {
+  test('POST /seccomp/denials 200: a pod without a namespace matches by its name', async () => {
     for (const pod_namespace of [null, '', ' ', '\t', '\u2003'])
       assert.deepEqual(await owner(await pod({ pod_namespace }), 'any'), ['Deployment', 'web'])
   })
 
-  test('POST /seccomp/denials 200: it cannot be told of an unknown pod, one of another namespace, or one with only kind or name', async () => {
+  test('POST /seccomp/denials 200: a denial of an unknown pod, of another namespace, or of a pod with only kind or name has no workload', async () => {
     assert.deepEqual(await owner(unique('ghost')), [null, null])
     assert.deepEqual(await owner(await pod(), 'other'), [null, null])
     assert.deepEqual(await owner(await pod({ workload_kind: null })), [null, null])
@@ -376,7 +376,7 @@ describe('the workload', () => {
     }
   })
 
-  test('POST /seccomp/denials 200: what is not blank is the same text as in the union of the workload', async () => {
+  test('POST /seccomp/denials 200: names that are not blank are the same text as in the union of the workload', async () => {
     const workload = { pod_namespace: ' shop', workload_kind: ' Deployment\t', workload_name: '\u2003web ' }
     const podName = await pod(workload)
     const { pod_namespace: podNamespace, workload_kind, workload_name } = workload
@@ -393,7 +393,7 @@ describe('the workload', () => {
     assert.equal((await app.get(`/seccomp/profiles/${path}`)).json.denials.total, 1)
   })
 
-  test('POST /seccomp/denials 200: a later drain tells it once the pod is known, and one that cannot tell leaves it', async () => {
+  test('POST /seccomp/denials 200: a later drain sets the workload once the pod is known, and one without a known pod does not remove it', async () => {
     const podName = unique('late')
     await take(app, [denial({ podName })])
     await pod({ pod_name: podName })
@@ -406,7 +406,7 @@ describe('the workload', () => {
     assert.deepEqual([left.workloadKind, left.workloadName, left.count], ['Deployment', 'web', 3])
   })
 
-  test('POST /seccomp/denials 200: a pod that is now of another workload takes its rows along', async () => {
+  test('POST /seccomp/denials 200: rows follow a pod to another workload', async () => {
     const podName = await pod()
     await take(app, [denial({ podName })])
     await pod({ pod_name: podName, workload_kind: 'StatefulSet', workload_name: 'db' })
@@ -419,7 +419,7 @@ describe('the workload', () => {
 describe('the counter', () => {
   const labels = (namespace: string, name: string) => `${namespace} Deployment ${name}`
 
-  test('POST /seccomp/denials 200: it follows the deltas of each workload', async () => {
+  test('POST /seccomp/denials 200: the counter follows the posted counts of each workload', async () => {
     const [ns, name] = [unique('ns'), unique('w')]
     const pods = [
       await pod({ pod_namespace: ns, workload_name: name }),
@@ -436,13 +436,13 @@ describe('the counter', () => {
     assert.equal(counted()[labels(ns, name)], 10)
   })
 
-  test('POST /seccomp/denials 200: what belongs to no known workload is not in it', async () => {
+  test('POST /seccomp/denials 200: denials without a known workload are not counted', async () => {
     const before = counted()
     await take(app, [denial({ count: 5 })])
     assert.deepEqual(counted(), before)
   })
 
-  test('POST /seccomp/denials 200: a drain that finds the pod known counts for the workload from then on', async () => {
+  test('POST /seccomp/denials 200: once a drain finds the pod, the counter includes the workload', async () => {
     const [podName, name] = [unique('pod'), unique('w')]
     await take(app, [denial({ podName, count: 5 })])
     await pod({ pod_name: podName, workload_name: name })
@@ -450,7 +450,7 @@ describe('the counter', () => {
     assert.equal(counted()[labels('shop', name)], 3)
   })
 
-  test('POST /seccomp/denials 200: above 10^12 the counter goes on where the row stays', async () => {
+  test('POST /seccomp/denials 200: above 10^12 the counter increases although the row does not', async () => {
     const name = unique('w')
     const podName = await pod({ workload_name: name })
     for (let n = 0; n < 2; n++) await take(app, [denial({ podName, count: MAX_COUNT })])
@@ -458,7 +458,7 @@ describe('the counter', () => {
     assert.equal((await one()).count, MAX_COUNT)
   })
 
-  test('POST /seccomp/denials 200: with the names of the ecosystem it has the label action', async () => {
+  test('POST /seccomp/denials 200: with the names of the ecosystem the counter has the label action', async () => {
     const other = await startApp({ WIRE_NAMES: 'kguardian' })
     const post = podPost({ pod_namespace: 'shop', workload_kind: 'Deployment', workload_name: 'web' })
     await other.post('/pod/spec', post)
@@ -482,7 +482,7 @@ describe('the counter', () => {
     assert.ok(!text.includes('svc_seccomp'))
   })
 
-  test('POST /seccomp/denials 200: names in it are escaped', async () => {
+  test('POST /seccomp/denials 200: names in labels are escaped', async () => {
     const other = await startApp()
     await other.sql`
       insert into pod (pod_name, pod_ip, pod_ips, pod_namespace, time_stamp, node_name, is_dead, workload_kind, workload_name)
@@ -496,7 +496,7 @@ describe('the counter', () => {
     )
   })
 
-  test('POST /seccomp/denials 200: it has at most 10 000 series; those it has go on', async () => {
+  test('POST /seccomp/denials 200: the counter has at most 10 000 series; existing ones continue', async () => {
     const other = await startApp()
     await other.sql`
       insert into pod (pod_name, pod_ip, pod_ips, pod_namespace, time_stamp, node_name, is_dead, workload_kind, workload_name)
@@ -557,7 +557,7 @@ describe('the envelope', () => {
     assert.ok(await heartbeat(app, node))
   })
 
-  test('POST /seccomp/denials 200: a body of 4 MiB, packed or not', async () => {
+  test('POST /seccomp/denials 200: a body of 4 MiB, compressed or not', async () => {
     const body = JSON.stringify(drain([denial()])).padEnd(4 * 1024 * 1024)
     assert.equal((await app.post(PATH, body)).status, 200)
     const { gzipSync } = await import('node:zlib')
@@ -581,7 +581,7 @@ describe('the envelope', () => {
     )
   })
 
-  test('POST /seccomp/denials 413: more than 10 000 entries, whatever they are', async () => {
+  test('POST /seccomp/denials 413: more than 10 000 elements of any kind', async () => {
     for (const entry of [0, denial()]) {
       const answer = await app.post(PATH, drain(Array(10_001).fill(entry)))
       assert.equal(answer.status, 413)
@@ -637,7 +637,7 @@ describe('the node', () => {
       assert.equal((await heartbeat(app))!.interval_seconds, stored)
     })
 
-  test('POST /seccomp/denials 200: a cadence beyond every double is none', async () => {
+  test('POST /seccomp/denials 200: a cadence beyond the range of a double counts as absent', async () => {
     assert.equal(
       (await app.post(PATH, JSON.stringify(drain([], { intervalSeconds: 4_711 })).replace('4711', '1e999'))).status,
       200,
@@ -645,7 +645,7 @@ describe('the node', () => {
     assert.equal((await heartbeat(app))!.interval_seconds, null)
   })
 
-  test('POST /seccomp/denials 200: one line a minute tells of a clamped cadence; 600 is none', async () => {
+  test('POST /seccomp/denials 200: a clamped cadence is logged in one line a minute; 600 is not clamped', async () => {
     const other = await startApp()
     await take(other, [], { intervalSeconds: 600 })
     assert.deepEqual(
@@ -658,7 +658,7 @@ describe('the node', () => {
     assert.match(String(lines[0]!.msg), /cadence above 600/)
   })
 
-  test('POST /seccomp/denials 200: the ids of its latest 16 posts are kept, the newest first', async () => {
+  test('POST /seccomp/denials 200: the ids of the latest 16 posts of a node are stored, newest first', async () => {
     for (let n = 0; n < 20; n++) await take(app, [])
     const { posts } = (await heartbeat(app))!
     assert.equal(new Set(posts).size, 16)

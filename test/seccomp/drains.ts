@@ -1,4 +1,4 @@
-/** What the tests of seccomp denials post and look at. */
+/** Bodies and queries for the tests of seccomp denials. */
 import assert from 'node:assert/strict'
 import type { startApp } from '../support/app.ts'
 
@@ -7,7 +7,7 @@ export type Fields = Record<string, unknown>
 
 let made = 0
 
-/** A name that nobody else got. */
+/** A name that no other call returns. */
 export const unique = (prefix: string) => `${prefix}-${++made}`
 
 /** An entry with every required field and a pod of its own; a field given as undefined is left out. */
@@ -32,7 +32,7 @@ export const drain = (denials: unknown, fields: Fields = {}): Fields => ({
   ...fields,
 })
 
-/** Posts a drain that must be taken; returns how many rows it came to. */
+/** Posts a drain that must be accepted; returns the number of its rows. */
 export async function take(app: App, denials: unknown[], fields: Fields = {}): Promise<number> {
   const answer = await app.post('/seccomp/denials', drain(denials, fields))
   assert.equal(answer.status, 200, answer.text)
@@ -58,14 +58,14 @@ export interface Row {
   lastSeen: string
 }
 
-/** The rows that a query finds. */
+/** The rows of a query. */
 export async function rows(app: App, query = ''): Promise<Row[]> {
   const answer = await app.get(`/seccomp/denials?limit=500${query && `&${query}`}`)
   assert.equal(answer.status, 200, answer.text)
   return answer.json
 }
 
-/** What is stored of a node. */
+/** The stored row of a node. */
 export async function heartbeat(app: Pick<App, 'sql'>, node = 'node-a') {
   const [row] = await app.sql<
     { capturing: boolean; interval_seconds: number | null; posts: string[]; age_secs: number }[]
@@ -75,10 +75,10 @@ export async function heartbeat(app: Pick<App, 'sql'>, node = 'node-a') {
   return row
 }
 
-/** A moment, so many seconds from now, as agents write it. */
+/** A time so many seconds from now in the format of agents. */
 export const inSecs = (secs: number) => new Date(Date.now() + secs * 1_000).toISOString()
 
-/** Denials by workload that were counted, as `namespace kind name`, and the action where there is one. */
+/** The counted denials by workload, as `namespace kind name` with the action if there is one. */
 export const countedBy = ({ denials }: { denials: { series: { text(): string } } }): Record<string, number> =>
   Object.fromEntries(
     [...denials.series.text().matchAll(/^\w+\{(.*)\} (\S+)$/gm)].map(([, labels, value]) => [

@@ -9,7 +9,7 @@ const names = fc.uniqueArray(
 )
 const joined = (list: readonly string[]) => [...list].sort().join(',')
 
-test('drift is what one list has and the other has not, in the order of the lists', () => {
+test('drift lists the names that are in one list only, in the order of the lists', () => {
   fc.assert(
     fc.property(names, names, (observed, allowed) => {
       const missing = observed.filter((name) => !allowed.includes(name)).sort()

@@ -1,4 +1,7 @@
-/** Entries of random states, as the list has them and one by one, against a model that is written from the specification. */
+/**
+ * Entries of random states, in the list and one by one, against a model of the rules
+ * (docs/contract.md#seccomp-profiles).
+ */
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
@@ -214,7 +217,7 @@ const states: fc.Arbitrary<State> = fc.record({
   denials: fc.array(denial, { maxLength: 25 }),
 })
 
-test('GET /seccomp/profiles 200: list and single answer say of any state what the model says', async () => {
+test('GET /seccomp/profiles 200: in any state the list and the single answer equal those of the model', async () => {
   const { sql } = app
   await fc.assert(
     fc.asyncProperty(states, async (state) => {

@@ -1,4 +1,7 @@
-/** Syscalls belong to the pod that sent them, however many pods have its name (one after the other, or in two namespaces at once). */
+/**
+ * Syscalls belong to the pod that sent them, also when several pods have its name, one after another or in two
+ * namespaces at once.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startApp } from '../support/app.ts'
@@ -65,7 +68,7 @@ async function counted(reason: string): Promise<number> {
   return values.find(({ labels }) => labels.reason === reason)?.value ?? 0
 }
 
-test('what a pod of one namespace calls is not allowed to a pod of the same name in another', async () => {
+test('syscalls of a pod are not credited to a pod of the same name in another namespace', async () => {
   const name = unique('web')
   const [dev, prod] = [{ namespace: unique('dev') }, { namespace: unique('prod') }]
   await run(name, dev, 'full', 0)
@@ -86,7 +89,7 @@ test('what a pod of one namespace calls is not allowed to a pod of the same name
   )
 })
 
-test('a pod of another namespace and workload is no pod that changed its workload, also where agents send no uids', async () => {
+test('a pod of another namespace and workload is not a moved pod, also if agents send no uids', async () => {
   const name = unique('web')
   const [dev, prod] = [
     { namespace: unique('dev'), name: 'a' },
@@ -99,7 +102,7 @@ test('a pod of another namespace and workload is no pod that changed its workloa
   }
 })
 
-test('a post without a uid is of the pod that was posted lately, and of another one where none was', async () => {
+test('a post without a uid belongs to the pod that was posted recently, and to another one if none was', async () => {
   const name = unique('web')
   const of = { namespace: unique('ns') }
   await run(name, of, 'low', 0, uid('a'))
@@ -113,7 +116,7 @@ test('a post without a uid is of the pod that was posted lately, and of another 
   assert.deepEqual(await captureOf(of), ['low', false, `${name} low`, `${name} full`], 'another pod')
 })
 
-test('a post that names another namespace than the row is kept apart until a pod of that namespace is posted', async () => {
+test('a post with another namespace than the row waits until a pod of that namespace is posted', async () => {
   const name = unique('web')
   const [here, there] = [{ namespace: unique('here') }, { namespace: unique('there') }]
   await run(name, here, 'full', 0)
@@ -130,7 +133,7 @@ test('a post that names another namespace than the row is kept apart until a pod
   assert.equal(await namesOf(here), 'read')
 })
 
-test('a post without a namespace is credited when one namespace posted the name lately', async () => {
+test('a post without a namespace is credited if only one namespace posted the name recently', async () => {
   const name = unique('web')
   const of = { namespace: unique('ns') }
   await run(name, of, 'full', 50)
@@ -138,7 +141,7 @@ test('a post without a namespace is credited when one namespace posted the name 
   assert.equal(await namesOf(of), 'read')
 })
 
-test('a post without a namespace that may be of two is credited to none, counted, and neither workload is complete', async () => {
+test('an ambiguous post without a namespace is credited to no pod and counted, and neither workload is complete', async () => {
   const name = unique('web')
   const [dev, prod] = [{ namespace: unique('dev') }, { namespace: unique('prod') }]
   for (const of of [dev, prod]) {
@@ -162,7 +165,7 @@ test('a post without a namespace that may be of two is credited to none, counted
   assert.deepEqual([entry.capture.level, entry.captureComplete], ['unknown', false], 'the list says the same')
 })
 
-test('a pod that was not posted for longer than minutes has no part in what is sent under its name now', async () => {
+test('a pod that was not posted for minutes is not credited with later posts under its name', async () => {
   const name = unique('web')
   const [old, now] = [{ namespace: unique('old') }, { namespace: unique('now') }]
   await run(name, old, 'full', 0)
@@ -173,7 +176,7 @@ test('a pod that was not posted for longer than minutes has no part in what is s
   assert.equal(await namesOf(old), null)
 })
 
-test('what is sent before the pod is posted waits, and the workload of a pod of the name is not complete meanwhile', async () => {
+test('syscalls posted before their pod wait, and the workload of another pod of the name is incomplete meanwhile', async () => {
   const name = unique('web')
   const of = { namespace: unique('ns') }
   await run(name, of, 'full', 0, uid('a'))
@@ -187,7 +190,7 @@ test('what is sent before the pod is posted waits, and the workload of a pod of 
   assert.deepEqual(await captureOf(of), ['full', true, `${name} full`])
 })
 
-test('a level that arrives late is not taken, and does not hide the same level when it is posted next', async () => {
+test('a late level is ignored, and the same level is still accepted when it is posted again', async () => {
   for (const [first, late] of [
     ['low', 'full'],
     ['full', 'low'],
@@ -210,7 +213,7 @@ test('a level that arrives late is not taken, and does not hide the same level w
   }
 })
 
-test('a pod that takes over the name makes nothing of what the one before sent complete', async () => {
+test('a pod that reuses a name does not complete what the previous pod sent', async () => {
   const name = unique('web')
   const of = { namespace: unique('ns') }
   await run(name, of, 'low', 0, uid('a'))
@@ -222,7 +225,7 @@ test('a pod that takes over the name makes nothing of what the one before sent c
   assert.equal(await namesOf(of), 'read,write')
 })
 
-test('pods without uids are told apart by when they started', async () => {
+test('pods without uids are distinguished by their start', async () => {
   const name = unique('web')
   const of = { namespace: unique('ns') }
   await run(name, of, 'low', 1, { started_at: at(0) })
@@ -233,7 +236,7 @@ test('pods without uids are told apart by when they started', async () => {
   assert.deepEqual(await captureOf(of), ['low', false, `${name} low`, `${name} full`])
 })
 
-test('a pod whose level is raised counts at it once it has sent something, and not before', async () => {
+test('a pod with a raised level counts at that level once it has sent syscalls, not before', async () => {
   const name = unique('web')
   const of = { namespace: unique('ns') }
   await run(name, of, 'low', 0)
@@ -256,7 +259,7 @@ test('a pod whose level is raised counts at it once it has sent something, and n
   assert.deepEqual(await captureOf(of), ['medium', false, `${name} medium`])
 })
 
-test('what one pod sent late, after another took over its name, is its own', async () => {
+test('late syscalls of a pod whose name is reused are its own', async () => {
   const name = unique('web')
   const [a, b] = [
     { namespace: unique('ns'), name: 'a' },
@@ -273,7 +276,7 @@ test('what one pod sent late, after another took over its name, is its own', asy
   assert.deepEqual(await captureOf(b), ['full', true, `${name} full`])
 })
 
-test('entries of one pod with two namespaces or times in one body, or in posts that go together, are each of their own pod', async () => {
+test('entries of one pod with two namespaces or times, in one body or in posts that are stored together, belong to their own pods', async () => {
   const name = unique('web')
   const [dev, prod] = [{ namespace: unique('dev') }, { namespace: unique('prod') }]
   await run(name, dev, 'full', 0)
@@ -295,7 +298,7 @@ test('entries of one pod with two namespaces or times in one body, or in posts t
   assert.equal(await namesOf(prod), 'read,s0,s2')
 })
 
-test('a pod that gets its workload later adds what it sent before, with the post that says so', async () => {
+test('a pod that gets its workload later adds its earlier syscalls with that post', async () => {
   const name = unique('web')
   const of = { namespace: unique('ns') }
   await run(name, of, 'full', 0, { workload_kind: null, workload_name: null })
@@ -306,7 +309,7 @@ test('a pod that gets its workload later adds what it sent before, with the post
   assert.deepEqual(await captureOf(of), ['full', true, `${name} full`])
 })
 
-test('a pod that changes its workload adds what it sends from then on, and does not make the new set complete', async () => {
+test('a pod that moves to another workload adds only later syscalls, and does not make the new set complete', async () => {
   const name = unique('web')
   const first = { namespace: unique('ns'), kind: 'ReplicaSet', name: 'web-abc' }
   const second = { ...first, kind: 'Deployment', name: 'web' }
@@ -319,7 +322,7 @@ test('a pod that changes its workload adds what it sends from then on, and does 
   assert.deepEqual(await captureOf(first), ['full', true, `${name} full`])
 })
 
-test('a clock that is ahead gives nothing to a later pod, and one that was ahead keeps nothing from the pods that come', async () => {
+test('a clock that is ahead credits nothing to a later pod, and takes nothing from later pods', async () => {
   const name = unique('web')
   const of = { namespace: unique('ns') }
   await run(name, of, 'low', 100 * 24 * 60, uid('a'))
@@ -330,7 +333,7 @@ test('a clock that is ahead gives nothing to a later pod, and one that was ahead
   assert.deepEqual(await captureOf(of), ['low', false, `${name} low`])
 })
 
-test('the images of a pod stay those of the last post that named them', async () => {
+test('the images of a pod are those of the last post that named them', async () => {
   const name = unique('web')
   const digests = async () =>
     (await sql`select image_digests::text as digests from pod_instance where pod_name = ${name}`)[0]!.digests
@@ -344,7 +347,7 @@ test('the images of a pod stay those of the last post that named them', async ()
   assert.equal(await digests(), `{${next}}`)
 })
 
-test('a syscall sent right after the image of the pod changed is shown with the new image', async () => {
+test('a syscall sent right after an image change has the new image', async () => {
   const name = unique('web')
   const of = { namespace: unique('ns') }
   const [first, second] = [newDigest(), newDigest()]
@@ -366,7 +369,7 @@ test('a syscall sent right after the image of the pod changed is shown with the 
   )
 })
 
-test('pods that are posted again write no instance, and a level is kept by a post that has none', async () => {
+test('a repeated pod post writes no instance, and a post without a level does not change it', async () => {
   const name = unique('web')
   const of = { namespace: unique('ns') }
   const version = async () =>

@@ -1,4 +1,6 @@
-/** What is exported means to a container runtime what it should: libseccomp loads it, and the kernel lets pass what is listed and nothing else. */
+/**
+ * Exported profiles in a container runtime: libseccomp loads them, and the kernel allows exactly the listed syscalls.
+ */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import test from 'node:test'
@@ -22,7 +24,7 @@ interface Consumed {
   readonly outcomes: Readonly<Record<string, string>>
 }
 
-/** What becomes of syscalls under a profile, or why that cannot be tried here. */
+/** The outcome of syscalls under a profile, or why it cannot be tested here. */
 function consume(profile: Profile, tried: readonly string[]): Consumed | string {
   const input = JSON.stringify({ profile, try: tried })
   const { error, status, stdout, stderr } = spawnSync('python3', [CONSUMER], { input, encoding: 'utf8' })
@@ -32,7 +34,7 @@ function consume(profile: Profile, tried: readonly string[]): Consumed | string 
   return JSON.parse(stdout)
 }
 
-/** What a process needs between the filter and its end, whatever its allocator does. */
+/** The syscalls that a process needs after the filter is loaded, with any allocator. */
 const NEEDED = [
   ...[
     'brk',
@@ -69,7 +71,7 @@ const workload = (fields = {}) => observe(app, { names: [...NEEDED, LISTED].sort
 const specOf = async (path: string, body: object = {}) => (await app.post(path, { format: 'json', ...body })).json.spec
 
 for (const [defaultAction, expected] of Object.entries(OUTCOMES)) {
-  test(`an exported profile with ${defaultAction}: what is listed passes, what is not ${expected}`, {
+  test(`an exported profile with ${defaultAction}: listed syscalls pass, others ${expected}`, {
     skip,
   }, async () => {
     const { path } = await workload()
@@ -83,7 +85,7 @@ for (const [defaultAction, expected] of Object.entries(OUTCOMES)) {
   })
 }
 
-test('edits of an export are what passes', { skip }, async () => {
+test('edits of an export change which syscalls pass', { skip }, async () => {
   const { path } = await workload()
   const consumed = consume(await specOf(path, { defaultAction: 'SCMP_ACT_ERRNO', add: [UNLISTED], remove: [LISTED] }), [
     LISTED,
@@ -92,7 +94,7 @@ test('edits of an export are what passes', { skip }, async () => {
   assert.deepEqual((consumed as Consumed).outcomes, { [LISTED]: 'EPERM', [UNLISTED]: 'passes' })
 })
 
-test('a profile for several architectures is loaded, and one for none in particular', { skip }, async () => {
+test('a profile for several architectures is loaded, and one without architectures', { skip }, async () => {
   for (const arches of [['aarch64', 'x86_64'], ['riscv64'], []]) {
     const { path } = await workload({ arches })
     const spec = await specOf(path, { defaultAction: 'SCMP_ACT_ERRNO' })
@@ -102,13 +104,13 @@ test('a profile for several architectures is loaded, and one for none in particu
   }
 })
 
-test('no name that is exported is one that libseccomp takes for a number or breaks on', { skip }, async () => {
+test('no exported name is read as a number by libseccomp or breaks it', { skip }, async () => {
   const { path } = await workload({ names: ['-1', '1', '435', 'READ', 'no_such_syscall', ...NEEDED, LISTED].sort() })
   const consumed = consume(await specOf(path, { defaultAction: 'SCMP_ACT_ERRNO' }), [LISTED, UNLISTED]) as Consumed
   assert.deepEqual(consumed.unknown, ['no_such_syscall'])
 })
 
-test('the file of a profile is what an export has, and is loaded', { skip }, async () => {
+test('the file of a profile equals an export, and is loaded', { skip }, async () => {
   const { path, namespace, kind, name, hash } = await workload({ names: ['435', ...NEEDED, LISTED].sort() })
   const { status, json: file } = await app.get(`/seccomp/profile-file/${namespace}/${kind}/${name}/${hash}`)
   assert.equal(status, 200)

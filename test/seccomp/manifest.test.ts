@@ -9,7 +9,7 @@ import { allowedOf, isSyscallName } from '../../lib/seccomp/names.ts'
 import { readPolicies } from '../support/policies.ts'
 import { RUNS } from '../support/runs.ts'
 
-/** What ends a line, is a word of YAML, a number of some of its versions, or a mark of its grammar. */
+/** Texts that end a line, are words of YAML, numbers of some of its versions, or marks of its grammar. */
 const ODD = [
   ...[
     'on',
@@ -120,10 +120,10 @@ const made = fc.tuple(
   fc.constantFrom('kguardian.dev', 'on', '1.5'),
 )
 
-test('whatever strangers called things, every reader of YAML has the resource that JSON has', () => {
+test('with any names every YAML parser reads the same resource as JSON', () => {
   fc.assert(
     fc.property(made, (one) => {
-      // Half a surrogate pair is no text in either notation.
+      // Half a surrogate pair is not text in either notation.
       fc.pre(JSON.stringify(one).isWellFormed() && !/\\ud[89a-f]/i.test(JSON.stringify(one)))
       assert.deepEqual(readPolicies(yamlTextOf(...one)), [JSON.parse(jsonOf(...one))])
     }),
@@ -131,7 +131,7 @@ test('whatever strangers called things, every reader of YAML has the resource th
   )
 })
 
-test('whatever strangers called things, nothing of it leaves its comment', () => {
+test('with any names comments stay comments', () => {
   fc.assert(
     fc.property(made, (one) => {
       const [, { names, capture }, { add, remove }] = one
@@ -159,7 +159,7 @@ test('whatever strangers called things, nothing of it leaves its comment', () =>
   )
 })
 
-test('what a profile allows and what is left out of it are all that was observed', () => {
+test('allowed and left-out names together are all observed names', () => {
   fc.assert(
     fc.property(observed, ({ names }) => {
       const { names: allowed, leftOut } = allowedOf(names)
@@ -174,7 +174,7 @@ test('what a profile allows and what is left out of it are all that was observed
   })
 })
 
-test('edits are those of sets: in any order, as often as one likes', () => {
+test('edits are set operations: their order and repetition do not matter', () => {
   fc.assert(
     fc.property(fc.array(syscall).map(sorted), fc.array(syscall), fc.array(syscall), (names, add, remove) => {
       const edited = editedNames(names, { add, remove })

@@ -6,7 +6,7 @@ import { ExportQuery, isDnsName, suggestedName } from '../../lib/seccomp/index.t
 
 const suggested = (kind: string, name: string) => suggestedName({ namespace: 'shop', kind, name })
 
-test('the suggested name is kind and name, with hyphens for what no name of a resource has', () => {
+test('the suggested name is kind and name, with hyphens for characters that names of resources cannot have', () => {
   for (const [kind, name, expected] of [
     ['Deployment', 'web', 'deployment-web'],
     ['StatefulSet', 'My_App.v2', 'statefulset-my-app.v2'],
@@ -33,7 +33,7 @@ test('the suggested name has no empty label, and none that begins or ends with a
     assert.equal(suggested('Job', name), expected)
 })
 
-test('whatever a workload is called, an export takes the name that is suggested, and only what it would refuse is another than the rule says', () => {
+test('with any workload name, an export accepts the suggested name, which follows the rule unless the export would refuse that', () => {
   const text = fc.oneof(
     fc.string({ unit: fc.constantFrom('a', 'B', '1', '-', '.', '_', '/', '\u0130', '\u{1f600}'), maxLength: 12 }),
     fc.string({ unit: fc.constantFrom('a', '-', '.'), minLength: 240, maxLength: 253 }),
@@ -53,7 +53,7 @@ test('whatever a workload is called, an export takes the name that is suggested,
   )
 })
 
-test('the document says of the name of an export what becomes of it', () => {
+test('the document describes how the name of an export is made', () => {
   const { paths } = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'))
   const { parameters } = paths['/seccomp/profiles/{namespace}/{kind}/{name}/export'].get
   const { schema } = parameters.find((one: { name: string; in: string }) => one.name === 'name' && one.in === 'query')

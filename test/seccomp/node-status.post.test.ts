@@ -37,7 +37,7 @@ const nodeRow = async (node: string) =>
   )[0]
 const setCount = async () => Number((await app.sql`select count(*) as n from seccomp_file_set`)[0]!.n)
 
-/** What must hold whatever was posted: no set without a node, and every file of a set of its content. */
+/** Holds after any posts: every set has a node, and every file of a set has its content. */
 async function assertTidy(sql = app.sql): Promise<void> {
   const orphans = await sql`
     select s.id::text from seccomp_file_set s where not exists (select from seccomp_node n where n.file_set_id = s.id)`
@@ -54,7 +54,7 @@ test('POST /seccomp/node-status 200: an empty body, and the files are stored', a
   ])
 })
 
-test('POST /seccomp/node-status 200: a snapshot replaces the one before, with an empty one too', async () => {
+test('POST /seccomp/node-status 200: a report replaces the one before, also by an empty one', async () => {
   const node = fresh()
   await post(node, { paths: ['a', 'b'] })
   await post(node, { paths: ['b', 'c'] })
@@ -71,7 +71,7 @@ test('POST /seccomp/node-status 200: a snapshot replaces the one before, with an
   await assertTidy()
 })
 
-test('POST /seccomp/node-status 200: strings, objects and files are one list, each path once, a hash before none, the first before others', async () => {
+test('POST /seccomp/node-status 200: strings, objects and files are one list, each path once; an entry with a hash precedes one without, and the first precedes others', async () => {
   const cases: [object, [string, string | null][]][] = [
     [{ files: [{ path: 'a', hash: 'h' }], paths: ['a'] }, [['a', 'h']]],
     [{ files: [{ path: 'a' }], paths: ['a', { path: 'a', hash: 'h' }, 'a'] }, [['a', 'h']]],
@@ -93,7 +93,7 @@ test('POST /seccomp/node-status 200: strings, objects and files are one list, ea
   }
 })
 
-test('POST /seccomp/node-status 200: what is no file is skipped, counted and logged, the rest is stored', async () => {
+test('POST /seccomp/node-status 200: entries that are not files are skipped, counted and logged, the rest is stored', async () => {
   const node = fresh()
   const bad = [
     ...[null, 7, true, [], ['a'], {}, '', ' \t', { path: 7 }, { path: '' }, { path: null, hash: 'h' }],
@@ -118,7 +118,7 @@ test('POST /seccomp/node-status 200: what is no file is skipped, counted and log
   assert.ok(app.logged.some((line) => line.entries === bad.length * 2 && String(line.msg).startsWith(`${PATH}: `)))
 })
 
-test('POST /seccomp/node-status 200: the same files again only move the time', async () => {
+test('POST /seccomp/node-status 200: the same files again only change the time', async () => {
   const node = fresh()
   const files = Array.from({ length: 50 }, (_, i) => ({ path: `p-${i}`, hash: `h-${i}` }))
   await post(node, { files })
@@ -136,7 +136,7 @@ test('POST /seccomp/node-status 200: the same files again only move the time', a
   assert.deepEqual(await last(), rows)
 })
 
-test('POST /seccomp/node-status 200: nodes with the same files share one set, which goes with the last of them', async () => {
+test('POST /seccomp/node-status 200: nodes with the same files share one set, which is deleted with the last of them', async () => {
   const [a, b, c] = [fresh(), fresh(), fresh()]
   const files = { files: [{ path: 'shared', hash: 'h' }] }
   const before = await setCount()
@@ -152,7 +152,7 @@ test('POST /seccomp/node-status 200: nodes with the same files share one set, wh
   await assertTidy()
 })
 
-test('POST /seccomp/node-status 200: sets of other content are others, however they are written', async () => {
+test('POST /seccomp/node-status 200: sets with other content are different sets, in any notation', async () => {
   const file = fc.record({
     path: fc.constantFrom('a', 'b', 'a,b', 'a"', 'a\n', 'é', '😀', '\uffff'),
     hash: fc.constantFrom(null, 'h', 'a', '["'),
@@ -174,7 +174,7 @@ test('POST /seccomp/node-status 200: sets of other content are others, however t
   await assertTidy()
 })
 
-test('POST /seccomp/node-status 200: a set that nobody has is found when another one is stored', async () => {
+test('POST /seccomp/node-status 200: a set without nodes is deleted when another one is stored', async () => {
   await app.sql`insert into seccomp_file_set values ('\\x00')`
   await app.sql`insert into seccomp_file values ('orphan', '\\x00', null)`
   await post(fresh(), { paths: ['something new'] })
@@ -182,7 +182,7 @@ test('POST /seccomp/node-status 200: a set that nobody has is found when another
   await assertTidy()
 })
 
-test('POST /seccomp/node-status 200: nodes that flip between few sets at once, over two replicas, leave every set whole and none behind', async () => {
+test('POST /seccomp/node-status 200: nodes that switch between few sets concurrently, over two replicas, leave every set complete and none unused', async () => {
   const replica = startReplica(app)
   try {
     const sets = Array.from({ length: 3 }, (_, s) =>
@@ -210,7 +210,7 @@ test('POST /seccomp/node-status 200: nodes that flip between few sets at once, o
         assert.ok(last.get(node)!.some((s) => JSON.stringify(sets[s]!.map(({ path, hash }) => [path, hash])) === found))
       }
       await assertTidy()
-      // All in one set: the others are gone.
+      // All nodes have one set: the others are deleted.
       await Promise.all(nodes.map((node) => post(node, { files: sets[round % sets.length] })))
       await assertTidy()
       assert.equal((await app.sql`select distinct file_set_id from seccomp_file where path like 'flip-%'`).length, 1)
@@ -221,7 +221,7 @@ test('POST /seccomp/node-status 200: nodes that flip between few sets at once, o
   }
 })
 
-test('POST /seccomp/node-status 413: more elements than a list may have, in either list, before they are judged, and no fewer', async () => {
+test('POST /seccomp/node-status 413: more elements than the limit in either list are refused before they are validated; as many as the limit are accepted', async () => {
   const node = fresh()
   for (const field of ['files', 'paths']) {
     const answer = await send(node, { [field]: Array(MAX_LISTED_FILES + 1).fill(7) })
@@ -233,7 +233,7 @@ test('POST /seccomp/node-status 413: more elements than a list may have, in eith
   assert.equal((await filesOf(node)).length, MAX_LISTED_FILES * 2)
 })
 
-test('POST /seccomp/node-status 400: no node, a blank one, or one with a longer name than there is', async () => {
+test('POST /seccomp/node-status 400: a missing, blank or too long node name', async () => {
   for (const node of [undefined, null, '', ' ', '\t\u2003', 7, {}, 'n'.repeat(254)]) {
     const answer = await send(node, { paths: [] })
     assert.equal(answer.status, 400)
@@ -242,7 +242,7 @@ test('POST /seccomp/node-status 400: no node, a blank one, or one with a longer 
   await post('n'.repeat(253))
 })
 
-test('POST /seccomp/node-status 400: a list that is none', async () => {
+test('POST /seccomp/node-status 400: a list that is not an array', async () => {
   for (const field of ['files', 'paths'])
     for (const value of ['a', 7, true, {}, { 0: 'a', length: 1 }]) {
       const node = fresh()
@@ -252,7 +252,7 @@ test('POST /seccomp/node-status 400: a list that is none', async () => {
     }
 })
 
-test('POST /seccomp/node-status 400: what no route takes for an object', async () => {
+test('POST /seccomp/node-status 400: a body that is not an object', async () => {
   for (const { what, status, says, body, headers } of refusedBodies(
     { node_name: 'refused', paths: ['a'] },
     'node_name',
@@ -268,7 +268,7 @@ test('POST /seccomp/node-status 400: what no route takes for an object', async (
   assert.match((await send('refused', { paths: ['a\0'] })).text, /U\+0000/)
 })
 
-test('POST /seccomp/node-status 200: other spellings of a body', async () => {
+test('POST /seccomp/node-status 200: other encodings of a body', async () => {
   for (const { what, body, headers } of acceptedSpellings({ node_name: 'spelled', paths: ['a'] })) {
     const answer = await app.request('POST', PATH, {
       body,
@@ -292,9 +292,9 @@ test('POST /seccomp/node-status 503: the database is busy', async () => {
   })
 })
 
-test('POST /seccomp/node-status: what a foreign key refuses is done anew, and no more than twice', async () => {
+test('POST /seccomp/node-status: a foreign key violation is retried, at most twice', async () => {
   const { sql } = app
-  // A sequence is the one thing that an attempt changes although it fails.
+  // A sequence is the only thing that a failed attempt changes.
   await sql`create sequence refused_attempts`
   await sql.unsafe(`
     create function refuse_some() returns trigger language plpgsql as $$

@@ -5,7 +5,7 @@ import { ProfileCache } from '../../lib/seccomp/profile-cache.ts'
 
 const TTL_MS = 10_000
 
-/** A cache whose builds end when the test says so, on a clock that the test moves. */
+/** A cache whose builds the test ends, with a clock that the test moves. */
 function scene(ttlMs = TTL_MS) {
   const builds: { end: () => void; fail: (error: Error) => void }[] = []
   const state = { nowMs: 0, hits: 0, misses: 0 }
@@ -19,7 +19,7 @@ function scene(ttlMs = TTL_MS) {
       return new Promise((resolve, reject) => builds.push({ end: () => resolve(body), fail: reject }))
     },
   })
-  /** The number of the build that answers; -1 for an error. */
+  /** The number of the returned build; -1 for an error. */
   const read = () =>
     cache.read().then(
       ({ plain }) => Number(plain),
@@ -28,7 +28,7 @@ function scene(ttlMs = TTL_MS) {
   return { cache, builds, state, read }
 }
 
-test('a body is fresh for as long as it is told, from the start of its build', async () => {
+test('a body is fresh for the configured time, from the start of its build', async () => {
   const { builds, state, read } = scene()
   const first = read()
   state.nowMs = 4_000
@@ -43,7 +43,7 @@ test('a body is fresh for as long as it is told, from the start of its build', a
   assert.equal(await second, 1)
 })
 
-test('without a time each read has it made, but for those that come meanwhile', async () => {
+test('with a time of 0 each read starts a build, except reads during one', async () => {
   const { builds, state, read } = scene(0)
   const crowd = [read(), read(), read()]
   assert.equal(builds.length, 1)
@@ -56,7 +56,7 @@ test('without a time each read has it made, but for those that come meanwhile', 
   assert.deepEqual([state.misses, state.hits], [2, 2])
 })
 
-test('who waits for a build that takes longer than a body is fresh gets its body, who comes later another', async () => {
+test('a reader that waits for a slow build gets its body, a later one another', async () => {
   const { builds, state, read } = scene()
   const first = read()
   state.nowMs = TTL_MS * 2
@@ -68,7 +68,7 @@ test('who waits for a build that takes longer than a body is fresh gets its body
   assert.equal(await later, 1)
 })
 
-test('when a build fails everybody hears of it who waited, and the next read has another made', async () => {
+test('a failed build fails all its waiting readers, and the next read starts another', async () => {
   const { builds, state, read } = scene()
   const crowd = [read(), read()]
   builds[0]!.fail(new Error('shed'))
@@ -79,7 +79,7 @@ test('when a build fails everybody hears of it who waited, and the next read has
   assert.deepEqual(await Promise.all(later), [1, 1])
 })
 
-test('a build that fails leaves what was made before, and does not make it fresh', async () => {
+test('a failed build keeps the previous body, and does not make it fresh', async () => {
   const { cache, builds, state, read } = scene()
   const first = read()
   builds[0]!.end()
@@ -95,7 +95,7 @@ test('a build that fails leaves what was made before, and does not make it fresh
   assert.equal(cache.latest.plain.toString(), '2')
 })
 
-test('what is forgotten is made anew, even when its build began before', async () => {
+test('a forgotten body is built again, also if its build began before', async () => {
   const { cache, builds, read } = scene()
   const first = read()
   cache.forget()
@@ -111,11 +111,11 @@ test('what is forgotten is made anew, even when its build began before', async (
   assert.equal(await third, 2)
 })
 
-test('nothing is there before it was read', () => {
+test('there is no body before the first read', () => {
   assert.throws(() => scene().cache.latest, TypeError)
 })
 
-test('of any course of events: one build at a time, nobody gets what was too old when asking, and every read is a hit or a miss or failed', async () => {
+test('in any history: one build at a time, no reader gets a body that was too old at its request, and every read is a hit, a miss or a failure', async () => {
   const step = fc.oneof(
     fc.constant('read' as const),
     fc.constant('end' as const),

@@ -17,11 +17,11 @@ const ENFORCING = ['SCMP_ACT_ERRNO', 'SCMP_ACT_KILL', 'SCMP_ACT_KILL_PROCESS']
 
 const ask = (path: string, query: Record<string, string> = {}, on = app) =>
   on.get(`${path}?${new URLSearchParams(query)}`)
-/** A workload of one pod below `full`; no level is an agent without tiers. */
+/** A workload with one pod below `full`; no level means an agent without tiers. */
 const partial = (level?: string) => observe(app, { pods: { [`below-full-${serial++}`]: level } })
 let serial = 0
 
-/** The resource of an answer of 200 in YAML, which every parser reads alike. */
+/** The resource of a 200 answer in YAML, which every parser reads alike. */
 async function exported(path: string, query: Record<string, string> = {}) {
   const answer = await ask(path, query)
   assert.equal(answer.status, 200, answer.text)
@@ -31,14 +31,14 @@ async function exported(path: string, query: Record<string, string> = {}) {
   return { ...answer, resource, comments: commentsOf(answer.text) }
 }
 
-/** `UPDATE_GOLDEN=1` rewrites what is compared with. */
+/** `UPDATE_GOLDEN=1` rewrites the expected files. */
 function assertGolden(name: string, text: string): void {
   const file = new URL(`../fixtures/seccomp/${name}`, import.meta.url)
   if (process.env.UPDATE_GOLDEN) writeFileSync(file, text)
   assert.equal(text, readFileSync(file, 'utf8'))
 }
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: the resource of a workload that was captured in full', async () => {
+test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: the resource of a completely captured workload', async () => {
   const { path, namespace } = await observe(app)
   const { resource, headers } = await exported(path)
   assert.deepEqual(resource, {
@@ -59,7 +59,7 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: the resource o
   assert.deepEqual([headers.get(LEVEL), headers.get(COMPLETE)], ['full', 'true'])
 })
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: the text, with the comments above it', async () => {
+test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: the text, with its comments at the top', async () => {
   const full = await observe(app, {
     namespace: 'shop',
     pods: { 'web-a': 'full', 'web-b': 'full' },
@@ -100,7 +100,7 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: JSON is the sa
   }
 })
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: a partial capture is told in annotations, comments and headers', async () => {
+test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: annotations, comments and headers report a partial capture', async () => {
   for (const level of ['high', 'medium', 'low', 'custom', undefined]) {
     const { path } = await partial(level)
     const { resource, comments, headers } = await exported(path)
@@ -117,7 +117,7 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: a partial capt
   }
 })
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: of the pods those below full are named, the worst first', async () => {
+test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: pods below full are named, the lowest level first', async () => {
   const reason = async (pods: Record<string, string>) =>
     (await exported((await observe(app, { pods })).path)).comments.find((line) => line.startsWith('Capture'))
   assert.equal(
@@ -132,7 +132,7 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: of the pods th
   assert.match((await reason(many))!, /23 of 23 .* many-04 at medium, \+18 more\)$/)
 })
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: names of strangers are seen for what they are', async () => {
+test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: names from outside are shown with escapes', async () => {
   const pods = { 'a (full), b': 'low' }
   const { comments } = await exported(
     (await observe(app, { kind: 'Deployment/web x', name: 'w\u043eb', arches: ['x86_64, aarch64'], pods })).path,
@@ -142,7 +142,7 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: names of stran
   assert.ok(comments.some((line) => line.includes('"a (full), b" at low')))
 })
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: a union that no pod is known to have contributed to is partial', async () => {
+test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: a union without known contributing pods is partial', async () => {
   const { path } = await observe(app, { pods: {} })
   const { resource, comments, headers } = await exported(path)
   assert.match(resource.metadata.annotations['kguardian.dev/capture-warning'], /no pod that contributed is known/)
@@ -150,7 +150,7 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: a union that n
   assert.deepEqual([headers.get(LEVEL), headers.get(COMPLETE)], ['unknown', 'false'])
 })
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: architectures are those that profiles have names for, or left out', async () => {
+test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: only architectures that profiles have names for are listed', async () => {
   const architectures = async (arches: string[]) => {
     const { resource, comments } = await exported((await observe(app, { arches })).path)
     assert.equal('architectures' in resource.spec, resource.spec.architectures?.length > 0)
@@ -165,7 +165,7 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: architectures 
   assert.deepEqual(await architectures([]), [undefined, 'Observed: 3 syscalls (no architecture was recorded)'])
 })
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: what no syscall is called is left out and named; some are called by a name that begins with _', async () => {
+test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: names that are not syscalls are left out and listed; some syscalls begin with _', async () => {
   const names = [
     '',
     ' read',
@@ -203,7 +203,7 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: what no syscal
   assert.match(told, /^100, (\d+, ){48}149, \+2 more$/)
 })
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: of nothing observed nothing is left out', async () => {
+test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: with no observed syscalls nothing is left out', async () => {
   const { path } = await observe(app, { names: [] })
   const { resource, comments } = await exported(path)
   assert.deepEqual(resource.spec.syscalls, [])
@@ -211,21 +211,21 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: of nothing obs
   assert.ok(comments.includes('Observed: 0 syscalls on x86_64'))
 })
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: the name may be another, blanks are none', async () => {
+test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: the name can be chosen, and a blank one is ignored', async () => {
   const { path } = await observe(app)
   const name = async (name: string) => (await exported(path, { name })).resource.metadata.name
   for (const one of ['my-profile.v2', '1', 'on', '0x1f', 'a'.repeat(253)]) assert.equal(await name(one), one)
   for (const one of ['', ' ']) assert.equal(await name(one), 'deployment-web')
 })
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: any of the four actions, blank is the logging one', async () => {
+test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: any of the four actions; blank means the logging one', async () => {
   const { path } = await observe(app)
   for (const action of ['SCMP_ACT_LOG', ...ENFORCING])
     assert.equal((await exported(path, { defaultAction: action })).resource.spec.defaultAction, action)
   assert.equal((await exported(path, { defaultAction: ' ' })).resource.spec.defaultAction, 'SCMP_ACT_LOG')
 })
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: yaml, yml and blank are YAML', async () => {
+test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: yaml, yml and blank mean YAML', async () => {
   const { path } = await observe(app)
   const { text } = await exported(path)
   for (const format of ['yaml', 'yml', '', ' ']) assert.equal((await exported(path, { format })).text, text)
@@ -247,7 +247,7 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: HEAD has the s
   assert.deepEqual([headers.get(LEVEL), headers.get(COMPLETE), text], ['full', 'true', ''])
 })
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: scripts of other origins may read the capture where they may read at all', async () => {
+test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: scripts of allowed origins may read the capture headers', async () => {
   const open = await startApp({ CORS_ORIGINS: '*' })
   const { path } = await observe(open)
   const exposed = (await open.get(path)).headers.get('access-control-expose-headers')!.toLowerCase().split(', ')
@@ -256,7 +256,7 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: scripts of oth
   assert.equal((await ask(here)).headers.get('access-control-expose-headers'), null)
 })
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: the prefix is that of the installation', async () => {
+test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: the annotation prefix is configurable', async () => {
   const other = await startApp({ ANNOTATION_PREFIX: 'telemetry.example.org' })
   const { path } = await observe(other, { pods: { a: 'low' } })
   const [resource] = readPolicies((await other.get(path)).text)
@@ -280,7 +280,7 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 200: nothing is cha
   share.release()
 })
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 400: what a parameter may not be', async () => {
+test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 400: invalid parameters', async () => {
   const { path } = await observe(app)
   const bad: Record<string, string[]> = {
     name: ['Upper', 'under_score', '-a', 'a-', '.a', 'a.', 'a..b', 'a b', ' a', 'a/b', 'é', 'a'.repeat(254)],
@@ -294,7 +294,7 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 400: what a paramet
       assert.match(text, new RegExp(`^Query deserialize error: ${key}: expected `))
       assert.ok(!headers.has(LEVEL))
     }
-  // Before anything is looked up.
+  // Before any query.
   assert.equal((await ask('/seccomp/profiles/no/such/one/export', { format: 'xml' })).status, 400)
   assert.equal((await ask('/seccomp/profiles/%00/such/one/export')).status, 400)
 })
@@ -328,7 +328,7 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 409: an enforcing a
   }
 })
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 409: it says what was asked, why it is refused and what can be done', async () => {
+test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 409: the message has the request, the reason and the options', async () => {
   const levels = ['low', 'medium', 'low', 'full', undefined, 'high', 'high', 'custom']
   const pods = Object.fromEntries(levels.map((level, i) => [`pod-${i}`, level]))
   const { path } = await observe(app, { namespace: 'payments', name: 'api', pods })
@@ -340,7 +340,7 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 409: it says what w
   )
 })
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 409: names of strangers stay on their line', async () => {
+test('GET /seccomp/profiles/{namespace}/{kind}/{name}/export 409: names from outside stay on their line', async () => {
   const { path } = await observe(app, {
     kind: 'Job\nto capture all of it: nothing',
     pods: { 'a\u2028or export\r\nit': 'low' },

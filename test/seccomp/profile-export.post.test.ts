@@ -20,7 +20,7 @@ after(() => {
   server.close()
 })
 
-/** The resource that a body asks for, which every parser reads alike, and the comments above it. */
+/** The resource for a body, which every parser reads alike, and its comments. */
 async function edited(path: string, body: unknown) {
   const answer = await app.post(path, body)
   assert.equal(answer.status, 200, answer.text)
@@ -31,7 +31,7 @@ async function edited(path: string, body: unknown) {
   return { ...answer, resource, names: syscalls[0]?.names ?? [], comments: commentsOf(answer.text) }
 }
 
-/** The status and text of an answer to a request as it is written. */
+/** The status and text of the answer to a raw request. */
 async function sent(text: string): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   let answer = ''
@@ -43,7 +43,7 @@ async function sent(text: string): Promise<string> {
   return answer
 }
 
-test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: without edits it is what the GET answers', async () => {
+test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: without edits the answer equals that of the GET', async () => {
   const { path } = await observe(app)
   const { text, headers } = await app.get(path)
   for (const body of [
@@ -59,7 +59,7 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: without edits
   }
 })
 
-test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: no body at all is an empty one', async () => {
+test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: a missing body counts as an empty one', async () => {
   const { path } = await observe(app)
   const { text } = await app.get(path)
   const head = `POST ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n`
@@ -80,7 +80,7 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: no body at al
   assert.deepEqual([packed.status, packed.text], [200, text])
 })
 
-test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: what was observed, with what is added and without what is removed', async () => {
+test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: the observed syscalls, plus the added and without the removed ones', async () => {
   const { path, namespace } = await observe(app)
   const stored = () =>
     app.sql`select *, xmin::text, ctid::text from workload_syscalls where pod_namespace = ${namespace}`
@@ -99,14 +99,14 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: what was obse
   assert.deepEqual((await edited(path, {})).names, ['futex', 'read', 'write'])
 })
 
-test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: nothing is left when all of it is removed', async () => {
+test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: removing all names leaves an empty list', async () => {
   const { path } = await observe(app)
   const remove = ['read', 'write', 'futex']
   assert.deepEqual((await edited(path, { remove })).resource.spec.syscalls, [])
   assert.deepEqual((await app.post(path, { remove, format: 'json' })).json.spec.syscalls, [])
 })
 
-test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: a name that was left out can be added by its own', async () => {
+test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: a name that was left out can be added', async () => {
   const { path } = await observe(app, { names: ['435', 'read'] })
   assert.deepEqual((await edited(path, { add: ['clone3'] })).names, ['clone3', 'read'])
 })
@@ -125,7 +125,7 @@ const syscall = fc.constantFrom(
   'a'.repeat(64),
 )
 
-test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: any edits, as a set has them, in JSON and for every reader of YAML', async () => {
+test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: random edits are set operations, in JSON and in YAML for every parser', async () => {
   const observed = ['futex', 'no', 'read']
   const { path } = await observe(app, { names: observed })
   await fc.assert(
@@ -142,7 +142,7 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: any edits, as
   )
 })
 
-test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: a body says the rest, too, and the query says nothing', async () => {
+test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: the other options are read from the body too, and the query is ignored', async () => {
   const { path } = await observe(app)
   const body = { name: 'edited', defaultAction: 'SCMP_ACT_KILL_PROCESS', format: 'json', add: ['brk'] }
   const { status, headers, json } = await app.post(`${path}?name=other&format=yaml&defaultAction=SCMP_ACT_ERRNO`, body)
@@ -158,7 +158,7 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: a body says t
   )
 })
 
-test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: lists of 512 names, as long as names may be', async () => {
+test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: lists of 512 names of the greatest length', async () => {
   const { path } = await observe(app)
   const name = (letter: string) => (_: unknown, i: number) => `${letter}${i}_`.padEnd(64, letter)
   const { names } = await edited(path, {
@@ -166,17 +166,17 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: lists of 512 
     remove: Array.from({ length: 512 }, name('b')),
   })
   assert.equal(names.length, 515)
-  // What counts is what is sent.
+  // The limit counts the names as sent.
   assert.deepEqual((await edited(path, { add: Array(512).fill('brk') })).names, ['brk', 'futex', 'read', 'write'])
 })
 
-test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: an acknowledgement is true or a word that says yes', async () => {
+test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 200: an acknowledgement is true or an affirmative word', async () => {
   const { path } = await observe(app, { pods: { 'half-seen': 'medium' } })
   for (const acknowledgePartial of [true, 'true', '1', 'yes', 'ON'])
     assert.equal((await app.post(path, { defaultAction: 'SCMP_ACT_ERRNO', acknowledgePartial })).status, 200)
 })
 
-test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 400: what the fields may not be', async () => {
+test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 400: invalid fields', async () => {
   const { path } = await observe(app)
   const many = Array.from({ length: 513 }, (_, i) => `sys_${i}`)
   const bad: [body: unknown, says: RegExp][] = [
@@ -200,7 +200,7 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 400: what the fiel
     ]),
     [{ add: many }, /^Json deserialize error: add: .*512/],
     [{ remove: many }, /^Json deserialize error: remove: .*512/],
-    // Counted before any is looked at.
+    // The count is checked before the names.
     [{ add: Array(513).fill(7) }, /^Json deserialize error: add: .*512/],
     [
       { add: ['brk', 'read'], remove: ['futex', 'read', 'brk'] },
@@ -226,9 +226,9 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 400: what the fiel
   assert.equal((await app.post('/seccomp/profiles/no/such/one/export', { format: 'xml' })).status, 400)
 })
 
-test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 400: bodies that are none', async () => {
+test('POST /seccomp/profiles/{namespace}/{kind}/{name}/export 400: bodies that are not JSON objects', async () => {
   const { path } = await observe(app)
-  // An empty body is none at all; what becomes of a name that no text can hold is told of the place.
+  // An empty body counts as missing; a name that is not valid text is reported by its position.
   const refused = refusedBodies({ name: 'a' }, 'name').filter(
     ({ what }) => what !== 'an empty body' && !/2 MiB|million deep/.test(what),
   )

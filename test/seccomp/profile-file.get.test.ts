@@ -13,7 +13,7 @@ const path = (hash: string, name = 'web') => `/seccomp/profile-file/shop/Deploym
 
 beforeEach(() => forgetSeccomp(sql))
 
-test('GET /seccomp/profile-file/{namespace}/{kind}/{name}/{hash} 200: the bare profile, that of the single route', async () => {
+test('GET /seccomp/profile-file/{namespace}/{kind}/{name}/{hash} 200: the bare profile, equal to that of the single route', async () => {
   await storeWorkloads(sql, [{ ...web, names: ['write', 'read'] }])
   const { hash, profile } = (await app.get(profilePath(web))).json
   assert.equal(

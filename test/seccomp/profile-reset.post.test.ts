@@ -54,7 +54,7 @@ const exported = async (path: string) => {
   return { yaml: yaml.text, annotations: json.json?.metadata.annotations }
 }
 
-test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: the set is begun anew, and the export says so until it is complete', async () => {
+test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: the set starts again, and exports are partial until it is complete', async () => {
   const { namespace, path, old } = await workload()
   const { status, json } = await reset(path)
   assert.equal(status, 200)
@@ -88,7 +88,7 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: the set is beg
   })
 })
 
-test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: a pod that is older counts below full, and not at it', async () => {
+test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: an older pod counts below full, but not at full', async () => {
   const { path, old } = await workload('low')
   await reset(path)
   await send(entry(old, ['write']))
@@ -96,7 +96,7 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: a pod that is 
   assert.deepEqual([capture.level, capture.complete, capture.pods], ['low', false, [{ name: old, level: 'low' }]])
 })
 
-test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: what was sent before stays out when it is sent again', async () => {
+test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: syscalls sent before the reset are not added when they are sent again', async () => {
   const { path, sent, old } = await workload()
   await reset(path)
   await send(sent)
@@ -108,7 +108,7 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: what was sent 
   assert.equal(await namesOf(path), 'write')
 })
 
-test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: a name that is sent again was first seen after the reset', async () => {
+test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: a name that is sent again has a first_seen after the reset', async () => {
   const { path, old } = await workload()
   const { resetAt } = (await reset(path)).json
   await send(entry(old, ['read']))
@@ -119,7 +119,7 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: a name that is
   )
 })
 
-test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: also of an agent whose clock is ahead', async () => {
+test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: the reset also works for an agent with a clock that is ahead', async () => {
   const { path, old } = await workload()
   const ahead = entry(old, ['read', 'bpf'], Date.now() + 2 * MINUTE)
   await send(ahead)
@@ -130,7 +130,7 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: also of an age
   assert.equal(await namesOf(path), 'write')
 })
 
-test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: a new pod of a node whose clock is behind loses nothing', async () => {
+test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: a new pod of a node with a clock that is behind loses nothing', async () => {
   const { namespace, path } = await workload()
   await reset(path)
   await run(namespace, `behind-${made}`, 'full', Date.now() - 2 * MINUTE)
@@ -139,7 +139,7 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: a new pod of a
   assert.equal((await app.get(path)).json.captureComplete, true)
 })
 
-test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: a new pod with something from long before the reset is not complete', async () => {
+test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: a new pod with a syscall from long before the reset is not complete', async () => {
   const { namespace, path } = await workload()
   await reset(path)
   await run(namespace, `late-${made}`, 'full')
@@ -148,7 +148,7 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: a new pod with
   assert.deepEqual((await app.get(path)).json.capture.level, 'unknown')
 })
 
-test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: a second one changes nothing while nothing was observed, and does afterwards', async () => {
+test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: a second reset changes nothing until something is observed', async () => {
   const { path, old } = await workload()
   const first = (await reset(path)).json
   assert.deepEqual((await reset(path)).json, first)
@@ -158,7 +158,7 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: a second one c
   assert.equal(await namesOf(path), null)
 })
 
-test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: no other workload is touched, nor the record of the pod', async () => {
+test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: other workloads and the record of the pod are unchanged', async () => {
   const [one, other] = [await workload(), await workload()]
   const before = (await app.get(other.path)).text
   await reset(one.path)
@@ -166,7 +166,7 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: no other workl
   assert.equal((await app.get(`/pod/syscalls/${one.old}`)).json[0].syscalls, 'read,ptrace')
 })
 
-test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: a list that was made before is made anew', async () => {
+test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: a cached list is built again', async () => {
   const cached = await startApp({ SECCOMP_PROFILES_CACHE_TTL_SECS: '3600' })
   const pod = podPost({ pod_namespace: 'a', workload_kind: 'Job', workload_name: 'b' })
   await cached.post('/pod/spec', pod)
@@ -176,7 +176,7 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: a list that wa
   assert.equal((await cached.get('/seccomp/profiles')).json.length, 0)
 })
 
-test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: what another replica was adding meanwhile came before it, and stays out', async () => {
+test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: a concurrent post on another replica counts as before the reset, and is not in the new set', async () => {
   const { path, old, namespace } = await workload()
   let answers!: Promise<unknown>
   await sql.begin(async (other) => {
@@ -192,7 +192,7 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: what another r
   assert.equal(await namesOf(path), null)
 })
 
-test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: many at once beside posts, over two replicas, and nothing deadlocks', async () => {
+test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: many concurrent resets and posts on two replicas do not deadlock', async () => {
   const { path, old, namespace } = await workload()
   const { retried } = app.db.ingest.stats
   const work = Array.from({ length: 40 }, (_, i) =>
@@ -208,7 +208,7 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: many at once b
   assert.equal(await namesOf(path), 'read')
 })
 
-test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: when the answer of the database was lost, it is done once', async () => {
+test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: a reset whose answer from the database was lost is done once', async () => {
   const post = (path: string, body?: unknown) =>
     lossy.app.request(path, {
       method: 'POST',
@@ -227,7 +227,7 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: when the answe
   }
 })
 
-test('a reset that is asked for again under its id keeps what came after it', async () => {
+test('a repeated reset with the same id does not remove what came after it', async () => {
   const { path, namespace } = await workload()
   const id = '00000000-0000-4000-8000-000000000001'
   const again = async () =>
@@ -239,7 +239,7 @@ test('a reset that is asked for again under its id keeps what came after it', as
   assert.equal(await namesOf(path), 'read')
 })
 
-test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 404: of what nothing was observed, in plain text', async () => {
+test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 404: a workload without observed syscalls, in plain text', async () => {
   const answer = await reset('/seccomp/profiles/nobody/Deployment/web')
   assert.deepEqual([answer.status, answer.text], [404, 'there is no seccomp profile for that workload'])
   assert.match(answer.headers.get('content-type')!, /^text\/plain/)

@@ -19,7 +19,7 @@ const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const token = TOKENS.BROKER_TOKEN_READ
 const { sql } = app
 const web = { namespace: 'shop', kind: 'Deployment', name: 'web' }
-/** 64 contributors and 800 pairs (interop-profiling 1.10). */
+/** 64 contributors and 800 pairs (docs/contract.md#seccomp-profiles). */
 const CHARGED_KIB = 64 * 4 + 800 / 2
 
 beforeEach(async () => {
@@ -27,7 +27,7 @@ beforeEach(async () => {
   app.deps.profiles.list.forget()
 })
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: the entry of the list, with the observed set as a profile that logs', async () => {
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: the entry of the list, with the observed set as a logging profile', async () => {
   await storeWorkloads(sql, [{ ...web, names: ['write', 'read'], arches: ['x86_64', 'aarch64', 's390x'] }])
   await storePods(sql, [{ name: 'p', of: web, level: 'high' }])
   await storeResources(sql, [
@@ -53,7 +53,7 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: a set without names a
   })
 })
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: folder and staleness are those of the settings; a staleness of 0 is no end', async () => {
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: folder and staleness come from the settings; a staleness of 0 means no limit', async () => {
   const elsewhere = await startApp({ SECCOMP_PROFILE_DIR: 'other/dir', SECCOMP_NODE_STATUS_STALE_SECS: '0' })
   const files = { 'other/dir/shop/cr.json': 'h', 'kguardian/shop/cr.json': 'h' }
   for (const [on, directory, live] of [
@@ -77,7 +77,7 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: folder and staleness 
   }
 })
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: never cached, while the list is', async () => {
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: this answer is never cached, unlike the list', async () => {
   await storeWorkloads(sql, [{ ...web, names: ['read'] }])
   assert.equal((await app.get('/seccomp/profiles')).json[0].syscallCount, 1)
   assert.equal((await app.get(profilePath(web))).json.syscallCount, 1)
@@ -86,7 +86,7 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: never cached, while t
   assert.equal((await app.get('/seccomp/profiles')).json[0].syscallCount, 1)
 })
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: whoever asks together gets what was asked for', async () => {
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: simultaneous requests each get the workload they asked for', async () => {
   const names = Array.from({ length: 30 }, (_, i) => ({ ...web, name: `w-${i}`, names: [`call_${i}`] }))
   await storeWorkloads(sql, names)
   const asked = Array.from({ length: 200 }, (_, i) => `w-${(i * 7) % 40}`)
@@ -106,7 +106,7 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: a path of any charact
   assert.deepEqual([json.namespace, json.kind, json.name], [odd.namespace, odd.kind, odd.name])
 })
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: a long one is packed when asked', async () => {
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: a long answer is compressed on request', async () => {
   await storeWorkloads(sql, [{ ...web, names: Array.from({ length: 1_024 }, (_, i) => `call_number_${i}`) }])
   const plain = await app.get(profilePath(web))
   const packed = await app.app.request(profilePath(web), { headers: { 'accept-encoding': 'gzip' } })
@@ -137,7 +137,7 @@ async function sendAt(pod_name: string, syscalls: string[], time_stamp: string) 
 }
 const detail = async () => (await app.get(`${profilePath(web)}?detail=true`)).json.detail
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: with the detail, when each syscall was first and last seen, and in which images', async () => {
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: the detail has when each syscall was first and last seen, and in which images', async () => {
   const times = [50, 40, 38, 30, 20].map(naive)
   await runImage('one', 1, 60)
   await sendAt('one', ['read', 'write', '435'], times[0]!)
@@ -171,7 +171,7 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: with the detail, when
   )
 })
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: times move every few minutes at most, and nothing is written until then', async () => {
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: times are updated every few minutes at most, and nothing is written until then', async () => {
   await runImage('one', 1, 60)
   await sendAt('one', ['read'], naive(50))
   const version = async () => (await sql`select xmin::text, ctid::text from workload_syscalls_seen`)[0]
@@ -183,7 +183,7 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: times move every few 
   assert.equal((await detail()).syscalls[0].lastSeen, time)
 })
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: of many images those that were seen last are kept', async () => {
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: of many images the last seen ones are stored', async () => {
   for (let n = 1; n <= 10; n++) {
     await runImage(`pod-${n}`, n, 60)
     await sendAt(`pod-${n}`, ['read', `s${n}`], naive(50 - n))
@@ -197,7 +197,7 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: of many images those 
   )
 })
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: of a set from before nothing of this was kept the times are null', async () => {
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: sets from before times were stored have null times', async () => {
   await storeWorkloads(sql, [{ ...web, names: ['read', 'write'] }])
   const unknown = { firstSeen: null, lastSeen: null, imageDigests: [] }
   assert.deepEqual((await detail()).syscalls, [
@@ -214,7 +214,7 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: of a set from before 
   ])
 })
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: a time is no later than now, and there is no detail unless it is asked for', async () => {
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: times are not in the future, and there is no detail unless requested', async () => {
   await runImage('one', 1, 1)
   await sendAt('one', ['read'], naive(-60))
   const { syscalls } = await detail()
@@ -223,13 +223,13 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: a time is no later th
     assert.equal('detail' in (await app.get(`${profilePath(web)}${query}`)).json, false)
 })
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name} 400: a detail that is neither', async () => {
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 400: an invalid detail', async () => {
   const { status, text } = await app.get(`${profilePath(web)}?detail=maybe`)
   assert.equal(status, 400)
   assert.match(text, /^Query deserialize error: detail: /)
 })
 
-test('GET /seccomp/profiles/{namespace}/{kind}/{name} 404: of what nothing was observed, in plain text', async () => {
+test('GET /seccomp/profiles/{namespace}/{kind}/{name} 404: a workload without observed syscalls, in plain text', async () => {
   await storeWorkloads(sql, [{ ...web, names: ['read'] }])
   await storePods(sql, [{ name: 'p', of: { ...web, name: 'api' } }])
   for (const other of [

@@ -40,7 +40,7 @@ const { sql } = app
 type App = typeof app
 const web: WorkloadKey = { namespace: 'shop', kind: 'Deployment', name: 'web' }
 const PATH = 'kguardian/shop/cr.json'
-/** 10 000 pairs and 1 001 namespaces (interop-profiling 1.10). */
+/** 10 000 pairs and 1 001 namespaces (docs/contract.md#denials). */
 const DENIALS_KIB = (10_000 * 512 + 1_001 * 768) / 1_024
 
 beforeEach(async () => {
@@ -61,7 +61,7 @@ const onlyEntry = async (on: App = app) => {
   assert.equal(all.length, 1)
   return all[0]
 }
-/** Of the app on its metrics page. */
+/** A value from the metrics page of the app. */
 async function counters(on: App): Promise<{ hits: number; misses: number }> {
   const { text } = await on.get('/metrics')
   const of = (name: string) =>
@@ -77,7 +77,7 @@ const resource = (fields: Partial<StoredResource> = {}): StoredResource => ({
   hash: 'h1',
   ...fields,
 })
-/** The workload with a resource, as the list shows that. */
+/** The workload with a resource, as in the list. */
 async function resourceShown(fields: Partial<StoredResource> = {}, names = ['read', 'write']) {
   await forgetSeccomp(sql)
   await storeWorkloads(sql, [{ ...web, names }])
@@ -87,13 +87,13 @@ async function resourceShown(fields: Partial<StoredResource> = {}, names = ['rea
 
 // ---------------------------------------------------------------- entries
 
-test('GET /seccomp/profiles 200: without anything observed an empty array', async () => {
+test('GET /seccomp/profiles 200: an empty array before anything was observed', async () => {
   await storePods(sql, [{ name: 'p', of: web }])
   await storeResources(sql, [resource()])
   assert.equal((await app.get('/seccomp/profiles')).text, '[]')
 })
 
-test('GET /seccomp/profiles 200: an entry is shown whole, its keys in wire order', async () => {
+test('GET /seccomp/profiles 200: a whole entry, its keys in wire order', async () => {
   await storeWorkloads(sql, [
     { ...web, names: ['write', 'read', 'futex'], arches: ['x86_64', 'riscv64', 'aarch64'], hash: '00c0ffee00c0ffee' },
   ])
@@ -169,7 +169,7 @@ test('GET /seccomp/profiles 200: in the order of namespace, kind and name by byt
   assert.deepEqual(shown, byBytes(keys.map((key) => key.join('\0'))))
 })
 
-test('GET /seccomp/profiles 200: a time has as many digits of a fraction as hold it, three or six', async () => {
+test('GET /seccomp/profiles 200: times have three or six digits of a fraction, as few as are needed', async () => {
   for (const [updatedAt, shown] of [
     ['2026-05-01T10:00:00.5', '2026-05-01T10:00:00.500'],
     ['2026-05-01T10:00:00.123456', '2026-05-01T10:00:00.123456'],
@@ -179,7 +179,7 @@ test('GET /seccomp/profiles 200: a time has as many digits of a fraction as hold
   }
 })
 
-test('GET /seccomp/profiles 200: capture of a workload is that of its worst pod; pods without syscalls and of other workloads take no part', async () => {
+test('GET /seccomp/profiles 200: the capture of a workload is that of its lowest pod; pods without syscalls and of other workloads do not count', async () => {
   const levels = ['full', 'custom', 'low', 'high', 'medium', null, 'ultra']
   await storeWorkloads(sql, [
     { ...web, names: ['read'] },
@@ -204,7 +204,7 @@ test('GET /seccomp/profiles 200: capture of a workload is that of its worst pod;
   assert.deepEqual(LEVELS.length, 6)
 })
 
-test('GET /seccomp/profiles 200: at most 20 contributors, the worst first, and how many more', async () => {
+test('GET /seccomp/profiles 200: at most 20 contributors, the lowest level first, and the number of further ones', async () => {
   await storeWorkloads(sql, [{ ...web, names: ['read'] }])
   await storePods(
     sql,
@@ -219,7 +219,7 @@ test('GET /seccomp/profiles 200: at most 20 contributors, the worst first, and h
   assert.deepEqual([capture.pods[0].name, capture.pods[1].name, capture.pods[19].name], ['p-22', 'p-00', 'p-18'])
 })
 
-test('GET /seccomp/profiles 200: complete is a workload with contributors that are all full', async () => {
+test('GET /seccomp/profiles 200: a workload is complete if it has contributors and all are full', async () => {
   await storeWorkloads(sql, [{ ...web, names: ['read'] }])
   await storePods(sql, [{ name: 'a', of: web, isDead: true }])
   const entry = await onlyEntry()
@@ -228,7 +228,7 @@ test('GET /seccomp/profiles 200: complete is a workload with contributors that a
 
 // ---------------------------------------------------------------- the resource
 
-test('GET /seccomp/profiles 200: without a resource there is none, and the snippet has the suggested name', async () => {
+test('GET /seccomp/profiles 200: without a resource it is null, and the snippet has the suggested name', async () => {
   await storeWorkloads(sql, [{ ...web, name: 'My_App.v2', names: ['read'] }])
   await storeResources(sql, [
     resource({ name: 'kind', kind: 'StatefulSet', workload: 'My_App.v2' }),
@@ -242,7 +242,7 @@ test('GET /seccomp/profiles 200: without a resource there is none, and the snipp
   assert.equal(recommendedSnippet.seccompProfile.localhostProfile, 'kguardian/shop/deployment-my-app.v2.json')
 })
 
-test('GET /seccomp/profiles 200: of several resources that updated last is shown, of equal ones the first by name', async () => {
+test('GET /seccomp/profiles 200: of several resources the last updated one is shown, of equal ones the first by name', async () => {
   await storeWorkloads(sql, [{ ...web, names: ['read'] }])
   const at = (name: string, second: number) => resource({ name, updatedAt: `2026-05-01T10:00:0${second}` })
   await storeResources(sql, [at('a', 1), at('d', 2), at('c', 2), at('B', 1)])
@@ -251,7 +251,7 @@ test('GET /seccomp/profiles 200: of several resources that updated last is shown
   assert.equal(entry.recommendedSnippet.seccompProfile.localhostProfile, 'kguardian/shop/c.json')
 })
 
-test('GET /seccomp/profiles 200: drift lists both sides by bytes and is in sync when nothing is missing', async () => {
+test('GET /seccomp/profiles 200: drift lists both sides by bytes, and is in sync if nothing is missing', async () => {
   const drift = async (allowed: string[], observed: string[]) =>
     (await resourceShown({ names: allowed }, observed)).drift
   assert.deepEqual(await drift(['read', 'openat', 'clone'], ['write', 'read', 'futex']), {
@@ -273,7 +273,7 @@ test('GET /seccomp/profiles 200: drift lists both sides by bytes and is in sync 
   })
 })
 
-test('GET /seccomp/profiles 200: the distribution of its own status is null until that was written', async () => {
+test('GET /seccomp/profiles 200: the distribution from its own status is null until it was written', async () => {
   const shown = async (fields: Partial<StoredResource>) => (await resourceShown(fields)).statusDistribution
   assert.equal(await shown({}), null)
   assert.deepEqual(await shown({ ready: 0, total: 2 }), { ready: 0, total: 2, state: 'Pending' })
@@ -281,7 +281,7 @@ test('GET /seccomp/profiles 200: the distribution of its own status is null unti
   assert.deepEqual(await shown({ state: 'Ready' }), { ready: 0, total: 0, state: 'Ready' })
 })
 
-test('GET /seccomp/profiles 200: distribution is Pending without a ready node, Ready when all live ones are, else Partial', async () => {
+test('GET /seccomp/profiles 200: distribution is Pending without a ready node, Ready with all live ones ready, else Partial', async () => {
   await storeWorkloads(sql, [{ ...web, names: ['read'] }])
   await storeResources(sql, [resource()])
   const shown = async () => (await onlyEntry()).cr.distribution
@@ -307,7 +307,7 @@ test('GET /seccomp/profiles 200: a resource without a hash has no ready node', a
   assert.deepEqual((await onlyEntry()).cr.distribution, { ready: 0, total: 1, state: 'Pending', present: 1 })
 })
 
-test('GET /seccomp/profiles 200: folder and staleness are those of the settings; a staleness of 0 is no end', async () => {
+test('GET /seccomp/profiles 200: folder and staleness come from the settings; a staleness of 0 means no limit', async () => {
   await storeWorkloads(elsewhere.sql, [{ ...web, names: ['read'] }])
   await storeResources(elsewhere.sql, [resource()])
   await storeNodes(elsewhere.sql, [
@@ -320,7 +320,7 @@ test('GET /seccomp/profiles 200: folder and staleness are those of the settings;
 
 // ---------------------------------------------------------------- the request
 
-test('GET /seccomp/profiles 400: the query parameter state, by which clients once filtered, whatever it is', async () => {
+test('GET /seccomp/profiles 400: the former filter `state` is refused with any value', async () => {
   for (const query of ['state=audit', 'state=', 'state', 'state=x&limit=1']) {
     const answer = await app.get(`/seccomp/profiles?${query}`)
     assert.deepEqual(
@@ -337,7 +337,7 @@ test('GET /seccomp/profiles 401: without a token', async () => {
 
 // ---------------------------------------------------------------- the cache
 
-test('GET /seccomp/profiles 200: inside the window everybody gets identical bytes, whatever was written meanwhile', async () => {
+test('GET /seccomp/profiles 200: within the cache time everyone gets the same bytes, whatever was written meanwhile', async () => {
   await storeWorkloads(cached.sql, [{ ...web, names: ['read'] }])
   const before = await counters(cached)
   const first = await cached.get('/seccomp/profiles')
@@ -348,7 +348,7 @@ test('GET /seccomp/profiles 200: inside the window everybody gets identical byte
   assert.deepEqual(await counters(cached), { hits: before.hits + 1, misses: before.misses + 1 })
 })
 
-test('GET /seccomp/profiles 200: with a time of 0 each request makes it anew', async () => {
+test('GET /seccomp/profiles 200: with a cache time of 0 each request builds the list', async () => {
   const before = await counters(app)
   assert.equal((await entries()).length, 0)
   await storeWorkloads(sql, [{ ...web, names: ['read'] }])
@@ -356,7 +356,7 @@ test('GET /seccomp/profiles 200: with a time of 0 each request makes it anew', a
   assert.deepEqual(await counters(app), { hits: before.hits, misses: before.misses + 2 })
 })
 
-test('GET /seccomp/profiles 200: those that come while it is made wait for it, and it is made once', async () => {
+test('GET /seccomp/profiles 200: requests during a build wait for it, and there is one build', async () => {
   await storeWorkloads(sql, [{ ...web, names: ['read'] }])
   const before = await counters(app)
   let crowd: Promise<Awaited<ReturnType<typeof app.get>>[]> | undefined
@@ -369,7 +369,7 @@ test('GET /seccomp/profiles 200: those that come while it is made wait for it, a
   assert.deepEqual(await counters(app), { hits: before.hits + 49, misses: before.misses + 1 })
 })
 
-test('GET /seccomp/profiles 200: kept as it is and as gzip, with one length for each', async () => {
+test('GET /seccomp/profiles 200: the list is cached plain and as gzip, each with its length', async () => {
   await storeWorkloads(
     cached.sql,
     Array.from({ length: 100 }, (_, i) => ({ ...web, name: `w-${i}`, names: ['read'] })),
@@ -395,7 +395,7 @@ test('GET /seccomp/profiles 200: kept as it is and as gzip, with one length for 
   )
 })
 
-test('GET /seccomp/profiles 200: after the connections to the database were lost it is made anew', async () => {
+test('GET /seccomp/profiles 200: after the connections to the database were lost the list is built again', async () => {
   assert.equal((await entries(cached)).length, 0)
   await storeWorkloads(cached.sql, [{ ...web, names: ['read'] }])
   assert.equal((await entries(cached)).length, 0)
@@ -409,7 +409,7 @@ test('GET /seccomp/profiles 200: after the connections to the database were lost
   await until('it is made anew', async () => (await entries(cached)).length === 1)
 })
 
-test('GET /seccomp/profiles 499: whoever leaves does not end what others wait for', async () => {
+test('GET /seccomp/profiles 499: a client that disconnects does not end the build for others', async () => {
   await storeWorkloads(cached.sql, [{ ...web, names: ['read'] }])
   const { budget } = cached.deps
   const { server, address } = await listen(cached.app.fetch, [{ host: '127.0.0.1', port: 0 }])
@@ -441,7 +441,7 @@ test('GET /seccomp/profiles 499: whoever leaves does not end what others wait fo
 
 // ---------------------------------------------------------------- the budget, the database, the event loop
 
-test('GET /seccomp/profiles 503: making it is shed when the read budget is spent, for all who wait, and the next is not', async () => {
+test('GET /seccomp/profiles 503: a build without room in the read budget fails for all who wait, and the next build works', async () => {
   await storeWorkloads(guarded.sql, [
     { ...web, names: ['read'] },
     { ...web, name: 'b', names: ['read'] },
@@ -462,7 +462,7 @@ test('GET /seccomp/profiles 503: making it is shed when the read budget is spent
   assert.equal(budget.availableKib, budget.totalKib)
 })
 
-test('GET /seccomp/profiles 503: names that are many or long are charged by their length', async () => {
+test('GET /seccomp/profiles 503: many or long names are charged by their length', async () => {
   const names = Array.from({ length: 1_024 }, (_, i) => `call_${i}_`.padEnd(63, 'x'))
   await storeWorkloads(guarded.sql, [{ ...web, names }])
   await storeResources(guarded.sql, [resource({ names: names.slice(1) })])
@@ -477,7 +477,7 @@ test('GET /seccomp/profiles 503: names that are many or long are charged by thei
   release()
 })
 
-test('GET /seccomp/profiles 503: what is kept is charged what it takes to send', async () => {
+test('GET /seccomp/profiles 503: a cached list is charged the cost of sending it', async () => {
   const impatient = await startApp({ BROKER_READ_ACQUIRE_WAIT_MS: '0' })
   await storeWorkloads(
     impatient.sql,
@@ -512,7 +512,7 @@ test('GET /seccomp/profiles 503: a table is locked for longer than a statement m
   assert.equal(guarded.deps.budget.availableKib, guarded.deps.budget.totalKib)
 })
 
-test('GET /seccomp/profiles 200: a long list is written in slices, between which others have their turn', async () => {
+test('GET /seccomp/profiles 200: a long list is written in slices, between which other work runs', async () => {
   const names = Array.from({ length: 200 }, (_, i) => `call_${i}`)
   await storeWorkloads(sql, [{ ...web, names }])
   await storeResources(sql, [resource({ names: names.slice(100) })])
@@ -529,7 +529,7 @@ test('GET /seccomp/profiles 200: a long list is written in slices, between which
   assert.ok(turns > 5, `${turns} turns`)
 })
 
-test('GET /seccomp/profiles 304: who names the list that there is gets nothing again, until there is another', async () => {
+test('GET /seccomp/profiles 304: a request with the current ETag gets 304 until the list changes', async () => {
   await storeWorkloads(sql, [{ ...web, names: ['read'] }])
   const ask = (tag: string, method = 'GET') =>
     app.request(method, '/seccomp/profiles', { headers: { 'if-none-match': tag, 'accept-encoding': 'gzip' } })

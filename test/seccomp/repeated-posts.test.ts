@@ -1,4 +1,4 @@
-/** Posts that repeat what is stored are answered after a look at a few rows; all others are judged in full. */
+/** Posts that repeat stored values are answered after reading a few rows; all others are evaluated in full. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -54,7 +54,7 @@ const step = fc.oneof(
       later,
     }),
   },
-  // Pods that were not posted for long.
+  // Pods that were not posted for a long time.
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('silence' as const), later }) },
 )
 
@@ -75,7 +75,10 @@ const first = {
   later: 1,
 } as const
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
-/** What is rare among random steps: a level that falls, and two pods of the name that both sent it before. */
+/**
+ * Cases that are rare among random steps: a level that falls, and two pods of one name that both sent the syscall
+ * before.
+ */
 const EXAMPLES: [Step[]][] = [
   [
     [
@@ -112,7 +115,7 @@ const stateOf = async ({ sql }: App) => [
     select pod_namespace, workload_name, names::text, first_seen::text, last_seen::text from workload_syscalls_seen order by 1, 2`,
 ]
 
-test('property: whatever is posted, again or anew, leaves what judging it in full leaves', async () => {
+test('property: any posts, repeated or new, leave the same rows as full evaluation', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 20 }), async (steps) => {
       for (const { sql } of both)
@@ -149,7 +152,7 @@ test('property: whatever is posted, again or anew, leaves what judging it in ful
           sent = Object.assign({}, sent, of.changed, of.isNewer ? { time_stamp: at(minute) } : {})
         }
         const doc: string = JSON.stringify([sent])
-        // With the entries one by one all is judged.
+        // With the entries one by one everything is evaluated.
         const [one] = await looked.sql`select * from add_syscalls(${doc}::text::json, null)`
         const [other] = await judged.sql`select * from add_syscalls(${doc}::text::json, ${doc}::text::json)`
         assert.deepEqual({ ...one }, { ...other })

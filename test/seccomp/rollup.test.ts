@@ -1,4 +1,4 @@
-/** The denials of a workload as its profile shows them (workload-profiling, Denial rollup; interop-profiling 1.9). */
+/** The denials of a workload in its profile (docs/contract.md#denials). */
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { startApp } from '../support/app.ts'
@@ -21,7 +21,7 @@ const EVENT = '"total":'
 
 beforeEach(() => forgetSeccomp(sql))
 
-/** The rollup of a workload, of which list and single answer say the same. */
+/** The rollup of a workload, which must be equal in the list and in the single answer. */
 async function rollup(workload = web) {
   const list = (await app.get('/seccomp/profiles')).json as (WorkloadKey & { denials: unknown })[]
   const entry = list.find(
@@ -46,7 +46,7 @@ const observe = (...keys: WorkloadKey[]) =>
     (keys.length > 0 ? keys : [web]).map((key) => ({ ...key, names: ['read'] })),
   )
 
-test('GET /seccomp/profiles 200: denials are null while no node tells of them, and a stored denial is no such node', async () => {
+test('GET /seccomp/profiles 200: denials are null while no node reports them, also with a stored denial', async () => {
   await observe()
   await storeDenials(sql, [denial()])
   assert.equal(await rollup(), null)
@@ -61,7 +61,7 @@ test('GET /seccomp/profiles 200: denials are null while no node tells of them, a
   })
 })
 
-test('GET /seccomp/profiles 200: a node tells for three of its intervals, five minutes at least and thirty at most', async () => {
+test('GET /seccomp/profiles 200: a report of a node counts for three of its intervals, at least five minutes and at most thirty', async () => {
   await observe()
   for (const [interval, secondsAgo, isLive] of [
     [null, 290, true],
@@ -83,7 +83,7 @@ test('GET /seccomp/profiles 200: a node tells for three of its intervals, five m
   assert.deepEqual(await rollup(), CLEAN)
 })
 
-test('GET /seccomp/profiles 200: denials of a namespace with one whose workload is not known are null, there only', async () => {
+test('GET /seccomp/profiles 200: an unattributed denial makes the denials of its namespace null, and of no other', async () => {
   const other = { ...web, namespace: 'other' }
   for (const half of [
     { kind: null, workload: null },
@@ -99,7 +99,7 @@ test('GET /seccomp/profiles 200: denials of a namespace with one whose workload 
   }
 })
 
-test('GET /seccomp/profiles 200: denials are null everywhere when more than 1 000 namespaces have one whose workload is not known', async () => {
+test('GET /seccomp/profiles 200: denials are null everywhere if more than 1 000 namespaces have unattributed ones', async () => {
   await observe()
   await storeWatchers(sql, [{ name: 'n' }])
   const unknown = (from: number, to: number) => sql`
@@ -112,7 +112,7 @@ test('GET /seccomp/profiles 200: denials are null everywhere when more than 1 00
   assert.equal(await rollup(), null)
 })
 
-test('GET /seccomp/profiles 200: all events of a workload count, of all its pods; names are each once, by bytes', async () => {
+test('GET /seccomp/profiles 200: all events of all pods of a workload count; names are listed once, by bytes', async () => {
   await observe()
   await storeWatchers(sql, [{ name: 'n' }])
   await storeDenials(sql, [
@@ -192,20 +192,20 @@ test('GET /seccomp/profiles 200: with more than 10 000 pairs names are shortened
   await sql`truncate seccomp_denial`
   await deny(40)
   const shown = await lengths()
-  // 33 of each, and of 100 one more.
+  // 33 of each, and 34 of 100.
   assert.deepEqual(
     shown.map(String),
     Array.from({ length: 300 }, (_, i) => (i < 100 ? '40,34' : '40,33')),
   )
   assert.equal(logged(), 1)
-  // Nor is it told at each of many builds.
+  // It is not logged at each of many builds.
   await lengths()
   assert.equal(logged(), 1)
-  // One alone is not shortened.
+  // A single workload is not shortened.
   assert.equal((await app.get(profilePath(workloads[299]!))).json.denials.syscalls.length, 40)
 })
 
-test('GET /seccomp/profiles 200: every workload keeps a name, however many there are', async () => {
+test('GET /seccomp/profiles 200: every workload has at least one name, however many there are', async () => {
   await sql`
     insert into workload_syscalls
     select 'ns', 'Deployment', 'w-' || lpad(n::text, 5, '0'), 'read', '{}', '', 1, timestamp '2026-05-01' from generate_series(1, 10100) n`

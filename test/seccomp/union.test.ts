@@ -1,4 +1,4 @@
-/** What POST /pod/syscalls makes of the workloads of its pods (workload-profiling, Seccomp; interop-profiling 1.2, 1.4). */
+/** The effect of POST /pod/syscalls on the workloads of its pods (docs/contract.md#seccomp-profiles). */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import fc from 'fast-check'
@@ -45,7 +45,7 @@ const entry = (pod_name: string, syscalls: string[], fields: object = {}) => ({
 async function post(...entries: unknown[]): Promise<void> {
   assert.equal((await app.post(PATH, entries)).status, 200)
 }
-/** A pod of a workload that posts at once. */
+/** A pod of a workload that sends syscalls at once. */
 async function pod(of: Workload, syscalls: string[], fields: object = {}): Promise<string> {
   const name = await run(unique('pod'), of)
   await post(entry(name, syscalls, fields))
@@ -89,7 +89,7 @@ test('fnv1a_64 is FNV-1a of 64 bits over bytes in UTF-8', async () => {
   assert.deepEqual(await hashes([long]), [fnv1a(long)])
 })
 
-test('bounded_union: what is stored stays, the first of the others by bytes find room, each once and sorted', async () => {
+test('bounded_union: stored names stay, the first others by bytes are added while there is room, each once and sorted', async () => {
   const name = fc.constantFrom('a', 'b', 'B', 'aa', 'é', 'z', '_', '9', '😀', '\uffff')
   await fc.assert(
     fc.asyncProperty(
@@ -114,7 +114,7 @@ test('bounded_union: what is stored stays, the first of the others by bytes find
   assert.deepEqual((await sql`select to_json(bounded_union(null, '{b,a}', 5, 99)) as all`)[0]!.all, ['a', 'b'])
 })
 
-test('workload_key tells every two workloads apart, can be taken apart, and is null without one', async () => {
+test('workload_key distinguishes any two workloads, can be split, and is null without a workload', async () => {
   const part = fc.oneof(
     fc.constantFrom('', ' ', '\t', '\u00a0', '\u2003', '","', 'a', 'a,b', '"', '\\', 'é'),
     fc.string({ unit: 'binary', maxLength: 6 }),
@@ -158,12 +158,12 @@ test('names are trimmed; blank ones, blank architectures and pods without names 
   const none = workload()
   await pod(none, [])
   assert.equal(await rowOf(none), undefined)
-  // Raw: not trimmed where there is something.
+  // The name is stored untrimmed if it is not blank.
   await pod(of, ['read'], { arch: ' arm ' })
   assert.deepEqual((await rowOf(of))!.arches, [' arm '])
 })
 
-test('a pod without names adds no architecture beside others of its workload either, in one body or late', async () => {
+test('a pod without names adds no architecture to its workload, in one body or later', async () => {
   const of = workload()
   const [one, none, late] = [unique('one'), unique('none'), unique('late')]
   await post(entry(late, [], { arch: 'riscv64' }))
@@ -172,7 +172,7 @@ test('a pod without names adds no architecture beside others of its workload eit
   assert.deepEqual((await rowOf(of))!.arches, ['x86_64'])
 })
 
-test('a pod that has names only later adds its architecture then', async () => {
+test('a pod that gets names later adds its architecture then', async () => {
   const of = workload()
   const late = await pod(of, [], { arch: 'aarch64' })
   await pod(of, ['read'])
@@ -182,7 +182,7 @@ test('a pod that has names only later adds its architecture then', async () => {
   assert.deepEqual([syscalls, arches], ['read,write', ['aarch64', 'x86_64']])
 })
 
-test('pods without a whole workload add to nothing', async () => {
+test('pods without a complete workload add to no union', async () => {
   const of = workload()
   const before = Number((await sql`select count(*) as n from workload_syscalls`)[0]!.n)
   await post(entry(unique('unknown'), ['read']))
@@ -191,7 +191,7 @@ test('pods without a whole workload add to nothing', async () => {
   assert.equal(Number((await sql`select count(*) as n from workload_syscalls`)[0]!.n), before)
 })
 
-test('what adds nothing to a union does not write or lock it, whichever pod posts it', async () => {
+test('a post that adds nothing to a union neither writes nor locks it', async () => {
   const of = workload()
   const one = await pod(of, ['read', 'write'])
   const before = await rowOf(of)
@@ -213,7 +213,7 @@ test('a repeated post writes and locks neither pod nor workload', async () => {
   assert.deepEqual(await version(), before)
 })
 
-test('a pod whose workload is known later adds all of its names, with the post that says so', async () => {
+test('a pod whose workload becomes known later adds all its names with that post', async () => {
   const of = workload()
   const [early, silent] = [unique('early'), unique('silent')]
   await post(entry(early, ['read', 'write']), entry(silent, ['mmap'], { arch: 'aarch64' }))
@@ -229,7 +229,7 @@ test('a pod whose workload is known later adds all of its names, with the post t
 })
 
 for (const isThere of [false, true])
-  test(`two pods at once add to one union that ${isThere ? 'is there' : 'neither has seen'}`, async () => {
+  test(`two concurrent pods add to one union that ${isThere ? 'exists' : 'does not exist yet'}`, async () => {
     const of = workload()
     if (isThere) await pod(of, ['brk'])
     const [one, other] = [await run(unique('one'), of), await run(unique('other'), of)]
@@ -243,7 +243,7 @@ for (const isThere of [false, true])
     assert.equal(await namesOf(of), isThere ? 'brk,read,write' : 'read,write')
   })
 
-test('who waited for another that added the same does not write', async () => {
+test('a post that waited for another with the same names does not write', async () => {
   const of = workload()
   await pod(of, ['brk'])
   const [one, other] = [await run(unique('one'), of), await run(unique('other'), of)]
@@ -278,7 +278,7 @@ test('a union outlives its pods', async () => {
   assert.equal(await namesOf(of), 'brk,read')
 })
 
-test('a clock that went back makes no growth older than the one before', async () => {
+test('a clock that went back gives no growth an earlier time than the one before', async () => {
   const of = workload()
   const name = await pod(of, ['read'])
   await sql`update workload_syscalls set updated_at = '2200-01-01T00:00:00' where pod_namespace = ${of.namespace}`
@@ -291,7 +291,7 @@ const rejected = async () => {
   return values.find(({ labels }) => labels.route === PATH)?.value ?? 0
 }
 
-test('names beyond those that there may be are left out and counted: what is stored stays, then the first by bytes', async () => {
+test('names above the limit are left out and counted: stored ones stay, then the first by bytes', async () => {
   const of = workload()
   const numbered = (prefix: string, total: number) =>
     Array.from({ length: total }, (_, i) => `${prefix}${String(i).padStart(4, '0')}`)
@@ -320,7 +320,7 @@ test('names beyond those that there may be are left out and counted: what is sto
   )
 })
 
-test('names beyond the bytes that there may be are left out and counted', async () => {
+test('names above the limit of bytes are left out and counted', async () => {
   const of = workload()
   const long = Array.from({ length: 300 }, (_, i) => `${i}`.padEnd(64, 'x')).sort(byBytes)
   const before = await rejected()
@@ -333,7 +333,7 @@ test('names beyond the bytes that there may be are left out and counted', async 
   assert.equal((await rowOf(of))!.count, room + 1, 'a short one finds room')
 })
 
-test('architectures beyond those that there may be are left out and counted', async () => {
+test('architectures above the limit are left out and counted', async () => {
   const of = workload()
   const before = await rejected()
   for (let i = 0; i < MAX_ARCHES; i++) await pod(of, ['read'], { arch: `m${String(i).padStart(2, '0')}` })
@@ -370,7 +370,7 @@ interface Instance {
   namespace: string
   uid: string
   workload: string | null
-  /** Levels since when. */
+  /** Levels with their start. */
   levels: { since: number; level: string | null }[]
   start: number
 }
@@ -380,7 +380,7 @@ interface Contribution {
   isDoubtful: boolean
   names: Set<string>
   arches: Set<string>
-  /** As it was before the post `post`. */
+  /** The state before the post `post`. */
   stored: { level: string | null; levelAt: number; names: Set<string>; arches: Set<string> } | undefined
   post: number
 }
@@ -390,11 +390,14 @@ interface Sent {
   names: string[]
   arch: string
   time: number
-  /** The number of the post that it came with. */
+  /** The number of its post. */
   post: number
 }
 
-/** Who sent what, written from the promises: pods are told apart by namespace and uid, and what is sent is of the one that ran at the time. */
+/**
+ * The syscalls by sender, from the rules (docs/contract.md#seccomp-profiles): pods are distinguished by namespace and
+ * uid, and a syscall belongs to the pod that ran at its time.
+ */
 class Model {
   readonly instances: Instance[] = []
   readonly unions = new Map<string, { names: Set<string>; arches: Set<string> }>()
@@ -417,7 +420,7 @@ class Model {
     }
     one.workload ??= workload
     const last = one.levels.at(-1)!
-    // A level that was not known is filled in, however late.
+    // An unknown level is filled in, however late.
     if (last.level === null && time < last.since) last.level = level
     if (level !== null && level !== last.level && time >= last.since) one.levels.push({ since: time, level })
     const waiting = this.waiting.splice(0)
@@ -460,8 +463,8 @@ class Model {
   }
 
   /**
-   * All that waits of one name and namespace is attributed together, with the newest time. A repetition of what waits
-   * already does not count as newer within five minutes: the level of the older time is never a better one.
+   * All waiting syscalls of one name and namespace are attributed together, with the newest time. A repetition of a
+   * waiting one does not count as newer within five minutes: the level at the older time is never higher.
    */
   #keep(sent: Sent): void {
     const isSameKey = ({ pod, namespace }: Sent) => pod === sent.pod && namespace === sent.namespace
@@ -475,7 +478,7 @@ class Model {
     for (const one of together) one.time = newest
   }
 
-  /** Within five minutes, what adds nothing to what was stored before its post does not count as newer. */
+  /** Within five minutes, an entry that adds nothing to what was stored before its post does not count as newer. */
   #contribute(one: Instance, { time, arch, post }: Sent, names: readonly string[]): Contribution {
     const [last, before] = [one.levels.at(-1)!, one.levels.at(-2)!]
     const level = time >= last.since ? last.level : worse(last.level, before.level)
@@ -496,7 +499,7 @@ class Model {
       !stored.arches.has(arch) ||
       (level !== stored.level && time >= stored.levelAt)
     if (names.length === 0 || !isNew) return contribution
-    // In the first post, entries with names count before those without.
+    // In the first post, entries with names precede those without.
     const isFirst = stored === undefined && contribution.names.size === 0
     if (isFirst || time >= contribution.levelAt) Object.assign(contribution, { level, levelAt: time })
     for (const name of names) contribution.names.add(name)
@@ -504,7 +507,7 @@ class Model {
     return contribution
   }
 
-  /** The worst first. */
+  /** The lowest level first. */
   capture(workload: string): string[] {
     const all = [...(this.contributions.get(workload) ?? [])].map(([{ pod, namespace }, { level, isDoubtful }]) => {
       const isAwaited = this.waiting.some((sent) => sent.pod === pod && ['', namespace].includes(sent.namespace))
@@ -514,7 +517,7 @@ class Model {
   }
 }
 
-test('whatever is posted in whatever order, unions and captures are those of a model, and the time of a union changes exactly when it grows', async () => {
+test('property: for any posts in any order unions and captures equal the model, and the time of a union changes exactly when it grows', async () => {
   const step = fc.oneof(
     fc.record({
       what: fc.constant('run' as const),
@@ -552,7 +555,7 @@ test('whatever is posted in whatever order, unions and captures are those of a m
       let times = new Map<string, string>()
       for (const [i, one] of steps.entries()) {
         const before = new Map([...model.unions].map(([key, { names, arches }]) => [key, names.size + arches.size]))
-        // Each at a time of its own, some of them at one that is over.
+        // Each at a different time, some at a time that is past.
         const clock = (back: number) => Math.max(0, i - back) * 1_000 + i + 1
         if (one.what === 'run') {
           const { pod, namespace, uid, isOwned, level } = one
@@ -613,12 +616,12 @@ test('whatever is posted in whatever order, unions and captures are those of a m
   )
 })
 
-test('posts of many pods at once, over two replicas, lose nothing and never deadlock', async () => {
+test('concurrent posts of many pods, over two replicas, lose nothing and do not deadlock', async () => {
   const prefix = unique('storm')
   const all = Array.from({ length: 4 }, (_, w) => ({ namespace: prefix, kind: 'Deployment', name: `w${w}` }))
   const pods = Array.from({ length: 24 }, (_, i) => `${prefix}-${(i * 7) % 24}`)
   const home = (i: number) => all[(i * 5) % all.length]!
-  // Half of them were there before their workload.
+  // Half of them existed before their workload.
   await post(...pods.filter((_, i) => i % 2).map((name) => entry(name, [`early-${name}`])))
   for (const [i, name] of pods.entries()) await run(name, home(i))
   const { retried } = app.db.ingest.stats

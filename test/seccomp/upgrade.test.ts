@@ -1,4 +1,7 @@
-/** A database that was filled before pods were told apart, and replicas of the release before that write to it beside new ones. */
+/**
+ * A database filled before pods were distinguished by uid, and replicas of the previous release that write to it beside
+ * new ones.
+ */
 import assert from 'node:assert/strict'
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,11 +12,11 @@ import { migrate } from '../../sql/migrate/index.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { logTo } from '../support/log.ts'
 
-/** The last migration of the release before. */
+/** The last migration of the previous release. */
 const LAST_BEFORE = 30
 const log = logTo(() => {})
 
-/** A database of the release before. */
+/** A database of the previous release. */
 async function databaseBefore(t: TestContext) {
   const { adminSql: sql, url, drop } = await createTestDatabase()
   const folder = mkdtempSync(join(tmpdir(), 'broker-upgrade-'))
@@ -58,7 +61,7 @@ async function databaseBefore(t: TestContext) {
   }
 }
 type Before = Awaited<ReturnType<typeof databaseBefore>>
-/** As a replica of the release before does it. */
+/** As a replica of the previous release does it. */
 async function oldPost(
   { sql }: Before,
   pod_name: string,
@@ -92,14 +95,14 @@ async function oldSpec({ sql }: Before, pod_name: string, workload: string, leve
   return (await sql`select upsert_pods(${JSON.stringify([pod])}::text::json) as n`)[0]!.n
 }
 
-test('what is stored gets the pods that it was of, and an unknown level where they are not known any more', async (t) => {
+test('stored syscalls get the pods they belong to, and an unknown level if these are no longer known', async (t) => {
   const before = await databaseBefore(t)
   await before.union('web', 'read,write')
   await before.pod('web-1', 'web', 'full', { uid: 'u1' })
   await before.syscalls('web-1', 'read', 'web')
   await before.pod('web-2', 'web', 'high')
   await before.syscalls('web-2', 'write', 'web')
-  // Nothing of these is sent yet, or can be told.
+  // Nothing of these was sent yet, or it cannot be determined.
   await before.pod('web-3', 'web', 'low')
   await before.syscalls('stray', 'bpf', null)
   await before.union('api', 'read')
@@ -120,17 +123,17 @@ test('what is stored gets the pods that it was of, and an unknown level where th
   const waiting = await before.sql`select pod_name, syscalls from unattributed_syscalls`
   assert.deepEqual([...waiting], [{ pod_name: 'stray', syscalls: 'bpf' }])
 
-  // A repeated post of what was stored changes no set; the pod that took over counts beside the one before.
+  // A repeated post of stored values changes no set; the new pod of the name counts beside the previous one.
   await oldSpec(before, 'again-0', 'again', 'full', { time_stamp: '2026-01-01T09:01:00', pod_uid: 'u2', pod_obj: {} })
   assert.deepEqual(await before.capture('again'), ['again-0 4'])
   await oldPost(before, 'again-0', ['read'], '2026-01-01T09:02:00')
   assert.deepEqual(await before.capture('again'), ['again-0 4', 'again-0 0'])
-  // What waited is given to the pod once it is posted.
+  // Waiting syscalls are given to the pod once it is posted.
   await oldSpec(before, 'stray', 'web', 'full', { time_stamp: '2026-01-01T09:01:00' })
   assert.equal(await before.namesOf('web'), 'bpf,read,write')
 })
 
-test('a replica of the release before, beside new ones, tells pods apart, too', async (t) => {
+test('posts through a replica of the previous release, beside new ones, are also credited to the right pod', async (t) => {
   const before = await databaseBefore(t)
   await before.upgrade()
   const { sql } = before
@@ -160,10 +163,10 @@ test('a replica of the release before, beside new ones, tells pods apart, too', 
   assert.deepEqual(await before.capture('db'), ['db-0 3', 'db-0 0'])
 })
 
-test('the tables of the release before take its own writes until the functions are new', async (t) => {
+test('the tables accept the writes of the previous release until the functions are new', async (t) => {
   const before = await databaseBefore(t)
   await before.upgrade()
-  // Rows as the functions of the release before wrote them, by the place of their columns.
+  // Rows as written by the functions of the previous release, by column position.
   await before.union('web', 'read')
   await before.pod('web-1', 'web', 'full')
   await before.syscalls('web-1', 'read', 'web')
