@@ -1,19 +1,31 @@
 // Bundles tests and the programs that they start into .test-build/: hundreds of processes import the app, and Node
 // loads a few large modules in two thirds of the time that it takes for hundreds of small ones. Unchanged files are not
 // written, since another run may be using them.
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import esbuild from 'esbuild'
 
 export const BUILD = resolve('.test-build')
 const CHUNKS = join(BUILD, 'chunks')
+/** Longer than a run that still loads chunks of an earlier build. */
 const UNUSED_CHUNK_KEPT_MS = 3_600_000
 /** Programs that tests start, and the thread that one of them starts. */
 const PROGRAMS = [
   'jobs/run.ts',
   'lib/server.ts',
   'lib/supply-chain/worker.ts',
+  'sql/migrate.ts',
   'test/faults/compute-folder.ts',
   'test/support/embedded-process.ts',
   'test/support/serve.ts',
@@ -64,11 +76,14 @@ function place({ path }) {
   return { contents: readFileSync(path, 'utf8').replaceAll('import.meta.url', JSON.stringify(url)), loader: 'ts' }
 }
 
+/** The modification time of a file is the time of the last build that it belongs to. */
 function write(path, contents) {
-  if (existsSync(path) && readFileSync(path).equals(contents)) return
+  const now = new Date()
+  if (existsSync(path) && readFileSync(path).equals(contents)) return utimesSync(path, now, now)
   mkdirSync(dirname(path), { recursive: true })
-  writeFileSync(`${path}.new`, contents)
-  renameSync(`${path}.new`, path)
+  const draft = `${path}.${process.pid}`
+  writeFileSync(draft, contents)
+  renameSync(draft, path)
 }
 
 function removeUnused(used) {

@@ -26,7 +26,7 @@ const { schemas, responses } = document.components as unknown as {
   responses: Record<string, Answered>
 }
 
-/** What is made once for all processes of a run: the document takes a fifth of a second. */
+/** Makes a value once for all processes of a run: building the document takes a fifth of a second. */
 function shared<T>(name: string, make: () => T): T {
   const folder = process.env.BROKER_TEST_FOLDER
   if (!folder) return make()

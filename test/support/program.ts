@@ -1,9 +1,11 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Node's arguments that start one of our programs: as `npm test` has compiled it, or from its source, which takes twice as long. */
+/** Node's arguments that start one of our programs: as `npm test` bundled it, or from its source, which takes twice as long. */
 export function program(source: string): string[] {
   const build = process.env.BROKER_TEST_BUILD
-  return build === undefined
-    ? ['--import', 'tsx', source]
-    : ['--enable-source-maps', join(build, source.replace(/\.ts$/, '.js'))]
+  if (build === undefined) return ['--import', 'tsx', source]
+  const bundle = join(build, source.replace(/\.ts$/, '.js'))
+  if (!existsSync(bundle)) throw new Error(`${source} is not in PROGRAMS of scripts/test-build.mjs`)
+  return ['--enable-source-maps', bundle]
 }
